@@ -1,0 +1,205 @@
+/* base: what every other folder stands on. Knows nothing about tensors.
+ *
+ * One Ctx is one compilation: allocator, I/O table, three arenas, interned strings, diagnostics. Two
+ * contexts share nothing, so two threads may compile at once. Memory is owned by arenas; nothing is
+ * freed piecemeal. Errors leave through one door, fail(), which jumps to the nearest ctx_protect().
+ */
+#ifndef INGOT_BASE_H
+#define INGOT_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+
+typedef struct Ctx Ctx;     /* one compilation */
+typedef struct Arena Arena; /* memory released as a whole */
+typedef struct Mark Mark;   /* a point an arena can be rewound to */
+typedef u32 Str;            /* interned byte string; 0 is the empty string */
+typedef struct Map Map;     /* hash map: 64-bit key or byte string -> u32 */
+typedef struct Text Text;   /* growable output text */
+typedef struct Loc Loc;     /* where in the input something comes from */
+typedef struct Diag Diag;   /* one recorded message */
+typedef struct Alloc Alloc; /* allocator hook */
+typedef struct Io Io;       /* I/O hook */
+typedef struct File File;   /* a whole file, read-only, mapped or read */
+
+/* Error codes are the exit codes of the command line. */
+typedef enum Err {
+  ERR_ok = 0,
+  ERR_mismatch = 1,    /* results differ */
+  ERR_usage = 2,       /* the caller asked for something that makes no sense */
+  ERR_unsupported = 3, /* valid, but ingot cannot do it */
+  ERR_input = 4,       /* the file is wrong */
+  ERR_system = 5,      /* no memory, no file, no space */
+} Err;
+
+/* ---- hooks: tests replace them to fail the n-th call ---- */
+
+/* Like realloc, but told the old size; size 0 frees and returns NULL. */
+struct Alloc {
+  void *(*resize)(void *user, void *p, size_t old, size_t size);
+  void *user;
+};
+
+/* Each returns -1 and sets errno on failure, as the POSIX call of that name. */
+struct Io {
+  int (*open)(void *user, int dirfd, const char *path, int flags, int mode);
+  int (*close)(void *user, int fd);
+  i64 (*read)(void *user, int fd, void *to, size_t n);
+  i64 (*write)(void *user, int fd, const void *from, size_t n);
+  int (*fsync)(void *user, int fd);
+  int (*rename)(void *user, int fromdir, const char *from, int todir, const char *to);
+  int (*unlink)(void *user, int dirfd, const char *path);
+  void *(*map)(void *user, int fd, size_t n); /* read-only; NULL on failure */
+  void (*unmap)(void *user, void *p, size_t n);
+  void *user;
+};
+
+struct Arena {
+  Ctx *c;
+  struct Block *block; /* newest first */
+  size_t used;         /* bytes handed out, for reports */
+};
+
+struct Mark {
+  struct Block *block;
+  size_t at, used;
+};
+
+/* Location in a model or text; every field may be absent (0 / -1). */
+struct Loc {
+  Str file;
+  Str node; /* node name */
+  Str op;   /* operator name as the input spells it */
+  i32 index; /* node index in its graph; -1: none */
+  i32 line;  /* line of a text form; 0: none */
+};
+#define LOC_NONE ((Loc){0, 0, 0, -1, 0})
+
+typedef enum Level { LV_error, LV_warning } Level;
+
+struct Diag {
+  Level level;
+  Err code;
+  Loc loc;
+  const char *text; /* in c->keep; location already rendered in front */
+  Diag *next;
+};
+
+/* Growable array in an arena: VEC(Node) nodes; vec_push(a, &nodes) returns the new slot (zeroed). */
+#define VEC(T) struct { T *at; u32 n, cap; }
+#define vec_push(a, v) \
+  (vec_grow((a), (void **)&(v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
+
+struct Map {
+  Arena *a;
+  struct MapSlot *slot;
+  u32 n, cap;
+};
+
+/* Never fails silently: growth is in the arena. Not NUL-terminated until text_cstr. */
+struct Text {
+  Arena *a;
+  char *at;
+  size_t n, cap;
+};
+
+struct File {
+  const u8 *at;
+  size_t n;
+  bool mapped;
+};
+
+struct Ctx {
+  Alloc alloc;
+  Io io;
+  Arena keep;    /* strings, diagnostics, results: until ctx_free */
+  Arena work;    /* graph and program */
+  Arena scratch; /* emptied by the pipeline runner after every pass */
+  struct StrTab *strs;
+  Diag *diags, **diags_end;
+  u32 nerrors, nwarnings;
+  Err code; /* of the first error */
+  jmp_buf *door;
+  const char *pass;  /* name of the running pass, for bug reports */
+  struct Mapped *files; /* released by ctx_free */
+};
+
+/* ctx.c */
+Ctx *ctx_new(const Alloc *alloc, const Io *io); /* NULL arguments: the system's; NULL result: no memory */
+void ctx_free(Ctx *c);
+/* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
+Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
+const Alloc *alloc_system(void);
+const Io *io_system(void);
+
+/* arena.c: memory is zeroed and aligned to 16 bytes; failure leaves through fail(ERR_system). */
+void *arena_alloc(Arena *a, size_t n);
+void *arena_array(Arena *a, size_t n, size_t size); /* checked n * size */
+void *arena_copy(Arena *a, const void *from, size_t n);
+Mark arena_mark(Arena *a);
+void arena_rewind(Arena *a, Mark m);
+void arena_clear(Arena *a);
+void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size); /* makes room for one more, n += 1 */
+#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define NEWS(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
+
+/* str.c */
+Str str_intern(Ctx *c, const void *at, size_t n);
+Str str_of(Ctx *c, const char *cstr);
+Str str_fmt(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *str_text(const Ctx *c, Str s); /* NUL-terminated; may hold other NULs inside */
+size_t str_len(const Ctx *c, Str s);
+bool str_is(const Ctx *c, Str s, const char *cstr);
+Text text_new(Arena *a);
+void text_put(Text *t, const void *at, size_t n);
+void text_puts(Text *t, const char *cstr);
+void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_quote(Text *t, const char *at, size_t n); /* "..." with \" \\ \n \xHH escapes; pure ASCII out */
+/* Reads what text_quote wrote, starting at the opening quote; returns bytes consumed, 0 if malformed. */
+size_t text_unquote(Text *t, const char *at, size_t n);
+const char *text_cstr(Text *t);
+
+/* map.c: one open-addressing map. Keys are 64-bit numbers or byte strings; one map uses one kind. */
+Map map_new(Arena *a);
+u32 *map_get(const Map *m, u64 key);              /* NULL when absent */
+u32 *map_put(Map *m, u64 key);                    /* slot, zero when new */
+u32 *map_get_bytes(const Map *m, const void *key, size_t n);
+u32 *map_put_bytes(Map *m, const void *key, size_t n); /* the key is copied */
+u64 hash_bytes(const void *at, size_t n);         /* fixed function: results do not depend on the machine */
+
+/* diag.c */
+_Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void warn(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The compiler is wrong: names the pass that just ran. Code ERR_system. */
+_Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_leave(Ctx *c); /* leaves if an error was recorded */
+/* Printable form of model bytes: at most 64 bytes, escapes, no control characters. In c->scratch. */
+const char *show(Ctx *c, Str s);
+
+/* size.c: the only place where sizes that come from files are multiplied and added. */
+bool size_mul(u64 a, u64 b, u64 *out);
+bool size_add(u64 a, u64 b, u64 *out);
+bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of two */
+
+/* file.c */
+File file_read(Ctx *c, const char *path);       /* whole file, mapped if possible; fails with ERR_system or ERR_input (directory...) */
+/* The one opener for names that come from a model: confined to the directory of model_path, no links,
+ * no "..", regular files with one link only. Fails with ERR_input. */
+File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
+/* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. */
+void file_write(Ctx *c, const char *path, const void *at, size_t n);
+
+#endif
