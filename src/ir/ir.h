@@ -1,0 +1,178 @@
+/* ir.h: what both intermediate forms share: element types, scalars, dimensions, tensors, operators. */
+#ifndef INGOT_IR_H
+#define INGOT_IR_H
+
+#include "base/base.h"
+
+typedef struct Dims Dims;         /* table of symbols and affine expressions */
+typedef i64 Dim;                  /* >= 0: that extent; < 0: expression -1 - d of the table */
+typedef u32 Sym;                  /* symbol of the table */
+typedef struct SymInfo SymInfo;
+typedef struct Type Type;         /* of a graph value */
+typedef struct Tensor Tensor;     /* concrete array: constants, inputs, results */
+typedef union Scalar Scalar;      /* one element, any dtype */
+typedef struct OpInfo OpInfo;     /* row of ops.def */
+
+enum { MAX_RANK = 16 };
+#define DIM_MAX ((i64)1 << 40) /* no extent, and no product of extents, may exceed this */
+
+typedef enum DType {
+#define DT(name, cls, bits, bytes, onnx, text) DT_##name,
+#include "ir/dtypes.def"
+#undef DT
+  DT_COUNT
+} DType;
+
+typedef struct DTypeInfo {
+  const char *name;
+  char cls; /* F I U B S C, N for none */
+  u8 bits, bytes, onnx;
+} DTypeInfo;
+extern const DTypeInfo dtype_info[DT_COUNT];
+
+/* Floats of any width live in f (every narrower float is exact in double); integers and bool in i
+ * (u64 as the same bits); strings as their Str in i. Complex numbers are not scalars. */
+union Scalar {
+  double f;
+  i64 i;
+};
+
+typedef enum OpKind {
+  OK_MAP, OK_LEAF, OK_REDUCE, OK_CONTRACT, OK_WINDOW, OK_VIEW, OK_JOIN, OK_GATHER, OK_SCATTER,
+  OK_SCAN, OK_CONTROL, OK_DYNAMIC, OK_RANDOM, OK_OPAQUE, OK_COUNT
+} OpKind;
+
+typedef enum Op {
+#define SC(name, nin, cls, res, flags, text) OP_##name,
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+  OP_SCALARS, /* scalar ops are below */
+  OP_before_structural = OP_SCALARS - 1,
+#define SC(name, nin, cls, res, flags, text)
+#define OP(name, lo, hi, nout, kind, flags, attrs, text) OP_##name,
+#include "ir/ops.def"
+#undef SC
+#undef OP
+  OP_COUNT
+} Op;
+
+typedef enum OpFlag { OF_COMM = 1, OF_ASSOC = 2, OF_PURE = 4 } OpFlag;
+typedef enum OpClass { OC_NUM, OC_FLT, OC_INT, OC_BITS, OC_ANY } OpClass; /* BITS: INT or bool */
+typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
+
+struct OpInfo {
+  const char *name;
+  u16 nin_min, nin_max, nout;
+  OpKind kind;
+  OpClass cls; /* scalar ops */
+  OpRes res;   /* scalar ops */
+  u8 flags;
+  const char *attrs; /* structural ops */
+  const char *text;
+};
+extern const OpInfo op_info[OP_COUNT];
+extern const char *const op_kind_name[OK_COUNT];
+
+/* ---- dimensions ---- */
+
+typedef enum SymKind {
+  SY_input,   /* bound by the shape of an input, or by the user */
+  SY_data,    /* set by a node while running (nonzero, loop, if) */
+  SY_derived, /* op(a, b) of other dimensions: mul div mod min max */
+} SymKind;
+
+struct SymInfo {
+  SymKind kind;
+  Str name;
+  i64 lo, hi; /* bounds, inclusive; hi == DIM_MAX: unbounded */
+  Op op;      /* SY_derived: OP_mul, OP_div (floor), OP_mod, OP_min, OP_max */
+  Dim a, b;
+};
+
+/* ---- types and tensors ---- */
+
+typedef enum TypeKind { TY_tensor, TY_seq, TY_opt } TypeKind;
+
+struct Type {
+  TypeKind kind;
+  DType dt;
+  u32 rank;
+  Dim *dim;   /* rank entries */
+  Type *elem; /* of seq and opt */
+};
+
+struct Tensor {
+  DType dt;
+  u32 rank;
+  i64 *dim;
+  const void *data; /* row-major, maybe unaligned: read through scalar_load or memcpy */
+  u64 n;            /* elements */
+};
+
+/* dtype.c */
+DType dtype_from_name(const char *s, size_t n); /* DT_none if unknown */
+DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
+static inline bool dtype_is_float(DType d) { return dtype_info[d].cls == 'F'; }
+static inline bool dtype_is_int(DType d) { return dtype_info[d].cls == 'I' || dtype_info[d].cls == 'U'; }
+static inline bool dtype_is_signed(DType d) { return dtype_info[d].cls == 'I'; }
+static inline u32 dtype_bytes(DType d) { return dtype_info[d].bytes; }
+DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
+void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
+
+/* op.c */
+Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
+bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
+
+/* eval.c: the meaning of every scalar op, in one place */
+Scalar scalar_load(DType d, const void *p);
+void scalar_store(DType d, void *p, Scalar x); /* x must be representable: see scalar_cast */
+Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
+double scalar_round(DType d, double x); /* to the nearest value of float type d, ties to even, saturating if d has no infinity */
+Scalar scalar_eval(Op op, DType d, const Scalar *arg); /* d: dtype of operands (of a and b for select) */
+i64 scalar_wrap(DType d, i64 x);        /* two's complement value of integer type d */
+u64 random_bits(u64 seed, u64 index);   /* the generator behind OP_random */
+
+/* dim.c */
+Dims *dims_new(Ctx *c);
+Ctx *dims_ctx(const Dims *ds);
+Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi); /* same kind and name: the same symbol, bounds narrowed */
+u32 dim_nsyms(const Dims *ds);
+SymInfo *dim_syminfo(Dims *ds, Sym s);
+Dim dim_of_sym(Dims *ds, Sym s);
+static inline bool dim_is_const(Dim d) { return d >= 0; }
+Dim dim_add(Dims *ds, Dim a, Dim b);
+Dim dim_sub(Dims *ds, Dim a, Dim b); /* a constant negative result fails with ERR_input */
+Dim dim_mul(Dims *ds, Dim a, Dim b);
+Dim dim_div(Dims *ds, Dim a, Dim b); /* floor; b > 0 */
+Dim dim_mod(Dims *ds, Dim a, Dim b);
+Dim dim_min(Dims *ds, Dim a, Dim b);
+Dim dim_max(Dims *ds, Dim a, Dim b);
+Dim dim_addk(Dims *ds, Dim a, i64 k);
+Dim dim_product(Dims *ds, const Dim *d, u32 n);
+void dim_bounds(const Dims *ds, Dim d, i64 *lo, i64 *hi);
+i64 dim_eval(const Dims *ds, Dim d, const i64 *env); /* env[sym]; derived symbols are computed */
+/* Terms of an affine expression: d = *k0 + sum coef[i] * sym[i]. Returns the number of terms. */
+u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef);
+void dim_print(const Dims *ds, Dim d, Text *t);  /* 3, n, 2*n+1, (n+1)/2 */
+/* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
+size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
+
+/* type.c */
+Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank);
+bool type_equal(const Type *x, const Type *y);
+bool type_is_static(const Type *t); /* tensor whose dimensions are all constants */
+Dim type_count(Dims *ds, const Type *t); /* number of elements */
+void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
+
+/* tensor.c */
+bool shape_count(const i64 *dim, u32 rank, u64 *n); /* product; false when above DIM_MAX */
+Tensor *tensor_new(Arena *a, DType dt, const i64 *dim, u32 rank); /* zeroed, writable data */
+Tensor *tensor_wrap(Arena *a, DType dt, const i64 *dim, u32 rank, const void *data);
+static inline u64 tensor_bytes(const Tensor *t) { return t->n * dtype_bytes(t->dt); }
+Scalar tensor_get(const Tensor *t, u64 i);
+void tensor_set(Tensor *t, u64 i, Scalar x); /* only on tensors of tensor_new */
+bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y); /* same type, shape and bits */
+
+#endif

@@ -1,0 +1,53 @@
+/* pass.h: passes and the pipeline that runs them. */
+#ifndef INGOT_PASS_H
+#define INGOT_PASS_H
+
+#include "ir/graph.h"
+#include "ir/prog.h"
+
+typedef struct Pass Pass;
+typedef struct Unit Unit;
+
+/* What the pipeline works on: a graph until `lower`, a program from then on. */
+struct Unit {
+  Ctx *c;
+  Graph *g;
+  Prog *p;
+};
+
+typedef enum Exactness { PX_exact, PX_bounded } Exactness; /* may results change in the last bits? */
+
+struct Pass {
+  const char *name;
+  void (*graph)(Graph *g); /* one of the three is set */
+  void (*prog)(Prog *p);
+  void (*lower)(Unit *u);
+  Exactness exact;
+  const char *text; /* what it does, one line */
+};
+
+typedef struct PipeOptions {
+  const char *start; /* first pass to run; NULL: from the beginning */
+  const char *stop;  /* last pass to run; NULL: to the end; "none": nothing */
+  const char *skip;  /* comma-separated */
+  const char *dump;  /* comma-separated, or "all" */
+  bool check;        /* verify after every pass */
+  void (*dumped)(void *user, const char *pass, const char *text, size_t n);
+  void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
+  void *user;
+} PipeOptions;
+
+/* pipeline.c */
+extern const Pass pass_table[];
+extern const u32 pass_count;
+void pipeline_run(Unit *u, const PipeOptions *o);
+
+/* one function a file */
+void infer(Graph *g);    /* infer.c */
+void fold(Graph *g);     /* fold.c */
+void simplify(Graph *g); /* simplify.c */
+void cse(Graph *g);      /* cse.c */
+void dce(Graph *g);      /* dce.c */
+void lower(Unit *u);     /* lower.c */
+
+#endif
