@@ -25,7 +25,101 @@ $(BUILD)/obj/%.o: %.c
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
-clean:
-	rm -rf $(BUILD)
+# ---- tests: objects of other builds live beside build/, in build-asan, build-clang, build-fuzz ----
 
-.PHONY: all clean
+SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
+SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+UNIT    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/*.c))
+FUZZ    := $(patsubst test/fuzz/%.c,build-fuzz/%,$(wildcard test/fuzz/*.c))
+T       ?=
+
+$(BUILD)/unit/%: test/unit/%.c $(BUILD)/libingot.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
+
+unit: $(UNIT)
+	@$(PYTHON) test/run unit
+
+setup:
+	@sh test/setup
+
+asan: ; @$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
+clang: ; @$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
+unit-programs: $(UNIT)
+
+test: setup
+	@$(SUBMAKE) all unit-programs
+	@$(PYTHON) test/run $(T)
+
+lint:
+	@$(PYTHON) test/run lint
+
+format:
+	clang-format -i $(shell find src test -name '*.[ch]')
+
+wc:
+	@$(PYTHON) test/wc.py
+
+coverage-doc: setup all
+	@$(PYTHON) test/run --coverage-doc official
+
+$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a
+	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
+fuzz-programs:
+	@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
+	@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
+
+# RUNS=10000000 TARGET=fz_onnx make fuzz: a campaign; findings are left in build-fuzz/TARGET.
+RUNS    ?= 10000000
+TARGET  ?=
+fuzz: setup fuzz-programs
+	@$(PYTHON) test/fuzz.py --runs $(RUNS) $(TARGET)
+
+bench: setup all
+	@$(PYTHON) bench/run
+
+run: all
+	@$(BUILD)/ingot demo
+
+# ---- install ----
+
+PREFIX  ?= /usr/local
+VERSION  = $(shell sed -n 's/^\#define INGOT_VERSION *"\(.*\)"/\1/p' src/ingot.h)
+
+$(BUILD)/ingot.pc: src/ingot.h Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	  'Name: ingot' 'Description: compiler for neural networks' 'Version: $(VERSION)' \
+	  'Libs: -L$${libdir} -lingot -lm' 'Cflags: -I$${includedir}' >$@
+
+install: all
+	@rm -f $(BUILD)/ingot.pc && $(MAKE) --no-print-directory $(BUILD)/ingot.pc
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/man/man1)
+	install -m 755 $(BUILD)/ingot $(DESTDIR)$(PREFIX)/bin/ingot
+	install -m 644 $(BUILD)/libingot.a $(DESTDIR)$(PREFIX)/lib/libingot.a
+	install -m 644 src/ingot.h $(DESTDIR)$(PREFIX)/include/ingot.h
+	install -m 644 $(BUILD)/ingot.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/ingot.pc
+	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
+
+clean:
+	rm -rf $(BUILD)/obj $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-clang build-fuzz
+distclean:
+	rm -rf build build-asan build-clang build-fuzz
+
+help:
+	@printf '%s\n' \
+	  'make               build/ingot and build/libingot.a (CC, CFLAGS, BUILD can be set)' \
+	  'make run           the built-in digit model on held-out digits' \
+	  'make test          everything; T=PATTERN runs the tests whose names match' \
+	  'make unit          the C programs of test/unit only' \
+	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
+	  'make format        clang-format over all C files' \
+	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fz_onnx' \
+	  'make bench         import time and memory, times beside ONNX Runtime' \
+	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
+	  'make wc            sizes of the source files' \
+	  'make install       PREFIX=/usr/local DESTDIR=' \
+	  'make clean         remove what was built; make distclean also removes downloads'
+
+.PHONY: all unit unit-programs setup asan clang test lint format wc coverage-doc fuzz fuzz-programs \
+  bench run install clean distclean help
