@@ -1,0 +1,163 @@
+/* Arenas: memory handed out in order and released as a whole or back to a mark.
+ *
+ * An arena is a list of blocks, newest first, each twice as large as the one before (4 KiB to 1 MiB).
+ * A request too large for that hangs its own block on the newest one, whose remaining room stays in
+ * use. Every block remembers how much had been handed out when it was made (stamp); that count grows
+ * with each request, so it orders blocks and marks alike.
+ *
+ * With INGOT_HOSTILE every request is a block of exactly its size, arrays move on append and their
+ * old storage is freed at once, so that sanitizers see overruns and stale pointers.
+ */
+#include "base/own.h"
+#include <string.h>
+
+enum { ALIGN = 16, BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, HEAD = 64 };
+
+typedef struct Block Block;
+struct Block {
+  Block *next;  /* older; for a large block: the next large one of the same owner */
+  Block *prev;  /* newer; used with INGOT_HOSTILE only */
+  Block *large; /* requests with their own block, made while this block was the newest */
+  Arena *owner;
+  size_t cap, at; /* bytes behind the header, and how many of them are handed out */
+  size_t stamp;   /* owner->used when the block was made */
+};
+_Static_assert(sizeof(Block) <= HEAD && HEAD % ALIGN == 0, "block header");
+
+#ifdef INGOT_HOSTILE
+static const bool hostile = true;
+#else
+static const bool hostile = false;
+#endif
+
+static u8 *bytes(Block *b) {
+  return (u8 *)b + HEAD;
+}
+
+/* The hook aligns as realloc does, which is enough for ALIGN. */
+static Block *make(Arena *a, size_t cap) {
+  if (cap > SIZE_MAX / 2) return NULL;
+  Block *b = a->c->alloc.resize(a->c->alloc.user, NULL, 0, HEAD + cap);
+  if (!b) return NULL;
+  *b = (Block){.owner = a, .cap = cap, .stamp = a->used};
+  return b;
+}
+
+static void release(Block *b) {
+  Alloc *m = &b->owner->c->alloc;
+  m->resize(m->user, b, HEAD + b->cap, 0);
+}
+
+static void push(Arena *a, Block *b) {
+  b->next = a->block;
+  if (a->block) a->block->prev = b;
+  a->block = b;
+}
+
+/* A block with room for n bytes: a new newest one, or one of its own. */
+static Block *grow(Arena *a, size_t n) {
+  size_t size = a->block ? a->block->cap : BLOCK_MIN / 2;
+  size = size < BLOCK_MAX / 2 ? size * 2 : BLOCK_MAX;
+  while (size < BLOCK_MAX && n > size / 4) size *= 2;
+  bool alone = hostile || n > size / 4;
+  Block *b = make(a, alone ? n : size);
+  if (!b) return NULL;
+  if (alone && a->block && !hostile) {
+    b->next = a->block->large;
+    a->block->large = b;
+  } else {
+    push(a, b);
+  }
+  return b;
+}
+
+void *arena_try(Arena *a, size_t n) {
+  if (n > SIZE_MAX / 2) return NULL;
+  size_t step = n == 0 ? ALIGN : (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  size_t need = hostile ? n : step;
+  Block *b = a->block;
+  if (hostile || !b || need > b->cap - b->at) b = grow(a, need);
+  if (!b) return NULL;
+  void *p = bytes(b) + b->at;
+  b->at += need;
+  a->used += step;
+  return n == 0 ? p : memset(p, 0, n);
+}
+
+void *arena_alloc(Arena *a, size_t n) {
+  void *p = arena_try(a, n);
+  if (!p) fail(a->c, ERR_system, LOC_NONE, "out of memory (%zu bytes)", n);
+  return p;
+}
+
+void *arena_array(Arena *a, size_t n, size_t size) {
+  u64 total;
+  if (!size_mul(n, size, &total) || total > SIZE_MAX)
+    fail(a->c, ERR_system, LOC_NONE, "out of memory (%zu times %zu bytes)", n, size);
+  return arena_alloc(a, (size_t)total);
+}
+
+void *arena_copy(Arena *a, const void *from, size_t n) {
+  void *p = arena_alloc(a, n);
+  if (n) memcpy(p, from, n);
+  return p;
+}
+
+Mark arena_mark(Arena *a) {
+  return (Mark){a->block, a->block ? a->block->at : 0, a->used};
+}
+
+/* Blocks made since the mark carry its stamp or a later one. */
+void arena_rewind(Arena *a, Mark m) {
+  while (a->block && a->block->stamp >= m.used) {
+    Block *b = a->block;
+    a->block = b->next;
+    while (b->large) {
+      Block *l = b->large;
+      b->large = l->next;
+      release(l);
+    }
+    release(b);
+  }
+  Block *b = a->block;
+  if (b) {
+    b->prev = NULL;
+    while (b->large && b->large->stamp >= m.used) {
+      Block *l = b->large;
+      b->large = l->next;
+      release(l);
+    }
+    if (b == m.block) b->at = m.at;
+  }
+  a->used = m.used;
+}
+
+void arena_clear(Arena *a) {
+  arena_rewind(a, (Mark){0});
+}
+
+/* Hostile builds only: frees one request of this arena, given its address. */
+static void drop(Arena *a, void *p) {
+  Block *b = (Block *)((u8 *)p - HEAD);
+  if (b->owner != a) return;
+  if (b->next) b->next->prev = b->prev;
+  if (b->prev) b->prev->next = b->next;
+  if (a->block == b) a->block = b->next;
+  release(b);
+}
+
+void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size) {
+  if (*n == UINT32_MAX) fail(a->c, ERR_system, LOC_NONE, "array of more than %u elements", *n);
+  /* A hostile array moves on every append; past 4096 elements that would take quadratic time. */
+  if (*n >= *cap || (hostile && *n < 4096)) {
+    u32 more = *cap < 8 ? 8 : *cap > UINT32_MAX / 2 ? UINT32_MAX : *cap * 2;
+    if (hostile) more = *n < 4096 ? *n + 1 : *n > UINT32_MAX / 2 ? UINT32_MAX : *n + *n / 16;
+    void *to = arena_array(a, more, size);
+    if (*n) memcpy(to, *at, *n * size);
+    if (hostile && *cap) drop(a, *at);
+    *at = to;
+    *cap = more;
+  }
+  memset((u8 *)*at + *n * size, 0, size);
+  *n += 1;
+}

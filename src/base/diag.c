@@ -1,0 +1,179 @@
+/* Messages, their locations, and the one door through which errors leave.
+ *
+ * A message is rendered at once into a bounded buffer, location in front:
+ *   model.onnx: node 37 'conv5' (Conv): rank 3, expected 4
+ *   net.ing:12: expected a type, found ')'
+ * and copied to c->keep. If no memory is left, the one spare record of the context takes it. The first
+ * 1000 messages and always the first error are kept; the rest are counted. fail() needs a
+ * protected call around it: without one there is nowhere to go and the program stops.
+ */
+#include "base/own.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOW_NAME = 64, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
+
+/* A message being rendered; what does not fit is cut and marked. */
+typedef struct Line {
+  char at[LINE_MAX_BYTES];
+  size_t n;
+} Line;
+
+size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
+  static const char hex[] = "0123456789abcdef";
+  size_t len = 0, cut = 0; /* cut: where "..." still fits */
+  for (size_t i = 0; i < n; i++) {
+    u8 b = (u8)at[i];
+    char esc[4] = {(char)b};
+    size_t k = 1;
+    if (b == '\\') {
+      esc[1] = '\\', k = 2;
+    } else if (b < 0x20 || b > 0x7e) {
+      esc[0] = '\\', esc[1] = 'x', esc[2] = hex[b >> 4], esc[3] = hex[b & 15], k = 4;
+    }
+    if (len + k >= room) {
+      memcpy(to + cut, "...", 4);
+      return cut + 3;
+    }
+    memcpy(to + len, esc, k);
+    len += k;
+    if (len + 3 < room) cut = len;
+  }
+  to[len] = 0;
+  return len;
+}
+
+const char *show(Ctx *c, Str s) {
+  char buf[SHOW_NAME + 1];
+  size_t n = show_bytes(buf, sizeof buf, str_text(c, s), str_len(c, s));
+  return arena_copy(&c->scratch, buf, n + 1);
+}
+
+static void put(Line *l, const char *fmt, va_list args) {
+  size_t room = sizeof l->at - l->n;
+  int n = vsnprintf(l->at + l->n, room, fmt, args);
+  if (n < 0) {
+    l->at[l->n] = 0;
+  } else if ((size_t)n < room) {
+    l->n += (size_t)n;
+  } else {
+    l->n = sizeof l->at - 1;
+    memcpy(l->at + l->n - 3, "...", 3);
+  }
+}
+
+__attribute__((format(printf, 2, 3))) static void putf(Line *l, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  put(l, fmt, args);
+  va_end(args);
+}
+
+static void put_loc(Line *l, const Ctx *c, Loc loc) {
+  char file[SHOW_FILE + 1], name[SHOW_NAME + 1], op[SHOW_NAME + 1];
+  show_bytes(file, sizeof file, str_text(c, loc.file), str_len(c, loc.file));
+  show_bytes(name, sizeof name, str_text(c, loc.node), str_len(c, loc.node));
+  show_bytes(op, sizeof op, str_text(c, loc.op), str_len(c, loc.op));
+  if (loc.file && loc.line > 0) putf(l, "%s:%d: ", file, loc.line);
+  else if (loc.file) putf(l, "%s: ", file);
+  else if (loc.line > 0) putf(l, "line %d: ", loc.line);
+  if (loc.index < 0 && !loc.node && !loc.op) return;
+  putf(l, "node");
+  if (loc.index >= 0) putf(l, " %d", loc.index);
+  if (loc.node) putf(l, " '%s'", name);
+  if (loc.op) putf(l, " (%s)", op);
+  putf(l, ": ");
+}
+
+/* Memory for one message of n bytes: from c->keep, else the spare record, else none. */
+static Diag *make(Ctx *c, const Line *l) {
+  Diag *d = arena_try(&c->keep, sizeof *d);
+  char *text = d ? arena_try(&c->keep, l->n + 1) : NULL;
+  if (text) {
+    memcpy(text, l->at, l->n + 1);
+    d->text = text;
+    return d;
+  }
+  Root *r = (Root *)c;
+  if (r->spare_used) return NULL;
+  r->spare_used = true;
+  size_t n = l->n < SPARE_TEXT ? l->n : SPARE_TEXT - 1;
+  memcpy(r->spare_text, l->at, n);
+  r->spare_text[n] = 0;
+  r->spare.text = r->spare_text;
+  return &r->spare;
+}
+
+static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
+  bool first = level == LV_error && c->nerrors == 0;
+  bool wanted = first || (u64)c->nerrors + c->nwarnings < DIAG_MAX;
+  u32 *count = level == LV_error ? &c->nerrors : &c->nwarnings;
+  if (*count < UINT32_MAX) *count += 1;
+  if (first) c->code = code;
+  Diag *d = wanted ? make(c, l) : NULL;
+  if (!d) return;
+  d->level = level;
+  d->code = code;
+  d->loc = loc;
+  d->next = NULL;
+  *c->diags_end = d;
+  c->diags_end = &d->next;
+}
+
+static _Noreturn void leave(Ctx *c, Err code) {
+  if (!c->door) __builtin_trap();
+  longjmp(*c->door, (int)code);
+}
+
+void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
+  Line l;
+  l.n = 0;
+  va_list args;
+  va_start(args, fmt);
+  put_loc(&l, c, loc);
+  put(&l, fmt, args);
+  va_end(args);
+  if (code == ERR_ok) code = ERR_system; /* 0 would look like success to ctx_protect */
+  record(c, LV_error, code, loc, &l);
+  leave(c, code);
+}
+
+void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
+  Line l;
+  l.n = 0;
+  va_list args;
+  va_start(args, fmt);
+  put_loc(&l, c, loc);
+  put(&l, fmt, args);
+  va_end(args);
+  record(c, LV_error, code == ERR_ok ? ERR_system : code, loc, &l);
+}
+
+void warn(Ctx *c, Loc loc, const char *fmt, ...) {
+  Line l;
+  l.n = 0;
+  va_list args;
+  va_start(args, fmt);
+  put_loc(&l, c, loc);
+  put(&l, fmt, args);
+  va_end(args);
+  record(c, LV_warning, ERR_ok, loc, &l);
+}
+
+void bug(Ctx *c, Loc loc, const char *fmt, ...) {
+  Line l;
+  l.n = 0;
+  va_list args;
+  va_start(args, fmt);
+  put_loc(&l, c, loc);
+  putf(&l, "bug in ingot, %s%s: ", c->pass ? "in or after pass " : "outside any pass",
+       c->pass ? c->pass : "");
+  put(&l, fmt, args);
+  va_end(args);
+  record(c, LV_error, ERR_system, loc, &l);
+  leave(c, ERR_system);
+}
+
+void diag_leave(Ctx *c) {
+  if (c->nerrors) leave(c, c->code);
+}

@@ -1,0 +1,376 @@
+/* Files: read whole (mapped when possible), read confined to a model's folder, written atomically.
+ *
+ * All calls go through c->io, so that tests can fail each of them; fstat and friends, which only look,
+ * are called directly. Between an open and its close nothing may use the door: what can fail for lack
+ * of memory is done before, and failures are carried as errno values until everything is closed.
+ * A file that another program shortens while it is mapped is not defended against.
+ */
+#include "base/own.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What does not fit errno. */
+enum { EX_directory = -1, EX_long = -2, EX_notfile = -3, EX_links = -4 };
+
+/* Pipes and devices have no size; this bounds what an endless one can take. */
+#define STREAM_MAX ((size_t)1 << 31)
+
+static const char *reason(int err) {
+  switch (err) {
+  case EX_directory: return "is a directory";
+  case EX_long: return "more than 2 GiB from a pipe or device; use a file";
+  case EX_notfile: return "not a regular file";
+  case EX_links: return "the file has more than one hard link";
+  default: return strerror(err); /* thread-local or constant in every libc we build with */
+  }
+}
+
+static Loc at_file(Ctx *c, const char *path) {
+  Loc loc = LOC_NONE;
+  loc.file = str_of(c, path);
+  return loc;
+}
+
+static int open_retry(Ctx *c, int dirfd, const char *path, int flags, int mode) {
+  int fd;
+  do fd = c->io.open(c->io.user, dirfd, path, flags | O_CLOEXEC | O_NOCTTY, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+/* A signal, or a descriptor somebody made non-blocking: worth another try. */
+static bool try_again(int fd, short events) {
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN) return false;
+  struct pollfd p = {.fd = fd, .events = events};
+  return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
+static void *resize(Ctx *c, Mapped *r, size_t cap) {
+  void *p = c->alloc.resize(c->alloc.user, r->p, r->cap, cap);
+  if (p || cap == 0) {
+    r->p = p;
+    r->cap = cap;
+  }
+  return p;
+}
+
+static void drop(Ctx *c, Mapped *r) {
+  if (r->p && r->cap == 0) c->io.unmap(c->io.user, r->p, r->n);
+  else if (r->p) resize(c, r, 0);
+  r->p = NULL;
+  r->n = r->cap = 0;
+}
+
+void files_free(Ctx *c) {
+  for (Mapped *r = c->files; r; r = r->next) drop(c, r);
+  c->files = NULL;
+}
+
+static Mapped *add_record(Ctx *c) {
+  Mapped *r = NEW(&c->keep, Mapped);
+  r->next = c->files;
+  c->files = r;
+  return r;
+}
+
+/* Reads to the end; `hint` bytes are expected, `max` allowed. Returns 0 or an error. */
+static int read_all(Ctx *c, int fd, Mapped *r, size_t hint, size_t max) {
+  for (;;) {
+    if (r->n == r->cap) {
+      size_t cap = r->cap == 0 ? hint + 1 : r->cap + r->cap / 2;
+      if (cap < 65536 && r->cap) cap = 65536;
+      if (!resize(c, r, cap)) return ENOMEM;
+    }
+    i64 got = c->io.read(c->io.user, fd, (u8 *)r->p + r->n, r->cap - r->n);
+    if (got == 0) break;
+    if (got > 0) r->n += (size_t)got;
+    else if (!try_again(fd, POLLIN)) return errno;
+    if (r->n > max) return EX_long;
+  }
+  if (r->n == 0) drop(c, r);
+  return 0;
+}
+
+/* Fills the record from an open descriptor. Returns 0 or an error. */
+static int load(Ctx *c, int fd, const struct stat *st, Mapped *r) {
+  if (S_ISDIR(st->st_mode)) return EX_directory;
+  bool regular = S_ISREG(st->st_mode) && st->st_size > 0;
+  if (regular && (u64)st->st_size > SIZE_MAX / 2) return EFBIG;
+  if (regular && lseek(fd, 0, SEEK_CUR) == 0) {
+    r->p = c->io.map(c->io.user, fd, (size_t)st->st_size);
+    if (r->p) {
+      r->n = (size_t)st->st_size;
+      return 0;
+    }
+  }
+  size_t max = S_ISREG(st->st_mode) ? SIZE_MAX / 4 : STREAM_MAX;
+  return read_all(c, fd, r, regular ? (size_t)st->st_size : 65535, max);
+}
+
+static File held(const Mapped *r) {
+  return (File){r->p ? r->p : (const u8 *)"", r->n, r->p && r->cap == 0};
+}
+
+File file_read(Ctx *c, const char *path) {
+  Loc loc = at_file(c, path);
+  Mapped *r = add_record(c);
+  bool std = strcmp(path, "-") == 0;
+  int fd = std ? 0 : open_retry(c, AT_FDCWD, path, O_RDONLY, 0);
+  if (fd < 0) fail(c, ERR_system, loc, "cannot open: %s", reason(errno));
+  struct stat st;
+  int err = fstat(fd, &st) != 0 ? errno : load(c, fd, &st, r);
+  if (!std) c->io.close(c->io.user, fd);
+  if (err) {
+    drop(c, r);
+    fail(c, err == EX_directory ? ERR_input : ERR_system, loc, "cannot read: %s", reason(err));
+  }
+  return held(r);
+}
+
+/* Why a name from a model is not acceptable, or NULL. */
+static const char *bad_name(const char *name, size_t n) {
+  if (n == 0) return "the name is empty";
+  if (n > 255) return "the name is longer than 255 bytes";
+  if (memchr(name, 0, n)) return "the name contains a NUL byte";
+  if (memchr(name, '\\', n)) return "the name contains a backslash";
+  if (name[0] == '/') return "the name is an absolute path";
+  if (n > 1 && name[1] == ':' && ((name[0] | 32) >= 'a' && (name[0] | 32) <= 'z'))
+    return "the name starts with a drive letter";
+  for (const char *p = name; *p;) {
+    size_t k = strcspn(p, "/");
+    if (k == 2 && p[0] == '.' && p[1] == '.') return "the name contains '..'";
+    p += k + (p[k] == '/');
+  }
+  return NULL;
+}
+
+/* Opens component by component, following no link. Returns a descriptor, or -1 and errno. */
+static int open_steps(Ctx *c, int dir, const char *name) {
+  char part[256];
+  int at = dir;
+  for (;;) {
+    name += strspn(name, "/");
+    size_t k = strcspn(name, "/");
+    memcpy(part, name, k);
+    part[k] = 0;
+    if (k == 0) strcpy(part, "."); /* the name ends in '/': a directory, which load refuses */
+    bool last = name[k] == 0;
+    int flags = O_RDONLY | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
+    int fd = open_retry(c, at, part, flags, 0);
+    int err = errno;
+    if (at != dir) c->io.close(c->io.user, at);
+    errno = err;
+    if (fd < 0 || last) return fd;
+    at = fd;
+    name += k;
+  }
+}
+
+/* Opens `name` below the directory. O_NONBLOCK: opening a pipe must not wait for its other end. */
+static int open_below(Ctx *c, int dir, const char *name) {
+#ifdef SYS_openat2
+  if (c->io.open == io_system()->open) {
+    struct {
+      u64 flags, mode, resolve;
+    } how = {O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0x08 | 0x04};
+    /* resolve: RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS */
+    long fd;
+    do fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
+    while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+    if (fd >= 0) return (int)fd;
+    /* Old kernels and some sandboxes do not know the call; the walk below is as strict. */
+    if (errno != ENOSYS && errno != EPERM && errno != EINVAL && errno != E2BIG) return -1;
+  }
+#endif
+  return open_steps(c, dir, name);
+}
+
+static bool is_same(const Mapped *r, const struct stat *st) {
+  return r->p && r->dev == (u64)st->st_dev && r->node == (u64)st->st_ino &&
+         r->size == st->st_size && r->sec == st->st_mtim.tv_sec && r->nsec == st->st_mtim.tv_nsec;
+}
+
+/* Loads the opened file, or finds it among those held: a model may name one file for every tensor. */
+static int load_below(Ctx *c, int fd, Mapped **out) {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return errno;
+  if (!S_ISREG(st.st_mode)) return EX_notfile;
+  if (st.st_nlink != 1) return EX_links;
+  Mapped *r = *out;
+  for (Mapped *o = c->files; o; o = o->next) {
+    if (!is_same(o, &st)) continue;
+    *out = o;
+    return 0;
+  }
+  r->dev = (u64)st.st_dev;
+  r->node = (u64)st.st_ino;
+  r->size = st.st_size;
+  r->sec = st.st_mtim.tv_sec;
+  r->nsec = st.st_mtim.tv_nsec;
+  return load(c, fd, &st, r);
+}
+
+static Err code_of(int err) {
+  switch (err) {
+  case ENOMEM: case EMFILE: case ENFILE: case EIO: return ERR_system;
+  default: return ERR_input;
+  }
+}
+
+static const char *reason_below(int err) {
+  if (err == ELOOP || err == EXDEV) return "it is, or lies behind, a symbolic link";
+  return reason(err);
+}
+
+/* The directory part of a path, "." when there is none. */
+static const char *folder(Ctx *c, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return ".";
+  if (slash == path) return "/";
+  char *dir = arena_alloc(&c->scratch, (size_t)(slash - path) + 1);
+  memcpy(dir, path, (size_t)(slash - path));
+  return dir;
+}
+
+File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
+  const char *shown = show(c, name), *text = str_text(c, name);
+  const char *bad = bad_name(text, str_len(c, name));
+  if (bad) fail(c, ERR_input, loc, "external data '%s' refused: %s", shown, bad);
+  struct stat st;
+  if (!model_path || !*model_path || strcmp(model_path, "-") == 0 ||
+      (stat(model_path, &st) == 0 && !S_ISREG(st.st_mode)))
+    fail(c, ERR_input, loc, "external data '%s' refused: the model is not a file in a folder", shown);
+  const char *dirname = folder(c, model_path);
+  Mapped *r = add_record(c);
+  int err = 0;
+  int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
+  if (dir < 0) fail(c, ERR_system, loc, "cannot open the model's folder: %s", reason(errno));
+  int fd = open_below(c, dir, text);
+  if (fd < 0) err = errno;
+  c->io.close(c->io.user, dir);
+  Mapped *got = r;
+  if (fd >= 0) {
+    err = load_below(c, fd, &got);
+    c->io.close(c->io.user, fd);
+  }
+  if (err) {
+    drop(c, r);
+    fail(c, code_of(err), loc, "external data '%s': %s", shown, reason_below(err));
+  }
+  return held(got);
+}
+
+/* Returns 0 or an error. */
+static int write_all(Ctx *c, int fd, const u8 *at, size_t n) {
+  while (n) {
+    size_t step = n < (1u << 30) ? n : 1u << 30;
+    i64 put = c->io.write(c->io.user, fd, at, step);
+    if (put == 0) return EIO;
+    if (put < 0) {
+      if (!try_again(fd, POLLOUT)) return errno;
+      continue;
+    }
+    at += put;
+    n -= (size_t)put;
+  }
+  return 0;
+}
+
+static int sync_file(Ctx *c, int fd) {
+  int rc;
+  do rc = c->io.fsync(c->io.user, fd);
+  while (rc != 0 && errno == EINTR);
+  /* File systems without fsync say so in these ways. */
+  return rc == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+}
+
+static int close_file(Ctx *c, int fd) {
+  return c->io.close(c->io.user, fd) == 0 || errno == EINTR ? 0 : errno;
+}
+
+/* Devices and pipes: there is nothing to put aside. */
+static int write_through(Ctx *c, const char *path, const void *at, size_t n) {
+  int fd = open_retry(c, AT_FDCWD, path, O_WRONLY, 0);
+  if (fd < 0) return errno;
+  int err = write_all(c, fd, at, n), err2 = close_file(c, fd);
+  return err ? err : err2;
+}
+
+/* Creates the temporary; `temp` has room for the number at `tail`. */
+static int create(Ctx *c, char *temp, char *tail, int *fd) {
+  static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (int i = 0; i < 36 * 36; i++) {
+    tail[0] = digits[i / 36];
+    tail[1] = digits[i % 36];
+    *fd = open_retry(c, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (*fd >= 0) return 0;
+    if (errno != EEXIST) return errno;
+  }
+  return EEXIST;
+}
+
+/* Writes aside and renames; `mode` of the file replaced is kept, -1 when there is none. */
+static int write_aside(Ctx *c, const char *path, const char *dir, char *temp, int mode,
+                       const void *at, size_t n) {
+  int fd;
+  int err = create(c, temp, temp + strlen(temp) - 2, &fd);
+  if (err) return err;
+  if (mode >= 0 && fchmod(fd, (mode_t)mode) != 0) err = errno;
+  if (!err) err = write_all(c, fd, at, n);
+  if (!err) err = sync_file(c, fd);
+  int err2 = close_file(c, fd);
+  if (!err) err = err2;
+  if (!err && c->io.rename(c->io.user, AT_FDCWD, temp, AT_FDCWD, path) != 0) err = errno;
+  if (err) {
+    c->io.unlink(c->io.user, AT_FDCWD, temp);
+    return err;
+  }
+  /* The file is in place; that its name survives a power cut is a wish, not a promise. */
+  int d = open_retry(c, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+  if (d >= 0) {
+    sync_file(c, d);
+    close_file(c, d);
+  }
+  return 0;
+}
+
+void file_write(Ctx *c, const char *path, const void *at, size_t n) {
+  Loc loc = at_file(c, path);
+  bool std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+  char real[PATH_MAX];
+  struct stat st;
+  int err = 0, mode = -1;
+  if (!std && lstat(path, &st) == 0) {
+    /* A link stays: what it leads to is written. */
+    if (S_ISLNK(st.st_mode)) {
+      if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && !realpath(path, real)))
+        fail(c, ERR_system, loc, "cannot write: %s", reason(errno));
+      if (S_ISREG(st.st_mode)) path = real;
+    }
+    if (S_ISDIR(st.st_mode)) fail(c, ERR_usage, loc, "cannot write: %s", reason(EX_directory));
+    mode = (int)(st.st_mode & 0777);
+  }
+  Mark m = arena_mark(&c->scratch);
+  if (std) {
+    err = write_all(c, 1, at, n);
+  } else if (mode >= 0 && !S_ISREG(st.st_mode)) {
+    err = write_through(c, path, at, n);
+  } else {
+    const char *dir = folder(c, path);
+    Text temp = text_new(&c->scratch);
+    /* The number of the process and the place of the context keep concurrent writers apart. */
+    text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", dir, (long)getpid(), (unsigned long long)(uintptr_t)c);
+    text_cstr(&temp);
+    err = write_aside(c, path, dir, temp.at, mode, at, n);
+  }
+  arena_rewind(&c->scratch, m);
+  if (err) fail(c, ERR_system, loc, "cannot write: %s", reason(err));
+}

@@ -1,0 +1,209 @@
+/* Interned byte strings and growable text.
+ *
+ * A Str is an index into a table in c->keep; equal bytes have the same index, so strings compare as
+ * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an arena
+ * by doubling. Quoted text is pure ASCII, and text_unquote is the exact inverse of text_quote.
+ */
+#include "base/own.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Entry {
+  const char *at; /* NUL-terminated, in c->keep */
+  size_t n;
+  u64 hash;
+} Entry;
+
+typedef struct StrTab StrTab;
+struct StrTab {
+  VEC(Entry) list; /* by Str */
+  u32 *slot;       /* open addressing: Str + 1, 0 when free */
+  u32 cap;         /* power of two */
+};
+
+static void rehash(Ctx *c, StrTab *t, u32 cap) {
+  u32 *slot = NEWS(&c->keep, u32, cap);
+  for (u32 i = 0; i < t->list.n; i++) {
+    u32 at = (u32)t->list.at[i].hash & (cap - 1);
+    while (slot[at]) at = (at + 1) & (cap - 1);
+    slot[at] = i + 1;
+  }
+  t->slot = slot;
+  t->cap = cap;
+}
+
+void strs_init(Ctx *c) {
+  StrTab *t = NEW(&c->keep, StrTab);
+  rehash(c, t, 64);
+  c->strs = t;
+  str_intern(c, "", 0);
+}
+
+Str str_intern(Ctx *c, const void *at, size_t n) {
+  StrTab *t = c->strs;
+  if (n == 0) at = "";
+  u64 hash = hash_bytes(at, n);
+  u32 i = (u32)hash & (t->cap - 1);
+  for (; t->slot[i]; i = (i + 1) & (t->cap - 1)) {
+    const Entry *e = &t->list.at[t->slot[i] - 1];
+    if (e->hash == hash && e->n == n && memcmp(e->at, at, n) == 0) return t->slot[i] - 1;
+  }
+  if (n == SIZE_MAX || t->cap > UINT32_MAX / 4)
+    fail(c, ERR_system, LOC_NONE, "out of memory (string of %zu bytes)", n);
+  /* Everything that can fail comes before the table changes. */
+  char *copy = arena_alloc(&c->keep, n + 1);
+  memcpy(copy, at, n);
+  if (t->list.n >= t->cap / 2) {
+    rehash(c, t, t->cap * 2);
+    i = (u32)hash & (t->cap - 1);
+    while (t->slot[i]) i = (i + 1) & (t->cap - 1);
+  }
+  *vec_push(&c->keep, &t->list) = (Entry){copy, n, hash};
+  t->slot[i] = t->list.n;
+  return t->list.n - 1;
+}
+
+Str str_of(Ctx *c, const char *cstr) {
+  return cstr ? str_intern(c, cstr, strlen(cstr)) : 0;
+}
+
+/* Both answer for the empty string before the table exists: ctx_new may run out of memory. */
+const char *str_text(const Ctx *c, Str s) {
+  return c->strs && s < c->strs->list.n ? c->strs->list.at[s].at : "";
+}
+
+size_t str_len(const Ctx *c, Str s) {
+  return c->strs && s < c->strs->list.n ? c->strs->list.at[s].n : 0;
+}
+
+bool str_is(const Ctx *c, Str s, const char *cstr) {
+  size_t n = strlen(cstr);
+  return str_len(c, s) == n && memcmp(str_text(c, s), cstr, n) == 0;
+}
+
+Text text_new(Arena *a) {
+  return (Text){.a = a};
+}
+
+/* Room for n more bytes and a NUL. */
+static void reserve(Text *t, size_t n) {
+  if (n < t->cap - t->n) return;
+  u64 need;
+  if (!size_add(t->n, n, &need) || !size_add(need, 1, &need) || need > SIZE_MAX / 2)
+    fail(t->a->c, ERR_system, LOC_NONE, "out of memory (text of more than %zu bytes)", t->n);
+  size_t cap = t->cap < 32 ? 64 : t->cap * 2;
+  if (cap < need) cap = (size_t)need;
+  char *to = arena_alloc(t->a, cap);
+  if (t->n) memcpy(to, t->at, t->n);
+  t->at = to;
+  t->cap = cap;
+}
+
+void text_put(Text *t, const void *at, size_t n) {
+  if (n == 0) return;
+  reserve(t, n);
+  memcpy(t->at + t->n, at, n);
+  t->n += n;
+}
+
+void text_puts(Text *t, const char *cstr) {
+  text_put(t, cstr, strlen(cstr));
+}
+
+static void append(Text *t, const char *fmt, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  reserve(t, 0);
+  int n = vsnprintf(t->at + t->n, t->cap - t->n, fmt, args);
+  if (n >= 0 && (size_t)n >= t->cap - t->n) {
+    reserve(t, (size_t)n);
+    n = vsnprintf(t->at + t->n, t->cap - t->n, fmt, again);
+  }
+  va_end(again);
+  if (n < 0) fail(t->a->c, ERR_system, LOC_NONE, "cannot format text");
+  t->n += (size_t)n;
+}
+
+void text_fmt(Text *t, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  append(t, fmt, args);
+  va_end(args);
+}
+
+const char *text_cstr(Text *t) {
+  reserve(t, 0);
+  t->at[t->n] = 0;
+  return t->at;
+}
+
+Str str_fmt(Ctx *c, const char *fmt, ...) {
+  Mark m = arena_mark(&c->scratch);
+  Text t = text_new(&c->scratch);
+  va_list args;
+  va_start(args, fmt);
+  append(&t, fmt, args);
+  va_end(args);
+  Str s = str_intern(c, t.at, t.n);
+  arena_rewind(&c->scratch, m);
+  return s;
+}
+
+/* quoted: '"' { 0x20..0x7e except '"' and '\' | '\"' | '\\' | '\n' | '\x' hex hex } '"' */
+void text_quote(Text *t, const char *at, size_t n) {
+  static const char hex[] = "0123456789abcdef";
+  text_put(t, "\"", 1);
+  for (size_t i = 0; i < n; i++) {
+    u8 b = (u8)at[i];
+    if (b == '"' || b == '\\') {
+      text_put(t, (char[]){'\\', (char)b}, 2);
+    } else if (b == '\n') {
+      text_put(t, "\\n", 2);
+    } else if (b < 0x20 || b > 0x7e) {
+      text_put(t, (char[]){'\\', 'x', hex[b >> 4], hex[b & 15]}, 4);
+    } else {
+      text_put(t, &at[i], 1);
+    }
+  }
+  text_put(t, "\"", 1);
+}
+
+static int hex_digit(char ch) {
+  if (ch >= '0' && ch <= '9') return ch - '0';
+  if (ch >= 'a' && ch <= 'f') return ch - 'a' + 10;
+  if (ch >= 'A' && ch <= 'F') return ch - 'A' + 10;
+  return -1;
+}
+
+/* Reads one character of quoted text into *out; returns bytes consumed, 0 if malformed. */
+static size_t unescape(const char *at, size_t n, char *out) {
+  u8 b = (u8)at[0];
+  if (b < 0x20 || b > 0x7e) return 0;
+  *out = at[0];
+  if (b != '\\') return 1;
+  if (n < 2) return 0;
+  *out = at[1];
+  if (at[1] == '"' || at[1] == '\\') return 2;
+  *out = '\n';
+  if (at[1] == 'n') return 2;
+  if (at[1] != 'x' || n < 4) return 0;
+  int hi = hex_digit(at[2]), lo = hex_digit(at[3]);
+  if (hi < 0 || lo < 0) return 0;
+  *out = (char)(hi << 4 | lo);
+  return 4;
+}
+
+size_t text_unquote(Text *t, const char *at, size_t n) {
+  size_t start = t->n;
+  if (n == 0 || at[0] != '"') return 0;
+  for (size_t i = 1; i < n;) {
+    if (at[i] == '"') return i + 1;
+    char ch;
+    size_t used = unescape(at + i, n - i, &ch);
+    if (used == 0) break;
+    text_put(t, &ch, 1);
+    i += used;
+  }
+  t->n = start;
+  return 0;
+}
