@@ -1,0 +1,104 @@
+/* edit.c: the one rewriting walk over a graph.
+ *
+ * In: a graph and a function that looks at one node. Out: the same graph with nodes dropped, added
+ * and operands replaced. Each block's node list is taken away and rebuilt node by node, so that
+ * whatever the visitor builds (graph_add appends to g->cur) lands in front of the node it looks at.
+ * Replacements are recorded in one table and applied to the operands of every node before it is
+ * visited, and to the results of every block at its end; a definition comes before its uses, so one
+ * walk suffices.
+ *
+ * Nodes built during a visit are not visited in the same walk: run it again until nothing changes.
+ * Dropped nodes keep their slot in g->node; ids never move.
+ */
+#include "ir/graph.h"
+
+/* Edit with the room that its table has. The visitor sees the Edit. */
+typedef struct Walk {
+  Edit e; /* first: an Edit of a running walk is a Walk */
+  EditFn *visit;
+  u32 cap;
+} Walk;
+
+static Val resolve(const Walk *w, Val v) {
+  while (v < w->cap && w->e.with[v] != v) v = w->e.with[v];
+  return v;
+}
+
+static void reserve(Walk *w, u32 n) {
+  if (n <= w->cap) return;
+  u32 cap = n + n / 2;
+  Val *with = NEWS(&w->e.g->c->scratch, Val, cap);
+  for (u32 v = 0; v < cap; v++) with[v] = v < w->cap ? w->e.with[v] : v;
+  w->e.with = with;
+  w->cap = cap;
+}
+
+void edit_replace(Edit *e, Val old, Val by) {
+  Walk *w = (Walk *)e;
+  Val to = resolve(w, by);
+  if (to == old) return;
+  reserve(w, old + 1);
+  e->with[old] = to;
+  e->changed = true;
+}
+
+static void walk_block(Walk *w, BlkId b);
+
+/* Visits nodes in order and appends those that stay to g->cur. The array is no longer part of a
+ * block. */
+static void walk_nodes(Walk *w, const NodeId *list, u32 count) {
+  Graph *g = w->e.g;
+  BlkId here = g->cur;
+  for (u32 i = 0; i < count; i++) {
+    NodeId id = list[i];
+    Node *n = graph_node(g, id);
+    for (u32 k = 0; k < n->nin; k++) n->in[k] = resolve(w, n->in[k]);
+    g->loc = n->loc;
+    if (!w->visit(&w->e, id)) {
+      w->e.changed = true;
+      continue;
+    }
+    u32 nblk = graph_node(g, id)->nblk;
+    for (u32 k = 0; k < nblk; k++) walk_block(w, graph_node(g, id)->blk[k]);
+    g->cur = here;
+    *vec_push(&g->c->work, &g->blk.at[here].node) = id;
+  }
+}
+
+static void walk_block(Walk *w, BlkId b) {
+  Graph *g = w->e.g;
+  Blk *blk = &g->blk.at[b];
+  u32 count = blk->node.n;
+  NodeId *list = NEWS(&g->c->scratch, NodeId, count);
+  for (u32 i = 0; i < count; i++) list[i] = blk->node.at[i];
+  blk->node.n = 0;
+  g->cur = b;
+  walk_nodes(w, list, count);
+  blk = &g->blk.at[b];
+  for (u32 i = 0; i < blk->ret.n; i++) blk->ret.at[i] = resolve(w, blk->ret.at[i]);
+}
+
+void edit_inline(Edit *e, BlkId b, Val *ret) {
+  Walk *w = (Walk *)e;
+  Graph *g = e->g;
+  Loc loc = g->loc;
+  Blk *blk = &g->blk.at[b];
+  u32 count = blk->node.n, nret = blk->ret.n;
+  const NodeId *list = blk->node.at;
+  const Val *from = blk->ret.at;
+  blk->node.n = 0;
+  walk_nodes(w, list, count);
+  for (u32 i = 0; i < nret; i++) ret[i] = resolve(w, from[i]);
+  g->loc = loc;
+  e->changed = true;
+}
+
+bool edit_run(Graph *g, EditFn *visit, void *user) {
+  Walk w = {{g, NULL, user, false}, visit, 0};
+  Loc loc = g->loc;
+  reserve(&w, g->val.n);
+  walk_block(&w, 1);
+  g->cur = 1;
+  g->loc = loc;
+  return w.e.changed;
+}

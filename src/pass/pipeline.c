@@ -1,0 +1,129 @@
+/* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
+ *
+ *   model.onnx --import--\
+ *                         Graph --infer--fold--simplify--cse--dce--> Graph
+ *   text of a Graph -----/                                             |
+ *                                                                    lower
+ *                                                                      |
+ *   text of a Prog ----------------------------------------------->  Prog --> engines
+ *
+ * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
+ * after the chosen rows of the table. After each row: verify, dump, report the time, empty
+ * c->scratch.
+ */
+#include <string.h>
+#include <time.h>
+#include "pass/pass.h"
+
+/* clang-format off */
+const Pass pass_table[] = {
+  {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
+  {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
+  {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
+  {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
+  {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
+  {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
+};
+/* clang-format on */
+const u32 pass_count = sizeof pass_table / sizeof *pass_table;
+
+/* Index of the pass; a name that is not in the table is refused with the list of those that are. */
+static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
+  for (u32 i = 0; i < pass_count; i++) {
+    if (strlen(pass_table[i].name) == n && !memcmp(pass_table[i].name, name, n)) return i;
+  }
+  Text t = text_new(&c->scratch);
+  for (u32 i = 0; i < pass_count; i++) text_fmt(&t, "%s%s", i ? ", " : "", pass_table[i].name);
+  fail(c, ERR_usage, LOC_NONE, "--%s: expected one of the passes %s; found '%s'", option,
+       text_cstr(&t), show(c, str_intern(c, name, n)));
+}
+
+/* Sets a flag for each pass of a comma-separated list. */
+static void mark(Ctx *c, const char *option, const char *list, bool *flag) {
+  if (!list) return;
+  for (const char *at = list; *at;) {
+    size_t n = strcspn(at, ",");
+    if (n) flag[find(c, option, at, n)] = true;
+    at += n + (at[n] == ',');
+  }
+}
+
+static void verify(Unit *u) {
+  if (u->p) {
+    prog_check(u->p);
+  } else {
+    graph_check(u->g);
+  }
+}
+
+static u32 count_nodes(Graph *g, BlkId b) {
+  u32 count = g->blk.at[b].node.n;
+  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+    const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+    for (u32 k = 0; k < n->nblk; k++) count += count_nodes(g, n->blk[k]);
+  }
+  return count;
+}
+
+/* Nodes of a graph, statements of a program. */
+static u32 size(const Unit *u) {
+  return u->p ? u->p->stmt.n : count_nodes(u->g, 1);
+}
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
+  Ctx *c = u->c;
+  c->pass = pass->name;
+  if (!pass->prog && !u->g) {
+    fail(c, ERR_usage, LOC_NONE, "pass %s works on a graph; found a program", pass->name);
+  }
+  if (pass->prog && !u->p) {
+    fail(c, ERR_usage, LOC_NONE, "pass %s works on a program; found a graph", pass->name);
+  }
+  u32 before = size(u);
+  double start = now_ms();
+  if (pass->graph) pass->graph(u->g);
+  if (pass->prog) pass->prog(u->p);
+  if (pass->lower) pass->lower(u);
+  double ms = now_ms() - start;
+  if (o->check) verify(u);
+  if (dump && o->dumped) {
+    Text t = text_new(&c->scratch);
+    if (u->p) {
+      prog_print(u->p, &t, NULL);
+    } else {
+      graph_print(u->g, &t, NULL);
+    }
+    o->dumped(o->user, pass->name, t.at, t.n);
+  }
+  if (o->timed) o->timed(o->user, pass->name, ms, before, size(u));
+  arena_clear(&c->scratch);
+}
+
+void pipeline_run(Unit *u, const PipeOptions *o) {
+  Ctx *c = u->c;
+  enum { COUNT = sizeof pass_table / sizeof *pass_table };
+  bool skip[COUNT] = {0}, dump[COUNT] = {0};
+  u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
+  u32 end = pass_count;
+  if (o->stop) {
+    end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
+  }
+  mark(c, "skip", o->skip, skip);
+  bool all = o->dump && !strcmp(o->dump, "all");
+  if (!all) mark(c, "dump", o->dump, dump);
+  if (end && end <= first) {
+    fail(c, ERR_usage, LOC_NONE, "--stop=%s comes before --start=%s", o->stop, o->start);
+  }
+  c->pass = "input";
+  if (o->check) verify(u);
+  for (u32 i = first; i < end; i++) {
+    if (!skip[i]) run(u, &pass_table[i], o, all || dump[i]);
+  }
+  c->pass = NULL;
+}
