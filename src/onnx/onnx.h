@@ -1,0 +1,248 @@
+/* onnx.h: an ONNX model decoded into plain structs, and the wire format below it.
+ *
+ * Everything lives in c->work; names are interned (any bytes, no terminator assumed by the format);
+ * bulk data are not copied but point into the file, which must outlive the model. Decoding is a
+ * pure function of the bytes: external files are only opened by onnx_tensor. Field order in the
+ * structs is that of use, not of the file. What ingot never looks at (documentation, training,
+ * devices, quantization notes) is skipped.
+ */
+#ifndef INGOT_ONNX_H
+#define INGOT_ONNX_H
+
+#include "ir/ir.h"
+
+typedef struct OnnxModel OnnxModel;
+typedef struct OnnxGraph OnnxGraph;
+typedef struct OnnxNode OnnxNode;
+typedef struct OnnxAttr OnnxAttr;
+typedef struct OnnxTensor OnnxTensor;
+typedef struct OnnxSparse OnnxSparse;
+typedef struct OnnxValue OnnxValue; /* ValueInfoProto: a name with a type */
+typedef struct OnnxType OnnxType;
+typedef struct OnnxDim OnnxDim;
+typedef struct OnnxFunction OnnxFunction;
+typedef struct OnnxOpset OnnxOpset;
+typedef struct OnnxPair OnnxPair; /* StringStringEntryProto */
+typedef struct Span Span;         /* bytes of the file */
+typedef struct Cursor Cursor;     /* a reader inside one message */
+
+enum {
+  ONNX_DEPTH = 64,             /* nesting of messages */
+  ONNX_GRAPH_DEPTH = 16,       /* nesting of graphs in attributes */
+  ONNX_MAX_NODES = 1000000,    /* in the whole model, functions included */
+  ONNX_MAX_TENSORS = 1000000,  /* likewise */
+  ONNX_MAX_RECORDS = 1 << 23,  /* all other messages: attributes, types, dimensions... */
+  ONNX_MAX_ITEMS = 1 << 26,    /* numbers and strings in lists, tensor data excepted */
+  ONNX_MAX_BYTES = 0x7fffffff, /* of one message, as protobuf itself */
+};
+#define ONNX_SPARSE_BYTES ((u64)512 << 20) /* all sparse tensors of a model together, made dense   \
+                                            */
+
+struct Span {
+  const u8 *at; /* NULL: the field is absent (an empty field has a pointer) */
+  size_t n;
+};
+
+struct OnnxPair {
+  Str key, value;
+};
+
+struct OnnxOpset {
+  Str domain; /* "" and "ai.onnx" are the same; kept as written */
+  i64 version;
+};
+
+/* ---- types ---- */
+
+typedef enum OnnxTypeKind {
+  OT_none,
+  OT_tensor,
+  OT_sparse,
+  OT_seq,
+  OT_opt,
+  OT_map,
+  OT_opaque
+} OnnxTypeKind;
+typedef enum OnnxDimKind { OD_unknown, OD_value, OD_param } OnnxDimKind;
+
+struct OnnxDim {
+  OnnxDimKind kind;
+  Str param;
+  i64 value; /* as written: may be negative or absurd */
+};
+
+struct OnnxType {
+  OnnxTypeKind kind;
+  i32 elem_code;  /* ONNX element type as written; of the key for OT_map */
+  DType dt;       /* the same; DT_none when ingot has no such type */
+  bool has_shape; /* false: rank unknown; true with dims.n == 0: a scalar */
+  VEC(OnnxDim) dims;
+  OnnxType *elem; /* of OT_seq, OT_opt and OT_map (never NULL there; may be OT_none) */
+};
+
+struct OnnxValue {
+  Str name;
+  OnnxType type; /* OT_none when absent */
+};
+
+/* ---- tensors ---- */
+
+struct OnnxTensor {
+  Str name;
+  i32 code;      /* element type as written */
+  DType dt;      /* the same; DT_none when ingot has no such type */
+  VEC(i64) dims; /* as written: may be negative */
+  Span raw;      /* raw_data */
+  Span body;     /* the whole message: typed data are read from it when the tensor is loaded */
+  u32 fields;    /* bits 1 << field number of the data fields that hold at least one byte */
+  bool is_external, has_segment;
+  VEC(OnnxPair) external;
+  const u8 *base; /* start of the file, for positions in messages */
+};
+
+struct OnnxSparse {
+  OnnxTensor *values,
+      *indices; /* NULL when absent; the name of a sparse initializer is that of values */
+  VEC(i64) dims;
+  u64 *spent; /* bytes of the budget ONNX_SPARSE_BYTES used so far, shared by the model */
+};
+
+/* ---- nodes ---- */
+
+/* The numbers are those of AttributeProto.AttributeType. */
+typedef enum OnnxAttrType {
+  OA_none,
+  OA_float,
+  OA_int,
+  OA_string,
+  OA_tensor,
+  OA_graph,
+  OA_floats,
+  OA_ints,
+  OA_strings,
+  OA_tensors,
+  OA_graphs,
+  OA_sparse,
+  OA_sparses,
+  OA_type,
+  OA_types,
+  OA_COUNT
+} OnnxAttrType;
+
+/* Only the field that `type` names means anything. It is never NULL, unless ref is set. */
+struct OnnxAttr {
+  Str name;
+  Str ref;           /* in a function body: the attribute of the caller that stands here; 0: none */
+  OnnxAttrType type; /* inferred from the field present in files too old to say */
+  float f;
+  i64 i;
+  Str s;
+  OnnxTensor *t;
+  OnnxGraph *g;
+  OnnxSparse *sparse;
+  OnnxType *tp;
+  VEC(float) floats;
+  VEC(i64) ints;
+  VEC(Str) strings;
+  VEC(OnnxTensor) tensors;
+  VEC(OnnxGraph *) graphs;
+  VEC(OnnxSparse) sparses;
+  VEC(OnnxType) types;
+};
+
+struct OnnxNode {
+  Str name, op, domain, overload;
+  VEC(Str) in; /* "" (0): absent */
+  VEC(Str) out;
+  VEC(OnnxAttr) attrs; /* no two of the same name */
+};
+
+struct OnnxGraph {
+  Str name;
+  VEC(OnnxNode) nodes;
+  VEC(OnnxTensor) inits;
+  VEC(OnnxSparse) sparse_inits;
+  VEC(OnnxValue) inputs, outputs, infos;
+};
+
+struct OnnxFunction {
+  Str name, domain, overload;
+  VEC(Str) inputs, outputs;
+  VEC(Str) attr_names; /* without default */
+  VEC(OnnxAttr) attrs; /* with their defaults */
+  VEC(OnnxNode) nodes;
+  VEC(OnnxOpset) opsets;
+  VEC(OnnxValue) infos;
+};
+
+struct OnnxModel {
+  i64 ir_version;
+  Str producer, producer_version, domain;
+  i64 model_version;
+  VEC(OnnxOpset) opsets;
+  VEC(OnnxFunction) functions;
+  VEC(OnnxPair) props;
+  OnnxGraph *graph; /* never NULL */
+  bool has_training;
+  u32 nnodes, ntensors; /* in the whole model */
+  u64 sparse_spent;
+};
+
+/* model.c */
+/* Fails with ERR_input naming the byte position. file is only used in messages. */
+OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file);
+/* The attribute of that name, NULL when absent. */
+const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name);
+/* One message of a file of its own. */
+OnnxTensor *onnx_read_tensor(Ctx *c, const u8 *at, size_t n, Loc loc);
+
+/* tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one per
+ * byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the file
+ * where the bytes can be used as they are, else into arena a. model_path may be NULL: external data
+ * are then refused. */
+Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc, Arena *a);
+Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc, Arena *a);
+
+/* wire.c: the protobuf wire format. The only code that reads bytes of a message; every failure is
+ * ERR_input with the position counted from base. A cursor never leaves [pos, end). */
+typedef enum WireType {
+  WT_varint = 0,
+  WT_fixed64 = 1,
+  WT_bytes = 2,
+  WT_group = 3,
+  WT_end = 4,
+  WT_fixed32 = 5
+} WireType;
+
+struct Cursor {
+  Ctx *c;
+  Loc loc;
+  const u8 *base;
+  size_t pos, end;
+  u32 depth; /* messages around this one */
+  u32 field; /* of the last tag */
+  WireType wire;
+};
+
+Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc);
+bool wire_next(Cursor *k); /* reads a tag; false at the end of the message */
+void wire_skip(Cursor *k); /* the value of the last tag, groups included */
+/* Value of the last tag, which must have the wire type asked for. */
+i64 wire_int(Cursor *k);
+float wire_float(Cursor *k);
+double wire_double(Cursor *k);
+Span wire_bytes(Cursor *k);
+Str wire_str(Cursor *k);
+Cursor wire_message(Cursor *k); /* steps over it; fails past ONNX_DEPTH */
+/* Repeated scalars, packed or not. wire_list turns the last tag into a cursor over its elements
+ * (one element if not packed), which wire_more and the raw readers below then walk. */
+Cursor wire_list(Cursor *k, WireType elem);
+static inline bool wire_more(const Cursor *k) {
+  return k->pos < k->end;
+}
+u64 wire_varint(Cursor *k);
+u32 wire_u32(Cursor *k);
+u64 wire_u64(Cursor *k);
+_Noreturn void wire_fail(const Cursor *k, size_t pos, const char *what);
+
+#endif
