@@ -1,0 +1,149 @@
+"""What every test module uses: the Test record, outcomes, the environment, one way to start a process."""
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENGINES = ("ref", "interp")
+
+
+class Fail(Exception):
+    """The test found a defect; the text is printed."""
+
+
+class Skip(Exception):
+    """The test could not run or does not apply; the text is the reason."""
+
+
+@dataclass
+class Test:
+    name: str
+    fn: object            # called without arguments; returns, or raises Fail or Skip
+    cost: float = 0.0     # rough seconds; dear tests start first
+    last: bool = False    # runs after all others (it looks at their results)
+
+
+@dataclass
+class Proc:
+    rc: int
+    out: bytes
+    err: bytes
+    secs: float
+    timed_out: bool
+
+    def text(self):
+        return self.err.decode("utf-8", "replace").strip()
+
+
+@dataclass
+class Env:
+    bless: bool = False
+    verbose: bool = False
+    coverage_doc: bool = False
+    whole: bool = True    # no pattern was given: every test runs
+    build: str = os.path.join(ROOT, "build")
+    _once: dict = field(default_factory=dict)
+    _lock: object = field(default_factory=threading.Lock)
+
+    @property
+    def ingot(self):
+        return os.environ.get("INGOT", os.path.join(self.build, "ingot"))
+
+    @property
+    def python(self):
+        """The Python of build/venv, or None."""
+        if not os.path.exists(os.path.join(self.build, "venv", "requirements.txt")):
+            return None
+        return os.path.join(self.build, "venv", "bin", "python")
+
+    @property
+    def data(self):
+        """Folder of the official test data, or None."""
+        lib = os.path.join(self.build, "venv", "lib")
+        for version in os.listdir(lib) if self.python else ():
+            path = os.path.join(lib, version, "site-packages", "onnx", "backend", "test", "data")
+            if os.path.isdir(path):
+                return path
+        return None
+
+    def need_ingot(self):
+        if not os.path.exists(self.ingot):
+            raise Skip("build/ingot is not built")
+        return self.ingot
+
+    def need_python(self):
+        if not self.python:
+            raise Skip("no Python environment (see build/setup.log)")
+        return self.python
+
+    def script(self, name, *args, timeout=600):
+        """Runs a script of test/ with the Python of build/venv."""
+        got = run([self.need_python(), os.path.join(ROOT, "test", name), *args], timeout)
+        if got.rc:
+            raise Fail(f"test/{name} ended with {got.rc}: {tail(got.text())}")
+        return got.out.decode()
+
+    def once(self, key, fn):
+        """Result of fn(), computed by the first caller; its exception is raised for every caller."""
+        with self._lock:
+            slot = self._once.setdefault(key, [threading.Lock(), None, None])
+        with slot[0]:
+            if slot[1] is None and slot[2] is None:
+                try:
+                    slot[1] = (fn(),)
+                except (Fail, Skip) as e:
+                    slot[2] = e
+        if slot[2] is not None:
+            raise slot[2]
+        return slot[1][0]
+
+    def make(self, target):
+        """`make TARGET`, once."""
+        def build():
+            got = run(["make", "-C", ROOT, target], 900, merge=True)
+            if got.rc:
+                raise Fail(f"make {target} failed: {tail(got.out.decode('utf-8', 'replace'))}")
+        self.once("make " + target, build)
+
+    def scratch(self, *names):
+        path = os.path.join(self.build, "tmp", *names)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+
+def tail(text, lines=12):
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def run(cmd, timeout, stdin=None, env=None, cwd=None, merge=False, memory=None):
+    """Runs cmd to its end or to the time limit; then the whole process group is killed."""
+    start = time.monotonic()
+    p = subprocess.Popen(cmd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merge else subprocess.PIPE,
+                         env={**os.environ, **env} if env else None, cwd=cwd, start_new_session=True)
+    if memory:
+        try:
+            resource.prlimit(p.pid, resource.RLIMIT_AS, (memory, memory))
+        except OSError:
+            pass  # it has ended already
+    timed_out = False
+    try:
+        out, err = p.communicate(stdin, timeout)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        os.killpg(p.pid, signal.SIGKILL)
+        out, err = p.communicate()
+    return Proc(p.returncode, out or b"", err or b"", time.monotonic() - start, timed_out)
+
+
+def explain(got):
+    """One line about how a process ended."""
+    if got.timed_out:
+        return f"still running after {got.secs:.0f} s"
+    if got.rc < 0:
+        return f"killed by {signal.Signals(-got.rc).name}"
+    return f"exit {got.rc}"

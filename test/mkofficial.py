@@ -1,0 +1,63 @@
+"""Index of the official test data: build/official.json, and data sets for the light models in build/light.
+
+Runs with the Python of build/venv. Each case: name, model, data folder, operators that occur in it (sub-graphs included;
+operators of other domains as `domain::Name`). The light models come without inputs; by the rule of the official
+runner every input without initializer is arange(n) / n.
+"""
+import json
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+
+def operators(graph, found):
+    for node in graph.node:
+        found.add(node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}")
+        for a in node.attribute:
+            for g in [a.g] if a.HasField("g") else list(a.graphs):
+                operators(g, found)
+    return found
+
+
+def light_data(model, expected, folder):
+    os.makedirs(folder, exist_ok=True)
+    have = {t.name for t in model.graph.initializer}
+    free = [i for i in model.graph.input if i.name not in have]
+    for i, value in enumerate(free):
+        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        n = int(np.prod(shape))
+        x = (np.arange(n).astype(np.float32) / n).reshape(shape)
+        with open(os.path.join(folder, f"input_{i}.pb"), "wb") as f:
+            f.write(numpy_helper.from_array(x, value.name).SerializeToString())
+    with open(expected, "rb") as f, open(os.path.join(folder, "output_0.pb"), "wb") as g:
+        g.write(f.read())
+
+
+def main():
+    data, build = sys.argv[1:]
+    cases = []
+    for folder, _, files in sorted(os.walk(data)):
+        for file in sorted(files):
+            if not file.endswith(".onnx"):
+                continue
+            path = os.path.join(folder, file)
+            kind = os.path.relpath(folder, data).split(os.sep)[0]
+            model = onnx.load(path)
+            if kind == "light":
+                name = file[:-5]
+                sets = os.path.join(build, "light", name)
+                light_data(model, os.path.join(folder, name + "_output_0.pb"), sets)
+            else:
+                name = os.path.basename(folder)
+                sets = os.path.join(folder, "test_data_set_0")
+            cases.append({"kind": kind, "name": name, "model": path, "data": sets,
+                          "ops": sorted(operators(model.graph, set()))})
+    with open(os.path.join(build, "official.json.tmp"), "w") as f:
+        json.dump(cases, f, indent=1)
+    os.replace(os.path.join(build, "official.json.tmp"), os.path.join(build, "official.json"))
+
+
+main()

@@ -1,0 +1,162 @@
+"""The official ONNX test suite (onnx 1.22.0): 1,914 models with inputs and expected outputs, on both engines.
+
+A case passes when `ingot verify` accepts it on every engine. It is refused when ingot ends with exit code 3 and names
+an operator of the model: that counts as skipped, with the reason. Anything else is a failure. After all cases the
+number of passes is held against test/onnx/floor.txt and docs/coverage.md against the run.
+"""
+import fnmatch
+import json
+import os
+import re
+from lib import coverage
+from lib.core import ENGINES, ROOT, Fail, Skip, Test, explain, run, tail
+
+FILES = 1914
+LIMIT, LIGHT_LIMIT = 30, 400  # seconds per engine
+# Rough seconds on both engines, so that the dear ones start first.
+COST = {"light_vgg19": 900, "light_resnet50": 400, "light_densenet121": 380, "light_inception_v2": 300,
+        "light_inception_v1": 290, "light_zfnet512": 280, "light_bvlc_alexnet": 200, "light_squeezenet": 120,
+        "light_shufflenet": 100}
+
+
+def rules():
+    out = []
+    with open(os.path.join(ROOT, "test", "onnx", "list.txt")) as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                pattern, rule, _reason = line.split(None, 2)
+                out.append((pattern, rule))
+    return out
+
+
+def tolerance(name, table):
+    """Arguments of `ingot verify` for one case."""
+    rtol, atol = "1e-3", "1e-7"
+    for pattern, rule in table:
+        if fnmatch.fnmatch(name, pattern):
+            if rule == "shape":
+                rtol = atol = "1e38"  # any finite values agree
+            else:
+                rtol, atol = re.fullmatch(r"rtol=(\S+),atol=(\S+)", rule).groups()
+    return ["--rtol", rtol, "--atol", atol]
+
+
+def index(env):
+    path = os.path.join(env.build, "official.json")
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(os.path.join(ROOT, "test", "mkofficial.py")):
+        env.script("mkofficial.py", env.data, env.build)
+    with open(path) as f:
+        cases = json.load(f)
+    if cases and not os.path.exists(cases[0]["model"]):
+        env.script("mkofficial.py", env.data, env.build)  # the checkout has moved
+        with open(path) as f:
+            cases = json.load(f)
+    return cases
+
+
+def named(text, ops):
+    """The operator of the model that a refusal names, or None."""
+    for form in (r"\({}\)", r"\b{}\b"):
+        for op in sorted(ops, key=len, reverse=True):
+            if re.search(form.format(re.escape(op.split("::")[-1])), text):
+                return op
+    return None
+
+
+def numbers(out):
+    """Largest ULP distance in the JSON line of `ingot verify --json`."""
+    for line in out.decode("utf-8", "replace").splitlines():
+        if line.startswith("{"):
+            try:
+                return max([o.get("max_ulp") or 0 for o in json.loads(line)["outputs"]], default=0)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                return None
+    return None
+
+
+def check(env, case, table, results):
+    env.need_ingot()
+    result = {"state": "wrong", "blame": None, "ulp": 0}
+    results[case["kind"] + "/" + case["name"]] = result
+    limit = LIGHT_LIMIT if case["kind"] == "light" else LIMIT
+    args = tolerance(case["name"], table)
+    random = args[1] == "1e38"
+    refused = None
+    for engine in ENGINES:
+        got = run([env.ingot, "verify", case["model"], "--data", case["data"], "--engine", engine, *args, "--json"],
+                  limit, memory=8 << 30)
+        if got.timed_out or got.rc < 0 or got.rc > 3:
+            result["state"] = "crash"
+            raise Fail(f"{engine}: {explain(got)}: {tail(got.text(), 4)}")
+        if got.rc == 3:
+            op = named(got.text().replace(case["model"], ""), case["ops"])
+            if not op:
+                raise Fail(f"{engine}: refused without naming an operator of the model: {tail(got.text(), 4)}")
+            refused = refused or op
+        elif got.rc:
+            raise Fail(f"{engine}: {explain(got)}: {tail(got.out.decode('utf-8', 'replace') + got.text(), 6)}")
+        else:
+            ulp = numbers(got.out)
+            if ulp is None:
+                raise Fail(f"{engine}: no line of JSON on stdout")
+            result["ulp"] = 0 if random else max(result["ulp"], ulp)
+    result["state"], result["blame"] = ("refused", refused) if refused else ("pass", None)
+    if refused:
+        raise Skip(f"refused: {refused}")
+
+
+def floor(results):
+    with open(os.path.join(ROOT, "test", "onnx", "floor.txt")) as f:
+        least = int(f.read())
+    passed = sum(r["state"] == "pass" for r in results.values())
+    refused = sum(r["state"] == "refused" for r in results.values())
+    print(f"official suite: {passed} pass, {refused} refused, {len(results) - passed - refused} wrong or crashed, "
+          f"of {len(results)}; floor {least}", flush=True)
+    if passed < least:
+        raise Fail(f"{passed} cases pass, fewer than the {least} of test/onnx/floor.txt")
+
+
+def document(env, cases, results):
+    text = coverage.document(cases, results)
+    with open(os.path.join(env.build, "coverage.json"), "w") as f:
+        json.dump(results, f, indent=1, sort_keys=True)
+    path = os.path.join(ROOT, "docs", "coverage.md")
+    if env.coverage_doc:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        return
+    if not os.path.exists(path):
+        raise Fail("docs/coverage.md is missing; `make coverage-doc` writes it")
+    with open(path) as f:
+        reason = coverage.differ(f.read(), text)
+    if reason:
+        raise Fail(f"docs/coverage.md is not what this run gives (`make coverage-doc` rewrites it): {reason}")
+
+
+def tests(env):
+    if not env.data:
+        def no_data():
+            raise Skip("no official test data: the onnx wheel could not be had (see build/setup.log)")
+        return [Test("official/suite", no_data)]
+    try:
+        cases = index(env)
+    except (Fail, Skip) as e:
+        def broken(e=e):
+            raise e
+        return [Test("official/suite", broken)]
+
+    def count():
+        if len(cases) < FILES:
+            raise Fail(f"{len(cases)} .onnx files in the official data, expected at least {FILES}")
+    table, results = rules(), {}
+
+    def complete(fn, *args):
+        if len(results) < len(cases):
+            raise Skip("not all official cases were run")
+        fn(*args)
+    return [Test("official/count", count)] + [
+        Test(f"official/{c['kind']}/{c['name']}", lambda c=c: check(env, c, table, results), COST.get(c["name"], 0))
+        for c in cases] + [
+        Test("official/floor", lambda: complete(floor, results), last=True),
+        Test("official/coverage", lambda: complete(document, env, cases, results), last=True)]
