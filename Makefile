@@ -8,8 +8,9 @@ PYTHON  ?= python3
 
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
+GEN     := digits.onnx digits_test.bin
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a
 
@@ -22,6 +23,18 @@ $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/libingot.a
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Files of models/ inside the binary, as arrays named after them: digits.onnx is digits_onnx. The tool
+# runs here even when CC compiles for elsewhere; then set HOSTCC.
+HOSTCC  ?= $(CC)
+$(BUILD)/embed: tools/embed.c
+	@mkdir -p $(@D)
+	$(HOSTCC) -std=c11 $(WARN) -O1 -o $@ $<
+$(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(BUILD)/embed $(subst .,_,$*) $< $@
+$(GEN:%=$(BUILD)/gen/%.o): %.o: %.c
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
@@ -102,7 +115,7 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-clang build-fuzz
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-clang build-fuzz
 distclean:
 	rm -rf build build-asan build-clang build-fuzz
 
