@@ -23,8 +23,10 @@ typedef struct OnnxDim OnnxDim;
 typedef struct OnnxFunction OnnxFunction;
 typedef struct OnnxOpset OnnxOpset;
 typedef struct OnnxPair OnnxPair; /* StringStringEntryProto */
-typedef struct Span Span;         /* bytes of the file */
-typedef struct Cursor Cursor;     /* a reader inside one message */
+typedef VEC(i64) Ints;
+typedef VEC(Str) Strs;
+typedef struct Span Span;     /* bytes of the file */
+typedef struct Cursor Cursor; /* a reader inside one message */
 
 enum {
   ONNX_DEPTH = 64,             /* nesting of messages */
@@ -35,8 +37,9 @@ enum {
   ONNX_MAX_ITEMS = 1 << 26,    /* numbers and strings in lists, tensor data excepted */
   ONNX_MAX_BYTES = 0x7fffffff, /* of one message, as protobuf itself */
 };
-#define ONNX_SPARSE_BYTES ((u64)512 << 20) /* all sparse tensors of a model together, made dense   \
-                                            */
+#define ONNX_SPARSE_BYTES                                                                          \
+  ((u64)512 << 20) /* all sparse tensors of a model together, made dense                           \
+                    */
 
 struct Span {
   const u8 *at; /* NULL: the field is absent (an empty field has a pointer) */
@@ -89,12 +92,12 @@ struct OnnxValue {
 
 struct OnnxTensor {
   Str name;
-  i32 code;      /* element type as written */
-  DType dt;      /* the same; DT_none when ingot has no such type */
-  VEC(i64) dims; /* as written: may be negative */
-  Span raw;      /* raw_data */
-  Span body;     /* the whole message: typed data are read from it when the tensor is loaded */
-  u32 fields;    /* bits 1 << field number of the data fields that hold at least one byte */
+  i32 code;   /* element type as written */
+  DType dt;   /* the same; DT_none when ingot has no such type */
+  Ints dims;  /* as written: may be negative */
+  Span raw;   /* raw_data */
+  Span body;  /* the whole message: typed data are read from it when the tensor is loaded */
+  u32 fields; /* bits 1 << field number of the data fields that hold at least one byte */
   bool is_external, has_segment;
   VEC(OnnxPair) external;
   const u8 *base; /* start of the file, for positions in messages */
@@ -103,7 +106,7 @@ struct OnnxTensor {
 struct OnnxSparse {
   OnnxTensor *values,
       *indices; /* NULL when absent; the name of a sparse initializer is that of values */
-  VEC(i64) dims;
+  Ints dims;
   u64 *spent; /* bytes of the budget ONNX_SPARSE_BYTES used so far, shared by the model */
 };
 
@@ -142,8 +145,8 @@ struct OnnxAttr {
   OnnxSparse *sparse;
   OnnxType *tp;
   VEC(float) floats;
-  VEC(i64) ints;
-  VEC(Str) strings;
+  Ints ints;
+  Strs strings;
   VEC(OnnxTensor) tensors;
   VEC(OnnxGraph *) graphs;
   VEC(OnnxSparse) sparses;
@@ -152,8 +155,8 @@ struct OnnxAttr {
 
 struct OnnxNode {
   Str name, op, domain, overload;
-  VEC(Str) in; /* "" (0): absent */
-  VEC(Str) out;
+  Strs in; /* "" (0): absent */
+  Strs out;
   VEC(OnnxAttr) attrs; /* no two of the same name */
 };
 
@@ -167,8 +170,8 @@ struct OnnxGraph {
 
 struct OnnxFunction {
   Str name, domain, overload;
-  VEC(Str) inputs, outputs;
-  VEC(Str) attr_names; /* without default */
+  Strs inputs, outputs;
+  Strs attr_names;     /* without default */
   VEC(OnnxAttr) attrs; /* with their defaults */
   VEC(OnnxNode) nodes;
   VEC(OnnxOpset) opsets;
