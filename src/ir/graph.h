@@ -101,6 +101,7 @@ NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *at
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */
+bool node_cast_sat(const Node *n); /* OP_cast: does it saturate? */
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
 /* Contents of an integer tensor of at most max elements as dimensions, if known (const or dims nodes);
  * returns false if not. A constant entry may be negative there: use only where that is excluded. */
@@ -113,6 +114,7 @@ void graph_use_counts(Graph *g, u32 *count); /* count[val]: uses by nodes and bl
  * NULL and kept otherwise. Not for CONTROL, whose types come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
 void infer_control(Graph *g, Node *n, Type *out);
+void infer_attrs(Graph *g, const Node *n); /* names and kinds as ops.def says */
 /* numpy broadcasting of n shapes; fails when they do not fit. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 
@@ -128,6 +130,7 @@ Val mk_scalar(Graph *g, DType dt, double x);         /* rank 0 */
 Val mk_like(Graph *g, Val like, double x);           /* rank 0 scalar of the dtype of like */
 Val mk_ints(Graph *g, const i64 *x, u32 n);          /* i64[n] */
 Val mk_dims(Graph *g, const Dim *d, u32 n);          /* i64[n]; const when all are constant */
+Val mk_dims_as(Graph *g, DType dt, u32 rank, const Dim *d, u32 n); /* i64 or i32, rank 0 or 1 */
 Val mk_iota(Graph *g, DType dt, const Dim *shape, u32 rank, u32 axis);
 Val mk_reduce(Graph *g, Op op, Val x, const i64 *axes, u32 naxes, bool keep);
 Val mk_arg(Graph *g, Op op, Val x, i64 axis, bool keep, bool last);

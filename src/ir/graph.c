@@ -1,0 +1,328 @@
+/* graph.c: construction of graphs.
+ *
+ * In: operators, operands, attributes. Out: nodes appended to the current block, with inferred types.
+ * With g->eager, computations on small constants are done at once by the reference evaluator, and integer
+ * arithmetic on symbolic dimensions stays symbolic (OP_dims): this is what makes Shape-Gather-Concat-Reshape
+ * chains vanish while a model is imported, before any shape is needed.
+ */
+#include "ir/graph.h"
+
+#include <string.h>
+
+enum {
+  EAGER_IN = 65536,  /* elements of all operands together */
+  EAGER_INTS = 4096, /* elements of an integer or bool result */
+  EAGER_FLOATS = 64, /* of a float result: scales and sizes computed in float */
+};
+
+Graph *graph_new(Ctx *c) {
+  Graph *g = NEW(&c->work, Graph);
+  g->c = c;
+  g->dims = dims_new(c);
+  g->loc = LOC_NONE;
+  (void)vec_push(&c->work, &g->val); /* id 0 is "none" */
+  (void)vec_push(&c->work, &g->node);
+  (void)vec_push(&c->work, &g->blk);
+  g->cur = graph_block(g, 0);
+  return g;
+}
+
+BlkId graph_block(Graph *g, NodeId owner) {
+  vec_push(&g->c->work, &g->blk)->owner = owner;
+  return g->blk.n - 1;
+}
+
+static Val add_value(Graph *g, Type t, Str name, NodeId def, u32 pos) {
+  Value *v = vec_push(&g->c->work, &g->val);
+  *v = (Value){.type = t, .name = name, .def = def, .pos = pos};
+  return g->val.n - 1;
+}
+
+Val graph_param(Graph *g, BlkId b, Type t, Str name) {
+  Val v = add_value(g, t, name, 0, g->blk.at[b].param.n);
+  *vec_push(&g->c->work, &g->blk.at[b].param) = v;
+  return v;
+}
+
+static Attr *copy_attrs(Graph *g, const Attr *attr, u32 n) {
+  Attr *to = NEWS(&g->c->work, Attr, n);
+  for (u32 i = 0; i < n; i++) {
+    u32 j = i;
+    for (; j && to[j - 1].key > attr[i].key; j--) to[j] = to[j - 1];
+    to[j] = attr[i];
+    if (attr[i].kind == AK_list)
+      to[j].u.list = arena_copy(&g->c->work, attr[i].u.list, attr[i].n * sizeof(Dim));
+  }
+  return to;
+}
+
+/* Makes the node without putting it into a block. */
+static NodeId make_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
+  const OpInfo *info = &op_info[op];
+  if (nin < info->nin_min || nin > info->nin_max)
+    fail(g->c, ERR_input, g->loc, "%s takes %u to %u operands, got %u", info->name, info->nin_min,
+         info->nin_max, nin);
+  Node *n = vec_push(&g->c->work, &g->node);
+  n->op = op;
+  n->nin = nin;
+  n->in = arena_copy(&g->c->work, in, nin * sizeof(Val));
+  n->nattr = nattr;
+  n->attr = copy_attrs(g, attr, nattr);
+  n->loc = g->loc;
+  return g->node.n - 1;
+}
+
+static void add_outputs(Graph *g, NodeId id, const Type *t) {
+  Node *n = graph_node(g, id);
+  n->out = NEWS(&g->c->work, Val, n->nout);
+  for (u32 i = 0; i < n->nout; i++) {
+    Val v = add_value(g, t[i], 0, id, i);
+    graph_node(g, id)->out[i] = v;
+  }
+}
+
+/* ---- eager evaluation ---- */
+
+static u64 static_count(const Type *t) {
+  u64 n = 1;
+  for (u32 i = 0; i < t->rank; i++) {
+    if (!dim_is_const(t->dim[i]) || !size_mul(n, (u64)t->dim[i], &n)) return UINT64_MAX;
+  }
+  return n;
+}
+
+static bool is_small(Graph *g, const Node *n, const Type *out) {
+  u64 limit = dtype_is_float(out->dt) ? EAGER_FLOATS : EAGER_INTS;
+  if (static_count(out) > limit) return false;
+  u64 total = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Tensor *t = n->in[i] ? graph_const(g, n->in[i]) : NULL;
+    if (!t) return false;
+    total += t->n;
+  }
+  return total <= EAGER_IN;
+}
+
+/* The node just made is the newest; its outputs do not exist yet. */
+static bool fold_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
+  Node *n = graph_node(g, id);
+  OpKind k = op_info[n->op].kind;
+  if (n->nout != 1 || k == OK_LEAF || k == OK_CONTROL || k == OK_RANDOM || k == OK_DYNAMIC)
+    return false;
+  if (type->kind != TY_tensor || !is_small(g, n, type)) return false;
+  Tensor *in[MAX_RANK], *out = NULL;
+  if (n->nin > MAX_RANK) return false;
+  for (u32 i = 0; i < n->nin; i++) in[i] = (Tensor *)graph_const(g, n->in[i]);
+  add_outputs(g, id, type);
+  ref_node(g, id, in, &out, &g->c->work);
+  g->val.n -= 1; /* the node never existed */
+  g->node.n -= 1;
+  *result = graph_val(g, mk_const(g, out))->def;
+  return true;
+}
+
+/* Entries of an integer operand as dimensions; negative constants are refused, they have no Dim. */
+static bool entries(Graph *g, Val v, Dim *out, u32 *n) {
+  return graph_dim_list(g, v, out, EAGER_FLOATS, n);
+}
+
+static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
+  Dim a[EAGER_FLOATS], b[EAGER_FLOATS];
+  u32 na, nb = 1;
+  if (!entries(g, n->in[0], a, &na)) return false;
+  if (n->op == OP_cast) {
+    i64 to = node_int(n, AT_to, DT_none);
+    memcpy(out, a, na * sizeof *a);
+    *count = na;
+    return to == DT_i64 || to == DT_i32;
+  }
+  if (n->nin != 2 || !entries(g, n->in[1], b, &nb)) return false;
+  if (na != nb && na != 1 && nb != 1) return false;
+  *count = na > nb ? na : nb;
+  for (u32 i = 0; i < *count; i++) {
+    Dim x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
+    i64 lo, hi;
+    dim_bounds(g->dims, y, &lo, &hi);
+    switch (n->op) {
+    case OP_add: out[i] = dim_add(g->dims, x, y); break;
+    case OP_sub:
+      if (dim_is_const(x) && dim_is_const(y) && x < y) return false;
+      out[i] = dim_sub(g->dims, x, y);
+      break;
+    case OP_mul: out[i] = dim_mul(g->dims, x, y); break;
+    case OP_div:
+      if (lo < 1) return false;
+      out[i] = dim_div(g->dims, x, y);
+      break;
+    case OP_mod:
+      if (lo < 1) return false;
+      out[i] = dim_mod(g->dims, x, y);
+      break;
+    case OP_min: out[i] = dim_min(g->dims, x, y); break;
+    case OP_max: out[i] = dim_max(g->dims, x, y); break;
+    default: return false;
+    }
+  }
+  return true;
+}
+
+static bool dims_concat(Graph *g, const Node *n, Dim *out, u32 *count) {
+  *count = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    Dim part[EAGER_FLOATS];
+    u32 k;
+    if (!entries(g, n->in[i], part, &k) || *count + k > EAGER_FLOATS) return false;
+    memcpy(out + *count, part, k * sizeof *part);
+    *count += k;
+  }
+  return true;
+}
+
+static bool dims_gather(Graph *g, const Node *n, Dim *out, u32 *count) {
+  Dim from[EAGER_FLOATS];
+  i64 idx[EAGER_FLOATS];
+  u32 k;
+  if (!entries(g, n->in[0], from, &k) || !graph_ints(g, n->in[1], idx, EAGER_FLOATS, count))
+    return false;
+  for (u32 i = 0; i < *count; i++) {
+    i64 at = idx[i] < 0 ? idx[i] + k : idx[i];
+    if (at < 0 || at >= (i64)k) return false;
+    out[i] = from[at];
+  }
+  return true;
+}
+
+/* Integer tensors of rank 0 or 1 whose entries are dimensions: the same operation on the entries. */
+static bool dims_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
+  const Node *n = graph_node(g, id);
+  Dim out[EAGER_FLOATS];
+  u32 k = 0;
+  if (type->kind != TY_tensor || type->rank > 1 || !dtype_is_int(type->dt)) return false;
+  bool known = false;
+  u64 total = static_count(type);
+  if (total > EAGER_FLOATS) return false;
+  if (n->op < OP_SCALARS) {
+    known = dims_map(g, n, out, &k);
+  } else if (n->op == OP_concat) {
+    known = dims_concat(g, n, out, &k);
+  } else if (n->op == OP_gather) {
+    known = dims_gather(g, n, out, &k);
+  } else if (n->op == OP_reshape) {
+    known = entries(g, n->in[0], out, &k);
+  } else if (n->op == OP_slice) {
+    Dim from[EAGER_FLOATS];
+    known = entries(g, n->in[0], from, &k) && graph_type(g, n->in[0])->rank == 1;
+    u32 nl;
+    Dim start = known ? node_list(n, AT_start, &nl)[0] : -1;
+    i64 step = known ? node_list(n, AT_step, &nl)[0] : 0;
+    known = known && dim_is_const(start);
+    k = (u32)total;
+    for (u32 i = 0; known && i < k; i++) out[i] = from[start + step * (i64)i];
+  } else if (n->op == OP_reduce_prod) {
+    Dim from[EAGER_FLOATS];
+    u32 m;
+    known = entries(g, n->in[0], from, &m) && total == 1;
+    if (known) out[0] = dim_product(g->dims, from, m);
+    k = 1;
+  }
+  if (!known || k != total) return false;
+  DType dt = type->dt;
+  u32 rank = type->rank;
+  g->node.n -= 1;
+  Val v = mk_dims_as(g, dt, rank, out, k);
+  *result = graph_val(g, v)->def;
+  return true;
+}
+
+NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
+  NodeId id = make_node(g, op, in, nin, attr, nattr), folded;
+  Node *n = graph_node(g, id);
+  n->nout = op_info[op].nout;
+  Type type[2];
+  infer_node(g, n, type);
+  if (g->eager && (fold_now(g, id, type, &folded) || dims_now(g, id, type, &folded))) return folded;
+  add_outputs(g, id, type);
+  *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
+  return id;
+}
+
+NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
+                         const BlkId *blk, u32 nblk) {
+  NodeId id = make_node(g, op, in, nin, attr, nattr);
+  Node *n = graph_node(g, id);
+  n->nblk = nblk;
+  for (u32 i = 0; i < nblk; i++) {
+    n->blk[i] = blk[i];
+    g->blk.at[blk[i]].owner = id;
+  }
+  n->nout = g->blk.at[blk[0]].ret.n - (op == OP_loop ? 1 : 0);
+  Type *type = NEWS(&g->c->work, Type, n->nout);
+  infer_control(g, n, type);
+  add_outputs(g, id, type);
+  *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
+  return id;
+}
+
+/* ---- access ---- */
+
+const Attr *node_attr(const Node *n, AttrKey key) {
+  for (u32 i = 0; i < n->nattr; i++)
+    if (n->attr[i].key == key) return &n->attr[i];
+  return NULL;
+}
+
+i64 node_int(const Node *n, AttrKey key, i64 otherwise) {
+  const Attr *a = node_attr(n, key);
+  return a ? a->u.i : otherwise;
+}
+
+const Dim *node_list(const Node *n, AttrKey key, u32 *count) {
+  const Attr *a = node_attr(n, key);
+  *count = a ? a->n : 0;
+  return a ? a->u.list : NULL;
+}
+
+bool node_cast_sat(const Node *n) {
+  DType to = (DType)node_int(n, AT_to, DT_none);
+  return node_int(n, AT_sat, dtype_is_float(to)) != 0;
+}
+
+const Tensor *graph_const(Graph *g, Val v) {
+  const Node *n = graph_node(g, graph_val(g, v)->def);
+  if (!graph_val(g, v)->def || n->op != OP_const) return NULL;
+  return node_attr(n, AT_value)->u.t;
+}
+
+bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n) {
+  const Tensor *t = v ? graph_const(g, v) : NULL;
+  if (!t || t->n > max || !(dtype_is_int(t->dt) || t->dt == DT_bool)) return false;
+  *n = (u32)t->n;
+  for (u32 i = 0; i < *n; i++) out[i] = tensor_get(t, i).i;
+  return true;
+}
+
+bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n) {
+  if (graph_ints(g, v, out, max, n)) {
+    for (u32 i = 0; i < *n; i++)
+      if (out[i] < 0) return false;
+    return true;
+  }
+  NodeId def = graph_val(g, v)->def;
+  if (!def || graph_node(g, def)->op != OP_dims) return false;
+  const Dim *list = node_list(graph_node(g, def), AT_shape, n);
+  if (*n > max) return false;
+  memcpy(out, list, *n * sizeof(Dim));
+  return true;
+}
+
+void graph_use_counts(Graph *g, u32 *count) {
+  memset(count, 0, g->val.n * sizeof *count);
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < n->nin; j++) count[n->in[j]]++;
+    }
+    for (u32 i = 0; i < k->ret.n; i++) count[k->ret.at[i]]++;
+  }
+}

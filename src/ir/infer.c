@@ -1,0 +1,666 @@
+/* infer.c: output types of nodes, and the rules every node must obey.
+ *
+ * In: a node with operands and attributes. Out: the types of its outputs. One rule a structural op (table
+ * `rules`), one for all scalar ops. A violation is the model's fault: fail(ERR_input) at the node's location.
+ * Dimensions that are symbolic are believed to fit where they cannot be compared; engines check them again
+ * when they run.
+ */
+#include "ir/graph.h"
+
+#include <string.h>
+
+typedef struct Infer {
+  Graph *g;
+  Dims *ds;
+  Node *n;
+  const Type *in[3]; /* types of the first operands */
+  Type *out;
+} Infer;
+typedef void Rule(Infer *f);
+
+#define BAD(f, ...) fail((f)->g->c, ERR_input, (f)->n->loc, __VA_ARGS__)
+
+/* ---- attributes ---- */
+
+static AttrKind kind_of(const char *s, size_t n) {
+  if (n == 2) return AK_list;
+  switch (*s) {
+  case 'f': return AK_float;
+  case 's': return AK_str;
+  case 't': return AK_dtype;
+  case 'c': return AK_const;
+  default: return AK_int;
+  }
+}
+
+void infer_attrs(Graph *g, const Node *n) {
+  const OpInfo *info = &op_info[n->op];
+  const char *s = info->attrs ? info->attrs : "";
+  if (info->res == OR_to) s = "to:t sat:i?";
+  u32 seen = 0;
+  while (*s) {
+    size_t len = strcspn(s, ":"), klen = strcspn(s + len + 1, " ?");
+    AttrKind kind = kind_of(s + len + 1, klen);
+    bool optional = s[len + 1 + klen] == '?';
+    const Attr *found = NULL;
+    for (u32 i = 0; i < n->nattr; i++) {
+      const char *name = attr_name[n->attr[i].key];
+      if (strlen(name) == len && !memcmp(name, s, len)) found = &n->attr[i];
+    }
+    if (!found && !optional)
+      fail(g->c, ERR_input, n->loc, "%s lacks attribute %.*s", info->name, (int)len, s);
+    if (found && found->kind != kind)
+      fail(g->c, ERR_input, n->loc, "%s: attribute %.*s has the wrong kind", info->name, (int)len, s);
+    seen += found != NULL;
+    s += len + 1 + klen + optional;
+    s += strspn(s, " ");
+  }
+  if (seen != n->nattr)
+    fail(g->c, ERR_input, n->loc, "%s: attribute given twice or not known to it", info->name);
+}
+
+static const Dim *list_of(Infer *f, AttrKey key, u32 want) {
+  u32 n;
+  const Dim *d = node_list(f->n, key, &n);
+  if (n != want) BAD(f, "%s has %u entries, expected %u", attr_name[key], n, want);
+  return d;
+}
+
+static u32 axis_of(Infer *f, u32 rank) {
+  i64 axis = node_int(f->n, AT_axis, 0);
+  if (axis < 0 || axis >= (i64)rank)
+    BAD(f, "axis %lld out of range for rank %u", (long long)axis, rank);
+  return (u32)axis;
+}
+
+/* ---- small helpers ---- */
+
+static const char *type_str(Infer *f, const Type *t) {
+  Text text = text_new(&f->g->c->scratch);
+  type_print(f->ds, t, &text);
+  return text_cstr(&text);
+}
+
+static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
+  f->out[i] = type_tensor(&f->g->c->work, dt, dim, rank);
+  u64 n = 1;
+  for (u32 k = 0; k < rank; k++)
+    if (dim_is_const(dim[k]) && (!size_mul(n, (u64)dim[k], &n) || n > DIM_MAX))
+      BAD(f, "%s: the result has too many elements", op_info[f->n->op].name);
+}
+
+static void same_dtype(Infer *f, u32 i, u32 j) {
+  if (f->in[i]->dt != f->in[j]->dt)
+    BAD(f, "%s: operands have types %s and %s", op_info[f->n->op].name, type_str(f, f->in[i]),
+        type_str(f, f->in[j]));
+}
+
+static void want_index(Infer *f, u32 i) {
+  if (f->in[i]->dt != DT_i64 && f->in[i]->dt != DT_i32)
+    BAD(f, "%s: indices must be i32 or i64, found %s", op_info[f->n->op].name,
+        type_str(f, f->in[i]));
+}
+
+static bool may_equal(Dim a, Dim b) {
+  return a == b || !dim_is_const(a) || !dim_is_const(b);
+}
+
+u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out) {
+  u32 rank = 0;
+  for (u32 i = 0; i < n; i++) rank = t[i]->rank > rank ? t[i]->rank : rank;
+  for (u32 k = 0; k < rank; k++) {
+    Dim d = 1;
+    for (u32 i = 0; i < n; i++) {
+      if (k < rank - t[i]->rank) continue;
+      Dim e = t[i]->dim[k - (rank - t[i]->rank)];
+      if (e == 1 || e == d) continue;
+      if (d == 1 || !dim_is_const(d)) {
+        d = dim_is_const(e) || d == 1 ? e : d;
+      } else if (dim_is_const(e)) {
+        fail(g->c, ERR_input, g->loc, "shapes do not broadcast: extents %lld and %lld on axis %u",
+             (long long)d, (long long)e, k);
+      }
+    }
+    out[k] = d;
+  }
+  return rank;
+}
+
+/* ---- scalar ops ---- */
+
+static void rule_map(Infer *f) {
+  Node *n = f->n;
+  const OpInfo *info = &op_info[n->op];
+  u32 first = info->res == OR_sel ? 1 : 0;
+  const Type *t[3];
+  for (u32 i = 0; i < n->nin; i++) {
+    t[i] = f->in[i];
+    if (i >= first && !op_accepts(n->op, t[i]->dt))
+      BAD(f, "%s does not take %s", info->name, dtype_info[t[i]->dt].name);
+    if (i > first && info->res != OR_to) same_dtype(f, first, i);
+  }
+  if (first && t[0]->dt != DT_bool)
+    BAD(f, "select: condition must be bool, found %s", dtype_info[t[0]->dt].name);
+  DType dt = t[first]->dt;
+  if (info->res == OR_pred) dt = DT_bool;
+  if (info->res == OR_to) {
+    i64 to = node_int(n, AT_to, 0);
+    if (to <= 0 || to >= DT_COUNT) BAD(f, "%s: bad target type", info->name);
+    dt = (DType)to;
+    if (n->op == OP_bitcast && dtype_info[dt].bits != dtype_info[t[0]->dt].bits)
+      BAD(f, "bitcast between widths %u and %u", dtype_info[t[0]->dt].bits, dtype_info[dt].bits);
+  }
+  Dim dim[MAX_RANK];
+  f->g->loc = n->loc;
+  u32 rank = infer_broadcast(f->g, t, n->nin, dim);
+  set_out(f, 0, dt, dim, rank);
+}
+
+/* ---- leaves ---- */
+
+static void rule_const(Infer *f) {
+  const Tensor *t = node_attr(f->n, AT_value)->u.t;
+  set_out(f, 0, t->dt, t->dim, t->rank);
+}
+
+static void rule_dims(Infer *f) {
+  u32 n;
+  node_list(f->n, AT_shape, &n);
+  Dim d = n;
+  i64 rank = node_int(f->n, AT_rank, 1), to = node_int(f->n, AT_to, 0);
+  if (rank < 0 || rank > 1 || (rank == 0 && n != 1)) BAD(f, "dims: rank must be 0 or 1");
+  if (to != DT_i64 && to != DT_i32) BAD(f, "dims: type must be i64 or i32");
+  set_out(f, 0, (DType)to, &d, (u32)rank);
+}
+
+static void rule_shape_to(Infer *f) { /* iota, random */
+  u32 n;
+  const Dim *shape = node_list(f->n, AT_shape, &n);
+  i64 to = node_int(f->n, AT_to, 0);
+  if (n > MAX_RANK) BAD(f, "rank %u exceeds %d", n, MAX_RANK);
+  if (to <= 0 || to >= DT_COUNT) BAD(f, "bad type");
+  if (f->n->op == OP_iota) axis_of(f, n);
+  set_out(f, 0, (DType)to, shape, n);
+}
+
+/* ---- reductions ---- */
+
+static void drop_axes(Infer *f, DType dt, u32 mask) {
+  const Type *x = f->in[0];
+  bool keep = node_int(f->n, AT_keep, 0) != 0;
+  Dim dim[MAX_RANK];
+  u32 rank = 0;
+  for (u32 i = 0; i < x->rank; i++) {
+    if (!(mask >> i & 1)) dim[rank++] = x->dim[i];
+    else if (keep) dim[rank++] = 1;
+  }
+  set_out(f, 0, dt, dim, rank);
+}
+
+static void rule_reduce(Infer *f) {
+  u32 n, mask = 0;
+  const Dim *axes = node_list(f->n, AT_axes, &n);
+  for (u32 i = 0; i < n; i++) {
+    if (axes[i] < 0 || axes[i] >= (i64)f->in[0]->rank || (mask >> axes[i] & 1))
+      BAD(f, "axis %lld out of range or given twice for rank %u", (long long)axes[i],
+          f->in[0]->rank);
+    mask |= 1u << axes[i];
+  }
+  DType dt = f->in[0]->dt;
+  bool minmax = f->n->op == OP_reduce_max || f->n->op == OP_reduce_min;
+  if (!(dtype_is_float(dt) || dtype_is_int(dt) || (minmax && dt == DT_bool)))
+    BAD(f, "%s does not take %s", op_info[f->n->op].name, dtype_info[dt].name);
+  drop_axes(f, dt, mask);
+}
+
+static void rule_arg(Infer *f) {
+  u32 axis = axis_of(f, f->in[0]->rank);
+  if (f->in[0]->dim[axis] == 0) BAD(f, "%s over an empty axis", op_info[f->n->op].name);
+  drop_axes(f, DT_i64, 1u << axis);
+}
+
+/* ---- contractions and windows ---- */
+
+static void rule_contract(Infer *f) {
+  same_dtype(f, 0, 1);
+  const char *spec = str_text(f->g->c, node_attr(f->n, AT_spec)->u.s), *s = spec;
+  Dim of[128];
+  memset(of, 0xff, sizeof of); /* -1 never names a constant; absent is tracked in seen */
+  bool seen[128] = {false};
+  for (u32 k = 0; k < 2; k++) {
+    bool mine[128] = {false};
+    u32 i = 0;
+    for (; *s && *s != ',' && *s != '-'; s++, i++) {
+      u32 ch = (u8)*s;
+      bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
+      if (!letter || mine[ch] || i >= f->in[k]->rank) BAD(f, "contract: bad spec \"%s\"", spec);
+      mine[ch] = true;
+      Dim d = f->in[k]->dim[i];
+      if (seen[ch] && !may_equal(of[ch], d))
+        BAD(f, "contract \"%s\": extents %lld and %lld of %c differ", spec, (long long)of[ch],
+            (long long)d, ch);
+      if (!seen[ch] || dim_is_const(d)) of[ch] = d;
+      seen[ch] = true;
+    }
+    if (i != f->in[k]->rank) BAD(f, "contract: \"%s\" does not fit rank %u", spec, f->in[k]->rank);
+    if (k == 0 && *s++ != ',') BAD(f, "contract: bad spec \"%s\"", spec);
+  }
+  if (s[0] != '-' || s[1] != '>') BAD(f, "contract: bad spec \"%s\"", spec);
+  Dim dim[MAX_RANK];
+  u32 rank = 0;
+  bool used[128] = {false};
+  for (s += 2; *s; s++) {
+    u32 ch = (u8)*s & 127;
+    if (!seen[ch] || used[ch] || rank == MAX_RANK) BAD(f, "contract: bad spec \"%s\"", spec);
+    used[ch] = true;
+    dim[rank++] = of[ch];
+  }
+  if (!dtype_is_float(f->in[0]->dt) && !dtype_is_int(f->in[0]->dt))
+    BAD(f, "contract does not take %s", dtype_info[f->in[0]->dt].name);
+  set_out(f, 0, f->in[0]->dt, dim, rank);
+}
+
+/* Extent of a window sliding over d: floor((d + lo + hi - ((k-1)*dilation + 1)) / stride) + 1 */
+static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 hi) {
+  if (stride < 1 || dilation < 1 || lo < 0 || hi < 0 || stride > INT32_MAX ||
+      dilation > INT32_MAX || lo > INT32_MAX || hi > INT32_MAX)
+    BAD(f, "strides and dilations must be positive, pads not negative");
+  if (!dim_is_const(k) || k < 1 || k > INT32_MAX) BAD(f, "window extent must be a constant above 0");
+  i64 span = (k - 1) * dilation + 1;
+  if (dim_is_const(d)) {
+    i64 room = d + lo + hi - span;
+    if (room < 0)
+      BAD(f, "window of %lld does not fit into extent %lld with pads %lld and %lld",
+          (long long)span, (long long)d, (long long)lo, (long long)hi);
+    return room / stride + 1;
+  }
+  Dim room = dim_addk(f->ds, d, lo + hi - span);
+  return dim_addk(f->ds, dim_div(f->ds, room, stride), 1);
+}
+
+static void rule_conv(Infer *f) {
+  same_dtype(f, 0, 1);
+  const Type *x = f->in[0], *w = f->in[1];
+  if (x->rank < 2 || w->rank != x->rank)
+    BAD(f, "conv: x has rank %u and w rank %u; both must be equal and at least 2", x->rank, w->rank);
+  u32 ns = x->rank - 2;
+  const Dim *stride = list_of(f, AT_stride, ns), *dil = list_of(f, AT_dilation, ns);
+  const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
+  i64 group = node_int(f->n, AT_group, 1);
+  if (group < 1 || !dim_is_const(w->dim[0]) || w->dim[0] % group)
+    BAD(f, "conv: %lld output channels do not divide into %lld groups", (long long)w->dim[0],
+        (long long)group);
+  if (!dim_is_const(w->dim[1]) || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
+    BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
+        (long long)w->dim[1], (long long)group);
+  Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};
+  for (u32 i = 0; i < ns; i++)
+    dim[2 + i] = slide(f, x->dim[2 + i], w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
+  set_out(f, 0, x->dt, dim, x->rank);
+}
+
+static void rule_pool(Infer *f) {
+  const Type *x = f->in[0];
+  u32 ns;
+  const Dim *win = node_list(f->n, AT_window, &ns);
+  if (ns > x->rank) BAD(f, "pool: window of rank %u over rank %u", ns, x->rank);
+  const Dim *stride = list_of(f, AT_stride, ns), *dil = list_of(f, AT_dilation, ns);
+  const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
+  Dim dim[MAX_RANK];
+  u32 lead = x->rank - ns;
+  for (u32 i = 0; i < lead; i++) dim[i] = x->dim[i];
+  for (u32 i = 0; i < ns; i++)
+    dim[lead + i] = slide(f, x->dim[lead + i], win[i], stride[i], dil[i], lo[i], hi[i]);
+  set_out(f, 0, f->n->op == OP_pool_argmax ? DT_i64 : x->dt, dim, x->rank);
+}
+
+/* ---- views and joins ---- */
+
+static void rule_reshape(Infer *f) {
+  u32 n;
+  const Dim *shape = node_list(f->n, AT_shape, &n);
+  if (n > MAX_RANK) BAD(f, "reshape: rank %u exceeds %d", n, MAX_RANK);
+  set_out(f, 0, f->in[0]->dt, shape, n);
+  Dim have = type_count(f->ds, f->in[0]), want = type_count(f->ds, f->out);
+  if (!may_equal(have, want))
+    BAD(f, "reshape: %s has %lld elements, the target has %lld", type_str(f, f->in[0]),
+        (long long)have, (long long)want);
+}
+
+static void rule_transpose(Infer *f) {
+  const Type *x = f->in[0];
+  const Dim *perm = list_of(f, AT_perm, x->rank);
+  Dim dim[MAX_RANK];
+  u32 mask = 0;
+  for (u32 i = 0; i < x->rank; i++) {
+    if (perm[i] < 0 || perm[i] >= (i64)x->rank || (mask >> perm[i] & 1))
+      BAD(f, "transpose: perm is not a permutation of %u axes", x->rank);
+    mask |= 1u << perm[i];
+    dim[i] = x->dim[perm[i]];
+  }
+  set_out(f, 0, x->dt, dim, x->rank);
+}
+
+static void rule_slice(Infer *f) {
+  const Type *x = f->in[0];
+  const Dim *start = list_of(f, AT_start, x->rank), *size = list_of(f, AT_size, x->rank);
+  const Dim *step = list_of(f, AT_step, x->rank);
+  for (u32 i = 0; i < x->rank; i++) {
+    if (step[i] == 0) BAD(f, "slice: step 0");
+    if (!dim_is_const(start[i]) || !dim_is_const(size[i]) || !dim_is_const(x->dim[i])) continue;
+    i64 last = start[i];
+    if (size[i] && (__builtin_mul_overflow(size[i] - 1, step[i], &last) ||
+                    __builtin_add_overflow(last, start[i], &last)))
+      last = -1;
+    if (size[i] && (start[i] >= x->dim[i] || last < 0 || last >= x->dim[i]))
+      BAD(f, "slice: start %lld size %lld step %lld leaves extent %lld on axis %u",
+          (long long)start[i], (long long)size[i], (long long)step[i], (long long)x->dim[i], i);
+  }
+  set_out(f, 0, x->dt, size, x->rank);
+}
+
+static void rule_broadcast(Infer *f) {
+  u32 n;
+  const Type *x = f->in[0];
+  const Dim *shape = node_list(f->n, AT_shape, &n);
+  if (n > MAX_RANK || n < x->rank) BAD(f, "broadcast of rank %u to rank %u", x->rank, n);
+  for (u32 i = 0; i < x->rank; i++) {
+    Dim d = x->dim[i], e = shape[n - x->rank + i];
+    if (d != 1 && !may_equal(d, e))
+      BAD(f, "broadcast: extent %lld does not become %lld", (long long)d, (long long)e);
+  }
+  set_out(f, 0, x->dt, shape, n);
+}
+
+static void rule_concat(Infer *f) {
+  Node *n = f->n;
+  const Type *x = f->in[0];
+  u32 axis = axis_of(f, x->rank);
+  Dim dim[MAX_RANK], sum = 0;
+  for (u32 i = 0; i < x->rank; i++) dim[i] = x->dim[i];
+  for (u32 k = 0; k < n->nin; k++) {
+    const Type *t = graph_type(f->g, n->in[k]);
+    if (t->rank != x->rank || t->dt != x->dt)
+      BAD(f, "concat: operand %u is %s, the first is %s", k, type_str(f, t), type_str(f, x));
+    for (u32 i = 0; i < x->rank; i++) {
+      if (i == axis) continue;
+      if (!may_equal(dim[i], t->dim[i]))
+        BAD(f, "concat: operand %u has extent %lld on axis %u, expected %lld", k,
+            (long long)t->dim[i], i, (long long)dim[i]);
+      if (dim_is_const(t->dim[i])) dim[i] = t->dim[i];
+    }
+    sum = dim_add(f->ds, sum, t->dim[axis]);
+  }
+  dim[axis] = sum;
+  set_out(f, 0, x->dt, dim, x->rank);
+}
+
+static void rule_pad(Infer *f) {
+  const Type *x = f->in[0];
+  same_dtype(f, 0, 1);
+  if (f->in[1]->rank != 0) BAD(f, "pad: the value must be a scalar");
+  const Dim *lo = list_of(f, AT_lo, x->rank), *hi = list_of(f, AT_hi, x->rank);
+  const Dim *mid = list_of(f, AT_interior, x->rank);
+  Dim dim[MAX_RANK];
+  for (u32 i = 0; i < x->rank; i++) {
+    if (mid[i] < 0 || mid[i] > INT32_MAX) BAD(f, "pad: interior %lld", (long long)mid[i]);
+    Dim d = x->dim[i];
+    if (mid[i] && d != 0) /* d + (d - 1) * mid */
+      d = dim_addk(f->ds, dim_mul(f->ds, d, mid[i] + 1), -mid[i]);
+    dim[i] = dim_add(f->ds, d, dim_add(f->ds, lo[i], hi[i]));
+  }
+  set_out(f, 0, x->dt, dim, x->rank);
+}
+
+/* ---- gathers, scatters, scans ---- */
+
+static void rule_gather(Infer *f) {
+  const Type *x = f->in[0], *idx = f->in[1];
+  want_index(f, 1);
+  u32 axis = axis_of(f, x->rank), rank = 0;
+  Dim dim[2 * MAX_RANK];
+  for (u32 i = 0; i < axis; i++) dim[rank++] = x->dim[i];
+  for (u32 i = 0; i < idx->rank; i++) dim[rank++] = idx->dim[i];
+  for (u32 i = axis + 1; i < x->rank; i++) dim[rank++] = x->dim[i];
+  if (rank > MAX_RANK) BAD(f, "gather: rank %u exceeds %d", rank, MAX_RANK);
+  if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "gather from an empty axis");
+  set_out(f, 0, x->dt, dim, rank);
+}
+
+static void elems_shape(Infer *f) {
+  const Type *x = f->in[0], *idx = f->in[1];
+  want_index(f, 1);
+  u32 axis = axis_of(f, x->rank);
+  if (x->rank != idx->rank) BAD(f, "indices have rank %u, data rank %u", idx->rank, x->rank);
+  for (u32 i = 0; i < x->rank; i++)
+    if (i != axis && dim_is_const(x->dim[i]) && dim_is_const(idx->dim[i]) &&
+        idx->dim[i] > x->dim[i])
+      BAD(f, "indices have extent %lld on axis %u, data only %lld", (long long)idx->dim[i], i,
+          (long long)x->dim[i]);
+  if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "indices into an empty axis");
+}
+
+static void rule_gather_elems(Infer *f) {
+  elems_shape(f);
+  set_out(f, 0, f->in[0]->dt, f->in[1]->dim, f->in[1]->rank);
+}
+
+/* Depth of the coordinates in the last axis of idx; checked against the rank of x. */
+static u32 coord_depth(Infer *f, u32 batch) {
+  const Type *x = f->in[0], *idx = f->in[1];
+  want_index(f, 1);
+  if (idx->rank < batch + 1 || x->rank < batch) BAD(f, "indices of rank %u are too few", idx->rank);
+  Dim depth = idx->dim[idx->rank - 1];
+  if (!dim_is_const(depth) || depth + (i64)batch > (i64)x->rank)
+    BAD(f, "coordinates of length %lld into rank %u", (long long)depth, x->rank);
+  return (u32)depth;
+}
+
+static void rule_gather_nd(Infer *f) {
+  const Type *x = f->in[0], *idx = f->in[1];
+  i64 batch = node_int(f->n, AT_batch, 0);
+  if (batch < 0 || batch > (i64)x->rank) BAD(f, "gather_nd: batch %lld", (long long)batch);
+  u32 depth = coord_depth(f, (u32)batch), rank = 0;
+  Dim dim[2 * MAX_RANK];
+  for (u32 i = 0; i < (u32)batch; i++)
+    if (!may_equal(x->dim[i], idx->dim[i])) BAD(f, "gather_nd: batch extents differ");
+  for (u32 i = 0; i + 1 < idx->rank; i++) dim[rank++] = idx->dim[i];
+  for (u32 i = (u32)batch + depth; i < x->rank; i++) dim[rank++] = x->dim[i];
+  if (rank > MAX_RANK) BAD(f, "gather_nd: rank %u exceeds %d", rank, MAX_RANK);
+  set_out(f, 0, x->dt, dim, rank);
+}
+
+static void check_reduce(Infer *f) {
+  static const char *const ok[] = {"none", "add", "mul", "max", "min"};
+  Str s = node_attr(f->n, AT_reduce)->u.s;
+  for (u32 i = 0; i < sizeof ok / sizeof *ok; i++)
+    if (str_is(f->g->c, s, ok[i])) return;
+  BAD(f, "reduce must be none, add, mul, max or min; found '%s'", show(f->g->c, s));
+}
+
+static void rule_scatter_elems(Infer *f) {
+  same_dtype(f, 0, 2);
+  check_reduce(f);
+  elems_shape(f);
+  if (f->in[2]->rank != f->in[1]->rank) BAD(f, "scatter: updates and indices differ in rank");
+  for (u32 i = 0; i < f->in[1]->rank; i++)
+    if (!may_equal(f->in[1]->dim[i], f->in[2]->dim[i]))
+      BAD(f, "scatter: updates and indices differ on axis %u", i);
+  set_out(f, 0, f->in[0]->dt, f->in[0]->dim, f->in[0]->rank);
+}
+
+static void rule_scatter_nd(Infer *f) {
+  const Type *x = f->in[0], *idx = f->in[1], *u = f->in[2];
+  same_dtype(f, 0, 2);
+  check_reduce(f);
+  u32 depth = coord_depth(f, 0);
+  if (u->rank != idx->rank - 1 + x->rank - depth)
+    BAD(f, "scatter_nd: updates have rank %u, expected %u", u->rank,
+        idx->rank - 1 + x->rank - depth);
+  for (u32 i = 0; i < u->rank; i++) {
+    Dim d = i < idx->rank - 1 ? idx->dim[i] : x->dim[depth + i - (idx->rank - 1)];
+    if (!may_equal(d, u->dim[i])) BAD(f, "scatter_nd: updates do not fit on axis %u", i);
+  }
+  set_out(f, 0, x->dt, x->dim, x->rank);
+}
+
+static void rule_cum(Infer *f) {
+  axis_of(f, f->in[0]->rank);
+  set_out(f, 0, f->in[0]->dt, f->in[0]->dim, f->in[0]->rank);
+}
+
+/* ---- data-dependent sizes ---- */
+
+static Dim data_symbol(Graph *g, Node *n, u32 k, i64 lo, i64 hi) {
+  if (k >= n->nsym) {
+    Sym *sym = NEWS(&g->c->work, Sym, k + 1);
+    if (k) memcpy(sym, n->sym, k * sizeof *sym);
+    sym[k] = dim_sym(g->dims, SY_data, str_fmt(g->c, "u%u", dim_nsyms(g->dims)), lo, hi);
+    n->sym = sym;
+    n->nsym = k + 1;
+  }
+  return dim_of_sym(g->dims, n->sym[k]);
+}
+
+static void rule_nonzero(Infer *f) {
+  i64 lo, hi;
+  dim_bounds(f->ds, type_count(f->ds, f->in[0]), &lo, &hi);
+  Dim dim[2] = {f->in[0]->rank, data_symbol(f->g, f->n, 0, 0, hi)};
+  set_out(f, 0, DT_i64, dim, 2);
+}
+
+static void rule_topk(Infer *f) {
+  const Type *x = f->in[0];
+  u32 axis = axis_of(f, x->rank);
+  Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
+  if (dim_is_const(k) && dim_is_const(x->dim[axis]) && k > x->dim[axis])
+    BAD(f, "topk: k is %lld, the axis has %lld", (long long)k, (long long)x->dim[axis]);
+  memcpy(dim, x->dim, x->rank * sizeof *dim);
+  dim[axis] = k;
+  set_out(f, 0, x->dt, dim, x->rank);
+  set_out(f, 1, DT_i64, dim, x->rank);
+}
+
+static Rule *const rules[OP_COUNT] = {
+    [OP_const] = rule_const,
+    [OP_dims] = rule_dims,
+    [OP_iota] = rule_shape_to,
+    [OP_random] = rule_shape_to,
+    [OP_reduce_sum] = rule_reduce,
+    [OP_reduce_prod] = rule_reduce,
+    [OP_reduce_max] = rule_reduce,
+    [OP_reduce_min] = rule_reduce,
+    [OP_argmax] = rule_arg,
+    [OP_argmin] = rule_arg,
+    [OP_contract] = rule_contract,
+    [OP_conv] = rule_conv,
+    [OP_pool_max] = rule_pool,
+    [OP_pool_sum] = rule_pool,
+    [OP_pool_argmax] = rule_pool,
+    [OP_reshape] = rule_reshape,
+    [OP_transpose] = rule_transpose,
+    [OP_slice] = rule_slice,
+    [OP_broadcast] = rule_broadcast,
+    [OP_concat] = rule_concat,
+    [OP_pad] = rule_pad,
+    [OP_gather] = rule_gather,
+    [OP_gather_elems] = rule_gather_elems,
+    [OP_gather_nd] = rule_gather_nd,
+    [OP_scatter_elems] = rule_scatter_elems,
+    [OP_scatter_nd] = rule_scatter_nd,
+    [OP_cumsum] = rule_cum,
+    [OP_cumprod] = rule_cum,
+    [OP_nonzero] = rule_nonzero,
+    [OP_topk] = rule_topk,
+};
+
+void infer_node(Graph *g, Node *n, Type *out) {
+  Infer f = {.g = g, .ds = g->dims, .n = n, .out = out};
+  infer_attrs(g, n);
+  for (u32 i = 0; i < n->nin; i++) {
+    if (!n->in[i]) BAD(&f, "%s: operand %u is missing", op_info[n->op].name, i);
+    if (i < 3) f.in[i] = graph_type(g, n->in[i]);
+    if (graph_type(g, n->in[i])->kind != TY_tensor)
+      BAD(&f, "%s: operand %u is not a tensor", op_info[n->op].name, i);
+  }
+  if (n->op < OP_SCALARS) rule_map(&f);
+  else if (rules[n->op]) rules[n->op](&f);
+  else bug(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
+}
+
+/* ---- control ---- */
+
+static void infer_if(Graph *g, Node *n, Type *out) {
+  const Blk *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
+  Type *c = graph_type(g, n->in[0]);
+  if (c->dt != DT_bool || c->rank) fail(g->c, ERR_input, n->loc, "if: condition is not a bool scalar");
+  if (yes->ret.n != no->ret.n)
+    fail(g->c, ERR_input, n->loc, "if: branches give %u and %u results", yes->ret.n, no->ret.n);
+  u32 k = 0;
+  for (u32 i = 0; i < n->nout; i++) {
+    const Type *a = graph_type(g, yes->ret.at[i]), *b = graph_type(g, no->ret.at[i]);
+    if (a->kind != TY_tensor || b->kind != TY_tensor || a->dt != b->dt || a->rank != b->rank)
+      fail(g->c, ERR_unsupported, n->loc,
+           "If: result %u has another element type or rank in each branch", i);
+    Dim dim[MAX_RANK];
+    for (u32 j = 0; j < a->rank; j++) {
+      dim[j] = a->dim[j];
+      if (a->dim[j] == b->dim[j]) continue;
+      i64 alo, ahi, blo, bhi;
+      dim_bounds(g->dims, a->dim[j], &alo, &ahi);
+      dim_bounds(g->dims, b->dim[j], &blo, &bhi);
+      dim[j] = data_symbol(g, n, k++, alo < blo ? alo : blo, ahi > bhi ? ahi : bhi);
+    }
+    out[i] = type_tensor(&g->c->work, a->dt, dim, a->rank);
+  }
+}
+
+/* Does the loop run exactly its trip count? */
+static bool runs_through(Graph *g, const Node *n, const Blk *b) {
+  const Tensor *t = graph_const(g, n->in[1]);
+  if (!t || !tensor_get(t, 0).i) return false;
+  Val last = b->ret.at[0];
+  if (last == b->param.at[1]) return true;
+  t = graph_const(g, last);
+  return t && tensor_get(t, 0).i;
+}
+
+static void infer_loop(Graph *g, Node *n, Type *out) {
+  const Blk *b = &g->blk.at[n->blk[0]];
+  u32 ncarried = n->nin - 2, nscan = (u32)node_int(n, AT_scans, 0);
+  Loc loc = n->loc;
+  if (b->param.n != n->nin || b->ret.n != 1 + ncarried + nscan)
+    fail(g->c, ERR_input, loc, "loop: body takes %u and gives %u values, expected %u and %u",
+         b->param.n, b->ret.n, n->nin, 1 + ncarried + nscan);
+  for (u32 i = 0; i < ncarried; i++) {
+    const Type *t = graph_type(g, n->in[2 + i]);
+    if (!type_equal(t, graph_type(g, b->param.at[2 + i])))
+      fail(g->c, ERR_input, loc, "loop: carried value %u and its parameter differ in type", i);
+    if (!type_equal(t, graph_type(g, b->ret.at[1 + i])))
+      fail(g->c, ERR_unsupported, loc, "Loop: carried value %u changes its type or shape", i);
+    out[i] = *t;
+  }
+  i64 hi = DIM_MAX;
+  Dim trip = -1;
+  u32 one;
+  bool known = graph_dim_list(g, n->in[0], &trip, 1, &one);
+  if (known) {
+    i64 lo;
+    dim_bounds(g->dims, trip, &lo, &hi);
+  }
+  if (nscan && (!known || !runs_through(g, n, b))) trip = data_symbol(g, n, 0, 0, hi);
+  for (u32 i = 0; i < nscan; i++) {
+    const Type *t = graph_type(g, b->ret.at[1 + ncarried + i]);
+    Dim dim[MAX_RANK];
+    if (t->kind != TY_tensor || t->rank + 1 > MAX_RANK)
+      fail(g->c, ERR_unsupported, loc, "Loop: scan output %u is not a tensor", i);
+    dim[0] = trip;
+    memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
+    out[ncarried + i] = type_tensor(&g->c->work, t->dt, dim, t->rank + 1);
+  }
+}
+
+void infer_control(Graph *g, Node *n, Type *out) {
+  if (n->op == OP_if) infer_if(g, n, out);
+  else infer_loop(g, n, out);
+}
