@@ -13,8 +13,8 @@
 typedef struct Read {
   Ctx *c;
   Arena *a;
-  OnnxModel *m;
-  u32 records, items, graph_depth;
+  u64 *spent; /* see OnnxSparse */
+  u32 nodes, tensors, records, items, graph_depth;
 } Read;
 
 static void read_graph(Read *r, Cursor k, OnnxGraph *g);
@@ -171,7 +171,7 @@ static void note_data(OnnxTensor *t, Cursor *k) {
 }
 
 static void read_tensor(Read *r, Cursor k, OnnxTensor *t) {
-  count(&k, &r->m->ntensors, ONNX_MAX_TENSORS, "tensors");
+  count(&k, &r->tensors, ONNX_MAX_TENSORS, "tensors");
   t->base = k.base;
   t->body = (Span){k.base + k.pos, k.end - k.pos};
   while (wire_next(&k)) {
@@ -208,7 +208,7 @@ static OnnxTensor *new_tensor(Read *r, Cursor k) {
 
 static void read_sparse(Read *r, Cursor k, OnnxSparse *s) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
-  s->spent = &r->m->sparse_spent;
+  s->spent = r->spent;
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: s->values = new_tensor(r, wire_message(&k)); break;
@@ -304,7 +304,7 @@ static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_
 
 static void read_node(Read *r, Cursor k, OnnxNode *n) {
   size_t start = k.pos;
-  count(&k, &r->m->nnodes, ONNX_MAX_NODES, "nodes");
+  count(&k, &r->nodes, ONNX_MAX_NODES, "nodes");
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: *ADD_ITEM(r, &k, &n->in) = wire_str(&k); break;
@@ -378,7 +378,7 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
   loc.file = file;
   Cursor k = wire_open(c, at, n, loc);
   OnnxModel *m = NEW(&c->work, OnnxModel);
-  Read r = {.c = c, .a = &c->work, .m = m};
+  Read r = {.c = c, .a = &c->work, .spent = &m->sparse_spent};
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: m->ir_version = wire_int(&k); break;
@@ -397,6 +397,8 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
     default: wire_skip(&k);
     }
   }
+  m->nnodes = r.nodes;
+  m->ntensors = r.tensors;
   if (!m->graph) fail(c, ERR_input, loc, "no graph in %zu bytes: not an ONNX model", n);
   return m;
 }
@@ -407,8 +409,14 @@ const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name) {
   return NULL;
 }
 
-OnnxTensor *onnx_read_tensor(Ctx *c, const u8 *at, size_t n, Loc loc) {
-  Cursor k = wire_open(c, at, n, loc);
-  Read r = {.c = c, .a = &c->work, .m = NEW(&c->work, OnnxModel)};
+OnnxTensor *onnx_tensor_at(Cursor k) {
+  Read r = {.c = k.c, .a = &k.c->work};
   return new_tensor(&r, k);
+}
+
+OnnxSparse *onnx_sparse_at(Cursor k, u64 *spent) {
+  Read r = {.c = k.c, .a = &k.c->work, .spent = spent};
+  OnnxSparse *s = NEW(r.a, OnnxSparse);
+  read_sparse(&r, k, s);
+  return s;
 }

@@ -196,8 +196,9 @@ struct OnnxModel {
 OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* The attribute of that name, NULL when absent. */
 const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name);
-/* One message of a file of its own. */
-OnnxTensor *onnx_read_tensor(Ctx *c, const u8 *at, size_t n, Loc loc);
+/* One message outside a model; spent as in OnnxSparse. */
+OnnxTensor *onnx_tensor_at(Cursor k);
+OnnxSparse *onnx_sparse_at(Cursor k, u64 *spent);
 
 /* tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one per
  * byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the file
@@ -228,6 +229,7 @@ struct Cursor {
 };
 
 Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc);
+Cursor wire_reopen(Ctx *c, const u8 *base, Span message, Loc loc); /* one already walked once */
 bool wire_next(Cursor *k); /* reads a tag; false at the end of the message */
 void wire_skip(Cursor *k); /* the value of the last tag, groups included */
 /* Value of the last tag, which must have the wire type asked for. */

@@ -21,6 +21,11 @@ Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {
   return k;
 }
 
+Cursor wire_reopen(Ctx *c, const u8 *base, Span message, Loc loc) {
+  size_t pos = (size_t)(message.at - base);
+  return (Cursor){.c = c, .loc = loc, .base = base, .pos = pos, .end = pos + message.n};
+}
+
 u64 wire_varint(Cursor *k) {
   size_t start = k->pos;
   u64 x = 0;
