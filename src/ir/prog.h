@@ -5,6 +5,9 @@
  * lanes > 1 is a short vector. Index arithmetic is ordinary i64 expressions.
  * Buffers are row-major over their dimensions, which may be symbolic: the memory is sized for the bounds,
  * the strides follow the actual extents.
+ * Expressions are strict: every load is performed, also in the branch of a select that is not chosen, so
+ * its index must be in range. What must not be read stands under an `if` or outside the loop's range.
+ * Names need only differ from the names visible at the same place; prog_names sees to that.
  */
 #ifndef INGOT_PROG_H
 #define INGOT_PROG_H
@@ -42,7 +45,7 @@ struct Buf {
   Tensor *data; /* BS_const */
 };
 
-/* Loop counters, scalars set by let/set, and the symbols of Dims (i64). */
+/* Loop counters (i64), values named by let, and the symbols of Dims (i64). */
 struct Var {
   Str name;
   DType dt;
@@ -57,7 +60,7 @@ typedef enum ExprKind {
   EX_op,      /* op: a scalar op, elementwise over lanes; arg */
   EX_splat,   /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
-  EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by list */
+  EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by pick */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed */
   EX_COUNT
 } ExprKind;
@@ -118,37 +121,72 @@ struct Prog {
   u32 nsym_var;
 };
 
-/* prog.c: construction. Statements are appended to the list that prog_at points to. */
+/* Where statements are appended: the end of a list. Copies stay valid while others append. */
+typedef struct Cursor {
+  StmtId owner; /* statement whose list it is; 0: the program */
+  bool other;   /* its else part */
+  StmtId last;  /* a statement of that list, or 0: where the search for the end begins */
+} Cursor;
+
+/* prog.c: construction. All builders are strict about types and leave through bug(). */
 Prog *prog_new(Ctx *c, Dims *dims);
 static inline Buf *prog_buf(Prog *p, BufId b) { return &p->buf.at[b]; }
 static inline Expr *prog_expr(Prog *p, ExprId e) { return &p->expr.at[e]; }
 static inline Stmt *prog_stmt(Prog *p, StmtId s) { return &p->stmt.at[s]; }
+static inline Var *prog_var(Prog *p, VarId v) { return &p->var.at[v]; }
+/* BS_in and BS_out are also appended to p->in and p->out. Dimensions are copied. */
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name);
-VarId prog_add_var(Prog *p, DType dt, Str name); /* name 0: made up, unique */
-VarId prog_sym_var(Prog *p, Sym s);
-ExprId ex_int(Prog *p, i64 x);                  /* i64 constant */
+BufId prog_add_const(Prog *p, Tensor *t, Str name);
+BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank, Str name); /* alias, same elements */
+VarId prog_add_var(Prog *p, DType dt, Str name); /* name 0: made up */
+VarId prog_sym_var(Prog *p, Sym s);              /* input and data symbols; derived ones: ex_dim */
+
+/* Expressions. Operands are consumed: an expression has one parent, see ex_copy. */
+ExprId ex_int(Prog *p, i64 x);                   /* i64 constant */
 ExprId ex_const(Prog *p, DType dt, Scalar x);
 ExprId ex_var(Prog *p, VarId v);
 ExprId ex_load(Prog *p, BufId b, const ExprId *idx, u32 n);
+ExprId ex_load_vec(Prog *p, BufId b, const ExprId *idx, u32 n, u32 lanes);
 ExprId ex_op1(Prog *p, Op op, ExprId a);
 ExprId ex_op2(Prog *p, Op op, ExprId a, ExprId b); /* folds integer constants and identities */
 ExprId ex_op3(Prog *p, Op op, ExprId a, ExprId b, ExprId c);
+ExprId ex_op(Prog *p, Op op, const ExprId *arg, u32 n); /* any arity, never folds */
 ExprId ex_cast(Prog *p, DType to, ExprId a, bool sat);
-ExprId ex_dim(Prog *p, Dim d);                  /* i64 value of a dimension */
-ExprId ex_copy(Prog *p, ExprId e);              /* expressions are trees: copy before a second use */
-typedef struct Cursor { StmtId *head; StmtId last; } Cursor; /* where statements are appended */
+ExprId ex_bitcast(Prog *p, DType to, ExprId a);
+ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
+ExprId ex_hreduce(Prog *p, Op op, ExprId a);
+ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b 0: only a */
+ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
+ExprId ex_dim(Prog *p, Dim d);                   /* i64 value of a dimension */
+ExprId ex_copy(Prog *p, ExprId e);
+bool ex_is_int(Prog *p, ExprId e, i64 *x);       /* an integer constant? */
+
+/* Statements. */
+Cursor prog_end(void);                           /* end of the program's own list */
+Cursor prog_inside(StmtId s);                    /* end of the body of s */
+Cursor prog_else(StmtId s);                      /* end of the else part of s */
 StmtId prog_push(Prog *p, Cursor *at, StmtKind kind);
-/* Opens a loop and moves the cursor into it; returns its variable. */
+/* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go on
+ * behind the loop. at->owner is the loop statement afterwards. */
 VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name);
+StmtId prog_if(Prog *p, Cursor *at, ExprId cond);    /* moves the cursor into the body */
+StmtId prog_while(Prog *p, Cursor *at, ExprId cond); /* likewise */
+StmtId prog_kernel(Prog *p, Cursor *at, Str label);  /* likewise */
 void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value);
 void prog_let(Prog *p, Cursor *at, VarId v, ExprId value);
 void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
+BufId prog_root(Prog *p, BufId b);               /* the buffer whose memory b shares */
+/* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
+void prog_names(Prog *p);
 
-/* prog_text.c: exact inverses; constants as for graph_print. */
+/* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in docs/ir.md. */
+enum { PROG_INLINE = 64, PROG_DEPTH = 400 }; /* elements of a constant; nesting of statements, of operands */
+extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, Text *out, Text *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
-/* prog_check.c: verifier: scopes, types, ranks, and bounds where they can be proven; leaves through bug(). */
-void prog_check(Prog *p);
+/* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range. */
+void prog_check(Prog *p); /* leaves through bug() */
+void prog_check_input(Prog *p); /* the same for a program that came as text: ERR_input */
 
 #endif
