@@ -1,0 +1,491 @@
+/* eval.c: the meaning of every scalar op and of every conversion between element types.
+ *
+ * Every engine and the constant folder must agree with this file to the bit. In: scalars of one
+ * dtype (see Scalar in ir.h). Out: a scalar that the result type can represent.
+ * Rules: f64 is computed in double; f32 in float, where functions are computed in double and
+ * rounded once; narrower floats as f32 and rounded again; integers modulo 2^64 and wrapped. Assumes
+ * the default rounding mode. No operand, of any bit pattern, is undefined behaviour. Does not know
+ * complex numbers (they read as zero) nor numbers written in strings. */
+#include "ir/ir.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- float formats as bits ---- */
+
+/* A binary float narrower than double: sign, exponent, `mant` mantissa bits. Codes below the sign
+ * grow with the value up to `max`, the largest finite one. */
+typedef struct Fmt {
+  i32 mant, bias;
+  u32 max;  /* code of the largest finite value */
+  u32 inf;  /* code of infinity; 0: none */
+  u32 nan;  /* smallest code that is NaN; 0: none. Has its own sign bit where there is no -0 */
+  u32 sign; /* sign bit */
+} Fmt;
+
+static const Fmt fmts[DT_COUNT] = {
+    [DT_f32] = {23, 127, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x80000000},
+    [DT_f16] = {10, 15, 0x7bff, 0x7c00, 0x7c01, 0x8000},
+    [DT_bf16] = {7, 127, 0x7f7f, 0x7f80, 0x7f81, 0x8000},
+    [DT_f8e4m3fn] = {3, 7, 0x7e, 0, 0x7f, 0x80},
+    [DT_f8e4m3fnuz] = {3, 8, 0x7f, 0, 0x80, 0x80},
+    [DT_f8e5m2] = {2, 15, 0x7b, 0x7c, 0x7d, 0x80},
+    [DT_f8e5m2fnuz] = {2, 16, 0x7f, 0, 0x80, 0x80},
+    [DT_f4e2m1] = {1, 1, 7, 0, 0, 8},
+};
+
+static u64 bits_of(double x) {
+  u64 u;
+  memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+static double of_bits(u64 u) {
+  double x;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+static double decode(const Fmt *f, u32 code) {
+  u64 sign = code & f->sign ? (u64)1 << 63 : 0;
+  u32 mag = code & (f->sign - 1);
+  if (f->nan == f->sign && code == f->nan) return NAN;
+  if (f->inf && mag == f->inf) return of_bits(sign | (u64)0x7ff << 52);
+  u64 frac = mag & (((u32)1 << f->mant) - 1);
+  if (f->nan &&
+      mag >= f->nan) /* keeps payload and quiet bit, so that loads and stores are inverse */
+    return of_bits(sign | (u64)0x7ff << 52 | frac << (52 - f->mant));
+  i32 exp = (i32)(mag >> f->mant);
+  double m = exp > 0 ? (double)(frac + ((u64)1 << f->mant)) : (double)frac;
+  double x = ldexp(m, (exp > 0 ? exp : 1) - f->bias - f->mant);
+  return sign ? -x : x;
+}
+
+/* NaN keeps its sign and the top of its payload where the format has room for them. */
+static u32 encode_nan(const Fmt *f, u64 bits) {
+  u32 sign = bits >> 63 ? f->sign : 0;
+  if (!f->nan) return sign ^ f->sign; /* no NaN: a zero, of the other sign as ml_dtypes does */
+  if (f->nan == f->sign) return f->nan;
+  if (!f->inf) return f->nan | sign;
+  u32 frac = (u32)(bits << 12 >> (64 - f->mant));
+  if (frac == 0) frac = (u32)1 << (f->mant - 1);
+  return f->inf | frac | sign;
+}
+
+/* Rounds to nearest, ties to even. Beyond the largest finite value: that value with sat, else
+ * infinity or NaN, whichever there is. */
+static u32 encode(const Fmt *f, double x, bool sat) {
+  u64 bits = bits_of(x);
+  u32 sign = bits >> 63 ? f->sign : 0;
+  u64 mag = bits & ~((u64)1 << 63);
+  if (mag > (u64)0x7ff << 52) return encode_nan(f, bits);
+  i32 exp = (i32)(mag >> 52) - 1023;
+  u64 m = (mag & (((u64)1 << 52) - 1)) | (u64)1 << 52;
+  i32 least = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
+  i32 shift = 52 - f->mant + (exp < least ? least - exp : 0);
+  u64 code = 0;
+  if (shift < 54) { /* else below half of the smallest number */
+    u64 half = (u64)1 << (shift - 1), low = m & (half * 2 - 1);
+    code = m >> shift;
+    if (low > half || (low == half && (code & 1))) code++;
+    if (exp > least) code += (u64)(exp - least) << f->mant;
+  }
+  if (code > f->max || exp == 1024) {
+    if (sat || (!f->inf && !f->nan))
+      code = f->max;
+    else if (f->inf)
+      code = f->inf;
+    else
+      return f->nan == f->sign ? f->nan : f->nan | sign;
+  }
+  if (code == 0 && f->nan == f->sign) return 0; /* no -0 */
+  return (u32)code | sign;
+}
+
+static double decode_e8m0(u32 code) {
+  return code == 0xff ? NAN : ldexp(1, (i32)code - 127);
+}
+
+/* To the next power of two away from zero, as ONNX's round_mode "up"; the sign is lost. */
+static u32 encode_e8m0(double x, bool sat) {
+  float f = fabsf((float)x);
+  int exp;
+  if (isnan(f)) return 0xff;
+  if (isinf(f)) return sat ? 0xfe : 0xff;
+  if (f <= 0x1p-127f) return 0;
+  float m = frexpf(f, &exp);
+  exp += 126 + (m > 0.5f);
+  return exp <= 0xfe ? (u32)exp : sat ? 0xfe : 0xff;
+}
+
+static double narrow(DType d, double x, bool sat) {
+  if (d == DT_f64) return x;
+  if (d == DT_f32 && !isnan(x)) return (float)x;
+  if (d == DT_f8e8m0) return decode_e8m0(encode_e8m0(x, sat));
+  const Fmt *f = &fmts[d];
+  return f->sign ? decode(f, encode(f, x, sat && d != DT_f16 && d != DT_bf16 && d != DT_f32)) : x;
+}
+
+double scalar_round(DType d, double x) {
+  return narrow(d, x, d != DT_f8e5m2);
+}
+
+/* ---- memory ---- */
+
+Scalar scalar_load(DType d, const void *p) {
+  Scalar x = {.i = 0};
+  float f;
+  u32 n = dtype_bytes(d);
+  u64 u = 0;
+  switch (d) {
+  case DT_f32:
+    memcpy(&f, p, sizeof f);
+    x.f = f;
+    if (!isnan(f)) return x;
+    break;
+  case DT_none:
+  case DT_c64:
+  case DT_c128: return x;
+  default: break;
+  }
+  if (n == 1) {
+    u = *(const u8 *)p;
+  } else if (n == 2) {
+    u16 v;
+    memcpy(&v, p, sizeof v);
+    u = v;
+  } else if (n == 4) {
+    u32 v;
+    memcpy(&v, p, sizeof v);
+    u = v;
+  } else {
+    memcpy(&u, p, sizeof u);
+  }
+  if (d == DT_f64)
+    x.f = of_bits(u);
+  else if (d == DT_f8e8m0)
+    x.f = decode_e8m0((u32)u);
+  else if (d == DT_f4e2m1)
+    x.f = decode(&fmts[d], (u32)u & 15);
+  else if (dtype_is_float(d))
+    x.f = decode(&fmts[d], (u32)u);
+  else
+    x.i = d == DT_bool ? u != 0 : scalar_wrap(d, (i64)u);
+  return x;
+}
+
+void scalar_store(DType d, void *p, Scalar x) {
+  u64 u = (u64)x.i;
+  switch (dtype_info[d].cls) {
+  case 'N':
+  case 'C': return;
+  case 'B': u = x.i != 0; break;
+  case 'I':
+  case 'U': u = (u64)scalar_wrap(d, x.i); break;
+  case 'F':
+    if (d == DT_f32 && !isnan(x.f)) {
+      float f = (float)x.f;
+      memcpy(p, &f, sizeof f);
+      return;
+    }
+    if (d == DT_f8e8m0)
+      u = encode_e8m0(x.f, true);
+    else if (d != DT_f64)
+      u = encode(&fmts[d], x.f, d != DT_f16 && d != DT_bf16 && d != DT_f8e5m2);
+    break;
+  default: break;
+  }
+  u8 u1 = (u8)u;
+  u16 u2 = (u16)u;
+  u32 u4 = (u32)u;
+  switch (dtype_bytes(d)) {
+  case 1: memcpy(p, &u1, 1); break;
+  case 2: memcpy(p, &u2, 2); break;
+  case 4: memcpy(p, &u4, 4); break;
+  case 8: memcpy(p, &u, 8); break;
+  default: break;
+  }
+}
+
+/* ---- conversion ---- */
+
+i64 scalar_wrap(DType d, i64 x) {
+  u32 bits = dtype_info[d].bits;
+  if (bits == 0 || bits >= 64) return x;
+  u64 mask = ((u64)1 << bits) - 1, u = (u64)x & mask;
+  if (dtype_is_signed(d) && u >> (bits - 1)) return -(i64)(~u & mask) - 1;
+  return (i64)u;
+}
+
+/* Truncates; NaN gives 0; saturates at the range of i64, or of u64 for that type. */
+static i64 to_int(DType d, double x) {
+  if (isnan(x)) return 0;
+  if (d == DT_u64 && x >= 0x1p63) return x < 0x1p64 ? (i64)(u64)x : -1;
+  if (x >= 0x1p63) return INT64_MAX;
+  return x < -0x1p63 ? INT64_MIN : (i64)x;
+}
+
+static i64 clamp_float(DType d, double x) {
+  Scalar lo, hi;
+  dtype_limits(d, &lo, &hi);
+  double top = d == DT_u64 ? 0x1p64 : (double)hi.i; /* i64: rounds up to 2^63, where to_int stops */
+  if (x <= (double)lo.i) return lo.i;
+  return x >= top ? hi.i : to_int(d, x);
+}
+
+static i64 clamp_int(DType from, DType to, i64 x) {
+  Scalar lo, hi;
+  dtype_limits(to, &lo, &hi);
+  if (from == DT_u64) return (u64)x > (u64)hi.i ? hi.i : x;
+  if (to == DT_u64) return x < 0 ? 0 : x;
+  return x < lo.i ? lo.i : x > hi.i ? hi.i : x;
+}
+
+/* Nearest value of float type d, rounded once. */
+static double from_int(DType from, DType d, i64 x, bool sat) {
+  bool neg = from != DT_u64 && x < 0;
+  u64 m = neg ? 0 - (u64)x : (u64)x;
+  if (d == DT_f32) return neg ? -(float)m : (float)m;
+  /* 53 bits, the last one sticky: a second rounding to fewer bits then sees which side it is on */
+  if (d != DT_f64 && m >> 53) m = (m & ~(u64)0x7ff) | (m & 0x7ff ? 0x800 : 0);
+  double f = neg ? -(double)m : (double)m;
+  return narrow(d, f, sat);
+}
+
+Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
+  Scalar r = {.i = 0};
+  char cf = dtype_info[from].cls, ct = dtype_info[to].cls;
+  if (from == to) return x;
+  if (strchr("NSC", cf) || strchr("NSC", ct)) return r;
+  if (cf == 'F') {
+    if (ct == 'F')
+      r.f = narrow(to, x.f, sat);
+    else if (ct == 'B')
+      r.i = x.f != 0;
+    else
+      r.i = sat ? clamp_float(to, x.f) : scalar_wrap(to, to_int(to, x.f));
+  } else {
+    if (ct == 'F')
+      r.f = from_int(from, to, x.i, sat);
+    else if (ct == 'B')
+      r.i = x.i != 0;
+    else
+      r.i = sat ? clamp_int(from, to, x.i) : scalar_wrap(to, x.i);
+  }
+  return r;
+}
+
+/* ---- floats ---- */
+
+/* Functions of one operand, in double. */
+static double apply(Op op, double a) {
+  switch (op) {
+  case OP_floor: return floor(a);
+  case OP_ceil: return ceil(a);
+  case OP_round: return nearbyint(a);
+  case OP_trunc: return trunc(a);
+  case OP_sqrt: return sqrt(a);
+  case OP_recip: return 1 / a;
+  case OP_exp: return exp(a);
+  case OP_log: return log(a);
+  case OP_sin: return sin(a);
+  case OP_cos: return cos(a);
+  case OP_tan: return tan(a);
+  case OP_asin: return asin(a);
+  case OP_acos: return acos(a);
+  case OP_atan: return atan(a);
+  case OP_sinh: return sinh(a);
+  case OP_cosh: return cosh(a);
+  case OP_tanh: return tanh(a);
+  case OP_asinh: return asinh(a);
+  case OP_acosh: return acosh(a);
+  case OP_atanh: return atanh(a);
+  case OP_erf: return erf(a);
+  case OP_neg: return -a;
+  case OP_abs: return fabs(a);
+  case OP_sign: return isnan(a) ? a : (a > 0) - (a < 0);
+  default: return 0;
+  }
+}
+
+/* Python's %: the remainder, a zero too, has the sign of b. */
+static double mod64(double a, double b) {
+  double r = fmod(a, b);
+  if (r == 0) return copysign(0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+
+static float mod32(float a, float b) {
+  float r = fmodf(a, b);
+  if (r == 0) return copysignf(0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+
+static double eval_f64(Op op, double a, double b, double c) {
+  switch (op) {
+  case OP_add: return a + b;
+  case OP_sub: return a - b;
+  case OP_mul: return a * b;
+  case OP_div: return a / b;
+  case OP_mod: return mod64(a, b);
+  case OP_fmod: return fmod(a, b);
+  case OP_pow: return pow(a, b);
+  case OP_max: return a > b || isnan(a) ? a : b; /* of equal ones (-0, 0) the second */
+  case OP_min: return a < b || isnan(a) ? a : b;
+  case OP_fma: return fma(a, b, c);
+  default: return apply(op, a);
+  }
+}
+
+static float eval_f32(Op op, float a, float b, float c) {
+  switch (op) {
+  case OP_add: return a + b;
+  case OP_sub: return a - b;
+  case OP_mul: return a * b;
+  case OP_div: return a / b;
+  case OP_mod: return mod32(a, b);
+  case OP_fmod: return fmodf(a, b);
+  case OP_pow: return (float)pow(a, b);
+  case OP_max: return a > b || isnan(a) ? a : b;
+  case OP_min: return a < b || isnan(a) ? a : b;
+  case OP_fma: return fmaf(a, b, c);
+  case OP_recip: return 1 / a;
+  case OP_sqrt: return sqrtf(a);
+  default: return (float)apply(op, a);
+  }
+}
+
+static bool compare_float(Op op, double a, double b) {
+  switch (op) {
+  case OP_eq: return a == b;
+  case OP_ne: return a != b;
+  case OP_lt: return a < b;
+  case OP_le: return a <= b;
+  case OP_gt: return a > b;
+  case OP_ge: return a >= b;
+  case OP_isnan: return isnan(a);
+  case OP_isinf: return isinf(a);
+  default: return false;
+  }
+}
+
+/* ---- integers ---- */
+
+static bool compare_int(Op op, bool is_signed, i64 x, i64 y) {
+  /* flipping the top bit maps the signed order to the unsigned one */
+  u64 flip = is_signed ? (u64)1 << 63 : 0, a = (u64)x ^ flip, b = (u64)y ^ flip;
+  switch (op) {
+  case OP_eq: return a == b;
+  case OP_ne: return a != b;
+  case OP_lt: return a < b;
+  case OP_le: return a <= b;
+  case OP_gt: return a > b;
+  case OP_ge: return a >= b;
+  default: return false; /* isnan, isinf */
+  }
+}
+
+static u64 pow_u64(u64 a, u64 n) {
+  u64 r = 1;
+  for (; n > 0; n >>= 1, a *= a)
+    if (n & 1) r *= a;
+  return r;
+}
+
+/* Negative powers are 1 / a^n truncated: 0 but for a = 1 and -1, and 0 for a = 0 as x / 0 is. */
+static i64 pow_signed(i64 a, i64 n) {
+  if (n >= 0) return (i64)pow_u64((u64)a, (u64)n);
+  if (a == 1 || a == -1) return n & 1 ? a : 1;
+  return 0;
+}
+
+static i64 eval_signed(Op op, DType d, i64 a, i64 b) {
+  i64 width = dtype_info[d].bits;
+  switch (op) {
+  case OP_div:
+    if (b == 0) return 0;
+    return b == -1 ? (i64)(0 - (u64)a) : a / b;
+  case OP_mod:
+    if (b == 0 || b == -1) return 0;
+    return a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b : a % b;
+  case OP_fmod: return b == 0 || b == -1 ? 0 : a % b;
+  case OP_pow: return pow_signed(a, b);
+  case OP_max: return a > b ? a : b;
+  case OP_min: return a < b ? a : b;
+  case OP_abs: return a < 0 ? (i64)(0 - (u64)a) : a;
+  case OP_sign: return (a > 0) - (a < 0);
+  case OP_shr:
+    if (b < 0 || b >= width) return a < 0 ? -1 : 0;
+    return a < 0 ? ~(i64)((u64)~a >> b) : a >> b;
+  default: return 0;
+  }
+}
+
+static u64 eval_unsigned(Op op, DType d, u64 a, u64 b) {
+  u64 width = dtype_info[d].bits;
+  switch (op) {
+  case OP_div: return b == 0 ? 0 : a / b;
+  case OP_mod:
+  case OP_fmod: return b == 0 ? 0 : a % b;
+  case OP_pow: return pow_u64(a, b);
+  case OP_max: return a > b ? a : b;
+  case OP_min: return a < b ? a : b;
+  case OP_abs: return a;
+  case OP_sign: return a != 0;
+  case OP_shr: return b >= width ? 0 : a >> b;
+  default: return 0;
+  }
+}
+
+static i64 eval_int(Op op, DType d, i64 x, i64 y) {
+  u64 a = (u64)x, b = (u64)y;
+  switch (op) {
+  case OP_add: return (i64)(a + b);
+  case OP_sub: return (i64)(a - b);
+  case OP_mul: return (i64)(a * b);
+  case OP_neg: return (i64)(0 - a);
+  case OP_and: return (i64)(a & b);
+  case OP_or: return (i64)(a | b);
+  case OP_xor: return (i64)(a ^ b);
+  case OP_not: return d == DT_bool ? a == 0 : (i64)~a;
+  case OP_shl: return b >= dtype_info[d].bits ? 0 : (i64)(a << b);
+  default: return dtype_is_signed(d) ? eval_signed(op, d, x, y) : (i64)eval_unsigned(op, d, a, b);
+  }
+}
+
+Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
+  u32 n = op < OP_SCALARS ? op_info[op].nin_min : 0;
+  Scalar zero = {.i = 0}, r = zero;
+  Scalar a = n > 0 ? arg[0] : zero, b = n > 1 ? arg[1] : zero, c = n > 2 ? arg[2] : zero;
+  if (op == OP_select) return a.i ? b : c;
+  if (op == OP_cast || op == OP_bitcast) return a; /* their result type is not here */
+  if (!dtype_is_float(d)) {
+    if (op_info[op].res == OR_pred)
+      r.i = compare_int(op, d != DT_u64, a.i, b.i);
+    else
+      r.i = scalar_wrap(d, eval_int(op, d, a.i, b.i));
+    return r;
+  }
+  double fb = n > 1 ? b.f : 0, fc = n > 2 ? c.f : 0;
+  if (op_info[op].res == OR_pred)
+    r.i = compare_float(op, a.f, fb);
+  else if (d == DT_f64)
+    r.f = eval_f64(op, a.f, fb, fc);
+  else
+    r.f = eval_f32(op, (float)a.f, (float)fb, (float)fc);
+  if (op_info[op].res != OR_pred && d != DT_f64 && d != DT_f32) r.f = scalar_round(d, r.f);
+  return r;
+}
+
+/* ---- random numbers ---- */
+
+/* A bijection of 64 bits in which every input bit reaches every output bit. */
+static u64 mix(u64 x) {
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
+  x = (x ^ x >> 29) * 0xa0761d6478bd642f;
+  return x ^ x >> 32;
+}
+
+u64 random_bits(u64 seed, u64 index) {
+  return mix(mix(index * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) ^ mix(seed ^ 0x2545f4914f6cdd1d));
+}

@@ -1,0 +1,56 @@
+/* op.c: the operator table as an array, made from ops.def, and the names of attributes.
+ *
+ * Lookup by name scans the table and is decided by the first character nearly always; only the
+ * readers of the text forms use it. */
+#include "ir/graph.h"
+
+#include <string.h>
+
+/* The flags column, as ops.def spells it. */
+enum { COMM = OF_COMM, ASSOC = OF_ASSOC, PURE = OF_PURE };
+
+const OpInfo op_info[OP_COUNT] = {
+#define SC(name, nin, cls, res, flags, text)                                                       \
+  [OP_##name] = {#name, nin, nin, 1, OK_MAP, OC_##cls, OR_##res, (flags) | PURE, "", text},
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)                                           \
+  [OP_##name] = {#name, lo, hi, nout, OK_##kind, OC_ANY, OR_none, (flags), attrs, text},
+#include "ir/ops.def"
+#undef SC
+#undef OP
+};
+
+const char *const op_kind_name[OK_COUNT] = {
+    [OK_MAP] = "MAP",           [OK_LEAF] = "LEAF",       [OK_REDUCE] = "REDUCE",
+    [OK_CONTRACT] = "CONTRACT", [OK_WINDOW] = "WINDOW",   [OK_VIEW] = "VIEW",
+    [OK_JOIN] = "JOIN",         [OK_GATHER] = "GATHER",   [OK_SCATTER] = "SCATTER",
+    [OK_SCAN] = "SCAN",         [OK_CONTROL] = "CONTROL", [OK_DYNAMIC] = "DYNAMIC",
+    [OK_RANDOM] = "RANDOM",     [OK_OPAQUE] = "OPAQUE",
+};
+
+const char *const attr_name[AT_COUNT] = {
+    [AT_none] = "",
+#define AT(name) [AT_##name] = #name,
+#include "ir/attrs.def"
+#undef AT
+};
+
+Op op_from_name(const char *s, size_t n) {
+  for (int op = 0; n > 0 && op < OP_COUNT; op++) {
+    const char *name = op_info[op].name;
+    if (name[0] == s[0] && strlen(name) == n && memcmp(name, s, n) == 0) return (Op)op;
+  }
+  return OP_COUNT;
+}
+
+bool op_accepts(Op op, DType d) {
+  char cls = dtype_info[d].cls;
+  bool flt = cls == 'F', num = cls == 'I' || cls == 'U';
+  switch (op_info[op].cls) {
+  case OC_NUM: return flt || num;
+  case OC_FLT: return flt;
+  case OC_INT: return num;
+  case OC_BITS: return num || cls == 'B';
+  case OC_ANY: return cls != 'N';
+  }
+  return false;
+}

@@ -1,0 +1,52 @@
+/* type.c: types of graph values: construction, comparison, text.
+ *
+ * Dimensions are interned, so equal shapes have equal ids and no arithmetic is needed to compare.
+ */
+#include "ir/ir.h"
+
+#include <string.h>
+
+Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank) {
+  Type t = {TY_tensor, dt, rank, NULL, NULL};
+  if (rank > 0) {
+    t.dim = NEWS(a, Dim, rank);
+    memcpy(t.dim, dim, rank * sizeof *dim);
+  }
+  return t;
+}
+
+bool type_equal(const Type *x, const Type *y) {
+  for (; x->kind == y->kind && x->kind != TY_tensor; x = x->elem, y = y->elem)
+    if (!x->elem || !y->elem) return x->elem == y->elem;
+  if (x->kind != y->kind || x->dt != y->dt || x->rank != y->rank) return false;
+  for (u32 i = 0; i < x->rank; i++)
+    if (x->dim[i] != y->dim[i]) return false;
+  return true;
+}
+
+bool type_is_static(const Type *t) {
+  if (t->kind != TY_tensor) return false;
+  for (u32 i = 0; i < t->rank; i++)
+    if (!dim_is_const(t->dim[i])) return false;
+  return true;
+}
+
+Dim type_count(Dims *ds, const Type *t) {
+  return dim_product(ds, t->dim, t->rank);
+}
+
+void type_print(const Dims *ds, const Type *t, Text *out) {
+  u32 open = 0;
+  for (; t && t->kind != TY_tensor; t = t->elem, open++)
+    text_puts(out, t->kind == TY_seq ? "seq(" : "opt(");
+  if (t) {
+    text_puts(out, dtype_info[t->dt].name);
+    text_puts(out, "[");
+    for (u32 i = 0; i < t->rank; i++) {
+      if (i > 0) text_puts(out, ",");
+      dim_print(ds, t->dim[i], out);
+    }
+    text_puts(out, "]");
+  }
+  while (open-- > 0) text_puts(out, ")");
+}
