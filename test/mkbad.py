@@ -1,0 +1,25 @@
+"""Writes bad and hostile model files, each with the exit code ingot must give: build/bad/NAME/bad.onnx, manifest.json.
+
+Runs with the Python of build/venv: mkbad.py OUT. The same files every time. The cases are in test/bad/*.py.
+"""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+
+from bad import data, flow, graph, kit, ops, wire  # noqa: E402
+
+
+def main():
+    out = sys.argv[1]
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    b = kit.Bad(out)
+    for part in (wire, graph, data, ops, flow):
+        part.cases(b)
+    b.close()
+    print(len(b.rows), "files")
+
+
+main()

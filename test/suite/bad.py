@@ -1,0 +1,94 @@
+"""Bad and hostile files (test/mkbad.py): the right exit code, a message that names the file and what is at fault, nothing
+written, within 2 seconds; and the same again under ASan and UBSan without a finding or a leak.
+"""
+import json
+import os
+import shutil
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+LIMIT, ASAN_LIMIT = 2, 30  # seconds
+LEAST = 150
+SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1:hard_rss_limit_mb=4000",
+             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "LSAN_OPTIONS": "exitcode=99"}
+
+
+def generate(env):
+    out = os.path.join(env.build, "bad")
+    env.script("mkbad.py", out)
+    with open(os.path.join(out, "manifest.json")) as f:
+        return json.load(f)
+
+
+def message(row, got):
+    """What is wrong with stderr, or None."""
+    text = got.text()
+    if row["file"] not in text and os.path.basename(row["file"]) not in text:
+        return "the message does not name the file"
+    if row["text"] and row["text"] not in text:
+        return f"the message does not mention {row['text']}"
+    if len(got.err) > 20000:
+        return f"the message has {len(got.err)} bytes"
+    if any(ch < 32 and ch not in (9, 10) for ch in got.err):
+        return "the message holds control characters of the model"
+    return None
+
+
+def once(env, row, verb, asan):
+    where = env.scratch("bad", row["name"] + ("-asan" if asan else ""))
+    shutil.rmtree(where)
+    os.makedirs(where)
+    args = []
+    if verb == "run":
+        for name in row["inputs"]:
+            args += ["--input", name + "=rand"]
+        args += ["--output", os.path.join(where, "out.npz")]
+    binary = os.path.join(ROOT, "build-asan", "ingot") if asan else env.ingot
+    got = run([binary, verb, row["file"], *args], ASAN_LIMIT if asan else LIMIT, env=SANITIZER if asan else None,
+              memory=None if asan else 6 << 30)
+    what = f"{verb}{' under sanitizers' if asan else ''}"
+    for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+        if word in got.text():
+            first = next(x for x in got.text().splitlines() if word in x)
+            raise Fail(f"{what}: {first}")
+    codes = set(row["codes"]) | ({0} if verb == "inspect" and row["level"] != "file" else set())
+    if asan:
+        codes.add(5)  # the sanitizer's allocator has a limit of its own
+    if got.timed_out or got.rc not in codes:
+        expected = " or ".join(map(str, sorted(codes)))
+        raise Fail(f"{what}: {explain(got)}, expected exit {expected}: {tail(got.text(), 3)[:500]}")
+    if got.rc:
+        wrong = message(row, got)
+        if wrong:
+            raise Fail(f"{what}: {wrong}: {tail(got.text(), 3)[:500]}")
+        if got.out:
+            raise Fail(f"{what}: refused, but wrote to stdout")
+        if os.listdir(where):
+            raise Fail(f"{what}: refused, but left {' '.join(os.listdir(where))}")
+
+
+def check(env, row, asan):
+    env.need_ingot()
+    if asan:
+        env.make("asan")
+    for verb in ("inspect", "run"):
+        once(env, row, verb, asan)
+
+
+def tests(env):
+    if not env.python:
+        def no_python():
+            raise Skip("no Python environment (see build/setup.log), so the bad files cannot be generated")
+        return [Test("bad/files", no_python)]
+    try:
+        rows = generate(env)
+    except Fail as e:
+        def broken(e=e):
+            raise e
+        return [Test("bad/files", broken)]
+
+    def count():
+        if len(rows) < LEAST:
+            raise Fail(f"{len(rows)} bad files, expected at least {LEAST}")
+    return [Test("bad/count", count)] + [
+        Test(f"bad/{row['name']}{'-asan' if asan else ''}", lambda r=row, a=asan: check(env, r, a))
+        for row in rows for asan in (False, True)]
