@@ -1,0 +1,147 @@
+"""Seed inputs and dictionaries of the fuzz targets of src/onnx, made from the official models and by hand.
+
+    build/venv/bin/python test/fuzz/seeds.py [FOLDER]
+
+writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/* and FOLDER/*.dict; FOLDER is build-fuzz/corpus unless given. Small seeds
+do more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
+"""
+import io
+import os
+import sys
+import zipfile
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+LARGEST = 1500  # bytes of an official model that is worth keeping
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def official():
+    """The smallest model of every family: names are test_FAMILY_VARIANT."""
+    top = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+    best = {}
+    for folder, _, files in sorted(os.walk(top)):
+        for name in files:
+            path = os.path.join(folder, name)
+            if not name.endswith(".onnx") or os.path.getsize(path) > LARGEST:
+                continue
+            family = "_".join(os.path.basename(folder).split("_")[:3])
+            if family not in best or os.path.getsize(path) < os.path.getsize(best[family]):
+                best[family] = path
+    for family, path in sorted(best.items()):
+        with open(path, "rb") as f:
+            yield family, f.read()
+
+
+def model(inits=(), nodes=(), sparse=(), functions=()):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2, None])
+    seq = helper.make_value_info("s", helper.make_sequence_type_proto(x.type))
+    opt = helper.make_value_info("o", helper.make_optional_type_proto(seq.type))
+    kept = helper.make_value_info("m", helper.make_map_type_proto(7, x.type))
+    g = helper.make_graph(list(nodes), "g", [x, seq], [opt, kept], list(inits), sparse_initializer=list(sparse))
+    return helper.make_model(g, functions=list(functions)).SerializeToString()
+
+
+def tensors():
+    """Every element type, in its typed list and as raw bytes."""
+    for code in TensorProto.DataType.values():
+        if code in (TensorProto.UNDEFINED, TensorProto.STRING):
+            continue
+        bits = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}.get(code)
+        size = 1 if bits else helper.tensor_dtype_to_np_dtype(code).itemsize
+        raw = TensorProto(name=f"r{code}", data_type=code, dims=[3], raw_data=bytes(3 * size if not bits else (3 * bits + 7) // 8))
+        yield f"raw{code}", model([raw])
+        if not bits:
+            yield f"typed{code}", model([helper.make_tensor(f"t{code}", code, [2], [1, 0])])
+    yield "typed22", model([TensorProto(name="t", data_type=22, dims=[3], int32_data=[0x21, 3])])
+    yield "strings", model([helper.make_tensor("s", TensorProto.STRING, [2], [b"ab", b""])])
+    far = TensorProto(name="e", data_type=1, dims=[1], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "w.bin"), ("offset", "0"), ("length", "4")):
+        far.external_data.add(key=key, value=value)
+    yield "external", model([far])
+
+
+def structures():
+    values = helper.make_tensor("v", 1, [2], [1, 2])
+    flat = helper.make_sparse_tensor(values, helper.make_tensor("i", 7, [2], [1, 5]), [2, 3])
+    pairs = helper.make_sparse_tensor(values, helper.make_tensor("i", 7, [2, 2], [0, 1, 1, 2]), [2, 3])
+    yield "sparse", model(sparse=[flat, pairs])
+    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "inner", [], [])
+    node = helper.make_node("If", ["c", ""], ["y"], name="if", domain="d", then_branch=inner, else_branch=inner, f=1.5,
+                            i=-1, s="text", t=values, floats=[1.0, 2.0], ints=[1, -2], strings=["a", "b"], sp=flat,
+                            tp=helper.make_tensor_type_proto(1, [2]))
+    tags = helper.make_attribute("a", 1)
+    tags.ref_attr_name = "alpha"
+    ref = helper.make_node("Elu", ["x"], ["y"])
+    ref.attribute.append(tags)
+    fn = helper.make_function("d", "f", ["x"], ["y"], [ref], [helper.make_opsetid("", 20)], ["alpha"],
+                              [helper.make_attribute("beta", 2.0)])
+    yield "node", model(nodes=[node])
+    yield "function", model(nodes=[helper.make_node("f", ["x"], ["y"], domain="d")], functions=[fn])
+
+
+def arrays():
+    for kind in ("f8", "<f4", ">f4", "f2", "<i8", ">i2", "u1", "?", "<U3", "S4", "c8"):
+        yield kind.strip("<>?") or "bool", np.arange(6).astype(kind).reshape(2, 3)
+    yield "fortran", np.asfortranarray(np.arange(6, dtype="i4").reshape(2, 3))
+    yield "scalar", np.float32(3)
+    yield "empty", np.zeros((0, 3), "f4")
+
+
+def archives():
+    for i, (name, x) in enumerate(arrays()):
+        f = io.BytesIO()
+        np.save(f, x)
+        yield f"npy-{i}-{name}", f.getvalue()
+    few = dict(list(arrays())[:4])
+    for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
+        f = io.BytesIO()
+        save(f, **few)
+        yield f"npz-{name}", f.getvalue()
+    f = io.BytesIO()
+    one = io.BytesIO()
+    np.save(one, np.zeros((64, 64), "f4"))
+    with zipfile.ZipFile(f, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
+        z.writestr("zeros.npy", one.getvalue())
+        z.writestr("notes.txt", "not an array\n" * 20)
+    yield "npz-mixed", f.getvalue()
+
+
+def dictionary(words):
+    def quote(w):
+        return "".join(chr(b) if 32 < b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in w)
+    return "".join(f'"{quote(w)}"\n' for w in sorted(set(words)))
+
+
+def tags():
+    """Field tags of ONNX messages, lengths and numbers at their edges, words the reader knows."""
+    for field in range(1, 27):
+        for wire in range(6):
+            tag = field << 3 | wire
+            yield bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])
+    yield from (b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", b"\xff\xff\xff\xff\x07",
+                b"\x80\x80\x80\x80\x08", b"\x00", b"\x01", b"\x7f", b"location", b"offset", b"length", b"checksum")
+
+
+def words():
+    yield from (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"\x93NUMPY\x03\x00", b"{'descr': '", b"'fortran_order': True",
+                b"'fortran_order': False", b"'shape': (", b"), }", b"<f4", b">f8", b"|b1", b"|u1", b"<U1", b"|S1", b"<c16", b"<V2",
+                b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b".npy", b"\x08\x00", b"\xff\xff\xff\xff")
+
+
+def main():
+    top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
+    sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()), "fuzz_npz": ([*archives()], words())}
+    for target, (seeds, known) in sets.items():
+        folder = os.path.join(top, target)
+        os.makedirs(folder, exist_ok=True)
+        for name, data in seeds:
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(data)
+        with open(os.path.join(top, target + ".dict"), "w", encoding="ascii") as f:
+            f.write(dictionary(known))
+        print(f"{target}: {len(seeds)} seeds")
+
+
+main()
