@@ -18,6 +18,7 @@ typedef struct Value Value;
 typedef struct Node Node;
 typedef struct Blk Blk;
 typedef struct Attr Attr;
+typedef struct Pin Pin;
 
 typedef enum AttrKey {
   AT_none,
@@ -69,6 +70,12 @@ struct Blk {
   NodeId owner; /* 0 for block 1 */
 };
 
+/* The graph was built for these contents of a parameter (a shape given at run time): callers must pass them. */
+struct Pin {
+  Val param;
+  Tensor *data;
+};
+
 struct Graph {
   Ctx *c;
   Dims *dims;
@@ -76,6 +83,7 @@ struct Graph {
   VEC(Value) val;
   VEC(Node) node;
   VEC(Blk) blk;
+  VEC(Pin) pin;
   VEC(Str) out_name; /* names of the results of block 1; parameters carry theirs */
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */

@@ -1,0 +1,351 @@
+/* import.c: from a decoded model to a Graph.
+ *
+ * In: ONNX bytes and what the user said about shapes. Out: a Graph of core ops. Nodes are taken in file order;
+ * each finds its builder by name (onnx_ops.def) or is a local function, whose body is inlined. Initializers
+ * become constants when first used. A node that is refused poisons its results, so that one run names every
+ * unsupported node; a node that is wrong ends the import.
+ */
+#include "onnx/own.h"
+
+#include <string.h>
+
+enum {
+  IMPORT_DEPTH = 24,      /* nested sub-graphs and function calls together */
+  IMPORT_STEPS = 4000000, /* nodes built */
+  OPSET_MAX = 27,         /* of ai.onnx */
+  IR_MIN = 3,
+  IR_MAX = 13,
+};
+
+Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
+  return (Loc){.file = im->file, .node = n->name, .op = n->op, .index = index};
+}
+
+/* ---- names ---- */
+
+Scope *scope_new(Import *im, Scope *up) {
+  Scope *s = NEW(&im->c->work, Scope);
+  s->up = up;
+  s->blk = im->g->cur;
+  s->name = map_new(&im->c->work);
+  s->init = map_new(&im->c->work);
+  s->later = map_new(&im->c->work);
+  return s;
+}
+
+static void scope_graph(Import *im, Scope *s, const OnnxGraph *g) {
+  s->graph = g;
+  Loc loc = {.file = im->file, .index = -1};
+  for (u32 i = 0; i < g->inits.n + g->sparse_inits.n; i++) {
+    bool sparse = i >= g->inits.n;
+    const OnnxTensor *t = sparse ? g->sparse_inits.at[i - g->inits.n].values : &g->inits.at[i];
+    if (!t || !t->name) fail(im->c, ERR_input, loc, "initializer %u has no name", i);
+    u32 *slot = map_put(&s->init, t->name);
+    if (*slot) fail(im->c, ERR_input, loc, "initializer '%s' given twice", show(im->c, t->name));
+    *slot = i + 1;
+  }
+  for (u32 i = 0; i < g->nodes.n; i++)
+    for (u32 k = 0; k < g->nodes.at[i].out.n; k++) *map_put(&s->later, g->nodes.at[i].out.at[k]) = 1;
+}
+
+static Val load_init(Import *im, Scope *s, Str name, u32 i) {
+  const OnnxGraph *g = s->graph;
+  Loc loc = {.file = im->file, .node = name, .op = str_of(im->c, "initializer"), .index = -1};
+  Tensor *t = i < g->inits.n
+                  ? onnx_tensor(im->c, &g->inits.at[i], im->o->path, loc, &im->c->work)
+                  : onnx_sparse(im->c, &g->sparse_inits.at[i - g->inits.n], im->o->path, loc,
+                                &im->c->work);
+  BlkId cur = im->g->cur;
+  Loc at = im->g->loc;
+  im->g->cur = s->blk; /* in front of the control node being built: visible to all that follow */
+  im->g->loc = LOC_NONE;
+  Val v = mk_const(im->g, t);
+  graph_val(im->g, v)->name = name;
+  im->g->cur = cur;
+  im->g->loc = at;
+  *map_put(&s->name, name) = v;
+  return v;
+}
+
+Val scope_find(Import *im, Str name) {
+  for (Scope *s = im->scope; s; s = s->up) {
+    u32 *v = map_get(&s->name, name);
+    if (v && *v) return *v;
+    v = map_get(&s->init, name);
+    if (v) return load_init(im, s, name, *v - 1);
+  }
+  return 0;
+}
+
+void scope_define(Import *im, Str name, Val v, Loc loc) {
+  u32 *slot = map_put(&im->scope->name, name);
+  if (*slot || map_get(&im->scope->init, name))
+    fail(im->c, ERR_input, loc, "'%s' is defined twice", show(im->c, name));
+  *slot = v;
+  if (v != VAL_POISON && !graph_val(im->g, v)->name) graph_val(im->g, v)->name = name;
+}
+
+/* ---- opsets and operators ---- */
+
+static i64 opset_of(Import *im, Str domain) {
+  const Scope *s = im->scope;
+  while (s && !s->fn) s = s->up;
+  const OnnxOpset *at = s ? s->fn->opsets.at : im->m->opsets.at;
+  u32 n = s ? s->fn->opsets.n : im->m->opsets.n;
+  const char *key = domain_key(im->c, domain);
+  i64 version = 0;
+  for (u32 i = 0; i < n; i++) {
+    const char *k = domain_key(im->c, at[i].domain);
+    if (at[i].domain == domain || (key && k && !strcmp(k, key)))
+      version = at[i].version > version ? at[i].version : version;
+  }
+  if (!version && key && !strcmp(key, "ai")) version = OPSET_MAX;
+  return version ? version : 1;
+}
+
+static const OpRow *find_row(Import *im, const OnnxNode *n, i64 opset) {
+  const char *key = domain_key(im->c, n->domain);
+  if (!key) return NULL;
+  Text t = text_new(&im->c->scratch);
+  text_fmt(&t, "%s/%s", key, str_text(im->c, n->op));
+  u32 *slot = map_get_bytes(&im->rows, t.at, t.n);
+  if (!slot) return NULL;
+  for (u32 i = *slot - 1; i < op_row_count; i++) {
+    const OpRow *r = &op_rows[i];
+    if (!str_is(im->c, n->op, r->name) || strcmp(r->domain, key)) continue;
+    if (opset >= r->since && (!r->until || opset <= r->until)) return r;
+  }
+  return NULL;
+}
+
+static const OnnxFunction *find_fn(Import *im, const OnnxNode *n) {
+  u64 key = ((u64)n->domain << 32 | n->op) ^ (u64)n->overload * 0x9e3779b97f4a7c15u;
+  u32 *slot = map_get(&im->fns, key);
+  return slot ? &im->m->functions.at[*slot - 1] : NULL;
+}
+
+static void index_tables(Import *im) {
+  im->rows = map_new(&im->c->work);
+  im->fns = map_new(&im->c->work);
+  for (u32 i = op_row_count; i-- > 0;) {
+    Mark m = arena_mark(&im->c->scratch);
+    Text t = text_new(&im->c->scratch);
+    text_fmt(&t, "%s/%s", op_rows[i].domain, op_rows[i].name);
+    *map_put_bytes(&im->rows, t.at, t.n) = i + 1;
+    arena_rewind(&im->c->scratch, m);
+  }
+  for (u32 i = 0; i < im->m->functions.n; i++) {
+    const OnnxFunction *f = &im->m->functions.at[i];
+    u64 key = ((u64)f->domain << 32 | f->name) ^ (u64)f->overload * 0x9e3779b97f4a7c15u;
+    *map_put(&im->fns, key) = i + 1;
+  }
+}
+
+/* ---- nodes ---- */
+
+static void enter(Import *im, Loc loc) {
+  if (++im->depth > IMPORT_DEPTH)
+    fail(im->c, ERR_input, loc, "sub-graphs or functions nested deeper than %d", IMPORT_DEPTH);
+}
+
+static void call_function(Import *im, Build *b, const OnnxFunction *f) {
+  Scope *caller = im->scope, *s = scope_new(im, NULL);
+  Loc loc = im->g->loc;
+  enter(im, loc);
+  s->fn = f;
+  s->call = b->node;
+  s->caller = caller;
+  im->scope = s;
+  if (b->nin > f->inputs.n)
+    fail(im->c, ERR_input, loc, "function takes %u inputs, got %u", f->inputs.n, b->nin);
+  for (u32 i = 0; i < f->nodes.n; i++)
+    for (u32 k = 0; k < f->nodes.at[i].out.n; k++) *map_put(&s->later, f->nodes.at[i].out.at[k]) = 1;
+  for (u32 i = 0; i < b->nin; i++)
+    if (b->in[i]) scope_define(im, f->inputs.at[i], b->in[i], loc);
+  import_nodes(im, f->nodes.at, f->nodes.n);
+  for (u32 i = 0; i < b->nout && i < f->outputs.n; i++) {
+    b->out[i] = scope_find(im, f->outputs.at[i]);
+    if (!b->out[i])
+      fail(im->c, ERR_input, loc, "function does not define its output '%s'",
+           show(im->c, f->outputs.at[i]));
+  }
+  im->scope = caller;
+  im->depth--;
+}
+
+/* Fills b->in; false when an operand is poisoned. */
+static bool read_operands(Import *im, Build *b, const OnnxNode *n, Loc loc) {
+  b->nin = n->in.n;
+  b->in = NEWS(&im->c->work, Val, n->in.n + 1);
+  bool good = true;
+  for (u32 i = 0; i < n->in.n; i++) {
+    if (!n->in.at[i]) continue;
+    b->in[i] = scope_find(im, n->in.at[i]);
+    if (b->in[i] == VAL_POISON) good = false;
+    if (b->in[i]) continue;
+    bool later = false;
+    for (Scope *s = im->scope; s; s = s->up) later = later || map_get(&s->later, n->in.at[i]);
+    fail(im->c, ERR_input, loc, "input '%s' %s", show(im->c, n->in.at[i]),
+         later ? "is defined only later: the graph has a cycle or is not sorted"
+               : "is not defined anywhere");
+  }
+  while (b->nin && !b->in[b->nin - 1]) b->nin--; /* trailing absent operands do not count */
+  return good;
+}
+
+typedef struct Attempt {
+  Import *im;
+  Build *b;
+  const OpRow *row;
+  const OnnxFunction *fn;
+} Attempt;
+
+static void attempt(Ctx *c, void *arg) {
+  Attempt *a = arg;
+  (void)c;
+  if (a->row) a->row->build(a->b);
+  else call_function(a->im, a->b, a->fn);
+}
+
+static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
+  const char *domain = n->domain ? show(im->c, n->domain) : "ai.onnx";
+  diag(im->c, ERR_unsupported, loc, "operator %s of %s (opset %lld) is not supported",
+       show(im->c, n->op), domain, (long long)opset);
+}
+
+/* Runs the builder; a refusal is recorded and false returned, any other failure goes on outwards. */
+static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
+  b->opset = opset_of(im, n->domain);
+  Attempt a = {im, b, find_row(im, n, b->opset), find_fn(im, n)};
+  if (a.fn) a.row = NULL; /* a model's own function goes before ours of the same name */
+  if (!a.row && !a.fn) {
+    unsupported_op(im, n, b->opset, loc);
+    return false;
+  }
+  if (a.row) b->arg = a.row->arg;
+  Graph *g = im->g;
+  BlkId cur = g->cur;
+  Scope *scope = im->scope;
+  u32 depth = im->depth;
+  Err e = ctx_protect(im->c, attempt, &a);
+  if (!e) return true;
+  if (e != ERR_unsupported) longjmp(*im->c->door, (int)e); /* already recorded */
+  g->cur = cur;
+  im->scope = scope;
+  im->depth = depth;
+  return false;
+}
+
+void import_nodes(Import *im, const OnnxNode *node, u32 count) {
+  for (u32 i = 0; i < count; i++) {
+    const OnnxNode *n = &node[i];
+    Loc loc = import_loc(im, n, (i32)i);
+    if (++im->steps > IMPORT_STEPS) fail(im->c, ERR_input, loc, "more than %d nodes", IMPORT_STEPS);
+    Build b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .node = n};
+    b.nout = n->out.n ? n->out.n : 1;
+    b.out = NEWS(&im->c->work, Val, b.nout);
+    im->g->loc = loc;
+    bool good = read_operands(im, &b, n, loc);
+    good = good && build_node(im, &b, n, loc);
+    for (u32 k = 0; k < n->out.n; k++) {
+      if (!n->out.at[k]) continue;
+      if (good && !b.out[k])
+        fail(im->c, ERR_input, loc, "%s has no output number %u", show(im->c, n->op), k);
+      scope_define(im, n->out.at[k], good ? b.out[k] : VAL_POISON, loc);
+    }
+    arena_clear(&im->c->scratch);
+  }
+}
+
+u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max) {
+  Import *im = b->im;
+  Scope *outer = im->scope;
+  Loc loc = im->g->loc;
+  enter(im, loc);
+  im->scope = scope_new(im, outer);
+  scope_graph(im, im->scope, g);
+  if (g->inputs.n != nin)
+    fail(im->c, ERR_input, loc, "body takes %u inputs, expected %u", g->inputs.n, nin);
+  if (g->outputs.n > max)
+    fail(im->c, ERR_input, loc, "body has %u outputs, expected %u", g->outputs.n, max);
+  for (u32 i = 0; i < nin; i++) scope_define(im, g->inputs.at[i].name, in[i], loc);
+  import_nodes(im, g->nodes.at, g->nodes.n);
+  im->g->loc = loc;
+  u32 poisoned = 0;
+  for (u32 i = 0; i < g->outputs.n; i++) {
+    ret[i] = scope_find(im, g->outputs.at[i].name);
+    if (!ret[i])
+      fail(im->c, ERR_input, loc, "body does not define its output '%s'",
+           show(im->c, g->outputs.at[i].name));
+    poisoned += ret[i] == VAL_POISON;
+  }
+  im->scope = outer;
+  im->depth--;
+  if (poisoned) fail(im->c, ERR_unsupported, loc, "its body cannot be built");
+  return g->outputs.n;
+}
+
+/* ---- the model ---- */
+
+static void check_versions(Import *im) {
+  Loc loc = {.file = im->file, .index = -1};
+  if (im->m->ir_version < 1)
+    fail(im->c, ERR_input, loc, "IR version %lld is not an ONNX model", (long long)im->m->ir_version);
+  if (im->m->ir_version < IR_MIN || im->m->ir_version > IR_MAX)
+    fail(im->c, ERR_unsupported, loc, "IR version %lld; %d to %d are read",
+         (long long)im->m->ir_version, IR_MIN, IR_MAX);
+  for (u32 i = 0; i < im->m->opsets.n; i++) {
+    const OnnxOpset *s = &im->m->opsets.at[i];
+    const char *key = domain_key(im->c, s->domain);
+    if (s->version < 1 && key)
+      fail(im->c, ERR_input, loc, "opset %lld of domain '%s'", (long long)s->version,
+           show(im->c, s->domain));
+    if (key && !strcmp(key, "ai") && s->version > OPSET_MAX)
+      fail(im->c, ERR_unsupported, loc, "opset %lld of ai.onnx; 1 to %d are read",
+           (long long)s->version, OPSET_MAX);
+  }
+}
+
+static void check_output_type(Import *im, const OnnxValue *o, Val v) {
+  const Type *t = graph_type(im->g, v);
+  Loc loc = {.file = im->file, .index = -1};
+  if (o->type.kind == OT_tensor && o->type.dt && t->kind == TY_tensor && t->dt != o->type.dt)
+    fail(im->c, ERR_input, loc, "output '%s' is declared as %s but computed as %s",
+         show(im->c, o->name), dtype_info[o->type.dt].name, dtype_info[t->dt].name);
+}
+
+static void import_outputs(Import *im) {
+  const OnnxGraph *mg = im->m->graph;
+  Loc loc = {.file = im->file, .index = -1};
+  if (!mg->outputs.n) fail(im->c, ERR_input, loc, "the graph has no outputs");
+  for (u32 i = 0; i < mg->outputs.n; i++) {
+    const OnnxValue *o = &mg->outputs.at[i];
+    Val v = scope_find(im, o->name);
+    if (!v)
+      fail(im->c, ERR_input, loc, "graph output '%s' is not computed by any node",
+           show(im->c, o->name));
+    if (v == VAL_POISON) continue;
+    check_output_type(im, o, v);
+    *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
+    *vec_push(&im->c->work, &im->g->out_name) = o->name;
+  }
+}
+
+Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o) {
+  Import im = {.c = c, .o = o, .file = file};
+  im.m = onnx_read(c, at, n, file);
+  im.g = graph_new(c);
+  im.g->eager = true;
+  im.g->name = im.m->graph->name;
+  check_versions(&im);
+  index_tables(&im);
+  im.scope = scope_new(&im, NULL);
+  scope_graph(&im, im.scope, im.m->graph);
+  import_inputs(&im);
+  import_nodes(&im, im.m->graph->nodes.at, im.m->graph->nodes.n);
+  import_outputs(&im);
+  diag_leave(c);
+  im.g->eager = false;
+  im.g->loc = LOC_NONE;
+  return im.g;
+}

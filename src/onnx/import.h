@@ -1,0 +1,48 @@
+/* import.h: from ONNX bytes to a Graph. */
+#ifndef INGOT_IMPORT_H
+#define INGOT_IMPORT_H
+
+#include "ir/graph.h"
+
+typedef struct BindDim BindDim;
+typedef struct BindInput BindInput;
+typedef struct ImportOptions ImportOptions;
+
+/* One dimension fixed or bounded by the user: by symbol name (input 0), or by input and axis. */
+struct BindDim {
+  Str symbol; /* or 0 */
+  Str input;  /* or 0 */
+  i64 axis;
+  i64 value;
+  bool bound; /* value is the largest extent (--max-shapes), the dimension stays symbolic */
+  bool used;
+};
+
+/* An array the caller will run with: binds the dimensions of that input, and its contents where a shape
+ * depends on them (the parameter is then pinned to these contents). */
+struct BindInput {
+  Str name;
+  const Tensor *data;
+};
+
+struct ImportOptions {
+  const char *path;   /* of the model, for external data; NULL: refused */
+  BindDim *dim;
+  u32 ndim;
+  BindInput *input;
+  u32 ninput;
+  bool symbolic;      /* unknown dimensions stay symbolic without bound (inspect) */
+};
+
+/* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
+Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o);
+
+/* ops.c: the operators, in the order of onnx_ops.def. */
+typedef struct OnnxOpInfo {
+  const char *domain, *name;
+  i32 since, until; /* opset versions it is read in; until 0: no end */
+} OnnxOpInfo;
+u32 onnx_op_count(void);
+OnnxOpInfo onnx_op_at(u32 i);
+
+#endif

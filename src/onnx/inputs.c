@@ -1,0 +1,173 @@
+/* inputs.c: parameters of the graph and the extents of their dimensions.
+ *
+ * In: the declared inputs and what the user said (BindDim, BindInput). Out: one parameter per input that is not
+ * an initializer. A dimension is, in this order: what a flag says for that input and axis, what a flag says
+ * for its symbol, the number in the model, the extent of the array given, symbolic (bounded by --max-shapes,
+ * or unbounded for inspection), 1 for an unknown batch (with a warning), or an error that names the flag.
+ */
+#include "onnx/own.h"
+
+#include <string.h>
+
+typedef struct InDim {
+  const OnnxValue *v;
+  u32 axis;
+  Str symbol; /* 0: none */
+  i64 given;  /* extent of the caller's array, or -1 */
+} InDim;
+
+static BindDim *find_bind(Import *im, const InDim *d) {
+  BindDim *found = NULL;
+  for (u32 i = 0; i < im->o->ndim; i++) {
+    BindDim *b = &im->o->dim[i];
+    bool here = b->input ? b->input == d->v->name && b->axis == d->axis
+                         : d->symbol && b->symbol == d->symbol;
+    if (!here) continue;
+    b->used = true;
+    if (!found || b->input) found = b;
+  }
+  return found;
+}
+
+static Dim symbolic_dim(Import *im, const InDim *d, i64 hi) {
+  Str name = d->symbol;
+  if (!name) name = str_fmt(im->c, "%s_%u", str_text(im->c, d->v->name), d->axis);
+  return dim_of_sym(im->g->dims, dim_sym(im->g->dims, SY_input, name, 0, hi));
+}
+
+static Dim unknown_dim(Import *im, const InDim *d, const BindDim *b) {
+  Loc loc = {.file = im->file, .index = -1};
+  if (b && b->bound) return symbolic_dim(im, d, b->value);
+  if (im->o->symbolic) return symbolic_dim(im, d, DIM_MAX);
+  const char *input = show(im->c, d->v->name);
+  const char *named = d->symbol ? show(im->c, d->symbol) : "no name";
+  if (d->axis == 0) {
+    warn(im->c, loc, "input '%s': batch dimension 0 (%s) is not known, taken as 1", input, named);
+    return 1;
+  }
+  fail(im->c, ERR_usage, loc,
+       "input '%s': dimension %u (%s) is not known; give it with --input-dim '%s:%u=N' or --shapes",
+       input, d->axis, named, input, d->axis);
+}
+
+static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
+  Loc loc = {.file = im->file, .index = -1};
+  const BindDim *b = find_bind(im, d);
+  i64 value = -1;
+  if (od && od->kind == OD_value && od->value >= 0) value = od->value;
+  if (od && od->kind == OD_value && (od->value < -1 || od->value > DIM_MAX))
+    fail(im->c, ERR_input, loc, "input '%s': dimension %u is %lld", show(im->c, d->v->name), d->axis,
+         (long long)od->value);
+  if (b && !b->bound) {
+    if (value >= 0 && value != b->value)
+      fail(im->c, ERR_usage, loc, "input '%s': dimension %u is fixed at %lld by the model, not %lld",
+           show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
+    value = b->value;
+  }
+  if (value >= 0) {
+    if (d->given >= 0 && d->given != value)
+      fail(im->c, ERR_input, loc, "input '%s': the array has extent %lld on axis %u, expected %lld",
+           show(im->c, d->v->name), (long long)d->given, d->axis, (long long)value);
+    return value;
+  }
+  if (d->given >= 0 && !(b && b->bound)) return d->given;
+  return unknown_dim(im, d, b);
+}
+
+static const Tensor *given_array(Import *im, Str name) {
+  for (u32 i = 0; i < im->o->ninput; i++)
+    if (im->o->input[i].name == name) return im->o->input[i].data;
+  return NULL;
+}
+
+/* Rank of an input declared without shape: from the array or from --shapes. */
+static u32 missing_rank(Import *im, const OnnxValue *v, const Tensor *given) {
+  if (given) return given->rank;
+  i64 rank = -1;
+  for (u32 i = 0; i < im->o->ndim; i++)
+    if (im->o->dim[i].input == v->name && im->o->dim[i].axis >= rank)
+      rank = im->o->dim[i].axis + 1;
+  Loc loc = {.file = im->file, .index = -1};
+  if (rank < 0)
+    fail(im->c, ERR_usage, loc, "input '%s' has no shape; give one with --shapes '%s:AxB'",
+         show(im->c, v->name), show(im->c, v->name));
+  return (u32)rank;
+}
+
+static Type input_type(Import *im, const OnnxValue *v) {
+  Loc loc = {.file = im->file, .index = -1};
+  const OnnxType *t = &v->type;
+  if (t->kind == OT_none) fail(im->c, ERR_input, loc, "input '%s' has no type", show(im->c, v->name));
+  if (t->kind != OT_tensor)
+    fail(im->c, ERR_unsupported, loc, "input '%s': only tensors can be inputs",
+         show(im->c, v->name));
+  if (!t->dt)
+    fail(im->c, ERR_input, loc, "input '%s': element type %d is not known", show(im->c, v->name),
+         t->elem_code);
+  const Tensor *given = given_array(im, v->name);
+  u32 rank = t->has_shape ? t->dims.n : missing_rank(im, v, given);
+  if (rank > MAX_RANK)
+    fail(im->c, ERR_unsupported, loc, "input '%s': rank %u exceeds %d", show(im->c, v->name), rank,
+         MAX_RANK);
+  if (given && given->rank != rank)
+    fail(im->c, ERR_input, loc, "input '%s': the array has rank %u, expected %u",
+         show(im->c, v->name), given->rank, rank);
+  Dim dim[MAX_RANK];
+  u64 total = 1;
+  for (u32 i = 0; i < rank; i++) {
+    const OnnxDim *od = t->has_shape ? &t->dims.at[i] : NULL;
+    bool named = od && od->kind == OD_param && !str_is(im->c, od->param, "-1") &&
+                 !str_is(im->c, od->param, "?");
+    InDim d = {v, i, named ? od->param : 0, given ? given->dim[i] : -1};
+    dim[i] = fix_dim(im, &d, od);
+    if (dim_is_const(dim[i]) && (!size_mul(total, (u64)dim[i], &total) || total > DIM_MAX))
+      fail(im->c, ERR_input, loc, "input '%s' is too large", show(im->c, v->name));
+  }
+  return type_tensor(&im->c->work, t->dt, dim, rank);
+}
+
+/* A symbol that a flag or an array has fixed through one input is fixed for all. */
+static void share_symbols(Import *im) {
+  const OnnxGraph *g = im->m->graph;
+  VEC(BindDim) all = {0};
+  for (u32 i = 0; i < im->o->ndim; i++) *vec_push(&im->c->work, &all) = im->o->dim[i];
+  for (u32 i = 0; i < g->inputs.n; i++) {
+    const OnnxValue *v = &g->inputs.at[i];
+    const Tensor *given = given_array(im, v->name);
+    for (u32 k = 0; v->type.has_shape && k < v->type.dims.n; k++) {
+      const OnnxDim *od = &v->type.dims.at[k];
+      if (od->kind != OD_param || str_is(im->c, od->param, "-1")) continue;
+      InDim d = {v, k, 0, -1};
+      BindDim *b = find_bind(im, &d);
+      if (b) *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, b->value, b->bound, true};
+      else if (given && k < given->rank)
+        *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, given->dim[k], false, true};
+    }
+  }
+  ImportOptions *o = NEW(&im->c->work, ImportOptions);
+  *o = *im->o;
+  o->dim = all.at;
+  o->ndim = all.n;
+  im->o = o;
+}
+
+void import_inputs(Import *im) {
+  const OnnxGraph *g = im->m->graph;
+  Loc loc = {.file = im->file, .index = -1};
+  share_symbols(im);
+  for (u32 i = 0; i < g->inputs.n; i++) {
+    const OnnxValue *v = &g->inputs.at[i];
+    if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
+    if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
+    Val p = graph_param(im->g, 1, input_type(im, v), v->name);
+    scope_define(im, v->name, p, loc);
+  }
+  for (u32 i = 0; i < im->o->ndim; i++) {
+    const BindDim *b = &im->o->dim[i];
+    if (b->used) continue;
+    if (b->input)
+      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld", show(im->c, b->input),
+           (long long)b->axis);
+    fail(im->c, ERR_usage, loc, "no input has a dimension named '%s'", show(im->c, b->symbol));
+  }
+}

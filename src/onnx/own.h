@@ -1,0 +1,64 @@
+/* own.h: private to src/onnx: the state of one import. */
+#ifndef INGOT_ONNX_OWN_H
+#define INGOT_ONNX_OWN_H
+
+#include "onnx/builder.h"
+#include "onnx/import.h"
+
+typedef struct Scope Scope;
+
+#define VAL_POISON UINT32_MAX /* result of a node that was refused; its users are passed over */
+
+/* Names visible in one graph or function body. */
+struct Scope {
+  Scope *up;            /* enclosing graph; NULL for the model and for functions */
+  BlkId blk;            /* where its constants are placed */
+  Map name;             /* Str -> Val */
+  Map init;             /* Str -> 1 + index of initializer; sparse ones behind the dense */
+  Map later;            /* Str -> 1: defined by some node of this graph */
+  const OnnxGraph *graph;
+  const OnnxFunction *fn;   /* function body: its attribute defaults and opsets */
+  const OnnxNode *call;     /* the node that called it */
+  Scope *caller;
+};
+
+typedef struct OpRow {
+  const char *domain, *name;
+  i32 since, until;
+  BuildFn *build;
+  u32 arg;
+} OpRow;
+
+struct Import {
+  Ctx *c;
+  Graph *g;
+  const OnnxModel *m;
+  const ImportOptions *o;
+  Str file;
+  Scope *scope;
+  Map rows;  /* "domain/name" -> 1 + first row */
+  Map fns;   /* "domain/name/overload" -> 1 + function */
+  u32 depth; /* of sub-graphs and functions */
+  u32 steps; /* nodes built, functions unrolled: bounded */
+};
+
+/* ops.c */
+extern const OpRow op_rows[];
+extern const u32 op_row_count;
+const char *domain_key(Ctx *c, Str domain); /* "ai", "ml", "ms"..., NULL for others */
+
+/* import.c */
+void import_nodes(Import *im, const OnnxNode *node, u32 n);
+Scope *scope_new(Import *im, Scope *up);
+Val scope_find(Import *im, Str name);  /* 0 when unknown */
+void scope_define(Import *im, Str name, Val v, Loc loc);
+Loc import_loc(Import *im, const OnnxNode *n, i32 index);
+
+/* inputs.c */
+void import_inputs(Import *im);
+
+/* known.c */
+/* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in *blame. */
+const Tensor *import_known(Import *im, Val v, Val *blame);
+
+#endif
