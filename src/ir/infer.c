@@ -250,8 +250,8 @@ static void rule_contract(Infer *f) {
   u32 rank = 0;
   bool used[128] = {false};
   for (s += 2; *s; s++) {
-    u32 ch = (u8)*s & 127;
-    if (!seen[ch] || used[ch] || rank == MAX_RANK) BAD(f, "contract: bad spec \"%s\"", spec);
+    u32 ch = (u8)*s;
+    if (ch > 127 || !seen[ch] || used[ch] || rank == MAX_RANK) BAD(f, "contract: bad spec \"%s\"", spec);
     used[ch] = true;
     dim[rank++] = of[ch];
   }
@@ -511,11 +511,22 @@ static void rule_cum(Infer *f) {
 
 /* ---- data-dependent sizes ---- */
 
+/* A name that no symbol has: symbols of a model or a text may be called like ours. */
+static Str fresh_name(Graph *g) {
+  u32 n = dim_nsyms(g->dims);
+  for (u32 k = n;; k++) {
+    Str s = str_fmt(g->c, "u%u", k);
+    u32 i = 0;
+    while (i < n && dim_syminfo(g->dims, i)->name != s) i++;
+    if (i == n) return s;
+  }
+}
+
 static Dim data_symbol(Graph *g, Node *n, u32 k, i64 lo, i64 hi) {
   if (k >= n->nsym) {
     Sym *sym = NEWS(&g->c->work, Sym, k + 1);
     if (k) memcpy(sym, n->sym, k * sizeof *sym);
-    sym[k] = dim_sym(g->dims, SY_data, str_fmt(g->c, "u%u", dim_nsyms(g->dims)), lo, hi);
+    sym[k] = dim_sym(g->dims, SY_data, fresh_name(g), lo, hi);
     n->sym = sym;
     n->nsym = k + 1;
   }
@@ -625,13 +636,52 @@ static bool runs_through(Graph *g, const Node *n, const Blk *b) {
   return t && tensor_get(t, 0).i;
 }
 
+static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *what) {
+  const Type *t = graph_type(g, v);
+  if (t->kind != TY_tensor || t->dt != dt || t->rank)
+    fail(g->c, ERR_input, n->loc, "%s: the %s is not a %s scalar", op_info[n->op].name, what,
+         dtype_info[dt].name);
+}
+
+static bool sets(Graph *g, const Blk *b, Sym s) {
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    for (u32 k = 0; k < n->nsym; k++)
+      if (n->sym[k] == s) return true;
+    for (u32 k = 0; k < n->nblk; k++)
+      if (sets(g, &g->blk.at[n->blk[k]], s)) return true;
+  }
+  return false;
+}
+
+/* Does the dimension depend on a symbol that a node of the block sets? */
+static bool varies(Graph *g, const Blk *b, Dim d) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(g->dims, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo(g->dims, sym[i]);
+    if (s->kind == SY_data && sets(g, b, sym[i])) return true;
+    if (s->kind == SY_derived && (varies(g, b, s->a) || varies(g, b, s->b))) return true;
+  }
+  return false;
+}
+
 static void infer_loop(Graph *g, Node *n, Type *out) {
   const Blk *b = &g->blk.at[n->blk[0]];
-  u32 ncarried = n->nin - 2, nscan = (u32)node_int(n, AT_scans, 0);
+  i64 scans = node_int(n, AT_scans, 0);
   Loc loc = n->loc;
+  if (scans < 0 || scans > b->ret.n) fail(g->c, ERR_input, loc, "loop: scans=%lld", (long long)scans);
+  u32 ncarried = n->nin - 2, nscan = (u32)scans;
   if (b->param.n != n->nin || b->ret.n != 1 + ncarried + nscan)
     fail(g->c, ERR_input, loc, "loop: body takes %u and gives %u values, expected %u and %u",
          b->param.n, b->ret.n, n->nin, 1 + ncarried + nscan);
+  want_scalar(g, n, n->in[0], DT_i64, "trip count");
+  want_scalar(g, n, n->in[1], DT_bool, "condition");
+  want_scalar(g, n, b->param.at[0], DT_i64, "first parameter");
+  want_scalar(g, n, b->param.at[1], DT_bool, "second parameter");
+  want_scalar(g, n, b->ret.at[0], DT_bool, "first result of the body");
   for (u32 i = 0; i < ncarried; i++) {
     const Type *t = graph_type(g, n->in[2 + i]);
     if (!type_equal(t, graph_type(g, b->param.at[2 + i])))
@@ -654,6 +704,9 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
     Dim dim[MAX_RANK];
     if (t->kind != TY_tensor || t->rank + 1 > MAX_RANK)
       fail(g->c, ERR_unsupported, loc, "Loop: scan output %u is not a tensor", i);
+    for (u32 k = 0; k < t->rank; k++)
+      if (varies(g, b, t->dim[k]))
+        fail(g->c, ERR_unsupported, loc, "Loop: scan output %u has another shape each time", i);
     dim[0] = trip;
     memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
     out[ncarried + i] = type_tensor(&g->c->work, t->dt, dim, t->rank + 1);
@@ -661,6 +714,13 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
 }
 
 void infer_control(Graph *g, Node *n, Type *out) {
+  infer_attrs(g, n);
+  for (u32 i = 0; i < n->nin; i++)
+    if (!n->in[i]) fail(g->c, ERR_input, n->loc, "%s: operand %u is missing", op_info[n->op].name, i);
+  u32 nret = g->blk.at[n->blk[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
+  if (n->nout != want)
+    fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",
+         op_info[n->op].name, nret, n->nout);
   if (n->op == OP_if) infer_if(g, n, out);
   else infer_loop(g, n, out);
 }
