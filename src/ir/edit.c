@@ -44,6 +44,16 @@ void edit_replace(Edit *e, Val old, Val by) {
 
 static void walk_block(Walk *w, BlkId b);
 
+/* Blocks of a dropped node are emptied, so that nothing in them counts as a use. */
+static void clear(Graph *g, NodeId id) {
+  const Node *n = graph_node(g, id);
+  for (u32 k = 0; k < n->nblk; k++) {
+    Blk *b = &g->blk.at[n->blk[k]];
+    for (u32 i = 0; i < b->node.n; i++) clear(g, b->node.at[i]);
+    b->node.n = b->ret.n = 0;
+  }
+}
+
 /* Visits nodes in order and appends those that stay to g->cur. The array is no longer part of a
  * block. */
 static void walk_nodes(Walk *w, const NodeId *list, u32 count) {
@@ -56,6 +66,7 @@ static void walk_nodes(Walk *w, const NodeId *list, u32 count) {
     g->loc = n->loc;
     if (!w->visit(&w->e, id)) {
       w->e.changed = true;
+      clear(g, id);
       continue;
     }
     u32 nblk = graph_node(g, id)->nblk;
@@ -86,7 +97,7 @@ void edit_inline(Edit *e, BlkId b, Val *ret) {
   u32 count = blk->node.n, nret = blk->ret.n;
   const NodeId *list = blk->node.at;
   const Val *from = blk->ret.at;
-  blk->node.n = 0;
+  blk->node.n = blk->ret.n = 0;
   walk_nodes(w, list, count);
   for (u32 i = 0; i < nret; i++) ret[i] = resolve(w, from[i]);
   g->loc = loc;

@@ -188,14 +188,18 @@ void edit_replace(Edit *e, Val old, Val by);
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);
 
-/* graph_text.c: exact inverses. Constants above GRAPH_INLINE elements go to a side file when `side` is
- * given (a blob whose offsets the text names), else they are printed whole. */
-enum { GRAPH_INLINE = 64 };
+/* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to a side file when
+ * `side` is given (a blob whose offsets the text names), else they are printed whole. */
+enum { GRAPH_INLINE = 64, GRAPH_DEPTH = 64 }; /* deepest nesting of blocks that is read */
 void graph_print(Graph *g, Text *out, Text *side);
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
 /* graph_check.c: verifier; leaves through bug() naming the pass. */
 void graph_check(Graph *g);
+void graph_check_input(Graph *g); /* the same on a text just read: fails with ERR_input */
+/* What ops.def says about an attribute of op; false when op has none of that name. */
+bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional);
+bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integers */
 
 /* ref.c: slow, obvious evaluator; the judge in tests and the engine of constant folding. */
 typedef struct RefOptions {

@@ -1,0 +1,276 @@
+/* graph_check.c: verifies a graph; leaves through bug(), which names the pass that just ran.
+ *
+ * In: a graph as some pass left it. Checked, in one walk in order of execution: ids are in range,
+ * each value has one definition that comes before its uses in a block around them, nodes have the
+ * number of operands and the attributes that ops.def asks for, symbols exist and those set by data
+ * have been set, blocks belong to one node, and every type is what inference gives from the
+ * operands. Nodes that are in no block are not looked at: they are dead.
+ */
+#include <string.h>
+#include "ir/graph.h"
+
+typedef struct Check {
+  Graph *g;
+  bool input;    /* the graph was just read, nothing has run */
+  const Node *n; /* being looked at; NULL: none */
+  u8 *value;     /* by value: 0 undefined, 1 visible, 2 its block is closed */
+  u8 *symbol;    /* the same for symbols: data has set them, derived ones have been looked at */
+  bool *node, *block; /* already met */
+  VEC(Val) vals;      /* visible values, in order */
+  VEC(Sym) syms;      /* visible symbols, in order */
+} Check;
+
+/* The message for a finding: a text that says so is wrong, a pass that leaves it has a bug. */
+#define BUG(k, ...)                                                                                \
+  ((k)->input ? fail((k)->g->c, ERR_input, where(k), __VA_ARGS__)                                  \
+              : bug((k)->g->c, where(k), __VA_ARGS__))
+
+static Loc where(const Check *k) {
+  return k->n ? k->n->loc : LOC_NONE;
+}
+
+/* ---- ops.def on attributes ---- */
+
+static AttrKind kind_of(const char *at, size_t n) {
+  if (n == 2) return AK_list;
+  switch (*at) {
+  case 'i': return AK_int;
+  case 'f': return AK_float;
+  case 's': return AK_str;
+  case 't': return AK_dtype;
+  default: return AK_const;
+  }
+}
+
+bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional) {
+  const char *at = op_info[op].attrs;
+  if (op == OP_cast || op == OP_bitcast) at = "to:t sat:i?";
+  while (at && *at) {
+    size_t n = strcspn(at, ":"), k = strcspn(at + n + 1, " ?");
+    const char *next = at + n + 1 + k;
+    *kind = kind_of(at + n + 1, k);
+    *optional = *next == '?';
+    if (strlen(attr_name[key]) == n && !memcmp(attr_name[key], at, n)) return true;
+    at = next + strspn(next, " ?");
+  }
+  return false;
+}
+
+bool attr_is_dims(AttrKey key) {
+  return key == AT_shape || key == AT_start || key == AT_size || key == AT_lo || key == AT_hi ||
+         key == AT_k;
+}
+
+static void check_attrs(Check *k) {
+  const Node *n = k->n;
+  AttrKind kind;
+  bool optional;
+  for (u32 i = 0; i < n->nattr; i++) {
+    const Attr *a = &n->attr[i];
+    if (a->key <= AT_none || a->key >= AT_COUNT) BUG(k, "attribute key %d", (int)a->key);
+    if (i && n->attr[i - 1].key >= a->key) BUG(k, "attributes are not sorted");
+    if (!attr_spec(n->op, a->key, &kind, &optional)) {
+      BUG(k, "%s has no attribute %s", op_info[n->op].name, attr_name[a->key]);
+    }
+    if (a->kind != kind) BUG(k, "attribute %s has the wrong kind", attr_name[a->key]);
+    if (a->kind == AK_dtype && (a->u.i <= DT_none || a->u.i >= DT_COUNT)) {
+      BUG(k, "attribute %s names no type", attr_name[a->key]);
+    }
+  }
+  for (AttrKey key = AT_none + 1; key < AT_COUNT; key++) {
+    if (attr_spec(n->op, key, &kind, &optional) && !optional && !node_attr(n, key)) {
+      BUG(k, "%s lacks attribute %s", op_info[n->op].name, attr_name[key]);
+    }
+  }
+}
+
+/* ---- dimensions and types ---- */
+
+static void reveal(Check *k, Sym s) {
+  k->symbol[s] = 1;
+  *vec_push(&k->g->c->scratch, &k->syms) = s;
+}
+
+static void check_dim(Check *k, Dim d) {
+  if (dim_is_const(d)) {
+    if (d > DIM_MAX) BUG(k, "dimension %lld is too large", (long long)d);
+    return;
+  }
+  Dims *ds = k->g->dims;
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    if (sym[i] >= dim_nsyms(ds)) BUG(k, "symbol %u does not exist", sym[i]);
+    const SymInfo *s = dim_syminfo(ds, sym[i]);
+    if (s->kind == SY_input || k->symbol[sym[i]] == 1) continue;
+    if (s->kind == SY_data) {
+      BUG(k, "symbol %s is used where no node has set it", show(k->g->c, s->name));
+    }
+    check_dim(k, s->a);
+    check_dim(k, s->b);
+    reveal(k, sym[i]); /* once is enough: derived symbols form a graph, not a tree */
+  }
+}
+
+static void check_type(Check *k, const Type *t) {
+  for (u32 depth = 0; t->kind != TY_tensor; t = t->elem, depth++) {
+    if (!t->elem || depth > 8) BUG(k, "malformed type");
+  }
+  if (t->dt <= DT_none || t->dt >= DT_COUNT || t->rank > MAX_RANK) BUG(k, "malformed type");
+  for (u32 i = 0; i < t->rank; i++) check_dim(k, t->dim[i]);
+}
+
+static const char *type_str(Check *k, const Type *t) {
+  Text text = text_new(&k->g->c->scratch);
+  type_print(k->g->dims, t, &text);
+  return text_cstr(&text);
+}
+
+/* ---- values ---- */
+
+static void define(Check *k, Val v, NodeId def, u32 pos) {
+  Graph *g = k->g;
+  if (!v || v >= g->val.n) BUG(k, "value %u is out of range", v);
+  if (k->value[v]) BUG(k, "value %u is defined twice", v);
+  const Value *x = graph_val(g, v);
+  if (x->def != def || x->pos != pos) BUG(k, "value %u names another definition", v);
+  check_type(k, &x->type);
+  k->value[v] = 1;
+  *vec_push(&g->c->scratch, &k->vals) = v;
+}
+
+static void check_use(Check *k, Val v) {
+  if (v >= k->g->val.n) BUG(k, "value %u is out of range", v);
+  if (k->value[v] == 1) return;
+  BUG(k,
+      k->value[v] ? "value %u is used outside its block" : "value %u is used before its definition",
+      v);
+}
+
+/* ---- nodes ---- */
+
+static void check_shape(Check *k) {
+  const Node *n = k->n;
+  const OpInfo *info = &op_info[n->op];
+  if (n->nin < info->nin_min || n->nin > info->nin_max) {
+    BUG(k, "%s has %u operands", info->name, n->nin);
+  }
+  if (info->kind != OK_CONTROL && n->nout != info->nout) {
+    BUG(k, "%s has %u results", info->name, n->nout);
+  }
+  u32 nblk = n->op == OP_if ? 2 : n->op == OP_loop ? 1 : 0;
+  if (n->nblk != nblk) BUG(k, "%s has %u blocks", info->name, n->nblk);
+  for (u32 i = 0; i < n->nin; i++) {
+    if (!n->in[i]) BUG(k, "%s: operand %u is missing", info->name, i);
+    check_use(k, n->in[i]);
+  }
+  check_attrs(k);
+  for (u32 i = 0; i < n->nattr; i++) {
+    const Attr *a = &n->attr[i];
+    if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
+    for (u32 j = 0; j < a->n; j++) check_dim(k, a->u.list[j]);
+  }
+}
+
+static void check_types(Check *k) {
+  Graph *g = k->g;
+  Node copy = *k->n; /* inference must find the symbols of the node, and keep them */
+  Type *t = NEWS(&g->c->scratch, Type, copy.nout + 1);
+  if (copy.nblk) {
+    infer_control(g, &copy, t);
+  } else {
+    infer_node(g, &copy, t);
+  }
+  if (copy.nsym != k->n->nsym) BUG(k, "the node lacks a symbol that its op sets");
+  for (u32 i = 0; i < copy.nout; i++) {
+    const Type *have = graph_type(g, copy.out[i]);
+    if (!type_equal(have, &t[i])) {
+      BUG(k, "%s: result %u has type %s, inference gives %s", op_info[copy.op].name, i,
+          type_str(k, have), type_str(k, &t[i]));
+    }
+  }
+}
+
+static void check_block(Check *k, BlkId b, NodeId owner);
+
+static void check_node(Check *k, NodeId id) {
+  Graph *g = k->g;
+  if (!id || id >= g->node.n) BUG(k, "node %u is out of range", id);
+  if (k->node[id]) BUG(k, "node %u stands in two places", id);
+  k->node[id] = true;
+  const Node *n = k->n = graph_node(g, id);
+  if (n->op >= OP_COUNT) BUG(k, "operator %d", (int)n->op);
+  check_shape(k);
+  for (u32 i = 0; i < n->nblk; i++) {
+    check_block(k, n->blk[i], id);
+    k->n = n;
+  }
+  for (u32 i = 0; i < n->nsym; i++) {
+    if (n->sym[i] >= dim_nsyms(g->dims)) BUG(k, "symbol %u does not exist", n->sym[i]);
+    if (k->symbol[n->sym[i]] || dim_syminfo(g->dims, n->sym[i])->kind != SY_data) {
+      BUG(k, "symbol %u is set twice, or not one that data sets", n->sym[i]);
+    }
+    reveal(k, n->sym[i]);
+  }
+  for (u32 i = 0; i < n->nout; i++) define(k, n->out[i], id, i);
+  check_types(k);
+}
+
+static void check_block(Check *k, BlkId b, NodeId owner) {
+  Graph *g = k->g;
+  if (!b || b >= g->blk.n) BUG(k, "block %u is out of range", b);
+  if (k->block[b]) BUG(k, "block %u stands in two places", b);
+  k->block[b] = true;
+  const Blk *blk = &g->blk.at[b];
+  if (blk->owner != owner) BUG(k, "block %u belongs to another node", b);
+  u32 nvals = k->vals.n, nsyms = k->syms.n;
+  for (u32 i = 0; i < blk->param.n; i++) define(k, blk->param.at[i], 0, i);
+  for (u32 i = 0; i < blk->node.n; i++) check_node(k, blk->node.at[i]);
+  for (u32 i = 0; i < blk->ret.n; i++) {
+    if (!blk->ret.at[i]) BUG(k, "result %u is missing", i);
+    check_use(k, blk->ret.at[i]);
+  }
+  if (b == 1) return;
+  while (k->vals.n > nvals) k->value[k->vals.at[--k->vals.n]] = 2;
+  while (k->syms.n > nsyms) k->symbol[k->syms.at[--k->syms.n]] = 2;
+}
+
+static void check_all(Ctx *c, void *arg) {
+  Check *k = arg;
+  Graph *g = k->g;
+  Loc loc = g->loc;
+  k->value = NEWS(&c->scratch, u8, g->val.n);
+  k->symbol = NEWS(&c->scratch, u8, dim_nsyms(g->dims) + 1);
+  k->node = NEWS(&c->scratch, bool, g->node.n);
+  k->block = NEWS(&c->scratch, bool, g->blk.n);
+  check_block(k, 1, 0);
+  g->loc = loc;
+  if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n) {
+    BUG(k, "%u results, %u names", g->blk.at[1].ret.n, g->out_name.n);
+  }
+}
+
+void graph_check_input(Graph *g) {
+  Check k = {.g = g, .input = true};
+  check_all(g->c, &k);
+}
+
+/* Inference reports what it does not like as the model's fault; behind a pass it is the pass's. */
+void graph_check(Graph *g) {
+  Ctx *c = g->c;
+  Check k = {.g = g};
+  Diag **end = c->diags_end;
+  u32 nerrors = c->nerrors;
+  Err code = c->code;
+  Err err = ctx_protect(c, check_all, &k);
+  if (err == ERR_ok) return;
+  const Diag *why = *end;
+  if (err == ERR_system) diag_leave(c); /* already a bug, or no memory */
+  *end = NULL;
+  c->diags_end = end;
+  c->nerrors = nerrors;
+  c->code = code;
+  bug(c, LOC_NONE, "%s", why ? why->text : "inference fails");
+}

@@ -1,0 +1,328 @@
+/* graph_text.c: prints a graph. graph_parse.c reads it back; the two are exact inverses.
+ *
+ * Values are numbered in the order of their definition in the text, so equal graphs print equally
+ * however they were built. A symbol is declared only if something printed mentions it.
+ *
+ *   graph   = "graph" [name] {symbol} params block
+ *   symbol  = "sym" name ["data"] "in" integer ".." [integer]        no upper bound: unbounded
+ *   params  = "(" [value {"," value}] ")"
+ *   value   = "%" number [quoted] ":" type                            quoted: label from the model
+ *   type    = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
+ *   block   = "{" {node} "return" [result {"," result}] "}"
+ *   result  = "%" number [quoted]                                     quoted: name of an output
+ *   node    = [value {"," value} "="] op "(" [operand {"," operand}] ")" body [syms] [loc]
+ *   operand = "%" number | "_"                                        "_": absent
+ *   body    = "{" elements "}" | "@side(" offset "," bytes ")"        const
+ *           | [attrs] block "else" block                              if
+ *           | [attrs] params block                                    loop
+ *           | [attrs]
+ *   attrs   = "{" key "=" attr {"," key "=" attr} "}"
+ *   attr    = integer | float | dtype | quoted | "[" [dim {"," dim}] "]"
+ *   syms    = "sym(" name {"," name} ")"                              data symbols the node sets
+ *   loc     = "@(" quoted "," quoted "," integer ")"                  operator, node name, node
+ * index elements: comma-separated, row-major; floats in the fewest digits that give the same bits
+ * back, inf, nan, or bits(HEX) for any other pattern; complex numbers as (re, im); true and false;
+ * quoted strings. Names are identifiers or quoted. "#" starts a comment that ends with the line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ir/graph.h"
+
+enum { SIDE_ALIGN = 64 };
+
+typedef struct Print {
+  Graph *g;
+  Text *t, *side;
+  u32 *num; /* by value; 0: not yet defined */
+  u32 next;
+  bool *used; /* by symbol */
+} Print;
+
+/* ---- symbols that the text mentions ---- */
+
+static void use_dim(Print *p, Dim d) {
+  if (dim_is_const(d)) return;
+  Dims *ds = p->g->dims;
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    if (p->used[sym[i]]) continue;
+    p->used[sym[i]] = true;
+    const SymInfo *s = dim_syminfo(ds, sym[i]);
+    if (s->kind != SY_derived) continue;
+    Dim a = s->a, b = s->b;
+    use_dim(p, a);
+    use_dim(p, b);
+  }
+}
+
+static void use_type(Print *p, const Type *t) {
+  for (; t->kind != TY_tensor; t = t->elem) {
+  }
+  for (u32 i = 0; i < t->rank; i++) use_dim(p, t->dim[i]);
+}
+
+static void use_block(Print *p, BlkId b) {
+  Graph *g = p->g;
+  const Blk *blk = &g->blk.at[b];
+  for (u32 i = 0; i < blk->param.n; i++) use_type(p, graph_type(g, blk->param.at[i]));
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = graph_node(g, blk->node.at[i]);
+    for (u32 k = 0; k < n->nout; k++) use_type(p, graph_type(g, n->out[k]));
+    for (u32 k = 0; k < n->nsym; k++) p->used[n->sym[k]] = true;
+    for (u32 k = 0; k < n->nattr; k++) {
+      const Attr *a = &n->attr[k];
+      if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
+      for (u32 j = 0; j < a->n; j++) use_dim(p, a->u.list[j]);
+    }
+    for (u32 k = 0; k < n->nblk; k++) use_block(p, n->blk[k]);
+  }
+}
+
+/* ---- small parts ---- */
+
+static void put_str(Print *p, Str s) {
+  text_quote(p->t, str_text(p->g->c, s), str_len(p->g->c, s));
+}
+
+static void put_sym(Print *p, Sym s) {
+  dim_print(p->g->dims, dim_of_sym(p->g->dims, s), p->t);
+}
+
+static void put_value(Print *p, Val v) {
+  p->num[v] = p->next++;
+  text_fmt(p->t, "%%%u", p->num[v]);
+  const Value *x = graph_val(p->g, v);
+  if (x->name) {
+    text_puts(p->t, " ");
+    put_str(p, x->name);
+  }
+  text_puts(p->t, ": ");
+  type_print(p->g->dims, &x->type, p->t);
+}
+
+static void put_use(Print *p, Val v) {
+  if (v) {
+    text_fmt(p->t, "%%%u", p->num[v]);
+  } else {
+    text_puts(p->t, "_");
+  }
+}
+
+static void put_indent(Print *p, u32 depth) {
+  for (u32 i = 0; i < depth; i++) text_puts(p->t, "  ");
+}
+
+/* ---- elements of constants ---- */
+
+/* The fewest digits (of a few choices) that read back as the same bits; bits(HEX) when none do. */
+static void put_float(Text *t, DType dt, const u8 *raw) {
+  static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
+  u32 bytes = dtype_bytes(dt);
+  double x = scalar_load(dt, raw).f;
+  for (u32 i = bytes <= 2 ? 0 : bytes == 4 ? 3 : 7; i < sizeof digits; i++) {
+    char text[320];
+    u8 back[8];
+    snprintf(text, sizeof text, "%.*g", digits[i], x);
+    if (x != x) strcpy(text, "nan");
+    scalar_store(dt, back, (Scalar){.f = scalar_round(dt, strtod(text, NULL))});
+    if (memcmp(back, raw, bytes)) continue;
+    text_puts(t, text);
+    return;
+  }
+  text_puts(t, "bits(");
+  for (u32 i = bytes; i-- > 0;) text_fmt(t, "%02x", raw[i]);
+  text_puts(t, ")");
+}
+
+static void put_element(Print *p, DType dt, const u8 *raw) {
+  Text *t = p->t;
+  u32 bytes = dtype_bytes(dt);
+  switch (dtype_info[dt].cls) {
+  case 'F': put_float(t, dt, raw); return;
+  case 'C': {
+    DType part = dt == DT_c64 ? DT_f32 : DT_f64;
+    text_puts(t, "(");
+    put_float(t, part, raw);
+    text_puts(t, ", ");
+    put_float(t, part, raw + bytes / 2);
+    text_puts(t, ")");
+    return;
+  }
+  case 'S': {
+    u32 s;
+    memcpy(&s, raw, sizeof s);
+    put_str(p, s);
+    return;
+  }
+  default: break;
+  }
+  i64 x = scalar_load(dt, raw).i;
+  u8 back[8];
+  scalar_store(dt, back, (Scalar){.i = x});
+  if (memcmp(back, raw, bytes)) {
+    text_fmt(t, "bits(%02x)", raw[0]); /* only types narrower than their byte have unused bits */
+  } else if (dt == DT_bool) {
+    text_puts(t, x ? "true" : "false");
+  } else if (dt == DT_u64) {
+    text_fmt(t, "%llu", (unsigned long long)x);
+  } else {
+    text_fmt(t, "%lld", (long long)x);
+  }
+}
+
+static void put_const(Print *p, const Tensor *x) {
+  u32 bytes = dtype_bytes(x->dt);
+  if (p->side && x->n > GRAPH_INLINE && x->dt != DT_str) {
+    static const u8 zero[SIDE_ALIGN];
+    text_put(p->side, zero, (SIDE_ALIGN - p->side->n % SIDE_ALIGN) % SIDE_ALIGN);
+    text_fmt(p->t, " @side(%zu, %llu)", p->side->n, (unsigned long long)tensor_bytes(x));
+    text_put(p->side, x->data, (size_t)tensor_bytes(x));
+    return;
+  }
+  text_puts(p->t, " {");
+  for (u64 i = 0; i < x->n; i++) {
+    if (i) text_puts(p->t, ", ");
+    put_element(p, x->dt, (const u8 *)x->data + i * bytes);
+  }
+  text_puts(p->t, "}");
+}
+
+/* ---- nodes and blocks ---- */
+
+static void put_attr(Print *p, const Attr *a) {
+  Text *t = p->t;
+  text_fmt(t, "%s=", attr_name[a->key]);
+  switch (a->kind) {
+  case AK_int: text_fmt(t, "%lld", (long long)a->u.i); break;
+  case AK_float: put_float(t, DT_f64, (const u8 *)&a->u.f); break;
+  case AK_str: put_str(p, a->u.s); break;
+  case AK_dtype: text_puts(t, dtype_info[a->u.i].name); break;
+  case AK_const: break;
+  case AK_list:
+    text_puts(t, "[");
+    for (u32 i = 0; i < a->n; i++) {
+      if (i) text_puts(t, ",");
+      if (attr_is_dims(a->key)) {
+        dim_print(p->g->dims, a->u.list[i], t);
+      } else {
+        text_fmt(t, "%lld", (long long)a->u.list[i]);
+      }
+    }
+    text_puts(t, "]");
+    break;
+  }
+}
+
+static void put_attrs(Print *p, const Node *n) {
+  if (n->op == OP_const) {
+    put_const(p, node_attr(n, AT_value)->u.t);
+  } else if (n->nattr) {
+    for (u32 i = 0; i < n->nattr; i++) {
+      text_puts(p->t, i ? ", " : " {");
+      put_attr(p, &n->attr[i]);
+    }
+    text_puts(p->t, "}");
+  }
+}
+
+static void put_params(Print *p, BlkId b) {
+  const Blk *blk = &p->g->blk.at[b];
+  text_puts(p->t, "(");
+  for (u32 i = 0; i < blk->param.n; i++) {
+    if (i) text_puts(p->t, ", ");
+    put_value(p, blk->param.at[i]);
+  }
+  text_puts(p->t, ")");
+}
+
+static void put_block(Print *p, BlkId b, u32 depth);
+
+static void put_node(Print *p, const Node *n, u32 depth) {
+  Text *t = p->t;
+  for (u32 i = 0; i < n->nout; i++) {
+    if (i) text_puts(t, ", ");
+    put_value(p, n->out[i]);
+  }
+  text_fmt(t, "%s%s", n->nout ? " = " : "", op_info[n->op].name);
+  if (op_info[n->op].nin_max) {
+    text_puts(t, "(");
+    for (u32 i = 0; i < n->nin; i++) {
+      if (i) text_puts(t, ", ");
+      put_use(p, n->in[i]);
+    }
+    text_puts(t, ")");
+  }
+  put_attrs(p, n);
+  for (u32 i = 0; i < n->nblk; i++) {
+    text_puts(t, i ? " else " : " ");
+    if (n->op == OP_loop) {
+      put_params(p, n->blk[i]);
+      text_puts(t, " ");
+    }
+    put_block(p, n->blk[i], depth);
+  }
+  for (u32 i = 0; i < n->nsym; i++) {
+    text_puts(t, i ? ", " : " sym(");
+    put_sym(p, n->sym[i]);
+  }
+  if (n->nsym) text_puts(t, ")");
+  if (n->loc.op || n->loc.node || n->loc.index >= 0) {
+    text_puts(t, " @(");
+    put_str(p, n->loc.op);
+    text_puts(t, ", ");
+    put_str(p, n->loc.node);
+    text_fmt(t, ", %d)", n->loc.index);
+  }
+  text_puts(t, "\n");
+}
+
+static void put_block(Print *p, BlkId b, u32 depth) {
+  Graph *g = p->g;
+  const Blk *blk = &g->blk.at[b];
+  text_puts(p->t, "{\n");
+  for (u32 i = 0; i < blk->node.n; i++) {
+    put_indent(p, depth + 1);
+    put_node(p, graph_node(g, blk->node.at[i]), depth + 1);
+  }
+  put_indent(p, depth + 1);
+  text_puts(p->t, "return");
+  for (u32 i = 0; i < blk->ret.n; i++) {
+    text_puts(p->t, i ? ", " : " ");
+    put_use(p, blk->ret.at[i]);
+    if (b != 1 || i >= g->out_name.n || !g->out_name.at[i]) continue;
+    text_puts(p->t, " ");
+    put_str(p, g->out_name.at[i]);
+  }
+  text_puts(p->t, "\n");
+  put_indent(p, depth);
+  text_puts(p->t, "}");
+}
+
+void graph_print(Graph *g, Text *out, Text *side) {
+  Ctx *c = g->c;
+  u32 nsyms = dim_nsyms(g->dims);
+  Print p = {g, out, side, NEWS(&c->scratch, u32, g->val.n), 1, NEWS(&c->scratch, bool, nsyms + 1)};
+  use_block(&p, 1);
+  text_puts(out, "graph");
+  if (g->name) {
+    text_puts(out, " ");
+    put_str(&p, g->name);
+  }
+  text_puts(out, "\n");
+  for (u32 s = 0; s < nsyms; s++) {
+    const SymInfo *info = dim_syminfo(g->dims, s);
+    if (!p.used[s] || info->kind == SY_derived) continue;
+    text_puts(out, "sym ");
+    put_sym(&p, s);
+    text_fmt(out, "%s in %lld..", info->kind == SY_data ? " data" : "", (long long)info->lo);
+    if (info->hi != DIM_MAX) text_fmt(out, "%lld", (long long)info->hi);
+    text_puts(out, "\n");
+  }
+  put_params(&p, 1);
+  text_puts(out, " ");
+  put_block(&p, 1, 0);
+  text_puts(out, "\n");
+}
