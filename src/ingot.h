@@ -1,0 +1,122 @@
+/* ingot.h: the public interface of libingot.
+ *
+ * One Ingot holds one model and everything made from it; two of them share nothing, so each thread may have
+ * its own. Calls return an IngotStatus; what went wrong, and warnings, are in ingot_message(). After a failure
+ * the object can only be asked for messages and freed. The library never prints, exits or aborts.
+ *
+ *   Ingot *m = ingot_new(NULL);
+ *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m) && !ingot_run(m, "interp", 0))
+ *     use(ingot_output(m, 0));
+ *   ingot_free(m);
+ */
+#ifndef INGOT_H
+#define INGOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INGOT_VERSION "0.1.0"
+
+typedef struct Ingot Ingot;
+
+typedef enum IngotStatus {
+  INGOT_OK = 0,
+  INGOT_MISMATCH = 1,    /* results differ */
+  INGOT_USAGE = 2,       /* the call makes no sense: unknown name, bad option */
+  INGOT_UNSUPPORTED = 3, /* the model is valid, but ingot cannot do it */
+  INGOT_BAD_INPUT = 4,   /* the file or array is wrong */
+  INGOT_SYSTEM = 5,      /* no memory, no file, no space */
+} IngotStatus;
+
+/* Row-major array. Types narrower than a byte take one byte per element. */
+typedef struct IngotTensor {
+  const char *name;
+  const char *dtype; /* "f32", "i64", "bool", ... */
+  uint32_t rank;
+  const int64_t *dim; /* rank entries; -1 where not known yet */
+  const void *data;   /* NULL for descriptions */
+  uint64_t bytes;
+} IngotTensor;
+
+/* Like realloc but told the old size; size 0 frees and returns NULL. */
+typedef struct IngotAlloc {
+  void *(*resize)(void *user, void *p, size_t old, size_t size);
+  void *user;
+} IngotAlloc;
+
+Ingot *ingot_new(const IngotAlloc *alloc); /* NULL: the C library's; result NULL: no memory */
+void ingot_free(Ingot *m);
+
+/* Messages recorded so far, errors and warnings in order. */
+uint32_t ingot_message_count(const Ingot *m);
+const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);
+
+/* Reads a model: an ONNX file, or the text form of a graph or program. Nothing is built yet. */
+IngotStatus ingot_open(Ingot *m, const char *path);
+IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);
+
+/* Shapes: "batch=1", "batch:1", "images:0=1"; "x:1x3x224x224"; with is_max, bounds that stay symbolic. */
+IngotStatus ingot_set_dim(Ingot *m, const char *spec);
+IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
+
+/* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
+IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
+/* "x=@x.npy", "x=@x.pb", "x=rand", "x=zeros" */
+IngotStatus ingot_input_spec(Ingot *m, const char *spec);
+/* An .npz keyed by input names, or a directory with input_0.pb, input_1.pb ... */
+IngotStatus ingot_input_file(Ingot *m, const char *path);
+
+/* Builds the graph. Unknown dimensions: see ingot_set_dim; with symbolic they stay open (inspection). */
+IngotStatus ingot_import(Ingot *m, int symbolic);
+
+/* Passes. All fields may be NULL or 0. Dumps arrive in order, each with the name of its pass. */
+typedef struct IngotPipe {
+  const char *start, *stop, *skip, *dump;
+  int check; /* verify after every pass */
+  void (*dumped)(void *user, const char *pass, const char *text, size_t n);
+  void (*timed)(void *user, const char *pass, double ms, uint32_t before, uint32_t after);
+  void *user;
+} IngotPipe;
+IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
+/* Text of the graph or program as it stands; large constants go to *side when it is not NULL. */
+IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);
+
+/* Parameters of the model after import; data is NULL. */
+uint32_t ingot_input_count(const Ingot *m);
+IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
+uint32_t ingot_output_count(const Ingot *m);
+IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
+
+/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks the program.
+ * Inputs that were not given are filled from seed. */
+IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
+IngotTensor ingot_output(const Ingot *m, uint32_t i);
+/* .npz, or a directory that receives output_0.pb ... */
+IngotStatus ingot_write_outputs(Ingot *m, const char *path);
+
+/* Differences between the outputs of the last run and those stored in a directory. */
+typedef struct IngotDiff {
+  const char *name;
+  int ok;
+  double max_abs, max_rel;
+  uint64_t max_ulp;
+  const char *why; /* "" or what differs besides values: shape, type, count */
+} IngotDiff;
+IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
+                          uint32_t max, uint32_t *n);
+
+/* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, unsupported nodes. */
+IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
+/* Supported operators as text or JSON; valid until ingot_free. */
+IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
+/* Names of passes, one a line, with what they do. */
+IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
