@@ -34,6 +34,8 @@ typedef enum BufSpace {
   BS_COUNT
 } BufSpace;
 
+enum { MAX_LANES = 64 };
+
 struct Buf {
   Str name;
   BufSpace space;
@@ -184,6 +186,11 @@ enum { PROG_INLINE = 64, PROG_DEPTH = 400 }; /* elements of a constant; nesting 
 extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, Text *out, Text *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
+
+/* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
+typedef struct Range { i64 lo, hi; } Range;
+Range *prog_ranges(Prog *p, const i64 *env, Arena *a); /* by variable; env: input symbols, or NULL */
+Range ex_range(Prog *p, ExprId e, const Range *var);
 
 /* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range. */
 void prog_check(Prog *p); /* leaves through bug() */

@@ -1,0 +1,411 @@
+/* interp.c: executes a program as it stands: the oracle for lowering and for every other engine.
+ *
+ * In: a checked program and one tensor per input. Out: one tensor per output.
+ * Method: a walk over statements and expressions in which every operation is scalar_eval. Innermost loops
+ * that interp_plan.c finds to be free of dependences between iterations go to interp_row.c, which gives
+ * the same bits much faster; with InterpOptions.plain nothing does.
+ * Every index is checked against the actual extents: a violation is a fault of the compiler and ends the run.
+ * Flags of loops (parallel, simd, unroll) mean nothing here.
+ */
+#include "back/interp.h"
+
+#include <string.h>
+
+/* ---- symbols ---- */
+
+static bool is_data(const Dims *ds, Dim d) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
+    if (s->kind == SY_data) return true;
+    if (s->kind == SY_derived && (is_data(ds, s->a) || is_data(ds, s->b))) return true;
+  }
+  return false;
+}
+
+/* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
+static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef), count = 0;
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
+    if (s->kind == SY_data || (s->kind == SY_input && bound[sym[i]])) continue;
+    if (s->kind == SY_derived) {
+      Sym sub;
+      i64 k;
+      if (!unknown(ds, s->a, bound, &sub, &k) && !unknown(ds, s->b, bound, &sub, &k)) continue;
+      count++; /* inside div, mod, min, max: not solved for */
+    }
+    *which = sym[i];
+    *coef_of = coef[i];
+    count++;
+  }
+  return count;
+}
+
+static void bad_shape(Run *r, BufId b, u32 axis, i64 found, const char *why) {
+  Text t = text_new(&r->c->scratch);
+  dim_print(r->p->dims, prog_buf(r->p, b)->dim[axis], &t);
+  fail(r->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %s%s",
+       show(r->c, prog_buf(r->p, b)->name), axis, (long long)found, text_cstr(&t), why);
+}
+
+/* Solves dimension = extent for the one symbol of it that has no value. */
+static bool solve(Run *r, BufId b, u32 axis, i64 extent, bool *bound) {
+  Dims *ds = r->p->dims;
+  Dim d = prog_buf(r->p, b)->dim[axis];
+  Sym s = 0;
+  i64 coef = 0;
+  if (unknown(ds, d, bound, &s, &coef) != 1) return false;
+  const SymInfo *si = dim_syminfo(ds, s);
+  r->env[s] = 0;
+  i64 rest = extent - dim_eval(ds, d, r->env);
+  if (rest % coef) bad_shape(r, b, axis, extent, "");
+  i64 x = rest / coef;
+  if (x < si->lo || x > si->hi) {
+    const char *why = str_text(r->c, str_fmt(r->c, " with %s from %lld to %lld", show(r->c, si->name),
+                                             (long long)si->lo, (long long)si->hi));
+    bad_shape(r, b, axis, extent, why);
+  }
+  r->env[s] = x;
+  bound[s] = true;
+  return true;
+}
+
+static void bind_symbols(Run *r, Tensor *const *in) {
+  Prog *p = r->p;
+  u32 n = dim_nsyms(p->dims);
+  bool *bound = NEWS(r->a, bool, n + 1), more = true;
+  r->env = NEWS(r->a, i64, n + 1);
+  for (Sym s = 0; s < n; s++) {
+    const SymInfo *si = dim_syminfo(p->dims, s);
+    r->env[s] = si->lo;
+    bound[s] = si->kind != SY_derived && si->lo == si->hi;
+  }
+  while (more) {
+    more = false;
+    for (u32 i = 0; i < p->in.n; i++) {
+      for (u32 k = 0; k < prog_buf(p, p->in.at[i])->rank; k++) {
+        if (solve(r, p->in.at[i], k, in[i]->dim[k], bound)) more = true;
+      }
+    }
+  }
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    for (u32 k = 0; k < b->rank; k++)
+      if (dim_eval(p->dims, b->dim[k], r->env) != in[i]->dim[k])
+        bad_shape(r, p->in.at[i], k, in[i]->dim[k], "");
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    for (u32 k = 0; k < prog_buf(p, b)->rank; k++) {
+      Sym s = 0;
+      i64 coef;
+      if (unknown(p->dims, prog_buf(p, b)->dim[k], bound, &s, &coef))
+        fail(r->c, ERR_usage, LOC_NONE, "no input determines the dimension %s",
+             show(r->c, dim_syminfo(p->dims, s)->name));
+    }
+  }
+}
+
+/* ---- buffers ---- */
+
+static void shape(Run *r, BufId b) {
+  View *v = &r->view[b];
+  const Buf *bp = prog_buf(r->p, b);
+  u64 n = 1;
+  for (u32 i = 0; i < v->rank; i++) v->dim[i] = dim_eval(r->p->dims, bp->dim[i], r->env);
+  if (!shape_count(v->dim, v->rank, &n))
+    fail(r->c, ERR_system, r->loc, "interp: buffer %s is too large", show(r->c, bp->name));
+  v->n = n;
+  for (i64 i = (i64)v->rank - 1, s = 1; i >= 0; i--) {
+    v->stride[i] = s;
+    s *= v->dim[i] ? v->dim[i] : 1;
+  }
+}
+
+/* Memory for at least n bytes; it grows twofold, so that a loop that appends stays linear. */
+static void reserve(Mem *m, u64 n, Arena *a) {
+  if (m->data && n <= m->cap) return;
+  u64 cap = m->cap * 2 > n ? m->cap * 2 : n;
+  u8 *data = arena_array(a, 1, cap ? cap : 1);
+  if (m->cap) memcpy(data, m->data, m->cap);
+  m->data = data;
+  m->cap = cap;
+}
+
+View *view_get(Run *r, BufId b) {
+  View *v = &r->view[b];
+  if (v->ready) return v;
+  if (b != v->root) {
+    View *root = view_get(r, v->root);
+    shape(r, b);
+    if (v->n > root->n)
+      fail(r->c, ERR_system, r->loc, "interp: view %s has %llu elements, its memory %llu",
+           show(r->c, prog_buf(r->p, b)->name), (unsigned long long)v->n,
+           (unsigned long long)root->n);
+    v->data = root->data;
+  } else {
+    shape(r, b);
+    reserve(&r->mem[b], v->n * v->size, r->a);
+    if (v->data != r->mem[b].data) {
+      v->data = r->mem[b].data;
+      for (BufId k = 1; k < r->p->buf.n; k++)
+        if (r->view[k].root == b && k != b) r->view[k].ready = false;
+    }
+  }
+  v->ready = true;
+  return v;
+}
+
+/* Memory that somebody else owns, used in place when its alignment allows. */
+static void borrow(Run *r, BufId b, const Tensor *t) {
+  Mem *m = &r->mem[b];
+  u32 align = dtype_bytes(t->dt);
+  m->cap = tensor_bytes(t);
+  m->data = (u8 *)t->data; /* never written: the checker refuses stores to it */
+  if (!m->data || (uintptr_t)m->data % align) m->data = arena_copy(r->a, t->data, m->cap);
+}
+
+static void add_views(Run *r, Tensor *const *in) {
+  Prog *p = r->p;
+  r->view = NEWS(r->a, View, p->buf.n);
+  r->mem = NEWS(r->a, Mem, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *bp = prog_buf(p, b);
+    View *v = &r->view[b];
+    v->root = prog_root(p, b);
+    v->rank = bp->rank;
+    v->size = dtype_bytes(bp->dt) * bp->lanes;
+    v->dim = NEWS(r->a, i64, 2 * bp->rank);
+    v->stride = v->dim + bp->rank;
+    v->fixed = true;
+    for (u32 i = 0; i < bp->rank; i++)
+      if (is_data(p->dims, bp->dim[i])) v->fixed = false;
+    if (bp->space == BS_const) borrow(r, b, bp->data);
+  }
+  for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    View *v = &r->view[b];
+    if (!v->fixed) r->view[v->root].fixed = false;
+  }
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (!r->view[r->view[b].root].fixed) r->view[b].fixed = false;
+  for (u32 i = 0; i < p->out.n; i++) {
+    BufId b = p->out.at[i];
+    if (!r->view[b].fixed) continue;
+    shape(r, b);
+    reserve(&r->mem[b], r->view[b].n * r->view[b].size, r->keep);
+  }
+}
+
+static void add_vars(Run *r) {
+  Prog *p = r->p;
+  r->var = NEWS(r->a, Scalar *, p->var.n);
+  for (VarId v = 1; v < p->var.n; v++) {
+    const Var *vp = prog_var(p, v);
+    r->var[v] = NEWS(r->a, Scalar, vp->lanes);
+    if (vp->sym >= 0) r->var[v]->i = r->env[vp->sym];
+  }
+}
+
+/* ---- expressions ---- */
+
+void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
+  const Buf *bp = prog_buf(r->p, b);
+  fail(r->c, ERR_system, r->loc,
+       "interp: index %lld%s out of bounds: dimension %u of %s has extent %lld", (long long)index,
+       lanes > 1 ? " (of a vector)" : "", axis, show(r->c, bp->name),
+       (long long)r->view[b].dim[axis]);
+}
+
+/* Address of an element; lanes: how many elements along the last axis belong to the access. */
+static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes) {
+  i64 at[MAX_RANK];
+  for (u32 i = 0; i < prog_buf(r->p, b)->rank; i++) at[i] = eval(r, idx[i]).i;
+  const View *v = view_get(r, b);
+  i64 off = 0;
+  for (u32 i = 0; i < v->rank; i++) {
+    i64 last = i + 1 == v->rank ? (i64)lanes - 1 : 0;
+    if (at[i] < 0 || at[i] >= v->dim[i] - last) out_of_bounds(r, b, i, at[i], lanes);
+    off += at[i] * v->stride[i];
+  }
+  return v->data + (u64)off * v->size;
+}
+
+static Scalar bitcast(DType from, DType to, Scalar x) {
+  u8 raw[16] = {0};
+  scalar_store(from, raw, x);
+  return scalar_load(to, raw);
+}
+
+static Scalar apply(Prog *p, const Expr *e, const Scalar *arg) {
+  DType from = prog_expr(p, e->arg[e->narg - 1])->dt;
+  if (e->op == OP_cast) return scalar_cast(from, e->dt, arg[0], e->sat);
+  if (e->op == OP_bitcast) return bitcast(from, e->dt, arg[0]);
+  return scalar_eval(e->op, from, arg);
+}
+
+static void eval_lanes(Run *r, ExprId id, Scalar *out) {
+  Prog *p = r->p;
+  const Expr *e = prog_expr(p, id);
+  Scalar arg[3][MAX_LANES], one[3];
+  u32 step = dtype_bytes(e->dt);
+  const u8 *from;
+  switch (e->kind) {
+  case EX_var: memcpy(out, r->var[e->ref], e->lanes * sizeof *out); return;
+  case EX_load:
+    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = scalar_load(e->dt, from + i * step);
+    return;
+  case EX_op:
+    for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
+    for (u32 i = 0; i < e->lanes; i++) {
+      for (u32 k = 0; k < e->narg; k++) one[k] = arg[k][i];
+      out[i] = apply(p, e, one);
+    }
+    return;
+  case EX_splat:
+    one[0] = eval(r, e->arg[0]);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = one[0];
+    return;
+  case EX_shuffle: {
+    u32 n = prog_expr(p, e->arg[0])->lanes;
+    for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = arg[e->pick[i] >= n][e->pick[i] % n];
+    return;
+  }
+  default: out[0] = eval(r, id); return;
+  }
+}
+
+static Scalar reduce(Run *r, const Expr *e) {
+  Scalar lane[MAX_LANES], pair[2];
+  const Expr *a = prog_expr(r->p, e->arg[0]);
+  eval_lanes(r, e->arg[0], lane);
+  pair[0] = lane[0];
+  for (u32 i = 1; i < a->lanes; i++) {
+    pair[1] = lane[i];
+    pair[0] = scalar_eval(e->op, e->dt, pair);
+  }
+  return pair[0];
+}
+
+Scalar eval(Run *r, ExprId id) {
+  const Expr *e = prog_expr(r->p, id);
+  Scalar arg[3];
+  switch (e->kind) {
+  case EX_const: return e->imm;
+  case EX_var: return *r->var[e->ref];
+  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1));
+  case EX_op:
+    for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
+    return apply(r->p, e, arg);
+  case EX_hreduce: return reduce(r, e);
+  case EX_random:
+    arg[0] = eval(r, e->arg[0]);
+    arg[1] = eval(r, e->arg[1]);
+    arg[2].f = random_unit(e->dt, (u64)arg[0].i, r->o.seed, (u64)arg[1].i);
+    return arg[2];
+  default: eval_lanes(r, id, arg); return arg[0]; /* splat and shuffle to one lane */
+  }
+}
+
+/* ---- statements ---- */
+
+static void assign(Run *r, const Stmt *s) {
+  const Var *v = prog_var(r->p, s->var);
+  if (v->lanes > 1) {
+    Scalar lane[MAX_LANES];
+    eval_lanes(r, s->a, lane);
+    memcpy(r->var[s->var], lane, v->lanes * sizeof *lane);
+    return;
+  }
+  Scalar x = eval(r, s->a);
+  *r->var[s->var] = x;
+  if (v->sym < 0) return;
+  const SymInfo *si = dim_syminfo(r->p->dims, (Sym)v->sym);
+  if (x.i < si->lo || x.i > si->hi)
+    fail(r->c, ERR_system, r->loc, "interp: %s = %lld, its bounds are %lld to %lld",
+         show(r->c, si->name), (long long)x.i, (long long)si->lo, (long long)si->hi);
+  r->env[v->sym] = x.i;
+  for (BufId b = 1; b < r->p->buf.n; b++)
+    if (!r->view[b].fixed) r->view[b].ready = false;
+}
+
+static void store(Run *r, const Stmt *s) {
+  const Expr *e = prog_expr(r->p, s->a);
+  Scalar lane[MAX_LANES];
+  u32 step = dtype_bytes(e->dt);
+  if (e->lanes == 1) lane[0] = eval(r, s->a);
+  else eval_lanes(r, s->a, lane);
+  u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes);
+  for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
+}
+
+static void loop(Run *r, StmtId id) {
+  const Stmt *s = prog_stmt(r->p, id);
+  i64 lo = eval(r, s->a).i, hi = eval(r, s->b).i;
+  if (lo >= hi) return;
+  u64 n = ((u64)hi - (u64)lo - 1) / (u64)s->step + 1;
+  if (!r->o.plain) {
+    const Plan *plan = plan_get(r, id);
+    if (plan && plan_run(r, plan, lo, n)) return;
+  }
+  for (u64 k = 0; k < n; k++) {
+    r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
+    exec(r, s->body);
+  }
+}
+
+void exec(Run *r, StmtId first) {
+  Loc around = r->loc;
+  for (StmtId id = first; id; id = prog_stmt(r->p, id)->next) {
+    const Stmt *s = prog_stmt(r->p, id);
+    if (s->loc.line || s->loc.index >= 0 || s->loc.node) r->loc = s->loc;
+    switch (s->kind) {
+    case ST_for: loop(r, id); break;
+    case ST_while:
+      while (eval(r, s->a).i) exec(r, s->body);
+      break;
+    case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
+    case ST_let:
+    case ST_set: assign(r, s); break;
+    case ST_store: store(r, s); break;
+    case ST_kernel: exec(r, s->body); break;
+    case ST_COUNT: break;
+    }
+  }
+  r->loc = around;
+}
+
+void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out, Arena *a) {
+  Ctx *c = p->c;
+  bool own = a != &c->scratch;
+  Mark mark = arena_mark(&c->scratch);
+  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .loc = LOC_NONE};
+  if (o) r.o = *o;
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    if (in[i]->dt != b->dt || in[i]->rank != b->rank)
+      fail(c, ERR_input, LOC_NONE, "input %s is %s of rank %u, expected %s of rank %u",
+           show(c, b->name), dtype_info[in[i]->dt].name, in[i]->rank, dtype_info[b->dt].name,
+           b->rank);
+  }
+  bind_symbols(&r, in);
+  add_views(&r, in);
+  add_vars(&r);
+  exec(&r, p->body);
+  for (u32 i = 0; i < p->out.n; i++) {
+    BufId b = p->out.at[i];
+    const View *v = view_get(&r, b);
+    i64 *dim = arena_copy(a, v->dim, v->rank * sizeof *dim);
+    void *data = v->fixed ? v->data : arena_copy(a, v->data, v->n * v->size);
+    out[i] = tensor_wrap(a, prog_buf(p, b)->dt, dim, v->rank, data);
+  }
+  if (own) arena_rewind(&c->scratch, mark);
+}
