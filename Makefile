@@ -7,7 +7,7 @@ WARN    := -Wall -Wextra -Wpedantic -Werror
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -ffp-contract=off $(WARN) -Isrc -I$(BUILD) $(CFLAGS)
 PYTHON  ?= python3
 
-LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c))
+LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)

@@ -37,6 +37,9 @@ struct ImportOptions {
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
 Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o);
 
+/* Names of the inputs that are not initializers, in order; returns how many there are, writes at most max. */
+u32 onnx_input_names(Ctx *c, const u8 *at, size_t n, Str file, Str *out, u32 max);
+
 /* ops.c: the operators, in the order of onnx_ops.def. */
 typedef struct OnnxOpInfo {
   const char *domain, *name;
