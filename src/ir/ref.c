@@ -1,0 +1,347 @@
+/* ref.c: the reference evaluator: the judge in tests and the engine of constant folding.
+ *
+ * In: a graph and tensors for its parameters. Out: tensors for its results. The nodes of a block are run in
+ * order, each by a kernel from one table; all memory comes from arenas. Symbols of dimensions live in an
+ * environment: input symbols are solved from the shapes of the parameters, data symbols are set by the
+ * nodes that own them. After each node the shapes found are compared with the types of the graph.
+ *
+ * In wide mode every float tensor is f64 and nothing is rounded to a narrower type: how far a result of the
+ * ordinary mode is from it says what rounding cost.
+ */
+#include "ir/ref.h"
+
+#include <string.h>
+
+static RefFn *const kernels[OP_COUNT] = {
+#define SC(name, nin, cls, res, flags, text) [OP_##name] = ref_map,
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+    [OP_const] = ref_const,
+    [OP_dims] = ref_dims_node,
+    [OP_iota] = ref_iota,
+    [OP_reduce_sum] = ref_reduce,
+    [OP_reduce_prod] = ref_reduce,
+    [OP_reduce_max] = ref_reduce,
+    [OP_reduce_min] = ref_reduce,
+    [OP_argmax] = ref_arg,
+    [OP_argmin] = ref_arg,
+    [OP_contract] = ref_contract,
+    [OP_conv] = ref_conv,
+    [OP_pool_max] = ref_pool,
+    [OP_pool_sum] = ref_pool,
+    [OP_pool_argmax] = ref_pool_arg,
+    [OP_reshape] = ref_reshape,
+    [OP_transpose] = ref_transpose,
+    [OP_slice] = ref_slice,
+    [OP_broadcast] = ref_broadcast,
+    [OP_concat] = ref_concat,
+    [OP_pad] = ref_pad,
+    [OP_gather] = ref_gather,
+    [OP_gather_elems] = ref_gather_elems,
+    [OP_gather_nd] = ref_gather_nd,
+    [OP_scatter_elems] = ref_scatter_elems,
+    [OP_scatter_nd] = ref_scatter_nd,
+    [OP_cumsum] = ref_cum,
+    [OP_cumprod] = ref_cum,
+    [OP_if] = ref_if,
+    [OP_loop] = ref_loop,
+    [OP_nonzero] = ref_nonzero,
+    [OP_random] = ref_random,
+    [OP_topk] = ref_topk,
+};
+
+/* ---- symbols ---- */
+
+enum { DERIVED_DEPTH = 64 }; /* of derived symbols within derived symbols */
+
+static bool known_at(const Ref *r, Dim d, u32 depth) {
+  if (dim_is_const(d)) return true;
+  if (depth == DERIVED_DEPTH) return false;
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(r->g->dims, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    if (sym[i] >= r->nsym) return false;
+    const SymInfo *s = dim_syminfo(r->g->dims, sym[i]);
+    if (s->kind != SY_derived ? !r->known[sym[i]]
+                              : !known_at(r, s->a, depth + 1) || !known_at(r, s->b, depth + 1))
+      return false;
+  }
+  return true;
+}
+
+bool ref_known(const Ref *r, Dim d) {
+  return known_at(r, d, 0);
+}
+
+/* If d = actual leaves exactly one symbol open, that symbol is solved. */
+static bool solve(Ref *r, Dim d, i64 actual) {
+  if (dim_is_const(d)) return false;
+  i64 k0, c = 0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(r->g->dims, d, &k0, &sym, &coef);
+  Sym open = 0;
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo(r->g->dims, sym[i]);
+    if (s->kind == SY_derived) {
+      if (!known_at(r, s->a, 1) || !known_at(r, s->b, 1)) return false;
+    } else if (!r->known[sym[i]]) {
+      if (c) return false;
+      c = coef[i];
+      open = sym[i];
+    }
+  }
+  if (!c) return false;
+  r->env[open] = 0;
+  i64 rest = actual - dim_eval(r->g->dims, d, r->env);
+  if (rest % c) return false; /* the check that follows reports it */
+  ref_set(r, open, rest / c);
+  return true;
+}
+
+static bool solve_tensor(Ref *r, const Type *t, const Tensor *x) {
+  bool any = false;
+  if (t->kind != TY_tensor || t->rank != x->rank) return false;
+  for (u32 k = 0; k < t->rank; k++) any |= solve(r, t->dim[k], x->dim[k]);
+  return any;
+}
+
+static void env_new(Ref *r) {
+  r->nsym = dim_nsyms(r->g->dims);
+  r->env = NEWS(r->tmp, i64, r->nsym);
+  r->known = NEWS(r->tmp, bool, r->nsym);
+  for (Sym s = 0; s < r->nsym; s++) {
+    const SymInfo *info = dim_syminfo(r->g->dims, s);
+    if (info->kind == SY_derived || info->lo != info->hi) continue;
+    r->env[s] = info->lo;
+    r->known[s] = true;
+  }
+}
+
+/* A single node sees only its operands: they determine what they can. */
+static void env_of_operands(Ref *r) {
+  for (bool again = true; again;) {
+    again = false;
+    for (u32 i = 0; i < r->n->nin; i++)
+      if (r->n->in[i]) again |= solve_tensor(r, graph_type(r->g, r->n->in[i]), r->in[i]);
+  }
+}
+
+void ref_set(Ref *r, Sym s, i64 x) {
+  if (s >= r->nsym) bug(r->c, r->n ? r->n->loc : LOC_NONE, "symbol %u is not in the table", s);
+  r->env[s] = x;
+  r->known[s] = true;
+}
+
+static const char *dim_text(const Ref *r, Dim d) {
+  Text t = text_new(&r->c->scratch);
+  dim_print(r->g->dims, d, &t);
+  return text_cstr(&t);
+}
+
+i64 ref_dim(Ref *r, Dim d) {
+  if (dim_is_const(d)) return d;
+  if (!ref_known(r, d)) REF_BAD(r, "the inputs do not determine the dimension %s", dim_text(r, d));
+  i64 x = dim_eval(r->g->dims, d, r->env);
+  if (x < 0 || x > DIM_MAX)
+    REF_BAD(r, "the dimension %s is %lld for these inputs", dim_text(r, d), (long long)x);
+  return x;
+}
+
+void ref_dims(Ref *r, const Node *n, AttrKey key, i64 *to, u32 count) {
+  u32 have;
+  const Dim *d = node_list(n, key, &have);
+  if (have != count || count > MAX_RANK)
+    bug(r->c, n->loc, "%s lists %u dimensions, expected %u", attr_name[key], have, count);
+  for (u32 i = 0; i < count; i++) to[i] = ref_dim(r, d[i]);
+}
+
+/* ---- tensors ---- */
+
+Tensor *ref_new(Ref *r, DType dt, const i64 *dim, u32 rank) {
+  u64 n, bytes;
+  dt = ref_dtype(r, dt);
+  if (rank > MAX_RANK || !shape_count(dim, rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes))
+    REF_BAD(r, "%s: the result has too many elements", op_info[r->n->op].name);
+  if (r->max_bytes && (bytes > r->max_bytes || r->spent > r->max_bytes - bytes))
+    fail(r->c, ERR_unsupported, r->n->loc,
+         "constant folding budget: %s needs %llu bytes, %llu of %llu are spent",
+         op_info[r->n->op].name, (unsigned long long)bytes, (unsigned long long)r->spent,
+         (unsigned long long)r->max_bytes);
+  r->spent += bytes;
+  return tensor_new(r->a, dt, dim, rank);
+}
+
+Tensor *ref_share(Ref *r, const Tensor *x, const i64 *dim, u32 rank) {
+  return tensor_wrap(r->a, x->dt, dim, rank, x->data);
+}
+
+static Tensor *copy(Arena *a, const Tensor *x) {
+  Tensor *t = tensor_new(a, x->dt, x->dim, x->rank);
+  if (t->n) memcpy(ref_data(t), x->data, tensor_bytes(x));
+  return t;
+}
+
+Tensor *ref_value(Ref *r, Val v) {
+  if (!r->val[v]) {
+    /* A single control node: its body may use constants defined outside. */
+    const Node *n = graph_node(r->g, graph_val(r->g, v)->def);
+    if (!graph_val(r->g, v)->def || n->op != OP_const)
+      bug(r->c, r->n->loc, "value %u is used before it is defined", v);
+    ref_const(r, n, NULL, &r->val[v]);
+  }
+  return r->val[v];
+}
+
+/* ---- running ---- */
+
+static void check_type(Ref *r, const Node *n, Val v, const Tensor *x) {
+  const Type *t = graph_type(r->g, v);
+  const char *op = op_info[n->op].name;
+  if (t->kind != TY_tensor || ref_dtype(r, t->dt) != x->dt || t->rank != x->rank)
+    bug(r->c, n->loc, "%s gave %s of rank %u, the graph says %s of rank %u", op,
+        dtype_info[x->dt].name, x->rank, dtype_info[t->dt].name, t->rank);
+  for (u32 k = 0; k < t->rank; k++) {
+    if (!ref_known(r, t->dim[k])) continue;
+    i64 d = ref_dim(r, t->dim[k]);
+    if (d == x->dim[k]) continue;
+    if (dim_is_const(t->dim[k]))
+      bug(r->c, n->loc, "%s gave extent %lld on axis %u, the graph says %lld", op,
+          (long long)x->dim[k], k, (long long)d);
+    fail(r->c, ERR_input, n->loc, "%s gives extent %lld on axis %u, expected %s = %lld", op,
+         (long long)x->dim[k], k, dim_text(r, t->dim[k]), (long long)d);
+  }
+}
+
+static void run_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  const Node *outer = r->n;
+  Tensor *const *outer_in = r->in;
+  r->n = n;
+  r->in = in;
+  if (!kernels[n->op]) bug(r->c, n->loc, "no kernel for %s", op_info[n->op].name);
+  if (op_info[n->op].kind == OK_CONTROL) {
+    kernels[n->op](r, n, in, out);
+  } else {
+    Mark m = arena_mark(r->tmp);
+    kernels[n->op](r, n, in, out);
+    arena_rewind(r->tmp, m);
+  }
+  for (u32 i = 0; i < n->nout; i++) check_type(r, n, n->out[i], out[i]);
+  r->n = outer;
+  r->in = outer_in;
+}
+
+void ref_block(Ref *r, BlkId b) {
+  const Blk *blk = &r->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = graph_node(r->g, blk->node.at[i]);
+    Tensor **in = NEWS(r->a, Tensor *, n->nin), **out = NEWS(r->a, Tensor *, n->nout);
+    for (u32 k = 0; k < n->nin; k++) in[k] = n->in[k] ? ref_value(r, n->in[k]) : NULL;
+    run_node(r, n, in, out);
+    for (u32 k = 0; k < n->nout; k++) r->val[n->out[k]] = out[k];
+  }
+}
+
+/* ---- entry points ---- */
+
+static const char *shape_text(const Ref *r, const Tensor *x) {
+  Text t = text_new(&r->c->scratch);
+  text_fmt(&t, "%s[", dtype_info[x->dt].name);
+  for (u32 i = 0; i < x->rank; i++) text_fmt(&t, "%s%lld", i ? "," : "", (long long)x->dim[i]);
+  text_puts(&t, "]");
+  return text_cstr(&t);
+}
+
+static const char *type_text(const Ref *r, const Type *type) {
+  Text t = text_new(&r->c->scratch);
+  type_print(r->g->dims, type, &t);
+  return text_cstr(&t);
+}
+
+static _Noreturn void bad_input(const Ref *r, Val v, const Tensor *x) {
+  fail(r->c, ERR_input, LOC_NONE, "input \"%s\": expected %s, found %s",
+       show(r->c, graph_val(r->g, v)->name), type_text(r, graph_type(r->g, v)), shape_text(r, x));
+}
+
+static void check_input(Ref *r, Val v, const Tensor *x) {
+  const Type *t = graph_type(r->g, v);
+  for (u32 k = 0; k < t->rank; k++) {
+    if (dim_is_const(t->dim[k]) ? t->dim[k] != x->dim[k] : !ref_known(r, t->dim[k]))
+      bad_input(r, v, x);
+    i64 d = dim_eval(r->g->dims, t->dim[k], r->env);
+    if (d != x->dim[k])
+      fail(r->c, ERR_input, LOC_NONE,
+           "input \"%s\": axis %u: expected %lld (%s, as other axes determine it), found %lld",
+           show(r->c, graph_val(r->g, v)->name), k, (long long)d, dim_text(r, t->dim[k]),
+           (long long)x->dim[k]);
+    i64 lo, hi;
+    dim_bounds(r->g->dims, t->dim[k], &lo, &hi);
+    if (d < lo || d > hi)
+      fail(r->c, ERR_input, LOC_NONE, "input \"%s\": axis %u: expected %s in %lld..%lld, found %lld",
+           show(r->c, graph_val(r->g, v)->name), k, dim_text(r, t->dim[k]), (long long)lo,
+           (long long)hi, (long long)d);
+  }
+}
+
+/* Solves the input symbols from the shapes of all parameters together, then checks every one. */
+static void bind_inputs(Ref *r, Tensor *const *in) {
+  const Blk *b = &r->g->blk.at[1];
+  for (u32 i = 0; i < b->param.n; i++) {
+    const Type *t = graph_type(r->g, b->param.at[i]);
+    if (t->kind != TY_tensor)
+      fail(r->c, ERR_unsupported, LOC_NONE, "input \"%s\" is not a tensor",
+           show(r->c, graph_val(r->g, b->param.at[i])->name));
+    if ((in[i]->dt != t->dt && in[i]->dt != ref_dtype(r, t->dt)) || in[i]->rank != t->rank)
+      bad_input(r, b->param.at[i], in[i]);
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (u32 i = 0; i < b->param.n; i++)
+      again |= solve_tensor(r, graph_type(r->g, b->param.at[i]), in[i]);
+  }
+  for (u32 i = 0; i < b->param.n; i++) {
+    check_input(r, b->param.at[i], in[i]);
+    DType dt = ref_dtype(r, in[i]->dt);
+    Tensor *x = in[i];
+    if (dt != x->dt) {
+      x = tensor_new(r->a, dt, in[i]->dim, in[i]->rank);
+      for (u64 k = 0; k < x->n; k++) tensor_set(x, k, tensor_get(in[i], k));
+    }
+    r->val[b->param.at[i]] = x;
+  }
+}
+
+void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Arena *a) {
+  Ctx *c = g->c;
+  Ref r = {.g = g, .c = c, .wide = o->wide, .seed = o->seed, .max_bytes = o->max_bytes};
+  r.a = &c->scratch;
+  r.tmp = a == &c->work ? &c->keep : &c->work;
+  Mark values = arena_mark(r.a), temps = arena_mark(r.tmp);
+  env_new(&r);
+  r.val = NEWS(r.tmp, Tensor *, g->val.n);
+  bind_inputs(&r, in);
+  ref_block(&r, 1);
+  const Blk *b = &g->blk.at[1];
+  Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
+  for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
+  /* Only the results outlive the run, in the arena of the caller (which may be the one of the values). */
+  arena_rewind(r.tmp, temps);
+  for (u32 i = 0; i < b->ret.n; i++) out[i] = copy(a, ret[i]);
+  if (a != r.a) arena_rewind(r.a, values);
+}
+
+void ref_node(Graph *g, NodeId n, Tensor *const *in, Tensor **out, Arena *a) {
+  const Node *node = graph_node(g, n);
+  Ref r = {.g = g, .c = g->c, .a = a, .n = node, .in = in};
+  r.tmp = a == &g->c->scratch ? &g->c->work : &g->c->scratch;
+  Mark m = arena_mark(r.tmp);
+  env_new(&r);
+  env_of_operands(&r);
+  if (op_info[node->op].kind == OK_CONTROL) r.val = NEWS(r.tmp, Tensor *, g->val.n);
+  run_node(&r, node, in, out);
+  arena_rewind(r.tmp, m);
+}

@@ -1,0 +1,100 @@
+/* ref_contract.c: sums of products over named axes (einsum of two operands).
+ *
+ * Result axes come first, then the reduced ones in the order in which the operands name them; every
+ * result starts at 0 and adds its products in row-major order of the reduced axes. The innermost loop runs
+ * along the last result axis or the last reduced axis, whichever reads memory in order: the sequence of
+ * additions into one result is the same in both.
+ */
+#include "ir/ref.h"
+
+#include <string.h>
+
+typedef struct Axis {
+  i64 dim;
+  i64 step[3]; /* of result, a, b; 0 where the axis is absent */
+} Axis;
+
+typedef struct Spec {
+  u32 nout, n; /* result axes, then reduced ones */
+  char letter[WALK_RANK];
+  Axis axis[WALK_RANK];
+} Spec;
+
+static Axis *find(Spec *s, char letter) {
+  const char *at = memchr(s->letter, letter, s->n);
+  return at ? &s->axis[at - s->letter] : NULL;
+}
+
+static Axis *add(Spec *s, char letter) {
+  s->letter[s->n] = letter;
+  return &s->axis[s->n++];
+}
+
+static void read_spec(Ref *r, const char *text, Tensor *const *in, Spec *s) {
+  const char *letter[2] = {text, strchr(text, ',') + 1};
+  const char *to = strstr(text, "->") + 2;
+  memset(s, 0, sizeof *s);
+  for (const char *p = to; *p; p++) add(s, *p)->dim = -1;
+  s->nout = s->n;
+  for (u32 k = 0; k < 2; k++) {
+    i64 stride[MAX_RANK];
+    shape_strides(in[k]->dim, in[k]->rank, stride);
+    for (u32 i = 0; i < in[k]->rank; i++) {
+      Axis *a = find(s, letter[k][i]);
+      if (!a) {
+        a = add(s, letter[k][i]);
+        a->dim = -1;
+      }
+      if (a->dim >= 0 && a->dim != in[k]->dim[i])
+        REF_BAD(r, "contract \"%s\": extents %lld and %lld of %c differ", text, (long long)a->dim,
+                (long long)in[k]->dim[i], letter[k][i]);
+      a->dim = in[k]->dim[i];
+      a->step[1 + k] = stride[i];
+    }
+  }
+}
+
+/* Distance that one step of the loop moves in the operands: less is better. */
+static i64 spread(const Axis *a) {
+  return a->dim == 1 ? INT64_MAX : a->step[1] + a->step[2];
+}
+
+/* Takes the innermost axis out of the nest; only the last one of each kind keeps the order of sums. */
+static Axis choose_inner(Spec *s) {
+  Axis none = {.dim = 1};
+  if (!s->n) return none;
+  u32 i = s->n - 1;
+  if (s->nout && (s->n == s->nout || spread(&s->axis[s->nout - 1]) <= spread(&s->axis[i])))
+    i = s->nout - 1;
+  Axis inner = s->axis[i];
+  memmove(&s->axis[i], &s->axis[i + 1], (s->n - i - 1) * sizeof inner);
+  s->n--;
+  return inner;
+}
+
+void ref_contract(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  Spec s;
+  i64 dim[MAX_RANK], stride[MAX_RANK];
+  read_spec(r, str_text(r->c, node_attr(n, AT_spec)->u.s), in, &s);
+  for (u32 i = 0; i < s.nout; i++) dim[i] = s.axis[i].dim;
+  shape_strides(dim, s.nout, stride);
+  for (u32 i = 0; i < s.nout; i++) s.axis[i].step[0] = stride[i];
+  Tensor *t = *out = ref_new(r, in[0]->dt, dim, s.nout);
+  const Loops *loops = acc_loops(t->dt);
+  u8 *acc = acc_begin(r, t); /* zero */
+  const u8 *a = acc_read(r, in[0], false), *b = acc_read(r, in[1], false);
+  Axis inner = choose_inner(&s);
+  Walk w = {.rank = s.n, .arrays = 3};
+  for (u32 i = 0; i < s.n; i++) {
+    w.dim[i] = s.axis[i].dim;
+    for (u32 k = 0; k < 3; k++) w.step[k][i] = s.axis[i].step[k];
+  }
+  i64 size = (i64)loops->size;
+  if (in[0]->n && in[1]->n && walk_start(&w)) {
+    do {
+      loops->mac(acc + w.off[0] * size, inner.step[0], a + w.off[1] * size, inner.step[1],
+                 b + w.off[2] * size, inner.step[2], inner.dim);
+    } while (walk_next(&w));
+  }
+  acc_finish(r, t, acc, false);
+}
