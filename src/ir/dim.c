@@ -1,0 +1,746 @@
+/* dim.c: dimensions: integers, symbols, and integer polynomials over symbols.
+ *
+ * In: dimensions and an operation. Out: a dimension in a normal form that is interned, so that
+ * equal id means equal structure. The method: an expression is k0 + sum coef * sym; what is not
+ * affine (products of symbols, floor division, remainder, min, max) becomes a derived symbol op(a,
+ * b) that is interned too. Products are expanded and their factors sorted, so polynomials are
+ * normal; terms, factors and operands are ordered by structure and names, never by id, so that the
+ * text of an expression does not depend on what was built before it. Bounds come from interval
+ * arithmetic. They decide min, max and small quotients when an expression is first built; a derived
+ * symbol that exists is found again even if bounds have narrowed since. The text form is in
+ * dim_text.c. Does not prove equalities that need case analysis. */
+#include "ir/dim.h"
+
+#include <string.h>
+
+/* ---- construction of normal forms ---- */
+
+/* Bounds the cost of every walk over an expression, and its text. */
+static void check_size(Dims *ds, Extent x) {
+  if (x.size > DIM_SIZE || x.depth > DIM_DEPTH)
+    fail(ds->c, ERR_unsupported, LOC_NONE,
+         "dimension expression of more than %d parts or %d levels", DIM_SIZE, DIM_DEPTH);
+}
+
+static bool in_range(i64 x) {
+  return x >= -DIM_MAX && x <= DIM_MAX;
+}
+
+/* x + y * z, all in range; marks p when the result is not. */
+static i64 muladd(Poly *p, i64 x, i64 y, i64 z) {
+  i64 ay = y < 0 ? -y : y, az = z < 0 ? -z : z;
+  if (ay != 0 && az > DIM_MAX / ay) {
+    p->over |= OVER_number;
+    return x;
+  }
+  i64 r = x + y * z;
+  if (!in_range(r)) p->over |= OVER_number;
+  return in_range(r) ? r : x;
+}
+
+static const Aff *aff_of(const Dims *ds, Dim d) {
+  return &ds->aff.at[-1 - d];
+}
+
+/* The symbol d consists of, or NO_SYM. */
+static Sym only_sym(const Dims *ds, Dim d) {
+  if (d >= 0) return NO_SYM;
+  const Aff *f = aff_of(ds, d);
+  return f->n == 1 && f->k0 == 0 && f->coef[0] == 1 ? f->sym[0] : NO_SYM;
+}
+
+static bool is_op(const Dims *ds, Sym s, Op op) {
+  return s != NO_SYM && ds->sym.at[s].kind == SY_derived && ds->sym.at[s].op == op;
+}
+
+u32 dim_factors(const Dims *ds, Sym s, Sym *out) {
+  u32 n = 0;
+  if (s == NO_SYM) return 0;
+  for (; is_op(ds, s, OP_mul); s = only_sym(ds, ds->sym.at[s].a))
+    out[n++] = only_sym(ds, ds->sym.at[s].b);
+  out[n++] = s;
+  for (u32 i = 0; i < n / 2; i++) {
+    Sym t = out[i];
+    out[i] = out[n - 1 - i];
+    out[n - 1 - i] = t;
+  }
+  return n;
+}
+
+static int cmp_dim(const Dims *ds, Dim a, Dim b);
+
+/* Given symbols before derived ones, by name; derived ones by operation and operands. Different
+ * operands differ in structure, so one path is followed, as deep as the expression is. */
+static int cmp_atom(const Dims *ds, Sym s, Sym t) {
+  if (s == t) return 0;
+  const SymInfo *x = &ds->sym.at[s], *y = &ds->sym.at[t];
+  bool dx = x->kind == SY_derived, dy = y->kind == SY_derived;
+  if (dx != dy) return dx ? 1 : -1;
+  if (dx) {
+    if (x->op != y->op) return x->op < y->op ? -1 : 1;
+    return x->a != y->a ? cmp_dim(ds, x->a, y->a) : cmp_dim(ds, x->b, y->b);
+  }
+  size_t nx = str_len(ds->c, x->name), ny = str_len(ds->c, y->name);
+  int r = memcmp(str_text(ds->c, x->name), str_text(ds->c, y->name), nx < ny ? nx : ny);
+  return r != 0 ? r : (nx > ny) - (nx < ny);
+}
+
+/* Higher degree first, then by factors: a monomial order, so that leading terms divide. */
+static int cmp_mono(const Dims *ds, Sym s, Sym t) {
+  if (s == t) return 0;
+  Sym f[DIM_FACTORS], g[DIM_FACTORS];
+  u32 nf = dim_factors(ds, s, f), ng = dim_factors(ds, t, g);
+  if (nf != ng) return nf > ng ? -1 : 1;
+  for (u32 i = 0; i < nf; i++)
+    if (f[i] != g[i]) return cmp_atom(ds, f[i], g[i]);
+  return 0;
+}
+
+static int cmp_dim(const Dims *ds, Dim a, Dim b) {
+  if (a == b) return 0;
+  if (a >= 0 || b >= 0) return a >= 0 && b >= 0 ? (a > b) - (a < b) : a >= 0 ? -1 : 1;
+  const Aff *x = aff_of(ds, a), *y = aff_of(ds, b);
+  for (u32 i = 0; i < x->n && i < y->n; i++) {
+    if (x->sym[i] != y->sym[i]) return cmp_mono(ds, x->sym[i], y->sym[i]);
+    if (x->coef[i] != y->coef[i]) return x->coef[i] < y->coef[i] ? -1 : 1;
+  }
+  if (x->n != y->n) return x->n < y->n ? -1 : 1;
+  return (x->k0 > y->k0) - (x->k0 < y->k0);
+}
+
+/* p += coef * s; s == NO_SYM adds a constant. */
+static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
+  if (s == NO_SYM) {
+    p->k0 = muladd(p, p->k0, coef, 1);
+    return;
+  }
+  u32 i = 0;
+  while (i < p->n && p->sym[i] != s && cmp_mono(ds, p->sym[i], s) < 0) i++;
+  if (i < p->n && p->sym[i] == s) {
+    p->coef[i] = muladd(p, p->coef[i], coef, 1);
+    if (p->coef[i] != 0) return;
+    p->n--;
+    memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
+    memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
+  } else if (coef != 0) {
+    if (p->n == DIM_TERMS) {
+      p->over |= OVER_terms;
+      return;
+    }
+    memmove(&p->sym[i + 1], &p->sym[i], (p->n - i) * sizeof *p->sym);
+    memmove(&p->coef[i + 1], &p->coef[i], (p->n - i) * sizeof *p->coef);
+    p->sym[i] = s;
+    p->coef[i] = coef;
+    p->n++;
+  }
+}
+
+Poly poly_const(i64 k) {
+  Poly p = {.k0 = 0};
+  p.over = in_range(k) ? 0 : OVER_number;
+  if (!p.over) p.k0 = k;
+  return p;
+}
+
+Poly poly_of(const Dims *ds, Dim d) {
+  if (d >= 0) return poly_const(d);
+  const Aff *f = aff_of(ds, d);
+  Poly p = {.k0 = f->k0, .n = f->n};
+  memcpy(p.sym, f->sym, f->n * sizeof *f->sym);
+  memcpy(p.coef, f->coef, f->n * sizeof *f->coef);
+  return p;
+}
+
+void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k) {
+  p->over |= q->over;
+  p->k0 = muladd(p, p->k0, q->k0, k);
+  for (u32 i = 0; i < q->n; i++) add_term(ds, p, q->sym[i], muladd(p, 0, q->coef[i], k));
+}
+
+Dim poly_dim(Dims *ds, const Poly *p) {
+  if (p->over & OVER_number)
+    fail(ds->c, ERR_input, LOC_NONE, "size overflow: a dimension with a number above 2^40");
+  if (p->over)
+    fail(ds->c, ERR_unsupported, LOC_NONE, "dimension with more than %d terms", DIM_TERMS);
+  if (p->n == 0) {
+    if (p->k0 < 0) fail(ds->c, ERR_input, LOC_NONE, "size is negative: %lld", (long long)p->k0);
+    return p->k0;
+  }
+  i64 key[1 + 2 * DIM_TERMS] = {p->k0};
+  Extent x = {1, 0};
+  for (u32 i = 0; i < p->n; i++) {
+    key[1 + 2 * i] = p->sym[i];
+    key[2 + 2 * i] = p->coef[i];
+    Extent y = ds->extent.at[p->sym[i]];
+    x = (Extent){x.size + y.size, x.depth > y.depth ? x.depth : y.depth};
+  }
+  size_t nkey = (1 + 2 * (size_t)p->n) * sizeof *key;
+  u32 *found = map_get_bytes(&ds->by_aff, key, nkey);
+  if (found) return -(i64)*found;
+  check_size(ds, x);
+  Aff f = {p->k0, p->n, x, NULL, NULL};
+  f.sym = arena_copy(ds->a, p->sym, p->n * sizeof *p->sym);
+  f.coef = arena_copy(ds->a, p->coef, p->n * sizeof *p->coef);
+  *vec_push(ds->a, &ds->aff) = f;
+  *map_put_bytes(&ds->by_aff, key, nkey) = ds->aff.n;
+  return -(i64)ds->aff.n;
+}
+
+/* ---- bounds: DIM_MAX and -DIM_MAX stand for unbounded ---- */
+
+typedef struct Range {
+  i64 lo, hi;
+} Range;
+
+static i64 clamp(i64 x) {
+  return x > DIM_MAX ? DIM_MAX : x < -DIM_MAX ? -DIM_MAX : x;
+}
+
+static i64 mul_bound(i64 x, i64 y) {
+  if (x == 0 || y == 0) return 0;
+  i64 ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
+  i64 r = ax > DIM_MAX / ay ? DIM_MAX : ax * ay;
+  return (x < 0) != (y < 0) ? -r : r;
+}
+
+static i64 floor_div(i64 x, i64 y) { /* y > 0 */
+  return x / y - (x % y < 0);
+}
+
+static i64 div_bound(i64 x, i64 y) {
+  if (x >= DIM_MAX || x <= -DIM_MAX) return x;
+  return floor_div(x, y);
+}
+
+/* Smallest and largest of f(x, y) over the corners, where f is monotonic in each operand. */
+static Range corners(Range a, Range b, i64 (*f)(i64, i64)) {
+  i64 v[4] = {f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)};
+  Range r = {v[0], v[0]};
+  for (u32 i = 1; i < 4; i++) {
+    if (v[i] < r.lo) r.lo = v[i];
+    if (v[i] > r.hi) r.hi = v[i];
+  }
+  return r;
+}
+
+static Range add_range(Range a, Range b) {
+  Range r = {clamp(a.lo + b.lo), clamp(a.hi + b.hi)};
+  if (a.lo <= -DIM_MAX || b.lo <= -DIM_MAX) r.lo = -DIM_MAX;
+  if (a.hi >= DIM_MAX || b.hi >= DIM_MAX) r.hi = DIM_MAX;
+  return r;
+}
+
+static Range poly_range(const Dims *ds, i64 k0, u32 n, const Sym *sym, const i64 *coef) {
+  Range r = {k0, k0};
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = &ds->sym.at[sym[i]];
+    r = add_range(r, corners((Range){s->lo, s->hi}, (Range){coef[i], coef[i]}, mul_bound));
+  }
+  return r;
+}
+
+static Range range_of(const Dims *ds, Dim d) {
+  if (d >= 0) return (Range){d, d};
+  const Aff *f = aff_of(ds, d);
+  return poly_range(ds, f->k0, f->n, f->sym, f->coef);
+}
+
+static Range op_range(Op op, Range a, Range b) {
+  if (op == OP_div || op == OP_mod) { /* b > 0 is a precondition */
+    if (b.lo < 1) b.lo = 1;
+    if (b.hi < 1) b.hi = 1;
+  }
+  switch (op) {
+  case OP_mul: return corners(a, b, mul_bound);
+  case OP_div: {
+    Range r = corners(a, b, div_bound);
+    if (a.lo >= DIM_MAX) r.lo = DIM_MAX / b.hi; /* at least that, not unbounded */
+    if (a.hi <= -DIM_MAX) r.hi = floor_div(-DIM_MAX, b.hi);
+    return r;
+  }
+  case OP_mod: {
+    Range r = {0, b.hi >= DIM_MAX ? DIM_MAX : b.hi - 1};
+    if (a.lo >= 0 && a.hi < r.hi) r.hi = a.hi;
+    return r;
+  }
+  case OP_min: return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+  case OP_max: return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+  default: return (Range){-DIM_MAX, DIM_MAX};
+  }
+}
+
+void dim_bounds(const Dims *ds, Dim d, i64 *lo, i64 *hi) {
+  Range r = range_of(ds, d);
+  *lo = r.lo;
+  *hi = r.hi;
+}
+
+/* ---- symbols ---- */
+
+Dims *dims_new(Ctx *c) {
+  Dims *ds = NEW(&c->work, Dims);
+  ds->c = c;
+  ds->a = &c->work;
+  ds->by_aff = map_new(ds->a);
+  ds->by_op = map_new(ds->a);
+  ds->by_name = map_new(ds->a);
+  ds->by_text = map_new(ds->a);
+  return ds;
+}
+
+Ctx *dims_ctx(const Dims *ds) {
+  return ds->c;
+}
+
+u32 dim_nsyms(const Dims *ds) {
+  return ds->sym.n;
+}
+
+SymInfo *dim_syminfo(Dims *ds, Sym s) {
+  return &ds->sym.at[s];
+}
+
+static Sym push_sym(Dims *ds, SymInfo info, Extent x) {
+  *vec_push(ds->a, &ds->extent) = x;
+  *vec_push(ds->a, &ds->sym) = info;
+  return ds->sym.n - 1;
+}
+
+/* Derived symbols use only symbols before them, so one pass in order brings all up to date. */
+static void narrow_derived(Dims *ds) {
+  for (Sym s = 0; s < ds->sym.n; s++) {
+    SymInfo *i = &ds->sym.at[s];
+    if (i->kind != SY_derived) continue;
+    Range r = op_range(i->op, range_of(ds, i->a), range_of(ds, i->b));
+    if (r.lo > i->lo) i->lo = r.lo;
+    if (r.hi < i->hi) i->hi = r.hi;
+  }
+}
+
+Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi) {
+  u32 *found = map_get(&ds->by_name, (u64)kind << 32 | name);
+  lo = clamp(lo);
+  hi = clamp(hi);
+  if (found) {
+    SymInfo *i = &ds->sym.at[*found - 1];
+    bool changed = lo > i->lo || hi < i->hi;
+    i64 was_lo = i->lo, was_hi = i->hi;
+    if (lo > i->lo) i->lo = lo;
+    if (hi < i->hi) i->hi = hi;
+    if (i->lo > i->hi)
+      fail(ds->c, ERR_input, LOC_NONE, "dimension %s is %lld to %lld and also %lld to %lld",
+           show(ds->c, name), (long long)was_lo, (long long)was_hi, (long long)lo, (long long)hi);
+    if (changed) narrow_derived(ds);
+    return *found - 1;
+  }
+  if (lo > hi)
+    fail(ds->c, ERR_input, LOC_NONE, "dimension %s: the lower bound %lld is above the upper %lld",
+         show(ds->c, name), (long long)lo, (long long)hi);
+  /* Names in text are unique: a namesake of the other kind gets a number. */
+  Str text = name;
+  for (u32 i = 2; map_get(&ds->by_text, text); i++)
+    text = str_fmt(ds->c, "%s_%u", str_text(ds->c, name), i);
+  Sym s = push_sym(ds, (SymInfo){kind, text, lo, hi, OP_COUNT, 0, 0}, (Extent){1, 0});
+  *map_put(&ds->by_name, (u64)kind << 32 | name) = s + 1;
+  *map_put(&ds->by_text, text) = s + 1;
+  return s;
+}
+
+Sym dim_find(const Dims *ds, Str name) {
+  u32 *found = map_get(&ds->by_text, name);
+  return found ? *found - 1 : NO_SYM;
+}
+
+Dim dim_of_sym(Dims *ds, Sym s) {
+  Poly p = {.n = 1, .sym = {s}, .coef = {1}};
+  return poly_dim(ds, &p);
+}
+
+/* The derived symbol op(a, b) if it exists, else NO_SYM. */
+static Sym find_op(const Dims *ds, Op op, Dim a, Dim b) {
+  i64 key[3] = {op, a, b};
+  u32 *found = map_get_bytes(&ds->by_op, key, sizeof key);
+  return found ? *found - 1 : NO_SYM;
+}
+
+static Extent extent_of(const Dims *ds, Dim d) {
+  return d >= 0 ? (Extent){1, 0} : aff_of(ds, d)->extent;
+}
+
+static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
+  Sym s = find_op(ds, op, a, b);
+  if (s != NO_SYM) return s;
+  i64 key[3] = {op, a, b};
+  Extent x = extent_of(ds, a), y = extent_of(ds, b);
+  x = (Extent){x.size + y.size + 1, (x.depth > y.depth ? x.depth : y.depth) + (op != OP_mul)};
+  check_size(ds, x);
+  Range r = op_range(op, range_of(ds, a), range_of(ds, b));
+  s = push_sym(ds, (SymInfo){SY_derived, 0, r.lo, r.hi, op, a, b}, x);
+  *map_put_bytes(&ds->by_op, key, sizeof key) = s + 1;
+  return s;
+}
+
+/* ---- sums and products ---- */
+
+Dim dim_add(Dims *ds, Dim a, Dim b) {
+  Poly p = poly_of(ds, a), q = poly_of(ds, b);
+  poly_add(ds, &p, &q, 1);
+  return poly_dim(ds, &p);
+}
+
+Dim dim_sub(Dims *ds, Dim a, Dim b) {
+  Poly p = poly_of(ds, a), q = poly_of(ds, b);
+  poly_add(ds, &p, &q, -1);
+  return poly_dim(ds, &p);
+}
+
+Dim dim_addk(Dims *ds, Dim a, i64 k) {
+  Poly p = poly_of(ds, a), q = poly_const(k);
+  poly_add(ds, &p, &q, 1);
+  return poly_dim(ds, &p);
+}
+
+/* Product of n factors in order; NO_SYM for none. */
+static Sym join(Dims *ds, const Sym *f, u32 n) {
+  Sym s = n > 0 ? f[0] : NO_SYM;
+  for (u32 i = 1; i < n; i++) s = mk_op(ds, OP_mul, dim_of_sym(ds, s), dim_of_sym(ds, f[i]));
+  return s;
+}
+
+static Sym mono_mul(Dims *ds, Sym s, Sym t) {
+  Sym f[DIM_FACTORS], g[DIM_FACTORS], out[2 * DIM_FACTORS];
+  u32 nf = dim_factors(ds, s, f), ng = dim_factors(ds, t, g), n = 0;
+  for (u32 i = 0, j = 0; i < nf || j < ng;)
+    out[n++] = j == ng || (i < nf && cmp_atom(ds, f[i], g[j]) <= 0) ? f[i++] : g[j++];
+  if (n > DIM_FACTORS)
+    fail(ds->c, ERR_unsupported, LOC_NONE, "product of more than %d dimensions", DIM_FACTORS);
+  return join(ds, out, n);
+}
+
+/* s / t in *out; false if t has a factor that s lacks. */
+static bool mono_div(Dims *ds, Sym s, Sym t, Sym *out) {
+  Sym f[DIM_FACTORS], g[DIM_FACTORS], rest[DIM_FACTORS];
+  u32 nf = dim_factors(ds, s, f), ng = dim_factors(ds, t, g), n = 0, j = 0;
+  for (u32 i = 0; i < nf; i++) {
+    if (j < ng && f[i] == g[j])
+      j++;
+    else
+      rest[n++] = f[i];
+  }
+  if (j < ng) return false;
+  *out = join(ds, rest, n);
+  return true;
+}
+
+/* p += coef * s * q */
+static void add_scaled(Dims *ds, Poly *p, const Poly *q, Sym s, i64 coef) {
+  p->over |= q->over;
+  if (q->k0 != 0) add_term(ds, p, s, muladd(p, 0, q->k0, coef));
+  for (u32 i = 0; i < q->n && !p->over; i++)
+    add_term(ds, p, mono_mul(ds, q->sym[i], s), muladd(p, 0, q->coef[i], coef));
+}
+
+Poly poly_mul(Dims *ds, const Poly *p, const Poly *q) {
+  Poly r = {.over = p->over | q->over};
+  if (p->k0 != 0) add_scaled(ds, &r, q, NO_SYM, p->k0);
+  for (u32 i = 0; i < p->n && !r.over; i++) add_scaled(ds, &r, q, p->sym[i], p->coef[i]);
+  return r;
+}
+
+Dim dim_mul(Dims *ds, Dim a, Dim b) {
+  Poly p = poly_of(ds, a), q = poly_of(ds, b);
+  Poly r = poly_mul(ds, &p, &q);
+  return poly_dim(ds, &r);
+}
+
+Dim dim_product(Dims *ds, const Dim *d, u32 n) {
+  Dim r = 1;
+  for (u32 i = 0; i < n; i++)
+    if (d[i] == 0) return 0; /* even where the others overflow */
+  for (u32 i = 0; i < n; i++) r = dim_mul(ds, r, d[i]);
+  return r;
+}
+
+/* ---- division ---- */
+
+static i64 gcd(i64 a, i64 b) {
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b != 0) {
+    i64 r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+static i64 content(const Poly *p, i64 g) {
+  for (u32 i = 0; i < p->n; i++) g = gcd(g, p->coef[i]);
+  return g;
+}
+
+static void drop_term(Poly *p, u32 i) {
+  p->n--;
+  memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
+  memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
+}
+
+/* floor(p / k) for a number k > 0. Multiples of k leave the quotient, common divisors cancel, and
+ * floor((floor(x / m) + c) / k) = floor((x + c m) / (m k)). */
+static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
+  Poly q = {.over = p.over};
+  for (;;) {
+    for (u32 i = 0; i < p.n;) {
+      if (p.coef[i] % k == 0) {
+        add_term(ds, &q, p.sym[i], p.coef[i] / k);
+        drop_term(&p, i);
+      } else {
+        i++;
+      }
+    }
+    q.k0 = muladd(&q, q.k0, floor_div(p.k0, k), 1);
+    p.k0 -= floor_div(p.k0, k) * k;
+    if (p.n == 0) return poly_dim(ds, &q);
+    i64 g = content(&p, k);
+    for (u32 i = 0; i < p.n; i++) p.coef[i] /= g;
+    p.k0 /= g;
+    k /= g;
+    const SymInfo *s = &ds->sym.at[p.sym[0]];
+    if (p.n > 1 || p.coef[0] != 1 || !is_op(ds, p.sym[0], OP_div) || s->b < 0 || s->b > DIM_MAX / k)
+      break;
+    Poly x = poly_of(ds, s->a);
+    x.k0 = muladd(&x, x.k0, p.k0, s->b);
+    q.over |= x.over;
+    k *= s->b;
+    p = x;
+  }
+  Dim a = poly_dim(ds, &p);
+  Range r = range_of(ds, a);
+  if (!raw && find_op(ds, OP_div, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
+      floor_div(r.lo, k) == floor_div(r.hi, k)) {
+    q.k0 = muladd(&q, q.k0, floor_div(r.lo, k), 1);
+    return poly_dim(ds, &q);
+  }
+  add_term(ds, &q, mk_op(ds, OP_div, a, k), 1);
+  return poly_dim(ds, &q);
+}
+
+/* Multivariate long division by leading terms: true, and the quotient, if it is exact. */
+static bool div_exact(Dims *ds, const Poly *a, const Poly *b, Poly *q) {
+  Poly rest = *a;
+  *q = (Poly){.k0 = 0};
+  for (u32 step = 0; step < 4 * DIM_TERMS; step++) {
+    Sym s;
+    if (rest.over) return false;
+    if (rest.n == 0) return rest.k0 == 0 && !q->over;
+    if (rest.coef[0] % b->coef[0] != 0) return false;
+    if (!mono_div(ds, rest.sym[0], b->sym[0], &s)) return false;
+    i64 coef = rest.coef[0] / b->coef[0];
+    add_term(ds, q, s, coef);
+    add_scaled(ds, &rest, b, s, -coef);
+  }
+  return false;
+}
+
+/* The largest monomial that divides every term of p and g; NO_SYM if there is none. */
+static Sym common(Dims *ds, const Poly *p, Sym g) {
+  if (p->k0 != 0) return NO_SYM;
+  for (u32 i = 0; i < p->n && g != NO_SYM; i++) {
+    Sym x[DIM_FACTORS], y[DIM_FACTORS], both[DIM_FACTORS];
+    u32 nx = dim_factors(ds, g, x), ny = dim_factors(ds, p->sym[i], y), n = 0;
+    for (u32 j = 0, k = 0; j < nx && k < ny;) {
+      if (x[j] == y[k]) {
+        both[n++] = x[j];
+        j++, k++;
+      } else if (cmp_atom(ds, x[j], y[k]) < 0) {
+        j++;
+      } else {
+        k++;
+      }
+    }
+    g = join(ds, both, n);
+  }
+  return g;
+}
+
+/* p / (g * s), which is known to be exact. */
+static Poly cancel(Dims *ds, const Poly *p, i64 g, Sym s) {
+  Poly r = {.k0 = p->k0 / g, .over = p->over};
+  for (u32 i = 0; i < p->n; i++) {
+    Sym t = p->sym[i];
+    mono_div(ds, p->sym[i], s, &t);
+    add_term(ds, &r, t, p->coef[i] / g);
+  }
+  return r;
+}
+
+static void check_divisor(Dims *ds, Dim b) {
+  if (b == 0) fail(ds->c, ERR_input, LOC_NONE, "division of a dimension by zero");
+}
+
+Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
+  check_divisor(ds, b);
+  if (a >= 0 && b > 0) return a / b;
+  if (a == 0 || b == 1) return a;
+  Poly p = poly_of(ds, a), q = poly_of(ds, b), r;
+  if (b > 0) return div_const(ds, p, b, raw);
+  i64 g = content(&p, content(&q, gcd(p.k0, q.k0)));
+  Sym s = p.n > 0 ? common(ds, &p, common(ds, &q, q.sym[0])) : NO_SYM;
+  p = cancel(ds, &p, g, s);
+  q = cancel(ds, &q, g, s);
+  if (q.n == 0 && q.k0 > 0) return div_const(ds, p, q.k0, raw);
+  if (q.n > 0 && div_exact(ds, &p, &q, &r)) return poly_dim(ds, &r);
+  a = poly_dim(ds, &p);
+  b = poly_dim(ds, &q);
+  Range x = range_of(ds, a), y = range_of(ds, b);
+  if (!raw && find_op(ds, OP_div, a, b) == NO_SYM && x.lo >= 0 && x.hi < y.lo) return 0;
+  return dim_of_sym(ds, mk_op(ds, OP_div, a, b));
+}
+
+/* p mod k for a number k > 0: coefficients modulo k, inner remainders by a multiple of k opened,
+ * and (g x + g r + t) mod (g k) = g ((x + r) mod k) + t for t < g. */
+static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
+  for (u32 i = 0; i < p.n;) {
+    const SymInfo *s = &ds->sym.at[p.sym[i]];
+    i64 coef = p.coef[i] - floor_div(p.coef[i], k) * k;
+    bool opens = is_op(ds, p.sym[i], OP_mod) && s->b > 0 && s->b % k == 0;
+    p.coef[i] = coef;
+    if (coef != 0 && !opens) {
+      i++;
+      continue;
+    }
+    drop_term(&p, i);
+    if (coef == 0) continue;
+    Poly x = poly_of(ds, s->a);
+    poly_add(ds, &p, &x, coef);
+    i = 0;
+  }
+  p.k0 -= floor_div(p.k0, k) * k;
+  if (p.n == 0) return poly_dim(ds, &p);
+  i64 g = content(&p, k), rest = p.k0 % g;
+  for (u32 i = 0; i < p.n; i++) p.coef[i] /= g;
+  p.k0 /= g;
+  k /= g;
+  Dim a = poly_dim(ds, &p);
+  Range r = range_of(ds, a);
+  Poly q = {.k0 = 0};
+  if (!raw && find_op(ds, OP_mod, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
+      floor_div(r.lo, k) == floor_div(r.hi, k)) {
+    q = p;
+    q.k0 -= floor_div(r.lo, k) * k;
+  } else {
+    add_term(ds, &q, mk_op(ds, OP_mod, a, k), 1);
+  }
+  Poly scaled = poly_const(rest);
+  poly_add(ds, &scaled, &q, g);
+  return poly_dim(ds, &scaled);
+}
+
+Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
+  check_divisor(ds, b);
+  if (a >= 0 && b > 0) return a % b;
+  if (a == 0 || b == 1 || a == b) return 0;
+  Poly p = poly_of(ds, a), q = poly_of(ds, b), r;
+  if (b > 0) return mod_const(ds, p, b, raw);
+  if (div_exact(ds, &p, &q, &r)) return 0;
+  Range x = range_of(ds, a), y = range_of(ds, b);
+  if (!raw && find_op(ds, OP_mod, a, b) == NO_SYM && x.lo >= 0 && x.hi < y.lo) return a;
+  return dim_of_sym(ds, mk_op(ds, OP_mod, a, b));
+}
+
+/* ---- smaller and larger ---- */
+
+static bool has_operand(const Dims *ds, Dim d, Op op, Dim x) {
+  Sym s = only_sym(ds, d);
+  return is_op(ds, s, op) && (ds->sym.at[s].a == x || ds->sym.at[s].b == x);
+}
+
+Dim dim_pick_with(Dims *ds, Op op, Dim a, Dim b, bool raw) {
+  Op other = op == OP_min ? OP_max : OP_min;
+  if (a == b) return a;
+  if (a >= 0 && b >= 0) return (a < b) == (op == OP_min) ? a : b;
+  if (has_operand(ds, b, op, a) || has_operand(ds, a, other, b)) return b;
+  if (has_operand(ds, a, op, b) || has_operand(ds, b, other, a)) return a;
+  Poly diff = poly_of(ds, a), q = poly_of(ds, b);
+  poly_add(ds, &diff, &q, -1);
+  Range r = {-DIM_MAX, DIM_MAX};
+  if (!diff.over) r = poly_range(ds, diff.k0, diff.n, diff.sym, diff.coef);
+  if (cmp_dim(ds, a, b) > 0) {
+    Dim t = a;
+    a = b;
+    b = t;
+    r = (Range){-r.hi, -r.lo};
+  }
+  if ((!raw && find_op(ds, op, a, b) == NO_SYM) || diff.n == 0) {
+    if (r.lo >= 0) return op == OP_min ? b : a;
+    if (r.hi <= 0) return op == OP_min ? a : b;
+  }
+  return dim_of_sym(ds, mk_op(ds, op, a, b));
+}
+
+Dim dim_div(Dims *ds, Dim a, Dim b) {
+  return dim_div_with(ds, a, b, false);
+}
+
+Dim dim_mod(Dims *ds, Dim a, Dim b) {
+  return dim_mod_with(ds, a, b, false);
+}
+
+Dim dim_min(Dims *ds, Dim a, Dim b) {
+  return dim_pick_with(ds, OP_min, a, b, false);
+}
+
+Dim dim_max(Dims *ds, Dim a, Dim b) {
+  return dim_pick_with(ds, OP_max, a, b, false);
+}
+
+/* ---- reading ---- */
+
+u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef) {
+  *k0 = d;
+  *sym = NULL;
+  *coef = NULL;
+  if (d >= 0) return 0;
+  const Aff *f = aff_of(ds, d);
+  *k0 = f->k0;
+  *sym = f->sym;
+  *coef = f->coef;
+  return f->n;
+}
+
+/* Values are kept within 2^62, far beyond any real extent, so that nothing overflows. */
+#define EVAL_MAX ((i64)1 << 62)
+
+static i64 saturate(i64 x) {
+  return x > EVAL_MAX ? EVAL_MAX : x < -EVAL_MAX ? -EVAL_MAX : x;
+}
+
+static i64 sat_mul(i64 a, i64 b) {
+  if (a == 0 || b == 0) return 0;
+  i64 aa = a < 0 ? -a : a, ab = b < 0 ? -b : b;
+  i64 r = aa > EVAL_MAX / ab ? EVAL_MAX : aa * ab;
+  return (a < 0) != (b < 0) ? -r : r;
+}
+
+static i64 eval_sym(const Dims *ds, Sym s, const i64 *env) {
+  const SymInfo *i = &ds->sym.at[s];
+  if (i->kind != SY_derived) return saturate(env[s]);
+  i64 a = dim_eval(ds, i->a, env), b = dim_eval(ds, i->b, env);
+  switch (i->op) {
+  case OP_mul: return sat_mul(a, b);
+  case OP_div: return b > 0 ? floor_div(a, b) : 0;
+  case OP_mod: return b > 0 ? a - floor_div(a, b) * b : 0;
+  case OP_min: return a < b ? a : b;
+  case OP_max: return a > b ? a : b;
+  default: return 0;
+  }
+}
+
+i64 dim_eval(const Dims *ds, Dim d, const i64 *env) {
+  if (d >= 0) return d;
+  const Aff *f = aff_of(ds, d);
+  i64 r = f->k0;
+  for (u32 i = 0; i < f->n; i++)
+    r = saturate(r + sat_mul(f->coef[i], eval_sym(ds, f->sym[i], env)));
+  return r;
+}

@@ -1,0 +1,65 @@
+/* dim.h: what dim.c and dim_text.c share, and nobody else sees. */
+#ifndef INGOT_DIM_H
+#define INGOT_DIM_H
+
+#include "ir/ir.h"
+
+typedef struct Extent {
+  u32 size, depth; /* see DIM_SIZE, DIM_DEPTH */
+} Extent;
+typedef struct Aff Aff;   /* interned expression */
+typedef struct Poly Poly; /* expression under construction */
+
+enum {
+  DIM_TERMS = 32,   /* of one expression */
+  DIM_FACTORS = 32, /* of one product */
+  DIM_SIZE = 400,   /* symbols and operations of one expression */
+  DIM_DEPTH = 24,   /* levels of quotients, remainders, min and max */
+};
+#define NO_SYM UINT32_MAX /* as a monomial: 1 */
+
+/* k0 + sum coef[i] * sym[i]; n > 0, no coefficient is 0, terms in the order of cmp_mono. */
+struct Aff {
+  i64 k0;
+  u32 n;
+  Extent extent;
+  Sym *sym;
+  i64 *coef;
+};
+
+/* The same, but may be a constant of any sign. All numbers are within +-DIM_MAX. */
+struct Poly {
+  i64 k0;
+  u32 n;
+  u8 over; /* Over: something did not fit, this is not a value any more */
+  Sym sym[DIM_TERMS];
+  i64 coef[DIM_TERMS];
+};
+
+typedef enum Over { OVER_number = 1, OVER_terms = 2 } Over;
+
+struct Dims {
+  Ctx *c;
+  Arena *a;
+  VEC(SymInfo) sym;
+  VEC(Extent) extent; /* of each symbol */
+  VEC(Aff) aff;       /* Dim -1 - i is aff i */
+  Map by_aff;         /* numbers of an expression -> index + 1 */
+  Map by_op;          /* op, a, b -> derived symbol + 1 */
+  Map by_name;        /* kind and name asked for -> symbol + 1 */
+  Map by_text;        /* name in text -> symbol + 1 */
+};
+
+Poly poly_const(i64 k);
+Poly poly_of(const Dims *ds, Dim d);
+void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k); /* p += k * q */
+Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
+Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
+u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* up to DIM_FACTORS, none of them a product */
+Sym dim_find(const Dims *ds, Str name);           /* by the name in text; NO_SYM if unknown */
+/* raw: structure only, no decision by bounds, so that what was printed is read back as it was. */
+Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw);
+Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw);
+Dim dim_pick_with(Dims *ds, Op op, Dim a, Dim b, bool raw); /* OP_min, OP_max */
+
+#endif
