@@ -23,12 +23,8 @@
  * index elements: comma-separated, row-major; floats in the fewest digits that give the same bits
  * back, inf, nan, or bits(HEX) for any other pattern; complex numbers as (re, im); true and false;
  * quoted strings. Names are identifiers or quoted. "#" starts a comment that ends with the line. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "ir/graph.h"
-
-enum { SIDE_ALIGN = 64 };
+#include "ir/text.h"
 
 typedef struct Print {
   Graph *g;
@@ -40,28 +36,10 @@ typedef struct Print {
 
 /* ---- symbols that the text mentions ---- */
 
-static void use_dim(Print *p, Dim d) {
-  if (dim_is_const(d)) return;
-  Dims *ds = p->g->dims;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    if (p->used[sym[i]]) continue;
-    p->used[sym[i]] = true;
-    const SymInfo *s = dim_syminfo(ds, sym[i]);
-    if (s->kind != SY_derived) continue;
-    Dim a = s->a, b = s->b;
-    use_dim(p, a);
-    use_dim(p, b);
-  }
-}
-
 static void use_type(Print *p, const Type *t) {
   for (; t->kind != TY_tensor; t = t->elem) {
   }
-  for (u32 i = 0; i < t->rank; i++) use_dim(p, t->dim[i]);
+  for (u32 i = 0; i < t->rank; i++) dims_use(p->g->dims, t->dim[i], p->used);
 }
 
 static void use_block(Print *p, BlkId b) {
@@ -75,7 +53,7 @@ static void use_block(Print *p, BlkId b) {
     for (u32 k = 0; k < n->nattr; k++) {
       const Attr *a = &n->attr[k];
       if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
-      for (u32 j = 0; j < a->n; j++) use_dim(p, a->u.list[j]);
+      for (u32 j = 0; j < a->n; j++) dims_use(p->g->dims, a->u.list[j], p->used);
     }
     for (u32 k = 0; k < n->nblk; k++) use_block(p, n->blk[k]);
   }
@@ -115,81 +93,6 @@ static void put_indent(Print *p, u32 depth) {
   for (u32 i = 0; i < depth; i++) text_puts(p->t, "  ");
 }
 
-/* ---- elements of constants ---- */
-
-/* The fewest digits (of a few choices) that read back as the same bits; bits(HEX) when none do. */
-static void put_float(Text *t, DType dt, const u8 *raw) {
-  static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
-  u32 bytes = dtype_bytes(dt);
-  double x = scalar_load(dt, raw).f;
-  for (u32 i = bytes <= 2 ? 0 : bytes == 4 ? 3 : 7; i < sizeof digits; i++) {
-    char text[320];
-    u8 back[8];
-    snprintf(text, sizeof text, "%.*g", digits[i], x);
-    if (x != x) strcpy(text, "nan");
-    scalar_store(dt, back, (Scalar){.f = scalar_round(dt, strtod(text, NULL))});
-    if (memcmp(back, raw, bytes)) continue;
-    text_puts(t, text);
-    return;
-  }
-  text_puts(t, "bits(");
-  for (u32 i = bytes; i-- > 0;) text_fmt(t, "%02x", raw[i]);
-  text_puts(t, ")");
-}
-
-static void put_element(Print *p, DType dt, const u8 *raw) {
-  Text *t = p->t;
-  u32 bytes = dtype_bytes(dt);
-  switch (dtype_info[dt].cls) {
-  case 'F': put_float(t, dt, raw); return;
-  case 'C': {
-    DType part = dt == DT_c64 ? DT_f32 : DT_f64;
-    text_puts(t, "(");
-    put_float(t, part, raw);
-    text_puts(t, ", ");
-    put_float(t, part, raw + bytes / 2);
-    text_puts(t, ")");
-    return;
-  }
-  case 'S': {
-    u32 s;
-    memcpy(&s, raw, sizeof s);
-    put_str(p, s);
-    return;
-  }
-  default: break;
-  }
-  i64 x = scalar_load(dt, raw).i;
-  u8 back[8];
-  scalar_store(dt, back, (Scalar){.i = x});
-  if (memcmp(back, raw, bytes)) {
-    text_fmt(t, "bits(%02x)", raw[0]); /* only types narrower than their byte have unused bits */
-  } else if (dt == DT_bool) {
-    text_puts(t, x ? "true" : "false");
-  } else if (dt == DT_u64) {
-    text_fmt(t, "%llu", (unsigned long long)x);
-  } else {
-    text_fmt(t, "%lld", (long long)x);
-  }
-}
-
-static void put_const(Print *p, const Tensor *x) {
-  u32 bytes = dtype_bytes(x->dt);
-  if (p->side && x->n > GRAPH_INLINE && x->dt != DT_str) {
-    static const u8 zero[SIDE_ALIGN];
-    text_put(p->side, zero, (SIDE_ALIGN - p->side->n % SIDE_ALIGN) % SIDE_ALIGN);
-    text_fmt(p->t, " @side(%zu, %llu)", p->side->n, (unsigned long long)tensor_bytes(x));
-    text_put(p->side, x->data, (size_t)tensor_bytes(x));
-    return;
-  }
-  text_puts(p->t, " {");
-  for (u64 i = 0; i < x->n; i++) {
-    if (i) text_puts(p->t, ", ");
-    put_element(p, x->dt, (const u8 *)x->data + i * bytes);
-  }
-  text_puts(p->t, "}");
-}
-
 /* ---- nodes and blocks ---- */
 
 static void put_attr(Print *p, const Attr *a) {
@@ -197,7 +100,7 @@ static void put_attr(Print *p, const Attr *a) {
   text_fmt(t, "%s=", attr_name[a->key]);
   switch (a->kind) {
   case AK_int: text_fmt(t, "%lld", (long long)a->u.i); break;
-  case AK_float: put_float(t, DT_f64, (const u8 *)&a->u.f); break;
+  case AK_float: text_float(t, DT_f64, (const u8 *)&a->u.f); break;
   case AK_str: put_str(p, a->u.s); break;
   case AK_dtype: text_puts(t, dtype_info[a->u.i].name); break;
   case AK_const: break;
@@ -218,7 +121,8 @@ static void put_attr(Print *p, const Attr *a) {
 
 static void put_attrs(Print *p, const Node *n) {
   if (n->op == OP_const) {
-    put_const(p, node_attr(n, AT_value)->u.t);
+    text_puts(p->t, " ");
+    text_tensor(p->t, p->side, p->g->c, node_attr(n, AT_value)->u.t, GRAPH_INLINE);
   } else if (n->nattr) {
     for (u32 i = 0; i < n->nattr; i++) {
       text_puts(p->t, i ? ", " : " {");
@@ -312,15 +216,7 @@ void graph_print(Graph *g, Text *out, Text *side) {
     put_str(&p, g->name);
   }
   text_puts(out, "\n");
-  for (u32 s = 0; s < nsyms; s++) {
-    const SymInfo *info = dim_syminfo(g->dims, s);
-    if (!p.used[s] || info->kind == SY_derived) continue;
-    text_puts(out, "sym ");
-    put_sym(&p, s);
-    text_fmt(out, "%s in %lld..", info->kind == SY_data ? " data" : "", (long long)info->lo);
-    if (info->hi != DIM_MAX) text_fmt(out, "%lld", (long long)info->hi);
-    text_puts(out, "\n");
-  }
+  text_symbols(out, c, g->dims, p.used);
   put_params(&p, 1);
   text_puts(out, " ");
   put_block(&p, 1, 0);

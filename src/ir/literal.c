@@ -1,0 +1,128 @@
+/* literal.c: writes the parts that the text forms of Graph and Prog share; scan.c reads them back.
+ *
+ * A float is written in the fewest digits that give the same bits, everything else that has bits as bits(HEX).
+ * Large constants go, aligned, to a side file.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ir/text.h"
+
+enum { SIDE_ALIGN = 64 };
+
+/* ---- elements of constants ---- */
+
+/* The fewest digits (of a few choices) that read back as the same bits; bits(HEX) when none do. */
+void text_float(Text *t, DType dt, const u8 *raw) {
+  static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
+  u32 bytes = dtype_bytes(dt);
+  double x = scalar_load(dt, raw).f;
+  for (u32 i = bytes <= 2 ? 0 : bytes == 4 ? 3 : 7; i < sizeof digits; i++) {
+    char text[320];
+    u8 back[8];
+    snprintf(text, sizeof text, "%.*g", digits[i], x);
+    if (x != x) strcpy(text, "nan");
+    scalar_store(dt, back, (Scalar){.f = scalar_round(dt, strtod(text, NULL))});
+    if (memcmp(back, raw, bytes)) continue;
+    text_puts(t, text);
+    return;
+  }
+  text_puts(t, "bits(");
+  for (u32 i = bytes; i-- > 0;) text_fmt(t, "%02x", raw[i]);
+  text_puts(t, ")");
+}
+
+void text_element(Text *t, const Ctx *c, DType dt, const u8 *raw) {
+  u32 bytes = dtype_bytes(dt);
+  switch (dtype_info[dt].cls) {
+  case 'F': text_float(t, dt, raw); return;
+  case 'C': {
+    DType part = dt == DT_c64 ? DT_f32 : DT_f64;
+    text_puts(t, "(");
+    text_float(t, part, raw);
+    text_puts(t, ", ");
+    text_float(t, part, raw + bytes / 2);
+    text_puts(t, ")");
+    return;
+  }
+  case 'S': {
+    u32 s;
+    memcpy(&s, raw, sizeof s);
+    text_quote(t, str_text(c, s), str_len(c, s));
+    return;
+  }
+  default: break;
+  }
+  i64 x = scalar_load(dt, raw).i;
+  u8 back[8];
+  scalar_store(dt, back, (Scalar){.i = x});
+  if (memcmp(back, raw, bytes)) {
+    text_fmt(t, "bits(%02x)", raw[0]); /* only types narrower than their byte have unused bits */
+  } else if (dt == DT_bool) {
+    text_puts(t, x ? "true" : "false");
+  } else if (dt == DT_u64) {
+    text_fmt(t, "%llu", (unsigned long long)x);
+  } else {
+    text_fmt(t, "%lld", (long long)x);
+  }
+}
+
+void text_tensor(Text *t, Text *side, const Ctx *c, const Tensor *x, u64 most) {
+  u32 bytes = dtype_bytes(x->dt);
+  if (side && x->n > most && x->dt != DT_str) {
+    static const u8 zero[SIDE_ALIGN];
+    text_put(side, zero, (SIDE_ALIGN - side->n % SIDE_ALIGN) % SIDE_ALIGN);
+    text_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));
+    text_put(side, x->data, (size_t)tensor_bytes(x));
+    return;
+  }
+  text_puts(t, "{");
+  for (u64 i = 0; i < x->n; i++) {
+    if (i) text_puts(t, ", ");
+    text_element(t, c, x->dt, (const u8 *)x->data + i * bytes);
+  }
+  text_puts(t, "}");
+}
+
+/* ---- names and symbols ---- */
+
+void text_name(Text *t, const Ctx *c, Str s) {
+  const char *at = str_text(c, s);
+  size_t n = str_len(c, s), i = 0;
+  while (i < n && (at[i] == '_' || (at[i] >= 'a' && at[i] <= 'z') || (at[i] >= 'A' && at[i] <= 'Z') ||
+                   (i && at[i] >= '0' && at[i] <= '9')))
+    i++;
+  if (n && i == n)
+    text_put(t, at, n);
+  else
+    text_quote(t, at, n);
+}
+
+void dims_use(Dims *ds, Dim d, bool *used) {
+  if (dim_is_const(d)) return;
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    if (used[sym[i]]) continue;
+    used[sym[i]] = true;
+    const SymInfo *s = dim_syminfo(ds, sym[i]);
+    if (s->kind != SY_derived) continue;
+    Dim a = s->a, b = s->b;
+    dims_use(ds, a, used);
+    dims_use(ds, b, used);
+  }
+}
+
+void text_symbols(Text *t, const Ctx *c, Dims *ds, const bool *used) {
+  for (Sym s = 0; s < dim_nsyms(ds); s++) {
+    const SymInfo *si = dim_syminfo(ds, s);
+    if (!used[s] || si->kind == SY_derived) continue;
+    text_puts(t, "sym ");
+    text_name(t, c, si->name);
+    text_fmt(t, "%s in %lld..", si->kind == SY_data ? " data" : "", (long long)si->lo);
+    if (si->hi != DIM_MAX) text_fmt(t, "%lld", (long long)si->hi);
+    text_puts(t, "\n");
+  }
+}

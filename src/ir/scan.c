@@ -1,0 +1,319 @@
+/* scan.c: reads the parts that the text forms of Graph and Prog share.
+ *
+ * In: any bytes. Out: words, numbers, dimensions, constants, or a failure with file and line. Nothing is
+ * allocated for a constant before the text is known to be long enough to hold its elements.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ir/text.h"
+
+enum { MAX_NUMBER = 400 };
+
+Scan scan_new(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
+  Scan s = {.c = c, .at = text, .end = text + n, .loc = LOC_NONE, .side = side, .nside = nside};
+  s.loc.file = file;
+  s.loc.line = 1;
+  return s;
+}
+
+/* ---- characters and words ---- */
+
+void scan_skip(Scan *s) {
+  for (; s->at < s->end; s->at++) {
+    if (*s->at == '#') {
+      while (s->at < s->end && *s->at != '\n') s->at++;
+      if (s->at == s->end) return;
+    }
+    if (*s->at == '\n') {
+      s->loc.line++;
+    } else if (*s->at != ' ' && *s->at != '\t' && *s->at != '\r') {
+      return;
+    }
+  }
+}
+
+char scan_peek(Scan *s) {
+  scan_skip(s);
+  return s->at < s->end ? *s->at : 0;
+}
+
+bool scan_accept(Scan *s, char ch) {
+  if (scan_peek(s) != ch || s->at == s->end) return false;
+  s->at++;
+  return true;
+}
+
+/* The rest of the line in printable form, for messages. */
+const char *scan_found(Scan *s) {
+  scan_skip(s);
+  size_t n = 0, left = (size_t)(s->end - s->at);
+  while (n < left && n < 24 && s->at[n] != '\n') n++;
+  return n ? show(s->c, str_intern(s->c, s->at, n)) : "the end of the text";
+}
+
+void scan_expect(Scan *s, char ch) {
+  if (!scan_accept(s, ch)) BAD(s, "expected '%c', found %s", ch, scan_found(s));
+}
+
+static bool is_letter(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+}
+
+static bool is_word(char ch) {
+  return is_letter(ch) || (ch >= '0' && ch <= '9');
+}
+
+/* Length of the word (letters, digits, '_') at the cursor. */
+size_t scan_word(Scan *s) {
+  scan_skip(s);
+  size_t n = 0, left = (size_t)(s->end - s->at);
+  while (n < left && is_word(s->at[n])) n++;
+  return n;
+}
+
+bool scan_is_word(Scan *s, const char *w) {
+  size_t n = scan_word(s);
+  return n == strlen(w) && !memcmp(s->at, w, n);
+}
+
+bool scan_accept_word(Scan *s, const char *w) {
+  if (!scan_is_word(s, w)) return false;
+  s->at += strlen(w);
+  return true;
+}
+
+void scan_expect_word(Scan *s, const char *w) {
+  if (!scan_accept_word(s, w)) BAD(s, "expected '%s', found %s", w, scan_found(s));
+}
+
+Str scan_quoted(Scan *s) {
+  if (scan_peek(s) != '"') BAD(s, "expected a quoted string, found %s", scan_found(s));
+  Text t = text_new(&s->c->scratch);
+  size_t n = text_unquote(&t, s->at, (size_t)(s->end - s->at));
+  if (!n) BAD(s, "malformed string %s", scan_found(s));
+  s->at += n;
+  return str_intern(s->c, t.at, t.n);
+}
+
+/* An identifier or a quoted string. */
+Str scan_name(Scan *s) {
+  if (scan_peek(s) == '"') return scan_quoted(s);
+  size_t n = scan_word(s);
+  if (!n || !is_letter(*s->at)) BAD(s, "expected a name, found %s", scan_found(s));
+  Str name = str_intern(s->c, s->at, n);
+  s->at += n;
+  return name;
+}
+
+/* ---- numbers ---- */
+
+/* Copies the characters of a number; a sign belongs to it in front and behind the exponent's letter,
+ * and ".." never does: 1..64 is a range. */
+static const char *number(Scan *s, char *to) {
+  scan_skip(s);
+  size_t n = 0, left = (size_t)(s->end - s->at);
+  bool hex = false;
+  for (; n < left && n < MAX_NUMBER; n++) {
+    char ch = s->at[n], before = n ? s->at[n - 1] : 0;
+    bool exponent = hex ? before == 'p' || before == 'P' : before == 'e' || before == 'E';
+    if (ch == '.' && n + 1 < left && s->at[n + 1] == '.') break;
+    if (ch == '-' || ch == '+') {
+      if (n && !exponent) break;
+    } else if (!is_word(ch) && ch != '.') {
+      break;
+    }
+    if (before == '0' && (ch == 'x' || ch == 'X')) hex = true;
+    to[n] = ch;
+  }
+  to[n] = 0;
+  if (n == 0 || n == MAX_NUMBER) BAD(s, "expected a number, found %s", scan_found(s));
+  s->at += n;
+  return to;
+}
+
+i64 scan_integer(Scan *s) {
+  char text[MAX_NUMBER + 1], *end;
+  const char *start = s->at;
+  errno = 0;
+  i64 x = strtoll(number(s, text), &end, 10);
+  if (*end || errno) {
+    s->at = start;
+    BAD(s, "expected an integer, found %s", scan_found(s));
+  }
+  return x;
+}
+
+/* "HEX)": the bits of one element, in memory order of this machine. */
+static void bits(Scan *s, u8 *to, u32 bytes) {
+  char text[MAX_NUMBER + 1], *end;
+  scan_expect(s, '(');
+  errno = 0;
+  u64 x = strtoull(number(s, text), &end, 16);
+  if (*end || errno || (bytes < 8 && x >> (8 * bytes))) BAD(s, "bits(%s) do not fit", text);
+  scan_expect(s, ')');
+  for (u32 i = 0; i < bytes; i++) to[i] = (u8)(x >> (8 * i));
+}
+
+static void real(Scan *s, DType dt, u8 *to) {
+  char text[MAX_NUMBER + 1], *end;
+  if (scan_accept_word(s, "bits")) {
+    bits(s, to, dtype_bytes(dt));
+    return;
+  }
+  double x = strtod(number(s, text), &end);
+  if (*end) BAD(s, "expected a number, found %s", text);
+  scalar_store(dt, to, (Scalar){.f = scalar_round(dt, x)});
+}
+
+static void whole(Scan *s, DType dt, u8 *to) {
+  char text[MAX_NUMBER + 1], *end;
+  Scalar x;
+  if (scan_accept_word(s, "bits")) {
+    bits(s, to, dtype_bytes(dt));
+    return;
+  }
+  number(s, text);
+  errno = 0;
+  if (dt == DT_u64) {
+    x.i = (i64)strtoull(text, &end, 10);
+    if (text[0] == '-') errno = ERANGE;
+  } else {
+    x.i = strtoll(text, &end, 10);
+    if (scalar_wrap(dt, x.i) != x.i) errno = ERANGE;
+  }
+  if (*end || errno) BAD(s, "expected a value of %s, found %s", dtype_info[dt].name, text);
+  scalar_store(dt, to, x);
+}
+
+void scan_element(Scan *s, DType dt, u8 *to) {
+  u32 bytes = dtype_bytes(dt);
+  switch (dtype_info[dt].cls) {
+  case 'F': real(s, dt, to); return;
+  case 'C': {
+    DType part = dt == DT_c64 ? DT_f32 : DT_f64;
+    scan_expect(s, '(');
+    real(s, part, to);
+    scan_expect(s, ',');
+    real(s, part, to + bytes / 2);
+    scan_expect(s, ')');
+    return;
+  }
+  case 'S': {
+    Str text = scan_quoted(s);
+    memcpy(to, &text, sizeof text);
+    return;
+  }
+  case 'B':
+    if (scan_accept_word(s, "true")) {
+      *to = 1;
+    } else if (scan_accept_word(s, "false")) {
+      *to = 0;
+    } else if (scan_accept_word(s, "bits")) {
+      bits(s, to, 1);
+    } else {
+      BAD(s, "expected true or false, found %s", scan_found(s));
+    }
+    return;
+  default: whole(s, dt, to); return;
+  }
+}
+
+Dim scan_dim(Scan *s) {
+  scan_skip(s);
+  size_t n = 0, left = (size_t)(s->end - s->at);
+  while (n < left && s->at[n] != '\n' && s->at[n] != '#') n++;
+  Dim d;
+  size_t used = dim_parse(s->dims, s->at, n, &d);
+  if (!used) BAD(s, "expected a dimension, found %s", scan_found(s));
+  s->at += used;
+  return d;
+}
+
+DType scan_dtype(Scan *s) {
+  size_t n = scan_word(s);
+  DType dt = dtype_from_name(s->at, n);
+  if (dt == DT_none) BAD(s, "expected an element type, found %s", scan_found(s));
+  s->at += n;
+  return dt;
+}
+
+
+u32 scan_dims(Scan *s, Dim *dim) {
+  u32 rank = 0;
+  scan_expect(s, '[');
+  while (!scan_accept(s, ']')) {
+    if (rank) scan_expect(s, ',');
+    if (rank == MAX_RANK) BAD(s, "more than %d dimensions", MAX_RANK);
+    dim[rank++] = scan_dim(s);
+  }
+  return rank;
+}
+
+/* ---- constants ---- */
+
+static const u8 *side(Scan *s, DType dt, u64 count) {
+  u64 bytes, end;
+  scan_expect_word(s, "side");
+  scan_expect(s, '(');
+  i64 at = scan_integer(s);
+  scan_expect(s, ',');
+  i64 n = scan_integer(s);
+  scan_expect(s, ')');
+  if (!size_mul(count, dtype_bytes(dt), &bytes) || n < 0 || (u64)n != bytes) {
+    BAD(s, "the constant has %llu elements of %u bytes, the side file gives %lld bytes",
+        (unsigned long long)count, dtype_bytes(dt), (long long)n);
+  }
+  if (at < 0 || !size_add((u64)at, bytes, &end) || end > s->nside || dt == DT_str) {
+    BAD(s, "%lld bytes at %lld are not in the side file of %zu bytes", (long long)n, (long long)at,
+        s->nside);
+  }
+  return s->side + at;
+}
+
+Tensor *scan_tensor(Scan *s, DType dt, const Dim *dim, u32 rank) {
+  u64 count;
+  for (u32 i = 0; i < rank; i++) {
+    if (!dim_is_const(dim[i])) BAD(s, "the dimensions of a constant are integers");
+  }
+  if (!shape_count(dim, rank, &count)) BAD(s, "the constant has too many elements");
+  if (scan_accept(s, '@')) return tensor_wrap(&s->c->work, dt, dim, rank, side(s, dt, count));
+  scan_expect(s, '{');
+  if (count > (u64)(s->end - s->at)) {
+    BAD(s, "the constant has %llu elements, the text is too short for them",
+        (unsigned long long)count);
+  }
+  Tensor *x = tensor_new(&s->c->work, dt, dim, rank);
+  u8 *to = (u8 *)x->data;
+  for (u64 i = 0; i < count; i++) {
+    if (i) scan_expect(s, ',');
+    scan_element(s, dt, to + i * dtype_bytes(dt));
+  }
+  scan_expect(s, '}');
+  return x;
+}
+
+/* ---- symbols ---- */
+
+static void symbol(Scan *s) {
+  Str name = scan_name(s);
+  SymKind kind = scan_accept_word(s, "data") ? SY_data : SY_input;
+  for (u32 i = 0; i < dim_nsyms(s->dims); i++) {
+    if (dim_syminfo(s->dims, i)->name == name)
+      BAD(s, "symbol %s is declared twice", show(s->c, name));
+  }
+  scan_expect_word(s, "in");
+  i64 lo = scan_integer(s), hi = DIM_MAX;
+  scan_expect(s, '.');
+  scan_expect(s, '.');
+  if (s->at < s->end && *s->at >= '0' && *s->at <= '9') hi = scan_integer(s);
+  if (lo < 0 || hi < lo || hi > DIM_MAX) {
+    BAD(s, "symbol %s: bounds %lld..%lld make no sense", show(s->c, name), (long long)lo,
+        (long long)hi);
+  }
+  dim_sym(s->dims, kind, name, lo, hi);
+}
+
+void scan_symbols(Scan *s) {
+  while (scan_accept_word(s, "sym")) symbol(s);
+}
