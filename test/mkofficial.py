@@ -1,6 +1,6 @@
-"""Index of the official test data: build/official.json, and data sets for the light models in build/light.
+"""Index of the official test data: OUT/cases.json, and data sets for the light models in OUT/light.
 
-Runs with the Python of build/venv. Each case: name, model, data folder, operators that occur in it (sub-graphs included;
+Runs with the Python of build/venv: mkofficial.py DATA OUT. Each case: name, model, data folder, operators that occur in it (sub-graphs included;
 operators of other domains as `domain::Name`). The light models come without inputs; by the rule of the official
 runner every input without initializer is arange(n) / n.
 """
@@ -37,7 +37,8 @@ def light_data(model, expected, folder):
 
 
 def main():
-    data, build = sys.argv[1:]
+    data, out = sys.argv[1:]
+    os.makedirs(out, exist_ok=True)
     cases = []
     for folder, _, files in sorted(os.walk(data)):
         for file in sorted(files):
@@ -48,16 +49,15 @@ def main():
             model = onnx.load(path)
             if kind == "light":
                 name = file[:-5]
-                sets = os.path.join(build, "light", name)
+                sets = os.path.join(out, "light", name)
                 light_data(model, os.path.join(folder, name + "_output_0.pb"), sets)
             else:
                 name = os.path.basename(folder)
                 sets = os.path.join(folder, "test_data_set_0")
             cases.append({"kind": kind, "name": name, "model": path, "data": sets,
                           "ops": sorted(operators(model.graph, set()))})
-    with open(os.path.join(build, "official.json.tmp"), "w") as f:
+    with open(os.path.join(out, "cases.json"), "w") as f:
         json.dump(cases, f, indent=1)
-    os.replace(os.path.join(build, "official.json.tmp"), os.path.join(build, "official.json"))
 
 
 main()

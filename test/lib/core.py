@@ -1,4 +1,5 @@
 """What every test module uses: the Test record, outcomes, the environment, one way to start a process."""
+import hashlib
 import os
 import resource
 import signal
@@ -86,6 +87,23 @@ class Env:
         if got.rc:
             raise Fail(f"test/{name} ended with {got.rc}: {tail(got.text())}")
         return got.out.decode()
+
+    def generated(self, out, sources, fn):
+        """Calls fn(), which writes the folder out, unless that was done with these sources (names below test/)."""
+        digest = hashlib.sha256(ROOT.encode())
+        for name in sources:
+            path = os.path.join(ROOT, "test", name)
+            files = [os.path.join(path, f) for f in sorted(os.listdir(path)) if f.endswith(".py")] \
+                if os.path.isdir(path) else [path]
+            for file in files:
+                with open(file, "rb") as f:
+                    digest.update(f.read())
+        stamp = os.path.join(out, ".sources")
+        if os.path.exists(stamp) and open(stamp).read() == digest.hexdigest():
+            return
+        fn()
+        with open(stamp, "w") as f:
+            f.write(digest.hexdigest())
 
     def once(self, key, fn):
         """Result of fn(), computed by the first caller; its exception is raised for every caller."""

@@ -14,7 +14,7 @@ SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_nu
 
 def generate(env):
     out = os.path.join(env.build, "bad")
-    env.script("mkbad.py", out)
+    env.generated(out, ["mkbad.py", "bad"], lambda: env.script("mkbad.py", out))
     with open(os.path.join(out, "manifest.json")) as f:
         return json.load(f)
 

@@ -42,16 +42,10 @@ def tolerance(name, table):
 
 
 def index(env):
-    path = os.path.join(env.build, "official.json")
-    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(os.path.join(ROOT, "test", "mkofficial.py")):
-        env.script("mkofficial.py", env.data, env.build)
-    with open(path) as f:
-        cases = json.load(f)
-    if cases and not os.path.exists(cases[0]["model"]):
-        env.script("mkofficial.py", env.data, env.build)  # the checkout has moved
-        with open(path) as f:
-            cases = json.load(f)
-    return cases
+    out = os.path.join(env.build, "official")
+    env.generated(out, ["mkofficial.py", "requirements.txt"], lambda: env.script("mkofficial.py", env.data, out))
+    with open(os.path.join(out, "cases.json")) as f:
+        return json.load(f)
 
 
 def named(text, ops):
