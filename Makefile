@@ -83,7 +83,7 @@ fuzz-programs:
 	@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
 	@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
 
-# RUNS=10000000 TARGET=fz_onnx make fuzz: a campaign; findings are left in build-fuzz/TARGET.
+# RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign; findings are left in build-fuzz/TARGET.
 RUNS    ?= 10000000
 TARGET  ?=
 fuzz: setup fuzz-programs
@@ -128,7 +128,7 @@ help:
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
-	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fz_onnx' \
+	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make bench         import time and memory, times beside ONNX Runtime' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
