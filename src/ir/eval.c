@@ -489,3 +489,10 @@ static u64 mix(u64 x) {
 u64 random_bits(u64 seed, u64 index) {
   return mix(mix(index * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) ^ mix(seed ^ 0x2545f4914f6cdd1d));
 }
+
+double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index) {
+  i32 digits = d == DT_f64 ? 53 : fmts[d].mant + (fmts[d].mant > 1);
+  if (digits == 0) return 0; /* no fractions in d */
+  u64 bits = random_bits(node_seed ^ mix(run_seed), index);
+  return ldexp((double)(bits >> (64 - digits)), -digits);
+}
