@@ -32,8 +32,8 @@ static void FN(fold)(Op op, void *acc, i64 sacc, const void *from, i64 sx, i64 n
   } else {
     for (i64 i = 0; i < n; i++) {
       T v = x[i * sx], old = t[i * sacc];
-      bool take = op == OP_max ? v > old : v < old;
-      if (take || ISNAN(v)) t[i * sacc] = v;
+      bool keep = op == OP_max ? old > v : old < v;
+      if (!keep && !ISNAN(old)) t[i * sacc] = v; /* as scalar_eval: of equal ones the second */
     }
   }
 }
