@@ -1,9 +1,9 @@
 /* Arenas: memory handed out in order and released as a whole or back to a mark.
  *
- * An arena is a list of blocks, newest first, each twice as large as the one before (4 KiB to 1 MiB).
- * A request too large for that hangs its own block on the newest one, whose remaining room stays in
- * use. Every block remembers how much had been handed out when it was made (stamp); that count grows
- * with each request, so it orders blocks and marks alike.
+ * An arena is a list of blocks, newest first, each twice as large as the one before (4 KiB to 1
+ * MiB). A request too large for that hangs its own block on the newest one, whose remaining room
+ * stays in use. Every block remembers how much had been handed out when it was made (stamp); that
+ * count grows with each request, so it orders blocks and marks alike.
  *
  * With INGOT_HOSTILE every request is a block of exactly its size, arrays move on append and their
  * old storage is freed at once, so that sanitizers see overruns and stale pointers.
@@ -56,18 +56,21 @@ static void push(Arena *a, Block *b) {
 
 /* A block with room for n bytes: a new newest one, or one of its own. */
 static Block *grow(Arena *a, size_t n) {
-  size_t size = a->block ? a->block->cap : BLOCK_MIN / 2;
-  size = size < BLOCK_MAX / 2 ? size * 2 : BLOCK_MAX;
-  while (size < BLOCK_MAX && n > size / 4) size *= 2;
-  bool alone = hostile || n > size / 4;
-  Block *b = make(a, alone ? n : size);
-  if (!b) return NULL;
-  if (alone && a->block && !hostile) {
-    b->next = a->block->large;
-    a->block->large = b;
-  } else {
-    push(a, b);
+  if (hostile || n > BLOCK_MAX / 4) {
+    Block *b = make(a, n);
+    if (!b) return NULL;
+    if (hostile || !a->block) {
+      push(a, b);
+    } else {
+      b->next = a->block->large;
+      a->block->large = b;
+    }
+    return b;
   }
+  size_t size = a->block ? a->block->cap * 2 : BLOCK_MIN;
+  while (size < n * 4) size *= 2;
+  Block *b = make(a, size < BLOCK_MAX ? size : BLOCK_MAX);
+  if (b) push(a, b);
   return b;
 }
 

@@ -110,9 +110,13 @@ void ctx_free(Ctx *c) {
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg) {
   jmp_buf here;
   jmp_buf *const outer = c->door;
+  Root *const r = (Root *)c;
   c->door = &here;
-  int code = setjmp(here);
-  if (code == 0) fn(c, arg);
+  r->left = ERR_ok;
+  if (setjmp(here) == 0) {
+    fn(c, arg);
+    r->left = ERR_ok; /* a protected call inside may have been left */
+  }
   c->door = outer;
-  return (Err)code;
+  return r->left;
 }

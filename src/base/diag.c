@@ -3,8 +3,8 @@
  * A message is rendered at once into a bounded buffer, location in front:
  *   model.onnx: node 37 'conv5' (Conv): rank 3, expected 4
  *   net.ing:12: expected a type, found ')'
- * and copied to c->keep. If no memory is left, the one spare record of the context takes it. The first
- * 1000 messages and always the first error are kept; the rest are counted. fail() needs a
+ * and copied to c->keep. If no memory is left, the one spare record of the context takes it. The
+ * first 1000 messages and always the first error are kept; the rest are counted. fail() needs a
  * protected call around it: without one there is nowhere to go and the program stops.
  */
 #include "base/own.h"
@@ -74,9 +74,12 @@ static void put_loc(Line *l, const Ctx *c, Loc loc) {
   show_bytes(file, sizeof file, str_text(c, loc.file), str_len(c, loc.file));
   show_bytes(name, sizeof name, str_text(c, loc.node), str_len(c, loc.node));
   show_bytes(op, sizeof op, str_text(c, loc.op), str_len(c, loc.op));
-  if (loc.file && loc.line > 0) putf(l, "%s:%d: ", file, loc.line);
-  else if (loc.file) putf(l, "%s: ", file);
-  else if (loc.line > 0) putf(l, "line %d: ", loc.line);
+  if (loc.file && loc.line > 0)
+    putf(l, "%s:%d: ", file, loc.line);
+  else if (loc.file)
+    putf(l, "%s: ", file);
+  else if (loc.line > 0)
+    putf(l, "line %d: ", loc.line);
   if (loc.index < 0 && !loc.node && !loc.op) return;
   putf(l, "node");
   if (loc.index >= 0) putf(l, " %d", loc.index);
@@ -85,8 +88,8 @@ static void put_loc(Line *l, const Ctx *c, Loc loc) {
   putf(l, ": ");
 }
 
-/* Memory for one message of n bytes: from c->keep, else the spare record, else none. */
-static Diag *make(Ctx *c, const Line *l) {
+/* A record of the message in c->keep; when memory is exhausted, the spare one for an error. */
+static Diag *make(Ctx *c, Level level, const Line *l) {
   Diag *d = arena_try(&c->keep, sizeof *d);
   char *text = d ? arena_try(&c->keep, l->n + 1) : NULL;
   if (text) {
@@ -95,7 +98,7 @@ static Diag *make(Ctx *c, const Line *l) {
     return d;
   }
   Root *r = (Root *)c;
-  if (r->spare_used) return NULL;
+  if (r->spare_used || level != LV_error) return NULL;
   r->spare_used = true;
   size_t n = l->n < SPARE_TEXT ? l->n : SPARE_TEXT - 1;
   memcpy(r->spare_text, l->at, n);
@@ -110,7 +113,7 @@ static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
   u32 *count = level == LV_error ? &c->nerrors : &c->nwarnings;
   if (*count < UINT32_MAX) *count += 1;
   if (first) c->code = code;
-  Diag *d = wanted ? make(c, l) : NULL;
+  Diag *d = wanted ? make(c, level, l) : NULL;
   if (!d) return;
   d->level = level;
   d->code = code;
@@ -122,7 +125,8 @@ static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
 
 static _Noreturn void leave(Ctx *c, Err code) {
   if (!c->door) __builtin_trap();
-  longjmp(*c->door, (int)code);
+  ((Root *)c)->left = code;
+  longjmp(*c->door, 1);
 }
 
 void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
@@ -133,7 +137,7 @@ void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
   put_loc(&l, c, loc);
   put(&l, fmt, args);
   va_end(args);
-  if (code == ERR_ok) code = ERR_system; /* 0 would look like success to ctx_protect */
+  if (code == ERR_ok) code = ERR_system; /* would look like success */
   record(c, LV_error, code, loc, &l);
   leave(c, code);
 }

@@ -1,9 +1,9 @@
 /* Files: read whole (mapped when possible), read confined to a model's folder, written atomically.
  *
- * All calls go through c->io, so that tests can fail each of them; fstat and friends, which only look,
- * are called directly. Between an open and its close nothing may use the door: what can fail for lack
- * of memory is done before, and failures are carried as errno values until everything is closed.
- * A file that another program shortens while it is mapped is not defended against.
+ * All calls go through c->io, so that tests can fail each of them; fstat and friends, which only
+ * look, are called directly. Between an open and its close nothing may use the door: what can fail
+ * for lack of memory is done before, and failures are carried as errno values until everything is
+ * closed. A file that another program shortens while it is mapped is not defended against.
  */
 #include "base/own.h"
 #include <errno.h>
@@ -24,6 +24,7 @@ enum { EX_directory = -1, EX_long = -2, EX_notfile = -3, EX_links = -4 };
 
 static const char *reason(int err) {
   switch (err) {
+  case ENOMEM: return "out of memory";
   case EX_directory: return "is a directory";
   case EX_long: return "more than 2 GiB from a pipe or device; use a file";
   case EX_notfile: return "not a regular file";
@@ -63,8 +64,10 @@ static void *resize(Ctx *c, Mapped *r, size_t cap) {
 }
 
 static void drop(Ctx *c, Mapped *r) {
-  if (r->p && r->cap == 0) c->io.unmap(c->io.user, r->p, r->n);
-  else if (r->p) resize(c, r, 0);
+  if (r->p && r->cap == 0)
+    c->io.unmap(c->io.user, r->p, r->n);
+  else if (r->p)
+    resize(c, r, 0);
   r->p = NULL;
   r->n = r->cap = 0;
 }
@@ -74,7 +77,12 @@ void files_free(Ctx *c) {
   c->files = NULL;
 }
 
-static Mapped *add_record(Ctx *c) {
+/* The newest record if it holds nothing, so that the list is as long as the files are many. */
+static Mapped *idle_record(Ctx *c) {
+  if (c->files && !c->files->p) {
+    *c->files = (Mapped){.next = c->files->next};
+    return c->files;
+  }
   Mapped *r = NEW(&c->keep, Mapped);
   r->next = c->files;
   c->files = r;
@@ -91,8 +99,10 @@ static int read_all(Ctx *c, int fd, Mapped *r, size_t hint, size_t max) {
     }
     i64 got = c->io.read(c->io.user, fd, (u8 *)r->p + r->n, r->cap - r->n);
     if (got == 0) break;
-    if (got > 0) r->n += (size_t)got;
-    else if (!try_again(fd, POLLIN)) return errno;
+    if (got > 0)
+      r->n += (size_t)got;
+    else if (!try_again(fd, POLLIN))
+      return errno;
     if (r->n > max) return EX_long;
   }
   if (r->n == 0) drop(c, r);
@@ -121,7 +131,7 @@ static File held(const Mapped *r) {
 
 File file_read(Ctx *c, const char *path) {
   Loc loc = at_file(c, path);
-  Mapped *r = add_record(c);
+  Mapped *r = idle_record(c);
   bool std = strcmp(path, "-") == 0;
   int fd = std ? 0 : open_retry(c, AT_FDCWD, path, O_RDONLY, 0);
   if (fd < 0) fail(c, ERR_system, loc, "cannot open: %s", reason(errno));
@@ -135,11 +145,30 @@ File file_read(Ctx *c, const char *path) {
   return held(r);
 }
 
+/* Well-formed UTF-8: shortest forms only, no surrogates, at most U+10FFFF */
+static bool is_utf8(const char *at, size_t n) {
+  const u8 *p = (const u8 *)at, *end = p + n;
+  while (p < end) {
+    u8 b = *p++;
+    if (b < 0x80) continue;
+    int more = b >= 0xc2 && b <= 0xdf ? 1 : (b & 0xf0) == 0xe0 ? 2 : b >= 0xf0 && b <= 0xf4 ? 3 : 0;
+    if (more == 0 || more > end - p) return false;
+    u8 lo = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80;
+    u8 hi = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf;
+    if (*p < lo || *p > hi) return false;
+    for (int i = 1; i < more; i++)
+      if ((p[i] & 0xc0) != 0x80) return false;
+    p += more;
+  }
+  return true;
+}
+
 /* Why a name from a model is not acceptable, or NULL. */
 static const char *bad_name(const char *name, size_t n) {
   if (n == 0) return "the name is empty";
   if (n > 255) return "the name is longer than 255 bytes";
   if (memchr(name, 0, n)) return "the name contains a NUL byte";
+  if (!is_utf8(name, n)) return "the name is not UTF-8";
   if (memchr(name, '\\', n)) return "the name contains a backslash";
   if (name[0] == '/') return "the name is an absolute path";
   if (n > 1 && name[1] == ':' && ((name[0] | 32) >= 'a' && (name[0] | 32) <= 'z'))
@@ -198,7 +227,7 @@ static bool is_same(const Mapped *r, const struct stat *st) {
          r->size == st->st_size && r->sec == st->st_mtim.tv_sec && r->nsec == st->st_mtim.tv_nsec;
 }
 
-/* Loads the opened file, or finds it among those held: a model may name one file for every tensor. */
+/* Loads the opened file, or finds it among those held: a model may name one file many times. */
 static int load_below(Ctx *c, int fd, Mapped **out) {
   struct stat st;
   if (fstat(fd, &st) != 0) return errno;
@@ -218,10 +247,18 @@ static int load_below(Ctx *c, int fd, Mapped **out) {
   return load(c, fd, &st, r);
 }
 
+/* What a name can be blamed for; anything else is the machine's trouble. */
 static Err code_of(int err) {
   switch (err) {
-  case ENOMEM: case EMFILE: case ENFILE: case EIO: return ERR_system;
-  default: return ERR_input;
+  case ENOENT:
+  case ENOTDIR:
+  case ELOOP:
+  case EXDEV:
+  case EACCES:
+  case EISDIR:
+  case ENXIO:
+  case ENAMETOOLONG: return ERR_input;
+  default: return err < 0 ? ERR_input : ERR_system;
   }
 }
 
@@ -247,9 +284,10 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   struct stat st;
   if (!model_path || !*model_path || strcmp(model_path, "-") == 0 ||
       (stat(model_path, &st) == 0 && !S_ISREG(st.st_mode)))
-    fail(c, ERR_input, loc, "external data '%s' refused: the model is not a file in a folder", shown);
+    fail(c, ERR_input, loc, "external data '%s' refused: the model is not a file in a folder",
+         shown);
   const char *dirname = folder(c, model_path);
-  Mapped *r = add_record(c);
+  Mapped *r = idle_record(c);
   int err = 0;
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0) fail(c, ERR_system, loc, "cannot open the model's folder: %s", reason(errno));
@@ -323,8 +361,8 @@ static int write_aside(Ctx *c, const char *path, const char *dir, char *temp, in
   int fd;
   int err = create(c, temp, temp + strlen(temp) - 2, &fd);
   if (err) return err;
-  if (mode >= 0 && fchmod(fd, (mode_t)mode) != 0) err = errno;
-  if (!err) err = write_all(c, fd, at, n);
+  if (mode >= 0) (void)!fchmod(fd, (mode_t)mode); /* some file systems have no modes to keep */
+  err = write_all(c, fd, at, n);
   if (!err) err = sync_file(c, fd);
   int err2 = close_file(c, fd);
   if (!err) err = err2;
@@ -367,7 +405,8 @@ void file_write(Ctx *c, const char *path, const void *at, size_t n) {
     const char *dir = folder(c, path);
     Text temp = text_new(&c->scratch);
     /* The number of the process and the place of the context keep concurrent writers apart. */
-    text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", dir, (long)getpid(), (unsigned long long)(uintptr_t)c);
+    text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", dir, (long)getpid(),
+             (unsigned long long)(uintptr_t)c);
     text_cstr(&temp);
     err = write_aside(c, path, dir, temp.at, mode, at, n);
   }

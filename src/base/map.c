@@ -1,9 +1,10 @@
-/* One open-addressing hash map: 64-bit number or byte string -> u32. Linear probing, at most 3/4 full,
- * storage in an arena. No deletion, no iteration: nothing that is written may depend on slot order.
- * A slot pointer is good until the next put.
+/* One open-addressing hash map: 64-bit number or byte string -> u32. Linear probing, at most 3/4
+ * full, storage in an arena. No deletion, no iteration: nothing that is written may depend on slot
+ * order. A slot pointer is good until the next put.
  *
- * Keys may come from hostile files, so numbers and bytes alike go through SipHash-1-3, for which nobody
- * can calculate colliding keys; its key is fixed, so that hash values never differ between runs.
+ * Keys may come from hostile files, so numbers and bytes alike go through SipHash-1-3, for which
+ * nobody can calculate colliding keys; its key is fixed, so that hash values never differ between
+ * runs.
  */
 #include "base/base.h"
 #include <string.h>

@@ -6,12 +6,13 @@
 
 enum { DIAG_MAX = 1000, SPARE_TEXT = 512 };
 
-/* What ctx_new really allocates. The spare message lets fail() speak when there is no memory left. */
+/* What ctx_new really allocates. The spare message lets fail() speak when memory is exhausted. */
 typedef struct Root {
   Ctx c; /* first, so that a Ctx pointer is a Root pointer */
   Diag spare;
   bool spare_used;
   char spare_text[SPARE_TEXT];
+  Err left; /* why the last protected call was left */
 } Root;
 
 /* One file held in memory until ctx_free. The record is made before the file is opened, so that

@@ -1,5 +1,6 @@
-/* Checked arithmetic on 64-bit sizes: each function returns false, and leaves *out alone, when the true
- * result does not fit. The only place where sizes that come from files are multiplied and added.
+/* Checked arithmetic on 64-bit sizes: each function returns false, and leaves *out alone, when the
+ * true result does not fit. The only place where sizes that come from files are multiplied and
+ * added.
  */
 #include "base/base.h"
 

@@ -1,8 +1,9 @@
 /* Interned byte strings and growable text.
  *
  * A Str is an index into a table in c->keep; equal bytes have the same index, so strings compare as
- * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an arena
- * by doubling. Quoted text is pure ASCII, and text_unquote is the exact inverse of text_quote.
+ * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an
+ * arena by doubling. Quoted text is pure ASCII, and text_unquote is the exact inverse of
+ * text_quote.
  */
 #include "base/own.h"
 #include <stdio.h>
