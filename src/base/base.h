@@ -141,6 +141,9 @@ Ctx *ctx_new(const Alloc *alloc, const Io *io); /* NULL arguments: the system's;
 void ctx_free(Ctx *c);
 /* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
+/* The same, but a failure other than ERR_system is taken back: its message goes to the caller, who says it
+ * in his own words. ERR_system leaves. */
+Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 const Alloc *alloc_system(void);
 const Io *io_system(void);
 

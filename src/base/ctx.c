@@ -120,3 +120,20 @@ Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg) {
   c->door = outer;
   return r->left;
 }
+
+Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) {
+  Diag **end = c->diags_end;
+  u32 nerrors = c->nerrors, nwarnings = c->nwarnings;
+  Err before = c->code, err = ctx_protect(c, fn, arg);
+  if (err == ERR_ok) return err;
+  if (err == ERR_system && c->door) longjmp(*c->door, (int)err);
+  const Diag *last = *end;
+  while (last && last->next) last = last->next;
+  *why = last ? last->text : "too many messages";
+  *end = NULL;
+  c->diags_end = end;
+  c->nerrors = nerrors;
+  c->nwarnings = nwarnings;
+  c->code = before;
+  return err;
+}
