@@ -188,6 +188,18 @@ void edit_replace(Edit *e, Val old, Val by);
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);
 
+/* refine.c: types computed again in order. A pass that makes a data-dependent size known, or equal to another,
+ * says what the symbol stands for; attributes are rewritten accordingly. */
+typedef struct Rebind {
+  Graph *g;
+  Map of;        /* symbol -> 1 + index into to */
+  VEC(Dim) to;
+} Rebind;
+Rebind rebind_new(Graph *g); /* in c->scratch */
+/* Result i of n will be replaced by a value of type now: symbols that n sets take their meaning from it. */
+void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now);
+void graph_refine(Graph *g, Rebind *r);
+
 /* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to a side file when
  * `side` is given (a blob whose offsets the text names), else they are printed whole. */
 enum { GRAPH_INLINE = 64, GRAPH_DEPTH = 64 }; /* deepest nesting of blocks that is read */

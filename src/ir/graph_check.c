@@ -259,18 +259,7 @@ void graph_check_input(Graph *g) {
 
 /* Inference reports what it does not like as the model's fault; behind a pass it is the pass's. */
 void graph_check(Graph *g) {
-  Ctx *c = g->c;
   Check k = {.g = g};
-  Diag **end = c->diags_end;
-  u32 nerrors = c->nerrors;
-  Err code = c->code;
-  Err err = ctx_protect(c, check_all, &k);
-  if (err == ERR_ok) return;
-  const Diag *why = *end;
-  if (err == ERR_system) diag_leave(c); /* already a bug, or no memory */
-  *end = NULL;
-  c->diags_end = end;
-  c->nerrors = nerrors;
-  c->code = code;
-  bug(c, LOC_NONE, "%s", why ? why->text : "inference fails");
+  const char *why;
+  if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) bug(g->c, LOC_NONE, "%s", why);
 }

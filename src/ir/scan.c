@@ -219,15 +219,31 @@ void scan_element(Scan *s, DType dt, u8 *to) {
   }
 }
 
+typedef struct DimArg {
+  Dims *ds;
+  const char *at;
+  size_t n, used;
+  Dim d;
+} DimArg;
+
+static void try_dim(Ctx *c, void *arg) {
+  DimArg *a = arg;
+  (void)c;
+  a->used = dim_parse(a->ds, a->at, a->n, &a->d);
+}
+
+/* dim_parse does not know the line, so its message is given one here. */
 Dim scan_dim(Scan *s) {
   scan_skip(s);
-  size_t n = 0, left = (size_t)(s->end - s->at);
-  while (n < left && s->at[n] != '\n' && s->at[n] != '#') n++;
-  Dim d;
-  size_t used = dim_parse(s->dims, s->at, n, &d);
-  if (!used) BAD(s, "expected a dimension, found %s", scan_found(s));
-  s->at += used;
-  return d;
+  DimArg a = {.ds = s->dims, .at = s->at};
+  size_t left = (size_t)(s->end - s->at);
+  while (a.n < left && s->at[a.n] != '\n') a.n++;
+  const char *why;
+  Err err = ctx_try(s->c, try_dim, &a, &why);
+  if (err != ERR_ok) fail(s->c, err, s->loc, "%s", why);
+  if (!a.used) BAD(s, "expected a dimension, found %s", scan_found(s));
+  s->at += a.used;
+  return a.d;
 }
 
 DType scan_dtype(Scan *s) {
