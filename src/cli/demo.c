@@ -1,0 +1,207 @@
+/* demo: the built-in digit classifier on digits it has not seen.
+ *
+ * In: the model and the held-out images in the binary (tools/train_digits.py says what they are).
+ * Out, on stdout: the first few images with what the model says, the images it gets wrong, and how
+ * many of all it gets right. Two pixels, one above the other, share a character cell: half blocks
+ * where the locale speaks UTF-8, ASCII otherwise. Colour adds grey levels and marks, never
+ * information; it is used only on a terminal and not when NO_COLOR is set. Exit code 1 when fewer
+ * digits are right than the training script demands: then the engine is wrong, not the model.
+ */
+#include "cli/cli.h"
+#include "ingot.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARGIN "  "
+enum { SIDE = 8, PIXELS = SIDE * SIDE, INK = 16, CLASSES = 10, PER_ROW = 8, ENOUGH = 98 };
+
+extern const unsigned char digits_onnx[], digits_test_bin[];
+extern const size_t digits_onnx_size, digits_test_bin_size;
+
+typedef struct Digits {
+  const unsigned char *pixel; /* [n,8,8] in 0..16 */
+  const unsigned char *label; /* [n] in 0..9 */
+  const float *probability;   /* [n,10], owned by the Ingot */
+  int n;
+  double prepared, ran; /* milliseconds */
+} Digits;
+
+typedef struct Screen {
+  bool utf8, colour;
+} Screen;
+
+static bool is_utf8(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  for (int i = 0; i < 3; i++) {
+    const char *value = getenv(names[i]);
+    if (!value || !*value) continue;
+    const char *dot = strchr(value, '.');
+    return dot && (strncasecmp(dot + 1, "utf-8", 5) == 0 || strncasecmp(dot + 1, "utf8", 4) == 0);
+  }
+  return false;
+}
+
+static bool is_coloured(void) {
+  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+  if (no && *no) return false;
+  return term && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO);
+}
+
+static int guess(const Digits *d, int i) {
+  const float *p = d->probability + i * CLASSES;
+  int best = 0;
+  for (int k = 1; k < CLASSES; k++)
+    if (p[k] > p[best]) best = k;
+  return best;
+}
+
+/* One cell of image i: pixel (y, x) above pixel (y + 1, x). */
+static void draw_cell(const Screen *s, const unsigned char *at) {
+  static const char *const ascii[4] = {" ", "'", ".", "#"};
+  static const char *const block[4] = {" ", "\u2580", "\u2584", "\u2588"};
+  int top = at[0], low = at[SIDE];
+  /* 232..255 are the greys of the 256-colour palette, dark to light. */
+  if (s->colour && s->utf8)
+    printf("\033[38;5;%d;48;5;%dm%s", 232 + top * 23 / INK, 232 + low * 23 / INK, block[1]);
+  else
+    fputs((s->utf8 ? block : ascii)[(top * 2 >= INK) + 2 * (low * 2 >= INK)], stdout);
+}
+
+/* Up to PER_ROW images side by side, below each the guess, and below a wrong guess the truth. */
+static void draw_row(const Screen *s, const Digits *d, const int *which, int n) {
+  for (int y = 0; y < SIDE; y += 2) {
+    for (int i = 0; i < n; i++) {
+      const unsigned char *image = d->pixel + which[i] * PIXELS;
+      fputs(i ? "  " : MARGIN, stdout);
+      for (int x = 0; x < SIDE; x++) draw_cell(s, image + y * SIDE + x);
+      if (s->colour) fputs("\033[0m", stdout);
+    }
+    putchar('\n');
+  }
+  int wrong = 0;
+  for (int i = 0; i < n; i++) {
+    int said = guess(d, which[i]);
+    bool right = said == d->label[which[i]];
+    double percent = 100.0 * (double)d->probability[which[i] * CLASSES + said];
+    if (!right) wrong = i + 1;
+    fputs(i ? "  " : MARGIN, stdout);
+    if (s->colour) fputs(right ? "\033[32m" : "\033[31m", stdout);
+    printf("%d %5.1f%%", said, percent);
+    if (s->colour) fputs("\033[0m", stdout);
+  }
+  for (int i = 0; i < wrong; i++) {
+    int truth = d->label[which[i]];
+    fputs(i ? "  " : "\n" MARGIN, stdout);
+    if (guess(d, which[i]) != truth)
+      printf("truth %d ", truth);
+    else
+      printf("%*s", SIDE, "");
+  }
+  putchar('\n');
+}
+
+/* Returns how many guesses are right. */
+static int draw(const Screen *s, const Digits *d) {
+  int which[PER_ROW] = {0}, shown = 0, right = 0;
+  for (; shown < PER_ROW && shown < d->n; shown++) which[shown] = shown;
+  printf("The first %d of %d digits the model was not trained on:\n\n", shown, d->n);
+  draw_row(s, d, which, shown);
+  shown = 0;
+  for (int i = 0; i < d->n; i++) {
+    bool ok = guess(d, i) == d->label[i];
+    right += ok;
+    if (!ok && shown < PER_ROW) which[shown++] = i;
+  }
+  if (shown) {
+    bool all = shown == d->n - right;
+    printf("\n%s it gets wrong:\n\n", all ? "Those" : "The first of those");
+    draw_row(s, d, which, shown);
+  }
+  return right;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* All images as one batch. Fills d->probability and the times. */
+static IngotStatus predict(Ingot *m, const char *engine, const float *image, Digits *d) {
+  int64_t dim[4] = {d->n, 1, SIDE, SIDE};
+  IngotTensor x = {.name = "image", .dtype = "f32", .rank = 4, .dim = dim, .data = image};
+  x.bytes = (uint64_t)d->n * PIXELS * sizeof *image;
+  IngotPipe pipe = {0};
+  double start = now();
+  IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
+  if (!bad) bad = ingot_input(m, &x);
+  if (!bad) bad = ingot_import(m, 0);
+  if (!bad && strcmp(engine, "ref") != 0) bad = ingot_passes(m, &pipe);
+  d->prepared = now() - start;
+  if (bad) return bad;
+  start = now();
+  if ((bad = ingot_run(m, engine, 0)) != INGOT_OK) return bad;
+  d->ran = now() - start;
+  IngotTensor y = ingot_output(m, 0);
+  d->probability = y.data;
+  bool fits = y.data && y.bytes == (uint64_t)d->n * CLASSES * sizeof *d->probability;
+  return fits ? INGOT_OK : INGOT_MISMATCH;
+}
+
+static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
+  float *image = malloc((size_t)d->n * PIXELS * sizeof *image); /* [n,1,8,8] in 0..1 */
+  if (!image) return INGOT_SYSTEM;
+  for (int i = 0; i < d->n * PIXELS; i++) image[i] = (float)d->pixel[i] / INK;
+  IngotStatus bad = predict(m, engine, image, d);
+  free(image);
+  if (bad) return bad;
+  Screen s = {is_utf8(), is_coloured()};
+  int right = draw(&s, d);
+  printf("\n%d of %d right: %.2f %%. Engine %s: %.1f ms to prepare, %.3f ms per digit.\n", right,
+         d->n, 100.0 * right / d->n, engine, d->prepared, d->ran / d->n);
+  return right * 100 < d->n * ENOUGH ? INGOT_MISMATCH : INGOT_OK;
+}
+
+static void report(const Ingot *m) {
+  for (uint32_t i = 0; i < ingot_message_count(m); i++) {
+    int is_warning;
+    const char *text = ingot_message(m, i, &is_warning);
+    fprintf(stderr, "ingot: %s%s\n", is_warning ? "warning: " : "", text);
+  }
+}
+
+int cmd_demo(int argc, char **argv) {
+  const char *engine = "interp";
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      puts("usage: ingot demo [--engine ref|interp]\n"
+           "Shows the built-in digit classifier on digits it was not trained on.");
+      return INGOT_OK;
+    }
+    if (strncmp(argv[i], "--engine=", 9) == 0) {
+      engine = argv[i] + 9;
+    } else if (strcmp(argv[i], "--engine") == 0 && i + 1 < argc) {
+      engine = argv[++i];
+    } else {
+      fprintf(stderr, "ingot: demo: unexpected argument '%s' (see ingot demo --help)\n", argv[i]);
+      return INGOT_USAGE;
+    }
+  }
+  Ingot *m = ingot_new(NULL);
+  if (!m) {
+    fputs("ingot: out of memory\n", stderr);
+    return INGOT_SYSTEM;
+  }
+  size_t n = digits_test_bin_size / (PIXELS + 1);
+  Digits d = {.pixel = digits_test_bin, .label = digits_test_bin + n * PIXELS, .n = (int)n};
+  IngotStatus status = show(m, engine, &d);
+  report(m);
+  ingot_free(m);
+  return status;
+}
