@@ -8,7 +8,7 @@
  * are unpacked, and bool, which is copied if a byte is neither 0 nor 1. The checksum of external
  * data is not verified.
  */
-#include "onnx/onnx.h"
+#include "onnx/data.h"
 #include <string.h>
 
 #define IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
@@ -52,10 +52,6 @@ static u32 stored_bits(DType dt) {
   return dt == DT_bool ? 8 : dtype_info[dt].bits;
 }
 
-static Tensor *wrap(const Load *l, const void *data) {
-  return tensor_wrap(l->a, l->dt, l->t->dims.at, l->t->dims.n, data);
-}
-
 /* One packed byte into up to `n` elements of bits 2 or 4, lowest bits first. */
 static void unpack_byte(DType dt, u8 byte, u8 *to, u64 n) {
   u32 bits = dtype_info[dt].bits, per = 8 / bits;
@@ -66,37 +62,45 @@ static void unpack_byte(DType dt, u8 byte, u8 *to, u64 n) {
   }
 }
 
-static Tensor *from_packed(const Load *l, const u8 *at) {
-  u8 *to = arena_array(l->a, (size_t)l->n, 1);
-  u64 per = 8 / dtype_info[l->dt].bits;
-  for (u64 i = 0; i < l->n; i += per) unpack_byte(l->dt, at[i / per], to + i, l->n - i);
-  return wrap(l, to);
+static const u8 *unpack(Arena *a, DType dt, u64 n, const u8 *at) {
+  u8 *to = arena_array(a, (size_t)n, 1);
+  u64 per = 8 / dtype_info[dt].bits;
+  for (u64 i = 0; i < n; i += per) unpack_byte(dt, at[i / per], to + i, n - i);
+  return to;
 }
 
-static Tensor *from_bool(const Load *l, const u8 *at) {
+static const u8 *clean_bool(Arena *a, u64 n, const u8 *at) {
   u8 high = 0;
-  for (u64 i = 0; i < l->n; i++) high |= at[i];
-  if (high <= 1) return wrap(l, at);
-  u8 *to = arena_array(l->a, (size_t)l->n, 1);
-  for (u64 i = 0; i < l->n; i++) to[i] = at[i] != 0;
-  return wrap(l, to);
+  for (u64 i = 0; i < n; i++) high |= at[i];
+  if (high <= 1) return at;
+  u8 *to = arena_array(a, (size_t)n, 1);
+  for (u64 i = 0; i < n; i++) to[i] = at[i] != 0;
+  return to;
 }
 
-/* Big-endian hosts: every number turned round; a complex one is two numbers. */
-static Tensor *from_swapped(const Load *l, const u8 *at) {
-  size_t size = dtype_bytes(l->dt) / (dtype_info[l->dt].cls == 'C' ? 2 : 1);
-  u8 *to = arena_array(l->a, (size_t)l->bytes, 1);
-  for (size_t i = 0; i < l->bytes; i += size)
+/* Every number turned round; a complex one is two numbers. */
+static const u8 *swap(Arena *a, DType dt, u64 n, const u8 *at) {
+  size_t size = dtype_bytes(dt) / (dtype_info[dt].cls == 'C' ? 2 : 1);
+  u8 *to = arena_array(a, (size_t)n, dtype_bytes(dt));
+  for (size_t i = 0; i < n * dtype_bytes(dt); i += size)
     for (size_t j = 0; j < size; j++) to[i + j] = at[i + size - 1 - j];
-  return wrap(l, to);
+  return to;
+}
+
+Tensor *data_from_bytes(Arena *a, DType dt, const i64 *dim, u32 rank, const u8 *at, bool big) {
+  Tensor *t = tensor_wrap(a, dt, dim, rank, at);
+  if (dt == DT_bool)
+    t->data = clean_bool(a, t->n, at);
+  else if (dtype_info[dt].bits < 8)
+    t->data = unpack(a, dt, t->n, at);
+  else if (big != IS_BIG && dtype_bytes(dt) > 1)
+    t->data = swap(a, dt, t->n, at);
+  return t;
 }
 
 /* Little-endian bytes of the exact length. */
 static Tensor *from_bytes(const Load *l, const u8 *at) {
-  if (l->dt == DT_bool) return from_bool(l, at);
-  if (dtype_info[l->dt].bits < 8) return from_packed(l, at);
-  if (IS_BIG && dtype_bytes(l->dt) > 1) return from_swapped(l, at);
-  return wrap(l, at);
+  return data_from_bytes(l->a, l->dt, l->t->dims.at, l->t->dims.n, at, false);
 }
 
 static Tensor *from_raw(const Load *l) {
@@ -225,7 +229,7 @@ static Tensor *from_list(const Load *l, u32 field) {
     }
   }
   if (have < want) fail_count(l, want, "fewer");
-  return wrap(l, to);
+  return tensor_wrap(l->a, l->dt, l->t->dims.at, l->t->dims.n, to);
 }
 
 /* ---- external data ---- */

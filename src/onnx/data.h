@@ -1,0 +1,60 @@
+/* data.h: tensors in files of their own: .npy, .npz, and the .pb files of ONNX test data.
+ *
+ * Readers are pure functions of the bytes, which must outlive the result: what can be used in place
+ * is not copied. They refuse whatever is left over or missing with ERR_input, legal files that
+ * ingot cannot hold with ERR_unsupported. Writers append to a Text; the same tensor always gives
+ * the same bytes.
+ */
+#ifndef INGOT_DATA_H
+#define INGOT_DATA_H
+
+#include "onnx/onnx.h"
+
+typedef struct Named Named;
+typedef struct Datum Datum; /* a tensor, a sequence, or an optional */
+
+struct Named {
+  Str name;
+  Tensor *t;
+};
+typedef VEC(Named) NamedVec;
+
+struct Datum {
+  TypeKind kind;
+  Tensor *t;   /* TY_tensor */
+  Datum *elem; /* n of them; TY_opt has 0 or 1 */
+  u32 n;
+};
+
+#define NPZ_MAX_BYTES ((u64)4 << 30) /* compressed members of one archive together, unpacked */
+
+/* npy.c */
+Tensor *data_read_npy(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
+/* numpy has no name for bf16, the 8-bit floats and types below a byte, and stores them as V2 or V1
+ * (one element per byte). Such arrays are taken to hold `as`, if that is such a type; otherwise
+ * refused. */
+Tensor *data_read_npy_as(Ctx *c, const u8 *at, size_t n, DType as, Loc loc, Arena *a);
+void data_write_npy(Ctx *c, Text *out, const Tensor *t);
+
+/* npz.c: zip archives of .npy members, stored or deflated; other members are ignored. Written ones
+ * are stored. */
+NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
+void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n);
+
+/* pb.c */
+/* A TensorProto, SequenceProto or OptionalProto: the files do not say which, the declared type
+ * does. NULL or a type without kind: a tensor. model_path as for onnx_tensor. */
+Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const char *path, Loc loc,
+                    Arena *a);
+void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
+/* Paths FOLDER/STEM_0.pb, FOLDER/STEM_1.pb... as far as they exist. */
+Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a);
+
+/* tensor.c: bytes of the exact length -> tensor, used in place where possible. big: numbers are
+ * big-endian. */
+Tensor *data_from_bytes(Arena *a, DType dt, const i64 *dim, u32 rank, const u8 *at, bool big);
+
+/* inflate.c: RFC 1951. NULL, or what is wrong; in and out must be used up exactly. */
+const char *inflate(const u8 *in, size_t nin, u8 *out, size_t nout);
+
+#endif
