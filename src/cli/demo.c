@@ -163,8 +163,8 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   if (bad) return bad;
   Screen s = {is_utf8(), is_coloured()};
   int right = draw(&s, d);
-  printf("\n%d of %d right: %.2f %%. Engine %s: %.1f ms to prepare, %.3f ms per digit.\n", right,
-         d->n, 100.0 * right / d->n, engine, d->prepared, d->ran / d->n);
+  printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
+  printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared, d->ran / d->n);
   return right * 100 < d->n * ENOUGH ? INGOT_MISMATCH : INGOT_OK;
 }
 
