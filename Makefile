@@ -52,7 +52,7 @@ $(BUILD)/unit/%: test/unit/%.c $(BUILD)/libingot.a
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
 
 unit: $(UNIT)
-	@$(PYTHON) test/run unit
+	@$(PYTHON) test/run unit/
 
 setup:
 	@sh test/setup
@@ -66,7 +66,7 @@ test: setup
 	@$(PYTHON) test/run $(T)
 
 lint:
-	@$(PYTHON) test/run lint
+	@$(PYTHON) test/run lint/
 
 format:
 	clang-format -i $(shell find src test -name '*.[ch]')
@@ -75,7 +75,7 @@ wc:
 	@$(PYTHON) test/wc.py
 
 coverage-doc: setup all
-	@$(PYTHON) test/run --coverage-doc official
+	@$(PYTHON) test/run --coverage-doc official/
 
 $(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a
 	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
