@@ -24,8 +24,8 @@ _Noreturn void on_unsupported(Build *b, const char *fmt, ...) {
   va_start(ap, fmt);
   say(b, text, sizeof text, fmt, ap);
   va_end(ap);
-  fail(b->c, ERR_unsupported, b->g->loc, "%s is not supported here: %s",
-       show(b->c, b->node->op), text);
+  fail(b->c, ERR_unsupported, b->g->loc, "%s is not supported here: %s", show(b->c, b->node->op),
+       text);
 }
 
 /* ---- operands ---- */
@@ -35,8 +35,12 @@ Val on_in(Build *b, u32 i) {
   return b->in[i];
 }
 
-DType on_dtype(Build *b, Val v) { return graph_type(b->g, v)->dt; }
-u32 on_rank(Build *b, Val v) { return graph_type(b->g, v)->rank; }
+DType on_dtype(Build *b, Val v) {
+  return graph_type(b->g, v)->dt;
+}
+u32 on_rank(Build *b, Val v) {
+  return graph_type(b->g, v)->rank;
+}
 
 Dim on_dim(Build *b, Val v, u32 axis) {
   const Type *t = graph_type(b->g, v);
@@ -52,7 +56,8 @@ i64 on_static_dim(Build *b, Val v, u32 axis) {
 
 /* ---- attributes ---- */
 
-/* In a function body an attribute may stand for one of the call, whose own may stand for one further out. */
+/* In a function body an attribute may stand for one of the call, whose own may stand for one
+ * further out. */
 static const OnnxAttr *resolve(Import *im, const Scope *s, const OnnxAttr *a) {
   while (a && a->ref) {
     while (s && !s->fn) s = s->up;
@@ -76,7 +81,9 @@ const OnnxAttr *on_attr(Build *b, const char *name) {
   return resolve(b->im, b->im->scope, onnx_attr(b->c, b->node, name));
 }
 
-bool on_has_attr(Build *b, const char *name) { return on_attr(b, name) != NULL; }
+bool on_has_attr(Build *b, const char *name) {
+  return on_attr(b, name) != NULL;
+}
 
 static const OnnxAttr *typed(Build *b, const char *name, OnnxAttrType t, const char *want) {
   const OnnxAttr *a = on_attr(b, name);
@@ -106,7 +113,8 @@ bool on_str_is(Build *b, const char *name, const char *otherwise, const char *va
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max) {
   const OnnxAttr *a = typed(b, name, OA_ints, "a list of integers");
   if (!a) return -1;
-  if (a->ints.n > max) on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->ints.n, max);
+  if (a->ints.n > max)
+    on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->ints.n, max);
   if (a->ints.n) memcpy(out, a->ints.at, a->ints.n * sizeof *out);
   return (i32)a->ints.n;
 }
@@ -140,8 +148,10 @@ const OnnxGraph *on_graph(Build *b, const char *name) {
 static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
   if (blame && graph_val(b->g, blame)->name)
-    on_unsupported(b, "input %u decides a shape and depends on '%s'; give its contents with --input "
-                      "'%s=@FILE.npy'", i, name, name);
+    on_unsupported(b,
+                   "input %u decides a shape and depends on '%s'; give its contents with --input "
+                   "'%s=@FILE.npy'",
+                   i, name, name);
   on_unsupported(b, "input %u decides a shape but is only known at run time", i);
 }
 
@@ -166,7 +176,8 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
   const Tensor *t = on_known(b, i);
   if (!dtype_is_int(t->dt) && t->dt != DT_bool)
     on_bad(b, "input %u must be integers, found %s", i, dtype_info[t->dt].name);
-  if (t->n > max) on_bad(b, "input %u has %llu entries, at most %u fit", i, (unsigned long long)t->n, max);
+  if (t->n > max)
+    on_bad(b, "input %u has %llu entries, at most %u fit", i, (unsigned long long)t->n, max);
   for (u32 k = 0; k < t->n; k++) out[k] = tensor_get(t, k).i;
   return (u32)t->n;
 }
@@ -190,7 +201,8 @@ i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max) {
 
 u32 on_axis(Build *b, i64 axis, u32 rank) {
   i64 at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= (i64)rank) on_bad(b, "axis %lld out of range for rank %u", (long long)axis, rank);
+  if (at < 0 || at >= (i64)rank)
+    on_bad(b, "axis %lld out of range for rank %u", (long long)axis, rank);
   return (u32)at;
 }
 

@@ -1,9 +1,9 @@
 /* builder.h: what an operator's builder sees.
  *
- * A builder turns one ONNX node into core ops with the mk_* constructors of graph.h and sets its outputs. It
- * reads attributes through the accessors below (type-checked, defaults given), operands from b->in (0: absent).
- * Differences between opsets are decided on b->opset inside the builder. What it cannot do it refuses with
- * on_unsupported; what the model may not do with on_bad.
+ * A builder turns one ONNX node into core ops with the mk_* constructors of graph.h and sets its
+ * outputs. It reads attributes through the accessors below (type-checked, defaults given), operands
+ * from b->in (0: absent). Differences between opsets are decided on b->opset inside the builder.
+ * What it cannot do it refuses with on_unsupported; what the model may not do with on_bad.
  */
 #ifndef INGOT_BUILDER_H
 #define INGOT_BUILDER_H
@@ -20,12 +20,12 @@ struct Build {
   Dims *ds;
   Import *im;
   const OnnxNode *node;
-  i64 opset;  /* version of the operator's domain */
-  u32 arg;    /* fourth column of the operator's row */
-  Val *in;    /* nin entries, 0 where absent */
+  i64 opset; /* version of the operator's domain */
+  u32 arg;   /* fourth column of the operator's row */
+  Val *in;   /* nin entries, 0 where absent */
   u32 nin;
-  Val *out;   /* nout entries, to be set where the name is not empty */
-  u32 nout;   /* as listed by the node, at least 1 */
+  Val *out; /* nout entries, to be set where the name is not empty */
+  u32 nout; /* as listed by the node, at least 1 */
 };
 typedef void BuildFn(Build *b);
 
@@ -33,42 +33,53 @@ _Noreturn void on_bad(Build *b, const char *fmt, ...) __attribute__((format(prin
 _Noreturn void on_unsupported(Build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* operands */
-Val on_in(Build *b, u32 i);                /* fails when absent */
-static inline bool on_has(const Build *b, u32 i) { return i < b->nin && b->in[i]; }
-static inline bool on_wants(const Build *b, u32 i) { return i < b->nout && b->node->out.n > i && b->node->out.at[i]; }
-static inline const Type *on_type(Build *b, Val v) { return graph_type(b->g, v); }
+Val on_in(Build *b, u32 i); /* fails when absent */
+static inline bool on_has(const Build *b, u32 i) {
+  return i < b->nin && b->in[i];
+}
+static inline bool on_wants(const Build *b, u32 i) {
+  return i < b->nout && b->node->out.n > i && b->node->out.at[i];
+}
+static inline const Type *on_type(Build *b, Val v) {
+  return graph_type(b->g, v);
+}
 DType on_dtype(Build *b, Val v);
 u32 on_rank(Build *b, Val v);
 Dim on_dim(Build *b, Val v, u32 axis);
 i64 on_static_dim(Build *b, Val v, u32 axis); /* fails (unsupported) when symbolic */
 
 /* attributes; a wrong type fails */
-const OnnxAttr *on_attr(Build *b, const char *name); /* after substitution in functions; NULL when absent */
+const OnnxAttr *on_attr(Build *b,
+                        const char *name); /* after substitution in functions; NULL when absent */
 bool on_has_attr(Build *b, const char *name);
 i64 on_int(Build *b, const char *name, i64 otherwise);
 double on_float(Build *b, const char *name, double otherwise);
 Str on_str(Build *b, const char *name, const char *otherwise);
-bool on_str_is(Build *b, const char *name, const char *otherwise, const char *value); /* attr or default == value */
+bool on_str_is(Build *b, const char *name, const char *otherwise,
+               const char *value); /* attr or default == value */
 /* Writes up to max entries; returns the count, or -1 when the attribute is absent. */
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max);
 i32 on_floats(Build *b, const char *name, double *out, u32 max);
-Tensor *on_tensor(Build *b, const char *name); /* NULL when absent */
+Tensor *on_tensor(Build *b, const char *name);         /* NULL when absent */
 const OnnxGraph *on_graph(Build *b, const char *name); /* fails when absent */
 
-/* Contents that must be known while compiling: constants, shape arithmetic, or the contents of an input the
- * caller bound (it is then pinned). Fails otherwise, naming the operand and the flag that helps. */
+/* Contents that must be known while compiling: constants, shape arithmetic, or the contents of an
+ * input the caller bound (it is then pinned). Fails otherwise, naming the operand and the flag that
+ * helps. */
 const Tensor *on_known(Build *b, u32 i);
-u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max);  /* returns the count */
-u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max);  /* entries may be symbolic; constants >= 0 */
+u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max); /* returns the count */
+u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max); /* entries may be symbolic; constants >= 0 */
 bool on_try_ints(Build *b, u32 i, i64 *out, u32 max, u32 *n); /* false instead of failing */
-/* From an attribute up to some opset, from an input afterwards (axes, split, pads...): -1 when neither is there. */
+/* From an attribute up to some opset, from an input afterwards (axes, split, pads...): -1 when
+ * neither is there. */
 i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max);
 
 /* axes: normalised into 0..rank-1, checked, duplicates refused */
 u32 on_axis(Build *b, i64 axis, u32 rank);
 void on_axes(Build *b, i64 *axes, u32 n, u32 rank);
 
-/* sub-graphs: imports g's nodes into the current block; in[] are its parameters' values (given), ret[] its results. */
+/* sub-graphs: imports g's nodes into the current block; in[] are its parameters' values (given),
+ * ret[] its results. */
 u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max);
 
 /* one row of onnx_ops.def finds its builder by operator name */

@@ -1,9 +1,9 @@
 /* import.c: from a decoded model to a Graph.
  *
- * In: ONNX bytes and what the user said about shapes. Out: a Graph of core ops. Nodes are taken in file order;
- * each finds its builder by name (onnx_ops.def) or is a local function, whose body is inlined. Initializers
- * become constants when first used. A node that is refused poisons its results, so that one run names every
- * unsupported node; a node that is wrong ends the import.
+ * In: ONNX bytes and what the user said about shapes. Out: a Graph of core ops. Nodes are taken in
+ * file order; each finds its builder by name (onnx_ops.def) or is a local function, whose body is
+ * inlined. Initializers become constants when first used. A node that is refused poisons its
+ * results, so that one run names every unsupported node; a node that is wrong ends the import.
  */
 #include "onnx/own.h"
 
@@ -45,16 +45,16 @@ static void scope_graph(Import *im, Scope *s, const OnnxGraph *g) {
     *slot = i + 1;
   }
   for (u32 i = 0; i < g->nodes.n; i++)
-    for (u32 k = 0; k < g->nodes.at[i].out.n; k++) *map_put(&s->later, g->nodes.at[i].out.at[k]) = 1;
+    for (u32 k = 0; k < g->nodes.at[i].out.n; k++)
+      *map_put(&s->later, g->nodes.at[i].out.at[k]) = 1;
 }
 
 static Val load_init(Import *im, Scope *s, Str name, u32 i) {
   const OnnxGraph *g = s->graph;
   Loc loc = {.file = im->file, .node = name, .op = str_of(im->c, "initializer"), .index = -1};
-  Tensor *t = i < g->inits.n
-                  ? onnx_tensor(im->c, &g->inits.at[i], im->o->path, loc, &im->c->work)
-                  : onnx_sparse(im->c, &g->sparse_inits.at[i - g->inits.n], im->o->path, loc,
-                                &im->c->work);
+  Tensor *t = i < g->inits.n ? onnx_tensor(im->c, &g->inits.at[i], im->o->path, loc, &im->c->work)
+                             : onnx_sparse(im->c, &g->sparse_inits.at[i - g->inits.n], im->o->path,
+                                           loc, &im->c->work);
   BlkId cur = im->g->cur;
   Loc at = im->g->loc;
   im->g->cur = s->blk; /* in front of the control node being built: visible to all that follow */
@@ -159,7 +159,8 @@ static void call_function(Import *im, Build *b, const OnnxFunction *f) {
   if (b->nin > f->inputs.n)
     fail(im->c, ERR_input, loc, "function takes %u inputs, got %u", f->inputs.n, b->nin);
   for (u32 i = 0; i < f->nodes.n; i++)
-    for (u32 k = 0; k < f->nodes.at[i].out.n; k++) *map_put(&s->later, f->nodes.at[i].out.at[k]) = 1;
+    for (u32 k = 0; k < f->nodes.at[i].out.n; k++)
+      *map_put(&s->later, f->nodes.at[i].out.at[k]) = 1;
   for (u32 i = 0; i < b->nin; i++)
     if (b->in[i]) scope_define(im, f->inputs.at[i], b->in[i], loc);
   import_nodes(im, f->nodes.at, f->nodes.n);
@@ -203,8 +204,10 @@ typedef struct Attempt {
 static void attempt(Ctx *c, void *arg) {
   Attempt *a = arg;
   (void)c;
-  if (a->row) a->row->build(a->b);
-  else call_function(a->im, a->b, a->fn);
+  if (a->row)
+    a->row->build(a->b);
+  else
+    call_function(a->im, a->b, a->fn);
 }
 
 static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
@@ -213,7 +216,8 @@ static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
        show(im->c, n->op), domain, (long long)opset);
 }
 
-/* Runs the builder; a refusal is recorded and false returned, any other failure goes on outwards. */
+/* Runs the builder; a refusal is recorded and false returned, any other failure goes on outwards.
+ */
 static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   b->opset = opset_of(im, n->domain);
   Attempt a = {im, b, find_row(im, n, b->opset), find_fn(im, n)};
@@ -290,7 +294,8 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
 static void check_versions(Import *im) {
   Loc loc = {.file = im->file, .index = -1};
   if (im->m->ir_version < 1)
-    fail(im->c, ERR_input, loc, "IR version %lld is not an ONNX model", (long long)im->m->ir_version);
+    fail(im->c, ERR_input, loc, "IR version %lld is not an ONNX model",
+         (long long)im->m->ir_version);
   if (im->m->ir_version < IR_MIN || im->m->ir_version > IR_MAX)
     fail(im->c, ERR_unsupported, loc, "IR version %lld; %d to %d are read",
          (long long)im->m->ir_version, IR_MIN, IR_MAX);

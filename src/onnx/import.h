@@ -18,26 +18,27 @@ struct BindDim {
   bool used;
 };
 
-/* An array the caller will run with: binds the dimensions of that input, and its contents where a shape
- * depends on them (the parameter is then pinned to these contents). */
+/* An array the caller will run with: binds the dimensions of that input, and its contents where a
+ * shape depends on them (the parameter is then pinned to these contents). */
 struct BindInput {
   Str name;
   const Tensor *data;
 };
 
 struct ImportOptions {
-  const char *path;   /* of the model, for external data; NULL: refused */
+  const char *path; /* of the model, for external data; NULL: refused */
   BindDim *dim;
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool symbolic;      /* unknown dimensions stay symbolic without bound (inspect) */
+  bool symbolic; /* unknown dimensions stay symbolic without bound (inspect) */
 };
 
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
 Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o);
 
-/* Names of the inputs that are not initializers, in order; returns how many there are, writes at most max. */
+/* Names of the inputs that are not initializers, in order; returns how many there are, writes at
+ * most max. */
 u32 onnx_input_names(Ctx *c, const u8 *at, size_t n, Str file, Str *out, u32 max);
 
 /* ops.c: the operators, in the order of onnx_ops.def. */

@@ -1,9 +1,10 @@
 /* inputs.c: parameters of the graph and the extents of their dimensions.
  *
- * In: the declared inputs and what the user said (BindDim, BindInput). Out: one parameter per input that is not
- * an initializer. A dimension is, in this order: what a flag says for that input and axis, what a flag says
- * for its symbol, the number in the model, the extent of the array given, symbolic (bounded by --max-shapes,
- * or unbounded for inspection), 1 for an unknown batch (with a warning), or an error that names the flag.
+ * In: the declared inputs and what the user said (BindDim, BindInput). Out: one parameter per input
+ * that is not an initializer. A dimension is, in this order: what a flag says for that input and
+ * axis, what a flag says for its symbol, the number in the model, the extent of the array given,
+ * symbolic (bounded by --max-shapes, or unbounded for inspection), 1 for an unknown batch (with a
+ * warning), or an error that names the flag.
  */
 #include "onnx/own.h"
 
@@ -56,11 +57,12 @@ static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
   i64 value = -1;
   if (od && od->kind == OD_value && od->value >= 0) value = od->value;
   if (od && od->kind == OD_value && (od->value < -1 || od->value > DIM_MAX))
-    fail(im->c, ERR_input, loc, "input '%s': dimension %u is %lld", show(im->c, d->v->name), d->axis,
-         (long long)od->value);
+    fail(im->c, ERR_input, loc, "input '%s': dimension %u is %lld", show(im->c, d->v->name),
+         d->axis, (long long)od->value);
   if (b && !b->bound) {
     if (value >= 0 && value != b->value)
-      fail(im->c, ERR_usage, loc, "input '%s': dimension %u is fixed at %lld by the model, not %lld",
+      fail(im->c, ERR_usage, loc,
+           "input '%s': dimension %u is fixed at %lld by the model, not %lld",
            show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
     value = b->value;
   }
@@ -85,8 +87,7 @@ static u32 missing_rank(Import *im, const OnnxValue *v, const Tensor *given) {
   if (given) return given->rank;
   i64 rank = -1;
   for (u32 i = 0; i < im->o->ndim; i++)
-    if (im->o->dim[i].input == v->name && im->o->dim[i].axis >= rank)
-      rank = im->o->dim[i].axis + 1;
+    if (im->o->dim[i].input == v->name && im->o->dim[i].axis >= rank) rank = im->o->dim[i].axis + 1;
   Loc loc = {.file = im->file, .index = -1};
   if (rank < 0)
     fail(im->c, ERR_usage, loc, "input '%s' has no shape; give one with --shapes '%s:AxB'",
@@ -97,7 +98,8 @@ static u32 missing_rank(Import *im, const OnnxValue *v, const Tensor *given) {
 static Type input_type(Import *im, const OnnxValue *v) {
   Loc loc = {.file = im->file, .index = -1};
   const OnnxType *t = &v->type;
-  if (t->kind == OT_none) fail(im->c, ERR_input, loc, "input '%s' has no type", show(im->c, v->name));
+  if (t->kind == OT_none)
+    fail(im->c, ERR_input, loc, "input '%s' has no type", show(im->c, v->name));
   if (t->kind != OT_tensor)
     fail(im->c, ERR_unsupported, loc, "input '%s': only tensors can be inputs",
          show(im->c, v->name));
@@ -139,7 +141,8 @@ static void share_symbols(Import *im) {
       if (od->kind != OD_param || str_is(im->c, od->param, "-1")) continue;
       InDim d = {v, k, 0, -1};
       BindDim *b = find_bind(im, &d);
-      if (b) *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, b->value, b->bound, true};
+      if (b)
+        *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, b->value, b->bound, true};
       else if (given && k < given->rank)
         *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, given->dim[k], false, true};
     }

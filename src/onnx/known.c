@@ -1,8 +1,9 @@
 /* known.c: contents of values that a builder needs while compiling.
  *
- * In: a value. Out: its tensor, when it follows from constants and from inputs the caller has bound. Method: the
- * nodes it depends on are collected, then evaluated in the order they were made by the reference evaluator. A
- * bound input that was looked at is pinned: the graph is only right for these contents.
+ * In: a value. Out: its tensor, when it follows from constants and from inputs the caller has
+ * bound. Method: the nodes it depends on are collected, then evaluated in the order they were made
+ * by the reference evaluator. A bound input that was looked at is pinned: the graph is only right
+ * for these contents.
  */
 #include "onnx/own.h"
 
@@ -13,8 +14,8 @@ enum { KNOWN_NODES = 4096, KNOWN_BYTES = 64 << 20 };
 typedef struct Slice {
   Import *im;
   VEC(NodeId) node;
-  Map seen;  /* Val -> 1 */
-  Map have;  /* Val -> 1 + index into data */
+  Map seen; /* Val -> 1 */
+  Map have; /* Val -> 1 + index into data */
   VEC(Tensor *) data;
   Val blame;
 } Slice;
@@ -110,8 +111,7 @@ static void pin_params(Slice *s) {
     bool there = false;
     for (u32 k = 0; k < im->g->pin.n; k++)
       there = there || im->g->pin.at[k].param == b->param.at[i];
-    if (!there)
-      *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], s->data.at[*slot - 1]};
+    if (!there) *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], s->data.at[*slot - 1]};
   }
 }
 

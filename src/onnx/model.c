@@ -31,6 +31,16 @@ static void count(const Cursor *k, u32 *n, u32 max, const char *what) {
 #define ADD_ITEM(r, k, v)                                                                          \
   (count((k), &(r)->items, ONNX_MAX_ITEMS, "list elements"), vec_push((r)->a, (v)))
 
+/* Room for exactly n elements: growing by halves wastes most where lists are short, and most are.
+ */
+#define RESERVE(r, v, n) reserve((r)->a, (void **)&(v)->at, &(v)->cap, (n), sizeof *(v)->at)
+
+static void reserve(Arena *a, void **at, u32 *cap, u32 n, size_t size) {
+  if (n == 0 || n > ONNX_MAX_NODES) return; /* such lists grow as they come, against their limit */
+  *at = arena_array(a, n, size);
+  *cap = n;
+}
+
 static i32 read_i32(Cursor *k) {
   return (i32)(u32)(u64)wire_int(k);
 }
@@ -79,8 +89,11 @@ static void read_dim(Cursor k, OnnxDim *d) {
 }
 
 static void read_shape(Read *r, Cursor k, OnnxType *t) {
+  u32 n[WIRE_COUNTS];
+  wire_counts(k, n);
   t->has_shape = true;
   t->dims.n = 0;
+  RESERVE(r, &t->dims, n[1]);
   while (wire_next(&k)) {
     if (k.field == 1)
       read_dim(wire_message(&k), ADD_RECORD(r, &k, &t->dims));
@@ -171,7 +184,11 @@ static void note_data(OnnxTensor *t, Cursor *k) {
 }
 
 static void read_tensor(Read *r, Cursor k, OnnxTensor *t) {
+  u32 n[WIRE_COUNTS];
   count(&k, &r->tensors, ONNX_MAX_TENSORS, "tensors");
+  wire_counts(k, n);
+  RESERVE(r, &t->dims, n[1]);
+  RESERVE(r, &t->external, n[13]);
   t->base = k.base;
   t->body = (Span){k.base + k.pos, k.end - k.pos};
   while (wire_next(&k)) {
@@ -304,7 +321,12 @@ static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_
 
 static void read_node(Read *r, Cursor k, OnnxNode *n) {
   size_t start = k.pos;
+  u32 have[WIRE_COUNTS];
   count(&k, &r->nodes, ONNX_MAX_NODES, "nodes");
+  wire_counts(k, have);
+  RESERVE(r, &n->in, have[1]);
+  RESERVE(r, &n->out, have[2]);
+  RESERVE(r, &n->attrs, have[5]);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: *ADD_ITEM(r, &k, &n->in) = wire_str(&k); break;
@@ -341,6 +363,13 @@ static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_
 }
 
 static void read_graph(Read *r, Cursor k, OnnxGraph *g) {
+  u32 n[WIRE_COUNTS];
+  wire_counts(k, n);
+  RESERVE(r, &g->nodes, n[1]);
+  RESERVE(r, &g->inits, n[5]);
+  RESERVE(r, &g->inputs, n[11]);
+  RESERVE(r, &g->outputs, n[12]);
+  RESERVE(r, &g->infos, n[13]);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: read_node(r, wire_message(&k), vec_push(r->a, &g->nodes)); break;
@@ -356,6 +385,9 @@ static void read_graph(Read *r, Cursor k, OnnxGraph *g) {
 }
 
 static void read_function(Read *r, Cursor k, OnnxFunction *f) {
+  u32 n[WIRE_COUNTS];
+  wire_counts(k, n);
+  RESERVE(r, &f->nodes, n[7]);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: f->name = wire_str(&k); break;

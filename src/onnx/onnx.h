@@ -232,6 +232,9 @@ Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc);
 Cursor wire_reopen(Ctx *c, const u8 *base, Span message, Loc loc); /* one already walked once */
 bool wire_next(Cursor *k); /* reads a tag; false at the end of the message */
 void wire_skip(Cursor *k); /* the value of the last tag, groups included */
+/* How often each field below WIRE_COUNTS occurs in the rest of the message. */
+enum { WIRE_COUNTS = 32 };
+void wire_counts(Cursor k, u32 *count);
 /* Value of the last tag, which must have the wire type asked for. */
 i64 wire_int(Cursor *k);
 float wire_float(Cursor *k);

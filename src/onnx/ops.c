@@ -25,7 +25,9 @@ const char *domain_key(Ctx *c, Str domain) {
   return NULL;
 }
 
-u32 onnx_op_count(void) { return op_row_count; }
+u32 onnx_op_count(void) {
+  return op_row_count;
+}
 
 OnnxOpInfo onnx_op_at(u32 i) {
   const OpRow *r = &op_rows[i];

@@ -20,7 +20,9 @@ void build_binary(Build *b) {
   b->out[0] = mk_map2(b->g, (Op)b->arg, x, on_broadcast_old(b, x, y));
 }
 
-void build_identity(Build *b) { b->out[0] = on_in(b, 0); }
+void build_identity(Build *b) {
+  b->out[0] = on_in(b, 0);
+}
 
 void build_relu(Build *b) {
   Val x = on_in(b, 0);

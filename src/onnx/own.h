@@ -11,14 +11,14 @@ typedef struct Scope Scope;
 
 /* Names visible in one graph or function body. */
 struct Scope {
-  Scope *up;            /* enclosing graph; NULL for the model and for functions */
-  BlkId blk;            /* where its constants are placed */
-  Map name;             /* Str -> Val */
-  Map init;             /* Str -> 1 + index of initializer; sparse ones behind the dense */
-  Map later;            /* Str -> 1: defined by some node of this graph */
+  Scope *up; /* enclosing graph; NULL for the model and for functions */
+  BlkId blk; /* where its constants are placed */
+  Map name;  /* Str -> Val */
+  Map init;  /* Str -> 1 + index of initializer; sparse ones behind the dense */
+  Map later; /* Str -> 1: defined by some node of this graph */
   const OnnxGraph *graph;
-  const OnnxFunction *fn;   /* function body: its attribute defaults and opsets */
-  const OnnxNode *call;     /* the node that called it */
+  const OnnxFunction *fn; /* function body: its attribute defaults and opsets */
+  const OnnxNode *call;   /* the node that called it */
   Scope *caller;
 };
 
@@ -50,7 +50,7 @@ const char *domain_key(Ctx *c, Str domain); /* "ai", "ml", "ms"..., NULL for oth
 /* import.c */
 void import_nodes(Import *im, const OnnxNode *node, u32 n);
 Scope *scope_new(Import *im, Scope *up);
-Val scope_find(Import *im, Str name);  /* 0 when unknown */
+Val scope_find(Import *im, Str name); /* 0 when unknown */
 void scope_define(Import *im, Str name, Val v, Loc loc);
 Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 
@@ -58,7 +58,8 @@ Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 void import_inputs(Import *im);
 
 /* known.c */
-/* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in *blame. */
+/* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in
+ * *blame. */
 const Tensor *import_known(Import *im, Val v, Val *blame);
 
 #endif

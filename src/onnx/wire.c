@@ -114,6 +114,15 @@ void wire_skip(Cursor *k) {
   }
 }
 
+void wire_counts(Cursor k, u32 *count) {
+  memset(count, 0, WIRE_COUNTS * sizeof *count);
+  while (wire_next(&k)) {
+    u32 field = k.field; /* skipping a group changes it */
+    wire_skip(&k);
+    if (field < WIRE_COUNTS) count[field]++;
+  }
+}
+
 static void expect(const Cursor *k, WireType wire) {
   if (k->wire != wire)
     fail(k->c, ERR_input, k->loc, "byte %zu: field %u has wire type %d, expected %d", k->pos,
