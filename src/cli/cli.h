@@ -1,10 +1,45 @@
-/* cli.h: the verbs of the command line. Each gets its own arguments, argv[0] being the verb, prints
- * results on stdout and messages on stderr, and returns the exit code. They use ingot.h alone.
- */
+/* cli.h: the command line. Sees only ingot.h. */
 #ifndef INGOT_CLI_H
 #define INGOT_CLI_H
 
+#include "ingot.h"
+
+#include <stdio.h>
+
+typedef struct Args Args;
+typedef struct Verb Verb;
+
+/* Options of all verbs; a verb refuses those its row does not list. */
+struct Args {
+  const char *model;
+  const char *engine, *data, *inputs, *output;
+  const char *start, *stop, *skip, *dump;
+  double rtol, atol;
+  unsigned long long seed;
+  int json, check, time, quiet, help, side;
+  const char *input[256], *dim[256], *shape[64], *max_shape[64];
+  int ninput, ndim, nshape, nmax_shape;
+};
+
+struct Verb {
+  const char *name;
+  int (*run)(const Args *a); /* returns the exit code */
+  const char *options;       /* names of the long options it takes, separated by spaces */
+  const char *usage, *text;  /* one line each */
+  int wants_model;
+};
+
+/* args.c: fills a from argv; 0, or 2 after a message on stderr. */
+int args_read(Args *a, const Verb *v, int argc, char **argv);
+void args_help(const Verb *v, FILE *to);
+
+/* verbs.c */
+extern const Verb verb_table[];
+extern const int verb_count;
+/* Prints the messages of m on stderr. */
+void say_messages(const Ingot *m, int quiet);
+
 /* demo.c */
-int cmd_demo(int argc, char **argv);
+int verb_demo(const Args *a);
 
 #endif

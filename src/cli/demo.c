@@ -168,31 +168,7 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   return right * 100 < d->n * ENOUGH ? INGOT_MISMATCH : INGOT_OK;
 }
 
-static void report(const Ingot *m) {
-  for (uint32_t i = 0; i < ingot_message_count(m); i++) {
-    int is_warning;
-    const char *text = ingot_message(m, i, &is_warning);
-    fprintf(stderr, "ingot: %s%s\n", is_warning ? "warning: " : "", text);
-  }
-}
-
-int cmd_demo(int argc, char **argv) {
-  const char *engine = "interp";
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-      puts("usage: ingot demo [--engine ref|interp]\n"
-           "Shows the built-in digit classifier on digits it was not trained on.");
-      return INGOT_OK;
-    }
-    if (strncmp(argv[i], "--engine=", 9) == 0) {
-      engine = argv[i] + 9;
-    } else if (strcmp(argv[i], "--engine") == 0 && i + 1 < argc) {
-      engine = argv[++i];
-    } else {
-      fprintf(stderr, "ingot: demo: unexpected argument '%s' (see ingot demo --help)\n", argv[i]);
-      return INGOT_USAGE;
-    }
-  }
+int verb_demo(const Args *a) {
   Ingot *m = ingot_new(NULL);
   if (!m) {
     fputs("ingot: out of memory\n", stderr);
@@ -200,8 +176,8 @@ int cmd_demo(int argc, char **argv) {
   }
   size_t n = digits_test_bin_size / (PIXELS + 1);
   Digits d = {.pixel = digits_test_bin, .label = digits_test_bin + n * PIXELS, .n = (int)n};
-  IngotStatus status = show(m, engine, &d);
-  report(m);
+  IngotStatus status = show(m, a->engine, &d);
+  say_messages(m, a->quiet);
   ingot_free(m);
   return status;
 }

@@ -336,9 +336,8 @@ static void import_outputs(Import *im) {
   }
 }
 
-Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o) {
-  Import im = {.c = c, .o = o, .file = file};
-  im.m = onnx_read(c, at, n, file);
+Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o) {
+  Import im = {.c = c, .o = o, .file = file, .m = m};
   im.g = graph_new(c);
   im.g->eager = true;
   im.g->name = im.m->graph->name;

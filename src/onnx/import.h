@@ -3,6 +3,7 @@
 #define INGOT_IMPORT_H
 
 #include "ir/graph.h"
+#include "onnx/onnx.h"
 
 typedef struct BindDim BindDim;
 typedef struct BindInput BindInput;
@@ -35,11 +36,10 @@ struct ImportOptions {
 };
 
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
-Graph *onnx_import(Ctx *c, const u8 *at, size_t n, Str file, const ImportOptions *o);
+Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o);
 
-/* Names of the inputs that are not initializers, in order; returns how many there are, writes at
- * most max. */
-u32 onnx_input_names(Ctx *c, const u8 *at, size_t n, Str file, Str *out, u32 max);
+/* inputs.c: the inputs that are not initializers, in order; *n receives how many. */
+const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n);
 
 /* ops.c: the operators, in the order of onnx_ops.def. */
 typedef struct OnnxOpInfo {

@@ -175,17 +175,15 @@ void import_inputs(Import *im) {
   }
 }
 
-u32 onnx_input_names(Ctx *c, const u8 *at, size_t n, Str file, Str *out, u32 max) {
-  const OnnxGraph *g = onnx_read(c, at, n, file)->graph;
-  Map init = map_new(&c->scratch);
+const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n) {
+  const OnnxGraph *g = m->graph;
+  Map init = map_new(&c->keep);
   for (u32 i = 0; i < g->inits.n; i++) *map_put(&init, g->inits.at[i].name) = 1;
   for (u32 i = 0; i < g->sparse_inits.n; i++)
     if (g->sparse_inits.at[i].values) *map_put(&init, g->sparse_inits.at[i].values->name) = 1;
-  u32 count = 0;
-  for (u32 i = 0; i < g->inputs.n; i++) {
-    if (map_get(&init, g->inputs.at[i].name)) continue;
-    if (count < max) out[count] = g->inputs.at[i].name;
-    count++;
-  }
-  return count;
+  const OnnxValue **out = NEWS(&c->keep, const OnnxValue *, g->inputs.n + 1);
+  *n = 0;
+  for (u32 i = 0; i < g->inputs.n; i++)
+    if (!map_get(&init, g->inputs.at[i].name)) out[(*n)++] = &g->inputs.at[i];
+  return out;
 }

@@ -1,0 +1,296 @@
+/* inspect.c: reports: on a model, on the supported operators, on the passes.
+ *
+ * In: an open model. Out: text or JSON. The model is imported with open dimensions (or those the user gave), so a
+ * model that cannot run without more facts can still be looked at; multiply-adds are then counted with every
+ * unknown dimension taken as 1.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct OpCount {
+  Str op;
+  u32 n;
+} OpCount;
+
+typedef struct Report {
+  Ingot *m;
+  bool json;
+  Text out;
+  VEC(OpCount) ops;
+  Map at; /* op -> 1 + index */
+  u64 params, bytes;
+  double macs;
+} Report;
+
+static void count_nodes(Report *r, const OnnxNode *node, u32 n, u32 depth) {
+  Ctx *c = r->m->c;
+  for (u32 i = 0; i < n; i++) {
+    u32 *slot = map_put(&r->at, node[i].op);
+    if (!*slot) {
+      *vec_push(&c->keep, &r->ops) = (OpCount){node[i].op, 0};
+      *slot = r->ops.n;
+    }
+    r->ops.at[*slot - 1].n++;
+    for (u32 k = 0; k < node[i].attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
+      const OnnxAttr *a = &node[i].attrs.at[k];
+      if (a->type == OA_graph && a->g)
+        count_nodes(r, a->g->nodes.at, a->g->nodes.n, depth + 1);
+    }
+  }
+}
+
+static int by_count(const void *a, const void *b) {
+  const OpCount *x = a, *y = b;
+  if (x->n != y->n) return x->n < y->n ? 1 : -1;
+  return x->op < y->op ? -1 : x->op > y->op;
+}
+
+static double extent(Graph *g, const i64 *env, Dim d) { return (double)dim_eval(g->dims, d, env); }
+
+static void count_graph(Report *r, Graph *g) {
+  u32 ns = dim_nsyms(g->dims);
+  i64 *env = NEWS(&r->m->c->keep, i64, ns + 1);
+  for (u32 i = 0; i < ns; i++) env[i] = 1;
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      if (n->op == OP_const) {
+        const Tensor *t = node_attr(n, AT_value)->u.t;
+        if (dtype_is_float(t->dt) || t->n > 64) r->params += t->n;
+        r->bytes += tensor_bytes(t);
+      }
+      if (op_info[n->op].kind != OK_CONTRACT) continue;
+      const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]);
+      double macs = 1;
+      for (u32 j = 0; j < o->rank; j++) macs *= extent(g, env, o->dim[j]);
+      if (n->op == OP_conv) {
+        for (u32 j = 1; j < w->rank; j++) macs *= extent(g, env, w->dim[j]);
+      } else {
+        const char *spec = str_text(r->m->c, node_attr(n, AT_spec)->u.s), *arrow = strstr(spec, "->");
+        const Type *x = graph_type(g, n->in[0]);
+        for (u32 j = 0; j < x->rank; j++)
+          if (!strchr(arrow, spec[j])) macs *= extent(g, env, x->dim[j]);
+      }
+      r->macs += macs;
+    }
+  }
+}
+
+static void quote_json(Report *r, Str s) {
+  /* JSON strings hold any text; bytes outside printable ASCII are written as \u00XX. */
+  const char *t = str_text(r->m->c, s);
+  text_puts(&r->out, "\"");
+  for (size_t i = 0; i < str_len(r->m->c, s); i++) {
+    u8 ch = (u8)t[i];
+    if (ch == '"' || ch == '\\') text_fmt(&r->out, "\\%c", ch);
+    else if (ch < 0x20 || ch > 0x7e) text_fmt(&r->out, "\\u%04x", ch);
+    else text_put(&r->out, t + i, 1);
+  }
+  text_puts(&r->out, "\"");
+}
+
+static void value_line(Report *r, Str name, const Type *t, bool first) {
+  Dims *ds = r->m->g->dims;
+  if (!r->json) {
+    text_fmt(&r->out, "  %s: ", show(r->m->c, name));
+    type_print(ds, t, &r->out);
+    text_puts(&r->out, "\n");
+    return;
+  }
+  text_puts(&r->out, first ? "{\"name\":" : ",{\"name\":");
+  quote_json(r, name);
+  Text type = text_new(&r->m->c->scratch);
+  type_print(ds, t, &type);
+  text_puts(&r->out, ",\"type\":");
+  quote_json(r, str_intern(r->m->c, type.at, type.n));
+  text_puts(&r->out, "}");
+}
+
+static void values(Report *r, bool inputs) {
+  Graph *g = r->m->g;
+  const Blk *b = &g->blk.at[1];
+  u32 n = inputs ? b->param.n : b->ret.n;
+  text_puts(&r->out, r->json ? (inputs ? "\"inputs\":[" : "\"outputs\":[")
+                             : (inputs ? "inputs\n" : "outputs\n"));
+  for (u32 i = 0; i < n; i++) {
+    Str name = inputs ? graph_val(g, b->param.at[i])->name : g->out_name.at[i];
+    value_line(r, name, graph_type(g, inputs ? b->param.at[i] : b->ret.at[i]), i == 0);
+  }
+  if (r->json) text_puts(&r->out, "],");
+}
+
+static void onnx_part(Report *r) {
+  Ctx *c = r->m->c;
+  const OnnxModel *om = r->m->onnx;
+  if (r->json) text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)om->ir_version);
+  else text_fmt(&r->out, "ONNX IR version %lld", (long long)om->ir_version);
+  for (u32 i = 0; i < om->opsets.n; i++) {
+    Str d = om->opsets.at[i].domain ? om->opsets.at[i].domain : str_of(c, "ai.onnx");
+    if (r->json) {
+      text_puts(&r->out, i ? "," : "");
+      quote_json(r, d);
+      text_fmt(&r->out, ":%lld", (long long)om->opsets.at[i].version);
+    } else {
+      text_fmt(&r->out, ", %s %lld", show(c, d), (long long)om->opsets.at[i].version);
+    }
+  }
+  text_puts(&r->out, r->json ? "}," : "");
+  if (!r->json && om->producer)
+    text_fmt(&r->out, ", made by %s %s", show(c, om->producer), show(c, om->producer_version));
+  if (!r->json) text_puts(&r->out, "\n");
+  r->at = map_new(&c->keep);
+  count_nodes(r, om->graph->nodes.at, om->graph->nodes.n, 0);
+  for (u32 i = 0; i < om->functions.n; i++)
+    count_nodes(r, om->functions.at[i].nodes.at, om->functions.at[i].nodes.n, 0);
+  if (r->ops.n) qsort(r->ops.at, r->ops.n, sizeof(OpCount), by_count);
+  if (r->json) text_puts(&r->out, "\"operators\":{");
+  else text_fmt(&r->out, "operators (%u nodes)\n ", om->nnodes);
+  for (u32 i = 0; i < r->ops.n; i++) {
+    if (r->json) {
+      text_puts(&r->out, i ? "," : "");
+      quote_json(r, r->ops.at[i].op);
+      text_fmt(&r->out, ":%u", r->ops.at[i].n);
+    } else {
+      text_fmt(&r->out, " %s %u", show(c, r->ops.at[i].op), r->ops.at[i].n);
+    }
+  }
+  text_puts(&r->out, r->json ? "}," : "\n");
+}
+
+static void refusals(Report *r) {
+  u32 k = 0;
+  text_puts(&r->out, r->json ? "\"unsupported\":[" : "unsupported nodes\n");
+  for (const Diag *d = r->m->c->diags; d; d = d->next) {
+    if (d->level != LV_error || d->code != ERR_unsupported) continue;
+    if (r->json) {
+      text_puts(&r->out, k ? "," : "");
+      quote_json(r, str_of(r->m->c, d->text));
+    } else {
+      text_fmt(&r->out, "  %s\n", d->text);
+    }
+    k++;
+  }
+  if (r->json) text_puts(&r->out, "]");
+  else if (!k) text_puts(&r->out, "  none\n");
+}
+
+static void graph_part(Report *r) {
+  values(r, true);
+  values(r, false);
+  count_graph(r, r->m->g);
+  if (r->json)
+    text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
+             (unsigned long long)r->params, (unsigned long long)r->bytes, r->macs);
+  else
+    text_fmt(&r->out, "parameters %llu (%llu bytes)\nmultiply-adds %.0f%s\n",
+             (unsigned long long)r->params, (unsigned long long)r->bytes, r->macs,
+             dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
+}
+
+typedef struct InspectArg {
+  Ingot *m;
+  bool json;
+  Text out;
+  Err code;
+} InspectArg;
+
+static void try_import(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  (void)c;
+  api_import(a->m, true);
+}
+
+static void do_inspect(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  Ingot *m = a->m;
+  Report r = {.m = m, .json = a->json};
+  r.out = text_new(&c->keep);
+  a->code = ctx_protect(c, try_import, a);
+  if (a->code && a->code != ERR_unsupported) longjmp(*c->door, (int)a->code);
+  if (m->p) fail(c, ERR_usage, LOC_NONE, "programs are not inspected, only models and graphs");
+  if (r.json) text_puts(&r.out, "{");
+  if (m->onnx) onnx_part(&r);
+  if (m->g) graph_part(&r);
+  refusals(&r);
+  if (r.json) text_puts(&r.out, "}\n");
+  text_cstr(&r.out);
+  a->out = r.out;
+}
+
+IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n) {
+  InspectArg a = {.m = m, .json = json != 0};
+  IngotStatus s = api_call(m, do_inspect, &a);
+  *text = a.out.at;
+  *n = s ? 0 : a.out.n;
+  return s ? s : (IngotStatus)a.code;
+}
+
+/* ---- lists ---- */
+
+static void do_ops(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  a->out = text_new(&c->keep);
+  if (a->json) text_puts(&a->out, "[");
+  for (u32 i = 0; i < onnx_op_count(); i++) {
+    OnnxOpInfo o = onnx_op_at(i);
+    if (a->json) {
+      text_fmt(&a->out, "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", i ? "," : "",
+               o.domain, o.name, o.since);
+      if (o.until) text_fmt(&a->out, "%d}", o.until);
+      else text_puts(&a->out, "null}");
+    } else {
+      text_fmt(&a->out, "%-14s %-32s opset %d", o.domain, o.name, o.since);
+      if (o.until) text_fmt(&a->out, " to %d\n", o.until);
+      else text_puts(&a->out, " and later\n");
+    }
+  }
+  if (a->json) text_puts(&a->out, "\n]\n");
+}
+
+IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n) {
+  InspectArg a = {.m = m, .json = json != 0};
+  IngotStatus s = api_call(m, do_ops, &a);
+  *text = a.out.at;
+  *n = a.out.n;
+  return s;
+}
+
+static void do_pass_list(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  a->out = text_new(&c->keep);
+  for (u32 i = 0; i < pass_count; i++)
+    text_fmt(&a->out, "%-10s %s%s\n", pass_table[i].name, pass_table[i].text,
+             pass_table[i].exact == PX_exact ? "" : " (last bits may change)");
+}
+
+IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
+  InspectArg a = {.m = m};
+  IngotStatus s = api_call(m, do_pass_list, &a);
+  *text = a.out.at;
+  *n = a.out.n;
+  return s;
+}
+
+/* ---- files ---- */
+
+typedef struct WriteArg {
+  const char *path;
+  const void *data;
+  size_t n;
+} WriteArg;
+
+static void do_write_file(Ctx *c, void *arg) {
+  WriteArg *a = arg;
+  file_write(c, a->path, a->data, a->n);
+}
+
+IngotStatus ingot_write_file(const char *path, const void *data, size_t n) {
+  Ctx *c = ctx_new(NULL, NULL);
+  if (!c) return INGOT_SYSTEM;
+  Err e = ctx_protect(c, do_write_file, &(WriteArg){path, data, n});
+  ctx_free(c);
+  return (IngotStatus)e;
+}

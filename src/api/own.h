@@ -1,0 +1,53 @@
+/* own.h: private to src/api: what an Ingot holds. */
+#ifndef INGOT_API_OWN_H
+#define INGOT_API_OWN_H
+
+#include "back/back.h"
+#include "ingot.h"
+#include "onnx/data.h"
+#include "onnx/import.h"
+#include "pass/pass.h"
+
+typedef enum ModelKind { MK_none, MK_onnx, MK_graph, MK_prog } ModelKind;
+typedef enum GivenKind { GV_data, GV_rand, GV_zeros } GivenKind;
+
+/* What an input shall hold: by name, or by position among the inputs. */
+typedef struct Given {
+  Str name;
+  i32 pos; /* -1: by name */
+  GivenKind kind;
+  Tensor *data;
+} Given;
+
+struct Ingot {
+  Ctx *c;
+  const char *path; /* NULL for bytes */
+  Str file;
+  File bytes;
+  ModelKind kind;
+  const OnnxModel *onnx; /* decoded, when kind is MK_onnx */
+  VEC(BindDim) dim;
+  VEC(Given) given;
+  Graph *g;
+  Prog *p;
+  bool passed;  /* the pipeline has run */
+  Err status;   /* of the first failure; later calls return it */
+  Tensor **in;  /* of the last run */
+  Tensor **out;
+  u32 nout;
+};
+
+/* session.c */
+/* Runs fn under protection unless the object has failed before. */
+IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg);
+IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
+void api_import(Ingot *m, bool symbolic);
+u32 api_param_count(const Ingot *m);
+Str api_param_name(const Ingot *m, u32 i);
+Str api_result_name(const Ingot *m, u32 i);
+
+/* values.c */
+Tensor **api_inputs(Ingot *m, u64 seed);      /* one per parameter: given, or made up */
+const Tensor *api_given(Ingot *m, u32 i);     /* array given for parameter i, or NULL */
+
+#endif

@@ -1,0 +1,393 @@
+/* session.c: the life of an Ingot: open, import, passes, print, run.
+ *
+ * In: calls of ingot.h. Out: statuses; everything that can fail runs inside ctx_protect, and the first failure
+ * is final for the object.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Ingot *ingot_new(const IngotAlloc *alloc) {
+  Alloc a = *alloc_system();
+  if (alloc) a = (Alloc){alloc->resize, alloc->user};
+  Ctx *c = ctx_new(&a, NULL);
+  if (!c) return NULL;
+  Ingot *m = a.resize(a.user, NULL, 0, sizeof *m);
+  if (!m) {
+    ctx_free(c);
+    return NULL;
+  }
+  memset(m, 0, sizeof *m);
+  m->c = c;
+  return m;
+}
+
+void ingot_free(Ingot *m) {
+  if (!m) return;
+  Alloc a = m->c->alloc;
+  ctx_free(m->c);
+  a.resize(a.user, m, sizeof *m, 0);
+}
+
+uint32_t ingot_message_count(const Ingot *m) {
+  u32 n = 0;
+  for (const Diag *d = m->c->diags; d; d = d->next) n++;
+  return n;
+}
+
+const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning) {
+  for (const Diag *d = m->c->diags; d; d = d->next)
+    if (i-- == 0) {
+      if (is_warning) *is_warning = d->level == LV_warning;
+      return d->text;
+    }
+  return NULL;
+}
+
+IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
+  if (m->status) return (IngotStatus)m->status;
+  m->status = ctx_protect(m->c, fn, arg);
+  return (IngotStatus)m->status;
+}
+
+/* ---- open ---- */
+
+/* Text forms begin, after blanks and comments, with one of their keywords; ONNX files never do. */
+static ModelKind sniff(const u8 *at, size_t n) {
+  size_t i = 0;
+  while (i < n) {
+    if (at[i] == ' ' || at[i] == '\n' || at[i] == '\t' || at[i] == '\r') i++;
+    else if (at[i] == '#') while (i < n && at[i] != '\n') i++;
+    else break;
+  }
+  if (n - i >= 5 && !memcmp(at + i, "graph", 5)) return MK_graph;
+  if (n - i >= 4 && !memcmp(at + i, "prog", 4)) return MK_prog;
+  return MK_onnx;
+}
+
+typedef struct OpenArg {
+  Ingot *m;
+  const char *path;
+  const void *data;
+  size_t n;
+} OpenArg;
+
+static void do_open(Ctx *c, void *arg) {
+  OpenArg *a = arg;
+  Ingot *m = a->m;
+  if (m->kind) fail(c, ERR_usage, LOC_NONE, "a model is open already");
+  m->file = str_of(c, a->path);
+  if (a->data) {
+    m->bytes = (File){a->data, a->n, false};
+  } else {
+    m->path = str_text(c, m->file);
+    m->bytes = file_read(c, m->path);
+  }
+  m->kind = sniff(m->bytes.at, m->bytes.n);
+  if (m->kind == MK_onnx) m->onnx = onnx_read(c, m->bytes.at, m->bytes.n, m->file);
+}
+
+IngotStatus ingot_open(Ingot *m, const char *path) {
+  return api_call(m, do_open, &(OpenArg){m, path, NULL, 0});
+}
+
+IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name) {
+  return api_call(m, do_open, &(OpenArg){m, name, data, n});
+}
+
+/* ---- shapes ---- */
+
+static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spec) {
+  char *stop;
+  if (*s < '0' || *s > '9') fail(c, ERR_usage, LOC_NONE, "'%s': expected a number at '%s'", spec, s);
+  long long v = strtoll(s, &stop, 10);
+  if (v < 0 || v > DIM_MAX) fail(c, ERR_usage, LOC_NONE, "'%s': extent out of range", spec);
+  *end = stop;
+  return v;
+}
+
+typedef struct SpecArg {
+  Ingot *m;
+  const char *spec;
+  int is_max;
+} SpecArg;
+
+/* name=N, name:N, input:axis=N */
+static void do_set_dim(Ctx *c, void *arg) {
+  SpecArg *a = arg;
+  const char *s = a->spec, *eq = strrchr(s, '='), *colon = strrchr(s, ':'), *end;
+  BindDim b = {0};
+  if (eq) {
+    b.value = parse_extent(c, eq + 1, &end, s);
+    const char *at = eq;
+    while (at > s && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (at < eq && at > s + 1 && at[-1] == ':') {
+      b.input = str_intern(c, s, (size_t)(at - 1 - s));
+      b.axis = strtoll(at, NULL, 10);
+    } else {
+      b.symbol = str_intern(c, s, (size_t)(eq - s));
+    }
+  } else if (colon) {
+    b.value = parse_extent(c, colon + 1, &end, s);
+    b.symbol = str_intern(c, s, (size_t)(colon - s));
+  } else {
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected NAME=N or INPUT:AXIS=N", s);
+  }
+  if (*end) fail(c, ERR_usage, LOC_NONE, "'%s': unexpected '%s'", s, end);
+  if (!b.symbol && !b.input) fail(c, ERR_usage, LOC_NONE, "'%s': the name is empty", s);
+  *vec_push(&c->keep, &a->m->dim) = b;
+}
+
+IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
+  return api_call(m, do_set_dim, &(SpecArg){m, spec, 0});
+}
+
+/* x:1x3x224x224 or x:[1,3,224,224]; several separated by ',' outside brackets (only the first form) */
+static void do_set_shape(Ctx *c, void *arg) {
+  SpecArg *a = arg;
+  const char *s = a->spec;
+  while (*s) {
+    size_t len = strcspn(s, ",[");
+    if (s[len] == '[') len = strcspn(s, "]");
+    const char *colon = NULL;
+    for (size_t i = 0; i < len; i++)
+      if (s[i] == ':') colon = s + i;
+    if (!colon || colon == s)
+      fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
+    Str input = str_intern(c, s, (size_t)(colon - s));
+    const char *at = colon + 1;
+    if (*at == '[') at++;
+    for (i64 axis = 0; at < s + len; axis++) {
+      BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
+      b.value = parse_extent(c, at, &at, a->spec);
+      *vec_push(&c->keep, &a->m->dim) = b;
+      if (at < s + len && *at != 'x' && *at != ',')
+        fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
+      if (at < s + len) at++;
+    }
+    s += len;
+    s += *s == ']';
+    s += *s == ',';
+  }
+}
+
+IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max) {
+  return api_call(m, do_set_shape, &(SpecArg){m, spec, is_max});
+}
+
+/* ---- import ---- */
+
+static void import_onnx(Ingot *m, bool symbolic) {
+  Ctx *c = m->c;
+  u32 n;
+  const OnnxValue **input = onnx_inputs(c, m->onnx, &n);
+  VEC(BindInput) bind = {0};
+  for (u32 i = 0; i < m->given.n; i++) {
+    Given *v = &m->given.at[i];
+    if (v->pos >= (i32)n)
+      fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
+    if (v->pos >= 0) v->name = input[v->pos]->name;
+    bool known = false;
+    for (u32 k = 0; k < n; k++) known = known || input[k]->name == v->name;
+    if (!known) fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(c, v->name));
+    if (v->kind == GV_data) *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data};
+  }
+  ImportOptions o = {.path = m->path,
+                     .dim = m->dim.at,
+                     .ndim = m->dim.n,
+                     .input = bind.at,
+                     .ninput = bind.n,
+                     .symbolic = symbolic};
+  m->g = onnx_import(c, m->onnx, m->file, &o);
+}
+
+static File side_file(Ingot *m) {
+  if (!m->path) return (File){0};
+  Text t = text_new(&m->c->keep);
+  text_fmt(&t, "%s.bin", m->path);
+  const char *path = text_cstr(&t);
+  int fd = m->c->io.open(m->c->io.user, -100, path, 0, 0);
+  if (fd < 0) return (File){0};
+  m->c->io.close(m->c->io.user, fd);
+  return file_read(m->c, path);
+}
+
+void api_import(Ingot *m, bool symbolic) {
+  Ctx *c = m->c;
+  if (m->g || m->p) return;
+  if (m->kind == MK_none) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (m->kind == MK_onnx) {
+    import_onnx(m, symbolic);
+    return;
+  }
+  File side = side_file(m);
+  const char *text = (const char *)m->bytes.at;
+  if (m->kind == MK_graph) m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+  else m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+}
+
+static void do_import(Ctx *c, void *arg) {
+  SpecArg *a = arg;
+  (void)c;
+  api_import(a->m, a->is_max != 0);
+}
+
+IngotStatus ingot_import(Ingot *m, int symbolic) {
+  return api_call(m, do_import, &(SpecArg){m, NULL, symbolic});
+}
+
+/* ---- passes and text ---- */
+
+typedef struct PipeArg {
+  Ingot *m;
+  const IngotPipe *pipe;
+} PipeArg;
+
+static void do_passes(Ctx *c, void *arg) {
+  PipeArg *a = arg;
+  Ingot *m = a->m;
+  api_import(m, false);
+  Unit u = {c, m->g, m->p};
+  const IngotPipe *p = a->pipe;
+  PipeOptions o = {0};
+  if (p)
+    o = (PipeOptions){p->start,      p->stop,   p->skip,  p->dump,
+                      p->check != 0, p->dumped, p->timed, p->user};
+  pipeline_run(&u, &o);
+  m->g = u.g;
+  m->p = u.p;
+  m->passed = true;
+}
+
+IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
+  return api_call(m, do_passes, &(PipeArg){m, pipe});
+}
+
+typedef struct PrintArg {
+  Ingot *m;
+  Text text, side;
+  bool wants_side;
+} PrintArg;
+
+static void do_print(Ctx *c, void *arg) {
+  PrintArg *a = arg;
+  api_import(a->m, false);
+  a->text = text_new(&c->keep);
+  a->side = text_new(&c->keep);
+  Text *side = a->wants_side ? &a->side : NULL;
+  if (a->m->p) prog_print(a->m->p, &a->text, side);
+  else graph_print(a->m->g, &a->text, side);
+  text_cstr(&a->text);
+}
+
+IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
+  PrintArg a = {.m = m, .wants_side = side != NULL};
+  IngotStatus s = api_call(m, do_print, &a);
+  if (s) return s;
+  *text = a.text.at;
+  *n = a.text.n;
+  if (side) {
+    *side = a.side.at;
+    *nside = a.side.n;
+  }
+  return s;
+}
+
+/* ---- parameters ---- */
+
+u32 api_param_count(const Ingot *m) {
+  return m->g ? m->g->blk.at[1].param.n : m->p ? m->p->in.n : 0;
+}
+
+Str api_param_name(const Ingot *m, u32 i) {
+  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[i])->name
+              : prog_buf(m->p, m->p->in.at[i])->name;
+}
+
+Str api_result_name(const Ingot *m, u32 i) {
+  return m->g ? m->g->out_name.at[i] : prog_buf(m->p, m->p->out.at[i])->name;
+}
+
+static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, u32 rank) {
+  i64 *d = NEWS(&m->c->keep, i64, rank);
+  for (u32 i = 0; i < rank; i++) d[i] = dim_is_const(dim[i]) ? dim[i] : -1;
+  return (IngotTensor){str_text(m->c, name), dtype_info[dt].name, rank, d, NULL, 0};
+}
+
+uint32_t ingot_input_count(const Ingot *m) { return api_param_count(m); }
+
+IngotTensor ingot_input_info(const Ingot *m, uint32_t i) {
+  if (m->g) {
+    const Type *t = graph_type(m->g, m->g->blk.at[1].param.at[i]);
+    return describe(m, api_param_name(m, i), t->dt, t->dim, t->rank);
+  }
+  const Buf *b = prog_buf(m->p, m->p->in.at[i]);
+  return describe(m, b->name, b->dt, b->dim, b->rank);
+}
+
+uint32_t ingot_output_count(const Ingot *m) {
+  return m->g ? m->g->blk.at[1].ret.n : m->p ? m->p->out.n : 0;
+}
+
+IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
+  if (m->g) {
+    const Type *t = graph_type(m->g, m->g->blk.at[1].ret.at[i]);
+    return describe(m, api_result_name(m, i), t->dt, t->dim, t->rank);
+  }
+  const Buf *b = prog_buf(m->p, m->p->out.at[i]);
+  return describe(m, b->name, b->dt, b->dim, b->rank);
+}
+
+IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t) {
+  return (IngotTensor){str_text(m->c, name), dtype_info[t->dt].name, t->rank, t->dim, t->data,
+                       tensor_bytes(t)};
+}
+
+/* ---- run ---- */
+
+typedef struct RunArg {
+  Ingot *m;
+  const char *engine;
+  u64 seed;
+} RunArg;
+
+static void check_pins(Ingot *m) {
+  for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
+    const Pin *p = &m->g->pin.at[i];
+    u32 pos = graph_val(m->g, p->param)->pos;
+    if (!tensor_equal(m->c, m->in[pos], p->data))
+      fail(m->c, ERR_input, LOC_NONE, "input '%s' decides shapes: the model was built for other contents",
+           show(m->c, graph_val(m->g, p->param)->name));
+  }
+}
+
+static void do_run(Ctx *c, void *arg) {
+  RunArg *a = arg;
+  Ingot *m = a->m;
+  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64");
+  if (!ref && !wide && strcmp(a->engine, "interp"))
+    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp", a->engine);
+  api_import(m, false);
+  m->in = api_inputs(m, a->seed);
+  m->nout = ingot_output_count(m);
+  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
+  check_pins(m);
+  if (ref || wide) {
+    if (!m->g) fail(c, ERR_usage, LOC_NONE, "engine ref evaluates graphs, not programs");
+    RefOptions o = {.wide = wide, .seed = a->seed};
+    ref_run(m->g, &o, m->in, m->out, &c->keep);
+    return;
+  }
+  if (!m->p) do_passes(c, &(PipeArg){m, NULL});
+  InterpOptions o = {.seed = a->seed};
+  interp_run(m->p, &o, m->in, m->out, &c->keep);
+}
+
+IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
+  return api_call(m, do_run, &(RunArg){m, engine, seed});
+}
+
+IngotTensor ingot_output(const Ingot *m, uint32_t i) {
+  return api_tensor(m, api_result_name(m, i), m->out[i]);
+}

@@ -1,0 +1,224 @@
+/* values.c: arrays in and out: what the caller gives, what is made up, what is written.
+ *
+ * In: .npy, .npz, .pb files, arrays of the caller, "rand" and "zeros". Out: one tensor per parameter, of the
+ * parameter's type; outputs as .npz or as a directory of .pb files.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static Loc file_loc(Ctx *c, const char *path) {
+  Loc loc = LOC_NONE;
+  loc.file = str_of(c, path);
+  return loc;
+}
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
+static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
+  for (u32 i = 0; pos < 0 && i < m->given.n; i++)
+    if (m->given.at[i].pos < 0 && m->given.at[i].name == name)
+      fail(m->c, ERR_usage, LOC_NONE, "input '%s' is given twice", show(m->c, name));
+  Given *v = vec_push(&m->c->keep, &m->given);
+  *v = (Given){name, pos, kind, t};
+  return v;
+}
+
+/* ---- from the caller ---- */
+
+typedef struct InputArg {
+  Ingot *m;
+  const IngotTensor *t;
+  const char *text;
+} InputArg;
+
+static void do_input(Ctx *c, void *arg) {
+  InputArg *a = arg;
+  DType dt = dtype_from_name(a->t->dtype, strlen(a->t->dtype));
+  if (!dt || dt == DT_str)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': no element type '%s'", a->t->name, a->t->dtype);
+  u64 n;
+  if (a->t->rank > MAX_RANK || !shape_count(a->t->dim, a->t->rank, &n) ||
+      n * dtype_bytes(dt) != a->t->bytes)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape", a->t->name,
+         (unsigned long long)a->t->bytes);
+  Tensor *t = tensor_new(&c->keep, dt, a->t->dim, a->t->rank);
+  if (n) memcpy((void *)t->data, a->t->data, a->t->bytes);
+  Str name = str_of(c, a->t->name);
+  for (u32 i = 0; i < a->m->given.n; i++)
+    if (a->m->given.at[i].pos < 0 && a->m->given.at[i].name == name) {
+      a->m->given.at[i].data = t; /* another run with new contents */
+      return;
+    }
+  add_given(a->m, name, -1, GV_data, t);
+}
+
+IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
+  return api_call(m, do_input, &(InputArg){m, t, NULL});
+}
+
+static Tensor *read_array(Ctx *c, const char *path) {
+  Loc loc = file_loc(c, path);
+  File f = file_read(c, path);
+  if (ends_with(path, ".pb")) {
+    Datum *d = data_read_pb(c, f.at, f.n, NULL, NULL, loc, &c->keep);
+    return d->t;
+  }
+  return data_read_npy(c, f.at, f.n, loc, &c->keep);
+}
+
+static void do_input_spec(Ctx *c, void *arg) {
+  InputArg *a = arg;
+  const char *eq = strrchr(a->text, '=');
+  const char *at = strstr(a->text, "=@");
+  if (at) eq = at;
+  if (!eq || eq == a->text)
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected NAME=@FILE, NAME=rand or NAME=zeros", a->text);
+  Str name = str_intern(c, a->text, (size_t)(eq - a->text));
+  const char *what = eq + 1;
+  if (*what == '@') add_given(a->m, name, -1, GV_data, read_array(c, what + 1));
+  else if (!strcmp(what, "rand")) add_given(a->m, name, -1, GV_rand, NULL);
+  else if (!strcmp(what, "zeros")) add_given(a->m, name, -1, GV_zeros, NULL);
+  else
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected @FILE, rand or zeros after '='", a->text);
+}
+
+IngotStatus ingot_input_spec(Ingot *m, const char *spec) {
+  return api_call(m, do_input_spec, &(InputArg){m, NULL, spec});
+}
+
+static void do_input_file(Ctx *c, void *arg) {
+  InputArg *a = arg;
+  Loc loc = file_loc(c, a->text);
+  if (ends_with(a->text, ".npz")) {
+    File f = file_read(c, a->text);
+    NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
+    for (u32 i = 0; i < v.n; i++) add_given(a->m, v.at[i].name, -1, GV_data, v.at[i].t);
+    return;
+  }
+  Strs files = data_list(c, a->text, "input", &c->keep);
+  u32 n = 0;
+  const OnnxValue **input = a->m->onnx ? onnx_inputs(c, a->m->onnx, &n) : NULL;
+  for (u32 i = 0; i < files.n; i++) {
+    const char *path = str_text(c, files.at[i]);
+    File f = file_read(c, path);
+    const OnnxType *type = i < n ? &input[i]->type : NULL;
+    Datum *d = data_read_pb(c, f.at, f.n, type, NULL, file_loc(c, path), &c->keep);
+    if (d->kind != TY_tensor)
+      fail(c, ERR_unsupported, file_loc(c, path), "input %u is a sequence or optional; only tensors can be inputs", i);
+    add_given(a->m, 0, (i32)i, GV_data, d->t);
+  }
+}
+
+IngotStatus ingot_input_file(Ingot *m, const char *path) {
+  return api_call(m, do_input_file, &(InputArg){m, NULL, path});
+}
+
+/* ---- for a run ---- */
+
+static const Given *find_given(const Ingot *m, u32 i) {
+  Str name = api_param_name(m, i);
+  for (u32 k = 0; k < m->given.n; k++) {
+    const Given *v = &m->given.at[k];
+    if (v->pos == (i32)i || (v->name && v->name == name)) return v;
+  }
+  return NULL;
+}
+
+/* Floats uniform in -1..1; integers 0..9 and bools 0..1, small enough for most indices. */
+static void fill_random(Tensor *t, u64 seed) {
+  for (u64 i = 0; i < t->n; i++) {
+    double u = (double)(random_bits(seed, i) >> 11) * 0x1p-53;
+    Scalar x = {.f = 2 * u - 1};
+    if (!dtype_is_float(t->dt)) x.i = (i64)(u * (t->dt == DT_bool ? 2 : 10));
+    else x.f = scalar_round(t->dt, x.f);
+    tensor_set(t, i, x);
+  }
+}
+
+static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed) {
+  IngotTensor info = ingot_input_info(m, i);
+  DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
+  i64 dim[MAX_RANK];
+  for (u32 k = 0; k < info.rank; k++) {
+    dim[k] = info.dim[k];
+    if (dim[k] < 0)
+      fail(m->c, ERR_usage, LOC_NONE, "input '%s': dimension %u is symbolic; give the array", info.name, k);
+  }
+  if (dt == DT_str && kind == GV_rand)
+    fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);
+  u64 n, bytes;
+  if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) || bytes > (u64)1 << 36)
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
+  Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
+  if (kind == GV_rand) fill_random(t, seed * 1000003 + i);
+  return t;
+}
+
+static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
+  IngotTensor info = ingot_input_info(m, i);
+  DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
+  if (t->dt != dt)
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array is %s", info.name, info.dtype,
+         dtype_info[t->dt].name);
+  bool fits = t->rank == info.rank;
+  for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == t->dim[k];
+  if (!fits) {
+    Text want = text_new(&m->c->scratch), have = text_new(&m->c->scratch);
+    for (u32 k = 0; k < info.rank; k++) text_fmt(&want, "%s%lld", k ? "x" : "", (long long)info.dim[k]);
+    for (u32 k = 0; k < t->rank; k++) text_fmt(&have, "%s%lld", k ? "x" : "", (long long)t->dim[k]);
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' has shape %s, the array has %s", info.name,
+         text_cstr(&want), text_cstr(&have));
+  }
+  return t;
+}
+
+Tensor **api_inputs(Ingot *m, u64 seed) {
+  u32 n = api_param_count(m);
+  Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
+  for (u32 k = 0; k < m->given.n; k++) {
+    const Given *v = &m->given.at[k];
+    bool found = v->pos >= 0 && v->pos < (i32)n;
+    for (u32 i = 0; i < n; i++) found = found || (v->pos < 0 && v->name == api_param_name(m, i));
+    if (!found && v->pos >= 0)
+      fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
+    if (!found) fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, v->name));
+  }
+  for (u32 i = 0; i < n; i++) {
+    const Given *v = find_given(m, i);
+    if (v && v->kind == GV_data) in[i] = check_given(m, i, v->data);
+    else in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
+  }
+  return in;
+}
+
+/* ---- outputs ---- */
+
+static void do_write(Ctx *c, void *arg) {
+  InputArg *a = arg;
+  Ingot *m = a->m;
+  if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  Text out = text_new(&c->keep);
+  if (ends_with(a->text, ".npz")) {
+    Str *name = NEWS(&c->keep, Str, m->nout);
+    for (u32 i = 0; i < m->nout; i++) name[i] = api_result_name(m, i);
+    data_write_npz(c, &out, name, m->out, m->nout);
+    file_write(c, a->text, out.at, out.n);
+    return;
+  }
+  for (u32 i = 0; i < m->nout; i++) {
+    Text path = text_new(&c->keep);
+    out.n = 0;
+    text_fmt(&path, "%s/output_%u.pb", a->text, i);
+    data_write_pb(c, &out, api_result_name(m, i), m->out[i]);
+    file_write(c, text_cstr(&path), out.at, out.n);
+  }
+}
+
+IngotStatus ingot_write_outputs(Ingot *m, const char *path) {
+  return api_call(m, do_write, &(InputArg){m, NULL, path});
+}

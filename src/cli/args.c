@@ -1,0 +1,141 @@
+/* args.c: options.
+ *
+ * In: argv after the verb. Out: Args. One table lists every option with its help; a verb's row says which of
+ * them it takes. Values follow as the next word or after '='.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum OptKind { OPT_flag, OPT_text, OPT_real, OPT_seed, OPT_list } OptKind;
+
+typedef struct Opt {
+  const char *name, *brief; /* brief: short spelling, or NULL */
+  OptKind kind;
+  size_t at, count; /* offsets in Args; count only for lists */
+  int max;
+  const char *value, *text;
+} Opt;
+
+#define FLAG(name, field, text) {name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text}
+#define TEXT(name, brief, field, value, text) \
+  {name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text}
+#define REAL(name, field, text) {name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text}
+#define LIST(name, brief, field, value, text) \
+  {name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field), \
+   (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text}
+
+static const Opt opts[] = {
+    LIST("input", "i", input, "SPEC", "x=@x.npy, x=@x.pb, x=rand or x=zeros; may be repeated"),
+    TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
+    TEXT("data", NULL, data, "DIR", "directory with input_0.pb, output_0.pb, ..."),
+    TEXT("output", "o", output, "PATH", "where results go: FILE.npz or a directory; FILE for opt"),
+    TEXT("engine", "e", engine, "NAME", "interp (default), ref, or ref64 (ref in double)"),
+    {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N", "seed of made-up inputs and random operators"},
+    LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
+    LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
+    LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
+    REAL("rtol", rtol, "relative tolerance (default 1e-3)"),
+    REAL("atol", atol, "absolute tolerance (default 1e-7)"),
+    TEXT("start", NULL, start, "PASS", "first pass to run"),
+    TEXT("stop", NULL, stop, "PASS", "last pass to run; none for no pass at all"),
+    TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),
+    TEXT("dump", NULL, dump, "P,Q", "passes whose result is printed, or all"),
+    FLAG("check", check, "verify the intermediate form after every pass"),
+    FLAG("time", time, "print the time of every pass on stderr"),
+    FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),
+    FLAG("json", json, "machine-readable output"),
+    FLAG("quiet", quiet, "no warnings"),
+    FLAG("help", help, "this help"),
+};
+enum { NOPTS = sizeof opts / sizeof *opts };
+
+static int lists(const char *names, const char *name) {
+  size_t n = strlen(name);
+  for (const char *s = names; *s;) {
+    size_t k = strcspn(s, " ");
+    if (k == n && !memcmp(s, name, n)) return 1;
+    s += k + (s[k] == ' ');
+  }
+  return !strcmp(name, "help") || !strcmp(name, "quiet");
+}
+
+static const Opt *find(const Verb *v, const char *word, size_t n, int is_long) {
+  for (int i = 0; i < NOPTS; i++) {
+    const char *name = is_long ? opts[i].name : opts[i].brief;
+    if (name && strlen(name) == n && !memcmp(name, word, n) && lists(v->options, opts[i].name))
+      return &opts[i];
+  }
+  if (!is_long && n == 1 && *word == 'h') return &opts[NOPTS - 1];
+  return NULL;
+}
+
+static int bad(const Verb *v, const char *word, const char *why) {
+  fprintf(stderr, "ingot %s: %s: %s\ntry 'ingot %s --help'\n", v->name, word, why, v->name);
+  return INGOT_USAGE;
+}
+
+static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
+  char *base = (char *)a, *end;
+  errno = 0;
+  switch (o->kind) {
+  case OPT_flag: *(int *)(base + o->at) = 1; return 0;
+  case OPT_text: *(const char **)(base + o->at) = value; return 0;
+  case OPT_real: *(double *)(base + o->at) = strtod(value, &end); break;
+  case OPT_seed: *(unsigned long long *)(base + o->at) = strtoull(value, &end, 0); break;
+  case OPT_list: {
+    int *n = (int *)(base + o->count);
+    if (*n == o->max) return bad(v, o->name, "given too often");
+    ((const char **)(base + o->at))[(*n)++] = value;
+    return 0;
+  }
+  }
+  if (end == value || *end || errno) return bad(v, value, "not a number");
+  return 0;
+}
+
+int args_read(Args *a, const Verb *v, int argc, char **argv) {
+  memset(a, 0, sizeof *a);
+  a->engine = "interp";
+  a->rtol = 1e-3;
+  a->atol = 1e-7;
+  for (int i = 0; i < argc; i++) {
+    const char *w = argv[i], *eq = NULL;
+    if (w[0] != '-' || !w[1]) {
+      if (a->model || !v->wants_model) return bad(v, w, "unexpected argument");
+      a->model = w;
+      continue;
+    }
+    int is_long = w[1] == '-';
+    const char *name = w + 1 + is_long;
+    size_t n = is_long ? strcspn(name, "=") : 1;
+    if (name[n]) eq = name + n + is_long; /* --name=value or -nvalue */
+    const Opt *o = find(v, name, n, is_long);
+    if (!o) return bad(v, w, "no such option");
+    if (o->kind == OPT_flag) {
+      if (eq) return bad(v, w, "takes no value");
+    } else if (!eq) {
+      if (i + 1 == argc) return bad(v, w, "needs a value");
+      eq = argv[++i];
+    }
+    int e = set_value(a, v, o, eq);
+    if (e) return e;
+  }
+  if (v->wants_model && !a->model && !a->help) return bad(v, "MODEL", "missing");
+  return 0;
+}
+
+void args_help(const Verb *v, FILE *to) {
+  fprintf(to, "usage: ingot %s %s\n\n%s\n\n", v->name, v->usage, v->text);
+  for (int i = 0; i < NOPTS; i++) {
+    const Opt *o = &opts[i];
+    if (!lists(v->options, o->name)) continue;
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s--%s%s%s", o->brief ? "-" : "", o->brief ? o->brief : "",
+             o->brief ? ", " : "", o->name, o->value ? " " : "", o->value ? o->value : "");
+    fprintf(to, "  %-26s %s\n", left, o->text);
+  }
+}

@@ -1,0 +1,49 @@
+/* main.c: finds the verb and runs it. Results go to stdout, everything else to stderr. */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void help(FILE *to) {
+  fputs("ingot turns neural networks into plain C. This build reads ONNX, optimises and interprets.\n\n"
+        "usage: ingot VERB MODEL [OPTIONS]\n\n", to);
+  for (int i = 0; i < verb_count; i++) fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
+  fputs("\n'ingot VERB --help' lists the options of a verb.\n"
+        "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n", to);
+}
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); /* a closed pipe or a full disk is an error code, not a death */
+  signal(SIGXFSZ, SIG_IGN);
+  if (argc < 2) {
+    help(stderr);
+    return INGOT_USAGE;
+  }
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    help(stdout);
+    return 0;
+  }
+  if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v")) {
+    puts("ingot " INGOT_VERSION);
+    return 0;
+  }
+  for (int i = 0; i < verb_count; i++) {
+    const Verb *v = &verb_table[i];
+    if (strcmp(argv[1], v->name)) continue;
+    Args a;
+    int e = args_read(&a, v, argc - 2, argv + 2);
+    if (e) return e;
+    if (a.help) {
+      args_help(v, stdout);
+      return 0;
+    }
+    e = v->run(&a);
+    if (fflush(stdout) || ferror(stdout)) {
+      if (!e) e = INGOT_SYSTEM;
+      fputs("ingot: standard output: write failed\n", stderr);
+    }
+    return e;
+  }
+  fprintf(stderr, "ingot: no verb '%s'; see 'ingot --help'\n", argv[1]);
+  return INGOT_USAGE;
+}

@@ -1,0 +1,246 @@
+/* verbs.c: run, verify, inspect, ops, opt. Each opens a model, calls ingot.h, prints the result. */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void say_messages(const Ingot *m, int quiet) {
+  for (uint32_t i = 0; i < ingot_message_count(m); i++) {
+    int is_warning;
+    const char *text = ingot_message(m, i, &is_warning);
+    if (is_warning && quiet) continue;
+    fprintf(stderr, "ingot: %s%s\n", is_warning ? "warning: " : "", text);
+  }
+}
+
+static int finish(Ingot *m, const Args *a, IngotStatus s) {
+  say_messages(m, a->quiet);
+  ingot_free(m);
+  return (int)s;
+}
+
+/* Opens the model and passes on everything the user said about its inputs. */
+static IngotStatus prepare(Ingot *m, const Args *a) {
+  IngotStatus s = ingot_open(m, a->model);
+  for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
+  for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
+  for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
+  for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
+  if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
+  if (!s && a->data) s = ingot_input_file(m, a->data);
+  return s;
+}
+
+static Ingot *open_or_complain(void) {
+  Ingot *m = ingot_new(NULL);
+  if (!m) fputs("ingot: out of memory\n", stderr);
+  return m;
+}
+
+/* ---- run ---- */
+
+static double element(const IngotTensor *t, uint64_t i, int *known) {
+  *known = 1;
+  if (!strcmp(t->dtype, "f32")) return (double)((const float *)t->data)[i];
+  if (!strcmp(t->dtype, "f64")) return ((const double *)t->data)[i];
+  if (!strcmp(t->dtype, "i64")) return (double)((const int64_t *)t->data)[i];
+  if (!strcmp(t->dtype, "i32")) return (double)((const int32_t *)t->data)[i];
+  if (!strcmp(t->dtype, "i8")) return (double)((const int8_t *)t->data)[i];
+  if (!strcmp(t->dtype, "u8") || !strcmp(t->dtype, "bool"))
+    return (double)((const uint8_t *)t->data)[i];
+  *known = 0;
+  return 0;
+}
+
+static void summary(const IngotTensor *t) {
+  printf("%s: %s[", t->name, t->dtype);
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
+    n *= (uint64_t)t->dim[i];
+  }
+  printf("]");
+  int known = 1;
+  double lo = INFINITY, hi = -INFINITY, sum = 0;
+  uint64_t nans = 0;
+  for (uint64_t i = 0; i < n && known; i++) {
+    double x = element(t, i, &known);
+    if (isnan(x)) {
+      nans++;
+      continue;
+    }
+    lo = x < lo ? x : lo;
+    hi = x > hi ? x : hi;
+    sum += x;
+  }
+  if (n && known && nans < n) printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
+  if (nans) printf("  NaN %llu", (unsigned long long)nans);
+  printf("\n ");
+  for (uint64_t i = 0; i < n && i < 8 && known; i++) printf(" %.7g", element(t, i, &known));
+  if (n > 8 && known) printf(" ...");
+  printf("\n");
+}
+
+static int verb_run(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = prepare(m, a);
+  if (!s) s = ingot_run(m, a->engine, a->seed);
+  if (!s && a->output) s = ingot_write_outputs(m, a->output);
+  if (!s && !a->output)
+    for (uint32_t i = 0; i < ingot_output_count(m); i++) {
+      IngotTensor t = ingot_output(m, i);
+      summary(&t);
+    }
+  return finish(m, a, s);
+}
+
+/* ---- verify ---- */
+
+static void json_text(const char *s) {
+  putchar('"');
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') printf("\\%c", *s);
+    else if ((unsigned char)*s < 0x20) printf("\\u%04x", (unsigned char)*s);
+    else putchar(*s);
+  }
+  putchar('"');
+}
+
+static void json_real(double x) {
+  if (isfinite(x)) printf("%.9g", x);
+  else printf("null");
+}
+
+static void verify_json(const IngotDiff *d, uint32_t n) {
+  printf("{\"outputs\":[");
+  for (uint32_t i = 0; i < n; i++) {
+    printf("%s{\"name\":", i ? "," : "");
+    json_text(d[i].name);
+    printf(",\"ok\":%s,\"max_abs\":", d[i].ok ? "true" : "false");
+    json_real(d[i].max_abs);
+    printf(",\"max_rel\":");
+    json_real(d[i].max_rel);
+    printf(",\"max_ulp\":%llu,\"why\":", (unsigned long long)d[i].max_ulp);
+    json_text(d[i].why);
+    printf("}");
+  }
+  printf("]}\n");
+}
+
+static void verify_table(const IngotDiff *d, uint32_t n) {
+  printf("%-32s %12s %12s %12s  %s\n", "output", "max abs", "max rel", "max ULP", "");
+  for (uint32_t i = 0; i < n; i++)
+    printf("%-32.32s %12.4g %12.4g %12llu  %s%s%s\n", d[i].name, d[i].max_abs, d[i].max_rel,
+           (unsigned long long)d[i].max_ulp, d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "",
+           d[i].why);
+}
+
+static int verb_verify(const Args *a) {
+  if (!a->data) {
+    fputs("ingot verify: --data DIR is missing\n", stderr);
+    return INGOT_USAGE;
+  }
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotDiff *diff = calloc(1024, sizeof *diff);
+  uint32_t n = 0;
+  IngotStatus s = diff ? prepare(m, a) : INGOT_SYSTEM;
+  if (!s) s = ingot_run(m, a->engine, a->seed);
+  if (!s) s = ingot_compare(m, a->data, a->rtol, a->atol, diff, 1024, &n);
+  if (n && a->json) verify_json(diff, n);
+  else if (n) verify_table(diff, n);
+  free(diff);
+  return finish(m, a, s);
+}
+
+/* ---- inspect, ops ---- */
+
+static int verb_inspect(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = prepare(m, a);
+  if (!s) s = ingot_inspect(m, a->json, &text, &n);
+  if (n) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}
+
+static int verb_ops(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_ops(m, a->json, &text, &n);
+  if (!s) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}
+
+/* ---- opt ---- */
+
+static void dumped(void *user, const char *pass, const char *text, size_t n) {
+  (void)user;
+  printf("# after %s\n", pass);
+  fwrite(text, 1, n, stdout);
+}
+
+static void timed(void *user, const char *pass, double ms, uint32_t before, uint32_t after) {
+  (void)user;
+  fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
+}
+
+static int write_file(const char *path, const char *suffix, const char *text, size_t n) {
+  char name[4096];
+  if ((size_t)snprintf(name, sizeof name, "%s%s", path, suffix) >= sizeof name) return INGOT_USAGE;
+  return (int)ingot_write_file(name, text, n);
+}
+
+static int verb_opt(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotPipe pipe = {.start = a->start, .stop = a->stop, .skip = a->skip, .dump = a->dump,
+                    .check = a->check, .dumped = dumped, .timed = a->time ? timed : NULL};
+  const char *text, *side = NULL;
+  size_t n, nside = 0;
+  IngotStatus s = prepare(m, a);
+  if (!s) s = ingot_passes(m, &pipe);
+  if (!s && !a->dump) {
+    s = ingot_print(m, &text, &n, a->side && a->output ? &side : NULL, &nside);
+    if (!s && a->output) {
+      if (nside) s = (IngotStatus)write_file(a->output, ".bin", side, nside);
+      if (!s) s = (IngotStatus)write_file(a->output, "", text, n);
+      if (s) fprintf(stderr, "ingot: %s: cannot be written\n", a->output);
+    } else if (!s) {
+      fwrite(text, 1, n, stdout);
+    }
+  }
+  return finish(m, a, s);
+}
+
+static int verb_passes(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_pass_list(m, &text, &n);
+  if (!s) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}
+
+#define SHAPES "input-dim shapes max-shapes"
+const Verb verb_table[] = {
+    {"run", verb_run, "input inputs data output engine seed " SHAPES,
+     "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
+     "run a model and print or write its outputs", 1},
+    {"verify", verb_verify, "data engine seed rtol atol json " SHAPES, "MODEL --data DIR",
+     "run a model and compare with the outputs stored in DIR", 1},
+    {"inspect", verb_inspect, "json " SHAPES, "MODEL", "report what a model contains and needs", 1},
+    {"opt", verb_opt, "start stop skip dump check time output side input inputs data " SHAPES,
+     "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
+    {"passes", verb_passes, "", "", "list the passes", 0},
+    {"ops", verb_ops, "json", "", "list the supported operators", 0},
+    {"demo", verb_demo, "engine", "", "classify handwritten digits with the built-in model", 0},
+};
+const int verb_count = sizeof verb_table / sizeof *verb_table;
