@@ -1,8 +1,9 @@
 /* base: what every other folder stands on. Knows nothing about tensors.
  *
- * One Ctx is one compilation: allocator, I/O table, three arenas, interned strings, diagnostics. Two
- * contexts share nothing, so two threads may compile at once. Memory is owned by arenas; nothing is
- * freed piecemeal. Errors leave through one door, fail(), which jumps to the nearest ctx_protect().
+ * One Ctx is one compilation: allocator, I/O table, three arenas, interned strings, diagnostics.
+ * Two contexts share nothing, so two threads may compile at once. Memory is owned by arenas;
+ * nothing is freed piecemeal. Errors leave through one door, fail(), which jumps to the nearest
+ * ctx_protect().
  */
 #ifndef INGOT_BASE_H
 #define INGOT_BASE_H
@@ -80,8 +81,8 @@ struct Mark {
 /* Location in a model or text; every field may be absent (0 / -1). */
 struct Loc {
   Str file;
-  Str node; /* node name */
-  Str op;   /* operator name as the input spells it */
+  Str node;  /* node name */
+  Str op;    /* operator name as the input spells it */
   i32 index; /* node index in its graph; -1: none */
   i32 line;  /* line of a text form; 0: none */
 };
@@ -97,9 +98,13 @@ struct Diag {
   Diag *next;
 };
 
-/* Growable array in an arena: VEC(Node) nodes; vec_push(a, &nodes) returns the new slot (zeroed). */
-#define VEC(T) struct { T *at; u32 n, cap; }
-#define vec_push(a, v) \
+/* Growable array in an arena: VEC(Node) nodes; vec_push(a, &nodes) returns the new slot, zeroed. */
+#define VEC(T)                                                                                     \
+  struct {                                                                                         \
+    T *at;                                                                                         \
+    u32 n, cap;                                                                                    \
+  }
+#define vec_push(a, v)                                                                             \
   (vec_grow((a), (void **)&(v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
 
 struct Map {
@@ -132,17 +137,18 @@ struct Ctx {
   u32 nerrors, nwarnings;
   Err code; /* of the first error */
   jmp_buf *door;
-  const char *pass;  /* name of the running pass, for bug reports */
+  const char *pass;     /* name of the running pass, for bug reports */
   struct Mapped *files; /* released by ctx_free */
 };
 
 /* ctx.c */
-Ctx *ctx_new(const Alloc *alloc, const Io *io); /* NULL arguments: the system's; NULL result: no memory */
+/* NULL arguments: the system's; NULL result: no memory. */
+Ctx *ctx_new(const Alloc *alloc, const Io *io);
 void ctx_free(Ctx *c);
 /* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
-/* The same, but a failure other than ERR_system is taken back: its message goes to the caller, who says it
- * in his own words. ERR_system leaves. */
+/* The same, but a failure other than ERR_system is taken back: its message goes to the caller, who
+ * says it in his own words. ERR_system leaves. */
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 const Alloc *alloc_system(void);
 const Io *io_system(void);
@@ -154,8 +160,9 @@ void *arena_copy(Arena *a, const void *from, size_t n);
 Mark arena_mark(Arena *a);
 void arena_rewind(Arena *a, Mark m);
 void arena_clear(Arena *a);
-void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size); /* makes room for one more, n += 1 */
-#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+/* Makes room for one more element of `size` bytes and counts it; *at moves. */
+void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size);
+#define NEW(a, T)     ((T *)arena_alloc((a), sizeof(T)))
 #define NEWS(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
 
 /* str.c */
@@ -169,27 +176,30 @@ Text text_new(Arena *a);
 void text_put(Text *t, const void *at, size_t n);
 void text_puts(Text *t, const char *cstr);
 void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_quote(Text *t, const char *at, size_t n); /* "..." with \" \\ \n \xHH escapes; pure ASCII out */
-/* Reads what text_quote wrote, starting at the opening quote; returns bytes consumed, 0 if malformed. */
+/* "..." with \" \\ \n \xHH escapes; pure ASCII. */
+void text_quote(Text *t, const char *at, size_t n);
+/* Reads what text_quote wrote, from the opening quote; returns bytes consumed, 0 if malformed. */
 size_t text_unquote(Text *t, const char *at, size_t n);
 const char *text_cstr(Text *t);
 
-/* map.c: one open-addressing map. Keys are 64-bit numbers or byte strings; one map uses one kind. */
+/* map.c: one hash map. Keys are 64-bit numbers or byte strings, one kind per map. A slot is good
+ * until the next put. */
 Map map_new(Arena *a);
-u32 *map_get(const Map *m, u64 key);              /* NULL when absent */
-u32 *map_put(Map *m, u64 key);                    /* slot, zero when new */
+u32 *map_get(const Map *m, u64 key); /* NULL when absent */
+u32 *map_put(Map *m, u64 key);       /* slot, zero when new */
 u32 *map_get_bytes(const Map *m, const void *key, size_t n);
 u32 *map_put_bytes(Map *m, const void *key, size_t n); /* the key is copied */
-u64 hash_bytes(const void *at, size_t n);         /* fixed function: results do not depend on the machine */
+u64 hash_bytes(const void *at, size_t n); /* fixed function: the same on every machine */
 
 /* diag.c */
-_Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+_Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void warn(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The compiler is wrong: names the pass that just ran. Code ERR_system. */
 _Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_leave(Ctx *c); /* leaves if an error was recorded */
-/* Printable form of model bytes: at most 64 bytes, escapes, no control characters. In c->scratch. */
+/* Printable form of model bytes: at most 64 characters, escapes, pure ASCII. In c->scratch. */
 const char *show(Ctx *c, Str s);
 
 /* size.c: the only place where sizes that come from files are multiplied and added. */
@@ -198,11 +208,15 @@ bool size_add(u64 a, u64 b, u64 *out);
 bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of two */
 
 /* file.c */
-File file_read(Ctx *c, const char *path);       /* whole file, mapped if possible; fails with ERR_system or ERR_input (directory...) */
-/* The one opener for names that come from a model: confined to the directory of model_path, no links,
- * no "..", regular files with one link only. Fails with ERR_input. */
+/* The whole file, mapped if possible; "-" is standard input. ERR_input for a directory, otherwise
+ * ERR_system. */
+File file_read(Ctx *c, const char *path);
+/* The one opener for names that come from a model: confined to the directory of model_path, no
+ * links, no "..", regular files with one link only. ERR_input; ERR_system when the machine is to
+ * blame. One file is held once, however often it is asked for. */
 File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
-/* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. */
+/* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. "-" is
+ * standard output; devices and pipes are written directly. ERR_usage for a directory. */
 void file_write(Ctx *c, const char *path, const void *at, size_t n);
 
 #endif

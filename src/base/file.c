@@ -282,7 +282,8 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   const char *bad = bad_name(text, str_len(c, name));
   if (bad) fail(c, ERR_input, loc, "external data '%s' refused: %s", shown, bad);
   struct stat st;
-  if (!model_path || !*model_path || strcmp(model_path, "-") == 0 ||
+  if (!model_path) model_path = "-";
+  if (!*model_path || strcmp(model_path, "-") == 0 ||
       (stat(model_path, &st) == 0 && !S_ISREG(st.st_mode)))
     fail(c, ERR_input, loc, "external data '%s' refused: the model is not a file in a folder",
          shown);

@@ -100,6 +100,26 @@ static void outer(Ctx *c, void *arg) {
   if (arg) fail(c, ERR_usage, LOC_NONE, "outer");
 }
 
+static void noisy(Ctx *c, void *arg) {
+  warn(c, LOC_NONE, "loose");
+  diag(c, ERR_mismatch, LOC_NONE, "first");
+  fail(c, *(Err *)arg, LOC_NONE, "why");
+}
+
+static void attempt(Ctx *c, void *arg) {
+  Err e = ERR_unsupported;
+  const char *why = NULL;
+  warn(c, LOC_NONE, "before");
+  CHECK(ctx_try(c, noisy, &e, &why) == ERR_unsupported && !strcmp(why, "why"));
+  CHECK(c->nerrors == 0 && c->nwarnings == 1 && c->code == ERR_ok && !strcmp(last(c), "before"));
+  warn(c, LOC_NONE, "after");
+  CHECK(!strcmp(last(c), "after") && c->diags->next->next == NULL);
+  if (!arg) return;
+  e = ERR_system;
+  ctx_try(c, noisy, &e, &why);
+  CHECK(!"left");
+}
+
 static void buggy(Ctx *c, void *arg) {
   (void)arg;
   c->pass = "fuse";
@@ -147,6 +167,8 @@ int main(void) {
   in_fresh(huge, NULL, ERR_input, NULL);
   in_fresh(outer, NULL, ERR_ok, "inner");
   in_fresh(outer, "", ERR_usage, "outer");
+  in_fresh(attempt, NULL, ERR_ok, "after");
+  in_fresh(attempt, "", ERR_system, "why");
   in_fresh(buggy, NULL, ERR_system, "bug in ingot, in or after pass fuse: value 3 has no type");
   in_fresh(nothing, NULL, ERR_ok, "");
   pthread_t t[2];
