@@ -1,0 +1,203 @@
+"""The command line, on the built-in digit model and broken situations around it: exit codes, what goes to which stream, output
+that appears whole or not at all. Needs nothing but the binary."""
+import json
+import os
+import shutil
+import struct
+from lib import npy
+from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
+
+MODEL = os.path.join(ROOT, "models", "digits.onnx")
+VERBS = ("run", "verify", "inspect", "ops", "opt")
+
+
+class Cli:
+    def __init__(self, env, name):
+        env.need_ingot()
+        self.env = env
+        self.dir = env.scratch("cli", name)
+        shutil.rmtree(self.dir)
+        os.makedirs(self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def run(self, *args, code=0, text=None, limit=60, **how):
+        """Runs ingot in the scratch folder; checks exit code, text on stderr, and that a failure leaves stdout empty."""
+        got = run([self.env.ingot, *args], limit, cwd=self.dir, **how)
+        shown = "ingot " + " ".join(args)
+        if got.timed_out or got.rc not in (code if isinstance(code, tuple) else (code,)):
+            raise Fail(f"{shown}: {explain(got)}, expected {code}: {tail(got.text(), 4)}")
+        if text and text not in got.text():
+            raise Fail(f"{shown}: stderr lacks `{text}`: {tail(got.text(), 4)}")
+        if got.rc not in (0, 1) and got.out:
+            raise Fail(f"{shown}: failed, but wrote to stdout")
+        if got.rc and not got.text():
+            raise Fail(f"{shown}: failed without a message")
+        return got
+
+
+def want(condition, text):
+    if not condition:
+        raise Fail(text)
+
+
+def help_texts(c):
+    text = c.run("--help").out.decode()
+    for verb in VERBS:
+        want(verb in text, f"--help does not mention {verb}")
+        want("usage" in c.run(verb, "--help").out.decode().lower(), f"{verb} --help lacks a usage line")
+    want(c.run("--version").out.decode().strip().startswith("ingot"), "--version does not start with the name")
+
+
+def usage(c):
+    c.run(code=2)
+    c.run("frobnicate", code=2, text="frobnicate")
+    c.run("run", code=2)
+    c.run("run", MODEL, "--no-such-flag", code=2, text="--no-such-flag")
+    c.run("run", MODEL, "--engine", "steam", code=2, text="steam")
+    c.run("run", MODEL, "--engine", code=2)
+    c.run("run", MODEL, "--seed", "many", code=2)
+    c.run("run", MODEL, "--input", "nosuch=rand", code=2, text="nosuch")
+    c.run("run", MODEL, "--input", "image", code=2)
+    c.run("opt", MODEL, "--stop=nosuchpass", code=2, text="nosuchpass")
+    c.run("verify", MODEL, code=2, text="--data")
+
+
+def reports(c):
+    ops = json.loads(c.run("ops", "--json").out)
+    want(len(ops) > 20 if isinstance(ops, list) else len(ops.get("operators", ops)) > 20, "ops --json lists too little")
+    want(b"Conv" in c.run("ops").out, "ops does not list Conv")
+    report = json.loads(c.run("inspect", MODEL, "--json").out)
+    want("image" in json.dumps(report), "inspect --json does not name the input")
+    text = c.run("inspect", MODEL).out.decode()
+    for word in ("image", "Conv", "opset"):
+        want(word in text, f"inspect does not mention {word}")
+
+
+def image(c, name="x.npy", count=1):
+    npy.save(c.path(name), npy.Array("f32", (count, 1, 8, 8), [(i % 17) / 16 for i in range(64 * count)]))
+    return f"image=@{name}"
+
+
+def running(c):
+    results = {}
+    for engine in ENGINES:
+        shown = c.run("run", MODEL, "--input", image(c), "--engine", engine).out.decode()
+        want("f32" in shown and "10" in shown, "run does not show type and shape of the output")
+        c.run("run", MODEL, "--input", image(c), "--engine", engine, "--output", f"{engine}.npz")
+        results[engine] = next(iter(npy.load_npz(c.path(f"{engine}.npz")).values()))
+        want(results[engine].shape == (1, 10), f"{engine}: shape {results[engine].shape}")
+        want(abs(sum(results[engine].data) - 1) < 1e-4, f"{engine}: probabilities do not sum to 1")
+    reason = npy.differ(results["interp"], results["ref"], 1e-4, 1e-6)
+    want(not reason, f"engines disagree: {reason}")
+    c.run("run", MODEL, "--input", image(c, "x3.npy", 3), "--output", "three.npz")
+    want(next(iter(npy.load_npz(c.path("three.npz")).values())).shape == (3, 10), "a batch of 3 is not bound from the array")
+
+
+def folders(c):
+    """Output as a folder of .pb files is what --data and verify read."""
+    os.makedirs(c.path("set"))
+    c.run("run", MODEL, "--input", image(c), "--output", "set/")
+    made = os.listdir(c.path("set"))
+    want(any(n.startswith("output_0") for n in made), f"no output_0.pb in the folder: {made}")
+    raw = struct.pack("<64f", *[(i % 17) / 16 for i in range(64)])
+    tensor = b"".join(b"\x08" + bytes([d]) for d in (1, 1, 8, 8)) + b"\x10\x01" + b"\x4a" + b"\x80\x02" + raw
+    with open(c.path("set/input_0.pb"), "wb") as f:
+        f.write(tensor)
+    line = c.run("verify", MODEL, "--data", "set", "--json").out
+    out = json.loads(line)["outputs"]
+    want(len(out) == 1 and out[0]["ok"] is True, f"verify of our own output: {line}")
+    with open(c.path("set/output_0.pb"), "rb") as f:
+        data = bytearray(f.read())
+    data[-2] ^= 0x40
+    with open(c.path("set/output_0.pb"), "wb") as f:
+        f.write(data)
+    c.run("verify", MODEL, "--data", "set", code=1)
+    os.unlink(c.path("set/output_0.pb"))
+    c.run("verify", MODEL, "--data", "set", code=(2, 4, 5))
+
+
+def shapes(c):
+    for args in (["-d", "batch:2"], ["--input-dim", "batch=2"], ["--input-dim", "image:0=2"], ["--shapes", "image:2x1x8x8"]):
+        c.run("run", MODEL, *args, "--output", "y.npz")
+        a = next(iter(npy.load_npz(c.path("y.npz")).values()))
+        want(a.shape == (2, 10), f"{' '.join(args)} gives {a.shape}")
+    c.run("run", MODEL, "--shapes", "image:2x3x8x8", code=(2, 4))
+    c.run("run", MODEL, "--input-dim", "nosuch=2", code=2, text="nosuch")
+    c.run("run", MODEL, "-d", "batch:0x", code=2)
+    c.run("run", MODEL, "-d", "batch:-1", code=2)
+
+
+def seeds(c):
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        c.run("run", MODEL, "--input", "image=rand", "--seed", seed, "--output", name + ".npz")
+    a, b, d = (open(c.path(n + ".npz"), "rb").read() for n in "abc")
+    want(a == b, "the same seed gives other bytes")
+    want(a != d, "another seed gives the same bytes")
+
+
+def wrong_arrays(c):
+    npy.save(c.path("rank.npy"), npy.Array("f32", (8, 8), [0.0] * 64))
+    c.run("run", MODEL, "--input", "image=@rank.npy", code=(2, 4), text="image")
+    npy.save(c.path("type.npy"), npy.Array("i64", (1, 1, 8, 8), [0] * 64))
+    c.run("run", MODEL, "--input", "image=@type.npy", code=(2, 4), text="image")
+    with open(c.path("cut.npy"), "wb") as f:
+        f.write(npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.0] * 64))[:-3])
+    c.run("run", MODEL, "--input", "image=@cut.npy", code=4, text="cut.npy")
+    with open(c.path("text.npy"), "wb") as f:
+        f.write(b"not an array")
+    c.run("run", MODEL, "--input", "image=@text.npy", code=4, text="text.npy")
+    c.run("run", MODEL, "--input", "image=@absent.npy", code=(4, 5), text="absent.npy")
+    c.run("run", MODEL, "--inputs", "text.npy", code=4, text="text.npy")
+    c.run("run", MODEL, "--data", "nowhere", code=(2, 4, 5), text="nowhere")
+
+
+def outputs(c):
+    """Where output cannot be written nothing is left, and the old file stays."""
+    c.run("run", MODEL, "--output", "no/such/folder/y.npz", code=(2, 5))
+    c.run("run", MODEL, "--output", "/dev/full", code=(2, 5))
+    with open(c.path("keep.npz"), "wb") as f:
+        f.write(b"old")
+    with open(c.path("bad.onnx"), "wb") as f:
+        f.write(b"\x08\x08\x3a\x7f")
+    c.run("run", "bad.onnx", "--output", "keep.npz", code=4, text="bad.onnx")
+    want(open(c.path("keep.npz"), "rb").read() == b"old", "a refused model changed the output file")
+    shell = 'ulimit -f 1; exec "$0" run "$1" --shapes image:64x1x8x8 --output limit.npz'
+    got = run(["sh", "-c", shell, c.env.ingot, MODEL], 20, cwd=c.dir)
+    want(got.rc in (0, 5), f"with a file size limit: {explain(got)}")
+    left = sorted(set(os.listdir(c.dir)) - {"keep.npz", "bad.onnx", "limit.npz"})
+    want(not left, f"left behind: {left}")
+
+
+def names(c):
+    for name in ("-dash.onnx", "with space.onnx", "\u00e4\u00f6.onnx"):
+        shutil.copy(MODEL, c.path(name))
+        c.run("inspect", os.path.join(".", name))
+    c.run("inspect", "absent.onnx", code=(4, 5), text="absent.onnx")
+
+
+def streams(c):
+    """A reader that goes away, and a full stdout, are errors of the system, not crashes."""
+    got = run(["sh", "-c", '"$0" ops | head -c 1 >/dev/null; "$0" inspect "$1" >/dev/full; echo $?', c.env.ingot, MODEL], 20)
+    want(got.out.strip() == b"5", f"full stdout: exit {got.out!r}")
+    got = run(["sh", "-c", '"$0" run "$1" >&-; echo $?', c.env.ingot, MODEL], 20)
+    want(got.out.strip() in (b"0", b"5"), f"closed stdout: exit {got.out!r}")
+
+
+def little_memory(c):
+    for kib in (8000, 20000, 60000):
+        got = run(["sh", "-c", f'ulimit -v {kib}; exec "$0" run "$1" --shapes image:5000x1x8x8', c.env.ingot, MODEL], 60)
+        want(got.rc in (0, 5, 127), f"with {kib} KiB of address space: {explain(got)}: {tail(got.text(), 3)}")
+
+
+def demo(c):
+    got = c.run("demo")
+    want(b"right" in got.out, "demo does not state the accuracy")
+
+
+CASES = (help_texts, usage, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+
+
+def tests(env):
+    return [Test(f"cli/{fn.__name__}", lambda fn=fn: fn(Cli(env, fn.__name__)), cost=1) for fn in CASES]

@@ -1,0 +1,44 @@
+"""Printer and parser are inverses on real input: what `ingot opt` prints for a model, before and after the passes, is read and
+printed again and must come out the same. One official model per operator, and the small real models."""
+import json
+import os
+from lib import tfile
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+LIMIT = 60
+STAGES = {"import": ["--stop=none"], "passes": []}
+
+
+def check(env, model, args):
+    env.need_ingot()
+    got = run([env.ingot, "opt", model, *args], LIMIT)
+    if got.rc == 3:
+        raise Skip("refused: the model uses an operator that is not supported")
+    if got.rc or got.timed_out:
+        raise Fail(f"{explain(got)}: {tail(got.text(), 4)}")
+    text = got.out.decode("utf-8", "replace")
+    if not text.strip():
+        raise Fail("nothing was printed")
+    tfile.reprint(env, text)
+
+
+def official(env):
+    """The smallest official model in which each operator occurs first."""
+    path = os.path.join(env.build, "official", "cases.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        cases = json.load(f)
+    chosen, seen = {}, set()
+    for case in sorted(cases, key=lambda c: (len(c["ops"]), c["name"])):
+        fresh = set(case["ops"]) - seen
+        if fresh and case["kind"] != "light":
+            seen |= fresh
+            chosen[case["name"]] = case["model"]
+    return chosen
+
+
+def tests(env):
+    models = {"digits": os.path.join(ROOT, "models", "digits.onnx"), **official(env)}
+    return [Test(f"roundtrip/{name}-{stage}", lambda m=model, a=args: check(env, m, a))
+            for name, model in models.items() if os.path.exists(model) for stage, args in STAGES.items()]
