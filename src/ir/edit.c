@@ -39,6 +39,8 @@ void edit_replace(Edit *e, Val old, Val by) {
   if (to == old) return;
   reserve(w, old + 1);
   e->with[old] = to;
+  Value *v = graph_val(e->g, to);
+  if (!v->name) v->name = graph_val(e->g, old)->name;
   e->changed = true;
 }
 

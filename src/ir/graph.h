@@ -184,7 +184,7 @@ typedef struct Edit {
 } Edit;
 typedef bool EditFn(Edit *e, NodeId n);
 bool edit_run(Graph *g, EditFn *visit, void *user);
-void edit_replace(Edit *e, Val old, Val by);
+void edit_replace(Edit *e, Val old, Val by); /* by takes the label if it has none */
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);
 

@@ -1,0 +1,112 @@
+/* cse.c: keeps one of several nodes that compute the same.
+ *
+ * In: a graph. Out: the same graph where a node with the operator, operands and attributes of an
+ * earlier one, in its block or one around it, is dropped for that one. Operands of commutative
+ * operators count in either order. Constants are equal by content up to CONTENT bytes, above by
+ * the place of their data, so that big weights are never read. Control nodes are left alone.
+ *
+ * needs: nothing  keeps: types  breaks: nothing (dropped nodes leave their operands to dce)
+ */
+#include <string.h>
+#include "pass/pass.h"
+
+enum { CONTENT = 65536 };
+
+typedef struct Cse {
+  Graph *g;
+  Map first;     /* key -> newest node that has it */
+  NodeId *next;  /* by node: an older one with the same key */
+  BlkId *home;   /* by node: its block */
+  BlkId *parent; /* by block: the block around it */
+  Rebind rebind;
+} Cse;
+
+static void put(Text *t, i64 x) {
+  text_put(t, &x, sizeof x);
+}
+
+static void put_tensor(Text *t, const Tensor *x) {
+  u64 bytes = tensor_bytes(x);
+  put(t, x->dt);
+  put(t, x->rank);
+  for (u32 i = 0; i < x->rank; i++) put(t, x->dim[i]);
+  put(t, bytes <= CONTENT ? (i64)hash_bytes(x->data, (size_t)bytes) : (i64)(intptr_t)x->data);
+}
+
+static void put_attr(Text *t, const Attr *a) {
+  put(t, a->key);
+  switch (a->kind) {
+  case AK_int:
+  case AK_dtype: put(t, a->u.i); break;
+  case AK_float: text_put(t, &a->u.f, sizeof a->u.f); break;
+  case AK_str: put(t, a->u.s); break;
+  case AK_const: put_tensor(t, a->u.t); break;
+  case AK_list:
+    put(t, a->n);
+    for (u32 i = 0; i < a->n; i++) put(t, a->u.list[i]);
+    break;
+  }
+}
+
+/* Equal keys mean equal computations, but for constants: of their content the key has only a hash.
+ */
+static Text key_of(Arena *a, const Node *n) {
+  Text t = text_new(a);
+  put(&t, n->op);
+  put(&t, n->nin);
+  if (n->nin == 2 && op_info[n->op].flags & OF_COMM && n->in[0] > n->in[1]) {
+    put(&t, n->in[1]);
+    put(&t, n->in[0]);
+  } else {
+    for (u32 i = 0; i < n->nin; i++) put(&t, n->in[i]);
+  }
+  for (u32 i = 0; i < n->nattr; i++) put_attr(&t, &n->attr[i]);
+  return t;
+}
+
+static bool visible(const Cse *s, BlkId from, BlkId b) {
+  while (from && from != b) from = s->parent[from];
+  return from == b;
+}
+
+static bool same_const(Graph *g, const Node *x, const Node *y) {
+  if (x->op != OP_const) return true;
+  const Tensor *a = node_attr(x, AT_value)->u.t, *b = node_attr(y, AT_value)->u.t;
+  return a->data == b->data || (tensor_bytes(a) <= CONTENT && tensor_equal(g->c, a, b));
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Cse *s = e->user;
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  for (u32 i = 0; i < n->nblk; i++) s->parent[n->blk[i]] = g->cur;
+  if (n->nblk) return true;
+  Mark m = arena_mark(&g->c->scratch);
+  Text key = key_of(&g->c->scratch, n);
+  u32 *slot = map_put_bytes(&s->first, key.at, key.n);
+  arena_rewind(&g->c->scratch, m);
+  for (NodeId old = *slot; old; old = s->next[old]) {
+    const Node *o = graph_node(g, old);
+    if (!visible(s, g->cur, s->home[old]) || !same_const(g, o, n)) continue;
+    for (u32 i = 0; i < n->nout; i++) {
+      rebind_result(&s->rebind, n, i, graph_type(g, o->out[i]));
+      edit_replace(e, n->out[i], o->out[i]);
+    }
+    return false;
+  }
+  s->next[id] = *slot;
+  s->home[id] = g->cur;
+  *slot = id;
+  return true;
+}
+
+void cse(Graph *g) {
+  Arena *a = &g->c->scratch;
+  Cse s = {.g = g, .rebind = rebind_new(g)};
+  s.first = map_new(&g->c->work); /* keys are made and dropped in scratch meanwhile */
+  s.next = NEWS(a, NodeId, g->node.n);
+  s.home = NEWS(a, BlkId, g->node.n);
+  s.parent = NEWS(a, BlkId, g->blk.n);
+  edit_run(g, visit, &s);
+  if (s.rebind.to.n) graph_refine(g, &s.rebind);
+}

@@ -1,0 +1,93 @@
+/* dce.c: removes what no result needs.
+ *
+ * In: a graph. Out: the same graph without dead nodes. A node is needed if an output of it is an
+ * operand of a needed node or a result of the graph, or if it sets a symbol that the type or an
+ * attribute of a needed node mentions. A needed `if` or `loop` needs all results of its blocks.
+ * Parameters stay, and so do outputs and carried values of control nodes that nobody reads.
+ *
+ * needs: nothing  keeps: types, order of nodes  breaks: nothing
+ */
+#include "pass/pass.h"
+
+typedef struct Dce {
+  Graph *g;
+  bool *live;       /* by node */
+  bool *seen;       /* by symbol */
+  NodeId *setter;   /* by symbol: the node that sets it */
+  VEC(NodeId) todo; /* live, operands not yet looked at */
+} Dce;
+
+static void need_node(Dce *d, NodeId n) {
+  if (!n || d->live[n]) return;
+  d->live[n] = true;
+  *vec_push(&d->g->c->scratch, &d->todo) = n;
+}
+
+static void need_dim(Dce *d, Dim x) {
+  Dims *ds = d->g->dims;
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_terms(ds, x, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    if (d->seen[sym[i]]) continue;
+    d->seen[sym[i]] = true;
+    need_node(d, d->setter[sym[i]]);
+    const SymInfo *s = dim_syminfo(ds, sym[i]);
+    if (s->kind != SY_derived) continue;
+    need_dim(d, s->a);
+    need_dim(d, s->b);
+  }
+}
+
+static void need_value(Dce *d, Val v) {
+  const Type *t = graph_type(d->g, v);
+  need_node(d, graph_val(d->g, v)->def);
+  while (t->kind != TY_tensor) t = t->elem;
+  for (u32 i = 0; i < t->rank; i++) need_dim(d, t->dim[i]);
+}
+
+static void need_block(Dce *d, BlkId b) {
+  const Blk *blk = &d->g->blk.at[b];
+  for (u32 i = 0; i < blk->param.n; i++) need_value(d, blk->param.at[i]);
+  for (u32 i = 0; i < blk->ret.n; i++) need_value(d, blk->ret.at[i]);
+}
+
+static void look_at(Dce *d, NodeId id) {
+  const Node *n = graph_node(d->g, id);
+  for (u32 i = 0; i < n->nin; i++) need_value(d, n->in[i]);
+  for (u32 i = 0; i < n->nout; i++) need_value(d, n->out[i]);
+  for (u32 i = 0; i < n->nblk; i++) need_block(d, n->blk[i]);
+  for (u32 i = 0; i < n->nattr; i++) {
+    const Attr *a = &n->attr[i];
+    if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
+    for (u32 k = 0; k < a->n; k++) need_dim(d, a->u.list[k]);
+  }
+}
+
+static void find_setters(Dce *d, BlkId b) {
+  const Blk *blk = &d->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = graph_node(d->g, blk->node.at[i]);
+    for (u32 k = 0; k < n->nsym; k++) d->setter[n->sym[k]] = blk->node.at[i];
+    for (u32 k = 0; k < n->nblk; k++) find_setters(d, n->blk[k]);
+  }
+}
+
+static bool visit(Edit *e, NodeId id) {
+  const Dce *d = e->user;
+  return d->live[id];
+}
+
+void dce(Graph *g) {
+  Arena *a = &g->c->scratch;
+  u32 nsyms = dim_nsyms(g->dims) + 1;
+  Dce d = {.g = g};
+  d.live = NEWS(a, bool, g->node.n);
+  d.seen = NEWS(a, bool, nsyms);
+  d.setter = NEWS(a, NodeId, nsyms);
+  find_setters(&d, 1);
+  need_block(&d, 1);
+  while (d.todo.n) look_at(&d, d.todo.at[--d.todo.n]);
+  edit_run(g, visit, &d);
+}

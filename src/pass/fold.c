@@ -1,0 +1,202 @@
+/* fold.c: evaluates at compile time what depends on constants only.
+ *
+ * In: a graph. Out: the same graph where the reference evaluator has replaced such nodes by their
+ * results, an `if` whose condition is known by the nodes of the branch taken, and a loop that never
+ * runs by its initial values. A result is not made when it is large: NODE_BYTES for one, ALL_BYTES
+ * for the graph, or BLOW_UP times its operands for nodes that only repeat them (unless it has fewer
+ * than SMALL elements); nor when the slow evaluator would need more than WORK steps.
+ *
+ * needs: nothing  keeps: types, up to symbols that become known  breaks: nothing (operands that
+ * nobody reads any more are left to dce)
+ */
+#include <string.h>
+#include "pass/pass.h"
+
+enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 25 };
+#define NODE_BYTES ((u64)64 << 20)
+#define ALL_BYTES  ((u64)512 << 20)
+
+typedef struct Fold {
+  Rebind rebind;
+  u64 work; /* steps spent by the evaluator */
+} Fold;
+
+/* ---- is it worth it? ---- */
+
+static bool has_symbols(const Node *n) {
+  for (u32 i = 0; i < n->nattr; i++) {
+    const Attr *a = &n->attr[i];
+    if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
+    for (u32 k = 0; k < a->n; k++) {
+      if (!dim_is_const(a->u.list[k])) return true;
+    }
+  }
+  return false;
+}
+
+/* Products that are summed up: the result times what is reduced. */
+static u64 products(Graph *g, const Node *n, u64 nout) {
+  const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
+  u64 all = nout;
+  if (n->op == OP_conv) {
+    for (u32 i = 1; i < w->rank; i++) {
+      if (!size_mul(all, (u64)w->dim[i], &all)) return UINT64_MAX;
+    }
+    return all;
+  }
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
+  const char *result = strstr(spec, "->");
+  for (u32 i = 0; i < x->rank; i++) {
+    if (result && strchr(result, spec[i])) continue;
+    if (!size_mul(all, (u64)x->dim[i], &all)) return UINT64_MAX;
+  }
+  for (u32 i = 0; i < w->rank; i++) {
+    char ch = spec[x->rank + 1 + i];
+    if ((result && strchr(result, ch)) || memchr(spec, ch, x->rank)) continue;
+    if (!size_mul(all, (u64)w->dim[i], &all)) return UINT64_MAX;
+  }
+  return all;
+}
+
+/* Steps of the reference evaluator: elements of the result, times those summed up for each. */
+static u64 steps(Graph *g, const Node *n, u64 nout) {
+  u64 all = nout, count = 0;
+  u32 nwin;
+  const Dim *window;
+  switch (op_info[n->op].kind) {
+  case OK_CONTRACT: return products(g, n, nout);
+  case OK_WINDOW:
+    window = node_list(n, AT_window, &nwin);
+    for (u32 i = 0; i < nwin; i++) {
+      if (!size_mul(all, (u64)window[i], &all)) return UINT64_MAX;
+    }
+    return all;
+  default:
+    for (u32 i = 0; i < n->nin; i++) {
+      const Type *t = graph_type(g, n->in[i]);
+      if (!shape_count(t->dim, t->rank, &count) || !size_add(all, count, &all)) return UINT64_MAX;
+    }
+    return all;
+  }
+}
+
+/* Does the node only repeat its operands, and many times? */
+static bool blows_up(Graph *g, const Node *n, u64 nout) {
+  if (n->op != OP_broadcast && n->op != OP_pad && n->op != OP_iota) return false;
+  u64 nin = 0;
+  if (n->nin) nin = graph_const(g, n->in[0])->n;
+  return nout >= SMALL && nout / BLOW_UP >= nin;
+}
+
+static bool affordable(Graph *g, Fold *f, const Node *n) {
+  u64 bytes = 0, work = 0;
+  for (u32 i = 0; i < n->nout; i++) {
+    const Type *t = graph_type(g, n->out[i]);
+    u64 count, size;
+    if (t->kind != TY_tensor) return false;
+    if (n->op == OP_nonzero) {
+      count = graph_const(g, n->in[0])->n * (t->dim[0] ? (u64)t->dim[0] : 1);
+    } else if (!type_is_static(t) || !shape_count(t->dim, t->rank, &count)) {
+      return false;
+    }
+    if (blows_up(g, n, count) || !size_mul(count, dtype_bytes(t->dt), &size)) return false;
+    if (!size_add(bytes, size, &bytes)) return false;
+    work = steps(g, n, count);
+  }
+  if (bytes > NODE_BYTES || g->fold_bytes + bytes > ALL_BYTES) return false;
+  if (work > WORK || f->work + work > 8 * (u64)WORK) return false;
+  g->fold_bytes += bytes;
+  f->work += work;
+  return true;
+}
+
+/* ---- what is done ---- */
+
+static void replace(Edit *e, NodeId id, u32 i, Val by) {
+  Fold *f = e->user;
+  const Node *n = graph_node(e->g, id);
+  rebind_result(&f->rebind, n, i, graph_type(e->g, by));
+  edit_replace(e, n->out[i], by);
+}
+
+static bool evaluate(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  OpKind kind = op_info[n->op].kind;
+  if (n->op == OP_const || kind == OK_RANDOM || kind == OK_CONTROL) return false;
+  for (u32 i = 0; i < n->nin; i++) {
+    if (!graph_const(g, n->in[i])) return false;
+  }
+  if (has_symbols(n) || !affordable(g, e->user, n)) return false;
+  u32 nin = n->nin, nout = n->nout;
+  Tensor **in = NEWS(&g->c->scratch, Tensor *, nin + 1);
+  Tensor **out = NEWS(&g->c->scratch, Tensor *, nout + 1);
+  for (u32 i = 0; i < nin; i++)
+    in[i] = node_attr(graph_node(g, graph_val(g, n->in[i])->def), AT_value)->u.t;
+  ref_node(g, id, in, out, &g->c->work);
+  for (u32 i = 0; i < nout; i++) replace(e, id, i, mk_const(g, out[i]));
+  return true;
+}
+
+static bool known_bool(Graph *g, Val v, bool *is) {
+  const Tensor *t = graph_const(g, v);
+  if (!t || t->n != 1) return false;
+  *is = tensor_get(t, 0).i != 0;
+  return true;
+}
+
+static bool take_branch(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  bool yes;
+  if (n->op != OP_if || !known_bool(g, n->in[0], &yes)) return false;
+  u32 nout = n->nout;
+  Val *ret = NEWS(&g->c->scratch, Val, nout + 1);
+  edit_inline(e, n->blk[yes ? 0 : 1], ret);
+  for (u32 i = 0; i < nout; i++) replace(e, id, i, ret[i]);
+  return true;
+}
+
+/* A loop that never runs: carried values stay as they are, scans have no rows. */
+static bool skip_loop(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  bool go = true;
+  if (n->op != OP_loop) return false;
+  const Tensor *trip = graph_const(g, n->in[0]);
+  bool never = trip && trip->n == 1 && tensor_get(trip, 0).i <= 0;
+  if (!never && (!known_bool(g, n->in[1], &go) || go)) return false;
+  u32 nout = n->nout, ncarried = n->nin - 2;
+  for (u32 i = ncarried; i < nout; i++) {
+    const Type *t = graph_type(g, n->out[i]);
+    for (u32 k = 1; k < t->rank; k++) {
+      if (!dim_is_const(t->dim[k])) return false;
+    }
+  }
+  for (u32 i = 0; i < nout; i++) {
+    n = graph_node(g, id);
+    if (i < ncarried) {
+      replace(e, id, i, n->in[2 + i]);
+      continue;
+    }
+    const Type *t = graph_type(g, n->out[i]);
+    i64 dim[MAX_RANK] = {0};
+    for (u32 k = 1; k < t->rank; k++) dim[k] = t->dim[k];
+    replace(e, id, i, mk_const(g, tensor_new(&g->c->work, t->dt, dim, t->rank)));
+  }
+  return true;
+}
+
+static bool visit(Edit *e, NodeId id) {
+  return !(take_branch(e, id) || skip_loop(e, id) || evaluate(e, id));
+}
+
+/* A symbol that becomes known may make more operands constant, so the walk is repeated. */
+void fold(Graph *g) {
+  Fold f = {.work = 0};
+  do {
+    f.rebind = rebind_new(g);
+    edit_run(g, visit, &f);
+    if (f.rebind.to.n) graph_refine(g, &f.rebind);
+  } while (f.rebind.to.n);
+}

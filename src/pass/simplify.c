@@ -1,0 +1,469 @@
+/* simplify.c: applies identities that hold exactly, for every NaN, infinity and signed zero.
+ *
+ * In: a graph. Out: the same graph with fewer or cheaper nodes: neutral operands and repeated or
+ * inverse operations vanish, chains of views and casts become one, broadcasts that an elementwise
+ * node does anyway are left to it, gathers of a constant run of indices become slices, and results
+ * without elements become constants. One rule set a kind of operator (table `rules`); the walk is
+ * repeated until no rule applies. A rule may only replace a value by one of the same type.
+ * Rules that reorder sums, or that are exact only for finite numbers, do not belong here.
+ *
+ * needs: nothing  keeps: types, results bit for bit  breaks: nothing (leaves dead nodes to dce)
+ */
+#include <string.h>
+#include "pass/pass.h"
+
+enum { ROUNDS = 64, MAX_RUN = 1 << 20 };
+
+/* A rule looks at node id and returns true if it has replaced its (first) output. */
+typedef bool Rule(Edit *e, NodeId id);
+
+static bool swap(Edit *e, NodeId id, Val by) {
+  Val out = graph_node(e->g, id)->out[0];
+  if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
+  edit_replace(e, out, by);
+  return true;
+}
+
+/* The node that defines v, if its operator is op; else NULL. */
+static const Node *made_by(Graph *g, Val v, Op op) {
+  NodeId def = graph_val(g, v)->def;
+  return def && graph_node(g, def)->op == op ? graph_node(g, def) : NULL;
+}
+
+static Type out_type(Graph *g, NodeId id) {
+  return *graph_type(g, graph_node(g, id)->out[0]);
+}
+
+/* ---- neutral operands ---- */
+
+typedef enum Neutral { NE_zero, NE_minus_zero, NE_one, NE_ones, NE_lowest, NE_highest } Neutral;
+
+static Scalar neutral(Neutral which, DType dt) {
+  bool flt = dtype_is_float(dt);
+  Scalar lo, hi;
+  dtype_limits(dt, &lo, &hi);
+  switch (which) {
+  case NE_zero: return flt ? (Scalar){.f = 0.0} : (Scalar){.i = 0};
+  case NE_minus_zero: return flt ? (Scalar){.f = -0.0} : (Scalar){.i = 0};
+  case NE_one: return flt ? (Scalar){.f = 1.0} : (Scalar){.i = 1};
+  case NE_ones: return dt == DT_bool ? (Scalar){.i = 1} : (Scalar){.i = scalar_wrap(dt, -1)};
+  case NE_lowest: return lo;
+  default: return hi;
+  }
+}
+
+/* Is every element of v this constant, to the bit? */
+static bool is_all(Graph *g, Val v, Scalar x) {
+  const Tensor *t = graph_const(g, v);
+  if (!t || !t->n) return false;
+  for (u64 i = 0; i < t->n; i++) {
+    Scalar y = tensor_get(t, i);
+    if (memcmp(&x, &y, sizeof x)) return false;
+  }
+  return true;
+}
+
+/* x op c = x where c is this in every element; either: c op x too. x + 0 is not x when x is -0. */
+static const struct {
+  Op op;
+  bool either;
+  Neutral c;
+} neutrals[] = {
+    {OP_add, true, NE_minus_zero}, {OP_sub, false, NE_zero}, {OP_mul, true, NE_one},
+    {OP_div, false, NE_one},       {OP_pow, false, NE_one},  {OP_max, true, NE_lowest},
+    {OP_min, true, NE_highest},    {OP_and, true, NE_ones},  {OP_or, true, NE_zero},
+    {OP_xor, true, NE_zero},       {OP_shl, false, NE_zero}, {OP_shr, false, NE_zero},
+};
+
+static bool drop_neutral(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->nin != 2) return false;
+  DType dt = graph_type(g, n->in[0])->dt;
+  for (u32 i = 0; i < sizeof neutrals / sizeof *neutrals; i++) {
+    if (neutrals[i].op != n->op) continue;
+    Scalar c = neutral(neutrals[i].c, dt);
+    if (is_all(g, n->in[1], c)) return swap(e, id, n->in[0]);
+    return neutrals[i].either && is_all(g, n->in[0], c) && swap(e, id, n->in[1]);
+  }
+  return false;
+}
+
+/* ---- elementwise operators ---- */
+
+static bool is_rounding(Op op) {
+  return op == OP_floor || op == OP_ceil || op == OP_round || op == OP_trunc;
+}
+
+static bool fix_unary(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Op op = graph_node(g, id)->op;
+  NodeId def = graph_val(g, graph_node(g, id)->in[0])->def;
+  if (!def) return false;
+  const Node *x = graph_node(g, def);
+  if (op == x->op && (op == OP_neg || op == OP_not)) return swap(e, id, x->in[0]);
+  bool idle =
+      (op == x->op && (op == OP_abs || op == OP_sign)) || (is_rounding(op) && is_rounding(x->op));
+  if (idle) return swap(e, id, x->out[0]);
+  if (op == OP_abs && x->op == OP_neg) return swap(e, id, mk_map1(g, OP_abs, x->in[0]));
+  if (op == OP_not && (x->op == OP_eq || x->op == OP_ne)) {
+    return swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
+  }
+  return false;
+}
+
+static bool fix_equal_operands(Edit *e, NodeId id) {
+  const Node *n = graph_node(e->g, id);
+  Op op = n->op;
+  if (n->nin != 2 || n->in[0] != n->in[1]) return false;
+  if (op != OP_max && op != OP_min && op != OP_and && op != OP_or) return false;
+  return swap(e, id, n->in[0]);
+}
+
+/* An operand that is broadcast to a shape the other operands bring along anyway. Changes the node
+ * in place, so it never replaces it. */
+static bool drop_broadcast(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  const Type *t[3], *out = graph_type(g, n->out[0]);
+  for (u32 i = 0; i < n->nin; i++) t[i] = graph_type(g, n->in[i]);
+  for (u32 i = 0; i < n->nin; i++) {
+    const Node *b = made_by(g, n->in[i], OP_broadcast);
+    if (!b) continue;
+    const Type *x = graph_type(g, b->in[0]), *was = t[i];
+    bool fits = true;
+    for (u32 k = 0; k < x->rank; k++) {
+      fits = fits && (x->dim[k] == 1 || x->dim[k] == was->dim[was->rank - x->rank + k]);
+    }
+    Dim dim[MAX_RANK];
+    t[i] = x;
+    u32 rank = fits ? infer_broadcast(g, t, n->nin, dim) : 0;
+    if (fits && rank == out->rank && !memcmp(dim, out->dim, rank * sizeof *dim)) {
+      n->in[i] = b->in[0];
+      e->changed = true;
+    } else {
+      t[i] = was;
+    }
+  }
+  return false;
+}
+
+static bool fix_select(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->op != OP_select) return false;
+  Type t = out_type(g, id);
+  Val a = n->in[1], b = n->in[2];
+  if (a == b || is_all(g, n->in[0], (Scalar){.i = 1})) {
+    return swap(e, id, mk_broadcast(g, a, t.dim, t.rank));
+  }
+  if (is_all(g, n->in[0], (Scalar){.i = 0})) return swap(e, id, mk_broadcast(g, b, t.dim, t.rank));
+  return false;
+}
+
+/* ---- conversions ---- */
+
+static u32 float_digits(DType dt) {
+  return dt == DT_f64 ? 53 : dt == DT_f32 ? 24 : 0;
+}
+
+/* Is every value of a one of b? Floats narrower than f32 are only said to fit into f32 and f64. */
+static bool fits(DType a, DType b) {
+  const DTypeInfo *x = &dtype_info[a], *y = &dtype_info[b];
+  bool xint = dtype_is_int(a) || a == DT_bool;
+  if (a == b) return true;
+  if (xint && dtype_is_int(b)) {
+    u32 xbits = x->bits - (x->cls == 'I'), ybits = y->bits - (y->cls == 'I');
+    return xbits <= ybits && (x->cls != 'I' || y->cls == 'I');
+  }
+  if (xint && dtype_is_float(b)) return x->bits <= float_digits(b);
+  return dtype_is_float(a) && dtype_is_float(b) && float_digits(b) && x->bits < y->bits;
+}
+
+/* a -> b -> c as a -> c. If b holds all of a, b -> c sees the values of a. What it does with them
+ * depends on the class of b when they do not fit c: integers wrap, floats truncate and saturate. */
+static bool may_skip(DType a, DType b, DType c) {
+  if (dtype_info[c].cls == 'S' || dtype_info[a].cls == 'S' || !fits(a, b)) return false;
+  bool aint = dtype_is_int(a), bint = dtype_is_int(b);
+  if (a == DT_bool || aint == bint) return b != DT_bool;
+  return aint && dtype_is_float(b) && (dtype_is_float(c) || c == DT_bool || fits(a, c));
+}
+
+static bool fix_cast(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  Op op = n->op;
+  if (op != OP_cast && op != OP_bitcast) return false;
+  if (swap(e, id, n->in[0])) return true;
+  const Node *x = made_by(g, n->in[0], op);
+  if (!x) return false;
+  Val from = x->in[0];
+  DType a = graph_type(g, from)->dt, b = graph_type(g, n->in[0])->dt;
+  if (op == OP_cast && !may_skip(a, b, out_type(g, id).dt)) return false;
+  if (swap(e, id, from)) return true;
+  NodeId made = graph_add(g, op, &from, 1, n->attr, n->nattr);
+  return swap(e, id, graph_node(g, made)->out[0]);
+}
+
+/* ---- views ---- */
+
+static bool fix_reshape(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (swap(e, id, n->in[0])) return true;
+  const Node *x = made_by(g, n->in[0], OP_reshape);
+  if (!x) return false;
+  Type t = out_type(g, id);
+  return swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
+}
+
+static bool fix_transpose(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  Type t = out_type(g, id);
+  u32 rank;
+  const Dim *perm = node_list(n, AT_perm, &rank);
+  const Node *x = made_by(g, n->in[0], OP_transpose);
+  if (x) {
+    const Dim *inner = node_list(x, AT_perm, &rank);
+    i64 both[MAX_RANK];
+    for (u32 i = 0; i < rank; i++) both[i] = inner[perm[i]];
+    return swap(e, id, mk_transpose(g, x->in[0], both));
+  }
+  const Type *in = graph_type(g, n->in[0]);
+  i64 last = -1;
+  for (u32 i = 0; i < rank; i++) {
+    if (in->dim[perm[i]] == 1) continue;
+    if (perm[i] < last) return false;
+    last = perm[i];
+  }
+  return swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank)); /* only axes of extent 1 move */
+}
+
+/* A slice of operand k of a concat, if the slice lies in it; starts and sizes are constants. */
+static bool slice_of_concat(Edit *e, NodeId id, const Node *x) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  u32 rank, axis = (u32)node_int(x, AT_axis, 0);
+  const Dim *start = node_list(n, AT_start, &rank), *size = node_list(n, AT_size, &rank);
+  const Dim *step = node_list(n, AT_step, &rank);
+  if (!dim_is_const(start[axis]) || !dim_is_const(size[axis]) || step[axis] != 1) return false;
+  i64 at = 0;
+  for (u32 k = 0; k < x->nin; k++) {
+    Dim d = graph_type(g, x->in[k])->dim[axis];
+    if (!dim_is_const(d) || start[axis] < at) return false;
+    if (size[axis] && start[axis] + size[axis] <= at + d) {
+      Dim from[MAX_RANK];
+      memcpy(from, start, rank * sizeof *from);
+      from[axis] -= at;
+      return swap(e, id, mk_slice(g, x->in[k], from, size, step));
+    }
+    at += d;
+  }
+  return false;
+}
+
+static bool is_whole(const Type *t, const Dim *start, const Dim *size, const Dim *step) {
+  for (u32 i = 0; i < t->rank; i++) {
+    if (start[i] || step[i] != 1 || size[i] != t->dim[i]) return false;
+  }
+  return true;
+}
+
+static bool fix_slice(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  u32 rank;
+  const Dim *start = node_list(n, AT_start, &rank), *size = node_list(n, AT_size, &rank);
+  const Dim *step = node_list(n, AT_step, &rank);
+  if (is_whole(graph_type(g, n->in[0]), start, size, step)) return swap(e, id, n->in[0]);
+  const Node *x = made_by(g, n->in[0], OP_concat);
+  if (x) return slice_of_concat(e, id, x);
+  x = made_by(g, n->in[0], OP_slice);
+  if (!x) return false;
+  const Dim *start1 = node_list(x, AT_start, &rank), *step1 = node_list(x, AT_step, &rank);
+  Dim from[MAX_RANK];
+  i64 by[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) {
+    by[i] = step[i] * step1[i];
+    if (step1[i] == 1) {
+      from[i] = dim_add(g->dims, start1[i], start[i]);
+    } else if (dim_is_const(start1[i]) && dim_is_const(start[i])) {
+      from[i] = start1[i] + step1[i] * start[i];
+      if (from[i] < 0 || from[i] > DIM_MAX) return false;
+    } else {
+      return false;
+    }
+  }
+  return swap(e, id, mk_slice(g, x->in[0], from, size, by));
+}
+
+static bool fix_broadcast(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (swap(e, id, n->in[0])) return true;
+  const Node *x = made_by(g, n->in[0], OP_broadcast);
+  if (!x) return false;
+  Type t = out_type(g, id);
+  return swap(e, id, mk_broadcast(g, x->in[0], t.dim, t.rank));
+}
+
+/* ---- reductions ---- */
+
+/* Over axes of extent 1 nothing is combined. A float sum starts at +0 and would turn -0 into it. */
+static bool fix_reduce(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->op == OP_argmax || n->op == OP_argmin) return false;
+  Type t = out_type(g, id);
+  u32 naxes;
+  const Dim *axes = node_list(n, AT_axes, &naxes);
+  if (naxes && n->op == OP_reduce_sum && dtype_is_float(t.dt)) return false;
+  for (u32 i = 0; i < naxes; i++) {
+    if (graph_type(g, n->in[0])->dim[axes[i]] != 1) return false;
+  }
+  return swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank));
+}
+
+/* ---- joins ---- */
+
+/* Are the operands the pieces of one value, in order? Then that value; else 0. */
+static Val pieces_of(Graph *g, const Node *n, u32 axis) {
+  Val x = 0;
+  Dim at = 0;
+  for (u32 k = 0; k < n->nin; k++) {
+    const Node *s = made_by(g, n->in[k], OP_slice);
+    if (!s || (x && s->in[0] != x)) return 0;
+    x = s->in[0];
+    const Type *t = graph_type(g, x);
+    u32 rank;
+    const Dim *start = node_list(s, AT_start, &rank), *size = node_list(s, AT_size, &rank);
+    const Dim *step = node_list(s, AT_step, &rank);
+    for (u32 i = 0; i < rank; i++) {
+      if (step[i] != 1 || start[i] != (i == axis ? at : 0)) return 0;
+      if (i != axis && size[i] != t->dim[i]) return 0;
+    }
+    at = dim_add(g->dims, at, size[axis]);
+  }
+  return x && at == graph_type(g, x)->dim[axis] ? x : 0;
+}
+
+static bool fix_concat(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  u32 axis = (u32)node_int(n, AT_axis, 0), kept = 0;
+  if (n->nin == 1) return swap(e, id, n->in[0]);
+  Val x = pieces_of(g, n, axis);
+  if (x) return swap(e, id, x);
+  Val *in = NEWS(&g->c->scratch, Val, n->nin);
+  for (u32 k = 0; k < n->nin; k++) {
+    if (graph_type(g, n->in[k])->dim[axis] != 0) in[kept++] = n->in[k];
+  }
+  if (!kept || kept == n->nin) return false;
+  return swap(e, id, mk_concat(g, in, kept, axis));
+}
+
+static bool fix_pad(Edit *e, NodeId id) {
+  const Node *n = graph_node(e->g, id);
+  u32 rank;
+  const Dim *lo = node_list(n, AT_lo, &rank), *hi = node_list(n, AT_hi, &rank);
+  const Dim *mid = node_list(n, AT_interior, &rank);
+  for (u32 i = 0; i < rank; i++) {
+    if (lo[i] || hi[i] || mid[i]) return false;
+  }
+  return swap(e, id, n->in[0]);
+}
+
+/* ---- gathers and scatters ---- */
+
+/* Index i of an axis as gather understands it, for every extent the axis can have; false: depends.
+ */
+static bool place(Graph *g, Dim extent, i64 i, i64 *out) {
+  i64 lo, hi;
+  dim_bounds(g->dims, extent, &lo, &hi);
+  if (dim_is_const(extent) && extent > 0) {
+    if (i < 0) i += extent;
+    *out = i < 0 ? 0 : i >= extent ? extent - 1 : i;
+    return true;
+  }
+  *out = i;
+  return i >= 0 && i < lo;
+}
+
+/* Constant indices a, a + s, a + 2 s ... on one axis are a slice. */
+static bool fix_gather(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  const Tensor *idx = graph_const(g, n->in[1]);
+  if (n->op != OP_gather || !idx || idx->rank > 1 || !idx->n || idx->n > MAX_RUN) return false;
+  Type x = *graph_type(g, n->in[0]), t = out_type(g, id);
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  i64 first, step = 1, at;
+  if (!place(g, x.dim[axis], tensor_get(idx, 0).i, &first)) return false;
+  for (u64 i = 1; i < idx->n; i++) {
+    if (!place(g, x.dim[axis], tensor_get(idx, i).i, &at)) return false;
+    if (i == 1) step = at - first;
+    if (!step || at != first + step * (i64)i) return false;
+  }
+  Dim start[MAX_RANK] = {0}, size[MAX_RANK];
+  i64 by[MAX_RANK];
+  for (u32 i = 0; i < x.rank; i++) {
+    size[i] = x.dim[i];
+    by[i] = 1;
+  }
+  start[axis] = first;
+  size[axis] = (i64)idx->n;
+  by[axis] = step;
+  Val s = mk_slice(g, n->in[0], start, size, by);
+  return swap(e, id, mk_reshape(g, s, t.dim, t.rank));
+}
+
+static bool fix_scatter(Edit *e, NodeId id) {
+  const Node *n = graph_node(e->g, id);
+  const Type *u = graph_type(e->g, n->in[2]);
+  for (u32 i = 0; i < u->rank; i++) {
+    if (u->dim[i] == 0) return swap(e, id, n->in[0]);
+  }
+  return false;
+}
+
+/* ---- the walk ---- */
+
+/* A result without elements does not depend on anything. */
+static bool fix_empty(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->op == OP_const || n->nout != 1) return false;
+  Type t = out_type(g, id);
+  u64 count;
+  if (!type_is_static(&t) || !shape_count(t.dim, t.rank, &count) || count) return false;
+  return swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
+}
+
+static bool fix_map(Edit *e, NodeId id) {
+  return drop_neutral(e, id) || fix_unary(e, id) || fix_equal_operands(e, id) ||
+         fix_select(e, id) || fix_cast(e, id) || drop_broadcast(e, id);
+}
+
+static Rule *const rules[OP_COUNT] = {
+    [OP_reduce_sum] = fix_reduce,  [OP_reduce_prod] = fix_reduce,
+    [OP_reduce_max] = fix_reduce,  [OP_reduce_min] = fix_reduce,
+    [OP_reshape] = fix_reshape,    [OP_transpose] = fix_transpose,
+    [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
+    [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
+    [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
+    [OP_scatter_nd] = fix_scatter,
+};
+
+static bool visit(Edit *e, NodeId id) {
+  Op op = graph_node(e->g, id)->op;
+  if (op_info[op].kind == OK_CONTROL || op_info[op].kind == OK_DYNAMIC) return true;
+  if (fix_empty(e, id)) return false;
+  if (op < OP_SCALARS) return !fix_map(e, id);
+  return !rules[op] || !rules[op](e, id);
+}
+
+void simplify(Graph *g) {
+  for (u32 i = 0; i < ROUNDS && edit_run(g, visit, NULL); i++) {
+  }
+}
