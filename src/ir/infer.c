@@ -708,7 +708,7 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
       if (varies(g, b, t->dim[k]))
         fail(g->c, ERR_unsupported, loc, "Loop: scan output %u has another shape each time", i);
     dim[0] = trip;
-    memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
+    if (t->rank) memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
     out[ncarried + i] = type_tensor(&g->c->work, t->dt, dim, t->rank + 1);
   }
 }
