@@ -125,8 +125,8 @@ static bool copy_match(Bits *b, u32 lensym) {
   if (dist > b->at) return wrong(b, "a distance that reaches before the start");
   if (len > b->nout - b->at) return wrong(b, "more bytes than announced");
   u8 *to = b->out + b->at;
-  for (size_t i = 0; i < len; i++)
-    to[i] = to[i - dist]; /* may overlap: byte by byte is the meaning */
+  const u8 *from = to - dist;
+  for (size_t i = 0; i < len; i++) to[i] = from[i]; /* may overlap: byte by byte is the meaning */
   b->at += len;
   return true;
 }

@@ -1,7 +1,7 @@
 /* Bytes -> ONNX model -> the elements of every tensor in it.
  *
- * Beyond what the sanitizers see: a refusal has code 3 or 4, and memory stays linear in the input. Sparse
- * tensors, the one thing allowed to be larger than the file, are only made dense when small.
+ * Beyond what the sanitizers see: a refusal has code 3 or 4, and memory stays linear in the input.
+ * Sparse tensors, the one thing allowed to be larger than the file, are only made dense when small.
  */
 #include "onnx/onnx.h"
 #include <stdlib.h>
@@ -22,8 +22,10 @@ static void read_model(Ctx *c, void *arg) {
 static void load_tensor(Ctx *c, void *arg) {
   Job *j = arg;
   /* "-": external data go as far as the opener, which refuses. */
-  if (j->t) onnx_tensor(c, j->t, "-", LOC_NONE, &c->work);
-  else onnx_sparse(c, j->s, NULL, LOC_NONE, &c->work);
+  if (j->t)
+    onnx_tensor(c, j->t, "-", LOC_NONE, &c->work);
+  else
+    onnx_sparse(c, j->s, NULL, LOC_NONE, &c->work);
 }
 
 static void check(Err e) {

@@ -9,6 +9,7 @@ import io
 import os
 import sys
 import zipfile
+import zlib
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -90,22 +91,34 @@ def arrays():
 
 
 def archives():
+    """The first byte selects the reader, as in fuzz_npz.c."""
     for i, (name, x) in enumerate(arrays()):
         f = io.BytesIO()
         np.save(f, x)
-        yield f"npy-{i}-{name}", f.getvalue()
+        yield f"npy-{i}-{name}", b"\0" + f.getvalue()
     few = dict(list(arrays())[:4])
     for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
         f = io.BytesIO()
         save(f, **few)
-        yield f"npz-{name}", f.getvalue()
+        yield f"npz-{name}", b"\1" + f.getvalue()
     f = io.BytesIO()
     one = io.BytesIO()
     np.save(one, np.zeros((64, 64), "f4"))
     with zipfile.ZipFile(f, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as z:
         z.writestr("zeros.npy", one.getvalue())
         z.writestr("notes.txt", "not an array\n" * 20)
-    yield "npz-mixed", f.getvalue()
+    yield "npz-mixed", b"\1" + f.getvalue()
+    for i, text in enumerate((b"", b"a" * 300, bytes(range(256)), b"abcabcabd" * 40)):
+        for level in (0, 1, 9):
+            pack = zlib.compressobj(level, zlib.DEFLATED, -15)
+            yield f"deflate-{i}-{level}", b"\2" + len(text).to_bytes(2, "big") + pack.compress(text) + pack.flush()
+    one = helper.make_tensor("t", 1, [2], [1, 2])
+    two = helper.make_sparse_tensor(one, helper.make_tensor("i", 7, [2], [1, 5]), [2, 3])
+    yield "tensor", b"\3" + one.SerializeToString()
+    seq = onnx.SequenceProto(elem_type=1, tensor_values=[one, one])
+    yield "sequence", b"\4" + seq.SerializeToString()
+    yield "sparse", b"\4" + onnx.SequenceProto(elem_type=2, sparse_tensor_values=[two]).SerializeToString()
+    yield "optional", b"\5" + onnx.OptionalProto(elem_type=3, sequence_value=seq).SerializeToString()
 
 
 def dictionary(words):
@@ -132,7 +145,8 @@ def words():
 
 def main():
     top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
-    sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()), "fuzz_npz": ([*archives()], words())}
+    sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()),
+            "fuzz_npz": ([*archives()], [*words(), *tags()])}
     for target, (seeds, known) in sets.items():
         folder = os.path.join(top, target)
         os.makedirs(folder, exist_ok=True)
