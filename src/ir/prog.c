@@ -88,16 +88,18 @@ VarId prog_sym_var(Prog *p, Sym s) {
 
 /* ---- expressions ---- */
 
-static ExprId add(Prog *p, ExprKind kind, DType dt, u32 lanes, const ExprId *arg, u32 n) {
-  ExprId *copy = NEWS(&p->c->work, ExprId, n);
-  for (u32 i = 0; i < n; i++) copy[i] = arg[i];
-  Expr *e = vec_push(&p->c->work, &p->expr);
-  e->kind = kind;
-  e->dt = dt;
-  e->lanes = lanes;
-  e->narg = n;
-  e->arg = copy;
+ExprId ex_new(Prog *p, const Expr *from) {
+  Arena *a = &p->c->work;
+  Expr e = *from;
+  e.arg = arena_copy(a, from->arg, from->narg * sizeof *e.arg);
+  if (e.kind == EX_shuffle) e.pick = arena_copy(a, from->pick, from->lanes);
+  *vec_push(a, &p->expr) = e;
   return p->expr.n - 1;
+}
+
+static ExprId add(Prog *p, ExprKind kind, DType dt, u32 lanes, const ExprId *arg, u32 n) {
+  Expr e = {.kind = kind, .dt = dt, .lanes = lanes, .narg = n, .arg = (ExprId *)arg};
+  return ex_new(p, &e);
 }
 
 ExprId ex_int(Prog *p, i64 x) {
@@ -248,9 +250,10 @@ ExprId ex_hreduce(Prog *p, Op op, ExprId a) {
 
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes) {
   ExprId arg[2] = {a, b};
-  ExprId e = add(p, EX_shuffle, prog_expr(p, a)->dt, lanes, arg, b ? 2 : 1);
-  prog_expr(p, e)->pick = arena_copy(&p->c->work, pick, lanes);
-  return e;
+  Expr e = {.kind = EX_shuffle, .dt = prog_expr(p, a)->dt, .lanes = lanes, .narg = b ? 2 : 1};
+  e.arg = arg;
+  e.pick = pick;
+  return ex_new(p, &e);
 }
 
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index) {

@@ -161,6 +161,7 @@ ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b 
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d);                   /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
+ExprId ex_new(Prog *p, const Expr *e);           /* as given, unchecked; operands are copied */
 bool ex_is_int(Prog *p, ExprId e, i64 *x);       /* an integer constant? */
 
 /* Statements. */

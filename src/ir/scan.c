@@ -108,13 +108,13 @@ Str scan_name(Scan *s) {
 
 /* ---- numbers ---- */
 
-/* Copies the characters of a number; a sign belongs to it in front and behind the exponent's letter,
- * and ".." never does: 1..64 is a range. */
-static const char *number(Scan *s, char *to) {
+/* A sign belongs to a number in front and behind the exponent's letter; ".." never does: 1..64 is a
+ * range. */
+size_t scan_number(Scan *s) {
   scan_skip(s);
   size_t n = 0, left = (size_t)(s->end - s->at);
   bool hex = false;
-  for (; n < left && n < MAX_NUMBER; n++) {
+  for (; n < left; n++) {
     char ch = s->at[n], before = n ? s->at[n - 1] : 0;
     bool exponent = hex ? before == 'p' || before == 'P' : before == 'e' || before == 'E';
     if (ch == '.' && n + 1 < left && s->at[n + 1] == '.') break;
@@ -124,10 +124,15 @@ static const char *number(Scan *s, char *to) {
       break;
     }
     if (before == '0' && (ch == 'x' || ch == 'X')) hex = true;
-    to[n] = ch;
   }
+  return n;
+}
+
+static const char *number(Scan *s, char *to) {
+  size_t n = scan_number(s);
+  if (n == 0 || n >= MAX_NUMBER) BAD(s, "expected a number, found %s", scan_found(s));
+  memcpy(to, s->at, n);
   to[n] = 0;
-  if (n == 0 || n == MAX_NUMBER) BAD(s, "expected a number, found %s", scan_found(s));
   s->at += n;
   return to;
 }

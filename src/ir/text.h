@@ -29,6 +29,7 @@ bool scan_accept_word(Scan *s, const char *w);
 void scan_expect_word(Scan *s, const char *w);
 Str scan_quoted(Scan *s);
 Str scan_name(Scan *s);              /* identifier or quoted */
+size_t scan_number(Scan *s);         /* length of the number at the cursor */
 i64 scan_integer(Scan *s);
 DType scan_dtype(Scan *s);
 Dim scan_dim(Scan *s);

@@ -1,0 +1,400 @@
+/* prog_check.c: verifies a program.
+ *
+ * In: any program, also one that a hostile text describes. Out: nothing, or the first violation: through bug()
+ * when a pass made the program, as ERR_input when it was read.
+ * Checked: that ids are in range and every statement and expression has one parent; declarations; that
+ * variables are used where they are visible; types, lanes, ranks; that only writable memory is written;
+ * register indices; and indices that are out of range whenever they are reached and are sure to be reached.
+ * Engines rely on all of it but the last, which they check for themselves while running.
+ */
+#include "ir/prog.h"
+
+typedef enum VarState {
+  VS_none,
+  VS_seen,   /* declared, no longer visible */
+  VS_plain,  /* visible */
+  VS_loop,   /* visible, counts a loop */
+  VS_unroll, /* the same, of an unrolled loop */
+} VarState;
+
+typedef struct Check {
+  Prog *p;
+  Loc loc;
+  bool input;
+  u8 *var;      /* VarState, by variable */
+  bool *exact;  /* by variable: takes every value of its range, whatever the others do */
+  bool *expr;   /* by expression: has a parent */
+  bool *stmt;   /* by statement: has a place */
+  u32 *mark;    /* by variable: last index expression it was met in */
+  u32 nmark;
+  const Range *range;
+  u32 depth;
+  bool sure;    /* what is being checked runs at least once */
+} Check;
+
+#define WRONG(o, ...) \
+  do { \
+    if ((o)->input) fail((o)->p->c, ERR_input, (o)->loc, __VA_ARGS__); \
+    bug((o)->p->c, (o)->loc, __VA_ARGS__); \
+  } while (0)
+
+static const char *dt_name(DType dt) {
+  return dt < DT_COUNT ? dtype_info[dt].name : "?";
+}
+
+static const char *buf_name(Check *o, BufId b) {
+  return show(o->p->c, prog_buf(o->p, b)->name);
+}
+
+/* ---- buffers ---- */
+
+static void check_dtype(Check *o, DType dt, u32 lanes) {
+  if (dt <= DT_none || dt >= DT_COUNT || dtype_info[dt].cls == 'C')
+    WRONG(o, "%s is not a type of elements here", dt_name(dt));
+  if (lanes < 1 || lanes > MAX_LANES) WRONG(o, "%u lanes, expected 1 to %d", lanes, MAX_LANES);
+}
+
+static void check_alias(Check *o, BufId id) {
+  const Buf *b = prog_buf(o->p, id);
+  if (b->alias >= id) WRONG(o, "view %s stands before what it shows", buf_name(o, id));
+  const Buf *of = prog_buf(o->p, b->alias);
+  if (b->space != BS_temp || of->space == BS_reg)
+    WRONG(o, "view %s must be temp, of memory", buf_name(o, id));
+  if (b->dt != of->dt) WRONG(o, "view %s changes the element type", buf_name(o, id));
+  u64 n = 1, m = 1;
+  bool fixed = true;
+  for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
+  for (u32 i = 0; i < of->rank; i++) fixed = fixed && dim_is_const(of->dim[i]);
+  if (!fixed) return;
+  if (!shape_count(b->dim, b->rank, &n) || !shape_count(of->dim, of->rank, &m) || n != m)
+    WRONG(o, "view %s has %llu elements, its memory %llu", buf_name(o, id), (unsigned long long)n,
+          (unsigned long long)m);
+}
+
+static void check_data(Check *o, BufId id) {
+  const Buf *b = prog_buf(o->p, id);
+  const Tensor *t = b->data;
+  if (!t || t->dt != b->dt || t->rank != b->rank)
+    WRONG(o, "constant %s without matching data", buf_name(o, id));
+  for (u32 i = 0; i < b->rank; i++)
+    if (t->dim[i] != b->dim[i]) WRONG(o, "constant %s without matching data", buf_name(o, id));
+}
+
+static void check_buf(Check *o, BufId id) {
+  const Buf *b = prog_buf(o->p, id);
+  if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
+  check_dtype(o, b->dt, b->lanes);
+  if (b->lanes > 1 && b->space != BS_reg)
+    WRONG(o, "%s: only registers have vectors as elements", buf_name(o, id));
+  if ((b->data != NULL) != (b->space == BS_const))
+    WRONG(o, "%s: constants have data, others have none", buf_name(o, id));
+  bool fixed = true;
+  for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
+  u64 n;
+  if (fixed && !shape_count(b->dim, b->rank, &n)) WRONG(o, "%s is too large", buf_name(o, id));
+  if (!fixed && b->space == BS_reg) WRONG(o, "%s: registers of unknown number", buf_name(o, id));
+  if (b->space == BS_const) check_data(o, id);
+  if (b->alias) check_alias(o, id);
+}
+
+static void check_params(Check *o) {
+  Prog *p = o->p;
+  u32 in = 0, out = 0;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    check_buf(o, b);
+    BufSpace space = prog_buf(p, b)->space;
+    if (space == BS_in && (in >= p->in.n || p->in.at[in++] != b))
+      WRONG(o, "input %s is not in the list of inputs, in order", buf_name(o, b));
+    if (space == BS_out && (out >= p->out.n || p->out.at[out++] != b))
+      WRONG(o, "output %s is not in the list of outputs, in order", buf_name(o, b));
+  }
+  if (in != p->in.n || out != p->out.n) WRONG(o, "a parameter is not a buffer of that kind");
+}
+
+/* ---- indices ---- */
+
+/* Made of constants and variables of unrolled loops? Then it is a constant once they are expanded. */
+static bool is_unrolled(Check *o, ExprId id) {
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_const) return true;
+  if (e->kind == EX_var) return o->var[e->ref] == VS_unroll;
+  if (e->kind != EX_op) return false;
+  for (u32 i = 0; i < e->narg; i++)
+    if (!is_unrolled(o, e->arg[i])) return false;
+  return true;
+}
+
+/* Does e take both ends of its interval? True for sums of constants and of multiples of loop variables
+ * with constant bounds, each met once. */
+static bool is_exact(Check *o, ExprId id) {
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_const) return true;
+  if (e->kind == EX_var) {
+    bool again = o->mark[e->ref] == o->nmark;
+    o->mark[e->ref] = o->nmark;
+    return o->exact[e->ref] && !again;
+  }
+  if (e->kind != EX_op || (e->op != OP_add && e->op != OP_sub && e->op != OP_mul)) return false;
+  if (e->op == OP_mul && prog_expr(o->p, e->arg[0])->kind != EX_const &&
+      prog_expr(o->p, e->arg[1])->kind != EX_const)
+    return false;
+  return is_exact(o, e->arg[0]) && is_exact(o, e->arg[1]);
+}
+
+static void check_range(Check *o, BufId b, u32 axis, ExprId e, u32 lanes) {
+  const Buf *bp = prog_buf(o->p, b);
+  i64 lo, hi, last = axis + 1 == bp->rank ? (i64)lanes - 1 : 0;
+  Range r = ex_range(o->p, e, o->range);
+  if (!o->sure || r.lo == INT64_MIN || r.hi == INT64_MAX) return;
+  dim_bounds(o->p->dims, bp->dim[axis], &lo, &hi);
+  o->nmark++;
+  bool exact = is_exact(o, e);
+  i64 low = exact ? r.lo : r.hi, high = exact ? r.hi : r.lo;
+  if (low < 0 || high >= hi - last)
+    WRONG(o, "index %u of %s runs from %lld to %lld, its extent is %lld", axis, buf_name(o, b),
+          (long long)r.lo, (long long)r.hi, (long long)hi);
+}
+
+static void check_expr(Check *o, ExprId id);
+
+static void check_index(Check *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+  if (b == 0 || b >= o->p->buf.n) WRONG(o, "buffer %u does not exist", b);
+  const Buf *bp = prog_buf(o->p, b);
+  if (n != bp->rank) WRONG(o, "%s has rank %u, found %u indices", buf_name(o, b), bp->rank, n);
+  if (bp->lanes > 1 && lanes != bp->lanes)
+    WRONG(o, "%s has elements of %u lanes, accessed with %u", buf_name(o, b), bp->lanes, lanes);
+  if (bp->space == BS_reg && lanes != bp->lanes)
+    WRONG(o, "registers %s are accessed one by one", buf_name(o, b));
+  if (lanes > 1 && bp->lanes == 1 && n == 0) WRONG(o, "%s is one scalar", buf_name(o, b));
+  for (u32 i = 0; i < n; i++) {
+    check_expr(o, idx[i]);
+    const Expr *e = prog_expr(o->p, idx[i]);
+    if (e->dt != DT_i64 || e->lanes != 1)
+      WRONG(o, "index %u of %s is %sx%u, expected i64", i, buf_name(o, b), dt_name(e->dt), e->lanes);
+    if (bp->space == BS_reg && !is_unrolled(o, idx[i]))
+      WRONG(o, "index %u of registers %s is neither constant nor unrolled", i, buf_name(o, b));
+    check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
+  }
+}
+
+/* ---- expressions ---- */
+
+static void check_const(Check *o, const Expr *e) {
+  bool fits = e->lanes == 1;
+  if (dtype_is_int(e->dt)) fits = fits && scalar_wrap(e->dt, e->imm.i) == e->imm.i;
+  if (dtype_is_float(e->dt) && e->imm.f == e->imm.f)
+    fits = fits && scalar_round(e->dt, e->imm.f) == e->imm.f;
+  if (e->dt == DT_bool) fits = fits && (e->imm.i == 0 || e->imm.i == 1);
+  if (!fits) WRONG(o, "a constant of type %s does not fit it", dt_name(e->dt));
+}
+
+static void check_op(Check *o, const Expr *e) {
+  if (e->op >= OP_SCALARS) WRONG(o, "op %u is not scalar", (u32)e->op);
+  const OpInfo *oi = &op_info[e->op];
+  if (e->narg != oi->nin_min || e->narg == 0)
+    WRONG(o, "%s takes %u operands, found %u", oi->name, oi->nin_min, e->narg);
+  DType dt = prog_expr(o->p, e->arg[e->narg - 1])->dt;
+  for (u32 i = 0; i < e->narg; i++) {
+    const Expr *a = prog_expr(o->p, e->arg[i]);
+    DType want = oi->res == OR_sel && i == 0 ? DT_bool : dt;
+    if (a->dt != want || a->lanes != e->lanes)
+      WRONG(o, "operand %u of %s is %sx%u, expected %sx%u", i, oi->name, dt_name(a->dt), a->lanes,
+            dt_name(want), e->lanes);
+  }
+  if (!op_accepts(e->op, dt)) WRONG(o, "%s does not take %s", oi->name, dt_name(dt));
+  bool text = dt == DT_str || e->dt == DT_str;
+  if (oi->res == OR_to && text) WRONG(o, "%s does not convert strings", oi->name);
+  if (e->op == OP_bitcast && dtype_info[dt].bits != dtype_info[e->dt].bits)
+    WRONG(o, "bitcast from %s to %s", dt_name(dt), dt_name(e->dt));
+  if (oi->res != OR_to && e->dt != (oi->res == OR_pred ? DT_bool : dt))
+    WRONG(o, "%s of %s is not %s", oi->name, dt_name(dt), dt_name(e->dt));
+}
+
+static void check_vector(Check *o, const Expr *e) {
+  const Expr *a = prog_expr(o->p, e->arg[0]);
+  bool ok = a->dt == e->dt;
+  if (e->kind == EX_splat) ok = ok && e->narg == 1 && a->lanes == 1;
+  if (e->kind == EX_hreduce) {
+    ok = ok && e->narg == 1 && e->lanes == 1 && e->op < OP_SCALARS;
+    ok = ok && op_info[e->op].nin_min == 2 && op_info[e->op].res == OR_same;
+    ok = ok && op_accepts(e->op, e->dt);
+  }
+  if (e->kind == EX_shuffle) {
+    ok = ok && e->narg <= 2 && e->pick;
+    const Expr *b = prog_expr(o->p, e->arg[e->narg - 1]);
+    ok = ok && b->dt == a->dt && b->lanes == a->lanes;
+    for (u32 i = 0; ok && i < e->lanes; i++) ok = e->pick[i] < a->lanes * e->narg;
+  }
+  if (e->kind == EX_random) {
+    ok = e->narg == 2 && dtype_is_float(e->dt) && e->lanes == 1;
+    for (u32 i = 0; ok && i < 2; i++) {
+      const Expr *x = prog_expr(o->p, e->arg[i]);
+      ok = x->dt == DT_i64 && x->lanes == 1;
+    }
+  }
+  static const char *const name[EX_COUNT] = {"const", "variable", "load",    "op",
+                                             "splat", "reduce",   "shuffle", "random"};
+  if (!ok) WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
+}
+
+static void check_expr(Check *o, ExprId id) {
+  Prog *p = o->p;
+  if (id == 0 || id >= p->expr.n) WRONG(o, "expression %u does not exist", id);
+  if (o->expr[id]) WRONG(o, "expression %u is used twice", id);
+  o->expr[id] = true;
+  const Expr *e = prog_expr(p, id);
+  if (e->kind >= EX_COUNT) WRONG(o, "expression %u is malformed", id);
+  if (++o->depth > PROG_DEPTH) WRONG(o, "operands nest deeper than %d", PROG_DEPTH);
+  check_dtype(o, e->dt, e->lanes);
+  if (e->kind == EX_load) {
+    check_index(o, e->ref, e->arg, e->narg, e->lanes);
+    if (e->dt != prog_buf(p, e->ref)->dt) WRONG(o, "load of %s as %s", buf_name(o, e->ref), dt_name(e->dt));
+  } else {
+    for (u32 i = 0; i < e->narg; i++) check_expr(o, e->arg[i]);
+  }
+  switch (e->kind) {
+  case EX_const: check_const(o, e); break;
+  case EX_var:
+    if (e->ref == 0 || e->ref >= p->var.n || o->var[e->ref] <= VS_seen)
+      WRONG(o, "variable %u is not visible", e->ref);
+    if (e->dt != prog_var(p, e->ref)->dt || e->lanes != prog_var(p, e->ref)->lanes)
+      WRONG(o, "variable %s is not %sx%u", show(p->c, prog_var(p, e->ref)->name), dt_name(e->dt),
+            e->lanes);
+    break;
+  case EX_load: break;
+  case EX_op: check_op(o, e); break;
+  default:
+    if (e->narg == 0) WRONG(o, "an expression lacks its operand");
+    check_vector(o, e);
+  }
+  o->depth--;
+}
+
+static void check_scalar(Check *o, ExprId e, DType dt, const char *what) {
+  check_expr(o, e);
+  const Expr *ep = prog_expr(o->p, e);
+  if (ep->dt != dt || ep->lanes != 1)
+    WRONG(o, "%s is %sx%u, expected %s", what, dt_name(ep->dt), ep->lanes, dt_name(dt));
+}
+
+/* ---- statements ---- */
+
+static void check_list(Check *o, StmtId first);
+
+static void declare(Check *o, VarId v, VarState state) {
+  if (v == 0 || v >= o->p->var.n || o->var[v] != VS_none || prog_var(o->p, v)->sym >= 0)
+    WRONG(o, "variable %u is declared twice or does not exist", v);
+  o->var[v] = (u8)state;
+}
+
+static void check_for(Check *o, const Stmt *s) {
+  Prog *p = o->p;
+  bool sure = o->sure;
+  check_scalar(o, s->a, DT_i64, "the lower bound of a loop");
+  check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
+  if (s->step < 1) WRONG(o, "a loop steps by %lld", (long long)s->step);
+  declare(o, s->var, s->flags & LF_unroll ? VS_unroll : VS_loop);
+  const Var *v = prog_var(p, s->var);
+  if (v->dt != DT_i64 || v->lanes != 1) WRONG(o, "a loop counts in %s", dt_name(v->dt));
+  Range lo = ex_range(p, s->a, o->range), hi = ex_range(p, s->b, o->range);
+  o->sure = sure && lo.hi < hi.lo;
+  o->exact[s->var] = o->sure && lo.lo == lo.hi && hi.lo == hi.hi && s->step == 1;
+  check_list(o, s->body);
+  o->var[s->var] = VS_seen;
+  o->sure = sure;
+}
+
+static void check_assign(Check *o, const Stmt *s) {
+  Prog *p = o->p;
+  check_expr(o, s->a);
+  if (s->kind == ST_let) declare(o, s->var, VS_plain);
+  if (s->var == 0 || s->var >= p->var.n || o->var[s->var] != VS_plain)
+    WRONG(o, "variable %u cannot be set here", s->var);
+  const Var *v = prog_var(p, s->var);
+  const Expr *e = prog_expr(p, s->a);
+  if (e->dt != v->dt || e->lanes != v->lanes)
+    WRONG(o, "%s is %sx%u, its value %sx%u", show(p->c, v->name), dt_name(v->dt), v->lanes,
+          dt_name(e->dt), e->lanes);
+  check_dtype(o, v->dt, v->lanes);
+  if (v->sym >= 0 && dim_syminfo(p->dims, (Sym)v->sym)->kind != SY_data)
+    WRONG(o, "%s belongs to the inputs and cannot be set", show(p->c, v->name));
+}
+
+static void check_store(Check *o, const Stmt *s) {
+  Prog *p = o->p;
+  check_expr(o, s->a);
+  const Expr *e = prog_expr(p, s->a);
+  check_index(o, s->buf, s->idx, s->nidx, e->lanes);
+  if (e->dt != prog_buf(p, s->buf)->dt)
+    WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
+          dt_name(prog_buf(p, s->buf)->dt));
+  BufSpace space = prog_buf(p, prog_root(p, s->buf))->space;
+  if (space == BS_in || space == BS_const) WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
+}
+
+static void check_stmt(Check *o, const Stmt *s) {
+  bool sure = o->sure;
+  switch (s->kind) {
+  case ST_for: check_for(o, s); return;
+  case ST_while:
+  case ST_if:
+    check_scalar(o, s->a, DT_bool, "a condition");
+    o->sure = false;
+    check_list(o, s->body);
+    if (s->kind == ST_if) check_list(o, s->other);
+    o->sure = sure;
+    return;
+  case ST_let:
+  case ST_set: check_assign(o, s); return;
+  case ST_store: check_store(o, s); return;
+  case ST_kernel: check_list(o, s->body); return;
+  default: WRONG(o, "a statement is malformed");
+  }
+}
+
+static void check_list(Check *o, StmtId first) {
+  Prog *p = o->p;
+  Loc around = o->loc;
+  if (++o->depth > PROG_DEPTH) WRONG(o, "statements nest deeper than %d", PROG_DEPTH);
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    if (id >= p->stmt.n) WRONG(o, "statement %u does not exist", id);
+    if (o->stmt[id]) WRONG(o, "statement %u stands in two places", id);
+    o->stmt[id] = true;
+    const Stmt *s = prog_stmt(p, id);
+    if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
+    check_stmt(o, s);
+  }
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next)
+    if (prog_stmt(p, id)->kind == ST_let) o->var[prog_stmt(p, id)->var] = VS_seen;
+  o->loc = around;
+  o->depth--;
+}
+
+/* Twice: intervals may only be computed once ids, scopes and types are known to be right. */
+static void check(Prog *p, bool input) {
+  Arena *a = &p->c->scratch;
+  Range *none = NEWS(a, Range, p->var.n);
+  for (VarId v = 0; v < p->var.n; v++) none[v] = (Range){INT64_MIN, INT64_MAX};
+  Check o = {.p = p, .loc = LOC_NONE, .input = input, .range = none};
+  o.mark = NEWS(a, u32, p->var.n);
+  o.exact = NEWS(a, bool, p->var.n);
+  for (u32 turn = 0; turn < 2; turn++) {
+    o.var = NEWS(a, u8, p->var.n);
+    o.expr = NEWS(a, bool, p->expr.n);
+    o.stmt = NEWS(a, bool, p->stmt.n);
+    o.sure = turn == 1;
+    for (VarId v = 1; v < p->var.n; v++)
+      if (prog_var(p, v)->sym >= 0) o.var[v] = VS_plain;
+    check_params(&o);
+    check_list(&o, p->body);
+    if (turn == 0) o.range = prog_ranges(p, NULL, a);
+  }
+}
+
+void prog_check(Prog *p) {
+  check(p, false);
+}
+
+void prog_check_input(Prog *p) {
+  check(p, true);
+}

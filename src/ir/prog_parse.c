@@ -1,0 +1,491 @@
+/* prog_parse.c: reads the text form of a program; the grammar is in prog_text.c.
+ *
+ * In: any bytes. Out: a program that has passed prog_check_input, or a failure with the line.
+ * Method: recursive descent that builds what is written without simplifying it. Types are computed here
+ * as far as building needs them and judged by the checker. Nesting is bounded by PROG_DEPTH.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "ir/prog.h"
+#include "ir/text.h"
+
+typedef struct Parse {
+  Scan s;
+  Prog *p;
+  Map buf;         /* name -> BufId */
+  Map var;         /* name -> VarId, 0 behind its scope */
+  Map sym;         /* name -> Sym + 1 */
+  VEC(Str) scope;  /* names of variables that are visible, in order */
+  VEC(u16) height; /* by expression */
+  u32 depth;
+} Parse;
+
+static void deeper(Parse *o) {
+  if (++o->depth > PROG_DEPTH) BAD(&o->s, "nested deeper than %d", PROG_DEPTH);
+}
+
+static ExprId make(Parse *o, const Expr *e) {
+  u16 most = 0;
+  for (u32 i = 0; i < e->narg; i++)
+    if (o->height.at[e->arg[i]] > most) most = o->height.at[e->arg[i]];
+  if (most >= PROG_DEPTH) BAD(&o->s, "operands nest deeper than %d", PROG_DEPTH);
+  ExprId id = ex_new(o->p, e);
+  while (o->height.n <= id) *vec_push(&o->s.c->scratch, &o->height) = 0;
+  o->height.at[id] = (u16)(most + 1);
+  return id;
+}
+
+static u32 lanes(Parse *o) {
+  i64 n = scan_integer(&o->s);
+  if (n < 1 || n > MAX_LANES) BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
+  return (u32)n;
+}
+
+/* f32 or f32x8 */
+static DType type(Parse *o, u32 *nlanes) {
+  Scan *s = &o->s;
+  size_t n = scan_word(s), k = n;
+  *nlanes = 1;
+  if (dtype_from_name(s->at, n) != DT_none) return scan_dtype(s);
+  while (k > 0 && s->at[k - 1] >= '0' && s->at[k - 1] <= '9') k--;
+  DType dt = k > 1 && s->at[k - 1] == 'x' ? dtype_from_name(s->at, k - 1) : DT_none;
+  if (dt == DT_none || k == n) BAD(s, "expected an element type, found %s", scan_found(s));
+  s->at += k;
+  *nlanes = lanes(o);
+  return dt;
+}
+
+/* ---- expressions ---- */
+
+static ExprId expr(Parse *o);
+
+static bool is_digit(char ch) {
+  return ch >= '0' && ch <= '9';
+}
+
+/* A character further on, 0 behind the end. */
+static char ahead(Scan *s, size_t n) {
+  return n < (size_t)(s->end - s->at) ? s->at[n] : 0;
+}
+
+static bool at_literal(Scan *s) {
+  char ch = scan_peek(s);
+  static const char *const word[] = {"true", "false", "inf", "nan", "bits"};
+  for (u32 i = 0; i < sizeof word / sizeof *word; i++)
+    if (scan_is_word(s, word[i])) return true;
+  return is_digit(ch) || ch == '-';
+}
+
+static ExprId literal(Parse *o) {
+  Scan *s = &o->s;
+  bool boolean = scan_is_word(s, "true") || scan_is_word(s, "false");
+  DType dt = boolean ? DT_bool : DT_i64;
+  size_t n = scan_number(s);
+  if (scan_is_word(s, "bits")) {
+    while (n < (size_t)(s->end - s->at) && s->at[n] != ')' && s->at[n] != '\n') n++;
+    n += ahead(s, n) == ')';
+  }
+  for (size_t i = 0; i < n && !boolean; i++)
+    if (!is_digit(s->at[i]) && s->at[i] != '-') dt = DT_f32;
+  bool suffix = ahead(s, n) == ':' && ahead(s, n + 1) >= 'a' && ahead(s, n + 1) <= 'z';
+  if (suffix) {
+    Scan behind = *s;
+    behind.at += n + 1;
+    dt = scan_dtype(&behind);
+  }
+  u8 raw[16] = {0};
+  if (dtype_bytes(dt) > 8 || dt == DT_c64 || dt == DT_str)
+    BAD(s, "expected a scalar, found %s", scan_found(s));
+  scan_element(s, dt, raw);
+  if (suffix) {
+    scan_expect(s, ':');
+    scan_dtype(s);
+  }
+  return make(o, &(Expr){.kind = EX_const, .dt = dt, .lanes = 1, .imm = scalar_load(dt, raw)});
+}
+
+/* Operands in parentheses; returns their number. */
+static u32 operands(Parse *o, ExprId *arg, u32 most) {
+  u32 n = 0;
+  scan_expect(&o->s, '(');
+  while (!scan_accept(&o->s, ')')) {
+    if (n) scan_expect(&o->s, ',');
+    if (n == most) BAD(&o->s, "more than %u operands", most);
+    arg[n++] = expr(o);
+  }
+  if (n == 0) BAD(&o->s, "expected an operand, found none");
+  return n;
+}
+
+static void expect_args(Parse *o, const Expr *e, u32 n) {
+  if (e->narg != n) BAD(&o->s, "expected %u operands, found %u", n, e->narg);
+}
+
+static Op op_word(Parse *o) {
+  Scan *s = &o->s;
+  size_t n = scan_word(s);
+  Op op = op_from_name(s->at, n);
+  if (op >= OP_SCALARS) BAD(s, "expected a scalar op, found %s", scan_found(s));
+  s->at += n;
+  return op;
+}
+
+static ExprId shuffle(Parse *o) {
+  u8 pick[MAX_LANES];
+  ExprId arg[2];
+  Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
+  while (scan_accept(&o->s, '.')) {
+    if (e.lanes == MAX_LANES) BAD(&o->s, "more than %d lanes", MAX_LANES);
+    i64 k = scan_integer(&o->s);
+    if (k < 0 || k >= 2 * MAX_LANES) BAD(&o->s, "lane %lld is out of range", (long long)k);
+    pick[e.lanes++] = (u8)k;
+  }
+  e.narg = operands(o, arg, 2);
+  e.dt = prog_expr(o->p, arg[0])->dt;
+  return make(o, &e);
+}
+
+static ExprId op_call(Parse *o) {
+  ExprId arg[3];
+  Expr e = {.kind = EX_op, .arg = arg, .op = op_word(o)};
+  DType to = DT_none;
+  if (op_info[e.op].res == OR_to) {
+    scan_expect(&o->s, '.');
+    to = scan_dtype(&o->s);
+    if (scan_accept(&o->s, '.')) {
+      scan_expect_word(&o->s, "sat");
+      e.sat = true;
+    }
+  }
+  e.narg = operands(o, arg, 3);
+  expect_args(o, &e, op_info[e.op].nin_min);
+  const Expr *last = prog_expr(o->p, arg[e.narg - 1]);
+  e.dt = to != DT_none ? to : op_info[e.op].res == OR_pred ? DT_bool : last->dt;
+  e.lanes = last->lanes;
+  return make(o, &e);
+}
+
+static ExprId call(Parse *o) {
+  ExprId arg[3];
+  Expr e = {.arg = arg, .lanes = 1};
+  if (scan_accept_word(&o->s, "shuffle")) return shuffle(o);
+  if (scan_accept_word(&o->s, "splat")) {
+    scan_expect(&o->s, '.');
+    e.kind = EX_splat;
+    e.lanes = lanes(o);
+    e.narg = operands(o, arg, 3);
+    expect_args(o, &e, 1);
+    e.dt = prog_expr(o->p, arg[0])->dt;
+  } else if (scan_accept_word(&o->s, "reduce")) {
+    scan_expect(&o->s, '.');
+    e.kind = EX_hreduce;
+    e.op = op_word(o);
+    e.narg = operands(o, arg, 3);
+    expect_args(o, &e, 1);
+    e.dt = prog_expr(o->p, arg[0])->dt;
+  } else if (scan_accept_word(&o->s, "random")) {
+    scan_expect(&o->s, '.');
+    e.kind = EX_random;
+    e.dt = scan_dtype(&o->s);
+    e.narg = operands(o, arg, 3);
+    expect_args(o, &e, 2);
+  } else {
+    return op_call(o);
+  }
+  return make(o, &e);
+}
+
+/* "[" indices [":" lanes] "]"; nlanes keeps its value when none are written. */
+static u32 indices(Parse *o, BufId b, ExprId *idx, u32 *nlanes) {
+  u32 n = 0;
+  *nlanes = prog_buf(o->p, b)->lanes;
+  scan_expect(&o->s, '[');
+  while (!scan_accept(&o->s, ']')) {
+    if (n) scan_expect(&o->s, ',');
+    if (n == MAX_RANK) BAD(&o->s, "more than %d indices", MAX_RANK);
+    idx[n++] = expr(o);
+    if (!scan_accept(&o->s, ':')) continue;
+    *nlanes = lanes(o);
+    scan_expect(&o->s, ']');
+    break;
+  }
+  if (n != prog_buf(o->p, b)->rank)
+    BAD(&o->s, "%s has rank %u, found %u indices", show(o->s.c, prog_buf(o->p, b)->name),
+        prog_buf(o->p, b)->rank, n);
+  return n;
+}
+
+static BufId find_buf(Parse *o, Str name) {
+  u32 *b = map_get(&o->buf, name);
+  if (!b) BAD(&o->s, "no buffer is called %s", show(o->s.c, name));
+  return *b;
+}
+
+static VarId find_var(Parse *o, Str name) {
+  u32 *v = map_get(&o->var, name);
+  if (v && *v) return *v;
+  u32 *sym = map_get(&o->sym, name);
+  if (!sym) BAD(&o->s, "no variable that is visible here is called %s", show(o->s.c, name));
+  return prog_sym_var(o->p, *sym - 1);
+}
+
+static ExprId reference(Parse *o) {
+  Scan *s = &o->s;
+  bool quoted = scan_peek(s) == '"';
+  Str name = scan_name(s);
+  if (quoted && ahead(s, 0) == ':' && ahead(s, 1) == 's') {
+    scan_expect(s, ':');
+    scan_expect_word(s, "str");
+    return make(o, &(Expr){.kind = EX_const, .dt = DT_str, .lanes = 1, .imm.i = name});
+  }
+  if (scan_peek(s) == '[') {
+    ExprId idx[MAX_RANK];
+    Expr e = {.kind = EX_load, .ref = find_buf(o, name), .arg = idx};
+    e.narg = indices(o, e.ref, idx, &e.lanes);
+    e.dt = prog_buf(o->p, e.ref)->dt;
+    return make(o, &e);
+  }
+  VarId v = find_var(o, name);
+  const Var *vp = prog_var(o->p, v);
+  return make(o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes});
+}
+
+static ExprId unit(Parse *o) {
+  Scan *s = &o->s;
+  deeper(o);
+  ExprId e;
+  if (scan_accept(s, '(')) {
+    e = expr(o);
+    scan_expect(s, ')');
+  } else if (at_literal(s)) {
+    e = literal(o);
+  } else {
+    size_t n = scan_word(s);
+    char next = n ? ahead(s, n) : 0;
+    bool dotted = next == '.' && ahead(s, n + 1) != '.'; /* i..n is a range */
+    e = next == '(' || dotted ? call(o) : reference(o);
+  }
+  o->depth--;
+  return e;
+}
+
+static ExprId binary(Parse *o, Op op, ExprId a, ExprId b) {
+  ExprId arg[2] = {a, b};
+  const Expr *bp = prog_expr(o->p, b);
+  Expr e = {.kind = EX_op, .op = op, .narg = 2, .arg = arg, .lanes = bp->lanes};
+  e.dt = op_info[op].res == OR_pred ? DT_bool : bp->dt;
+  return make(o, &e);
+}
+
+static ExprId term(Parse *o) {
+  ExprId e = unit(o);
+  while (scan_accept(&o->s, '*')) e = binary(o, OP_mul, e, unit(o));
+  return e;
+}
+
+static ExprId sum(Parse *o) {
+  ExprId e = term(o);
+  for (;;) {
+    if (scan_accept(&o->s, '+')) e = binary(o, OP_add, e, term(o));
+    else if (scan_accept(&o->s, '-')) e = binary(o, OP_sub, e, term(o));
+    else return e;
+  }
+}
+
+/* A comparison sign, or OP_COUNT. A single "=" is not one: it belongs to the statement. */
+static Op compare_sign(Scan *s) {
+  char ch = scan_peek(s);
+  bool equal = ahead(s, 1) == '=';
+  if (!strchr("<>=!", ch) || !ch || (!equal && (ch == '=' || ch == '!'))) return OP_COUNT;
+  s->at += equal ? 2 : 1;
+  if (ch == '=') return OP_eq;
+  if (ch == '!') return OP_ne;
+  if (ch == '<') return equal ? OP_le : OP_lt;
+  return equal ? OP_ge : OP_gt;
+}
+
+static ExprId expr(Parse *o) {
+  ExprId e = sum(o);
+  Op op = compare_sign(&o->s);
+  return op == OP_COUNT ? e : binary(o, op, e, sum(o));
+}
+
+/* ---- statements ---- */
+
+static void list(Parse *o, Tail at);
+
+static VarId declare(Parse *o, DType dt, Str name) {
+  u32 *slot = map_put(&o->var, name);
+  if (*slot || map_get(&o->sym, name))
+    BAD(&o->s, "%s hides another name", show(o->s.c, name));
+  VarId v = prog_add_var(o->p, dt, name);
+  *slot = v;
+  *vec_push(&o->s.c->scratch, &o->scope) = name;
+  return v;
+}
+
+static void leave(Parse *o, u32 visible) {
+  while (o->scope.n > visible) *map_put(&o->var, o->scope.at[--o->scope.n]) = 0;
+}
+
+static void loop(Parse *o, StmtId id) {
+  Scan *s = &o->s;
+  Str name = scan_name(s);
+  Stmt st = *prog_stmt(o->p, id);
+  scan_expect_word(s, "in");
+  st.a = sum(o);
+  scan_expect(s, '.');
+  scan_expect(s, '.');
+  st.b = sum(o);
+  for (;;) {
+    if (scan_accept_word(s, "step")) {
+      st.step = scan_integer(s);
+    } else if (scan_accept_word(s, "parallel")) {
+      st.flags |= LF_parallel;
+      i64 chunk = scan_accept_word(s, "chunk") ? scan_integer(s) : 0;
+      if (chunk < 0 || chunk > UINT32_MAX) BAD(s, "chunk %lld is out of range", (long long)chunk);
+      st.chunk = (u32)chunk;
+    } else if (scan_accept_word(s, "simd")) {
+      st.flags |= LF_simd;
+    } else if (scan_accept_word(s, "unroll")) {
+      st.flags |= LF_unroll;
+    } else {
+      break;
+    }
+  }
+  u32 visible = o->scope.n;
+  st.var = declare(o, DT_i64, name);
+  *prog_stmt(o->p, id) = st;
+  list(o, prog_inside(id));
+  leave(o, visible);
+}
+
+static void let(Parse *o, StmtId id) {
+  Str name = scan_name(&o->s);
+  u32 nlanes;
+  scan_expect(&o->s, ':');
+  DType dt = type(o, &nlanes);
+  scan_expect(&o->s, '=');
+  ExprId value = expr(o);
+  VarId v = declare(o, dt, name); /* behind its value: it is not visible there */
+  prog_var(o->p, v)->lanes = nlanes;
+  prog_stmt(o->p, id)->var = v;
+  prog_stmt(o->p, id)->a = value;
+}
+
+static void branch(Parse *o, StmtId id, bool is_if) {
+  ExprId cond = expr(o);
+  prog_stmt(o->p, id)->a = cond;
+  list(o, prog_inside(id));
+  if (is_if && scan_accept_word(&o->s, "else")) list(o, prog_else(id));
+}
+
+static void store(Parse *o, StmtId id) {
+  BufId b = find_buf(o, scan_name(&o->s));
+  ExprId idx[MAX_RANK];
+  u32 nlanes, n = indices(o, b, idx, &nlanes);
+  scan_expect(&o->s, '=');
+  ExprId value = expr(o);
+  if (prog_expr(o->p, value)->lanes != nlanes)
+    BAD(&o->s, "the store is of %u lanes, its value of %u", nlanes, prog_expr(o->p, value)->lanes);
+  Stmt *st = prog_stmt(o->p, id);
+  st->buf = b;
+  st->nidx = n;
+  st->idx = arena_copy(&o->s.c->work, idx, n * sizeof *idx);
+  st->a = value;
+}
+
+static StmtId begin(Parse *o, Tail *at, StmtKind kind) {
+  StmtId id = prog_push(o->p, at, kind);
+  prog_stmt(o->p, id)->loc = o->s.loc;
+  return id;
+}
+
+static void stmt(Parse *o, Tail *at) {
+  Scan *s = &o->s;
+  scan_skip(s); /* to the line of the statement */
+  if (scan_accept_word(s, "for")) {
+    loop(o, begin(o, at, ST_for));
+  } else if (scan_accept_word(s, "while")) {
+    branch(o, begin(o, at, ST_while), false);
+  } else if (scan_accept_word(s, "if")) {
+    branch(o, begin(o, at, ST_if), true);
+  } else if (scan_accept_word(s, "let")) {
+    let(o, begin(o, at, ST_let));
+  } else if (scan_accept_word(s, "set")) {
+    StmtId id = begin(o, at, ST_set);
+    VarId v = find_var(o, scan_name(s));
+    scan_expect(s, '=');
+    ExprId value = expr(o);
+    prog_stmt(o->p, id)->var = v;
+    prog_stmt(o->p, id)->a = value;
+  } else if (scan_accept_word(s, "kernel")) {
+    StmtId id = begin(o, at, ST_kernel);
+    Str label = scan_quoted(s);
+    prog_stmt(o->p, id)->label = label;
+    list(o, prog_inside(id));
+  } else {
+    store(o, begin(o, at, ST_store));
+  }
+}
+
+static void list(Parse *o, Tail at) {
+  deeper(o);
+  u32 visible = o->scope.n;
+  scan_expect(&o->s, '{');
+  while (!scan_accept(&o->s, '}')) stmt(o, &at);
+  leave(o, visible);
+  o->depth--;
+}
+
+/* ---- declarations ---- */
+
+static BufSpace space(Parse *o) {
+  for (BufSpace k = 0; k < BS_COUNT; k++)
+    if (scan_accept_word(&o->s, buf_space_name[k])) return k;
+  BAD(&o->s, "expected in, out, const, temp, local or reg, found %s", scan_found(&o->s));
+}
+
+static void buffer(Parse *o) {
+  Scan *s = &o->s;
+  Str name = scan_name(s);
+  scan_expect(s, ':');
+  BufSpace sp = space(o);
+  u32 nlanes;
+  DType dt = type(o, &nlanes);
+  Dim dim[MAX_RANK];
+  u32 rank = scan_dims(s, dim);
+  BufId alias = scan_accept_word(s, "alias") ? find_buf(o, scan_name(s)) : 0;
+  u32 *slot = map_put(&o->buf, name);
+  if (*slot) BAD(s, "buffer %s is declared twice", show(s->c, name));
+  if (!name) BAD(s, "a buffer needs a name");
+  BufId b = prog_add_buf(o->p, sp, dt, dim, rank, name);
+  *slot = b;
+  prog_buf(o->p, b)->lanes = nlanes;
+  prog_buf(o->p, b)->alias = alias;
+  if (sp != BS_const) return;
+  scan_expect(s, '=');
+  Tensor *data = scan_tensor(s, dt, dim, rank);
+  prog_buf(o->p, b)->data = data;
+}
+
+Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
+  Parse o = {.s = scan_new(c, text, n, file, side, nside)};
+  Scan *s = &o.s;
+  o.p = prog_new(c, dims_new(c));
+  s->dims = o.p->dims;
+  o.buf = map_new(&c->scratch);
+  o.var = map_new(&c->scratch);
+  o.sym = map_new(&c->scratch);
+  scan_expect_word(s, "prog");
+  i32 line = s->loc.line;
+  scan_skip(s);
+  if (s->loc.line == line && s->at < s->end) o.p->name = scan_name(s);
+  scan_symbols(s);
+  for (Sym k = 0; k < dim_nsyms(s->dims); k++) *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
+  while (scan_accept_word(s, "buf")) buffer(&o);
+  Tail at = prog_end();
+  for (scan_skip(s); s->at < s->end; scan_skip(s)) stmt(&o, &at);
+  prog_check_input(o.p);
+  return o.p;
+}

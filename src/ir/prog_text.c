@@ -1,0 +1,264 @@
+/* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
+ *
+ *   prog    = "prog" [name] {symbol} {buffer} {stmt}
+ *   symbol  = "sym" name ["data"] "in" integer ".." [integer]      no upper bound: unbounded
+ *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]" ["alias" name] ["=" data]
+ *   space   = "in" | "out" | "const" | "temp" | "local" | "reg"    in and out: parameters, in order
+ *   type    = dtype ["x" lanes]                                    f32, f32x8
+ *   data    = "{" elements "}" | "@side(" offset "," bytes ")"     const only; elements as in a graph
+ *   stmt    = "for" name "in" expr ".." expr {flag} list
+ *           | "while" expr list
+ *           | "if" expr list ["else" list]
+ *           | "let" name ":" type "=" expr                         visible to the end of the list
+ *           | "set" name "=" expr
+ *           | name "[" [index] "]" "=" expr                        store
+ *           | "kernel" quoted list
+ *   list    = "{" {stmt} "}"
+ *   flag    = "step" integer | "parallel" ["chunk" integer] | "simd" | "unroll"
+ *   index   = expr {"," expr} [":" lanes]                          lanes consecutive elements
+ *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+ *   sum     = term {("+" | "-") term}
+ *   term    = unit {"*" unit}
+ *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
+ *   call    = op "(" expr {"," expr} ")"                           op: any scalar op of ops.def
+ *           | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" ... ")"
+ *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
+ *           | "shuffle" {"." lane} "(" expr ["," expr] ")"
+ *   literal = 3 (i64) | 1.5, 2.0, inf, nan, bits(HEX) (f32) | true | false | any of them ":" dtype
+ *           | quoted ":str"
+ * + - * and the comparisons are the ops add, sub, mul, lt, le, gt, ge, eq, ne. Names are identifiers or
+ * quoted; those that are words of this grammar are quoted. "#" starts a comment. */
+#include <string.h>
+#include "ir/prog.h"
+#include "ir/text.h"
+
+const char *const buf_space_name[BS_COUNT] = {"in", "out", "const", "temp", "local", "reg"};
+
+typedef struct Print {
+  Prog *p;
+  Text *t, *side;
+} Print;
+
+static void put_name(Print *o, Str s) {
+  static const char *const word[] = {"for", "while", "if",    "else", "let", "set",
+                                     "buf", "sym",   "kernel", "true", "false", "inf",
+                                     "nan", "bits"};
+  for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
+    if (!str_is(o->p->c, s, word[i])) continue;
+    text_quote(o->t, word[i], strlen(word[i]));
+    return;
+  }
+  text_name(o->t, o->p->c, s);
+}
+
+static void put_type(Print *o, DType dt, u32 lanes) {
+  text_puts(o->t, dtype_info[dt].name);
+  if (lanes > 1) text_fmt(o->t, "x%u", lanes);
+}
+
+/* ---- expressions ---- */
+
+enum { AT_compare = 1, AT_sum, AT_term, AT_unit }; /* how tightly a place binds */
+
+static int infix(Op op, const char **sign) {
+  switch (op) {
+  case OP_lt: *sign = "<"; return AT_compare;
+  case OP_le: *sign = "<="; return AT_compare;
+  case OP_gt: *sign = ">"; return AT_compare;
+  case OP_ge: *sign = ">="; return AT_compare;
+  case OP_eq: *sign = "=="; return AT_compare;
+  case OP_ne: *sign = "!="; return AT_compare;
+  case OP_add: *sign = "+"; return AT_sum;
+  case OP_sub: *sign = "-"; return AT_sum;
+  case OP_mul: *sign = "*"; return AT_term;
+  default: return 0;
+  }
+}
+
+/* The literal's own look says i64, f32 or bool; anything else is named behind it. */
+static void put_literal(Print *o, const Expr *e) {
+  u8 raw[16] = {0};
+  scalar_store(e->dt, raw, e->imm);
+  size_t from = o->t->n;
+  text_element(o->t, o->p->c, e->dt, raw);
+  bool whole = true;
+  for (size_t i = from; i < o->t->n; i++)
+    if (!strchr("-0123456789", o->t->at[i])) whole = false;
+  if (e->dt == DT_f32 && whole) text_puts(o->t, ".0");
+  if (e->dt != DT_f32 && e->dt != DT_i64 && e->dt != DT_bool)
+    text_fmt(o->t, ":%s", dtype_info[e->dt].name);
+}
+
+static void put_expr(Print *o, ExprId id, int place);
+
+static void put_list(Print *o, const ExprId *e, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    if (i) text_puts(o->t, ", ");
+    put_expr(o, e[i], AT_compare);
+  }
+}
+
+static void put_element(Print *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+  put_name(o, prog_buf(o->p, b)->name);
+  text_puts(o->t, "[");
+  put_list(o, idx, n);
+  if (lanes != prog_buf(o->p, b)->lanes) text_fmt(o->t, ":%u", lanes);
+  text_puts(o->t, "]");
+}
+
+static void put_call(Print *o, const Expr *e) {
+  Text *t = o->t;
+  switch (e->kind) {
+  case EX_op:
+    text_puts(t, op_info[e->op].name);
+    if (op_info[e->op].res == OR_to) text_fmt(t, ".%s", dtype_info[e->dt].name);
+    if (e->sat) text_puts(t, ".sat");
+    break;
+  case EX_splat: text_fmt(t, "splat.%u", e->lanes); break;
+  case EX_hreduce: text_fmt(t, "reduce.%s", op_info[e->op].name); break;
+  case EX_random: text_fmt(t, "random.%s", dtype_info[e->dt].name); break;
+  default:
+    text_puts(t, "shuffle");
+    for (u32 i = 0; i < e->lanes; i++) text_fmt(t, ".%u", e->pick[i]);
+  }
+  text_puts(t, "(");
+  put_list(o, e->arg, e->narg);
+  text_puts(t, ")");
+}
+
+static void put_expr(Print *o, ExprId id, int place) {
+  const Expr *e = prog_expr(o->p, id);
+  const char *sign = NULL;
+  int own = e->kind == EX_op ? infix(e->op, &sign) : 0;
+  if (own) {
+    if (own < place) text_puts(o->t, "(");
+    put_expr(o, e->arg[0], own == AT_compare ? AT_sum : own);
+    text_fmt(o->t, " %s ", sign);
+    put_expr(o, e->arg[1], own + 1);
+    if (own < place) text_puts(o->t, ")");
+    return;
+  }
+  switch (e->kind) {
+  case EX_const: put_literal(o, e); break;
+  case EX_var: put_name(o, prog_var(o->p, e->ref)->name); break;
+  case EX_load: put_element(o, e->ref, e->arg, e->narg, e->lanes); break;
+  default: put_call(o, e);
+  }
+}
+
+/* ---- statements ---- */
+
+static void put_indent(Print *o, u32 depth) {
+  for (u32 i = 0; i < depth; i++) text_puts(o->t, "  ");
+}
+
+static void put_stmts(Print *o, StmtId first, u32 depth);
+
+static void put_body(Print *o, StmtId first, u32 depth) {
+  text_puts(o->t, " {\n");
+  put_stmts(o, first, depth + 1);
+  put_indent(o, depth);
+  text_puts(o->t, "}");
+}
+
+static void put_for(Print *o, const Stmt *s) {
+  Text *t = o->t;
+  text_puts(t, "for ");
+  put_name(o, prog_var(o->p, s->var)->name);
+  text_puts(t, " in ");
+  put_expr(o, s->a, AT_sum);
+  text_puts(t, "..");
+  put_expr(o, s->b, AT_sum);
+  if (s->step != 1) text_fmt(t, " step %lld", (long long)s->step);
+  if (s->flags & LF_parallel) text_puts(t, " parallel");
+  if (s->flags & LF_parallel && s->chunk) text_fmt(t, " chunk %u", s->chunk);
+  if (s->flags & LF_simd) text_puts(t, " simd");
+  if (s->flags & LF_unroll) text_puts(t, " unroll");
+}
+
+static void put_stmt(Print *o, const Stmt *s, u32 depth) {
+  Text *t = o->t;
+  put_indent(o, depth);
+  switch (s->kind) {
+  case ST_for: put_for(o, s); break;
+  case ST_while:
+  case ST_if:
+    text_puts(t, s->kind == ST_if ? "if " : "while ");
+    put_expr(o, s->a, AT_compare);
+    break;
+  case ST_let:
+    text_puts(t, "let ");
+    put_name(o, prog_var(o->p, s->var)->name);
+    text_puts(t, ": ");
+    put_type(o, prog_var(o->p, s->var)->dt, prog_var(o->p, s->var)->lanes);
+    break;
+  case ST_set:
+    text_puts(t, "set ");
+    put_name(o, prog_var(o->p, s->var)->name);
+    break;
+  case ST_store: put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes); break;
+  case ST_kernel:
+    text_puts(t, "kernel ");
+    text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
+    break;
+  case ST_COUNT: break;
+  }
+  if (s->kind == ST_let || s->kind == ST_set || s->kind == ST_store) {
+    text_puts(t, " = ");
+    put_expr(o, s->a, AT_compare);
+  } else {
+    put_body(o, s->body, depth);
+  }
+  if (s->other) {
+    text_puts(t, " else");
+    put_body(o, s->other, depth);
+  }
+  text_puts(t, "\n");
+}
+
+static void put_stmts(Print *o, StmtId first, u32 depth) {
+  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) put_stmt(o, prog_stmt(o->p, s), depth);
+}
+
+/* ---- declarations ---- */
+
+static void put_buf(Print *o, const Buf *b) {
+  text_puts(o->t, "buf ");
+  put_name(o, b->name);
+  text_fmt(o->t, ": %s ", buf_space_name[b->space]);
+  put_type(o, b->dt, b->lanes);
+  text_puts(o->t, "[");
+  for (u32 i = 0; i < b->rank; i++) {
+    if (i) text_puts(o->t, ",");
+    dim_print(o->p->dims, b->dim[i], o->t);
+  }
+  text_puts(o->t, "]");
+  if (b->alias) {
+    text_puts(o->t, " alias ");
+    put_name(o, prog_buf(o->p, b->alias)->name);
+  }
+  if (b->data) {
+    text_puts(o->t, " = ");
+    text_tensor(o->t, o->side, o->p->c, b->data, PROG_INLINE);
+  }
+  text_puts(o->t, "\n");
+}
+
+void prog_print(Prog *p, Text *out, Text *side) {
+  Print o = {p, out, side};
+  bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
+  prog_names(p);
+  for (BufId b = 1; b < p->buf.n; b++)
+    for (u32 i = 0; i < prog_buf(p, b)->rank; i++) dims_use(p->dims, prog_buf(p, b)->dim[i], used);
+  for (u32 s = 0; s < p->nsym_var; s++)
+    if (p->sym_var[s]) used[s] = true;
+  text_puts(out, "prog");
+  if (p->name) {
+    text_puts(out, " ");
+    put_name(&o, p->name);
+  }
+  text_puts(out, "\n");
+  text_symbols(out, p->c, p->dims, used);
+  for (BufId b = 1; b < p->buf.n; b++) put_buf(&o, prog_buf(p, b));
+  put_stmts(&o, p->body, 0);
+}
