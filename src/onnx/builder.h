@@ -82,6 +82,27 @@ void on_axes(Build *b, i64 *axes, u32 n, u32 rank);
  * ret[] its results. */
 u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max);
 
+/* compose.c: small compositions that several operators share. Narrow floats are computed in f32 and rounded once:
+ * a builder widens its operands, computes, and narrows its results. */
+Val on_widen(Build *b, Val x);                 /* f16, bf16, f8 -> f32; others as they are */
+Val on_narrow(Build *b, Val x, DType dt);      /* back to dt */
+Val on_const_like(Build *b, Val x, double k);  /* scalar of the dtype of x */
+Val on_add(Build *b, Val x, Val y);
+Val on_sub(Build *b, Val x, Val y);
+Val on_mul(Build *b, Val x, Val y);
+Val on_div(Build *b, Val x, Val y);
+Val on_addk(Build *b, Val x, double k);
+Val on_mulk(Build *b, Val x, double k);
+Val on_clamp(Build *b, Val x, double lo, double hi);
+Val on_sigmoid(Build *b, Val x);
+Val on_softmax(Build *b, Val x, const i64 *axes, u32 n);
+Val on_count(Build *b, Val x, const i64 *axes, u32 n); /* product of these extents, scalar of the dtype of x */
+Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep);
+/* (x - mean) / sqrt(var + eps) over axes; mean and inverse deviation returned when not NULL */
+Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
+Val on_expand_tail(Build *b, Val v, u32 tail);  /* appends `tail` axes of extent 1 */
+Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
+
 /* one row of onnx_ops.def finds its builder by operator name */
 BuildFn
 #define ON(domain, name, since, until, build, arg) build,
