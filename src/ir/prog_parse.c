@@ -136,8 +136,10 @@ static ExprId shuffle(Parse *o) {
   Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
   while (scan_accept(&o->s, '.')) {
     if (e.lanes == MAX_LANES) BAD(&o->s, "more than %d lanes", MAX_LANES);
-    i64 k = scan_integer(&o->s);
-    if (k < 0 || k >= 2 * MAX_LANES) BAD(&o->s, "lane %lld is out of range", (long long)k);
+    u32 k = 0; /* digits only: 0.9.1 is no number here */
+    for (; is_digit(ahead(&o->s, 0)) && k < 2 * MAX_LANES; o->s.at++)
+      k = 10 * k + (u32)(*o->s.at - '0');
+    if (k >= 2 * MAX_LANES) BAD(&o->s, "lane %u is out of range", k);
     pick[e.lanes++] = (u8)k;
   }
   e.narg = operands(o, arg, 2);
