@@ -3,26 +3,31 @@
  * Values are numbered in the order of their definition in the text, so equal graphs print equally
  * however they were built. A symbol is declared only if something printed mentions it.
  *
- *   graph   = "graph" [name] {symbol} params block
- *   symbol  = "sym" name ["data"] "in" integer ".." [integer]        no upper bound: unbounded
- *   params  = "(" [value {"," value}] ")"
- *   value   = "%" number [quoted] ":" type                            quoted: label from the model
- *   type    = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
- *   block   = "{" {node} "return" [result {"," result}] "}"
- *   result  = "%" number [quoted]                                     quoted: name of an output
- *   node    = [value {"," value} "="] op "(" [operand {"," operand}] ")" body [syms] [loc]
- *   operand = "%" number | "_"                                        "_": absent
- *   body    = "{" elements "}" | "@side(" offset "," bytes ")"        const
- *           | [attrs] block "else" block                              if
- *           | [attrs] params block                                    loop
- *           | [attrs]
- *   attrs   = "{" key "=" attr {"," key "=" attr} "}"
- *   attr    = integer | float | dtype | quoted | "[" [dim {"," dim}] "]"
- *   syms    = "sym(" name {"," name} ")"                              data symbols the node sets
- *   loc     = "@(" quoted "," quoted "," integer ")"                  operator, node name, node
- * index elements: comma-separated, row-major; floats in the fewest digits that give the same bits
- * back, inf, nan, or bits(HEX) for any other pattern; complex numbers as (re, im); true and false;
- * quoted strings. Names are identifiers or quoted. "#" starts a comment that ends with the line. */
+ *   graph    = "graph" [name] {symbol} params block
+ *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
+ *   params   = "(" [value {"," value}] ")"
+ *   value    = "%" number [label] ":" type
+ *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
+ *   block    = "{" {node} "return" [result {"," result}] "}"
+ *   result   = "%" number [label]                                 label: in the outermost block
+ *   node     = [value {"," value} "="] op [operands] body [sets] [loc]
+ *   operands = "(" [operand {"," operand}] ")"                    only where the op can take any
+ *   operand  = "%" number | "_"                                   "_": absent
+ *   body     = constant                                           const
+ *            | block "else" block                                 if
+ *            | attrs params block                                 loop
+ *            | [attrs]                                            others
+ *   attrs    = "{" key "=" attr {"," key "=" attr} "}"
+ *   attr     = integer | float | dtype | quoted | "[" [dim {"," dim}] "]"
+ *   constant = "{" [element {"," element}] "}" | "@side(" offset "," bytes ")"
+ *   sets     = "sym(" name {"," name} ")"                         symbols set by the node's data
+ *   loc      = "@(" quoted "," quoted "," integer ")"             operator, name, index of a node
+ *
+ * A label is quoted, a name is an identifier or quoted. Elements are in row-major order: integers;
+ * true and false; floats in the fewest digits that give the same bits back, inf, nan, or bits(HEX)
+ * for any other pattern; complex numbers as (re, im); quoted strings. Dimensions: see dim_text.c.
+ * "#" starts a comment that ends with the line.
+ */
 #include "ir/graph.h"
 #include "ir/text.h"
 
@@ -213,7 +218,11 @@ void graph_print(Graph *g, Text *out, Text *side) {
   text_puts(out, "graph");
   if (g->name) {
     text_puts(out, " ");
-    put_str(&p, g->name);
+    if (str_is(c, g->name, "sym")) {
+      put_str(&p, g->name); /* else it would begin a declaration */
+    } else {
+      text_name(out, c, g->name);
+    }
   }
   text_puts(out, "\n");
   text_symbols(out, c, g->dims, p.used);

@@ -17,10 +17,11 @@ void text_float(Text *t, DType dt, const u8 *raw) {
   static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
   u32 bytes = dtype_bytes(dt);
   double x = scalar_load(dt, raw).f;
+  bool whole = x > -1e7 && x < 1e7 && x == (double)(i64)x;
   for (u32 i = bytes <= 2 ? 0 : bytes == 4 ? 3 : 7; i < sizeof digits; i++) {
     char text[320];
     u8 back[8];
-    snprintf(text, sizeof text, "%.*g", digits[i], x);
+    snprintf(text, sizeof text, "%.*g", whole ? 7 : digits[i], x);
     if (x != x) strcpy(text, "nan");
     scalar_store(dt, back, (Scalar){.f = scalar_round(dt, strtod(text, NULL))});
     if (memcmp(back, raw, bytes)) continue;

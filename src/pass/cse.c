@@ -100,13 +100,17 @@ static bool visit(Edit *e, NodeId id) {
   return true;
 }
 
+/* Where two symbols turn out to be one, more nodes become equal, so the walk is repeated. */
 void cse(Graph *g) {
   Arena *a = &g->c->scratch;
-  Cse s = {.g = g, .rebind = rebind_new(g)};
-  s.first = map_new(&g->c->work); /* keys are made and dropped in scratch meanwhile */
-  s.next = NEWS(a, NodeId, g->node.n);
-  s.home = NEWS(a, BlkId, g->node.n);
-  s.parent = NEWS(a, BlkId, g->blk.n);
-  edit_run(g, visit, &s);
-  if (s.rebind.to.n) graph_refine(g, &s.rebind);
+  Cse s = {.g = g};
+  do {
+    s.rebind = rebind_new(g);
+    s.first = map_new(&g->c->work); /* keys are made and dropped in scratch meanwhile */
+    s.next = NEWS(a, NodeId, g->node.n);
+    s.home = NEWS(a, BlkId, g->node.n);
+    s.parent = NEWS(a, BlkId, g->blk.n);
+    edit_run(g, visit, &s);
+    if (s.rebind.to.n) graph_refine(g, &s.rebind);
+  } while (s.rebind.to.n);
 }

@@ -1,0 +1,9 @@
+# no name, no parameters, no results
+# run: --stop=none
+graph () { return }
+
+# expect
+graph
+() {
+  return
+}
