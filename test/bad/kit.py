@@ -26,23 +26,24 @@ class Bad:
         os.makedirs(path, exist_ok=True)
         return path
 
-    def raw(self, name, data, code=4, text=None, level="file", inputs=()):
+    def raw(self, name, data, code=4, text=None, level="file", inputs=(), ops=()):
         path = os.path.join(self.folder(name), "bad.onnx")
         with open(path, "wb") as f:
             f.write(data)
-        self.row(name, path, code, text, level, inputs)
+        self.row(name, path, code, text, level, inputs, ops)
 
-    def row(self, name, path, code=4, text=None, level="file", inputs=()):
+    def row(self, name, path, code=4, text=None, level="file", inputs=(), ops=()):
         if any(r["name"] == name for r in self.rows):
             raise ValueError("two cases are called " + name)
         codes = [0, 3, 4] if level == "any" else list(code) if isinstance(code, tuple) else [code]
         self.rows.append({"name": name, "file": path, "codes": codes, "text": text, "level": level,
-                          "inputs": list(inputs)})
+                          "inputs": sorted(set(inputs)), "ops": sorted(set(ops))})
 
     def model(self, name, m, code=4, text=None, level="file"):
         have = {t.name for t in m.graph.initializer} | {s.values.name for s in m.graph.sparse_initializer}
         inputs = [v.name for v in m.graph.input if v.name not in have and v.name and "\0" not in v.name]
-        self.raw(name, m.SerializeToString(), code, text, level, inputs)
+        ops = [n.op_type for n in m.graph.node]
+        self.raw(name, m.SerializeToString(), code, text, level, inputs, ops)
 
     def op(self, name, op, inputs, outputs=None, code=4, text="culprit", level="graph", opset=17, consts=None,
            domain="", **attrs):
@@ -79,11 +80,25 @@ def model(nodes, inputs, outputs, inits=(), opset=17, domain="", ir=8, functions
     return h.make_model(g, ir_version=ir, opset_imports=imports, functions=list(functions), producer_name="mkbad")
 
 
+RESULT = {"ArgMax": I, "Shape": I, "Not": T.BOOL, "And": T.BOOL, "ConstantOfShape": F, "OneHot": F, "DequantizeLinear": F,
+          "QuantizeLinear": T.UINT8, "MatMulInteger": T.INT32, "OptionalHasElement": T.BOOL, "Constant": F}
+
+
+def result_kind(op, inputs, consts, attrs):
+    """Element type of the first output: for most operators that of the first operand, for Where the second."""
+    if op == "Cast" and attrs.get("to") in T.DataType.values():
+        return attrs["to"] or F
+    kinds = [k for k, _ in inputs.values()] + [h.np_dtype_to_tensor_dtype(np.asarray(a).dtype) for a in consts.values()]
+    return RESULT.get(op) or (kinds[1 if op == "Where" and len(kinds) > 1 else 0] if kinds else F)
+
+
 def one(op, inputs, outputs=None, opset=17, consts=None, domain="", **attrs):
     outputs = outputs or ["y"]
     consts = consts or {}
     node = h.make_node(op, list(inputs) + list(consts), outputs, "culprit", domain=domain, **attrs)
-    return model([node], [val(n, k, s) for n, (k, s) in inputs.items()], [val(o, F, None) for o in outputs if o],
+    first = result_kind(op, inputs, consts, attrs)
+    kinds = [first] + [I if op == "TopK" else first] * len(outputs)
+    return model([node], [val(n, k, s) for n, (k, s) in inputs.items()], [val(o, k, None) for o, k in zip(outputs, kinds)],
                  [const(n, a) for n, a in consts.items()], opset, domain)
 
 

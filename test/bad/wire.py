@@ -109,10 +109,6 @@ def cases(b):
     os.makedirs(os.path.join(b.folder("directory"), "bad.onnx"), exist_ok=True)
     b.row("directory", os.path.join(b.folder("directory"), "bad.onnx"), code=(4, 5))
     b.row("absent", os.path.join(b.folder("absent"), "bad.onnx"), code=(4, 5))
-    fifo = os.path.join(b.folder("fifo"), "bad.onnx")
-    if not os.path.exists(fifo):
-        os.mkfifo(fifo)
-    b.row("fifo", fifo, code=(4, 5))
     for depth in (40, 300, 3000):
         b.raw(f"nested_if_{depth}", nested_graphs(depth), code=(3, 4), level="file" if depth > 100 else "graph")
     for depth in (200, 5000):

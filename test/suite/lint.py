@@ -15,7 +15,8 @@ MAY = {
     "onnx": {"base", "ir", "onnx"},
     "pass": {"base", "ir", "pass", "back"},
     "back": {"base", "ir", "back"},
-    "": {"", "base", "ir", "onnx", "pass", "back"},
+    "": {"", "base", "ir", "onnx", "pass", "back", "api"},
+    "api": {"", "base", "ir", "onnx", "pass", "back", "api"},
     "cli": {"", "cli"},
 }
 NOT = {"onnx": {"prog.h"}, "back": {"graph.h", "pass.h"}}  # headers a folder must never see
