@@ -81,8 +81,21 @@ def paths(name):
         raise Fail("mentions files that are not there: " + " ".join(missing))
 
 
+def manual(env):
+    """The man page knows every verb and option of --help."""
+    env.need_ingot()
+    page = read("docs/ingot.1").replace("\\-", "-")
+    verbs = re.findall(r"^  (\w+) ", run([env.ingot, "--help"], 20).out.decode(), re.M)
+    wanted = {f".B {v}" for v in verbs}
+    for verb in verbs:
+        wanted |= set(re.findall(r"--[\w-]+", run([env.ingot, verb, "--help"], 20).out.decode()))
+    missing = sorted(w for w in wanted if w not in page)
+    if missing or len(verbs) < 5:
+        raise Fail("docs/ingot.1 lacks " + " ".join(missing))
+
+
 def tests(env):
-    out = []
+    out = [Test("docs/manual", lambda: manual(env))]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))
