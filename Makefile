@@ -42,7 +42,7 @@ $(GEN:%=$(BUILD)/gen/%.o): %.o: %.c
 # ---- tests: objects of other builds live beside build/, in build-asan, build-clang, build-fuzz ----
 
 SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
-SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 UNIT    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/*.c))
 FUZZ    := $(patsubst test/fuzz/%.c,build-fuzz/%,$(wildcard test/fuzz/*.c))
 T       ?=
