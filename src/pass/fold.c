@@ -12,7 +12,7 @@
 #include <string.h>
 #include "pass/pass.h"
 
-enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 25 };
+enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24 };
 #define NODE_BYTES ((u64)64 << 20)
 #define ALL_BYTES  ((u64)512 << 20)
 
@@ -104,7 +104,7 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
     work = steps(g, n, count);
   }
   if (bytes > NODE_BYTES || g->fold_bytes + bytes > ALL_BYTES) return false;
-  if (work > WORK || f->work + work > 8 * (u64)WORK) return false;
+  if (work > WORK || f->work + work > 4 * (u64)WORK) return false;
   g->fold_bytes += bytes;
   f->work += work;
   return true;

@@ -1,12 +1,13 @@
-"""Seed inputs and dictionaries of the fuzz targets of src/onnx, made from the official models and by hand.
+"""Seed inputs and dictionaries of the fuzz targets, made from the official models and by hand.
 
     build/venv/bin/python test/fuzz/seeds.py [FOLDER]
 
-writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/* and FOLDER/*.dict; FOLDER is build-fuzz/corpus unless given. Small seeds
+writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/*, FOLDER/fuzz_graph/* and FOLDER/*.dict; FOLDER is build-fuzz/corpus unless given. Small seeds
 do more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
 """
 import io
 import os
+import re
 import sys
 import zipfile
 import zlib
@@ -143,10 +144,30 @@ def words():
                 b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b".npy", b"\x08\x00", b"\xff\xff\xff\xff")
 
 
+def graphs():
+    """The golden tests: a seed is what comes before and what comes after a pass."""
+    for folder, _, files in sorted(os.walk(os.path.join(ROOT, "test", "golden"))):
+        for name in sorted(files):
+            with open(os.path.join(folder, name), "rb") as f:
+                before, _, after = f.read().partition(b"\n# expect\n")
+            for text, mark in (before, "before"), (after, "after"):
+                if b"graph" in text:
+                    yield f"{os.path.basename(folder)}-{name[:-2]}-{mark}", text
+
+
+def graph_words():
+    for table in ("ops.def", "attrs.def", "dtypes.def"):
+        with open(os.path.join(ROOT, "src", "ir", table), encoding="ascii") as f:
+            yield from (w.encode() for w in re.findall(r"\b(?:SC|OP|AT|DT)\((\w+)", f.read()))
+    yield from (b"graph", b"sym", b"data", b"in", b"return", b"else", b"true", b"nan", b"bits(", b"@side(", b"seq(", b"opt(",
+                b"min(", b"max(", b"%1", b"%2", b"n+1", b"2*n", b"n/2", b"n%3", b"[]", b"1099511627776")
+
+
 def main():
     top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
     sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()),
-            "fuzz_npz": ([*archives()], [*words(), *tags()])}
+            "fuzz_npz": ([*archives()], [*words(), *tags()]),
+            "fuzz_graph": ([*graphs()], graph_words())}
     for target, (seeds, known) in sets.items():
         folder = os.path.join(top, target)
         os.makedirs(folder, exist_ok=True)
