@@ -57,12 +57,12 @@ unit: $(UNIT)
 setup:
 	@sh test/setup
 
-asan: ; @$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
-clang: ; @$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
+asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
+clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
 unit-programs: $(UNIT)
 
 test: setup
-	@$(SUBMAKE) all unit-programs
+	+@$(SUBMAKE) all unit-programs
 	@$(PYTHON) test/run $(T)
 
 lint:
@@ -80,8 +80,8 @@ coverage-doc: setup all
 $(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a
 	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
 fuzz-programs:
-	@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
-	@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
+	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
+	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
 
 # RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign; findings are left in build-fuzz/TARGET.
 RUNS    ?= 10000000

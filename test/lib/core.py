@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINES = tuple(os.environ.get("ENGINES", "ref interp").split())  # every engine must pass every test
 
+# Environment of programs built by `make asan`.
+SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1:hard_rss_limit_mb=4000",
+             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "LSAN_OPTIONS": "exitcode=99"}
+
 
 class Fail(Exception):
     """The test found a defect; the text is printed."""

@@ -6,12 +6,10 @@ A file that is wrong in an operator ingot does not support at all is refused for
 import json
 import os
 import shutil
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 LIMIT, ASAN_LIMIT = 2, 30  # seconds
 LEAST = 150
-SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1:hard_rss_limit_mb=4000",
-             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "LSAN_OPTIONS": "exitcode=99"}
 
 
 def generate(env):

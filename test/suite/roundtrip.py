@@ -1,8 +1,7 @@
 """Printer and parser are inverses on real input: what `ingot opt` prints for a model, before and after the passes, is read and
 printed again and must come out the same. One official model per operator, and the small real models."""
-import json
 import os
-from lib import tfile
+from lib import pick, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 60
@@ -22,23 +21,8 @@ def check(env, model, args):
     tfile.reprint(env, text)
 
 
-def official(env):
-    """The smallest official model in which each operator occurs first."""
-    path = os.path.join(env.build, "official", "cases.json")
-    if not os.path.exists(path):
-        return {}
-    with open(path) as f:
-        cases = json.load(f)
-    chosen, seen = {}, set()
-    for case in sorted(cases, key=lambda c: (len(c["ops"]), c["name"])):
-        fresh = set(case["ops"]) - seen
-        if fresh and case["kind"] != "light":
-            seen |= fresh
-            chosen[case["name"]] = case["model"]
-    return chosen
-
-
 def tests(env):
-    models = {"digits": os.path.join(ROOT, "models", "digits.onnx"), **official(env)}
+    models = {"digits": os.path.join(ROOT, "models", "digits.onnx")}
+    models.update((c["name"], c["model"]) for c in pick.per_operator(env))
     return [Test(f"roundtrip/{name}-{stage}", lambda m=model, a=args: check(env, m, a))
             for name, model in models.items() if os.path.exists(model) for stage, args in STAGES.items()]
