@@ -2,7 +2,7 @@
 
 A file opens with comment lines: what it shows, then lines of the form `# key: value`. Then comes text IR.
 
-golden  `# run: ARGS`. `ingot opt ARGS FILE` must print the part after the line `# expect`. What it prints is
+golden  `# run: ARGS`. `ingot opt --check ARGS FILE` must print the part after the line `# expect`. What it prints is
         read and printed again by `ingot opt --stop=none -` and must come out the same.
 exec    `# input NAME = f32[2,2] {1, 2, 3, 4}` and `# output NAME = ...` lines, `# tol: RTOL ATOL` (absent: equal
         to the bit, NaN equals NaN). Runs on every engine, or on those of `# engines: ref interp`.
@@ -73,7 +73,7 @@ def golden(env, t):
     env.need_ingot()
     path = t.write(env)
     args = shlex.split(t.one("run"))
-    got = run([env.ingot, "opt", *args, path], LIMIT)
+    got = run([env.ingot, "opt", "--check", *args, path], LIMIT)
     if got.rc:
         raise Fail(f"{explain(got)}: {tail(got.text())}")
     text = got.out.decode()

@@ -94,8 +94,15 @@ def manual(env):
         raise Fail("docs/ingot.1 lacks " + " ".join(missing))
 
 
+def tables():
+    """The tables of operators and types in docs/ir.md are those of the .def files."""
+    got = run(["python3", os.path.join(ROOT, "tools", "opdoc.py"), "--check"], 20)
+    if got.rc:
+        raise Fail(got.text().strip())
+
+
 def tests(env):
-    out = [Test("docs/manual", lambda: manual(env))]
+    out = [Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))

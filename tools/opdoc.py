@@ -1,0 +1,79 @@
+"""The operator and type tables of docs/ir.md, made from src/ir/ops.def and src/ir/dtypes.def.
+
+    python3 tools/opdoc.py --write    puts them between the markers in docs/ir.md
+    python3 tools/opdoc.py --check    exit 1 if what is there is not what the tables say
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DOC = os.path.join(ROOT, "docs", "ir.md")
+STRING = r'"((?:[^"\\]|\\.)*)"'
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def cell(text):
+    return text.replace('\\"', '"').replace("|", "\\|")
+
+
+def scalars(text):
+    yield "| operator | operands | of class | result | flags | meaning |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    rows = re.findall(r"^SC\((\w+), *(\d+), *(\w+), *(\w+), *([\w|]+), *" + STRING + r"\)", text, re.M)
+    for name, nin, cls, res, flags, meaning in rows:
+        flags = " ".join(f.lower() for f in flags.split("|") if f != "0")
+        yield f"| `{name}` | {nin} | {cls} | {res} | {flags} | {cell(meaning) or name} |"
+
+
+def structural(text):
+    yield "| operator | kind | operands | results | attributes | meaning |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    row = r"^OP\((\w+), *(\d+), *(\d+), *(\d+), *(\w+), *[\w|]+, *" + STRING + ", *" + STRING + r"\)"
+    for name, lo, hi, nout, kind, attrs, meaning in re.findall(row, text, re.M):
+        nin = lo if lo == hi else f"{lo} or more"
+        nout = "any" if nout == "65535" else nout
+        attrs = " ".join(f"`{a}`" for a in attrs.split())
+        yield f"| `{name}` | {kind} | {nin} | {nout} | {attrs} | {cell(meaning)} |"
+
+
+def dtypes(text):
+    yield "| type | class | bits | bytes in memory | ONNX code | meaning |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    rows = re.findall(r"^DT\((\w+), *(\w), *(\d+), *(\d+), *(\d+), *" + STRING + r"\)", text, re.M)
+    for name, cls, bits, size, onnx, meaning in rows:
+        if name != "none":
+            yield f"| `{name}` | {cls} | {bits} | {size} | {onnx} | {cell(meaning)} |"
+
+
+def fill(doc):
+    ops, types = read("src", "ir", "ops.def"), read("src", "ir", "dtypes.def")
+    for mark, lines in ("scalar operators", scalars(ops)), ("structural operators", structural(ops)), ("types", dtypes(types)):
+        lines = list(lines)
+        if len(lines) < 10:
+            sys.exit(f"{mark}: the table could not be read")
+        begin, end = f"<!-- {mark}: made by tools/opdoc.py -->\n", f"<!-- end of {mark} -->\n"
+        if begin not in doc or end not in doc:
+            sys.exit(f"docs/ir.md lacks the markers of {mark}")
+        doc = doc[:doc.index(begin)] + begin + "\n".join(lines) + "\n" + doc[doc.index(end):]
+    return doc
+
+
+def main():
+    old = read("docs", "ir.md")
+    new = fill(old)
+    if sys.argv[1:] == ["--write"]:
+        with open(DOC, "w", encoding="utf-8") as f:
+            f.write(new)
+    elif sys.argv[1:] == ["--check"]:
+        if new != old:
+            sys.exit("docs/ir.md is behind the tables: run python3 tools/opdoc.py --write")
+    else:
+        sys.exit(__doc__.strip())
+
+
+main()
