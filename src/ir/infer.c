@@ -147,8 +147,10 @@ static void rule_map(Infer *f) {
     i64 to = node_int(n, AT_to, 0);
     if (to <= 0 || to >= DT_COUNT) BAD(f, "%s: bad target type", info->name);
     dt = (DType)to;
-    if (n->op == OP_bitcast && dtype_info[dt].bits != dtype_info[t[0]->dt].bits)
-      BAD(f, "bitcast between widths %u and %u", dtype_info[t[0]->dt].bits, dtype_info[dt].bits);
+    /* bool is stored in a byte and may be read as one */
+    u32 from = t[0]->dt == DT_bool ? 8 : dtype_info[t[0]->dt].bits;
+    u32 width = dt == DT_bool ? 8 : dtype_info[dt].bits;
+    if (n->op == OP_bitcast && from != width) BAD(f, "bitcast between widths %u and %u", from, width);
   }
   Dim dim[MAX_RANK];
   f->g->loc = n->loc;

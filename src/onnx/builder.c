@@ -191,6 +191,41 @@ u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max) {
   return n;
 }
 
+/* Lists put together from dimensions and numbers, negative ones included: looks through Concat. */
+static bool list_entries(Build *b, Val v, Dim *out, u32 max, u32 *n, u32 depth) {
+  u32 k;
+  if (graph_dim_list(b->g, v, out + *n, max - *n, &k)) {
+    *n += k;
+    return true;
+  }
+  i64 x[MAX_RANK];
+  if (graph_ints(b->g, v, x, MAX_RANK, &k)) {
+    if (k > max - *n) return false;
+    for (u32 i = 0; i < k; i++) {
+      if (x[i] < -1) return false;
+      out[(*n)++] = x[i] < 0 ? ON_AUTO : x[i];
+    }
+    return true;
+  }
+  NodeId def = graph_val(b->g, v)->def;
+  if (!def || graph_node(b->g, def)->op != OP_concat || depth == MAX_RANK) return false;
+  const Node *c = graph_node(b->g, def);
+  for (u32 i = 0; i < c->nin; i++)
+    if (!list_entries(b, c->in[i], out, max, n, depth + 1)) return false;
+  return true;
+}
+
+u32 on_known_shape(Build *b, u32 i, Dim *out, u32 max) {
+  u32 n = 0;
+  if (list_entries(b, on_in(b, i), out, max, &n, 0)) return n;
+  n = on_known_ints(b, i, out, max);
+  for (u32 k = 0; k < n; k++) {
+    if (out[k] < -1) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
+    if (out[k] < 0) out[k] = ON_AUTO;
+  }
+  return n;
+}
+
 i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max) {
   if (on_has_attr(b, attr)) return on_ints(b, attr, out, max);
   if (on_has(b, input)) return (i32)on_known_ints(b, input, out, max);

@@ -69,6 +69,9 @@ const OnnxGraph *on_graph(Build *b, const char *name); /* fails when absent */
 const Tensor *on_known(Build *b, u32 i);
 u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max); /* returns the count */
 u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max); /* entries may be symbolic; constants >= 0 */
+/* A target shape: entries may be symbolic; -1 comes out as ON_AUTO. */
+#define ON_AUTO INT64_MIN
+u32 on_known_shape(Build *b, u32 i, Dim *out, u32 max);
 bool on_try_ints(Build *b, u32 i, i64 *out, u32 max, u32 *n); /* false instead of failing */
 /* From an attribute up to some opset, from an input afterwards (axes, split, pads...): -1 when
  * neither is there. */

@@ -82,7 +82,7 @@ void scope_define(Import *im, Str name, Val v, Loc loc) {
   if (*slot || map_get(&im->scope->init, name))
     fail(im->c, ERR_input, loc, "'%s' is defined twice", show(im->c, name));
   *slot = v;
-  if (v != VAL_POISON && !graph_val(im->g, v)->name) graph_val(im->g, v)->name = name;
+  if (val_is_real(v) && !graph_val(im->g, v)->name) graph_val(im->g, v)->name = name;
 }
 
 /* ---- opsets and operators ---- */
@@ -182,7 +182,10 @@ static bool read_operands(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   for (u32 i = 0; i < n->in.n; i++) {
     if (!n->in.at[i]) continue;
     b->in[i] = scope_find(im, n->in.at[i]);
-    if (b->in[i] == VAL_POISON) good = false;
+    if (b->in[i] && !val_is_real(b->in[i])) good = false;
+    if (b->in[i] == VAL_SEQUENCE)
+      diag(im->c, ERR_unsupported, loc, "operator %s: operand '%s' is a sequence or optional, which is not supported",
+           show(im->c, n->op), show(im->c, n->in.at[i]));
     if (b->in[i]) continue;
     bool later = false;
     for (Scope *s = im->scope; s; s = s->up) later = later || map_get(&s->later, n->in.at[i]);
@@ -281,7 +284,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
     if (!ret[i])
       fail(im->c, ERR_input, loc, "body does not define its output '%s'",
            show(im->c, g->outputs.at[i].name));
-    poisoned += ret[i] == VAL_POISON;
+    poisoned += !val_is_real(ret[i]);
   }
   im->scope = outer;
   im->depth--;
@@ -329,7 +332,7 @@ static void import_outputs(Import *im) {
     if (!v)
       fail(im->c, ERR_input, loc, "graph output '%s' is not computed by any node",
            show(im->c, o->name));
-    if (v == VAL_POISON) continue;
+    if (!val_is_real(v)) continue;
     check_output_type(im, o, v);
     *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
     *vec_push(&im->c->work, &im->g->out_name) = o->name;

@@ -100,9 +100,6 @@ static Type input_type(Import *im, const OnnxValue *v) {
   const OnnxType *t = &v->type;
   if (t->kind == OT_none)
     fail(im->c, ERR_input, loc, "input '%s' has no type", show(im->c, v->name));
-  if (t->kind != OT_tensor)
-    fail(im->c, ERR_unsupported, loc, "input '%s': only tensors can be inputs",
-         show(im->c, v->name));
   if (!t->dt)
     fail(im->c, ERR_input, loc, "input '%s': element type %d is not known", show(im->c, v->name),
          t->elem_code);
@@ -162,8 +159,13 @@ void import_inputs(Import *im) {
     const OnnxValue *v = &g->inputs.at[i];
     if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
     if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
-    Val p = graph_param(im->g, 1, input_type(im, v), v->name);
-    scope_define(im, v->name, p, loc);
+    OnnxTypeKind kind = v->type.kind;
+    if (kind != OT_tensor && kind != OT_none) {
+      diag(im->c, ERR_unsupported, loc, "input '%s' is not a tensor", show(im->c, v->name));
+      scope_define(im, v->name, VAL_SEQUENCE, loc);
+      continue;
+    }
+    scope_define(im, v->name, graph_param(im->g, 1, input_type(im, v), v->name), loc);
   }
   for (u32 i = 0; i < im->o->ndim; i++) {
     const BindDim *b = &im->o->dim[i];

@@ -22,6 +22,12 @@ struct Scope {
   Scope *caller;
 };
 
+#define VAL_SEQUENCE (UINT32_MAX - 1) /* a sequence or optional: no operator takes one */
+
+static inline bool val_is_real(Val v) {
+  return v && v < VAL_SEQUENCE;
+}
+
 typedef struct OpRow {
   const char *domain, *name;
   i32 since, until;

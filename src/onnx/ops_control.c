@@ -1,0 +1,180 @@
+/* ops_control.c: If, Loop and Scan.
+ *
+ * A condition that is already known selects its branch while importing: exporters wrap rank tests into If, with
+ * branches whose types do not agree. Scan is a loop that slices its inputs and stacks its outputs.
+ */
+#include "onnx/builder.h"
+
+static Val scalar_of(Build *b, Val v) {
+  Dim n = type_count(b->ds, on_type(b, v));
+  if (dim_is_const(n) && n != 1) on_bad(b, "expected one element, found %lld", (long long)n);
+  return mk_reshape(b->g, v, NULL, 0);
+}
+
+/* Builds a branch into a block of its own. */
+static BlkId branch(Build *b, const OnnxGraph *body) {
+  Graph *g = b->g;
+  BlkId outer = g->cur, blk = graph_block(g, 0);
+  Val *ret = NEWS(&b->c->work, Val, b->nout + 1);
+  g->cur = blk;
+  u32 n = on_subgraph(b, body, NULL, 0, ret, b->nout);
+  if (n != b->nout) on_bad(b, "a branch has %u outputs, the node %u", n, b->nout);
+  for (u32 i = 0; i < n; i++) *vec_push(&b->c->work, &g->blk.at[blk].ret) = ret[i];
+  g->cur = outer;
+  return blk;
+}
+
+void build_if(Build *b) {
+  Graph *g = b->g;
+  Val cond = scalar_of(b, on_in(b, 0));
+  const OnnxGraph *yes = on_graph(b, "then_branch"), *no = on_graph(b, "else_branch");
+  const Tensor *known = graph_const(g, cond);
+  if (known) {
+    const OnnxGraph *taken = tensor_get(known, 0).i ? yes : no;
+    u32 n = on_subgraph(b, taken, NULL, 0, b->out, b->nout);
+    if (n != b->nout) on_bad(b, "the branch has %u outputs, the node %u", n, b->nout);
+    return;
+  }
+  BlkId blk[2] = {branch(b, yes), branch(b, no)};
+  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, blk, 2);
+  for (u32 i = 0; i < b->nout; i++) b->out[i] = graph_node(g, id)->out[i];
+}
+
+/* ---- Loop ---- */
+
+typedef struct LoopBody {
+  Build *b;
+  const OnnxGraph *g;
+  u32 ncarried, nscan;
+} LoopBody;
+
+static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
+  LoopBody *l = user;
+  Build *b = l->b;
+  u32 nin = l->ncarried + 2, nout = 1 + l->ncarried + l->nscan;
+  Val *in = NEWS(&b->c->work, Val, nin), *ret = NEWS(&b->c->work, Val, nout);
+  in[0] = i;
+  in[1] = *cond;
+  for (u32 k = 0; k < l->ncarried; k++) in[2 + k] = carried[k];
+  /* old exporters declare counter and condition as one-element vectors */
+  for (u32 k = 0; k < 2 && k < l->g->inputs.n; k++) {
+    const OnnxType *t = &l->g->inputs.at[k].type;
+    if (t->kind == OT_tensor && t->has_shape && t->dims.n == 1) {
+      Dim one = 1;
+      in[k] = mk_reshape(g, in[k], &one, 1);
+    }
+  }
+  if (on_subgraph(b, l->g, in, nin, ret, nout) != nout)
+    on_bad(b, "the body must have %u outputs", nout);
+  *cond = scalar_of(b, ret[0]);
+  for (u32 k = 0; k < l->ncarried; k++) carried[k] = ret[1 + k];
+  for (u32 k = 0; k < l->nscan; k++) scan[k] = ret[1 + l->ncarried + k];
+}
+
+void build_loop(Build *b) {
+  Graph *g = b->g;
+  LoopBody l = {.b = b, .g = on_graph(b, "body")};
+  l.ncarried = b->nin > 2 ? b->nin - 2 : 0;
+  u32 want = l.g->outputs.n;
+  if (want < 1 + l.ncarried) on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
+  l.nscan = want - 1 - l.ncarried;
+  Val trip = on_has(b, 0) ? mk_cast(g, scalar_of(b, on_in(b, 0)), DT_i64) : 0;
+  Val cond = on_has(b, 1) ? scalar_of(b, on_in(b, 1)) : mk_scalar(g, DT_bool, 1);
+  if (!trip) {
+    Tensor *most = tensor_new(&b->c->work, DT_i64, NULL, 0);
+    tensor_set(most, 0, (Scalar){.i = INT64_MAX});
+    trip = mk_const(g, most);
+    if (l.nscan && !on_has(b, 1)) on_bad(b, "a loop without trip count and condition never ends");
+  }
+  Val *carried = NEWS(&b->c->work, Val, l.ncarried + 1), *scan = NEWS(&b->c->work, Val, l.nscan + 1);
+  for (u32 k = 0; k < l.ncarried; k++) carried[k] = on_in(b, 2 + k);
+  mk_loop(g, trip, cond, carried, l.ncarried, scan, l.nscan, loop_body, &l);
+  for (u32 k = 0; k < b->nout && k < l.ncarried + l.nscan; k++)
+    b->out[k] = k < l.ncarried ? carried[k] : scan[k - l.ncarried];
+}
+
+/* ---- Scan ---- */
+
+typedef struct ScanBody {
+  Build *b;
+  const OnnxGraph *g;
+  u32 nstate, nin, nout;
+  const Val *seq;   /* scan inputs */
+  u32 axis[64];     /* of each scan input */
+  bool backward[64];
+  Dim length;
+} ScanBody;
+
+static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
+  ScanBody *s = user;
+  Build *b = s->b;
+  Val *in = NEWS(&b->c->work, Val, s->nstate + s->nin + 1), *ret = NEWS(&b->c->work, Val, s->nstate + s->nout + 1);
+  (void)cond;
+  for (u32 k = 0; k < s->nstate; k++) in[k] = carried[k];
+  for (u32 k = 0; k < s->nin; k++) {
+    Val at = i;
+    if (s->backward[k]) {
+      Dim last = dim_addk(b->ds, s->length, -1);
+      at = on_sub(b, mk_dims_as(g, DT_i64, 0, &last, 1), i);
+    }
+    in[s->nstate + k] = mk_gather(g, s->seq[k], at, s->axis[k]);
+  }
+  u32 n = on_subgraph(b, s->g, in, s->nstate + s->nin, ret, s->nstate + s->nout);
+  if (n != s->nstate + s->nout) on_bad(b, "the body must have %u outputs", s->nstate + s->nout);
+  for (u32 k = 0; k < s->nstate; k++) carried[k] = ret[k];
+  for (u32 k = 0; k < s->nout; k++) scan[k] = ret[s->nstate + k];
+}
+
+static bool flag_at(const i64 *list, i32 n, u32 k) { return n > (i32)k && list[k] != 0; }
+
+/* Stacked along axis 0 in order of execution; moved to the axis and order asked for. */
+static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
+  Graph *g = b->g;
+  u32 rank = on_rank(b, v), to = on_axis(b, axis, rank);
+  if (backward) {
+    const Type *t = on_type(b, v);
+    Dim start[MAX_RANK] = {0};
+    i64 step[MAX_RANK];
+    for (u32 i = 0; i < rank; i++) step[i] = i ? 1 : -1;
+    start[0] = t->dim[0] == 0 ? 0 : dim_addk(b->ds, t->dim[0], -1);
+    v = mk_slice(g, v, start, t->dim, step);
+  }
+  i64 perm[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) perm[i] = i < to ? i + 1 : i == to ? 0 : i;
+  return mk_transpose(g, v, perm);
+}
+
+void build_scan(Build *b) {
+  Graph *g = b->g;
+  ScanBody s = {.b = b, .g = on_graph(b, "body")};
+  i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
+  if (b->opset < 9) on_unsupported(b, "the batched form of opset 8");
+  if (count < 1 || count > (i64)b->nin || count > 64) on_bad(b, "num_scan_inputs is %lld", (long long)count);
+  s.nin = (u32)count;
+  s.nstate = b->nin - s.nin;
+  if (s.g->outputs.n < s.nstate || s.g->outputs.n - s.nstate > 64) on_bad(b, "the body has %u outputs", s.g->outputs.n);
+  s.nout = s.g->outputs.n - s.nstate;
+  i32 na = on_ints(b, "scan_input_axes", in_axis, 64), nd = on_ints(b, "scan_input_directions", in_dir, 64);
+  i32 ma = on_ints(b, "scan_output_axes", out_axis, 64), md = on_ints(b, "scan_output_directions", out_dir, 64);
+  s.seq = b->in + s.nstate;
+  for (u32 k = 0; k < s.nin; k++) {
+    Val x = on_in(b, s.nstate + k);
+    s.axis[k] = on_axis(b, na > (i32)k ? in_axis[k] : 0, on_rank(b, x));
+    s.backward[k] = flag_at(in_dir, nd, k);
+    Dim d = on_dim(b, x, s.axis[k]);
+    if (k && d != s.length) on_bad(b, "scan inputs differ in length");
+    s.length = d;
+  }
+  Val *carried = NEWS(&b->c->work, Val, s.nstate + 1), *scan = NEWS(&b->c->work, Val, s.nout + 1);
+  for (u32 k = 0; k < s.nstate; k++) carried[k] = on_in(b, k);
+  Val trip = mk_dims_as(g, DT_i64, 0, &s.length, 1);
+  mk_loop(g, trip, 0, carried, s.nstate, scan, s.nout, scan_body, &s);
+  for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) {
+    if (k < s.nstate) {
+      b->out[k] = carried[k];
+      continue;
+    }
+    u32 j = k - s.nstate;
+    b->out[k] = place_scan(b, scan[j], ma > (i32)j ? out_axis[j] : 0, flag_at(out_dir, md, j));
+  }
+}
