@@ -106,6 +106,12 @@ Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean,
 Val on_expand_tail(Build *b, Val v, u32 tail);  /* appends `tail` axes of extent 1 */
 Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
 
+/* ops_nn.c: what the quantized relatives share; attributes are read from the node. */
+Val on_conv(Build *b, Val x, Val weights);   /* without bias */
+Val on_average_pool(Build *b, Val x);
+Val on_global_average(Build *b, Val x);
+Val on_gemm(Build *b, Val x, Val y);         /* the product alone, transposed as asked */
+
 /* one row of onnx_ops.def finds its builder by operator name */
 BuildFn
 #define ON(domain, name, since, until, build, arg) build,
