@@ -1,4 +1,143 @@
-/* lower.c */
-#include "pass/pass.h"
+/* lower.c: turns a graph into a program: one buffer a value, one kernel region a node.
+ *
+ * In: a checked graph. Out: a program that computes the same bits as the reference evaluator; nothing is
+ * fused, reused or reordered here. Parameters and results of the graph are the buffers of the caller; a
+ * result that no node computes for itself (a parameter, a constant, a view, one returned twice) is copied at
+ * the end. reshape is another view of its operand's buffer and costs nothing. Data symbols are variables set
+ * by the node that owns them. Complex numbers have no scalar ops and are refused, node by node.
+ */
+#include "pass/lower.h"
 
-void lower(Unit *u) { fail(u->c, ERR_unsupported, LOC_NONE, "lowering is not there yet"); }
+static LowerFn *const kinds[OP_COUNT] = {
+    [OP_dims] = lower_dims,
+    [OP_concat] = lower_concat,
+    [OP_pad] = lower_pad,
+};
+
+static const Type *tensor_type(Lower *l, Val v) {
+  const Type *t = graph_type(l->g, v);
+  if (t->kind != TY_tensor)
+    fail(l->c, ERR_unsupported, l->n ? l->n->loc : LOC_NONE, "value \"%s\" is not a tensor",
+         show(l->c, graph_val(l->g, v)->name));
+  return t;
+}
+
+static BufId add_buf(Lower *l, BufSpace space, Val v, Str name) {
+  const Type *t = tensor_type(l, v);
+  return prog_add_buf(l->p, space, t->dt, t->dim, t->rank, name);
+}
+
+BufId lower_temp(Lower *l, Val v) {
+  if (!l->buf[v]) l->buf[v] = add_buf(l, BS_temp, v, graph_val(l->g, v)->name);
+  return l->buf[v];
+}
+
+Tail lower_kernel(Lower *l, Str label) {
+  Tail at = l->at;
+  StmtId s = prog_kernel(l->p, &at, label);
+  l->at.last = s;
+  if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
+  return at;
+}
+
+void lower_copy(Lower *l, BufId from, BufId to) {
+  Form f;
+  if (from == to) return;
+  form_copy(l->p, from, to, &f);
+  lower_form(l, lower_kernel(l, str_of(l->c, "copy")), &f);
+}
+
+/* ---- nodes ---- */
+
+/* Which element types the program cannot compute with. */
+static bool refused(Lower *l, const Node *n, DType dt) {
+  char cls = dtype_info[dt].cls;
+  if (cls == 'C') return true;
+  if (cls != 'S') return false;
+  switch (op_info[n->op].kind) {
+  case OK_MAP: return n->op == OP_cast || n->op == OP_bitcast;
+  case OK_LEAF: return n->op != OP_const;
+  case OK_VIEW:
+  case OK_JOIN:
+  case OK_GATHER:
+  case OK_SCATTER:
+  case OK_CONTROL: return false;
+  default: (void)l; return true;
+  }
+}
+
+static bool supported(Lower *l, const Node *n) {
+  DType bad = DT_none;
+  for (u32 i = 0; i < n->nin; i++)
+    if (refused(l, n, tensor_type(l, n->in[i])->dt)) bad = graph_type(l->g, n->in[i])->dt;
+  for (u32 i = 0; i < n->nout; i++)
+    if (refused(l, n, tensor_type(l, n->out[i])->dt)) bad = graph_type(l->g, n->out[i])->dt;
+  if (bad == DT_none) return true;
+  diag(l->c, ERR_unsupported, n->loc, "%s on %s cannot be lowered", op_info[n->op].name,
+       dtype_info[bad].name);
+  return false;
+}
+
+static Str label_of(Lower *l, const Node *n) {
+  const char *op = op_info[n->op].name;
+  if (!n->loc.node) return str_of(l->c, op);
+  return str_fmt(l->c, "%s %s", op, str_text(l->c, n->loc.node));
+}
+
+static void lower_node(Lower *l, const Node *n) {
+  Form f;
+  l->n = n;
+  if (n->op == OP_const) {
+    Val v = n->out[0];
+    l->buf[v] = prog_add_const(l->p, node_attr(n, AT_value)->u.t, graph_val(l->g, v)->name);
+    return;
+  }
+  if (n->op == OP_reshape) {
+    const Type *t = tensor_type(l, n->out[0]);
+    l->buf[n->out[0]] =
+        prog_add_view(l->p, lower_in(l, 0), t->dim, t->rank, graph_val(l->g, n->out[0])->name);
+    return;
+  }
+  for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
+  if (!supported(l, n)) return;
+  if (kinds[n->op]) kinds[n->op](l, lower_kernel(l, label_of(l, n)));
+  else if (n->op != OP_pool_argmax && form_of(l->g, n, l->p, l->buf, &f)) lower_form(l, lower_kernel(l, label_of(l, n)), &f);
+  else diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
+}
+
+void lower_block(Lower *l, BlkId b) {
+  const Node *around = l->n;
+  const Blk *blk = &l->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) lower_node(l, graph_node(l->g, blk->node.at[i]));
+  l->n = around;
+}
+
+/* Does a node write this result of the graph into the caller's memory itself? */
+static bool direct(Lower *l, Val v) {
+  NodeId def = graph_val(l->g, v)->def;
+  if (!def || l->buf[v]) return false;
+  Op op = graph_node(l->g, def)->op;
+  return op != OP_const && op != OP_reshape;
+}
+
+void lower(Unit *u) {
+  Graph *g = u->g;
+  Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
+  const Blk *b = &g->blk.at[1];
+  l.p->name = g->name;
+  l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
+  for (u32 i = 0; i < b->param.n; i++) {
+    Val v = b->param.at[i];
+    l.buf[v] = add_buf(&l, BS_in, v, graph_val(g, v)->name);
+  }
+  BufId *out = NEWS(&u->c->scratch, BufId, b->ret.n);
+  for (u32 i = 0; i < b->ret.n; i++) {
+    Val v = b->ret.at[i];
+    out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
+    if (direct(&l, v)) l.buf[v] = out[i];
+  }
+  lower_block(&l, 1);
+  for (u32 i = 0; i < b->ret.n; i++) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
+  diag_leave(u->c);
+  u->p = l.p;
+}

@@ -1,0 +1,79 @@
+/* form.h: a node as a domain, affine index maps and a scalar body.
+ *
+ * The domain is a list of axes: first those of the result in the order of its dimensions, then those that
+ * are folded, in the order in which the fold must see them. Every index of every operand and of the result is
+ * a sum of axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random are all
+ * described this way (form.c) and turned into loops by one function (lower_form.c).
+ */
+#ifndef INGOT_FORM_H
+#define INGOT_FORM_H
+
+#include "ir/graph.h"
+#include "ir/prog.h"
+
+typedef struct Axis Axis;
+typedef struct Index Index;
+typedef struct Operand Operand;
+typedef struct Form Form;
+
+enum { FORM_AXES = 2 * MAX_RANK + 2, FORM_IN = 3 };
+
+struct Axis {
+  i64 lo; /* runs from lo to hi, exclusive */
+  Dim hi;
+  bool fold;
+};
+
+enum { GUARD_low = 1, GUARD_high = 2 };
+
+/* sum of coef[i] * axis[i], + base + shift */
+struct Index {
+  u32 n; /* terms */
+  u32 axis[2];
+  i64 coef[2];
+  Dim base;
+  i64 shift;
+  u8 guard;     /* may leave the dimension on that side: such points of the domain do not take part */
+  bool stretch; /* the dimension may turn out to be 1 at run time; then the index is 0 */
+};
+
+struct Operand {
+  BufId buf;
+  u32 rank;
+  Index idx[MAX_RANK];
+};
+
+typedef enum FormBody {
+  FB_copy,   /* in[0] */
+  FB_op,     /* op(in...); of a fold: on operands converted to acc */
+  FB_iota,   /* value of axis `which` */
+  FB_random, /* function of the row-major index of the result */
+} FormBody;
+
+struct Form {
+  u32 naxes, nin;
+  Axis axis[FORM_AXES];
+  Operand out, in[FORM_IN];
+  FormBody body;
+  Op op;
+  bool sat;      /* op is cast */
+  u32 which;     /* iota */
+  i64 seed;      /* random */
+  bool fold;     /* result = with(...with(init, body), body...) over the folded axes */
+  Op with;
+  DType acc;     /* type of the fold; differs from the result's for narrow floats */
+  Scalar init;
+};
+
+/* form.c. buf: of each graph value. */
+bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f); /* false: has no form */
+void form_copy(Prog *p, BufId from, BufId to, Form *f); /* broadcast where they differ */
+/* One operand of concat: its offset along axis in the result. */
+void form_part(Prog *p, BufId from, BufId to, u32 axis, Dim offset, Form *f);
+/* Operand of pad, spread out inside the result. */
+void form_spread(Prog *p, BufId from, BufId to, const Dim *lo, const Dim *interior, Form *f);
+/* The fold op on bool: or and and. */
+Op fold_op(Op op, DType dt);
+Scalar fold_init(Op op, DType dt); /* what nothing folds to */
+
+#endif

@@ -1,0 +1,255 @@
+/* lower_form.c: turns a Form into loops.
+ *
+ * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add in the
+ * same order into every element of the result, so they give the same bits:
+ *   (a) result axes, a scalar accumulator, folded axes inside;
+ *   (b) result axes but one, a row of accumulators along that one, folded axes, the row innermost.
+ * Which, and along which axis, is decided by extents and strides. A row is kept in the result itself unless
+ * the fold runs in a wider type.
+ * An index that may leave its dimension (padding) clips the bounds of the innermost of its loops, so that
+ * no loop body has a condition.
+ */
+#include "pass/lower.h"
+
+static ExprId scaled(Nest *x, u32 axis, i64 coef) {
+  VarId v = x->var[axis];
+  ExprId e = v ? ex_var(x->p, v) : ex_int(x->p, x->f->axis[axis].lo);
+  return ex_op2(x->p, OP_mul, e, ex_int(x->p, coef));
+}
+
+static ExprId plus(Prog *p, ExprId e, i64 k) {
+  return ex_op2(p, k < 0 ? OP_sub : OP_add, e, ex_int(p, k < 0 ? -k : k));
+}
+
+ExprId nest_index(Nest *x, const Operand *o, u32 i) {
+  Prog *p = x->p;
+  const Index *ix = &o->idx[i];
+  ExprId e = ix->base ? ex_dim(p, ix->base) : 0;
+  for (u32 k = 0; k < ix->n; k++) {
+    i64 coef = ix->coef[k];
+    if (coef < 0 && e) e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[k], -coef));
+    else e = e ? ex_op2(p, OP_add, e, scaled(x, ix->axis[k], coef)) : scaled(x, ix->axis[k], coef);
+  }
+  e = plus(p, e ? e : ex_int(p, 0), ix->shift);
+  if (!ix->stretch) return e;
+  ExprId one = ex_op2(p, OP_eq, ex_dim(p, prog_buf(p, o->buf)->dim[i]), ex_int(p, 1));
+  return ex_op3(p, OP_select, one, ex_int(p, 0), e);
+}
+
+static ExprId load(Nest *x, const Operand *o) {
+  ExprId idx[MAX_RANK];
+  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  return ex_load(x->p, o->buf, idx, o->rank);
+}
+
+ExprId nest_load(Nest *x, u32 in) {
+  return load(x, &x->f->in[in]);
+}
+
+void nest_store(Nest *x, ExprId value) {
+  const Operand *o = &x->f->out;
+  ExprId idx[MAX_RANK];
+  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  prog_store(x->p, &x->at, o->buf, idx, o->rank, value);
+}
+
+/* ---- loops ---- */
+
+static bool uses(const Index *ix, u32 axis) {
+  return (ix->n > 0 && ix->axis[0] == axis) || (ix->n > 1 && ix->axis[1] == axis);
+}
+
+/* The guarded index that axis takes part in, if any; *dim: the extent it must stay in. */
+static const Index *guard_of(Nest *x, u32 axis, Dim *dim) {
+  for (u32 k = 0; k < x->f->nin; k++) {
+    const Operand *o = &x->f->in[k];
+    for (u32 i = 0; i < o->rank; i++) {
+      if (!o->idx[i].guard || !uses(&o->idx[i], axis)) continue;
+      *dim = prog_buf(x->p, o->buf)->dim[i];
+      return &o->idx[i];
+    }
+  }
+  return NULL;
+}
+
+/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates, which is
+ * wrong below zero only, where the other bound rules. */
+static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
+  Prog *p = x->p;
+  u32 k = ix->axis[0] == axis ? 0 : 1;
+  i64 a = ix->coef[k], b = ix->coef[1 - k];
+  if (ix->guard & GUARD_low) {
+    ExprId e = ex_op2(p, OP_sub, ex_int(p, a - 1 - ix->shift), scaled(x, ix->axis[1 - k], b));
+    *lo = ex_op2(p, OP_max, ex_op2(p, OP_div, e, ex_int(p, a)), *lo);
+  }
+  if (ix->guard & GUARD_high) {
+    ExprId e = plus(p, ex_dim(p, dim), a - 1 - ix->shift);
+    e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[1 - k], b));
+    *hi = ex_op2(p, OP_min, ex_op2(p, OP_div, e, ex_int(p, a)), *hi);
+  }
+}
+
+/* Axes of extent 1 need no loop, unless clipping may leave nothing of them. */
+void nest_loop(Nest *x, u32 axis) {
+  static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+  Prog *p = x->p;
+  const Axis *a = &x->f->axis[axis];
+  Dim dim = 0;
+  const Index *g = guard_of(x, axis, &dim);
+  if (!g && a->hi == a->lo + 1) return;
+  ExprId lo = ex_int(p, a->lo), hi = ex_dim(p, a->hi);
+  if (g && x->var[g->axis[g->axis[0] == axis]]) clip(x, g, axis, dim, &lo, &hi);
+  x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
+}
+
+/* Loops over all axes that are folded, or that are not; but: left out. */
+void nest_loops(Nest *x, bool fold, u32 but) {
+  for (u32 i = 0; i < x->f->naxes; i++)
+    if (x->f->axis[i].fold == fold && i != but) nest_loop(x, i);
+}
+
+/* ---- bodies ---- */
+
+static ExprId apply(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  ExprId arg[FORM_IN];
+  DType to = prog_buf(p, f->out.buf)->dt;
+  for (u32 i = 0; i < f->nin; i++) {
+    arg[i] = nest_load(x, i);
+    if (f->fold) arg[i] = ex_cast(p, f->acc, arg[i], false);
+  }
+  if (f->body == FB_copy) return arg[0];
+  if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
+  if (f->op == OP_bitcast)
+    return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
+  return ex_op(p, f->op, arg, f->nin);
+}
+
+static ExprId body(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  DType to = prog_buf(p, f->out.buf)->dt;
+  if (f->body == FB_iota) return ex_cast(p, to, scaled(x, f->which, 1), false);
+  if (f->body == FB_random) {
+    ExprId at = ex_int(p, 0);
+    for (u32 i = 0; i < f->naxes; i++) {
+      at = ex_op2(p, OP_mul, at, ex_dim(p, f->axis[i].hi));
+      at = ex_op2(p, OP_add, at, scaled(x, i, 1));
+    }
+    return ex_random(p, to, ex_int(p, f->seed), at);
+  }
+  return apply(x);
+}
+
+static void fold_scalar(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  nest_loops(x, false, FORM_AXES);
+  VarId acc = let_new(p, &x->at, "acc", ex_const(p, f->acc, f->init));
+  Tail after = x->at;
+  nest_loops(x, true, FORM_AXES);
+  prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), body(x)));
+  x->at = after;
+  nest_store(x, ex_finish(p, prog_buf(p, f->out.buf)->dt, ex_var(p, acc)));
+}
+
+/* One element of the row of accumulators, addressed for a load or a store. */
+static u32 row_index(Nest *x, const Operand *o, ExprId *idx) {
+  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  return o->rank;
+}
+
+static void fold_row(Nest *x, u32 inner) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  DType dt = prog_buf(p, f->out.buf)->dt;
+  ExprId idx[MAX_RANK];
+  Operand row = f->out;
+  nest_loops(x, false, inner);
+  if (f->acc != dt) {
+    row = (Operand){.rank = 1};
+    row.buf = prog_add_buf(p, BS_local, f->acc, &f->axis[inner].hi, 1, str_of(p->c, "row"));
+    row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
+  }
+  Tail here = x->at;
+  Form whole = *f; /* the row from end to end: without operands nothing is clipped */
+  whole.nin = 0;
+  Nest fill = *x;
+  fill.f = &whole;
+  nest_loop(&fill, inner);
+  u32 n = row_index(&fill, &row, idx);
+  prog_store(p, &fill.at, row.buf, idx, n, ex_const(p, f->acc, f->init));
+  x->at = here;
+  nest_loops(x, true, FORM_AXES);
+  nest_loop(x, inner);
+  n = row_index(x, &row, idx);
+  ExprId old = ex_load(p, row.buf, idx, n);
+  row_index(x, &row, idx);
+  prog_store(p, &x->at, row.buf, idx, n, ex_op2(p, f->with, old, body(x)));
+  x->at = here;
+  x->var[inner] = 0;
+  if (f->acc == dt) return;
+  fill = *x;
+  fill.f = &whole;
+  nest_loop(&fill, inner);
+  row_index(&fill, &row, idx);
+  nest_store(&fill, ex_finish(p, dt, ex_load(p, row.buf, idx, n)));
+}
+
+/* ---- the choice ---- */
+
+static i64 extent(Prog *p, const Axis *a) {
+  i64 lo, hi;
+  dim_bounds(p->dims, a->hi, &lo, &hi);
+  if (!dim_is_const(a->hi)) hi = hi > 64 ? 64 : hi;
+  return hi - a->lo < 1 ? 1 : hi - a->lo;
+}
+
+/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
+static bool strided(Prog *p, const Operand *o, u32 axis) {
+  bool last = true; /* all dimensions behind this one are 1 */
+  for (u32 i = o->rank; i-- > 0;) {
+    const Index *ix = &o->idx[i];
+    for (u32 k = 0; k < ix->n; k++)
+      if (ix->axis[k] == axis) return !last || ix->coef[k] != 1;
+    if (prog_buf(p, o->buf)->dim[i] != 1) last = false;
+  }
+  return false;
+}
+
+/* Rough cost of one step of the innermost loop, in units of a plain load. */
+static double cost(Prog *p, const Form *f, u32 axis) {
+  double n = (double)extent(p, &f->axis[axis]), step = f->axis[axis].fold ? 2 : 3;
+  for (u32 i = 0; i < f->nin; i++) step += strided(p, &f->in[i], axis);
+  if (!f->axis[axis].fold) step += strided(p, &f->out, axis);
+  return step * (1 + 24 / n);
+}
+
+/* The axis of the row, or FORM_AXES for a scalar accumulator. */
+static u32 choose_row(Prog *p, const Form *f) {
+  u32 best = FORM_AXES, last = FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && f->axis[i].hi != 1) last = i;
+  double least = last < FORM_AXES ? cost(p, f, last) : 0;
+  if (last == FORM_AXES) return FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].fold || f->axis[i].hi == 1 || cost(p, f, i) > least) continue;
+    least = cost(p, f, i);
+    best = i;
+  }
+  return best;
+}
+
+void lower_form(Lower *l, Tail at, const Form *f) {
+  Nest x = {.p = l->p, .f = f, .at = at};
+  u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
+  if (!f->fold) {
+    nest_loops(&x, false, FORM_AXES);
+    nest_store(&x, body(&x));
+  } else if (row == FORM_AXES) {
+    fold_scalar(&x);
+  } else {
+    fold_row(&x, row);
+  }
+}
