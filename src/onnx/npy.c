@@ -79,7 +79,8 @@ static void read_descr(Npy *p) {
   Span s = word(p);
   size_t i = 0, used = 0;
   p->order = '=';
-  if (i < s.n && memchr("<>|=", s.at[i], 4)) p->order = (char)s.at[i++];
+  if (i < s.n && (s.at[i] == '<' || s.at[i] == '>' || s.at[i] == '|' || s.at[i] == '='))
+    p->order = (char)s.at[i++];
   if (i < s.n) p->kind = (char)s.at[i++];
   if (p->kind == 'O')
     fail(p->c, ERR_unsupported, p->loc, "npy: arrays of Python objects are not supported");
