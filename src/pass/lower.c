@@ -10,8 +10,20 @@
 
 static LowerFn *const kinds[OP_COUNT] = {
     [OP_dims] = lower_dims,
+    [OP_argmax] = lower_arg,
+    [OP_argmin] = lower_arg,
+    [OP_pool_argmax] = lower_pool_arg,
     [OP_concat] = lower_concat,
     [OP_pad] = lower_pad,
+    [OP_gather] = lower_gather,
+    [OP_gather_elems] = lower_gather_elems,
+    [OP_gather_nd] = lower_gather_nd,
+    [OP_scatter_elems] = lower_scatter_elems,
+    [OP_scatter_nd] = lower_scatter_nd,
+    [OP_cumsum] = lower_cum,
+    [OP_cumprod] = lower_cum,
+    [OP_nonzero] = lower_nonzero,
+    [OP_topk] = lower_topk,
 };
 
 static const Type *tensor_type(Lower *l, Val v) {
@@ -100,8 +112,10 @@ static void lower_node(Lower *l, const Node *n) {
   }
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
   if (!supported(l, n)) return;
-  if (kinds[n->op]) kinds[n->op](l, lower_kernel(l, label_of(l, n)));
-  else if (n->op != OP_pool_argmax && form_of(l->g, n, l->p, l->buf, &f)) lower_form(l, lower_kernel(l, label_of(l, n)), &f);
+  if (n->op == OP_if) lower_if(l);
+  else if (n->op == OP_loop) lower_loop(l);
+  else if (kinds[n->op]) kinds[n->op](l, lower_kernel(l, label_of(l, n)));
+  else if (form_of(l->g, n, l->p, l->buf, &f)) lower_form(l, lower_kernel(l, label_of(l, n)), &f);
   else diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
 }
 

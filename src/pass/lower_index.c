@@ -1,0 +1,173 @@
+/* lower_index.c: nodes whose indices are data: gathers, scatters, nonzero.
+ *
+ * Negative indices count from the end. A gather clamps what is still outside, so that every load is in range
+ * by construction; a scatter skips it under an `if`. Updates of a scatter run in row-major order, one after
+ * the other, because two of them may meet the same element.
+ */
+#include "pass/lower.h"
+
+/* The index stored at var, counted from the front. */
+static VarId read_index(Prog *p, Tail *at, BufId idx, const VarId *var, Dim extent) {
+  VarId raw = let_new(p, at, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));
+  ExprId neg = ex_op2(p, OP_lt, ex_var(p, raw), ex_int(p, 0));
+  ExprId from_end = ex_op2(p, OP_add, ex_var(p, raw), ex_dim(p, extent));
+  return let_new(p, at, "pos", ex_op3(p, OP_select, neg, from_end, ex_var(p, raw)));
+}
+
+static VarId read_clamped(Prog *p, Tail *at, BufId idx, const VarId *var, Dim extent) {
+  VarId pos = read_index(p, at, idx, var, extent);
+  ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1));
+  ExprId e = ex_op2(p, OP_min, ex_var(p, pos), last);
+  return let_new(p, at, "pick", ex_op2(p, OP_max, e, ex_int(p, 0)));
+}
+
+static ExprId in_range(Prog *p, VarId pos, Dim extent) {
+  ExprId low = ex_op2(p, OP_ge, ex_var(p, pos), ex_int(p, 0));
+  return ex_op2(p, OP_and, low, ex_op2(p, OP_lt, ex_var(p, pos), ex_dim(p, extent)));
+}
+
+/* ---- gathers ---- */
+
+void lower_gather(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  u32 axis = (u32)node_int(l->n, AT_axis, 0), nidx = prog_buf(p, idx)->rank;
+  u32 rank = prog_buf(p, x)->rank, split = axis + nidx;
+  VarId var[MAX_RANK], from[MAX_RANK];
+  const Dim *dim = prog_buf(p, out)->dim;
+  open_loops(p, &at, dim, split, MAX_RANK, var);
+  VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
+  open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split, MAX_RANK, var + split);
+  for (u32 i = 0; i < rank; i++)
+    from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
+  store_at(p, &at, out, var, load_at(p, x, from));
+}
+
+void lower_gather_elems(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank;
+  VarId var[MAX_RANK], from[MAX_RANK];
+  open_loops(p, &at, prog_buf(p, idx)->dim, rank, MAX_RANK, var);
+  VarId pick = read_clamped(p, &at, idx, var, prog_buf(p, x)->dim[axis]);
+  for (u32 i = 0; i < rank; i++) from[i] = i == axis ? pick : var[i];
+  store_at(p, &at, out, var, load_at(p, x, from));
+}
+
+/* The variable that holds constant k. */
+static VarId number(Prog *p, Tail *at, u32 k) {
+  return k ? let_new(p, at, "c", ex_int(p, k)) : 0;
+}
+
+void lower_gather_nd(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  u32 batch = (u32)node_int(l->n, AT_batch, 0), nrow = prog_buf(p, idx)->rank - 1;
+  u32 depth = (u32)prog_buf(p, idx)->dim[nrow], rank = prog_buf(p, x)->rank;
+  VarId var[2 * MAX_RANK], from[MAX_RANK], coord[MAX_RANK];
+  const Dim *dim = prog_buf(p, out)->dim;
+  open_loops(p, &at, dim, nrow, MAX_RANK, var);
+  for (u32 i = 0; i < nrow; i++) coord[i] = var[i];
+  for (u32 i = 0; i < batch; i++) from[i] = var[i];
+  for (u32 k = 0; k < depth; k++) {
+    coord[nrow] = number(p, &at, k);
+    from[batch + k] = read_clamped(p, &at, idx, coord, prog_buf(p, x)->dim[batch + k]);
+  }
+  open_loops(p, &at, dim + nrow, prog_buf(p, out)->rank - nrow, MAX_RANK, var + nrow);
+  for (u32 i = batch + depth; i < rank; i++) from[i] = var[nrow + i - batch - depth];
+  store_at(p, &at, out, var, load_at(p, x, from));
+}
+
+/* ---- scatters ---- */
+
+/* How an update meets what is there; OP_COUNT: replaces it. */
+static Op update_op(Lower *l, DType dt) {
+  Str s = node_attr(l->n, AT_reduce)->u.s;
+  if (str_is(l->c, s, "none")) return OP_COUNT;
+  Op op = fold_op(op_from_name(str_text(l->c, s), str_len(l->c, s)), dt);
+  if (!op_accepts(op, dt))
+    fail(l->c, ERR_unsupported, l->n->loc, "%s: reduce %s of %s", op_info[l->n->op].name,
+         op_info[op].name, dtype_info[dt].name);
+  return op;
+}
+
+static void update(Lower *l, Tail *at, const VarId *to, const VarId *from) {
+  Prog *p = l->p;
+  BufId out = lower_out(l, 0);
+  Op op = update_op(l, prog_buf(p, out)->dt);
+  ExprId value = load_at(p, lower_in(l, 2), from);
+  if (op != OP_COUNT) value = ex_op2(p, op, load_at(p, out, to), value);
+  store_at(p, at, out, to, value);
+}
+
+static void copy_operand(Lower *l, Tail at) {
+  Form f;
+  form_copy(l->p, lower_in(l, 0), lower_out(l, 0), &f);
+  lower_form(l, at, &f);
+}
+
+void lower_scatter_elems(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId idx = lower_in(l, 1);
+  u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, idx)->rank;
+  Dim extent = prog_buf(p, lower_out(l, 0))->dim[axis];
+  VarId var[MAX_RANK], to[MAX_RANK];
+  copy_operand(l, at);
+  open_loops(p, &at, prog_buf(p, idx)->dim, rank, MAX_RANK, var);
+  VarId pos = read_index(p, &at, idx, var, extent);
+  prog_if(p, &at, in_range(p, pos, extent));
+  for (u32 i = 0; i < rank; i++) to[i] = i == axis ? pos : var[i];
+  update(l, &at, to, var);
+}
+
+void lower_scatter_nd(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId idx = lower_in(l, 1), u = lower_in(l, 2), out = lower_out(l, 0);
+  u32 nrow = prog_buf(p, idx)->rank - 1, depth = (u32)prog_buf(p, idx)->dim[nrow];
+  u32 rank = prog_buf(p, out)->rank;
+  VarId var[2 * MAX_RANK], to[MAX_RANK], coord[MAX_RANK];
+  copy_operand(l, at);
+  const Dim *dim = prog_buf(p, u)->dim;
+  open_loops(p, &at, dim, nrow, MAX_RANK, var);
+  for (u32 i = 0; i < nrow; i++) coord[i] = var[i];
+  for (u32 k = 0; k < depth; k++) {
+    Dim extent = prog_buf(p, out)->dim[k];
+    coord[nrow] = number(p, &at, k);
+    to[k] = read_index(p, &at, idx, coord, extent);
+    prog_if(p, &at, in_range(p, to[k], extent));
+  }
+  open_loops(p, &at, dim + nrow, prog_buf(p, u)->rank - nrow, MAX_RANK, var + nrow);
+  for (u32 i = depth; i < rank; i++) to[i] = var[nrow + i - depth];
+  update(l, &at, to, var);
+}
+
+/* ---- nonzero ---- */
+
+static ExprId is_nonzero(Prog *p, BufId x, const VarId *var) {
+  DType dt = prog_buf(p, x)->dt;
+  Scalar zero = {.i = 0};
+  if (dtype_is_float(dt)) zero.f = 0;
+  return ex_op2(p, OP_ne, load_at(p, x, var), ex_const(p, dt, zero));
+}
+
+/* The rows of the result lie as far apart as there are columns, so it takes one walk to count and one to store. */
+void lower_nonzero(Lower *l, Tail at) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), out = lower_out(l, 0);
+  u32 rank = prog_buf(p, x)->rank;
+  VarId var[MAX_RANK];
+  VarId count = let_new(p, &at, "count", ex_int(p, 0));
+  Tail in = at;
+  open_loops(p, &in, prog_buf(p, x)->dim, rank, MAX_RANK, var);
+  ExprId one = ex_cast(p, DT_i64, is_nonzero(p, x, var), false);
+  prog_set(p, &in, count, ex_op2(p, OP_add, ex_var(p, count), one));
+  if (l->n->nsym) prog_set(p, &at, prog_sym_var(p, l->n->sym[0]), ex_var(p, count));
+  prog_set(p, &at, count, ex_int(p, 0));
+  open_loops(p, &at, prog_buf(p, x)->dim, rank, MAX_RANK, var);
+  prog_if(p, &at, is_nonzero(p, x, var));
+  for (u32 i = 0; i < rank; i++) {
+    ExprId idx[2] = {ex_int(p, i), ex_var(p, count)};
+    prog_store(p, &at, out, idx, 2, ex_at(p, var[i]));
+  }
+  prog_set(p, &at, count, ex_op2(p, OP_add, ex_var(p, count), ex_int(p, 1)));
+}
