@@ -37,6 +37,9 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 $(GEN:%=$(BUILD)/gen/%.o): %.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
+# The loops over rows are written to be vectorised.
+$(BUILD)/obj/src/back/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
+
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
 # ---- tests: objects of other builds live beside build/, in build-asan, build-clang, build-fuzz ----

@@ -243,11 +243,14 @@ static Scalar bitcast(DType from, DType to, Scalar x) {
   return scalar_load(to, raw);
 }
 
-static Scalar apply(Prog *p, const Expr *e, const Scalar *arg) {
-  DType from = prog_expr(p, e->arg[e->narg - 1])->dt;
-  if (e->op == OP_cast) return scalar_cast(from, e->dt, arg[0], e->sat);
-  if (e->op == OP_bitcast) return bitcast(from, e->dt, arg[0]);
-  return scalar_eval(e->op, from, arg);
+Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg) {
+  if (op == OP_cast) return scalar_cast(from, to, arg[0], sat);
+  if (op == OP_bitcast) return bitcast(from, to, arg[0]);
+  return scalar_eval(op, from, arg);
+}
+
+static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {
+  return apply(e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
 }
 
 static void eval_lanes(Run *r, ExprId id, Scalar *out) {
@@ -266,7 +269,7 @@ static void eval_lanes(Run *r, ExprId id, Scalar *out) {
     for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
     for (u32 i = 0; i < e->lanes; i++) {
       for (u32 k = 0; k < e->narg; k++) one[k] = arg[k][i];
-      out[i] = apply(p, e, one);
+      out[i] = apply_expr(p, e, one);
     }
     return;
   case EX_splat:
@@ -297,14 +300,25 @@ static Scalar reduce(Run *r, const Expr *e) {
 
 Scalar eval(Run *r, ExprId id) {
   const Expr *e = prog_expr(r->p, id);
-  Scalar arg[3];
+  Scalar arg[3] = {{.i = 0}, {.i = 0}, {.i = 0}};
   switch (e->kind) {
   case EX_const: return e->imm;
   case EX_var: return *r->var[e->ref];
   case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1));
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
-    return apply(r->p, e, arg);
+    if (e->dt == DT_i64 && !r->o.plain) { /* bounds and indices: what scalar_eval does, sooner */
+      u64 a = (u64)arg[0].i, b = (u64)arg[1].i;
+      switch (e->op) {
+      case OP_add: return (Scalar){.i = (i64)(a + b)};
+      case OP_sub: return (Scalar){.i = (i64)(a - b)};
+      case OP_mul: return (Scalar){.i = (i64)(a * b)};
+      case OP_max: return (Scalar){.i = (i64)a > (i64)b ? (i64)a : (i64)b};
+      case OP_min: return (Scalar){.i = (i64)a < (i64)b ? (i64)a : (i64)b};
+      default: break;
+      }
+    }
+    return apply_expr(r->p, e, arg);
   case EX_hreduce: return reduce(r, e);
   case EX_random:
     arg[0] = eval(r, e->arg[0]);
@@ -347,13 +361,15 @@ static void store(Run *r, const Stmt *s) {
   for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
 }
 
+static void exec(Run *r, StmtId first);
+
 static void loop(Run *r, StmtId id) {
   const Stmt *s = prog_stmt(r->p, id);
   i64 lo = eval(r, s->a).i, hi = eval(r, s->b).i;
   if (lo >= hi) return;
   u64 n = ((u64)hi - (u64)lo - 1) / (u64)s->step + 1;
   if (!r->o.plain) {
-    const Plan *plan = plan_get(r, id);
+    Plan *plan = plan_get(r, id);
     if (plan && plan_run(r, plan, lo, n)) return;
   }
   for (u64 k = 0; k < n; k++) {
@@ -362,7 +378,7 @@ static void loop(Run *r, StmtId id) {
   }
 }
 
-void exec(Run *r, StmtId first) {
+static void exec(Run *r, StmtId first) {
   Loc around = r->loc;
   for (StmtId id = first; id; id = prog_stmt(r->p, id)->next) {
     const Stmt *s = prog_stmt(r->p, id);
@@ -399,6 +415,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   bind_symbols(&r, in);
   add_views(&r, in);
   add_vars(&r);
+  r.plan = NEWS(r.a, Plan *, p->stmt.n);
   exec(&r, p->body);
   for (u32 i = 0; i < p->out.n; i++) {
     BufId b = p->out.at[i];

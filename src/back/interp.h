@@ -7,7 +7,6 @@
 typedef struct Run Run;     /* one execution of a program */
 typedef struct View View;   /* a buffer while running */
 typedef struct Plan Plan;   /* how a loop is executed by rows */
-typedef struct Ranges Ranges;
 
 /* dim, stride, n and data hold while `ready`; those of a buffer whose dimensions depend on data are
  * computed again at the first use after one of the symbols was set. */
@@ -37,20 +36,142 @@ struct Run {
   Mem *mem;     /* by buffer; only roots have one */
   Scalar **var; /* by variable: its lanes */
   i64 *env;     /* by symbol */
-  Plan **plan;  /* by statement; see plan_get */
-  Ranges *ranges;
+  Plan **plan;  /* by statement: NULL until it is needed */
+  Plan *none;   /* stands for a loop without plan */
+  const Range *range; /* by variable; NULL until it is needed */
+  u8 *pool;     /* rows of the plan that runs: slots of ROW * 8 bytes */
+  u32 npool;
   Loc loc;      /* of the statement that runs, for messages */
 };
 
 /* interp.c */
 View *view_get(Run *r, BufId b);            /* ready, with memory */
 Scalar eval(Run *r, ExprId e);              /* one lane */
-void exec(Run *r, StmtId first);            /* a list */
+Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg);
 _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes);
 
+/* ---- loops by rows ---- */
+
+enum { ROW = 512 }; /* iterations that are evaluated together */
+
+/* Integer that is linear in the loop variable v: k + sum coef * at->i + step * v. */
+typedef struct Term {
+  const Scalar *at;
+  i64 coef;
+} Term;
+typedef struct Lin {
+  i64 k, step;
+  u32 n;
+  Term *term;
+} Lin;
+
+/* Expression that does not change during the loop; evaluated when it starts. */
+typedef struct Atom {
+  ExprId e;
+  Scalar val;
+} Atom;
+
+typedef struct Row Row;
+
+/* One place of the body that touches a buffer, or several with equal indices. */
+typedef struct Access {
+  BufId buf, root;
+  u32 loads, stores;
+  const ExprId *idx;
+  bool linear; /* in every index */
+  bool fixed;  /* and the strides are known: flat holds */
+  Lin flat;    /* offset in elements */
+  Lin *dim;    /* by axis */
+  Row **row;   /* by axis: the index where it is not linear, else NULL */
+  bool *check; /* by axis: not proven to be in range */
+  u32 slot;    /* offsets of a row, when not linear */
+  View *v;     /* from here on: of the run that is going on */
+  i64 off, inc; /* offset of the first iteration, and from one to the next */
+} Access;
+
+typedef enum RowKind { RW_const, RW_var, RW_lin, RW_let, RW_load, RW_op, RW_random } RowKind;
+typedef enum RowClass { RC_float, RC_double, RC_int } RowClass; /* float: f32 and narrower */
+
+/* A value of every iteration: one element of its class each, or a single one for all (`one`). */
+typedef struct Val {
+  void *p;
+  bool one;
+} Val;
+
+struct Row {
+  RowKind kind;
+  DType dt, from; /* from: of the last operand */
+  RowClass cls;
+  Op op;
+  bool sat;
+  bool copy;      /* load: the memory may change before the value is used */
+  u32 narg;
+  Row *arg[3];
+  Lin lin;
+  Access *acc;
+  u32 ref;        /* var: VarId; let: number in plan->let */
+  u32 slot;
+  union {
+    float f;
+    double d;
+    i64 i;
+  } cell;         /* room for a single value */
+};
+
+typedef enum StepKind { SP_let, SP_store, SP_fold_var, SP_fold_mem } StepKind;
+typedef struct Step {
+  StepKind kind;
+  u32 ref;    /* let: number; fold_var: VarId */
+  Row *value; /* fold: the operand that is not the accumulator */
+  Access *to; /* store, fold_mem */
+  DType dt;
+  Op op;      /* fold */
+  bool swap;  /* fold: op(value, accumulator) */
+  Row *a, *b; /* store of itself + a * b, all f32 in linear memory or constant: done in one pass */
+} Step;
+
+struct Plan {
+  VarId var;
+  i64 step;
+  VEC(Step) steps;
+  VEC(Access *) acc;
+  VEC(Atom *) atom;
+  u32 nlet, nslot;
+  bool shared; /* two accesses of one memory, one of them a store: look before running */
+  Val *let;
+  i64 lo;      /* of the run that is going on */
+};
+
+static inline i64 lin_at(const Lin *l, i64 v) {
+  u64 x = (u64)l->k + (u64)l->step * (u64)v;
+  for (u32 i = 0; i < l->n; i++) x += (u64)l->term[i].coef * (u64)l->term[i].at->i;
+  return (i64)x;
+}
+
+static inline RowClass row_class(DType dt) {
+  return dt == DT_f64 ? RC_double : dtype_is_float(dt) ? RC_float : RC_int;
+}
+
 /* interp_plan.c: NULL when the loop must run one iteration at a time. */
-const Plan *plan_get(Run *r, StmtId loop);
+Plan *plan_get(Run *r, StmtId loop);
+
 /* interp_row.c: runs n iterations from lo on; false: not this time, nothing has been done. */
-bool plan_run(Run *r, const Plan *plan, i64 lo, u64 n);
+bool plan_run(Run *r, Plan *plan, i64 lo, u64 n);
+
+/* interp_kern.c: loops over rows. */
+typedef void Kern2(void *o, const void *a, const void *b, u32 n, bool one_a, bool one_b);
+typedef void Kern1(void *o, const void *a, u32 n);
+Kern2 *kern2(Op op, DType dt);  /* NULL when there is none; the result is not yet wrapped or rounded */
+Kern1 *kern1(Op op, DType dt);
+void kern_fit(DType dt, void *o, u32 n); /* wraps or rounds to dt */
+bool kern_cast(DType from, DType to, bool sat, void *o, const void *a, u32 n); /* false: not done */
+void kern_select(RowClass cls, void *o, const i64 *c, const void *a, const void *b, u32 n,
+                 bool one_c, bool one_a, bool one_b);
+bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *a, u32 n, bool one);
+void kern_load(DType dt, void *o, const u8 *from, i64 inc, u32 n);   /* inc in elements */
+void kern_store(DType dt, u8 *to, i64 inc, const void *a, u32 n, bool one);
+void kern_mac(float *y, const float *a, i64 inc_a, const float *b, i64 inc_b, u64 n);
+Scalar row_get(RowClass cls, const void *p, u32 i);
+void row_put(RowClass cls, void *p, u32 i, Scalar x);
 
 #endif
