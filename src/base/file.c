@@ -299,7 +299,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   if (fd >= 0) {
     err = load_below(c, fd, &got);
     c->io.close(c->io.user, fd);
-    if (got != r) c->files = r->next; /* unused: a record per tensor would make the search quadratic */
+    if (got != r) c->files = r->next; /* a record per tensor would make the search quadratic */
   }
   if (err) {
     drop(c, r);
