@@ -1,12 +1,13 @@
 /* ref.c: the reference evaluator: the judge in tests and the engine of constant folding.
  *
- * In: a graph and tensors for its parameters. Out: tensors for its results. The nodes of a block are run in
- * order, each by a kernel from one table; all memory comes from arenas. Symbols of dimensions live in an
- * environment: input symbols are solved from the shapes of the parameters, data symbols are set by the
- * nodes that own them. After each node the shapes found are compared with the types of the graph.
+ * In: a graph and tensors for its parameters. Out: tensors for its results. The nodes of a block
+ * are run in order, each by a kernel from one table; all memory comes from arenas. Symbols of
+ * dimensions live in an environment: input symbols are solved from the shapes of the parameters,
+ * data symbols are set by the nodes that own them. After each node the shapes found are compared
+ * with the types of the graph.
  *
- * In wide mode every float tensor is f64 and nothing is rounded to a narrower type: how far a result of the
- * ordinary mode is from it says what rounding cost.
+ * In wide mode every float tensor is f64 and nothing is rounded to a narrower type: how far a
+ * result of the ordinary mode is from it says what rounding cost.
  */
 #include "ir/ref.h"
 
@@ -281,7 +282,8 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
     i64 lo, hi;
     dim_bounds(r->g->dims, t->dim[k], &lo, &hi);
     if (d < lo || d > hi)
-      fail(r->c, ERR_input, LOC_NONE, "input \"%s\": axis %u: expected %s in %lld..%lld, found %lld",
+      fail(r->c, ERR_input, LOC_NONE,
+           "input \"%s\": axis %u: expected %s in %lld..%lld, found %lld",
            show(r->c, graph_val(r->g, v)->name), k, dim_text(r, t->dim[k]), (long long)lo,
            (long long)hi, (long long)d);
   }
@@ -328,7 +330,8 @@ void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Are
   const Blk *b = &g->blk.at[1];
   Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
-  /* Only the results outlive the run, in the arena of the caller (which may be the one of the values). */
+  /* Only the results outlive the run, in the arena of the caller (which may be the one of the
+   * values). */
   arena_rewind(r.tmp, temps);
   for (u32 i = 0; i < b->ret.n; i++) out[i] = copy(a, ret[i]);
   if (a != r.a) arena_rewind(r.a, values);

@@ -1,8 +1,8 @@
 /* ref.h: what the files of the reference evaluator share. Private to ref*.c.
  *
- * A kernel gets the operands of its node as tensors and makes the results. It works out the shapes from
- * the operands and attributes alone; ref.c then compares them with the types of the graph, so that a
- * wrong type rule is found and not followed.
+ * A kernel gets the operands of its node as tensors and makes the results. It works out the shapes
+ * from the operands and attributes alone; ref.c then compares them with the types of the graph, so
+ * that a wrong type rule is found and not followed.
  */
 #ifndef INGOT_REF_H
 #define INGOT_REF_H
@@ -16,11 +16,11 @@ typedef struct Ref {
   Arena *tmp; /* emptied after every node */
   bool wide;
   u64 seed, max_bytes, spent;
-  i64 *env;      /* value of each symbol */
-  bool *known;   /* whether env holds it */
+  i64 *env;    /* value of each symbol */
+  bool *known; /* whether env holds it */
   u32 nsym;
-  Tensor **val;  /* of each graph value; NULL when a single node is run */
-  const Node *n; /* running */
+  Tensor **val;      /* of each graph value; NULL when a single node is run */
+  const Node *n;     /* running */
   Tensor *const *in; /* its operands */
 } Ref;
 
@@ -29,9 +29,9 @@ typedef void RefFn(Ref *r, const Node *n, Tensor *const *in, Tensor **out);
 #define REF_BAD(r, ...) fail((r)->c, ERR_input, (r)->n->loc, __VA_ARGS__)
 
 /* ref.c */
-void ref_block(Ref *r, BlkId b);         /* runs its nodes; results are in r->val */
+void ref_block(Ref *r, BlkId b); /* runs its nodes; results are in r->val */
 Tensor *ref_value(Ref *r, Val v);
-i64 ref_dim(Ref *r, Dim d);              /* fails when negative or not determined */
+i64 ref_dim(Ref *r, Dim d); /* fails when negative or not determined */
 bool ref_known(const Ref *r, Dim d);
 void ref_set(Ref *r, Sym s, i64 x);
 /* Attribute that lists exactly n dimensions. */
@@ -58,11 +58,11 @@ typedef struct Loops {
   void (*map)(Op op, void *out, const void *a, i64 sa, const void *b, i64 sb, i64 n);
 } Loops;
 const Loops *acc_loops(DType dt);
-/* All elements as float, double or i64; the tensor's own memory when it already is that. With `order`,
- * u64 is shifted so that comparing as i64 is right (acc_finish undoes it). */
+/* All elements as float, double or i64; the tensor's own memory when it already is that. With
+ * `order`, u64 is shifted so that comparing as i64 is right (acc_finish undoes it). */
 const void *acc_read(Ref *r, const Tensor *t, bool order);
-/* Accumulators for t, a result of ref_new: its own memory, or temporary memory that acc_finish rounds
- * and stores. */
+/* Accumulators for t, a result of ref_new: its own memory, or temporary memory that acc_finish
+ * rounds and stores. */
 void *acc_begin(Ref *r, Tensor *t);
 void acc_finish(Ref *r, Tensor *t, const void *acc, bool order);
 void acc_fill(DType dt, void *acc, u64 n, Scalar x);
@@ -82,16 +82,16 @@ void shape_strides(const i64 *dim, u32 rank, i64 *stride);
 i64 shape_product(const i64 *dim, u32 rank);
 
 /* kernels */
-RefFn ref_map;                                             /* ref_map.c */
-RefFn ref_const, ref_dims_node, ref_iota, ref_random;      /* ref_map.c */
-RefFn ref_reduce, ref_arg, ref_cum;                        /* ref_reduce.c */
-RefFn ref_contract;                                        /* ref_contract.c */
-RefFn ref_conv, ref_pool, ref_pool_arg;                    /* ref_window.c */
+RefFn ref_map;                                              /* ref_map.c */
+RefFn ref_const, ref_dims_node, ref_iota, ref_random;       /* ref_map.c */
+RefFn ref_reduce, ref_arg, ref_cum;                         /* ref_reduce.c */
+RefFn ref_contract;                                         /* ref_contract.c */
+RefFn ref_conv, ref_pool, ref_pool_arg;                     /* ref_window.c */
 RefFn ref_reshape, ref_transpose, ref_slice, ref_broadcast; /* ref_move.c */
-RefFn ref_concat, ref_pad;                                 /* ref_move.c */
-RefFn ref_gather, ref_gather_elems, ref_gather_nd;         /* ref_index.c */
-RefFn ref_scatter_elems, ref_scatter_nd;                   /* ref_index.c */
-RefFn ref_nonzero, ref_topk;                               /* ref_index.c */
-RefFn ref_if, ref_loop;                                    /* ref_control.c */
+RefFn ref_concat, ref_pad;                                  /* ref_move.c */
+RefFn ref_gather, ref_gather_elems, ref_gather_nd;          /* ref_index.c */
+RefFn ref_scatter_elems, ref_scatter_nd;                    /* ref_index.c */
+RefFn ref_nonzero, ref_topk;                                /* ref_index.c */
+RefFn ref_if, ref_loop;                                     /* ref_control.c */
 
 #endif

@@ -1,20 +1,20 @@
 /* ref_acc.c: accumulator types of the reference evaluator, and walks through index space.
  *
  * Every sum, product and comparison of the kernels happens in float, double or i64: narrow floats
- * accumulate in float and are rounded once at the end; integers wrap at 64 bits and then to their type,
- * which is the same as wrapping at every step. Operands are converted as a whole beforehand, so that the
- * inner loops are plain loops over plain arrays.
+ * accumulate in float and are rounded once at the end; integers wrap at 64 bits and then to their
+ * type, which is the same as wrapping at every step. Operands are converted as a whole beforehand,
+ * so that the inner loops are plain loops over plain arrays.
  */
 #include "ir/ref.h"
 
 #include <string.h>
 
-#define T        float
-#define FN(f)    f##_f32
+#define T         float
+#define FN(f)     f##_f32
 #define ADD(a, b) ((a) + (b))
 #define SUB(a, b) ((a) - (b))
 #define MUL(a, b) ((a) * (b))
-#define ISNAN(a) ((a) != (a))
+#define ISNAN(a)  ((a) != (a))
 #include "ir/ref_loops.h"
 #undef T
 #undef FN
@@ -27,12 +27,12 @@
 #undef SUB
 #undef MUL
 #undef ISNAN
-#define T        i64
-#define FN(f)    f##_i64
+#define T         i64
+#define FN(f)     f##_i64
 #define ADD(a, b) ((i64)((u64)(a) + (u64)(b)))
 #define SUB(a, b) ((i64)((u64)(a) - (u64)(b)))
 #define MUL(a, b) ((i64)((u64)(a) * (u64)(b)))
-#define ISNAN(a) false
+#define ISNAN(a)  false
 #include "ir/ref_loops.h"
 
 static DType acc_type(DType dt) {
@@ -48,9 +48,12 @@ const Loops *acc_loops(DType dt) {
 }
 
 static void put(DType acc, void *p, u64 i, Scalar x) {
-  if (acc == DT_f32) ((float *)p)[i] = (float)x.f;
-  else if (acc == DT_f64) ((double *)p)[i] = x.f;
-  else ((i64 *)p)[i] = x.i;
+  if (acc == DT_f32)
+    ((float *)p)[i] = (float)x.f;
+  else if (acc == DT_f64)
+    ((double *)p)[i] = x.f;
+  else
+    ((i64 *)p)[i] = x.i;
 }
 
 static Scalar get(DType acc, const void *p, u64 i) {
@@ -81,9 +84,12 @@ void acc_finish(Ref *r, Tensor *t, const void *acc, bool order) {
   DType from = acc_type(t->dt);
   for (u64 i = 0; i < t->n; i++) {
     Scalar x = get(from, acc, i);
-    if (from != DT_i64) x.f = scalar_round(t->dt, x.f);
-    else if (order && t->dt == DT_u64) x.i ^= INT64_MIN;
-    else if (t->dt != DT_bool) x.i = scalar_wrap(t->dt, x.i);
+    if (from != DT_i64)
+      x.f = scalar_round(t->dt, x.f);
+    else if (order && t->dt == DT_u64)
+      x.i ^= INT64_MIN;
+    else if (t->dt != DT_bool)
+      x.i = scalar_wrap(t->dt, x.i);
     tensor_set(t, i, x);
   }
 }

@@ -1,9 +1,9 @@
 /* ref_contract.c: sums of products over named axes (einsum of two operands).
  *
  * Result axes come first, then the reduced ones in the order in which the operands name them; every
- * result starts at 0 and adds its products in row-major order of the reduced axes. The innermost loop runs
- * along the last result axis or the last reduced axis, whichever reads memory in order: the sequence of
- * additions into one result is the same in both.
+ * result starts at 0 and adds its products in row-major order of the reduced axes. The innermost
+ * loop runs along the last result axis or the last reduced axis, whichever reads memory in order:
+ * the sequence of additions into one result is the same in both.
  */
 #include "ir/ref.h"
 
@@ -59,7 +59,8 @@ static i64 spread(const Axis *a) {
   return a->dim == 1 ? INT64_MAX : a->step[1] + a->step[2];
 }
 
-/* Takes the innermost axis out of the nest; only the last one of each kind keeps the order of sums. */
+/* Takes the innermost axis out of the nest; only the last one of each kind keeps the order of sums.
+ */
 static Axis choose_inner(Spec *s) {
   Axis none = {.dim = 1};
   if (!s->n) return none;

@@ -1,8 +1,9 @@
 /* ref_control.c: if and loop.
  *
- * An iteration of a loop keeps nothing but its carried values and one slice of every scan, which are copied
- * into buffers; the rest of its memory is released. A buffer that must grow is made behind the iteration's
- * garbage, which then stays: buffers double, so that happens a logarithmic number of times.
+ * An iteration of a loop keeps nothing but its carried values and one slice of every scan, which
+ * are copied into buffers; the rest of its memory is released. A buffer that must grow is made
+ * behind the iteration's garbage, which then stays: buffers double, so that happens a logarithmic
+ * number of times.
  */
 #include "ir/ref.h"
 
@@ -76,7 +77,8 @@ static bool hold_append(Ref *r, const Node *n, Hold *h, const Tensor *x, i64 don
 static void hold_empty(Ref *r, Hold *h, const Type *t) {
   h->t = (Tensor){.dt = ref_dtype(r, t->dt), .rank = t->rank + 1, .dim = h->dim};
   h->dim[0] = 0;
-  for (u32 i = 0; i < t->rank; i++) h->dim[1 + i] = ref_known(r, t->dim[i]) ? ref_dim(r, t->dim[i]) : 0;
+  for (u32 i = 0; i < t->rank; i++)
+    h->dim[1 + i] = ref_known(r, t->dim[i]) ? ref_dim(r, t->dim[i]) : 0;
   hold_room(r, h, 16);
   h->t.data = h->data;
 }
@@ -107,10 +109,13 @@ static bool iterate(Ref *r, Run *run, i64 i, Mark *mark) {
   for (u32 k = 0; k < run->ncarried; k++)
     grew |= hold_copy(r, &next[k], ref_value(r, b->ret.at[1 + k]));
   for (u32 k = 0; k < run->nscan; k++)
-    grew |= hold_append(r, run->n, &run->scan[k], ref_value(r, b->ret.at[1 + run->ncarried + k]), i);
+    grew |=
+        hold_append(r, run->n, &run->scan[k], ref_value(r, b->ret.at[1 + run->ncarried + k]), i);
   for (u32 k = 0; k < run->ncarried; k++) run->cur[k] = &next[k].t;
-  if (grew) *mark = arena_mark(r->a);
-  else arena_rewind(r->a, *mark);
+  if (grew)
+    *mark = arena_mark(r->a);
+  else
+    arena_rewind(r->a, *mark);
   return cond;
 }
 

@@ -191,7 +191,8 @@ void ref_nonzero(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
 }
 
-/* Order of topk: better keys first, ties by lower index. keys are turned round when the smallest wins. */
+/* Order of topk: better keys first, ties by lower index. keys are turned round when the smallest
+ * wins. */
 typedef struct Pick {
   i64 key, at;
 } Pick;
@@ -230,8 +231,7 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   bool largest = node_int(n, AT_largest, 1) != 0;
   i64 dim[MAX_RANK], k, extent = x->dim[axis];
   ref_dims(r, n, AT_k, &k, 1);
-  if (k > extent)
-    REF_BAD(r, "topk: k is %lld, the axis has %lld", (long long)k, (long long)extent);
+  if (k > extent) REF_BAD(r, "topk: k is %lld, the axis has %lld", (long long)k, (long long)extent);
   memcpy(dim, x->dim, x->rank * sizeof *dim);
   dim[axis] = k;
   out[0] = ref_new(r, x->dt, dim, x->rank);

@@ -1,7 +1,7 @@
 /* ref_loops.h: the inner loops of the reference evaluator, for one accumulator type.
  *
- * Included by ref_acc.c once a type, with T (the type), FN(name), ADD, SUB, MUL and ISNAN defined. A
- * stride of 0 in acc sums into one element; the order is that of i. NaN wins in max and min.
+ * Included by ref_acc.c once a type, with T (the type), FN(name), ADD, SUB, MUL and ISNAN defined.
+ * A stride of 0 in acc sums into one element; the order is that of i. NaN wins in max and min.
  */
 
 static void FN(mac)(void *acc, i64 sacc, const void *a, i64 sa, const void *b, i64 sb, i64 n) {

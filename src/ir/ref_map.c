@@ -1,8 +1,8 @@
 /* ref_map.c: scalar ops over whole tensors, and the nodes without operands.
  *
- * Operands are broadcast from the right. A row of the result at a time: operands step by 0 or 1 along it.
- * scalar_eval decides what an op means; the few that dominate real networks have typed loops with the
- * same result.
+ * Operands are broadcast from the right. A row of the result at a time: operands step by 0 or 1
+ * along it. scalar_eval decides what an op means; the few that dominate real networks have typed
+ * loops with the same result.
  */
 #include "ir/ref.h"
 
@@ -38,8 +38,10 @@ static i64 rows(Tensor *const *in, u32 nin, const i64 *dim, u32 rank, Walk *w, i
     last[i] = 0;
     for (u32 k = skip; k < rank; k++) {
       i64 step = in[i]->dim[k - skip] == 1 ? 0 : stride[k - skip];
-      if (k + 1 < rank) w->step[i][k] = step;
-      else last[i] = step;
+      if (k + 1 < rank)
+        w->step[i][k] = step;
+      else
+        last[i] = step;
     }
   }
   return rank ? dim[rank - 1] : 1;
@@ -62,7 +64,8 @@ static void map_fast(Ref *r, const Node *n, Tensor *const *in, Tensor *out) {
   } while (walk_next(&w));
 }
 
-/* Same bits, other type. In wide mode floats are f64 in memory and have their bits only in passing. */
+/* Same bits, other type. In wide mode floats are f64 in memory and have their bits only in passing.
+ */
 static Scalar bitcast(DType from, DType to, Scalar x) {
   u8 bits[16] = {0};
   if (dtype_is_float(from)) x.f = scalar_round(from, x.f);
@@ -158,6 +161,5 @@ void ref_random(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = leaf(r, n);
   DType dt = (DType)node_int(n, AT_to, DT_none);
   u64 seed = (u64)node_int(n, AT_seed, 0);
-  for (u64 i = 0; i < t->n; i++)
-    tensor_set(t, i, (Scalar){.f = random_unit(dt, seed, r->seed, i)});
+  for (u64 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.f = random_unit(dt, seed, r->seed, i)});
 }

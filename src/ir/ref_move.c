@@ -1,6 +1,7 @@
 /* ref_move.c: views and joins: the same elements at other places, whatever their type.
  *
- * All but reshape are one strided copy. Elements are bytes here, so strings and complex numbers work.
+ * All but reshape are one strided copy. Elements are bytes here, so strings and complex numbers
+ * work.
  */
 #include "ir/ref.h"
 
@@ -45,7 +46,8 @@ static void copy_box(const i64 *dim, u32 rank, u32 size, void *to, const i64 *st
 }
 
 /* A result whose every element is x[offset + sum index * step]. */
-static Tensor *copy_view(Ref *r, const Tensor *x, const i64 *dim, u32 rank, const i64 *step, i64 off) {
+static Tensor *copy_view(Ref *r, const Tensor *x, const i64 *dim, u32 rank, const i64 *step,
+                         i64 off) {
   Tensor *t = ref_new(r, x->dt, dim, rank);
   i64 stride[MAX_RANK];
   shape_strides(dim, rank, stride);
@@ -135,7 +137,8 @@ void ref_concat(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     const Tensor *x = in[k];
     shape_strides(x->dim, rank, sfrom);
     if (x->n)
-      copy_box(x->dim, rank, dtype_bytes(x->dt), ref_data(t), sto, at * sto[axis], x->data, sfrom, 0);
+      copy_box(x->dim, rank, dtype_bytes(x->dt), ref_data(t), sto, at * sto[axis], x->data, sfrom,
+               0);
     at += x->dim[axis];
   }
 }

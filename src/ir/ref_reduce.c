@@ -1,7 +1,7 @@
 /* ref_reduce.c: reductions over axes, positions of extremes, running sums.
  *
- * A reduction walks the operand once in row-major order and folds every element into the accumulator it
- * belongs to, so each result is folded in row-major order of the reduced axes.
+ * A reduction walks the operand once in row-major order and folds every element into the
+ * accumulator it belongs to, so each result is folded in row-major order of the reduced axes.
  */
 #include "ir/ref.h"
 
@@ -9,8 +9,10 @@
 static u32 reduced_shape(const Tensor *x, u32 mask, bool keep, i64 *dim) {
   u32 rank = 0;
   for (u32 i = 0; i < x->rank; i++) {
-    if (!(mask >> i & 1)) dim[rank++] = x->dim[i];
-    else if (keep) dim[rank++] = 1;
+    if (!(mask >> i & 1))
+      dim[rank++] = x->dim[i];
+    else if (keep)
+      dim[rank++] = 1;
   }
   return rank;
 }
@@ -28,8 +30,10 @@ static Op fold_op(Op op) {
 static Scalar identity(Op op, DType dt) {
   Scalar lo = {0}, hi = {0};
   if (op == OP_add || op == OP_mul) {
-    if (dtype_is_float(dt)) lo.f = op == OP_mul;
-    else lo.i = op == OP_mul;
+    if (dtype_is_float(dt))
+      lo.f = op == OP_mul;
+    else
+      lo.i = op == OP_mul;
     return lo;
   }
   if (dt == DT_bool) return (Scalar){.i = op == OP_min};
@@ -94,8 +98,10 @@ void ref_arg(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
         best = k;
         break;
       }
-      if (max ? v > b : v < b) best = k;
-      else if (last && v == b) best = k;
+      if (max ? v > b : v < b)
+        best = k;
+      else if (last && v == b)
+        best = k;
     }
     to[i] = best;
   }

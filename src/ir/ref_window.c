@@ -1,15 +1,16 @@
 /* ref_window.c: convolution and pooling.
  *
- * Both slide a window over the trailing (spatial) axes. For one row of the result along the last axis, a
- * Tap says what one position of the window contributes: where its operand row starts and which results it
- * reaches; places in the padding are left out. The taps of a row are in row-major order of the window and
- * serve all channels.
+ * Both slide a window over the trailing (spatial) axes. For one row of the result along the last
+ * axis, a Tap says what one position of the window contributes: where its operand row starts and
+ * which results it reaches; places in the padding are left out. The taps of a row are in row-major
+ * order of the window and serve all channels.
  */
 #include "ir/ref.h"
 
 typedef struct Window {
   u32 rank; /* of the spatial part, at least 1 */
-  i64 in[MAX_RANK], out[MAX_RANK], size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK];
+  i64 in[MAX_RANK], out[MAX_RANK], size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK],
+      lo[MAX_RANK];
 } Window;
 
 typedef struct Tap {
@@ -21,9 +22,11 @@ typedef struct Tap {
 typedef VEC(Tap) Taps;
 
 /* Reads the attributes and works out the extents of the result. */
-static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u32 rank, Window *w) {
+static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u32 rank,
+                        Window *w) {
   u32 count;
-  const Dim *stride = node_list(n, AT_stride, &count), *dilation = node_list(n, AT_dilation, &count);
+  const Dim *stride = node_list(n, AT_stride, &count),
+            *dilation = node_list(n, AT_dilation, &count);
   const Dim *lo = node_list(n, AT_pad_lo, &count), *hi = node_list(n, AT_pad_hi, &count);
   w->rank = rank;
   for (u32 i = 0; i < rank; i++) {
@@ -40,7 +43,8 @@ static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u
   }
 }
 
-/* Merges or adds axes that change nothing: pointwise windows see one long row, scalars a row of one. */
+/* Merges or adds axes that change nothing: pointwise windows see one long row, scalars a row of
+ * one. */
 static void window_flatten(Window *w) {
   bool point = true;
   for (u32 i = 0; i < w->rank; i++)
@@ -63,8 +67,8 @@ static bool reach(const Window *w, i64 k, Tap *t) {
   return to > from;
 }
 
-/* Positions of the window on axis i that read no padding, for results o0 to o1: a window much larger than
- * the operand costs no more than the operand. */
+/* Positions of the window on axis i that read no padding, for results o0 to o1: a window much
+ * larger than the operand costs no more than the operand. */
 static void useful(const Window *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
   i64 d = w->dilation[i], first = w->lo[i] - o1 * w->stride[i];
   i64 end = w->in[i] + w->lo[i] - o0 * w->stride[i];
@@ -155,7 +159,8 @@ static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, Window
   return t;
 }
 
-/* Calls fn for every tap of every row: results at `to`, operands at `from`, both counted in elements. */
+/* Calls fn for every tap of every row: results at `to`, operands at `from`, both counted in
+ * elements. */
 typedef void TapFn(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base);
 static void pool_walk(Ref *r, const Window *w, i64 lead, TapFn *fn, void *user) {
   i64 plane = shape_product(w->in, w->rank), oplane = shape_product(w->out, w->rank);

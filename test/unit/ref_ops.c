@@ -1,6 +1,6 @@
-/* Reference evaluator, op by op: each case is a graph without inputs that returns what it computed and, as
- * constants, what that should be, in pairs. Both must be equal to the bit, in ordinary and in wide mode
- * unless rounding is what the case shows. */
+/* Reference evaluator, op by op: each case is a graph without inputs that returns what it computed
+ * and, as constants, what that should be, in pairs. Both must be equal to the bit, in ordinary and
+ * in wide mode unless rounding is what the case shows. */
 #include "ir/graph.h"
 
 #include <stdio.h>
@@ -18,9 +18,8 @@ static const Case cases[] = {
     {"map of rank 0",
      "graph () { %a: i8[] = const {100}  %b: i8[] = const {100}  %c: i8[] = add(%a, %b)\n"
      "%w: i8[] = const {-56}  return %c, %w }"},
-    {"map over nothing",
-     "graph () { %a: f32[0,3] = const {}  %b: f32[3] = const {1, 2, 3}\n"
-     "%c: f32[0,3] = mul(%a, %b)  %w: f32[0,3] = const {}  return %c, %w }"},
+    {"map over nothing", "graph () { %a: f32[0,3] = const {}  %b: f32[3] = const {1, 2, 3}\n"
+                         "%c: f32[0,3] = mul(%a, %b)  %w: f32[0,3] = const {}  return %c, %w }"},
     {"typed loops: sub max min, i64 wraps",
      "graph () { %a: f32[3] = const {1, nan, 3}  %b: f32[3] = const {2, 2, nan}\n"
      "%x: f32[3] = max(%a, %b)  %y: f32[3] = min(%a, %b)\n"
@@ -46,11 +45,10 @@ static const Case cases[] = {
      "graph () { %a: str[3] = const {\"x\", \"yy\", \"\"}  %b: str[] = const {\"yy\"}\n"
      "%p: bool[3] = eq(%a, %b)  %wp: bool[3] = const {false, true, false}\n"
      "%s: str[3] = select(%p, %b, %a)  return %p, %wp, %s, %a }"},
-    {"iota",
-     "graph () { %a: i32[2,3] = iota {shape = [2,3], axis = 1, to = i32}\n"
-     "%b: f32[2,2] = iota {shape = [2,2], axis = 0, to = f32}\n"
-     "%wa: i32[2,3] = const {0, 1, 2, 0, 1, 2}  %wb: f32[2,2] = const {0, 0, 1, 1}\n"
-     "return %a, %wa, %b, %wb }"},
+    {"iota", "graph () { %a: i32[2,3] = iota {shape = [2,3], axis = 1, to = i32}\n"
+             "%b: f32[2,2] = iota {shape = [2,2], axis = 0, to = f32}\n"
+             "%wa: i32[2,3] = const {0, 1, 2, 0, 1, 2}  %wb: f32[2,2] = const {0, 0, 1, 1}\n"
+             "return %a, %wa, %b, %wb }"},
     {"reductions",
      "graph () { %x: f32[2,3] = const {1, 2, 3, 4, 5, 6}\n"
      "%a: f32[2] = reduce_sum(%x) {axes = [1], keep = 0}  %wa: f32[2] = const {6, 15}\n"
@@ -75,7 +73,8 @@ static const Case cases[] = {
      "return %a, %wa, %c, %wc, %d, %wd, %e, %we, %g, %wg, %h, %wh, %i, %wi }"},
     {"extremes of u64 compare without sign",
      "graph () { %x: u64[3] = const {1, 18446744073709551615, 7}\n"
-     "%a: u64[] = reduce_max(%x) {axes = [0], keep = 0}  %wa: u64[] = const {18446744073709551615}\n"
+     "%a: u64[] = reduce_max(%x) {axes = [0], keep = 0}  %wa: u64[] = const "
+     "{18446744073709551615}\n"
      "%b: u64[] = reduce_min(%x) {axes = [0], keep = 0}  %wb: u64[] = const {1}\n"
      "%c: i64[] = argmax(%x) {axis = 0, keep = 0, last = 0}  %wc: i64[] = const {1}\n"
      "%d: u64[] = reduce_sum(%x) {axes = [0], keep = 0}  %wd: u64[] = const {7}\n"
@@ -93,8 +92,10 @@ static const Case cases[] = {
      "return %a, %wa, %b, %wb, %c, %wc, %d, %wd }"},
     {"contractions",
      "graph () { %a: f32[2,3] = const {1, 2, 3, 4, 5, 6}  %b: f32[3,2] = const {1, 2, 3, 4, 5, 6}\n"
-     "%c: f32[2,2] = contract(%a, %b) {spec = \"mk,kn->mn\"}  %wc: f32[2,2] = const {22, 28, 49, 64}\n"
-     "%d: f32[2,2] = contract(%a, %a) {spec = \"mk,nk->mn\"}  %wd: f32[2,2] = const {14, 32, 32, 77}\n"
+     "%c: f32[2,2] = contract(%a, %b) {spec = \"mk,kn->mn\"}  %wc: f32[2,2] = const {22, 28, 49, "
+     "64}\n"
+     "%d: f32[2,2] = contract(%a, %a) {spec = \"mk,nk->mn\"}  %wd: f32[2,2] = const {14, 32, 32, "
+     "77}\n"
      "%e: f32[3,3] = contract(%a, %b) {spec = \"km,nk->nm\"}\n"
      "%we: f32[3,3] = const {9, 12, 15, 19, 26, 33, 29, 40, 51}\n"
      "%f: f32[] = contract(%a, %b) {spec = \"ab,cd->\"}  %wf: f32[] = const {441}\n"
@@ -119,13 +120,16 @@ static const Case cases[] = {
     {"convolution: groups, pointwise, no spatial axes, batch",
      "graph () { %x: i32[2,2,2] = const {1, 2, 3, 4, 5, 6, 7, 8}\n"
      "%w: i32[2,1,1] = const {1, 10}\n"
-     "%a: i32[2,2,2] = conv(%x, %w) {group = 2, stride = [1], dilation = [1], pad_lo = [0], pad_hi = [0]}\n"
+     "%a: i32[2,2,2] = conv(%x, %w) {group = 2, stride = [1], dilation = [1], pad_lo = [0], pad_hi "
+     "= [0]}\n"
      "%wa: i32[2,2,2] = const {1, 2, 30, 40, 5, 6, 70, 80}\n"
      "%v: i32[1,2,1] = const {1, 10}\n"
-     "%b: i32[2,1,2] = conv(%x, %v) {group = 1, stride = [1], dilation = [1], pad_lo = [0], pad_hi = [0]}\n"
+     "%b: i32[2,1,2] = conv(%x, %v) {group = 1, stride = [1], dilation = [1], pad_lo = [0], pad_hi "
+     "= [0]}\n"
      "%wb: i32[2,1,2] = const {31, 42, 75, 86}\n"
      "%y: i32[1,2] = const {3, 4}  %u: i32[3,2] = const {1, 0, 0, 1, 1, 1}\n"
-     "%c: i32[1,3] = conv(%y, %u) {group = 1, stride = [], dilation = [], pad_lo = [], pad_hi = []}\n"
+     "%c: i32[1,3] = conv(%y, %u) {group = 1, stride = [], dilation = [], pad_lo = [], pad_hi = "
+     "[]}\n"
      "%wc: i32[1,3] = const {3, 4, 7}  return %a, %wa, %b, %wb, %c, %wc }"},
     {"pools",
      "graph () { %x: f32[1,3,3] = const {1, 2, 3, 6, 5, 4, 7, nan, 9}\n"
@@ -134,11 +138,14 @@ static const Case cases[] = {
      "%b: i64[1,2,2] = pool_argmax(%x) {window = [2,2], stride = [1,1], dilation = [1,1],\n"
      "  pad_lo = [0,0], pad_hi = [0,0]}  %wb: i64[1,2,2] = const {3, 4, 7, 7}\n"
      "%y: f32[4] = const {-1, -2, -3, -4}\n"
-     "%c: f32[3] = pool_sum(%y) {window = [3], stride = [2], dilation = [1], pad_lo = [1], pad_hi = [2]}\n"
+     "%c: f32[3] = pool_sum(%y) {window = [3], stride = [2], dilation = [1], pad_lo = [1], pad_hi "
+     "= [2]}\n"
      "%wc: f32[3] = const {-3, -9, -4}\n"
-     "%d: f32[3] = pool_max(%y) {window = [3], stride = [2], dilation = [1], pad_lo = [1], pad_hi = [2]}\n"
+     "%d: f32[3] = pool_max(%y) {window = [3], stride = [2], dilation = [1], pad_lo = [1], pad_hi "
+     "= [2]}\n"
      "%wd: f32[3] = const {-1, -2, -4}\n"
-     "%e: f32[4] = pool_sum(%y) {window = [2], stride = [1], dilation = [3], pad_lo = [1], pad_hi = [2]}\n"
+     "%e: f32[4] = pool_sum(%y) {window = [2], stride = [1], dilation = [3], pad_lo = [1], pad_hi "
+     "= [2]}\n"
      "%we: f32[4] = const {-3, -5, -2, -3}\n"
      "return %a, %wa, %b, %wb, %c, %wc, %d, %wd, %e, %we }"},
     {"a window far larger than its operand",
@@ -162,10 +169,12 @@ static const Case cases[] = {
      "graph () { %x: str[1,2,2] = const {\"a\", \"b\", \"c\", \"d\"}\n"
      "%a: str[2,1,2] = transpose(%x) {perm = [2,0,1]}\n"
      "%wa: str[2,1,2] = const {\"a\", \"c\", \"b\", \"d\"}\n"
-     "%y: c128[2] = const {(1, 2), (3, 4)}  %b: c128[2] = slice(%y) {start = [1], step = [-1], size = [2]}\n"
+     "%y: c128[2] = const {(1, 2), (3, 4)}  %b: c128[2] = slice(%y) {start = [1], step = [-1], "
+     "size = [2]}\n"
      "%wb: c128[2] = const {(3, 4), (1, 2)}  return %a, %wa, %b, %wb }"},
     {"joins",
-     "graph () { %x: i16[2,1] = const {1, 2}  %y: i16[2,2] = const {3, 4, 5, 6}  %z: i16[] = const {9}\n"
+     "graph () { %x: i16[2,1] = const {1, 2}  %y: i16[2,2] = const {3, 4, 5, 6}  %z: i16[] = const "
+     "{9}\n"
      "%e: i16[2,0] = const {}\n"
      "%a: i16[2,3] = concat(%x, %e, %y) {axis = 1}  %wa: i16[2,3] = const {1, 3, 4, 2, 5, 6}\n"
      "%b: i16[3,4] = pad(%y, %z) {lo = [0,1], hi = [0,0], interior = [1,1]}\n"
@@ -174,8 +183,10 @@ static const Case cases[] = {
      "%wc: i16[2,1] = const {9, 9}  return %a, %wa, %b, %wb, %c, %wc }"},
     {"gathers wrap negative indices and clamp the rest",
      "graph () { %x: f32[3,2] = const {1, 2, 3, 4, 5, 6}  %i: i64[2,2] = const {0, -1, 7, -9}\n"
-     "%a: f32[2,2,2] = gather(%x, %i) {axis = 0}  %wa: f32[2,2,2] = const {1, 2, 5, 6, 5, 6, 1, 2}\n"
-     "%j: i32[] = const {1}  %b: f32[3] = gather(%x, %j) {axis = 1}  %wb: f32[3] = const {2, 4, 6}\n"
+     "%a: f32[2,2,2] = gather(%x, %i) {axis = 0}  %wa: f32[2,2,2] = const {1, 2, 5, 6, 5, 6, 1, "
+     "2}\n"
+     "%j: i32[] = const {1}  %b: f32[3] = gather(%x, %j) {axis = 1}  %wb: f32[3] = const {2, 4, "
+     "6}\n"
      "%k: i64[1,2] = const {2, -2}  %c: f32[1,2] = gather_elems(%x, %k) {axis = 0}\n"
      "%wc: f32[1,2] = const {5, 4}  %l: i64[2,2] = const {0, 1, -1, 0}\n"
      "%d: f32[2] = gather_nd(%x, %l) {batch = 0}  %wd: f32[2] = const {2, 5}\n"
@@ -185,7 +196,8 @@ static const Case cases[] = {
      "return %a, %wa, %b, %wb, %c, %wc, %d, %wd, %e, %we, %f, %wf }"},
     {"gather of strings",
      "graph () { %x: str[2] = const {\"a\", \"b\"}  %i: i64[3] = const {1, 0, 1}\n"
-     "%a: str[3] = gather(%x, %i) {axis = 0}  %wa: str[3] = const {\"b\", \"a\", \"b\"}  return %a, %wa }"},
+     "%a: str[3] = gather(%x, %i) {axis = 0}  %wa: str[3] = const {\"b\", \"a\", \"b\"}  return "
+     "%a, %wa }"},
     {"scatters apply updates in order and skip what is outside",
      "graph () { %x: f32[2,3] = const {1, 2, 3, 4, 5, 6}  %i: i64[2,2] = const {0, -1, 5, 0}\n"
      "%u: f32[2,2] = const {10, 20, 30, 40}\n"
@@ -202,31 +214,31 @@ static const Case cases[] = {
      "%e: f32[2,3] = scatter_elems(%x, %i, %u) {axis = 0, reduce = \"min\"}\n"
      "%we: f32[2,3] = const {1, 2, 3, 4, 5, 6}\n"
      "return %a, %wa, %b, %wb, %c, %wc, %d, %wd, %e, %we }"},
-    {"running sums",
-     "graph () { %x: i32[2,3] = const {1, 2, 3, 4, 5, 6}\n"
-     "%a: i32[2,3] = cumsum(%x) {axis = 1, exclusive = 0, reverse = 0}\n"
-     "%wa: i32[2,3] = const {1, 3, 6, 4, 9, 15}\n"
-     "%b: i32[2,3] = cumsum(%x) {axis = 1, exclusive = 1, reverse = 1}\n"
-     "%wb: i32[2,3] = const {5, 3, 0, 11, 6, 0}\n"
-     "%c: i32[2,3] = cumprod(%x) {axis = 0, exclusive = 0, reverse = 1}\n"
-     "%wc: i32[2,3] = const {4, 10, 18, 4, 5, 6}\n"
-     "%d: i32[2,3] = cumsum(%x) {axis = 0, exclusive = 1, reverse = 0}\n"
-     "%wd: i32[2,3] = const {0, 0, 0, 1, 2, 3}\n"
-     "return %a, %wa, %b, %wb, %c, %wc, %d, %wd }"},
-    {"topk",
-     "graph () { %x: f32[5] = const {3, nan, 3, 1, -0.0}\n"
-     "%a: f32[4], %b: i64[4] = topk(%x) {axis = 0, k = [4], largest = 1}\n"
-     "%wa: f32[4] = const {nan, 3, 3, 1}  %wb: i64[4] = const {1, 0, 2, 3}\n"
-     "%c: f32[5], %d: i64[5] = topk(%x) {axis = 0, k = [5], largest = 0}\n"
-     "%wc: f32[5] = const {-0.0, 1, 3, 3, nan}  %wd: i64[5] = const {4, 3, 0, 2, 1}\n"
-     "%y: i8[2,2] = const {1, 2, 3, -4}  %e: i8[1,2], %f: i64[1,2] = topk(%y) {axis = 0, k = [1], largest = 1}\n"
-     "%we: i8[1,2] = const {3, 2}  %wf: i64[1,2] = const {1, 0}\n"
-     "return %a, %wa, %b, %wb, %c, %wc, %d, %wd, %e, %we, %f, %wf }"},
+    {"running sums", "graph () { %x: i32[2,3] = const {1, 2, 3, 4, 5, 6}\n"
+                     "%a: i32[2,3] = cumsum(%x) {axis = 1, exclusive = 0, reverse = 0}\n"
+                     "%wa: i32[2,3] = const {1, 3, 6, 4, 9, 15}\n"
+                     "%b: i32[2,3] = cumsum(%x) {axis = 1, exclusive = 1, reverse = 1}\n"
+                     "%wb: i32[2,3] = const {5, 3, 0, 11, 6, 0}\n"
+                     "%c: i32[2,3] = cumprod(%x) {axis = 0, exclusive = 0, reverse = 1}\n"
+                     "%wc: i32[2,3] = const {4, 10, 18, 4, 5, 6}\n"
+                     "%d: i32[2,3] = cumsum(%x) {axis = 0, exclusive = 1, reverse = 0}\n"
+                     "%wd: i32[2,3] = const {0, 0, 0, 1, 2, 3}\n"
+                     "return %a, %wa, %b, %wb, %c, %wc, %d, %wd }"},
+    {"topk", "graph () { %x: f32[5] = const {3, nan, 3, 1, -0.0}\n"
+             "%a: f32[4], %b: i64[4] = topk(%x) {axis = 0, k = [4], largest = 1}\n"
+             "%wa: f32[4] = const {nan, 3, 3, 1}  %wb: i64[4] = const {1, 0, 2, 3}\n"
+             "%c: f32[5], %d: i64[5] = topk(%x) {axis = 0, k = [5], largest = 0}\n"
+             "%wc: f32[5] = const {-0.0, 1, 3, 3, nan}  %wd: i64[5] = const {4, 3, 0, 2, 1}\n"
+             "%y: i8[2,2] = const {1, 2, 3, -4}  %e: i8[1,2], %f: i64[1,2] = topk(%y) {axis = 0, k "
+             "= [1], largest = 1}\n"
+             "%we: i8[1,2] = const {3, 2}  %wf: i64[1,2] = const {1, 0}\n"
+             "return %a, %wa, %b, %wb, %c, %wc, %d, %wd, %e, %we, %f, %wf }"},
     {"loop: carried values swap, scans stack",
      "graph () { %n: i64[] = const {4}  %t: bool[] = const {true}\n"
      "%a: i64[] = const {0}  %b: i64[] = const {1}\n"
      "%x: i64[], %y: i64[], %s: i64[4] = loop(%n, %t, %a, %b) {scans = 1}\n"
-     "(%i: i64[], %c: bool[], %p: i64[], %q: i64[]) { %r: i64[] = add(%p, %q)  return %c, %q, %r, %i }\n"
+     "(%i: i64[], %c: bool[], %p: i64[], %q: i64[]) { %r: i64[] = add(%p, %q)  return %c, %q, %r, "
+     "%i }\n"
      "%wx: i64[] = const {3}  %wy: i64[] = const {5}  %ws: i64[4] = const {0, 1, 2, 3}\n"
      "return %x, %wx, %y, %wy, %s, %ws }"},
 };
@@ -245,8 +257,10 @@ static void run_case(Ctx *c, void *wide) {
     fprintf(stderr, "%s%s: result %u differs:", now->name, wide ? " (wide)" : "", i / 2);
     for (u64 k = 0; k < out[i]->n && k < 16; k++) {
       Scalar x = tensor_get(out[i], k);
-      if (dtype_is_float(out[i]->dt)) fprintf(stderr, " %g", x.f);
-      else fprintf(stderr, " %lld", (long long)x.i);
+      if (dtype_is_float(out[i]->dt))
+        fprintf(stderr, " %g", x.f);
+      else
+        fprintf(stderr, " %lld", (long long)x.i);
     }
     fprintf(stderr, "\n");
     status = ERR_mismatch;

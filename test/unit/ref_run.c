@@ -1,11 +1,12 @@
-/* Reference evaluator as a whole: symbols of inputs and data, control flow, memory of loops, refusals. */
+/* Reference evaluator as a whole: symbols of inputs and data, control flow, memory of loops,
+ * refusals. */
 #include "ir/graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static int failures;
-#define CHECK(x) \
+#define CHECK(x)                                                                                   \
   ((x) ? (void)0 : (void)(failures++, fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x)))
 
 static Graph *parse(Ctx *c, const char *text) {
@@ -40,7 +41,8 @@ static void symbols(Ctx *c, void *arg) {
   Tensor *out[2];
   RefOptions o = {0};
   ref_run(g, &o, in, out, &c->keep);
-  CHECK(tensor_get(out[0], 0).i == 2 && tensor_get(out[0], 1).i == 2 && tensor_get(out[0], 2).i == 4);
+  CHECK(tensor_get(out[0], 0).i == 2 && tensor_get(out[0], 1).i == 2 &&
+        tensor_get(out[0], 2).i == 4);
   /* columns of 2 x 5: 5 7 9 11 13; from 3 downwards, plus 0 and 1 */
   CHECK(out[1]->n == 2 && tensor_get(out[1], 0).f == 11 && tensor_get(out[1], 1).f == 10);
 }
@@ -86,7 +88,8 @@ static const char branch_text[] =
     "graph sym u data in 0..6 sym v data in 1..3 (%p \"p\": bool[], %x \"x\": f32[2,3]) {\n"
     "  %k: i64[2,u] = nonzero(%x) sym(u)\n"
     "  %y: f32[2,v] = if(%p) { return %x }\n"
-    "  else { %h: f32[2,1] = slice(%x) {start = [0,1], step = [1,1], size = [2,1]}  return %h } sym(v)\n"
+    "  else { %h: f32[2,1] = slice(%x) {start = [0,1], step = [1,1], size = [2,1]}  return %h } "
+    "sym(v)\n"
     "  %d: i64[2] = dims {shape = [u,v], to = i64, rank = 1}\n"
     "  return %k, %y, %d }";
 
@@ -98,7 +101,8 @@ static void branch(Ctx *c, void *arg) {
     tensor_set(in[0], 0, (Scalar){.i = p});
     ref_run(g, &(RefOptions){0}, in, out, &c->keep);
     CHECK(out[0]->dim[0] == 2 && out[0]->dim[1] == 5);
-    CHECK(tensor_get(out[0], 0).i == 0 && tensor_get(out[0], 5).i == 1 && tensor_get(out[0], 9).i == 2);
+    CHECK(tensor_get(out[0], 0).i == 0 && tensor_get(out[0], 5).i == 1 &&
+          tensor_get(out[0], 9).i == 2);
     CHECK(out[1]->dim[1] == (p ? 3 : 1) && tensor_get(out[1], 1).f == (p ? 1 : 4));
     CHECK(tensor_get(out[2], 0).i == 5 && tensor_get(out[2], 1).i == (p ? 3 : 1));
   }
@@ -111,7 +115,8 @@ static const char loop_text[] =
     "  %r: f32[1000], %w: i64[], %s: i64[u] = loop(%n, %t, %a, %z) {scans = 1}\n"
     "  (%i: i64[], %c: bool[], %v: f32[1000], %q: i64[]) {\n"
     "    %one: i64[] = const {1}  %k: f32[] = const {1}\n"
-    "    %v1: f32[1000] = add(%v, %k)  %v2: f32[1000] = sub(%v1, %k)  %v3: f32[1000] = add(%v2, %k)\n"
+    "    %v1: f32[1000] = add(%v, %k)  %v2: f32[1000] = sub(%v1, %k)  %v3: f32[1000] = add(%v2, "
+    "%k)\n"
     "    %q1: i64[] = add(%q, %one)  %go: bool[] = lt(%q1, %lim)  %sq: i64[] = mul(%i, %i)\n"
     "    return %go, %v3, %q1, %sq } sym(u)\n"
     "  return %r, %w, %s }";
@@ -162,16 +167,18 @@ static void nested(Ctx *c, void *arg) {
 
 static void wide(Ctx *c, void *arg) {
   (void)arg;
-  Graph *g = parse(c, "graph (%x \"x\": f32[2]) { %t: f32[] = const {3}  %y: f32[2] = div(%x, %t)\n"
-                      "%h: f16[2] = cast(%y) {to = f16}  %r: f32[2] = random {shape = [2], seed = 5, to = f32}\n"
-                      "%i: i32[2] = cast(%x) {to = i32}  return %y, %h, %r, %i }");
+  Graph *g = parse(
+      c, "graph (%x \"x\": f32[2]) { %t: f32[] = const {3}  %y: f32[2] = div(%x, %t)\n"
+         "%h: f16[2] = cast(%y) {to = f16}  %r: f32[2] = random {shape = [2], seed = 5, to = f32}\n"
+         "%i: i32[2] = cast(%x) {to = i32}  return %y, %h, %r, %i }");
   Tensor *in = ramp(c, DT_f32, 1, 2, 0), *a[4], *b[4], *d[4];
   ref_run(g, &(RefOptions){.seed = 9}, &in, a, &c->keep);
   ref_run(g, &(RefOptions){.seed = 9, .wide = true}, &in, b, &c->keep);
   ref_run(g, &(RefOptions){.seed = 8, .wide = true}, &in, d, &c->keep);
   CHECK(a[0]->dt == DT_f32 && b[0]->dt == DT_f64 && b[1]->dt == DT_f64 && b[3]->dt == DT_i32);
   CHECK(tensor_get(a[0], 1).f == (double)(1.0f / 3) && tensor_get(b[0], 1).f == 1.0 / 3);
-  CHECK(tensor_get(b[1], 1).f == 1.0 / 3 && tensor_get(a[1], 1).f == scalar_round(DT_f16, 1.0f / 3));
+  CHECK(tensor_get(b[1], 1).f == 1.0 / 3 &&
+        tensor_get(a[1], 1).f == scalar_round(DT_f16, 1.0f / 3));
   for (u64 k = 0; k < 2; k++) {
     double x = tensor_get(a[2], k).f;
     CHECK(x >= 0 && x < 1 && x == tensor_get(b[2], k).f && x != tensor_get(d[2], k).f);
@@ -189,7 +196,8 @@ static void unaligned(Ctx *c, void *arg) {
   memcpy(raw + 1, x, sizeof x);
   i64 dim[2] = {2, 2};
   Val v = mk_const(g, tensor_wrap(&c->work, DT_f32, dim, 2, raw + 1));
-  Val w = mk_map2(g, OP_add, mk_matmul(g, v, v), mk_reduce(g, OP_reduce_sum, v, (i64[]){0}, 1, true));
+  Val w =
+      mk_map2(g, OP_add, mk_matmul(g, v, v), mk_reduce(g, OP_reduce_sum, v, (i64[]){0}, 1, true));
   *vec_push(&c->work, &g->blk.at[1].ret) = w;
   Tensor *out;
   ref_run(g, &(RefOptions){0}, NULL, &out, &c->keep);
