@@ -264,6 +264,20 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
   }
 }
 
+Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) {
+  Graph *g = im->g;
+  BlkId cur = g->cur;
+  Loc loc = g->loc;
+  Scope *scope = im->scope;
+  u32 depth = im->depth;
+  Err e = ctx_try(im->c, fn, arg, why);
+  g->cur = cur;
+  g->loc = loc;
+  im->scope = scope;
+  im->depth = depth;
+  return e;
+}
+
 u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max) {
   Import *im = b->im;
   Scope *outer = im->scope;

@@ -3,7 +3,7 @@
  * A condition that is already known selects its branch while importing: exporters wrap rank tests into If, with
  * branches whose types do not agree. Scan is a loop that slices its inputs and stacks its outputs.
  */
-#include "onnx/builder.h"
+#include "onnx/own.h"
 
 static Val scalar_of(Build *b, Val v) {
   Dim n = type_count(b->ds, on_type(b, v));
@@ -24,18 +24,55 @@ static BlkId branch(Build *b, const OnnxGraph *body) {
   return blk;
 }
 
+typedef struct Branch {
+  Build *b;
+  const OnnxGraph *body;
+  BlkId blk;
+  Err err;
+  const char *why;
+} Branch;
+
+static void try_branch(Ctx *c, void *arg) {
+  Branch *r = arg;
+  (void)c;
+  r->blk = branch(r->b, r->body);
+}
+
+static void take_branch(Build *b, const OnnxGraph *body) {
+  u32 n = on_subgraph(b, body, NULL, 0, b->out, b->nout);
+  if (n != b->nout) on_bad(b, "the branch has %u outputs, the node %u", n, b->nout);
+}
+
+/* A branch that does not fit the shapes at hand is an error only where it is taken: a condition that follows from
+ * bound inputs then decides while importing, and pins them. */
+static void decide_now(Build *b, Val cond, const Branch *r) {
+  Val blame;
+  const Tensor *t = import_known(b->im, cond, &blame);
+  if (t) {
+    take_branch(b, r[tensor_get(t, 0).i ? 0 : 1].body);
+    return;
+  }
+  const Branch *bad = &r[r[0].err ? 0 : 1];
+  const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
+  fail(b->c, bad->err, b->g->loc, "the %s branch cannot be built: %s%s%s%s", r[0].err ? "then" : "else", bad->why,
+       *name ? "; if it is not taken, give the input that decides: --input '" : "", name, *name ? "=@FILE.npy'" : "");
+}
+
 void build_if(Build *b) {
   Graph *g = b->g;
   Val cond = scalar_of(b, on_in(b, 0));
-  const OnnxGraph *yes = on_graph(b, "then_branch"), *no = on_graph(b, "else_branch");
+  Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")}, {.b = b, .body = on_graph(b, "else_branch")}};
   const Tensor *known = graph_const(g, cond);
   if (known) {
-    const OnnxGraph *taken = tensor_get(known, 0).i ? yes : no;
-    u32 n = on_subgraph(b, taken, NULL, 0, b->out, b->nout);
-    if (n != b->nout) on_bad(b, "the branch has %u outputs, the node %u", n, b->nout);
+    take_branch(b, r[tensor_get(known, 0).i ? 0 : 1].body);
     return;
   }
-  BlkId blk[2] = {branch(b, yes), branch(b, no)};
+  for (u32 i = 0; i < 2; i++) r[i].err = import_try(b->im, try_branch, &r[i], &r[i].why);
+  if (r[0].err || r[1].err) {
+    decide_now(b, cond, r);
+    return;
+  }
+  BlkId blk[2] = {r[0].blk, r[1].blk};
   NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, blk, 2);
   for (u32 i = 0; i < b->nout; i++) b->out[i] = graph_node(g, id)->out[i];
 }
