@@ -226,7 +226,7 @@ void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
 /* Address of an element; lanes: how many elements along the last axis belong to the access. */
 static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes) {
   i64 at[MAX_RANK];
-  for (u32 i = 0; i < prog_buf(r->p, b)->rank; i++) at[i] = eval(r, idx[i]).i;
+  for (u32 i = 0; i < prog_buf(r->p, b)->rank; i++) at[i] = eval_int(r, idx[i]);
   const View *v = view_get(r, b);
   i64 off = 0;
   for (u32 i = 0; i < v->rank; i++) {
@@ -300,24 +300,13 @@ static Scalar reduce(Run *r, const Expr *e) {
 
 Scalar eval(Run *r, ExprId id) {
   const Expr *e = prog_expr(r->p, id);
-  Scalar arg[3] = {{.i = 0}, {.i = 0}, {.i = 0}};
+  Scalar arg[3];
   switch (e->kind) {
   case EX_const: return e->imm;
   case EX_var: return *r->var[e->ref];
   case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1));
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
-    if (e->dt == DT_i64 && !r->o.plain) { /* bounds and indices: what scalar_eval does, sooner */
-      u64 a = (u64)arg[0].i, b = (u64)arg[1].i;
-      switch (e->op) {
-      case OP_add: return (Scalar){.i = (i64)(a + b)};
-      case OP_sub: return (Scalar){.i = (i64)(a - b)};
-      case OP_mul: return (Scalar){.i = (i64)(a * b)};
-      case OP_max: return (Scalar){.i = (i64)a > (i64)b ? (i64)a : (i64)b};
-      case OP_min: return (Scalar){.i = (i64)a < (i64)b ? (i64)a : (i64)b};
-      default: break;
-      }
-    }
     return apply_expr(r->p, e, arg);
   case EX_hreduce: return reduce(r, e);
   case EX_random:
@@ -326,6 +315,25 @@ Scalar eval(Run *r, ExprId id) {
     arg[2].f = random_unit(e->dt, (u64)arg[0].i, r->o.seed, (u64)arg[1].i);
     return arg[2];
   default: eval_lanes(r, id, arg); return arg[0]; /* splat and shuffle to one lane */
+  }
+}
+
+/* Bounds and indices are evaluated all the time: this is eval for i64, without the detours. */
+i64 eval_int(Run *r, ExprId id) {
+  const Expr *e = prog_expr(r->p, id);
+  if (e->kind == EX_const) return e->imm.i;
+  if (e->kind == EX_var) return r->var[e->ref]->i;
+  if (e->kind != EX_op || e->dt != DT_i64 || e->narg != 2 || r->o.plain) return eval(r, id).i;
+  Scalar arg[2];
+  i64 a = arg[0].i = eval_int(r, e->arg[0]), b = arg[1].i = eval_int(r, e->arg[1]);
+  switch (e->op) {
+  case OP_add: return (i64)((u64)a + (u64)b);
+  case OP_sub: return (i64)((u64)a - (u64)b);
+  case OP_mul: return (i64)((u64)a * (u64)b);
+  case OP_max: return a > b ? a : b;
+  case OP_min: return a < b ? a : b;
+  case OP_div: return b > 0 ? a / b : scalar_eval(OP_div, DT_i64, arg).i;
+  default: return scalar_eval(e->op, DT_i64, arg).i;
   }
 }
 
@@ -365,9 +373,10 @@ static void exec(Run *r, StmtId first);
 
 static void loop(Run *r, StmtId id) {
   const Stmt *s = prog_stmt(r->p, id);
-  i64 lo = eval(r, s->a).i, hi = eval(r, s->b).i;
+  i64 lo = eval_int(r, s->a), hi = eval_int(r, s->b);
   if (lo >= hi) return;
-  u64 n = ((u64)hi - (u64)lo - 1) / (u64)s->step + 1;
+  u64 n = (u64)hi - (u64)lo;
+  if (s->step != 1) n = (n - 1) / (u64)s->step + 1;
   if (!r->o.plain) {
     Plan *plan = plan_get(r, id);
     if (plan && plan_run(r, plan, lo, n)) return;

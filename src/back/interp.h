@@ -47,6 +47,7 @@ struct Run {
 /* interp.c */
 View *view_get(Run *r, BufId b);            /* ready, with memory */
 Scalar eval(Run *r, ExprId e);              /* one lane */
+i64 eval_int(Run *r, ExprId e);             /* of type i64 */
 Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg);
 _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes);
 

@@ -33,7 +33,7 @@ static bool check_axis(Run *r, const Plan *pl, const Access *a, u32 axis, u64 n)
 }
 
 static bool locate(Run *r, const Plan *pl, Access *a, u64 n) {
-  a->v = view_get(r, a->buf);
+  if (!a->v->ready) view_get(r, a->buf);
   for (u32 i = 0; i < a->v->rank; i++)
     if (a->check[i] && !check_axis(r, pl, a, i, n)) return false;
   if (a->fixed) {
@@ -265,7 +265,7 @@ static bool run_mac(Run *r, const Step *st, u64 n) {
 bool plan_run(Run *r, Plan *pl, i64 lo, u64 n) {
   if (n >= (u64)1 << 40) return false;
   pl->lo = lo;
-  for (u32 i = 0; i < pl->atom.n; i++) pl->atom.at[i]->val = eval(r, pl->atom.at[i]->e);
+  for (u32 i = 0; i < pl->atom.n; i++) pl->atom.at[i]->val.i = eval_int(r, pl->atom.at[i]->e);
   for (u32 i = 0; i < pl->acc.n; i++)
     if (!locate(r, pl, pl->acc.at[i], n)) return false;
   if (pl->shared && !is_free(pl, n)) return false;
