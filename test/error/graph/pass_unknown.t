@@ -1,0 +1,5 @@
+# a pass that does not exist
+# run: opt --stop=frob
+# exit: 2
+# expect-stderr: expected one of the passes infer, fold, simplify, cse, dce, lower
+graph () { return }
