@@ -315,6 +315,12 @@ bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n) {
   return true;
 }
 
+const Tensor *graph_pin(const Graph *g, Val param) {
+  for (u32 i = 0; i < g->pin.n; i++)
+    if (g->pin.at[i].param == param) return g->pin.at[i].data;
+  return NULL;
+}
+
 void graph_use_counts(Graph *g, u32 *count) {
   memset(count, 0, g->val.n * sizeof *count);
   for (BlkId b = 1; b < g->blk.n; b++) {

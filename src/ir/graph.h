@@ -115,6 +115,7 @@ const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP
  * returns false if not. A constant entry may be negative there: use only where that is excluded. */
 bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n);   /* all constant integers */
 bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n); /* non-negative constants or symbolic */
+const Tensor *graph_pin(const Graph *g, Val param); /* contents it is pinned to, or NULL */
 void graph_use_counts(Graph *g, u32 *count); /* count[val]: uses by nodes and block results */
 
 /* infer.c: output types from operand types and attributes; checks the node. */

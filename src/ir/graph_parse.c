@@ -91,7 +91,11 @@ static void params(Parse *p, BlkId b) {
   for (u32 i = 0; !scan_accept(&p->s, ')'); i++) {
     if (i) scan_expect(&p->s, ',');
     Decl d = decl(p);
-    bind(p, d.id, graph_param(p->g, b, d.type, d.label));
+    Val v = graph_param(p->g, b, d.type, d.label);
+    bind(p, d.id, v);
+    if (b == 1 && d.type.kind == TY_tensor && scan_accept_word(&p->s, "pin"))
+      *vec_push(&p->c->work, &p->g->pin) =
+          (Pin){v, scan_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
   }
 }
 

@@ -5,7 +5,8 @@
  *
  *   graph    = "graph" [name] {symbol} params block
  *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
- *   params   = "(" [value {"," value}] ")"
+ *   params   = "(" [param {"," param}] ")"
+ *   param    = value ["pin" constant]                             the graph holds only for these contents
  *   value    = "%" number [label] ":" type
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   block    = "{" {node} "return" [result {"," result}] "}"
@@ -143,6 +144,10 @@ static void put_params(Print *p, BlkId b) {
   for (u32 i = 0; i < blk->param.n; i++) {
     if (i) text_puts(p->t, ", ");
     put_value(p, blk->param.at[i]);
+    const Tensor *pin = graph_pin(p->g, blk->param.at[i]);
+    if (!pin) continue;
+    text_puts(p->t, " pin ");
+    text_tensor(p->t, p->side, p->g->c, pin, GRAPH_INLINE);
   }
   text_puts(p->t, ")");
 }
