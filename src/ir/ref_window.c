@@ -54,17 +54,21 @@ static void window_flatten(Window *w) {
   *w = (Window){.rank = 1, .in = {n}, .out = {n}, .size = {1}, .stride = {1}, .dilation = {1}};
 }
 
-/* The results of a row that position k of the window reaches on the last axis. */
-static bool reach(const Window *w, i64 k, Tap *t) {
+/* The results of a row that position k of the window reaches on the last axis. If none, *next is
+ * the next position worth trying: between two strides a wide window sees nothing but padding. */
+static bool reach(const Window *w, i64 k, Tap *t, i64 *next) {
   u32 i = w->rank - 1;
-  i64 shift = k * w->dilation[i] - w->lo[i], stride = w->stride[i];
+  i64 d = w->dilation[i], shift = k * d - w->lo[i], stride = w->stride[i];
   i64 from = shift < 0 ? (-shift + stride - 1) / stride : 0;
   i64 to = w->in[i] - 1 - shift < 0 ? 0 : (w->in[i] - 1 - shift) / stride + 1;
   if (to > w->out[i]) to = w->out[i];
   t->from = from;
   t->n = to - from;
   t->x = from * stride + shift;
-  return to > from;
+  *next = k + 1;
+  if (to > from) return true;
+  if (from) *next = (w->lo[i] - (from - 1) * stride + d - 1) / d;
+  return false;
 }
 
 /* Positions of the window on axis i that read no padding, for results o0 to o1: a window much
@@ -80,27 +84,33 @@ static void useful(const Window *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
 
 /* Taps of the result row at `row` (all spatial axes but the last). */
 static void window_taps(Ref *r, const Window *w, const i64 *row, Taps *taps) {
-  Walk k = {.rank = w->rank};
-  i64 stride[MAX_RANK], kstride[MAX_RANK], k0[MAX_RANK], k1;
   u32 last = w->rank - 1;
+  Walk k = {.rank = last};
+  i64 stride[MAX_RANK], kstride[MAX_RANK], k0[MAX_RANK], k1;
   shape_strides(w->in, w->rank, stride);
   shape_strides(w->size, w->rank, kstride);
-  for (u32 i = 0; i < w->rank; i++) {
-    useful(w, i, i < last ? row[i] : 0, i < last ? row[i] : w->out[i] - 1, &k0[i], &k1);
+  for (u32 i = 0; i < last; i++) {
+    useful(w, i, row[i], row[i], &k0[i], &k1);
     k.dim[i] = k1 - k0[i];
   }
+  useful(w, last, 0, w->out[last] - 1, &k0[last], &k1);
   taps->n = 0;
   if (!walk_start(&k)) return;
   do {
-    Tap t;
-    if (!reach(w, k0[last] + k.at[last], &t)) continue;
-    t.k = 0;
-    for (u32 i = 0; i < w->rank; i++) {
-      i64 pos = k0[i] + k.at[i];
-      t.k += pos * kstride[i];
-      if (i < last) t.x += (row[i] * w->stride[i] + pos * w->dilation[i] - w->lo[i]) * stride[i];
+    i64 x = 0;
+    u64 pos = 0; /* of a window without weights it may wrap: nobody looks at it then */
+    for (u32 i = 0; i < last; i++) {
+      i64 at = k0[i] + k.at[i];
+      pos += (u64)at * (u64)kstride[i];
+      x += (row[i] * w->stride[i] + at * w->dilation[i] - w->lo[i]) * stride[i];
     }
-    *vec_push(r->tmp, taps) = t;
+    Tap t;
+    for (i64 at = k0[last], next; at < k1; at = next) {
+      if (!reach(w, at, &t, &next)) continue;
+      t.x += x;
+      t.k = (i64)(pos + (u64)at);
+      *vec_push(r->tmp, taps) = t;
+    }
   } while (walk_next(&k));
 }
 

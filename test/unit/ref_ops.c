@@ -152,6 +152,11 @@ static const Case cases[] = {
      "graph () { %y: i32[2] = const {3, 4}\n"
      "%a: i32[2] = pool_sum(%y) {window = [2000000000], stride = [1], dilation = [1],\n"
      "  pad_lo = [1999999998], pad_hi = [1]}  %wa: i32[2] = const {7, 7}  return %a, %wa }"},
+    {"a window that sees mostly padding between two strides",
+     "graph () { %y: i32[1] = const {3}\n"
+     "%a: i32[2] = pool_sum(%y) {window = [2147483647], stride = [2147483647], dilation = [1],\n"
+     "  pad_lo = [2147483647], pad_hi = [2147483646]}  %wa: i32[2] = const {0, 3}  return %a, %wa "
+     "}"},
     {"views",
      "graph () { %x: i32[2,3] = const {1, 2, 3, 4, 5, 6}\n"
      "%a: i32[3,2] = reshape(%x) {shape = [3,2]}  %wa: i32[3,2] = const {1, 2, 3, 4, 5, 6}\n"
