@@ -11,6 +11,7 @@
 
 enum {
   EAGER_IN = 65536,  /* elements of all operands together */
+  EAGER_SUM = 1024,  /* the same for sums of products, whose work is the product of their sizes */
   EAGER_INTS = 4096, /* elements of an integer or bool result */
   EAGER_FLOATS = 64, /* of a float result: scales and sizes computed in float */
 };
@@ -100,7 +101,7 @@ static bool is_small(Graph *g, const Node *n, const Type *out) {
     if (!t) return false;
     total += t->n;
   }
-  return total <= EAGER_IN;
+  return total <= (op_info[n->op].kind == OK_CONTRACT ? EAGER_SUM : EAGER_IN);
 }
 
 /* The node just made is the newest; its outputs do not exist yet. */
