@@ -108,6 +108,12 @@ static int cmp_dim(const Dims *ds, Dim a, Dim b) {
   return (x->k0 > y->k0) - (x->k0 < y->k0);
 }
 
+static void drop_term(Poly *p, u32 i) {
+  p->n--;
+  memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
+  memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
+}
+
 /* p += coef * s; s == NO_SYM adds a constant. */
 static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
   if (s == NO_SYM) {
@@ -118,10 +124,7 @@ static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
   while (i < p->n && p->sym[i] != s && cmp_mono(ds, p->sym[i], s) < 0) i++;
   if (i < p->n && p->sym[i] == s) {
     p->coef[i] = muladd(p, p->coef[i], coef, 1);
-    if (p->coef[i] != 0) return;
-    p->n--;
-    memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
-    memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
+    if (p->coef[i] == 0) drop_term(p, i);
   } else if (coef != 0) {
     if (p->n == DIM_TERMS) {
       p->over |= OVER_terms;
@@ -479,12 +482,6 @@ static i64 content(const Poly *p, i64 g) {
   return g;
 }
 
-static void drop_term(Poly *p, u32 i) {
-  p->n--;
-  memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
-  memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
-}
-
 /* floor(p / k) for a number k > 0. Multiples of k leave the quotient, common divisors cancel, and
  * floor((floor(x / m) + c) / k) = floor((x + c m) / (m k)). */
 static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
@@ -597,9 +594,8 @@ Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
   return dim_of_sym(ds, mk_op(ds, OP_div, a, b));
 }
 
-/* p mod k for a number k > 0: coefficients modulo k, inner remainders by a multiple of k opened,
- * and (g x + g r + t) mod (g k) = g ((x + r) mod k) + t for t < g. */
-static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
+/* p with coefficients modulo k, and with inner remainders by a multiple of k opened. */
+static Poly reduce(Dims *ds, Poly p, i64 k) {
   for (u32 i = 0; i < p.n;) {
     const SymInfo *s = &ds->sym.at[p.sym[i]];
     i64 coef = p.coef[i] - floor_div(p.coef[i], k) * k;
@@ -616,24 +612,38 @@ static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
     i = 0;
   }
   p.k0 -= floor_div(p.k0, k) * k;
-  if (p.n == 0) return poly_dim(ds, &p);
-  i64 g = content(&p, k), rest = p.k0 % g;
-  for (u32 i = 0; i < p.n; i++) p.coef[i] /= g;
-  p.k0 /= g;
-  k /= g;
-  Dim a = poly_dim(ds, &p);
-  Range r = range_of(ds, a);
-  Poly q = {.k0 = 0};
-  if (!raw && find_op(ds, OP_mod, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
-      floor_div(r.lo, k) == floor_div(r.hi, k)) {
-    q = p;
-    q.k0 -= floor_div(r.lo, k) * k;
-  } else {
-    add_term(ds, &q, mk_op(ds, OP_mod, a, k), 1);
+  return p;
+}
+
+/* p mod k for a number k > 0. Common divisors come out: (g x + g r + t) mod (g k) =
+ * g ((x + r) mod k) + t for t < g; with the smaller k more may reduce. */
+static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
+  i64 scale = 1, rest = 0, g = 0;
+  while (g != 1) {
+    p = reduce(ds, p, k);
+    g = p.n > 0 ? content(&p, k) : 1;
+    rest += scale * (p.k0 % g);
+    scale *= g;
+    for (u32 i = 0; i < p.n; i++) p.coef[i] /= g;
+    p.k0 /= g;
+    k /= g;
   }
-  Poly scaled = poly_const(rest);
-  poly_add(ds, &scaled, &q, g);
-  return poly_dim(ds, &scaled);
+  Poly q = {.k0 = 0}, out = poly_const(rest);
+  if (p.n == 0) {
+    q = p;
+  } else {
+    Dim a = poly_dim(ds, &p);
+    Range r = range_of(ds, a);
+    if (!raw && find_op(ds, OP_mod, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
+        floor_div(r.lo, k) == floor_div(r.hi, k)) {
+      q = p;
+      q.k0 -= floor_div(r.lo, k) * k;
+    } else {
+      add_term(ds, &q, mk_op(ds, OP_mod, a, k), 1);
+    }
+  }
+  poly_add(ds, &out, &q, scale);
+  return poly_dim(ds, &out);
 }
 
 Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
