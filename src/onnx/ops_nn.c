@@ -1,8 +1,9 @@
 /* ops_nn.c: builders of convolutions, pooling and matrix products.
  *
- * Conv, pools and their relatives share one reader of window attributes (kernel, strides, dilations, padding by
- * hand or by rule). Padding that depends on a symbolic extent becomes a pad node in front of the window op.
- * ConvTranspose is a convolution of its spread-out operand with the mirrored kernel, cropped.
+ * Conv, pools and their relatives share one reader of window attributes (kernel, strides,
+ * dilations, padding by hand or by rule). Padding that depends on a symbolic extent becomes a pad
+ * node in front of the window op. ConvTranspose is a convolution of its spread-out operand with the
+ * mirrored kernel, cropped.
  */
 #include "onnx/builder.h"
 
@@ -15,7 +16,9 @@ typedef struct Window {
   Dim given[MAX_RANK];            /* padding at the end without what ceil_mode adds */
 } Window;
 
-static i64 span(const Window *w, u32 i) { return (w->size[i] - 1) * w->dilation[i] + 1; }
+static i64 span(const Window *w, u32 i) {
+  return (w->size[i] - 1) * w->dilation[i] + 1;
+}
 
 /* ---- reading of attributes ---- */
 
@@ -30,7 +33,8 @@ static void read_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64
       on_bad(b, "attribute %s: entry %u is %lld", name, i, (long long)to[i]);
 }
 
-/* SAME_*: ceil(in / stride) results; the odd cell goes to the end (UPPER) or the beginning (LOWER). */
+/* SAME_*: ceil(in / stride) results; the odd cell goes to the end (UPPER) or the beginning (LOWER).
+ */
 static void same_pads(Build *b, Window *w, const Dim *in, bool upper) {
   for (u32 i = 0; i < w->n; i++) {
     i64 s = w->stride[i];
@@ -38,7 +42,8 @@ static void same_pads(Build *b, Window *w, const Dim *in, bool upper) {
     if (s > 1) {
       Dim need = dim_mul(b->ds, dim_div(b->ds, dim_addk(b->ds, in[i], s - 1), s), s);
       Dim have = dim_addk(b->ds, in[i], s);
-      need = dim_max(b->ds, dim_addk(b->ds, need, span(w, i)), have);
+      need = dim_addk(b->ds, need, span(w, i));
+      if (span(w, i) < s) need = dim_max(b->ds, need, have);
       total = dim_sub(b->ds, need, have);
     }
     Dim half = dim_div(b->ds, total, 2), rest = dim_sub(b->ds, total, half);
@@ -56,7 +61,8 @@ static AutoPad auto_pad(Build *b) {
   on_bad(b, "auto_pad '%s' is not known", show(b->c, on_str(b, "auto_pad", "")));
 }
 
-/* With ceil_mode a last window may begin inside the operand (or its padding before it) and end beyond. */
+/* With ceil_mode a last window may begin inside the operand (or its padding before it) and end
+ * beyond. */
 static void ceil_pads(Build *b, Window *w, const Dim *in) {
   for (u32 i = 0; i < w->n; i++) {
     i64 s = w->stride[i], k = span(w, i);
@@ -177,7 +183,8 @@ static Val mirror_weights(Build *b, Val weights, i64 group) {
   i64 c = on_static_dim(b, weights, 0), m = on_static_dim(b, weights, 1), perm[MAX_RANK];
   Dim dim[MAX_RANK], start[MAX_RANK] = {0};
   i64 step[MAX_RANK] = {1, 1};
-  if (group < 1 || c % group) on_bad(b, "%lld channels in %lld groups", (long long)c, (long long)group);
+  if (group < 1 || c % group)
+    on_bad(b, "%lld channels in %lld groups", (long long)c, (long long)group);
   if (t.rank == MAX_RANK) on_unsupported(b, "weights of rank %u", t.rank);
   dim[0] = group;
   dim[1] = c / group;
@@ -225,8 +232,8 @@ static bool output_shape(Build *b, i64 *shape, u32 n) {
   return true;
 }
 
-/* On the operand spread apart by the strides, the kernel mirrored: the full result has (in - 1) * stride + span
- * cells; padding of the kernel's reach less the crop gives it cropped. */
+/* On the operand spread apart by the strides, the kernel mirrored: the full result has (in - 1) *
+ * stride + span cells; padding of the kernel's reach less the crop gives it cropped. */
 static Val conv_transpose(Build *b, Val x, Val weights) {
   Window w = {.n = spatial(b, x)};
   i64 group = on_int(b, "group", 1), more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK];
@@ -244,7 +251,8 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   for (u32 i = 0; i < w.n; i++) {
     i64 cut_lo = pads[i], cut_hi = pads[w.n + i] - more[i];
     if (by_rule)
-      transpose_crop(b, &w, i, on_dim(b, x, 2 + i), more[i], shaped ? shape : NULL, kind, &cut_lo, &cut_hi);
+      transpose_crop(b, &w, i, on_dim(b, x, 2 + i), more[i], shaped ? shape : NULL, kind, &cut_lo,
+                     &cut_hi);
     lo[i] = span(&w, i) - 1 - cut_lo;
     hi[i] = span(&w, i) - 1 - cut_hi;
     crops = crops || lo[i] < 0 || hi[i] < 0;
@@ -282,14 +290,17 @@ void build_causalconv(Build *b) {
   i64 channels = on_static_dim(b, w, 0), k = on_static_dim(b, w, 2);
   if (k < 1) on_bad(b, "the kernel is empty");
   Dim shape[3] = {on_dim(b, x, 0), on_dim(b, x, 1), k - 1};
-  if (on_has(b, 3)) past = b->in[3];
-  else past = on_full(b, mk_like(b->g, x, 0), shape, 3);
+  if (on_has(b, 3))
+    past = b->in[3];
+  else
+    past = on_full(b, mk_like(b->g, x, 0), shape, 3);
   Val both[2] = {past, x};
   Val all = mk_concat(b->g, both, 2, 2);
   static const i64 one[1] = {1}, none[1] = {0};
   Val y = mk_conv(b->g, on_widen(b, all), on_widen(b, w), channels, one, one, none, none);
   if (on_has(b, 2)) y = add_bias(b, y, on_widen(b, b->in[2]));
-  bool silu = on_str_is(b, "activation", "none", "silu") || on_str_is(b, "activation", "none", "swish");
+  bool silu =
+      on_str_is(b, "activation", "none", "silu") || on_str_is(b, "activation", "none", "swish");
   if (!silu && !on_str_is(b, "activation", "none", "none"))
     on_bad(b, "activation '%s' is not known", show(b->c, on_str(b, "activation", "")));
   if (silu) {
@@ -302,10 +313,12 @@ void build_causalconv(Build *b) {
 
 /* ---- pooling ---- */
 
-static Val scalar_dim(Build *b, Dim d) { return mk_dims_as(b->g, DT_i64, 0, &d, 1); }
+static Val scalar_dim(Build *b, Dim d) {
+  return mk_dims_as(b->g, DT_i64, 0, &d, 1);
+}
 
-/* arg: row-major places within the (padded) plane. The standard counts over all of x, and within a plane either
- * row by row or column by column. */
+/* arg: row-major places within the (padded) plane. The standard counts over all of x, and within a
+ * plane either row by row or column by column. */
 static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, bool columns) {
   Type t = *on_type(b, x);
   Val at[MAX_RANK], acc = 0;
@@ -436,8 +449,8 @@ void build_globallppool(Build *b) {
   b->out[0] = on_narrow(b, to_root(b, sum, p), on_dtype(b, b->in[0]));
 }
 
-/* Elements go back to the places that indices (over the whole unpooled tensor) name; an output_shape larger than
- * what kernel and strides give is filled with zeros. */
+/* Elements go back to the places that indices (over the whole unpooled tensor) name; an
+ * output_shape larger than what kernel and strides give is filled with zeros. */
 void build_maxunpool(Build *b) {
   Val x = on_in(b, 0), idx = on_in(b, 1);
   Window w = {.n = spatial(b, x)};
@@ -518,7 +531,9 @@ void build_col2im(Build *b) {
 
 /* ---- matrix products ---- */
 
-void build_matmul(Build *b) { b->out[0] = mk_matmul(b->g, on_in(b, 0), on_in(b, 1)); }
+void build_matmul(Build *b) {
+  b->out[0] = mk_matmul(b->g, on_in(b, 0), on_in(b, 1));
+}
 
 Val on_gemm(Build *b, Val x, Val y) {
   if (on_rank(b, x) != 2 || on_rank(b, y) != 2)

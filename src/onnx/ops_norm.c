@@ -1,12 +1,15 @@
 /* ops_norm.c: builders of normalisations, of softmax and its relatives, and of losses.
  *
- * All compute on widened operands and round once at the end, whatever the standard's function bodies round in
- * between. Means and variances are of the whole population.
+ * All compute on widened operands and round once at the end, whatever the standard's function
+ * bodies round in between. Means and variances are of the whole population.
  */
 #include "onnx/builder.h"
 
-/* x as wide as it is computed in: the parameters of a normalisation may have a type of their own. */
-static Val as_type_of(Build *b, Val v, Val x) { return mk_cast(b->g, v, on_dtype(b, x)); }
+/* x as wide as it is computed in: the parameters of a normalisation may have a type of their own.
+ */
+static Val as_type_of(Build *b, Val v, Val x) {
+  return mk_cast(b->g, v, on_dtype(b, x));
+}
 
 static u32 axes_from(Build *b, Val x, u32 first, i64 *axes) {
   u32 rank = on_rank(b, x), n = 0;
@@ -68,14 +71,16 @@ static Val blend(Build *b, Val old, Val now, double momentum) {
   return on_add(b, on_mulk(b, old, momentum), on_mulk(b, now, 1 - momentum));
 }
 
-/* Up to opset 13 further outputs ask for training (Y, mean, var, saved mean, saved var); later an attribute. */
+/* Up to opset 13 further outputs ask for training (Y, mean, var, saved mean, saved var); later an
+ * attribute. */
 void build_batchnorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0));
   Batch s = batch_read(b);
   double eps = on_float(b, "epsilon", 1e-5f), momentum = on_float(b, "momentum", 0.9f);
   bool more = false;
   for (u32 i = 1; i < b->nout; i++) more = more || on_wants(b, i);
-  bool train = b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
+  bool train =
+      b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
   if (more && !train) on_bad(b, "outputs after the first are there in training mode only");
   if (!train) {
     b->out[0] = on_narrow(b, batch_apply(b, &s, s.mean, s.var, eps), dt);
@@ -156,7 +161,8 @@ void build_groupnorm(Build *b) {
   i64 groups = on_int(b, "num_groups", 0), axes[MAX_RANK];
   if (t.rank < 2 || t.rank == MAX_RANK) on_bad(b, "the operand has rank %u", t.rank);
   if (groups < 1 || (dim_is_const(t.dim[1]) && t.dim[1] % groups))
-    on_bad(b, "%lld channels do not divide into %lld groups", (long long)t.dim[1], (long long)groups);
+    on_bad(b, "%lld channels do not divide into %lld groups", (long long)t.dim[1],
+           (long long)groups);
   Dim dim[MAX_RANK] = {t.dim[0], groups, dim_div(b->ds, t.dim[1], groups)};
   for (u32 i = 2; i < t.rank; i++) dim[1 + i] = t.dim[i];
   Val y = mk_reshape(b->g, x, dim, t.rank + 1);
@@ -168,7 +174,8 @@ void build_groupnorm(Build *b) {
   b->out[0] = on_narrow(b, mk_reshape(b->g, y, t.dim, t.rank), dt);
 }
 
-/* The sum of squares over neighbouring channels is a pool whose window spans the channel axis only. */
+/* The sum of squares over neighbouring channels is a pool whose window spans the channel axis only.
+ */
 void build_lrn(Build *b) {
   Val x = on_widen(b, on_in(b, 0));
   u32 rank = on_rank(b, x), n = rank - 1;
@@ -258,9 +265,11 @@ void build_hardmax(Build *b) {
 
 /* ---- losses ---- */
 
-/* Of log-probabilities [N, C, ...] and labels [N, ...]. Entries whose label is ignore_index weigh nothing. */
+/* Of log-probabilities [N, C, ...] and labels [N, ...]. Entries whose label is ignore_index weigh
+ * nothing. */
 static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
-  bool mean = on_str_is(b, "reduction", "mean", "mean"), sum = on_str_is(b, "reduction", "mean", "sum");
+  bool mean = on_str_is(b, "reduction", "mean", "mean"),
+       sum = on_str_is(b, "reduction", "mean", "sum");
   if (!mean && !sum && !on_str_is(b, "reduction", "mean", "none"))
     on_bad(b, "reduction '%s' is not known", show(b->c, on_str(b, "reduction", "")));
   if (on_rank(b, logp) < 2 || on_rank(b, label) != on_rank(b, logp) - 1)
@@ -273,7 +282,8 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   if (weight) factor = mk_gather(b->g, as_type_of(b, weight, logp), label, 0);
   if (factor) loss = on_mul(b, loss, factor);
   if (ignores) {
-    Val index = mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
+    Val index =
+        mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
     skip = mk_map2(b->g, OP_eq, label, mk_reshape(b->g, index, NULL, 0));
     loss = mk_select(b->g, skip, zero, loss);
     factor = mk_select(b->g, skip, zero, factor ? factor : mk_like(b->g, logp, 1));
@@ -295,7 +305,8 @@ void build_nllloss(Build *b) {
 void build_crossentropyloss(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0));
   static const i64 channels = 1;
-  if (on_rank(b, b->in[0]) < 2) on_bad(b, "scores have rank %u, expected 2 or more", on_rank(b, b->in[0]));
+  if (on_rank(b, b->in[0]) < 2)
+    on_bad(b, "scores have rank %u, expected 2 or more", on_rank(b, b->in[0]));
   Val logp = log_softmax(b, on_widen(b, b->in[0]), &channels, 1);
   Val loss = likelihood_loss(b, logp, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0);
   b->out[0] = on_narrow(b, loss, dt);

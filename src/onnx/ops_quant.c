@@ -1,8 +1,9 @@
 /* ops_quant.c: builders of quantized operators.
  *
- * A quantized tensor stands for (q - zero point) * scale. Products are exact in i32; what leaves is rounded half
- * to even, moved by the zero point and saturated. Operators that are not linear compute on dequantized f32.
- * Scale and zero point come per tensor, per channel, or per block of an axis.
+ * A quantized tensor stands for (q - zero point) * scale. Products are exact in i32; what leaves is
+ * rounded half to even, moved by the zero point and saturated. Operators that are not linear
+ * compute on dequantized f32. Scale and zero point come per tensor, per channel, or per block of an
+ * axis.
  */
 #include "onnx/builder.h"
 
@@ -71,9 +72,12 @@ static bool is_zero(Build *b, Val v) {
   return t != NULL;
 }
 
-static Val input_or_none(const Build *b, u32 i) { return on_has(b, i) ? b->in[i] : 0; }
+static Val input_or_none(const Build *b, u32 i) {
+  return on_has(b, i) ? b->in[i] : 0;
+}
 
-/* ---- in and out of quantized form; zero points (0: none) already stand against their operand ---- */
+/* ---- in and out of quantized form; zero points (0: none) already stand against their operand ----
+ */
 
 /* q - zero point: i32, or f32 for the narrow floats. */
 static Val centred(Build *b, Val q, Val zero) {
@@ -87,7 +91,8 @@ static Val restored(Build *b, Val q, Val scale, Val zero) {
   return on_mul(b, x, mk_cast(b->g, scale, DT_f32));
 }
 
-/* x has been divided by its scale. The zero point is added in f32, where all that do not saturate are exact. */
+/* x has been divided by its scale. The zero point is added in f32, where all that do not saturate
+ * are exact. */
 static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   bool moved = zero && !is_zero(b, zero);
   if (dtype_is_int(to)) {
@@ -99,14 +104,6 @@ static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   if (sat || on_dtype(b, x) == to) return mk_cast(b->g, x, to);
   Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
   return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
-}
-
-/* A real number in f32 to the operator's output: scale and zero point are scalars. */
-static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
-  Val s = mk_reshape(b->g, mk_cast(b->g, on_in(b, scale), DT_f32), NULL, 0), z = input_or_none(b, zero);
-  if (z) otherwise = on_dtype(b, z);
-  if (z) z = mk_reshape(b->g, z, NULL, 0);
-  return quantized(b, on_div(b, x, s), z, otherwise, true);
 }
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */
@@ -141,7 +138,8 @@ void build_quantizelinear(Build *b) {
   DType div = division_type(b, x, scale), to = zero ? on_dtype(b, zero) : DT_u8;
   DType asked = dtype_attr(b, "output_dtype", to);
   if (zero && asked != to)
-    on_bad(b, "output_dtype %s, but the zero point is %s", dtype_info[asked].name, dtype_info[to].name);
+    on_bad(b, "output_dtype %s, but the zero point is %s", dtype_info[asked].name,
+           dtype_info[to].name);
   check_quantized(b, asked);
   if (zero) zero = against(b, zero, x, axis, block);
   scale = mk_cast(b->g, against(b, scale, x, axis, block), div);
@@ -171,7 +169,8 @@ void build_dynamicquantize(Build *b) {
   Val lo = mk_map2(b->g, OP_min, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
   Val scale = on_div(b, on_sub(b, hi, lo), mk_like(b->g, x, 255));
   scale = mk_select(b->g, mk_map2(b->g, OP_eq, hi, lo), mk_like(b->g, x, 1), scale);
-  Val at = mk_map1(b->g, OP_round, on_clamp(b, mk_map1(b->g, OP_neg, on_div(b, lo, scale)), 0, 255));
+  Val at =
+      mk_map1(b->g, OP_round, on_clamp(b, mk_map1(b->g, OP_neg, on_div(b, lo, scale)), 0, 255));
   Val point = mk_cast_sat(b->g, at, DT_u8);
   b->out[0] = quantized(b, on_div(b, x, scale), point, DT_u8, true);
   if (on_wants(b, 1)) b->out[1] = scale;
@@ -206,42 +205,50 @@ void build_matmulinteger(Build *b) {
   b->out[0] = mk_matmul(b->g, x, y);
 }
 
-/* acc * (scale x * scale y / scale out), the factor made first: it is constant in most models. */
-static Val rescaled(Build *b, Val acc, Val sx, Val sy, u32 out) {
+static Val scalar(Build *b, Val v) {
+  if (!one_element(b, v)) on_bad(b, "a scale or zero point must be a scalar");
+  return mk_reshape(b->g, v, NULL, 0);
+}
+
+/* acc * (sx * sy / so), the factor made first: it is constant in most models. so 0: no output
+ * scale. */
+static Val rescaled(Build *b, Val acc, Val sx, Val sy, Val so) {
   Val k = on_mul(b, mk_cast(b->g, sx, DT_f32), mk_cast(b->g, sy, DT_f32));
-  if (on_has(b, out)) k = on_div(b, k, mk_reshape(b->g, mk_cast(b->g, b->in[out], DT_f32), NULL, 0));
+  if (so) k = on_div(b, k, mk_cast(b->g, so, DT_f32));
   return on_mul(b, mk_cast(b->g, acc, DT_f32), k);
 }
 
-static Val rounded_out(Build *b, Val x, u32 zero, DType otherwise) {
-  Val z = input_or_none(b, zero);
-  return quantized(b, x, z ? mk_reshape(b->g, z, NULL, 0) : 0, z ? on_dtype(b, z) : otherwise, true);
+/* zero 0: no zero point, and the type of the first input. */
+static Val rounded_out(Build *b, Val x, Val zero) {
+  return quantized(b, x, zero, on_dtype(b, zero ? zero : b->in[0]), true);
 }
 
 void build_qlinearmatmul(Build *b) {
   Val acc = mk_matmul(b->g, left_centred(b, 0, 2), right_centred(b, 3, 5));
-  Val r = rescaled(b, acc, per_row(b, on_in(b, 1)), per_column(b, on_in(b, 4)), 6);
-  on_in(b, 6);
-  b->out[0] = rounded_out(b, r, 7, on_dtype(b, b->in[0]));
+  Val sx = per_row(b, on_in(b, 1)), sy = per_column(b, on_in(b, 4)), zero = input_or_none(b, 7);
+  Val r = rescaled(b, acc, sx, sy, per_row(b, on_in(b, 6)));
+  b->out[0] = rounded_out(b, r, zero ? per_row(b, zero) : 0);
 }
 
 static Val conv_i32(Build *b, u32 x, u32 xzero, u32 w, u32 wzero) {
-  Val vx = on_in(b, x), vw = on_in(b, w), zx = input_or_none(b, xzero), zw = input_or_none(b, wzero);
+  Val vx = on_in(b, x), vw = on_in(b, w), zx = input_or_none(b, xzero),
+      zw = input_or_none(b, wzero);
   if (zx) zx = against(b, zx, vx, 1, 0);
   if (zw) zw = against(b, zw, vw, 0, 0);
   return on_conv(b, centred(b, vx, zx), centred(b, vw, zw));
 }
 
-void build_convinteger(Build *b) { b->out[0] = conv_i32(b, 0, 2, 1, 3); }
+void build_convinteger(Build *b) {
+  b->out[0] = conv_i32(b, 0, 2, 1, 3);
+}
 
 void build_qlinearconv(Build *b) {
   if (on_int(b, "channels_last", 0)) on_unsupported(b, "channels_last");
   Val acc = conv_i32(b, 0, 2, 3, 5), sw = on_in(b, 4);
   if (on_has(b, 8)) acc = on_add(b, acc, against(b, b->in[8], acc, 1, 0));
-  Val sx = mk_reshape(b->g, on_in(b, 1), NULL, 0);
-  on_in(b, 6);
-  Val r = rescaled(b, acc, sx, against(b, sw, acc, 1, 0), 6);
-  b->out[0] = rounded_out(b, r, 7, on_dtype(b, b->in[0]));
+  Val sx = scalar(b, on_in(b, 1)), so = scalar(b, on_in(b, 6)), zero = input_or_none(b, 7);
+  Val r = rescaled(b, acc, sx, against(b, sw, acc, 1, 0), so);
+  b->out[0] = rounded_out(b, r, zero ? scalar(b, zero) : 0);
 }
 
 /* The bias is i32 with the scale of the product; without an output scale the result is f32. */
@@ -251,19 +258,29 @@ void build_qgemm(Build *b) {
   if (zy) zy = against(b, zy, y, by_row ? 0 : 1, 0);
   Val acc = on_gemm(b, x, centred(b, y, zy));
   if (on_has(b, 6)) acc = on_add(b, acc, b->in[6]);
-  Val r = rescaled(b, acc, mk_reshape(b->g, on_in(b, 1), NULL, 0), per_column(b, sy), 7);
+  Val so = on_has(b, 7) ? scalar(b, b->in[7]) : 0, zero = input_or_none(b, 8);
+  Val r = rescaled(b, acc, scalar(b, on_in(b, 1)), per_column(b, sy), so);
   double alpha = on_float(b, "alpha", 1);
   if (alpha != 1) r = on_mulk(b, r, alpha);
-  b->out[0] = on_has(b, 7) ? rounded_out(b, r, 8, on_dtype(b, b->in[0])) : r;
+  b->out[0] = so ? rounded_out(b, r, zero ? scalar(b, zero) : 0) : r;
 }
 
 /* ---- operators of com.microsoft on dequantized operands ---- */
 
+/* A real number in f32 to the operator's output: scale and zero point are scalars. */
+static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
+  Val s = scalar(b, on_in(b, scale)), z = input_or_none(b, zero);
+  if (z) {
+    otherwise = on_dtype(b, z);
+    z = scalar(b, z);
+  }
+  return quantized(b, on_div(b, x, mk_cast(b->g, s, DT_f32)), z, otherwise, true);
+}
+
 /* Operand q with its scale and zero point in the two inputs behind it. */
 static Val real_input(Build *b, u32 q) {
   Val x = on_in(b, q), scale = on_in(b, q + 1), zero = input_or_none(b, q + 2);
-  if (zero) zero = mk_reshape(b->g, zero, NULL, 0);
-  return restored(b, x, mk_reshape(b->g, scale, NULL, 0), zero);
+  return restored(b, x, scalar(b, scale), zero ? scalar(b, zero) : 0);
 }
 
 void build_qlinearbinary(Build *b) {
