@@ -76,4 +76,7 @@ void form_spread(Prog *p, BufId from, BufId to, const Dim *lo, const Dim *interi
 Op fold_op(Op op, DType dt);
 Scalar fold_init(Op op, DType dt); /* what nothing folds to */
 
+/* form_merge.c. views: buffers made here, to be found again. */
+void form_merge(Prog *p, Map *views, Form *f);
+
 #endif

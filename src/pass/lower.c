@@ -139,6 +139,7 @@ void lower(Unit *u) {
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
+  l.views = map_new(&u->c->scratch);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];

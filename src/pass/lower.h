@@ -10,6 +10,7 @@ typedef struct Lower {
   Graph *g;
   Prog *p;
   BufId *buf; /* of each graph value */
+  Map views;  /* see form_merge */
   Tail at;  /* where the next statement goes */
   const Node *n;
 } Lower;

@@ -241,7 +241,9 @@ static u32 choose_row(Prog *p, const Form *f) {
   return best;
 }
 
-void lower_form(Lower *l, Tail at, const Form *f) {
+void lower_form(Lower *l, Tail at, const Form *from) {
+  Form merged = *from, *f = &merged;
+  form_merge(l->p, &l->views, f);
   Nest x = {.p = l->p, .f = f, .at = at};
   u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
   if (!f->fold) {
