@@ -188,6 +188,10 @@ static void check_const(Check *o, const Expr *e) {
   if (!fits) WRONG(o, "a constant of type %s does not fit it", dt_name(e->dt));
 }
 
+static u32 bit_width(DType dt) {
+  return dt == DT_bool ? 8 : dtype_info[dt].bits; /* its byte */
+}
+
 static void check_op(Check *o, const Expr *e) {
   if (e->op >= OP_SCALARS) WRONG(o, "op %u is not scalar", (u32)e->op);
   const OpInfo *oi = &op_info[e->op];
@@ -204,7 +208,7 @@ static void check_op(Check *o, const Expr *e) {
   if (!op_accepts(e->op, dt)) WRONG(o, "%s does not take %s", oi->name, dt_name(dt));
   bool text = dt == DT_str || e->dt == DT_str;
   if (oi->res == OR_to && text) WRONG(o, "%s does not convert strings", oi->name);
-  if (e->op == OP_bitcast && dtype_info[dt].bits != dtype_info[e->dt].bits)
+  if (e->op == OP_bitcast && bit_width(dt) != bit_width(e->dt))
     WRONG(o, "bitcast from %s to %s", dt_name(dt), dt_name(e->dt));
   if (oi->res != OR_to && e->dt != (oi->res == OR_pred ? DT_bool : dt))
     WRONG(o, "%s of %s is not %s", oi->name, dt_name(dt), dt_name(e->dt));
