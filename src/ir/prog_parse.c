@@ -223,11 +223,13 @@ static BufId find_buf(Parse *o, Str name) {
   return *b;
 }
 
-static VarId find_var(Parse *o, Str name) {
+/* at: of the name, because looking for what follows may have gone to the next line. */
+static VarId find_var(Parse *o, Str name, Loc at) {
   u32 *v = map_get(&o->var, name);
   if (v && *v) return *v;
   u32 *sym = map_get(&o->sym, name);
-  if (!sym) BAD(&o->s, "no variable that is visible here is called %s", show(o->s.c, name));
+  if (!sym)
+    fail(o->s.c, ERR_input, at, "no variable that is visible here is called %s", show(o->s.c, name));
   return prog_sym_var(o->p, *sym - 1);
 }
 
@@ -235,6 +237,7 @@ static ExprId reference(Parse *o) {
   Scan *s = &o->s;
   bool quoted = scan_peek(s) == '"';
   Str name = scan_name(s);
+  Loc at = s->loc;
   if (quoted && ahead(s, 0) == ':' && ahead(s, 1) == 's') {
     scan_expect(s, ':');
     scan_expect_word(s, "str");
@@ -247,7 +250,7 @@ static ExprId reference(Parse *o) {
     e.dt = prog_buf(o->p, e.ref)->dt;
     return make(o, &e);
   }
-  VarId v = find_var(o, name);
+  VarId v = find_var(o, name, at);
   const Var *vp = prog_var(o->p, v);
   return make(o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes});
 }
@@ -416,7 +419,8 @@ static void stmt(Parse *o, Tail *at) {
     let(o, begin(o, at, ST_let));
   } else if (scan_accept_word(s, "set")) {
     StmtId id = begin(o, at, ST_set);
-    VarId v = find_var(o, scan_name(s));
+    Str name = scan_name(s);
+    VarId v = find_var(o, name, s->loc);
     scan_expect(s, '=');
     ExprId value = expr(o);
     prog_stmt(o->p, id)->var = v;
