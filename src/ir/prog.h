@@ -45,6 +45,7 @@ struct Buf {
   Dim *dim;
   BufId alias;  /* other view of the same memory, or 0; same number of elements */
   Tensor *data; /* BS_const */
+  u64 offset;   /* BS_temp, BS_local of a planned program: place in the arena, a multiple of 64 */
 };
 
 /* Loop counters (i64), values named by let, and the symbols of Dims (i64). */
@@ -121,6 +122,8 @@ struct Prog {
   StmtId body;
   VarId *sym_var;     /* variable of each symbol, 0 if not used */
   u32 nsym_var;
+  bool planned;       /* offsets are set */
+  u64 arena_bytes;    /* of a planned program */
 };
 
 /* Where statements are appended: the end of a list. Copies stay valid while others append. */
