@@ -78,11 +78,10 @@ static void ceil_pads(Build *b, Window *w, const Dim *in) {
 
 /* Everything but the kernel's extents, which w->size holds; in: spatial extents of the operand. */
 static void read_window(Build *b, Window *w, const Dim *in) {
-  i64 pads[2 * MAX_RANK];
+  i64 pads[2 * MAX_RANK] = {0};
   read_list(b, "strides", w->stride, w->n, 1, 1);
   read_list(b, "dilations", w->dilation, w->n, 1, 1);
   AutoPad kind = auto_pad(b);
-  for (u32 i = 0; i < 2 * w->n; i++) pads[i] = 0;
   if (kind == PAD_given) read_list(b, "pads", pads, 2 * w->n, 0, 0);
   for (u32 i = 0; i < w->n; i++) {
     w->lo[i] = pads[i];
@@ -236,7 +235,7 @@ static bool output_shape(Build *b, i64 *shape, u32 n) {
  * stride + span cells; padding of the kernel's reach less the crop gives it cropped. */
 static Val conv_transpose(Build *b, Val x, Val weights) {
   Window w = {.n = spatial(b, x)};
-  i64 group = on_int(b, "group", 1), more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK];
+  i64 group = on_int(b, "group", 1), more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK] = {0};
   i64 lo[MAX_RANK], hi[MAX_RANK], ones[MAX_RANK], spread[MAX_RANK] = {0};
   Dim none[MAX_RANK] = {0}, start[MAX_RANK] = {0}, size[MAX_RANK];
   kernel_extents(b, &w, weights);
@@ -245,7 +244,6 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   read_list(b, "output_padding", more, w.n, 0, 0);
   AutoPad kind = auto_pad(b);
   bool shaped = output_shape(b, shape, w.n), by_rule = shaped || kind >= PAD_upper;
-  for (u32 i = 0; i < 2 * w.n; i++) pads[i] = 0;
   if (!by_rule && kind == PAD_given) read_list(b, "pads", pads, 2 * w.n, 0, 0);
   bool crops = false;
   for (u32 i = 0; i < w.n; i++) {
