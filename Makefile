@@ -80,6 +80,10 @@ wc:
 coverage-doc: setup all
 	@$(PYTHON) test/run --coverage-doc official/
 
+docs: all
+	@$(PYTHON) tools/opdoc.py --write
+	@$(PYTHON) test/run --bless docs/
+
 $(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a
 	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
 fuzz-programs:
@@ -133,10 +137,11 @@ help:
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make bench         import time and memory, times beside ONNX Runtime' \
+	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan clang test lint format wc coverage-doc fuzz fuzz-programs \
+.PHONY: all unit unit-programs setup asan clang test lint format wc docs coverage-doc fuzz fuzz-programs \
   bench run install clean distclean help

@@ -1,25 +1,48 @@
 """The documents are true: commands shown in them print what is shown, links lead somewhere, every operator row is described.
 
-A block that opens with ```console and a line `$ ingot ...` is run in the repository root, and its other lines must be what the
-command prints (several commands per block are allowed; a last line `...` stands for the rest). --bless rewrites such blocks.
+A block that opens with ```console holds commands, lines `$ COMMAND`, each followed by what it prints. They run in a folder that
+looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
+wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
+as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed.
+A block that opens with ```c and has a main is written to the file its first comment names, for the commands behind it.
 """
 import os
 import re
-import shlex
+import shutil
 from lib.core import ROOT, Fail, Test, explain, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
+KNOWN = {"make run": "ingot demo"}
+RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir ")
+SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 
 
 def documents():
-    out = [n for n in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") if os.path.exists(os.path.join(ROOT, n))]
-    folder = os.path.join(ROOT, "docs")
-    return out + [f"docs/{n}" for n in sorted(os.listdir(folder)) if n.endswith(".md")] if os.path.isdir(folder) else out
+    out = []
+    for folder, names, files in os.walk(ROOT):
+        names[:] = [n for n in names if not n.startswith((".", "build"))]
+        out += [os.path.relpath(os.path.join(folder, f), ROOT) for f in files if f.endswith(".md")]
+    return sorted(out)
 
 
 def read(name):
     with open(os.path.join(ROOT, name), encoding="utf-8") as f:
         return f.read()
+
+
+def mirror(env, name):
+    """A fresh folder with links to everything in the repository, and the programs of the document."""
+    folder = env.scratch("docs", name.replace("/", "_"))
+    shutil.rmtree(folder)
+    os.makedirs(folder)
+    for entry in os.listdir(ROOT):
+        if not entry.startswith("."):
+            os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
+    for m in PROGRAM.finditer(read(name)):
+        with open(os.path.join(folder, m[2]), "w", encoding="utf-8") as f:
+            f.write(m[1])
+    return folder
 
 
 def commands(block):
@@ -33,42 +56,64 @@ def commands(block):
     return out
 
 
-def printed(env, command):
-    words = shlex.split(command)
-    if not words or words[0] not in ("ingot", "build/ingot") or any(w in words for w in ("|", ">", ">>", "<", "&&", ";")):
-        return None
-    got = run([env.ingot, *words[1:]], 60, cwd=ROOT)
-    if got.timed_out or got.rc not in (0, 1, 3, 4):
+def printed(env, folder, command):
+    command = KNOWN.get(command, command)
+    if not RUNS.match(command):
+        return ""
+    script = SHELL + re.sub(r"(^|[|;&] *)build/ingot ", r"\1ingot ", command)
+    got = run(["sh", "-c", script], 60, cwd=folder, env={"INGOT_PROGRAM": env.ingot, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
+    if got.timed_out or got.rc not in (0, 1, 2, 3, 4):
         raise Fail(f"`{command}`: {explain(got)}: {tail(got.text(), 3)}")
     return (got.out + got.err).decode("utf-8", "replace")
 
 
+def alike(old, new):
+    """Equal but for times, spaces at the end of a line (editors remove them), and what `...` stands for."""
+    old, new = (re.sub(r" +$", "", re.sub(r" *[0-9.]+ ms\b", " T ms", x), flags=re.M) for x in (old, new))
+    return old == new or old.endswith("...\n") and new.startswith(old[:-4])
+
+
 def shown(env, name):
     env.need_ingot()
-    text, wrong = read(name), []
+    text, wrong, folder = read(name), [], mirror(env, name)
+    idle = [m[2] for m in PROGRAM.finditer(text) if not re.search(rf"^\$ cc .*\b{m[2]}\b", text, re.M)]
+    if idle:
+        raise Fail("no command compiles " + " ".join(idle))
 
     def replace(m):
         block = ""
         for command, old in commands(m[1]):
-            new = printed(env, command)
-            if new is None or old.endswith("...\n") and new.startswith(old[:-4]):
+            new = printed(env, folder, command)
+            if alike(old, new):
                 new = old
-            if new != old:
+            else:
                 wrong.append(command)
-            block += f"$ {command}\n{new}"
+            block += f"$ {command}\n" + re.sub(r" +$", "", new, flags=re.M)
         return f"```console\n{block}```"
     fresh = BLOCK.sub(replace, text)
     if wrong and env.bless:
         with open(os.path.join(ROOT, name), "w", encoding="utf-8") as f:
             f.write(fresh)
     elif wrong:
-        raise Fail("prints something else now (test/run --bless docs rewrites it): " + "; ".join(wrong))
+        raise Fail("prints something else now (`make docs` rewrites it): " + "; ".join(wrong))
+
+
+def heading(line):
+    """The anchor of a heading, as the usual viewers make it."""
+    return re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-")
 
 
 def links(name):
     text = re.sub(r"```.*?```", "", read(name), flags=re.S)
-    missing = [x for x in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
-               if "://" not in x and not os.path.exists(os.path.join(ROOT, os.path.dirname(name), x))]
+    missing = []
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if "://" in path:
+            continue
+        target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+        if not os.path.exists(os.path.join(ROOT, target)):
+            missing.append(path)
+        elif anchor and anchor not in {heading(x) for x in re.findall(r"^#+ (.*)$", read(target), re.M)}:
+            missing.append(f"{path}#{anchor}")
     if missing:
         raise Fail("links to what is not there: " + " ".join(missing))
 
