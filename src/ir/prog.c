@@ -360,6 +360,12 @@ StmtId prog_kernel(Prog *p, Tail *at, Str label) {
   return id;
 }
 
+void prog_require(Prog *p, Tail *at, ExprId cond, Str message) {
+  Stmt *s = prog_stmt(p, prog_push(p, at, ST_require));
+  s->a = cond;
+  s->label = message;
+}
+
 void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId value) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank || prog_expr(p, value)->dt != bp->dt)

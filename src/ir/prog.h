@@ -89,6 +89,7 @@ typedef enum StmtKind {
   ST_set,    /* var = value */
   ST_store,  /* buf[index] = value; lanes > 1: consecutive along the last */
   ST_kernel, /* names a region: one node or group; body. Reads only buffers and enclosing variables */
+  ST_require, /* cond; the run ends with the message in label where it does not hold */
   ST_COUNT
 } StmtKind;
 
@@ -99,14 +100,14 @@ struct Stmt {
   StmtId next;
   StmtId body, other; /* first statement of a list */
   VarId var;          /* for, let, set */
-  ExprId a, b;        /* for: lo, hi; while, if: cond in a; let, set, store: value in a */
+  ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
   i64 step;           /* for */
   u8 flags;           /* for: LoopFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
   BufId buf;          /* store */
   u32 nidx;
   ExprId *idx;
-  Str label;          /* kernel */
+  Str label;          /* kernel, require */
   Loc loc;
 };
 
@@ -178,6 +179,7 @@ VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name);
 StmtId prog_if(Prog *p, Tail *at, ExprId cond);    /* moves the cursor into the body */
 StmtId prog_while(Prog *p, Tail *at, ExprId cond); /* likewise */
 StmtId prog_kernel(Prog *p, Tail *at, Str label);  /* likewise */
+void prog_require(Prog *p, Tail *at, ExprId cond, Str message);
 void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId value);
 void prog_let(Prog *p, Tail *at, VarId v, ExprId value);
 void prog_set(Prog *p, Tail *at, VarId v, ExprId value);

@@ -352,6 +352,7 @@ static void check_stmt(Check *o, const Stmt *s) {
   case ST_set: check_assign(o, s); return;
   case ST_store: check_store(o, s); return;
   case ST_kernel: check_list(o, s->body); return;
+  case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
   default: WRONG(o, "a statement is malformed");
   }
 }

@@ -425,6 +425,13 @@ static void stmt(Parse *o, Tail *at) {
     ExprId value = expr(o);
     prog_stmt(o->p, id)->var = v;
     prog_stmt(o->p, id)->a = value;
+  } else if (scan_accept_word(s, "require")) {
+    StmtId id = begin(o, at, ST_require);
+    ExprId cond = expr(o);
+    scan_expect_word(s, "else");
+    Str message = scan_quoted(s);
+    prog_stmt(o->p, id)->a = cond;
+    prog_stmt(o->p, id)->label = message;
   } else if (scan_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
     Str label = scan_quoted(s);

@@ -13,6 +13,7 @@
  *           | "set" name "=" expr
  *           | name "[" [index] "]" "=" expr                        store
  *           | "kernel" quoted list
+ *           | "require" expr "else" quoted                         the run ends with that message
  *   list    = "{" {stmt} "}"
  *   flag    = "step" integer | "parallel" ["chunk" integer] | "simd" | "unroll"
  *   index   = expr {"," expr} [":" lanes]                          lanes consecutive elements
@@ -42,7 +43,7 @@ typedef struct Print {
 static void put_name(Print *o, Str s) {
   static const char *const word[] = {"for", "while", "if",    "else", "let", "set",
                                      "buf", "sym",   "kernel", "true", "false", "inf",
-                                     "nan", "bits"};
+                                     "nan", "bits",  "require"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;
     text_quote(o->t, word[i], strlen(word[i]));
@@ -201,12 +202,18 @@ static void put_stmt(Print *o, const Stmt *s, u32 depth) {
     text_puts(t, "kernel ");
     text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
     break;
+  case ST_require:
+    text_puts(t, "require ");
+    put_expr(o, s->a, AT_compare);
+    text_puts(t, " else ");
+    text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
+    break;
   case ST_COUNT: break;
   }
   if (s->kind == ST_let || s->kind == ST_set || s->kind == ST_store) {
     text_puts(t, " = ");
     put_expr(o, s->a, AT_compare);
-  } else {
+  } else if (s->kind != ST_require) {
     put_body(o, s->body, depth);
   }
   if (s->other) {

@@ -21,7 +21,7 @@ static const char *const good[] = {
     "  while i >= 3 {\n    set acc = acc - 1.0\n  }\n"
     "  y[i, n] = select(i == 0, max(acc, 0.0), nan)\n"
     "}\n"
-    "set k = 3\n",
+    "set k = 3\nrequire k < n else \"k is \\\"large\\\"\"\n",
     "prog v\nbuf x: in f32[16]\nbuf r: reg f32x8[4]\nbuf y: out f32[16]\nbuf h: local i16[32]\n"
     "for i in 0..4 unroll {\n"
     "  r[i] = splat.8(1.5)\n"
@@ -95,6 +95,8 @@ static const char *const bad[] = {
     "prog p\nsym n in 1..4\nsym n in 1..4\n",
     "prog p\nsym n in 1..4\nlet n: i64 = 3\n",
     "prog p\nkernel x {\n}\n",
+    "prog p\nrequire true\n",
+    "prog p\nrequire 1 else \"no\"\n",
     "prog p\nfor i in 0..2 {\n",
     "prog p\n}\n",
     "prog p\nlet c: c64 = 1:c64\n",
