@@ -116,13 +116,17 @@ static void merge(Merge *m, u32 a, u32 b) {
   }
 }
 
+static Str view_name(Prog *p, BufId b) {
+  return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
+}
+
 static BufId view_of(Prog *p, Map *views, BufId b, const Dim *dim, u32 rank) {
   i64 key[2 + MAX_RANK];
   BufId root = prog_root(p, b);
   key[0] = root;
   for (u32 i = 0; i < rank; i++) key[1 + i] = dim[i];
   u32 *slot = map_put_bytes(views, key, (1 + rank) * sizeof *key);
-  if (!*slot) *slot = prog_add_view(p, root, dim, rank, prog_buf(p, root)->name);
+  if (!*slot) *slot = prog_add_view(p, root, dim, rank, view_name(p, root));
   return *slot;
 }
 

@@ -104,6 +104,7 @@ static void lower_node(Lower *l, const Node *n) {
     l->buf[v] = prog_add_const(l->p, node_attr(n, AT_value)->u.t, graph_val(l->g, v)->name);
     return;
   }
+  lower_require(l);
   if (n->op == OP_reshape) {
     const Type *t = tensor_type(l, n->out[0]);
     l->buf[n->out[0]] =

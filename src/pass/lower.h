@@ -53,6 +53,9 @@ ExprId ex_finish(Prog *p, DType to, ExprId acc); /* rounds an accumulator as sca
 ExprId ex_before(Prog *p, VarId a, VarId b, bool largest);
 DType key_dtype(DType dt); /* type in which elements are compared */
 
+/* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
+void lower_require(Lower *l);
+
 /* kinds without a form */
 LowerFn lower_concat, lower_pad, lower_dims;                  /* lower_join.c */
 LowerFn lower_arg, lower_pool_arg, lower_cum, lower_topk;     /* lower_scan.c */

@@ -1,4 +1,5 @@
-"""All engines give the same bits: on random graphs of every operator, and on the inputs of the official suite.
+"""All engines give the same bits: on random graphs of every operator, and on the inputs of the official suite. They refuse
+the same inputs.
 
 NaN equals NaN: which of several a sum keeps is up to the processor.
 """
@@ -75,6 +76,55 @@ def random_graph(env, op, seed):
     compare(env, model, args, folder, False)
 
 
+# Nodes whose symbolic extents do not fit: type and shape of each operand as they turn out, the node.
+MISFITS = {
+    "map": (["f32 2", "f32 3"], "f32[n]", "add(%x, %y)", "n", "m"),
+    "map_late": (["f32 1", "f32 3"], "f32[n]", "add(%x, %y)", "n", "m"),
+    "broadcast": (["f32 2"], "f32[4]", "broadcast(%x) {shape = [4]}", "n"),
+    "contract": (["f32 2,3", "f32 4,2"], "f32[2,2]", 'contract(%x, %y) {spec = "ik,kj->ij"}', "2,n", "m,2"),
+    "conv": (["f32 1,1,2", "f32 1,1,3"], "f32[1,1,n-2]", "conv(%x, %y) {group = 1, stride = [1], dilation = [1], "
+             "pad_lo = [0], pad_hi = [0]}", "1,1,n", "1,1,3"),
+    "pool": (["f32 2"], "f32[n-2]", "pool_max(%x) {window = [3], stride = [1], dilation = [1], pad_lo = [0], "
+             "pad_hi = [0]}", "n"),
+    "reshape": (["f32 2,2"], "f32[6]", "reshape(%x) {shape = [6]}", "n,2"),
+    "reshape_less": (["f32 4,2"], "f32[6]", "reshape(%x) {shape = [6]}", "n,2"),
+    "slice": (["f32 2"], "f32[3]", "slice(%x) {start = [0], step = [1], size = [3]}", "n"),
+    "slice_back": (["f32 2"], "f32[1]", "slice(%x) {start = [4], step = [-1], size = [1]}", "n"),
+    "concat": (["f32 2,1", "f32 3,1"], "f32[n,2]", "concat(%x, %y) {axis = 1}", "n,1", "m,1"),
+    "pad": (["f32 0", "f32 "], "f32[2*n+1]", "pad(%x, %y) {lo = [1], hi = [1], interior = [1]}", "n", ""),
+    "gather": (["f32 0", "i64 1"], "f32[1]", "gather(%x, %y) {axis = 0}", "n", "1"),
+    "gather_elems": (["f32 1,1", "i64 2,1"], "f32[m,1]", "gather_elems(%x, %y) {axis = 1}", "n,1", "m,1"),
+    "gather_nd": (["f32 2,2", "i64 3,1"], "f32[m]", "gather_nd(%x, %y) {batch = 1}", "n,2", "m,1"),
+    "scatter_elems": (["f32 4", "i64 2", "f32 3"], "f32[4]", 'scatter_elems(%x, %y, %z) {axis = 0, reduce = "add"}',
+                      "4", "n", "m"),
+    "scatter_nd": (["f32 4", "i64 2,1", "f32 3"], "f32[4]", 'scatter_nd(%x, %y, %z) {reduce = "add"}', "4", "n,1", "m"),
+    "argmax": (["f32 2,0"], "i64[2]", "argmax(%x) {axis = 1, keep = 0, last = 0}", "2,n"),
+    "topk": (["f32 2", "f32 3"], "f32[m], %i: i64[m]", "topk(%x) {axis = 0, k = [m], largest = 1}", "n", "m"),
+}
+
+
+def misfit(env, name):
+    env.need_ingot()
+    folder = env.scratch("engines", "misfit_" + name)
+    operands, result, node, *types = MISFITS[name]
+    params, args = [], []
+    for v, operand, dims in zip("xyz", operands, types):
+        kind, shape = operand.split(" ")
+        shape = tuple(int(d) for d in shape.split(",") if d)
+        path = os.path.join(folder, v + ".npy")
+        npy.save(path, npy.Array(kind, shape, [0] * npy.count(shape)))
+        params.append(f'%{v} "{v}": {kind}[{dims}]')
+        args += ["--input", f"{v}=@{path}"]
+    model = os.path.join(folder, "graph.ing")
+    with open(model, "w") as f:
+        syms = "".join(f" sym {s} in 0..9" for s in "nm" if any(s in t for t in types))
+        f.write(f'graph{syms} ({", ".join(params)}) {{\n  %r: {result} = {node}\n  return %r "r"\n}}\n')
+    for engine in ENGINES:
+        got = run([env.ingot, "run", model, *args, "--quiet", "--engine", engine], LIMIT)
+        if got.rc != 4:
+            raise Fail(f"{engine}: {explain(got)}, expected exit 4: {tail(got.text(), 4)}")
+
+
 def official(env, case):
     env.need_ingot()
     compare(env, case["model"], ["--data", case["data"]], env.scratch("engines", case["name"]), True)
@@ -83,4 +133,5 @@ def official(env, case):
 def tests(env):
     out = [Test(f"engines/{op}-{seed}", lambda o=op, s=seed: random_graph(env, o, s))
            for op in randop.OPS for seed in range(SEEDS)]
+    out += [Test(f"engines/misfit_{name}", lambda n=name: misfit(env, n)) for name in MISFITS]
     return out + [Test("engines/" + c["name"], lambda c=c: official(env, c)) for c in pick.per_operator(env)]
