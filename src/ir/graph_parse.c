@@ -29,7 +29,6 @@ typedef struct Parse {
   VEC(Str) scope; /* names that are visible, in order */
 } Parse;
 
-
 /* ---- types ---- */
 
 static Type type(Parse *p, u32 depth) {
@@ -181,7 +180,8 @@ static void operands(Parse *p, Node *n) {
     }
   }
   if (in.n < info->nin_min || in.n > info->nin_max) {
-    BAD(&p->s, "%s takes %u to %u operands, found %u", info->name, info->nin_min, info->nin_max, in.n);
+    BAD(&p->s, "%s takes %u to %u operands, found %u", info->name, info->nin_min, info->nin_max,
+        in.n);
   }
   n->in = in.at;
   n->nin = in.n;

@@ -6,7 +6,7 @@
  *   graph    = "graph" [name] {symbol} params block
  *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
  *   params   = "(" [param {"," param}] ")"
- *   param    = value ["pin" constant]                             the graph holds only for these contents
+ *   param    = value ["pin" constant]                             the contents it holds for
  *   value    = "%" number [label] ":" type
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   block    = "{" {node} "return" [result {"," result}] "}"

@@ -1,7 +1,7 @@
 /* literal.c: writes the parts that the text forms of Graph and Prog share; scan.c reads them back.
  *
- * A float is written in the fewest digits that give the same bits, everything else that has bits as bits(HEX).
- * Large constants go, aligned, to a side file.
+ * A float is written in the fewest digits that give the same bits, everything else that has bits as
+ * bits(HEX). Large constants go, aligned, to a side file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,8 +90,8 @@ void text_tensor(Text *t, Text *side, const Ctx *c, const Tensor *x, u64 most) {
 void text_name(Text *t, const Ctx *c, Str s) {
   const char *at = str_text(c, s);
   size_t n = str_len(c, s), i = 0;
-  while (i < n && (at[i] == '_' || (at[i] >= 'a' && at[i] <= 'z') || (at[i] >= 'A' && at[i] <= 'Z') ||
-                   (i && at[i] >= '0' && at[i] <= '9')))
+  while (i < n && (at[i] == '_' || (at[i] >= 'a' && at[i] <= 'z') ||
+                   (at[i] >= 'A' && at[i] <= 'Z') || (i && at[i] >= '0' && at[i] <= '9')))
     i++;
   if (n && i == n)
     text_put(t, at, n);

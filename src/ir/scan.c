@@ -1,7 +1,8 @@
 /* scan.c: reads the parts that the text forms of Graph and Prog share.
  *
- * In: any bytes. Out: words, numbers, dimensions, constants, or a failure with file and line. Nothing is
- * allocated for a constant before the text is known to be long enough to hold its elements.
+ * In: any bytes. Out: words, numbers, dimensions, constants, or a failure with file and line.
+ * Nothing is allocated for a constant before the text is known to be long enough to hold its
+ * elements.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -258,7 +259,6 @@ DType scan_dtype(Scan *s) {
   s->at += n;
   return dt;
 }
-
 
 u32 scan_dims(Scan *s, Dim *dim) {
   u32 rank = 0;
