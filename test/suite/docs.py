@@ -4,7 +4,8 @@ A block that opens with ```console holds commands, lines `$ COMMAND`, each follo
 looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
 wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
 as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed.
-A block that opens with ```c and has a main is written to the file its first comment names, for the commands behind it.
+A block that opens with ```c and a comment with a file name is written to that file, for the commands behind it. One that opens
+with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
 import os
 import re
@@ -13,6 +14,7 @@ from lib.core import ROOT, Fail, Test, explain, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
+QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
 RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir ")
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
@@ -121,9 +123,18 @@ def links(name):
 def paths(name):
     """Files of the repository that a document mentions in `code` exist."""
     found = re.findall(r"`((?:src|test|docs|tools|bench|models)/[\w./-]+)`", read(name))
-    missing = sorted({x for x in found if not os.path.exists(os.path.join(ROOT, x))})
+    missing = sorted({x for x in found if not os.path.exists(os.path.join(ROOT, x))
+                      and not re.search(r"\b(NAME|FOLDER|PASS)\b", x)})  # those stand for a name of yours
     if missing:
         raise Fail("mentions files that are not there: " + " ".join(missing))
+
+
+def quotes(name):
+    def squeeze(text):
+        return re.sub(r"\s+", " ", text).strip()
+    wrong = [m[1] for m in QUOTE.finditer(read(name)) if squeeze(m[2]) not in squeeze(read(m[1]))]
+    if wrong:
+        raise Fail("quotes what is no longer there: " + " ".join(wrong))
 
 
 def manual(env):
@@ -151,6 +162,7 @@ def tests(env):
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))
+        out.append(Test(f"docs/quotes {name}", lambda n=name: quotes(n)))
         if BLOCK.search(read(name)):
             out.append(Test(f"docs/commands {name}", lambda n=name: shown(env, n)))
     return out
