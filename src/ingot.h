@@ -85,6 +85,14 @@ IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
 /* Text of the graph or program as it stands; large constants go to *side when it is not NULL. */
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);
 
+/* The model as C. name: prefix of all external names. Texts stay valid until ingot_free. */
+typedef struct IngotC {
+  const char *name;
+  uint64_t literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
+} IngotC;
+IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
+                         size_t *nheader);
+
 /* Parameters of the model after import; data is NULL. */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);

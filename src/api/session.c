@@ -244,12 +244,10 @@ typedef struct PipeArg {
   const IngotPipe *pipe;
 } PipeArg;
 
-static void do_passes(Ctx *c, void *arg) {
-  PipeArg *a = arg;
-  Ingot *m = a->m;
+void api_passes(Ingot *m, const IngotPipe *p) {
+  if (m->passed) return;
   api_import(m, false);
-  Unit u = {c, m->g, m->p};
-  const IngotPipe *p = a->pipe;
+  Unit u = {m->c, m->g, m->p};
   PipeOptions o = {0};
   if (p)
     o = (PipeOptions){p->start,      p->stop,   p->skip,  p->dump,
@@ -258,6 +256,12 @@ static void do_passes(Ctx *c, void *arg) {
   m->g = u.g;
   m->p = u.p;
   m->passed = true;
+}
+
+static void do_passes(Ctx *c, void *arg) {
+  PipeArg *a = arg;
+  (void)c;
+  api_passes(a->m, a->pipe);
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
@@ -379,7 +383,7 @@ static void do_run(Ctx *c, void *arg) {
     ref_run(m->g, &o, m->in, m->out, &c->keep);
     return;
   }
-  if (!m->p) do_passes(c, &(PipeArg){m, NULL});
+  api_passes(m, NULL);
   InterpOptions o = {.seed = a->seed};
   interp_run(m->p, &o, m->in, m->out, &c->keep);
 }

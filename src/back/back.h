@@ -14,4 +14,17 @@ typedef struct InterpOptions {
  * prog_check. */
 void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out, Arena *a);
 
+typedef struct EmitOptions {
+  const char *name;    /* prefix of all external names: an identifier */
+  const char *version; /* of the generator */
+  const char *source;  /* what the model was, for the comment */
+  const char *options; /* that shaped the output, for the comment */
+  u64 hash;            /* of the model */
+  double macs;
+  u64 literal_bytes;   /* weights up to this size are written as numbers, above as strings */
+} EmitOptions;
+
+/* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
+void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text);
+
 #endif

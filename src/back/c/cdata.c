@@ -1,0 +1,114 @@
+/* cdata.c: weights in the C file.
+ *
+ * Small models: one literal per element, right on any machine. Larger ones: the bytes as a string inside a union
+ * with an array of the element type, which compilers read a hundred times faster; the bytes are little-endian, so
+ * such a file refuses to compile on big-endian machines.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+u64 weights_bytes(Emit *e) {
+  u64 n = 0;
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (x->space == BS_const && !x->alias) n += tensor_bytes(x->data);
+  }
+  return n;
+}
+
+static void put_literal(Text *t, DType dt, const Tensor *x, u64 i) {
+  Scalar v = tensor_get(x, i);
+  if (dt == DT_f32 || dt == DT_f64) {
+    put_float(t, dt == DT_f64, v.f);
+  } else if (dtype_is_float(dt)) {
+    u16 bits = 0;
+    memcpy(&bits, (const u8 *)x->data + i * dtype_bytes(dt), dtype_bytes(dt));
+    text_fmt(t, "%u", bits);
+  } else if (dt == DT_u64) {
+    text_fmt(t, "%" PRIu64 "u", (u64)v.i);
+  } else if (v.i == INT64_MIN) {
+    text_puts(t, "INT64_MIN");
+  } else if (v.i > INT32_MAX || v.i <= INT32_MIN) {
+    text_fmt(t, "INT64_C(%" PRId64 ")", v.i);
+  } else {
+    text_fmt(t, "%" PRId64, v.i);
+  }
+}
+
+static void put_literals(Text *t, BufId b, const Tensor *x) {
+  text_fmt(t, "static const %s w%u[%" PRIu64 "] = {", c_storage(x->dt), b, x->n ? x->n : 1);
+  u64 line = 0;
+  for (u64 i = 0; i < x->n; i++) {
+    size_t before = t->n;
+    text_puts(t, i == 0 ? "" : line > 90 ? ",\n    " : ", ");
+    if (line > 90) line = 0;
+    put_literal(t, x->dt, x, i);
+    line += t->n - before;
+  }
+  text_puts(t, x->n ? "};\n" : "0};\n");
+}
+
+/* Octal escapes of at most three digits cannot swallow what follows. */
+static void put_string(Text *t, const u8 *at, u64 n) {
+  static const char digit[] = "01234567";
+  char out[4096];
+  u32 k = 0, column = 0;
+  text_puts(t, "\"");
+  for (u64 i = 0; i < n; i++) {
+    u8 ch = at[i];
+    bool plain = ch >= 0x20 && ch < 0x7f && ch != '"' && ch != '\\' && ch != '?';
+    u32 before = k;
+    if (plain) {
+      out[k++] = (char)ch;
+    } else {
+      bool more = i + 1 < n && at[i + 1] >= '0' && at[i + 1] <= '7';
+      out[k++] = '\\';
+      if (more || ch >= 64) out[k++] = digit[ch >> 6];
+      if (more || ch >= 8) out[k++] = digit[ch >> 3 & 7];
+      out[k++] = digit[ch & 7];
+    }
+    column += k - before;
+    if (column > 2000) {
+      memcpy(out + k, "\"\n\"", 3);
+      k += 3;
+      column = 0;
+    }
+    if (k > sizeof out - 16) {
+      text_put(t, out, k);
+      k = 0;
+    }
+  }
+  text_put(t, out, k);
+  text_puts(t, "\"");
+}
+
+bool weight_is_text(Emit *e, BufId b) {
+  return e->text_weights && tensor_bytes(prog_buf(e->p, b)->data) >= 64;
+}
+
+void put_weights(Emit *e, Text *t) {
+  if (e->text_weights)
+    text_puts(t, "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+                 "#error \"the weights in this file are little-endian: generate it with --weights=literal\"\n"
+                 "#endif\n"
+                 "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (x->space != BS_const || x->alias || !e->used[b]) continue;
+    const Tensor *d = x->data;
+    if (!c_storage(d->dt)) fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s", dtype_info[d->dt].name);
+    text_puts(t, "/* ");
+    put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
+    text_puts(t, " */\n");
+    if (!weight_is_text(e, b)) {
+      put_literals(t, b, d);
+      continue;
+    }
+    text_fmt(t, "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
+             tensor_bytes(d), c_storage(d->dt), d->n, b);
+    put_string(t, d->data, tensor_bytes(d));
+    text_puts(t, "};\n");
+  }
+}

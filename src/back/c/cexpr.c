@@ -1,0 +1,620 @@
+/* cexpr.c: expressions in C.
+ *
+ * In: expression trees. Out: C text with the same value to the bit. Two kinds of context: index arithmetic, which
+ * is known to stay in range and is written plainly in ptrdiff_t, and data, where integers wrap, casts saturate
+ * and narrow floats are rounded after every operation, as eval.c defines.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- types and names ---- */
+
+const char *c_type(DType dt) {
+  static const char *const names[DT_COUNT] = {
+      [DT_f64] = "double",   [DT_f32] = "float",    [DT_f16] = "float",    [DT_bf16] = "float",
+      [DT_i64] = "int64_t",  [DT_i32] = "int32_t",  [DT_i16] = "int16_t",  [DT_i8] = "int8_t",
+      [DT_i4] = "int8_t",    [DT_i2] = "int8_t",    [DT_u64] = "uint64_t", [DT_u32] = "uint32_t",
+      [DT_u16] = "uint16_t", [DT_u8] = "uint8_t",   [DT_u4] = "uint8_t",   [DT_u2] = "uint8_t",
+      [DT_bool] = "uint8_t"};
+  if (names[dt]) return names[dt];
+  return dtype_is_float(dt) ? "float" : NULL;
+}
+
+const char *c_storage(DType dt) {
+  if (dt == DT_f16 || dt == DT_bf16) return "uint16_t";
+  if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) return "uint8_t";
+  return c_type(dt);
+}
+
+/* Formats narrower than f16, as arguments of ig_encode and ig_decode; see eval.c. */
+static const struct Narrow {
+  const char *encode, *decode;
+} narrow_formats[DT_COUNT] = {
+    [DT_f8e4m3fn] = {"3, 7, 0x7e, 0, 0x7f, 0x80", "3, 7, 0, 0x7f, 0x80"},
+    [DT_f8e4m3fnuz] = {"3, 8, 0x7f, 0, 0x80, 0x80", "3, 8, 0, 0x80, 0x80"},
+    [DT_f8e5m2] = {"2, 15, 0x7b, 0x7c, 0x7d, 0x80", "2, 15, 0x7c, 0x7d, 0x80"},
+    [DT_f8e5m2fnuz] = {"2, 16, 0x7f, 0, 0x80, 0x80", "2, 16, 0, 0x80, 0x80"},
+    [DT_f4e2m1] = {"1, 1, 7, 0, 0, 8", "1, 1, 0, 0, 8"},
+};
+
+static void unsupported(Emit *e, const char *what) {
+  fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not write %s yet", what);
+}
+
+void put_buf_name(Emit *e, BufId b) {
+  const Buf *x = prog_buf(e->p, b);
+  u32 pos = 0;
+  if (e->param[b]) {
+    text_fmt(e->t, "p%u", e->param[b] - 1);
+    return;
+  }
+  switch (x->space) {
+  case BS_in:
+    while (e->p->in.at[pos] != b) pos++;
+    text_fmt(e->t, "in%u", pos);
+    break;
+  case BS_out:
+    while (e->p->out.at[pos] != b) pos++;
+    text_fmt(e->t, "out%u", pos);
+    break;
+  case BS_const: text_fmt(e->t, weight_is_text(e, b) ? "w%u.at" : "w%u", b); break;
+  case BS_local: text_fmt(e->t, "s%u", b); break;
+  case BS_reg: text_fmt(e->t, "r%u", b); break;
+  default: text_fmt(e->t, "t%u", b); break;
+  }
+}
+
+/* ---- precedence: an operand weaker than its place is put in parentheses ---- */
+
+typedef enum Prec { PR_any, PR_cond, PR_or, PR_and, PR_eq, PR_rel, PR_add, PR_mul, PR_unary, PR_atom } Prec;
+
+static void put_data(Emit *e, ExprId x, Prec at);
+static void put_idx(Emit *e, ExprId x, Prec at);
+
+static void open_paren(Emit *e, Prec mine, Prec at) {
+  if (mine < at) text_puts(e->t, "(");
+}
+static void close_paren(Emit *e, Prec mine, Prec at) {
+  if (mine < at) text_puts(e->t, ")");
+}
+
+/* ---- constants ---- */
+
+/* The shortest text that reads back as x is not needed, only that it does; NaN and infinity come without a library. */
+void put_float(Text *t, bool wide, double x) {
+  const char *zero = wide ? "0.0" : "0.0f", *one = wide ? "1.0" : "1.0f";
+  char s[40];
+  if (isnan(x)) {
+    text_fmt(t, "(%s / %s)", zero, zero);
+  } else if (isinf(x)) {
+    text_fmt(t, "(%s%s / %s)", x < 0 ? "-" : "", one, zero);
+  } else {
+    snprintf(s, sizeof s, wide ? "%.17g" : "%.9g", x);
+    for (char *p = s; *p; p++)
+      if (*p == ',') *p = '.'; /* the host program may have set a locale */
+    text_fmt(t, "%s%s%s", s, strpbrk(s, ".e") ? "" : ".0", wide ? "" : "f");
+  }
+}
+
+static void put_int(Emit *e, DType dt, i64 x) {
+  if (dt == DT_u64) text_fmt(e->t, "%" PRIu64 "u", (u64)x);
+  else if (x == INT64_MIN) text_puts(e->t, "INT64_MIN");
+  else if (x > INT32_MAX || x < INT32_MIN) text_fmt(e->t, x < 0 ? "(INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", x);
+  else if (x == INT32_MIN) text_puts(e->t, "INT32_MIN");
+  else text_fmt(e->t, x < 0 ? "(%" PRId64 ")" : "%" PRId64, x);
+}
+
+/* ---- index arithmetic ---- */
+
+static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at, Prec right) {
+  open_paren(e, mine, at);
+  put_idx(e, x->arg[0], mine);
+  text_fmt(e->t, " %s ", op);
+  put_idx(e, x->arg[1], right);
+  close_paren(e, mine, at);
+}
+
+static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
+  need(e, n);
+  text_fmt(e->t, "%s(", name);
+  put_idx(e, x->arg[0], PR_any);
+  text_puts(e->t, ", ");
+  put_idx(e, x->arg[1], PR_any);
+  text_puts(e->t, ")");
+}
+
+static void put_idx(Emit *e, ExprId id, Prec at) {
+  const Expr *x = prog_expr(e->p, id);
+  if (x->kind == EX_const) {
+    text_fmt(e->t, x->imm.i < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, x->imm.i);
+    return;
+  }
+  if (x->kind == EX_op && x->dt == DT_i64) {
+    switch (x->op) {
+    case OP_add: put_idx_pair(e, x, "+", PR_add, at, PR_add); return;
+    case OP_sub: put_idx_pair(e, x, "-", PR_add, at, PR_mul); return;
+    case OP_mul: put_idx_pair(e, x, "*", PR_mul, at, PR_unary); return;
+    case OP_max: put_idx_call(e, x, RT_imax, "ig_imax"); return;
+    case OP_min: put_idx_call(e, x, RT_imin, "ig_imin"); return;
+    default: break;
+    }
+  }
+  if (x->kind == EX_var) {
+    put_data(e, id, at);
+    return;
+  }
+  text_puts(e->t, "(ptrdiff_t)");
+  put_data(e, id, PR_unary);
+}
+
+void put_index(Emit *e, ExprId x) { put_idx(e, x, PR_any); }
+
+void put_dim(Emit *e, Dim d) {
+  if (dim_is_const(d)) text_fmt(e->t, "%" PRId64, d);
+  else put_idx(e, ex_dim(e->p, d), PR_unary);
+}
+
+/* Row-major address, Horner's way: ((i * d1 + j) * d2 + k). */
+void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
+  const Buf *x = prog_buf(e->p, b);
+  put_buf_name(e, b);
+  text_puts(e->t, "[");
+  Text outer = *e->t, sum = text_new(&e->c->scratch);
+  bool any = false, is_sum = false;
+  for (u32 i = 0; i < n; i++) {
+    i64 k;
+    bool zero = ex_is_int(e->p, idx[i], &k) && k == 0;
+    if (any && x->dim[i] != 1) {
+      Text t = text_new(&e->c->scratch);
+      text_fmt(&t, is_sum ? "(%s) * " : "%s * ", text_cstr(&sum));
+      *e->t = t;
+      put_dim(e, x->dim[i]);
+      sum = *e->t;
+      is_sum = false;
+    }
+    if (zero) continue;
+    Text term = text_new(&e->c->scratch);
+    *e->t = term;
+    put_idx(e, idx[i], any ? PR_add : PR_any);
+    term = *e->t;
+    if (any) {
+      text_puts(&sum, " + ");
+      text_put(&sum, term.at, term.n);
+      is_sum = true;
+    } else {
+      sum = term;
+      ExprKind kind = prog_expr(e->p, idx[i])->kind;
+      is_sum = kind == EX_op;
+    }
+    any = true;
+  }
+  *e->t = outer;
+  if (any) text_put(e->t, sum.at, sum.n);
+  else text_puts(e->t, "0");
+  text_puts(e->t, "]");
+}
+
+/* ---- loads, casts, rounding ---- */
+
+static void put_load(Emit *e, const Expr *x) {
+  if (x->dt == DT_f16 || x->dt == DT_bf16) {
+    need(e, x->dt == DT_f16 ? RT_f16 : RT_bf16);
+    text_fmt(e->t, "ig_get_%s(", dtype_info[x->dt].name);
+    put_element(e, x->ref, x->arg, x->narg);
+    text_puts(e->t, ")");
+  } else if (narrow_formats[x->dt].decode) {
+    need(e, RT_decode);
+    text_puts(e->t, "ig_decode(");
+    put_element(e, x->ref, x->arg, x->narg);
+    text_fmt(e->t, ", %s)", narrow_formats[x->dt].decode);
+  } else {
+    put_element(e, x->ref, x->arg, x->narg);
+  }
+}
+
+/* Opens a call that rounds a float value to dt; the caller closes with what is returned. */
+static const char *open_round(Emit *e, DType dt, bool sat) {
+  if (dt == DT_f32) {
+    text_puts(e->t, "(float)(");
+    return ")";
+  }
+  if (dt == DT_f16 || dt == DT_bf16) {
+    need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
+    text_fmt(e->t, "ig_rnd_%s(", dtype_info[dt].name);
+    return ")";
+  }
+  if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
+  need(e, RT_encode);
+  need(e, RT_decode);
+  Text t = text_new(&e->c->scratch);
+  text_puts(e->t, "ig_decode(ig_encode(");
+  text_fmt(&t, ", %s, %d), %s)", narrow_formats[dt].encode, sat, narrow_formats[dt].decode);
+  return text_cstr(&t);
+}
+
+/* Width-limited integer: wraps to dt. */
+static const char *open_wrap(Emit *e, DType dt) {
+  u32 bits = dtype_info[dt].bits;
+  if (dt == DT_bool) {
+    text_puts(e->t, "((");
+    return ") & 1)";
+  }
+  if (bits >= 8) {
+    text_fmt(e->t, "(%s)(", c_type(dt));
+    return ")";
+  }
+  Text t = text_new(&e->c->scratch);
+  if (dtype_is_signed(dt)) {
+    need(e, RT_wrap);
+    text_fmt(e->t, "(%s)ig_wrap(", c_type(dt));
+    text_fmt(&t, ", %u)", bits);
+  } else {
+    text_fmt(e->t, "(%s)((", c_type(dt));
+    text_fmt(&t, ") & %u)", (1u << bits) - 1);
+  }
+  return text_cstr(&t);
+}
+
+static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
+  Scalar lo, hi;
+  dtype_limits(to, &lo, &hi);
+  if (to == DT_u64) {
+    need(e, sat ? RT_clamp_fu : RT_to_u64);
+    text_fmt(e->t, "%s(", sat ? "ig_clamp_fu" : "ig_to_u64");
+    put_data(e, a, PR_any);
+    text_puts(e->t, ")");
+  } else if (sat) {
+    need(e, RT_clamp_f);
+    text_fmt(e->t, "(%s)ig_clamp_f(", c_type(to));
+    put_data(e, a, PR_any);
+    text_puts(e->t, ", ");
+    put_int(e, DT_i64, lo.i);
+    text_puts(e->t, ", ");
+    put_int(e, DT_i64, hi.i);
+    text_puts(e->t, ")");
+  } else {
+    need(e, RT_to_i64);
+    const char *end = open_wrap(e, to);
+    text_puts(e->t, "ig_to_i64(");
+    put_data(e, a, PR_any);
+    text_fmt(e->t, ")%s", end);
+  }
+}
+
+static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
+  Scalar lo, hi;
+  dtype_limits(to, &lo, &hi);
+  if (!sat || from == DT_bool) {
+    const char *end = open_wrap(e, to);
+    put_data(e, a, PR_any);
+    text_puts(e->t, end);
+  } else if (from == DT_u64) {
+    need(e, RT_clamp_u);
+    text_fmt(e->t, "(%s)ig_clamp_u(", c_type(to));
+    put_data(e, a, PR_any);
+    text_puts(e->t, ", ");
+    put_int(e, DT_i64, hi.i);
+    text_puts(e->t, ")");
+  } else {
+    need(e, RT_clamp_i);
+    text_fmt(e->t, "(%s)ig_clamp_i(", c_type(to));
+    put_data(e, a, PR_any);
+    text_puts(e->t, ", ");
+    put_int(e, DT_i64, to == DT_u64 ? 0 : lo.i);
+    text_puts(e->t, ", ");
+    put_int(e, DT_i64, to == DT_u64 ? INT64_MAX : hi.i);
+    text_puts(e->t, ")");
+  }
+}
+
+static void put_cast(Emit *e, const Expr *x) {
+  DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
+  bool ff = dtype_is_float(from), tf = dtype_is_float(to);
+  if (to == DT_f8e8m0 || from == DT_f8e8m0) unsupported(e, "f8e8m0");
+  if (to == DT_bool) {
+    text_puts(e->t, "(uint8_t)(");
+    put_data(e, x->arg[0], PR_rel);
+    text_puts(e->t, " != 0)");
+  } else if (ff && tf && (to == DT_f64 || (to == DT_f32 && from != DT_f64))) {
+    text_fmt(e->t, "(%s)", c_type(to));
+    put_data(e, x->arg[0], PR_unary);
+  } else if (ff && tf) {
+    const char *end = open_round(e, to, x->sat);
+    put_data(e, x->arg[0], PR_any);
+    text_puts(e->t, end);
+  } else if (ff) {
+    put_float_to_int(e, to, x->arg[0], x->sat);
+  } else if (tf && (to == DT_f32 || to == DT_f64)) {
+    text_fmt(e->t, "(%s)", c_type(to));
+    put_data(e, x->arg[0], PR_unary);
+  } else if (tf) {
+    if (from == DT_u64) unsupported(e, "u64 to a narrow float");
+    need(e, RT_sticky);
+    const char *end = open_round(e, to, x->sat);
+    text_puts(e->t, "ig_sticky(");
+    put_data(e, x->arg[0], PR_any);
+    text_fmt(e->t, ")%s", end);
+  } else {
+    put_int_to_int(e, from, to, x->arg[0], x->sat);
+  }
+}
+
+/* ---- operators ---- */
+
+static void put_call(Emit *e, const Expr *x, const char *name) {
+  text_fmt(e->t, "%s(", name);
+  for (u32 i = 0; i < x->narg; i++) {
+    if (i) text_puts(e->t, ", ");
+    put_data(e, x->arg[i], PR_any);
+  }
+  text_puts(e->t, ")");
+}
+
+static void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
+  open_paren(e, mine, at);
+  put_data(e, x->arg[0], mine);
+  text_fmt(e->t, " %s ", op);
+  put_data(e, x->arg[1], (Prec)(mine + 1));
+  close_paren(e, mine, at);
+}
+
+static const char *infix(Op op) {
+  switch (op) {
+  case OP_add: return "+";
+  case OP_sub: return "-";
+  case OP_mul: return "*";
+  case OP_div: return "/";
+  case OP_eq: return "==";
+  case OP_ne: return "!=";
+  case OP_lt: return "<";
+  case OP_le: return "<=";
+  case OP_gt: return ">";
+  case OP_ge: return ">=";
+  case OP_and: return "&";
+  case OP_or: return "|";
+  case OP_xor: return "^";
+  default: return NULL;
+  }
+}
+
+/* Value of a float operation in f32 or f64; rounding to a narrower type stands around it. */
+static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
+  switch (x->op) {
+  case OP_add:
+  case OP_sub: put_pair(e, x, infix(x->op), PR_add, at); return;
+  case OP_mul:
+  case OP_div: put_pair(e, x, infix(x->op), PR_mul, at); return;
+  case OP_neg:
+    open_paren(e, PR_unary, at);
+    text_puts(e->t, "-");
+    put_data(e, x->arg[0], PR_atom);
+    close_paren(e, PR_unary, at);
+    return;
+  case OP_recip:
+    open_paren(e, PR_mul, at);
+    text_puts(e->t, wide ? "1.0 / " : "1.0f / ");
+    put_data(e, x->arg[0], PR_unary);
+    close_paren(e, PR_mul, at);
+    return;
+  case OP_max:
+    need(e, wide ? RT_max : RT_maxf);
+    put_call(e, x, wide ? "ig_max" : "ig_maxf");
+    return;
+  case OP_min:
+    need(e, wide ? RT_min : RT_minf);
+    put_call(e, x, wide ? "ig_min" : "ig_minf");
+    return;
+  case OP_abs:
+    need(e, wide ? RT_abs : RT_absf);
+    put_call(e, x, wide ? "ig_abs" : "ig_absf");
+    return;
+  case OP_sign:
+    need(e, RT_sign);
+    put_call(e, x, wide ? "ig_sign" : "(float)ig_sign");
+    return;
+  default: break;
+  }
+  e->math[x->op][wide] = true;
+  Text name = text_new(&e->c->scratch);
+  text_fmt(&name, "im_%s%s", op_info[x->op].name, wide ? "" : "f");
+  put_call(e, x, text_cstr(&name));
+}
+
+static const struct IntCall {
+  Need s, u;
+  const char *sname, *uname;
+} int_calls[OP_SCALARS] = {
+    [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
+    [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
+    [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
+    [OP_pow] = {RT_spow, RT_upow, "ig_spow", "ig_upow"},
+};
+
+static void put_shift(Emit *e, const Expr *x) {
+  bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
+  const char *end = open_wrap(e, x->dt);
+  need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
+  text_puts(e->t, left ? "ig_shl((uint64_t)" : is_signed ? "ig_sshr(" : "ig_ushr(");
+  put_data(e, x->arg[0], PR_unary);
+  text_puts(e->t, left ? ", (uint64_t)" : ", ");
+  put_data(e, x->arg[1], PR_unary);
+  text_fmt(e->t, ", %u)%s", dtype_info[x->dt].bits, end);
+}
+
+static void put_int_op(Emit *e, const Expr *x, Prec at) {
+  DType dt = x->dt;
+  bool is_signed = dtype_is_signed(dt), wide = dtype_info[dt].bits == 64;
+  const char *u = wide ? "(uint64_t)" : "(uint32_t)", *end;
+  switch (x->op) {
+  case OP_add:
+  case OP_sub:
+  case OP_mul:
+    end = open_wrap(e, dt);
+    text_puts(e->t, u);
+    put_data(e, x->arg[0], PR_unary);
+    text_fmt(e->t, " %s %s", infix(x->op), u);
+    put_data(e, x->arg[1], PR_unary);
+    text_puts(e->t, end);
+    return;
+  case OP_and:
+  case OP_or:
+  case OP_xor:
+    open_paren(e, PR_any, at);
+    put_data(e, x->arg[0], PR_atom);
+    text_fmt(e->t, " %s ", infix(x->op));
+    put_data(e, x->arg[1], PR_atom);
+    close_paren(e, PR_any, at);
+    return;
+  case OP_not:
+    if (dt == DT_bool) {
+      text_puts(e->t, "!");
+      put_data(e, x->arg[0], PR_atom);
+      return;
+    }
+    end = open_wrap(e, dt);
+    text_puts(e->t, "~");
+    put_data(e, x->arg[0], PR_atom);
+    text_puts(e->t, end);
+    return;
+  case OP_neg:
+    end = open_wrap(e, dt);
+    text_fmt(e->t, "0 - %s", u);
+    put_data(e, x->arg[0], PR_unary);
+    text_puts(e->t, end);
+    return;
+  case OP_max:
+  case OP_min:
+    open_paren(e, PR_cond, at);
+    put_data(e, x->arg[0], PR_add);
+    text_puts(e->t, x->op == OP_max ? " > " : " < ");
+    put_data(e, x->arg[1], PR_add);
+    text_puts(e->t, " ? ");
+    put_data(e, x->arg[0], PR_or);
+    text_puts(e->t, " : ");
+    put_data(e, x->arg[1], PR_cond);
+    close_paren(e, PR_cond, at);
+    return;
+  case OP_abs:
+  case OP_sign:
+    if (x->op == OP_abs && !is_signed) {
+      put_data(e, x->arg[0], at);
+      return;
+    }
+    end = open_wrap(e, dt);
+    put_data(e, x->arg[0], PR_unary);
+    if (x->op == OP_sign) {
+      text_puts(e->t, " > 0) - (");
+      put_data(e, x->arg[0], PR_unary);
+      text_puts(e->t, " < 0");
+    } else {
+      text_fmt(e->t, " < 0 ? 0 - %s", u);
+      put_data(e, x->arg[0], PR_unary);
+      text_fmt(e->t, " : %s", u);
+      put_data(e, x->arg[0], PR_unary);
+    }
+    text_puts(e->t, end);
+    return;
+  case OP_shl:
+  case OP_shr: put_shift(e, x); return;
+  default: break;
+  }
+  const struct IntCall *call = &int_calls[x->op];
+  if (!call->sname) unsupported(e, op_info[x->op].name);
+  need(e, is_signed ? call->s : call->u);
+  end = open_wrap(e, dt);
+  put_call(e, x, is_signed ? call->sname : call->uname);
+  text_puts(e->t, end);
+}
+
+static void put_compare(Emit *e, const Expr *x, Prec at) {
+  if (x->op == OP_isnan) {
+    open_paren(e, PR_eq, at);
+    put_data(e, x->arg[0], PR_rel);
+    text_puts(e->t, " != ");
+    put_data(e, x->arg[0], PR_rel);
+    close_paren(e, PR_eq, at);
+  } else if (x->op == OP_isinf) {
+    need(e, RT_inff);
+    put_call(e, x, "ig_isinf");
+  } else {
+    put_pair(e, x, infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, at);
+  }
+}
+
+static void put_op(Emit *e, const Expr *x, Prec at) {
+  if (x->op == OP_cast) {
+    open_paren(e, PR_unary, at);
+    put_cast(e, x);
+    close_paren(e, PR_unary, at);
+  } else if (x->op == OP_bitcast) {
+    unsupported(e, "bitcast");
+  } else if (x->op == OP_select) {
+    open_paren(e, PR_cond, at);
+    put_data(e, x->arg[0], PR_or);
+    text_puts(e->t, " ? ");
+    put_data(e, x->arg[1], PR_or);
+    text_puts(e->t, " : ");
+    put_data(e, x->arg[2], PR_cond);
+    close_paren(e, PR_cond, at);
+  } else if (op_info[x->op].res == OR_pred) {
+    put_compare(e, x, at);
+  } else if (!dtype_is_float(x->dt)) {
+    open_paren(e, PR_unary, at);
+    put_int_op(e, x, PR_unary);
+    close_paren(e, PR_unary, at);
+  } else if (x->dt == DT_f32 || x->dt == DT_f64) {
+    put_float_op(e, x, at, x->dt == DT_f64);
+  } else {
+    const char *end = open_round(e, x->dt, x->dt != DT_f8e5m2);
+    put_float_op(e, x, PR_any, false);
+    text_puts(e->t, end);
+  }
+}
+
+static void put_random(Emit *e, const Expr *x) {
+  static const u8 digits[DT_COUNT] = {[DT_f64] = 53, [DT_f32] = 24, [DT_f16] = 11, [DT_bf16] = 8};
+  if (!digits[x->dt]) unsupported(e, "random numbers of this type");
+  need(e, RT_random);
+  e->random = true;
+  text_fmt(e->t, "(%s)ig_random((uint64_t)", c_type(x->dt));
+  put_data(e, x->arg[0], PR_unary);
+  text_puts(e->t, ", seed, (uint64_t)");
+  put_data(e, x->arg[1], PR_unary);
+  text_fmt(e->t, ", %u)", digits[x->dt]);
+}
+
+static void put_data(Emit *e, ExprId id, Prec at) {
+  const Expr *x = prog_expr(e->p, id);
+  if (x->lanes != 1) unsupported(e, "vectors");
+  if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
+  switch (x->kind) {
+  case EX_const:
+    if (dtype_is_float(x->dt)) {
+      bool minus = signbit(x->imm.f) && !isnan(x->imm.f) && !isinf(x->imm.f);
+      open_paren(e, minus ? PR_unary : PR_atom, at);
+      put_float(e->t, x->dt == DT_f64, x->imm.f);
+      close_paren(e, minus ? PR_unary : PR_atom, at);
+    }
+    else put_int(e, x->dt, x->imm.i);
+    break;
+  case EX_var: text_puts(e->t, e->var[x->ref]); break;
+  case EX_load: put_load(e, x); break;
+  case EX_op: put_op(e, x, at); break;
+  case EX_random: put_random(e, x); break;
+  default: unsupported(e, "vectors"); break;
+  }
+}
+
+void put_expr(Emit *e, ExprId x) { put_data(e, x, PR_any); }
+
+void put_narrow_store(Emit *e, DType dt, ExprId x) {
+  if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
+  need(e, RT_encode);
+  text_puts(e->t, "(uint8_t)ig_encode(");
+  put_data(e, x, PR_any);
+  text_fmt(e->t, ", %s, %d);\n", narrow_formats[dt].encode, dt != DT_f8e5m2);
+}

@@ -1,0 +1,169 @@
+/* ckernel.c: kernels as C functions.
+ *
+ * In: a kernel statement. Out: a call, and a static function unless an equal one was written before. The function
+ * takes every buffer it touches and every variable from outside as a parameter, named by position, so two
+ * nodes with the same shapes and operations give the same text.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+typedef struct Uses {
+  Emit *e;
+  VEC(BufId) buf;
+  VEC(VarId) var;
+  bool *seen_buf, *declared; /* by id */
+  bool *seen_var, *set_var;
+  bool random;
+} Uses;
+
+static void use_dim(Uses *u, Dim d);
+
+static void use_buf(Uses *u, BufId b) {
+  if (u->seen_buf[b]) return;
+  u->seen_buf[b] = true;
+  *vec_push(&u->e->c->scratch, &u->buf) = b;
+  const Buf *x = prog_buf(u->e->p, b);
+  for (u32 i = 1; i < x->rank; i++) use_dim(u, x->dim[i]);
+}
+
+static void use_var(Uses *u, VarId v) {
+  if (u->declared[v] || u->seen_var[v]) return;
+  u->seen_var[v] = true;
+  *vec_push(&u->e->c->scratch, &u->var) = v;
+}
+
+static void use_expr(Uses *u, ExprId id) {
+  if (!id) return;
+  Expr x = *prog_expr(u->e->p, id);
+  if (x.kind == EX_var) use_var(u, x.ref);
+  if (x.kind == EX_load) use_buf(u, x.ref);
+  if (x.kind == EX_random) u->random = true;
+  for (u32 i = 0; i < x.narg; i++) use_expr(u, x.arg[i]);
+}
+
+static void use_dim(Uses *u, Dim d) {
+  if (!dim_is_const(d)) use_expr(u, ex_dim(u->e->p, d));
+}
+
+static void use_block(Uses *u, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(u->e->p, id)->next) {
+    Stmt s = *prog_stmt(u->e->p, id);
+    use_expr(u, s.a);
+    use_expr(u, s.b);
+    for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
+    if (s.kind == ST_store) use_buf(u, s.buf);
+    if (s.kind == ST_for || s.kind == ST_let) u->declared[s.var] = true;
+    if (s.kind == ST_set) {
+      use_var(u, s.var);
+      u->set_var[s.var] = true;
+    }
+    use_block(u, s.body);
+    use_block(u, s.other);
+  }
+}
+
+/* Names inside the function: p0, p1 ... in the order of parameters. */
+static void put_params(Emit *e, Text *t, const Uses *u) {
+  bool first = true;
+  for (u32 i = 0; i < u->buf.n; i++) {
+    const Buf *b = prog_buf(e->p, u->buf.at[i]);
+    const char *type = c_storage(b->dt);
+    if (!type) fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s", dtype_info[b->dt].name);
+    bool out = e->written[u->buf.at[i]];
+    text_fmt(t, "%s%s%s *p%u", first ? "" : ", ", out ? "" : "const ", type, i);
+    first = false;
+  }
+  for (u32 i = 0; i < u->var.n; i++) {
+    const Var *v = prog_var(e->p, u->var.at[i]);
+    /* one that the kernel sets (the count of nonzero) comes by address */
+    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), u->set_var[u->var.at[i]] ? "*" : "", i);
+    first = false;
+  }
+  if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", "), first = false;
+  if (first) text_puts(t, "void");
+}
+
+/* Shapes of the parameters, for the reader. */
+static void put_shapes(Emit *e, const Uses *u) {
+  for (u32 i = 0; i < u->buf.n; i++) {
+    const Buf *b = prog_buf(e->p, u->buf.at[i]);
+    text_fmt(&e->body, "%s p%u %s[", i ? "," : " *", i, dtype_info[b->dt].name);
+    for (u32 k = 0; k < b->rank; k++) {
+      Text d = text_new(&e->c->scratch);
+      dim_print(e->p->dims, b->dim[k], &d);
+      text_puts(&e->body, k ? "," : "");
+      put_comment(&e->body, d.at, d.n);
+    }
+    text_puts(&e->body, "]");
+  }
+}
+
+static u32 write_function(Emit *e, const Stmt *s, const Uses *u) {
+  Text *outer = e->t, text = text_new(&e->c->keep), params = text_new(&e->c->scratch);
+  u32 indent = e->indent, depth = e->depth;
+  const char **var = e->var;
+  e->var = NEWS(&e->c->scratch, const char *, e->p->var.n + 1);
+  for (u32 i = 0; i < u->var.n; i++) {
+    Text t = text_new(&e->c->scratch);
+    text_fmt(&t, u->set_var[u->var.at[i]] ? "(*a%u)" : "a%u", i);
+    e->var[u->var.at[i]] = text_cstr(&t);
+  }
+  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = i + 1;
+  memset(e->written, 0, e->p->buf.n);
+  e->t = &text;
+  e->indent = 1;
+  e->depth = 0;
+  put_block(e, s->body);
+  put_params(e, &params, u);
+  e->t = outer;
+  e->indent = indent;
+  e->depth = depth;
+  e->var = var;
+  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = 0;
+  Text key = text_new(&e->c->scratch);
+  text_put(&key, params.at, params.n);
+  text_put(&key, text.at, text.n);
+  u32 *slot = map_put_bytes(&e->kernels, key.at, key.n);
+  if (*slot) return *slot - 1;
+  u32 number = e->nkernels++;
+  *map_put_bytes(&e->kernels, key.at, key.n) = number + 1;
+  text_puts(&e->body, "\n/* ");
+  put_comment(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
+  text_puts(&e->body, "\n");
+  put_shapes(e, u);
+  text_fmt(&e->body, " */\nstatic void %s_k%u(", e->o->name, number);
+  text_put(&e->body, params.at, params.n);
+  text_puts(&e->body, ") {\n");
+  text_put(&e->body, text.at, text.n);
+  text_puts(&e->body, "}\n");
+  return number;
+}
+
+void put_kernel_call(Emit *e, StmtId id) {
+  Stmt s = *prog_stmt(e->p, id);
+  if (!s.body) return;
+  Uses u = {.e = e};
+  u.seen_buf = NEWS(&e->c->scratch, bool, e->p->buf.n);
+  u.declared = NEWS(&e->c->scratch, bool, e->p->var.n);
+  u.seen_var = NEWS(&e->c->scratch, bool, e->p->var.n);
+  u.set_var = NEWS(&e->c->scratch, bool, e->p->var.n);
+  use_block(&u, s.body);
+  u32 number = write_function(e, &s, &u);
+  for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
+  text_fmt(e->t, "%s_k%u(", e->o->name, number);
+  bool first = true;
+  for (u32 i = 0; i < u.buf.n; i++) {
+    text_puts(e->t, first ? "" : ", ");
+    put_buf_name(e, u.buf.at[i]);
+    first = false;
+  }
+  for (u32 i = 0; i < u.var.n; i++) {
+    text_fmt(e->t, "%s%s%s", first ? "" : ", ", u.set_var[u.var.at[i]] ? "&" : "", e->var[u.var.at[i]]);
+    first = false;
+  }
+  if (u.random) text_fmt(e->t, "%sseed", first ? "" : ", ");
+  text_puts(e->t, "); /* ");
+  put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
+  text_puts(e->t, " */\n");
+}

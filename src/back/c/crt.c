@@ -1,0 +1,56 @@
+/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of the math library. */
+#include "back/c/c.h"
+
+#include <string.h>
+
+static const struct {
+  const char *name, *needs, *text;
+} snippets[] = {
+#define RT(name, needs, text) {#name, needs, text},
+#include "back/c/crt.def"
+#undef RT
+};
+
+void need(Emit *e, Need n) {
+  if (e->need[n]) return;
+  e->need[n] = true;
+  for (const char *s = snippets[n].needs; *s;) {
+    size_t len = strcspn(s, " ");
+    for (u32 i = 0; i < RT_COUNT; i++)
+      if (strlen(snippets[i].name) == len && !memcmp(snippets[i].name, s, len)) need(e, (Need)i);
+    s += len + (s[len] == ' ');
+  }
+}
+
+void put_runtime(Emit *e, Text *out) {
+  for (u32 i = 0; i < RT_COUNT; i++)
+    if (e->need[i]) text_puts(out, snippets[i].text);
+}
+
+void put_math(Emit *e, Text *out) {
+  bool any = false;
+  for (u32 op = 0; op < OP_SCALARS; op++)
+    for (u32 wide = 0; wide < 2; wide++) {
+      if (!e->math[op][wide]) continue;
+      if (!any) text_puts(out, "#include <math.h>\n");
+      any = true;
+      const char *name = op_info[op].name, *libm = op == OP_round ? "nearbyint" : name, *s = wide ? "" : "f";
+      const char *type = wide ? "double" : "float";
+      if (op_info[op].nin_min == 2)
+        text_fmt(out, "static %s im_%s%s(%s a, %s b) { return (%s)%s(a, b); }\n", type, name, s, type, type, type, libm);
+      else
+        text_fmt(out, "static %s im_%s%s(%s a) { return (%s)%s(a); }\n", type, name, s, type, type, libm);
+    }
+}
+
+/* Letters, digits and a few marks; anything else could end the comment or mean something to a reader's terminal. */
+void put_comment(Text *t, const char *text, size_t n) {
+  size_t most = n < 200 ? n : 200;
+  for (size_t i = 0; i < most; i++) {
+    char ch = text[i];
+    bool fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+                (ch && strchr(" _.:-,()[]+=", ch)) || (ch == '/' && (i == 0 || text[i - 1] != '*'));
+    if (ch == '/' && i + 1 < most && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
+    text_put(t, fine ? &ch : "_", 1);
+  }
+}

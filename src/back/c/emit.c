@@ -1,0 +1,233 @@
+/* emit.c: a planned program as one C99 file and its header.
+ *
+ * In: a Prog whose buffers have places in the arena, and options. Out: the text of NAME.c and NAME.h. The C file
+ * carries the declarations of the header too, so it stands alone. Order of the file: what it is, declarations,
+ * supporting functions, weights, kernels, the entry. Output depends on nothing but the input.
+ */
+#include "back/c/c.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct File2 {
+  Emit *e;
+  Text upper;   /* NAME in capitals */
+  Text params;  /* of NAME_run behind the arena */
+  Text entry;   /* body of NAME_run */
+} File2;
+
+/* ---- declarations ---- */
+
+static void put_shape(Emit *e, Text *t, const Buf *b) {
+  text_puts(t, "{");
+  for (u32 i = 0; i < b->rank; i++) {
+    i64 lo, hi;
+    dim_bounds(e->p->dims, b->dim[i], &lo, &hi);
+    text_fmt(t, "%s%" PRId64, i ? ", " : "", hi);
+  }
+  text_puts(t, b->rank ? "}" : "1}");
+}
+
+static u64 elements(Emit *e, const Buf *b) {
+  u64 n = 1;
+  for (u32 i = 0; i < b->rank; i++) {
+    i64 lo, hi;
+    dim_bounds(e->p->dims, b->dim[i], &lo, &hi);
+    if (!size_mul(n, (u64)hi, &n) || n > DIM_MAX)
+      fail(e->c, ERR_unsupported, LOC_NONE, "a dimension has no bound: give one with --max-shapes");
+  }
+  return n;
+}
+
+static void put_value_macros(File2 *f, Text *t, const char *what, u32 i, BufId id) {
+  Emit *e = f->e;
+  const Buf *b = prog_buf(e->p, id);
+  const char *up = text_cstr(&f->upper);
+  text_fmt(t, "#define %s_%s%u_NAME ", up, what, i);
+  text_puts(t, "\"");
+  put_comment(t, str_text(e->c, b->name), str_len(e->c, b->name));
+  text_fmt(t, "\"\n#define %s_%s%u_TYPE \"%s\"\n#define %s_%s%u_RANK %u\n#define %s_%s%u_SHAPE ", up, what, i,
+           dtype_info[b->dt].name, up, what, i, b->rank, up, what, i);
+  put_shape(e, t, b);
+  text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, b));
+}
+
+static void put_declarations(File2 *f, Text *t) {
+  Emit *e = f->e;
+  const char *up = text_cstr(&f->upper), *name = e->o->name;
+  text_fmt(t, "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n", up, up);
+  text_fmt(t, "#define %s_ARENA_BYTES %" PRIu64 "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n", up,
+           e->p->arena_bytes, up, up, weights_bytes(e));
+  text_fmt(t, "#define %s_MULTIPLY_ADDS %.0f\n#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->o->macs, up, e->p->in.n,
+           up, e->p->out.n);
+  for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
+  for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
+  text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+              "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
+              " * Inputs and outputs must not overlap each other or the arena. */\n"
+              "int %s_run(void *arena%s);\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+           up, name, text_cstr(&f->params));
+}
+
+/* ---- the entry ---- */
+
+static void put_params(File2 *f) {
+  Emit *e = f->e;
+  Prog *p = e->p;
+  Text *t = &f->params;
+  for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
+    if (dim_syminfo(p->dims, s)->kind != SY_input || s >= p->nsym_var || !p->sym_var[s]) continue;
+    text_fmt(t, ", int64_t n%u", s);
+  }
+  if (e->random) text_puts(t, ", uint64_t seed");
+  for (u32 i = 0; i < p->in.n; i++)
+    text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
+  for (u32 i = 0; i < p->out.n; i++) {
+    text_fmt(t, ", %s *out%u", c_storage(prog_buf(p, p->out.at[i])->dt), i);
+    if (e->open_out[i]) text_fmt(t, ", int64_t *out%u_shape", i);
+  }
+  text_cstr(t);
+}
+
+/* Does the shape depend on a symbol that is set while running? */
+static bool is_open(Emit *e, const Buf *b) {
+  for (u32 i = 0; i < b->rank; i++) {
+    if (dim_is_const(b->dim[i])) continue;
+    for (u32 s = 0; s < dim_nsyms(e->p->dims); s++)
+      if (dim_syminfo(e->p->dims, s)->kind == SY_data) return true;
+  }
+  return false;
+}
+
+static void declare_symbols(Emit *e) {
+  Prog *p = e->p;
+  for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
+    if (s >= p->nsym_var || !p->sym_var[s]) continue;
+    const SymInfo *info = dim_syminfo(p->dims, s);
+    Text t = text_new(&e->c->keep);
+    text_fmt(&t, "n%u", s);
+    e->var[p->sym_var[s]] = text_cstr(&t);
+    if (info->kind == SY_data) put_line(e, "int64_t n%u = 0;", s);
+    else put_line(e, "if (n%u < %" PRId64 " || n%u > %" PRId64 ") return 2;", s, info->lo, s, info->hi);
+  }
+}
+
+/* Pointers into the arena for the buffers that are used. */
+static void declare_buffers(Emit *e, Text *t) {
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (!e->used[b] || (x->space != BS_temp && x->space != BS_local && !x->alias)) continue;
+    BufId root = prog_root(e->p, b);
+    const Buf *r = prog_buf(e->p, root);
+    const char *type = c_storage(x->dt);
+    if (r->space == BS_in || r->space == BS_const) {
+      text_fmt(t, "  const %s *const t%u = ", type, b);
+      Text *outer = e->t;
+      e->t = t;
+      put_buf_name(e, root);
+      e->t = outer;
+      text_puts(t, ";\n");
+    } else if (r->space == BS_out) {
+      text_fmt(t, "  %s *const t%u = ", type, b);
+      Text *outer = e->t;
+      e->t = t;
+      put_buf_name(e, root);
+      e->t = outer;
+      text_puts(t, ";\n");
+    } else {
+      text_fmt(t, "  %s *const %c%u = (%s *)(void *)(a + %" PRIu64 "); /* ", type, x->space == BS_local ? 's' : 't', b,
+               type, r->offset);
+      put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
+      text_puts(t, " */\n");
+    }
+  }
+}
+
+static void put_out_shapes(Emit *e) {
+  for (u32 i = 0; i < e->p->out.n; i++) {
+    Buf b = *prog_buf(e->p, e->p->out.at[i]);
+    for (u32 k = 0; e->open_out[i] && k < b.rank; k++) {
+      for (u32 j = 0; j < e->indent; j++) text_puts(e->t, "  ");
+      text_fmt(e->t, "out%u_shape[%u] = ", i, k);
+      put_dim(e, b.dim[k]);
+      text_puts(e->t, ";\n");
+    }
+  }
+}
+
+static void put_entry(File2 *f) {
+  Emit *e = f->e;
+  f->entry = text_new(&e->c->keep);
+  Text code = text_new(&e->c->keep), head = text_new(&e->c->keep), buffers = text_new(&e->c->keep);
+  e->indent = 1;
+  e->t = &head;
+  declare_symbols(e);
+  e->t = &code;
+  put_block(e, e->p->body);
+  put_out_shapes(e);
+  declare_buffers(e, &buffers);
+  bool arena = e->p->arena_bytes != 0;
+  if (arena) text_puts(&f->entry, "  unsigned char *const a = arena;\n");
+  text_put(&f->entry, buffers.at, buffers.n);
+  text_puts(&f->entry, arena ? "  if (!a || (uintptr_t)a % 64) return 1;\n" : "  (void)arena;\n");
+  text_put(&f->entry, head.at, head.n);
+  text_put(&f->entry, code.at, code.n);
+  text_puts(&f->entry, "  return 0;\n");
+}
+
+/* ---- the file ---- */
+
+static void mark_used(Emit *e) {
+  for (ExprId i = 1; i < e->p->expr.n; i++)
+    if (e->p->expr.at[i].kind == EX_load) e->used[e->p->expr.at[i].ref] = true;
+  for (StmtId i = 1; i < e->p->stmt.n; i++)
+    if (e->p->stmt.at[i].kind == ST_store) e->used[e->p->stmt.at[i].buf] = true;
+  for (BufId b = 1; b < e->p->buf.n; b++)
+    if (e->used[b]) e->used[prog_root(e->p, b)] = true;
+}
+
+static void put_banner(Emit *e, Text *t, const char *suffix) {
+  text_fmt(t, "/* %s%s: generated by ingot %s from ", e->o->name, suffix, e->o->version);
+  put_comment(t, e->o->source, strlen(e->o->source));
+  text_fmt(t, "\n * model %016" PRIx64 "%s%s. C99; no heap, no I/O, no library but memory moves. */\n", e->o->hash,
+           *e->o->options ? ", options " : "", e->o->options);
+}
+
+void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text) {
+  Ctx *c = p->c;
+  if (!p->planned) bug(c, LOC_NONE, "the program has no memory plan");
+  Emit *e = NEW(&c->keep, Emit);
+  *e = (Emit){.c = c, .p = p, .o = o};
+  e->body = text_new(&c->keep);
+  e->kernels = map_new(&c->keep);
+  e->var = NEWS(&c->keep, const char *, p->var.n + dim_nsyms(p->dims) + 64);
+  e->written = NEWS(&c->keep, char, p->buf.n);
+  e->param = NEWS(&c->keep, u32, p->buf.n);
+  e->used = NEWS(&c->keep, bool, p->buf.n);
+  e->open_out = NEWS(&c->keep, bool, p->out.n + 1);
+  e->text_weights = weights_bytes(e) > o->literal_bytes;
+  for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
+  mark_used(e);
+  File2 f = {.e = e, .upper = text_new(&c->keep), .params = text_new(&c->keep)};
+  for (const char *s = o->name; *s; s++) {
+    char up = (char)toupper((unsigned char)*s);
+    text_put(&f.upper, &up, 1);
+  }
+  put_entry(&f);
+  put_params(&f);
+  put_banner(e, h_text, ".h");
+  put_declarations(&f, h_text);
+  put_banner(e, c_text, ".c");
+  put_declarations(&f, c_text);
+  text_puts(c_text, "\n#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without -ffast-math\"\n#endif\n"
+                    "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
+                    "#pragma GCC optimize(\"fp-contract=off\")\n#endif\n\n");
+  put_runtime(e, c_text);
+  put_math(e, c_text);
+  put_weights(e, c_text);
+  text_put(c_text, e->body.at, e->body.n);
+  text_fmt(c_text, "\nint %s_run(void *arena%s) {\n", o->name, text_cstr(&f.params));
+  text_put(c_text, f.entry.at, f.entry.n);
+  text_puts(c_text, "}\n");
+}
