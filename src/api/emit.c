@@ -14,20 +14,25 @@ static bool is_identifier(const char *s) {
   return true;
 }
 
-static void do_emit(Ctx *c, void *arg) {
-  EmitArg *a = arg;
-  Ingot *m = a->m;
-  if (!is_identifier(a->o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", a->o->name);
-  api_passes(m, NULL);
-  EmitOptions o = {.name = a->o->name,
+void api_emit(Ingot *m, const char *name, u64 literal_bytes, bool caller, Text *source, Text *header) {
+  Ctx *c = m->c;
+  if (!is_identifier(name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", name);
+  if (!m->p || m->g) api_passes(m, NULL);
+  EmitOptions o = {.name = name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
                    .options = "",
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
-                   .literal_bytes = a->o->literal_bytes ? a->o->literal_bytes : 256 << 10};
+                   .caller = caller,
+                   .literal_bytes = literal_bytes ? literal_bytes : 256 << 10};
+  emit_c(m->p, &o, source, header);
+}
+
+static void do_emit(Ctx *c, void *arg) {
+  EmitArg *a = arg;
   a->source = text_new(&c->keep);
   a->header = text_new(&c->keep);
-  emit_c(m->p, &o, &a->source, &a->header);
+  api_emit(a->m, a->o->name, a->o->literal_bytes, false, &a->source, &a->header);
 }
 
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,

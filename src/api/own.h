@@ -47,6 +47,12 @@ u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
+/* emit.c */
+void api_emit(Ingot *m, const char *name, u64 literal_bytes, bool caller, Text *source, Text *header);
+
+/* native.c */
+void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
+
 /* values.c */
 Tensor **api_inputs(Ingot *m, u64 seed);      /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i);     /* array given for parameter i, or NULL */

@@ -369,9 +369,9 @@ static void check_pins(Ingot *m) {
 static void do_run(Ctx *c, void *arg) {
   RunArg *a = arg;
   Ingot *m = a->m;
-  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64");
-  if (!ref && !wide && strcmp(a->engine, "interp"))
-    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp", a->engine);
+  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"), native = !strcmp(a->engine, "c");
+  if (!ref && !wide && !native && strcmp(a->engine, "interp"))
+    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, c", a->engine);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
@@ -383,7 +383,11 @@ static void do_run(Ctx *c, void *arg) {
     ref_run(m->g, &o, m->in, m->out, &c->keep);
     return;
   }
-  api_passes(m, NULL);
+  if (!m->p) api_passes(m, NULL);
+  if (native) {
+    api_run_c(m, a->seed);
+    return;
+  }
   InterpOptions o = {.seed = a->seed};
   interp_run(m->p, &o, m->in, m->out, &c->keep);
 }

@@ -21,6 +21,7 @@ typedef struct EmitOptions {
   const char *options; /* that shaped the output, for the comment */
   u64 hash;            /* of the model */
   double macs;
+  bool caller;         /* add NAME_call, a function of fixed type around the entry */
   u64 literal_bytes;   /* weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 

@@ -13,6 +13,7 @@ typedef struct Verb Verb;
 struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
+  const char *name, *weights;
   const char *start, *stop, *skip, *dump;
   double rtol, atol;
   unsigned long long seed;

@@ -219,6 +219,60 @@ static int verb_opt(const Args *a) {
   return finish(m, a, s);
 }
 
+/* ---- compile ---- */
+
+/* Prefix of C names: given, or the stem of the output file with anything else than letters and digits replaced. */
+static void prefix(const Args *a, char *to, size_t n) {
+  const char *from = a->name;
+  if (!from && a->output && strcmp(a->output, "-")) {
+    const char *slash = strrchr(a->output, '/');
+    from = slash ? slash + 1 : a->output;
+  }
+  if (!from) from = "model";
+  size_t k = 0;
+  for (size_t i = 0; from[i] && k + 1 < n && (a->name || from[i] != '.'); i++) {
+    int fine = (from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z') || from[i] == '_' ||
+               (k && from[i] >= '0' && from[i] <= '9');
+    to[k++] = fine || a->name ? from[i] : '_';
+  }
+  to[k] = 0;
+}
+
+static int verb_compile(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  char name[256], path[4096];
+  prefix(a, name, sizeof name);
+  IngotC o = {.name = name};
+  if (a->weights && !strcmp(a->weights, "literal")) o.literal_bytes = UINT64_MAX;
+  else if (a->weights && !strcmp(a->weights, "text")) o.literal_bytes = 1;
+  else if (a->weights) {
+    fprintf(stderr, "ingot compile: --weights %s: expected literal or text\n", a->weights);
+    ingot_free(m);
+    return INGOT_USAGE;
+  }
+  const char *source, *header;
+  size_t n, nh;
+  IngotStatus s = prepare(m, a);
+  if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
+  if (!s && a->output && strcmp(a->output, "-")) {
+    size_t len = strlen(a->output);
+    if (len < 3 || strcmp(a->output + len - 2, ".c") || len >= sizeof path) {
+      fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", a->output);
+      s = INGOT_USAGE;
+    } else {
+      memcpy(path, a->output, len + 1);
+      path[len - 1] = 'h';
+      s = ingot_write_file(path, header, nh);
+      if (!s) s = ingot_write_file(a->output, source, n);
+      if (s) fprintf(stderr, "ingot: %s: cannot be written\n", a->output);
+    }
+  } else if (!s) {
+    fwrite(source, 1, n, stdout);
+  }
+  return finish(m, a, s);
+}
+
 static int verb_passes(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -231,6 +285,8 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
+    {"compile", verb_compile, "output name weights input inputs data " SHAPES, "MODEL [-o FILE.c]",
+     "turn a model into one C file (and its header with -o)", 1},
     {"run", verb_run, "input inputs data output engine seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},

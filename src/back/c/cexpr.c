@@ -52,6 +52,7 @@ void put_buf_name(Emit *e, BufId b) {
     text_fmt(e->t, "p%u", e->param[b] - 1);
     return;
   }
+  e->used[b] = true;
   switch (x->space) {
   case BS_in:
     while (e->p->in.at[pos] != b) pos++;
