@@ -157,8 +157,21 @@ def tables():
         raise Fail(got.text().strip())
 
 
+def grammar():
+    """The grammars in docs/ir.md have all words of those above the printers."""
+    def words(text):
+        return set(re.findall(r'"([^"\s]+)"', text))
+    blocks = re.findall(r"^```\n((?:graph|prog) .*?)^```$", read("docs/ir.md"), re.M | re.S)
+    source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
+    if len(blocks) != 2:
+        raise Fail("docs/ir.md has no grammar of graphs and of programs")
+    lacks = sorted(words("".join(source)) - words("".join(blocks)) - {"#"})  # comments are described in words
+    if lacks:
+        raise Fail("the grammars in docs/ir.md lack " + " ".join(lacks))
+
+
 def tests(env):
-    out = [Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables)]
+    out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))
