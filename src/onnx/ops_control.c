@@ -123,6 +123,10 @@ void build_loop(Build *b) {
     trip = mk_const(g, most);
     if (l.nscan && !on_has(b, 1)) on_bad(b, "a loop without trip count and condition never ends");
   }
+  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs gives it */
+  Val blame;
+  const Tensor *known = l.nscan ? import_known(b->im, trip, &blame) : NULL;
+  if (known) trip = mk_const(g, (Tensor *)known);
   Val *carried = NEWS(&b->c->work, Val, l.ncarried + 1), *scan = NEWS(&b->c->work, Val, l.nscan + 1);
   for (u32 k = 0; k < l.ncarried; k++) carried[k] = on_in(b, 2 + k);
   mk_loop(g, trip, cond, carried, l.ncarried, scan, l.nscan, loop_body, &l);

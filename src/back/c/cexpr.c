@@ -75,6 +75,7 @@ typedef enum Prec { PR_any, PR_cond, PR_or, PR_and, PR_eq, PR_rel, PR_add, PR_mu
 
 static void put_data(Emit *e, ExprId x, Prec at);
 static void put_idx(Emit *e, ExprId x, Prec at);
+static void put_narrow_bits(Emit *e, DType dt, ExprId x);
 
 static void open_paren(Emit *e, Prec mine, Prec at) {
   if (mine < at) text_puts(e->t, "(");
@@ -207,6 +208,11 @@ static void put_load(Emit *e, const Expr *x) {
     text_fmt(e->t, "ig_get_%s(", dtype_info[x->dt].name);
     put_element(e, x->ref, x->arg, x->narg);
     text_puts(e->t, ")");
+  } else if (x->dt == DT_f8e8m0) {
+    need(e, RT_e8m0);
+    text_puts(e->t, "ig_get_e8m0(");
+    put_element(e, x->ref, x->arg, x->narg);
+    text_puts(e->t, ")");
   } else if (narrow_formats[x->dt].decode) {
     need(e, RT_decode);
     text_puts(e->t, "ig_decode(");
@@ -227,6 +233,11 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
     need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
     text_fmt(e->t, "ig_rnd_%s(", dtype_info[dt].name);
     return ")";
+  }
+  if (dt == DT_f8e8m0) {
+    need(e, RT_e8m0);
+    text_puts(e->t, "ig_get_e8m0(ig_put_e8m0(");
+    return sat ? ", 1))" : ", 0))";
   }
   if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
   need(e, RT_encode);
@@ -315,7 +326,6 @@ static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
 static void put_cast(Emit *e, const Expr *x) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   bool ff = dtype_is_float(from), tf = dtype_is_float(to);
-  if (to == DT_f8e8m0 || from == DT_f8e8m0) unsupported(e, "f8e8m0");
   if (to == DT_bool) {
     text_puts(e->t, "(uint8_t)(");
     put_data(e, x->arg[0], PR_rel);
@@ -342,6 +352,51 @@ static void put_cast(Emit *e, const Expr *x) {
   } else {
     put_int_to_int(e, from, to, x->arg[0], x->sat);
   }
+}
+
+/* The bits of a value as an unsigned integer. */
+static void put_bits(Emit *e, ExprId id) {
+  DType dt = prog_expr(e->p, id)->dt;
+  const char *end = ")";
+  if (dt == DT_f64 || dt == DT_f32) {
+    need(e, dt == DT_f64 ? RT_bits : RT_f32_bits);
+    text_puts(e->t, dt == DT_f64 ? "ig_bits(" : "ig_f32_bits(");
+  } else if (dt == DT_f16 || dt == DT_bf16) {
+    need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
+    text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
+  } else if (dtype_is_float(dt)) {
+    put_narrow_bits(e, dt, id);
+    return;
+  } else {
+    text_fmt(e->t, "(uint%u_t)(", dtype_bytes(dt) * 8);
+  }
+  put_data(e, id, PR_any);
+  text_puts(e->t, end);
+}
+
+static void put_bitcast(Emit *e, const Expr *x) {
+  DType to = x->dt;
+  const char *end = ")";
+  if (to == DT_f64 || to == DT_f32) {
+    need(e, to == DT_f64 ? RT_bits : RT_f32_bits);
+    text_puts(e->t, to == DT_f64 ? "ig_of_bits(" : "ig_of_f32_bits(");
+  } else if (to == DT_f16 || to == DT_bf16) {
+    need(e, to == DT_f16 ? RT_f16 : RT_bf16);
+    text_fmt(e->t, "ig_get_%s(", dtype_info[to].name);
+  } else if (to == DT_f8e8m0) {
+    need(e, RT_e8m0);
+    text_puts(e->t, "ig_get_e8m0(");
+  } else if (dtype_is_float(to)) {
+    need(e, RT_decode);
+    Text t = text_new(&e->c->scratch);
+    text_puts(e->t, "ig_decode(");
+    text_fmt(&t, ", %s)", narrow_formats[to].decode);
+    end = text_cstr(&t);
+  } else {
+    end = open_wrap(e, to);
+  }
+  put_bits(e, x->arg[0]);
+  text_puts(e->t, end);
 }
 
 /* ---- operators ---- */
@@ -552,7 +607,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_cast(e, x);
     close_paren(e, PR_unary, at);
   } else if (x->op == OP_bitcast) {
-    unsupported(e, "bitcast");
+    open_paren(e, PR_unary, at);
+    put_bitcast(e, x);
+    close_paren(e, PR_unary, at);
   } else if (x->op == OP_select) {
     open_paren(e, PR_cond, at);
     put_data(e, x->arg[0], PR_or);
@@ -612,10 +669,23 @@ static void put_data(Emit *e, ExprId id, Prec at) {
 
 void put_expr(Emit *e, ExprId x) { put_data(e, x, PR_any); }
 
-void put_narrow_store(Emit *e, DType dt, ExprId x) {
+/* Code of a value in a format narrower than f16. */
+static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
+  if (dt == DT_f8e8m0) {
+    need(e, RT_e8m0);
+    text_puts(e->t, "ig_put_e8m0(");
+    put_data(e, x, PR_any);
+    text_puts(e->t, ", 1)");
+    return;
+  }
   if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
   need(e, RT_encode);
   text_puts(e->t, "(uint8_t)ig_encode(");
   put_data(e, x, PR_any);
-  text_fmt(e->t, ", %s, %d);\n", narrow_formats[dt].encode, dt != DT_f8e5m2);
+  text_fmt(e->t, ", %s, %d)", narrow_formats[dt].encode, dt != DT_f8e5m2);
+}
+
+void put_narrow_store(Emit *e, DType dt, ExprId x) {
+  put_narrow_bits(e, dt, x);
+  text_puts(e->t, ";\n");
 }
