@@ -105,7 +105,8 @@ static bool fix_unary(Edit *e, NodeId id) {
   bool idle =
       (op == x->op && (op == OP_abs || op == OP_sign)) || (is_rounding(op) && is_rounding(x->op));
   if (idle) return swap(e, id, x->out[0]);
-  if (op == OP_abs && x->op == OP_neg) return swap(e, id, mk_map1(g, OP_abs, x->in[0]));
+  bool wraps = dtype_info[graph_type(g, x->out[0])->dt].cls == 'U'; /* |-x| is not |x| */
+  if (op == OP_abs && x->op == OP_neg && !wraps) return swap(e, id, mk_map1(g, OP_abs, x->in[0]));
   if (op == OP_not && (x->op == OP_eq || x->op == OP_ne)) {
     return swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
   }

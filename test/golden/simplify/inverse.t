@@ -1,7 +1,9 @@
 # operations that undo or repeat each other
 # run: --start=simplify --stop=simplify
 graph
-(%x: f32[2], %b: bool[2]) {
+(%x: f32[2], %b: bool[2], %u: u8[2]) {
+  %p: u8[2] = neg(%u)
+  %q: u8[2] = abs(%p)
   %a: f32[2] = neg(%x)
   %c: f32[2] = neg(%a)
   %d: bool[2] = not(%b)
@@ -13,17 +15,19 @@ graph
   %j: bool[2] = eq(%x, %c)
   %k: bool[2] = not(%j)
   %l: f32[2] = max(%c, %x)
-  return %c, %e, %g, %i, %k, %l
+  return %c, %e, %g, %i, %k, %l, %q
 }
 
 # expect
 graph
-(%1: f32[2], %2: bool[2]) {
-  %3: f32[2] = neg(%1)
-  %4: bool[2] = not(%2)
-  %5: f32[2] = floor(%1)
-  %6: f32[2] = abs(%1)
-  %7: bool[2] = eq(%1, %1)
-  %8: bool[2] = ne(%1, %1)
-  return %1, %2, %5, %6, %8, %1
+(%1: f32[2], %2: bool[2], %3: u8[2]) {
+  %4: u8[2] = neg(%3)
+  %5: u8[2] = abs(%4)
+  %6: f32[2] = neg(%1)
+  %7: bool[2] = not(%2)
+  %8: f32[2] = floor(%1)
+  %9: f32[2] = abs(%1)
+  %10: bool[2] = eq(%1, %1)
+  %11: bool[2] = ne(%1, %1)
+  return %1, %2, %8, %9, %11, %1, %5
 }
