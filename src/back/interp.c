@@ -1,10 +1,10 @@
 /* interp.c: executes a program as it stands: the oracle for lowering and for every other engine.
  *
  * In: a checked program and one tensor per input. Out: one tensor per output.
- * Method: a walk over statements and expressions in which every operation is scalar_eval. Innermost loops
- * that interp_plan.c finds to be free of dependences between iterations go to interp_row.c, which gives
- * the same bits much faster; with InterpOptions.plain nothing does.
- * Every index is checked against the actual extents: a violation is a fault of the compiler and ends the run.
+ * Method: a walk over statements and expressions in which every operation is scalar_eval. Innermost
+ * loops that interp_plan.c finds to be free of dependences between iterations go to interp_row.c,
+ * which gives the same bits much faster; with InterpOptions.plain nothing does. Every index is
+ * checked against the actual extents: a violation is a fault of the compiler and ends the run.
  * Flags of loops (parallel, simd, unroll) mean nothing here.
  */
 #include "back/interp.h"
@@ -68,8 +68,9 @@ static bool solve(Run *r, BufId b, u32 axis, i64 extent, bool *bound) {
   if (rest % coef) bad_shape(r, b, axis, extent, "");
   i64 x = rest / coef;
   if (x < si->lo || x > si->hi) {
-    const char *why = str_text(r->c, str_fmt(r->c, " with %s from %lld to %lld", show(r->c, si->name),
-                                             (long long)si->lo, (long long)si->hi));
+    const char *why =
+        str_text(r->c, str_fmt(r->c, " with %s from %lld to %lld", show(r->c, si->name),
+                               (long long)si->lo, (long long)si->hi));
     bad_shape(r, b, axis, extent, why);
   }
   r->env[s] = x;
@@ -226,11 +227,12 @@ void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
 /* Address of an element; lanes: how many elements along the last axis belong to the access. */
 static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes) {
   i64 at[MAX_RANK];
-  for (u32 i = 0; i < prog_buf(r->p, b)->rank; i++) at[i] = eval_int(r, idx[i]);
+  u32 rank = r->view[b].rank;
+  for (u32 i = 0; i < rank; i++) at[i] = eval_int(r, idx[i]);
   const View *v = view_get(r, b);
   i64 off = 0;
-  for (u32 i = 0; i < v->rank; i++) {
-    i64 last = i + 1 == v->rank ? (i64)lanes - 1 : 0;
+  for (u32 i = 0; i < rank; i++) {
+    i64 last = i + 1 == rank ? (i64)lanes - 1 : 0;
     if (at[i] < 0 || at[i] >= v->dim[i] - last) out_of_bounds(r, b, i, at[i], lanes);
     off += at[i] * v->stride[i];
   }
@@ -363,8 +365,10 @@ static void store(Run *r, const Stmt *s) {
   const Expr *e = prog_expr(r->p, s->a);
   Scalar lane[MAX_LANES];
   u32 step = dtype_bytes(e->dt);
-  if (e->lanes == 1) lane[0] = eval(r, s->a);
-  else eval_lanes(r, s->a, lane);
+  if (e->lanes == 1)
+    lane[0] = eval(r, s->a);
+  else
+    eval_lanes(r, s->a, lane);
   u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes);
   for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
 }

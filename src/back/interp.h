@@ -4,20 +4,20 @@
 
 #include "back/back.h"
 
-typedef struct Run Run;     /* one execution of a program */
-typedef struct View View;   /* a buffer while running */
-typedef struct Plan Plan;   /* how a loop is executed by rows */
+typedef struct Run Run;   /* one execution of a program */
+typedef struct View View; /* a buffer while running */
+typedef struct Plan Plan; /* how a loop is executed by rows */
 
 /* dim, stride, n and data hold while `ready`; those of a buffer whose dimensions depend on data are
  * computed again at the first use after one of the symbols was set. */
 struct View {
   u8 *data;
-  BufId root;  /* buffer whose memory this is */
-  bool fixed;  /* never changes while running */
+  BufId root; /* buffer whose memory this is */
+  bool fixed; /* never changes while running */
   bool ready;
-  u32 size;    /* bytes of one element, all lanes */
+  u32 size; /* bytes of one element, all lanes */
   u32 rank;
-  u64 n;       /* elements */
+  u64 n;             /* elements */
   i64 *dim, *stride; /* rank entries; strides in elements */
 };
 
@@ -30,24 +30,24 @@ struct Run {
   Ctx *c;
   Prog *p;
   InterpOptions o;
-  Arena *a;     /* temporary memory of this run */
-  Arena *keep;  /* results */
-  View *view;   /* by buffer */
-  Mem *mem;     /* by buffer; only roots have one */
-  Scalar **var; /* by variable: its lanes */
-  i64 *env;     /* by symbol */
-  Plan **plan;  /* by statement: NULL until it is needed */
-  Plan *none;   /* stands for a loop without plan */
+  Arena *a;           /* temporary memory of this run */
+  Arena *keep;        /* results */
+  View *view;         /* by buffer */
+  Mem *mem;           /* by buffer; only roots have one */
+  Scalar **var;       /* by variable: its lanes */
+  i64 *env;           /* by symbol */
+  Plan **plan;        /* by statement: NULL until it is needed */
+  Plan *none;         /* stands for a loop without plan */
   const Range *range; /* by variable; NULL until it is needed */
-  u8 *pool;     /* rows of the plan that runs: slots of ROW * 8 bytes */
+  u8 *pool;           /* rows of the plan that runs: slots of ROW * 8 bytes */
   u32 npool;
-  Loc loc;      /* of the statement that runs, for messages */
+  Loc loc; /* of the statement that runs, for messages */
 };
 
 /* interp.c */
-View *view_get(Run *r, BufId b);            /* ready, with memory */
-Scalar eval(Run *r, ExprId e);              /* one lane */
-i64 eval_int(Run *r, ExprId e);             /* of type i64 */
+View *view_get(Run *r, BufId b); /* ready, with memory */
+Scalar eval(Run *r, ExprId e);   /* one lane */
+i64 eval_int(Run *r, ExprId e);  /* of type i64 */
 Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg);
 _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes);
 
@@ -79,14 +79,14 @@ typedef struct Access {
   BufId buf, root;
   u32 loads, stores;
   const ExprId *idx;
-  bool linear; /* in every index */
-  bool fixed;  /* and the strides are known: flat holds */
-  Lin flat;    /* offset in elements */
-  Lin *dim;    /* by axis */
-  Row **row;   /* by axis: the index where it is not linear, else NULL */
-  bool *check; /* by axis: not proven to be in range */
-  u32 slot;    /* offsets of a row, when not linear */
-  View *v;     /* from here on: of the run that is going on */
+  bool linear;  /* in every index */
+  bool fixed;   /* and the strides are known: flat holds */
+  Lin flat;     /* offset in elements */
+  Lin *dim;     /* by axis */
+  Row **row;    /* by axis: the index where it is not linear, else NULL */
+  bool *check;  /* by axis: not proven to be in range */
+  u32 slot;     /* offsets of a row, when not linear */
+  View *v;      /* from here on: of the run that is going on */
   i64 off, inc; /* offset of the first iteration, and from one to the next */
 } Access;
 
@@ -105,18 +105,18 @@ struct Row {
   RowClass cls;
   Op op;
   bool sat;
-  bool copy;      /* load: the memory may change before the value is used */
+  bool copy; /* load: the memory may change before the value is used */
   u32 narg;
   Row *arg[3];
   Lin lin;
   Access *acc;
-  u32 ref;        /* var: VarId; let: number in plan->let */
+  u32 ref; /* var: VarId; let: number in plan->let */
   u32 slot;
   union {
     float f;
     double d;
     i64 i;
-  } cell;         /* room for a single value */
+  } cell; /* room for a single value */
 };
 
 typedef enum StepKind { SP_let, SP_store, SP_fold_var, SP_fold_mem } StepKind;
@@ -140,7 +140,7 @@ struct Plan {
   u32 nlet, nslot;
   bool shared; /* two accesses of one memory, one of them a store: look before running */
   Val *let;
-  i64 lo;      /* of the run that is going on */
+  i64 lo; /* of the run that is going on */
 };
 
 static inline i64 lin_at(const Lin *l, i64 v) {
@@ -162,14 +162,15 @@ bool plan_run(Run *r, Plan *plan, i64 lo, u64 n);
 /* interp_kern.c: loops over rows. */
 typedef void Kern2(void *o, const void *a, const void *b, u32 n, bool one_a, bool one_b);
 typedef void Kern1(void *o, const void *a, u32 n);
-Kern2 *kern2(Op op, DType dt);  /* NULL when there is none; the result is not yet wrapped or rounded */
+Kern2 *kern2(Op op,
+             DType dt); /* NULL when there is none; the result is not yet wrapped or rounded */
 Kern1 *kern1(Op op, DType dt);
 void kern_fit(DType dt, void *o, u32 n); /* wraps or rounds to dt */
 bool kern_cast(DType from, DType to, bool sat, void *o, const void *a, u32 n); /* false: not done */
 void kern_select(RowClass cls, void *o, const i64 *c, const void *a, const void *b, u32 n,
                  bool one_c, bool one_a, bool one_b);
 bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *a, u32 n, bool one);
-void kern_load(DType dt, void *o, const u8 *from, i64 inc, u32 n);   /* inc in elements */
+void kern_load(DType dt, void *o, const u8 *from, i64 inc, u32 n); /* inc in elements */
 void kern_store(DType dt, u8 *to, i64 inc, const void *a, u32 n, bool one);
 void kern_mac(float *y, const float *a, i64 inc_a, const float *b, i64 inc_b, u64 n);
 Scalar row_get(RowClass cls, const void *p, u32 i);

@@ -1,8 +1,9 @@
 /* interp_kern.c: the loops over rows, one for each operation and class of values.
  *
- * In: rows of float, double or i64. Out: the same kind of rows, element by element what eval.c defines;
- * operations without an entry here go through scalar_eval. Results of types narrower than their class are
- * wrapped or rounded by kern_fit afterwards. The file is compiled for speed; nothing else in it is clever.
+ * In: rows of float, double or i64. Out: the same kind of rows, element by element what eval.c
+ * defines; operations without an entry here go through scalar_eval. Results of types narrower than
+ * their class are wrapped or rounded by kern_fit afterwards. The file is compiled for speed;
+ * nothing else in it is clever.
  */
 #include "back/interp.h"
 
@@ -11,57 +12,63 @@
 
 Scalar row_get(RowClass cls, const void *p, u32 i) {
   Scalar x;
-  if (cls == RC_float) x.f = ((const float *)p)[i];
-  else if (cls == RC_double) x.f = ((const double *)p)[i];
-  else x.i = ((const i64 *)p)[i];
+  if (cls == RC_float)
+    x.f = ((const float *)p)[i];
+  else if (cls == RC_double)
+    x.f = ((const double *)p)[i];
+  else
+    x.i = ((const i64 *)p)[i];
   return x;
 }
 
 void row_put(RowClass cls, void *p, u32 i, Scalar x) {
-  if (cls == RC_float) ((float *)p)[i] = (float)x.f;
-  else if (cls == RC_double) ((double *)p)[i] = x.f;
-  else ((i64 *)p)[i] = x.i;
+  if (cls == RC_float)
+    ((float *)p)[i] = (float)x.f;
+  else if (cls == RC_double)
+    ((double *)p)[i] = x.f;
+  else
+    ((i64 *)p)[i] = x.i;
 }
 
 /* ---- two operands ---- */
 
-#define BINARY(name, T, R, expr) \
-  static void name(void *op, const void *ap, const void *bp, u32 n, bool one_a, bool one_b) { \
-    R *o = op; \
-    const T *pa = ap, *pb = bp; \
-    if (one_a) { \
-      const T a = *pa; \
-      for (u32 i = 0; i < n; i++) { \
-        const T b = pb[i]; \
-        o[i] = (expr); \
-      } \
-    } else if (one_b) { \
-      const T b = *pb; \
-      for (u32 i = 0; i < n; i++) { \
-        const T a = pa[i]; \
-        o[i] = (expr); \
-      } \
-    } else { \
-      for (u32 i = 0; i < n; i++) { \
-        const T a = pa[i], b = pb[i]; \
-        o[i] = (expr); \
-      } \
-    } \
+#define BINARY(name, T, R, expr)                                                                   \
+  static void name(void *op, const void *ap, const void *bp, u32 n, bool one_a, bool one_b) {      \
+    R *o = op;                                                                                     \
+    const T *pa = ap, *pb = bp;                                                                    \
+    if (one_a) {                                                                                   \
+      const T a = *pa;                                                                             \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const T b = pb[i];                                                                         \
+        o[i] = (expr);                                                                             \
+      }                                                                                            \
+    } else if (one_b) {                                                                            \
+      const T b = *pb;                                                                             \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const T a = pa[i];                                                                         \
+        o[i] = (expr);                                                                             \
+      }                                                                                            \
+    } else {                                                                                       \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const T a = pa[i], b = pb[i];                                                              \
+        o[i] = (expr);                                                                             \
+      }                                                                                            \
+    }                                                                                              \
   }
 
-#define ARITHMETIC(suffix, T) \
-  BINARY(add_##suffix, T, T, a + b) \
-  BINARY(sub_##suffix, T, T, a - b) \
-  BINARY(mul_##suffix, T, T, a * b) \
-  BINARY(div_##suffix, T, T, a / b) \
-  BINARY(max_##suffix, T, T, a > b || a != a ? a : b) \
+#define ARITHMETIC(suffix, T)                                                                      \
+  BINARY(add_##suffix, T, T, a + b)                                                                \
+  BINARY(sub_##suffix, T, T, a - b)                                                                \
+  BINARY(mul_##suffix, T, T, a *b)                                                                 \
+  BINARY(div_##suffix, T, T, a / b)                                                                \
+  BINARY(max_##suffix, T, T, a > b || a != a ? a : b)                                              \
   BINARY(min_##suffix, T, T, a < b || a != a ? a : b)
-#define COMPARISON(suffix, T) \
-  BINARY(eq_##suffix, T, i64, a == b) \
-  BINARY(ne_##suffix, T, i64, a != b) \
-  BINARY(lt_##suffix, T, i64, a < b) \
-  BINARY(le_##suffix, T, i64, a <= b) \
-  BINARY(gt_##suffix, T, i64, a > b) \
+#define COMPARISON(suffix, T)                                                                      \
+  BINARY(eq_##suffix, T, i64, a == b)                                                              \
+  BINARY(ne_##suffix, T, i64, a != b)                                                              \
+  BINARY(lt_##suffix, T, i64, a < b)                                                               \
+  BINARY(le_##suffix, T, i64, a <= b)                                                              \
+  BINARY(gt_##suffix, T, i64, a > b)                                                               \
   BINARY(ge_##suffix, T, i64, a >= b)
 ARITHMETIC(f, float)
 ARITHMETIC(d, double)
@@ -77,53 +84,64 @@ BINARY(xor_i, u64, u64, a ^ b)
 BINARY(max_i, i64, i64, a > b ? a : b)
 BINARY(min_i, i64, i64, a < b ? a : b)
 
-#define FLOAT_ROWS(suffix) \
-  { \
-    [OP_add] = add_##suffix, [OP_sub] = sub_##suffix, [OP_mul] = mul_##suffix, \
-    [OP_div] = div_##suffix, [OP_max] = max_##suffix, [OP_min] = min_##suffix, \
-    [OP_eq] = eq_##suffix, [OP_ne] = ne_##suffix, [OP_lt] = lt_##suffix, [OP_le] = le_##suffix, \
-    [OP_gt] = gt_##suffix, [OP_ge] = ge_##suffix, \
+#define FLOAT_ROWS(suffix)                                                                         \
+  {                                                                                                \
+    [OP_add] = add_##suffix, [OP_sub] = sub_##suffix, [OP_mul] = mul_##suffix,                     \
+    [OP_div] = div_##suffix, [OP_max] = max_##suffix, [OP_min] = min_##suffix,                     \
+    [OP_eq] = eq_##suffix, [OP_ne] = ne_##suffix, [OP_lt] = lt_##suffix, [OP_le] = le_##suffix,    \
+    [OP_gt] = gt_##suffix, [OP_ge] = ge_##suffix,                                                  \
   }
 
 static Kern2 *const rows2[3][OP_SCALARS] = {
     [RC_float] = FLOAT_ROWS(f),
     [RC_double] = FLOAT_ROWS(d),
-    [RC_int] = {[OP_add] = add_i, [OP_sub] = sub_i, [OP_mul] = mul_i, [OP_and] = and_i,
-                [OP_or] = or_i, [OP_xor] = xor_i, [OP_max] = max_i, [OP_min] = min_i,
-                [OP_eq] = eq_i, [OP_ne] = ne_i, [OP_lt] = lt_i, [OP_le] = le_i, [OP_gt] = gt_i,
+    [RC_int] = {[OP_add] = add_i,
+                [OP_sub] = sub_i,
+                [OP_mul] = mul_i,
+                [OP_and] = and_i,
+                [OP_or] = or_i,
+                [OP_xor] = xor_i,
+                [OP_max] = max_i,
+                [OP_min] = min_i,
+                [OP_eq] = eq_i,
+                [OP_ne] = ne_i,
+                [OP_lt] = lt_i,
+                [OP_le] = le_i,
+                [OP_gt] = gt_i,
                 [OP_ge] = ge_i},
 };
 
 Kern2 *kern2(Op op, DType dt) {
-  bool order = op == OP_max || op == OP_min || op == OP_lt || op == OP_le || op == OP_gt || op == OP_ge;
+  bool order =
+      op == OP_max || op == OP_min || op == OP_lt || op == OP_le || op == OP_gt || op == OP_ge;
   if (dt == DT_u64 && order) return NULL; /* i64 has another order */
   return rows2[row_class(dt)][op];
 }
 
 /* ---- one operand ---- */
 
-#define UNARY(name, T, R, expr) \
-  static void name(void *op, const void *ap, u32 n) { \
-    R *o = op; \
-    const T *pa = ap; \
-    for (u32 i = 0; i < n; i++) { \
-      const T a = pa[i]; \
-      o[i] = (R)(expr); \
-    } \
+#define UNARY(name, T, R, expr)                                                                    \
+  static void name(void *op, const void *ap, u32 n) {                                              \
+    R *o = op;                                                                                     \
+    const T *pa = ap;                                                                              \
+    for (u32 i = 0; i < n; i++) {                                                                  \
+      const T a = pa[i];                                                                           \
+      o[i] = (R)(expr);                                                                            \
+    }                                                                                              \
   }
 
 /* Functions are computed in double and rounded once, as eval.c does. */
-#define FUNCTIONS(suffix, T, root) \
-  UNARY(neg_##suffix, T, T, -a) \
-  UNARY(sqrt_##suffix, T, T, root(a)) \
-  UNARY(recip_##suffix, T, T, 1 / a) \
-  UNARY(exp_##suffix, T, T, exp((double)a)) \
-  UNARY(log_##suffix, T, T, log((double)a)) \
-  UNARY(tanh_##suffix, T, T, tanh((double)a)) \
-  UNARY(erf_##suffix, T, T, erf((double)a)) \
-  UNARY(sin_##suffix, T, T, sin((double)a)) \
-  UNARY(cos_##suffix, T, T, cos((double)a)) \
-  UNARY(floor_##suffix, T, T, floor((double)a)) \
+#define FUNCTIONS(suffix, T, root)                                                                 \
+  UNARY(neg_##suffix, T, T, -a)                                                                    \
+  UNARY(sqrt_##suffix, T, T, root(a))                                                              \
+  UNARY(recip_##suffix, T, T, 1 / a)                                                               \
+  UNARY(exp_##suffix, T, T, exp((double)a))                                                        \
+  UNARY(log_##suffix, T, T, log((double)a))                                                        \
+  UNARY(tanh_##suffix, T, T, tanh((double)a))                                                      \
+  UNARY(erf_##suffix, T, T, erf((double)a))                                                        \
+  UNARY(sin_##suffix, T, T, sin((double)a))                                                        \
+  UNARY(cos_##suffix, T, T, cos((double)a))                                                        \
+  UNARY(floor_##suffix, T, T, floor((double)a))                                                    \
   UNARY(isnan_##suffix, T, i64, a != a)
 FUNCTIONS(f, float, sqrtf)
 FUNCTIONS(d, double, sqrt)
@@ -131,12 +149,12 @@ UNARY(abs_f, float, float, fabsf(a))
 UNARY(abs_d, double, double, fabs(a))
 UNARY(neg_i, u64, u64, 0 - a)
 
-#define FUNCTION_ROWS(suffix) \
-  { \
-    [OP_neg] = neg_##suffix, [OP_abs] = abs_##suffix, [OP_sqrt] = sqrt_##suffix, \
-    [OP_recip] = recip_##suffix, [OP_exp] = exp_##suffix, [OP_log] = log_##suffix, \
-    [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix, [OP_sin] = sin_##suffix, \
-    [OP_cos] = cos_##suffix, [OP_floor] = floor_##suffix, [OP_isnan] = isnan_##suffix, \
+#define FUNCTION_ROWS(suffix)                                                                      \
+  {                                                                                                \
+    [OP_neg] = neg_##suffix, [OP_abs] = abs_##suffix, [OP_sqrt] = sqrt_##suffix,                   \
+    [OP_recip] = recip_##suffix, [OP_exp] = exp_##suffix, [OP_log] = log_##suffix,                 \
+    [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix, [OP_sin] = sin_##suffix,                   \
+    [OP_cos] = cos_##suffix, [OP_floor] = floor_##suffix, [OP_isnan] = isnan_##suffix,             \
   }
 
 static Kern1 *const rows1[3][OP_SCALARS] = {
@@ -154,23 +172,23 @@ Kern1 *kern1(Op op, DType dt) {
 
 /* ---- narrow types, conversion, choice ---- */
 
-#define EACH_INT(dt, DO, otherwise) \
-  switch (dt) { \
-  case DT_i64: \
-  case DT_u64: DO(i64) break; \
-  case DT_i32: DO(i32) break; \
-  case DT_i16: DO(i16) break; \
-  case DT_i8: DO(i8) break; \
-  case DT_u32: DO(u32) break; \
-  case DT_u16: DO(u16) break; \
-  case DT_u8: DO(u8) break; \
-  default: otherwise break; \
+#define EACH_INT(dt, DO, otherwise)                                                                \
+  switch (dt) {                                                                                    \
+  case DT_i64:                                                                                     \
+  case DT_u64: DO(i64) break;                                                                      \
+  case DT_i32: DO(i32) break;                                                                      \
+  case DT_i16: DO(i16) break;                                                                      \
+  case DT_i8: DO(i8) break;                                                                        \
+  case DT_u32: DO(u32) break;                                                                      \
+  case DT_u16: DO(u16) break;                                                                      \
+  case DT_u8: DO(u8) break;                                                                        \
+  default: otherwise break;                                                                        \
   }
 
 static void wrap(DType dt, i64 *o, const i64 *a, u32 n) {
-#define DO(T) \
+#define DO(T)                                                                                      \
   for (u32 i = 0; i < n; i++) o[i] = (T)(u64)a[i];
-#define SLOW \
+#define SLOW                                                                                       \
   for (u32 i = 0; i < n; i++) o[i] = scalar_wrap(dt, a[i]);
   EACH_INT(dt, DO, SLOW)
 #undef DO
@@ -189,12 +207,12 @@ void kern_fit(DType dt, void *o, u32 n) {
 
 bool kern_cast(DType from, DType to, bool sat, void *op, const void *ap, u32 n) {
   RowClass cf = row_class(from), ct = row_class(to);
-#define CONVERT(T, R, expr) \
-  { \
-    const T *a = ap; \
-    R *o = op; \
-    for (u32 i = 0; i < n; i++) o[i] = (R)(expr); \
-    return true; \
+#define CONVERT(T, R, expr)                                                                        \
+  {                                                                                                \
+    const T *a = ap;                                                                               \
+    R *o = op;                                                                                     \
+    for (u32 i = 0; i < n; i++) o[i] = (R)(expr);                                                  \
+    return true;                                                                                   \
   }
   if (to == DT_bool) {
     if (cf == RC_float) CONVERT(float, i64, a[i] != 0)
@@ -217,40 +235,49 @@ bool kern_cast(DType from, DType to, bool sat, void *op, const void *ap, u32 n) 
 void kern_select(RowClass cls, void *op, const i64 *c, const void *ap, const void *bp, u32 n,
                  bool one_c, bool one_a, bool one_b) {
   u32 sc = !one_c, sa = !one_a, sb = !one_b;
-#define CHOOSE(T) \
-  { \
-    const T *a = ap, *b = bp; \
-    T *o = op; \
-    for (u32 i = 0; i < n; i++) o[i] = c[i * sc] ? a[i * sa] : b[i * sb]; \
+#define CHOOSE(T)                                                                                  \
+  {                                                                                                \
+    const T *a = ap, *b = bp;                                                                      \
+    T *o = op;                                                                                     \
+    for (u32 i = 0; i < n; i++) o[i] = c[i * sc] ? a[i * sa] : b[i * sb];                          \
   }
-  if (cls == RC_float) CHOOSE(float)
-  else if (cls == RC_double) CHOOSE(double)
-  else CHOOSE(i64)
+  if (cls == RC_float)
+    CHOOSE(float)
+  else if (cls == RC_double)
+    CHOOSE(double)
+  else
+    CHOOSE(i64)
 #undef CHOOSE
 }
 
 /* ---- folds, in order ---- */
 
-#define FOLD(T, expr) \
-  { \
-    const T *p = ap; \
-    for (u32 i = 0; i < n; i++) { \
-      const T b = p[one ? 0 : i]; \
-      a = (expr); \
-    } \
+#define FOLD(T, expr)                                                                              \
+  {                                                                                                \
+    const T *p = ap;                                                                               \
+    for (u32 i = 0; i < n; i++) {                                                                  \
+      const T b = p[one ? 0 : i];                                                                  \
+      a = (expr);                                                                                  \
+    }                                                                                              \
   }
 
-#define FOLD_FLOAT(T) \
-  { \
-    T a = (T)acc->f; \
-    if (op == OP_add) FOLD(T, a + b) \
-    else if (op == OP_mul) FOLD(T, a *b) \
-    else if (swap) return false; \
-    else if (op == OP_max) FOLD(T, a > b || a != a ? a : b) \
-    else if (op == OP_min) FOLD(T, a < b || a != a ? a : b) \
-    else return false; \
-    acc->f = a; \
-    return true; \
+#define FOLD_FLOAT(T)                                                                              \
+  {                                                                                                \
+    T a = (T)acc->f;                                                                               \
+    if (op == OP_add)                                                                              \
+      FOLD(T, a + b)                                                                               \
+    else if (op == OP_mul)                                                                         \
+      FOLD(T, a *b)                                                                                \
+    else if (swap)                                                                                 \
+      return false;                                                                                \
+    else if (op == OP_max)                                                                         \
+      FOLD(T, a > b || a != a ? a : b)                                                             \
+    else if (op == OP_min)                                                                         \
+      FOLD(T, a < b || a != a ? a : b)                                                             \
+    else                                                                                           \
+      return false;                                                                                \
+    acc->f = a;                                                                                    \
+    return true;                                                                                   \
   }
 
 bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *ap, u32 n, bool one) {
@@ -264,9 +291,12 @@ bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *ap, u32 n, b
     return true;
   }
   i64 a = acc->i;
-  if (op == OP_max) FOLD(i64, a > b ? a : b)
-  else if (op == OP_min) FOLD(i64, a < b ? a : b)
-  else return false;
+  if (op == OP_max)
+    FOLD(i64, a > b ? a : b)
+  else if (op == OP_min)
+    FOLD(i64, a < b ? a : b)
+  else
+    return false;
   acc->i = a;
   return true;
 }
@@ -275,12 +305,12 @@ bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *ap, u32 n, b
 
 void kern_load(DType dt, void *op, const u8 *from, i64 inc, u32 n) {
   if (dt == DT_f32 || dt == DT_f64) {
-#define COPY(T) \
-  { \
-    T *o = op; \
-    const T *a = (const T *)(const void *)from; \
-    for (u32 i = 0; i < n; i++) o[i] = a[inc * (i64)i]; \
-    return; \
+#define COPY(T)                                                                                    \
+  {                                                                                                \
+    T *o = op;                                                                                     \
+    const T *a = (const T *)(const void *)from;                                                    \
+    for (u32 i = 0; i < n; i++) o[i] = a[inc * (i64)i];                                            \
+    return;                                                                                        \
   }
     if (dt == DT_f32) COPY(float)
     COPY(double)
@@ -288,9 +318,9 @@ void kern_load(DType dt, void *op, const u8 *from, i64 inc, u32 n) {
   }
   RowClass cls = row_class(dt);
   i64 *o = op, step = inc * (i64)dtype_bytes(dt);
-#define DO(T) \
+#define DO(T)                                                                                      \
   for (u32 i = 0; i < n; i++) o[i] = (i64)((const T *)(const void *)from)[inc * (i64)i];
-#define SLOW \
+#define SLOW                                                                                       \
   for (u32 i = 0; i < n; i++) row_put(cls, op, i, scalar_load(dt, from + step * (i64)i));
   EACH_INT(dt, DO, SLOW)
 #undef DO
@@ -300,12 +330,12 @@ void kern_load(DType dt, void *op, const u8 *from, i64 inc, u32 n) {
 void kern_store(DType dt, u8 *to, i64 inc, const void *ap, u32 n, bool one) {
   u32 s = !one;
   if (dt == DT_f32 || dt == DT_f64) {
-#define COPY(T) \
-  { \
-    T *o = (T *)(void *)to; \
-    const T *a = ap; \
-    for (u32 i = 0; i < n; i++) o[inc * (i64)i] = a[i * s]; \
-    return; \
+#define COPY(T)                                                                                    \
+  {                                                                                                \
+    T *o = (T *)(void *)to;                                                                        \
+    const T *a = ap;                                                                               \
+    for (u32 i = 0; i < n; i++) o[inc * (i64)i] = a[i * s];                                        \
+    return;                                                                                        \
   }
     if (dt == DT_f32) COPY(float)
     COPY(double)
@@ -314,9 +344,9 @@ void kern_store(DType dt, u8 *to, i64 inc, const void *ap, u32 n, bool one) {
   RowClass cls = row_class(dt);
   const i64 *a = ap;
   i64 step = inc * (i64)dtype_bytes(dt);
-#define DO(T) \
+#define DO(T)                                                                                      \
   for (u32 i = 0; i < n; i++) ((T *)(void *)to)[inc * (i64)i] = (T)a[i * s];
-#define SLOW \
+#define SLOW                                                                                       \
   for (u32 i = 0; i < n; i++) scalar_store(dt, to + step * (i64)i, row_get(cls, ap, i * s));
   EACH_INT(dt, DO, SLOW)
 #undef DO

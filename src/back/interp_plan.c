@@ -1,12 +1,13 @@
 /* interp_plan.c: decides which loops run by rows, and prepares them.
  *
  * In: a `for` whose body is a list of let, set and store of scalars. Out: a Plan, or nothing.
- * Method: iterations may be run statement by statement, a row of them at a time, when no iteration reads or
- * writes what another one writes. For variables that is decided here: a variable of the body is a row; one
- * from outside may only be accumulated into, once, and not be read elsewhere. For memory, indices are split
- * into linear ones, whose overlap interp_row.c decides with the actual offsets, and others, which are
- * accepted only where nothing else touches the same memory (reads in any number, or a single store: rows
- * keep the order of iterations). Everything that is not understood is refused; the loop then runs plainly.
+ * Method: iterations may be run statement by statement, a row of them at a time, when no iteration
+ * reads or writes what another one writes. For variables that is decided here: a variable of the
+ * body is a row; one from outside may only be accumulated into, once, and not be read elsewhere.
+ * For memory, indices are split into linear ones, whose overlap interp_row.c decides with the
+ * actual offsets, and others, which are accepted only where nothing else touches the same memory
+ * (reads in any number, or a single store: rows keep the order of iterations). Everything that is
+ * not understood is refused; the loop then runs plainly.
  */
 #include "back/interp.h"
 
@@ -21,7 +22,7 @@ typedef struct Build {
   Prog *p;
   const Stmt *loop;
   Plan *plan;
-  VEC(Local) local;  /* variables of the body */
+  VEC(Local) local;   /* variables of the body */
   VEC(VarId) carried; /* variables from outside that the body sets */
   VEC(BufId) stored;  /* roots */
   bool in_let;        /* the row under construction outlives its statement */
@@ -118,10 +119,8 @@ static bool linear(Build *o, ExprId id, i64 coef, Sum *to) {
     return linear(o, e->arg[0], coef, to) && linear(o, e->arg[1], other, to);
   }
   if (e->kind == EX_op && e->op == OP_mul) {
-    if (ex_is_int(o->p, e->arg[1], &k))
-      return linear(o, e->arg[0], (i64)((u64)coef * (u64)k), to);
-    if (ex_is_int(o->p, e->arg[0], &k))
-      return linear(o, e->arg[1], (i64)((u64)coef * (u64)k), to);
+    if (ex_is_int(o->p, e->arg[1], &k)) return linear(o, e->arg[0], (i64)((u64)coef * (u64)k), to);
+    if (ex_is_int(o->p, e->arg[0], &k)) return linear(o, e->arg[1], (i64)((u64)coef * (u64)k), to);
   }
   return is_constant(o, id) && add_atom(o, id, coef, to);
 }
@@ -389,8 +388,8 @@ static bool survey(Build *o) {
   return o->loop->body != 0;
 }
 
-/* Memory that is stored to: linear accesses are compared while running, others exclude company. A fold
- * keeps its accumulator out of memory, so nothing else may look at it. */
+/* Memory that is stored to: linear accesses are compared while running, others exclude company. A
+ * fold keeps its accumulator out of memory, so nothing else may look at it. */
 static bool check_memory(Build *o) {
   Plan *plan = o->plan;
   for (u32 i = 0; i < plan->acc.n; i++) {

@@ -1,9 +1,10 @@
 /* interp_row.c: runs a loop by rows of ROW iterations.
  *
- * In: a Plan and the loop's actual bounds. Out: what the iterations one after the other would have done, to
- * the bit. Method: every index is located and checked at both ends of the loop; accesses of one memory are
- * compared; then each statement is evaluated for a row of iterations, expression by expression, into
- * arrays of float, double or i64. What does not change within the loop is evaluated once.
+ * In: a Plan and the loop's actual bounds. Out: what the iterations one after the other would have
+ * done, to the bit. Method: every index is located and checked at both ends of the loop; accesses
+ * of one memory are compared; then each statement is evaluated for a row of iterations, expression
+ * by expression, into arrays of float, double or i64. What does not change within the loop is
+ * evaluated once.
  */
 #include "back/interp.h"
 
@@ -140,7 +141,7 @@ static Val generic(Row *w, const Val *arg, void *o, u32 n) {
 }
 
 static Val operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
-  Val arg[3];
+  Val arg[3] = {{NULL, true}, {NULL, true}, {NULL, true}};
   bool one = true;
   for (u32 k = 0; k < w->narg; k++) {
     arg[k] = row(r, pl, w->arg[k], k0, n, NULL);
@@ -178,7 +179,8 @@ static Val numbers(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
   return (Val){o, false};
 }
 
-/* Values of n iterations from the k0-th on. dest: where the result is wanted, if it is not there anyway. */
+/* Values of n iterations from the k0-th on. dest: where the result is wanted, if it is not there
+ * anyway. */
 static Val row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
   switch (w->kind) {
   case RW_const: return (Val){&w->cell, true};

@@ -1,10 +1,10 @@
 /* prog.c: builds programs.
  *
- * In: buffers, variables, expressions and statements one at a time. Out: a Prog whose types are right by
- * construction; a builder that is given something else leaves through bug(), because only the compiler calls
- * it (the parser of text checks what it read before it builds).
- * Integer index arithmetic is folded while it is built, so that lowering may be written without special
- * cases for 0 and 1. Nothing else is simplified here.
+ * In: buffers, variables, expressions and statements one at a time. Out: a Prog whose types are
+ * right by construction; a builder that is given something else leaves through bug(), because only
+ * the compiler calls it (the parser of text checks what it read before it builds). Integer index
+ * arithmetic is folded while it is built, so that lowering may be written without special cases for
+ * 0 and 1. Nothing else is simplified here.
  */
 #include "ir/prog.h"
 
@@ -319,9 +319,12 @@ StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
   s->step = 1;
   s->loc = LOC_NONE;
   StmtId *link = &p->body;
-  if (at->last) link = &prog_stmt(p, at->last)->next;
-  else if (at->owner && at->other) link = &prog_stmt(p, at->owner)->other;
-  else if (at->owner) link = &prog_stmt(p, at->owner)->body;
+  if (at->last)
+    link = &prog_stmt(p, at->last)->next;
+  else if (at->owner && at->other)
+    link = &prog_stmt(p, at->owner)->other;
+  else if (at->owner)
+    link = &prog_stmt(p, at->owner)->body;
   while (*link) link = &prog_stmt(p, *link)->next;
   *link = id;
   at->last = id;

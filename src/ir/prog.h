@@ -1,13 +1,13 @@
 /* prog.h: the Prog, loops over buffers.
  *
- * A program owns buffers, variables, expressions and statements in arrays; ids are 32-bit, 0 is "none".
- * Statements form lists through `next`. Expressions are trees (never shared), typed by dtype and lanes:
- * lanes > 1 is a short vector. Index arithmetic is ordinary i64 expressions.
- * Buffers are row-major over their dimensions, which may be symbolic: the memory is sized for the bounds,
- * the strides follow the actual extents.
- * Expressions are strict: every load is performed, also in the branch of a select that is not chosen, so
- * its index must be in range. What must not be read stands under an `if` or outside the loop's range.
- * Names need only differ from the names visible at the same place; prog_names sees to that.
+ * A program owns buffers, variables, expressions and statements in arrays; ids are 32-bit, 0 is
+ * "none". Statements form lists through `next`. Expressions are trees (never shared), typed by
+ * dtype and lanes: lanes > 1 is a short vector. Index arithmetic is ordinary i64 expressions.
+ * Buffers are row-major over their dimensions, which may be symbolic: the memory is sized for the
+ * bounds, the strides follow the actual extents. Expressions are strict: every load is performed,
+ * also in the branch of a select that is not chosen, so its index must be in range. What must not
+ * be read stands under an `if` or outside the loop's range. Names need only differ from the names
+ * visible at the same place; prog_names sees to that.
  */
 #ifndef INGOT_PROG_H
 #define INGOT_PROG_H
@@ -64,7 +64,8 @@ typedef enum ExprKind {
   EX_splat,   /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
   EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by pick */
-  EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed */
+  EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed
+               */
   EX_COUNT
 } ExprKind;
 
@@ -72,23 +73,24 @@ struct Expr {
   ExprKind kind;
   DType dt;
   u32 lanes;
-  Op op;         /* EX_op, EX_hreduce */
-  u32 ref;       /* EX_var, EX_load */
+  Op op;   /* EX_op, EX_hreduce */
+  u32 ref; /* EX_var, EX_load */
   u32 narg;
   ExprId *arg;
-  Scalar imm;    /* EX_const */
-  bool sat;      /* EX_op cast */
+  Scalar imm;     /* EX_const */
+  bool sat;       /* EX_op cast */
   const u8 *pick; /* EX_shuffle: lanes entries */
 };
 
 typedef enum StmtKind {
-  ST_for,    /* var from lo to hi (exclusive) by step; body */
-  ST_while,  /* cond; body */
-  ST_if,     /* cond; body, other */
-  ST_let,    /* declares var = value */
-  ST_set,    /* var = value */
-  ST_store,  /* buf[index] = value; lanes > 1: consecutive along the last */
-  ST_kernel, /* names a region: one node or group; body. Reads only buffers and enclosing variables */
+  ST_for,     /* var from lo to hi (exclusive) by step; body */
+  ST_while,   /* cond; body */
+  ST_if,      /* cond; body, other */
+  ST_let,     /* declares var = value */
+  ST_set,     /* var = value */
+  ST_store,   /* buf[index] = value; lanes > 1: consecutive along the last */
+  ST_kernel,  /* names a region: one node or group; body. Reads only buffers and enclosing variables
+               */
   ST_require, /* cond; the run ends with the message in label where it does not hold */
   ST_COUNT
 } StmtKind;
@@ -107,7 +109,7 @@ struct Stmt {
   BufId buf;          /* store */
   u32 nidx;
   ExprId *idx;
-  Str label;          /* kernel, require */
+  Str label; /* kernel, require */
   Loc loc;
 };
 
@@ -121,10 +123,10 @@ struct Prog {
   VEC(Stmt) stmt;
   VEC(BufId) in, out; /* parameters in order */
   StmtId body;
-  VarId *sym_var;     /* variable of each symbol, 0 if not used */
+  VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
-  bool planned;       /* offsets are set */
-  u64 arena_bytes;    /* of a planned program */
+  bool planned;    /* offsets are set */
+  u64 arena_bytes; /* of a planned program */
 };
 
 /* Where statements are appended: the end of a list. Copies stay valid while others append. */
@@ -136,19 +138,28 @@ typedef struct Tail {
 
 /* prog.c: construction. All builders are strict about types and leave through bug(). */
 Prog *prog_new(Ctx *c, Dims *dims);
-static inline Buf *prog_buf(Prog *p, BufId b) { return &p->buf.at[b]; }
-static inline Expr *prog_expr(Prog *p, ExprId e) { return &p->expr.at[e]; }
-static inline Stmt *prog_stmt(Prog *p, StmtId s) { return &p->stmt.at[s]; }
-static inline Var *prog_var(Prog *p, VarId v) { return &p->var.at[v]; }
+static inline Buf *prog_buf(Prog *p, BufId b) {
+  return &p->buf.at[b];
+}
+static inline Expr *prog_expr(Prog *p, ExprId e) {
+  return &p->expr.at[e];
+}
+static inline Stmt *prog_stmt(Prog *p, StmtId s) {
+  return &p->stmt.at[s];
+}
+static inline Var *prog_var(Prog *p, VarId v) {
+  return &p->var.at[v];
+}
 /* BS_in and BS_out are also appended to p->in and p->out. Dimensions are copied. */
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name);
 BufId prog_add_const(Prog *p, Tensor *t, Str name);
-BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank, Str name); /* alias, same elements */
+BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank,
+                    Str name);                   /* alias, same elements */
 VarId prog_add_var(Prog *p, DType dt, Str name); /* name 0: made up */
 VarId prog_sym_var(Prog *p, Sym s);              /* input and data symbols; derived ones: ex_dim */
 
 /* Expressions. Operands are consumed: an expression has one parent, see ex_copy. */
-ExprId ex_int(Prog *p, i64 x);                   /* i64 constant */
+ExprId ex_int(Prog *p, i64 x); /* i64 constant */
 ExprId ex_const(Prog *p, DType dt, Scalar x);
 ExprId ex_var(Prog *p, VarId v);
 ExprId ex_load(Prog *p, BufId b, const ExprId *idx, u32 n);
@@ -163,18 +174,18 @@ ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
 ExprId ex_hreduce(Prog *p, Op op, ExprId a);
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b 0: only a */
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
-ExprId ex_dim(Prog *p, Dim d);                   /* i64 value of a dimension */
+ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
-ExprId ex_new(Prog *p, const Expr *e);           /* as given, unchecked; operands are copied */
-bool ex_is_int(Prog *p, ExprId e, i64 *x);       /* an integer constant? */
+ExprId ex_new(Prog *p, const Expr *e);     /* as given, unchecked; operands are copied */
+bool ex_is_int(Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
 /* Statements. */
-Tail prog_end(void);                           /* end of the program's own list */
-Tail prog_inside(StmtId s);                    /* end of the body of s */
-Tail prog_else(StmtId s);                      /* end of the else part of s */
+Tail prog_end(void);        /* end of the program's own list */
+Tail prog_inside(StmtId s); /* end of the body of s */
+Tail prog_else(StmtId s);   /* end of the else part of s */
 StmtId prog_push(Prog *p, Tail *at, StmtKind kind);
-/* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go on
- * behind the loop. at->owner is the loop statement afterwards. */
+/* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
+ * on behind the loop. at->owner is the loop statement afterwards. */
 VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name);
 StmtId prog_if(Prog *p, Tail *at, ExprId cond);    /* moves the cursor into the body */
 StmtId prog_while(Prog *p, Tail *at, ExprId cond); /* likewise */
@@ -183,23 +194,31 @@ void prog_require(Prog *p, Tail *at, ExprId cond, Str message);
 void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId value);
 void prog_let(Prog *p, Tail *at, VarId v, ExprId value);
 void prog_set(Prog *p, Tail *at, VarId v, ExprId value);
-BufId prog_root(Prog *p, BufId b);               /* the buffer whose memory b shares */
+BufId prog_root(Prog *p, BufId b); /* the buffer whose memory b shares */
 /* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
 void prog_names(Prog *p);
 
-/* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in docs/ir.md. */
-enum { PROG_INLINE = 64, PROG_DEPTH = 400 }; /* elements of a constant; nesting of statements, of operands */
+/* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in
+ * docs/ir.md. */
+enum {
+  PROG_INLINE = 64,
+  PROG_DEPTH = 400
+}; /* elements of a constant; nesting of statements, of operands */
 extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, Text *out, Text *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
-typedef struct Range { i64 lo, hi; } Range;
-Range *prog_ranges(Prog *p, const i64 *env, Arena *a); /* by variable; env: input symbols, or NULL */
+typedef struct Range {
+  i64 lo, hi;
+} Range;
+Range *prog_ranges(Prog *p, const i64 *env,
+                   Arena *a); /* by variable; env: input symbols, or NULL */
 Range ex_range(Prog *p, ExprId e, const Range *var);
 
-/* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range. */
-void prog_check(Prog *p); /* leaves through bug() */
+/* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range.
+ */
+void prog_check(Prog *p);       /* leaves through bug() */
 void prog_check_input(Prog *p); /* the same for a program that came as text: ERR_input */
 
 #endif

@@ -1,10 +1,10 @@
 /* prog_check.c: verifies a program.
  *
- * In: any program, also one that a hostile text describes. Out: nothing, or the first violation: through bug()
- * when a pass made the program, as ERR_input when it was read.
- * Checked: that ids are in range and every statement and expression has one parent; declarations; that
- * variables are used where they are visible; types, lanes, ranks; that only writable memory is written;
- * register indices; and indices that are out of range whenever they are reached and are sure to be reached.
+ * In: any program, also one that a hostile text describes. Out: nothing, or the first violation:
+ * through bug() when a pass made the program, as ERR_input when it was read. Checked: that ids are
+ * in range and every statement and expression has one parent; declarations; that variables are used
+ * where they are visible; types, lanes, ranks; that only writable memory is written; register
+ * indices; and indices that are out of range whenever they are reached and are sure to be reached.
  * Engines rely on all of it but the last, which they check for themselves while running.
  */
 #include "ir/prog.h"
@@ -21,21 +21,21 @@ typedef struct Check {
   Prog *p;
   Loc loc;
   bool input;
-  u8 *var;      /* VarState, by variable */
-  bool *exact;  /* by variable: takes every value of its range, whatever the others do */
-  bool *expr;   /* by expression: has a parent */
-  bool *stmt;   /* by statement: has a place */
-  u32 *mark;    /* by variable: last index expression it was met in */
+  u8 *var;     /* VarState, by variable */
+  bool *exact; /* by variable: takes every value of its range, whatever the others do */
+  bool *expr;  /* by expression: has a parent */
+  bool *stmt;  /* by statement: has a place */
+  u32 *mark;   /* by variable: last index expression it was met in */
   u32 nmark;
   const Range *range;
   u32 depth;
-  bool sure;    /* what is being checked runs at least once */
+  bool sure; /* what is being checked runs at least once */
 } Check;
 
-#define WRONG(o, ...) \
-  do { \
-    if ((o)->input) fail((o)->p->c, ERR_input, (o)->loc, __VA_ARGS__); \
-    bug((o)->p->c, (o)->loc, __VA_ARGS__); \
+#define WRONG(o, ...)                                                                              \
+  do {                                                                                             \
+    if ((o)->input) fail((o)->p->c, ERR_input, (o)->loc, __VA_ARGS__);                             \
+    bug((o)->p->c, (o)->loc, __VA_ARGS__);                                                         \
   } while (0)
 
 static const char *dt_name(DType dt) {
@@ -113,7 +113,8 @@ static void check_params(Check *o) {
 
 /* ---- indices ---- */
 
-/* Made of constants and variables of unrolled loops? Then it is a constant once they are expanded. */
+/* Made of constants and variables of unrolled loops? Then it is a constant once they are expanded.
+ */
 static bool is_unrolled(Check *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
@@ -124,8 +125,8 @@ static bool is_unrolled(Check *o, ExprId id) {
   return true;
 }
 
-/* Does e take both ends of its interval? True for sums of constants and of multiples of loop variables
- * with constant bounds, each met once. */
+/* Does e take both ends of its interval? True for sums of constants and of multiples of loop
+ * variables with constant bounds, each met once. */
 static bool is_exact(Check *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
@@ -170,7 +171,8 @@ static void check_index(Check *o, BufId b, const ExprId *idx, u32 n, u32 lanes) 
     check_expr(o, idx[i]);
     const Expr *e = prog_expr(o->p, idx[i]);
     if (e->dt != DT_i64 || e->lanes != 1)
-      WRONG(o, "index %u of %s is %sx%u, expected i64", i, buf_name(o, b), dt_name(e->dt), e->lanes);
+      WRONG(o, "index %u of %s is %sx%u, expected i64", i, buf_name(o, b), dt_name(e->dt),
+            e->lanes);
     if (bp->space == BS_reg && !is_unrolled(o, idx[i]))
       WRONG(o, "index %u of registers %s is neither constant nor unrolled", i, buf_name(o, b));
     check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
@@ -238,7 +240,8 @@ static void check_vector(Check *o, const Expr *e) {
   }
   static const char *const name[EX_COUNT] = {"const", "variable", "load",    "op",
                                              "splat", "reduce",   "shuffle", "random"};
-  if (!ok) WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
+  if (!ok)
+    WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
 }
 
 static void check_expr(Check *o, ExprId id) {
@@ -252,7 +255,8 @@ static void check_expr(Check *o, ExprId id) {
   check_dtype(o, e->dt, e->lanes);
   if (e->kind == EX_load) {
     check_index(o, e->ref, e->arg, e->narg, e->lanes);
-    if (e->dt != prog_buf(p, e->ref)->dt) WRONG(o, "load of %s as %s", buf_name(o, e->ref), dt_name(e->dt));
+    if (e->dt != prog_buf(p, e->ref)->dt)
+      WRONG(o, "load of %s as %s", buf_name(o, e->ref), dt_name(e->dt));
   } else {
     for (u32 i = 0; i < e->narg; i++) check_expr(o, e->arg[i]);
   }
@@ -333,7 +337,8 @@ static void check_store(Check *o, const Stmt *s) {
     WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
           dt_name(prog_buf(p, s->buf)->dt));
   BufSpace space = prog_buf(p, prog_root(p, s->buf))->space;
-  if (space == BS_in || space == BS_const) WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
+  if (space == BS_in || space == BS_const)
+    WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
 }
 
 static void check_stmt(Check *o, const Stmt *s) {

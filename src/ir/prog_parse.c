@@ -1,8 +1,8 @@
 /* prog_parse.c: reads the text form of a program; the grammar is in prog_text.c.
  *
  * In: any bytes. Out: a program that has passed prog_check_input, or a failure with the line.
- * Method: recursive descent that builds what is written without simplifying it. Types are computed here
- * as far as building needs them and judged by the checker. Nesting is bounded by PROG_DEPTH.
+ * Method: recursive descent that builds what is written without simplifying it. Types are computed
+ * here as far as building needs them and judged by the checker. Nesting is bounded by PROG_DEPTH.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,8 @@ static ExprId make(Parse *o, const Expr *e) {
 
 static u32 lanes(Parse *o) {
   i64 n = scan_integer(&o->s);
-  if (n < 1 || n > MAX_LANES) BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
+  if (n < 1 || n > MAX_LANES)
+    BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
   return (u32)n;
 }
 
@@ -229,7 +230,8 @@ static VarId find_var(Parse *o, Str name, Loc at) {
   if (v && *v) return *v;
   u32 *sym = map_get(&o->sym, name);
   if (!sym)
-    fail(o->s.c, ERR_input, at, "no variable that is visible here is called %s", show(o->s.c, name));
+    fail(o->s.c, ERR_input, at, "no variable that is visible here is called %s",
+         show(o->s.c, name));
   return prog_sym_var(o->p, *sym - 1);
 }
 
@@ -291,9 +293,12 @@ static ExprId term(Parse *o) {
 static ExprId sum(Parse *o) {
   ExprId e = term(o);
   for (;;) {
-    if (scan_accept(&o->s, '+')) e = binary(o, OP_add, e, term(o));
-    else if (scan_accept(&o->s, '-')) e = binary(o, OP_sub, e, term(o));
-    else return e;
+    if (scan_accept(&o->s, '+'))
+      e = binary(o, OP_add, e, term(o));
+    else if (scan_accept(&o->s, '-'))
+      e = binary(o, OP_sub, e, term(o));
+    else
+      return e;
   }
 }
 
@@ -321,8 +326,7 @@ static void list(Parse *o, Tail at);
 
 static VarId declare(Parse *o, DType dt, Str name) {
   u32 *slot = map_put(&o->var, name);
-  if (*slot || map_get(&o->sym, name))
-    BAD(&o->s, "%s hides another name", show(o->s.c, name));
+  if (*slot || map_get(&o->sym, name)) BAD(&o->s, "%s hides another name", show(o->s.c, name));
   VarId v = prog_add_var(o->p, dt, name);
   *slot = v;
   *vec_push(&o->s.c->scratch, &o->scope) = name;
@@ -495,7 +499,8 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   scan_skip(s);
   if (s->loc.line == line && s->at < s->end) o.p->name = scan_name(s);
   scan_symbols(s);
-  for (Sym k = 0; k < dim_nsyms(s->dims); k++) *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
+  for (Sym k = 0; k < dim_nsyms(s->dims); k++)
+    *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
   while (scan_accept_word(s, "buf")) buffer(&o);
   Tail at = prog_end();
   for (scan_skip(s); s->at < s->end; scan_skip(s)) stmt(&o, &at);

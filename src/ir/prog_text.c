@@ -5,30 +5,22 @@
  *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]" ["alias" name] ["=" data]
  *   space   = "in" | "out" | "const" | "temp" | "local" | "reg"    in and out: parameters, in order
  *   type    = dtype ["x" lanes]                                    f32, f32x8
- *   data    = "{" elements "}" | "@side(" offset "," bytes ")"     const only; elements as in a graph
- *   stmt    = "for" name "in" expr ".." expr {flag} list
- *           | "while" expr list
- *           | "if" expr list ["else" list]
- *           | "let" name ":" type "=" expr                         visible to the end of the list
- *           | "set" name "=" expr
- *           | name "[" [index] "]" "=" expr                        store
- *           | "kernel" quoted list
- *           | "require" expr "else" quoted                         the run ends with that message
- *   list    = "{" {stmt} "}"
- *   flag    = "step" integer | "parallel" ["chunk" integer] | "simd" | "unroll"
- *   index   = expr {"," expr} [":" lanes]                          lanes consecutive elements
- *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
- *   sum     = term {("+" | "-") term}
- *   term    = unit {"*" unit}
- *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
- *   call    = op "(" expr {"," expr} ")"                           op: any scalar op of ops.def
- *           | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" ... ")"
- *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
- *           | "shuffle" {"." lane} "(" expr ["," expr] ")"
- *   literal = 3 (i64) | 1.5, 2.0, inf, nan, bits(HEX) (f32) | true | false | any of them ":" dtype
- *           | quoted ":str"
- * + - * and the comparisons are the ops add, sub, mul, lt, le, gt, ge, eq, ne. Names are identifiers or
- * quoted; those that are words of this grammar are quoted. "#" starts a comment. */
+ *   data    = "{" elements "}" | "@side(" offset "," bytes ")"     const only; elements as in a
+ * graph stmt    = "for" name "in" expr ".." expr {flag} list | "while" expr list | "if" expr list
+ * ["else" list] | "let" name ":" type "=" expr                         visible to the end of the
+ * list | "set" name "=" expr | name "[" [index] "]" "=" expr                        store |
+ * "kernel" quoted list | "require" expr "else" quoted                         the run ends with
+ * that message list    = "{" {stmt} "}" flag    = "step" integer | "parallel" ["chunk" integer] |
+ * "simd" | "unroll" index   = expr {"," expr} [":" lanes]                          lanes
+ * consecutive elements expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum] sum     = term
+ * {("+" | "-") term} term    = unit {"*" unit} unit    = literal | name | name "[" [index] "]" |
+ * call | "(" expr ")" call    = op "(" expr {"," expr} ")"                           op: any scalar
+ * op of ops.def | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" ... ")" |
+ * "splat." lanes "(" expr ")" | "reduce." op "(" expr ")" | "shuffle" {"." lane} "(" expr [","
+ * expr] ")" literal = 3 (i64) | 1.5, 2.0, inf, nan, bits(HEX) (f32) | true | false | any of them
+ * ":" dtype | quoted ":str"
+ * + - * and the comparisons are the ops add, sub, mul, lt, le, gt, ge, eq, ne. Names are
+ * identifiers or quoted; those that are words of this grammar are quoted. "#" starts a comment. */
 #include <string.h>
 #include "ir/prog.h"
 #include "ir/text.h"
@@ -41,9 +33,9 @@ typedef struct Print {
 } Print;
 
 static void put_name(Print *o, Str s) {
-  static const char *const word[] = {"for", "while", "if",    "else", "let", "set",
-                                     "buf", "sym",   "kernel", "true", "false", "inf",
-                                     "nan", "bits",  "require"};
+  static const char *const word[] = {"for",   "while", "if",  "else",   "let",
+                                     "set",   "buf",   "sym", "kernel", "true",
+                                     "false", "inf",   "nan", "bits",   "require"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;
     text_quote(o->t, word[i], strlen(word[i]));

@@ -1,4 +1,5 @@
-/* The interpreter: results of small programs, refusals, and random programs run plainly and by rows. */
+/* The interpreter: results of small programs, refusals, and random programs run plainly and by
+ * rows. */
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>
@@ -59,13 +60,14 @@ static void expect(const char *text, u32 n, const double *want) {
         Scalar x = tensor_get(j.out[0], i);
         double got = dtype_is_float(j.out[0]->dt) ? x.f : (double)x.i;
         if (!CHECK(got == want[i] || (isnan(got) && isnan(want[i]))))
-          fprintf(stderr, "plain %d, element %u: %g, expected %g in\n%s\n", plain, i, got, want[i], text);
+          fprintf(stderr, "plain %d, element %u: %g, expected %g in\n%s\n", plain, i, got, want[i],
+                  text);
       }
     }
     ctx_free(c);
   }
 }
-#define EXPECT(text, ...) \
+#define EXPECT(text, ...)                                                                          \
   expect(text, sizeof(double[]){__VA_ARGS__} / sizeof(double), (double[]){__VA_ARGS__})
 
 static void refuse(const char *text, Err code) {
@@ -73,26 +75,30 @@ static void refuse(const char *text, Err code) {
     Ctx *c = ctx_new(NULL, NULL);
     Job j = {.text = text, .o = {.plain = plain}};
     Err err = attempt(c, &j);
-    if (!CHECK(err == code)) fprintf(stderr, "plain %d: %d, expected %d: %s\n", plain, err, code, text);
+    if (!CHECK(err == code))
+      fprintf(stderr, "plain %d: %d, expected %d: %s\n", plain, err, code, text);
     ctx_free(c);
   }
 }
 
 static void results(void) {
-  EXPECT("prog p\nbuf y: out f32[4]\nfor i in 0..4 { y[i] = cast.f32(i) * 2.0 + 1.0 }\n", 1, 3, 5, 7);
-  EXPECT("prog p\nbuf y: out i64[6]\nfor i in 0..6 step 2 { y[i] = i\n y[i + 1] = neg(i) }\n", 0, 0, 2,
-         -2, 4, -4);
+  EXPECT("prog p\nbuf y: out f32[4]\nfor i in 0..4 { y[i] = cast.f32(i) * 2.0 + 1.0 }\n", 1, 3, 5,
+         7);
+  EXPECT("prog p\nbuf y: out i64[6]\nfor i in 0..6 step 2 { y[i] = i\n y[i + 1] = neg(i) }\n", 0, 0,
+         2, -2, 4, -4);
   /* reductions into a variable and into memory, forwards and the other way round */
   EXPECT("prog p\nbuf y: out f32[3]\nlet s: f32 = 1.0\nlet m: f32 = -inf\nlet d: f32 = 2.0\n"
          "for i in 0..5 { set s = s + cast.f32(i)\n set m = max(m, cast.f32(mod(i * 3, 5)))\n"
          "  set d = cast.f32(i) - d }\ny[0] = s\ny[1] = m\ny[2] = d\n",
          11, 4, 0);
-  EXPECT("prog p\nbuf y: out i32[2]\ny[1] = 7:i32\nfor i in 0..5 { y[1] = y[1] - cast.i32(i) }\n", 0, -3);
+  EXPECT("prog p\nbuf y: out i32[2]\ny[1] = 7:i32\nfor i in 0..5 { y[1] = y[1] - cast.i32(i) }\n",
+         0, -3);
   /* what one iteration writes the next one reads */
-  EXPECT("prog p\nbuf y: out i64[6]\ny[0] = 1\nfor i in 1..6 { y[i] = y[i - 1] * 2 }\n", 1, 2, 4, 8, 16,
-         32);
-  EXPECT("prog p\nbuf y: out i64[4]\nfor i in 0..4 { y[i] = i }\nfor i in 0..3 { y[i] = y[i + 1] }\n", 1,
-         2, 3, 3);
+  EXPECT("prog p\nbuf y: out i64[6]\ny[0] = 1\nfor i in 1..6 { y[i] = y[i - 1] * 2 }\n", 1, 2, 4, 8,
+         16, 32);
+  EXPECT(
+      "prog p\nbuf y: out i64[4]\nfor i in 0..4 { y[i] = i }\nfor i in 0..3 { y[i] = y[i + 1] }\n",
+      1, 2, 3, 3);
   EXPECT("prog p\nbuf y: out i64[4]\nfor i in 0..4 { let a: i64 = y[i]\n y[i] = a + 1 + i\n"
          "  y[i] = y[i] * 10 + a }\n",
          10, 20, 30, 40);
@@ -106,15 +112,18 @@ static void results(void) {
          23, 0, 22);
   /* choice, conditions, while */
   EXPECT("prog p\nbuf y: out i64[4]\nfor i in 0..4 { y[i] = select(i < 2, i, 10 * i) }\n"
-         "let n: i64 = 3\nwhile n > 0 { set n = n - 1\n if n == 1 { y[n] = 99 } else { y[n] = y[n] + 1 } }\n",
+         "let n: i64 = 3\nwhile n > 0 { set n = n - 1\n if n == 1 { y[n] = 99 } else { y[n] = y[n] "
+         "+ 1 } }\n",
          1, 99, 21, 30);
   /* integers wrap, narrow floats round, unsigned order */
-  EXPECT("prog p\nbuf y: out i8[2]\nfor i in 0..2 { y[i] = cast.i8(100) + cast.i8(i * 50) }\n", 100, -106);
-  EXPECT("prog p\nbuf y: out f16[2]\nfor i in 0..2 { y[i] = cast.f16(2048.0) + cast.f16(cast.f32(i)) }\n",
+  EXPECT("prog p\nbuf y: out i8[2]\nfor i in 0..2 { y[i] = cast.i8(100) + cast.i8(i * 50) }\n", 100,
+         -106);
+  EXPECT("prog p\nbuf y: out f16[2]\nfor i in 0..2 { y[i] = cast.f16(2048.0) + "
+         "cast.f16(cast.f32(i)) }\n",
          2048, 2048);
   EXPECT("prog p\nbuf y: out bool[2]\nfor i in 0..2 { y[i] = cast.u64(i - 1) > 5:u64 }\n", 1, 0);
-  EXPECT("prog p\nbuf y: out u8[3]\nfor i in 0..3 { y[i] = cast.u8.sat(cast.f32(i) * 200.0) }\n", 0, 200,
-         255);
+  EXPECT("prog p\nbuf y: out u8[3]\nfor i in 0..3 { y[i] = cast.u8.sat(cast.f32(i) * 200.0) }\n", 0,
+         200, 255);
   /* vectors and registers */
   EXPECT("prog p\nbuf x: in f32[8]\nbuf r: reg f32x4[2]\nbuf y: out f32[9]\n"
          "for i in 0..2 unroll { r[i] = x[4 * i:4] }\n"
@@ -133,10 +142,11 @@ static void symbols(void) {
   EXPECT("prog p\nsym n in 1..64\nbuf x: in f32[n]\nbuf y: out i64[2*n+1]\n"
          "for i in 0..2 * n + 1 { y[i] = n }\n",
          4, 4, 4, 4, 4, 4, 4, 4, 4);
-  const char *text = "prog p\nsym k data in 0..10\nbuf x: in i64[10]\nbuf y: out i64[k,2]\n"
-                     "let n: i64 = 0\nfor i in 0..10 { if x[i] > 2 { set n = n + 1 } }\nset k = n\n"
-                     "set n = 0\nfor i in 0..10 { if x[i] > 2 { y[n, 0] = i\n y[n, 1] = k\n set n = n + 1 } }\n"
-                     "for i in 0..k { y[i, 1] = y[i, 1] * 2 + i }\n";
+  const char *text =
+      "prog p\nsym k data in 0..10\nbuf x: in i64[10]\nbuf y: out i64[k,2]\n"
+      "let n: i64 = 0\nfor i in 0..10 { if x[i] > 2 { set n = n + 1 } }\nset k = n\n"
+      "set n = 0\nfor i in 0..10 { if x[i] > 2 { y[n, 0] = i\n y[n, 1] = k\n set n = n + 1 } }\n"
+      "for i in 0..k { y[i, 1] = y[i, 1] * 2 + i }\n";
   EXPECT(text, 3, 8, 4, 9, 8, 10, 9, 11);
   Ctx *c = ctx_new(NULL, NULL);
   Job j = {.text = text};
@@ -158,7 +168,8 @@ static void symbols(void) {
 }
 
 static void bounds(void) {
-  const char *head = "prog p\nsym k data in 0..10\nbuf x: in i64[5]\nbuf y: out i64[5]\nbuf z: out i64[k,3]\n";
+  const char *head =
+      "prog p\nsym k data in 0..10\nbuf x: in i64[5]\nbuf y: out i64[5]\nbuf z: out i64[k,3]\n";
   static const char *const body[] = {
       "let n: i64 = 0\nset n = n + 5\ny[n] = 1\n",
       "for i in 0..5 { y[i * x[2]] = 1 }\n",
@@ -178,7 +189,8 @@ static void bounds(void) {
 }
 
 static void numbers(void) {
-  const char *text = "prog p\nbuf y: out f32[700]\nfor i in 0..700 { y[i] = random.f32(3, i * 2) }\n";
+  const char *text =
+      "prog p\nbuf y: out f32[700]\nfor i in 0..700 { y[i] = random.f32(3, i * 2) }\n";
   Ctx *c = ctx_new(NULL, NULL);
   Job a = {.text = text, .o = {.seed = 5}}, b = {.text = text, .o = {.seed = 5, .plain = true}};
   CHECK(attempt(c, &a) == ERR_ok && attempt(c, &b) == ERR_ok);
@@ -192,7 +204,7 @@ static void numbers(void) {
 typedef struct Gen {
   Text t;
   u64 seed;
-  u32 depth; /* loops around */
+  u32 depth;   /* loops around */
   u32 nvar[4]; /* visible variables by type: v<type>_<number> */
   i64 ext[4];  /* extents of the loops around, whose variables are i0, i1, i2 */
 } Gen;
@@ -289,7 +301,9 @@ static void gen_expr(Gen *g, u32 type, u32 size) {
     text_puts(&g->t, real ? one[pick(g, 4)] : "neg(");
     gen_expr(g, type, size - 1);
     break;
-  case 5: gen_list(g, real ? flt[pick(g, 4)] : integer[pick(g, 4)], type, ", ", type, size - 1); break;
+  case 5:
+    gen_list(g, real ? flt[pick(g, 4)] : integer[pick(g, 4)], type, ", ", type, size - 1);
+    break;
   default: gen_list(g, "(", type, pick(g, 2) ? " + " : " * ", type, size - 1);
   }
   text_puts(&g->t, ")");
@@ -380,13 +394,16 @@ static const char *gen_prog(Ctx *c, u64 seed) {
   for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf x%u: in %s[7,700]\n", i, gen_type[i]);
   for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf y%u: out %s[7,700]\n", i, gen_type[i]);
   for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf z%u: temp %s[700,5]\n", i, gen_type[i]);
-  for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf w%u: temp %s[980,5] alias y%u\n", i, gen_type[i], i);
+  for (u32 i = 0; i < 4; i++)
+    text_fmt(&g.t, "buf w%u: temp %s[980,5] alias y%u\n", i, gen_type[i], i);
   gen_stmts(&g);
   gen_loop(&g);
   gen_loop(&g);
   /* what is left in z becomes visible */
   for (u32 i = 0; i < 4; i++)
-    text_fmt(&g.t, "for i0 in 0..700 {\n  for i1 in 0..5 {\n    y%u[i1, i0] = y%u[i1, i0] + z%u[i0, i1]\n  }\n}\n",
+    text_fmt(&g.t,
+             "for i0 in 0..700 {\n  for i1 in 0..5 {\n    y%u[i1, i0] = y%u[i1, i0] + z%u[i0, "
+             "i1]\n  }\n}\n",
              i, i, i);
   return text_cstr(&g.t);
 }
