@@ -42,7 +42,7 @@ $(BUILD)/obj/src/back/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
-# ---- tests: objects of other builds live beside build/, in build-asan, build-clang, build-fuzz ----
+# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-clang, build-fuzz ----
 
 SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -61,6 +61,7 @@ setup:
 	@sh test/setup
 
 asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
+msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g -fsanitize=memory -fno-omit-frame-pointer" all
 clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
 unit-programs: $(UNIT)
 
@@ -123,9 +124,9 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-clang build-fuzz
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz
 distclean:
-	rm -rf build build-asan build-clang build-fuzz
+	rm -rf build build-asan build-msan build-clang build-fuzz
 
 help:
 	@printf '%s\n' \
@@ -143,5 +144,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan clang test lint format wc docs coverage-doc fuzz fuzz-programs \
+.PHONY: all unit unit-programs setup asan msan clang test lint format wc docs coverage-doc fuzz fuzz-programs \
   bench run install clean distclean help

@@ -28,7 +28,7 @@ def branches(b):
     case("branch_too_many_results", then_branch=two, else_branch=other)
     case("branch_no_results", then_branch=body([], [], []), else_branch=other)
     case("branch_with_inputs", then_branch=body([relu("q", "t")], [val("q")], [val("t")]), else_branch=other)
-    case("branch_types_differ", then_branch=good, else_branch=body([h.make_node("Shape", ["x"], ["e"])], [], [val("e", I)]))
+    case("branch_types_differ", code=(3, 4), then_branch=good, else_branch=body([h.make_node("Shape", ["x"], ["e"])], [], [val("e", I)]))
     for name, nodes in (("undefined", [relu("nowhere", "t", "inner")]), ("result_undefined", [relu("x", "other")]),
                         ("own_result", [relu("y", "t", "inner")])):
         bad = body(nodes, [], [val("t")])
@@ -64,7 +64,7 @@ def loops(b):
     case("body_no_results", body([keep, step], [it, cin, v], []))
     case("too_many_outputs", body([keep, step], [it, cin, v], [co, w]), outputs=("y", "z", "q"))
     case("condition_float", body([h.make_node("Cast", ["ci"], ["co"], to=1), step], [it, cin, v], [val("co", F, ()), w]))
-    case("state_changes_type", body([keep, h.make_node("Cast", ["v"], ["w"], to=7)], [it, cin, v], [co, val("w", I)]))
+    case("state_changes_type", body([keep, h.make_node("Cast", ["v"], ["w"], to=7)], [it, cin, v], [co, val("w", I)]), code=(3, 4))
     case("trip_count_float", body([keep, step], [it, cin, v], [co, w]), inits=(const("n", np.float32(3)), go))
     case("trip_count_vector", body([keep, step], [it, cin, v], [co, w]), inits=(const("n", np.array([1, 2, 3])), go))
     negative = body([keep, step], [it, cin, v], [co, w])

@@ -141,17 +141,20 @@ def tail(text, lines=12):
     return "\n".join(text.strip().splitlines()[-lines:])
 
 
-def run(cmd, timeout, stdin=None, env=None, cwd=None, merge=False, memory=None):
-    """Runs cmd to its end or to the time limit; then the whole process group is killed."""
+def run(cmd, timeout, stdin=None, env=None, cwd=None, merge=False, memory=None, cpu=None):
+    """Runs cmd to its end or to the time limit; then the whole process group is killed. memory: bytes of address
+    space; cpu: seconds of processor time, which, unlike the time on the clock, do not depend on what else runs."""
     start = time.monotonic()
     p = subprocess.Popen(cmd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merge else subprocess.PIPE,
                          env={**os.environ, **env} if env else None, cwd=cwd, start_new_session=True)
-    if memory:
-        try:
+    try:
+        if memory:
             resource.prlimit(p.pid, resource.RLIMIT_AS, (memory, memory))
-        except OSError:
-            pass  # it has ended already
+        if cpu:
+            resource.prlimit(p.pid, resource.RLIMIT_CPU, (cpu, cpu + 1))
+    except OSError:
+        pass  # it has ended already
     timed_out = False
     try:
         out, err = p.communicate(stdin, timeout)

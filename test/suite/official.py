@@ -44,8 +44,7 @@ def tolerance(name, table):
 def index(env):
     out = os.path.join(env.build, "official")
     env.generated(out, ["mkofficial.py", "requirements.txt"], lambda: env.script("mkofficial.py", env.data, out))
-    with open(os.path.join(out, "cases.json")) as f:
-        return json.load(f)
+    return [json.load(open(os.path.join(out, name))) for name in ("cases.json", "spoiled.json")]
 
 
 def named(text, ops):
@@ -99,6 +98,15 @@ def check(env, case, table, results):
         raise Skip(f"refused: {refused}")
 
 
+def spoiled(env, case):
+    """The judge itself: data that is wrong in one value, in type or in shape must not verify."""
+    env.need_ingot()
+    for engine in ENGINES:
+        got = run([env.ingot, "verify", case["model"], "--data", case["data"], "--engine", engine, "--json"], LIMIT)
+        if got.rc != 1:
+            raise Fail(f"{engine}: {explain(got)} on spoiled data, expected exit 1")
+
+
 def floor(results):
     with open(os.path.join(ROOT, "test", "onnx", "floor.txt")) as f:
         least = int(f.read())
@@ -134,7 +142,7 @@ def tests(env):
             raise Skip("no official test data: the onnx wheel could not be had (see build/setup.log)")
         return [Test("official/suite", no_data)]
     try:
-        cases = index(env)
+        cases, wrong = index(env)
     except (Fail, Skip) as e:
         def broken(e=e):
             raise e
@@ -152,5 +160,6 @@ def tests(env):
     return [Test("official/count", count)] + [
         Test(f"official/{c['kind']}/{c['name']}", lambda c=c: check(env, c, table, results), COST.get(c["name"], 0))
         for c in cases] + [
+        Test(f"official/spoiled/{c['name']}", lambda c=c: spoiled(env, c)) for c in wrong] + [
         Test("official/floor", lambda: complete(floor, results), last=True),
         Test("official/coverage", lambda: complete(document, env, cases, results), last=True)]

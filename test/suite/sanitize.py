@@ -1,19 +1,23 @@
-"""One official case per operator under ASan and UBSan, on every engine: no finding, no leak. Results are judged elsewhere."""
+"""One official case per operator under ASan and UBSan, and under MSan, on every engine: no finding, no leak. Results are
+judged elsewhere."""
 import os
+import shutil
 from lib import pick
 from lib.core import ENGINES, ROOT, SANITIZER, Fail, Skip, Test, explain, run
 
 LIMIT = 60
 
 
-def check(env, case):
+def check(env, case, kind):
     env.need_ingot()
-    env.make("asan")
-    binary = os.path.join(ROOT, "build-asan", "ingot")
+    if kind == "msan" and not shutil.which("clang"):
+        raise Skip("clang is not installed")
+    env.make(kind)
+    binary = os.path.join(ROOT, "build-" + kind, "ingot")
     refused = True
     for engine in ENGINES:
         got = run([binary, "verify", case["model"], "--data", case["data"], "--engine", engine], LIMIT, env=SANITIZER)
-        for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+        for word in ("AddressSanitizer", "LeakSanitizer", "MemorySanitizer", "runtime error:"):
             if word in got.text():
                 raise Fail(f"{engine}: " + next(x for x in got.text().splitlines() if word in x))
         if got.timed_out or got.rc not in (0, 1, 3):
@@ -24,4 +28,5 @@ def check(env, case):
 
 
 def tests(env):
-    return [Test(f"sanitize/{c['name']}", lambda c=c: check(env, c)) for c in pick.per_operator(env)]
+    return [Test(f"sanitize/{c['name']}-{k}", lambda c=c, k=k: check(env, c, k))
+            for k in ("asan", "msan") for c in pick.per_operator(env)]
