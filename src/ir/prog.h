@@ -150,6 +150,10 @@ static inline Stmt *prog_stmt(Prog *p, StmtId s) {
 static inline Var *prog_var(Prog *p, VarId v) {
   return &p->var.at[v];
 }
+/* Does it have a place in the arena of a planned program? */
+static inline bool prog_is_planned(const Buf *b) {
+  return !b->alias && (b->space == BS_temp || b->space == BS_local);
+}
 /* BS_in and BS_out are also appended to p->in and p->out. Dimensions are copied. */
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name);
 BufId prog_add_const(Prog *p, Tensor *t, Str name);

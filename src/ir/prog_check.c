@@ -80,6 +80,21 @@ static void check_data(Check *o, BufId id) {
     if (t->dim[i] != b->dim[i]) WRONG(o, "constant %s without matching data", buf_name(o, id));
 }
 
+/* Engines put a buffer where the plan says: it must fit there with all dimensions at their bounds.
+ */
+static void check_place(Check *o, BufId id) {
+  const Buf *b = prog_buf(o->p, id);
+  u64 end = dtype_bytes(b->dt);
+  bool fits = b->offset % 64 == 0;
+  for (u32 i = 0; i < b->rank; i++) {
+    i64 lo, hi;
+    dim_bounds(o->p->dims, b->dim[i], &lo, &hi);
+    fits = fits && size_mul(end, (u64)hi, &end);
+  }
+  if (!fits || !size_add(end, b->offset, &end) || end > o->p->arena_bytes)
+    WRONG(o, "%s does not lie in the arena, or not at a multiple of 64", buf_name(o, id));
+}
+
 static void check_buf(Check *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
@@ -95,6 +110,7 @@ static void check_buf(Check *o, BufId id) {
   if (!fixed && b->space == BS_reg) WRONG(o, "%s: registers of unknown number", buf_name(o, id));
   if (b->space == BS_const) check_data(o, id);
   if (b->alias) check_alias(o, id);
+  if (o->p->planned && prog_is_planned(b)) check_place(o, id);
 }
 
 static void check_params(Check *o) {

@@ -473,6 +473,8 @@ static void buffer(Parse *o) {
   Dim dim[MAX_RANK];
   u32 rank = scan_dims(s, dim);
   BufId alias = scan_accept_word(s, "alias") ? find_buf(o, scan_name(s)) : 0;
+  bool placed = scan_accept_word(s, "at");
+  i64 offset = placed ? scan_integer(s) : 0;
   u32 *slot = map_put(&o->buf, name);
   if (*slot) BAD(s, "buffer %s is declared twice", show(s->c, name));
   if (!name) BAD(s, "a buffer needs a name");
@@ -480,6 +482,10 @@ static void buffer(Parse *o) {
   *slot = b;
   prog_buf(o->p, b)->lanes = nlanes;
   prog_buf(o->p, b)->alias = alias;
+  if (placed != (o->p->planned && prog_is_planned(prog_buf(o->p, b))) || offset < 0)
+    BAD(s, "%s: in a planned program temp and local buffers have a place, others have none",
+        show(s->c, name));
+  prog_buf(o->p, b)->offset = (u64)offset;
   if (sp != BS_const) return;
   scan_expect(s, '=');
   Tensor *data = scan_tensor(s, dt, dim, rank);
@@ -501,6 +507,12 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   scan_symbols(s);
   for (Sym k = 0; k < dim_nsyms(s->dims); k++)
     *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
+  if (scan_accept_word(s, "arena")) {
+    i64 bytes = scan_integer(s);
+    if (bytes < 0) BAD(s, "an arena of %lld bytes", (long long)bytes);
+    o.p->planned = true;
+    o.p->arena_bytes = (u64)bytes;
+  }
   while (scan_accept_word(s, "buf")) buffer(&o);
   Tail at = prog_end();
   for (scan_skip(s); s->at < s->end; scan_skip(s)) stmt(&o, &at);

@@ -1,26 +1,36 @@
+/* clang-format off */
 /* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
  *
- *   prog    = "prog" [name] {symbol} {buffer} {stmt}
- *   symbol  = "sym" name ["data"] "in" integer ".." [integer]      no upper bound: unbounded
- *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]" ["alias" name] ["=" data]
- *   space   = "in" | "out" | "const" | "temp" | "local" | "reg"    in and out: parameters, in order
- *   type    = dtype ["x" lanes]                                    f32, f32x8
- *   data    = "{" elements "}" | "@side(" offset "," bytes ")"     const only; elements as in a
- * graph stmt    = "for" name "in" expr ".." expr {flag} list | "while" expr list | "if" expr list
- * ["else" list] | "let" name ":" type "=" expr                         visible to the end of the
- * list | "set" name "=" expr | name "[" [index] "]" "=" expr                        store |
- * "kernel" quoted list | "require" expr "else" quoted                         the run ends with
- * that message list    = "{" {stmt} "}" flag    = "step" integer | "parallel" ["chunk" integer] |
- * "simd" | "unroll" index   = expr {"," expr} [":" lanes]                          lanes
- * consecutive elements expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum] sum     = term
- * {("+" | "-") term} term    = unit {"*" unit} unit    = literal | name | name "[" [index] "]" |
- * call | "(" expr ")" call    = op "(" expr {"," expr} ")"                           op: any scalar
- * op of ops.def | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" ... ")" |
- * "splat." lanes "(" expr ")" | "reduce." op "(" expr ")" | "shuffle" {"." lane} "(" expr [","
- * expr] ")" literal = 3 (i64) | 1.5, 2.0, inf, nan, bits(HEX) (f32) | true | false | any of them
- * ":" dtype | quoted ":str"
- * + - * and the comparisons are the ops add, sub, mul, lt, le, gt, ge, eq, ne. Names are
+ *   prog    = "prog" [name] {symbol} ["arena" bytes] {buffer} {stmt}
+ *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
+ *             ["alias" name] ["at" offset] ["=" constant]
+ *   space   = "in" | "out" | "const" | "temp" | "local" | "reg"
+ *   type    = dtype ["x" lanes]
+ *   stmt    = "for" name "in" expr ".." expr {flag} list
+ *           | "while" expr list
+ *           | "if" expr list ["else" list]
+ *           | "let" name ":" type "=" expr
+ *           | "set" name "=" expr
+ *           | name "[" [index] "]" "=" expr
+ *           | "kernel" quoted list
+ *           | "require" expr "else" quoted
+ *   list    = "{" {stmt} "}"
+ *   flag    = "step" integer | "parallel" ["chunk" integer] | "simd" | "unroll"
+ *   index   = expr {"," expr} [":" lanes]
+ *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+ *   sum     = term {("+" | "-") term}
+ *   term    = unit {"*" unit}
+ *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
+ *   call    = op "(" expr {"," expr} ")"
+ *           | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
+ *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
+ *           | "shuffle" {"." lane} "(" expr ["," expr] ")"
+ *   literal = (integer | float | "inf" | "nan" | "bits(" hex ")" | "true" | "false") [":" dtype]
+ *           | quoted ":str"
+ *
+ * Symbols and constants are those of a graph (graph_text.c). docs/ir.md says what it all means. Names are
  * identifiers or quoted; those that are words of this grammar are quoted. "#" starts a comment. */
+/* clang-format on */
 #include <string.h>
 #include "ir/prog.h"
 #include "ir/text.h"
@@ -33,9 +43,9 @@ typedef struct Print {
 } Print;
 
 static void put_name(Print *o, Str s) {
-  static const char *const word[] = {"for",   "while", "if",  "else",   "let",
-                                     "set",   "buf",   "sym", "kernel", "true",
-                                     "false", "inf",   "nan", "bits",   "require"};
+  static const char *const word[] = {"for", "while", "if",      "else", "let",   "set",
+                                     "buf", "sym",   "kernel",  "true", "false", "inf",
+                                     "nan", "bits",  "require", "arena"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;
     text_quote(o->t, word[i], strlen(word[i]));
@@ -236,6 +246,8 @@ static void put_buf(Print *o, const Buf *b) {
     text_puts(o->t, " alias ");
     put_name(o, prog_buf(o->p, b->alias)->name);
   }
+  if (o->p->planned && prog_is_planned(b))
+    text_fmt(o->t, " at %llu", (unsigned long long)b->offset);
   if (b->data) {
     text_puts(o->t, " = ");
     text_tensor(o->t, o->side, o->p->c, b->data, PROG_INLINE);
@@ -258,6 +270,7 @@ void prog_print(Prog *p, Text *out, Text *side) {
   }
   text_puts(out, "\n");
   text_symbols(out, p->c, p->dims, used);
+  if (p->planned) text_fmt(out, "arena %llu\n", (unsigned long long)p->arena_bytes);
   for (BufId b = 1; b < p->buf.n; b++) put_buf(&o, prog_buf(p, b));
   put_stmts(&o, p->body, 0);
 }

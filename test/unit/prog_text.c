@@ -36,6 +36,8 @@ static const char *const good[] = {
     "h[0:16] = cast.i16.sat(x[0:16])\n"
     "y[10] = bitcast.f32(cast.u32(bits(7fc00001)))\n"
     "y[11] = select(not(m < 3), cast.f32(2:u64), inf)\n",
+    "prog plan\nsym n in 1..4\narena 192\nbuf x: in f32[n]\nbuf t: temp f32[n,8] at 64\n"
+    "buf v: temp f32[8,n] alias t\nbuf l: local i8[] at 0\n",
     "prog t\nbuf s: const str[2] = {\"a\\n\", \"\"}\nbuf o: out str[1]\n"
     "o[0] = \"b\":str\n",
     "prog z\nbuf e: const f32[0,3] = {}\nbuf b: const bool[2] = {true, false}\n"
@@ -101,6 +103,12 @@ static const char *const bad[] = {
     "prog p\nrequire 1 else \"no\"\n",
     "prog p\nfor i in 0..2 {\n",
     "prog p\n}\n",
+    "prog p\nbuf x: temp f32[8] at 0\n",
+    "prog p\narena 64\nbuf x: temp f32[8]\n",
+    "prog p\narena 64\nbuf x: temp f32[8] at 1\n",
+    "prog p\narena 64\nbuf x: temp f32[17] at 0\n",
+    "prog p\narena 64\nbuf x: in f32[8] at 0\n",
+    "prog p\narena -1\n",
     "prog p\nlet c: c64 = 1:c64\n",
     "prog p\nlet c: i64 = (1\n",
     "prog p\nlet c: i64 = x[\n",
