@@ -74,8 +74,9 @@ static Val constant(Gen *r, DType dt, const Dim *dim, u32 rank) {
 }
 
 static DType any_dtype(Gen *r) {
-  static const DType all[] = {DT_f32, DT_f32, DT_f32, DT_f16, DT_f64,
-                              DT_i64, DT_i32, DT_u8,  DT_bool};
+  static const DType all[] = {DT_f32, DT_f32,  DT_f32,  DT_f16,      DT_bf16,  DT_f64, DT_i64,
+                              DT_i64, DT_i32,  DT_i16,  DT_i8,       DT_u8,    DT_u32, DT_u64,
+                              DT_i4,  DT_bool, DT_bool, DT_f8e4m3fn, DT_f8e5m2};
   return all[below(r, sizeof all / sizeof *all)];
 }
 
