@@ -48,6 +48,7 @@ void fold(Graph *g);     /* fold.c */
 void simplify(Graph *g); /* simplify.c */
 void cse(Graph *g);      /* cse.c */
 void dce(Graph *g);      /* dce.c */
+void canon(Graph *g);    /* canon.c */
 void lower(Unit *u);     /* lower.c */
 
 #endif

@@ -1,7 +1,7 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
  *   model.onnx --import--\
- *                         Graph --infer--fold--simplify--cse--dce--> Graph
+ *                         Graph --infer--fold--simplify--cse--dce--canon--> Graph
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
@@ -22,6 +22,7 @@ const Pass pass_table[] = {
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
+  {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
 };
 /* clang-format on */

@@ -1,0 +1,189 @@
+/* canon.c: brings what exporters write in many ways into one form, where that may move the last bits.
+ *
+ * In: a graph. Out: the same function of the reals with fewer operations at run time: a scale of a convolution's
+ * channels goes into its weights (batch normalisation after folding is such a scale and a bias), constants meet
+ * across additions and multiplications, zero padding becomes the padding of the convolution or pool behind it.
+ * Only values used once are changed, so nothing is computed twice. Float rules are kept out of integer graphs.
+ *
+ * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are reassociated)
+ */
+#include <string.h>
+#include "pass/pass.h"
+
+enum { ROUNDS = 16 };
+
+typedef struct Canon {
+  u32 *uses; /* by value, at the start of the round */
+  u32 n;
+} Canon;
+
+typedef bool Rule(Edit *e, NodeId id);
+
+static bool used_once(const Edit *e, Val v) {
+  const Canon *k = e->user;
+  return v < k->n && k->uses[v] == 1;
+}
+
+/* The node that defines v, if it is op and nobody else uses v. */
+static const Node *only(Edit *e, Val v, Op op) {
+  NodeId def = graph_val(e->g, v)->def;
+  if (!def || graph_node(e->g, def)->op != op || !used_once(e, v)) return NULL;
+  return graph_node(e->g, def);
+}
+
+static bool replace(Edit *e, NodeId id, Val by) {
+  Val out = graph_node(e->g, id)->out[0];
+  if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
+  edit_replace(e, out, by);
+  return true;
+}
+
+/* Operands of a commutative node as (running, constant). */
+static bool split_const(Graph *g, const Node *n, Val *x, Val *k) {
+  for (u32 i = 0; i < 2; i++)
+    if (graph_const(g, n->in[i]) && !graph_const(g, n->in[1 - i])) {
+      *k = n->in[i];
+      *x = n->in[1 - i];
+      return true;
+    }
+  return false;
+}
+
+static bool is_plain_float(Graph *g, Val v) {
+  DType dt = graph_type(g, v)->dt;
+  return dt == DT_f32 || dt == DT_f64; /* narrower ones round after every step: keep the steps */
+}
+
+/* k varies along axis 1 of a tensor of this rank only; reshaped to [channels, 1, ...] for weights. */
+static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
+  const Type *t = graph_type(g, k);
+  Dim dim[MAX_RANK];
+  for (u32 i = 0; i < t->rank; i++) {
+    u32 axis = rank - t->rank + i;
+    if (t->rank > rank || (axis != 1 && t->dim[i] != 1)) return 0;
+  }
+  for (u32 i = 0; i < rank; i++) dim[i] = 1;
+  dim[0] = channels;
+  bool wide = t->rank + 1 >= rank && t->dim[t->rank + 1 - rank] == channels;
+  if (wide) return mk_reshape(g, k, dim, rank);
+  return type_count(g->dims, t) == 1 ? mk_reshape(g, k, NULL, 0) : 0;
+}
+
+/* mul(conv(x, w), k) -> conv(x, w * k) */
+static bool scale_into_conv(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Val x, k;
+  if (!split_const(g, graph_node(g, id), &x, &k) || !is_plain_float(g, x)) return false;
+  const Node *conv = only(e, x, OP_conv);
+  if (!conv || !graph_const(g, conv->in[1])) return false;
+  Node c = *conv;
+  const Type *w = graph_type(g, c.in[1]);
+  Val scale = per_channel(g, k, w->rank, w->dim[0]);
+  if (!scale) return false;
+  Val in[2] = {c.in[0], mk_map2(g, OP_mul, c.in[1], scale)};
+  g->loc = c.loc;
+  return replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+}
+
+/* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
+static bool scale_before_bias(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Val sum, k, x, a;
+  if (!split_const(g, graph_node(g, id), &sum, &k) || !is_plain_float(g, sum)) return false;
+  const Node *n = only(e, sum, OP_add);
+  if (!n || !split_const(g, n, &x, &a)) return false;
+  NodeId def = graph_val(g, x)->def;
+  if (!def || graph_node(g, def)->op != OP_conv) return false; /* elsewhere nothing is gained */
+  return replace(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
+}
+
+/* op(op(x, a), b) -> op(x, op(a, b)) for constants a and b */
+static bool merge_constants(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  Op op = n->op;
+  Val y, b, x, a;
+  if (!split_const(g, n, &y, &b) || !is_plain_float(g, y)) return false;
+  const Node *inner = only(e, y, op);
+  if (!inner || !split_const(g, inner, &x, &a)) return false;
+  return replace(e, id, mk_map2(g, op, x, mk_map2(g, op, a, b)));
+}
+
+/* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a) for constants */
+static bool to_commutative(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  Val x = n->in[0], a = n->in[1];
+  if (!graph_const(g, a) || graph_const(g, x) || !is_plain_float(g, x)) return false;
+  if (n->op == OP_sub) return replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  return replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+}
+
+/* ---- padding ---- */
+
+/* Is the padding value what the window operator pads with itself? */
+static bool pads_like(Graph *g, Val value, Op op) {
+  const Tensor *t = graph_const(g, value);
+  if (!t) return false;
+  Scalar x = tensor_get(t, 0), lo, hi;
+  dtype_limits(t->dt, &lo, &hi);
+  bool flt = dtype_is_float(t->dt);
+  if (op == OP_pool_max) return flt ? x.f == lo.f : x.i == lo.i;
+  return flt ? x.f == 0 : x.i == 0;
+}
+
+static bool pad_into_window(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *pad = only(e, n.in[0], OP_pad);
+  if (!pad || !pads_like(g, pad->in[1], n.op)) return false;
+  u32 rank, ns;
+  const Dim *lo = node_list(pad, AT_lo, &rank), *hi = node_list(pad, AT_hi, &rank);
+  const Dim *mid = node_list(pad, AT_interior, &rank);
+  const Dim *plo = node_list(&n, AT_pad_lo, &ns), *phi = node_list(&n, AT_pad_hi, &ns);
+  Dim nlo[MAX_RANK], nhi[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) {
+    bool spatial = i >= rank - ns;
+    if (mid[i] || (!spatial && (lo[i] || hi[i]))) return false;
+    if (!spatial) continue;
+    u32 k = i - (rank - ns);
+    if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX) return false;
+    nlo[k] = plo[k] + lo[i];
+    nhi[k] = phi[k] + hi[i];
+  }
+  Attr at[8];
+  for (u32 i = 0; i < n.nattr; i++) {
+    at[i] = n.attr[i];
+    if (at[i].key == AT_pad_lo) at[i].u.list = nlo;
+    if (at[i].key == AT_pad_hi) at[i].u.list = nhi;
+  }
+  Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
+  return replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
+}
+
+static Rule *const rules[][4] = {
+    {scale_into_conv, scale_before_bias, merge_constants, NULL}, /* mul */
+    {merge_constants, NULL},                                     /* add */
+    {to_commutative, NULL},                                      /* sub, div */
+    {pad_into_window, NULL},                                     /* conv, pool_max, pool_sum */
+};
+
+static bool visit(Edit *e, NodeId id) {
+  Op op = graph_node(e->g, id)->op;
+  u32 row = op == OP_mul ? 0 : op == OP_add ? 1 : op == OP_sub || op == OP_div ? 2 : 3;
+  if (row == 3 && op != OP_conv && op != OP_pool_max && op != OP_pool_sum) return true;
+  for (u32 i = 0; rules[row][i]; i++)
+    if (rules[row][i](e, id)) return false;
+  return true;
+}
+
+void canon(Graph *g) {
+  for (u32 i = 0; i < ROUNDS; i++) {
+    Canon k = {.n = g->val.n};
+    k.uses = NEWS(&g->c->scratch, u32, g->val.n);
+    graph_use_counts(g, k.uses);
+    if (!edit_run(g, visit, &k)) break;
+    fold(g);
+    dce(g);
+  }
+}
