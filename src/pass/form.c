@@ -1,8 +1,8 @@
 /* form.c: describes nodes as forms.
  *
- * In: a node and the buffers of its operands and results. Out: its Form. Nothing is emitted here, and nothing
- * is decided about the order of loops; only the order of folded axes matters, because it is the order of
- * the sum. Kinds whose indices depend on data have no form.
+ * In: a node and the buffers of its operands and results. Out: its Form. Nothing is emitted here,
+ * and nothing is decided about the order of loops; only the order of folded axes matters, because
+ * it is the order of the sum. Kinds whose indices depend on data have no form.
  */
 #include "pass/form.h"
 
@@ -101,8 +101,10 @@ static void of_view(const Node *n, Prog *p, const BufId *buf, Form *f) {
   }
   f->nin = 1;
   set_operand(p, &f->in[0], buf[n->in[0]]);
-  if (n->op == OP_transpose) of_transpose(n, f);
-  else of_slice(n, f);
+  if (n->op == OP_transpose)
+    of_transpose(n, f);
+  else
+    of_slice(n, f);
 }
 
 /* ---- folds ---- */
@@ -116,8 +118,10 @@ Scalar fold_init(Op op, DType dt) {
   Scalar lo = {.i = 0}, hi;
   if (dt == DT_bool) return (Scalar){.i = op == OP_mul || op == OP_min};
   if (op == OP_add || op == OP_mul) {
-    if (dtype_is_float(dt)) lo.f = op == OP_mul;
-    else lo.i = op == OP_mul;
+    if (dtype_is_float(dt))
+      lo.f = op == OP_mul;
+    else
+      lo.i = op == OP_mul;
     return lo;
   }
   dtype_limits(dt, &lo, &hi);
@@ -145,8 +149,10 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
     for (u32 i = 0; i < f->in[0].rank; i++) {
       bool gone = mask >> i & 1;
       if (gone == (pass == 1)) f->in[0].idx[i] = of_axis(add_axis(f, prog_buf(p, x)->dim[i], gone));
-      if (!pass && !gone) f->out.idx[k++] = of_axis(f->naxes - 1);
-      else if (!pass && keep) k++;
+      if (!pass && !gone)
+        f->out.idx[k++] = of_axis(f->naxes - 1);
+      else if (!pass && keep)
+        k++;
     }
   }
   set_fold(f, with[n->op - OP_reduce_sum], prog_buf(p, x)->dt);
@@ -177,8 +183,9 @@ static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form
 
 /* ---- windows ---- */
 
-/* Index o * stride + k * dilation - lo, and which side of extent x it can leave. Positions of the window
- * that meet nothing but padding are cut off: a window much larger than the operand costs no more. */
+/* Index o * stride + k * dilation - lo, and which side of extent x it can leave. Positions of the
+ * window that meet nothing but padding are cut off: a window much larger than the operand costs no
+ * more. */
 static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 lo, i64 hi) {
   Index i = {.n = 2, .axis = {o, k}, .coef = {stride, dilation}, .shift = -lo};
   Axis *out = &f->axis[o], *win = &f->axis[k];
@@ -187,19 +194,22 @@ static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 l
   if (!dim_is_const(x) || !dim_is_const(out->hi)) return i;
   i64 first = lo - (out->hi - 1) * stride, end = x + lo;
   if (first > 0) win->lo = (first + dilation - 1) / dilation;
-  if (end <= 0) win->hi = 0;
-  else if ((end - 1) / dilation + 1 < win->hi) win->hi = (end - 1) / dilation + 1;
+  if (end <= 0)
+    win->hi = 0;
+  else if ((end - 1) / dilation + 1 < win->hi)
+    win->hi = (end - 1) / dilation + 1;
   if (win->lo > win->hi) win->lo = win->hi;
   if ((out->hi - 1) * stride + (win->hi - 1) * dilation - lo < x) i.guard &= (u8)~GUARD_high;
   if (win->lo * dilation >= lo) i.guard &= (u8)~GUARD_low;
   return i;
 }
 
-/* Appends the axes of the window; axis o and the next ones are its places, dimension `first` of in[0] and the
- * next ones are what it slides over. */
+/* Appends the axes of the window; axis o and the next ones are its places, dimension `first` of
+ * in[0] and the next ones are what it slides over. */
 static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size, u32 ns, Form *f) {
   u32 count;
-  const Dim *stride = node_list(n, AT_stride, &count), *dilation = node_list(n, AT_dilation, &count);
+  const Dim *stride = node_list(n, AT_stride, &count),
+            *dilation = node_list(n, AT_dilation, &count);
   const Dim *lo = node_list(n, AT_pad_lo, &count), *hi = node_list(n, AT_pad_hi, &count);
   for (u32 i = 0; i < ns; i++) {
     u32 k = add_axis(f, size[i], true);

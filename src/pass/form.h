@@ -1,9 +1,10 @@
 /* form.h: a node as a domain, affine index maps and a scalar body.
  *
- * The domain is a list of axes: first those of the result in the order of its dimensions, then those that
- * are folded, in the order in which the fold must see them. Every index of every operand and of the result is
- * a sum of axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random are all
- * described this way (form.c) and turned into loops by one function (lower_form.c).
+ * The domain is a list of axes: first those of the result in the order of its dimensions, then
+ * those that are folded, in the order in which the fold must see them. Every index of every operand
+ * and of the result is a sum of axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW,
+ * JOIN, iota and random are all described this way (form.c) and turned into loops by one function
+ * (lower_form.c).
  */
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H
@@ -33,7 +34,7 @@ struct Index {
   i64 coef[2];
   Dim base;
   i64 shift;
-  u8 guard;     /* may leave the dimension on that side: such points of the domain do not take part */
+  u8 guard; /* may leave the dimension on that side: such points of the domain do not take part */
   bool stretch; /* the dimension may turn out to be 1 at run time; then the index is 0 */
 };
 
@@ -56,12 +57,12 @@ struct Form {
   Operand out, in[FORM_IN];
   FormBody body;
   Op op;
-  bool sat;      /* op is cast */
-  u32 which;     /* iota */
-  i64 seed;      /* random */
-  bool fold;     /* result = with(...with(init, body), body...) over the folded axes */
+  bool sat;  /* op is cast */
+  u32 which; /* iota */
+  i64 seed;  /* random */
+  bool fold; /* result = with(...with(init, body), body...) over the folded axes */
   Op with;
-  DType acc;     /* type of the fold; differs from the result's for narrow floats */
+  DType acc; /* type of the fold; differs from the result's for narrow floats */
   Scalar init;
 };
 

@@ -1,8 +1,9 @@
 /* form_merge.c: makes one axis of two that every operand runs through as if they were one.
  *
- * In: a form. Out: the same computation with fewer and longer axes, and operands seen through views of their
- * buffers that have fewer dimensions. An elementwise node over equal shapes becomes a single loop, and a pointwise
- * convolution gets rows as long as the image. The order of every fold stays what it was.
+ * In: a form. Out: the same computation with fewer and longer axes, and operands seen through views
+ * of their buffers that have fewer dimensions. An elementwise node over equal shapes becomes a
+ * single loop, and a pointwise convolution gets rows as long as the image. The order of every fold
+ * stays what it was.
  */
 #include "pass/form.h"
 
@@ -65,14 +66,16 @@ static void squeeze(Seen *s) {
   s->o->rank = n;
 }
 
-/* The dimension that axis runs through alone; NOWHERE: none; above: in a way that cannot be merged. */
+/* The dimension that axis runs through alone; NOWHERE: none; above: in a way that cannot be merged.
+ */
 static u32 place(const Seen *s, u32 axis) {
   u32 at = NOWHERE;
   for (u32 i = 0; i < s->o->rank; i++) {
     const Index *ix = &s->o->idx[i];
     for (u32 t = 0; t < ix->n; t++) {
       if (ix->axis[t] != axis) continue;
-      if (ix->n > 1 || ix->coef[0] != 1 || ix->guard || ix->stretch || at != NOWHERE) return NOWHERE + 1;
+      if (ix->n > 1 || ix->coef[0] != 1 || ix->guard || ix->stretch || at != NOWHERE)
+        return NOWHERE + 1;
       at = i;
     }
   }
@@ -148,12 +151,16 @@ void form_merge(Prog *p, Map *views, Form *f) {
   u32 last = FORM_AXES; /* the axis before, of those that matter */
   for (u32 i = 0; i < f->naxes; i++) {
     if (f->axis[i].hi == 1 && !guarded(&m, i)) continue;
-    if (last < FORM_AXES && can_merge(&m, last, i)) merge(&m, last, i);
-    else last = i;
+    if (last < FORM_AXES && can_merge(&m, last, i))
+      merge(&m, last, i);
+    else
+      last = i;
   }
   for (u32 k = 0; k < m.n; k++) {
     Seen *s = &m.seen[k];
-    if (s->merged) s->o->buf = view_of(p, views, s->o->buf, s->dim, s->o->rank);
-    else *s->o = s->was;
+    if (s->merged)
+      s->o->buf = view_of(p, views, s->o->buf, s->dim, s->o->rank);
+    else
+      *s->o = s->was;
   }
 }

@@ -1,10 +1,11 @@
 /* lower.c: turns a graph into a program: one buffer a value, one kernel region a node.
  *
- * In: a checked graph. Out: a program that computes the same bits as the reference evaluator; nothing is
- * fused, reused or reordered here. Parameters and results of the graph are the buffers of the caller; a
- * result that no node computes for itself (a parameter, a constant, a view, one returned twice) is copied at
- * the end. reshape is another view of its operand's buffer and costs nothing. Data symbols are variables set
- * by the node that owns them. Complex numbers have no scalar ops and are refused, node by node.
+ * In: a checked graph. Out: a program that computes the same bits as the reference evaluator;
+ * nothing is fused, reused or reordered here. Parameters and results of the graph are the buffers
+ * of the caller; a result that no node computes for itself (a parameter, a constant, a view, one
+ * returned twice) is copied at the end. reshape is another view of its operand's buffer and costs
+ * nothing. Data symbols are variables set by the node that owns them. Complex numbers have no
+ * scalar ops and are refused, node by node.
  */
 #include "pass/lower.h"
 
@@ -113,11 +114,16 @@ static void lower_node(Lower *l, const Node *n) {
   }
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
   if (!supported(l, n)) return;
-  if (n->op == OP_if) lower_if(l);
-  else if (n->op == OP_loop) lower_loop(l);
-  else if (kinds[n->op]) kinds[n->op](l, lower_kernel(l, label_of(l, n)));
-  else if (form_of(l->g, n, l->p, l->buf, &f)) lower_form(l, lower_kernel(l, label_of(l, n)), &f);
-  else diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
+  if (n->op == OP_if)
+    lower_if(l);
+  else if (n->op == OP_loop)
+    lower_loop(l);
+  else if (kinds[n->op])
+    kinds[n->op](l, lower_kernel(l, label_of(l, n)));
+  else if (form_of(l->g, n, l->p, l->buf, &f))
+    lower_form(l, lower_kernel(l, label_of(l, n)), &f);
+  else
+    diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
 }
 
 void lower_block(Lower *l, BlkId b) {

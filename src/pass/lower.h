@@ -11,7 +11,7 @@ typedef struct Lower {
   Prog *p;
   BufId *buf; /* of each graph value */
   Map views;  /* see form_merge */
-  Tail at;  /* where the next statement goes */
+  Tail at;    /* where the next statement goes */
   const Node *n;
 } Lower;
 
@@ -19,33 +19,38 @@ typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its ker
 
 /* lower.c */
 void lower_block(Lower *l, BlkId b);
-BufId lower_temp(Lower *l, Val v);           /* buffer of a value, made if need be */
-Tail lower_kernel(Lower *l, Str label);    /* region at l->at, with the node's location */
+BufId lower_temp(Lower *l, Val v);               /* buffer of a value, made if need be */
+Tail lower_kernel(Lower *l, Str label);          /* region at l->at, with the node's location */
 void lower_copy(Lower *l, BufId from, BufId to); /* as a kernel of its own */
-static inline BufId lower_in(const Lower *l, u32 i) { return l->buf[l->n->in[i]]; }
-static inline BufId lower_out(const Lower *l, u32 i) { return l->buf[l->n->out[i]]; }
+static inline BufId lower_in(const Lower *l, u32 i) {
+  return l->buf[l->n->in[i]];
+}
+static inline BufId lower_out(const Lower *l, u32 i) {
+  return l->buf[l->n->out[i]];
+}
 
 /* lower_form.c */
 /* Loops over the axes of a form, opened one after the other. */
 typedef struct Nest {
   Prog *p;
   const Form *f;
-  Tail at;             /* innermost */
-  VarId var[FORM_AXES];  /* 0: not open, or an extent of 1 */
+  Tail at;              /* innermost */
+  VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
 } Nest;
 void nest_loop(Nest *x, u32 axis);
-void nest_loops(Nest *x, bool fold, u32 but); /* all that are folded, or all that are not; but one */
+void nest_loops(Nest *x, bool fold,
+                u32 but); /* all that are folded, or all that are not; but one */
 ExprId nest_index(Nest *x, const Operand *o, u32 i);
 ExprId nest_load(Nest *x, u32 in);
 void nest_store(Nest *x, ExprId value);
 void lower_form(Lower *l, Tail at, const Form *f);
 
 /* lower_util.c */
-/* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A dimension of
- * extent 1, and the one left out, have no loop and variable 0. */
+/* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A
+ * dimension of extent 1, and the one left out, have no loop and variable 0. */
 void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
-ExprId ex_at(Prog *p, VarId v);                                 /* value of such a variable */
-ExprId load_at(Prog *p, BufId b, const VarId *var);             /* element at these variables */
+ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
+ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
 void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value);
 VarId let_new(Prog *p, Tail *at, const char *name, ExprId value);
 ExprId ex_finish(Prog *p, DType to, ExprId acc); /* rounds an accumulator as scalar_round does */

@@ -1,9 +1,10 @@
 /* lower_control.c: if and loop.
  *
- * The blocks are lowered where they run, inside the branches and the loop. The results of a branch are copied
- * into the buffers of the node. The carried values of a loop live in the buffers of its results, the block's
- * parameters are these buffers, and new values are copied there at the end of an iteration; those whose new
- * value still lies in such a buffer go through a copy, so that none is overwritten before it is read.
+ * The blocks are lowered where they run, inside the branches and the loop. The results of a branch
+ * are copied into the buffers of the node. The carried values of a loop live in the buffers of its
+ * results, the block's parameters are these buffers, and new values are copied there at the end of
+ * an iteration; those whose new value still lies in such a buffer go through a copy, so that none
+ * is overwritten before it is read.
  */
 #include "pass/lower.h"
 
@@ -94,8 +95,7 @@ void lower_loop(Lower *l) {
   for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
   lower_block(l, n->blk[0]);
   if (done) prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
-  for (u32 k = ncarried; k < n->nout; k++)
-    append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
+  for (u32 k = ncarried; k < n->nout; k++) append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
   prog_set(p, &l->at, go, load_at(p, l->buf[b->ret.at[0]], NULL));
   carry(l, b);
   prog_set(p, &l->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));

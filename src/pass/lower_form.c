@@ -1,13 +1,12 @@
 /* lower_form.c: turns a Form into loops.
  *
- * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add in the
- * same order into every element of the result, so they give the same bits:
- *   (a) result axes, a scalar accumulator, folded axes inside;
- *   (b) result axes but one, a row of accumulators along that one, folded axes, the row innermost.
- * Which, and along which axis, is decided by extents and strides. A row is kept in the result itself unless
- * the fold runs in a wider type.
- * An index that may leave its dimension (padding) clips the bounds of the innermost of its loops, so that
- * no loop body has a condition.
+ * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add
+ * in the same order into every element of the result, so they give the same bits: (a) result axes,
+ * a scalar accumulator, folded axes inside; (b) result axes but one, a row of accumulators along
+ * that one, folded axes, the row innermost. Which, and along which axis, is decided by extents and
+ * strides. A row is kept in the result itself unless the fold runs in a wider type. An index that
+ * may leave its dimension (padding) clips the bounds of the innermost of its loops, so that no loop
+ * body has a condition.
  */
 #include "pass/lower.h"
 
@@ -27,8 +26,10 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i) {
   ExprId e = ix->base ? ex_dim(p, ix->base) : 0;
   for (u32 k = 0; k < ix->n; k++) {
     i64 coef = ix->coef[k];
-    if (coef < 0 && e) e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[k], -coef));
-    else e = e ? ex_op2(p, OP_add, e, scaled(x, ix->axis[k], coef)) : scaled(x, ix->axis[k], coef);
+    if (coef < 0 && e)
+      e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[k], -coef));
+    else
+      e = e ? ex_op2(p, OP_add, e, scaled(x, ix->axis[k], coef)) : scaled(x, ix->axis[k], coef);
   }
   e = plus(p, e ? e : ex_int(p, 0), ix->shift);
   if (!ix->stretch) return e;
@@ -72,8 +73,8 @@ static const Index *guard_of(Nest *x, u32 axis, Dim *dim) {
   return NULL;
 }
 
-/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates, which is
- * wrong below zero only, where the other bound rules. */
+/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates,
+ * which is wrong below zero only, where the other bound rules. */
 static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
   Prog *p = x->p;
   u32 k = ix->axis[0] == axis ? 0 : 1;
@@ -113,7 +114,7 @@ void nest_loops(Nest *x, bool fold, u32 but) {
 static ExprId apply(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
-  ExprId arg[FORM_IN];
+  ExprId arg[FORM_IN] = {0};
   DType to = prog_buf(p, f->out.buf)->dt;
   for (u32 i = 0; i < f->nin; i++) {
     arg[i] = nest_load(x, i);

@@ -1,8 +1,8 @@
 /* lower_index.c: nodes whose indices are data: gathers, scatters, nonzero.
  *
- * Negative indices count from the end. A gather clamps what is still outside, so that every load is in range
- * by construction; a scatter skips it under an `if`. Updates of a scatter run in row-major order, one after
- * the other, because two of them may meet the same element.
+ * Negative indices count from the end. A gather clamps what is still outside, so that every load is
+ * in range by construction; a scatter skips it under an `if`. Updates of a scatter run in row-major
+ * order, one after the other, because two of them may meet the same element.
  */
 #include "pass/lower.h"
 
@@ -38,8 +38,7 @@ void lower_gather(Lower *l, Tail at) {
   open_loops(p, &at, dim, split, MAX_RANK, var);
   VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
   open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split, MAX_RANK, var + split);
-  for (u32 i = 0; i < rank; i++)
-    from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
+  for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
   store_at(p, &at, out, var, load_at(p, x, from));
 }
 
@@ -150,7 +149,8 @@ static ExprId is_nonzero(Prog *p, BufId x, const VarId *var) {
   return ex_op2(p, OP_ne, load_at(p, x, var), ex_const(p, dt, zero));
 }
 
-/* The rows of the result lie as far apart as there are columns, so it takes one walk to count and one to store. */
+/* The rows of the result lie as far apart as there are columns, so it takes one walk to count and
+ * one to store. */
 void lower_nonzero(Lower *l, Tail at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);

@@ -1,8 +1,8 @@
-/* lower_scan.c: nodes that walk along one line and remember something: positions of extremes, running sums,
- * the k best.
+/* lower_scan.c: nodes that walk along one line and remember something: positions of extremes,
+ * running sums, the k best.
  *
- * Elements are compared in their own type; NaN counts as larger than everything and -0 equals 0, as in the
- * reference evaluator.
+ * Elements are compared in their own type; NaN counts as larger than everything and -0 equals 0, as
+ * in the reference evaluator.
  */
 #include "pass/lower.h"
 
@@ -84,7 +84,8 @@ void lower_cum(Lower *l, Tail at) {
   Op op = l->n->op == OP_cumsum ? OP_add : OP_mul;
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   Dim n = prog_buf(p, x)->dim[axis];
-  bool exclusive = node_int(l->n, AT_exclusive, 0) != 0, reverse = node_int(l->n, AT_reverse, 0) != 0;
+  bool exclusive = node_int(l->n, AT_exclusive, 0) != 0,
+       reverse = node_int(l->n, AT_reverse, 0) != 0;
   VarId var[MAX_RANK];
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, axis, var);
   VarId acc = let_new(p, &at, "acc", ex_const(p, acc_dt, fold_init(op, dt)));
@@ -100,7 +101,8 @@ void lower_cum(Lower *l, Tail at) {
   if (exclusive) prog_set(p, &at, acc, next);
 }
 
-/* k times the best of those not taken yet; the line is searched upwards, so the first of equals wins. */
+/* k times the best of those not taken yet; the line is searched upwards, so the first of equals
+ * wins. */
 void lower_topk(Lower *l, Tail at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), values = lower_out(l, 0), indices = lower_out(l, 1);
