@@ -5,7 +5,7 @@
  * the object can only be asked for messages and freed. The library never prints, exits or aborts.
  *
  *   Ingot *m = ingot_new(NULL);
- *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m) && !ingot_run(m, "interp", 0))
+ *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m, "interp", 0))
  *     use(ingot_output(m, 0));
  *   ingot_free(m);
  */
