@@ -10,6 +10,7 @@
 #include "back/interp.h"
 
 #include <string.h>
+#include "ir/prog_mem.h"
 
 /* ---- symbols ---- */
 
@@ -172,6 +173,21 @@ static void borrow(Run *r, BufId b, const Tensor *t) {
   if (!m->data || (uintptr_t)m->data % align) m->data = arena_copy(r->a, t->data, m->cap);
 }
 
+/* One block for everything that has a place, filled with what no program should read. */
+static void add_arena(Run *r) {
+  Prog *p = r->p;
+  u8 *base = arena_array(r->a, 1, p->arena_bytes + MEM_ALIGN);
+  memset(base, 0xAA, p->arena_bytes);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    const Buf *bp = prog_buf(p, b);
+    if (bp->alias || !mem_in_arena(p, b)) continue;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    r->mem[b] = (Mem){base + bp->offset, bytes};
+  }
+}
+
 static void add_views(Run *r, Tensor *const *in) {
   Prog *p = r->p;
   r->view = NEWS(r->a, View, p->buf.n);
@@ -190,6 +206,7 @@ static void add_views(Run *r, Tensor *const *in) {
     if (bp->space == BS_const) borrow(r, b, bp->data);
   }
   for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
+  if (p->planned) add_arena(r);
   for (BufId b = 1; b < p->buf.n; b++) {
     View *v = &r->view[b];
     if (!v->fixed) r->view[v->root].fixed = false;

@@ -50,5 +50,6 @@ void cse(Graph *g);      /* cse.c */
 void dce(Graph *g);      /* dce.c */
 void canon(Graph *g);    /* canon.c */
 void lower(Unit *u);     /* lower.c */
+void plan(Prog *p);      /* plan.c */
 
 #endif

@@ -5,7 +5,7 @@
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
- *   text of a Prog ----------------------------------------------->  Prog --> engines
+ *   text of a Prog ----------------------------------------------->  Prog --plan--> Prog --> engines
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -24,6 +24,7 @@ const Pass pass_table[] = {
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
+  {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;

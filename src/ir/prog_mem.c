@@ -1,0 +1,293 @@
+/* prog_mem.c: what is known about the memory a program touches.
+ *
+ * In: a checked program. Out: sizes of buffers for the bounds of their dimensions; which part of a buffer a store
+ * is sure to write; whether the result of a kernel may lie where an operand lies.
+ * Method: indices are compared as expressions, or taken apart into multiples of loop counters with constant
+ * bounds. What is not understood counts as not covered and not shareable.
+ */
+#include "ir/prog_mem.h"
+
+#include <stdlib.h>
+
+/* ---- sizes ---- */
+
+/* First symbol of d without an upper bound; false if there is none. */
+static bool unbounded(Dims *ds, Dim d, Sym *out) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo(ds, sym[i]);
+    if (s->kind == SY_derived) {
+      if (unbounded(ds, s->a, out) || unbounded(ds, s->b, out)) return true;
+    } else if (s->hi >= DIM_MAX) {
+      *out = sym[i];
+      return true;
+    }
+  }
+  return false;
+}
+
+bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
+  const Buf *bp = prog_buf(p, b);
+  u64 n = (u64)dtype_bytes(bp->dt) * bp->lanes;
+  i64 lo, hi;
+  for (u32 i = 0; i < bp->rank; i++) {
+    dim_bounds(p->dims, bp->dim[i], &lo, &hi);
+    if (hi == 0) n = 0;
+  }
+  for (u32 i = 0; n && i < bp->rank; i++) {
+    dim_bounds(p->dims, bp->dim[i], &lo, &hi);
+    *sym = TOO_LARGE;
+    if (hi >= DIM_MAX) unbounded(p->dims, bp->dim[i], sym);
+    if (hi >= DIM_MAX || !size_mul(n, (u64)hi, &n) || n > (u64)DIM_MAX) return false;
+  }
+  return size_align(n, MEM_ALIGN, bytes);
+}
+
+void mem_refuse(Prog *p, BufId b, Sym sym) {
+  Str name = prog_buf(p, b)->name;
+  if (sym == TOO_LARGE)
+    fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s is too large for the arena", show(p->c, name));
+  const SymInfo *s = dim_syminfo(p->dims, sym);
+  fail(p->c, ERR_unsupported, LOC_NONE,
+       "buffer %s has no upper bound, because %s has none; --max-shapes sets one%s", show(p->c, name),
+       show(p->c, s->name), s->kind == SY_data ? " where it follows from those of the inputs" : "");
+}
+
+void mem_need_plan(Prog *p) {
+  if (p->planned) return;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    u64 bytes;
+    Sym sym;
+    if (!prog_buf(p, b)->alias && mem_in_arena(p, b) && !mem_bytes(p, b, &bytes, &sym))
+      mem_refuse(p, b, sym);
+  }
+  fail(p->c, ERR_usage, LOC_NONE, "the program has no memory plan; run the pass plan");
+}
+
+/* ---- buffers nobody uses ---- */
+
+typedef struct Sweep {
+  Prog *p;
+  bool *used;  /* by buffer */
+  BufId *to;   /* its new number; NULL while looking */
+} Sweep;
+
+static BufId meet(Sweep *o, BufId b) {
+  if (o->to) return o->to[b];
+  for (BufId k = b; k; k = prog_buf(o->p, k)->alias) o->used[k] = true;
+  return b;
+}
+
+static void sweep_expr(Sweep *o, ExprId id) {
+  Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_load) e->ref = meet(o, e->ref);
+  for (u32 i = 0; i < e->narg; i++) sweep_expr(o, e->arg[i]);
+}
+
+static void sweep_list(Sweep *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    Stmt *s = prog_stmt(o->p, id);
+    if (s->a) sweep_expr(o, s->a);
+    if (s->b) sweep_expr(o, s->b);
+    for (u32 i = 0; i < s->nidx; i++) sweep_expr(o, s->idx[i]);
+    if (s->kind == ST_store) s->buf = meet(o, s->buf);
+    sweep_list(o, s->body);
+    sweep_list(o, s->other);
+  }
+}
+
+void mem_sweep(Prog *p) {
+  Sweep o = {.p = p, .used = NEWS(&p->c->scratch, bool, p->buf.n)};
+  sweep_list(&o, p->body);
+  for (u32 i = 0; i < p->in.n; i++) o.used[p->in.at[i]] = true;
+  for (u32 i = 0; i < p->out.n; i++) o.used[p->out.at[i]] = true;
+  o.to = NEWS(&p->c->scratch, BufId, p->buf.n);
+  u32 n = 1;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (o.used[b]) o.to[b] = n++;
+  if (n == p->buf.n) return;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    if (!o.used[b]) continue;
+    Buf buf = *prog_buf(p, b);
+    buf.alias = o.to[buf.alias];
+    *prog_buf(p, o.to[b]) = buf;
+  }
+  p->buf.n = n;
+  for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = o.to[p->in.at[i]];
+  for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = o.to[p->out.at[i]];
+  sweep_list(&o, p->body);
+}
+
+/* ---- indices ---- */
+
+bool mem_same(Prog *p, ExprId x, ExprId y) {
+  const Expr *a = prog_expr(p, x), *b = prog_expr(p, y);
+  if (a->kind != b->kind || a->dt != b->dt || a->lanes != b->lanes) return false;
+  if (a->narg != b->narg || a->ref != b->ref) return false;
+  if (a->kind == EX_const && a->imm.i != b->imm.i) return false;
+  if (a->kind > EX_op || (a->kind == EX_op && (a->op != b->op || a->sat != b->sat))) return false;
+  for (u32 i = 0; i < a->narg; i++)
+    if (!mem_same(p, a->arg[i], b->arg[i])) return false;
+  return true;
+}
+
+static const Stmt *loop_of(Prog *p, const Nesting *at, VarId v) {
+  for (u32 i = 0; i < at->n; i++)
+    if (prog_stmt(p, at->loop[i])->kind == ST_for && prog_stmt(p, at->loop[i])->var == v)
+      return prog_stmt(p, at->loop[i]);
+  return NULL;
+}
+
+enum { MEM_MAX = 1 << 30 }; /* of constants taken apart here, so that nothing overflows */
+
+static bool small(i64 x) {
+  return x > -MEM_MAX && x < MEM_MAX;
+}
+
+static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, Steps *s) {
+  i64 lo, hi;
+  const Stmt *f = loop_of(p, at, v);
+  if (!f || s->n == MEM_TERMS || !ex_is_int(p, f->a, &lo) || !ex_is_int(p, f->b, &hi)) return false;
+  if (!small(lo) || !small(hi) || !small(coef) || !small(f->step) || hi <= lo) return false;
+  for (u32 i = 0; i < s->n; i++)
+    if (s->var[i] == v) return false;
+  i64 trip = (hi - lo - 1) / f->step + 1;
+  s->k += coef * lo;
+  coef *= f->step;
+  if (coef < 0) s->k += coef * (trip - 1);
+  if (coef < 0) coef = -coef;
+  if (!small(s->k) || !small(coef) || coef == 0) return false;
+  u32 i = s->n++;
+  for (; i > 0 && s->coef[i - 1] > coef; i--) {
+    s->var[i] = s->var[i - 1];
+    s->coef[i] = s->coef[i - 1];
+    s->trip[i] = s->trip[i - 1];
+  }
+  s->var[i] = v;
+  s->coef[i] = coef;
+  s->trip[i] = trip;
+  return true;
+}
+
+static bool add_steps(Prog *p, const Nesting *at, ExprId id, i64 coef, Steps *s) {
+  const Expr *e = prog_expr(p, id);
+  i64 k;
+  if (!small(coef)) return false;
+  if (ex_is_int(p, id, &k)) {
+    if (!small(k)) return false;
+    s->k += coef * k;
+    return small(s->k);
+  }
+  if (e->kind == EX_var) return add_counter(p, at, e->ref, coef, s);
+  if (e->kind != EX_op) return false;
+  if (e->op == OP_add || e->op == OP_sub)
+    return add_steps(p, at, e->arg[0], coef, s) &&
+           add_steps(p, at, e->arg[1], e->op == OP_add ? coef : -coef, s);
+  if (e->op != OP_mul) return false;
+  if (ex_is_int(p, e->arg[1], &k) && small(k)) return add_steps(p, at, e->arg[0], coef * k, s);
+  if (ex_is_int(p, e->arg[0], &k) && small(k)) return add_steps(p, at, e->arg[1], coef * k, s);
+  return false;
+}
+
+bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s) {
+  *s = (Steps){0};
+  return add_steps(p, at, e, 1, s);
+}
+
+/* ---- coverage ---- */
+
+/* Is the expression the dimension d, a constant or one symbol of the inputs? */
+static bool is_dim(Prog *p, ExprId id, Dim d) {
+  const Expr *e = prog_expr(p, id);
+  i64 k;
+  if (ex_is_int(p, id, &k)) return k == d;
+  if (e->kind != EX_var || prog_var(p, e->ref)->sym < 0) return false;
+  Sym s = (Sym)prog_var(p, e->ref)->sym; /* one set while running may have another value later */
+  return dim_syminfo(p->dims, s)->kind == SY_input && dim_of_sym(p->dims, s) == d;
+}
+
+/* Index that runs through a whole dimension, known or not, with a counter of its own. */
+static bool runs_through(Prog *p, const Nesting *at, ExprId id, Dim d, VarId *v) {
+  const Expr *e = prog_expr(p, id);
+  i64 lo;
+  if (e->kind != EX_var) return false;
+  const Stmt *f = loop_of(p, at, e->ref);
+  *v = e->ref;
+  return f && f->step == 1 && ex_is_int(p, f->a, &lo) && lo == 0 && is_dim(p, f->b, d);
+}
+
+static bool has(const VarId *list, u32 n, VarId v) {
+  for (u32 i = 0; i < n; i++)
+    if (list[i] == v) return true;
+  return false;
+}
+
+/* Loops whose counter is no part of the index must be sure to run. */
+static bool others_run(Prog *p, const Nesting *at, const VarId *used, u32 n) {
+  for (u32 i = 0; i < at->n; i++) {
+    const Stmt *f = prog_stmt(p, at->loop[i]);
+    i64 lo, hi;
+    if (f->kind == ST_for && has(used, n, f->var)) continue;
+    if (f->kind != ST_for || !ex_is_int(p, f->a, &lo) || !ex_is_int(p, f->b, &hi) || lo >= hi)
+      return false;
+  }
+  return true;
+}
+
+bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box) {
+  const Buf *b = prog_buf(p, store->buf);
+  VarId used[MEM_NEST];
+  u32 n = 0;
+  *box = (Box){store->buf, MAX_RANK, 0, 0};
+  for (u32 d = 0; d < store->nidx; d++) {
+    VarId v;
+    i64 lanes = d + 1 == b->rank && b->lanes == 1 ? prog_expr(p, store->a)->lanes : 1;
+    if (lanes == 1 && runs_through(p, at, store->idx[d], b->dim[d], &v)) {
+      if (has(used, n, v)) return false;
+      used[n++] = v;
+      continue;
+    }
+    Steps s;
+    if (!dim_is_const(b->dim[d]) || !mem_steps(p, at, store->idx[d], &s)) return false;
+    i64 reach = lanes;
+    for (u32 i = 0; i < s.n; i++) {
+      if (s.coef[i] > reach || has(used, n, s.var[i]) || n == MEM_NEST) return false;
+      if (s.trip[i] > DIM_MAX / s.coef[i]) return false;
+      reach += s.coef[i] * (s.trip[i] - 1);
+      used[n++] = s.var[i];
+    }
+    if (s.k == 0 && reach >= b->dim[d]) continue;
+    if (box->axis != MAX_RANK) return false;
+    box->axis = d;
+    box->lo = s.k;
+    box->hi = s.k + reach;
+  }
+  return others_run(p, at, used, n);
+}
+
+static int by_place(const void *x, const void *y) {
+  const Box *a = x, *b = y;
+  if (a->buf != b->buf) return a->buf < b->buf ? -1 : 1;
+  if (a->axis != b->axis) return a->axis < b->axis ? -1 : 1;
+  return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+bool mem_whole(Prog *p, BufId b, Box *box, u32 n) {
+  BufId buf = 0;
+  u32 axis = 0;
+  i64 reach = 0;
+  if (n) qsort(box, n, sizeof *box, by_place);
+  for (u32 i = 0; i < n; i++) {
+    if (prog_root(p, box[i].buf) != prog_root(p, b)) continue;
+    if (box[i].axis == MAX_RANK) return true;
+    if (box[i].buf != buf || box[i].axis != axis) reach = 0;
+    buf = box[i].buf;
+    axis = box[i].axis;
+    if (box[i].lo <= reach && box[i].hi > reach) reach = box[i].hi;
+    if (reach >= prog_buf(p, buf)->dim[axis]) return true;
+  }
+  return false;
+}
