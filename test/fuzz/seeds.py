@@ -2,8 +2,8 @@
 
     build/venv/bin/python test/fuzz/seeds.py [FOLDER]
 
-writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/*, FOLDER/fuzz_graph/* and FOLDER/*.dict; FOLDER is build-fuzz/corpus unless given. Small seeds
-do more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
+writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/*, FOLDER/fuzz_graph/*, FOLDER/fuzz_prog/* and FOLDER/*.dict; FOLDER is
+build-fuzz/corpus unless given. Small seeds do more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
 """
 import io
 import os
@@ -163,11 +163,33 @@ def graph_words():
                 b"min(", b"max(", b"%1", b"%2", b"n+1", b"2*n", b"n/2", b"n%3", b"[]", b"1099511627776")
 
 
+def progs():
+    """Tests and documents that are programs."""
+    folders = [os.path.join("test", "exec", "prog"), os.path.join("test", "error", "prog"), "docs"]
+    for folder in folders:
+        for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+            with open(os.path.join(ROOT, folder, name), "rb") as f:
+                text = f.read()
+            if re.search(rb"^prog\b", text, re.M) and name.endswith((".t", ".ing")):
+                yield f"{os.path.basename(folder)}-{name}", text
+
+
+def prog_words():
+    for table in ("ops.def", "dtypes.def"):
+        with open(os.path.join(ROOT, "src", "ir", table), encoding="ascii") as f:
+            yield from (w.encode() for w in re.findall(r"\b(?:SC|DT)\((\w+)", f.read()))
+    yield from (b"prog", b"sym", b"data", b"arena", b"buf", b"in", b"out", b"const", b"temp", b"local", b"reg", b"alias", b"at",
+                b"for i in 0..", b"while", b"if", b"else", b"let", b"set", b"kernel", b"require", b"step", b"parallel",
+                b"chunk", b"simd", b"unroll", b"splat.", b"reduce.", b"shuffle.", b"random.", b".sat", b":str", b"f32x8",
+                b"y[i] = y[i] +", b"set a = a +", b"x[i, j]", b"[0:8]", b"-9223372036854775808", b"1:u8", b"1.5:f64")
+
+
 def main():
     top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
     sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()),
             "fuzz_npz": ([*archives()], [*words(), *tags()]),
-            "fuzz_graph": ([*graphs()], graph_words())}
+            "fuzz_graph": ([*graphs()], graph_words()),
+            "fuzz_prog": ([*progs()], prog_words())}
     for target, (seeds, known) in sets.items():
         folder = os.path.join(top, target)
         os.makedirs(folder, exist_ok=True)

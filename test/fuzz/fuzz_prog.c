@@ -1,0 +1,123 @@
+/* Bytes -> text of a program -> the interpreter, plainly and by rows.
+ *
+ * What is accepted must print the same after being read again. A program that is sure to end soon
+ * is run: both ways must give the same results, or fail with the same code.
+ */
+#include "back/back.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_STEPS = 20000, MOST_ELEMENTS = 10000, MOST_PARAMS = 4 };
+
+typedef struct Job {
+  const char *at;
+  size_t n;
+  Prog *p;
+  Text t;
+  InterpOptions o;
+  Tensor *in[MOST_PARAMS], *out[2][MOST_PARAMS];
+} Job;
+
+static void reread(Ctx *c, void *arg) {
+  Job *j = arg;
+  Text t = text_new(&c->keep);
+  prog_print(prog_parse(c, j->t.at, j->t.n, 0, NULL, 0), &t, NULL);
+  if (t.n != j->t.n || memcmp(t.at, j->t.at, t.n)) abort();
+}
+
+/* Upper bound of the statements that run; more than MOST_STEPS: perhaps no bound. */
+static u64 steps(Prog *p, StmtId first, const Range *var) {
+  u64 sum = 0;
+  for (StmtId id = first; id && sum <= MOST_STEPS; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    u64 times = 1;
+    if (s->kind == ST_while) return MOST_STEPS + 1;
+    if (s->kind == ST_for) {
+      Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
+      if (lo.lo < -MOST_STEPS || hi.hi > MOST_STEPS) return MOST_STEPS + 1;
+      times = hi.hi > lo.lo ? (u64)(hi.hi - lo.lo) : 0;
+    }
+    sum += 1 + times * (1 + steps(p, s->body, var)) + steps(p, s->other, var);
+  }
+  return sum;
+}
+
+static bool is_small(Prog *p) {
+  if (p->in.n > MOST_PARAMS || p->out.n > MOST_PARAMS) return false;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    u64 n = prog_buf(p, b)->lanes;
+    for (u32 i = 0; i < prog_buf(p, b)->rank; i++) {
+      i64 lo, hi;
+      dim_bounds(p->dims, prog_buf(p, b)->dim[i], &lo, &hi);
+      if (!size_mul(n, (u64)hi, &n) || n > MOST_ELEMENTS) return false;
+    }
+  }
+  return steps(p, p->body, prog_ranges(p, NULL, &p->c->keep)) <= MOST_STEPS;
+}
+
+static void make_inputs(Ctx *c, Job *j) {
+  for (u32 i = 0; i < j->p->in.n; i++) {
+    const Buf *b = prog_buf(j->p, j->p->in.at[i]);
+    i64 dim[MAX_RANK], hi;
+    for (u32 k = 0; k < b->rank; k++) dim_bounds(j->p->dims, b->dim[k], &hi, &dim[k]);
+    j->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
+    for (u64 k = 0; k < j->in[i]->n && b->dt != DT_str; k++) {
+      Scalar x = {.i = (i64)(k % 2)};
+      if (dtype_is_float(b->dt)) x.f = (double)(k % 3);
+      tensor_set(j->in[i], k, x);
+    }
+  }
+}
+
+static void run(Ctx *c, void *arg) {
+  Job *j = arg;
+  interp_run(j->p, &j->o, j->in, j->out[j->o.plain], &c->keep);
+}
+
+/* To the bit, but for the payload of NaN. */
+static bool same(const Tensor *a, const Tensor *b) {
+  if (a->dt != b->dt || a->n != b->n) return false;
+  for (u64 i = 0; i < a->n; i++) {
+    Scalar x = tensor_get(a, i), y = tensor_get(b, i);
+    bool nan = dtype_is_float(a->dt) && x.f != x.f && y.f != y.f;
+    if (x.i != y.i && !nan) return false;
+  }
+  return true;
+}
+
+static void both(Ctx *c, Job *j) {
+  Err code[2];
+  make_inputs(c, j);
+  for (int plain = 0; plain < 2; plain++) {
+    j->o.plain = plain;
+    code[plain] = ctx_protect(c, run, j);
+  }
+  if (code[0] != code[1]) abort();
+  for (u32 i = 0; code[0] == ERR_ok && i < j->p->out.n; i++)
+    if (!same(j->out[0][i], j->out[1][i])) abort();
+}
+
+static void parse(Ctx *c, void *arg) {
+  Job *j = arg;
+  const char *why;
+  j->p = prog_parse(c, j->at, j->n, 0, NULL, 0);
+  j->t = text_new(&c->keep);
+  prog_print(j->p, &j->t, NULL);
+  if (ctx_try(c, reread, j, &why) != ERR_ok) {
+    fprintf(stderr, "not read back: %s\n%.*s", why, (int)j->t.n, j->t.at);
+    abort();
+  }
+  if (is_small(j->p)) both(c, j);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *at, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *at, size_t n) {
+  Job j = {.at = (const char *)at, .n = n};
+  Ctx *c = ctx_new(NULL, NULL);
+  Err e = ctx_protect(c, parse, &j);
+  if (e != ERR_ok && e != ERR_input && e != ERR_unsupported) abort();
+  ctx_free(c);
+  return 0;
+}
