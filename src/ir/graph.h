@@ -44,11 +44,21 @@ struct Attr {
   } u;
 };
 
+/* Where a value lives; set by the pass fuse. */
+typedef enum Home {
+  HOME_buffer, /* in memory */
+  HOME_inline, /* computed where it is used */
+  HOME_tail,   /* in the accumulator of its node, finished by its user */
+  HOME_COUNT
+} Home;
+extern const char *const home_name[HOME_COUNT];
+
 struct Value {
   Type type;
   Str name;   /* label from the model; need not be unique */
   NodeId def; /* 0: block parameter */
   u32 pos;    /* output number of def, or parameter number */
+  Home home;
 };
 
 struct Node {

@@ -15,6 +15,7 @@
 typedef struct Decl {
   Str id;
   Str label;
+  Home home;
   Type type;
   i32 line;
 } Decl;
@@ -82,6 +83,8 @@ static Decl decl(Parse *p) {
   if (scan_peek(&p->s) == '"') d.label = scan_quoted(&p->s);
   scan_expect(&p->s, ':');
   d.type = type(p, 0);
+  if (scan_accept_word(&p->s, home_name[HOME_inline])) d.home = HOME_inline;
+  else if (scan_accept_word(&p->s, home_name[HOME_tail])) d.home = HOME_tail;
   return d;
 }
 
@@ -266,7 +269,7 @@ static void append(Parse *p, Node *proto, const Decls *out, BlkId b) {
       BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id), type_str(p, &d->type),
           op_info[proto->op].name, type_str(p, &t[i]));
     }
-    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i};
+    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home};
     graph_node(g, id)->out[i] = g->val.n - 1;
     bind(p, d->id, g->val.n - 1);
   }

@@ -7,7 +7,7 @@
  *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
  *   params   = "(" [param {"," param}] ")"
  *   param    = value ["pin" constant]                             the contents it holds for
- *   value    = "%" number [label] ":" type
+ *   value    = "%" number [label] ":" type ["inline" | "tail"]      not in memory, see fuse.c
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   block    = "{" {node} "return" [result {"," result}] "}"
  *   result   = "%" number [label]                                 label: in the outermost block
@@ -85,6 +85,7 @@ static void put_value(Print *p, Val v) {
   }
   text_puts(p->t, ": ");
   type_print(p->g->dims, &x->type, p->t);
+  if (x->home != HOME_buffer) text_fmt(p->t, " %s", home_name[x->home]);
 }
 
 static void put_use(Print *p, Val v) {

@@ -130,6 +130,7 @@ Scalar fold_init(Op op, DType dt) {
 
 static void set_fold(Form *f, Op op, DType dt) {
   f->fold = true;
+  f->dt = dt;
   f->with = fold_op(op, dt);
   f->acc = dtype_is_float(dt) ? dtype_acc(dt) : dt;
   f->init = fold_init(op, dt);

@@ -91,12 +91,6 @@ static bool supported(Lower *l, const Node *n) {
   return false;
 }
 
-static Str label_of(Lower *l, const Node *n) {
-  const char *op = op_info[n->op].name;
-  if (!n->loc.node) return str_of(l->c, op);
-  return str_fmt(l->c, "%s %s", op, str_text(l->c, n->loc.node));
-}
-
 static void lower_node(Lower *l, const Node *n) {
   Form f;
   l->n = n;
@@ -112,18 +106,19 @@ static void lower_node(Lower *l, const Node *n) {
         prog_add_view(l->p, lower_in(l, 0), t->dim, t->rank, graph_val(l->g, n->out[0])->name);
     return;
   }
+  if (!supported(l, n) || ghost_make(l, n)) return;
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
-  if (!supported(l, n)) return;
   if (n->op == OP_if)
     lower_if(l);
   else if (n->op == OP_loop)
     lower_loop(l);
   else if (kinds[n->op])
-    kinds[n->op](l, lower_kernel(l, label_of(l, n)));
-  else if (form_of(l->g, n, l->p, l->buf, &f))
-    lower_form(l, lower_kernel(l, label_of(l, n)), &f);
+    kinds[n->op](l, lower_kernel(l, group_label(l, n)));
+  else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f))
+    lower_form(l, lower_kernel(l, group_label(l, n)), &f);
   else
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
+  l->acc = 0;
 }
 
 void lower_block(Lower *l, BlkId b) {
@@ -147,6 +142,8 @@ void lower(Unit *u) {
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
   l.views = map_new(&u->c->scratch);
+  fuse_check(g);
+  ghosts_find(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
@@ -161,5 +158,6 @@ void lower(Unit *u) {
   lower_block(&l, 1);
   for (u32 i = 0; i < b->ret.n; i++) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
   diag_leave(u->c);
+  prog_drop_unused(l.p);
   u->p = l.p;
 }

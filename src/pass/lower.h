@@ -13,6 +13,10 @@ typedef struct Lower {
   Map views;  /* see form_merge */
   Tail at;    /* where the next statement goes */
   const Node *n;
+  Map ghost;    /* buffer -> the value it stands for, when that is computed in place and has no memory */
+  NodeId *user; /* by value computed in place: its user */
+  Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
+  ExprId held;  /* that accumulator, rounded to its type */
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
@@ -32,10 +36,12 @@ static inline BufId lower_out(const Lower *l, u32 i) {
 /* lower_form.c */
 /* Loops over the axes of a form, opened one after the other. */
 typedef struct Nest {
+  Lower *l;
   Prog *p;
   const Form *f;
   Tail at;              /* innermost */
   VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
+  const ExprId *sub;    /* instead of variables: the value of every axis */
 } Nest;
 void nest_loop(Nest *x, u32 axis);
 void nest_loops(Nest *x, bool fold,
@@ -44,6 +50,18 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i);
 ExprId nest_load(Nest *x, u32 in);
 void nest_store(Nest *x, ExprId value);
 void lower_form(Lower *l, Tail at, const Form *f);
+ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
+
+/* lower_fuse.c: values without memory, see fuse.c */
+void ghosts_find(Lower *l);
+bool ghost_make(Lower *l, const Node *n);        /* its result needs no code of its own */
+bool is_ghost(const Lower *l, BufId b);
+ExprId ghost_load(Lower *l, BufId b, const ExprId *idx); /* element of a value that has no memory */
+ExprId ghost_eval(Lower *l, Val v, const ExprId *idx);   /* element of v, computed from its operands */
+/* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
+bool group_fold(Lower *l, const Node *root, Form *f);
+Str group_label(Lower *l, const Node *root);
+void prog_drop_unused(Prog *p);                  /* removes temporaries that nothing touches */
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A

@@ -12,6 +12,7 @@
 
 static ExprId scaled(Nest *x, u32 axis, i64 coef) {
   VarId v = x->var[axis];
+  if (x->sub) return ex_op2(x->p, OP_mul, ex_copy(x->p, x->sub[axis]), ex_int(x->p, coef));
   ExprId e = v ? ex_var(x->p, v) : ex_int(x->p, x->f->axis[axis].lo);
   return ex_op2(x->p, OP_mul, e, ex_int(x->p, coef));
 }
@@ -40,6 +41,7 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i) {
 static ExprId load(Nest *x, const Operand *o) {
   ExprId idx[MAX_RANK];
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  if (is_ghost(x->l, o->buf)) return ghost_load(x->l, o->buf, idx);
   return ex_load(x->p, o->buf, idx, o->rank);
 }
 
@@ -47,10 +49,19 @@ ExprId nest_load(Nest *x, u32 in) {
   return load(x, &x->f->in[in]);
 }
 
+/* A fold that its users finish: the value stored is theirs, in their buffer. */
+static ExprId finish(Nest *x, const ExprId *idx, ExprId value) {
+  Lower *l = x->l;
+  if (!l->acc || !x->f->fold) return value;
+  l->held = value;
+  return ghost_eval(l, l->n->out[0], idx);
+}
+
 void nest_store(Nest *x, ExprId value) {
   const Operand *o = &x->f->out;
   ExprId idx[MAX_RANK];
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  value = finish(x, idx, value);
   prog_store(x->p, &x->at, o->buf, idx, o->rank, value);
 }
 
@@ -127,7 +138,7 @@ static ExprId apply(Nest *x) {
   return ex_op(p, f->op, arg, f->nin);
 }
 
-static ExprId body(Nest *x) {
+ExprId nest_value(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
   DType to = prog_buf(p, f->out.buf)->dt;
@@ -150,9 +161,9 @@ static void fold_scalar(Nest *x) {
   VarId acc = let_new(p, &x->at, "acc", ex_const(p, f->acc, f->init));
   Tail after = x->at;
   nest_loops(x, true, FORM_AXES);
-  prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), body(x)));
+  prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), nest_value(x)));
   x->at = after;
-  nest_store(x, ex_finish(p, prog_buf(p, f->out.buf)->dt, ex_var(p, acc)));
+  nest_store(x, ex_finish(p, f->dt, ex_var(p, acc)));
 }
 
 /* One element of the row of accumulators, addressed for a load or a store. */
@@ -164,11 +175,11 @@ static u32 row_index(Nest *x, const Operand *o, ExprId *idx) {
 static void fold_row(Nest *x, u32 inner) {
   Prog *p = x->p;
   const Form *f = x->f;
-  DType dt = prog_buf(p, f->out.buf)->dt;
   ExprId idx[MAX_RANK];
   Operand row = f->out;
+  bool apart = f->acc != prog_buf(p, f->out.buf)->dt;
   nest_loops(x, false, inner);
-  if (f->acc != dt) {
+  if (apart) {
     row = (Operand){.rank = 1};
     row.buf = prog_add_buf(p, BS_local, f->acc, &f->axis[inner].hi, 1, str_of(p->c, "row"));
     row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
@@ -187,15 +198,15 @@ static void fold_row(Nest *x, u32 inner) {
   n = row_index(x, &row, idx);
   ExprId old = ex_load(p, row.buf, idx, n);
   row_index(x, &row, idx);
-  prog_store(p, &x->at, row.buf, idx, n, ex_op2(p, f->with, old, body(x)));
+  prog_store(p, &x->at, row.buf, idx, n, ex_op2(p, f->with, old, nest_value(x)));
   x->at = here;
   x->var[inner] = 0;
-  if (f->acc == dt) return;
+  if (!apart && !x->l->acc) return;
   fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);
   row_index(&fill, &row, idx);
-  nest_store(&fill, ex_finish(p, dt, ex_load(p, row.buf, idx, n)));
+  nest_store(&fill, ex_finish(p, f->dt, ex_load(p, row.buf, idx, n)));
 }
 
 /* ---- the choice ---- */
@@ -244,12 +255,14 @@ static u32 choose_row(Prog *p, const Form *f) {
 
 void lower_form(Lower *l, Tail at, const Form *from) {
   Form merged = *from, *f = &merged;
-  form_merge(l->p, &l->views, f);
-  Nest x = {.p = l->p, .f = f, .at = at};
+  bool whole = !l->acc; /* axes are merged only where every operand is memory */
+  for (u32 i = 0; i < f->nin; i++) whole = whole && !is_ghost(l, f->in[i].buf);
+  if (whole) form_merge(l->p, &l->views, f);
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
   u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
   if (!f->fold) {
     nest_loops(&x, false, FORM_AXES);
-    nest_store(&x, body(&x));
+    nest_store(&x, nest_value(&x));
   } else if (row == FORM_AXES) {
     fold_scalar(&x);
   } else {

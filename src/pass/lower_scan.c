@@ -52,7 +52,7 @@ void lower_pool_arg(Lower *l, Tail at) {
   Prog *p = l->p;
   Form f;
   form_of(l->g, l->n, p, l->buf, &f);
-  Nest x = {.p = p, .f = &f, .at = at};
+  Nest x = {.l = l, .p = p, .f = &f, .at = at};
   u32 ns, rank = f.in[0].rank;
   node_list(l->n, AT_window, &ns);
   DType key = key_dtype(prog_buf(p, f.in[0].buf)->dt);

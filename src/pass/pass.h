@@ -49,6 +49,9 @@ void simplify(Graph *g); /* simplify.c */
 void cse(Graph *g);      /* cse.c */
 void dce(Graph *g);      /* dce.c */
 void canon(Graph *g);    /* canon.c */
+void fuse(Graph *g);     /* fuse.c */
+void fuse_explain(Graph *g, Text *why); /* the same; says, a line each, which values keep a buffer and why */
+void fuse_check(Graph *g); /* marks that came from a text: refused where they claim too much */
 void lower(Unit *u);     /* lower.c */
 void plan(Prog *p);      /* plan.c */
 

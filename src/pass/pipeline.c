@@ -1,7 +1,7 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
  *   model.onnx --import--\
- *                         Graph --infer--fold--simplify--cse--dce--canon--> Graph
+ *                         Graph --infer--fold--simplify--cse--dce--canon--fuse--> Graph
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
@@ -23,6 +23,7 @@ const Pass pass_table[] = {
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
+  {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };

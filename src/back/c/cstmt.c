@@ -110,6 +110,14 @@ static void put_store(Emit *e, const Stmt *s) {
   }
 }
 
+/* Stands between kernels only, so leaving means leaving the entry. */
+static void put_require(Emit *e, const Stmt *s) {
+  begin(e);
+  text_puts(e->t, "if (!(");
+  put_expr(e, s->a);
+  text_puts(e->t, ")) return 2;\n");
+}
+
 void put_block(Emit *e, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
@@ -121,6 +129,7 @@ void put_block(Emit *e, StmtId first) {
     case ST_set: put_assign(e, &s); break;
     case ST_store: put_store(e, &s); break;
     case ST_kernel: put_kernel_call(e, id); break;
+    case ST_require: put_require(e, &s); break;
     default: break;
     }
   }

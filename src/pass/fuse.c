@@ -1,0 +1,166 @@
+/* fuse.c: decides which values never become buffers.
+ *
+ * In: a graph. Out: the same graph, each value marked (Value.home): a buffer of its own, computed where it is used
+ * (inline), or left in the accumulator of the node that folds it and finished there by its users (tail). A node
+ * that is neither inline nor tail is the root of a group; the group is everything inline or tail below it and
+ * becomes one kernel.
+ *
+ *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or a view, which costs
+ *           nothing to repeat. The user must read its operand through an index: MAP, REDUCE, VIEW, JOIN always;
+ *           CONTRACT and WINDOW read an element many times, so only views go there.
+ *   tail:   REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation, requantise.
+ *
+ * Values never leave their block: inside a loop they would be computed again in every iteration.
+ *
+ * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; marks are void after an edit
+ */
+#include <string.h>
+#include "pass/pass.h"
+
+enum { FUSE_NODES = 48 }; /* of one group: expressions stay readable and compile fast */
+
+typedef struct Fuse {
+  Graph *g;
+  u32 *uses;
+  NodeId *user; /* by value: its only or last user; 0: a block result */
+  BlkId *blk;   /* by node */
+  u32 *size;    /* by value: nodes that computing it in place would take */
+  u8 *tail;     /* by value: its group has an accumulator already */
+  bool check;   /* marks are given: they may not claim more than the rules allow */
+} Fuse;
+
+static OpKind kind_of(const Node *n) { return op_info[n->op].kind; }
+
+static bool is_view(const Node *n) {
+  return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
+}
+
+static bool is_fold(const Node *n) {
+  OpKind k = kind_of(n);
+  return k == OK_REDUCE ? n->op != OP_argmax && n->op != OP_argmin
+                        : k == OK_CONTRACT || n->op == OP_pool_max || n->op == OP_pool_sum;
+}
+
+static void count_users(Fuse *f) {
+  Graph *g = f->g;
+  graph_use_counts(g, f->uses);
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      f->blk[k->node.at[i]] = b;
+      for (u32 j = 0; j < n->nin; j++) f->user[n->in[j]] = k->node.at[i];
+    }
+    for (u32 i = 0; i < k->ret.n; i++) f->uses[k->ret.at[i]] += 2; /* a result is a buffer */
+  }
+}
+
+/* Can u take operand v as an expression? */
+static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
+  switch (kind_of(u)) {
+  case OK_MAP:
+  case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
+  case OK_REDUCE: return is_fold(u) ? NULL : "its user searches the operand";
+  case OK_JOIN: return NULL;
+  case OK_CONTRACT:
+  case OK_WINDOW:
+    if (!is_fold(u)) return "its user searches the operand";
+    return is_view(v) ? NULL : "its user reads every element many times";
+  default: (void)f; return "its user needs the operand in memory";
+  }
+}
+
+/* Why v cannot be computed where it is used; NULL if it can. */
+static const char *not_inline(const Fuse *f, Val v, const Node *n, NodeId id) {
+  Graph *g = f->g;
+  if (!is_view(n) && kind_of(n) != OK_MAP) return "not an elementwise operation or a view";
+  if (n->op == OP_bitcast) return "bits are read from memory";
+  if (f->uses[v] != 1) return f->uses[v] ? "used more than once, or a result" : "not used";
+  NodeId user = f->user[v];
+  if (f->blk[user] != f->blk[id]) return "used inside another block";
+  if (f->size[v] > FUSE_NODES) return "the group would be too large";
+  return refuses(f, n, graph_node(g, user));
+}
+
+static bool same_shape(const Type *a, const Type *b) {
+  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
+}
+
+static const char *not_tail(const Fuse *f, Val v, const Node *n, NodeId id) {
+  Graph *g = f->g;
+  if (!is_fold(n)) return "not a reduction or contraction";
+  if (f->uses[v] != 1) return f->uses[v] ? "used more than once, or a result" : "not used";
+  NodeId user = f->user[v];
+  const Node *u = graph_node(g, user);
+  if (f->blk[user] != f->blk[id]) return "used inside another block";
+  if (kind_of(u) != OK_MAP || u->op == OP_bitcast) return "its user is not elementwise";
+  if (!same_shape(graph_type(g, v), graph_type(g, u->out[0]))) return "its user has another shape";
+  return NULL;
+}
+
+/* A value with an accumulator below it can only go on inside maps of the same shape. */
+static const char *not_on(const Fuse *f, Val v, const Node *n, NodeId id) {
+  const char *why = not_inline(f, v, n, id);
+  if (why) return why;
+  const Node *u = graph_node(f->g, f->user[v]);
+  if (kind_of(u) != OK_MAP || !same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
+    return "an accumulator cannot be carried into its user";
+  return NULL;
+}
+
+/* Operands that would bring a second accumulator into the group of n keep their buffer. */
+static void settle_operands(Fuse *f, const Node *n, Val out) {
+  for (u32 i = 0; i < n->nin; i++) {
+    Value *v = graph_val(f->g, n->in[i]);
+    if (v->home == HOME_buffer) continue;
+    f->size[out] += f->size[n->in[i]];
+    if (!f->tail[n->in[i]]) continue;
+    if (f->tail[out] && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
+    if (f->tail[out]) v->home = HOME_buffer;
+    f->tail[out] = 1;
+  }
+}
+
+static void visit(Fuse *f, NodeId id, Text *why) {
+  Graph *g = f->g;
+  const Node *n = graph_node(g, id);
+  if (n->nout != 1) return;
+  Val v = n->out[0];
+  f->size[v] = 1;
+  settle_operands(f, n, v);
+  const char *no = f->tail[v] ? not_on(f, v, n, id) : not_inline(f, v, n, id);
+  Home home = no ? HOME_buffer : HOME_inline;
+  if (no && is_fold(n)) {
+    no = not_tail(f, v, n, id);
+    if (!no) home = HOME_tail;
+  }
+  Value *x = graph_val(g, v);
+  if (f->check && x->home != HOME_buffer && x->home != home)
+    fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home], no ? no : "wrong kind");
+  if (!f->check) x->home = home;
+  if (x->home == HOME_tail) f->tail[v] = 1;
+  bool counts = op_info[n->op].kind != OK_LEAF;
+  if (why && no && counts && f->uses[v]) {
+    text_fmt(why, "%s", op_info[n->op].name);
+    if (n->loc.node) text_fmt(why, " '%s'", show(g->c, n->loc.node));
+    text_fmt(why, ": %s\n", no);
+  }
+}
+
+static void run(Graph *g, Text *why, bool check) {
+  Arena *a = &g->c->scratch;
+  Fuse f = {.g = g, .check = check};
+  f.uses = NEWS(a, u32, g->val.n);
+  f.user = NEWS(a, NodeId, g->val.n);
+  f.blk = NEWS(a, BlkId, g->node.n);
+  f.size = NEWS(a, u32, g->val.n);
+  f.tail = NEWS(a, u8, g->val.n);
+  count_users(&f);
+  for (Val v = 1; v < g->val.n && !check; v++) graph_val(g, v)->home = HOME_buffer;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(&f, g->blk.at[b].node.at[i], why);
+}
+
+void fuse(Graph *g) { run(g, NULL, false); }
+void fuse_explain(Graph *g, Text *why) { run(g, why, false); }
+void fuse_check(Graph *g) { run(g, NULL, true); }

@@ -1,0 +1,125 @@
+/* lower_fuse.c: groups: values that fuse.c has decided not to keep in memory.
+ *
+ * Such a value gets a buffer in name only (a ghost), so that forms can be made of its users as of any other. Where an
+ * element of a ghost is loaded, the expression that computes it stands instead: the form of its node with every
+ * axis replaced by the index, and so on down to buffers. A group that ends a fold is written as the loops of
+ * the fold, whose accumulator takes the place of the folded value when the root is stored.
+ */
+#include "pass/lower.h"
+
+void ghosts_find(Lower *l) {
+  Graph *g = l->g;
+  l->ghost = map_new(&l->c->scratch);
+  l->user = NEWS(&l->c->scratch, NodeId, g->val.n);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      for (u32 k = 0; k < n->nin; k++) l->user[n->in[k]] = g->blk.at[b].node.at[i];
+    }
+}
+
+bool is_ghost(const Lower *l, BufId b) { return map_get(&l->ghost, b) != NULL; }
+
+bool ghost_make(Lower *l, const Node *n) {
+  if (n->nout != 1 || graph_val(l->g, n->out[0])->home == HOME_buffer) return false;
+  *map_put(&l->ghost, lower_temp(l, n->out[0])) = n->out[0];
+  return true;
+}
+
+ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
+  Form f;
+  const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
+  if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold) bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
+  Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx};
+  return nest_value(&x);
+}
+
+ExprId ghost_load(Lower *l, BufId b, const ExprId *idx) {
+  Val v = *map_get(&l->ghost, b);
+  if (v == l->acc) return ex_copy(l->p, l->held);
+  return ghost_eval(l, v, idx);
+}
+
+/* The folded value below v, if there is one; there is at most one in a group. */
+static Val fold_below(Lower *l, Val v) {
+  const Value *x = graph_val(l->g, v);
+  if (x->home == HOME_tail) return v;
+  if (x->home != HOME_inline) return 0;
+  const Node *n = graph_node(l->g, x->def);
+  for (u32 i = 0; i < n->nin; i++) {
+    Val found = fold_below(l, n->in[i]);
+    if (found) return found;
+  }
+  return 0;
+}
+
+bool group_fold(Lower *l, const Node *root, Form *f) {
+  if (op_info[root->op].kind != OK_MAP) return false;
+  Val v = 0;
+  for (u32 i = 0; i < root->nin && !v; i++) v = fold_below(l, root->in[i]);
+  if (!v) return false;
+  const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
+  if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
+  f->out.buf = l->buf[root->out[0]]; /* same shape: fuse.c sees to that */
+  l->acc = v;
+  return true;
+}
+
+/* ---- labels ---- */
+
+enum { LABEL_NAMES = 6 };
+
+static void add_name(Lower *l, Text *t, const Node *n, Str *last, u32 *count) {
+  for (u32 i = 0; i < n->nin; i++) {
+    const Value *x = graph_val(l->g, n->in[i]);
+    if (x->home != HOME_buffer && x->def) add_name(l, t, graph_node(l->g, x->def), last, count);
+  }
+  Str name = n->loc.node ? n->loc.node : str_of(l->c, op_info[n->op].name);
+  if (name == *last || *count > LABEL_NAMES) return;
+  text_puts(t, *count ? " + " : "");
+  if (++*count > LABEL_NAMES) text_puts(t, "...");
+  else text_put(t, str_text(l->c, name), str_len(l->c, name));
+  *last = name;
+}
+
+/* Operator of the root, then the nodes of the group in the order they run. */
+Str group_label(Lower *l, const Node *root) {
+  Text t = text_new(&l->c->scratch);
+  Str last = 0;
+  u32 count = 0;
+  text_fmt(&t, "%s ", op_info[root->op].name);
+  add_name(l, &t, root, &last, &count);
+  if (!root->loc.node && count == 1) return str_of(l->c, op_info[root->op].name);
+  return str_intern(l->c, t.at, t.n);
+}
+
+/* ---- clearing up ---- */
+
+static void mark(bool *used, Prog *p, BufId b) {
+  for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
+}
+
+void prog_drop_unused(Prog *p) {
+  bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
+  BufId *to = NEWS(&p->c->scratch, BufId, p->buf.n);
+  for (u32 i = 1; i < p->expr.n; i++)
+    if (p->expr.at[i].kind == EX_load) mark(used, p, p->expr.at[i].ref);
+  for (u32 i = 1; i < p->stmt.n; i++)
+    if (p->stmt.at[i].kind == ST_store) mark(used, p, p->stmt.at[i].buf);
+  u32 n = 1;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space == BS_temp && !used[b]) continue;
+    if (x->space == BS_const && !used[b]) continue;
+    to[b] = n;
+    p->buf.at[n++] = *x;
+  }
+  p->buf.n = n;
+  for (BufId b = 1; b < n; b++) p->buf.at[b].alias = to[p->buf.at[b].alias];
+  for (u32 i = 1; i < p->expr.n; i++)
+    if (p->expr.at[i].kind == EX_load) p->expr.at[i].ref = to[p->expr.at[i].ref];
+  for (u32 i = 1; i < p->stmt.n; i++)
+    if (p->stmt.at[i].kind == ST_store) p->stmt.at[i].buf = to[p->stmt.at[i].buf];
+  for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = to[p->in.at[i]];
+  for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = to[p->out.at[i]];
+}
