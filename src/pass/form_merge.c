@@ -82,17 +82,27 @@ static u32 place(const Seen *s, u32 axis) {
   return at;
 }
 
+/* An empty shape may have extents whose product is too large for a dimension. */
+static bool fits(const Merge *m, Dim a, i64 b) {
+  i64 lo, hi;
+  u64 n;
+  dim_bounds(m->p->dims, a, &lo, &hi);
+  return hi < DIM_MAX && lo >= 0 && size_mul((u64)hi, (u64)b, &n) && n <= (u64)DIM_MAX;
+}
+
 static bool adjacent(const Merge *m, const Seen *s, u32 a, u32 b) {
   u32 i = place(s, a), k = place(s, b);
   if (i == NOWHERE && k == NOWHERE) return true;
   if (i >= NOWHERE || k != i + 1) return false;
   const Index *low = &s->o->idx[k];
-  return s->dim[k] == m->f->axis[b].hi && low->base == 0 && low->shift == 0;
+  return s->dim[k] == m->f->axis[b].hi && low->base == 0 && low->shift == 0 &&
+         fits(m, s->dim[i], s->dim[k]) && fits(m, s->o->idx[i].base, s->dim[k]);
 }
 
 static bool can_merge(const Merge *m, u32 a, u32 b) {
   const Axis *x = &m->f->axis[a], *y = &m->f->axis[b];
-  if (x->fold != y->fold || x->lo || y->lo || !dim_is_const(y->hi)) return false;
+  if (x->fold != y->fold || x->lo || y->lo || !dim_is_const(y->hi) || !fits(m, x->hi, y->hi))
+    return false;
   for (u32 k = 0; k < m->n; k++)
     if (!adjacent(m, &m->seen[k], a, b)) return false;
   return true;

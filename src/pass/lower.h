@@ -74,6 +74,8 @@ VarId let_new(Prog *p, Tail *at, const char *name, ExprId value);
 ExprId ex_finish(Prog *p, DType to, ExprId acc); /* rounds an accumulator as scalar_round does */
 /* Does a come before b when the largest (or smallest) is wanted? NaN is larger than everything. */
 ExprId ex_before(Prog *p, VarId a, VarId b, bool largest);
+/* Element of x at var, with position k along axis, in the type it is compared in. */
+ExprId key_at(Prog *p, BufId x, const VarId *var, u32 axis, VarId k);
 DType key_dtype(DType dt); /* type in which elements are compared */
 
 /* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
@@ -81,9 +83,10 @@ void lower_require(Lower *l);
 
 /* kinds without a form */
 LowerFn lower_concat, lower_pad, lower_dims;                  /* lower_join.c */
-LowerFn lower_arg, lower_pool_arg, lower_cum, lower_topk;     /* lower_scan.c */
+LowerFn lower_arg, lower_pool_arg, lower_cum;                 /* lower_scan.c */
 LowerFn lower_gather, lower_gather_elems, lower_gather_nd;    /* lower_index.c */
 LowerFn lower_scatter_elems, lower_scatter_nd, lower_nonzero; /* lower_index.c */
+LowerFn lower_topk;                                           /* lower_topk.c */
 void lower_if(Lower *l);                                      /* lower_control.c */
 void lower_loop(Lower *l);
 

@@ -1,24 +1,10 @@
 /* lower_scan.c: nodes that walk along one line and remember something: positions of extremes,
- * running sums, the k best.
+ * running sums.
  *
  * Elements are compared in their own type; NaN counts as larger than everything and -0 equals 0, as
  * in the reference evaluator.
  */
 #include "pass/lower.h"
-
-/* The line of x through var, at position k along axis, in the type it is compared in. */
-static ExprId key_at(Prog *p, BufId x, const VarId *var, u32 axis, VarId k) {
-  VarId at[MAX_RANK];
-  for (u32 i = 0; i < prog_buf(p, x)->rank; i++) at[i] = i == axis ? k : var[i];
-  ExprId e = load_at(p, x, at);
-  return ex_cast(p, key_dtype(prog_expr(p, e)->dt), e, false);
-}
-
-/* best = candidate k, whose key is v. */
-static void take(Prog *p, Tail *at, VarId best, VarId k, VarId best_key, VarId v) {
-  prog_set(p, at, best, ex_at(p, k));
-  prog_set(p, at, best_key, ex_var(p, v));
-}
 
 void lower_arg(Lower *l, Tail at) {
   Prog *p = l->p;
@@ -42,7 +28,8 @@ void lower_arg(Lower *l, Tail at) {
     better = ex_op2(p, OP_or, better, first);
   }
   prog_if(p, &in, better);
-  take(p, &in, best, k, top, v);
+  prog_set(p, &in, best, ex_var(p, k));
+  prog_set(p, &in, top, ex_var(p, v));
   for (u32 i = 0; i < rank; i++)
     if (i != axis || keep) to[n++] = var[i];
   store_at(p, &at, out, to, ex_var(p, best));
@@ -99,36 +86,4 @@ void lower_cum(Lower *l, Tail at) {
   if (!exclusive) prog_set(p, &at, acc, next);
   store_at(p, &at, out, var, ex_finish(p, dt, ex_var(p, acc)));
   if (exclusive) prog_set(p, &at, acc, next);
-}
-
-/* k times the best of those not taken yet; the line is searched upwards, so the first of equals
- * wins. */
-void lower_topk(Lower *l, Tail at) {
-  Prog *p = l->p;
-  BufId x = lower_in(l, 0), values = lower_out(l, 0), indices = lower_out(l, 1);
-  u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank;
-  bool largest = node_int(l->n, AT_largest, 1) != 0;
-  Dim n = prog_buf(p, x)->dim[axis];
-  VarId var[MAX_RANK];
-  BufId taken = prog_add_buf(p, BS_local, DT_bool, &n, 1, str_of(p->c, "taken"));
-  open_loops(p, &at, prog_buf(p, x)->dim, rank, axis, var);
-  Tail in = at;
-  VarId k = prog_for(p, &in, ex_int(p, 0), ex_dim(p, n), "k");
-  store_at(p, &in, taken, &k, ex_const(p, DT_bool, (Scalar){.i = 0}));
-  VarId to = prog_for(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, values)->dim[axis]), "to");
-  VarId best = let_new(p, &at, "best", ex_int(p, -1));
-  VarId top = let_new(p, &at, "top", key_at(p, x, var, axis, 0));
-  in = at;
-  k = prog_for(p, &in, ex_int(p, 0), ex_dim(p, n), "k");
-  prog_if(p, &in, ex_op1(p, OP_not, load_at(p, taken, &k)));
-  VarId v = let_new(p, &in, "v", key_at(p, x, var, axis, k));
-  ExprId none = ex_op2(p, OP_lt, ex_var(p, best), ex_int(p, 0));
-  prog_if(p, &in, ex_op2(p, OP_or, none, ex_before(p, v, top, largest)));
-  take(p, &in, best, k, top, v);
-  VarId from[MAX_RANK];
-  for (u32 i = 0; i < rank; i++) from[i] = i == axis ? best : var[i];
-  var[axis] = to;
-  store_at(p, &at, taken, &best, ex_const(p, DT_bool, (Scalar){.i = 1}));
-  store_at(p, &at, values, var, load_at(p, x, from));
-  store_at(p, &at, indices, var, ex_var(p, best));
 }

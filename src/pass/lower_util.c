@@ -49,3 +49,10 @@ ExprId ex_before(Prog *p, VarId a, VarId b, bool largest) {
   ExprId num = ex_op1(p, OP_not, ex_op1(p, OP_isnan, ex_var(p, largest ? b : a)));
   return ex_op2(p, OP_or, e, ex_op2(p, OP_and, nan, num));
 }
+
+ExprId key_at(Prog *p, BufId x, const VarId *var, u32 axis, VarId k) {
+  VarId at[MAX_RANK];
+  for (u32 i = 0; i < prog_buf(p, x)->rank; i++) at[i] = i == axis ? k : var[i];
+  ExprId e = load_at(p, x, at);
+  return ex_cast(p, key_dtype(prog_expr(p, e)->dt), e, false);
+}

@@ -274,10 +274,11 @@ class Graph:
         shape, dt = self.shape(1, 3), self.any("fib")
         axis, largest = self.r.randrange(len(shape)), self.r.randint(0, 1)
         k = self.r.randint(0, shape[axis][1])
-        out = shape[:axis] + [(str(k), k)] + shape[axis + 1:]
+        k = (str(k), k) if self.r.random() < 0.5 else shape[axis]
+        out = shape[:axis] + [k] + shape[axis + 1:]
         x, v, i = self.operand(dt, shape), self.name(), self.name()
         self.lines.append(f"  %{v}: {self.type(dt, out)}, %{i}: {self.type('i64', out)} = topk(%{x}) "
-                          f"{{axis = {axis}, k = [{k}], largest = {largest}}}")
+                          f"{{axis = {axis}, k = [{k[0]}], largest = {largest}}}")
         self.keep(v, dt, out)
         self.keep(i, "i64", out)
 
