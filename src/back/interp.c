@@ -392,16 +392,33 @@ static void store(Run *r, const Stmt *s) {
 
 static void exec(Run *r, StmtId first);
 
+static i64 bound(Run *r, const Bound *b) {
+  if (b->op == OP_SCALARS) return eval_int(r, b->e);
+  i64 x = lin_at(&b->x[0], 0);
+  if (b->div[0] != 1) x /= b->div[0];
+  if (b->op == OP_add) return x;
+  i64 y = lin_at(&b->x[1], 0);
+  if (b->div[1] != 1) y /= b->div[1];
+  return (b->op == OP_max) == (x > y) ? x : y;
+}
+
 static void loop(Run *r, StmtId id) {
   const Stmt *s = prog_stmt(r->p, id);
-  i64 lo = eval_int(r, s->a), hi = eval_int(r, s->b);
+  Plan *plan = NULL;
+  i64 lo, hi;
+  if (r->o.plain) {
+    lo = eval(r, s->a).i;
+    hi = eval(r, s->b).i;
+  } else {
+    if (!r->loop[id]) r->loop[id] = loop_new(r, id);
+    lo = bound(r, &r->loop[id]->lo);
+    hi = bound(r, &r->loop[id]->hi);
+    plan = r->loop[id]->plan;
+  }
   if (lo >= hi) return;
   u64 n = (u64)hi - (u64)lo;
   if (s->step != 1) n = (n - 1) / (u64)s->step + 1;
-  if (!r->o.plain) {
-    Plan *plan = plan_get(r, id);
-    if (plan && plan_run(r, plan, lo, n)) return;
-  }
+  if (plan && plan_run(r, plan, lo, n)) return;
   for (u64 k = 0; k < n; k++) {
     r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
     exec(r, s->body);
@@ -448,7 +465,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   bind_symbols(&r, in);
   add_views(&r, in);
   add_vars(&r);
-  r.plan = NEWS(r.a, Plan *, p->stmt.n);
+  r.loop = NEWS(r.a, Loop *, p->stmt.n);
   exec(&r, p->body);
   for (u32 i = 0; i < p->out.n; i++) {
     BufId b = p->out.at[i];

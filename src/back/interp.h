@@ -6,6 +6,7 @@
 
 typedef struct Run Run;   /* one execution of a program */
 typedef struct View View; /* a buffer while running */
+typedef struct Loop Loop; /* a loop, prepared */
 typedef struct Plan Plan; /* how a loop is executed by rows */
 
 /* dim, stride, n and data hold while `ready`; those of a buffer whose dimensions depend on data are
@@ -36,8 +37,7 @@ struct Run {
   Mem *mem;           /* by buffer; only roots have one */
   Scalar **var;       /* by variable: its lanes */
   i64 *env;           /* by symbol */
-  Plan **plan;        /* by statement: NULL until it is needed */
-  Plan *none;         /* stands for a loop without plan */
+  Loop **loop;        /* by statement: NULL until it is needed */
   const Range *range; /* by variable; NULL until it is needed */
   u8 *pool;           /* rows of the plan that runs: slots of ROW * 8 bytes */
   u32 npool;
@@ -143,6 +143,20 @@ struct Plan {
   i64 lo; /* of the run that is going on */
 };
 
+/* A bound of a loop: larger or smaller of two linear numbers, each divided by a constant; or
+ * anything. */
+typedef struct Bound {
+  Op op;    /* OP_max, OP_min; OP_add: only the first; OP_SCALARS: e */
+  Lin x[2]; /* step 0 */
+  i64 div[2];
+  ExprId e;
+} Bound;
+
+struct Loop {
+  Bound lo, hi;
+  Plan *plan; /* NULL: one iteration at a time */
+};
+
 static inline i64 lin_at(const Lin *l, i64 v) {
   u64 x = (u64)l->k + (u64)l->step * (u64)v;
   for (u32 i = 0; i < l->n; i++) x += (u64)l->term[i].coef * (u64)l->term[i].at->i;
@@ -153,8 +167,8 @@ static inline RowClass row_class(DType dt) {
   return dt == DT_f64 ? RC_double : dtype_is_float(dt) ? RC_float : RC_int;
 }
 
-/* interp_plan.c: NULL when the loop must run one iteration at a time. */
-Plan *plan_get(Run *r, StmtId loop);
+/* interp_plan.c */
+Loop *loop_new(Run *r, StmtId id);
 
 /* interp_row.c: runs n iterations from lo on; false: not this time, nothing has been done. */
 bool plan_run(Run *r, Plan *plan, i64 lo, u64 n);

@@ -429,11 +429,40 @@ static Plan *make_plan(Run *r, StmtId id) {
   return o.plan;
 }
 
-Plan *plan_get(Run *r, StmtId loop) {
-  if (!r->plan[loop]) {
-    if (!r->none) r->none = NEW(r->a, Plan);
-    Plan *plan = make_plan(r, loop);
-    r->plan[loop] = plan ? plan : r->none;
+/* ---- bounds ---- */
+
+/* linear / constant */
+static bool side(Build *o, ExprId id, Lin *x, i64 *div) {
+  const Expr *e = prog_expr(o->p, id);
+  Sum s = {0};
+  *div = 1;
+  if (e->kind == EX_op && e->op == OP_div && ex_is_int(o->p, e->arg[1], div) && *div > 0)
+    id = e->arg[0];
+  else
+    *div = 1;
+  if (!linear(o, id, 1, &s) || o->plan->atom.n) return false;
+  *x = freeze(o, &s);
+  return true;
+}
+
+static Bound make_bound(Build *o, ExprId id) {
+  const Expr *e = prog_expr(o->p, id);
+  Bound b = {.op = OP_add, .e = id};
+  bool two = e->kind == EX_op && (e->op == OP_max || e->op == OP_min);
+  if (two) b.op = e->op;
+  bool ok = side(o, two ? e->arg[0] : id, &b.x[0], &b.div[0]);
+  if (ok && two) ok = side(o, e->arg[1], &b.x[1], &b.div[1]);
+  if (!ok) b.op = OP_SCALARS;
+  return b;
+}
+
+Loop *loop_new(Run *r, StmtId id) {
+  Loop *l = NEW(r->a, Loop);
+  for (int i = 0; i < 2; i++) {
+    Plan none = {0}; /* collects what would have to be evaluated beforehand: nothing may */
+    Build o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id), .plan = &none};
+    *(i ? &l->hi : &l->lo) = make_bound(&o, i ? o.loop->b : o.loop->a);
   }
-  return r->plan[loop] == r->none ? NULL : r->plan[loop];
+  l->plan = make_plan(r, id);
+  return l;
 }

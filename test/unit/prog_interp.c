@@ -314,8 +314,13 @@ static void gen_stmts(Gen *g);
 static void gen_loop(Gen *g) {
   static const i64 ext[] = {1, 3, 5, 5, 700};
   i64 n = ext[pick(g, g->depth < 2 ? 5 : 4)];
-  text_fmt(&g->t, "for i%u in %u..%lld%s {\n", g->depth, n > 1 && pick(g, 3) == 0, (long long)n,
-           pick(g, 5) ? "" : " step 2");
+  text_fmt(&g->t, "for i%u in ", g->depth);
+  if (g->depth && pick(g, 3) == 0)
+    text_fmt(&g->t, "max(%u - i%u, 0)..min(div(i%u * 3 + %u, 2), %lld)", pick(g, 4), g->depth - 1,
+             g->depth - 1, pick(g, 5), (long long)n);
+  else
+    text_fmt(&g->t, "%u..%lld", n > 1 && pick(g, 3) == 0, (long long)n);
+  text_puts(&g->t, pick(g, 5) ? " {\n" : " step 2 {\n");
   g->ext[g->depth++] = n;
   gen_stmts(g);
   g->depth--;
