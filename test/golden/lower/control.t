@@ -1,0 +1,70 @@
+# Blocks run where they stand; carried values live in the results of the loop.
+# run: --start=lower --stop=lower
+graph (%x "x": f32[3], %c "c": bool[]) {
+  %n: i64[] = const {4}
+  %t: bool[] = const {true}
+  %y: f32[3], %s: f32[4,3] = loop(%n, %t, %x) {scans = 1} (%i: i64[], %g: bool[], %p: f32[3]) {
+    %q: f32[3] = if(%c) {
+      %d: f32[3] = add(%p, %p)
+      return %d
+    } else {
+      return %x
+    }
+    return %g, %q, %p
+  }
+  return %y "y", %s "s"
+}
+
+# expect
+prog
+buf x: in f32[3]
+buf c: in bool[]
+buf y: out f32[3]
+buf s: out f32[4,3]
+buf b5: const i64[] = {4}
+buf b6: const bool[] = {true}
+buf b7: temp i64[]
+buf b8: temp bool[]
+buf b9: temp f32[3]
+buf b10: temp f32[3]
+kernel "copy" {
+  for i in 0..3 {
+    y[i] = x[i]
+  }
+}
+let iter: i64 = 0
+let go: bool = b6[]
+while and(iter < b5[], go) {
+  b7[] = iter
+  b8[] = go
+  if c[] {
+    kernel "add" {
+      for i in 0..3 {
+        b10[i] = y[i] + y[i]
+      }
+    }
+    kernel "copy" {
+      for i in 0..3 {
+        b9[i] = b10[i]
+      }
+    }
+  } else {
+    kernel "copy" {
+      for i in 0..3 {
+        b9[i] = x[i]
+      }
+    }
+  }
+  kernel "append" {
+    for i in 0..3 {
+      s[iter, i] = y[i]
+    }
+  }
+  set go = b8[]
+  kernel "copy" {
+    for i in 0..3 {
+      y[i] = b9[i]
+    }
+  }
+  set iter = iter + 1
+}

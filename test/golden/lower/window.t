@@ -1,0 +1,47 @@
+# Padding clips the bounds of the inner loop of each pair; a pointwise convolution has rows as long as the image.
+# run: --start=lower --stop=lower
+graph (%x "x": f32[1,2,9,40], %w "w": f32[4,1,3,3], %p "p": f32[6,4,1,1]) {
+  %a: f32[1,4,5,40] = conv(%x, %w) {group = 2, stride = [2,1], dilation = [1,1], pad_lo = [1,1], pad_hi = [1,1]}
+  %b: f32[1,6,5,40] = conv(%a, %p) {group = 1, stride = [1,1], dilation = [1,1], pad_lo = [0,0], pad_hi = [0,0]}
+  return %b "b"
+}
+
+# expect
+prog
+buf x: in f32[1,2,9,40]
+buf w: in f32[4,1,3,3]
+buf p: in f32[6,4,1,1]
+buf b: out f32[1,6,5,40]
+buf b5: temp f32[1,4,5,40]
+buf b_view: temp f32[6,200] alias b
+buf b5_view: temp f32[4,200] alias b5
+kernel "conv" {
+  for j in 0..2 {
+    for k in 0..2 {
+      for l in 0..5 {
+        for m in 0..40 {
+          b5[0, j * 2 + k, l, m] = 0.0
+        }
+        for o in max(1 - l * 2, 0)..min(10 - l * 2, 3) {
+          for p in 0..3 {
+            for m in max(1 - p, 0)..min(41 - p, 40) {
+              b5[0, j * 2 + k, l, m] = b5[0, j * 2 + k, l, m] + x[0, j, l * 2 + o - 1, m + p - 1] * w[j * 2 + k, 0, o, p]
+            }
+          }
+        }
+      }
+    }
+  }
+}
+kernel "conv" {
+  for k in 0..6 {
+    for l in 0..200 {
+      b_view[k, l] = 0.0
+    }
+    for n in 0..4 {
+      for l in 0..200 {
+        b_view[k, l] = b_view[k, l] + b5_view[n, l] * p[k, n, 0, 0]
+      }
+    }
+  }
+}
