@@ -89,9 +89,13 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **sid
 typedef struct IngotC {
   const char *name;
   uint64_t literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
+  const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
                          size_t *nheader);
+
+/* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
+IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
 /* Parameters of the model after import; data is NULL. */
 uint32_t ingot_input_count(const Ingot *m);

@@ -34,6 +34,7 @@ struct Ingot {
   Err status;   /* of the first failure; later calls return it */
   Tensor **in;  /* of the last run */
   Tensor **out;
+  Text blob; /* weights of the last C text */
   u32 nout;
 };
 
@@ -48,7 +49,7 @@ Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
 /* emit.c */
-void api_emit(Ingot *m, const char *name, u64 literal_bytes, bool caller, Text *source, Text *header);
+void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header);
 
 /* native.c */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */

@@ -14,6 +14,15 @@ typedef struct InterpOptions {
  * prog_check. */
 void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out, Arena *a);
 
+/* Where the weights of a generated file are. */
+typedef enum WeightMode {
+  WM_auto,    /* literal up to literal_bytes, text above */
+  WM_literal, /* numbers: right on any machine */
+  WM_text,    /* strings: fast to compile; little-endian */
+  WM_file,    /* a file beside the C file, assembled in by .incbin; little-endian */
+  WM_pointer, /* the same bytes, given to every call */
+} WeightMode;
+
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -22,10 +31,11 @@ typedef struct EmitOptions {
   u64 hash;            /* of the model */
   double macs;
   bool caller;         /* add NAME_call, a function of fixed type around the entry */
-  u64 literal_bytes;   /* weights up to this size are written as numbers, above as strings */
+  WeightMode weights;
+  u64 literal_bytes;   /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
-void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text);
+void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob); /* blob: WM_file, WM_pointer */
 
 #endif

@@ -45,7 +45,7 @@ static const Opt opts[] = {
     TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),
     TEXT("dump", NULL, dump, "P,Q", "passes whose result is printed, or all"),
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file, else model)"),
-    TEXT("weights", NULL, weights, "HOW", "literal: numbers, text: strings (default by size)"),
+    TEXT("weights", NULL, weights, "HOW", "literal: numbers, text: strings, file: NAME.bin, pointer: an argument (default by size)"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),

@@ -244,26 +244,29 @@ static int verb_compile(const Args *a) {
   char name[256], path[4096];
   prefix(a, name, sizeof name);
   IngotC o = {.name = name};
-  if (a->weights && !strcmp(a->weights, "literal")) o.literal_bytes = UINT64_MAX;
-  else if (a->weights && !strcmp(a->weights, "text")) o.literal_bytes = 1;
-  else if (a->weights) {
-    fprintf(stderr, "ingot compile: --weights %s: expected literal or text\n", a->weights);
-    ingot_free(m);
-    return INGOT_USAGE;
-  }
+  o.weights = a->weights;
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
   if (!s && a->output && strcmp(a->output, "-")) {
     size_t len = strlen(a->output);
-    if (len < 3 || strcmp(a->output + len - 2, ".c") || len >= sizeof path) {
+    if (len < 3 || strcmp(a->output + len - 2, ".c") || len + 4 >= sizeof path) {
       fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", a->output);
       s = INGOT_USAGE;
     } else {
       memcpy(path, a->output, len + 1);
       path[len - 1] = 'h';
-      s = ingot_write_file(path, header, nh);
+      const void *blob;
+      size_t nblob;
+      s = ingot_emit_weights(m, &blob, &nblob);
+      if (!s && nblob) {
+        snprintf(path + len - 2, sizeof path - len, ".bin");
+        s = ingot_write_file(path, blob, nblob); /* first: a C file never stands without its weights */
+        memcpy(path, a->output, len + 1);
+        path[len - 1] = 'h';
+      }
+      if (!s) s = ingot_write_file(path, header, nh);
       if (!s) s = ingot_write_file(a->output, source, n);
       if (s) fprintf(stderr, "ingot: %s: cannot be written\n", a->output);
     }

@@ -33,6 +33,9 @@ struct Emit {
   const char **var;  /* C name of each variable in scope */
   char *written;     /* by buffer, in the kernel being written */
   u32 *param;        /* by buffer: 1 + number of the parameter it is in that kernel */
+  bool blob;         /* weights in a file of their own */
+  u64 *place;        /* by buffer: offset there */
+  u64 blob_bytes, blob_hash;
   bool text_weights;
   bool *open_out;    /* by result: its shape is known only after running */
   bool random;
@@ -60,6 +63,7 @@ void put_kernel_call(Emit *e, StmtId s);          /* writes the function too, un
 
 /* cdata.c */
 void put_weights(Emit *e, Text *out);
+void make_blob(Emit *e, Text *blob);
 u64 weights_bytes(Emit *e);
 bool weight_is_text(Emit *e, BufId b);            /* stored as a string in a union; its array is w.at */
 

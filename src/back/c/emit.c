@@ -58,13 +58,13 @@ static void put_declarations(File2 *f, Text *t) {
   const char *up = text_cstr(&f->upper), *name = e->o->name;
   text_fmt(t, "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n", up, up);
   text_fmt(t, "#define %s_ARENA_BYTES %" PRIu64 "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n", up,
-           e->p->arena_bytes, up, up, weights_bytes(e));
+           e->p->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
   text_fmt(t, "#define %s_MULTIPLY_ADDS %.0f\n#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->o->macs, up, e->p->in.n,
            up, e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
   text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-              "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
+              "/* 0: done. 4: the weights belong to another model. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
               " * Inputs and outputs must not overlap each other or the arena. */\n"
               "int %s_run(void *arena%s);\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
            up, name, text_cstr(&f->params));
@@ -76,6 +76,7 @@ static void put_params(File2 *f) {
   Emit *e = f->e;
   Prog *p = e->p;
   Text *t = &f->params;
+  if (e->o->weights == WM_pointer) text_puts(t, ", const void *weight_file");
   for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
     if (dim_syminfo(p->dims, s)->kind != SY_input || s >= p->nsym_var || !p->sym_var[s]) continue;
     text_fmt(t, ", int64_t n%u", s);
@@ -118,6 +119,13 @@ static void declare_buffers(Emit *e, Text *t) {
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     /* views may name their roots, which come before them */
+    if (e->blob && e->used[b] && x->space == BS_const && !x->alias) {
+      text_fmt(t, "  const %s *const w%u = (const %s *)(const void *)(weights + %" PRIu64 "); /* ", c_storage(x->dt), b,
+               c_storage(x->dt), e->place[b]);
+      put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
+      text_puts(t, " */\n");
+      continue;
+    }
     if (!e->used[b] || (x->space != BS_temp && x->space != BS_local && !x->alias)) continue;
     BufId root = prog_root(e->p, b);
     const Buf *r = prog_buf(e->p, root);
@@ -157,7 +165,7 @@ static void put_out_shapes(Emit *e) {
   }
 }
 
-static void put_entry(File2 *f) {
+static void put_entry(File2 *f, Text *blob) {
   Emit *e = f->e;
   f->entry = text_new(&e->c->keep);
   Text code = text_new(&e->c->keep), head = text_new(&e->c->keep), buffers = text_new(&e->c->keep);
@@ -167,11 +175,19 @@ static void put_entry(File2 *f) {
   e->t = &code;
   put_block(e, e->p->body);
   put_out_shapes(e);
+  if (e->blob) make_blob(e, blob);
   declare_buffers(e, &buffers);
   bool arena = e->p->arena_bytes != 0;
   if (arena) text_puts(&f->entry, "  unsigned char *const a = arena;\n");
-  text_put(&f->entry, buffers.at, buffers.n);
+  if (e->o->weights == WM_file)
+    text_fmt(&f->entry, "  const unsigned char *const weights = %s_weights_file;\n", e->o->name);
+  else if (e->blob)
+    text_puts(&f->entry, "  const unsigned char *const weights = weight_file;\n");
   text_puts(&f->entry, arena ? "  if (!a || (uintptr_t)a % 64) return 1;\n" : "  (void)arena;\n");
+  if (e->blob)
+    text_fmt(&f->entry, "  if (%s!%s_weights_fit(weights)) return 4;\n",
+             e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "", e->o->name);
+  text_put(&f->entry, buffers.at, buffers.n);
   text_put(&f->entry, head.at, head.n);
   text_put(&f->entry, code.at, code.n);
   text_puts(&f->entry, "  return 0;\n");
@@ -226,7 +242,7 @@ static void plan_apart(Prog *p) {
   p->arena_bytes = at;
 }
 
-void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text) {
+void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
@@ -238,14 +254,16 @@ void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text) {
   e->param = NEWS(&c->keep, u32, p->buf.n);
   e->used = NEWS(&c->keep, bool, p->buf.n);
   e->open_out = NEWS(&c->keep, bool, p->out.n + 1);
-  e->text_weights = weights_bytes(e) > o->literal_bytes;
+  e->place = NEWS(&c->keep, u64, p->buf.n);
+  e->blob = o->weights == WM_file || o->weights == WM_pointer;
+  e->text_weights = o->weights == WM_text || (o->weights == WM_auto && weights_bytes(e) > o->literal_bytes);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
   File2 f = {.e = e, .upper = text_new(&c->keep), .params = text_new(&c->keep)};
   for (const char *s = o->name; *s; s++) {
     char up = (char)toupper((unsigned char)*s);
     text_put(&f.upper, &up, 1);
   }
-  put_entry(&f);
+  put_entry(&f, blob);
   put_params(&f);
   put_banner(e, h_text, ".h");
   put_declarations(&f, h_text);
