@@ -370,8 +370,9 @@ static void do_run(Ctx *c, void *arg) {
   RunArg *a = arg;
   Ingot *m = a->m;
   bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"), native = !strcmp(a->engine, "c");
-  if (!ref && !wide && !native && strcmp(a->engine, "interp"))
-    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, c", a->engine);
+  bool watch = !strcmp(a->engine, "watch");
+  if (!ref && !wide && !native && !watch && strcmp(a->engine, "interp"))
+    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c", a->engine);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
@@ -388,7 +389,7 @@ static void do_run(Ctx *c, void *arg) {
     api_run_c(m, a->seed);
     return;
   }
-  InterpOptions o = {.seed = a->seed};
+  InterpOptions o = {.seed = a->seed, .watch = watch};
   interp_run(m->p, &o, m->in, m->out, &c->keep);
 }
 

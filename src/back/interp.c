@@ -176,15 +176,20 @@ static void borrow(Run *r, BufId b, const Tensor *t) {
 /* One block for everything that has a place, filled with what no program should read. */
 static void add_arena(Run *r) {
   Prog *p = r->p;
-  u8 *base = arena_array(r->a, 1, p->arena_bytes + MEM_ALIGN);
-  memset(base, 0xAA, p->arena_bytes);
+  Map at = map_new(r->a);
+  r->base = arena_array(r->a, 1, p->arena_bytes ? p->arena_bytes : 1);
+  if (r->o.watch) r->owner = NEWS(r->a, BufId, p->arena_bytes);
+  memset(r->base, 0xAA, p->arena_bytes);
   for (BufId b = 1; b < p->buf.n; b++) {
     Sym sym;
     u64 bytes;
     const Buf *bp = prog_buf(p, b);
-    if (bp->alias || !mem_in_arena(p, b)) continue;
+    if (!prog_is_planned(bp)) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
-    r->mem[b] = (Mem){base + bp->offset, bytes};
+    r->mem[b] = (Mem){r->base + bp->offset, bytes};
+    u32 *same = map_put(&at, bp->offset);
+    if (!*same) *same = b;
+    r->view[b].place = *same;
   }
 }
 
@@ -195,7 +200,7 @@ static void add_views(Run *r, Tensor *const *in) {
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *bp = prog_buf(p, b);
     View *v = &r->view[b];
-    v->root = prog_root(p, b);
+    v->root = v->place = prog_root(p, b);
     v->rank = bp->rank;
     v->size = dtype_bytes(bp->dt) * bp->lanes;
     v->dim = NEWS(r->a, i64, 2 * bp->rank);
@@ -207,6 +212,7 @@ static void add_views(Run *r, Tensor *const *in) {
   }
   for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
   if (p->planned) add_arena(r);
+  for (BufId b = 1; b < p->buf.n; b++) r->view[b].place = r->view[r->view[b].root].place;
   for (BufId b = 1; b < p->buf.n; b++) {
     View *v = &r->view[b];
     if (!v->fixed) r->view[v->root].fixed = false;
@@ -241,8 +247,21 @@ void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
        (long long)r->view[b].dim[axis]);
 }
 
+/* Keeps account of whose data lie in the arena. */
+static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
+  BufId root = r->view[b].root;
+  if (!r->owner || !prog_is_planned(prog_buf(r->p, root))) return;
+  BufId *owner = r->owner + (at - r->base);
+  for (u32 i = 0; i < bytes; i++) {
+    if (store) owner[i] = root;
+    else if (owner[i] != root)
+      fail(r->c, ERR_system, r->loc, "interp: %s is read where %s", show(r->c, prog_buf(r->p, b)->name),
+           owner[i] ? "another buffer has been written" : "nothing has been written");
+  }
+}
+
 /* Address of an element; lanes: how many elements along the last axis belong to the access. */
-static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes) {
+static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, bool store) {
   i64 at[MAX_RANK];
   u32 rank = r->view[b].rank;
   for (u32 i = 0; i < rank; i++) at[i] = eval_int(r, idx[i]);
@@ -253,7 +272,9 @@ static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes) {
     if (at[i] < 0 || at[i] >= v->dim[i] - last) out_of_bounds(r, b, i, at[i], lanes);
     off += at[i] * v->stride[i];
   }
-  return v->data + (u64)off * v->size;
+  u8 *to = v->data + (u64)off * v->size;
+  watch(r, b, to, lanes * v->size, store);
+  return to;
 }
 
 static Scalar bitcast(DType from, DType to, Scalar x) {
@@ -281,7 +302,7 @@ static void eval_lanes(Run *r, ExprId id, Scalar *out) {
   switch (e->kind) {
   case EX_var: memcpy(out, r->var[e->ref], e->lanes * sizeof *out); return;
   case EX_load:
-    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes);
+    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes, false);
     for (u32 i = 0; i < e->lanes; i++) out[i] = scalar_load(e->dt, from + i * step);
     return;
   case EX_op:
@@ -323,7 +344,7 @@ Scalar eval(Run *r, ExprId id) {
   switch (e->kind) {
   case EX_const: return e->imm;
   case EX_var: return *r->var[e->ref];
-  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1));
+  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1, false));
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
     return apply_expr(r->p, e, arg);
@@ -386,7 +407,7 @@ static void store(Run *r, const Stmt *s) {
     lane[0] = eval(r, s->a);
   else
     eval_lanes(r, s->a, lane);
-  u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes);
+  u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes, true);
   for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
 }
 
@@ -455,6 +476,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   Mark mark = arena_mark(&c->scratch);
   Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .loc = LOC_NONE};
   if (o) r.o = *o;
+  if (r.o.watch) r.o.plain = true;
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
     if (in[i]->dt != b->dt || in[i]->rank != b->rank)

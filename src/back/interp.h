@@ -13,8 +13,9 @@ typedef struct Plan Plan; /* how a loop is executed by rows */
  * computed again at the first use after one of the symbols was set. */
 struct View {
   u8 *data;
-  BufId root; /* buffer whose memory this is */
-  bool fixed; /* never changes while running */
+  BufId root;  /* buffer whose memory this is */
+  BufId place; /* equal for all that have the same memory, by themselves or by the plan */
+  bool fixed;  /* never changes while running */
   bool ready;
   u32 size; /* bytes of one element, all lanes */
   u32 rank;
@@ -41,6 +42,8 @@ struct Run {
   const Range *range; /* by variable; NULL until it is needed */
   u8 *pool;           /* rows of the plan that runs: slots of ROW * 8 bytes */
   u32 npool;
+  u8 *base;           /* the arena of a planned program */
+  BufId *owner;       /* by byte of it: root that was stored there last; NULL: nobody watches */
   Loc loc; /* of the statement that runs, for messages */
 };
 
@@ -76,7 +79,7 @@ typedef struct Row Row;
 
 /* One place of the body that touches a buffer, or several with equal indices. */
 typedef struct Access {
-  BufId buf, root;
+  BufId buf, root; /* root: View.place */
   u32 loads, stores;
   const ExprId *idx;
   bool linear;  /* in every index */

@@ -24,7 +24,7 @@ typedef struct Build {
   Plan *plan;
   VEC(Local) local;   /* variables of the body */
   VEC(VarId) carried; /* variables from outside that the body sets */
-  VEC(BufId) stored;  /* roots */
+  VEC(BufId) stored;  /* View.place */
   bool in_let;        /* the row under construction outlives its statement */
   u32 work;           /* spent on looking through variables of the body */
 } Build;
@@ -52,7 +52,7 @@ static bool is_constant(Build *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_var)
     return e->ref != o->loop->var && !find_local(o, e->ref) && !is_carried(o, e->ref);
-  if (e->kind == EX_load && is_stored(o, prog_root(o->p, e->ref))) return false;
+  if (e->kind == EX_load && is_stored(o, o->r->view[e->ref].place)) return false;
   for (u32 i = 0; i < e->narg; i++)
     if (!is_constant(o, e->arg[i])) return false;
   return true;
@@ -186,7 +186,7 @@ static Access *access(Build *o, BufId b, const ExprId *idx) {
   }
   Access *a = NEW(o->r->a, Access);
   a->buf = b;
-  a->root = prog_root(o->p, b);
+  a->root = o->r->view[b].place;
   a->idx = idx;
   if (prog_buf(o->p, b)->lanes != 1 || !fill_access(o, a)) return NULL;
   *vec_push(o->r->a, &plan->acc) = a;
@@ -371,7 +371,7 @@ static bool survey(Build *o) {
     if (s->kind != ST_let && s->kind != ST_set && s->kind != ST_store) return false;
     if (prog_expr(o->p, s->a)->lanes != 1) return false;
     if (s->kind == ST_store) {
-      BufId root = prog_root(o->p, s->buf);
+      BufId root = o->r->view[s->buf].place;
       if (!is_stored(o, root)) *vec_push(a, &o->stored) = root;
       continue;
     }

@@ -33,7 +33,7 @@ static const Opt opts[] = {
     TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
     TEXT("data", NULL, data, "DIR", "directory with input_0.pb, output_0.pb, ..."),
     TEXT("output", "o", output, "PATH", "where results go: FILE.npz or a directory; FILE for opt"),
-    TEXT("engine", "e", engine, "NAME", "interp (default), c, ref, or ref64 (ref in double)"),
+    TEXT("engine", "e", engine, "NAME", "interp (default), c, ref, ref64 (in double), watch (checks memory)"),
     {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N", "seed of made-up inputs and random operators"},
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),

@@ -7,7 +7,7 @@
  * indices; and indices that are out of range whenever they are reached and are sure to be reached.
  * Engines rely on all of it but the last, which they check for themselves while running.
  */
-#include "ir/prog.h"
+#include "ir/prog_mem.h"
 
 typedef enum VarState {
   VS_none,
@@ -415,6 +415,9 @@ static void check(Prog *p, bool input) {
     check_list(&o, p->body);
     if (turn == 0) o.range = prog_ranges(p, NULL, a);
   }
+  BufId x, y;
+  if (p->planned && mem_collision(p, &x, &y))
+    WRONG(&o, "%s and %s share memory while both are needed", buf_name(&o, x), buf_name(&o, y));
 }
 
 void prog_check(Prog *p) {

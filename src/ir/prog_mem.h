@@ -4,6 +4,7 @@
 
 #include "ir/prog.h"
 
+/* prog_mem.c */
 enum { MEM_ALIGN = 64, MEM_NEST = 64, MEM_TERMS = 8 };
 
 /* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN. False: no bound; *sym is the symbol that
@@ -50,8 +51,12 @@ typedef struct Box {
 bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box);
 bool mem_whole(Prog *p, BufId b, Box *box, u32 n); /* do the boxes of b, or of a view of it, fill it? sorts */
 
+/* prog_share.c */
 /* May `to` lie where `from` lies while this kernel runs? Every element of `from` must have been read for the last
  * time before the same place is written. */
 bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to);
+
+/* prog_plan.c: two buffers of a planned program that are needed at the same time and overlap, if there are any. */
+bool mem_collision(Prog *p, BufId *a, BufId *b);
 
 #endif

@@ -1,7 +1,8 @@
 /* plan.c: gives every buffer of the arena its place.
  *
  * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are needed at the same
- * time do not overlap; see live.c for when, and fit.c for where. A program that has a buffer without an upper
+ * time do not overlap; see live.c for when, and fit.c for where. A result that may overwrite an operand nobody
+ * needs afterwards takes its place (prog_share.c). A program that has a buffer without an upper
  * bound stays as it is: engines that grow memory can run it, the others refuse it (mem_need_plan).
  */
 #include "pass/live.h"
@@ -17,13 +18,67 @@ static bool bounded(Prog *p) {
   return true;
 }
 
+/* ---- in place ---- */
+
+/* The life that stands for i. */
+static u32 find(u32 *into, u32 i) {
+  while (into[i] != i) i = into[i] = into[into[i]];
+  return i;
+}
+
+typedef struct Places {
+  Prog *p;
+  Lives *l;
+  u32 *into; /* by life: another whose place it has, or itself */
+} Places;
+
+/* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. */
+static bool take_over(Places *o, u32 from, u32 to) {
+  u32 x = find(o->into, from);
+  FitItem *a = &o->l->item[x], *b = &o->l->item[to];
+  if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size) return false;
+  if (!mem_in_place(o->p, o->l->point[b->first], o->l->root[from], o->l->root[to])) return false;
+  o->into[to] = x;
+  a->last = b->last;
+  b->first = 1; /* takes no room of its own */
+  b->last = 0;
+  return true;
+}
+
+/* In the order of kernels: whatever begins there takes the place of the first operand that allows it. */
+static void share(Places *o) {
+  Lives *l = o->l;
+  u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
+  u32 *next = NEWS(&o->p->c->scratch, u32, l->n + 1), *starts, *then;
+  starts = NEWS(&o->p->c->scratch, u32, l->npoint + 1);
+  then = NEWS(&o->p->c->scratch, u32, l->n + 1);
+  for (u32 i = l->n; i-- > 0;) {
+    const FitItem *it = &l->item[i];
+    o->into[i] = i;
+    if (it->first > it->last) continue;
+    next[i] = ends[it->last];
+    ends[it->last] = i + 1;
+    then[i] = starts[it->first];
+    starts[it->first] = i + 1;
+  }
+  for (u32 k = 0; k < l->npoint; k++) {
+    if (prog_stmt(o->p, l->point[k])->kind != ST_kernel) continue;
+    for (u32 to = starts[k]; to; to = then[to - 1])
+      for (u32 from = ends[k]; from; from = next[from - 1])
+        if (take_over(o, from - 1, to - 1)) break;
+  }
+}
+
 void plan(Prog *p) {
   p->planned = false;
   mem_sweep(p);
   if (!bounded(p)) return;
   Lives l = live_find(p, &p->c->scratch);
+  Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
+  share(&o);
   FitResult r = fit(l.item, l.n, PLAN_BUDGET, &p->c->scratch);
-  for (u32 i = 0; i < l.n; i++) prog_buf(p, l.root[i])->offset = l.item[i].offset;
+  for (u32 i = 0; i < l.n; i++)
+    prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
   p->arena_bytes = r.height;
   p->planned = true;
 }

@@ -1,0 +1,147 @@
+/* prog_plan.c: judges the memory plan of a program, without looking at how it was made.
+ *
+ * In: a planned program that is sound otherwise. Out: nothing, or the first two buffers that share memory at a time
+ * at which both are needed.
+ * Method: a buffer is needed at least from its first to its last access in the order of the text, and throughout
+ * a loop that it is used in and outside of, or whose iterations begin by reading it. Buffers that need the
+ * same bytes at the same time are wrong, unless one ends and the other begins in one kernel that may work in place.
+ * This is less than a plan must respect (what a loop reads before writing all of it); the interpreter watches
+ * every element when told to.
+ */
+#include <stdlib.h>
+#include "ir/prog_mem.h"
+
+typedef struct Need {
+  BufId root;
+  u64 size;
+  u32 first, last, total;
+  u32 at; /* last point that touched it */
+} Need;
+
+typedef struct Use { /* of a buffer in a loop */
+  u32 need, loop, count;
+  bool reads_first;
+} Use;
+
+typedef struct Round {
+  u32 parent, first, last;
+} Round;
+
+typedef struct Judge {
+  Prog *p;
+  Arena *a;
+  Need *need; /* by buffer; size 0: none */
+  VEC(StmtId) point;
+  VEC(Round) round; /* loops; 0 is none */
+  VEC(Use) use;
+  Map uses; /* buffer, loop -> 1 + use */
+  u32 in;
+} Judge;
+
+static void meet(Judge *o, BufId b, bool write) {
+  BufId root = prog_root(o->p, b);
+  Need *n = &o->need[root];
+  if (!n->size) return;
+  u32 now = o->point.n - 1;
+  bool again = n->total && n->at == now;
+  if (!n->total) n->first = now;
+  n->last = n->at = now;
+  if (!again) n->total++;
+  for (u32 k = o->in; k; k = o->round.at[k].parent) {
+    u32 *slot = map_put(&o->uses, (u64)root << 32 | k);
+    if (!*slot) {
+      *vec_push(o->a, &o->use) = (Use){root, k, 0, true};
+      *slot = o->use.n;
+    }
+    Use *u = &o->use.at[*slot - 1];
+    if (!again) u->count++;
+    if (u->count == 1 && write) u->reads_first = false;
+  }
+}
+
+static void meet_expr(Judge *o, ExprId id) {
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_load) meet(o, e->ref, false);
+  for (u32 i = 0; i < e->narg; i++) meet_expr(o, e->arg[i]);
+}
+
+static void meet_list(Judge *o, StmtId first, bool inside) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (!inside) *vec_push(o->a, &o->point) = id;
+    bool loop = !inside && (s->kind == ST_for || s->kind == ST_while);
+    if (s->kind == ST_for) { /* bounds are read once, before the loop */
+      meet_expr(o, s->a);
+      meet_expr(o, s->b);
+    }
+    if (loop) {
+      *vec_push(o->a, &o->point) = id;
+      *vec_push(o->a, &o->round) = (Round){o->in, o->point.n - 1, 0};
+      o->in = o->round.n - 1;
+    }
+    if (s->a && s->kind != ST_for) meet_expr(o, s->a);
+    for (u32 i = 0; i < s->nidx; i++) meet_expr(o, s->idx[i]);
+    if (s->kind == ST_store) meet(o, s->buf, true);
+    meet_list(o, s->body, inside || s->kind == ST_kernel);
+    meet_list(o, s->other, inside);
+    if (!loop) continue;
+    o->round.at[o->in].last = o->point.n - 1;
+    o->in = o->round.at[o->in].parent;
+  }
+}
+
+static int by_first(const void *x, const void *y) {
+  const Need *a = *(Need *const *)x, *b = *(Need *const *)y;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  return a->root < b->root ? -1 : a->root > b->root;
+}
+
+static bool collide(Judge *o, const Need *a, const Need *b) {
+  u64 x = prog_buf(o->p, a->root)->offset, y = prog_buf(o->p, b->root)->offset;
+  if (x >= y + b->size || y >= x + a->size || a->last < b->first) return false;
+  StmtId kernel = o->point.at[b->first];
+  bool handed = a->last == b->first && a->first < b->first && x == y && a->size == b->size;
+  return !handed || prog_stmt(o->p, kernel)->kind != ST_kernel ||
+         !mem_in_place(o->p, kernel, a->root, b->root);
+}
+
+bool mem_collision(Prog *p, BufId *a, BufId *b) {
+  Arena *tmp = &p->c->scratch;
+  Judge o = {.p = p, .a = tmp, .need = NEWS(tmp, Need, p->buf.n), .uses = map_new(tmp)};
+  *vec_push(tmp, &o.round) = (Round){0, 0, 0};
+  for (BufId i = 1; i < p->buf.n; i++) {
+    Sym sym;
+    if (!prog_is_planned(prog_buf(p, i))) continue;
+    o.need[i].root = i;
+    if (!mem_bytes(p, i, &o.need[i].size, &sym)) mem_refuse(p, i, sym);
+  }
+  meet_list(&o, p->body, false);
+  for (u32 i = 0; i < o.use.n; i++) {
+    const Use *u = &o.use.at[i];
+    const Round *r = &o.round.at[u->loop];
+    Need *n = &o.need[u->need];
+    if (u->count == n->total && !u->reads_first) continue;
+    if (r->first < n->first) n->first = r->first;
+    if (r->last > n->last) n->last = r->last;
+  }
+  Need **order = NEWS(tmp, Need *, p->buf.n);
+  u32 n = 0, active = 0;
+  for (BufId i = 1; i < p->buf.n; i++)
+    if (o.need[i].total) order[n++] = &o.need[i];
+  if (n) qsort(order, n, sizeof *order, by_first);
+  for (u32 i = 0; i < n; i++) { /* order[0 .. active - 1]: still needed */
+    u32 kept = 0;
+    for (u32 k = 0; k < active; k++) {
+      if (order[k]->last < order[i]->first) continue;
+      if (collide(&o, order[k], order[i])) {
+        *a = order[k]->root;
+        *b = order[i]->root;
+        return true;
+      }
+      order[kept++] = order[k];
+    }
+    order[kept] = order[i]; /* kept <= i */
+    active = kept + 1;
+  }
+  return false;
+}
