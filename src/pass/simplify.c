@@ -349,7 +349,19 @@ static Val pieces_of(Graph *g, const Node *n, u32 axis) {
   return x && at == graph_type(g, x)->dim[axis] ? x : 0;
 }
 
+/* The same value again and again along an axis of extent 1: a broadcast. */
+static bool concat_of_same(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->nin < 2 || graph_type(g, n->in[0])->dim[node_int(n, AT_axis, 0)] != 1) return false;
+  for (u32 i = 1; i < n->nin; i++)
+    if (n->in[i] != n->in[0]) return false;
+  Type t = out_type(g, id);
+  return swap(e, id, mk_broadcast(g, n->in[0], t.dim, t.rank));
+}
+
 static bool fix_concat(Edit *e, NodeId id) {
+  if (concat_of_same(e, id)) return true;
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 axis = (u32)node_int(n, AT_axis, 0), kept = 0;
