@@ -90,6 +90,7 @@ typedef struct IngotC {
   const char *name;
   uint64_t literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
   const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
+  int selftest;           /* 0: unless the model is large; 1: always; -1: never */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
                          size_t *nheader);

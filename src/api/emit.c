@@ -1,7 +1,15 @@
-/* emit.c: the model as C text. */
+/* emit.c: the model as C text.
+ *
+ * In: a model and options. Out: source and header. Runs the interpreter once, on inputs made by a formula, to learn
+ * what the self-test of the file shall find; models that would take long, or that do not accept such inputs, get no
+ * self-test and the file says so.
+ */
 #include "api/own.h"
 
 #include <string.h>
+
+/* Operations of the interpreter for a self-test, unless one is demanded: about two seconds. */
+#define SELFTEST_COST 2e8
 
 typedef struct EmitArg {
   Ingot *m;
@@ -23,21 +31,122 @@ static WeightMode weight_mode(Ctx *c, const char *s) {
   fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are auto, literal, text, file, pointer", s);
 }
 
-void api_emit(Ingot *m, const IngotC *ic, bool caller, Text *source, Text *header) {
+/* ---- the self-test ---- */
+
+static double list_cost(Prog *p, StmtId first, const Range *var) {
+  double sum = 0;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt s = *prog_stmt(p, id);
+    double times = 1;
+    if (s.kind == ST_for) {
+      times = ((double)ex_range(p, s.b, var).hi - (double)ex_range(p, s.a, var).lo) / (double)s.step;
+      if (!(times > 0)) times = 0;
+    }
+    if (s.kind == ST_while) times = 100; /* a guess: the condition depends on data */
+    sum += 1 + times * (list_cost(p, s.body, var) + list_cost(p, s.other, var));
+  }
+  return sum;
+}
+
+typedef struct TestRun {
+  Ingot *m;
+  SelfTest st;
+  i64 *size;
+  Tensor **in, **out;
+  const char *why; /* no self-test because of */
+} TestRun;
+
+/* Symbols take their largest value, so that the run meets the bounds of the arena. */
+static void run_test(Ctx *c, void *arg) {
+  TestRun *r = arg;
+  Prog *p = r->m->p;
+  u32 ns = dim_nsyms(p->dims);
+  r->size = NEWS(&c->keep, i64, ns + 1);
+  for (u32 s = 0; s < ns; s++) r->size[s] = dim_syminfo(p->dims, s)->hi;
+  r->in = NEWS(&c->keep, Tensor *, p->in.n + 1);
+  r->out = NEWS(&c->keep, Tensor *, p->out.n + 1);
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    i64 dim[MAX_RANK];
+    u64 n;
+    for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], r->size);
+    if (!shape_count(dim, b->rank, &n) || n > (u64)1 << 28) {
+      r->why = "the inputs are too large";
+      return;
+    }
+    r->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
+    if (!selftest_fill(r->in[i], i)) {
+      r->why = "an input has a type without a formula";
+      return;
+    }
+  }
+  interp_run(p, &(InterpOptions){0}, r->in, r->out, &c->keep);
+  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(r->out, p->out.n)};
+}
+
+/* Like ctx_try, but even a failure of the system only means that there is no self-test. */
+static void try_test(TestRun *r) {
+  Ctx *c = r->m->c;
+  Diag **end = c->diags_end;
+  u32 nerrors = c->nerrors, nwarnings = c->nwarnings;
+  Err code = c->code;
+  if (!ctx_protect(c, run_test, r)) return;
+  r->why = "the model does not accept the data made for it";
+  *end = NULL;
+  c->diags_end = end;
+  c->nerrors = nerrors;
+  c->nwarnings = nwarnings;
+  c->code = code;
+}
+
+static TestRun *make_test(Ingot *m, int wish) {
+  TestRun *r = NEW(&m->c->keep, TestRun);
+  r->m = m;
+  if (wish < 0) {
+    r->why = "not wanted";
+  } else if (!wish && list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST) {
+    r->why = "the model is large; --selftest makes one";
+  } else {
+    try_test(r);
+  }
+  return r;
+}
+
+/* ---- text ---- */
+
+/* What the caller said that shapes the output, in one spelling. */
+static const char *options_text(Ingot *m, const IngotC *o) {
+  Text t = text_new(&m->c->keep);
+  for (u32 i = 0; i < m->dim.n; i++) {
+    const BindDim *b = &m->dim.at[i];
+    text_puts(&t, t.n ? " " : "");
+    if (b->symbol) text_puts(&t, str_text(m->c, b->symbol));
+    else text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
+    text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
+  }
+  if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
+  if (o->selftest) text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest") : (t.n ? " selftest" : "selftest"));
+  return text_cstr(&t);
+}
+
+void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
   Ctx *c = m->c;
-  const char *name = ic->name;
-  if (!is_identifier(name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", name);
+  if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (!m->p || m->g) api_passes(m, NULL);
-  EmitOptions o = {.name = name,
+  TestRun *r = make_test(m, o->selftest);
+  EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
-                   .options = "",
+                   .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
+                   .macs = m->macs,
+                   .selftest = r->why ? NULL : &r->st,
+                   .no_selftest = r->why,
                    .caller = caller,
-                   .weights = weight_mode(c, ic->weights),
-                   .literal_bytes = ic->literal_bytes ? ic->literal_bytes : 256 << 10};
+                   .weights = weight_mode(c, o->weights),
+                   .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);
-  emit_c(m->p, &o, source, header, &m->blob);
+  emit_c(m->p, &e, source, header, &m->blob);
 }
 
 static void do_emit(Ctx *c, void *arg) {

@@ -49,34 +49,43 @@ static int by_count(const void *a, const void *b) {
 
 static double extent(Graph *g, const i64 *env, Dim d) { return (double)dim_eval(g->dims, d, env); }
 
-static void count_graph(Report *r, Graph *g) {
-  u32 ns = dim_nsyms(g->dims);
-  i64 *env = NEWS(&r->m->c->keep, i64, ns + 1);
-  for (u32 i = 0; i < ns; i++) env[i] = 1;
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
-    for (u32 i = 0; i < k->node.n; i++) {
-      const Node *n = graph_node(g, k->node.at[i]);
-      if (n->op == OP_const) {
-        const Tensor *t = node_attr(n, AT_value)->u.t;
-        if (dtype_is_float(t->dt) || t->n > 64) r->params += t->n;
-        r->bytes += tensor_bytes(t);
-      }
-      if (op_info[n->op].kind != OK_CONTRACT) continue;
-      const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]);
-      double macs = 1;
-      for (u32 j = 0; j < o->rank; j++) macs *= extent(g, env, o->dim[j]);
-      if (n->op == OP_conv) {
-        for (u32 j = 1; j < w->rank; j++) macs *= extent(g, env, w->dim[j]);
-      } else {
-        const char *spec = str_text(r->m->c, node_attr(n, AT_spec)->u.s), *arrow = strstr(spec, "->");
-        const Type *x = graph_type(g, n->in[0]);
-        for (u32 j = 0; j < x->rank; j++)
-          if (!strchr(arrow, spec[j])) macs *= extent(g, env, x->dim[j]);
-      }
-      r->macs += macs;
-    }
+static double node_macs(Graph *g, const Node *n, const i64 *env) {
+  const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]), *x = graph_type(g, n->in[0]);
+  double macs = 1;
+  for (u32 j = 0; j < o->rank; j++) macs *= extent(g, env, o->dim[j]);
+  if (n->op == OP_conv) {
+    for (u32 j = 1; j < w->rank; j++) macs *= extent(g, env, w->dim[j]);
+    return macs;
   }
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *arrow = strstr(spec, "->");
+  for (u32 j = 0; j < x->rank; j++)
+    if (!strchr(arrow, spec[j])) macs *= extent(g, env, x->dim[j]);
+  return macs;
+}
+
+double api_macs(Graph *g, bool bounds) {
+  u32 ns = dim_nsyms(g->dims);
+  i64 *env = NEWS(&g->c->scratch, i64, ns + 1);
+  double macs = 0;
+  for (u32 i = 0; i < ns; i++) env[i] = bounds ? dim_syminfo(g->dims, i)->hi : 1;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (op_info[n->op].kind == OK_CONTRACT) macs += node_macs(g, n, env);
+    }
+  return macs;
+}
+
+static void count_graph(Report *r, Graph *g) {
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (n->op != OP_const) continue;
+      const Tensor *t = node_attr(n, AT_value)->u.t;
+      if (dtype_is_float(t->dt) || t->n > 64) r->params += t->n;
+      r->bytes += tensor_bytes(t);
+    }
+  r->macs = api_macs(g, false);
 }
 
 static void quote_json(Report *r, Str s) {

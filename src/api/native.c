@@ -118,7 +118,8 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
 static void run(Ctx *c, void *arg) {
   Native *n = arg;
   Text source = text_new(&c->keep), header = text_new(&c->keep);
-  api_emit(n->m, &(IngotC){.name = "model", .literal_bytes = 4096}, true, &source, &header);
+  IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1};
+  api_emit(n->m, &o, true, &source, &header);
   make_folder(c, n);
   file_write(c, n->source, source.at, source.n);
   compile(c, n);

@@ -30,6 +30,7 @@ struct Ingot {
   VEC(Given) given;
   Graph *g;
   Prog *p;
+  double macs;  /* of the graph as imported, with bounds for open dimensions */
   bool passed;  /* the pipeline has run */
   Err status;   /* of the first failure; later calls return it */
   Tensor **in;  /* of the last run */
@@ -50,6 +51,9 @@ Str api_result_name(const Ingot *m, u32 i);
 
 /* emit.c */
 void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header);
+
+/* inspect.c */
+double api_macs(Graph *g, bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */
 
 /* native.c */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */

@@ -213,9 +213,8 @@ static File side_file(Ingot *m) {
   return file_read(m->c, path);
 }
 
-void api_import(Ingot *m, bool symbolic) {
+static void import(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
-  if (m->g || m->p) return;
   if (m->kind == MK_none) fail(c, ERR_usage, LOC_NONE, "no model is open");
   if (m->kind == MK_onnx) {
     import_onnx(m, symbolic);
@@ -225,6 +224,12 @@ void api_import(Ingot *m, bool symbolic) {
   const char *text = (const char *)m->bytes.at;
   if (m->kind == MK_graph) m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
   else m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+}
+
+void api_import(Ingot *m, bool symbolic) {
+  if (m->g || m->p) return;
+  import(m, symbolic);
+  if (m->g) m->macs = api_macs(m->g, true);
 }
 
 static void do_import(Ctx *c, void *arg) {

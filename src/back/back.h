@@ -24,6 +24,14 @@ typedef enum WeightMode {
   WM_pointer, /* the same bytes, given to every call */
 } WeightMode;
 
+/* A run on inputs made by a formula, and the hash of its outputs; see c/cself.c. */
+typedef struct SelfTest {
+  const i64 *size;   /* by symbol */
+  Tensor *const *in; /* only their shapes matter */
+  Tensor *const *out;
+  u64 hash;
+} SelfTest;
+
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -31,6 +39,8 @@ typedef struct EmitOptions {
   const char *options; /* that shaped the output, for the comment */
   u64 hash;            /* of the model */
   double macs;
+  const SelfTest *selftest; /* NULL: no self-test, because of */
+  const char *no_selftest;
   bool caller;         /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
   u64 literal_bytes;   /* WM_auto: weights up to this size are written as numbers, above as strings */
@@ -38,5 +48,9 @@ typedef struct EmitOptions {
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob); /* blob: WM_file, WM_pointer */
+
+/* c/cself.c */
+bool selftest_fill(Tensor *t, u32 input); /* false: no formula for its type */
+u64 selftest_hash(Tensor *const *out, u32 n);
 
 #endif

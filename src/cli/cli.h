@@ -17,7 +17,7 @@ struct Args {
   const char *start, *stop, *skip, *dump;
   double rtol, atol;
   unsigned long long seed;
-  int json, check, time, quiet, help, side;
+  int json, check, time, quiet, help, side, selftest, no_selftest;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];
   int ninput, ndim, nshape, nmax_shape;
 };

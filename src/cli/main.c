@@ -3,13 +3,37 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static void help(FILE *to) {
   fputs("ingot turns neural networks into plain C. This build reads ONNX; its C is not yet fast.\n\n"
-        "usage: ingot VERB MODEL [OPTIONS]\n\n", to);
+        "usage: ingot VERB MODEL [OPTIONS]\n"
+        "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n", to);
   for (int i = 0; i < verb_count; i++) fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
   fputs("\n'ingot VERB --help' lists the options of a verb.\n"
         "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n", to);
+}
+
+/* Runs a verb on the words behind it. */
+static int run(const Verb *v, int argc, char **argv) {
+  Args a;
+  int e = args_read(&a, v, argc, argv);
+  if (e) return e;
+  if (a.help) {
+    args_help(v, stdout);
+    return 0;
+  }
+  e = v->run(&a);
+  if (fflush(stdout) || ferror(stdout)) {
+    if (!e) e = INGOT_SYSTEM;
+    fputs("ingot: standard output: write failed\n", stderr);
+  }
+  return e;
+}
+
+/* 'ingot model.onnx > model.c': a file or an option where a verb could be. */
+static int is_file(const char *word) {
+  return *word == '-' || strpbrk(word, "./") || access(word, F_OK) == 0;
 }
 
 int main(int argc, char **argv) {
@@ -27,23 +51,9 @@ int main(int argc, char **argv) {
     puts("ingot " INGOT_VERSION);
     return 0;
   }
-  for (int i = 0; i < verb_count; i++) {
-    const Verb *v = &verb_table[i];
-    if (strcmp(argv[1], v->name)) continue;
-    Args a;
-    int e = args_read(&a, v, argc - 2, argv + 2);
-    if (e) return e;
-    if (a.help) {
-      args_help(v, stdout);
-      return 0;
-    }
-    e = v->run(&a);
-    if (fflush(stdout) || ferror(stdout)) {
-      if (!e) e = INGOT_SYSTEM;
-      fputs("ingot: standard output: write failed\n", stderr);
-    }
-    return e;
-  }
+  for (int i = 0; i < verb_count; i++)
+    if (!strcmp(argv[1], verb_table[i].name)) return run(&verb_table[i], argc - 2, argv + 2);
+  if (is_file(argv[1])) return run(&verb_table[0], argc - 1, argv + 1);
   fprintf(stderr, "ingot: no verb '%s'; see 'ingot --help'\n", argv[1]);
   return INGOT_USAGE;
 }

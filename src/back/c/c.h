@@ -40,6 +40,8 @@ struct Emit {
   bool *open_out;    /* by result: its shape is known only after running */
   bool random;
   bool *used;        /* by buffer: some kernel reads or writes it */
+  bool in_kernel;    /* the text being written is that of a kernel, not of the entry */
+  u32 kernel_size;   /* of the largest kernel: parameters, variables and operations */
 };
 
 /* cexpr.c */
@@ -67,9 +69,14 @@ void make_blob(Emit *e, Text *blob);
 u64 weights_bytes(Emit *e);
 bool weight_is_text(Emit *e, BufId b);            /* stored as a string in a union; its array is w.at */
 
+/* cself.c */
+u64 selftest_bytes(Emit *e);
+void put_selftest(Emit *e, Text *out, const char *upper);
+
 /* crt.c */
 void put_runtime(Emit *e, Text *out);
 void put_math(Emit *e, Text *out);
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
+void put_string(Text *t, const char *text, size_t n);  /* a string literal that holds these bytes */
 
 #endif

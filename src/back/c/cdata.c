@@ -52,7 +52,7 @@ static void put_literals(Text *t, BufId b, const Tensor *x) {
 }
 
 /* Octal escapes of at most three digits cannot swallow what follows. */
-static void put_string(Text *t, const u8 *at, u64 n) {
+static void put_bytes(Text *t, const u8 *at, u64 n) {
   static const char digit[] = "01234567";
   char out[4096];
   u32 k = 0, column = 0;
@@ -158,7 +158,7 @@ void put_weights(Emit *e, Text *t) {
     }
     text_fmt(t, "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
              tensor_bytes(d), c_storage(d->dt), d->n, b);
-    put_string(t, d->data, tensor_bytes(d));
+    put_bytes(t, d->data, tensor_bytes(d));
     text_puts(t, "};\n");
   }
 }

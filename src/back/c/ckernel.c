@@ -15,6 +15,7 @@ typedef struct Uses {
   bool *seen_buf, *declared; /* by id */
   bool *seen_var, *set_var;
   bool random;
+  u32 size; /* variables and operations: room they could take on the stack */
 } Uses;
 
 static void use_dim(Uses *u, Dim d);
@@ -36,6 +37,7 @@ static void use_var(Uses *u, VarId v) {
 static void use_expr(Uses *u, ExprId id) {
   if (!id) return;
   Expr x = *prog_expr(u->e->p, id);
+  u->size++;
   if (x.kind == EX_var) use_var(u, x.ref);
   if (x.kind == EX_load) use_buf(u, x.ref);
   if (x.kind == EX_random) u->random = true;
@@ -53,6 +55,7 @@ static void use_block(Uses *u, StmtId first) {
     use_expr(u, s.b);
     for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
     if (s.kind == ST_store) use_buf(u, s.buf);
+    u->size++;
     if (s.kind == ST_for || s.kind == ST_let) u->declared[s.var] = true;
     if (s.kind == ST_set) {
       use_var(u, s.var);
@@ -114,7 +117,9 @@ static u32 write_function(Emit *e, const Stmt *s, const Uses *u) {
   e->t = &text;
   e->indent = 1;
   e->depth = 0;
+  e->in_kernel = true;
   put_block(e, s->body);
+  e->in_kernel = false;
   put_params(e, &params, u);
   e->t = outer;
   e->indent = indent;
@@ -149,7 +154,8 @@ void put_kernel_call(Emit *e, StmtId id) {
   u.seen_var = NEWS(&e->c->scratch, bool, e->p->var.n);
   u.set_var = NEWS(&e->c->scratch, bool, e->p->var.n);
   use_block(&u, s.body);
-  u32 number = write_function(e, &s, &u);
+  u32 number = write_function(e, &s, &u), size = u.size + u.buf.n + u.var.n;
+  if (size > e->kernel_size) e->kernel_size = size;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
   text_fmt(e->t, "%s_k%u(", e->o->name, number);
   bool first = true;

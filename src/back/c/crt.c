@@ -54,3 +54,14 @@ void put_comment(Text *t, const char *text, size_t n) {
     text_put(t, fine ? &ch : "_", 1);
   }
 }
+
+/* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
+void put_string(Text *t, const char *text, size_t n) {
+  text_puts(t, "\"");
+  for (size_t i = 0; i < n; i++) {
+    u8 ch = (u8)text[i];
+    bool fine = ch >= 0x20 && ch < 0x7f && ch != '"' && ch != '\\' && ch != '?';
+    text_fmt(t, fine ? "%c" : "\\%03o", ch);
+  }
+  text_puts(t, "\"");
+}

@@ -110,12 +110,15 @@ static void put_store(Emit *e, const Stmt *s) {
   }
 }
 
-/* Stands between kernels only, so leaving means leaving the entry. */
+/* What the sizes given by the caller must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
+  if (e->in_kernel) fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
   begin(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
-  text_puts(e->t, ")) return 2;\n");
+  text_puts(e->t, ")) return 2; /* ");
+  put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
+  text_puts(e->t, " */\n");
 }
 
 void put_block(Emit *e, StmtId first) {

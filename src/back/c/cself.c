@@ -1,0 +1,238 @@
+/* cself.c: the self-test of a generated file.
+ *
+ * In: the sizes of a test run and the hash of its outputs, computed by the interpreter when the file is made. Out:
+ * NAME_selftest, which fills the inputs by the same formula, runs the model and compares. selftest_fill and the C
+ * text are two spellings of one formula, as are selftest_hash and the text: the hash (FNV-1a, 64 bits) goes over
+ * element counts and the bit patterns of the elements, lowest byte first, so it does not depend on the byte order
+ * of the machine; every NaN counts as the same one.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- at compile time ---- */
+
+static u32 test_word(u32 input, u64 i) {
+  u32 w = (u32)i * 2654435761u + input * 2246822507u + 374761393u;
+  w = (w ^ w >> 15) * 739982445u;
+  w = (w ^ w >> 12) * 695872825u;
+  return w ^ w >> 15;
+}
+
+typedef struct Recipe {
+  const char *fill; /* C expression of an element from the word w */
+  u32 low, mask;    /* narrow floats: code = low | w >> 16 & mask */
+  u32 inf;          /* narrow floats: magnitudes above it are NaN; 0: nan is the only code */
+  u32 nan;          /* code every NaN is replaced by; 0: there is none */
+} Recipe;
+
+/* Floats are multiples of 1/128 in -1..1, narrow ones some codes around a quarter; integers are small enough to be indices,
+ * 8- and 16-bit ones cover a byte, as quantised data do. */
+static const Recipe recipes[DT_COUNT] = {
+    [DT_f32] = {"(float)((int)(w >> 24) - 128) * 0.0078125f", 0, 0, 0, 0},
+    [DT_f64] = {"(double)((int)(w >> 24) - 128) * 0.0078125", 0, 0, 0, 0},
+    [DT_f16] = {"(uint16_t)(0x3000u | (w >> 16 & 0x87ffu))", 0x3000, 0x87ff, 0x7c00, 0x7e00},
+    [DT_bf16] = {"(uint16_t)(0x3e00u | (w >> 16 & 0x80ffu))", 0x3e00, 0x80ff, 0x7f80, 0x7fc0},
+    [DT_f8e4m3fn] = {"(uint8_t)(0x20u | (w >> 16 & 0x9fu))", 0x20, 0x9f, 0x7e, 0x7f},
+    [DT_f8e4m3fnuz] = {"(uint8_t)(0x20u | (w >> 16 & 0x9fu))", 0x20, 0x9f, 0, 0x80},
+    [DT_f8e5m2] = {"(uint8_t)(0x30u | (w >> 16 & 0x8fu))", 0x30, 0x8f, 0x7c, 0x7e},
+    [DT_f8e5m2fnuz] = {"(uint8_t)(0x30u | (w >> 16 & 0x8fu))", 0x30, 0x8f, 0, 0x80},
+    [DT_f8e8m0] = {"(uint8_t)(0x7cu | (w >> 16 & 0x3u))", 0x7c, 3, 0, 0xff},
+    [DT_f4e2m1] = {"(uint8_t)(w >> 16 & 0xfu)", 0, 0xf, 0, 0},
+    [DT_i64] = {"(int64_t)(w >> 16) % 10", 0, 0, 0, 0},
+    [DT_i32] = {"(int32_t)(w >> 16) % 10", 0, 0, 0, 0},
+    [DT_u64] = {"(uint64_t)(w >> 16) % 10u", 0, 0, 0, 0},
+    [DT_u32] = {"(w >> 16) % 10u", 0, 0, 0, 0},
+    [DT_i16] = {"(int16_t)((int)(w >> 24) - 128)", 0, 0, 0, 0},
+    [DT_i8] = {"(int8_t)((int)(w >> 24) - 128)", 0, 0, 0, 0},
+    [DT_u16] = {"(uint16_t)(w >> 24)", 0, 0, 0, 0},
+    [DT_u8] = {"(uint8_t)(w >> 24)", 0, 0, 0, 0},
+    [DT_i4] = {"(int8_t)((int)(w >> 28) - 8)", 0, 0, 0, 0},
+    [DT_u4] = {"(uint8_t)(w >> 28)", 0, 0, 0, 0},
+    [DT_i2] = {"(int8_t)((int)(w >> 30) - 2)", 0, 0, 0, 0},
+    [DT_u2] = {"(uint8_t)(w >> 30)", 0, 0, 0, 0},
+    [DT_bool] = {"(uint8_t)(w >> 31)", 0, 0, 0, 0},
+};
+
+static i64 test_int(DType dt, u32 w) {
+  u32 bits = dtype_info[dt].bits;
+  if (dt == DT_bool) return w >> 31;
+  if (bits >= 32) return (i64)(w >> 16) % 10;
+  if (bits > 8) bits = 8;
+  return (i64)(w >> (32 - bits)) - (dtype_is_signed(dt) ? (i64)1 << (bits - 1) : 0);
+}
+
+static bool is_narrow(DType dt) { return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64; }
+
+bool selftest_fill(Tensor *t, u32 input) {
+  if (!recipes[t->dt].fill) return false;
+  u32 size = dtype_bytes(t->dt);
+  for (u64 i = 0; i < t->n; i++) {
+    u32 w = test_word(input, i);
+    const Recipe *r = &recipes[t->dt];
+    u8 *to = (u8 *)t->data + i * size;
+    u32 code = r->low | (w >> 16 & r->mask);
+    u16 code16 = (u16)code;
+    if (is_narrow(t->dt) && size == 2) memcpy(to, &code16, 2);
+    else if (is_narrow(t->dt)) *to = (u8)code;
+    else if (dtype_is_float(t->dt)) tensor_set(t, i, (Scalar){.f = (double)((int)(w >> 24) - 128) / 128});
+    else tensor_set(t, i, (Scalar){.i = test_int(t->dt, w)});
+  }
+  return true;
+}
+
+static u64 add_bits(u64 h, u64 bits, u32 bytes) {
+  for (u32 i = 0; i < bytes; i++) h = (h ^ (bits >> 8 * i & 0xff)) * 1099511628211u;
+  return h;
+}
+
+static u64 element_bits(const Tensor *t, u64 i) {
+  u32 size = dtype_bytes(t->dt);
+  const u8 *at = (const u8 *)t->data + i * size;
+  const Recipe *r = &recipes[t->dt];
+  u64 u64v;
+  u32 u32v;
+  u16 u16v;
+  if (t->dt == DT_f64) {
+    memcpy(&u64v, at, 8);
+    return (u64v & ~((u64)1 << 63)) > (u64)0x7ff << 52 ? (u64)0x7ff8 << 48 : u64v;
+  }
+  if (t->dt == DT_f32) {
+    memcpy(&u32v, at, 4);
+    return (u32v & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : u32v;
+  }
+  if (!is_narrow(t->dt)) return (u64)tensor_get(t, i).i;
+  memcpy(&u16v, at, size == 2 ? 2 : 1);
+  u32 code = size == 2 ? u16v : *at, top = size == 2 ? 0x7fff : 0x7f;
+  return r->inf && (code & top) > r->inf ? r->nan : code;
+}
+
+u64 selftest_hash(Tensor *const *out, u32 n) {
+  u64 h = 14695981039346656037u;
+  for (u32 k = 0; k < n; k++) {
+    h = add_bits(h, out[k]->n, 8);
+    for (u64 i = 0; i < out[k]->n; i++) h = add_bits(h, element_bits(out[k], i), dtype_bytes(out[k]->dt));
+  }
+  return h;
+}
+
+/* ---- as C ---- */
+
+static u64 place(Ctx *c, u64 *at, u64 bytes) {
+  u64 here = *at, room;
+  if (!size_align(bytes, 64, &room) || !size_add(*at, room, at))
+    fail(c, ERR_unsupported, LOC_NONE, "the self-test needs too much memory");
+  return here;
+}
+
+u64 selftest_bytes(Emit *e) {
+  const SelfTest *st = e->o->selftest;
+  u64 at = 0, n;
+  place(e->c, &at, e->p->arena_bytes);
+  for (u32 i = 0; i < e->p->in.n; i++) place(e->c, &at, tensor_bytes(st->in[i]));
+  for (u32 i = 0; i < e->p->out.n; i++) {
+    const Buf *b = prog_buf(e->p, e->p->out.at[i]);
+    n = dtype_bytes(b->dt);
+    for (u32 k = 0; k < b->rank; k++) {
+      i64 lo, hi;
+      dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
+      if (!size_mul(n, (u64)hi, &n)) fail(e->c, ERR_unsupported, LOC_NONE, "an output has no bound");
+    }
+    place(e->c, &at, n);
+  }
+  return at ? at : 64;
+}
+
+static void put_helpers(Emit *e, Text *t) {
+  bool seen[DT_COUNT] = {0};
+  text_puts(t, "\n/* Element i of an input of the self-test is made from this word. */\n"
+               "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
+               "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
+               "  w = (w ^ w >> 15) * 739982445u;\n"
+               "  w = (w ^ w >> 12) * 695872825u;\n"
+               "  return w ^ w >> 15;\n"
+               "}\n\n"
+               "static uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
+               "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * 1099511628211u;\n"
+               "  return hash;\n"
+               "}\n");
+  for (u32 i = 0; i < e->p->out.n; i++) seen[prog_buf(e->p, e->p->out.at[i])->dt] = true;
+  if (seen[DT_f32])
+    text_puts(t, "\nstatic uint64_t ig_test_f32(float x) {\n  union { float f; uint32_t u; } v;\n  v.f = x;\n"
+                 "  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n");
+  if (seen[DT_f64])
+    text_puts(t, "\nstatic uint64_t ig_test_f64(double x) {\n  union { double f; uint64_t u; } v;\n  v.f = x;\n"
+                 "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n");
+}
+
+static void put_bits_of(Text *t, DType dt, u32 k) {
+  const Recipe *r = &recipes[dt];
+  const char *top = dtype_bytes(dt) == 2 ? "0x7fffu" : "0x7fu";
+  if (dt == DT_f32 || dt == DT_f64) text_fmt(t, "ig_test_%s(y%u[i])", dtype_info[dt].name, k);
+  else if (r->inf) text_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);
+  else text_fmt(t, "(uint64_t)y%u[i]", k);
+}
+
+static void put_run(Emit *e, Text *t) {
+  Prog *p = e->p;
+  const SelfTest *st = e->o->selftest;
+  text_fmt(t, "  status = %s_run(m", e->o->name);
+  for (u32 s = 0; s < dim_nsyms(p->dims); s++)
+    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(t, ", %" PRId64, st->size[s]);
+  if (e->random) text_puts(t, ", 0");
+  for (u32 i = 0; i < p->in.n; i++) text_fmt(t, ", x%u", i);
+  for (u32 i = 0; i < p->out.n; i++) {
+    text_fmt(t, ", y%u", i);
+    if (e->open_out[i]) text_fmt(t, ", s%u", i);
+  }
+  text_puts(t, ");\n  if (status) return status;\n");
+}
+
+static void put_pointers(Emit *e, Text *t) {
+  const SelfTest *st = e->o->selftest;
+  u64 at = 0, n;
+  place(e->c, &at, e->p->arena_bytes);
+  for (u32 i = 0; i < e->p->in.n; i++) {
+    const char *type = c_storage(st->in[i]->dt);
+    text_fmt(t, "  %s *const x%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
+             place(e->c, &at, tensor_bytes(st->in[i])));
+  }
+  for (u32 i = 0; i < e->p->out.n; i++) {
+    const Buf *b = prog_buf(e->p, e->p->out.at[i]);
+    const char *type = c_storage(b->dt);
+    n = dtype_bytes(b->dt);
+    for (u32 k = 0; k < b->rank; k++) {
+      i64 lo, hi;
+      dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
+      n *= (u64)hi; /* checked by selftest_bytes */
+    }
+    text_fmt(t, "  %s *const y%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type, place(e->c, &at, n));
+    if (e->open_out[i]) text_fmt(t, "  int64_t s%u[%u] = {0};\n", i, b->rank ? b->rank : 1);
+  }
+}
+
+void put_selftest(Emit *e, Text *t, const char *upper) {
+  const SelfTest *st = e->o->selftest;
+  Prog *p = e->p;
+  put_helpers(e, t);
+  text_fmt(t, "\nint %s_selftest(void *memory) {\n  unsigned char *const m = memory;\n", e->o->name);
+  put_pointers(e, t);
+  text_fmt(t, "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
+              "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n", upper);
+  for (u32 i = 0; i < p->in.n; i++)
+    text_fmt(t, "  for (size_t i = 0; i < %" PRIu64 "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
+             st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
+  put_run(e, t);
+  for (u32 i = 0; i < p->out.n; i++) {
+    const Buf *b = prog_buf(p, p->out.at[i]);
+    text_puts(t, "  n = ");
+    if (!e->open_out[i]) text_fmt(t, "%" PRIu64, st->out[i]->n);
+    for (u32 k = 0; e->open_out[i] && k < b->rank; k++) text_fmt(t, "%s(size_t)s%u[%u]", k ? " * " : "", i, k);
+    if (e->open_out[i] && !b->rank) text_puts(t, "1");
+    text_puts(t, ";\n  hash = ig_test_add(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = ig_test_add(hash, ");
+    put_bits_of(t, b->dt, i);
+    text_fmt(t, ", %u);\n", dtype_bytes(b->dt));
+  }
+  text_fmt(t, "  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n}\n", st->hash);
+}
