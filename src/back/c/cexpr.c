@@ -204,12 +204,12 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
 
 static void put_load(Emit *e, const Expr *x) {
   if (x->dt == DT_f16 || x->dt == DT_bf16) {
-    need(e, x->dt == DT_f16 ? RT_f16 : RT_bf16);
+    need(e, x->dt == DT_f16 ? RT_get_f16 : RT_get_bf16);
     text_fmt(e->t, "ig_get_%s(", dtype_info[x->dt].name);
     put_element(e, x->ref, x->arg, x->narg);
     text_puts(e->t, ")");
   } else if (x->dt == DT_f8e8m0) {
-    need(e, RT_e8m0);
+    need(e, RT_get_e8m0);
     text_puts(e->t, "ig_get_e8m0(");
     put_element(e, x->ref, x->arg, x->narg);
     text_puts(e->t, ")");
@@ -230,12 +230,13 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
     return ")";
   }
   if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
+    need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
     text_fmt(e->t, "ig_rnd_%s(", dtype_info[dt].name);
     return ")";
   }
   if (dt == DT_f8e8m0) {
-    need(e, RT_e8m0);
+    need(e, RT_put_e8m0);
+    need(e, RT_get_e8m0);
     text_puts(e->t, "ig_get_e8m0(ig_put_e8m0(");
     return sat ? ", 1))" : ", 0))";
   }
@@ -362,7 +363,7 @@ static void put_bits(Emit *e, ExprId id) {
     need(e, dt == DT_f64 ? RT_bits : RT_f32_bits);
     text_puts(e->t, dt == DT_f64 ? "ig_bits(" : "ig_f32_bits(");
   } else if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
+    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
     text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
   } else if (dtype_is_float(dt)) {
     put_narrow_bits(e, dt, id);
@@ -378,13 +379,13 @@ static void put_bitcast(Emit *e, const Expr *x) {
   DType to = x->dt;
   const char *end = ")";
   if (to == DT_f64 || to == DT_f32) {
-    need(e, to == DT_f64 ? RT_bits : RT_f32_bits);
+    need(e, to == DT_f64 ? RT_of_bits : RT_of_f32_bits);
     text_puts(e->t, to == DT_f64 ? "ig_of_bits(" : "ig_of_f32_bits(");
   } else if (to == DT_f16 || to == DT_bf16) {
-    need(e, to == DT_f16 ? RT_f16 : RT_bf16);
+    need(e, to == DT_f16 ? RT_get_f16 : RT_get_bf16);
     text_fmt(e->t, "ig_get_%s(", dtype_info[to].name);
   } else if (to == DT_f8e8m0) {
-    need(e, RT_e8m0);
+    need(e, RT_get_e8m0);
     text_puts(e->t, "ig_get_e8m0(");
   } else if (dtype_is_float(to)) {
     need(e, RT_decode);
@@ -672,7 +673,7 @@ void put_expr(Emit *e, ExprId x) { put_data(e, x, PR_any); }
 /* Code of a value in a format narrower than f16. */
 static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
   if (dt == DT_f8e8m0) {
-    need(e, RT_e8m0);
+    need(e, RT_put_e8m0);
     text_puts(e->t, "ig_put_e8m0(");
     put_data(e, x, PR_any);
     text_puts(e->t, ", 1)");

@@ -177,7 +177,7 @@ static void put_bits_of(Text *t, DType dt, u32 k) {
 static void put_run(Emit *e, Text *t) {
   Prog *p = e->p;
   const SelfTest *st = e->o->selftest;
-  text_fmt(t, "  status = %s_run(m", e->o->name);
+  text_fmt(t, "  status = %s_run(m%s", e->o->name, e->o->weights == WM_pointer ? ", weight_file" : "");
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
     if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(t, ", %" PRId64, st->size[s]);
   if (e->random) text_puts(t, ", 0");
@@ -216,13 +216,16 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
   const SelfTest *st = e->o->selftest;
   Prog *p = e->p;
   put_helpers(e, t);
-  text_fmt(t, "\nint %s_selftest(void *memory) {\n  unsigned char *const m = memory;\n", e->o->name);
+  bool pointer = e->o->weights == WM_pointer;
+  text_fmt(t, "\nint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n", e->o->name,
+           pointer ? ", const void *weight_file" : "");
   put_pointers(e, t);
   text_fmt(t, "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
               "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n", upper);
   for (u32 i = 0; i < p->in.n; i++)
-    text_fmt(t, "  for (size_t i = 0; i < %" PRIu64 "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
-             st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
+    if (st->in[i]->n)
+      text_fmt(t, "  for (size_t i = 0; i < %" PRIu64 "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
+               st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);

@@ -98,7 +98,7 @@ static void put_store(Emit *e, const Stmt *s) {
   put_element(e, s->buf, s->idx, s->nidx);
   text_puts(e->t, " = ");
   if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_f16 : RT_bf16);
+    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
     text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
     put_expr(e, s->a);
     text_puts(e->t, ");\n");

@@ -72,14 +72,14 @@ static void put_declarations(File2 *f, Text *t) {
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
   text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-              "/* 0: done. 4: the weights belong to another model. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
-              " * Inputs and outputs must not overlap each other or the arena. */\n"
+              "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
+              "%s * Inputs and outputs must not overlap each other or the arena. */\n"
               "int %s_run(void *arena%s);\n",
-           up, name, text_cstr(&f->params));
+           up, e->blob ? " * 4: the weights belong to another model.\n" : "", name, text_cstr(&f->params));
   if (e->o->selftest)
     text_fmt(t, "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they are as computed by ingot, 3\n"
                 " * when not; otherwise the status of %s_run. memory: %s_SELFTEST_BYTES, aligned like the arena. */\n"
-                "int %s_selftest(void *memory);\n", name, up, name);
+                "int %s_selftest(void *memory%s);\n", name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
   else text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -202,6 +202,10 @@ static void put_entry(File2 *f, Text *blob) {
     text_fmt(&f->entry, "  if (%s!%s_weights_fit(weights)) return 4;\n",
              e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "", e->o->name);
   text_put(&f->entry, buffers.at, buffers.n);
+  for (u32 i = 0; i < e->p->in.n; i++)
+    if (!e->used[e->p->in.at[i]]) text_fmt(&f->entry, "  (void)in%u;\n", i);
+  for (u32 i = 0; i < e->p->out.n; i++)
+    if (!e->used[e->p->out.at[i]]) text_fmt(&f->entry, "  (void)out%u;\n", i);
   text_put(&f->entry, head.at, head.n);
   text_put(&f->entry, code.at, code.n);
   text_puts(&f->entry, "  return 0;\n");
