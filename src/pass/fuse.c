@@ -22,7 +22,8 @@ enum { FUSE_NODES = 48 }; /* of one group: expressions stay readable and compile
 typedef struct Fuse {
   Graph *g;
   u32 *uses;
-  NodeId *user; /* by value: its only or last user; 0: a block result */
+  NodeId *user; /* by value: its last user */
+  const char **refused; /* by value: why some user needs it in memory */
   BlkId *blk;   /* by node */
   u32 *size;    /* by value: nodes that computing it in place would take */
   u8 *tail;     /* by value: its group has an accumulator already */
@@ -41,20 +42,6 @@ static bool is_fold(const Node *n) {
                         : k == OK_CONTRACT || n->op == OP_pool_max || n->op == OP_pool_sum;
 }
 
-static void count_users(Fuse *f) {
-  Graph *g = f->g;
-  graph_use_counts(g, f->uses);
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
-    for (u32 i = 0; i < k->node.n; i++) {
-      const Node *n = graph_node(g, k->node.at[i]);
-      f->blk[k->node.at[i]] = b;
-      for (u32 j = 0; j < n->nin; j++) f->user[n->in[j]] = k->node.at[i];
-    }
-    for (u32 i = 0; i < k->ret.n; i++) f->uses[k->ret.at[i]] += 2; /* a result is a buffer */
-  }
-}
-
 /* Can u take operand v as an expression? */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   switch (kind_of(u)) {
@@ -70,38 +57,57 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   }
 }
 
-/* Why v cannot be computed where it is used; NULL if it can. */
-static const char *not_inline(const Fuse *f, Val v, const Node *n, NodeId id) {
+static void count_users(Fuse *f) {
   Graph *g = f->g;
+  graph_use_counts(g, f->uses);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) f->blk[g->blk.at[b].node.at[i]] = b;
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < n->nin; j++) {
+        Val v = n->in[j];
+        NodeId def = graph_val(g, v)->def;
+        f->user[v] = k->node.at[i];
+        if (def && f->blk[def] != b) f->refused[v] = "used inside another block";
+        else if (def && !f->refused[v]) f->refused[v] = refuses(f, graph_node(g, def), n);
+      }
+    }
+    for (u32 i = 0; i < k->ret.n; i++) f->refused[k->ret.at[i]] = "a result of its block";
+  }
+}
+
+/* Why v cannot be computed where it is used; NULL if it can. */
+static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!is_view(n) && kind_of(n) != OK_MAP) return "not an elementwise operation or a view";
   if (n->op == OP_bitcast) return "bits are read from memory";
-  if (f->uses[v] != 1) return f->uses[v] ? "used more than once, or a result" : "not used";
-  NodeId user = f->user[v];
-  if (f->blk[user] != f->blk[id]) return "used inside another block";
+  if (!f->uses[v]) return "not used";
+  if (f->uses[v] > 1 && !is_view(n)) return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";
-  return refuses(f, n, graph_node(g, user));
+  return f->refused[v];
 }
 
 static bool same_shape(const Type *a, const Type *b) {
   return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
 }
 
-static const char *not_tail(const Fuse *f, Val v, const Node *n, NodeId id) {
+static const char *not_tail(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
   if (!is_fold(n)) return "not a reduction or contraction";
-  if (f->uses[v] != 1) return f->uses[v] ? "used more than once, or a result" : "not used";
-  NodeId user = f->user[v];
-  const Node *u = graph_node(g, user);
-  if (f->blk[user] != f->blk[id]) return "used inside another block";
+  if (f->uses[v] != 1) return f->uses[v] ? "used more than once" : "not used";
+  if (f->refused[v]) return f->refused[v];
+  const Node *u = graph_node(g, f->user[v]);
   if (kind_of(u) != OK_MAP || u->op == OP_bitcast) return "its user is not elementwise";
   if (!same_shape(graph_type(g, v), graph_type(g, u->out[0]))) return "its user has another shape";
   return NULL;
 }
 
 /* A value with an accumulator below it can only go on inside maps of the same shape. */
-static const char *not_on(const Fuse *f, Val v, const Node *n, NodeId id) {
-  const char *why = not_inline(f, v, n, id);
+static const char *not_on(const Fuse *f, Val v, const Node *n) {
+  const char *why = not_inline(f, v, n);
   if (why) return why;
+  if (f->uses[v] != 1) return "used more than once";
   const Node *u = graph_node(f->g, f->user[v]);
   if (kind_of(u) != OK_MAP || !same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
     return "an accumulator cannot be carried into its user";
@@ -128,10 +134,10 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   Val v = n->out[0];
   f->size[v] = 1;
   settle_operands(f, n, v);
-  const char *no = f->tail[v] ? not_on(f, v, n, id) : not_inline(f, v, n, id);
+  const char *no = f->tail[v] ? not_on(f, v, n) : not_inline(f, v, n);
   Home home = no ? HOME_buffer : HOME_inline;
   if (no && is_fold(n)) {
-    no = not_tail(f, v, n, id);
+    no = not_tail(f, v, n);
     if (!no) home = HOME_tail;
   }
   Value *x = graph_val(g, v);
@@ -152,6 +158,7 @@ static void run(Graph *g, Text *why, bool check) {
   Fuse f = {.g = g, .check = check};
   f.uses = NEWS(a, u32, g->val.n);
   f.user = NEWS(a, NodeId, g->val.n);
+  f.refused = NEWS(a, const char *, g->val.n);
   f.blk = NEWS(a, BlkId, g->node.n);
   f.size = NEWS(a, u32, g->val.n);
   f.tail = NEWS(a, u8, g->val.n);
