@@ -253,9 +253,11 @@ static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
   if (!r->owner || !prog_is_planned(prog_buf(r->p, root))) return;
   BufId *owner = r->owner + (at - r->base);
   for (u32 i = 0; i < bytes; i++) {
-    if (store) owner[i] = root;
+    if (store)
+      owner[i] = root;
     else if (owner[i] != root)
-      fail(r->c, ERR_system, r->loc, "interp: %s is read where %s", show(r->c, prog_buf(r->p, b)->name),
+      fail(r->c, ERR_system, r->loc, "interp: %s is read where %s",
+           show(r->c, prog_buf(r->p, b)->name),
            owner[i] ? "another buffer has been written" : "nothing has been written");
   }
 }

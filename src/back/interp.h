@@ -42,9 +42,9 @@ struct Run {
   const Range *range; /* by variable; NULL until it is needed */
   u8 *pool;           /* rows of the plan that runs: slots of ROW * 8 bytes */
   u32 npool;
-  u8 *base;           /* the arena of a planned program */
-  BufId *owner;       /* by byte of it: root that was stored there last; NULL: nobody watches */
-  Loc loc; /* of the statement that runs, for messages */
+  u8 *base;     /* the arena of a planned program */
+  BufId *owner; /* by byte of it: root that was stored there last; NULL: nobody watches */
+  Loc loc;      /* of the statement that runs, for messages */
 };
 
 /* interp.c */
@@ -131,7 +131,7 @@ typedef struct Step {
   DType dt;
   Op op;      /* fold */
   bool swap;  /* fold: op(value, accumulator) */
-  Row *a, *b; /* store of itself + a * b, all f32 in linear memory or constant: done in one pass */
+  Row *a, *b; /* itself + a * b, all f32 in linear memory or constant: done in one pass */
 } Step;
 
 struct Plan {
@@ -190,6 +190,7 @@ bool kern_fold(Op op, DType dt, bool swap, Scalar *acc, const void *a, u32 n, bo
 void kern_load(DType dt, void *o, const u8 *from, i64 inc, u32 n); /* inc in elements */
 void kern_store(DType dt, u8 *to, i64 inc, const void *a, u32 n, bool one);
 void kern_mac(float *y, const float *a, i64 inc_a, const float *b, i64 inc_b, u64 n);
+float kern_dot(float acc, const float *a, i64 inc_a, const float *b, i64 inc_b, u64 n);
 Scalar row_get(RowClass cls, const void *p, u32 i);
 void row_put(RowClass cls, void *p, u32 i, Scalar x);
 

@@ -374,3 +374,9 @@ void kern_mac(float *restrict y, const float *restrict a, i64 inc_a, const float
     for (u64 i = 0; i < n; i++) y[i] = y[i] + a[(i64)i * inc_a] * b[(i64)i * inc_b];
   }
 }
+
+/* acc + a[0] * b[0] + a[1] * b[1]..., in that order. */
+float kern_dot(float acc, const float *a, i64 inc_a, const float *b, i64 inc_b, u64 n) {
+  for (u64 i = 0; i < n; i++) acc = acc + a[(i64)i * inc_a] * b[(i64)i * inc_b];
+  return acc;
+}

@@ -277,6 +277,20 @@ static int accumulator(Build *o, const Stmt *s, const Expr *e) {
   return -1;
 }
 
+static bool is_factor(const Row *w) {
+  if (w->dt != DT_f32) return false;
+  return w->kind == RW_const || w->kind == RW_var || (w->kind == RW_load && w->acc->linear);
+}
+
+/* u + a * b in f32 needs no row */
+static void find_dot(Step *st) {
+  Row *w = st->value;
+  if (st->dt != DT_f32 || st->op != OP_add || w->kind != RW_op || w->op != OP_mul) return;
+  if (!is_factor(w->arg[0]) || !is_factor(w->arg[1])) return;
+  st->a = w->arg[0];
+  st->b = w->arg[1];
+}
+
 /* set u = op(u, x): x is a row, u folds over it in order. */
 static bool plan_fold(Build *o, const Stmt *s, Step *st) {
   const Expr *e = prog_expr(o->p, s->a);
@@ -288,6 +302,7 @@ static bool plan_fold(Build *o, const Stmt *s, Step *st) {
   st->op = e->op;
   st->swap = at == 1;
   st->value = build(o, e->arg[1 - at]); /* refuses other reads of u, which is carried */
+  if (st->value) find_dot(st);
   return st->value != NULL;
 }
 
@@ -303,11 +318,6 @@ static bool plan_fold_mem(Build *o, const Stmt *s, Step *st) {
   st->swap = at == 1;
   st->value = build(o, e->arg[1 - at]);
   return st->value != NULL;
-}
-
-static bool is_factor(const Row *w) {
-  if (w->dt != DT_f32) return false;
-  return w->kind == RW_const || w->kind == RW_var || (w->kind == RW_load && w->acc->linear);
 }
 
 static bool reads(const Row *w, BufId root) {

@@ -245,7 +245,7 @@ static void run_step(Run *r, Plan *pl, const Step *st, u64 k0, u32 n) {
   }
 }
 
-/* A factor of y = y + a * b: memory, or one value in the row's own cell. */
+/* A factor of a * b: memory, or one value in the row's own cell. */
 static const float *factor(Run *r, Row *w, i64 *inc) {
   *inc = 0;
   if (w->kind == RW_load) {
@@ -257,9 +257,14 @@ static const float *factor(Run *r, Row *w, i64 *inc) {
 }
 
 static bool run_mac(Run *r, const Step *st, u64 n) {
-  if (!st->a || st->to->inc != 1) return false;
+  if (!st->a || (st->kind == SP_store && st->to->inc != 1)) return false;
   i64 ia, ib;
   const float *a = factor(r, st->a, &ia), *b = factor(r, st->b, &ib);
+  if (st->kind == SP_fold_var) {
+    Scalar *acc = r->var[st->ref];
+    acc->f = kern_dot((float)acc->f, a, ia, b, ib, n);
+    return true;
+  }
   kern_mac((float *)(void *)element(st->to, 0), a, ia, b, ib, n);
   return true;
 }
