@@ -1,4 +1,3 @@
-/* clang-format off */
 /* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
  *
  *   prog    = "prog" [name] {symbol} ["arena" bytes] {buffer} {stmt}
@@ -28,9 +27,9 @@
  *   literal = (integer | float | "inf" | "nan" | "bits(" hex ")" | "true" | "false") [":" dtype]
  *           | quoted ":str"
  *
- * Symbols and constants are those of a graph (graph_text.c). docs/ir.md says what it all means. Names are
- * identifiers or quoted; those that are words of this grammar are quoted. "#" starts a comment. */
-/* clang-format on */
+ * Symbols and constants are those of a graph (graph_text.c). docs/ir.md says what it all means.
+ * Names are identifiers or quoted; those that are words of this grammar are quoted. "#" starts a
+ * comment. */
 #include <string.h>
 #include "ir/prog.h"
 #include "ir/text.h"
