@@ -89,6 +89,8 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **sid
 typedef struct IngotC {
   const char *name;
   uint64_t literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
+  const char *const *state; /* "h_in=h_out": kept in the arena from run to run, cleared by NAME_reset */
+  uint32_t nstate;
   const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
   int selftest;           /* 0: unless the model is large; 1: always; -1: never */
 } IngotC;

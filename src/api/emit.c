@@ -125,15 +125,31 @@ static const char *options_text(Ingot *m, const IngotC *o) {
     text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
   }
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
+  for (u32 i = 0; i < o->nstate; i++) text_fmt(&t, t.n ? " state %s" : "state %s", o->state[i]);
   if (o->selftest) text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest") : (t.n ? " selftest" : "selftest"));
   return text_cstr(&t);
+}
+
+/* "h_in=h_out" by the names of an input and an output. */
+static StatePair state_pair(Ingot *m, const char *spec) {
+  Prog *p = m->p;
+  for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
+    Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
+    for (u32 i = 0; i < p->in.n; i++)
+      for (u32 k = 0; k < p->out.n; k++)
+        if (api_param_name(m, i) == in && api_result_name(m, k) == out) return (StatePair){i, k};
+  }
+  fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model", spec);
 }
 
 void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (!m->p || m->g) api_passes(m, NULL);
-  TestRun *r = make_test(m, o->selftest);
+  StatePair *state = NEWS(&c->keep, StatePair, o->nstate + 1);
+  for (u32 i = 0; i < o->nstate; i++) state[i] = state_pair(m, o->state[i]);
+  TestRun *r = make_test(m, o->nstate ? -1 : o->selftest);
+  if (o->nstate) r->why = "the model keeps state";
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
@@ -143,6 +159,8 @@ void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header
                    .selftest = r->why ? NULL : &r->st,
                    .no_selftest = r->why,
                    .caller = caller,
+                   .state = state,
+                   .nstate = o->nstate,
                    .weights = weight_mode(c, o->weights),
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);

@@ -32,6 +32,11 @@ typedef struct SelfTest {
   u64 hash;
 } SelfTest;
 
+/* A result that comes back as an input of the next run: both live in the arena, the caller sees neither. */
+typedef struct StatePair {
+  u32 in, out; /* positions among inputs and outputs */
+} StatePair;
+
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -43,6 +48,8 @@ typedef struct EmitOptions {
   const char *no_selftest;
   bool caller;         /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
+  const StatePair *state;
+  u32 nstate;
   u64 literal_bytes;   /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 

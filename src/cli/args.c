@@ -49,6 +49,7 @@ static const Opt opts[] = {
     TEXT("func-name", NULL, name, "NAME", "the same as --name"),
     FLAG("selftest", selftest, "write NAME_selftest however long the model runs"),
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
+    LIST("state", NULL, state, "IN=OUT", "result OUT comes back as input IN: kept in the arena; may be repeated"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),

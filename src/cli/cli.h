@@ -18,6 +18,8 @@ struct Args {
   double rtol, atol;
   unsigned long long seed;
   int json, check, time, quiet, help, side, selftest, no_selftest;
+  const char *state[64];
+  int nstate;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];
   int ninput, ndim, nshape, nmax_shape;
 };

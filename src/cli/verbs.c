@@ -243,7 +243,7 @@ static int verb_compile(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   char name[256], path[4096];
   prefix(a, name, sizeof name);
-  IngotC o = {.name = name, .weights = a->weights, .selftest = a->no_selftest ? -1 : a->selftest};
+  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest};
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
@@ -287,7 +287,7 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
-    {"compile", verb_compile, "output name func-name weights selftest no-selftest input inputs data " SHAPES, "MODEL [-o FILE.c]",
+    {"compile", verb_compile, "output name func-name weights state selftest no-selftest input inputs data " SHAPES, "MODEL [-o FILE.c]",
      "turn a model into one C file (and its header with -o)", 1},
     {"run", verb_run, "input inputs data output engine seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",

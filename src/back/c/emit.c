@@ -65,12 +65,15 @@ static void put_declarations(File2 *f, Text *t) {
   const char *up = text_cstr(&f->upper), *name = e->o->name;
   text_fmt(t, "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n", up, up);
   text_fmt(t, "#define %s_ARENA_BYTES %" PRIu64 "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n", up,
-           e->p->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
+           e->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up, stack_bound(e), up, e->o->macs);
   if (e->o->selftest) text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, selftest_bytes(e));
-  text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n, up, e->p->out.n);
-  for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
-  for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
+  text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n - e->o->nstate, up,
+           e->p->out.n - e->o->nstate);
+  for (u32 i = 0; i < e->p->in.n; i++)
+    if (e->state_in[i] < 0) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
+  for (u32 i = 0; i < e->p->out.n; i++)
+    if (e->state_out[i] < 0) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
   text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
               "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
               "%s * Inputs and outputs must not overlap each other or the arena. */\n"
@@ -81,6 +84,9 @@ static void put_declarations(File2 *f, Text *t) {
                 " * when not; otherwise the status of %s_run. memory: %s_SELFTEST_BYTES, aligned like the arena. */\n"
                 "int %s_selftest(void *memory%s);\n", name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
   else text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
+  if (e->o->nstate)
+    text_fmt(t, "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
+                "void %s_reset(void *arena);\n", name);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
@@ -97,8 +103,9 @@ static void put_params(File2 *f) {
   }
   if (e->random) text_puts(t, ", uint64_t seed");
   for (u32 i = 0; i < p->in.n; i++)
-    text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
+    if (e->state_in[i] < 0) text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
   for (u32 i = 0; i < p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
     text_fmt(t, ", %s *out%u", c_storage(prog_buf(p, p->out.at[i])->dt), i);
     if (e->open_out[i]) text_fmt(t, ", int64_t *out%u_shape", i);
   }
@@ -167,6 +174,58 @@ static void declare_buffers(Emit *e, Text *t) {
   }
 }
 
+/* ---- state ---- */
+
+static u64 state_bytes(Emit *e, const Buf *b) { return elements(e, b) * dtype_bytes(b->dt); }
+
+static void place_state(Emit *e) {
+  Prog *p = e->p;
+  e->arena_bytes = p->arena_bytes;
+  e->state_in = NEWS(&e->c->keep, i32, p->in.n + 1);
+  e->state_out = NEWS(&e->c->keep, i32, p->out.n + 1);
+  e->state_at = NEWS(&e->c->keep, u64, e->o->nstate + 1);
+  for (u32 i = 0; i < p->in.n; i++) e->state_in[i] = -1;
+  for (u32 i = 0; i < p->out.n; i++) e->state_out[i] = -1;
+  for (u32 k = 0; k < e->o->nstate; k++) {
+    const StatePair *s = &e->o->state[k];
+    const Buf *a = prog_buf(p, p->in.at[s->in]), *b = prog_buf(p, p->out.at[s->out]);
+    if (a->dt != b->dt || elements(e, a) != elements(e, b))
+      fail(e->c, ERR_usage, LOC_NONE, "state '%s' and '%s' differ in type or size", show(e->c, a->name), show(e->c, b->name));
+    e->state_in[s->in] = e->state_out[s->out] = (i32)k;
+    u64 bytes = state_bytes(e, a);
+    size_align(e->arena_bytes, 64, &e->state_at[k]);
+    size_align(bytes, 64, &bytes);
+    e->arena_bytes = e->state_at[k] + 2 * bytes;
+  }
+}
+
+static void declare_state(Emit *e, Text *t) {
+  for (u32 k = 0; k < e->o->nstate; k++) {
+    const StatePair *s = &e->o->state[k];
+    const Buf *b = prog_buf(e->p, e->p->in.at[s->in]);
+    u64 bytes = state_bytes(e, b);
+    const char *type = c_storage(b->dt);
+    size_align(bytes, 64, &bytes);
+    text_fmt(t, "  const %s *const in%u = (const %s *)(const void *)(a + %" PRIu64 "); /* state */\n", type, s->in, type, e->state_at[k]);
+    text_fmt(t, "  %s *const out%u = (%s *)(void *)(a + %" PRIu64 "); /* its next value */\n", type, s->out, type, e->state_at[k] + bytes);
+  }
+}
+
+/* The next value becomes the state, at the end of a run. */
+static void keep_state(Emit *e) {
+  for (u32 k = 0; k < e->o->nstate; k++)
+    put_line(e, "memcpy(a + %" PRIu64 ", out%u, %" PRIu64 ");", e->state_at[k], e->o->state[k].out,
+             state_bytes(e, prog_buf(e->p, e->p->in.at[e->o->state[k].in])));
+}
+
+static void put_reset(Emit *e, Text *t) {
+  text_fmt(t, "\nvoid %s_reset(void *arena) {\n", e->o->name);
+  for (u32 k = 0; k < e->o->nstate; k++)
+    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 ");\n", e->state_at[k],
+             state_bytes(e, prog_buf(e->p, e->p->in.at[e->o->state[k].in])));
+  text_puts(t, "}\n");
+}
+
 static void put_out_shapes(Emit *e) {
   for (u32 i = 0; i < e->p->out.n; i++) {
     Buf b = *prog_buf(e->p, e->p->out.at[i]);
@@ -189,9 +248,10 @@ static void put_entry(File2 *f, Text *blob) {
   e->t = &code;
   put_block(e, e->p->body);
   put_out_shapes(e);
+  keep_state(e);
   if (e->blob) make_blob(e, blob);
   declare_buffers(e, &buffers);
-  bool arena = e->p->arena_bytes != 0;
+  bool arena = e->arena_bytes != 0;
   if (arena) text_puts(&f->entry, "  unsigned char *const a = arena;\n");
   if (e->o->weights == WM_file)
     text_fmt(&f->entry, "  const unsigned char *const weights = %s_weights_file;\n", e->o->name);
@@ -201,6 +261,7 @@ static void put_entry(File2 *f, Text *blob) {
   if (e->blob)
     text_fmt(&f->entry, "  if (%s!%s_weights_fit(weights)) return 4;\n",
              e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "", e->o->name);
+  declare_state(e, &f->entry);
   text_put(&f->entry, buffers.at, buffers.n);
   for (u32 i = 0; i < e->p->in.n; i++)
     if (!e->used[e->p->in.at[i]]) text_fmt(&f->entry, "  (void)in%u;\n", i);
@@ -283,6 +344,7 @@ void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blo
     char up = (char)toupper((unsigned char)*s);
     text_put(&f.upper, &up, 1);
   }
+  place_state(e);
   put_entry(&f, blob);
   put_params(&f);
   put_banner(e, h_text, ".h");
@@ -294,6 +356,7 @@ void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blo
                     "#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
                     "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
                     "#error \"this file needs float arithmetic in float: compile it for SSE, not for x87\"\n#endif\n\n");
+  if (o->nstate) text_puts(c_text, "#include <string.h>\n\n");
   put_runtime(e, c_text);
   put_math(e, c_text);
   put_weights(e, c_text);
@@ -302,5 +365,6 @@ void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blo
   text_put(c_text, f.entry.at, f.entry.n);
   text_puts(c_text, "}\n");
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
+  if (o->nstate) put_reset(e, c_text);
   if (o->caller) put_caller(&f, c_text);
 }
