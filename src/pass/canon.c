@@ -2,7 +2,8 @@
  *
  * In: a graph. Out: the same function of the reals with fewer operations at run time: a scale of a convolution's
  * channels goes into its weights (batch normalisation after folding is such a scale and a bias), constants meet
- * across additions and multiplications, zero padding becomes the padding of the convolution or pool behind it.
+ * across additions and multiplications, zero padding becomes the padding of the convolution or pool behind it, and
+ * pointwise convolutions, with the maps behind them, run over one long axis.
  * Only values used once are changed, so nothing is computed twice. Float rules are kept out of integer graphs.
  *
  * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are reassociated)
@@ -161,20 +162,101 @@ static bool pad_into_window(Edit *e, NodeId id) {
   return replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }
 
+/* ---- pointwise convolutions over one long axis ---- */
+
+/* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image. */
+static bool flatten_pointwise(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Type x = *graph_type(g, n.in[0]), w = *graph_type(g, n.in[1]), out = *graph_type(g, n.out[0]);
+  u32 ns = x.rank - 2, count;
+  const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
+  const Dim *hi = node_list(&n, AT_pad_hi, &count);
+  if (ns < 2 || !is_plain_float(g, n.in[0])) return false;
+  for (u32 i = 0; i < ns; i++)
+    if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
+  Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
+  Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
+  Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3), node_int(&n, AT_group, 1), &one, &one,
+                  &zero, &zero);
+  return replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+}
+
+/* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to` were one axis there.
+ * 0 when it does not fit. */
+static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
+  Type t = *graph_type(g, v);
+  u32 kept = from->rank - 1, merged = to->rank - kept; /* axes kept .. of `to` are the last axis of `from` */
+  Dim dim[MAX_RANK];
+  if (t.rank > to->rank) return 0;
+  if (t.rank < merged) { /* broadcast over all but some of the merged axes */
+    if (type_count(g->dims, &t) != 1) return 0;
+    return mk_reshape(g, v, NULL, 0);
+  }
+  u32 lead = t.rank - merged;
+  bool all = true, none = true;
+  for (u32 i = 0; i < merged; i++) {
+    all = all && t.dim[lead + i] == to->dim[kept + i];
+    none = none && t.dim[lead + i] == 1;
+  }
+  if (!all && !none) return 0;
+  for (u32 i = 0; i < lead; i++) dim[i] = t.dim[i];
+  dim[lead] = all ? from->dim[kept] : 1;
+  return mk_reshape(g, v, dim, lead + 1);
+}
+
+/* map(reshape(a), b...) -> reshape(map(a, b'...)), where the reshape split the last axis: what follows a flat
+ * convolution stays flat. */
+static bool reshape_behind_map(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Val in[3];
+  const Node *r = NULL;
+  for (u32 i = 0; i < n.nin && !r; i++) r = only(e, n.in[i], OP_reshape);
+  if (!r) return false;
+  Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]), out = *graph_type(g, n.out[0]);
+  if (from.rank < 2 || to.rank <= from.rank || out.rank != to.rank) return false;
+  if (memcmp(from.dim, to.dim, (from.rank - 1) * sizeof(Dim)) || memcmp(out.dim, to.dim, to.rank * sizeof(Dim))) return false;
+  NodeId def = graph_val(g, r->in[0])->def;
+  if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS)) return false;
+  for (u32 i = 0; i < n.nin; i++) {
+    const Node *ri = only(e, n.in[i], OP_reshape);
+    bool same = ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt, from.rank, from.dim, NULL});
+    in[i] = same ? ri->in[0] : before_reshape(g, n.in[i], &from, &to);
+    if (!in[i]) return false;
+  }
+  Val v = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  return replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+}
+
 static Rule *const rules[][4] = {
     {scale_into_conv, scale_before_bias, merge_constants, NULL}, /* mul */
     {merge_constants, NULL},                                     /* add */
     {to_commutative, NULL},                                      /* sub, div */
-    {pad_into_window, NULL},                                     /* conv, pool_max, pool_sum */
+    {pad_into_window, flatten_pointwise, NULL},                  /* conv */
+    {pad_into_window, NULL},                                     /* pool_max, pool_sum */
+    {NULL},                                                      /* other maps */
 };
+
+static u32 row_of(Op op) {
+  switch (op) {
+  case OP_mul: return 0;
+  case OP_add: return 1;
+  case OP_sub:
+  case OP_div: return 2;
+  case OP_conv: return 3;
+  case OP_pool_max:
+  case OP_pool_sum: return 4;
+  default: return 5;
+  }
+}
 
 static bool visit(Edit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
-  u32 row = op == OP_mul ? 0 : op == OP_add ? 1 : op == OP_sub || op == OP_div ? 2 : 3;
-  if (row == 3 && op != OP_conv && op != OP_pool_max && op != OP_pool_sum) return true;
+  u32 row = row_of(op);
   for (u32 i = 0; rules[row][i]; i++)
     if (rules[row][i](e, id)) return false;
-  return true;
+  return op >= OP_SCALARS || !reshape_behind_map(e, id);
 }
 
 void canon(Graph *g) {
@@ -184,6 +266,7 @@ void canon(Graph *g) {
     graph_use_counts(g, k.uses);
     if (!edit_run(g, visit, &k)) break;
     fold(g);
+    simplify(g);
     dce(g);
   }
 }
