@@ -53,6 +53,7 @@ void fuse(Graph *g);     /* fuse.c */
 void fuse_explain(Graph *g, Text *why); /* the same; says, a line each, which values keep a buffer and why */
 void fuse_check(Graph *g); /* marks that came from a text: refused where they claim too much */
 void lower(Unit *u);     /* lower.c */
+void merge(Prog *p);     /* merge.c */
 void plan(Prog *p);      /* plan.c */
 
 #endif

@@ -25,6 +25,7 @@ const Pass pass_table[] = {
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
+  {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };
 /* clang-format on */

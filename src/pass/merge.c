@@ -1,0 +1,274 @@
+/* merge.c: kernels that walk the same slices become one, and what they hand on shrinks to a slice.
+ *
+ * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only statement is a loop
+ * over the same range are merged when every buffer that one writes and the other touches is touched, in iteration
+ * i, only in its slice i: then the second may follow the first slice by slice. Softmax becomes one pass over its
+ * rows, a depthwise convolution follows the pointwise one channel by channel, attention goes head by head. A temporary
+ * that lives only inside such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
+ *
+ * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a buffer may be seen
+ * through views, as long as slices have the same size in all of them.
+ *
+ * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
+ */
+#include "pass/pass.h"
+
+#include <string.h>
+
+enum { MERGE_LABEL = 240, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
+
+typedef struct Access {
+  BufId buf;
+  ExprId *idx; /* into the expression or statement: may be replaced */
+  u32 n;
+  bool write;
+} Access;
+
+typedef struct Touched {
+  Prog *p;
+  VEC(Access) at;
+  bool *declared; /* by variable: inside */
+  bool outer;     /* sets a variable of the program around it, or does something else that has an order */
+  u32 nstmts;
+} Touched;
+
+/* ---- what a piece of program touches ---- */
+
+static void see_expr(Touched *t, ExprId id) {
+  if (!id) return;
+  Expr *e = prog_expr(t->p, id);
+  if (e->kind == EX_load) *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, false};
+  for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
+}
+
+static void see_list(Touched *t, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(t->p, id)->next) {
+    Stmt *s = prog_stmt(t->p, id);
+    t->nstmts++;
+    see_expr(t, s->a);
+    see_expr(t, s->b);
+    for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
+    if (s->kind == ST_store) *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, true};
+    if (s->kind == ST_for || s->kind == ST_let) t->declared[s->var] = true;
+    if (s->kind == ST_set && !t->declared[s->var]) t->outer = true;
+    if (s->kind == ST_while || s->kind == ST_require) t->outer = true;
+    see_list(t, s->body);
+    see_list(t, s->other);
+  }
+}
+
+static Touched touched(Prog *p, StmtId first) {
+  Touched t = {.p = p, .declared = NEWS(&p->c->scratch, bool, p->var.n)};
+  see_list(&t, first);
+  return t;
+}
+
+/* ---- slices ---- */
+
+static bool is_var(Prog *p, ExprId e, VarId v) {
+  const Expr *x = prog_expr(p, e);
+  return x->kind == EX_var && x->ref == v;
+}
+
+static bool mentions(Prog *p, ExprId e, VarId v) {
+  const Expr *x = prog_expr(p, e);
+  if (x->kind == EX_var) return x->ref == v;
+  for (u32 i = 0; i < x->narg; i++)
+    if (mentions(p, x->arg[i], v)) return true;
+  return false;
+}
+
+/* Elements of the slice that v selects in this access; false when v does not select one. */
+static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
+  const Buf *b = prog_buf(p, a->buf);
+  u32 d = 0;
+  while (d < a->n && b->dim[d] == 1 && !is_var(p, a->idx[d], v)) d++;
+  if (d == a->n || !is_var(p, a->idx[d], v)) return false;
+  *size = dim_product(p->dims, b->dim + d + 1, b->rank - d - 1);
+  for (u32 i = 0; i < a->n; i++)
+    if (i != d && mentions(p, a->idx[i], v)) return false;
+  return true;
+}
+
+/* All accesses of t to root are to slice v, of this size (-1: not known yet). */
+static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
+  for (u32 i = 0; i < t->at.n; i++) {
+    if (prog_root(t->p, t->at.at[i].buf) != root) continue;
+    Dim s;
+    if (!slice_of(t->p, &t->at.at[i], v, &s)) return false;
+    if (*size != INT64_MIN && *size != s) return false;
+    *size = s;
+  }
+  return true;
+}
+
+static bool writes(const Touched *t, BufId root) {
+  for (u32 i = 0; i < t->at.n; i++)
+    if (t->at.at[i].write && prog_root(t->p, t->at.at[i].buf) == root) return true;
+  return false;
+}
+
+static bool reads(const Touched *t, BufId root) {
+  for (u32 i = 0; i < t->at.n; i++)
+    if (!t->at.at[i].write && prog_root(t->p, t->at.at[i].buf) == root) return true;
+  return false;
+}
+
+/* ---- merging two loops ---- */
+
+static bool same_expr(Prog *p, ExprId a, ExprId b) {
+  const Expr *x = prog_expr(p, a), *y = prog_expr(p, b);
+  if (x->kind != y->kind || x->dt != y->dt || x->narg != y->narg || x->lanes != y->lanes) return false;
+  if (x->kind == EX_const) return x->imm.i == y->imm.i;
+  if ((x->kind == EX_op && x->op != y->op) || x->ref != y->ref || x->kind == EX_random) return false;
+  for (u32 i = 0; i < x->narg; i++)
+    if (!same_expr(p, x->arg[i], y->arg[i])) return false;
+  return true;
+}
+
+static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
+  return x->step == y->step && x->flags == y->flags && same_expr(p, x->a, y->a) && same_expr(p, x->b, y->b);
+}
+
+/* May loop y follow loop x iteration by iteration, and does it use what x makes? */
+static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
+  if (!same_range(p, x, y)) return false;
+  Touched a = touched(p, x->body), b = touched(p, y->body);
+  bool flow = false;
+  if (a.outer || b.outer || a.nstmts + b.nstmts > MERGE_STMTS) return false;
+  for (u32 i = 0; i < b.at.n; i++) {
+    BufId root = prog_root(p, b.at.at[i].buf);
+    bool wa = writes(&a, root), wb = b.at.at[i].write;
+    if (!wa && !(wb && reads(&a, root))) continue;
+    Dim size = INT64_MIN;
+    if (!sliced(&a, root, x->var, &size) || !sliced(&b, root, y->var, &size)) return false;
+    flow = flow || (wa && !wb);
+  }
+  return flow;
+}
+
+static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
+  if (!id) return;
+  Expr *e = prog_expr(p, id);
+  if (e->kind == EX_var && e->ref == from) e->ref = to;
+  for (u32 i = 0; i < e->narg; i++) rename_expr(p, e->arg[i], from, to);
+}
+
+static void rename_list(Prog *p, StmtId first, VarId from, VarId to) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt *s = prog_stmt(p, id);
+    rename_expr(p, s->a, from, to);
+    rename_expr(p, s->b, from, to);
+    for (u32 i = 0; i < s->nidx; i++) rename_expr(p, s->idx[i], from, to);
+    rename_list(p, s->body, from, to);
+    rename_list(p, s->other, from, to);
+  }
+}
+
+static void join(Prog *p, StmtId x, StmtId y) {
+  Stmt *a = prog_stmt(p, x), *b = prog_stmt(p, y);
+  rename_list(p, b->body, b->var, a->var);
+  StmtId last = a->body;
+  while (prog_stmt(p, last)->next) last = prog_stmt(p, last)->next;
+  prog_stmt(p, last)->next = b->body;
+}
+
+/* ---- temporaries that need only a slice ---- */
+
+/* Position of the dimension that selects slices of this size; rank if there is none. */
+static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
+  for (u32 d = 0; d < b->rank; d++) {
+    if (b->dim[d] == 1) continue;
+    return dim_product(p->dims, b->dim + d + 1, b->rank - d - 1) == size ? d : b->rank;
+  }
+  return b->rank;
+}
+
+/* all: accesses of the whole program. */
+static void shrink(Prog *p, const Touched *all, const Stmt *loop, BufId root) {
+  Touched in = touched(p, loop->body);
+  Dim size = INT64_MIN;
+  u32 total = 0, inside = 0;
+  bool first_is_write = false;
+  for (u32 i = 0; i < all->at.n; i++) total += prog_root(p, all->at.at[i].buf) == root;
+  for (u32 i = 0; i < in.at.n; i++) {
+    if (prog_root(p, in.at.at[i].buf) != root) continue;
+    if (!inside) first_is_write = in.at.at[i].write;
+    inside++;
+  }
+  if (!inside || inside != total || !first_is_write || !sliced(&in, root, loop->var, &size)) return;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
+  for (u32 i = 0; i < in.at.n; i++) {
+    Access *a = &in.at.at[i];
+    if (prog_root(p, a->buf) == root) a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
+  }
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_root(p, b) == root) prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
+}
+
+static void shrink_all(Prog *p, StmtId loop) {
+  Touched all = touched(p, p->body);
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->space == BS_temp && !prog_buf(p, b)->alias) shrink(p, &all, prog_stmt(p, loop), b);
+}
+
+/* ---- the walk ---- */
+
+/* Neighbouring loops of a list; true if any were merged. */
+static bool merge_loops(Prog *p, StmtId first) {
+  bool any = false;
+  for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
+    bool here = false;
+    for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
+      if (prog_stmt(p, x)->kind != ST_for || prog_stmt(p, y)->kind != ST_for) break;
+      if (!follows(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      StmtId next = prog_stmt(p, y)->next;
+      join(p, x, y);
+      prog_stmt(p, x)->next = next;
+      here = true;
+    }
+    if (!here) continue;
+    shrink_all(p, x);
+    merge_loops(p, prog_stmt(p, x)->body);
+    any = true;
+  }
+  return any;
+}
+
+/* The loop that is all of a kernel; 0 if there is more or something else. */
+static StmtId only_loop(Prog *p, StmtId kernel) {
+  if (prog_stmt(p, kernel)->kind != ST_kernel) return 0;
+  StmtId s = prog_stmt(p, kernel)->body;
+  return s && !prog_stmt(p, s)->next && prog_stmt(p, s)->kind == ST_for ? s : 0;
+}
+
+static Str joined_label(Prog *p, Str a, Str b) {
+  if (str_len(p->c, a) + str_len(p->c, b) > MERGE_LABEL) return a;
+  return str_fmt(p->c, "%s; %s", str_text(p->c, a), str_text(p->c, b));
+}
+
+static void merge_list(Prog *p, StmtId first) {
+  for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
+    Mark m = arena_mark(&p->c->scratch);
+    merge_list(p, prog_stmt(p, k)->kind == ST_kernel ? 0 : prog_stmt(p, k)->body);
+    merge_list(p, prog_stmt(p, k)->other);
+    StmtId x = only_loop(p, k);
+    bool any = false;
+    while (x) {
+      StmtId next = prog_stmt(p, k)->next, y = next ? only_loop(p, next) : 0;
+      if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      join(p, x, y);
+      prog_stmt(p, k)->label = joined_label(p, prog_stmt(p, k)->label, prog_stmt(p, next)->label);
+      prog_stmt(p, k)->next = prog_stmt(p, next)->next;
+      any = true;
+    }
+    if (any) {
+      shrink_all(p, x);
+      merge_loops(p, prog_stmt(p, x)->body);
+    }
+    arena_rewind(&p->c->scratch, m);
+  }
+}
+
+void merge(Prog *p) { merge_list(p, p->body); }
