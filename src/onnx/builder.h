@@ -100,6 +100,7 @@ Val on_clamp(Build *b, Val x, double lo, double hi);
 Val on_sigmoid(Build *b, Val x);
 Val on_softmax(Build *b, Val x, const i64 *axes, u32 n);
 Val on_count(Build *b, Val x, const i64 *axes, u32 n); /* product of these extents, scalar of the dtype of x */
+Val on_extent(Build *b, Dim d, DType dt); /* scalar */
 Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep);
 /* (x - mean) / sqrt(var + eps) over axes; mean and inverse deviation returned when not NULL */
 Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);

@@ -36,8 +36,11 @@ Val on_softmax(Build *b, Val x, const i64 *axes, u32 n) {
 Val on_count(Build *b, Val x, const i64 *axes, u32 n) {
   Dim d[MAX_RANK];
   for (u32 i = 0; i < n; i++) d[i] = on_dim(b, x, (u32)axes[i]);
-  Dim k = dim_product(b->ds, d, n);
-  return mk_cast(b->g, mk_dims_as(b->g, DT_i64, 0, &k, 1), on_dtype(b, x));
+  return on_extent(b, dim_product(b->ds, d, n), on_dtype(b, x));
+}
+
+Val on_extent(Build *b, Dim d, DType dt) {
+  return mk_cast(b->g, mk_dims_as(b->g, DT_i64, 0, &d, 1), dt);
 }
 
 Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep) {

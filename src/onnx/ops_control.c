@@ -58,6 +58,15 @@ static void decide_now(Build *b, Val cond, const Branch *r) {
        *name ? "; if it is not taken, give the input that decides: --input '" : "", name, *name ? "=@FILE.npy'" : "");
 }
 
+static bool branches_agree(Build *b, const Branch *r) {
+  Graph *g = b->g;
+  for (u32 i = 0; i < b->nout; i++) {
+    const Type *x = on_type(b, g->blk.at[r[0].blk].ret.at[i]), *y = on_type(b, g->blk.at[r[1].blk].ret.at[i]);
+    if (x->dt != y->dt || x->rank != y->rank) return false;
+  }
+  return true;
+}
+
 void build_if(Build *b) {
   Graph *g = b->g;
   Val cond = scalar_of(b, on_in(b, 0));
@@ -68,6 +77,10 @@ void build_if(Build *b) {
     return;
   }
   for (u32 i = 0; i < 2; i++) r[i].err = import_try(b->im, try_branch, &r[i], &r[i].why);
+  if (!r[0].err && !r[1].err && !branches_agree(b, r)) {
+    r[0].err = ERR_input;
+    r[0].why = "a result has another element type or rank in each branch";
+  }
   if (r[0].err || r[1].err) {
     decide_now(b, cond, r);
     return;
