@@ -69,8 +69,8 @@ static const char *const bad[] = {
     "prog p\nbuf x: temp f32[2]\nx[2] = 1.0\n",
     "prog p\nbuf x: temp f32[2]\nx[1:2] = splat.2(1.0)\n",
     "prog p\nbuf x: temp f32[2]\nfor i in 0..3 {\n  x[i] = 1.0\n}\n",
-    "prog p\nbuf x: temp f32[8]\nfor i in 0..3 {\n  for j in 0..3 {\n    x[4*i + j] = 1.0\n  "
-    "}\n}\n",
+    ("prog p\nbuf x: temp f32[8]\nfor i in 0..3 {\n  for j in 0..3 {\n    x[4*i + j] = 1.0\n  "
+     "}\n}\n"),
     "prog p\nbuf x: temp f32[2]\nx[0] = 1\n",
     "prog p\nbuf x: temp f32[2]\nx[0] = 1.0 + 1\n",
     "prog p\nbuf x: temp f32[2]\nx[0:2] = 1.0\n",

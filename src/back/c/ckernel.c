@@ -5,6 +5,7 @@
  * nodes with the same shapes and operations give the same text.
  */
 #include "back/c/c.h"
+#include "ir/prog_mem.h"
 
 #include <string.h>
 
@@ -66,6 +67,25 @@ static void use_block(Uses *u, StmtId first) {
   }
 }
 
+/* Does this parameter share no memory with another? Then the compiler may know. The plan lets a result take the place of
+ * an operand, and views share their root. */
+static bool stands_alone(Emit *e, const Uses *u, u32 i) {
+  Prog *p = e->p;
+  BufId r = prog_root(p, u->buf.at[i]);
+  u64 n, m;
+  Sym sym;
+  for (u32 k = 0; k < u->buf.n; k++) {
+    BufId s = prog_root(p, u->buf.at[k]);
+    if (k == i) continue;
+    if (s == r) return false;
+    const Buf *a = prog_buf(p, r), *b = prog_buf(p, s);
+    if (!mem_in_arena(p, r) || !mem_in_arena(p, s)) continue;
+    if (!mem_bytes(p, r, &n, &sym) || !mem_bytes(p, s, &m, &sym)) return false;
+    if (a->offset < b->offset + m && b->offset < a->offset + n) return false;
+  }
+  return true;
+}
+
 /* Names inside the function: p0, p1 ... in the order of parameters. */
 static void put_params(Emit *e, Text *t, const Uses *u) {
   bool first = true;
@@ -74,7 +94,8 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
     const char *type = c_storage(b->dt);
     if (!type) fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s", dtype_info[b->dt].name);
     bool out = e->written[u->buf.at[i]];
-    text_fmt(t, "%s%s%s *p%u", first ? "" : ", ", out ? "" : "const ", type, i);
+    text_fmt(t, "%s%s%s *%sp%u", first ? "" : ", ", out ? "" : "const ", type,
+             stands_alone(e, u, i) ? "restrict " : "", i);
     first = false;
   }
   for (u32 i = 0; i < u->var.n; i++) {
