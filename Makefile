@@ -10,7 +10,7 @@ PYTHON  ?= python3
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/gen/runner.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a
@@ -34,7 +34,11 @@ $(BUILD)/embed: tools/embed.c
 $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(BUILD)/embed $(subst .,_,$*) $< $@
-$(GEN:%=$(BUILD)/gen/%.o): %.o: %.c
+# The text of the program `ingot build` puts around a model: runner_text.
+$(BUILD)/gen/runner.c: tools/runner.c $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(BUILD)/embed runner_text $< $@
+$(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o: %.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The loops over rows are written to be vectorised.

@@ -100,6 +100,18 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
 /* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
+/* The model as machine code, by a C compiler started without a shell. The end of output decides what is made: .o, .a, .so
+ * (with a header beside them), or a program with any other name, see tools/runner.c. */
+typedef struct IngotBuild {
+  IngotC c; /* name: NULL for the stem of output */
+  const char *output;
+  const char *cc;       /* NULL: $CC, or cc; may hold arguments, separated by blanks */
+  const char *march;    /* NULL: the compiler's default */
+  const char *optimize; /* "0", "1", "2", "3", "s"; NULL: "2" */
+  const char *sanitize; /* as for -fsanitize=; NULL: nothing */
+} IngotBuild;
+IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
+
 /* Parameters of the model after import; data is NULL. */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);

@@ -53,8 +53,16 @@ typedef struct TestRun {
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
+  const StatePair *state;
+  u32 nstate;
   const char *why; /* no self-test because of */
 } TestRun;
+
+static bool is_state(const TestRun *r, u32 i, bool out) {
+  for (u32 k = 0; k < r->nstate; k++)
+    if ((out ? r->state[k].out : r->state[k].in) == i) return true;
+  return false;
+}
 
 /* Symbols take their largest value, so that the run meets the bounds of the arena. */
 static void run_test(Ctx *c, void *arg) {
@@ -75,13 +83,17 @@ static void run_test(Ctx *c, void *arg) {
       return;
     }
     r->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
-    if (!selftest_fill(r->in[i], i)) {
+    if (!is_state(r, i, false) && !selftest_fill(r->in[i], i)) {
       r->why = "an input has a type without a formula";
       return;
     }
   }
   interp_run(p, &(InterpOptions){0}, r->in, r->out, &c->keep);
-  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(r->out, p->out.n)};
+  Tensor **seen = NEWS(&c->keep, Tensor *, p->out.n + 1);
+  u32 n = 0;
+  for (u32 i = 0; i < p->out.n; i++)
+    if (!is_state(r, i, true)) seen[n++] = r->out[i];
+  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(seen, n)};
 }
 
 /* Like ctx_try, but even a failure of the system only means that there is no self-test. */
@@ -99,9 +111,9 @@ static void try_test(TestRun *r) {
   c->code = code;
 }
 
-static TestRun *make_test(Ingot *m, int wish) {
+static TestRun *make_test(Ingot *m, int wish, const StatePair *state, u32 nstate) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  r->m = m;
+  *r = (TestRun){.m = m, .state = state, .nstate = nstate};
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST) {
@@ -142,14 +154,13 @@ static StatePair state_pair(Ingot *m, const char *spec) {
   fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model", spec);
 }
 
-void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
+EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (!m->p || m->g) api_passes(m, NULL);
   StatePair *state = NEWS(&c->keep, StatePair, o->nstate + 1);
   for (u32 i = 0; i < o->nstate; i++) state[i] = state_pair(m, o->state[i]);
-  TestRun *r = make_test(m, o->nstate ? -1 : o->selftest);
-  if (o->nstate) r->why = "the model keeps state";
+  TestRun *r = make_test(m, o->selftest, state, o->nstate);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
@@ -164,7 +175,7 @@ void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header
                    .weights = weight_mode(c, o->weights),
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);
-  emit_c(m->p, &e, source, header, &m->blob);
+  return emit_c(m->p, &e, source, header, &m->blob);
 }
 
 static void do_emit(Ctx *c, void *arg) {

@@ -6,16 +6,6 @@
 #include "api/own.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,
                    int64_t *const *shape);
@@ -23,51 +13,21 @@ typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *
 typedef struct Native {
   Ingot *m;
   u64 seed;
-  char dir[64], source[96], object[96], log[96];
+  Folder folder;
   void *handle;
 } Native;
 
-static void remove_all(Native *n) {
-  if (n->handle) dlclose(n->handle);
-  if (!*n->dir) return;
-  unlink(n->source);
-  unlink(n->object);
-  unlink(n->log);
-  rmdir(n->dir);
-}
-
-static void make_folder(Ctx *c, Native *n) {
-  const char *tmp = getenv("TMPDIR");
-  if (!tmp || strlen(tmp) > 40) tmp = "/tmp";
-  snprintf(n->dir, sizeof n->dir, "%s/ingot-XXXXXX", tmp);
-  if (!mkdtemp(n->dir)) {
-    *n->dir = 0;
-    fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(errno));
-  }
-  snprintf(n->source, sizeof n->source, "%s/m.c", n->dir);
-  snprintf(n->object, sizeof n->object, "%s/m.so", n->dir);
-  snprintf(n->log, sizeof n->log, "%s/log", n->dir);
-}
-
-static void compile(Ctx *c, Native *n) {
-  const char *cc = getenv("CC");
-  if (!cc || !*cc) cc = "cc";
-  char *argv[] = {(char *)cc, "-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-w", "-o",
-                  n->object,  n->source,  "-lm", NULL};
-  posix_spawn_file_actions_t act;
-  posix_spawn_file_actions_init(&act);
-  posix_spawn_file_actions_addopen(&act, 1, n->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&act, 1, 2);
-  pid_t pid;
-  int e = posix_spawnp(&pid, cc, &act, NULL, argv, environ), status = 0;
-  posix_spawn_file_actions_destroy(&act);
-  if (e) fail(c, ERR_system, LOC_NONE, "C compiler '%s' cannot be started: %s (set CC)", cc, strerror(e));
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-    File log = file_read(c, n->log);
-    fail(c, ERR_system, LOC_NONE, "C compiler '%s' failed:\n%.*s", cc, (int)(log.n < 2000 ? log.n : 2000),
-         (const char *)log.at);
-  }
+static const char *compile(Ctx *c, Native *n, const char *source) {
+  const char *object = folder_file(c, &n->folder, "m.so");
+  Words w = {0};
+  words_compiler(c, &w, NULL);
+  words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w -o");
+  *vec_push(&c->keep, &w) = object;
+  *vec_push(&c->keep, &w) = source;
+  *vec_push(&c->keep, &w) = "-lm";
+  *vec_push(&c->keep, &w) = NULL;
+  spawn_run(c, &n->folder, "C compiler", w.at);
+  return object;
 }
 
 /* Values of the input symbols, from the shapes of the inputs. */
@@ -120,10 +80,10 @@ static void run(Ctx *c, void *arg) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1};
   api_emit(n->m, &o, true, &source, &header);
-  make_folder(c, n);
-  file_write(c, n->source, source.at, source.n);
-  compile(c, n);
-  n->handle = dlopen(n->object, RTLD_NOW | RTLD_LOCAL);
+  folder_make(c, &n->folder);
+  const char *path = folder_file(c, &n->folder, "m.c");
+  file_write(c, path, source.at, source.n);
+  n->handle = dlopen(compile(c, n, path), RTLD_NOW | RTLD_LOCAL);
   if (!n->handle) fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
   union {
     void *p;
@@ -136,6 +96,7 @@ static void run(Ctx *c, void *arg) {
 void api_run_c(Ingot *m, u64 seed) {
   Native n = {.m = m, .seed = seed};
   Err e = ctx_protect(m->c, run, &n);
-  remove_all(&n);
+  if (n.handle) dlclose(n.handle);
+  folder_remove(&n.folder);
   if (e) longjmp(*m->c->door, (int)e);
 }

@@ -50,10 +50,22 @@ Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
 /* emit.c */
-void api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header);
+EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header);
 
 /* inspect.c */
 double api_macs(Graph *g, bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */
+
+/* spawn.c */
+typedef struct Folder {
+  char path[200]; /* "": none */
+} Folder;
+typedef VEC(const char *) Words; /* an argument vector being made; ends with NULL when used */
+void folder_make(Ctx *c, Folder *f);
+void folder_remove(Folder *f); /* and the files in it */
+const char *folder_file(Ctx *c, const Folder *f, const char *name);
+void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv); /* waits; fails unless it exits 0 */
+void words_add(Ctx *c, Words *w, const char *text);
+void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 
 /* native.c */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */

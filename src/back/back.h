@@ -54,7 +54,13 @@ typedef struct EmitOptions {
 } EmitOptions;
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
-void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob); /* blob: WM_file, WM_pointer */
+typedef struct EmitFacts {
+  u64 arena_bytes, selftest_bytes;
+} EmitFacts;
+EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob); /* blob: WM_file, WM_pointer */
+
+/* c/crun.c: the table that tools/runner.c is compiled with. */
+void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t);
 
 /* c/cself.c */
 bool selftest_fill(Tensor *t, u32 input); /* false: no formula for its type */

@@ -14,6 +14,7 @@ struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
+  const char *cc, *march, *optimize, *sanitize, *threads;
   const char *start, *stop, *skip, *dump;
   double rtol, atol;
   unsigned long long seed;
@@ -41,6 +42,14 @@ extern const Verb verb_table[];
 extern const int verb_count;
 /* Prints the messages of m on stderr. */
 void say_messages(const Ingot *m, int quiet);
+
+/* Opens the model and passes on everything the user said about its inputs. */
+IngotStatus prepare(Ingot *m, const Args *a);
+Ingot *open_or_complain(void);
+int finish(Ingot *m, const Args *a, IngotStatus s); /* says the messages, frees m, returns the exit code */
+
+/* build.c */
+int verb_build(const Args *a);
 
 /* demo.c */
 int verb_demo(const Args *a);

@@ -14,14 +14,13 @@ void say_messages(const Ingot *m, int quiet) {
   }
 }
 
-static int finish(Ingot *m, const Args *a, IngotStatus s) {
+int finish(Ingot *m, const Args *a, IngotStatus s) {
   say_messages(m, a->quiet);
   ingot_free(m);
   return (int)s;
 }
 
-/* Opens the model and passes on everything the user said about its inputs. */
-static IngotStatus prepare(Ingot *m, const Args *a) {
+IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_open(m, a->model);
   for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
@@ -32,7 +31,7 @@ static IngotStatus prepare(Ingot *m, const Args *a) {
   return s;
 }
 
-static Ingot *open_or_complain(void) {
+Ingot *open_or_complain(void) {
   Ingot *m = ingot_new(NULL);
   if (!m) fputs("ingot: out of memory\n", stderr);
   return m;
@@ -289,6 +288,10 @@ static int verb_passes(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile, "output name func-name weights state selftest no-selftest input inputs data " SHAPES, "MODEL [-o FILE.c]",
      "turn a model into one C file (and its header with -o)", 1},
+    {"build", verb_build,
+     "output name func-name weights state cc march optimize sanitize threads selftest no-selftest input inputs data " SHAPES,
+     "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
+     "turn a model into an object file, a library or a program", 1},
     {"run", verb_run, "input inputs data output engine seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},

@@ -76,6 +76,9 @@ bool weight_is_text(Emit *e, BufId b);            /* stored as a string in a uni
 u64 selftest_bytes(Emit *e);
 void put_selftest(Emit *e, Text *out, const char *upper);
 
+/* crun.c */
+void put_caller(Emit *e, Text *out);
+
 /* crt.c */
 void put_runtime(Emit *e, Text *out);
 void put_math(Emit *e, Text *out);

@@ -129,9 +129,11 @@ static u64 place(Ctx *c, u64 *at, u64 bytes) {
 u64 selftest_bytes(Emit *e) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->p->arena_bytes);
-  for (u32 i = 0; i < e->p->in.n; i++) place(e->c, &at, tensor_bytes(st->in[i]));
+  place(e->c, &at, e->arena_bytes);
+  for (u32 i = 0; i < e->p->in.n; i++)
+    if (e->state_in[i] < 0) place(e->c, &at, tensor_bytes(st->in[i]));
   for (u32 i = 0; i < e->p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(e->p, e->p->out.at[i]);
     n = dtype_bytes(b->dt);
     for (u32 k = 0; k < b->rank; k++) {
@@ -181,8 +183,10 @@ static void put_run(Emit *e, Text *t) {
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
     if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(t, ", %" PRId64, st->size[s]);
   if (e->random) text_puts(t, ", 0");
-  for (u32 i = 0; i < p->in.n; i++) text_fmt(t, ", x%u", i);
+  for (u32 i = 0; i < p->in.n; i++)
+    if (e->state_in[i] < 0) text_fmt(t, ", x%u", i);
   for (u32 i = 0; i < p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
     text_fmt(t, ", y%u", i);
     if (e->open_out[i]) text_fmt(t, ", s%u", i);
   }
@@ -192,13 +196,15 @@ static void put_run(Emit *e, Text *t) {
 static void put_pointers(Emit *e, Text *t) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->p->arena_bytes);
+  place(e->c, &at, e->arena_bytes);
   for (u32 i = 0; i < e->p->in.n; i++) {
+    if (e->state_in[i] >= 0) continue;
     const char *type = c_storage(st->in[i]->dt);
     text_fmt(t, "  %s *const x%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
              place(e->c, &at, tensor_bytes(st->in[i])));
   }
   for (u32 i = 0; i < e->p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(e->p, e->p->out.at[i]);
     const char *type = c_storage(b->dt);
     n = dtype_bytes(b->dt);
@@ -223,11 +229,13 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
   text_fmt(t, "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
               "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n", upper);
   for (u32 i = 0; i < p->in.n; i++)
-    if (st->in[i]->n)
+    if (st->in[i]->n && e->state_in[i] < 0)
       text_fmt(t, "  for (size_t i = 0; i < %" PRIu64 "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
                st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
+  if (e->o->nstate) text_fmt(t, "  %s_reset(m);\n", e->o->name);
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(p, p->out.at[i]);
     text_puts(t, "  n = ");
     if (!e->open_out[i]) text_fmt(t, "%" PRIu64, st->out[i]->n);

@@ -272,26 +272,6 @@ static void put_entry(File2 *f, Text *blob) {
   text_puts(&f->entry, "  return 0;\n");
 }
 
-/* One function of fixed type around the entry, for callers that know the model only at run time. */
-static void put_caller(File2 *f, Text *t) {
-  Emit *e = f->e;
-  Prog *p = e->p;
-  text_fmt(t, "\nint %s_call(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"
-              "            int64_t *const *shape);\n"
-              "int %s_call(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"
-              "            int64_t *const *shape) {\n  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n"
-              "  return %s_run(arena", e->o->name, e->o->name, e->o->name);
-  for (u32 s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(t, ", size[%u]", s);
-  if (e->random) text_puts(t, ", seed");
-  for (u32 i = 0; i < p->in.n; i++) text_fmt(t, ", in[%u]", i);
-  for (u32 i = 0; i < p->out.n; i++) {
-    text_fmt(t, ", out[%u]", i);
-    if (e->open_out[i]) text_fmt(t, ", shape[%u]", i);
-  }
-  text_puts(t, ");\n}\n");
-}
-
 /* ---- the file ---- */
 
 static void put_banner(Emit *e, Text *t, const char *suffix) {
@@ -323,7 +303,7 @@ static void plan_apart(Prog *p) {
   p->arena_bytes = at;
 }
 
-void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
+EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
@@ -366,5 +346,7 @@ void emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blo
   text_puts(c_text, "}\n");
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
   if (o->nstate) put_reset(e, c_text);
-  if (o->caller) put_caller(&f, c_text);
+  if (o->caller) put_caller(e, c_text);
+  EmitFacts facts = {e->arena_bytes, o->selftest ? selftest_bytes(e) : 0};
+  return facts;
 }

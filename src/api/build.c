@@ -1,0 +1,186 @@
+/* build.c: the model as an object file, a library or a program.
+ *
+ * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all. Everything is made in
+ * a temporary folder and then copied. Weights above FILE_BYTES are assembled in from a file, because C compilers are
+ * slow on long strings.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES ((u64)4 << 20)
+
+extern const unsigned char runner_text[];
+extern const size_t runner_text_size;
+
+typedef enum Product { PD_object, PD_archive, PD_shared, PD_program } Product;
+
+typedef struct Build {
+  Ingot *m;
+  const IngotBuild *o;
+  Product kind;
+  Folder folder;
+  const char *name; /* prefix of C names */
+} Build;
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n > k && !strcmp(s + n - k, end);
+}
+
+static Product product(const char *path) {
+  return ends_with(path, ".o") ? PD_object : ends_with(path, ".a") ? PD_archive : ends_with(path, ".so") ? PD_shared : PD_program;
+}
+
+static void add(Ctx *c, Words *w, const char *word) { *vec_push(&c->keep, w) = word; }
+
+/* A word made of two. */
+static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
+  Text t = text_new(&c->keep);
+  text_fmt(&t, "%s%s", a, b);
+  add(c, w, text_cstr(&t));
+}
+
+static void run(Ctx *c, Build *b, const char *what, Words *w) {
+  add(c, w, NULL);
+  spawn_run(c, &b->folder, what, w->at);
+}
+
+static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
+  const IngotBuild *o = b->o;
+  words_compiler(c, w, o->cc);
+  add(c, w, standard);
+  add_pair(c, w, "-O", o->optimize ? o->optimize : "2");
+  add(c, w, "-ffp-contract=off");
+  if (o->march) add_pair(c, w, "-march=", o->march);
+  if (o->sanitize) {
+    add_pair(c, w, "-fsanitize=", o->sanitize);
+    add(c, w, "-fno-sanitize-recover=all");
+  }
+}
+
+static const char *compile(Ctx *c, Build *b, const char *file, const Text *text, const char *standard) {
+  Text object = text_new(&c->keep);
+  const char *source = folder_file(c, &b->folder, file);
+  Words w = {0};
+  text_fmt(&object, "%s.o", source);
+  file_write(c, source, text->at, text->n);
+  begin(c, b, &w, standard);
+  if (b->kind == PD_shared) add(c, &w, "-fPIC");
+  add_pair(c, &w, "-I", b->folder.path); /* where .incbin looks, too */
+  add(c, &w, "-c");
+  add(c, &w, "-o");
+  add(c, &w, text_cstr(&object));
+  add(c, &w, source);
+  run(c, b, "C compiler", &w);
+  return text_cstr(&object);
+}
+
+static const char *archive(Ctx *c, Build *b, const char *object) {
+  const char *ar = getenv("AR"), *path = folder_file(c, &b->folder, "product.a");
+  Words w = {0};
+  words_add(c, &w, ar && *ar ? ar : "ar");
+  add(c, &w, "rcsD");
+  add(c, &w, path);
+  add(c, &w, object);
+  run(c, b, "archiver", &w);
+  return path;
+}
+
+static const char *link(Ctx *c, Build *b, const char *object, const char *runner) {
+  const char *path = folder_file(c, &b->folder, "product");
+  Words w = {0};
+  begin(c, b, &w, "-std=c99");
+  if (b->kind == PD_shared) add(c, &w, "-shared");
+  add(c, &w, "-o");
+  add(c, &w, path);
+  add(c, &w, object);
+  if (runner) add(c, &w, runner);
+  add(c, &w, "-lm");
+  run(c, b, "C compiler", &w);
+  return path;
+}
+
+static void write_header(Ctx *c, const char *output, const Text *header) {
+  Text path = text_new(&c->keep);
+  const char *dot = strrchr(output, '.');
+  text_put(&path, output, (size_t)(dot - output));
+  text_puts(&path, ".h");
+  file_write(c, text_cstr(&path), header->at, header->n);
+}
+
+static u64 weight_bytes(const Prog *p) {
+  u64 n = 0;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
+  return n;
+}
+
+static void build(Ctx *c, void *arg) {
+  Build *b = arg;
+  const IngotBuild *o = b->o;
+  IngotC ic = o->c;
+  Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep), file = text_new(&c->keep);
+  ic.name = b->name;
+  api_passes(b->m, NULL);
+  if (!ic.weights && weight_bytes(b->m->p) > FILE_BYTES) ic.weights = "file";
+  if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
+    fail(c, ERR_usage, LOC_NONE, "a program holds its weights: --weights=pointer is for .o, .a and .so");
+  if (ic.nstate && b->kind == PD_program) fail(c, ERR_usage, LOC_NONE, "a program keeps no state: --state is for .o, .a and .so");
+  EmitFacts facts = api_emit(b->m, &ic, b->kind == PD_program, &source, &header);
+  folder_make(c, &b->folder);
+  if (b->m->blob.n) {
+    Text blob = text_new(&c->keep);
+    text_fmt(&blob, "%s.bin", ic.name);
+    file_write(c, folder_file(c, &b->folder, text_cstr(&blob)), b->m->blob.at, b->m->blob.n);
+  }
+  text_fmt(&file, "%s.c", ic.name);
+  const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
+  if (b->kind == PD_archive) made = archive(c, b, made);
+  if (b->kind == PD_shared) made = link(c, b, made, NULL);
+  if (b->kind == PD_program) {
+    text_put(&runner, runner_text, runner_text_size);
+    emit_runner(b->m->p, ic.name, facts.arena_bytes, facts.selftest_bytes, &runner);
+    made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
+  }
+  File f = file_read(c, made);
+  if (b->kind != PD_program) write_header(c, o->output, &header);
+  file_write(c, o->output, f.at, f.n);
+  if (b->kind >= PD_shared && strcmp(o->output, "-")) {
+    mode_t mask = umask(022);
+    umask(mask);
+    if (chmod(o->output, 0777 & ~mask)) fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", o->output);
+  }
+}
+
+/* A C name from the file name: libnet.a gives net; other characters than letters and digits become '_'. */
+static const char *stem(Ctx *c, const char *path, Product kind) {
+  const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
+  if ((kind == PD_archive || kind == PD_shared) && !strncmp(from, "lib", 3)) from += 3;
+  Text t = text_new(&c->keep);
+  if (*from >= '0' && *from <= '9') text_puts(&t, "m");
+  for (; *from && *from != '.'; from++) {
+    bool fine = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') || (*from >= '0' && *from <= '9');
+    text_put(&t, fine ? from : "_", 1);
+  }
+  return t.n ? text_cstr(&t) : "model";
+}
+
+static void do_build(Ctx *c, void *arg) {
+  Build *b = arg;
+  const IngotBuild *o = b->o;
+  if (!o->output) fail(c, ERR_usage, LOC_NONE, "the name of the output is missing");
+  if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
+    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  b->kind = product(o->output);
+  b->name = o->c.name ? o->c.name : stem(c, o->output, b->kind);
+  Err e = ctx_protect(c, build, b);
+  folder_remove(&b->folder);
+  if (e) longjmp(*c->door, (int)e);
+}
+
+IngotStatus ingot_build(Ingot *m, const IngotBuild *o) {
+  return api_call(m, do_build, &(Build){.m = m, .o = o});
+}

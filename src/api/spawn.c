@@ -1,0 +1,79 @@
+/* spawn.c: other programs, and the folder their files live in.
+ *
+ * Programs are started with an argument vector, never through a shell, so no name or path can mean more than itself.
+ * What they print goes to a file of the folder and is quoted when they fail.
+ */
+#include "api/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void folder_make(Ctx *c, Folder *f) {
+  const char *tmp = getenv("TMPDIR");
+  if (!tmp || *tmp != '/' || strlen(tmp) > sizeof f->path - 32) tmp = "/tmp";
+  snprintf(f->path, sizeof f->path, "%s/ingot-XXXXXX", tmp);
+  if (mkdtemp(f->path)) return;
+  *f->path = 0;
+  fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(errno));
+}
+
+/* Files only: ingot makes no folders inside. */
+void folder_remove(Folder *f) {
+  if (!*f->path) return;
+  DIR *d = opendir(f->path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+  if (d) closedir(d);
+  rmdir(f->path);
+  *f->path = 0;
+}
+
+const char *folder_file(Ctx *c, const Folder *f, const char *name) {
+  Text t = text_new(&c->keep);
+  text_fmt(&t, "%s/%s", f->path, name);
+  return text_cstr(&t);
+}
+
+void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
+  const char *log = folder_file(c, f, "log");
+  posix_spawn_file_actions_t act;
+  pid_t pid;
+  int e = posix_spawn_file_actions_init(&act), status = 0;
+  if (e) fail(c, ERR_system, LOC_NONE, "%s: %s", what, strerror(e));
+  posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&act, 1, 2);
+  e = posix_spawnp(&pid, argv[0], &act, NULL, (char *const *)(uintptr_t)argv, environ);
+  posix_spawn_file_actions_destroy(&act);
+  if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, argv[0], strerror(e));
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* how a failed exec is told where spawn itself cannot */
+    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, argv[0]);
+  if (WIFEXITED(status) && !WEXITSTATUS(status)) return;
+  File text = file_read(c, log);
+  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, argv[0], (int)(text.n < 2000 ? text.n : 2000),
+       (const char *)text.at);
+}
+
+/* Words of a command such as "ccache gcc", separated by blanks. */
+void words_add(Ctx *c, Words *w, const char *text) {
+  while (*text) {
+    size_t n = strcspn(text, " ");
+    if (n) *vec_push(&c->keep, w) = str_text(c, str_intern(c, text, n));
+    text += n + (text[n] == ' ');
+  }
+}
+
+void words_compiler(Ctx *c, Words *w, const char *cc) {
+  if (!cc || !*cc) cc = getenv("CC");
+  words_add(c, w, cc && *cc ? cc : "cc");
+  if (!w->n) fail(c, ERR_usage, LOC_NONE, "the name of the C compiler is empty");
+}

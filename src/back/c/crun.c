@@ -1,0 +1,117 @@
+/* crun.c: what callers that know a model only at run time need.
+ *
+ * NAME_call, a function of fixed type around the entry (engine c, and the runner of tools/runner.c), and the table with
+ * which that runner knows the model.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CALL_PARAMS                                                                                                  \
+  "(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"                     \
+  "               int64_t *const *shape)"
+
+/* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
+static void put_shapes(Emit *e, Text *t) {
+  Prog *p = e->p;
+  bool any = false;
+  for (u32 i = 0; i < p->out.n; i++) {
+    Buf b = *prog_buf(p, p->out.at[i]);
+    for (u32 k = 0; k < b.rank; k++) any = any || (!e->open_out[i] && !dim_is_const(b.dim[k]));
+  }
+  if (!any) return;
+  const char **var = NEWS(&e->c->scratch, const char *, p->var.n + dim_nsyms(p->dims) + 64);
+  for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
+    if (dim_syminfo(p->dims, s)->kind != SY_input) continue;
+    ex_dim(p, dim_of_sym(p->dims, s)); /* the symbol has a variable from here on */
+    Text name = text_new(&e->c->scratch);
+    text_fmt(&name, "size[%u]", s);
+    var[p->sym_var[s]] = text_cstr(&name);
+  }
+  Text *outer = e->t;
+  const char **outer_var = e->var;
+  e->t = t;
+  e->var = var;
+  for (u32 i = 0; i < p->out.n; i++) {
+    Buf b = *prog_buf(p, p->out.at[i]);
+    for (u32 k = 0; k < b.rank; k++) {
+      if (e->open_out[i] || dim_is_const(b.dim[k])) continue;
+      text_fmt(t, "  shape[%u][%u] = ", i, k);
+      put_dim(e, b.dim[k]);
+      text_puts(t, ";\n");
+    }
+  }
+  e->t = outer;
+  e->var = outer_var;
+}
+
+void put_caller(Emit *e, Text *t) {
+  Prog *p = e->p;
+  text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name, e->o->name);
+  text_puts(t, "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
+  Text call = text_new(&e->c->keep);
+  text_fmt(&call, "  return %s_run(arena", e->o->name);
+  for (u32 s = 0; s < dim_nsyms(p->dims); s++)
+    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(&call, ", size[%u]", s);
+  if (e->random) text_puts(&call, ", seed");
+  for (u32 i = 0; i < p->in.n; i++)
+    if (e->state_in[i] < 0) text_fmt(&call, ", in[%u]", i);
+  for (u32 i = 0; i < p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
+    text_fmt(&call, ", out[%u]", i);
+    if (e->open_out[i]) text_fmt(&call, ", shape[%u]", i);
+  }
+  put_shapes(e, t);
+  text_put(t, call.at, call.n);
+  text_puts(t, ");\n}\n");
+}
+
+/* ---- the table of the runner ---- */
+
+static void put_value(Prog *p, Text *t, const Buf *b) {
+  u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
+  bool known = b->dt == DT_bool || (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
+  char kind = b->dt == DT_bool ? 'b' : dtype_is_float(b->dt) ? 'f' : dtype_is_signed(b->dt) ? 'i' : 'u';
+  Text most = text_new(&p->c->scratch), base = text_new(&p->c->scratch), coef = text_new(&p->c->scratch);
+  Text syms = text_new(&p->c->scratch);
+  for (u32 k = 0; k < b->rank; k++) {
+    i64 lo, hi, k0;
+    const Sym *sym;
+    const i64 *c;
+    dim_bounds(p->dims, b->dim[k], &lo, &hi);
+    bool one = !dim_is_const(b->dim[k]) && dim_terms(p->dims, b->dim[k], &k0, &sym, &c) == 1 &&
+               dim_syminfo(p->dims, sym[0])->kind == SY_input;
+    text_fmt(&most, "%" PRId64 ",", hi);
+    text_fmt(&base, "%" PRId64 ",", one ? k0 : hi);
+    text_fmt(&coef, "%" PRId64 ",", one ? c[0] : 0);
+    text_fmt(&syms, "%d,", one ? (int)sym[0] : -1);
+  }
+  text_puts(t, "  {");
+  put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
+  text_fmt(t, ", '%c', %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}},\n", known ? kind : 'x', size,
+           b->dt == DT_bf16 ? 14 : bits > 1 ? bits - 1 : 1, b->rank, text_cstr(&most),
+           text_cstr(&base), text_cstr(&coef), text_cstr(&syms));
+}
+
+void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t) {
+  text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\n", name);
+  if (test_bytes) text_fmt(t, "extern int %s_selftest(void *memory);\n", name);
+  for (u32 is_out = 0; is_out < 2; is_out++) {
+    u32 n = is_out ? p->out.n : p->in.n;
+    text_fmt(t, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
+    for (u32 i = 0; i < n; i++) {
+      const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
+      if (b->rank > 8) fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
+      put_value(p, t, b);
+    }
+    text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}}};\n");
+  }
+  u32 ns = dim_nsyms(p->dims);
+  text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);
+  for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
+  text_fmt(t, "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, inputs, outputs, sizes, %" PRIu64 ", %" PRIu64 ", %s_call, ",
+           name, p->in.n, p->out.n, ns, arena_bytes, test_bytes, name);
+  if (test_bytes) text_fmt(t, "%s_selftest};\n", name);
+  else text_puts(t, "0};\n");
+}

@@ -1,0 +1,137 @@
+"""`ingot build`: what it makes links, runs and agrees with the interpreter; refusals are clear. Needs a C compiler."""
+import io
+import json
+import os
+import shutil
+import zipfile
+from lib import npy
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+MODEL = os.path.join(ROOT, "models", "digits.onnx")
+CALLER = """#include "net.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  static float x[NET_INPUT0_ELEMENTS], y[NET_OUTPUT0_ELEMENTS];
+  void *a = aligned_alloc(NET_ARENA_ALIGN, (NET_ARENA_BYTES + 63) / 64 * 64);
+  void *t = aligned_alloc(NET_ARENA_ALIGN, NET_SELFTEST_BYTES);
+  int s = net_run(a, x, y), k = net_selftest(t), bad = net_run((char *)a + 1, x, y);
+  printf("%d %d %d %d\\n", s, k, bad, NET_OUTPUT0_ELEMENTS);
+  return 0;
+}
+"""
+
+
+class Work:
+    def __init__(self, env, name):
+        env.need_ingot()
+        if not shutil.which("cc"):
+            raise Skip("no C compiler")
+        self.env = env
+        self.dir = env.scratch("product", name)
+        shutil.rmtree(self.dir)
+        os.makedirs(self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def run(self, *cmd, code=0, text=None, env=None):
+        got = run(list(cmd), 120, cwd=self.dir, env=env)
+        if got.rc != code or (text and text not in got.text()):
+            raise Fail(f"{' '.join(cmd)}: {explain(got)}, expected {code} {text or ''}: {tail(got.text(), 6)}")
+        return got
+
+    def build(self, out, *args, **how):
+        return self.run(self.env.ingot, "build", MODEL, "-d", "batch=1", "-o", out, *args, **how)
+
+
+def want(condition, text):
+    if not condition:
+        raise Fail(text)
+
+
+def libraries(w):
+    with open(w.path("main.c"), "w") as f:
+        f.write(CALLER)
+    for out, link in (("net.o", ["net.o"]), ("libnet.a", ["-L.", "-lnet"]), ("net.so", ["./net.so"])):
+        w.build(out, "-O1", "--name", "net")
+        if out == "libnet.a":
+            shutil.move(w.path("libnet.h"), w.path("net.h"))
+        w.run("cc", "-o", "main", "main.c", *link, "-lm")
+        want(w.run("./main").out == b"0 0 1 10\n", f"{out}: the caller prints something else")
+    w.build("libnet.a")  # the prefix comes from the file
+    want(b"net_run" in w.run("nm", "libnet.a").out, "libnet.a does not define net_run")
+
+
+def program(w):
+    w.build("net", "-O1", "--sanitize", "address,undefined")
+    line = json.loads(w.run("./net", "--bench", "0.05").out)
+    want(sorted(line) == ["min_ms", "n", "p50_ms", "p90_ms", "p99_ms", "rss_kb"] and line["n"] >= 5, f"--bench: {line}")
+    want(line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"--bench: {line}")
+    want(b"passed" in w.run("./net", "--selftest").out, "--selftest does not pass")
+    want(b"f32[1,10]" in w.run("./net").out, "no summary of the output")
+    w.run("./net", "--seed", "7", "--output", "a.npz")
+    w.run(w.env.ingot, "run", MODEL, "-d", "batch=1", "--seed", "7", "--output", "b.npz")
+    want(npy.load_npz(w.path("a.npz")) == npy.load_npz(w.path("b.npz")), "the program and `ingot run` differ on made-up input")
+
+
+def archives(w):
+    """Inputs from archives, stored and deflated; damaged ones are refused."""
+    w.build("net", "-O1", "--sanitize", "address,undefined")
+    raw = npy.encode(npy.Array("f32", (1, 1, 8, 8), [(i % 17) / 16 for i in range(64)]))
+    seen = set()
+    for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(w.path("in.npz"), "w", how) as z:
+            z.writestr("image.npy", raw)
+        w.run("./net", "--inputs", "in.npz", "--output", "out.npz")
+        seen.add(str(npy.load_npz(w.path("out.npz"))))
+    w.run(w.env.ingot, "run", MODEL, "--inputs", "in.npz", "--output", "b.npz")
+    want(seen == {str(npy.load_npz(w.path("b.npz")))}, "the program and `ingot run` differ on given input")
+    with open(w.path("in.npz"), "rb") as f:
+        whole = f.read()
+    for n in range(0, len(whole), 37):  # cut short, and one byte changed
+        for bad in (whole[:n], whole[:n] + bytes([whole[n] ^ 0x55]) + whole[n + 1:]):
+            with open(w.path("bad.npz"), "wb") as f:
+                f.write(bad)
+            got = run(["./net", "--inputs", "bad.npz", "--output", "out.npz"], 60, cwd=w.dir)
+            want(got.rc in (0, 2, 4), f"damaged at byte {n}: {explain(got)}: {tail(got.text(), 4)}")
+    w.run("./net", "--inputs", "absent.npz", code=5, text="absent.npz")
+    for name, array in (("image", npy.Array("f32", (1, 1, 8, 7), [0.0] * 56)), ("image", npy.Array("f64", (1, 1, 8, 8), [0.0] * 64)),
+                        ("other", npy.Array("f32", (1,), [0.0]))):
+        with zipfile.ZipFile(w.path("in.npz"), "w") as z:
+            z.writestr(name + ".npy", npy.encode(array))
+        got = run(["./net", "--inputs", "in.npz"], 60, cwd=w.dir)
+        want(got.rc in (2, 4) and name in got.text(), f"a wrong array '{name}' {array.kind}{array.shape}: {explain(got)}")
+
+
+def refusals(w):
+    w.build("x.o", "--cc", "no-such-compiler", code=5, text="no-such-compiler")
+    w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
+    w.build("x.o", "--march", "no-such-cpu", code=5, text="no-such-cpu")
+    w.build("x.o", "-Ofast", code=2, text="-Ofast")
+    w.build("x.o", "--threads", "2", code=3, text="--threads")
+    w.build("x.o", "--name", "a-b", code=2, text="a-b")
+    w.build("x", "--weights", "pointer", code=2, text="pointer")
+    w.build("absent/x.o", code=5)
+    w.run(w.env.ingot, "build", MODEL, code=2, text="--output")
+    w.build("x; touch y.o")  # names are words, not commands
+    want(sorted(os.listdir(w.dir)) == ["x; touch y.h", "x; touch y.o"], f"left behind: {os.listdir(w.dir)}")
+
+
+def plain(w):
+    """A verb is not needed to compile; the file goes to stdout, or beside its header."""
+    first = w.run(w.env.ingot, MODEL, "-d", "batch:1", "-f", "net").out
+    want(b"int net_run(void *arena" in first, "no entry in the C text")
+    want(first == w.run(w.env.ingot, "compile", MODEL, "--input-dim", "batch=1", "--name", "net").out, "compile differs")
+    w.run(w.env.ingot, MODEL, "-d", "batch=1", "-o", "net.c")
+    with open(w.path("net.c"), "rb") as f:
+        want(f.read() == first, "the file differs from stdout")
+    want(os.path.exists(w.path("net.h")), "no header beside the file")
+    want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
+
+
+CASES = (libraries, program, archives, refusals, plain)
+
+
+def tests(env):
+    return [Test(f"product/{fn.__name__}", lambda fn=fn: fn(Work(env, fn.__name__)), cost=5) for fn in CASES]
