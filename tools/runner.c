@@ -2,11 +2,12 @@
  *
  *   prog [--inputs IN.npz] [--output OUT.npz] [--seed N] [--bench SECONDS] [--selftest]
  *
- * In: arrays by the names of the inputs; those that are missing are made up from the seed, as `ingot run` does. Out: the
- * outputs in an archive, or a few numbers of each on stdout; with --bench one line of JSON with the times of a run. The
- * text of this file travels inside ingot and is compiled together with a table that describes the model (ingot_model, at the
- * end of the compiled text). Reads archives whose members are stored or deflated, writes stored ones; needs nothing but
- * POSIX. Exit codes are those of ingot.
+ * In: arrays by the names of the inputs; those that are missing are made up from the seed, as
+ * `ingot run` does. Out: the outputs in an archive, or a few numbers of each on stdout; with
+ * --bench one line of JSON with the times of a run. The text of this file travels inside ingot and
+ * is compiled together with a table that describes the model (ingot_model, at the end of the
+ * compiled text). Reads archives whose members are stored or deflated, writes stored ones; needs
+ * nothing but POSIX. Exit codes are those of ingot.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -22,13 +23,14 @@ enum { RANK = 9, OK = 0, USAGE = 2, BAD = 4, SYSTEM = 5 };
 
 typedef struct Value {
   const char *name;
-  char kind; /* 'f', 'i', 'u', 'b' as in .npy; 'x': a type .npy does not know, whose bits are kept as they are */
-  int size;  /* of an element */
+  char kind;  /* 'f', 'i', 'u', 'b' as in .npy; 'x': a type .npy does not know, whose bits are kept
+                 as they are */
+  int size;   /* of an element */
   int digits; /* 'x': how many low bits a made-up element has */
   int rank;
-  int64_t most[RANK];              /* largest extents */
-  int64_t base[RANK], coef[RANK];  /* extent = base + coef * size of the symbol; inputs only */
-  int sym[RANK];                   /* -1: the extent is base */
+  int64_t most[RANK];             /* largest extents */
+  int64_t base[RANK], coef[RANK]; /* extent = base + coef * size of the symbol; inputs only */
+  int sym[RANK];                  /* -1: the extent is base */
 } Value;
 
 typedef struct Model {
@@ -37,8 +39,8 @@ typedef struct Model {
   const Value *in, *out;
   const int64_t *size; /* of every symbol, unless an input says otherwise */
   size_t arena, test;  /* bytes; test 0: there is no self-test */
-  int (*call)(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,
-              int64_t *const *shape);
+  int (*call)(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
+              void *const *out, int64_t *const *shape);
   int (*selftest)(void *memory);
 } Model;
 
@@ -129,8 +131,10 @@ static int decode(Bits *b, const Code *c) {
 }
 
 static void put(Bits *b, unsigned char x) {
-  if (b->at < b->nout) b->out[b->at++] = x;
-  else b->bad = 1;
+  if (b->at < b->nout)
+    b->out[b->at++] = x;
+  else
+    b->bad = 1;
 }
 
 static void copy_back(Bits *b, const Code *dist, int symbol) {
@@ -156,7 +160,8 @@ static void copy_back(Bits *b, const Code *dist, int symbol) {
 }
 
 static void read_codes(Bits *b, Code *lit, Code *dist) {
-  static const unsigned char order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+  static const unsigned char order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                          11, 4,  12, 3, 13, 2, 14, 1, 15};
   unsigned char len[320] = {0}, first[19] = {0};
   int nlit = (int)take(b, 5) + 257, ndist = (int)take(b, 5) + 1, n = (int)take(b, 4) + 4, i = 0;
   for (int k = 0; k < n; k++) first[order[k]] = (unsigned char)take(b, 3);
@@ -190,7 +195,8 @@ static void read_block(Bits *b, int kind) {
   }
   if (kind == 1) {
     unsigned char len[288];
-    for (int i = 0; i < 288; i++) len[i] = (unsigned char)(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
+    for (int i = 0; i < 288; i++)
+      len[i] = (unsigned char)(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
     build(&lit, len, 288);
     memset(len, 5, 30);
     build(&dist, len, 30);
@@ -202,8 +208,10 @@ static void read_block(Bits *b, int kind) {
   while (!b->bad) {
     int s = decode(b, &lit);
     if (s == 256) return;
-    if (s < 256) put(b, (unsigned char)s);
-    else copy_back(b, &dist, s);
+    if (s < 256)
+      put(b, (unsigned char)s);
+    else
+      copy_back(b, &dist, s);
   }
 }
 
@@ -257,8 +265,10 @@ static int same_shape(const Value *v, int64_t *size, const char *at) {
     long long d = strtoll(at, &end, 10);
     at = end - 1;
     if (k >= v->rank || d < 0 || d > v->most[k]) return 0;
-    if (v->sym[k] >= 0 && v->coef[k]) size[v->sym[k]] = (d - v->base[k]) / v->coef[k];
-    else if (d != v->base[k]) return 0;
+    if (v->sym[k] >= 0 && v->coef[k])
+      size[v->sym[k]] = (d - v->base[k]) / v->coef[k];
+    else if (d != v->base[k])
+      return 0;
     k++;
   }
   return k == v->rank;
@@ -287,25 +297,31 @@ static void swap(unsigned char *p, size_t n, int size) {
 static int use_array(Run *r, int i, unsigned char *at, size_t n) {
   const Value *v = &ingot_model.in[i];
   char head[4096];
-  if (n < 12 || memcmp(at, "\x93NUMPY", 6) != 0) return complain(BAD, v->name, "is not a .npy array");
+  if (n < 12 || memcmp(at, "\x93NUMPY", 6) != 0)
+    return complain(BAD, v->name, "is not a .npy array");
   size_t skip = at[6] == 1 ? 10 : 12, len = little(at + 8, at[6] == 1 ? 2 : 4);
-  if (len >= sizeof head || len > n - skip) return complain(BAD, v->name, "the header of the array is too long");
+  if (len >= sizeof head || len > n - skip)
+    return complain(BAD, v->name, "the header of the array is too long");
   memcpy(head, at + skip, len);
   head[len] = 0;
   const char *type = field(head, "'descr': '"), *shape = field(head, "'shape': (");
-  if (!type || !shape || strstr(head, "'fortran_order': True")) return complain(BAD, v->name, "is not a row-major array");
+  if (!type || !shape || strstr(head, "'fortran_order': True"))
+    return complain(BAD, v->name, "is not a row-major array");
   if (v->kind == 'x' || type[1] != v->kind || atoi(type + 2) != v->size) {
-    fprintf(stderr, "%s: %s: the array is '%.4s', expected %c%d\n", ingot_model.name, v->name, type, v->kind, v->size);
+    fprintf(stderr, "%s: %s: the array is '%.4s', expected %c%d\n", ingot_model.name, v->name, type,
+            v->kind, v->size);
     return BAD;
   }
-  if (!same_shape(v, r->size, shape)) return complain(BAD, v->name, "the array has another shape than the input");
+  if (!same_shape(v, r->size, shape))
+    return complain(BAD, v->name, "the array has another shape than the input");
   int64_t dim[RANK];
   for (int k = 0; k < v->rank; k++) dim[k] = extent(v, k, r->size);
   size_t count = elements(v, dim), bytes = count * (size_t)v->size;
   if (bytes > n - skip - len) return complain(BAD, v->name, "the array is cut short");
   void *data = make(bytes);
   memcpy(data, at + skip + len, bytes);
-  if ((type[0] == '>') != is_big_endian() && type[0] != '|' && type[0] != '=') swap(data, count, v->size);
+  if ((type[0] == '>') != is_big_endian() && type[0] != '|' && type[0] != '=')
+    swap(data, count, v->size);
   free((void *)(uintptr_t)r->in[i]); /* given twice: the last one counts */
   r->in[i] = data;
   return OK;
@@ -333,12 +349,15 @@ static int read_archive(Run *r, const Bytes *b, const char *path) {
   int bad = 0;
   size_t end = b->n < 22 ? 0 : b->n - 22;
   while (end && memcmp(b->at + end, "PK\5\6", 4) != 0) end--;
-  if (b->n < 22 || memcmp(b->at + end, "PK\5\6", 4) != 0) return complain(BAD, path, "is not an archive");
+  if (b->n < 22 || memcmp(b->at + end, "PK\5\6", 4) != 0)
+    return complain(BAD, path, "is not an archive");
   size_t at = little(b->at + end + 16, 4), n = little(b->at + end + 10, 2);
   for (; n && !bad; n--) {
     char name[1024];
-    if (at > end || end - at < 46 || memcmp(b->at + at, "PK\1\2", 4) != 0) return complain(BAD, path, "the archive is damaged");
-    size_t len = little(b->at + at + 28, 2), more = little(b->at + at + 30, 2) + little(b->at + at + 32, 2);
+    if (at > end || end - at < 46 || memcmp(b->at + at, "PK\1\2", 4) != 0)
+      return complain(BAD, path, "the archive is damaged");
+    size_t len = little(b->at + at + 28, 2),
+           more = little(b->at + at + 30, 2) + little(b->at + at + 32, 2);
     if (len >= sizeof name || len > end - at - 46) return complain(BAD, path, "a name is too long");
     memcpy(name, b->at + at + 46, len);
     name[len] = 0;
@@ -370,7 +389,8 @@ static void append(Bytes *b, const void *p, size_t n) {
 }
 
 static void append_little(Bytes *b, uint32_t x, int n) {
-  unsigned char byte[4] = {(unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16), (unsigned char)(x >> 24)};
+  unsigned char byte[4] = {(unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16),
+                           (unsigned char)(x >> 24)};
   append(b, byte, (size_t)n);
 }
 
@@ -386,9 +406,15 @@ static uint32_t crc(const unsigned char *p, size_t n) {
 static void append_array(Bytes *b, const Value *v, const int64_t *dim, const void *data) {
   char head[512];
   int n = snprintf(head, sizeof head, "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (",
-                   v->size == 1 ? '|' : is_big_endian() ? '>' : '<', v->kind, v->size);
+                   v->size == 1      ? '|'
+                   : is_big_endian() ? '>'
+                                     : '<',
+                   v->kind, v->size);
   for (int k = 0; k < v->rank; k++)
-    n += snprintf(head + n, sizeof head - (size_t)n, "%lld%s", (long long)dim[k], v->rank == 1 ? "," : k + 1 < v->rank ? ", " : "");
+    n += snprintf(head + n, sizeof head - (size_t)n, "%lld%s", (long long)dim[k],
+                  v->rank == 1      ? ","
+                  : k + 1 < v->rank ? ", "
+                                    : "");
   n += snprintf(head + n, sizeof head - (size_t)n, "), }");
   while ((10 + n) % 64 != 63) head[n++] = ' ';
   head[n++] = '\n';
@@ -400,7 +426,8 @@ static void append_array(Bytes *b, const Value *v, const int64_t *dim, const voi
 }
 
 /* Local header, or entry of the directory. */
-static void append_entry(Bytes *z, const char *name, const Bytes *data, uint32_t sum, uint32_t at, int local) {
+static void append_entry(Bytes *z, const char *name, const Bytes *data, uint32_t sum, uint32_t at,
+                         int local) {
   append(z, local ? "PK\3\4" : "PK\1\2\x14", local ? 4 : 5);
   if (!local) append(z, "", 1);
   append_little(z, 20, 2);    /* version */
@@ -462,7 +489,8 @@ static uint64_t mix(uint64_t x) {
 }
 
 static double unit(uint64_t seed, uint64_t i) {
-  uint64_t u = mix(mix(i * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) ^ mix(seed ^ 0x2545f4914f6cdd1du));
+  uint64_t u =
+      mix(mix(i * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) ^ mix(seed ^ 0x2545f4914f6cdd1du));
   return (double)(u >> 11) / 9007199254740992.0;
 }
 
@@ -549,7 +577,8 @@ static int ascending(const void *a, const void *b) {
 /* Three runs to warm up, then as many as fit, but at least five. */
 static int bench(Run *r, double seconds) {
   enum { MOST = 1 << 20, LEAST = 5 };
-  double *ms = malloc(MOST * sizeof *ms), start = now(); /* not cleared: pages that are not used do not count */
+  double *ms = malloc(MOST * sizeof *ms),
+         start = now(); /* not cleared: pages that are not used do not count */
   int n = 0, bad = 0;
   if (!ms) return complain(SYSTEM, "memory", "there is not enough");
   for (int i = 0; i < 3 && !bad && (i == 0 || now() - start < seconds * 1e3); i++) bad = run(r);
@@ -566,8 +595,10 @@ static int bench(Run *r, double seconds) {
   struct rusage use;
   getrusage(RUSAGE_SELF, &use);
   qsort(ms, (size_t)n, sizeof *ms, ascending);
-  printf("{\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":%.6f,\"rss_kb\":%ld}\n", n, ms[0],
-         ms[(n - 1) * 50 / 100], ms[(int)((n - 1) * 0.90)], ms[(int)((n - 1) * 0.99)], (long)use.ru_maxrss);
+  printf(
+      "{\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":%.6f,\"rss_kb\":%ld}\n",
+      n, ms[0], ms[(n - 1) * 50 / 100], ms[(int)((n - 1) * 0.90)], ms[(int)((n - 1) * 0.99)],
+      (long)use.ru_maxrss);
   free(ms);
   return OK;
 }
@@ -584,7 +615,8 @@ static void show_element(const Value *v, const unsigned char *p) {
     printf(" %.7g", d);
   } else {
     int top = is_big_endian() ? 0 : v->size - 1, sign = v->kind == 'i' && p[top] & 0x80;
-    for (int k = 0; k < v->size; k++) i |= (int64_t)((uint64_t)p[is_big_endian() ? v->size - 1 - k : k] << 8 * k);
+    for (int k = 0; k < v->size; k++)
+      i |= (int64_t)((uint64_t)p[is_big_endian() ? v->size - 1 - k : k] << 8 * k);
     if (sign && v->size < 8) i -= (int64_t)1 << 8 * v->size;
     printf(" %lld", (long long)i);
   }
@@ -597,7 +629,8 @@ static void show(const Run *r) {
     printf("%s: %c%d[", v->name, v->kind, v->size * 8);
     for (int k = 0; k < v->rank; k++) printf("%s%lld", k ? "," : "", (long long)r->shape[i][k]);
     printf("]");
-    for (size_t k = 0; k < n && k < 8; k++) show_element(v, (const unsigned char *)r->out[i] + k * (size_t)v->size);
+    for (size_t k = 0; k < n && k < 8; k++)
+      show_element(v, (const unsigned char *)r->out[i] + k * (size_t)v->size);
     printf(n > 8 ? " ...\n" : "\n");
   }
 }
@@ -612,8 +645,10 @@ static int selftest(void) {
 }
 
 static int usage(int code) {
-  fprintf(code ? stderr : stdout,
-          "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--bench SECONDS] [--selftest]\n", ingot_model.name);
+  fprintf(
+      code ? stderr : stdout,
+      "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--bench SECONDS] [--selftest]\n",
+      ingot_model.name);
   return code;
 }
 
@@ -650,11 +685,16 @@ int main(int argc, char **argv) {
     if (!strcmp(word, "--help") || !strcmp(word, "-h")) return usage(0);
     if (!strcmp(word, "--selftest")) return selftest();
     if (!value) return usage(USAGE);
-    if (!strcmp(word, "--inputs")) inputs = value;
-    else if (!strcmp(word, "--output")) output = value;
-    else if (!strcmp(word, "--bench")) seconds = strtod(value, NULL);
-    else if (!strcmp(word, "--seed")) r.seed = strtoull(value, NULL, 0);
-    else return usage(USAGE);
+    if (!strcmp(word, "--inputs"))
+      inputs = value;
+    else if (!strcmp(word, "--output"))
+      output = value;
+    else if (!strcmp(word, "--bench"))
+      seconds = strtod(value, NULL);
+    else if (!strcmp(word, "--seed"))
+      r.seed = strtoull(value, NULL, 0);
+    else
+      return usage(USAGE);
   }
   r.size = make((size_t)(m->nsym + 1) * sizeof *r.size);
   if (m->nsym) memcpy(r.size, m->size, (size_t)m->nsym * sizeof *r.size);

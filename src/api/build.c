@@ -1,8 +1,8 @@
 /* build.c: the model as an object file, a library or a program.
  *
- * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all. Everything is made in
- * a temporary folder and then copied. Weights above FILE_BYTES are assembled in from a file, because C compilers are
- * slow on long strings.
+ * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all.
+ * Everything is made in a temporary folder and then copied. Weights above FILE_BYTES are assembled
+ * in from a file, because C compilers are slow on long strings.
  */
 #include "api/own.h"
 
@@ -31,10 +31,15 @@ static bool ends_with(const char *s, const char *end) {
 }
 
 static Product product(const char *path) {
-  return ends_with(path, ".o") ? PD_object : ends_with(path, ".a") ? PD_archive : ends_with(path, ".so") ? PD_shared : PD_program;
+  return ends_with(path, ".o")    ? PD_object
+         : ends_with(path, ".a")  ? PD_archive
+         : ends_with(path, ".so") ? PD_shared
+                                  : PD_program;
 }
 
-static void add(Ctx *c, Words *w, const char *word) { *vec_push(&c->keep, w) = word; }
+static void add(Ctx *c, Words *w, const char *word) {
+  *vec_push(&c->keep, w) = word;
+}
 
 /* A word made of two. */
 static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
@@ -61,7 +66,8 @@ static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
   }
 }
 
-static const char *compile(Ctx *c, Build *b, const char *file, const Text *text, const char *standard) {
+static const char *compile(Ctx *c, Build *b, const char *file, const Text *text,
+                           const char *standard) {
   Text object = text_new(&c->keep);
   const char *source = folder_file(c, &b->folder, file);
   Words w = {0};
@@ -122,13 +128,16 @@ static void build(Ctx *c, void *arg) {
   Build *b = arg;
   const IngotBuild *o = b->o;
   IngotC ic = o->c;
-  Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep), file = text_new(&c->keep);
+  Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep),
+       file = text_new(&c->keep);
   ic.name = b->name;
   api_passes(b->m, NULL);
   if (!ic.weights && weight_bytes(b->m->p) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
-    fail(c, ERR_usage, LOC_NONE, "a program holds its weights: --weights=pointer is for .o, .a and .so");
-  if (ic.nstate && b->kind == PD_program) fail(c, ERR_usage, LOC_NONE, "a program keeps no state: --state is for .o, .a and .so");
+    fail(c, ERR_usage, LOC_NONE,
+         "a program holds its weights: --weights=pointer is for .o, .a and .so");
+  if (ic.nstate && b->kind == PD_program)
+    fail(c, ERR_usage, LOC_NONE, "a program keeps no state: --state is for .o, .a and .so");
   EmitFacts facts = api_emit(b->m, &ic, b->kind == PD_program, &source, &header);
   folder_make(c, &b->folder);
   if (b->m->blob.n) {
@@ -151,18 +160,21 @@ static void build(Ctx *c, void *arg) {
   if (b->kind >= PD_shared && strcmp(o->output, "-")) {
     mode_t mask = umask(022);
     umask(mask);
-    if (chmod(o->output, 0777 & ~mask)) fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", o->output);
+    if (chmod(o->output, 0777 & ~mask))
+      fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", o->output);
   }
 }
 
-/* A C name from the file name: libnet.a gives net; other characters than letters and digits become '_'. */
+/* A C name from the file name: libnet.a gives net; other characters than letters and digits become
+ * '_'. */
 static const char *stem(Ctx *c, const char *path, Product kind) {
   const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
   if ((kind == PD_archive || kind == PD_shared) && !strncmp(from, "lib", 3)) from += 3;
   Text t = text_new(&c->keep);
   if (*from >= '0' && *from <= '9') text_puts(&t, "m");
   for (; *from && *from != '.'; from++) {
-    bool fine = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') || (*from >= '0' && *from <= '9');
+    bool fine = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') ||
+                (*from >= '0' && *from <= '9');
     text_put(&t, fine ? from : "_", 1);
   }
   return t.n ? text_cstr(&t) : "model";

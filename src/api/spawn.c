@@ -1,7 +1,7 @@
 /* spawn.c: other programs, and the folder their files live in.
  *
- * Programs are started with an argument vector, never through a shell, so no name or path can mean more than itself.
- * What they print goes to a file of the folder and is quoted when they fail.
+ * Programs are started with an argument vector, never through a shell, so no name or path can mean
+ * more than itself. What they print goes to a file of the folder and is quoted when they fail.
  */
 #include "api/own.h"
 
@@ -55,12 +55,13 @@ void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *arg
   posix_spawn_file_actions_destroy(&act);
   if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, argv[0], strerror(e));
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* how a failed exec is told where spawn itself cannot */
+  if (WIFEXITED(status) &&
+      WEXITSTATUS(status) == 127) /* how a failed exec is told where spawn itself cannot */
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, argv[0]);
   if (WIFEXITED(status) && !WEXITSTATUS(status)) return;
   File text = file_read(c, log);
-  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, argv[0], (int)(text.n < 2000 ? text.n : 2000),
-       (const char *)text.at);
+  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, argv[0],
+       (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }
 
 /* Words of a command such as "ccache gcc", separated by blanks. */

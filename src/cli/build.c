@@ -5,17 +5,24 @@
 
 int verb_build(const Args *a) {
   if (!a->output) {
-    fputs("ingot build: --output is missing: OUT.o, OUT.a, OUT.so, or the name of a program\n", stderr);
+    fputs("ingot build: --output is missing: OUT.o, OUT.a, OUT.so, or the name of a program\n",
+          stderr);
     return INGOT_USAGE;
   }
   if (a->threads && strcmp(a->threads, "1") != 0) {
-    fprintf(stderr, "ingot build: --threads %s: generated code runs in one thread; several may run models side by side\n",
+    fprintf(stderr,
+            "ingot build: --threads %s: generated code runs in one thread; several may run models "
+            "side by side\n",
             a->threads);
     return INGOT_UNSUPPORTED;
   }
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  IngotBuild o = {.output = a->output, .cc = a->cc, .march = a->march, .optimize = a->optimize, .sanitize = a->sanitize};
+  IngotBuild o = {.output = a->output,
+                  .cc = a->cc,
+                  .march = a->march,
+                  .optimize = a->optimize,
+                  .sanitize = a->sanitize};
   o.c = (IngotC){.name = a->name,
                  .weights = a->weights,
                  .state = a->state,

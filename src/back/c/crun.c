@@ -1,15 +1,15 @@
 /* crun.c: what callers that know a model only at run time need.
  *
- * NAME_call, a function of fixed type around the entry (engine c, and the runner of tools/runner.c), and the table with
- * which that runner knows the model.
+ * NAME_call, a function of fixed type around the entry (engine c, and the runner of
+ * tools/runner.c), and the table with which that runner knows the model.
  */
 #include "back/c/c.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define CALL_PARAMS                                                                                                  \
-  "(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"                     \
+#define CALL_PARAMS                                                                                \
+  "(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"   \
   "               int64_t *const *shape)"
 
 /* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
@@ -48,12 +48,14 @@ static void put_shapes(Emit *e, Text *t) {
 
 void put_caller(Emit *e, Text *t) {
   Prog *p = e->p;
-  text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name, e->o->name);
+  text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name,
+           e->o->name);
   text_puts(t, "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
   Text call = text_new(&e->c->keep);
   text_fmt(&call, "  return %s_run(arena", e->o->name);
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(&call, ", size[%u]", s);
+    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
+      text_fmt(&call, ", size[%u]", s);
   if (e->random) text_puts(&call, ", seed");
   for (u32 i = 0; i < p->in.n; i++)
     if (e->state_in[i] < 0) text_fmt(&call, ", in[%u]", i);
@@ -71,9 +73,14 @@ void put_caller(Emit *e, Text *t) {
 
 static void put_value(Prog *p, Text *t, const Buf *b) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
-  bool known = b->dt == DT_bool || (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
-  char kind = b->dt == DT_bool ? 'b' : dtype_is_float(b->dt) ? 'f' : dtype_is_signed(b->dt) ? 'i' : 'u';
-  Text most = text_new(&p->c->scratch), base = text_new(&p->c->scratch), coef = text_new(&p->c->scratch);
+  bool known = b->dt == DT_bool ||
+               (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
+  char kind = b->dt == DT_bool         ? 'b'
+              : dtype_is_float(b->dt)  ? 'f'
+              : dtype_is_signed(b->dt) ? 'i'
+                                       : 'u';
+  Text most = text_new(&p->c->scratch), base = text_new(&p->c->scratch),
+       coef = text_new(&p->c->scratch);
   Text syms = text_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
     i64 lo, hi, k0;
@@ -90,8 +97,10 @@ static void put_value(Prog *p, Text *t, const Buf *b) {
   text_puts(t, "  {");
   put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
   text_fmt(t, ", '%c', %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}},\n", known ? kind : 'x', size,
-           b->dt == DT_bf16 ? 14 : bits > 1 ? bits - 1 : 1, b->rank, text_cstr(&most),
-           text_cstr(&base), text_cstr(&coef), text_cstr(&syms));
+           b->dt == DT_bf16 ? 14
+           : bits > 1       ? bits - 1
+                            : 1,
+           b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms));
 }
 
 void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t) {
@@ -102,7 +111,8 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
     text_fmt(t, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
-      if (b->rank > 8) fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
+      if (b->rank > 8)
+        fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
       put_value(p, t, b);
     }
     text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}}};\n");
@@ -110,8 +120,12 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
   u32 ns = dim_nsyms(p->dims);
   text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);
   for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
-  text_fmt(t, "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, inputs, outputs, sizes, %" PRIu64 ", %" PRIu64 ", %s_call, ",
+  text_fmt(t,
+           "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, inputs, outputs, sizes, %" PRIu64
+           ", %" PRIu64 ", %s_call, ",
            name, p->in.n, p->out.n, ns, arena_bytes, test_bytes, name);
-  if (test_bytes) text_fmt(t, "%s_selftest};\n", name);
-  else text_puts(t, "0};\n");
+  if (test_bytes)
+    text_fmt(t, "%s_selftest};\n", name);
+  else
+    text_puts(t, "0};\n");
 }

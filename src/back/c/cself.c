@@ -1,10 +1,11 @@
 /* cself.c: the self-test of a generated file.
  *
- * In: the sizes of a test run and the hash of its outputs, computed by the interpreter when the file is made. Out:
- * NAME_selftest, which fills the inputs by the same formula, runs the model and compares. selftest_fill and the C
- * text are two spellings of one formula, as are selftest_hash and the text: the hash (FNV-1a, 64 bits) goes over
- * element counts and the bit patterns of the elements, lowest byte first, so it does not depend on the byte order
- * of the machine; every NaN counts as the same one.
+ * In: the sizes of a test run and the hash of its outputs, computed by the interpreter when the
+ * file is made. Out: NAME_selftest, which fills the inputs by the same formula, runs the model and
+ * compares. selftest_fill and the C text are two spellings of one formula, as are selftest_hash and
+ * the text: the hash (FNV-1a, 64 bits) goes over element counts and the bit patterns of the
+ * elements, lowest byte first, so it does not depend on the byte order of the machine; every NaN
+ * counts as the same one.
  */
 #include "back/c/c.h"
 
@@ -27,8 +28,8 @@ typedef struct Recipe {
   u32 nan;          /* code every NaN is replaced by; 0: there is none */
 } Recipe;
 
-/* Floats are multiples of 1/128 in -1..1, narrow ones some codes around a quarter; integers are small enough to be indices,
- * 8- and 16-bit ones cover a byte, as quantised data do. */
+/* Floats are multiples of 1/128 in -1..1, narrow ones some codes around a quarter; integers are
+ * small enough to be indices, 8- and 16-bit ones cover a byte, as quantised data do. */
 static const Recipe recipes[DT_COUNT] = {
     [DT_f32] = {"(float)((int)(w >> 24) - 128) * 0.0078125f", 0, 0, 0, 0},
     [DT_f64] = {"(double)((int)(w >> 24) - 128) * 0.0078125", 0, 0, 0, 0},
@@ -63,7 +64,9 @@ static i64 test_int(DType dt, u32 w) {
   return (i64)(w >> (32 - bits)) - (dtype_is_signed(dt) ? (i64)1 << (bits - 1) : 0);
 }
 
-static bool is_narrow(DType dt) { return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64; }
+static bool is_narrow(DType dt) {
+  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
+}
 
 bool selftest_fill(Tensor *t, u32 input) {
   if (!recipes[t->dt].fill) return false;
@@ -74,10 +77,14 @@ bool selftest_fill(Tensor *t, u32 input) {
     u8 *to = (u8 *)t->data + i * size;
     u32 code = r->low | (w >> 16 & r->mask);
     u16 code16 = (u16)code;
-    if (is_narrow(t->dt) && size == 2) memcpy(to, &code16, 2);
-    else if (is_narrow(t->dt)) *to = (u8)code;
-    else if (dtype_is_float(t->dt)) tensor_set(t, i, (Scalar){.f = (double)((int)(w >> 24) - 128) / 128});
-    else tensor_set(t, i, (Scalar){.i = test_int(t->dt, w)});
+    if (is_narrow(t->dt) && size == 2)
+      memcpy(to, &code16, 2);
+    else if (is_narrow(t->dt))
+      *to = (u8)code;
+    else if (dtype_is_float(t->dt))
+      tensor_set(t, i, (Scalar){.f = (double)((int)(w >> 24) - 128) / 128});
+    else
+      tensor_set(t, i, (Scalar){.i = test_int(t->dt, w)});
   }
   return true;
 }
@@ -112,7 +119,8 @@ u64 selftest_hash(Tensor *const *out, u32 n) {
   u64 h = 14695981039346656037u;
   for (u32 k = 0; k < n; k++) {
     h = add_bits(h, out[k]->n, 8);
-    for (u64 i = 0; i < out[k]->n; i++) h = add_bits(h, element_bits(out[k], i), dtype_bytes(out[k]->dt));
+    for (u64 i = 0; i < out[k]->n; i++)
+      h = add_bits(h, element_bits(out[k], i), dtype_bytes(out[k]->dt));
   }
   return h;
 }
@@ -139,7 +147,8 @@ u64 selftest_bytes(Emit *e) {
     for (u32 k = 0; k < b->rank; k++) {
       i64 lo, hi;
       dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
-      if (!size_mul(n, (u64)hi, &n)) fail(e->c, ERR_unsupported, LOC_NONE, "an output has no bound");
+      if (!size_mul(n, (u64)hi, &n))
+        fail(e->c, ERR_unsupported, LOC_NONE, "an output has no bound");
     }
     place(e->c, &at, n);
   }
@@ -148,40 +157,49 @@ u64 selftest_bytes(Emit *e) {
 
 static void put_helpers(Emit *e, Text *t) {
   bool seen[DT_COUNT] = {0};
-  text_puts(t, "\n/* Element i of an input of the self-test is made from this word. */\n"
-               "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
-               "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
-               "  w = (w ^ w >> 15) * 739982445u;\n"
-               "  w = (w ^ w >> 12) * 695872825u;\n"
-               "  return w ^ w >> 15;\n"
-               "}\n\n"
-               "static uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
-               "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * 1099511628211u;\n"
-               "  return hash;\n"
-               "}\n");
+  text_puts(
+      t,
+      "\n/* Element i of an input of the self-test is made from this word. */\n"
+      "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
+      "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
+      "  w = (w ^ w >> 15) * 739982445u;\n"
+      "  w = (w ^ w >> 12) * 695872825u;\n"
+      "  return w ^ w >> 15;\n"
+      "}\n\n"
+      "static uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
+      "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * 1099511628211u;\n"
+      "  return hash;\n"
+      "}\n");
   for (u32 i = 0; i < e->p->out.n; i++) seen[prog_buf(e->p, e->p->out.at[i])->dt] = true;
   if (seen[DT_f32])
-    text_puts(t, "\nstatic uint64_t ig_test_f32(float x) {\n  union { float f; uint32_t u; } v;\n  v.f = x;\n"
+    text_puts(t, "\nstatic uint64_t ig_test_f32(float x) {\n  union { float f; uint32_t u; } v;\n  "
+                 "v.f = x;\n"
                  "  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n");
   if (seen[DT_f64])
-    text_puts(t, "\nstatic uint64_t ig_test_f64(double x) {\n  union { double f; uint64_t u; } v;\n  v.f = x;\n"
+    text_puts(t, "\nstatic uint64_t ig_test_f64(double x) {\n  union { double f; uint64_t u; } "
+                 "v;\n  v.f = x;\n"
                  "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n");
 }
 
 static void put_bits_of(Text *t, DType dt, u32 k) {
   const Recipe *r = &recipes[dt];
   const char *top = dtype_bytes(dt) == 2 ? "0x7fffu" : "0x7fu";
-  if (dt == DT_f32 || dt == DT_f64) text_fmt(t, "ig_test_%s(y%u[i])", dtype_info[dt].name, k);
-  else if (r->inf) text_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);
-  else text_fmt(t, "(uint64_t)y%u[i]", k);
+  if (dt == DT_f32 || dt == DT_f64)
+    text_fmt(t, "ig_test_%s(y%u[i])", dtype_info[dt].name, k);
+  else if (r->inf)
+    text_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);
+  else
+    text_fmt(t, "(uint64_t)y%u[i]", k);
 }
 
 static void put_run(Emit *e, Text *t) {
   Prog *p = e->p;
   const SelfTest *st = e->o->selftest;
-  text_fmt(t, "  status = %s_run(m%s", e->o->name, e->o->weights == WM_pointer ? ", weight_file" : "");
+  text_fmt(t, "  status = %s_run(m%s", e->o->name,
+           e->o->weights == WM_pointer ? ", weight_file" : "");
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s]) text_fmt(t, ", %" PRId64, st->size[s]);
+    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
+      text_fmt(t, ", %" PRId64, st->size[s]);
   if (e->random) text_puts(t, ", 0");
   for (u32 i = 0; i < p->in.n; i++)
     if (e->state_in[i] < 0) text_fmt(t, ", x%u", i);
@@ -213,7 +231,8 @@ static void put_pointers(Emit *e, Text *t) {
       dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
       n *= (u64)hi; /* checked by selftest_bytes */
     }
-    text_fmt(t, "  %s *const y%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type, place(e->c, &at, n));
+    text_fmt(t, "  %s *const y%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
+             place(e->c, &at, n));
     if (e->open_out[i]) text_fmt(t, "  int64_t s%u[%u] = {0};\n", i, b->rank ? b->rank : 1);
   }
 }
@@ -223,14 +242,18 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
   Prog *p = e->p;
   put_helpers(e, t);
   bool pointer = e->o->weights == WM_pointer;
-  text_fmt(t, "\nint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n", e->o->name,
-           pointer ? ", const void *weight_file" : "");
+  text_fmt(t, "\nint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n",
+           e->o->name, pointer ? ", const void *weight_file" : "");
   put_pointers(e, t);
-  text_fmt(t, "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
-              "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n", upper);
+  text_fmt(t,
+           "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
+           "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n",
+           upper);
   for (u32 i = 0; i < p->in.n; i++)
     if (st->in[i]->n && e->state_in[i] < 0)
-      text_fmt(t, "  for (size_t i = 0; i < %" PRIu64 "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
+      text_fmt(t,
+               "  for (size_t i = 0; i < %" PRIu64
+               "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
                st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
   if (e->o->nstate) text_fmt(t, "  %s_reset(m);\n", e->o->name);
   put_run(e, t);
@@ -239,9 +262,11 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     text_puts(t, "  n = ");
     if (!e->open_out[i]) text_fmt(t, "%" PRIu64, st->out[i]->n);
-    for (u32 k = 0; e->open_out[i] && k < b->rank; k++) text_fmt(t, "%s(size_t)s%u[%u]", k ? " * " : "", i, k);
+    for (u32 k = 0; e->open_out[i] && k < b->rank; k++)
+      text_fmt(t, "%s(size_t)s%u[%u]", k ? " * " : "", i, k);
     if (e->open_out[i] && !b->rank) text_puts(t, "1");
-    text_puts(t, ";\n  hash = ig_test_add(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = ig_test_add(hash, ");
+    text_puts(t, ";\n  hash = ig_test_add(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = "
+                 "ig_test_add(hash, ");
     put_bits_of(t, b->dt, i);
     text_fmt(t, ", %u);\n", dtype_bytes(b->dt));
   }
