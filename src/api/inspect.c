@@ -283,6 +283,24 @@ IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
   return s;
 }
 
+/* ---- fusion ---- */
+
+static void do_explain(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  a->out = text_new(&c->keep);
+  api_passes(a->m, &(IngotPipe){.stop = "canon"});
+  if (!a->m->g) fail(c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
+  fuse_explain(a->m->g, &a->out);
+}
+
+IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {
+  InspectArg a = {.m = m};
+  IngotStatus s = api_call(m, do_explain, &a);
+  *text = a.out.at;
+  *n = a.out.n;
+  return s;
+}
+
 /* ---- files ---- */
 
 typedef struct WriteArg {

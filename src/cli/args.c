@@ -55,6 +55,7 @@ static const Opt opts[] = {
     FLAG("selftest", selftest, "write NAME_selftest however long the model runs"),
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
     LIST("state", NULL, state, "IN=OUT", "result OUT comes back as input IN: kept in the arena; may be repeated"),
+    FLAG("explain", explain, "say why values were not fused into their users"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),

@@ -18,6 +18,7 @@ struct Args {
   const char *start, *stop, *skip, *dump;
   double rtol, atol;
   unsigned long long seed;
+  int explain;
   int json, check, time, quiet, help, side, selftest, no_selftest;
   const char *state[64];
   int nstate;

@@ -204,6 +204,11 @@ static int verb_opt(const Args *a) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
   IngotStatus s = prepare(m, a);
+  if (!s && a->explain) {
+    s = ingot_explain(m, &text, &n);
+    if (!s) fwrite(text, 1, n, stdout);
+    return finish(m, a, s);
+  }
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && !a->dump) {
     s = ingot_print(m, &text, &n, a->side && a->output ? &side : NULL, &nside);
@@ -298,7 +303,7 @@ const Verb verb_table[] = {
     {"verify", verb_verify, "data engine seed rtol atol json " SHAPES, "MODEL --data DIR",
      "run a model and compare with the outputs stored in DIR", 1},
     {"inspect", verb_inspect, "json " SHAPES, "MODEL", "report what a model contains and needs", 1},
-    {"opt", verb_opt, "start stop skip dump check time output side input inputs data " SHAPES,
+    {"opt", verb_opt, "start stop skip dump explain check time output side input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "", "list the supported operators", 0},
