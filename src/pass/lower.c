@@ -112,11 +112,14 @@ static void lower_node(Lower *l, const Node *n) {
     lower_if(l);
   else if (n->op == OP_loop)
     lower_loop(l);
+  else if (slots_all(l, n))
+    return;
   else if (kinds[n->op])
     kinds[n->op](l, lower_kernel(l, group_label(l, n)));
-  else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f))
+  else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
+    slot_redirect(l, &f);
     lower_form(l, lower_kernel(l, group_label(l, n)), &f);
-  else
+  } else
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
   l->acc = 0;
 }

@@ -5,6 +5,13 @@
 #include "pass/form.h"
 #include "pass/pass.h"
 
+/* A value that is written straight into its part of a concat. */
+typedef struct Slot {
+  Val into; /* 0: none */
+  u32 axis;
+  Dim offset;
+} Slot;
+
 typedef struct Lower {
   Ctx *c;
   Graph *g;
@@ -14,9 +21,10 @@ typedef struct Lower {
   Tail at;    /* where the next statement goes */
   const Node *n;
   Map ghost;    /* buffer -> the value it stands for, when that is computed in place and has no memory */
-  NodeId *user; /* by value computed in place: its user */
+  BlkId *block; /* by node */
   Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
   ExprId held;  /* that accumulator, rounded to its type */
+  Slot *slot;   /* by value: where in the result of a concat it is written */
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
@@ -61,6 +69,8 @@ ExprId ghost_eval(Lower *l, Val v, const ExprId *idx);   /* element of v, comput
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 Str group_label(Lower *l, const Node *root);
+bool slots_all(Lower *l, const Node *n);         /* a concat whose operands are all in place */
+void slot_redirect(Lower *l, Form *f);           /* the result of l->n goes to its slot, if it has one */
 void prog_drop_unused(Prog *p);                  /* removes temporaries that nothing touches */
 
 /* lower_util.c */

@@ -53,9 +53,15 @@ ExprId nest_load(Nest *x, u32 in) {
 }
 
 /* A fold that its users finish: the value stored is theirs, in their buffer. */
-static ExprId finish(Nest *x, const ExprId *idx, ExprId value) {
+static ExprId finish(Nest *x, ExprId value) {
   Lower *l = x->l;
   if (!l->acc || !x->f->fold) return value;
+  ExprId idx[MAX_RANK];
+  Operand own = x->f->out; /* the index in the value itself, wherever it is written to */
+  for (u32 i = 0; i < own.rank; i++) {
+    own.idx[i].base = 0;
+    idx[i] = nest_index(x, &own, i);
+  }
   l->held = value;
   return ghost_eval(l, l->n->out[0], idx);
 }
@@ -64,7 +70,7 @@ void nest_store(Nest *x, ExprId value) {
   const Operand *o = &x->f->out;
   ExprId idx[MAX_RANK];
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-  value = finish(x, idx, value);
+  value = finish(x, value);
   prog_store(x->p, &x->at, o->buf, idx, o->rank, value);
 }
 

@@ -7,15 +7,37 @@
  */
 #include "pass/lower.h"
 
-void ghosts_find(Lower *l) {
+/* Values with one user, a concat of the same block, are written where they belong. */
+static void slots_find(Lower *l, const u32 *uses) {
   Graph *g = l->g;
-  l->ghost = map_new(&l->c->scratch);
-  l->user = NEWS(&l->c->scratch, NodeId, g->val.n);
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-      for (u32 k = 0; k < n->nin; k++) l->user[n->in[k]] = g->blk.at[b].node.at[i];
+      if (n->op != OP_concat) continue;
+      u32 axis = (u32)node_int(n, AT_axis, 0);
+      Dim at = 0;
+      for (u32 k = 0; k < n->nin; k++) {
+        const Value *v = graph_val(g, n->in[k]);
+        const Node *def = v->def ? graph_node(g, v->def) : NULL;
+        bool form = def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
+                            def->op == OP_pool_max || def->op == OP_pool_sum);
+        if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b)
+          l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
+        at = dim_add(g->dims, at, v->type.dim[axis]);
+      }
     }
+}
+
+void ghosts_find(Lower *l) {
+  Graph *g = l->g;
+  l->ghost = map_new(&l->c->scratch);
+  l->slot = NEWS(&l->c->scratch, Slot, g->val.n);
+  l->block = NEWS(&l->c->scratch, BlkId, g->node.n);
+  u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
+  graph_use_counts(g, uses);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) l->block[g->blk.at[b].node.at[i]] = b;
+  slots_find(l, uses);
 }
 
 bool is_ghost(const Lower *l, BufId b) { return map_get(&l->ghost, b) != NULL; }
@@ -63,6 +85,22 @@ bool group_fold(Lower *l, const Node *root, Form *f) {
   f->out.buf = l->buf[root->out[0]]; /* same shape: fuse.c sees to that */
   l->acc = v;
   return true;
+}
+
+/* ---- parts of a concat ---- */
+
+bool slots_all(Lower *l, const Node *n) {
+  if (n->op != OP_concat) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (!l->slot[n->in[i]].into) return false;
+  return true;
+}
+
+void slot_redirect(Lower *l, Form *f) {
+  const Slot *s = &l->slot[l->n->out[0]];
+  if (!s->into) return;
+  f->out.buf = lower_temp(l, s->into);
+  f->out.idx[s->axis].base = s->offset;
 }
 
 /* ---- labels ---- */

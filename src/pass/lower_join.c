@@ -6,6 +6,10 @@ void lower_concat(Lower *l, Tail at) {
   Dim offset = 0;
   for (u32 i = 0; i < l->n->nin; i++) {
     Form f;
+    if (l->slot[l->n->in[i]].into) { /* it is there already */
+      offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);
+      continue;
+    }
     form_part(l->p, lower_in(l, i), lower_out(l, 0), axis, offset, &f);
     lower_form(l, at, &f);
     offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);

@@ -1,0 +1,40 @@
+# a sum over rows after a sum over columns needs all of it: nothing is merged
+# run: --start=fuse --stop=merge
+graph
+(%x: f32[5,7]) {
+  %e: f32[5,7] = exp(%x)
+  %r: f32[1,7] = reduce_sum(%e) {axes=[0], keep=1}
+  %y: f32[5,7] = div(%e, %r)
+  return %y
+}
+
+# expect
+prog
+buf b1: in f32[5,7]
+buf b2: out f32[5,7]
+buf b3: temp f32[5,7]
+buf b4: temp f32[1,7]
+kernel "exp" {
+  for i in 0..5 {
+    for j in 0..7 {
+      b3[i, j] = exp(b1[i, j])
+    }
+  }
+}
+kernel "reduce_sum" {
+  for i in 0..7 {
+    b4[0, i] = 0.0
+  }
+  for j in 0..5 {
+    for i in 0..7 {
+      b4[0, i] = b4[0, i] + b3[j, i]
+    }
+  }
+}
+kernel "div" {
+  for i in 0..5 {
+    for j in 0..7 {
+      b2[i, j] = div(b3[i, j], b4[0, j])
+    }
+  }
+}
