@@ -40,7 +40,28 @@ static Cut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
   return (Cut){lo, span, step};
 }
 
-static void slice_by(Build *b, const i64 *start, const i64 *end, const i64 *axes, const i64 *step, u32 n) {
+/* A limit of a slice: a number as written, or a dimension. */
+typedef struct Limit {
+  bool open; /* dim is meant, else k */
+  i64 k;
+  Dim dim;
+} Limit;
+
+/* A limit that is a dimension, or that meets one: positions counted from the front. */
+static Dim limit_at(Build *b, Dim d, const Limit *x) {
+  if (!x->open) return x->k > DIM_MAX ? d : place(b, d, x->k);
+  return dim_min(b->ds, d, x->dim);
+}
+
+static Cut cut_open(Build *b, Dim d, const Limit *start, const Limit *end, i64 step) {
+  if (step < 1) on_unsupported(b, "negative steps with symbolic limits");
+  Dim lo = limit_at(b, d, start), hi = limit_at(b, d, end);
+  Dim span = lo == 0 ? hi : dim_max(b->ds, dim_sub(b->ds, hi, lo), 0);
+  if (step > 1) span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
+  return (Cut){lo, span, step};
+}
+
+static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *axes, const i64 *step, u32 n) {
   Val x = on_in(b, 0);
   const Type *t = on_type(b, x);
   Dim s[MAX_RANK] = {0}, z[MAX_RANK];
@@ -48,15 +69,31 @@ static void slice_by(Build *b, const i64 *start, const i64 *end, const i64 *axes
   for (u32 i = 0; i < t->rank; i++) z[i] = t->dim[i], by[i] = 1;
   for (u32 i = 0; i < n; i++) {
     u32 a = (u32)axes[i];
+    Dim d = t->dim[a];
     if (step[i] == 0) on_bad(b, "step is 0");
     i64 st = clamp(step[i], -DIM_MAX, DIM_MAX);
-    Cut c = dim_is_const(t->dim[a]) ? cut_static(t->dim[a], start[i], end[i], st)
-                                    : cut_symbolic(b, t->dim[a], start[i], end[i], st);
+    Cut c = start[i].open || end[i].open ? cut_open(b, d, &start[i], &end[i], st)
+            : dim_is_const(d)            ? cut_static(d, start[i].k, end[i].k, st)
+                                         : cut_symbolic(b, d, start[i].k, end[i].k, st);
     s[a] = c.start;
     z[a] = c.size;
     by[a] = c.step;
   }
   b->out[0] = mk_slice(b->g, x, s, z, by);
+}
+
+/* Numbers, or dimensions where they are symbolic; fails when neither is known. */
+static u32 read_limits(Build *b, u32 input, Limit *out) {
+  i64 k[MAX_RANK];
+  Dim d[MAX_RANK];
+  u32 n;
+  if (!on_try_ints(b, input, k, MAX_RANK, &n) && graph_dim_list(b->g, on_in(b, input), d, MAX_RANK, &n)) {
+    for (u32 i = 0; i < n; i++) out[i] = (Limit){!dim_is_const(d[i]), d[i], d[i]};
+    return n;
+  }
+  n = on_known_ints(b, input, k, MAX_RANK);
+  for (u32 i = 0; i < n; i++) out[i] = (Limit){false, k[i], 0};
+  return n;
 }
 
 /* The value behind reshapes and integer casts: a counter on its way to being a one-element list. */
@@ -94,17 +131,19 @@ static bool slice_running(Build *b) {
 void build_slice(Build *b) {
   Val x = on_in(b, 0);
   u32 rank = on_rank(b, x), n, k;
-  i64 start[MAX_RANK], end[MAX_RANK], axes[MAX_RANK], step[MAX_RANK];
+  Limit start[MAX_RANK], end[MAX_RANK];
+  i64 axes[MAX_RANK], step[MAX_RANK], old[2][MAX_RANK];
   i32 na = -1, ns = -1;
   if (b->opset < 10) {
-    i32 m = on_ints(b, "starts", start, MAX_RANK), e = on_ints(b, "ends", end, MAX_RANK);
+    i32 m = on_ints(b, "starts", old[0], MAX_RANK), e = on_ints(b, "ends", old[1], MAX_RANK);
     if (m < 0 || m != e) on_bad(b, "starts and ends are missing or differ in length");
     n = (u32)m;
+    for (u32 i = 0; i < n; i++) start[i] = (Limit){false, old[0][i], 0}, end[i] = (Limit){false, old[1][i], 0};
     na = on_ints(b, "axes", axes, MAX_RANK);
   } else {
-    if (!on_try_ints(b, 1, start, MAX_RANK, &k) && slice_running(b)) return;
-    n = on_known_ints(b, 1, start, MAX_RANK);
-    if (on_known_ints(b, 2, end, MAX_RANK) != n) on_bad(b, "starts and ends differ in length");
+    if (!on_try_ints(b, 1, old[0], MAX_RANK, &k) && slice_running(b)) return;
+    n = read_limits(b, 1, start);
+    if (read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
   }
