@@ -184,40 +184,42 @@ static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
   return b->rank;
 }
 
-/* all: accesses of the whole program. */
-static void shrink(Prog *p, const Touched *all, const Stmt *loop, BufId root) {
-  Touched in = touched(p, loop->body);
+/* total: accesses of the whole program, by root; merging changes none of them. */
+static void shrink(Prog *p, const u32 *total, const Touched *in, const Stmt *loop, BufId root) {
   Dim size = INT64_MIN;
-  u32 total = 0, inside = 0;
+  u32 inside = 0;
   bool first_is_write = false;
-  for (u32 i = 0; i < all->at.n; i++) total += prog_root(p, all->at.at[i].buf) == root;
-  for (u32 i = 0; i < in.at.n; i++) {
-    if (prog_root(p, in.at.at[i].buf) != root) continue;
-    if (!inside) first_is_write = in.at.at[i].write;
+  for (u32 i = 0; i < in->at.n; i++) {
+    if (prog_root(p, in->at.at[i].buf) != root) continue;
+    if (!inside) first_is_write = in->at.at[i].write;
     inside++;
   }
-  if (!inside || inside != total || !first_is_write || !sliced(&in, root, loop->var, &size)) return;
+  if (inside != total[root] || !first_is_write || !sliced(in, root, loop->var, &size)) return;
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
-  for (u32 i = 0; i < in.at.n; i++) {
-    Access *a = &in.at.at[i];
+  for (u32 i = 0; i < in->at.n; i++) {
+    const Access *a = &in->at.at[i];
     if (prog_root(p, a->buf) == root) a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
   }
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_root(p, b) == root) prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
 }
 
-static void shrink_all(Prog *p, StmtId loop) {
-  Touched all = touched(p, p->body);
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (prog_buf(p, b)->space == BS_temp && !prog_buf(p, b)->alias) shrink(p, &all, prog_stmt(p, loop), b);
+static void shrink_all(Prog *p, const u32 *total, StmtId loop) {
+  Touched in = touched(p, prog_stmt(p, loop)->body);
+  bool *done = NEWS(&p->c->scratch, bool, p->buf.n);
+  for (u32 i = 0; i < in.at.n; i++) {
+    BufId root = prog_root(p, in.at.at[i].buf);
+    if (done[root] || prog_buf(p, root)->space != BS_temp) continue;
+    done[root] = true;
+    shrink(p, total, &in, prog_stmt(p, loop), root);
+  }
 }
 
 /* ---- the walk ---- */
 
-/* Neighbouring loops of a list; true if any were merged. */
-static bool merge_loops(Prog *p, StmtId first) {
-  bool any = false;
+/* Neighbouring loops of a list. */
+static void merge_loops(Prog *p, const u32 *total, StmtId first) {
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
     bool here = false;
     for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
@@ -229,11 +231,9 @@ static bool merge_loops(Prog *p, StmtId first) {
       here = true;
     }
     if (!here) continue;
-    shrink_all(p, x);
-    merge_loops(p, prog_stmt(p, x)->body);
-    any = true;
+    shrink_all(p, total, x);
+    merge_loops(p, total, prog_stmt(p, x)->body);
   }
-  return any;
 }
 
 /* The loop that is all of a kernel; 0 if there is more or something else. */
@@ -248,11 +248,11 @@ static Str joined_label(Prog *p, Str a, Str b) {
   return str_fmt(p->c, "%s; %s", str_text(p->c, a), str_text(p->c, b));
 }
 
-static void merge_list(Prog *p, StmtId first) {
+static void merge_list(Prog *p, const u32 *total, StmtId first) {
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
     Mark m = arena_mark(&p->c->scratch);
-    merge_list(p, prog_stmt(p, k)->kind == ST_kernel ? 0 : prog_stmt(p, k)->body);
-    merge_list(p, prog_stmt(p, k)->other);
+    merge_list(p, total, prog_stmt(p, k)->kind == ST_kernel ? 0 : prog_stmt(p, k)->body);
+    merge_list(p, total, prog_stmt(p, k)->other);
     StmtId x = only_loop(p, k);
     bool any = false;
     while (x) {
@@ -264,11 +264,16 @@ static void merge_list(Prog *p, StmtId first) {
       any = true;
     }
     if (any) {
-      shrink_all(p, x);
-      merge_loops(p, prog_stmt(p, x)->body);
+      shrink_all(p, total, x);
+      merge_loops(p, total, prog_stmt(p, x)->body);
     }
     arena_rewind(&p->c->scratch, m);
   }
 }
 
-void merge(Prog *p) { merge_list(p, p->body); }
+void merge(Prog *p) {
+  Touched all = touched(p, p->body);
+  u32 *total = NEWS(&p->c->scratch, u32, p->buf.n);
+  for (u32 i = 0; i < all.at.n; i++) total[prog_root(p, all.at.at[i].buf)]++;
+  merge_list(p, total, p->body);
+}
