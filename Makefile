@@ -105,7 +105,7 @@ bench: setup all
 	@$(PYTHON) bench/run
 
 run: all
-	@$(BUILD)/ingot demo
+	@CC="$(CC)" $(BUILD)/ingot demo --engine c
 
 # ---- install ----
 

@@ -154,6 +154,32 @@ static IngotStatus predict(Ingot *m, const char *engine, const float *image, Dig
   return fits ? INGOT_OK : INGOT_MISMATCH;
 }
 
+/* Value of `#define DIGITS_key` in a header. */
+static long long figure(const char *header, const char *key) {
+  char name[64];
+  snprintf(name, sizeof name, "#define DIGITS_%s ", key);
+  const char *at = strstr(header, name);
+  return at ? atoll(at + strlen(name)) : 0;
+}
+
+/* What the model needs as C, for one digit at a time. */
+static IngotStatus figures(void) {
+  Ingot *m = ingot_new(NULL);
+  if (!m) return INGOT_SYSTEM;
+  const char *source = "", *header = "";
+  size_t n = 0, nh, lines = 0;
+  IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
+  if (!bad) bad = ingot_set_dim(m, "batch=1");
+  if (!bad) bad = ingot_emit_c(m, &(IngotC){.name = "digits"}, &source, &n, &header, &nh);
+  for (size_t i = 0; i < n; i++) lines += source[i] == '\n';
+  if (!bad)
+    printf("as C, one digit at a time: %zu lines, weights %lld bytes, arena %lld bytes, stack %lld bytes, %lld multiply-adds\n", lines,
+           figure(header, "WEIGHT_BYTES"), figure(header, "ARENA_BYTES"), figure(header, "STACK_BYTES"),
+           figure(header, "MULTIPLY_ADDS"));
+  ingot_free(m);
+  return bad;
+}
+
 static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   float *image = malloc((size_t)d->n * PIXELS * sizeof *image); /* [n,1,8,8] in 0..1 */
   if (!image) return INGOT_SYSTEM;
@@ -164,7 +190,12 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   Screen s = {is_utf8(), is_coloured()};
   int right = draw(&s, d);
   printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
-  printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared, d->ran / d->n);
+  if (!strcmp(engine, "c")) {
+    printf("engine c: %.0f ms for ingot, the C compiler and %d digits\n", d->prepared + d->ran, d->n);
+    if ((bad = figures()) != INGOT_OK) return bad;
+  } else {
+    printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared, d->ran / d->n);
+  }
   return right * 100 < d->n * ENOUGH ? INGOT_MISMATCH : INGOT_OK;
 }
 
