@@ -10,7 +10,8 @@ PYTHON  ?= python3
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/gen/runner.o
+LIB_GEN := mathlib.h mathlibd.h mathlibf.h
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a
@@ -25,8 +26,8 @@ $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Files of models/ inside the binary, as arrays named after them: digits.onnx is digits_onnx. The tool
-# runs here even when CC compiles for elsewhere; then set HOSTCC.
+# Files of models/ inside the binary and of src/ir inside the library, as arrays named after them:
+# digits.onnx is digits_onnx. The tool runs here even when CC compiles for elsewhere; then set HOSTCC.
 HOSTCC  ?= $(CC)
 $(BUILD)/embed: tools/embed.c
 	@mkdir -p $(@D)
@@ -38,7 +39,10 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 $(BUILD)/gen/runner.c: tools/runner.c $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(BUILD)/embed runner_text $< $@
-$(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o: %.o: %.c
+$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(BUILD)/embed $(subst .,_,$*) $< $@
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner): %.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The loops over rows are written to be vectorised.

@@ -136,6 +136,13 @@ u64 random_bits(u64 seed, u64 index);   /* the generator behind OP_random */
 /* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1). */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 
+/* mathlib.c: the text of mathlib*.h, in parts */
+/* The text of one part and the names of the parts it needs, separated by spaces and ended by a star; NULL if there
+ * is no such part. */
+const char *mathlib_text(const char *name, size_t *n, const char **needs);
+/* Appends the parts named (separated by spaces) and all they need, in an order in which C can read them. */
+void mathlib_write(Text *t, const char *names);
+
 /* dim.c */
 Dims *dims_new(Ctx *c);
 Ctx *dims_ctx(const Dims *ds);

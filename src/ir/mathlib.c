@@ -1,0 +1,90 @@
+/* mathlib.c: the text of mathlib*.h, cut into the parts that their marker comments
+ * delimit, for engines that write C.
+ *
+ * In: names of parts, such as "expf". Out: text to paste, each part once and after the parts it
+ * needs; it wants <stdint.h> above it. Method: the headers are in the binary as bytes and are
+ * scanned at each call; needed parts stand above those that need them, so one walk from the end
+ * finds all. Does not check the markers: a unit test does. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[];
+extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size;
+
+enum { PARTS_MAX = 128 };
+
+typedef struct Part {
+  const char *name, *needs, *text; /* not terminated */
+  size_t name_len, needs_len, text_len;
+  bool used;
+} Part;
+
+static const char *find(const char *at, const char *end, const char *what) {
+  size_t n = strlen(what);
+  for (; (size_t)(end - at) >= n; at++)
+    if (!memcmp(at, what, n)) return at;
+  return NULL;
+}
+
+/* The first part at or after `at`; its end is returned, NULL when there is none. */
+static const char *next(const char *at, const char *end, Part *p) {
+  if (!(at = find(at, end, "\n/*@ "))) return NULL;
+  const char *head = find(at, end, " needs:"), *text = head ? find(head, end, "*/\n") : NULL;
+  const char *tail = text ? find(text, end, "/*@ end */\n") : NULL;
+  if (!tail) return NULL;
+  *p = (Part){.name = at + 5, .needs = head + 7, .text = text + 3};
+  p->name_len = (size_t)(head - p->name);
+  p->needs_len = (size_t)(text - p->needs);
+  p->text_len = (size_t)(tail - p->text);
+  return tail;
+}
+
+static u32 list(Part *out) {
+  const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h};
+  const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size};
+  u32 n = 0;
+  for (u32 i = 0; i < 3; i++) {
+    const char *at = (const char *)file[i], *end = at + size[i];
+    while (n < PARTS_MAX && (at = next(at, end, &out[n]))) n++;
+  }
+  return n;
+}
+
+static bool is_named(const Part *p, const char *name, size_t n) {
+  return p->name_len == n && !memcmp(p->name, name, n);
+}
+
+const char *mathlib_text(const char *name, size_t *n, const char **needs) {
+  Part part[PARTS_MAX];
+  u32 count = list(part);
+  for (u32 i = 0; i < count; i++) {
+    if (!is_named(&part[i], name, strlen(name))) continue;
+    *n = part[i].text_len;
+    *needs = part[i].needs;
+    return part[i].text;
+  }
+  return NULL;
+}
+
+/* Marks the parts named in a list that is ended by a star or by the end of the string. */
+static void mark(Part *part, u32 count, const char *names) {
+  while (*names == ' ') names++;
+  while (*names && *names != '*') {
+    size_t n = strcspn(names, " *");
+    for (u32 i = 0; i < count; i++)
+      if (is_named(&part[i], names, n)) part[i].used = true;
+    names += n;
+    while (*names == ' ') names++;
+  }
+}
+
+void mathlib_write(Text *t, const char *names) {
+  Part part[PARTS_MAX];
+  u32 count = list(part);
+  mark(part, count, names);
+  for (u32 i = count; i-- > 0;)
+    if (part[i].used) mark(part, count, part[i].needs);
+  for (u32 i = 0; i < count; i++)
+    if (part[i].used) text_put(t, part[i].text, part[i].text_len);
+}

@@ -1,0 +1,313 @@
+/* mathlibf.h: the functions of float, computed in double and rounded once; see mathlib.h.
+ *
+ * They are short and mostly without branches, so that loops over them can be vectorised. Not
+ * correctly rounded, but as good as that: the error before rounding is below 2^-40, so one result
+ * in ten thousand or fewer is the other neighbour of the true value. */
+#ifndef INGOT_MATHLIBF_H
+#define INGOT_MATHLIBF_H
+
+#include "ir/mathlib.h"
+
+/*@ imk_expf needs: imk_f64 imk_p4 imk_u64 */
+/* exp(x) = s (1 + q) with s a power of 2, relative error of q and 1 + q below 2^-48; |x| < 700 */
+static inline double imk_expf(double x, double *q) {
+  double t = x * 0x1.71547652b82fep0 + 0x1.8p52, k = t - 0x1.8p52;
+  double r = (x - k * 0x1.62e42fefa38p-1) - k * 0x1.ef35793c7673p-45;
+  double r2 = r * r, r4 = r2 * r2;
+  *q = r * (imk_p4(r, r2, 0x1.0000000000005p0, 0x1.fffffffffffbp-2, 0x1.5555555550df3p-3,
+                   0x1.5555555565b2dp-5) +
+            r4 * (imk_p4(r, r2, 0x1.11111123adc15p-7, 0x1.6c16c1359a7c8p-10, 0x1.a0199501717bdp-13,
+                         0x1.a01a72dc9524p-16) +
+                  r4 * (0x1.72e0cce065b16p-19 + 0x1.27e59ff617991p-22 * r)));
+  return imk_f64((imk_u64(t) + 1023) << 52);
+}
+/*@ end */
+
+/*@ expf needs: imk_expf */
+/* error 0.5 + 1e-7 */
+static inline float im_expf(float x) {
+  double a = x < -110 ? -110 : x > 100 ? 100 : (double)x, q, s = imk_expf(a, &q);
+  return (float)(s + s * q);
+}
+/*@ end */
+
+/*@ imk_logf needs: imk_f64 imk_p4 imk_u64 */
+/* log(x) for x > 0, normal and finite; relative error below 2^-50 */
+static inline double imk_logf(double x) {
+  uint64_t u = imk_u64(x) - 0x3fe6a09e00000000 + 0x3ff0000000000000;
+  double m = imk_f64((u & 0x000fffffffffffff) + 0x3fe6a09e00000000);
+  double k = imk_f64(0x4330000000000000 | u >> 52) - 0x1.00000000003ffp52;
+  double s = (m - 1) / (m + 1), z = s * s, z2 = z * z, z4 = z2 * z2;
+  double p =
+      imk_p4(z, z2, 0x1.5555555555592p-1, 0x1.999999997fdep-2, 0x1.24924941f0bc9p-2,
+             0x1.c71c52084f6fbp-3) +
+      z4 * imk_p4(z, z2, 0x1.74663f647b34ep-3, 0x1.39a1a7a735455p-3, 0x1.2f066251eaa4cp-3, 0);
+  return k * 0x1.62e42fefa38p-1 + ((2 * s + s * z * p) + k * 0x1.ef35793c7673p-45);
+}
+/*@ end */
+
+/*@ logf needs: imk_inf imk_logf imk_nan */
+/* error 0.5 + 1e-7 */
+static inline float im_logf(float x) {
+  double y = imk_logf(x), big = x == 0 ? -imk_inf() : x < 0 ? imk_nan() : (double)x;
+  return (float)(x > 0 && (double)x < 0x1p128 ? y : big);
+}
+/*@ end */
+
+/*@ tanhf needs: imk_expf */
+/* error 0.5 + 1e-7. (E - 1) / (E + 1) with E = exp(2x), where E - 1 = (s - 1) + s q cancels nothing
+ */
+static inline float im_tanhf(float x) {
+  double a = x < -12 ? -12 : x > 12 ? 12 : (double)x, q, s = imk_expf(2 * a, &q);
+  double m = (s - 1) + s * q;
+  return (float)(m / (m + 2));
+}
+/*@ end */
+
+/*@ erff needs: imk_p4 */
+/* error 0.5 + 1e-7. x p(u), u in [-1, 1]: one polynomial for |x| <= 4, beyond which erf rounds to 1
+ */
+static inline float im_erff(float x) {
+  double a = x < -4 ? -4 : x > 4 ? 4 : (double)x, u = a * a * 0.125 - 1;
+  double u2 = u * u, u4 = u2 * u2;
+  return (
+      float)(a *
+             (imk_p4(u, u2, 0x1.6a040781a48bp-2, -0x1.69a0ccda3ed0ap-3, 0x1.0dabaf0636463p-3,
+                     -0x1.b92e95c102037p-4) +
+              u4 * (imk_p4(u, u2, 0x1.717efc6b1259bp-4, -0x1.3215d8c4fb9dap-4, 0x1.ea97f34504107p-5,
+                           -0x1.76e863796102bp-5) +
+                    u4 * (imk_p4(u, u2, 0x1.0ed5188b21124p-5, -0x1.703505f2b1b8fp-6,
+                                 0x1.d636ec30429dcp-7, -0x1.1a01fb2bb9988p-7) +
+                          u4 * (imk_p4(u, u2, 0x1.3e083443f6372p-8, -0x1.51ef38f4af981p-9,
+                                       0x1.5354caad78adp-10, -0x1.416e04ad83313p-11) +
+                                u4 * (imk_p4(u, u2, 0x1.1de1ff7e721e5p-12, -0x1.ec0e1a4a139b7p-14,
+                                             0x1.aa8b05bacc68dp-15, -0x1.40051521c77f3p-16) +
+                                      u4 * imk_p4(u, u2, 0x1.4ae8c00b567ecp-18,
+                                                  -0x1.0dfc8d0850eb6p-19, 0x1.963e871f03154p-20,
+                                                  -0x1.e0a9b6e0ab53ap-22)))))));
+}
+/*@ end */
+
+/* Sine and cosine: x = q pi/2 + r, |r| <= pi/4. */
+
+/*@ imk_pio2f needs: imk_u64 */
+/* For |x| < 2^18: q times the upper part of pi/2 is exact. */
+static inline uint64_t imk_pio2f(double x, double *r) {
+  double t = x * 0x1.45f306dc9c883p-1 + 0x1.8p52, k = t - 0x1.8p52;
+  *r = (x - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34;
+  return imk_u64(t);
+}
+/*@ end */
+
+/* clang-format off */
+/*@ imk_twopif needs: */
+/* 2/pi in binary, after one word of zeros */
+static const uint32_t imk_twopif[8] = {0x0,
+    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+};
+/*@ end */
+/* clang-format on */
+
+/*@ imk_bigpif needs: imk_twopif imk_u64 */
+/* The same for 2^18 <= |x|, a finite float: see imk_bigpi; 96 bits of 2/pi count. */
+static inline uint64_t imk_bigpif(double x, double *r) {
+  uint64_t m = imk_u64(x), q, mid, low, top, f;
+  uint32_t b = (uint32_t)(m >> 52 & 2047) - 1016, s = b & 31;
+  const uint32_t *t = imk_twopif + (b >> 5);
+  double y;
+  m = (m >> 29 & 0x7fffff) | 0x800000;
+  low = m * (((uint64_t)t[2] << 32 | t[3]) << s >> 32);
+  mid = m * (((uint64_t)t[1] << 32 | t[2]) << s >> 32) + (low >> 32);
+  top = m * (((uint64_t)t[0] << 32 | t[1]) << s >> 32) + (mid >> 32);
+  f = top << 32 | (mid & 0xffffffff);
+  q = f >> 62;
+  f = f << 2 | (low >> 30 & 3);
+  y = f >> 63 ? -1 - (double)(int64_t)~f : (double)(int64_t)f;
+  q += f >> 63;
+  y = (y + (double)(int64_t)(low << 2 & 0xffffffff) * 0x1p-32) * 0x1.921fb54442d18p-64;
+  *r = x < 0 ? -y : y;
+  return x < 0 ? 0 - q : q;
+}
+/*@ end */
+
+/*@ imk_wavef needs: imk_f64 imk_p4 imk_u64 */
+/* sin(r + q pi/2) */
+static inline double imk_wavef(double r, uint64_t q) {
+  double z = r * r, z2 = z * z, z4 = z2 * z2;
+  double s = r * (1 + z * (imk_p4(z, z2, -0x1.555555555223cp-3, 0x1.1111110c87262p-7,
+                                  -0x1.a019f93925401p-13, 0x1.71d76ce0ca4dap-19) +
+                           z4 * -0x1.a961895a24145p-26));
+  double c = 1 + z * (imk_p4(z, z2, -0x1.ffffffffe98d6p-2, 0x1.55555545c5e2bp-5,
+                             -0x1.6c16b348f797ep-10, 0x1.a00eb9ac258a7p-16) +
+                      z4 * -0x1.23c978e2ac4fap-22);
+  return imk_f64(imk_u64(q & 1 ? c : s) ^ (q & 2) << 62);
+}
+/*@ end */
+
+/*@ sinf needs: imk_bigpif imk_pio2f imk_wavef */
+/* error 0.5 + 1e-5 */
+static inline float im_sinf(float x) {
+  double a = x, r;
+  uint64_t q;
+  if (a < 0x1p18 && a > -0x1p18)
+    q = imk_pio2f(a, &r);
+  else if (x - x == 0)
+    q = imk_bigpif(a, &r);
+  else
+    return x - x;
+  return (float)imk_wavef(r, q);
+}
+/*@ end */
+
+/*@ cosf needs: imk_bigpif imk_pio2f imk_wavef */
+/* error 0.5 + 1e-5 */
+static inline float im_cosf(float x) {
+  double a = x, r;
+  uint64_t q;
+  if (a < 0x1p18 && a > -0x1p18)
+    q = imk_pio2f(a, &r);
+  else if (x - x == 0)
+    q = imk_bigpif(a, &r);
+  else
+    return x - x;
+  return (float)imk_wavef(r, q + 1);
+}
+/*@ end */
+
+/*@ tanf needs: imk_bigpif imk_pio2f imk_wavef */
+/* error 0.5 + 1e-5 */
+static inline float im_tanf(float x) {
+  double a = x, r;
+  uint64_t q;
+  if (a < 0x1p18 && a > -0x1p18)
+    q = imk_pio2f(a, &r);
+  else if (x - x == 0)
+    q = imk_bigpif(a, &r);
+  else
+    return x - x;
+  return (float)(imk_wavef(r, q) / imk_wavef(r, q + 1));
+}
+/*@ end */
+
+/*@ imk_asinf needs: imk_p4 */
+/* asin(t) for z = t^2, |t| <= 1/2 */
+static inline double imk_asinf(double t, double z) {
+  double z2 = z * z, z4 = z2 * z2;
+  return t + t * z *
+                 (imk_p4(z, z2, 0x1.555555565a875p-3, 0x1.333331f2794b4p-4, 0x1.6db762af9dd62p-5,
+                         0x1.f1ab440df199p-6) +
+                  z4 * (imk_p4(z, z2, 0x1.7027e2ffb86cbp-6, 0x1.0e119c0e765f4p-6,
+                               0x1.30d96a2f59728p-6, -0x1.6fe5a67bf5d2dp-9) +
+                        z4 * 0x1.056eec5b9ca98p-5));
+}
+/*@ end */
+
+/*@ asinf needs: sqrt imk_abs imk_asinf imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_asinf(float x) {
+  double a = imk_abs(x), z = a > 0.5 ? (1 - a) * 0.5 : a * a;
+  double y = imk_asinf(a > 0.5 ? im_sqrt(z) : a, z);
+  return (float)imk_sign(a > 0.5 ? 0x1.921fb54442d18p0 - 2 * y : y, x);
+}
+/*@ end */
+
+/*@ acosf needs: sqrt imk_abs imk_asinf imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_acosf(float x) {
+  double a = imk_abs(x), z = a > 0.5 ? (1 - a) * 0.5 : a * a;
+  double y = imk_asinf(a > 0.5 ? im_sqrt(z) : a, z);
+  if (x > 0.5f) return (float)(2 * y);
+  if (x < -0.5f) return (float)(2 * (0x1.921fb54442d18p0 - y));
+  return (float)(0x1.921fb54442d18p0 - imk_sign(y, x));
+}
+/*@ end */
+
+/*@ atanf needs: imk_abs imk_p4 imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_atanf(float x) {
+  double a = imk_abs(x), t = a > 1 ? 1 / a : a, z = t * t, z2 = z * z, z4 = z2 * z2;
+  double y = t + t * z *
+                     (imk_p4(z, z2, -0x1.55555555190f5p-2, 0x1.9999996740edcp-3,
+                             -0x1.249241bbb2988p-3, 0x1.c71b5527781b2p-4) +
+                      z4 * (imk_p4(z, z2, -0x1.745047a2cd57p-4, 0x1.3ab29922f0b39p-4,
+                                   -0x1.0f0ff1421bff5p-4, 0x1.d281ada7fda34p-5) +
+                            z4 * (imk_p4(z, z2, -0x1.831486f77e28cp-5, 0x1.255e15f01a5aep-5,
+                                         -0x1.7bbd678e3e0dfp-6, 0x1.854821eb7802ap-7) +
+                                  z4 * imk_p4(z, z2, -0x1.20f967bc573ccp-8, 0x1.0fd796c4b8766p-10,
+                                              -0x1.e1d73e6efc963p-14, 0))));
+  return (float)imk_sign(a > 1 ? 0x1.921fb54442d18p0 - y : y, x);
+}
+/*@ end */
+
+/*@ sinhf needs: imk_abs imk_expf imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_sinhf(float x) {
+  double a = imk_abs(x), q, s = imk_expf(a > 100 ? 100 : a, &q);
+  double m = (s - 1) + s * q;
+  return (float)imk_sign(0.5 * (m + m / (m + 1)), x);
+}
+/*@ end */
+
+/*@ coshf needs: imk_abs imk_expf */
+/* error 0.5 + 1e-5 */
+static inline float im_coshf(float x) {
+  double a = imk_abs(x), q, s = imk_expf(a > 100 ? 100 : a, &q), e = s + s * q;
+  return (float)(0.5 * (e + 1 / e));
+}
+/*@ end */
+
+/*@ imk_log1pf needs: imk_logf */
+/* log(1 + x) for 0 <= x < inf */
+static inline double imk_log1pf(double x) {
+  double w = 1 + x;
+  return imk_logf(w) + (x - (w - 1)) / w;
+}
+/*@ end */
+
+/*@ asinhf needs: sqrt imk_abs imk_inf imk_log1pf imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_asinhf(float x) {
+  double a = imk_abs(x), w = a * a;
+  double y = imk_log1pf(a + w / (1 + im_sqrt(1 + w)));
+  return a < imk_inf() ? (float)imk_sign(y, x) : x;
+}
+/*@ end */
+
+/*@ acoshf needs: sqrt imk_inf imk_log1pf imk_nan */
+/* error 0.5 + 1e-5 */
+static inline float im_acoshf(float x) {
+  double d = (double)x - 1, y = imk_log1pf(d + im_sqrt(d * (d + 2)));
+  return d >= 0 && d < imk_inf() ? (float)y : d < 0 ? (float)imk_nan() : x;
+}
+/*@ end */
+
+/*@ atanhf needs: imk_abs imk_inf imk_log1pf imk_nan imk_sign */
+/* error 0.5 + 1e-5 */
+static inline float im_atanhf(float x) {
+  double a = imk_abs(x), y = 0.5 * imk_log1pf(2 * a / (1 - a));
+  return (float)imk_sign(a < 1 ? y : a == 1 ? imk_inf() : imk_nan(), x);
+}
+/*@ end */
+
+/*@ powf needs: imk_abs imk_expf imk_inf imk_logf imk_nan imk_u64 */
+/* error 0.5 + 1e-5. Squares are taken apart because many of them are ties. */
+static inline float im_powf(float x, float y) {
+  double a = imk_abs(x), b = imk_abs(y), l = imk_logf(a), q, s;
+  int whole = !(b < 0x1p24) || (double)(int32_t)b == b;
+  int neg = imk_u64(x) >> 63 && b < 0x1p24 && whole && ((int32_t)b & 1);
+  if (x == 1 || y == 0) return 1;
+  if (x != x || y != y) return x + y;
+  if (y == 2) return x * x;
+  if (a == 1) return neg ? -1.0f : whole ? 1.0f : (float)imk_nan();
+  if (a == 0 || a == imk_inf())
+    l = a > 0 ? a : -imk_inf();
+  else if (x < 0 && !whole)
+    return (float)imk_nan();
+  l *= y;
+  s = imk_expf(l > 200 ? 200 : l < -200 ? -200 : l, &q);
+  s += s * q;
+  return (float)(neg ? -s : s);
+}
+/*@ end */
+
+#endif
