@@ -159,7 +159,7 @@ static long long figure(const char *header, const char *key) {
   char name[64];
   snprintf(name, sizeof name, "#define DIGITS_%s ", key);
   const char *at = strstr(header, name);
-  return at ? atoll(at + strlen(name)) : 0;
+  return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
 /* What the model needs as C, for one digit at a time. */
