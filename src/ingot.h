@@ -114,14 +114,27 @@ typedef struct IngotBuild {
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 
+/* Times of single runs. Engine "interp", or "c", which is compiled to a program as build says (output is not used). */
+typedef struct IngotBench {
+  int n; /* runs measured */
+  double min_ms, p50_ms, p90_ms, p99_ms;
+  double first_ms; /* to the first result: from the model in memory (interp), from the start of the program (c) */
+  double build_ms; /* c: ingot and the C compiler */
+  uint64_t rss_kb; /* peak memory of the process */
+  uint64_t text_bytes, data_bytes; /* c: code and constants of the object file */
+} IngotBench;
+IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds, uint64_t seed,
+                        IngotBench *out);
+
 /* Parameters of the model after import; data is NULL. */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
-/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks the program.
- * Inputs that were not given are filled from seed. */
+/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks the program; "c" does
+ * so and compiles it; "onnxruntime" has Python run the file. Inputs that were not given are filled from seed. */
+IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 IngotTensor ingot_output(const Ingot *m, uint32_t i);
 /* .npz, or a directory that receives output_0.pb ... */
@@ -133,10 +146,25 @@ typedef struct IngotDiff {
   int ok;
   double max_abs, max_rel;
   uint64_t max_ulp;
+  double cosine;   /* of the two as vectors; 1 when both are zero */
   const char *why; /* "" or what differs besides values: shape, type, count */
 } IngotDiff;
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n);
+
+/* One array against another of the same model. */
+IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
+                       IngotDiff *diff);
+
+/* Parts of a model, between import and passes. expose: every value computed at the top level becomes an output, in order;
+ * origin: the node an output comes from, as text. cut: only the value with that number is left, with the nodes at most
+ * depth steps before it (0: all); what they read becomes inputs, named like the outputs of the exposed model. */
+IngotStatus ingot_expose(Ingot *m);
+const char *ingot_output_origin(const Ingot *m, uint32_t i);
+IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
+/* Inputs of the last run. */
+IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
+IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
 /* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, unsupported nodes. */
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);

@@ -574,6 +574,21 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Peak memory in KiB. Where Linux tells it, without what the process was before it became this
+ * program. */
+static long peak(void) {
+  char line[256];
+  long kb = -1;
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f && kb < 0 && fgets(line, sizeof line, f))
+    if (!strncmp(line, "VmHWM:", 6)) kb = strtol(line + 6, NULL, 10);
+  if (f) fclose(f);
+  if (kb >= 0) return kb;
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  return (long)use.ru_maxrss;
+}
+
 /* Three runs to warm up, then as many as fit, but at least five. */
 static int bench(Run *r, double seconds) {
   enum { MOST = 1 << 20, LEAST = 5 };
@@ -592,13 +607,11 @@ static int bench(Run *r, double seconds) {
     free(ms);
     return bad;
   }
-  struct rusage use;
-  getrusage(RUSAGE_SELF, &use);
   qsort(ms, (size_t)n, sizeof *ms, ascending);
   printf(
       "{\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":%.6f,\"rss_kb\":%ld}\n",
       n, ms[0], ms[(n - 1) * 50 / 100], ms[(int)((n - 1) * 0.90)], ms[(int)((n - 1) * 0.99)],
-      (long)use.ru_maxrss);
+      peak());
   free(ms);
   return OK;
 }

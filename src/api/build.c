@@ -6,6 +6,7 @@
  */
 #include "api/own.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@ typedef struct Build {
   Product kind;
   Folder folder;
   const char *name; /* prefix of C names */
+  CodeSize size;
 } Build;
 
 static bool ends_with(const char *s, const char *end) {
@@ -117,6 +119,28 @@ static void write_header(Ctx *c, const char *output, const Text *header) {
   file_write(c, text_cstr(&path), header->at, header->n);
 }
 
+/* Sections that the machine loads, of a 64-bit object file of this machine's byte order; zeros for
+ * others. */
+static CodeSize measure(const File *f) {
+  CodeSize z = {0, 0};
+  Elf64_Ehdr h;
+  if (f->n < sizeof h) return z;
+  memcpy(&h, f->at, sizeof h);
+  if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64) return z;
+  for (u32 i = 0; i < h.e_shnum; i++) {
+    Elf64_Shdr s;
+    u64 at = h.e_shoff + (u64)i * h.e_shentsize;
+    if (at > f->n || f->n - at < sizeof s) return z;
+    memcpy(&s, f->at + at, sizeof s);
+    if (!(s.sh_flags & SHF_ALLOC)) continue;
+    if (s.sh_flags & SHF_EXECINSTR)
+      z.text += s.sh_size;
+    else
+      z.data += s.sh_size;
+  }
+  return z;
+}
+
 static u64 weight_bytes(const Prog *p) {
   u64 n = 0;
   for (BufId b = 1; b < p->buf.n; b++)
@@ -147,6 +171,8 @@ static void build(Ctx *c, void *arg) {
   }
   text_fmt(&file, "%s.c", ic.name);
   const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
+  File object = file_read(c, made);
+  b->size = measure(&object);
   if (b->kind == PD_archive) made = archive(c, b, made);
   if (b->kind == PD_shared) made = link(c, b, made, NULL);
   if (b->kind == PD_program) {
@@ -180,19 +206,31 @@ static const char *stem(Ctx *c, const char *path, Product kind) {
   return t.n ? text_cstr(&t) : "model";
 }
 
-static void do_build(Ctx *c, void *arg) {
-  Build *b = arg;
-  const IngotBuild *o = b->o;
+CodeSize api_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  Build b = {.m = m, .o = o};
   if (!o->output) fail(c, ERR_usage, LOC_NONE, "the name of the output is missing");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
-  b->kind = product(o->output);
-  b->name = o->c.name ? o->c.name : stem(c, o->output, b->kind);
-  Err e = ctx_protect(c, build, b);
-  folder_remove(&b->folder);
+  b.kind = product(o->output);
+  b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
+  Err e = ctx_protect(c, build, &b);
+  folder_remove(&b.folder);
   if (e) longjmp(*c->door, (int)e);
+  return b.size;
+}
+
+typedef struct BuildArg {
+  Ingot *m;
+  const IngotBuild *o;
+} BuildArg;
+
+static void do_build(Ctx *c, void *arg) {
+  BuildArg *a = arg;
+  (void)c;
+  api_build(a->m, a->o);
 }
 
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o) {
-  return api_call(m, do_build, &(Build){.m = m, .o = o});
+  return api_call(m, do_build, &(BuildArg){m, o});
 }

@@ -58,6 +58,19 @@ static void compare_ints(const Tensor *a, const Tensor *b, double rtol, double a
   }
 }
 
+static double cosine(const Tensor *a, const Tensor *b) {
+  double xx = 0, yy = 0, xy = 0;
+  for (u64 i = 0; i < a->n; i++) {
+    Scalar s = tensor_get(a, i), t = tensor_get(b, i);
+    double x = dtype_is_float(a->dt) ? s.f : (double)s.i, y = dtype_is_float(a->dt) ? t.f : (double)t.i;
+    if (!isfinite(x) || !isfinite(y)) continue;
+    xx += x * x;
+    yy += y * y;
+    xy += x * y;
+  }
+  return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / sqrt(xx) / sqrt(yy);
+}
+
 static const char *shape_text(Ctx *c, const Tensor *t) {
   Text s = text_new(&c->keep);
   text_fmt(&s, "%s[", dtype_info[t->dt].name);
@@ -79,6 +92,7 @@ static void compare(Ctx *c, const Tensor *have, const Tensor *want, double rtol,
   }
   if (dtype_is_float(have->dt)) compare_floats(have, want, rtol, atol, d);
   else compare_ints(have, want, rtol, atol, d);
+  d->cosine = cosine(have, want);
 }
 
 typedef struct CompareArg {
@@ -118,4 +132,29 @@ IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, I
   IngotStatus s = api_call(m, do_compare, &a);
   *n = a.n < max ? a.n : max;
   return s ? s : a.ok ? INGOT_OK : INGOT_MISMATCH;
+}
+
+typedef struct DiffArg {
+  const IngotTensor *have, *want;
+  double rtol, atol;
+  IngotDiff *diff;
+} DiffArg;
+
+static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
+  Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
+  if (!x.dt || !t->data || !shape_count(t->dim, t->rank, &x.n) || x.n * dtype_bytes(x.dt) != t->bytes)
+    fail(c, ERR_usage, LOC_NONE, "'%s' is not an array", t->name);
+  x.dim = arena_copy(&c->keep, t->dim, t->rank * sizeof *t->dim);
+  return x;
+}
+
+static void do_diff(Ctx *c, void *arg) {
+  DiffArg *a = arg;
+  Tensor x = as_tensor(c, a->have), y = as_tensor(c, a->want);
+  *a->diff = (IngotDiff){.name = str_text(c, str_of(c, a->want->name)), .ok = 1, .why = ""};
+  compare(c, &x, &y, a->rtol, a->atol, a->diff);
+}
+
+IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol, IngotDiff *diff) {
+  return api_call(m, do_diff, &(DiffArg){have, want, rtol, atol, diff});
 }

@@ -22,6 +22,7 @@ typedef struct Given {
 struct Ingot {
   Ctx *c;
   const char *path; /* NULL for bytes */
+  const char *python; /* NULL: python3 */
   Str file;
   File bytes;
   ModelKind kind;
@@ -63,12 +64,25 @@ typedef VEC(const char *) Words; /* an argument vector being made; ends with NUL
 void folder_make(Ctx *c, Folder *f);
 void folder_remove(Folder *f); /* and the files in it */
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
+/* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
+int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
+_Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program); /* fails with the log */
 void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv); /* waits; fails unless it exits 0 */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 
 /* native.c */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
+
+/* python.c */
+void api_run_python(Ingot *m); /* by ONNX Runtime; fills m->out */
+void api_write_inputs(Ingot *m, const char *path); /* m->in as .npz */
+
+/* build.c */
+typedef struct CodeSize {
+  u64 text, data; /* of the object file of the model: code, and constants */
+} CodeSize;
+CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* values.c */
 Tensor **api_inputs(Ingot *m, u64 seed);      /* one per parameter: given, or made up */

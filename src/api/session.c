@@ -375,14 +375,19 @@ static void do_run(Ctx *c, void *arg) {
   RunArg *a = arg;
   Ingot *m = a->m;
   bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"), native = !strcmp(a->engine, "c");
+  bool python = !strcmp(a->engine, "onnxruntime");
   bool watch = !strcmp(a->engine, "watch");
-  if (!ref && !wide && !native && !watch && strcmp(a->engine, "interp"))
+  if (!ref && !wide && !native && !python && !watch && strcmp(a->engine, "interp"))
     fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c", a->engine);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
   check_pins(m);
+  if (python) {
+    api_run_python(m);
+    return;
+  }
   if (ref || wide) {
     if (!m->g) fail(c, ERR_usage, LOC_NONE, "engine ref evaluates graphs, not programs");
     RefOptions o = {.wide = wide, .seed = a->seed};

@@ -43,7 +43,7 @@ const char *folder_file(Ctx *c, const Folder *f, const char *name) {
   return text_cstr(&t);
 }
 
-void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
+int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
   const char *log = folder_file(c, f, "log");
   posix_spawn_file_actions_t act;
   pid_t pid;
@@ -55,13 +55,20 @@ void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *arg
   posix_spawn_file_actions_destroy(&act);
   if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, argv[0], strerror(e));
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) &&
-      WEXITSTATUS(status) == 127) /* how a failed exec is told where spawn itself cannot */
+  /* 127 is how a failed exec is told where spawn itself cannot */
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, argv[0]);
-  if (WIFEXITED(status) && !WEXITSTATUS(status)) return;
-  File text = file_read(c, log);
-  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, argv[0],
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program) {
+  File text = file_read(c, folder_file(c, f, "log"));
+  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, program,
        (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
+}
+
+void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
+  if (spawn_status(c, f, what, argv)) spawn_blame(c, f, what, argv[0]);
 }
 
 /* Words of a command such as "ccache gcc", separated by blanks. */

@@ -52,6 +52,10 @@ static const Opt opts[] = {
     TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
+    FLAG("per-node", per_node, "compare every value of the graph"),
+    FLAG("bisect", bisect, "find the first node where the engine departs; writes a sub-model to --output (bisect.ing)"),
+    TEXT("python", NULL, python, "PATH", "Python that has onnxruntime (default python3)"),
+    REAL("seconds", seconds, "how long to measure each engine (default 1)"),
     FLAG("selftest", selftest, "write NAME_selftest however long the model runs"),
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
     LIST("state", NULL, state, "IN=OUT", "result OUT comes back as input IN: kept in the arena; may be repeated"),
@@ -111,9 +115,9 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
 
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
-  a->engine = "interp";
   a->rtol = 1e-3;
   a->atol = 1e-7;
+  a->seconds = 1;
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i], *eq = NULL;
     if (w[0] != '-' || !w[1]) {

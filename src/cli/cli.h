@@ -14,12 +14,12 @@ struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
-  const char *cc, *march, *optimize, *sanitize, *threads;
+  const char *cc, *march, *optimize, *sanitize, *threads, *python;
   const char *start, *stop, *skip, *dump;
-  double rtol, atol;
+  double rtol, atol, seconds;
   unsigned long long seed;
   int explain;
-  int json, check, time, quiet, help, side, selftest, no_selftest;
+  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect;
   const char *state[64];
   int nstate;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];
@@ -51,6 +51,21 @@ int finish(Ingot *m, const Args *a, IngotStatus s); /* says the messages, frees 
 
 /* build.c */
 int verb_build(const Args *a);
+
+/* verify.c */
+int verb_verify(const Args *a);
+
+/* bisect.c */
+int verify_nodes(const Args *a);  /* --per-node */
+int verify_bisect(const Args *a); /* --bisect */
+
+/* bench.c */
+int verb_bench(const Args *a);
+
+/* print.c */
+void json_text(const char *s);
+void json_real(double x); /* null where JSON has no number */
+void json_diff(const IngotDiff *d);
 
 /* demo.c */
 int verb_demo(const Args *a);

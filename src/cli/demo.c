@@ -207,7 +207,7 @@ int verb_demo(const Args *a) {
   }
   size_t n = digits_test_bin_size / (PIXELS + 1);
   Digits d = {.pixel = digits_test_bin, .label = digits_test_bin + n * PIXELS, .n = (int)n};
-  IngotStatus status = show(m, a->engine, &d);
+  IngotStatus status = show(m, a->engine ? a->engine : "interp", &d);
   say_messages(m, a->quiet);
   ingot_free(m);
   return status;

@@ -1,4 +1,4 @@
-/* verbs.c: run, verify, inspect, ops, opt. Each opens a model, calls ingot.h, prints the result. */
+/* verbs.c: run, inspect, ops, opt, compile. Each opens a model, calls ingot.h, prints the result. */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -85,72 +85,13 @@ static int verb_run(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, a);
-  if (!s) s = ingot_run(m, a->engine, a->seed);
+  if (!s) s = ingot_run(m, a->engine ? a->engine : "interp", a->seed);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
     for (uint32_t i = 0; i < ingot_output_count(m); i++) {
       IngotTensor t = ingot_output(m, i);
       summary(&t);
     }
-  return finish(m, a, s);
-}
-
-/* ---- verify ---- */
-
-static void json_text(const char *s) {
-  putchar('"');
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') printf("\\%c", *s);
-    else if ((unsigned char)*s < 0x20) printf("\\u%04x", (unsigned char)*s);
-    else putchar(*s);
-  }
-  putchar('"');
-}
-
-static void json_real(double x) {
-  if (isfinite(x)) printf("%.9g", x);
-  else printf("null");
-}
-
-static void verify_json(const IngotDiff *d, uint32_t n) {
-  printf("{\"outputs\":[");
-  for (uint32_t i = 0; i < n; i++) {
-    printf("%s{\"name\":", i ? "," : "");
-    json_text(d[i].name);
-    printf(",\"ok\":%s,\"max_abs\":", d[i].ok ? "true" : "false");
-    json_real(d[i].max_abs);
-    printf(",\"max_rel\":");
-    json_real(d[i].max_rel);
-    printf(",\"max_ulp\":%llu,\"why\":", (unsigned long long)d[i].max_ulp);
-    json_text(d[i].why);
-    printf("}");
-  }
-  printf("]}\n");
-}
-
-static void verify_table(const IngotDiff *d, uint32_t n) {
-  printf("%-32s %12s %12s %12s  %s\n", "output", "max abs", "max rel", "max ULP", "");
-  for (uint32_t i = 0; i < n; i++)
-    printf("%-32.32s %12.4g %12.4g %12llu  %s%s%s\n", d[i].name, d[i].max_abs, d[i].max_rel,
-           (unsigned long long)d[i].max_ulp, d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "",
-           d[i].why);
-}
-
-static int verb_verify(const Args *a) {
-  if (!a->data) {
-    fputs("ingot verify: --data DIR is missing\n", stderr);
-    return INGOT_USAGE;
-  }
-  Ingot *m = open_or_complain();
-  if (!m) return INGOT_SYSTEM;
-  IngotDiff *diff = calloc(1024, sizeof *diff);
-  uint32_t n = 0;
-  IngotStatus s = diff ? prepare(m, a) : INGOT_SYSTEM;
-  if (!s) s = ingot_run(m, a->engine, a->seed);
-  if (!s) s = ingot_compare(m, a->data, a->rtol, a->atol, diff, 1024, &n);
-  if (n && a->json) verify_json(diff, n);
-  else if (n) verify_table(diff, n);
-  free(diff);
   return finish(m, a, s);
 }
 
@@ -300,8 +241,10 @@ const Verb verb_table[] = {
     {"run", verb_run, "input inputs data output engine seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
-    {"verify", verb_verify, "data engine seed rtol atol json " SHAPES, "MODEL --data DIR",
-     "run a model and compare with the outputs stored in DIR", 1},
+    {"verify", verb_verify, "data input inputs engine seed rtol atol json per-node bisect python output " SHAPES,
+     "MODEL [--data DIR | --per-node | --bisect]", "compare engines with each other, or with the outputs stored in DIR", 1},
+    {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES, "MODEL [--engine NAME] [--seconds S]",
+     "measure runs: time, memory, size of code", 1},
     {"inspect", verb_inspect, "json " SHAPES, "MODEL", "report what a model contains and needs", 1},
     {"opt", verb_opt, "start stop skip dump explain check time output side input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},

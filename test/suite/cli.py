@@ -61,7 +61,7 @@ def usage(c):
     c.run("run", MODEL, "--input", "nosuch=rand", code=2, text="nosuch")
     c.run("run", MODEL, "--input", "image", code=2)
     c.run("opt", MODEL, "--stop=nosuchpass", code=2, text="nosuchpass")
-    c.run("verify", MODEL, code=2, text="--data")
+
 
 
 def reports(c):

@@ -1,0 +1,155 @@
+/* bench.c: how long a run takes.
+ *
+ * In: a model with inputs, an engine, a time. Out: the distribution of run times, the time to a
+ * first result, peak memory and, for C, the size of the code. The interpreter is measured here; C
+ * as a program of its own (tools/runner.c), so that its memory is that of the model and not of the
+ * compiler.
+ */
+#include "api/own.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
+
+typedef struct BenchArg {
+  Ingot *m;
+  const char *engine;
+  const IngotBuild *build;
+  double seconds;
+  u64 seed;
+  IngotBench *out;
+  Folder folder;
+} BenchArg;
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* ---- interp ---- */
+
+static double run_once(BenchArg *a) {
+  Ctx *c = a->m->c;
+  InterpOptions o = {.seed = a->seed};
+  Mark mark = arena_mark(&c->keep);
+  double start = now_ms();
+  interp_run(a->m->p, &o, a->m->in, a->m->out, &c->keep);
+  double ms = now_ms() - start;
+  arena_rewind(&c->keep, mark); /* results are not looked at */
+  return ms;
+}
+
+static void bench_interp(BenchArg *a, double start) {
+  IngotBench *r = a->out;
+  double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), end;
+  run_once(a);
+  r->first_ms = now_ms() - start;
+  for (u32 i = 1; i < WARM_UP && now_ms() - start < a->seconds * 1e3; i++) run_once(a);
+  end = now_ms() + a->seconds * 1e3;
+  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || now_ms() < end); r->n++) ms[r->n] = run_once(a);
+  qsort(ms, (size_t)r->n, sizeof *ms, ascending);
+  r->min_ms = ms[0];
+  r->p50_ms = ms[(r->n - 1) / 2];
+  r->p90_ms = ms[(int)((r->n - 1) * 0.90)];
+  r->p99_ms = ms[(int)((r->n - 1) * 0.99)];
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  r->rss_kb = (uint64_t)use.ru_maxrss;
+}
+
+/* ---- c ---- */
+
+/* Arrays of these types can be stored in .npz; with others the program makes up its own. */
+static bool can_store(Ingot *m) {
+  for (u32 i = 0; i < api_param_count(m); i++) {
+    DType dt = m->in[i]->dt;
+    u32 bits = dtype_info[dt].bits;
+    if (dt == DT_bf16 || (dt != DT_bool && bits != 8 * dtype_bytes(dt)) ||
+        (dtype_is_float(dt) && bits < 16))
+      return false;
+  }
+  return true;
+}
+
+static double number(Ctx *c, const char *text, const char *key) {
+  const char *at = strstr(text, key);
+  if (!at) fail(c, ERR_system, LOC_NONE, "the program printed no %s:\n%.200s", key, text);
+  return strtod(at + strlen(key), NULL);
+}
+
+static void run_program(Ctx *c, void *arg) {
+  BenchArg *a = arg;
+  IngotBench *r = a->out;
+  IngotBuild b = a->build ? *a->build : (IngotBuild){0};
+  folder_make(c, &a->folder);
+  const char *program = folder_file(c, &a->folder, "program"),
+             *inputs = folder_file(c, &a->folder, "in.npz");
+  char seconds[32], seed[32];
+  b.output = program;
+  b.c.name = "model";
+  b.c.selftest = -1;
+  double start = now_ms();
+  CodeSize size = api_build(a->m, &b);
+  r->build_ms = now_ms() - start;
+  r->text_bytes = size.text;
+  r->data_bytes = size.data;
+  bool store = can_store(a->m);
+  if (store) api_write_inputs(a->m, inputs);
+  snprintf(seconds, sizeof seconds, "%.3f", a->seconds);
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)a->seed);
+  const char *with = store ? "--inputs" : "--seed", *value = store ? inputs : seed;
+  start = now_ms();
+  spawn_run(c, &a->folder, "the compiled model", (const char *const[]){program, with, value, NULL});
+  r->first_ms = now_ms() - start;
+  spawn_run(c, &a->folder, "the compiled model",
+            (const char *const[]){program, with, value, "--bench", seconds, NULL});
+  File log = file_read(c, folder_file(c, &a->folder, "log"));
+  Text t = text_new(&c->keep);
+  text_put(&t, log.at, log.n);
+  const char *text = text_cstr(&t);
+  r->n = (int)number(c, text, "\"n\":");
+  r->min_ms = number(c, text, "\"min_ms\":");
+  r->p50_ms = number(c, text, "\"p50_ms\":");
+  r->p90_ms = number(c, text, "\"p90_ms\":");
+  r->p99_ms = number(c, text, "\"p99_ms\":");
+  r->rss_kb = (uint64_t)number(c, text, "\"rss_kb\":");
+}
+
+static void do_bench(Ctx *c, void *arg) {
+  BenchArg *a = arg;
+  Ingot *m = a->m;
+  double start = now_ms();
+  bool native = !strcmp(a->engine, "c");
+  if (!native && strcmp(a->engine, "interp") != 0)
+    fail(c, ERR_usage, LOC_NONE, "no engine '%s' to measure; there are interp and c", a->engine);
+  api_import(m, false);
+  m->in = api_inputs(m, a->seed);
+  m->nout = ingot_output_count(m);
+  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
+  api_passes(m, NULL);
+  if (!native) {
+    bench_interp(a, start);
+    return;
+  }
+  Err e = ctx_protect(c, run_program, a);
+  folder_remove(&a->folder);
+  if (e) longjmp(*c->door, (int)e);
+}
+
+IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
+                        uint64_t seed, IngotBench *out) {
+  *out = (IngotBench){0};
+  BenchArg a = {
+      .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};
+  return api_call(m, do_bench, &a);
+}

@@ -1,0 +1,196 @@
+/* cut.c: parts of a model, for finding where an engine goes wrong.
+ *
+ * In: an imported graph that no pass has touched. expose makes every value computed at the top
+ * level a result of the model, in the order of computation; cut keeps one of those values with the
+ * nodes at most `depth` steps before it, and makes parameters of what those nodes read. Both number
+ * and name the values alike, so what one run of the exposed model computes can be given to the cut
+ * one. Values whose extents are found out while running are never parameters: what computes them
+ * stays.
+ */
+#include "api/own.h"
+
+static bool is_exposed(Graph *g, Val v) {
+  const Type *t = graph_type(g, v);
+  return t->kind == TY_tensor && t->dt != DT_str && !graph_const(g, v);
+}
+
+/* Values of the top level, numbered from 0. */
+typedef struct Values {
+  VEC(Val) val;
+  Map at; /* value -> 1 + number */
+} Values;
+
+static Values list_values(Graph *g) {
+  Values vs = {.at = map_new(&g->c->keep)};
+  const Blk *b = &g->blk.at[1];
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    for (u32 k = 0; k < n->nout; k++) {
+      if (!is_exposed(g, n->out[k])) continue;
+      *vec_push(&g->c->keep, &vs.val) = n->out[k];
+      *map_put(&vs.at, n->out[k]) = vs.val.n;
+    }
+  }
+  return vs;
+}
+
+/* The label from the model with the number behind it: labels need not be unique. */
+static Str value_name(Graph *g, Val v, u32 number) {
+  Str name = graph_val(g, v)->name;
+  return name ? str_fmt(g->c, "%s#%u", str_text(g->c, name), number) : str_fmt(g->c, "#%u", number);
+}
+
+static void need_plain_graph(Ingot *m) {
+  api_import(m, false);
+  if (!m->g || m->passed)
+    fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");
+}
+
+static void do_expose(Ctx *c, void *arg) {
+  Ingot *m = arg;
+  need_plain_graph(m);
+  Graph *g = m->g;
+  Values vs = list_values(g);
+  Blk *b = &g->blk.at[1];
+  b->ret.n = g->out_name.n = 0;
+  for (u32 i = 0; i < vs.val.n; i++) {
+    *vec_push(&c->work, &g->blk.at[1].ret) = vs.val.at[i];
+    *vec_push(&c->work, &g->out_name) = value_name(g, vs.val.at[i], i);
+  }
+}
+
+IngotStatus ingot_expose(Ingot *m) {
+  return api_call(m, do_expose, m);
+}
+
+const char *ingot_output_origin(const Ingot *m, uint32_t i) {
+  if (!m->g || i >= m->g->blk.at[1].ret.n) return "";
+  const Value *v = graph_val(m->g, m->g->blk.at[1].ret.at[i]);
+  if (!v->def) return "input";
+  const Node *n = graph_node(m->g, v->def);
+  Text t = text_new(&m->c->keep);
+  text_puts(&t, op_info[n->op].name);
+  if (n->loc.op) text_fmt(&t, " of %s", show(m->c, n->loc.op));
+  if (n->loc.node) text_fmt(&t, " '%s'", show(m->c, n->loc.node));
+  return text_cstr(&t);
+}
+
+/* ---- cut ---- */
+
+typedef struct Cut {
+  Graph *g;
+  Values vs;
+  u32 *steps; /* by node: 1 + steps before the value; 0: not kept */
+  Map param;  /* value -> its parameter */
+  Map used;   /* parameters of the model that are still read */
+} Cut;
+
+static bool is_open(Graph *g, const Type *t) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  for (u32 i = 0; i < t->rank; i++) {
+    u32 n = dim_is_const(t->dim[i]) ? 0 : dim_terms(g->dims, t->dim[i], &k0, &sym, &coef);
+    for (u32 k = 0; k < n; k++)
+      if (dim_syminfo(g->dims, sym[k])->kind != SY_input) return true;
+  }
+  return false;
+}
+
+static void keep_value(Cut *u, Val v, u32 steps, u32 depth);
+
+static void keep_block(Cut *u, BlkId b, u32 steps, u32 depth) {
+  const Blk *blk = &u->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = graph_node(u->g, blk->node.at[i]);
+    u->steps[blk->node.at[i]] = 1;
+    for (u32 k = 0; k < n->nin; k++) keep_value(u, n->in[k], steps, depth);
+    for (u32 k = 0; k < n->nblk; k++) keep_block(u, n->blk[k], steps, depth);
+  }
+  for (u32 i = 0; i < blk->ret.n; i++) keep_value(u, blk->ret.at[i], steps, depth);
+}
+
+/* The node that computes v is kept, unless it is too many steps away; then v becomes a parameter.
+ */
+static void keep_value(Cut *u, Val v, u32 steps, u32 depth) {
+  if (!v) return;
+  Graph *g = u->g;
+  NodeId id = graph_val(g, v)->def;
+  if (!id) {
+    *map_put(&u->used, v) = 1;
+    return;
+  }
+  const Node *n = graph_node(g, id);
+  bool top = map_get(&u->vs.at, v) != NULL;
+  if (top && steps >= depth && !is_open(g, graph_type(g, v))) {
+    *map_put(&u->param, v) = 1;
+    return;
+  }
+  u32 now = n->op == OP_const ? steps : steps + 1;
+  if (u->steps[id] && u->steps[id] <= now + 1) return;
+  u->steps[id] = now + 1;
+  for (u32 i = 0; i < n->nin; i++) keep_value(u, n->in[i], now, depth);
+  for (u32 i = 0; i < n->nblk; i++) keep_block(u, n->blk[i], now, depth);
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Cut *u = e->user;
+  const Node *n = graph_node(u->g, id);
+  for (u32 i = 0; i < n->nout; i++) {
+    u32 *p = map_get(&u->param, n->out[i]);
+    if (p) edit_replace(e, n->out[i], *p);
+  }
+  return u->steps[id] != 0;
+}
+
+typedef struct CutArg {
+  Ingot *m;
+  u32 value, depth;
+} CutArg;
+
+/* Parameters that are still read, then the new ones; positions are counted again. */
+static void set_params(Cut *u) {
+  Graph *g = u->g;
+  Blk *b = &g->blk.at[1];
+  u32 n = 0;
+  for (u32 i = 0; i < b->param.n; i++)
+    if (map_get(&u->used, b->param.at[i])) b->param.at[n++] = b->param.at[i];
+  b->param.n = n;
+  for (u32 i = 0; i < n; i++) graph_val(g, b->param.at[i])->pos = i;
+  for (u32 i = 0; i < u->vs.val.n; i++) {
+    Val v = u->vs.val.at[i];
+    u32 *p = map_get(&u->param, v);
+    if (p) *map_put(&u->param, v) = graph_param(g, 1, *graph_type(g, v), value_name(g, v, i));
+  }
+}
+
+static void do_cut(Ctx *c, void *arg) {
+  CutArg *a = arg;
+  need_plain_graph(a->m);
+  Graph *g = a->m->g;
+  Cut u = {.g = g, .vs = list_values(g), .param = map_new(&c->keep), .used = map_new(&c->keep)};
+  if (a->value >= u.vs.val.n)
+    fail(c, ERR_usage, LOC_NONE, "the model has %u values, there is no number %u", u.vs.val.n,
+         a->value);
+  Val v = u.vs.val.at[a->value];
+  Str name = value_name(g, v, a->value);
+  u.steps = NEWS(&c->keep, u32, g->node.n);
+  keep_value(&u, v, 0, a->depth ? a->depth : UINT32_MAX - 2);
+  set_params(&u);
+  g->blk.at[1].ret.n = g->out_name.n = 0;
+  *vec_push(&c->work, &g->blk.at[1].ret) = v;
+  *vec_push(&c->work, &g->out_name) = name;
+  bool eager = g->eager;
+  g->eager = false;
+  edit_run(g, visit, &u);
+  dce(g);
+  g->eager = eager;
+  u32 n = 0;
+  for (u32 i = 0; i < g->pin.n; i++)
+    if (map_get(&u.used, g->pin.at[i].param)) g->pin.at[n++] = g->pin.at[i];
+  g->pin.n = n;
+}
+
+IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth) {
+  return api_call(m, do_cut, &(CutArg){m, value, depth});
+}

@@ -1,0 +1,97 @@
+/* python.c: engine onnxruntime: the model run by ONNX Runtime in a Python process, to compare with.
+ *
+ * In: a model from a file, with inputs. Out: its outputs. Arrays travel as .npz in a temporary
+ * folder.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+static const char script[] =
+    "import sys\n"
+    "try:\n"
+    "  import numpy, onnxruntime\n"
+    "except ImportError:\n"
+    "  sys.exit(77)\n"
+    "o = onnxruntime.SessionOptions()\n"
+    "o.log_severity_level = 3\n"
+    "s = onnxruntime.InferenceSession(sys.argv[1], o, providers=['CPUExecutionProvider'])\n"
+    "z = numpy.load(sys.argv[2])\n"
+    "r = s.run(None, {i.name: z[i.name] for i in s.get_inputs() if i.name in z})\n"
+    "numpy.savez(sys.argv[3], *r)\n";
+
+typedef struct Python {
+  Ingot *m;
+  Folder folder;
+} Python;
+
+void api_write_inputs(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  u32 n = api_param_count(m);
+  Str *name = NEWS(&c->keep, Str, n + 1);
+  Text out = text_new(&c->keep);
+  for (u32 i = 0; i < n; i++) name[i] = api_param_name(m, i);
+  data_write_npz(c, &out, name, m->in, n);
+  file_write(c, path, out.at, out.n);
+}
+
+static void run(Ctx *c, void *arg) {
+  Python *p = arg;
+  Ingot *m = p->m;
+  if (m->kind != MK_onnx || !m->path || !strcmp(m->path, "-"))
+    fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
+  folder_make(c, &p->folder);
+  const char *in = folder_file(c, &p->folder, "in.npz"),
+             *out = folder_file(c, &p->folder, "out.npz");
+  const char *python = m->python ? m->python : "python3";
+  const char *argv[] = {python, "-c", script, m->path, in, out, NULL};
+  api_write_inputs(m, in);
+  int code = spawn_status(c, &p->folder, "Python", argv);
+  if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
+  if (code) spawn_blame(c, &p->folder, "Python", python);
+  File f = file_read(c, out);
+  NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
+  if (v.n != m->nout)
+    fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n, m->nout);
+  for (u32 i = 0; i < m->nout; i++) {
+    Str name = str_fmt(c, "arr_%u", i);
+    for (u32 k = 0; k < v.n; k++)
+      if (v.at[k].name == name) m->out[i] = v.at[k].t;
+    if (!m->out[i]) fail(c, ERR_system, LOC_NONE, "onnxruntime did not write output %u", i);
+  }
+}
+
+void api_run_python(Ingot *m) {
+  Python p = {.m = m};
+  Err e = ctx_protect(m->c, run, &p);
+  folder_remove(&p.folder);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+typedef struct PathArg {
+  Ingot *m;
+  const char *path;
+} PathArg;
+
+static void do_set_python(Ctx *c, void *arg) {
+  PathArg *a = arg;
+  a->m->python = str_text(c, str_of(c, a->path));
+}
+
+IngotStatus ingot_set_python(Ingot *m, const char *path) {
+  return api_call(m, do_set_python, &(PathArg){m, path});
+}
+
+static void do_write_inputs(Ctx *c, void *arg) {
+  PathArg *a = arg;
+  if (!a->m->in) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_write_inputs(a->m, a->path);
+}
+
+IngotStatus ingot_write_inputs(Ingot *m, const char *path) {
+  return api_call(m, do_write_inputs, &(PathArg){m, path});
+}
+
+IngotTensor ingot_used_input(const Ingot *m, uint32_t i) {
+  return api_tensor(m, api_param_name(m, i), m->in[i]);
+}

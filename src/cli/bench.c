@@ -1,0 +1,41 @@
+/* bench: times, memory and size of code, per engine. */
+#include "cli/cli.h"
+
+static void print(const Args *a, const char *engine, const IngotBench *b) {
+  if (a->json) {
+    printf("{\"engine\":\"%s\",\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":"
+           "%.6f,\"first_ms\":%.3f,"
+           "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu}\n",
+           engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms, b->build_ms,
+           (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
+           (unsigned long long)b->data_bytes);
+    return;
+  }
+  printf("%-8s %7d %10.4f %10.4f %10.4f %10.4f %10.1f %10.1f %9llu %9llu %10llu\n", engine, b->n,
+         b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms, b->build_ms,
+         (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
+         (unsigned long long)b->data_bytes);
+}
+
+int verb_bench(const Args *a) {
+  static const char *const all[] = {"interp", "c"};
+  IngotBuild build = {.cc = a->cc, .march = a->march, .optimize = a->optimize};
+  int result = 0, said = 0;
+  for (int i = 0; i < (a->engine ? 1 : 2); i++) {
+    const char *engine = a->engine ? a->engine : all[i];
+    Ingot *m = open_or_complain();
+    if (!m) return INGOT_SYSTEM;
+    IngotBench b;
+    IngotStatus s = prepare(m, a);
+    if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
+    if (!s && !said && !a->json)
+      printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",
+             "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");
+    if (!s) print(a, engine, &b);
+    if (i == 0 || s) say_messages(m, a->quiet);
+    ingot_free(m);
+    said = said || !s;
+    if (s && !result) result = (int)s;
+  }
+  return result;
+}

@@ -1,0 +1,228 @@
+/* bisect.c: verify --per-node and --bisect.
+ *
+ * In: a model and an engine. Out: a table of all values of the graph, the engine against the
+ * reference; or the first value where they depart, and the smallest part of the model found that
+ * still shows it, as text (.ing) with its inputs (.npz). With every value an output nothing is
+ * fused, so a fault of fusion may hide: then parts of the model that end at one value are tried
+ * instead, by halving.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct Pair {
+  Ingot *ref, *other;
+  IngotStatus ref_bad, other_bad;
+} Pair;
+
+static void pair_free(Pair *p) {
+  ingot_free(p->ref);
+  ingot_free(p->other);
+  *p = (Pair){0};
+}
+
+static const char *engine_of(const Args *a) {
+  return a->engine ? a->engine : "c";
+}
+
+static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int expose) {
+  *m = ingot_new(NULL);
+  if (!*m) return INGOT_SYSTEM;
+  IngotStatus s = prepare(*m, a);
+  if (!s && expose) s = ingot_expose(*m);
+  return s ? s : ingot_run(*m, engine, a->seed);
+}
+
+/* Both sides run the model with every value as an output. */
+static void run_exposed(Pair *p, const Args *a) {
+  *p = (Pair){0};
+  p->ref_bad = run_side(&p->ref, a, "ref", 1);
+  if (p->ref) say_messages(p->ref, a->quiet);
+  if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
+}
+
+static IngotStatus diff(const Pair *p, uint32_t i, const Args *a, IngotDiff *d) {
+  IngotTensor have = ingot_output(p->other, i), want = ingot_output(p->ref, i);
+  return ingot_diff(p->ref, &have, &want, a->rtol, a->atol, d);
+}
+
+int verify_nodes(const Args *a) {
+  Pair p;
+  run_exposed(&p, a);
+  IngotStatus s = p.ref_bad ? p.ref_bad : p.other_bad;
+  int result = 0;
+  if (s) {
+    if (p.other) say_messages(p.other, a->quiet);
+    pair_free(&p);
+    return (int)s;
+  }
+  uint32_t n = ingot_output_count(p.ref);
+  if (a->json)
+    printf("{\"engine\":\"%s\",\"values\":[", engine_of(a));
+  else
+    printf("%-28s %-32s %10s %10s %10s %11s\n", "value", "node", "max abs", "max rel", "max ULP",
+           "cosine");
+  for (uint32_t i = 0; i < n && !s; i++) {
+    IngotDiff d;
+    s = diff(&p, i, a, &d);
+    if (s) break;
+    if (!d.ok) result = INGOT_MISMATCH;
+    if (a->json) {
+      printf("%s{\"node\":", i ? "," : "");
+      json_text(ingot_output_origin(p.ref, i));
+      printf(",\"output\":");
+      json_diff(&d);
+      printf("}");
+    } else {
+      printf("%-28.28s %-32.32s %10.3g %10.3g %10llu %11.8f%s%s\n", d.name,
+             ingot_output_origin(p.ref, i), d.max_abs, d.max_rel, (unsigned long long)d.max_ulp,
+             d.cosine, d.ok ? "" : "  DIFFERS ", d.why);
+    }
+  }
+  if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
+  pair_free(&p);
+  return s ? (int)s : result;
+}
+
+/* ---- bisect ---- */
+
+typedef struct Hunt {
+  const Args *a;
+  Pair all;    /* the exposed model: ref holds every value */
+  Pair part;   /* the last part that was tried */
+  IngotDiff d; /* of its output */
+} Hunt;
+
+/* Gives the part what the exposed run computed, by name. */
+static IngotStatus feed(const Hunt *h, Ingot *m) {
+  IngotStatus s = INGOT_OK;
+  for (uint32_t i = 0; i < ingot_input_count(m) && !s; i++) {
+    IngotTensor want = ingot_input_info(m, i);
+    for (uint32_t k = 0; k < ingot_output_count(h->all.ref); k++) {
+      IngotTensor t = ingot_output(h->all.ref, k);
+      if (strcmp(t.name, want.name) != 0) continue;
+      s = ingot_input(m, &t);
+      break;
+    }
+  }
+  return s;
+}
+
+static IngotStatus run_part(const Hunt *h, Ingot **m, uint32_t value, uint32_t depth,
+                            const char *engine) {
+  *m = ingot_new(NULL);
+  if (!*m) return INGOT_SYSTEM;
+  IngotStatus s = prepare(*m, h->a);
+  if (!s) s = ingot_cut(*m, value, depth);
+  if (!s) s = feed(h, *m);
+  if (!s) s = ingot_run(*m, engine, h->a->seed);
+  return s;
+}
+
+/* Does the engine depart on the value with the nodes up to depth before it? An engine that fails
+ * departs. */
+static int departs(Hunt *h, uint32_t value, uint32_t depth) {
+  pair_free(&h->part);
+  h->d = (IngotDiff){.why = "the engine failed"};
+  if (run_part(h, &h->part.ref, value, depth, "ref")) return 0;
+  if (run_part(h, &h->part.other, value, depth, engine_of(h->a))) return 1;
+  return diff(&h->part, 0, h->a, &h->d) || !h->d.ok;
+}
+
+/* Does the engine depart on the model as it is? */
+static int whole_departs(Hunt *h) {
+  int bad = 0;
+  pair_free(&h->part);
+  if (run_side(&h->part.ref, h->a, "ref", 0)) return 0;
+  if (run_side(&h->part.other, h->a, engine_of(h->a), 0)) return 1;
+  for (uint32_t i = 0; i < ingot_output_count(h->part.ref) && !bad; i++)
+    bad = diff(&h->part, i, h->a, &h->d) || !h->d.ok;
+  return bad;
+}
+
+/* Number of the first value that departs, or -1. */
+static int64_t find_first(Hunt *h) {
+  enum { SAMPLES = 32 };
+  uint32_t n = ingot_output_count(h->all.ref), lo = 0, hi = n;
+  for (uint32_t i = 0; i < n && !h->all.other_bad; i++) {
+    IngotDiff d;
+    if (diff(&h->all, i, h->a, &d) || !d.ok) return i;
+  }
+  if (!whole_departs(h)) return -1;
+  for (uint32_t i = 0; i < SAMPLES && hi == n; i++) {
+    uint32_t at = n - 1 - (uint32_t)((uint64_t)i * n / SAMPLES);
+    if (n && departs(h, at, 0)) hi = at;
+  }
+  if (hi == n) return -1;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (departs(h, mid, 0))
+      hi = mid;
+    else
+      lo = mid + 1;
+  }
+  return hi;
+}
+
+static IngotStatus write_part(const Hunt *h, const char *path) {
+  char name[4096];
+  const char *text, *side = NULL;
+  size_t n, nside = 0;
+  Ingot *m = h->part.ref;
+  IngotStatus s = ingot_print(m, &text, &n, &side, &nside);
+  size_t stem = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".ing") ? strlen(path) - 4
+                                                                             : strlen(path);
+  if (stem + 16 > sizeof name) return INGOT_USAGE;
+  snprintf(name, sizeof name, "%s.bin", path);
+  if (!s && nside) s = ingot_write_file(name, side, nside);
+  snprintf(name, sizeof name, "%.*s.npz", (int)stem, path);
+  if (!s) s = ingot_write_inputs(m, name);
+  if (!s) s = ingot_write_file(path, text, n);
+  if (s)
+    fprintf(stderr, "ingot: %s: cannot be written\n", path);
+  else
+    printf("wrote %s; show it with: ingot verify %s --inputs %s --engine %s\n", path, path, name,
+           engine_of(h->a));
+  return s;
+}
+
+static int report(Hunt *h, uint32_t value) {
+  const Args *a = h->a;
+  IngotTensor t = ingot_output(h->all.ref, value);
+  const char *origin = ingot_output_origin(h->all.ref, value);
+  printf("engine %s departs from ref first at value %u '%s', %s\n", engine_of(a), value, t.name,
+         origin);
+  uint32_t depth = 1;
+  int shown = departs(h, value, depth);
+  while (!shown && depth < 64) shown = departs(h, value, depth = depth < 4 ? depth + 1 : depth * 2);
+  if (!shown) shown = departs(h, value, depth = 0);
+  if (!shown) {
+    printf("no part of the model that ends there shows it alone\n");
+    return INGOT_MISMATCH;
+  }
+  if (depth)
+    printf("it is shown by the nodes at most %u before it", depth);
+  else
+    printf("it is shown by all that leads to it");
+  printf(": max abs %g, max rel %g%s%s\n", h->d.max_abs, h->d.max_rel, *h->d.why ? ", " : "",
+         h->d.why);
+  IngotStatus s = write_part(h, a->output ? a->output : "bisect.ing");
+  return s ? (int)s : INGOT_MISMATCH;
+}
+
+int verify_bisect(const Args *a) {
+  Hunt h = {.a = a};
+  int result;
+  run_exposed(&h.all, a);
+  result = (int)h.all.ref_bad;
+  if (!result) {
+    int64_t first = find_first(&h);
+    if (first >= 0)
+      result = report(&h, (uint32_t)first);
+    else
+      printf("engine %s agrees with ref on every value\n", engine_of(a));
+  }
+  pair_free(&h.part);
+  pair_free(&h.all);
+  return result;
+}

@@ -1,0 +1,38 @@
+/* print.c: JSON and tables of differences. */
+#include "cli/cli.h"
+
+#include <math.h>
+
+void json_text(const char *s) {
+  putchar('"');
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\')
+      printf("\\%c", *s);
+    else if ((unsigned char)*s < 0x20)
+      printf("\\u%04x", (unsigned char)*s);
+    else
+      putchar(*s);
+  }
+  putchar('"');
+}
+
+void json_real(double x) {
+  if (isfinite(x))
+    printf("%.9g", x);
+  else
+    printf("null");
+}
+
+void json_diff(const IngotDiff *d) {
+  printf("{\"name\":");
+  json_text(d->name);
+  printf(",\"ok\":%s,\"max_abs\":", d->ok ? "true" : "false");
+  json_real(d->max_abs);
+  printf(",\"max_rel\":");
+  json_real(d->max_rel);
+  printf(",\"max_ulp\":%llu,\"cosine\":", (unsigned long long)d->max_ulp);
+  json_real(d->cosine);
+  printf(",\"why\":");
+  json_text(d->why);
+  printf("}");
+}

@@ -1,0 +1,152 @@
+/* verify: engines against each other, or against stored outputs.
+ *
+ * In: a model, and inputs or a seed to make them up. Out: per engine and output the largest
+ * differences. The reference evaluator is the judge; interpreter and compiled C must agree with
+ * each other to the bit. ONNX Runtime takes part when Python has it. Every engine works on its own
+ * copy of the model, so that one that refuses does not end the others.
+ */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1024 };
+
+typedef struct Side {
+  const char *engine;
+  Ingot *m;
+  IngotStatus status;
+} Side;
+
+/* ---- with stored outputs ---- */
+
+static void stored_table(const IngotDiff *d, uint32_t n) {
+  printf("%-32s %12s %12s %12s  %s\n", "output", "max abs", "max rel", "max ULP", "");
+  for (uint32_t i = 0; i < n; i++)
+    printf("%-32.32s %12.4g %12.4g %12llu  %s%s%s\n", d[i].name, d[i].max_abs, d[i].max_rel,
+           (unsigned long long)d[i].max_ulp, d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "",
+           d[i].why);
+}
+
+static int verify_stored(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotDiff *diff = calloc(MOST, sizeof *diff);
+  uint32_t n = 0;
+  IngotStatus s = diff ? prepare(m, a) : INGOT_SYSTEM;
+  if (!s) s = ingot_run(m, a->engine ? a->engine : "interp", a->seed);
+  if (!s) s = ingot_compare(m, a->data, a->rtol, a->atol, diff, MOST, &n);
+  if (n && a->json) {
+    printf("{\"outputs\":[");
+    for (uint32_t i = 0; i < n; i++) {
+      if (i) putchar(',');
+      json_diff(&diff[i]);
+    }
+    printf("]}\n");
+  } else if (n) {
+    stored_table(diff, n);
+  }
+  free(diff);
+  return finish(m, a, s);
+}
+
+/* ---- between engines ---- */
+
+static void run_side(Side *s, const Args *a) {
+  s->m = ingot_new(NULL);
+  s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
+  if (!s->status && a->python) s->status = ingot_set_python(s->m, a->python);
+  if (!s->status) s->status = ingot_run(s->m, s->engine, a->seed);
+}
+
+/* The last line of what it said. */
+static const char *last_message(const Ingot *m) {
+  uint32_t n = m ? ingot_message_count(m) : 0;
+  int is_warning;
+  return n ? ingot_message(m, n - 1, &is_warning) : "out of memory";
+}
+
+static void print_row(const Args *a, const char *engine, const char *against, const IngotDiff *d,
+                      int *first) {
+  if (a->json) {
+    printf("%s{\"engine\":\"%s\",\"against\":\"%s\",\"output\":", *first ? "" : ",", engine,
+           against);
+    json_diff(d);
+    printf("}");
+  } else {
+    char pair[32];
+    snprintf(pair, sizeof pair, "%s/%s", engine, against);
+    printf("%-18s %-24.24s %11.4g %11.4g %11llu %12.9f  %s%s%s\n", pair, d->name, d->max_abs,
+           d->max_rel, (unsigned long long)d->max_ulp, d->cosine, d->ok ? "ok" : "DIFFERS",
+           *d->why ? ": " : "", d->why);
+  }
+  *first = 0;
+}
+
+/* All outputs of one side against those of the other; returns whether they agree. */
+static int compare_sides(const Args *a, const Side *s, const Side *to, double rtol, double atol,
+                         int *first) {
+  int ok = 1;
+  for (uint32_t i = 0; i < ingot_output_count(to->m); i++) {
+    IngotTensor have = ingot_output(s->m, i), want = ingot_output(to->m, i);
+    IngotDiff d;
+    if (ingot_diff(to->m, &have, &want, rtol, atol, &d)) return 0;
+    d.name = want.name;
+    print_row(a, s->engine, to->engine, &d, first);
+    ok = ok && d.ok;
+  }
+  return ok;
+}
+
+static int judge(const Args *a, Side *side, int n) {
+  int first = 1, result = 0;
+  if (a->json)
+    printf("{\"rows\":[");
+  else
+    printf("%-18s %-24s %11s %11s %11s %12s\n", "engine/against", "output", "max abs", "max rel",
+           "max ULP", "cosine");
+  for (int i = 1; i < n; i++) {
+    if (side[i].status) continue;
+    if (!compare_sides(a, &side[i], &side[0], a->rtol, a->atol, &first)) result = INGOT_MISMATCH;
+    if (!strcmp(side[i].engine, "c") && !side[i - 1].status &&
+        !strcmp(side[i - 1].engine, "interp") &&
+        !compare_sides(a, &side[i], &side[i - 1], 0, 0, &first))
+      result = INGOT_MISMATCH;
+  }
+  if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
+  return result;
+}
+
+static int verify_engines(const Args *a) {
+  Side side[] = {{"ref", NULL, 0}, {"interp", NULL, 0}, {"c", NULL, 0}, {"onnxruntime", NULL, 0}};
+  int n = 4, result = 0;
+  if (a->engine) {
+    side[1].engine = a->engine;
+    n = 2;
+  }
+  for (int i = 0; i < n && !side[0].status; i++) {
+    Side *s = &side[i];
+    run_side(s, a);
+    if (i == 0 || s->status == INGOT_OK) {
+      if (i == 0 && s->m) say_messages(s->m, a->quiet);
+      result = s->status ? (int)s->status : result;
+      continue;
+    }
+    int other = !strcmp(s->engine, "onnxruntime") && !a->python && !a->engine;
+    fprintf(stderr, "ingot: engine %s %s: %s\n", s->engine, other ? "is left out" : "failed",
+            last_message(s->m));
+    if (!other && !result) result = (int)s->status;
+  }
+  if (!side[0].status) {
+    int differs = judge(a, side, n);
+    if (!result) result = differs;
+  }
+  for (int i = 0; i < n; i++) ingot_free(side[i].m);
+  return result;
+}
+
+int verb_verify(const Args *a) {
+  if (a->per_node) return verify_nodes(a);
+  if (a->bisect) return verify_bisect(a);
+  return a->data ? verify_stored(a) : verify_engines(a);
+}

@@ -1,0 +1,101 @@
+"""`ingot verify` between engines, --per-node and --bisect, and `ingot bench`, on the built-in model. A C compiler that spoils
+what it is given plays the engine that is wrong."""
+import json
+import os
+import shutil
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+MODEL = os.path.join(ROOT, "models", "digits.onnx")
+# The file is changed, then compiled: a maximum of two floats becomes their minimum.
+SPOILER = """#!/bin/sh
+for word; do case $word in *.c) sed -i 's/float ig_maxf(float a, float b) { return a > b/float ig_maxf(float a, float b) { return a < b/' "$word"; esac; done
+exec cc "$@"
+"""
+
+
+class Work:
+    def __init__(self, env, name):
+        env.need_ingot()
+        if not shutil.which("cc"):
+            raise Skip("no C compiler")
+        self.env = env
+        self.dir = env.scratch("tools", name)
+        shutil.rmtree(self.dir)
+        os.makedirs(self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def run(self, verb, *args, code=0, env=None):
+        got = run([self.env.ingot, verb, *args], 120, cwd=self.dir, env=env)
+        if got.rc != code:
+            raise Fail(f"ingot {verb} {' '.join(args)}: {explain(got)}, expected {code}: {tail((got.out + got.err).decode(), 6)}")
+        return got.out.decode()
+
+    def spoiler(self):
+        with open(self.path("badcc"), "w") as f:
+            f.write(SPOILER)
+        os.chmod(self.path("badcc"), 0o755)
+        return {"CC": self.path("badcc")}
+
+
+def want(condition, text):
+    if not condition:
+        raise Fail(text)
+
+
+def engines(w):
+    rows = json.loads(w.run("verify", MODEL, "-d", "batch=2", "--json"))
+    pairs = {(r["engine"], r["against"]) for r in rows["rows"]}
+    want({("interp", "ref"), ("c", "ref"), ("c", "interp")} <= pairs and rows["ok"], f"rows: {rows}")
+    exact = [r["output"] for r in rows["rows"] if (r["engine"], r["against"]) == ("c", "interp")]
+    want(exact and all(o["max_ulp"] == 0 for o in exact), f"C and the interpreter differ: {exact}")
+    want("cosine" in w.run("verify", MODEL, "--engine", "interp"), "the table has no cosine")
+    rows = json.loads(w.run("verify", MODEL, "-d", "batch=2", "--json", code=1, env=w.spoiler()))
+    want(not rows["ok"], "a spoiled engine is not noticed")
+    w.run("verify", MODEL, code=5, env={"CC": "no-such-compiler"})
+
+
+def runtime(w):
+    python = w.env.need_python()
+    rows = json.loads(w.run("verify", MODEL, "--python", python, "--json"))
+    want(any(r["engine"] == "onnxruntime" for r in rows["rows"]), "ONNX Runtime did not take part")
+    w.run("verify", MODEL, "--python", "no-such-python", code=5)
+
+
+def per_node(w):
+    values = json.loads(w.run("verify", MODEL, "--per-node", "--json"))
+    want(values["ok"] and len(values["values"]) > 8, f"{len(values['values'])} values")
+    values = json.loads(w.run("verify", MODEL, "--per-node", "--json", code=1, env=w.spoiler()))
+    first = next(v for v in values["values"] if not v["output"]["ok"])
+    want("relu1" in first["node"], f"the first difference is at {first['node']}, expected relu1")
+
+
+def bisect(w):
+    want("agrees" in w.run("verify", MODEL, "--bisect"), "an engine that is right departs")
+    env = w.spoiler()
+    text = w.run("verify", MODEL, "--bisect", "-o", "part.ing", code=1, env=env)
+    want("relu1" in text and "at most 1 before it" in text, f"the wrong place: {text}")
+    with open(w.path("part.ing")) as f:
+        part = f.read()
+    want(part.count(" = ") <= 3 and "max" in part and "conv" not in part, f"not the smallest part:\n{part[:600]}")
+    w.run("verify", "part.ing", "--inputs", "part.npz", "--engine", "c", code=1, env=env)
+    w.run("verify", "part.ing", "--inputs", "part.npz", "--engine", "c")
+
+
+def bench(w):
+    lines = [json.loads(line) for line in w.run("bench", MODEL, "--seconds", "0.05", "--json").splitlines()]
+    want([line["engine"] for line in lines] == ["interp", "c"], f"engines: {lines}")
+    for line in lines:
+        want(line["n"] >= 5 and 0 < line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"times: {line}")
+        want(line["rss_kb"] > 100 and line["first_ms"] > 0, f"memory: {line}")
+    want(500 < lines[1]["text_bytes"] < 100000 and lines[1]["data_bytes"] > 10000, f"code: {lines[1]}")
+    want("P99" in w.run("bench", MODEL, "--seconds", "0.01", "--engine", "interp"), "no table")
+    w.run("bench", MODEL, "--engine", "steam", code=2)
+
+
+CASES = (engines, runtime, per_node, bisect, bench)
+
+
+def tests(env):
+    return [Test(f"tools/{fn.__name__}", lambda fn=fn: fn(Work(env, fn.__name__)), cost=5) for fn in CASES]
