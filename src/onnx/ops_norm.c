@@ -149,8 +149,9 @@ void build_rmsnorm(Build *b) {
   i64 axes[MAX_RANK];
   u32 n = axes_from(b, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
   Val square = on_mean(b, on_mul(b, x, x), axes, n, true);
-  Val y = on_mul(b, x, inverse_root(b, square, on_float(b, "epsilon", 1e-5f)));
-  b->out[0] = on_narrow(b, affine(b, y, on_in(b, 1), 0), dt);
+  Val inv = inverse_root(b, square, on_float(b, "epsilon", 1e-5f));
+  b->out[0] = on_narrow(b, affine(b, on_mul(b, x, inv), on_in(b, 1), 0), dt);
+  if (on_wants(b, 1)) b->out[1] = on_narrow(b, inv, stash); /* SimplifiedLayerNormalization */
 }
 
 /* Scale and bias have an entry a group (opset 18) or a channel (from 21). */
