@@ -23,4 +23,8 @@ Val attn_softmax(Build *b, Val s);
  * half stays. */
 Val attn_rotate(Build *b, Val x, Val cos, Val sin, bool interleaved);
 
+/* ops_ms_attention.c: from a projection [batch, length, q + k + v] on, with the numbers of the
+ * inputs for mask, past and bias; sets both outputs, of type dt. */
+void attn_projected(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt);
+
 #endif
