@@ -24,7 +24,6 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w -o");
   *vec_push(&c->keep, &w) = object;
   *vec_push(&c->keep, &w) = source;
-  *vec_push(&c->keep, &w) = "-lm";
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &n->folder, "C compiler", w.at);
   return object;

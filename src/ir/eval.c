@@ -2,11 +2,13 @@
  *
  * Every engine and the constant folder must agree with this file to the bit. In: scalars of one
  * dtype (see Scalar in ir.h). Out: a scalar that the result type can represent.
- * Rules: f64 is computed in double; f32 in float, where functions are computed in double and
- * rounded once; narrower floats as f32 and rounded again; integers modulo 2^64 and wrapped. Assumes
- * the default rounding mode. No operand, of any bit pattern, is undefined behaviour. Does not know
- * complex numbers (they read as zero) nor numbers written in strings. */
+ * Rules: f64 is computed in double, f32 in float, functions by mathlib*.h; narrower floats as f32
+ * and rounded again; integers modulo 2^64 and wrapped. Assumes the default rounding mode. No
+ * operand, of any bit pattern, is undefined behaviour. Does not know complex numbers (they read as
+ * zero) nor numbers written in strings. */
 #include "ir/ir.h"
+#include "ir/mathlibd.h"
+#include "ir/mathlibf.h"
 
 #include <math.h>
 #include <string.h>
@@ -277,49 +279,28 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 
 /* ---- floats ---- */
 
-/* Functions of one operand, in double. */
-static double apply(Op op, double a) {
-  switch (op) {
-  case OP_floor: return floor(a);
-  case OP_ceil: return ceil(a);
-  case OP_round: return nearbyint(a);
-  case OP_trunc: return trunc(a);
-  case OP_sqrt: return sqrt(a);
-  case OP_recip: return 1 / a;
-  case OP_exp: return exp(a);
-  case OP_log: return log(a);
-  case OP_sin: return sin(a);
-  case OP_cos: return cos(a);
-  case OP_tan: return tan(a);
-  case OP_asin: return asin(a);
-  case OP_acos: return acos(a);
-  case OP_atan: return atan(a);
-  case OP_sinh: return sinh(a);
-  case OP_cosh: return cosh(a);
-  case OP_tanh: return tanh(a);
-  case OP_asinh: return asinh(a);
-  case OP_acosh: return acosh(a);
-  case OP_atanh: return atanh(a);
-  case OP_erf: return erf(a);
-  case OP_neg: return -a;
-  case OP_abs: return fabs(a);
-  case OP_sign: return isnan(a) ? a : (a > 0) - (a < 0);
-  default: return 0;
-  }
-}
-
-/* Python's %: the remainder, a zero too, has the sign of b. */
-static double mod64(double a, double b) {
-  double r = fmod(a, b);
-  if (r == 0) return copysign(0, b);
-  return (r < 0) != (b < 0) ? r + b : r;
-}
-
-static float mod32(float a, float b) {
-  float r = fmodf(a, b);
-  if (r == 0) return copysignf(0, b);
-  return (r < 0) != (b < 0) ? r + b : r;
-}
+/* Operations of one operand and the functions of mathlib*.h that they are. */
+#define EACH_FUNCTION(DO)                                                                          \
+  DO(floor, floor)                                                                                 \
+  DO(ceil, ceil)                                                                                   \
+  DO(round, rint)                                                                                  \
+  DO(trunc, trunc)                                                                                 \
+  DO(sqrt, sqrt)                                                                                   \
+  DO(exp, exp)                                                                                     \
+  DO(log, log)                                                                                     \
+  DO(sin, sin)                                                                                     \
+  DO(cos, cos)                                                                                     \
+  DO(tan, tan)                                                                                     \
+  DO(asin, asin)                                                                                   \
+  DO(acos, acos)                                                                                   \
+  DO(atan, atan)                                                                                   \
+  DO(sinh, sinh)                                                                                   \
+  DO(cosh, cosh)                                                                                   \
+  DO(tanh, tanh)                                                                                   \
+  DO(asinh, asinh)                                                                                 \
+  DO(acosh, acosh)                                                                                 \
+  DO(atanh, atanh)                                                                                 \
+  DO(erf, erf)
 
 static double eval_f64(Op op, double a, double b, double c) {
   switch (op) {
@@ -327,13 +308,21 @@ static double eval_f64(Op op, double a, double b, double c) {
   case OP_sub: return a - b;
   case OP_mul: return a * b;
   case OP_div: return a / b;
-  case OP_mod: return mod64(a, b);
-  case OP_fmod: return fmod(a, b);
-  case OP_pow: return pow(a, b);
+  case OP_mod: return im_mod(a, b);
+  case OP_fmod: return im_fmod(a, b);
+  case OP_pow: return im_pow(a, b);
   case OP_max: return a > b || isnan(a) ? a : b; /* of equal ones (-0, 0) the second */
   case OP_min: return a < b || isnan(a) ? a : b;
-  case OP_fma: return fma(a, b, c);
-  default: return apply(op, a);
+  case OP_fma: return im_fma(a, b, c);
+  case OP_recip: return 1 / a;
+  case OP_neg: return -a;
+  case OP_abs: return fabs(a);
+  case OP_sign: return isnan(a) ? a : (a > 0) - (a < 0);
+#define DO(op, fn)                                                                                 \
+  case OP_##op: return im_##fn(a);
+    EACH_FUNCTION(DO)
+#undef DO
+  default: return 0;
   }
 }
 
@@ -343,15 +332,21 @@ static float eval_f32(Op op, float a, float b, float c) {
   case OP_sub: return a - b;
   case OP_mul: return a * b;
   case OP_div: return a / b;
-  case OP_mod: return mod32(a, b);
-  case OP_fmod: return fmodf(a, b);
-  case OP_pow: return (float)pow(a, b);
+  case OP_mod: return im_modf(a, b);
+  case OP_fmod: return im_fmodf(a, b);
+  case OP_pow: return im_powf(a, b);
   case OP_max: return a > b || isnan(a) ? a : b;
   case OP_min: return a < b || isnan(a) ? a : b;
-  case OP_fma: return fmaf(a, b, c);
+  case OP_fma: return im_fmaf(a, b, c);
   case OP_recip: return 1 / a;
-  case OP_sqrt: return sqrtf(a);
-  default: return (float)apply(op, a);
+  case OP_neg: return -a;
+  case OP_abs: return fabsf(a);
+  case OP_sign: return isnan(a) ? a : (float)((a > 0) - (a < 0));
+#define DO(op, fn)                                                                                 \
+  case OP_##op: return im_##fn##f(a);
+    EACH_FUNCTION(DO)
+#undef DO
+  default: return 0;
   }
 }
 

@@ -82,6 +82,7 @@ void put_caller(Emit *e, Text *out);
 /* crt.c */
 void put_runtime(Emit *e, Text *out);
 void put_math(Emit *e, Text *out);
+const char *math_name(Ctx *c, Op op, bool wide); /* of the part of mathlib*.h that is this operation */
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
 void put_string(Text *t, const char *text, size_t n);  /* a string literal that holds these bytes */
 

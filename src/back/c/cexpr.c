@@ -477,7 +477,7 @@ static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
   }
   e->math[x->op][wide] = true;
   Text name = text_new(&e->c->scratch);
-  text_fmt(&name, "im_%s%s", op_info[x->op].name, wide ? "" : "f");
+  text_fmt(&name, "im_%s", math_name(e->c, x->op, wide));
   put_call(e, x, text_cstr(&name));
 }
 

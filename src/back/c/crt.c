@@ -1,4 +1,4 @@
-/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of the math library. */
+/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of ir/mathlib*.h. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -27,20 +27,16 @@ void put_runtime(Emit *e, Text *out) {
     if (e->need[i]) text_puts(out, snippets[i].text);
 }
 
+const char *math_name(Ctx *c, Op op, bool wide) {
+  return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, wide ? "" : "f"));
+}
+
 void put_math(Emit *e, Text *out) {
-  bool any = false;
+  Text names = text_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
-    for (u32 wide = 0; wide < 2; wide++) {
-      if (!e->math[op][wide]) continue;
-      if (!any) text_puts(out, "#include <math.h>\n");
-      any = true;
-      const char *name = op_info[op].name, *libm = op == OP_round ? "nearbyint" : name, *s = wide ? "" : "f";
-      const char *type = wide ? "double" : "float";
-      if (op_info[op].nin_min == 2)
-        text_fmt(out, "static %s im_%s%s(%s a, %s b) { return (%s)%s(a, b); }\n", type, name, s, type, type, type, libm);
-      else
-        text_fmt(out, "static %s im_%s%s(%s a) { return (%s)%s(a); }\n", type, name, s, type, type, libm);
-    }
+    for (u32 wide = 0; wide < 2; wide++)
+      if (e->math[op][wide]) text_fmt(&names, "%s ", math_name(e->c, (Op)op, wide));
+  if (names.n > 0) mathlib_write(out, text_cstr(&names));
 }
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a reader's terminal. */
