@@ -5,7 +5,7 @@
  * compute on dequantized f32. Scale and zero point come per tensor, per channel, or per block of an
  * axis.
  */
-#include "onnx/builder.h"
+#include "onnx/attention.h"
 
 /* ---- parameters ---- */
 
@@ -159,20 +159,25 @@ void build_dequantizelinear(Build *b) {
   b->out[0] = on_narrow(b, restored(b, x, against(b, scale, x, axis, block), zero), to);
 }
 
-/* u8 over the range of x, made to include 0. */
-void build_dynamicquantize(Build *b) {
-  Val x = on_in(b, 0), zero = mk_like(b->g, x, 0);
+/* u8 over the range of x, made to include 0; its scale and zero point. */
+static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
+  Val zero = mk_like(b->g, x, 0);
   i64 axes[MAX_RANK];
   u32 rank = on_rank(b, x);
   for (u32 i = 0; i < rank; i++) axes[i] = i;
   Val hi = mk_map2(b->g, OP_max, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
   Val lo = mk_map2(b->g, OP_min, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
-  Val scale = on_div(b, on_sub(b, hi, lo), mk_like(b->g, x, 255));
-  scale = mk_select(b->g, mk_map2(b->g, OP_eq, hi, lo), mk_like(b->g, x, 1), scale);
+  Val step = on_div(b, on_sub(b, hi, lo), mk_like(b->g, x, 255));
+  *scale = mk_select(b->g, mk_map2(b->g, OP_eq, hi, lo), mk_like(b->g, x, 1), step);
   Val at =
-      mk_map1(b->g, OP_round, on_clamp(b, mk_map1(b->g, OP_neg, on_div(b, lo, scale)), 0, 255));
-  Val point = mk_cast_sat(b->g, at, DT_u8);
-  b->out[0] = quantized(b, on_div(b, x, scale), point, DT_u8, true);
+      mk_map1(b->g, OP_round, on_clamp(b, mk_map1(b->g, OP_neg, on_div(b, lo, *scale)), 0, 255));
+  *point = mk_cast_sat(b->g, at, DT_u8);
+  return quantized(b, on_div(b, x, *scale), *point, DT_u8, true);
+}
+
+void build_dynamicquantize(Build *b) {
+  Val scale, point;
+  b->out[0] = dynamic_u8(b, on_in(b, 0), &scale, &point);
   if (on_wants(b, 1)) b->out[1] = scale;
   if (on_wants(b, 2)) b->out[2] = point;
 }
@@ -324,4 +329,147 @@ void build_qlinearconcat(Build *b) {
   Val *part = NEWS(&b->c->scratch, Val, n);
   for (u32 i = 0; i < n; i++) part[i] = to_output(b, real_input(b, 2 + 3 * i), 0, 1, DT_u8);
   b->out[0] = mk_concat(b->g, part, n, on_axis(b, on_int(b, "axis", 0), on_rank(b, part[0])));
+}
+
+void build_qlinearsoftmax(Build *b) {
+  Val x = real_input(b, 0);
+  u32 rank = on_rank(b, x), n = 0;
+  i64 axes[MAX_RANK];
+  u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
+  bool flat = on_int(b, "opset", 13) < 13; /* all axes from there on count as one */
+  for (u32 i = axis; i < (flat ? rank : axis + 1); i++) axes[n++] = i;
+  b->out[0] = to_output(b, on_softmax(b, x, axes, n), 3, 4, on_dtype(b, b->in[0]));
+}
+
+void build_qlinearwhere(Build *b) {
+  Val x = to_output(b, real_input(b, 1), 7, 8, on_dtype(b, on_in(b, 1)));
+  Val y = to_output(b, real_input(b, 4), 7, 8, on_dtype(b, on_in(b, 4)));
+  b->out[0] = mk_select(b->g, on_in(b, 0), x, y);
+}
+
+void build_qlinearreducemean(Build *b) {
+  Val x = real_input(b, 0);
+  i64 axes[MAX_RANK];
+  u32 rank = on_rank(b, x);
+  i32 n = on_ints(b, "axes", axes, MAX_RANK);
+  for (u32 i = 0; n <= 0 && i < rank; i++) axes[i] = i;
+  if (n <= 0) n = (i32)rank;
+  on_axes(b, axes, (u32)n, rank);
+  Val y = on_mean(b, x, axes, (u32)n, on_int(b, "keepdims", 1) != 0);
+  b->out[0] = to_output(b, y, 3, 4, on_dtype(b, b->in[0]));
+}
+
+/* ---- products whose result is a float ---- */
+
+static void add_bias_to(Build *b, Val y, u32 bias) {
+  if (on_has(b, bias)) y = on_add(b, y, mk_cast(b->g, b->in[bias], on_dtype(b, y)));
+  b->out[0] = y;
+}
+
+void build_matmulintegertofloat(Build *b) {
+  Val acc = mk_matmul(b->g, left_centred(b, 0, 4), right_centred(b, 1, 5));
+  Val y = rescaled(b, acc, per_column(b, on_in(b, 2)), per_column(b, on_in(b, 3)), 0);
+  add_bias_to(b, on_narrow(b, y, on_dtype(b, b->in[2])), 6);
+}
+
+void build_dynamicquantizematmul(Build *b) {
+  Val scale, point, x = dynamic_u8(b, on_in(b, 0), &scale, &point);
+  Val acc = mk_matmul(b->g, centred(b, x, point), right_centred(b, 1, 3));
+  add_bias_to(b, rescaled(b, acc, scale, per_column(b, on_in(b, 2)), 0), 4);
+}
+
+/* input, weight, bias, scales of both, mask, zero points of both, past */
+void build_qattention(Build *b) {
+  Val acc = mk_matmul(b->g, left_centred(b, 0, 6), right_centred(b, 1, 7));
+  Val x = rescaled(b, acc, scalar(b, on_in(b, 3)), per_column(b, on_in(b, 4)), 0);
+  x = on_add(b, x, mk_cast(b->g, on_in(b, 2), DT_f32));
+  attn_projected(b, x, 5, 8, UINT32_MAX, on_dtype(b, b->in[2]));
+}
+
+/* ---- weights in blocks of packed bits ---- */
+
+static i64 packed_bits(Build *b) {
+  i64 bits = on_int(b, "bits", 4);
+  if (bits != 2 && bits != 4 && bits != 8) on_unsupported(b, "%lld bits", (long long)bits);
+  return bits;
+}
+
+/* u8 [..., n] to u8 [..., n * 8 / bits], low bits first. */
+static Val unpacked(Build *b, Val x, i64 bits) {
+  Graph *g = b->g;
+  i64 per = 8 / bits;
+  Type t = *on_type(b, x);
+  if (per == 1) return x;
+  if (t.dt != DT_u8) on_bad(b, "packed values must be u8, found %s", dtype_info[t.dt].name);
+  Val shift = mk_cast(g, on_mulk(b, mk_iota(g, DT_i32, &per, 1, 0), (double)bits), DT_u8);
+  Val y = mk_map2(g, OP_shr, mk_unsqueeze(g, x, t.rank), shift);
+  y = mk_map2(g, OP_and, y, mk_like(g, y, (double)((1 << bits) - 1)));
+  Dim dim[MAX_RANK];
+  for (u32 i = 0; i < t.rank; i++) dim[i] = t.dim[i];
+  dim[t.rank - 1] = dim_mul(b->ds, dim[t.rank - 1], per);
+  return mk_reshape(g, y, dim, t.rank);
+}
+
+/* Zero points [rows, blocks], as floats: packed, one each, or the middle of the range. */
+static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 bits) {
+  Graph *g = b->g;
+  if (!zero) return mk_like(g, like, (double)(1 << (bits - 1)));
+  Dim shape[2] = {rows, 0}, all[2] = {rows, blocks};
+  if (on_dtype(b, zero) == DT_u8) {
+    shape[1] = (blocks * bits + 7) / 8;
+    zero = mk_slice_axis(g, unpacked(b, mk_reshape(g, zero, shape, 2), bits), 1, 0, blocks);
+  }
+  return mk_cast(g, mk_reshape(g, zero, all, 2), on_dtype(b, like));
+}
+
+/* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
+void build_matmulnbits(Build *b) {
+  Graph *g = b->g;
+  Val x = on_widen(b, on_in(b, 0)), zero = input_or_none(b, 3);
+  i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
+      bits = packed_bits(b);
+  if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
+    on_bad(b, "N, K and block_size must be positive");
+  if (on_int(b, "weight_prepacked", 0)) on_unsupported(b, "weight_prepacked");
+  if (on_has(b, 4)) on_unsupported(b, "g_idx");
+  i64 blocks = (k + block - 1) / block;
+  Dim packed[2] = {n, blocks * (block * bits / 8)}, cut[3] = {n, blocks, block},
+      row[2] = {n, blocks * block};
+  Val w = mk_reshape(g, unpacked(b, mk_reshape(g, on_in(b, 1), packed, 2), bits), cut, 3);
+  Dim all[2] = {n, blocks}, each[3] = {n, blocks, 1};
+  w = mk_cast(g, w, on_dtype(b, x));
+  zero = block_zeros(b, zero, w, n, blocks, bits);
+  if (on_rank(b, zero)) zero = mk_reshape(g, zero, each, 3);
+  Val scale = mk_cast(g, mk_reshape(g, on_in(b, 2), all, 2), on_dtype(b, x));
+  w = on_mul(b, on_sub(b, w, zero), mk_reshape(g, scale, each, 3));
+  w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
+  Val y = mk_matmul(g, x, mk_transpose(g, w, (const i64[]){1, 0}));
+  if (on_has(b, 5)) y = on_add(b, y, mk_cast(g, b->in[5], on_dtype(b, y)));
+  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+}
+
+/* Rows of a table quantized in blocks; u8 holds several values along the last axis. */
+void build_gatherblockquantized(Build *b) {
+  Graph *g = b->g;
+  Val data = on_in(b, 0), scale = on_in(b, 2), zero = input_or_none(b, 3);
+  i64 bits = packed_bits(b), block = on_int(b, "block_size", 128);
+  bool packed = on_dtype(b, data) == DT_u8;
+  if (!packed && !dtype_is_int(on_dtype(b, data)))
+    on_unsupported(b, "%s", dtype_info[on_dtype(b, data)].name);
+  if (block < 1) on_unsupported(b, "block_size %lld", (long long)block);
+  if (packed) data = unpacked(b, data, bits);
+  Type t = *on_type(b, data), ts = *on_type(b, scale);
+  u32 at = on_axis(b, on_int(b, "quantize_axis", 1), t.rank),
+      from = on_axis(b, on_int(b, "gather_axis", 0), t.rank);
+  if (ts.rank != t.rank) on_bad(b, "scales of rank %u for data of rank %u", ts.rank, t.rank);
+  if (zero && packed)
+    zero = mk_slice_axis(g, unpacked(b, zero, bits), t.rank - 1, 0, ts.dim[t.rank - 1]);
+  Val x = mk_cast(g, data, DT_i32);
+  if (zero)
+    x = on_sub(b, x, mk_cast(g, spread_blocks(b, zero, &t, at, block), DT_i32));
+  else if (packed)
+    x = on_addk(b, x, -(double)(1 << (bits - 1)));
+  scale = spread_blocks(b, mk_cast(g, scale, DT_f32), &t, at, block);
+  Val y = on_mul(b, mk_cast(g, x, DT_f32), scale);
+  b->out[0] = on_narrow(b, mk_gather(g, y, on_in(b, 1), from), ts.dt);
 }
