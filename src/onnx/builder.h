@@ -113,6 +113,10 @@ Val on_average_pool(Build *b, Val x);
 Val on_global_average(Build *b, Val x);
 Val on_gemm(Build *b, Val x, Val y);         /* the product alone, transposed as asked */
 
+/* ops_quant.c: x [.., k] quantized over its range, times w [k, n] with a scale and a zero point (0: none), in all or one a
+ * column. */
+Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero);
+
 /* one row of onnx_ops.def finds its builder by operator name */
 BuildFn
 #define ON(domain, name, since, until, build, arg) build,

@@ -372,10 +372,15 @@ void build_matmulintegertofloat(Build *b) {
   add_bias_to(b, on_narrow(b, y, on_dtype(b, b->in[2])), 6);
 }
 
+Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero) {
+  Val scale, point, q = dynamic_u8(b, x, &scale, &point);
+  Val acc = mk_matmul(b->g, centred(b, q, point), centred(b, w, w_zero ? per_column(b, w_zero) : 0));
+  return rescaled(b, acc, scale, per_column(b, w_scale), 0);
+}
+
 void build_dynamicquantizematmul(Build *b) {
-  Val scale, point, x = dynamic_u8(b, on_in(b, 0), &scale, &point);
-  Val acc = mk_matmul(b->g, centred(b, x, point), right_centred(b, 1, 3));
-  add_bias_to(b, rescaled(b, acc, scale, per_column(b, on_in(b, 2)), 0), 4);
+  Val y = on_dynamic_product(b, on_in(b, 0), on_in(b, 1), on_in(b, 2), input_or_none(b, 3));
+  add_bias_to(b, y, 4);
 }
 
 /* input, weight, bias, scales of both, mask, zero points of both, past */

@@ -30,6 +30,8 @@ typedef struct Cell {
   Val rb;      /* [G*H] state biases, or 0 (GRU keeps them apart) */
   Val peep;    /* [3*H] or 0 */
   Val lens;    /* [B] i64 or 0 */
+  bool quantized;      /* W and R are [D,in,G*H] integers, and what they multiply is quantized on the way */
+  Val r_scale, r_zero; /* of the direction */
 } Cell;
 
 /* ---- activations ---- */
@@ -95,7 +97,10 @@ static Val part(Cell *k, Val x, u32 axis, u32 i) {
   return mk_slice_axis(k->b->g, x, axis, (i64)i * k->hidden, k->hidden);
 }
 
-static Val times_r(Cell *k, Val h) { return mk_contract(k->b->g, h, k->r, "bh,gh->bg"); }
+static Val times_r(Cell *k, Val h) {
+  if (k->quantized) return on_dynamic_product(k->b, h, k->r, k->r_scale, k->r_zero);
+  return mk_contract(k->b->g, h, k->r, "bh,gh->bg");
+}
 
 static void step_rnn(Cell *k, Val x, Val *h) { *h = apply(k, &k->act[0], on_add(k->b, x, times_r(k, *h))); }
 
@@ -202,7 +207,13 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   Val w = row(b, on_widen(b, on_in(b, 1)), d);
   k->r = row(b, on_widen(b, on_in(b, 2)), d);
   k->rb = k->peep = 0;
-  k->xw = mk_contract(g, x, w, "tbi,gi->tbg");
+  if (k->quantized) {
+    k->xw = on_dynamic_product(b, x, w, row(b, on_in(b, 8), d), row(b, on_in(b, 9), d));
+    k->r_scale = row(b, on_in(b, 10), d);
+    k->r_zero = row(b, on_in(b, 11), d);
+  } else {
+    k->xw = mk_contract(g, x, w, "tbi,gi->tbg");
+  }
   if (on_has(b, 3)) biases(k, on_widen(b, on_in(b, 3)), d);
   if (k->kind == CELL_lstm && on_has(b, in_p)) k->peep = row(b, on_widen(b, on_in(b, in_p)), d);
   Val carried[2] = {initial(b, 5, d, x, k->hidden), 0}, scan;
@@ -229,7 +240,8 @@ void build_rnn(Build *b) {
   if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3) on_bad(b, "X, W and R must have rank 3");
   bool batch_first = on_int(b, "layout", 0) != 0;
   if (batch_first) x = mk_transpose(g, x, (const i64[]){1, 0, 2});
-  i64 gates = on_static_dim(b, w, 1), hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
+  k.quantized = b->arg == CELL_lstm && b->nin > 8;
+  i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1), hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
   if (hidden < 1 || hidden * (i64)k.kind != gates)
     on_bad(b, "W has %lld rows, hidden_size is %lld", (long long)gates, (long long)hidden);
   k.hidden = (u32)hidden;
