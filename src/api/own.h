@@ -32,6 +32,8 @@ struct Ingot {
   Graph *g;
   Prog *p;
   double macs;  /* of the graph as imported, with bounds for open dimensions */
+  IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
+  u32 ndesc[2];
   bool passed;  /* the pipeline has run */
   Err status;   /* of the first failure; later calls return it */
   Tensor **in;  /* of the last run */

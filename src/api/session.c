@@ -5,8 +5,10 @@
  */
 #include "api/own.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 Ingot *ingot_new(const IngotAlloc *alloc) {
   Alloc a = *alloc_system();
@@ -202,15 +204,41 @@ static void import_onnx(Ingot *m, bool symbolic) {
   m->g = onnx_import(c, m->onnx, m->file, &o);
 }
 
+/* A text need not have one; any other trouble than its absence is reported by file_read. */
 static File side_file(Ingot *m) {
   if (!m->path) return (File){0};
   Text t = text_new(&m->c->keep);
   text_fmt(&t, "%s.bin", m->path);
   const char *path = text_cstr(&t);
-  int fd = m->c->io.open(m->c->io.user, -100, path, 0, 0);
-  if (fd < 0) return (File){0};
-  m->c->io.close(m->c->io.user, fd);
+  struct stat st;
+  if (stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return (File){0};
   return file_read(m->c, path);
+}
+
+static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, u32 rank) {
+  i64 *d = NEWS(&m->c->keep, i64, rank);
+  for (u32 i = 0; i < rank; i++) d[i] = dim_is_const(dim[i]) ? dim[i] : -1;
+  return (IngotTensor){str_text(m->c, name), dtype_info[dt].name, rank, d, NULL, 0};
+}
+
+/* Made when the model changes, so that asking for a description cannot run out of memory. */
+static void describe_all(Ingot *m) {
+  for (u32 out = 0; out < 2; out++) {
+    u32 n = out ? ingot_output_count(m) : api_param_count(m);
+    m->desc[out] = NEWS(&m->c->keep, IngotTensor, n);
+    m->ndesc[out] = n;
+    for (u32 i = 0; i < n; i++) {
+      Str name = out ? api_result_name(m, i) : api_param_name(m, i);
+      if (m->g) {
+        const Blk *b = &m->g->blk.at[1];
+        const Type *t = graph_type(m->g, out ? b->ret.at[i] : b->param.at[i]);
+        m->desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
+      } else {
+        const Buf *b = prog_buf(m->p, out ? m->p->out.at[i] : m->p->in.at[i]);
+        m->desc[out][i] = describe(m, name, b->dt, b->dim, b->rank);
+      }
+    }
+  }
 }
 
 static void import(Ingot *m, bool symbolic) {
@@ -218,17 +246,18 @@ static void import(Ingot *m, bool symbolic) {
   if (m->kind == MK_none) fail(c, ERR_usage, LOC_NONE, "no model is open");
   if (m->kind == MK_onnx) {
     import_onnx(m, symbolic);
-    return;
+  } else {
+    File side = side_file(m);
+    const char *text = (const char *)m->bytes.at;
+    if (m->kind == MK_graph) m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+    else m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
   }
-  File side = side_file(m);
-  const char *text = (const char *)m->bytes.at;
-  if (m->kind == MK_graph) m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
-  else m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
 }
 
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
+  describe_all(m);
   if (m->g) m->macs = api_macs(m->g, true);
 }
 
@@ -260,6 +289,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
+  describe_all(m);
   m->passed = true;
 }
 
@@ -318,34 +348,18 @@ Str api_result_name(const Ingot *m, u32 i) {
   return m->g ? m->g->out_name.at[i] : prog_buf(m->p, m->p->out.at[i])->name;
 }
 
-static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, u32 rank) {
-  i64 *d = NEWS(&m->c->keep, i64, rank);
-  for (u32 i = 0; i < rank; i++) d[i] = dim_is_const(dim[i]) ? dim[i] : -1;
-  return (IngotTensor){str_text(m->c, name), dtype_info[dt].name, rank, d, NULL, 0};
-}
-
 uint32_t ingot_input_count(const Ingot *m) { return api_param_count(m); }
 
-IngotTensor ingot_input_info(const Ingot *m, uint32_t i) {
-  if (m->g) {
-    const Type *t = graph_type(m->g, m->g->blk.at[1].param.at[i]);
-    return describe(m, api_param_name(m, i), t->dt, t->dim, t->rank);
-  }
-  const Buf *b = prog_buf(m->p, m->p->in.at[i]);
-  return describe(m, b->name, b->dt, b->dim, b->rank);
+static IngotTensor description(const Ingot *m, u32 out, u32 i) {
+  return i < m->ndesc[out] ? m->desc[out][i] : (IngotTensor){"", "", 0, NULL, NULL, 0};
 }
+
+IngotTensor ingot_input_info(const Ingot *m, uint32_t i) { return description(m, 0, i); }
+
+IngotTensor ingot_output_info(const Ingot *m, uint32_t i) { return description(m, 1, i); }
 
 uint32_t ingot_output_count(const Ingot *m) {
   return m->g ? m->g->blk.at[1].ret.n : m->p ? m->p->out.n : 0;
-}
-
-IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
-  if (m->g) {
-    const Type *t = graph_type(m->g, m->g->blk.at[1].ret.at[i]);
-    return describe(m, api_result_name(m, i), t->dt, t->dim, t->rank);
-  }
-  const Buf *b = prog_buf(m->p, m->p->out.at[i]);
-  return describe(m, b->name, b->dt, b->dim, b->rank);
 }
 
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t) {
@@ -408,5 +422,6 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
 }
 
 IngotTensor ingot_output(const Ingot *m, uint32_t i) {
+  if (!m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
   return api_tensor(m, api_result_name(m, i), m->out[i]);
 }
