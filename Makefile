@@ -50,7 +50,7 @@ $(BUILD)/obj/src/back/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
-# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-clang, build-fuzz ----
+# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-clang, ... ----
 
 SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -71,6 +71,9 @@ setup:
 asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
 msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g -fsanitize=memory -fno-omit-frame-pointer" all
 clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
+# Arenas that ask for every piece by itself, so that each one can fail and sanitizers see where it ends.
+hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g -DINGOT_HOSTILE $(SAN)" build-hostile/ingot build-hostile/unit/oom
+tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g -fsanitize=thread" build-tsan/unit/threads
 unit-programs: $(UNIT)
 
 test: setup
@@ -93,7 +96,7 @@ docs: all
 	@$(PYTHON) tools/opdoc.py --write
 	@$(PYTHON) test/run --bless docs/
 
-$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a
+$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a $(wildcard test/fuzz/*.h)
 	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
 fuzz-programs:
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
@@ -132,9 +135,9 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 distclean:
-	rm -rf build build-asan build-msan build-clang build-fuzz
+	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 
 help:
 	@printf '%s\n' \
@@ -152,5 +155,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang test lint format wc docs coverage-doc fuzz fuzz-programs \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs \
   bench run install clean distclean help
