@@ -20,7 +20,7 @@ MAY = {
     "cli": {"", "cli"},
 }
 NOT = {"onnx": {"prog.h"}, "back": {"graph.h", "pass.h"}}  # headers a folder must never see
-LIBC = {"assert", "ctype", "dirent", "dlfcn", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math", "poll", "pthread",
+LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math", "poll", "pthread",
         "setjmp", "signal", "spawn", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings",
         "sys/mman", "sys/resource", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/wait", "time", "unistd",
         "linux/openat2"}
