@@ -157,7 +157,7 @@ static StatePair state_pair(Ingot *m, const char *spec) {
 EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
-  if (!m->p || m->g) api_passes(m, NULL);
+  api_passes(m, NULL);
   StatePair *state = NEWS(&c->keep, StatePair, o->nstate + 1);
   for (u32 i = 0; i < o->nstate; i++) state[i] = state_pair(m, o->state[i]);
   TestRun *r = make_test(m, o->selftest, state, o->nstate);

@@ -281,6 +281,7 @@ typedef struct PipeArg {
 void api_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed) return;
   api_import(m, false);
+  if (!p && m->p) return; /* a program is run as it was written */
   Unit u = {m->c, m->g, m->p};
   PipeOptions o = {0};
   if (p)

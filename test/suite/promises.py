@@ -1,0 +1,512 @@
+"""What generated C promises (docs/design: no heap, no static data, bounded stack, no warnings, the same bits everywhere...),
+each promise on all models of a corpus: graphs of the exec tests, a choice of the official cases, real models.
+
+One test per compiler and set of flags: it compiles every model, looks at the object files, links them all into one program
+and runs it. `planted` spoils a file in one way after the other and demands that the check for it fails.
+"""
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from lib import cfile, npy, pick, tfile
+from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
+
+DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wvla", "-Werror"]
+FEWEST = 60
+# Compiler, flags. The bits of all of them are compared, through the self-test, with those of the interpreter.
+BUILDS = {
+    "gcc-O0": ("gcc", ["-O0"]),
+    "gcc-O2": ("gcc", ["-O2"]),
+    "gcc-O3": ("gcc", ["-O3", "-march=native"]),
+    "clang-O2": ("clang", ["-O2", "-march=native"]),
+    "tcc": ("tcc", []),
+}
+REAL = {"silero_vad_op18_ifless.onnx": ["--shapes", "input:1x512,state:2x1x128"], "ppocr_cls.onnx": ["--shapes", "x:1x3x48x192"],
+        "magika.onnx": []}
+
+
+class Model:
+    def __init__(self, name, origin, args):
+        self.name, self.origin, self.args = name, origin, args
+        self.source = self.header = ""
+
+    def __str__(self):
+        return f"{self.name} ({self.origin})"
+
+
+def emit(env, args, name, folder, **how):
+    """Writes NAME.c and NAME.h; None where ingot refuses the model."""
+    path = os.path.join(folder, name + ".c")
+    got = run([env.ingot, *args, "--name", name, "--quiet", "-o", path], 120, **how)
+    if got.rc == 3:
+        return None
+    if got.rc:
+        raise Fail(f"ingot {' '.join(args)}: {explain(got)}: {tail(got.text(), 4)}")
+    with open(path) as f, open(path[:-1] + "h") as g:
+        return f.read(), g.read()
+
+
+def choose(env):
+    """Arguments of ingot for every model, with where it comes from."""
+    found = [("digits", [DIGITS, "-d", "batch=1"]), ("digits, weights as text", [DIGITS, "-d", "batch=1", "--weights", "text"]),
+             ("digits, batch up to 3", [DIGITS, "--max-shapes", "image:3x1x8x8"])]
+    texts = []
+    for top in ("exec",):
+        for folder, _, names in sorted(os.walk(os.path.join(ROOT, "test", top))):
+            for name in sorted(names):
+                t = tfile.TFile(os.path.join(folder, name))
+                if t.body.startswith(("graph", "prog")) and "2000000000" not in t.body:
+                    texts.append((t.name, [t.write(env)]))
+    found += texts[::max(1, len(texts) // 30)]
+    cases = pick.per_operator(env)
+    found += [(c["name"], [c["model"], "--data", c["data"]]) for c in cases[::max(1, len(cases) // 45)]]
+    for name, args in REAL.items():
+        path = os.path.join(env.build, "models", name)
+        if os.path.exists(path):
+            found.append((name, [path, *args]))
+    return found
+
+
+def corpus(env):
+    def make():
+        env.need_ingot()
+        folder = env.scratch("promises", "c")
+        shutil.rmtree(folder)
+        os.makedirs(folder)
+        out = []
+        for i, (origin, args) in enumerate(choose(env)):
+            m = Model(f"m{i}", origin, args)
+            texts = emit(env, args, m.name, folder)
+            if not texts:
+                continue
+            m.source, m.header = texts
+            out.append(m)
+        return folder, out
+    return env.once("promises corpus", make)
+
+
+def need(tool):
+    if not shutil.which(tool):
+        raise Skip(f"{tool} is not installed")
+    return tool
+
+
+def each(models, fn):
+    """fn on every model, two at a time; the failures together."""
+    def one(m):
+        try:
+            fn(m)
+        except Fail as e:
+            return f"{m}: {e}"
+        return None
+    with ThreadPoolExecutor(2) as pool:
+        bad = [text for text in pool.map(one, models) if text]
+    if bad:
+        raise Fail(f"{len(bad)} of {len(models)} models: " + "\n  ".join(bad[:5]))
+
+
+# ---- programs ----
+
+def driver(folder, models, separate):
+    """main.c that runs every model: its self-test, or with `separate` the entry on arrays of their own."""
+    lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>", cfile.LOOK if separate else ""]
+    body = []
+    for m in models:
+        up = m.name.upper()
+        lines.append(f'#include "{m.name}.h"')
+        if separate:
+            lines.append(cfile.caller(m.name, m.header, m.source))
+            body.append(f'  s = check_{m.name}(); if (s) bad = 1, printf("{m.name}: status %d\\n", s);')
+        elif f"int {m.name}_selftest" in m.header:
+            body.append(f'  p = aligned_alloc(64, {up}_SELFTEST_BYTES); s = {m.name}_selftest(p); free(p);\n'
+                        f'  if (s) bad = 1, printf("{m.name}: self-test %d\\n", s); else count++;')
+    text = "\n".join(lines) + "\nint main(void) {\n  int bad = 0, s = 0, count = 0;\n  void *p = 0;\n  (void)p;\n" + "\n".join(body) + \
+        '\n  printf("%d\\n", count);\n  return bad ? 1 : s ? 2 : 0;\n}\n'
+    path = os.path.join(folder, "main.c")
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def link_and_run(command, folder, models, include, separate=False, env=None, libs=("-lm",)):
+    main = driver(folder, models, separate)
+    objects = [os.path.join(folder, m.name + ".o") for m in models]
+    program = os.path.join(folder, "main")
+    cfile.cc([*command, "-I", include, "-o", program, main, *objects, *libs], "linking all models into one program")
+    got = run([program], 240, env=env)
+    if got.rc or got.timed_out:
+        names = {m.name: m.origin for m in models}
+        said = got.out.decode("utf-8", "replace") + got.text()
+        said = re.sub(r"\bm\d+\b", lambda k: f"{k[0]} ({names.get(k[0], '?')})", said)
+        raise Fail(f"{explain(got)}: {said[-1500:]}")
+    return got.out.decode()
+
+
+# ---- checks of one build ----
+
+def check_stack(m, folder, root=None):
+    with open(os.path.join(folder, m.name + ".ci")) as f:
+        used = cfile.deepest(f.read(), root or m.name + "_run")
+    bound = cfile.macro(m.header, m.name.upper() + "_STACK_BYTES")
+    if used > bound:
+        raise Fail(f"{used} bytes of stack, the header says {bound}")
+
+
+def compile_one(m, compiler, flags, folder, source_folder):
+    out = os.path.join(folder, m.name + ".o")
+    gcc = ["-fstack-usage", "-fcallgraph-info=su"] if compiler.endswith("gcc") else []
+    cfile.cc([compiler, *WARN, *flags, *gcc, "-c", "-o", out, os.path.join(source_folder, m.name + ".c")], "compiling")
+    return out
+
+
+def check_object(m, compiler, folder, out, size="size", extra=()):
+    cfile.check_symbols(out, extra)
+    cfile.check_data(out, size)
+    cfile.check_external(out, m.name)
+    if compiler.endswith("gcc"):
+        check_stack(m, folder)
+
+
+def one_build(env, name):
+    compiler, flags = BUILDS[name]
+    need(compiler)
+    source, models = corpus(env)
+    if len(models) < FEWEST and env.data:
+        raise Fail(f"{len(models)} models, expected at least {FEWEST}")
+    folder = env.scratch("promises", name)
+    helpers = ("__float", "__fix") if compiler == "tcc" else ()  # tcc calls its own library for 64-bit conversions
+
+    def check(m):
+        out = compile_one(m, compiler, flags, folder, source)
+        check_object(m, compiler, folder, out, extra=helpers)
+    each(models, check)
+    said = link_and_run([compiler, *flags], folder, models, source)
+    if int(said.split()[-1]) < len(models) * 9 // 10:
+        raise Fail(f"only {said.strip()} of {len(models)} files have a self-test")
+
+
+def arm(env):
+    """Cortex-M4, as firmware is built: no warnings, no data, stack within the bound."""
+    need("arm-none-eabi-gcc")
+    source, models = corpus(env)
+    folder = env.scratch("promises", "arm")
+    small = [m for m in models if len(m.source) < 200000]
+
+    def check(m):
+        out = compile_one(m, "arm-none-eabi-gcc", ["-Os", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+                          folder, source)
+        check_object(m, "arm-none-eabi-gcc", folder, out, "arm-none-eabi-size", ("__aeabi_", "__"))
+    each(small, check)
+
+
+def texts(env):
+    """Of the text itself; and another folder, locale, time zone and home give the same bytes."""
+    source, models = corpus(env)
+    folder = env.scratch("promises", "again", "another folder")
+    other = {"LC_ALL": "de_DE.UTF-8", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo", "HOME": folder, "USER": "somebody", "TMPDIR": folder}
+
+    def check(m):
+        cfile.check_text(m.source)
+        for word in (ROOT, source, "/tmp/"):
+            if word in m.source + m.header:
+                raise Fail(f"the text names a path: {word}")
+        if not re.search(r"generated by ingot \d+\.\d+\.\d+ from .*\n \* model [0-9a-f]{16}, options: ", m.source):
+            raise Fail("the text does not name generator, model hash and options")
+        first = m.args[0]
+        model = os.path.join(folder, m.name + os.path.splitext(first)[1])
+        for suffix in ("", ".bin"):
+            if os.path.exists(first + suffix):
+                shutil.copy(first + suffix, model + suffix)
+        again = emit(env, [model, *m.args[1:]], m.name, folder, env=other, cwd=folder)
+        if again != (m.source, m.header):
+            raise Fail("other bytes in another folder, locale and time zone")
+    each(models, check)
+
+
+def headers(env):
+    """The header alone, for C and C++, states what the caller must know."""
+    source, models = corpus(env)
+    words = ("ARENA_BYTES", "ARENA_ALIGN", "WEIGHT_BYTES", "STACK_BYTES", "MULTIPLY_ADDS", "INPUTS", "OUTPUTS")
+    for m in models:
+        for word in words:
+            cfile.macro(m.header, f"{m.name.upper()}_{word}")
+        for k in range(cfile.macro(m.header, m.name.upper() + "_OUTPUTS")):
+            for word in ("NAME", "TYPE", "RANK", "SHAPE", "ELEMENTS"):
+                if f"#define {m.name.upper()}_OUTPUT{k}_{word} " not in m.header:
+                    raise Fail(f"{m}: no macro OUTPUT{k}_{word}")
+    path = os.path.join(env.scratch("promises", "headers"), "all.c")
+    with open(path, "w") as f:
+        f.write("".join(f'#include "{m.name}.h"\n' for m in models))
+    cfile.cc(["gcc", *WARN, "-I", source, "-fsyntax-only", path], "headers as C")
+    if shutil.which("g++"):
+        cfile.cc(["g++", "-Wall", "-Wextra", "-Werror", "-I", source, "-x", "c++", "-fsyntax-only", path], "headers as C++")
+
+
+def sanitized(env, name, compiler, flags, how):
+    need(compiler)
+    source, models = corpus(env)
+    folder = env.scratch("promises", name)
+    flags = ["-O1", "-g", *flags, "-fno-sanitize-recover=all"]
+    each(models, lambda m: cfile.cc([compiler, *WARN, *flags, "-c", "-o", os.path.join(folder, m.name + ".o"),
+                                     os.path.join(source, m.name + ".c")], "compiling"))
+    for separate in (False, True):
+        link_and_run([compiler, *flags], folder, models, source, separate, how)
+
+
+def asan(env):
+    sanitized(env, "asan", "gcc", ["-fsanitize=address,undefined"], SANITIZER)
+
+
+def msan(env):
+    sanitized(env, "msan", "clang", ["-fsanitize=memory"], {"MSAN_OPTIONS": "exitcode=99"})
+
+
+def valgrind(env):
+    need("valgrind")
+    source, models = corpus(env)
+    some = [m for m in models if len(m.source) < 60000][::6]
+    folder = env.scratch("promises", "valgrind")
+    for m in some:
+        cfile.cc(["gcc", "-O1", "-g", "-c", "-o", os.path.join(folder, m.name + ".o"), os.path.join(source, m.name + ".c")], str(m))
+    link_and_run(["gcc", "-g"], folder, some, source, True)
+    got = run(["valgrind", "-q", "--error-exitcode=9", "--leak-check=no", os.path.join(folder, "main")], 240)
+    if got.rc:
+        raise Fail(f"valgrind: {explain(got)}: {tail(got.text())}")
+
+
+THREADS = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+%s
+typedef int Test(void *memory);
+static const struct { Test *test; size_t bytes; } tests[] = {%s};
+static void *work(void *arg) {
+  long bad = 0;
+  for (int round = 0; round < 3; round++)
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+      void *p = aligned_alloc(64, tests[i].bytes);
+      bad |= tests[i].test(p);
+      free(p);
+    }
+  (void)arg;
+  return (void *)bad;
+}
+int main(void) {
+  pthread_t t[4];
+  long sum = 0;
+  for (int i = 0; i < 4; i++) pthread_create(&t[i], NULL, work, NULL);
+  for (int i = 0; i < 4; i++) {
+    void *r;
+    pthread_join(t[i], &r);
+    sum |= (long)r;
+  }
+  return sum ? 1 : 0;
+}
+"""
+
+
+def run_threads(folder, source, models, flags):
+    path = os.path.join(folder, "threads.c")
+    with open(path, "w") as f:
+        f.write(THREADS % ("\n".join(f'#include "{m.name}.h"' for m in models),
+                           ", ".join(f"{{{m.name}_selftest, {m.name.upper()}_SELFTEST_BYTES}}" for m in models)))
+    program = os.path.join(folder, "threads")
+    cfile.cc(["gcc", "-O1", *flags, "-I", source, "-o", program, path,
+              *[os.path.join(source, m.name + ".c") for m in models], "-lm", "-lpthread"], "compiling")
+    got = run(["setarch", "-R", program] if shutil.which("setarch") else [program], 240, env={"TSAN_OPTIONS": "exitcode=99"})
+    if got.rc:
+        raise Fail(f"four threads at once: {explain(got)}: {tail(got.text())}")
+
+
+def threads(env):
+    """Four threads, each with arenas of its own: every one gets the same bits, and there is no race."""
+    source, models = corpus(env)
+    some = [m for m in models if "_selftest(" in m.header and len(m.source) < 100000][::4]
+    run_threads(env.scratch("promises", "threads"), source, some, ["-fsanitize=thread"])
+
+
+# ---- names ----
+
+HOSTILE = ["*/ int evil(void); /*", 'a"b\\', "new\nline", "??/\n??'", "x //", "#define x", "%s%n", "\u00e4\u2028", "a\\\nb", "'"]
+SHAPE = "graph {g} (%x {x}: f32[2,3], %y {y}: f32[3]) {{\n  %a {a}: f32[2,3] = add(%x, %y)\n  %b {b}: f32[2,3] = exp(%a)\n" \
+        "  %c: f32[2,3] = const {{1, 2, 3, 4, 5, 6}}\n  %d: f32[2,3] = mul(%b, %c)\n  return %d {d}\n}}\n"
+
+
+def quote(text):
+    return '"' + "".join(ch if ch.isascii() and ch.isprintable() and ch not in '"\\' else
+                         "".join(f"\\x{b:02x}" for b in ch.encode()) for ch in text) + '"'
+
+
+def names(env):
+    """Two models that differ in names only: the same tokens, but for the strings that hold the names."""
+    env.need_ingot()
+    folder = env.scratch("promises", "names")
+    streams = []
+    for i, style in enumerate((lambda k: f"v{k}", lambda k: HOSTILE[k % len(HOSTILE)])):
+        for shift in range(len(HOSTILE) if i else 1):
+            path = os.path.join(folder, f"g{i}_{shift}.ing")
+            with open(path, "w") as f:
+                f.write(SHAPE.format(g="", **{v: quote(style(k + shift)) for k, v in enumerate("xyabd")}))
+            streams.append(strip(emit(env, [path], "net", folder)))
+    onnx_names(env, folder, streams)
+    if len(streams) < 2 or any(s != streams[0] for s in streams[:1 + len(HOSTILE)]):
+        raise Fail("names of a text change the tokens of the C file")
+    if any(s != streams[1 + len(HOSTILE)] for s in streams[1 + len(HOSTILE):]):
+        raise Fail("names of an ONNX file change the tokens of the C file")
+    cfile.cc(["gcc", *WARN, "-trigraphs", "-c", "-o", os.path.join(folder, "net.o"), os.path.join(folder, "net.c")], "hostile names")
+    cfile.cc(["nm", os.path.join(folder, "net.o")], "nm")
+
+
+def strip(texts):
+    """Tokens of the C file, with model hash and the strings behind _NAME blanked."""
+    text = re.sub(r'(#define \w+_NAME )"(?:\\.|[^"\\\n])*"\n', r'\1""\n', texts[0])
+    return cfile.tokens(text)
+
+
+MAKE_ONNX = """
+import sys
+from onnx import TensorProto as T, helper as h
+names = eval(sys.argv[1])
+for k, n in enumerate(names):
+    g = h.make_graph([h.make_node('Conv', [n[0], n[1]], [n[2]], name=n[3]), h.make_node('Softmax', [n[2]], [n[4]], name=n[0])], n[1],
+                     [h.make_tensor_value_info(n[0], T.FLOAT, (1, 1, 5, 5))], [h.make_tensor_value_info(n[4], T.FLOAT, None)],
+                     [h.make_tensor(n[1], T.FLOAT, (2, 1, 3, 3), [x / 8 for x in range(18)])], doc_string=n[0])
+    m = h.make_model(g, opset_imports=[h.make_opsetid('', 17)], producer_name=n[0])
+    open(f'{sys.argv[2]}/n{k}.onnx', 'wb').write(m.SerializeToString())
+"""
+
+
+def onnx_names(env, folder, streams):
+    if not env.python:
+        return
+    sets = [["a", "b", "c", "d", "e"]] + [[f"{k}{HOSTILE[(s + k) % len(HOSTILE)]}" for k in range(5)] for s in range(len(HOSTILE))]
+    cfile.cc([env.python, "-c", MAKE_ONNX, repr(sets), folder], "making ONNX files")
+    for k in range(len(sets)):
+        streams.append(strip(emit(env, [os.path.join(folder, f"n{k}.onnx")], "net", folder)))
+
+
+# ---- weights ----
+
+def weights(env):
+    """Numbers, strings, a file, a pointer: the same bits. A file of another model is refused."""
+    env.need_ingot()
+    folder = env.scratch("promises", "weights")
+    base = [DIGITS, "-d", "batch=1"]
+    for how in ("literal", "text", "file", "pointer"):
+        m = Model("w" + how, how, base)
+        m.source, m.header = emit(env, [*base, "--weights", how], m.name, folder)
+        cfile.cc(["gcc", *WARN, "-O1", f"-I{folder}", "-c", "-o", os.path.join(folder, m.name + ".o"),
+                  os.path.join(folder, m.name + ".c")], how)
+        cfile.check_data(os.path.join(folder, m.name + ".o"))
+        if how != "pointer":
+            link_and_run(["gcc"], folder, [m], folder)
+    blob = os.path.join(folder, "wpointer.bin")
+    main = os.path.join(folder, "pointer.c")
+    with open(main, "w") as f:
+        f.write('#include "wpointer.h"\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char **v) {\n  (void)n;\n'
+                '  char *w = aligned_alloc(64, 1 << 20), *p = aligned_alloc(64, WPOINTER_SELFTEST_BYTES);\n'
+                '  FILE *f = fopen(v[1], "rb");\n  size_t k = fread(w, 1, 1 << 20, f);\n  (void)k;\n  fclose(f);\n'
+                '  int s = wpointer_selftest(p, w);\n  free(w);\n  free(p);\n  return s;\n}\n')
+    program = os.path.join(folder, "pointer")
+    cfile.cc(["gcc", "-I", folder, "-o", program, main, os.path.join(folder, "wpointer.o"), "-lm"], "pointer")
+    with open(blob, "rb") as f:
+        data = bytearray(f.read())
+    for place, want in ((None, 0), (len(data) // 8 * 4 + 3, 3), (20, 4)):  # as it is; an exponent; the hash in front
+        bad = bytearray(data)
+        if place is not None:
+            bad[place] ^= 1
+        with open(os.path.join(folder, "bad.bin"), "wb") as f:
+            f.write(bad)
+        got = run([program, os.path.join(folder, "bad.bin")], 60)
+        if got.rc != want:
+            raise Fail(f"weights changed at {place}: status {got.rc}, expected {want}")
+
+
+# ---- planted violations ----
+
+def planted(env):
+    """Every check, on a file that breaks the promise it looks after."""
+    need("gcc")
+    source, models = corpus(env)
+    good = next(m for m in models if m.origin == "digits")
+    folder = env.scratch("promises", "planted")
+
+    def spoiled(change):
+        m = Model(good.name, "planted", [])
+        m.header = good.header
+        m.source = change(good.source)
+        if m.source == good.source:
+            raise Fail("the violation was not planted")
+        for suffix, text in ((".c", m.source), (".h", m.header)):
+            with open(os.path.join(folder, m.name + suffix), "w") as f:
+                f.write(text)
+        return m
+
+    def inside(code, before=""):
+        """Code at the beginning of the entry, declarations in front of it."""
+        def change(text):
+            at = text.index(f"\nint {good.name}_run(void *arena", text.index("#endif\n\n#ifdef __FAST_MATH__"))
+            brace = text.index("{\n", at) + 2
+            return text[:at] + "\n" + before + text[at:brace] + "  " + code + "\n" + text[brace:]
+        return change
+
+    def objects(m, flags=("-O2",)):
+        out = compile_one(m, "gcc", list(flags), folder, folder)
+        check_object(m, "gcc", folder, out)
+
+    def runs(m, flags=("-O1",), separate=True, how=None, compiler="gcc"):
+        cfile.cc([compiler, *flags, "-c", "-o", os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
+        link_and_run([compiler, *flags], folder, [m], folder, separate, how)
+
+    asan_flags = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    cases = {
+        "heap": (inside("if (!arena) return !malloc(9);", "#include <stdlib.h>\n"), objects),
+        "printing": (inside('if (!arena) puts("x");', "#include <stdio.h>\n"), objects),
+        "static data": (inside("counter++; if (counter == 99) return 9;", "static int counter;\n"), objects),
+        "stack": (inside("volatile char big[65536]; big[9] = 1; if (big[9] == 2) return 9;"), objects),
+        "variable array": (inside("char v[(uintptr_t)arena % 64 + 1]; v[0] = 0; if (v[0]) return 9;"), objects),
+        "recursion": (inside("if (again(9) == 77) return 9;",
+                             "static int again(int n);\nstatic int again(int n) { return n > 0 ? again(n - 1) + again(n - 2) : n; }\n"),
+                      lambda m: objects(m, ("-O0",))),
+        "pointer to function": (inside("if (call(arena ? f : g)) return 9;",
+                                       "static int f(void) { return 0; }\nstatic int g(void) { return 1; }\n"
+                                       "static int call(int (*h)(void)) { return h(); }\n"), lambda m: objects(m, ("-O0",))),
+        "pointer in the text": (inside("", "static int (*table)(void);\n"), lambda m: cfile.check_text(m.source)),
+        "jump": (inside("if (!arena) goto end;\nend:;"), lambda m: cfile.check_text(m.source)),
+        "warning": (inside("int unused;"), objects),
+        "external name": (inside("helper();", "void helper(void);\nvoid helper(void) {}\n"), objects),
+        "overflow of an array": (inside("out0[10] = 1;"), lambda m: runs(m, asan_flags, True, SANITIZER)),
+        "overflow of a number": (inside("{ int k = 2147483647; k += arena != 0; if (k == 5) return 9; }"),
+                                 lambda m: runs(m, asan_flags, True, SANITIZER)),
+        "weight": (lambda t: re.sub(r"(static const float w\d+\[\d\d+\] = \{-?)(\d)", lambda k: k[1] + str((int(k[2]) + 1) % 10), t,
+                                    count=1), lambda m: runs(m, separate=False)),
+        "order of a sum": (lambda t: t.replace(" < 64; i++)", " < 63; i++)", 1) if " < 64; i++)" in t else
+                           re.sub(r"(for \(ptrdiff_t (\w) = 0; \2 < )(\d+)(; \2\+\+\) \{)",
+                                  lambda k: f"{k[1]}{int(k[3]) - 1}{k[4]}", t, count=1), lambda m: runs(m, separate=False)),
+        "state between runs": (inside("calls++; out0[0] = (float)calls;", "static int calls;\n"),
+                               lambda m: run_threads(folder, folder, [m], ["-fsanitize=thread"])),
+    }
+    if shutil.which("clang"):
+        cases["unset memory"] = (inside("if (((unsigned char *)arena)[9] == 3) return 9;"),
+                                 lambda m: runs(m, ("-O1", "-fsanitize=memory"), True, {"MSAN_OPTIONS": "exitcode=99"}, "clang"))
+    objects(spoiled(lambda t: t + "\n"))  # the harness itself accepts a file that is right
+    runs(spoiled(lambda t: t + "\n"), asan_flags, True, SANITIZER)
+    for what, (change, check) in cases.items():
+        m = spoiled(change)
+        try:
+            check(m)
+        except Fail:
+            continue
+        raise Fail(f"a planted violation is not noticed: {what}")
+    for flags in (["-ffast-math"], ["-Ofast"]):
+        got = run(["gcc", *flags, "-c", "-o", os.path.join(folder, "x.o"), os.path.join(source, good.name + ".c")], 60)
+        if got.rc == 0 or "ffast-math" not in got.text():
+            raise Fail(f"gcc {flags[0]} is not refused")
+
+
+def tests(env):
+    out = [Test(f"promises/{name}", lambda n=name: one_build(env, n), cost=30) for name in BUILDS]
+    for fn in (asan, msan, texts, headers, arm, valgrind, threads, names, weights, planted):
+        out.append(Test(f"promises/{fn.__name__}", lambda fn=fn: fn(env), cost=40 if fn in (asan, msan) else 10))
+    return out
