@@ -35,10 +35,10 @@ class Model:
         return f"{self.name} ({self.origin})"
 
 
-def emit(env, args, name, folder, **how):
+def emit(env, args, name, folder, around=None, cwd=None):
     """Writes NAME.c and NAME.h; None where ingot refuses the model."""
     path = os.path.join(folder, name + ".c")
-    got = run([env.ingot, *args, "--name", name, "--quiet", "-o", path], 120, **how)
+    got = run([env.ingot, *args, "--name", name, "--quiet", "-o", path], 120, env=around, cwd=cwd)
     if got.rc == 3:
         return None
     if got.rc:
@@ -86,6 +86,11 @@ def corpus(env):
     return env.once("promises corpus", make)
 
 
+def light(models):
+    """Without those that would run for long in a slow build."""
+    return [m for m in models if cfile.macro(m.header, m.name.upper() + "_MULTIPLY_ADDS") < 50000000]
+
+
 def need(tool):
     if not shutil.which(tool):
         raise Skip(f"{tool} is not installed")
@@ -110,19 +115,21 @@ def each(models, fn):
 
 def driver(folder, models, separate):
     """main.c that runs every model: its self-test, or with `separate` the entry on arrays of their own."""
-    lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>", cfile.LOOK if separate else ""]
+    lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>",
+             "extern void *aligned_alloc(size_t align, size_t n);", cfile.LOOK if separate else ""]  # headers of C99 lack it
     body = []
     for m in models:
         up = m.name.upper()
         lines.append(f'#include "{m.name}.h"')
         if separate:
             lines.append(cfile.caller(m.name, m.header, m.source))
-            body.append(f'  s = check_{m.name}(); if (s) bad = 1, printf("{m.name}: status %d\\n", s);')
+            fine = "s && s != 2" if re.search(r"int64_t n\d", m.header) else "s"  # 2: the largest sizes do not fit together
+            body.append(f'  s = check_{m.name}(); if ({fine}) bad = 1, printf("{m.name}: status %d\\n", s);')
         elif f"int {m.name}_selftest" in m.header:
             body.append(f'  p = aligned_alloc(64, {up}_SELFTEST_BYTES); s = {m.name}_selftest(p); free(p);\n'
                         f'  if (s) bad = 1, printf("{m.name}: self-test %d\\n", s); else count++;')
     text = "\n".join(lines) + "\nint main(void) {\n  int bad = 0, s = 0, count = 0;\n  void *p = 0;\n  (void)p;\n" + "\n".join(body) + \
-        '\n  printf("%d\\n", count);\n  return bad ? 1 : s ? 2 : 0;\n}\n'
+        '\n  printf("%d\\n", count);\n  return bad;\n}\n'
     path = os.path.join(folder, "main.c")
     with open(path, "w") as f:
         f.write(text)
@@ -162,7 +169,10 @@ def compile_one(m, compiler, flags, folder, source_folder):
 
 def check_object(m, compiler, folder, out, size="size", extra=()):
     cfile.check_symbols(out, extra)
-    cfile.check_data(out, size)
+    if compiler == "tcc":  # which has no section for constants and puts them into .data
+        cfile.check_data(out, size, (".bss", ".tdata", ".tbss"))
+    else:
+        cfile.check_data(out, size)
     cfile.check_external(out, m.name)
     if compiler.endswith("gcc"):
         check_stack(m, folder)
@@ -218,7 +228,7 @@ def texts(env):
         for suffix in ("", ".bin"):
             if os.path.exists(first + suffix):
                 shutil.copy(first + suffix, model + suffix)
-        again = emit(env, [model, *m.args[1:]], m.name, folder, env=other, cwd=folder)
+        again = emit(env, [model, *m.args[1:]], m.name, folder, other, folder)
         if again != (m.source, m.header):
             raise Fail("other bytes in another folder, locale and time zone")
     each(models, check)
@@ -246,6 +256,7 @@ def headers(env):
 def sanitized(env, name, compiler, flags, how):
     need(compiler)
     source, models = corpus(env)
+    models = light(models)
     folder = env.scratch("promises", name)
     flags = ["-O1", "-g", *flags, "-fno-sanitize-recover=all"]
     each(models, lambda m: cfile.cc([compiler, *WARN, *flags, "-c", "-o", os.path.join(folder, m.name + ".o"),
@@ -477,7 +488,7 @@ def planted(env):
         "warning": (inside("int unused;"), objects),
         "external name": (inside("helper();", "void helper(void);\nvoid helper(void) {}\n"), objects),
         "overflow of an array": (inside("out0[10] = 1;"), lambda m: runs(m, asan_flags, True, SANITIZER)),
-        "overflow of a number": (inside("{ int k = 2147483647; k += arena != 0; if (k == 5) return 9; }"),
+        "overflow of a number": (inside("volatile int k = 2147483647; k += 1; if (k == 5) return 9;"),
                                  lambda m: runs(m, asan_flags, True, SANITIZER)),
         "weight": (lambda t: re.sub(r"(static const float w\d+\[\d\d+\] = \{-?)(\d)", lambda k: k[1] + str((int(k[2]) + 1) % 10), t,
                                     count=1), lambda m: runs(m, separate=False)),

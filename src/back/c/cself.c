@@ -156,21 +156,27 @@ u64 selftest_bytes(Emit *e) {
 }
 
 static void put_helpers(Emit *e, Text *t) {
-  bool seen[DT_COUNT] = {0};
-  text_puts(
-      t,
-      "\n/* Element i of an input of the self-test is made from this word. */\n"
-      "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
-      "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
-      "  w = (w ^ w >> 15) * 739982445u;\n"
-      "  w = (w ^ w >> 12) * 695872825u;\n"
-      "  return w ^ w >> 15;\n"
-      "}\n\n"
-      "static uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
-      "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * 1099511628211u;\n"
-      "  return hash;\n"
-      "}\n");
-  for (u32 i = 0; i < e->p->out.n; i++) seen[prog_buf(e->p, e->p->out.at[i])->dt] = true;
+  bool seen[DT_COUNT] = {0}, fills = false, hashes = false;
+  for (u32 i = 0; i < e->p->in.n; i++)
+    fills = fills || (e->state_in[i] < 0 && e->o->selftest->in[i]->n);
+  for (u32 i = 0; i < e->p->out.n; i++) {
+    if (e->state_out[i] >= 0) continue;
+    seen[prog_buf(e->p, e->p->out.at[i])->dt] = hashes = true;
+  }
+  if (fills)
+    text_puts(t, "\n/* Element i of an input of the self-test is made from this word. */\n"
+                 "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
+                 "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
+                 "  w = (w ^ w >> 15) * 739982445u;\n"
+                 "  w = (w ^ w >> 12) * 695872825u;\n"
+                 "  return w ^ w >> 15;\n"
+                 "}\n");
+  if (hashes)
+    text_puts(t, "\nstatic uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
+                 "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
+                 "1099511628211u;\n"
+                 "  return hash;\n"
+                 "}\n");
   if (seen[DT_f32])
     text_puts(t, "\nstatic uint64_t ig_test_f32(float x) {\n  union { float f; uint32_t u; } v;\n  "
                  "v.f = x;\n"
