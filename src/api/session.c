@@ -80,6 +80,7 @@ static void do_open(Ctx *c, void *arg) {
   Ingot *m = a->m;
   if (m->kind) fail(c, ERR_usage, LOC_NONE, "a model is open already");
   m->file = str_of(c, a->path);
+  c->here = (Loc){.file = m->file, .index = -1};
   if (a->data) {
     m->bytes = (File){a->data, a->n, false};
   } else {

@@ -5,6 +5,7 @@
  */
 #include "api/own.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,9 @@ static void do_input_file(Ctx *c, void *arg) {
     for (u32 i = 0; i < v.n; i++) add_given(a->m, v.at[i].name, -1, GV_data, v.at[i].t);
     return;
   }
+  int dir = c->io.open(c->io.user, AT_FDCWD, a->text, O_RDONLY | O_DIRECTORY, 0);
+  if (dir < 0) fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
+  c->io.close(c->io.user, dir);
   Strs files = data_list(c, a->text, "input", &c->keep);
   u32 n = 0;
   const OnnxValue **input = a->m->onnx ? onnx_inputs(c, a->m->onnx, &n) : NULL;

@@ -89,6 +89,7 @@ Ctx *ctx_new(const Alloc *alloc, const Io *io) {
   Ctx *c = &r->c;
   c->keep.c = c->work.c = c->scratch.c = c;
   c->diags_end = &c->diags;
+  c->here = LOC_NONE;
   if (ctx_protect(c, start, NULL) != ERR_ok) {
     ctx_free(c);
     return NULL;

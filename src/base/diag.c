@@ -70,6 +70,7 @@ __attribute__((format(printf, 2, 3))) static void putf(Line *l, const char *fmt,
 }
 
 static void put_loc(Line *l, const Ctx *c, Loc loc) {
+  if (!loc.file && !loc.node && !loc.op && loc.index < 0 && loc.line == 0) loc = c->here;
   char file[SHOW_FILE + 1], name[SHOW_NAME + 1], op[SHOW_NAME + 1];
   show_bytes(file, sizeof file, str_text(c, loc.file), str_len(c, loc.file));
   show_bytes(name, sizeof name, str_text(c, loc.node), str_len(c, loc.node));

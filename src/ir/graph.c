@@ -139,7 +139,7 @@ static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
   }
   if (n->nin != 2 || !entries(g, n->in[1], b, &nb)) return false;
   if (na != nb && na != 1 && nb != 1) return false;
-  *count = na > nb ? na : nb;
+  *count = na == 0 || nb == 0 ? 0 : na > nb ? na : nb;
   for (u32 i = 0; i < *count; i++) {
     Dim x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
     i64 lo, hi;

@@ -251,8 +251,10 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
     Build b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .node = n};
     b.nout = n->out.n ? n->out.n : 1;
     b.out = NEWS(&im->c->work, Val, b.nout);
-    im->g->loc = loc;
+    im->g->loc = im->c->here = loc;
     bool good = read_operands(im, &b, n, loc);
+    i64 opset = opset_of(im, n->domain);
+    if (!good && !find_row(im, n, opset) && !find_fn(im, n)) unsupported_op(im, n, opset, loc);
     good = good && build_node(im, &b, n, loc);
     for (u32 k = 0; k < n->out.n; k++) {
       if (!n->out.at[k]) continue;
@@ -368,5 +370,6 @@ Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o)
   diag_leave(c);
   im.g->eager = false;
   im.g->loc = LOC_NONE;
+  c->here = (Loc){.file = file, .index = -1};
   return im.g;
 }

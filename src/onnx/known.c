@@ -75,7 +75,7 @@ static int by_id(const void *a, const void *b) {
 static bool evaluate(Slice *s) {
   Graph *g = s->im->g;
   Arena *a = &s->im->c->work;
-  qsort(s->node.at, s->node.n, sizeof(NodeId), by_id);
+  if (s->node.n) qsort(s->node.at, s->node.n, sizeof(NodeId), by_id);
   u64 bytes = 0;
   for (u32 i = 0; i < s->node.n; i++) {
     const Node *n = graph_node(g, s->node.at[i]);

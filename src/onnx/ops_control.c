@@ -128,6 +128,7 @@ void build_loop(Build *b) {
   u32 want = l.g->outputs.n;
   if (want < 1 + l.ncarried) on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
   l.nscan = want - 1 - l.ncarried;
+  if (on_has(b, 0) && !dtype_is_int(on_dtype(b, b->in[0]))) on_bad(b, "the trip count must be an integer");
   Val trip = on_has(b, 0) ? mk_cast(g, scalar_of(b, on_in(b, 0)), DT_i64) : 0;
   Val cond = on_has(b, 1) ? scalar_of(b, on_in(b, 1)) : mk_scalar(g, DT_bool, 1);
   if (!trip) {
@@ -210,6 +211,11 @@ void build_scan(Build *b) {
   s.nout = s.g->outputs.n - s.nstate;
   i32 na = on_ints(b, "scan_input_axes", in_axis, 64), nd = on_ints(b, "scan_input_directions", in_dir, 64);
   i32 ma = on_ints(b, "scan_output_axes", out_axis, 64), md = on_ints(b, "scan_output_directions", out_dir, 64);
+  if (na > (i32)s.nin || nd > (i32)s.nin || ma > (i32)s.nout || md > (i32)s.nout) on_bad(b, "more axes or directions than sequences");
+  for (i32 i = 0; i < nd; i++)
+    if (in_dir[i] != 0 && in_dir[i] != 1) on_bad(b, "direction %lld", (long long)in_dir[i]);
+  for (i32 i = 0; i < md; i++)
+    if (out_dir[i] != 0 && out_dir[i] != 1) on_bad(b, "direction %lld", (long long)out_dir[i]);
   s.seq = b->in + s.nstate;
   for (u32 k = 0; k < s.nin; k++) {
     Val x = on_in(b, s.nstate + k);

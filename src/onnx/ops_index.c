@@ -252,6 +252,7 @@ void build_center_crop_pad(Build *b) {
 
 static Val index_type(Build *b, Val v) {
   DType dt = on_dtype(b, v);
+  if (!dtype_is_int(dt)) on_bad(b, "indices must be integers, found %s", dtype_info[dt].name);
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
@@ -309,6 +310,8 @@ void build_onehot(Build *b) {
   u32 rank = on_rank(b, idx) + 1;
   if (rank > MAX_RANK) on_unsupported(b, "rank %u", rank);
   u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
+  if (on_rank(b, values) != 1 || (dim_is_const(on_dim(b, values, 0)) && on_dim(b, values, 0) != 2))
+    on_bad(b, "values must hold two elements");
   Graph *g = b->g;
   Val at = mk_cast(g, idx, DT_i64), k = mk_scalar(g, DT_i64, (double)depth);
   Val in_range = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_map1(g, OP_neg, k)), mk_map2(g, OP_lt, at, k));

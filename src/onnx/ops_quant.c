@@ -205,7 +205,16 @@ static Val right_centred(Build *b, u32 q, u32 zero) {
   return centred(b, x, z ? per_column(b, z) : 0);
 }
 
+/* The integer products take 8-bit operands only. */
+static void want_bytes(Build *b) {
+  for (u32 i = 0; i < 2; i++) {
+    DType dt = on_dtype(b, on_in(b, i));
+    if (dt != DT_i8 && dt != DT_u8) on_bad(b, "input %u must be int8 or uint8, found %s", i, dtype_info[dt].name);
+  }
+}
+
 void build_matmulinteger(Build *b) {
+  want_bytes(b);
   Val x = left_centred(b, 0, 2), y = right_centred(b, 1, 3);
   b->out[0] = mk_matmul(b->g, x, y);
 }
@@ -244,6 +253,7 @@ static Val conv_i32(Build *b, u32 x, u32 xzero, u32 w, u32 wzero) {
 }
 
 void build_convinteger(Build *b) {
+  want_bytes(b);
   b->out[0] = conv_i32(b, 0, 2, 1, 3);
 }
 

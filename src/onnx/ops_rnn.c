@@ -250,6 +250,8 @@ void build_rnn(Build *b) {
   k.linear_before_reset = on_int(b, "linear_before_reset", 0) != 0;
   if (on_has(b, 4)) k.lens = mk_cast(g, on_in(b, 4), DT_i64);
   bool both = on_str_is(b, "direction", "forward", "bidirectional");
+  if (!both && !on_str_is(b, "direction", "forward", "forward") && !on_str_is(b, "direction", "forward", "reverse"))
+    on_bad(b, "direction '%s' is not known", show(b->c, on_str(b, "direction", "")));
   bool reverse = on_str_is(b, "direction", "forward", "reverse");
   u32 ndir = both ? 2 : 1, per = k.kind == CELL_rnn ? 1 : k.kind == CELL_gru ? 2 : 3;
   if (on_static_dim(b, w, 0) != ndir) on_bad(b, "W has %lld directions, expected %u", (long long)on_static_dim(b, w, 0), ndir);

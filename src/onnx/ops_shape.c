@@ -241,6 +241,11 @@ static Tensor *const_list(Build *b) {
 }
 
 void build_constant(Build *b) {
+  static const char *const forms[] = {"value",       "sparse_value", "value_int",    "value_ints",
+                                      "value_float", "value_floats", "value_string", "value_strings"};
+  u32 given = 0;
+  for (u32 i = 0; i < sizeof forms / sizeof *forms; i++) given += on_has_attr(b, forms[i]);
+  if (given != 1) on_bad(b, "needs exactly one value, has %u", given);
   Tensor *t = on_tensor(b, "value");
   if (!t) t = on_tensor(b, "sparse_value");
   if (!t) t = const_list(b);
@@ -317,6 +322,7 @@ void build_trilu(Build *b) {
 void build_concat(Build *b) {
   u32 rank = on_rank(b, on_in(b, 0));
   i64 axis = on_int(b, "axis", 1);
+  if (b->opset >= 4 && !on_has_attr(b, "axis")) on_bad(b, "attribute axis is missing");
   for (u32 i = 0; i < b->nin; i++) on_in(b, i);
   b->out[0] = mk_concat(b->g, b->in, b->nin, on_axis(b, axis, rank));
 }
