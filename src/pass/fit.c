@@ -7,15 +7,20 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "pass/live.h"
+#include "ir/ir.h"
+#include "pass/fit.h"
 
 typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
 
-typedef struct Fit {
-  FitItem *item;
+typedef struct Best {
+  FitItem *item; /* the best plan so far */
+  FitItem *tried;
   u32 n;
-  u64 bound;
-} Fit;
+  u64 descent; /* steps of a search that never turns back */
+  FitResult r;
+} Best;
+
+enum { FIT_MANY = 4000 }; /* items; more are not searched */
 
 typedef struct Key {
   u64 key; /* descending */
@@ -78,8 +83,7 @@ static int by_offset(const void *x, const void *y) {
 }
 
 /* Places items in the given order; `near` has room for n. */
-static u64 place(FitItem *item, const Key *order, u32 n, bool tight, FitItem **near) {
-  u64 height = 0;
+static void place(FitItem *item, const Key *order, u32 n, bool tight, FitItem **near) {
   for (u32 i = 0; i < n; i++) {
     FitItem *it = &item[order[i].id];
     u32 m = 0;
@@ -96,42 +100,116 @@ static u64 place(FitItem *item, const Key *order, u32 n, bool tight, FitItem **n
       if (near[k]->offset + near[k]->size > at) at = near[k]->offset + near[k]->size;
     }
     it->offset = best == UINT64_MAX ? at : best;
-    if (it->offset + it->size > height) height = it->offset + it->size;
   }
-  return height;
 }
 
-static u32 sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
-  u32 m = 0;
+static void sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
   for (u32 i = 0; i < n; i++) {
     const FitItem *it = &item[i];
-    if (!used(it)) continue;
     u64 length = (u64)it->last - it->first + 1;
     u64 area = it->size > UINT64_MAX / length ? UINT64_MAX : it->size * length;
-    Key k = {it->size, length, i};
-    if (how == FO_area) k = (Key){area, it->size, i};
-    if (how == FO_length) k = (Key){length, it->size, i};
-    if (how == FO_first) k = (Key){UINT32_MAX - it->first, it->size, i};
-    out[m++] = k;
+    out[i] = (Key){it->size, length, i};
+    if (how == FO_area) out[i] = (Key){area, it->size, i};
+    if (how == FO_length) out[i] = (Key){length, it->size, i};
+    if (how == FO_first) out[i] = (Key){UINT32_MAX - it->first, it->size, i};
   }
-  if (m) qsort(out, m, sizeof *out, by_key);
-  return m;
+  if (n) qsort(out, n, sizeof *out, by_key);
+}
+
+/* Keeps what was tried if it is better. */
+static void take(Best *b) {
+  u64 height = 0;
+  for (u32 i = 0; i < b->n; i++)
+    if (b->tried[i].offset + b->tried[i].size > height) height = b->tried[i].offset + b->tried[i].size;
+  if (height >= b->r.height) return;
+  b->r.height = height;
+  memcpy(b->item, b->tried, b->n * sizeof *b->item);
+}
+
+/* ---- search ---- */
+
+/* Heights are sums of sizes: what divides all of these divides them. */
+static u64 divisor(const FitItem *item, u32 n) {
+  u64 g = 0;
+  for (u32 i = 0; i < n; i++)
+    for (u64 x = item[i].size; x;) {
+      u64 rest = g % x;
+      g = x;
+      x = rest;
+    }
+  return g ? g : 1;
+}
+
+/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..., from i = 1 on: how long the i-th of many tries may take. */
+static u64 patience(u64 i) {
+  for (;;) {
+    u64 k = 1;
+    while (2 * k <= i) k *= 2; /* k <= i < 2 k */
+    if (i == 2 * k - 1) return k;
+    i -= k - 1;
+  }
+}
+
+/* Looks for a plan of this height in one order after the other, the later ones disturbed; true if one was found. A
+ * search that has gone wrong near its root seldom recovers, a new one often succeeds at once. */
+static bool search(Best *b, u64 height, u64 budget, Key *order, u32 *rank, Arena *a) {
+  u64 seed = 1;
+  for (u32 try = 0; budget; try++) {
+    u64 slice = patience(try / FO_COUNT + 1) * 8 * b->descent, left = slice < budget ? slice : budget;
+    budget -= left;
+    sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
+    for (u32 i = 0; i < b->n; i++) {
+      u64 more = random_bits(seed, i) % 64; /* up to a third */
+      order[i].key = try < FO_COUNT ? b->n - i : (b->n - i) * (128 + more);
+      order[i].then = 0;
+    }
+    seed++;
+    qsort(order, b->n, sizeof *order, by_key);
+    for (u32 i = 0; i < b->n; i++) rank[order[i].id] = i;
+    if (fit_below(b->tried, b->n, rank, try / FO_COUNT % 2 ? 1 : 12, height, &left, a)) {
+      take(b);
+      return true;
+    }
+    if (left) return false; /* all of it has been searched */
+  }
+  return false;
+}
+
+static void improve(Best *b, u64 budget, Arena *a) {
+  Key *order = NEWS(a, Key, b->n);
+  u32 *rank = NEWS(a, u32, b->n);
+  u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
+  for (u32 i = 0; i < b->n; i++) rank[i] = i;
+  fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a);
+  take(b);
+  b->descent = budget - left;
+  if (search(b, low, budget / 2, order, rank, a)) return;
+  for (u32 turn = 0; turn < 6 && b->r.height > low + step; turn++) {
+    u64 mid = low + (b->r.height - low) / 2 / step * step;
+    if (mid <= low) mid = low + step;
+    if (!search(b, mid, budget / 12, order, rank, a)) low = mid;
+  }
 }
 
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
-  (void)budget;
-  FitResult r = {UINT64_MAX, find_bound(item, n, a), 0};
+  Best b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
   Key *order = NEWS(a, Key, n);
   FitItem **near = NEWS(a, FitItem *, n);
-  u64 *best = NEWS(a, u64, n);
-  for (u32 i = 0; i < n; i++) item[i].offset = 0;
-  for (u32 try = 0; try < 2 * FO_COUNT && r.height > r.bound; try++) {
-    u32 m = sort_items(item, n, (FitOrder)(try / 2), order);
-    u64 height = place(item, order, m, try % 2, near);
-    if (height >= r.height) continue;
-    r.height = height;
-    for (u32 i = 0; i < n; i++) best[i] = item[i].offset;
+  u32 *from = NEWS(a, u32, n);
+  b.item = NEWS(a, FitItem, n);
+  b.tried = NEWS(a, FitItem, n);
+  for (u32 i = 0; i < n; i++) {
+    item[i].offset = 0;
+    if (!used(&item[i])) continue;
+    from[b.n] = i;
+    b.tried[b.n++] = item[i];
   }
-  for (u32 i = 0; i < n; i++) item[i].offset = best[i];
-  return r;
+  for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
+    sort_items(b.tried, b.n, (FitOrder)(try / 2), order);
+    place(b.tried, order, b.n, try % 2, near);
+    take(&b);
+  }
+  if (b.r.height > b.r.bound && b.n <= FIT_MANY) improve(&b, budget, a);
+  for (u32 i = 0; i < b.n; i++) item[from[i]].offset = b.item[i].offset;
+  return b.r;
 }

@@ -8,7 +8,7 @@
 #include "pass/live.h"
 #include "pass/pass.h"
 
-enum { PLAN_BUDGET = 2000000 }; /* nodes of the exact search */
+
 
 static bool bounded(Prog *p) {
   u64 bytes;
@@ -76,7 +76,7 @@ void plan(Prog *p) {
   Lives l = live_find(p, &p->c->scratch);
   Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
   share(&o);
-  FitResult r = fit(l.item, l.n, PLAN_BUDGET, &p->c->scratch);
+  FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
   for (u32 i = 0; i < l.n; i++)
     prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
   p->arena_bytes = r.height;
