@@ -117,6 +117,9 @@ Val on_gemm(Build *b, Val x, Val y);         /* the product alone, transposed as
  * column. */
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero);
 
+/* ops_random.c: Dropout in training mode; sets the outputs */
+void on_dropout(Build *b, double ratio);
+
 /* one row of onnx_ops.def finds its builder by operator name */
 BuildFn
 #define ON(domain, name, since, until, build, arg) build,

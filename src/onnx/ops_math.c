@@ -271,7 +271,10 @@ void build_dropout(Build *b) {
   if (b->opset < 7 && !on_has_attr(b, "is_test") && on_wants(b, 1)) mode = 1;
   double ratio = on_float(b, "ratio", 0.5);
   if (mode && on_has(b, 1)) ratio = tensor_get(on_known(b, 1), 0).f;
-  if (mode && ratio != 0) on_unsupported(b, "training mode");
+  if (mode && ratio != 0) {
+    on_dropout(b, ratio);
+    return;
+  }
   b->out[0] = x;
   if (!on_wants(b, 1)) return;
   const Type *t = on_type(b, x);

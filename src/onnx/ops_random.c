@@ -10,7 +10,9 @@
 
 /* The seed attribute if given; otherwise different for every node of a model. */
 static i64 seed_of(Build *b) {
-  if (!on_has_attr(b, "seed")) return (i64)b->im->steps * 0x9e3779b9 + 1;
+  const OnnxAttr *given = on_attr(b, "seed");
+  if (!given) return (i64)b->im->steps * 0x9e3779b9 + 1;
+  if (given->type == OA_int) return given->i;
   float f = (float)on_float(b, "seed", 0);
   u32 bits;
   memcpy(&bits, &f, sizeof bits);
@@ -88,4 +90,16 @@ void build_multinomial(Build *b) {
   Val n = mk_reduce(g, OP_reduce_sum, below, &last, 1, false);
   Dim top = dim_addk(b->ds, classes, -1);
   b->out[0] = mk_cast(g, mk_map2(g, OP_min, n, mk_dims_as(g, DT_i64, 0, &top, 1)), dt);
+}
+
+/* What is kept is made larger, so that the mean stays. */
+void on_dropout(Build *b, double ratio) {
+  Graph *g = b->g;
+  Val x = on_widen(b, on_in(b, 0));
+  Type t = *on_type(b, b->in[0]);
+  if (!(ratio > 0 && ratio < 1)) on_bad(b, "ratio %g", ratio);
+  Val u = uniform(b, DT_f32, t.dim, t.rank, 0), keep = mk_map2(g, OP_ge, u, mk_like(g, u, ratio));
+  Val y = mk_select(g, keep, on_mulk(b, x, 1 / (1 - ratio)), mk_like(g, x, 0));
+  b->out[0] = on_narrow(b, y, t.dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(g, keep, b->opset >= 10 ? DT_bool : t.dt);
 }
