@@ -95,6 +95,7 @@ typedef struct IngotC {
   uint32_t nstate;
   const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
   int selftest;           /* 0: unless the model is large; 1: always; -1: never */
+  int caller;             /* add NAME_call, which ingot_set_library needs */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
                          size_t *nheader);
@@ -134,6 +135,7 @@ IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
 /* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks the program; "c" does
  * so and compiles it; "onnxruntime" has Python run the file. Inputs that were not given are filled from seed. */
+IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name); /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 IngotTensor ingot_output(const Ingot *m, uint32_t i);

@@ -155,6 +155,7 @@ static void build(Ctx *c, void *arg) {
   Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep),
        file = text_new(&c->keep);
   ic.name = b->name;
+  ic.caller = ic.caller || b->kind == PD_program;
   api_passes(b->m, NULL);
   if (!ic.weights && weight_bytes(b->m->p) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
@@ -162,7 +163,7 @@ static void build(Ctx *c, void *arg) {
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
   if (ic.nstate && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE, "a program keeps no state: --state is for .o, .a and .so");
-  EmitFacts facts = api_emit(b->m, &ic, b->kind == PD_program, &source, &header);
+  EmitFacts facts = api_emit(b->m, &ic, &source, &header);
   folder_make(c, &b->folder);
   if (b->m->blob.n) {
     Text blob = text_new(&c->keep);

@@ -154,7 +154,7 @@ static StatePair state_pair(Ingot *m, const char *spec) {
   fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model", spec);
 }
 
-EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header) {
+EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   api_passes(m, NULL);
@@ -169,7 +169,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *h
                    .macs = m->macs,
                    .selftest = r->why ? NULL : &r->st,
                    .no_selftest = r->why,
-                   .caller = caller,
+                   .caller = o->caller != 0,
                    .state = state,
                    .nstate = o->nstate,
                    .weights = weight_mode(c, o->weights),
@@ -182,7 +182,7 @@ static void do_emit(Ctx *c, void *arg) {
   EmitArg *a = arg;
   a->source = text_new(&c->keep);
   a->header = text_new(&c->keep);
-  api_emit(a->m, a->o, false, &a->source, &a->header);
+  api_emit(a->m, a->o, &a->source, &a->header);
 }
 
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,

@@ -6,6 +6,7 @@
 #include "api/own.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,
                    int64_t *const *shape);
@@ -77,18 +78,22 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
 static void run(Ctx *c, void *arg) {
   Native *n = arg;
   Text source = text_new(&c->keep), header = text_new(&c->keep);
-  IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1};
-  api_emit(n->m, &o, true, &source, &header);
-  folder_make(c, &n->folder);
-  const char *path = folder_file(c, &n->folder, "m.c");
-  file_write(c, path, source.at, source.n);
-  n->handle = dlopen(compile(c, n, path), RTLD_NOW | RTLD_LOCAL);
+  IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1, .caller = 1};
+  const char *library = n->m->library, *entry = n->m->entry ? n->m->entry : "model_call";
+  api_emit(n->m, &o, &source, &header); /* gives every buffer its place, also where the code is there already */
+  if (!library) {
+    folder_make(c, &n->folder);
+    const char *path = folder_file(c, &n->folder, "m.c");
+    file_write(c, path, source.at, source.n);
+    library = compile(c, n, path);
+  }
+  n->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!n->handle) fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
   union {
     void *p;
     CallFn *fn;
-  } sym = {dlsym(n->handle, "model_call")};
-  if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no entry");
+  } sym = {dlsym(n->handle, entry)};
+  if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   call(c, n, sym.fn);
 }
 
@@ -98,4 +103,19 @@ void api_run_c(Ingot *m, u64 seed) {
   if (n.handle) dlclose(n.handle);
   folder_remove(&n.folder);
   if (e) longjmp(*m->c->door, (int)e);
+}
+
+typedef struct LibraryArg {
+  Ingot *m;
+  const char *path, *name;
+} LibraryArg;
+
+static void do_set_library(Ctx *c, void *arg) {
+  LibraryArg *a = arg;
+  a->m->library = str_text(c, strchr(a->path, '/') ? str_of(c, a->path) : str_fmt(c, "./%s", a->path));
+  a->m->entry = str_text(c, str_fmt(c, "%s_call", a->name ? a->name : "model"));
+}
+
+IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
+  return api_call(m, do_set_library, &(LibraryArg){m, path, name});
 }

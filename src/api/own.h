@@ -23,6 +23,7 @@ struct Ingot {
   Ctx *c;
   const char *path; /* NULL for bytes */
   const char *python; /* NULL: python3 */
+  const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;
   File bytes;
   ModelKind kind;
@@ -53,7 +54,7 @@ Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
 /* emit.c */
-EmitFacts api_emit(Ingot *m, const IngotC *o, bool caller, Text *source, Text *header);
+EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
 /* inspect.c */
 double api_macs(Graph *g, bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */

@@ -52,6 +52,8 @@ static const Opt opts[] = {
     TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
+    FLAG("caller", caller, "write NAME_call too, which --library needs"),
+    TEXT("library", NULL, library, "FILE.so", "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node, "compare every value of the graph"),
     FLAG("bisect", bisect, "find the first node where the engine departs; writes a sub-model to --output (bisect.ing)"),
     TEXT("python", NULL, python, "PATH", "Python that has onnxruntime (default python3)"),

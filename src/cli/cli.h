@@ -14,12 +14,12 @@ struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
-  const char *cc, *march, *optimize, *sanitize, *threads, *python;
+  const char *cc, *march, *optimize, *sanitize, *threads, *python, *library;
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
   unsigned long long seed;
   int explain;
-  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect;
+  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller;
   const char *state[64];
   int nstate;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];

@@ -28,6 +28,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
+  if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   return s;
 }
 
@@ -188,7 +189,7 @@ static int verb_compile(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   char name[256], path[4096];
   prefix(a, name, sizeof name);
-  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest};
+  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest, .caller = a->caller};
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
@@ -232,16 +233,16 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
-    {"compile", verb_compile, "output name func-name weights state selftest no-selftest input inputs data " SHAPES, "MODEL [-o FILE.c]",
+    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller input inputs data " SHAPES, "MODEL [-o FILE.c]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march optimize sanitize threads selftest no-selftest input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
-    {"run", verb_run, "input inputs data output engine seed " SHAPES,
+    {"run", verb_run, "input inputs data output engine library name seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
-    {"verify", verb_verify, "data input inputs engine seed rtol atol json per-node bisect python output " SHAPES,
+    {"verify", verb_verify, "data input inputs engine library name seed rtol atol json per-node bisect python output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect]", "compare engines with each other, or with the outputs stored in DIR", 1},
     {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES, "MODEL [--engine NAME] [--seconds S]",
      "measure runs: time, memory, size of code", 1},
