@@ -168,7 +168,21 @@ IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
 IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
-/* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, unsupported nodes. */
+/* Memory of one inference, apart from inputs and outputs. Sizes are for the upper bounds of open dimensions. */
+typedef struct IngotMemory {
+  int planned;           /* 0: some size has no bound; then only weights, buffers and kernels are known */
+  const char *why;       /* "" or why there is no plan */
+  uint64_t arena;        /* bytes */
+  uint64_t lower_bound;  /* most bytes that are needed at one time: no arena can be smaller */
+  uint64_t naive;        /* if every buffer had memory of its own */
+  uint64_t weights;      /* of constants */
+  uint32_t buffers, kernels;
+  uint32_t npeak;
+  const IngotTensor *peak; /* what is alive when most bytes are, largest first; those that share memory once */
+} IngotMemory;
+IngotStatus ingot_memory(Ingot *m, IngotMemory *out);
+
+/* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, memory, unsupported nodes. */
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);

@@ -22,6 +22,7 @@ typedef struct Report {
   Map at; /* op -> 1 + index */
   u64 params, bytes;
   double macs;
+  IngotMemory memory;
 } Report;
 
 static void count_nodes(Report *r, const OnnxNode *node, u32 n, u32 depth) {
@@ -199,6 +200,65 @@ static void graph_part(Report *r) {
              dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
+static void memory_json(Report *r, const IngotMemory *x) {
+  text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"kernels\":%u,\"buffers\":%u,\"planned\":%s,",
+           (unsigned long long)x->weights, x->kernels, x->buffers, x->planned ? "true" : "false");
+  if (!x->planned) {
+    text_puts(&r->out, "\"why\":");
+    quote_json(r, str_of(r->m->c, x->why));
+    text_puts(&r->out, "},");
+    return;
+  }
+  text_fmt(&r->out, "\"arena\":%llu,\"lower_bound\":%llu,\"naive\":%llu,\"reuse\":%.3f,\"peak\":[",
+           (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
+           (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
+  for (u32 i = 0; i < x->npeak; i++) {
+    text_puts(&r->out, i ? ",{\"name\":" : "{\"name\":");
+    quote_json(r, str_of(r->m->c, x->peak[i].name));
+    text_fmt(&r->out, ",\"bytes\":%llu}", (unsigned long long)x->peak[i].bytes);
+  }
+  text_puts(&r->out, "]},");
+}
+
+static void memory_text(Report *r, const IngotMemory *x) {
+  if (x->kernels)
+    text_fmt(&r->out, "kernels %u, buffers %u\nweights %llu bytes\n", x->kernels, x->buffers,
+             (unsigned long long)x->weights);
+  if (!x->planned) {
+    text_fmt(&r->out, "memory is not planned: %s\n", x->why);
+    return;
+  }
+  text_fmt(&r->out, "arena %llu bytes, at least %llu; %llu without reuse", (unsigned long long)x->arena,
+           (unsigned long long)x->lower_bound, (unsigned long long)x->naive);
+  if (x->arena) text_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
+  text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
+  for (u32 i = 0; i < x->npeak; i++) {
+    const IngotTensor *t = &x->peak[i];
+    text_fmt(&r->out, "  %s: %s[", show(r->m->c, str_of(r->m->c, t->name)), t->dtype);
+    for (u32 k = 0; k < t->rank; k++) text_fmt(&r->out, "%s%lld", k ? "," : "", (long long)t->dim[k]);
+    text_fmt(&r->out, "] %llu bytes\n", (unsigned long long)t->bytes);
+  }
+}
+
+static void try_memory(Ctx *c, void *arg) {
+  Report *r = arg;
+  (void)c;
+  if (r->m->kind == MK_onnx && !r->m->passed) r->m->g = NULL;
+  api_import(r->m, false); /* with the dimensions it would run with */
+  api_memory(r->m, &r->memory);
+}
+
+/* Comes last: the passes change the graph. */
+static void memory_part(Report *r) {
+  const char *why = "";
+  Graph *g = r->m->g;
+  r->memory = (IngotMemory){.why = ""};
+  if (ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
+  if (!r->m->g) r->m->g = g;
+  if (r->json) memory_json(r, &r->memory);
+  else memory_text(r, &r->memory);
+}
+
 typedef struct InspectArg {
   Ingot *m;
   bool json;
@@ -219,10 +279,10 @@ static void do_inspect(Ctx *c, void *arg) {
   r.out = text_new(&c->keep);
   a->code = ctx_protect(c, try_import, a);
   if (a->code && a->code != ERR_unsupported) longjmp(*c->door, (int)a->code);
-  if (m->p) fail(c, ERR_usage, LOC_NONE, "programs are not inspected, only models and graphs");
   if (r.json) text_puts(&r.out, "{");
   if (m->onnx) onnx_part(&r);
   if (m->g) graph_part(&r);
+  if ((m->g || m->p) && !a->code) memory_part(&r);
   refusals(&r);
   if (r.json) text_puts(&r.out, "}\n");
   text_cstr(&r.out);

@@ -4,6 +4,7 @@
 
 #include "back/back.h"
 #include "ingot.h"
+#include "ir/prog_mem.h"
 #include "onnx/data.h"
 #include "onnx/import.h"
 #include "pass/pass.h"
@@ -90,5 +91,8 @@ CodeSize api_build(Ingot *m, const IngotBuild *o);
 /* values.c */
 Tensor **api_inputs(Ingot *m, u64 seed);      /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i);     /* array given for parameter i, or NULL */
+
+/* memory.c */
+void api_memory(Ingot *m, IngotMemory *out); /* of an imported model; runs the passes if need be */
 
 #endif

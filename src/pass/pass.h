@@ -56,4 +56,17 @@ void lower(Unit *u);     /* lower.c */
 void merge(Prog *p);     /* merge.c */
 void plan(Prog *p);      /* plan.c */
 
+/* plan.c: figures of a program, planned or not */
+typedef struct PlanReport {
+  u64 bound;       /* most bytes needed at one point */
+  u64 naive;       /* sum of all buffers of the arena */
+  u64 weights;     /* bytes of constants */
+  u32 buffers;     /* in the arena, views not counted */
+  u32 kernels;
+  u32 npeak;       /* what is needed at that point, largest first */
+  BufId *peak;
+  u64 *peak_bytes;
+} PlanReport;
+PlanReport plan_report(Prog *p, Arena *a);
+
 #endif

@@ -82,3 +82,60 @@ void plan(Prog *p) {
   p->arena_bytes = r.height;
   p->planned = true;
 }
+
+/* ---- figures ---- */
+
+/* The first point at which the most bytes are needed. */
+static u32 find_peak(const Lives *l, u64 *bytes, Arena *a) {
+  u64 *begin = NEWS(a, u64, l->npoint + 2), *end = NEWS(a, u64, l->npoint + 2), live = 0;
+  u32 at = 0;
+  for (u32 i = 0; i < l->n; i++) {
+    const FitItem *it = &l->item[i];
+    if (it->first > it->last) continue;
+    begin[it->first] += it->size;
+    end[it->last + 1] += it->size;
+  }
+  *bytes = 0;
+  for (u32 k = 0; k < l->npoint; k++) {
+    live = live + begin[k] - end[k];
+    if (live > *bytes) at = k;
+    if (live > *bytes) *bytes = live;
+  }
+  return at;
+}
+
+/* Those needed at a point, one of each place, largest first. */
+static void list_peak(const Lives *l, u32 at, PlanReport *r, Arena *a) {
+  r->peak = NEWS(a, BufId, l->n);
+  r->peak_bytes = NEWS(a, u64, l->n);
+  for (u32 i = 0; i < l->n; i++) {
+    const FitItem *it = &l->item[i];
+    if (it->first > at || it->last < at || !it->size) continue;
+    u32 k = r->npeak++;
+    for (; k > 0 && r->peak_bytes[k - 1] < it->size; k--) {
+      r->peak[k] = r->peak[k - 1];
+      r->peak_bytes[k] = r->peak_bytes[k - 1];
+    }
+    r->peak[k] = l->root[i];
+    r->peak_bytes[k] = it->size;
+  }
+}
+
+PlanReport plan_report(Prog *p, Arena *a) {
+  PlanReport r = {0};
+  for (BufId b = 1; b < p->buf.n; b++) {
+    if (prog_buf(p, b)->data) r.weights += tensor_bytes(prog_buf(p, b)->data);
+    if (prog_is_planned(prog_buf(p, b))) r.buffers++;
+  }
+  if (!bounded(p)) {
+    for (StmtId s = 1; s < p->stmt.n; s++) r.kernels += prog_stmt(p, s)->kind == ST_kernel;
+    return r;
+  }
+  Lives l = live_find(p, a);
+  for (u32 k = 0; k < l.npoint; k++) r.kernels += prog_stmt(p, l.point[k])->kind == ST_kernel;
+  for (u32 i = 0; i < l.n; i++) r.naive += l.item[i].size;
+  share(&(Places){p, &l, NEWS(a, u32, l.n + 1)});
+  u32 at = find_peak(&l, &r.bound, a);
+  list_peak(&l, at, &r, a);
+  return r;
+}

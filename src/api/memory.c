@@ -1,0 +1,67 @@
+/* memory.c: what a model needs of memory while it runs.
+ *
+ * In: a model. Out: figures of its memory plan. The passes run first if they have not; a program without bounds has
+ * no plan, and then the reason is told.
+ */
+#include "api/own.h"
+
+typedef struct MemoryArg {
+  Ingot *m;
+  IngotMemory *out;
+} MemoryArg;
+
+static const char *no_plan(Ctx *c, Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++) {
+    u64 bytes;
+    Sym sym;
+    if (!prog_is_planned(prog_buf(p, b)) || mem_bytes(p, b, &bytes, &sym)) continue;
+    if (sym == TOO_LARGE) return "a buffer is too large";
+    return str_text(c, str_fmt(c, "%s has no upper bound; --max-shapes sets one", show(c, dim_syminfo(p->dims, sym)->name)));
+  }
+  return "the pass plan has not run";
+}
+
+static void fill(Ingot *m, IngotMemory *out) {
+  Ctx *c = m->c;
+  Prog *p = m->p;
+  PlanReport r = plan_report(p, &c->keep);
+  *out = (IngotMemory){.planned = p->planned, .weights = r.weights, .kernels = r.kernels};
+  out->buffers = r.buffers;
+  if (!p->planned) {
+    out->why = no_plan(c, p);
+    return;
+  }
+  out->why = "";
+  out->arena = p->arena_bytes;
+  out->lower_bound = r.bound;
+  out->naive = r.naive;
+  out->npeak = r.npeak;
+  IngotTensor *t = NEWS(&c->keep, IngotTensor, r.npeak);
+  for (u32 i = 0; i < r.npeak; i++) {
+    const Buf *b = prog_buf(p, r.peak[i]);
+    t[i] = (IngotTensor){str_text(c, b->name), dtype_info[b->dt].name, b->rank, NULL, NULL, 0};
+    i64 *dim = NEWS(&c->keep, i64, b->rank), lo;
+    for (u32 k = 0; k < b->rank; k++) dim_bounds(p->dims, b->dim[k], &lo, &dim[k]);
+    t[i].dim = dim;
+    t[i].bytes = r.peak_bytes[i];
+  }
+  out->peak = t;
+}
+
+void api_memory(Ingot *m, IngotMemory *out) {
+  if (!m->p) api_passes(m, NULL);
+  prog_names(m->p);
+  fill(m, out);
+}
+
+static void do_memory(Ctx *c, void *arg) {
+  MemoryArg *a = arg;
+  (void)c;
+  api_import(a->m, false);
+  api_memory(a->m, a->out);
+}
+
+IngotStatus ingot_memory(Ingot *m, IngotMemory *out) {
+  *out = (IngotMemory){.why = ""};
+  return api_call(m, do_memory, &(MemoryArg){m, out});
+}
