@@ -205,10 +205,92 @@ def arm(env):
     small = [m for m in models if len(m.source) < 200000]
 
     def check(m):
-        out = compile_one(m, "arm-none-eabi-gcc", ["-Os", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+        out = compile_one(m, "arm-none-eabi-gcc", ["-Os", "-ffreestanding", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
                           folder, source)
         check_object(m, "arm-none-eabi-gcc", folder, out, "arm-none-eabi-size", ("__aeabi_", "__"))
     each(small, check)
+
+
+BOARD = """#include "%s.h"
+#include <stdint.h>
+extern uint32_t stack_top[];
+void reset(void);
+__attribute__((section(".vectors"), used)) static const void *const vectors[2] = {stack_top, (const void *)reset};
+void *memcpy(void *to, const void *from, size_t n) {
+  for (size_t i = 0; i < n; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
+  return to;
+}
+void *memset(void *to, int x, size_t n) {
+  for (size_t i = 0; i < n; i++) ((volatile char *)to)[i] = (char)x;
+  return to;
+}
+/* Semihosting: SYS_EXIT_EXTENDED with a status. */
+static void leave(uint32_t status) {
+  uint32_t block[2] = {0x20026, status};
+  __asm__ volatile("mov r0, #0x20\\n mov r1, %%0\\n bkpt #0xab" : : "r"(block) : "r0", "r1", "memory");
+}
+__attribute__((aligned(64))) static unsigned char memory[%s_SELFTEST_BYTES];
+void reset(void) {
+  *(volatile uint32_t *)0xe000ed88 |= 0xf << 20; /* floating-point unit on */
+  __asm__ volatile("dsb\\n isb");
+  leave((uint32_t)%s_selftest(memory));
+  for (;;) continue;
+}
+"""
+SCRIPT = """MEMORY { flash (rx) : ORIGIN = 0, LENGTH = 4M  ram (rwx) : ORIGIN = 0x20000000, LENGTH = 4M }
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } > flash
+  .bss (NOLOAD) : { *(.bss*) *(COMMON) } > ram
+  stack_top = 0x20000000 + 4M;
+}
+"""
+
+
+def board(env):
+    """The self-test on a simulated Cortex-M4 without any library but the compiler's own."""
+    need("arm-none-eabi-gcc")
+    need("qemu-system-arm")
+    source, models = corpus(env)
+    folder = env.scratch("promises", "board")
+    with open(os.path.join(folder, "flash.ld"), "w") as f:
+        f.write(SCRIPT)
+    some = [m for m in models if f"{m.name}_selftest(" in m.header and len(m.source) < 200000]
+    for m in some[:1] + some[1::12]:
+        path, image = os.path.join(folder, m.name + ".c"), os.path.join(folder, m.name + ".elf")
+        with open(path, "w") as f:
+            f.write(BOARD % (m.name, m.name.upper(), m.name))
+        cfile.cc(["arm-none-eabi-gcc", "-Os", "-std=c99", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
+                  "-ffreestanding", "-nostdlib", "-I", source, "-T", os.path.join(folder, "flash.ld"), "-o", image, path,
+                  os.path.join(source, m.name + ".c"), "-lgcc"], str(m))
+        got = run(["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel", image], 60)
+        if got.rc or got.timed_out:
+            raise Fail(f"{m}: the self-test on the board: {explain(got)}: {tail(got.text())}")
+
+
+def elsewhere(env, machine, compiler, emulator, flags=()):
+    """Another processor, under an emulator: the same bits."""
+    need(compiler)
+    need(emulator)
+    source, models = corpus(env)
+    folder = env.scratch("promises", machine)
+    some = [m for m in light(models) if "are little-endian" not in m.source][::2]
+    each(some, lambda m: cfile.cc([compiler, *WARN, "-O2", *flags, "-c", "-o", os.path.join(folder, m.name + ".o"),
+                                   os.path.join(source, m.name + ".c")], "compiling"))
+    program = os.path.join(folder, "main")
+    cfile.cc([compiler, "-static", "-I", source, "-o", program, driver(folder, some, False),
+              *[os.path.join(folder, m.name + ".o") for m in some], "-lm"], "linking")
+    got = run([emulator, program], 240)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode())}")
+
+
+def aarch64(env):
+    elsewhere(env, "aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64")
+
+
+def ppc64(env):
+    """Big-endian, and a processor whose default is to fuse multiply and add."""
+    elsewhere(env, "ppc64", "powerpc64-linux-gnu-gcc", "qemu-ppc64")
 
 
 def texts(env):
@@ -519,6 +601,6 @@ def planted(env):
 
 def tests(env):
     out = [Test(f"promises/{name}", lambda n=name: one_build(env, n), cost=30) for name in BUILDS]
-    for fn in (asan, msan, texts, headers, arm, valgrind, threads, names, weights, planted):
+    for fn in (asan, msan, texts, headers, arm, board, aarch64, ppc64, valgrind, threads, names, weights, planted):
         out.append(Test(f"promises/{fn.__name__}", lambda fn=fn: fn(env), cost=40 if fn in (asan, msan) else 10))
     return out
