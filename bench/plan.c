@@ -28,13 +28,16 @@ static void one(Ctx *c, Bench *b, u32 n, u32 holes, u64 seed) {
   for (u32 i = 0; i < n; i++)
     for (u32 k = 0; k < i; k++)
       if (item[i].first <= item[k].last && item[k].first <= item[i].last &&
-          item[i].offset < item[k].offset + item[k].size && item[k].offset < item[i].offset + item[i].size) {
+          item[i].offset < item[k].offset + item[k].size &&
+          item[k].offset < item[i].offset + item[i].size) {
         printf("items %u and %u overlap\n", i, k);
         b->bad = true;
       }
   if (ratio > 1.10 || secs > 5) b->bad = true;
-  printf("%4u buffers, %u %% holes, seed %2llu: greedy %.3f, plan %.3f of the lower bound, %.2f s\n", n,
-         holes, (unsigned long long)seed, (double)greedy.height / (double)greedy.bound, ratio, secs);
+  printf(
+      "%4u buffers, %u %% holes, seed %2llu: greedy %.3f, plan %.3f of the lower bound, %.2f s\n",
+      n, holes, (unsigned long long)seed, (double)greedy.height / (double)greedy.bound, ratio,
+      secs);
   fflush(stdout);
   arena_clear(&c->work);
 }

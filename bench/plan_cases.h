@@ -1,8 +1,9 @@
 /* plan_cases.h: memory plans that are hard to find and known to exist.
  *
- * A square of time and memory is cut into rectangles, straight through or as a pinwheel, until there are as many as
- * wanted. Every point of time is full, so the most that is alive is the height of the square, and the cuts show that
- * this height is enough; greedy placement misses it by 20 to 40 %.
+ * A square of time and memory is cut into rectangles, straight through or as a pinwheel, until
+ * there are as many as wanted. Every point of time is full, so the most that is alive is the height
+ * of the square, and the cuts show that this height is enough; greedy placement misses it by 20 to
+ * 40 %.
  */
 #ifndef PLAN_CASES_H
 #define PLAN_CASES_H
@@ -51,8 +52,8 @@ static u32 case_cut(CaseRect *r, u32 n, u32 i, u64 *seed) {
   return n + 1;
 }
 
-/* Room for n + 4; returns the number of items. The height is CASE_SIDE * CASE_UNIT. Of a hundred rectangles, `holes` are
- * left out, so that there is some room to spare. */
+/* Room for n + 4; returns the number of items. The height is CASE_SIDE * CASE_UNIT. Of a hundred
+ * rectangles, `holes` are left out, so that there is some room to spare. */
 static u32 case_make(FitItem *item, u32 n, u32 holes, u64 seed, Arena *a) {
   CaseRect *r = NEWS(a, CaseRect, n + 4);
   u32 m = 1;

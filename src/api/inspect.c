@@ -1,8 +1,8 @@
 /* inspect.c: reports: on a model, on the supported operators, on the passes.
  *
- * In: an open model. Out: text or JSON. The model is imported with open dimensions (or those the user gave), so a
- * model that cannot run without more facts can still be looked at; multiply-adds are then counted with every
- * unknown dimension taken as 1.
+ * In: an open model. Out: text or JSON. The model is imported with open dimensions (or those the
+ * user gave), so a model that cannot run without more facts can still be looked at; multiply-adds
+ * are then counted with every unknown dimension taken as 1.
  */
 #include "api/own.h"
 
@@ -36,8 +36,7 @@ static void count_nodes(Report *r, const OnnxNode *node, u32 n, u32 depth) {
     r->ops.at[*slot - 1].n++;
     for (u32 k = 0; k < node[i].attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
       const OnnxAttr *a = &node[i].attrs.at[k];
-      if (a->type == OA_graph && a->g)
-        count_nodes(r, a->g->nodes.at, a->g->nodes.n, depth + 1);
+      if (a->type == OA_graph && a->g) count_nodes(r, a->g->nodes.at, a->g->nodes.n, depth + 1);
     }
   }
 }
@@ -48,10 +47,13 @@ static int by_count(const void *a, const void *b) {
   return x->op < y->op ? -1 : x->op > y->op;
 }
 
-static double extent(Graph *g, const i64 *env, Dim d) { return (double)dim_eval(g->dims, d, env); }
+static double extent(Graph *g, const i64 *env, Dim d) {
+  return (double)dim_eval(g->dims, d, env);
+}
 
 static double node_macs(Graph *g, const Node *n, const i64 *env) {
-  const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]), *x = graph_type(g, n->in[0]);
+  const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]),
+             *x = graph_type(g, n->in[0]);
   double macs = 1;
   for (u32 j = 0; j < o->rank; j++) macs *= extent(g, env, o->dim[j]);
   if (n->op == OP_conv) {
@@ -95,9 +97,12 @@ static void quote_json(Report *r, Str s) {
   text_puts(&r->out, "\"");
   for (size_t i = 0; i < str_len(r->m->c, s); i++) {
     u8 ch = (u8)t[i];
-    if (ch == '"' || ch == '\\') text_fmt(&r->out, "\\%c", ch);
-    else if (ch < 0x20 || ch > 0x7e) text_fmt(&r->out, "\\u%04x", ch);
-    else text_put(&r->out, t + i, 1);
+    if (ch == '"' || ch == '\\')
+      text_fmt(&r->out, "\\%c", ch);
+    else if (ch < 0x20 || ch > 0x7e)
+      text_fmt(&r->out, "\\u%04x", ch);
+    else
+      text_put(&r->out, t + i, 1);
   }
   text_puts(&r->out, "\"");
 }
@@ -135,8 +140,10 @@ static void values(Report *r, bool inputs) {
 static void onnx_part(Report *r) {
   Ctx *c = r->m->c;
   const OnnxModel *om = r->m->onnx;
-  if (r->json) text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)om->ir_version);
-  else text_fmt(&r->out, "ONNX IR version %lld", (long long)om->ir_version);
+  if (r->json)
+    text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)om->ir_version);
+  else
+    text_fmt(&r->out, "ONNX IR version %lld", (long long)om->ir_version);
   for (u32 i = 0; i < om->opsets.n; i++) {
     Str d = om->opsets.at[i].domain ? om->opsets.at[i].domain : str_of(c, "ai.onnx");
     if (r->json) {
@@ -156,8 +163,10 @@ static void onnx_part(Report *r) {
   for (u32 i = 0; i < om->functions.n; i++)
     count_nodes(r, om->functions.at[i].nodes.at, om->functions.at[i].nodes.n, 0);
   if (r->ops.n) qsort(r->ops.at, r->ops.n, sizeof(OpCount), by_count);
-  if (r->json) text_puts(&r->out, "\"operators\":{");
-  else text_fmt(&r->out, "operators (%u nodes)\n ", om->nnodes);
+  if (r->json)
+    text_puts(&r->out, "\"operators\":{");
+  else
+    text_fmt(&r->out, "operators (%u nodes)\n ", om->nnodes);
   for (u32 i = 0; i < r->ops.n; i++) {
     if (r->json) {
       text_puts(&r->out, i ? "," : "");
@@ -183,8 +192,10 @@ static void refusals(Report *r) {
     }
     k++;
   }
-  if (r->json) text_puts(&r->out, "]");
-  else if (!k) text_puts(&r->out, "  none\n");
+  if (r->json)
+    text_puts(&r->out, "]");
+  else if (!k)
+    text_puts(&r->out, "  none\n");
 }
 
 static void graph_part(Report *r) {
@@ -228,14 +239,16 @@ static void memory_text(Report *r, const IngotMemory *x) {
     text_fmt(&r->out, "memory is not planned: %s\n", x->why);
     return;
   }
-  text_fmt(&r->out, "arena %llu bytes, at least %llu; %llu without reuse", (unsigned long long)x->arena,
-           (unsigned long long)x->lower_bound, (unsigned long long)x->naive);
+  text_fmt(&r->out, "arena %llu bytes, at least %llu; %llu without reuse",
+           (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
+           (unsigned long long)x->naive);
   if (x->arena) text_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
   text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
   for (u32 i = 0; i < x->npeak; i++) {
     const IngotTensor *t = &x->peak[i];
     text_fmt(&r->out, "  %s: %s[", show(r->m->c, str_of(r->m->c, t->name)), t->dtype);
-    for (u32 k = 0; k < t->rank; k++) text_fmt(&r->out, "%s%lld", k ? "," : "", (long long)t->dim[k]);
+    for (u32 k = 0; k < t->rank; k++)
+      text_fmt(&r->out, "%s%lld", k ? "," : "", (long long)t->dim[k]);
     text_fmt(&r->out, "] %llu bytes\n", (unsigned long long)t->bytes);
   }
 }
@@ -255,8 +268,10 @@ static void memory_part(Report *r) {
   r->memory = (IngotMemory){.why = ""};
   if (ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
   if (!r->m->g) r->m->g = g;
-  if (r->json) memory_json(r, &r->memory);
-  else memory_text(r, &r->memory);
+  if (r->json)
+    memory_json(r, &r->memory);
+  else
+    memory_text(r, &r->memory);
 }
 
 typedef struct InspectArg {
@@ -306,14 +321,19 @@ static void do_ops(Ctx *c, void *arg) {
   for (u32 i = 0; i < onnx_op_count(); i++) {
     OnnxOpInfo o = onnx_op_at(i);
     if (a->json) {
-      text_fmt(&a->out, "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", i ? "," : "",
+      text_fmt(&a->out,
+               "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", i ? "," : "",
                o.domain, o.name, o.since);
-      if (o.until) text_fmt(&a->out, "%d}", o.until);
-      else text_puts(&a->out, "null}");
+      if (o.until)
+        text_fmt(&a->out, "%d}", o.until);
+      else
+        text_puts(&a->out, "null}");
     } else {
       text_fmt(&a->out, "%-14s %-32s opset %d", o.domain, o.name, o.since);
-      if (o.until) text_fmt(&a->out, " to %d\n", o.until);
-      else text_puts(&a->out, " and later\n");
+      if (o.until)
+        text_fmt(&a->out, " to %d\n", o.until);
+      else
+        text_puts(&a->out, " and later\n");
     }
   }
   if (a->json) text_puts(&a->out, "\n]\n");

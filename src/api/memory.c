@@ -1,7 +1,7 @@
 /* memory.c: what a model needs of memory while it runs.
  *
- * In: a model. Out: figures of its memory plan. The passes run first if they have not; a program without bounds has
- * no plan, and then the reason is told.
+ * In: a model. Out: figures of its memory plan. The passes run first if they have not; a program
+ * without bounds has no plan, and then the reason is told.
  */
 #include "api/own.h"
 
@@ -16,7 +16,8 @@ static const char *no_plan(Ctx *c, Prog *p) {
     Sym sym;
     if (!prog_is_planned(prog_buf(p, b)) || mem_bytes(p, b, &bytes, &sym)) continue;
     if (sym == TOO_LARGE) return "a buffer is too large";
-    return str_text(c, str_fmt(c, "%s has no upper bound; --max-shapes sets one", show(c, dim_syminfo(p->dims, sym)->name)));
+    return str_text(c, str_fmt(c, "%s has no upper bound; --max-shapes sets one",
+                               show(c, dim_syminfo(p->dims, sym)->name)));
   }
   return "the pass plan has not run";
 }

@@ -1,9 +1,9 @@
 /* prog_mem.c: what is known about the memory a program touches.
  *
- * In: a checked program. Out: sizes of buffers for the bounds of their dimensions; which part of a buffer a store
- * is sure to write; whether the result of a kernel may lie where an operand lies.
- * Method: indices are compared as expressions, or taken apart into multiples of loop counters with constant
- * bounds. What is not understood counts as not covered and not shareable.
+ * In: a checked program. Out: sizes of buffers for the bounds of their dimensions; which part of a
+ * buffer a store is sure to write; whether the result of a kernel may lie where an operand lies.
+ * Method: indices are compared as expressions, or taken apart into multiples of loop counters with
+ * constant bounds. What is not understood counts as not covered and not shareable.
  */
 #include "ir/prog_mem.h"
 
@@ -52,8 +52,9 @@ void mem_refuse(Prog *p, BufId b, Sym sym) {
     fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s is too large for the arena", show(p->c, name));
   const SymInfo *s = dim_syminfo(p->dims, sym);
   fail(p->c, ERR_unsupported, LOC_NONE,
-       "buffer %s has no upper bound, because %s has none; --max-shapes sets one%s", show(p->c, name),
-       show(p->c, s->name), s->kind == SY_data ? " where it follows from those of the inputs" : "");
+       "buffer %s has no upper bound, because %s has none; --max-shapes sets one%s",
+       show(p->c, name), show(p->c, s->name),
+       s->kind == SY_data ? " where it follows from those of the inputs" : "");
 }
 
 void mem_need_plan(Prog *p) {
@@ -71,8 +72,8 @@ void mem_need_plan(Prog *p) {
 
 typedef struct Sweep {
   Prog *p;
-  bool *used;  /* by buffer */
-  BufId *to;   /* its new number; NULL while looking */
+  bool *used; /* by buffer */
+  BufId *to;  /* its new number; NULL while looking */
 } Sweep;
 
 static BufId meet(Sweep *o, BufId b) {

@@ -1,4 +1,5 @@
-/* prog_mem.h: what is known about the memory a program touches: sizes, coverage of stores, sharing. */
+/* prog_mem.h: what is known about the memory a program touches: sizes, coverage of stores, sharing.
+ */
 #ifndef INGOT_PROG_MEM_H
 #define INGOT_PROG_MEM_H
 
@@ -7,8 +8,8 @@
 /* prog_mem.c */
 enum { MEM_ALIGN = 64, MEM_NEST = 64, MEM_TERMS = 8 };
 
-/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN. False: no bound; *sym is the symbol that
- * lacks one, or TOO_LARGE when the product is too large. */
+/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN. False: no bound; *sym is the
+ * symbol that lacks one, or TOO_LARGE when the product is too large. */
 #define TOO_LARGE UINT32_MAX
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym);
 /* Fails with ERR_unsupported for a buffer that mem_bytes found no size for. */
@@ -29,8 +30,8 @@ typedef struct Nesting {
   u32 n;
 } Nesting;
 
-/* An integer k + sum coef * (0 .. trip - 1), over the counters of loops with constant bounds; coef > 0, in
- * ascending order. */
+/* An integer k + sum coef * (0 .. trip - 1), over the counters of loops with constant bounds; coef
+ * > 0, in ascending order. */
 typedef struct Steps {
   i64 k;
   u32 n;
@@ -41,22 +42,24 @@ bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s);
 
 bool mem_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
 
-/* Part of a buffer that one store is sure to write when the statements around it have run: everything, or
- * lo .. hi - 1 along one axis. */
+/* Part of a buffer that one store is sure to write when the statements around it have run:
+ * everything, or lo .. hi - 1 along one axis. */
 typedef struct Box {
   BufId buf;
   u32 axis; /* MAX_RANK: the whole buffer */
   i64 lo, hi;
 } Box;
 bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box);
-bool mem_whole(Prog *p, BufId b, Box *box, u32 n); /* do the boxes of b, or of a view of it, fill it? sorts */
+bool mem_whole(Prog *p, BufId b, Box *box,
+               u32 n); /* do the boxes of b, or of a view of it, fill it? sorts */
 
 /* prog_share.c */
-/* May `to` lie where `from` lies while this kernel runs? Every element of `from` must have been read for the last
- * time before the same place is written. */
+/* May `to` lie where `from` lies while this kernel runs? Every element of `from` must have been
+ * read for the last time before the same place is written. */
 bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to);
 
-/* prog_plan.c: two buffers of a planned program that are needed at the same time and overlap, if there are any. */
+/* prog_plan.c: two buffers of a planned program that are needed at the same time and overlap, if
+ * there are any. */
 bool mem_collision(Prog *p, BufId *a, BufId *b);
 
 #endif

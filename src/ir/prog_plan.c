@@ -1,12 +1,12 @@
 /* prog_plan.c: judges the memory plan of a program, without looking at how it was made.
  *
- * In: a planned program that is sound otherwise. Out: nothing, or the first two buffers that share memory at a time
- * at which both are needed.
- * Method: a buffer is needed at least from its first to its last access in the order of the text, and throughout
- * a loop that it is used in and outside of, or whose iterations begin by reading it. Buffers that need the
- * same bytes at the same time are wrong, unless one ends and the other begins in one kernel that may work in place.
- * This is less than a plan must respect (what a loop reads before writing all of it); the interpreter watches
- * every element when told to.
+ * In: a planned program that is sound otherwise. Out: nothing, or the first two buffers that share
+ * memory at a time at which both are needed. Method: a buffer is needed at least from its first to
+ * its last access in the order of the text, and throughout a loop that it is used in and outside
+ * of, or whose iterations begin by reading it. Buffers that need the same bytes at the same time
+ * are wrong, unless one ends and the other begins in one kernel that may work in place. This is
+ * less than a plan must respect (what a loop reads before writing all of it); the interpreter
+ * watches every element when told to.
  */
 #include <stdlib.h>
 #include "ir/prog_mem.h"

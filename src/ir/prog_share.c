@@ -1,11 +1,11 @@
 /* prog_share.c: may the result of a kernel lie where one of its operands lies?
  *
- * In: a kernel, two buffers of equal shape. Out: yes if every element of the operand is read for the last time
- * before its place is written.
- * Method: each load of the operand is compared with each store of the result. Let C be the loops around both. In one
- * iteration of C the load must come first in the text. Different iterations of C must touch different
- * elements: each counter of C has to appear in an index that is the same expression in both and takes each value
- * only once. Softmax, layer norm and all maps pass; transposes, products and stencils do not.
+ * In: a kernel, two buffers of equal shape. Out: yes if every element of the operand is read for
+ * the last time before its place is written. Method: each load of the operand is compared with each
+ * store of the result. Let C be the loops around both. In one iteration of C the load must come
+ * first in the text. Different iterations of C must touch different elements: each counter of C has
+ * to appear in an index that is the same expression in both and takes each value only once.
+ * Softmax, layer norm and all maps pass; transposes, products and stencils do not.
  */
 #include "ir/prog_mem.h"
 
@@ -47,7 +47,8 @@ static void walk(Share *o, StmtId first) {
     o->order++;
     if (loop && o->at.n == MEM_NEST) o->deep = true;
     if (o->deep) return;
-    if (s->kind == ST_while) o->at.loop[o->at.n++] = id; /* its condition belongs to each iteration */
+    if (s->kind == ST_while)
+      o->at.loop[o->at.n++] = id; /* its condition belongs to each iteration */
     if (s->a) look(o, s->a);
     if (s->b) look(o, s->b);
     if (s->kind == ST_for) o->at.loop[o->at.n++] = id;
@@ -59,7 +60,8 @@ static void walk(Share *o, StmtId first) {
   }
 }
 
-/* Marks the counters that an index, equal in both, takes apart: no two of their values give the same index. */
+/* Marks the counters that an index, equal in both, takes apart: no two of their values give the
+ * same index. */
 static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *apart) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
@@ -84,7 +86,8 @@ static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *apa
 static bool once(Prog *p, StmtId loop) {
   const Stmt *f = prog_stmt(p, loop);
   i64 lo, hi;
-  return f->kind == ST_for && ex_is_int(p, f->a, &lo) && ex_is_int(p, f->b, &hi) && hi - lo <= f->step;
+  return f->kind == ST_for && ex_is_int(p, f->a, &lo) && ex_is_int(p, f->b, &hi) &&
+         hi - lo <= f->step;
 }
 
 static bool in_order(Share *o, const Touch *load, const Touch *store) {

@@ -1,9 +1,10 @@
-/* fit.c: places intervals of memory so that those alive at the same time do not overlap, in little space.
+/* fit.c: places intervals of memory so that those alive at the same time do not overlap, in little
+ * space.
  *
  * In: items with a size and the points between which they are needed. Out: an offset each.
- * Method: several greedy orders; an item goes to the lowest gap, or the tightest one, between the items it
- * conflicts with that have been placed before. The best result wins, the first of equals. It ends as soon as
- * the height equals the most bytes that are alive at one point.
+ * Method: several greedy orders; an item goes to the lowest gap, or the tightest one, between the
+ * items it conflicts with that have been placed before. The best result wins, the first of equals.
+ * It ends as soon as the height equals the most bytes that are alive at one point.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,8 @@ static void sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
 static void take(Best *b) {
   u64 height = 0;
   for (u32 i = 0; i < b->n; i++)
-    if (b->tried[i].offset + b->tried[i].size > height) height = b->tried[i].offset + b->tried[i].size;
+    if (b->tried[i].offset + b->tried[i].size > height)
+      height = b->tried[i].offset + b->tried[i].size;
   if (height >= b->r.height) return;
   b->r.height = height;
   memcpy(b->item, b->tried, b->n * sizeof *b->item);
@@ -150,12 +152,14 @@ static u64 patience(u64 i) {
   }
 }
 
-/* Looks for a plan of this height in one order after the other, the later ones disturbed; true if one was found. A
- * search that has gone wrong near its root seldom recovers, a new one often succeeds at once. */
+/* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
+ * one was found. A search that has gone wrong near its root seldom recovers, a new one often
+ * succeeds at once. */
 static bool search(Best *b, u64 height, u64 budget, Key *order, u32 *rank, Arena *a) {
   u64 seed = 1;
   for (u32 try = 0; budget; try++) {
-    u64 slice = patience(try / FO_COUNT + 1) * 8 * b->descent, left = slice < budget ? slice : budget;
+    u64 slice = patience(try / FO_COUNT + 1) * 8 * b->descent,
+        left = slice < budget ? slice : budget;
     budget -= left;
     sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
     for (u32 i = 0; i < b->n; i++) {

@@ -4,7 +4,8 @@
 
 #include "base/base.h"
 
-/* Memory that must lie somewhere from point `first` to point `last`, both included. first > last: nowhere. */
+/* Memory that must lie somewhere from point `first` to point `last`, both included. first > last:
+ * nowhere. */
 typedef struct FitItem {
   u64 size;
   u32 first, last;
@@ -16,13 +17,14 @@ typedef struct FitResult {
   u64 bound;  /* most bytes alive at one point: no plan needs less */
 } FitResult;
 
-/* fit.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the offsets. The same
- * items always get the same offsets. budget: steps of search, some nanoseconds each; 0: none. */
+/* fit.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the
+ * offsets. The same items always get the same offsets. budget: steps of search, some nanoseconds
+ * each; 0: none. */
 #define FIT_BUDGET 3000000000u /* two to three seconds, where all of it is needed */
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a);
 
-/* fit_search.c: offsets below the given height; all items have a size and an interval. False: there are none, or
- * the budget has become 0. rank: by item, which of equals is tried first. */
+/* fit_search.c: offsets below the given height; all items have a size and an interval. False: there
+ * are none, or the budget has become 0. rank: by item, which of equals is tried first. */
 bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget, Arena *a);
 
 #endif

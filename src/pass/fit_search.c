@@ -1,22 +1,24 @@
 /* fit_search.c: places intervals of memory below a given height, by search.
  *
- * In: items, a height, a budget. Out: offsets, or nothing: then there is no plan of that height or the budget is spent.
- * Method: depth first over canonical plans, those in which everything has been pushed down as far as it goes. Items
- * are placed in the order of their offsets, each at the lowest place that what has been placed leaves it; plans
- * that differ only in the order of equals are met once. Time is cut into sections, in which the same items are
- * alive. A branch is left
- * - when the items of a section that are not placed yet do not fit above the lowest of their places;
+ * In: items, a height, a budget. Out: offsets, or nothing: then there is no plan of that height or
+ * the budget is spent. Method: depth first over canonical plans, those in which everything has been
+ * pushed down as far as it goes. Items are placed in the order of their offsets, each at the lowest
+ * place that what has been placed leaves it; plans that differ only in the order of equals are met
+ * once. Time is cut into sections, in which the same items are alive. A branch is left
+ * - when the items of a section that are not placed yet do not fit above the lowest of their
+ * places;
  * - when the next offset is so high that another item fits below it;
  * - without trying the alternatives to an item that nothing can lie above.
  * Where no open item crosses a border between sections, both sides are searched on their own.
- * The method follows what is published about MiniMalloc (Moffitt, ASPLOS 2023). The budget counts steps, not
- * seconds, so that results do not depend on the machine.
+ * The method follows what is published about MiniMalloc (Moffitt, ASPLOS 2023). The budget counts
+ * steps, not seconds, so that results do not depend on the machine.
  */
 #include <stdlib.h>
 #include "pass/fit.h"
 
 typedef struct Saved {
-  u32 id; /* item that was lifted; n + section whose `few` changed; n + nsec + item that was placed */
+  u32 id; /* item that was lifted; n + section whose `few` changed; n + nsec + item that was placed
+           */
   u64 value;
 } Saved;
 
@@ -36,22 +38,22 @@ typedef struct Part {
 typedef struct Search {
   const FitItem *item;
   u32 n, nsec;
-  u32 *lo, *hi;   /* by item: its sections, both included */
-  u64 *low;       /* by item: lowest place left; once placed, where it lies */
-  bool *placed;   /* by item */
-  u32 *rank;      /* by item: which of equals is tried first */
-  u32 *member;    /* items of each section, one after the other */
-  u32 *start;     /* by section: where its members begin; nsec + 1 entries */
-  u64 *open;      /* by section: bytes of its items that are not placed */
-  u32 *few;       /* by section: how many of these can be the lowest; see on_ground */
-  u32 *stamp;     /* by section: last turn it was looked at */
+  u32 *lo, *hi;     /* by item: its sections, both included */
+  u64 *low;         /* by item: lowest place left; once placed, where it lies */
+  bool *placed;     /* by item */
+  u32 *rank;        /* by item: which of equals is tried first */
+  u32 *member;      /* items of each section, one after the other */
+  u32 *start;       /* by section: where its members begin; nsec + 1 entries */
+  u64 *open;        /* by section: bytes of its items that are not placed */
+  u32 *few;         /* by section: how many of these can be the lowest; see on_ground */
+  u32 *stamp;       /* by section: last turn it was looked at */
   u32 *begin, *end; /* by section: how many open items of a part do; see cut */
   u32 turn;
   VEC(Saved) trail;
   VEC(Choice) choice; /* three stacks of the recursion */
   VEC(u32) id;
   VEC(Part) part;
-  u32 most;       /* alternatives of a section that is decided at once */
+  u32 most; /* alternatives of a section that is decided at once */
   u64 height;
   u64 work, budget;
   Arena *a;
@@ -79,8 +81,8 @@ static void take_back(Search *s, u32 mark) {
   }
 }
 
-/* Which open items of a section can be the lowest there, without leaving so much room below that the others no longer
- * fit? One of them is, in any plan. */
+/* Which open items of a section can be the lowest there, without leaving so much room below that
+ * the others no longer fit? One of them is, in any plan. */
 static bool can_be_lowest(const Search *s, u32 sec, u32 id) {
   return !s->placed[id] && s->low[id] + s->open[sec] <= s->height;
 }
@@ -99,7 +101,8 @@ static bool settle(Search *s, u32 sec) {
   return n > 0 || !s->open[sec];
 }
 
-/* Places an item at its lowest place, lifts what conflicts with it; false if something no longer fits. */
+/* Places an item at its lowest place, lifts what conflicts with it; false if something no longer
+ * fits. */
 static bool put(Search *s, u32 id) {
   const FitItem *it = &s->item[id];
   u64 top = s->low[id] + it->size;
@@ -177,7 +180,8 @@ static bool has_room_below(Search *s, u32 id) {
   return false;
 }
 
-/* Pushes the items one of which is the lowest of a section; 0 if one of them may still be undermined elsewhere. */
+/* Pushes the items one of which is the lowest of a section; 0 if one of them may still be
+ * undermined elsewhere. */
 static u32 on_ground(Search *s, u32 sec) {
   u32 from = s->choice.n;
   s->work += s->start[sec + 1] - s->start[sec];
@@ -196,7 +200,8 @@ static u32 on_ground(Search *s, u32 sec) {
 
 enum { FIT_LOOKS = 64 };
 
-/* Alternatives of the section that leaves the fewest; 0: none leaves few, or those that do cannot be decided yet. */
+/* Alternatives of the section that leaves the fewest; 0: none leaves few, or those that do cannot
+ * be decided yet. */
 static u32 forced(Search *s, const Part *p) {
   u32 looks = 0;
   for (u32 few = 1; few <= s->most; few++) {
@@ -252,8 +257,10 @@ static bool solve(Search *s, Part p) {
     bool fits = put(s, c.id);
     hat = !fits || has_hat(s, c.id);
     if (fits) {
-      if (must) cut(s, &p, p.level, p.rank);
-      else cut(s, &p, c.low, c.rank + 1);
+      if (must)
+        cut(s, &p, p.level, p.rank);
+      else
+        cut(s, &p, c.low, c.rank + 1);
       u32 end = s->part.n;
       done = true;
       for (u32 k = parts; done && k < end; k++) done = solve(s, s->part.at[k]);
@@ -277,8 +284,10 @@ static u32 section_of(const u32 *at, u32 n, u32 point) {
   u32 lo = 0, hi = n; /* at[lo] <= point < at[hi] */
   while (hi - lo > 1) {
     u32 mid = lo + (hi - lo) / 2;
-    if (at[mid] <= point) lo = mid;
-    else hi = mid;
+    if (at[mid] <= point)
+      lo = mid;
+    else
+      hi = mid;
   }
   return lo;
 }

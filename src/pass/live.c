@@ -1,13 +1,13 @@
 /* live.c: from where to where each buffer of the arena is needed.
  *
- * In: a checked program. Out: for every root buffer in the arena its size and an interval of points.
- * Method: points are numbered in the order of the text: a kernel is one point, so are the condition of an if or a
- * loop and every other statement; both branches of an if count. A buffer is needed from its first to its last
- * access. Loops outside kernels widen that: a buffer that is touched inside and outside of a loop is needed
- * throughout the loop, and so is one that an iteration may read before it has written all of it. Inside a
- * kernel, a load is safe if a store with the same index has just been passed or if what ran before in the
- * kernel has filled the buffer.
- * A buffer nobody touches has no interval.
+ * In: a checked program. Out: for every root buffer in the arena its size and an interval of
+ * points. Method: points are numbered in the order of the text: a kernel is one point, so are the
+ * condition of an if or a loop and every other statement; both branches of an if count. A buffer is
+ * needed from its first to its last access. Loops outside kernels widen that: a buffer that is
+ * touched inside and outside of a loop is needed throughout the loop, and so is one that an
+ * iteration may read before it has written all of it. Inside a kernel, a load is safe if a store
+ * with the same index has just been passed or if what ran before in the kernel has filled the
+ * buffer. A buffer nobody touches has no interval.
  */
 #include "pass/live.h"
 
@@ -33,13 +33,13 @@ typedef struct Walk {
   VEC(Access) access;  /* one for each life and loop at most twice in a row */
   VEC(Access) exposed; /* life that is needed throughout a loop */
   u32 at;              /* innermost loop */
-  u32 *killed;         /* by life: 1 + last point that is sure to have written all of it, on every path */
+  u32 *killed; /* by life: 1 + last point that is sure to have written all of it, on every path */
   VEC(Undo) undo;
-  bool *varies;        /* by variable: set after its declaration */
-  Nesting nest;        /* inside a kernel */
-  u32 maybe;           /* ifs and whiles around, inside a kernel */
-  VEC(StmtId) passed;  /* stores that have run in this iteration of the loops of nest */
-  VEC(Box) box;        /* written so far by this kernel */
+  bool *varies;       /* by variable: set after its declaration */
+  Nesting nest;       /* inside a kernel */
+  u32 maybe;          /* ifs and whiles around, inside a kernel */
+  VEC(StmtId) passed; /* stores that have run in this iteration of the loops of nest */
+  VEC(Box) box;       /* written so far by this kernel */
 } Walk;
 
 static u32 now(Walk *w) {
@@ -111,7 +111,8 @@ static void kill(Walk *w, u32 life, u32 killed) {
   w->killed[life] = killed;
 }
 
-/* What has been filled, now that a statement of the kernel is done; from: the first of its boxes. */
+/* What has been filled, now that a statement of the kernel is done; from: the first of its boxes.
+ */
 static void filled(Walk *w, u32 from) {
   u32 n = w->box.n - from;
   BufId *buf = NEWS(w->a, BufId, n);
@@ -219,9 +220,7 @@ static void stmt(Walk *w, StmtId id) {
       filled(w, from);
     }
     break;
-  default:
-    inner(w, id);
-    filled(w, 0);
+  default: inner(w, id); filled(w, 0);
   }
 }
 
@@ -239,7 +238,8 @@ static void widen(Walk *w, u32 life, u32 loop) {
 }
 
 static bool encloses(Walk *w, u32 outer, u32 inner) {
-  for (; inner && inner != outer; inner = w->loop.at[inner].parent) {}
+  for (; inner && inner != outer; inner = w->loop.at[inner].parent) {
+  }
   return inner == outer;
 }
 
@@ -251,7 +251,8 @@ static void spread(Walk *w) {
     const Access *x = &w->access.at[i];
     if (!seen[x->life]) common[x->life] = x->loop;
     seen[x->life] = true;
-    while (!encloses(w, common[x->life], x->loop)) common[x->life] = w->loop.at[common[x->life]].parent;
+    while (!encloses(w, common[x->life], x->loop))
+      common[x->life] = w->loop.at[common[x->life]].parent;
   }
   for (u32 i = 0; i < w->access.n; i++) {
     const Access *x = &w->access.at[i];

@@ -5,7 +5,8 @@
 #include "ir/prog_mem.h"
 #include "pass/fit.h"
 
-/* live.c: points are numbered in the order of the text: a kernel is one, other statements one each. */
+/* live.c: points are numbered in the order of the text: a kernel is one, other statements one each.
+ */
 typedef struct Lives {
   u32 n;
   FitItem *item; /* by life; unused ones have first > last */

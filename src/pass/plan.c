@@ -1,20 +1,20 @@
 /* plan.c: gives every buffer of the arena its place.
  *
- * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are needed at the same
- * time do not overlap; see live.c for when, and fit.c for where. A result that may overwrite an operand nobody
- * needs afterwards takes its place (prog_share.c). A program that has a buffer without an upper
- * bound stays as it is: engines that grow memory can run it, the others refuse it (mem_need_plan).
+ * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are
+ * needed at the same time do not overlap; see live.c for when, and fit.c for where. A result that
+ * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
+ * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
+ * others refuse it (mem_need_plan).
  */
 #include "pass/live.h"
 #include "pass/pass.h"
-
-
 
 static bool bounded(Prog *p) {
   u64 bytes;
   Sym sym;
   for (BufId b = 1; b < p->buf.n; b++)
-    if (!prog_buf(p, b)->alias && mem_in_arena(p, b) && !mem_bytes(p, b, &bytes, &sym)) return false;
+    if (!prog_buf(p, b)->alias && mem_in_arena(p, b) && !mem_bytes(p, b, &bytes, &sym))
+      return false;
   return true;
 }
 
@@ -36,7 +36,8 @@ typedef struct Places {
 static bool take_over(Places *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
   FitItem *a = &o->l->item[x], *b = &o->l->item[to];
-  if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size) return false;
+  if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
+    return false;
   if (!mem_in_place(o->p, o->l->point[b->first], o->l->root[from], o->l->root[to])) return false;
   o->into[to] = x;
   a->last = b->last;
@@ -45,7 +46,8 @@ static bool take_over(Places *o, u32 from, u32 to) {
   return true;
 }
 
-/* In the order of kernels: whatever begins there takes the place of the first operand that allows it. */
+/* In the order of kernels: whatever begins there takes the place of the first operand that allows
+ * it. */
 static void share(Places *o) {
   Lives *l = o->l;
   u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
@@ -77,8 +79,7 @@ void plan(Prog *p) {
   Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
   share(&o);
   FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
-  for (u32 i = 0; i < l.n; i++)
-    prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
+  for (u32 i = 0; i < l.n; i++) prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
   p->arena_bytes = r.height;
   p->planned = true;
 }
