@@ -277,12 +277,12 @@ void build_featurevectorizer(Build *b) {
 
 /* ---- categories ---- */
 
-/* bool [..., categories]: x is that one; NaN is NaN. */
+/* bool [..., categories]: x is that one; from version 4 on NaN is NaN. */
 static Val matches(Build *b, Val x, Tensor *keys) {
   Graph *g = b->g;
   Val k = mk_const(g, keys), wide = mk_unsqueeze(g, x, on_rank(b, x)),
       hit = mk_map2(g, OP_eq, wide, k);
-  if (!dtype_is_float(keys->dt)) return hit;
+  if (!dtype_is_float(keys->dt) || b->opset < 4) return hit;
   return mk_map2(g, OP_or, hit,
                  mk_map2(g, OP_and, mk_map1(g, OP_isnan, wide), mk_map1(g, OP_isnan, k)));
 }

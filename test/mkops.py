@@ -1,0 +1,92 @@
+"""Small models of single operators with inputs and expected outputs: OUT/NAME/{model.onnx,test_data_set_0/*.pb}, OUT/cases.json.
+
+Runs with the Python of build/venv: mkops.py OUT. The cases are in test/ops/*.py. Judge: ONNX Runtime, or onnx's reference
+evaluator where ONNX Runtime lacks the operator or is known to be wrong, or numbers the case brings along.
+"""
+import importlib
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+
+@dataclass
+class Case:
+    name: str
+    op: str
+    inputs: list                 # names of the node's inputs, "" where absent
+    outputs: list
+    data: dict                   # of the model's inputs
+    init: dict = field(default_factory=dict)
+    attrs: dict = field(default_factory=dict)
+    domain: str = ""
+    opset: int = 20
+    ml: int = 3
+    judge: str = "ort"           # or "onnx"
+    expect: list | None = None   # outputs, when no judge is asked
+    shown: list | None = None    # outputs of the model; all of the node when not given
+    rtol: float = 1e-4
+    atol: float = 1e-5
+
+    def model(self):
+        node = helper.make_node(self.op, self.inputs, self.outputs, domain=self.domain, **self.attrs)
+        ins = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in self.data.items()]
+        outs = [helper.make_empty_tensor_value_info(o) for o in self.shown or self.outputs if o]
+        graph = helper.make_graph([node], "g", ins, outs, [numpy_helper.from_array(v, k) for k, v in self.init.items()])
+        sets = {"": self.opset, "com.microsoft": 1, "ai.onnx.ml": self.ml}
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid(k, v) for k, v in sets.items()], ir_version=10)
+
+
+def answer(case, model):
+    if case.expect is not None:
+        return case.expect
+    if case.judge == "onnx":
+        from onnx.reference import ReferenceEvaluator
+        return ReferenceEvaluator(model).run(None, case.data)
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, case.data)
+
+
+def write(case, folder):
+    model = case.model()
+    try:
+        expect = answer(case, model)
+    except Exception as e:
+        raise SystemExit(f"{case.name}: the judge refuses it: {e}") from None
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data, exist_ok=True)
+    onnx.save(model, os.path.join(folder, "model.onnx"))
+    for i, (name, x) in enumerate(case.data.items()):
+        onnx.save_tensor(numpy_helper.from_array(np.asarray(x), name), os.path.join(data, f"input_{i}.pb"))
+    for i, x in enumerate(expect):
+        onnx.save_tensor(numpy_helper.from_array(np.asarray(x), model.graph.output[i].name), os.path.join(data, f"output_{i}.pb"))
+
+
+def main(out):
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops")
+    table = []
+    for file in sorted(os.listdir(folder)):
+        if not file.endswith(".py"):
+            continue
+        module = importlib.import_module("ops." + file[:-3])
+        for case in module.cases(Case, np.random.default_rng(7)):
+            name = f"{file[:-3]}/{case.name}"
+            write(case, os.path.join(out, name))
+            table.append({"name": name, "rtol": case.rtol, "atol": case.atol})
+    if len({x["name"] for x in table}) != len(table):
+        raise SystemExit("two cases have one name")
+    with open(os.path.join(out, "cases.json"), "w") as f:
+        json.dump(table, f)
+
+
+main(sys.argv[1])

@@ -1,0 +1,46 @@
+"""GridSample, AffineGrid, RoiAlign, MaxRoiPool, DeformConv."""
+import numpy as np
+
+
+def grid_sample(Case, f):
+    for mode in ("linear", "nearest", "cubic"):
+        for fill in ("zeros", "border", "reflection"):
+            for corners in (0, 1):
+                attrs = {"mode": mode, "padding_mode": fill, "align_corners": corners}
+                name = f"{mode}_{fill}_{corners}"
+                yield Case("grid2_" + name, "GridSample", ["x", "g"], ["y"], {"x": f(2, 3, 5, 4), "g": f(2, 4, 3, 2) * 1.2}, attrs=attrs)
+                if mode != "cubic":
+                    data = {"x": f(1, 2, 3, 4, 5), "g": f(1, 2, 3, 2, 3) * 1.2}
+                    yield Case("grid3_" + name, "GridSample", ["x", "g"], ["y"], data, attrs=attrs)
+
+
+def regions(Case, f):
+    rois = np.array([[0, 0, 5, 6], [1.5, 2.5, 7, 9.2], [-3, -2, 4, 5], [2, 3, 2.1, 3.1], [4, 4, 3, 3], [0, 0, 30, 30]], np.float32)
+    batch = np.array([0, 1, 1, 0, 0, 1])
+    size = {"output_height": 3, "output_width": 2, "spatial_scale": 0.8}
+    for ratio in (0, 2):
+        for mode in ("avg", "max"):
+            for how in ("half_pixel", "output_half_pixel"):
+                attrs = {"mode": mode, "coordinate_transformation_mode": how, "sampling_ratio": ratio, **size}
+                data = {"x": f(2, 3, 10, 8), "r": rois, "b": batch}
+                yield Case(f"align_{ratio}_{mode}_{how}", "RoiAlign", ["x", "r", "b"], ["y"], data, attrs=attrs)
+    pooled = {"x": f(2, 3, 10, 8), "r": np.concatenate([batch[:, None].astype(np.float32), rois], 1)}
+    yield Case("maxroipool", "MaxRoiPool", ["x", "r"], ["y"], pooled, attrs={"pooled_shape": [3, 2], "spatial_scale": 0.8})
+
+
+def cases(Case, rng):
+    def f(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+    yield from grid_sample(Case, f)
+    yield from regions(Case, f)
+    for corners in (0, 1):
+        for size in ([2, 3, 4, 5], [2, 3, 4, 5, 6]):
+            n = len(size) - 2
+            yield Case(f"affine{n}_{corners}", "AffineGrid", ["t", "s"], ["y"], {"t": f(2, n, n + 1)}, {"s": np.array(size)},
+                       {"align_corners": corners})
+    for group, offsets, masked in ((1, 1, 0), (2, 1, 1), (1, 2, 1), (2, 2, 0)):
+        data = {"x": f(2, 4, 7, 6), "w": f(6, 4 // group, 3, 2), "o": f(2, offsets * 12, 4, 5), "b": f(6)}
+        if masked:
+            data["m"] = f(2, offsets * 6, 4, 5)
+        attrs = {"group": group, "offset_group": offsets, "pads": [1, 0, 1, 1], "strides": [2, 1], "dilations": [1, 2]}
+        yield Case(f"deform_{group}_{offsets}", "DeformConv", list(data), ["y"], data, attrs=attrs)
