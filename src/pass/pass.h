@@ -54,6 +54,7 @@ void fuse_explain(Graph *g, Text *why); /* the same; says, a line each, which va
 void fuse_check(Graph *g); /* marks that came from a text: refused where they claim too much */
 void lower(Unit *u);     /* lower.c */
 void merge(Prog *p);     /* merge.c */
+void order(Graph *g);    /* order.c */
 void plan(Prog *p);      /* plan.c */
 
 /* plan.c: figures of a program, planned or not */

@@ -24,6 +24,7 @@ const Pass pass_table[] = {
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
+  {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
   {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
