@@ -77,6 +77,8 @@ ARITHMETIC(d, double)
 COMPARISON(f, float)
 COMPARISON(d, double)
 COMPARISON(i, i64)
+BINARY(pow_f, float, float, im_powf(a, b))
+BINARY(pow_d, double, double, im_pow(a, b))
 BINARY(add_i, u64, u64, a + b)
 BINARY(sub_i, u64, u64, a - b)
 BINARY(mul_i, u64, u64, a *b)
@@ -91,7 +93,7 @@ BINARY(min_i, i64, i64, a < b ? a : b)
     [OP_add] = add_##suffix, [OP_sub] = sub_##suffix, [OP_mul] = mul_##suffix,                     \
     [OP_div] = div_##suffix, [OP_max] = max_##suffix, [OP_min] = min_##suffix,                     \
     [OP_eq] = eq_##suffix, [OP_ne] = ne_##suffix, [OP_lt] = lt_##suffix, [OP_le] = le_##suffix,    \
-    [OP_gt] = gt_##suffix, [OP_ge] = ge_##suffix,                                                  \
+    [OP_gt] = gt_##suffix, [OP_ge] = ge_##suffix, [OP_pow] = pow_##suffix,                         \
   }
 
 static Kern2 *const rows2[3][OP_SCALARS] = {

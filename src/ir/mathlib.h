@@ -5,8 +5,7 @@
  * double. Out: results and special values as C99 Annex F has them, without errno and without
  * promises about exception flags or the bits of NaN. Method: argument reduction and minimax
  * polynomials; all constants come from tools/mathfit.py. Functions of float compute in double and
- * round once, mostly without branches, so that loops over them can be vectorised; they are wrong in
- * the last bit about once in 10^5 arguments or less.
+ * round once.
  *
  * Needs: IEEE float and double with subnormals, evaluated in their own type (FLT_EVAL_METHOD 0),
  * round to nearest, no -ffast-math. Bits are the same everywhere when products are not contracted
@@ -103,61 +102,80 @@ static inline float imk_signf(float x, float s) {
 }
 /*@ end */
 
+/* Choices between values that are both computed, by bits: compilers that keep arithmetic which
+ * might trap behind a branch (gcc) could not vectorise a loop with `yes ? a : b`. */
+
+/*@ imk_pick needs: imk_f64 imk_u64 */
+static inline double imk_pick(int yes, double a, double b) {
+  uint64_t v = imk_u64(b);
+  return imk_f64(v ^ ((imk_u64(a) ^ v) & (0 - (uint64_t)yes)));
+}
+/*@ end */
+
+/*@ imk_pickf needs: imk_f32 imk_u32 */
+static inline float imk_pickf(int yes, float a, float b) {
+  uint32_t v = imk_u32(b);
+  return imk_f32(v ^ ((imk_u32(a) ^ v) & (0 - (uint32_t)yes)));
+}
+/*@ end */
+
 /* Rounding to integers: adding 2^52 to a smaller number leaves no room for a fraction. */
 
-/*@ rint needs: imk_abs imk_sign */
+/*@ rint needs: imk_f64 imk_pick imk_sign imk_u64 */
 static inline double im_rint(double x) {
-  double a = imk_abs(x), r = (a + 0x1p52) - 0x1p52;
-  return a < 0x1p52 ? imk_sign(r, x) : x;
+  uint64_t m = imk_u64(x) & 0x7fffffffffffffff;
+  double r = (imk_f64(m) + 0x1p52) - 0x1p52;
+  return imk_pick(m < 0x4330000000000000, imk_sign(r, x), x);
 }
 /*@ end */
 
-/*@ floor needs: rint */
+/*@ floor needs: rint imk_pick */
 static inline double im_floor(double x) {
   double r = im_rint(x);
-  return r > x ? r - 1 : r;
+  return imk_pick(r > x, r - 1, r);
 }
 /*@ end */
 
-/*@ ceil needs: rint imk_sign */
+/*@ ceil needs: rint imk_pick imk_sign */
 static inline double im_ceil(double x) {
   double r = im_rint(x);
-  return r < x ? imk_sign(r + 1, x) : r; /* -0.7 to -0 */
+  return imk_pick(r < x, imk_sign(r + 1, x), r); /* -0.7 to -0 */
 }
 /*@ end */
 
-/*@ trunc needs: rint imk_abs imk_sign */
+/*@ trunc needs: rint imk_abs imk_pick imk_sign */
 static inline double im_trunc(double x) {
   double a = imk_abs(x), r = im_rint(a);
-  return imk_sign(r > a ? r - 1 : r, x);
+  return imk_sign(imk_pick(r > a, r - 1, r), x);
 }
 /*@ end */
 
-/*@ rintf needs: imk_absf imk_signf */
+/*@ rintf needs: imk_f32 imk_pickf imk_signf imk_u32 */
 static inline float im_rintf(float x) {
-  float a = imk_absf(x), r = (a + 0x1p23f) - 0x1p23f;
-  return a < 0x1p23f ? imk_signf(r, x) : x;
+  uint32_t m = imk_u32(x) & 0x7fffffff;
+  float r = (imk_f32(m) + 0x1p23f) - 0x1p23f;
+  return imk_pickf(m < 0x4b000000, imk_signf(r, x), x);
 }
 /*@ end */
 
-/*@ floorf needs: rintf */
+/*@ floorf needs: rintf imk_pickf */
 static inline float im_floorf(float x) {
   float r = im_rintf(x);
-  return r > x ? r - 1 : r;
+  return imk_pickf(r > x, r - 1, r);
 }
 /*@ end */
 
-/*@ ceilf needs: rintf imk_signf */
+/*@ ceilf needs: rintf imk_pickf imk_signf */
 static inline float im_ceilf(float x) {
   float r = im_rintf(x);
-  return r < x ? imk_signf(r + 1, x) : r;
+  return imk_pickf(r < x, imk_signf(r + 1, x), r);
 }
 /*@ end */
 
-/*@ truncf needs: rintf imk_absf imk_signf */
+/*@ truncf needs: rintf imk_absf imk_pickf imk_signf */
 static inline float im_truncf(float x) {
   float a = imk_absf(x), r = im_rintf(a);
-  return imk_signf(r > a ? r - 1 : r, x);
+  return imk_signf(imk_pickf(r > a, r - 1, r), x);
 }
 /*@ end */
 

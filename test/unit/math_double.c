@@ -161,7 +161,7 @@ static void powers(int n) {
       if (e > worst) worst = e, wx = base, wy = whole;
     }
   }
-  if (n > 10000) printf("%-6s %.4f at %a, %a\n", "pow", worst, wx, wy);
+  if (n > 40000) printf("%-6s %.4f at %a, %a\n", "pow", worst, wx, wy);
   CHECK(worst <= 1);
 }
 
