@@ -135,20 +135,20 @@ Kern2 *kern2(Op op, DType dt) {
   }
 
 /* The functions of mathlib*.h, as eval.c has them; f is the suffix of their names for the type. */
-#define FUNCTIONS(suffix, T, f) \
-  UNARY(neg_##suffix, T, T, -a) \
-  UNARY(recip_##suffix, T, T, 1 / a) \
-  UNARY(isnan_##suffix, T, i64, a != a) \
-  UNARY(floor_##suffix, T, T, im_floor##f(a)) \
-  UNARY(ceil_##suffix, T, T, im_ceil##f(a)) \
-  UNARY(round_##suffix, T, T, im_rint##f(a)) \
-  UNARY(trunc_##suffix, T, T, im_trunc##f(a)) \
-  UNARY(sqrt_##suffix, T, T, im_sqrt##f(a)) \
-  UNARY(exp_##suffix, T, T, im_exp##f(a)) \
-  UNARY(log_##suffix, T, T, im_log##f(a)) \
-  UNARY(sin_##suffix, T, T, im_sin##f(a)) \
-  UNARY(cos_##suffix, T, T, im_cos##f(a)) \
-  UNARY(tanh_##suffix, T, T, im_tanh##f(a)) \
+#define FUNCTIONS(suffix, T, f)                                                                    \
+  UNARY(neg_##suffix, T, T, -a)                                                                    \
+  UNARY(recip_##suffix, T, T, 1 / a)                                                               \
+  UNARY(isnan_##suffix, T, i64, a != a)                                                            \
+  UNARY(floor_##suffix, T, T, im_floor##f(a))                                                      \
+  UNARY(ceil_##suffix, T, T, im_ceil##f(a))                                                        \
+  UNARY(round_##suffix, T, T, im_rint##f(a))                                                       \
+  UNARY(trunc_##suffix, T, T, im_trunc##f(a))                                                      \
+  UNARY(sqrt_##suffix, T, T, im_sqrt##f(a))                                                        \
+  UNARY(exp_##suffix, T, T, im_exp##f(a))                                                          \
+  UNARY(log_##suffix, T, T, im_log##f(a))                                                          \
+  UNARY(sin_##suffix, T, T, im_sin##f(a))                                                          \
+  UNARY(cos_##suffix, T, T, im_cos##f(a))                                                          \
+  UNARY(tanh_##suffix, T, T, im_tanh##f(a))                                                        \
   UNARY(erf_##suffix, T, T, im_erf##f(a))
 FUNCTIONS(f, float, f)
 FUNCTIONS(d, double, )
@@ -156,13 +156,13 @@ UNARY(abs_f, float, float, fabsf(a))
 UNARY(abs_d, double, double, fabs(a))
 UNARY(neg_i, u64, u64, 0 - a)
 
-#define FUNCTION_ROWS(suffix) \
-  { \
-    [OP_neg] = neg_##suffix, [OP_abs] = abs_##suffix, [OP_recip] = recip_##suffix, \
-    [OP_isnan] = isnan_##suffix, [OP_floor] = floor_##suffix, [OP_ceil] = ceil_##suffix, \
-    [OP_round] = round_##suffix, [OP_trunc] = trunc_##suffix, [OP_sqrt] = sqrt_##suffix, \
-    [OP_exp] = exp_##suffix, [OP_log] = log_##suffix, [OP_sin] = sin_##suffix, \
-    [OP_cos] = cos_##suffix, [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix, \
+#define FUNCTION_ROWS(suffix)                                                                      \
+  {                                                                                                \
+    [OP_neg] = neg_##suffix, [OP_abs] = abs_##suffix, [OP_recip] = recip_##suffix,                 \
+    [OP_isnan] = isnan_##suffix, [OP_floor] = floor_##suffix, [OP_ceil] = ceil_##suffix,           \
+    [OP_round] = round_##suffix, [OP_trunc] = trunc_##suffix, [OP_sqrt] = sqrt_##suffix,           \
+    [OP_exp] = exp_##suffix, [OP_log] = log_##suffix, [OP_sin] = sin_##suffix,                     \
+    [OP_cos] = cos_##suffix, [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix,                   \
   }
 
 static Kern1 *const rows1[3][OP_SCALARS] = {

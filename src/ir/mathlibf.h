@@ -299,8 +299,7 @@ static inline float im_atanhf(float x) {
 }
 /*@ end */
 
-/*@ powf needs: imk_abs imk_expf imk_f32 imk_inf imk_logf imk_nan imk_pick imk_pickf imk_u32 imk_u64
- */
+/*@ powf needs: imk_abs imk_expf imk_f32 imk_inf imk_logf imk_nan imk_pick imk_pickf imk_u32 imk_u64 */
 /* error 0.5 + 1e-6. Squares are taken apart because many of them are ties. */
 static inline float im_powf(float x, float y) {
   double a = imk_abs(x), b = imk_abs(y), t = b + 0x1p52, l = imk_logf(a), q, s;
