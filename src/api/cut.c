@@ -57,6 +57,7 @@ static void do_expose(Ctx *c, void *arg) {
     *vec_push(&c->work, &g->blk.at[1].ret) = vs.val.at[i];
     *vec_push(&c->work, &g->out_name) = value_name(g, vs.val.at[i], i);
   }
+  api_describe(m);
 }
 
 IngotStatus ingot_expose(Ingot *m) {
@@ -189,6 +190,7 @@ static void do_cut(Ctx *c, void *arg) {
   for (u32 i = 0; i < g->pin.n; i++)
     if (map_get(&u.used, g->pin.at[i].param)) g->pin.at[n++] = g->pin.at[i];
   g->pin.n = n;
+  api_describe(a->m);
 }
 
 IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth) {

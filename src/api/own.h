@@ -49,6 +49,7 @@ struct Ingot {
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg);
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
+void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
 void api_passes(Ingot *m, const IngotPipe *pipe); /* all passes, unless they have run */
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);

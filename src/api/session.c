@@ -223,7 +223,7 @@ static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, 
 }
 
 /* Made when the model changes, so that asking for a description cannot run out of memory. */
-static void describe_all(Ingot *m) {
+void api_describe(Ingot *m) {
   for (u32 out = 0; out < 2; out++) {
     u32 n = out ? ingot_output_count(m) : api_param_count(m);
     m->desc[out] = NEWS(&m->c->keep, IngotTensor, n);
@@ -258,7 +258,7 @@ static void import(Ingot *m, bool symbolic) {
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
-  describe_all(m);
+  api_describe(m);
   if (m->g) m->macs = api_macs(m->g, true);
 }
 
@@ -291,7 +291,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
-  describe_all(m);
+  api_describe(m);
   m->passed = true;
 }
 

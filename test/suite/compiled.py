@@ -1,8 +1,7 @@
 """The official ONNX tests through generated C: all with tcc, and again in batches with gcc -O2; the large ones with gcc only.
 
 A batch is one shared library with the C of many models, each with a name of its own; `ingot verify --engine c --library`
-runs them on the official data. What ingot refuses (exit code 3) counts as refused on the other engines too; a C back end
-that refuses what the interpreter runs is a failure.
+runs them on the official data. Every case that passes on the interpreter must pass here; only strings may be refused.
 """
 import importlib.util
 import os
@@ -10,7 +9,6 @@ import shutil
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 BATCH = 48
-STRINGS = ("test_equal_string", "test_equal_string_broadcast")  # strings have no C type; the interpreter compares their numbers
 LIMIT = 60
 
 
@@ -22,8 +20,12 @@ def load_official():
     return module
 
 
-def may_refuse(env, case, args):
-    return case["name"] in STRINGS or run([env.ingot, "verify", case["model"], "--data", case["data"], *args, "--quiet"], LIMIT).rc == 3
+def excused(env, case, args, got):
+    """Not the fault of the C back end: strings, which have no C type, and what fails on the interpreter as well."""
+    if got.rc == 3 and "does not write str" in got.text():
+        return True
+    other = run([env.ingot, "verify", case["model"], "--data", case["data"], *args, "--quiet"], LIMIT)
+    return other.rc != 0
 
 
 def judge(env, case, table, official, how, around=None, limit=LIMIT):
@@ -33,7 +35,7 @@ def judge(env, case, table, official, how, around=None, limit=LIMIT):
               env=around, memory=8 << 30)
     if got.rc == 0:
         return None
-    if got.rc == 3 and may_refuse(env, case, args):
+    if not got.timed_out and got.rc > 0 and excused(env, case, args, got):
         return "refused"
     return f"{case['name']}: {explain(got)}: {tail(got.out.decode('utf-8', 'replace') + got.text(), 4)}"
 
@@ -66,7 +68,7 @@ def with_gcc(env, number, cases, table, official):
         if got.rc == 0:
             sources.append(path)
             ready.append((case, f"m{i}"))
-        elif got.rc == 3 and may_refuse(env, case, official.tolerance(case["name"], table)):
+        elif got.rc > 0 and excused(env, case, official.tolerance(case["name"], table), got):
             results.append("refused")
         else:
             results.append(f"{case['name']}: compile: {explain(got)}: {tail(got.text(), 4)}")
