@@ -21,7 +21,10 @@ BUILDS = {
     "soft": ["gcc", *WARN, "-O2", "-U__SSE2_MATH__"],  # the ways taken where no instruction is known
     "ubsan": ["clang", *WARN, "-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"],
     "tcc": ["tcc", "-std=c99", "-Wall", "-Werror"],
+    "aarch64": ["aarch64-linux-gnu-gcc", *WARN, "-O2", "-static"],
+    "ppc64": ["powerpc64-linux-gnu-gcc", *WARN, "-O2", "-static"],
 }
+EMULATOR = {"aarch64": ["qemu-aarch64"], "ppc64": ["qemu-ppc64"]}  # the second one has its bytes the other way round
 
 ALONE = ["gcc-O0", "gcc-O3", "gcc-fma-O0", "clang-O0", "clang-fma", "soft", "tcc"]
 
@@ -122,9 +125,10 @@ def driver():
 
 def bits(env, build):
     """One hash for each function over arguments of all sizes, the same for every build; NaN counts as one value."""
-    command = BUILDS[build]
-    if not shutil.which(command[0]):
-        raise Skip(f"{command[0]} is not installed")
+    command, emulator = BUILDS[build], EMULATOR.get(build, [])
+    for tool in [command[0], *emulator]:
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed")
     with open("/proc/cpuinfo") as f:
         if "-mfma" in command and " fma " not in f.read():
             raise Skip("no fma on this machine")
@@ -135,7 +139,7 @@ def bits(env, build):
     got = run([*command, path, "-o", path[:-2]], 120, merge=True)
     if got.rc:
         raise Fail(tail(got.out.decode()))
-    got = run([path[:-2]], 60, merge=True)
+    got = run([*emulator, path[:-2]], 120, merge=True)
     if got.rc:
         raise Fail(tail(got.out.decode()))
     mine = got.out.decode().splitlines()
