@@ -425,6 +425,13 @@ static i64 bound(Run *r, const Bound *b) {
   return (b->op == OP_max) == (x > y) ? x : y;
 }
 
+static void count_steps(Run *r, u64 n) {
+  u64 max = r->o.max_steps;
+  if (max && (n > max || r->steps > max - n))
+    fail(r->c, ERR_unsupported, r->loc, "more than %llu steps", (unsigned long long)max);
+  r->steps += n;
+}
+
 static void loop(Run *r, StmtId id) {
   const Stmt *s = prog_stmt(r->p, id);
   Plan *plan = NULL;
@@ -441,6 +448,7 @@ static void loop(Run *r, StmtId id) {
   if (lo >= hi) return;
   u64 n = (u64)hi - (u64)lo;
   if (s->step != 1) n = (n - 1) / (u64)s->step + 1;
+  count_steps(r, n);
   if (plan && plan_run(r, plan, lo, n)) return;
   for (u64 k = 0; k < n; k++) {
     r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
@@ -456,7 +464,7 @@ static void exec(Run *r, StmtId first) {
     switch (s->kind) {
     case ST_for: loop(r, id); break;
     case ST_while:
-      while (eval(r, s->a).i) exec(r, s->body);
+      for (; eval(r, s->a).i; exec(r, s->body)) count_steps(r, 1);
       break;
     case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
     case ST_let:

@@ -44,6 +44,7 @@ struct Run {
   u32 npool;
   u8 *base;     /* the arena of a planned program */
   BufId *owner; /* by byte of it: root that was stored there last; NULL: nobody watches */
+  u64 steps;    /* iterations so far */
   Loc loc;      /* of the statement that runs, for messages */
 };
 

@@ -2,8 +2,8 @@
 
     build/venv/bin/python test/fuzz/seeds.py [FOLDER]
 
-writes FOLDER/fuzz_reader/*, FOLDER/fuzz_npz/*, FOLDER/fuzz_graph/*, FOLDER/fuzz_prog/* and FOLDER/*.dict; FOLDER is
-build-fuzz/corpus unless given. Small seeds do more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
+writes FOLDER/TARGET/* and FOLDER/TARGET.dict for every target; FOLDER is build-fuzz/corpus unless given. Small seeds do
+more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
 """
 import io
 import os
@@ -34,6 +34,71 @@ def official():
     for family, path in sorted(best.items()):
         with open(path, "rb") as f:
             yield family, f.read()
+
+
+def bound():
+    """The smallest case of every operator and set of inputs and attributes, its integer inputs turned into initializers:
+    shapes, axes and indices are then known, as they are in real models."""
+    top = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+    best = {}
+    for case in sorted(os.listdir(top)):
+        path, data = os.path.join(top, case, "model.onnx"), os.path.join(top, case, "test_data_set_0")
+        if not os.path.exists(path) or os.path.getsize(path) > 2 * LARGEST:
+            continue
+        m = onnx.load(path)
+        for k, value in reversed(list(enumerate(m.graph.input))):
+            file = os.path.join(data, f"input_{k}.pb")
+            fixed = value.type.tensor_type.elem_type in (2, 3, 6, 7, 9) or value.name in ("scales", "roi", "depth", "delta", "ratio")
+            if not fixed or not os.path.exists(file) or os.path.getsize(file) > 300:
+                continue
+            t = onnx.load_tensor(file)
+            t.name = value.name
+            m.graph.initializer.append(t)
+            del m.graph.input[k]
+        raw = m.SerializeToString()
+        what = str(sorted((n.op_type, len(n.input), sorted(a.name for a in n.attribute)) for n in m.graph.node))
+        if len(raw) <= LARGEST and (what not in best or len(raw) < len(best[what][1])):
+            best[what] = case, raw
+    yield from best.values()
+
+
+def renamed(g, prefix):
+    """The graph with a prefix before every name but the empty one; its sub-graphs too."""
+    for node in g.node:
+        node.input[:] = [x and prefix + x for x in node.input]
+        node.output[:] = [x and prefix + x for x in node.output]
+        for a in node.attribute:
+            for sub in [a.g] if a.HasField("g") else a.graphs:
+                renamed(sub, prefix)
+    for value in [*g.input, *g.output, *g.initializer]:
+        value.name = prefix + value.name
+    return g
+
+
+def chains(seeds):
+    """Pairs of cases, the first output of one being an input of the other, where type and shape agree."""
+    models = [(name, onnx.load_model_from_string(raw)) for name, raw in seeds]
+    users = {}
+    for name, m in models:
+        for k, value in enumerate(m.graph.input):
+            users.setdefault(value.type.SerializeToString(), []).append((name, m, k))
+    for i, (name, m) in enumerate(models):
+        fits = users.get(m.graph.output[0].type.SerializeToString(), [])
+        for other, n, k in (fits[(i * 7 + j * 13) % len(fits)] for j in range(min(2, len(fits)))):
+            a, b, both = renamed(onnx.GraphProto.FromString(m.graph.SerializeToString()), "a"), onnx.GraphProto(), onnx.ModelProto()
+            b.CopyFrom(renamed(onnx.GraphProto.FromString(n.graph.SerializeToString()), "b"))
+            both.CopyFrom(n)
+            for one in m.opset_import:
+                for two in both.opset_import:
+                    if one.domain == two.domain:
+                        two.version = max(one.version, two.version)
+            link = onnx.NodeProto(op_type="Identity", input=[a.output[0].name], output=[b.input[k].name])
+            del b.input[k]
+            both.graph.CopyFrom(onnx.GraphProto(name="c", node=[*a.node, link, *b.node], input=[*a.input, *b.input],
+                                                output=[*b.output, a.output[0]], initializer=[*a.initializer, *b.initializer]))
+            raw = both.SerializeToString()
+            if len(raw) <= LARGEST:
+                yield f"{name}-{other}", raw
 
 
 def model(inits=(), nodes=(), sparse=(), functions=()):
@@ -186,7 +251,9 @@ def prog_words():
 
 def main():
     top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
+    cases = [*bound()]
     sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()),
+            "fuzz_import": ([*cases, *chains(cases), *structures()], []),
             "fuzz_npz": ([*archives()], [*words(), *tags()]),
             "fuzz_graph": ([*graphs()], graph_words()),
             "fuzz_prog": ([*progs()], prog_words())}
