@@ -425,6 +425,8 @@ static i64 bound(Run *r, const Bound *b) {
   return (b->op == OP_max) == (x > y) ? x : y;
 }
 
+enum { WALK_STEPS = 16 }; /* an iteration walked counts as so many of a row: it takes as long */
+
 static void count_steps(Run *r, u64 n) {
   u64 max = r->o.max_steps;
   if (max && (n > max || r->steps > max - n))
@@ -451,6 +453,7 @@ static void loop(Run *r, StmtId id) {
   count_steps(r, n);
   if (plan && plan_run(r, plan, lo, n)) return;
   for (u64 k = 0; k < n; k++) {
+    count_steps(r, WALK_STEPS);
     r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
     exec(r, s->body);
   }
@@ -464,7 +467,7 @@ static void exec(Run *r, StmtId first) {
     switch (s->kind) {
     case ST_for: loop(r, id); break;
     case ST_while:
-      for (; eval(r, s->a).i; exec(r, s->body)) count_steps(r, 1);
+      for (; eval(r, s->a).i; exec(r, s->body)) count_steps(r, WALK_STEPS);
       break;
     case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
     case ST_let:
