@@ -8,7 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from bad import data, flow, graph, kit, ops, wire  # noqa: E402
+from bad import cost, data, flow, graph, kit, ops, wire  # noqa: E402
 
 
 def main():
@@ -16,7 +16,7 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     b = kit.Bad(out)
-    for part in (wire, graph, data, ops, flow):
+    for part in (wire, graph, data, ops, flow, cost):
         part.cases(b)
     b.close()
     print(len(b.rows), "files")

@@ -105,12 +105,18 @@ static void try_test(TestRun *r) {
   r->why = "the model does not accept the data made for it";
 }
 
+static bool is_long(Ingot *m) {
+  NodeId dear;
+  return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) ||
+         list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST;
+}
+
 static TestRun *make_test(Ingot *m, int wish, const StatePair *state, u32 nstate) {
   TestRun *r = NEW(&m->c->keep, TestRun);
   *r = (TestRun){.m = m, .state = state, .nstate = nstate, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
   if (wish < 0) {
     r->why = "not wanted";
-  } else if (!wish && list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST) {
+  } else if (!wish && is_long(m)) {
     r->why = "the model is large; --selftest makes one";
   } else {
     try_test(r);

@@ -387,6 +387,17 @@ static void check_pins(Ingot *m) {
   }
 }
 
+/* Days of work are a mistake or an attack. */
+#define RUN_STEPS 1e15
+
+static void check_cost(Ingot *m) {
+  NodeId dear;
+  double steps = m->g ? graph_steps(m->g, &dear) : 0;
+  if (steps > RUN_STEPS)
+    fail(m->c, ERR_unsupported, graph_node(m->g, dear)->loc, "a run takes at least %.1g operations, the limit is %.0g",
+         steps, RUN_STEPS);
+}
+
 static void do_run(Ctx *c, void *arg) {
   RunArg *a = arg;
   Ingot *m = a->m;
@@ -396,6 +407,7 @@ static void do_run(Ctx *c, void *arg) {
   if (!ref && !wide && !native && !python && !watch && strcmp(a->engine, "interp"))
     fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c", a->engine);
   api_import(m, false);
+  check_cost(m);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);

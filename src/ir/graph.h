@@ -224,6 +224,10 @@ void graph_check_input(Graph *g); /* the same on a text just read: fails with ER
 bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional);
 bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integers */
 
+/* cost.c: operations, roughly. most: symbolic extents at their largest, else at their smallest. */
+double node_steps(Graph *g, const Node *n, bool most); /* not for CONTROL */
+double graph_steps(Graph *g, NodeId *dear);            /* at least; *dear: the node that takes most of them */
+
 /* ref.c: slow, obvious evaluator; the judge in tests and the engine of constant folding. */
 typedef struct RefOptions {
   bool wide;     /* floats are held and computed in f64 */

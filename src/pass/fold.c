@@ -18,7 +18,7 @@ enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24 };
 
 typedef struct Fold {
   Rebind rebind;
-  u64 work; /* steps spent by the evaluator */
+  double work; /* steps spent by the evaluator */
 } Fold;
 
 /* ---- is it worth it? ---- */
@@ -34,52 +34,6 @@ static bool has_symbols(const Node *n) {
   return false;
 }
 
-/* Products that are summed up: the result times what is reduced. */
-static u64 products(Graph *g, const Node *n, u64 nout) {
-  const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
-  u64 all = nout;
-  if (n->op == OP_conv) {
-    for (u32 i = 1; i < w->rank; i++) {
-      if (!size_mul(all, (u64)w->dim[i], &all)) return UINT64_MAX;
-    }
-    return all;
-  }
-  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
-  const char *result = strstr(spec, "->");
-  for (u32 i = 0; i < x->rank; i++) {
-    if (result && strchr(result, spec[i])) continue;
-    if (!size_mul(all, (u64)x->dim[i], &all)) return UINT64_MAX;
-  }
-  for (u32 i = 0; i < w->rank; i++) {
-    char ch = spec[x->rank + 1 + i];
-    if ((result && strchr(result, ch)) || memchr(spec, ch, x->rank)) continue;
-    if (!size_mul(all, (u64)w->dim[i], &all)) return UINT64_MAX;
-  }
-  return all;
-}
-
-/* Steps of the reference evaluator: elements of the result, times those summed up for each. */
-static u64 steps(Graph *g, const Node *n, u64 nout) {
-  u64 all = nout, count = 0;
-  u32 nwin;
-  const Dim *window;
-  switch (op_info[n->op].kind) {
-  case OK_CONTRACT: return products(g, n, nout);
-  case OK_WINDOW:
-    window = node_list(n, AT_window, &nwin);
-    for (u32 i = 0; i < nwin; i++) {
-      if (!size_mul(all, (u64)window[i], &all)) return UINT64_MAX;
-    }
-    return all;
-  default:
-    for (u32 i = 0; i < n->nin; i++) {
-      const Type *t = graph_type(g, n->in[i]);
-      if (!shape_count(t->dim, t->rank, &count) || !size_add(all, count, &all)) return UINT64_MAX;
-    }
-    return all;
-  }
-}
-
 /* Does the node only repeat its operands, and many times? */
 static bool blows_up(Graph *g, const Node *n, u64 nout) {
   if (n->op != OP_broadcast && n->op != OP_pad && n->op != OP_iota) return false;
@@ -89,7 +43,8 @@ static bool blows_up(Graph *g, const Node *n, u64 nout) {
 }
 
 static bool affordable(Graph *g, Fold *f, const Node *n) {
-  u64 bytes = 0, work = 0;
+  u64 bytes = 0;
+  double work = node_steps(g, n, true);
   for (u32 i = 0; i < n->nout; i++) {
     const Type *t = graph_type(g, n->out[i]);
     u64 count, size;
@@ -101,10 +56,9 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
     }
     if (blows_up(g, n, count) || !size_mul(count, dtype_bytes(t->dt), &size)) return false;
     if (!size_add(bytes, size, &bytes)) return false;
-    work = steps(g, n, count);
   }
   if (bytes > NODE_BYTES || g->fold_bytes + bytes > ALL_BYTES) return false;
-  if (work > WORK || f->work + work > 4 * (u64)WORK) return false;
+  if (work > WORK || f->work + work > 4.0 * WORK) return false;
   g->fold_bytes += bytes;
   f->work += work;
   return true;

@@ -169,6 +169,7 @@ static u32 write_function(Emit *e, const Stmt *s, const Uses *u) {
 void put_kernel_call(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
+  Mark m = arena_mark(&e->c->scratch); /* tables as long as the program, for every kernel */
   Uses u = {.e = e};
   u.seen_buf = NEWS(&e->c->scratch, bool, e->p->buf.n);
   u.declared = NEWS(&e->c->scratch, bool, e->p->var.n);
@@ -193,4 +194,5 @@ void put_kernel_call(Emit *e, StmtId id) {
   text_puts(e->t, "); /* ");
   put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
   text_puts(e->t, " */\n");
+  arena_rewind(&e->c->scratch, m);
 }

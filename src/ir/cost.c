@@ -1,0 +1,104 @@
+/* cost.c: how much work a graph asks for.
+ *
+ * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written, times those
+ * summed up for each; iterations of loops whose number is certain. A lower bound when symbolic extents are taken
+ * at their smallest, an upper bound for a node when at their largest; good for refusing and for budgets, not for
+ * predicting times.
+ */
+#include "ir/graph.h"
+
+#include <string.h>
+
+/* An iteration costs what its body costs, and about so much as this many operations of a long row. */
+#define ITERATION 1000.0
+
+static double extent(Graph *g, Dim d, bool most) {
+  i64 lo, hi;
+  dim_bounds(g->dims, d, &lo, &hi);
+  return (double)(most ? hi : lo);
+}
+
+static double elements(Graph *g, Val v, bool most) {
+  const Type *t = graph_type(g, v);
+  double n = 1;
+  if (t->kind != TY_tensor) return 1;
+  for (u32 i = 0; i < t->rank; i++) n *= extent(g, t->dim[i], most);
+  return n;
+}
+
+/* Products that are summed up for one element of the result. */
+static double products(Graph *g, const Node *n, bool most) {
+  const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
+  double all = 1;
+  if (n->op == OP_conv) {
+    for (u32 i = 1; i < w->rank; i++) all *= extent(g, w->dim[i], most);
+    return all;
+  }
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *result = strstr(spec, "->");
+  for (u32 i = 0; i < x->rank; i++)
+    if (!result || !strchr(result, spec[i])) all *= extent(g, x->dim[i], most);
+  for (u32 i = 0; i < w->rank; i++) {
+    char ch = spec[x->rank + 1 + i];
+    if ((!result || !strchr(result, ch)) && !memchr(spec, ch, x->rank)) all *= extent(g, w->dim[i], most);
+  }
+  return all;
+}
+
+double node_steps(Graph *g, const Node *n, bool most) {
+  double all = 0;
+  u32 nwin;
+  const Dim *window;
+  for (u32 i = 0; i < n->nout; i++) all += elements(g, n->out[i], most);
+  switch (op_info[n->op].kind) {
+  case OK_CONTRACT: return all * products(g, n, most);
+  case OK_WINDOW:
+    window = node_list(n, AT_window, &nwin);
+    for (u32 i = 0; i < nwin; i++) all *= extent(g, window[i], most);
+    return all;
+  default:
+    for (u32 i = 0; i < n->nin; i++)
+      if (n->in[i]) all += elements(g, n->in[i], most);
+    return all;
+  }
+}
+
+/* Iterations of a loop that nothing but its count ends; 0 for others. */
+static double iterations(Graph *g, const Node *n) {
+  const Tensor *trip = graph_const(g, n->in[0]), *go = graph_const(g, n->in[1]);
+  const Blk *b = &g->blk.at[n->blk[0]];
+  const Tensor *next = graph_const(g, b->ret.at[0]);
+  bool stays = b->ret.at[0] == b->param.at[1] || (next && next->n == 1 && tensor_get(next, 0).i);
+  if (!trip || trip->n != 1 || !go || go->n != 1 || !tensor_get(go, 0).i || !stays) return 0;
+  double count = (double)tensor_get(trip, 0).i;
+  return count > 0 ? count : 0;
+}
+
+static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double *dearest) {
+  double all = 0;
+  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+    NodeId id = g->blk.at[b].node.at[i];
+    const Node *n = graph_node(g, id);
+    double x, y;
+    if (n->op == OP_loop) {
+      double count = iterations(g, n);
+      x = count * (ITERATION + block_steps(g, n->blk[0], times * count, dear, dearest));
+      y = count * ITERATION;
+    } else if (n->op == OP_if) {
+      double yes = block_steps(g, n->blk[0], 0, dear, dearest), no = block_steps(g, n->blk[1], 0, dear, dearest);
+      x = y = yes < no ? yes : no;
+    } else {
+      x = y = node_steps(g, n, false);
+    }
+    all += x;
+    if (times * y <= *dearest) continue;
+    *dearest = times * y;
+    *dear = id;
+  }
+  return all;
+}
+
+double graph_steps(Graph *g, NodeId *dear) {
+  double dearest = 0;
+  *dear = 0;
+  return block_steps(g, 1, 1, dear, &dearest);
+}
