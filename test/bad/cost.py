@@ -27,7 +27,8 @@ def sizes(b):
     case("cumsum", [h.make_node("Expand", ["x", "s"], ["e"]), h.make_node("CumSum", ["e", "ax"], ["big"], "culprit")],
          [const("s", big), const("ax", np.int64(0))])
     case("matmul", [h.make_node("Expand", ["x", "s"], ["e"]), h.make_node("Expand", ["x", "t"], ["f"]),
-                    h.make_node("MatMul", ["e", "f"], ["big"], "culprit")], [const("s", ints(1 << 30, 2)), const("t", ints(2, 2))])
+                    h.make_node("MatMul", ["e", "f"], ["big"], "culprit")],
+         [const("s", ints(1 << 19, 1 << 19)), const("t", ints(1 << 19, 1 << 19))], inputs=[val("x", F, (1,))])
     case("conv", [h.make_node("ConstantOfShape", ["s"], ["w"]), h.make_node("Conv", ["x4", "w"], ["big"], "culprit", pads=[4000] * 4)],
          [const("s", ints(64, 1, 4000, 4000))], inputs=[val("x4", F, (1, 1, 64, 64))])
     case("nonzero", [h.make_node("ConstantOfShape", ["s"], ["w"], value=const("v", np.array([1], np.float32))),
