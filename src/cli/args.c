@@ -1,7 +1,8 @@
 /* args.c: options.
  *
  * In: argv after the verb. Out: Args. One table lists every option with its help; a verb's row says which of
- * them it takes. Values follow as the next word or after '='.
+ * them it takes, and a second table has the help of options that mean something else there. Values follow as
+ * the next word or after '='.
  */
 #include "cli/cli.h"
 
@@ -31,9 +32,9 @@ typedef struct Opt {
 static const Opt opts[] = {
     LIST("input", "i", input, "SPEC", "x=@x.npy, x=@x.pb, x=rand or x=zeros; may be repeated"),
     TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
-    TEXT("data", NULL, data, "DIR", "directory with input_0.pb, output_0.pb, ..."),
-    TEXT("output", "o", output, "PATH", "where results go: FILE.npz or a directory; FILE for opt"),
-    TEXT("engine", "e", engine, "NAME", "interp (default), c, ref, ref64 (in double), watch (checks memory)"),
+    TEXT("data", NULL, data, "DIR", "inputs from a directory: input_0.pb, input_1.pb, ..."),
+    TEXT("output", "o", output, "PATH", "FILE.npz, or a directory that receives output_0.pb, ..."),
+    TEXT("engine", "e", engine, "NAME", "interp (default), c, ref, ref64 (in double), watch (checks memory), onnxruntime"),
     {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N", "seed of made-up inputs and random operators"},
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
@@ -49,14 +50,14 @@ static const Opt opts[] = {
     TEXT("func-name", NULL, name, "NAME", "the same as --name"),
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
-    TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU"),
+    TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU, e.g. native"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
     FLAG("caller", caller, "write NAME_call too, which --library needs"),
     TEXT("library", NULL, library, "FILE.so", "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node, "compare every value of the graph"),
-    FLAG("bisect", bisect, "find the first node where the engine departs; writes a sub-model to --output (bisect.ing)"),
-    TEXT("python", NULL, python, "PATH", "Python that has onnxruntime (default python3)"),
+    FLAG("bisect", bisect, "find the first node where the engine departs, and write a part of the model that shows it"),
+    TEXT("python", NULL, python, "PATH", "Python that has onnxruntime (default python3); given: its absence is an error"),
     REAL("seconds", seconds, "how long to measure each engine (default 1)"),
     FLAG("selftest", selftest, "write NAME_selftest however long the model runs"),
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
@@ -70,6 +71,21 @@ static const Opt opts[] = {
     FLAG("help", help, "this help"),
 };
 enum { NOPTS = sizeof opts / sizeof *opts };
+
+/* What --help says about an option at one verb, where that differs from the row above. */
+static const struct {
+  const char *verb, *option, *value, *text;
+} special[] = {
+    {"compile", "output", "FILE.c", "the C file; its header goes beside it (default: C on standard output)"},
+    {"build", "output", "PATH", "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
+    {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
+    {"verify", "output", "FILE.ing", "--bisect: the part of the model (default bisect.ing); inputs go to FILE.npz"},
+    {"verify", "data", "DIR", "directory with input_0.pb, ... and the expected output_0.pb, ..."},
+    {"verify", "engine", "NAME", "only this one (default: interp, c, onnxruntime; --data: interp; --per-node, --bisect: c)"},
+    {"bench", "engine", "NAME", "interp or c (default: both)"},
+    {"opt", "output", "FILE", "where the text goes (default: standard output)"},
+    {"demo", "engine", "NAME", "interp (default), c, ref, watch; `make run` takes c"},
+};
 
 static int lists(const char *names, const char *name) {
   size_t n = strlen(name);
@@ -147,13 +163,19 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
 }
 
 void args_help(const Verb *v, FILE *to) {
-  fprintf(to, "usage: ingot %s %s\n\n%s\n\n", v->name, v->usage, v->text);
+  fprintf(to, "usage: ingot %s%s%s\n\n%s\n\n", v->name, *v->usage ? " " : "", v->usage, v->text);
   for (int i = 0; i < NOPTS; i++) {
     const Opt *o = &opts[i];
     if (!lists(v->options, o->name)) continue;
+    const char *value = o->value, *text = o->text;
+    for (size_t k = 0; k < sizeof special / sizeof *special; k++)
+      if (!strcmp(special[k].verb, v->name) && !strcmp(special[k].option, o->name)) {
+        value = special[k].value;
+        text = special[k].text;
+      }
     char left[64];
     snprintf(left, sizeof left, "%s%s%s--%s%s%s", o->brief ? "-" : "", o->brief ? o->brief : "",
-             o->brief ? ", " : "", o->name, o->value ? " " : "", o->value ? o->value : "");
-    fprintf(to, "  %-26s %s\n", left, o->text);
+             o->brief ? ", " : "", o->name, value ? " " : "", value ? value : "");
+    fprintf(to, "  %-26s %s\n", left, text);
   }
 }

@@ -233,7 +233,7 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
-    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller input inputs data " SHAPES, "MODEL [-o FILE.c]",
+    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller input inputs data " SHAPES, "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march optimize sanitize threads selftest no-selftest input inputs data " SHAPES,
@@ -243,14 +243,15 @@ const Verb verb_table[] = {
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify, "data input inputs engine library name seed rtol atol json per-node bisect python output " SHAPES,
-     "MODEL [--data DIR | --per-node | --bisect]", "compare engines with each other, or with the outputs stored in DIR", 1},
+     "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
+     "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES, "MODEL [--engine NAME] [--seconds S]",
      "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json " SHAPES, "MODEL", "report what a model contains and needs", 1},
+    {"inspect", verb_inspect, "json " SHAPES, "MODEL [-d batch=1] [--json]", "report what a model contains and needs", 1},
     {"opt", verb_opt, "start stop skip dump explain check time output side input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
-    {"ops", verb_ops, "json", "", "list the supported operators", 0},
-    {"demo", verb_demo, "engine", "", "classify handwritten digits with the built-in model", 0},
+    {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},
+    {"demo", verb_demo, "engine", "[--engine NAME]", "classify handwritten digits with the built-in model", 0},
 };
 const int verb_count = sizeof verb_table / sizeof *verb_table;
