@@ -79,6 +79,8 @@ static const struct {
     {"compile", "output", "FILE.c", "the C file; its header goes beside it (default: C on standard output)"},
     {"build", "output", "PATH", "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
     {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
+    {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
+    {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "output", "FILE.ing", "--bisect: the part of the model (default bisect.ing); inputs go to FILE.npz"},
     {"verify", "data", "DIR", "directory with input_0.pb, ... and the expected output_0.pb, ..."},
     {"verify", "engine", "NAME", "only this one (default: interp, c, onnxruntime; --data: interp; --per-node, --bisect: c)"},
