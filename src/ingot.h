@@ -187,7 +187,7 @@ IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
 /* Writes a file so that it appears whole or not at all. */
-IngotStatus ingot_write_file(const char *path, const void *data, size_t n);
+IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n);
 /* Names of passes, one a line, with what they do. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 

@@ -79,16 +79,37 @@ double api_macs(Graph *g, bool bounds) {
   return macs;
 }
 
-static void count_graph(Report *r, Graph *g) {
+/* Elements that the file declares for a tensor; what it says may be absurd and does not count then. */
+static void count_tensor(Report *r, const OnnxTensor *t) {
+  u64 n = 1;
+  for (u32 i = 0; i < t->dims.n; i++)
+    if (t->dims.at[i] < 0 || !size_mul(n, (u64)t->dims.at[i], &n)) return;
+  if (n > DIM_MAX) return;
+  r->params += n;
+  r->bytes += n * dtype_bytes(t->dt);
+}
+
+/* Weights are initializers and the tensors of Constant nodes, in all graphs of the model. */
+static void count_weights(Report *r, const OnnxGraph *g, u32 depth) {
+  for (u32 i = 0; i < g->inits.n; i++) count_tensor(r, &g->inits.at[i]);
+  for (u32 i = 0; i < g->nodes.n; i++)
+    for (u32 k = 0; k < g->nodes.at[i].attrs.n; k++) {
+      const OnnxAttr *a = &g->nodes.at[i].attrs.at[k];
+      bool constant = str_is(r->m->c, g->nodes.at[i].op, "Constant");
+      if (a->type == OA_tensor && a->t && constant) count_tensor(r, a->t);
+      if (a->type == OA_graph && a->g && depth < ONNX_GRAPH_DEPTH) count_weights(r, a->g, depth + 1);
+    }
+}
+
+/* Of a graph that came as text. */
+static void count_constants(Report *r, Graph *g) {
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (n->op != OP_const) continue;
-      const Tensor *t = node_attr(n, AT_value)->u.t;
-      if (dtype_is_float(t->dt) || t->n > 64) r->params += t->n;
-      r->bytes += tensor_bytes(t);
+      r->params += node_attr(n, AT_value)->u.t->n;
+      r->bytes += tensor_bytes(node_attr(n, AT_value)->u.t);
     }
-  r->macs = api_macs(g, false);
 }
 
 static void quote_json(Report *r, Str s) {
@@ -159,6 +180,7 @@ static void onnx_part(Report *r) {
     text_fmt(&r->out, ", made by %s %s", show(c, om->producer), show(c, om->producer_version));
   if (!r->json) text_puts(&r->out, "\n");
   r->at = map_new(&c->keep);
+  count_weights(r, om->graph, 0);
   count_nodes(r, om->graph->nodes.at, om->graph->nodes.n, 0);
   for (u32 i = 0; i < om->functions.n; i++)
     count_nodes(r, om->functions.at[i].nodes.at, om->functions.at[i].nodes.n, 0);
@@ -201,7 +223,8 @@ static void refusals(Report *r) {
 static void graph_part(Report *r) {
   values(r, true);
   values(r, false);
-  count_graph(r, r->m->g);
+  r->macs = api_macs(r->m->g, false);
+  if (!r->m->onnx) count_constants(r, r->m->g);
   if (r->json)
     text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
              (unsigned long long)r->params, (unsigned long long)r->bytes, r->macs);
@@ -394,10 +417,6 @@ static void do_write_file(Ctx *c, void *arg) {
   file_write(c, a->path, a->data, a->n);
 }
 
-IngotStatus ingot_write_file(const char *path, const void *data, size_t n) {
-  Ctx *c = ctx_new(NULL, NULL);
-  if (!c) return INGOT_SYSTEM;
-  Err e = ctx_protect(c, do_write_file, &(WriteArg){path, data, n});
-  ctx_free(c);
-  return (IngotStatus)e;
+IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n) {
+  return api_call(m, do_write_file, &(WriteArg){path, data, n});
 }

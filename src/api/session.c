@@ -139,6 +139,11 @@ static void do_set_dim(Ctx *c, void *arg) {
   }
   if (*end) fail(c, ERR_usage, LOC_NONE, "'%s': unexpected '%s'", s, end);
   if (!b.symbol && !b.input) fail(c, ERR_usage, LOC_NONE, "'%s': the name is empty", s);
+  for (u32 i = 0; i < a->m->dim.n; i++) {
+    const BindDim *o = &a->m->dim.at[i];
+    if (o->symbol == b.symbol && o->input == b.input && o->axis == b.axis && o->value != b.value && !o->bound)
+      fail(c, ERR_usage, LOC_NONE, "'%s': this dimension has been given as %lld", s, (long long)o->value);
+  }
   *vec_push(&c->keep, &a->m->dim) = b;
 }
 
@@ -161,6 +166,7 @@ static void do_set_shape(Ctx *c, void *arg) {
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;
     if (*at == '[') at++;
+    u32 from = a->m->dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
       b.value = parse_extent(c, at, &at, a->spec);
@@ -169,6 +175,7 @@ static void do_set_shape(Ctx *c, void *arg) {
         fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
       if (at < s + len) at++;
     }
+    for (u32 i = from; i < a->m->dim.n; i++) a->m->dim.at[i].rank = a->m->dim.n - from;
     s += len;
     s += *s == ']';
     s += *s == ',';

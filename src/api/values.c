@@ -5,6 +5,7 @@
  */
 #include "api/own.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,7 @@ static void do_input_file(Ctx *c, void *arg) {
     return;
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, a->text, O_RDONLY | O_DIRECTORY, 0);
+  if (dir < 0 && errno == ENOENT) fail(c, ERR_system, loc, "no such file or directory");
   if (dir < 0) fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, a->text, "input", &c->keep);
@@ -195,6 +197,9 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     const Given *v = find_given(m, i);
     if (v && v->kind == GV_data) in[i] = check_given(m, i, v->data);
     else in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
+    if (!v)
+      warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)", show(m->c, api_param_name(m, i)),
+           (unsigned long long)seed);
   }
   return in;
 }

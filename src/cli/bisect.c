@@ -174,10 +174,10 @@ static IngotStatus write_part(const Hunt *h, const char *path) {
                                                                              : strlen(path);
   if (stem + 16 > sizeof name) return INGOT_USAGE;
   snprintf(name, sizeof name, "%s.bin", path);
-  if (!s && nside) s = ingot_write_file(name, side, nside);
+  if (!s && nside) s = ingot_write_file(m, name, side, nside);
   snprintf(name, sizeof name, "%.*s.npz", (int)stem, path);
   if (!s) s = ingot_write_inputs(m, name);
-  if (!s) s = ingot_write_file(path, text, n);
+  if (!s) s = ingot_write_file(m, path, text, n);
   if (s)
     fprintf(stderr, "ingot: %s: cannot be written\n", path);
   else

@@ -1,6 +1,7 @@
 /* main.c: finds the verb and runs it. Results go to stdout, everything else to stderr. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ static int run(const Verb *v, int argc, char **argv) {
   e = v->run(&a);
   if (fflush(stdout) || ferror(stdout)) {
     if (!e) e = INGOT_SYSTEM;
-    fputs("ingot: standard output: write failed\n", stderr);
+    if (errno != EPIPE) fputs("ingot: standard output: write failed\n", stderr); /* a reader that left wants no more */
   }
   return e;
 }

@@ -132,10 +132,10 @@ static void timed(void *user, const char *pass, double ms, uint32_t before, uint
   fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
 }
 
-static int write_file(const char *path, const char *suffix, const char *text, size_t n) {
+static int write_file(Ingot *m, const char *path, const char *suffix, const char *text, size_t n) {
   char name[4096];
   if ((size_t)snprintf(name, sizeof name, "%s%s", path, suffix) >= sizeof name) return INGOT_USAGE;
-  return (int)ingot_write_file(name, text, n);
+  return (int)ingot_write_file(m, name, text, n);
 }
 
 static int verb_opt(const Args *a) {
@@ -155,9 +155,8 @@ static int verb_opt(const Args *a) {
   if (!s && !a->dump) {
     s = ingot_print(m, &text, &n, a->side && a->output ? &side : NULL, &nside);
     if (!s && a->output) {
-      if (nside) s = (IngotStatus)write_file(a->output, ".bin", side, nside);
-      if (!s) s = (IngotStatus)write_file(a->output, "", text, n);
-      if (s) fprintf(stderr, "ingot: %s: cannot be written\n", a->output);
+      if (nside) s = (IngotStatus)write_file(m, a->output, ".bin", side, nside);
+      if (!s) s = (IngotStatus)write_file(m, a->output, "", text, n);
     } else if (!s) {
       fwrite(text, 1, n, stdout);
     }
@@ -207,13 +206,12 @@ static int verb_compile(const Args *a) {
       s = ingot_emit_weights(m, &blob, &nblob);
       if (!s && nblob) {
         snprintf(path + len - 2, sizeof path - len, ".bin");
-        s = ingot_write_file(path, blob, nblob); /* first: a C file never stands without its weights */
+        s = ingot_write_file(m, path, blob, nblob); /* first: a C file never stands without its weights */
         memcpy(path, a->output, len + 1);
         path[len - 1] = 'h';
       }
-      if (!s) s = ingot_write_file(path, header, nh);
-      if (!s) s = ingot_write_file(a->output, source, n);
-      if (s) fprintf(stderr, "ingot: %s: cannot be written\n", a->output);
+      if (!s) s = ingot_write_file(m, path, header, nh);
+      if (!s) s = ingot_write_file(m, a->output, source, n);
     }
   } else if (!s) {
     fwrite(source, 1, n, stdout);

@@ -81,12 +81,16 @@ static const char *type_str(Infer *f, const Type *t) {
   return text_cstr(&text);
 }
 
-static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
-  f->out[i] = type_tensor(&f->g->c->work, dt, dim, rank);
-  u64 n = 1;
+static Type sized_type(Graph *g, const Node *n, DType dt, const Dim *dim, u32 rank) {
+  u64 count = 1;
   for (u32 k = 0; k < rank; k++)
-    if (dim_is_const(dim[k]) && (!size_mul(n, (u64)dim[k], &n) || n > DIM_MAX))
-      BAD(f, "%s: the result has too many elements", op_info[f->n->op].name);
+    if (dim_is_const(dim[k]) && (!size_mul(count, (u64)dim[k], &count) || count > DIM_MAX))
+      fail(g->c, ERR_input, n->loc, "%s: the result has too many elements", op_info[n->op].name);
+  return type_tensor(&g->c->work, dt, dim, rank);
+}
+
+static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
+  f->out[i] = sized_type(f->g, f->n, dt, dim, rank);
 }
 
 static void same_dtype(Infer *f, u32 i, u32 j) {
@@ -711,7 +715,7 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
         fail(g->c, ERR_unsupported, loc, "Loop: scan output %u has another shape each time", i);
     dim[0] = trip;
     if (t->rank) memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
-    out[ncarried + i] = type_tensor(&g->c->work, t->dt, dim, t->rank + 1);
+    out[ncarried + i] = sized_type(g, n, t->dt, dim, t->rank + 1);
   }
 }
 

@@ -15,6 +15,7 @@ struct BindDim {
   Str input;  /* or 0 */
   i64 axis;
   i64 value;
+  u32 rank;   /* of a whole shape: how many dimensions it gives; 0 for a single one */
   bool bound; /* value is the largest extent (--max-shapes), the dimension stays symbolic */
   bool used;
 };

@@ -25,7 +25,8 @@ static BindDim *find_bind(Import *im, const InDim *d) {
                          : d->symbol && b->symbol == d->symbol;
     if (!here) continue;
     b->used = true;
-    if (!found || b->input) found = b;
+    bool exact = found && found->bound && !b->bound; /* a number goes before a bound */
+    if (!found || exact || (b->input && b->bound == found->bound)) found = b;
   }
   return found;
 }
@@ -47,8 +48,8 @@ static Dim unknown_dim(Import *im, const InDim *d, const BindDim *b) {
     return 1;
   }
   fail(im->c, ERR_usage, loc,
-       "input '%s': dimension %u (%s) is not known; give it with --input-dim '%s:%u=N' or --shapes",
-       input, d->axis, named, input, d->axis);
+       "input '%s': dimension %u (%s) is not known; give it with %s%s%s, --input-dim '%s:%u=N' or --shapes",
+       input, d->axis, named, d->symbol ? "-d '" : "", d->symbol ? named : "an array", d->symbol ? "=N'" : "", input, d->axis);
 }
 
 static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
@@ -111,6 +112,10 @@ static Type input_type(Import *im, const OnnxValue *v) {
   if (given && given->rank != rank)
     fail(im->c, ERR_input, loc, "input '%s': the array has rank %u, expected %u",
          show(im->c, v->name), given->rank, rank);
+  for (u32 i = 0; i < im->o->ndim; i++)
+    if (im->o->dim[i].input == v->name && im->o->dim[i].rank && im->o->dim[i].rank != rank)
+      fail(im->c, ERR_usage, loc, "input '%s' has %u dimensions, %u are given", show(im->c, v->name), rank,
+           im->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {
@@ -139,9 +144,9 @@ static void share_symbols(Import *im) {
       InDim d = {v, k, 0, -1};
       BindDim *b = find_bind(im, &d);
       if (b)
-        *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, b->value, b->bound, true};
+        *vec_push(&im->c->work, &all) = (BindDim){.symbol = od->param, .value = b->value, .bound = b->bound, .used = true};
       else if (given && k < given->rank)
-        *vec_push(&im->c->work, &all) = (BindDim){od->param, 0, 0, given->dim[k], false, true};
+        *vec_push(&im->c->work, &all) = (BindDim){.symbol = od->param, .value = given->dim[k], .used = true};
     }
   }
   ImportOptions *o = NEW(&im->c->work, ImportOptions);
@@ -170,10 +175,15 @@ void import_inputs(Import *im) {
   for (u32 i = 0; i < im->o->ndim; i++) {
     const BindDim *b = &im->o->dim[i];
     if (b->used) continue;
+    Text names = text_new(&im->c->scratch);
+    for (u32 k = 0; k < g->inputs.n; k++)
+      if (!map_get(&im->scope->init, g->inputs.at[k].name))
+        text_fmt(&names, "%s%s", names.n ? ", " : "", show(im->c, g->inputs.at[k].name));
     if (b->input)
-      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld", show(im->c, b->input),
-           (long long)b->axis);
-    fail(im->c, ERR_usage, loc, "no input has a dimension named '%s'", show(im->c, b->symbol));
+      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld; inputs are %s", show(im->c, b->input),
+           (long long)b->axis, text_cstr(&names));
+    fail(im->c, ERR_usage, loc, "no input has a dimension named '%s'; inputs are %s (see ingot inspect)",
+         show(im->c, b->symbol), text_cstr(&names));
   }
 }
 

@@ -232,6 +232,17 @@ static void finish(Resize *r, Val v, Axis *x, const i64 *axes, u32 n) {
   b->out[0] = on_narrow(b, v, dt);
 }
 
+/* Axes that keep their extent, scale 1, are left out: they may be symbolic. Returns how many are left. */
+static u32 scaled_axes(Build *b, Val v, i64 *axes, double *scale, u32 n) {
+  u32 k = 0;
+  for (u32 i = 0; i < n; i++) {
+    if (scale[i] == 1 && !dim_is_const(on_dim(b, v, (u32)axes[i]))) continue;
+    axes[k] = axes[i];
+    scale[k++] = scale[i];
+  }
+  return k;
+}
+
 static void axis_extents(Build *b, Val v, Axis *x, const i64 *axes, u32 n) {
   memset(x, 0, n * sizeof *x);
   for (u32 i = 0; i < n; i++) x[i].in = on_static_dim(b, v, (u32)axes[i]);
@@ -260,6 +271,7 @@ void build_resize(Build *b) {
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
   u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK) : on_known_ints(b, in_sizes, size, MAX_RANK);
   if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);
+  if (by_scale && strcmp(r.coord, "tf_crop_and_resize")) n = scaled_axes(b, v, axes, scale, n);
   axis_extents(b, v, x, axes, n);
   if (by_scale) sizes_from_scales(b, x, n, scale);
   else scales_from_sizes(b, x, n, size);
@@ -288,6 +300,7 @@ void build_upsample(Build *b) {
     scale[3] = on_float(b, "width_scale", 1);
   }
   Axis x[MAX_RANK];
+  n = scaled_axes(b, v, axes, scale, n);
   axis_extents(b, v, x, axes, n);
   sizes_from_scales(b, x, n, scale);
   finish(&r, v, x, axes, n);

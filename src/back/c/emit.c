@@ -74,6 +74,13 @@ static void put_declarations(File2 *f, Text *t) {
     if (e->state_in[i] < 0) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++)
     if (e->state_out[i] < 0) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
+  for (u32 k = 0; k < dim_nsyms(e->p->dims); k++) {
+    const SymInfo *info = dim_syminfo(e->p->dims, k);
+    if (info->kind != SY_input || k >= e->p->nsym_var || !e->p->sym_var[k]) continue;
+    text_fmt(t, "#define %s_SIZE%u_NAME \"", up, k);
+    put_comment(t, str_text(e->c, info->name), str_len(e->c, info->name));
+    text_fmt(t, "\" /* the argument n%u */\n#define %s_SIZE%u_MAX %" PRId64 "\n", k, up, k, info->hi);
+  }
   text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
               "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
               "%s * Inputs and outputs must not overlap each other or the arena. */\n"
