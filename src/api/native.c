@@ -30,27 +30,10 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   return object;
 }
 
-/* Values of the input symbols, from the shapes of the inputs. */
-static i64 *bind_sizes(Ingot *m) {
-  Dims *ds = m->p->dims;
-  i64 *size = NEWS(&m->c->keep, i64, dim_nsyms(ds) + 1);
-  for (u32 i = 0; i < m->p->in.n; i++) {
-    const Buf *b = prog_buf(m->p, m->p->in.at[i]);
-    for (u32 k = 0; k < b->rank; k++) {
-      i64 k0;
-      const Sym *sym;
-      const i64 *coef;
-      if (dim_is_const(b->dim[k]) || dim_terms(ds, b->dim[k], &k0, &sym, &coef) != 1) continue;
-      if (dim_syminfo(ds, sym[0])->kind == SY_input) size[sym[0]] = (m->in[i]->dim[k] - k0) / coef[0];
-    }
-  }
-  return size;
-}
-
 static void call(Ctx *c, Native *n, CallFn *fn) {
   Ingot *m = n->m;
   Prog *p = m->p;
-  i64 *size = bind_sizes(m);
+  i64 *size = prog_bind(p, m->in, &c->keep);
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
   i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);

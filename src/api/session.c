@@ -155,6 +155,7 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
 static void do_set_shape(Ctx *c, void *arg) {
   SpecArg *a = arg;
   const char *s = a->spec;
+  if (!*s) fail(c, ERR_usage, LOC_NONE, "a shape is empty");
   while (*s) {
     size_t len = strcspn(s, ",[");
     if (s[len] == '[') len = strcspn(s, "]");
@@ -165,7 +166,9 @@ static void do_set_shape(Ctx *c, void *arg) {
       fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;
-    if (*at == '[') at++;
+    bool bracket = *at == '[';
+    if (bracket) at++;
+    if (bracket != (s[len] == ']')) fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", a->spec);
     u32 from = a->m->dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
@@ -173,7 +176,7 @@ static void do_set_shape(Ctx *c, void *arg) {
       *vec_push(&c->keep, &a->m->dim) = b;
       if (at < s + len && *at != 'x' && *at != ',')
         fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
-      if (at < s + len) at++;
+      if (at < s + len && ++at == s + len) fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", a->spec);
     }
     for (u32 i = from; i < a->m->dim.n; i++) a->m->dim.at[i].rank = a->m->dim.n - from;
     s += len;
@@ -430,6 +433,8 @@ static void do_run(Ctx *c, void *arg) {
     return;
   }
   if (!m->p) api_passes(m, NULL);
+  if (native && m->kind == MK_prog)
+    fail(c, ERR_unsupported, LOC_NONE, "engine c runs only what the passes have made: the indices of a program from text are not checked in C");
   if (native) {
     api_run_c(m, a->seed);
     return;

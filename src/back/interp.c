@@ -27,93 +27,6 @@ static bool is_data(const Dims *ds, Dim d) {
   return false;
 }
 
-/* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
-static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef), count = 0;
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
-    if (s->kind == SY_data || (s->kind == SY_input && bound[sym[i]])) continue;
-    if (s->kind == SY_derived) {
-      Sym sub;
-      i64 k;
-      if (!unknown(ds, s->a, bound, &sub, &k) && !unknown(ds, s->b, bound, &sub, &k)) continue;
-      count++; /* inside div, mod, min, max: not solved for */
-    }
-    *which = sym[i];
-    *coef_of = coef[i];
-    count++;
-  }
-  return count;
-}
-
-static void bad_shape(Run *r, BufId b, u32 axis, i64 found, const char *why) {
-  Text t = text_new(&r->c->scratch);
-  dim_print(r->p->dims, prog_buf(r->p, b)->dim[axis], &t);
-  fail(r->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %s%s",
-       show(r->c, prog_buf(r->p, b)->name), axis, (long long)found, text_cstr(&t), why);
-}
-
-/* Solves dimension = extent for the one symbol of it that has no value. */
-static bool solve(Run *r, BufId b, u32 axis, i64 extent, bool *bound) {
-  Dims *ds = r->p->dims;
-  Dim d = prog_buf(r->p, b)->dim[axis];
-  Sym s = 0;
-  i64 coef = 0;
-  if (unknown(ds, d, bound, &s, &coef) != 1) return false;
-  const SymInfo *si = dim_syminfo(ds, s);
-  r->env[s] = 0;
-  i64 rest = extent - dim_eval(ds, d, r->env);
-  if (rest % coef) bad_shape(r, b, axis, extent, "");
-  i64 x = rest / coef;
-  if (x < si->lo || x > si->hi) {
-    const char *why =
-        str_text(r->c, str_fmt(r->c, " with %s from %lld to %lld", show(r->c, si->name),
-                               (long long)si->lo, (long long)si->hi));
-    bad_shape(r, b, axis, extent, why);
-  }
-  r->env[s] = x;
-  bound[s] = true;
-  return true;
-}
-
-static void bind_symbols(Run *r, Tensor *const *in) {
-  Prog *p = r->p;
-  u32 n = dim_nsyms(p->dims);
-  bool *bound = NEWS(r->a, bool, n + 1), more = true;
-  r->env = NEWS(r->a, i64, n + 1);
-  for (Sym s = 0; s < n; s++) {
-    const SymInfo *si = dim_syminfo(p->dims, s);
-    r->env[s] = si->lo;
-    bound[s] = si->kind != SY_derived && si->lo == si->hi;
-  }
-  while (more) {
-    more = false;
-    for (u32 i = 0; i < p->in.n; i++) {
-      for (u32 k = 0; k < prog_buf(p, p->in.at[i])->rank; k++) {
-        if (solve(r, p->in.at[i], k, in[i]->dim[k], bound)) more = true;
-      }
-    }
-  }
-  for (u32 i = 0; i < p->in.n; i++) {
-    const Buf *b = prog_buf(p, p->in.at[i]);
-    for (u32 k = 0; k < b->rank; k++)
-      if (dim_eval(p->dims, b->dim[k], r->env) != in[i]->dim[k])
-        bad_shape(r, p->in.at[i], k, in[i]->dim[k], "");
-  }
-  for (BufId b = 1; b < p->buf.n; b++) {
-    for (u32 k = 0; k < prog_buf(p, b)->rank; k++) {
-      Sym s = 0;
-      i64 coef;
-      if (unknown(p->dims, prog_buf(p, b)->dim[k], bound, &s, &coef))
-        fail(r->c, ERR_usage, LOC_NONE, "no input determines the dimension %s",
-             show(r->c, dim_syminfo(p->dims, s)->name));
-    }
-  }
-}
-
 /* ---- buffers ---- */
 
 static void shape(Run *r, BufId b) {
@@ -497,7 +410,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
            show(c, b->name), dtype_info[in[i]->dt].name, in[i]->rank, dtype_info[b->dt].name,
            b->rank);
   }
-  bind_symbols(&r, in);
+  r.env = prog_bind(r.p, in, r.a);
   add_views(&r, in);
   add_vars(&r);
   r.loop = NEWS(r.a, Loop *, p->stmt.n);

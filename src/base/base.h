@@ -95,6 +95,7 @@ struct Diag {
   Err code;
   Loc loc;
   const char *text; /* in c->keep; location already rendered in front */
+  u32 borrowed;     /* bytes in front that tell Ctx.here, not a place of the message's own */
   Diag *next;
 };
 

@@ -130,7 +130,7 @@ Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) 
   if (err == ERR_system && c->door) longjmp(*c->door, (int)err);
   const Diag *last = *end;
   while (last && last->next) last = last->next;
-  *why = last ? last->text : "too many messages";
+  *why = last ? last->text + last->borrowed : "too many messages";
   *end = NULL;
   c->diags_end = end;
   c->nerrors = nerrors;

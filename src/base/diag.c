@@ -17,6 +17,7 @@ enum { SHOW_NAME = 64, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
 typedef struct Line {
   char at[LINE_MAX_BYTES];
   size_t n;
+  u32 borrowed; /* see Diag */
 } Line;
 
 size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
@@ -69,8 +70,11 @@ __attribute__((format(printf, 2, 3))) static void putf(Line *l, const char *fmt,
   va_end(args);
 }
 
-static void put_loc(Line *l, const Ctx *c, Loc loc) {
-  if (!loc.file && !loc.node && !loc.op && loc.index < 0 && loc.line == 0) loc = c->here;
+static bool nowhere(Loc loc) {
+  return !loc.file && !loc.node && !loc.op && loc.index < 0 && loc.line == 0;
+}
+
+static void put_own_loc(Line *l, const Ctx *c, Loc loc) {
   char file[SHOW_FILE + 1], name[SHOW_NAME + 1], op[SHOW_NAME + 1];
   show_bytes(file, sizeof file, str_text(c, loc.file), str_len(c, loc.file));
   show_bytes(name, sizeof name, str_text(c, loc.node), str_len(c, loc.node));
@@ -87,6 +91,11 @@ static void put_loc(Line *l, const Ctx *c, Loc loc) {
   if (loc.node) putf(l, " '%s'", name);
   if (loc.op) putf(l, " (%s)", op);
   putf(l, ": ");
+}
+
+static void put_loc(Line *l, const Ctx *c, Loc loc) {
+  put_own_loc(l, c, nowhere(loc) ? c->here : loc);
+  l->borrowed = nowhere(loc) ? (u32)l->n : 0;
 }
 
 /* A record of the message in c->keep; when memory is exhausted, the spare one for an error. */
@@ -119,6 +128,7 @@ static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
   d->level = level;
   d->code = code;
   d->loc = loc;
+  d->borrowed = l->borrowed;
   d->next = NULL;
   *c->diags_end = d;
   c->diags_end = &d->next;

@@ -53,8 +53,25 @@ static double element(const IngotTensor *t, uint64_t i, int *known) {
   return 0;
 }
 
+/* Names come from the model: nothing in them may reach the terminal but letters. */
+static void print_name(const char *s) {
+  for (; *s; s++) {
+    unsigned char ch = (unsigned char)*s;
+    if (ch < 0x20 || ch == 0x7f) printf("\\x%02x", ch);
+    else putchar(ch);
+  }
+}
+
+static void print_element(const IngotTensor *t, uint64_t i) {
+  int known;
+  if (!strcmp(t->dtype, "i64")) printf(" %lld", (long long)((const int64_t *)t->data)[i]);
+  else if (!strcmp(t->dtype, "i32")) printf(" %ld", (long)((const int32_t *)t->data)[i]);
+  else printf(" %.7g", element(t, i, &known));
+}
+
 static void summary(const IngotTensor *t) {
-  printf("%s: %s[", t->name, t->dtype);
+  print_name(t->name);
+  printf(": %s[", t->dtype);
   uint64_t n = 1;
   for (uint32_t i = 0; i < t->rank; i++) {
     printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
@@ -77,7 +94,7 @@ static void summary(const IngotTensor *t) {
   if (n && known && nans < n) printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
   if (nans) printf("  NaN %llu", (unsigned long long)nans);
   printf("\n ");
-  for (uint64_t i = 0; i < n && i < 8 && known; i++) printf(" %.7g", element(t, i, &known));
+  for (uint64_t i = 0; i < n && i < 8 && known; i++) print_element(t, i);
   if (n > 8 && known) printf(" ...");
   printf("\n");
 }

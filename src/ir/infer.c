@@ -293,10 +293,10 @@ static void rule_conv(Infer *f) {
   const Dim *stride = list_of(f, AT_stride, ns), *dil = list_of(f, AT_dilation, ns);
   const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
   i64 group = node_int(f->n, AT_group, 1);
-  if (group < 1 || !dim_is_const(w->dim[0]) || w->dim[0] % group)
+  if (group < 1 || group > INT32_MAX || !dim_is_const(w->dim[0]) || w->dim[0] % group)
     BAD(f, "conv: %lld output channels do not divide into %lld groups", (long long)w->dim[0],
         (long long)group);
-  if (!dim_is_const(w->dim[1]) || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
+  if (!dim_is_const(w->dim[1]) || w->dim[1] > INT32_MAX || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
     BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
         (long long)w->dim[1], (long long)group);
   Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};

@@ -65,7 +65,11 @@ static void check_alias(Check *o, BufId id) {
   bool fixed = true;
   for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
   for (u32 i = 0; i < of->rank; i++) fixed = fixed && dim_is_const(of->dim[i]);
-  if (!fixed) return;
+  if (!fixed) {
+    if (dim_product(o->p->dims, b->dim, b->rank) != dim_product(o->p->dims, of->dim, of->rank))
+      WRONG(o, "view %s has another number of elements than its memory", buf_name(o, id));
+    return;
+  }
   if (!shape_count(b->dim, b->rank, &n) || !shape_count(of->dim, of->rank, &m) || n != m)
     WRONG(o, "view %s has %llu elements, its memory %llu", buf_name(o, id), (unsigned long long)n,
           (unsigned long long)m);

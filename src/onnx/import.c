@@ -137,7 +137,10 @@ static void index_tables(Import *im) {
   for (u32 i = 0; i < im->m->functions.n; i++) {
     const OnnxFunction *f = &im->m->functions.at[i];
     u64 key = ((u64)f->domain << 32 | f->name) ^ (u64)f->overload * 0x9e3779b97f4a7c15u;
-    *map_put(&im->fns, key) = i + 1;
+    u32 *slot = map_put(&im->fns, key);
+    if (*slot)
+      fail(im->c, ERR_input, (Loc){.file = im->file, .index = -1}, "function '%s' is defined twice", show(im->c, f->name));
+    *slot = i + 1;
   }
 }
 

@@ -256,15 +256,27 @@ static Val index_type(Build *b, Val v) {
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
+/* Indices that are constants are known to be wrong now; those of a run are clamped (see ops.def). */
+static void check_index(Build *b, Val x, Val idx, u32 axis) {
+  const Tensor *t = graph_const(b->g, idx);
+  Dim d = on_dim(b, x, axis);
+  for (u64 i = 0; t && dim_is_const(d) && i < t->n; i++) {
+    i64 k = tensor_get(t, i).i;
+    if (k < -d || k >= d) on_bad(b, "index %lld is out of range for extent %lld", (long long)k, (long long)d);
+  }
+}
+
 void build_gather(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+  check_index(b, x, index_type(b, on_in(b, 1)), axis);
   b->out[0] = mk_gather(b->g, x, index_type(b, on_in(b, 1)), axis);
 }
 
 void build_gather_elements(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+  check_index(b, x, index_type(b, on_in(b, 1)), axis);
   b->out[0] = mk_gather_elems(b->g, x, index_type(b, on_in(b, 1)), axis);
 }
 
@@ -276,6 +288,7 @@ void build_scatter_elements(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
   const char *how = str_text(b->c, on_str(b, "reduction", "none"));
+  check_index(b, x, index_type(b, on_in(b, 1)), axis);
   b->out[0] = mk_scatter_elems(b->g, x, index_type(b, on_in(b, 1)), on_in(b, 2), axis, how);
 }
 

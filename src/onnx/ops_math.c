@@ -235,7 +235,9 @@ void build_swish(Build *b) {
 
 void build_gelu(Build *b) {
   Val x = on_widen(b, on_in(b, 0)), t;
-  if (on_str_is(b, "approximate", "none", "tanh")) {
+  bool by_tanh = on_str_is(b, "approximate", "none", "tanh");
+  if (!by_tanh && !on_str_is(b, "approximate", "none", "none")) on_bad(b, "approximate must be none or tanh");
+  if (by_tanh) {
     Val cube = on_mul(b, on_mul(b, x, x), x);
     Val inner = on_mulk(b, on_add(b, x, on_mulk(b, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
     t = mk_map1(b->g, OP_tanh, inner);

@@ -46,11 +46,10 @@ static const struct {
             {"HardSigmoid", 0.2, 0.5, 2}, {"Elu", 1, 0, 1},         {"Softsign", 0, 0, 0},
             {"Softplus", 0, 0, 0},        {"Affine", 1, 0, 2}};
 
-static Val apply(Cell *k, const Act *a, Val x) {
+static Val activate(Cell *k, const Act *a, Val x) {
   Build *b = k->b;
   Graph *g = b->g;
   const char *n = a->name;
-  if (k->clip > 0) x = on_clamp(b, x, -k->clip, k->clip);
   Val zero = mk_like(g, x, 0);
   if (!strcmp(n, "Sigmoid")) return on_sigmoid(b, x);
   if (!strcmp(n, "Tanh")) return mk_map1(g, OP_tanh, x);
@@ -67,6 +66,11 @@ static Val apply(Cell *k, const Act *a, Val x) {
   if (!strcmp(n, "Softsign")) return on_div(b, x, on_addk(b, mk_map1(g, OP_abs, x), 1));
   if (!strcmp(n, "Softplus")) return mk_map1(g, OP_log, on_addk(b, mk_map1(g, OP_exp, x), 1));
   return on_addk(b, on_mulk(b, x, a->alpha), a->beta); /* Affine */
+}
+
+/* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as ONNX Runtime does). */
+static Val apply(Cell *k, const Act *a, Val x) {
+  return activate(k, a, k->clip > 0 ? on_clamp(k->b, x, -k->clip, k->clip) : x);
 }
 
 /* Reads `activations` of direction d; alphas and betas are consumed in order by the functions that take them. */
@@ -139,7 +143,7 @@ static void step_lstm(Cell *k, Val x, Val *h, Val *c) {
   *c = on_add(b, on_mul(b, f, *c), on_mul(b, i, n));
   if (k->peep) o = on_add(b, o, on_mul(b, part(k, k->peep, 0, 1), *c));
   o = apply(k, &k->act[0], o);
-  *h = on_mul(b, o, apply(k, &k->act[2], *c));
+  *h = on_mul(b, o, activate(k, &k->act[2], *c));
 }
 
 static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {

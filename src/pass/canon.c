@@ -8,6 +8,7 @@
  *
  * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are reassociated)
  */
+#include <math.h>
 #include <string.h>
 #include "pass/pass.h"
 
@@ -70,6 +71,13 @@ static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
   return type_count(g->dims, t) == 1 ? mk_reshape(g, k, NULL, 0) : 0;
 }
 
+static bool is_finite(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  for (u64 i = 0; t && i < t->n; i++)
+    if (!(fabs(tensor_get(t, i).f) < 1e15)) return false;
+  return t != NULL;
+}
+
 /* mul(conv(x, w), k) -> conv(x, w * k) */
 static bool scale_into_conv(Edit *e, NodeId id) {
   Graph *g = e->g;
@@ -80,7 +88,7 @@ static bool scale_into_conv(Edit *e, NodeId id) {
   Node c = *conv;
   const Type *w = graph_type(g, c.in[1]);
   Val scale = per_channel(g, k, w->rank, w->dim[0]);
-  if (!scale) return false;
+  if (!scale || !is_finite(g, k)) return false;
   Val in[2] = {c.in[0], mk_map2(g, OP_mul, c.in[1], scale)};
   g->loc = c.loc;
   return replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
@@ -98,6 +106,36 @@ static bool scale_before_bias(Edit *e, NodeId id) {
   return replace(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
 }
 
+/* op of two constants, as a constant. */
+static Val fold_pair(Graph *g, Op op, Val a, Val b) {
+  Val v = mk_map2(g, op, a, b);
+  NodeId def = graph_val(g, v)->def;
+  Tensor *in[2] = {(Tensor *)graph_const(g, a), (Tensor *)graph_const(g, b)}, *out = NULL;
+  ref_node(g, def, in, &out, &g->c->work);
+  return mk_const(g, out);
+}
+
+/* Are all elements of ordinary size? Products of such numbers neither vanish nor overflow. */
+static bool is_ordinary(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  for (u64 i = 0; t && i < t->n; i++) {
+    double x = fabs(tensor_get(t, i).f);
+    if (!(x > 1e-15 && x < 1e15)) return false;
+  }
+  return t != NULL;
+}
+
+/* May x + a + b be x + (a + b)? Not where a and b cancel: that is how numbers are rounded on purpose. */
+static bool adds_up(Graph *g, Val a, Val b, Val sum) {
+  const Tensor *s = graph_const(g, sum), *x = graph_const(g, a), *y = graph_const(g, b);
+  double most = 0, least = INFINITY;
+  if (!s || !x || !y) return false;
+  for (u64 i = 0; i < x->n; i++) most = fmax(most, fabs(tensor_get(x, i).f));
+  for (u64 i = 0; i < y->n; i++) most = fmax(most, fabs(tensor_get(y, i).f));
+  for (u64 i = 0; i < s->n; i++) least = fmin(least, fabs(tensor_get(s, i).f));
+  return most < 1e4 || least >= most / 4; /* below 1e4 the sum loses no more than any other sum of this size */
+}
+
 /* op(op(x, a), b) -> op(x, op(a, b)) for constants a and b */
 static bool merge_constants(Edit *e, NodeId id) {
   Graph *g = e->g;
@@ -107,7 +145,10 @@ static bool merge_constants(Edit *e, NodeId id) {
   if (!split_const(g, n, &y, &b) || !is_plain_float(g, y)) return false;
   const Node *inner = only(e, y, op);
   if (!inner || !split_const(g, inner, &x, &a)) return false;
-  return replace(e, id, mk_map2(g, op, x, mk_map2(g, op, a, b)));
+  if (op == OP_mul && (!is_ordinary(g, a) || !is_ordinary(g, b))) return false;
+  Val both = fold_pair(g, op, a, b);
+  if (!both || (op == OP_add && !adds_up(g, a, b, both))) return false;
+  return replace(e, id, mk_map2(g, op, x, both));
 }
 
 /* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a) for constants */
@@ -117,6 +158,7 @@ static bool to_commutative(Edit *e, NodeId id) {
   Val x = n->in[0], a = n->in[1];
   if (!graph_const(g, a) || graph_const(g, x) || !is_plain_float(g, x)) return false;
   if (n->op == OP_sub) return replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  if (!is_ordinary(g, a)) return false;
   return replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
 }
 

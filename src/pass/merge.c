@@ -11,6 +11,7 @@
  *
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
  */
+#include "ir/prog_mem.h"
 #include "pass/pass.h"
 
 #include <string.h>
@@ -116,18 +117,8 @@ static bool reads(const Touched *t, BufId root) {
 
 /* ---- merging two loops ---- */
 
-static bool same_expr(Prog *p, ExprId a, ExprId b) {
-  const Expr *x = prog_expr(p, a), *y = prog_expr(p, b);
-  if (x->kind != y->kind || x->dt != y->dt || x->narg != y->narg || x->lanes != y->lanes) return false;
-  if (x->kind == EX_const) return x->imm.i == y->imm.i;
-  if ((x->kind == EX_op && x->op != y->op) || x->ref != y->ref || x->kind == EX_random) return false;
-  for (u32 i = 0; i < x->narg; i++)
-    if (!same_expr(p, x->arg[i], y->arg[i])) return false;
-  return true;
-}
-
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
-  return x->step == y->step && x->flags == y->flags && same_expr(p, x->a, y->a) && same_expr(p, x->b, y->b);
+  return x->step == y->step && x->flags == y->flags && mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
 }
 
 /* May loop y follow loop x iteration by iteration, and does it use what x makes? */

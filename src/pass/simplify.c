@@ -286,11 +286,12 @@ static bool fix_slice(Edit *e, NodeId id) {
   Dim from[MAX_RANK];
   i64 by[MAX_RANK];
   for (u32 i = 0; i < rank; i++) {
-    by[i] = step[i] * step1[i];
+    if (__builtin_mul_overflow(step[i], step1[i], &by[i])) return false;
     if (step1[i] == 1) {
       from[i] = dim_add(g->dims, start1[i], start[i]);
     } else if (dim_is_const(start1[i]) && dim_is_const(start[i])) {
-      from[i] = start1[i] + step1[i] * start[i];
+      if (__builtin_mul_overflow(step1[i], start[i], &from[i]) || __builtin_add_overflow(from[i], start1[i], &from[i]))
+        return false;
       if (from[i] < 0 || from[i] > DIM_MAX) return false;
     } else {
       return false;

@@ -489,6 +489,10 @@ static const struct IntCall {
     [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
     [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
     [OP_pow] = {RT_spow, RT_upow, "ig_spow", "ig_upow"},
+    [OP_max] = {RT_smax, RT_umax, "ig_smax", "ig_umax"},
+    [OP_min] = {RT_smin, RT_umin, "ig_smin", "ig_umin"},
+    [OP_abs] = {RT_sabs, RT_uabs, "ig_sabs", "ig_uabs"},
+    [OP_sign] = {RT_ssign, RT_usign, "ig_ssign", "ig_usign"},
 };
 
 static void put_shift(Emit *e, const Expr *x) {
@@ -543,38 +547,6 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
     put_data(e, x->arg[0], PR_unary);
     text_puts(e->t, end);
     return;
-  case OP_max:
-  case OP_min:
-    open_paren(e, PR_cond, at);
-    put_data(e, x->arg[0], PR_add);
-    text_puts(e->t, x->op == OP_max ? " > " : " < ");
-    put_data(e, x->arg[1], PR_add);
-    text_puts(e->t, " ? ");
-    put_data(e, x->arg[0], PR_or);
-    text_puts(e->t, " : ");
-    put_data(e, x->arg[1], PR_cond);
-    close_paren(e, PR_cond, at);
-    return;
-  case OP_abs:
-  case OP_sign:
-    if (x->op == OP_abs && !is_signed) {
-      put_data(e, x->arg[0], at);
-      return;
-    }
-    end = open_wrap(e, dt);
-    put_data(e, x->arg[0], PR_unary);
-    if (x->op == OP_sign) {
-      text_puts(e->t, " > 0) - (");
-      put_data(e, x->arg[0], PR_unary);
-      text_puts(e->t, " < 0");
-    } else {
-      text_fmt(e->t, " < 0 ? 0 - %s", u);
-      put_data(e, x->arg[0], PR_unary);
-      text_fmt(e->t, " : %s", u);
-      put_data(e, x->arg[0], PR_unary);
-    }
-    text_puts(e->t, end);
-    return;
   case OP_shl:
   case OP_shr: put_shift(e, x); return;
   default: break;
@@ -589,11 +561,8 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
 
 static void put_compare(Emit *e, const Expr *x, Prec at) {
   if (x->op == OP_isnan) {
-    open_paren(e, PR_eq, at);
-    put_data(e, x->arg[0], PR_rel);
-    text_puts(e->t, " != ");
-    put_data(e, x->arg[0], PR_rel);
-    close_paren(e, PR_eq, at);
+    need(e, RT_nan);
+    put_call(e, x, "ig_isnan");
   } else if (x->op == OP_isinf) {
     need(e, RT_inff);
     put_call(e, x, "ig_isinf");

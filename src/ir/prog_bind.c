@@ -1,0 +1,94 @@
+/* prog_bind.c: values of the symbols that the shapes of the inputs decide.
+ *
+ * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are set while running hold
+ * their lower bound. Each dimension of an input is an equation; one with a single unknown is solved, until none
+ * is left, and then all are checked. Every engine binds through here.
+ */
+#include "ir/prog.h"
+
+/* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
+static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef), count = 0;
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
+    if (s->kind == SY_data || (s->kind == SY_input && bound[sym[i]])) continue;
+    if (s->kind == SY_derived) {
+      Sym sub;
+      i64 k;
+      if (!unknown(ds, s->a, bound, &sub, &k) && !unknown(ds, s->b, bound, &sub, &k)) continue;
+      count++; /* inside div, mod, min, max: not solved for */
+    }
+    *which = sym[i];
+    *coef_of = coef[i];
+    count++;
+  }
+  return count;
+}
+
+static _Noreturn void bad_shape(Prog *p, BufId b, u32 axis, i64 found, const char *why) {
+  Text t = text_new(&p->c->scratch);
+  dim_print(p->dims, prog_buf(p, b)->dim[axis], &t);
+  fail(p->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %s%s",
+       show(p->c, prog_buf(p, b)->name), axis, (long long)found, text_cstr(&t), why);
+}
+
+/* Solves dimension = extent for the one symbol of it that has no value. */
+static bool solve(Prog *p, BufId b, u32 axis, i64 extent, i64 *env, bool *bound) {
+  Dims *ds = p->dims;
+  Dim d = prog_buf(p, b)->dim[axis];
+  Sym s = 0;
+  i64 coef = 0;
+  if (unknown(ds, d, bound, &s, &coef) != 1) return false;
+  const SymInfo *si = dim_syminfo(ds, s);
+  env[s] = 0;
+  i64 rest = extent - dim_eval(ds, d, env);
+  if (rest % coef) bad_shape(p, b, axis, extent, "");
+  i64 x = rest / coef;
+  if (x < si->lo || x > si->hi) {
+    const char *why =
+        str_text(p->c, str_fmt(p->c, " with %s from %lld to %lld", show(p->c, si->name),
+                               (long long)si->lo, (long long)si->hi));
+    bad_shape(p, b, axis, extent, why);
+  }
+  env[s] = x;
+  bound[s] = true;
+  return true;
+}
+
+i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a) {
+  u32 n = dim_nsyms(p->dims);
+  bool *bound = NEWS(a, bool, n + 1), more = true;
+  i64 *env = NEWS(a, i64, n + 1);
+  for (Sym s = 0; s < n; s++) {
+    const SymInfo *si = dim_syminfo(p->dims, s);
+    env[s] = si->lo;
+    bound[s] = si->kind != SY_derived && si->lo == si->hi;
+  }
+  while (more) {
+    more = false;
+    for (u32 i = 0; i < p->in.n; i++) {
+      for (u32 k = 0; k < prog_buf(p, p->in.at[i])->rank; k++) {
+        if (solve(p, p->in.at[i], k, in[i]->dim[k], env, bound)) more = true;
+      }
+    }
+  }
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    for (u32 k = 0; k < b->rank; k++)
+      if (dim_eval(p->dims, b->dim[k], env) != in[i]->dim[k])
+        bad_shape(p, p->in.at[i], k, in[i]->dim[k], "");
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    for (u32 k = 0; k < prog_buf(p, b)->rank; k++) {
+      Sym s = 0;
+      i64 coef;
+      if (unknown(p->dims, prog_buf(p, b)->dim[k], bound, &s, &coef))
+        fail(p->c, ERR_usage, LOC_NONE, "no input determines the dimension %s",
+             show(p->c, dim_syminfo(p->dims, s)->name));
+    }
+  }
+  return env;
+}
