@@ -50,7 +50,7 @@ static void compare_ints(const Tensor *a, const Tensor *b, double rtol, double a
     i64 x = tensor_get(a, i).i, y = tensor_get(b, i).i;
     if (x == y) continue;
     double abs = fabs((double)x - (double)y);
-    bool exact = a->dt == DT_bool || a->dt == DT_str;
+    bool exact = a->dt == DT_str;
     if (exact || abs > atol + rtol * fabs((double)y)) d->ok = 0;
     if (abs > d->max_abs) d->max_abs = abs;
     if (y != 0 && abs / fabs((double)y) > d->max_rel) d->max_rel = abs / fabs((double)y);
