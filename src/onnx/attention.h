@@ -15,9 +15,10 @@ Val attn_mix(Build *b, Val p, Val v);      /* probabilities times values, likewi
 Val attn_cap(Build *b, Val s, double cap); /* cap * tanh(s / cap); 0: none */
 /* Scores where keep is false become -Inf (or `low`). */
 Val attn_hide(Build *b, Val s, Val keep, double low);
-/* bool [length of q, length of k]: key j may be seen by query i when j <= i + past; window > 0:
- * only the last `window` of these. */
-Val attn_causal(Build *b, Val s, Val past, i64 window);
+/* bool [length of q, length of k]: key j may be seen by query i when i + past - left <= j <= i +
+ * past + right; -1: no bound on that side, but not on both. */
+Val attn_window(Build *b, Val s, Val past, i64 left, i64 right);
+/* over the last axis; a row of -Inf gives zeros */
 Val attn_softmax(Build *b, Val s);
 /* cos, sin: [batch or 1, length, half] against x [batch, heads, length, size]; what is beyond 2 *
  * half stays. */

@@ -12,9 +12,9 @@
 enum {
   IMPORT_DEPTH = 24,      /* nested sub-graphs and function calls together */
   IMPORT_STEPS = 4000000, /* nodes built */
-  OPSET_MAX = 27,         /* of ai.onnx */
+  OPSET_MAX = 28,         /* of ai.onnx */
   IR_MIN = 3,
-  IR_MAX = 13,
+  IR_MAX = 14,
 };
 
 Loc import_loc(Import *im, const OnnxNode *n, i32 index) {

@@ -2,8 +2,8 @@
  *
  * Everything is computed on [batch, heads, length, size], widened, and rounded once at the end.
  * Query heads that share a key head are an axis of their own in the contractions, so keys and
- * values are never copied. Masked scores are -Inf: a row that is masked whole gives NaN, as the
- * standard's function does.
+ * values are never copied. Masked scores are -Inf; a row that is masked whole has probabilities of
+ * 0.
  */
 #include "onnx/attention.h"
 
@@ -76,17 +76,24 @@ Val attn_hide(Build *b, Val s, Val keep, double low) {
   return mk_select(b->g, keep, s, mk_like(b->g, s, low));
 }
 
-Val attn_causal(Build *b, Val s, Val past, i64 window) {
+Val attn_window(Build *b, Val s, Val past, i64 left, i64 right) {
   Graph *g = b->g;
   Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3), col[2] = {rows, 1};
-  Val i = on_add(b, mk_iota(g, DT_i64, col, 2, 0), past), j = mk_iota(g, DT_i64, &cols, 1, 0);
-  Val keep = mk_map2(g, OP_le, j, i);
-  if (window <= 0) return keep;
-  return mk_map2(g, OP_and, keep, mk_map2(g, OP_gt, j, on_addk(b, i, -(double)window)));
+  Val i = on_add(b, mk_iota(g, DT_i64, col, 2, 0), past), j = mk_iota(g, DT_i64, &cols, 1, 0),
+      keep = 0;
+  if (right >= 0) keep = mk_map2(g, OP_le, j, on_addk(b, i, (double)right));
+  if (left < 0) return keep;
+  Val low = mk_map2(g, OP_ge, j, on_addk(b, i, -(double)left));
+  return keep ? mk_map2(g, OP_and, keep, low) : low;
 }
 
 Val attn_softmax(Build *b, Val s) {
-  return on_softmax(b, s, &(i64){3}, 1);
+  Graph *g = b->g;
+  Val top = mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true);
+  Val none = mk_map2(g, OP_eq, top, mk_like(g, s, -INFINITY));
+  Val e = mk_map1(g, OP_exp, on_sub(b, s, mk_select(g, none, mk_like(g, s, 0), top)));
+  Val sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
+  return on_div(b, e, mk_select(g, none, mk_like(g, s, 1), sum));
 }
 
 /* Every second element from `first` on, of 2 * half. */
@@ -148,21 +155,44 @@ static Val whole_mask(Build *b, Val mask, Dim total) {
                 hi, NULL);
 }
 
+/* Scores with a mask of floats added; -Inf hides whatever the score is. */
+static Val lifted(Build *b, Val s, Val mask) {
+  Graph *g = b->g;
+  mask = mk_cast(g, mask, on_dtype(b, s));
+  Val low = mk_like(g, s, -INFINITY);
+  return mk_select(g, mk_map2(g, OP_eq, mask, low), low, on_add(b, s, mask));
+}
+
+/* Keys in front of the first query: those of the cache inside, or of each batch entry in one kept
+ * outside. */
+static Val keys_before(Build *b, Val s) {
+  Graph *g = b->g;
+  if (on_has(b, 4)) return on_extent(b, on_dim(b, b->in[4], 2), DT_i64);
+  if (!on_has(b, 6)) return mk_scalar(g, DT_i64, 0);
+  Val length = on_expand_tail(b, mk_cast(g, b->in[6], DT_i64), 3);
+  return on_sub(b, length, on_extent(b, on_dim(b, s, 2), DT_i64));
+}
+
+static i64 window_attr(Build *b, const char *name) {
+  i64 n = on_int(b, name, -1);
+  if (n < -1 || n > INT32_MAX) on_bad(b, "%s is %lld", name, (long long)n);
+  return n;
+}
+
 static Val masked(Build *b, Val s) {
   Graph *g = b->g;
-  Dim total = on_dim(b, s, 3), past = on_has(b, 4) ? on_dim(b, b->in[4], 2) : 0;
+  Dim total = on_dim(b, s, 3);
+  i64 left = window_attr(b, "left_window_size"), right = window_attr(b, "right_window_size");
   if (on_has(b, 3)) {
     Val mask = whole_mask(b, b->in[3], total);
-    if (on_dtype(b, mask) == DT_bool)
-      s = attn_hide(b, s, mask, -INFINITY);
-    else
-      s = on_add(b, s, mk_cast(g, mask, on_dtype(b, s)));
+    s = on_dtype(b, mask) == DT_bool ? attn_hide(b, s, mask, -INFINITY) : lifted(b, s, mask);
   }
-  if (on_int(b, "is_causal", 0))
-    s = attn_hide(b, s, attn_causal(b, s, mk_dims_as(g, DT_i64, 0, &past, 1), 0), -INFINITY);
+  if (on_int(b, "is_causal", 0)) right = 0;
+  Val keep = left >= 0 || right >= 0 ? attn_window(b, s, keys_before(b, s), left, right) : 0;
+  if (keep) s = attn_hide(b, s, keep, -INFINITY);
   if (on_has(b, 6)) {
-    Val len = on_expand_tail(b, mk_cast(g, b->in[6], DT_i64), 3);
-    s = attn_hide(b, s, mk_map2(g, OP_lt, mk_iota(g, DT_i64, &total, 1, 0), len), -INFINITY);
+    Val length = on_expand_tail(b, mk_cast(g, b->in[6], DT_i64), 3);
+    s = attn_hide(b, s, mk_map2(g, OP_lt, mk_iota(g, DT_i64, &total, 1, 0), length), -INFINITY);
   }
   return s;
 }

@@ -233,6 +233,13 @@ void build_swish(Build *b) {
   b->out[0] = on_narrow(b, on_mul(b, x, s), on_dtype(b, b->in[0]));
 }
 
+/* The first operand, activated, gates the second. */
+void build_swiglu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0)), y = on_widen(b, on_in(b, 1));
+  Val s = on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1)));
+  b->out[0] = on_narrow(b, on_mul(b, on_mul(b, x, s), y), on_dtype(b, b->in[0]));
+}
+
 void build_gelu(Build *b) {
   Val x = on_widen(b, on_in(b, 0)), t;
   bool by_tanh = on_str_is(b, "approximate", "none", "tanh");

@@ -70,7 +70,7 @@ static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past) {
   if (bias) s = on_add(b, s, mk_cast(g, bias, on_dtype(b, s)));
   s = lower(b, s, mask);
   if (on_int(b, "unidirectional", 0))
-    s = attn_hide(b, s, attn_causal(b, s, on_extent(b, past, DT_i64), 0), -INFINITY);
+    s = attn_hide(b, s, attn_window(b, s, on_extent(b, past, DT_i64), -1, 0), -INFINITY);
   return attn_merge(b, attn_mix(b, attn_softmax(b, s), h->v));
 }
 
@@ -318,13 +318,11 @@ static void grouped_rotate(Build *b, Heads *h, const Cache *c) {
 static Val grouped_keeps(Build *b, Val s, const Cache *c) {
   Graph *g = b->g;
   i64 window = on_int(b, "local_window_size", -1);
-  Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3), line[2] = {rows, 1};
-  Val j = mk_iota(g, DT_i64, &cols, 1, 0), i = on_add(b, mk_iota(g, DT_i64, line, 2, 0), c->past);
-  if (!on_int(b, "causal", 1))
-    return mk_map2(g, OP_lt, j, on_add(b, c->past, on_extent(b, rows, DT_i64)));
-  Val keep = mk_map2(g, OP_le, j, i);
-  if (window < 0) return keep;
-  return mk_map2(g, OP_and, keep, mk_map2(g, OP_gt, j, on_addk(b, i, -(double)window)));
+  if (window == 0 || window < -1) on_bad(b, "local_window_size is %lld", (long long)window);
+  Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3);
+  if (on_int(b, "causal", 1)) return attn_window(b, s, c->past, window < 0 ? -1 : window - 1, 0);
+  Val end = on_add(b, c->past, on_extent(b, rows, DT_i64));
+  return mk_map2(g, OP_lt, mk_iota(g, DT_i64, &cols, 1, 0), end);
 }
 
 static void grouped_refuse(Build *b) {

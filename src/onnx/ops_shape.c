@@ -151,8 +151,12 @@ void build_space_to_depth(Build *b) {
   if ((dim_is_const(h) && h % r) || (dim_is_const(w) && w % r)) on_bad(b, "extents do not divide by blocksize");
   Dim hb = dim_div(b->ds, h, r), wb = dim_div(b->ds, w, r);
   Dim split[6] = {n, c, hb, r, wb, r}, out[4] = {n, dim_mul(b->ds, c, r * r), hb, wb};
-  static const i64 perm[6] = {0, 3, 5, 1, 2, 4};
-  b->out[0] = mk_reshape(b->g, mk_transpose(b->g, mk_reshape(b->g, x, split, 6), perm), out, 4);
+  static const i64 dcr[6] = {0, 3, 5, 1, 2, 4}, crd[6] = {0, 1, 3, 5, 2, 4};
+  bool columns = on_str_is(b, "mode", "DCR", "CRD");
+  if (!columns && !on_str_is(b, "mode", "DCR", "DCR"))
+    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+  Val y = mk_transpose(b->g, mk_reshape(b->g, x, split, 6), columns ? crd : dcr);
+  b->out[0] = mk_reshape(b->g, y, out, 4);
 }
 
 /* ---- broadcasts and repetition ---- */
