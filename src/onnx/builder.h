@@ -122,7 +122,7 @@ void on_dropout(Build *b, double ratio);
 
 /* one row of onnx_ops.def finds its builder by operator name */
 BuildFn
-#define ON(domain, name, since, until, build, arg) build,
+#define ON(domain, name, since, until, build, arg, most) build,
 #include "onnx/onnx_ops.def"
 #undef ON
     on_nothing; /* ends the list of declarations */

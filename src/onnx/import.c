@@ -233,6 +233,8 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     return false;
   }
   if (a.row) b->arg = a.row->arg;
+  if (a.row && a.row->most != 255 && b->nin > a.row->most)
+    fail(im->c, ERR_input, loc, "%u inputs are given, %s takes at most %u", b->nin, show(im->c, n->op), a.row->most);
   Graph *g = im->g;
   BlkId cur = g->cur;
   Scope *scope = im->scope;

@@ -33,6 +33,7 @@ typedef struct OpRow {
   i32 since, until;
   BuildFn *build;
   u32 arg;
+  u32 most; /* inputs; 255: any number */
 } OpRow;
 
 struct Import {
