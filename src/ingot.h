@@ -95,6 +95,7 @@ typedef struct IngotC {
   uint32_t nstate;
   const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
   int selftest;           /* 0: unless the model is large; 1: always; -1: never */
+  int debug;              /* every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant */
   int caller;             /* add NAME_call, which ingot_set_library needs */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,

@@ -139,6 +139,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
   for (u32 i = 0; i < o->nstate; i++) text_fmt(&t, t.n ? " state %s" : "state %s", o->state[i]);
   if (o->selftest) text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest") : (t.n ? " selftest" : "selftest"));
+  if (o->debug) text_puts(&t, t.n ? " debug" : "debug");
   return text_cstr(&t);
 }
 
@@ -169,6 +170,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .macs = m->macs,
                    .selftest = r->why ? NULL : &r->st,
                    .no_selftest = r->why,
+                   .debug = o->debug != 0,
                    .caller = o->caller != 0,
                    .state = state,
                    .nstate = o->nstate,

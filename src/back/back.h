@@ -47,6 +47,7 @@ typedef struct EmitOptions {
   double macs;
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
+  bool debug;          /* every buffer a static array of its own, so that sanitizers see what leaves it */
   bool caller;         /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
   const StatePair *state;

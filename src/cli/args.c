@@ -53,6 +53,7 @@ static const Opt opts[] = {
     TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU, e.g. native"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
+    FLAG("debug", debug, "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
     FLAG("caller", caller, "write NAME_call too, which --library needs"),
     TEXT("library", NULL, library, "FILE.so", "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node, "compare every value of the graph"),

@@ -27,7 +27,8 @@ int verb_build(const Args *a) {
                  .weights = a->weights,
                  .state = a->state,
                  .nstate = (uint32_t)a->nstate,
-                 .selftest = a->no_selftest ? -1 : a->selftest};
+                 .selftest = a->no_selftest ? -1 : a->selftest,
+                 .debug = a->debug};
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_build(m, &o);
   return finish(m, a, s);

@@ -19,7 +19,7 @@ struct Args {
   double rtol, atol, seconds;
   unsigned long long seed;
   int explain;
-  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller;
+  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];
   int nstate;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];

@@ -205,7 +205,7 @@ static int verb_compile(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   char name[256], path[4096];
   prefix(a, name, sizeof name);
-  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest, .caller = a->caller};
+  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest, .caller = a->caller, .debug = a->debug};
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
@@ -248,10 +248,10 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
-    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller input inputs data " SHAPES, "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
+    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller debug input inputs data " SHAPES, "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march optimize sanitize threads selftest no-selftest input inputs data " SHAPES,
+     "output name func-name weights state cc march optimize sanitize threads selftest no-selftest debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run, "input inputs data output engine library name seed " SHAPES,

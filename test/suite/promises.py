@@ -352,6 +352,25 @@ def asan(env):
     sanitized(env, "asan", "gcc", ["-fsanitize=address,undefined"], SANITIZER)
 
 
+def debug(env):
+    """The debug profile, where AddressSanitizer also sees what leaves one tensor for the next: the same bits."""
+    need("gcc")
+    source, models = corpus(env)
+    folder = env.scratch("promises", "debug")
+    own = []
+
+    def build(m):
+        d = Model(m.name, m.origin, m.args)
+        d.source, d.header = emit(env, [*m.args, "--debug"], m.name, folder)
+        cfile.cc(["gcc", *WARN, "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-c", "-o",
+                  os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
+        own.append(d)
+    each(light(models)[::2], build)
+    if not any("static float own" in d.source for d in own):
+        raise Fail("no file has arrays of its own")
+    link_and_run(["gcc", "-O1", "-fsanitize=address,undefined"], folder, own, folder, False, SANITIZER)
+
+
 def msan(env):
     sanitized(env, "msan", "clang", ["-fsanitize=memory"], {"MSAN_OPTIONS": "exitcode=99"})
 
@@ -584,6 +603,15 @@ def planted(env):
     if shutil.which("clang"):
         cases["unset memory"] = (inside("if (((unsigned char *)arena)[9] == 3) return 9;"),
                                  lambda m: runs(m, ("-O1", "-fsanitize=memory"), True, {"MSAN_OPTIONS": "exitcode=99"}, "clang"))
+    def between(m):
+        """One tensor runs into the next: only the debug profile shows it."""
+        text = emit(env, [*good.args, "--debug"], good.name, folder)[0]
+        at = re.search(r"  float \*const (t\d+) = \(float \*\)\(void \*\)(own\d+);[^\n]*\n", text)
+        size = re.search(rf"static float {at[2]}\[(\d+)\]", text)[1]
+        with open(os.path.join(folder, good.name + ".c"), "w") as f:
+            f.write(text[:at.end()] + f"  {at[1]}[{size}] = 1;\n" + text[at.end():])
+        runs(m, asan_flags, True, SANITIZER)
+    cases["overflow into another tensor"] = (lambda t: t + "\n", between)
     objects(spoiled(lambda t: t + "\n"))  # the harness itself accepts a file that is right
     runs(spoiled(lambda t: t + "\n"), asan_flags, True, SANITIZER)
     for what, (change, check) in cases.items():
@@ -601,6 +629,6 @@ def planted(env):
 
 def tests(env):
     out = [Test(f"promises/{name}", lambda n=name: one_build(env, n), cost=30) for name in BUILDS]
-    for fn in (asan, msan, texts, headers, arm, board, aarch64, ppc64, valgrind, threads, names, weights, planted):
+    for fn in (asan, debug, msan, texts, headers, arm, board, aarch64, ppc64, valgrind, threads, names, weights, planted):
         out.append(Test(f"promises/{fn.__name__}", lambda fn=fn: fn(env), cost=40 if fn in (asan, msan) else 10))
     return out

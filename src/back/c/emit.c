@@ -142,8 +142,22 @@ static void declare_symbols(Emit *e) {
   }
 }
 
+/* The debug profile: an array for every buffer that would lie in the arena. */
+static void declare_own(Emit *e, Text *t) {
+  bool *seen = NEWS(&e->c->scratch, bool, e->p->buf.n);
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    BufId root = prog_root(e->p, b);
+    const Buf *r = prog_buf(e->p, root);
+    if (!e->used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
+    seen[root] = true;
+    u64 n = elements(e, r);
+    text_fmt(t, "  static %s own%u[%" PRIu64 "];\n", c_storage(r->dt), root, n ? n : 1);
+  }
+}
+
 /* Pointers into the arena for the buffers that are used. */
 static void declare_buffers(Emit *e, Text *t) {
+  if (e->o->debug) declare_own(e, t);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     /* views may name their roots, which come before them */
@@ -173,8 +187,9 @@ static void declare_buffers(Emit *e, Text *t) {
       e->t = outer;
       text_puts(t, ";\n");
     } else {
-      text_fmt(t, "  %s *const %c%u = (%s *)(void *)(a + %" PRIu64 "); /* ", type, x->space == BS_local ? 's' : 't', b,
-               type, r->offset);
+      text_fmt(t, "  %s *const %c%u = (%s *)(void *)", type, x->space == BS_local ? 's' : 't', b, type);
+      if (e->o->debug) text_fmt(t, "own%u; /* ", root);
+      else text_fmt(t, "(a + %" PRIu64 "); /* ", r->offset);
       put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
       text_puts(t, " */\n");
     }
