@@ -203,7 +203,6 @@ void build_scan(Build *b) {
   Graph *g = b->g;
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
-  if (b->opset < 9) on_unsupported(b, "the batched form of opset 8");
   if (count < 1 || count > (i64)b->nin || count > 64) on_bad(b, "num_scan_inputs is %lld", (long long)count);
   s.nin = (u32)count;
   s.nstate = b->nin - s.nin;

@@ -1,4 +1,5 @@
-"""Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine."""
+"""Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine. And trained
+estimators (test/mkestimators.py), where the packages of test/requirements-ml.txt are installed in build/venv."""
 import json
 import os
 import shutil
@@ -7,18 +8,25 @@ from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
 LIMIT = 60
 
 
-def load(env):
-    out = os.path.join(env.build, "ops")
+def load(env, name, script, sources):
+    out = os.path.join(env.build, name)
 
     def make():
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
-        env.script("mkops.py", out)
+        env.script(script, out)
 
     env.need_python()
-    env.generated(out, ["mkops.py", "ops", "requirements.txt"], make)
+    env.generated(out, [script, *sources], make)
     with open(os.path.join(out, "cases.json")) as f:
         return out, json.load(f)
+
+
+def load_estimators(env):
+    packages = "import skl2onnx, onnxmltools, lightgbm, xgboost"
+    if run([env.need_python(), "-c", packages], LIMIT).rc:
+        raise Skip("the packages of test/requirements-ml.txt are not installed")
+    return load(env, "estimators", "mkestimators.py", ["requirements-ml.txt"])
 
 
 def check(env, folder, case, engine):
@@ -31,12 +39,17 @@ def check(env, folder, case, engine):
         raise Fail(f"{explain(got)}: {tail(got.text() + ' ' + got.out.decode('utf-8', 'replace'), 6)}")
 
 
-def tests(env):
+def group(env, name, loader):
     try:
-        folder, table = load(env)
+        folder, table = loader()
     except (Fail, Skip) as e:
         def say(e=e):
             raise e
-        return [Test("contrib/setup", say)]
-    return [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
+        return [Test(f"{name}/setup", say)]
+    return [Test(f"{name}/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
             for case in table for engine in ENGINES]
+
+
+def tests(env):
+    return [*group(env, "contrib", lambda: load(env, "ops", "mkops.py", ["ops", "requirements.txt"])),
+            *group(env, "estimators", lambda: load_estimators(env))]
