@@ -1,13 +1,13 @@
 /* ingot.h: the public interface of libingot.
  *
- * One Ingot holds one model and everything made from it; two of them share nothing, so each thread may have
- * its own. Calls return an IngotStatus; what went wrong, and warnings, are in ingot_message(). After a failure
- * the object can only be asked for messages and freed. The library never prints, exits or aborts.
+ * One Ingot holds one model and everything made from it; two of them share nothing, so each thread
+ * may have its own. Calls return an IngotStatus; what went wrong, and warnings, are in
+ * ingot_message(). After a failure the object can only be asked for messages and freed. The library
+ * never prints, exits or aborts.
  *
  *   Ingot *m = ingot_new(NULL);
- *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m, "interp", 0))
- *     use(ingot_output(m, 0));
- *   ingot_free(m);
+ *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m,
+ * "interp", 0)) use(ingot_output(m, 0)); ingot_free(m);
  */
 #ifndef INGOT_H
 #define INGOT_H
@@ -59,7 +59,8 @@ const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);
 IngotStatus ingot_open(Ingot *m, const char *path);
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);
 
-/* Shapes: "batch=1", "batch:1", "images:0=1"; "x:1x3x224x224"; with is_max, bounds that stay symbolic. */
+/* Shapes: "batch=1", "batch:1", "images:0=1"; "x:1x3x224x224"; with is_max, bounds that stay
+ * symbolic. */
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
@@ -70,7 +71,8 @@ IngotStatus ingot_input_spec(Ingot *m, const char *spec);
 /* An .npz keyed by input names, or a directory with input_0.pb, input_1.pb ... */
 IngotStatus ingot_input_file(Ingot *m, const char *path);
 
-/* Builds the graph. Unknown dimensions: see ingot_set_dim; with symbolic they stay open (inspection). */
+/* Builds the graph. Unknown dimensions: see ingot_set_dim; with symbolic they stay open
+ * (inspection). */
 IngotStatus ingot_import(Ingot *m, int symbolic);
 
 /* Passes. All fields may be NULL or 0. Dumps arrive in order, each with the name of its pass. */
@@ -90,22 +92,27 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **sid
 /* The model as C. name: prefix of all external names. Texts stay valid until ingot_free. */
 typedef struct IngotC {
   const char *name;
-  uint64_t literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
-  const char *const *state; /* "h_in=h_out": kept in the arena from run to run, cleared by NAME_reset */
+  uint64_t
+      literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
+  const char *const
+      *state; /* "h_in=h_out": kept in the arena from run to run, cleared by NAME_reset */
   uint32_t nstate;
-  const char *weights;    /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
-  int selftest;           /* 0: unless the model is large; 1: always; -1: never */
-  int debug;              /* every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant */
-  int caller;             /* add NAME_call, which ingot_set_library needs */
+  const char
+      *weights; /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
+  int selftest; /* 0: unless the model is large; 1: always; -1: never */
+  int debug;    /* every tensor an array of its own, so that sanitizers see what leaves it; not
+                   re-entrant */
+  int caller;   /* add NAME_call, which ingot_set_library needs */
 } IngotC;
-IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
-                         size_t *nheader);
+IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+                         const char **header, size_t *nheader);
 
 /* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
-/* The model as machine code, by a C compiler started without a shell. The end of output decides what is made: .o, .a, .so
- * (with a header beside them), or a program with any other name, see tools/runner.c. */
+/* The model as machine code, by a C compiler started without a shell. The end of output decides
+ * what is made: .o, .a, .so (with a header beside them), or a program with any other name, see
+ * tools/runner.c. */
 typedef struct IngotBuild {
   IngotC c; /* name: NULL for the stem of output */
   const char *output;
@@ -116,17 +123,19 @@ typedef struct IngotBuild {
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 
-/* Times of single runs. Engine "interp", or "c", which is compiled to a program as build says (output is not used). */
+/* Times of single runs. Engine "interp", or "c", which is compiled to a program as build says
+ * (output is not used). */
 typedef struct IngotBench {
   int n; /* runs measured */
   double min_ms, p50_ms, p90_ms, p99_ms;
-  double first_ms; /* to the first result: from the model in memory (interp), from the start of the program (c) */
+  double first_ms; /* to the first result: from the model in memory (interp), from the start of the
+                      program (c) */
   double build_ms; /* c: ingot and the C compiler */
   uint64_t rss_kb; /* peak memory of the process */
   uint64_t text_bytes, data_bytes; /* c: code and constants of the object file */
 } IngotBench;
-IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds, uint64_t seed,
-                        IngotBench *out);
+IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
+                        uint64_t seed, IngotBench *out);
 
 /* Parameters of the model after import; data is NULL. */
 uint32_t ingot_input_count(const Ingot *m);
@@ -134,9 +143,11 @@ IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
-/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks the program; "c" does
- * so and compiles it; "onnxruntime" has Python run the file. Inputs that were not given are filled from seed. */
-IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name); /* engine c: runs NAME_call of that .so */
+/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks
+ * the program; "c" does so and compiles it; "onnxruntime" has Python run the file. Inputs that were
+ * not given are filled from seed. */
+IngotStatus ingot_set_library(Ingot *m, const char *path,
+                              const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 IngotTensor ingot_output(const Ingot *m, uint32_t i);
@@ -156,12 +167,13 @@ IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, I
                           uint32_t max, uint32_t *n);
 
 /* One array against another of the same model. */
-IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
-                       IngotDiff *diff);
+IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
+                       double atol, IngotDiff *diff);
 
-/* Parts of a model, between import and passes. expose: every value computed at the top level becomes an output, in order;
- * origin: the node an output comes from, as text. cut: only the value with that number is left, with the nodes at most
- * depth steps before it (0: all); what they read becomes inputs, named like the outputs of the exposed model. */
+/* Parts of a model, between import and passes. expose: every value computed at the top level
+ * becomes an output, in order; origin: the node an output comes from, as text. cut: only the value
+ * with that number is left, with the nodes at most depth steps before it (0: all); what they read
+ * becomes inputs, named like the outputs of the exposed model. */
 IngotStatus ingot_expose(Ingot *m);
 const char *ingot_output_origin(const Ingot *m, uint32_t i);
 IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
@@ -169,21 +181,24 @@ IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
 IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
-/* Memory of one inference, apart from inputs and outputs. Sizes are for the upper bounds of open dimensions. */
+/* Memory of one inference, apart from inputs and outputs. Sizes are for the upper bounds of open
+ * dimensions. */
 typedef struct IngotMemory {
-  int planned;           /* 0: some size has no bound; then only weights, buffers and kernels are known */
-  const char *why;       /* "" or why there is no plan */
-  uint64_t arena;        /* bytes */
-  uint64_t lower_bound;  /* most bytes that are needed at one time: no arena can be smaller */
-  uint64_t naive;        /* if every buffer had memory of its own */
-  uint64_t weights;      /* of constants */
+  int planned;     /* 0: some size has no bound; then only weights, buffers and kernels are known */
+  const char *why; /* "" or why there is no plan */
+  uint64_t arena;  /* bytes */
+  uint64_t lower_bound; /* most bytes that are needed at one time: no arena can be smaller */
+  uint64_t naive;       /* if every buffer had memory of its own */
+  uint64_t weights;     /* of constants */
   uint32_t buffers, kernels;
   uint32_t npeak;
-  const IngotTensor *peak; /* what is alive when most bytes are, largest first; those that share memory once */
+  const IngotTensor
+      *peak; /* what is alive when most bytes are, largest first; those that share memory once */
 } IngotMemory;
 IngotStatus ingot_memory(Ingot *m, IngotMemory *out);
 
-/* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, memory, unsupported nodes. */
+/* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, memory,
+ * unsupported nodes. */
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);

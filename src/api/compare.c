@@ -1,8 +1,9 @@
 /* compare.c: the outputs of a run against those stored beside a model.
  *
- * In: a directory with output_0.pb, output_1.pb ... Out: per output the largest differences and whether it
- * passes. The rule is that of the official ONNX tests: type and shape equal, and for every element
- * |a - b| <= atol + rtol * |b|, NaN equal to NaN, infinities equal only to themselves.
+ * In: a directory with output_0.pb, output_1.pb ... Out: per output the largest differences and
+ * whether it passes. The rule is that of the official ONNX tests: type and shape equal, and for
+ * every element |a - b| <= atol + rtol * |b|, NaN equal to NaN, infinities equal only to
+ * themselves.
  */
 #include "api/own.h"
 
@@ -13,7 +14,8 @@
 static i64 ordinal(DType dt, const void *p) {
   u64 bits = 0;
   u32 width = dtype_info[dt].bits;
-  memcpy(&bits, p, dtype_bytes(dt)); /* little-endian hosts; on others only the ULP column suffers */
+  memcpy(&bits, p,
+         dtype_bytes(dt)); /* little-endian hosts; on others only the ULP column suffers */
   u64 sign = (u64)1 << (width - 1);
   return bits & sign ? -(i64)(bits & (sign - 1)) : (i64)bits;
 }
@@ -23,7 +25,8 @@ static u64 ulp_distance(DType dt, const void *a, const void *b) {
   return x > y ? (u64)x - (u64)y : (u64)y - (u64)x;
 }
 
-static void compare_floats(const Tensor *a, const Tensor *b, double rtol, double atol, IngotDiff *d) {
+static void compare_floats(const Tensor *a, const Tensor *b, double rtol, double atol,
+                           IngotDiff *d) {
   u32 size = dtype_bytes(a->dt);
   for (u64 i = 0; i < a->n; i++) {
     double x = tensor_get(a, i).f, y = tensor_get(b, i).f;
@@ -62,7 +65,8 @@ static double cosine(const Tensor *a, const Tensor *b) {
   double xx = 0, yy = 0, xy = 0;
   for (u64 i = 0; i < a->n; i++) {
     Scalar s = tensor_get(a, i), t = tensor_get(b, i);
-    double x = dtype_is_float(a->dt) ? s.f : (double)s.i, y = dtype_is_float(a->dt) ? t.f : (double)t.i;
+    double x = dtype_is_float(a->dt) ? s.f : (double)s.i,
+           y = dtype_is_float(a->dt) ? t.f : (double)t.i;
     if (!isfinite(x) || !isfinite(y)) continue;
     xx += x * x;
     yy += y * y;
@@ -90,8 +94,10 @@ static void compare(Ctx *c, const Tensor *have, const Tensor *want, double rtol,
     d->ok = 0;
     return;
   }
-  if (dtype_is_float(have->dt)) compare_floats(have, want, rtol, atol, d);
-  else compare_ints(have, want, rtol, atol, d);
+  if (dtype_is_float(have->dt))
+    compare_floats(have, want, rtol, atol, d);
+  else
+    compare_ints(have, want, rtol, atol, d);
   d->cosine = cosine(have, want);
 }
 
@@ -142,7 +148,8 @@ typedef struct DiffArg {
 
 static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
-  if (!x.dt || !t->data || !shape_count(t->dim, t->rank, &x.n) || x.n * dtype_bytes(x.dt) != t->bytes)
+  if (!x.dt || !t->data || !shape_count(t->dim, t->rank, &x.n) ||
+      x.n * dtype_bytes(x.dt) != t->bytes)
     fail(c, ERR_usage, LOC_NONE, "'%s' is not an array", t->name);
   x.dim = arena_copy(&c->keep, t->dim, t->rank * sizeof *t->dim);
   return x;
@@ -155,6 +162,7 @@ static void do_diff(Ctx *c, void *arg) {
   compare(c, &x, &y, a->rtol, a->atol, a->diff);
 }
 
-IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol, IngotDiff *diff) {
+IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
+                       double atol, IngotDiff *diff) {
   return api_call(m, do_diff, &(DiffArg){have, want, rtol, atol, diff});
 }

@@ -1,8 +1,8 @@
 /* emit.c: the model as C text.
  *
- * In: a model and options. Out: source and header. Runs the interpreter once, on inputs made by a formula, to learn
- * what the self-test of the file shall find; models that would take long, or that do not accept such inputs, get no
- * self-test and the file says so.
+ * In: a model and options. Out: source and header. Runs the interpreter once, on inputs made by a
+ * formula, to learn what the self-test of the file shall find; models that would take long, or that
+ * do not accept such inputs, get no self-test and the file says so.
  */
 #include "api/own.h"
 
@@ -20,7 +20,9 @@ typedef struct EmitArg {
 static bool is_identifier(const char *s) {
   if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
   for (; *s; s++)
-    if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9'))) return false;
+    if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+          (*s >= '0' && *s <= '9')))
+      return false;
   return true;
 }
 
@@ -39,7 +41,8 @@ static double list_cost(Prog *p, StmtId first, const Range *var) {
     Stmt s = *prog_stmt(p, id);
     double times = 1;
     if (s.kind == ST_for) {
-      times = ((double)ex_range(p, s.b, var).hi - (double)ex_range(p, s.a, var).lo) / (double)s.step;
+      times =
+          ((double)ex_range(p, s.b, var).hi - (double)ex_range(p, s.a, var).lo) / (double)s.step;
       if (!(times > 0)) times = 0;
     }
     if (s.kind == ST_while) times = 100; /* a guess: the condition depends on data */
@@ -113,7 +116,8 @@ static bool is_long(Ingot *m) {
 
 static TestRun *make_test(Ingot *m, int wish, const StatePair *state, u32 nstate) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .state = state, .nstate = nstate, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
+  *r = (TestRun){
+      .m = m, .state = state, .nstate = nstate, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m)) {
@@ -132,13 +136,17 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   for (u32 i = 0; i < m->dim.n; i++) {
     const BindDim *b = &m->dim.at[i];
     text_puts(&t, t.n ? " " : "");
-    if (b->symbol) text_puts(&t, str_text(m->c, b->symbol));
-    else text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
+    if (b->symbol)
+      text_puts(&t, str_text(m->c, b->symbol));
+    else
+      text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
     text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
   }
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
   for (u32 i = 0; i < o->nstate; i++) text_fmt(&t, t.n ? " state %s" : "state %s", o->state[i]);
-  if (o->selftest) text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest") : (t.n ? " selftest" : "selftest"));
+  if (o->selftest)
+    text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest")
+                                  : (t.n ? " selftest" : "selftest"));
   if (o->debug) text_puts(&t, t.n ? " debug" : "debug");
   return text_cstr(&t);
 }
@@ -157,7 +165,8 @@ static StatePair state_pair(Ingot *m, const char *spec) {
 
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
-  if (!is_identifier(o->name)) fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
+  if (!is_identifier(o->name))
+    fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   api_passes(m, NULL);
   StatePair *state = NEWS(&c->keep, StatePair, o->nstate + 1);
   for (u32 i = 0; i < o->nstate; i++) state[i] = state_pair(m, o->state[i]);
@@ -187,8 +196,8 @@ static void do_emit(Ctx *c, void *arg) {
   api_emit(a->m, a->o, &a->source, &a->header);
 }
 
-IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource, const char **header,
-                         size_t *nheader) {
+IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+                         const char **header, size_t *nheader) {
   EmitArg a = {.m = m, .o = o};
   IngotStatus s = api_call(m, do_emit, &a);
   if (s) return s;

@@ -79,7 +79,8 @@ double api_macs(Graph *g, bool bounds) {
   return macs;
 }
 
-/* Elements that the file declares for a tensor; what it says may be absurd and does not count then. */
+/* Elements that the file declares for a tensor; what it says may be absurd and does not count then.
+ */
 static void count_tensor(Report *r, const OnnxTensor *t) {
   u64 n = 1;
   for (u32 i = 0; i < t->dims.n; i++)
@@ -97,7 +98,8 @@ static void count_weights(Report *r, const OnnxGraph *g, u32 depth) {
       const OnnxAttr *a = &g->nodes.at[i].attrs.at[k];
       bool constant = str_is(r->m->c, g->nodes.at[i].op, "Constant");
       if (a->type == OA_tensor && a->t && constant) count_tensor(r, a->t);
-      if (a->type == OA_graph && a->g && depth < ONNX_GRAPH_DEPTH) count_weights(r, a->g, depth + 1);
+      if (a->type == OA_graph && a->g && depth < ONNX_GRAPH_DEPTH)
+        count_weights(r, a->g, depth + 1);
     }
 }
 

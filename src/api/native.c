@@ -1,15 +1,16 @@
 /* native.c: engine c: the generated C, compiled, loaded and run in this process.
  *
- * In: a model with inputs. Out: its outputs. The source is written to a temporary folder, compiled by $CC (or cc) to
- * a shared object with an argument vector (never a shell), loaded, called once, and removed again.
+ * In: a model with inputs. Out: its outputs. The source is written to a temporary folder, compiled
+ * by $CC (or cc) to a shared object with an argument vector (never a shell), loaded, called once,
+ * and removed again.
  */
 #include "api/own.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,
-                   int64_t *const *shape);
+typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
+                   void *const *out, int64_t *const *shape);
 
 typedef struct Native {
   Ingot *m;
@@ -37,7 +38,8 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
   i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);
-  for (u32 i = 0; i < p->in.n; i++) in[i] = arena_copy(&c->keep, m->in[i]->data, tensor_bytes(m->in[i]) + 1);
+  for (u32 i = 0; i < p->in.n; i++)
+    in[i] = arena_copy(&c->keep, m->in[i]->data, tensor_bytes(m->in[i]) + 1);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     i64 dim[MAX_RANK], lo;
@@ -63,7 +65,8 @@ static void run(Ctx *c, void *arg) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1, .caller = 1};
   const char *library = n->m->library, *entry = n->m->entry ? n->m->entry : "model_call";
-  api_emit(n->m, &o, &source, &header); /* gives every buffer its place, also where the code is there already */
+  api_emit(n->m, &o, &source,
+           &header); /* gives every buffer its place, also where the code is there already */
   if (!library) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");
@@ -71,7 +74,8 @@ static void run(Ctx *c, void *arg) {
     library = compile(c, n, path);
   }
   n->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!n->handle) fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
+  if (!n->handle)
+    fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
   union {
     void *p;
     CallFn *fn;
@@ -95,7 +99,8 @@ typedef struct LibraryArg {
 
 static void do_set_library(Ctx *c, void *arg) {
   LibraryArg *a = arg;
-  a->m->library = str_text(c, strchr(a->path, '/') ? str_of(c, a->path) : str_fmt(c, "./%s", a->path));
+  a->m->library =
+      str_text(c, strchr(a->path, '/') ? str_of(c, a->path) : str_fmt(c, "./%s", a->path));
   a->m->entry = str_text(c, str_fmt(c, "%s_call", a->name ? a->name : "model"));
 }
 

@@ -22,8 +22,8 @@ typedef struct Given {
 
 struct Ingot {
   Ctx *c;
-  const char *path; /* NULL for bytes */
-  const char *python; /* NULL: python3 */
+  const char *path;            /* NULL for bytes */
+  const char *python;          /* NULL: python3 */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;
   File bytes;
@@ -33,12 +33,12 @@ struct Ingot {
   VEC(Given) given;
   Graph *g;
   Prog *p;
-  double macs;  /* of the graph as imported, with bounds for open dimensions */
+  double macs;          /* of the graph as imported, with bounds for open dimensions */
   IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
   u32 ndesc[2];
-  bool passed;  /* the pipeline has run */
-  Err status;   /* of the first failure; later calls return it */
-  Tensor **in;  /* of the last run */
+  bool passed; /* the pipeline has run */
+  Err status;  /* of the first failure; later calls return it */
+  Tensor **in; /* of the last run */
   Tensor **out;
   Text blob; /* weights of the last C text */
   u32 nout;
@@ -59,7 +59,9 @@ Str api_result_name(const Ingot *m, u32 i);
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
 /* inspect.c */
-double api_macs(Graph *g, bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */
+double
+api_macs(Graph *g,
+         bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */
 
 /* spawn.c */
 typedef struct Folder {
@@ -71,8 +73,10 @@ void folder_remove(Folder *f); /* and the files in it */
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
 /* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
-_Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program); /* fails with the log */
-void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv); /* waits; fails unless it exits 0 */
+_Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what,
+                           const char *program); /* fails with the log */
+void spawn_run(Ctx *c, const Folder *f, const char *what,
+               const char *const *argv); /* waits; fails unless it exits 0 */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 
@@ -80,7 +84,7 @@ void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 
 /* python.c */
-void api_run_python(Ingot *m); /* by ONNX Runtime; fills m->out */
+void api_run_python(Ingot *m);                     /* by ONNX Runtime; fills m->out */
 void api_write_inputs(Ingot *m, const char *path); /* m->in as .npz */
 
 /* build.c */
@@ -90,8 +94,8 @@ typedef struct CodeSize {
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* values.c */
-Tensor **api_inputs(Ingot *m, u64 seed);      /* one per parameter: given, or made up */
-const Tensor *api_given(Ingot *m, u32 i);     /* array given for parameter i, or NULL */
+Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
+const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */
 
 /* memory.c */
 void api_memory(Ingot *m, IngotMemory *out); /* of an imported model; runs the passes if need be */

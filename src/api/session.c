@@ -1,7 +1,7 @@
 /* session.c: the life of an Ingot: open, import, passes, print, run.
  *
- * In: calls of ingot.h. Out: statuses; everything that can fail runs inside ctx_protect, and the first failure
- * is final for the object.
+ * In: calls of ingot.h. Out: statuses; everything that can fail runs inside ctx_protect, and the
+ * first failure is final for the object.
  */
 #include "api/own.h"
 
@@ -59,9 +59,12 @@ IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
 static ModelKind sniff(const u8 *at, size_t n) {
   size_t i = 0;
   while (i < n) {
-    if (at[i] == ' ' || at[i] == '\n' || at[i] == '\t' || at[i] == '\r') i++;
-    else if (at[i] == '#') while (i < n && at[i] != '\n') i++;
-    else break;
+    if (at[i] == ' ' || at[i] == '\n' || at[i] == '\t' || at[i] == '\r')
+      i++;
+    else if (at[i] == '#')
+      while (i < n && at[i] != '\n') i++;
+    else
+      break;
   }
   if (n - i >= 5 && !memcmp(at + i, "graph", 5)) return MK_graph;
   if (n - i >= 4 && !memcmp(at + i, "prog", 4)) return MK_prog;
@@ -103,7 +106,8 @@ IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *n
 
 static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spec) {
   char *stop;
-  if (*s < '0' || *s > '9') fail(c, ERR_usage, LOC_NONE, "'%s': expected a number at '%s'", spec, s);
+  if (*s < '0' || *s > '9')
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected a number at '%s'", spec, s);
   long long v = strtoll(s, &stop, 10);
   if (v < 0 || v > DIM_MAX) fail(c, ERR_usage, LOC_NONE, "'%s': extent out of range", spec);
   *end = stop;
@@ -141,8 +145,10 @@ static void do_set_dim(Ctx *c, void *arg) {
   if (!b.symbol && !b.input) fail(c, ERR_usage, LOC_NONE, "'%s': the name is empty", s);
   for (u32 i = 0; i < a->m->dim.n; i++) {
     const BindDim *o = &a->m->dim.at[i];
-    if (o->symbol == b.symbol && o->input == b.input && o->axis == b.axis && o->value != b.value && !o->bound)
-      fail(c, ERR_usage, LOC_NONE, "'%s': this dimension has been given as %lld", s, (long long)o->value);
+    if (o->symbol == b.symbol && o->input == b.input && o->axis == b.axis && o->value != b.value &&
+        !o->bound)
+      fail(c, ERR_usage, LOC_NONE, "'%s': this dimension has been given as %lld", s,
+           (long long)o->value);
   }
   *vec_push(&c->keep, &a->m->dim) = b;
 }
@@ -151,7 +157,8 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
   return api_call(m, do_set_dim, &(SpecArg){m, spec, 0});
 }
 
-/* x:1x3x224x224 or x:[1,3,224,224]; several separated by ',' outside brackets (only the first form) */
+/* x:1x3x224x224 or x:[1,3,224,224]; several separated by ',' outside brackets (only the first form)
+ */
 static void do_set_shape(Ctx *c, void *arg) {
   SpecArg *a = arg;
   const char *s = a->spec;
@@ -162,13 +169,13 @@ static void do_set_shape(Ctx *c, void *arg) {
     const char *colon = NULL;
     for (size_t i = 0; i < len; i++)
       if (s[i] == ':') colon = s + i;
-    if (!colon || colon == s)
-      fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
+    if (!colon || colon == s) fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;
     bool bracket = *at == '[';
     if (bracket) at++;
-    if (bracket != (s[len] == ']')) fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", a->spec);
+    if (bracket != (s[len] == ']'))
+      fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", a->spec);
     u32 from = a->m->dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
@@ -176,7 +183,8 @@ static void do_set_shape(Ctx *c, void *arg) {
       *vec_push(&c->keep, &a->m->dim) = b;
       if (at < s + len && *at != 'x' && *at != ',')
         fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
-      if (at < s + len && ++at == s + len) fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", a->spec);
+      if (at < s + len && ++at == s + len)
+        fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", a->spec);
     }
     for (u32 i = from; i < a->m->dim.n; i++) a->m->dim.at[i].rank = a->m->dim.n - from;
     s += len;
@@ -260,8 +268,10 @@ static void import(Ingot *m, bool symbolic) {
   } else {
     File side = side_file(m);
     const char *text = (const char *)m->bytes.at;
-    if (m->kind == MK_graph) m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
-    else m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+    if (m->kind == MK_graph)
+      m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+    else
+      m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
   }
 }
 
@@ -327,8 +337,10 @@ static void do_print(Ctx *c, void *arg) {
   a->text = text_new(&c->keep);
   a->side = text_new(&c->keep);
   Text *side = a->wants_side ? &a->side : NULL;
-  if (a->m->p) prog_print(a->m->p, &a->text, side);
-  else graph_print(a->m->g, &a->text, side);
+  if (a->m->p)
+    prog_print(a->m->p, &a->text, side);
+  else
+    graph_print(a->m->g, &a->text, side);
   text_cstr(&a->text);
 }
 
@@ -360,15 +372,21 @@ Str api_result_name(const Ingot *m, u32 i) {
   return m->g ? m->g->out_name.at[i] : prog_buf(m->p, m->p->out.at[i])->name;
 }
 
-uint32_t ingot_input_count(const Ingot *m) { return api_param_count(m); }
+uint32_t ingot_input_count(const Ingot *m) {
+  return api_param_count(m);
+}
 
 static IngotTensor description(const Ingot *m, u32 out, u32 i) {
   return i < m->ndesc[out] ? m->desc[out][i] : (IngotTensor){"", "", 0, NULL, NULL, 0};
 }
 
-IngotTensor ingot_input_info(const Ingot *m, uint32_t i) { return description(m, 0, i); }
+IngotTensor ingot_input_info(const Ingot *m, uint32_t i) {
+  return description(m, 0, i);
+}
 
-IngotTensor ingot_output_info(const Ingot *m, uint32_t i) { return description(m, 1, i); }
+IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
+  return description(m, 1, i);
+}
 
 uint32_t ingot_output_count(const Ingot *m) {
   return m->g ? m->g->blk.at[1].ret.n : m->p ? m->p->out.n : 0;
@@ -392,7 +410,8 @@ static void check_pins(Ingot *m) {
     const Pin *p = &m->g->pin.at[i];
     u32 pos = graph_val(m->g, p->param)->pos;
     if (!tensor_equal(m->c, m->in[pos], p->data))
-      fail(m->c, ERR_input, LOC_NONE, "input '%s' decides shapes: the model was built for other contents",
+      fail(m->c, ERR_input, LOC_NONE,
+           "input '%s' decides shapes: the model was built for other contents",
            show(m->c, graph_val(m->g, p->param)->name));
   }
 }
@@ -404,18 +423,20 @@ static void check_cost(Ingot *m) {
   NodeId dear;
   double steps = m->g ? graph_steps(m->g, &dear) : 0;
   if (steps > RUN_STEPS)
-    fail(m->c, ERR_unsupported, graph_node(m->g, dear)->loc, "a run takes at least %.1g operations, the limit is %.0g",
-         steps, RUN_STEPS);
+    fail(m->c, ERR_unsupported, graph_node(m->g, dear)->loc,
+         "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
 }
 
 static void do_run(Ctx *c, void *arg) {
   RunArg *a = arg;
   Ingot *m = a->m;
-  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"), native = !strcmp(a->engine, "c");
+  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"),
+       native = !strcmp(a->engine, "c");
   bool python = !strcmp(a->engine, "onnxruntime");
   bool watch = !strcmp(a->engine, "watch");
   if (!ref && !wide && !native && !python && !watch && strcmp(a->engine, "interp"))
-    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c", a->engine);
+    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c",
+         a->engine);
   api_import(m, false);
   check_cost(m);
   m->in = api_inputs(m, a->seed);
@@ -434,7 +455,9 @@ static void do_run(Ctx *c, void *arg) {
   }
   if (!m->p) api_passes(m, NULL);
   if (native && m->kind == MK_prog)
-    fail(c, ERR_unsupported, LOC_NONE, "engine c runs only what the passes have made: the indices of a program from text are not checked in C");
+    fail(c, ERR_unsupported, LOC_NONE,
+         "engine c runs only what the passes have made: the indices of a program from text are not "
+         "checked in C");
   if (native) {
     api_run_c(m, a->seed);
     return;

@@ -1,7 +1,7 @@
 /* values.c: arrays in and out: what the caller gives, what is made up, what is written.
  *
- * In: .npy, .npz, .pb files, arrays of the caller, "rand" and "zeros". Out: one tensor per parameter, of the
- * parameter's type; outputs as .npz or as a directory of .pb files.
+ * In: .npy, .npz, .pb files, arrays of the caller, "rand" and "zeros". Out: one tensor per
+ * parameter, of the parameter's type; outputs as .npz or as a directory of .pb files.
  */
 #include "api/own.h"
 
@@ -82,9 +82,12 @@ static void do_input_spec(Ctx *c, void *arg) {
     fail(c, ERR_usage, LOC_NONE, "'%s': expected NAME=@FILE, NAME=rand or NAME=zeros", a->text);
   Str name = str_intern(c, a->text, (size_t)(eq - a->text));
   const char *what = eq + 1;
-  if (*what == '@') add_given(a->m, name, -1, GV_data, read_array(c, what + 1));
-  else if (!strcmp(what, "rand")) add_given(a->m, name, -1, GV_rand, NULL);
-  else if (!strcmp(what, "zeros")) add_given(a->m, name, -1, GV_zeros, NULL);
+  if (*what == '@')
+    add_given(a->m, name, -1, GV_data, read_array(c, what + 1));
+  else if (!strcmp(what, "rand"))
+    add_given(a->m, name, -1, GV_rand, NULL);
+  else if (!strcmp(what, "zeros"))
+    add_given(a->m, name, -1, GV_zeros, NULL);
   else
     fail(c, ERR_usage, LOC_NONE, "'%s': expected @FILE, rand or zeros after '='", a->text);
 }
@@ -104,7 +107,8 @@ static void do_input_file(Ctx *c, void *arg) {
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, a->text, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0 && errno == ENOENT) fail(c, ERR_system, loc, "no such file or directory");
-  if (dir < 0) fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
+  if (dir < 0)
+    fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, a->text, "input", &c->keep);
   u32 n = 0;
@@ -139,8 +143,10 @@ static void fill_random(Tensor *t, u64 seed) {
   for (u64 i = 0; i < t->n; i++) {
     double u = (double)(random_bits(seed, i) >> 11) * 0x1p-53;
     Scalar x = {.f = 2 * u - 1};
-    if (!dtype_is_float(t->dt)) x.i = (i64)(u * (t->dt == DT_bool ? 2 : 10));
-    else x.f = scalar_round(t->dt, x.f);
+    if (!dtype_is_float(t->dt))
+      x.i = (i64)(u * (t->dt == DT_bool ? 2 : 10));
+    else
+      x.f = scalar_round(t->dt, x.f);
     tensor_set(t, i, x);
   }
 }
@@ -152,12 +158,14 @@ static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed) {
   for (u32 k = 0; k < info.rank; k++) {
     dim[k] = info.dim[k];
     if (dim[k] < 0)
-      fail(m->c, ERR_usage, LOC_NONE, "input '%s': dimension %u is symbolic; give the array", info.name, k);
+      fail(m->c, ERR_usage, LOC_NONE, "input '%s': dimension %u is symbolic; give the array",
+           info.name, k);
   }
   if (dt == DT_str && kind == GV_rand)
     fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);
   u64 n, bytes;
-  if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) || bytes > (u64)1 << 36)
+  if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
+      bytes > (u64)1 << 36)
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
   if (kind == GV_rand) fill_random(t, seed * 1000003 + i);
@@ -174,7 +182,8 @@ static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
   for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == t->dim[k];
   if (!fits) {
     Text want = text_new(&m->c->scratch), have = text_new(&m->c->scratch);
-    for (u32 k = 0; k < info.rank; k++) text_fmt(&want, "%s%lld", k ? "x" : "", (long long)info.dim[k]);
+    for (u32 k = 0; k < info.rank; k++)
+      text_fmt(&want, "%s%lld", k ? "x" : "", (long long)info.dim[k]);
     for (u32 k = 0; k < t->rank; k++) text_fmt(&have, "%s%lld", k ? "x" : "", (long long)t->dim[k]);
     fail(m->c, ERR_input, LOC_NONE, "input '%s' has shape %s, the array has %s", info.name,
          text_cstr(&want), text_cstr(&have));
@@ -195,11 +204,13 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
   }
   for (u32 i = 0; i < n; i++) {
     const Given *v = find_given(m, i);
-    if (v && v->kind == GV_data) in[i] = check_given(m, i, v->data);
-    else in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
+    if (v && v->kind == GV_data)
+      in[i] = check_given(m, i, v->data);
+    else
+      in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
     if (!v)
-      warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)", show(m->c, api_param_name(m, i)),
-           (unsigned long long)seed);
+      warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
+           show(m->c, api_param_name(m, i)), (unsigned long long)seed);
   }
   return in;
 }

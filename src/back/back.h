@@ -7,7 +7,8 @@
 typedef struct InterpOptions {
   u64 seed;   /* of random expressions */
   bool plain; /* one iteration at a time, for comparison: the results are the same */
-  bool watch; /* the same, and nothing is read from the arena but what its own buffer stored there */
+  bool
+      watch; /* the same, and nothing is read from the arena but what its own buffer stored there */
   u64 max_steps; /* iterations of loops, roughly; a run that needs more is refused; 0: no limit */
 } InterpOptions;
 
@@ -33,7 +34,8 @@ typedef struct SelfTest {
   u64 hash;
 } SelfTest;
 
-/* A result that comes back as an input of the next run: both live in the arena, the caller sees neither. */
+/* A result that comes back as an input of the next run: both live in the arena, the caller sees
+ * neither. */
 typedef struct StatePair {
   u32 in, out; /* positions among inputs and outputs */
 } StatePair;
@@ -47,19 +49,20 @@ typedef struct EmitOptions {
   double macs;
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
-  bool debug;          /* every buffer a static array of its own, so that sanitizers see what leaves it */
-  bool caller;         /* add NAME_call, a function of fixed type around the entry */
+  bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */
+  bool caller; /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
   const StatePair *state;
   u32 nstate;
-  u64 literal_bytes;   /* WM_auto: weights up to this size are written as numbers, above as strings */
+  u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes;
 } EmitFacts;
-EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob); /* blob: WM_file, WM_pointer */
+EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
+                 Text *blob); /* blob: WM_file, WM_pointer */
 
 /* c/crun.c: the table that tools/runner.c is compiled with. */
 void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t);

@@ -138,7 +138,7 @@ struct Ctx {
   u32 nerrors, nwarnings;
   Err code; /* of the first error */
   jmp_buf *door;
-  Loc here;          /* what is being worked on: for messages that know no place of their own */
+  Loc here;             /* what is being worked on: for messages that know no place of their own */
   const char *pass;     /* name of the running pass, for bug reports */
   struct Mapped *files; /* released by ctx_free */
 };

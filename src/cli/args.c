@@ -1,8 +1,8 @@
 /* args.c: options.
  *
- * In: argv after the verb. Out: Args. One table lists every option with its help; a verb's row says which of
- * them it takes, and a second table has the help of options that mean something else there. Values follow as
- * the next word or after '='.
+ * In: argv after the verb. Out: Args. One table lists every option with its help; a verb's row says
+ * which of them it takes, and a second table has the help of options that mean something else
+ * there. Values follow as the next word or after '='.
  */
 #include "cli/cli.h"
 
@@ -21,21 +21,27 @@ typedef struct Opt {
   const char *value, *text;
 } Opt;
 
-#define FLAG(name, field, text) {name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text}
-#define TEXT(name, brief, field, value, text) \
-  {name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text}
-#define REAL(name, field, text) {name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text}
-#define LIST(name, brief, field, value, text) \
-  {name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field), \
-   (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text}
+#define FLAG(name, field, text)                                                                    \
+  { name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text }
+#define TEXT(name, brief, field, value, text)                                                      \
+  { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text }
+#define REAL(name, field, text)                                                                    \
+  { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text }
+#define LIST(name, brief, field, value, text)                                                      \
+  {                                                                                                \
+    name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field),                        \
+        (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text                              \
+  }
 
 static const Opt opts[] = {
     LIST("input", "i", input, "SPEC", "x=@x.npy, x=@x.pb, x=rand or x=zeros; may be repeated"),
     TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
     TEXT("data", NULL, data, "DIR", "inputs from a directory: input_0.pb, input_1.pb, ..."),
     TEXT("output", "o", output, "PATH", "FILE.npz, or a directory that receives output_0.pb, ..."),
-    TEXT("engine", "e", engine, "NAME", "interp (default), c, ref, ref64 (in double), watch (checks memory), onnxruntime"),
-    {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N", "seed of made-up inputs and random operators"},
+    TEXT("engine", "e", engine, "NAME",
+         "interp (default), c, ref, ref64 (in double), watch (checks memory), onnxruntime"),
+    {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N",
+     "seed of made-up inputs and random operators"},
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
     LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
@@ -45,24 +51,32 @@ static const Opt opts[] = {
     TEXT("stop", NULL, stop, "PASS", "last pass to run; none for no pass at all"),
     TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),
     TEXT("dump", NULL, dump, "P,Q", "passes whose result is printed, or all"),
-    TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file, else model)"),
-    TEXT("weights", NULL, weights, "HOW", "literal: numbers, text: strings, file: NAME.bin, pointer: an argument (default by size)"),
+    TEXT("name", "f", name, "NAME",
+         "prefix of all C names (default: from the output file, else model)"),
+    TEXT("weights", NULL, weights, "HOW",
+         "literal: numbers, text: strings, file: NAME.bin, pointer: an argument (default by size)"),
     TEXT("func-name", NULL, name, "NAME", "the same as --name"),
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU", "passed to the C compiler as -march=CPU, e.g. native"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
-    FLAG("debug", debug, "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
+    FLAG("debug", debug,
+         "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
     FLAG("caller", caller, "write NAME_call too, which --library needs"),
-    TEXT("library", NULL, library, "FILE.so", "engine c runs NAME_call of this file instead of compiling"),
+    TEXT("library", NULL, library, "FILE.so",
+         "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node, "compare every value of the graph"),
-    FLAG("bisect", bisect, "find the first node where the engine departs, and write a part of the model that shows it"),
-    TEXT("python", NULL, python, "PATH", "Python that has onnxruntime (default python3); given: its absence is an error"),
+    FLAG("bisect", bisect,
+         "find the first node where the engine departs, and write a part of the model that shows "
+         "it"),
+    TEXT("python", NULL, python, "PATH",
+         "Python that has onnxruntime (default python3); given: its absence is an error"),
     REAL("seconds", seconds, "how long to measure each engine (default 1)"),
     FLAG("selftest", selftest, "write NAME_selftest however long the model runs"),
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
-    LIST("state", NULL, state, "IN=OUT", "result OUT comes back as input IN: kept in the arena; may be repeated"),
+    LIST("state", NULL, state, "IN=OUT",
+         "result OUT comes back as input IN: kept in the arena; may be repeated"),
     FLAG("explain", explain, "say why values were not fused into their users"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
@@ -77,14 +91,18 @@ enum { NOPTS = sizeof opts / sizeof *opts };
 static const struct {
   const char *verb, *option, *value, *text;
 } special[] = {
-    {"compile", "output", "FILE.c", "the C file; its header goes beside it (default: C on standard output)"},
-    {"build", "output", "PATH", "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
+    {"compile", "output", "FILE.c",
+     "the C file; its header goes beside it (default: C on standard output)"},
+    {"build", "output", "PATH",
+     "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
     {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
-    {"verify", "output", "FILE.ing", "--bisect: the part of the model (default bisect.ing); inputs go to FILE.npz"},
+    {"verify", "output", "FILE.ing",
+     "--bisect: the part of the model (default bisect.ing); inputs go to FILE.npz"},
     {"verify", "data", "DIR", "directory with input_0.pb, ... and the expected output_0.pb, ..."},
-    {"verify", "engine", "NAME", "only this one (default: interp, c, onnxruntime; --data: interp; --per-node, --bisect: c)"},
+    {"verify", "engine", "NAME",
+     "only this one (default: interp, c, onnxruntime; --data: interp; --per-node, --bisect: c)"},
     {"bench", "engine", "NAME", "interp or c (default: both)"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
     {"demo", "engine", "NAME", "interp (default), c, ref, watch; `make run` takes c"},

@@ -47,7 +47,8 @@ void say_messages(const Ingot *m, int quiet);
 /* Opens the model and passes on everything the user said about its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
 Ingot *open_or_complain(void);
-int finish(Ingot *m, const Args *a, IngotStatus s); /* says the messages, frees m, returns the exit code */
+int finish(Ingot *m, const Args *a,
+           IngotStatus s); /* says the messages, frees m, returns the exit code */
 
 /* build.c */
 int verb_build(const Args *a);

@@ -173,9 +173,10 @@ static IngotStatus figures(void) {
   if (!bad) bad = ingot_emit_c(m, &(IngotC){.name = "digits"}, &source, &n, &header, &nh);
   for (size_t i = 0; i < n; i++) lines += source[i] == '\n';
   if (!bad)
-    printf("as C, one digit at a time: %zu lines, weights %lld bytes, arena %lld bytes, stack %lld bytes, %lld multiply-adds\n", lines,
-           figure(header, "WEIGHT_BYTES"), figure(header, "ARENA_BYTES"), figure(header, "STACK_BYTES"),
-           figure(header, "MULTIPLY_ADDS"));
+    printf("as C, one digit at a time: %zu lines, weights %lld bytes, arena %lld bytes, stack %lld "
+           "bytes, %lld multiply-adds\n",
+           lines, figure(header, "WEIGHT_BYTES"), figure(header, "ARENA_BYTES"),
+           figure(header, "STACK_BYTES"), figure(header, "MULTIPLY_ADDS"));
   ingot_free(m);
   return bad;
 }
@@ -191,10 +192,12 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   int right = draw(&s, d);
   printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
   if (!strcmp(engine, "c")) {
-    printf("engine c: %.0f ms for ingot, the C compiler and %d digits\n", d->prepared + d->ran, d->n);
+    printf("engine c: %.0f ms for ingot, the C compiler and %d digits\n", d->prepared + d->ran,
+           d->n);
     if ((bad = figures()) != INGOT_OK) return bad;
   } else {
-    printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared, d->ran / d->n);
+    printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared,
+           d->ran / d->n);
   }
   return right * 100 < d->n * ENOUGH ? INGOT_MISMATCH : INGOT_OK;
 }

@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 static void help(FILE *to) {
-  fputs("ingot turns neural networks into plain C. This build reads ONNX; its C is not yet fast.\n\n"
-        "usage: ingot VERB MODEL [OPTIONS]\n"
-        "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n", to);
-  for (int i = 0; i < verb_count; i++) fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
+  fputs(
+      "ingot turns neural networks into plain C. This build reads ONNX; its C is not yet fast.\n\n"
+      "usage: ingot VERB MODEL [OPTIONS]\n"
+      "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
+      to);
+  for (int i = 0; i < verb_count; i++)
+    fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
   fputs("\n'ingot VERB --help' lists the options of a verb.\n"
-        "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n", to);
+        "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n",
+        to);
 }
 
 /* Runs a verb on the words behind it. */
@@ -27,7 +31,9 @@ static int run(const Verb *v, int argc, char **argv) {
   e = v->run(&a);
   if (fflush(stdout) || ferror(stdout)) {
     if (!e) e = INGOT_SYSTEM;
-    if (errno != EPIPE) fputs("ingot: standard output: write failed\n", stderr); /* a reader that left wants no more */
+    if (errno != EPIPE)
+      fputs("ingot: standard output: write failed\n",
+            stderr); /* a reader that left wants no more */
   }
   return e;
 }

@@ -1,4 +1,5 @@
-/* verbs.c: run, inspect, ops, opt, compile. Each opens a model, calls ingot.h, prints the result. */
+/* verbs.c: run, inspect, ops, opt, compile. Each opens a model, calls ingot.h, prints the result.
+ */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -57,16 +58,21 @@ static double element(const IngotTensor *t, uint64_t i, int *known) {
 static void print_name(const char *s) {
   for (; *s; s++) {
     unsigned char ch = (unsigned char)*s;
-    if (ch < 0x20 || ch == 0x7f) printf("\\x%02x", ch);
-    else putchar(ch);
+    if (ch < 0x20 || ch == 0x7f)
+      printf("\\x%02x", ch);
+    else
+      putchar(ch);
   }
 }
 
 static void print_element(const IngotTensor *t, uint64_t i) {
   int known;
-  if (!strcmp(t->dtype, "i64")) printf(" %lld", (long long)((const int64_t *)t->data)[i]);
-  else if (!strcmp(t->dtype, "i32")) printf(" %ld", (long)((const int32_t *)t->data)[i]);
-  else printf(" %.7g", element(t, i, &known));
+  if (!strcmp(t->dtype, "i64"))
+    printf(" %lld", (long long)((const int64_t *)t->data)[i]);
+  else if (!strcmp(t->dtype, "i32"))
+    printf(" %ld", (long)((const int32_t *)t->data)[i]);
+  else
+    printf(" %.7g", element(t, i, &known));
 }
 
 static void summary(const IngotTensor *t) {
@@ -158,8 +164,13 @@ static int write_file(Ingot *m, const char *path, const char *suffix, const char
 static int verb_opt(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  IngotPipe pipe = {.start = a->start, .stop = a->stop, .skip = a->skip, .dump = a->dump,
-                    .check = a->check, .dumped = dumped, .timed = a->time ? timed : NULL};
+  IngotPipe pipe = {.start = a->start,
+                    .stop = a->stop,
+                    .skip = a->skip,
+                    .dump = a->dump,
+                    .check = a->check,
+                    .dumped = dumped,
+                    .timed = a->time ? timed : NULL};
   const char *text, *side = NULL;
   size_t n, nside = 0;
   IngotStatus s = prepare(m, a);
@@ -183,7 +194,8 @@ static int verb_opt(const Args *a) {
 
 /* ---- compile ---- */
 
-/* Prefix of C names: given, or the stem of the output file with anything else than letters and digits replaced. */
+/* Prefix of C names: given, or the stem of the output file with anything else than letters and
+ * digits replaced. */
 static void prefix(const Args *a, char *to, size_t n) {
   const char *from = a->name;
   if (!from && a->output && strcmp(a->output, "-")) {
@@ -193,8 +205,8 @@ static void prefix(const Args *a, char *to, size_t n) {
   if (!from) from = "model";
   size_t k = 0;
   for (size_t i = 0; from[i] && k + 1 < n && (a->name || from[i] != '.'); i++) {
-    int fine = (from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z') || from[i] == '_' ||
-               (k && from[i] >= '0' && from[i] <= '9');
+    int fine = (from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z') ||
+               from[i] == '_' || (k && from[i] >= '0' && from[i] <= '9');
     to[k++] = fine || a->name ? from[i] : '_';
   }
   to[k] = 0;
@@ -205,7 +217,13 @@ static int verb_compile(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   char name[256], path[4096];
   prefix(a, name, sizeof name);
-  IngotC o = {.name = name, .weights = a->weights, .state = a->state, .nstate = (uint32_t)a->nstate, .selftest = a->no_selftest ? -1 : a->selftest, .caller = a->caller, .debug = a->debug};
+  IngotC o = {.name = name,
+              .weights = a->weights,
+              .state = a->state,
+              .nstate = (uint32_t)a->nstate,
+              .selftest = a->no_selftest ? -1 : a->selftest,
+              .caller = a->caller,
+              .debug = a->debug};
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
@@ -223,7 +241,8 @@ static int verb_compile(const Args *a) {
       s = ingot_emit_weights(m, &blob, &nblob);
       if (!s && nblob) {
         snprintf(path + len - 2, sizeof path - len, ".bin");
-        s = ingot_write_file(m, path, blob, nblob); /* first: a C file never stands without its weights */
+        s = ingot_write_file(m, path, blob,
+                             nblob); /* first: a C file never stands without its weights */
         memcpy(path, a->output, len + 1);
         path[len - 1] = 'h';
       }
@@ -248,25 +267,34 @@ static int verb_passes(const Args *a) {
 
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
-    {"compile", verb_compile, "output name func-name weights state selftest no-selftest caller debug input inputs data " SHAPES, "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
+    {"compile", verb_compile,
+     "output name func-name weights state selftest no-selftest caller debug input inputs "
+     "data " SHAPES,
+     "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march optimize sanitize threads selftest no-selftest debug input inputs data " SHAPES,
+     "output name func-name weights state cc march optimize sanitize threads selftest no-selftest "
+     "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run, "input inputs data output engine library name seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
-    {"verify", verb_verify, "data input inputs engine library name seed rtol atol json per-node bisect python output " SHAPES,
+    {"verify", verb_verify,
+     "data input inputs engine library name seed rtol atol json per-node bisect python "
+     "output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
-    {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES, "MODEL [--engine NAME] [--seconds S]",
-     "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json " SHAPES, "MODEL [-d batch=1] [--json]", "report what a model contains and needs", 1},
-    {"opt", verb_opt, "start stop skip dump explain check time output side input inputs data " SHAPES,
+    {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES,
+     "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
+    {"inspect", verb_inspect, "json " SHAPES, "MODEL [-d batch=1] [--json]",
+     "report what a model contains and needs", 1},
+    {"opt", verb_opt,
+     "start stop skip dump explain check time output side input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},
-    {"demo", verb_demo, "engine", "[--engine NAME]", "classify handwritten digits with the built-in model", 0},
+    {"demo", verb_demo, "engine", "[--engine NAME]",
+     "classify handwritten digits with the built-in model", 0},
 };
 const int verb_count = sizeof verb_table / sizeof *verb_table;

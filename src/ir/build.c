@@ -1,14 +1,18 @@
 /* build.c: short constructors over graph_add.
  *
- * In: operands and parameters. Out: the first result of the appended node. Each returns its operand when the
- * node would change nothing, so builders need not test for it.
+ * In: operands and parameters. Out: the first result of the appended node. Each returns its operand
+ * when the node would change nothing, so builders need not test for it.
  */
 #include "ir/graph.h"
 
 #include <string.h>
 
-static Attr at_int(AttrKey key, i64 i) { return (Attr){.key = key, .kind = AK_int, .u.i = i}; }
-static Attr at_dtype(DType dt) { return (Attr){.key = AT_to, .kind = AK_dtype, .u.i = dt}; }
+static Attr at_int(AttrKey key, i64 i) {
+  return (Attr){.key = key, .kind = AK_int, .u.i = i};
+}
+static Attr at_dtype(DType dt) {
+  return (Attr){.key = AT_to, .kind = AK_dtype, .u.i = dt};
+}
 static Attr at_list(AttrKey key, const Dim *d, u32 n) {
   return (Attr){.key = key, .kind = AK_list, .n = n, .u.list = d};
 }
@@ -16,7 +20,9 @@ static Attr at_str(Graph *g, AttrKey key, const char *s) {
   return (Attr){.key = key, .kind = AK_str, .u.s = str_of(g->c, s)};
 }
 
-static Val first(Graph *g, NodeId n) { return graph_node(g, n)->out[0]; }
+static Val first(Graph *g, NodeId n) {
+  return graph_node(g, n)->out[0];
+}
 
 static Val add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
   return first(g, graph_add(g, op, in, nin, attr, nattr));
@@ -26,7 +32,9 @@ static const i64 zeros[MAX_RANK];
 
 /* ---- maps ---- */
 
-Val mk_map1(Graph *g, Op op, Val a) { return add(g, op, &a, 1, NULL, 0); }
+Val mk_map1(Graph *g, Op op, Val a) {
+  return add(g, op, &a, 1, NULL, 0);
+}
 
 Val mk_map2(Graph *g, Op op, Val a, Val b) {
   Val in[2] = {a, b};
@@ -63,7 +71,9 @@ Val mk_scalar(Graph *g, DType dt, double x) {
   return mk_const(g, t);
 }
 
-Val mk_like(Graph *g, Val like, double x) { return mk_scalar(g, graph_type(g, like)->dt, x); }
+Val mk_like(Graph *g, Val like, double x) {
+  return mk_scalar(g, graph_type(g, like)->dt, x);
+}
 
 Val mk_ints(Graph *g, const i64 *x, u32 n) {
   i64 dim = n;
@@ -85,7 +95,9 @@ Val mk_dims_as(Graph *g, DType dt, u32 rank, const Dim *d, u32 n) {
   return add(g, OP_dims, NULL, 0, at, 3);
 }
 
-Val mk_dims(Graph *g, const Dim *d, u32 n) { return mk_dims_as(g, DT_i64, 1, d, n); }
+Val mk_dims(Graph *g, const Dim *d, u32 n) {
+  return mk_dims_as(g, DT_i64, 1, d, n);
+}
 
 Val mk_iota(Graph *g, DType dt, const Dim *shape, u32 rank, u32 axis) {
   Attr at[3] = {at_list(AT_shape, shape, rank), at_int(AT_axis, axis), at_dtype(dt)};
@@ -111,7 +123,8 @@ Val mk_arg(Graph *g, Op op, Val x, i64 axis, bool keep, bool last) {
 }
 
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse) {
-  Attr at[3] = {at_int(AT_axis, axis), at_int(AT_exclusive, exclusive), at_int(AT_reverse, reverse)};
+  Attr at[3] = {at_int(AT_axis, axis), at_int(AT_exclusive, exclusive),
+                at_int(AT_reverse, reverse)};
   return add(g, op, &x, 1, at, 3);
 }
 
@@ -123,7 +136,8 @@ Val mk_contract(Graph *g, Val a, Val b, const char *spec) {
   return add(g, OP_contract, in, 2, &at, 1);
 }
 
-/* Letters of the batch axes of x; axes of extent 1 that the other operand broadcasts are squeezed away. */
+/* Letters of the batch axes of x; axes of extent 1 that the other operand broadcasts are squeezed
+ * away. */
 static Val batch_letters(Graph *g, Val x, const Type *other, u32 nbatch, char *to) {
   Type t = *graph_type(g, x);
   Dim keep[MAX_RANK];
@@ -304,7 +318,9 @@ Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce) {
 
 /* ---- the rest ---- */
 
-Val mk_nonzero(Graph *g, Val x) { return mk_map1(g, OP_nonzero, x); }
+Val mk_nonzero(Graph *g, Val x) {
+  return mk_map1(g, OP_nonzero, x);
+}
 
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices) {
   Attr at[3] = {at_int(AT_axis, axis), at_list(AT_k, &k, 1), at_int(AT_largest, largest)};

@@ -1,15 +1,16 @@
 /* cost.c: how much work a graph asks for.
  *
- * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written, times those
- * summed up for each; iterations of loops whose number is certain. A lower bound when symbolic extents are taken
- * at their smallest, an upper bound for a node when at their largest; good for refusing and for budgets, not for
- * predicting times.
+ * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written,
+ * times those summed up for each; iterations of loops whose number is certain. A lower bound when
+ * symbolic extents are taken at their smallest, an upper bound for a node when at their largest;
+ * good for refusing and for budgets, not for predicting times.
  */
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* An iteration costs what its body costs, and about so much as this many operations of a long row. */
+/* An iteration costs what its body costs, and about so much as this many operations of a long row.
+ */
 #define ITERATION 1000.0
 
 static double extent(Graph *g, Dim d, bool most) {
@@ -39,7 +40,8 @@ static double products(Graph *g, const Node *n, bool most) {
     if (!result || !strchr(result, spec[i])) all *= extent(g, x->dim[i], most);
   for (u32 i = 0; i < w->rank; i++) {
     char ch = spec[x->rank + 1 + i];
-    if ((!result || !strchr(result, ch)) && !memchr(spec, ch, x->rank)) all *= extent(g, w->dim[i], most);
+    if ((!result || !strchr(result, ch)) && !memchr(spec, ch, x->rank))
+      all *= extent(g, w->dim[i], most);
   }
   return all;
 }
@@ -84,7 +86,8 @@ static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double 
       x = count * (ITERATION + block_steps(g, n->blk[0], times * count, dear, dearest));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
-      double yes = block_steps(g, n->blk[0], 0, dear, dearest), no = block_steps(g, n->blk[1], 0, dear, dearest);
+      double yes = block_steps(g, n->blk[0], 0, dear, dearest),
+             no = block_steps(g, n->blk[1], 0, dear, dearest);
       x = y = yes < no ? yes : no;
     } else {
       x = y = node_steps(g, n, false);

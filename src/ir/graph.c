@@ -1,9 +1,10 @@
 /* graph.c: construction of graphs.
  *
- * In: operators, operands, attributes. Out: nodes appended to the current block, with inferred types.
- * With g->eager, computations on small constants are done at once by the reference evaluator, and integer
- * arithmetic on symbolic dimensions stays symbolic (OP_dims): this is what makes Shape-Gather-Concat-Reshape
- * chains vanish while a model is imported, before any shape is needed.
+ * In: operators, operands, attributes. Out: nodes appended to the current block, with inferred
+ * types. With g->eager, computations on small constants are done at once by the reference
+ * evaluator, and integer arithmetic on symbolic dimensions stays symbolic (OP_dims): this is what
+ * makes Shape-Gather-Concat-Reshape chains vanish while a model is imported, before any shape is
+ * needed.
  */
 #include "ir/graph.h"
 
@@ -193,7 +194,8 @@ static bool dims_gather(Graph *g, const Node *n, Dim *out, u32 *count) {
   return true;
 }
 
-/* Integer tensors of rank 0 or 1 whose entries are dimensions: the same operation on the entries. */
+/* Integer tensors of rank 0 or 1 whose entries are dimensions: the same operation on the entries.
+ */
 static bool dims_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   const Node *n = graph_node(g, id);
   Dim out[EAGER_FLOATS];

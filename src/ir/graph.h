@@ -1,9 +1,9 @@
 /* graph.h: the Graph, SSA over whole tensors.
  *
- * A graph owns values, nodes and blocks in three arrays; everything refers to them by 32-bit id, and id
- * 0 of each means "none". A block is an ordered list of nodes with parameters and results; block 1 is
- * the graph itself, others are bodies of `if` and `loop` and may use values defined in the blocks around
- * them. Values are immutable. A constant is a node like any other (OP_const).
+ * A graph owns values, nodes and blocks in three arrays; everything refers to them by 32-bit id,
+ * and id 0 of each means "none". A block is an ordered list of nodes with parameters and results;
+ * block 1 is the graph itself, others are bodies of `if` and `loop` and may use values defined in
+ * the blocks around them. Values are immutable. A constant is a node like any other (OP_const).
  */
 #ifndef INGOT_GRAPH_H
 #define INGOT_GRAPH_H
@@ -11,7 +11,7 @@
 #include "ir/ir.h"
 
 typedef struct Graph Graph;
-typedef u32 Val;   /* index into g->val */
+typedef u32 Val;    /* index into g->val */
 typedef u32 NodeId; /* index into g->node */
 typedef u32 BlkId;  /* index into g->blk */
 typedef struct Value Value;
@@ -34,9 +34,9 @@ typedef enum AttrKind { AK_int, AK_float, AK_list, AK_str, AK_dtype, AK_const } 
 struct Attr {
   AttrKey key;
   AttrKind kind;
-  u32 n;            /* AK_list: entries */
+  u32 n; /* AK_list: entries */
   union {
-    i64 i;          /* AK_int, AK_dtype */
+    i64 i; /* AK_int, AK_dtype */
     double f;
     const Dim *list; /* integers, or dimensions where ops.def says so */
     Str s;
@@ -64,13 +64,13 @@ struct Value {
 struct Node {
   Op op;
   u32 nin, nout, nattr, nblk;
-  Val *in;    /* 0: absent */
+  Val *in; /* 0: absent */
   Val *out;
   Attr *attr; /* sorted by key */
   BlkId blk[2];
-  Sym *sym;   /* symbols of kind SY_data this node sets, in an order its op defines */
+  Sym *sym; /* symbols of kind SY_data this node sets, in an order its op defines */
   u32 nsym;
-  Loc loc;    /* the ONNX node it comes from */
+  Loc loc; /* the ONNX node it comes from */
 };
 
 struct Blk {
@@ -80,7 +80,8 @@ struct Blk {
   NodeId owner; /* 0 for block 1 */
 };
 
-/* The graph was built for these contents of a parameter (a shape given at run time): callers must pass them. */
+/* The graph was built for these contents of a parameter (a shape given at run time): callers must
+ * pass them. */
 struct Pin {
   Val param;
   Tensor *data;
@@ -103,34 +104,45 @@ struct Graph {
 
 /* graph.c */
 Graph *graph_new(Ctx *c);
-static inline Value *graph_val(Graph *g, Val v) { return &g->val.at[v]; }
-static inline Node *graph_node(Graph *g, NodeId n) { return &g->node.at[n]; }
-static inline Type *graph_type(Graph *g, Val v) { return &g->val.at[v].type; }
-static inline Dims *graph_dims(Graph *g) { return g->dims; }
-BlkId graph_block(Graph *g, NodeId owner);             /* new empty block */
-Val graph_param(Graph *g, BlkId b, Type t, Str name);  /* appends a parameter */
-/* Appends a node to g->cur. Attributes are copied. Types of outputs come from infer_node. Operands and
- * attributes are checked; a violation fails with ERR_input at g->loc. Returns the node.
- * With g->eager, may append a constant (or dims) node instead that has the same first output. */
+static inline Value *graph_val(Graph *g, Val v) {
+  return &g->val.at[v];
+}
+static inline Node *graph_node(Graph *g, NodeId n) {
+  return &g->node.at[n];
+}
+static inline Type *graph_type(Graph *g, Val v) {
+  return &g->val.at[v].type;
+}
+static inline Dims *graph_dims(Graph *g) {
+  return g->dims;
+}
+BlkId graph_block(Graph *g, NodeId owner);            /* new empty block */
+Val graph_param(Graph *g, BlkId b, Type t, Str name); /* appends a parameter */
+/* Appends a node to g->cur. Attributes are copied. Types of outputs come from infer_node. Operands
+ * and attributes are checked; a violation fails with ERR_input at g->loc. Returns the node. With
+ * g->eager, may append a constant (or dims) node instead that has the same first output. */
 NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr);
-/* Control nodes: blocks are built first (graph_block(g, 0)), then the node is added with its output types. */
+/* Control nodes: blocks are built first (graph_block(g, 0)), then the node is added with its output
+ * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const BlkId *blk, u32 nblk);
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */
-bool node_cast_sat(const Node *n); /* OP_cast: does it saturate? */
+bool node_cast_sat(const Node *n);                            /* OP_cast: does it saturate? */
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
-/* Contents of an integer tensor of at most max elements as dimensions, if known (const or dims nodes);
- * returns false if not. A constant entry may be negative there: use only where that is excluded. */
-bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n);   /* all constant integers */
-bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n); /* non-negative constants or symbolic */
+/* Contents of an integer tensor of at most max elements as dimensions, if known (const or dims
+ * nodes); returns false if not. A constant entry may be negative there: use only where that is
+ * excluded. */
+bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n); /* all constant integers */
+bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max,
+                    u32 *n);                        /* non-negative constants or symbolic */
 const Tensor *graph_pin(const Graph *g, Val param); /* contents it is pinned to, or NULL */
 void graph_use_counts(Graph *g, u32 *count); /* count[val]: uses by nodes and block results */
 
 /* infer.c: output types from operand types and attributes; checks the node. */
-/* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym is
- * NULL and kept otherwise. Not for CONTROL, whose types come from their blocks. */
+/* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym
+ * is NULL and kept otherwise. Not for CONTROL, whose types come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
 void infer_control(Graph *g, Node *n, Type *out);
 void infer_attrs(Graph *g, const Node *n); /* names and kinds as ops.def says */
@@ -142,28 +154,29 @@ u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 Val mk_map1(Graph *g, Op op, Val a);
 Val mk_map2(Graph *g, Op op, Val a, Val b);
 Val mk_select(Graph *g, Val cond, Val a, Val b);
-Val mk_cast(Graph *g, Val a, DType to);              /* ONNX Cast rules with saturation for narrow floats */
-Val mk_cast_sat(Graph *g, Val a, DType to);          /* integers saturate too */
+Val mk_cast(Graph *g, Val a, DType to);     /* ONNX Cast rules with saturation for narrow floats */
+Val mk_cast_sat(Graph *g, Val a, DType to); /* integers saturate too */
 Val mk_const(Graph *g, Tensor *t);
-Val mk_scalar(Graph *g, DType dt, double x);         /* rank 0 */
-Val mk_like(Graph *g, Val like, double x);           /* rank 0 scalar of the dtype of like */
-Val mk_ints(Graph *g, const i64 *x, u32 n);          /* i64[n] */
-Val mk_dims(Graph *g, const Dim *d, u32 n);          /* i64[n]; const when all are constant */
+Val mk_scalar(Graph *g, DType dt, double x); /* rank 0 */
+Val mk_like(Graph *g, Val like, double x);   /* rank 0 scalar of the dtype of like */
+Val mk_ints(Graph *g, const i64 *x, u32 n);  /* i64[n] */
+Val mk_dims(Graph *g, const Dim *d, u32 n);  /* i64[n]; const when all are constant */
 Val mk_dims_as(Graph *g, DType dt, u32 rank, const Dim *d, u32 n); /* i64 or i32, rank 0 or 1 */
 Val mk_iota(Graph *g, DType dt, const Dim *shape, u32 rank, u32 axis);
 Val mk_reduce(Graph *g, Op op, Val x, const i64 *axes, u32 naxes, bool keep);
 Val mk_arg(Graph *g, Op op, Val x, i64 axis, bool keep, bool last);
 Val mk_contract(Graph *g, Val a, Val b, const char *spec);
-Val mk_matmul(Graph *g, Val a, Val b);               /* numpy matmul, any ranks >= 1, batch broadcast */
+Val mk_matmul(Graph *g, Val a, Val b); /* numpy matmul, any ranks >= 1, batch broadcast */
 Val mk_conv(Graph *g, Val x, Val w, i64 group, const i64 *stride, const i64 *dilation,
             const i64 *pad_lo, const i64 *pad_hi);
 Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *stride,
             const i64 *dilation, const i64 *pad_lo, const i64 *pad_hi);
 Val mk_reshape(Graph *g, Val x, const Dim *shape, u32 rank);
-Val mk_unsqueeze(Graph *g, Val x, u32 axis);         /* one axis of extent 1 inserted before axis */
-Val mk_squeeze(Graph *g, Val x, u32 axis);           /* that axis removed */
+Val mk_unsqueeze(Graph *g, Val x, u32 axis); /* one axis of extent 1 inserted before axis */
+Val mk_squeeze(Graph *g, Val x, u32 axis);   /* that axis removed */
 Val mk_transpose(Graph *g, Val x, const i64 *perm);
-Val mk_slice(Graph *g, Val x, const Dim *start, const Dim *size, const i64 *step); /* step NULL: 1 */
+Val mk_slice(Graph *g, Val x, const Dim *start, const Dim *size,
+             const i64 *step); /* step NULL: 1 */
 Val mk_slice_axis(Graph *g, Val x, u32 axis, Dim start, Dim size);
 Val mk_broadcast(Graph *g, Val x, const Dim *shape, u32 rank);
 Val mk_concat(Graph *g, const Val *x, u32 n, i64 axis);
@@ -177,42 +190,46 @@ Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed);
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices);
-/* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and the carried
- * values; it replaces carried[] by their next values and fills scan[]. On return carried[] and scan[] hold
- * the results. cond: 0 for none, else a bool scalar; the body then also writes *cond. */
+/* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and
+ * the carried values; it replaces carried[] by their next values and fills scan[]. On return
+ * carried[] and scan[] hold the results. cond: 0 for none, else a bool scalar; the body then also
+ * writes *cond. */
 typedef void BodyFn(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan);
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
 
-/* edit.c: one walk that every graph pass uses. visit sees the nodes of each block in order (a control
- * node before its blocks), operands already replaced; new nodes built during the visit land in front of the
- * node. Returns false to drop the node, whose outputs must then have been replaced. */
+/* edit.c: one walk that every graph pass uses. visit sees the nodes of each block in order (a
+ * control node before its blocks), operands already replaced; new nodes built during the visit land
+ * in front of the node. Returns false to drop the node, whose outputs must then have been replaced.
+ */
 typedef struct Edit {
   Graph *g;
-  Val *with;  /* with[v]: what replaces v, or v */
+  Val *with; /* with[v]: what replaces v, or v */
   void *user;
   bool changed;
 } Edit;
 typedef bool EditFn(Edit *e, NodeId n);
 bool edit_run(Graph *g, EditFn *visit, void *user);
 void edit_replace(Edit *e, Val old, Val by); /* by takes the label if it has none */
-/* Splices the nodes of block b (no parameters) where the visited node stands; its results go to ret. */
+/* Splices the nodes of block b (no parameters) where the visited node stands; its results go to
+ * ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);
 
-/* refine.c: types computed again in order. A pass that makes a data-dependent size known, or equal to another,
- * says what the symbol stands for; attributes are rewritten accordingly. */
+/* refine.c: types computed again in order. A pass that makes a data-dependent size known, or equal
+ * to another, says what the symbol stands for; attributes are rewritten accordingly. */
 typedef struct Rebind {
   Graph *g;
-  Map of;        /* symbol -> 1 + index into to */
+  Map of; /* symbol -> 1 + index into to */
   VEC(Dim) to;
 } Rebind;
 Rebind rebind_new(Graph *g); /* in c->scratch */
-/* Result i of n will be replaced by a value of type now: symbols that n sets take their meaning from it. */
+/* Result i of n will be replaced by a value of type now: symbols that n sets take their meaning
+ * from it. */
 void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now);
 void graph_refine(Graph *g, Rebind *r);
 
-/* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to a side file when
- * `side` is given (a blob whose offsets the text names), else they are printed whole. */
+/* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to a side
+ * file when `side` is given (a blob whose offsets the text names), else they are printed whole. */
 enum { GRAPH_INLINE = 64, GRAPH_DEPTH = 64 }; /* deepest nesting of blocks that is read */
 void graph_print(Graph *g, Text *out, Text *side);
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
@@ -226,7 +243,7 @@ bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integ
 
 /* cost.c: operations, roughly. most: symbolic extents at their largest, else at their smallest. */
 double node_steps(Graph *g, const Node *n, bool most); /* not for CONTROL */
-double graph_steps(Graph *g, NodeId *dear);            /* at least; *dear: the node that takes most of them */
+double graph_steps(Graph *g, NodeId *dear); /* at least; *dear: the node that takes most of them */
 
 /* ref.c: slow, obvious evaluator; the judge in tests and the engine of constant folding. */
 typedef struct RefOptions {

@@ -83,8 +83,10 @@ static Decl decl(Parse *p) {
   if (scan_peek(&p->s) == '"') d.label = scan_quoted(&p->s);
   scan_expect(&p->s, ':');
   d.type = type(p, 0);
-  if (scan_accept_word(&p->s, home_name[HOME_inline])) d.home = HOME_inline;
-  else if (scan_accept_word(&p->s, home_name[HOME_tail])) d.home = HOME_tail;
+  if (scan_accept_word(&p->s, home_name[HOME_inline]))
+    d.home = HOME_inline;
+  else if (scan_accept_word(&p->s, home_name[HOME_tail]))
+    d.home = HOME_tail;
   return d;
 }
 

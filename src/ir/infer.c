@@ -1,9 +1,9 @@
 /* infer.c: output types of nodes, and the rules every node must obey.
  *
- * In: a node with operands and attributes. Out: the types of its outputs. One rule a structural op (table
- * `rules`), one for all scalar ops. A violation is the model's fault: fail(ERR_input) at the node's location.
- * Dimensions that are symbolic are believed to fit where they cannot be compared; engines check them again
- * when they run.
+ * In: a node with operands and attributes. Out: the types of its outputs. One rule a structural op
+ * (table `rules`), one for all scalar ops. A violation is the model's fault: fail(ERR_input) at the
+ * node's location. Dimensions that are symbolic are believed to fit where they cannot be compared;
+ * engines check them again when they run.
  */
 #include "ir/graph.h"
 
@@ -50,7 +50,8 @@ void infer_attrs(Graph *g, const Node *n) {
     if (!found && !optional)
       fail(g->c, ERR_input, n->loc, "%s lacks attribute %.*s", info->name, (int)len, s);
     if (found && found->kind != kind)
-      fail(g->c, ERR_input, n->loc, "%s: attribute %.*s has the wrong kind", info->name, (int)len, s);
+      fail(g->c, ERR_input, n->loc, "%s: attribute %.*s has the wrong kind", info->name, (int)len,
+           s);
     seen += found != NULL;
     s += len + 1 + klen + optional;
     s += strspn(s, " ");
@@ -154,7 +155,8 @@ static void rule_map(Infer *f) {
     /* bool is stored in a byte and may be read as one */
     u32 from = t[0]->dt == DT_bool ? 8 : dtype_info[t[0]->dt].bits;
     u32 width = dt == DT_bool ? 8 : dtype_info[dt].bits;
-    if (n->op == OP_bitcast && from != width) BAD(f, "bitcast between widths %u and %u", from, width);
+    if (n->op == OP_bitcast && from != width)
+      BAD(f, "bitcast between widths %u and %u", from, width);
   }
   Dim dim[MAX_RANK];
   f->g->loc = n->loc;
@@ -197,8 +199,10 @@ static void drop_axes(Infer *f, DType dt, u32 mask) {
   Dim dim[MAX_RANK];
   u32 rank = 0;
   for (u32 i = 0; i < x->rank; i++) {
-    if (!(mask >> i & 1)) dim[rank++] = x->dim[i];
-    else if (keep) dim[rank++] = 1;
+    if (!(mask >> i & 1))
+      dim[rank++] = x->dim[i];
+    else if (keep)
+      dim[rank++] = 1;
   }
   set_out(f, 0, dt, dim, rank);
 }
@@ -257,7 +261,8 @@ static void rule_contract(Infer *f) {
   bool used[128] = {false};
   for (s += 2; *s; s++) {
     u32 ch = (u8)*s;
-    if (ch > 127 || !seen[ch] || used[ch] || rank == MAX_RANK) BAD(f, "contract: bad spec \"%s\"", spec);
+    if (ch > 127 || !seen[ch] || used[ch] || rank == MAX_RANK)
+      BAD(f, "contract: bad spec \"%s\"", spec);
     used[ch] = true;
     dim[rank++] = of[ch];
   }
@@ -271,7 +276,8 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
   if (stride < 1 || dilation < 1 || lo < 0 || hi < 0 || stride > INT32_MAX ||
       dilation > INT32_MAX || lo > INT32_MAX || hi > INT32_MAX)
     BAD(f, "strides and dilations must be positive, pads not negative");
-  if (!dim_is_const(k) || k < 1 || k > INT32_MAX) BAD(f, "window extent must be a constant above 0");
+  if (!dim_is_const(k) || k < 1 || k > INT32_MAX)
+    BAD(f, "window extent must be a constant above 0");
   i64 span = (k - 1) * dilation + 1;
   if (dim_is_const(d)) {
     i64 room = d + lo + hi - span;
@@ -288,7 +294,8 @@ static void rule_conv(Infer *f) {
   same_dtype(f, 0, 1);
   const Type *x = f->in[0], *w = f->in[1];
   if (x->rank < 2 || w->rank != x->rank)
-    BAD(f, "conv: x has rank %u and w rank %u; both must be equal and at least 2", x->rank, w->rank);
+    BAD(f, "conv: x has rank %u and w rank %u; both must be equal and at least 2", x->rank,
+        w->rank);
   u32 ns = x->rank - 2;
   const Dim *stride = list_of(f, AT_stride, ns), *dil = list_of(f, AT_dilation, ns);
   const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
@@ -296,7 +303,8 @@ static void rule_conv(Infer *f) {
   if (group < 1 || group > INT32_MAX || !dim_is_const(w->dim[0]) || w->dim[0] % group)
     BAD(f, "conv: %lld output channels do not divide into %lld groups", (long long)w->dim[0],
         (long long)group);
-  if (!dim_is_const(w->dim[1]) || w->dim[1] > INT32_MAX || (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
+  if (!dim_is_const(w->dim[1]) || w->dim[1] > INT32_MAX ||
+      (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
     BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
         (long long)w->dim[1], (long long)group);
   Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};
@@ -600,9 +608,12 @@ void infer_node(Graph *g, Node *n, Type *out) {
     if (graph_type(g, n->in[i])->kind != TY_tensor)
       BAD(&f, "%s: operand %u is not a tensor", op_info[n->op].name, i);
   }
-  if (n->op < OP_SCALARS) rule_map(&f);
-  else if (rules[n->op]) rules[n->op](&f);
-  else bug(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
+  if (n->op < OP_SCALARS)
+    rule_map(&f);
+  else if (rules[n->op])
+    rules[n->op](&f);
+  else
+    bug(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
 }
 
 /* ---- control ---- */
@@ -610,7 +621,8 @@ void infer_node(Graph *g, Node *n, Type *out) {
 static void infer_if(Graph *g, Node *n, Type *out) {
   const Blk *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
   Type *c = graph_type(g, n->in[0]);
-  if (c->dt != DT_bool || c->rank) fail(g->c, ERR_input, n->loc, "if: condition is not a bool scalar");
+  if (c->dt != DT_bool || c->rank)
+    fail(g->c, ERR_input, n->loc, "if: condition is not a bool scalar");
   if (yes->ret.n != no->ret.n)
     fail(g->c, ERR_input, n->loc, "if: branches give %u and %u results", yes->ret.n, no->ret.n);
   u32 k = 0;
@@ -678,7 +690,8 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
   const Blk *b = &g->blk.at[n->blk[0]];
   i64 scans = node_int(n, AT_scans, 0);
   Loc loc = n->loc;
-  if (scans < 0 || scans > b->ret.n) fail(g->c, ERR_input, loc, "loop: scans=%lld", (long long)scans);
+  if (scans < 0 || scans > b->ret.n)
+    fail(g->c, ERR_input, loc, "loop: scans=%lld", (long long)scans);
   u32 ncarried = n->nin - 2, nscan = (u32)scans;
   if (b->param.n != n->nin || b->ret.n != 1 + ncarried + nscan)
     fail(g->c, ERR_input, loc, "loop: body takes %u and gives %u values, expected %u and %u",
@@ -722,11 +735,14 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
 void infer_control(Graph *g, Node *n, Type *out) {
   infer_attrs(g, n);
   for (u32 i = 0; i < n->nin; i++)
-    if (!n->in[i]) fail(g->c, ERR_input, n->loc, "%s: operand %u is missing", op_info[n->op].name, i);
+    if (!n->in[i])
+      fail(g->c, ERR_input, n->loc, "%s: operand %u is missing", op_info[n->op].name, i);
   u32 nret = g->blk.at[n->blk[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
   if (n->nout != want)
     fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",
          op_info[n->op].name, nret, n->nout);
-  if (n->op == OP_if) infer_if(g, n, out);
-  else infer_loop(g, n, out);
+  if (n->op == OP_if)
+    infer_if(g, n, out);
+  else
+    infer_loop(g, n, out);
 }

@@ -1,17 +1,18 @@
-/* ir.h: what both intermediate forms share: element types, scalars, dimensions, tensors, operators. */
+/* ir.h: what both intermediate forms share: element types, scalars, dimensions, tensors, operators.
+ */
 #ifndef INGOT_IR_H
 #define INGOT_IR_H
 
 #include "base/base.h"
 
-typedef struct Dims Dims;         /* table of symbols and affine expressions */
-typedef i64 Dim;                  /* >= 0: that extent; < 0: expression -1 - d of the table */
-typedef u32 Sym;                  /* symbol of the table */
+typedef struct Dims Dims; /* table of symbols and affine expressions */
+typedef i64 Dim;          /* >= 0: that extent; < 0: expression -1 - d of the table */
+typedef u32 Sym;          /* symbol of the table */
 typedef struct SymInfo SymInfo;
-typedef struct Type Type;         /* of a graph value */
-typedef struct Tensor Tensor;     /* concrete array: constants, inputs, results */
-typedef union Scalar Scalar;      /* one element, any dtype */
-typedef struct OpInfo OpInfo;     /* row of ops.def */
+typedef struct Type Type;     /* of a graph value */
+typedef struct Tensor Tensor; /* concrete array: constants, inputs, results */
+typedef union Scalar Scalar;  /* one element, any dtype */
+typedef struct OpInfo OpInfo; /* row of ops.def */
 
 enum { MAX_RANK = 16 };
 #define DIM_MAX ((i64)1 << 40) /* no extent, and no product of extents, may exceed this */
@@ -38,8 +39,21 @@ union Scalar {
 };
 
 typedef enum OpKind {
-  OK_MAP, OK_LEAF, OK_REDUCE, OK_CONTRACT, OK_WINDOW, OK_VIEW, OK_JOIN, OK_GATHER, OK_SCATTER,
-  OK_SCAN, OK_CONTROL, OK_DYNAMIC, OK_RANDOM, OK_OPAQUE, OK_COUNT
+  OK_MAP,
+  OK_LEAF,
+  OK_REDUCE,
+  OK_CONTRACT,
+  OK_WINDOW,
+  OK_VIEW,
+  OK_JOIN,
+  OK_GATHER,
+  OK_SCATTER,
+  OK_SCAN,
+  OK_CONTROL,
+  OK_DYNAMIC,
+  OK_RANDOM,
+  OK_OPAQUE,
+  OK_COUNT
 } OpKind;
 
 typedef enum Op {
@@ -114,10 +128,18 @@ struct Tensor {
 /* dtype.c */
 DType dtype_from_name(const char *s, size_t n); /* DT_none if unknown */
 DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
-static inline bool dtype_is_float(DType d) { return dtype_info[d].cls == 'F'; }
-static inline bool dtype_is_int(DType d) { return dtype_info[d].cls == 'I' || dtype_info[d].cls == 'U'; }
-static inline bool dtype_is_signed(DType d) { return dtype_info[d].cls == 'I'; }
-static inline u32 dtype_bytes(DType d) { return dtype_info[d].bytes; }
+static inline bool dtype_is_float(DType d) {
+  return dtype_info[d].cls == 'F';
+}
+static inline bool dtype_is_int(DType d) {
+  return dtype_info[d].cls == 'I' || dtype_info[d].cls == 'U';
+}
+static inline bool dtype_is_signed(DType d) {
+  return dtype_info[d].cls == 'I';
+}
+static inline u32 dtype_bytes(DType d) {
+  return dtype_info[d].bytes;
+}
 DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
 
@@ -129,28 +151,35 @@ bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
 Scalar scalar_load(DType d, const void *p);
 void scalar_store(DType d, void *p, Scalar x); /* x must be representable: see scalar_cast */
 Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
-double scalar_round(DType d, double x); /* to the nearest value of float type d, ties to even, saturating if d has no infinity */
-Scalar scalar_eval(Op op, DType d, const Scalar *arg); /* d: dtype of operands (of a and b for select) */
-i64 scalar_wrap(DType d, i64 x);        /* two's complement value of integer type d */
-u64 random_bits(u64 seed, u64 index);   /* the generator behind OP_random */
-/* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1). */
+double scalar_round(DType d, double x); /* to the nearest value of float type d, ties to even,
+                                           saturating if d has no infinity */
+Scalar scalar_eval(Op op, DType d,
+                   const Scalar *arg); /* d: dtype of operands (of a and b for select) */
+i64 scalar_wrap(DType d, i64 x);       /* two's complement value of integer type d */
+u64 random_bits(u64 seed, u64 index);  /* the generator behind OP_random */
+/* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).
+ */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 
 /* mathlib.c: the text of mathlib*.h, in parts */
-/* The text of one part and the names of the parts it needs, separated by spaces and ended by a star; NULL if there
- * is no such part. */
+/* The text of one part and the names of the parts it needs, separated by spaces and ended by a
+ * star; NULL if there is no such part. */
 const char *mathlib_text(const char *name, size_t *n, const char **needs);
-/* Appends the parts named (separated by spaces) and all they need, in an order in which C can read them. */
+/* Appends the parts named (separated by spaces) and all they need, in an order in which C can read
+ * them. */
 void mathlib_write(Text *t, const char *names);
 
 /* dim.c */
 Dims *dims_new(Ctx *c);
 Ctx *dims_ctx(const Dims *ds);
-Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi); /* same kind and name: the same symbol, bounds narrowed */
+Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo,
+            i64 hi); /* same kind and name: the same symbol, bounds narrowed */
 u32 dim_nsyms(const Dims *ds);
 SymInfo *dim_syminfo(Dims *ds, Sym s);
 Dim dim_of_sym(Dims *ds, Sym s);
-static inline bool dim_is_const(Dim d) { return d >= 0; }
+static inline bool dim_is_const(Dim d) {
+  return d >= 0;
+}
 Dim dim_add(Dims *ds, Dim a, Dim b);
 Dim dim_sub(Dims *ds, Dim a, Dim b); /* a constant negative result fails with ERR_input */
 Dim dim_mul(Dims *ds, Dim a, Dim b);
@@ -164,14 +193,14 @@ void dim_bounds(const Dims *ds, Dim d, i64 *lo, i64 *hi);
 i64 dim_eval(const Dims *ds, Dim d, const i64 *env); /* env[sym]; derived symbols are computed */
 /* Terms of an affine expression: d = *k0 + sum coef[i] * sym[i]. Returns the number of terms. */
 u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef);
-void dim_print(const Dims *ds, Dim d, Text *t);  /* 3, n, 2*n+1, (n+1)/2 */
+void dim_print(const Dims *ds, Dim d, Text *t); /* 3, n, 2*n+1, (n+1)/2 */
 /* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
 
 /* type.c */
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank);
 bool type_equal(const Type *x, const Type *y);
-bool type_is_static(const Type *t); /* tensor whose dimensions are all constants */
+bool type_is_static(const Type *t);      /* tensor whose dimensions are all constants */
 Dim type_count(Dims *ds, const Type *t); /* number of elements */
 void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
 
@@ -179,7 +208,9 @@ void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[
 bool shape_count(const i64 *dim, u32 rank, u64 *n); /* product; false when above DIM_MAX */
 Tensor *tensor_new(Arena *a, DType dt, const i64 *dim, u32 rank); /* zeroed, writable data */
 Tensor *tensor_wrap(Arena *a, DType dt, const i64 *dim, u32 rank, const void *data);
-static inline u64 tensor_bytes(const Tensor *t) { return t->n * dtype_bytes(t->dt); }
+static inline u64 tensor_bytes(const Tensor *t) {
+  return t->n * dtype_bytes(t->dt);
+}
 Scalar tensor_get(const Tensor *t, u64 i);
 void tensor_set(Tensor *t, u64 i, Scalar x); /* only on tensors of tensor_new */
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y); /* same type, shape and bits */

@@ -212,7 +212,8 @@ extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, Text *out, Text *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
-/* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In arena a. */
+/* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In
+ * arena a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */

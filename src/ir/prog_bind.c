@@ -1,8 +1,9 @@
 /* prog_bind.c: values of the symbols that the shapes of the inputs decide.
  *
- * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are set while running hold
- * their lower bound. Each dimension of an input is an equation; one with a single unknown is solved, until none
- * is left, and then all are checked. Every engine binds through here.
+ * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are
+ * set while running hold their lower bound. Each dimension of an input is an equation; one with a
+ * single unknown is solved, until none is left, and then all are checked. Every engine binds
+ * through here.
  */
 #include "ir/prog.h"
 

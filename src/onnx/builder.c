@@ -62,8 +62,8 @@ static const OnnxAttr *resolve(Import *im, const Scope *s, const OnnxAttr *a) {
   while (a && a->ref) {
     while (s && !s->fn) s = s->up;
     if (!s)
-      fail(im->c, ERR_input, im->g->loc, "attribute '%s' refers to '%s' outside of a function", show(im->c, a->name),
-           show(im->c, a->ref));
+      fail(im->c, ERR_input, im->g->loc, "attribute '%s' refers to '%s' outside of a function",
+           show(im->c, a->name), show(im->c, a->ref));
     const OnnxAttr *found = NULL;
     for (u32 i = 0; i < s->call->attrs.n && !found; i++)
       if (s->call->attrs.at[i].name == a->ref) found = &s->call->attrs.at[i];

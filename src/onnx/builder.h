@@ -85,11 +85,11 @@ void on_axes(Build *b, i64 *axes, u32 n, u32 rank);
  * ret[] its results. */
 u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max);
 
-/* compose.c: small compositions that several operators share. Narrow floats are computed in f32 and rounded once:
- * a builder widens its operands, computes, and narrows its results. */
-Val on_widen(Build *b, Val x);                 /* f16, bf16, f8 -> f32; others as they are */
-Val on_narrow(Build *b, Val x, DType dt);      /* back to dt */
-Val on_const_like(Build *b, Val x, double k);  /* scalar of the dtype of x */
+/* compose.c: small compositions that several operators share. Narrow floats are computed in f32 and
+ * rounded once: a builder widens its operands, computes, and narrows its results. */
+Val on_widen(Build *b, Val x);                /* f16, bf16, f8 -> f32; others as they are */
+Val on_narrow(Build *b, Val x, DType dt);     /* back to dt */
+Val on_const_like(Build *b, Val x, double k); /* scalar of the dtype of x */
 Val on_add(Build *b, Val x, Val y);
 Val on_sub(Build *b, Val x, Val y);
 Val on_mul(Build *b, Val x, Val y);
@@ -99,22 +99,23 @@ Val on_mulk(Build *b, Val x, double k);
 Val on_clamp(Build *b, Val x, double lo, double hi);
 Val on_sigmoid(Build *b, Val x);
 Val on_softmax(Build *b, Val x, const i64 *axes, u32 n);
-Val on_count(Build *b, Val x, const i64 *axes, u32 n); /* product of these extents, scalar of the dtype of x */
+Val on_count(Build *b, Val x, const i64 *axes,
+             u32 n);                      /* product of these extents, scalar of the dtype of x */
 Val on_extent(Build *b, Dim d, DType dt); /* scalar */
 Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep);
 /* (x - mean) / sqrt(var + eps) over axes; mean and inverse deviation returned when not NULL */
 Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
-Val on_expand_tail(Build *b, Val v, u32 tail);  /* appends `tail` axes of extent 1 */
+Val on_expand_tail(Build *b, Val v, u32 tail); /* appends `tail` axes of extent 1 */
 Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
 
 /* ops_nn.c: what the quantized relatives share; attributes are read from the node. */
-Val on_conv(Build *b, Val x, Val weights);   /* without bias */
+Val on_conv(Build *b, Val x, Val weights); /* without bias */
 Val on_average_pool(Build *b, Val x);
 Val on_global_average(Build *b, Val x);
-Val on_gemm(Build *b, Val x, Val y);         /* the product alone, transposed as asked */
+Val on_gemm(Build *b, Val x, Val y); /* the product alone, transposed as asked */
 
-/* ops_quant.c: x [.., k] quantized over its range, times w [k, n] with a scale and a zero point (0: none), in all or one a
- * column. */
+/* ops_quant.c: x [.., k] quantized over its range, times w [k, n] with a scale and a zero point (0:
+ * none), in all or one a column. */
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero);
 
 /* ops_random.c: Dropout in training mode; sets the outputs */

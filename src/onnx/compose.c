@@ -6,16 +6,32 @@ Val on_widen(Build *b, Val x) {
   return dtype_is_float(dt) && dtype_acc(dt) != dt ? mk_cast(b->g, x, dtype_acc(dt)) : x;
 }
 
-Val on_narrow(Build *b, Val x, DType dt) { return mk_cast(b->g, x, dt); }
+Val on_narrow(Build *b, Val x, DType dt) {
+  return mk_cast(b->g, x, dt);
+}
 
-Val on_const_like(Build *b, Val x, double k) { return mk_like(b->g, x, k); }
+Val on_const_like(Build *b, Val x, double k) {
+  return mk_like(b->g, x, k);
+}
 
-Val on_add(Build *b, Val x, Val y) { return mk_map2(b->g, OP_add, x, y); }
-Val on_sub(Build *b, Val x, Val y) { return mk_map2(b->g, OP_sub, x, y); }
-Val on_mul(Build *b, Val x, Val y) { return mk_map2(b->g, OP_mul, x, y); }
-Val on_div(Build *b, Val x, Val y) { return mk_map2(b->g, OP_div, x, y); }
-Val on_addk(Build *b, Val x, double k) { return on_add(b, x, mk_like(b->g, x, k)); }
-Val on_mulk(Build *b, Val x, double k) { return on_mul(b, x, mk_like(b->g, x, k)); }
+Val on_add(Build *b, Val x, Val y) {
+  return mk_map2(b->g, OP_add, x, y);
+}
+Val on_sub(Build *b, Val x, Val y) {
+  return mk_map2(b->g, OP_sub, x, y);
+}
+Val on_mul(Build *b, Val x, Val y) {
+  return mk_map2(b->g, OP_mul, x, y);
+}
+Val on_div(Build *b, Val x, Val y) {
+  return mk_map2(b->g, OP_div, x, y);
+}
+Val on_addk(Build *b, Val x, double k) {
+  return on_add(b, x, mk_like(b->g, x, k));
+}
+Val on_mulk(Build *b, Val x, double k) {
+  return on_mul(b, x, mk_like(b->g, x, k));
+}
 
 Val on_clamp(Build *b, Val x, double lo, double hi) {
   x = mk_map2(b->g, OP_max, x, mk_like(b->g, x, lo));

@@ -139,7 +139,8 @@ static void index_tables(Import *im) {
     u64 key = ((u64)f->domain << 32 | f->name) ^ (u64)f->overload * 0x9e3779b97f4a7c15u;
     u32 *slot = map_put(&im->fns, key);
     if (*slot)
-      fail(im->c, ERR_input, (Loc){.file = im->file, .index = -1}, "function '%s' is defined twice", show(im->c, f->name));
+      fail(im->c, ERR_input, (Loc){.file = im->file, .index = -1}, "function '%s' is defined twice",
+           show(im->c, f->name));
     *slot = i + 1;
   }
 }
@@ -187,7 +188,8 @@ static bool read_operands(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     b->in[i] = scope_find(im, n->in.at[i]);
     if (b->in[i] && !val_is_real(b->in[i])) good = false;
     if (b->in[i] == VAL_SEQUENCE)
-      diag(im->c, ERR_unsupported, loc, "operator %s: operand '%s' is a sequence or optional, which is not supported",
+      diag(im->c, ERR_unsupported, loc,
+           "operator %s: operand '%s' is a sequence or optional, which is not supported",
            show(im->c, n->op), show(im->c, n->in.at[i]));
     if (b->in[i]) continue;
     bool later = false;
@@ -234,7 +236,8 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   }
   if (a.row) b->arg = a.row->arg;
   if (a.row && a.row->most != 255 && b->nin > a.row->most)
-    fail(im->c, ERR_input, loc, "%u inputs are given, %s takes at most %u", b->nin, show(im->c, n->op), a.row->most);
+    fail(im->c, ERR_input, loc, "%u inputs are given, %s takes at most %u", b->nin,
+         show(im->c, n->op), a.row->most);
   Graph *g = im->g;
   BlkId cur = g->cur;
   Scope *scope = im->scope;

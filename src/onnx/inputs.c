@@ -48,8 +48,10 @@ static Dim unknown_dim(Import *im, const InDim *d, const BindDim *b) {
     return 1;
   }
   fail(im->c, ERR_usage, loc,
-       "input '%s': dimension %u (%s) is not known; give it with %s%s%s, --input-dim '%s:%u=N' or --shapes",
-       input, d->axis, named, d->symbol ? "-d '" : "", d->symbol ? named : "an array", d->symbol ? "=N'" : "", input, d->axis);
+       "input '%s': dimension %u (%s) is not known; give it with %s%s%s, --input-dim '%s:%u=N' or "
+       "--shapes",
+       input, d->axis, named, d->symbol ? "-d '" : "", d->symbol ? named : "an array",
+       d->symbol ? "=N'" : "", input, d->axis);
 }
 
 static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
@@ -114,8 +116,8 @@ static Type input_type(Import *im, const OnnxValue *v) {
          show(im->c, v->name), given->rank, rank);
   for (u32 i = 0; i < im->o->ndim; i++)
     if (im->o->dim[i].input == v->name && im->o->dim[i].rank && im->o->dim[i].rank != rank)
-      fail(im->c, ERR_usage, loc, "input '%s' has %u dimensions, %u are given", show(im->c, v->name), rank,
-           im->o->dim[i].rank);
+      fail(im->c, ERR_usage, loc, "input '%s' has %u dimensions, %u are given",
+           show(im->c, v->name), rank, im->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {
@@ -144,9 +146,11 @@ static void share_symbols(Import *im) {
       InDim d = {v, k, 0, -1};
       BindDim *b = find_bind(im, &d);
       if (b)
-        *vec_push(&im->c->work, &all) = (BindDim){.symbol = od->param, .value = b->value, .bound = b->bound, .used = true};
+        *vec_push(&im->c->work, &all) =
+            (BindDim){.symbol = od->param, .value = b->value, .bound = b->bound, .used = true};
       else if (given && k < given->rank)
-        *vec_push(&im->c->work, &all) = (BindDim){.symbol = od->param, .value = given->dim[k], .used = true};
+        *vec_push(&im->c->work, &all) =
+            (BindDim){.symbol = od->param, .value = given->dim[k], .used = true};
     }
   }
   ImportOptions *o = NEW(&im->c->work, ImportOptions);
@@ -180,9 +184,10 @@ void import_inputs(Import *im) {
       if (!map_get(&im->scope->init, g->inputs.at[k].name))
         text_fmt(&names, "%s%s", names.n ? ", " : "", show(im->c, g->inputs.at[k].name));
     if (b->input)
-      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld; inputs are %s", show(im->c, b->input),
-           (long long)b->axis, text_cstr(&names));
-    fail(im->c, ERR_usage, loc, "no input has a dimension named '%s'; inputs are %s (see ingot inspect)",
+      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld; inputs are %s",
+           show(im->c, b->input), (long long)b->axis, text_cstr(&names));
+    fail(im->c, ERR_usage, loc,
+         "no input has a dimension named '%s'; inputs are %s (see ingot inspect)",
          show(im->c, b->symbol), text_cstr(&names));
   }
 }

@@ -2,7 +2,8 @@
 #include "onnx/own.h"
 
 const OpRow op_rows[] = {
-#define ON(domain, name, since, until, build, arg, most) {#domain, #name, since, until, build, arg, most},
+#define ON(domain, name, since, until, build, arg, most)                                           \
+  {#domain, #name, since, until, build, arg, most},
 #include "onnx/onnx_ops.def"
 #undef ON
 };

@@ -1,7 +1,8 @@
 /* ops_control.c: If, Loop and Scan.
  *
- * A condition that is already known selects its branch while importing: exporters wrap rank tests into If, with
- * branches whose types do not agree. Scan is a loop that slices its inputs and stacks its outputs.
+ * A condition that is already known selects its branch while importing: exporters wrap rank tests
+ * into If, with branches whose types do not agree. Scan is a loop that slices its inputs and stacks
+ * its outputs.
  */
 #include "onnx/own.h"
 
@@ -43,8 +44,8 @@ static void take_branch(Build *b, const OnnxGraph *body) {
   if (n != b->nout) on_bad(b, "the branch has %u outputs, the node %u", n, b->nout);
 }
 
-/* A branch that does not fit the shapes at hand is an error only where it is taken: a condition that follows from
- * bound inputs then decides while importing, and pins them. */
+/* A branch that does not fit the shapes at hand is an error only where it is taken: a condition
+ * that follows from bound inputs then decides while importing, and pins them. */
 static void decide_now(Build *b, Val cond, const Branch *r) {
   Val blame;
   const Tensor *t = import_known(b->im, cond, &blame);
@@ -54,14 +55,17 @@ static void decide_now(Build *b, Val cond, const Branch *r) {
   }
   const Branch *bad = &r[r[0].err ? 0 : 1];
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
-  fail(b->c, bad->err, b->g->loc, "the %s branch cannot be built: %s%s%s%s", r[0].err ? "then" : "else", bad->why,
-       *name ? "; if it is not taken, give the input that decides: --input '" : "", name, *name ? "=@FILE.npy'" : "");
+  fail(b->c, bad->err, b->g->loc, "the %s branch cannot be built: %s%s%s%s",
+       r[0].err ? "then" : "else", bad->why,
+       *name ? "; if it is not taken, give the input that decides: --input '" : "", name,
+       *name ? "=@FILE.npy'" : "");
 }
 
 static bool branches_agree(Build *b, const Branch *r) {
   Graph *g = b->g;
   for (u32 i = 0; i < b->nout; i++) {
-    const Type *x = on_type(b, g->blk.at[r[0].blk].ret.at[i]), *y = on_type(b, g->blk.at[r[1].blk].ret.at[i]);
+    const Type *x = on_type(b, g->blk.at[r[0].blk].ret.at[i]),
+               *y = on_type(b, g->blk.at[r[1].blk].ret.at[i]);
     if (x->dt != y->dt || x->rank != y->rank) return false;
   }
   return true;
@@ -70,7 +74,8 @@ static bool branches_agree(Build *b, const Branch *r) {
 void build_if(Build *b) {
   Graph *g = b->g;
   Val cond = scalar_of(b, on_in(b, 0));
-  Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")}, {.b = b, .body = on_graph(b, "else_branch")}};
+  Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")},
+                 {.b = b, .body = on_graph(b, "else_branch")}};
   const Tensor *known = graph_const(g, cond);
   if (known) {
     take_branch(b, r[tensor_get(known, 0).i ? 0 : 1].body);
@@ -126,9 +131,11 @@ void build_loop(Build *b) {
   LoopBody l = {.b = b, .g = on_graph(b, "body")};
   l.ncarried = b->nin > 2 ? b->nin - 2 : 0;
   u32 want = l.g->outputs.n;
-  if (want < 1 + l.ncarried) on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
+  if (want < 1 + l.ncarried)
+    on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
   l.nscan = want - 1 - l.ncarried;
-  if (on_has(b, 0) && !dtype_is_int(on_dtype(b, b->in[0]))) on_bad(b, "the trip count must be an integer");
+  if (on_has(b, 0) && !dtype_is_int(on_dtype(b, b->in[0])))
+    on_bad(b, "the trip count must be an integer");
   Val trip = on_has(b, 0) ? mk_cast(g, scalar_of(b, on_in(b, 0)), DT_i64) : 0;
   Val cond = on_has(b, 1) ? scalar_of(b, on_in(b, 1)) : mk_scalar(g, DT_bool, 1);
   if (!trip) {
@@ -137,11 +144,13 @@ void build_loop(Build *b) {
     trip = mk_const(g, most);
     if (l.nscan && !on_has(b, 1)) on_bad(b, "a loop without trip count and condition never ends");
   }
-  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs gives it */
+  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
+   * gives it */
   Val blame;
   const Tensor *known = l.nscan ? import_known(b->im, trip, &blame) : NULL;
   if (known) trip = mk_const(g, (Tensor *)known);
-  Val *carried = NEWS(&b->c->work, Val, l.ncarried + 1), *scan = NEWS(&b->c->work, Val, l.nscan + 1);
+  Val *carried = NEWS(&b->c->work, Val, l.ncarried + 1),
+      *scan = NEWS(&b->c->work, Val, l.nscan + 1);
   for (u32 k = 0; k < l.ncarried; k++) carried[k] = on_in(b, 2 + k);
   mk_loop(g, trip, cond, carried, l.ncarried, scan, l.nscan, loop_body, &l);
   for (u32 k = 0; k < b->nout && k < l.ncarried + l.nscan; k++)
@@ -154,8 +163,8 @@ typedef struct ScanBody {
   Build *b;
   const OnnxGraph *g;
   u32 nstate, nin, nout;
-  const Val *seq;   /* scan inputs */
-  u32 axis[64];     /* of each scan input */
+  const Val *seq; /* scan inputs */
+  u32 axis[64];   /* of each scan input */
   bool backward[64];
   Dim length;
 } ScanBody;
@@ -163,7 +172,8 @@ typedef struct ScanBody {
 static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   ScanBody *s = user;
   Build *b = s->b;
-  Val *in = NEWS(&b->c->work, Val, s->nstate + s->nin + 1), *ret = NEWS(&b->c->work, Val, s->nstate + s->nout + 1);
+  Val *in = NEWS(&b->c->work, Val, s->nstate + s->nin + 1),
+      *ret = NEWS(&b->c->work, Val, s->nstate + s->nout + 1);
   (void)cond;
   for (u32 k = 0; k < s->nstate; k++) in[k] = carried[k];
   for (u32 k = 0; k < s->nin; k++) {
@@ -180,7 +190,9 @@ static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   for (u32 k = 0; k < s->nout; k++) scan[k] = ret[s->nstate + k];
 }
 
-static bool flag_at(const i64 *list, i32 n, u32 k) { return n > (i32)k && list[k] != 0; }
+static bool flag_at(const i64 *list, i32 n, u32 k) {
+  return n > (i32)k && list[k] != 0;
+}
 
 /* Stacked along axis 0 in order of execution; moved to the axis and order asked for. */
 static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
@@ -203,14 +215,19 @@ void build_scan(Build *b) {
   Graph *g = b->g;
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
-  if (count < 1 || count > (i64)b->nin || count > 64) on_bad(b, "num_scan_inputs is %lld", (long long)count);
+  if (count < 1 || count > (i64)b->nin || count > 64)
+    on_bad(b, "num_scan_inputs is %lld", (long long)count);
   s.nin = (u32)count;
   s.nstate = b->nin - s.nin;
-  if (s.g->outputs.n < s.nstate || s.g->outputs.n - s.nstate > 64) on_bad(b, "the body has %u outputs", s.g->outputs.n);
+  if (s.g->outputs.n < s.nstate || s.g->outputs.n - s.nstate > 64)
+    on_bad(b, "the body has %u outputs", s.g->outputs.n);
   s.nout = s.g->outputs.n - s.nstate;
-  i32 na = on_ints(b, "scan_input_axes", in_axis, 64), nd = on_ints(b, "scan_input_directions", in_dir, 64);
-  i32 ma = on_ints(b, "scan_output_axes", out_axis, 64), md = on_ints(b, "scan_output_directions", out_dir, 64);
-  if (na > (i32)s.nin || nd > (i32)s.nin || ma > (i32)s.nout || md > (i32)s.nout) on_bad(b, "more axes or directions than sequences");
+  i32 na = on_ints(b, "scan_input_axes", in_axis, 64),
+      nd = on_ints(b, "scan_input_directions", in_dir, 64);
+  i32 ma = on_ints(b, "scan_output_axes", out_axis, 64),
+      md = on_ints(b, "scan_output_directions", out_dir, 64);
+  if (na > (i32)s.nin || nd > (i32)s.nin || ma > (i32)s.nout || md > (i32)s.nout)
+    on_bad(b, "more axes or directions than sequences");
   for (i32 i = 0; i < nd; i++)
     if (in_dir[i] != 0 && in_dir[i] != 1) on_bad(b, "direction %lld", (long long)in_dir[i]);
   for (i32 i = 0; i < md; i++)

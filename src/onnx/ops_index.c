@@ -1,4 +1,5 @@
-/* ops_index.c: builders of operators that pick, place or count elements: Slice, Pad, Gather, Scatter, TopK... */
+/* ops_index.c: builders of operators that pick, place or count elements: Slice, Pad, Gather,
+ * Scatter, TopK... */
 #include "onnx/builder.h"
 
 #include <string.h>
@@ -10,7 +11,9 @@ typedef struct Cut {
   i64 step;
 } Cut;
 
-static i64 clamp(i64 x, i64 lo, i64 hi) { return x < lo ? lo : x > hi ? hi : x; }
+static i64 clamp(i64 x, i64 lo, i64 hi) {
+  return x < lo ? lo : x > hi ? hi : x;
+}
 
 /* numpy's rule for a known extent. */
 static Cut cut_static(i64 d, i64 start, i64 end, i64 step) {
@@ -34,7 +37,8 @@ static Cut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
     return (Cut){dim_addk(b->ds, d, -1), d, -1};
   if (step < 1) on_unsupported(b, "negative steps over a symbolic dimension");
   Dim lo = place(b, d, start), hi = end > DIM_MAX ? d : place(b, d, end);
-  if (dim_is_const(lo) && dim_is_const(hi)) return (Cut){lo, hi > lo ? (hi - lo - 1) / step + 1 : 0, step};
+  if (dim_is_const(lo) && dim_is_const(hi))
+    return (Cut){lo, hi > lo ? (hi - lo - 1) / step + 1 : 0, step};
   Dim span = lo == 0 ? hi : dim_sub(b->ds, hi, lo);
   if (step > 1) span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
   return (Cut){lo, span, step};
@@ -61,7 +65,8 @@ static Cut cut_open(Build *b, Dim d, const Limit *start, const Limit *end, i64 s
   return (Cut){lo, span, step};
 }
 
-static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *axes, const i64 *step, u32 n) {
+static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *axes,
+                     const i64 *step, u32 n) {
   Val x = on_in(b, 0);
   const Type *t = on_type(b, x);
   Dim s[MAX_RANK] = {0}, z[MAX_RANK];
@@ -87,7 +92,8 @@ static u32 read_limits(Build *b, u32 input, Limit *out) {
   i64 k[MAX_RANK];
   Dim d[MAX_RANK];
   u32 n;
-  if (!on_try_ints(b, input, k, MAX_RANK, &n) && graph_dim_list(b->g, on_in(b, input), d, MAX_RANK, &n)) {
+  if (!on_try_ints(b, input, k, MAX_RANK, &n) &&
+      graph_dim_list(b->g, on_in(b, input), d, MAX_RANK, &n)) {
     for (u32 i = 0; i < n; i++) out[i] = (Limit){!dim_is_const(d[i]), d[i], d[i]};
     return n;
   }
@@ -108,7 +114,8 @@ static Val source_of(Graph *g, Val v) {
   }
 }
 
-/* k elements from a position only known at run time, Slice(x, i, i + k): a gather of k neighbours. */
+/* k elements from a position only known at run time, Slice(x, i, i + k): a gather of k neighbours.
+ */
 static bool slice_running(Build *b) {
   Graph *g = b->g;
   i64 axis = 0, step = 1, k;
@@ -138,7 +145,8 @@ void build_slice(Build *b) {
     i32 m = on_ints(b, "starts", old[0], MAX_RANK), e = on_ints(b, "ends", old[1], MAX_RANK);
     if (m < 0 || m != e) on_bad(b, "starts and ends are missing or differ in length");
     n = (u32)m;
-    for (u32 i = 0; i < n; i++) start[i] = (Limit){false, old[0][i], 0}, end[i] = (Limit){false, old[1][i], 0};
+    for (u32 i = 0; i < n; i++)
+      start[i] = (Limit){false, old[0][i], 0}, end[i] = (Limit){false, old[1][i], 0};
     na = on_ints(b, "axes", axes, MAX_RANK);
   } else {
     if (!on_try_ints(b, 1, old[0], MAX_RANK, &k) && slice_running(b)) return;
@@ -147,7 +155,8 @@ void build_slice(Build *b) {
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
   }
-  if ((na >= 0 && (u32)na != n) || (ns >= 0 && (u32)ns != n)) on_bad(b, "axes or steps differ in length from starts");
+  if ((na >= 0 && (u32)na != n) || (ns >= 0 && (u32)ns != n))
+    on_bad(b, "axes or steps differ in length from starts");
   for (u32 i = 0; i < n; i++) {
     if (na < 0) axes[i] = i;
     if (ns < 0) step[i] = 1;
@@ -207,7 +216,8 @@ void build_pad(Build *b) {
   on_axes(b, axes, n, rank);
   if (k < 0 || (u32)k != 2 * n) on_bad(b, "pads must have %u entries, found %d", 2 * n, k);
   for (u32 i = 0; i < n; i++) {
-    if (pads[i] > INT32_MAX || pads[n + i] > INT32_MAX || pads[i] < -INT32_MAX || pads[n + i] < -INT32_MAX)
+    if (pads[i] > INT32_MAX || pads[n + i] > INT32_MAX || pads[i] < -INT32_MAX ||
+        pads[n + i] < -INT32_MAX)
       on_bad(b, "pads out of range");
     lo[axes[i]] = pads[i];
     hi[axes[i]] = pads[n + i];
@@ -222,7 +232,8 @@ void build_pad(Build *b) {
   if (strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
     on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
   for (u32 i = 0; i < rank; i++)
-    if (lo[i] || hi[i]) x = mk_gather(b->g, x, pad_index(b, on_static_dim(b, x, i), lo[i], hi[i], mode), i);
+    if (lo[i] || hi[i])
+      x = mk_gather(b->g, x, pad_index(b, on_static_dim(b, x, i), lo[i], hi[i], mode), i);
   b->out[0] = x;
 }
 
@@ -256,13 +267,15 @@ static Val index_type(Build *b, Val v) {
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
-/* Indices that are constants are known to be wrong now; those of a run are clamped (see ops.def). */
+/* Indices that are constants are known to be wrong now; those of a run are clamped (see ops.def).
+ */
 static void check_index(Build *b, Val x, Val idx, u32 axis) {
   const Tensor *t = graph_const(b->g, idx);
   Dim d = on_dim(b, x, axis);
   for (u64 i = 0; t && dim_is_const(d) && i < t->n; i++) {
     i64 k = tensor_get(t, i).i;
-    if (k < -d || k >= d) on_bad(b, "index %lld is out of range for extent %lld", (long long)k, (long long)d);
+    if (k < -d || k >= d)
+      on_bad(b, "index %lld is out of range for extent %lld", (long long)k, (long long)d);
   }
 }
 
@@ -281,7 +294,8 @@ void build_gather_elements(Build *b) {
 }
 
 void build_gather_nd(Build *b) {
-  b->out[0] = mk_gather_nd(b->g, on_in(b, 0), index_type(b, on_in(b, 1)), on_int(b, "batch_dims", 0));
+  b->out[0] =
+      mk_gather_nd(b->g, on_in(b, 0), index_type(b, on_in(b, 1)), on_int(b, "batch_dims", 0));
 }
 
 void build_scatter_elements(Build *b) {
@@ -317,8 +331,10 @@ void build_tensor_scatter(Build *b) {
 void build_onehot(Build *b) {
   Val idx = on_in(b, 0), values = on_in(b, 2);
   i64 depth;
-  if (on_has(b, 1) && dtype_is_float(on_dtype(b, b->in[1]))) depth = (i64)tensor_get(on_known(b, 1), 0).f;
-  else on_known_ints(b, 1, &depth, 1);
+  if (on_has(b, 1) && dtype_is_float(on_dtype(b, b->in[1])))
+    depth = (i64)tensor_get(on_known(b, 1), 0).f;
+  else
+    on_known_ints(b, 1, &depth, 1);
   if (depth < 0 || depth > INT32_MAX) on_bad(b, "depth is %lld", (long long)depth);
   u32 rank = on_rank(b, idx) + 1;
   if (rank > MAX_RANK) on_unsupported(b, "rank %u", rank);
@@ -327,7 +343,8 @@ void build_onehot(Build *b) {
     on_bad(b, "values must hold two elements");
   Graph *g = b->g;
   Val at = mk_cast(g, idx, DT_i64), k = mk_scalar(g, DT_i64, (double)depth);
-  Val in_range = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_map1(g, OP_neg, k)), mk_map2(g, OP_lt, at, k));
+  Val in_range =
+      mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_map1(g, OP_neg, k)), mk_map2(g, OP_lt, at, k));
   at = mk_select(g, in_range, mk_map2(g, OP_mod, at, k), mk_scalar(g, DT_i64, -1));
   Dim shape[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = i == axis ? depth : 1;
@@ -341,19 +358,23 @@ void build_onehot(Build *b) {
 void build_reverse_sequence(Build *b) {
   Val x = on_in(b, 0), len = on_in(b, 1);
   u32 rank = on_rank(b, x);
-  u32 time = on_axis(b, on_int(b, "time_axis", 0), rank), batch = on_axis(b, on_int(b, "batch_axis", 1), rank);
+  u32 time = on_axis(b, on_int(b, "time_axis", 0), rank),
+      batch = on_axis(b, on_int(b, "batch_axis", 1), rank);
   Graph *g = b->g;
   const Type *t = on_type(b, x);
   Dim shape[MAX_RANK], one[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = t->dim[i], one[i] = i == batch ? t->dim[i] : 1;
-  Val i = mk_iota(g, DT_i64, shape, rank, time), n = mk_reshape(g, mk_cast(g, len, DT_i64), one, rank);
+  Val i = mk_iota(g, DT_i64, shape, rank, time),
+      n = mk_reshape(g, mk_cast(g, len, DT_i64), one, rank);
   Val back = on_addk(b, on_sub(b, n, i), -1);
   b->out[0] = mk_gather_elems(g, x, mk_select(g, mk_map2(g, OP_lt, i, n), back, i), time);
 }
 
 /* ---- selection ---- */
 
-void build_nonzero(Build *b) { b->out[0] = mk_nonzero(b->g, on_in(b, 0)); }
+void build_nonzero(Build *b) {
+  b->out[0] = mk_nonzero(b->g, on_in(b, 0));
+}
 
 void build_compress(Build *b) {
   Val x = on_in(b, 0);
@@ -373,8 +394,10 @@ void build_topk(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x));
   i64 k;
-  if (b->opset < 10) k = on_int(b, "k", -1);
-  else on_known_ints(b, 1, &k, 1);
+  if (b->opset < 10)
+    k = on_int(b, "k", -1);
+  else
+    on_known_ints(b, 1, &k, 1);
   if (k < 0) on_bad(b, "k is %lld", (long long)k);
   bool largest = on_int(b, "largest", 1) != 0;
   Val v, i;
@@ -400,7 +423,18 @@ void build_cum(Build *b) {
 
 /* ---- reductions ---- */
 
-typedef enum Reduction { RD_sum, RD_mean, RD_prod, RD_max, RD_min, RD_l1, RD_l2, RD_log, RD_lse, RD_sq } Reduction;
+typedef enum Reduction {
+  RD_sum,
+  RD_mean,
+  RD_prod,
+  RD_max,
+  RD_min,
+  RD_l1,
+  RD_l2,
+  RD_log,
+  RD_lse,
+  RD_sq
+} Reduction;
 
 /* Axes to reduce; n = 0 with noop: leave x as it is (but apply the elementwise part). */
 static u32 reduce_axes(Build *b, Val x, i64 *axes) {

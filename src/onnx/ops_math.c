@@ -1,4 +1,5 @@
-/* ops_math.c: builders of elementwise operators: arithmetic, comparison, logic, casts, activations. */
+/* ops_math.c: builders of elementwise operators: arithmetic, comparison, logic, casts, activations.
+ */
 #include "onnx/builder.h"
 
 #include <math.h>
@@ -44,7 +45,9 @@ void build_mean(Build *b) {
   b->out[0] = on_div(b, b->out[0], mk_like(b->g, b->out[0], b->nin));
 }
 
-void build_identity(Build *b) { b->out[0] = on_in(b, 0); }
+void build_identity(Build *b) {
+  b->out[0] = on_in(b, 0);
+}
 
 void build_mod(Build *b) {
   Val x = on_in(b, 0), y = on_in(b, 1);
@@ -52,20 +55,26 @@ void build_mod(Build *b) {
   b->out[0] = mk_map2(b->g, c_like ? OP_fmod : OP_mod, x, y);
 }
 
-/* The result has the type of the base; an integer base with a float exponent goes through double. */
+/* The result has the type of the base; an integer base with a float exponent goes through double.
+ */
 void build_pow(Build *b) {
   Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
   DType dt = on_dtype(b, x), et = on_dtype(b, y);
-  if (dt == et) b->out[0] = mk_map2(b->g, OP_pow, x, y);
-  else if (dtype_is_float(dt)) b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
-  else if (dtype_is_int(et)) b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
+  if (dt == et)
+    b->out[0] = mk_map2(b->g, OP_pow, x, y);
+  else if (dtype_is_float(dt))
+    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
+  else if (dtype_is_int(et))
+    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
   else
-    b->out[0] = mk_cast(b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, DT_f64), mk_cast(b->g, y, DT_f64)), dt);
+    b->out[0] = mk_cast(
+        b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, DT_f64), mk_cast(b->g, y, DT_f64)), dt);
 }
 
 void build_bitshift(Build *b) {
   bool left = on_str_is(b, "direction", "", "LEFT");
-  if (!left && !on_str_is(b, "direction", "", "RIGHT")) on_bad(b, "direction must be LEFT or RIGHT");
+  if (!left && !on_str_is(b, "direction", "", "RIGHT"))
+    on_bad(b, "direction must be LEFT or RIGHT");
   b->out[0] = mk_map2(b->g, left ? OP_shl : OP_shr, on_in(b, 0), on_in(b, 1));
 }
 
@@ -77,7 +86,9 @@ void build_isinf(Build *b) {
   b->out[0] = r;
 }
 
-void build_where(Build *b) { b->out[0] = mk_select(b->g, on_in(b, 0), on_in(b, 1), on_in(b, 2)); }
+void build_where(Build *b) {
+  b->out[0] = mk_select(b->g, on_in(b, 0), on_in(b, 1), on_in(b, 2));
+}
 
 /* ---- conversion ---- */
 
@@ -86,9 +97,9 @@ static DType target_type(Build *b) {
   static const struct {
     const char *name;
     DType dt;
-  } old[] = {{"FLOAT", DT_f32}, {"DOUBLE", DT_f64}, {"FLOAT16", DT_f16}, {"INT8", DT_i8},
-             {"INT16", DT_i16}, {"INT32", DT_i32},  {"INT64", DT_i64},   {"UINT8", DT_u8},
-             {"UINT16", DT_u16}, {"UINT32", DT_u32}, {"UINT64", DT_u64}, {"BOOL", DT_bool}};
+  } old[] = {{"FLOAT", DT_f32},  {"DOUBLE", DT_f64}, {"FLOAT16", DT_f16}, {"INT8", DT_i8},
+             {"INT16", DT_i16},  {"INT32", DT_i32},  {"INT64", DT_i64},   {"UINT8", DT_u8},
+             {"UINT16", DT_u16}, {"UINT32", DT_u32}, {"UINT64", DT_u64},  {"BOOL", DT_bool}};
   const OnnxAttr *a = on_attr(b, "to");
   if (!a) on_bad(b, "attribute to is missing");
   if (a->type == OA_string) {
@@ -113,8 +124,12 @@ static Val convert(Build *b, Val x, DType to) {
   return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
 }
 
-void build_cast(Build *b) { b->out[0] = convert(b, on_in(b, 0), target_type(b)); }
-void build_castlike(Build *b) { b->out[0] = convert(b, on_in(b, 0), on_dtype(b, on_in(b, 1))); }
+void build_cast(Build *b) {
+  b->out[0] = convert(b, on_in(b, 0), target_type(b));
+}
+void build_castlike(Build *b) {
+  b->out[0] = convert(b, on_in(b, 0), on_dtype(b, on_in(b, 1)));
+}
 
 void build_bitcast(Build *b) {
   Val x = on_in(b, 0);
@@ -148,9 +163,15 @@ void build_clip(Build *b) {
   b->out[0] = x;
 }
 
-static Val negative(Build *b, Val x) { return mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0)); }
-static Val positive(Build *b, Val x) { return mk_map2(b->g, OP_gt, x, mk_like(b->g, x, 0)); }
-static Val exp_less_one(Build *b, Val x) { return on_addk(b, mk_map1(b->g, OP_exp, x), -1); }
+static Val negative(Build *b, Val x) {
+  return mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0));
+}
+static Val positive(Build *b, Val x) {
+  return mk_map2(b->g, OP_gt, x, mk_like(b->g, x, 0));
+}
+static Val exp_less_one(Build *b, Val x) {
+  return on_addk(b, mk_map1(b->g, OP_exp, x), -1);
+}
 
 void build_leakyrelu(Build *b) {
   Val x = on_in(b, 0);
@@ -217,8 +238,8 @@ void build_softplus(Build *b) {
 
 void build_softsign(Build *b) {
   Val x = on_widen(b, on_in(b, 0));
-  b->out[0] = on_narrow(b, on_div(b, x, on_addk(b, mk_map1(b->g, OP_abs, x), 1)),
-                        on_dtype(b, b->in[0]));
+  b->out[0] =
+      on_narrow(b, on_div(b, x, on_addk(b, mk_map1(b->g, OP_abs, x), 1)), on_dtype(b, b->in[0]));
 }
 
 void build_mish(Build *b) {
@@ -243,10 +264,12 @@ void build_swiglu(Build *b) {
 void build_gelu(Build *b) {
   Val x = on_widen(b, on_in(b, 0)), t;
   bool by_tanh = on_str_is(b, "approximate", "none", "tanh");
-  if (!by_tanh && !on_str_is(b, "approximate", "none", "none")) on_bad(b, "approximate must be none or tanh");
+  if (!by_tanh && !on_str_is(b, "approximate", "none", "none"))
+    on_bad(b, "approximate must be none or tanh");
   if (by_tanh) {
     Val cube = on_mul(b, on_mul(b, x, x), x);
-    Val inner = on_mulk(b, on_add(b, x, on_mulk(b, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
+    Val inner =
+        on_mulk(b, on_add(b, x, on_mulk(b, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
     t = mk_map1(b->g, OP_tanh, inner);
   } else {
     t = mk_map1(b->g, OP_erf, on_mulk(b, x, sqrt(0.5)));
@@ -269,7 +292,8 @@ void build_shrink(Build *b) {
   b->out[0] = mk_select(b->g, low, on_addk(b, x, bias), r);
 }
 
-/* Inference: the identity. Training mode draws from a generator that the standard does not define. */
+/* Inference: the identity. Training mode draws from a generator that the standard does not define.
+ */
 void build_dropout(Build *b) {
   Val x = on_in(b, 0);
   i64 mode = 0;

@@ -209,7 +209,8 @@ static Val right_centred(Build *b, u32 q, u32 zero) {
 static void want_bytes(Build *b) {
   for (u32 i = 0; i < 2; i++) {
     DType dt = on_dtype(b, on_in(b, i));
-    if (dt != DT_i8 && dt != DT_u8) on_bad(b, "input %u must be int8 or uint8, found %s", i, dtype_info[dt].name);
+    if (dt != DT_i8 && dt != DT_u8)
+      on_bad(b, "input %u must be int8 or uint8, found %s", i, dtype_info[dt].name);
   }
 }
 
@@ -384,7 +385,8 @@ void build_matmulintegertofloat(Build *b) {
 
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero) {
   Val scale, point, q = dynamic_u8(b, x, &scale, &point);
-  Val acc = mk_matmul(b->g, centred(b, q, point), centred(b, w, w_zero ? per_column(b, w_zero) : 0));
+  Val acc =
+      mk_matmul(b->g, centred(b, q, point), centred(b, w, w_zero ? per_column(b, w_zero) : 0));
   return rescaled(b, acc, scale, per_column(b, w_scale), 0);
 }
 

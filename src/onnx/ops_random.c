@@ -1,8 +1,8 @@
 /* ops_random.c: random operators.
  *
- * All are functions of OP_random, a uniform value per element: a fixed function of the node's seed, the run's seed
- * and the element's index. The standard does not define a generator, so only type, shape and distribution agree
- * with other runtimes.
+ * All are functions of OP_random, a uniform value per element: a fixed function of the node's seed,
+ * the run's seed and the element's index. The standard does not define a generator, so only type,
+ * shape and distribution agree with other runtimes.
  */
 #include "onnx/own.h"
 
@@ -75,14 +75,16 @@ void build_bernoulli(Build *b) {
   b->out[0] = mk_cast(b->g, mk_map2(b->g, OP_lt, u, p), dt);
 }
 
-/* Input: unnormalised log-probabilities [batch, classes]. The sample is how many running sums lie at or below u. */
+/* Input: unnormalised log-probabilities [batch, classes]. The sample is how many running sums lie
+ * at or below u. */
 void build_multinomial(Build *b) {
   Graph *g = b->g;
   Val x = on_widen(b, on_in(b, 0));
   if (on_rank(b, x) != 2) on_bad(b, "needs rank 2");
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
-  if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64)) on_bad(b, "sample_size or dtype");
+  if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64))
+    on_bad(b, "sample_size or dtype");
   Val cdf = mk_cum(g, OP_cumsum, on_softmax(b, x, &axis, 1), 1, false, false);
   Dim classes = on_dim(b, x, 1), shape[3] = {on_dim(b, x, 0), samples, 1};
   Val u = mk_random(g, on_dtype(b, x), shape, 3, seed_of(b));

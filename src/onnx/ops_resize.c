@@ -1,8 +1,9 @@
 /* ops_resize.c: Resize and Upsample.
  *
- * Every mode is separable: along each resized axis an output element is a weighted sum of a few input elements whose
- * places and weights depend on its position alone. They are computed here, in double, and become constant index
- * vectors and weights: one gather per tap, or one contraction with a matrix where the taps are many (antialias).
+ * Every mode is separable: along each resized axis an output element is a weighted sum of a few
+ * input elements whose places and weights depend on its position alone. They are computed here, in
+ * double, and become constant index vectors and weights: one gather per tap, or one contraction
+ * with a matrix where the taps are many (antialias).
  */
 #include "onnx/builder.h"
 
@@ -23,9 +24,9 @@ typedef struct Axis {
   i64 in, out;
   double scale, roi0, roi1;
   u32 ntap;
-  i64 *at;     /* [out, ntap] clamped places */
-  double *w;   /* [out, ntap] */
-  bool *gone;  /* [out] outside of the region of interest */
+  i64 *at;    /* [out, ntap] clamped places */
+  double *w;  /* [out, ntap] */
+  bool *gone; /* [out] outside of the region of interest */
 } Axis;
 
 static double source(const Resize *r, const Axis *x, double o) {
@@ -93,7 +94,8 @@ static void plan_axis(const Resize *r, Axis *x) {
   double reach = r->mode == RS_linear ? 1 : 2;
   x->ntap = r->mode == RS_nearest ? 1 : 2 * (u32)ceil(reach / squeeze);
   u64 n;
-  if (!size_mul((u64)x->out, x->ntap, &n) || n > (1u << 28)) on_bad(b, "resized extent %lld", (long long)x->out);
+  if (!size_mul((u64)x->out, x->ntap, &n) || n > (1u << 28))
+    on_bad(b, "resized extent %lld", (long long)x->out);
   x->at = NEWS(&b->c->work, i64, n);
   x->w = NEWS(&b->c->work, double, n);
   x->gone = NEWS(&b->c->work, bool, (u64)x->out);
@@ -133,7 +135,8 @@ static Val matrix_taps(Build *b, Val v, const Axis *x, u32 axis) {
   u32 rank = on_rank(b, v);
   i64 dim[2] = {x->out, x->in};
   u64 n;
-  if (!size_mul((u64)x->out, (u64)x->in, &n) || n > (1u << 28)) on_bad(b, "resized extent %lld", (long long)x->out);
+  if (!size_mul((u64)x->out, (u64)x->in, &n) || n > (1u << 28))
+    on_bad(b, "resized extent %lld", (long long)x->out);
   Tensor *m = tensor_new(&b->c->work, on_dtype(b, v), dim, 2);
   for (i64 o = 0; o < x->out; o++)
     for (u32 k = 0; k < x->ntap; k++) {
@@ -172,7 +175,8 @@ static Val resize_axis(const Resize *r, Val v, Axis *x, u32 axis) {
 
 static u32 read_floats(Build *b, u32 i, double *out, u32 max) {
   const Tensor *t = on_known(b, i);
-  if (t->n > max || !dtype_is_float(t->dt)) on_bad(b, "input %u must hold at most %u floats", i, max);
+  if (t->n > max || !dtype_is_float(t->dt))
+    on_bad(b, "input %u must hold at most %u floats", i, max);
   for (u32 k = 0; k < t->n; k++) out[k] = tensor_get(t, k).f;
   return (u32)t->n;
 }
@@ -198,7 +202,8 @@ static void scales_from_sizes(Build *b, Axis *x, u32 n, const i64 *size) {
   bool smaller = on_str_is(b, "keep_aspect_ratio_policy", "stretch", "not_larger");
   double pick = 0;
   for (u32 i = 0; i < n; i++) {
-    if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i])) on_bad(b, "size %lld", (long long)size[i]);
+    if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i]))
+      on_bad(b, "size %lld", (long long)size[i]);
     x[i].out = size[i];
     x[i].scale = x[i].in ? (double)size[i] / (double)x[i].in : 1;
     if (!i || (larger ? x[i].scale > pick : x[i].scale < pick)) pick = x[i].scale;
@@ -212,13 +217,18 @@ static void scales_from_sizes(Build *b, Axis *x, u32 n, const i64 *size) {
 static void read_mode(Resize *r) {
   Build *b = r->b;
   const char *m = str_text(b->c, on_str(b, "mode", "nearest"));
-  if (!strcmp(m, "nearest")) r->mode = RS_nearest;
-  else if (!strcmp(m, "linear") || !strcmp(m, "bilinear")) r->mode = RS_linear;
-  else if (!strcmp(m, "cubic")) r->mode = RS_cubic;
-  else on_bad(b, "mode '%s' is not known", m);
+  if (!strcmp(m, "nearest"))
+    r->mode = RS_nearest;
+  else if (!strcmp(m, "linear") || !strcmp(m, "bilinear"))
+    r->mode = RS_linear;
+  else if (!strcmp(m, "cubic"))
+    r->mode = RS_cubic;
+  else
+    on_bad(b, "mode '%s' is not known", m);
 }
 
-/* Narrow floats and integers are blended in f32 (f64 for wide integers); nearest only moves elements. */
+/* Narrow floats and integers are blended in f32 (f64 for wide integers); nearest only moves
+ * elements. */
 static void finish(Resize *r, Val v, Axis *x, const i64 *axes, u32 n) {
   Build *b = r->b;
   DType dt = on_dtype(b, v);
@@ -228,11 +238,13 @@ static void finish(Resize *r, Val v, Axis *x, const i64 *axes, u32 n) {
     if (x[i].in == x[i].out && x[i].scale == 1 && !crop) continue;
     v = resize_axis(r, v, &x[i], (u32)axes[i]);
   }
-  if (r->mode != RS_nearest && dtype_is_int(dt)) v = mk_cast_sat(b->g, mk_map1(b->g, OP_round, v), dt);
+  if (r->mode != RS_nearest && dtype_is_int(dt))
+    v = mk_cast_sat(b->g, mk_map1(b->g, OP_round, v), dt);
   b->out[0] = on_narrow(b, v, dt);
 }
 
-/* Axes that keep their extent, scale 1, are left out: they may be symbolic. Returns how many are left. */
+/* Axes that keep their extent, scale 1, are left out: they may be symbolic. Returns how many are
+ * left. */
 static u32 scaled_axes(Build *b, Val v, i64 *axes, double *scale, u32 n) {
   u32 k = 0;
   for (u32 i = 0; i < n; i++) {
@@ -254,7 +266,8 @@ void build_resize(Build *b) {
   bool old = b->opset < 11;
   Resize r = {.b = b, .cubic_a = on_float(b, "cubic_coeff_a", -0.75)};
   read_mode(&r);
-  r.coord = str_text(b->c, on_str(b, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"));
+  r.coord = str_text(
+      b->c, on_str(b, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"));
   r.nearest = str_text(b->c, on_str(b, "nearest_mode", old ? "floor" : "round_prefer_floor"));
   r.exclude = on_int(b, "exclude_outside", 0) != 0;
   r.antialias = on_int(b, "antialias", 0) != 0;
@@ -269,12 +282,15 @@ void build_resize(Build *b) {
   u32 in_scales = old ? 1 : 2, in_sizes = old ? 99 : 3;
   bool by_scale = given(b, in_scales), by_size = given(b, in_sizes);
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
-  u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK) : on_known_ints(b, in_sizes, size, MAX_RANK);
+  u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
+                     : on_known_ints(b, in_sizes, size, MAX_RANK);
   if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);
   if (by_scale && strcmp(r.coord, "tf_crop_and_resize")) n = scaled_axes(b, v, axes, scale, n);
   axis_extents(b, v, x, axes, n);
-  if (by_scale) sizes_from_scales(b, x, n, scale);
-  else scales_from_sizes(b, x, n, size);
+  if (by_scale)
+    sizes_from_scales(b, x, n, scale);
+  else
+    scales_from_sizes(b, x, n, size);
   if (!strcmp(r.coord, "tf_crop_and_resize")) {
     if (read_floats(b, 1, roi, 2 * MAX_RANK) != 2 * n) on_bad(b, "roi must have %u entries", 2 * n);
     for (u32 i = 0; i < n; i++) x[i].roi0 = roi[i], x[i].roi1 = roi[n + i];
@@ -293,7 +309,8 @@ void build_upsample(Build *b) {
   if (b->opset >= 9) {
     if (read_floats(b, 1, scale, MAX_RANK) != n) on_bad(b, "scales must have %u entries", n);
   } else if (on_has_attr(b, "scales")) {
-    if (on_floats(b, "scales", scale, MAX_RANK) != (i32)n) on_bad(b, "scales must have %u entries", n);
+    if (on_floats(b, "scales", scale, MAX_RANK) != (i32)n)
+      on_bad(b, "scales must have %u entries", n);
   } else {
     if (n != 4) on_bad(b, "needs rank 4");
     scale[2] = on_float(b, "height_scale", 1);

@@ -1,9 +1,9 @@
 /* ops_rnn.c: RNN, GRU and LSTM as loops over time.
  *
- * Per direction: the products with the input weights are one contraction outside the loop; the body multiplies the
- * state, adds, and applies the gates. The backward direction reverses its input and output sequences (each up to
- * its own length when sequence_lens is given), so that there is one body for both. Narrow floats are computed in
- * f32.
+ * Per direction: the products with the input weights are one contraction outside the loop; the body
+ * multiplies the state, adds, and applies the gates. The backward direction reverses its input and
+ * output sequences (each up to its own length when sequence_lens is given), so that there is one
+ * body for both. Narrow floats are computed in f32.
  */
 #include "onnx/builder.h"
 
@@ -25,12 +25,13 @@ typedef struct Cell {
   double clip; /* 0: none */
   bool input_forget, linear_before_reset;
   /* of the direction being built */
-  Val xw;      /* [T,B,G*H] input products with the biases that may be added there */
-  Val r;       /* [G*H,H] */
-  Val rb;      /* [G*H] state biases, or 0 (GRU keeps them apart) */
-  Val peep;    /* [3*H] or 0 */
-  Val lens;    /* [B] i64 or 0 */
-  bool quantized;      /* W and R are [D,in,G*H] integers, and what they multiply is quantized on the way */
+  Val xw;         /* [T,B,G*H] input products with the biases that may be added there */
+  Val r;          /* [G*H,H] */
+  Val rb;         /* [G*H] state biases, or 0 (GRU keeps them apart) */
+  Val peep;       /* [3*H] or 0 */
+  Val lens;       /* [B] i64 or 0 */
+  bool quantized; /* W and R are [D,in,G*H] integers, and what they multiply is quantized on the way
+                   */
   Val r_scale, r_zero; /* of the direction */
 } Cell;
 
@@ -41,10 +42,17 @@ static const struct {
   const char *name;
   double alpha, beta;
   u8 takes; /* how many of alpha, beta it reads */
-} acts[] = {{"Sigmoid", 0, 0, 0},         {"Tanh", 0, 0, 0},        {"Relu", 0, 0, 0},
-            {"LeakyRelu", 0.01, 0, 1},    {"ThresholdedRelu", 1, 0, 1}, {"ScaledTanh", 1, 1, 2},
-            {"HardSigmoid", 0.2, 0.5, 2}, {"Elu", 1, 0, 1},         {"Softsign", 0, 0, 0},
-            {"Softplus", 0, 0, 0},        {"Affine", 1, 0, 2}};
+} acts[] = {{"Sigmoid", 0, 0, 0},
+            {"Tanh", 0, 0, 0},
+            {"Relu", 0, 0, 0},
+            {"LeakyRelu", 0.01, 0, 1},
+            {"ThresholdedRelu", 1, 0, 1},
+            {"ScaledTanh", 1, 1, 2},
+            {"HardSigmoid", 0.2, 0.5, 2},
+            {"Elu", 1, 0, 1},
+            {"Softsign", 0, 0, 0},
+            {"Softplus", 0, 0, 0},
+            {"Affine", 1, 0, 2}};
 
 static Val activate(Cell *k, const Act *a, Val x) {
   Build *b = k->b;
@@ -54,11 +62,14 @@ static Val activate(Cell *k, const Act *a, Val x) {
   if (!strcmp(n, "Sigmoid")) return on_sigmoid(b, x);
   if (!strcmp(n, "Tanh")) return mk_map1(g, OP_tanh, x);
   if (!strcmp(n, "Relu")) return mk_map2(g, OP_max, x, zero);
-  if (!strcmp(n, "LeakyRelu")) return mk_select(g, mk_map2(g, OP_lt, x, zero), on_mulk(b, x, a->alpha), x);
+  if (!strcmp(n, "LeakyRelu"))
+    return mk_select(g, mk_map2(g, OP_lt, x, zero), on_mulk(b, x, a->alpha), x);
   if (!strcmp(n, "ThresholdedRelu"))
     return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, a->alpha)), x, zero);
-  if (!strcmp(n, "ScaledTanh")) return on_mulk(b, mk_map1(g, OP_tanh, on_mulk(b, x, a->beta)), a->alpha);
-  if (!strcmp(n, "HardSigmoid")) return on_clamp(b, on_addk(b, on_mulk(b, x, a->alpha), a->beta), 0, 1);
+  if (!strcmp(n, "ScaledTanh"))
+    return on_mulk(b, mk_map1(g, OP_tanh, on_mulk(b, x, a->beta)), a->alpha);
+  if (!strcmp(n, "HardSigmoid"))
+    return on_clamp(b, on_addk(b, on_mulk(b, x, a->alpha), a->beta), 0, 1);
   if (!strcmp(n, "Elu")) {
     Val low = on_mulk(b, on_addk(b, mk_map1(g, OP_exp, x), -1), a->alpha);
     return mk_select(g, mk_map2(g, OP_lt, x, zero), low, x);
@@ -68,23 +79,27 @@ static Val activate(Cell *k, const Act *a, Val x) {
   return on_addk(b, on_mulk(b, x, a->alpha), a->beta); /* Affine */
 }
 
-/* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as ONNX Runtime does). */
+/* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as
+ * ONNX Runtime does). */
 static Val apply(Cell *k, const Act *a, Val x) {
   return activate(k, a, k->clip > 0 ? on_clamp(k->b, x, -k->clip, k->clip) : x);
 }
 
-/* Reads `activations` of direction d; alphas and betas are consumed in order by the functions that take them. */
+/* Reads `activations` of direction d; alphas and betas are consumed in order by the functions that
+ * take them. */
 static void read_acts(Cell *k, u32 d, u32 per) {
   Build *b = k->b;
   static const char *const usual[2][3] = {{"Tanh", "Tanh", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
   const OnnxAttr *names = on_attr(b, "activations");
   double alpha[6], beta[6];
-  i32 na = on_floats(b, "activation_alpha", alpha, 6), nb = on_floats(b, "activation_beta", beta, 6);
+  i32 na = on_floats(b, "activation_alpha", alpha, 6),
+      nb = on_floats(b, "activation_beta", beta, 6);
   u32 ia = 0, ib = 0;
   if (names && (names->type != OA_strings || names->strings.n < per * (d + 1)))
     on_bad(b, "activations must list %u names per direction", per);
   for (u32 i = 0; i < per * (d + 1); i++) {
-    const char *name = names ? str_text(b->c, names->strings.at[i]) : usual[k->kind != CELL_rnn][i % per];
+    const char *name =
+        names ? str_text(b->c, names->strings.at[i]) : usual[k->kind != CELL_rnn][i % per];
     u32 row = 0, nrows = sizeof acts / sizeof *acts;
     while (row < nrows && strcasecmp(acts[row].name, name)) row++;
     if (row == nrows) on_unsupported(b, "activation '%s'", name);
@@ -106,7 +121,9 @@ static Val times_r(Cell *k, Val h) {
   return mk_contract(k->b->g, h, k->r, "bh,gh->bg");
 }
 
-static void step_rnn(Cell *k, Val x, Val *h) { *h = apply(k, &k->act[0], on_add(k->b, x, times_r(k, *h))); }
+static void step_rnn(Cell *k, Val x, Val *h) {
+  *h = apply(k, &k->act[0], on_add(k->b, x, times_r(k, *h)));
+}
 
 static void step_gru(Cell *k, Val x, Val *h) {
   Build *b = k->b;
@@ -150,9 +167,12 @@ static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan
   Cell *k = user;
   Val x = mk_gather(g, k->xw, t, 0), h = carried[0], c = k->kind == CELL_lstm ? carried[1] : 0;
   (void)cond;
-  if (k->kind == CELL_rnn) step_rnn(k, x, &h);
-  else if (k->kind == CELL_gru) step_gru(k, x, &h);
-  else step_lstm(k, x, &h, &c);
+  if (k->kind == CELL_rnn)
+    step_rnn(k, x, &h);
+  else if (k->kind == CELL_gru)
+    step_gru(k, x, &h);
+  else
+    step_lstm(k, x, &h, &c);
   scan[0] = h;
   if (k->lens) { /* past the end of a sequence: state kept, output 0 */
     Val live = mk_unsqueeze(g, mk_map2(g, OP_lt, t, k->lens), 1);
@@ -196,9 +216,12 @@ static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
 static void biases(Cell *k, Val B, u32 d) {
   Build *b = k->b;
   Dim n = (i64)k->kind * k->hidden;
-  Val both = row(b, B, d), wb = mk_slice_axis(b->g, both, 0, 0, n), rb = mk_slice_axis(b->g, both, 0, n, n);
-  if (k->kind == CELL_gru) k->rb = rb;
-  else wb = on_add(b, wb, rb);
+  Val both = row(b, B, d), wb = mk_slice_axis(b->g, both, 0, 0, n),
+      rb = mk_slice_axis(b->g, both, 0, n, n);
+  if (k->kind == CELL_gru)
+    k->rb = rb;
+  else
+    wb = on_add(b, wb, rb);
   k->xw = on_add(b, k->xw, wb);
 }
 
@@ -241,11 +264,13 @@ void build_rnn(Build *b) {
   Cell k = {.b = b, .kind = (CellKind)b->arg};
   Val x = on_widen(b, on_in(b, 0)), w = on_in(b, 1);
   DType dt = on_dtype(b, b->in[0]);
-  if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3) on_bad(b, "X, W and R must have rank 3");
+  if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3)
+    on_bad(b, "X, W and R must have rank 3");
   bool batch_first = on_int(b, "layout", 0) != 0;
   if (batch_first) x = mk_transpose(g, x, (const i64[]){1, 0, 2});
   k.quantized = b->arg == CELL_lstm && b->nin > 8;
-  i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1), hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
+  i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1),
+      hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
   if (hidden < 1 || hidden * (i64)k.kind != gates)
     on_bad(b, "W has %lld rows, hidden_size is %lld", (long long)gates, (long long)hidden);
   k.hidden = (u32)hidden;
@@ -254,11 +279,13 @@ void build_rnn(Build *b) {
   k.linear_before_reset = on_int(b, "linear_before_reset", 0) != 0;
   if (on_has(b, 4)) k.lens = mk_cast(g, on_in(b, 4), DT_i64);
   bool both = on_str_is(b, "direction", "forward", "bidirectional");
-  if (!both && !on_str_is(b, "direction", "forward", "forward") && !on_str_is(b, "direction", "forward", "reverse"))
+  if (!both && !on_str_is(b, "direction", "forward", "forward") &&
+      !on_str_is(b, "direction", "forward", "reverse"))
     on_bad(b, "direction '%s' is not known", show(b->c, on_str(b, "direction", "")));
   bool reverse = on_str_is(b, "direction", "forward", "reverse");
   u32 ndir = both ? 2 : 1, per = k.kind == CELL_rnn ? 1 : k.kind == CELL_gru ? 2 : 3;
-  if (on_static_dim(b, w, 0) != ndir) on_bad(b, "W has %lld directions, expected %u", (long long)on_static_dim(b, w, 0), ndir);
+  if (on_static_dim(b, w, 0) != ndir)
+    on_bad(b, "W has %lld directions, expected %u", (long long)on_static_dim(b, w, 0), ndir);
   if (batch_first) /* states come as [batch, direction, hidden] */
     for (u32 i = 5; i < 7 && i < b->nin; i++)
       if (b->in[i]) b->in[i] = mk_transpose(g, b->in[i], (const i64[]){1, 0, 2});
@@ -267,12 +294,14 @@ void build_rnn(Build *b) {
     read_acts(&k, d, per);
     run_direction(&k, x, d, reverse || d == 1, &y[d], &h[d], &c[d]);
   }
-  Val out[3] = {stack(b, y, ndir, 1), stack(b, h, ndir, 0), 0}; /* Y [T,D,B,H], Y_h and Y_c [D,B,H] */
+  Val out[3] = {stack(b, y, ndir, 1), stack(b, h, ndir, 0),
+                0}; /* Y [T,D,B,H], Y_h and Y_c [D,B,H] */
   if (k.kind == CELL_lstm) out[2] = stack(b, c, ndir, 0);
   if (batch_first) {
     out[0] = mk_transpose(g, out[0], (const i64[]){2, 0, 1, 3});
     out[1] = mk_transpose(g, out[1], (const i64[]){1, 0, 2});
     if (out[2]) out[2] = mk_transpose(g, out[2], (const i64[]){1, 0, 2});
   }
-  for (u32 i = 0; i < b->nout && i < (k.kind == CELL_lstm ? 3u : 2u); i++) b->out[i] = on_narrow(b, out[i], dt);
+  for (u32 i = 0; i < b->nout && i < (k.kind == CELL_lstm ? 3u : 2u); i++)
+    b->out[i] = on_narrow(b, out[i], dt);
 }

@@ -1,4 +1,5 @@
-/* ops_shape.c: builders of operators that make, ask for, or change shapes without looking at elements. */
+/* ops_shape.c: builders of operators that make, ask for, or change shapes without looking at
+ * elements. */
 #include "onnx/builder.h"
 
 #include <string.h>
@@ -133,7 +134,8 @@ void build_depth_to_space(Build *b) {
   i64 r = on_int(b, "blocksize", 0);
   if (on_rank(b, x) != 4 || r < 1) on_bad(b, "needs rank 4 and a positive blocksize");
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
-  if (dim_is_const(c) && c % (r * r)) on_bad(b, "%lld channels do not divide by %lld", (long long)c, (long long)(r * r));
+  if (dim_is_const(c) && c % (r * r))
+    on_bad(b, "%lld channels do not divide by %lld", (long long)c, (long long)(r * r));
   Dim k = dim_div(b->ds, c, r * r);
   bool crd = on_str_is(b, "mode", "DCR", "CRD");
   Dim dcr_shape[6] = {n, r, r, k, h, w}, crd_shape[6] = {n, k, r, r, h, w};
@@ -148,7 +150,8 @@ void build_space_to_depth(Build *b) {
   i64 r = on_int(b, "blocksize", 0);
   if (on_rank(b, x) != 4 || r < 1) on_bad(b, "needs rank 4 and a positive blocksize");
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
-  if ((dim_is_const(h) && h % r) || (dim_is_const(w) && w % r)) on_bad(b, "extents do not divide by blocksize");
+  if ((dim_is_const(h) && h % r) || (dim_is_const(w) && w % r))
+    on_bad(b, "extents do not divide by blocksize");
   Dim hb = dim_div(b->ds, h, r), wb = dim_div(b->ds, w, r);
   Dim split[6] = {n, c, hb, r, wb, r}, out[4] = {n, dim_mul(b->ds, c, r * r), hb, wb};
   static const i64 dcr[6] = {0, 3, 5, 1, 2, 4}, crd[6] = {0, 1, 3, 5, 2, 4};
@@ -245,8 +248,9 @@ static Tensor *const_list(Build *b) {
 }
 
 void build_constant(Build *b) {
-  static const char *const forms[] = {"value",       "sparse_value", "value_int",    "value_ints",
-                                      "value_float", "value_floats", "value_string", "value_strings"};
+  static const char *const forms[] = {"value",        "sparse_value", "value_int",
+                                      "value_ints",   "value_float",  "value_floats",
+                                      "value_string", "value_strings"};
   u32 given = 0;
   for (u32 i = 0; i < sizeof forms / sizeof *forms; i++) given += on_has_attr(b, forms[i]);
   if (given != 1) on_bad(b, "needs exactly one value, has %u", given);
@@ -268,7 +272,8 @@ void build_constant_of_shape(Build *b) {
 
 /* start + i * delta for i below ceil((limit - start) / delta) */
 void build_range(Build *b) {
-  Val start = mk_reshape(b->g, on_in(b, 0), NULL, 0), delta = mk_reshape(b->g, on_in(b, 2), NULL, 0);
+  Val start = mk_reshape(b->g, on_in(b, 0), NULL, 0),
+      delta = mk_reshape(b->g, on_in(b, 2), NULL, 0);
   DType dt = on_dtype(b, start);
   Dim n, lim, k;
   i64 first = 1, step = 0;
@@ -283,11 +288,13 @@ void build_range(Build *b) {
            d = tensor_get(on_known(b, 2), 0);
     if (dtype_is_float(dt)) {
       double count = d.f ? __builtin_ceil((l.f - s.f) / d.f) : -1;
-      if (!(d.f != 0) || !(count < (double)DIM_MAX)) on_bad(b, "delta is 0 or the range has no end");
+      if (!(d.f != 0) || !(count < (double)DIM_MAX))
+        on_bad(b, "delta is 0 or the range has no end");
       n = count > 0 ? (i64)count : 0;
     } else {
       i64 span;
-      if (d.i == 0 || __builtin_sub_overflow(l.i, s.i, &span)) on_bad(b, "delta is 0 or the range is too long");
+      if (d.i == 0 || __builtin_sub_overflow(l.i, s.i, &span))
+        on_bad(b, "delta is 0 or the range is too long");
       k = span / d.i + (span % d.i != 0 && (span < 0) == (d.i < 0));
       n = k > 0 ? k : 0;
     }
@@ -342,7 +349,8 @@ void build_split(Build *b) {
     if (parts != n) on_bad(b, "num_outputs is %lld, the node lists %u", (long long)parts, n);
     if (!dim_is_const(d)) on_unsupported(b, "split of a symbolic dimension");
     i64 chunk = (d + n - 1) / n;
-    if (d % n && !on_has_attr(b, "num_outputs")) on_bad(b, "extent %lld does not divide by %u", (long long)d, n);
+    if (d % n && !on_has_attr(b, "num_outputs"))
+      on_bad(b, "extent %lld does not divide by %u", (long long)d, n);
     for (u32 i = 0; i < n; i++) {
       i64 left = d - chunk * (i64)i;
       size[i] = left < 0 ? 0 : left < chunk ? left : chunk;
@@ -353,5 +361,6 @@ void build_split(Build *b) {
     b->out[i] = mk_slice_axis(b->g, x, axis, at, size[i]);
     at += size[i];
   }
-  if (dim_is_const(d) && at != d) on_bad(b, "sizes add up to %lld, the extent is %lld", (long long)at, (long long)d);
+  if (dim_is_const(d) && at != d)
+    on_bad(b, "sizes add up to %lld, the extent is %lld", (long long)at, (long long)d);
 }

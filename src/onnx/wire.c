@@ -9,7 +9,8 @@
 #include <string.h>
 
 void wire_fail(const Cursor *k, size_t pos, const char *what) {
-  fail(k->c, ERR_input, k->loc, "byte %zu: %s%s", pos, what, pos < 16 ? " (is this an ONNX model?)" : "");
+  fail(k->c, ERR_input, k->loc, "byte %zu: %s%s", pos, what,
+       pos < 16 ? " (is this an ONNX model?)" : "");
 }
 
 Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {

@@ -1,12 +1,15 @@
-/* canon.c: brings what exporters write in many ways into one form, where that may move the last bits.
+/* canon.c: brings what exporters write in many ways into one form, where that may move the last
+ * bits.
  *
- * In: a graph. Out: the same function of the reals with fewer operations at run time: a scale of a convolution's
- * channels goes into its weights (batch normalisation after folding is such a scale and a bias), constants meet
- * across additions and multiplications, zero padding becomes the padding of the convolution or pool behind it, and
- * pointwise convolutions, with the maps behind them, run over one long axis.
- * Only values used once are changed, so nothing is computed twice. Float rules are kept out of integer graphs.
+ * In: a graph. Out: the same function of the reals with fewer operations at run time: a scale of a
+ * convolution's channels goes into its weights (batch normalisation after folding is such a scale
+ * and a bias), constants meet across additions and multiplications, zero padding becomes the
+ * padding of the convolution or pool behind it, and pointwise convolutions, with the maps behind
+ * them, run over one long axis. Only values used once are changed, so nothing is computed twice.
+ * Float rules are kept out of integer graphs.
  *
- * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are reassociated)
+ * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are
+ * reassociated)
  */
 #include <math.h>
 #include <string.h>
@@ -56,7 +59,8 @@ static bool is_plain_float(Graph *g, Val v) {
   return dt == DT_f32 || dt == DT_f64; /* narrower ones round after every step: keep the steps */
 }
 
-/* k varies along axis 1 of a tensor of this rank only; reshaped to [channels, 1, ...] for weights. */
+/* k varies along axis 1 of a tensor of this rank only; reshaped to [channels, 1, ...] for weights.
+ */
 static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
   const Type *t = graph_type(g, k);
   Dim dim[MAX_RANK];
@@ -125,7 +129,8 @@ static bool is_ordinary(Graph *g, Val v) {
   return t != NULL;
 }
 
-/* May x + a + b be x + (a + b)? Not where a and b cancel: that is how numbers are rounded on purpose. */
+/* May x + a + b be x + (a + b)? Not where a and b cancel: that is how numbers are rounded on
+ * purpose. */
 static bool adds_up(Graph *g, Val a, Val b, Val sum) {
   const Tensor *s = graph_const(g, sum), *x = graph_const(g, a), *y = graph_const(g, b);
   double most = 0, least = INFINITY;
@@ -133,7 +138,8 @@ static bool adds_up(Graph *g, Val a, Val b, Val sum) {
   for (u64 i = 0; i < x->n; i++) most = fmax(most, fabs(tensor_get(x, i).f));
   for (u64 i = 0; i < y->n; i++) most = fmax(most, fabs(tensor_get(y, i).f));
   for (u64 i = 0; i < s->n; i++) least = fmin(least, fabs(tensor_get(s, i).f));
-  return most < 1e4 || least >= most / 4; /* below 1e4 the sum loses no more than any other sum of this size */
+  return most < 1e4 ||
+         least >= most / 4; /* below 1e4 the sum loses no more than any other sum of this size */
 }
 
 /* op(op(x, a), b) -> op(x, op(a, b)) for constants a and b */
@@ -190,7 +196,8 @@ static bool pad_into_window(Edit *e, NodeId id) {
     if (mid[i] || (!spatial && (lo[i] || hi[i]))) return false;
     if (!spatial) continue;
     u32 k = i - (rank - ns);
-    if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX) return false;
+    if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX)
+      return false;
     nlo[k] = plo[k] + lo[i];
     nhi[k] = phi[k] + hi[i];
   }
@@ -206,7 +213,8 @@ static bool pad_into_window(Edit *e, NodeId id) {
 
 /* ---- pointwise convolutions over one long axis ---- */
 
-/* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image. */
+/* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image.
+ */
 static bool flatten_pointwise(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -219,16 +227,17 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
-  Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3), node_int(&n, AT_group, 1), &one, &one,
-                  &zero, &zero);
+  Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3),
+                  node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
   return replace(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
-/* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to` were one axis there.
- * 0 when it does not fit. */
+/* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to`
+ * were one axis there. 0 when it does not fit. */
 static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
   Type t = *graph_type(g, v);
-  u32 kept = from->rank - 1, merged = to->rank - kept; /* axes kept .. of `to` are the last axis of `from` */
+  u32 kept = from->rank - 1,
+      merged = to->rank - kept; /* axes kept .. of `to` are the last axis of `from` */
   Dim dim[MAX_RANK];
   if (t.rank > to->rank) return 0;
   if (t.rank < merged) { /* broadcast over all but some of the merged axes */
@@ -247,8 +256,8 @@ static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
   return mk_reshape(g, v, dim, lead + 1);
 }
 
-/* map(reshape(a), b...) -> reshape(map(a, b'...)), where the reshape split the last axis: what follows a flat
- * convolution stays flat. */
+/* map(reshape(a), b...) -> reshape(map(a, b'...)), where the reshape split the last axis: what
+ * follows a flat convolution stays flat. */
 static bool reshape_behind_map(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -256,14 +265,20 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   const Node *r = NULL;
   for (u32 i = 0; i < n.nin && !r; i++) r = only(e, n.in[i], OP_reshape);
   if (!r) return false;
-  Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]), out = *graph_type(g, n.out[0]);
+  Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),
+       out = *graph_type(g, n.out[0]);
   if (from.rank < 2 || to.rank <= from.rank || out.rank != to.rank) return false;
-  if (memcmp(from.dim, to.dim, (from.rank - 1) * sizeof(Dim)) || memcmp(out.dim, to.dim, to.rank * sizeof(Dim))) return false;
+  if (memcmp(from.dim, to.dim, (from.rank - 1) * sizeof(Dim)) ||
+      memcmp(out.dim, to.dim, to.rank * sizeof(Dim)))
+    return false;
   NodeId def = graph_val(g, r->in[0])->def;
-  if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS)) return false;
+  if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS))
+    return false;
   for (u32 i = 0; i < n.nin; i++) {
     const Node *ri = only(e, n.in[i], OP_reshape);
-    bool same = ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt, from.rank, from.dim, NULL});
+    bool same =
+        ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt,
+                                                           from.rank, from.dim, NULL});
     in[i] = same ? ri->in[0] : before_reshape(g, n.in[i], &from, &to);
     if (!in[i]) return false;
   }

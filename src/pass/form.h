@@ -64,7 +64,7 @@ struct Form {
   Op with;
   DType acc; /* type of the fold; differs from the result's for narrow floats */
   Scalar init;
-  DType dt;      /* of the fold's result, before its users finish it */
+  DType dt; /* of the fold's result, before its users finish it */
 };
 
 /* form.c. buf: of each graph value. */

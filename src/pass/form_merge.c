@@ -3,7 +3,8 @@
  * In: a form. Out: the same computation with fewer and longer axes, and operands seen through views
  * of their buffers that have fewer dimensions. An elementwise node over equal shapes becomes a
  * single loop, and a pointwise convolution gets rows as long as the image. The order of every fold
- * stays what it was. The outermost axis is left alone: kernels in a row that walk it can become one (merge.c).
+ * stays what it was. The outermost axis is left alone: kernels in a row that walk it can become one
+ * (merge.c).
  */
 #include "pass/form.h"
 
@@ -158,7 +159,8 @@ void form_merge(Prog *p, Map *views, Form *f) {
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].hi == 1 && !f->axis[i].lo && !guarded(&m, i)) forget(&m, i);
   for (u32 k = 0; k < m.n; k++) squeeze(&m.seen[k]);
-  u32 last = FORM_AXES, outer = FORM_AXES; /* the axis before, and the first, of those that matter */
+  u32 last = FORM_AXES,
+      outer = FORM_AXES; /* the axis before, and the first, of those that matter */
   for (u32 i = 0; i < f->naxes; i++) {
     if (f->axis[i].hi == 1 && !guarded(&m, i)) continue;
     if (outer == FORM_AXES) outer = i;

@@ -1,18 +1,20 @@
 /* fuse.c: decides which values never become buffers.
  *
- * In: a graph. Out: the same graph, each value marked (Value.home): a buffer of its own, computed where it is used
- * (inline), or left in the accumulator of the node that folds it and finished there by its users (tail). A node
- * that is neither inline nor tail is the root of a group; the group is everything inline or tail below it and
- * becomes one kernel.
+ * In: a graph. Out: the same graph, each value marked (Value.home): a buffer of its own, computed
+ * where it is used (inline), or left in the accumulator of the node that folds it and finished
+ * there by its users (tail). A node that is neither inline nor tail is the root of a group; the
+ * group is everything inline or tail below it and becomes one kernel.
  *
- *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or a view, which costs
- *           nothing to repeat. The user must read its operand through an index: MAP, REDUCE, VIEW, JOIN always;
- *           CONTRACT and WINDOW read an element many times, so only views go there.
- *   tail:   REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation, requantise.
+ *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
+ * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
+ * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
+ * there. tail:   REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual,
+ * activation, requantise.
  *
  * Values never leave their block: inside a loop they would be computed again in every iteration.
  *
- * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; marks are void after an edit
+ * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; marks are void
+ * after an edit
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -22,15 +24,17 @@ enum { FUSE_NODES = 48 }; /* of one group: expressions stay readable and compile
 typedef struct Fuse {
   Graph *g;
   u32 *uses;
-  NodeId *user; /* by value: its last user */
+  NodeId *user;         /* by value: its last user */
   const char **refused; /* by value: why some user needs it in memory */
-  BlkId *blk;   /* by node */
-  u32 *size;    /* by value: nodes that computing it in place would take */
-  u8 *tail;     /* by value: its group has an accumulator already */
-  bool check;   /* marks are given: they may not claim more than the rules allow */
+  BlkId *blk;           /* by node */
+  u32 *size;            /* by value: nodes that computing it in place would take */
+  u8 *tail;             /* by value: its group has an accumulator already */
+  bool check;           /* marks are given: they may not claim more than the rules allow */
 } Fuse;
 
-static OpKind kind_of(const Node *n) { return op_info[n->op].kind; }
+static OpKind kind_of(const Node *n) {
+  return op_info[n->op].kind;
+}
 
 static bool is_view(const Node *n) {
   return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
@@ -70,8 +74,10 @@ static void count_users(Fuse *f) {
         Val v = n->in[j];
         NodeId def = graph_val(g, v)->def;
         f->user[v] = k->node.at[i];
-        if (def && f->blk[def] != b) f->refused[v] = "used inside another block";
-        else if (def && !f->refused[v]) f->refused[v] = refuses(f, graph_node(g, def), n);
+        if (def && f->blk[def] != b)
+          f->refused[v] = "used inside another block";
+        else if (def && !f->refused[v])
+          f->refused[v] = refuses(f, graph_node(g, def), n);
       }
     }
     for (u32 i = 0; i < k->ret.n; i++) f->refused[k->ret.at[i]] = "a result of its block";
@@ -142,7 +148,8 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   }
   Value *x = graph_val(g, v);
   if (f->check && x->home != HOME_buffer && x->home != home)
-    fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home], no ? no : "wrong kind");
+    fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
+         no ? no : "wrong kind");
   if (!f->check) x->home = home;
   if (x->home == HOME_tail) f->tail[v] = 1;
   bool counts = op_info[n->op].kind != OK_LEAF;
@@ -168,6 +175,12 @@ static void run(Graph *g, Text *why, bool check) {
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(&f, g->blk.at[b].node.at[i], why);
 }
 
-void fuse(Graph *g) { run(g, NULL, false); }
-void fuse_explain(Graph *g, Text *why) { run(g, why, false); }
-void fuse_check(Graph *g) { run(g, NULL, true); }
+void fuse(Graph *g) {
+  run(g, NULL, false);
+}
+void fuse_explain(Graph *g, Text *why) {
+  run(g, why, false);
+}
+void fuse_check(Graph *g) {
+  run(g, NULL, true);
+}

@@ -20,7 +20,8 @@ typedef struct Lower {
   Map views;  /* see form_merge */
   Tail at;    /* where the next statement goes */
   const Node *n;
-  Map ghost;    /* buffer -> the value it stands for, when that is computed in place and has no memory */
+  Map ghost; /* buffer -> the value it stands for, when that is computed in place and has no memory
+              */
   BlkId *block; /* by node */
   Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
   ExprId held;  /* that accumulator, rounded to its type */
@@ -62,16 +63,17 @@ ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
 void ghosts_find(Lower *l);
-bool ghost_make(Lower *l, const Node *n);        /* its result needs no code of its own */
+bool ghost_make(Lower *l, const Node *n); /* its result needs no code of its own */
 bool is_ghost(const Lower *l, BufId b);
 ExprId ghost_load(Lower *l, BufId b, const ExprId *idx); /* element of a value that has no memory */
-ExprId ghost_eval(Lower *l, Val v, const ExprId *idx);   /* element of v, computed from its operands */
+ExprId ghost_eval(Lower *l, Val v,
+                  const ExprId *idx); /* element of v, computed from its operands */
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 Str group_label(Lower *l, const Node *root);
-bool slots_all(Lower *l, const Node *n);         /* a concat whose operands are all in place */
-void slot_redirect(Lower *l, Form *f);           /* the result of l->n goes to its slot, if it has one */
-void prog_drop_unused(Prog *p);                  /* removes temporaries that nothing touches */
+bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
+void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
+void prog_drop_unused(Prog *p);          /* removes temporaries that nothing touches */
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A

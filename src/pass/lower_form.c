@@ -42,7 +42,8 @@ static ExprId load(Nest *x, const Operand *o) {
   ExprId idx[MAX_RANK];
   const Buf *b = prog_buf(x->p, o->buf);
   if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
-    return ex_const(x->p, b->dt, tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
+    return ex_const(x->p, b->dt,
+                    tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
   if (is_ghost(x->l, o->buf)) return ghost_load(x->l, o->buf, idx);
   return ex_load(x->p, o->buf, idx, o->rank);

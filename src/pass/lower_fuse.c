@@ -1,9 +1,10 @@
 /* lower_fuse.c: groups: values that fuse.c has decided not to keep in memory.
  *
- * Such a value gets a buffer in name only (a ghost), so that forms can be made of its users as of any other. Where an
- * element of a ghost is loaded, the expression that computes it stands instead: the form of its node with every
- * axis replaced by the index, and so on down to buffers. A group that ends a fold is written as the loops of
- * the fold, whose accumulator takes the place of the folded value when the root is stored.
+ * Such a value gets a buffer in name only (a ghost), so that forms can be made of its users as of
+ * any other. Where an element of a ghost is loaded, the expression that computes it stands instead:
+ * the form of its node with every axis replaced by the index, and so on down to buffers. A group
+ * that ends a fold is written as the loops of the fold, whose accumulator takes the place of the
+ * folded value when the root is stored.
  */
 #include "pass/lower.h"
 
@@ -19,8 +20,9 @@ static void slots_find(Lower *l, const u32 *uses) {
       for (u32 k = 0; k < n->nin; k++) {
         const Value *v = graph_val(g, n->in[k]);
         const Node *def = v->def ? graph_node(g, v->def) : NULL;
-        bool form = def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
-                            def->op == OP_pool_max || def->op == OP_pool_sum);
+        bool form =
+            def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
+                    def->op == OP_pool_max || def->op == OP_pool_sum);
         if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b)
           l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
         at = dim_add(g->dims, at, v->type.dim[axis]);
@@ -40,7 +42,9 @@ void ghosts_find(Lower *l) {
   slots_find(l, uses);
 }
 
-bool is_ghost(const Lower *l, BufId b) { return map_get(&l->ghost, b) != NULL; }
+bool is_ghost(const Lower *l, BufId b) {
+  return map_get(&l->ghost, b) != NULL;
+}
 
 bool ghost_make(Lower *l, const Node *n) {
   if (n->nout != 1 || graph_val(l->g, n->out[0])->home == HOME_buffer) return false;
@@ -51,7 +55,8 @@ bool ghost_make(Lower *l, const Node *n) {
 ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
-  if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold) bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
+  if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
+    bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx};
   return nest_value(&x);
 }
@@ -115,8 +120,10 @@ static void add_name(Lower *l, Text *t, const Node *n, Str *last, u32 *count) {
   Str name = n->loc.node ? n->loc.node : str_of(l->c, op_info[n->op].name);
   if (name == *last || *count > LABEL_NAMES) return;
   text_puts(t, *count ? " + " : "");
-  if (++*count > LABEL_NAMES) text_puts(t, "...");
-  else text_put(t, str_text(l->c, name), str_len(l->c, name));
+  if (++*count > LABEL_NAMES)
+    text_puts(t, "...");
+  else
+    text_put(t, str_text(l->c, name), str_len(l->c, name));
   *last = name;
 }
 

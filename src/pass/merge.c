@@ -1,13 +1,14 @@
 /* merge.c: kernels that walk the same slices become one, and what they hand on shrinks to a slice.
  *
- * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only statement is a loop
- * over the same range are merged when every buffer that one writes and the other touches is touched, in iteration
- * i, only in its slice i: then the second may follow the first slice by slice. Softmax becomes one pass over its
- * rows, a depthwise convolution follows the pointwise one channel by channel, attention goes head by head. A temporary
- * that lives only inside such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
+ * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only
+ * statement is a loop over the same range are merged when every buffer that one writes and the
+ * other touches is touched, in iteration i, only in its slice i: then the second may follow the
+ * first slice by slice. Softmax becomes one pass over its rows, a depthwise convolution follows the
+ * pointwise one channel by channel, attention goes head by head. A temporary that lives only inside
+ * such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
  *
- * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a buffer may be seen
- * through views, as long as slices have the same size in all of them.
+ * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a
+ * buffer may be seen through views, as long as slices have the same size in all of them.
  *
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
  */
@@ -29,7 +30,8 @@ typedef struct Touched {
   Prog *p;
   VEC(Access) at;
   bool *declared; /* by variable: inside */
-  bool outer;     /* sets a variable of the program around it, or does something else that has an order */
+  bool outer; /* sets a variable of the program around it, or does something else that has an order
+               */
   u32 nstmts;
 } Touched;
 
@@ -38,7 +40,8 @@ typedef struct Touched {
 static void see_expr(Touched *t, ExprId id) {
   if (!id) return;
   Expr *e = prog_expr(t->p, id);
-  if (e->kind == EX_load) *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, false};
+  if (e->kind == EX_load)
+    *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, false};
   for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
 }
 
@@ -49,7 +52,8 @@ static void see_list(Touched *t, StmtId first) {
     see_expr(t, s->a);
     see_expr(t, s->b);
     for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
-    if (s->kind == ST_store) *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, true};
+    if (s->kind == ST_store)
+      *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, true};
     if (s->kind == ST_for || s->kind == ST_let) t->declared[s->var] = true;
     if (s->kind == ST_set && !t->declared[s->var]) t->outer = true;
     if (s->kind == ST_while || s->kind == ST_require) t->outer = true;
@@ -118,7 +122,8 @@ static bool reads(const Touched *t, BufId root) {
 /* ---- merging two loops ---- */
 
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
-  return x->step == y->step && x->flags == y->flags && mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
+  return x->step == y->step && x->flags == y->flags && mem_same(p, x->a, y->a) &&
+         mem_same(p, x->b, y->b);
 }
 
 /* May loop y follow loop x iteration by iteration, and does it use what x makes? */
@@ -187,10 +192,12 @@ static void shrink(Prog *p, const u32 *total, const Touched *in, const Stmt *loo
   }
   if (inside != total[root] || !first_is_write || !sliced(in, root, loop->var, &size)) return;
   for (BufId b = 1; b < p->buf.n; b++)
-    if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
+    if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank)
+      return;
   for (u32 i = 0; i < in->at.n; i++) {
     const Access *a = &in->at.at[i];
-    if (prog_root(p, a->buf) == root) a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
+    if (prog_root(p, a->buf) == root)
+      a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
   }
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_root(p, b) == root) prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;

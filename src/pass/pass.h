@@ -15,7 +15,10 @@ struct Unit {
   Prog *p;
 };
 
-typedef enum Exactness { PX_exact, PX_bounded } Exactness; /* may results change in the last bits? */
+typedef enum Exactness {
+  PX_exact,
+  PX_bounded
+} Exactness; /* may results change in the last bits? */
 
 struct Pass {
   const char *name;
@@ -50,21 +53,22 @@ void cse(Graph *g);      /* cse.c */
 void dce(Graph *g);      /* dce.c */
 void canon(Graph *g);    /* canon.c */
 void fuse(Graph *g);     /* fuse.c */
-void fuse_explain(Graph *g, Text *why); /* the same; says, a line each, which values keep a buffer and why */
-void fuse_check(Graph *g); /* marks that came from a text: refused where they claim too much */
-void lower(Unit *u);     /* lower.c */
-void merge(Prog *p);     /* merge.c */
-void order(Graph *g);    /* order.c */
-void plan(Prog *p);      /* plan.c */
+void fuse_explain(Graph *g,
+                  Text *why); /* the same; says, a line each, which values keep a buffer and why */
+void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */
+void lower(Unit *u);          /* lower.c */
+void merge(Prog *p);          /* merge.c */
+void order(Graph *g);         /* order.c */
+void plan(Prog *p);           /* plan.c */
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {
-  u64 bound;       /* most bytes needed at one point */
-  u64 naive;       /* sum of all buffers of the arena */
-  u64 weights;     /* bytes of constants */
-  u32 buffers;     /* in the arena, views not counted */
+  u64 bound;   /* most bytes needed at one point */
+  u64 naive;   /* sum of all buffers of the arena */
+  u64 weights; /* bytes of constants */
+  u32 buffers; /* in the arena, views not counted */
   u32 kernels;
-  u32 npeak;       /* what is needed at that point, largest first */
+  u32 npeak; /* what is needed at that point, largest first */
   BufId *peak;
   u64 *peak_bytes;
 } PlanReport;

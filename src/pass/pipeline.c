@@ -5,7 +5,8 @@
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
- *   text of a Prog ----------------------------------------------->  Prog --plan--> Prog --> engines
+ *   text of a Prog ----------------------------------------------->  Prog --plan--> Prog -->
+ * engines
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty

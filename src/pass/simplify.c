@@ -290,7 +290,8 @@ static bool fix_slice(Edit *e, NodeId id) {
     if (step1[i] == 1) {
       from[i] = dim_add(g->dims, start1[i], start[i]);
     } else if (dim_is_const(start1[i]) && dim_is_const(start[i])) {
-      if (__builtin_mul_overflow(step1[i], start[i], &from[i]) || __builtin_add_overflow(from[i], start1[i], &from[i]))
+      if (__builtin_mul_overflow(step1[i], start[i], &from[i]) ||
+          __builtin_add_overflow(from[i], start1[i], &from[i]))
         return false;
       if (from[i] < 0 || from[i] > DIM_MAX) return false;
     } else {

@@ -1,9 +1,10 @@
 /* cdata.c: weights in the C file.
  *
- * Small models: one literal per element, right on any machine. Larger ones: the bytes as a string inside a union
- * with an array of the element type, which compilers read a hundred times faster; the bytes are little-endian, so
- * such a file refuses to compile on big-endian machines. Or the same bytes in a file of their own, each tensor at a
- * multiple of 64 behind a header of 64 bytes: "INGOTWTS", length, hash.
+ * Small models: one literal per element, right on any machine. Larger ones: the bytes as a string
+ * inside a union with an array of the element type, which compilers read a hundred times faster;
+ * the bytes are little-endian, so such a file refuses to compile on big-endian machines. Or the
+ * same bytes in a file of their own, each tensor at a multiple of 64 behind a header of 64 bytes:
+ * "INGOTWTS", length, hash.
  */
 #include "back/c/c.h"
 
@@ -118,37 +119,50 @@ void make_blob(Emit *e, Text *blob) {
 static void put_blob(Emit *e, Text *t) {
   const char *name = e->o->name;
   if (e->o->weights == WM_file)
-    text_fmt(t, "#if !defined(__GNUC__)\n#error \"the weights come from %s.bin by .incbin: a GNU assembler is needed; see "
-                "--weights=pointer\"\n#endif\n"
-                "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden %s_weights_file\\n\"\n"
-                "        \"%s_weights_file:\\n.incbin \\\"%s.bin\\\"\\n.popsection\\n\");\n"
-                "extern const unsigned char %s_weights_file[];\n", name, name, name, name, name, name);
-  text_fmt(t, "static int %s_weights_fit(const unsigned char *w) {\n"
-              "  static const unsigned char head[24] = {", name);
+    text_fmt(t,
+             "#if !defined(__GNUC__)\n#error \"the weights come from %s.bin by .incbin: a GNU "
+             "assembler is needed; see "
+             "--weights=pointer\"\n#endif\n"
+             "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden "
+             "%s_weights_file\\n\"\n"
+             "        \"%s_weights_file:\\n.incbin \\\"%s.bin\\\"\\n.popsection\\n\");\n"
+             "extern const unsigned char %s_weights_file[];\n",
+             name, name, name, name, name, name);
+  text_fmt(t,
+           "static int %s_weights_fit(const unsigned char *w) {\n"
+           "  static const unsigned char head[24] = {",
+           name);
   u8 head[24] = "INGOTWTS";
   put_u64(head + 8, e->blob_bytes);
   put_u64(head + 16, e->blob_hash);
   for (u32 i = 0; i < 24; i++) text_fmt(t, "%s%u", i ? ", " : "", head[i]);
-  text_puts(t, "};\n  int i;\n  for (i = 0; i < 24; i++)\n    if (w[i] != head[i]) return 0;\n  return 1;\n}\n");
+  text_puts(t, "};\n  int i;\n  for (i = 0; i < 24; i++)\n    if (w[i] != head[i]) return 0;\n  "
+               "return 1;\n}\n");
 }
 
 void put_weights(Emit *e, Text *t) {
   if (e->blob) {
     text_puts(t, "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-                 "#error \"the weights are little-endian: generate this file with --weights=literal\"\n#endif\n");
+                 "#error \"the weights are little-endian: generate this file with "
+                 "--weights=literal\"\n#endif\n");
     put_blob(e, t);
     return;
   }
   if (e->text_weights)
-    text_puts(t, "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-                 "#error \"the weights in this file are little-endian: generate it with --weights=literal\"\n"
-                 "#endif\n"
-                 "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
+    text_puts(
+        t,
+        "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+        "#error \"the weights in this file are little-endian: generate it with "
+        "--weights=literal\"\n"
+        "#endif\n"
+        "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_const || x->alias || !e->used[b]) continue;
     const Tensor *d = x->data;
-    if (!c_storage(d->dt)) fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s", dtype_info[d->dt].name);
+    if (!c_storage(d->dt))
+      fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s",
+           dtype_info[d->dt].name);
     text_puts(t, "/* ");
     put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
     text_puts(t, " */\n");
@@ -156,8 +170,9 @@ void put_weights(Emit *e, Text *t) {
       put_literals(t, b, d);
       continue;
     }
-    text_fmt(t, "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
-             tensor_bytes(d), c_storage(d->dt), d->n, b);
+    text_fmt(
+        t, "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
+        tensor_bytes(d), c_storage(d->dt), d->n, b);
     put_bytes(t, d->data, tensor_bytes(d));
     text_puts(t, "};\n");
   }

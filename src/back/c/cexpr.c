@@ -1,8 +1,9 @@
 /* cexpr.c: expressions in C.
  *
- * In: expression trees. Out: C text with the same value to the bit. Two kinds of context: index arithmetic, which
- * is known to stay in range and is written plainly in ptrdiff_t, and data, where integers wrap, casts saturate
- * and narrow floats are rounded after every operation, as eval.c defines.
+ * In: expression trees. Out: C text with the same value to the bit. Two kinds of context: index
+ * arithmetic, which is known to stay in range and is written plainly in ptrdiff_t, and data, where
+ * integers wrap, casts saturate and narrow floats are rounded after every operation, as eval.c
+ * defines.
  */
 #include "back/c/c.h"
 
@@ -15,10 +16,10 @@
 
 const char *c_type(DType dt) {
   static const char *const names[DT_COUNT] = {
-      [DT_f64] = "double",   [DT_f32] = "float",    [DT_f16] = "float",    [DT_bf16] = "float",
-      [DT_i64] = "int64_t",  [DT_i32] = "int32_t",  [DT_i16] = "int16_t",  [DT_i8] = "int8_t",
-      [DT_i4] = "int8_t",    [DT_i2] = "int8_t",    [DT_u64] = "uint64_t", [DT_u32] = "uint32_t",
-      [DT_u16] = "uint16_t", [DT_u8] = "uint8_t",   [DT_u4] = "uint8_t",   [DT_u2] = "uint8_t",
+      [DT_f64] = "double",   [DT_f32] = "float",   [DT_f16] = "float",    [DT_bf16] = "float",
+      [DT_i64] = "int64_t",  [DT_i32] = "int32_t", [DT_i16] = "int16_t",  [DT_i8] = "int8_t",
+      [DT_i4] = "int8_t",    [DT_i2] = "int8_t",   [DT_u64] = "uint64_t", [DT_u32] = "uint32_t",
+      [DT_u16] = "uint16_t", [DT_u8] = "uint8_t",  [DT_u4] = "uint8_t",   [DT_u2] = "uint8_t",
       [DT_bool] = "uint8_t"};
   if (names[dt]) return names[dt];
   return dtype_is_float(dt) ? "float" : NULL;
@@ -71,7 +72,18 @@ void put_buf_name(Emit *e, BufId b) {
 
 /* ---- precedence: an operand weaker than its place is put in parentheses ---- */
 
-typedef enum Prec { PR_any, PR_cond, PR_or, PR_and, PR_eq, PR_rel, PR_add, PR_mul, PR_unary, PR_atom } Prec;
+typedef enum Prec {
+  PR_any,
+  PR_cond,
+  PR_or,
+  PR_and,
+  PR_eq,
+  PR_rel,
+  PR_add,
+  PR_mul,
+  PR_unary,
+  PR_atom
+} Prec;
 
 static void put_data(Emit *e, ExprId x, Prec at);
 static void put_idx(Emit *e, ExprId x, Prec at);
@@ -86,7 +98,8 @@ static void close_paren(Emit *e, Prec mine, Prec at) {
 
 /* ---- constants ---- */
 
-/* The shortest text that reads back as x is not needed, only that it does; NaN and infinity come without a library. */
+/* The shortest text that reads back as x is not needed, only that it does; NaN and infinity come
+ * without a library. */
 void put_float(Text *t, bool wide, double x) {
   const char *zero = wide ? "0.0" : "0.0f", *one = wide ? "1.0" : "1.0f";
   char s[40];
@@ -103,11 +116,16 @@ void put_float(Text *t, bool wide, double x) {
 }
 
 static void put_int(Emit *e, DType dt, i64 x) {
-  if (dt == DT_u64) text_fmt(e->t, "%" PRIu64 "u", (u64)x);
-  else if (x == INT64_MIN) text_puts(e->t, "INT64_MIN");
-  else if (x > INT32_MAX || x < INT32_MIN) text_fmt(e->t, x < 0 ? "(INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", x);
-  else if (x == INT32_MIN) text_puts(e->t, "INT32_MIN");
-  else text_fmt(e->t, x < 0 ? "(%" PRId64 ")" : "%" PRId64, x);
+  if (dt == DT_u64)
+    text_fmt(e->t, "%" PRIu64 "u", (u64)x);
+  else if (x == INT64_MIN)
+    text_puts(e->t, "INT64_MIN");
+  else if (x > INT32_MAX || x < INT32_MIN)
+    text_fmt(e->t, x < 0 ? "(INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", x);
+  else if (x == INT32_MIN)
+    text_puts(e->t, "INT32_MIN");
+  else
+    text_fmt(e->t, x < 0 ? "(%" PRId64 ")" : "%" PRId64, x);
 }
 
 /* ---- index arithmetic ---- */
@@ -153,11 +171,15 @@ static void put_idx(Emit *e, ExprId id, Prec at) {
   put_data(e, id, PR_unary);
 }
 
-void put_index(Emit *e, ExprId x) { put_idx(e, x, PR_any); }
+void put_index(Emit *e, ExprId x) {
+  put_idx(e, x, PR_any);
+}
 
 void put_dim(Emit *e, Dim d) {
-  if (dim_is_const(d)) text_fmt(e->t, "%" PRId64, d);
-  else put_idx(e, ex_dim(e->p, d), PR_unary);
+  if (dim_is_const(d))
+    text_fmt(e->t, "%" PRId64, d);
+  else
+    put_idx(e, ex_dim(e->p, d), PR_unary);
 }
 
 /* Row-major address, Horner's way: ((i * d1 + j) * d2 + k). */
@@ -195,8 +217,10 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
     any = true;
   }
   *e->t = outer;
-  if (any) text_put(e->t, sum.at, sum.n);
-  else text_puts(e->t, "0");
+  if (any)
+    text_put(e->t, sum.at, sum.n);
+  else
+    text_puts(e->t, "0");
   text_puts(e->t, "]");
 }
 
@@ -626,8 +650,8 @@ static void put_data(Emit *e, ExprId id, Prec at) {
       open_paren(e, minus ? PR_unary : PR_atom, at);
       put_float(e->t, x->dt == DT_f64, x->imm.f);
       close_paren(e, minus ? PR_unary : PR_atom, at);
-    }
-    else put_int(e, x->dt, x->imm.i);
+    } else
+      put_int(e, x->dt, x->imm.i);
     break;
   case EX_var: text_puts(e->t, e->var[x->ref]); break;
   case EX_load: put_load(e, x); break;
@@ -637,7 +661,9 @@ static void put_data(Emit *e, ExprId id, Prec at) {
   }
 }
 
-void put_expr(Emit *e, ExprId x) { put_data(e, x, PR_any); }
+void put_expr(Emit *e, ExprId x) {
+  put_data(e, x, PR_any);
+}
 
 /* Code of a value in a format narrower than f16. */
 static void put_narrow_bits(Emit *e, DType dt, ExprId x) {

@@ -1,8 +1,9 @@
 /* ckernel.c: kernels as C functions.
  *
- * In: a kernel statement. Out: a call, and a static function unless an equal one was written before. The function
- * takes every buffer it touches and every variable from outside as a parameter, named by position, so two
- * nodes with the same shapes and operations give the same text.
+ * In: a kernel statement. Out: a call, and a static function unless an equal one was written
+ * before. The function takes every buffer it touches and every variable from outside as a
+ * parameter, named by position, so two nodes with the same shapes and operations give the same
+ * text.
  */
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
@@ -67,8 +68,8 @@ static void use_block(Uses *u, StmtId first) {
   }
 }
 
-/* Does this parameter share no memory with another? Then the compiler may know. The plan lets a result take the place of
- * an operand, and views share their root. */
+/* Does this parameter share no memory with another? Then the compiler may know. The plan lets a
+ * result take the place of an operand, and views share their root. */
 static bool stands_alone(Emit *e, const Uses *u, u32 i) {
   Prog *p = e->p;
   BufId r = prog_root(p, u->buf.at[i]);
@@ -92,7 +93,9 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
   for (u32 i = 0; i < u->buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
     const char *type = c_storage(b->dt);
-    if (!type) fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s", dtype_info[b->dt].name);
+    if (!type)
+      fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
+           dtype_info[b->dt].name);
     bool out = e->written[u->buf.at[i]];
     text_fmt(t, "%s%s%s *%sp%u", first ? "" : ", ", out ? "" : "const ", type,
              stands_alone(e, u, i) ? "restrict " : "", i);
@@ -101,7 +104,8 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
   for (u32 i = 0; i < u->var.n; i++) {
     const Var *v = prog_var(e->p, u->var.at[i]);
     /* one that the kernel sets (the count of nonzero) comes by address */
-    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), u->set_var[u->var.at[i]] ? "*" : "", i);
+    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), u->set_var[u->var.at[i]] ? "*" : "",
+             i);
     first = false;
   }
   if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", "), first = false;
@@ -187,7 +191,8 @@ void put_kernel_call(Emit *e, StmtId id) {
     first = false;
   }
   for (u32 i = 0; i < u.var.n; i++) {
-    text_fmt(e->t, "%s%s%s", first ? "" : ", ", u.set_var[u.var.at[i]] ? "&" : "", e->var[u.var.at[i]]);
+    text_fmt(e->t, "%s%s%s", first ? "" : ", ", u.set_var[u.var.at[i]] ? "&" : "",
+             e->var[u.var.at[i]]);
     first = false;
   }
   if (u.random) text_fmt(e->t, "%sseed", first ? "" : ", ");

@@ -1,4 +1,5 @@
-/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of ir/mathlib*.h. */
+/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of
+ * ir/mathlib*.h. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ void put_runtime(Emit *e, Text *out) {
 }
 
 const char *math_name(Ctx *c, Op op, bool wide) {
-  return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, wide ? "" : "f"));
+  return str_text(c,
+                  str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, wide ? "" : "f"));
 }
 
 void put_math(Emit *e, Text *out) {
@@ -39,7 +41,8 @@ void put_math(Emit *e, Text *out) {
   if (names.n > 0) mathlib_write(out, text_cstr(&names));
 }
 
-/* Letters, digits and a few marks; anything else could end the comment or mean something to a reader's terminal. */
+/* Letters, digits and a few marks; anything else could end the comment or mean something to a
+ * reader's terminal. */
 void put_comment(Text *t, const char *text, size_t n) {
   size_t most = n < 200 ? n : 200;
   for (size_t i = 0; i < most; i++) {

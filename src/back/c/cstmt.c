@@ -38,8 +38,10 @@ static void put_for(Emit *e, const Stmt *s) {
   put_index(e, s->a);
   text_fmt(e->t, "; %s < ", name);
   put_index(e, s->b);
-  if (s->step == 1) text_fmt(e->t, "; %s++) {\n", name);
-  else text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
+  if (s->step == 1)
+    text_fmt(e->t, "; %s++) {\n", name);
+  else
+    text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
   e->depth++;
   put_block(e, s->body);
@@ -112,7 +114,8 @@ static void put_store(Emit *e, const Stmt *s) {
 
 /* What the sizes given by the caller must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
-  if (e->in_kernel) fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
+  if (e->in_kernel)
+    fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
   begin(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);

@@ -1,8 +1,9 @@
 /* emit.c: a planned program as one C99 file and its header.
  *
- * In: a Prog whose buffers have places in the arena, and options. Out: the text of NAME.c and NAME.h. The C file
- * carries the declarations of the header too, so it stands alone. Order of the file: what it is, declarations,
- * supporting functions, weights, kernels, the entry. Output depends on nothing but the input.
+ * In: a Prog whose buffers have places in the arena, and options. Out: the text of NAME.c and
+ * NAME.h. The C file carries the declarations of the header too, so it stands alone. Order of the
+ * file: what it is, declarations, supporting functions, weights, kernels, the entry. Output depends
+ * on nothing but the input.
  */
 #include "back/c/c.h"
 
@@ -12,9 +13,9 @@
 
 typedef struct File2 {
   Emit *e;
-  Text upper;   /* NAME in capitals */
-  Text params;  /* of NAME_run behind the arena */
-  Text entry;   /* body of NAME_run */
+  Text upper;  /* NAME in capitals */
+  Text params; /* of NAME_run behind the arena */
+  Text entry;  /* body of NAME_run */
 } File2;
 
 /* ---- declarations ---- */
@@ -46,14 +47,15 @@ static void put_value_macros(File2 *f, Text *t, const char *what, u32 i, BufId i
   const char *up = text_cstr(&f->upper);
   text_fmt(t, "#define %s_%s%u_NAME ", up, what, i);
   put_string(t, str_text(e->c, b->name), str_len(e->c, b->name));
-  text_fmt(t, "\n#define %s_%s%u_TYPE \"%s\"\n#define %s_%s%u_RANK %u\n#define %s_%s%u_SHAPE ", up, what, i,
-           dtype_info[b->dt].name, up, what, i, b->rank, up, what, i);
+  text_fmt(t, "\n#define %s_%s%u_TYPE \"%s\"\n#define %s_%s%u_RANK %u\n#define %s_%s%u_SHAPE ", up,
+           what, i, dtype_info[b->dt].name, up, what, i, b->rank, up, what, i);
   put_shape(e, t, b);
   text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, b));
 }
 
-/* Kernels and the entry hold scalars and pointers only. Taken is a slot of 16 bytes for every one of them and for
- * every operation, as if a compiler kept each result, and what the deepest chain of supporting functions needs. */
+/* Kernels and the entry hold scalars and pointers only. Taken is a slot of 16 bytes for every one
+ * of them and for every operation, as if a compiler kept each result, and what the deepest chain of
+ * supporting functions needs. */
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
@@ -63,10 +65,15 @@ static u64 stack_bound(Emit *e) {
 static void put_declarations(File2 *f, Text *t) {
   Emit *e = f->e;
   const char *up = text_cstr(&f->upper), *name = e->o->name;
-  text_fmt(t, "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n", up, up);
-  text_fmt(t, "#define %s_ARENA_BYTES %" PRIu64 "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n", up,
-           e->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
-  text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up, stack_bound(e), up, e->o->macs);
+  text_fmt(t,
+           "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+           up, up);
+  text_fmt(t,
+           "#define %s_ARENA_BYTES %" PRIu64
+           "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
+           up, e->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
+  text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
+           stack_bound(e), up, e->o->macs);
   if (e->o->selftest) text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, selftest_bytes(e));
   text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n - e->o->nstate, up,
            e->p->out.n - e->o->nstate);
@@ -79,21 +86,32 @@ static void put_declarations(File2 *f, Text *t) {
     if (info->kind != SY_input || k >= e->p->nsym_var || !e->p->sym_var[k]) continue;
     text_fmt(t, "#define %s_SIZE%u_NAME \"", up, k);
     put_comment(t, str_text(e->c, info->name), str_len(e->c, info->name));
-    text_fmt(t, "\" /* the argument n%u */\n#define %s_SIZE%u_MAX %" PRId64 "\n", k, up, k, info->hi);
+    text_fmt(t, "\" /* the argument n%u */\n#define %s_SIZE%u_MAX %" PRId64 "\n", k, up, k,
+             info->hi);
   }
-  text_fmt(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-              "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its bounds.\n"
-              "%s * Inputs and outputs must not overlap each other or the arena. */\n"
-              "int %s_run(void *arena%s);\n",
-           up, e->blob ? " * 4: the weights belong to another model.\n" : "", name, text_cstr(&f->params));
+  text_fmt(t,
+           "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+           "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
+           "bounds.\n"
+           "%s * Inputs and outputs must not overlap each other or the arena. */\n"
+           "int %s_run(void *arena%s);\n",
+           up, e->blob ? " * 4: the weights belong to another model.\n" : "", name,
+           text_cstr(&f->params));
   if (e->o->selftest)
-    text_fmt(t, "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they are as computed by ingot, 3\n"
-                " * when not; otherwise the status of %s_run. memory: %s_SELFTEST_BYTES, aligned like the arena. */\n"
-                "int %s_selftest(void *memory%s);\n", name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
-  else text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
+    text_fmt(t,
+             "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
+             "are as computed by ingot, 3\n"
+             " * when not; otherwise the status of %s_run. memory: %s_SELFTEST_BYTES, aligned like "
+             "the arena. */\n"
+             "int %s_selftest(void *memory%s);\n",
+             name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
+  else
+    text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
   if (e->o->nstate)
-    text_fmt(t, "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
-                "void %s_reset(void *arena);\n", name);
+    text_fmt(t,
+             "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
+             "void %s_reset(void *arena);\n",
+             name);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
@@ -110,7 +128,8 @@ static void put_params(File2 *f) {
   }
   if (e->random) text_puts(t, ", uint64_t seed");
   for (u32 i = 0; i < p->in.n; i++)
-    if (e->state_in[i] < 0) text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
+    if (e->state_in[i] < 0)
+      text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
   for (u32 i = 0; i < p->out.n; i++) {
     if (e->state_out[i] >= 0) continue;
     text_fmt(t, ", %s *out%u", c_storage(prog_buf(p, p->out.at[i])->dt), i);
@@ -137,8 +156,11 @@ static void declare_symbols(Emit *e) {
     Text t = text_new(&e->c->keep);
     text_fmt(&t, "n%u", s);
     e->var[p->sym_var[s]] = text_cstr(&t);
-    if (info->kind == SY_data) put_line(e, "int64_t n%u = 0;", s);
-    else put_line(e, "if (n%u < %" PRId64 " || n%u > %" PRId64 ") return 2;", s, info->lo, s, info->hi);
+    if (info->kind == SY_data)
+      put_line(e, "int64_t n%u = 0;", s);
+    else
+      put_line(e, "if (n%u < %" PRId64 " || n%u > %" PRId64 ") return 2;", s, info->lo, s,
+               info->hi);
   }
 }
 
@@ -162,8 +184,8 @@ static void declare_buffers(Emit *e, Text *t) {
     const Buf *x = prog_buf(e->p, b);
     /* views may name their roots, which come before them */
     if (e->blob && e->used[b] && x->space == BS_const && !x->alias) {
-      text_fmt(t, "  const %s *const w%u = (const %s *)(const void *)(weights + %" PRIu64 "); /* ", c_storage(x->dt), b,
-               c_storage(x->dt), e->place[b]);
+      text_fmt(t, "  const %s *const w%u = (const %s *)(const void *)(weights + %" PRIu64 "); /* ",
+               c_storage(x->dt), b, c_storage(x->dt), e->place[b]);
       put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
       text_puts(t, " */\n");
       continue;
@@ -187,9 +209,12 @@ static void declare_buffers(Emit *e, Text *t) {
       e->t = outer;
       text_puts(t, ";\n");
     } else {
-      text_fmt(t, "  %s *const %c%u = (%s *)(void *)", type, x->space == BS_local ? 's' : 't', b, type);
-      if (e->o->debug) text_fmt(t, "own%u; /* ", root);
-      else text_fmt(t, "(a + %" PRIu64 "); /* ", r->offset);
+      text_fmt(t, "  %s *const %c%u = (%s *)(void *)", type, x->space == BS_local ? 's' : 't', b,
+               type);
+      if (e->o->debug)
+        text_fmt(t, "own%u; /* ", root);
+      else
+        text_fmt(t, "(a + %" PRIu64 "); /* ", r->offset);
       put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
       text_puts(t, " */\n");
     }
@@ -198,7 +223,9 @@ static void declare_buffers(Emit *e, Text *t) {
 
 /* ---- state ---- */
 
-static u64 state_bytes(Emit *e, const Buf *b) { return elements(e, b) * dtype_bytes(b->dt); }
+static u64 state_bytes(Emit *e, const Buf *b) {
+  return elements(e, b) * dtype_bytes(b->dt);
+}
 
 static void place_state(Emit *e) {
   Prog *p = e->p;
@@ -212,7 +239,8 @@ static void place_state(Emit *e) {
     const StatePair *s = &e->o->state[k];
     const Buf *a = prog_buf(p, p->in.at[s->in]), *b = prog_buf(p, p->out.at[s->out]);
     if (a->dt != b->dt || elements(e, a) != elements(e, b))
-      fail(e->c, ERR_usage, LOC_NONE, "state '%s' and '%s' differ in type or size", show(e->c, a->name), show(e->c, b->name));
+      fail(e->c, ERR_usage, LOC_NONE, "state '%s' and '%s' differ in type or size",
+           show(e->c, a->name), show(e->c, b->name));
     e->state_in[s->in] = e->state_out[s->out] = (i32)k;
     u64 bytes = state_bytes(e, a);
     size_align(e->arena_bytes, 64, &e->state_at[k]);
@@ -228,8 +256,11 @@ static void declare_state(Emit *e, Text *t) {
     u64 bytes = state_bytes(e, b);
     const char *type = c_storage(b->dt);
     size_align(bytes, 64, &bytes);
-    text_fmt(t, "  const %s *const in%u = (const %s *)(const void *)(a + %" PRIu64 "); /* state */\n", type, s->in, type, e->state_at[k]);
-    text_fmt(t, "  %s *const out%u = (%s *)(void *)(a + %" PRIu64 "); /* its next value */\n", type, s->out, type, e->state_at[k] + bytes);
+    text_fmt(t,
+             "  const %s *const in%u = (const %s *)(const void *)(a + %" PRIu64 "); /* state */\n",
+             type, s->in, type, e->state_at[k]);
+    text_fmt(t, "  %s *const out%u = (%s *)(void *)(a + %" PRIu64 "); /* its next value */\n", type,
+             s->out, type, e->state_at[k] + bytes);
   }
 }
 
@@ -282,7 +313,8 @@ static void put_entry(File2 *f, Text *blob) {
   text_puts(&f->entry, arena ? "  if (!a || (uintptr_t)a % 64) return 1;\n" : "  (void)arena;\n");
   if (e->blob)
     text_fmt(&f->entry, "  if (%s!%s_weights_fit(weights)) return 4;\n",
-             e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "", e->o->name);
+             e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "",
+             e->o->name);
   declare_state(e, &f->entry);
   text_put(&f->entry, buffers.at, buffers.n);
   for (u32 i = 0; i < e->p->in.n; i++)
@@ -316,10 +348,12 @@ static void plan_apart(Prog *p) {
       i64 lo, hi;
       dim_bounds(p->dims, x->dim[i], &lo, &hi);
       if (!size_mul(bytes, (u64)hi, &bytes) || bytes > DIM_MAX)
-        fail(p->c, ERR_unsupported, LOC_NONE, "a dimension has no bound: give one with --max-shapes");
+        fail(p->c, ERR_unsupported, LOC_NONE,
+             "a dimension has no bound: give one with --max-shapes");
     }
     x->offset = at;
-    if (!size_align(bytes, 64, &bytes) || !size_add(at, bytes, &at)) fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
+    if (!size_align(bytes, 64, &bytes) || !size_add(at, bytes, &at))
+      fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
   }
   p->planned = true;
   p->arena_bytes = at;
@@ -339,7 +373,8 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   e->open_out = NEWS(&c->keep, bool, p->out.n + 1);
   e->place = NEWS(&c->keep, u64, p->buf.n);
   e->blob = o->weights == WM_file || o->weights == WM_pointer;
-  e->text_weights = o->weights == WM_text || (o->weights == WM_auto && weights_bytes(e) > o->literal_bytes);
+  e->text_weights =
+      o->weights == WM_text || (o->weights == WM_auto && weights_bytes(e) > o->literal_bytes);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
   File2 f = {.e = e, .upper = text_new(&c->keep), .params = text_new(&c->keep)};
   for (const char *s = o->name; *s; s++) {
@@ -353,11 +388,14 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   put_declarations(&f, h_text);
   put_banner(e, c_text, ".c");
   put_declarations(&f, c_text);
-  text_puts(c_text, "\n#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without -ffast-math\"\n#endif\n"
-                    "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
-                    "#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
-                    "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
-                    "#error \"this file needs float arithmetic in float: compile it for SSE, not for x87\"\n#endif\n\n");
+  text_puts(c_text,
+            "\n#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without "
+            "-ffast-math\"\n#endif\n"
+            "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
+            "#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
+            "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
+            "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
+            "x87\"\n#endif\n\n");
   if (o->nstate) text_puts(c_text, "#include <string.h>\n\n");
   put_runtime(e, c_text);
   put_math(e, c_text);
