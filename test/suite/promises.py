@@ -17,7 +17,7 @@ FEWEST = 60
 # Compiler, flags. The bits of all of them are compared, through the self-test, with those of the interpreter.
 BUILDS = {
     "gcc-O0": ("gcc", ["-O0"]),
-    "gcc-O2": ("gcc", ["-O2", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes",
+    "gcc-O2": ("gcc", ["-O2", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes",
                        "-Wmissing-prototypes"]),
     "gcc-O3": ("gcc", ["-O3", "-march=native"]),
     "clang-O2": ("clang", ["-O2", "-march=native"]),
