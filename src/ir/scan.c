@@ -245,7 +245,10 @@ Dim scan_dim(Scan *s) {
   size_t left = (size_t)(s->end - s->at);
   while (a.n < left && s->at[a.n] != '\n') a.n++;
   const char *why;
+  Loc here = s->c->here;
+  s->c->here = LOC_NONE;
   Err err = ctx_try(s->c, try_dim, &a, &why);
+  s->c->here = here;
   if (err != ERR_ok) fail(s->c, err, s->loc, "%s", why);
   if (!a.used) BAD(s, "expected a dimension, found %s", scan_found(s));
   s->at += a.used;
