@@ -165,12 +165,12 @@ static void call_function(Import *im, Build *b, const OnnxFunction *f) {
   for (u32 i = 0; i < f->nodes.n; i++)
     for (u32 k = 0; k < f->nodes.at[i].out.n; k++)
       *map_put(&s->later, f->nodes.at[i].out.at[k]) = 1;
-  for (u32 i = 0; i < b->nin; i++)
-    if (b->in[i]) scope_define(im, f->inputs.at[i], b->in[i], loc);
+  for (u32 i = 0; i < f->inputs.n; i++)
+    scope_define(im, f->inputs.at[i], i < b->nin && b->in[i] ? b->in[i] : VAL_ABSENT, loc);
   import_nodes(im, f->nodes.at, f->nodes.n);
   for (u32 i = 0; i < b->nout && i < f->outputs.n; i++) {
     b->out[i] = scope_find(im, f->outputs.at[i]);
-    if (!b->out[i])
+    if (!b->out[i] || b->out[i] == VAL_ABSENT)
       fail(im->c, ERR_input, loc, "function does not define its output '%s'",
            show(im->c, f->outputs.at[i]));
   }
@@ -186,6 +186,10 @@ static bool read_operands(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   for (u32 i = 0; i < n->in.n; i++) {
     if (!n->in.at[i]) continue;
     b->in[i] = scope_find(im, n->in.at[i]);
+    if (b->in[i] == VAL_ABSENT) {
+      b->in[i] = 0;
+      continue;
+    }
     if (b->in[i] && !val_is_real(b->in[i])) good = false;
     if (b->in[i] == VAL_SEQUENCE)
       diag(im->c, ERR_unsupported, loc,

@@ -69,6 +69,10 @@ static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
            show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
     value = b->value;
   }
+  if (b && b->bound && value > b->value)
+    fail(im->c, ERR_usage, loc,
+         "input '%s': dimension %u is fixed at %lld by the model, which exceeds the bound %lld",
+         show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
   if (value >= 0) {
     if (d->given >= 0 && d->given != value)
       fail(im->c, ERR_input, loc, "input '%s': the array has extent %lld on axis %u, expected %lld",

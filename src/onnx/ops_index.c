@@ -191,6 +191,28 @@ static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
   return mk_const(b->g, t);
 }
 
+/* The same for an extent that is not known yet. */
+static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode) {
+  Graph *g = b->g;
+  if (lo + hi < 0) on_unsupported(b, "negative padding of a symbolic dimension");
+  Dim n = dim_addk(b->ds, d, lo + hi), last = dim_addk(b->ds, d, -1);
+  i64 before[1] = {lo}, zero[1] = {0};
+  Val at = on_sub(b, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, before, 1));
+  Val end = mk_dims(g, &last, 1);
+  if (!strcmp(mode, "edge"))
+    return mk_map2(g, OP_min, mk_map2(g, OP_max, at, mk_ints(g, zero, 1)), end);
+  if (!strcmp(mode, "wrap")) return mk_map2(g, OP_mod, at, mk_dims(g, &d, 1));
+  Val period = on_add(b, end, end); /* 0 for one element: the remainder is 0 then */
+  at = mk_map2(g, OP_mod, at, period);
+  return mk_map2(g, OP_min, at, on_sub(b, period, at));
+}
+
+static Val pad_axis(Build *b, Val x, u32 axis, i64 lo, i64 hi, const char *mode) {
+  Dim d = on_dim(b, x, axis);
+  Val at = dim_is_const(d) ? pad_index(b, d, lo, hi, mode) : pad_index_symbolic(b, d, lo, hi, mode);
+  return mk_gather(b->g, x, at, axis);
+}
+
 static Val pad_constant(Build *b, Val x, const i64 *lo, const i64 *hi, Val value) {
   const Type *t = on_type(b, x);
   Dim start[MAX_RANK], size[MAX_RANK], plo[MAX_RANK], phi[MAX_RANK];
@@ -232,8 +254,7 @@ void build_pad(Build *b) {
   if (strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
     on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
   for (u32 i = 0; i < rank; i++)
-    if (lo[i] || hi[i])
-      x = mk_gather(b->g, x, pad_index(b, on_static_dim(b, x, i), lo[i], hi[i], mode), i);
+    if (lo[i] || hi[i]) x = pad_axis(b, x, i, lo[i], hi[i], mode);
   b->out[0] = x;
 }
 

@@ -21,7 +21,7 @@ typedef struct Resize {
 } Resize;
 
 typedef struct Axis {
-  i64 in, out;
+  i64 in, out; /* -1: symbolic */
   double scale, roi0, roi1;
   u32 ntap;
   i64 *at;    /* [out, ntap] clamped places */
@@ -171,6 +171,21 @@ static Val resize_axis(const Resize *r, Val v, Axis *x, u32 axis) {
   return any ? mk_select(g, mk_const(g, gone), mk_like(g, v, r->extrapolate), v) : v;
 }
 
+/* An extent that is not known yet, n times as large: for whole n, these modes repeat every element
+ * n times. */
+static Val repeat_axis(const Resize *r, Val v, const Axis *x, u32 axis) {
+  Build *b = r->b;
+  Graph *g = b->g;
+  bool floors = !strcmp(r->coord, "asymmetric") && !strcmp(r->nearest, "floor");
+  bool rounds = !strcmp(r->coord, "half_pixel") && !strncmp(r->nearest, "round", 5);
+  i64 times = (i64)x->scale;
+  if (r->mode != RS_nearest || (double)times != x->scale || (!floors && !rounds))
+    on_unsupported(b, "resizing a symbolic dimension, but to a multiple, to the nearest");
+  Dim n = dim_mul(b->ds, on_dim(b, v, axis), times);
+  Val at = mk_map2(g, OP_div, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, &times, 1));
+  return mk_gather(g, v, at, axis);
+}
+
 /* ---- parameters ---- */
 
 static u32 read_floats(Build *b, u32 i, double *out, u32 max) {
@@ -190,9 +205,11 @@ static bool given(Build *b, u32 i) {
 static void sizes_from_scales(Build *b, Axis *x, u32 n, const double *scale) {
   for (u32 i = 0; i < n; i++) {
     if (!(scale[i] > 0)) on_bad(b, "scale %g must be positive", scale[i]);
+    x[i].scale = scale[i];
+    x[i].out = -1;
+    if (x[i].in < 0) continue;
     double out = floor((double)x[i].in * scale[i]);
     if (!(out < (double)INT32_MAX)) on_bad(b, "resized extent is too large");
-    x[i].scale = scale[i];
     x[i].out = (i64)out;
   }
 }
@@ -202,6 +219,7 @@ static void scales_from_sizes(Build *b, Axis *x, u32 n, const i64 *size) {
   bool smaller = on_str_is(b, "keep_aspect_ratio_policy", "stretch", "not_larger");
   double pick = 0;
   for (u32 i = 0; i < n; i++) {
+    if (x[i].in < 0) on_unsupported(b, "a known size for a symbolic dimension");
     if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i]))
       on_bad(b, "size %lld", (long long)size[i]);
     x[i].out = size[i];
@@ -236,28 +254,45 @@ static void finish(Resize *r, Val v, Axis *x, const i64 *axes, u32 n) {
   for (u32 i = 0; i < n; i++) {
     bool crop = !strcmp(r->coord, "tf_crop_and_resize");
     if (x[i].in == x[i].out && x[i].scale == 1 && !crop) continue;
-    v = resize_axis(r, v, &x[i], (u32)axes[i]);
+    if (x[i].in < 0 && crop) on_unsupported(b, "cropping a symbolic dimension");
+    v = x[i].in < 0 ? repeat_axis(r, v, &x[i], (u32)axes[i])
+                    : resize_axis(r, v, &x[i], (u32)axes[i]);
   }
   if (r->mode != RS_nearest && dtype_is_int(dt))
     v = mk_cast_sat(b->g, mk_map1(b->g, OP_round, v), dt);
   b->out[0] = on_narrow(b, v, dt);
 }
 
-/* Axes that keep their extent, scale 1, are left out: they may be symbolic. Returns how many are
- * left. */
-static u32 scaled_axes(Build *b, Val v, i64 *axes, double *scale, u32 n) {
-  u32 k = 0;
-  for (u32 i = 0; i < n; i++) {
-    if (scale[i] == 1 && !dim_is_const(on_dim(b, v, (u32)axes[i]))) continue;
-    axes[k] = axes[i];
-    scale[k++] = scale[i];
-  }
-  return k;
-}
-
 static void axis_extents(Build *b, Val v, Axis *x, const i64 *axes, u32 n) {
   memset(x, 0, n * sizeof *x);
-  for (u32 i = 0; i < n; i++) x[i].in = on_static_dim(b, v, (u32)axes[i]);
+  for (u32 i = 0; i < n; i++) {
+    Dim d = on_dim(b, v, (u32)axes[i]);
+    x[i].in = dim_is_const(d) ? d : -1;
+  }
+}
+
+/* Sizes that depend on symbolic extents: each axis must become a multiple of itself, or have a
+ * known size. */
+static bool scales_from_dims(Build *b, Val v, u32 i, Axis *x, const i64 *axes, u32 n) {
+  Dim size[MAX_RANK];
+  u32 k;
+  bool open = false;
+  for (u32 j = 0; j < n; j++) open = open || x[j].in < 0;
+  if (!open) return false;
+  if (!graph_dim_list(b->g, on_in(b, i), size, MAX_RANK, &k) || k != n) return false;
+  if (!on_str_is(b, "keep_aspect_ratio_policy", "stretch", "stretch")) return false;
+  for (u32 j = 0; j < n; j++) {
+    Dim d = on_dim(b, v, (u32)axes[j]);
+    bool found = dim_is_const(d) && dim_is_const(size[j]) && d > 0 && size[j] <= INT32_MAX;
+    if (found) x[j].scale = (double)size[j] / (double)d;
+    for (i64 times = 1; !found && times <= 16; times++) {
+      found = size[j] == dim_mul(b->ds, d, times);
+      if (found) x[j].scale = (double)times;
+    }
+    if (!found) return false;
+    x[j].out = dim_is_const(size[j]) ? size[j] : -1;
+  }
+  return true;
 }
 
 void build_resize(Build *b) {
@@ -282,15 +317,16 @@ void build_resize(Build *b) {
   u32 in_scales = old ? 1 : 2, in_sizes = old ? 99 : 3;
   bool by_scale = given(b, in_scales), by_size = given(b, in_sizes);
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
-  u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
-                     : on_known_ints(b, in_sizes, size, MAX_RANK);
-  if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);
-  if (by_scale && strcmp(r.coord, "tf_crop_and_resize")) n = scaled_axes(b, v, axes, scale, n);
   axis_extents(b, v, x, axes, n);
-  if (by_scale)
-    sizes_from_scales(b, x, n, scale);
-  else
-    scales_from_sizes(b, x, n, size);
+  if (by_scale || !scales_from_dims(b, v, in_sizes, x, axes, n)) {
+    u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
+                       : on_known_ints(b, in_sizes, size, MAX_RANK);
+    if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);
+    if (by_scale)
+      sizes_from_scales(b, x, n, scale);
+    else
+      scales_from_sizes(b, x, n, size);
+  }
   if (!strcmp(r.coord, "tf_crop_and_resize")) {
     if (read_floats(b, 1, roi, 2 * MAX_RANK) != 2 * n) on_bad(b, "roi must have %u entries", 2 * n);
     for (u32 i = 0; i < n; i++) x[i].roi0 = roi[i], x[i].roi1 = roi[n + i];
@@ -317,7 +353,6 @@ void build_upsample(Build *b) {
     scale[3] = on_float(b, "width_scale", 1);
   }
   Axis x[MAX_RANK];
-  n = scaled_axes(b, v, axes, scale, n);
   axis_extents(b, v, x, axes, n);
   sizes_from_scales(b, x, n, scale);
   finish(&r, v, x, axes, n);

@@ -23,9 +23,10 @@ struct Scope {
 };
 
 #define VAL_SEQUENCE (UINT32_MAX - 1) /* a sequence or optional: no operator takes one */
+#define VAL_ABSENT   (UINT32_MAX - 2) /* an input of a function that the call leaves out */
 
 static inline bool val_is_real(Val v) {
-  return v && v < VAL_SEQUENCE;
+  return v && v < VAL_ABSENT;
 }
 
 typedef struct OpRow {
