@@ -74,6 +74,7 @@ static void run(Ctx *c, void *arg) {
     library = compile(c, n, path);
   }
   n->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  folder_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
   if (!n->handle)
     fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
   union {
