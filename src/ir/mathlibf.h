@@ -304,7 +304,7 @@ static inline float im_atanhf(float x) {
 static inline float im_powf(float x, float y) {
   double a = imk_abs(x), b = imk_abs(y), t = b + 0x1p52, l = imk_logf(a), q, s;
   int big = b >= 0x1p24, whole = big | (t - 0x1p52 == b); /* big ones are even */
-  int neg = (imk_u32(x) >> 31) & (int)imk_u64(t) & whole & !big;
+  int neg = (int)(imk_u32(x) >> 31) & (int)imk_u64(t) & whole & !big;
   float r, nan = (float)imk_nan();
   l = y * imk_pick(a == 0, -imk_inf(), imk_pick(a == imk_inf(), a, l));
   l = imk_pick(l > 200, 200, imk_pick(l < -200, -200, l));
