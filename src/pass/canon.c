@@ -157,14 +157,26 @@ static bool merge_constants(Edit *e, NodeId id) {
   return replace(e, id, mk_map2(g, op, x, both));
 }
 
-/* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a) for constants */
+/* Powers of two, whose reciprocals are exact. */
+static bool has_exact_reciprocal(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  for (u64 i = 0; t && i < t->n; i++) {
+    int exp;
+    double m = fabs(frexp(tensor_get(t, i).f, &exp));
+    if (m != 0.5 || exp < -60 || exp > 60) return false;
+  }
+  return t != NULL;
+}
+
+/* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a), where that is the same number: floor(x / 3)
+ * must stay what it is */
 static bool to_commutative(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
   if (!graph_const(g, a) || graph_const(g, x) || !is_plain_float(g, x)) return false;
   if (n->op == OP_sub) return replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
-  if (!is_ordinary(g, a)) return false;
+  if (!has_exact_reciprocal(g, a)) return false;
   return replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
 }
 
