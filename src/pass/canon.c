@@ -338,4 +338,5 @@ void canon(Graph *g) {
     simplify(g);
     dce(g);
   }
+  dce(g); /* constants that were tried in vain */
 }
