@@ -39,7 +39,7 @@ def campaign(target, runs, seconds, workers, number=1):
         cmd = [os.path.join(BUILD, target), corpus, *FLAGS, f"-seed={number + k}",
                f"-artifact_prefix={BUILD}/{target}-", f"-runs={-1 if seconds else runs // workers}"]
         cmd += [f"-max_total_time={seconds}"] if seconds else []
-        cmd += [f"-dict={words}"] if os.path.exists(words) else []
+        cmd += [f"-dict={words}"] if os.path.exists(words) and os.path.getsize(words) else []
         jobs.append(subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=BUILD))
     done, finding = 0, None
     for job in jobs:
