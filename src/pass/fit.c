@@ -21,7 +21,7 @@ typedef struct Best {
   FitResult r;
 } Best;
 
-enum { FIT_MANY = 4000 }; /* items; more are not searched */
+enum { FIT_MANY = 2000 }; /* items; more are not searched */
 
 typedef struct Key {
   u64 key; /* descending */
@@ -152,25 +152,34 @@ static u64 patience(u64 i) {
   }
 }
 
+/* How to look for a plan: where there is no room to spare, many short tries that decide full
+ * sections first; where there is some, longer ones that go from below. */
+typedef struct Style {
+  u32 most;     /* see fit_below */
+  u32 noise;    /* how much the orders are disturbed, in 128ths */
+  u32 descents; /* steps of a short try */
+} Style;
+
+static const Style tight = {40, 1024, 2}, loose = {1, 64, 8};
+
 /* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
  * one was found. A search that has gone wrong near its root seldom recovers, a new one often
  * succeeds at once. */
-static bool search(Best *b, u64 height, u64 budget, Key *order, u32 *rank, Arena *a) {
-  u64 seed = 1;
+static bool search(Best *b, u64 height, const Style *how, u64 budget, Key *order, Arena *a) {
+  u32 *rank = NEWS(a, u32, b->n);
   for (u32 try = 0; budget; try++) {
-    u64 slice = patience(try / FO_COUNT + 1) * 8 * b->descent,
-        left = slice < budget ? slice : budget;
+    u64 slice = patience(try / FO_COUNT + 1) * how->descents * b->descent;
+    u64 left = slice < budget ? slice : budget;
     budget -= left;
     sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
     for (u32 i = 0; i < b->n; i++) {
-      u64 more = random_bits(seed, i) % 64; /* up to a third */
-      order[i].key = try < FO_COUNT ? b->n - i : (b->n - i) * (128 + more);
+      u64 more = try < FO_COUNT ? 0 : random_bits(try, i) % how->noise;
+      order[i].key = (b->n - i) * (128 + more);
       order[i].then = 0;
     }
-    seed++;
     qsort(order, b->n, sizeof *order, by_key);
     for (u32 i = 0; i < b->n; i++) rank[order[i].id] = i;
-    if (fit_below(b->tried, b->n, rank, try / FO_COUNT % 2 ? 1 : 12, height, &left, a)) {
+    if (fit_below(b->tried, b->n, rank, how->most, height, &left, a)) {
       take(b);
       return true;
     }
@@ -187,11 +196,11 @@ static void improve(Best *b, u64 budget, Arena *a) {
   fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a);
   take(b);
   b->descent = budget - left;
-  if (search(b, low, budget / 2, order, rank, a)) return;
+  if (search(b, low, &tight, budget / 4 * 3, order, a)) return;
   for (u32 turn = 0; turn < 6 && b->r.height > low + step; turn++) {
     u64 mid = low + (b->r.height - low) / 2 / step * step;
     if (mid <= low) mid = low + step;
-    if (!search(b, mid, budget / 12, order, rank, a)) low = mid;
+    if (!search(b, mid, &loose, budget / 24, order, a)) low = mid;
   }
 }
 

@@ -20,7 +20,7 @@ typedef struct FitResult {
 /* fit.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the
  * offsets. The same items always get the same offsets. budget: steps of search, some nanoseconds
  * each; 0: none. */
-#define FIT_BUDGET 3000000000u /* two to three seconds, where all of it is needed */
+#define FIT_BUDGET 2800000000u /* two to three seconds, where all of it is needed */
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a);
 
 /* fit_search.c: offsets below the given height; all items have a size and an interval. False: there

@@ -42,8 +42,11 @@ typedef struct Search {
   u64 *low;         /* by item: lowest place left; once placed, where it lies */
   bool *placed;     /* by item */
   u32 *rank;        /* by item: which of equals is tried first */
-  u32 *member;      /* items of each section, one after the other */
+  u32 *member;      /* items of each section, one section behind the other, open items in front */
   u32 *start;       /* by section: where its members begin; nsec + 1 entries */
+  u32 *alive;       /* by section: how many of them are open */
+  u32 *slot;        /* by item and section: where in member it stands */
+  u32 *slots;       /* by item: where its slots begin, less its first section */
   u64 *open;        /* by section: bytes of its items that are not placed */
   u32 *few;         /* by section: how many of these can be the lowest; see on_ground */
   u32 *stamp;       /* by section: last turn it was looked at */
@@ -76,15 +79,28 @@ static void take_back(Search *s, u32 mark) {
     } else {
       u32 id = x.id - s->n - s->nsec;
       s->placed[id] = false;
-      for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) s->open[sec] += s->item[id].size;
+      for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
+        s->open[sec] += s->item[id].size;
+        s->alive[sec]++; /* it stands right behind the open ones */
+      }
     }
   }
+}
+
+/* Moves an item of a section behind those that are open. */
+static void retire(Search *s, u32 sec, u32 id) {
+  u32 *at = &s->slot[(u32)(s->slots[id] + sec)], last = s->start[sec] + --s->alive[sec];
+  u32 other = s->member[last];
+  s->member[*at] = other;
+  s->member[last] = id;
+  s->slot[(u32)(s->slots[other] + sec)] = *at;
+  *at = last;
 }
 
 /* Which open items of a section can be the lowest there, without leaving so much room below that
  * the others no longer fit? One of them is, in any plan. */
 static bool can_be_lowest(const Search *s, u32 sec, u32 id) {
-  return !s->placed[id] && s->low[id] + s->open[sec] <= s->height;
+  return s->low[id] + s->open[sec] <= s->height;
 }
 
 /* Counts them again; false if there are none. */
@@ -92,8 +108,9 @@ static bool settle(Search *s, u32 sec) {
   u32 n = 0;
   if (s->stamp[sec] == s->turn) return true;
   s->stamp[sec] = s->turn;
-  s->work += s->start[sec + 1] - s->start[sec];
-  for (u32 k = s->start[sec]; k < s->start[sec + 1]; k++) n += can_be_lowest(s, sec, s->member[k]);
+  s->work += s->alive[sec];
+  for (u32 k = s->start[sec]; k < s->start[sec] + s->alive[sec]; k++)
+    n += can_be_lowest(s, sec, s->member[k]);
   if (n != s->few[sec]) {
     *vec_push(s->a, &s->trail) = (Saved){s->n + sec, s->few[sec]};
     s->few[sec] = n;
@@ -113,10 +130,11 @@ static bool put(Search *s, u32 id) {
   s->turn++;
   for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
     s->open[sec] -= it->size;
-    s->work += s->start[sec + 1] - s->start[sec];
-    for (u32 k = s->start[sec]; k < s->start[sec + 1]; k++) {
+    s->work += s->alive[sec];
+    retire(s, sec, id);
+    for (u32 k = s->start[sec]; k < s->start[sec] + s->alive[sec]; k++) {
       u32 other = s->member[k];
-      if (s->placed[other] || s->low[other] >= top) continue;
+      if (s->low[other] >= top) continue;
       save(s, other, &s->low[other], top);
       ok = ok && top + s->item[other].size <= s->height;
     }
@@ -145,17 +163,24 @@ static int by_low(const void *x, const void *y) {
   return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* Pushes the open items of a part that may be the next, best first. */
-static u32 choices(Search *s, const Part *p) {
-  u64 most = 0, top = UINT64_MAX;
-  u32 from = s->choice.n;
-  for (u32 sec = p->first; sec <= p->last; sec++)
-    if (s->open[sec] > most) most = s->open[sec];
-  s->work += p->n + (p->last - p->first);
+/* Nothing that is open ends below. */
+static u64 lowest_top(Search *s, const Part *p) {
+  u64 top = UINT64_MAX;
+  s->work += p->n;
   for (u32 i = 0; i < p->n; i++) {
     u32 id = s->id.at[p->id + i];
     if (s->low[id] + s->item[id].size < top) top = s->low[id] + s->item[id].size;
   }
+  return top;
+}
+
+/* Pushes the open items of a part that may be the next, best first. */
+static u32 choices(Search *s, const Part *p) {
+  u64 most = 0, top = lowest_top(s, p);
+  u32 from = s->choice.n;
+  for (u32 sec = p->first; sec <= p->last; sec++)
+    if (s->open[sec] > most) most = s->open[sec];
+  s->work += p->n + (p->last - p->first);
   for (u32 i = 0; i < p->n; i++) {
     u32 id = s->id.at[p->id + i];
     u64 low = s->low[id];
@@ -168,13 +193,14 @@ static u32 choices(Search *s, const Part *p) {
   return n;
 }
 
-/* Can an open item that is alive together with this one lie below it? */
-static bool has_room_below(Search *s, u32 id) {
+/* Can an open item that is alive together with this one lie below it, if it goes no higher than
+ * `reach`? */
+static bool has_room_below(Search *s, u32 id, u64 reach) {
   for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
-    s->work += s->start[sec + 1] - s->start[sec];
-    for (u32 k = s->start[sec]; k < s->start[sec + 1]; k++) {
+    s->work += s->alive[sec];
+    for (u32 k = s->start[sec]; k < s->start[sec] + s->alive[sec]; k++) {
       u32 other = s->member[k];
-      if (!s->placed[other] && s->low[other] + s->item[other].size <= s->low[id]) return true;
+      if (other != id && s->low[other] + s->item[other].size <= reach) return true;
     }
   }
   return false;
@@ -182,14 +208,15 @@ static bool has_room_below(Search *s, u32 id) {
 
 /* Pushes the items one of which is the lowest of a section; 0 if one of them may still be
  * undermined elsewhere. */
-static u32 on_ground(Search *s, u32 sec) {
+static u32 on_ground(Search *s, u32 sec, u64 top) {
   u32 from = s->choice.n;
-  s->work += s->start[sec + 1] - s->start[sec];
-  for (u32 k = s->start[sec]; k < s->start[sec + 1]; k++) {
+  u64 reach = s->height - s->open[sec];
+  s->work += s->alive[sec];
+  for (u32 k = s->start[sec]; k < s->start[sec] + s->alive[sec]; k++) {
     u32 id = s->member[k];
     if (!can_be_lowest(s, sec, id)) continue;
     *vec_push(s->a, &s->choice) = (Choice){s->low[id], s->rank[id], id};
-    if (!has_room_below(s, id)) continue;
+    if (reach < top || !has_room_below(s, id, reach)) continue;
     s->choice.n = from;
     return 0;
   }
@@ -204,13 +231,23 @@ enum { FIT_LOOKS = 64 };
  * be decided yet. */
 static u32 forced(Search *s, const Part *p) {
   u32 looks = 0;
+  u64 top = lowest_top(s, p);
   for (u32 few = 1; few <= s->most; few++) {
-    s->work += (p->last - p->first) / 4;
-    for (u32 sec = p->first; sec <= p->last; sec++) {
-      if (!s->open[sec] || s->few[sec] != few) continue;
-      u32 n = on_ground(s, sec);
+    u64 reached = 0;
+    for (;;) {
+      u64 best = UINT64_MAX;
+      u32 at = 0;
+      s->work += (p->last - p->first) / 4;
+      for (u32 sec = p->first; sec <= p->last; sec++) {
+        if (!s->open[sec] || s->few[sec] != few) continue;
+        u64 reach = s->height - s->open[sec];
+        if (reach >= reached && reach < best) best = reach, at = sec;
+      }
+      if (best == UINT64_MAX) break;
+      u32 n = on_ground(s, at, top);
       if (n) return n;
       if (++looks == FIT_LOOKS) return 0;
+      reached = best + 1;
     }
   }
   return 0;
@@ -315,8 +352,18 @@ static void add_sections(Search *s) {
   for (u32 k = 0; k < s->nsec; k++) s->start[k + 1] += s->start[k];
   u32 *next = arena_copy(s->a, s->start, s->nsec * sizeof *next);
   s->member = NEWS(s->a, u32, s->start[s->nsec]);
-  for (u32 i = 0; i < s->n; i++)
-    for (u32 k = s->lo[i]; k <= s->hi[i]; k++) s->member[next[k]++] = i;
+  s->slot = NEWS(s->a, u32, s->start[s->nsec]);
+  s->slots = NEWS(s->a, u32, s->n);
+  s->alive = NEWS(s->a, u32, s->nsec);
+  u32 slot = 0;
+  for (u32 i = 0; i < s->n; i++) {
+    s->slots[i] = slot - s->lo[i]; /* may wrap; so does the sum with a section */
+    for (u32 k = s->lo[i]; k <= s->hi[i]; k++) {
+      s->slot[slot++] = next[k];
+      s->member[next[k]++] = i;
+      s->alive[k]++;
+    }
+  }
 }
 
 bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget, Arena *a) {

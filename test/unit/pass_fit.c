@@ -1,0 +1,101 @@
+/* Placing memory: plans are sound and never below the bound, the search finds the best plan of small cases, hard cases
+ * come near the bound, and the same case always gets the same plan.
+ */
+#include "../../bench/plan_cases.h"
+#include "check.h"
+#include <string.h>
+
+static u64 state = 1;
+
+static u32 below(u32 n) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (u32)(state >> 33) % n;
+}
+
+static bool meet(const FitItem *x, const FitItem *y) {
+  return x->first <= y->last && y->first <= x->last;
+}
+
+static bool sound(const FitItem *it, u32 n, u64 height) {
+  for (u32 i = 0; i < n; i++) {
+    if (it[i].first > it[i].last || !it[i].size) continue;
+    if (it[i].offset + it[i].size > height) return false;
+    for (u32 k = 0; k < i; k++)
+      if (it[k].size && it[k].first <= it[k].last && meet(&it[i], &it[k]) &&
+          it[i].offset < it[k].offset + it[k].size && it[k].offset < it[i].offset + it[i].size)
+        return false;
+  }
+  return true;
+}
+
+/* The lowest height, by placing items in every order, each as low as those before it allow from above. */
+static u64 best(FitItem *it, u32 n, u32 placed, u64 height, u64 limit) {
+  if (height >= limit) return limit;
+  if (placed == (1u << n) - 1) return height;
+  for (u32 i = 0; i < n; i++) {
+    if (placed >> i & 1) continue;
+    it[i].offset = 0;
+    for (u32 k = 0; k < n; k++)
+      if (placed >> k & 1 && meet(&it[i], &it[k]) && it[k].offset + it[k].size > it[i].offset)
+        it[i].offset = it[k].offset + it[k].size;
+    u64 top = it[i].offset + it[i].size;
+    limit = best(it, n, placed | 1u << i, top > height ? top : height, limit);
+  }
+  return limit;
+}
+
+static void small(Arena *a) {
+  u32 searched = 0;
+  for (u32 turn = 0; turn < 400; turn++) {
+    FitItem it[8], copy[8];
+    u32 n = 2 + below(6);
+    for (u32 i = 0; i < n; i++) {
+      it[i] = (FitItem){64 * (1 + below(9)), below(8), 0, 0};
+      it[i].last = it[i].first + below(5);
+    }
+    memcpy(copy, it, sizeof it);
+    FitResult greedy = fit(it, n, 0, a), r = fit(it, n, FIT_BUDGET, a);
+    CHECK(sound(it, n, r.height));
+    CHECK(r.height >= r.bound && r.height <= greedy.height);
+    CHECK(r.height == best(copy, n, 0, 0, UINT64_MAX));
+    searched += r.height < greedy.height;
+  }
+  CHECK(searched > 0);
+}
+
+static void odd(Arena *a) {
+  FitItem it[4] = {{128, 0, 3, 7}, {64, 5, 4, 7}, {0, 0, 9, 7}, {64, 4, 6, 7}};
+  FitResult r = fit(it, 4, FIT_BUDGET, a);
+  CHECK(r.height == 128 && r.bound == 128);
+  CHECK(it[0].offset == 0 && it[1].offset == 0 && it[2].offset == 0 && it[3].offset == 0);
+  r = fit(NULL, 0, FIT_BUDGET, a);
+  CHECK(r.height == 0 && r.bound == 0);
+}
+
+static void hard(Arena *a) {
+  for (u64 seed = 1; seed <= 3; seed++) {
+    FitItem it[160], again[160];
+    u32 n = case_make(it, 150, 0, seed, a);
+    memcpy(again, it, sizeof it);
+    FitResult r = fit(it, n, FIT_BUDGET / 8, a);
+    CHECK(r.bound == (u64)CASE_SIDE * CASE_UNIT);
+    CHECK(sound(it, n, r.height));
+    CHECK(r.height <= r.bound + r.bound / 10);
+    fit(again, n, FIT_BUDGET / 8, a);
+    CHECK(!memcmp(it, again, n * sizeof *it));
+  }
+}
+
+static void all(Ctx *c, void *arg) {
+  (void)arg;
+  small(&c->work);
+  odd(&c->work);
+  hard(&c->work);
+}
+
+int main(void) {
+  Ctx *c = ctx_new(NULL, NULL);
+  CHECK(c && ctx_protect(c, all, NULL) == ERR_ok);
+  ctx_free(c);
+  return check_end();
+}
