@@ -111,6 +111,12 @@ fuzz: setup fuzz-programs
 bench: setup all
 	@$(PYTHON) bench/run
 
+$(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/libingot.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm $(LDFLAGS)
+bench-plan: setup all $(BUILD)/bench/plan
+	@$(PYTHON) bench/plan.py
+
 run: all
 	@CC="$(CC)" $(BUILD)/ingot demo --engine c
 
@@ -149,6 +155,7 @@ help:
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make bench         import time and memory, times beside ONNX Runtime' \
+	  'make bench-plan    memory plans beside the lower bound' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
@@ -156,4 +163,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs \
-  bench run install clean distclean help
+  bench bench-plan run install clean distclean help

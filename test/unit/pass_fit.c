@@ -1,5 +1,5 @@
-/* Placing memory: plans are sound and never below the bound, the search finds the best plan of small cases, hard cases
- * come near the bound, and the same case always gets the same plan.
+/* Placing memory: plans are sound and never below the bound, the search finds the best plan of
+ * small cases, hard cases come near the bound, and the same case always gets the same plan.
  */
 #include "../../bench/plan_cases.h"
 #include "check.h"
@@ -28,7 +28,8 @@ static bool sound(const FitItem *it, u32 n, u64 height) {
   return true;
 }
 
-/* The lowest height, by placing items in every order, each as low as those before it allow from above. */
+/* The lowest height, by placing items in every order, each as low as those before it allow from
+ * above. */
 static u64 best(FitItem *it, u32 n, u32 placed, u64 height, u64 limit) {
   if (height >= limit) return limit;
   if (placed == (1u << n) - 1) return height;

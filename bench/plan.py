@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""`make bench-plan`: how near memory plans come to the lower bound.
+
+First hard cases with a known optimum (bench/plan.c: within 10 % in 5 s), then all models there are: the built-in one, those
+of build/models and the light networks of the onnx package: within 1 %.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build")
+INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
+SHAPES = {"ppocr_cls": "x:1x3x48x192", "ppocr_det": "x:1x3x640x640", "ppocr_rec": "x:1x3x48x320", "silero_vad": "input:1x512",
+          "bert-base": "input_ids:1x128,attention_mask:1x128"}
+
+
+def models():
+    found = [os.path.join(ROOT, "models", "digits.onnx")]
+    for pattern in ("models/*.onnx", "bench/*.onnx", "venv/lib/python3*/site-packages/onnx/backend/test/data/light/*.onnx"):
+        found += sorted(glob.glob(os.path.join(BUILD, pattern)))
+    return found
+
+
+def memory(path):
+    cmd = [INGOT, "inspect", path, "--json"]
+    for name, shape in SHAPES.items():
+        if os.path.basename(path).startswith(name):
+            cmd += ["--shapes", shape]
+    got = subprocess.run(cmd, capture_output=True, check=False)
+    return json.loads(got.stdout)["memory"] if got.returncode == 0 else None
+
+
+def main():
+    good = subprocess.run([os.path.join(BUILD, "bench", "plan")], check=False).returncode == 0
+    for path in models():
+        m = memory(path)
+        name = os.path.basename(path)
+        if not m or not m["planned"]:
+            print(f"{name:32} not planned: {m['why'] if m else 'refused'}")
+            continue
+        ratio = m["arena"] / m["lower_bound"] if m["lower_bound"] else 1
+        good = good and ratio <= 1.01
+        print(f"{name:32} arena {m['arena']:10} = {ratio:.4f} of the lower bound, {m['reuse']:.1f} times less than without reuse")
+    print("ok" if good else "TOO MUCH")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""The memory plan: every program of test/exec, planned, on the engine that watches whose data lie in the arena.
+
+What is a graph goes through all passes. What is a program is planned first; its text with the plan is read back and run,
+and must give what it gives without. `ingot inspect` tells the figures, and the arena is near the lower bound.
+"""
+import copy
+import json
+import os
+
+from lib import npy, tfile
+from lib.core import ROOT, Fail, Test, explain, run, tail
+
+LIMIT = 20
+
+
+def watched(env, t):
+    t = copy.copy(t)
+    engines = t.keys.get("engines", ["ref interp"])[0].split()
+    t.keys = dict(t.keys, engines=["watch"])
+    t.name = os.path.join("plan", t.name)
+    if "interp" not in engines:
+        return
+    if t.body.startswith("prog"):
+        env.need_ingot()
+        got = run([env.ingot, "opt", "--check", "--start=plan", t.write(env)], LIMIT)
+        if got.rc:
+            raise Fail(f"{explain(got)}: {tail(got.text())}")
+        t.body = got.out.decode().strip("\n")
+    tfile.execute(env, t)
+
+
+def figures(env):
+    env.need_ingot()
+    got = run([env.ingot, "inspect", os.path.join(ROOT, "models", "digits.onnx"), "--json"], LIMIT)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+    m = json.loads(got.out)["memory"]
+    if not m["planned"] or m["arena"] % 64 or not m["lower_bound"] <= m["arena"] <= 1.01 * m["lower_bound"] <= m["naive"]:
+        raise Fail(f"memory of the digit model: {m}")
+    if sum(x["bytes"] for x in m["peak"]) != m["lower_bound"]:
+        raise Fail(f"the peak does not add up to the lower bound: {m}")
+    if m["weights"] < 10000 or m["kernels"] < 3:
+        raise Fail(f"weights, kernels: {m}")
+    text = run([env.ingot, "inspect", os.path.join(ROOT, "models", "digits.onnx")], LIMIT).out.decode()
+    if f"arena {m['arena']} bytes" not in text:
+        raise Fail("inspect does not tell the arena")
+
+
+def spoiled(env):
+    """The engine notices a read of foreign data that no check of the text can see."""
+    env.need_ingot()
+    folder = env.scratch("plan")
+    path = os.path.join(folder, "spoiled.ing")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("prog p\narena 128\nbuf y: out f32[32]\nbuf a: temp f32[32] at 0\nbuf b: temp f32[32] at 0\n"
+                "let k: i64 = 0\nwhile k < 2 {\n"
+                'kernel "a" {\nif k == 0 {\nfor i in 0..32 {\na[i] = 1.0\n}\n}\n}\n'
+                'kernel "y" {\nfor i in 0..32 {\ny[i] = a[i]\n}\n}\n'
+                'kernel "b" {\nfor i in 0..32 {\nb[i] = 2.0\n}\n}\n'
+                'kernel "z" {\nfor i in 0..32 {\ny[i] = y[i] + b[i]\n}\n}\nset k = k + 1\n}\n')
+    if run([env.ingot, "run", path, "--engine", "interp", "--output", path + ".npz"], LIMIT).rc:
+        raise Fail("the program does not run on interp")
+    got = run([env.ingot, "run", path, "--engine", "watch"], LIMIT)
+    if got.rc != 5 or "another buffer has been written" not in got.text():
+        raise Fail(f"watch: {explain(got)}: {tail(got.text())}")
+    planned = run([env.ingot, "opt", "--start=plan", path], LIMIT).out
+    with open(path, "wb") as f:
+        f.write(planned)
+    got = run([env.ingot, "run", path, "--engine", "watch", "--output", path + ".npz"], LIMIT)
+    if got.rc:
+        raise Fail(f"planned anew: {explain(got)}: {tail(got.text())}")
+    if npy.load_npz(path + ".npz")["y"].data != [3.0] * 32:
+        raise Fail("planned anew: wrong result")
+
+
+def tests(env):
+    found = [Test("plan/figures", lambda: figures(env)), Test("plan/spoiled", lambda: spoiled(env))]
+    for folder, _, files in sorted(os.walk(os.path.join(tfile.TOP, "exec"))):
+        for name in sorted(files):
+            if name.endswith(".t"):
+                t = tfile.TFile(os.path.join(folder, name))
+                found.append(Test("plan/" + t.name[:-2], lambda t=t: watched(env, t)))
+    return found
