@@ -13,7 +13,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
-SHAPES = {"ppocr_cls": "x:1x3x48x192", "ppocr_det": "x:1x3x640x640", "ppocr_rec": "x:1x3x48x320", "silero_vad": "input:1x512",
+SHAPES = {"ppocr_cls": "x:1x3x48x192", "ppocr_det": "x:1x3x640x640", "ppocr_rec": "x:1x3x48x320", "silero_vad_": "input:1x512", "silero_vad_v6": "",
           "bert-base": "input_ids:1x128,attention_mask:1x128"}
 
 
@@ -25,10 +25,9 @@ def models():
 
 
 def memory(path):
-    cmd = [INGOT, "inspect", path, "--json"]
-    for name, shape in SHAPES.items():
-        if os.path.basename(path).startswith(name):
-            cmd += ["--shapes", shape]
+    known = [name for name in SHAPES if os.path.basename(path).startswith(name)]
+    shape = SHAPES[max(known, key=len)] if known else ""
+    cmd = [INGOT, "inspect", path, "--json"] + (["--shapes", shape] if shape else [])
     got = subprocess.run(cmd, capture_output=True, check=False)
     return json.loads(got.stdout)["memory"] if got.returncode == 0 else None
 
