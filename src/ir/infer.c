@@ -137,9 +137,9 @@ static void rule_map(Infer *f) {
   Node *n = f->n;
   const OpInfo *info = &op_info[n->op];
   u32 first = info->res == OR_sel ? 1 : 0;
-  const Type *t[3];
+  const Type *const *t = f->in;
+  if (n->nin <= first || !t[0] || !t[first]) BAD(f, "%s lacks operands", info->name);
   for (u32 i = 0; i < n->nin; i++) {
-    t[i] = f->in[i];
     if (i >= first && !op_accepts(n->op, t[i]->dt))
       BAD(f, "%s does not take %s", info->name, dtype_info[t[i]->dt].name);
     if (i > first && info->res != OR_to) same_dtype(f, first, i);

@@ -192,7 +192,7 @@ Tensor *ref_value(Ref *r, Val v) {
     /* A single control node: its body may use constants defined outside. */
     const Node *n = graph_node(r->g, graph_val(r->g, v)->def);
     if (!graph_val(r->g, v)->def || n->op != OP_const)
-      bug(r->c, r->n->loc, "value %u is used before it is defined", v);
+      bug(r->c, r->n ? r->n->loc : LOC_NONE, "value %u is used before it is defined", v);
     ref_const(r, n, NULL, &r->val[v]);
   }
   return r->val[v];

@@ -102,16 +102,19 @@ static bool evaluate(Slice *s) {
   return true;
 }
 
+/* The tensor found for v, or NULL. */
+static Tensor *held(const Slice *s, Val v) {
+  u32 *slot = map_get(&s->have, v);
+  return slot && s->data.at ? s->data.at[*slot - 1] : NULL;
+}
+
 static void pin_params(Slice *s) {
   Import *im = s->im;
   const Blk *b = &im->g->blk.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
-    u32 *slot = map_get(&s->have, b->param.at[i]);
-    if (!slot) continue;
-    bool there = false;
-    for (u32 k = 0; k < im->g->pin.n; k++)
-      there = there || im->g->pin.at[k].param == b->param.at[i];
-    if (!there) *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], s->data.at[*slot - 1]};
+    Tensor *t = held(s, b->param.at[i]);
+    if (t && !graph_pin(im->g, b->param.at[i]))
+      *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], t};
   }
 }
 
@@ -126,5 +129,5 @@ const Tensor *import_known(Import *im, Val v, Val *blame) {
   *blame = s.blame;
   if (!good) return NULL;
   pin_params(&s);
-  return s.data.at[*map_get(&s.have, v) - 1];
+  return held(&s, v);
 }

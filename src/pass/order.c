@@ -101,7 +101,7 @@ static void add_memories(Order *o) {
   for (u32 i = 0; i < b->ret.n; i++) {
     u32 m = o->of[b->ret.at[i]];
     NodeId def = graph_val(o->g, b->ret.at[i])->def;
-    if (!m || !def) continue;
+    if (!m || !def || !o->mem.at) continue;
     o->mem.at[m - 1].stays = true;
     bool direct = o->blk == 1 && graph_node(o->g, def)->op != OP_reshape;
     if (direct) o->mem.at[m - 1].size = 0; /* the caller's */
