@@ -40,7 +40,7 @@ def wiring(b):
 
 def versions(b):
     x, y = [val("x")], [val("y")]
-    for opset, code in ((99, 3), (28, 3), (1 << 40, (3, 4)), (0, 4), (-1, 4), (-(1 << 62), 4)):
+    for opset, code in ((99, 3), (29, 3), (1 << 40, (3, 4)), (0, 4), (-1, 4), (-(1 << 62), 4)):
         b.model(f"opset_{opset}", model([relu()], x, y, opset=opset), code=code, text="opset", level="graph")
     for ir, code in ((0, 4), (1, (3, 4)), (99, (3, 4)), (-5, 4), (1 << 50, (3, 4))):
         b.model(f"ir_{ir}", model([relu()], x, y, ir=ir), code=code, level="graph")
