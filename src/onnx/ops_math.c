@@ -310,7 +310,7 @@ void build_dropout(Build *b) {
   }
   b->out[0] = x;
   if (!on_wants(b, 1)) return;
-  const Type *t = on_type(b, x);
-  DType dt = b->opset >= 10 ? DT_bool : t->dt;
-  b->out[1] = on_full(b, mk_scalar(b->g, dt, 1), t->dim, t->rank);
+  Type t = *on_type(b, x); /* building moves the types of values */
+  DType dt = b->opset >= 10 ? DT_bool : t.dt;
+  b->out[1] = on_full(b, mk_scalar(b->g, dt, 1), t.dim, t.rank);
 }

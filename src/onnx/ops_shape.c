@@ -83,34 +83,34 @@ void build_flatten(Build *b) {
 
 void build_squeeze(Build *b) {
   Val x = on_in(b, 0);
-  const Type *t = on_type(b, x);
+  Type t = *on_type(b, x); /* building moves the types of values */
   i64 axes[MAX_RANK];
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
   Dim dim[MAX_RANK];
   u32 rank = 0, mask = 0;
-  if (n >= 0) on_axes(b, axes, (u32)n, t->rank);
+  if (n >= 0) on_axes(b, axes, (u32)n, t.rank);
   for (i32 i = 0; i < n; i++) {
-    if (dim_is_const(t->dim[axes[i]]) && t->dim[axes[i]] != 1)
-      on_bad(b, "axis %lld has extent %lld, not 1", (long long)axes[i], (long long)t->dim[axes[i]]);
+    if (dim_is_const(t.dim[axes[i]]) && t.dim[axes[i]] != 1)
+      on_bad(b, "axis %lld has extent %lld, not 1", (long long)axes[i], (long long)t.dim[axes[i]]);
     mask |= 1u << axes[i];
   }
-  for (u32 i = 0; i < t->rank; i++)
-    if (n >= 0 ? !(mask >> i & 1) : t->dim[i] != 1) dim[rank++] = t->dim[i];
+  for (u32 i = 0; i < t.rank; i++)
+    if (n >= 0 ? !(mask >> i & 1) : t.dim[i] != 1) dim[rank++] = t.dim[i];
   b->out[0] = mk_reshape(b->g, x, dim, rank);
 }
 
 void build_unsqueeze(Build *b) {
   Val x = on_in(b, 0);
-  const Type *t = on_type(b, x);
+  Type t = *on_type(b, x); /* building moves the types of values */
   i64 axes[MAX_RANK];
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
   if (n < 0) on_bad(b, "axes are missing");
-  u32 rank = t->rank + (u32)n, mask = 0, k = 0;
+  u32 rank = t.rank + (u32)n, mask = 0, k = 0;
   if (rank > MAX_RANK) on_unsupported(b, "rank %u exceeds %d", rank, MAX_RANK);
   on_axes(b, axes, (u32)n, rank);
   for (i32 i = 0; i < n; i++) mask |= 1u << axes[i];
   Dim dim[MAX_RANK];
-  for (u32 i = 0; i < rank; i++) dim[i] = mask >> i & 1 ? 1 : t->dim[k++];
+  for (u32 i = 0; i < rank; i++) dim[i] = mask >> i & 1 ? 1 : t.dim[k++];
   b->out[0] = mk_reshape(b->g, x, dim, rank);
 }
 
@@ -307,22 +307,22 @@ void build_range(Build *b) {
 
 void build_eyelike(Build *b) {
   Val x = on_in(b, 0);
-  const Type *t = on_type(b, x);
-  if (t->rank != 2) on_bad(b, "needs rank 2, found %u", t->rank);
-  DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t->dt;
+  Type t = *on_type(b, x); /* building moves the types of values */
+  if (t.rank != 2) on_bad(b, "needs rank 2, found %u", t.rank);
+  DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t.dt;
   if (!dt) on_bad(b, "element type is not known");
-  Val row = mk_iota(b->g, DT_i64, t->dim, 2, 0), col = mk_iota(b->g, DT_i64, t->dim, 2, 1);
+  Val row = mk_iota(b->g, DT_i64, t.dim, 2, 0), col = mk_iota(b->g, DT_i64, t.dim, 2, 1);
   Val on = mk_map2(b->g, OP_eq, on_addk(b, row, (double)on_int(b, "k", 0)), col);
   b->out[0] = mk_cast(b->g, on, dt);
 }
 
 void build_trilu(Build *b) {
   Val x = on_in(b, 0);
-  const Type *t = on_type(b, x);
-  if (t->rank < 2) on_bad(b, "needs rank 2 or more, found %u", t->rank);
+  Type t = *on_type(b, x); /* building moves the types of values */
+  if (t.rank < 2) on_bad(b, "needs rank 2 or more, found %u", t.rank);
   Val k = on_has(b, 1) ? mk_reshape(b->g, on_in(b, 1), NULL, 0) : mk_scalar(b->g, DT_i64, 0);
-  Val row = mk_iota(b->g, DT_i64, t->dim + t->rank - 2, 2, 0);
-  Val col = mk_iota(b->g, DT_i64, t->dim + t->rank - 2, 2, 1), diag = on_add(b, row, k);
+  Val row = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 0);
+  Val col = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 1), diag = on_add(b, row, k);
   bool upper = on_int(b, "upper", 1) != 0;
   Val keep = mk_map2(b->g, upper ? OP_ge : OP_le, col, diag);
   b->out[0] = mk_select(b->g, keep, x, mk_like(b->g, x, 0));
