@@ -143,6 +143,40 @@ static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
   return flow;
 }
 
+/* Most iterations of a loop that begins at 0; 1 when that is not known. */
+static u64 most_trips(Prog *p, const Stmt *loop) {
+  i64 lo = 0, hi = 1;
+  const Expr *e = prog_expr(p, loop->b);
+  if (!ex_is_int(p, loop->b, &hi) && e->kind == EX_var && prog_var(p, e->ref)->sym >= 0)
+    dim_bounds(p->dims, dim_of_sym(p->dims, (Sym)prog_var(p, e->ref)->sym), &lo, &hi);
+  return hi > 1 && hi < DIM_MAX ? (u64)hi : 1;
+}
+
+/* Bytes of the temporaries that pieces a and b (or a alone) touch when they run as one loop over v:
+ * those that nothing else touches as a slice, the others whole. Without a bound: 0. */
+static u64 held(Prog *p, const u32 *total, const Touched *a, const Touched *b, const Stmt *loop) {
+  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
+  for (u32 i = 0; i < a->at.n; i++) count[prog_root(p, a->at.at[i].buf)]++;
+  for (u32 i = 0; b && i < b->at.n; i++) count[prog_root(p, b->at.at[i].buf)]++;
+  u64 sum = 0, trips = most_trips(p, loop), bytes;
+  for (BufId r = 1; r < p->buf.n; r++) {
+    Sym sym;
+    if (!count[r] || prog_buf(p, r)->space != BS_temp || !mem_bytes(p, r, &bytes, &sym)) continue;
+    sum += count[r] == total[r] ? bytes / trips : bytes;
+  }
+  return sum;
+}
+
+/* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
+ * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
+ */
+static bool pays(Prog *p, const u32 *total, const Stmt *x, const Stmt *y) {
+  Touched a = touched(p, x->body), b = touched(p, y->body);
+  u64 one = held(p, total, &a, NULL, x), two = held(p, total, &b, NULL, y);
+  u64 apart = one > two ? one : two;
+  return held(p, total, &a, &b, x) <= apart + apart / 4;
+}
+
 static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
   if (!id) return;
   Expr *e = prog_expr(p, id);
@@ -255,7 +289,9 @@ static void merge_list(Prog *p, const u32 *total, StmtId first) {
     bool any = false;
     while (x) {
       StmtId next = prog_stmt(p, k)->next, y = next ? only_loop(p, next) : 0;
-      if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y)) ||
+          !pays(p, total, prog_stmt(p, x), prog_stmt(p, y)))
+        break;
       join(p, x, y);
       prog_stmt(p, k)->label = joined_label(p, prog_stmt(p, k)->label, prog_stmt(p, next)->label);
       prog_stmt(p, k)->next = prog_stmt(p, next)->next;
