@@ -1,0 +1,166 @@
+"""The engines that bench/peers.py lets take turns. Each runs in a process of its own, at its best settings for one inference at a time.
+
+    engines.py ENGINE MODEL.onnx INPUTS.npz THREADS
+
+A child answers lines on stdin with lines on stdout, as bench/turns.c describes; its first line is JSON: version, settings, milliseconds to
+load and to the first result, names of the outputs. Nothing but answers goes to the pipe: what libraries print goes to stderr.
+"""
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+
+class Ort:
+    """All optimisations, threads that spin as they do by default, inputs and outputs bound once."""
+    settings = "graph optimisation all, threads spin (default), inputs and outputs bound once"
+
+    def __init__(self, path, feed, threads):
+        import onnxruntime as ort
+        ort.set_default_logger_severity(3)
+        self.version = "onnxruntime " + ort.__version__
+        o = ort.SessionOptions()
+        o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        o.intra_op_num_threads, o.inter_op_num_threads = threads, 1
+        self.s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+        self.b = self.s.io_binding()
+        self.keep = [ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(a)) for a in feed.values()]
+        for name, v in zip(feed, self.keep):
+            self.b.bind_ortvalue_input(name, v)
+        self.names = [x.name for x in self.s.get_outputs()]
+        for name in self.names:
+            self.b.bind_output(name, "cpu")
+        self.run()
+        # The second time into arrays of our own, so that no run allocates its outputs.
+        self.outs = [ort.OrtValue.ortvalue_from_numpy(a) for a in self.b.copy_outputs_to_cpu()]
+        self.b.clear_binding_outputs()
+        for name, v in zip(self.names, self.outs):
+            self.b.bind_ortvalue_output(name, v)
+
+    def run(self):
+        self.s.run_with_iobinding(self.b)
+
+    def outputs(self):
+        return dict(zip(self.names, (v.numpy() for v in self.outs)))
+
+
+class OpenVino:
+    """Latency hint, full precision, static shapes, one stream."""
+    settings = "PERFORMANCE_HINT LATENCY, INFERENCE_PRECISION_HINT f32, EXECUTION_MODE PERFORMANCE, one stream, tensors set once"
+
+    def __init__(self, path, feed, threads):
+        import openvino as ov
+        self.version = "openvino " + ov.__version__.split("-")[0]
+        core = ov.Core()
+        m = core.read_model(path)
+        self.c = core.compile_model(m, "CPU", {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+                                               "INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "PERFORMANCE"})
+        self.r = self.c.create_infer_request()
+        self.keep = {k: ov.Tensor(np.ascontiguousarray(a), shared_memory=True) for k, a in feed.items()}
+        for k, t in self.keep.items():
+            self.r.set_tensor(k, t)
+        self.names = [x.get_any_name() for x in m.outputs]
+        self.run()
+
+    def run(self):
+        self.r.start_async()
+        self.r.wait()
+
+    def outputs(self):
+        return {k: self.r.get_tensor(k).data for k in self.names}
+
+
+class Mnn:
+    """Converted by MNN's own converter with weights in float, session interface."""
+    settings = "mnnconvert --optimizeLevel 1, precision high, power high, memory high"
+
+    def __init__(self, path, feed, threads):
+        import MNN
+        self.version = "mnn " + MNN.version()
+        self.M = MNN
+        flat = path[:-5] + ".mnn"
+        if not os.path.exists(flat) or os.path.getmtime(flat) < os.path.getmtime(path):
+            tool = os.path.join(os.path.dirname(sys.executable), "mnnconvert")
+            got = subprocess.run([tool, "-f", "ONNX", "--modelFile", path, "--MNNModel", flat + ".tmp", "--bizCode", "b", "--optimizeLevel", "1"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            if got.returncode or not os.path.exists(flat + ".tmp"):
+                raise RuntimeError("mnnconvert: " + (got.stdout.strip().splitlines() or ["failed"])[-1])
+            os.replace(flat + ".tmp", flat)
+        self.i = MNN.Interpreter(flat)
+        self.s = self.i.createSession({"numThread": threads, "precision": "high", "backend": "CPU", "power": "high", "memory": "high"})
+        kinds = {"float32": MNN.Halide_Type_Float, "int64": MNN.Halide_Type_Int, "int32": MNN.Halide_Type_Int, "uint8": MNN.Halide_Type_Uint8}
+        self.feed = feed
+        tensors = self.i.getSessionInputAll(self.s)
+        for k, a in feed.items():
+            self.i.resizeTensor(tensors[k], a.shape)
+        self.i.resizeSession(self.s)
+        for k, a in feed.items():
+            b = a.astype(np.int32) if a.dtype == np.int64 else a
+            t = tensors[k]
+            host = MNN.Tensor(a.shape, kinds[str(a.dtype)], np.ascontiguousarray(b), MNN.Tensor_DimensionType_Caffe)
+            t.copyFrom(host)
+        self.names = list(self.i.getSessionOutputAll(self.s))
+        self.run()
+
+    def run(self):
+        self.i.runSession(self.s)
+
+    def outputs(self):
+        out = {}
+        for k, t in self.i.getSessionOutputAll(self.s).items():
+            host = self.M.Tensor(t.getShape(), t.getDataType(), np.zeros(t.getShape(), np.float32), self.M.Tensor_DimensionType_Caffe)
+            t.copyToHostTensor(host)
+            out[k] = np.array(host.getNumpyData()).reshape(t.getShape())
+        return out
+
+
+ENGINES = {"ort": Ort, "openvino": OpenVino, "mnn": Mnn}
+
+
+def serve(engine, model, inputs, threads, answers):
+    start = time.perf_counter()
+    with np.load(inputs) as z:
+        feed = {k: z[k] for k in z.files}
+    e = ENGINES[engine](model, feed, threads)
+    load = time.perf_counter() - start
+    for _ in range(2):
+        e.run()
+    print(json.dumps({"version": e.version, "settings": e.settings, "start_us": 1e6 * load, "names": e.names,
+                      "rss_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), file=answers, flush=True)
+    clock, run = time.perf_counter, e.run
+    for line in sys.stdin:
+        word = line.split()
+        if word[0] == "out":
+            np.savez(word[1], **e.outputs())
+            print(file=answers, flush=True)
+            continue
+        ms, each = float(word[1]), range(int(word[2]))
+        times = []
+        at = clock()
+        end = at + ms / 1e3
+        while at < end or not times:
+            for _ in each:
+                run()
+            to = clock()
+            times.append((to - at) * 1e6 / len(each))
+            at = to
+        print(" ".join(f"{t:.9g}" for t in times), file=answers, flush=True)
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), answers)
+    except Exception as e:  # the reason is all the parent can use
+        print(json.dumps({"refused": f"{type(e).__name__}: {e}".splitlines()[0][:300]}), file=answers, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
