@@ -102,7 +102,7 @@ fuzz-programs:
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
 	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
 
-# RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign; findings are left in build-fuzz/TARGET.
+# RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign with new seeds; findings are left in build-fuzz/TARGET-*.
 RUNS    ?= 10000000
 TARGET  ?=
 fuzz: setup fuzz-programs

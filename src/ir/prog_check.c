@@ -404,6 +404,22 @@ static void check_list(Check *o, StmtId first) {
   o->depth--;
 }
 
+/* Nobody asks for more than all buffers side by side need: a mistake, or an attack on the memory of
+ * who runs it. Buffers without a bound are refused. */
+static void check_arena(Check *o) {
+  Prog *p = o->p;
+  u64 most = 0, bytes;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    if (!prog_is_planned(prog_buf(p, b))) continue;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    if (!size_add(most, bytes, &most)) most = UINT64_MAX;
+  }
+  if (p->arena_bytes > most)
+    WRONG(o, "an arena of %llu bytes, its buffers need at most %llu",
+          (unsigned long long)p->arena_bytes, (unsigned long long)most);
+}
+
 /* Twice: intervals may only be computed once ids, scopes and types are known to be right. */
 static void check(Prog *p, bool input) {
   Arena *a = &p->c->scratch;
@@ -423,6 +439,7 @@ static void check(Prog *p, bool input) {
     check_list(&o, p->body);
     if (turn == 0) o.range = prog_ranges(p, NULL, a);
   }
+  if (p->planned) check_arena(&o);
   BufId x, y;
   if (p->planned && mem_collision(p, &x, &y))
     WRONG(&o, "%s and %s share memory while both are needed", buf_name(&o, x), buf_name(&o, y));

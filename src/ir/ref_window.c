@@ -146,8 +146,10 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
         const u8 *xc = xs + (b * x->dim[1] + o / (m / group) * cin) * plane * size;
         const u8 *wc = ws + o * cin * kplane * size;
         for (i64 c = 0; c < cin; c++, xc += plane * size, wc += kplane * size)
-          for (const Tap *k = taps.at; k < taps.at + taps.n; k++)
+          for (u32 i = 0; i < taps.n; i++) {
+            const Tap *k = &taps.at[i];
             loops->mac(to + k->from * size, 1, xc + k->x * size, stride, wc + k->k * size, 0, k->n);
+          }
       }
     }
     at += len;
@@ -182,8 +184,10 @@ static void pool_walk(Ref *r, const Window *w, i64 lead, TapFn *fn, void *user) 
   do {
     window_taps(r, w, row.at, &taps);
     for (i64 b = 0; b < lead; b++)
-      for (const Tap *k = taps.at; k < taps.at + taps.n; k++)
+      for (u32 i = 0; i < taps.n; i++) {
+        const Tap *k = &taps.at[i];
         fn(user, b * oplane + at + k->from, b * plane + k->x, k, stride, b * plane);
+      }
     at += w->out[w->rank - 1];
   } while (walk_next(&row));
 }

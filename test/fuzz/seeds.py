@@ -1,13 +1,14 @@
 """Seed inputs and dictionaries of the fuzz targets, made from the official models and by hand.
 
-    build/venv/bin/python test/fuzz/seeds.py [FOLDER]
+    build/venv/bin/python test/fuzz/seeds.py FOLDER [TARGET...]
 
-writes FOLDER/TARGET/* and FOLDER/TARGET.dict for every target; FOLDER is build-fuzz/corpus unless given. Small seeds do
-more than real models: one per element type and kind of storage, so that a mutation is never far from a legal file.
+writes FOLDER/TARGET/* and FOLDER/TARGET.dict for the targets named, or for all of them. Small seeds do more than real
+models: one per element type and kind of storage, so that a mutation is never far from a legal file.
 """
 import io
 import os
 import re
+import shutil
 import sys
 import zipfile
 import zlib
@@ -209,14 +210,14 @@ def words():
                 b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b".npy", b"\x08\x00", b"\xff\xff\xff\xff")
 
 
-def graphs():
-    """The golden tests: a seed is what comes before and what comes after a pass."""
+def golden(word):
+    """The golden tests: a seed is what comes before or what comes after a pass."""
     for folder, _, files in sorted(os.walk(os.path.join(ROOT, "test", "golden"))):
         for name in sorted(files):
             with open(os.path.join(folder, name), "rb") as f:
                 before, _, after = f.read().partition(b"\n# expect\n")
             for text, mark in (before, "before"), (after, "after"):
-                if b"graph" in text:
+                if re.search(rb"^" + word + rb"\b", text, re.M):
                     yield f"{os.path.basename(folder)}-{name[:-2]}-{mark}", text
 
 
@@ -230,6 +231,7 @@ def graph_words():
 
 def progs():
     """Tests and documents that are programs."""
+    yield from golden(b"prog")
     folders = [os.path.join("test", "exec", "prog"), os.path.join("test", "error", "prog"), "docs"]
     for folder in folders:
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
@@ -249,22 +251,31 @@ def prog_words():
                 b"y[i] = y[i] +", b"set a = a +", b"x[i, j]", b"[0:8]", b"-9223372036854775808", b"1:u8", b"1.5:f64")
 
 
-def main():
-    top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build-fuzz", "corpus")
+def imports():
     cases = [*bound()]
-    sets = {"fuzz_reader": ([*official(), *tensors(), *structures()], tags()),
-            "fuzz_import": ([*cases, *chains(cases), *structures()], []),
-            "fuzz_npz": ([*archives()], [*words(), *tags()]),
-            "fuzz_graph": ([*graphs()], graph_words()),
-            "fuzz_prog": ([*progs()], prog_words())}
-    for target, (seeds, known) in sets.items():
+    return [*cases, *chains(cases), *structures()]
+
+
+SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
+        "fuzz_import": (imports, list),
+        "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
+        "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
+        "fuzz_prog": (lambda: [*progs()], prog_words)}
+
+
+def main():
+    top = sys.argv[1]
+    for target in sys.argv[2:] or SETS:
+        make, known = SETS[target]
         folder = os.path.join(top, target)
-        os.makedirs(folder, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        seeds = make()
         for name, data in seeds:
             with open(os.path.join(folder, name), "wb") as f:
                 f.write(data)
         with open(os.path.join(top, target + ".dict"), "w", encoding="ascii") as f:
-            f.write(dictionary(known))
+            f.write(dictionary(known()))
         print(f"{target}: {len(seeds)} seeds")
 
 
