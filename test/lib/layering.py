@@ -1,0 +1,106 @@
+"""Which folder of src/ may see which: the rule of docs/style.md, on what a file includes directly or through others.
+
+    places(root) -> ["src/ir/x.c:3: ...", ...], empty when all is well
+"""
+import os
+import re
+
+# folder -> folders whose headers it may see; "" is src/ itself, the public header
+MAY = {
+    "base": {"base"},
+    "ir": {"base", "ir"},
+    "onnx": {"base", "ir", "onnx"},
+    "pass": {"base", "ir", "pass"},
+    "back": {"base", "ir", "back"},
+    "": {"", "base", "ir", "onnx", "pass", "back", "api"},
+    "api": {"", "base", "ir", "onnx", "pass", "back", "api"},
+    "cli": {"", "cli"},
+}
+NOT = {"onnx": {"src/ir/prog.h"}, "back": {"src/ir/graph.h"}}  # headers a folder must never see
+LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
+        "poll", "pthread", "setjmp", "signal", "spawn", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
+        "strings", "sys/mman", "sys/resource", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/wait", "time", "unistd",
+        "linux/openat2"}
+CALLS = r"[^/\"]*\b(exit|abort|printf|fprintf|puts|perror|system|popen|assert)\s*\("
+
+
+def part(path):
+    """src/base/x.c -> base, src/ingot.h -> '', src/back/c/emit.c -> back"""
+    pieces = path.split("/")
+    return pieces[1] if len(pieces) > 2 else ""
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.files = {}   # path -> lines
+        self.direct = {}  # path -> [(line, path)]
+        self.wrong = []
+        for folder, _, names in sorted(os.walk(os.path.join(root, "src"))):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".def")):
+                    full = os.path.join(folder, name)
+                    with open(full, encoding="utf-8") as f:
+                        self.files[os.path.relpath(full, root)] = f.read().splitlines()
+        for path in self.files:
+            self.direct[path] = [*self.includes(path)]
+
+    def resolve(self, path, name):
+        """The file that the compiler finds: beside the one that includes it, else below src/ (-Isrc)."""
+        for top in (os.path.dirname(path), "src"):
+            found = os.path.normpath(os.path.join(top, name))
+            if found in self.files:
+                return found
+        return None
+
+    def includes(self, path):
+        for line, text in enumerate(self.files[path], 1):
+            m = re.match(r'\s*#\s*include\s*(?:([<"])([^>"]+))?', text)
+            if not m:
+                continue
+            where, name = f"{path}:{line}", m[2]
+            if not name:
+                self.wrong.append(f"{where}: an include that is not a name")
+            elif m[1] == "<":
+                if name.removesuffix(".h") not in LIBC:
+                    self.wrong.append(f"{where}: <{name}> is not of libc or libm")
+            elif not self.resolve(path, name):
+                self.wrong.append(f"{where}: there is no {name}")
+            else:
+                yield line, self.resolve(path, name)
+
+    def reach(self, path):
+        """What path sees -> (line in path, chain of files that leads there), nearest first."""
+        seen, todo = {path: (0, [])}, [path]
+        while todo:
+            at = todo.pop(0)
+            for line, to in self.direct[at]:
+                if to not in seen:
+                    seen[to] = (line if at == path else seen[at][0], seen[at][1] + [to])
+                    todo.append(to)
+        del seen[path]
+        return seen
+
+    def judge(self, path):
+        here = part(path)
+        if here not in MAY:
+            self.wrong.append(f"{path}: the rule does not know the folder {here}")
+            return
+        for to, (line, chain) in self.reach(path).items():
+            if to in NOT.get(here, ()) or part(to) not in MAY[here]:
+                via = f" through {' and '.join(chain[:-1])}" if len(chain) > 1 else ""
+                self.wrong.append(f"{path}:{line}: {here or 'src'} must not see {to}{via}")
+
+
+def places(root):
+    tree = Tree(root)
+    for path in tree.files:
+        tree.judge(path)
+    for path, lines in tree.files.items():
+        if not path.endswith(".c") or part(path) == "cli":
+            continue
+        for line, text in enumerate(lines, 1):
+            m = re.match(CALLS, text)
+            if m and not text.lstrip().startswith("*"):
+                tree.wrong.append(f"{path}:{line}: the library calls {m[1]}")
+    return tree.wrong
