@@ -314,7 +314,7 @@ bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n) {
   if (!def || graph_node(g, def)->op != OP_dims) return false;
   const Dim *list = node_list(graph_node(g, def), AT_shape, n);
   if (*n > max) return false;
-  memcpy(out, list, *n * sizeof(Dim));
+  if (*n) memcpy(out, list, *n * sizeof(Dim));
   return true;
 }
 

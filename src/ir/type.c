@@ -4,15 +4,9 @@
  */
 #include "ir/ir.h"
 
-#include <string.h>
-
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank) {
-  Type t = {TY_tensor, dt, rank, NULL, NULL};
-  if (rank > 0) {
-    t.dim = NEWS(a, Dim, rank);
-    memcpy(t.dim, dim, rank * sizeof *dim);
-  }
-  return t;
+  /* dim of a scalar is not NULL either, so that memcpy may see it */
+  return (Type){TY_tensor, dt, rank, arena_copy(a, dim, rank * sizeof *dim), NULL};
 }
 
 bool type_equal(const Type *x, const Type *y) {
