@@ -160,7 +160,7 @@ class Net:
 
     def concat(self, *xs, axis=1):
         y = self.op("Concat", *xs, axis=axis)
-        self.c[y] = sum(self.c[x] for x in xs)
+        self.c[y] = sum(self.c.get(x) or 0 for x in xs)
         return y
 
     def split(self, x, *parts, axis=1):
