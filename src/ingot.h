@@ -64,6 +64,11 @@ IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *n
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
+/* The machine that code is made for: "scalar" (any), "sse2", "neon", "avx2", "avx512", "native".
+ * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
+ */
+IngotStatus ingot_set_target(Ingot *m, const char *name);
+
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
 /* "x=@x.npy", "x=@x.pb", "x=rand", "x=zeros" */
@@ -117,7 +122,7 @@ typedef struct IngotBuild {
   IngotC c; /* name: NULL for the stem of output */
   const char *output;
   const char *cc;       /* NULL: $CC, or cc; may hold arguments, separated by blanks */
-  const char *march;    /* NULL: the compiler's default */
+  const char *march;    /* a target, see ingot_set_target, or a CPU as for -march=; NULL: native */
   const char *optimize; /* "0", "1", "2", "3", "s"; NULL: "2" */
   const char *sanitize; /* as for -fsanitize=; NULL: nothing */
 } IngotBuild;

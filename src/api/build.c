@@ -61,7 +61,7 @@ static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
   add(c, w, standard);
   add_pair(c, w, "-O", o->optimize ? o->optimize : "2");
   add(c, w, "-ffp-contract=off");
-  if (o->march) add_pair(c, w, "-march=", o->march);
+  words_target(c, w, b->m);
   if (o->sanitize) {
     add_pair(c, w, "-fsanitize=", o->sanitize);
     add(c, w, "-fno-sanitize-recover=all");
@@ -213,6 +213,10 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   if (!o->output) fail(c, ERR_usage, LOC_NONE, "the name of the output is missing");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  if (o->march)
+    api_march(m, o->march);
+  else
+    api_native(m, o->cc);
   b.kind = product(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
   Err e = ctx_protect(c, build, &b);

@@ -142,6 +142,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
       text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
     text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
   }
+  if (m->target && m->target->lanes > 1)
+    text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
   for (u32 i = 0; i < o->nstate; i++) text_fmt(&t, t.n ? " state %s" : "state %s", o->state[i]);
   if (o->selftest)
@@ -177,6 +179,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
                    .macs = m->macs,
+                   .target = m->target ? m->target : target_scalar(),
                    .selftest = r->why ? NULL : &r->st,
                    .no_selftest = r->why,
                    .debug = o->debug != 0,

@@ -23,7 +23,9 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   const char *object = folder_file(c, &n->folder, "m.so");
   Words w = {0};
   words_compiler(c, &w, NULL);
-  words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w -o");
+  words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w");
+  words_target(c, &w, n->m);
+  words_add(c, &w, "-o");
   *vec_push(&c->keep, &w) = object;
   *vec_push(&c->keep, &w) = source;
   *vec_push(&c->keep, &w) = NULL;

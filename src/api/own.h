@@ -24,6 +24,8 @@ struct Ingot {
   Ctx *c;
   const char *path;            /* NULL for bytes */
   const char *python;          /* NULL: python3 */
+  const Target *target;        /* machine that code is made for; NULL: scalar */
+  const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;
   File bytes;
@@ -79,6 +81,11 @@ void spawn_run(Ctx *c, const Folder *f, const char *what,
                const char *const *argv); /* waits; fails unless it exits 0 */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
+
+/* target.c */
+void api_native(Ingot *m, const char *cc);  /* unless one was chosen: the machine we are on */
+void api_march(Ingot *m, const char *name); /* a target, or a CPU that the C compiler knows */
+void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 
 /* native.c */
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */

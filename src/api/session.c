@@ -303,11 +303,12 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed) return;
   api_import(m, false);
   if (!p && m->p) return; /* a program is run as it was written */
-  Unit u = {m->c, m->g, m->p};
+  Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
-    o = (PipeOptions){p->start,      p->stop,   p->skip,  p->dump,
-                      p->check != 0, p->dumped, p->timed, p->user};
+    o = (PipeOptions){p->start,  p->stop,  p->skip, p->dump, p->check != 0,
+                      p->dumped, p->timed, p->user, NULL};
+  o.target = m->target;
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
@@ -453,6 +454,7 @@ static void do_run(Ctx *c, void *arg) {
     ref_run(m->g, &o, m->in, m->out, &c->keep);
     return;
   }
+  if (native) api_native(m, NULL);
   if (!m->p) api_passes(m, NULL);
   if (native && m->kind == MK_prog)
     fail(c, ERR_unsupported, LOC_NONE,

@@ -3,6 +3,7 @@
 #define INGOT_BACK_H
 
 #include "ir/prog.h"
+#include "ir/target.h"
 
 typedef struct InterpOptions {
   u64 seed;   /* of random expressions */
@@ -47,6 +48,7 @@ typedef struct EmitOptions {
   const char *options; /* that shaped the output, for the comment */
   u64 hash;            /* of the model */
   double macs;
+  const Target *target;     /* whose vectors are written; every other machine gets plain loops */
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
   bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */

@@ -20,13 +20,15 @@ static void print(const Args *a, const char *engine, const IngotBench *b) {
 int verb_bench(const Args *a) {
   static const char *const all[] = {"interp", "c"};
   IngotBuild build = {.cc = a->cc, .march = a->march, .optimize = a->optimize};
+  Args rest = *a;
+  rest.march = NULL; /* goes to the compiler, which knows more of them */
   int result = 0, said = 0;
   for (int i = 0; i < (a->engine ? 1 : 2); i++) {
     const char *engine = a->engine ? a->engine : all[i];
     Ingot *m = open_or_complain();
     if (!m) return INGOT_SYSTEM;
     IngotBench b;
-    IngotStatus s = prepare(m, a);
+    IngotStatus s = prepare(m, &rest);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     if (!s && !said && !a->json)
       printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",

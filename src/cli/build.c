@@ -29,7 +29,9 @@ int verb_build(const Args *a) {
                  .nstate = (uint32_t)a->nstate,
                  .selftest = a->no_selftest ? -1 : a->selftest,
                  .debug = a->debug};
-  IngotStatus s = prepare(m, a);
+  Args rest = *a;
+  rest.march = NULL; /* goes to the compiler, which knows more of them */
+  IngotStatus s = prepare(m, &rest);
   if (!s) s = ingot_build(m, &o);
   return finish(m, a, s);
 }

@@ -29,6 +29,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
+  if (!s && a->march) s = ingot_set_target(m, a->march);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   return s;
 }
@@ -268,20 +269,20 @@ static int verb_passes(const Args *a) {
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state selftest no-selftest caller debug input inputs "
+     "output name func-name weights state march selftest no-selftest caller debug input inputs "
      "data " SHAPES,
-     "MODEL [-d batch=1] [-o FILE.c] [--weights HOW] [--state IN=OUT]",
+     "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state IN=OUT]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march optimize sanitize threads selftest no-selftest "
      "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
-    {"run", verb_run, "input inputs data output engine library name seed " SHAPES,
+    {"run", verb_run, "input inputs data output engine march library name seed " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine library name seed rtol atol json per-node bisect python "
+     "data input inputs engine march library name seed rtol atol json per-node bisect python "
      "output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
@@ -290,7 +291,7 @@ const Verb verb_table[] = {
     {"inspect", verb_inspect, "json " SHAPES, "MODEL [-d batch=1] [--json]",
      "report what a model contains and needs", 1},
     {"opt", verb_opt,
-     "start stop skip dump explain check time output side input inputs data " SHAPES,
+     "start stop skip dump march explain check time output side input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},

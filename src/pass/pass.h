@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/prog.h"
+#include "ir/target.h"
 
 typedef struct Pass Pass;
 typedef struct Unit Unit;
@@ -13,6 +14,7 @@ struct Unit {
   Ctx *c;
   Graph *g;
   Prog *p;
+  const Target *target; /* machine the code is for; the pipeline sets it */
 };
 
 typedef enum Exactness {
@@ -38,6 +40,7 @@ typedef struct PipeOptions {
   void (*dumped)(void *user, const char *pass, const char *text, size_t n);
   void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
+  const Target *target; /* NULL: scalar */
 } PipeOptions;
 
 /* pipeline.c */

@@ -127,6 +127,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
     fail(c, ERR_usage, LOC_NONE, "--stop=%s comes before --start=%s", o->stop, o->start);
   }
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
+  u->target = o->target ? o->target : target_scalar();
   c->pass = "input";
   if (o->check) verify(u);
   for (u32 i = first; i < end; i++) {

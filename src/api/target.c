@@ -1,0 +1,64 @@
+/* target.c: which machine the code of a model is for.
+ *
+ * In: the name of a target, of a CPU, or nothing. Out: the row of target.def and flags of the C
+ * compiler. Text (compile, opt) is made for the scalar machine unless another is named; what is
+ * compiled at once (run, bench, build) for the machine we are on.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "arm-none-eabi-gcc" is another machine's compiler and knows nothing of this one. */
+static bool is_cross(const char *cc) {
+  static const char *const tails[] = {"-gcc", "-clang", "-cc"};
+  if (!cc || !*cc) cc = getenv("CC");
+  for (u32 i = 0; cc && i < sizeof tails / sizeof *tails; i++)
+    if (strstr(cc, tails[i])) return true;
+  return false;
+}
+
+void api_native(Ingot *m, const char *cc) {
+  if (m->target || is_cross(cc)) return;
+  m->target = target_native();
+  m->cflags = target_native_flags();
+}
+
+static void set(Ingot *m, const char *name, const Target *t) {
+  m->target = t;
+  m->cflags = strcmp(name, "native") ? t->cflags : target_native_flags();
+}
+
+void api_march(Ingot *m, const char *name) {
+  const Target *t = target_find(name);
+  if (t) {
+    set(m, name, t);
+    return;
+  }
+  m->target = target_scalar();
+  m->cflags = str_text(m->c, str_fmt(m->c, "-march=%s", name));
+}
+
+void words_target(Ctx *c, Words *w, const Ingot *m) {
+  if (m->cflags) words_add(c, w, m->cflags);
+}
+
+typedef struct TargetArg {
+  Ingot *m;
+  const char *name;
+} TargetArg;
+
+static void do_set_target(Ctx *c, void *arg) {
+  TargetArg *a = arg;
+  const Target *t = target_find(a->name);
+  if (!t) {
+    Text names = text_new(&c->scratch);
+    for (u32 i = 0; i < target_count; i++) text_fmt(&names, ", %s", target_table[i].name);
+    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native%s", a->name, text_cstr(&names));
+  }
+  set(a->m, a->name, t);
+}
+
+IngotStatus ingot_set_target(Ingot *m, const char *name) {
+  return api_call(m, do_set_target, &(TargetArg){m, name});
+}

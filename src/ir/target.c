@@ -1,0 +1,49 @@
+/* target.c: the table of machines, and which of them this one is. */
+#include "ir/target.h"
+
+#include <string.h>
+
+const Target target_table[] = {
+#define TARGET(name, lanes, regs, block, guard, cflags) {#name, lanes, regs, block, guard, cflags},
+#include "ir/target.def"
+#undef TARGET
+};
+const u32 target_count = sizeof target_table / sizeof *target_table;
+
+static const Target *find(const char *name) {
+  for (u32 i = 0; i < target_count; i++)
+    if (!strcmp(target_table[i].name, name)) return &target_table[i];
+  return NULL;
+}
+
+const Target *target_scalar(void) {
+  return &target_table[0];
+}
+
+const Target *target_native(void) {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    return find("avx512");
+  if (__builtin_cpu_supports("avx2")) return find("avx2");
+  if (__builtin_cpu_supports("sse2")) return find("sse2");
+#elif defined(__aarch64__)
+  return find("neon");
+#endif
+  return target_scalar();
+}
+
+const char *target_native_flags(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  return "-march=native";
+#elif defined(__aarch64__)
+  return "-mcpu=native";
+#else
+  return "";
+#endif
+}
+
+const Target *target_find(const char *name) {
+  return strcmp(name, "native") ? find(name) : target_native();
+}

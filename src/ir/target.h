@@ -1,0 +1,24 @@
+/* target.h: what passes and the C back end know about the machine that runs the code. */
+#ifndef INGOT_IR_TARGET_H
+#define INGOT_IR_TARGET_H
+
+#include "base/base.h"
+
+typedef struct Target {
+  const char *name;
+  u32 lanes;          /* f32 elements of a vector register; 1: no vectors */
+  u32 regs;           /* vector registers */
+  u32 block;          /* channels that lie together in blocked layouts */
+  const char *guard;  /* of the C preprocessor: compiled for this machine, or a better one */
+  const char *cflags; /* that make it so, separated by blanks; "": none are needed */
+} Target;
+
+/* target.c */
+extern const Target target_table[];
+extern const u32 target_count;
+const Target *target_find(const char *name); /* "native": of this machine; NULL: not known */
+const Target *target_scalar(void);
+const Target *target_native(void);
+const char *target_native_flags(void); /* that a compiler takes for the machine it runs on */
+
+#endif
