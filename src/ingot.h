@@ -128,7 +128,7 @@ typedef struct IngotBuild {
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 
-/* Times of single runs. Engine "interp", or "c", which is compiled to a program as build says
+/* Times of single runs, by an engine with INGOT_TIMED. "c" is compiled to a program as build says
  * (output is not used). */
 typedef struct IngotBench {
   int n; /* runs measured */
@@ -148,12 +148,29 @@ IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
-/* Engines: "ref" evaluates the graph as imported; "interp" runs the passes (if not done) and walks
- * the program; "c" does so and compiles it; "onnxruntime" has Python run the file. Inputs that were
- * not given are filled from seed. */
+/* Engines: "interp" runs the passes (if not done) and walks the program, "watch" with a check of
+ * every use of memory; "c" compiles it; "ref" evaluates the graph as imported, "ref64" in double;
+ * "onnxruntime" has Python run the file. */
+enum {
+  INGOT_GRAPH = 1,  /* evaluates the graph; others, unless they read the file, the program */
+  INGOT_FILE = 2,   /* another program reads the ONNX file; it may not be there */
+  INGOT_EXACT = 4,  /* equal to the first engine to the bit */
+  INGOT_NATIVE = 8, /* compiles */
+  INGOT_TIMED = 16, /* ingot_bench measures it */
+  INGOT_JUDGE = 32, /* the one that others are compared with */
+  INGOT_PEER = 64   /* compared with it unless one is named */
+};
+typedef struct IngotEngine {
+  const char *name;
+  unsigned flags;
+} IngotEngine;
+const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last */
+const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
+
 IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
+/* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 IngotTensor ingot_output(const Ingot *m, uint32_t i);
 /* .npz, or a directory that receives output_0.pb ... */

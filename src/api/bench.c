@@ -15,16 +15,6 @@
 
 enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
 
-typedef struct BenchArg {
-  Ingot *m;
-  const char *engine;
-  const IngotBuild *build;
-  double seconds;
-  u64 seed;
-  IngotBench *out;
-  Folder folder;
-} BenchArg;
-
 static double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -38,7 +28,7 @@ static int ascending(const void *a, const void *b) {
 
 /* ---- interp ---- */
 
-static double run_once(BenchArg *a) {
+static double run_once(Bench *a) {
   Ctx *c = a->m->c;
   InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
@@ -49,9 +39,9 @@ static double run_once(BenchArg *a) {
   return ms;
 }
 
-static void bench_interp(BenchArg *a, double start) {
+void api_bench_interp(Bench *a) {
   IngotBench *r = a->out;
-  double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), end;
+  double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), start = a->start, end;
   run_once(a);
   r->first_ms = now_ms() - start;
   for (u32 i = 1; i < WARM_UP && now_ms() - start < a->seconds * 1e3; i++) run_once(a);
@@ -88,7 +78,7 @@ static double number(Ctx *c, const char *text, const char *key) {
 }
 
 static void run_program(Ctx *c, void *arg) {
-  BenchArg *a = arg;
+  Bench *a = arg;
   IngotBench *r = a->out;
   IngotBuild b = a->build ? *a->build : (IngotBuild){0};
   folder_make(c, &a->folder);
@@ -125,33 +115,31 @@ static void run_program(Ctx *c, void *arg) {
   r->rss_kb = (uint64_t)number(c, text, "\"rss_kb\":");
 }
 
+void api_bench_c(Bench *a) {
+  Err e = ctx_protect(a->m->c, run_program, a);
+  folder_remove(&a->folder);
+  if (e) longjmp(*a->m->c->door, (int)e);
+}
+
 static void do_bench(Ctx *c, void *arg) {
-  BenchArg *a = arg;
+  Bench *a = arg;
   Ingot *m = a->m;
-  double start = now_ms();
-  bool native = !strcmp(a->engine, "c");
-  if (!native && strcmp(a->engine, "interp") != 0)
-    fail(c, ERR_usage, LOC_NONE, "no engine '%s' to measure; there are interp and c", a->engine);
+  a->start = now_ms();
+  const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
   if (a->build && a->build->march) api_march(m, a->build->march);
-  if (native) api_native(m, a->build ? a->build->cc : NULL);
+  if (e->info.flags & INGOT_NATIVE) api_native(m, a->build ? a->build->cc : NULL);
   api_passes(m, NULL);
-  if (!native) {
-    bench_interp(a, start);
-    return;
-  }
-  Err e = ctx_protect(c, run_program, a);
-  folder_remove(&a->folder);
-  if (e) longjmp(*c->door, (int)e);
+  e->bench(a);
 }
 
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out) {
   *out = (IngotBench){0};
-  BenchArg a = {
+  Bench a = {
       .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};
   return api_call(m, do_bench, &a);
 }

@@ -47,38 +47,6 @@ static int by_count(const void *a, const void *b) {
   return x->op < y->op ? -1 : x->op > y->op;
 }
 
-static double extent(Graph *g, const i64 *env, Dim d) {
-  return (double)dim_eval(g->dims, d, env);
-}
-
-static double node_macs(Graph *g, const Node *n, const i64 *env) {
-  const Type *o = graph_type(g, n->out[0]), *w = graph_type(g, n->in[1]),
-             *x = graph_type(g, n->in[0]);
-  double macs = 1;
-  for (u32 j = 0; j < o->rank; j++) macs *= extent(g, env, o->dim[j]);
-  if (n->op == OP_conv) {
-    for (u32 j = 1; j < w->rank; j++) macs *= extent(g, env, w->dim[j]);
-    return macs;
-  }
-  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *arrow = strstr(spec, "->");
-  for (u32 j = 0; j < x->rank; j++)
-    if (!strchr(arrow, spec[j])) macs *= extent(g, env, x->dim[j]);
-  return macs;
-}
-
-double api_macs(Graph *g, bool bounds) {
-  u32 ns = dim_nsyms(g->dims);
-  i64 *env = NEWS(&g->c->scratch, i64, ns + 1);
-  double macs = 0;
-  for (u32 i = 0; i < ns; i++) env[i] = bounds ? dim_syminfo(g->dims, i)->hi : 1;
-  for (BlkId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-      if (op_info[n->op].kind == OK_CONTRACT) macs += node_macs(g, n, env);
-    }
-  return macs;
-}
-
 /* Elements that the file declares for a tensor; what it says may be absurd and does not count then.
  */
 static void count_tensor(Report *r, const OnnxTensor *t) {
@@ -178,8 +146,10 @@ static void onnx_part(Report *r) {
     }
   }
   text_puts(&r->out, r->json ? "}," : "");
-  if (!r->json && om->producer)
-    text_fmt(&r->out, ", made by %s %s", show(c, om->producer), show(c, om->producer_version));
+  if (!r->json && om->producer) {
+    text_fmt(&r->out, ", made by %s", show(c, om->producer));
+    if (om->producer_version) text_fmt(&r->out, " %s", show(c, om->producer_version));
+  }
   if (!r->json) text_puts(&r->out, "\n");
   r->at = map_new(&c->keep);
   count_weights(r, om->graph, 0);
@@ -190,7 +160,7 @@ static void onnx_part(Report *r) {
   if (r->json)
     text_puts(&r->out, "\"operators\":{");
   else
-    text_fmt(&r->out, "operators (%u nodes)\n ", om->nnodes);
+    text_fmt(&r->out, "operators (%u nodes)\n%s", om->nnodes, r->ops.n ? " " : "  none");
   for (u32 i = 0; i < r->ops.n; i++) {
     if (r->json) {
       text_puts(&r->out, i ? "," : "");
@@ -225,7 +195,7 @@ static void refusals(Report *r) {
 static void graph_part(Report *r) {
   values(r, true);
   values(r, false);
-  r->macs = api_macs(r->m->g, false);
+  r->macs = graph_macs(r->m->g, false);
   if (!r->m->onnx) count_constants(r, r->m->g);
   if (r->json)
     text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",

@@ -88,6 +88,10 @@ static void run(Ctx *c, void *arg) {
 }
 
 void api_run_c(Ingot *m, u64 seed) {
+  if (m->kind == MK_prog)
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "engine c runs only what the passes have made: the indices of a program from text are not "
+         "checked in C");
   Native n = {.m = m, .seed = seed};
   Err e = ctx_protect(m->c, run, &n);
   if (n.handle) dlclose(n.handle);

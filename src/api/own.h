@@ -60,11 +60,6 @@ Str api_result_name(const Ingot *m, u32 i);
 /* emit.c */
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
-/* inspect.c */
-double
-api_macs(Graph *g,
-         bool bounds); /* multiply-adds of contractions; open dimensions: their bounds, or 1 */
-
 /* spawn.c */
 typedef struct Folder {
   char path[200]; /* "": none */
@@ -91,8 +86,30 @@ void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler 
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 
 /* python.c */
-void api_run_python(Ingot *m);                     /* by ONNX Runtime; fills m->out */
+void api_run_python(Ingot *m, u64 seed);           /* by ONNX Runtime; fills m->out */
 void api_write_inputs(Ingot *m, const char *path); /* m->in as .npz */
+
+/* bench.c: what is measured, and how */
+typedef struct Bench {
+  Ingot *m; /* with its inputs, passed */
+  const char *engine;
+  const IngotBuild *build;
+  double seconds, start; /* start: when the call began, in ms */
+  u64 seed;
+  IngotBench *out;
+  Folder folder;
+} Bench;
+void api_bench_interp(Bench *a);
+void api_bench_c(Bench *a);
+
+/* engine.c */
+typedef struct Engine {
+  IngotEngine info;
+  void (*run)(Ingot *m, u64 seed); /* m->in -> m->out */
+  void (*bench)(Bench *a);         /* INGOT_TIMED */
+} Engine;
+/* The engine of that name (NULL: the first) with all of the flags; fails if there is none. */
+const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 
 /* build.c */
 typedef struct CodeSize {

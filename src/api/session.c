@@ -279,7 +279,7 @@ void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
   api_describe(m);
-  if (m->g) m->macs = api_macs(m->g, true);
+  if (m->g) m->macs = graph_macs(m->g, true);
 }
 
 static void do_import(Ctx *c, void *arg) {
@@ -396,83 +396,4 @@ uint32_t ingot_output_count(const Ingot *m) {
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t) {
   return (IngotTensor){str_text(m->c, name), dtype_info[t->dt].name, t->rank, t->dim, t->data,
                        tensor_bytes(t)};
-}
-
-/* ---- run ---- */
-
-typedef struct RunArg {
-  Ingot *m;
-  const char *engine;
-  u64 seed;
-} RunArg;
-
-static void check_pins(Ingot *m) {
-  for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
-    const Pin *p = &m->g->pin.at[i];
-    u32 pos = graph_val(m->g, p->param)->pos;
-    if (!tensor_equal(m->c, m->in[pos], p->data))
-      fail(m->c, ERR_input, LOC_NONE,
-           "input '%s' decides shapes: the model was built for other contents",
-           show(m->c, graph_val(m->g, p->param)->name));
-  }
-}
-
-/* Days of work are a mistake or an attack. */
-#define RUN_STEPS 1e15
-
-static void check_cost(Ingot *m) {
-  NodeId dear;
-  double steps = m->g ? graph_steps(m->g, &dear) : 0;
-  if (steps > RUN_STEPS)
-    fail(m->c, ERR_unsupported, graph_node(m->g, dear)->loc,
-         "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
-}
-
-static void do_run(Ctx *c, void *arg) {
-  RunArg *a = arg;
-  Ingot *m = a->m;
-  bool ref = !strcmp(a->engine, "ref"), wide = !strcmp(a->engine, "ref64"),
-       native = !strcmp(a->engine, "c");
-  bool python = !strcmp(a->engine, "onnxruntime");
-  bool watch = !strcmp(a->engine, "watch");
-  if (!ref && !wide && !native && !python && !watch && strcmp(a->engine, "interp"))
-    fail(c, ERR_usage, LOC_NONE, "no engine '%s'; there are ref, ref64, interp, watch, c",
-         a->engine);
-  api_import(m, false);
-  check_cost(m);
-  m->in = api_inputs(m, a->seed);
-  m->nout = ingot_output_count(m);
-  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
-  check_pins(m);
-  if (python) {
-    api_run_python(m);
-    return;
-  }
-  if (ref || wide) {
-    if (!m->g) fail(c, ERR_usage, LOC_NONE, "engine ref evaluates graphs, not programs");
-    RefOptions o = {.wide = wide, .seed = a->seed};
-    ref_run(m->g, &o, m->in, m->out, &c->keep);
-    return;
-  }
-  if (native) api_native(m, NULL);
-  if (!m->p) api_passes(m, NULL);
-  if (native && m->kind == MK_prog)
-    fail(c, ERR_unsupported, LOC_NONE,
-         "engine c runs only what the passes have made: the indices of a program from text are not "
-         "checked in C");
-  if (native) {
-    api_run_c(m, a->seed);
-    return;
-  }
-  InterpOptions o = {.seed = a->seed, .watch = watch};
-  interp_run(m->p, &o, m->in, m->out, &c->keep);
-}
-
-IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
-  return api_call(m, do_run, &(RunArg){m, engine, seed});
-}
-
-IngotTensor ingot_output(const Ingot *m, uint32_t i) {
-  if (!m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
-  return api_tensor(m, api_result_name(m, i), m->out[i]);
 }

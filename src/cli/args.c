@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,7 @@ static const Opt opts[] = {
     TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
     TEXT("data", NULL, data, "DIR", "inputs from a directory: input_0.pb, input_1.pb, ..."),
     TEXT("output", "o", output, "PATH", "FILE.npz, or a directory that receives output_0.pb, ..."),
-    TEXT("engine", "e", engine, "NAME",
-         "interp (default), c, ref, ref64 (in double), watch (checks memory), onnxruntime"),
+    TEXT("engine", "e", engine, "NAME", "one of these, by default the first:"),
     {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N",
      "seed of made-up inputs and random operators"},
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
@@ -102,16 +102,30 @@ static const struct {
     {"verify", "output", "FILE.ing",
      "--bisect: the part of the model (default bisect.ing); inputs go to FILE.npz"},
     {"verify", "data", "DIR", "directory with input_0.pb, ... and the expected output_0.pb, ..."},
-    {"verify", "engine", "NAME",
-     "only this one (default: interp, c, onnxruntime; --data: interp; --per-node, --bisect: c)"},
+    {"verify", "engine", "NAME", "only this one, not all that can be compared:"},
+    {"bench", "engine", "NAME", "only one of these:"},
     {"build", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), or as for -march="},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), or as for -march="},
-    {"bench", "engine", "NAME", "interp or c (default: both)"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
-    {"demo", "engine", "NAME", "interp (default), c, ref, watch; `make run` takes c"},
 };
+
+const char *engine_with(unsigned flags) {
+  const IngotEngine *e;
+  for (uint32_t i = 0; (e = ingot_engine(i)) && !(e->flags & flags);) i++;
+  return e ? e->name : "";
+}
+
+/* The engines a verb takes. */
+static void name_engines(const Verb *v, FILE *to) {
+  const IngotEngine *e;
+  for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
+    if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
+    if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
+    fprintf(to, " %s", e->name);
+  }
+}
 
 static int lists(const char *names, const char *name) {
   size_t n = strlen(name);
@@ -138,6 +152,11 @@ static int bad(const Verb *v, const char *word, const char *why) {
   return INGOT_USAGE;
 }
 
+/* Tolerances and times: not NaN, not infinite. */
+static int is_amount(double x) {
+  return x >= 0 && x <= DBL_MAX;
+}
+
 static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   char *base = (char *)a, *end;
   errno = 0;
@@ -154,6 +173,8 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   }
   }
   if (end == value || *end || errno) return bad(v, value, "not a number");
+  if (o->kind == OPT_real && !is_amount(*(double *)(base + o->at)))
+    return bad(v, value, "expected a finite number, not below 0");
   return 0;
 }
 
@@ -202,6 +223,8 @@ void args_help(const Verb *v, FILE *to) {
     char left[64];
     snprintf(left, sizeof left, "%s%s%s--%s%s%s", o->brief ? "-" : "", o->brief ? o->brief : "",
              o->brief ? ", " : "", o->name, value ? " " : "", value ? value : "");
-    fprintf(to, "  %-26s %s\n", left, text);
+    fprintf(to, "  %-26s %s", left, text);
+    if (!strcmp(o->name, "engine")) name_engines(v, to);
+    fputc('\n', to);
   }
 }

@@ -18,13 +18,14 @@ static void print(const Args *a, const char *engine, const IngotBench *b) {
 }
 
 int verb_bench(const Args *a) {
-  static const char *const all[] = {"interp", "c"};
   IngotBuild build = {.cc = a->cc, .march = a->march, .optimize = a->optimize};
   Args rest = *a;
   rest.march = NULL; /* goes to the compiler, which knows more of them */
   int result = 0, said = 0;
-  for (int i = 0; i < (a->engine ? 1 : 2); i++) {
-    const char *engine = a->engine ? a->engine : all[i];
+  const IngotEngine *e;
+  for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
+    const char *engine = a->engine ? a->engine : e->name;
+    if (!a->engine && !(e->flags & INGOT_TIMED)) continue;
     Ingot *m = open_or_complain();
     if (!m) return INGOT_SYSTEM;
     IngotBench b;

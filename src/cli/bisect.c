@@ -22,7 +22,7 @@ static void pair_free(Pair *p) {
 }
 
 static const char *engine_of(const Args *a) {
-  return a->engine ? a->engine : "c";
+  return a->engine ? a->engine : engine_with(INGOT_NATIVE);
 }
 
 static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int expose) {
@@ -36,7 +36,7 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
 /* Both sides run the model with every value as an output. */
 static void run_exposed(Pair *p, const Args *a) {
   *p = (Pair){0};
-  p->ref_bad = run_side(&p->ref, a, "ref", 1);
+  p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
   if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
 }
@@ -124,7 +124,7 @@ static IngotStatus run_part(const Hunt *h, Ingot **m, uint32_t value, uint32_t d
 static int departs(Hunt *h, uint32_t value, uint32_t depth) {
   pair_free(&h->part);
   h->d = (IngotDiff){.why = "the engine failed"};
-  if (run_part(h, &h->part.ref, value, depth, "ref")) return 0;
+  if (run_part(h, &h->part.ref, value, depth, engine_with(INGOT_JUDGE))) return 0;
   if (run_part(h, &h->part.other, value, depth, engine_of(h->a))) return 1;
   return diff(&h->part, 0, h->a, &h->d) || !h->d.ok;
 }
@@ -133,7 +133,7 @@ static int departs(Hunt *h, uint32_t value, uint32_t depth) {
 static int whole_departs(Hunt *h) {
   int bad = 0;
   pair_free(&h->part);
-  if (run_side(&h->part.ref, h->a, "ref", 0)) return 0;
+  if (run_side(&h->part.ref, h->a, engine_with(INGOT_JUDGE), 0)) return 0;
   if (run_side(&h->part.other, h->a, engine_of(h->a), 0)) return 1;
   for (uint32_t i = 0; i < ingot_output_count(h->part.ref) && !bad; i++)
     bad = diff(&h->part, i, h->a, &h->d) || !h->d.ok;

@@ -38,6 +38,9 @@ struct Verb {
 int args_read(Args *a, const Verb *v, int argc, char **argv);
 void args_help(const Verb *v, FILE *to);
 
+/* The first engine with one of the flags. */
+const char *engine_with(unsigned flags);
+
 /* verbs.c */
 extern const Verb verb_table[];
 extern const int verb_count;

@@ -27,7 +27,7 @@ extern const size_t digits_onnx_size, digits_test_bin_size;
 typedef struct Digits {
   const unsigned char *pixel; /* [n,8,8] in 0..16 */
   const unsigned char *label; /* [n] in 0..9 */
-  const float *probability;   /* [n,10], owned by the Ingot */
+  float *probability;         /* [n,10] */
   int n;
   double prepared, ran; /* milliseconds */
 } Digits;
@@ -132,8 +132,24 @@ static double now(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* The output as f32: an engine in double precision gives f64. */
+static IngotStatus take(Digits *d, IngotTensor y) {
+  size_t n = (size_t)d->n * CLASSES, size = !strcmp(y.dtype, "f64") ? 8 : 4;
+  if (!y.data || y.bytes != n * size || (size == 4 && strcmp(y.dtype, "f32") != 0)) {
+    fprintf(stderr, "ingot: the output is %s of %llu bytes, expected %d times %d probabilities\n",
+            y.dtype, (unsigned long long)y.bytes, d->n, CLASSES);
+    return INGOT_MISMATCH;
+  }
+  if (!(d->probability = malloc(n * sizeof *d->probability))) return INGOT_SYSTEM;
+  for (size_t i = 0; i < n; i++)
+    d->probability[i] = size == 8 ? (float)((const double *)y.data)[i] : ((const float *)y.data)[i];
+  return INGOT_OK;
+}
+
 /* All images as one batch. Fills d->probability and the times. */
 static IngotStatus predict(Ingot *m, const char *engine, const float *image, Digits *d) {
+  const IngotEngine *e = ingot_find_engine(engine);
+  unsigned flags = e ? e->flags : 0;
   int64_t dim[4] = {d->n, 1, SIDE, SIDE};
   IngotTensor x = {.name = "image", .dtype = "f32", .rank = 4, .dim = dim, .data = image};
   x.bytes = (uint64_t)d->n * PIXELS * sizeof *image;
@@ -142,16 +158,13 @@ static IngotStatus predict(Ingot *m, const char *engine, const float *image, Dig
   IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
   if (!bad) bad = ingot_input(m, &x);
   if (!bad) bad = ingot_import(m, 0);
-  if (!bad && strcmp(engine, "ref") != 0) bad = ingot_passes(m, &pipe);
+  if (!bad && !(flags & (INGOT_GRAPH | INGOT_FILE))) bad = ingot_passes(m, &pipe);
   d->prepared = now() - start;
   if (bad) return bad;
   start = now();
   if ((bad = ingot_run(m, engine, 0)) != INGOT_OK) return bad;
   d->ran = now() - start;
-  IngotTensor y = ingot_output(m, 0);
-  d->probability = y.data;
-  bool fits = y.data && y.bytes == (uint64_t)d->n * CLASSES * sizeof *d->probability;
-  return fits ? INGOT_OK : INGOT_MISMATCH;
+  return take(d, ingot_output(m, 0));
 }
 
 /* Value of `#define DIGITS_key` in a header. */
@@ -191,9 +204,9 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   Screen s = {is_utf8(), is_coloured()};
   int right = draw(&s, d);
   printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
-  if (!strcmp(engine, "c")) {
-    printf("engine c: %.0f ms for ingot, the C compiler and %d digits\n", d->prepared + d->ran,
-           d->n);
+  if (ingot_find_engine(engine)->flags & INGOT_NATIVE) {
+    printf("engine %s: %.0f ms for ingot, the C compiler and %d digits\n", engine,
+           d->prepared + d->ran, d->n);
     if ((bad = figures()) != INGOT_OK) return bad;
   } else {
     printf("engine %s: %.1f ms to prepare, %.3f ms per digit\n", engine, d->prepared,
@@ -210,8 +223,9 @@ int verb_demo(const Args *a) {
   }
   size_t n = digits_test_bin_size / (PIXELS + 1);
   Digits d = {.pixel = digits_test_bin, .label = digits_test_bin + n * PIXELS, .n = (int)n};
-  IngotStatus status = show(m, a->engine ? a->engine : "interp", &d);
+  IngotStatus status = show(m, a->engine ? a->engine : ingot_engine(0)->name, &d);
   say_messages(m, a->quiet);
   ingot_free(m);
+  free(d.probability);
   return status;
 }

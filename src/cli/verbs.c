@@ -100,7 +100,7 @@ static void summary(const IngotTensor *t) {
   }
   if (n && known && nans < n) printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
   if (nans) printf("  NaN %llu", (unsigned long long)nans);
-  printf("\n ");
+  if (n && known) printf("\n ");
   for (uint64_t i = 0; i < n && i < 8 && known; i++) print_element(t, i);
   if (n > 8 && known) printf(" ...");
   printf("\n");
@@ -110,7 +110,7 @@ static int verb_run(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, a);
-  if (!s) s = ingot_run(m, a->engine ? a->engine : "interp", a->seed);
+  if (!s) s = ingot_run(m, a->engine, a->seed);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
     for (uint32_t i = 0; i < ingot_output_count(m); i++) {

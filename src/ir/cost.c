@@ -3,7 +3,8 @@
  * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written,
  * times those summed up for each; iterations of loops whose number is certain. A lower bound when
  * symbolic extents are taken at their smallest, an upper bound for a node when at their largest;
- * good for refusing and for budgets, not for predicting times.
+ * good for refusing and for budgets, not for predicting times. The multiply-adds that people are
+ * told are counted here too.
  */
 #include "ir/graph.h"
 
@@ -13,53 +14,62 @@
  */
 #define ITERATION 1000.0
 
-static double extent(Graph *g, Dim d, bool most) {
+/* How symbolic extents are taken. */
+typedef struct Sizes {
+  Graph *g;
+  bool most;      /* at their largest, else at their smallest */
+  const i64 *env; /* or, unless NULL, with these symbols */
+} Sizes;
+
+static double extent(const Sizes *z, Dim d) {
   i64 lo, hi;
-  dim_bounds(g->dims, d, &lo, &hi);
-  return (double)(most ? hi : lo);
+  if (z->env) return (double)dim_eval(z->g->dims, d, z->env);
+  dim_bounds(z->g->dims, d, &lo, &hi);
+  return (double)(z->most ? hi : lo);
 }
 
-static double elements(Graph *g, Val v, bool most) {
-  const Type *t = graph_type(g, v);
+static double elements(const Sizes *z, Val v) {
+  const Type *t = graph_type(z->g, v);
   double n = 1;
   if (t->kind != TY_tensor) return 1;
-  for (u32 i = 0; i < t->rank; i++) n *= extent(g, t->dim[i], most);
+  for (u32 i = 0; i < t->rank; i++) n *= extent(z, t->dim[i]);
   return n;
 }
 
 /* Products that are summed up for one element of the result. */
-static double products(Graph *g, const Node *n, bool most) {
+static double products(const Sizes *z, const Node *n) {
+  Graph *g = z->g;
   const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
   double all = 1;
   if (n->op == OP_conv) {
-    for (u32 i = 1; i < w->rank; i++) all *= extent(g, w->dim[i], most);
+    for (u32 i = 1; i < w->rank; i++) all *= extent(z, w->dim[i]);
     return all;
   }
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *result = strstr(spec, "->");
   for (u32 i = 0; i < x->rank; i++)
-    if (!result || !strchr(result, spec[i])) all *= extent(g, x->dim[i], most);
+    if (!result || !strchr(result, spec[i])) all *= extent(z, x->dim[i]);
   for (u32 i = 0; i < w->rank; i++) {
     char ch = spec[x->rank + 1 + i];
-    if ((!result || !strchr(result, ch)) && !memchr(spec, ch, x->rank))
-      all *= extent(g, w->dim[i], most);
+    if ((!result || !strchr(result, ch)) && !memchr(spec, ch, x->rank)) all *= extent(z, w->dim[i]);
   }
   return all;
 }
 
 double node_steps(Graph *g, const Node *n, bool most) {
+  const Sizes z = {g, most, NULL};
   double all = 0;
   u32 nwin;
   const Dim *window;
-  for (u32 i = 0; i < n->nout; i++) all += elements(g, n->out[i], most);
+  for (u32 i = 0; i < n->nout; i++) all += elements(&z, n->out[i]);
   switch (op_info[n->op].kind) {
-  case OK_CONTRACT: return all * products(g, n, most);
+  case OK_CONTRACT: return all * products(&z, n);
   case OK_WINDOW:
     window = node_list(n, AT_window, &nwin);
-    for (u32 i = 0; i < nwin; i++) all *= extent(g, window[i], most);
+    for (u32 i = 0; i < nwin; i++) all *= extent(&z, window[i]);
     return all;
   default:
     for (u32 i = 0; i < n->nin; i++)
-      if (n->in[i]) all += elements(g, n->in[i], most);
+      if (n->in[i]) all += elements(&z, n->in[i]);
     return all;
   }
 }
@@ -104,4 +114,18 @@ double graph_steps(Graph *g, NodeId *dear) {
   double dearest = 0;
   *dear = 0;
   return block_steps(g, 1, 1, dear, &dearest);
+}
+
+double graph_macs(Graph *g, bool bounds) {
+  u32 ns = dim_nsyms(g->dims);
+  i64 *env = bounds ? NULL : NEWS(&g->c->scratch, i64, ns + 1);
+  for (u32 i = 0; env && i < ns; i++) env[i] = 1;
+  const Sizes z = {g, true, env};
+  double macs = 0;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (op_info[n->op].kind == OK_CONTRACT) macs += elements(&z, n->out[0]) * products(&z, n);
+    }
+  return macs;
 }

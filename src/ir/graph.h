@@ -244,6 +244,8 @@ bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integ
 /* cost.c: operations, roughly. most: symbolic extents at their largest, else at their smallest. */
 double node_steps(Graph *g, const Node *n, bool most); /* not for CONTROL */
 double graph_steps(Graph *g, NodeId *dear); /* at least; *dear: the node that takes most of them */
+/* Multiply-adds of contractions; open dimensions: their bounds, or 1. */
+double graph_macs(Graph *g, bool bounds);
 
 /* ref.c: slow, obvious evaluator; the judge in tests and the engine of constant folding. */
 typedef struct RefOptions {

@@ -61,6 +61,49 @@ def usage(c):
     c.run("run", MODEL, "--input", "nosuch=rand", code=2, text="nosuch")
     c.run("run", MODEL, "--input", "image", code=2)
     c.run("opt", MODEL, "--stop=nosuchpass", code=2, text="nosuchpass")
+    for flag in ("--rtol", "--atol"):
+        for value in ("nan", "-1", "inf", "-inf", "1e999", "", "1x"):
+            c.run("verify", MODEL, f"{flag}={value}", code=2, text="number")
+    c.run("bench", MODEL, "--seconds=nan", code=2, text="number")
+
+
+def lines(c):
+    """No line of a report ends with a blank."""
+    tour, data = os.path.join(ROOT, "docs", "tour.onnx"), os.path.join(ROOT, "docs", "tour.npy")
+    with open(c.path("empty.ing"), "w") as f:
+        f.write('graph (%x "x": f32[0]) {\n  return %x "y"\n}\n')
+    for args in (["inspect", MODEL], ["inspect", tour], ["inspect", "empty.ing"], ["ops"], ["passes"], ["run", MODEL],
+                 ["run", tour, "--input", f"x=@{data}"], ["run", "empty.ing"], ["verify", MODEL, "--engine", "interp"],
+                 ["verify", MODEL, "--per-node", "--engine", "interp"], ["bench", MODEL, "--engine", "interp", "--seconds", "0"],
+                 ["opt", tour], ["opt", tour, "--explain"], ["--help"], *([verb, "--help"] for verb in VERBS)):
+        for line in c.run(*args).out.decode().splitlines():
+            want(line == line.rstrip(), f"{' '.join(args)}: {line!r} ends with a blank")
+
+
+def work(c):
+    """One count of multiply-adds, whoever says it: what is summed over lies in either operand."""
+    with open(c.path("work.ing"), "w") as f:
+        f.write('graph sym n in 1..8 (%a "a": f32[n,2], %b "b": f32[3,5]) {\n'
+                '  %y: f32[n,2,3] = contract(%a, %b) {spec = "nm,kj->nmk"}\n  return %y "y"\n}\n')
+    want(b"\nmultiply-adds 30 (" in c.run("inspect", "work.ing").out, "inspect does not say 30 multiply-adds")
+    want(json.loads(c.run("inspect", "work.ing", "--json").out)["multiply_adds"] == 30, "nor does inspect --json")
+    c.run("compile", "work.ing", "-o", "work.c")
+    want("MULTIPLY_ADDS 240\n" in open(c.path("work.h")).read(), "the header does not say 240 multiply-adds")
+
+
+def engines(c):
+    """The help of each verb names the engines it takes, and takes them; the manual describes every one."""
+    page = open(os.path.join(ROOT, "docs", "ingot.1"), encoding="utf-8").read()
+    for verb, flags in (("run", ["--input", image(c)]), ("verify", []), ("bench", ["--seconds", "0"]), ("demo", [])):
+        text = c.run(verb, "--help").out.decode()
+        names = next(x for x in text.splitlines() if "--engine NAME  " in x).split(": ")[-1].split()
+        want(len(names) > 1, f"{verb} --help names no engines")
+        for name in names:
+            want(f".B {name}\n" in page, f"docs/ingot.1 does not describe engine {name}")
+            if name != "onnxruntime":  # needs Python
+                code = (0, 1) if verb == "verify" and name == "ref64" else 0  # f64 is another type than f32
+                c.run(verb, *([] if verb == "demo" else [MODEL, *flags]), "--engine", name, code=code)
+    c.run("bench", MODEL, "--engine", "ref", code=2, text="there are interp, c")
 
 
 
@@ -196,7 +239,7 @@ def demo(c):
     want(b"right" in got.out, "demo does not state the accuracy")
 
 
-CASES = (help_texts, usage, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+CASES = (help_texts, usage, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
 
 
 def tests(env):

@@ -51,6 +51,6 @@ def sizes(env):
 
 
 def tests(env):
-    found = [Test(f"demo/{engine}", lambda e=engine: accuracy(env, e), cost=5) for engine in ENGINES]
+    found = [Test(f"demo/{engine}", lambda e=engine: accuracy(env, e), cost=5) for engine in (*ENGINES, "ref64")]
     return found + [Test("demo/drawing", lambda: drawing(env), cost=5), Test("demo/usage", lambda: usage(env)),
                     Test("demo/sizes", lambda: sizes(env))]

@@ -1,0 +1,122 @@
+/* engine.c: what a model can be run on.
+ *
+ * In: a model with inputs, and the name of an engine. Out: its outputs. One table knows the
+ * engines: what the command line may name, compare and measure follows from it. The first row is
+ * the one taken when none is named.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+static void run_interp(Ingot *m, u64 seed) {
+  InterpOptions o = {.seed = seed};
+  interp_run(m->p, &o, m->in, m->out, &m->c->keep);
+}
+
+static void run_watch(Ingot *m, u64 seed) {
+  InterpOptions o = {.seed = seed, .watch = true};
+  interp_run(m->p, &o, m->in, m->out, &m->c->keep);
+}
+
+static void run_ref(Ingot *m, u64 seed) {
+  RefOptions o = {.seed = seed};
+  ref_run(m->g, &o, m->in, m->out, &m->c->keep);
+}
+
+static void run_ref64(Ingot *m, u64 seed) {
+  RefOptions o = {.wide = true, .seed = seed};
+  ref_run(m->g, &o, m->in, m->out, &m->c->keep);
+}
+
+static const Engine engines[] = {
+    {{"interp", INGOT_EXACT | INGOT_PEER | INGOT_TIMED}, run_interp, api_bench_interp},
+    {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE}, api_run_c, api_bench_c},
+    {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL},
+    {{"ref64", INGOT_GRAPH}, run_ref64, NULL},
+    {{"watch", INGOT_EXACT}, run_watch, NULL},
+    {{"onnxruntime", INGOT_FILE | INGOT_PEER}, api_run_python, NULL},
+};
+enum { NENGINES = sizeof engines / sizeof *engines };
+
+const IngotEngine *ingot_engine(uint32_t i) {
+  return i < NENGINES ? &engines[i].info : NULL;
+}
+
+static const Engine *find(const char *name) {
+  for (u32 i = 0; i < NENGINES; i++)
+    if (!strcmp(engines[i].info.name, name)) return &engines[i];
+  return NULL;
+}
+
+const IngotEngine *ingot_find_engine(const char *name) {
+  const Engine *e = find(name);
+  return e ? &e->info : NULL;
+}
+
+const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
+  const Engine *e = name ? find(name) : &engines[0];
+  if (e && (e->info.flags & flags) == flags) return e;
+  Text t = text_new(&c->keep);
+  for (u32 i = 0; i < NENGINES; i++)
+    if ((engines[i].info.flags & flags) == flags)
+      text_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
+  fail(c, ERR_usage, LOC_NONE, "no engine '%s'%s; there are %s", name,
+       flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t));
+}
+
+/* ---- run ---- */
+
+typedef struct RunArg {
+  Ingot *m;
+  const char *engine;
+  u64 seed;
+} RunArg;
+
+static void check_pins(Ingot *m) {
+  for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
+    const Pin *p = &m->g->pin.at[i];
+    u32 pos = graph_val(m->g, p->param)->pos;
+    if (!tensor_equal(m->c, m->in[pos], p->data))
+      fail(m->c, ERR_input, LOC_NONE,
+           "input '%s' decides shapes: the model was built for other contents",
+           show(m->c, graph_val(m->g, p->param)->name));
+  }
+}
+
+/* Days of work are a mistake or an attack. */
+#define RUN_STEPS 1e15
+
+static void check_cost(Ingot *m) {
+  NodeId dear;
+  double steps = m->g ? graph_steps(m->g, &dear) : 0;
+  if (steps > RUN_STEPS)
+    fail(m->c, ERR_unsupported, graph_node(m->g, dear)->loc,
+         "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
+}
+
+static void do_run(Ctx *c, void *arg) {
+  RunArg *a = arg;
+  Ingot *m = a->m;
+  const Engine *e = api_engine(c, a->engine, 0);
+  unsigned flags = e->info.flags;
+  api_import(m, false);
+  check_cost(m);
+  m->in = api_inputs(m, a->seed);
+  m->nout = ingot_output_count(m);
+  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
+  check_pins(m);
+  if (flags & INGOT_GRAPH && !m->g)
+    fail(c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
+  if (flags & INGOT_NATIVE) api_native(m, NULL);
+  if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
+  e->run(m, a->seed);
+}
+
+IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
+  return api_call(m, do_run, &(RunArg){m, engine, seed});
+}
+
+IngotTensor ingot_output(const Ingot *m, uint32_t i) {
+  if (!m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
+  return api_tensor(m, api_result_name(m, i), m->out[i]);
+}
