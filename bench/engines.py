@@ -75,47 +75,48 @@ class OpenVino:
 
 
 class Mnn:
-    """Converted by MNN's own converter with weights in float, session interface."""
-    settings = "mnnconvert --optimizeLevel 1, precision high, power high, memory high"
+    """Converted by MNN's own converter with weights in float, then a module with fixed shapes.
+
+    The converter is called in the library: the command around it installs packages outside of its environment to report its use.
+    A session would be the other interface; it overwrites its inputs, and is no faster."""
+    settings = "optimizeLevel 1, module, shapes fixed, precision high, power high, memory high"
 
     def __init__(self, path, feed, threads):
         import MNN
+        import MNN.expr as F
+        import MNN.nn as nn
         self.version = "mnn " + MNN.version()
-        self.M = MNN
-        flat = path[:-5] + ".mnn"
-        if not os.path.exists(flat) or os.path.getmtime(flat) < os.path.getmtime(path):
-            tool = os.path.join(os.path.dirname(sys.executable), "mnnconvert")
-            got = subprocess.run([tool, "-f", "ONNX", "--modelFile", path, "--MNNModel", flat + ".tmp", "--bizCode", "b", "--optimizeLevel", "1"],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-            if got.returncode or not os.path.exists(flat + ".tmp"):
-                raise RuntimeError("mnnconvert: " + (got.stdout.strip().splitlines() or ["failed"])[-1])
-            os.replace(flat + ".tmp", flat)
-        self.i = MNN.Interpreter(flat)
-        self.s = self.i.createSession({"numThread": threads, "precision": "high", "backend": "CPU", "power": "high", "memory": "high"})
-        kinds = {"float32": MNN.Halide_Type_Float, "int64": MNN.Halide_Type_Int, "int32": MNN.Halide_Type_Int, "uint8": MNN.Halide_Type_Uint8}
-        self.feed = feed
-        tensors = self.i.getSessionInputAll(self.s)
-        for k, a in feed.items():
-            self.i.resizeTensor(tensors[k], a.shape)
-        self.i.resizeSession(self.s)
-        for k, a in feed.items():
-            b = a.astype(np.int32) if a.dtype == np.int64 else a
-            t = tensors[k]
-            host = MNN.Tensor(a.shape, kinds[str(a.dtype)], np.ascontiguousarray(b), MNN.Tensor_DimensionType_Caffe)
-            t.copyFrom(host)
-        self.names = list(self.i.getSessionOutputAll(self.s))
+        flat = convert_mnn(path)
+        import onnx
+        self.names = [o.name for o in onnx.load(path, load_external_data=False).graph.output]
+        manager = nn.create_runtime_manager(({"backend": "CPU", "numThread": threads, "precision": "high", "power": "high", "memory": "high"},))
+        self.m = nn.load_module_from_file(flat, list(feed), self.names, runtime_manager=manager, shape_mutable=False)
+        self.inputs = []
+        for a in feed.values():
+            if a.dtype in (np.int64, np.int32):
+                self.inputs.append(F.const(a.ravel().tolist(), list(a.shape), F.NCHW, F.int))
+            else:
+                self.inputs.append(F.const(np.ascontiguousarray(a), list(a.shape), F.NCHW, F.float))
         self.run()
 
     def run(self):
-        self.i.runSession(self.s)
+        self.out = self.m.forward(self.inputs)
 
     def outputs(self):
-        out = {}
-        for k, t in self.i.getSessionOutputAll(self.s).items():
-            host = self.M.Tensor(t.getShape(), t.getDataType(), np.zeros(t.getShape(), np.float32), self.M.Tensor_DimensionType_Caffe)
-            t.copyToHostTensor(host)
-            out[k] = np.array(host.getNumpyData()).reshape(t.getShape())
-        return out
+        out = self.out if isinstance(self.out, (list, tuple)) else [self.out]
+        return {k: np.array(v.read()) for k, v in zip(self.names, out)}
+
+
+def convert_mnn(path):
+    flat = path[:-5] + ".mnn"
+    if not os.path.exists(flat) or os.path.getmtime(flat) < os.path.getmtime(path):
+        code = "import sys, _tools; _tools.mnnconvert(sys.argv)"
+        got = subprocess.run([sys.executable, "-c", code, "-f", "ONNX", "--modelFile", path, "--MNNModel", flat + ".tmp", "--bizCode", "b",
+                              "--optimizeLevel", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        if got.returncode or not os.path.exists(flat + ".tmp"):
+            raise RuntimeError("mnnconvert: " + (got.stdout.strip().splitlines() or ["failed"])[-1])
+        os.replace(flat + ".tmp", flat)
+    return flat
 
 
 ENGINES = {"ort": Ort, "openvino": OpenVino, "mnn": Mnn}

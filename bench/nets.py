@@ -232,14 +232,14 @@ def yolo(n):
 @net("shufflenetv2", "ShuffleNetV2 x0.5", at_least=(1.2, 1.2), aim=(1.5, 1.5), gmac=0.041)
 def shufflenet(n):
     def branch(x, c, s):
-        return n.conv(n.conv(n.conv(x, c, act=n.relu), c, 3, s, g=c), c, act=n.relu)
+        return n.conv(n.conv(n.conv(x, c, act=n.relu), c, 3, s, g=c, gain=1.0), c, act=n.relu)
 
     x, size = n.maxpool(n.conv(n.image(1, 3, 224, 224), 24, 3, 2, act=n.relu), 3, 2, 1), 28
     for c, repeat in ((48, 4), (96, 8), (192, 4)):
         for i in range(repeat):
             h = c // 2
             if i == 0:
-                left = n.conv(n.conv(x, n.c[x], 3, 2, g=n.c[x]), h, act=n.relu)
+                left = n.conv(n.conv(x, n.c[x], 3, 2, g=n.c[x], gain=1.0), h, act=n.relu)
                 right = branch(x, h, 2)
             else:
                 left, right = n.split(x, h, h)
