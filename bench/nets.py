@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 
+import nets_file  # noqa: F401  (registers its networks)
 import nets_text  # noqa: F401  (registers its networks)
 from netlib import NETS, Net, net
 
@@ -350,12 +351,22 @@ def swin(n):
     n.head(x)
 
 
+ORDER = ("resnet18 resnet50 densenet121 squeezenet unet16 yolo deeplabv3 mobilenetv2 sense mobilenetv3-large mobilenetv3-small efficientnet-b0 "
+         "shufflenetv2 convnext-t swin-t vit-b16 bert-base minilm bert-tiny gpt2 gpt-tiny lstm gru resnet50-int8 mobilenetv2-int8").split()
+ORDER += [name for name in NETS if name not in ORDER]
+
+
 def make(name, folder=FOLDER):
     """Path of NAME.onnx, written if it is missing or older than the files that describe it."""
     path = os.path.join(folder, name + ".onnx")
     here = os.path.dirname(os.path.abspath(__file__))
     newest = max(os.path.getmtime(os.path.join(here, f)) for f in os.listdir(here) if f.startswith("net") and f.endswith(".py"))
-    if not os.path.exists(path) or os.path.getmtime(path) < newest:
+    if os.path.exists(path) and os.path.getmtime(path) >= newest:
+        return path
+    os.makedirs(folder, exist_ok=True)
+    if "file" in NETS[name]:
+        NETS[name]["file"](path, make)
+    else:
         n = Net(name, **NETS[name].get("net", {}))
         NETS[name]["make"](n)
         n.write(folder)
@@ -364,7 +375,7 @@ def make(name, folder=FOLDER):
 
 def main():
     if len(sys.argv) < 2:
-        print("\n".join(NETS))
+        print("\n".join(ORDER))
     for name in sys.argv[1:]:
         make(name)
 

@@ -1,0 +1,104 @@
+"""Networks that come from files: quantised ones, the Sense graph, and the real models that `make test` fetches.
+
+The int8 networks are the float ones through ONNX Runtime's own quantiser: QDQ form, activations u8, weights s8 per channel, ranges from four
+random images. Real models keep their graphs; only the shapes of their inputs are fixed to those of the data they are measured with.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+
+from netlib import NETS, infer, itemsize, macs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = os.path.join(os.path.dirname(HERE), "build", "models")
+
+
+def finish(m, feed, path, count=None):
+    """Writes the model, its inputs and the facts about it; count: multiply-adds where they are known otherwise."""
+    base = path[:-5]
+    if count is None:
+        try:
+            count = macs(m, infer(m))
+        except Exception:  # control flow and old operators: no count then
+            count = 0
+    facts = {"name": os.path.basename(base), "macs": count, "nodes": len(m.graph.node),
+             "weight_bytes": sum(int(np.prod(i.dims)) * itemsize(i.data_type) for i in m.graph.initializer)}
+    np.savez(base + ".npz", **feed)
+    with open(base + ".json", "w") as f:
+        json.dump(facts, f)
+    onnx.save(m, path + ".tmp")
+    os.replace(path + ".tmp", path)
+
+
+def quantised(of):
+    def write(path, make):
+        import logging
+
+        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+        logging.disable(logging.WARNING)
+        source = make(of)
+        with np.load(source[:-5] + ".npz") as z:
+            feed = {k: z[k] for k in z.files}
+        rng = np.random.default_rng(5)
+        (name, first), = feed.items()
+
+        class Images(CalibrationDataReader):
+            left = [{name: first}] + [{name: rng.standard_normal(first.shape, np.float32)} for _ in range(3)]
+
+            def get_next(self):
+                return self.left.pop() if self.left else None
+
+        quantize_static(source, path + ".q", Images(), quant_format=QuantFormat.QDQ, per_channel=True, activation_type=QuantType.QUInt8,
+                        weight_type=QuantType.QInt8)
+        with open(source[:-5] + ".json") as f:
+            count = json.load(f)["macs"]
+        finish(onnx.load(path + ".q"), feed, path, count)
+        os.remove(path + ".q")
+    return write
+
+
+def sense(path, make):
+    subprocess.run([sys.executable, os.path.join(HERE, "mksense.py"), path + ".s"], check=True)
+    feed = {"x": np.random.default_rng(5).standard_normal((1, 128, 192, 1), np.float32)}
+    finish(onnx.load(path + ".s"), feed, path)
+    os.remove(path + ".s")
+
+
+def real(model, case):
+    def write(path, make):
+        source, data = os.path.join(MODELS, model + ".onnx"), os.path.join(MODELS, "cases-0", case, "inputs.npz")
+        if not os.path.exists(source) or not os.path.exists(data):
+            raise FileNotFoundError(f"{model}: no model data; `make test` fetches it")
+        with np.load(data) as z:
+            feed = {k[2:]: z[k] for k in z.files if k.startswith("0/")}
+        m = onnx.load(source)
+        for i in m.graph.input:
+            if i.name in feed:
+                i.type.tensor_type.ClearField("shape")
+                for n in feed[i.name].shape:
+                    i.type.tensor_type.shape.dim.add().dim_value = n
+                i.type.tensor_type.shape.SetInParent()
+        for o in m.graph.output:
+            o.type.tensor_type.ClearField("shape")
+        del m.graph.value_info[:]
+        finish(m, feed, path)
+    return write
+
+
+def put(name, title, write, **facts):
+    NETS[name] = dict(facts, file=write, title=title)
+
+
+put("sense", "Sense graph", sense, at_least=(1.9, 1.25), aim=(2.2, 1.5), gmac=0.25)
+put("resnet50-int8", "int8 QDQ ResNet-50 (u8 x s8 per channel)", quantised("resnet50"), at_least=(1.15, 1.1), aim=(1.4, 1.35), int8=True)
+put("mobilenetv2-int8", "int8 QDQ MobileNetV2", quantised("mobilenetv2"), at_least=(1.25, 1.15), aim=(1.6, 1.5), int8=True)
+put("silero-v6", "Silero VAD 6, one chunk", real("silero_vad_v6", "silero_vad_v6-noise-steps"))
+put("magika", "Magika", real("magika", "magika-source"))
+put("basic-pitch", "Basic Pitch", real("basic_pitch", "basic_pitch-noise"))
+put("ppocr-cls", "PP-OCR angle classifier", real("ppocr_cls", "ppocr_cls-upright"))
+put("ppocr-det", "PP-OCRv4 detection", real("ppocr_det", "ppocr_det-noise"))
+put("ppocr-rec", "PP-OCRv4 recognition", real("ppocr_rec", "ppocr_rec-noise"))
