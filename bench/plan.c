@@ -53,7 +53,7 @@ static void all(Ctx *c, void *arg) {
 }
 
 int main(int argc, char **argv) {
-  Bench b = {.seeds = argc > 1 ? (u32)atoi(argv[1]) : 6};
+  Bench b = {.seeds = argc > 1 ? (u32)atoi(argv[1]) : 30};
   Ctx *c = ctx_new(NULL, NULL);
   if (!c || ctx_protect(c, all, &b) != ERR_ok) return 2;
   ctx_free(c);

@@ -17,6 +17,7 @@ typedef struct Best {
   FitItem *item; /* the best plan so far */
   FitItem *tried;
   u32 n;
+  u64 rest;    /* least area that a search left over; 0: none has failed yet */
   u64 descent; /* steps of a search that never turns back */
   FitResult r;
 } Best;
@@ -83,9 +84,10 @@ static int by_offset(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
-/* Places items in the given order; `near` has room for n. */
-static void place(FitItem *item, const Key *order, u32 n, bool tight, FitItem **near) {
-  for (u32 i = 0; i < n; i++) {
+/* Places items in the given order, but for the first `done`, which are placed; `near` has room for
+ * n. */
+static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, FitItem **near) {
+  for (u32 i = done; i < n; i++) {
     FitItem *it = &item[order[i].id];
     u32 m = 0;
     for (u32 k = 0; k < i; k++)
@@ -153,22 +155,50 @@ static u64 patience(u64 i) {
 }
 
 /* How to look for a plan: where there is no room to spare, many short tries that decide full
- * sections first; where there is some, longer ones that go from below. */
+ * sections first; where there is some, longer ones that go from below. One style after the other:
+ * what one misses, another often finds at once. */
 typedef struct Style {
   u32 most;     /* see fit_below */
   u32 noise;    /* how much the orders are disturbed, in 128ths */
   u32 descents; /* steps of a short try */
 } Style;
 
-static const Style tight = {40, 1024, 2}, loose = {1, 64, 8};
+enum { FIT_STYLES = 3 };
+static const Style tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
+static const Style loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
+
+static u64 area(const FitItem *it) {
+  return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
+}
+
+/* Puts what a search has left over where it fits, the largest first, and keeps the plan if it is
+ * better. Where much more is left than another time, that is not tried. */
+static void finish(Best *b, Key *order, FitItem **near) {
+  u64 rest = 0;
+  u32 done = 0;
+  for (u32 i = 0; i < b->n; i++) {
+    const FitItem *it = &b->tried[i];
+    bool open = it->offset == FIT_OPEN;
+    done += !open;
+    rest += open ? area(it) : 0;
+    order[i] = (Key){open ? it->size : UINT64_MAX, 0, i};
+  }
+  if (b->rest && rest > 4 * b->rest) return;
+  if (!b->rest || rest < b->rest) b->rest = rest;
+  qsort(order, b->n, sizeof *order, by_key);
+  place(b->tried, order, done, b->n, false, near);
+  take(b);
+}
 
 /* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
  * one was found. A search that has gone wrong near its root seldom recovers, a new one often
  * succeeds at once. */
-static bool search(Best *b, u64 height, const Style *how, u64 budget, Key *order, Arena *a) {
+static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
+  FitItem **near = NEWS(a, FitItem *, b->n);
   for (u32 try = 0; budget; try++) {
-    u64 slice = patience(try / FO_COUNT + 1) * how->descents * b->descent;
+    const Style *how = &style[try / FO_COUNT % FIT_STYLES];
+    u64 slice = patience(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
     u64 left = slice < budget ? slice : budget;
     budget -= left;
     sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
@@ -183,6 +213,7 @@ static bool search(Best *b, u64 height, const Style *how, u64 budget, Key *order
       take(b);
       return true;
     }
+    finish(b, order, near);
     if (left) return false; /* all of it has been searched */
   }
   return false;
@@ -193,14 +224,15 @@ static void improve(Best *b, u64 budget, Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
   u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
   for (u32 i = 0; i < b->n; i++) rank[i] = i;
-  fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a);
+  if (!fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a)) return;
   take(b);
   b->descent = budget - left;
-  if (search(b, low, &tight, budget / 4 * 3, order, a)) return;
+  if (search(b, low, tight, budget / 4 * 3, order, a)) return;
   for (u32 turn = 0; turn < 6 && b->r.height > low + step; turn++) {
     u64 mid = low + (b->r.height - low) / 2 / step * step;
     if (mid <= low) mid = low + step;
-    if (!search(b, mid, &loose, budget / 24, order, a)) low = mid;
+    b->rest = 0;
+    if (!search(b, mid, loose, budget / 24, order, a)) low = mid;
   }
 }
 
@@ -219,7 +251,7 @@ FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
   }
   for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
     sort_items(b.tried, b.n, (FitOrder)(try / 2), order);
-    place(b.tried, order, b.n, try % 2, near);
+    place(b.tried, order, 0, b.n, try % 2, near);
     take(&b);
   }
   if (b.r.height > b.r.bound && b.n <= FIT_MANY) improve(&b, budget, a);

@@ -20,11 +20,14 @@ typedef struct FitResult {
 /* fit.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the
  * offsets. The same items always get the same offsets. budget: steps of search, some nanoseconds
  * each; 0: none. */
-#define FIT_BUDGET 2800000000u /* two to three seconds, where all of it is needed */
+#define FIT_BUDGET 2000000000u /* two to three seconds, where all of it is needed */
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a);
 
 /* fit_search.c: offsets below the given height; all items have a size and an interval. False: there
- * are none, or the budget has become 0. rank: by item, which of equals is tried first. */
+ * are none, or the budget has become 0; then the offsets are those of a plan for some of the items,
+ * as many as could be placed, and FIT_OPEN for the others. rank: by item, which of equals is tried
+ * first. */
+#define FIT_OPEN UINT64_MAX
 bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget, Arena *a);
 
 #endif

@@ -1,10 +1,11 @@
 /* fit_search.c: places intervals of memory below a given height, by search.
  *
- * In: items, a height, a budget. Out: offsets, or nothing: then there is no plan of that height or
- * the budget is spent. Method: depth first over canonical plans, those in which everything has been
- * pushed down as far as it goes. Items are placed in the order of their offsets, each at the lowest
- * place that what has been placed leaves it; plans that differ only in the order of equals are met
- * once. Time is cut into sections, in which the same items are alive. A branch is left
+ * In: items, a height, a budget. Out: offsets, or those of the deepest dead end: then there is no
+ * plan of that height or the budget is spent. Method: depth first over canonical plans, those in
+ * which everything has been pushed down as far as it goes. Items are placed in the order of their
+ * offsets, each at the lowest place that what has been placed leaves it; plans that differ only in
+ * the order of equals are met once. Time is cut into sections, in which the same items are alive. A
+ * branch is left
  * - when the items of a section that are not placed yet do not fit above the lowest of their
  * places;
  * - when the next offset is so high that another item fits below it;
@@ -56,7 +57,9 @@ typedef struct Search {
   VEC(Choice) choice; /* three stacks of the recursion */
   VEC(u32) id;
   VEC(Part) part;
-  u32 most; /* alternatives of a section that is decided at once */
+  u64 area, deep; /* area of what is placed: now, and at the deepest dead end so far */
+  u64 *kept;      /* by item: where it lay there, or FIT_OPEN */
+  u32 most;       /* alternatives of a section that is decided at once */
   u64 height;
   u64 work, budget;
   Arena *a;
@@ -69,6 +72,10 @@ static void save(Search *s, u32 id, u64 *at, u64 value) {
   *at = value;
 }
 
+static u64 area(const FitItem *it) {
+  return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
+}
+
 static void take_back(Search *s, u32 mark) {
   while (s->trail.n > mark) {
     Saved x = s->trail.at[--s->trail.n];
@@ -79,6 +86,7 @@ static void take_back(Search *s, u32 mark) {
     } else {
       u32 id = x.id - s->n - s->nsec;
       s->placed[id] = false;
+      s->area -= area(&s->item[id]);
       for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
         s->open[sec] += s->item[id].size;
         s->alive[sec]++; /* it stands right behind the open ones */
@@ -125,6 +133,7 @@ static bool put(Search *s, u32 id) {
   u64 top = s->low[id] + it->size;
   bool ok = true;
   s->placed[id] = true;
+  s->area += area(it);
   *vec_push(s->a, &s->trail) = (Saved){s->n + s->nsec + id, 0};
   u32 from = s->trail.n;
   s->turn++;
@@ -282,12 +291,21 @@ static void cut(Search *s, const Part *p, u64 level, u32 rank) {
   }
 }
 
+/* Nothing goes on from here: remembers the plan if none before had placed more. */
+static void dead_end(Search *s) {
+  if (s->area <= s->deep) return;
+  s->deep = s->area;
+  s->work += s->n / 4;
+  for (u32 i = 0; i < s->n; i++) s->kept[i] = s->placed[i] ? s->low[i] : FIT_OPEN;
+}
+
 static bool solve(Search *s, Part p) {
   if (s->work > s->budget) return false;
   u32 from = s->choice.n, ids = s->id.n, parts = s->part.n;
   u32 n = forced(s, &p);
   bool done = false, hat = true, must = n > 0;
   if (!must) n = choices(s, &p);
+  if (!n) dead_end(s);
   for (u32 i = 0; i < n && hat && !done && s->work <= s->budget; i++) {
     Choice c = s->choice.at[from + i];
     u32 trail = s->trail.n;
@@ -304,6 +322,7 @@ static bool solve(Search *s, Part p) {
     }
     s->id.n = ids;
     s->part.n = parts;
+    if (!done && !fits) dead_end(s);
     if (!done) take_back(s, trail);
   }
   s->choice.n = from;
@@ -373,6 +392,7 @@ bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 
   add_sections(&s);
   s.low = NEWS(a, u64, n);
   s.placed = NEWS(a, bool, n);
+  s.kept = NEWS(a, u64, n);
   s.rank = arena_copy(a, rank, n * sizeof *rank);
   bool ok = true;
   for (u32 i = 0; i < n; i++) {
@@ -386,7 +406,7 @@ bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 
     u32 parts = s.part.n;
     for (u32 k = 0; ok && k < parts; k++) ok = solve(&s, s.part.at[k]);
   }
-  for (u32 i = 0; ok && i < n; i++) item[i].offset = s.low[i];
+  for (u32 i = 0; i < n; i++) item[i].offset = ok ? s.low[i] : s.deep ? s.kept[i] : FIT_OPEN;
   *budget = s.work < s.budget ? s.budget - s.work : 0;
   arena_rewind(a, mark);
   return ok;

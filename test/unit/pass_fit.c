@@ -87,11 +87,24 @@ static void hard(Arena *a) {
   }
 }
 
+/* Where the search does not come to an end, the plan is what it had placed with the rest on top:
+ * sound, and much better than the greedy one. */
+static void unfinished(Arena *a) {
+  FitItem it[460];
+  u32 n = case_make(it, 450, 5, 1, a);
+  FitResult greedy = fit(it, n, 0, a);
+  CHECK(sound(it, n, greedy.height) && greedy.height >= greedy.bound);
+  FitResult r = fit(it, n, FIT_BUDGET / 16, a);
+  CHECK(sound(it, n, r.height) && r.height >= r.bound);
+  CHECK(r.height - r.bound < (greedy.height - greedy.bound) / 3 * 2);
+}
+
 static void all(Ctx *c, void *arg) {
   (void)arg;
   small(&c->work);
   odd(&c->work);
   hard(&c->work);
+  unfinished(&c->work);
 }
 
 int main(void) {
