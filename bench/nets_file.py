@@ -100,5 +100,5 @@ put("silero-v6", "Silero VAD 6, one chunk", real("silero_vad_v6", "silero_vad_v6
 put("magika", "Magika", real("magika", "magika-source"))
 put("basic-pitch", "Basic Pitch", real("basic_pitch", "basic_pitch-noise"))
 put("ppocr-cls", "PP-OCR angle classifier", real("ppocr_cls", "ppocr_cls-upright"))
-put("ppocr-det", "PP-OCRv4 detection", real("ppocr_det", "ppocr_det-noise"))
-put("ppocr-rec", "PP-OCRv4 recognition", real("ppocr_rec", "ppocr_rec-noise"))
+put("ppocr-det", "PP-OCRv4 detection", real("ppocr_det", "ppocr_det-page"))
+put("ppocr-rec", "PP-OCRv4 recognition", real("ppocr_rec", "ppocr_rec-text"))

@@ -9,6 +9,7 @@ run. Outputs are compared with those of ONNX Runtime, and with numpy in double w
 Results are kept in build/bench/results.json (a later run replaces the rows it measures); bench/report.py makes a document of them.
 """
 import argparse
+import fnmatch
 import json
 import os
 import platform
@@ -49,6 +50,13 @@ def ensure_venv():
             if got.returncode:
                 print(f"bench: {line} cannot be had: {(got.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
     shutil.copy(want, mark)
+
+
+def enter_venv():
+    """Goes on in that environment."""
+    ensure_venv()
+    if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
+        os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
 class Refused(Exception):
@@ -188,7 +196,7 @@ def outputs(c):
 
 
 def difference(a, b):
-    """(largest absolute difference, the same over the largest absolute value of b) over the outputs both have; None: nothing to compare."""
+    """(largest absolute difference, the same over the largest absolute value of b or 0.01) over the outputs both have; None: nothing to compare."""
     import numpy as np
     worst, scale, seen = 0.0, 0.0, 0
     for k in b:
@@ -198,7 +206,7 @@ def difference(a, b):
         seen += 1
         worst = max(worst, float(np.abs(x - y).max(initial=0)))
         scale = max(scale, float(np.abs(y).max(initial=0)))
-    return (worst, worst / scale if scale else worst) if seen else None
+    return (worst, worst / max(scale, 1e-2)) if seen else None
 
 
 # ---- one row ----
@@ -337,12 +345,7 @@ def main():
     p.add_argument("--no-double", action="store_true", help="do not compare with double")
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
-    ensure_venv()
-    if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
-        os.execv(PYTHON, [PYTHON, *sys.argv])
-    sys.path.insert(0, HERE)
-    import fnmatch
-
+    enter_venv()
     import nets
     names = nets.ORDER
     if a.only:
