@@ -142,7 +142,12 @@ typedef struct IngotBench {
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out);
 
-/* Parameters of the model after import; data is NULL. */
+/* Parameters of the model after import; data is NULL.
+ * All are tensors. A sequence x of ONNX is given and returned as its elements, x.0, x.1 ...; how
+ * many an input has is fixed before import, by the arrays given or by ingot_set_dim "x=3". What an
+ * optional holds is x; that it is there or not follows likewise, or from "x.has=1". Where a length
+ * is only known at run time, an output is y, the elements stacked up to a capacity, and y.count;
+ * where a presence is, y (zeros if it is not there) and y.has. */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);

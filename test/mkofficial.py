@@ -75,7 +75,8 @@ def main():
                 name = os.path.basename(folder)
                 sets = os.path.join(folder, "test_data_set_0")
             cases.append({"kind": kind, "name": name, "model": path, "data": sets,
-                          "ops": sorted(operators(model.graph, set()))})
+                          "ops": sorted(operators(model.graph, set())),
+                          "lists": any(not i.type.HasField("tensor_type") for i in model.graph.input)})
     few = [c for c in cases if c["name"] in SPOILED]
     with open(os.path.join(out, "spoiled.json"), "w") as f:
         json.dump([row for c in few for row in spoiled(c, out)], f, indent=1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import helper, numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -33,8 +34,12 @@ class Case:
     shown: list | None = None    # outputs of the model; all of the node when not given
     rtol: float = 1e-4
     atol: float = 1e-5
+    text: str | None = None      # a whole graph in onnx's own notation, instead of one node
 
     def model(self):
+        if self.text:
+            sets = f'["" : {self.opset}, "ai.onnx.ml" : {self.ml}]'
+            return onnx.parser.parse_model(f"<ir_version: 10, opset_import: {sets}>\n{self.text}")
         node = helper.make_node(self.op, self.inputs, self.outputs, domain=self.domain, **self.attrs)
         ins = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in self.data.items()]
         outs = [helper.make_empty_tensor_value_info(o) for o in self.shown or self.outputs if o]
@@ -57,6 +62,14 @@ def answer(case, model):
     return session.run(None, case.data)
 
 
+def store(x, name, path):
+    if isinstance(x, list):
+        with open(path, "wb") as f:
+            f.write(numpy_helper.from_list([np.asarray(e) for e in x], name).SerializeToString())
+    else:
+        onnx.save_tensor(numpy_helper.from_array(np.asarray(x), name), path)
+
+
 def write(case, folder):
     model = case.model()
     try:
@@ -67,9 +80,9 @@ def write(case, folder):
     os.makedirs(data, exist_ok=True)
     onnx.save(model, os.path.join(folder, "model.onnx"))
     for i, (name, x) in enumerate(case.data.items()):
-        onnx.save_tensor(numpy_helper.from_array(np.asarray(x), name), os.path.join(data, f"input_{i}.pb"))
+        store(x, name, os.path.join(data, f"input_{i}.pb"))
     for i, x in enumerate(expect):
-        onnx.save_tensor(numpy_helper.from_array(np.asarray(x), model.graph.output[i].name), os.path.join(data, f"output_{i}.pb"))
+        store(x, model.graph.output[i].name, os.path.join(data, f"output_{i}.pb"))
 
 
 def main(out):

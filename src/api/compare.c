@@ -110,26 +110,87 @@ typedef struct CompareArg {
   bool ok;
 } CompareArg;
 
+static void put_diff(CompareArg *a, IngotDiff d) {
+  a->ok = a->ok && d.ok;
+  if (a->n < a->max) a->diff[a->n] = d;
+  a->n++;
+}
+
+static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
+  Ingot *m = a->m;
+  IngotDiff d = {.name = str_text(m->c, api_result_name(m, flat)), .ok = 1, .why = ""};
+  compare(m->c, m->out[flat], want, a->rtol, a->atol, &d);
+  put_diff(a, d);
+}
+
+/* A row for the sequence or optional itself: is it one, and are as many there as expected? */
+static bool compare_length(CompareArg *a, const char *name, const Datum *want, TypeKind kind,
+                           i64 n) {
+  static const char *const word[] = {
+      [TY_tensor] = "a tensor", [TY_seq] = "a sequence", [TY_opt] = "an optional"};
+  IngotDiff d = {.name = name, .ok = want->kind == kind && want->n == n, .cosine = 1, .why = ""};
+  if (!d.ok)
+    d.why = str_text(a->m->c, str_fmt(a->m->c, "%s of %lld, expected %s of %u", word[kind],
+                                      (long long)n, word[want->kind], want->n));
+  put_diff(a, d);
+  return d.ok;
+}
+
+static Tensor *row_of(Ctx *c, const Tensor *stack, u32 i) {
+  u64 n;
+  shape_count(stack->dim + 1, stack->rank - 1, &n);
+  const u8 *from = (const u8 *)stack->data + n * i * dtype_bytes(stack->dt);
+  return tensor_wrap(&c->keep, stack->dt, stack->dim + 1, stack->rank - 1, from);
+}
+
+static void compare_stack(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+  Ingot *m = a->m;
+  const Tensor *stack = m->out[p->elem[0].flat];
+  i64 n = tensor_get(m->out[p->elem[1].flat], 0).i;
+  if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
+  for (u32 i = 0; i < want->n; i++) {
+    IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
+    compare(m->c, row_of(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
+    put_diff(a, d);
+  }
+}
+
+static void compare_port(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+  Ingot *m = a->m;
+  if (p->kind == TY_tensor && want->kind == TY_tensor) {
+    compare_output(a, p->flat, want->t);
+  } else if (p->kind == TY_seq && p->open) {
+    compare_stack(a, p, name, want);
+  } else {
+    bool gone = p->open && !tensor_get(m->out[p->elem[p->n].flat], 0).i;
+    if (!compare_length(a, name, want, p->kind, gone ? 0 : p->n)) return;
+    for (u32 i = 0; i < want->n; i++) {
+      const char *part = p->kind == TY_opt ? name : str_text(m->c, str_fmt(m->c, "%s.%u", name, i));
+      compare_port(a, &p->elem[i], part, &want->elem[i]);
+    }
+  }
+}
+
 static void do_compare(Ctx *c, void *arg) {
   CompareArg *a = arg;
   Ingot *m = a->m;
   Strs files = data_list(c, a->dir, "output", &c->keep);
+  const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
+  u32 n = g ? g->outputs.n : m->nout;
   Loc loc = LOC_NONE;
   loc.file = str_of(c, a->dir);
-  if (files.n != m->nout)
-    fail(c, ERR_input, loc, "holds %u outputs, the model has %u", files.n, m->nout);
+  if (files.n != n) fail(c, ERR_input, loc, "holds %u outputs, the model has %u", files.n, n);
   a->ok = true;
-  for (u32 i = 0; i < m->nout; i++) {
+  for (u32 i = 0; i < n; i++) {
     const char *path = str_text(c, files.at[i]);
     loc.file = files.at[i];
     File f = file_read(c, path);
-    Datum *d = data_read_pb(c, f.at, f.n, NULL, NULL, loc, &c->keep);
-    IngotDiff diff = {.name = str_text(c, api_result_name(m, i)), .ok = 1, .why = ""};
-    compare(c, m->out[i], d->t, a->rtol, a->atol, &diff);
-    a->ok = a->ok && diff.ok;
-    if (i < a->max) a->diff[i] = diff;
+    Datum *d = data_read_pb(c, f.at, f.n, g ? &g->outputs.at[i].type : NULL, NULL, loc, &c->keep);
+    if (g)
+      compare_port(a, &m->ports[i], str_text(c, g->outputs.at[i].name), d);
+    else
+      compare_output(a, i, d->t);
   }
-  a->n = m->nout;
 }
 
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,

@@ -33,6 +33,7 @@ struct Ingot {
   const OnnxModel *onnx; /* decoded, when kind is MK_onnx */
   VEC(BindDim) dim;
   VEC(Given) given;
+  Port *ports; /* of the outputs of an ONNX model; NULL for others */
   Graph *g;
   Prog *p;
   double macs;          /* of the graph as imported, with bounds for open dimensions */

@@ -40,6 +40,10 @@ static void run(Ctx *c, void *arg) {
   Ingot *m = p->m;
   if (m->kind != MK_onnx || !m->path || !strcmp(m->path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
+  for (u32 i = 0; i < m->onnx->graph->outputs.n; i++)
+    if (m->ports[i].kind != TY_tensor)
+      fail(c, ERR_unsupported, LOC_NONE, "engine onnxruntime: output '%s' is not a tensor",
+           show(c, m->onnx->graph->outputs.at[i].name));
   folder_make(c, &p->folder);
   const char *in = folder_file(c, &p->folder, "in.npz"),
              *out = folder_file(c, &p->folder, "out.npz");

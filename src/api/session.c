@@ -209,9 +209,9 @@ static void import_onnx(Ingot *m, bool symbolic) {
     if (v->pos >= (i32)n)
       fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
     if (v->pos >= 0) v->name = input[v->pos]->name;
-    bool known = false;
-    for (u32 k = 0; k < n; k++) known = known || input[k]->name == v->name;
-    if (!known) fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(c, v->name));
+    v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
+    if (!onnx_takes_input(c, m->onnx, v->name))
+      fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(c, v->name));
     if (v->kind == GV_data) *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data};
   }
   ImportOptions o = {.path = m->path,
@@ -219,7 +219,8 @@ static void import_onnx(Ingot *m, bool symbolic) {
                      .ndim = m->dim.n,
                      .input = bind.at,
                      .ninput = bind.n,
-                     .symbolic = symbolic};
+                     .symbolic = symbolic,
+                     .outputs = &m->ports};
   m->g = onnx_import(c, m->onnx, m->file, &o);
 }
 

@@ -63,14 +63,41 @@ IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
   return api_call(m, do_input, &(InputArg){m, t, NULL});
 }
 
-static Tensor *read_array(Ctx *c, const char *path) {
+static void tell_number(Ingot *m, Str name, u32 n) {
+  *vec_push(&m->c->keep, &m->dim) = (BindDim){.symbol = name, .value = n};
+}
+
+/* The tensors of a sequence or optional, under the names they have as inputs of the graph. */
+static void add_datum(Ingot *m, Str name, const Datum *d) {
+  const char *base = str_text(m->c, name);
+  if (d->kind == TY_tensor) {
+    add_given(m, name, -1, GV_data, d->t);
+  } else if (d->kind == TY_opt) {
+    tell_number(m, str_fmt(m->c, "%s.has", base), d->n);
+    if (d->n) add_datum(m, name, &d->elem[0]);
+  } else {
+    tell_number(m, name, d->n);
+    for (u32 i = 0; i < d->n; i++) add_datum(m, str_fmt(m->c, "%s.%u", base, i), &d->elem[i]);
+  }
+}
+
+/* The type the model declares for an input; NULL when it does not say. */
+static const OnnxType *declared_type(Ingot *m, Str name) {
+  u32 n = 0;
+  const OnnxValue **input = m->onnx ? onnx_inputs(m->c, m->onnx, &n) : NULL;
+  for (u32 i = 0; i < n; i++)
+    if (input[i]->name == name) return &input[i]->type;
+  return NULL;
+}
+
+static void add_file(Ingot *m, Str name, const char *path) {
+  Ctx *c = m->c;
   Loc loc = file_loc(c, path);
   File f = file_read(c, path);
-  if (ends_with(path, ".pb")) {
-    Datum *d = data_read_pb(c, f.at, f.n, NULL, NULL, loc, &c->keep);
-    return d->t;
-  }
-  return data_read_npy(c, f.at, f.n, loc, &c->keep);
+  if (ends_with(path, ".pb"))
+    add_datum(m, name, data_read_pb(c, f.at, f.n, declared_type(m, name), NULL, loc, &c->keep));
+  else
+    add_given(m, name, -1, GV_data, data_read_npy(c, f.at, f.n, loc, &c->keep));
 }
 
 static void do_input_spec(Ctx *c, void *arg) {
@@ -83,7 +110,7 @@ static void do_input_spec(Ctx *c, void *arg) {
   Str name = str_intern(c, a->text, (size_t)(eq - a->text));
   const char *what = eq + 1;
   if (*what == '@')
-    add_given(a->m, name, -1, GV_data, read_array(c, what + 1));
+    add_file(a->m, name, what + 1);
   else if (!strcmp(what, "rand"))
     add_given(a->m, name, -1, GV_rand, NULL);
   else if (!strcmp(what, "zeros"))
@@ -116,10 +143,12 @@ static void do_input_file(Ctx *c, void *arg) {
   for (u32 i = 0; i < files.n; i++) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
-    const OnnxType *type = i < n ? &input[i]->type : NULL;
-    Datum *d = data_read_pb(c, f.at, f.n, type, NULL, file_loc(c, path), &c->keep);
-    if (d->kind != TY_tensor) continue; /* the import refuses such an input, with its users */
-    add_given(a->m, 0, (i32)i, GV_data, d->t);
+    const OnnxValue *v = i < n ? input[i] : NULL;
+    Datum *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
+    if (v && d->kind != TY_tensor)
+      add_datum(a->m, v->name, d);
+    else
+      add_given(a->m, 0, (i32)i, GV_data, d->t);
   }
 }
 

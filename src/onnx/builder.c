@@ -30,9 +30,15 @@ _Noreturn void on_unsupported(Build *b, const char *fmt, ...) {
 
 /* ---- operands ---- */
 
-Val on_in(Build *b, u32 i) {
+Val on_any(Build *b, u32 i) {
   if (!on_has(b, i)) on_bad(b, "input %u is missing", i);
   return b->in[i];
+}
+
+Val on_in(Build *b, u32 i) {
+  Val v = on_any(b, i);
+  if (val_is_list(v)) on_bad(b, "input %u is a sequence or optional, expected a tensor", i);
+  return v;
 }
 
 DType on_dtype(Build *b, Val v) {

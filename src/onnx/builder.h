@@ -33,7 +33,8 @@ _Noreturn void on_bad(Build *b, const char *fmt, ...) __attribute__((format(prin
 _Noreturn void on_unsupported(Build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* operands */
-Val on_in(Build *b, u32 i); /* fails when absent */
+Val on_in(Build *b, u32 i);  /* fails when absent, or not a tensor */
+Val on_any(Build *b, u32 i); /* fails when absent; may be a sequence or optional, see list.h */
 static inline bool on_has(const Build *b, u32 i) {
   return i < b->nin && b->in[i];
 }
@@ -107,6 +108,9 @@ Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep);
 Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
 Val on_expand_tail(Build *b, Val v, u32 tail); /* appends `tail` axes of extent 1 */
 Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
+
+/* ops_control.c: the one element of v, of any rank */
+Val on_scalar(Build *b, Val v);
 
 /* ops_nn.c: what the quantized relatives share; attributes are read from the node. */
 Val on_conv(Build *b, Val x, Val weights); /* without bias */

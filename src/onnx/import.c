@@ -5,7 +5,7 @@
  * inlined. Initializers become constants when first used. A node that is refused poisons its
  * results, so that one run names every unsupported node; a node that is wrong ends the import.
  */
-#include "onnx/own.h"
+#include "onnx/list.h"
 
 #include <string.h>
 
@@ -190,11 +190,7 @@ static bool read_operands(Import *im, Build *b, const OnnxNode *n, Loc loc) {
       b->in[i] = 0;
       continue;
     }
-    if (b->in[i] && !val_is_real(b->in[i])) good = false;
-    if (b->in[i] == VAL_SEQUENCE)
-      diag(im->c, ERR_unsupported, loc,
-           "operator %s: operand '%s' is a sequence or optional, which is not supported",
-           show(im->c, n->op), show(im->c, n->in.at[i]));
+    if (b->in[i] == VAL_POISON) good = false;
     if (b->in[i]) continue;
     bool later = false;
     for (Scope *s = im->scope; s; s = s->up) later = later || map_get(&s->later, n->in.at[i]);
@@ -242,6 +238,10 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   if (a.row && a.row->most != 255 && b->nin > a.row->most)
     fail(im->c, ERR_input, loc, "%u inputs are given, %s takes at most %u", b->nin,
          show(im->c, n->op), a.row->most);
+  for (u32 i = 0; a.row && !a.row->lists && i < b->nin; i++)
+    if (val_is_list(b->in[i]))
+      fail(im->c, ERR_input, loc, "input '%s' is a sequence or optional, expected a tensor",
+           show(im->c, n->in.at[i]));
   Graph *g = im->g;
   BlkId cur = g->cur;
   Scope *scope = im->scope;
@@ -312,7 +312,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
     if (!ret[i])
       fail(im->c, ERR_input, loc, "body does not define its output '%s'",
            show(im->c, g->outputs.at[i].name));
-    poisoned += !val_is_real(ret[i]);
+    poisoned += ret[i] == VAL_POISON;
   }
   im->scope = outer;
   im->depth--;
@@ -350,21 +350,49 @@ static void check_output_type(Import *im, const OnnxValue *o, Val v) {
          show(im->c, o->name), dtype_info[o->type.dt].name, dtype_info[t->dt].name);
 }
 
+static void put_output(Import *im, Val v, Str name, Port *p) {
+  *p = (Port){.kind = TY_tensor, .flat = im->g->out_name.n};
+  *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
+  *vec_push(&im->c->work, &im->g->out_name) = name;
+}
+
+/* The tensors of a value, each an output of the graph. */
+static void put_outputs(Import *im, Val v, Str name, Port *p) {
+  if (val_is_real(v)) {
+    put_output(im, v, name, p);
+    return;
+  }
+  const List *l = list_at(im, v);
+  const char *base = str_text(im->c, name);
+  Port *part = NEWS(&im->c->keep, Port, l->n + 2);
+  u32 n = l->n;
+  if (l->stack) {
+    put_output(im, l->stack, name, &part[0]);
+    put_output(im, l->count, str_fmt(im->c, "%s.count", base), &part[1]);
+  }
+  for (u32 i = 0; i < n; i++)
+    put_outputs(im, l->at[i], l->kind == TY_opt ? name : str_fmt(im->c, "%s.%u", base, i),
+                &part[i]);
+  if (l->has) put_output(im, l->has, str_fmt(im->c, "%s.has", base), &part[n]);
+  *p = (Port){.kind = l->kind, .elem = part, .n = n, .open = l->stack || l->has};
+}
+
 static void import_outputs(Import *im) {
   const OnnxGraph *mg = im->m->graph;
   Loc loc = {.file = im->file, .index = -1};
   if (!mg->outputs.n) fail(im->c, ERR_input, loc, "the graph has no outputs");
+  Port *port = NEWS(&im->c->keep, Port, mg->outputs.n);
   for (u32 i = 0; i < mg->outputs.n; i++) {
     const OnnxValue *o = &mg->outputs.at[i];
     Val v = scope_find(im, o->name);
     if (!v)
       fail(im->c, ERR_input, loc, "graph output '%s' is not computed by any node",
            show(im->c, o->name));
-    if (!val_is_real(v)) continue;
-    check_output_type(im, o, v);
-    *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
-    *vec_push(&im->c->work, &im->g->out_name) = o->name;
+    if (v == VAL_POISON) continue;
+    if (val_is_real(v)) check_output_type(im, o, v);
+    put_outputs(im, v, o->name, &port[i]);
   }
+  if (im->o->outputs) *im->o->outputs = port;
 }
 
 Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o) {

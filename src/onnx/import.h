@@ -8,6 +8,7 @@
 typedef struct BindDim BindDim;
 typedef struct BindInput BindInput;
 typedef struct ImportOptions ImportOptions;
+typedef struct Port Port;
 
 /* One dimension fixed or bounded by the user: by symbol name (input 0), or by input and axis. */
 struct BindDim {
@@ -27,13 +28,25 @@ struct BindInput {
   const Tensor *data;
 };
 
+/* How an output of the model is made of outputs of the graph, which are tensors: element k of
+ * sequence y is output y.k, what an optional holds is output y. Where that is only known at run
+ * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. */
+struct Port {
+  TypeKind kind;
+  u32 flat;   /* TY_tensor: number among the outputs of the graph */
+  bool open;  /* stack and count (TY_seq), or value and flag (TY_opt) */
+  u32 n;      /* TY_seq, TY_opt: elements; 0 for a stack */
+  Port *elem; /* n of them, then those of an open one */
+};
+
 struct ImportOptions {
   const char *path; /* of the model, for external data; NULL: refused */
   BindDim *dim;
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool symbolic; /* unknown dimensions stay symbolic without bound (inspect) */
+  bool symbolic;  /* unknown dimensions stay symbolic without bound (inspect) */
+  Port **outputs; /* receives one per output of the model; NULL: not wanted */
 };
 
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
@@ -41,6 +54,8 @@ Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o)
 
 /* inputs.c: the inputs that are not initializers, in order; *n receives how many. */
 const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n);
+/* Is there such an input, or one of whose elements this is the name (x.0)? */
+bool onnx_takes_input(Ctx *c, const OnnxModel *m, Str name);
 
 /* ops.c: the operators, in the order of onnx_ops.def. */
 typedef struct OnnxOpInfo {

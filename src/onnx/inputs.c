@@ -4,9 +4,11 @@
  * that is not an initializer. A dimension is, in this order: what a flag says for that input and
  * axis, what a flag says for its symbol, the number in the model, the extent of the array given,
  * symbolic (bounded by --max-shapes, or unbounded for inspection), 1 for an unknown batch (with a
- * warning), or an error that names the flag.
+ * warning), or an error that names the flag. A sequence or optional becomes one parameter per
+ * element: x.0, x.1 ..., or x for what an optional holds. How many there are is given like a
+ * dimension: -d x=N, and -d x.has=0 or 1; or it follows from the arrays given.
  */
-#include "onnx/own.h"
+#include "onnx/list.h"
 
 #include <string.h>
 
@@ -164,6 +166,78 @@ static void share_symbols(Import *im) {
   im->o = o;
 }
 
+/* ---- sequences and optionals ---- */
+
+/* What -d NAME=N says, or -1. */
+static i64 told_number(Import *im, Str name) {
+  for (u32 i = 0; i < im->o->ndim; i++) {
+    BindDim *b = &im->o->dim[i];
+    if (b->input || b->symbol != name) continue;
+    b->used = true;
+    return b->value;
+  }
+  return -1;
+}
+
+static Val element_param(Import *im, Str name, const OnnxType *type) {
+  OnnxValue v = {.name = name, .type = *type};
+  const Tensor *given = given_array(im, name);
+  if (given && type->has_shape && type->dims.n == given->rank) {
+    /* elements of one sequence may differ: its symbols are not those of the model */
+    v.type.dims.at = NEWS(&im->c->work, OnnxDim, type->dims.n + 1);
+    for (u32 i = 0; i < type->dims.n; i++) {
+      v.type.dims.at[i] = type->dims.at[i];
+      if (type->dims.at[i].kind == OD_param) v.type.dims.at[i] = (OnnxDim){.kind = OD_unknown};
+    }
+  }
+  return graph_param(im->g, 1, input_type(im, &v), name);
+}
+
+enum { MOST_ELEMENTS = 1 << 16 };
+
+static Val list_input(Import *im, Str name, const OnnxType *type);
+
+static Val sequence_input(Import *im, Str name, const OnnxType *type) {
+  Loc loc = {.file = im->file, .index = -1};
+  const char *base = str_text(im->c, name);
+  i64 n = told_number(im, name);
+  if (n < 0)
+    while (given_array(im, str_fmt(im->c, "%s.%lld", base, (long long)(n < 0 ? 0 : n))))
+      n = n < 0 ? 1 : n + 1;
+  if (n < 0 && im->o->symbolic) n = 1;
+  if (n < 0)
+    fail(im->c, ERR_usage, loc,
+         "input '%s' is a sequence; give its length with -d '%s=N', or its elements",
+         show(im->c, name), show(im->c, name));
+  if (n > MOST_ELEMENTS) fail(im->c, ERR_usage, loc, "input '%s' has too many elements", base);
+  if (type->elem->kind != OT_tensor)
+    fail(im->c, ERR_unsupported, loc, "input '%s' is not a sequence of tensors", show(im->c, name));
+  Val *at = NEWS(&im->c->work, Val, (size_t)n + 1);
+  for (u32 i = 0; i < (u32)n; i++)
+    at[i] = element_param(im, str_fmt(im->c, "%s.%u", base, i), type->elem);
+  return list_known(im, TY_seq, at, (u32)n);
+}
+
+static Val optional_input(Import *im, Str name, const OnnxType *type) {
+  Loc loc = {.file = im->file, .index = -1};
+  const char *base = str_text(im->c, name);
+  i64 has = told_number(im, str_fmt(im->c, "%s.has", base));
+  if (has < 0 && (given_array(im, name) || given_array(im, str_fmt(im->c, "%s.0", base)))) has = 1;
+  if (has < 0 && im->o->symbolic) has = 1;
+  if (has < 0)
+    fail(im->c, ERR_usage, loc,
+         "input '%s' is optional; say whether it is there with -d '%s.has=1' or 0",
+         show(im->c, name), show(im->c, name));
+  Val v = has ? list_input(im, name, type->elem) : 0;
+  return list_known(im, TY_opt, &v, has != 0);
+}
+
+static Val list_input(Import *im, Str name, const OnnxType *type) {
+  if (type->kind == OT_seq) return sequence_input(im, name, type);
+  if (type->kind == OT_opt) return optional_input(im, name, type);
+  return element_param(im, name, type);
+}
+
 void import_inputs(Import *im) {
   const OnnxGraph *g = im->m->graph;
   Loc loc = {.file = im->file, .index = -1};
@@ -173,9 +247,14 @@ void import_inputs(Import *im) {
     if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
     if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
     OnnxTypeKind kind = v->type.kind;
+    if (kind == OT_seq || kind == OT_opt) {
+      scope_define(im, v->name, list_input(im, v->name, &v->type), loc);
+      continue;
+    }
     if (kind != OT_tensor && kind != OT_none) {
-      diag(im->c, ERR_unsupported, loc, "input '%s' is not a tensor", show(im->c, v->name));
-      scope_define(im, v->name, VAL_SEQUENCE, loc);
+      diag(im->c, ERR_unsupported, loc, "input '%s' is neither a tensor nor a sequence of tensors",
+           show(im->c, v->name));
+      scope_define(im, v->name, VAL_POISON, loc);
       continue;
     }
     scope_define(im, v->name, graph_param(im->g, 1, input_type(im, v), v->name), loc);
@@ -207,4 +286,18 @@ const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n) {
   for (u32 i = 0; i < g->inputs.n; i++)
     if (!map_get(&init, g->inputs.at[i].name)) out[(*n)++] = &g->inputs.at[i];
   return out;
+}
+
+bool onnx_takes_input(Ctx *c, const OnnxModel *m, Str name) {
+  u32 n;
+  const OnnxValue **input = onnx_inputs(c, m, &n);
+  const char *text = str_text(c, name), *dot = strrchr(text, '.');
+  bool number = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1);
+  Str base = number ? str_intern(c, text, (size_t)(dot - text)) : 0;
+  for (u32 i = 0; i < n; i++) {
+    OnnxTypeKind kind = input[i]->type.kind;
+    if (input[i]->name == name) return true;
+    if (base && input[i]->name == base && (kind == OT_seq || kind == OT_opt)) return true;
+  }
+  return false;
 }

@@ -1,9 +1,11 @@
 /* ops.c: the table of ONNX operators, made from onnx_ops.def. */
 #include "onnx/own.h"
 
+enum { LISTS = 256 }; /* added to the number of inputs: sequences and optionals are taken */
+
 const OpRow op_rows[] = {
 #define ON(domain, name, since, until, build, arg, most)                                           \
-  {#domain, #name, since, until, build, arg, most},
+  {#domain, #name, since, until, build, arg, (most)&255, ((most)&LISTS) != 0},
 #include "onnx/onnx_ops.def"
 #undef ON
 };

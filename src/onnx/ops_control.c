@@ -1,42 +1,36 @@
-/* ops_control.c: If, Loop and Scan.
+/* ops_control.c: If and Scan.
  *
  * A condition that is already known selects its branch while importing: exporters wrap rank tests
  * into If, with branches whose types do not agree. Scan is a loop that slices its inputs and stacks
  * its outputs.
  */
-#include "onnx/own.h"
+#include "onnx/list.h"
 
-static Val scalar_of(Build *b, Val v) {
+Val on_scalar(Build *b, Val v) {
   Dim n = type_count(b->ds, on_type(b, v));
   if (dim_is_const(n) && n != 1) on_bad(b, "expected one element, found %lld", (long long)n);
   return mk_reshape(b->g, v, NULL, 0);
-}
-
-/* Builds a branch into a block of its own. */
-static BlkId branch(Build *b, const OnnxGraph *body) {
-  Graph *g = b->g;
-  BlkId outer = g->cur, blk = graph_block(g, 0);
-  Val *ret = NEWS(&b->c->work, Val, b->nout + 1);
-  g->cur = blk;
-  u32 n = on_subgraph(b, body, NULL, 0, ret, b->nout);
-  if (n != b->nout) on_bad(b, "a branch has %u outputs, the node %u", n, b->nout);
-  for (u32 i = 0; i < n; i++) *vec_push(&b->c->work, &g->blk.at[blk].ret) = ret[i];
-  g->cur = outer;
-  return blk;
 }
 
 typedef struct Branch {
   Build *b;
   const OnnxGraph *body;
   BlkId blk;
+  Val *ret; /* tensors and lists */
   Err err;
   const char *why;
 } Branch;
 
+/* Builds a branch into a block of its own. */
 static void try_branch(Ctx *c, void *arg) {
   Branch *r = arg;
+  Build *b = r->b;
   (void)c;
-  r->blk = branch(r->b, r->body);
+  r->blk = graph_block(b->g, 0);
+  r->ret = NEWS(&b->c->work, Val, b->nout + 1);
+  b->g->cur = r->blk;
+  u32 n = on_subgraph(b, r->body, NULL, 0, r->ret, b->nout);
+  if (n != b->nout) on_bad(b, "a branch has %u outputs, the node %u", n, b->nout);
 }
 
 static void take_branch(Build *b, const OnnxGraph *body) {
@@ -61,19 +55,28 @@ static void decide_now(Build *b, Val cond, const Branch *r) {
        *name ? "=@FILE.npy'" : "");
 }
 
-static bool branches_agree(Build *b, const Branch *r) {
+/* Lets the node choose between the results of both branches; NULL, or why they do not fit. */
+static const char *join_branches(Build *b, Val cond, const Branch *r) {
   Graph *g = b->g;
-  for (u32 i = 0; i < b->nout; i++) {
-    const Type *x = on_type(b, g->blk.at[r[0].blk].ret.at[i]),
-               *y = on_type(b, g->blk.at[r[1].blk].ret.at[i]);
-    if (x->dt != y->dt || x->rank != y->rank) return false;
-  }
-  return true;
+  Join j = {.b = b, .blk = {r[0].blk, r[1].blk}};
+  BlkId outer = g->cur;
+  for (u32 i = 0; i < b->nout; i++) list_join(&j, r[0].ret[i], r[1].ret[i]);
+  g->cur = outer;
+  if (j.why) return j.why;
+  for (u32 s = 0; s < 2; s++)
+    for (u32 i = 0; i < j.pair[s].n; i++)
+      *vec_push(&b->c->work, &g->blk.at[j.blk[s]].ret) = j.pair[s].at[i];
+  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, j.blk, 2);
+  Val *out = NEWS(&b->c->work, Val, j.pair[0].n + 1);
+  for (u32 i = 0; i < j.pair[0].n; i++) out[i] = graph_node(g, id)->out[i];
+  j.out = out;
+  for (u32 i = 0; i < b->nout; i++) b->out[i] = list_join(&j, r[0].ret[i], r[1].ret[i]);
+  return NULL;
 }
 
 void build_if(Build *b) {
   Graph *g = b->g;
-  Val cond = scalar_of(b, on_in(b, 0));
+  Val cond = on_scalar(b, on_in(b, 0));
   Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")},
                  {.b = b, .body = on_graph(b, "else_branch")}};
   const Tensor *known = graph_const(g, cond);
@@ -82,79 +85,12 @@ void build_if(Build *b) {
     return;
   }
   for (u32 i = 0; i < 2; i++) r[i].err = import_try(b->im, try_branch, &r[i], &r[i].why);
-  if (!r[0].err && !r[1].err && !branches_agree(b, r)) {
+  if (!r[0].err && !r[1].err) {
+    r[0].why = join_branches(b, cond, r);
+    if (!r[0].why) return;
     r[0].err = ERR_input;
-    r[0].why = "a result has another element type or rank in each branch";
   }
-  if (r[0].err || r[1].err) {
-    decide_now(b, cond, r);
-    return;
-  }
-  BlkId blk[2] = {r[0].blk, r[1].blk};
-  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, blk, 2);
-  for (u32 i = 0; i < b->nout; i++) b->out[i] = graph_node(g, id)->out[i];
-}
-
-/* ---- Loop ---- */
-
-typedef struct LoopBody {
-  Build *b;
-  const OnnxGraph *g;
-  u32 ncarried, nscan;
-} LoopBody;
-
-static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
-  LoopBody *l = user;
-  Build *b = l->b;
-  u32 nin = l->ncarried + 2, nout = 1 + l->ncarried + l->nscan;
-  Val *in = NEWS(&b->c->work, Val, nin), *ret = NEWS(&b->c->work, Val, nout);
-  in[0] = i;
-  in[1] = *cond;
-  for (u32 k = 0; k < l->ncarried; k++) in[2 + k] = carried[k];
-  /* old exporters declare counter and condition as one-element vectors */
-  for (u32 k = 0; k < 2 && k < l->g->inputs.n; k++) {
-    const OnnxType *t = &l->g->inputs.at[k].type;
-    if (t->kind == OT_tensor && t->has_shape && t->dims.n == 1) {
-      Dim one = 1;
-      in[k] = mk_reshape(g, in[k], &one, 1);
-    }
-  }
-  if (on_subgraph(b, l->g, in, nin, ret, nout) != nout)
-    on_bad(b, "the body must have %u outputs", nout);
-  *cond = scalar_of(b, ret[0]);
-  for (u32 k = 0; k < l->ncarried; k++) carried[k] = ret[1 + k];
-  for (u32 k = 0; k < l->nscan; k++) scan[k] = ret[1 + l->ncarried + k];
-}
-
-void build_loop(Build *b) {
-  Graph *g = b->g;
-  LoopBody l = {.b = b, .g = on_graph(b, "body")};
-  l.ncarried = b->nin > 2 ? b->nin - 2 : 0;
-  u32 want = l.g->outputs.n;
-  if (want < 1 + l.ncarried)
-    on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
-  l.nscan = want - 1 - l.ncarried;
-  if (on_has(b, 0) && !dtype_is_int(on_dtype(b, b->in[0])))
-    on_bad(b, "the trip count must be an integer");
-  Val trip = on_has(b, 0) ? mk_cast(g, scalar_of(b, on_in(b, 0)), DT_i64) : 0;
-  Val cond = on_has(b, 1) ? scalar_of(b, on_in(b, 1)) : mk_scalar(g, DT_bool, 1);
-  if (!trip) {
-    Tensor *most = tensor_new(&b->c->work, DT_i64, NULL, 0);
-    tensor_set(most, 0, (Scalar){.i = INT64_MAX});
-    trip = mk_const(g, most);
-    if (l.nscan && !on_has(b, 1)) on_bad(b, "a loop without trip count and condition never ends");
-  }
-  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
-   * gives it */
-  Val blame;
-  const Tensor *known = l.nscan ? import_known(b->im, trip, &blame) : NULL;
-  if (known) trip = mk_const(g, (Tensor *)known);
-  Val *carried = NEWS(&b->c->work, Val, l.ncarried + 1),
-      *scan = NEWS(&b->c->work, Val, l.nscan + 1);
-  for (u32 k = 0; k < l.ncarried; k++) carried[k] = on_in(b, 2 + k);
-  mk_loop(g, trip, cond, carried, l.ncarried, scan, l.nscan, loop_body, &l);
-  for (u32 k = 0; k < b->nout && k < l.ncarried + l.nscan; k++)
-    b->out[k] = k < l.ncarried ? carried[k] : scan[k - l.ncarried];
+  decide_now(b, cond, r);
 }
 
 /* ---- Scan ---- */

@@ -46,7 +46,7 @@ void build_mean(Build *b) {
 }
 
 void build_identity(Build *b) {
-  b->out[0] = on_in(b, 0);
+  b->out[0] = on_any(b, 0);
 }
 
 void build_mod(Build *b) {

@@ -6,6 +6,7 @@
 #include "onnx/import.h"
 
 typedef struct Scope Scope;
+typedef struct List List;
 
 #define VAL_POISON UINT32_MAX /* result of a node that was refused; its users are passed over */
 
@@ -22,11 +23,14 @@ struct Scope {
   Scope *caller;
 };
 
-#define VAL_SEQUENCE (UINT32_MAX - 1) /* a sequence or optional: no operator takes one */
-#define VAL_ABSENT   (UINT32_MAX - 2) /* an input of a function that the call leaves out */
+#define VAL_ABSENT (UINT32_MAX - 1) /* an input of a function that the call leaves out */
+#define VAL_LISTS  (UINT32_MAX / 2) /* from here on: sequences and optionals, see list.h */
 
 static inline bool val_is_real(Val v) {
-  return v && v < VAL_ABSENT;
+  return v && v < VAL_LISTS; /* a tensor of the graph */
+}
+static inline bool val_is_list(Val v) {
+  return v >= VAL_LISTS && v < VAL_ABSENT;
 }
 
 typedef struct OpRow {
@@ -34,7 +38,8 @@ typedef struct OpRow {
   i32 since, until;
   BuildFn *build;
   u32 arg;
-  u32 most; /* inputs; 255: any number */
+  u32 most;   /* inputs; 255: any number */
+  bool lists; /* takes sequences and optionals */
 } OpRow;
 
 struct Import {
@@ -44,8 +49,9 @@ struct Import {
   const ImportOptions *o;
   Str file;
   Scope *scope;
-  Map rows;  /* "domain/name" -> 1 + first row */
-  Map fns;   /* "domain/name/overload" -> 1 + function */
+  Map rows; /* "domain/name" -> 1 + first row */
+  Map fns;  /* "domain/name/overload" -> 1 + function */
+  VEC(List *) lists;
   u32 depth; /* of sub-graphs and functions */
   u32 steps; /* nodes built, functions unrolled: bounded */
 };
