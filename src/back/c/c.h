@@ -19,6 +19,75 @@ typedef enum Need {
   RT_COUNT
 } Need;
 
+/* How vectors, registers and unrolled loops are written. */
+typedef enum BodyMode {
+  BM_plain,  /* there are none */
+  BM_loops,  /* arrays and loops over lanes: any compiler */
+  BM_vectors /* GNU vectors in variables with names, loops written out: the target */
+} BodyMode;
+
+/* Elements of C vectors. */
+typedef enum Elem {
+  VE_f32,
+  VE_f64,
+  VE_i8,
+  VE_i16,
+  VE_i32,
+  VE_i64,
+  VE_u8,
+  VE_u16,
+  VE_u32,
+  VE_u64,
+  VE_COUNT
+} Elem;
+
+enum { WIDTHS = 7 }; /* powers of two up to MAX_LANES */
+
+/* A part of a vector of the program that is one C vector, or a scalar if w is 1. */
+typedef struct Piece {
+  u32 off, w, q; /* first lane, lanes, number */
+} Piece;
+typedef struct Pieces {
+  u32 n;
+  Piece at[MAX_LANES];
+} Pieces;
+
+/* An expression that has a C variable of its own in the statement being written. */
+typedef struct Tmp {
+  ExprId e;
+  const char *name;
+} Tmp;
+
+/* The body of a function, while it is written. */
+typedef struct Body {
+  BodyMode mode;
+  StmtId owner; /* the kernel; 0: the entry */
+  u32 most;     /* lanes of a piece */
+  Piece piece;  /* being written: BM_vectors */
+  bool *known;  /* by variable: of a loop that is written out */
+  i64 *value;
+  u32 *reg; /* by buffer: 1 + number of these registers */
+  u32 nreg, nlet, ntmp;
+  VEC(Tmp) tmp;
+  Text decl;    /* of registers */
+  Map declared; /* by name */
+  u64 frame;    /* bytes its variables and values could take */
+} Body;
+
+/* Operands of C operators; one weaker than its place is put in parentheses. */
+typedef enum Prec {
+  PR_any,
+  PR_cond,
+  PR_or,
+  PR_and,
+  PR_eq,
+  PR_rel,
+  PR_add,
+  PR_mul,
+  PR_unary,
+  PR_atom
+} Prec;
+
 struct Emit {
   Ctx *c;
   Prog *p;
@@ -46,25 +115,66 @@ struct Emit {
   bool *used;      /* by buffer: some kernel reads or writes it */
   bool in_kernel;  /* the text being written is that of a kernel, not of the entry */
   u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
+  Body b;
+  u64 entry_frame, kernel_frame;   /* of the entry, of the largest kernel */
+  bool vectors;                    /* some body is written twice */
+  bool vec_type[VE_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
+  bool vec_mem[VE_COUNT][WIDTHS];  /* these */
+  Map helpers;                     /* by name: functions on vectors that are written */
+  Text helper_text;
+  StmtId *reg_owner; /* by buffer: 1 + kernel that uses these registers */
+  VarId hole[3];     /* variables that stand for operands: see put_scalar_op */
 };
 
 /* cexpr.c */
-void put_expr(Emit *e, ExprId x);  /* data: wraps, converts, rounds as eval.c says */
-void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
-void put_element(Emit *e, BufId b, const ExprId *idx, u32 n); /* t3[(i * 4 + j) * 8] */
-const char *c_type(DType dt);                                 /* of a value */
-const char *c_storage(DType dt);                              /* of an element in memory */
+void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */
+void put_data(Emit *e, ExprId x, Prec at); /* the same as an operand */
+void put_index(Emit *e, ExprId x);         /* index arithmetic: plain ptrdiff_t */
+/* t3[(i * 4 + j) * 8]; with lanes > 1 the lane, or the first of the piece, being written */
+void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes);
+bool fold_int(Emit *e, ExprId x, i64 *value); /* a constant where loops are written out? */
+void open_paren(Emit *e, Prec mine, Prec at);
+void close_paren(Emit *e, Prec mine, Prec at);
+_Noreturn void unsupported(Emit *e, const char *what);
+const char *c_type(DType dt);    /* of a value */
+const char *c_storage(DType dt); /* of an element in memory */
 void put_buf_name(Emit *e, BufId b);
 void put_dim(Emit *e, Dim d);
 void put_float(Text *t, bool wide, double x); /* a literal that reads back as x */
 void need(Emit *e, Need n);
-void put_narrow_store(Emit *e, DType dt, ExprId x); /* the value and the end of the statement */
+void put_stored(Emit *e, DType dt, ExprId x); /* a value as it lies in memory */
 
 /* cstmt.c */
 void put_line(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void put_block(Emit *e, StmtId first);
+void begin_line(Emit *e);
+
+/* cbody.c: a list of statements as the body of a function, twice if it has vectors */
+void put_body(Emit *e, StmtId first, StmtId owner);
+bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */
+void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
+
+/* cvec.c: statements and values with lanes */
+Pieces pieces(const Emit *e, u32 lanes);
+void put_piece_name(Emit *e, const char *base,
+                    u32 lanes);                /* of the piece, or lane, being written */
+void hoist(Emit *e, ExprId x);                 /* variables for what a statement needs before it */
+bool is_hoisted(Emit *e, ExprId x);            /* would hoist write anything? */
+const char *tmp_name(const Emit *e, ExprId x); /* NULL: none */
+void put_vector_assign(Emit *e, const Stmt *s);
+void put_vector_store(Emit *e, const Stmt *s);
+
+/* cvop.c: values of a piece */
+Elem elem_of(DType dt);
+u32 elem_bytes(Elem k);
+void put_vector_type(Emit *e, Elem k, u32 w);
+void put_piece(Emit *e, ExprId x);
+void put_piece_store(Emit *e, const Stmt *s);
+void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
+void put_vectors(Emit *e, Text *out); /* types and functions, behind the runtime */
 
 /* ckernel.c */
+bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
 
 /* cdata.c */

@@ -42,7 +42,7 @@ static const struct Narrow {
     [DT_f4e2m1] = {"1, 1, 7, 0, 0, 8", "1, 1, 0, 0, 8"},
 };
 
-static void unsupported(Emit *e, const char *what) {
+void unsupported(Emit *e, const char *what) {
   fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not write %s yet", what);
 }
 
@@ -70,29 +70,13 @@ void put_buf_name(Emit *e, BufId b) {
   }
 }
 
-/* ---- precedence: an operand weaker than its place is put in parentheses ---- */
-
-typedef enum Prec {
-  PR_any,
-  PR_cond,
-  PR_or,
-  PR_and,
-  PR_eq,
-  PR_rel,
-  PR_add,
-  PR_mul,
-  PR_unary,
-  PR_atom
-} Prec;
-
-static void put_data(Emit *e, ExprId x, Prec at);
 static void put_idx(Emit *e, ExprId x, Prec at);
 static void put_narrow_bits(Emit *e, DType dt, ExprId x);
 
-static void open_paren(Emit *e, Prec mine, Prec at) {
+void open_paren(Emit *e, Prec mine, Prec at) {
   if (mine < at) text_puts(e->t, "(");
 }
-static void close_paren(Emit *e, Prec mine, Prec at) {
+void close_paren(Emit *e, Prec mine, Prec at) {
   if (mine < at) text_puts(e->t, ")");
 }
 
@@ -147,13 +131,58 @@ static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
   text_puts(e->t, ")");
 }
 
+/* i64 and bool expressions of constants and of variables of loops that are written out. */
+static bool fold(Emit *e, ExprId id, Scalar *out) {
+  const Expr *x = prog_expr(e->p, id);
+  Scalar arg[3];
+  if (x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return false;
+  if (x->kind == EX_const) {
+    *out = x->imm;
+    return true;
+  }
+  if (e->b.mode != BM_vectors) return false;
+  if (x->kind == EX_var && x->ref < e->p->var.n && e->b.known[x->ref]) {
+    out->i = e->b.value[x->ref];
+    return true;
+  }
+  if (x->kind != EX_op || x->op == OP_cast || x->op == OP_bitcast) return false;
+  for (u32 i = 0; i < x->narg; i++)
+    if (!fold(e, x->arg[i], &arg[i])) return false;
+  *out = scalar_eval(x->op, prog_expr(e->p, x->arg[x->narg - 1])->dt, arg);
+  return true;
+}
+
+bool fold_int(Emit *e, ExprId id, i64 *value) {
+  Scalar s = {.i = 0};
+  bool ok = fold(e, id, &s);
+  *value = s.i;
+  return ok;
+}
+
+/* x + 0 and x * 1, which writing out loops leaves behind. */
+static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
+  i64 k;
+  if (e->b.mode != BM_vectors || x->narg != 2) return false;
+  if (x->op != OP_add && x->op != OP_sub && x->op != OP_mul) return false;
+  i64 neutral = x->op == OP_mul;
+  for (u32 i = 0; i < 2; i++) {
+    if (x->op == OP_sub && i == 0) continue;
+    if (!fold_int(e, x->arg[i], &k) || k != neutral) continue;
+    put_idx(e, x->arg[1 - i], at);
+    return true;
+  }
+  return false;
+}
+
 static void put_idx(Emit *e, ExprId id, Prec at) {
   const Expr *x = prog_expr(e->p, id);
-  if (x->kind == EX_const) {
-    text_fmt(e->t, x->imm.i < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, x->imm.i);
+  i64 k;
+  if (fold_int(e, id, &k)) {
+    text_fmt(e->t, k < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, k);
     return;
   }
   if (x->kind == EX_op && x->dt == DT_i64) {
+    if (put_idx_same(e, x, at)) return;
     switch (x->op) {
     case OP_add: put_idx_pair(e, x, "+", PR_add, at, PR_add); return;
     case OP_sub: put_idx_pair(e, x, "-", PR_add, at, PR_mul); return;
@@ -183,15 +212,19 @@ void put_dim(Emit *e, Dim d) {
 }
 
 /* Row-major address, Horner's way: ((i * d1 + j) * d2 + k). */
-void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
+void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   const Buf *x = prog_buf(e->p, b);
+  if (x->space == BS_reg) {
+    put_reg(e, b, idx, n, false);
+    return;
+  }
   put_buf_name(e, b);
   text_puts(e->t, "[");
   Text outer = *e->t, sum = text_new(&e->c->scratch);
   bool any = false, is_sum = false;
   for (u32 i = 0; i < n; i++) {
     i64 k;
-    bool zero = ex_is_int(e->p, idx[i], &k) && k == 0;
+    bool number = fold_int(e, idx[i], &k), zero = number && k == 0;
     if (any && x->dim[i] != 1) {
       Text t = text_new(&e->c->scratch);
       text_fmt(&t, is_sum ? "(%s) * " : "%s * ", text_cstr(&sum));
@@ -211,15 +244,17 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
       is_sum = true;
     } else {
       sum = term;
-      ExprKind kind = prog_expr(e->p, idx[i])->kind;
-      is_sum = kind == EX_op;
+      is_sum = !number && prog_expr(e->p, idx[i])->kind == EX_op;
     }
     any = true;
   }
   *e->t = outer;
-  if (any)
-    text_put(e->t, sum.at, sum.n);
-  else
+  if (any) text_put(e->t, sum.at, sum.n);
+  if (lanes > 1 && e->b.mode == BM_loops)
+    text_puts(e->t, any ? " + z" : "z");
+  else if (lanes > 1 && e->b.piece.off)
+    text_fmt(e->t, any ? " + %u" : "%u", e->b.piece.off);
+  else if (!any)
     text_puts(e->t, "0");
   text_puts(e->t, "]");
 }
@@ -227,23 +262,25 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n) {
 /* ---- loads, casts, rounding ---- */
 
 static void put_load(Emit *e, const Expr *x) {
-  if (x->dt == DT_f16 || x->dt == DT_bf16) {
+  if (prog_buf(e->p, x->ref)->space == BS_reg) {
+    put_reg(e, x->ref, x->arg, x->narg, false);
+  } else if (x->dt == DT_f16 || x->dt == DT_bf16) {
     need(e, x->dt == DT_f16 ? RT_get_f16 : RT_get_bf16);
     text_fmt(e->t, "ig_get_%s(", dtype_info[x->dt].name);
-    put_element(e, x->ref, x->arg, x->narg);
+    put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_puts(e->t, ")");
   } else if (x->dt == DT_f8e8m0) {
     need(e, RT_get_e8m0);
     text_puts(e->t, "ig_get_e8m0(");
-    put_element(e, x->ref, x->arg, x->narg);
+    put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_puts(e->t, ")");
   } else if (narrow_formats[x->dt].decode) {
     need(e, RT_decode);
     text_puts(e->t, "ig_decode(");
-    put_element(e, x->ref, x->arg, x->narg);
+    put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_fmt(e->t, ", %s)", narrow_formats[x->dt].decode);
   } else {
-    put_element(e, x->ref, x->arg, x->narg);
+    put_element(e, x->ref, x->arg, x->narg, x->lanes);
   }
 }
 
@@ -639,10 +676,15 @@ static void put_random(Emit *e, const Expr *x) {
   text_fmt(e->t, ", %u)", digits[x->dt]);
 }
 
-static void put_data(Emit *e, ExprId id, Prec at) {
+void put_data(Emit *e, ExprId id, Prec at) {
   const Expr *x = prog_expr(e->p, id);
-  if (x->lanes != 1) unsupported(e, "vectors");
+  const char *tmp = tmp_name(e, id);
   if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
+  e->b.frame += x->lanes > 1 ? 64 : 16;
+  if (tmp) {
+    put_piece_name(e, tmp, x->lanes);
+    return;
+  }
   switch (x->kind) {
   case EX_const:
     if (dtype_is_float(x->dt)) {
@@ -653,11 +695,12 @@ static void put_data(Emit *e, ExprId id, Prec at) {
     } else
       put_int(e, x->dt, x->imm.i);
     break;
-  case EX_var: text_puts(e->t, e->var[x->ref]); break;
+  case EX_var: put_piece_name(e, e->var[x->ref], x->lanes); break;
   case EX_load: put_load(e, x); break;
   case EX_op: put_op(e, x, at); break;
   case EX_random: put_random(e, x); break;
-  default: unsupported(e, "vectors"); break;
+  case EX_splat: put_data(e, x->arg[0], at); break;
+  default: unsupported(e, "this place of a vector"); break;
   }
 }
 
@@ -681,7 +724,15 @@ static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
   text_fmt(e->t, ", %s, %d)", narrow_formats[dt].encode, dt != DT_f8e5m2);
 }
 
-void put_narrow_store(Emit *e, DType dt, ExprId x) {
-  put_narrow_bits(e, dt, x);
-  text_puts(e->t, ";\n");
+void put_stored(Emit *e, DType dt, ExprId x) {
+  if (dt == DT_f16 || dt == DT_bf16) {
+    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
+    text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
+    put_data(e, x, PR_any);
+    text_puts(e->t, ")");
+  } else if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) {
+    put_narrow_bits(e, dt, x);
+  } else {
+    put_data(e, x, PR_any);
+  }
 }

@@ -23,7 +23,7 @@ typedef struct Uses {
 static void use_dim(Uses *u, Dim d);
 
 static void use_buf(Uses *u, BufId b) {
-  if (u->seen_buf[b]) return;
+  if (u->seen_buf[b] || prog_buf(u->e->p, b)->space == BS_reg) return;
   u->seen_buf[b] = true;
   *vec_push(&u->e->c->scratch, &u->buf) = b;
   const Buf *x = prog_buf(u->e->p, b);
@@ -32,6 +32,10 @@ static void use_buf(Uses *u, BufId b) {
 
 static void use_var(Uses *u, VarId v) {
   if (u->declared[v] || u->seen_var[v]) return;
+  if (prog_var(u->e->p, v)->lanes > 1)
+    fail(u->e->c, ERR_unsupported, LOC_NONE,
+         "the C back end hands no vectors to kernels: variable %s",
+         show(u->e->c, prog_var(u->e->p, v)->name));
   u->seen_var[v] = true;
   *vec_push(&u->e->c->scratch, &u->var) = v;
 }
@@ -68,22 +72,22 @@ static void use_block(Uses *u, StmtId first) {
   }
 }
 
-/* Does this parameter share no memory with another? Then the compiler may know. The plan lets a
- * result take the place of an operand, and views share their root. */
-static bool stands_alone(Emit *e, const Uses *u, u32 i) {
-  Prog *p = e->p;
-  BufId r = prog_root(p, u->buf.at[i]);
+/* The plan lets a result take the place of an operand, and views share their root. */
+bool bufs_share(Prog *p, BufId x, BufId y) {
+  BufId r = prog_root(p, x), s = prog_root(p, y);
   u64 n, m;
   Sym sym;
-  for (u32 k = 0; k < u->buf.n; k++) {
-    BufId s = prog_root(p, u->buf.at[k]);
-    if (k == i) continue;
-    if (s == r) return false;
-    const Buf *a = prog_buf(p, r), *b = prog_buf(p, s);
-    if (!mem_in_arena(p, r) || !mem_in_arena(p, s)) continue;
-    if (!mem_bytes(p, r, &n, &sym) || !mem_bytes(p, s, &m, &sym)) return false;
-    if (a->offset < b->offset + m && b->offset < a->offset + n) return false;
-  }
+  if (s == r) return true;
+  const Buf *a = prog_buf(p, r), *b = prog_buf(p, s);
+  if (!mem_in_arena(p, r) || !mem_in_arena(p, s)) return false;
+  if (!mem_bytes(p, r, &n, &sym) || !mem_bytes(p, s, &m, &sym)) return true;
+  return a->offset < b->offset + m && b->offset < a->offset + n;
+}
+
+/* Does this parameter share no memory with another? Then the compiler may know. */
+static bool stands_alone(Emit *e, const Uses *u, u32 i) {
+  for (u32 k = 0; k < u->buf.n; k++)
+    if (k != i && bufs_share(e->p, u->buf.at[i], u->buf.at[k])) return false;
   return true;
 }
 
@@ -127,7 +131,7 @@ static void put_shapes(Emit *e, const Uses *u) {
   }
 }
 
-static u32 write_function(Emit *e, const Stmt *s, const Uses *u) {
+static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Text *outer = e->t, text = text_new(&e->c->keep), params = text_new(&e->c->scratch);
   u32 indent = e->indent, depth = e->depth;
   const char **var = e->var;
@@ -143,7 +147,10 @@ static u32 write_function(Emit *e, const Stmt *s, const Uses *u) {
   e->indent = 1;
   e->depth = 0;
   e->in_kernel = true;
-  put_block(e, s->body);
+  Body outer_body = e->b;
+  put_body(e, s->body, id);
+  if (e->b.frame > e->kernel_frame) e->kernel_frame = e->b.frame;
+  e->b = outer_body;
   e->in_kernel = false;
   put_params(e, &params, u);
   e->t = outer;
@@ -180,7 +187,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   u.seen_var = NEWS(&e->c->scratch, bool, e->p->var.n);
   u.set_var = NEWS(&e->c->scratch, bool, e->p->var.n);
   use_block(&u, s.body);
-  u32 number = write_function(e, &s, &u), size = u.size + u.buf.n + u.var.n;
+  u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
   text_fmt(e->t, "%s_k%u(", e->o->name, number);

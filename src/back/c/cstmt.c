@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void begin(Emit *e) {
+void begin_line(Emit *e) {
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
 }
 
@@ -15,7 +15,7 @@ void put_line(Emit *e, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(line, sizeof line, fmt, ap);
   va_end(ap);
-  begin(e);
+  begin_line(e);
   text_puts(e->t, line);
   text_puts(e->t, "\n");
 }
@@ -31,9 +31,12 @@ static const char *loop_name(Emit *e) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
+  if (put_unrolled(e, s)) return;
   const char *name = loop_name(e);
+  hoist(e, s->a);
+  hoist(e, s->b);
   e->var[s->var] = name;
-  begin(e);
+  begin_line(e);
   text_fmt(e->t, "for (ptrdiff_t %s = ", name);
   put_index(e, s->a);
   text_fmt(e->t, "; %s < ", name);
@@ -51,7 +54,13 @@ static void put_for(Emit *e, const Stmt *s) {
 }
 
 static void put_if(Emit *e, const Stmt *s) {
-  begin(e);
+  i64 known;
+  if (e->b.mode == BM_vectors && fold_int(e, s->a, &known)) {
+    put_block(e, known ? s->body : s->other); /* the other one may name registers that are not */
+    return;
+  }
+  hoist(e, s->a);
+  begin_line(e);
   text_puts(e->t, "if (");
   put_expr(e, s->a);
   text_puts(e->t, ") {\n");
@@ -68,11 +77,17 @@ static void put_if(Emit *e, const Stmt *s) {
 }
 
 static void put_while(Emit *e, const Stmt *s) {
-  begin(e);
-  text_puts(e->t, "while (");
-  put_expr(e, s->a);
-  text_puts(e->t, ") {\n");
+  bool first = is_hoisted(e, s->a); /* parts of the condition are statements */
+  begin_line(e);
+  text_puts(e->t, first ? "for (;;) {\n" : "while (");
   e->indent++;
+  if (first) {
+    hoist(e, s->a);
+    begin_line(e);
+    text_puts(e->t, "if (!(");
+  }
+  put_expr(e, s->a);
+  text_puts(e->t, first ? ")) break;\n" : ") {\n");
   put_block(e, s->body);
   e->indent--;
   put_line(e, "}");
@@ -80,43 +95,46 @@ static void put_while(Emit *e, const Stmt *s) {
 
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
-  begin(e);
+  hoist(e, s->a);
   if (s->kind == ST_let) {
     Text t = text_new(&e->c->scratch);
-    text_fmt(&t, "v%u", s->var);
+    text_fmt(&t, "v%u", e->b.nlet++);
     e->var[s->var] = text_cstr(&t);
-    text_fmt(e->t, "%s ", c_type(v->dt));
   }
+  if (v->lanes > 1) {
+    put_vector_assign(e, s);
+    return;
+  }
+  begin_line(e);
+  if (s->kind == ST_let) text_fmt(e->t, "%s ", c_type(v->dt));
   text_fmt(e->t, "%s = ", e->var[s->var]);
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
 }
 
 static void put_store(Emit *e, const Stmt *s) {
-  DType dt = prog_buf(e->p, s->buf)->dt;
+  const Buf *b = prog_buf(e->p, s->buf);
   e->written[prog_root(e->p, s->buf)] = 1;
   e->written[s->buf] = 1;
-  begin(e);
-  put_element(e, s->buf, s->idx, s->nidx);
-  text_puts(e->t, " = ");
-  if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
-    text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
-    put_expr(e, s->a);
-    text_puts(e->t, ");\n");
-  } else if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) {
-    put_narrow_store(e, dt, s->a);
-  } else {
-    put_expr(e, s->a);
-    text_puts(e->t, ";\n");
+  for (u32 i = 0; i < s->nidx; i++) hoist(e, s->idx[i]);
+  hoist(e, s->a);
+  if (prog_expr(e->p, s->a)->lanes > 1) {
+    put_vector_store(e, s);
+    return;
   }
+  begin_line(e);
+  put_element(e, s->buf, s->idx, s->nidx, 1);
+  text_puts(e->t, " = ");
+  put_stored(e, b->space == BS_reg ? DT_f32 : b->dt, s->a);
+  text_puts(e->t, ";\n");
 }
 
 /* What the sizes given by the caller must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
   if (e->in_kernel)
     fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
-  begin(e);
+  hoist(e, s->a);
+  begin_line(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
   text_puts(e->t, ")) return 2; /* ");
@@ -127,6 +145,7 @@ static void put_require(Emit *e, const Stmt *s) {
 void put_block(Emit *e, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
+    e->b.tmp.n = 0;
     switch (s.kind) {
     case ST_for: put_for(e, &s); break;
     case ST_while: put_while(e, &s); break;

@@ -53,13 +53,13 @@ static void put_value_macros(File2 *f, Text *t, const char *what, u32 i, BufId i
   text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, b));
 }
 
-/* Kernels and the entry hold scalars and pointers only. Taken is a slot of 16 bytes for every one
- * of them and for every operation, as if a compiler kept each result, and what the deepest chain of
- * supporting functions needs. */
+/* Taken is a slot of 16 bytes for every scalar and pointer of the entry and of the largest kernel,
+ * and for every operation, as if a compiler kept each result; room for all vectors likewise; and
+ * what the deepest chain of supporting functions needs. */
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
-  return 1024 + 16 * (entry + e->kernel_size);
+  return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame;
 }
 
 static void put_declarations(File2 *f, Text *t) {
@@ -299,7 +299,8 @@ static void put_entry(File2 *f, Text *blob) {
   e->t = &head;
   declare_symbols(e);
   e->t = &code;
-  put_block(e, e->p->body);
+  put_body(e, e->p->body, 0);
+  e->entry_frame = e->b.frame;
   put_out_shapes(e);
   keep_state(e);
   if (e->blob) make_blob(e, blob);
@@ -359,6 +360,17 @@ static void plan_apart(Prog *p) {
   p->arena_bytes = at;
 }
 
+/* Where the target's vectors are written. A function that one of two bodies needs is not needed by
+ * the other one. */
+static void put_guard(Emit *e, Text *t) {
+  text_fmt(t,
+           "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
+           "    %s\n#define IG_VECTORS 1\n#else\n#define IG_VECTORS 0\n#endif\n"
+           "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+           "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n",
+           e->o->target->guard);
+}
+
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
@@ -366,6 +378,10 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   *e = (Emit){.c = c, .p = p, .o = o};
   e->body = text_new(&c->keep);
   e->kernels = map_new(&c->keep);
+  e->helpers = map_new(&c->keep);
+  e->helper_text = text_new(&c->keep);
+  for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
+  e->reg_owner = NEWS(&c->keep, StmtId, p->buf.n);
   e->var = NEWS(&c->keep, const char *, p->var.n + dim_nsyms(p->dims) + 64);
   e->written = NEWS(&c->keep, char, p->buf.n);
   e->param = NEWS(&c->keep, u32, p->buf.n);
@@ -392,13 +408,15 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
             "\n#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without "
             "-ffast-math\"\n#endif\n"
             "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
-            "#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
+            "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\")\n#endif\n"
             "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
             "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
             "x87\"\n#endif\n\n");
   if (o->nstate) text_puts(c_text, "#include <string.h>\n\n");
+  if (e->vectors) put_guard(e, c_text);
   put_runtime(e, c_text);
   put_math(e, c_text);
+  put_vectors(e, c_text);
   put_weights(e, c_text);
   text_put(c_text, e->body.at, e->body.n);
   text_fmt(c_text, "\nint %s_run(void *arena%s) {\n", o->name, text_cstr(&f.params));

@@ -24,6 +24,9 @@ for i in 0..5 {
   shifted[i] = shifted[i + 1]
   spread[i + 1] = spread[i]
 }
+for i in 0..3 {
+  hits[i] = 0
+}
 for i in 0..6 {
   hits[which[i]] = hits[which[i]] + 1
 }

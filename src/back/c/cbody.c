@@ -1,0 +1,244 @@
+/* cbody.c: the body of a function: as it stands, or twice where it holds vectors.
+ *
+ * In: a list of statements: of a kernel, or of the entry. Out: its text. One that holds vectors,
+ * registers or unrolled loops is written for the target, with C vectors in variables that have
+ * names and with loops written out, under #if IG_VECTORS; and for any compiler, with arrays and
+ * loops over lanes. A loop marked unroll whose bounds are not constants, or a body that would
+ * become too long, is left to the second form.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+
+enum { MOST_STATEMENTS = 20000 }; /* of a body with its loops written out */
+
+/* ---- what is in it ---- */
+
+static bool expr_is_special(Emit *e, ExprId id) {
+  if (!id) return false;
+  const Expr *x = prog_expr(e->p, id);
+  if (x->lanes > 1 || x->kind == EX_hreduce || x->kind == EX_shuffle || x->kind == EX_splat)
+    return true;
+  if (x->kind == EX_load && prog_buf(e->p, x->ref)->space == BS_reg) return true;
+  for (u32 i = 0; i < x->narg; i++)
+    if (expr_is_special(e, x->arg[i])) return true;
+  return false;
+}
+
+static bool is_special(Emit *e, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if (s->kind == ST_kernel) continue;
+    if (s->kind == ST_for && s->flags & LF_unroll) return true;
+    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space == BS_reg) return true;
+    if (expr_is_special(e, s->a) || expr_is_special(e, s->b)) return true;
+    for (u32 i = 0; i < s->nidx; i++)
+      if (expr_is_special(e, s->idx[i])) return true;
+    if (is_special(e, s->body) || is_special(e, s->other)) return true;
+  }
+  return false;
+}
+
+/* Bytes of the widest element among vectors. */
+static u32 widest_expr(Emit *e, ExprId id, u32 most) {
+  if (!id) return most;
+  const Expr *x = prog_expr(e->p, id);
+  if (x->lanes > 1) {
+    u32 n = elem_bytes(elem_of(x->dt));
+    most = n > most ? n : most;
+  }
+  for (u32 i = 0; i < x->narg; i++) most = widest_expr(e, x->arg[i], most);
+  return most;
+}
+
+static u32 widest(Emit *e, StmtId first, u32 most) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if (s->kind == ST_kernel) continue;
+    most = widest_expr(e, s->a, widest_expr(e, s->b, most));
+    for (u32 i = 0; i < s->nidx; i++) most = widest_expr(e, s->idx[i], most);
+    most = widest(e, s->other, widest(e, s->body, most));
+  }
+  return most;
+}
+
+/* ---- loops written out ---- */
+
+/* Adds the statements there will be; false: too many, or a bound is not known. */
+static bool count(Emit *e, StmtId first, u32 *n) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    i64 lo, hi;
+    if (s->kind == ST_kernel) continue;
+    if (++*n > MOST_STATEMENTS) return false;
+    if (s->kind != ST_for || !(s->flags & LF_unroll)) {
+      if (!count(e, s->body, n) || !count(e, s->other, n)) return false;
+      continue;
+    }
+    if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
+    e->b.known[s->var] = true;
+    bool ok = true;
+    for (i64 i = lo; ok && i < hi; i += s->step) {
+      e->b.value[s->var] = i;
+      ok = ++*n <= MOST_STATEMENTS && count(e, s->body, n);
+      if (i > INT64_MAX - s->step) break;
+    }
+    e->b.known[s->var] = false;
+    if (!ok) return false;
+  }
+  return true;
+}
+
+bool put_unrolled(Emit *e, const Stmt *s) {
+  i64 lo, hi;
+  if (e->b.mode != BM_vectors || !(s->flags & LF_unroll)) return false;
+  if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
+  e->b.known[s->var] = true;
+  for (i64 i = lo; i < hi; i += s->step) {
+    Text t = text_new(&e->c->keep);
+    text_fmt(&t, i < 0 ? "(%" PRId64 ")" : "%" PRId64, i);
+    e->var[s->var] = text_cstr(&t);
+    e->b.value[s->var] = i;
+    put_block(e, s->body);
+  }
+  e->b.known[s->var] = false;
+  return true;
+}
+
+/* ---- registers ---- */
+
+static u32 number(Emit *e, BufId b) {
+  StmtId mine = e->b.owner + 1;
+  if (e->reg_owner[b] && e->reg_owner[b] != mine)
+    fail(e->c, ERR_unsupported, LOC_NONE, "registers %s are used by two kernels",
+         show(e->c, prog_buf(e->p, b)->name));
+  e->reg_owner[b] = mine;
+  if (!e->b.reg[b]) e->b.reg[b] = ++e->b.nreg;
+  return e->b.reg[b] - 1;
+}
+
+static bool is_new(Emit *e, const Text *name) {
+  u32 *slot = map_put_bytes(&e->b.declared, name->at, name->n);
+  return !(*slot)++;
+}
+
+/* float r0[6][2][16] */
+static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
+  const Buf *x = prog_buf(e->p, b);
+  Text name = text_new(&e->c->keep), *outer = e->t;
+  text_fmt(&name, "r%u", number(e, b));
+  if (is_new(e, &name)) {
+    u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four */
+    text_fmt(&e->b.decl, "  %s %s", c_type(x->dt), text_cstr(&name));
+    for (u32 i = 0; i < n; i++) {
+      text_fmt(&e->b.decl, "[%" PRId64 "]", x->dim[i]);
+      bytes *= (u64)x->dim[i];
+    }
+    if (x->lanes > 1) text_fmt(&e->b.decl, "[%u]", x->lanes);
+    text_puts(&e->b.decl, n || x->lanes > 1 ? " = {0};\n" : " = 0;\n");
+    e->b.frame += bytes;
+  }
+  text_put(outer, name.at, name.n);
+  for (u32 i = 0; i < n; i++) {
+    text_puts(outer, "[");
+    put_index(e, idx[i]);
+    text_puts(outer, "]");
+  }
+}
+
+/* r0_5_1, a variable; declared piece by piece */
+static void put_variable(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
+  const Buf *x = prog_buf(e->p, b);
+  Text name = text_new(&e->c->keep);
+  text_fmt(&name, "r%u", number(e, b));
+  for (u32 i = 0; i < n; i++) {
+    i64 k;
+    if (!fold_int(e, idx[i], &k) || k < 0 || k >= x->dim[i])
+      fail(e->c, ERR_unsupported, LOC_NONE, "index %u of registers %s is not a constant in range",
+           i, show(e->c, x->name));
+    text_fmt(&name, "_%" PRId64, k);
+  }
+  if (is_new(e, &name)) {
+    Text *outer = e->t;
+    Piece piece = e->b.piece;
+    Pieces ps = pieces(e, x->lanes);
+    for (u32 i = 0; i < ps.n; i++) {
+      e->t = &e->b.decl;
+      e->b.piece = ps.at[i];
+      text_puts(e->t, "  ");
+      if (ps.at[i].w > 1)
+        put_vector_type(e, elem_of(x->dt), ps.at[i].w);
+      else
+        text_puts(e->t, c_type(x->dt));
+      text_puts(e->t, " ");
+      put_piece_name(e, text_cstr(&name), x->lanes);
+      text_puts(e->t, ps.at[i].w > 1 ? " = {0};\n" : " = 0;\n");
+    }
+    e->t = outer;
+    e->b.piece = piece;
+    e->b.frame += x->lanes * elem_bytes(elem_of(x->dt)) + 16;
+  }
+  if (whole)
+    text_put(e->t, name.at, name.n);
+  else
+    put_piece_name(e, text_cstr(&name), x->lanes);
+}
+
+/* whole: the name that pieces or lanes are told apart behind. */
+void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
+  const Buf *x = prog_buf(e->p, b);
+  if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
+  if (e->b.mode == BM_vectors) {
+    put_variable(e, b, idx, n, whole);
+    return;
+  }
+  put_array(e, b, idx, n);
+  if (x->lanes > 1 && !whole) text_puts(e->t, "[z]");
+}
+
+/* ---- bodies ---- */
+
+static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {
+  u32 vars = e->p->var.n + dim_nsyms(e->p->dims) + 64;
+  e->b = (Body){.mode = mode, .owner = owner, .most = most, .piece = {0, 1, 0}};
+  if (mode == BM_plain) return;
+  e->b.known = NEWS(&e->c->keep, bool, vars);
+  e->b.value = NEWS(&e->c->keep, i64, vars);
+  e->b.reg = NEWS(&e->c->keep, u32, e->p->buf.n);
+  e->b.decl = text_new(&e->c->keep);
+  e->b.declared = map_new(&e->c->keep);
+}
+
+static void write(Emit *e, StmtId first) {
+  Text *outer = e->t, text = text_new(&e->c->keep);
+  e->t = &text;
+  put_block(e, first);
+  e->t = outer;
+  text_put(outer, e->b.decl.at, e->b.decl.n);
+  text_put(outer, text.at, text.n);
+}
+
+/* Leaves in e->b.frame what the larger body takes. */
+void put_body(Emit *e, StmtId first, StmtId owner) {
+  if (!is_special(e, first)) {
+    start(e, BM_plain, owner, 1);
+    put_block(e, first);
+    e->b.frame = 0; /* counted by its operations */
+    return;
+  }
+  u32 n = 0, lanes = e->o->target->lanes, bytes = widest(e, first, 1);
+  u64 frame = 0;
+  start(e, BM_vectors, owner, lanes * 4 / bytes);
+  bool twice = lanes > 1 && count(e, first, &n);
+  if (twice) {
+    e->vectors = true;
+    text_puts(e->t, "#if IG_VECTORS\n");
+    write(e, first);
+    frame = e->b.frame;
+    text_puts(e->t, "#else\n");
+  }
+  start(e, BM_loops, owner, 1);
+  write(e, first);
+  if (twice) text_puts(e->t, "#endif\n");
+  if (frame > e->b.frame) e->b.frame = frame;
+}
