@@ -108,7 +108,14 @@ TARGET  ?=
 fuzz: setup fuzz-programs
 	@$(PYTHON) test/fuzz.py --runs $(RUNS) $(TARGET)
 
+# ONLY=NAME,.. ENGINES=.. THREADS=1,2 QUICK=1 choose what is measured; the document is written from all results kept.
+ONLY    ?= *
+ENGINES ?= ort,openvino,mnn,ingot-gcc,ingot-clang
+THREADS ?= 1,2
 bench: setup all
+	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
+	@$(PYTHON) bench/micro.py $(if $(QUICK),--quick)
+	@$(PYTHON) bench/report.py
 	@$(PYTHON) bench/run
 
 $(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/libingot.a
@@ -154,7 +161,7 @@ help:
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
-	  'make bench         import time and memory, times beside ONNX Runtime' \
+	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \

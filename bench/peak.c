@@ -2,9 +2,11 @@
  *
  *   peak THREADS MS
  *
- * Out: one line, "GFLOPS GBPS": multiply-adds counted as two, in float32, from registers only; bytes read per second from
- * an array far larger than any cache, four streams a thread. Each is the best of many stretches of about a millisecond, in MS
- * milliseconds, over all threads together: short enough to fall between the turns of other processes. Compiled with -O3 -march=native -ffp-contract=fast.
+ * Out: one line, "GFLOPS GBPS": multiply-adds counted as two, in float32, from registers only;
+ * bytes read per second from an array far larger than any cache, four streams a thread. Each is the
+ * best of many stretches of about a millisecond, in MS milliseconds, over all threads together:
+ * short enough to fall between the turns of other processes. Compiled with -O3 -march=native
+ * -ffp-contract=fast.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

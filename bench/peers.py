@@ -6,9 +6,10 @@
 Every engine is a process of its own with the same inputs. They take turns: a block of a few hundred milliseconds each, 50 ms of quiet before
 it, everybody else stopped by a signal, so that threads that spin cannot disturb. Figures are medians and minima over all blocks of one
 run. Outputs are compared with those of ONNX Runtime, and with numpy in double where bench/exact.py knows the operators.
-Results are kept in build/bench/results.json (a later run replaces the rows it measures); bench/report.py makes a document of them.
+Results are kept in build/bench/results.json (a later run replaces the rows it measures, with all their engines); bench/report.py makes a document of them.
 """
 import argparse
+import ctypes
 import fnmatch
 import json
 import os
@@ -59,6 +60,14 @@ def enter_venv():
         os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
+def die_with_parent():
+    """In the child: a stopped process would outlive a parent that is killed."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    except (OSError, AttributeError):
+        pass
+
+
 class Refused(Exception):
     pass
 
@@ -68,7 +77,8 @@ class Child:
 
     def __init__(self, name, argv, names=None):
         self.name, self.times, self.each = name, [], 1
-        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1,
+                                  preexec_fn=die_with_parent)
         line = self.p.stdout.readline()
         if not line:
             raise Refused(f"ended with status {self.p.wait()}")
@@ -122,7 +132,7 @@ def compile_ingot(model, cc, threads, flags):
     name = re.sub(r"\W", "_", os.path.basename(model)[:-5])
     base = os.path.join(folder, f"{name}-{cc}-{threads}")
     lib, note = base + ".a", base + ".json"
-    cmd = [INGOT, "build", model, "-o", lib, "--name", name, "-O3", "--march", "native", "--cc", cc, "--quiet", "--no-selftest", *flags]
+    cmd = [INGOT, "build", model, "-o", lib, "--name", name, "--quiet", "--no-selftest", "-O3", "--march", "native", "--cc", cc, *flags]
     if threads > 1:
         cmd += ["--threads", str(threads)]
     if os.path.exists(note) and os.path.getmtime(note) > max(os.path.getmtime(INGOT), os.path.getmtime(model)):
@@ -135,7 +145,7 @@ def compile_ingot(model, cc, threads, flags):
     seconds = time.perf_counter() - start
     if got.returncode:
         raise Refused(f"ingot build: exit {got.returncode}: {(got.stdout.strip().splitlines() or ['?'])[0][:200]}")
-    facts = {"cmd": cmd, "build_s": seconds, "name": name, "header": base + ".h"}
+    facts = {"cmd": cmd, "build_s": seconds, "flags": cmd[cmd.index("-O3"):], "name": name, "header": base + ".h"}
     size = subprocess.run(["size", "-A", lib], stdout=subprocess.PIPE, text=True).stdout
     facts["code_bytes"] = sum(int(n) for n in re.findall(r"^\.text\S*\s+(\d+)", size, re.M))
     with open(note, "w") as f:
@@ -174,7 +184,7 @@ def start_ingot(engine, model, feed, threads, flags=()):
             f.write(np.ascontiguousarray(feed[name], dtype).tobytes())
     c = Child(engine, [prog, prog + ".in", prog + ".out"], [o[0] for o in outs])
     version = subprocess.run([INGOT, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip() or "ingot"
-    c.facts.update(version=version, settings=" ".join(facts["cmd"][4:]).replace(ROOT + "/", ""), build_s=facts["build_s"],
+    c.facts.update(version=version, settings="ingot build " + " ".join(facts["flags"]), build_s=facts["build_s"],
                    code_bytes=facts["code_bytes"], arena_bytes=int(d["ARENA_BYTES"]), const_bytes=int(d["WEIGHT_BYTES"]))
     c.outs, c.outfile = outs, prog + ".out"
     return c
@@ -306,8 +316,7 @@ def keep(rows):
     if os.path.exists(RESULTS):
         with open(RESULTS) as f:
             old = json.load(f)
-    for key, row in rows.items():
-        old.setdefault(key, {}).update(row)
+    old.update(rows)  # a row as a whole: ratios are only true within one run
     with open(RESULTS + ".tmp", "w") as f:
         json.dump(old, f, indent=1)
     os.replace(RESULTS + ".tmp", RESULTS)

@@ -3,10 +3,11 @@
  *   prog INPUTS OUTPUTS
  *
  * In: INPUTS, the arrays one after another; requests on stdin, one a line: `run MS K` runs for MS
- * milliseconds, K runs per sample; `out` writes the outputs to OUTPUTS; anything else ends. Out: one
- * line per request on stdout: microseconds of a run, one number per sample. The first line is microseconds
- * from the start of main to the first result, and the peak of resident memory in KiB follows.
- * Compiled with -include of a file that defines ARENA, NIN, NOUT, IN_BYTES, OUT_BYTES and CALL.
+ * milliseconds, K runs per sample; `out` writes the outputs to OUTPUTS; anything else ends. Out:
+ * one line per request on stdout: microseconds of a run, one number per sample. The first line is
+ * microseconds from the start of main to the first result, and the peak of resident memory in KiB
+ * follows. Compiled with -include of a file that defines ARENA, NIN, NOUT, IN_BYTES, OUT_BYTES and
+ * CALL.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
