@@ -74,7 +74,7 @@ clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
 # Arenas that ask for every piece by itself, so that each one can fail and sanitizers see where it ends.
 hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g -DINGOT_HOSTILE $(SAN)" build-hostile/ingot build-hostile/unit/oom
 tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g -fsanitize=thread" build-tsan/unit/threads
-unit-programs: $(UNIT)
+unit-programs: $(UNIT) $(BUILD)/randgraph
 
 test: setup
 	+@$(SUBMAKE) all unit-programs
@@ -107,6 +107,16 @@ RUNS    ?= 10000000
 TARGET  ?=
 fuzz: setup fuzz-programs
 	@$(PYTHON) test/fuzz.py --runs $(RUNS) $(TARGET)
+
+# N=20000 make gen: random graphs on all engines; SEED=1000, OPS=conv,contract,MAP, GENFLAGS="--cc clang".
+N       ?= 2000
+SEED    ?= 1
+OPS    ?=
+$(BUILD)/randgraph: $(wildcard test/gen/*.[ch]) $(BUILD)/libingot.a
+	$(CC) $(ALL_CFLAGS) -o $@ $(wildcard test/gen/*.c) $(BUILD)/libingot.a -lm $(LDFLAGS)
+gen: all $(BUILD)/randgraph
+	@mkdir -p $(BUILD)/tmp/gen
+	@$(BUILD)/randgraph --folder $(BUILD)/tmp/gen --seed $(SEED) --count $(N) $(if $(OPS),--only $(OPS)) $(GENFLAGS)
 
 # ONLY=NAME,.. ENGINES=.. THREADS=1,2 QUICK=1 choose what is measured; the document is written from all results kept.
 ONLY    ?= *
@@ -148,7 +158,7 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 distclean:
 	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 
@@ -161,6 +171,8 @@ help:
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
+	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
+	  'make bench         import time and memory, times beside ONNX Runtime' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
@@ -169,5 +181,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen \
   bench bench-plan run install clean distclean help

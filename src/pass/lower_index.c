@@ -145,6 +145,7 @@ void lower_scatter_nd(Lower *l, Tail at) {
 static ExprId is_nonzero(Prog *p, BufId x, const VarId *var) {
   DType dt = prog_buf(p, x)->dt;
   Scalar zero = {.i = 0};
+  if (dt == DT_f8e8m0) return ex_cast(p, DT_bool, load_at(p, x, var), false); /* has no zero */
   if (dtype_is_float(dt)) zero.f = 0;
   return ex_op2(p, OP_ne, load_at(p, x, var), ex_const(p, dt, zero));
 }

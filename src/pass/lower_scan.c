@@ -45,9 +45,7 @@ void lower_pool_arg(Lower *l, Tail at) {
   DType key = key_dtype(prog_buf(p, f.in[0].buf)->dt);
   nest_loops(&x, false, FORM_AXES);
   VarId best = let_new(p, &x.at, "best", ex_int(p, -1));
-  Scalar zero = {.i = 0};
-  if (dtype_is_float(key)) zero.f = 0;
-  VarId top = let_new(p, &x.at, "top", ex_const(p, key, zero));
+  VarId top = let_new(p, &x.at, "top", ex_const(p, key, fold_init(OP_max, key)));
   Tail after = x.at;
   nest_loops(&x, true, FORM_AXES);
   VarId v = let_new(p, &x.at, "v", ex_cast(p, key, nest_load(&x, 0), false));

@@ -321,7 +321,7 @@ static bool fix_reduce(Edit *e, NodeId id) {
   Type t = out_type(g, id);
   u32 naxes;
   const Dim *axes = node_list(n, AT_axes, &naxes);
-  if (naxes && n->op == OP_reduce_sum && dtype_is_float(t.dt)) return false;
+  if (n->op == OP_reduce_sum && dtype_is_float(t.dt)) return false;
   for (u32 i = 0; i < naxes; i++) {
     if (graph_type(g, n->in[0])->dim[axes[i]] != 1) return false;
   }

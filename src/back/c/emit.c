@@ -6,6 +6,7 @@
  * on nothing but the input.
  */
 #include "back/c/c.h"
+#include "ir/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -148,9 +149,14 @@ static bool is_open(Emit *e, const Buf *b) {
   return false;
 }
 
+/* Sizes are arguments also where only the extent of a buffer names them. */
 static void declare_symbols(Emit *e) {
   Prog *p = e->p;
+  bool *used = NEWS(&e->c->scratch, bool, dim_nsyms(p->dims) + 1);
+  for (BufId b = 1; b < p->buf.n; b++)
+    for (u32 i = 0; i < prog_buf(p, b)->rank; i++) dims_use(p->dims, prog_buf(p, b)->dim[i], used);
   for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
+    if (used[s] && dim_syminfo(p->dims, s)->kind == SY_input) prog_sym_var(p, s);
     if (s >= p->nsym_var || !p->sym_var[s]) continue;
     const SymInfo *info = dim_syminfo(p->dims, s);
     Text t = text_new(&e->c->keep);
@@ -213,6 +219,8 @@ static void declare_buffers(Emit *e, Text *t) {
                type);
       if (e->o->debug)
         text_fmt(t, "own%u; /* ", root);
+      else if (!e->arena_bytes)
+        text_puts(t, "arena; /* "); /* of nothing but empty buffers */
       else
         text_fmt(t, "(a + %" PRIu64 "); /* ", r->offset);
       put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));

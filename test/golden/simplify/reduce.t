@@ -13,8 +13,9 @@ graph
 # expect
 graph
 (%1: f32[2,1], %2: i32[2,1]) {
-  %3: f32[2] = reshape(%1) {shape=[2]}
-  %4: f32[2] = reduce_sum(%1) {axes=[1], keep=0}
-  %5: f32[1] = reduce_prod(%1) {axes=[0], keep=0}
-  return %1, %3, %4, %2, %5
+  %3: f32[2,1] = reduce_sum(%1) {axes=[], keep=0}
+  %4: f32[2] = reshape(%1) {shape=[2]}
+  %5: f32[2] = reduce_sum(%1) {axes=[1], keep=0}
+  %6: f32[1] = reduce_prod(%1) {axes=[0], keep=0}
+  return %3, %4, %5, %2, %6
 }

@@ -1,0 +1,36 @@
+"""Random graphs over the whole operator table: ref, interp with each pass left out in turn, and C agree; cases found before.
+
+`make gen N=20000` is the campaign; failures are reduced and printed in the form of the files of test/gen/found.
+"""
+import os
+import shutil
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+LIMIT = 300
+PIECES, COUNT = 4, 100  # graphs of all kinds
+LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # what models spend their time on; gcc -O2 may vectorise it
+
+
+def program(env):
+    path = os.path.join(env.build, "randgraph")
+    if not os.path.exists(path):
+        raise Skip("build/randgraph is not built")
+    if not shutil.which("tcc"):
+        raise Skip("tcc is not installed")
+    return path
+
+
+def check(env, *args):
+    got = run([program(env), "--folder", env.scratch("gen"), *args], LIMIT, cwd=ROOT, merge=True)
+    if got.rc or got.timed_out:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 40)}")
+
+
+def tests(env):
+    out = [Test(f"gen/all-{k}", lambda k=k: check(env, "--seed", str(k * COUNT), "--count", str(COUNT)), cost=4)
+           for k in range(PIECES)]
+    out.append(Test("gen/linear", lambda: check(env, "--seed", "1", "--count", "60", "--only", LINEAR, "--mode", "exact",
+                                                "--cc", "gcc -O2"), cost=15))
+    folder = os.path.join(ROOT, "test", "gen", "found")
+    return out + [Test(f"gen/{n[:-2]}", lambda n=n: check(env, "--replay", os.path.join(folder, n)))
+                  for n in sorted(os.listdir(folder)) if n.endswith(".t")]
