@@ -172,7 +172,6 @@ help:
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
-	  'make bench         import time and memory, times beside ONNX Runtime' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
