@@ -48,8 +48,9 @@ struct Case {
                   judged */
   const char *text;
   size_t n;
-  u32 nin, nbind; /* parameters; sets of arrays, which differ where dimensions are symbolic */
-  Str *name;      /* of parameters */
+  u32 nin, nbind;     /* parameters; sets of arrays, which differ where dimensions are symbolic */
+  Str *name;          /* of parameters */
+  const char *target; /* machine the passes work for; NULL: scalar */
   Tensor **in[2];
 };
 
@@ -58,6 +59,7 @@ struct Wish {
   const char *only; /* comma-separated names of operators or kinds; NULL: all */
   u32 nodes;        /* at most; 0: the generator's choice */
   int mode;         /* -1: any */
+  bool large;       /* extents at which lowering begins to block and vectorise */
 };
 
 struct Verdict {

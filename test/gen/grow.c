@@ -381,11 +381,11 @@ static void choose_types(Gen *G) {
   }
 }
 
-static void choose_extents(Gen *G) {
+static void choose_extents(Gen *G, const Wish *w) {
   static const i64 few[] = {1, 2, 3, 4, 5}, edge[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17},
                    large[] = {4, 8, 16, 31, 32, 33, 63, 64, 65};
-  u32 size = below(G, 10);
-  G->most = size < 4 ? 200 : size < 8 ? 1500 : 8000;
+  u32 size = w->large ? 9 : below(G, 10);
+  G->most = w->large ? 40000 : size < 4 ? 200 : size < 8 ? 1500 : 8000;
   G->nbase = 2 + below(G, 3);
   for (u32 i = 0; i < G->nbase; i++)
     G->base[i] = size < 4 ? few[below(G, 5)] : size < 8 ? edge[below(G, 11)] : large[below(G, 9)];
@@ -463,7 +463,7 @@ static void make(Ctx *c, void *arg) {
   G->smooth = G->mode == MODE_real;
   choose_ops(G, m->w);
   choose_types(G);
-  choose_extents(G);
+  choose_extents(G, m->w);
   u32 nodes = m->w->nodes ? m->w->nodes : 1 + below(G, chance(G, 20) ? 24 : 9);
   grow_some(G, nodes);
   if (!G->seen.n) leaf_of(G, DT_f32, NULL, 0);

@@ -40,6 +40,7 @@ static const char *message(const Ingot *m) {
 static Run start(const Case *k, u32 bind) {
   Run r = {.m = ingot_new(NULL)};
   r.status = ingot_open_bytes(r.m, k->text, k->n, "case");
+  if (!r.status && k->target) r.status = ingot_set_target(r.m, k->target);
   for (u32 i = 0; !r.status && i < k->nin; i++) {
     const Tensor *t = k->in[bind][i];
     IngotTensor x = {str_text(k->c, k->name[i]),

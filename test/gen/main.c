@@ -1,7 +1,7 @@
 /* main.c: makes cases and judges them, in batches that share one call of the C compiler.
  *
  * gen [--seed N] [--count N] [--only NAMES] [--mode exact|real|raw] [--nodes N] [--cc WORDS]
- *     [--batch N] [--print] [--folder PATH] [--ops]
+ *     [--target NAME] [--large] [--batch N] [--print] [--folder PATH] [--ops]
  * gen --replay FILE ...
  *
  * Each batch runs in a process of its own, so that a crash costs one batch; it is then run case by
@@ -36,10 +36,16 @@ typedef struct Board {
 typedef struct Options {
   u64 seed, count;
   Wish wish;
-  const char *cc, *folder;
+  const char *cc, *folder, *target;
   u32 batch;
   bool print, ops;
 } Options;
+
+static Case *make(const Options *o, u64 seed) {
+  Case *k = case_new(seed, &o->wish);
+  k->target = o->target;
+  return k;
+}
 
 static void stage(Board *b, u32 at, const char *what) {
   b->at = at;
@@ -87,7 +93,7 @@ static void run_batch(const Options *o, Board *b, u64 first, u32 n) {
   u32 which[MAX_BATCH], nc = 0;
   for (u32 i = 0; i < n; i++) {
     stage(b, i, "generate");
-    k[i] = case_new(first + i, &o->wish);
+    k[i] = make(o, first + i);
     Verdict v = {.what = "the generator fails"};
     if (k[i]->text) {
       count_ops(b, k[i]);
@@ -151,7 +157,7 @@ static void report(const Options *o, u64 seed, const char *what) {
   pid_t pid = fork();
   if (!pid) {
     alarm(300);
-    Case *k = case_new(seed, &o->wish);
+    Case *k = make(o, seed);
     if (!k->text) {
       for (const Diag *d = k->c->diags; d; d = d->next) printf("# %s\n", d->text);
       _exit(0);
@@ -211,6 +217,7 @@ static int replay(const Options *o, int n, char **path) {
   for (int i = 0; i < n; i++) {
     Case *k = case_read(path[i]);
     Verdict v = {.what = "cannot be read"};
+    if (k) k->target = o->target;
     if (k) v = judge_all(k, o->cc, o->folder);
     if (v.what[0]) printf("%s: %s: %s\n", path[i], v.what, v.detail);
     failures += v.what[0] != 0;
@@ -243,6 +250,10 @@ int main(int argc, char **argv) {
       o.cc = value(argc, argv, &i);
     else if (!strcmp(s, "--folder"))
       o.folder = value(argc, argv, &i);
+    else if (!strcmp(s, "--target"))
+      o.target = value(argc, argv, &i);
+    else if (!strcmp(s, "--large"))
+      o.wish.large = true;
     else if (!strcmp(s, "--print"))
       o.print = true;
     else if (!strcmp(s, "--ops"))

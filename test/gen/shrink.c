@@ -229,7 +229,8 @@ Case *shrink(Case *k, const char *cc, const char *folder, const char *what) {
       for (u32 at = 0;; at++) {
         Ctx *c = ctx_new(NULL, NULL);
         Case *to = NEW(&c->keep, Case);
-        *to = (Case){.c = c, .seed = k->seed, .mode = k->mode, .smooth = k->smooth};
+        *to = (Case){
+            .c = c, .seed = k->seed, .mode = k->mode, .smooth = k->smooth, .target = k->target};
         Try t = {.from = k, .to = to, .how = (Change)how, .at = at};
         bool ok = !ctx_protect(c, change, &t) && t.done && fails(to, cc, folder, what);
         if (ok) {
