@@ -13,38 +13,32 @@
  */
 #include <math.h>
 #include <string.h>
-#include "pass/pass.h"
+#include "pass/canon.h"
 
-enum { ROUNDS = 16 };
+enum { ROUNDS = 64 };
 
-typedef struct Canon {
-  u32 *uses; /* by value, at the start of the round */
-  u32 n;
-} Canon;
-
-typedef bool Rule(Edit *e, NodeId id);
-
-static bool used_once(const Edit *e, Val v) {
+bool canon_once(const Edit *e, Val v) {
   const Canon *k = e->user;
   return v < k->n && k->uses[v] == 1;
 }
 
-/* The node that defines v, if it is op and nobody else uses v. */
-static const Node *only(Edit *e, Val v, Op op) {
-  NodeId def = graph_val(e->g, v)->def;
-  if (!def || graph_node(e->g, def)->op != op || !used_once(e, v)) return NULL;
-  return graph_node(e->g, def);
+const Node *canon_def(Graph *g, Val v, Op op) {
+  NodeId def = graph_val(g, v)->def;
+  return def && graph_node(g, def)->op == op ? graph_node(g, def) : NULL;
 }
 
-static bool replace(Edit *e, NodeId id, Val by) {
+const Node *canon_only(Edit *e, Val v, Op op) {
+  return canon_once(e, v) ? canon_def(e->g, v, op) : NULL;
+}
+
+bool canon_replace(Edit *e, NodeId id, Val by) {
   Val out = graph_node(e->g, id)->out[0];
   if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
   edit_replace(e, out, by);
   return true;
 }
 
-/* Operands of a commutative node as (running, constant). */
-static bool split_const(Graph *g, const Node *n, Val *x, Val *k) {
+bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
   for (u32 i = 0; i < 2; i++)
     if (graph_const(g, n->in[i]) && !graph_const(g, n->in[1 - i])) {
       *k = n->in[i];
@@ -54,9 +48,25 @@ static bool split_const(Graph *g, const Node *n, Val *x, Val *k) {
   return false;
 }
 
-static bool is_plain_float(Graph *g, Val v) {
+bool canon_plain(Graph *g, Val v) {
   DType dt = graph_type(g, v)->dt;
-  return dt == DT_f32 || dt == DT_f64; /* narrower ones round after every step: keep the steps */
+  return dt == DT_f32 || dt == DT_f64;
+}
+
+bool canon_number(Graph *g, Val v, double *x) {
+  const Tensor *t = graph_const(g, v);
+  if (!t || t->n != 1 || !dtype_is_float(t->dt)) return false;
+  *x = tensor_get(t, 0).f;
+  return true;
+}
+
+bool canon_within(Graph *g, Val v, double lo, double hi) {
+  const Tensor *t = graph_const(g, v);
+  for (u64 i = 0; t && i < t->n; i++) {
+    double x = fabs(tensor_get(t, i).f);
+    if (!(x >= lo && x <= hi)) return false;
+  }
+  return t != NULL;
 }
 
 /* k varies along axis 1 of a tensor of this rank only; reshaped to [channels, 1, ...] for weights.
@@ -75,58 +85,42 @@ static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
   return type_count(g->dims, t) == 1 ? mk_reshape(g, k, NULL, 0) : 0;
 }
 
-static bool is_finite(Graph *g, Val v) {
-  const Tensor *t = graph_const(g, v);
-  for (u64 i = 0; t && i < t->n; i++)
-    if (!(fabs(tensor_get(t, i).f) < 1e15)) return false;
-  return t != NULL;
-}
-
 /* mul(conv(x, w), k) -> conv(x, w * k) */
 static bool scale_into_conv(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val x, k;
-  if (!split_const(g, graph_node(g, id), &x, &k) || !is_plain_float(g, x)) return false;
-  const Node *conv = only(e, x, OP_conv);
+  if (!canon_split(g, graph_node(g, id), &x, &k) || !canon_plain(g, x)) return false;
+  const Node *conv = canon_only(e, x, OP_conv);
   if (!conv || !graph_const(g, conv->in[1])) return false;
   Node c = *conv;
   const Type *w = graph_type(g, c.in[1]);
   Val scale = per_channel(g, k, w->rank, w->dim[0]);
-  if (!scale || !is_finite(g, k)) return false;
+  if (!scale || !canon_within(g, k, 0, 1e15)) return false;
   Val in[2] = {c.in[0], mk_map2(g, OP_mul, c.in[1], scale)};
   g->loc = c.loc;
-  return replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+  return canon_replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
 static bool scale_before_bias(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k, x, a;
-  if (!split_const(g, graph_node(g, id), &sum, &k) || !is_plain_float(g, sum)) return false;
-  const Node *n = only(e, sum, OP_add);
-  if (!n || !split_const(g, n, &x, &a)) return false;
+  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_plain(g, sum)) return false;
+  const Node *n = canon_only(e, sum, OP_add);
+  if (!n || !canon_split(g, n, &x, &a)) return false;
   NodeId def = graph_val(g, x)->def;
-  if (!def || graph_node(g, def)->op != OP_conv) return false; /* elsewhere nothing is gained */
-  return replace(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
+  if (!def || graph_node(g, def)->op != OP_conv || !canon_once(e, x)) return false;
+  if (!graph_const(g, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
+  return canon_replace(e, id,
+                       mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
 }
 
-/* op of two constants, as a constant. */
-static Val fold_pair(Graph *g, Op op, Val a, Val b) {
+Val canon_fold(Graph *g, Op op, Val a, Val b) {
   Val v = mk_map2(g, op, a, b);
   NodeId def = graph_val(g, v)->def;
   Tensor *in[2] = {(Tensor *)graph_const(g, a), (Tensor *)graph_const(g, b)}, *out = NULL;
   ref_node(g, def, in, &out, &g->c->work);
   return mk_const(g, out);
-}
-
-/* Are all elements of ordinary size? Products of such numbers neither vanish nor overflow. */
-static bool is_ordinary(Graph *g, Val v) {
-  const Tensor *t = graph_const(g, v);
-  for (u64 i = 0; t && i < t->n; i++) {
-    double x = fabs(tensor_get(t, i).f);
-    if (!(x > 1e-15 && x < 1e15)) return false;
-  }
-  return t != NULL;
 }
 
 /* May x + a + b be x + (a + b)? Not where a and b cancel: that is how numbers are rounded on
@@ -148,17 +142,17 @@ static bool merge_constants(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Op op = n->op;
   Val y, b, x, a;
-  if (!split_const(g, n, &y, &b) || !is_plain_float(g, y)) return false;
-  const Node *inner = only(e, y, op);
-  if (!inner || !split_const(g, inner, &x, &a)) return false;
-  if (op == OP_mul && (!is_ordinary(g, a) || !is_ordinary(g, b))) return false;
-  Val both = fold_pair(g, op, a, b);
+  if (!canon_split(g, n, &y, &b) || !canon_plain(g, y)) return false;
+  const Node *inner = canon_only(e, y, op);
+  if (!inner || !canon_split(g, inner, &x, &a)) return false;
+  if (op == OP_mul && (!canon_within(g, a, 1e-15, 1e15) || !canon_within(g, b, 1e-15, 1e15)))
+    return false;
+  Val both = canon_fold(g, op, a, b);
   if (!both || (op == OP_add && !adds_up(g, a, b, both))) return false;
-  return replace(e, id, mk_map2(g, op, x, both));
+  return canon_replace(e, id, mk_map2(g, op, x, both));
 }
 
-/* Powers of two, whose reciprocals are exact. */
-static bool has_exact_reciprocal(Graph *g, Val v) {
+bool canon_power(Graph *g, Val v) {
   const Tensor *t = graph_const(g, v);
   for (u64 i = 0; t && i < t->n; i++) {
     int exp;
@@ -174,17 +168,48 @@ static bool to_commutative(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
-  if (!graph_const(g, a) || graph_const(g, x) || !is_plain_float(g, x)) return false;
-  if (n->op == OP_sub) return replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
-  if (!has_exact_reciprocal(g, a)) return false;
-  return replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+  if (!graph_const(g, a) || graph_const(g, x) || !canon_plain(g, x)) return false;
+  if (n->op == OP_sub) return canon_replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  if (!canon_power(g, a)) return false;
+  return canon_replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+}
+
+/* div(x, k) -> mul(x, 1 / k) on the way into a function that takes no notice */
+static bool soft_division(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Canon *k = e->user;
+  double x;
+  if (n.out[0] >= k->n || !k->soft[n.out[0]] || !canon_plain(g, n.out[0])) return false;
+  if (!canon_number(g, n.in[1], &x) || !canon_within(g, n.in[1], 1e-6, 1e6)) return false;
+  return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
+}
+
+/* max(max(x, a), b) -> max(x, max(a, b)), likewise min */
+static bool merge_bounds(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Val y, b, x, a;
+  if (!canon_split(g, &n, &y, &b)) return false;
+  const Node *inner = canon_only(e, y, n.op);
+  if (!inner || !canon_split(g, inner, &x, &a)) return false;
+  return canon_replace(e, id, mk_map2(g, n.op, x, canon_fold(g, n.op, a, b)));
 }
 
 /* ---- padding ---- */
 
+/* Does every window of a pool see an element, with this much padding? */
+static bool windows_see(const Node *pool, const Dim *lo, const Dim *hi) {
+  u32 ns;
+  const Dim *window = node_list(pool, AT_window, &ns), *dil = node_list(pool, AT_dilation, &ns);
+  for (u32 i = 0; i < ns; i++)
+    if (dil[i] != 1 || lo[i] >= window[i] || hi[i] >= window[i]) return false;
+  return true;
+}
+
 /* Is the padding value what the window operator pads with itself? */
-static bool pads_like(Graph *g, Val value, Op op) {
-  const Tensor *t = graph_const(g, value);
+static bool pads_like(Graph *g, const Node *pad, Op op) {
+  const Tensor *t = graph_const(g, pad->in[1]);
   if (!t) return false;
   Scalar x = tensor_get(t, 0), lo, hi;
   dtype_limits(t->dt, &lo, &hi);
@@ -193,11 +218,19 @@ static bool pads_like(Graph *g, Val value, Op op) {
   return flt ? x.f == 0 : x.i == 0;
 }
 
+/* The largest of numbers that are not negative is not changed by zeros. */
+static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const Dim *lo,
+                            const Dim *hi) {
+  double x;
+  if (pool->op != OP_pool_max || !canon_number(g, pad->in[1], &x) || x != 0) return false;
+  return windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
+}
+
 static bool pad_into_window(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *pad = only(e, n.in[0], OP_pad);
-  if (!pad || !pads_like(g, pad->in[1], n.op)) return false;
+  const Node *pad = canon_only(e, n.in[0], OP_pad);
+  if (!pad) return false;
   u32 rank, ns;
   const Dim *lo = node_list(pad, AT_lo, &rank), *hi = node_list(pad, AT_hi, &rank);
   const Dim *mid = node_list(pad, AT_interior, &rank);
@@ -213,6 +246,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
     nlo[k] = plo[k] + lo[i];
     nhi[k] = phi[k] + hi[i];
   }
+  if (!pads_like(g, pad, n.op) && !zeros_never_win(g, pad, &n, nlo, nhi)) return false;
   Attr at[8];
   for (u32 i = 0; i < n.nattr; i++) {
     at[i] = n.attr[i];
@@ -220,7 +254,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
     if (at[i].key == AT_pad_hi) at[i].u.list = nhi;
   }
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
-  return replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
+  return canon_replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }
 
 /* ---- pointwise convolutions over one long axis ---- */
@@ -234,14 +268,14 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !is_plain_float(g, n.in[0])) return false;
+  if (ns < 2 || !canon_plain(g, n.in[0])) return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
   Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3),
                   node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
-  return replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+  return canon_replace(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
 /* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to`
@@ -275,7 +309,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val in[3];
   const Node *r = NULL;
-  for (u32 i = 0; i < n.nin && !r; i++) r = only(e, n.in[i], OP_reshape);
+  for (u32 i = 0; i < n.nin && !r; i++) r = canon_only(e, n.in[i], OP_reshape);
   if (!r) return false;
   Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),
        out = *graph_type(g, n.out[0]);
@@ -287,7 +321,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS))
     return false;
   for (u32 i = 0; i < n.nin; i++) {
-    const Node *ri = only(e, n.in[i], OP_reshape);
+    const Node *ri = canon_only(e, n.in[i], OP_reshape);
     bool same =
         ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt,
                                                            from.rank, from.dim, NULL});
@@ -295,47 +329,116 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
     if (!in[i]) return false;
   }
   Val v = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
-  return replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+  return canon_replace(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
-static Rule *const rules[][4] = {
-    {scale_into_conv, scale_before_bias, merge_constants, NULL}, /* mul */
-    {merge_constants, NULL},                                     /* add */
-    {to_commutative, NULL},                                      /* sub, div */
-    {pad_into_window, flatten_pointwise, NULL},                  /* conv */
-    {pad_into_window, NULL},                                     /* pool_max, pool_sum */
-    {NULL},                                                      /* other maps */
+enum { MOST = 10 };
+
+/* In the order in which they are tried. */
+static CanonRule *const rules[OP_COUNT][MOST] = {
+    [OP_mul] = {scale_into_conv, scale_before_bias, canon_scale_in, merge_constants, canon_mean,
+                canon_hard_swish, canon_outward, canon_rows, canon_quotient, canon_order},
+    [OP_add] = {canon_zero, merge_constants, canon_halves, canon_cubic, canon_affine, canon_order},
+    [OP_sub] = {to_commutative, canon_log_sum},
+    [OP_div] = {canon_hard_swish, to_commutative, soft_division, canon_reciprocal},
+    [OP_max] = {merge_bounds, canon_clip, canon_order},
+    [OP_min] = {merge_bounds, canon_order},
+    [OP_pow] = {canon_power_of},
+    [OP_tanh] = {canon_softplus},
+    [OP_conv] = {pad_into_window, flatten_pointwise},
+    [OP_pool_max] = {pad_into_window, canon_whole_pool},
+    [OP_pool_sum] = {pad_into_window, canon_whole_pool},
+    [OP_contract] = {canon_scale_out, canon_absorb, canon_pointwise},
+    [OP_transpose] = {canon_absorb_result, canon_transpose_up},
+    [OP_reshape] = {canon_unflatten, canon_reshape_up, canon_keep},
+    [OP_reduce_sum] = {canon_reduce_view},
+    [OP_reduce_prod] = {canon_reduce_view},
+    [OP_reduce_max] = {canon_reduce_view},
+    [OP_reduce_min] = {canon_reduce_view},
 };
-
-static u32 row_of(Op op) {
-  switch (op) {
-  case OP_mul: return 0;
-  case OP_add: return 1;
-  case OP_sub:
-  case OP_div: return 2;
-  case OP_conv: return 3;
-  case OP_pool_max:
-  case OP_pool_sum: return 4;
-  default: return 5;
-  }
-}
 
 static bool visit(Edit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
-  u32 row = row_of(op);
-  for (u32 i = 0; rules[row][i]; i++)
-    if (rules[row][i](e, id)) return false;
+  for (u32 i = 0; i < MOST && rules[op][i]; i++)
+    if (rules[op][i](e, id)) return false;
   return op >= OP_SCALARS || !reshape_behind_map(e, id);
+}
+
+/* ---- what is known about values at the start of a round ---- */
+
+/* Does a small change of an operand stay one in the result? Then what becomes of the result
+ * decides. */
+static bool passes_on(Op op) {
+  switch (op) {
+  case OP_add:
+  case OP_sub:
+  case OP_mul:
+  case OP_neg:
+  case OP_select:
+  case OP_reduce_sum:
+  case OP_reduce_max:
+  case OP_contract:
+  case OP_conv:
+  case OP_reshape:
+  case OP_transpose:
+  case OP_slice:
+  case OP_broadcast:
+  case OP_concat: return true;
+  default: return false;
+  }
+}
+
+static bool harden(Canon *k, Val v) {
+  bool was = k->soft[v];
+  k->soft[v] = false;
+  return was;
+}
+
+/* True if a value turned out not to be soft. */
+static bool see_block(Graph *g, Canon *k, BlkId b) {
+  const Blk *x = &g->blk.at[b];
+  bool news = false;
+  for (u32 i = 0; i < x->node.n; i++) {
+    const Node *n = graph_node(g, x->node.at[i]);
+    u32 most = 0;
+    for (u32 j = 0; j < n->nin; j++)
+      if (k->depth[n->in[j]] > most) most = k->depth[n->in[j]];
+    for (u32 j = 0; j < n->nout; j++) k->depth[n->out[j]] = most + (n->op != OP_const);
+  }
+  for (u32 i = 0; i < x->ret.n; i++) news |= harden(k, x->ret.at[i]);
+  for (u32 i = x->node.n; i--;) {
+    const Node *n = graph_node(g, x->node.at[i]);
+    bool soft = n->op == OP_exp || n->op == OP_tanh || n->op == OP_erf ||
+                (passes_on(n->op) && k->soft[n->out[0]]);
+    for (u32 j = 0; j < n->nin; j++)
+      if (!soft || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
+  }
+  return news;
+}
+
+static Canon survey(Graph *g) {
+  Arena *a = &g->c->scratch;
+  Canon k = {.n = g->val.n};
+  k.uses = NEWS(a, u32, k.n);
+  k.depth = NEWS(a, u32, k.n);
+  k.soft = NEWS(a, bool, k.n);
+  graph_use_counts(g, k.uses);
+  for (u32 v = 0; v < k.n; v++) k.soft[v] = true;
+  for (bool news = true; news;) { /* again where a block uses values of one around it */
+    news = false;
+    for (BlkId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);
+    news = news && g->blk.n > 2;
+  }
+  return k;
 }
 
 void canon(Graph *g) {
   for (u32 i = 0; i < ROUNDS; i++) {
-    Canon k = {.n = g->val.n};
-    k.uses = NEWS(&g->c->scratch, u32, g->val.n);
-    graph_use_counts(g, k.uses);
+    Canon k = survey(g);
     if (!edit_run(g, visit, &k)) break;
     fold(g);
     simplify(g);
+    cse(g);
     dce(g);
   }
   dce(g); /* constants that were tried in vain */

@@ -179,7 +179,10 @@ void fuse(Graph *g) {
   run(g, NULL, false);
 }
 void fuse_explain(Graph *g, Text *why) {
-  run(g, why, false);
+  Text reasons = text_new(&g->c->scratch);
+  run(g, &reasons, false);
+  group_list(g, why, "");
+  text_put(why, reasons.at, reasons.n);
 }
 void fuse_check(Graph *g) {
   run(g, NULL, true);

@@ -104,6 +104,7 @@ static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
       prog_print(u->p, &t, NULL);
     } else {
       graph_print(u->g, &t, NULL);
+      if (pass->graph == fuse) group_list(u->g, &t, "# ");
     }
     o->dumped(o->user, pass->name, t.at, t.n);
   }

@@ -1,11 +1,13 @@
 /* simplify.c: applies identities that hold exactly, for every NaN, infinity and signed zero.
  *
  * In: a graph. Out: the same graph with fewer or cheaper nodes: neutral operands and repeated or
- * inverse operations vanish, chains of views and casts become one, broadcasts that an elementwise
- * node does anyway are left to it, gathers of a constant run of indices become slices, and results
- * without elements become constants. One rule set a kind of operator (table `rules`); the walk is
- * repeated until no rule applies. A rule may only replace a value by one of the same type.
- * Rules that reorder sums, or that are exact only for finite numbers, do not belong here.
+ * inverse operations vanish, an operation that has a shorter name gets it, constants stand behind
+ * the other operand and without axes that broadcasting brings, chains of views and casts become
+ * one, broadcasts that an elementwise node does anyway are left to it, gathers of a constant run of
+ * indices become slices, and results without elements become constants. One rule set a kind of
+ * operator (table `rules`); the walk is repeated until no rule applies. A rule may only replace a
+ * value by one of the same type. Rules that reorder sums, or that are exact only for finite
+ * numbers, do not belong here.
  *
  * needs: nothing  keeps: types, results bit for bit  breaks: nothing (leaves dead nodes to dce)
  */
@@ -145,6 +147,69 @@ static bool drop_broadcast(Edit *e, NodeId id) {
     } else {
       t[i] = was;
     }
+  }
+  return false;
+}
+
+/* The constant behind the other operand. Not max and min, which give the second of two zeros. */
+static bool order_constant(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  bool either = (op_info[n->op].flags & OF_COMM) && n->op != OP_max && n->op != OP_min;
+  if (!either || !graph_const(g, n->in[0]) || graph_const(g, n->in[1])) return false;
+  Val k = n->in[0];
+  n->in[0] = n->in[1];
+  n->in[1] = k;
+  e->changed = true;
+  return false;
+}
+
+/* The same operation by a shorter name: 1 / x, x ^ 2, x + -y, x - -y, x * -1. */
+static bool rename_op(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->nin != 2) return false;
+  Val a = n->in[0], b = n->in[1];
+  DType dt = graph_type(g, a)->dt;
+  bool flt = dtype_is_float(dt);
+  const Node *neg = made_by(g, b, OP_neg);
+  switch (n->op) {
+  case OP_div: return flt && is_all(g, a, (Scalar){.f = 1}) && swap(e, id, mk_map1(g, OP_recip, b));
+  case OP_pow: /* f64 is not as good as the product */
+    if (dt == DT_f64 || !is_all(g, b, flt ? (Scalar){.f = 2} : (Scalar){.i = 2})) return false;
+    return swap(e, id, mk_map2(g, OP_mul, a, a));
+  case OP_add: return neg && flt && swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
+  case OP_sub: return neg && flt && swap(e, id, mk_map2(g, OP_add, a, neg->in[0]));
+  case OP_mul: return flt && is_all(g, b, (Scalar){.f = -1}) && swap(e, id, mk_map1(g, OP_neg, a));
+  default: return false;
+  }
+}
+
+/* A constant without axes that broadcasting brings anyway: all elements equal, or leading axes of
+ * extent 1. Changes the node in place. */
+static bool shrink_constant(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  if (n->nin < 2) return false;
+  u32 rank = graph_type(g, n->out[0])->rank;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Tensor *t = graph_const(g, n->in[i]);
+    if (!t || !t->rank || !t->n || t->dt == DT_str || dtype_info[t->dt].cls == 'C') continue;
+    const Type *x[3], *out = graph_type(g, n->out[0]);
+    Dim dim[MAX_RANK];
+    u32 lead = 0;
+    while (lead < t->rank && t->dim[lead] == 1) lead++;
+    bool same = is_all(g, n->in[i], tensor_get(t, 0));
+    if (!lead && !same) continue;
+    u32 left = same ? 0 : t->rank - lead;
+    Type small = {TY_tensor, t->dt, left, t->dim + (t->rank - left), NULL};
+    for (u32 k = 0; k < n->nin; k++) x[k] = k == i ? &small : graph_type(g, n->in[k]);
+    u32 got = infer_broadcast(g, x, n->nin, dim);
+    if (got != rank || (rank && memcmp(dim, out->dim, rank * sizeof *dim))) continue;
+    Val k = mk_const(g, tensor_wrap(&g->c->work, t->dt, t->dim + (t->rank - left), left, t->data));
+    n = graph_node(g, id);
+    n->in[i] = k;
+    e->changed = true;
   }
   return false;
 }
@@ -457,7 +522,8 @@ static bool fix_empty(Edit *e, NodeId id) {
 
 static bool fix_map(Edit *e, NodeId id) {
   return drop_neutral(e, id) || fix_unary(e, id) || fix_equal_operands(e, id) ||
-         fix_select(e, id) || fix_cast(e, id) || drop_broadcast(e, id);
+         fix_select(e, id) || fix_cast(e, id) || rename_op(e, id) || drop_broadcast(e, id) ||
+         order_constant(e, id) || shrink_constant(e, id);
 }
 
 static Rule *const rules[OP_COUNT] = {

@@ -1,0 +1,50 @@
+/* canon.h: what the files of the pass canon share, and their rules.
+ *
+ * A rule looks at one node; it returns true if it has replaced its output. Rules are listed by
+ * operator in canon.c. They are tried until none applies, so each must lead towards the one form
+ * that is wanted and never back.
+ */
+#ifndef INGOT_CANON_H
+#define INGOT_CANON_H
+
+#include "pass/pass.h"
+
+/* About the values there are at the start of a round; what is built in it has no entry. */
+typedef struct Canon {
+  u32 n;
+  u32 *uses;
+  u32 *depth; /* nodes on the longest way from a parameter or constant */
+  bool *soft; /* used only where a change of the last bit moves results by as little: not rounded,
+               * not compared, not a result */
+} Canon;
+
+typedef bool CanonRule(Edit *e, NodeId id);
+
+/* canon.c */
+bool canon_once(const Edit *e, Val v); /* used once */
+/* The node that defines v if it is op, else NULL. Building moves nodes: copy what is needed. */
+const Node *canon_def(Graph *g, Val v, Op op);
+const Node *canon_only(Edit *e, Val v, Op op); /* the same, NULL also if v has other users */
+bool canon_replace(Edit *e, NodeId id, Val by);
+/* Operands of a commutative node as (running, constant). */
+bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
+bool canon_plain(Graph *g, Val v); /* f32 or f64: narrower floats round after every step */
+bool canon_number(Graph *g, Val v, double *x);            /* a float constant with one element */
+bool canon_within(Graph *g, Val v, double lo, double hi); /* constant, lo <= |element| <= hi */
+bool canon_power(Graph *g, Val v);                        /* constant, powers of two */
+Val canon_fold(Graph *g, Op op, Val a, Val b);            /* op of two constants, as a constant */
+
+/* canon_map.c: elementwise spellings */
+bool canon_not_negative(Graph *g, Val v); /* no element is below 0, or -0; NaN may be */
+CanonRule canon_order, canon_zero, canon_outward, canon_clip, canon_reciprocal, canon_quotient,
+    canon_power_of, canon_mean, canon_halves, canon_cubic, canon_hard_swish, canon_softplus,
+    canon_affine, canon_rows, canon_log_sum;
+
+/* canon_view.c: transposes and reshapes */
+CanonRule canon_transpose_up, canon_reshape_up, canon_reduce_view, canon_keep, canon_whole_pool;
+
+/* canon_contract.c: contractions */
+CanonRule canon_absorb, canon_absorb_result, canon_unflatten, canon_scale_out, canon_scale_in,
+    canon_pointwise;
+
+#endif
