@@ -3,7 +3,7 @@ what it refers to), OUT/NAME/{inputs,expected}.npz, OUT/cases.json. Runs with th
 
 Each case is a function here, named after the habit; its result is a model, or a model and what the case demands besides:
 `judge` False where ONNX Runtime does not take the file (then `expected` gives the outputs), `folds` True where no operator on
-integers may be left after the passes.
+integers may be left after the passes, `warns` what the warnings must say, one entry for each; absent: anything.
 """
 import json
 import os
@@ -469,6 +469,25 @@ def doc_strings_and_metadata():
     return m
 
 
+@case
+def output_of_another_shape():
+    """The declared shape is a remark; what is computed counts."""
+    outputs = [val("y", F, (3, 2)), val("z", F, (2,)), val("w", F, ("n", 3)), val("v", F, (2, 3))]
+    return model([node("Relu", "x", "y"), node("Neg", "x", "z"), node("Exp", "x", "w"), node("Abs", "x", "v")], outputs=outputs), {
+        "warns": ["output 'y' is declared as [3,2] but computed as [2,3]", "output 'z' is declared as [2] but computed as [2,3]"]}
+
+
+@case
+def attributes_nobody_knows():
+    """Exporters leave marks; each is named once."""
+    nodes = [node("Relu", "x", "a", "first", mood=1, tint="red"), node("Relu", "a", "b", "second", mood=2),
+             node("Conv", "c k", "d", mood=3, kernel_shape=[1]), node("Reshape", "d s", "y")]
+    nodes.insert(2, node("Unsqueeze", "b o", "c"))
+    return model(nodes, inits=[const("k", np.full((3, 3, 1), 0.5, np.float32)), const("s", [2, 3]), const("o", [2])]), {
+        "judge": False, "warns": ["node 0 'first' (Relu): attribute 'mood' is not known and has no effect",
+                                  "attribute 'tint' is not known", "node 3 (Conv): attribute 'mood' is not known"]}
+
+
 def main():
     out = sys.argv[1]
     shutil.rmtree(out, ignore_errors=True)
@@ -494,7 +513,8 @@ def main():
             expected = more.get("expected", {})
         np.savez(os.path.join(folder, "inputs.npz"), **given)
         np.savez(os.path.join(folder, "expected.npz"), **expected)
-        cases.append({"name": build.__name__, "folder": folder, "codes": more.get("codes", [0]), "folds": more.get("folds", False)})
+        cases.append({"name": build.__name__, "folder": folder, "codes": more.get("codes", [0]), "folds": more.get("folds", False),
+                      "warns": more.get("warns")})
     with open(os.path.join(out, "cases.json"), "w", encoding="ascii") as f:
         json.dump(cases, f, indent=1)
     print(len(cases), "cases")

@@ -94,10 +94,9 @@ static i64 opset_of(Import *im, Str domain) {
   u32 n = s ? s->fn->opsets.n : im->m->opsets.n;
   const char *key = domain_key(im->c, domain);
   i64 version = 0;
-  for (u32 i = 0; i < n; i++) {
+  for (u32 i = 0; i < n && !version; i++) {
     const char *k = domain_key(im->c, at[i].domain);
-    if (at[i].domain == domain || (key && k && !strcmp(k, key)))
-      version = at[i].version > version ? at[i].version : version;
+    if (at[i].domain == domain || (key && k && !strcmp(k, key))) version = at[i].version;
   }
   if (!version && key && !strcmp(key, "ai")) version = OPSET_MAX;
   return version ? version : 1;
@@ -127,6 +126,7 @@ static const OnnxFunction *find_fn(Import *im, const OnnxNode *n) {
 static void index_tables(Import *im) {
   im->rows = map_new(&im->c->work);
   im->fns = map_new(&im->c->work);
+  im->odd = map_new(&im->c->work);
   for (u32 i = op_row_count; i-- > 0;) {
     Mark m = arena_mark(&im->c->scratch);
     Text t = text_new(&im->c->scratch);
@@ -224,6 +224,21 @@ static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
        show(im->c, n->op), domain, (long long)opset);
 }
 
+/* What no version of the operator has is passed over; each is named once. */
+static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc) {
+  const char *known = n->attrs.n ? op_attrs(row) : NULL;
+  for (u32 i = 0; known && i < n->attrs.n; i++) {
+    Str name = n->attrs.at[i].name;
+    Text word = text_new(&im->c->scratch);
+    text_fmt(&word, " %s ", str_text(im->c, name));
+    if (strstr(known, text_cstr(&word))) continue;
+    u32 *said = map_put(&im->odd, (u64)n->op << 32 | name);
+    if (!*said)
+      warn(im->c, loc, "attribute '%s' is not known and has no effect", show(im->c, name));
+    *said = 1;
+  }
+}
+
 /* Runs the builder; a refusal is recorded and false returned, any other failure goes on outwards.
  */
 static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
@@ -234,6 +249,7 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     unsupported_op(im, n, b->opset, loc);
     return false;
   }
+  if (a.row) check_attrs(im, n, a.row, loc);
   if (a.row) b->arg = a.row->arg;
   if (a.row && a.row->most != 255 && b->nin > a.row->most)
     fail(im->c, ERR_input, loc, "%u inputs are given, %s takes at most %u", b->nin,
@@ -322,6 +338,19 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
 
 /* ---- the model ---- */
 
+/* A domain has two names, and may be listed again, but in one version. */
+static void check_opsets(Import *im, const OnnxOpset *at, u32 n, const char *where) {
+  Loc loc = {.file = im->file, .index = -1};
+  for (u32 i = 0; i < n; i++)
+    for (u32 k = 0; k < i; k++) {
+      const char *a = domain_key(im->c, at[i].domain), *b = domain_key(im->c, at[k].domain);
+      bool same = at[i].domain == at[k].domain || (a && b && !strcmp(a, b));
+      if (same && at[i].version != at[k].version)
+        fail(im->c, ERR_input, loc, "%s imports opset %lld and opset %lld of domain '%s'", where,
+             (long long)at[k].version, (long long)at[i].version, show(im->c, at[i].domain));
+    }
+}
+
 static void check_versions(Import *im) {
   Loc loc = {.file = im->file, .index = -1};
   if (im->m->ir_version < 1)
@@ -340,6 +369,39 @@ static void check_versions(Import *im) {
       fail(im->c, ERR_unsupported, loc, "opset %lld of ai.onnx; 1 to %d are read",
            (long long)s->version, OPSET_MAX);
   }
+  check_opsets(im, im->m->opsets.at, im->m->opsets.n, "the model");
+  for (u32 i = 0; i < im->m->functions.n; i++) {
+    const OnnxFunction *f = &im->m->functions.at[i];
+    check_opsets(im, f->opsets.at, f->opsets.n,
+                 str_text(im->c, str_fmt(im->c, "function '%s'", show(im->c, f->name))));
+  }
+}
+
+/* Shapes that are declared are remarks of the exporter; results have those that are computed. */
+static void check_output_shape(Import *im, const OnnxValue *o, const Type *t) {
+  u32 n = o->type.dims.n;
+  bool same = n == t->rank;
+  for (u32 i = 0; same && i < n; i++) {
+    const OnnxDim *d = &o->type.dims.at[i];
+    same = d->kind != OD_value || d->value < 0 || !dim_is_const(t->dim[i]) || d->value == t->dim[i];
+  }
+  if (same) return;
+  Text said = text_new(&im->c->scratch), found = text_new(&im->c->scratch);
+  for (u32 i = 0; i < n; i++) {
+    const OnnxDim *d = &o->type.dims.at[i];
+    text_puts(&said, i ? "," : "");
+    if (d->kind == OD_value)
+      text_fmt(&said, "%lld", (long long)d->value);
+    else
+      text_puts(&said, d->param ? show(im->c, d->param) : "?");
+  }
+  for (u32 i = 0; i < t->rank; i++) {
+    text_puts(&found, i ? "," : "");
+    dim_print(im->g->dims, t->dim[i], &found);
+  }
+  warn(im->c, (Loc){.file = im->file, .index = -1},
+       "output '%s' is declared as [%s] but computed as [%s]", show(im->c, o->name),
+       text_cstr(&said), text_cstr(&found));
 }
 
 static void check_output_type(Import *im, const OnnxValue *o, Val v) {
@@ -348,6 +410,8 @@ static void check_output_type(Import *im, const OnnxValue *o, Val v) {
   if (o->type.kind == OT_tensor && o->type.dt && t->kind == TY_tensor && t->dt != o->type.dt)
     fail(im->c, ERR_input, loc, "output '%s' is declared as %s but computed as %s",
          show(im->c, o->name), dtype_info[o->type.dt].name, dtype_info[t->dt].name);
+  if (o->type.kind == OT_tensor && o->type.has_shape && t->kind == TY_tensor)
+    check_output_shape(im, o, t);
 }
 
 static void put_output(Import *im, Val v, Str name, Port *p) {

@@ -1,5 +1,8 @@
-/* ops.c: the table of ONNX operators, made from onnx_ops.def. */
+/* ops.c: the table of ONNX operators, made from onnx_ops.def, and that of their attributes. */
 #include "onnx/own.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum { LISTS = 256 }; /* added to the number of inputs: sequences and optionals are taken */
 
@@ -10,6 +13,30 @@ const OpRow op_rows[] = {
 #undef ON
 };
 const u32 op_row_count = sizeof op_rows / sizeof *op_rows;
+
+typedef struct AttrRow {
+  const char *domain, *name, *attrs;
+} AttrRow;
+
+static const AttrRow attr_rows[] = {
+/* sorted */
+#define OA(domain, name, attrs) {#domain, #name, attrs},
+#include "onnx/onnx_attrs.def"
+#undef OA
+};
+
+static int by_name(const void *key, const void *row) {
+  const OpRow *k = key;
+  const AttrRow *r = row;
+  int order = strcmp(k->domain, r->domain);
+  return order ? order : strcmp(k->name, r->name);
+}
+
+const char *op_attrs(const OpRow *row) {
+  const AttrRow *r =
+      bsearch(row, attr_rows, sizeof attr_rows / sizeof *attr_rows, sizeof *attr_rows, by_name);
+  return r ? r->attrs : NULL;
+}
 
 static const struct {
   const char *domain, *key;
@@ -36,7 +63,7 @@ OnnxOpInfo onnx_op_at(u32 i) {
   const OpRow *r = &op_rows[i];
   const char *domain = r->domain;
   for (u32 k = 1; k < sizeof domains / sizeof *domains; k++)
-    if (!__builtin_strcmp(domains[k].key, domain)) {
+    if (!strcmp(domains[k].key, domain)) {
       domain = domains[k].domain;
       break;
     }

@@ -52,6 +52,7 @@ struct Import {
   Map rows; /* "domain/name" -> 1 + first row */
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
+  Map odd;   /* operator and attribute -> 1: said that it is not known */
   u32 depth; /* of sub-graphs and functions */
   u32 steps; /* nodes built, functions unrolled: bounded */
 };
@@ -59,6 +60,8 @@ struct Import {
 /* ops.c */
 extern const OpRow op_rows[];
 extern const u32 op_row_count;
+/* Names of the attributes any version of the operator has, each between blanks; NULL: not known. */
+const char *op_attrs(const OpRow *row);
 const char *domain_key(Ctx *c, Str domain); /* "ai", "ml", "ms"..., NULL for others */
 
 /* import.c */

@@ -79,16 +79,27 @@ static bool refused(Lower *l, const Node *n, DType dt) {
   }
 }
 
-static bool supported(Lower *l, const Node *n) {
+static void check_types(Lower *l, const Node *n) {
   DType bad = DT_none;
   for (u32 i = 0; i < n->nin; i++)
     if (refused(l, n, tensor_type(l, n->in[i])->dt)) bad = graph_type(l->g, n->in[i])->dt;
   for (u32 i = 0; i < n->nout; i++)
     if (refused(l, n, tensor_type(l, n->out[i])->dt)) bad = graph_type(l->g, n->out[i])->dt;
-  if (bad == DT_none) return true;
+  if (bad == DT_none) return;
   diag(l->c, ERR_unsupported, n->loc, "%s on %s cannot be lowered", op_info[n->op].name,
        dtype_info[bad].name);
-  return false;
+}
+
+/* Before anything is built, so that one run names every node, and none is built of what is missing.
+ */
+static void check_block(Lower *l, BlkId b) {
+  const Blk *blk = &l->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = l->n = graph_node(l->g, blk->node.at[i]);
+    if (n->op != OP_const && n->op != OP_reshape) check_types(l, n);
+    for (u32 k = 0; k < n->nblk; k++) check_block(l, n->blk[k]);
+  }
+  l->n = NULL;
 }
 
 static void lower_node(Lower *l, const Node *n) {
@@ -106,7 +117,7 @@ static void lower_node(Lower *l, const Node *n) {
         prog_add_view(l->p, lower_in(l, 0), t->dim, t->rank, graph_val(l->g, n->out[0])->name);
     return;
   }
-  if (!supported(l, n) || ghost_make(l, n)) return;
+  if (ghost_make(l, n)) return;
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
   if (n->op == OP_if)
     lower_if(l);
@@ -158,6 +169,8 @@ void lower(Unit *u) {
     out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
     if (direct(&l, v)) l.buf[v] = out[i];
   }
+  check_block(&l, 1);
+  diag_leave(u->c);
   lower_block(&l, 1);
   for (u32 i = 0; i < b->ret.n; i++) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
   diag_leave(u->c);

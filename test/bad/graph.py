@@ -44,6 +44,13 @@ def versions(b):
         b.model(f"opset_{opset}", model([relu()], x, y, opset=opset), code=code, text="opset", level="graph")
     for ir, code in ((0, 4), (1, (3, 4)), (99, (3, 4)), (-5, 4), (1 << 50, (3, 4))):
         b.model(f"ir_{ir}", model([relu()], x, y, ir=ir), code=code, level="graph")
+    twice = [h.make_opsetid("", 13), h.make_opsetid("ai.onnx", 17)]
+    b.model("opsets_conflict", model([relu()], x, y, imports=twice), text="opset 13 and opset 17", level="graph")
+    fn = h.make_function("own", "F", ["x"], ["y"], [relu()], twice)
+    calls = [h.make_node("F", ["x"], ["y"], "culprit", domain="own")]
+    imports = [h.make_opsetid("", 17), h.make_opsetid("own", 1)]
+    b.model("opsets_conflict_in_function", model(calls, x, y, functions=[fn], imports=imports), text="opset 13 and opset 17",
+            level="graph")
     b.op("unknown_op", "Frobnicate", {"x": (F, (2, 3))}, code=3, text="Frobnicate")
     b.op("unknown_domain", "Relu", {"x": (F, (2, 3))}, code=3, text="example.org", domain="example.org")
     m = one("Gadget", {"x": (F, (2, 3))}, domain="example.org")

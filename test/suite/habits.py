@@ -38,6 +38,10 @@ def check(env, case, engine):
     got = run([env.ingot, "run", model, "--inputs", given, "--engine", engine, "--output", out], LIMIT)
     if got.rc not in case["codes"] or got.timed_out:
         raise Fail(f"{explain(got)}: {tail(got.text(), 4)}")
+    if case["warns"] is not None:
+        said = [x for x in got.text().splitlines() if "warning: " in x]
+        if len(said) != len(case["warns"]) or any(w not in s for w, s in zip(case["warns"], said)):
+            raise Fail(f"warnings are {said}, expected {case['warns']}")
     if got.rc:
         return
     have, want = npy.load_npz_raw(out), npy.load_npz_raw(os.path.join(case["folder"], "expected.npz"))

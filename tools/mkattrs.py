@@ -1,0 +1,45 @@
+"""Writes src/onnx/onnx_attrs.def: the attributes of every operator that ONNX and ONNX Runtime know.
+
+    build/venv/bin/python tools/mkattrs.py [--check]
+
+An attribute that any version of an operator has counts; --check compares instead of writing.
+"""
+import os
+import sys
+import textwrap
+from onnx import defs
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "onnx", "onnx_attrs.def")
+KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training",
+        "com.microsoft": "ms"}  # as in src/onnx/ops.c
+HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the schemas
+ * of ONNX and ONNX Runtime, all versions of an operator together; in the order of strcmp. */
+"""
+
+
+def rows():
+    known = {}
+    for schema in [*defs.get_all_schemas_with_history(), *get_all_operator_schema()]:
+        if schema.domain in KEYS:
+            known.setdefault((KEYS[schema.domain], schema.name), set()).update(schema.attributes)
+    for (domain, name), attrs in sorted(known.items()):
+        lines = textwrap.wrap(" ".join(sorted(attrs)), 90) or [""]
+        parts = [f'"{" " if not i else ""}{line} "' for i, line in enumerate(lines)]
+        head = f"OA({domain}, {name}, "
+        one = head + parts[0] + ")"
+        yield one if len(parts) == 1 and len(one) <= 100 else head.rstrip() + "\n   " + "\n   ".join(parts) + ")"
+
+
+def main():
+    text = HEAD + "\n".join(rows()) + "\n"
+    if "--check" in sys.argv:
+        with open(OUT, encoding="ascii") as f:
+            if f.read() != text:
+                sys.exit("src/onnx/onnx_attrs.def is not what tools/mkattrs.py writes")
+        return
+    with open(OUT, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+main()
