@@ -112,9 +112,17 @@ def sizes():
         raise Fail("; ".join(over) or tail(got.text()))
 
 
+def attrs(env):
+    """The table of attributes is what its script writes."""
+    got = run([env.need_python(), "tools/mkattrs.py", "--check"], 60, cwd=ROOT)
+    if got.rc:
+        raise Fail(tail(got.text(), 3))
+
+
 def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
            Test("lint/format", formatting), Test("lint/sizes", sizes),
+           Test("lint/attrs", lambda: attrs(env)),
            Test("lint/cppcheck", cppcheck, cost=30)]
     shared = [".clang-tidy", *sources(".h", ".def", tops=("src",))]
     key = "".join(hashlib.sha256(read(p).encode()).hexdigest() for p in shared)
