@@ -6,7 +6,8 @@ usage: mksense.py OUT.onnx
 Input f32[1,128,192,1], three times side by side, channels first; batch normalisation already folded into convolutions;
 every stride-2 depthwise convolution has an explicit pad in front; ReLU6 is written as Max and Min; each branch ends
 in a mean, a matrix product 1280x863, a bias and a sigmoid; the result is the mean of the two. Weights are random
-from a fixed seed and scaled so that activations stay near 1.
+from a fixed seed and scaled so that activations stay near 1; the last biases lie around -4, for of many sounds few are
+heard at a time: most outputs are near 0, as in the trained network.
 """
 import sys
 
@@ -34,9 +35,10 @@ class Net:
         self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array, dtype=np.float32), name))
         return name
 
-    def conv(self, x, cin, cout, kernel, stride=1, group=1, pads=None):
+    def conv(self, x, cin, cout, kernel, stride=1, group=1, pads=None, gain=2):
+        """gain: 2 where a ReLU follows, which halves the variance, else 1."""
         fan = cin // group * kernel * kernel
-        w = self.weight(RNG.standard_normal((cout, cin // group, kernel, kernel)) * np.sqrt(2 / fan))
+        w = self.weight(RNG.standard_normal((cout, cin // group, kernel, kernel)) * np.sqrt(gain / fan))
         y = self.op("Conv", [x, w], kernel_shape=[kernel, kernel], strides=[stride, stride], group=group,
                     pads=pads or [0, 0, 0, 0])
         return self.op("Add", [y, self.weight(RNG.standard_normal((1, cout, 1, 1)) * 0.1)])
@@ -53,7 +55,7 @@ class Net:
             y = self.relu6(self.conv(y, hidden, hidden, 3, 2, hidden))
         else:
             y = self.relu6(self.conv(y, hidden, hidden, 3, 1, hidden, [1, 1, 1, 1]))
-        y = self.conv(y, hidden, cout, 1)
+        y = self.conv(y, hidden, cout, 1, gain=1)
         return self.op("Add", [x, y]) if stride == 1 and cin == cout else y
 
     def branch(self, x, width):
@@ -69,7 +71,7 @@ class Net:
         x = self.relu6(self.conv(x, cin, 1280, 1))
         x = self.op("ReduceMean", [x], axes=[2, 3], keepdims=0)
         x = self.op("MatMul", [x, self.weight(RNG.standard_normal((1280, CLASSES)) * np.sqrt(1 / 1280))])
-        return self.op("Sigmoid", [self.op("Add", [x, self.weight(RNG.standard_normal(CLASSES) * 0.1)])])
+        return self.op("Sigmoid", [self.op("Add", [x, self.weight(RNG.standard_normal(CLASSES) * 0.1 - 4)])])
 
 
 def main():

@@ -66,6 +66,12 @@ def load_npz_raw(path):
         return {n[:-4] if n.endswith(".npy") else n: z.read(n) for n in z.namelist()}
 
 
+def save_npz_raw(path, arrays):
+    with zipfile.ZipFile(path, "w") as z:
+        for name, raw in arrays.items():
+            z.writestr(name + ".npy", raw)
+
+
 def load_npz(path):
     return {name: decode(raw) for name, raw in load_npz_raw(path).items()}
 

@@ -22,6 +22,33 @@ int main(void) {
 """
 
 
+# Two models by turns in one arena, and each in an arena of its own: the same bits.
+SHARED = """#include "one.h"
+#include "two.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define MOST (ONE_ARENA_BYTES > TWO_ARENA_BYTES ? ONE_ARENA_BYTES : TWO_ARENA_BYTES)
+int main(void) {
+  static float x[ONE_INPUT0_ELEMENTS], y[4][ONE_OUTPUT0_ELEMENTS], u[TWO_INPUT0_ELEMENTS], v[4][TWO_OUTPUT0_ELEMENTS];
+  void *shared = aligned_alloc(64, (MOST + 63) / 64 * 64);
+  void *first = aligned_alloc(64, (ONE_ARENA_BYTES + 63) / 64 * 64), *second = aligned_alloc(64, (TWO_ARENA_BYTES + 63) / 64 * 64);
+  int bad = 0;
+  for (int i = 0; i < ONE_INPUT0_ELEMENTS; i++) x[i] = (float)(i % 17) / 16;
+  for (int i = 0; i < TWO_INPUT0_ELEMENTS; i++) u[i] = (float)(i % 5) - 2;
+  for (int turn = 0; turn < 3; turn++) {
+    memset(shared, 0xff, MOST);
+    bad |= one_run(shared, x, y[turn]) | two_run(shared, u, v[turn]);
+  }
+  bad |= one_run(first, x, y[3]) | two_run(second, u, v[3]);
+  for (int turn = 0; turn < 3; turn++) bad |= memcmp(y[turn], y[3], sizeof *y) != 0 || memcmp(v[turn], v[3], sizeof *v) != 0;
+  printf("%d %d\\n", bad, y[3][0] != y[3][1] && v[3][0] != v[3][1]);
+  free(shared), free(first), free(second);
+  return 0;
+}
+"""
+
+
 class Work:
     def __init__(self, env, name):
         env.need_ingot()
@@ -61,6 +88,16 @@ def libraries(w):
         want(w.run("./main").out == b"0 0 1 10\n", f"{out}: the caller prints something else")
     w.build("libnet.a")  # the prefix comes from the file
     want(b"net_run" in w.run("nm", "libnet.a").out, "libnet.a does not define net_run")
+
+
+def shared(w):
+    """Several models in one program: no names clash, and one arena of the larger size serves both."""
+    w.build("one.o", "-O1", "--name", "one")
+    w.run(w.env.ingot, "build", os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "-o", "two.o", "--name", "two")
+    with open(w.path("main.c"), "w") as f:
+        f.write(SHARED)
+    w.run("cc", "-fsanitize=address,undefined", "-g", "-o", "main", "main.c", "one.o", "two.o", "-lm")
+    want(w.run("./main").out == b"0 1\n", "the models disturb each other")
 
 
 def program(w):
@@ -130,7 +167,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, program, archives, refusals, plain)
+CASES = (libraries, shared, program, archives, refusals, plain)
 
 
 def tests(env):
