@@ -102,6 +102,16 @@ static void check_block(Lower *l, BlkId b) {
   l->n = NULL;
 }
 
+/* Parameters and results that a program has no buffers for, used or not. */
+static void check_interface(Lower *l, const Val *val, u32 n, const char *what) {
+  for (u32 i = 0; i < n; i++) {
+    const Value *v = graph_val(l->g, val[i]);
+    if (v->type.kind == TY_tensor && dtype_info[v->type.dt].cls == 'C')
+      diag(l->c, ERR_unsupported, LOC_NONE, "%s %u is %s, which cannot be lowered", what, i,
+           dtype_info[v->type.dt].name);
+  }
+}
+
 static void lower_node(Lower *l, const Node *n) {
   Form f;
   l->n = n;
@@ -169,6 +179,8 @@ void lower(Unit *u) {
     out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
     if (direct(&l, v)) l.buf[v] = out[i];
   }
+  check_interface(&l, b->param.at, b->param.n, "input");
+  check_interface(&l, b->ret.at, b->ret.n, "output");
   check_block(&l, 1);
   diag_leave(u->c);
   lower_block(&l, 1);
