@@ -1,9 +1,9 @@
 /* canon_view.c: rules of canon that move transposes and reshapes.
  *
  * In: a node. Out: a transpose goes up through the elementwise nodes, joins and pads above it
- * wherever all it finds there are transposes and constants: two become one, or none. Reshapes
- * likewise. A reduction reads a transposed operand as it lies. Axes that a reduction drops are
- * dropped by it, not by a reshape behind it. Only values used once are built again.
+ * wherever all it finds there are transposes, contractions and constants: two become one, or none.
+ * Reshapes likewise. A reduction reads a transposed operand as it lies. Axes that a reduction drops
+ * are dropped by it, not by a reshape behind it. Only values used once are built again.
  */
 #include <string.h>
 #include "pass/canon.h"
@@ -40,8 +40,8 @@ static bool can_transpose(Up *u, Val v, u32 rank, u32 depth) {
   if (single(g, v) || graph_const(g, v)) return true;
   const Node *n = def_of(g, v);
   if (!n || graph_type(g, v)->rank != rank || !depth || ++u->nodes > UP_NODES) return false;
-  if (n->op == OP_transpose) {
-    u->gain++;
+  if (n->op == OP_transpose || (n->op == OP_contract && canon_once(u->e, v))) {
+    u->gain++; /* the spec of a contraction takes a transpose in */
     return true;
   }
   bool passes =
@@ -90,6 +90,7 @@ static Val transposed(Up *u, Val v, u32 rank) {
     for (u32 i = 0; i < rank; i++) dim[i] = i < rank - t.rank ? 1 : t.dim[i - (rank - t.rank)];
     return mk_transpose(g, mk_reshape(g, v, dim, rank), u->perm);
   }
+  if (n->op == OP_contract) return mk_transpose(g, v, u->perm);
   if (n->op != OP_transpose) return transposed_node(u, n, rank);
   u32 count;
   const Dim *inner = node_list(n, AT_perm, &count);
@@ -105,7 +106,8 @@ bool canon_transpose_up(Edit *e, NodeId id) {
   u32 rank;
   Up u = {.e = e, .perm = node_list(&n, AT_perm, &rank)};
   const Node *x = def_of(g, n.in[0]);
-  if (!x || x->op == OP_transpose || x->op == OP_const || single(g, n.in[0])) return false;
+  if (!x || x->op == OP_transpose || x->op == OP_const || x->op == OP_contract) return false;
+  if (single(g, n.in[0])) return false;
   if (!can_transpose(&u, n.in[0], rank, UP_DEPTH) || !u.gain) return false;
   return canon_replace(e, id, transposed(&u, n.in[0], rank));
 }

@@ -19,7 +19,10 @@
 #include <string.h>
 #include "pass/pass.h"
 
-enum { FUSE_NODES = 48 }; /* of one group: expressions stay readable and compile fast */
+enum {
+  FUSE_NODES = 48, /* of one group: expressions stay readable and compile fast */
+  ROW = 4,         /* shortest row that is gathered in place */
+};
 
 typedef struct Fuse {
   Graph *g;
@@ -40,6 +43,17 @@ static bool is_view(const Node *n) {
   return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
 }
 
+/* A gather of rows: its index is found once for a row, so that reading through it costs nothing. */
+static bool is_rows(Graph *g, const Node *n) {
+  i64 lo, hi;
+  if (n->op != OP_gather) return false;
+  const Type *x = graph_type(g, n->in[0]);
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  dim_bounds(g->dims, x->dim[axis], &lo, &hi);
+  Dim row = x->dim[x->rank - 1];
+  return axis + 1 < x->rank && lo > 0 && dim_is_const(row) && row >= ROW;
+}
+
 static bool is_fold(const Node *n) {
   OpKind k = kind_of(n);
   return k == OK_REDUCE ? n->op != OP_argmax && n->op != OP_argmin
@@ -52,6 +66,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
   case OK_REDUCE: return is_fold(u) ? NULL : "its user searches the operand";
+  case OK_GATHER: return "its user picks from the operand";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:
   case OK_WINDOW:
@@ -86,7 +101,8 @@ static void count_users(Fuse *f) {
 
 /* Why v cannot be computed where it is used; NULL if it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
-  if (!is_view(n) && kind_of(n) != OK_MAP) return "not an elementwise operation or a view";
+  if (!is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
+    return "not an elementwise operation or a view";
   if (n->op == OP_bitcast) return "bits are read from memory";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !is_view(n)) return "used more than once";
@@ -115,20 +131,31 @@ static const char *not_on(const Fuse *f, Val v, const Node *n) {
   if (why) return why;
   if (f->uses[v] != 1) return "used more than once";
   const Node *u = graph_node(f->g, f->user[v]);
-  if (kind_of(u) != OK_MAP || !same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
-    return "an accumulator cannot be carried into its user";
+  if (kind_of(u) != OK_MAP) return "a finished sum is not computed again where its user reads it";
+  if (!same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
+    return "its user has another shape, and would compute the sum again";
   return NULL;
 }
 
+/* A line of `opt --explain`. */
+static void say(const Fuse *f, Text *why, const Node *n, const char *no) {
+  text_fmt(why, "%s", op_info[n->op].name);
+  if (n->loc.node) text_fmt(why, " '%s'", show(f->g->c, n->loc.node));
+  text_fmt(why, ": %s\n", no);
+}
+
 /* Operands that would bring a second accumulator into the group of n keep their buffer. */
-static void settle_operands(Fuse *f, const Node *n, Val out) {
+static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
     if (v->home == HOME_buffer) continue;
     f->size[out] += f->size[n->in[i]];
     if (!f->tail[n->in[i]]) continue;
     if (f->tail[out] && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
-    if (f->tail[out]) v->home = HOME_buffer;
+    if (f->tail[out]) {
+      v->home = HOME_buffer;
+      if (why) say(f, why, graph_node(f->g, v->def), "its user finishes another sum");
+    }
     f->tail[out] = 1;
   }
 }
@@ -139,7 +166,7 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   if (n->nout != 1) return;
   Val v = n->out[0];
   f->size[v] = 1;
-  settle_operands(f, n, v);
+  settle_operands(f, n, v, why);
   const char *no = f->tail[v] ? not_on(f, v, n) : not_inline(f, v, n);
   Home home = no ? HOME_buffer : HOME_inline;
   if (no && is_fold(n)) {
@@ -152,12 +179,8 @@ static void visit(Fuse *f, NodeId id, Text *why) {
          no ? no : "wrong kind");
   if (!f->check) x->home = home;
   if (x->home == HOME_tail) f->tail[v] = 1;
-  bool counts = op_info[n->op].kind != OK_LEAF;
-  if (why && no && counts && f->uses[v]) {
-    text_fmt(why, "%s", op_info[n->op].name);
-    if (n->loc.node) text_fmt(why, " '%s'", show(g->c, n->loc.node));
-    text_fmt(why, ": %s\n", no);
-  }
+  bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
+  if (why && no && counts && f->uses[v]) say(f, why, n, no);
 }
 
 static void run(Graph *g, Text *why, bool check) {

@@ -24,7 +24,8 @@ static void walk(List *l, const Node *n) {
     const Value *v = graph_val(g, n->in[i]);
     if (v->home != HOME_buffer && v->def) walk(l, graph_node(g, v->def));
   }
-  Str name = n->loc.node ? n->loc.node : str_of(g->c, op_info[n->op].name);
+  Str name = n->loc.node ? n->loc.node : n->loc.op;
+  if (!name) name = str_of(g->c, op_info[n->op].name);
   if (name == l->last) return;
   text_fmt(l->t, l->count++ ? " + '%s'" : "'%s'", show(g->c, name));
   l->last = name;

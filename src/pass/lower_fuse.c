@@ -52,9 +52,36 @@ bool ghost_make(Lower *l, const Node *n) {
   return true;
 }
 
+/* The element of buffer b at idx, from memory or computed. */
+static ExprId element(Lower *l, BufId b, const ExprId *idx) {
+  if (is_ghost(l, b)) return ghost_load(l, b, idx);
+  return ex_load(l->p, b, idx, prog_buf(l->p, b)->rank);
+}
+
+/* Element of a gather: its index counts from the end when negative, and is clamped. */
+static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
+  Prog *p = l->p;
+  BufId x = l->buf[n->in[0]], from = l->buf[n->in[1]];
+  u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
+  u32 nidx = prog_buf(p, from)->rank;
+  Dim extent = prog_buf(p, x)->dim[axis];
+  ExprId at[MAX_RANK], place[MAX_RANK];
+  for (u32 i = 0; i < nidx; i++) place[i] = ex_copy(p, idx[axis + i]);
+  ExprId raw = ex_cast(p, DT_i64, element(l, from, place), false);
+  ExprId neg = ex_op2(p, OP_lt, ex_copy(p, raw), ex_int(p, 0));
+  ExprId end = ex_op2(p, OP_add, ex_copy(p, raw), ex_dim(p, extent));
+  ExprId pos = ex_op3(p, OP_select, neg, end, raw);
+  pos = ex_op2(p, OP_min, pos, ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1)));
+  pos = ex_op2(p, OP_max, pos, ex_int(p, 0));
+  for (u32 i = 0; i < rank; i++)
+    at[i] = i == axis ? pos : ex_copy(p, idx[i < axis ? i : i + nidx - 1]);
+  return element(l, x, at);
+}
+
 ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
+  if (n->op == OP_gather) return gather_eval(l, n, idx);
   if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
     bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx};
