@@ -4,7 +4,7 @@ BUILD   ?= build
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wpedantic -Werror
 # Products are rounded before they are added, on every machine: no contraction to fma.
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -ffp-contract=off $(WARN) -Isrc -I$(BUILD) $(CFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -ffp-contract=off -fPIC $(WARN) -Isrc -I$(BUILD) $(CFLAGS)
 PYTHON  ?= python3
 
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
@@ -14,10 +14,15 @@ LIB_GEN := mathlib.h mathlibd.h mathlibf.h
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
-all: $(BUILD)/ingot $(BUILD)/libingot.a
+all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
 
 $(BUILD)/libingot.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^
+
+# Only the names of ingot.h are visible in the shared library; inside it calls go straight.
+$(BUILD)/libingot.so: $(LIB_OBJ)
+	@echo '{ global: ingot_*; local: *; };' >$(BUILD)/libingot.map
+	$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
 
 $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/libingot.a
 	$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm $(LDFLAGS)

@@ -110,7 +110,7 @@ void cse(Graph *g) {
     s.next = NEWS(a, NodeId, g->node.n);
     s.home = NEWS(a, BlkId, g->node.n);
     s.parent = NEWS(a, BlkId, g->blk.n);
-    edit_run(g, visit, &s);
-    if (s.rebind.to.n) graph_refine(g, &s.rebind);
+    bool news = edit_run(g, visit, &s);
+    if (s.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &s.rebind);
   } while (s.rebind.to.n);
 }

@@ -145,12 +145,13 @@ static bool visit(Edit *e, NodeId id) {
   return !(take_branch(e, id) || skip_loop(e, id) || evaluate(e, id));
 }
 
-/* A symbol that becomes known may make more operands constant, so the walk is repeated. */
+/* A symbol that becomes known may make more operands constant, so the walk is repeated. A condition
+ * that becomes known may tell how often a loop runs. */
 void fold(Graph *g) {
   Fold f = {.work = 0};
   do {
     f.rebind = rebind_new(g);
-    edit_run(g, visit, &f);
-    if (f.rebind.to.n) graph_refine(g, &f.rebind);
+    bool news = edit_run(g, visit, &f);
+    if (f.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &f.rebind);
   } while (f.rebind.to.n);
 }

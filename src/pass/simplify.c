@@ -9,7 +9,8 @@
  * value by one of the same type. Rules that reorder sums, or that are exact only for finite
  * numbers, do not belong here.
  *
- * needs: nothing  keeps: types, results bit for bit  breaks: nothing (leaves dead nodes to dce)
+ * needs: nothing  keeps: types, up to sizes of loops that become known; results bit for bit breaks:
+ * nothing (leaves dead nodes to dce)
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -544,7 +545,10 @@ static bool visit(Edit *e, NodeId id) {
   return !rules[op] || !rules[op](e, id);
 }
 
+/* A condition that turns out to be another may tell how often a loop runs. */
 void simplify(Graph *g) {
   for (u32 i = 0; i < ROUNDS && edit_run(g, visit, NULL); i++) {
+    Rebind r = rebind_new(g);
+    if (g->blk.n > 2) graph_refine(g, &r);
   }
 }
