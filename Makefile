@@ -127,6 +127,11 @@ gen: all $(BUILD)/randgraph
 ONLY    ?= *
 ENGINES ?= ort,openvino,mnn,ingot-gcc,ingot-clang
 THREADS ?= 1,2
+# The official runner over python/ingot_backend.py; ENGINE=c PATTERN=test_conv.
+ENGINE  ?= interp
+backend: setup all
+	@$(BUILD)/venv/bin/python test/backend.py --engine $(ENGINE) --real $(PATTERN)
+
 bench: setup all
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
 	@$(PYTHON) bench/micro.py $(if $(QUICK),--quick)
@@ -158,24 +163,26 @@ install: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/man/man1)
 	install -m 755 $(BUILD)/ingot $(DESTDIR)$(PREFIX)/bin/ingot
 	install -m 644 $(BUILD)/libingot.a $(DESTDIR)$(PREFIX)/lib/libingot.a
+	install -m 755 $(BUILD)/libingot.so $(DESTDIR)$(PREFIX)/lib/libingot.so
 	install -m 644 src/ingot.h $(DESTDIR)$(PREFIX)/include/ingot.h
 	install -m 644 $(BUILD)/ingot.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/ingot.pc
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/libingot.a build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 distclean:
 	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 
 help:
 	@printf '%s\n' \
-	  'make               build/ingot and build/libingot.a (CC, CFLAGS, BUILD can be set)' \
+	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set)' \
 	  'make run           the built-in digit model on held-out digits' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
+	  'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-plan    memory plans beside the lower bound' \
@@ -185,5 +192,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen backend \
   bench bench-plan run install clean distclean help

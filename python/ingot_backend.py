@@ -3,7 +3,7 @@
     import ingot_backend
     outputs = ingot_backend.run_model(model, [x, y])
 
-In: a ModelProto and arrays. Out: arrays. Shapes are those of the arrays: each new set of shapes is compiled anew and kept.
+In: a ModelProto and arrays. Out: arrays. Shapes are those of the arrays: every run compiles for them.
 Plain tensors are handed over in memory; strings, sequences and optionals as files, the way the official tests keep them.
 The library is $INGOT_LIBRARY, or build/libingot.so beside this folder; the engine is $INGOT_ENGINE: interp (the
 default), ref or c.
@@ -40,6 +40,10 @@ class Failure(Exception):
     def __init__(self, code, text):
         super().__init__(text)
         self.code = code
+
+
+class Unsupported(Failure):
+    """The model is valid, but ingot cannot do it."""
 
 
 def load():
@@ -87,7 +91,7 @@ class Ingot:
             message = LIB.ingot_message(self.m, i, ctypes.byref(warning)).decode("utf-8", "replace")
             if not warning.value:
                 errors.append(message)
-        raise Failure(code, "; ".join(errors) or f"status {code}")
+        raise (Unsupported if code == 3 else Failure)(code, "; ".join(errors) or f"status {code}")
 
     def give(self, name, x):
         x = np.asarray(x)
@@ -132,7 +136,7 @@ def from_file(path, kind):
                                ("tensor_type", onnx.TensorProto, numpy_helper.to_array)):
         if kind.HasField(field):
             return read(proto.FromString(data))
-    raise Failure(3, f"no way to read {kind}")
+    raise Unsupported(3, f"no way to read {kind}")
 
 
 class Rep(BackendRep):

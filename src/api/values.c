@@ -246,6 +246,30 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
 
 /* ---- outputs ---- */
 
+/* What an output of the model is, put together from outputs of the graph. */
+static Datum datum_of(Ingot *m, const Port *p) {
+  Arena *a = &m->c->keep;
+  if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->out[p->flat]};
+  Datum d = {.kind = p->kind, .n = p->n};
+  if (p->kind == TY_seq && p->open) {
+    const Tensor *stack = m->out[p->elem[0].flat];
+    i64 n = tensor_get(m->out[p->elem[1].flat], 0).i;
+    d.n = n < 0 || n > stack->dim[0] ? 0 : (u32)n;
+    d.elem = NEWS(a, Datum, d.n + 1);
+    u64 size;
+    shape_count(stack->dim + 1, stack->rank - 1, &size);
+    for (u32 i = 0; i < d.n; i++) {
+      const u8 *from = (const u8 *)stack->data + i * size * dtype_bytes(stack->dt);
+      d.elem[i].t = tensor_wrap(a, stack->dt, stack->dim + 1, stack->rank - 1, from);
+    }
+    return d;
+  }
+  if (p->open && !tensor_get(m->out[p->elem[p->n].flat], 0).i) d.n = 0;
+  d.elem = NEWS(a, Datum, d.n + 1);
+  for (u32 i = 0; i < d.n; i++) d.elem[i] = datum_of(m, &p->elem[i]);
+  return d;
+}
+
 static void do_write(Ctx *c, void *arg) {
   InputArg *a = arg;
   Ingot *m = a->m;
@@ -258,11 +282,15 @@ static void do_write(Ctx *c, void *arg) {
     file_write(c, a->text, out.at, out.n);
     return;
   }
-  for (u32 i = 0; i < m->nout; i++) {
+  const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
+  u32 n = g ? g->outputs.n : m->nout;
+  for (u32 i = 0; i < n; i++) {
     Text path = text_new(&c->keep);
     out.n = 0;
     text_fmt(&path, "%s/output_%u.pb", a->text, i);
-    data_write_pb(c, &out, api_result_name(m, i), m->out[i]);
+    Datum d = {.kind = TY_tensor, .t = m->out[i]};
+    if (g) d = datum_of(m, &m->ports[i]);
+    data_write_datum(c, &out, g ? g->outputs.at[i].name : api_result_name(m, i), &d);
     file_write(c, text_cstr(&path), out.at, out.n);
   }
 }

@@ -47,6 +47,7 @@ void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n)
 Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const char *path, Loc loc,
                     Arena *a);
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
+void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d);
 /* Paths FOLDER/STEM_0.pb, FOLDER/STEM_1.pb... as far as they exist. */
 Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a);
 

@@ -2,7 +2,7 @@
  *
  * The files do not say which message they hold; the declared type of the value decides. Reading
  * goes through the loader of tensor.c. Nesting is bounded by that of messages. Maps are refused.
- * Written files hold one TensorProto with raw data (string data for strings).
+ * Tensors are written with raw data (string data for strings).
  */
 #include "onnx/data.h"
 #include <sys/stat.h>
@@ -147,6 +147,24 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   else if (bytes > 0) /* turned round on big-endian hosts: the format is little-endian */
     text_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data,
              bytes);
+}
+
+/* Elements are messages within, so each is made on the side first. */
+void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d) {
+  if (d->kind == TY_tensor) {
+    data_write_pb(c, out, name, d->t);
+    return;
+  }
+  static const u8 code[] = {[TY_tensor] = EL_tensor, [TY_seq] = EL_seq, [TY_opt] = EL_opt};
+  u32 type = d->n ? code[d->elem[0].kind] : d->kind == TY_seq ? EL_tensor : EL_none;
+  if (name) put_bytes(out, 1, str_text(c, name), str_len(c, name));
+  put_varint(out, 2 << 3 | WT_varint);
+  put_varint(out, type);
+  for (u32 i = 0; i < d->n; i++) {
+    Text part = text_new(&c->scratch);
+    data_write_datum(c, &part, 0, &d->elem[i]);
+    put_bytes(out, 2 + type, part.at, part.n);
+  }
 }
 
 Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a) {

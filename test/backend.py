@@ -1,0 +1,75 @@
+"""The official test runner (onnx.backend.test), unmodified, over python/ingot_backend.py. Prints its count, and every case that
+does not pass with the reason.
+
+Runs with the Python of build/venv: backend.py [--engine interp] [--real] [PATTERN]. With --real the nine networks as well, as C.
+Exit 1 if a case fails that ingot does not refuse and test/onnx/list.txt does not excuse.
+"""
+import argparse
+import fnmatch
+import os
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "python"))
+# Cases the runner itself cannot judge.
+RUNNER = {"test_loop16_seq_none": "the runner takes the length of a scalar"}
+
+
+def excuses():
+    out = []
+    with open(os.path.join(ROOT, "test", "onnx", "list.txt")) as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                pattern, _rule, reason = line.split(None, 2)
+                out.append((pattern, reason.strip()))
+    return out
+
+
+def excuse(name, table):
+    for pattern, reason in [*table, *RUNNER.items()]:
+        if fnmatch.fnmatch(name, pattern):
+            return reason
+    return None
+
+
+def run(module, engine, pattern, real):
+    import onnx.backend.test
+    os.environ["INGOT_ENGINE"] = engine
+    tests = onnx.backend.test.BackendTest(module, __name__)
+    suite = unittest.TestSuite()
+    for name, case in tests.include(pattern).test_cases.items():
+        if ("Real" in name) == real:
+            suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    with open(os.devnull, "w") as sink:
+        result = unittest.TextTestRunner(stream=sink, verbosity=0).run(suite)
+    bad = [(case.id().rsplit(".", 1)[-1].removesuffix("_cpu"), text.strip().splitlines()[-1])
+           for case, text in result.failures + result.errors]
+    return result.testsRun - len(result.skipped), bad
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--engine", default="interp")
+    args.add_argument("--real", action="store_true")
+    args.add_argument("pattern", nargs="?", default="")
+    args = args.parse_args()
+    os.environ.setdefault("ONNX_HOME", os.path.join(ROOT, "build", "onnx-home"))
+    import ingot_backend
+    import onnx
+    count, bad = run(ingot_backend, args.engine, args.pattern + ".*_cpu$", False)
+    if args.real:
+        more, worse = run(ingot_backend, "c", args.pattern + ".*_cpu$", True)
+        count, bad = count + more, bad + worse
+    table, kinds = excuses(), {"excused": 0, "refused": 0, "wrong": 0}
+    for name, text in sorted(bad):
+        reason = excuse(name, table)
+        kind = "excused" if reason else "refused" if text.startswith("ingot_backend.Unsupported") else "wrong"
+        kinds[kind] += 1
+        print(f"{kind} {name}: {reason or text[:200]}")
+    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    print(f"onnx {onnx.__version__}, engine {args.engine}: {count - len(bad)} of {count} pass, {counts}")
+    sys.exit(kinds["wrong"] != 0)
+
+
+main()
