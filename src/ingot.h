@@ -69,6 +69,11 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
 
+/* State: "h_in=h_out": the output is the input of the next run, and neither is a parameter any
+ * more; zero before the first run. "auto": all that are named like one (api/state.c); ingot_inspect
+ * lists them. */
+IngotStatus ingot_set_state(Ingot *m, const char *spec);
+
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
 /* "x=@x.npy", "x=@x.pb", "x=rand", "x=zeros" */
@@ -99,9 +104,6 @@ typedef struct IngotC {
   const char *name;
   uint64_t
       literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
-  const char *const
-      *state; /* "h_in=h_out": kept in the arena from run to run, cleared by NAME_reset */
-  uint32_t nstate;
   const char
       *weights; /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
   int selftest; /* 0: unless the model is large; 1: always; -1: never */
@@ -177,6 +179,8 @@ IngotStatus ingot_set_library(Ingot *m, const char *path,
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 /* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
+/* State as before the first run. ingot_run goes on from the last run with the same engine. */
+IngotStatus ingot_reset(Ingot *m);
 IngotTensor ingot_output(const Ingot *m, uint32_t i);
 /* .npz, or a directory that receives output_0.pb ... */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);

@@ -206,4 +206,5 @@ def main():
     print(len(cases), "cases")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -56,25 +56,21 @@ typedef struct TestRun {
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
-  const StatePair *state;
-  u32 nstate;
   u64 max_steps;   /* loops that end by their data may run for ever */
   const char *why; /* no self-test because of */
 } TestRun;
 
-static bool is_state(const TestRun *r, u32 i, bool out) {
-  for (u32 k = 0; k < r->nstate; k++)
-    if ((out ? r->state[k].out : r->state[k].in) == i) return true;
-  return false;
-}
-
-/* Symbols take their largest value, so that the run meets the bounds of the arena. */
+/* Symbols take their largest value, so that the run meets the bounds of the arena; those that are
+ * set while running, such as the length of a state, the least. */
 static void run_test(Ctx *c, void *arg) {
   TestRun *r = arg;
   Prog *p = r->m->p;
   u32 ns = dim_nsyms(p->dims);
   r->size = NEWS(&c->keep, i64, ns + 1);
-  for (u32 s = 0; s < ns; s++) r->size[s] = dim_syminfo(p->dims, s)->hi;
+  for (u32 s = 0; s < ns; s++) {
+    const SymInfo *info = dim_syminfo(p->dims, s);
+    r->size[s] = info->kind == SY_data ? info->lo : info->hi;
+  }
   r->in = NEWS(&c->keep, Tensor *, p->in.n + 1);
   r->out = NEWS(&c->keep, Tensor *, p->out.n + 1);
   for (u32 i = 0; i < p->in.n; i++) {
@@ -87,17 +83,13 @@ static void run_test(Ctx *c, void *arg) {
       return;
     }
     r->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
-    if (!is_state(r, i, false) && !selftest_fill(r->in[i], i)) {
+    if (!selftest_fill(r->in[i], i)) {
       r->why = "an input has a type without a formula";
       return;
     }
   }
   interp_run(p, &(InterpOptions){.max_steps = r->max_steps}, r->in, r->out, &c->keep);
-  Tensor **seen = NEWS(&c->keep, Tensor *, p->out.n + 1);
-  u32 n = 0;
-  for (u32 i = 0; i < p->out.n; i++)
-    if (!is_state(r, i, true)) seen[n++] = r->out[i];
-  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(seen, n)};
+  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(r->out, p->out.n)};
 }
 
 /* Running out of memory leaves: the same model must not give another file on a smaller machine. */
@@ -114,10 +106,9 @@ static bool is_long(Ingot *m) {
          list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST;
 }
 
-static TestRun *make_test(Ingot *m, int wish, const StatePair *state, u32 nstate) {
+static TestRun *make_test(Ingot *m, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){
-      .m = m, .state = state, .nstate = nstate, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
+  *r = (TestRun){.m = m, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m)) {
@@ -145,7 +136,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (m->target && m->target->lanes > 1)
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
-  for (u32 i = 0; i < o->nstate; i++) text_fmt(&t, t.n ? " state %s" : "state %s", o->state[i]);
+  for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, t.n ? " state %s" : "state %s", m->state.at[i]);
   if (o->selftest)
     text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest")
                                   : (t.n ? " selftest" : "selftest"));
@@ -153,26 +144,12 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   return text_cstr(&t);
 }
 
-/* "h_in=h_out" by the names of an input and an output. */
-static StatePair state_pair(Ingot *m, const char *spec) {
-  Prog *p = m->p;
-  for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
-    Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
-    for (u32 i = 0; i < p->in.n; i++)
-      for (u32 k = 0; k < p->out.n; k++)
-        if (api_param_name(m, i) == in && api_result_name(m, k) == out) return (StatePair){i, k};
-  }
-  fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model", spec);
-}
-
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name))
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   api_passes(m, NULL);
-  StatePair *state = NEWS(&c->keep, StatePair, o->nstate + 1);
-  for (u32 i = 0; i < o->nstate; i++) state[i] = state_pair(m, o->state[i]);
-  TestRun *r = make_test(m, o->selftest, state, o->nstate);
+  TestRun *r = make_test(m, o->selftest);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
@@ -184,8 +161,6 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .no_selftest = r->why,
                    .debug = o->debug != 0,
                    .caller = o->caller != 0,
-                   .state = state,
-                   .nstate = o->nstate,
                    .weights = weight_mode(c, o->weights),
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);

@@ -8,24 +8,28 @@
 
 #include <string.h>
 
-static void run_interp(Ingot *m, u64 seed) {
-  InterpOptions o = {.seed = seed};
+static void interpret(Ingot *m, InterpOptions o) {
+  if (!m->interp_state && api_has_state(m)) m->interp_state = interp_state(m->p, &m->c->keep);
+  o.state = m->interp_state;
   interp_run(m->p, &o, m->in, m->out, &m->c->keep);
 }
 
+static void run_interp(Ingot *m, u64 seed) {
+  interpret(m, (InterpOptions){.seed = seed});
+}
+
 static void run_watch(Ingot *m, u64 seed) {
-  InterpOptions o = {.seed = seed, .watch = true};
-  interp_run(m->p, &o, m->in, m->out, &m->c->keep);
+  interpret(m, (InterpOptions){.seed = seed, .watch = true});
 }
 
 static void run_ref(Ingot *m, u64 seed) {
   RefOptions o = {.seed = seed};
-  ref_run(m->g, &o, m->in, m->out, &m->c->keep);
+  api_run_ref(m, &o);
 }
 
 static void run_ref64(Ingot *m, u64 seed) {
   RefOptions o = {.wide = true, .seed = seed};
-  ref_run(m->g, &o, m->in, m->out, &m->c->keep);
+  api_run_ref(m, &o);
 }
 
 static const Engine engines[] = {
@@ -75,7 +79,8 @@ typedef struct RunArg {
 static void check_pins(Ingot *m) {
   for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
     const Pin *p = &m->g->pin.at[i];
-    u32 pos = graph_val(m->g, p->param)->pos;
+    u32 pos = 0;
+    while (api_seen(m, pos, false) != graph_val(m->g, p->param)->pos) pos++;
     if (!tensor_equal(m->c, m->in[pos], p->data))
       fail(m->c, ERR_input, LOC_NONE,
            "input '%s' decides shapes: the model was built for other contents",
@@ -107,6 +112,8 @@ static void do_run(Ctx *c, void *arg) {
   check_pins(m);
   if (flags & INGOT_GRAPH && !m->g)
     fail(c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
+  if (flags & INGOT_FILE && api_has_state(m))
+    fail(c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
   if (flags & INGOT_NATIVE) api_native(m, NULL);
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
   e->run(m, a->seed);

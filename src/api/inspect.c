@@ -128,6 +128,42 @@ static void values(Report *r, bool inputs) {
   if (r->json) text_puts(&r->out, "],");
 }
 
+/* Pairs that are kept, or else those that --state auto would take; nothing if there are none. */
+static void state_part(Report *r) {
+  Ctx *c = r->m->c;
+  Graph *g = r->m->g;
+  const Blk *b = &g->blk.at[1];
+  Kept *pair = NEWS(&c->scratch, Kept, b->param.n + 1);
+  u32 n = g->state.n;
+  for (u32 i = 0; i < n; i++) pair[i] = g->state.at[i];
+  if (!n) n = api_find_state(r->m, pair, b->param.n);
+  if (!n) return;
+  const char *title = g->state.n ? "state, kept from run to run\n" : "may be state: --state auto\n";
+  text_puts(&r->out, r->json ? "\"state\":[" : title);
+  for (u32 i = 0; i < n; i++) {
+    Str in = graph_val(g, b->param.at[pair[i].in])->name, out = g->out_name.at[pair[i].out];
+    Growth how = state_growth(g, &pair[i]);
+    Str with = how.axis == MAX_RANK ? 0 : dim_syminfo(g->dims, how.sym)->name;
+    if (!r->json) {
+      text_fmt(&r->out, "  %s -> %s", show(c, in), show(c, out));
+      if (with) text_fmt(&r->out, ", grows: %s", show(c, with));
+      text_puts(&r->out, "\n");
+      continue;
+    }
+    text_puts(&r->out, i ? ",{\"in\":" : "{\"in\":");
+    quote_json(r, in);
+    text_puts(&r->out, ",\"out\":");
+    quote_json(r, out);
+    text_puts(&r->out, ",\"grows\":");
+    if (with)
+      quote_json(r, with);
+    else
+      text_puts(&r->out, "null");
+    text_puts(&r->out, "}");
+  }
+  if (r->json) text_puts(&r->out, "],");
+}
+
 static void onnx_part(Report *r) {
   Ctx *c = r->m->c;
   const OnnxModel *om = r->m->onnx;
@@ -195,6 +231,7 @@ static void refusals(Report *r) {
 static void graph_part(Report *r) {
   values(r, true);
   values(r, false);
+  state_part(r);
   r->macs = graph_macs(r->m->g, false);
   if (!r->m->onnx) count_constants(r, r->m->g);
   if (r->json)

@@ -16,7 +16,6 @@ typedef struct Native {
   Ingot *m;
   u64 seed;
   Folder folder;
-  void *handle;
 } Native;
 
 static const char *compile(Ctx *c, Native *n, const char *source) {
@@ -52,9 +51,11 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
     }
     out[i] = (void *)tensor_new(&c->keep, b->dt, dim, b->rank)->data;
   }
-  u8 *arena = arena_alloc(&c->keep, p->arena_bytes + 64);
-  arena += 64 - (uintptr_t)arena % 64;
-  int status = fn(arena, size, n->seed, in, out, shape);
+  if (!m->arena) { /* zero, as NAME_reset leaves the state */
+    m->arena = NEWS(&c->keep, u8, p->arena_bytes + 64);
+    m->arena += 64 - (uintptr_t)m->arena % 64;
+  }
+  int status = fn(m->arena, size, n->seed, in, out, shape);
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -62,11 +63,11 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
   }
 }
 
-static void run(Ctx *c, void *arg) {
-  Native *n = arg;
+/* The library of the model, compiled if need be. */
+static void load(Ctx *c, Native *n) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1, .caller = 1};
-  const char *library = n->m->library, *entry = n->m->entry ? n->m->entry : "model_call";
+  const char *library = n->m->library;
   api_emit(n->m, &o, &source,
            &header); /* gives every buffer its place, also where the code is there already */
   if (!library) {
@@ -75,16 +76,27 @@ static void run(Ctx *c, void *arg) {
     file_write(c, path, source.at, source.n);
     library = compile(c, n, path);
   }
-  n->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  n->m->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   folder_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
-  if (!n->handle)
+  if (!n->m->handle)
     fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
+}
+
+static void run(Ctx *c, void *arg) {
+  Native *n = arg;
+  const char *entry = n->m->entry ? n->m->entry : "model_call";
+  if (!n->m->handle) load(c, n);
   union {
     void *p;
     CallFn *fn;
-  } sym = {dlsym(n->handle, entry)};
+  } sym = {dlsym(n->m->handle, entry)};
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   call(c, n, sym.fn);
+}
+
+void api_close_c(Ingot *m) {
+  if (m->handle) dlclose(m->handle);
+  m->handle = NULL;
 }
 
 void api_run_c(Ingot *m, u64 seed) {
@@ -94,7 +106,10 @@ void api_run_c(Ingot *m, u64 seed) {
          "checked in C");
   Native n = {.m = m, .seed = seed};
   Err e = ctx_protect(m->c, run, &n);
-  if (n.handle) dlclose(n.handle);
+  if (e || !api_has_state(m)) {
+    api_close_c(m);
+    m->arena = NULL;
+  }
   folder_remove(&n.folder);
   if (e) longjmp(*m->c->door, (int)e);
 }

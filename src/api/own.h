@@ -39,9 +39,14 @@ struct Ingot {
   double macs;          /* of the graph as imported, with bounds for open dimensions */
   IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
   u32 ndesc[2];
-  bool passed; /* the pipeline has run */
-  Err status;  /* of the first failure; later calls return it */
-  Tensor **in; /* of the last run */
+  VEC(const char *) state; /* as given: IN=OUT, auto */
+  Tensor **ref_state;      /* between runs, by engine; NULL: before the first */
+  InterpState *interp_state;
+  u8 *arena;    /* c */
+  void *handle; /* c: the library, while there is state */
+  bool passed;  /* the pipeline has run */
+  Err status;   /* of the first failure; later calls return it */
+  Tensor **in;  /* of the last run */
   Tensor **out;
   Text blob; /* weights of the last C text */
   u32 nout;
@@ -57,6 +62,13 @@ void api_passes(Ingot *m, const IngotPipe *pipe); /* all passes, unless they hav
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
+
+/* state.c */
+void api_bind_state(Ingot *m);                     /* of an imported graph */
+u32 api_find_state(Ingot *m, Kept *pair, u32 max); /* what "auto" takes */
+u32 api_seen(const Ingot *m, u32 i, bool out);     /* position in the graph of input or output i */
+bool api_has_state(const Ingot *m);
+void api_run_ref(Ingot *m, const RefOptions *o);
 
 /* emit.c */
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
@@ -84,6 +96,7 @@ void api_march(Ingot *m, const char *name); /* a target, or a CPU that the C com
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 
 /* native.c */
+void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 
 /* python.c */

@@ -28,6 +28,7 @@ Ingot *ingot_new(const IngotAlloc *alloc) {
 void ingot_free(Ingot *m) {
   if (!m) return;
   Alloc a = m->c->alloc;
+  api_close_c(m);
   ctx_free(m->c);
   a.resize(a.user, m, sizeof *m, 0);
 }
@@ -251,7 +252,8 @@ void api_describe(Ingot *m) {
       Str name = out ? api_result_name(m, i) : api_param_name(m, i);
       if (m->g) {
         const Blk *b = &m->g->blk.at[1];
-        const Type *t = graph_type(m->g, out ? b->ret.at[i] : b->param.at[i]);
+        u32 at = api_seen(m, i, out != 0);
+        const Type *t = graph_type(m->g, out ? b->ret.at[at] : b->param.at[at]);
         m->desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
       } else {
         const Buf *b = prog_buf(m->p, out ? m->p->out.at[i] : m->p->in.at[i]);
@@ -279,6 +281,7 @@ static void import(Ingot *m, bool symbolic) {
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
+  api_bind_state(m);
   api_describe(m);
   if (m->g) m->macs = graph_macs(m->g, true);
 }
@@ -362,16 +365,16 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **sid
 /* ---- parameters ---- */
 
 u32 api_param_count(const Ingot *m) {
-  return m->g ? m->g->blk.at[1].param.n : m->p ? m->p->in.n : 0;
+  return m->g ? m->g->blk.at[1].param.n - m->g->state.n : m->p ? m->p->in.n : 0;
 }
 
 Str api_param_name(const Ingot *m, u32 i) {
-  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[i])->name
+  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[api_seen(m, i, false)])->name
               : prog_buf(m->p, m->p->in.at[i])->name;
 }
 
 Str api_result_name(const Ingot *m, u32 i) {
-  return m->g ? m->g->out_name.at[i] : prog_buf(m->p, m->p->out.at[i])->name;
+  return m->g ? m->g->out_name.at[api_seen(m, i, true)] : prog_buf(m->p, m->p->out.at[i])->name;
 }
 
 uint32_t ingot_input_count(const Ingot *m) {
@@ -391,7 +394,7 @@ IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
 }
 
 uint32_t ingot_output_count(const Ingot *m) {
-  return m->g ? m->g->blk.at[1].ret.n : m->p ? m->p->out.n : 0;
+  return m->g ? m->g->blk.at[1].ret.n - m->g->state.n : m->p ? m->p->out.n : 0;
 }
 
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t) {

@@ -162,7 +162,7 @@ static const Given *find_given(const Ingot *m, u32 i) {
   Str name = api_param_name(m, i);
   for (u32 k = 0; k < m->given.n; k++) {
     const Given *v = &m->given.at[k];
-    if (v->pos == (i32)i || (v->name && v->name == name)) return v;
+    if (v->name ? v->name == name : v->pos == (i32)i) return v;
   }
   return NULL;
 }
@@ -225,9 +225,9 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
   for (u32 k = 0; k < m->given.n; k++) {
     const Given *v = &m->given.at[k];
-    bool found = v->pos >= 0 && v->pos < (i32)n;
-    for (u32 i = 0; i < n; i++) found = found || (v->pos < 0 && v->name == api_param_name(m, i));
-    if (!found && v->pos >= 0)
+    bool found = !v->name && v->pos < (i32)n;
+    for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
+    if (!found && !v->name)
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
     if (!found) fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, v->name));
   }
@@ -237,7 +237,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
       in[i] = check_given(m, i, v->data);
     else
       in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
-    if (!v)
+    if (!v && !m->in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
            show(m->c, api_param_name(m, i)), (unsigned long long)seed);
   }

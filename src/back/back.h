@@ -5,11 +5,17 @@
 #include "ir/prog.h"
 #include "ir/target.h"
 
+/* What a program keeps from run to run: memory of every BS_state buffer. */
+typedef struct InterpState {
+  u8 **at; /* by buffer; NULL for others */
+} InterpState;
+
 typedef struct InterpOptions {
   u64 seed;   /* of random expressions */
   bool plain; /* one iteration at a time, for comparison: the results are the same */
   bool
       watch; /* the same, and nothing is read from the arena but what its own buffer stored there */
+  InterpState *state; /* goes on from it and changes it; NULL: from the beginning, and forgotten */
   u64 max_steps; /* iterations of loops, roughly; a run that needs more is refused; 0: no limit */
 } InterpOptions;
 
@@ -17,6 +23,8 @@ typedef struct InterpOptions {
  * out: one per p->out, with actual shapes, in arena a. o may be NULL. The program must have passed
  * prog_check. */
 void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out, Arena *a);
+
+InterpState *interp_state(Prog *p, Arena *a); /* as before the first run */
 
 /* Where the weights of a generated file are. */
 typedef enum WeightMode {
@@ -35,12 +43,6 @@ typedef struct SelfTest {
   u64 hash;
 } SelfTest;
 
-/* A result that comes back as an input of the next run: both live in the arena, the caller sees
- * neither. */
-typedef struct StatePair {
-  u32 in, out; /* positions among inputs and outputs */
-} StatePair;
-
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -54,8 +56,6 @@ typedef struct EmitOptions {
   bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */
   bool caller; /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
-  const StatePair *state;
-  u32 nstate;
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 

@@ -12,21 +12,6 @@
 #include <string.h>
 #include "ir/prog_mem.h"
 
-/* ---- symbols ---- */
-
-static bool is_data(const Dims *ds, Dim d) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
-    if (s->kind == SY_data) return true;
-    if (s->kind == SY_derived && (is_data(ds, s->a) || is_data(ds, s->b))) return true;
-  }
-  return false;
-}
-
 /* ---- buffers ---- */
 
 static void shape(Run *r, BufId b) {
@@ -53,6 +38,18 @@ static void reserve(Mem *m, u64 n, Arena *a) {
   m->cap = cap;
 }
 
+/* Extents that depend on symbols set while running are compared when the array is first used. */
+static void check_input(Run *r, BufId b) {
+  u32 pos = 0;
+  while (r->p->in.at[pos] != b) pos++;
+  const View *v = &r->view[b];
+  for (u32 i = 0; i < v->rank; i++)
+    if (r->in[pos]->dim[i] != v->dim[i])
+      fail(r->c, ERR_input, r->loc, "input %s: dimension %u is %lld, expected %lld",
+           show(r->c, prog_buf(r->p, b)->name), i, (long long)r->in[pos]->dim[i],
+           (long long)v->dim[i]);
+}
+
 View *view_get(Run *r, BufId b) {
   View *v = &r->view[b];
   if (v->ready) return v;
@@ -66,6 +63,7 @@ View *view_get(Run *r, BufId b) {
     v->data = root->data;
   } else {
     shape(r, b);
+    if (prog_buf(r->p, b)->space == BS_in) check_input(r, b);
     reserve(&r->mem[b], v->n * v->size, r->a);
     if (v->data != r->mem[b].data) {
       v->data = r->mem[b].data;
@@ -86,6 +84,30 @@ static void borrow(Run *r, BufId b, const Tensor *t) {
   if (!m->data || (uintptr_t)m->data % align) m->data = arena_copy(r->a, t->data, m->cap);
 }
 
+InterpState *interp_state(Prog *p, Arena *a) {
+  InterpState *s = NEW(a, InterpState);
+  s->at = NEWS(a, u8 *, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    if (prog_buf(p, b)->space != BS_state) continue;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    s->at[b] = NEWS(a, u8, bytes ? bytes : 1);
+  }
+  return s;
+}
+
+/* State has memory of its own, so that it outlives the run. */
+static void add_state(Run *r) {
+  Prog *p = r->p;
+  const InterpState *s = r->o.state ? r->o.state : interp_state(p, r->a);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    if (s->at[b] && mem_bytes(p, b, &bytes, &sym)) r->mem[b] = (Mem){s->at[b], bytes};
+  }
+}
+
 /* One block for everything that has a place, filled with what no program should read. */
 static void add_arena(Run *r) {
   Prog *p = r->p;
@@ -97,7 +119,7 @@ static void add_arena(Run *r) {
     Sym sym;
     u64 bytes;
     const Buf *bp = prog_buf(p, b);
-    if (!prog_is_planned(bp)) continue;
+    if (!prog_is_planned(bp) || bp->space == BS_state) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
     r->mem[b] = (Mem){r->base + bp->offset, bytes};
     u32 *same = map_put(&at, bp->offset);
@@ -120,10 +142,11 @@ static void add_views(Run *r, Tensor *const *in) {
     v->stride = v->dim + bp->rank;
     v->fixed = true;
     for (u32 i = 0; i < bp->rank; i++)
-      if (is_data(p->dims, bp->dim[i])) v->fixed = false;
+      if (dim_is_data(p->dims, bp->dim[i])) v->fixed = false;
     if (bp->space == BS_const) borrow(r, b, bp->data);
   }
   for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
+  add_state(r);
   if (p->planned) add_arena(r);
   for (BufId b = 1; b < p->buf.n; b++) r->view[b].place = r->view[r->view[b].root].place;
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -163,7 +186,8 @@ void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
 /* Keeps account of whose data lie in the arena. */
 static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
   BufId root = r->view[b].root;
-  if (!r->owner || !prog_is_planned(prog_buf(r->p, root))) return;
+  const Buf *bp = prog_buf(r->p, root);
+  if (!r->owner || !prog_is_planned(bp) || bp->space == BS_state) return;
   BufId *owner = r->owner + (at - r->base);
   for (u32 i = 0; i < bytes; i++) {
     if (store)
@@ -400,7 +424,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   Ctx *c = p->c;
   bool own = a != &c->scratch;
   Mark mark = arena_mark(&c->scratch);
-  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .loc = LOC_NONE};
+  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .in = in, .loc = LOC_NONE};
   if (o) r.o = *o;
   if (r.o.watch) r.o.plain = true;
   for (u32 i = 0; i < p->in.n; i++) {

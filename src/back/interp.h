@@ -32,8 +32,9 @@ struct Run {
   Ctx *c;
   Prog *p;
   InterpOptions o;
-  Arena *a;           /* temporary memory of this run */
-  Arena *keep;        /* results */
+  Arena *a;    /* temporary memory of this run */
+  Arena *keep; /* results */
+  Tensor *const *in;
   View *view;         /* by buffer */
   Mem *mem;           /* by buffer; only roots have one */
   Scalar **var;       /* by variable: its lanes */

@@ -187,8 +187,9 @@ const char *text_cstr(Text *t);
 /* map.c: one hash map. Keys are 64-bit numbers or byte strings, one kind per map. A slot is good
  * until the next put. */
 Map map_new(Arena *a);
-u32 *map_get(const Map *m, u64 key); /* NULL when absent */
-u32 *map_put(Map *m, u64 key);       /* slot, zero when new */
+Map map_copy(Arena *a, const Map *m); /* keys are shared */
+u32 *map_get(const Map *m, u64 key);  /* NULL when absent */
+u32 *map_put(Map *m, u64 key);        /* slot, zero when new */
 u32 *map_get_bytes(const Map *m, const void *key, size_t n);
 u32 *map_put_bytes(Map *m, const void *key, size_t n); /* the key is copied */
 u64 hash_bytes(const void *at, size_t n); /* fixed function: the same on every machine */

@@ -71,6 +71,13 @@ Map map_new(Arena *a) {
   return (Map){.a = a};
 }
 
+Map map_copy(Arena *a, const Map *m) {
+  Map r = *m;
+  r.a = a;
+  if (m->cap) r.slot = arena_copy(a, m->slot, m->cap * sizeof *m->slot);
+  return r;
+}
+
 /* The slot of the key, or the free slot where it belongs; NULL when the map has no slots yet. */
 static Slot *find(const Map *m, u64 hash, u64 num, const void *key, size_t n) {
   if (m->cap == 0) return NULL;

@@ -25,8 +25,6 @@ int verb_build(const Args *a) {
                   .sanitize = a->sanitize};
   o.c = (IngotC){.name = a->name,
                  .weights = a->weights,
-                 .state = a->state,
-                 .nstate = (uint32_t)a->nstate,
                  .selftest = a->no_selftest ? -1 : a->selftest,
                  .debug = a->debug};
   Args rest = *a;

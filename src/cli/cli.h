@@ -17,7 +17,7 @@ struct Args {
   const char *cc, *march, *optimize, *sanitize, *threads, *python, *library;
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
-  unsigned long long seed;
+  unsigned long long seed, steps;
   int explain;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];

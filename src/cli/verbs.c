@@ -26,6 +26,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
+  for (int i = 0; !s && i < a->nstate; i++) s = ingot_set_state(m, a->state[i]);
   for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
@@ -110,7 +111,8 @@ static int verb_run(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, a);
-  if (!s) s = ingot_run(m, a->engine, a->seed);
+  for (unsigned long long i = 0; !s && i < (a->steps ? a->steps : 1); i++)
+    s = ingot_run(m, a->engine, a->seed + i);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
     for (uint32_t i = 0; i < ingot_output_count(m); i++) {
@@ -220,8 +222,6 @@ static int verb_compile(const Args *a) {
   prefix(a, name, sizeof name);
   IngotC o = {.name = name,
               .weights = a->weights,
-              .state = a->state,
-              .nstate = (uint32_t)a->nstate,
               .selftest = a->no_selftest ? -1 : a->selftest,
               .caller = a->caller,
               .debug = a->debug};
@@ -271,14 +271,14 @@ const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march selftest no-selftest caller debug input inputs "
      "data " SHAPES,
-     "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state IN=OUT]",
+     "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march optimize sanitize threads selftest no-selftest "
      "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
-    {"run", verb_run, "input inputs data output engine march library name seed " SHAPES,
+    {"run", verb_run, "input inputs data output engine march library name seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
@@ -288,10 +288,10 @@ const Verb verb_table[] = {
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench, "input inputs data engine seed seconds cc march optimize json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json " SHAPES, "MODEL [-d batch=1] [--json]",
+    {"inspect", verb_inspect, "json state " SHAPES, "MODEL [-d batch=1] [--json]",
      "report what a model contains and needs", 1},
     {"opt", verb_opt,
-     "start stop skip dump march explain check time output side input inputs data " SHAPES,
+     "start stop skip dump march explain check time output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},

@@ -291,6 +291,40 @@ Dims *dims_new(Ctx *c) {
   return ds;
 }
 
+Dims *dims_copy(const Dims *ds) {
+  Dims *d = NEW(ds->a, Dims);
+  *d = *ds;
+  d->sym.at = arena_copy(d->a, ds->sym.at, ds->sym.cap * sizeof *ds->sym.at);
+  d->extent.at = arena_copy(d->a, ds->extent.at, ds->extent.cap * sizeof *ds->extent.at);
+  d->aff.at = arena_copy(d->a, ds->aff.at, ds->aff.cap * sizeof *ds->aff.at);
+  d->by_aff = map_copy(d->a, &ds->by_aff);
+  d->by_op = map_copy(d->a, &ds->by_op);
+  d->by_name = map_copy(d->a, &ds->by_name);
+  d->by_text = map_copy(d->a, &ds->by_text);
+  return d;
+}
+
+bool dim_mentions(const Dims *ds, Dim d, Sym s) {
+  const Aff *f = d >= 0 ? NULL : aff_of(ds, d);
+  for (u32 i = 0; f && i < f->n; i++) {
+    const SymInfo *x = &ds->sym.at[f->sym[i]];
+    if (f->sym[i] == s) return true;
+    if (x->kind == SY_derived && (dim_mentions(ds, x->a, s) || dim_mentions(ds, x->b, s)))
+      return true;
+  }
+  return false;
+}
+
+bool dim_is_data(const Dims *ds, Dim d) {
+  const Aff *f = d >= 0 ? NULL : aff_of(ds, d);
+  for (u32 i = 0; f && i < f->n; i++) {
+    const SymInfo *x = &ds->sym.at[f->sym[i]];
+    if (x->kind == SY_data) return true;
+    if (x->kind == SY_derived && (dim_is_data(ds, x->a) || dim_is_data(ds, x->b))) return true;
+  }
+  return false;
+}
+
 Ctx *dims_ctx(const Dims *ds) {
   return ds->c;
 }

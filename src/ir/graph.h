@@ -19,6 +19,7 @@ typedef struct Node Node;
 typedef struct Blk Blk;
 typedef struct Attr Attr;
 typedef struct Pin Pin;
+typedef struct Kept Kept;
 
 typedef enum AttrKey {
   AT_none,
@@ -87,6 +88,12 @@ struct Pin {
   Tensor *data;
 };
 
+/* A result that is a parameter of the next run; before the first, that holds zeros, and dimensions
+ * that grow from run to run are 0. Callers see neither. */
+struct Kept {
+  u32 in, out; /* positions in the parameters and the results of block 1 */
+};
+
 struct Graph {
   Ctx *c;
   Dims *dims;
@@ -95,6 +102,7 @@ struct Graph {
   VEC(Node) node;
   VEC(Blk) blk;
   VEC(Pin) pin;
+  VEC(Kept) state;
   VEC(Str) out_name; /* names of the results of block 1; parameters carry theirs */
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */
@@ -139,6 +147,19 @@ bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max,
                     u32 *n);                        /* non-negative constants or symbolic */
 const Tensor *graph_pin(const Graph *g, Val param); /* contents it is pinned to, or NULL */
 void graph_use_counts(Graph *g, u32 *count); /* count[val]: uses by nodes and block results */
+
+/* graph_state.c */
+/* The one axis along which a state changes its extent: it is sym now and `next` in the next run. */
+typedef struct Growth {
+  u32 axis; /* MAX_RANK: none */
+  Sym sym;
+  Dim next;
+} Growth;
+/* May `out` be the value of the parameter `in` in the next run? Else *why says what is wrong. */
+bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why);
+/* Of a pair that fits. */
+Growth state_growth(Graph *g, const Kept *s);
+void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; fails with code */
 
 /* infer.c: output types from operand types and attributes; checks the node. */
 /* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym

@@ -250,6 +250,7 @@ static void check_all(Ctx *c, void *arg) {
   if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n) {
     BUG(k, "%u results, %u names", g->blk.at[1].ret.n, g->out_name.n);
   }
+  graph_check_state(g, ERR_input);
 }
 
 void graph_check_input(Graph *g) {

@@ -309,6 +309,16 @@ static void node(Parse *p, BlkId b) {
   p->s.loc.line = line;
 }
 
+/* Result `out` is the parameter named here in the next run. */
+static void state(Parse *p, u32 out) {
+  Graph *g = p->g;
+  Val v = use(p);
+  u32 in = 0, n = g->blk.at[1].param.n;
+  while (in < n && g->blk.at[1].param.at[in] != v) in++;
+  if (in == n) BAD(&p->s, "what follows 'next' is not a parameter of the graph");
+  *vec_push(&p->c->work, &g->state) = (Kept){in, out};
+}
+
 static void block(Parse *p, BlkId b) {
   Graph *g = p->g;
   if (++p->depth > GRAPH_DEPTH) BAD(&p->s, "blocks nest deeper than %d", GRAPH_DEPTH);
@@ -322,6 +332,7 @@ static void block(Parse *p, BlkId b) {
     if (b != 1) continue;
     Str label = scan_peek(&p->s) == '"' ? scan_quoted(&p->s) : 0;
     *vec_push(&p->c->work, &g->out_name) = label;
+    if (scan_accept_word(&p->s, "next")) state(p, i);
   }
   p->depth--;
 }

@@ -10,7 +10,7 @@
  *   value    = "%" number [label] ":" type ["inline" | "tail"]      not in memory, see fuse.c
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   block    = "{" {node} "return" [result {"," result}] "}"
- *   result   = "%" number [label]                                 label: in the outermost block
+ *   result   = "%" number [label] ["next" "%" number]             these two: in the outermost block
  *   node     = [value {"," value} "="] op [operands] body [sets] [loc]
  *   operands = "(" [operand {"," operand}] ")"                    only where the op can take any
  *   operand  = "%" number | "_"                                   "_": absent
@@ -207,9 +207,16 @@ static void put_block(Print *p, BlkId b, u32 depth) {
   for (u32 i = 0; i < blk->ret.n; i++) {
     text_puts(p->t, i ? ", " : " ");
     put_use(p, blk->ret.at[i]);
-    if (b != 1 || i >= g->out_name.n || !g->out_name.at[i]) continue;
-    text_puts(p->t, " ");
-    put_str(p, g->out_name.at[i]);
+    if (b != 1) continue;
+    if (i < g->out_name.n && g->out_name.at[i]) {
+      text_puts(p->t, " ");
+      put_str(p, g->out_name.at[i]);
+    }
+    for (u32 k = 0; k < g->state.n; k++) {
+      if (g->state.at[k].out != i) continue;
+      text_puts(p->t, " next ");
+      put_use(p, g->blk.at[1].param.at[g->state.at[k].in]);
+    }
   }
   text_puts(p->t, "\n");
   put_indent(p, depth);

@@ -176,6 +176,9 @@ Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo,
             i64 hi); /* same kind and name: the same symbol, bounds narrowed */
 u32 dim_nsyms(const Dims *ds);
 SymInfo *dim_syminfo(Dims *ds, Sym s);
+Dims *dims_copy(const Dims *ds); /* equal numbers mean the same in both; they part from here on */
+bool dim_mentions(const Dims *ds, Dim d, Sym s);
+bool dim_is_data(const Dims *ds, Dim d); /* does a symbol of kind SY_data occur in it? */
 Dim dim_of_sym(Dims *ds, Sym s);
 static inline bool dim_is_const(Dim d) {
   return d >= 0;

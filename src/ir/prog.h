@@ -29,6 +29,7 @@ typedef enum BufSpace {
   BS_out,   /* given by the caller, written */
   BS_const, /* data known now */
   BS_temp,  /* in the arena */
+  BS_state, /* in the arena, kept from run to run; all zero before the first */
   BS_local, /* scratch of the kernel that declares it */
   BS_reg,   /* registers: indexed by constants (or unrolled variables) only */
   BS_COUNT
@@ -45,7 +46,8 @@ struct Buf {
   Dim *dim;
   BufId alias;  /* other view of the same memory, or 0; same number of elements */
   Tensor *data; /* BS_const */
-  u64 offset;   /* BS_temp, BS_local of a planned program: place in the arena, a multiple of 64 */
+  u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: place in the arena, a multiple
+                   of 64 */
 };
 
 /* Loop counters (i64), values named by let, and the symbols of Dims (i64). */
@@ -152,7 +154,7 @@ static inline Var *prog_var(Prog *p, VarId v) {
 }
 /* Does it have a place in the arena of a planned program? */
 static inline bool prog_is_planned(const Buf *b) {
-  return !b->alias && (b->space == BS_temp || b->space == BS_local);
+  return !b->alias && (b->space == BS_temp || b->space == BS_state || b->space == BS_local);
 }
 /* BS_in and BS_out are also appended to p->in and p->out. Dimensions are copied. */
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name);

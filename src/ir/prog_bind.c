@@ -2,8 +2,8 @@
  *
  * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are
  * set while running hold their lower bound. Each dimension of an input is an equation; one with a
- * single unknown is solved, until none is left, and then all are checked. Every engine binds
- * through here.
+ * single unknown is solved, until none is left, and then all are checked; those that contain a
+ * symbol that is set while running have to wait. Every engine binds through here.
  */
 #include "ir/prog.h"
 
@@ -42,7 +42,7 @@ static bool solve(Prog *p, BufId b, u32 axis, i64 extent, i64 *env, bool *bound)
   Dim d = prog_buf(p, b)->dim[axis];
   Sym s = 0;
   i64 coef = 0;
-  if (unknown(ds, d, bound, &s, &coef) != 1) return false;
+  if (dim_is_data(ds, d) || unknown(ds, d, bound, &s, &coef) != 1) return false;
   const SymInfo *si = dim_syminfo(ds, s);
   env[s] = 0;
   i64 rest = extent - dim_eval(ds, d, env);
@@ -79,7 +79,7 @@ i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a) {
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
     for (u32 k = 0; k < b->rank; k++)
-      if (dim_eval(p->dims, b->dim[k], env) != in[i]->dim[k])
+      if (!dim_is_data(p->dims, b->dim[k]) && dim_eval(p->dims, b->dim[k], env) != in[i]->dim[k])
         bad_shape(p, p->in.at[i], k, in[i]->dim[k], "");
   }
   for (BufId b = 1; b < p->buf.n; b++) {

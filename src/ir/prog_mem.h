@@ -21,7 +21,7 @@ void mem_sweep(Prog *p);
 /* Is b in the arena? Views are where their root is. */
 static inline bool mem_in_arena(Prog *p, BufId root) {
   BufSpace s = prog_buf(p, root)->space;
-  return s == BS_temp || s == BS_local;
+  return s == BS_temp || s == BS_state || s == BS_local;
 }
 
 /* The loops around a place, outermost first. */

@@ -99,7 +99,7 @@ static int by_first(const void *x, const void *y) {
 static bool collide(Judge *o, const Need *a, const Need *b) {
   u64 x = prog_buf(o->p, a->root)->offset, y = prog_buf(o->p, b->root)->offset;
   if (x >= y + b->size || y >= x + a->size || a->last < b->first) return false;
-  StmtId kernel = o->point.at[b->first];
+  StmtId kernel = b->first < o->point.n ? o->point.at[b->first] : 0;
   bool handed = a->last == b->first && a->first < b->first && x == y && a->size == b->size;
   return !handed || prog_stmt(o->p, kernel)->kind != ST_kernel ||
          !mem_in_place(o->p, kernel, a->root, b->root);
@@ -116,6 +116,12 @@ bool mem_collision(Prog *p, BufId *a, BufId *b) {
     if (!mem_bytes(p, i, &o.need[i].size, &sym)) mem_refuse(p, i, sym);
   }
   meet_list(&o, p->body, false);
+  for (BufId i = 1; i < p->buf.n; i++)
+    if (prog_buf(p, i)->space == BS_state && o.need[i].size) {
+      o.need[i].first = 0; /* what it holds was there before, and is needed afterwards */
+      o.need[i].last = UINT32_MAX;
+      o.need[i].total++;
+    }
   for (u32 i = 0; i < o.use.n; i++) {
     const Use *u = &o.use.at[i];
     const Round *r = &o.round.at[u->loop];

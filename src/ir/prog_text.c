@@ -3,7 +3,7 @@
  *   prog    = "prog" [name] {symbol} ["arena" bytes] {buffer} {stmt}
  *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
  *             ["alias" name] ["at" offset] ["=" constant]
- *   space   = "in" | "out" | "const" | "temp" | "local" | "reg"
+ *   space   = "in" | "out" | "const" | "temp" | "state" | "local" | "reg"
  *   type    = dtype ["x" lanes]
  *   stmt    = "for" name "in" expr ".." expr {flag} list
  *           | "while" expr list
@@ -34,7 +34,8 @@
 #include "ir/prog.h"
 #include "ir/text.h"
 
-const char *const buf_space_name[BS_COUNT] = {"in", "out", "const", "temp", "local", "reg"};
+const char *const buf_space_name[BS_COUNT] = {"in",    "out",   "const", "temp",
+                                              "state", "local", "reg"};
 
 typedef struct Print {
   Prog *p;

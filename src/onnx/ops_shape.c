@@ -275,14 +275,14 @@ void build_range(Build *b) {
   Val start = mk_reshape(b->g, on_in(b, 0), NULL, 0),
       delta = mk_reshape(b->g, on_in(b, 2), NULL, 0);
   DType dt = on_dtype(b, start);
-  Dim n, lim, k;
-  i64 first = 1, step = 0;
+  Dim n, lim, first, k;
+  i64 step = 0;
   u32 one;
   bool open = graph_dim_list(b->g, on_in(b, 1), &lim, 1, &one) && !dim_is_const(lim) &&
-              graph_ints(b->g, b->in[0], &first, 1, &one) && first == 0 &&
+              graph_dim_list(b->g, b->in[0], &first, 1, &one) &&
               graph_ints(b->g, b->in[2], &step, 1, &one) && step == 1;
-  if (open) { /* Range(0, symbolic, 1) */
-    n = lim;
+  if (open) { /* from one extent to another, such as past to past + new */
+    n = dim_max(b->g->dims, 0, dim_sub(b->g->dims, lim, first));
   } else {
     Scalar s = tensor_get(on_known(b, 0), 0), l = tensor_get(on_known(b, 1), 0),
            d = tensor_get(on_known(b, 2), 0);

@@ -16,6 +16,7 @@ typedef struct Seen {
   Operand was;
   Dim dim[MAX_RANK];
   bool merged;
+  bool fixed; /* state may lie in memory with other extents */
 } Seen;
 
 typedef struct Merge {
@@ -75,7 +76,7 @@ static u32 place(const Seen *s, u32 axis) {
     const Index *ix = &s->o->idx[i];
     for (u32 t = 0; t < ix->n; t++) {
       if (ix->axis[t] != axis) continue;
-      if (ix->n > 1 || ix->coef[0] != 1 || ix->guard || ix->stretch || at != NOWHERE)
+      if (s->fixed || ix->n > 1 || ix->coef[0] != 1 || ix->guard || ix->stretch || at != NOWHERE)
         return NOWHERE + 1;
       at = i;
     }
@@ -148,6 +149,7 @@ static void look_at(Merge *m, Operand *o) {
   Seen *s = &m->seen[m->n++];
   s->o = o;
   s->was = *o;
+  s->fixed = prog_buf(m->p, prog_root(m->p, o->buf))->space == BS_state;
   for (u32 i = 0; i < o->rank; i++) s->dim[i] = prog_buf(m->p, o->buf)->dim[i];
 }
 

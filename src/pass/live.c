@@ -7,7 +7,8 @@
  * touched inside and outside of a loop is needed throughout the loop, and so is one that an
  * iteration may read before it has written all of it. Inside a kernel, a load is safe if a store
  * with the same index has just been passed or if what ran before in the kernel has filled the
- * buffer. A buffer nobody touches has no interval.
+ * buffer. A buffer nobody touches has no interval, one that is kept from run to run all points and
+ * one more.
  */
 #include "pass/live.h"
 
@@ -291,6 +292,11 @@ Lives live_find(Prog *p, Arena *a) {
   *vec_push(a, &w.loop) = (Loop){0, 0, 0};
   list(&w, p->body);
   spread(&w);
+  for (u32 i = 0; i < w.l.n; i++) { /* from before the first point to behind the last */
+    if (prog_buf(p, w.l.root[i])->space != BS_state) continue;
+    w.l.item[i].first = 0;
+    w.l.item[i].last = w.point.n;
+  }
   w.l.npoint = w.point.n;
   w.l.point = w.point.at;
   return w.l;

@@ -123,11 +123,17 @@ static void lower_node(Lower *l, const Node *n) {
   lower_require(l);
   if (n->op == OP_reshape) {
     const Type *t = tensor_type(l, n->out[0]);
-    l->buf[n->out[0]] =
-        prog_add_view(l->p, lower_in(l, 0), t->dim, t->rank, graph_val(l->g, n->out[0])->name);
+    BufId of = lower_in(l, 0);
+    if (!states_view(l->states, of, t->dim, t->rank)) {
+      const Buf b = *prog_buf(l->p, of);
+      BufId copy = prog_add_buf(l->p, BS_temp, b.dt, b.dim, b.rank, 0);
+      lower_copy(l, of, copy);
+      of = copy;
+    }
+    l->buf[n->out[0]] = prog_add_view(l->p, of, t->dim, t->rank, graph_val(l->g, n->out[0])->name);
     return;
   }
-  if (ghost_make(l, n)) return;
+  if (states_holds(l->states, n) || ghost_make(l, n)) return;
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
   if (n->op == OP_if)
     lower_if(l);
@@ -160,6 +166,12 @@ static bool direct(Lower *l, Val v) {
   return op != OP_const && op != OP_reshape;
 }
 
+static bool is_state(const Graph *g, u32 out) {
+  for (u32 i = 0; i < g->state.n; i++)
+    if (g->state.at[i].out == out) return true;
+  return false;
+}
+
 void lower(Unit *u) {
   Graph *g = u->g;
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
@@ -169,13 +181,16 @@ void lower(Unit *u) {
   fuse_check(g);
   ghosts_find(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
+  l.states = states_begin(&l);
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
+    if (l.buf[v]) continue;
     l.buf[v] = add_buf(&l, BS_in, v, graph_val(g, v)->name);
   }
   BufId *out = NEWS(&u->c->scratch, BufId, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) {
     Val v = b->ret.at[i];
+    if (is_state(g, i)) continue;
     out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
     if (direct(&l, v)) l.buf[v] = out[i];
   }
@@ -184,8 +199,10 @@ void lower(Unit *u) {
   check_block(&l, 1);
   diag_leave(u->c);
   lower_block(&l, 1);
-  for (u32 i = 0; i < b->ret.n; i++) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
+  for (u32 i = 0; i < b->ret.n; i++)
+    if (out[i]) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
   diag_leave(u->c);
+  states_end(l.states);
   prog_drop_unused(l.p);
   u->p = l.p;
 }

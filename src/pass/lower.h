@@ -12,6 +12,8 @@ typedef struct Slot {
   Dim offset;
 } Slot;
 
+typedef struct States States; /* what is kept from run to run, see lower_state.c */
+
 typedef struct Lower {
   Ctx *c;
   Graph *g;
@@ -26,6 +28,7 @@ typedef struct Lower {
   Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
   ExprId held;  /* that accumulator, rounded to its type */
   Slot *slot;   /* by value: where in the result of a concat it is written */
+  States *states;
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
@@ -92,6 +95,13 @@ DType key_dtype(DType dt); /* type in which elements are compared */
 
 /* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
 void lower_require(Lower *l);
+
+/* lower_state.c */
+States *states_begin(Lower *l); /* gives buffers to the values that states_end expects there */
+bool states_holds(const States *o, const Node *n); /* its result is in the memory of a state */
+bool states_view(States *o, BufId of, const Dim *dim,
+                 u32 rank); /* may a view of it have this shape? */
+void states_end(States *o);
 
 /* kinds without a form */
 LowerFn lower_concat, lower_pad, lower_dims;                  /* lower_join.c */

@@ -124,7 +124,7 @@ bool group_fold(Lower *l, const Node *root, Form *f) {
 bool slots_all(Lower *l, const Node *n) {
   if (n->op != OP_concat) return false;
   for (u32 i = 0; i < n->nin; i++)
-    if (!l->slot[n->in[i]].into) return false;
+    if (l->slot[n->in[i]].into != n->out[0]) return false;
   return true;
 }
 

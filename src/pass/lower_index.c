@@ -101,6 +101,7 @@ static void update(Lower *l, Tail *at, const VarId *to, const VarId *from) {
 
 static void copy_operand(Lower *l, Tail at) {
   Form f;
+  if (lower_in(l, 0) == lower_out(l, 0)) return; /* state that is changed in place */
   form_copy(l->p, lower_in(l, 0), lower_out(l, 0), &f);
   lower_form(l, at, &f);
 }

@@ -6,7 +6,7 @@ void lower_concat(Lower *l, Tail at) {
   Dim offset = 0;
   for (u32 i = 0; i < l->n->nin; i++) {
     Form f;
-    if (l->slot[l->n->in[i]].into) { /* it is there already */
+    if (l->slot[l->n->in[i]].into == l->n->out[0]) { /* it is there already */
       offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);
       continue;
     }

@@ -60,6 +60,12 @@ def save(path, a):
         f.write(encode(a))
 
 
+def save_npz(path, arrays):
+    with zipfile.ZipFile(path, "w") as z:
+        for name, a in arrays.items():
+            z.writestr(name + ".npy", encode(a))
+
+
 def load_npz_raw(path):
     """{name: bytes of the .npy member}"""
     with zipfile.ZipFile(path) as z:

@@ -100,14 +100,12 @@ struct Emit {
   bool math[OP_SCALARS][2]; /* functions used: f32, f64 */
   Map kernels;              /* text of a kernel without its name -> 1 + number */
   u32 nkernels;
-  const char **var;          /* C name of each variable in scope */
-  char *written;             /* by buffer, in the kernel being written */
-  u32 *param;                /* by buffer: 1 + number of the parameter it is in that kernel */
-  i32 *state_in, *state_out; /* by input, by output: number of its pair, or -1 */
-  u64 *state_at;   /* by pair: offset in the arena of the input; the output lies behind it */
-  u64 arena_bytes; /* plan and state together */
-  bool blob;       /* weights in a file of their own */
-  u64 *place;      /* by buffer: offset there */
+  const char **var; /* C name of each variable in scope */
+  char *written;    /* by buffer, in the kernel being written */
+  u32 *param;       /* by buffer: 1 + number of the parameter it is in that kernel */
+  bool state;       /* something is kept from run to run */
+  bool blob;        /* weights in a file of their own */
+  u64 *place;       /* by buffer: offset there */
   u64 blob_bytes, blob_hash;
   bool text_weights;
   bool *open_out; /* by result: its shape is known only after running */

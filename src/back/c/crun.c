@@ -57,10 +57,8 @@ void put_caller(Emit *e, Text *t) {
     if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
       text_fmt(&call, ", size[%u]", s);
   if (e->random) text_puts(&call, ", seed");
-  for (u32 i = 0; i < p->in.n; i++)
-    if (e->state_in[i] < 0) text_fmt(&call, ", in[%u]", i);
+  for (u32 i = 0; i < p->in.n; i++) text_fmt(&call, ", in[%u]", i);
   for (u32 i = 0; i < p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     text_fmt(&call, ", out[%u]", i);
     if (e->open_out[i]) text_fmt(&call, ", shape[%u]", i);
   }

@@ -137,11 +137,9 @@ static u64 place(Ctx *c, u64 *at, u64 bytes) {
 u64 selftest_bytes(Emit *e) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->arena_bytes);
-  for (u32 i = 0; i < e->p->in.n; i++)
-    if (e->state_in[i] < 0) place(e->c, &at, tensor_bytes(st->in[i]));
+  place(e->c, &at, e->p->arena_bytes);
+  for (u32 i = 0; i < e->p->in.n; i++) place(e->c, &at, tensor_bytes(st->in[i]));
   for (u32 i = 0; i < e->p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(e->p, e->p->out.at[i]);
     n = dtype_bytes(b->dt);
     for (u32 k = 0; k < b->rank; k++) {
@@ -157,10 +155,8 @@ u64 selftest_bytes(Emit *e) {
 
 static void put_helpers(Emit *e, Text *t) {
   bool seen[DT_COUNT] = {0}, fills = false, hashes = false;
-  for (u32 i = 0; i < e->p->in.n; i++)
-    fills = fills || (e->state_in[i] < 0 && e->o->selftest->in[i]->n);
+  for (u32 i = 0; i < e->p->in.n; i++) fills = fills || e->o->selftest->in[i]->n;
   for (u32 i = 0; i < e->p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     seen[prog_buf(e->p, e->p->out.at[i])->dt] = hashes = true;
   }
   if (fills)
@@ -207,10 +203,8 @@ static void put_run(Emit *e, Text *t) {
     if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
       text_fmt(t, ", %" PRId64, st->size[s]);
   if (e->random) text_puts(t, ", 0");
-  for (u32 i = 0; i < p->in.n; i++)
-    if (e->state_in[i] < 0) text_fmt(t, ", x%u", i);
+  for (u32 i = 0; i < p->in.n; i++) text_fmt(t, ", x%u", i);
   for (u32 i = 0; i < p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     text_fmt(t, ", y%u", i);
     if (e->open_out[i]) text_fmt(t, ", s%u", i);
   }
@@ -220,15 +214,13 @@ static void put_run(Emit *e, Text *t) {
 static void put_pointers(Emit *e, Text *t) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->arena_bytes);
+  place(e->c, &at, e->p->arena_bytes);
   for (u32 i = 0; i < e->p->in.n; i++) {
-    if (e->state_in[i] >= 0) continue;
     const char *type = c_storage(st->in[i]->dt);
     text_fmt(t, "  %s *const x%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
              place(e->c, &at, tensor_bytes(st->in[i])));
   }
   for (u32 i = 0; i < e->p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(e->p, e->p->out.at[i]);
     const char *type = c_storage(b->dt);
     n = dtype_bytes(b->dt);
@@ -256,15 +248,14 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
            "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n",
            upper);
   for (u32 i = 0; i < p->in.n; i++)
-    if (st->in[i]->n && e->state_in[i] < 0)
+    if (st->in[i]->n)
       text_fmt(t,
                "  for (size_t i = 0; i < %" PRIu64
                "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
                st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
-  if (e->o->nstate) text_fmt(t, "  %s_reset(m);\n", e->o->name);
+  if (e->state) text_fmt(t, "  %s_reset(m);\n", e->o->name);
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     const Buf *b = prog_buf(p, p->out.at[i]);
     text_puts(t, "  n = ");
     if (!e->open_out[i]) text_fmt(t, "%" PRIu64, st->out[i]->n);

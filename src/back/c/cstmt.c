@@ -129,7 +129,15 @@ static void put_store(Emit *e, const Stmt *s) {
   text_puts(e->t, ";\n");
 }
 
-/* What the sizes given by the caller must satisfy. */
+static bool reads_state(Prog *p, ExprId id) {
+  const Expr *x = prog_expr(p, id);
+  if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space == BS_state) return true;
+  for (u32 i = 0; i < x->narg; i++)
+    if (reads_state(p, x->arg[i])) return true;
+  return false;
+}
+
+/* What the sizes given by the caller, and those of the state, must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
   if (e->in_kernel)
     fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
@@ -137,7 +145,7 @@ static void put_require(Emit *e, const Stmt *s) {
   begin_line(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
-  text_puts(e->t, ")) return 2; /* ");
+  text_fmt(e->t, ")) return %d; /* ", reads_state(e->p, s->a) ? 5 : 2);
   put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(e->t, " */\n");
 }

@@ -72,16 +72,13 @@ static void put_declarations(File2 *f, Text *t) {
   text_fmt(t,
            "#define %s_ARENA_BYTES %" PRIu64
            "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
-           up, e->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
+           up, e->p->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
            stack_bound(e), up, e->o->macs);
   if (e->o->selftest) text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, selftest_bytes(e));
-  text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n - e->o->nstate, up,
-           e->p->out.n - e->o->nstate);
-  for (u32 i = 0; i < e->p->in.n; i++)
-    if (e->state_in[i] < 0) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
-  for (u32 i = 0; i < e->p->out.n; i++)
-    if (e->state_out[i] < 0) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
+  text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n, up, e->p->out.n);
+  for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
+  for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
   for (u32 k = 0; k < dim_nsyms(e->p->dims); k++) {
     const SymInfo *info = dim_syminfo(e->p->dims, k);
     if (info->kind != SY_input || k >= e->p->nsym_var || !e->p->sym_var[k]) continue;
@@ -94,10 +91,11 @@ static void put_declarations(File2 *f, Text *t) {
            "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
            "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
            "bounds.\n"
-           "%s * Inputs and outputs must not overlap each other or the arena. */\n"
+           "%s%s * Inputs and outputs must not overlap each other or the arena. */\n"
            "int %s_run(void *arena%s);\n",
-           up, e->blob ? " * 4: the weights belong to another model.\n" : "", name,
-           text_cstr(&f->params));
+           up, e->blob ? " * 4: the weights belong to another model.\n" : "",
+           e->state ? " * 5: the state is full or was never cleared; nothing has changed.\n" : "",
+           name, text_cstr(&f->params));
   if (e->o->selftest)
     text_fmt(t,
              "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
@@ -108,7 +106,7 @@ static void put_declarations(File2 *f, Text *t) {
              name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
   else
     text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
-  if (e->o->nstate)
+  if (e->state)
     text_fmt(t,
              "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
              "void %s_reset(void *arena);\n",
@@ -129,10 +127,8 @@ static void put_params(File2 *f) {
   }
   if (e->random) text_puts(t, ", uint64_t seed");
   for (u32 i = 0; i < p->in.n; i++)
-    if (e->state_in[i] < 0)
-      text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
+    text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
   for (u32 i = 0; i < p->out.n; i++) {
-    if (e->state_out[i] >= 0) continue;
     text_fmt(t, ", %s *out%u", c_storage(prog_buf(p, p->out.at[i])->dt), i);
     if (e->open_out[i]) text_fmt(t, ", int64_t *out%u_shape", i);
   }
@@ -141,11 +137,8 @@ static void put_params(File2 *f) {
 
 /* Does the shape depend on a symbol that is set while running? */
 static bool is_open(Emit *e, const Buf *b) {
-  for (u32 i = 0; i < b->rank; i++) {
-    if (dim_is_const(b->dim[i])) continue;
-    for (u32 s = 0; s < dim_nsyms(e->p->dims); s++)
-      if (dim_syminfo(e->p->dims, s)->kind == SY_data) return true;
-  }
+  for (u32 i = 0; i < b->rank; i++)
+    if (dim_is_data(e->p->dims, b->dim[i])) return true;
   return false;
 }
 
@@ -196,7 +189,7 @@ static void declare_buffers(Emit *e, Text *t) {
       text_puts(t, " */\n");
       continue;
     }
-    if (!e->used[b] || (x->space != BS_temp && x->space != BS_local && !x->alias)) continue;
+    if (!e->used[b] || !(prog_is_planned(x) || x->alias)) continue;
     BufId root = prog_root(e->p, b);
     const Buf *r = prog_buf(e->p, root);
     const char *type = c_storage(x->dt);
@@ -217,9 +210,9 @@ static void declare_buffers(Emit *e, Text *t) {
     } else {
       text_fmt(t, "  %s *const %c%u = (%s *)(void *)", type, x->space == BS_local ? 's' : 't', b,
                type);
-      if (e->o->debug)
+      if (e->o->debug && r->space != BS_state)
         text_fmt(t, "own%u; /* ", root);
-      else if (!e->arena_bytes)
+      else if (!e->p->arena_bytes)
         text_puts(t, "arena; /* "); /* of nothing but empty buffers */
       else
         text_fmt(t, "(a + %" PRIu64 "); /* ", r->offset);
@@ -231,59 +224,22 @@ static void declare_buffers(Emit *e, Text *t) {
 
 /* ---- state ---- */
 
-static u64 state_bytes(Emit *e, const Buf *b) {
-  return elements(e, b) * dtype_bytes(b->dt);
-}
-
-static void place_state(Emit *e) {
-  Prog *p = e->p;
-  e->arena_bytes = p->arena_bytes;
-  e->state_in = NEWS(&e->c->keep, i32, p->in.n + 1);
-  e->state_out = NEWS(&e->c->keep, i32, p->out.n + 1);
-  e->state_at = NEWS(&e->c->keep, u64, e->o->nstate + 1);
-  for (u32 i = 0; i < p->in.n; i++) e->state_in[i] = -1;
-  for (u32 i = 0; i < p->out.n; i++) e->state_out[i] = -1;
-  for (u32 k = 0; k < e->o->nstate; k++) {
-    const StatePair *s = &e->o->state[k];
-    const Buf *a = prog_buf(p, p->in.at[s->in]), *b = prog_buf(p, p->out.at[s->out]);
-    if (a->dt != b->dt || elements(e, a) != elements(e, b))
-      fail(e->c, ERR_usage, LOC_NONE, "state '%s' and '%s' differ in type or size",
-           show(e->c, a->name), show(e->c, b->name));
-    e->state_in[s->in] = e->state_out[s->out] = (i32)k;
-    u64 bytes = state_bytes(e, a);
-    size_align(e->arena_bytes, 64, &e->state_at[k]);
-    size_align(bytes, 64, &bytes);
-    e->arena_bytes = e->state_at[k] + 2 * bytes;
-  }
-}
-
-static void declare_state(Emit *e, Text *t) {
-  for (u32 k = 0; k < e->o->nstate; k++) {
-    const StatePair *s = &e->o->state[k];
-    const Buf *b = prog_buf(e->p, e->p->in.at[s->in]);
-    u64 bytes = state_bytes(e, b);
-    const char *type = c_storage(b->dt);
-    size_align(bytes, 64, &bytes);
-    text_fmt(t,
-             "  const %s *const in%u = (const %s *)(const void *)(a + %" PRIu64 "); /* state */\n",
-             type, s->in, type, e->state_at[k]);
-    text_fmt(t, "  %s *const out%u = (%s *)(void *)(a + %" PRIu64 "); /* its next value */\n", type,
-             s->out, type, e->state_at[k] + bytes);
-  }
-}
-
-/* The next value becomes the state, at the end of a run. */
-static void keep_state(Emit *e) {
-  for (u32 k = 0; k < e->o->nstate; k++)
-    put_line(e, "memcpy(a + %" PRIu64 ", out%u, %" PRIu64 ");", e->state_at[k], e->o->state[k].out,
-             state_bytes(e, prog_buf(e->p, e->p->in.at[e->o->state[k].in])));
+static bool has_state(Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->space == BS_state) return true;
+  return false;
 }
 
 static void put_reset(Emit *e, Text *t) {
   text_fmt(t, "\nvoid %s_reset(void *arena) {\n", e->o->name);
-  for (u32 k = 0; k < e->o->nstate; k++)
-    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 ");\n", e->state_at[k],
-             state_bytes(e, prog_buf(e->p, e->p->in.at[e->o->state[k].in])));
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (x->space != BS_state) continue;
+    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); /* ", x->offset,
+             elements(e, x) * dtype_bytes(x->dt));
+    put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
+    text_puts(t, " */\n");
+  }
   text_puts(t, "}\n");
 }
 
@@ -310,10 +266,9 @@ static void put_entry(File2 *f, Text *blob) {
   put_body(e, e->p->body, 0);
   e->entry_frame = e->b.frame;
   put_out_shapes(e);
-  keep_state(e);
   if (e->blob) make_blob(e, blob);
   declare_buffers(e, &buffers);
-  bool arena = e->arena_bytes != 0;
+  bool arena = e->p->arena_bytes != 0;
   if (arena) text_puts(&f->entry, "  unsigned char *const a = arena;\n");
   if (e->o->weights == WM_file)
     text_fmt(&f->entry, "  const unsigned char *const weights = %s_weights_file;\n", e->o->name);
@@ -324,7 +279,6 @@ static void put_entry(File2 *f, Text *blob) {
     text_fmt(&f->entry, "  if (%s!%s_weights_fit(weights)) return 4;\n",
              e->o->weights == WM_pointer ? "!weights || (uintptr_t)weights % 64 || " : "",
              e->o->name);
-  declare_state(e, &f->entry);
   text_put(&f->entry, buffers.at, buffers.n);
   for (u32 i = 0; i < e->p->in.n; i++)
     if (!e->used[e->p->in.at[i]]) text_fmt(&f->entry, "  (void)in%u;\n", i);
@@ -351,7 +305,7 @@ static void plan_apart(Prog *p) {
   u64 at = 0;
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *x = prog_buf(p, b);
-    if (x->alias || (x->space != BS_temp && x->space != BS_local)) continue;
+    if (!prog_is_planned(x)) continue;
     u64 bytes = dtype_bytes(x->dt);
     for (u32 i = 0; i < x->rank; i++) {
       i64 lo, hi;
@@ -383,7 +337,7 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
-  *e = (Emit){.c = c, .p = p, .o = o};
+  *e = (Emit){.c = c, .p = p, .o = o, .state = has_state(p)};
   e->body = text_new(&c->keep);
   e->kernels = map_new(&c->keep);
   e->helpers = map_new(&c->keep);
@@ -405,7 +359,6 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
     char up = (char)toupper((unsigned char)*s);
     text_put(&f.upper, &up, 1);
   }
-  place_state(e);
   put_entry(&f, blob);
   put_params(&f);
   put_banner(e, h_text, ".h");
@@ -420,7 +373,7 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
             "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
             "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
             "x87\"\n#endif\n\n");
-  if (o->nstate) text_puts(c_text, "#include <string.h>\n\n");
+  if (e->state) text_puts(c_text, "#include <string.h>\n\n");
   if (e->vectors) put_guard(e, c_text);
   put_runtime(e, c_text);
   put_math(e, c_text);
@@ -431,8 +384,8 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   text_put(c_text, f.entry.at, f.entry.n);
   text_puts(c_text, "}\n");
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
-  if (o->nstate) put_reset(e, c_text);
+  if (e->state) put_reset(e, c_text);
   if (o->caller) put_caller(e, c_text);
-  EmitFacts facts = {e->arena_bytes, o->selftest ? selftest_bytes(e) : 0};
+  EmitFacts facts = {e->p->arena_bytes, o->selftest ? selftest_bytes(e) : 0};
   return facts;
 }

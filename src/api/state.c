@@ -1,0 +1,291 @@
+/* state.c: results that come back as inputs: which they are, and what they hold between runs.
+ *
+ * In: pairs INPUT=OUTPUT, or "auto". Out: Graph.state, and the runs of `ref` with it. What auto
+ * takes is decided by names and types alone. An input and an output belong together when they may
+ * (graph_state.c) and their names are equal but for
+ *
+ *   past / present                                 past_key_values.0.key, present.0.key
+ *   in / out, input / output, old or prev / new    state_in, state_out; cache, new_cache
+ *   nothing / next, nothing or 0 / n               cache, cache_next; state, stateN; h0, hn
+ *
+ * All but the first only where the name has a word for state in it (`words`): many models map an
+ * image_in to an image_out. A name that fits several others is left alone.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+/* ---- names ---- */
+
+enum { NAME_WORDS = 16, NAME_BYTES = 200 };
+
+typedef struct Name {
+  char text[NAME_BYTES]; /* words in lower case, each with its NUL */
+  const char *word[NAME_WORDS];
+  u32 n;
+  bool cache;  /* past or present */
+  bool marked; /* some word says which of the two it is */
+} Name;
+
+static bool is_one_of(const char *w, const char *const *list) {
+  for (; *list; list++)
+    if (!strcmp(w, *list)) return true;
+  return false;
+}
+
+static const char *const words[] = {"h",     "c",      "hx",       "cx",     "hidden", "cell",
+                                    "state", "states", "cache",    "caches", "cached", "mem",
+                                    "mems",  "memory", "memories", "kv",     "lstm",   "gru",
+                                    "rnn",   "buffer", NULL};
+
+static bool has_state_word(const Name *m) {
+  for (u32 i = 0; i < m->n; i++)
+    if (is_one_of(m->word[i], words)) return true;
+  return false;
+}
+
+static char lower_of(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+static bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (lower_of(c) >= 'a' && lower_of(c) <= 'z');
+}
+
+/* Words end at other characters than letters and digits, and where an upper case letter follows. */
+static bool split(Name *m, const char *s) {
+  size_t k = 0;
+  *m = (Name){.n = 0};
+  if (strlen(s) * 2 + 2 > NAME_BYTES) return false;
+  for (size_t i = 0; s[i]; i++) {
+    if (!is_word(s[i])) continue;
+    bool first = i == 0 || !is_word(s[i - 1]) || (is_upper(s[i]) && !is_upper(s[i - 1]));
+    if (first && m->n == NAME_WORDS) return false;
+    if (first && m->n) m->text[k++] = 0;
+    if (first) m->word[m->n++] = m->text + k;
+    m->text[k++] = lower_of(s[i]);
+  }
+  return true;
+}
+
+static void drop(Name *m, u32 i, u32 n) {
+  m->n -= n;
+  for (; i < m->n; i++) m->word[i] = m->word[i + n];
+}
+
+/* Takes the words away that tell an input from an output. */
+static void strip(Name *m, bool out) {
+  static const char *const ins[] = {"past", "in", "input", "old", "prev", "previous", NULL};
+  static const char *const outs[] = {"present", "out", "output", "new", "next", NULL};
+  for (u32 i = 0; i < m->n;) {
+    if (!is_one_of(m->word[i], out ? outs : ins)) {
+      i++;
+      continue;
+    }
+    bool cache = !strcmp(m->word[i], out ? "present" : "past");
+    m->marked = true;
+    m->cache = m->cache || cache;
+    drop(m, i, 1);
+    if (cache && i + 1 < m->n && !strcmp(m->word[i], "key") && !strcmp(m->word[i + 1], "values"))
+      drop(m, i, 2);
+  }
+}
+
+/* Takes a last word away, or a last letter behind h or c; false: it is not there. */
+static bool cut_end(Name *m, const char *end) {
+  if (!m->n) return false;
+  const char *last = m->word[m->n - 1];
+  if (m->n > 1 && !strcmp(last, end)) {
+    m->n--;
+    return true;
+  }
+  if ((*last != 'h' && *last != 'c') || strcmp(last + 1, end) != 0) return false;
+  m->word[m->n - 1] = *last == 'h' ? "h" : "c";
+  return true;
+}
+
+static bool same_words(const Name *a, const Name *b) {
+  bool same = a->n == b->n;
+  for (u32 i = 0; same && i < a->n; i++) same = !strcmp(a->word[i], b->word[i]);
+  return same;
+}
+
+static bool match(const char *in, const char *out) {
+  Name a, b;
+  if (!split(&a, in) || !split(&b, out)) return false;
+  bool state = has_state_word(&a);
+  strip(&a, false);
+  strip(&b, true);
+  bool last = cut_end(&b, "n");
+  if (last) cut_end(&a, "0");
+  if (!same_words(&a, &b)) return false;
+  if (a.cache && b.cache) return true;
+  return (state || has_state_word(&a)) && (b.marked || last) && !a.cache && !b.cache;
+}
+
+/* ---- pairs ---- */
+
+static Str in_name(const Graph *g, u32 i) {
+  return g->val.at[g->blk.at[1].param.at[i]].name;
+}
+
+static bool may_pair(Ingot *m, u32 in, u32 out) {
+  Graph *g = m->g;
+  Growth how;
+  const char *why;
+  Val v = g->blk.at[1].param.at[in];
+  return match(str_text(m->c, in_name(g, in)), str_text(m->c, g->out_name.at[out])) &&
+         !graph_pin(g, v) && state_fits(g, v, g->blk.at[1].ret.at[out], &how, &why);
+}
+
+u32 api_find_state(Ingot *m, Kept *pair, u32 max) {
+  Graph *g = m->g;
+  u32 ni = g->blk.at[1].param.n, no = g->out_name.n, n = 0;
+  for (u32 i = 0; i < ni; i++) {
+    u32 found = 0, which = 0, back = 0;
+    for (u32 k = 0; k < no; k++)
+      if (may_pair(m, i, k)) {
+        which = k;
+        found++;
+      }
+    for (u32 k = 0; found == 1 && k < ni; k++) back += may_pair(m, k, which);
+    if (found == 1 && back == 1 && n < max) pair[n++] = (Kept){i, which};
+  }
+  return n;
+}
+
+static Kept named_pair(Ingot *m, const char *spec) {
+  Graph *g = m->g;
+  for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
+    Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
+    for (u32 i = 0; i < g->blk.at[1].param.n; i++)
+      for (u32 k = 0; k < g->out_name.n; k++)
+        if (in_name(g, i) == in && g->out_name.at[k] == out) return (Kept){i, k};
+  }
+  fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model, or auto", spec);
+}
+
+void api_bind_state(Ingot *m) {
+  Ctx *c = m->c;
+  if (!m->state.n) return;
+  if (!m->g) fail(c, ERR_usage, LOC_NONE, "a program says for itself what it keeps");
+  u32 most = m->g->blk.at[1].param.n;
+  Kept *found = NEWS(&c->scratch, Kept, most + 1);
+  for (u32 i = 0; i < m->state.n; i++) {
+    u32 n = 1;
+    if (strcmp(m->state.at[i], "auto") != 0)
+      found[0] = named_pair(m, m->state.at[i]);
+    else
+      n = api_find_state(m, found, most);
+    if (!n)
+      fail(c, ERR_usage, LOC_NONE,
+           "no input and output are named like a state; give them as INPUT=OUTPUT");
+    for (u32 k = 0; k < n; k++) {
+      Val v = m->g->blk.at[1].param.at[found[k].in];
+      if (graph_pin(m->g, v))
+        fail(c, ERR_usage, LOC_NONE, "input '%s' decides shapes and cannot be a state",
+             show(c, in_name(m->g, found[k].in)));
+      *vec_push(&c->work, &m->g->state) = found[k];
+    }
+  }
+  graph_check_state(m->g, ERR_usage);
+}
+
+typedef struct StateArg {
+  Ingot *m;
+  const char *spec;
+} StateArg;
+
+static void do_set_state(Ctx *c, void *arg) {
+  StateArg *a = arg;
+  if (a->m->g || a->m->p)
+    fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
+  *vec_push(&c->keep, &a->m->state) = str_text(c, str_of(c, a->spec));
+}
+
+IngotStatus ingot_set_state(Ingot *m, const char *spec) {
+  return api_call(m, do_set_state, &(StateArg){m, spec});
+}
+
+/* ---- what callers see ---- */
+
+static bool is_kept(const Graph *g, u32 i, bool out) {
+  for (u32 k = 0; k < g->state.n; k++)
+    if ((out ? g->state.at[k].out : g->state.at[k].in) == i) return true;
+  return false;
+}
+
+u32 api_seen(const Ingot *m, u32 i, bool out) {
+  u32 at = 0;
+  for (;; at++) {
+    if (is_kept(m->g, at, out)) continue;
+    if (i-- == 0) return at;
+  }
+}
+
+bool api_has_state(const Ingot *m) {
+  if (!m->p) return m->g && m->g->state.n;
+  for (BufId b = 1; b < m->p->buf.n; b++)
+    if (prog_buf(m->p, b)->space == BS_state) return true;
+  return false;
+}
+
+/* ---- runs of ref ---- */
+
+/* What a state holds before the first run; extents that no input tells are 0. */
+static Tensor *first_value(Ingot *m, Val v, const i64 *env) {
+  const Type *t = graph_type(m->g, v);
+  i64 dim[MAX_RANK];
+  for (u32 i = 0; i < t->rank; i++) dim[i] = dim_eval(m->g->dims, t->dim[i], env);
+  return tensor_new(&m->c->keep, t->dt, dim, t->rank);
+}
+
+static i64 *sizes_seen(Ingot *m) {
+  Graph *g = m->g;
+  i64 *env = NEWS(&m->c->scratch, i64, dim_nsyms(g->dims) + 1), k0;
+  for (u32 i = 0; i < api_param_count(m); i++) {
+    const Type *t = graph_type(g, g->blk.at[1].param.at[api_seen(m, i, false)]);
+    const Sym *sym;
+    const i64 *coef;
+    for (u32 k = 0; k < t->rank; k++)
+      if (!dim_is_const(t->dim[k]) && dim_terms(g->dims, t->dim[k], &k0, &sym, &coef) == 1 && !k0 &&
+          coef[0] == 1)
+        env[sym[0]] = m->in[i]->dim[k];
+  }
+  return env;
+}
+
+void api_run_ref(Ingot *m, const RefOptions *o) {
+  Ctx *c = m->c;
+  Graph *g = m->g;
+  const Blk *b = &g->blk.at[1];
+  Tensor **in = NEWS(&c->keep, Tensor *, b->param.n + 1),
+         **out = NEWS(&c->keep, Tensor *, b->ret.n + 1);
+  if (!m->ref_state) {
+    const i64 *env = sizes_seen(m);
+    m->ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
+    for (u32 k = 0; k < g->state.n; k++)
+      m->ref_state[k] = first_value(m, b->param.at[g->state.at[k].in], env);
+  }
+  for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->in[i];
+  for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->ref_state[k];
+  ref_run(g, o, in, out, &c->keep);
+  for (u32 k = 0; k < g->state.n; k++) m->ref_state[k] = out[g->state.at[k].out];
+  for (u32 i = 0; i < m->nout; i++) m->out[i] = out[api_seen(m, i, true)];
+}
+
+static void do_reset(Ctx *c, void *arg) {
+  Ingot *m = arg;
+  (void)c;
+  m->ref_state = NULL;
+  m->interp_state = NULL;
+  m->arena = NULL;
+}
+
+IngotStatus ingot_reset(Ingot *m) {
+  return api_call(m, do_reset, m);
+}

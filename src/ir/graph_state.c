@@ -1,0 +1,93 @@
+/* graph_state.c: which results may be parameters of the next run.
+ *
+ * In: a graph whose types are known. Out: whether its pairs of parameter and result make sense. A
+ * result must have the type of its parameter. It may be longer along one axis, where the parameter
+ * has a symbol of its own for an extent (a cache of keys): the symbol is then 0 at first and takes
+ * the extent of the result from run to run. Extents that change in any other way are refused.
+ */
+#include "ir/graph.h"
+
+static bool is_symbol(Dims *ds, Dim d, Sym *s) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  if (dim_is_const(d) || dim_terms(ds, d, &k0, &sym, &coef) != 1 || k0 || coef[0] != 1)
+    return false;
+  *s = sym[0];
+  return dim_syminfo(ds, *s)->kind == SY_input;
+}
+
+bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
+  const Type *a = graph_type(g, in), *b = graph_type(g, out);
+  *how = (Growth){.axis = MAX_RANK};
+  *why = "they are not tensors";
+  if (a->kind != TY_tensor || b->kind != TY_tensor) return false;
+  *why = "their types differ";
+  if (a->dt != b->dt || a->rank != b->rank) return false;
+  for (u32 i = 0; i < a->rank; i++) {
+    if (a->dim[i] == b->dim[i]) continue;
+    *why = "their shapes differ";
+    if (how->axis != MAX_RANK || !is_symbol(g->dims, a->dim[i], &how->sym)) return false;
+    how->axis = i;
+    how->next = b->dim[i];
+  }
+  for (u32 i = 0; i < a->rank; i++) {
+    *why = "two extents grow with one symbol";
+    if (how->axis != MAX_RANK && i != how->axis && dim_mentions(g->dims, a->dim[i], how->sym))
+      return false;
+  }
+  *why = "";
+  return true;
+}
+
+Growth state_growth(Graph *g, const Kept *s) {
+  Growth how;
+  const char *why;
+  const Blk *b = &g->blk.at[1];
+  if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
+    bug(g->c, LOC_NONE, "state: %s", why);
+  return how;
+}
+
+static const char *name_of(Graph *g, u32 in) {
+  return show(g->c, graph_val(g, g->blk.at[1].param.at[in])->name);
+}
+
+/* A symbol grows in one way; the extents of other states do not depend on it. */
+static void check_pair(Graph *g, Err code, const Kept *s, const Growth *how, const Kept *t) {
+  const Type *x = graph_type(g, g->blk.at[1].param.at[t->in]);
+  Growth other = state_growth(g, t);
+  for (u32 i = 0; i < x->rank; i++) {
+    if (!dim_mentions(g->dims, x->dim[i], how->sym)) continue;
+    if (other.axis != i || other.sym != how->sym || other.next != how->next)
+      fail(g->c, code, LOC_NONE, "states '%s' and '%s' do not grow alike", name_of(g, s->in),
+           name_of(g, t->in));
+  }
+}
+
+void graph_check_state(Graph *g, Err code) {
+  const Blk *b = &g->blk.at[1];
+  for (u32 i = 0; i < g->state.n; i++) {
+    const Kept *s = &g->state.at[i];
+    Growth how;
+    const char *why;
+    if (s->in >= b->param.n || s->out >= b->ret.n)
+      fail(g->c, code, LOC_NONE, "state %u has no parameter or no result", i);
+    if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
+      fail(g->c, code, LOC_NONE, "'%s' cannot be the next value of '%s': %s",
+           s->out < g->out_name.n ? show(g->c, g->out_name.at[s->out]) : "a result",
+           name_of(g, s->in), why);
+    for (u32 k = 0; k < i; k++)
+      if (g->state.at[k].in == s->in || g->state.at[k].out == s->out)
+        fail(g->c, code, LOC_NONE, "'%s' or its next value is in two states", name_of(g, s->in));
+    if (how.axis != MAX_RANK && dim_syminfo(g->dims, how.sym)->lo > 0)
+      fail(g->c, code, LOC_NONE, "state '%s' begins empty, but %s is at least %lld",
+           name_of(g, s->in), show(g->c, dim_syminfo(g->dims, how.sym)->name),
+           (long long)dim_syminfo(g->dims, how.sym)->lo);
+  }
+  for (u32 i = 0; i < g->state.n; i++) {
+    Growth how = state_growth(g, &g->state.at[i]);
+    for (u32 k = 0; how.axis != MAX_RANK && k < g->state.n; k++)
+      check_pair(g, code, &g->state.at[i], &how, &g->state.at[k]);
+  }
+}

@@ -1,0 +1,140 @@
+"""State carried from run to run: test/mkstate.py has written models, inputs of 100 steps, and what ONNX Runtime gives when each
+result that is a state is fed back. Here the library keeps it (--state auto): compiled, step by step (test/steps.py); and
+`ingot run --steps` on every engine, where interp, watch and c agree to the bit. The text of the program shows that nothing is
+copied: what is appended is all that is written to a cache, and a ring turns without moving. And which names are taken for state.
+"""
+import json
+import os
+import re
+import shlex
+import sys
+from lib import npy
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+LIMIT = 120
+ATOL, RTOL = 2e-5, 1e-4  # a cache of 100 steps is summed in another order than by ONNX Runtime
+
+
+def start(cmd, what):
+    got = run(cmd, LIMIT)
+    if got.rc or got.timed_out:
+        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 4)}")
+    return got.out.decode()
+
+
+def near(what, raw, expected):
+    a, b = npy.decode(raw), npy.decode(expected)
+    if (a.kind, a.shape) != (b.kind, b.shape):
+        raise Fail(f"{what} is {a.kind}{list(a.shape)}, expected {b.kind}{list(b.shape)}")
+    for i, (x, y) in enumerate(zip(a.data, b.data)):
+        if not abs(x - y) <= ATOL + RTOL * abs(y):
+            raise Fail(f"{what}: element {i} is {x!r}, expected {y!r}")
+
+
+def model(case):
+    return [os.path.join(case["folder"], "model.onnx"), "--state", "auto", *case["options"]]
+
+
+def steps(env, case):
+    """100 steps of compiled C; a full cache says so; a reset begins anew."""
+    env.need_ingot()
+    work = env.scratch("state", case["name"])
+    source, library, out = (os.path.join(work, f"model.{x}") for x in ("c", "so", "npz"))
+    start([env.ingot, "compile", *model(case), "--caller", "--quiet", "--name", "model", "-o", source], "compile")
+    start([*shlex.split(os.environ.get("CC", "cc")), "-std=c99", "-O1", "-w", "-fPIC", "-shared", source, "-o", library], "cc")
+    start([sys.executable, os.path.join(ROOT, "test", "steps.py"), library, source[:-1] + "h",
+           os.path.join(case["folder"], "inputs.npz"), out, json.dumps(case["sizes"])], "steps")
+    have, expected = npy.load_npz_raw(out), npy.load_npz_raw(os.path.join(case["folder"], "expected.npz"))
+    for key, want in expected.items():
+        near(key, have[key], want)
+    for key, raw in have.items():
+        if key.startswith("again") and raw != have[key[5:]]:
+            raise Fail(f"after a reset, step {key[5:]} gives another result")
+    status = npy.decode(have["full"]).data[0]
+    if status != (5 if case["name"] == "gpt" else 0):
+        raise Fail(f"one step more returns {status}")
+
+
+def way(env, case):
+    """How the state is kept, by the program."""
+    env.need_ingot()
+    text = start([env.ingot, "opt", *model(case), "--quiet", "--check"], "opt")
+    states = [m for m in re.findall(r'^buf ("[^"]*"|\w+): state', text, re.M) if m not in ("lengths", "heads")]
+    if len(states) != len(case["pairs"]):
+        raise Fail(f"{len(states)} states, expected {len(case['pairs'])}")
+    stores = [line.strip() for line in text.splitlines() if any(line.strip().startswith(s + "[") for s in states)]
+    copies = text.count('kernel "copy')
+    if case["way"] == "append":
+        if copies or re.search(r"in 0\.\.past_length \{", text):
+            raise Fail("something walks through the past")
+        if len(stores) != len(states) or any(", past_length" not in s.split(" = ")[0] for s in stores):
+            raise Fail(f"stores to the cache are {stores}")
+    if case["way"] == "ring" and (copies or "buf heads" not in text or len(stores) != 2 * len(states)):
+        raise Fail(f"not a ring: {copies} copies, stores {stores}")
+    if case["way"] == "update" and (copies or len(stores) != len(states)):
+        raise Fail(f"not in place: {copies} copies, stores {stores}")
+
+
+def engines(env, case):
+    env.need_ingot()
+    work, found = env.scratch("state", case["name"]), {}
+    for e in ("ref", "interp", "watch", "c"):
+        out = os.path.join(work, e + ".npz")
+        start([env.ingot, "run", *model(case), "--quiet", "--steps", "30", "--seed", "5", "--engine", e, "--output", out], e)
+        found[e] = npy.load_npz_raw(out)
+    for e in ("watch", "c"):
+        if found[e] != found["interp"]:
+            raise Fail(f"{e} and interp differ after 30 steps")
+    for key, raw in found["ref"].items():
+        near(f"ref, {key}", found["interp"][key], raw)
+
+
+NAMES = [  # what auto takes, and what it leaves alone
+    ("past_key_values.0.key", "present.0.key", True), ("past_key_values.0.value", "present_key_values.0.value", True),
+    ("past_3", "present_3", True), ("past.1.key", "present.1.key", True), ("past_key_0", "present_key_0", True),
+    ("past_key_10", "present_key_1", False), ("past", "present", True), ("h_in", "h_out", True), ("h0", "hn", True),
+    ("c_0", "c_n", True), ("c", "cn", True), ("state", "stateN", True), ("state_in", "state_out", True),
+    ("inputState", "outputState", True), ("cache_last_time", "cache_last_time_next", True),
+    ("cached_conv_2", "new_cached_conv_2", True), ("prev_hidden", "new_hidden", True), ("lstm.0.in", "lstm.0.out", True),
+    ("image_in", "image_out", False), ("x", "x_out", False), ("h", "h2", False), ("state", "states", False),
+    ("past_0", "past_0_out", False), ("in", "out", False), ("channel_0", "channel_n", False), ("state_0", "state_1", False),
+]
+
+
+def names(env):
+    env.need_ingot()
+    work = env.scratch("state", "names")
+    for old, new, taken in NAMES:
+        path = os.path.join(work, "pair.ing")
+        with open(path, "w") as f:
+            f.write(f'graph (%1 "{old}": f32[2]) {{\n  %2: f32[2] = neg(%1)\n  return %2 "{new}"\n}}\n')
+        got = run([env.ingot, "opt", path, "--state", "auto", "--stop=none"], LIMIT)
+        if taken != (got.rc == 0 and b"next %1" in got.out) or (not taken and got.rc != 2):
+            raise Fail(f"{old}, {new}: {explain(got)}: {tail(got.text(), 3)}")
+        listed = start([env.ingot, "inspect", path], "inspect")
+        if taken != (f"{old} -> {new}" in listed):
+            raise Fail(f"inspect, {old} and {new}:\n{listed}")
+
+
+def tests(env):
+    found = [Test("state/names", lambda: names(env))]
+    out = os.path.join(env.build, "state")
+    if not env.python:
+        def no_python():
+            raise Skip("no Python environment (see build/setup.log), so the models cannot be made")
+        return found + [Test("state/models", no_python)]
+    try:
+        models = os.path.join(env.build, "models")
+        env.generated(out, ["mkstate.py", "mksymbolic.py"], lambda: env.script("mkstate.py", out, models))
+    except Fail as e:
+        def broken(e=e):
+            raise e
+        return found + [Test("state/models", broken)]
+    with open(os.path.join(out, "cases.json"), encoding="ascii") as f:
+        cases = json.load(f)
+    for c in cases:
+        found.append(Test(f"state/{c['name']}-steps", lambda c=c: steps(env, c), cost=5))
+        found.append(Test(f"state/{c['name']}-way", lambda c=c: way(env, c)))
+        if not c["sizes"]:
+            found.append(Test(f"state/{c['name']}-engines", lambda c=c: engines(env, c), cost=5))
+    return found
