@@ -112,7 +112,8 @@ def convert_mnn(path):
     if not os.path.exists(flat) or os.path.getmtime(flat) < os.path.getmtime(path):
         code = "import sys, _tools; _tools.mnnconvert(sys.argv)"
         got = subprocess.run([sys.executable, "-c", code, "-f", "ONNX", "--modelFile", path, "--MNNModel", flat + ".tmp", "--bizCode", "b",
-                              "--optimizeLevel", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+                              "--optimizeLevel", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+                             cwd=os.path.dirname(path))  # it leaves a file where it runs
         if got.returncode or not os.path.exists(flat + ".tmp"):
             raise RuntimeError("mnnconvert: " + (got.stdout.strip().splitlines() or ["failed"])[-1])
         os.replace(flat + ".tmp", flat)
