@@ -388,7 +388,9 @@ static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
 static void put_cast(Emit *e, const Expr *x) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   bool ff = dtype_is_float(from), tf = dtype_is_float(to);
-  if (to == DT_bool) {
+  if (from == to) {
+    put_data(e, x->arg[0], PR_unary); /* nothing is rounded, also where the cast saturates */
+  } else if (to == DT_bool) {
     text_puts(e->t, "(uint8_t)(");
     put_data(e, x->arg[0], PR_rel);
     text_puts(e->t, " != 0)");

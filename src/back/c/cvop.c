@@ -497,8 +497,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_cast(e, x, at);
     return;
   }
-  if (x->op == OP_bitcast && is_plain(from) && is_plain(x->dt) &&
-      dtype_bytes(from) == dtype_bytes(x->dt) && is_full(x->dt) == is_full(from)) {
+  bool fills = (is_full(x->dt) || x->dt == DT_f32 || x->dt == DT_f64) &&
+               (is_full(from) || from == DT_f32 || from == DT_f64);
+  if (x->op == OP_bitcast && fills) {
     text_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
     put_vec(e, x->arg[0], PR_unary);
     return;

@@ -329,6 +329,7 @@ static void put_guard(Emit *e, Text *t) {
            "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
            "    %s\n#define IG_VECTORS 1\n#else\n#define IG_VECTORS 0\n#endif\n"
            "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+           "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
            "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n",
            e->o->target->guard);
 }

@@ -1,0 +1,126 @@
+"""Programs on vectors, as text: every scalar operator on every type it takes, casts between all types, on special values.
+
+Which operators and types there are is read from src/ir, so that a new row is tested without a word here.
+"""
+import os
+import random
+import re
+from .core import ROOT
+
+LANES = (64, 16, 12, 8, 5, 32, 4, 3)
+FLOATS = ["nan", "inf", "-inf", "0.0", "-0.0", "1.0", "-1.0", "0.5", "1.5", "2.5", "-2.5", "0.1", "-0.3", "3.0", "7.75", "-7.25", "12.5", "88.0", "-88.0",
+          "127.5", "128.0", "-128.5", "255.5", "256.0", "-129.0", "3e4", "-4e4", "7e4"]
+WIDE = ["3e38", "-3e38", "1e-40", "-1e-40", "2147483648.0", "-2147483648.0", "2147483520.0", "4294967296.0", "9.3e18", "-9.3e18", "2e19", "16777217.0"]
+
+
+def rows():
+    """(name, operands, class, result) of every scalar operator."""
+    with open(os.path.join(ROOT, "src", "ir", "ops.def")) as f:
+        return [(a, int(b), c, d) for a, b, c, d in re.findall(r"^SC\((\w+), *(\d), *(\w+), *(\w+)", f.read(), re.M)]
+
+
+def types():
+    """Name -> (class, bits) of every type that numbers have."""
+    with open(os.path.join(ROOT, "src", "ir", "dtypes.def")) as f:
+        found = re.findall(r"^DT\((\w+), *'?(\w)'?, *(\d+)", f.read(), re.M)
+    return {n: (c, int(b)) for n, c, b in found if c in "FIUB"}
+
+
+def literals(name, cls, bits, count, seed):
+    r = random.Random(f"{name} {seed}")
+    if cls == "B":
+        some = ["true", "false"]
+    elif cls == "F":
+        some = FLOATS + (WIDE if name in ("f32", "f64") else [])
+    else:
+        lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if cls == "I" else (0, (1 << bits) - 1)
+        some = [str(x) for x in {0, 1, 2, 3, 7, hi, lo, hi - 1, lo + 1, -1, -2, -3, hi // 3, hi // 2 + 1} if lo <= x <= hi]
+    return [r.choice(some) for _ in range(count)]
+
+
+def takes(cls, wanted):
+    return {"NUM": "FIU", "FLT": "F", "INT": "IU", "BITS": "IUB", "BOOL": "B", "ANY": "FIUB"}[wanted].find(cls) >= 0
+
+
+class Writer:
+    """A kernel for each expression, a row of an output for each result."""
+
+    def __init__(self, name, lanes):
+        self.name, self.lanes = name, lanes
+        self.outs, self.body = {}, []
+
+    def add(self, dtype, expr, label):
+        row = self.outs.setdefault(dtype, 0)
+        self.outs[dtype] += 1
+        self.body.append(f'kernel "{label}" {{\n  o_{dtype}[{row}, 0:{self.lanes}] = {expr}\n}}')
+
+    def text(self, consts):
+        outs = [f"buf o_{t}: out {t}[{n},{self.lanes}]" for t, n in self.outs.items()]
+        return "\n".join([f"prog {self.name}", *consts, *outs, *self.body]) + "\n"
+
+
+def consts(dtype, cls, bits):
+    out = []
+    for i, name in enumerate("xyz"):
+        values = literals(dtype, cls, bits, 64, i)
+        if cls == "F" and dtype not in ("f32", "f64"):  # only some of the numbers are of such a type: cast them here
+            out.append(f"buf {name}_wide: const f32[64] = {{{', '.join(values)}}}")
+            out.append(f"buf {name}: temp {dtype}[64]")
+        else:
+            out.append(f"buf {name}: const {dtype}[64] = {{{', '.join(values)}}}")
+    out.append("buf flag: const bool[64] = {" + ", ".join(literals("bool", "B", 1, 64, 3)) + "}")
+    return out
+
+
+def fill(dtype, cls):
+    if cls != "F" or dtype in ("f32", "f64"):
+        return []
+    return [f'kernel "fill" {{\n  for i in 0..64 {{\n' + "\n".join(f"    {n}[i] = cast.{dtype}({n}_wide[i])" for n in "xyz") + "\n  }\n}"]
+
+
+def operators(dtype, lanes):
+    cls, bits = types()[dtype]
+    w = Writer(f"ops_{dtype}_{lanes}", lanes)
+    w.body += fill(dtype, cls)
+    part = [f"{n}[0:{lanes}]" for n in "xyz"]
+    for op, n, wanted, result in rows():
+        if op in ("cast", "bitcast") or not takes(cls, wanted):
+            continue
+        if op == "select":
+            w.add(dtype, f"select(flag[0:{lanes}], {part[0]}, {part[1]})", op)
+            if takes(cls, "NUM"):
+                w.add(dtype, f"select(and(not({part[0]} < {part[1]}), or(eq({part[1]}, {part[2]}), flag[0:{lanes}])), {part[0]}, {part[1]})", "masks")
+            continue
+        infix = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.get(op)
+        call = f"{part[0]} {infix} {part[1]}" if infix else f"{op}({', '.join(part[:n])})"
+        w.add("bool" if result == "pred" else dtype, call, op)
+    if cls in "IU":
+        for k in (0, 1, bits - 1, bits):
+            w.add(dtype, f"shr({part[0]}, splat.{lanes}({k}:{dtype}))" if k < bits or cls == "U" else part[0], "shift")
+            w.add(dtype, f"shl({part[0]}, splat.{lanes}({k}:{dtype}))" if k < 2 else part[1], "shift")
+    return w.name, w.text(consts(dtype, cls, bits))
+
+
+def casts(dtype, lanes):
+    all_types = types()
+    cls, bits = all_types[dtype]
+    w = Writer(f"casts_{dtype}_{lanes}", lanes)
+    w.body += fill(dtype, cls)
+    for to, (_, b) in all_types.items():
+        if dtype == "u64" and all_types[to][0] == "F" and to not in ("f32", "f64"):
+            continue  # refused
+        w.add(to, f"cast.{to}(x[0:{lanes}])", "cast to " + to)
+        w.add(to, f"cast.{to}.sat(y[0:{lanes}])", "saturating cast to " + to)
+        if (b, dtype == "bool", to == "bool") == (bits, False, False) and to != dtype:
+            w.add(to, f"bitcast.{to}(z[0:{lanes}])", "bitcast to " + to)
+    return w.name, w.text(consts(dtype, cls, bits))
+
+
+def all_programs():
+    """(name, text): two numbers of lanes for each type."""
+    out = []
+    for i, dtype in enumerate(types()):
+        for make in (operators, casts):
+            for k in range(2):
+                out.append(make(dtype, LANES[(2 * i + k) % len(LANES)]))
+    return out

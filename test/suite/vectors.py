@@ -1,0 +1,109 @@
+"""Programs on vectors as C: the bits of the interpreter, which knows them from the self-test, for every target, in both
+forms, with every compiler. test/vec has programs that were written by hand; lib/vecprog.py makes those that try every
+operator on every type. Also: no warnings, a stack within its bound, nothing for the sanitizers.
+"""
+import os
+from lib import vecprog
+from lib.core import ROOT, SANITIZER, Fail, Skip, Test
+from suite import promises
+
+FOLDER = os.path.join(ROOT, "test", "vec")
+# Target, compiler, flags. -DINGOT_PORTABLE: loops over lanes, whatever the target.
+BUILDS = {
+    "scalar-gcc-O3": ("scalar", "gcc", ["-O3", "-march=native"]),
+    "scalar-tcc": ("scalar", "tcc", []),
+    "sse2-gcc-O2": ("sse2", "gcc", ["-O2"]),
+    "sse2-clang-O2": ("sse2", "clang", ["-O2"]),
+    "avx2-gcc-O0": ("avx2", "gcc", ["-O0", "-march=x86-64-v3"]),
+    "avx2-gcc-O2": ("avx2", "gcc", ["-O2", "-march=x86-64-v3"]),
+    "avx2-gcc-O3": ("avx2", "gcc", ["-O3", "-march=x86-64-v3"]),
+    "avx2-clang-O2": ("avx2", "clang", ["-O2", "-march=x86-64-v3"]),
+    "avx2-portable": ("avx2", "clang", ["-O1", "-march=x86-64-v3", "-DINGOT_PORTABLE"]),
+    "avx512-gcc-O2": ("avx512", "gcc", ["-O2", "-march=x86-64-v4"]),
+    "avx512-clang-O2": ("avx512", "clang", ["-O2", "-march=x86-64-v4"]),
+    "avx512-tcc": ("avx512", "tcc", []),
+}
+SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def can_run(flags):
+    """Does this machine have what -march asks for?"""
+    with open("/proc/cpuinfo") as f:
+        have = f.read().split()
+    wanted = {"-march=x86-64-v3": ["avx2"], "-march=x86-64-v4": ["avx512f", "avx512vl", "avx512bw", "avx512dq"]}
+    return all(word in have for flag in flags for word in wanted.get(flag, []))
+
+
+def programs(env):
+    """Files of text, written once."""
+    def make():
+        folder = env.scratch("vectors", "text")
+        found = []
+        for name in sorted(os.listdir(FOLDER)):
+            found.append((name[:-4], os.path.join(FOLDER, name)))
+        for name, text in vecprog.all_programs():
+            path = os.path.join(folder, name + ".ing")
+            with open(path, "w") as f:
+                f.write(text)
+            found.append((name, path))
+        return found
+    return env.once("vector programs", make)
+
+
+def sources(env, target):
+    def make():
+        folder = env.scratch("vectors", target)
+        out = []
+        for name, path in programs(env):
+            m = promises.Model("v_" + name, name, ["compile", path, "--march", target, "--selftest"])
+            texts = promises.emit(env, m.args, m.name, folder)
+            if not texts:
+                raise Fail(f"{name} is refused")
+            m.source, m.header = texts
+            if f"int {m.name}_selftest" not in m.header:
+                raise Fail(f"{name} has no self-test: the interpreter does not run it")
+            out.append(m)
+        return folder, out
+    return env.once("vector sources " + target, make)
+
+
+def build(env, name, target, compiler, flags, around=None):
+    promises.need(compiler)
+    if not can_run(flags):
+        raise Skip("this machine is another one")
+    source, models = sources(env, target)
+    hand = len(os.listdir(FOLDER))  # all of them; of those that were made up, every build takes its share
+    models = models[:hand] + models[hand + len(name) % 3::3]
+    folder = env.scratch("vectors", name)
+
+    def check(m):
+        out = promises.compile_one(m, compiler, flags, folder, source)
+        if "sanitize" not in " ".join(flags):
+            promises.check_object(m, compiler, folder, out, extra=("__float", "__fix") if compiler == "tcc" else ())
+    promises.each(models, check)
+    promises.link_and_run([compiler, *flags], folder, models, source, env=around)
+
+
+def forms(env):
+    """Vectors stand where they should: named variables, no arrays, no loops over lanes; elsewhere neither vectors nor names."""
+    _, models = sources(env, "avx2")
+    gemm = next(m for m in models if m.origin == "gemm")
+    vector, _, rest = gemm.source.partition("#if IG_VECTORS\n  ")[2].partition("#else\n")
+    portable = rest.partition("#endif\n")[0]
+    for text, has, lacks in ((vector, ("ig_f32x8 r0_5q1", "p1[5 * 256 + i]"), ("[z]", "int z")),
+                             (portable, ("float r0[6][16]", "int z"), ("ig_", "r0_"))):
+        for word in has:
+            if word not in text:
+                raise Fail(f"'{word}' is missing in\n{text}")
+        for word in lacks:
+            if word in text.replace("ig_maxf", ""):
+                raise Fail(f"'{word}' stands in\n{text}")
+
+
+def tests(env):
+    out = [Test(f"vectors/{n}", lambda n=n, b=b: build(env, n, *b), cost=30) for n, b in BUILDS.items()]
+    for target in ("avx2", "scalar"):
+        out.append(Test(f"vectors/sanitized-{target}", lambda t=target: build(
+            env, "sanitized-" + t, t, "gcc", [*SANITIZED, "-march=x86-64-v3"], {**os.environ, **SANITIZER}), cost=60))
+    out.append(Test("vectors/forms", lambda: forms(env)))
+    return out
