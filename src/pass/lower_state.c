@@ -49,7 +49,8 @@ struct States {
   VEC(Stand) stand;
   VEC(Growth) size; /* extents that grow, each once */
   VEC(u32) turn;    /* pairs that are rings */
-  BufId lens, heads;
+  VEC(Sym) fixed;   /* other symbols in the shapes of states */
+  BufId lens, heads, sizes;
   u32 *uses; /* by value */
 };
 
@@ -153,6 +154,39 @@ static bool is_listed(const States *o, Sym s) {
   return false;
 }
 
+static void find_fixed(States *o) {
+  Lower *l = o->l;
+  Dims *ds = l->p->dims;
+  for (Sym s = 0; s < dim_nsyms(ds); s++) {
+    bool met = false;
+    if (dim_syminfo(ds, s)->kind != SY_input || is_listed(o, s)) continue;
+    for (u32 i = 0; i < o->pair.n; i++) {
+      const Type *t = graph_type(l->g, o->pair.at[i].in);
+      for (u32 k = 0; k < t->rank; k++) met = met || dim_mentions(ds, t->dim[k], s);
+    }
+    if (met) *vec_push(&l->c->scratch, &o->fixed) = s;
+  }
+}
+
+/* Extents that do not grow stay what they were in the first run: 1 + extent is kept, 0 is not yet.
+ */
+static void hold_fixed(States *o) {
+  Lower *l = o->l;
+  Prog *p = l->p;
+  find_fixed(o);
+  Dim n = o->fixed.n;
+  if (n) o->sizes = prog_add_buf(p, BS_state, DT_i64, &n, 1, str_of(l->c, "sizes"));
+  for (u32 i = 0; i < o->fixed.n; i++) {
+    Sym s = o->fixed.at[i];
+    ExprId now = ex_op2(p, OP_add, ex_dim(p, dim_of_sym(p->dims, s)), ex_int(p, 1));
+    ExprId none = ex_op2(p, OP_eq, number_at(p, o->sizes, i), ex_int(p, 0));
+    ExprId same = ex_op2(p, OP_eq, number_at(p, o->sizes, i), now);
+    prog_require(p, &l->at, ex_op2(p, OP_or, none, same),
+                 str_fmt(l->c, "the state is of another size: %s",
+                         str_text(l->c, dim_syminfo(p->dims, s)->name)));
+  }
+}
+
 /* Sizes of what is kept come first: everything else may depend on them. */
 static void read_sizes(States *o) {
   Lower *l = o->l;
@@ -169,6 +203,7 @@ static void read_sizes(States *o) {
     require_range(l, o->lens, i, s.hi, "the state is full: %s cannot grow", s.name);
     prog_set(p, &l->at, prog_sym_var(p, o->size.at[i].sym), number_at(p, o->lens, i));
   }
+  hold_fixed(o);
   if (m) o->heads = prog_add_buf(p, BS_state, DT_i64, &m, 1, str_of(l->c, "heads"));
   for (u32 i = 0; i < o->turn.n; i++) {
     Pair *r = &o->pair.at[o->turn.at[i]];
@@ -300,11 +335,15 @@ static ExprId other_place(Prog *p, ExprId x, i64 ring) {
 static void write_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
-  if (!o->size.n && !o->turn.n) return;
+  if (!o->size.n && !o->turn.n && !o->fixed.n) return;
   Tail at = lower_kernel(l, str_of(l->c, "state"));
   for (u32 i = 0; i < o->size.n; i++) {
     ExprId idx = ex_int(p, i);
     prog_store(p, &at, o->lens, &idx, 1, ex_dim(p, o->size.at[i].next));
+  }
+  for (u32 i = 0; i < o->fixed.n; i++) {
+    ExprId idx = ex_int(p, i), now = ex_dim(p, dim_of_sym(p->dims, o->fixed.at[i]));
+    prog_store(p, &at, o->sizes, &idx, 1, ex_op2(p, OP_add, now, ex_int(p, 1)));
   }
   for (u32 i = 0; i < o->turn.n; i++) {
     const Pair *r = &o->pair.at[o->turn.at[i]];

@@ -61,10 +61,10 @@ void fuse_explain(Graph *g,
 void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */
 /* group.c: a line for each group of a fused graph, `before` in front of it */
 void group_list(Graph *g, Text *out, const char *before);
-void lower(Unit *u);          /* lower.c */
-void merge(Prog *p);          /* merge.c */
-void order(Graph *g);         /* order.c */
-void plan(Prog *p);           /* plan.c */
+void lower(Unit *u);  /* lower.c */
+void merge(Prog *p);  /* merge.c */
+void order(Graph *g); /* order.c */
+void plan(Prog *p);   /* plan.c */
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

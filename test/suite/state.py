@@ -116,8 +116,49 @@ def names(env):
             raise Fail(f"inspect, {old} and {new}:\n{listed}")
 
 
+SIZES = """graph (%1 "h": f32[2,b], %2 "x": f32[b]) {
+  %3: f32[2,b] = add(%1, %2)
+  return %3 "y", %3 "hn" next %1
+}
+""".replace("graph", "graph sizes\nsym b in 0..4\n")
+
+SIZES_MAIN = """#include "sizes.h"
+#include <stdio.h>
+#include <string.h>
+_Alignas(SIZES_ARENA_ALIGN) static unsigned char arena[SIZES_ARENA_BYTES];
+int main(void) {
+  float x[4] = {1, 2, 3, 4}, y[8];
+  memset(arena, 0x55, sizeof arena);
+  printf("%d ", sizes_run(arena, 2, x, y));
+  sizes_reset(arena);
+  for (int i = 2; i < 4; i++) printf("%d ", sizes_run(arena, i, x, y));
+  printf("%d ", sizes_run(arena, 2, x, y));
+  printf("%g ", (double)y[3]);
+  sizes_reset(arena);
+  printf("%d ", sizes_run(arena, 3, x, y));
+  printf("%g\\n", (double)y[5]);
+  return 0;
+}
+"""
+
+
+def sizes(env):
+    """An arena that was never cleared, and an extent that changes without a reset, are refused and change nothing."""
+    env.need_ingot()
+    work = env.scratch("state", "sizes")
+    model, source, main, program = (os.path.join(work, x) for x in ("sizes.ing", "sizes.c", "main.c", "main"))
+    for path, text in ((model, SIZES), (main, SIZES_MAIN)):
+        with open(path, "w") as f:
+            f.write(text)
+    start([env.ingot, "compile", model, "-o", source], "compile")
+    start([*shlex.split(os.environ.get("CC", "cc")), "-O1", "-fsanitize=address,undefined", main, source, "-o", program], "cc")
+    got = start([program], "main").split()
+    if got != ["5", "0", "5", "0", "4", "0", "3"]:
+        raise Fail(f"statuses and values are {got}")
+
+
 def tests(env):
-    found = [Test("state/names", lambda: names(env))]
+    found = [Test("state/names", lambda: names(env)), Test("state/sizes", lambda: sizes(env))]
     out = os.path.join(env.build, "state")
     if not env.python:
         def no_python():

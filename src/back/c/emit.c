@@ -87,15 +87,18 @@ static void put_declarations(File2 *f, Text *t) {
     text_fmt(t, "\" /* the argument n%u */\n#define %s_SIZE%u_MAX %" PRId64 "\n", k, up, k,
              info->hi);
   }
-  text_fmt(t,
-           "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-           "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
-           "bounds.\n"
-           "%s%s * Inputs and outputs must not overlap each other or the arena. */\n"
-           "int %s_run(void *arena%s);\n",
-           up, e->blob ? " * 4: the weights belong to another model.\n" : "",
-           e->state ? " * 5: the state is full or was never cleared; nothing has changed.\n" : "",
-           name, text_cstr(&f->params));
+  text_fmt(
+      t,
+      "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+      "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
+      "bounds.\n"
+      "%s%s * Inputs and outputs must not overlap each other or the arena. */\n"
+      "int %s_run(void *arena%s);\n",
+      up, e->blob ? " * 4: the weights belong to another model.\n" : "",
+      e->state
+          ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
+          : "",
+      name, text_cstr(&f->params));
   if (e->o->selftest)
     text_fmt(t,
              "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "

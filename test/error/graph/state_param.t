@@ -1,0 +1,8 @@
+# only a parameter has a next value
+# run: opt --stop=none
+# exit: 4
+# expect-stderr: what follows 'next' is not a parameter of the graph
+graph (%1 "h": f32[2]) {
+  %2: f32[2] = neg(%1)
+  return %2 "y" next %2
+}
