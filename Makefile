@@ -141,6 +141,8 @@ bench: setup all
 $(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/libingot.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm $(LDFLAGS)
+bench-c: setup all
+	@$(BUILD)/venv/bin/python bench/c.py
 bench-plan: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/plan.py
 
@@ -185,6 +187,7 @@ help:
 	  'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
+	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
@@ -193,4 +196,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen backend \
-  bench bench-plan run install clean distclean help
+  bench bench-c bench-plan run install clean distclean help
