@@ -198,17 +198,28 @@ def one_build(env, name):
 
 
 def arm(env):
-    """Cortex-M4, as firmware is built: no warnings, no data, stack within the bound."""
+    """Cortex-M4, as firmware is built: no warnings, no data, stack within the bound. Flash, RAM and stack of every model go to a table."""
     need("arm-none-eabi-gcc")
     source, models = corpus(env)
     folder = env.scratch("promises", "arm")
     small = [m for m in models if len(m.source) < 200000]
+    rows = {}
 
     def check(m):
         out = compile_one(m, "arm-none-eabi-gcc", ["-Os", "-ffreestanding", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
                           folder, source)
         check_object(m, "arm-none-eabi-gcc", folder, out, "arm-none-eabi-size", ("__aeabi_", "__"))
+        flash, up = int(cfile.cc(["arm-none-eabi-size", out], "size").splitlines()[1].split()[0]), m.name.upper()
+        arena, stack = cfile.macro(m.header, up + "_ARENA_BYTES"), cfile.macro(m.header, up + "_STACK_BYTES")
+        rows[m.name] = (m.origin, flash, arena + stack, stack)
     each(small, check)
+    path = os.path.join(env.scratch("promises"), "arm.txt")
+    with open(path, "w") as f:
+        f.write(f"{'model':44}{'flash':>10}{'RAM':>10}{'of it stack':>12}\n")
+        f.writelines(f"{rows[m.name][0]:44}" + "{:10}{:10}{:12}\n".format(*rows[m.name][1:]) for m in small)
+    most = [max(r[k] for r in rows.values()) for k in (1, 2, 3)]
+    print("Cortex-M4: {} models, at most {} bytes of flash, {} of RAM with {} of stack; each in {}".format(
+        len(small), *most, os.path.relpath(path, ROOT)), flush=True)
 
 
 BOARD = """#include "%s.h"
@@ -218,6 +229,13 @@ void reset(void);
 __attribute__((section(".vectors"), used)) static const void *const vectors[2] = {stack_top, (const void *)reset};
 void *memcpy(void *to, const void *from, size_t n) {
   for (size_t i = 0; i < n; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
+  return to;
+}
+void *memmove(void *to, const void *from, size_t n) {
+  volatile char *t = to;
+  const char *f = from;
+  if ((uintptr_t)to <= (uintptr_t)from) return memcpy(to, from, n);
+  while (n--) t[n] = f[n];
   return to;
 }
 void *memset(void *to, int x, size_t n) {
