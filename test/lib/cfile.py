@@ -110,7 +110,8 @@ FILL = {"float": "(float)((int)(i % 33) - 16) / 16", "double": "(double)((int)(i
 
 
 def caller(name, header, source):
-    """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and looks at every byte of the outputs."""
+    """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and, when it succeeds, looks at every byte of
+    the outputs."""
     m = re.search(rf"int {name}_run\((.*?)\);", header, re.S)
     up = name.upper()
     lines, args, after = [], [], []
@@ -143,9 +144,9 @@ def caller(name, header, source):
             args.append(ident)
             if shape:
                 after.append(f"  {{ size_t n = 1; for (int i = 0; i < {up}_OUTPUT{k}_RANK; i++) n *= (size_t){shape}[i]; "
-                             f"sum += look({ident}, n * sizeof *{ident}); free({ident}); }}")
+                             f"if (!status) sum += look({ident}, n * sizeof *{ident}); free({ident}); }}")
             else:
-                after.append(f"  sum += look({ident}, {count} * sizeof *{ident}); free({ident});")
+                after.append(f"  if (!status) sum += look({ident}, {count} * sizeof *{ident});\n  free({ident});")
     call = f"  int status = {name}_run({', '.join(args)});\n  unsigned sum = 0;"
     return f"static int check_{name}(void) {{\n" + "\n".join(lines + [call] + after) + "\n  return status ? status : sum == 12345;\n}\n"
 

@@ -137,9 +137,10 @@ def driver(folder, models, separate):
     return path
 
 
-def link_and_run(command, folder, models, include, separate=False, env=None, libs=("-lm",)):
+def link_and_run(command, folder, models, include, separate=False, env=None, libs=("-lm",), made=None):
+    """made: folder of the object files, if it is another one."""
     main = driver(folder, models, separate)
-    objects = [os.path.join(folder, m.name + ".o") for m in models]
+    objects = [os.path.join(made or folder, m.name + ".o") for m in models]
     program = os.path.join(folder, "main")
     cfile.cc([*command, "-I", include, "-o", program, main, *objects, *libs], "linking all models into one program")
     got = run([program], 240, env=env)
@@ -179,19 +180,29 @@ def check_object(m, compiler, folder, out, size="size", extra=()):
         check_stack(m, folder)
 
 
-def one_build(env, name):
-    compiler, flags = BUILDS[name]
-    need(compiler)
-    source, models = corpus(env)
-    if len(models) < FEWEST and env.data:
-        raise Fail(f"{len(models)} models, expected at least {FEWEST}")
-    folder = env.scratch("promises", name)
-    helpers = ("__float", "__fix") if compiler == "tcc" else ()  # tcc calls its own library for 64-bit conversions
+def objects(env, name):
+    """All models compiled and looked at, once; the folder of the object files."""
+    def make():
+        compiler, flags = BUILDS[name]
+        need(compiler)
+        source, models = corpus(env)
+        if len(models) < FEWEST and env.data:
+            raise Fail(f"{len(models)} models, expected at least {FEWEST}")
+        folder = env.scratch("promises", name)
+        helpers = ("__float", "__fix") if compiler == "tcc" else ()  # tcc calls its own library for 64-bit conversions
 
-    def check(m):
-        out = compile_one(m, compiler, flags, folder, source)
-        check_object(m, compiler, folder, out, extra=helpers)
-    each(models, check)
+        def check(m):
+            out = compile_one(m, compiler, flags, folder, source)
+            check_object(m, compiler, folder, out, extra=helpers)
+        each(models, check)
+        return folder
+    return env.once("promises objects " + name, make)
+
+
+def one_build(env, name):
+    folder = objects(env, name)
+    compiler, flags = BUILDS[name]
+    source, models = corpus(env)
     said = link_and_run([compiler, *[f for f in flags if not f.startswith("-W")]], folder, models, source)
     if int(said.split()[-1]) < len(models) * 9 // 10:
         raise Fail(f"only {said.strip()} of {len(models)} files have a self-test")
@@ -380,10 +391,10 @@ def debug(env):
     def build(m):
         d = Model(m.name, m.origin, m.args)
         d.source, d.header = emit(env, [*m.args, "--debug"], m.name, folder)
-        cfile.cc(["gcc", *WARN, "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-c", "-o",
+        cfile.cc(["gcc", *WARN, "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-c", "-o",
                   os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
         own.append(d)
-    each(light(models)[::2], build)
+    each([m for i, m in enumerate(light(models)) if i % 3], build)
     if not any("static float own" in d.source for d in own):
         raise Fail("no file has arrays of its own")
     link_and_run(["gcc", "-O1", "-fsanitize=address,undefined"], folder, own, folder, False, SANITIZER)
@@ -395,15 +406,16 @@ def msan(env):
 
 def valgrind(env):
     need("valgrind")
+    made = objects(env, "gcc-O2")
     source, models = corpus(env)
-    some = [m for m in models if len(m.source) < 60000][::6]
+    quick = [m for m in models if cfile.macro(m.header, m.name.upper() + "_MULTIPLY_ADDS") < 200000]
     folder = env.scratch("promises", "valgrind")
-    for m in some:
-        cfile.cc(["gcc", "-O1", "-g", "-c", "-o", os.path.join(folder, m.name + ".o"), os.path.join(source, m.name + ".c")], str(m))
-    link_and_run(["gcc", "-g"], folder, some, source, True)
+    link_and_run(["gcc", "-g"], folder, quick, source, True, made=made)
     got = run(["valgrind", "-q", "--error-exitcode=9", "--leak-check=no", os.path.join(folder, "main")], 240)
     if got.rc:
         raise Fail(f"valgrind: {explain(got)}: {tail(got.text())}")
+    if len(quick) < FEWEST and env.data:
+        raise Fail(f"{len(quick)} models, expected at least {FEWEST}")
 
 
 THREADS = """#include <pthread.h>
@@ -437,24 +449,26 @@ int main(void) {
 """
 
 
-def run_threads(folder, source, models, flags):
+def run_threads(folder, source, models, files, flags):
     path = os.path.join(folder, "threads.c")
     with open(path, "w") as f:
         f.write(THREADS % ("\n".join(f'#include "{m.name}.h"' for m in models),
                            ", ".join(f"{{{m.name}_selftest, {m.name.upper()}_SELFTEST_BYTES}}" for m in models)))
     program = os.path.join(folder, "threads")
-    cfile.cc(["gcc", "-O1", *flags, "-I", source, "-o", program, path,
-              *[os.path.join(source, m.name + ".c") for m in models], "-lm", "-lpthread"], "compiling")
+    cfile.cc(["gcc", "-O1", *flags, "-I", source, "-o", program, path, *files, "-lm", "-lpthread"], "compiling")
     got = run(["setarch", "-R", program] if shutil.which("setarch") else [program], 240, env={"TSAN_OPTIONS": "exitcode=99"})
     if got.rc:
         raise Fail(f"four threads at once: {explain(got)}: {tail(got.text())}")
 
 
 def threads(env):
-    """Four threads, each with arenas of its own: every one gets the same bits, and there is no race."""
+    """Four threads, each with arenas of its own: every one gets the same bits, and, of some models, there is no race."""
+    made = objects(env, "gcc-O2")
     source, models = corpus(env)
-    some = [m for m in models if "_selftest(" in m.header and len(m.source) < 100000][::4]
-    run_threads(env.scratch("promises", "threads"), source, some, ["-fsanitize=thread"])
+    tested = [m for m in light(models) if "_selftest(" in m.header]
+    some = [m for m in tested if len(m.source) < 100000][::6]
+    run_threads(env.scratch("promises", "threads"), source, tested, [os.path.join(made, m.name + ".o") for m in tested], [])
+    run_threads(env.scratch("promises", "races"), source, some, [os.path.join(source, m.name + ".c") for m in some], ["-fsanitize=thread"])
 
 
 # ---- names ----
@@ -554,6 +568,53 @@ def weights(env):
             raise Fail(f"weights changed at {place}: status {got.rc}, expected {want}")
 
 
+POINTERS = """#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern void *aligned_alloc(size_t align, size_t n);
+%s
+static void *load(const char *path) {
+  char *w = aligned_alloc(64, 32 << 20);
+  FILE *f = fopen(path, "rb");
+  if (f && w) w[fread(w, 1, (32 << 20) - 1, f)] = 0;
+  if (f) fclose(f);
+  return w;
+}
+int main(void) {
+  int bad = 0, s;
+  void *p, *w;
+%s
+  return bad;
+}
+"""
+
+
+def pointers(env):
+    """All models once more with their weights passed by pointer, from the file beside the C file."""
+    need("tcc")
+    _, models = corpus(env)
+    folder = env.scratch("promises", "pointers")
+    made = []
+
+    def build(m):
+        got = Model(m.name, m.origin, m.args)
+        got.source, got.header = emit(env, [*m.args, "--weights", "pointer"], m.name, folder)
+        if "const void *weights" not in got.header:
+            return  # it has none
+        cfile.cc(["tcc", "-c", "-o", os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
+        made.append(got)
+    each([m for m in light(models) if "_selftest(" in m.header and "--weights" not in m.args], build)
+    calls = [f'  p = aligned_alloc(64, {m.name.upper()}_SELFTEST_BYTES), w = load("{os.path.join(folder, m.name)}.bin"), '
+             f's = {m.name}_selftest(p, w), free(p), free(w);\n  if (s) bad = 1, printf("{m}: %d\\n", s);' for m in made]
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(POINTERS % ("\n".join(f'#include "{m.name}.h"' for m in made), "\n".join(calls)))
+    program = os.path.join(folder, "main")
+    cfile.cc(["tcc", "-I", folder, "-o", program, os.path.join(folder, "main.c"), *[os.path.join(folder, m.name + ".o") for m in made], "-lm"], "linking")
+    got = run([program], 240)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode())}")
+
+
 # ---- planted violations ----
 
 def planted(env):
@@ -616,7 +677,7 @@ def planted(env):
                            re.sub(r"(for \(ptrdiff_t (\w) = 0; \2 < )(\d+)(; \2\+\+\) \{)",
                                   lambda k: f"{k[1]}{int(k[3]) - 1}{k[4]}", t, count=1), lambda m: runs(m, separate=False)),
         "state between runs": (inside("calls++; out0[0] = (float)calls;", "static int calls;\n"),
-                               lambda m: run_threads(folder, folder, [m], ["-fsanitize=thread"])),
+                               lambda m: run_threads(folder, folder, [m], [os.path.join(folder, m.name + ".c")], ["-fsanitize=thread"])),
     }
     if shutil.which("clang"):
         cases["unset memory"] = (inside("if (((unsigned char *)arena)[9] == 3) return 9;"),
@@ -647,6 +708,6 @@ def planted(env):
 
 def tests(env):
     out = [Test(f"promises/{name}", lambda n=name: one_build(env, n), cost=30) for name in BUILDS]
-    for fn in (asan, debug, msan, texts, headers, arm, board, aarch64, ppc64, valgrind, threads, names, weights, planted):
+    for fn in (asan, debug, msan, texts, headers, arm, board, aarch64, ppc64, valgrind, threads, names, weights, pointers, planted):
         out.append(Test(f"promises/{fn.__name__}", lambda fn=fn: fn(env), cost=40 if fn in (asan, msan) else 10))
     return out
