@@ -8,7 +8,7 @@
 #include <math.h>
 #include "pass/canon.h"
 
-enum { LOOK = 8 }; /* how deep a question about a value goes */
+enum { LOOK = 8, FROM_DEPTH = 16, FROM_NODES = 64 }; /* how far a question about a value goes */
 
 static bool same_type(Graph *g, Val a, Val b) {
   return type_equal(graph_type(g, a), graph_type(g, b));
@@ -35,12 +35,33 @@ static Val plus_one(Graph *g, Val v) {
 
 /* ---- order of operands ---- */
 
+/* Is v computed from x, a few steps away? */
+static bool comes_from(Graph *g, Val v, Val x, u32 depth, u32 *budget) {
+  NodeId def = graph_val(g, v)->def;
+  if (v == x) return true;
+  if (!def || !depth || !*budget) return false;
+  --*budget;
+  const Node *n = graph_node(g, def);
+  OpKind kind = op_info[n->op].kind;
+  if (kind != OK_MAP && kind != OK_REDUCE && kind != OK_VIEW) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (comes_from(g, n->in[i], x, depth - 1, budget)) return true;
+  return false;
+}
+
+/* The constant second, x in front of f(x), a parameter in front of what is computed. Unrelated
+ * operands stay: their order is the order in which they are computed. */
 bool canon_order(Edit *e, NodeId id) {
   const Canon *k = e->user;
-  Node *n = graph_node(e->g, id);
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
   Val a = n->in[0], b = n->in[1];
-  bool first = graph_const(e->g, a) != NULL, second = graph_const(e->g, b) != NULL;
-  if (second || a >= k->n || b >= k->n || (!first && k->depth[a] <= k->depth[b])) return false;
+  u32 budget = FROM_NODES;
+  if (a == b || graph_const(g, b) || a >= k->n || b >= k->n) return false;
+  bool swap = graph_const(g, a) != NULL;
+  if (!swap && k->depth[b] < k->depth[a])
+    swap = !k->depth[b] || comes_from(g, a, b, FROM_DEPTH, &budget);
+  if (!swap) return false;
   n->in[0] = b;
   n->in[1] = a;
   e->changed = true;
