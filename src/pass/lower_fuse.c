@@ -7,6 +7,20 @@
  * folded value when the root is stored.
  */
 #include "pass/lower.h"
+#include "ir/text.h"
+
+/* Is the shape of the whole known when the part is computed? Sizes that nodes find out are, if the
+ * part itself has them. */
+static bool is_settled(Lower *l, const Type *whole, const Type *part) {
+  Dims *ds = l->g->dims;
+  u32 n = dim_nsyms(ds);
+  bool *need = NEWS(&l->c->scratch, bool, n + 1), *have = NEWS(&l->c->scratch, bool, n + 1);
+  for (u32 i = 0; i < whole->rank; i++) dims_use(ds, whole->dim[i], need);
+  for (u32 i = 0; i < part->rank; i++) dims_use(ds, part->dim[i], have);
+  for (Sym s = 0; s < n; s++)
+    if (need[s] && !have[s] && dim_syminfo(ds, s)->kind == SY_data) return false;
+  return true;
+}
 
 /* Values with one user, a concat of the same block, are written where they belong. */
 static void slots_find(Lower *l, const u32 *uses) {
@@ -23,7 +37,8 @@ static void slots_find(Lower *l, const u32 *uses) {
         bool form =
             def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
                     def->op == OP_pool_max || def->op == OP_pool_sum);
-        if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b)
+        if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b &&
+            is_settled(l, graph_type(g, n->out[0]), &v->type))
           l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
         at = dim_add(g->dims, at, v->type.dim[axis]);
       }

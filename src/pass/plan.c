@@ -32,12 +32,15 @@ typedef struct Places {
   u32 *into; /* by life: another whose place it has, or itself */
 } Places;
 
-/* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. */
+/* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
+ * that ends there as well stays apart: the place would look free to another result of the kernel.
+ */
 static bool take_over(Places *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
   FitItem *a = &o->l->item[x], *b = &o->l->item[to];
   if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
     return false;
+  if (b->first == b->last) return false;
   if (!mem_in_place(o->p, o->l->point[b->first], o->l->root[from], o->l->root[to])) return false;
   o->into[to] = x;
   a->last = b->last;
