@@ -127,6 +127,10 @@ gen: all $(BUILD)/randgraph
 ONLY    ?= *
 ENGINES ?= ort,openvino,mnn,ingot-gcc,ingot-clang
 THREADS ?= 1,2
+# N=2000 make gen-onnx: random ONNX models beside ONNX Runtime; every tenth also as C.
+gen-onnx: setup all
+	@$(BUILD)/venv/bin/python test/genonnx.py --seed $(SEED) --count $(N) --c 10 $(if $(OPS),--ops $(OPS))
+
 # The official runner over python/ingot_backend.py; ENGINE=c PATTERN=test_conv.
 ENGINE  ?= interp
 backend: setup all
@@ -184,6 +188,7 @@ help:
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
+	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
@@ -195,5 +200,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen backend \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend \
   bench bench-c bench-plan run install clean distclean help

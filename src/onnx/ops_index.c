@@ -15,11 +15,13 @@ static i64 clamp(i64 x, i64 lo, i64 hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* numpy's rule for a known extent. */
+/* For a known extent. Not numpy's rule: a start in front of the first element is that element, also
+ * going backwards. */
 static Cut cut_static(i64 d, i64 start, i64 end, i64 step) {
-  if (start < 0) start = start < -d ? (step < 0 ? -1 : 0) : start + d;
+  if (!d) return (Cut){0, 0, step};
+  if (start < 0) start = start < -d ? 0 : start + d;
   if (end < 0) end = end < -d ? (step < 0 ? -1 : 0) : end + d;
-  start = step < 0 ? clamp(start, -1, d - 1) : clamp(start, 0, d);
+  start = clamp(start, 0, step < 0 ? d - 1 : d);
   end = step < 0 ? clamp(end, -1, d) : clamp(end, 0, d);
   i64 span = step < 0 ? start - end : end - start, by = step < 0 ? -step : step;
   i64 size = span > 0 ? (span - 1) / by + 1 : 0;

@@ -1,13 +1,13 @@
 """Random graphs over the whole operator table: ref, interp with each pass left out in turn, and C agree; cases found before.
 
-`make gen N=20000` is the campaign; failures are reduced and printed in the form of the files of test/gen/found.
+`make gen N=20000` and `make gen-onnx N=2000` are the campaigns; failures are reduced and printed in the form of the files of test/gen/found.
 """
 import os
 import shutil
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
-PIECES, COUNT = 4, 100  # graphs of all kinds
+PIECES, COUNT = 3, 100  # graphs of all kinds
 LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # what models spend their time on; gcc -O2 may vectorise it
 
 
@@ -26,11 +26,22 @@ def check(env, *args):
         raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 40)}")
 
 
+def models(env):
+    """Random ONNX models beside ONNX Runtime."""
+    if not os.path.exists(os.path.join(env.build, "libingot.so")):
+        raise Skip("build/libingot.so is not built")
+    got = run([env.need_python(), os.path.join(ROOT, "test", "genonnx.py"), "--count", "200", "--save", env.scratch("genonnx")], LIMIT,
+              cwd=ROOT, merge=True)
+    if got.rc or got.timed_out:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
+
+
 def tests(env):
     out = [Test(f"gen/all-{k}", lambda k=k: check(env, "--seed", str(k * COUNT), "--count", str(COUNT)), cost=4)
            for k in range(PIECES)]
-    out.append(Test("gen/linear", lambda: check(env, "--seed", "1", "--count", "60", "--only", LINEAR, "--mode", "exact",
+    out.append(Test("gen/linear", lambda: check(env, "--seed", "1", "--count", "40", "--only", LINEAR, "--mode", "exact",
                                                 "--cc", "gcc -O2"), cost=15))
+    out.append(Test("gen/onnx", lambda: models(env), cost=15))
     folder = os.path.join(ROOT, "test", "gen", "found")
     return out + [Test(f"gen/{n[:-2]}", lambda n=n: check(env, "--replay", os.path.join(folder, n)))
                   for n in sorted(os.listdir(folder)) if n.endswith(".t")]
