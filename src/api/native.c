@@ -32,10 +32,43 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   return object;
 }
 
+/* Extents that are kept with the state, as the program will read them. */
+static void bind_state(Ingot *m, i64 *size) {
+  Prog *p = m->p;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    i32 sym = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
+    const Expr *e = s->a ? prog_expr(p, s->a) : NULL;
+    i64 at;
+    if (sym < 0 || e->kind != EX_load || prog_buf(p, e->ref)->space != BS_state) continue;
+    if (e->narg == 1 && ex_is_int(p, e->arg[0], &at))
+      memcpy(&size[sym], m->arena + prog_buf(p, e->ref)->offset + at * 8, 8);
+  }
+}
+
+/* prog_bind leaves those out that depend on symbols set while running. */
+static void check_inputs(Ingot *m, const i64 *size) {
+  Prog *p = m->p;
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    for (u32 k = 0; k < b->rank; k++)
+      if (m->in[i]->dim[k] != dim_eval(p->dims, b->dim[k], size))
+        fail(m->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %lld",
+             show(m->c, b->name), k, (long long)m->in[i]->dim[k],
+             (long long)dim_eval(p->dims, b->dim[k], size));
+  }
+}
+
 static void call(Ctx *c, Native *n, CallFn *fn) {
   Ingot *m = n->m;
   Prog *p = m->p;
   i64 *size = prog_bind(p, m->in, &c->keep);
+  if (!m->arena) { /* zero, as NAME_reset leaves the state */
+    m->arena = NEWS(&c->keep, u8, p->arena_bytes + 64);
+    m->arena += 64 - (uintptr_t)m->arena % 64;
+  }
+  bind_state(m, size);
+  check_inputs(m, size);
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
   i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);
@@ -50,10 +83,6 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
       shape[i][k] = dim_eval(p->dims, b->dim[k], size);
     }
     out[i] = (void *)tensor_new(&c->keep, b->dt, dim, b->rank)->data;
-  }
-  if (!m->arena) { /* zero, as NAME_reset leaves the state */
-    m->arena = NEWS(&c->keep, u8, p->arena_bytes + 64);
-    m->arena += 64 - (uintptr_t)m->arena % 64;
   }
   int status = fn(m->arena, size, n->seed, in, out, shape);
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);

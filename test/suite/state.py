@@ -157,8 +157,34 @@ def sizes(env):
         raise Fail(f"statuses and values are {got}")
 
 
+MASK = """graph cache
+sym past in 0..15
+(%1 "mask": f32[past+1], %2 "past_key": f32[past], %3 "x": f32[1]) {
+  %4: f32[past+1] = concat(%2, %3) {axis=0}
+  %5: f32[past+1] = mul(%4, %1)
+  return %5 "y", %4 "present_key" next %2
+}
+"""
+
+
+def mask(env):
+    """The shape of an input depends on the length of the state: what fits in the first step does not in the second."""
+    env.need_ingot()
+    work = env.scratch("state", "mask")
+    model, given = os.path.join(work, "mask.ing"), os.path.join(work, "in.npz")
+    with open(model, "w") as f:
+        f.write(MASK)
+    npy.save_npz(given, {k: npy.Array("f32", (1,), [2.0]) for k in ("mask", "x")})
+    for e in ("ref", "interp", "c"):
+        for n, code in (1, 0), (2, 4):
+            got = run([env.ingot, "run", model, "--inputs", given, "--engine", e, "--steps", str(n)], LIMIT)
+            if got.rc != code or (code and b"expected" not in got.err):
+                raise Fail(f"{e}, {n} steps: {explain(got)}, expected {code}: {tail(got.text(), 3)}")
+
+
 def tests(env):
-    found = [Test("state/names", lambda: names(env)), Test("state/sizes", lambda: sizes(env))]
+    found = [Test("state/names", lambda: names(env)), Test("state/sizes", lambda: sizes(env)),
+             Test("state/mask", lambda: mask(env))]
     out = os.path.join(env.build, "state")
     if not env.python:
         def no_python():
