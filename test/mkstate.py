@@ -157,6 +157,8 @@ def cases(models):
         "append"
     yield "window", window(), float_steps(1, 1, DIM), two, [], "ring"
     yield "causal", causal(1), float_steps(1, 3, 1), conv, [], "ring"
+    sizes = [{"x": np.concatenate([s["x"]] * (1 + i % 2), 2)} for i, s in enumerate(float_steps(1, 3, 1))]
+    yield "causal-open", causal("n"), sizes, conv, ["--max-shapes", "x:1x3x2"], "ring"
     yield "causal-chunks", causal(20), float_steps(1, 3, 20), conv, [], "copy"
     yield "lstm", lstm(), float_steps(2, 1, 3), {"h0": "hn", "c0": "cn"}, [], "copy"
     yield "static", static(), float_steps(1, 1, DIM, at=lambda i: np.array([i % 16], np.int64)), {"kv_in": "kv_out"}, [], "update"
@@ -197,7 +199,7 @@ def main(out, models=""):
         np.savez(os.path.join(folder, "inputs.npz"), **inputs)
         np.savez(os.path.join(folder, "expected.npz"), **expected)
         found.append({"name": name, "folder": folder, "steps": len(steps), "pairs": pairs, "options": options, "way": way,
-                      "sizes": {"n": ["ids", 1]} if name == "gpt-chunks" else {}})
+                      "sizes": {"gpt-chunks": {"n": ["ids", 1]}, "causal-open": {"n": ["x", 2]}}.get(name, {})})
     with open(os.path.join(out, "cases.json"), "w") as f:
         json.dump(found, f)
 
