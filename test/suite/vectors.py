@@ -73,7 +73,7 @@ def build(env, name, target, compiler, flags, around=None):
         raise Skip("this machine is another one")
     source, models = sources(env, target)
     hand = len(os.listdir(FOLDER))  # all of them; of those that were made up, every build takes its share
-    models = models[:hand] + models[hand + len(name) % 3::3]
+    models = models[:hand] + models[hand + sum(map(ord, name)) % 7::7]
     folder = env.scratch("vectors", name)
 
     def check(m):

@@ -120,6 +120,7 @@ struct Emit {
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
+  bool intrinsics;   /* of x86, for what vectors cannot say */
   StmtId *reg_owner; /* by buffer: 1 + kernel that uses these registers */
   VarId hole[3];     /* variables that stand for operands: see put_scalar_op */
 };

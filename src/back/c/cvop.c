@@ -82,6 +82,29 @@ static bool is_full(DType dt) {
   return !dtype_is_float(dt) && dtype_info[dt].bits >= 8;
 }
 
+/* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
+ * for more at once compilers leave the vector registers. */
+static const char *open_convert(Emit *e, Text *t, Elem from, Elem to) {
+  Text end = text_new(&e->c->keep);
+  while (from != to) {
+    bool is_float = from <= VE_f64, to_float = to <= VE_f64;
+    u32 have = elems[from].bytes, want = to_float && !is_float && have < 4 ? 4 : elems[to].bytes;
+    Elem next = to;
+    if (is_float && !to_float)
+      next = signed_of(have);
+    else if (!is_float && want > 2 * have)
+      next = signed_of(2 * have);
+    else if (!is_float && want < have / 2)
+      next = signed_of(have / 2);
+    else if (to_float && !is_float && have < 4)
+      next = VE_i32;
+    text_puts(t, "__builtin_convertvector(");
+    text_fmt(&end, ", %s)", vector_type(e, next, e->b.piece.w));
+    from = next;
+  }
+  return text_cstr(&end);
+}
+
 /* ---- functions of the file ---- */
 
 /* Is it to be written? Then the caller appends its text to helper_text. */
@@ -165,8 +188,10 @@ static const char *need_clamp(Emit *e, DType to) {
                   "  x = (%s)((%s)x & (x == x));\n"
                   "  x = %s(x < lo, lo, x);\n"
                   "  x = %s(x > hi, hi, x);\n"
-                  "  return __builtin_convertvector(__builtin_convertvector(x, %s), %s);\n}\n",
-           type, name, f, f, (int)lo.i, f, (int)hi.i, f, f, m, select, select, m, type);
+                  "  return ",
+           type, name, f, f, (int)lo.i, f, (int)hi.i, f, f, m, select, select);
+  const char *end = open_convert(e, &e->helper_text, VE_f32, elem_of(to));
+  text_fmt(&e->helper_text, "x%s;\n}\n", end);
   return name;
 }
 
@@ -216,23 +241,55 @@ static const char *need_loop(Emit *e, const Expr *x, DType from) {
   return name;
 }
 
-/* fma as the machine's instruction, which no operator of the extension says. */
-static const char *need_fma(Emit *e, const Expr *x) {
+/* fma and sqrt as the machine's instructions, which no operator of the extension says. */
+static const char *need_machine(Emit *e, const Expr *x) {
   Elem k = elem_of(x->dt);
-  u32 w = e->b.piece.w, bits = w * elems[k].bytes * 8;
+  u32 bits = e->b.piece.w * elems[k].bytes * 8;
+  bool fma = x->op == OP_fma;
   const char *loop = need_loop(e, x, x->dt), *name = name_of(e, op_info[x->op].name, k);
+  if (bits < 128) return loop;
   if (!is_wanted(e, name)) return name;
   Text *t = &e->helper_text;
-  const char *type = mine(e, k), *form = k == VE_f32 ? "ps" : "pd";
-  text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n#if defined(__x86_64__) && defined(__FMA__)\n",
-           type, name, type, type, type);
-  if (bits == 512)
-    text_fmt(t, "  return (%s)__builtin_ia32_vfmadd%s512_mask(a, b, c, (unsigned %s)-1, 4);\n",
-             type, form, k == VE_f32 ? "short" : "char");
+  const char *type = mine(e, k);
+  e->intrinsics = true;
+  text_fmt(t, HELPER "%s %s(%s a", type, name, type);
+  if (fma) text_fmt(t, ", %s b, %s c", type, type);
+  text_fmt(t, ") {\n#if defined(__x86_64__)%s\n", fma ? " && defined(__FMA__)" : "");
+  text_puts(t, bits == 128 ? "  return _mm" : bits == 256 ? "  return _mm256" : "  return _mm512");
+  text_fmt(t, "_%s_%s(%s);\n", fma ? "fmadd" : "sqrt", k == VE_f32 ? "ps" : "pd",
+           fma ? "a, b, c" : "a");
+  text_fmt(t, "#else\n  return %s(%s);\n#endif\n}\n", loop, fma ? "a, b, c" : "a");
+  return name;
+}
+
+/* Rounding of f32 to integers, as mathlib.h has it, in operators of the extension: compilers do not
+ * make vectors of a loop over it. */
+static const char *need_round(Emit *e, Op op) {
+  const char *name = name_of(e, op_info[op].name, VE_f32), *select = need_select(e, VE_f32);
+  const char *nearest = op == OP_round ? "" : need_round(e, OP_round);
+  if (!is_wanted(e, name)) return name;
+  const char *f = mine(e, VE_f32), *m = mine(e, VE_i32);
+  Text *t = &e->helper_text;
+  text_fmt(t, HELPER "%s %s(%s x) {\n  %s m = (%s)x & 0x7fffffff, sign = (%s)x ^ m;\n", f, name, f,
+           m, m, m);
+  if (op == OP_round)
+    text_fmt(t,
+             "  %s r = ((%s)m + 0x1p23f) - 0x1p23f;\n"
+             "  return %s(m < 0x4b000000, (%s)((%s)r | sign), x);\n}\n",
+             f, f, select, f, m);
+  else if (op == OP_floor)
+    text_fmt(t, "  %s r = %s(x);\n  (void)sign;\n  return %s(r > x, r - 1.0f, r);\n}\n", f, nearest,
+             select);
+  else if (op == OP_ceil)
+    text_fmt(t,
+             "  %s r = %s(x), up = (%s)(((%s)(r + 1.0f) & 0x7fffffff) | sign);\n"
+             "  return %s(r < x, up, r);\n}\n",
+             f, nearest, f, m, select);
   else
-    text_fmt(t, "  return (%s)__builtin_ia32_vfmadd%s%s(a, b, c);\n", type, form,
-             bits == 256 ? "256" : "");
-  text_fmt(t, "#else\n  return %s(a, b, c);\n#endif\n}\n", loop);
+    text_fmt(t,
+             "  %s a = (%s)m, r = %s(a);\n"
+             "  return (%s)((%s)%s(r > a, r - 1.0f, r) | sign);\n}\n",
+             f, f, nearest, f, m, select);
   return name;
 }
 
@@ -296,21 +353,18 @@ static void put_comparison(Emit *e, const Expr *x, Elem k) {
 /* A vector of bools as a mask of elements of so many bytes: -1 or 0. */
 static void put_mask(Emit *e, ExprId id, u32 bytes) {
   Expr x = *prog_expr(e->p, id);
-  const char *type = mine(e, signed_of(bytes));
   if (!is_mask_op(&x) || tmp_name(e, id)) {
     text_puts(e->t, "-");
-    if (bytes > 1) text_puts(e->t, "__builtin_convertvector(");
-    if (bytes == 1) text_fmt(e->t, "(%s)", type);
-    put_vec(e, id, bytes > 1 ? PR_any : PR_atom);
-    if (bytes > 1) text_fmt(e->t, ", %s)", type);
+    const char *end = open_convert(e, e->t, VE_u8, signed_of(bytes));
+    put_vec(e, id, PR_any);
+    text_puts(e->t, end);
     return;
   }
   if (op_info[x.op].res == OR_pred || x.op == OP_cast) {
     Elem k = elem_of(prog_expr(e->p, x.arg[0])->dt);
-    bool same = elems[k].bytes == bytes;
-    if (!same) text_puts(e->t, "__builtin_convertvector(");
+    const char *end = open_convert(e, e->t, signed_of(elems[k].bytes), signed_of(bytes));
     put_comparison(e, &x, k);
-    if (!same) text_fmt(e->t, ", %s)", type);
+    text_puts(e->t, end);
   } else if (x.op == OP_not) {
     text_puts(e->t, "~(");
     put_mask(e, x.arg[0], bytes);
@@ -326,16 +380,6 @@ static void put_mask(Emit *e, ExprId id, u32 bytes) {
 
 /* ---- operations ---- */
 
-static void put_convert(Emit *e, ExprId a, Elem from, Elem to) {
-  bool step = to == VE_f32 && elems[from].bytes < 4; /* small integers by way of i32 */
-  text_puts(e->t, "__builtin_convertvector(");
-  if (step)
-    put_convert(e, a, from, VE_i32);
-  else
-    put_vec(e, a, PR_any);
-  text_fmt(e->t, ", %s)", mine(e, to));
-}
-
 static bool is_convertible(DType from, DType to, bool sat) {
   bool wide = to == DT_f32 || to == DT_f64, full = is_full(from) || from == DT_bool;
   if (dtype_is_float(from)) return wide && (from == DT_f32 || from == DT_f64 || to == DT_f64);
@@ -348,7 +392,9 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_vec(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (is_convertible(from, to, x->sat)) {
-    put_convert(e, x->arg[0], elem_of(from), elem_of(to));
+    const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
+    put_vec(e, x->arg[0], PR_any);
+    text_puts(e->t, end);
   } else if (x->sat && from == DT_f32 && is_full(to) && dtype_bytes(to) <= 2) {
     put_args(e, need_clamp(e, to), x);
   } else {
@@ -390,7 +436,15 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   case OP_max: put_args(e, need_extreme(e, k, true), x); return true;
   case OP_min: put_args(e, need_extreme(e, k, false), x); return true;
   case OP_abs: put_args(e, need_abs(e, k), x); return true;
-  case OP_fma: put_args(e, need_fma(e, x), x); return true;
+  case OP_fma:
+  case OP_sqrt: put_args(e, need_machine(e, x), x); return true;
+  case OP_round:
+  case OP_floor:
+  case OP_ceil:
+  case OP_trunc:
+    if (k != VE_f32) return false;
+    put_args(e, need_round(e, x->op), x);
+    return true;
   default: return false;
   }
 }
@@ -470,12 +524,10 @@ static bool put_bool_op(Emit *e, const Expr *x) {
     text_puts(e->t, ")");
   } else { /* a comparison */
     Elem k = elem_of(prog_expr(e->p, x->arg[0])->dt);
-    const char *u = mine(e, VE_u8);
-    text_puts(e->t, elems[k].bytes == 1 ? "((" : "(__builtin_convertvector(");
-    if (elems[k].bytes == 1) text_fmt(e->t, "%s)", u);
+    text_puts(e->t, "(");
+    const char *end = open_convert(e, e->t, signed_of(elems[k].bytes), VE_u8);
     put_comparison(e, x, k);
-    if (elems[k].bytes > 1) text_fmt(e->t, ", %s)", u);
-    text_puts(e->t, " & 1)");
+    text_fmt(e->t, "%s & 1)", end);
   }
   return true;
 }
@@ -637,6 +689,7 @@ void put_vectors(Emit *e, Text *out) {
             "#else\n"
             "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
             "#endif\n");
+  if (e->intrinsics) text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n");
   for (u32 k = 0; k < VE_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = elems[k].bytes << i;
