@@ -106,10 +106,12 @@ typedef struct IngotC {
       literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
   const char
       *weights; /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
-  int selftest; /* 0: unless the model is large; 1: always; -1: never */
-  int debug;    /* every tensor an array of its own, so that sanitizers see what leaves it; not
-                   re-entrant */
-  int caller;   /* add NAME_call, which ingot_set_library needs */
+  const char *weights_file; /* "file": its name in the text, which the macro NAME_WEIGHTS_FILE, in
+                               capitals, goes before; NULL: NAME.bin */
+  int selftest;             /* 0: unless the model is large; 1: always; -1: never */
+  int debug;  /* every tensor an array of its own, so that sanitizers see what leaves it; not
+                 re-entrant */
+  int caller; /* add NAME_call, which ingot_set_library needs */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);

@@ -41,6 +41,7 @@ typedef struct Model {
   size_t arena, test;  /* bytes; test 0: there is no self-test */
   int (*call)(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
               void *const *out, int64_t *const *shape);
+  const char *(*why)(int status);
   int (*selftest)(void *memory);
 } Model;
 
@@ -559,7 +560,7 @@ static void prepare(Run *r) {
 static int run(Run *r) {
   int status = ingot_model.call(r->arena, r->size, r->seed, r->in, r->out, r->shapes);
   if (!status) return OK;
-  fprintf(stderr, "%s: the model returned status %d\n", ingot_model.name, status);
+  fprintf(stderr, "%s: status %d: %s\n", ingot_model.name, status, ingot_model.why(status));
   return BAD;
 }
 

@@ -162,6 +162,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .debug = o->debug != 0,
                    .caller = o->caller != 0,
                    .weights = weight_mode(c, o->weights),
+                   .weights_file = o->weights_file,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);
   return emit_c(m->p, &e, source, header, &m->blob);

@@ -11,6 +11,7 @@
 
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
                    void *const *out, int64_t *const *shape);
+typedef const char *WhyFn(int status);
 
 typedef struct Native {
   Ingot *m;
@@ -59,7 +60,17 @@ static void check_inputs(Ingot *m, const i64 *size) {
   }
 }
 
-static void call(Ctx *c, Native *n, CallFn *fn) {
+/* NAME_why beside the entry NAME_call; NULL: there is none. */
+static WhyFn *find_why(Ctx *c, void *handle, const char *entry) {
+  size_t stem = strlen(entry) - strlen("_call");
+  union {
+    void *p;
+    WhyFn *fn;
+  } sym = {dlsym(handle, str_text(c, str_fmt(c, "%.*s_why", (int)stem, entry)))};
+  return sym.p ? sym.fn : NULL;
+}
+
+static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Ingot *m = n->m;
   Prog *p = m->p;
   i64 *size = prog_bind(p, m->in, &c->keep);
@@ -85,6 +96,7 @@ static void call(Ctx *c, Native *n, CallFn *fn) {
     out[i] = (void *)tensor_new(&c->keep, b->dt, dim, b->rank)->data;
   }
   int status = fn(m->arena, size, n->seed, in, out, shape);
+  if (status && why) fail(c, ERR_input, (Loc){.file = m->file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -120,7 +132,7 @@ static void run(Ctx *c, void *arg) {
     CallFn *fn;
   } sym = {dlsym(n->m->handle, entry)};
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
-  call(c, n, sym.fn);
+  call(c, n, sym.fn, find_why(c, n->m->handle, entry));
 }
 
 void api_close_c(Ingot *m) {

@@ -412,7 +412,7 @@ static void exec(Run *r, StmtId first) {
     case ST_store: store(r, s); break;
     case ST_kernel: exec(r, s->body); break;
     case ST_require:
-      if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show(r->c, s->label));
+      if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, s->label));
       break;
     case ST_COUNT: break;
     }

@@ -204,6 +204,7 @@ _Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(
 void diag_leave(Ctx *c); /* leaves if an error was recorded */
 /* Printable form of model bytes: at most 64 characters, escapes, pure ASCII. In c->scratch. */
 const char *show(Ctx *c, Str s);
+const char *show_text(Ctx *c, Str s); /* of a message: longer */
 
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOW_NAME = 64, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
+enum { SHOW_NAME = 64, SHOW_TEXT = 512, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
 
 /* A message being rendered; what does not fit is cut and marked. */
 typedef struct Line {
@@ -46,6 +46,12 @@ size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
 
 const char *show(Ctx *c, Str s) {
   char buf[SHOW_NAME + 1];
+  size_t n = show_bytes(buf, sizeof buf, str_text(c, s), str_len(c, s));
+  return arena_copy(&c->scratch, buf, n + 1);
+}
+
+const char *show_text(Ctx *c, Str s) {
+  char buf[SHOW_TEXT + 1];
   size_t n = show_bytes(buf, sizeof buf, str_text(c, s), str_len(c, s));
   return arena_copy(&c->scratch, buf, n + 1);
 }

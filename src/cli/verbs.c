@@ -215,13 +215,45 @@ static void prefix(const Args *a, char *to, size_t n) {
   to[k] = 0;
 }
 
+/* OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
+static IngotStatus write_c(Ingot *m, const char *output, const char *source, size_t n,
+                           const char *header, size_t nh) {
+  char path[4096];
+  int stem = (int)strlen(output) - 2;
+  const void *blob;
+  size_t nblob;
+  IngotStatus s = ingot_emit_weights(m, &blob, &nblob);
+  if (!s && nblob) { /* first: a C file never stands without its weights */
+    snprintf(path, sizeof path, "%.*s.bin", stem, output);
+    s = ingot_write_file(m, path, blob, nblob);
+  }
+  snprintf(path, sizeof path, "%.*s.h", stem, output);
+  if (!s) s = ingot_write_file(m, path, header, nh);
+  return s ? s : ingot_write_file(m, output, source, n);
+}
+
 static int verb_compile(const Args *a) {
+  const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
+  size_t len = output ? strlen(output) : 0;
+  char name[256], file[4096] = "";
+  if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof file)) {
+    fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", output);
+    return INGOT_USAGE;
+  }
+  if (!output && a->weights && (!strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))) {
+    fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->weights);
+    return INGOT_USAGE;
+  }
+  if (output) {
+    const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
+    snprintf(file, sizeof file, "%.*s.bin", (int)strlen(base) - 2, base);
+  }
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  char name[256], path[4096];
   prefix(a, name, sizeof name);
   IngotC o = {.name = name,
               .weights = a->weights,
+              .weights_file = output ? file : NULL,
               .selftest = a->no_selftest ? -1 : a->selftest,
               .caller = a->caller,
               .debug = a->debug};
@@ -229,30 +261,10 @@ static int verb_compile(const Args *a) {
   size_t n, nh;
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
-  if (!s && a->output && strcmp(a->output, "-")) {
-    size_t len = strlen(a->output);
-    if (len < 3 || strcmp(a->output + len - 2, ".c") || len + 4 >= sizeof path) {
-      fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", a->output);
-      s = INGOT_USAGE;
-    } else {
-      memcpy(path, a->output, len + 1);
-      path[len - 1] = 'h';
-      const void *blob;
-      size_t nblob;
-      s = ingot_emit_weights(m, &blob, &nblob);
-      if (!s && nblob) {
-        snprintf(path + len - 2, sizeof path - len, ".bin");
-        s = ingot_write_file(m, path, blob,
-                             nblob); /* first: a C file never stands without its weights */
-        memcpy(path, a->output, len + 1);
-        path[len - 1] = 'h';
-      }
-      if (!s) s = ingot_write_file(m, path, header, nh);
-      if (!s) s = ingot_write_file(m, a->output, source, n);
-    }
-  } else if (!s) {
+  if (!s && output)
+    s = write_c(m, output, source, n, header, nh);
+  else if (!s)
     fwrite(source, 1, n, stdout);
-  }
   return finish(m, a, s);
 }
 

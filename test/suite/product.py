@@ -141,6 +141,59 @@ def archives(w):
         want(got.rc in (2, 4) and name in got.text(), f"a wrong array '{name}' {array.kind}{array.shape}: {explain(got)}")
 
 
+def reasons(w):
+    """A demand on sizes that fails at run time: every engine names the node and the reason, and so does what was built."""
+    n, dim = 40, lambda k: f"a_dimension_with_a_long_name_{k}"
+    syms = " ".join(f"sym {dim(k)} in 1..4" for k in range(n))
+    params = ", ".join(f'%x{k} "x{k}": f32[{dim(k)}]' for k in range(n))
+    adds = [f'  %y{k}: f32[{dim(0)}] = add(%{"x0" if k == 1 else f"y{k - 1}"}, %x{k}) @("Add", "sum\\"{k}", {k})' for k in range(1, n)]
+    with open(w.path("sums.ing"), "w") as f:
+        f.write(f"graph {syms} ({params}) {{\n" + "\n".join(adds) + f'\n  return %y{n - 1} "y"\n}}\n')
+    for wrong in (1, 7, 38, 39, None):
+        with zipfile.ZipFile(w.path("in.npz"), "w") as z:
+            for k in range(n):
+                size = 3 if k == wrong else 2
+                z.writestr(f"x{k}.npy", npy.encode(npy.Array("f32", (size,), [1.0] * size)))
+        text = f"(Add): add: {dim(wrong)} is neither {dim(0)} nor 1" if wrong else None
+        said = set()
+        for engine in ("ref", "interp", "c"):
+            got = w.run(w.env.ingot, "run", "sums.ing", "--inputs", "in.npz", "--engine", engine, code=4 if wrong else 0,
+                        text=f"node {wrong} " if wrong else None)
+            said |= {got.text().replace(f"ing:{wrong + 1}:", "ing:") if wrong else ""} if engine != "ref" else set()
+        want(len(said) == 1 and (not wrong or text in said.pop()), f"interp and c say {said}, expected {text}")
+        if wrong in (38, None):
+            w.run(w.env.ingot, "build", "sums.ing", "-o", "sums", "-O0", "--sanitize", "address,undefined")
+            w.run("./sums", "--inputs", "in.npz", code=4 if wrong else 0, text=text)
+    w.run(w.env.ingot, "build", "sums.ing", "-o", "sums.o", "-O0")
+    with open(w.path("why.c"), "w") as f:
+        f.write('#include "sums.h"\n#include <stdio.h>\nint main(void) {\n'
+                '  for (int i = -1; i < 50; i++) puts(sums_why(i));\n  return 0;\n}\n')
+    w.run("cc", "-o", "why", "why.c", "sums.o")
+    lines = w.run("./why").out.decode().splitlines()
+    want(lines[1:3] == ["done", "the arena is NULL or not aligned"] and "self-test" in lines[4], f"the first statuses are {lines[:6]}")
+    found = [k for k, x in enumerate(lines) if " is neither " in x]
+    want(found == list(range(7, 7 + n - 1)), f"reasons stand at {found}")
+    want(all(f"_{k} is neither" in lines[6 + k] for k in range(1, n)), "reasons are not in their order")
+    want({lines[0], *lines[6 + n:]} == {"not a status of this model"}, f"beyond the last: {lines[0]}, {lines[6 + n:]}")
+
+
+def weight_files(w):
+    """--weights file: the name is that of the file written; the macro leads there from another folder."""
+    os.makedirs(w.path("gen"))
+    w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "file", "-o", "gen/net.c", "--name", "digits")
+    want(sorted(os.listdir(w.path("gen"))) == ["net.bin", "net.c", "net.h"], f"written: {os.listdir(w.path('gen'))}")
+    with open(w.path("main.c"), "w") as f:
+        f.write('#include "gen/net.h"\n_Alignas(64) static unsigned char m[DIGITS_SELFTEST_BYTES];\n'
+                'int main(void) { return digits_selftest(m); }\n')
+    path = "-DDIGITS_WEIGHTS_FILE=" + json.dumps("gen/net.bin")
+    w.run("cc", "-std=c11", "-ffp-contract=off", path, "main.c", "gen/net.c", "-o", "main")
+    w.run("./main")
+    want(run(["cc", "-std=c99", "-c", "net.c"], 60, cwd=w.path("gen")).rc == 0, "not found from its own folder")
+    want(run(["cc", "-std=c99", "-c", "gen/net.c"], 60, cwd=w.dir).rc != 0, "found from anywhere")
+    for how in ("file", "pointer"):
+        w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", how, code=2, text="--output")
+
+
 def refusals(w):
     w.build("x.o", "--cc", "no-such-compiler", code=5, text="no-such-compiler")
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
@@ -167,7 +220,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, refusals, plain)
+CASES = (libraries, shared, program, archives, reasons, weight_files, refusals, plain)
 
 
 def tests(env):

@@ -123,7 +123,14 @@ struct Emit {
   bool intrinsics;   /* of x86, for what vectors cannot say */
   StmtId *reg_owner; /* by buffer: 1 + kernel that uses these registers */
   VarId hole[3];     /* variables that stand for operands: see put_scalar_op */
+  VEC(Str) why;      /* texts of the statuses of requires */
+  Map why_at;        /* text -> 1 + number */
 };
+
+/* cwhy.c */
+enum { STATUS_STATE = 5 };
+u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
+void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
 
 /* cexpr.c */
 void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */

@@ -116,18 +116,39 @@ void make_blob(Emit *e, Text *blob) {
   memcpy(blob->at, head, BLOB_ALIGN);
 }
 
+/* The assembler looks for the file where the compiler runs, unless the macro says more. */
+static void put_incbin(Emit *e, Text *t) {
+  const char *name = e->o->name, *file = e->o->weights_file;
+  Text up = text_new(&e->c->scratch), own = text_new(&e->c->scratch);
+  text_fmt(&own, "%s.bin", name);
+  if (!file) file = text_cstr(&own);
+  for (const char *s = file; *s; s++)
+    if ((u8)*s < 0x20 || *s == '"' || *s == '\\')
+      fail(e->c, ERR_usage, LOC_NONE, "an assembler takes no weight file of that name");
+  for (const char *s = name; *s; s++)
+    text_fmt(&up, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+  const char *macro = text_cstr(&up);
+  text_fmt(
+      t,
+      "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU assembler "
+      "is needed; see --weights=pointer\"\n#endif\n"
+      "#ifndef %s_WEIGHTS_FILE /* found from the folder in which the compiler runs */\n"
+      "#define %s_WEIGHTS_FILE ",
+      macro, macro);
+  put_string(t, file, strlen(file));
+  text_fmt(t,
+           "\n#endif\n"
+           "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden "
+           "%s_weights_file\\n\"\n"
+           "        \"%s_weights_file:\\n.incbin \\\"\" %s_WEIGHTS_FILE "
+           "\"\\\"\\n.popsection\\n\");\n"
+           "extern const unsigned char %s_weights_file[];\n",
+           name, name, name, macro, name);
+}
+
 static void put_blob(Emit *e, Text *t) {
   const char *name = e->o->name;
-  if (e->o->weights == WM_file)
-    text_fmt(t,
-             "#if !defined(__GNUC__)\n#error \"the weights come from %s.bin by .incbin: a GNU "
-             "assembler is needed; see "
-             "--weights=pointer\"\n#endif\n"
-             "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden "
-             "%s_weights_file\\n\"\n"
-             "        \"%s_weights_file:\\n.incbin \\\"%s.bin\\\"\\n.popsection\\n\");\n"
-             "extern const unsigned char %s_weights_file[];\n",
-             name, name, name, name, name, name);
+  if (e->o->weights == WM_file) put_incbin(e, t);
   text_fmt(t,
            "static int %s_weights_fit(const unsigned char *w) {\n"
            "  static const unsigned char head[24] = {",

@@ -102,7 +102,8 @@ static void put_value(Prog *p, Text *t, const Buf *b) {
 }
 
 void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t) {
-  text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\n", name);
+  text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",
+           name, name);
   if (test_bytes) text_fmt(t, "extern int %s_selftest(void *memory);\n", name);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
@@ -120,8 +121,8 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
   for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
   text_fmt(t,
            "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, inputs, outputs, sizes, %" PRIu64
-           ", %" PRIu64 ", %s_call, ",
-           name, p->in.n, p->out.n, ns, arena_bytes, test_bytes, name);
+           ", %" PRIu64 ", %s_call, %s_why, ",
+           name, p->in.n, p->out.n, ns, arena_bytes, test_bytes, name, name);
   if (test_bytes)
     text_fmt(t, "%s_selftest};\n", name);
   else

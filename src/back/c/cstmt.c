@@ -145,7 +145,8 @@ static void put_require(Emit *e, const Stmt *s) {
   begin_line(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
-  text_fmt(e->t, ")) return %d; /* ", reads_state(e->p, s->a) ? 5 : 2);
+  u32 status = reads_state(e->p, s->a) ? STATUS_STATE : why_add(e, s->loc, s->label);
+  text_fmt(e->t, ")) return %u; /* ", status);
   put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(e->t, " */\n");
 }

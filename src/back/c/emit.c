@@ -92,13 +92,14 @@ static void put_declarations(File2 *f, Text *t) {
       "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
       "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
       "bounds.\n"
-      "%s%s * Inputs and outputs must not overlap each other or the arena. */\n"
-      "int %s_run(void *arena%s);\n",
+      "%s%s * Others: see %s_why. Inputs and outputs must not overlap each other or the arena. */\n"
+      "int %s_run(void *arena%s);\n"
+      "/* What a status means. */\nconst char *%s_why(int status);\n",
       up, e->blob ? " * 4: the weights belong to another model.\n" : "",
       e->state
           ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
           : "",
-      name, text_cstr(&f->params));
+      name, name, text_cstr(&f->params), name);
   if (e->o->selftest)
     text_fmt(t,
              "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
@@ -344,6 +345,7 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   *e = (Emit){.c = c, .p = p, .o = o, .state = has_state(p)};
   e->body = text_new(&c->keep);
   e->kernels = map_new(&c->keep);
+  e->why_at = map_new(&c->keep);
   e->helpers = map_new(&c->keep);
   e->helper_text = text_new(&c->keep);
   for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
@@ -387,6 +389,7 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   text_fmt(c_text, "\nint %s_run(void *arena%s) {\n", o->name, text_cstr(&f.params));
   text_put(c_text, f.entry.at, f.entry.n);
   text_puts(c_text, "}\n");
+  put_why(e, c_text);
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
   if (e->state) put_reset(e, c_text);
   if (o->caller) put_caller(e, c_text);

@@ -1,0 +1,72 @@
+/* cwhy.c: what the statuses of a generated model mean.
+ *
+ * In: the requires of the program, one by one while the entry is written. Out: a status for each
+ * (the same message, the same status), and the function NAME_why, which gives the text of a status.
+ * The texts stand one behind the other in constant arrays of characters: there are no pointers to
+ * relocate, and no string is longer than C99 promises to take.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+/* Statuses that every model may return; those of requires follow. */
+static const char *const common[] = {
+    "done",
+    "the arena is NULL or not aligned",
+    "a size is out of its bounds",
+    "the self-test computed other bits than ingot",
+    "the weights belong to another model",
+    [STATUS_STATE] = "the state is full, of another size, or was never cleared",
+};
+enum { COMMON = sizeof common / sizeof *common, MOST_CHARS = 3000 };
+
+u32 why_add(Emit *e, Loc loc, Str message) {
+  Text t = text_new(&e->c->scratch);
+  if (loc.index >= 0 || loc.node) {
+    text_puts(&t, "node");
+    if (loc.index >= 0) text_fmt(&t, " %d", loc.index);
+    if (loc.node) text_fmt(&t, " '%s'", show(e->c, loc.node));
+    if (loc.op) text_fmt(&t, " (%s)", show(e->c, loc.op));
+    text_puts(&t, ": ");
+  }
+  text_puts(&t, show_text(e->c, message));
+  u32 *slot = map_put_bytes(&e->why_at, t.at, t.n);
+  if (!*slot) {
+    *vec_push(&e->c->keep, &e->why) = str_intern(e->c, t.at, t.n);
+    *slot = e->why.n;
+  }
+  return COMMON + *slot - 1;
+}
+
+static const char *text_of(Emit *e, u32 status) {
+  if (status < COMMON) return common[status];
+  return status < COMMON + e->why.n ? str_text(e->c, e->why.at[status - COMMON])
+                                    : "not a status of this model";
+}
+
+void put_why(Emit *e, Text *t) {
+  u32 n = COMMON + e->why.n + 1, narrays = 0;
+  Text pick = text_new(&e->c->scratch);
+  text_fmt(t, "\nconst char *%s_why(int status) {\n", e->o->name);
+  for (u32 i = 0; i < n; narrays++) {
+    u32 first = i;
+    text_fmt(t, "  static const char why%u[] =", narrays);
+    for (size_t chars = 0; i < n && (i == first || chars < MOST_CHARS); i++) {
+      const char *line = text_of(e, i);
+      text_puts(t, "\n    ");
+      put_string(t, line, strlen(line));
+      if (i + 1 < n) text_puts(t, " \"\\0\"");
+      chars += strlen(line) + 1;
+    }
+    text_puts(t, ";\n");
+    if (narrays)
+      text_fmt(&pick, "  if (status >= %u) at = why%u, skip = status - %u;\n", first, narrays,
+               first);
+  }
+  text_fmt(t,
+           "  const char *at = why0;\n  int skip;\n"
+           "  if (status < 0 || status > %u) status = %u;\n  skip = status;\n",
+           n - 1, n - 1);
+  text_put(t, pick.at, pick.n);
+  text_puts(t, "  for (; skip > 0; skip--)\n    while (*at++) {}\n  return at;\n}\n");
+}
