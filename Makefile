@@ -136,6 +136,10 @@ ENGINE  ?= interp
 backend: setup all
 	@$(BUILD)/venv/bin/python test/backend.py --engine $(ENGINE) --real $(PATTERN)
 
+# The data of other releases of onnx: VERSIONS="1.13.1 1.23.2".
+releases: setup all
+	@$(BUILD)/venv/bin/python test/releases.py $(VERSIONS)
+
 bench: setup all
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
 	@$(PYTHON) bench/micro.py $(if $(QUICK),--quick)
@@ -188,6 +192,7 @@ help:
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
+	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
@@ -200,5 +205,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases \
   bench bench-c bench-plan run install clean distclean help
