@@ -19,7 +19,7 @@ SHAPES = {"ppocr_cls": "x:1x3x48x192", "ppocr_det": "x:1x3x640x640", "ppocr_rec"
 
 def models():
     found = [os.path.join(ROOT, "models", "digits.onnx")]
-    for pattern in ("models/*.onnx", "bench/*.onnx", "venv/lib/python3*/site-packages/onnx/backend/test/data/light/*.onnx"):
+    for pattern in ("models/*.onnx", "bench/*.onnx", "bench/nets/*.onnx", "venv/lib/python3*/site-packages/onnx/backend/test/data/light/*.onnx"):
         found += sorted(glob.glob(os.path.join(BUILD, pattern)))
     return found
 
