@@ -217,13 +217,16 @@ IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 /* Memory of one inference, apart from inputs and outputs. Sizes are for the upper bounds of open
  * dimensions. */
 typedef struct IngotMemory {
-  int planned;     /* 0: some size has no bound; then only weights, buffers and kernels are known */
+  int planned;     /* 0: some size has no bound; then only weights, buffers and groups are known */
   const char *why; /* "" or why there is no plan */
   uint64_t arena;  /* bytes */
   uint64_t lower_bound; /* most bytes that are needed at one time: no arena can be smaller */
   uint64_t naive;       /* if every buffer had memory of its own */
   uint64_t weights;     /* of constants */
-  uint32_t buffers, kernels;
+  uint64_t stack;       /* of the generated C, at most; 0 where there is none */
+  uint32_t buffers;
+  uint32_t groups;  /* pieces of the model that are computed at a time */
+  uint32_t kernels; /* functions of the generated C: groups that differ; 0 where there is none */
   uint32_t npeak;
   const IngotTensor
       *peak; /* what is alive when most bytes are, largest first; those that share memory once */

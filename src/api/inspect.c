@@ -244,14 +244,16 @@ static void graph_part(Report *r) {
 }
 
 static void memory_json(Report *r, const IngotMemory *x) {
-  text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"kernels\":%u,\"buffers\":%u,\"planned\":%s,",
-           (unsigned long long)x->weights, x->kernels, x->buffers, x->planned ? "true" : "false");
+  text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"groups\":%u,\"buffers\":%u,\"planned\":%s,",
+           (unsigned long long)x->weights, x->groups, x->buffers, x->planned ? "true" : "false");
   if (!x->planned) {
     text_puts(&r->out, "\"why\":");
     quote_json(r, str_of(r->m->c, x->why));
     text_puts(&r->out, "},");
     return;
   }
+  if (x->stack)
+    text_fmt(&r->out, "\"kernels\":%u,\"stack\":%llu,", x->kernels, (unsigned long long)x->stack);
   text_fmt(&r->out, "\"arena\":%llu,\"lower_bound\":%llu,\"naive\":%llu,\"reuse\":%.3f,\"peak\":[",
            (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
            (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
@@ -264,9 +266,12 @@ static void memory_json(Report *r, const IngotMemory *x) {
 }
 
 static void memory_text(Report *r, const IngotMemory *x) {
-  if (x->kernels)
-    text_fmt(&r->out, "kernels %u, buffers %u\nweights %llu bytes\n", x->kernels, x->buffers,
+  if (x->groups) {
+    text_fmt(&r->out, "groups %u, ", x->groups);
+    if (x->stack) text_fmt(&r->out, "distinct kernels %u, ", x->kernels);
+    text_fmt(&r->out, "buffers %u\nweights %llu bytes\n", x->buffers,
              (unsigned long long)x->weights);
+  }
   if (!x->planned) {
     text_fmt(&r->out, "memory is not planned: %s\n", x->why);
     return;
@@ -275,6 +280,7 @@ static void memory_text(Report *r, const IngotMemory *x) {
            (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
            (unsigned long long)x->naive);
   if (x->arena) text_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
+  if (x->stack) text_fmt(&r->out, "\nstack %llu bytes at most", (unsigned long long)x->stack);
   text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
   for (u32 i = 0; i < x->npeak; i++) {
     const IngotTensor *t = &x->peak[i];

@@ -26,7 +26,7 @@ static void fill(Ingot *m, IngotMemory *out) {
   Ctx *c = m->c;
   Prog *p = m->p;
   PlanReport r = plan_report(p, &c->keep);
-  *out = (IngotMemory){.planned = p->planned, .weights = r.weights, .kernels = r.kernels};
+  *out = (IngotMemory){.planned = p->planned, .weights = r.weights, .groups = r.kernels};
   out->buffers = r.buffers;
   if (!p->planned) {
     out->why = no_plan(c, p);
@@ -49,10 +49,27 @@ static void fill(Ingot *m, IngotMemory *out) {
   out->peak = t;
 }
 
+/* Of the generated C; some element types have none. */
+static void fill_c(Ctx *c, void *arg) {
+  MemoryArg *a = arg;
+  (void)c;
+  EmitOptions o = {.name = "model",
+                   .version = "",
+                   .source = "",
+                   .options = "",
+                   .target = a->m->target ? a->m->target : target_scalar(),
+                   .weights = WM_literal};
+  EmitFacts f = emit_facts(a->m->p, &o);
+  a->out->stack = f.stack_bytes;
+  a->out->kernels = f.kernels;
+}
+
 void api_memory(Ingot *m, IngotMemory *out) {
+  const char *why;
   if (!m->p) api_passes(m, NULL);
   prog_names(m->p);
   fill(m, out);
+  if (out->planned) ctx_try(m->c, fill_c, &(MemoryArg){m, out}, &why);
 }
 
 static void do_memory(Ctx *c, void *arg) {

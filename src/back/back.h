@@ -62,10 +62,14 @@ typedef struct EmitOptions {
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
-  u64 arena_bytes, selftest_bytes;
+  u64 arena_bytes, selftest_bytes, stack_bytes;
+  u32 kernels; /* functions: kernels that differ */
 } EmitFacts;
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
                  Text *blob); /* blob: WM_file, WM_pointer */
+
+/* What emit_c would tell, without the weights: their form must be WM_literal. */
+EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 
 /* c/crun.c: the table that tools/runner.c is compiled with. */
 void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t);

@@ -39,11 +39,18 @@ def figures(env):
         raise Fail(f"memory of the digit model: {m}")
     if sum(x["bytes"] for x in m["peak"]) != m["lower_bound"]:
         raise Fail(f"the peak does not add up to the lower bound: {m}")
-    if m["weights"] < 10000 or m["kernels"] < 3:
+    if m["weights"] < 10000 or not 3 <= m["kernels"] <= m["groups"] or m["buffers"] < 3:
         raise Fail(f"weights, kernels: {m}")
     text = run([env.ingot, "inspect", os.path.join(ROOT, "models", "digits.onnx")], LIMIT).out.decode()
-    if f"arena {m['arena']} bytes" not in text:
-        raise Fail("inspect does not tell the arena")
+    for said in (f"arena {m['arena']} bytes, at least {m['lower_bound']}; {m['naive']} without reuse, {m['reuse']:.1f} times",
+                 f"stack {m['stack']} bytes", f"groups {m['groups']}, distinct kernels {m['kernels']}", f"weights {m['weights']} bytes",
+                 "multiply-adds ", f"  {m['peak'][0]['name']}: f32"):
+        if said not in text:
+            raise Fail(f"inspect does not say '{said}'")
+    got = run([env.ingot, os.path.join(ROOT, "models", "digits.onnx"), "--quiet"], LIMIT).out.decode()
+    for macro, value in (("ARENA", m["arena"]), ("STACK", m["stack"])):
+        if f"_{macro}_BYTES {value}\n" not in got:
+            raise Fail(f"the C file has another {macro}_BYTES than {value}")
 
 
 def spoiled(env):

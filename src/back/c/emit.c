@@ -338,7 +338,7 @@ static void put_guard(Emit *e, Text *t) {
            e->o->target->guard);
 }
 
-EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
+static File2 begin(Prog *p, const EmitOptions *o) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
@@ -365,6 +365,23 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
     char up = (char)toupper((unsigned char)*s);
     text_put(&f.upper, &up, 1);
   }
+  return f;
+}
+
+static EmitFacts facts_of(Emit *e) {
+  return (EmitFacts){e->p->arena_bytes, e->o->selftest ? selftest_bytes(e) : 0, stack_bound(e),
+                     e->nkernels};
+}
+
+EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
+  File2 f = begin(p, o);
+  put_entry(&f, NULL);
+  return facts_of(f.e);
+}
+
+EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
+  File2 f = begin(p, o);
+  Emit *e = f.e;
   put_entry(&f, blob);
   put_params(&f);
   put_banner(e, h_text, ".h");
@@ -393,6 +410,5 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
   if (e->state) put_reset(e, c_text);
   if (o->caller) put_caller(e, c_text);
-  EmitFacts facts = {e->p->arena_bytes, o->selftest ? selftest_bytes(e) : 0};
-  return facts;
+  return facts_of(e);
 }
