@@ -35,7 +35,7 @@ typedef enum IngotStatus {
 /* Row-major array. Types narrower than a byte take one byte per element. */
 typedef struct IngotTensor {
   const char *name;
-  const char *dtype; /* "f32", "i64", "bool", ... */
+  const char *dtype; /* "f32", "i64", "bool", ...; "str": data are pointers, const char *const * */
   uint32_t rank;
   const int64_t *dim; /* rank entries; -1 where not known yet */
   const void *data;   /* NULL for descriptions */
@@ -151,7 +151,9 @@ IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, d
  * many an input has is fixed before import, by the arrays given or by ingot_set_dim "x=3". What an
  * optional holds is x; that it is there or not follows likewise, or from "x.has=1". Where a length
  * is only known at run time, an output is y, the elements stacked up to a capacity, and y.count;
- * where a presence is, y (zeros if it is not there) and y.has. */
+ * where a presence is, y (zeros if it is not there) and y.has. Strings are described as what they
+ * are inside, u8[.., k]: k bytes each, zeros behind the text ("x.bytes=100" makes room for 100);
+ * they may be given, and are returned, as "str". */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);

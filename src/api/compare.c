@@ -208,6 +208,7 @@ typedef struct DiffArg {
 } DiffArg;
 
 static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
+  if (!strcmp(t->dtype, "str")) return *api_strings(c, t);
   Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
   if (!x.dt || !t->data || !shape_count(t->dim, t->rank, &x.n) ||
       x.n * dtype_bytes(x.dt) != t->bytes)

@@ -53,6 +53,7 @@ static void do_expose(Ctx *c, void *arg) {
   Values vs = list_values(g);
   Blk *b = &g->blk.at[1];
   b->ret.n = g->out_name.n = g->state.n = 0;
+  m->ports = NULL;
   for (u32 i = 0; i < vs.val.n; i++) {
     *vec_push(&c->work, &g->blk.at[1].ret) = vs.val.at[i];
     *vec_push(&c->work, &g->out_name) = value_name(g, vs.val.at[i], i);
@@ -179,6 +180,7 @@ static void do_cut(Ctx *c, void *arg) {
   keep_value(&u, v, 0, a->depth ? a->depth : UINT32_MAX - 2);
   set_params(&u);
   g->blk.at[1].ret.n = g->out_name.n = g->state.n = 0;
+  a->m->ports = NULL;
   *vec_push(&c->work, &g->blk.at[1].ret) = v;
   *vec_push(&c->work, &g->out_name) = name;
   bool eager = g->eager;

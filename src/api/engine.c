@@ -117,6 +117,7 @@ static void do_run(Ctx *c, void *arg) {
   if (flags & INGOT_NATIVE) api_native(m, NULL);
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
   e->run(m, a->seed);
+  api_decode(m);
 }
 
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
@@ -125,5 +126,10 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
 
 IngotTensor ingot_output(const Ingot *m, uint32_t i) {
   if (!m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
-  return api_tensor(m, api_result_name(m, i), m->out[i]);
+  IngotTensor t = api_tensor(m, api_result_name(m, i), m->out[i]);
+  if (m->out[i]->dt == DT_str) {
+    t.data = m->text[i];
+    t.bytes = m->out[i]->n * sizeof(char *);
+  }
+  return t;
 }

@@ -33,7 +33,7 @@ struct Ingot {
   const OnnxModel *onnx; /* decoded, when kind is MK_onnx */
   VEC(BindDim) dim;
   VEC(Given) given;
-  Port *ports; /* of the outputs of an ONNX model; NULL for others */
+  Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
   Graph *g;
   Prog *p;
   double macs;          /* of the graph as imported, with bounds for open dimensions */
@@ -47,8 +47,10 @@ struct Ingot {
   bool passed;  /* the pipeline has run */
   Err status;   /* of the first failure; later calls return it */
   Tensor **in;  /* of the last run */
+  Tensor **raw; /* the same before strings became bytes */
   Tensor **out;
-  Text blob; /* weights of the last C text */
+  const char ***text; /* of outputs that are strings: their texts */
+  Text blob;          /* weights of the last C text */
   u32 nout;
 };
 
@@ -134,6 +136,12 @@ CodeSize api_build(Ingot *m, const IngotBuild *o);
 /* values.c */
 Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */
+
+/* text.c */
+Tensor *api_encode(Ingot *m, u32 i,
+                   const Tensor *t);               /* strings as the bytes input i takes, or NULL */
+void api_decode(Ingot *m);                         /* outputs of the last run */
+Tensor *api_strings(Ctx *c, const IngotTensor *x); /* from the pointers of a caller */
 
 /* memory.c */
 void api_memory(Ingot *m, IngotMemory *out); /* of an imported model; runs the passes if need be */

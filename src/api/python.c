@@ -31,7 +31,7 @@ void api_write_inputs(Ingot *m, const char *path) {
   Str *name = NEWS(&c->keep, Str, n + 1);
   Text out = text_new(&c->keep);
   for (u32 i = 0; i < n; i++) name[i] = api_param_name(m, i);
-  data_write_npz(c, &out, name, m->in, n);
+  data_write_npz(c, &out, name, m->raw, n);
   file_write(c, path, out.at, out.n);
 }
 
@@ -40,7 +40,7 @@ static void run(Ctx *c, void *arg) {
   Ingot *m = p->m;
   if (m->kind != MK_onnx || !m->path || !strcmp(m->path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
-  for (u32 i = 0; i < m->onnx->graph->outputs.n; i++)
+  for (u32 i = 0; m->ports && i < m->onnx->graph->outputs.n; i++)
     if (m->ports[i].kind != TY_tensor)
       fail(c, ERR_unsupported, LOC_NONE, "engine onnxruntime: output '%s' is not a tensor",
            show(c, m->onnx->graph->outputs.at[i].name));

@@ -282,6 +282,7 @@ void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
   api_bind_state(m);
+  if (api_has_state(m)) m->ports = NULL; /* outputs are counted otherwise */
   api_describe(m);
   if (m->g) m->macs = graph_macs(m->g, true);
 }

@@ -38,18 +38,22 @@ typedef struct InputArg {
   const char *text;
 } InputArg;
 
+static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
+  DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
+  u64 n;
+  if (dt == DT_str) return api_strings(c, x);
+  if (!dt) fail(c, ERR_usage, LOC_NONE, "input '%s': no element type '%s'", x->name, x->dtype);
+  if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape", x->name,
+         (unsigned long long)x->bytes);
+  Tensor *t = tensor_new(&c->keep, dt, x->dim, x->rank);
+  if (n) memcpy((void *)t->data, x->data, x->bytes);
+  return t;
+}
+
 static void do_input(Ctx *c, void *arg) {
   InputArg *a = arg;
-  DType dt = dtype_from_name(a->t->dtype, strlen(a->t->dtype));
-  if (!dt || dt == DT_str)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': no element type '%s'", a->t->name, a->t->dtype);
-  u64 n;
-  if (a->t->rank > MAX_RANK || !shape_count(a->t->dim, a->t->rank, &n) ||
-      n * dtype_bytes(dt) != a->t->bytes)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape", a->t->name,
-         (unsigned long long)a->t->bytes);
-  Tensor *t = tensor_new(&c->keep, dt, a->t->dim, a->t->rank);
-  if (n) memcpy((void *)t->data, a->t->data, a->t->bytes);
+  Tensor *t = copy_array(c, a->t);
   Str name = str_of(c, a->t->name);
   for (u32 i = 0; i < a->m->given.n; i++)
     if (a->m->given.at[i].pos < 0 && a->m->given.at[i].name == name) {
@@ -204,6 +208,8 @@ static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed) {
 static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
+  Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode(m, i, t) : NULL;
+  if (rows) t = rows;
   if (t->dt != dt)
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array is %s", info.name, info.dtype,
          dtype_info[t->dt].name);
@@ -223,6 +229,7 @@ static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
 Tensor **api_inputs(Ingot *m, u64 seed) {
   u32 n = api_param_count(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
+  m->raw = NEWS(&m->c->keep, Tensor *, n + 1);
   for (u32 k = 0; k < m->given.n; k++) {
     const Given *v = &m->given.at[k];
     bool found = !v->name && v->pos < (i32)n;
@@ -237,6 +244,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
       in[i] = check_given(m, i, v->data);
     else
       in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
+    m->raw[i] = v && v->kind == GV_data ? v->data : in[i];
     if (!v && !m->in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
            show(m->c, api_param_name(m, i)), (unsigned long long)seed);

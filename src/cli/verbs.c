@@ -69,7 +69,11 @@ static void print_name(const char *s) {
 
 static void print_element(const IngotTensor *t, uint64_t i) {
   int known;
-  if (!strcmp(t->dtype, "i64"))
+  if (!strcmp(t->dtype, "str")) {
+    printf(" \"");
+    print_name(((const char *const *)t->data)[i]);
+    printf("\"");
+  } else if (!strcmp(t->dtype, "i64"))
     printf(" %lld", (long long)((const int64_t *)t->data)[i]);
   else if (!strcmp(t->dtype, "i32"))
     printf(" %ld", (long)((const int32_t *)t->data)[i]);
@@ -86,10 +90,10 @@ static void summary(const IngotTensor *t) {
     n *= (uint64_t)t->dim[i];
   }
   printf("]");
-  int known = 1;
+  int known = 1, text = !strcmp(t->dtype, "str");
   double lo = INFINITY, hi = -INFINITY, sum = 0;
   uint64_t nans = 0;
-  for (uint64_t i = 0; i < n && known; i++) {
+  for (uint64_t i = 0; i < n && known && !text; i++) {
     double x = element(t, i, &known);
     if (isnan(x)) {
       nans++;
@@ -99,7 +103,8 @@ static void summary(const IngotTensor *t) {
     hi = x > hi ? x : hi;
     sum += x;
   }
-  if (n && known && nans < n) printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
+  if (n && known && !text && nans < n)
+    printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
   if (nans) printf("  NaN %llu", (unsigned long long)nans);
   if (n && known) printf("\n ");
   for (uint64_t i = 0; i < n && i < 8 && known; i++) print_element(t, i);

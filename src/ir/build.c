@@ -322,6 +322,16 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
+Val mk_bytes(Graph *g, Val strings, i64 k) {
+  Dim size = k;
+  Attr at = at_list(AT_k, &size, 1);
+  return add(g, OP_bytes, &strings, 1, &at, 1);
+}
+
+Val mk_text(Graph *g, Val rows) {
+  return add(g, OP_text, &rows, 1, NULL, 0);
+}
+
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices) {
   Attr at[3] = {at_int(AT_axis, axis), at_list(AT_k, &k, 1), at_int(AT_largest, largest)};
   NodeId n = graph_add(g, OP_topk, &x, 1, at, 3);

@@ -209,6 +209,8 @@ Val mk_scatter_elems(Graph *g, Val x, Val idx, Val upd, i64 axis, const char *re
 Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce);
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
+Val mk_bytes(Graph *g, Val strings, i64 k);
+Val mk_text(Graph *g, Val rows);
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed);
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices);
 /* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and

@@ -566,6 +566,22 @@ static void rule_topk(Infer *f) {
   set_out(f, 1, DT_i64, dim, x->rank);
 }
 
+static void rule_bytes(Infer *f) {
+  const Type *x = f->in[0];
+  Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
+  if (x->dt != DT_str || x->rank == MAX_RANK || !dim_is_const(k) || k < 1)
+    BAD(f, "bytes: expected strings of rank below %d, and a size above 0", MAX_RANK);
+  if (x->rank) memcpy(dim, x->dim, x->rank * sizeof *dim);
+  dim[x->rank] = k;
+  set_out(f, 0, DT_u8, dim, x->rank + 1);
+}
+
+static void rule_text(Infer *f) {
+  const Type *x = f->in[0];
+  if (x->dt != DT_u8 || !x->rank) BAD(f, "text: expected u8 of rank 1 or more");
+  set_out(f, 0, DT_str, x->dim, x->rank - 1);
+}
+
 static Rule *const rules[OP_COUNT] = {
     [OP_const] = rule_const,
     [OP_dims] = rule_dims,
@@ -596,6 +612,8 @@ static Rule *const rules[OP_COUNT] = {
     [OP_cumsum] = rule_cum,
     [OP_cumprod] = rule_cum,
     [OP_nonzero] = rule_nonzero,
+    [OP_bytes] = rule_bytes,
+    [OP_text] = rule_text,
     [OP_topk] = rule_topk,
 };
 

@@ -216,6 +216,10 @@ static inline u64 tensor_bytes(const Tensor *t) {
 }
 Scalar tensor_get(const Tensor *t, u64 i);
 void tensor_set(Tensor *t, u64 i, Scalar x); /* only on tensors of tensor_new */
+/* Strings as rows of k bytes, zeros behind them. False when one is longer, or ends with a zero. */
+bool text_encode(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
+void text_decode(Ctx *c, const Tensor *rows, Tensor *strings);     /* strings: of tensor_new */
+i64 text_longest(const Ctx *c, const Tensor *strings);             /* bytes; at least 1 */
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y); /* same type, shape and bits */
 
 #endif

@@ -50,6 +50,8 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_loop] = ref_loop,
     [OP_nonzero] = ref_nonzero,
     [OP_random] = ref_random,
+    [OP_bytes] = ref_bytes,
+    [OP_text] = ref_text,
     [OP_topk] = ref_topk,
 };
 

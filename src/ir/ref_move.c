@@ -171,3 +171,19 @@ void ref_pad(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
   copy_box(x->dim, rank, size, ref_data(t), sto, off, x->data, sfrom, 0);
 }
+
+void ref_bytes(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  i64 k, dim[MAX_RANK];
+  ref_dims(r, n, AT_k, &k, 1);
+  if (in[0]->rank) memcpy(dim, in[0]->dim, in[0]->rank * sizeof *dim);
+  dim[in[0]->rank] = k;
+  out[0] = ref_new(r, DT_u8, dim, in[0]->rank + 1);
+  if (!text_encode(r->c, in[0], (u8 *)ref_data(out[0]), k))
+    REF_BAD(r, "a string has more than %lld bytes", (long long)k);
+}
+
+void ref_text(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  (void)n;
+  out[0] = ref_new(r, DT_str, in[0]->dim, in[0]->rank - 1);
+  text_decode(r->c, in[0], out[0]);
+}

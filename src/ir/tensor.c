@@ -58,3 +58,34 @@ bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
     if (x->dim[i] != y->dim[i]) return false;
   return x->n == 0 || memcmp(x->data, y->data, tensor_bytes(x)) == 0;
 }
+
+i64 text_longest(const Ctx *c, const Tensor *t) {
+  i64 most = 1;
+  for (u64 i = 0; i < t->n; i++) {
+    i64 n = (i64)str_len(c, (Str)tensor_get(t, i).i);
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+bool text_encode(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {
+  for (u64 i = 0; i < t->n; i++) {
+    Str s = (Str)tensor_get(t, i).i;
+    size_t n = str_len(c, s);
+    const char *at = str_text(c, s);
+    if (n > (size_t)k || (n && !at[n - 1])) return false;
+    memcpy(rows + i * (u64)k, at, n);
+    memset(rows + i * (u64)k + n, 0, (size_t)k - n);
+  }
+  return true;
+}
+
+void text_decode(Ctx *c, const Tensor *rows, Tensor *t) {
+  i64 k = rows->dim[rows->rank - 1];
+  for (u64 i = 0; i < t->n; i++) {
+    const u8 *at = (const u8 *)rows->data + i * (u64)k;
+    size_t n = (size_t)k;
+    while (n && !at[n - 1]) n--;
+    tensor_set(t, i, (Scalar){.i = str_intern(c, at, n)});
+  }
+}

@@ -109,6 +109,14 @@ Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean,
 Val on_expand_tail(Build *b, Val v, u32 tail); /* appends `tail` axes of extent 1 */
 Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
 
+/* text.c: strings as rows of bytes, u8[.., k], with zeros behind them. */
+i64 text_room(Graph *g, Val strings); /* bytes of the longest they may hold; at least 1 */
+Val on_bytes(Build *b, Val strings);  /* that wide */
+Val on_text(Build *b, Val rows);
+/* mk_loop, for strings too: they cross the edges of the body as bytes. */
+void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
+             BodyFn *body, void *user);
+
 /* ops_control.c: the one element of v, of any rank */
 Val on_scalar(Build *b, Val v);
 

@@ -416,6 +416,8 @@ static void check_output_type(Import *im, const OnnxValue *o, Val v) {
 
 static void put_output(Import *im, Val v, Str name, Port *p) {
   *p = (Port){.kind = TY_tensor, .flat = im->g->out_name.n};
+  p->text = graph_type(im->g, v)->dt == DT_str;
+  if (p->text) v = mk_bytes(im->g, v, text_room(im->g, v));
   *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
   *vec_push(&im->c->work, &im->g->out_name) = name;
 }

@@ -34,6 +34,7 @@ struct BindInput {
 struct Port {
   TypeKind kind;
   u32 flat;   /* TY_tensor: number among the outputs of the graph */
+  bool text;  /* TY_tensor: strings, which leave the graph as rows of bytes */
   bool open;  /* stack and count (TY_seq), or value and flag (TY_opt) */
   u32 n;      /* TY_seq, TY_opt: elements; 0 for a stack */
   Port *elem; /* n of them, then those of an open one */

@@ -163,6 +163,7 @@ static void share_symbols(Import *im) {
   *o = *im->o;
   o->dim = all.at;
   o->ndim = all.n;
+  if (o->ninput) o->input = arena_copy(&im->c->work, o->input, o->ninput * sizeof *o->input);
   im->o = o;
 }
 
@@ -179,6 +180,52 @@ static i64 told_number(Import *im, Str name) {
   return -1;
 }
 
+/* Strings enter as rows of bytes; how many is given by -d NAME.bytes=N, or as many as the array
+ * given needs, but not fewer than TEXT_ROOM. */
+enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24 };
+
+/* The array given for a parameter of strings, as bytes: for contents that must be known. */
+static void encode_given(Import *im, BindInput *in, i64 room) {
+  Loc loc = {.file = im->file, .index = -1};
+  const Tensor *t = in->data;
+  i64 dim[MAX_RANK];
+  if (t->rank) memcpy(dim, t->dim, t->rank * sizeof *dim);
+  dim[t->rank] = room;
+  Tensor *rows = tensor_new(&im->c->work, DT_u8, dim, t->rank + 1);
+  if (!text_encode(im->c, t, (u8 *)(uintptr_t)rows->data, room))
+    fail(im->c, ERR_input, loc,
+         "input '%s': a string has more than %lld bytes, or ends with a zero",
+         show(im->c, in->name), (long long)room);
+  in->data = rows;
+}
+
+static Val text_param(Import *im, Str name, Type t) {
+  Loc loc = {.file = im->file, .index = -1};
+  const Tensor *given = given_array(im, name);
+  if (given && given->dt != DT_str)
+    fail(im->c, ERR_input, loc, "input '%s' holds strings, the array is %s", show(im->c, name),
+         dtype_info[given->dt].name);
+  i64 room = told_number(im, str_fmt(im->c, "%s.bytes", str_text(im->c, name)));
+  i64 need = given ? text_longest(im->c, given) : 1;
+  if (room < 0) room = need > TEXT_ROOM ? need : TEXT_ROOM;
+  if (room < 1 || room > TEXT_MOST || t.rank == MAX_RANK)
+    fail(im->c, ERR_unsupported, loc, "input '%s': strings of %lld bytes, rank %u",
+         show(im->c, name), (long long)room, t.rank);
+  Dim dim[MAX_RANK];
+  if (t.rank) memcpy(dim, t.dim, t.rank * sizeof *dim);
+  dim[t.rank] = room;
+  for (u32 i = 0; i < im->o->ninput; i++)
+    if (im->o->input[i].name == name) encode_given(im, &im->o->input[i], room);
+  Type rows = type_tensor(&im->c->work, DT_u8, dim, t.rank + 1);
+  return mk_text(im->g, graph_param(im->g, 1, rows, name));
+}
+
+static Val tensor_param(Import *im, const OnnxValue *v) {
+  Type t = input_type(im, v);
+  if (t.dt == DT_str) return text_param(im, v->name, t);
+  return graph_param(im->g, 1, t, v->name);
+}
+
 static Val element_param(Import *im, Str name, const OnnxType *type) {
   OnnxValue v = {.name = name, .type = *type};
   const Tensor *given = given_array(im, name);
@@ -190,7 +237,7 @@ static Val element_param(Import *im, Str name, const OnnxType *type) {
       if (type->dims.at[i].kind == OD_param) v.type.dims.at[i] = (OnnxDim){.kind = OD_unknown};
     }
   }
-  return graph_param(im->g, 1, input_type(im, &v), name);
+  return tensor_param(im, &v);
 }
 
 enum { MOST_ELEMENTS = 1 << 16 };
@@ -257,7 +304,7 @@ void import_inputs(Import *im) {
       scope_define(im, v->name, VAL_POISON, loc);
       continue;
     }
-    scope_define(im, v->name, graph_param(im->g, 1, input_type(im, v), v->name), loc);
+    scope_define(im, v->name, tensor_param(im, v), loc);
   }
   for (u32 i = 0; i < im->o->ndim; i++) {
     const BindDim *b = &im->o->dim[i];

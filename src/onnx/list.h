@@ -41,6 +41,7 @@ typedef struct Join {
   Build *b;
   BlkId blk[2];
   VEC(Val) pair[2];
+  VEC(bool) text; /* of each pair: strings, which leave the branches as bytes */
   const Val *out; /* results of the node; NULL while collecting */
   u32 next;
   const char *why; /* what does not fit; NULL: nothing */

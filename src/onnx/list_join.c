@@ -7,19 +7,32 @@
  */
 #include "onnx/list.h"
 
+/* What is built next goes to the block of one side. */
+static void enter_side(Join *j, u32 side) {
+  j->b->g->cur = j->blk[side];
+}
+
 static Val join_pair(Join *j, Val x, Val y) {
-  if (j->out) return j->out[j->next++];
+  Graph *g = j->b->g;
+  if (j->out) {
+    u32 k = j->next++;
+    return j->text.at[k] ? mk_text(g, j->out[k]) : j->out[k];
+  }
   const Type *s = on_type(j->b, x), *t = on_type(j->b, y);
+  bool text = s->dt == DT_str && t->dt == DT_str;
   if (s->dt != t->dt || s->rank != t->rank)
     j->why = "a result has another element type or rank in each branch";
+  if (text) {
+    i64 p = text_room(g, x), q = text_room(g, y);
+    enter_side(j, 0);
+    x = mk_bytes(g, x, p > q ? p : q);
+    enter_side(j, 1);
+    y = mk_bytes(g, y, p > q ? p : q);
+  }
+  *vec_push(&j->b->c->work, &j->text) = text;
   *vec_push(&j->b->c->work, &j->pair[0]) = x;
   *vec_push(&j->b->c->work, &j->pair[1]) = y;
   return 0;
-}
-
-/* fn(...) evaluated in the block of one side. */
-static void enter_side(Join *j, u32 side) {
-  j->b->g->cur = j->blk[side];
 }
 
 static Val zero_like(Join *j, Val v, u32 side) {
@@ -45,8 +58,7 @@ static Val join_alone(Join *j, Val v, u32 side) {
     for (u32 i = 0; i < l->n; i++) at[i] = join_alone(j, l->at[i], side);
     return j->out ? list_known(im, l->kind, at, l->n) : 0;
   }
-  if (j->out) return j->out[j->next++];
-  Val zero = zero_like(j, v, 1 - side);
+  Val zero = j->out ? 0 : zero_like(j, v, 1 - side);
   return side ? join_pair(j, zero, v) : join_pair(j, v, zero);
 }
 

@@ -180,7 +180,7 @@ void build_scan(Build *b) {
   Val *carried = NEWS(&b->c->work, Val, s.nstate + 1), *scan = NEWS(&b->c->work, Val, s.nout + 1);
   for (u32 k = 0; k < s.nstate; k++) carried[k] = on_in(b, k);
   Val trip = mk_dims_as(g, DT_i64, 0, &s.length, 1);
-  mk_loop(g, trip, 0, carried, s.nstate, scan, s.nout, scan_body, &s);
+  on_loop(b, trip, 0, carried, s.nstate, scan, s.nout, scan_body, &s);
   for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) {
     if (k < s.nstate) {
       b->out[k] = carried[k];

@@ -94,10 +94,14 @@ static void measure(LoopBody *l) {
     on_unsupported(b, "a sequence grows in a loop, and how often it runs has no bound");
   Val i = graph_param(g, trial, type_tensor(a, DT_i64, NULL, 0), 0),
       cond = graph_param(g, trial, type_tensor(a, DT_bool, NULL, 0), 0);
-  for (u32 k = 0; k < l->ncarried; k++)
-    in[k] =
-        val_is_list(l->init[k]) ? l->init[k] : graph_param(g, trial, *on_type(b, l->init[k]), 0);
   g->cur = trial;
+  for (u32 k = 0; k < l->ncarried; k++) {
+    in[k] = l->init[k];
+    if (val_is_list(in[k])) continue;
+    bool text = on_dtype(b, in[k]) == DT_str; /* of which the room must be known */
+    in[k] = graph_param(g, trial, *on_type(b, text ? on_bytes(b, in[k]) : in[k]), 0);
+    if (text) in[k] = on_text(b, in[k]);
+  }
   once(l, i, cond, in, ret);
   g->cur = outer;
   for (u32 k = 0; k < l->ncarried; k++) {
@@ -139,7 +143,6 @@ static void enter_list(LoopBody *l, u32 k, Val *stack, Val *count) {
 static void as_loop(Ctx *c, void *arg) {
   LoopBody *l = arg;
   Build *b = l->b;
-  Graph *g = b->g;
   Val *carried = NEWS(&c->work, Val, 2 * l->ncarried + 1),
       *scan = NEWS(&c->work, Val, l->nscan + 1);
   u32 n = 0, at = 0;
@@ -151,7 +154,7 @@ static void as_loop(Ctx *c, void *arg) {
     if (val_is_list(l->init[k])) enter_list(l, k, &carried[n], &carried[n + 1]), n++;
     n++;
   }
-  mk_loop(g, l->trip, l->cond, carried, n, scan, l->nscan, loop_body, l);
+  on_loop(b, l->trip, l->cond, carried, n, scan, l->nscan, loop_body, l);
   for (u32 k = 0; k < l->ncarried; k++, at++) {
     l->result[k] = carried[at];
     if (val_is_list(l->init[k]))

@@ -1,7 +1,7 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
  *   model.onnx --import--\
- *                         Graph --infer--fold--simplify--cse--dce--canon--fuse--> Graph
+ *                         Graph --infer--strings--fold--simplify--cse--dce--canon--fuse--> Graph
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
@@ -19,6 +19,7 @@
 /* clang-format off */
 const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
+  {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes"},
   {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},

@@ -45,9 +45,9 @@ def program(env, model, args, folder):
     return path
 
 
-def execute(env, model, args, folder, engine, many, lists):
+def execute(env, model, args, folder, engine, many, flat):
     """The outputs by name: Arrays from an archive, or, where an archive cannot hold them, bytes of .pb files."""
-    if engine != "ref" and not lists:  # a program does not know which of its inputs make up a sequence
+    if engine != "ref" and flat:  # a program does not know what is a sequence or a string for the model
         model = program(env, model, args, folder)
     out = os.path.join(folder, engine + ("" if many else ".npz"))
     if many:
@@ -67,12 +67,12 @@ def execute(env, model, args, folder, engine, many, lists):
     return found
 
 
-def compare(env, model, args, folder, many, lists=False):
-    first = execute(env, model, args, folder, ENGINES[0], many, lists)
+def compare(env, model, args, folder, many, flat=True):
+    first = execute(env, model, args, folder, ENGINES[0], many, flat)
     if not first:
         raise Fail("no outputs were written")
     for engine in ENGINES[1:]:
-        other = execute(env, model, args, folder, engine, many, lists)
+        other = execute(env, model, args, folder, engine, many, flat)
         if first.keys() != other.keys():
             raise Fail(f"{engine} writes other outputs than {ENGINES[0]}")
         for name in first:
@@ -146,7 +146,7 @@ def misfit(env, name):
 
 def official(env, case):
     env.need_ingot()
-    compare(env, case["model"], ["--data", case["data"]], env.scratch("engines", case["name"]), True, case["lists"])
+    compare(env, case["model"], ["--data", case["data"]], env.scratch("engines", case["name"]), True, case["flat"])
 
 
 def tests(env):

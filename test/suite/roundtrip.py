@@ -22,7 +22,8 @@ def check(env, model, args):
 
 
 def tests(env):
-    models = {"digits": os.path.join(ROOT, "models", "digits.onnx")}
-    models.update((c["name"], c["model"]) for c in pick.per_operator(env))
-    return [Test(f"roundtrip/{name}-{stage}", lambda m=model, a=args: check(env, m, a))
-            for name, model in models.items() if os.path.exists(model) for stage, args in STAGES.items()]
+    models = {"digits": (os.path.join(ROOT, "models", "digits.onnx"), [])}
+    # the length of a sequence follows from the data
+    models.update((c["name"], (c["model"], [] if c.get("flat", True) else ["--data", c["data"]])) for c in pick.per_operator(env))
+    return [Test(f"roundtrip/{name}-{stage}", lambda m=model, a=data + args: check(env, m, a))
+            for name, (model, data) in models.items() if os.path.exists(model) for stage, args in STAGES.items()]

@@ -1,0 +1,84 @@
+"""Strings: matching, splitting, joining, changing case; strings in If, Loop and Scan, in sequences, moved and compared."""
+import numpy as np
+
+TEXTS = ["", "a", "ab", "abc", "aab", "b", "aaaa", "a.b", "foo bar", "foo-bar", "foo_bar", "Foo", "x1y22", "12", "3.14", "\t", "a\nb",
+         "éa", "日本", "日本語", "naïve café", "a@b.com", "[x]", "a-b", "Ω", "https://a.b/c?d=e", "2024-02-29", "  a  b  ", "{1,2}", "\\"]
+PATTERNS = [r"", r"a", r"a*", r"a+b?", r"(a|b)*", r"(?:ab|a)(?:c|bcd)?", r".", r"..", r".*", r"(?s).*", r"\w+", r"\W*", r"\d+", r"\D+",
+            r"\s*\S*\s*", r"[a-c]+", r"[^a-c]*", r"[]x[]+", r"[\w.-]+@[\w.-]+\.\w{2,3}", r"a{2,3}", r"a{2,}", r"(a{1,2}){2}", r"x{0}", r"(?i)fOO",
+            r"(?i:F)oo", r"\bfoo\b.\bbar\b", r"foo\Bbar", r"foo\B.*", r"^a.*$", r"(^a|b)c?", r"a$b", r"\x61b", r"\x{e9}a", r"[é]a", r"[à-ï]a",
+            r"[^é]*", r"日本.?", r"[日-語]+", r"[[:alpha:]]+", r"[[:^alpha:]]+", r"[[:digit:][:punct:]]+", r"a|b|", r"()*", r"(a*)*b?", r"(a*)+",
+            r"\d{4}-(?:0[1-9]|1[0-2])-[0-3]\d", r"https?://[^/]+/.*", r"\{\d,\d\}", r"{1,2\}", r"\\", r"a.b", r"[a\-b]+", r"(?P<n>a)(b)",
+            r"\Aab\z", r"[\d\s]*", r"[^\d]*", r"a??b", r"(a+?)b", r".{3}", r"[\x00-\x7f]*"]
+
+BRANCH = """g (string[3] x, bool c, string y) => (string[3] a, bool[3] e) {
+  a = If (c) <then_branch = yes () => (string[3] p) {
+    t = Constant <value_string = "!"> ()
+    p = StringConcat (x, t)
+  }, else_branch = no () => (string[3] q) {
+    q = Identity (x)
+  }>
+  e = Equal (a, y)
+}"""
+ROUNDS = """g (string[3] x, string[3] y, int64 n) => (string[3] a, string[N,3] s) {
+  go = Constant <value = bool {1}> ()
+  m = Constant <value = int64 {9}> ()
+  a, s = Loop (m, go, x) <body = body (int64 i, bool more, string[3] v) => (bool on, string[3] w, string[3] z) {
+    on = Less (i, n)
+    two = Constant <value = int64 {2}> ()
+    zero = Constant <value = int64 {0}> ()
+    r = Mod (i, two)
+    odd = Equal (r, zero)
+    w = Where (odd, y, x)
+    tail = Constant <value_string = "-"> ()
+    z = StringConcat (v, tail)
+  }>
+}"""
+MOVES = """g (string[2,3] x, int64[2] i, string[3] y) => (string[3,2] a, string[2,2] b, string[4,3] c, bool[2,3] d, string[2,3] e, int64[2,3] f, string[3] h) {
+  a = Transpose (x)
+  axis = Constant <value_ints = [1]> ()
+  b = Gather <axis = 1> (x, i)
+  c = Concat <axis = 0> (x, x)
+  d = Equal (x, y)
+  e = Where (d, x, y)
+  f = ai.onnx.ml.LabelEncoder <keys_strings = ["", "abc", "日本"], values_int64s = [7, 8, 9], default_int64 = -1> (x)
+  s = SequenceConstruct (y, y)
+  one = Constant <value = int64 {1}> ()
+  h = SequenceAt (s, one)
+}"""
+
+
+def cases(Case, rng):
+    def text(*x):
+        return np.array(x, dtype=object)
+
+    def pick(*shape):
+        return np.array([TEXTS[i] for i in rng.integers(0, len(TEXTS), int(np.prod(shape)))], dtype=object).reshape(shape)
+
+    def graph(name, body, data, **more):
+        return Case(name, "", [], [], data, text=body, **more)
+    for i, p in enumerate(PATTERNS):
+        yield Case(f"regex_{i}", "RegexFullMatch", ["x"], ["y"], {"x": text(*TEXTS)}, attrs={"pattern": p})
+    parts = text("a,b,,c", "", ",", "aXXbXXXc", "XXXX", "no", " a  b\tc ", "日 本", "a, b, c", ",,,,,,,,")
+    for i, d in enumerate(["", ",", "XX", "X", ", ", "本"]):
+        for most in (None, 0, 1, 2, 30):
+            attrs = {"delimiter": d} | ({} if most is None else {"maxsplit": most})
+            split = [x.split(d or None, -1 if most is None else most) for x in parts]
+            wide = max(map(len, split))
+            expect = [np.array([s + [""] * (wide - len(s)) for s in split], object).reshape(5, 2, wide),
+                      np.array([len(s) for s in split]).reshape(5, 2)]
+            yield Case(f"split_{i}_{most}", "StringSplit", ["x"], ["y", "n"], {"x": parts.reshape(5, 2)}, attrs=attrs, expect=expect)
+    yield Case("concat", "StringConcat", ["x", "y"], ["z"], {"x": pick(2, 1, 4), "y": pick(3, 1)})
+    yield Case("concat_0", "StringConcat", ["x", "y"], ["z"], {"x": np.array("日本", object), "y": np.array("語", object)})
+    words = text("Monday", "ÀÉÎßÿ", "ŠŽąę", "ΑΩς", "Жёяџ", "Աև", "aZ09@[`{", "日本語", "")
+    for how in ("NONE", "LOWER", "UPPER"):
+        for exact in (0, 1):
+            stop = ["monday", "àéîßÿ", "日本語"]
+            keep = [w for w in words if (w if exact else w.lower()) not in stop]
+            done = [w.lower() if how == "LOWER" else "".join(c.upper() if len(c.upper()) == 1 else c for c in w) if how == "UPPER" else w
+                    for w in keep]
+            attrs = {"case_change_action": how, "is_case_sensitive": exact, "stopwords": stop}
+            yield Case(f"normal_{how}_{exact}", "StringNormalizer", ["x"], ["y"], {"x": words}, attrs=attrs, expect=[text(*done)])
+    for c in (True, False):
+        yield graph(f"branch_{int(c)}", BRANCH, {"x": pick(3), "c": np.array(c), "y": np.array("a!", object)})
+    yield graph("rounds", ROUNDS, {"x": pick(3), "y": pick(3), "n": np.array(4)}, judge="onnx")
+    yield graph("moves", MOVES, {"x": pick(2, 3), "i": np.array([2, 0]), "y": pick(3)}, judge="onnx")
