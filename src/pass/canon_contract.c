@@ -180,8 +180,9 @@ static i64 split_axis(const Type *one, const Type *many, u32 n) {
 }
 
 static char fresh(const Spec *s, const char *taken) {
-  for (char c = 'a'; c <= 'z'; c++)
-    if (!has(s, 0, c) && !has(s, 1, c) && !has(s, 2, c) && !strchr(taken, c)) return c;
+  for (int c = 'a'; c <= 'z'; c++)
+    if (!has(s, 0, (char)c) && !has(s, 1, (char)c) && !has(s, 2, (char)c) && !strchr(taken, c))
+      return (char)c;
   return 0;
 }
 
