@@ -194,6 +194,26 @@ def weight_files(w):
         w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", how, code=2, text="--output")
 
 
+def flags(w):
+    """--cc, -O, --march and --sanitize reach the compiler, one word each; the result runs."""
+    with open(w.path("mycc"), "w") as f:
+        f.write('#!/bin/sh\nfor word; do echo "$word"; done >>words\nexec cc "$@"\n')
+    os.chmod(w.path("mycc"), 0o755)
+    cases = {("-O3", "--march", "native"): {"-O3", "-march=native"}, ("-Os",): {"-Os"}, ("-O0", "--sanitize", "undefined"): {"-O0", "-fsanitize=undefined"},
+             (): {"-O2"}}
+    for args, words in cases.items():
+        w.build("net", "--cc", w.path("mycc"), *args)
+        with open(w.path("words")) as f:
+            seen = set(f.read().split("\n"))
+        want(words <= seen, f"{args}: the compiler was given {sorted(seen)}")
+        want({x for x in seen if x.startswith(("-O", "-fsanitize"))} <= words, f"{args}: more than that: {sorted(seen)}")
+        want(b"passed" in w.run("./net", "--selftest").out, f"{args}: --selftest does not pass")
+        os.unlink(w.path("words"))
+    if shutil.which("clang"):
+        w.build("net", "--cc", "clang", "-O2")
+        want(b"passed" in w.run("./net", "--selftest").out, "clang: --selftest does not pass")
+
+
 def refusals(w):
     w.build("x.o", "--cc", "no-such-compiler", code=5, text="no-such-compiler")
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
@@ -220,7 +240,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, reasons, weight_files, refusals, plain)
+CASES = (libraries, shared, program, archives, flags, reasons, weight_files, refusals, plain)
 
 
 def tests(env):
