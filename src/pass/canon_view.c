@@ -220,11 +220,12 @@ static void sort(i64 *x, u32 n) {
     }
 }
 
-/* reduce(transpose(x)) -> transpose(reduce(x)): what is left is smaller, often in order */
+/* reduce(transpose(x)) -> transpose(reduce(x)): what is left is smaller, often in order. Not where
+ * others read x transposed: norms need both in one layout. */
 bool canon_reduce_view(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *t = canon_def(g, n.in[0], OP_transpose);
+  const Node *t = canon_only(e, n.in[0], OP_transpose);
   u32 rank, naxes, left = 0;
   const Dim *axes = node_list(&n, AT_axes, &naxes);
   bool keep = node_int(&n, AT_keep, 0) != 0, gone[MAX_RANK] = {0};
