@@ -155,10 +155,51 @@ static void compare_stack(CompareArg *a, const Port *p, const char *name, const 
   }
 }
 
+/* Values of map number `row`, in the order of the keys wanted; NULL when a key is missing. */
+static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 row,
+                          const Datum *want) {
+  i64 n = want->n, have = stack->dim[1];
+  Tensor *t = tensor_new(&c->keep, stack->dt, &n, 1);
+  if (n != have || want->keys->dt != keys->dt) return NULL;
+  for (u32 i = 0; i < want->n; i++) {
+    i64 at = 0;
+    while (at < have && tensor_get(keys, (u64)at).i != tensor_get(want->keys, i).i) at++;
+    if (at == have) return NULL;
+    tensor_set(t, i, tensor_get(stack, (u64)row * (u64)have + (u64)at));
+  }
+  return t;
+}
+
+static void compare_maps(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+  Ctx *c = a->m->c;
+  const Tensor *stack = a->m->out[p->elem[0].flat], *keys = a->m->out[p->elem[1].flat];
+  if (!compare_length(a, name, want, TY_seq, stack->dim[0])) return;
+  for (u32 i = 0; i < want->n; i++) {
+    const Datum *m = &want->elem[i];
+    IngotDiff d = {.name = str_text(c, str_fmt(c, "%s.%u", name, i)), .ok = 1, .why = ""};
+    Tensor *x = m->keys ? map_values(c, stack, keys, i, m) : NULL;
+    Tensor *y = tensor_new(&c->keep, stack->dt, (const i64[]){m->n}, 1);
+    for (u32 k = 0; x && k < m->n; k++) {
+      if (m->elem[k].kind != TY_tensor || m->elem[k].t->dt != y->dt || m->elem[k].t->n != 1)
+        x = NULL;
+      else
+        tensor_set(y, k, tensor_get(m->elem[k].t, 0));
+    }
+    d.ok = x != NULL;
+    if (x)
+      compare(c, x, y, a->rtol, a->atol, &d);
+    else
+      d.why = "other keys, or values of another type";
+    put_diff(a, d);
+  }
+}
+
 static void compare_port(CompareArg *a, const Port *p, const char *name, const Datum *want) {
   Ingot *m = a->m;
   if (p->kind == TY_tensor && want->kind == TY_tensor) {
     compare_output(a, p->flat, want->t);
+  } else if (p->maps) {
+    compare_maps(a, p, name, want);
   } else if (p->kind == TY_seq && p->open) {
     compare_stack(a, p, name, want);
   } else {

@@ -21,8 +21,9 @@ typedef VEC(Named) NamedVec;
 
 struct Datum {
   TypeKind kind;
-  Tensor *t;   /* TY_tensor */
-  Datum *elem; /* n of them; TY_opt has 0 or 1 */
+  Tensor *t;    /* TY_tensor */
+  Tensor *keys; /* of a map, whose elements are its values; else NULL */
+  Datum *elem;  /* n of them; TY_opt has 0 or 1 */
   u32 n;
 };
 

@@ -434,13 +434,17 @@ static void put_outputs(Import *im, Val v, Str name, Port *p) {
   u32 n = l->n;
   if (l->stack) {
     put_output(im, l->stack, name, &part[0]);
-    put_output(im, l->count, str_fmt(im->c, "%s.count", base), &part[1]);
+    if (l->keys)
+      put_output(im, l->keys, str_fmt(im->c, "%s.keys", base), &part[1]);
+    else
+      put_output(im, l->count, str_fmt(im->c, "%s.count", base), &part[1]);
   }
   for (u32 i = 0; i < n; i++)
     put_outputs(im, l->at[i], l->kind == TY_opt ? name : str_fmt(im->c, "%s.%u", base, i),
                 &part[i]);
   if (l->has) put_output(im, l->has, str_fmt(im->c, "%s.has", base), &part[n]);
-  *p = (Port){.kind = l->kind, .elem = part, .n = n, .open = l->stack || l->has};
+  *p = (Port){
+      .kind = l->kind, .elem = part, .n = n, .open = l->stack || l->has, .maps = l->keys != 0};
 }
 
 static void import_outputs(Import *im) {

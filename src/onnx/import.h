@@ -30,11 +30,13 @@ struct BindInput {
 
 /* How an output of the model is made of outputs of the graph, which are tensors: element k of
  * sequence y is output y.k, what an optional holds is output y. Where that is only known at run
- * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. */
+ * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. A
+ * sequence of maps (ZipMap) is the values, y, and y.keys, which are the same in all. */
 struct Port {
   TypeKind kind;
   u32 flat;   /* TY_tensor: number among the outputs of the graph */
   bool text;  /* TY_tensor: strings, which leave the graph as rows of bytes */
+  bool maps;  /* TY_seq: values and keys of maps */
   bool open;  /* stack and count (TY_seq), or value and flag (TY_opt) */
   u32 n;      /* TY_seq, TY_opt: elements; 0 for a stack */
   Port *elem; /* n of them, then those of an open one */

@@ -29,10 +29,12 @@ const List *on_list(Build *b, u32 i) {
   Val v = on_any(b, i);
   if (!val_is_list(v) || list_at(b->im, v)->kind != TY_seq)
     on_bad(b, "input %u must be a sequence", i);
+  if (list_at(b->im, v)->keys) on_unsupported(b, "a sequence of maps");
   return list_at(b->im, v);
 }
 
 bool list_type(Build *b, const List *l, Type *out) {
+  if (l->keys) return false;
   if (l->stack) {
     Type t = *on_type(b, l->stack);
     *out = type_tensor(&b->c->work, t.dt, t.dim + 1, t.rank - 1);

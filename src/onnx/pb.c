@@ -1,8 +1,8 @@
 /* Tensors in .pb files, as ONNX test data have them: TensorProto, SequenceProto, OptionalProto.
  *
  * The files do not say which message they hold; the declared type of the value decides. Reading
- * goes through the loader of tensor.c. Nesting is bounded by that of messages. Maps are refused.
- * Tensors are written with raw data (string data for strings).
+ * goes through the loader of tensor.c. Nesting is bounded by that of messages. A map is the list of
+ * its values, with keys. Tensors are written with raw data (string data for strings).
  */
 #include "onnx/data.h"
 #include <sys/stat.h>
@@ -27,6 +27,30 @@ static void read_tensor(Read *r, Cursor k, Datum *d) {
   d->t = onnx_tensor(r->c, onnx_tensor_at(k), r->path, r->loc, r->a);
 }
 
+/* MapProto: keys are integers (field 3) or strings (4), values a SequenceProto (5). */
+static void read_map(Read *r, Cursor k, Datum *d) {
+  VEC(i64) key = {0};
+  bool text = false;
+  d->kind = TY_seq;
+  while (wire_next(&k)) {
+    if (k.field == 3) {
+      Cursor list = wire_list(&k, WT_varint);
+      while (wire_more(&list)) *vec_push(r->a, &key) = (i64)wire_varint(&list);
+    } else if (k.field == 4) {
+      text = true;
+      *vec_push(r->a, &key) = (i64)wire_str(&k);
+    } else if (k.field == 5) {
+      read_list(r, wire_message(&k), d);
+    } else {
+      wire_skip(&k);
+    }
+  }
+  i64 n = key.n;
+  if (d->n != key.n) wire_fail(&k, k.pos, "a map has more or fewer keys than values");
+  d->keys = tensor_new(r->a, text ? DT_str : DT_i64, &n, 1);
+  for (u32 i = 0; i < key.n; i++) tensor_set(d->keys, i, (Scalar){.i = key.at[i]});
+}
+
 /* One element: the field number less 2 is its kind, in both messages. */
 static void read_elem(Read *r, Cursor *k, Datum *d) {
   Cursor m = wire_message(k);
@@ -41,7 +65,7 @@ static void read_elem(Read *r, Cursor *k, Datum *d) {
     d->kind = k->field - 2 == EL_seq ? TY_seq : TY_opt;
     read_list(r, m, d);
     break;
-  default: fail(r->c, ERR_unsupported, r->loc, "byte %zu: maps are not supported", m.pos);
+  default: read_map(r, m, d);
   }
 }
 
@@ -88,7 +112,8 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const 
     d->kind = type->kind == OT_seq ? TY_seq : TY_opt;
     read_list(&r, k, d);
     break;
-  default: fail(c, ERR_unsupported, loc, "maps and opaque values are not supported");
+  case OT_map: read_map(&r, k, d); break;
+  default: fail(c, ERR_unsupported, loc, "opaque values are not supported");
   }
   return d;
 }

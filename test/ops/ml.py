@@ -129,3 +129,6 @@ def cases(Case, rng):
     yield from machines(M, rng, rows)
     yield from linear(M, rng, rows)
     yield from features(M, rng, rows)
+    for kind, keys in (("int64", "classlabels_int64s = [3, -1, 2]"), ("string", 'classlabels_strings = ["x", "yy", ""]')):
+        text = f"g (float[4,3] x) => (seq(map({kind}, float)) y) {{ y = ai.onnx.ml.ZipMap <{keys}> (x) }}"
+        yield Case(f"zipmap_{kind}", "", [], [], {"x": rng.standard_normal((4, 3)).astype(np.float32)}, text=text)

@@ -167,7 +167,7 @@ static void check_sequences(Ctx *c) {
   Arena *a = &c->work;
   i64 dim[1] = {2};
   Text pb = text_new(a), seq = text_new(a), opt = text_new(a), bad = text_new(a),
-       none = text_new(a);
+       none = text_new(a), map = text_new(a);
   data_write_pb(c, &pb, 0, tensor_new(a, DT_f32, dim, 1));
   pb_int(&seq, 2, 1);
   pb_message(&seq, 3, &pb);
@@ -185,8 +185,17 @@ static void check_sequences(Ctx *c) {
   pb_message(&bad, 5, &seq);
   expect(2, bad.at, bad.n, ERR_input, "not of the declared type");
   bad.n = 0;
-  pb_message(&bad, 6, &seq);
-  expect(3, bad.at, bad.n, ERR_unsupported, "maps");
+  pb_int(&map, 2, 7);
+  pb_int(&map, 3, 5);
+  pb_message(&map, 5, &seq);
+  pb_message(&bad, 6, &map);
+  expect(3, bad.at, bad.n, ERR_input, "a map has more or fewer keys than values");
+  pb_int(&map, 3, 9);
+  bad.n = 0;
+  pb_message(&bad, 6, &map);
+  d = data_read_pb(c, (u8 *)bad.at, bad.n, &st, NULL, LOC_NONE, a);
+  CHECK(d->n == 1 && d->elem[0].keys->n == 2 && tensor_get(d->elem[0].keys, 1).i == 9);
+  CHECK(d->elem[0].n == 2 && d->elem[0].elem[1].t->n == 2);
 }
 
 /* ---- against numpy and onnx ---- */
