@@ -188,7 +188,7 @@ def by_ingot(name, path, feed, expected):
         with open(os.path.join(folder, "net.h")) as f:
             return f.read()
     count = lambda text: macro(text, "INPUTS") + macro(text, "OUTPUTS") + 1  # noqa: E731
-    m = Made("ingot", folder, [INGOT, path, "--shapes", shapes, "--weights", "file", "--no-selftest", "--quiet", "--name", "net", "-o", "net.c"],
+    m = Made("ingot", folder, [INGOT, path, "--shapes", shapes, "--march", "native", "--weights", "file", "--no-selftest", "--quiet", "--name", "net", "-o", "net.c"],
              lambda _: '#include "net.h"', lambda c: f"net_run({', '.join(f'a[{k}]' for k in range(count(head(c))))})")
     text = head(None)
     names = [re.search(rf'#define NET_INPUT{k}_NAME "(.*)"', text)[1] for k in range(macro(text, "INPUTS"))]
