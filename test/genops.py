@@ -153,7 +153,7 @@ def is_tame(v):
 @op("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
     "ReduceSumSquare")
 def reduction(g, name):
-    x = g.some("f" if "Log" in name or "L2" in name else "fi", 0, 4, is_tame)
+    x = g.some("f" if "Log" in name or "L2" in name or "Prod" in name else "fi", 0, 4, is_tame)
     if not x:
         return None
     v = g.values[x]
@@ -174,7 +174,7 @@ def arg(g, name):
 
 @op("Softmax", "LogSoftmax", "Hardmax")
 def softmax(g, name):
-    x = g.some("f", 1)
+    x = g.some("f", 1, 4, is_tame)
     return [x], {"axis": axis(g, g.values[x])}, 1
 
 
