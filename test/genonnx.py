@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 sys.path.insert(0, os.path.join(ROOT, "test"))
 import ingot_backend  # noqa: E402
+import genops_more  # noqa: E402, F401
 from genops import JUMPS, OPS  # noqa: E402
 
 OPSETS = (13, 15, 17, 18, 19, 20, 21, 22, 23)

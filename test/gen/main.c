@@ -243,9 +243,9 @@ int main(int argc, char **argv) {
     else if (!strcmp(s, "--only"))
       o.wish.only = value(argc, argv, &i);
     else if (!strcmp(s, "--nodes"))
-      o.wish.nodes = (u32)atoi(value(argc, argv, &i));
+      o.wish.nodes = (u32)strtoul(value(argc, argv, &i), NULL, 10);
     else if (!strcmp(s, "--batch"))
-      o.batch = (u32)atoi(value(argc, argv, &i));
+      o.batch = (u32)strtoul(value(argc, argv, &i), NULL, 10);
     else if (!strcmp(s, "--cc"))
       o.cc = value(argc, argv, &i);
     else if (!strcmp(s, "--folder"))

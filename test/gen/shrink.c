@@ -8,6 +8,7 @@
 #include "gen.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -279,13 +280,13 @@ static void read_case(Ctx *c, void *arg) {
   k->nbind = 1;
   for (const char *at = s; at < graph && k->nin < 1000; at += strcspn(at, "\n") + 1) {
     size_t n = strcspn(at, "\n");
-    unsigned long long seed;
-    char word[16];
     if (!strncmp(at, "# input ", 8)) read_array(c, k, at + 8, n - 8);
-    if (sscanf(at, "# seed %llu, %15[a-z]", &seed, word) != 2) continue;
-    k->seed = seed;
+    if (strncmp(at, "# seed ", 7)) continue;
+    char *word;
+    k->seed = strtoull(at + 7, &word, 10);
+    word += strspn(word, ", ");
     for (u32 i = 0; i < 3; i++)
-      if (!strcmp(word, mode[i])) k->mode = (Mode)i;
+      if (!strncmp(word, mode[i], strlen(mode[i]))) k->mode = (Mode)i;
   }
   Graph *g = graph_parse(c, graph + 1, strlen(graph + 1), str_of(c, r->path), NULL, 0);
   Text out = text_new(&c->keep);
