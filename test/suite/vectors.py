@@ -3,8 +3,8 @@ forms, with every compiler. test/vec has programs that were written by hand; lib
 operator on every type. Also: no warnings, a stack within its bound, nothing for the sanitizers.
 """
 import os
-from lib import vecprog
-from lib.core import ROOT, SANITIZER, Fail, Skip, Test
+from lib import cfile, vecprog
+from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 from suite import promises
 
 FOLDER = os.path.join(ROOT, "test", "vec")
@@ -67,13 +67,18 @@ def sources(env, target):
     return env.once("vector sources " + target, make)
 
 
+def share(models, name):
+    """All that were written by hand; of those that were made up, every build takes some."""
+    hand = len(os.listdir(FOLDER))
+    return models[:hand] + models[hand + sum(map(ord, name)) % 7::7]
+
+
 def build(env, name, target, compiler, flags, around=None):
     promises.need(compiler)
     if not can_run(flags):
         raise Skip("this machine is another one")
     source, models = sources(env, target)
-    hand = len(os.listdir(FOLDER))  # all of them; of those that were made up, every build takes its share
-    models = models[:hand] + models[hand + sum(map(ord, name)) % 7::7]
+    models = share(models, name)
     folder = env.scratch("vectors", name)
 
     def check(m):
@@ -82,6 +87,22 @@ def build(env, name, target, compiler, flags, around=None):
             promises.check_object(m, compiler, folder, out, extra=("__float", "__fix") if compiler == "tcc" else ())
     promises.each(models, check)
     promises.link_and_run([compiler, *flags], folder, models, source, env=around)
+
+
+def neon(env):
+    """NEON, under an emulator."""
+    compiler = promises.need("aarch64-linux-gnu-gcc")
+    emulator = promises.need("qemu-aarch64")
+    source, models = sources(env, "neon")
+    folder = env.scratch("vectors", "aarch64")
+    some = share(models, "neon")
+    promises.each(some, lambda m: promises.compile_one(m, compiler, ["-O2"], folder, source))
+    program = os.path.join(folder, "main")
+    cfile.cc([compiler, "-static", "-I", source, "-o", program, promises.driver(folder, some, False),
+              *[os.path.join(folder, m.name + ".o") for m in some], "-lm"], "linking")
+    got = run([emulator, program], 240)
+    if got.rc or got.timed_out:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode())}")
 
 
 def forms(env):
@@ -105,5 +126,6 @@ def tests(env):
     for target in ("avx2", "scalar"):
         out.append(Test(f"vectors/sanitized-{target}", lambda t=target: build(
             env, "sanitized-" + t, t, "gcc", [*SANITIZED, "-march=x86-64-v3"], {**os.environ, **SANITIZER}), cost=60))
+    out.append(Test("vectors/neon", lambda: neon(env), cost=30))
     out.append(Test("vectors/forms", lambda: forms(env)))
     return out
