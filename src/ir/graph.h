@@ -20,6 +20,7 @@ typedef struct Blk Blk;
 typedef struct Attr Attr;
 typedef struct Pin Pin;
 typedef struct Kept Kept;
+typedef struct Layout Layout;
 
 typedef enum AttrKey {
   AT_none,
@@ -54,12 +55,25 @@ typedef enum Home {
 } Home;
 extern const char *const home_name[HOME_COUNT];
 
+/* How a value with rank >= 3 lies in memory when it is not plain row-major. */
+struct Layout {
+  u32 block; /* channels (dimension 1) in groups of so many, innermost; 0: where they are */
+  i64 lo[MAX_RANK], hi[MAX_RANK]; /* zeros around dimensions 2 and up */
+};
+
+enum { LAYOUT_BLOCK = 32, LAYOUT_BORDER = 1 << 20 };
+bool type_can_be_laid(const Type *t);
+/* Does the node read its operands, and write its result, element by element? Others need memory in
+ * plain order. */
+bool node_takes_layout(const Node *n);
+
 struct Value {
   Type type;
   Str name;   /* label from the model; need not be unique */
   NodeId def; /* 0: block parameter */
   u32 pos;    /* output number of def, or parameter number */
   Home home;
+  const Layout *layout; /* NULL: plain */
 };
 
 struct Node {
@@ -107,6 +121,7 @@ struct Graph {
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */
   bool eager;        /* fold small integer computations while building (import; off for text) */
+  bool blocks;       /* channels will lie in blocks: shapes of images are kept */
   u64 fold_bytes;    /* spent by constant folding, for the budget */
 };
 

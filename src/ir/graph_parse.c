@@ -16,6 +16,7 @@ typedef struct Decl {
   Str id;
   Str label;
   Home home;
+  const Layout *layout;
   Type type;
   i32 line;
 } Decl;
@@ -77,6 +78,29 @@ static void bind(Parse *p, Str id, Val v) {
   *vec_push(&p->c->scratch, &p->scope) = id;
 }
 
+/* laid(block, [zeros in front], [zeros behind]), a number for each dimension behind the channels. */
+static const Layout *layout(Parse *p, const Type *t) {
+  Layout *y = NEW(&p->c->work, Layout);
+  scan_expect(&p->s, '(');
+  i64 block = scan_integer(&p->s);
+  if (!type_can_be_laid(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
+    BAD(&p->s, "only f32 with 3 to 5 known dimensions is laid out, in blocks up to %d",
+        LAYOUT_BLOCK);
+  y->block = (u32)block;
+  for (u32 side = 0; side < 2; side++) {
+    Dim d[MAX_RANK];
+    scan_expect(&p->s, ',');
+    if (scan_dims(&p->s, d) != t->rank - 2) BAD(&p->s, "expected %u borders", t->rank - 2);
+    for (u32 i = 2; i < t->rank; i++) {
+      if (!dim_is_const(d[i - 2]) || d[i - 2] < 0 || d[i - 2] > LAYOUT_BORDER)
+        BAD(&p->s, "a border is a number from 0 to %d", LAYOUT_BORDER);
+      (side ? y->hi : y->lo)[i] = d[i - 2];
+    }
+  }
+  scan_expect(&p->s, ')');
+  return y;
+}
+
 static Decl decl(Parse *p) {
   Decl d = {.line = p->s.loc.line};
   d.id = value_id(p);
@@ -87,6 +111,7 @@ static Decl decl(Parse *p) {
     d.home = HOME_inline;
   else if (scan_accept_word(&p->s, home_name[HOME_tail]))
     d.home = HOME_tail;
+  if (scan_accept_word(&p->s, "laid")) d.layout = layout(p, &d.type);
   return d;
 }
 
@@ -95,6 +120,7 @@ static void params(Parse *p, BlkId b) {
   for (u32 i = 0; !scan_accept(&p->s, ')'); i++) {
     if (i) scan_expect(&p->s, ',');
     Decl d = decl(p);
+    if (d.layout) BAD(&p->s, "a parameter is not laid out");
     Val v = graph_param(p->g, b, d.type, d.label);
     bind(p, d.id, v);
     if (b == 1 && d.type.kind == TY_tensor && scan_accept_word(&p->s, "pin"))
@@ -271,7 +297,7 @@ static void append(Parse *p, Node *proto, const Decls *out, BlkId b) {
       BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id), type_str(p, &d->type),
           op_info[proto->op].name, type_str(p, &t[i]));
     }
-    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home};
+    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home, d->layout};
     graph_node(g, id)->out[i] = g->val.n - 1;
     bind(p, d->id, g->val.n - 1);
   }

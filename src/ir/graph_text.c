@@ -75,6 +75,18 @@ static void put_sym(Print *p, Sym s) {
   dim_print(p->g->dims, dim_of_sym(p->g->dims, s), p->t);
 }
 
+static void put_layout(Print *p, const Value *x) {
+  text_fmt(p->t, " laid(%u", x->layout->block);
+  for (u32 side = 0; side < 2; side++) {
+    text_puts(p->t, ", [");
+    for (u32 i = 2; i < x->type.rank; i++)
+      text_fmt(p->t, i > 2 ? ",%lld" : "%lld",
+               (long long)(side ? x->layout->hi[i] : x->layout->lo[i]));
+    text_puts(p->t, "]");
+  }
+  text_puts(p->t, ")");
+}
+
 static void put_value(Print *p, Val v) {
   p->num[v] = p->next++;
   text_fmt(p->t, "%%%u", p->num[v]);
@@ -86,6 +98,7 @@ static void put_value(Print *p, Val v) {
   text_puts(p->t, ": ");
   type_print(p->g->dims, &x->type, p->t);
   if (x->home != HOME_buffer) text_fmt(p->t, " %s", home_name[x->home]);
+  if (x->layout) put_layout(p, x);
 }
 
 static void put_use(Print *p, Val v) {

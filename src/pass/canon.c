@@ -268,7 +268,7 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !canon_plain(g, n.in[0])) return false;
+  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks) return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;

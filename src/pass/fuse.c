@@ -104,6 +104,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
     return "not an elementwise operation or a view";
   if (n->op == OP_bitcast) return "bits are read from memory";
+  if (is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !is_view(n)) return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";

@@ -41,6 +41,7 @@ static BufId add_buf(Lower *l, BufSpace space, Val v, Str name) {
 }
 
 BufId lower_temp(Lower *l, Val v) {
+  if (!l->buf[v] && graph_val(l->g, v)->layout) l->buf[v] = layout_temp(l, v);
   if (!l->buf[v]) l->buf[v] = add_buf(l, BS_temp, v, graph_val(l->g, v)->name);
   return l->buf[v];
 }
@@ -178,7 +179,12 @@ void lower(Unit *u) {
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
   l.views = map_new(&u->c->scratch);
+  l.laid = map_new(&u->c->scratch);
+  l.padded = map_new(&u->c->scratch);
+  l.flat = map_new(&u->c->scratch);
+  l.target = u->target;
   fuse_check(g);
+  layout_check(g);
   ghosts_find(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   l.states = states_begin(&l);

@@ -13,6 +13,13 @@ typedef struct Slot {
 } Slot;
 
 typedef struct States States; /* what is kept from run to run, see lower_state.c */
+/* Memory of a value that is not plain row-major. */
+typedef struct Laid {
+  BufId mem;
+  const Layout *y;
+} Laid;
+
+enum { INNER_VARS = 8 };
 
 typedef struct Lower {
   Ctx *c;
@@ -29,6 +36,12 @@ typedef struct Lower {
   ExprId held;  /* that accumulator, rounded to its type */
   Slot *slot;   /* by value: where in the result of a concat it is written */
   States *states;
+  Map laid;     /* buffer in name only -> entry of lay */
+  VEC(Laid) lay;
+  VarId inner[INNER_VARS]; /* variables that run over the lanes of a block */
+  u32 ninner;
+  Map padded, flat; /* see widen.h */
+  const Target *target;
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
@@ -53,7 +66,7 @@ typedef struct Nest {
   const Form *f;
   Tail at;              /* innermost */
   VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
-  const ExprId *sub;    /* instead of variables: the value of every axis */
+  const ExprId *sub;    /* instead of variables: values of axes, 0 where there is none */
 } Nest;
 void nest_loop(Nest *x, u32 axis);
 void nest_loops(Nest *x, bool fold,
@@ -61,6 +74,8 @@ void nest_loops(Nest *x, bool fold,
 ExprId nest_index(Nest *x, const Operand *o, u32 i);
 ExprId nest_load(Nest *x, u32 in);
 void nest_store(Nest *x, ExprId value);
+/* What the users of a fold make of it, if it is finished in this kernel. */
+ExprId nest_finish(Nest *x, ExprId value);
 void lower_form(Lower *l, Tail at, const Form *f);
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
@@ -77,6 +92,17 @@ Str group_label(Lower *l, const Node *root);
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
 void prog_drop_unused(Prog *p);          /* removes temporaries that nothing touches */
+
+/* lower_layout.c */
+BufId layout_temp(Lower *l, Val v); /* of a value with a layout */
+const Layout *layout_of(const Lower *l, BufId b); /* NULL: plain */
+void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
+
+/* lower_winograd.c: likewise, for 3x3 convolutions. */
+bool lower_winograd(Lower *l, Tail at, const Form *f);
+
+/* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
+bool lower_tile(Lower *l, Tail at, const Form *f);
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A

@@ -12,7 +12,8 @@
 
 static ExprId scaled(Nest *x, u32 axis, i64 coef) {
   VarId v = x->var[axis];
-  if (x->sub) return ex_op2(x->p, OP_mul, ex_copy(x->p, x->sub[axis]), ex_int(x->p, coef));
+  if (x->sub && x->sub[axis])
+    return ex_op2(x->p, OP_mul, ex_copy(x->p, x->sub[axis]), ex_int(x->p, coef));
   ExprId e = v ? ex_var(x->p, v) : ex_int(x->p, x->f->axis[axis].lo);
   return ex_op2(x->p, OP_mul, e, ex_int(x->p, coef));
 }
@@ -39,14 +40,17 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i) {
 }
 
 static ExprId load(Nest *x, const Operand *o) {
-  ExprId idx[MAX_RANK];
+  ExprId idx[MAX_RANK + 1];
   const Buf *b = prog_buf(x->p, o->buf);
   if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
     return ex_const(x->p, b->dt,
                     tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
   if (is_ghost(x->l, o->buf)) return ghost_load(x->l, o->buf, idx);
-  return ex_load(x->p, o->buf, idx, o->rank);
+  BufId at = o->buf;
+  u32 n = o->rank;
+  layout_address(x->l, &at, idx, &n);
+  return ex_load(x->p, at, idx, n);
 }
 
 ExprId nest_load(Nest *x, u32 in) {
@@ -54,7 +58,7 @@ ExprId nest_load(Nest *x, u32 in) {
 }
 
 /* A fold that its users finish: the value stored is theirs, in their buffer. */
-static ExprId finish(Nest *x, ExprId value) {
+ExprId nest_finish(Nest *x, ExprId value) {
   Lower *l = x->l;
   if (!l->acc || !x->f->fold) return value;
   ExprId idx[MAX_RANK];
@@ -69,10 +73,13 @@ static ExprId finish(Nest *x, ExprId value) {
 
 void nest_store(Nest *x, ExprId value) {
   const Operand *o = &x->f->out;
-  ExprId idx[MAX_RANK];
-  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-  value = finish(x, value);
-  prog_store(x->p, &x->at, o->buf, idx, o->rank, value);
+  ExprId idx[MAX_RANK + 1];
+  BufId to = o->buf;
+  u32 n = o->rank;
+  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
+  layout_address(x->l, &to, idx, &n);
+  value = nest_finish(x, value);
+  prog_store(x->p, &x->at, to, idx, n, value);
 }
 
 /* ---- loops ---- */
@@ -177,15 +184,19 @@ static void fold_scalar(Nest *x) {
 }
 
 /* One element of the row of accumulators, addressed for a load or a store. */
-static u32 row_index(Nest *x, const Operand *o, ExprId *idx) {
-  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-  return o->rank;
+static u32 row_index(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
+  u32 n = o->rank;
+  *b = o->buf;
+  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
+  layout_address(x->l, b, idx, &n);
+  return n;
 }
 
 static void fold_row(Nest *x, u32 inner) {
   Prog *p = x->p;
   const Form *f = x->f;
-  ExprId idx[MAX_RANK];
+  ExprId idx[MAX_RANK + 1];
+  BufId at;
   Operand row = f->out;
   bool apart = f->acc != prog_buf(p, f->out.buf)->dt;
   nest_loops(x, false, inner);
@@ -200,23 +211,23 @@ static void fold_row(Nest *x, u32 inner) {
   Nest fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);
-  u32 n = row_index(&fill, &row, idx);
-  prog_store(p, &fill.at, row.buf, idx, n, ex_const(p, f->acc, f->init));
+  u32 n = row_index(&fill, &row, &at, idx);
+  prog_store(p, &fill.at, at, idx, n, ex_const(p, f->acc, f->init));
   x->at = here;
   nest_loops(x, true, FORM_AXES);
   nest_loop(x, inner);
-  n = row_index(x, &row, idx);
-  ExprId old = ex_load(p, row.buf, idx, n);
-  row_index(x, &row, idx);
-  prog_store(p, &x->at, row.buf, idx, n, ex_op2(p, f->with, old, nest_value(x)));
+  n = row_index(x, &row, &at, idx);
+  ExprId old = ex_load(p, at, idx, n);
+  row_index(x, &row, &at, idx);
+  prog_store(p, &x->at, at, idx, n, ex_op2(p, f->with, old, nest_value(x)));
   x->at = here;
   x->var[inner] = 0;
   if (!apart && !x->l->acc) return;
   fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);
-  row_index(&fill, &row, idx);
-  nest_store(&fill, ex_finish(p, f->dt, ex_load(p, row.buf, idx, n)));
+  n = row_index(&fill, &row, &at, idx);
+  nest_store(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n)));
 }
 
 /* ---- the choice ---- */
@@ -265,9 +276,12 @@ static u32 choose_row(Prog *p, const Form *f) {
 
 void lower_form(Lower *l, Tail at, const Form *from) {
   Form merged = *from, *f = &merged;
-  bool whole = !l->acc; /* axes are merged only where every operand is memory */
-  for (u32 i = 0; i < f->nin; i++) whole = whole && !is_ghost(l, f->in[i].buf);
+  /* axes are merged only where every operand is plain memory */
+  bool whole = !l->acc && !layout_of(l, f->out.buf);
+  for (u32 i = 0; i < f->nin; i++)
+    whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (whole) form_merge(l->p, &l->views, f);
+  if (lower_winograd(l, at, f) || lower_tile(l, at, f)) return;
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
   u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
   if (!f->fold) {

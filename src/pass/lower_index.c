@@ -28,9 +28,37 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 
 /* ---- gathers ---- */
 
+/* Along an axis behind blocked channels: a block at a time. */
+static void gather_blocks(Lower *l, Tail at, const Layout *y) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, out)->rank, n = rank, m = rank;
+  Dim dim[MAX_RANK];
+  VarId var[MAX_RANK];
+  ExprId from[MAX_RANK + 1], to[MAX_RANK + 1];
+  for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, out)->dim[i];
+  dim[1] = (dim[1] + y->block - 1) / y->block;
+  open_loops(p, &at, dim, rank, MAX_RANK, var);
+  VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
+  for (u32 i = 0; i < rank; i++) {
+    from[i] = i == axis ? ex_var(p, pick) : ex_at(p, var[i]);
+    to[i] = ex_at(p, var[i]);
+  }
+  from[1] = ex_op2(p, OP_mul, from[1], ex_int(p, y->block));
+  to[1] = ex_op2(p, OP_mul, to[1], ex_int(p, y->block));
+  layout_address(l, &x, from, &n);
+  layout_address(l, &out, to, &m);
+  prog_store(p, &at, out, to, m, ex_load_vec(p, x, from, n, y->block));
+}
+
 void lower_gather(Lower *l, Tail at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  const Layout *y = layout_of(l, x);
+  if (y) {
+    gather_blocks(l, at, y);
+    return;
+  }
   u32 axis = (u32)node_int(l->n, AT_axis, 0), nidx = prog_buf(p, idx)->rank;
   u32 rank = prog_buf(p, x)->rank, split = axis + nidx;
   VarId var[MAX_RANK], from[MAX_RANK];

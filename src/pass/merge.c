@@ -23,6 +23,7 @@ typedef struct Access {
   BufId buf;
   ExprId *idx; /* into the expression or statement: may be replaced */
   u32 n;
+  u32 lanes; /* elements along the last dimension */
   bool write;
 } Access;
 
@@ -41,7 +42,7 @@ static void see_expr(Touched *t, ExprId id) {
   if (!id) return;
   Expr *e = prog_expr(t->p, id);
   if (e->kind == EX_load)
-    *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, false};
+    *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, e->lanes, false};
   for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
 }
 
@@ -53,7 +54,7 @@ static void see_list(Touched *t, StmtId first) {
     see_expr(t, s->b);
     for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
     if (s->kind == ST_store)
-      *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, true};
+      *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, prog_expr(t->p, s->a)->lanes, true};
     if (s->kind == ST_for || s->kind == ST_let) t->declared[s->var] = true;
     if (s->kind == ST_set && !t->declared[s->var]) t->outer = true;
     if (s->kind == ST_while || s->kind == ST_require) t->outer = true;
@@ -89,6 +90,7 @@ static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   u32 d = 0;
   while (d < a->n && b->dim[d] == 1 && !is_var(p, a->idx[d], v)) d++;
   if (d == a->n || !is_var(p, a->idx[d], v)) return false;
+  if (a->lanes > 1 && d + 1 == a->n) return false;
   *size = dim_product(p->dims, b->dim + d + 1, b->rank - d - 1);
   for (u32 i = 0; i < a->n; i++)
     if (i != d && mentions(p, a->idx[i], v)) return false;

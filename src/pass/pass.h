@@ -56,6 +56,8 @@ void simplify(Graph *g); /* simplify.c */
 void cse(Graph *g);      /* cse.c */
 void dce(Graph *g);      /* dce.c */
 void canon(Graph *g);    /* canon.c */
+void layout(Unit *u);    /* layout.c */
+void layout_check(Graph *g); /* marks that came from a text */
 void fuse(Graph *g);     /* fuse.c */
 void fuse_explain(Graph *g,
                   Text *why); /* the same; says, a line each, which values keep a buffer and why */
@@ -66,6 +68,10 @@ void lower(Unit *u);  /* lower.c */
 void merge(Prog *p);  /* merge.c */
 void order(Graph *g); /* order.c */
 void plan(Prog *p);   /* plan.c */
+
+/* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
+ * patches as if its result had a multiple of that many rows and columns. */
+u32 winograd_tile(const Target *target, i64 in, i64 out, i64 high, i64 wide);
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

@@ -1,7 +1,7 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
  *   model.onnx --import--\
- *                         Graph --infer--strings--fold--simplify--cse--dce--canon--fuse--> Graph
+ *        Graph --infer--strings--fold--simplify--cse--dce--canon--layout--fuse--order--> Graph
  *   text of a Graph -----/                                             |
  *                                                                    lower
  *                                                                      |
@@ -25,6 +25,7 @@ const Pass pass_table[] = {
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
+  {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them"},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers"},
@@ -130,6 +131,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   }
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
   u->target = o->target ? o->target : target_scalar();
+  if (u->g) u->g->blocks = u->target->lanes > 1;
   c->pass = "input";
   if (o->check) verify(u);
   for (u32 i = first; i < end; i++) {

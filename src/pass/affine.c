@@ -1,0 +1,112 @@
+/* affine.c: integer expressions taken apart into terms and put together again.
+ *
+ * In: expression trees of i64. Out: a constant and terms; sums, differences and products by
+ * constants are looked into, everything else is a term as it stands. Used to see how an index moves
+ * with one variable, and to take an index apart into block and lane.
+ */
+#include "pass/affine.h"
+
+#include "ir/prog_mem.h"
+
+static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
+  const Expr *x = prog_expr(p, e);
+  VarId var = x->kind == EX_var ? x->ref : 0;
+  for (u32 i = 0; i < a->n; i++) {
+    bool same = var ? a->t[i].var == var : !a->t[i].var && mem_same(p, a->t[i].e, e);
+    if (!same) continue;
+    a->t[i].coef += coef;
+    return true;
+  }
+  if (a->n == AFFINE_TERMS) return false;
+  a->t[a->n++] = (AffTerm){e, var, coef};
+  return true;
+}
+
+static bool gather(Prog *p, Affine *a, ExprId e, i64 coef) {
+  const Expr *x = prog_expr(p, e);
+  i64 k;
+  if (ex_is_int(p, e, &k)) {
+    a->k += coef * k;
+    return true;
+  }
+  if (x->kind == EX_op && x->dt == DT_i64 && x->narg == 2) {
+    ExprId l = x->arg[0], r = x->arg[1];
+    if (x->op == OP_add) return gather(p, a, l, coef) && gather(p, a, r, coef);
+    if (x->op == OP_sub) return gather(p, a, l, coef) && gather(p, a, r, -coef);
+    if (x->op == OP_mul && ex_is_int(p, r, &k)) return gather(p, a, l, coef * k);
+    if (x->op == OP_mul && ex_is_int(p, l, &k)) return gather(p, a, r, coef * k);
+  }
+  return add_term(p, a, e, coef);
+}
+
+bool affine_of(Prog *p, ExprId e, Affine *a) {
+  *a = (Affine){0};
+  if (!gather(p, a, e, 1)) return false;
+  u32 n = 0;
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].coef) a->t[n++] = a->t[i];
+  a->n = n;
+  return true;
+}
+
+ExprId affine_expr(Prog *p, const Affine *a) {
+  ExprId sum = 0;
+  for (u32 i = 0; i < a->n; i++) {
+    i64 c = a->t[i].coef;
+    bool minus = c < 0 && sum;
+    ExprId e = ex_copy(p, a->t[i].e);
+    e = ex_op2(p, OP_mul, e, ex_int(p, minus ? -c : c));
+    sum = !sum ? e : ex_op2(p, minus ? OP_sub : OP_add, sum, e);
+  }
+  if (!sum) return ex_int(p, a->k);
+  return a->k < 0 ? ex_op2(p, OP_sub, sum, ex_int(p, -a->k))
+                  : ex_op2(p, OP_add, sum, ex_int(p, a->k));
+}
+
+i64 affine_coef(const Affine *a, VarId v) {
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].var == v) return a->t[i].coef;
+  return 0;
+}
+
+bool ex_mentions(Prog *p, ExprId e, VarId v) {
+  const Expr *x = prog_expr(p, e);
+  if (x->kind == EX_var) return x->ref == v;
+  for (u32 i = 0; i < x->narg; i++)
+    if (ex_mentions(p, x->arg[i], v)) return true;
+  return false;
+}
+
+static bool is_inner(const Affine *rest, const VarId *inner, u32 n) {
+  if (rest->k || rest->n > 1) return false;
+  if (!rest->n) return true;
+  for (u32 i = 0; i < n; i++)
+    if (rest->t[0].var == inner[i] && rest->t[0].coef == 1) return true;
+  return false;
+}
+
+void ex_split(Prog *p, ExprId e, i64 block, const VarId *inner, u32 ninner, ExprId *q, ExprId *r) {
+  Affine a, whole = {0}, rest = {0};
+  if (affine_of(p, e, &a)) {
+    i64 odd = a.k % block;
+    if (odd < 0) odd += block;
+    rest.k = odd;
+    whole.k = (a.k - odd) / block;
+    for (u32 i = 0; i < a.n; i++) {
+      AffTerm t = a.t[i];
+      if (t.coef % block) {
+        rest.t[rest.n++] = t;
+      } else {
+        t.coef /= block;
+        whole.t[whole.n++] = t;
+      }
+    }
+    if (is_inner(&rest, inner, ninner) || !rest.n) {
+      *q = affine_expr(p, &whole);
+      *r = affine_expr(p, &rest);
+      return;
+    }
+  }
+  *q = ex_op2(p, OP_div, ex_copy(p, e), ex_int(p, block));
+  *r = ex_op2(p, OP_mod, e, ex_int(p, block));
+}

@@ -1,0 +1,29 @@
+/* affine.h: an integer expression as a constant plus terms with constant factors. */
+#ifndef INGOT_AFFINE_H
+#define INGOT_AFFINE_H
+
+#include "ir/prog.h"
+
+enum { AFFINE_TERMS = 12 };
+
+typedef struct AffTerm {
+  ExprId e; /* a variable, or an expression that is not looked into; belongs to the tree it is from */
+  VarId var; /* 0: not a variable */
+  i64 coef;
+} AffTerm;
+
+typedef struct Affine {
+  i64 k;
+  u32 n;
+  AffTerm t[AFFINE_TERMS];
+} Affine;
+
+bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms */
+ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
+i64 affine_coef(const Affine *a, VarId v);
+bool ex_mentions(Prog *p, ExprId e, VarId v);
+/* e = block * *q + *r with 0 <= *r < block. inner: variables known to run from 0 to below block;
+ * where the rest is not one of them (or 0), division and remainder are left to the machine. */
+void ex_split(Prog *p, ExprId e, i64 block, const VarId *inner, u32 ninner, ExprId *q, ExprId *r);
+
+#endif

@@ -1,0 +1,295 @@
+/* layout.c: decides how the values of a convolutional network lie in memory.
+ *
+ * In: a graph. Out: the same graph, values marked with a layout: channels in blocks as wide as a
+ * vector, and zeros around what a padded convolution reads. A block begins at a convolution and goes
+ * on through everything that works channel by channel: maps, pools, concatenations at multiples of
+ * the block. Where somebody needs the plain order (a reshape, a result, another block of the graph),
+ * and where a convolution reads something that cannot have zeros around it, a copy is put in
+ * between. The block is as wide as the target's vectors, or half of that where channel counts would
+ * leave too much of it empty.
+ *
+ * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
+ */
+#include "pass/pass.h"
+
+#include <string.h>
+
+typedef struct Work {
+  Graph *g;
+  const Target *target;
+  u32 block;
+  u32 cap;
+  Layout **of;   /* by value: its layout, or NULL */
+  Val *plain;    /* by value: its copy in plain order, or 0 */
+  bool *foreign; /* by value, of those there were at the start: used in another block */
+  u32 nforeign;
+} Work;
+
+static void room(Work *w, Val v) {
+  if (v < w->cap) return;
+  u32 cap = v + v / 2 + 16;
+  Layout **of = NEWS(&w->g->c->scratch, Layout *, cap);
+  memcpy(of, w->of, w->cap * sizeof *of);
+  Val *plain = NEWS(&w->g->c->scratch, Val, cap);
+  memcpy(plain, w->plain, w->cap * sizeof *plain);
+  w->of = of;
+  w->plain = plain;
+  w->cap = cap;
+}
+
+/* ---- what there is ---- */
+
+static bool depthwise(Graph *g, const Node *n) {
+  i64 group = node_int(n, AT_group, 1);
+  return group > 1 && group == graph_type(g, n->in[1])->dim[0] &&
+         graph_type(g, n->in[1])->dim[1] == 1;
+}
+
+/* A convolution the families take, with blocks this wide. */
+static bool takes(Graph *g, const Node *n, u32 block) {
+  if (n->op != OP_conv || !type_can_be_laid(graph_type(g, n->out[0])) || !graph_const(g, n->in[1]))
+    return false;
+  i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
+  if (group == 1 || depthwise(g, n)) return out >= 4;
+  return out / group % block == 0 && graph_type(g, n->in[1])->dim[1] % block == 0;
+}
+
+static double padded_share(Graph *g, u32 block) {
+  double all = 0, more = 0;
+  const Blk *b = &g->blk.at[1];
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    if (!takes(g, n, block)) continue;
+    double out = (double)graph_type(g, n->out[0])->dim[1];
+    double work = 1;
+    for (u32 k = 2; k < graph_type(g, n->out[0])->rank; k++)
+      work *= (double)graph_type(g, n->out[0])->dim[k] * (double)graph_type(g, n->in[1])->dim[k];
+    work *= (double)graph_type(g, n->in[1])->dim[1];
+    all += work * out;
+    more += work * (double)(((i64)out + block - 1) / block * block);
+  }
+  return all > 0 ? more / all : 0;
+}
+
+/* ---- blocks ---- */
+
+static bool blocked(const Work *w, Val v) {
+  return w->of[v] && w->of[v]->block;
+}
+
+static void set_block(Work *w, Val v) {
+  w->of[v] = NEW(&w->g->c->keep, Layout);
+  w->of[v]->block = w->block;
+}
+
+static bool any_blocked(const Work *w, const Node *n) {
+  for (u32 i = 0; i < n->nin; i++)
+    if (n->in[i] && blocked(w, n->in[i])) return true;
+  return false;
+}
+
+static bool concat_fits(const Work *w, const Node *n) {
+  i64 axis = node_int(n, AT_axis, 0), at = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Type *t = graph_type(w->g, n->in[i]);
+    if (!type_can_be_laid(t) || (axis == 1 && at % w->block)) return false;
+    at += t->dim[1];
+  }
+  return axis != 0;
+}
+
+static bool map_fits(const Work *w, const Node *n) {
+  const Type *out = graph_type(w->g, n->out[0]);
+  for (u32 i = 0; i < n->nin; i++) {
+    const Type *t = graph_type(w->g, n->in[i]);
+    if (blocked(w, n->in[i]) && t->rank == out->rank && t->dim[1] == out->dim[1]) return true;
+  }
+  return false;
+}
+
+static bool gather_fits(const Work *w, const Node *n) {
+  return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
+         graph_type(w->g, n->in[1])->rank == 1;
+}
+
+static bool becomes_blocked(const Work *w, const Node *n) {
+  if (n->nout != 1 || !type_can_be_laid(graph_type(w->g, n->out[0]))) return false;
+  if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
+  if (n->op < OP_SCALARS) return map_fits(w, n);
+  switch (n->op) {
+  case OP_conv: return takes(w->g, n, w->block);
+  case OP_pool_max:
+  case OP_pool_sum: return graph_type(w->g, n->in[0])->rank > 2 && any_blocked(w, n);
+  case OP_reduce_sum:
+  case OP_reduce_max:
+  case OP_reduce_min:
+  case OP_reduce_prod: {
+    u32 count;
+    const Dim *axes = node_list(n, AT_axes, &count);
+    for (u32 i = 0; i < count; i++)
+      if (axes[i] < 2) return false;
+    return node_int(n, AT_keep, 0) && any_blocked(w, n);
+  }
+  case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
+  case OP_gather: return gather_fits(w, n);
+  default: return false;
+  }
+}
+
+/* ---- who reads what ---- */
+
+static bool is_view(const Node *n) {
+  return n->op == OP_slice || n->op == OP_transpose || n->op == OP_broadcast;
+}
+
+/* The same elements in memory of their own. */
+static Val copy_of(Work *w, Val v) {
+  Graph *g = w->g;
+  const Type *t = graph_type(g, v);
+  Attr at = {.key = AT_shape, .kind = AK_list, .n = t->rank};
+  Dim *dim = NEWS(&g->c->keep, Dim, t->rank);
+  memcpy(dim, t->dim, t->rank * sizeof *dim);
+  at.u.list = dim;
+  Val made = graph_node(g, graph_add(g, OP_broadcast, &v, 1, &at, 1))->out[0];
+  room(w, made);
+  return made;
+}
+
+/* Rows and columns that the convolution is computed in at once. */
+static i64 patch_of(const Work *w, const Node *n) {
+  Graph *g = w->g;
+  u32 ns;
+  const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
+  const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
+  if (ns != 2 || node_int(n, AT_group, 1) != 1) return 1;
+  for (u32 i = 0; i < 2; i++)
+    if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return 1;
+  u32 m = winograd_tile(w->target, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
+  return m ? m : 1;
+}
+
+/* Zeros that this convolution wants around its operand. */
+static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
+  Graph *g = w->g;
+  u32 ns;
+  const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
+            *dilation = node_list(n, AT_dilation, &ns);
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
+             *k = graph_type(g, n->in[1]);
+  bool any = false;
+  i64 patch = patch_of(w, n);
+  for (u32 i = 0; i < ns; i++) {
+    i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
+    i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
+    lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
+    hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
+    any = any || lo[2 + i] || hi[2 + i];
+  }
+  return any;
+}
+
+/* An operand with zeros around it: the value itself where it has memory that can grow, else a copy. */
+static void give_border(Work *w, NodeId id) {
+  Graph *g = w->g;
+  Val x = graph_node(g, id)->in[0];
+  NodeId def = graph_val(g, x)->def;
+  i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
+  bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
+  if (!border_of(w, graph_node(g, id), lo, hi) && (!apart || blocked(w, x))) return;
+  if (!w->of[x] || !def || is_view(graph_node(g, def))) {
+    bool block = apart || blocked(w, x);
+    if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
+    x = copy_of(w, x);
+    w->of[x] = NEW(&g->c->keep, Layout);
+    w->of[x]->block = block ? w->block : 0;
+    graph_node(g, id)->in[0] = x;
+  }
+  for (u32 i = 2; i < graph_type(g, x)->rank; i++) {
+    if (lo[i] > w->of[x]->lo[i]) w->of[x]->lo[i] = lo[i];
+    if (hi[i] > w->of[x]->hi[i]) w->of[x]->hi[i] = hi[i];
+  }
+}
+
+static Val plain_of(Work *w, Val v) {
+  if (!w->of[v]) return v;
+  if (!w->plain[v]) {
+    Val made = copy_of(w, v);
+    w->plain[v] = made;
+  }
+  return w->plain[v];
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Work *w = e->user;
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (g->cur != 1) return true;
+  for (u32 i = 0; i < n->nout; i++) room(w, n->out[i]);
+  bool gather = n->op == OP_gather && !becomes_blocked(w, n);
+  if (!node_takes_layout(n) || gather) {
+    for (u32 i = 0; i < n->nin; i++) {
+      Val v = graph_node(g, id)->in[i];
+      if (v && w->of[v]) {
+        Val by = plain_of(w, v);
+        graph_node(g, id)->in[i] = by;
+      }
+    }
+    return true;
+  }
+  if (becomes_blocked(w, n)) set_block(w, n->out[0]);
+  if (takes(g, n, w->block)) give_border(w, id);
+  return true;
+}
+
+static void find_foreign(Work *w) {
+  Graph *g = w->g;
+  w->nforeign = g->val.n;
+  w->foreign = NEWS(&g->c->scratch, bool, g->val.n);
+  for (BlkId b = 2; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < n->nin; j++) w->foreign[n->in[j]] = true;
+    }
+    for (u32 i = 0; i < k->ret.n; i++) w->foreign[k->ret.at[i]] = true;
+  }
+}
+
+void layout(Unit *u) {
+  Graph *g = u->g;
+  Work w = {.g = g, .target = u->target, .block = u->target->block};
+  if (u->target->lanes < 4) return;
+  if (w.block > 8 && padded_share(g, w.block) > 1.1 * padded_share(g, w.block / 2)) w.block /= 2;
+  room(&w, g->val.n);
+  find_foreign(&w);
+  edit_run(g, visit, &w);
+  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) {
+    Val v = g->blk.at[1].ret.at[i];
+    if (w.of[v]) {
+      Val by = plain_of(&w, v);
+      g->blk.at[1].ret.at[i] = by;
+    }
+  }
+  for (Val v = 1; v < g->val.n && v < w.cap; v++) graph_val(g, v)->layout = w.of[v];
+}
+
+/* Blocks are moved whole: both sides have them, and one index for each. */
+static void check_gather(Graph *g, const Node *n) {
+  const Layout *x = graph_val(g, n->in[0])->layout, *y = graph_val(g, n->out[0])->layout;
+  if (!x || !y || !x->block || x->block != y->block || graph_val(g, n->in[1])->layout ||
+      graph_type(g, n->in[1])->rank != 1)
+    fail(g->c, ERR_input, n->loc, "gather needs operand and result in the same blocks");
+}
+
+void layout_check(Graph *g) {
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      bool laid = false;
+      for (u32 k = 0; k < n->nin; k++) laid = laid || graph_val(g, n->in[k])->layout;
+      for (u32 k = 0; k < n->nout; k++) laid = laid || graph_val(g, n->out[k])->layout;
+      if (laid && !node_takes_layout(n))
+        fail(g->c, ERR_input, n->loc, "%s needs memory in plain order", op_info[n->op].name);
+      if (laid && n->op == OP_gather) check_gather(g, n);
+    }
+}

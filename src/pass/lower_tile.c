@@ -1,0 +1,462 @@
+/* lower_tile.c: the families of vector kernels.
+ *
+ * In: a form. Out: loops over vectors, or nothing where the form has no axis to run them along. One
+ * axis of the result becomes the lanes; what an operand does along it decides the rest:
+ *   map            no fold: a vector of the result at a time
+ *   contraction    one operand does not move along the lanes (splat), the other is packed so that
+ *                  panels of lanes follow each other in the order of the fold: products of matrices,
+ *                  convolutions over blocked channels
+ *   lanes apart    both move, or there is one operand: depthwise convolutions, pools, sums over
+ *                  other axes
+ *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
+ * The result is made in tiles: P rows times V panels of accumulators that stay in registers while
+ * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
+ * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
+ * the accumulator before it is stored.
+ */
+#include "pass/tile.h"
+
+#include "pass/affine.h"
+
+#include <string.h>
+
+/* ---- small pieces ---- */
+
+/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
+static ExprId unrolled(Prog *p, Tail *at, i64 n, const char *name) {
+  if (n == 1) return ex_int(p, 0);
+  VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
+  prog_stmt(p, at->owner)->flags |= LF_unroll;
+  return ex_var(p, v);
+}
+
+static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
+}
+
+static BufId registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name) {
+  Dim dim[2] = {rows, columns};
+  BufId b = prog_add_buf(p, BS_reg, dt, dim, 2, str_of(p->c, name));
+  prog_buf(p, b)->lanes = lanes;
+  return b;
+}
+
+static ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  return ex_load(p, b, idx, 2);
+}
+
+static void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  prog_store(p, at, b, idx, 2, value);
+}
+
+/* ---- operands ---- */
+
+static Nest nest_of(const Tile *t, Tail at) {
+  return (Nest){.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
+}
+
+/* Operand k at the place val says, as a vector. */
+static ExprId operand(const Tile *t, u32 k) {
+  Prog *p = t->p;
+  Nest x = nest_of(t, prog_end());
+  if (t->use[k] == LU_packed) return pack_load(t, k);
+  ExprId e = nest_load(&x, k);
+  if (t->lanes == 1) return e;
+  Widen w = tile_widen(t, 0);
+  ExprId v = widen(&w, e);
+  if (!v) bug(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
+  return v;
+}
+
+Widen tile_widen(const Tile *t, ExprId held) {
+  return (Widen){.p = t->p,
+                 .lane = t->lane_var,
+                 .lanes = t->lanes,
+                 .held = held ? t->held : 0,
+                 .vec = held,
+                 .padded = &t->l->padded,
+                 .flat = &t->l->flat};
+}
+
+/* ---- one tile ---- */
+
+typedef struct Size {
+  i64 rows, panels;
+} Size;
+
+/* The part of the lanes that is there: all, or the first few. */
+static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  Lower *l = t->l;
+  ExprId i = unrolled(p, &at, s.rows, "p"), j = unrolled(p, &at, s.panels, "v");
+  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
+  ExprId first =
+      times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes, ex_int(p, t->from));
+  bool whole = valid == t->lanes && t->wide_store;
+  for (i64 k = 0; k < (whole ? 1 : valid); k++) {
+    ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
+    t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
+    ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
+    Nest x = nest_of(t, at);
+    BufId out = t->f.out.buf;
+    u32 n = t->f.out.rank;
+    for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+    layout_address(l, &out, idx, &n);
+    ExprId value;
+    if (t->lanes == 1) {
+      value = nest_finish(&x, vec);
+    } else if (whole) {
+      Widen w = tile_widen(t, vec);
+      value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+      if (!value || !widen_place(&w, &out, idx, &n))
+        bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
+    } else {
+      u8 *pick = NEWS(&p->c->keep, u8, 1);
+      *pick = (u8)k;
+      value = nest_finish(&x, ex_shuffle(p, vec, 0, pick, 1));
+    }
+    prog_store(p, &at, out, idx, n, value);
+  }
+}
+
+/* acc[i, j] = with(acc[i, j], body) */
+static void step_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId panel) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  BufId held[FORM_IN] = {0};
+  VarId splat[FORM_IN] = {0};
+  ExprId zero = ex_int(p, 0);
+  for (u32 k = 0; k < f->nin; k++) {
+    if (t->use[k] == LU_splat || t->rowed[k]) continue;
+    held[k] = registers(p, f->acc, t->lanes, 1, s.panels, "b");
+    Tail in = at;
+    t->panel = panel;
+    t->panel_at = unrolled(p, &in, s.panels, "v");
+    t->val[t->lane] = tile_lane(t);
+    reg_store(p, &in, held[k], zero, t->panel_at, operand(t, k));
+  }
+  ExprId i = unrolled(p, &at, s.rows, "p");
+  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
+  for (u32 k = 0; k < f->nin; k++) {
+    if (t->use[k] != LU_splat) continue;
+    splat[k] = prog_add_var(p, f->acc, str_of(p->c, "x"));
+    prog_var(p, splat[k])->lanes = t->lanes;
+    prog_let(p, &at, splat[k], operand(t, k));
+  }
+  ExprId j = unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
+  t->panel = panel;
+  t->panel_at = j;
+  t->val[t->lane] = tile_lane(t);
+  for (u32 k = 0; k < f->nin; k++)
+    arg[k] = splat[k]  ? ex_var(p, splat[k])
+             : held[k] ? reg_load(p, held[k], zero, j)
+                       : operand(t, k);
+  ExprId value = f->body == FB_copy ? arg[0] : ex_op(p, f->op, arg, f->nin);
+  reg_store(p, &at, acc, i, j, ex_op2(p, f->with, reg_load(p, acc, i, j), value));
+}
+
+ExprId tile_lane(const Tile *t) {
+  Prog *p = t->p;
+  ExprId panel = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
+  ExprId first = times_plus(p, panel, t->lanes, ex_int(p, t->from));
+  return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+}
+
+/* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
+ * and over the channels of a block innermost: memory is read in order. */
+static void open_fold(Tile *t, Nest *x) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  VarId block = 0;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (!f->axis[i].fold) continue;
+    if (i != t->split) {
+      nest_loop(x, i);
+      if (x->var[i]) t->val[i] = ex_var(p, x->var[i]);
+      if (x->var[i] && t->unroll) prog_stmt(p, x->at.owner)->flags |= LF_unroll;
+      continue;
+    }
+    i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;
+    if (blocks > 1) block = prog_for(p, &x->at, ex_int(p, 0), ex_int(p, blocks), "cb");
+  }
+  if (t->split == FORM_AXES) return;
+  i64 n = f->axis[t->split].hi;
+  ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, t->block)), end = ex_int(p, t->block);
+  if (n % t->block) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
+  t->l->inner[t->l->ninner++] = c;
+  t->split_block = block;
+  t->split_lane = c;
+  t->val[t->split] = ex_op2(p, OP_add, base, ex_var(p, c));
+}
+
+static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  u32 ninner = t->l->ninner;
+  BufId acc = registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
+  Tail init = at;
+  ExprId i = unrolled(p, &init, s.rows, "p"), j = unrolled(p, &init, s.panels, "v");
+  ExprId zero = ex_const(p, f->acc, f->init);
+  if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
+  reg_store(p, &init, acc, i, j, zero);
+  Nest x = nest_of(t, at);
+  memcpy(x.var, t->var, sizeof x.var);
+  open_fold(t, &x);
+  step_tile(t, x.at, acc, s, row, panel);
+  t->l->ninner = ninner;
+  for (u32 a = 0; a < f->naxes; a++)
+    if (f->axis[a].fold) t->val[a] = 0;
+  store_tile(t, at, acc, s, row, panel, valid);
+}
+
+/* ---- loops around tiles ---- */
+
+/* n = big * (size) + small * (size - 1), as few as possible with size <= most. */
+static void cover(i64 n, i64 most, i64 *size, i64 *big, i64 *small) {
+  i64 count = (n + most - 1) / most;
+  *size = (n + count - 1) / count;
+  *small = *size * count - n;
+  *big = count - *small;
+}
+
+static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  i64 most = t->budget / panels, size, big, small;
+  if (most > t->most_rows) most = t->most_rows;
+  if (t->row == FORM_AXES) {
+    one_tile(t, at, (Size){1, panels}, 0, panel, valid);
+    return;
+  }
+  Dim n = t->f.axis[t->row].hi;
+  if (!dim_is_const(n)) { /* tiles as far as they go, then single rows */
+    ExprId count = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, most));
+    Tail in = at;
+    ExprId done = ex_op2(p, OP_mul, ex_copy(p, count), ex_int(p, most));
+    VarId r = prog_for(p, &in, ex_int(p, 0), count, "r");
+    one_tile(t, in, (Size){most, panels}, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, most)), panel,
+             valid);
+    in = at;
+    r = prog_for(p, &in, done, ex_dim(p, n), "r");
+    one_tile(t, in, (Size){1, panels}, ex_var(p, r), panel, valid);
+    return;
+  }
+  cover(n, most, &size, &big, &small);
+  for (u32 part = 0; part < 2; part++) {
+    i64 count = part ? small : big, first = part ? big * size : 0, rows = size - part;
+    if (!count || !rows) continue;
+    Tail in = at;
+    ExprId r = ex_int(p, 0);
+    if (count > 1) r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
+    one_tile(t, in, (Size){rows, panels}, times_plus(p, r, rows, ex_int(p, first)), panel, valid);
+  }
+}
+
+/* Axes whose loops stand outside of the panels: those the packed operand runs along. */
+static bool is_batch(const Tile *t, u32 axis) {
+  if (t->f.axis[axis].fold || axis == t->lane || axis == t->row) return false;
+  for (u32 k = 0; k < t->f.nin; k++)
+    if (t->use[k] == LU_packed && operand_moves(&t->f.in[k], axis)) return true;
+  return false;
+}
+
+static Tail open_axes(Tile *t, Tail at, bool batch) {
+  Nest x = nest_of(t, at);
+  memcpy(x.var, t->var, sizeof x.var);
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (t->f.axis[i].fold || i == t->lane || i == t->row || is_batch(t, i) != batch) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
+  }
+  memcpy(t->var, x.var, sizeof x.var);
+  return x.at;
+}
+
+static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 valid) {
+  Prog *p = t->p;
+  if (!count) return;
+  ExprId panel = ex_int(p, first);
+  if (count > each)
+    panel = times_plus(p, ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, count / each), "o")),
+                       each, panel);
+  ExprId val[FORM_AXES];
+  VarId var[FORM_AXES];
+  memcpy(val, t->val, sizeof val);
+  memcpy(var, t->var, sizeof var);
+  at = open_axes(t, at, false);
+  loop_rows(t, at, each, panel, valid);
+  memcpy(t->val, val, sizeof val);
+  memcpy(t->var, var, sizeof var);
+}
+
+/* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one. */
+static void loop_lanes(Tile *t, Tail at) {
+  i64 n = t->f.axis[t->lane].hi - t->from;
+  i64 whole = t->pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
+  if (each > whole) each = whole;
+  if (each) {
+    i64 main = whole / each * each;
+    loop_panels(t, at, 0, main, each, t->lanes);
+    loop_panels(t, at, main, whole - main, whole - main, t->lanes);
+  }
+  if (t->pads || n == whole * t->lanes) return;
+  if (t->partial) {
+    loop_panels(t, at, whole, 1, 1, n - whole * t->lanes);
+    return;
+  }
+  Tile rest = *t;
+  rest.from += whole * t->lanes;
+  for (rest.lanes = t->lanes; rest.lanes > n - whole * t->lanes;) rest.lanes /= 2;
+  loop_lanes(&rest, at);
+}
+
+static void lower_fold(Tile *t, Tail at) {
+  at = open_axes(t, at, true);
+  for (u32 k = 0; k < t->f.nin; k++)
+    if (t->fresh[k]) pack_run(t, at, k);
+  loop_lanes(t, at);
+}
+
+/* ---- along the fold ---- */
+
+enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
+
+/* One step of the fold into acc[j], at point `at_point` of the lane axis. */
+static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  ExprId arg[FORM_IN], zero = ex_int(p, 0);
+  t->val[t->lane] =
+      t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+  for (u32 k = 0; k < f->nin; k++) arg[k] = operand(t, k);
+  ExprId value = f->body == FB_copy ? arg[0] : ex_op(p, f->op, arg, f->nin);
+  reg_store(p, &at, acc, zero, j, ex_op2(p, f->with, reg_load(p, acc, zero, j), value));
+}
+
+/* Folds of other axes stand around that of the lanes. */
+static Tail open_outer_folds(Tile *t, Nest *x) {
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (!t->f.axis[i].fold || i == t->lane) continue;
+    nest_loop(x, i);
+    if (x->var[i]) t->val[i] = ex_var(t->p, x->var[i]);
+  }
+  return x->at;
+}
+
+/* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators. */
+static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 each) {
+  Prog *p = t->p;
+  i64 lo, hi, step = each * t->lanes;
+  if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
+  ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
+  ExprId j = unrolled(p, &at, each, "u"), more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
+  step_along(t, at, acc, j, times_plus(p, v, step, more));
+}
+
+static void lower_along(Tile *t, Tail at) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  Dim extent = f->axis[t->lane].hi;
+  i64 lanes = t->lanes, each = ALONG;
+  if (dim_is_const(extent) && extent / lanes < each) each = extent / lanes;
+  Nest x = nest_of(t, at);
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].fold) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
+  }
+  at = x.at;
+  BufId acc = registers(p, f->acc, t->lanes, 1, each, "acc");
+  BufId one = registers(p, f->acc, 1, 1, 1, "sum");
+  ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
+  Tail in = at;
+  ExprId j = unrolled(p, &in, each, "v");
+  reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
+  reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
+  in = open_outer_folds(t, &x);
+  ExprId n = ex_dim(p, extent), vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
+  ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
+  loop_along(t, in, acc, ex_int(p, 0), blocks, each);
+  loop_along(t, in, acc, ex_op2(p, OP_mul, ex_copy(p, blocks), ex_int(p, each)), vectors, 1);
+  t->lanes = 1;
+  loop_along(t, in, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+  ExprId sum = reg_load(p, acc, zero, zero);
+  for (i64 k = 1; k < each; k++)
+    sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
+  sum = ex_op2(p, f->with, ex_hreduce(p, f->with, sum), reg_load(p, one, zero, zero));
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold) t->val[i] = 0;
+  x = nest_of(t, at);
+  nest_store(&x, sum);
+}
+
+/* ---- maps ---- */
+
+static void store_map(Tile *t, Tail at) {
+  Prog *p = t->p;
+  ExprId idx[MAX_RANK + 1];
+  Nest x = nest_of(t, at);
+  BufId out = t->f.out.buf;
+  u32 n = t->f.out.rank;
+  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+  layout_address(t->l, &out, idx, &n);
+  ExprId value = nest_value(&x);
+  if (t->lanes > 1) {
+    Widen w = tile_widen(t, 0);
+    value = widen(&w, value);
+    if (!value || !widen_place(&w, &out, idx, &n))
+      bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
+  }
+  prog_store(p, &at, out, idx, n, value);
+}
+
+/* Points of the lane axis from `from` on, `count` vectors of them. */
+static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
+  Prog *p = t->p;
+  ExprId v = ex_int(p, 0);
+  if (!count) return;
+  if (count > 1) v = ex_var(p, prog_for(p, &x.at, v, ex_int(p, count), "v"));
+  t->panel = v;
+  t->panel_at = ex_int(p, 0);
+  t->from = from;
+  t->val[t->lane] = tile_lane(t);
+  for (u32 i = t->lane + 1; i < t->f.naxes; i++) {
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
+  }
+  store_map(t, x.at);
+}
+
+static void lower_map(Tile *t, Tail at) {
+  i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
+  i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
+  Nest x = nest_of(t, at);
+  for (u32 i = 0; i < t->lane; i++) {
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
+  }
+  map_lanes(t, x, 0, whole);
+  t->lanes = 1;
+  if (!t->pads) map_lanes(t, x, whole * lanes, n - whole * lanes);
+}
+
+/* ---- which ---- */
+
+bool lower_tile(Lower *l, Tail at, const Form *f) {
+  Tile t;
+  if (!l->target || l->target->lanes < 4) return false;
+  if (!tile_choose(l, f, &t)) {
+    if (!tile_choose_along(l, f, &t)) return false;
+    lower_along(&t, at);
+    return true;
+  }
+  t.l->inner[t.l->ninner++] = t.lane_var;
+  if (f->fold)
+    lower_fold(&t, at);
+  else
+    lower_map(&t, at);
+  t.l->ninner--;
+  return true;
+}

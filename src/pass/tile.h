@@ -1,0 +1,57 @@
+/* tile.h: a form on its way to a kernel of vectors; shared by the files of lower_tile.c. */
+#ifndef INGOT_TILE_H
+#define INGOT_TILE_H
+
+#include "pass/lower.h"
+#include "pass/widen.h"
+
+/* What an operand does along the lanes. */
+typedef enum LaneUse {
+  LU_splat,  /* nothing: one element for all lanes */
+  LU_vector, /* steps by one element */
+  LU_packed  /* anything else; it has been brought into panels of lanes */
+} LaneUse;
+
+typedef struct Tile {
+  Lower *l;
+  Prog *p;
+  Form f;
+  u32 lanes; /* of the vectors being written now */
+  i64 from;  /* first point of the lane axis they cover */
+  u32 lane;  /* the axis of the lanes */
+  u32 row;   /* the axis that tiles have several points of; FORM_AXES: none */
+  u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
+  i64 block; /* of that one */
+  VarId split_block, split_lane;
+  LaneUse use[FORM_IN];
+  bool rowed[FORM_IN]; /* moves along row */
+  BufId pack[FORM_IN];
+  bool fresh[FORM_IN]; /* packed while running */
+  bool pads;       /* there is room behind the result: the last vector is stored whole */
+  bool partial;    /* the last vector can be computed without room behind the operands */
+  bool unroll;     /* the fold is short and the same vectors are read in several of its steps */
+  bool wide_store; /* the finished vector can be stored as one */
+  i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
+  VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */
+  VarId var[FORM_AXES];
+  ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
+  ExprId panel, panel_at;
+} Tile;
+
+/* tile_choose.c: decides all of it; false: no vectors. */
+bool tile_choose(Lower *l, const Form *f, Tile *t);
+/* The same for lanes along the fold. */
+bool tile_choose_along(Lower *l, const Form *f, Tile *t);
+bool operand_moves(const Operand *o, u32 axis);
+
+/* tile_pack.c */
+void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
+void pack_run(Tile *t, Tail at, u32 k);   /* writes what does that for another one */
+bool pack_can_run(const Tile *t, u32 k);
+ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
+
+/* lower_tile.c */
+ExprId tile_lane(const Tile *t); /* value of the lane axis */
+Widen tile_widen(const Tile *t, ExprId held);
+
+#endif

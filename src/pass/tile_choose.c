@@ -1,0 +1,298 @@
+/* tile_choose.c: which axis of a form becomes the lanes, which the rows of a tile, and how large.
+ *
+ * In: a form. Out: a Tile with everything decided, or false where vectors have nothing to run along.
+ * Whether operands and result can be vectors is not reasoned about: the scalar expressions are
+ * written for one point and widened, and thrown away.
+ */
+#include "pass/tile.h"
+
+#include "pass/affine.h"
+
+#include <string.h>
+
+enum { UNROLL_STEPS = 25 };
+enum { PACK_ROWS = 8 }; /* fewer would not pay for bringing an operand into panels */
+
+bool operand_moves(const Operand *o, u32 axis) {
+  for (u32 d = 0; d < o->rank; d++)
+    for (u32 i = 0; i < o->idx[d].n; i++)
+      if (o->idx[d].axis[i] == axis) return true;
+  return false;
+}
+
+/* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
+static void drop_guards(Tile *t) {
+  Form *f = &t->f;
+  if (!f->fold || f->with != OP_add || f->body != FB_op || f->op != OP_mul) return;
+  for (u32 k = 0; k < f->nin; k++) {
+    Operand *o = &f->in[k];
+    const Layout *y = layout_of(t->l, o->buf);
+    for (u32 d = 2; y && d < o->rank; d++) {
+      Index *ix = &o->idx[d];
+      if (!ix->guard || ix->n != 2) continue;
+      i64 first = ix->shift, last = ix->shift;
+      for (u32 i = 0; i < 2; i++) last += ix->coef[i] * (f->axis[ix->axis[i]].hi - 1);
+      if (first >= -y->lo[d] && last < prog_buf(t->p, o->buf)->dim[d] + y->hi[d]) ix->guard = 0;
+    }
+  }
+}
+
+static bool guarded(const Form *f, u32 axis) {
+  for (u32 k = 0; k < f->nin; k++)
+    for (u32 d = 0; d < f->in[k].rank; d++) {
+      const Index *ix = &f->in[k].idx[d];
+      for (u32 i = 0; i < ix->n; i++)
+        if (ix->guard && ix->axis[i] == axis) return true;
+    }
+  return false;
+}
+
+/* The axis that steps by one through this index; the others must not leave the block. */
+static u32 axis_in(const Form *f, const Index *ix, i64 block) {
+  u32 found = FORM_AXES;
+  for (u32 i = 0; i < ix->n; i++) {
+    const Axis *a = &f->axis[ix->axis[i]];
+    if (a->hi == a->lo + 1) continue;
+    if (ix->coef[i] == 1 && found == FORM_AXES)
+      found = ix->axis[i];
+    else if (!block || ix->coef[i] % block)
+      return FORM_AXES;
+  }
+  if (block && (ix->shift % block || !dim_is_const(ix->base) || ix->base % block)) return FORM_AXES;
+  return found;
+}
+
+static u32 lane_axis(const Tile *t) {
+  const Form *f = &t->f;
+  const Layout *y = layout_of(t->l, f->out.buf);
+  u32 axis = FORM_AXES;
+  if (y && y->block) {
+    axis = axis_in(f, &f->out.idx[1], y->block);
+  } else {
+    u32 d = f->out.rank;
+    while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
+    if (d) axis = axis_in(f, &f->out.idx[d - 1], 0);
+  }
+  if (axis == FORM_AXES || guarded(f, axis) || f->axis[axis].lo || !dim_is_const(f->axis[axis].hi))
+    return FORM_AXES;
+  return axis;
+}
+
+static u32 lanes_for(const Tile *t, bool packed) {
+  const Layout *y = layout_of(t->l, t->f.out.buf);
+  u32 n = t->l->target->lanes;
+  if (y && y->block) return y->block;
+  i64 extent = t->f.axis[t->lane].hi;
+  while (n > 4 && (packed ? n / 2 >= extent : n > extent)) n /= 2;
+  return extent < n && !packed ? 1 : n;
+}
+
+/* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. */
+static void stand_anywhere(Tile *t) {
+  Prog *p = t->p;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (t->f.axis[i].hi != t->f.axis[i].lo + 1)
+      t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->panel_at = ex_int(p, 0);
+  t->val[t->lane] = tile_lane(t);
+}
+
+static void leave(Tile *t) {
+  memset(t->val, 0, sizeof t->val);
+}
+
+static bool is_const(Tile *t, BufId b) {
+  return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
+         prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
+}
+
+/* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
+static bool reaches_out(Tile *t, ExprId e) {
+  const Expr *x = prog_expr(t->p, e);
+  if (x->kind == EX_load && x->lanes > 1 && prog_buf(t->p, x->ref)->lanes == 1) {
+    const Buf *b = prog_buf(t->p, x->ref);
+    if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % t->lanes) return true;
+  }
+  for (u32 i = 0; i < x->narg; i++)
+    if (reaches_out(t, x->arg[i])) return true;
+  return false;
+}
+
+/* How operand k moves; false: in a way that has no vectors. */
+static bool use_of(Tile *t, u32 k, bool *out) {
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
+  ExprId e = nest_load(&x, k);
+  t->use[k] = LU_splat;
+  if (!ex_mentions(t->p, e, t->lane_var)) return true;
+  t->use[k] = LU_packed;
+  if (t->f.fold && is_const(t, t->f.in[k].buf)) return true;
+  Widen w = tile_widen(t, 0);
+  ExprId v = widen(&w, e);
+  t->use[k] = v ? LU_vector : LU_packed;
+  if (v && reaches_out(t, v)) *out = true;
+  return v || (t->f.fold && t->f.nin == 2 && pack_can_run(t, k));
+}
+
+/* Can what is made of the accumulator be stored as vectors? */
+static bool store_is_wide(Tile *t, bool *out) {
+  Prog *p = t->p;
+  Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+  ExprId idx[MAX_RANK + 1];
+  BufId b = t->f.out.buf;
+  u32 n = t->f.out.rank;
+  Widen w = tile_widen(t, ex_splat(p, ex_const(p, t->f.fold ? t->f.acc : DT_f32, (Scalar){0}), t->lanes));
+  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+  layout_address(t->l, &b, idx, &n);
+  if (!widen_place(&w, &b, idx, &n)) return false;
+  ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->held)) : nest_value(&x));
+  if (e && reaches_out(t, e)) *out = true;
+  return e != 0;
+}
+
+static u32 row_axis(const Tile *t) {
+  const Form *f = &t->f;
+  for (u32 i = f->naxes; i-- > 0;) {
+    const Axis *a = &f->axis[i];
+    bool packed = false, moves = false;
+    if (a->fold || i == t->lane || a->hi == a->lo + 1 || a->lo || guarded(f, i)) continue;
+    for (u32 k = 0; k < f->nin; k++) {
+      moves = moves || operand_moves(&f->in[k], i);
+      packed = packed || (t->use[k] == LU_packed && operand_moves(&f->in[k], i));
+    }
+    if (moves && !packed) return i;
+  }
+  return FORM_AXES;
+}
+
+/* A folded axis of channels that some operand keeps in blocks. */
+static void find_split(Tile *t) {
+  const Form *f = &t->f;
+  t->split = FORM_AXES;
+  for (u32 k = 0; k < f->nin; k++) {
+    const Layout *y = layout_of(t->l, f->in[k].buf);
+    if (!y || !y->block) continue;
+    u32 axis = axis_in(f, &f->in[k].idx[1], y->block);
+    if (axis == FORM_AXES || !f->axis[axis].fold || f->axis[axis].lo) continue;
+    t->split = axis;
+    t->block = y->block;
+    return;
+  }
+}
+
+static bool fold_is_short(const Form *f) {
+  i64 steps = 1;
+  for (u32 i = 0; i < f->naxes; i++) {
+    const Axis *a = &f->axis[i];
+    if (!a->fold) continue;
+    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || guarded(f, i)) return false;
+    steps *= a->hi - a->lo;
+  }
+  return steps <= UNROLL_STEPS;
+}
+
+/* Loads for each multiplication, and panels that the last tile leaves empty. */
+static i64 best_panels(const Tile *t, i64 n) {
+  i64 best = 1;
+  double least = 0;
+  for (i64 v = 1; v <= 4 && v <= n; v++) {
+    double rows = (double)(t->budget / v > t->most_rows ? t->most_rows : t->budget / v);
+    double cost = (1 / rows + 1 / (double)v) * 0.5 + (double)((n + v - 1) / v * v) / (double)n;
+    if (v > 1 && cost >= least) continue;
+    best = v;
+    least = cost;
+  }
+  return best;
+}
+
+static void choose_size(Tile *t) {
+  bool splat = false, packed = false;
+  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  t->budget = t->l->target->regs >= 32 ? 26 : 12;
+  for (u32 k = 0; k < t->f.nin; k++) {
+    splat = splat || t->use[k] == LU_splat;
+    packed = packed || t->use[k] != LU_splat;
+  }
+  if (t->row == FORM_AXES) {
+    t->panels = n < 8 ? n : t->budget >= 16 ? 8 : 6;
+    t->most_rows = 1;
+  } else if (splat && packed) {
+    t->most_rows = 14;
+    t->panels = best_panels(t, n);
+  } else {
+    t->panels = 1;
+    t->most_rows = t->budget >= 16 ? 8 : 6;
+    t->unroll = fold_is_short(&t->f);
+  }
+}
+
+bool tile_choose(Lower *l, const Form *f, Tile *t) {
+  Prog *p = l->p;
+  *t = (Tile){.l = l, .p = p, .f = *f, .row = FORM_AXES, .split = FORM_AXES};
+  if (f->body == FB_iota || f->body == FB_random || f->dt == DT_str) return false;
+  if (prog_buf(p, f->out.buf)->dt != DT_f32 || (f->fold && (f->acc != DT_f32 || f->dt != DT_f32)))
+    return false;
+  drop_guards(t);
+  t->lane = lane_axis(t);
+  if (t->lane == FORM_AXES) return false;
+  t->lanes = lanes_for(t, f->fold);
+  if (t->lanes == 1) return false;
+  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  t->held = prog_add_var(p, DT_f32, str_of(p->c, "held"));
+  stand_anywhere(t);
+  l->inner[l->ninner++] = t->lane_var;
+  bool ok = true, out = false;
+  t->partial = true;
+  for (u32 k = 0; k < f->nin && ok; k++) {
+    ok = use_of(t, k, &out);
+    if (t->use[k] == LU_vector) t->partial = false;
+  }
+  bool wide = ok && store_is_wide(t, &out);
+  l->ninner--;
+  leave(t);
+  if (!ok || (!f->fold && !wide)) return false;
+  const Layout *y = layout_of(l, f->out.buf);
+  t->wide_store = wide;
+  t->pads = wide && y && y->block && (!out || f->axis[t->lane].hi % t->lanes == 0);
+  if (!t->pads && t->lanes > f->axis[t->lane].hi && !t->partial) {
+    t->lanes = lanes_for(t, false);
+    if (y && y->block) return false;
+  }
+  if (!f->fold) return true;
+  t->row = row_axis(t);
+  find_split(t);
+  choose_size(t);
+  for (u32 k = 0; k < f->nin; k++) {
+    t->rowed[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
+    if (t->use[k] != LU_packed) continue;
+    if (is_const(t, f->in[k].buf))
+      pack_const(t, k);
+    else if (t->row == FORM_AXES || f->axis[t->row].hi < PACK_ROWS || t->split < FORM_AXES)
+      return false; /* read too few times to be moved first */
+    else
+      t->fresh[k] = true;
+  }
+  return true;
+}
+
+/* The folded axis along which every operand that moves steps by one. */
+bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
+  Prog *p = l->p;
+  *t = (Tile){.l = l, .p = p, .f = *f, .row = FORM_AXES, .split = FORM_AXES, .lane = FORM_AXES};
+  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32) return false;
+  drop_guards(t);
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && f->axis[i].hi != 1) t->lane = i;
+  if (t->lane == FORM_AXES || guarded(&t->f, t->lane) || f->axis[t->lane].lo) return false;
+  Dim n = f->axis[t->lane].hi;
+  t->lanes = l->target->lanes;
+  if (dim_is_const(n))
+    while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
+  if (dim_is_const(n) && n < 2 * t->lanes) return false;
+  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  stand_anywhere(t);
+  bool out = false, ok = true;
+  for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
+  leave(t);
+  return ok;
+}
