@@ -4,7 +4,8 @@
 #include <string.h>
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, guard, cflags) {#name, lanes, regs, block, guard, cflags},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags) \
+  {#name, lanes, regs, block, fma, guard, cflags},
 #include "ir/target.def"
 #undef TARGET
 };
@@ -26,7 +27,7 @@ const Target *target_native(void) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
     return find("avx512");
-  if (__builtin_cpu_supports("avx2")) return find("avx2");
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return find("avx2");
   if (__builtin_cpu_supports("sse2")) return find("sse2");
 #elif defined(__aarch64__)
   return find("neon");

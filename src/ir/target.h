@@ -9,6 +9,7 @@ typedef struct Target {
   u32 lanes;          /* f32 elements of a vector register; 1: no vectors */
   u32 regs;           /* vector registers */
   u32 block;          /* channels that lie together in blocked layouts */
+  bool fma;           /* multiplies and adds in one step, rounded once */
   const char *guard;  /* of the C preprocessor: compiled for this machine, or a better one */
   const char *cflags; /* that make it so, separated by blanks; "": none are needed */
 } Target;

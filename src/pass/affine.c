@@ -77,15 +77,16 @@ bool ex_mentions(Prog *p, ExprId e, VarId v) {
   return false;
 }
 
-static bool is_inner(const Affine *rest, const VarId *inner, u32 n) {
+static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n) {
   if (rest->k || rest->n > 1) return false;
   if (!rest->n) return true;
   for (u32 i = 0; i < n; i++)
-    if (rest->t[0].var == inner[i] && rest->t[0].coef == 1) return true;
+    if (rest->t[0].var == inner[i].var && rest->t[0].coef == 1) return inner[i].n <= block;
   return false;
 }
 
-void ex_split(Prog *p, ExprId e, i64 block, const VarId *inner, u32 ninner, ExprId *q, ExprId *r) {
+void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,
+              ExprId *r) {
   Affine a, whole = {0}, rest = {0};
   if (affine_of(p, e, &a)) {
     i64 odd = a.k % block;
@@ -101,7 +102,7 @@ void ex_split(Prog *p, ExprId e, i64 block, const VarId *inner, u32 ninner, Expr
         whole.t[whole.n++] = t;
       }
     }
-    if (is_inner(&rest, inner, ninner) || !rest.n) {
+    if (is_inner(&rest, block, inner, ninner) || !rest.n) {
       *q = affine_expr(p, &whole);
       *r = affine_expr(p, &rest);
       return;

@@ -2,6 +2,7 @@
 #ifndef INGOT_LOWER_H
 #define INGOT_LOWER_H
 
+#include "pass/affine.h"
 #include "pass/form.h"
 #include "pass/pass.h"
 
@@ -38,7 +39,7 @@ typedef struct Lower {
   States *states;
   Map laid;     /* buffer in name only -> entry of lay */
   VEC(Laid) lay;
-  VarId inner[INNER_VARS]; /* variables that run over the lanes of a block */
+  InnerVar inner[INNER_VARS]; /* variables that run over lanes */
   u32 ninner;
   Map padded, flat; /* see widen.h */
   const Target *target;

@@ -121,6 +121,16 @@ static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId p
   }
 }
 
+/* with(acc, body) */
+static ExprId joined(const Tile *t, ExprId acc, const ExprId *arg) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
+  if (f->op == OP_mul && f->with == OP_add && t->l->target->fma)
+    return ex_op3(p, OP_fma, arg[0], arg[1], acc);
+  return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
+}
+
 /* acc[i, j] = with(acc[i, j], body) */
 static void step_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId panel) {
   Prog *p = t->p;
@@ -153,8 +163,7 @@ static void step_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId pa
     arg[k] = splat[k]  ? ex_var(p, splat[k])
              : held[k] ? reg_load(p, held[k], zero, j)
                        : operand(t, k);
-  ExprId value = f->body == FB_copy ? arg[0] : ex_op(p, f->op, arg, f->nin);
-  reg_store(p, &at, acc, i, j, ex_op2(p, f->with, reg_load(p, acc, i, j), value));
+  reg_store(p, &at, acc, i, j, joined(t, reg_load(p, acc, i, j), arg));
 }
 
 ExprId tile_lane(const Tile *t) {
@@ -186,7 +195,7 @@ static void open_fold(Tile *t, Nest *x) {
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, t->block)), end = ex_int(p, t->block);
   if (n % t->block) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
-  t->l->inner[t->l->ninner++] = c;
+  t->l->inner[t->l->ninner++] = (InnerVar){c, t->block};
   t->split_block = block;
   t->split_lane = c;
   t->val[t->split] = ex_op2(p, OP_add, base, ex_var(p, c));
@@ -331,8 +340,7 @@ static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
   t->val[t->lane] =
       t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = operand(t, k);
-  ExprId value = f->body == FB_copy ? arg[0] : ex_op(p, f->op, arg, f->nin);
-  reg_store(p, &at, acc, zero, j, ex_op2(p, f->with, reg_load(p, acc, zero, j), value));
+  reg_store(p, &at, acc, zero, j, joined(t, reg_load(p, acc, zero, j), arg));
 }
 
 /* Folds of other axes stand around that of the lanes. */
@@ -452,7 +460,7 @@ bool lower_tile(Lower *l, Tail at, const Form *f) {
     lower_along(&t, at);
     return true;
   }
-  t.l->inner[t.l->ninner++] = t.lane_var;
+  t.l->inner[t.l->ninner++] = (InnerVar){t.lane_var, t.lanes};
   if (f->fold)
     lower_fold(&t, at);
   else

@@ -339,7 +339,7 @@ bool lower_winograd(Lower *l, Tail at, const Form *f) {
   Prog *p = l->p;
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w.held = prog_add_var(p, DT_f32, str_of(p->c, "held"));
-  l->inner[l->ninner++] = w.lane_var;
+  l->inner[l->ninner++] = (InnerVar){w.lane_var, w.lanes};
   bool ok = finishes(&w);
   if (ok) {
     if (w.batch < FORM_AXES)

@@ -82,6 +82,10 @@ static u32 lanes_for(const Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
   u32 n = t->l->target->lanes;
   if (y && y->block) return y->block;
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+    const Layout *x = layout_of(t->l, t->f.in[k].buf);
+    if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->lane)) n = x->block;
+  }
   i64 extent = t->f.axis[t->lane].hi;
   while (n > 4 && (packed ? n / 2 >= extent : n > extent)) n /= 2;
   return extent < n && !packed ? 1 : n;
@@ -240,7 +244,7 @@ bool tile_choose(Lower *l, const Form *f, Tile *t) {
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->held = prog_add_var(p, DT_f32, str_of(p->c, "held"));
   stand_anywhere(t);
-  l->inner[l->ninner++] = t->lane_var;
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool ok = true, out = false;
   t->partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
