@@ -114,7 +114,7 @@ static void do_run(Ctx *c, void *arg) {
     fail(c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
   if (flags & INGOT_FILE && api_has_state(m))
     fail(c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
-  if (flags & INGOT_NATIVE) api_native(m, NULL);
+  if (flags & INGOT_NATIVE) api_here(m);
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
   e->run(m, a->seed);
   api_decode(m);

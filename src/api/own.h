@@ -94,6 +94,7 @@ void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 
 /* target.c */
 void api_native(Ingot *m, const char *cc);  /* unless one was chosen: the machine we are on */
+void api_here(Ingot *m);                    /* the same for the C compiler only */
 void api_march(Ingot *m, const char *name); /* a target, or a CPU that the C compiler knows */
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 

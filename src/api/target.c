@@ -24,6 +24,12 @@ void api_native(Ingot *m, const char *cc) {
   m->cflags = target_native_flags();
 }
 
+/* Engines are compared to the bit, so a program is the same for all of them unless a target is
+ * named; only the compiler makes the most of this machine. */
+void api_here(Ingot *m) {
+  if (!m->cflags && !is_cross(NULL)) m->cflags = target_native_flags();
+}
+
 static void set(Ingot *m, const char *name, const Target *t) {
   m->target = t;
   m->cflags = strcmp(name, "native") ? t->cflags : target_native_flags();
