@@ -78,7 +78,8 @@ static void bind(Parse *p, Str id, Val v) {
   *vec_push(&p->c->scratch, &p->scope) = id;
 }
 
-/* laid(block, [zeros in front], [zeros behind]), a number for each dimension behind the channels. */
+/* laid(block, [zeros in front], [zeros behind]), a number for each dimension behind the channels.
+ */
 static const Layout *layout(Parse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
   scan_expect(&p->s, '(');

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags) \
+#define TARGET(name, lanes, regs, block, fma, guard, cflags)                                       \
   {#name, lanes, regs, block, fma, guard, cflags},
 #include "ir/target.def"
 #undef TARGET

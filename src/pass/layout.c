@@ -1,12 +1,12 @@
 /* layout.c: decides how the values of a convolutional network lie in memory.
  *
  * In: a graph. Out: the same graph, values marked with a layout: channels in blocks as wide as a
- * vector, and zeros around what a padded convolution reads. A block begins at a convolution and goes
- * on through everything that works channel by channel: maps, pools, concatenations at multiples of
- * the block. Where somebody needs the plain order (a reshape, a result, another block of the graph),
- * and where a convolution reads something that cannot have zeros around it, a copy is put in
- * between. The block is as wide as the target's vectors, or half of that where channel counts would
- * leave too much of it empty.
+ * vector, and zeros around what a padded convolution reads. A block begins at a convolution and
+ * goes on through everything that works channel by channel: maps, pools, concatenations at
+ * multiples of the block. Where somebody needs the plain order (a reshape, a result, another block
+ * of the graph), and where a convolution reads something that cannot have zeros around it, a copy
+ * is put in between. The block is as wide as the target's vectors, or half of that where channel
+ * counts would leave too much of it empty.
  *
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
@@ -188,7 +188,8 @@ static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
   return any;
 }
 
-/* An operand with zeros around it: the value itself where it has memory that can grow, else a copy. */
+/* An operand with zeros around it: the value itself where it has memory that can grow, else a copy.
+ */
 static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
   Val x = graph_node(g, id)->in[0];

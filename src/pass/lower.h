@@ -37,7 +37,7 @@ typedef struct Lower {
   ExprId held;  /* that accumulator, rounded to its type */
   Slot *slot;   /* by value: where in the result of a concat it is written */
   States *states;
-  Map laid;     /* buffer in name only -> entry of lay */
+  Map laid; /* buffer in name only -> entry of lay */
   VEC(Laid) lay;
   InnerVar inner[INNER_VARS]; /* variables that run over lanes */
   u32 ninner;
@@ -95,8 +95,8 @@ void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot,
 void prog_drop_unused(Prog *p);          /* removes temporaries that nothing touches */
 
 /* lower_layout.c */
-BufId layout_temp(Lower *l, Val v); /* of a value with a layout */
-const Layout *layout_of(const Lower *l, BufId b); /* NULL: plain */
+BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */
+const Layout *layout_of(const Lower *l, BufId b);             /* NULL: plain */
 void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
 
 /* lower_winograd.c: likewise, for 3x3 convolutions. */

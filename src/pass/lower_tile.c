@@ -4,15 +4,13 @@
  * axis of the result becomes the lanes; what an operand does along it decides the rest:
  *   map            no fold: a vector of the result at a time
  *   contraction    one operand does not move along the lanes (splat), the other is packed so that
- *                  panels of lanes follow each other in the order of the fold: products of matrices,
- *                  convolutions over blocked channels
- *   lanes apart    both move, or there is one operand: depthwise convolutions, pools, sums over
- *                  other axes
- *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
- * The result is made in tiles: P rows times V panels of accumulators that stay in registers while
- * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
- * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
- * the accumulator before it is stored.
+ *                  panels of lanes follow each other in the order of the fold: products of
+ * matrices, convolutions over blocked channels lanes apart    both move, or there is one operand:
+ * depthwise convolutions, pools, sums over other axes along the fold no such axis in the result:
+ * lanes run over the fold and are joined at its end The result is made in tiles: P rows times V
+ * panels of accumulators that stay in registers while the fold runs. Extents are covered exactly by
+ * tiles of two sizes; a rest that fills no vector is stored lane by lane. What users do with the
+ * folded value (bias, residual, activation) is done on the accumulator before it is stored.
  */
 #include "pass/tile.h"
 
@@ -92,8 +90,8 @@ static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId p
   Lower *l = t->l;
   ExprId i = unrolled(p, &at, s.rows, "p"), j = unrolled(p, &at, s.panels, "v");
   if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
-  ExprId first =
-      times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes, ex_int(p, t->from));
+  ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
+                            ex_int(p, t->from));
   bool whole = valid == t->lanes && t->wide_store;
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
@@ -300,7 +298,8 @@ static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 va
   memcpy(t->var, var, sizeof var);
 }
 
-/* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one. */
+/* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one.
+ */
 static void loop_lanes(Tile *t, Tail at) {
   i64 n = t->f.axis[t->lane].hi - t->from;
   i64 whole = t->pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
@@ -337,8 +336,7 @@ static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
-  t->val[t->lane] =
-      t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+  t->val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = operand(t, k);
   reg_store(p, &at, acc, zero, j, joined(t, reg_load(p, acc, zero, j), arg));
 }
@@ -353,13 +351,15 @@ static Tail open_outer_folds(Tile *t, Nest *x) {
   return x->at;
 }
 
-/* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators. */
+/* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
+ */
 static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 each) {
   Prog *p = t->p;
   i64 lo, hi, step = each * t->lanes;
   if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
   ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
-  ExprId j = unrolled(p, &at, each, "u"), more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
+  ExprId j = unrolled(p, &at, each, "u"),
+         more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
   step_along(t, at, acc, j, times_plus(p, v, step, more));
 }
 

@@ -3,9 +3,9 @@
  * In: the form of a convolution 3x3, stride 1, over blocked channels with enough zeros around.
  * Out: Winograd's F(m x m, 3 x 3), m = 2 or 4: patches of (m+2)^2 inputs are transformed, each of
  * the (m+2)^2 places becomes a product of matrices [patches, channels] x [channels, results], and
- * m x m results come back. Weights are transformed now, in double. Patches are taken in blocks whose
- * transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications and
- * loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
+ * m x m results come back. Weights are transformed now, in double. Patches are taken in blocks
+ * whose transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications
+ * and loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
  */
 #include "pass/tile.h"
 
@@ -33,8 +33,8 @@ typedef struct Wino {
   Lower *l;
   Prog *p;
   const Form *f;
-  u32 m, side; /* results and inputs along one side of a patch */
-  u32 lanes;   /* block of channels */
+  u32 m, side;                    /* results and inputs along one side of a patch */
+  u32 lanes;                      /* block of channels */
   u32 batch, out, high, wide, in; /* axes: image, result channel, row, column, channel */
   i64 nin, nout, down, across;    /* channels; patches below and beside each other */
   i64 pad_y, pad_x;
@@ -110,7 +110,7 @@ static BufId weights(Wino *w) {
   const Tensor *k = prog_buf(p, from)->data;
   i64 dim[3] = {w->side * w->side, w->nout, w->nin};
   Tensor *u = tensor_new(&p->c->keep, DT_f32, dim, 3);
-  const double (*g)[3] = w->m == 4 ? g4 : g2;
+  const double(*g)[3] = w->m == 4 ? g4 : g2;
   for (i64 o = 0; o < w->nout * w->nin; o++) {
     double x[3][3], t[WINO_SIDE][3];
     for (u32 i = 0; i < 9; i++) x[i / 3][i % 3] = tensor_get(k, (u64)o * 9 + i).f;
@@ -159,8 +159,8 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
 }
 
 /* to = coef * from * coef^T, first along the rows of `from` (n x n), then along its columns. */
-static void transform(Wino *w, Tail *at, const double (*coef)[WINO_SIDE], u32 rows, u32 n, BufId from,
-                      BufId half) {
+static void transform(Wino *w, Tail *at, const double (*coef)[WINO_SIDE], u32 rows, u32 n,
+                      BufId from, BufId half) {
   Prog *p = w->p;
   for (u32 i = 0; i < rows; i++)
     for (u32 j = 0; j < n; j++) {
@@ -205,11 +205,12 @@ static void input(Wino *w, Tail at, ExprId first, i64 count) {
       layout_address(w->l, &from, idx, &n);
       prog_store(p, &at, d, to, 2, ex_load_vec(p, from, idx, n, w->lanes));
     }
-  const double (*bt)[WINO_SIDE] = w->m == 4 ? bt4 : bt2;
+  const double(*bt)[WINO_SIDE] = w->m == 4 ? bt4 : bt2;
   transform(w, &at, bt, w->side, w->side, d, half);
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
-      ExprId to[3] = {ex_int(p, r * w->side + c), ex_var(p, i), scaled(p, ex_var(p, cb), w->lanes, 0)};
+      ExprId to[3] = {ex_int(p, r * w->side + c), ex_var(p, i),
+                      scaled(p, ex_var(p, cb), w->lanes, 0)};
       prog_store(p, &at, w->v, to, 3, combine(w, half, bt[c], w->side, r, true));
     }
 }
@@ -237,10 +238,11 @@ static void multiply(Wino *w, Tail at, BufId u, i64 count) {
   l->acc = acc;
 }
 
-static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r, u32 c) {
+static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
+                         u32 c) {
   Prog *p = w->p;
   const Form *f = w->f;
-  const double (*a)[WINO_SIDE] = w->m == 4 ? at4 : at2;
+  const double(*a)[WINO_SIDE] = w->m == 4 ? at4 : at2;
   ExprId idx[MAX_RANK + 1];
   if (f->axis[w->wide].hi % w->m)
     prog_if(p, &at, ex_op2(p, OP_lt, scaled(p, x, w->m, c), ex_int(p, f->axis[w->wide].hi)));

@@ -54,7 +54,8 @@ static void see_list(Touched *t, StmtId first) {
     see_expr(t, s->b);
     for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
     if (s->kind == ST_store)
-      *vec_push(&t->p->c->scratch, &t->at) = (Access){s->buf, s->idx, s->nidx, prog_expr(t->p, s->a)->lanes, true};
+      *vec_push(&t->p->c->scratch, &t->at) =
+          (Access){s->buf, s->idx, s->nidx, prog_expr(t->p, s->a)->lanes, true};
     if (s->kind == ST_for || s->kind == ST_let) t->declared[s->var] = true;
     if (s->kind == ST_set && !t->declared[s->var]) t->outer = true;
     if (s->kind == ST_while || s->kind == ST_require) t->outer = true;

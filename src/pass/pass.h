@@ -49,16 +49,16 @@ extern const u32 pass_count;
 void pipeline_run(Unit *u, const PipeOptions *o);
 
 /* one function a file */
-void infer(Graph *g);    /* infer.c */
-void strings(Graph *g);  /* strings.c */
-void fold(Graph *g);     /* fold.c */
-void simplify(Graph *g); /* simplify.c */
-void cse(Graph *g);      /* cse.c */
-void dce(Graph *g);      /* dce.c */
-void canon(Graph *g);    /* canon.c */
-void layout(Unit *u);    /* layout.c */
+void infer(Graph *g);        /* infer.c */
+void strings(Graph *g);      /* strings.c */
+void fold(Graph *g);         /* fold.c */
+void simplify(Graph *g);     /* simplify.c */
+void cse(Graph *g);          /* cse.c */
+void dce(Graph *g);          /* dce.c */
+void canon(Graph *g);        /* canon.c */
+void layout(Unit *u);        /* layout.c */
 void layout_check(Graph *g); /* marks that came from a text */
-void fuse(Graph *g);     /* fuse.c */
+void fuse(Graph *g);         /* fuse.c */
 void fuse_explain(Graph *g,
                   Text *why); /* the same; says, a line each, which values keep a buffer and why */
 void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */

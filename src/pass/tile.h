@@ -27,10 +27,10 @@ typedef struct Tile {
   bool rowed[FORM_IN]; /* moves along row */
   BufId pack[FORM_IN];
   bool fresh[FORM_IN]; /* packed while running */
-  bool pads;       /* there is room behind the result: the last vector is stored whole */
-  bool partial;    /* the last vector can be computed without room behind the operands */
-  bool unroll;     /* the fold is short and the same vectors are read in several of its steps */
-  bool wide_store; /* the finished vector can be stored as one */
+  bool pads;           /* there is room behind the result: the last vector is stored whole */
+  bool partial;        /* the last vector can be computed without room behind the operands */
+  bool unroll;         /* the fold is short and the same vectors are read in several of its steps */
+  bool wide_store;     /* the finished vector can be stored as one */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */
   VarId var[FORM_AXES];
@@ -45,8 +45,8 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t);
 bool operand_moves(const Operand *o, u32 axis);
 
 /* tile_pack.c */
-void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
-void pack_run(Tile *t, Tail at, u32 k);   /* writes what does that for another one */
+void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */
+void pack_run(Tile *t, Tail at, u32 k); /* writes what does that for another one */
 bool pack_can_run(const Tile *t, u32 k);
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 

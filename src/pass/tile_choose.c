@@ -1,8 +1,8 @@
 /* tile_choose.c: which axis of a form becomes the lanes, which the rows of a tile, and how large.
  *
- * In: a form. Out: a Tile with everything decided, or false where vectors have nothing to run along.
- * Whether operands and result can be vectors is not reasoned about: the scalar expressions are
- * written for one point and widened, and thrown away.
+ * In: a form. Out: a Tile with everything decided, or false where vectors have nothing to run
+ * along. Whether operands and result can be vectors is not reasoned about: the scalar expressions
+ * are written for one point and widened, and thrown away.
  */
 #include "pass/tile.h"
 
@@ -95,8 +95,7 @@ static u32 lanes_for(const Tile *t, bool packed) {
 static void stand_anywhere(Tile *t) {
   Prog *p = t->p;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (t->f.axis[i].hi != t->f.axis[i].lo + 1)
-      t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+    if (t->f.axis[i].hi != t->f.axis[i].lo + 1) t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->panel_at = ex_int(p, 0);
   t->val[t->lane] = tile_lane(t);
@@ -145,7 +144,8 @@ static bool store_is_wide(Tile *t, bool *out) {
   ExprId idx[MAX_RANK + 1];
   BufId b = t->f.out.buf;
   u32 n = t->f.out.rank;
-  Widen w = tile_widen(t, ex_splat(p, ex_const(p, t->f.fold ? t->f.acc : DT_f32, (Scalar){0}), t->lanes));
+  Widen w =
+      tile_widen(t, ex_splat(p, ex_const(p, t->f.fold ? t->f.acc : DT_f32, (Scalar){0}), t->lanes));
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
   layout_address(t->l, &b, idx, &n);
   if (!widen_place(&w, &b, idx, &n)) return false;

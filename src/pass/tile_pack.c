@@ -165,9 +165,7 @@ ExprId pack_load(const Tile *t, u32 k) {
       idx[i] = v ? ex_copy(p, v) : ex_int(p, t->f.axis[x->axis].lo);
       break;
     }
-    case PL_panel:
-      idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
-      break;
+    case PL_panel: idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at)); break;
     case PL_block: idx[i] = ex_at(p, t->split_block); break;
     case PL_within: idx[i] = ex_at(p, t->split_lane); break;
     case PL_lane: idx[i] = ex_int(p, 0); break;

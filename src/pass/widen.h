@@ -6,7 +6,7 @@
 
 typedef struct Widen {
   Prog *p;
-  VarId lane;  /* runs over the lanes, from 0 */
+  VarId lane; /* runs over the lanes, from 0 */
   u32 lanes;
   VarId held;  /* stands for a value that is a vector already; 0: none */
   ExprId vec;  /* that vector; copied */
