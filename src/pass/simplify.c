@@ -521,10 +521,13 @@ static bool fix_empty(Edit *e, NodeId id) {
   return swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
 }
 
+/* Of f8e8m0, which has no sign and no zero, -(-x) is not x. */
 static bool fix_map(Edit *e, NodeId id) {
-  return drop_neutral(e, id) || fix_unary(e, id) || fix_equal_operands(e, id) ||
-         fix_select(e, id) || fix_cast(e, id) || rename_op(e, id) || drop_broadcast(e, id) ||
-         order_constant(e, id) || shrink_constant(e, id);
+  const Node *n = graph_node(e->g, id);
+  bool sign = graph_type(e->g, n->in[0])->dt != DT_f8e8m0;
+  if (sign && (drop_neutral(e, id) || fix_unary(e, id) || rename_op(e, id))) return true;
+  return fix_equal_operands(e, id) || fix_select(e, id) || fix_cast(e, id) ||
+         drop_broadcast(e, id) || order_constant(e, id) || shrink_constant(e, id);
 }
 
 static Rule *const rules[OP_COUNT] = {
