@@ -38,7 +38,7 @@ class Case:
 
     def model(self):
         if self.text:
-            sets = f'["" : {self.opset}, "ai.onnx.ml" : {self.ml}]'
+            sets = f'["" : {self.opset}, "ai.onnx.ml" : {self.ml}, "ai.onnx.preview.training" : 1]'
             return onnx.parser.parse_model(f"<ir_version: 10, opset_import: {sets}>\n{self.text}")
         node = helper.make_node(self.op, self.inputs, self.outputs, domain=self.domain, **self.attrs)
         ins = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in self.data.items()]
