@@ -48,6 +48,55 @@ bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
   return false;
 }
 
+bool canon_weights(const Edit *e, Val v) {
+  return graph_const(e->g, v) && canon_once(e, v);
+}
+
+Val canon_settle(Graph *g, Val v) {
+  NodeId def = graph_val(g, v)->def;
+  Tensor *in[3] = {0}, *out = NULL;
+  if (!def || graph_const(g, v)) return v;
+  u32 nin = graph_node(g, def)->nin;
+  for (u32 i = 0; i < nin && nin <= 3; i++) {
+    Val x = canon_settle(g, graph_node(g, def)->in[i]);
+    in[i] = (Tensor *)(uintptr_t)graph_const(g, x);
+    if (!in[i]) return v;
+  }
+  if (nin > 3 || !type_is_static(graph_type(g, v))) return v;
+  ref_node(g, def, in, &out, &g->c->work);
+  return mk_const(g, out);
+}
+
+Val canon_scaled(Graph *g, Val w, Val by) {
+  const Tensor *t = graph_const(g, w), *k = graph_const(g, canon_settle(g, by));
+  if (!k || k->rank > t->rank) return 0;
+  i64 step[MAX_RANK] = {0}, at[MAX_RANK] = {0}, all = 1;
+  for (u32 i = k->rank; i--;) {
+    step[t->rank - k->rank + i] = k->dim[i] == 1 ? 0 : all;
+    all *= k->dim[i];
+  }
+  Tensor *out = tensor_new(&g->c->work, t->dt, t->dim, t->rank);
+  for (u64 i = 0, pos = 0; i < t->n; i++) {
+    if (t->dt == DT_f32) {
+      float x, y;
+      memcpy(&x, (const u8 *)t->data + 4 * i, 4);
+      memcpy(&y, (const u8 *)k->data + 4 * pos, 4);
+      x *= y;
+      memcpy((u8 *)(uintptr_t)out->data + 4 * i, &x, 4);
+    } else {
+      double x = tensor_get(t, i).f * tensor_get(k, pos).f;
+      tensor_set(out, i, (Scalar){.f = scalar_round(t->dt, x)});
+    }
+    for (u32 d = t->rank; d--;) {
+      pos += (u64)step[d];
+      if (++at[d] < t->dim[d]) break;
+      pos -= (u64)(step[d] * t->dim[d]);
+      at[d] = 0;
+    }
+  }
+  return mk_const(g, out);
+}
+
 bool canon_plain(Graph *g, Val v) {
   DType dt = graph_type(g, v)->dt;
   return dt == DT_f32 || dt == DT_f64;
@@ -91,14 +140,53 @@ static bool scale_into_conv(Edit *e, NodeId id) {
   Val x, k;
   if (!canon_split(g, graph_node(g, id), &x, &k) || !canon_plain(g, x)) return false;
   const Node *conv = canon_only(e, x, OP_conv);
-  if (!conv || !graph_const(g, conv->in[1])) return false;
+  if (!conv || !canon_weights(e, conv->in[1])) return false;
   Node c = *conv;
   const Type *w = graph_type(g, c.in[1]);
   Val scale = per_channel(g, k, w->rank, w->dim[0]);
   if (!scale || !canon_within(g, k, 0, 1e15)) return false;
-  Val in[2] = {c.in[0], mk_map2(g, OP_mul, c.in[1], scale)};
+  Val in[2] = {c.in[0], canon_scaled(g, c.in[1], scale)};
+  if (!in[1]) return false;
   g->loc = c.loc;
   return canon_replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+}
+
+/* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b) where
+ * nothing is padded */
+static bool scale_of_input(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  NodeId def = graph_val(g, n.in[0])->def;
+  Type w = *graph_type(g, n.in[1]);
+  u32 ns;
+  Val x, k;
+  if (!def || !canon_once(e, n.in[0]) || !canon_weights(e, n.in[1]) || !canon_plain(g, n.in[1]))
+    return false;
+  const Node *m = graph_node(g, def);
+  if ((m->op != OP_mul && m->op != OP_add) || node_int(&n, AT_group, 1) != 1) return false;
+  if (!canon_split(g, m, &x, &k) || !canon_within(g, k, 0, 1e15)) return false;
+  Op op = m->op;
+  const Dim *lo = node_list(&n, AT_pad_lo, &ns), *hi = node_list(&n, AT_pad_hi, &ns);
+  for (u32 i = 0; i < ns; i++)
+    if (op == OP_add && (lo[i] || hi[i])) return false;
+  if (!type_equal(graph_type(g, x), graph_type(g, n.in[0]))) return false;
+  Val by = per_channel(g, k, w.rank, w.dim[1]); /* [channels, 1, ...] */
+  if (!by) return false;
+  if (graph_type(g, by)->rank) {
+    Dim dim[MAX_RANK];
+    for (u32 i = 1; i < w.rank; i++) dim[i - 1] = i == 1 ? w.dim[1] : 1;
+    by = mk_reshape(g, by, dim, w.rank - 1);
+  }
+  Val scaled = canon_scaled(g, n.in[1], by), in[2] = {x, op == OP_mul ? scaled : n.in[1]};
+  if (!scaled) return false;
+  Val v = graph_node(g, graph_add(g, OP_conv, in, 2, n.attr, n.nattr))->out[0];
+  if (op == OP_mul) return canon_replace(e, id, v);
+  i64 axes[MAX_RANK];
+  Dim dim[MAX_RANK];
+  for (u32 i = 1; i < w.rank; i++) axes[i - 1] = i;
+  for (u32 i = 0; i + 1 < w.rank; i++) dim[i] = i ? 1 : w.dim[0];
+  Val sum = canon_settle(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
+  return canon_replace(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
@@ -110,7 +198,7 @@ static bool scale_before_bias(Edit *e, NodeId id) {
   if (!n || !canon_split(g, n, &x, &a)) return false;
   NodeId def = graph_val(g, x)->def;
   if (!def || graph_node(g, def)->op != OP_conv || !canon_once(e, x)) return false;
-  if (!graph_const(g, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
+  if (!canon_weights(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
   return canon_replace(e, id,
                        mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
 }
@@ -345,10 +433,10 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_min] = {merge_bounds, canon_order},
     [OP_pow] = {canon_power_of},
     [OP_tanh] = {canon_softplus},
-    [OP_conv] = {pad_into_window, flatten_pointwise},
+    [OP_conv] = {pad_into_window, scale_of_input, flatten_pointwise},
     [OP_pool_max] = {pad_into_window, canon_whole_pool},
     [OP_pool_sum] = {pad_into_window, canon_whole_pool},
-    [OP_contract] = {canon_scale_out, canon_absorb, canon_pointwise},
+    [OP_contract] = {canon_scale_out, canon_input, canon_absorb, canon_pointwise},
     [OP_transpose] = {canon_absorb_result, canon_transpose_up},
     [OP_reshape] = {canon_unflatten, canon_reshape_up, canon_keep},
     [OP_reduce_sum] = {canon_reduce_view},

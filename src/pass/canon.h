@@ -28,7 +28,12 @@ const Node *canon_only(Edit *e, Val v, Op op); /* the same, NULL also if v has o
 bool canon_replace(Edit *e, NodeId id, Val by);
 /* Operands of a commutative node as (running, constant). */
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
-bool canon_plain(Graph *g, Val v); /* f32 or f64: narrower floats round after every step */
+bool canon_weights(const Edit *e, Val v); /* constant, and nobody else uses it */
+/* v as a constant, if it is computed from such; at once, for folding has a budget and what it
+ * leaves for run time would be worse than what was there. */
+Val canon_settle(Graph *g, Val v);
+Val canon_scaled(Graph *g, Val w, Val by); /* w * by, both known; 0: they are not */
+bool canon_plain(Graph *g, Val v);         /* f32 or f64: narrower floats round after every step */
 bool canon_number(Graph *g, Val v, double *x);            /* a float constant with one element */
 bool canon_within(Graph *g, Val v, double lo, double hi); /* constant, lo <= |element| <= hi */
 bool canon_power(Graph *g, Val v);                        /* constant, powers of two */
@@ -45,6 +50,6 @@ CanonRule canon_transpose_up, canon_reshape_up, canon_reduce_view, canon_keep, c
 
 /* canon_contract.c: contractions */
 CanonRule canon_absorb, canon_absorb_result, canon_unflatten, canon_scale_out, canon_scale_in,
-    canon_pointwise;
+    canon_input, canon_pointwise;
 
 #endif

@@ -265,18 +265,18 @@ bool canon_scale_out(Edit *e, NodeId id) {
   return false;
 }
 
-/* A constant k against the result, as it stands against operand p: its axes must be p's. 0: not so.
- */
-static Val against(Graph *g, Val k, const Spec *s, u32 p, u32 rank) {
+/* A constant k that stands against part `from`, as it stands against operand p: its axes must be
+ * p's. 0: not so. */
+static Val against(Graph *g, Val k, const Spec *s, u32 from, u32 p) {
   Type t = *graph_type(g, k);
   i64 perm[MAX_RANK];
   Dim dim[MAX_RANK], back[MAX_RANK];
-  u32 n = 0, own = (u32)strlen(s->part[p]);
+  u32 n = 0, own = (u32)strlen(s->part[p]), rank = (u32)strlen(s->part[from]);
   if (type_count(g->dims, &t) == 1) return mk_reshape(g, k, NULL, 0);
   for (u32 i = 0; i < own; i++) back[i] = 1;
   for (u32 i = 0; i < t.rank; i++) /* kept: axes along which k varies */
     if (t.dim[i] != 1) {
-      char c = s->part[2][rank - t.rank + i];
+      char c = s->part[from][rank - t.rank + i];
       if (!has(s, p, c)) return 0;
       dim[n++] = t.dim[i];
       back[strchr(s->part[p], c) - s->part[p]] = t.dim[i];
@@ -288,7 +288,7 @@ static Val against(Graph *g, Val k, const Spec *s, u32 p, u32 rank) {
     u32 place = 0;
     for (u32 j = 0; j < t.rank; j++) {
       if (t.dim[j] == 1) continue;
-      if (s->part[2][rank - t.rank + j] == s->part[p][i]) perm[m] = place;
+      if (s->part[from][rank - t.rank + j] == s->part[p][i]) perm[m] = place;
       place++;
     }
     m++;
@@ -310,18 +310,85 @@ bool canon_scale_in(Edit *e, NodeId id) {
   Spec s;
   if (!at || !spec_read(g, at, &s)) return false;
   Node c = *at;
-  u32 rank = graph_type(g, y)->rank;
   for (u32 p = 0; p < 2; p++) {
-    if (!graph_const(g, c.in[p])) continue;
-    Val by = against(g, k, &s, p, rank);
+    if (!canon_weights(e, c.in[p])) continue;
+    Val by = against(g, k, &s, 2, p);
     if (!by) continue;
-    Val w = mk_map2(g, OP_mul, c.in[p], by), in[2] = {p ? c.in[0] : w, p ? w : c.in[1]};
+    Val w = canon_scaled(g, c.in[p], by), in[2] = {p ? c.in[0] : w, p ? w : c.in[1]};
+    if (!w) continue;
     Loc loc = g->loc;
     g->loc = c.loc;
     Val v = graph_node(g, graph_add(g, OP_contract, in, 2, c.attr, c.nattr))->out[0];
     g->loc = loc;
     if (bias) v = mk_map2(g, OP_add, v, mk_map2(g, OP_mul, bias, k));
     return canon_replace(e, id, v);
+  }
+  return false;
+}
+
+/* ---- scale and bias in front ---- */
+
+/* contract(mul(x, k), w) -> contract(x, w * k) */
+static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *m = canon_only(e, n.in[p], OP_mul);
+  Val x, k;
+  if (!m || !canon_split(g, m, &x, &k) || !canon_within(g, k, 0, 1e15)) return false;
+  if (!type_equal(graph_type(g, x), graph_type(g, n.in[p]))) return false;
+  Val by = against(g, k, s, p, 1 - p);
+  if (!by) return false;
+  Val w = canon_scaled(g, n.in[1 - p], by);
+  return w && canon_replace(e, id, build(g, p ? w : x, p ? x : w, s));
+}
+
+/* contract(add(x, b), w) -> add(contract(x, w), contract(b, w)), b varying along what is summed
+ * over only */
+static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *sum = canon_only(e, n.in[p], OP_add);
+  Val x, b;
+  if (!sum || !canon_split(g, sum, &x, &b) || !canon_within(g, b, 0, 1e15)) return false;
+  Type t = *graph_type(g, b), full = *graph_type(g, n.in[p]), out = *graph_type(g, n.out[0]);
+  if (!type_equal(graph_type(g, x), &full)) return false;
+  Dim dim[MAX_RANK], own[MAX_RANK], place[MAX_RANK];
+  Spec sb = {0};
+  u32 rank = 0;
+  for (u32 i = 0; i < full.rank; i++) {
+    u32 lead = full.rank - t.rank;
+    Dim d = i < lead ? 1 : t.dim[i - lead];
+    char c = s->part[p][i];
+    bool folded = !has(s, 2, c);
+    if ((!folded && d != 1) || (folded && !dim_is_const(full.dim[i]))) return false;
+    if (!folded) continue;
+    own[rank] = d;
+    dim[rank] = full.dim[i];
+    sb.part[0][rank++] = c;
+  }
+  u32 left = 0;
+  for (u32 i = 0; s->part[2][i]; i++) {
+    bool w = has(s, 1 - p, s->part[2][i]) && !has(s, p, s->part[2][i]);
+    if (!w && has(s, 1 - p, s->part[2][i])) return false; /* a batch of matrices */
+    place[i] = w ? out.dim[i] : 1;
+    if (w) sb.part[2][left++] = s->part[2][i];
+  }
+  memcpy(sb.part[1], s->part[1 - p], sizeof sb.part[1]);
+  b = mk_broadcast(g, mk_reshape(g, b, own, rank), dim, rank);
+  Val moved = mk_reshape(g, canon_settle(g, build(g, b, n.in[1 - p], &sb)), place, out.rank);
+  Val v = build(g, p ? n.in[0] : x, p ? x : n.in[1], s);
+  return canon_replace(e, id, mk_map2(g, OP_add, v, moved));
+}
+
+/* Constants in front of a contraction with constant weights. */
+bool canon_input(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Spec s;
+  if (!canon_plain(g, n.out[0]) || !spec_read(g, &n, &s)) return false;
+  for (u32 p = 0; p < 2; p++) {
+    if (!canon_weights(e, n.in[1 - p]) || graph_const(g, n.in[p])) continue;
+    if (scale_before(e, id, &s, p) || bias_before(e, id, &s, p)) return true;
   }
   return false;
 }
