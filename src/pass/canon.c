@@ -270,6 +270,7 @@ static bool soft_division(Edit *e, NodeId id) {
   double x;
   if (n.out[0] >= k->n || !k->soft[n.out[0]] || !canon_plain(g, n.out[0])) return false;
   if (!canon_number(g, n.in[1], &x) || !canon_within(g, n.in[1], 1e-6, 1e6)) return false;
+  if (canon_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
   return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
 
@@ -520,14 +521,31 @@ static Canon survey(Graph *g) {
   return k;
 }
 
+static u32 count_nodes(const Graph *g) {
+  u32 n = 0;
+  for (BlkId b = 1; b < g->blk.n; b++) n += g->blk.at[b].node.n;
+  return n;
+}
+
+/* Equal computations that rules have left; it looks into all constants, so not in every round. */
+static bool merged(Graph *g) {
+  dce(g); /* constants that were tried in vain */
+  u32 before = count_nodes(g);
+  cse(g);
+  dce(g);
+  return count_nodes(g) < before;
+}
+
 void canon(Graph *g) {
   for (u32 i = 0; i < ROUNDS; i++) {
     Canon k = survey(g);
-    if (!edit_run(g, visit, &k)) break;
+    if (!edit_run(g, visit, &k)) {
+      if (!merged(g)) break;
+      continue;
+    }
     fold(g);
     simplify(g);
-    cse(g);
     dce(g);
   }
-  dce(g); /* constants that were tried in vain */
+  dce(g);
 }
