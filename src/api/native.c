@@ -83,8 +83,11 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
   i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);
-  for (u32 i = 0; i < p->in.n; i++)
-    in[i] = arena_copy(&c->keep, m->in[i]->data, tensor_bytes(m->in[i]) + 1);
+  for (u32 i = 0; i < p->in.n; i++) { /* aligned, and somewhere also when it is empty */
+    void *copy = arena_alloc(&c->keep, tensor_bytes(m->in[i]) + 1);
+    if (m->in[i]->n) memcpy(copy, m->in[i]->data, tensor_bytes(m->in[i]));
+    in[i] = copy;
+  }
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     i64 dim[MAX_RANK], lo;
