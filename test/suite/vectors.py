@@ -69,8 +69,8 @@ def sources(env, target):
 
 def share(models, name):
     """All that were written by hand; of those that were made up, every build takes some."""
-    hand = len(os.listdir(FOLDER))
-    return models[:hand] + models[hand + sum(map(ord, name)) % 7::7]
+    hand, every = len(os.listdir(FOLDER)), 25 if name.startswith("sanitized") else 7
+    return models[:hand] + models[hand + sum(map(ord, name)) % every::every]
 
 
 def build(env, name, target, compiler, flags, around=None):
