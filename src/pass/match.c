@@ -345,10 +345,9 @@ static Val softplus_of(Graph *g, Val v) {
   return 0;
 }
 
-/* v = x * (1 + t) / 2, with t = erf or tanh of what Gelu has there */
-static Act gelu_of(Graph *g, Val v, Val *x) {
-  const Node *n = def(g, times(g, v, 0.5), OP_mul);
-  for (u32 i = 0; n && i < 2; i++) {
+/* v = x * (1 + t), with t = erf or tanh of what Gelu has there: twice Gelu */
+static Act gelu_of(Graph *g, const Node *n, Val *x) {
+  for (u32 i = 0; i < 2; i++) {
     Val a = n->in[i], t = plus(g, n->in[1 - i], 1);
     *x = a;
     if (times(g, under(g, t, OP_erf), sqrt(0.5)) == a) return ACT_gelu;
@@ -360,9 +359,9 @@ static Act gelu_of(Graph *g, Val v, Val *x) {
   return ACT_none;
 }
 
-static bool hard_swish_of(Graph *g, Val v, Val *x) {
-  const Node *n = def(g, times(g, v, 1.0 / 6), OP_mul);
-  for (u32 i = 0; n && i < 2; i++) {
+/* v = x * clip(x + 3, 0, 6): six times HardSwish */
+static bool hard_swish_of(Graph *g, const Node *n, Val *x) {
+  for (u32 i = 0; i < 2; i++) {
     double lo, hi;
     Val t = by_number(g, by_number(g, n->in[1 - i], OP_min, &hi), OP_max, &lo);
     *x = n->in[i];
@@ -371,8 +370,10 @@ static bool hard_swish_of(Graph *g, Val v, Val *x) {
   return false;
 }
 
-Act match_act(Graph *g, Val v, Val *x) {
+/* Without a factor behind it. */
+static Act plain_act(Graph *g, Val v, Val *x, double *by) {
   double lo, hi;
+  *by = 1;
   if ((*x = by_number(g, v, OP_max, &lo)) != 0 && lo == 0) return ACT_relu;
   if ((*x = by_number(g, by_number(g, v, OP_min, &hi), OP_max, &lo)) != 0) return ACT_clip;
   if ((*x = sigmoid_below(g, under(g, v, OP_recip))) != 0) return ACT_sigmoid;
@@ -380,12 +381,25 @@ Act match_act(Graph *g, Val v, Val *x) {
   if (n && (*x = n->in[0]) == sigmoid_below(g, n->in[1])) return ACT_silu;
   if ((*x = softplus_of(g, v)) != 0) return ACT_softplus;
   n = def(g, v, OP_mul);
-  for (u32 i = 0; n && i < 2; i++) {
+  if (!n) return ACT_none;
+  for (u32 i = 0; i < 2; i++) {
     *x = n->in[i];
     if (softplus_of(g, under(g, n->in[1 - i], OP_tanh)) == *x) return ACT_mish;
   }
-  if (hard_swish_of(g, v, x)) return ACT_hard_swish;
-  return gelu_of(g, v, x);
+  *by = 6;
+  if (hard_swish_of(g, n, x)) return ACT_hard_swish;
+  *by = 2;
+  return gelu_of(g, n, x);
+}
+
+Act match_act(Graph *g, Val v, Val *x, double *by) {
+  double k;
+  Val inner = by_number(g, v, OP_mul, &k);
+  Act act = inner ? plain_act(g, inner, x, by) : ACT_none;
+  if (act == ACT_none) return plain_act(g, v, x, by);
+  *by *= k;
+  if (near(*by, 1)) *by = 1;
+  return act;
 }
 
 const char *match_name(Graph *g, Val v) {
@@ -394,9 +408,10 @@ const char *match_name(Graph *g, Val v) {
   Norm n;
   Mean m;
   Val x;
+  double by;
   if (match_attention(g, v, &a)) return "attention";
   if (match_softmax(g, v, &s)) return s.log ? "log softmax" : "softmax";
   if (match_norm(g, v, &n)) return n.centred ? "layer norm" : "rms norm";
   if (match_mean(g, v, &m)) return "mean";
-  return act_name[match_act(g, v, &x)];
+  return act_name[match_act(g, v, &x, &by)];
 }

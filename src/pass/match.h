@@ -69,7 +69,8 @@ struct Attention {
   Softmax rows;
 };
 
-/* x stands for the operand of the activation. */
+/* The factor of an activation may be part of the weights behind it: Gelu then comes twice as large.
+ */
 typedef enum Act {
   ACT_none,
   ACT_relu,
@@ -90,7 +91,7 @@ bool match_mean(Graph *g, Val v, Mean *m);
 bool match_softmax(Graph *g, Val v, Softmax *m);
 bool match_norm(Graph *g, Val v, Norm *m); /* with scale and bias, if they are there */
 bool match_attention(Graph *g, Val v, Attention *m);
-Act match_act(Graph *g, Val v, Val *x);
+Act match_act(Graph *g, Val v, Val *x, double *by); /* v = by * act(x) */
 /* A name for the computation that ends in v; NULL: nothing but its node. */
 const char *match_name(Graph *g, Val v);
 

@@ -58,8 +58,9 @@ static void attention(Graph *g, Val out) {
 
 static void gelu(Graph *g, Val out) {
   Val x;
-  CHECK(match_act(g, out, &x) == ACT_gelu);
-  CHECK(x == param(g, 0));
+  double by;
+  CHECK(match_act(g, out, &x, &by) == ACT_gelu);
+  CHECK(x == param(g, 0) && by == 1);
 }
 
 static const Case cases[] = {
