@@ -140,11 +140,13 @@ backend: setup all
 releases: setup all
 	@$(BUILD)/venv/bin/python test/releases.py $(VERSIONS)
 
-bench: setup all
+bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
 	@$(PYTHON) bench/micro.py $(if $(QUICK),--quick)
 	@$(PYTHON) bench/report.py
 	@$(PYTHON) bench/run
+	@$(BUILD)/venv/bin/python bench/c.py $(if $(QUICK),sense arm)
+	@$(PYTHON) bench/plan.py
 
 $(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/libingot.a
 	@mkdir -p $(@D)
