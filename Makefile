@@ -6,6 +6,11 @@ WARN    := -Wall -Wextra -Wpedantic -Werror
 # Products are rounded before they are added, on every machine: no contraction to fma.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -ffp-contract=off -fPIC $(WARN) -Isrc -I$(BUILD) $(CFLAGS)
 PYTHON  ?= python3
+# IMAGES=1: ImageDecoder reads JPEG, JPEG 2000 and WebP too, by libjpeg, OpenJPEG and libwebp.
+ifdef IMAGES
+ALL_CFLAGS += -DINGOT_IMAGES $(shell pkg-config --cflags libopenjp2)
+override LDFLAGS += -ljpeg -lopenjp2 -lwebp
+endif
 
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
