@@ -108,7 +108,7 @@ def program(w):
     want(b"passed" in w.run("./net", "--selftest").out, "--selftest does not pass")
     want(b"f32[1,10]" in w.run("./net").out, "no summary of the output")
     w.run("./net", "--seed", "7", "--output", "a.npz")
-    w.run(w.env.ingot, "run", MODEL, "-d", "batch=1", "--seed", "7", "--output", "b.npz")
+    w.run(w.env.ingot, "run", MODEL, "-d", "batch=1", "--march", "native", "--seed", "7", "--output", "b.npz")
     want(npy.load_npz(w.path("a.npz")) == npy.load_npz(w.path("b.npz")), "the program and `ingot run` differ on made-up input")
 
 
@@ -122,7 +122,7 @@ def archives(w):
             z.writestr("image.npy", raw)
         w.run("./net", "--inputs", "in.npz", "--output", "out.npz")
         seen.add(str(npy.load_npz(w.path("out.npz"))))
-    w.run(w.env.ingot, "run", MODEL, "--inputs", "in.npz", "--output", "b.npz")
+    w.run(w.env.ingot, "run", MODEL, "--march", "native", "--inputs", "in.npz", "--output", "b.npz")
     want(seen == {str(npy.load_npz(w.path("b.npz")))}, "the program and `ingot run` differ on given input")
     with open(w.path("in.npz"), "rb") as f:
         whole = f.read()
