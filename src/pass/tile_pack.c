@@ -153,10 +153,12 @@ bool pack_can_run(const Tile *t, u32 k) {
   return q.n < MAX_RANK;
 }
 
+/* Vectors narrower than a panel, at the end of the lanes, are parts of the panel they begin in. */
 ExprId pack_load(const Tile *t, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
   ExprId idx[FORM_AXES + 4];
+  i64 full = prog_buf(p, t->pack[k])->dim[q.n - 1];
   for (u32 i = 0; i < q.n; i++) {
     const Place *x = &q.at[i];
     switch (x->kind) {
@@ -165,10 +167,13 @@ ExprId pack_load(const Tile *t, u32 k) {
       idx[i] = v ? ex_copy(p, v) : ex_int(p, t->f.axis[x->axis].lo);
       break;
     }
-    case PL_panel: idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at)); break;
+    case PL_panel:
+      idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
+      if (t->from) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, t->from / full));
+      break;
     case PL_block: idx[i] = ex_at(p, t->split_block); break;
     case PL_within: idx[i] = ex_at(p, t->split_lane); break;
-    case PL_lane: idx[i] = ex_int(p, 0); break;
+    case PL_lane: idx[i] = ex_int(p, t->from % full); break;
     }
   }
   return ex_load_vec(p, t->pack[k], idx, q.n, t->lanes);

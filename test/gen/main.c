@@ -217,7 +217,7 @@ static int replay(const Options *o, int n, char **path) {
   for (int i = 0; i < n; i++) {
     Case *k = case_read(path[i]);
     Verdict v = {.what = "cannot be read"};
-    if (k) k->target = o->target;
+    if (k && o->target) k->target = o->target;
     if (k) v = judge_all(k, o->cc, o->folder);
     if (v.what[0]) printf("%s: %s: %s\n", path[i], v.what, v.detail);
     failures += v.what[0] != 0;

@@ -281,6 +281,7 @@ static void read_case(Ctx *c, void *arg) {
   for (const char *at = s; at < graph && k->nin < 1000; at += strcspn(at, "\n") + 1) {
     size_t n = strcspn(at, "\n");
     if (!strncmp(at, "# input ", 8)) read_array(c, k, at + 8, n - 8);
+    if (!strncmp(at, "# target ", 9)) k->target = str_text(c, str_intern(c, at + 9, n - 9));
     if (strncmp(at, "# seed ", 7)) continue;
     char *word;
     k->seed = strtoull(at + 7, &word, 10);
@@ -336,6 +337,7 @@ void case_print(const Case *k, const Verdict *v) {
   static const char *const mode[] = {"exact", "real", "raw"};
   if (v->what[0]) printf("# %s: %s\n", v->what, v->detail);
   printf("# seed %llu, %s\n", (unsigned long long)k->seed, mode[k->mode]);
+  if (k->target) printf("# target %s\n", k->target);
   Ctx *c = ctx_new(NULL, NULL);
   ctx_protect(c, print, &(Print){k, v});
   ctx_free(c);

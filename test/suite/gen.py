@@ -41,6 +41,8 @@ def tests(env):
            for k in range(PIECES)]
     out.append(Test("gen/linear", lambda: check(env, "--seed", "1", "--count", "40", "--only", LINEAR, "--mode", "exact",
                                                 "--cc", "gcc -O2"), cost=15))
+    out.append(Test("gen/vectors", lambda: check(env, "--seed", "1", "--count", "60", "--only", LINEAR, "--target", "native",
+                                                 "--cc", "gcc -O1 -march=native"), cost=20))
     out.append(Test("gen/onnx", lambda: models(env), cost=15))
     folder = os.path.join(ROOT, "test", "gen", "found")
     return out + [Test(f"gen/{n[:-2]}", lambda n=n: check(env, "--replay", os.path.join(folder, n)))
