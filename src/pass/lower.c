@@ -209,6 +209,7 @@ void lower(Unit *u) {
     if (out[i]) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
   diag_leave(u->c);
   states_end(l.states);
+  layout_done(&l);
   prog_drop_unused(l.p);
   u->p = l.p;
 }

@@ -70,7 +70,11 @@ bool ghost_make(Lower *l, const Node *n) {
 /* The element of buffer b at idx, from memory or computed. */
 static ExprId element(Lower *l, BufId b, const ExprId *idx) {
   if (is_ghost(l, b)) return ghost_load(l, b, idx);
-  return ex_load(l->p, b, idx, prog_buf(l->p, b)->rank);
+  ExprId at[MAX_RANK + 1];
+  u32 n = prog_buf(l->p, b)->rank;
+  for (u32 i = 0; i < n; i++) at[i] = idx[i];
+  layout_address(l, &b, at, &n);
+  return ex_load(l->p, b, at, n);
 }
 
 /* Element of a gather: its index counts from the end when negative, and is clamped. */
