@@ -556,6 +556,8 @@ def graph(g, seen):
         n.name = n.doc_string = hostile[len(seen) % len(hostile)]
         n.input[:], n.output[:] = ([other(x, seen) for x in part] for part in (n.input, n.output))
         for a in n.attribute:
+            if n.op_type == 'Gradient':  # its attributes are names of values
+                a.s, a.strings[:] = other(a.s.decode(), seen).encode(), [other(x.decode(), seen).encode() for x in a.strings]
             for sub in [a.g] * a.HasField('g') + list(a.graphs):
                 graph(sub, seen)
 for path, to in jobs:
@@ -579,6 +581,8 @@ def renamed(env):
 
     def check(m):
         again = emit(env, [os.path.join(folder, m.name + ".onnx"), *m.args[1:]], m.name, folder)
+        if not again:
+            raise Fail("refused with other names")
         same_tokens(again, (m.source, m.header))
     each(some, check)
     if env.data and len(some) < 40:

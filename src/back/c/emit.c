@@ -270,8 +270,11 @@ static void put_entry(File2 *f, Text *blob) {
   put_body(e, e->p->body, 0);
   e->entry_frame = e->b.frame;
   put_out_shapes(e);
-  for (BufId b = 1; b < e->p->buf.n; b++) /* a view names its root, which stands in front of it */
-    if (e->used[b] && prog_buf(e->p, b)->alias) e->used[prog_root(e->p, b)] = true;
+  for (BufId b = 1; b < e->p->buf.n;
+       b++) { /* weights that only views read are weights all the same */
+    BufId root = prog_root(e->p, b);
+    if (e->used[b] && prog_buf(e->p, root)->space == BS_const) e->used[root] = true;
+  }
   if (e->blob) make_blob(e, blob);
   declare_buffers(e, &buffers);
   bool arena = e->p->arena_bytes != 0;
