@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Writes small networks that meet every family of vector kernels, with inputs and what ONNX Runtime makes of them.
+
+usage: mktargets.py FOLDER     FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/NAME/output_0.pb, FOLDER/NAME/largest
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+RNG = np.random.default_rng(5)
+
+
+class Net:
+    def __init__(self, shape):
+        self.shape, self.nodes, self.weights = shape, [], []
+
+    def weight(self, *shape, scale=0.3):
+        return self.const((RNG.standard_normal(shape) * scale).astype(np.float32))
+
+    def const(self, array):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def op(self, kind, *inputs, **attrs):
+        out = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [out], **attrs))
+        return out
+
+    def conv(self, x, cin, cout, k, stride=1, group=1, pad=None, dilation=1):
+        pad = dilation * (k // 2) if pad is None else pad
+        return self.op("Conv", x, self.weight(cout, cin // group, k, k), self.weight(cout), kernel_shape=[k, k], group=group,
+                       strides=[stride] * 2, pads=[pad] * 4, dilations=[dilation] * 2)
+
+    def save(self, path, y):
+        graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
+                                  [helper.make_tensor_value_info(y, TensorProto.FLOAT, None)], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, path + ".onnx")
+        x = RNG.standard_normal(self.shape).astype(np.float32)
+        got = onnxruntime.InferenceSession(path + ".onnx").run(None, {"x": x})[0]
+        os.makedirs(path, exist_ok=True)
+        for file, array in (("input_0.pb", x), ("output_0.pb", got)):
+            with open(os.path.join(path, file), "wb") as f:
+                f.write(numpy_helper.from_array(array).SerializeToString())
+        with open(os.path.join(path, "largest"), "w") as f:
+            f.write(f"{float(np.abs(got).max()):g}")
+
+
+def mobile(c):
+    """Odd channel counts, depthwise, squeeze and excite, residual, concat, both poolings, a resize."""
+    n = Net([1, 3, 21, 17])
+    x = n.op("Relu", n.conv("x", 3, c, 3, stride=2))
+    d = n.conv(x, c, c, 5, group=c)
+    s = n.op("Sigmoid", n.conv(n.op("GlobalAveragePool", d), c, c, 1))
+    e = n.op("Add", n.op("Mul", d, s), x)
+    p = n.op("MaxPool", e, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    u = n.op("Resize", p, "", n.const(np.array([1, 1, 2, 2], np.float32)), mode="nearest", nearest_mode="floor",
+             coordinate_transformation_mode="asymmetric")
+    b = n.op("Resize", p, "", n.const(np.array([1, 1, 2, 2], np.float32)), mode="linear")
+    j = n.op("Concat", u, b, axis=1)
+    return n, n.op("HardSwish", n.conv(j, 2 * c, 20, 3, dilation=2))
+
+
+def dense(c, side):
+    """3x3 convolutions with as many channels as Winograd wants, patches that do not fit evenly."""
+    n = Net([2, 8, side, side])
+    x = n.op("Relu", n.conv("x", 8, c, 3))
+    y = n.op("Relu", n.op("Add", n.conv(x, c, c, 3), x))
+    return n, n.op("AveragePool", n.conv(y, c, c // 2, 3), kernel_shape=[2, 2], strides=[2, 2])
+
+
+def grouped():
+    n = Net([1, 32, 9, 9])
+    return n, n.op("LeakyRelu", n.conv(n.conv("x", 32, 64, 1, pad=0), 64, 64, 3, group=4), alpha=0.1)
+
+
+def attention(tokens, width, heads):
+    n = Net([1, tokens, width])
+    part = n.const(np.array([1, tokens, heads, width // heads]))
+
+    def head(perm):
+        y = n.op("Add", n.op("MatMul", "x", n.weight(width, width)), n.weight(width))
+        return n.op("Transpose", n.op("Reshape", y, part), perm=perm)
+
+    q, k, v = head([0, 2, 1, 3]), head([0, 2, 3, 1]), head([0, 2, 1, 3])
+    a = n.op("MatMul", n.op("Softmax", n.op("Mul", n.op("MatMul", q, k), n.const(np.float32(0.4))), axis=-1), v)
+    y = n.op("Reshape", n.op("Transpose", a, perm=[0, 2, 1, 3]), n.const(np.array([1, tokens, width])))
+    y = n.op("LayerNormalization", n.op("Add", y, "x"), n.weight(width), n.weight(width), axis=-1)
+    h = n.op("MatMul", y, n.weight(width, 3 * width))
+    g = n.op("Mul", h, n.op("Add", n.op("Erf", n.op("Mul", h, n.const(np.float32(0.7071)))), n.const(np.float32(1))))
+    return n, n.op("MatMul", g, n.weight(3 * width, 7))
+
+
+def main():
+    nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
+            "grouped": grouped(), "attention": attention(37, 24, 3)}
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for name, (net, y) in nets.items():
+        net.save(os.path.join(sys.argv[1], name), y)
+
+
+if __name__ == "__main__":
+    main()

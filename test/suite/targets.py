@@ -1,0 +1,45 @@
+"""Whole networks for each target with vectors: C equal to interp to the bit, and to ONNX Runtime within rounding."""
+import os
+
+from lib.core import Fail, Skip, Test, explain, run, tail
+
+NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "attention")
+TARGETS = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512f"}
+SLOW = {"dense272"}  # too much for the interpreter: C only
+
+
+def cpu_has(flag):
+    with open("/proc/cpuinfo") as f:
+        return any(flag in line.split() for line in f if line.startswith("flags"))
+
+
+def check(env, net, target):
+    if not cpu_has(TARGETS[target]):
+        raise Skip(f"this CPU has no {target}")
+    env.need_ingot()
+    folder = os.path.join(env.build, "targets")
+    env.generated(folder, ["mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
+    model, data = os.path.join(folder, net + ".onnx"), os.path.join(folder, net)
+    with open(os.path.join(data, "largest")) as f:
+        near = float(f.read()) * 2e-5  # F(4x4) costs about two bits of 24
+    got = run([env.ingot, "verify", model, "--data", data, "--engine", "c", "--march", target, "--rtol", "0",
+               "--atol", f"{near:g}"], 120)
+    if got.rc:
+        raise Fail(f"C against ONNX Runtime: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")
+    if net in SLOW:
+        return
+    results = []
+    for engine in ("c", "interp"):
+        out = os.path.join(folder, f"{net}-{target}-{engine}.npz")
+        got = run([env.ingot, "run", model, "--data", data, "-o", out, "--engine", engine, "--march", target], 120)
+        if got.rc:
+            raise Fail(f"{engine}: {explain(got)}: {tail(got.text(), 4)}")
+        with open(out, "rb") as f:
+            results.append(f.read())
+    if results[0] != results[1]:
+        raise Fail("C and interp differ in their bits")
+
+
+def tests(env):
+    return [Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS for t in TARGETS
+            if t != "sse2" or n in ("mobile21", "attention")]
