@@ -398,7 +398,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val in[3];
   const Node *r = NULL;
-  for (u32 i = 0; i < n.nin && !r; i++) r = canon_only(e, n.in[i], OP_reshape);
+  for (u32 i = 0; i < n.nin && !r; i++) r = canon_def(g, n.in[i], OP_reshape);
   if (!r) return false;
   Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),
        out = *graph_type(g, n.out[0]);
@@ -410,7 +410,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS))
     return false;
   for (u32 i = 0; i < n.nin; i++) {
-    const Node *ri = canon_only(e, n.in[i], OP_reshape);
+    const Node *ri = canon_def(g, n.in[i], OP_reshape);
     bool same =
         ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt,
                                                            from.rank, from.dim, NULL});

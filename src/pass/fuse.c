@@ -5,6 +5,9 @@
  * there by its users (tail). A node that is neither inline nor tail is the root of a group; the
  * group is everything inline or tail below it and becomes one kernel.
  *
+ * A value that takes a step or two may be used several times, if all its uses are in one group: x
+ * and its activation end in the epilogue of the sum x comes from.
+ *
  *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
  * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
  * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
@@ -19,9 +22,12 @@
 #include <string.h>
 #include "pass/pass.h"
 
+#define SEVERAL ((Val)-1) /* sink of a value whose uses end in different places */
+
 enum {
   FUSE_NODES = 48, /* of one group: expressions stay readable and compile fast */
   ROW = 4,         /* shortest row that is gathered in place */
+  CHEAP = 2,       /* operations that are rather repeated within a group than stored */
 };
 
 typedef struct Fuse {
@@ -31,8 +37,11 @@ typedef struct Fuse {
   const char **refused; /* by value: why some user needs it in memory */
   BlkId *blk;           /* by node */
   u32 *size;            /* by value: nodes that computing it in place would take */
-  u8 *tail;             /* by value: its group has an accumulator already */
-  bool check;           /* marks are given: they may not claim more than the rules allow */
+  Val *tail;            /* by value: the folded value whose accumulator its group has; 0: none */
+  Val *sink;   /* by value: where all its uses end, at the latest; itself: not in one place */
+  u32 *weight; /* by value: operations that repeating it would take */
+  bool *apart; /* by value: its uses turned out to end in several groups */
+  bool check;  /* marks are given: they may not claim more than the rules allow */
 } Fuse;
 
 static OpKind kind_of(const Node *n) {
@@ -76,6 +85,10 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   }
 }
 
+static bool same_shape(const Type *a, const Type *b) {
+  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
+}
+
 static void count_users(Fuse *f) {
   Graph *g = f->g;
   graph_use_counts(g, f->uses);
@@ -99,6 +112,78 @@ static void count_users(Fuse *f) {
   }
 }
 
+/* ---- several uses in one group ---- */
+
+/* Backwards: a value whose users, all maps of its shape, end in one place, ends there too. */
+static void find_sinks(Fuse *f, BlkId b) {
+  Graph *g = f->g;
+  const Blk *k = &g->blk.at[b];
+  for (u32 i = k->node.n; i--;) {
+    const Node *n = graph_node(g, k->node.at[i]);
+    for (u32 j = 0; j < n->nout; j++) {
+      Val v = n->out[j];
+      bool one = f->sink[v] && f->sink[v] != SEVERAL && !f->refused[v] && n->nout == 1;
+      if (!one) f->sink[v] = v;
+    }
+    for (u32 j = 0; j < n->nin; j++) {
+      Val v = n->in[j], to = SEVERAL;
+      if (!v) continue;
+      bool map = kind_of(n) == OK_MAP && n->op != OP_bitcast;
+      if (map && same_shape(graph_type(g, v), graph_type(g, n->out[0]))) to = f->sink[n->out[0]];
+      f->sink[v] = !f->sink[v] || f->sink[v] == to ? to : SEVERAL;
+    }
+  }
+}
+
+static u32 weight_of(const Fuse *f, const Node *n) {
+  u32 w = 0;
+  if (is_fold(n)) return 0; /* it lies in a register */
+  switch (n->op) {
+  case OP_add:
+  case OP_sub:
+  case OP_mul:
+  case OP_max:
+  case OP_min:
+  case OP_neg: break;
+  default: return CHEAP + 1;
+  }
+  for (u32 i = 0; i < n->nin; i++)
+    if (graph_val(f->g, n->in[i])->home != HOME_buffer) w += f->weight[n->in[i]];
+  return 1 + w;
+}
+
+/* May v, used several times, be computed again for every use? All of them are in one group. */
+static bool is_shared(const Fuse *f, Val v) {
+  return f->sink[v] != v && !f->apart[v] && f->weight[v] <= CHEAP;
+}
+
+/* The root of the group that v is computed in. */
+static Val root_of(const Fuse *f, Val v) {
+  while (graph_val(f->g, v)->home != HOME_buffer) v = graph_node(f->g, f->user[v])->out[0];
+  return v;
+}
+
+/* Decisions further down may have parted the uses of a value. Then it gets a buffer after all. */
+static bool find_apart(Fuse *f, BlkId b) {
+  Graph *g = f->g;
+  const Blk *k = &g->blk.at[b];
+  Val *root = NEWS(&g->c->scratch, Val, g->val.n);
+  bool any = false;
+  for (u32 i = 0; i < k->node.n; i++) {
+    const Node *n = graph_node(g, k->node.at[i]);
+    for (u32 j = 0; j < n->nin; j++) {
+      Val v = n->in[j];
+      if (!v || f->uses[v] < 2 || f->sink[v] == v || f->apart[v] || n->nout != 1) continue;
+      if (graph_val(g, v)->home == HOME_buffer) continue;
+      Val r = root_of(f, n->out[0]);
+      any = any || (root[v] && root[v] != r);
+      f->apart[v] = root[v] && root[v] != r;
+      root[v] = r;
+    }
+  }
+  return any;
+}
+
 /* Why v cannot be computed where it is used; NULL if it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
@@ -106,19 +191,16 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (n->op == OP_bitcast) return "bits are read from memory";
   if (is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
   if (!f->uses[v]) return "not used";
-  if (f->uses[v] > 1 && !is_view(n)) return "used more than once";
+  if (f->uses[v] > 1 && !is_view(n) && !is_shared(f, v)) return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";
   return f->refused[v];
-}
-
-static bool same_shape(const Type *a, const Type *b) {
-  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
 }
 
 static const char *not_tail(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
   if (!is_fold(n)) return "not a reduction or contraction";
-  if (f->uses[v] != 1) return f->uses[v] ? "used more than once" : "not used";
+  if (!f->uses[v]) return "not used";
+  if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once";
   if (f->refused[v]) return f->refused[v];
   const Node *u = graph_node(g, f->user[v]);
   if (kind_of(u) != OK_MAP || u->op == OP_bitcast) return "its user is not elementwise";
@@ -130,7 +212,7 @@ static const char *not_tail(const Fuse *f, Val v, const Node *n) {
 static const char *not_on(const Fuse *f, Val v, const Node *n) {
   const char *why = not_inline(f, v, n);
   if (why) return why;
-  if (f->uses[v] != 1) return "used more than once";
+  if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once"; /* a view */
   const Node *u = graph_node(f->g, f->user[v]);
   if (kind_of(u) != OK_MAP) return "a finished sum is not computed again where its user reads it";
   if (!same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
@@ -152,12 +234,14 @@ static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
     if (v->home == HOME_buffer) continue;
     f->size[out] += f->size[n->in[i]];
     if (!f->tail[n->in[i]]) continue;
-    if (f->tail[out] && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
-    if (f->tail[out]) {
+    bool two = f->tail[out] && f->tail[out] != f->tail[n->in[i]];
+    if (two && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
+    if (two) {
+      f->apart[n->in[i]] = f->uses[n->in[i]] > 1;
       v->home = HOME_buffer;
       if (why) say(f, why, graph_node(f->g, v->def), "its user finishes another sum");
     }
-    f->tail[out] = 1;
+    if (!two) f->tail[out] = f->tail[n->in[i]];
   }
 }
 
@@ -167,7 +251,9 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   if (n->nout != 1) return;
   Val v = n->out[0];
   f->size[v] = 1;
+  f->tail[v] = 0;
   settle_operands(f, n, v, why);
+  f->weight[v] = weight_of(f, n);
   const char *no = f->tail[v] ? not_on(f, v, n) : not_inline(f, v, n);
   Home home = no ? HOME_buffer : HOME_inline;
   if (no && is_fold(n)) {
@@ -179,9 +265,16 @@ static void visit(Fuse *f, NodeId id, Text *why) {
     fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
          no ? no : "wrong kind");
   if (!f->check) x->home = home;
-  if (x->home == HOME_tail) f->tail[v] = 1;
+  if (x->home == HOME_tail) f->tail[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
   if (why && no && counts && f->uses[v]) say(f, why, n, no);
+}
+
+static void decide(Fuse *f, Text *why) {
+  Graph *g = f->g;
+  for (Val v = 1; v < g->val.n && !f->check; v++) graph_val(g, v)->home = HOME_buffer;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(f, g->blk.at[b].node.at[i], why);
 }
 
 static void run(Graph *g, Text *why, bool check) {
@@ -192,11 +285,20 @@ static void run(Graph *g, Text *why, bool check) {
   f.refused = NEWS(a, const char *, g->val.n);
   f.blk = NEWS(a, BlkId, g->node.n);
   f.size = NEWS(a, u32, g->val.n);
-  f.tail = NEWS(a, u8, g->val.n);
+  f.tail = NEWS(a, Val, g->val.n);
+  f.sink = NEWS(a, Val, g->val.n);
+  f.weight = NEWS(a, u32, g->val.n);
+  f.apart = NEWS(a, bool, g->val.n);
   count_users(&f);
-  for (Val v = 1; v < g->val.n && !check; v++) graph_val(g, v)->home = HOME_buffer;
-  for (BlkId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(&f, g->blk.at[b].node.at[i], why);
+  for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
+  for (bool again = true; again;) { /* every time at least one value more is apart */
+    Text said = why ? text_new(a) : (Text){0};
+    decide(&f, why ? &said : NULL);
+    again = false;
+    for (BlkId b = 1; b < g->blk.n; b++) again = find_apart(&f, b) || again;
+    if (again && check) fail(g->c, ERR_input, LOC_NONE, "a sum is finished in two groups");
+    if (why && !again) text_put(why, said.at, said.n);
+  }
 }
 
 void fuse(Graph *g) {
