@@ -183,20 +183,21 @@ void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
        (long long)r->view[b].dim[axis]);
 }
 
-/* Keeps account of whose data lie in the arena. */
+/* Keeps account of whose data lie in the arena. A vector may reach into lanes behind the last
+ * channel, which nobody stores and no result depends on; but some lane of it must be there. */
 static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
   BufId root = r->view[b].root;
   const Buf *bp = prog_buf(r->p, root);
   if (!r->owner || !prog_is_planned(bp) || bp->space == BS_state) return;
   BufId *owner = r->owner + (at - r->base);
+  u32 mine = 0, size = dtype_bytes(bp->dt);
   for (u32 i = 0; i < bytes; i++) {
-    if (store)
-      owner[i] = root;
-    else if (owner[i] != root)
-      fail(r->c, ERR_system, r->loc, "interp: %s is read where %s",
-           show(r->c, prog_buf(r->p, b)->name),
-           owner[i] ? "another buffer has been written" : "nothing has been written");
+    if (store) owner[i] = root;
+    mine += owner[i] == root;
   }
+  if (mine == bytes || (bytes > size && mine)) return;
+  fail(r->c, ERR_system, r->loc, "interp: %s is read where %s", show(r->c, prog_buf(r->p, b)->name),
+       *owner ? "another buffer has been written" : "nothing has been written");
 }
 
 /* Address of an element; lanes: how many elements along the last axis belong to the access. */

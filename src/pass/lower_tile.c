@@ -455,6 +455,8 @@ static void lower_map(Tile *t, Tail at) {
 bool lower_tile(Lower *l, Tail at, const Form *f) {
   Tile t;
   if (!l->target || l->target->lanes < 4) return false;
+  for (u32 i = 0; i < f->naxes; i++) /* of nothing: plain loops say so best */
+    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
   if (!tile_choose(l, f, &t)) {
     if (!tile_choose_along(l, f, &t)) return false;
     lower_along(&t, at);
