@@ -151,7 +151,8 @@ IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, d
  * many an input has is fixed before import, by the arrays given or by ingot_set_dim "x=3". What an
  * optional holds is x; that it is there or not follows likewise, or from "x.has=1". Where a length
  * is only known at run time, an output is y, the elements stacked up to a capacity, and y.count;
- * where a presence is, y (zeros if it is not there) and y.has. A sequence of maps (ZipMap) is y,
+ * where a presence is, y (zeros if it is not there) and y.has. A map x is
+ * x.keys and x.values; a sequence of maps (ZipMap) is y,
  * the values [maps, keys], and y.keys. Strings are described as what they are inside, u8[.., k]: k
  * bytes each, zeros behind the text ("x.bytes=100" makes room for 100); they may be given, and are
  * returned, as "str". */

@@ -62,18 +62,25 @@ def answer(case, model):
     return session.run(None, case.data)
 
 
+def map_proto(m, name=""):
+    text = isinstance(next(iter(m)), str)
+    kind = {float: np.float32, str: object}
+    values = numpy_helper.from_list([np.asarray(v, kind.get(type(v))) for v in m.values()], "")
+    return onnx.MapProto(name=name, key_type=onnx.TensorProto.STRING if text else onnx.TensorProto.INT64, values=values,
+                         **{"string_keys" if text else "keys": [k.encode() if text else k for k in m]})
+
+
 def map_list(maps, name):
     out = onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP)
-    for m in maps:
-        text = isinstance(next(iter(m)), str)
-        values = numpy_helper.from_list([np.asarray(v, np.float32) for v in m.values()], "")
-        out.map_values.append(onnx.MapProto(
-            key_type=onnx.TensorProto.STRING if text else onnx.TensorProto.INT64, values=values,
-            **{"string_keys" if text else "keys": [k.encode() if text else k for k in m]}))
+    out.map_values.extend(map_proto(m) for m in maps)
     return out
 
 
 def store(x, name, path):
+    if isinstance(x, dict):
+        with open(path, "wb") as f:
+            f.write(map_proto(x, name).SerializeToString())
+        return
     if isinstance(x, list) and isinstance(x[0], dict):
         with open(path, "wb") as f:
             f.write(map_list(x, name).SerializeToString())

@@ -71,10 +71,26 @@ static void tell_number(Ingot *m, Str name, u32 n) {
   *vec_push(&m->c->keep, &m->dim) = (BindDim){.symbol = name, .value = n};
 }
 
+static Tensor *map_values(Ctx *c, const Datum *d) {
+  DType dt = d->n && d->elem[0].kind == TY_tensor ? d->elem[0].t->dt : DT_f32;
+  i64 n = d->n;
+  Tensor *t = tensor_new(&c->keep, dt, &n, 1);
+  for (u32 i = 0; i < d->n; i++) {
+    const Tensor *x = d->elem[i].kind == TY_tensor ? d->elem[i].t : NULL;
+    if (!x || x->dt != dt || x->n != 1)
+      fail(c, ERR_unsupported, LOC_NONE, "a map whose values are not single numbers or strings");
+    tensor_set(t, i, tensor_get(x, 0));
+  }
+  return t;
+}
+
 /* The tensors of a sequence or optional, under the names they have as inputs of the graph. */
 static void add_datum(Ingot *m, Str name, const Datum *d) {
   const char *base = str_text(m->c, name);
-  if (d->kind == TY_tensor) {
+  if (d->keys) {
+    add_given(m, str_fmt(m->c, "%s.keys", base), -1, GV_data, d->keys);
+    add_given(m, str_fmt(m->c, "%s.values", base), -1, GV_data, map_values(m->c, d));
+  } else if (d->kind == TY_tensor) {
     add_given(m, name, -1, GV_data, d->t);
   } else if (d->kind == TY_opt) {
     tell_number(m, str_fmt(m->c, "%s.has", base), d->n);

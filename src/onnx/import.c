@@ -434,6 +434,9 @@ static void put_outputs(Import *im, Val v, Str name, Port *p) {
   u32 n = l->n;
   if (l->stack) {
     put_output(im, l->stack, name, &part[0]);
+    if (l->keys && !l->count)
+      fail(im->c, ERR_unsupported, (Loc){.file = im->file, .index = -1}, "output '%s' is a map",
+           base);
     if (l->keys)
       put_output(im, l->keys, str_fmt(im->c, "%s.keys", base), &part[1]);
     else

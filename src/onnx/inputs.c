@@ -185,9 +185,8 @@ static i64 told_number(Import *im, Str name) {
 enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24 };
 
 /* The array given for a parameter of strings, as bytes: for contents that must be known. */
-static void encode_given(Import *im, BindInput *in, i64 room) {
+static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
   Loc loc = {.file = im->file, .index = -1};
-  const Tensor *t = in->data;
   i64 dim[MAX_RANK];
   if (t->rank) memcpy(dim, t->dim, t->rank * sizeof *dim);
   dim[t->rank] = room;
@@ -214,8 +213,8 @@ static Val text_param(Import *im, Str name, Type t) {
   Dim dim[MAX_RANK];
   if (t.rank) memcpy(dim, t.dim, t.rank * sizeof *dim);
   dim[t.rank] = room;
-  for (u32 i = 0; i < im->o->ninput; i++)
-    if (im->o->input[i].name == name) encode_given(im, &im->o->input[i], room);
+  for (u32 i = 0; given && i < im->o->ninput; i++)
+    if (im->o->input[i].name == name) encode_given(im, &im->o->input[i], given, room);
   Type rows = type_tensor(&im->c->work, DT_u8, dim, t.rank + 1);
   return mk_text(im->g, graph_param(im->g, 1, rows, name));
 }
@@ -285,6 +284,31 @@ static Val list_input(Import *im, Str name, const OnnxType *type) {
   return element_param(im, name, type);
 }
 
+/* A map is two parameters, x.keys and x.values, of one length: that of the array given, or -d x=N.
+ */
+static Val map_input(Import *im, Str name, const OnnxType *type) {
+  Loc loc = {.file = im->file, .index = -1};
+  const char *base = str_text(im->c, name);
+  Str part[2] = {str_fmt(im->c, "%s.keys", base), str_fmt(im->c, "%s.values", base)};
+  const Tensor *given = given_array(im, part[0]);
+  i64 n = told_number(im, name);
+  if (n < 0 && given) n = (i64)given->n;
+  if (n < 0 && im->o->symbolic) n = 1;
+  if (n < 0 || n > MOST_ELEMENTS || type->elem->kind != OT_tensor)
+    fail(im->c, ERR_usage, loc, "input '%s' is a map; give its size with -d '%s=N', or its keys",
+         show(im->c, name), show(im->c, name));
+  OnnxDim length = {.kind = OD_value, .value = n};
+  Val v[2];
+  for (u32 i = 0; i < 2; i++) {
+    OnnxValue x = {.name = part[i], .type = {.kind = OT_tensor, .has_shape = true}};
+    x.type.elem_code = i ? type->elem->elem_code : type->elem_code;
+    x.type.dt = i ? type->elem->dt : type->dt;
+    *vec_push(&im->c->work, &x.type.dims) = length;
+    v[i] = tensor_param(im, &x);
+  }
+  return list_add(im, (List){.kind = TY_seq, .keys = v[0], .stack = v[1]});
+}
+
 void import_inputs(Import *im) {
   const OnnxGraph *g = im->m->graph;
   Loc loc = {.file = im->file, .index = -1};
@@ -296,6 +320,10 @@ void import_inputs(Import *im) {
     OnnxTypeKind kind = v->type.kind;
     if (kind == OT_seq || kind == OT_opt) {
       scope_define(im, v->name, list_input(im, v->name, &v->type), loc);
+      continue;
+    }
+    if (kind == OT_map) {
+      scope_define(im, v->name, map_input(im, v->name, &v->type), loc);
       continue;
     }
     if (kind != OT_tensor && kind != OT_none) {
@@ -340,11 +368,14 @@ bool onnx_takes_input(Ctx *c, const OnnxModel *m, Str name) {
   const OnnxValue **input = onnx_inputs(c, m, &n);
   const char *text = str_text(c, name), *dot = strrchr(text, '.');
   bool number = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1);
-  Str base = number ? str_intern(c, text, (size_t)(dot - text)) : 0;
+  bool half = dot && (!strcmp(dot, ".keys") || !strcmp(dot, ".values"));
+  Str base = number || half ? str_intern(c, text, (size_t)(dot - text)) : 0;
   for (u32 i = 0; i < n; i++) {
     OnnxTypeKind kind = input[i]->type.kind;
     if (input[i]->name == name) return true;
-    if (base && input[i]->name == base && (kind == OT_seq || kind == OT_opt)) return true;
+    if (base && input[i]->name == base &&
+        (half ? kind == OT_map : kind == OT_seq || kind == OT_opt))
+      return true;
   }
   return false;
 }

@@ -16,8 +16,9 @@ struct List {
   Val *at;          /* n elements; that of an optional may be a sequence */
   u32 n;            /* 0 when stacked */
   Val stack, count; /* sequence of unknown length: [capacity, ...] and an i64 scalar; else 0 */
-  Val keys;         /* a sequence of maps that all have these keys: stack holds their values */
-  Val has;          /* optional whose presence is not known (n is 1): a bool scalar; else 0 */
+  Val keys; /* a sequence of maps that all have these keys: stack holds their values; without
+             * count: one map, stack [n] */
+  Val has;  /* optional whose presence is not known (n is 1): a bool scalar; else 0 */
 };
 
 /* list.c */

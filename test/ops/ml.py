@@ -132,3 +132,23 @@ def cases(Case, rng):
     for kind, keys in (("int64", "classlabels_int64s = [3, -1, 2]"), ("string", 'classlabels_strings = ["x", "yy", ""]')):
         text = f"g (float[4,3] x) => (seq(map({kind}, float)) y) {{ y = ai.onnx.ml.ZipMap <{keys}> (x) }}"
         yield Case(f"zipmap_{kind}", "", [], [], {"x": rng.standard_normal((4, 3)).astype(np.float32)}, text=text)
+    # ONNX Runtime takes maps of floats only from Python
+    numpy_type = {"float": np.float32, "int64": np.int64, "string": object}
+    for i, (kind, words, x) in enumerate((
+            ("string, float", ["x", "", "long name", "y"], {"y": 2.5, "x": -1.0, "other": 7.0}),
+            ("string, int64", ["x", "y"], {"y": 2, "x": -1}),
+            ("int64, float", [5, -3, 0], {-3: 0.5, 5: 1.5}),
+            ("int64, string", [5, -3, 0], {-3: "a", 5: "bcd"}))):
+        name, out = kind.split(", ")
+        listed = ", ".join(f'"{w}"' if name == "string" else str(w) for w in words)
+        text = f"g (map({kind}) x) => ({out}[N,M] y) {{ y = ai.onnx.ml.DictVectorizer <{name}_vocabulary = [{listed}]> (x) }}"
+        want = np.array([[x.get(w, "" if out == "string" else 0) for w in words]], numpy_type[out])
+        yield Case(f"dict_{i}", "", [], [], {"x": x}, text=text, expect=[want])
+    numbers = {4: 1.5, 1: 2.5, 3: -1.0}
+    for i, (out, kind, attrs, x, want) in enumerate((
+            ("float", "float", 'map_form = "DENSE"', numbers, [2.5, -1, 1.5]),
+            ("float", "float", 'map_form = "SPARSE", max_map = 6', numbers, [0, 2.5, 0, -1, 1.5, 0]),
+            ("int64", "float", 'cast_to = "TO_INT64"', numbers, [2, -1, 1]),
+            ("string", "string", 'cast_to = "TO_STRING"', {4: "four", 1: "", 3: "three"}, ["", "three", "four"]))):
+        text = f"g (map(int64, {kind}) x) => ({out}[N,M] y) {{ y = ai.onnx.ml.CastMap <{attrs}> (x) }}"
+        yield Case(f"castmap_{i}", "", [], [], {"x": x}, text=text, expect=[np.array([want], numpy_type[out])])
