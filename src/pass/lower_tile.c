@@ -182,7 +182,7 @@ static void open_fold(Tile *t, Nest *x) {
     if (i != t->split) {
       nest_loop(x, i);
       if (x->var[i]) t->val[i] = ex_var(p, x->var[i]);
-      if (x->var[i] && t->unroll) prog_stmt(p, x->at.owner)->flags |= LF_unroll;
+      if (x->var[i] && t->unroll >> i & 1) prog_stmt(p, x->at.owner)->flags |= LF_unroll;
       continue;
     }
     i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;

@@ -29,7 +29,7 @@ typedef struct Tile {
   bool fresh[FORM_IN]; /* packed while running */
   bool pads;           /* there is room behind the result: the last vector is stored whole */
   bool partial;        /* the last vector can be computed without room behind the operands */
-  bool unroll;         /* the fold is short and the same vectors are read in several of its steps */
+  u64 unroll;          /* bit by axis: folds written out, as steps read the same vectors */
   bool wide_store;     /* the finished vector can be stored as one */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */

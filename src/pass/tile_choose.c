@@ -184,15 +184,19 @@ static void find_split(Tile *t) {
   }
 }
 
-static bool fold_is_short(const Form *f) {
+/* Innermost folded axes that are written out together. */
+static u64 short_folds(const Form *f) {
   i64 steps = 1;
-  for (u32 i = 0; i < f->naxes; i++) {
+  u64 mask = 0;
+  for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
-    if (!a->fold) continue;
-    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || guarded(f, i)) return false;
+    if (!a->fold || a->hi == a->lo + 1) continue;
+    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || guarded(f, i)) break;
     steps *= a->hi - a->lo;
+    if (steps > UNROLL_STEPS) break;
+    mask |= (u64)1 << i;
   }
-  return steps <= UNROLL_STEPS;
+  return mask;
 }
 
 /* Loads for each multiplication, and panels that the last tile leaves empty. */
@@ -226,7 +230,7 @@ static void choose_size(Tile *t) {
   } else {
     t->panels = 1;
     t->most_rows = t->budget >= 16 ? 8 : 6;
-    t->unroll = fold_is_short(&t->f);
+    t->unroll = short_folds(&t->f);
   }
 }
 
