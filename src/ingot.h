@@ -68,6 +68,10 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
  * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
+/* Code for a machine with vectors computes exp, log, sin, cos, tanh and erf of f32 in float, within
+ * the errors of docs/ir.md. After this call they are the nearest float, as on any other machine.
+ * Before the passes. */
+IngotStatus ingot_set_precise(Ingot *m);
 
 /* State: "h_in=h_out": the output is the input of the next run, and neither is a parameter any
  * more; zero before the first run. "auto": all that are named like one (api/state.c); ingot_inspect

@@ -135,6 +135,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   }
   if (m->target && m->target->lanes > 1)
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
+  if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
   for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, t.n ? " state %s" : "state %s", m->state.at[i]);
   if (o->selftest)

@@ -25,6 +25,7 @@ struct Ingot {
   const char *path;            /* NULL for bytes */
   const char *python;          /* NULL: python3 */
   const Target *target;        /* machine that code is made for; NULL: scalar */
+  bool precise;                /* mathematics: see ingot_set_precise */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;

@@ -312,8 +312,9 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   PipeOptions o = {0};
   if (p)
     o = (PipeOptions){p->start,  p->stop,  p->skip, p->dump, p->check != 0,
-                      p->dumped, p->timed, p->user, NULL};
+                      p->dumped, p->timed, p->user, NULL,    false};
   o.target = m->target;
+  o.precise = m->precise;
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;

@@ -65,6 +65,16 @@ static void do_set_target(Ctx *c, void *arg) {
   set(a->m, a->name, t);
 }
 
+static void do_set_precise(Ctx *c, void *arg) {
+  TargetArg *a = arg;
+  (void)c;
+  a->m->precise = true;
+}
+
+IngotStatus ingot_set_precise(Ingot *m) {
+  return api_call(m, do_set_precise, &(TargetArg){m, NULL});
+}
+
 IngotStatus ingot_set_target(Ingot *m, const char *name) {
   return api_call(m, do_set_target, &(TargetArg){m, name});
 }

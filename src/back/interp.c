@@ -223,14 +223,14 @@ static Scalar bitcast(DType from, DType to, Scalar x) {
   return scalar_load(to, raw);
 }
 
-Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg) {
+Scalar apply(const Prog *p, Op op, DType from, DType to, bool sat, const Scalar *arg) {
   if (op == OP_cast) return scalar_cast(from, to, arg[0], sat);
   if (op == OP_bitcast) return bitcast(from, to, arg[0]);
-  return scalar_eval(op, from, arg);
+  return p->fast ? scalar_eval_fast(op, from, arg) : scalar_eval(op, from, arg);
 }
 
 static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {
-  return apply(e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
+  return apply(p, e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
 }
 
 static void eval_lanes(Run *r, ExprId id, Scalar *out) {

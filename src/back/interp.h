@@ -53,7 +53,7 @@ struct Run {
 View *view_get(Run *r, BufId b); /* ready, with memory */
 Scalar eval(Run *r, ExprId e);   /* one lane */
 i64 eval_int(Run *r, ExprId e);  /* of type i64 */
-Scalar apply(Op op, DType from, DType to, bool sat, const Scalar *arg);
+Scalar apply(const Prog *p, Op op, DType from, DType to, bool sat, const Scalar *arg);
 _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes);
 
 /* ---- loops by rows ---- */
@@ -183,7 +183,7 @@ typedef void Kern2(void *o, const void *a, const void *b, u32 n, bool one_a, boo
 typedef void Kern1(void *o, const void *a, u32 n);
 Kern2 *kern2(Op op,
              DType dt); /* NULL when there is none; the result is not yet wrapped or rounded */
-Kern1 *kern1(Op op, DType dt);
+Kern1 *kern1(const Prog *p, Op op, DType dt);
 void kern_fit(DType dt, void *o, u32 n); /* wraps or rounds to dt */
 bool kern_cast(DType from, DType to, bool sat, void *o, const void *a, u32 n); /* false: not done */
 void kern_select(RowClass cls, void *o, const i64 *c, const void *a, const void *b, u32 n,

@@ -131,11 +131,11 @@ static Val load(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
   return (Val){o, false};
 }
 
-static Val generic(Row *w, const Val *arg, void *o, u32 n) {
+static Val generic(const Run *r, Row *w, const Val *arg, void *o, u32 n) {
   Scalar x[3];
   for (u32 i = 0; i < n; i++) {
     for (u32 k = 0; k < w->narg; k++) x[k] = row_get(w->arg[k]->cls, arg[k].p, arg[k].one ? 0 : i);
-    row_put(w->cls, o, i, apply(w->op, w->from, w->dt, w->sat, x));
+    row_put(w->cls, o, i, apply(r->p, w->op, w->from, w->dt, w->sat, x));
   }
   return (Val){o, false};
 }
@@ -148,22 +148,22 @@ static Val operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
     one = one && arg[k].one;
   }
   if (one) {
-    generic(w, arg, &w->cell, 1);
+    generic(r, w, arg, &w->cell, 1);
     return (Val){&w->cell, true};
   }
   void *o = dest ? dest : slot(r, w->slot);
   if (w->op == OP_select) {
     kern_select(w->cls, o, arg[0].p, arg[1].p, arg[2].p, n, arg[0].one, arg[1].one, arg[2].one);
   } else if (w->op == OP_cast) {
-    if (!kern_cast(w->from, w->dt, w->sat, o, arg[0].p, n)) generic(w, arg, o, n);
+    if (!kern_cast(w->from, w->dt, w->sat, o, arg[0].p, n)) generic(r, w, arg, o, n);
   } else if (w->narg == 2 && kern2(w->op, w->from)) {
     kern2(w->op, w->from)(o, arg[0].p, arg[1].p, n, arg[0].one, arg[1].one);
     kern_fit(w->dt, o, n);
-  } else if (w->narg == 1 && kern1(w->op, w->from)) {
-    kern1(w->op, w->from)(o, arg[0].p, n);
+  } else if (w->narg == 1 && kern1(r->p, w->op, w->from)) {
+    kern1(r->p, w->op, w->from)(o, arg[0].p, n);
     kern_fit(w->dt, o, n);
   } else {
-    generic(w, arg, o, n);
+    generic(r, w, arg, o, n);
   }
   return (Val){o, false};
 }

@@ -62,6 +62,8 @@ static const Opt opts[] = {
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
          "machine the code is for: scalar, sse2, neon, avx2, avx512 or native"),
+    FLAG("precise", precise,
+         "exp, tanh and their like to the last bit, also where vectors run faster without"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     TEXT("threads", NULL, threads, "N", "threads of one run: 1"),
     FLAG("debug", debug,

@@ -18,7 +18,7 @@ struct Args {
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
   unsigned long long seed, steps;
-  int explain;
+  int explain, precise;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];
   int nstate;

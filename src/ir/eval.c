@@ -9,6 +9,7 @@
 #include "ir/ir.h"
 #include "ir/mathlibd.h"
 #include "ir/mathlibf.h"
+#include "ir/mathlibq.h"
 
 #include <math.h>
 #include <string.h>
@@ -470,6 +471,26 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     r.f = eval_f32(op, (float)a.f, (float)fb, (float)fc);
   if (op_info[op].res != OR_pred && d != DT_f64 && d != DT_f32) r.f = scalar_round(d, r.f);
   return r;
+}
+
+bool scalar_is_fast(Op op, DType d) {
+  bool fast =
+      op == OP_exp || op == OP_log || op == OP_sin || op == OP_cos || op == OP_tanh || op == OP_erf;
+  return fast && dtype_is_float(d) && d != DT_f64;
+}
+
+Scalar scalar_eval_fast(Op op, DType d, const Scalar *arg) {
+  if (!scalar_is_fast(op, d)) return scalar_eval(op, d, arg);
+  float x = (float)arg[0].f, y;
+  switch (op) {
+  case OP_exp: y = im_expq(x); break;
+  case OP_log: y = im_logq(x); break;
+  case OP_sin: y = im_sinq(x); break;
+  case OP_cos: y = im_cosq(x); break;
+  case OP_tanh: y = im_tanhq(x); break;
+  default: y = im_erfq(x); break;
+  }
+  return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};
 }
 
 /* ---- random numbers ---- */

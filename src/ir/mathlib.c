@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[];
-extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size;
+extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[], mathlibq_h[];
+extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size;
 
 enum { PARTS_MAX = 128 };
 
@@ -41,10 +41,10 @@ static const char *next(const char *at, const char *end, Part *p) {
 }
 
 static u32 list(Part *out) {
-  const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h};
-  const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size};
+  const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h, mathlibq_h};
+  const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size};
   u32 n = 0;
-  for (u32 i = 0; i < 3; i++) {
+  for (u32 i = 0; i < sizeof size / sizeof *size; i++) {
     const char *at = (const char *)file[i], *end = at + size[i];
     while (n < PARTS_MAX && (at = next(at, end, &out[n]))) n++;
   }

@@ -127,6 +127,7 @@ struct Prog {
   StmtId body;
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
+  bool fast;       /* f32 functions are those of mathlibq.h: see scalar_eval_fast */
   bool planned;    /* offsets are set */
   u64 arena_bytes; /* of a planned program */
 };

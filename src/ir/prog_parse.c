@@ -507,6 +507,10 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   scan_symbols(s);
   for (Sym k = 0; k < dim_nsyms(s->dims); k++)
     *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
+  if (scan_accept_word(s, "math")) {
+    scan_expect_word(s, "fast");
+    o.p->fast = true;
+  }
   if (scan_accept_word(s, "arena")) {
     i64 bytes = scan_integer(s);
     if (bytes < 0) BAD(s, "an arena of %lld bytes", (long long)bytes);

@@ -178,6 +178,7 @@ void lower(Unit *u) {
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
+  l.p->fast = u->target->lanes > 1 && !u->precise;
   l.views = map_new(&u->c->scratch);
   l.laid = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);

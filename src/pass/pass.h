@@ -15,6 +15,7 @@ struct Unit {
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
+  bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast */
 };
 
 typedef enum Exactness {
@@ -41,6 +42,7 @@ typedef struct PipeOptions {
   void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
   const Target *target; /* NULL: scalar */
+  bool precise;         /* see Unit */
 } PipeOptions;
 
 /* pipeline.c */

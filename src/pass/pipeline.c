@@ -132,6 +132,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
   u->target = o->target ? o->target : target_scalar();
   if (u->g) u->g->blocks = u->target->lanes > 1;
+  u->precise = o->precise;
   c->pass = "input";
   if (o->check) verify(u);
   for (u32 i = first; i < end; i++) {

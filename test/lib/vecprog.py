@@ -120,6 +120,32 @@ def casts(dtype, lanes):
     return w.name, w.text(consts(dtype, cls, bits))
 
 
+EDGES = ["88.72283", "88.72284", "89.0", "-87.3365", "-87.5", "-103.2", "-103.9", "-104.0", "-104.1", "1e-45", "-1e-45", "1.1754944e-38", "1.1754942e-38",
+         "0.70710677", "0.7071068", "1.4142135", "1.4142137", "0.99999994", "1.0000001", "9.0", "9.000001", "-9.5", "3.93", "3.9300003", "-4.5", "1e-4", "-1e-20",
+         "0.7853982", "1.5707964", "3.1415927", "-6.2831855", "4008.15", "8191.9995", "8192.0", "-8192.0", "1e30"]
+
+
+def fast(lanes):
+    """Functions that have another form in programs that say `math fast`: on edges, on 512 floats of any bits and on 512 within
+    2^-8..2^8, on vectors, on scalars, and on a narrow type."""
+    some = FLOATS + WIDE + EDGES
+    some += ["0.0"] * (-len(some) % 64)
+    n, more = len(some), 1024
+    total = n + more - more % lanes - n % lanes
+    names = ("exp", "log", "sin", "cos", "tanh", "erf")
+    out = [f"prog fast_{lanes}", "math fast", f"buf edge: const f32[{n}] = {{{', '.join(some)}}}", f"buf x: temp f32[{n + more}]",
+           f"buf y: out f32[{len(names)},{n + more}]", f"buf z: out f32[{len(names)},{n + more}]", f"buf h: out f16[{len(names)},{lanes}]",
+           'kernel "fill" {', f"  for i in 0..{n} {{\n    x[i] = edge[i]\n  }}", "  for i in 0..512 {",
+           "    let a: u32 = cast.u32(i) * 2654435761:u32", "    let b: u32 = xor(a, shr(a, 15:u32)) * 739982445:u32",
+           f"    x[i + {n}] = bitcast.f32(b)", f"    x[i + {n + 512}] = bitcast.f32(or(and(b, 2155872255:u32), (119:u32 + and(shr(b, 23:u32), 15:u32)) * 8388608:u32))", "  }", "}"]
+    for row, f in enumerate(names):
+        out += [f'kernel "{f} of {lanes}" {{', f"  for i in 0..{total} step {lanes} {{", f"    y[{row}, i:{lanes}] = {f}(x[i:{lanes}])", "  }",
+                f"  for i in {total}..{n + more} {{", f"    y[{row}, i] = {f}(x[i])", "  }", "}",
+                f'kernel "{f} of one" {{', f"  for i in 0..{n + more} {{", f"    z[{row}, i] = {f}(x[i])", "  }", "}",
+                f'kernel "{f} of f16" {{', f"  h[{row}, 0:{lanes}] = {f}(cast.f16(x[{n + 512}:{lanes}]))", "}"]
+    return f"fast_{lanes}", "\n".join(out) + "\n"
+
+
 def all_programs():
     """(name, text): two numbers of lanes for each type."""
     out = []

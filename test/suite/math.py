@@ -7,6 +7,7 @@ from lib.core import ROOT, Fail, Skip, Test, run, tail
 ONE = ("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf floor ceil trunc rint sqrt").split()
 TWO = "pow fmod mod".split()
 THREE = ["fma"]
+QUICK = "expq logq sinq cosq tanhq erfq".split()  # of programs that say `math fast`
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]
 BUILDS = {
     "gcc-O0": ["gcc", *WARN, "-O0"],
@@ -39,9 +40,13 @@ def text(names):
     return "#include <stdint.h>\n" + got.out.decode()
 
 
+def is_single(name):
+    return name in QUICK or (name.endswith("f") and name != "erf")
+
+
 def signature(name, count):
-    """A function f_name that calls im_name, in float where the name ends in f by way of its own type."""
-    kind = "float" if name.endswith("f") and name not in ("erf",) else "double"
+    """A function f_name that calls im_name, in its own type."""
+    kind = "float" if is_single(name) else "double"
     names = "xyz"[:count]
     params, args = ", ".join(f"{kind} {v}" for v in names), ", ".join(names)
     return f"{kind} f_{name}({params});\n{kind} f_{name}({params}) {{\n  return im_{name}({args});\n}}\n"
@@ -52,6 +57,8 @@ def functions():
         for name in names:
             yield name, count
             yield name + "f", count
+    for name in QUICK:
+        yield name, 1
 
 
 def alone(env, build):
@@ -105,7 +112,7 @@ static float pickf(void) {
 def driver():
     out = [text([name for name, _ in functions()]), DRIVER, "int main(void) {\n  int i;\n"]
     for name, count in functions():
-        single = name.endswith("f") and name != "erf"
+        single = is_single(name)
         kind, word, pick, nan = ("float", "uint32_t", "pickf()", "0x7fc00000") if single else \
             ("double", "uint64_t", "pick()", "0x7ff8000000000000")
         args = ", ".join("xyz"[:count])

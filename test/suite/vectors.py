@@ -23,6 +23,7 @@ BUILDS = {
     "avx512-clang-O2": ("avx512", "clang", ["-O2", "-march=x86-64-v4"]),
     "avx512-tcc": ("avx512", "tcc", []),
 }
+FAST = (16, 5, 24)  # lanes of programs that say `math fast`
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -41,7 +42,7 @@ def programs(env):
         found = []
         for name in sorted(os.listdir(FOLDER)):
             found.append((name[:-4], os.path.join(FOLDER, name)))
-        for name, text in vecprog.all_programs():
+        for name, text in [vecprog.fast(n) for n in FAST] + vecprog.all_programs():
             path = os.path.join(folder, name + ".ing")
             with open(path, "w") as f:
                 f.write(text)
@@ -68,8 +69,8 @@ def sources(env, target):
 
 
 def share(models, name):
-    """All that were written by hand; of those that were made up, every build takes some."""
-    hand, every = len(os.listdir(FOLDER)), 25 if name.startswith("sanitized") else 7
+    """All that were written by hand or say `math fast`; of those that were made up, every build takes some."""
+    hand, every = len(os.listdir(FOLDER)) + len(FAST), 25 if name.startswith("sanitized") else 7
     return models[:hand] + models[hand + sum(map(ord, name)) % every::every]
 
 

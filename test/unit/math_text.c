@@ -11,6 +11,8 @@ static const char *const names[] = {"exp",   "log",   "sin",  "cos",  "tan",  "a
                                     "acosh", "atanh", "erf",  "pow",  "fmod", "floor",
                                     "ceil",  "trunc", "rint", "sqrt", "fma",  "mod"};
 
+static const char *const quick[] = {"expq", "logq", "sinq", "cosq", "tanhq", "erfq"};
+
 static bool lists(const char *needs, const char *name, size_t n) {
   for (const char *s = needs; *s != '*'; s++)
     if (s[-1] == ' ' && !memcmp(s, name, n) && (s[n] == ' ' || s[n] == '*')) return true;
@@ -73,6 +75,7 @@ int main(int argc, char **argv) {
     snprintf(f, sizeof f, "%sf", names[i]);
     check_part(names[i], 0), check_part(f, 0);
   }
+  for (size_t i = 0; argc == 1 && i < sizeof quick / sizeof *quick; i++) check_part(quick[i], 0);
   size_t n;
   const char *needs;
   CHECK(!mathlib_text("imk", &n, &needs) && !mathlib_text("", &n, &needs));

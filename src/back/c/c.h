@@ -26,6 +26,9 @@ typedef enum BodyMode {
   BM_vectors /* GNU vectors in variables with names, loops written out: the target */
 } BodyMode;
 
+/* Precisions of a function, by their suffixes in mathlib*.h. */
+typedef enum MathPart { MP_f, MP_d, MP_q, MP_COUNT } MathPart;
+
 /* Elements of C vectors. */
 typedef enum Elem {
   VE_f32,
@@ -97,7 +100,7 @@ struct Emit {
   u32 depth; /* of loops, for the names of their variables */
   Text body; /* kernels */
   bool need[RT_COUNT];
-  bool math[OP_SCALARS][2]; /* functions used: f32, f64 */
+  bool math[OP_SCALARS][MP_COUNT]; /* functions used */
   Map kernels;              /* text of a kernel without its name -> 1 + number */
   u32 nkernels;
   const char **var; /* C name of each variable in scope */
@@ -115,6 +118,7 @@ struct Emit {
   u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
   Body b;
   u64 entry_frame, kernel_frame;   /* of the entry, of the largest kernel */
+  u64 quick_frame;                 /* of the functions of cmath.c */
   bool vectors;                    /* some body is written twice */
   bool vec_type[VE_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
@@ -177,7 +181,11 @@ void put_vector_type(Emit *e, Elem k, u32 w);
 void put_piece(Emit *e, ExprId x);
 void put_piece_store(Emit *e, const Stmt *s);
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
+bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
 void put_vectors(Emit *e, Text *out); /* types and functions, behind the runtime */
+
+/* cmath.c */
+const char *need_quick(Emit *e, Op op); /* a function of mathlibq.h for the piece being written */
 
 /* ckernel.c */
 bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */
@@ -199,8 +207,8 @@ void put_caller(Emit *e, Text *out);
 /* crt.c */
 void put_runtime(Emit *e, Text *out);
 void put_math(Emit *e, Text *out);
-const char *math_name(Ctx *c, Op op,
-                      bool wide); /* of the part of mathlib*.h that is this operation */
+const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this operation */
+MathPart math_part(const Emit *e, Op op, DType dt);
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
 void put_string(Text *t, const char *text, size_t n);  /* a string literal that holds these bytes */
 

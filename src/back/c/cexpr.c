@@ -538,9 +538,10 @@ static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
     return;
   default: break;
   }
-  e->math[x->op][wide] = true;
+  MathPart part = math_part(e, x->op, x->dt);
+  e->math[x->op][part] = true;
   Text name = text_new(&e->c->scratch);
-  text_fmt(&name, "im_%s", math_name(e->c, x->op, wide));
+  text_fmt(&name, "im_%s", math_name(e->c, x->op, part));
   put_call(e, x, text_cstr(&name));
 }
 

@@ -28,16 +28,20 @@ void put_runtime(Emit *e, Text *out) {
     if (e->need[i]) text_puts(out, snippets[i].text);
 }
 
-const char *math_name(Ctx *c, Op op, bool wide) {
-  return str_text(c,
-                  str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, wide ? "" : "f"));
+MathPart math_part(const Emit *e, Op op, DType dt) {
+  return dt == DT_f64 ? MP_d : e->p->fast && scalar_is_fast(op, dt) ? MP_q : MP_f;
+}
+
+const char *math_name(Ctx *c, Op op, MathPart part) {
+  static const char *const suffix[] = {[MP_f] = "f", [MP_d] = "", [MP_q] = "q"};
+  return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 
 void put_math(Emit *e, Text *out) {
   Text names = text_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
-    for (u32 wide = 0; wide < 2; wide++)
-      if (e->math[op][wide]) text_fmt(&names, "%s ", math_name(e->c, (Op)op, wide));
+    for (u32 part = 0; part < MP_COUNT; part++)
+      if (e->math[op][part]) text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
   if (names.n > 0) mathlib_write(out, text_cstr(&names));
 }
 

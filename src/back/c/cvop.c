@@ -108,7 +108,7 @@ static const char *open_convert(Emit *e, Text *t, Elem from, Elem to) {
 /* ---- functions of the file ---- */
 
 /* Is it to be written? Then the caller appends its text to helper_text. */
-static bool is_wanted(Emit *e, const char *name) {
+bool is_wanted(Emit *e, const char *name) {
   u32 *slot = map_put_bytes(&e->helpers, name, strlen(name));
   return !(*slot)++;
 }
@@ -445,7 +445,10 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
     if (k != VE_f32) return false;
     put_args(e, need_round(e, x->op), x);
     return true;
-  default: return false;
+  default:
+    if (math_part(e, x->op, x->dt) != MP_q) return false;
+    put_args(e, need_quick(e, x->op), x);
+    return true;
   }
 }
 

@@ -1,0 +1,8 @@
+# a machine with vectors gets fast functions
+# run: --stop=lower --march=avx2 --skip=fuse
+graph g (%1 "x": f32[4]) {
+  %2: f32[4] = tanh(%1)
+  return %2 "y"
+}
+
+# expect
