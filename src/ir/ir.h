@@ -159,8 +159,8 @@ Scalar scalar_eval(Op op, DType d,
  * operations mean. */
 bool scalar_is_fast(Op op, DType d);
 Scalar scalar_eval_fast(Op op, DType d, const Scalar *arg);
-i64 scalar_wrap(DType d, i64 x);       /* two's complement value of integer type d */
-u64 random_bits(u64 seed, u64 index);  /* the generator behind OP_random */
+i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
+u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
 /* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).
  */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);

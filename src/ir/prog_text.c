@@ -43,8 +43,8 @@ typedef struct Print {
 } Print;
 
 static void put_name(Print *o, Str s) {
-  static const char *const word[] = {"for", "while", "if",      "else", "let",   "set",
-                                     "buf", "sym",   "kernel",  "true", "false", "inf",
+  static const char *const word[] = {"for", "while", "if",      "else",  "let",   "set",
+                                     "buf", "sym",   "kernel",  "true",  "false", "inf",
                                      "nan", "bits",  "require", "arena", "math"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;

@@ -101,7 +101,7 @@ struct Emit {
   Text body; /* kernels */
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
-  Map kernels;              /* text of a kernel without its name -> 1 + number */
+  Map kernels;                     /* text of a kernel without its name -> 1 + number */
   u32 nkernels;
   const char **var; /* C name of each variable in scope */
   char *written;    /* by buffer, in the kernel being written */
@@ -182,7 +182,7 @@ void put_piece(Emit *e, ExprId x);
 void put_piece_store(Emit *e, const Stmt *s);
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
-void put_vectors(Emit *e, Text *out); /* types and functions, behind the runtime */
+void put_vectors(Emit *e, Text *out);      /* types and functions, behind the runtime */
 
 /* cmath.c */
 const char *need_quick(Emit *e, Op op); /* a function of mathlibq.h for the piece being written */

@@ -60,8 +60,7 @@ static void put_value_macros(File2 *f, Text *t, const char *what, u32 i, BufId i
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
-  return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame +
-         e->quick_frame;
+  return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame + e->quick_frame;
 }
 
 static void put_declarations(File2 *f, Text *t) {

@@ -6,3 +6,10 @@ graph g (%1 "x": f32[4]) {
 }
 
 # expect
+prog g
+math fast
+buf x: in f32[4]
+buf y: out f32[4]
+kernel "tanh" {
+  y[0:4] = tanh(x[0:4])
+}

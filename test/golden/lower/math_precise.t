@@ -6,3 +6,9 @@ graph g (%1 "x": f32[4]) {
 }
 
 # expect
+prog g
+buf x: in f32[4]
+buf y: out f32[4]
+kernel "tanh" {
+  y[0:4] = tanh(x[0:4])
+}

@@ -8,3 +8,11 @@ buf y: out f32[n]
 for i in 0..n { y[i] = exp("math"[i]) }
 
 # expect
+prog "math"
+sym n in 1..8
+math fast
+buf "math": in f32[n]
+buf y: out f32[n]
+for i in 0..n {
+  y[i] = exp("math"[i])
+}
