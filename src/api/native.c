@@ -41,7 +41,7 @@ static void bind_state(Ingot *m, i64 *size) {
     i32 sym = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
     const Expr *e = s->a ? prog_expr(p, s->a) : NULL;
     i64 at;
-    if (sym < 0 || e->kind != EX_load || prog_buf(p, e->ref)->space != BS_state) continue;
+    if (sym < 0 || !e || e->kind != EX_load || prog_buf(p, e->ref)->space != BS_state) continue;
     if (e->narg == 1 && ex_is_int(p, e->arg[0], &at))
       memcpy(&size[sym], m->arena + prog_buf(p, e->ref)->offset + at * 8, 8);
   }

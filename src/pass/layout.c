@@ -66,7 +66,8 @@ static double padded_share(Graph *g, u32 block) {
       work *= (double)graph_type(g, n->out[0])->dim[k] * (double)graph_type(g, n->in[1])->dim[k];
     work *= (double)graph_type(g, n->in[1])->dim[1];
     all += work * out;
-    more += work * (double)(((i64)out + block - 1) / block * block);
+    i64 blocks = ((i64)out + block - 1) / block;
+    more += work * (double)(blocks * block);
   }
   return all > 0 ? more / all : 0;
 }

@@ -96,7 +96,7 @@ void prog_drop_unused(Prog *p);          /* removes temporaries that nothing tou
 
 /* lower_layout.c */
 BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */
-void layout_done(Lower *l);         /* at the end */
+void layout_done(Lower *l);                                   /* at the end */
 const Layout *layout_of(const Lower *l, BufId b);             /* NULL: plain */
 void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
 

@@ -100,8 +100,10 @@ void layout_done(Lower *l) {
   Prog *p = l->p;
   for (u32 i = 1; i < p->expr.n; i++)
     if (p->expr.at[i].kind == EX_load && layout_of(l, p->expr.at[i].ref))
-      bug(l->c, LOC_NONE, "a load of %s by its plain name", show(l->c, prog_buf(p, p->expr.at[i].ref)->name));
+      bug(l->c, LOC_NONE, "a load of %s by its plain name",
+          show(l->c, prog_buf(p, p->expr.at[i].ref)->name));
   for (u32 i = 1; i < p->stmt.n; i++)
     if (p->stmt.at[i].kind == ST_store && layout_of(l, p->stmt.at[i].buf))
-      bug(l->c, LOC_NONE, "a store to %s by its plain name", show(l->c, prog_buf(p, p->stmt.at[i].buf)->name));
+      bug(l->c, LOC_NONE, "a store to %s by its plain name",
+          show(l->c, prog_buf(p, p->stmt.at[i].buf)->name));
 }

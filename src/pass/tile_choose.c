@@ -204,8 +204,9 @@ static i64 best_panels(const Tile *t, i64 n) {
   i64 best = 1;
   double least = 0;
   for (i64 v = 1; v <= 4 && v <= n; v++) {
-    double rows = (double)(t->budget / v > t->most_rows ? t->most_rows : t->budget / v);
-    double cost = (1 / rows + 1 / (double)v) * 0.5 + (double)((n + v - 1) / v * v) / (double)n;
+    i64 rows = t->budget / v > t->most_rows ? t->most_rows : t->budget / v, tiles = (n + v - 1) / v;
+    double loads = 1 / (double)rows + 1 / (double)v, filled = (double)(tiles * v) / (double)n;
+    double cost = 0.5 * loads + filled;
     if (v > 1 && cost >= least) continue;
     best = v;
     least = cost;
