@@ -1,11 +1,13 @@
 """Computes every constant of src/ir/mathlib*.h: python3 tools/mathfit.py [--check] [NAME...]
 
 Needs mpmath. Polynomials are fitted by the Remez exchange algorithm at 60 digits and then rounded to double; the
-second column is the largest error of the rounded polynomial, relative to the function it serves. Tables and
-constants in several parts are computed directly. --check reads the headers and fails when a constant is in none.
+second column is the largest error of the rounded polynomial, relative to the function it serves. Quotients of
+polynomials likewise. Names that end in q are rounded to float. Tables and constants in several parts are computed
+directly. --check reads the headers and fails when a constant is in none.
 """
 import os
 import re
+import struct
 import sys
 from mpmath import mp, mpf
 
@@ -20,6 +22,11 @@ def hexa(x):
         return f"{x:.1f}"
     head, exp = x.hex().split("p")
     return f"{head.rstrip('0').rstrip('.')}p{int(exp)}"
+
+
+def single(x):
+    """The float nearest to x."""
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
 
 
 def solve(points, f, weight, degree):
@@ -42,6 +49,53 @@ def value(coefs, x):
     return y
 
 
+def peaks(err, n):
+    """Where the error is largest, once for each stretch of one sign: n of them, or fewer."""
+    runs = [[0]]
+    for i in range(1, len(err)):
+        if (err[i] > 0) == (err[runs[-1][-1]] > 0):
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    tops = [max(run, key=lambda i: abs(err[i])) for run in runs]
+    while len(tops) > n:
+        tops.pop(0 if abs(err[tops[0]]) < abs(err[tops[-1]]) else -1)
+    return tops
+
+
+def ratio(f, hi, np, nq):
+    """Polynomials p and q of degrees np and nq in z, both 1 at 0, with the least maximum of |p / (q f) - 1| on (0, hi]."""
+    n = np + nq + 1
+    grid = [mpf(hi) * (1 - mp.cos(mp.pi * i / (40 * n))) / 2 for i in range(1, 40 * n + 1)]
+    want = [f(z) for z in grid]
+    points = [40 * (i + 1) - 1 for i in range(n)]
+    p, q = [mpf(1)], [mpf(1)] + [mpf(0)] * nq
+    for _ in range(30):
+        level = mpf(0)
+        for _ in range(20):  # the level stands beside q in the equations: q of the last round there
+            a, b = mp.matrix(n, n), mp.matrix(n, 1)
+            for i, k in enumerate(points):
+                z, y = grid[k], want[k]
+                for j in range(np):
+                    a[i, j] = z ** (j + 1)
+                for j in range(nq):
+                    a[i, np + j] = -y * z ** (j + 1)
+                a[i, n - 1] = -((-1) ** i) * y * value(q, z)
+                b[i] = y - 1
+            got = mp.lu_solve(a, b)
+            q = [mpf(1)] + [got[np + j] for j in range(nq)]
+            last, level = level, got[n - 1]
+            if abs(level - last) < abs(level) * mpf("1e-8"):
+                break
+        p = [mpf(1)] + [got[j] for j in range(np)]
+        err = [value(p, z) / (value(q, z) * y) - 1 for z, y in zip(grid, want)]
+        tops = peaks(err, n)
+        if len(tops) < n or max(abs(e) for e in err) < abs(level) * mpf("1.02"):
+            break
+        points = tops
+    return p, q, max(abs(e) for e in err)
+
+
 def fit(f, weight, lo, hi, degree):
     """The polynomial of that degree with the least maximum of |weight (f - poly)| on [lo, hi]."""
     lo, hi = mpf(lo), mpf(hi)
@@ -54,15 +108,7 @@ def fit(f, weight, lo, hi, degree):
     for _ in range(12):
         coefs, level = solve(points, f, weight, degree)
         err = [w * (y - value(coefs, x)) for x, y, w in zip(grid, want, wts)]
-        runs = [[0]]  # stretches of one sign; the largest error of each is the next point
-        for i in range(1, len(grid)):
-            if (err[i] > 0) == (err[runs[-1][-1]] > 0):
-                runs[-1].append(i)
-            else:
-                runs.append([i])
-        tops = [max(run, key=lambda i: abs(err[i])) for run in runs]
-        while len(tops) > n:
-            tops.pop(0 if abs(err[tops[0]]) < abs(err[tops[-1]]) else -1)
+        tops = peaks(err, n)
         if len(tops) < n:
             break
         points = [grid[i] for i in tops]
@@ -118,6 +164,19 @@ POLY = {
     "asinf": (lambda z: (mp.asin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.asin(root(z)), TINY, 0.25, 8),
     # erf(x) = x p(u), u = x^2/8 - 1, |x| <= 4, for float results
     "erff": (lambda u: erf_odd(8 + 8 * u), lambda u: 1 / erf_odd(8 + 8 * u), TINY - 1, 1.0, 23),
+    # exp(r) = 1 + r + r^2 p(r)
+    "expq": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -0.34658, 0.34659, 4),
+    # log((1+s)/(1-s)) = 2s + s z p(z), z = s^2
+    "logq": (lambda z: (2 * mp.atanh(root(z)) / root(z) - 2) / z, lambda z: z * root(z) / mp.atanh(root(z)) / 2, TINY, 0.02945, 2),
+    # sin(x) = x + x z p(z), cos(x) = 1 - z/2 + z^2 p(z)
+    "sinq": (lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)), TINY, 0.6169, 2),
+    "cosq": (lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(root(z)), TINY, 0.6169, 2),
+}
+
+# name: f, end of the interval, degrees, factor. x p(z) / q(z), z = x^2; p is multiplied by the factor.
+RATIO = {
+    "tanhq": (lambda z: mp.tanh(root(z)) / root(z), mpf("9.02") ** 2, 4, 4, mpf(1)),
+    "erfq": (lambda z: erf_odd(z) * mp.sqrt(mp.pi) / 2, mpf("3.93") ** 2, 5, 5, 2 / mp.sqrt(mp.pi)),
 }
 
 
@@ -129,6 +188,16 @@ def parts(x, bits, whole=mp.nint):
         out.append(p)
         x -= p
     return out + [mpf(float(x))]
+
+
+def pieces(x, bits, count):
+    """x as a sum of numbers of so many bits and a rest."""
+    out = []
+    for _ in range(count):
+        grain = mpf(2) ** (mp.floor(mp.log(x, 2)) - bits + 1)
+        out.append(mp.floor(x / grain) * grain)
+        x -= out[-1]
+    return out + [x]
 
 
 def log_table():
@@ -176,6 +245,10 @@ def constants():
         "pi/2 in two scaled": [mp.pi / 2 / mpf(2) ** 64],
         "pi/2 in four": parts(mp.pi / 2, [33, 66, 99]),
         "pi/2 for float": parts(mp.pi / 2, [33], mp.floor),  # a lower part above 0 keeps sin(-0) = -0
+        "ln2 q": parts(mp.log(2), [16]),
+        "1/ln2 q": [1 / mp.log(2)],
+        "2/pi q": [2 / mp.pi],
+        "pi/2 q": pieces(mp.pi / 2, 11, 4),
         "2/pi, words of 64 bits": big[0],
         "2/pi, words of 32 bits": big[1],
         "log table": log_table(),
@@ -184,7 +257,10 @@ def constants():
 
 
 def emit(name, err, values):
-    text = [v if isinstance(v, str) else hexa(v) for v in values]
+    if name.endswith("q"):
+        text = [hexa(single(v)) + "f" for v in values]
+    else:
+        text = [v if isinstance(v, str) else hexa(v) for v in values]
     print(f"{name}: {len(text)} numbers" + (f", error 2^{float(mp.log(err, 2)):.1f}" if err else ""))
     for i in range(0, len(text), 4):
         print("  " + ", ".join(text[i:i + 4]) + ",")
@@ -198,6 +274,10 @@ def main():
         if not names or name in names:
             coefs, err = fit(f, weight, lo, hi, degree)
             numbers += emit(name, err, coefs)
+    for name, (f, hi, np, nq, factor) in RATIO.items():
+        if not names or name in names:
+            p, q, err = ratio(f, hi, np, nq)
+            numbers += emit(name, err, [c * factor for c in p] + q)
     if not names or "erf_rows" in names:
         rows, err = erf_rows()
         numbers += emit("erf_rows", err, rows)
@@ -206,10 +286,10 @@ def main():
             numbers += emit(name, None, values)
     if "--check" in sys.argv:
         have = set()
-        for name in ("mathlib.h", "mathlibd.h", "mathlibf.h"):
+        for name in ("mathlib.h", "mathlibd.h", "mathlibf.h", "mathlibq.h"):
             with open(os.path.join(IR, name), encoding="utf-8") as f:
-                have.update(re.findall(r"[\w.]+(?:(?<=p)-\d+)?", f.read()))
-        lost = [x for x in numbers if x.lstrip("-") not in have and x not in ("0.0", "1.0")]
+                have.update(re.findall(r"[\w.]+(?:(?<=p)-\d+f?)?", f.read()))
+        lost = [x for x in numbers if x.lstrip("-") not in have and x not in ("0.0", "1.0", "0.0f", "1.0f")]
         sys.exit("not in the headers: " + " ".join(lost) if lost else 0)
 
 

@@ -17,7 +17,7 @@ typedef struct Fn {
 
 static const Fn fns[] = {
     {"exp", im_expq, exp, 1, 0, INFINITY},       {"log", im_logq, log, 1, 0, INFINITY},
-    {"tanh", im_tanhq, tanh, 6, 4e-7, INFINITY}, {"erf", im_erfq, erf, 6.5, 4e-7, INFINITY},
+    {"tanh", im_tanhq, tanh, 6, 4e-7, INFINITY}, {"erf", im_erfq, erf, 6.1, 4e-7, INFINITY},
     {"sin", im_sinq, sin, 2, 0, 0x1p13f},        {"cos", im_cosq, cos, 2, 0, 0x1p13f},
 };
 
