@@ -28,9 +28,11 @@ static bool is_identifier(const char *s) {
 
 static WeightMode weight_mode(Ctx *c, const char *s) {
   static const char *const names[] = {"auto", "literal", "text", "file", "pointer"};
+  if (s && !strcmp(s, "inline")) s = "auto"; /* in the C file, in the form that suits their size */
   for (u32 i = 0; i < sizeof names / sizeof *names; i++)
     if (!s || !strcmp(s, names[i])) return (WeightMode)i;
-  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are auto, literal, text, file, pointer", s);
+  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer",
+       s);
 }
 
 /* ---- the self-test ---- */

@@ -311,8 +311,8 @@ const Verb verb_table[] = {
     {"bench", verb_bench,
      "input inputs data engine seed seconds cc march precise optimize json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json state " SHAPES, "MODEL [-d batch=1] [--json]",
-     "report what a model contains and needs", 1},
+    {"inspect", verb_inspect, "json state march " SHAPES,
+     "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},
     {"opt", verb_opt,
      "start stop skip dump march precise explain check time output side state input inputs "
      "data " SHAPES,

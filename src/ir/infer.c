@@ -188,6 +188,8 @@ static void rule_shape_to(Infer *f) { /* iota, random */
   if (n > MAX_RANK) BAD(f, "rank %u exceeds %d", n, MAX_RANK);
   if (to <= 0 || to >= DT_COUNT) BAD(f, "bad type");
   if (f->n->op == OP_iota) axis_of(f, n);
+  if (f->n->op == OP_random && !dtype_is_float((DType)to))
+    BAD(f, "random numbers are floats, found %s", dtype_info[to].name);
   set_out(f, 0, (DType)to, shape, n);
 }
 

@@ -156,7 +156,7 @@ void slot_redirect(Lower *l, Form *f) {
 
 /* ---- labels ---- */
 
-enum { LABEL_NAMES = 6 };
+enum { LABEL_NAMES = 32 };
 
 static void add_name(Lower *l, Text *t, const Node *n, Str *last, u32 *count) {
   for (u32 i = 0; i < n->nin; i++) {

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { MERGE_LABEL = 240, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
+enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
 
 typedef struct Access {
   BufId buf;
@@ -280,7 +280,7 @@ static StmtId only_loop(Prog *p, StmtId kernel) {
 
 static Str joined_label(Prog *p, Str a, Str b) {
   if (str_len(p->c, a) + str_len(p->c, b) > MERGE_LABEL) return a;
-  return str_fmt(p->c, "%s; %s", str_text(p->c, a), str_text(p->c, b));
+  return str_fmt(p->c, "%s, %s", str_text(p->c, a), str_text(p->c, b));
 }
 
 static void merge_list(Prog *p, const u32 *total, StmtId first) {

@@ -1,12 +1,9 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx --import--\
- *        Graph --infer--strings--fold--simplify--cse--dce--canon--layout--fuse--order--> Graph
- *   text of a Graph -----/                                             |
- *                                                                    lower
- *                                                                      |
- *   text of a Prog ----------------------------------------------->  Prog --plan--> Prog -->
- * engines
+ *   model.onnx --import--> Graph --infer-strings-fold-simplify-cse-dce-canon-layout-fuse-order-->
+ *   text of a Graph -----> Graph, then
+ *                          lower --> Prog --merge-plan--> engines
+ *   text of a Prog ----------------> Prog
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty

@@ -210,6 +210,7 @@ void put_math(Emit *e, Text *out);
 const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this operation */
 MathPart math_part(const Emit *e, Op op, DType dt);
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
+void put_label(Text *t, const char *text, size_t n);   /* all of it, over several lines */
 void put_string(Text *t, const char *text, size_t n);  /* a string literal that holds these bytes */
 
 #endif

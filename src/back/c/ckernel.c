@@ -166,7 +166,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   u32 number = e->nkernels++;
   *map_put_bytes(&e->kernels, key.at, key.n) = number + 1;
   text_puts(&e->body, "\n/* ");
-  put_comment(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
+  put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(&e->body, "\n");
   put_shapes(e, u);
   text_fmt(&e->body, " */\nstatic void %s_k%u(", e->o->name, number);

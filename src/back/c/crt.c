@@ -47,15 +47,29 @@ void put_math(Emit *e, Text *out) {
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a
  * reader's terminal. */
-void put_comment(Text *t, const char *text, size_t n) {
-  size_t most = n < 200 ? n : 200;
-  for (size_t i = 0; i < most; i++) {
+enum { COMMENT_NAME = 200, COMMENT_LINE = 90 };
+
+static void put_safe(Text *t, const char *text, size_t most, size_t line) {
+  size_t column = 0;
+  for (size_t i = 0; i < most; i++, column++) {
     char ch = text[i];
     bool fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
                 (ch && strchr(" _.:-,()[]+=", ch)) || (ch == '/' && (i == 0 || text[i - 1] != '*'));
     if (ch == '/' && i + 1 < most && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
+    if (line && ch == ' ' && column > line) {
+      text_puts(t, "\n *");
+      column = 0;
+    }
     text_put(t, fine ? &ch : "_", 1);
   }
+}
+
+void put_comment(Text *t, const char *text, size_t n) {
+  put_safe(t, text, n < COMMENT_NAME ? n : COMMENT_NAME, 0);
+}
+
+void put_label(Text *t, const char *text, size_t n) {
+  put_safe(t, text, n, COMMENT_LINE);
 }
 
 /* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
