@@ -66,7 +66,7 @@ def install(env):
     shutil.rmtree(where)
     ok(run(["make", "-C", ROOT, "install", "PREFIX=/opt/ingot", f"DESTDIR={where}"], 300), "make install")
     top = os.path.join(where, "opt", "ingot")
-    for name in ("bin/ingot", "lib/libingot.a", "include/ingot.h", "lib/pkgconfig/ingot.pc", "share/man/man1/ingot.1"):
+    for name in ("bin/ingot", "lib/libingot.a", "lib/libingot.so", "include/ingot.h", "lib/pkgconfig/ingot.pc", "share/man/man1/ingot.1"):
         if not os.path.getsize(os.path.join(top, name)):
             raise Fail(f"{name} is empty")
     with open(os.path.join(top, "lib", "pkgconfig", "ingot.pc")) as f:
@@ -80,7 +80,7 @@ def install(env):
         f.write(USER)
     flags = [f"-I{top}/include", source, f"-L{top}/lib", "-lingot", "-lm", "-o", os.path.join(where, "user")]
     ok(run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags], 60), "a program that uses the library")
-    ok(run([os.path.join(where, "user")], 20), "running it")
+    ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "user")], 20), "running it")
     cxx = shutil.which("g++")
     if cxx:
         ok(run([cxx, "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", os.path.join(top, "include", "ingot.h")], 60), "C++")
