@@ -275,6 +275,19 @@ static int same_shape(const Value *v, int64_t *size, const char *at) {
   return k == v->rank;
 }
 
+/* What the array has, as its header says it, and what the input takes. */
+static int other_shape(const Value *v, const char *at) {
+  fprintf(stderr, "%s: %s: the array has shape (%.*s), expected (", ingot_model.name, v->name,
+          (int)strcspn(at, ")"), at);
+  for (int k = 0; k < v->rank; k++) {
+    int open = v->sym[k] >= 0 && v->coef[k];
+    fprintf(stderr, open ? "%sup to %lld" : "%s%lld", k ? ", " : "",
+            (long long)(open ? v->most[k] : v->base[k]));
+  }
+  fprintf(stderr, v->rank == 1 ? ",)\n" : ")\n");
+  return BAD;
+}
+
 static int64_t extent(const Value *v, int k, const int64_t *size) {
   return v->sym[k] < 0 ? v->base[k] : v->base[k] + v->coef[k] * size[v->sym[k]];
 }
@@ -309,12 +322,11 @@ static int use_array(Run *r, int i, unsigned char *at, size_t n) {
   if (!type || !shape || strstr(head, "'fortran_order': True"))
     return complain(BAD, v->name, "is not a row-major array");
   if (v->kind == 'x' || type[1] != v->kind || atoi(type + 2) != v->size) {
-    fprintf(stderr, "%s: %s: the array is '%.4s', expected %c%d\n", ingot_model.name, v->name, type,
-            v->kind, v->size);
+    fprintf(stderr, "%s: %s: the array is %.*s, expected %c%d\n", ingot_model.name, v->name,
+            (int)strcspn(type, "'"), type, v->kind, v->size);
     return BAD;
   }
-  if (!same_shape(v, r->size, shape))
-    return complain(BAD, v->name, "the array has another shape than the input");
+  if (!same_shape(v, r->size, shape)) return other_shape(v, shape);
   int64_t dim[RANK];
   for (int k = 0; k < v->rank; k++) dim[k] = extent(v, k, r->size);
   size_t count = elements(v, dim), bytes = count * (size_t)v->size;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef enum OptKind { OPT_flag, OPT_text, OPT_real, OPT_seed, OPT_list } OptKind;
 
@@ -180,7 +181,16 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   if (end == value || *end || errno) return bad(v, value, "not a number");
   if (o->kind == OPT_real && !is_amount(*(double *)(base + o->at)))
     return bad(v, value, "expected a finite number, not below 0");
+  if (o->at == offsetof(Args, seconds) && a->seconds == 0)
+    return bad(v, value, "expected a number of seconds above 0");
   return 0;
+}
+
+/* The model is not to be lost to its own result, whatever the two are called. */
+static int is_same_file(const char *p, const char *q) {
+  struct stat a, b;
+  return strcmp(p, "-") && strcmp(q, "-") && !stat(p, &a) && !stat(q, &b) &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
@@ -211,6 +221,8 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     if (e) return e;
   }
   if (v->wants_model && !a->model && !a->help) return bad(v, "MODEL", "missing");
+  if (a->model && a->output && is_same_file(a->model, a->output))
+    return bad(v, a->output, "the output would replace the model; expected another file");
   return 0;
 }
 

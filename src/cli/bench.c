@@ -35,7 +35,7 @@ int verb_bench(const Args *a) {
       printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",
              "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");
     if (!s) print(a, engine, &b);
-    if (i == 0 || s) say_messages(m, a->quiet);
+    if (i == 0 || s) say_messages(m, a->quiet || i); /* warnings are the same for all */
     ingot_free(m);
     said = said || !s;
     if (s && !result) result = (int)s;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void say_messages(const Ingot *m, int quiet) {
   for (uint32_t i = 0; i < ingot_message_count(m); i++) {
@@ -113,7 +114,18 @@ static void summary(const IngotTensor *t) {
   printf("\n");
 }
 
+/* Asked before the run: a result that cannot be kept need not be computed. */
+static int takes_outputs(const char *path) {
+  struct stat st;
+  size_t n = strlen(path);
+  if (n > 4 && !strcmp(path + n - 4, ".npz")) return 1;
+  if (!stat(path, &st) && S_ISDIR(st.st_mode)) return 1;
+  fprintf(stderr, "ingot run: --output %s: expected FILE.npz or a directory that exists\n", path);
+  return 0;
+}
+
 static int verb_run(const Args *a) {
+  if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, a);

@@ -71,9 +71,9 @@ static Dim fix_dim(Import *im, const InDim *d, const OnnxDim *od) {
            show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
     value = b->value;
   }
-  if (b && b->bound && value > b->value)
+  if (b && b->bound && value >= 0 && value != b->value)
     fail(im->c, ERR_usage, loc,
-         "input '%s': dimension %u is fixed at %lld by the model, which exceeds the bound %lld",
+         "input '%s': dimension %u is fixed at %lld by the model, the bound is %lld",
          show(im->c, d->v->name), d->axis, (long long)value, (long long)b->value);
   if (value >= 0) {
     if (d->given >= 0 && d->given != value)
@@ -309,10 +309,55 @@ static Val map_input(Import *im, Str name, const OnnxType *type) {
   return list_add(im, (List){.kind = TY_seq, .keys = v[0], .stack = v[1]});
 }
 
+/* ---- what was said about nothing ---- */
+
+static _Noreturn void refuse_bind(Import *im, const BindDim *b) {
+  const OnnxGraph *g = im->m->graph;
+  Loc loc = {.file = im->file, .index = -1};
+  Text names = text_new(&im->c->scratch);
+  for (u32 k = 0; k < g->inputs.n; k++)
+    if (!map_get(&im->scope->init, g->inputs.at[k].name))
+      text_fmt(&names, "%s%s", names.n ? ", " : "", show(im->c, g->inputs.at[k].name));
+  if (b->input)
+    fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld; inputs are %s",
+         show(im->c, b->input), (long long)b->axis, text_cstr(&names));
+  fail(im->c, ERR_usage, loc,
+       "no input has a dimension named '%s'; inputs are %s (see ingot inspect)",
+       show(im->c, b->symbol), text_cstr(&names));
+}
+
+/* Could the flag mean this input: its name, a part of it such as x.0 and x.has, or a symbol in it?
+ */
+static bool may_mean(Import *im, const BindDim *b, const OnnxValue *v) {
+  Str said = b->input ? b->input : b->symbol;
+  const char *text = str_text(im->c, said), *name = str_text(im->c, v->name);
+  size_t n = str_len(im->c, v->name);
+  if (said == v->name)
+    return !b->input || v->type.kind != OT_tensor || !v->type.has_shape ||
+           b->axis < (i64)v->type.dims.n;
+  if (n && !strncmp(text, name, n) && text[n] == '.') return true;
+  for (const OnnxType *t = &v->type; t && !b->input; t = t->elem)
+    for (u32 k = 0; k < t->dims.n; k++)
+      if (t->dims.at[k].kind == OD_param && t->dims.at[k].param == said) return true;
+  return false;
+}
+
+/* Before anything else is asked for: a misspelt name is the likely reason that it is missing. */
+static void check_binds(Import *im) {
+  const OnnxGraph *g = im->m->graph;
+  for (u32 i = 0; i < im->o->ndim; i++) {
+    bool found = im->o->dim[i].used;
+    for (u32 k = 0; k < g->inputs.n && !found; k++)
+      found = may_mean(im, &im->o->dim[i], &g->inputs.at[k]);
+    if (!found) refuse_bind(im, &im->o->dim[i]);
+  }
+}
+
 void import_inputs(Import *im) {
   const OnnxGraph *g = im->m->graph;
   Loc loc = {.file = im->file, .index = -1};
   share_symbols(im);
+  check_binds(im);
   for (u32 i = 0; i < g->inputs.n; i++) {
     const OnnxValue *v = &g->inputs.at[i];
     if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
@@ -334,20 +379,8 @@ void import_inputs(Import *im) {
     }
     scope_define(im, v->name, tensor_param(im, v), loc);
   }
-  for (u32 i = 0; i < im->o->ndim; i++) {
-    const BindDim *b = &im->o->dim[i];
-    if (b->used) continue;
-    Text names = text_new(&im->c->scratch);
-    for (u32 k = 0; k < g->inputs.n; k++)
-      if (!map_get(&im->scope->init, g->inputs.at[k].name))
-        text_fmt(&names, "%s%s", names.n ? ", " : "", show(im->c, g->inputs.at[k].name));
-    if (b->input)
-      fail(im->c, ERR_usage, loc, "no input '%s' with a dimension %lld; inputs are %s",
-           show(im->c, b->input), (long long)b->axis, text_cstr(&names));
-    fail(im->c, ERR_usage, loc,
-         "no input has a dimension named '%s'; inputs are %s (see ingot inspect)",
-         show(im->c, b->symbol), text_cstr(&names));
-  }
+  for (u32 i = 0; i < im->o->ndim; i++)
+    if (!im->o->dim[i].used) refuse_bind(im, &im->o->dim[i]);
 }
 
 const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n) {

@@ -64,7 +64,42 @@ def usage(c):
     for flag in ("--rtol", "--atol"):
         for value in ("nan", "-1", "inf", "-inf", "1e999", "", "1x"):
             c.run("verify", MODEL, f"{flag}={value}", code=2, text="number")
-    c.run("bench", MODEL, "--seconds=nan", code=2, text="number")
+    for value in ("nan", "-1", "0", "inf"):
+        c.run("bench", MODEL, "--seconds", value, code=2, text="number")
+    c.run("run", MODEL, "-o", "out.npy", code=2, text="expected FILE.npz or a directory")
+
+
+def own_model(c):
+    """The model is not overwritten by its result, under whatever name."""
+    with open(MODEL, "rb") as f:
+        before = f.read()
+    shutil.copy(MODEL, c.path("m.c"))
+    os.symlink("m.c", c.path("soft.c"))
+    os.link(c.path("m.c"), c.path("hard.c"))
+    for verb in ("build", "opt", "compile", "run", "verify"):
+        for name in ("m.c", "soft.c", "hard.c", "./m.c"):
+            c.run(verb, "m.c", "-o", name, code=2, text="replace the model")
+            with open(c.path("m.c"), "rb") as f:
+                want(f.read() == before, f"{verb} -o {name} changed the model")
+    want(sorted(os.listdir(c.dir)) == ["hard.c", "m.c", "soft.c"], f"left behind: {os.listdir(c.dir)}")
+
+
+def specs(c):
+    """What is said about dimensions must fit the model, also where the rest is not known."""
+    tail_of = ("compile", MODEL, "-o", "x.c")
+    for bound in ("image:4x1x8x9", "image:4x2x8x8", "image:4x1x7x8"):
+        c.run(*tail_of, "--max-shapes", bound, code=2, text="fixed at")
+    c.run(*tail_of, "--max-shapes", "image:4x1x8x8")
+    for flags in (["--max-shapes", "imgae:4x1x8x8"], ["-d", "bacth=2"], ["-d", "image:7=2"]):
+        c.run(*tail_of, *flags, code=2, text="inputs are image")
+
+
+def once(c):
+    """Every message is said once."""
+    for args, code in ((["bench", MODEL, "--seconds", "0.001"], 0), (["bench", MODEL, "--cc", "no-such-compiler", "--seconds", "0.001"], 5)):
+        said = run([c.env.ingot, *args], 60, cwd=c.dir)
+        rows = said.err.decode().splitlines()
+        want(said.rc == code and rows and len(rows) == len(set(rows)), f"{args}: {rows}")
 
 
 def lines(c):
@@ -74,7 +109,7 @@ def lines(c):
         f.write('graph (%x "x": f32[0]) {\n  return %x "y"\n}\n')
     for args in (["inspect", MODEL], ["inspect", tour], ["inspect", "empty.ing"], ["ops"], ["passes"], ["run", MODEL],
                  ["run", tour, "--input", f"x=@{data}"], ["run", "empty.ing"], ["verify", MODEL, "--engine", "interp"],
-                 ["verify", MODEL, "--per-node", "--engine", "interp"], ["bench", MODEL, "--engine", "interp", "--seconds", "0"],
+                 ["verify", MODEL, "--per-node", "--engine", "interp"], ["bench", MODEL, "--engine", "interp", "--seconds", "0.001"],
                  ["opt", tour], ["opt", tour, "--explain"], ["--help"], *([verb, "--help"] for verb in VERBS)):
         for line in c.run(*args).out.decode().splitlines():
             want(line == line.rstrip(), f"{' '.join(args)}: {line!r} ends with a blank")
@@ -94,7 +129,7 @@ def work(c):
 def engines(c):
     """The help of each verb names the engines it takes, and takes them; the manual describes every one."""
     page = open(os.path.join(ROOT, "docs", "ingot.1"), encoding="utf-8").read()
-    for verb, flags in (("run", ["--input", image(c)]), ("verify", []), ("bench", ["--seconds", "0"]), ("demo", [])):
+    for verb, flags in (("run", ["--input", image(c)]), ("verify", []), ("bench", ["--seconds", "0.001"]), ("demo", [])):
         text = c.run(verb, "--help").out.decode()
         names = next(x for x in text.splitlines() if "--engine NAME  " in x).split(": ")[-1].split()
         want(len(names) > 1, f"{verb} --help names no engines")
@@ -239,7 +274,7 @@ def demo(c):
     want(b"right" in got.out, "demo does not state the accuracy")
 
 
-CASES = (help_texts, usage, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+CASES = (help_texts, usage, own_model, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
 
 
 def tests(env):
