@@ -189,8 +189,8 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
 /* The model is not to be lost to its own result, whatever the two are called. */
 static int is_same_file(const char *p, const char *q) {
   struct stat a, b;
-  return strcmp(p, "-") && strcmp(q, "-") && !stat(p, &a) && !stat(q, &b) &&
-         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  return strcmp(p, "-") && strcmp(q, "-") && !stat(p, &a) && !stat(q, &b) && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
 }
 
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
