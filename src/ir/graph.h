@@ -66,6 +66,7 @@ bool type_can_be_laid(const Type *t);
 /* Does the node read its operands, and write its result, element by element? Others need memory in
  * plain order. */
 bool node_takes_layout(const Node *n);
+bool node_is_view(const Node *n); /* reads its operand through another index: costs nothing */
 
 struct Value {
   Type type;

@@ -9,7 +9,12 @@ bool type_can_be_laid(const Type *t) {
   return true;
 }
 
+bool node_is_view(const Node *n) {
+  return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
+}
+
 bool node_takes_layout(const Node *n) {
+  if (node_is_view(n)) return true;
   if (n->op < OP_SCALARS) return n->op != OP_bitcast;
   switch (n->op) {
   case OP_conv:
@@ -21,10 +26,7 @@ bool node_takes_layout(const Node *n) {
   case OP_reduce_max:
   case OP_reduce_min:
   case OP_concat:
-  case OP_pad:
-  case OP_slice:
-  case OP_transpose:
-  case OP_broadcast: return true;
+  case OP_pad: return true;
   case OP_gather: return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
   default: return false;
   }

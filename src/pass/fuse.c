@@ -48,10 +48,6 @@ static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
 
-static bool is_view(const Node *n) {
-  return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
-}
-
 /* A gather of rows: its index is found once for a row, so that reading through it costs nothing. */
 static bool is_rows(Graph *g, const Node *n) {
   i64 lo, hi;
@@ -80,7 +76,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   case OK_CONTRACT:
   case OK_WINDOW:
     if (!is_fold(u)) return "its user searches the operand";
-    return is_view(v) ? NULL : "its user reads every element many times";
+    return node_is_view(v) ? NULL : "its user reads every element many times";
   default: (void)f; return "its user needs the operand in memory";
   }
 }
@@ -186,12 +182,12 @@ static bool find_apart(Fuse *f, BlkId b) {
 
 /* Why v cannot be computed where it is used; NULL if it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
-  if (!is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
+  if (!node_is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
     return "not an elementwise operation or a view";
   if (n->op == OP_bitcast) return "bits are read from memory";
-  if (is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
+  if (node_is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
   if (!f->uses[v]) return "not used";
-  if (f->uses[v] > 1 && !is_view(n) && !is_shared(f, v)) return "used more than once";
+  if (f->uses[v] > 1 && !node_is_view(n) && !is_shared(f, v)) return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";
   return f->refused[v];
 }

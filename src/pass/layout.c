@@ -139,10 +139,6 @@ static bool becomes_blocked(const Work *w, const Node *n) {
 
 /* ---- who reads what ---- */
 
-static bool is_view(const Node *n) {
-  return n->op == OP_slice || n->op == OP_transpose || n->op == OP_broadcast;
-}
-
 /* The same elements in memory of their own. */
 static Val copy_of(Work *w, Val v) {
   Graph *g = w->g;
@@ -198,7 +194,7 @@ static void give_border(Work *w, NodeId id) {
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
   if (!border_of(w, graph_node(g, id), lo, hi) && (!apart || blocked(w, x))) return;
-  if (!w->of[x] || !def || is_view(graph_node(g, def))) {
+  if (!w->of[x] || !def || node_is_view(graph_node(g, def))) {
     bool block = apart || blocked(w, x);
     if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
     x = copy_of(w, x);

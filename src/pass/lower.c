@@ -1,11 +1,12 @@
 /* lower.c: turns a graph into a program: one buffer a value, one kernel region a node.
  *
- * In: a checked graph. Out: a program that computes the same bits as the reference evaluator;
- * nothing is fused, reused or reordered here. Parameters and results of the graph are the buffers
- * of the caller; a result that no node computes for itself (a parameter, a constant, a view, one
- * returned twice) is copied at the end. reshape is another view of its operand's buffer and costs
- * nothing. Data symbols are variables set by the node that owns them. Complex numbers have no
- * scalar ops and are refused, node by node.
+ * In: a checked graph. Out: a program. For a target without vectors it computes the same bits as
+ * the reference evaluator; kernel families for vectors may sum in another order. What fuse.c has
+ * marked gets no buffer; nothing is reused or moved between kernels here. Parameters and results of
+ * the graph are the buffers of the caller; a result that no node computes for itself (a parameter,
+ * a constant, a view, one returned twice) is copied at the end. reshape is another view of its
+ * operand's buffer and costs nothing. Data symbols are variables set by the node that owns them.
+ * Complex numbers have no scalar ops and are refused, node by node.
  */
 #include "pass/lower.h"
 

@@ -158,14 +158,14 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
   return sum;
 }
 
-/* to = coef * from * coef^T, first along the rows of `from` (n x n), then along its columns. */
-static void transform(Wino *w, Tail *at, const double (*coef)[WINO_SIDE], u32 rows, u32 n,
-                      BufId from, BufId half) {
+/* half = coef * from, one side of a transform; `combine` across its rows is the other. */
+static void transform(Wino *w, Tail *at, const double (*coef)[WINO_SIDE], u32 rows, BufId from,
+                      BufId half) {
   Prog *p = w->p;
   for (u32 i = 0; i < rows; i++)
-    for (u32 j = 0; j < n; j++) {
+    for (u32 j = 0; j < w->side; j++) {
       ExprId idx[2] = {ex_int(p, i), ex_int(p, j)};
-      prog_store(p, at, half, idx, 2, combine(w, from, coef[i], n, j, false));
+      prog_store(p, at, half, idx, 2, combine(w, from, coef[i], w->side, j, false));
     }
 }
 
@@ -206,7 +206,7 @@ static void input(Wino *w, Tail at, ExprId first, i64 count) {
       prog_store(p, &at, d, to, 2, ex_load_vec(p, from, idx, n, w->lanes));
     }
   const double(*bt)[WINO_SIDE] = w->m == 4 ? bt4 : bt2;
-  transform(w, &at, bt, w->side, w->side, d, half);
+  transform(w, &at, bt, w->side, d, half);
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId to[3] = {ex_int(p, r * w->side + c), ex_var(p, i),
@@ -238,6 +238,17 @@ static void multiply(Wino *w, Tail at, BufId u, i64 count) {
   l->acc = acc;
 }
 
+/* Expressions over the lanes of a block, with vec in place of the folded value. */
+static Widen wino_widen(const Wino *w, ExprId vec) {
+  return (Widen){.p = w->p,
+                 .lane = w->lane_var,
+                 .lanes = w->lanes,
+                 .held = w->held,
+                 .vec = vec,
+                 .padded = &w->l->padded,
+                 .flat = &w->l->flat};
+}
+
 static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
                          u32 c) {
   Prog *p = w->p;
@@ -254,13 +265,7 @@ static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprI
   u32 n = f->out.rank;
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&nest, &f->out, d);
   layout_address(w->l, &out, idx, &n);
-  Widen wide = {.p = p,
-                .lane = w->lane_var,
-                .lanes = w->lanes,
-                .held = w->held,
-                .vec = combine(w, half, a[c], w->side, r, true),
-                .padded = &w->l->padded,
-                .flat = &w->l->flat};
+  Widen wide = wino_widen(w, combine(w, half, a[c], w->side, r, true));
   ExprId value = widen(&wide, nest_finish(&nest, ex_var(p, w->held)));
   if (!value || !widen_place(&wide, &out, idx, &n))
     bug(p->c, w->l->n->loc, "a convolution cannot be finished in vectors");
@@ -281,7 +286,7 @@ static void output(Wino *w, Tail at, ExprId first, i64 count) {
       ExprId to[2] = {ex_int(p, r), ex_int(p, c)};
       prog_store(p, &at, d, to, 2, ex_load_vec(p, w->mm, from, 3, w->lanes));
     }
-  transform(w, &at, w->m == 4 ? at4 : at2, w->m, w->side, d, half);
+  transform(w, &at, w->m == 4 ? at4 : at2, w->m, d, half);
   for (u32 r = 0; r < w->m; r++) {
     Tail row = at;
     if (w->f->axis[w->high].hi % w->m)
@@ -300,13 +305,7 @@ static bool finishes(Wino *w) {
   ExprId block = scaled(p, w->val[w->out], w->lanes, 0);
   w->val[w->out] = ex_op2(p, OP_add, block, ex_var(p, w->lane_var));
   Nest nest = {.l = w->l, .p = p, .f = w->f, .sub = w->val};
-  Widen wide = {.p = p,
-                .lane = w->lane_var,
-                .lanes = w->lanes,
-                .held = w->held,
-                .vec = ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes),
-                .padded = &w->l->padded,
-                .flat = &w->l->flat};
+  Widen wide = wino_widen(w, ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes));
   bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->held))) != 0;
   memset(w->val, 0, sizeof w->val);
   return ok;

@@ -13,6 +13,7 @@
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
  */
 #include "ir/prog_mem.h"
+#include "pass/affine.h"
 #include "pass/pass.h"
 
 #include <string.h>
@@ -77,14 +78,6 @@ static bool is_var(Prog *p, ExprId e, VarId v) {
   return x->kind == EX_var && x->ref == v;
 }
 
-static bool mentions(Prog *p, ExprId e, VarId v) {
-  const Expr *x = prog_expr(p, e);
-  if (x->kind == EX_var) return x->ref == v;
-  for (u32 i = 0; i < x->narg; i++)
-    if (mentions(p, x->arg[i], v)) return true;
-  return false;
-}
-
 /* Elements of the slice that v selects in this access; false when v does not select one. */
 static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   const Buf *b = prog_buf(p, a->buf);
@@ -94,7 +87,7 @@ static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   if (a->lanes > 1 && d + 1 == a->n) return false;
   *size = dim_product(p->dims, b->dim + d + 1, b->rank - d - 1);
   for (u32 i = 0; i < a->n; i++)
-    if (i != d && mentions(p, a->idx[i], v)) return false;
+    if (i != d && ex_mentions(p, a->idx[i], v)) return false;
   return true;
 }
 

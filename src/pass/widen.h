@@ -14,7 +14,7 @@ typedef struct Widen {
   Map *flat;   /* views without trailing dimensions of 1 */
 } Widen;
 
-/* 0 where an operand is not contiguous along the lane; e is consumed only on success. */
+/* A new tree; 0 where an operand is not contiguous along the lane. */
 ExprId widen(const Widen *w, ExprId e);
 /* The address of a store: its last index for lane 0; false where the lane does not run along it.
  * buf and idx are replaced when the vector lies along an earlier dimension. */

@@ -148,6 +148,7 @@ void close_paren(Emit *e, Prec mine, Prec at);
 _Noreturn void unsupported(Emit *e, const char *what);
 const char *c_type(DType dt);    /* of a value */
 const char *c_storage(DType dt); /* of an element in memory */
+const char *c_infix(Op op);      /* NULL: not an operator of C */
 void put_buf_name(Emit *e, BufId b);
 void put_dim(Emit *e, Dim d);
 void put_float(Text *t, bool wide, double x); /* a literal that reads back as x */

@@ -482,7 +482,7 @@ static void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at)
   close_paren(e, mine, at);
 }
 
-static const char *infix(Op op) {
+const char *c_infix(Op op) {
   switch (op) {
   case OP_add: return "+";
   case OP_sub: return "-";
@@ -505,9 +505,9 @@ static const char *infix(Op op) {
 static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
   switch (x->op) {
   case OP_add:
-  case OP_sub: put_pair(e, x, infix(x->op), PR_add, at); return;
+  case OP_sub: put_pair(e, x, c_infix(x->op), PR_add, at); return;
   case OP_mul:
-  case OP_div: put_pair(e, x, infix(x->op), PR_mul, at); return;
+  case OP_div: put_pair(e, x, c_infix(x->op), PR_mul, at); return;
   case OP_neg:
     open_paren(e, PR_unary, at);
     text_puts(e->t, "-");
@@ -581,7 +581,7 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
     end = open_wrap(e, dt);
     text_puts(e->t, u);
     put_data(e, x->arg[0], PR_unary);
-    text_fmt(e->t, " %s %s", infix(x->op), u);
+    text_fmt(e->t, " %s %s", c_infix(x->op), u);
     put_data(e, x->arg[1], PR_unary);
     text_puts(e->t, end);
     return;
@@ -590,7 +590,7 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   case OP_xor:
     open_paren(e, PR_any, at);
     put_data(e, x->arg[0], PR_atom);
-    text_fmt(e->t, " %s ", infix(x->op));
+    text_fmt(e->t, " %s ", c_infix(x->op));
     put_data(e, x->arg[1], PR_atom);
     close_paren(e, PR_any, at);
     return;
@@ -631,7 +631,7 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
     need(e, RT_inff);
     put_call(e, x, "ig_isinf");
   } else {
-    put_pair(e, x, infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, at);
+    put_pair(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, at);
   }
 }
 

@@ -314,18 +314,6 @@ static void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at)
   close_paren(e, mine, at);
 }
 
-static const char *compare_text(Op op) {
-  switch (op) {
-  case OP_eq: return "==";
-  case OP_ne: return "!=";
-  case OP_lt: return "<";
-  case OP_le: return "<=";
-  case OP_gt: return ">";
-  case OP_ge: return ">=";
-  default: return NULL;
-  }
-}
-
 static const char *bits_text(Op op) {
   return op == OP_and ? "&" : op == OP_or ? "|" : op == OP_xor ? "^" : NULL;
 }
@@ -345,7 +333,7 @@ static void put_comparison(Emit *e, const Expr *x, Elem k) {
     put_vec(e, x->arg[0], PR_rel);
     text_puts(e->t, " != 0");
   } else {
-    put_pair(e, x, compare_text(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, PR_any);
+    put_pair(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, PR_any);
   }
   text_puts(e->t, ")");
 }
