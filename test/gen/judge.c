@@ -172,7 +172,8 @@ static void skip_list(char *to, size_t n, bool inexact, u32 one) {
   size_t at = 0;
   to[0] = 0;
   for (u32 i = 0; i < pass_count; i++) {
-    bool all = one == pass_count + 1 && !pass_table[i].lower;
+    if (pass_table[i].lower) continue; /* whatever it does to last bits, nothing runs without it */
+    bool all = one == pass_count + 1;
     if (all || i == one || (inexact && pass_table[i].exact == PX_bounded))
       at += (size_t)snprintf(to + at, n - at, "%s%s", at ? "," : "", pass_table[i].name);
   }
