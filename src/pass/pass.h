@@ -18,10 +18,9 @@ struct Unit {
   bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast */
 };
 
-typedef enum Exactness {
-  PX_exact,
-  PX_bounded
-} Exactness; /* may results change in the last bits? */
+/* May results change in the last bits? Said of code without vectors: kernel families for those sum
+ * in another order, which is a choice of the target and not of a pass that could be left out. */
+typedef enum Exactness { PX_exact, PX_bounded } Exactness;
 
 struct Pass {
   const char *name;

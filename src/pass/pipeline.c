@@ -25,7 +25,7 @@ const Pass pass_table[] = {
   {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them"},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
-  {"lower",    NULL,     NULL, lower, PX_bounded, "turns the graph into loops over buffers; for vectors in another order of sums"},
+  {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
   {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };
