@@ -159,6 +159,37 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_fold(f, with[n->op - OP_reduce_sum], prog_buf(p, x)->dt);
 }
 
+bool operand_moves(const Operand *o, u32 axis) {
+  for (u32 d = 0; d < o->rank; d++)
+    for (u32 i = 0; i < o->idx[d].n; i++)
+      if (o->idx[d].axis[i] == axis) return true;
+  return false;
+}
+
+static void renumber(Operand *o, const u32 *to) {
+  for (u32 d = 0; d < o->rank; d++)
+    for (u32 i = 0; i < o->idx[d].n; i++) o->idx[d].axis[i] = to[o->idx[d].axis[i]];
+}
+
+/* Axes that result and both factors share go outside, whatever their order in the result: within
+ * one of their points stands a product of its own, and kernels before and after it go through its
+ * operands in the same slices (merge.c). The last axis of the result stays where it is contiguous.
+ */
+static void batch_first(Form *f) {
+  u32 to[FORM_AXES], n = 0;
+  Axis was[FORM_AXES];
+  bool batch[FORM_AXES] = {0};
+  for (u32 i = 0; i + 1 < f->out.rank; i++)
+    batch[i] = operand_moves(&f->in[0], i) && operand_moves(&f->in[1], i);
+  for (u32 pass = 0; pass < 2; pass++)
+    for (u32 i = 0; i < f->naxes; i++)
+      if (batch[i] == !pass) to[i] = n++;
+  memcpy(was, f->axis, sizeof was);
+  for (u32 i = 0; i < f->naxes; i++) f->axis[to[i]] = was[i];
+  renumber(&f->out, to);
+  for (u32 k = 0; k < f->nin; k++) renumber(&f->in[k], to);
+}
+
 static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   const char *text = str_text(g->c, node_attr(n, AT_spec)->u.s);
   const char *letter[2] = {text, strchr(text, ',') + 1};
@@ -180,6 +211,7 @@ static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form
   f->body = FB_op;
   f->op = fold_op(OP_mul, prog_buf(p, f->out.buf)->dt);
   set_fold(f, OP_add, prog_buf(p, f->out.buf)->dt);
+  batch_first(f);
 }
 
 /* ---- windows ---- */

@@ -1,7 +1,8 @@
 /* form.h: a node as a domain, affine index maps and a scalar body.
  *
- * The domain is a list of axes: first those of the result in the order of its dimensions, then
- * those that are folded, in the order in which the fold must see them. Every index of every operand
+ * The domain is a list of axes: first those of the result in the order of its dimensions (of a
+ * contraction those that both factors share before the others), then those that are folded, in the
+ * order in which the fold must see them. Every index of every operand
  * and of the result is a sum of axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW,
  * JOIN, iota and random are all described this way (form.c) and turned into loops by one function
  * (lower_form.c).
@@ -74,6 +75,7 @@ void form_copy(Prog *p, BufId from, BufId to, Form *f); /* broadcast where they 
 void form_part(Prog *p, BufId from, BufId to, u32 axis, Dim offset, Form *f);
 /* Operand of pad, spread out inside the result. */
 void form_spread(Prog *p, BufId from, BufId to, const Dim *lo, const Dim *interior, Form *f);
+bool operand_moves(const Operand *o, u32 axis);
 /* The fold op on bool: or and and. */
 Op fold_op(Op op, DType dt);
 Scalar fold_init(Op op, DType dt); /* what nothing folds to */

@@ -261,12 +261,18 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   }
 }
 
-/* Axes whose loops stand outside of the panels: those the packed operand runs along. */
+/* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
+ * those that both factors of a contraction run along. */
 static bool is_batch(const Tile *t, u32 axis) {
+  bool splat = false, vector = false;
   if (t->f.axis[axis].fold || axis == t->lane || axis == t->row) return false;
-  for (u32 k = 0; k < t->f.nin; k++)
-    if (t->use[k] == LU_packed && operand_moves(&t->f.in[k], axis)) return true;
-  return false;
+  for (u32 k = 0; k < t->f.nin; k++) {
+    if (!operand_moves(&t->f.in[k], axis)) continue;
+    if (t->use[k] == LU_packed) return true;
+    splat = splat || t->use[k] == LU_splat;
+    vector = vector || t->use[k] == LU_vector;
+  }
+  return splat && vector;
 }
 
 static Tail open_axes(Tile *t, Tail at, bool batch) {

@@ -7,6 +7,9 @@
  * pointwise one channel by channel, attention goes head by head. A temporary that lives only inside
  * such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
  *
+ * Where there is a single slice there is no loop around it: kernels that fold such a row to one
+ * element, or use that element, simply follow each other in one kernel.
+ *
  * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a
  * buffer may be seen through views, as long as slices have the same size in all of them.
  *
@@ -19,6 +22,7 @@
 #include <string.h>
 
 enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
+enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
 
 typedef struct Access {
   BufId buf;
@@ -191,12 +195,17 @@ static void rename_list(Prog *p, StmtId first, VarId from, VarId to) {
   }
 }
 
-static void join(Prog *p, StmtId x, StmtId y) {
-  Stmt *a = prog_stmt(p, x), *b = prog_stmt(p, y);
-  rename_list(p, b->body, b->var, a->var);
-  StmtId last = a->body;
+/* The statements inside y behind those inside x. */
+static void append(Prog *p, StmtId x, StmtId y) {
+  StmtId last = prog_stmt(p, x)->body;
   while (prog_stmt(p, last)->next) last = prog_stmt(p, last)->next;
-  prog_stmt(p, last)->next = b->body;
+  prog_stmt(p, last)->next = prog_stmt(p, y)->body;
+}
+
+static void join(Prog *p, StmtId x, StmtId y) {
+  const Stmt *a = prog_stmt(p, x), *b = prog_stmt(p, y);
+  rename_list(p, b->body, b->var, a->var);
+  append(p, x, y);
 }
 
 /* ---- temporaries that need only a slice ---- */
@@ -271,31 +280,93 @@ static StmtId only_loop(Prog *p, StmtId kernel) {
   return s && !prog_stmt(p, s)->next && prog_stmt(p, s)->kind == ST_for ? s : 0;
 }
 
+/* Statements run, at most; saturates. Loops whose length is not known do not stand in a row. */
+static u64 work(Prog *p, StmtId first) {
+  u64 sum = 0;
+  for (StmtId id = first; id && sum <= ROW_WORK; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    i64 lo, hi;
+    if (s->kind == ST_while || s->kind == ST_require) return ROW_WORK + 1;
+    u64 body = 1 + work(p, s->body) + work(p, s->other);
+    if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
+      return ROW_WORK + 1;
+    u64 trips = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
+    sum += trips > ROW_WORK ? ROW_WORK + 1 : trips * body;
+  }
+  return sum;
+}
+
+static bool is_element(Prog *p, BufId root) {
+  const Buf *b = prog_buf(p, root);
+  return dim_product(p->dims, b->dim, b->rank) == 1;
+}
+
+/* Do both kernels go through one row, which one of them folds to an element? */
+static bool same_row(Prog *p, StmtId x, StmtId y) {
+  const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
+  if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
+  if (work(p, k->body) + work(p, next->body) > ROW_WORK) return false;
+  Touched a = touched(p, k->body), b = touched(p, next->body);
+  bool flow = false, element = false, folds = true;
+  if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
+  for (u32 i = 0; i < b.at.n; i++) {
+    BufId root = prog_root(p, b.at.at[i].buf);
+    if (prog_buf(p, root)->space == BS_reg) continue;
+    if (b.at.at[i].write) {
+      folds = folds && is_element(p, root);
+    } else if (writes(&a, root)) {
+      flow = true;
+      element = element || is_element(p, root);
+    }
+  }
+  return flow && (element || folds);
+}
+
 static Str joined_label(Prog *p, Str a, Str b) {
   if (str_len(p->c, a) + str_len(p->c, b) > MERGE_LABEL) return a;
   return str_fmt(p->c, "%s, %s", str_text(p->c, a), str_text(p->c, b));
 }
 
+/* Takes the kernel behind k into it. */
+static void swallow(Prog *p, StmtId k) {
+  Stmt *s = prog_stmt(p, k);
+  const Stmt *next = prog_stmt(p, s->next);
+  s->label = joined_label(p, s->label, next->label);
+  s->next = next->next;
+}
+
+static void merge_kernel(Prog *p, const u32 *total, StmtId k) {
+  StmtId x = only_loop(p, k), next;
+  bool any = false;
+  while (x && (next = prog_stmt(p, k)->next) != 0) {
+    StmtId y = only_loop(p, next);
+    if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y)) ||
+        !pays(p, total, prog_stmt(p, x), prog_stmt(p, y)))
+      break;
+    join(p, x, y);
+    swallow(p, k);
+    any = true;
+  }
+  if (any) {
+    shrink_all(p, total, x);
+    merge_loops(p, total, prog_stmt(p, x)->body);
+  }
+}
+
 static void merge_list(Prog *p, const u32 *total, StmtId first) {
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
     Mark m = arena_mark(&p->c->scratch);
-    merge_list(p, total, prog_stmt(p, k)->kind == ST_kernel ? 0 : prog_stmt(p, k)->body);
+    bool kernel = prog_stmt(p, k)->kind == ST_kernel;
+    merge_list(p, total, kernel ? 0 : prog_stmt(p, k)->body);
     merge_list(p, total, prog_stmt(p, k)->other);
-    StmtId x = only_loop(p, k);
-    bool any = false;
-    while (x) {
-      StmtId next = prog_stmt(p, k)->next, y = next ? only_loop(p, next) : 0;
-      if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y)) ||
-          !pays(p, total, prog_stmt(p, x), prog_stmt(p, y)))
-        break;
-      join(p, x, y);
-      prog_stmt(p, k)->label = joined_label(p, prog_stmt(p, k)->label, prog_stmt(p, next)->label);
-      prog_stmt(p, k)->next = prog_stmt(p, next)->next;
-      any = true;
-    }
-    if (any) {
-      shrink_all(p, total, x);
-      merge_loops(p, total, prog_stmt(p, x)->body);
+    if (kernel) merge_kernel(p, total, k);
+    arena_rewind(&p->c->scratch, m);
+  }
+  for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
+    Mark m = arena_mark(&p->c->scratch);
+    for (StmtId y = prog_stmt(p, k)->next; y && same_row(p, k, y); y = prog_stmt(p, k)->next) {
+      append(p, k, y);
+      swallow(p, k);
     }
     arena_rewind(&p->c->scratch, m);
   }

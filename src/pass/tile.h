@@ -42,7 +42,6 @@ typedef struct Tile {
 bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t);
-bool operand_moves(const Operand *o, u32 axis);
 
 /* tile_pack.c */
 void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */

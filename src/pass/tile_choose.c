@@ -13,13 +13,6 @@
 enum { UNROLL_STEPS = 25 };
 enum { PACK_ROWS = 8 }; /* fewer would not pay for bringing an operand into panels */
 
-bool operand_moves(const Operand *o, u32 axis) {
-  for (u32 d = 0; d < o->rank; d++)
-    for (u32 i = 0; i < o->idx[d].n; i++)
-      if (o->idx[d].axis[i] == axis) return true;
-  return false;
-}
-
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
   Form *f = &t->f;
@@ -154,19 +147,27 @@ static bool store_is_wide(Tile *t, bool *out) {
   return e != 0;
 }
 
+/* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
+ * vector, once loaded, serves all rows. */
 static u32 row_axis(const Tile *t) {
   const Form *f = &t->f;
+  u32 second = FORM_AXES;
   for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
-    bool packed = false, moves = false;
+    bool packed = false, moves = false, splat = false, vector = false;
     if (a->fold || i == t->lane || a->hi == a->lo + 1 || a->lo || guarded(f, i)) continue;
     for (u32 k = 0; k < f->nin; k++) {
-      moves = moves || operand_moves(&f->in[k], i);
-      packed = packed || (t->use[k] == LU_packed && operand_moves(&f->in[k], i));
+      if (!operand_moves(&f->in[k], i)) continue;
+      moves = true;
+      packed = packed || t->use[k] == LU_packed;
+      splat = splat || t->use[k] == LU_splat;
+      vector = vector || t->use[k] == LU_vector;
     }
-    if (moves && !packed) return i;
+    if (!moves || packed) continue;
+    if (splat && !vector) return i;
+    if (second == FORM_AXES) second = i;
   }
-  return FORM_AXES;
+  return second;
 }
 
 /* A folded axis of channels that some operand keeps in blocks. */

@@ -1,0 +1,60 @@
+# attention as exporters write it, heads in the middle of the result: head by head, one score matrix
+# run: --start=fuse --stop=merge
+graph (%q: f32[16,2,8], %k: f32[16,2,8], %v: f32[16,2,8]) {
+  %s: f32[2,16,16] = contract(%q, %k) {spec="ihd,jhd->hij"}
+  %m: f32[2,16,1] = reduce_max(%s) {axes=[2], keep=1}
+  %d: f32[2,16,16] = sub(%s, %m)
+  %e: f32[2,16,16] = exp(%d)
+  %t: f32[2,16,1] = reduce_sum(%e) {axes=[2], keep=1}
+  %a: f32[2,16,16] = div(%e, %t)
+  %y: f32[16,2,8] = contract(%a, %v) {spec="hij,jhd->ihd"}
+  return %y
+}
+
+# expect
+prog
+buf b1: in f32[16,2,8]
+buf b2: in f32[16,2,8]
+buf b3: in f32[16,2,8]
+buf b4: out f32[16,2,8]
+buf b5: temp f32[1,1,16]
+buf b6: temp f32[1,1,1]
+buf b8: temp f32[1,1,16]
+buf b9: temp f32[1,1,1]
+buf b10: temp f32[1,1,16]
+kernel "contract, reduce_max, exp sub + exp, reduce_sum, div, contract" {
+  for i in 0..2 {
+    for j in 0..16 {
+      for k in 0..16 {
+        let acc: f32 = 0.0
+        for l in 0..8 {
+          set acc = acc + b1[j, i, l] * b2[k, i, l]
+        }
+        b5[0, 0, k] = acc
+      }
+      let acc: f32 = -inf
+      for k in 0..16 {
+        set acc = max(acc, b5[0, 0, k])
+      }
+      b6[0, 0, 0] = acc
+      for k in 0..16 {
+        b8[0, 0, k] = exp(b5[0, 0, k] - b6[0, 0, 0])
+      }
+      let acc1: f32 = 0.0
+      for k in 0..16 {
+        set acc1 = acc1 + b8[0, 0, k]
+      }
+      b9[0, 0, 0] = acc1
+      for k in 0..16 {
+        b10[0, 0, k] = div(b8[0, 0, k], b9[0, 0, 0])
+      }
+      for k in 0..8 {
+        let acc2: f32 = 0.0
+        for l in 0..16 {
+          set acc2 = acc2 + b10[0, 0, l] * b3[l, i, k]
+        }
+        b4[j, i, k] = acc2
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+# softmax of a single row: four folds and maps in one kernel, without a loop around them
+# run: --start=fuse --stop=merge
+graph (%x: f32[1,10]) {
+  %m: f32[1,1] = reduce_max(%x) {axes=[1], keep=1}
+  %d: f32[1,10] = sub(%x, %m)
+  %e: f32[1,10] = exp(%d)
+  %s: f32[1,1] = reduce_sum(%e) {axes=[1], keep=1}
+  %y: f32[1,10] = div(%e, %s)
+  return %y
+}
+
+# expect
+prog
+buf b1: in f32[1,10]
+buf b2: out f32[1,10]
+buf b3: temp f32[1,1]
+buf b5: temp f32[1,10]
+buf b6: temp f32[1,1]
+kernel "reduce_max, exp sub + exp, reduce_sum, div" {
+  let acc: f32 = -inf
+  for j in 0..10 {
+    set acc = max(acc, b1[0, j])
+  }
+  b3[0, 0] = acc
+  for j in 0..10 {
+    b5[0, j] = exp(b1[0, j] - b3[0, 0])
+  }
+  let acc1: f32 = 0.0
+  for j in 0..10 {
+    set acc1 = acc1 + b5[0, j]
+  }
+  b6[0, 0] = acc1
+  for j in 0..10 {
+    b2[0, j] = div(b5[0, j], b6[0, 0])
+  }
+}
