@@ -109,19 +109,27 @@ FILL = {"float": "(float)((int)(i % 33) - 16) / 16", "double": "(double)((int)(i
         "uint8_t": "i % 2", "int8_t": "i % 5"}
 
 
-def caller(name, header, source):
+def caller(name, header, source, shift=0, before="", after="", end=""):
     """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and, when it succeeds, looks at every byte of
-    the outputs."""
+    the outputs. shift: elements between the beginning of a block, which is aligned for anything, and the array in it.
+    before, after: statements around the call; end: those behind the look, at the unsigned sum."""
     m = re.search(rf"int {name}_run\((.*?)\);", header, re.S)
     up = name.upper()
-    lines, args, after = [], [], []
+    lines, args, ends = [], [], []
+
+    def block(ident, kind, count):
+        lines.append(f"  {kind} *b{ident} = malloc(({count} + {shift}) * sizeof *b{ident} + !{count});\n"
+                     f"  {kind} *{ident} = b{ident} + {shift};")
+        args.append(ident)
+        return f"free(b{ident});"
+
     for param in m[1].split(","):
         kind, _, ident = re.sub(r"\s+", " ", param.strip().replace("*", "* ")).rpartition(" ")
         kind = kind.replace(" *", "*").strip()
         if ident == "arena":
             lines.append(f"  void *arena = aligned_alloc(64, ({up}_ARENA_BYTES + 63) / 64 * 64);")
             args.append("arena")
-            after.append("  free(arena);")
+            ends.append("  free(arena);")
         elif ident == "seed":
             args.append("0")
         elif re.fullmatch(r"n\d+", ident):
@@ -129,10 +137,8 @@ def caller(name, header, source):
         elif ident.startswith("in"):
             k, t = ident[2:], kind.replace("const ", "").replace("*", "")
             count = f"{up}_INPUT{k}_ELEMENTS"
-            lines.append(f"  {t} *{ident} = malloc({count} * sizeof *{ident} + !{count});\n"
-                         f"  for (size_t i = 0; i < (size_t){count}; i++) {ident}[i] = ({t})({FILL.get(t, 'i % 3')});")
-            args.append(ident)
-            after.append(f"  free({ident});")
+            ends.append("  " + block(ident, t, count))
+            lines.append(f"  for (size_t i = 0; i < (size_t){count}; i++) {ident}[i] = ({t})({FILL.get(t, 'i % 3')});")
         elif ident.endswith("_shape"):
             lines.append(f"  int64_t {ident}[16] = {{0}};")
             args.append(ident)
@@ -140,15 +146,14 @@ def caller(name, header, source):
             k, t = ident[3:], kind.replace("*", "")
             shape = f"out{k}_shape" if f"out{k}_shape" in m[1] else None
             count = f"{up}_OUTPUT{k}_ELEMENTS"
-            lines.append(f"  {t} *{ident} = malloc({count} * sizeof *{ident} + !{count});")
-            args.append(ident)
+            free = block(ident, t, count)
             if shape:
-                after.append(f"  {{ size_t n = 1; for (int i = 0; i < {up}_OUTPUT{k}_RANK; i++) n *= (size_t){shape}[i]; "
-                             f"if (!status) sum += look({ident}, n * sizeof *{ident}); free({ident}); }}")
+                ends.append(f"  {{ size_t n = 1; for (int i = 0; i < {up}_OUTPUT{k}_RANK; i++) n *= (size_t){shape}[i]; "
+                            f"if (!status) sum += look({ident}, n * sizeof *{ident}); {free} }}")
             else:
-                after.append(f"  if (!status) sum += look({ident}, {count} * sizeof *{ident});\n  free({ident});")
-    call = f"  int status = {name}_run({', '.join(args)});\n  unsigned sum = 0;"
-    return f"static int check_{name}(void) {{\n" + "\n".join(lines + [call] + after) + "\n  return status ? status : sum == 12345;\n}\n"
+                ends.append(f"  if (!status) sum += look({ident}, {count} * sizeof *{ident});\n  {free}")
+    call = f"  {before}\n  int status = {name}_run({', '.join(args)});\n  unsigned sum = 0;\n  {after}"
+    return f"static int check_{name}(void) {{\n" + "\n".join(lines + [call] + ends + [f"  {end}"]) + "\n  return status ? status : sum == 12345;\n}\n"
 
 
 LOOK = """static unsigned look(const void *p, size_t n) {

@@ -49,7 +49,7 @@ def emit(env, args, name, folder, around=None, cwd=None):
         return f.read(), g.read()
 
 
-def choose(env):
+def choose(env, ntexts=30, ncases=45):
     """Arguments of ingot for every model, with where it comes from."""
     found = [("digits", [DIGITS, "-d", "batch=1"]), ("digits, weights as text", [DIGITS, "-d", "batch=1", "--weights", "text"]),
              ("digits, batch up to 3", [DIGITS, "--max-shapes", "image:3x1x8x8"])]
@@ -60,9 +60,9 @@ def choose(env):
                 t = tfile.TFile(os.path.join(folder, name))
                 if t.body.startswith(("graph", "prog")) and "2000000000" not in t.body:
                     texts.append((t.name, [t.write(env)]))
-    found += texts[::max(1, len(texts) // 30)]
+    found += texts[::max(1, len(texts) // ntexts)]
     cases = pick.per_operator(env)
-    found += [(c["name"], [c["model"], "--data", c["data"]]) for c in cases[::max(1, len(cases) // 45)]]
+    found += [(c["name"], [c["model"], "--data", c["data"]]) for c in cases[::max(1, len(cases) // ncases)]]
     for name, args in REAL.items():
         path = os.path.join(env.build, "models", name)
         if os.path.exists(path):
