@@ -85,9 +85,17 @@ class Env:
             raise Skip("no Python environment (see build/setup.log)")
         return self.python
 
-    def script(self, name, *args, timeout=600):
-        """Runs a script of test/ with the Python of build/venv."""
-        got = run([self.need_python(), os.path.join(ROOT, "test", name), *args], timeout)
+    def need_ml(self):
+        """Folder of the packages of test/requirements-ml.txt, for PYTHONPATH."""
+        self.need_python()
+        path = os.path.join(self.build, "ml")
+        if not os.path.exists(os.path.join(path, "requirements.txt")):
+            raise Skip("the packages of test/requirements-ml.txt could not be had (see build/setup.log)")
+        return path
+
+    def script(self, name, *args, timeout=600, path=None):
+        """Runs a script of test/ with the Python of build/venv; path: a folder of more packages."""
+        got = run([self.need_python(), os.path.join(ROOT, "test", name), *args], timeout, env={"PYTHONPATH": path} if path else None)
         if got.rc:
             raise Fail(f"test/{name} ended with {got.rc}: {tail(got.text())}")
         return got.out.decode()

@@ -1,5 +1,4 @@
-"""Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine. And trained
-estimators (test/mkestimators.py), where the packages of test/requirements-ml.txt are installed in build/venv."""
+"""Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine."""
 import json
 import os
 import shutil
@@ -8,25 +7,18 @@ from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
 LIMIT = 60
 
 
-def load(env, name, script, sources):
-    out = os.path.join(env.build, name)
+def load(env):
+    out = os.path.join(env.build, "ops")
 
     def make():
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
-        env.script(script, out)
+        env.script("mkops.py", out)
 
     env.need_python()
-    env.generated(out, [script, *sources], make)
+    env.generated(out, ["mkops.py", "ops", "requirements.txt"], make)
     with open(os.path.join(out, "cases.json")) as f:
         return out, json.load(f)
-
-
-def load_estimators(env):
-    packages = "import skl2onnx, onnxmltools, lightgbm, xgboost"
-    if run([env.need_python(), "-c", packages], LIMIT).rc:
-        raise Skip("the packages of test/requirements-ml.txt are not installed")
-    return load(env, "estimators", "mkestimators.py", ["requirements-ml.txt"])
 
 
 def check(env, folder, case, engine):
@@ -37,17 +29,12 @@ def check(env, folder, case, engine):
         raise Fail(f"{explain(got)}: {tail(got.text() + ' ' + got.out.decode('utf-8', 'replace'), 6)}")
 
 
-def group(env, name, loader):
+def tests(env):
     try:
-        folder, table = loader()
+        folder, table = load(env)
     except (Fail, Skip) as e:
         def say(e=e):
             raise e
-        return [Test(f"{name}/setup", say)]
-    return [Test(f"{name}/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
+        return [Test("contrib/setup", say)]
+    return [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
             for case in table for engine in ENGINES]
-
-
-def tests(env):
-    return [*group(env, "contrib", lambda: load(env, "ops", "mkops.py", ["ops", "requirements.txt"])),
-            *group(env, "estimators", lambda: load_estimators(env))]

@@ -1,0 +1,51 @@
+"""Trained estimators (test/mkestimators.py): labels equal and scores within 1e-5 of ONNX Runtime and of the library that trained them, on
+every engine, lowered for vectors, and as compiled C. Skipped without the packages of test/requirements-ml.txt (see build/setup.log)."""
+import json
+import os
+import shutil
+from lib.core import Fail, Skip, Test, explain, run, tail
+
+LIMIT = 60
+NEAR = "1e-5"
+WAYS = {"ref": [], "interp": [], "vectors": ["--march", "avx2"], "c": []}
+LEAST = 150  # estimators
+
+
+def load(env):
+    out = os.path.join(env.build, "estimators")
+
+    def make():
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        env.script("mkestimators.py", out, path=env.need_ml())
+
+    env.need_ml()
+    env.generated(out, ["mkestimators.py", "requirements.txt", "requirements-ml.txt"], make)
+    with open(os.path.join(out, "cases.json")) as f:
+        return out, json.load(f)
+
+
+def check(env, folder, case, way):
+    where = os.path.join(folder, case["name"])
+    for judge in ("ort",) if case["apart"] else ("ort", "library"):
+        got = run([env.need_ingot(), "verify", os.path.join(where, "model.onnx"), "--data", os.path.join(where, judge), "--quiet",
+                   "--engine", "interp" if way == "vectors" else way, *WAYS[way], "--rtol", NEAR, "--atol", NEAR], LIMIT,
+                  env={"CC": "tcc" if shutil.which("tcc") else "cc"})
+        if got.rc or got.timed_out:
+            raise Fail(f"{judge}: {explain(got)}: {tail(got.text() + ' ' + got.out.decode('utf-8', 'replace'), 6)}")
+
+
+def count(table):
+    if len(table) < LEAST:
+        raise Fail(f"{len(table)} estimators, expected at least {LEAST}")
+
+
+def tests(env):
+    try:
+        folder, table = load(env)
+    except (Fail, Skip) as e:
+        def say(e=e):
+            raise e
+        return [Test("estimators/setup", say)]
+    return [Test("estimators/count", lambda: count(table))] + [
+        Test(f"estimators/{case['name']}/{way}", lambda c=case, w=way: check(env, folder, c, w), 0.05) for case in table for way in WAYS]
