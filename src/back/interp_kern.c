@@ -64,8 +64,8 @@ void row_put(RowClass cls, void *p, u32 i, Scalar x) {
   BINARY(sub_##suffix, T, T, a - b)                                                                \
   BINARY(mul_##suffix, T, T, a *b)                                                                 \
   BINARY(div_##suffix, T, T, a / b)                                                                \
-  BINARY(max_##suffix, T, T, a > b || a != a ? a : b)                                              \
-  BINARY(min_##suffix, T, T, a < b || a != a ? a : b)
+  BINARY(max_##suffix, T, T, b > a || b != b ? b : a)                                              \
+  BINARY(min_##suffix, T, T, b < a || b != b ? b : a)
 #define COMPARISON(suffix, T)                                                                      \
   BINARY(eq_##suffix, T, i64, a == b)                                                              \
   BINARY(ne_##suffix, T, i64, a != b)                                                              \
@@ -292,9 +292,9 @@ void kern_select(RowClass cls, void *op, const i64 *c, const void *ap, const voi
     else if (swap)                                                                                 \
       return false;                                                                                \
     else if (op == OP_max)                                                                         \
-      FOLD(T, a > b || a != a ? a : b)                                                             \
+      FOLD(T, b > a || b != b ? b : a)                                                             \
     else if (op == OP_min)                                                                         \
-      FOLD(T, a < b || a != a ? a : b)                                                             \
+      FOLD(T, b < a || b != b ? b : a)                                                             \
     else                                                                                           \
       return false;                                                                                \
     acc->f = a;                                                                                    \

@@ -312,8 +312,8 @@ static double eval_f64(Op op, double a, double b, double c) {
   case OP_mod: return im_mod(a, b);
   case OP_fmod: return im_fmod(a, b);
   case OP_pow: return im_pow(a, b);
-  case OP_max: return a > b || isnan(a) ? a : b; /* of equal ones (-0, 0) the second */
-  case OP_min: return a < b || isnan(a) ? a : b;
+  case OP_max: return b > a || isnan(b) ? b : a; /* of equal ones (-0, 0) the first */
+  case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fma(a, b, c);
   case OP_recip: return 1 / a;
   case OP_neg: return -a;
@@ -336,8 +336,8 @@ static float eval_f32(Op op, float a, float b, float c) {
   case OP_mod: return im_modf(a, b);
   case OP_fmod: return im_fmodf(a, b);
   case OP_pow: return im_powf(a, b);
-  case OP_max: return a > b || isnan(a) ? a : b;
-  case OP_min: return a < b || isnan(a) ? a : b;
+  case OP_max: return b > a || isnan(b) ? b : a;
+  case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fmaf(a, b, c);
   case OP_recip: return 1 / a;
   case OP_neg: return -a;

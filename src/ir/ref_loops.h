@@ -32,8 +32,8 @@ static void FN(fold)(Op op, void *acc, i64 sacc, const void *from, i64 sx, i64 n
   } else {
     for (i64 i = 0; i < n; i++) {
       T v = x[i * sx], old = t[i * sacc];
-      bool keep = op == OP_max ? old > v : old < v;
-      if (!keep && !ISNAN(old)) t[i * sacc] = v; /* as scalar_eval: of equal ones the second */
+      bool take = op == OP_max ? v > old : v < old;
+      if (take || ISNAN(v)) t[i * sacc] = v; /* as scalar_eval: of equal ones the first */
     }
   }
 }
@@ -54,8 +54,8 @@ static void FN(map)(Op op, void *out, const void *a, i64 sa, const void *b, i64 
   default: /* max, min */
     for (i64 i = 0; i < n; i++) {
       T v = x[i * sa], w = y[i * sb];
-      bool first = op == OP_max ? v > w : v < w;
-      t[i] = first || ISNAN(v) ? v : w;
+      bool second = op == OP_max ? w > v : w < v;
+      t[i] = second || ISNAN(w) ? w : v;
     }
   }
 }

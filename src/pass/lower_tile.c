@@ -221,18 +221,9 @@ static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 val
 
 /* ---- loops around tiles ---- */
 
-/* n = big * (size) + small * (size - 1), as few as possible with size <= most. */
-static void cover(i64 n, i64 most, i64 *size, i64 *big, i64 *small) {
-  i64 count = (n + most - 1) / most;
-  *size = (n + count - 1) / count;
-  *small = *size * count - n;
-  *big = count - *small;
-}
-
 static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
-  i64 most = t->budget / panels, size, big, small;
-  if (most > t->most_rows) most = t->most_rows;
+  i64 most = tile_rows(t, panels);
   if (t->row == FORM_AXES) {
     one_tile(t, at, (Size){1, panels}, 0, panel, valid);
     return;
@@ -250,9 +241,9 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     one_tile(t, in, (Size){1, panels}, ex_var(p, r), panel, valid);
     return;
   }
-  cover(n, most, &size, &big, &small);
+  Cover c = tile_cover(n, most);
   for (u32 part = 0; part < 2; part++) {
-    i64 count = part ? small : big, first = part ? big * size : 0, rows = size - part;
+    i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Tail in = at;
     ExprId r = ex_int(p, 0);

@@ -38,10 +38,18 @@ typedef struct Tile {
   ExprId panel, panel_at;
 } Tile;
 
+/* How rows are divided: big tiles of size rows and small ones of one less. */
+typedef struct Cover {
+  i64 size, big, small;
+} Cover;
+
 /* tile_choose.c: decides all of it; false: no vectors. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t);
+
+Cover tile_cover(i64 n, i64 most);
+i64 tile_rows(const Tile *t, i64 panels);
 
 /* tile_pack.c */
 void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */

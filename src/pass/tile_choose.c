@@ -11,7 +11,9 @@
 #include <string.h>
 
 enum { UNROLL_STEPS = 25 };
-enum { PACK_ROWS = 8 }; /* fewer would not pay for bringing an operand into panels */
+enum { FMA_WAIT = 8 };    /* multiplications that begin before the first has ended */
+enum { LONG_ROW = 1024 }; /* rows where their number is not known */
+enum { PACK_ROWS = 8 };   /* fewer would not pay for bringing an operand into panels */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
@@ -200,15 +202,39 @@ static u64 short_folds(const Form *f) {
   return mask;
 }
 
-/* Loads for each multiplication, and panels that the last tile leaves empty. */
+/* n = big * (size) + small * (size - 1), as few as possible with size <= most. */
+Cover tile_cover(i64 n, i64 most) {
+  i64 count = (n + most - 1) / most, size = (n + count - 1) / count;
+  return (Cover){size, count - (size * count - n), size * count - n};
+}
+
+/* Most rows of tiles that are so many panels wide. */
+i64 tile_rows(const Tile *t, i64 panels) {
+  i64 most = t->budget / panels;
+  return most > t->most_rows ? t->most_rows : most;
+}
+
+/* Time of one step of the fold, in multiplications: vectors come from the second level of the
+ * cache, single elements from the first; a sum waits for the step before. */
+static double step_time(i64 rows, i64 panels) {
+  double products = rows * panels < FMA_WAIT ? FMA_WAIT : (double)(rows * panels);
+  return rows ? products + 1.5 * (double)panels + 0.5 * (double)rows : 0;
+}
+
+/* The same over all rows. */
+static double column_time(const Tile *t, i64 panels) {
+  Dim n = t->f.axis[t->row].hi;
+  Cover c = tile_cover(dim_is_const(n) ? n : LONG_ROW, tile_rows(t, panels));
+  return (double)c.big * step_time(c.size, panels) +
+         (double)c.small * step_time(c.size - 1, panels);
+}
+
 static i64 best_panels(const Tile *t, i64 n) {
   i64 best = 1;
   double least = 0;
   for (i64 v = 1; v <= 4 && v <= n; v++) {
-    i64 rows = t->budget / v > t->most_rows ? t->most_rows : t->budget / v, tiles = (n + v - 1) / v;
-    double loads = 1 / (double)rows + 1 / (double)v, filled = (double)(tiles * v) / (double)n;
-    double cost = 0.5 * loads + filled;
-    if (v > 1 && cost >= least) continue;
+    double cost = (double)(n / v) * column_time(t, v) + (n % v ? column_time(t, n % v) : 0);
+    if (v > 1 && cost > least) continue;
     best = v;
     least = cost;
   }

@@ -124,6 +124,7 @@ struct Emit {
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
+  bool keeps;        /* loads are kept where they are */
   bool intrinsics;   /* of x86, for what vectors cannot say */
   StmtId *reg_owner; /* by buffer: 1 + kernel that uses these registers */
   VarId hole[3];     /* variables that stand for operands: see put_scalar_op */
@@ -162,6 +163,7 @@ void begin_line(Emit *e);
 
 /* cbody.c: a list of statements as the body of a function, twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);
+void put_kept(Emit *e, const Stmt *loop);  /* what keeps loads behind the loop where they are */
 bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 

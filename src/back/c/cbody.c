@@ -196,6 +196,47 @@ void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   if (x->lanes > 1 && !whole) text_puts(e->t, "[z]");
 }
 
+/* ---- loads that stay where they are ---- */
+
+static bool stores_registers(Emit *e, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space == BS_reg) return true;
+    if (stores_registers(e, s->body)) return true;
+  }
+  return false;
+}
+
+static void keep_expr(Emit *e, ExprId id, u64 *seen) {
+  if (!id) return;
+  const Expr *x = prog_expr(e->p, id);
+  u32 param = x->kind == EX_load ? e->param[x->ref] : 0;
+  if (param && param <= 64 && !(*seen >> (param - 1) & 1)) {
+    *seen |= (u64)1 << (param - 1);
+    put_line(e, "IG_HERE(p%u);", param - 1);
+    e->keeps = true;
+  }
+  for (u32 i = 0; i < x->narg; i++) keep_expr(e, x->arg[i], seen);
+}
+
+static void keep_list(Emit *e, StmtId first, u64 *seen) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if (s->kind == ST_for && !(s->flags & LF_unroll)) return;
+    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space != BS_reg) keep_expr(e, s->a, seen);
+    keep_list(e, s->body, seen);
+  }
+}
+
+/* Behind a loop that has its sums in registers: what is loaded to finish them is the same for many
+ * runs of the loop, and compilers load it before all of them. Held there it takes the registers
+ * that the loop needs. */
+void put_kept(Emit *e, const Stmt *loop) {
+  u64 seen = 0;
+  if (e->b.mode == BM_vectors && loop->next && stores_registers(e, loop->body))
+    keep_list(e, loop->next, &seen);
+}
+
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {

@@ -51,6 +51,7 @@ static void put_for(Emit *e, const Stmt *s) {
   e->depth--;
   e->indent--;
   put_line(e, "}");
+  put_kept(e, s);
 }
 
 static void put_if(Emit *e, const Stmt *s) {

@@ -141,14 +141,32 @@ static const char *need_select(Emit *e, Elem k) {
   return name;
 }
 
-/* Larger and smaller: NaN if either is NaN, the second of equal ones. */
+static u32 bits_of(const Emit *e, Elem k) {
+  return e->b.piece.w * elems[k].bytes * 8;
+}
+
+/* Instructions of x86 for the vectors of the piece being written begin so. */
+static const char *x86_prefix(const Emit *e, Elem k) {
+  u32 bits = bits_of(e, k);
+  return bits == 128 ? "_mm" : bits == 256 ? "_mm256" : "_mm512";
+}
+
+/* Larger and smaller: NaN if either is NaN, the first of equal ones. The instruction of x86 does
+ * all of that unless b is NaN, which the compiler rules out where b is a constant. */
 static const char *need_extreme(Emit *e, Elem k, bool is_max) {
-  const char *name = name_of(e, is_max ? "max" : "min", k), *select = need_select(e, k);
-  bool is_float = k == VE_f32 || k == VE_f64;
+  const char *op = is_max ? "max" : "min", *name = name_of(e, op, k), *select = need_select(e, k);
+  bool is_float = k == VE_f32 || k == VE_f64, x86 = is_float && bits_of(e, k) >= 128;
   if (!is_wanted(e, name)) return name;
   const char *type = mine(e, k), *mask = mine(e, signed_of(elems[k].bytes));
-  text_fmt(&e->helper_text, HELPER "%s %s(%s a, %s b) {\n  return %s((%s)(a %s b)%s, a, b);\n}\n",
-           type, name, type, type, select, mask, is_max ? ">" : "<", is_float ? " | (a != a)" : "");
+  Text *t = &e->helper_text;
+  e->intrinsics = e->intrinsics || x86;
+  text_fmt(t, HELPER "%s %s(%s a, %s b) {\n", type, name, type, type);
+  if (x86)
+    text_fmt(t, "#if defined(__x86_64__)\n  return %s((%s)(b != b), b, %s_%s_%s(b, a));\n#else\n",
+             select, mask, x86_prefix(e, k), op, k == VE_f32 ? "ps" : "pd");
+  text_fmt(t, "  return %s((%s)(b %s a)%s, b, a);\n", select, mask, is_max ? ">" : "<",
+           is_float ? " | (b != b)" : "");
+  text_puts(t, x86 ? "#endif\n}\n" : "}\n");
   return name;
 }
 
@@ -244,10 +262,9 @@ static const char *need_loop(Emit *e, const Expr *x, DType from) {
 /* fma and sqrt as the machine's instructions, which no operator of the extension says. */
 static const char *need_machine(Emit *e, const Expr *x) {
   Elem k = elem_of(x->dt);
-  u32 bits = e->b.piece.w * elems[k].bytes * 8;
   bool fma = x->op == OP_fma;
   const char *loop = need_loop(e, x, x->dt), *name = name_of(e, op_info[x->op].name, k);
-  if (bits < 128) return loop;
+  if (bits_of(e, k) < 128) return loop;
   if (!is_wanted(e, name)) return name;
   Text *t = &e->helper_text;
   const char *type = mine(e, k);
@@ -255,9 +272,8 @@ static const char *need_machine(Emit *e, const Expr *x) {
   text_fmt(t, HELPER "%s %s(%s a", type, name, type);
   if (fma) text_fmt(t, ", %s b, %s c", type, type);
   text_fmt(t, ") {\n#if defined(__x86_64__)%s\n", fma ? " && defined(__FMA__)" : "");
-  text_puts(t, bits == 128 ? "  return _mm" : bits == 256 ? "  return _mm256" : "  return _mm512");
-  text_fmt(t, "_%s_%s(%s);\n", fma ? "fmadd" : "sqrt", k == VE_f32 ? "ps" : "pd",
-           fma ? "a, b, c" : "a");
+  text_fmt(t, "  return %s_%s_%s(%s);\n", x86_prefix(e, k), fma ? "fmadd" : "sqrt",
+           k == VE_f32 ? "ps" : "pd", fma ? "a, b, c" : "a");
   text_fmt(t, "#else\n  return %s(%s);\n#endif\n}\n", loop, fma ? "a, b, c" : "a");
   return name;
 }
@@ -680,6 +696,9 @@ void put_vectors(Emit *e, Text *out) {
             "#else\n"
             "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
             "#endif\n");
+  if (e->keeps)
+    text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
+                   "#define IG_HERE(p) __asm__ volatile(\"\" : \"+r\"(p))\n");
   if (e->intrinsics) text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n");
   for (u32 k = 0; k < VE_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
