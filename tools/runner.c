@@ -1,15 +1,16 @@
 /* runner.c: the program `ingot build` puts around a compiled model.
  *
- *   prog [--inputs IN.npz] [--output OUT.npz] [--seed N] [--bench SECONDS] [--selftest]
+ *   prog [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] [--selftest]
  *
  * In: arrays by the names of the inputs; those that are missing are made up from the seed, as
  * `ingot run` does. Out: the outputs in an archive, or a few numbers of each on stdout; with
- * --bench one line of JSON with the times of a run. The text of this file travels inside ingot and
+ * --bench one line of JSON with the times of a run. A model with state goes on from one step to
+ * the next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise
+ * and begin anew when the state is full. The text of this file travels inside ingot and
  * is compiled together with a table that describes the model (ingot_model, at the end of the
  * compiled text). Reads archives whose members are stored or deflated, writes stored ones; needs
  * nothing but POSIX. Exit codes are those of ingot.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,18 +32,28 @@ typedef struct Value {
   int64_t most[RANK];             /* largest extents */
   int64_t base[RANK], coef[RANK]; /* extent = base + coef * size of the symbol; inputs only */
   int sym[RANK];                  /* -1: the extent is base */
+  int64_t coef2[RANK];            /* and of a second symbol */
+  int sym2[RANK];
 } Value;
+
+/* A size that is kept with the state: an int64_t in the arena. */
+typedef struct Kept {
+  int sym;
+  size_t at;
+} Kept;
 
 typedef struct Model {
   const char *name;
-  int nin, nout, nsym;
+  int nin, nout, nsym, nkept;
   const Value *in, *out;
+  const Kept *kept;
   const int64_t *size; /* of every symbol, unless an input says otherwise */
   size_t arena, test;  /* bytes; test 0: there is no self-test */
   int (*call)(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
               void *const *out, int64_t *const *shape);
   const char *(*why)(int status);
   int (*selftest)(void *memory);
+  void (*reset)(void *arena); /* NULL: the model has no state */
 } Model;
 
 extern const Model ingot_model;
@@ -56,6 +67,8 @@ typedef struct Run {
   void *arena;
   int64_t *size;
   const void **in;
+  int64_t (*dim)[RANK]; /* of the inputs that are given */
+  char *given;
   void **out;
   int64_t (*shape)[RANK];
   int64_t **shapes;
@@ -80,151 +93,6 @@ static int is_big_endian(void) {
   unsigned char first;
   memcpy(&first, &one, 1);
   return first == 0;
-}
-
-/* ---- inflate (RFC 1951), one bit at a time: archives of inputs are small ---- */
-
-typedef struct Bits {
-  const unsigned char *in;
-  size_t n, pos;
-  unsigned char *out;
-  size_t nout, at;
-  int bad;
-} Bits;
-
-typedef struct Code {
-  int count[16], symbol[288];
-} Code;
-
-static unsigned take(Bits *b, int n) {
-  unsigned x = 0;
-  for (int i = 0; i < n; i++, b->pos++) {
-    if (b->pos >= b->n * 8) {
-      b->bad = 1;
-      return 0;
-    }
-    x |= (unsigned)(b->in[b->pos / 8] >> b->pos % 8 & 1) << i;
-  }
-  return x;
-}
-
-static void build(Code *c, const unsigned char *len, int n) {
-  int at[16] = {0};
-  memset(c->count, 0, sizeof c->count);
-  for (int i = 0; i < n; i++) c->count[len[i]]++;
-  c->count[0] = 0;
-  for (int i = 1; i < 15; i++) at[i + 1] = at[i] + c->count[i];
-  for (int i = 0; i < n; i++)
-    if (len[i]) c->symbol[at[len[i]]++] = i;
-}
-
-static int decode(Bits *b, const Code *c) {
-  int code = 0, first = 0, index = 0;
-  for (int len = 1; len < 16 && !b->bad; len++) {
-    code |= (int)take(b, 1);
-    if (code - first < c->count[len]) return c->symbol[index + code - first];
-    index += c->count[len];
-    first = (first + c->count[len]) * 2;
-    code *= 2;
-  }
-  b->bad = 1;
-  return 0;
-}
-
-static void put(Bits *b, unsigned char x) {
-  if (b->at < b->nout)
-    b->out[b->at++] = x;
-  else
-    b->bad = 1;
-}
-
-static void copy_back(Bits *b, const Code *dist, int symbol) {
-  int k = symbol - 257, d;
-  size_t len = 258, far;
-  if (k < 8) {
-    len = (size_t)k + 3;
-  } else if (k < 28) {
-    int extra = k / 4 - 1;
-    len = ((size_t)(4 + k % 4) << extra) + 3 + take(b, extra);
-  } else if (k > 28) {
-    b->bad = 1;
-  }
-  d = decode(b, dist);
-  if (d < 4) {
-    far = (size_t)d + 1;
-  } else {
-    int extra = d / 2 - 1;
-    far = ((size_t)(2 + d % 2) << extra) + 1 + take(b, extra);
-  }
-  if (far > b->at || d > 29) b->bad = 1;
-  for (; len && !b->bad; len--) put(b, b->out[b->at - far]);
-}
-
-static void read_codes(Bits *b, Code *lit, Code *dist) {
-  static const unsigned char order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
-                                          11, 4,  12, 3, 13, 2, 14, 1, 15};
-  unsigned char len[320] = {0}, first[19] = {0};
-  int nlit = (int)take(b, 5) + 257, ndist = (int)take(b, 5) + 1, n = (int)take(b, 4) + 4, i = 0;
-  for (int k = 0; k < n; k++) first[order[k]] = (unsigned char)take(b, 3);
-  build(lit, first, 19);
-  while (i < nlit + ndist && !b->bad) {
-    int s = decode(b, lit), times = 1;
-    unsigned char value = (unsigned char)s;
-    if (s == 16) {
-      value = i ? len[i - 1] : 0;
-      times = (int)take(b, 2) + 3;
-    } else if (s > 16) {
-      value = 0;
-      times = s == 17 ? (int)take(b, 3) + 3 : (int)take(b, 7) + 11;
-    }
-    while (times-- && i < nlit + ndist) len[i++] = value;
-  }
-  if (nlit > 286 || ndist > 30) b->bad = 1;
-  if (b->bad) return;
-  build(lit, len, nlit);
-  build(dist, len + nlit, ndist);
-}
-
-static void read_block(Bits *b, int kind) {
-  Code lit = {{0}, {0}}, dist = {{0}, {0}};
-  if (kind == 0) {
-    b->pos = (b->pos + 7) / 8 * 8;
-    unsigned n = take(b, 16);
-    take(b, 16);
-    for (unsigned i = 0; i < n && !b->bad; i++) put(b, (unsigned char)take(b, 8));
-    return;
-  }
-  if (kind == 1) {
-    unsigned char len[288];
-    for (int i = 0; i < 288; i++)
-      len[i] = (unsigned char)(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
-    build(&lit, len, 288);
-    memset(len, 5, 30);
-    build(&dist, len, 30);
-  } else if (kind == 2) {
-    read_codes(b, &lit, &dist);
-  } else {
-    b->bad = 1;
-  }
-  while (!b->bad) {
-    int s = decode(b, &lit);
-    if (s == 256) return;
-    if (s < 256)
-      put(b, (unsigned char)s);
-    else
-      copy_back(b, &dist, s);
-  }
-}
-
-/* Nonzero when the data are not what they should be. */
-static int inflate(const unsigned char *in, size_t n, unsigned char *out, size_t nout) {
-  Bits b = {in, n, 0, out, nout, 0, 0};
-  int last = 0;
-  while (!last && !b.bad) {
-    last = (int)take(&b, 1);
-    read_block(&b, (int)take(&b, 2));
-  }
-  return b.bad || b.at != nout;
 }
 
 /* ---- reading an archive ---- */
@@ -258,38 +126,63 @@ static const char *field(const char *head, const char *key) {
   return at ? at + strlen(key) : NULL;
 }
 
-static int same_shape(const Value *v, int64_t *size, const char *at) {
+/* The extents in the text of a shape; -1: not as many as the input has, or one that it cannot have.
+ */
+static int read_shape(const Value *v, const char *at, int64_t *dim) {
   int k = 0;
   for (; *at && *at != ')'; at++) {
     char *end;
     if (*at < '0' || *at > '9') continue;
     long long d = strtoll(at, &end, 10);
     at = end - 1;
-    if (k >= v->rank || d < 0 || d > v->most[k]) return 0;
-    if (v->sym[k] >= 0 && v->coef[k])
-      size[v->sym[k]] = (d - v->base[k]) / v->coef[k];
-    else if (d != v->base[k])
-      return 0;
-    k++;
+    if (k >= v->rank || d < 0 || d > v->most[k] || (v->sym[k] < 0 && d != v->base[k])) return -1;
+    dim[k++] = d;
   }
-  return k == v->rank;
+  return k == v->rank ? 0 : -1;
+}
+
+/* "1, 8, 8)" as 1x8x8 */
+static void print_shape(const char *at) {
+  int n = 0;
+  for (; *at && *at != ')'; at++) {
+    if (*at < '0' || *at > '9') continue;
+    size_t k = strspn(at, "0123456789");
+    fprintf(stderr, "%s%.*s", n++ ? "x" : "", (int)k, at);
+    at += k - 1;
+  }
+  if (!n) fputs("of a scalar", stderr);
 }
 
 /* What the array has, as its header says it, and what the input takes. */
 static int other_shape(const Value *v, const char *at) {
-  fprintf(stderr, "%s: %s: the array has shape (%.*s), expected (", ingot_model.name, v->name,
-          (int)strcspn(at, ")"), at);
+  fprintf(stderr, "%s: input '%s': the array has shape ", ingot_model.name, v->name);
+  print_shape(at);
+  fputs(", expected ", stderr);
   for (int k = 0; k < v->rank; k++) {
     int open = v->sym[k] >= 0 && v->coef[k];
-    fprintf(stderr, open ? "%sup to %lld" : "%s%lld", k ? ", " : "",
+    fprintf(stderr, open ? "%s(up to %lld)" : "%s%lld", k ? "x" : "",
             (long long)(open ? v->most[k] : v->base[k]));
   }
-  fprintf(stderr, v->rank == 1 ? ",)\n" : ")\n");
+  fputs(v->rank ? "\n" : "that of a scalar\n", stderr);
   return BAD;
 }
 
+static int is_kept(int sym) {
+  for (int i = 0; i < ingot_model.nkept; i++)
+    if (ingot_model.kept[i].sym == sym) return 1;
+  return 0;
+}
+
+/* Sizes that the array tells; whether all arrays agree is seen when all are there. */
+static void take_sizes(const Value *v, const int64_t *dim, int64_t *size) {
+  for (int k = 0; k < v->rank; k++)
+    if (v->sym[k] >= 0 && v->sym2[k] < 0 && v->coef[k] && !is_kept(v->sym[k]))
+      size[v->sym[k]] = (dim[k] - v->base[k]) / v->coef[k];
+}
+
 static int64_t extent(const Value *v, int k, const int64_t *size) {
-  return v->sym[k] < 0 ? v->base[k] : v->base[k] + v->coef[k] * size[v->sym[k]];
+  return v->base[k] + (v->sym[k] < 0 ? 0 : v->coef[k] * size[v->sym[k]]) +
+         (v->sym2[k] < 0 ? 0 : v->coef2[k] * size[v->sym2[k]]);
 }
 
 static size_t elements(const Value *v, const int64_t *dim) {
@@ -326,9 +219,9 @@ static int use_array(Run *r, int i, unsigned char *at, size_t n) {
             (int)strcspn(type, "'"), type, v->kind, v->size);
     return BAD;
   }
-  if (!same_shape(v, r->size, shape)) return other_shape(v, shape);
-  int64_t dim[RANK];
-  for (int k = 0; k < v->rank; k++) dim[k] = extent(v, k, r->size);
+  int64_t *dim = r->dim[i];
+  if (read_shape(v, shape, dim)) return other_shape(v, shape);
+  take_sizes(v, dim, r->size);
   size_t count = elements(v, dim), bytes = count * (size_t)v->size;
   if (bytes > n - skip - len) return complain(BAD, v->name, "the array is cut short");
   void *data = make(bytes);
@@ -337,6 +230,7 @@ static int use_array(Run *r, int i, unsigned char *at, size_t n) {
     swap(data, count, v->size);
   free((void *)(uintptr_t)r->in[i]); /* given twice: the last one counts */
   r->in[i] = data;
+  r->given[i] = 1;
   return OK;
 }
 
@@ -553,15 +447,8 @@ static void fill(const Value *v, void *to, size_t n, uint64_t seed) {
 static void prepare(Run *r) {
   const Model *m = &ingot_model;
   r->arena = make(m->arena);
-  for (int i = 0; i < m->nin; i++) {
-    const Value *v = &m->in[i];
-    int64_t dim[RANK];
-    if (r->in[i]) continue;
-    for (int k = 0; k < v->rank; k++) dim[k] = extent(v, k, r->size);
-    void *data = make(elements(v, dim) * (size_t)v->size);
-    fill(v, data, elements(v, dim), r->seed * 1000003 + (uint64_t)i);
-    r->in[i] = data;
-  }
+  for (int i = 0; i < m->nin; i++)
+    if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].most) * (size_t)m->in[i].size);
   for (int i = 0; i < m->nout; i++) {
     memcpy(r->shape[i], m->out[i].most, sizeof r->shape[i]);
     r->shapes[i] = r->shape[i];
@@ -569,11 +456,57 @@ static void prepare(Run *r) {
   }
 }
 
-static int run(Run *r) {
-  int status = ingot_model.call(r->arena, r->size, r->seed, r->in, r->out, r->shapes);
+/* The state is cleared when the arena is made. */
+static void restart(Run *r) {
+  if (ingot_model.reset) ingot_model.reset(r->arena);
+}
+
+/* Do the given arrays fit each other and the state? say: complain if not. */
+static int fits(Run *r, int say) {
+  const Model *m = &ingot_model;
+  for (int i = 0; i < m->nkept; i++)
+    memcpy(&r->size[m->kept[i].sym], (char *)r->arena + m->kept[i].at, sizeof *r->size);
+  for (int i = 0; i < m->nin; i++) {
+    const Value *v = &m->in[i];
+    for (int k = 0; r->given[i] && k < v->rank; k++) {
+      long long want = extent(v, k, r->size), have = r->dim[i][k];
+      if (have == want) continue;
+      if (say)
+        fprintf(stderr, "%s: input '%s': dimension %d is %lld, expected %lld\n", m->name, v->name,
+                k, have, want);
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void make_up(Run *r, uint64_t seed) {
+  for (int i = 0; i < ingot_model.nin; i++) {
+    const Value *v = &ingot_model.in[i];
+    int64_t dim[RANK];
+    if (r->given[i]) continue;
+    for (int k = 0; k < v->rank; k++) { /* beyond that the state is full, and the run will say so */
+      dim[k] = extent(v, k, r->size);
+      if (dim[k] > v->most[k]) dim[k] = v->most[k];
+    }
+    fill(v, (void *)(uintptr_t)r->in[i], elements(v, dim), seed * 1000003 + (uint64_t)i);
+  }
+}
+
+static int run(Run *r, uint64_t seed) {
+  int status = ingot_model.call(r->arena, r->size, seed, r->in, r->out, r->shapes);
   if (!status) return OK;
   fprintf(stderr, "%s: status %d: %s\n", ingot_model.name, status, ingot_model.why(status));
   return BAD;
+}
+
+static int run_steps(Run *r, uint64_t steps) {
+  for (uint64_t i = 0; i < steps; i++) {
+    if (!fits(r, 1)) return BAD;
+    make_up(r, r->seed + i);
+    if (run(r, r->seed + i)) return BAD;
+  }
+  return OK;
 }
 
 static double now(void) {
@@ -602,6 +535,24 @@ static long peak(void) {
   return (long)use.ru_maxrss;
 }
 
+/* A run that is measured; from the beginning where the state leaves no other way. */
+static int run_on(Run *r, double *ms) {
+  enum { FULL = 5 };
+  if (!fits(r, 0)) restart(r);
+  if (!fits(r, 1)) return BAD;
+  double from = now();
+  int status = ingot_model.call(r->arena, r->size, r->seed, r->in, r->out, r->shapes);
+  *ms = now() - from;
+  if (!status) return OK;
+  if (status != FULL || !ingot_model.reset) return run(r, r->seed);
+  restart(r);
+  if (!fits(r, 1)) return BAD;
+  from = now();
+  int bad = run(r, r->seed);
+  *ms = now() - from;
+  return bad;
+}
+
 /* Three runs to warm up, then as many as fit, but at least five. */
 static int bench(Run *r, double seconds) {
   enum { MOST = 1 << 20, LEAST = 5 };
@@ -609,13 +560,11 @@ static int bench(Run *r, double seconds) {
          start = now(); /* not cleared: pages that are not used do not count */
   int n = 0, bad = 0;
   if (!ms) return complain(SYSTEM, "memory", "there is not enough");
-  for (int i = 0; i < 3 && !bad && (i == 0 || now() - start < seconds * 1e3); i++) bad = run(r);
+  for (int i = 0; i < 3 && !bad && (i == 0 || now() - start < seconds * 1e3); i++)
+    bad = run_on(r, ms);
   start = now();
-  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3)) {
-    double from = now();
-    bad = run(r);
-    ms[n++] = now() - from;
-  }
+  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3))
+    bad = run_on(r, &ms[n++]);
   if (bad) {
     free(ms);
     return bad;
@@ -671,10 +620,10 @@ static int selftest(void) {
 }
 
 static int usage(int code) {
-  fprintf(
-      code ? stderr : stdout,
-      "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--bench SECONDS] [--selftest]\n",
-      ingot_model.name);
+  fprintf(code ? stderr : stdout,
+          "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] "
+          "[--selftest]\n",
+          ingot_model.name);
   return code;
 }
 
@@ -684,51 +633,74 @@ static void release(Run *r) {
   free(r->arena);
   free(r->size);
   free((void *)r->in);
+  free(r->dim);
+  free(r->given);
   free((void *)r->out);
   free(r->shape);
   free((void *)r->shapes);
 }
 
-static int execute(Run *r, const char *inputs, const char *output, double seconds) {
+static int execute(Run *r, const char *inputs, const char *output, uint64_t steps, double seconds) {
   int bad = inputs ? read_inputs(r, inputs) : OK;
   if (bad) return bad;
   prepare(r);
-  if (seconds >= 0) return bench(r, seconds);
-  bad = run(r);
+  if (seconds >= 0) {
+    if (fits(r, 1)) make_up(r, r->seed);
+    return bench(r, seconds);
+  }
+  bad = run_steps(r, steps);
   if (bad) return bad;
   if (output) return write_outputs(r, output);
   show(r);
   return OK;
 }
 
+/* Nonzero: the text is not a number, all of it. */
+static int take_number(const char *text, double *real, uint64_t *whole) {
+  char *end;
+  if (!(*text >= '0' && *text <= '9') && !(real && *text == '.')) return 1;
+  if (real)
+    *real = strtod(text, &end);
+  else
+    *whole = strtoull(text, &end, 0);
+  return *end != 0;
+}
+
 int main(int argc, char **argv) {
   const Model *m = &ingot_model;
   const char *inputs = NULL, *output = NULL;
   double seconds = -1;
-  Run r = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
+  uint64_t steps = 1;
+  Run r = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0};
   for (int i = 1; i < argc; i += 2) {
     const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (!strcmp(word, "--help") || !strcmp(word, "-h")) return usage(0);
     if (!strcmp(word, "--selftest")) return selftest();
     if (!value) return usage(USAGE);
+    int bad = 0;
     if (!strcmp(word, "--inputs"))
       inputs = value;
     else if (!strcmp(word, "--output"))
       output = value;
     else if (!strcmp(word, "--bench"))
-      seconds = strtod(value, NULL);
+      bad = take_number(value, &seconds, NULL);
     else if (!strcmp(word, "--seed"))
-      r.seed = strtoull(value, NULL, 0);
+      bad = take_number(value, NULL, &r.seed);
+    else if (!strcmp(word, "--steps"))
+      bad = take_number(value, NULL, &steps) || !steps;
     else
       return usage(USAGE);
+    if (bad) return complain(USAGE, word, "expected a number behind it");
   }
   r.size = make((size_t)(m->nsym + 1) * sizeof *r.size);
   if (m->nsym) memcpy(r.size, m->size, (size_t)m->nsym * sizeof *r.size);
   r.in = make((size_t)(m->nin + 1) * sizeof *r.in);
+  r.dim = make((size_t)(m->nin + 1) * sizeof *r.dim);
+  r.given = make((size_t)(m->nin + 1));
   r.out = make((size_t)(m->nout + 1) * sizeof *r.out);
   r.shape = make((size_t)(m->nout + 1) * sizeof *r.shape);
   r.shapes = make((size_t)(m->nout + 1) * sizeof *r.shapes);
-  int bad = execute(&r, inputs, output, seconds);
+  int bad = execute(&r, inputs, output, steps, seconds);
   release(&r);
   return fflush(stdout) && !bad ? SYSTEM : bad;
 }

@@ -161,8 +161,6 @@ static void build(Ctx *c, void *arg) {
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
-  if (api_has_state(b->m) && b->kind == PD_program)
-    fail(c, ERR_usage, LOC_NONE, "a program keeps no state: --state is for .o, .a and .so");
   EmitFacts facts = api_emit(b->m, &ic, &source, &header);
   folder_make(c, &b->folder);
   if (b->m->blob.n) {

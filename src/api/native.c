@@ -35,16 +35,10 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
 
 /* Extents that are kept with the state, as the program will read them. */
 static void bind_state(Ingot *m, i64 *size) {
-  Prog *p = m->p;
-  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
-    i32 sym = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
-    const Expr *e = s->a ? prog_expr(p, s->a) : NULL;
-    i64 at;
-    if (sym < 0 || !e || e->kind != EX_load || prog_buf(p, e->ref)->space != BS_state) continue;
-    if (e->narg == 1 && ex_is_int(p, e->arg[0], &at))
-      memcpy(&size[sym], m->arena + prog_buf(p, e->ref)->offset + at * 8, 8);
-  }
+  Sym sym;
+  u64 at;
+  for (StmtId id = m->p->body; id; id = prog_stmt(m->p, id)->next)
+    if (prog_kept(m->p, id, &sym, &at)) memcpy(&size[sym], m->arena + at, 8);
 }
 
 /* prog_bind leaves those out that depend on symbols set while running. */

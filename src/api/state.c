@@ -228,10 +228,7 @@ u32 api_seen(const Ingot *m, u32 i, bool out) {
 }
 
 bool api_has_state(const Ingot *m) {
-  if (!m->p) return m->g && m->g->state.n;
-  for (BufId b = 1; b < m->p->buf.n; b++)
-    if (prog_buf(m->p, b)->space == BS_state) return true;
-  return false;
+  return m->p ? prog_has_state(m->p) : m->g && m->g->state.n;
 }
 
 /* ---- runs of ref ---- */

@@ -218,6 +218,10 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
 /* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In
  * arena a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
+bool prog_has_state(Prog *p);
+/* Does the statement set a symbol to a size that is kept with the state? at: its place in the
+ * arena, an i64. */
+bool prog_kept(Prog *p, StmtId id, Sym *sym, u64 *at);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
 typedef struct Range {

@@ -3,9 +3,28 @@
  * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are
  * set while running hold their lower bound. Each dimension of an input is an equation; one with a
  * single unknown is solved, until none is left, and then all are checked; those that contain a
- * symbol that is set while running have to wait. Every engine binds through here.
+ * symbol that is set while running have to wait. Every engine binds through here. And which symbols
+ * a program sets from its state.
  */
 #include "ir/prog.h"
+
+bool prog_has_state(Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->space == BS_state) return true;
+  return false;
+}
+
+bool prog_kept(Prog *p, StmtId id, Sym *sym, u64 *at) {
+  const Stmt *s = prog_stmt(p, id);
+  i32 k = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
+  const Expr *e = k >= 0 && s->a ? prog_expr(p, s->a) : NULL;
+  i64 i;
+  if (!e || e->kind != EX_load || prog_buf(p, e->ref)->space != BS_state) return false;
+  if (e->narg != 1 || !ex_is_int(p, e->arg[0], &i)) return false;
+  *sym = (Sym)k;
+  *at = prog_buf(p, e->ref)->offset + (u64)i * 8;
+  return true;
+}
 
 /* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
 static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {

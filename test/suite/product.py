@@ -139,6 +139,26 @@ def archives(w):
             z.writestr(name + ".npy", npy.encode(array))
         got = run(["./net", "--inputs", "in.npz"], 60, cwd=w.dir)
         want(got.rc in (2, 4) and name in got.text(), f"a wrong array '{name}' {array.kind}{array.shape}: {explain(got)}")
+        if array.shape == (1, 1, 8, 7):
+            want("input 'image': the array has shape 1x1x8x7, expected 1x1x8x8" == got.text().strip().split("net: ")[-1], f"the message is {got.text()}")
+
+
+def extents(w):
+    """Shapes with a common size: arrays that do not agree are refused, whichever comes first; messages name what was expected."""
+    with open(w.path("net.ing"), "w") as f:
+        f.write('graph sym n in 1..9 (%1 "a": f32[n], %2 "b": f32[n], %3 "c": f32[]) {\n  %4: f32[n] = add(%1, %2)\n'
+                '  %5: f32[n] = mul(%4, %3)\n  return %5 "y"\n}\n')
+    w.run(w.env.ingot, "build", "net.ing", "-o", "net", "-O1", "--sanitize", "address,undefined")
+    for shapes, code, text in (([(3,), (3,), ()], 0, "f32[3]"), ([(9,), (2,), ()], 4, "input 'a': dimension 0 is 9, expected 2"),
+                               ([(2,), (9,), ()], 4, "input 'a': dimension 0 is 2, expected 9"),
+                               ([(10,), (9,), ()], 4, "input 'a': the array has shape 10, expected (up to 9)"),
+                               ([(2,), (2,), (1,)], 4, "input 'c': the array has shape 1, expected that of a scalar"),
+                               ([(), (2,), ()], 4, "input 'a': the array has shape of a scalar, expected (up to 9)")):
+        with zipfile.ZipFile(w.path("in.npz"), "w") as z:
+            for name, shape in zip("abc", shapes):
+                z.writestr(name + ".npy", npy.encode(npy.Array("f32", shape, [1.0] * (shape[0] if shape else 1))))
+        got = run(["./net", "--inputs", "in.npz"], 60, cwd=w.dir)
+        want(got.rc == code and text in got.out.decode() + got.text(), f"{shapes}: {explain(got)}, expected {code} {text}: {got.text()}")
 
 
 def reasons(w):
@@ -240,7 +260,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, flags, reasons, weight_files, refusals, plain)
+CASES = (libraries, shared, program, archives, extents, flags, reasons, weight_files, refusals, plain)
 
 
 def tests(env):

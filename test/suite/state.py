@@ -89,6 +89,20 @@ def engines(env, case):
         near(f"ref, {key}", found["interp"][key], raw)
 
 
+def program(env, case):
+    """`ingot build` as a program: --steps goes on from the state, with the inputs and the bits of `ingot run`."""
+    env.need_ingot()
+    work = env.scratch("state", case["name"])
+    made, out, expected = (os.path.join(work, x) for x in ("prog", "prog.npz", "run.npz"))
+    start([env.ingot, "build", *model(case), "--quiet", "-O1", "-o", made], "build")
+    start([made, "--steps", "30", "--seed", "5", "--output", out], "program")
+    start([env.ingot, "run", *model(case), "--quiet", "--march", "native", "--steps", "30", "--seed", "5", "--output", expected], "run")
+    if npy.load_npz_raw(out) != npy.load_npz_raw(expected):
+        raise Fail("the program and `ingot run` differ after 30 steps")
+    if json.loads(start([made, "--bench", "0.05"], "--bench"))["n"] < 5:
+        raise Fail("--bench does not go on")
+
+
 NAMES = [  # what auto takes, and what it leaves alone
     ("past_key_values.0.key", "present.0.key", True), ("past_key_values.0.value", "present_key_values.0.value", True),
     ("past_3", "present_3", True), ("past.1.key", "present.1.key", True), ("past_key_0", "present_key_0", True),
@@ -180,6 +194,15 @@ def mask(env):
             got = run([env.ingot, "run", model, "--inputs", given, "--engine", e, "--steps", str(n)], LIMIT)
             if got.rc != code or (code and b"expected" not in got.err):
                 raise Fail(f"{e}, {n} steps: {explain(got)}, expected {code}: {tail(got.text(), 3)}")
+    made = os.path.join(work, "prog")
+    start([env.ingot, "build", model, "-O1", "--sanitize", "address,undefined", "-o", made], "build")
+    for args, code, text in ((["--inputs", given], 0, ""), (["--inputs", given, "--steps", "2"], 4, "'mask': dimension 0 is 1, expected 2"),
+                             (["--steps", "16"], 0, "f32[16]"), (["--steps", "17"], 4, "state"), (["--bench", "0.02"], 0, '"n"'),
+                             (["--inputs", given, "--bench", "0.02"], 0, '"n"'), (["--steps", "none"], 2, "--steps"),
+                             (["--steps", "0"], 2, "--steps"), (["--bench", "x"], 2, "--bench")):
+        got = run([made, *args], LIMIT)
+        if got.rc != code or text not in got.out.decode() + got.text():
+            raise Fail(f"program {' '.join(args)}: {explain(got)}, expected {code} {text}: {tail(got.text(), 3)}")
 
 
 def tests(env):
@@ -204,4 +227,5 @@ def tests(env):
         found.append(Test(f"state/{c['name']}-way", lambda c=c: way(env, c)))
         if not c["sizes"]:
             found.append(Test(f"state/{c['name']}-engines", lambda c=c: engines(env, c), cost=5))
+            found.append(Test(f"state/{c['name']}-program", lambda c=c: program(env, c), cost=5))
     return found

@@ -69,6 +69,16 @@ void put_caller(Emit *e, Text *t) {
 
 /* ---- the table of the runner ---- */
 
+/* Is the symbol known to the runner: by the shape of an input, or kept with the state? */
+static bool is_known(Prog *p, Sym s) {
+  Sym kept;
+  u64 at;
+  if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_kept(p, id, &kept, &at) && kept == s) return true;
+  return false;
+}
+
 static void put_value(Prog *p, Text *t, const Buf *b) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
@@ -79,32 +89,54 @@ static void put_value(Prog *p, Text *t, const Buf *b) {
                                        : 'u';
   Text most = text_new(&p->c->scratch), base = text_new(&p->c->scratch),
        coef = text_new(&p->c->scratch);
-  Text syms = text_new(&p->c->scratch);
+  Text syms = text_new(&p->c->scratch), coef2 = text_new(&p->c->scratch),
+       syms2 = text_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
     i64 lo, hi, k0;
     const Sym *sym;
     const i64 *c;
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
-    bool one = !dim_is_const(b->dim[k]) && dim_terms(p->dims, b->dim[k], &k0, &sym, &c) == 1 &&
-               dim_syminfo(p->dims, sym[0])->kind == SY_input;
+    u32 n = dim_is_const(b->dim[k]) ? 0 : dim_terms(p->dims, b->dim[k], &k0, &sym, &c);
+    bool one = (n == 1 || n == 2) && is_known(p, sym[0]) && is_known(p, sym[n - 1]);
     text_fmt(&most, "%" PRId64 ",", hi);
     text_fmt(&base, "%" PRId64 ",", one ? k0 : hi);
     text_fmt(&coef, "%" PRId64 ",", one ? c[0] : 0);
     text_fmt(&syms, "%d,", one ? (int)sym[0] : -1);
+    text_fmt(&coef2, "%" PRId64 ",", one && n > 1 ? c[1] : 0);
+    text_fmt(&syms2, "%d,", one && n > 1 ? (int)sym[1] : -1);
   }
   text_puts(t, "  {");
   put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
-  text_fmt(t, ", '%c', %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}},\n", known ? kind : 'x', size,
+  text_fmt(t, ", '%c', %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
+           known ? kind : 'x', size,
            b->dt == DT_bf16 ? 14
            : bits > 1       ? bits - 1
                             : 1,
-           b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms));
+           b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms),
+           text_cstr(&coef2), text_cstr(&syms2));
+}
+
+/* Sizes that are kept with the state; how many there are. */
+static u32 put_kept(Prog *p, Text *t) {
+  u32 n = 0;
+  Sym sym;
+  u64 at;
+  text_puts(t, "static const Kept kept[] = {");
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_kept(p, id, &sym, &at)) {
+      text_fmt(t, "{%u, %" PRIu64 "}, ", sym, at);
+      n++;
+    }
+  text_puts(t, "{-1, 0}};\n");
+  return n;
 }
 
 void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t) {
   text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",
            name, name);
+  bool state = prog_has_state(p);
   if (test_bytes) text_fmt(t, "extern int %s_selftest(void *memory);\n", name);
+  if (state) text_fmt(t, "extern void %s_reset(void *arena);\n", name);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
     text_fmt(t, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
@@ -114,17 +146,15 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
         fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
       put_value(p, t, b);
     }
-    text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}}};\n");
+    text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
   }
-  u32 ns = dim_nsyms(p->dims);
+  u32 ns = dim_nsyms(p->dims), nkept = put_kept(p, t);
   text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);
   for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
   text_fmt(t,
-           "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, inputs, outputs, sizes, %" PRIu64
-           ", %" PRIu64 ", %s_call, %s_why, ",
-           name, p->in.n, p->out.n, ns, arena_bytes, test_bytes, name, name);
-  if (test_bytes)
-    text_fmt(t, "%s_selftest};\n", name);
-  else
-    text_puts(t, "0};\n");
+           "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
+           "%" PRIu64 ", %" PRIu64 ", %s_call, %s_why, ",
+           name, p->in.n, p->out.n, ns, nkept, arena_bytes, test_bytes, name, name);
+  text_fmt(t, test_bytes ? "%s_selftest, " : "0, ", name);
+  text_fmt(t, state ? "%s_reset};\n" : "0};\n", name);
 }

@@ -228,12 +228,6 @@ static void declare_buffers(Emit *e, Text *t) {
 
 /* ---- state ---- */
 
-static bool has_state(Prog *p) {
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (prog_buf(p, b)->space == BS_state) return true;
-  return false;
-}
-
 static void put_reset(Emit *e, Text *t) {
   text_fmt(t, "\nvoid %s_reset(void *arena) {\n", e->o->name);
   for (BufId b = 1; b < e->p->buf.n; b++) {
@@ -347,7 +341,7 @@ static File2 begin(Prog *p, const EmitOptions *o) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
-  *e = (Emit){.c = c, .p = p, .o = o, .state = has_state(p)};
+  *e = (Emit){.c = c, .p = p, .o = o, .state = prog_has_state(p)};
   e->body = text_new(&c->keep);
   e->kernels = map_new(&c->keep);
   e->why_at = map_new(&c->keep);
