@@ -117,7 +117,7 @@ static void put_value(Prog *p, Text *t, const Buf *b) {
 }
 
 /* Sizes that are kept with the state; how many there are. */
-static u32 put_kept(Prog *p, Text *t) {
+static u32 put_kept_sizes(Prog *p, Text *t) {
   u32 n = 0;
   Sym sym;
   u64 at;
@@ -148,7 +148,7 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
     }
     text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
   }
-  u32 ns = dim_nsyms(p->dims), nkept = put_kept(p, t);
+  u32 ns = dim_nsyms(p->dims), nkept = put_kept_sizes(p, t);
   text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);
   for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
   text_fmt(t,
