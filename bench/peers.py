@@ -175,6 +175,8 @@ def start_ingot(engine, model, feed, threads, flags=()):
         f.write(f'#include "{facts["header"]}"\n#define ARENA {d["ARENA_BYTES"]}\n#define NIN {nin}\n#define NOUT {nout}\n'
                 f'#define IN_BYTES {", ".join(map(str, sizes[0] or [0]))}\n#define OUT_BYTES {", ".join(map(str, sizes[1]))}\n'
                 f'#define CALL {facts["name"]}_run({args})\n')
+        if threads > 1:
+            f.write(f'#define START {facts["name"]}_threads_start(arena, {threads})\n')
     got = subprocess.run([cc, "-O2", "-include", prog + ".glue.h", os.path.join(HERE, "turns.c"), lib, "-o", prog, "-lm", "-lpthread"],
                          stderr=subprocess.PIPE, text=True)
     if got.returncode:

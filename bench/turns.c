@@ -7,7 +7,7 @@
  * one line per request on stdout: microseconds of a run, one number per sample. The first line is
  * microseconds from the start of main to the first result, and the peak of resident memory in KiB
  * follows. Compiled with -include of a file that defines ARENA, NIN, NOUT, IN_BYTES, OUT_BYTES and
- * CALL.
+ * CALL, and START where the model has threads to start.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -75,6 +75,9 @@ int main(int argc, char **argv) {
   }
   fclose(f);
   for (int i = 0; i < NOUT; i++) out[i] = get(out_bytes[i]);
+#ifdef START
+  START;
+#endif
   run();
   printf("%.1f %ld\n", now() - start, peak());
   fflush(stdout);

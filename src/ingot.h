@@ -73,6 +73,12 @@ IngotStatus ingot_set_target(Ingot *m, const char *name);
  * Before the passes. */
 IngotStatus ingot_set_precise(Ingot *m);
 
+/* Threads that share one run of the compiled model, 1 to 64, with the same bits for every number.
+ * api: "pthread" (or NULL): workers of the generated file, started by NAME_threads_start; "openmp":
+ * one region for each run. grain: least work that is handed to a thread, in nanoseconds by a rough
+ * estimate; 0: 4000. Before the passes. */
+IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain);
+
 /* State: "h_in=h_out": the output is the input of the next run, and neither is a parameter any
  * more; zero before the first run. "auto": all that are named like one (api/state.c); ingot_inspect
  * lists them. */

@@ -53,7 +53,10 @@ typedef struct Model {
               void *const *out, int64_t *const *shape);
   const char *(*why)(int status);
   int (*selftest)(void *memory);
-  void (*reset)(void *arena); /* NULL: the model has no state */
+  void (*reset)(void *arena);             /* NULL: the model has no state */
+  int (*start)(void *arena, int threads); /* NULL: one thread, or OpenMP's */
+  void (*stop)(void *arena);
+  int threads;
 } Model;
 
 extern const Model ingot_model;
@@ -447,6 +450,7 @@ static void fill(const Value *v, void *to, size_t n, uint64_t seed) {
 static void prepare(Run *r) {
   const Model *m = &ingot_model;
   r->arena = make(m->arena);
+  if (m->start) m->start(r->arena, m->threads);
   for (int i = 0; i < m->nin; i++)
     if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].most) * (size_t)m->in[i].size);
   for (int i = 0; i < m->nout; i++) {
@@ -630,6 +634,7 @@ static int usage(int code) {
 static void release(Run *r) {
   for (int i = 0; i < ingot_model.nin; i++) free((void *)(uintptr_t)r->in[i]);
   for (int i = 0; i < ingot_model.nout; i++) free(r->out[i]);
+  if (r->arena && ingot_model.stop) ingot_model.stop(r->arena);
   free(r->arena);
   free(r->size);
   free((void *)r->in);

@@ -62,6 +62,7 @@ static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
   add_pair(c, w, "-O", o->optimize ? o->optimize : "2");
   add(c, w, "-ffp-contract=off");
   words_target(c, w, b->m);
+  words_threads(c, w, b->m);
   if (o->sanitize) {
     add_pair(c, w, "-fsanitize=", o->sanitize);
     add(c, w, "-fno-sanitize-recover=all");
@@ -176,7 +177,8 @@ static void build(Ctx *c, void *arg) {
   if (b->kind == PD_shared) made = link(c, b, made, NULL);
   if (b->kind == PD_program) {
     text_put(&runner, runner_text, runner_text_size);
-    emit_runner(b->m->p, ic.name, facts.arena_bytes, facts.selftest_bytes, &runner);
+    u32 threads = b->m->p->threads > 1 && !b->m->openmp ? b->m->p->threads : 1;
+    emit_runner(b->m->p, ic.name, facts, threads, &runner);
     made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
   }
   File f = file_read(c, made);

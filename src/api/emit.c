@@ -138,6 +138,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (m->target && m->target->lanes > 1)
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
+  if (m->threads > 1)
+    text_fmt(&t, "%sthreads=%u%s", t.n ? " " : "", m->threads, m->openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
   for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, t.n ? " state %s" : "state %s", m->state.at[i]);
   if (o->selftest)
@@ -162,6 +164,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .target = m->target ? m->target : target_scalar(),
                    .selftest = r->why ? NULL : &r->st,
                    .no_selftest = r->why,
+                   .openmp = m->openmp,
                    .debug = o->debug != 0,
                    .caller = o->caller != 0,
                    .weights = weight_mode(c, o->weights),

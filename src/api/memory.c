@@ -58,8 +58,10 @@ static void fill_c(Ctx *c, void *arg) {
                    .source = "",
                    .options = "",
                    .target = a->m->target ? a->m->target : target_scalar(),
+                   .openmp = a->m->openmp,
                    .weights = WM_literal};
   EmitFacts f = emit_facts(a->m->p, &o);
+  a->out->arena = f.arena_bytes;
   a->out->stack = f.stack_bytes;
   a->out->kernels = f.kernels;
 }

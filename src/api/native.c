@@ -12,6 +12,8 @@
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
                    void *const *out, int64_t *const *shape);
 typedef const char *WhyFn(int status);
+typedef int StartFn(void *arena, int threads);
+typedef void StopFn(void *arena);
 
 typedef struct Native {
   Ingot *m;
@@ -25,6 +27,7 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   words_compiler(c, &w, NULL);
   words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w");
   words_target(c, &w, n->m);
+  words_threads(c, &w, n->m);
   words_add(c, &w, "-o");
   *vec_push(&c->keep, &w) = object;
   *vec_push(&c->keep, &w) = source;
@@ -54,14 +57,37 @@ static void check_inputs(Ingot *m, const i64 *size) {
   }
 }
 
-/* NAME_why beside the entry NAME_call; NULL: there is none. */
-static WhyFn *find_why(Ctx *c, void *handle, const char *entry) {
+static const char *entry_of(const Ingot *m) {
+  return m->entry ? m->entry : "model_call";
+}
+
+/* NAME_what beside the entry NAME_call; NULL: there is none. */
+static void *find(Ctx *c, const Ingot *m, const char *what) {
+  const char *entry = entry_of(m);
   size_t stem = strlen(entry) - strlen("_call");
+  return dlsym(m->handle, str_text(c, str_fmt(c, "%.*s_%s", (int)stem, entry, what)));
+}
+
+static WhyFn *find_why(Ctx *c, const Ingot *m) {
   union {
     void *p;
     WhyFn *fn;
-  } sym = {dlsym(handle, str_text(c, str_fmt(c, "%.*s_why", (int)stem, entry)))};
+  } sym = {find(c, m, "why")};
   return sym.p ? sym.fn : NULL;
+}
+
+static void start_threads(Ctx *c, Ingot *m) {
+  union {
+    void *p;
+    StartFn *fn;
+  } start = {find(c, m, "threads_start")};
+  union {
+    void *p;
+    StopFn *fn;
+  } stop = {find(c, m, "threads_stop")};
+  if (!start.p || !stop.p) return;
+  start.fn(m->arena, (int)m->p->threads);
+  m->stop = stop.fn;
 }
 
 static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
@@ -69,8 +95,9 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Prog *p = m->p;
   i64 *size = prog_bind(p, m->in, &c->keep);
   if (!m->arena) { /* zero, as NAME_reset leaves the state */
-    m->arena = NEWS(&c->keep, u8, p->arena_bytes + 64);
+    m->arena = NEWS(&c->keep, u8, m->arena_bytes + 64);
     m->arena += 64 - (uintptr_t)m->arena % 64;
+    start_threads(c, m);
   }
   bind_state(m, size);
   check_inputs(m, size);
@@ -106,8 +133,9 @@ static void load(Ctx *c, Native *n) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1, .caller = 1};
   const char *library = n->m->library;
-  api_emit(n->m, &o, &source,
-           &header); /* gives every buffer its place, also where the code is there already */
+  /* gives every buffer its place, also where the code is there already */
+  EmitFacts facts = api_emit(n->m, &o, &source, &header);
+  n->m->arena_bytes = facts.arena_bytes;
   if (!library) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");
@@ -122,17 +150,24 @@ static void load(Ctx *c, Native *n) {
 
 static void run(Ctx *c, void *arg) {
   Native *n = arg;
-  const char *entry = n->m->entry ? n->m->entry : "model_call";
+  const char *entry = entry_of(n->m);
   if (!n->m->handle) load(c, n);
   union {
     void *p;
     CallFn *fn;
   } sym = {dlsym(n->m->handle, entry)};
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
-  call(c, n, sym.fn, find_why(c, n->m->handle, entry));
+  call(c, n, sym.fn, find_why(c, n->m));
+}
+
+void api_drop_arena(Ingot *m) {
+  if (m->stop) m->stop(m->arena);
+  m->stop = NULL;
+  m->arena = NULL;
 }
 
 void api_close_c(Ingot *m) {
+  api_drop_arena(m);
   if (m->handle) dlclose(m->handle);
   m->handle = NULL;
 }
@@ -146,7 +181,6 @@ void api_run_c(Ingot *m, u64 seed) {
   Err e = ctx_protect(m->c, run, &n);
   if (e || !api_has_state(m)) {
     api_close_c(m);
-    m->arena = NULL;
   }
   folder_remove(&n.folder);
   if (e) longjmp(*m->c->door, (int)e);

@@ -26,6 +26,8 @@ struct Ingot {
   const char *python;          /* NULL: python3 */
   const Target *target;        /* machine that code is made for; NULL: scalar */
   bool precise;                /* mathematics: see ingot_set_precise */
+  u32 threads, grain;          /* that share a run; 0 or 1: one; see Prog */
+  bool openmp;                 /* they are OpenMP's */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;
@@ -43,12 +45,14 @@ struct Ingot {
   VEC(const char *) state; /* as given: IN=OUT, auto */
   Tensor **ref_state;      /* between runs, by engine; NULL: before the first */
   InterpState *interp_state;
-  u8 *arena;    /* c */
-  void *handle; /* c: the library, while there is state */
-  bool passed;  /* the pipeline has run */
-  Err status;   /* of the first failure; later calls return it */
-  Tensor **in;  /* of the last run */
-  Tensor **raw; /* the same before strings became bytes */
+  u8 *arena; /* c */
+  u64 arena_bytes;
+  void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
+  void *handle;              /* c: the library, while there is state */
+  bool passed;               /* the pipeline has run */
+  Err status;                /* of the first failure; later calls return it */
+  Tensor **in;               /* of the last run */
+  Tensor **raw;              /* the same before strings became bytes */
   Tensor **out;
   const char ***text; /* of outputs that are strings: their texts */
   Text blob;          /* weights of the last C text */
@@ -98,8 +102,10 @@ void api_native(Ingot *m, const char *cc);  /* unless one was chosen: the machin
 void api_here(Ingot *m);                    /* the same for the C compiler only */
 void api_march(Ingot *m, const char *name); /* a target, or a CPU that the C compiler knows */
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
+void words_threads(Ctx *c, Words *w, const Ingot *m);
 
 /* native.c */
+void api_drop_arena(Ingot *m); /* the state and the threads of engine c */
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 

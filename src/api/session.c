@@ -311,10 +311,13 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
-    o = (PipeOptions){p->start,  p->stop,  p->skip, p->dump, p->check != 0,
-                      p->dumped, p->timed, p->user, NULL,    false};
+    o = (PipeOptions){p->start,      p->stop,   p->skip,  p->dump,
+                      p->check != 0, p->dumped, p->timed, p->user,
+                      NULL,          false,     0,        0};
   o.target = m->target;
   o.precise = m->precise;
+  o.threads = m->threads;
+  o.grain = m->grain;
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;

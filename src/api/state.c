@@ -280,7 +280,7 @@ static void do_reset(Ctx *c, void *arg) {
   (void)c;
   m->ref_state = NULL;
   m->interp_state = NULL;
-  m->arena = NULL;
+  api_drop_arena(m);
 }
 
 IngotStatus ingot_reset(Ingot *m) {

@@ -78,3 +78,32 @@ IngotStatus ingot_set_precise(Ingot *m) {
 IngotStatus ingot_set_target(Ingot *m, const char *name) {
   return api_call(m, do_set_target, &(TargetArg){m, name});
 }
+
+/* ---- threads ---- */
+
+void words_threads(Ctx *c, Words *w, const Ingot *m) {
+  if (m->threads > 1) words_add(c, w, m->openmp ? "-fopenmp" : "-pthread");
+}
+
+typedef struct ThreadsArg {
+  Ingot *m;
+  int n, grain;
+  const char *api;
+} ThreadsArg;
+
+static void do_set_threads(Ctx *c, void *arg) {
+  ThreadsArg *a = arg;
+  bool openmp = a->api && !strcmp(a->api, "openmp");
+  if (a->n < 1 || a->n > MAX_THREADS)
+    fail(c, ERR_usage, LOC_NONE, "%d threads; there are 1 to %d", a->n, MAX_THREADS);
+  if (a->api && !openmp && strcmp(a->api, "pthread"))
+    fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", a->api);
+  if (a->grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", a->grain);
+  a->m->threads = (u32)a->n;
+  a->m->grain = (u32)a->grain;
+  a->m->openmp = openmp;
+}
+
+IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain) {
+  return api_call(m, do_set_threads, &(ThreadsArg){m, n, grain, api});
+}

@@ -53,6 +53,7 @@ typedef struct EmitOptions {
   const Target *target;     /* whose vectors are written; every other machine gets plain loops */
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
+  bool openmp; /* threads are OpenMP's */
   bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */
   bool caller; /* add NAME_call, a function of fixed type around the entry */
   WeightMode weights;
@@ -71,8 +72,8 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
 /* What emit_c would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 
-/* c/crun.c: the table that tools/runner.c is compiled with. */
-void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t);
+/* c/crun.c: the table that tools/runner.c is compiled with. threads: that it starts; 1: none. */
+void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *t);
 
 /* c/cself.c */
 bool selftest_fill(Tensor *t, u32 input); /* false: no formula for its type */

@@ -9,13 +9,6 @@ int verb_build(const Args *a) {
           stderr);
     return INGOT_USAGE;
   }
-  if (a->threads && strcmp(a->threads, "1") != 0) {
-    fprintf(stderr,
-            "ingot build: --threads %s: generated code runs in one thread; several may run models "
-            "side by side\n",
-            a->threads);
-    return INGOT_UNSUPPORTED;
-  }
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,

@@ -14,10 +14,10 @@ struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
-  const char *cc, *march, *optimize, *sanitize, *threads, *python, *library;
+  const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
-  unsigned long long seed, steps;
+  unsigned long long seed, steps, threads, threads_grain;
   int explain, precise;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];

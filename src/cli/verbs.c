@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,10 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);
   if (!s && a->precise) s = ingot_set_precise(m);
+  if (!s && (a->threads || a->threads_api || a->threads_grain))
+    s = ingot_set_threads(m, a->threads < INT_MAX ? (int)(a->threads + !a->threads) : INT_MAX,
+                          a->threads_api,
+                          a->threads_grain < INT_MAX ? (int)a->threads_grain : INT_MAX);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   return s;
 }
@@ -299,35 +304,42 @@ static int verb_passes(const Args *a) {
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state march precise selftest no-selftest caller debug input "
-     "inputs "
-     "data " SHAPES,
+     "output name func-name weights state march precise threads threads-api threads-grain selftest "
+     "no-selftest caller "
+     "debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march precise optimize sanitize threads selftest "
+     "output name func-name weights state cc march precise optimize sanitize threads threads-api "
+     "threads-grain selftest "
      "no-selftest "
      "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
-     "input inputs data output engine march precise library name seed state steps " SHAPES,
+     "input inputs data output engine march precise threads threads-api threads-grain library name "
+     "seed "
+     "state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march precise library name seed rtol atol json per-node bisect "
-     "python "
+     "data input inputs engine march precise threads threads-api threads-grain library name seed "
+     "rtol atol "
+     "json per-node bisect python "
      "output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
-     "input inputs data engine seed seconds cc march precise optimize json " SHAPES,
+     "input inputs data engine seed seconds cc march precise optimize threads threads-api "
+     "threads-grain "
+     "json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json state march " SHAPES,
+    {"inspect", verb_inspect, "json state march threads " SHAPES,
      "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},
     {"opt", verb_opt,
-     "start stop skip dump march precise explain check time output side state input inputs "
-     "data " SHAPES,
+     "start stop skip dump march precise threads threads-grain explain check time output side "
+     "state input "
+     "inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},

@@ -30,12 +30,12 @@ typedef enum BufSpace {
   BS_const, /* data known now */
   BS_temp,  /* in the arena */
   BS_state, /* in the arena, kept from run to run; all zero before the first */
-  BS_local, /* scratch of the kernel that declares it */
+  BS_local, /* scratch of the kernel that declares it; each thread has its own */
   BS_reg,   /* registers: indexed by constants (or unrolled variables) only */
   BS_COUNT
 } BufSpace;
 
-enum { MAX_LANES = 64 };
+enum { MAX_LANES = 64, MAX_THREADS = 64 };
 
 struct Buf {
   Str name;
@@ -97,6 +97,11 @@ typedef enum StmtKind {
   ST_COUNT
 } StmtKind;
 
+/* parallel: iterations may run at the same time. What they write does not overlap; a temporary that
+ * only the body touches, and that an iteration reads, is written first by that iteration. Behind
+ * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
+ * chunk; those that stand directly inside it and are marked too are handed out with it, as one
+ * loop. */
 typedef enum LoopFlag { LF_parallel = 1, LF_simd = 2, LF_unroll = 4 } LoopFlag;
 
 struct Stmt {
@@ -128,6 +133,8 @@ struct Prog {
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
   bool fast;       /* f32 functions are those of mathlibq.h: see scalar_eval_fast */
+  u32 threads;     /* that work on one run; 0 or 1: loops are walked by one */
+  u32 grain;       /* least work of a chunk, in ns by estimate; 0: the default */
   bool planned;    /* offsets are set */
   u64 arena_bytes; /* of a planned program */
 };

@@ -99,6 +99,8 @@ static void check_place(Check *o, BufId id) {
     dim_bounds(o->p->dims, b->dim[i], &lo, &hi);
     fits = fits && size_mul(end, (u64)hi, &end);
   }
+  if (b->space == BS_local && o->p->threads > 1) /* each thread's own begins at a multiple of 64 */
+    fits = fits && size_align(end, MEM_ALIGN, &end) && size_mul(end, o->p->threads, &end);
   if (!fits || !size_add(end, b->offset, &end) || end > o->p->arena_bytes)
     WRONG(o, "%s does not lie in the arena, or not at a multiple of 64", buf_name(o, id));
 }

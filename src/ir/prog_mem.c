@@ -43,7 +43,11 @@ bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
     if (hi >= DIM_MAX) unbounded(p->dims, bp->dim[i], sym);
     if (hi >= DIM_MAX || !size_mul(n, (u64)hi, &n) || n > (u64)DIM_MAX) return false;
   }
-  return size_align(n, MEM_ALIGN, bytes);
+  if (!size_align(n, MEM_ALIGN, &n)) return false;
+  *bytes = n;
+  if (bp->space != BS_local || p->threads < 2) return true;
+  *sym = TOO_LARGE;
+  return size_mul(n, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
 }
 
 void mem_refuse(Prog *p, BufId b, Sym sym) {

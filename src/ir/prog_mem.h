@@ -8,7 +8,8 @@
 /* prog_mem.c */
 enum { MEM_ALIGN = 64, MEM_NEST = 64, MEM_TERMS = 8 };
 
-/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN. False: no bound; *sym is the
+/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN; of scratch, for all threads
+ * together. False: no bound; *sym is the
  * symbol that lacks one, or TOO_LARGE when the product is too large. */
 #define TOO_LARGE UINT32_MAX
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym);

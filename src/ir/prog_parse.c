@@ -511,6 +511,12 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
     scan_expect_word(s, "fast");
     o.p->fast = true;
   }
+  if (scan_accept_word(s, "threads")) {
+    i64 n = scan_integer(s);
+    if (n < 1 || n > MAX_THREADS)
+      BAD(s, "%lld threads, there are 1 to %d", (long long)n, MAX_THREADS);
+    o.p->threads = (u32)n;
+  }
   if (scan_accept_word(s, "arena")) {
     i64 bytes = scan_integer(s);
     if (bytes < 0) BAD(s, "an arena of %lld bytes", (long long)bytes);

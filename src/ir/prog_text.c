@@ -1,6 +1,6 @@
 /* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
  *
- *   prog    = "prog" [name] {symbol} ["math fast"] ["arena" bytes] {buffer} {stmt}
+ *   prog    = "prog" [name] {symbol} ["math fast"] ["threads" n] ["arena" bytes] {buffer} {stmt}
  *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
  *             ["alias" name] ["at" offset] ["=" constant]
  *   space   = "in" | "out" | "const" | "temp" | "state" | "local" | "reg"
@@ -45,7 +45,7 @@ typedef struct Print {
 static void put_name(Print *o, Str s) {
   static const char *const word[] = {"for", "while", "if",      "else",  "let",   "set",
                                      "buf", "sym",   "kernel",  "true",  "false", "inf",
-                                     "nan", "bits",  "require", "arena", "math"};
+                                     "nan", "bits",  "require", "arena", "math",  "threads"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;
     text_quote(o->t, word[i], strlen(word[i]));
@@ -271,6 +271,7 @@ void prog_print(Prog *p, Text *out, Text *side) {
   text_puts(out, "\n");
   text_symbols(out, p->c, p->dims, used);
   if (p->fast) text_puts(out, "math fast\n");
+  if (p->threads > 1) text_fmt(out, "threads %u\n", p->threads);
   if (p->planned) text_fmt(out, "arena %llu\n", (unsigned long long)p->arena_bytes);
   for (BufId b = 1; b < p->buf.n; b++) put_buf(&o, prog_buf(p, b));
   put_stmts(&o, p->body, 0);

@@ -185,6 +185,8 @@ void lower(Unit *u) {
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
   l.target = u->target;
+  l.p->threads = u->threads;
+  l.p->grain = u->grain;
   fuse_check(g);
   layout_check(g);
   ghosts_find(&l);

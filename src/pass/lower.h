@@ -110,6 +110,10 @@ bool lower_tile(Lower *l, Tail at, const Form *f);
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A
  * dimension of extent 1, and the one left out, have no loop and variable 0. */
 void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
+/* The same where iterations have an order: open_loops says that they have none. */
+void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var);
+/* The iterations of this loop may run at the same time, see LF_parallel. */
+void loop_free(Prog *p, StmtId loop);
 ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
 ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
 void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value);

@@ -129,6 +129,7 @@ void nest_loop(Nest *x, u32 axis) {
   ExprId lo = ex_int(p, a->lo), hi = ex_dim(p, a->hi);
   if (g && x->var[g->axis[g->axis[0] == axis]]) clip(x, g, axis, dim, &lo, &hi);
   x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
+  if (!a->fold) loop_free(p, x->at.owner);
 }
 
 /* Loops over all axes that are folded, or that are not; but: left out. */

@@ -141,7 +141,7 @@ void lower_scatter_elems(Lower *l, Tail at) {
   Dim extent = prog_buf(p, lower_out(l, 0))->dim[axis];
   VarId var[MAX_RANK], to[MAX_RANK];
   copy_operand(l, at);
-  open_loops(p, &at, prog_buf(p, idx)->dim, rank, MAX_RANK, var);
+  open_ordered(p, &at, prog_buf(p, idx)->dim, rank, var);
   VarId pos = read_index(p, &at, idx, var, extent);
   prog_if(p, &at, in_range(p, pos, extent));
   for (u32 i = 0; i < rank; i++) to[i] = i == axis ? pos : var[i];
@@ -156,7 +156,7 @@ void lower_scatter_nd(Lower *l, Tail at) {
   VarId var[2 * MAX_RANK], to[MAX_RANK], coord[MAX_RANK];
   copy_operand(l, at);
   const Dim *dim = prog_buf(p, u)->dim;
-  open_loops(p, &at, dim, nrow, MAX_RANK, var);
+  open_ordered(p, &at, dim, nrow, var);
   for (u32 i = 0; i < nrow; i++) coord[i] = var[i];
   for (u32 k = 0; k < depth; k++) {
     Dim extent = prog_buf(p, out)->dim[k];
@@ -164,7 +164,7 @@ void lower_scatter_nd(Lower *l, Tail at) {
     to[k] = read_index(p, &at, idx, coord, extent);
     prog_if(p, &at, in_range(p, to[k], extent));
   }
-  open_loops(p, &at, dim + nrow, prog_buf(p, u)->rank - nrow, MAX_RANK, var + nrow);
+  open_ordered(p, &at, dim + nrow, prog_buf(p, u)->rank - nrow, var + nrow);
   for (u32 i = depth; i < rank; i++) to[i] = var[nrow + i - depth];
   update(l, &at, to, var);
 }
@@ -188,12 +188,12 @@ void lower_nonzero(Lower *l, Tail at) {
   VarId var[MAX_RANK];
   VarId count = let_new(p, &at, "count", ex_int(p, 0));
   Tail in = at;
-  open_loops(p, &in, prog_buf(p, x)->dim, rank, MAX_RANK, var);
+  open_ordered(p, &in, prog_buf(p, x)->dim, rank, var);
   ExprId one = ex_cast(p, DT_i64, is_nonzero(p, x, var), false);
   prog_set(p, &in, count, ex_op2(p, OP_add, ex_var(p, count), one));
   if (l->n->nsym) prog_set(p, &at, prog_sym_var(p, l->n->sym[0]), ex_var(p, count));
   prog_set(p, &at, count, ex_int(p, 0));
-  open_loops(p, &at, prog_buf(p, x)->dim, rank, MAX_RANK, var);
+  open_ordered(p, &at, prog_buf(p, x)->dim, rank, var);
   prog_if(p, &at, is_nonzero(p, x, var));
   for (u32 i = 0; i < rank; i++) {
     ExprId idx[2] = {ex_int(p, i), ex_var(p, count)};

@@ -234,10 +234,12 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     Tail in = at;
     ExprId done = ex_op2(p, OP_mul, ex_copy(p, count), ex_int(p, most));
     VarId r = prog_for(p, &in, ex_int(p, 0), count, "r");
+    loop_free(p, in.owner);
     one_tile(t, in, (Size){most, panels}, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, most)), panel,
              valid);
     in = at;
     r = prog_for(p, &in, done, ex_dim(p, n), "r");
+    loop_free(p, in.owner);
     one_tile(t, in, (Size){1, panels}, ex_var(p, r), panel, valid);
     return;
   }
@@ -247,7 +249,10 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     if (!count || !rows) continue;
     Tail in = at;
     ExprId r = ex_int(p, 0);
-    if (count > 1) r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
+    if (count > 1) {
+      r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
+      loop_free(p, in.owner);
+    }
     one_tile(t, in, (Size){rows, panels}, times_plus(p, r, rows, ex_int(p, first)), panel, valid);
   }
 }
@@ -282,9 +287,11 @@ static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 va
   Prog *p = t->p;
   if (!count) return;
   ExprId panel = ex_int(p, first);
-  if (count > each)
-    panel = times_plus(p, ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, count / each), "o")),
-                       each, panel);
+  if (count > each) {
+    VarId o = prog_for(p, &at, ex_int(p, 0), ex_int(p, count / each), "o");
+    loop_free(p, at.owner);
+    panel = times_plus(p, ex_var(p, o), each, panel);
+  }
   ExprId val[FORM_AXES];
   VarId var[FORM_AXES];
   memcpy(val, t->val, sizeof val);
@@ -422,7 +429,10 @@ static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
   Prog *p = t->p;
   ExprId v = ex_int(p, 0);
   if (!count) return;
-  if (count > 1) v = ex_var(p, prog_for(p, &x.at, v, ex_int(p, count), "v"));
+  if (count > 1) {
+    v = ex_var(p, prog_for(p, &x.at, v, ex_int(p, count), "v"));
+    loop_free(p, x.at.owner);
+  }
   t->panel = v;
   t->panel_at = ex_int(p, 0);
   t->from = from;

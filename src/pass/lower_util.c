@@ -1,13 +1,26 @@
 /* lower_util.c: pieces of loops that several kinds of lowering write. */
 #include "pass/lower.h"
 
-void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var) {
+void loop_free(Prog *p, StmtId loop) {
+  if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
+}
+
+static void open_all(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var, bool free) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
   for (u32 i = 0; i < rank; i++) {
     var[i] = 0;
     if (i == skip || dim[i] == 1) continue;
     var[i] = prog_for(p, at, ex_int(p, 0), ex_dim(p, dim[i]), names[i < 8 ? i : 7]);
+    if (free) loop_free(p, at->owner);
   }
+}
+
+void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var) {
+  open_all(p, at, dim, rank, skip, var, true);
+}
+
+void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var) {
+  open_all(p, at, dim, rank, MAX_RANK, var, false);
 }
 
 ExprId ex_at(Prog *p, VarId v) {

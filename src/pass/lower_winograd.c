@@ -191,9 +191,11 @@ static void input(Wino *w, Tail at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
+  loop_free(p, at.owner);
   ExprId y, x;
   place(w, &at, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i)), &y, &x);
   VarId cb = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
+  loop_free(p, at.owner);
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId idx[MAX_RANK + 1] = {image(w), scaled(p, ex_var(p, cb), w->lanes, 0),
@@ -276,9 +278,11 @@ static void output(Wino *w, Tail at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
+  loop_free(p, at.owner);
   ExprId y, x;
   place(w, &at, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i)), &y, &x);
   VarId ob = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
+  loop_free(p, at.owner);
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId from[3] = {ex_int(p, r * w->side + c), ex_var(p, i),
@@ -326,8 +330,10 @@ static void blocks(Wino *w, Tail at, BufId u) {
     if (!n) continue;
     Tail in = at;
     ExprId first = ex_int(p, part ? all - size : 0);
-    if (!part && n > 1)
+    if (!part && n > 1) {
       first = scaled(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, n), "blk")), each, 0);
+      loop_free(p, in.owner);
+    }
     input(w, in, first, size);
     multiply(w, in, u, size);
     output(w, in, first, size);
@@ -343,9 +349,11 @@ bool lower_winograd(Lower *l, Tail at, const Form *f) {
   l->inner[l->ninner++] = (InnerVar){w.lane_var, w.lanes};
   bool ok = finishes(&w);
   if (ok) {
-    if (w.batch < FORM_AXES)
+    if (w.batch < FORM_AXES) {
       w.val[w.batch] =
           ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
+      loop_free(p, at.owner);
+    }
     blocks(&w, at, weights(&w));
   }
   l->ninner--;

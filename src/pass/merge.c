@@ -122,8 +122,8 @@ static bool reads(const Touched *t, BufId root) {
 /* ---- merging two loops ---- */
 
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
-  return x->step == y->step && x->flags == y->flags && mem_same(p, x->a, y->a) &&
-         mem_same(p, x->b, y->b);
+  return x->step == y->step && (x->flags | LF_parallel) == (y->flags | LF_parallel) &&
+         mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
 }
 
 /* May loop y follow loop x iteration by iteration, and does it use what x makes? */
@@ -203,8 +203,10 @@ static void append(Prog *p, StmtId x, StmtId y) {
 }
 
 static void join(Prog *p, StmtId x, StmtId y) {
-  const Stmt *a = prog_stmt(p, x), *b = prog_stmt(p, y);
+  Stmt *a = prog_stmt(p, x);
+  const Stmt *b = prog_stmt(p, y);
   rename_list(p, b->body, b->var, a->var);
+  if (!(b->flags & LF_parallel)) a->flags &= (u8)~LF_parallel;
   append(p, x, y);
 }
 

@@ -16,6 +16,7 @@ struct Unit {
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
   bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast */
+  u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -42,6 +43,7 @@ typedef struct PipeOptions {
   void *user;
   const Target *target; /* NULL: scalar */
   bool precise;         /* see Unit */
+  u32 threads, grain;   /* 0 or 1: one; see Prog */
 } PipeOptions;
 
 /* pipeline.c */
@@ -65,10 +67,11 @@ void fuse_explain(Graph *g,
 void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */
 /* group.c: a line for each group of a fused graph, `before` in front of it */
 void group_list(Graph *g, Text *out, const char *before);
-void lower(Unit *u);  /* lower.c */
-void merge(Prog *p);  /* merge.c */
-void order(Graph *g); /* order.c */
-void plan(Prog *p);   /* plan.c */
+void lower(Unit *u);    /* lower.c */
+void merge(Prog *p);    /* merge.c */
+void order(Graph *g);   /* order.c */
+void parallel(Prog *p); /* parallel.c */
+void plan(Prog *p);     /* plan.c */
 
 /* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
  * patches as if its result had a multiple of that many rows and columns. */

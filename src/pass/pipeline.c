@@ -27,6 +27,7 @@ const Pass pass_table[] = {
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
   {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
+  {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };
 /* clang-format on */
@@ -128,6 +129,8 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   }
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
   u->target = o->target ? o->target : target_scalar();
+  u->threads = o->threads;
+  u->grain = o->grain;
   if (u->g) u->g->blocks = u->target->lanes > 1;
   u->precise = o->precise;
   c->pass = "input";

@@ -130,7 +130,10 @@ void pack_run(Tile *t, Tail at, u32 k) {
       bool panel = q.at[i].kind == PL_panel;
       i64 count = panel ? (part ? 1 : whole) : q.at[i].n;
       idx[i] = ex_int(p, panel && part ? whole : 0);
-      if (count > 1) idx[i] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "i"));
+      if (count > 1) {
+        idx[i] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "i"));
+        loop_free(p, in.owner);
+      }
       if (panel)
         idx[q.n] = idx[i];
       else

@@ -124,12 +124,14 @@ struct Emit {
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
-  bool keeps;        /* loads are kept where they are */
-  bool intrinsics;   /* of x86, for what vectors cannot say */
-  StmtId *reg_owner; /* by buffer: 1 + kernel that uses these registers */
-  VarId hole[3];     /* variables that stand for operands: see put_scalar_op */
-  VEC(Str) why;      /* texts of the statuses of requires */
-  Map why_at;        /* text -> 1 + number */
+  bool keeps;         /* loads are kept where they are */
+  bool intrinsics;    /* of x86, for what vectors cannot say */
+  StmtId *reg_owner;  /* by buffer: 1 + kernel that uses these registers */
+  VarId hole[3];      /* variables that stand for operands: see put_scalar_op */
+  VEC(Str) why;       /* texts of the statuses of requires */
+  Map why_at;         /* text -> 1 + number */
+  Text parts, shares; /* of kernels that threads share: cases that call them, functions that ask */
+  u32 nshared, job_args;
 };
 
 /* cwhy.c */
@@ -193,6 +195,26 @@ const char *need_quick(Emit *e, Op op); /* a function of mathlibq.h for the piec
 /* ckernel.c */
 bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
+
+/* emit.c */
+u64 arena_bytes(const Emit *e);
+
+/* cthread.c */
+typedef struct SharedArg {
+  BufId buf; /* 0: a variable */
+  DType dt;
+  const char *name;
+  bool written;
+} SharedArg;
+bool is_shared(Emit *e, const Stmt *kernel);      /* is it a loop that threads share? */
+ExprId shared_count(Emit *e, const Stmt *kernel); /* its iterations */
+void put_shared(Emit *e, StmtId first);           /* the loop, inside its function */
+void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params);
+u64 pool_bytes(const Emit *e); /* of the arena */
+void put_thread_headers(Emit *e, Text *t);
+void put_threads(Emit *e, Text *t);
+void put_thread_entry(Emit *e, Text *t, const char *params, const char *args);
+void put_thread_declarations(Emit *e, Text *t);
 
 /* cdata.c */
 void put_weights(Emit *e, Text *out);

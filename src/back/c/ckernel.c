@@ -112,8 +112,26 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
              i);
     first = false;
   }
-  if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", "), first = false;
-  if (first) text_puts(t, "void");
+  if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", ");
+}
+
+/* The same once more, to be sent to threads. */
+static void send(Emit *e, const Uses *u, u32 number, const Text *params) {
+  u32 n = 0;
+  SharedArg *arg = NEWS(&e->c->scratch, SharedArg, u->buf.n + u->var.n + 1);
+  for (u32 i = 0; i < u->buf.n + u->var.n; i++, n++) {
+    bool is_buf = i < u->buf.n;
+    Text name = text_new(&e->c->scratch);
+    text_fmt(&name, is_buf ? "p%u" : "a%u", is_buf ? i : i - u->buf.n);
+    arg[n].name = text_cstr(&name);
+    if (is_buf)
+      arg[n].buf = u->buf.at[i];
+    else
+      arg[n].dt = prog_var(e->p, u->var.at[i - u->buf.n])->dt;
+    arg[n].written = is_buf && e->written[u->buf.at[i]];
+  }
+  if (u->random) arg[n++] = (SharedArg){.dt = DT_u64, .name = "seed"};
+  put_shared_call(e, number, arg, n, params);
 }
 
 /* Shapes of the parameters, for the reader. */
@@ -148,6 +166,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   e->depth = 0;
   e->in_kernel = true;
   Body outer_body = e->b;
+  bool shared = is_shared(e, s);
   put_body(e, s->body, id);
   if (e->b.frame > e->kernel_frame) e->kernel_frame = e->b.frame;
   e->b = outer_body;
@@ -161,6 +180,13 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Text key = text_new(&e->c->scratch);
   text_put(&key, params.at, params.n);
   text_put(&key, text.at, text.n);
+  for (u32 i = 0; shared && i < u->buf.n; i++) { /* threads step by their sizes */
+    u64 bytes = 0;
+    Sym sym;
+    BufId root = prog_root(e->p, u->buf.at[i]);
+    if (prog_buf(e->p, root)->space == BS_local && mem_bytes(e->p, root, &bytes, &sym))
+      text_fmt(&key, " %llu", (unsigned long long)bytes);
+  }
   u32 *slot = map_put_bytes(&e->kernels, key.at, key.n);
   if (*slot) return *slot - 1;
   u32 number = e->nkernels++;
@@ -171,9 +197,14 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   put_shapes(e, u);
   text_fmt(&e->body, " */\nstatic void %s_k%u(", e->o->name, number);
   text_put(&e->body, params.at, params.n);
+  if (shared)
+    text_fmt(&e->body, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
+  else if (!params.n)
+    text_puts(&e->body, "void");
   text_puts(&e->body, ") {\n");
   text_put(&e->body, text.at, text.n);
   text_puts(&e->body, "}\n");
+  if (shared) send(e, u, number, &params);
   return number;
 }
 
@@ -190,8 +221,8 @@ void put_kernel_call(Emit *e, StmtId id) {
   u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
-  text_fmt(e->t, "%s_k%u(", e->o->name, number);
-  bool first = true;
+  bool shared = is_shared(e, &s), first = !shared;
+  text_fmt(e->t, shared ? "%s_p%u(job" : "%s_k%u(", e->o->name, number);
   for (u32 i = 0; i < u.buf.n; i++) {
     text_puts(e->t, first ? "" : ", ");
     put_buf_name(e, u.buf.at[i]);
@@ -203,6 +234,10 @@ void put_kernel_call(Emit *e, StmtId id) {
     first = false;
   }
   if (u.random) text_fmt(e->t, "%sseed", first ? "" : ", ");
+  if (shared) {
+    text_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);
+    put_index(e, shared_count(e, &s));
+  }
   text_puts(e->t, "); /* ");
   put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
   text_puts(e->t, " */\n");

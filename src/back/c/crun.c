@@ -131,12 +131,18 @@ static u32 put_kept_sizes(Prog *p, Text *t) {
   return n;
 }
 
-void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Text *t) {
+void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *t) {
+  u64 test_bytes = facts.selftest_bytes;
   text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",
            name, name);
   bool state = prog_has_state(p);
   if (test_bytes) text_fmt(t, "extern int %s_selftest(void *memory);\n", name);
   if (state) text_fmt(t, "extern void %s_reset(void *arena);\n", name);
+  if (threads > 1)
+    text_fmt(t,
+             "extern int %s_threads_start(void *arena, int threads);\n"
+             "extern void %s_threads_stop(void *arena);\n",
+             name, name);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
     text_fmt(t, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
@@ -154,7 +160,11 @@ void emit_runner(Prog *p, const char *name, u64 arena_bytes, u64 test_bytes, Tex
   text_fmt(t,
            "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
            "%" PRIu64 ", %" PRIu64 ", %s_call, %s_why, ",
-           name, p->in.n, p->out.n, ns, nkept, arena_bytes, test_bytes, name, name);
+           name, p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes, name, name);
   text_fmt(t, test_bytes ? "%s_selftest, " : "0, ", name);
-  text_fmt(t, state ? "%s_reset};\n" : "0};\n", name);
+  text_fmt(t, state ? "%s_reset, " : "0, ", name);
+  if (threads > 1)
+    text_fmt(t, "%s_threads_start, %s_threads_stop, %u};\n", name, name, threads);
+  else
+    text_puts(t, "0, 0, 1};\n");
 }

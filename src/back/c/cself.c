@@ -137,7 +137,7 @@ static u64 place(Ctx *c, u64 *at, u64 bytes) {
 u64 selftest_bytes(Emit *e) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->p->arena_bytes);
+  place(e->c, &at, arena_bytes(e));
   for (u32 i = 0; i < e->p->in.n; i++) place(e->c, &at, tensor_bytes(st->in[i]));
   for (u32 i = 0; i < e->p->out.n; i++) {
     const Buf *b = prog_buf(e->p, e->p->out.at[i]);
@@ -197,6 +197,8 @@ static void put_bits_of(Text *t, DType dt, u32 k) {
 static void put_run(Emit *e, Text *t) {
   Prog *p = e->p;
   const SelfTest *st = e->o->selftest;
+  bool threads = p->threads > 1 && !e->o->openmp;
+  if (threads) text_fmt(t, "  %s_threads_start(m, %u);\n", e->o->name, p->threads);
   text_fmt(t, "  status = %s_run(m%s", e->o->name,
            e->o->weights == WM_pointer ? ", weight_file" : "");
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
@@ -208,13 +210,15 @@ static void put_run(Emit *e, Text *t) {
     text_fmt(t, ", y%u", i);
     if (e->open_out[i]) text_fmt(t, ", s%u", i);
   }
-  text_puts(t, ");\n  if (status) return status;\n");
+  text_puts(t, ");\n");
+  if (threads) text_fmt(t, "  %s_threads_stop(m);\n", e->o->name);
+  text_puts(t, "  if (status) return status;\n");
 }
 
 static void put_pointers(Emit *e, Text *t) {
   const SelfTest *st = e->o->selftest;
   u64 at = 0, n;
-  place(e->c, &at, e->p->arena_bytes);
+  place(e->c, &at, arena_bytes(e));
   for (u32 i = 0; i < e->p->in.n; i++) {
     const char *type = c_storage(st->in[i]->dt);
     text_fmt(t, "  %s *const x%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,

@@ -157,7 +157,12 @@ void put_block(Emit *e, StmtId first) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
     e->b.tmp.n = 0;
     switch (s.kind) {
-    case ST_for: put_for(e, &s); break;
+    case ST_for:
+      if (e->in_kernel && s.flags & LF_parallel && e->p->threads > 1)
+        put_shared(e, id);
+      else
+        put_for(e, &s);
+      break;
     case ST_while: put_while(e, &s); break;
     case ST_if: put_if(e, &s); break;
     case ST_let:

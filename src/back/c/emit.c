@@ -6,6 +6,7 @@
  * on nothing but the input.
  */
 #include "back/c/c.h"
+#include "ir/prog_mem.h"
 #include "ir/text.h"
 
 #include <ctype.h>
@@ -16,6 +17,7 @@ typedef struct File2 {
   Emit *e;
   Text upper;  /* NAME in capitals */
   Text params; /* of NAME_run behind the arena */
+  Text args;   /* the names of these */
   Text entry;  /* body of NAME_run */
 } File2;
 
@@ -54,12 +56,18 @@ static void put_value_macros(File2 *f, Text *t, const char *what, u32 i, BufId i
   text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, b));
 }
 
+/* All that NAME_run needs: buffers, and what threads share. */
+u64 arena_bytes(const Emit *e) {
+  return e->p->arena_bytes + pool_bytes(e);
+}
+
 /* Taken is a slot of 16 bytes for every scalar and pointer of the entry and of the largest kernel,
  * and for every operation, as if a compiler kept each result; room for all vectors likewise; and
  * what the deepest chain of supporting functions needs. */
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
+  if (e->nshared) entry += 64 + 2 * e->job_args;
   return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame + e->quick_frame;
 }
 
@@ -72,9 +80,10 @@ static void put_declarations(File2 *f, Text *t) {
   text_fmt(t,
            "#define %s_ARENA_BYTES %" PRIu64
            "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
-           up, e->p->arena_bytes, up, up, e->blob ? e->blob_bytes : weights_bytes(e));
+           up, arena_bytes(e), up, up, e->blob ? e->blob_bytes : weights_bytes(e));
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
            stack_bound(e), up, e->o->macs);
+  if (e->p->threads > 1) text_fmt(t, "#define %s_THREADS %u\n", up, e->p->threads);
   if (e->o->selftest) text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, selftest_bytes(e));
   text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n, up, e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
@@ -100,6 +109,7 @@ static void put_declarations(File2 *f, Text *t) {
           ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
           : "",
       name, name, text_cstr(&f->params), name);
+  put_thread_declarations(e, t);
   if (e->o->selftest)
     text_fmt(t,
              "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
@@ -124,17 +134,27 @@ static void put_params(File2 *f) {
   Emit *e = f->e;
   Prog *p = e->p;
   Text *t = &f->params;
-  if (e->o->weights == WM_pointer) text_puts(t, ", const void *weight_file");
+  if (e->o->weights == WM_pointer) {
+    text_puts(t, ", const void *weight_file");
+    text_puts(&f->args, ", weight_file");
+  }
   for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
     if (dim_syminfo(p->dims, s)->kind != SY_input || s >= p->nsym_var || !p->sym_var[s]) continue;
     text_fmt(t, ", int64_t n%u", s);
+    text_fmt(&f->args, ", n%u", s);
   }
   if (e->random) text_puts(t, ", uint64_t seed");
-  for (u32 i = 0; i < p->in.n; i++)
+  if (e->random) text_puts(&f->args, ", seed");
+  for (u32 i = 0; i < p->in.n; i++) {
     text_fmt(t, ", const %s *in%u", c_storage(prog_buf(p, p->in.at[i])->dt), i);
+    text_fmt(&f->args, ", in%u", i);
+  }
   for (u32 i = 0; i < p->out.n; i++) {
     text_fmt(t, ", %s *out%u", c_storage(prog_buf(p, p->out.at[i])->dt), i);
-    if (e->open_out[i]) text_fmt(t, ", int64_t *out%u_shape", i);
+    text_fmt(&f->args, ", out%u", i);
+    if (!e->open_out[i]) continue;
+    text_fmt(t, ", int64_t *out%u_shape", i);
+    text_fmt(&f->args, ", out%u_shape", i);
   }
   text_cstr(t);
 }
@@ -176,6 +196,11 @@ static void declare_own(Emit *e, Text *t) {
     if (!e->used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
     seen[root] = true;
     u64 n = elements(e, r);
+    if (r->space == BS_local && e->p->threads > 1) { /* as far apart as in the arena */
+      Sym sym;
+      if (!mem_bytes(e->p, root, &n, &sym)) mem_refuse(e->p, root, sym);
+      n /= dtype_bytes(r->dt);
+    }
     text_fmt(t, "  static %s own%u[%" PRIu64 "];\n", c_storage(r->dt), root, n ? n : 1);
   }
 }
@@ -300,7 +325,10 @@ static void put_banner(Emit *e, Text *t, const char *suffix) {
   text_fmt(t, "\n * model %016" PRIx64 ", options: ", e->o->hash);
   put_comment(t, e->o->options, strlen(e->o->options));
   text_puts(t, *e->o->options ? "\n" : "none\n");
-  text_puts(t, " * C99; no heap, no I/O, no library but memory moves. */\n");
+  text_puts(t, !e->nshared    ? " * C99; no heap, no I/O, no library but memory moves. */\n"
+               : e->o->openmp ? " * C99 with __atomic functions and OpenMP; no heap, no I/O. */\n"
+                              : " * C99 with __atomic functions and POSIX threads; no heap of its "
+                                "own, no I/O. */\n");
 }
 
 /* Every buffer a place of its own: no reuse, so that sanitizers see what leaves its tensor. */
@@ -318,7 +346,9 @@ static void plan_apart(Prog *p) {
              "a dimension has no bound: give one with --max-shapes");
     }
     x->offset = at;
-    if (!size_align(bytes, 64, &bytes) || !size_add(at, bytes, &at))
+    u64 copies = x->space == BS_local && p->threads > 1 ? p->threads : 1;
+    if (!size_align(bytes, 64, &bytes) || !size_mul(bytes, copies, &bytes) ||
+        !size_add(at, bytes, &at))
       fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
   }
   p->planned = true;
@@ -347,6 +377,8 @@ static File2 begin(Prog *p, const EmitOptions *o) {
   e->why_at = map_new(&c->keep);
   e->helpers = map_new(&c->keep);
   e->helper_text = text_new(&c->keep);
+  e->parts = text_new(&c->keep);
+  e->shares = text_new(&c->keep);
   for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
   e->reg_owner = NEWS(&c->keep, StmtId, p->buf.n);
   e->var = NEWS(&c->keep, const char *, p->var.n + dim_nsyms(p->dims) + 64);
@@ -359,7 +391,10 @@ static File2 begin(Prog *p, const EmitOptions *o) {
   e->text_weights =
       o->weights == WM_text || (o->weights == WM_auto && weights_bytes(e) > o->literal_bytes);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
-  File2 f = {.e = e, .upper = text_new(&c->keep), .params = text_new(&c->keep)};
+  File2 f = {.e = e,
+             .upper = text_new(&c->keep),
+             .params = text_new(&c->keep),
+             .args = text_new(&c->keep)};
   for (const char *s = o->name; *s; s++) {
     char up = (char)toupper((unsigned char)*s);
     text_put(&f.upper, &up, 1);
@@ -368,7 +403,7 @@ static File2 begin(Prog *p, const EmitOptions *o) {
 }
 
 static EmitFacts facts_of(Emit *e) {
-  return (EmitFacts){e->p->arena_bytes, e->o->selftest ? selftest_bytes(e) : 0, stack_bound(e),
+  return (EmitFacts){arena_bytes(e), e->o->selftest ? selftest_bytes(e) : 0, stack_bound(e),
                      e->nkernels};
 }
 
@@ -396,15 +431,21 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
             "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
             "x87\"\n#endif\n\n");
   if (e->state) text_puts(c_text, "#include <string.h>\n\n");
+  put_thread_headers(e, c_text);
   if (e->vectors) put_guard(e, c_text);
   put_runtime(e, c_text);
   put_math(e, c_text);
   put_vectors(e, c_text);
   put_weights(e, c_text);
   text_put(c_text, e->body.at, e->body.n);
-  text_fmt(c_text, "\nint %s_run(void *arena%s) {\n", o->name, text_cstr(&f.params));
+  put_threads(e, c_text);
+  text_fmt(c_text,
+           e->nshared ? "\nstatic int %s_body(ig_job *job, void *arena%s) {\n"
+                      : "\nint %s_run(void *arena%s) {\n",
+           o->name, text_cstr(&f.params));
   text_put(c_text, f.entry.at, f.entry.n);
   text_puts(c_text, "}\n");
+  put_thread_entry(e, c_text, text_cstr(&f.params), text_cstr(&f.args));
   put_why(e, c_text);
   if (o->selftest) put_selftest(e, c_text, text_cstr(&f.upper));
   if (e->state) put_reset(e, c_text);

@@ -1,0 +1,386 @@
+/* cthread.c: a run that several threads share.
+ *
+ * In: the kernels of the program that are one parallel loop, each after its function was written.
+ * Out: what hands them out. The caller of NAME_run walks the program; where it comes to such a
+ * kernel it leaves a job: the kernel, its arguments, and for each thread a range of chunks. Every
+ * thread, the caller among them, takes chunks from its own range and then from the others', and the
+ * caller goes on when all are done. So nobody waits for a thread that is late: its chunks are taken
+ * by others. Which thread computes what changes no bit of it.
+ *
+ * Threads are those of POSIX, started by NAME_threads_start and kept in the arena, or OpenMP's. One
+ * that waits spins for a while, then gives way, then sleeps. Without threads NAME_run does all of
+ * it alone.
+ */
+#include "back/c/c.h"
+
+#include "ir/prog_mem.h"
+
+#include <inttypes.h>
+
+bool is_shared(Emit *e, const Stmt *kernel) {
+  if (e->p->threads < 2 || !kernel->body) return false;
+  const Stmt *s = prog_stmt(e->p, kernel->body);
+  return s->kind == ST_for && s->flags & LF_parallel;
+}
+
+/* ---- the loop ---- */
+
+/* The loop, and those directly inside that are handed out with it. */
+typedef struct Chain {
+  u32 n;
+  Stmt at[16];
+} Chain;
+
+static Chain chain_of(Emit *e, StmtId first) {
+  Chain c = {0};
+  for (StmtId id = first; id && c.n < 16; id = prog_stmt(e->p, id)->body) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if (s->next || s->kind != ST_for || !(s->flags & LF_parallel)) break;
+    c.at[c.n++] = *s;
+  }
+  return c;
+}
+
+/* Iterations of one loop: not below 0. */
+static ExprId extent(Prog *p, const Stmt *s) {
+  ExprId n = ex_op2(p, OP_sub, ex_copy(p, s->b), ex_copy(p, s->a));
+  if (s->step > 1) {
+    n = ex_op2(p, OP_add, n, ex_int(p, s->step - 1));
+    n = ex_op2(p, OP_div, n, ex_int(p, s->step));
+  }
+  i64 k;
+  return ex_is_int(p, n, &k) && k >= 0 ? n : ex_op2(p, OP_max, n, ex_int(p, 0));
+}
+
+ExprId shared_count(Emit *e, const Stmt *kernel) {
+  Chain c = chain_of(e, kernel->body);
+  ExprId n = ex_int(e->p, 1);
+  for (u32 i = 0; i < c.n; i++) n = ex_op2(e->p, OP_mul, n, extent(e->p, &c.at[i]));
+  return n;
+}
+
+/* lo + at * step */
+static void put_counter(Emit *e, const Stmt *s, const char *at) {
+  i64 lo;
+  if (!ex_is_int(e->p, s->a, &lo) || lo) {
+    put_index(e, s->a);
+    text_puts(e->t, " + ");
+  }
+  text_puts(e->t, at);
+  if (s->step > 1) text_fmt(e->t, " * %" PRId64, s->step);
+}
+
+/* Iterations from .. to - 1 of the chain, counted as one loop, the last fastest. */
+void put_shared(Emit *e, StmtId first) {
+  Chain c = chain_of(e, first);
+  const Stmt *last = &c.at[c.n - 1];
+  const char *names[16];
+  put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
+  e->indent++;
+  for (u32 i = 0; i < c.n; i++) {
+    ExprId inner = ex_int(e->p, 1);
+    Text at = text_new(&e->c->scratch), *outer = e->t;
+    i64 k;
+    for (u32 j = i + 1; j < c.n; j++) inner = ex_op2(e->p, OP_mul, inner, extent(e->p, &c.at[j]));
+    bool one = ex_is_int(e->p, inner, &k) && k == 1;
+    e->t = &at;
+    text_puts(&at, one ? "at" : "at / (");
+    if (!one) {
+      put_index(e, inner);
+      text_puts(&at, ")");
+    }
+    if (i) {
+      text_puts(&at, " % (");
+      put_index(e, extent(e->p, &c.at[i]));
+      text_puts(&at, ")");
+    }
+    e->t = outer;
+    Text name = text_new(&e->c->scratch);
+    text_fmt(&name, "at%u", i);
+    names[i] = text_cstr(&name);
+    begin_line(e);
+    text_fmt(e->t, "const ptrdiff_t %s = ", names[i]);
+    put_counter(e, &c.at[i], text_cstr(&at));
+    text_puts(e->t, ";\n");
+  }
+  for (u32 i = 0; i < c.n; i++) e->var[c.at[i].var] = names[i];
+  put_block(e, last->body);
+  e->indent--;
+  put_line(e, "}");
+}
+
+/* ---- calls ---- */
+
+/* How a variable travels: as one of three numbers. */
+static const char *member(DType dt) {
+  return dtype_is_float(dt) ? "d" : dtype_is_signed(dt) ? "i" : "u";
+}
+
+/* params: of the function, as written; without those of the range. */
+void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
+  Text *share = &e->shares, *part = &e->parts;
+  text_fmt(share, "\nstatic void %s_p%u(ig_job *j%s", e->o->name, number, params->n ? ", " : "");
+  text_put(share, params->at, params->n);
+  text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
+  text_fmt(part, "  case %u:\n    %s_k%u(", number, e->o->name, number);
+  for (u32 i = 0; i < n; i++) {
+    const SharedArg *x = &arg[i];
+    const char *comma = i ? ", " : "";
+    if (x->buf) {
+      const Buf *b = prog_buf(e->p, x->buf);
+      text_fmt(share, "  j->a[%u].%s = %s;\n", i, x->written ? "out" : "in", x->name);
+      u64 bytes;
+      Sym sym;
+      BufId root = prog_root(e->p, x->buf);
+      if (b->space != BS_local)
+        text_fmt(part, "%sj->a[%u].%s", comma, i, x->written ? "out" : "in");
+      else if (!mem_bytes(e->p, root, &bytes, &sym))
+        mem_refuse(e->p, root, sym);
+      else
+        text_fmt(part, "%s(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")", comma,
+                 c_storage(b->dt), i, bytes / e->p->threads);
+    } else {
+      text_fmt(share, "  j->a[%u].%s = %s;\n", i, member(x->dt), x->name);
+      text_fmt(part, "%s(%s)j->a[%u].%s", comma, c_type(x->dt), i, member(x->dt));
+    }
+  }
+  text_puts(share, "  ig_share(j, chunk, count);\n}\n");
+  text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
+  if (n > e->job_args) e->job_args = n;
+  e->nshared++;
+}
+
+/* ---- the pool ---- */
+
+/* Room for the pool in the arena, behind everything else. Sizes of POSIX's objects are not known
+ * here: the file checks that they fit. */
+u64 pool_bytes(const Emit *e) {
+  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->job_args;
+  return e->nshared ? (n + 63) / 64 * 64 : 0;
+}
+
+static const char pool_types[] =
+    "typedef union ig_arg {\n"
+    "  const void *in;\n  void *out;\n  int64_t i;\n  uint64_t u;\n  double d;\n} ig_arg;\n\n"
+    "/* A kernel to run: iterations 0 .. count - 1, chunk by chunk. */\n"
+    "typedef struct ig_job {\n  struct ig_pool *pool; /* NULL: nobody helps */\n"
+    "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg a[IG_ARGS];\n} ig_job;\n\n"
+    "/* Chunks that a thread takes first, those not taken yet: the first below, the end above bit "
+    "32. */\n"
+    "typedef struct ig_range {\n  uint64_t left;\n  unsigned char apart[56];\n} ig_range;\n\n"
+    "typedef struct ig_seat {\n  struct ig_pool *pool;\n  unsigned w;\n} ig_seat;\n\n"
+    "typedef struct ig_pool {\n  ig_range range[IG_THREADS];\n  ig_job job;\n"
+    "  unsigned turn, done, stop; /* jobs so far; chunks of this job that are done */\n";
+
+static const char pool_take[] =
+    "\n#if defined(__x86_64__) || defined(__i386__)\n#define IG_PAUSE() __builtin_ia32_pause()\n"
+    "#elif defined(__aarch64__)\n#define IG_PAUSE() __asm__ volatile(\"yield\")\n"
+    "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
+    "/* A chunk that is now ours: from our own range, or the end of another's; -1: none is left. "
+    "*/\n"
+    "static int64_t ig_take(ig_pool *p, unsigned w) {\n"
+    "  for (unsigned k = 0; k < IG_THREADS; k++) {\n"
+    "    uint64_t *const left = &p->range[(w + k) % IG_THREADS].left;\n"
+    "    uint64_t x = __atomic_load_n(left, __ATOMIC_RELAXED);\n"
+    "    while ((uint32_t)x < x >> 32) {\n"
+    "      const uint64_t y = k ? x - ((uint64_t)1 << 32) : x + 1;\n"
+    "      if (__atomic_compare_exchange_n(left, &x, y, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))\n"
+    "        return (int64_t)(k ? y >> 32 : (uint32_t)x);\n"
+    "    }\n  }\n  return -1;\n}\n\n"
+    "/* Chunks of the job while there are any. It stays as it is until all are counted as done. "
+    "*/\n"
+    "static void ig_help(ig_pool *p, unsigned w) {\n"
+    "  unsigned n = 0;\n"
+    "  for (int64_t c = ig_take(p, w); c >= 0; c = ig_take(p, w)) {\n"
+    "    const ig_job *const j = &p->job;\n"
+    "    const ptrdiff_t from = (ptrdiff_t)c * j->chunk;\n"
+    "    const ptrdiff_t to = j->count - from < j->chunk ? j->count : from + j->chunk;\n"
+    "    ig_part(j, w, from, to);\n    n++;\n  }\n"
+    "  if (n) __atomic_fetch_add(&p->done, n, __ATOMIC_RELEASE);\n}\n\n"
+    "static void ig_share(ig_job *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
+    "  ig_pool *const p = j->pool;\n"
+    "  uint64_t n;\n"
+    "  if (count <= 0) return;\n"
+    "  if (!p || count <= chunk) {\n    ig_part(j, 0, 0, count);\n    return;\n  }\n"
+    "  if (count / chunk > INT32_MAX) chunk = count / INT32_MAX + 1;\n"
+    "  j->chunk = chunk;\n  j->count = count;\n"
+    "  n = (uint64_t)((count - 1) / chunk) + 1;\n"
+    "  __atomic_store_n(&p->done, 0, __ATOMIC_RELAXED);\n"
+    "  for (unsigned w = 0; w < p->workers; w++) {\n"
+    "    const uint64_t first = n * w / p->workers, end = n * (w + 1) / p->workers;\n"
+    "    __atomic_store_n(&p->range[w].left, end << 32 | first, __ATOMIC_RELEASE);\n  }\n"
+    "  ig_call(p);\n  ig_help(p, 0);\n"
+    "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
+    "    if (k < IG_SPIN)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
+
+/* Threads of POSIX. A thread counts itself asleep before it looks at turn for the last time, and
+ * the caller advances turn before it looks for sleepers: one of them sees the other. */
+static const char posix_pool[] =
+    "  unsigned workers, started, active, asleep;\n"
+    "  uint64_t sign; /* of a pool whose threads run */\n"
+    "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
+    "  pthread_t thread[IG_THREADS];\n  ig_seat seat[IG_THREADS];\n} ig_pool;\n\n"
+    "#define IG_YIELD() sched_yield()\n\n"
+    "static void ig_call(ig_pool *p) {\n"
+    "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n"
+    "  if (!__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) return;\n"
+    "  pthread_mutex_lock(&p->lock);\n  pthread_cond_broadcast(&p->wake);\n"
+    "  pthread_mutex_unlock(&p->lock);\n}\n";
+
+static const char posix_worker[] =
+    "\nstatic void ig_sleep(ig_pool *p, unsigned turn) {\n"
+    "  pthread_mutex_lock(&p->lock);\n"
+    "  __atomic_fetch_add(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
+    "  while (__atomic_load_n(&p->turn, __ATOMIC_SEQ_CST) == turn &&\n"
+    "         !__atomic_load_n(&p->stop, __ATOMIC_SEQ_CST))\n"
+    "    pthread_cond_wait(&p->wake, &p->lock);\n"
+    "  __atomic_fetch_sub(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
+    "  pthread_mutex_unlock(&p->lock);\n}\n\n"
+    "/* Between runs a thread sleeps soon, inside a run late. */\n"
+    "static void *ig_worker(void *seat) {\n"
+    "  ig_pool *const p = ((ig_seat *)seat)->pool;\n"
+    "  const unsigned w = ((ig_seat *)seat)->w;\n"
+    "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
+    "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
+    "    ig_help(p, w);\n"
+    "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
+    "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
+    "      if (k < IG_SPIN)\n        IG_PAUSE();\n"
+    "      else if (k < IG_SPIN + IG_YIELDS && __atomic_load_n(&p->active, __ATOMIC_RELAXED))\n"
+    "        sched_yield();\n"
+    "      else\n        ig_sleep(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
+    "/* The pool of an arena, if its threads run. */\n"
+    "static ig_pool *ig_pool_of(void *arena) {\n"
+    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
+    "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
+    "  return p->sign == (IG_SIGN ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
+
+static const char posix_start[] =
+    "_threads_start(void *arena, int threads) {\n"
+    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
+    "  unsigned w = 1;\n"
+    "  if (!arena || (uintptr_t)arena % 64) return 0;\n"
+    "  memset(p, 0, sizeof *p);\n"
+    "  p->workers = threads < 1 ? 1 : threads > IG_THREADS ? IG_THREADS : (unsigned)threads;\n"
+    "  p->job.pool = p;\n"
+    "  if (pthread_mutex_init(&p->lock, NULL)) return 1;\n"
+    "  if (pthread_cond_init(&p->wake, NULL)) {\n    pthread_mutex_destroy(&p->lock);\n"
+    "    return 1;\n  }\n"
+    "  for (; w < p->workers; w++) {\n"
+    "    p->seat[w].pool = p;\n    p->seat[w].w = w;\n"
+    "    if (pthread_create(&p->thread[w], NULL, ig_worker, &p->seat[w])) break;\n  }\n"
+    "  p->started = w;\n  p->sign = IG_SIGN ^ (uint64_t)(uintptr_t)p;\n"
+    "  return (int)w;\n}\n";
+
+static const char posix_stop[] =
+    "_threads_stop(void *arena) {\n"
+    "  ig_pool *const p = ig_pool_of(arena);\n"
+    "  if (!p) return;\n"
+    "  pthread_mutex_lock(&p->lock);\n"
+    "  __atomic_store_n(&p->stop, 1, __ATOMIC_SEQ_CST);\n"
+    "  pthread_cond_broadcast(&p->wake);\n  pthread_mutex_unlock(&p->lock);\n"
+    "  for (unsigned w = 1; w < p->started; w++) pthread_join(p->thread[w], NULL);\n"
+    "  pthread_cond_destroy(&p->wake);\n  pthread_mutex_destroy(&p->lock);\n"
+    "  p->sign = 0;\n}\n";
+
+static const char openmp_pool[] = "  unsigned workers;\n} ig_pool;\n\n"
+                                  "#define IG_YIELD() sched_yield()\n\n"
+                                  "static void ig_call(ig_pool *p) {\n"
+                                  "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n}\n";
+
+static const char openmp_worker[] =
+    "\nstatic void ig_worker(ig_pool *p, unsigned w) {\n"
+    "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
+    "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
+    "    ig_help(p, w);\n"
+    "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
+    "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
+    "      if (k < IG_SPIN)\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
+    "    }\n  }\n}\n";
+
+void put_thread_headers(Emit *e, Text *t) {
+  if (!e->nshared) return;
+  text_puts(t, "#if !defined(__GNUC__)\n#error \"threads need the __atomic functions of gcc and "
+               "clang\"\n#endif\n#include <sched.h>\n#include <string.h>\n");
+  text_puts(t, e->o->openmp ? "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
+                            : "#include <pthread.h>\n\n");
+}
+
+/* Behind the kernels, in front of the entry. */
+void put_threads(Emit *e, Text *t) {
+  if (!e->nshared) return;
+  text_fmt(
+      t,
+      "\n/* ---- threads ---- */\n\nenum { IG_THREADS = %u, IG_ARGS = %u, IG_POOL_BYTES = %" PRIu64
+      ", IG_SPIN = 2000, IG_YIELDS = 2000 };\n"
+      "#define IG_POOL %" PRIu64 "\n#define IG_SIGN UINT64_C(0x%016" PRIx64 ")\n\n",
+      e->p->threads, e->job_args ? e->job_args : 1, pool_bytes(e), e->p->arena_bytes,
+      e->o->hash | 1);
+  text_puts(t, pool_types);
+  text_puts(t, e->o->openmp ? openmp_pool : posix_pool);
+  text_puts(t, "\ntypedef char ig_pool_fits[sizeof(ig_pool) <= IG_POOL_BYTES ? 1 : -1];\n"
+               "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
+               "static void ig_part(const ig_job *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
+               "  (void)w;\n  switch (j->kernel) {\n");
+  text_put(t, e->parts.at, e->parts.n);
+  text_puts(t, "  default: break;\n  }\n}\n");
+  text_puts(t, pool_take);
+  text_puts(t, e->o->openmp ? openmp_worker : posix_worker);
+  text_put(t, e->shares.at, e->shares.n);
+}
+
+/* NAME_run around the body of the entry, and what starts and stops threads. args: as the body is
+ * called, behind the arena. */
+void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
+  const char *name = e->o->name;
+  if (e->nshared) text_fmt(t, "\nint %s_run(void *arena%s) {\n", name, params);
+  if (e->nshared && e->o->openmp) {
+    text_fmt(t,
+             "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
+             "  int status = 1;\n"
+             "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
+             "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS;\n  p->job.pool = p;\n"
+             "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS)\n"
+             "  if (omp_get_thread_num()) {\n"
+             "    ig_worker(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
+             "  p->job.pool = NULL;\n  (void)ig_worker;\n#endif\n  {\n"
+             "    status = %s_body(&p->job, arena%s);\n"
+             "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
+             name, args);
+  } else if (e->nshared) {
+    text_fmt(t,
+             "  ig_pool *const p = ig_pool_of(arena);\n  ig_job alone;\n  int status;\n"
+             "  alone.pool = NULL;\n"
+             "  if (!p) return %s_body(&alone, arena%s);\n"
+             "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
+             "  ig_call(p);\n"
+             "  status = %s_body(&p->job, arena%s);\n"
+             "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
+             name, args, name, args);
+    text_fmt(t, "\nint %s%s\nvoid %s%s", name, posix_start, name, posix_stop);
+  }
+  if (!e->nshared && e->p->threads > 1 && !e->o->openmp)
+    text_fmt(t,
+             "\n/* Nothing in this model is worth sharing out. */\n"
+             "int %s_threads_start(void *arena, int threads) {\n  (void)threads;\n"
+             "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
+             "\nvoid %s_threads_stop(void *arena) {\n  (void)arena;\n}\n",
+             name, name);
+}
+
+void put_thread_declarations(Emit *e, Text *t) {
+  const char *name = e->o->name;
+  if (e->p->threads < 2 || e->o->openmp) return;
+  text_fmt(
+      t,
+      "/* Starts threads that help with the runs in this arena, so that there are `threads` "
+      "with the caller's, at most\n"
+      " * %u. Returns how many there are; 0: the arena is NULL or not aligned. Once before the "
+      "first run; an arena whose\n"
+      " * threads were not started must be zero, and is run by the caller alone, with the same "
+      "bits. */\n"
+      "int %s_threads_start(void *arena, int threads);\n"
+      "/* Ends them. Before the memory of the arena is given back. */\n"
+      "void %s_threads_stop(void *arena);\n",
+      e->p->threads, name, name);
+}

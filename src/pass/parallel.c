@@ -1,0 +1,525 @@
+/* parallel.c: which loops are shared out to threads.
+ *
+ * In: a program whose loops carry the marks of lowering (LF_parallel: iterations may run at the
+ * same time). Out: the same program, the same bits, in kernels of two sorts: those that are one
+ * marked loop, which threads take chunks of, and all others, which one thread runs. No other loop
+ * is marked afterwards. A program for one thread stays as it is.
+ *
+ * Method: for every kernel the cheapest of three by a rough estimate. A loop is handed out,
+ * together with marked loops directly inside it if it has few iterations; or it stays as a loop
+ * between kernels and the statements of its body become kernels, which balances better where
+ * iterations are few and long (blocks of Winograd); or one thread runs all of it (what takes less
+ * than it costs to call the others). A kernel of several statements is taken apart into kernels,
+ * one each.
+ *
+ * A temporary that only a shared loop touches, and whose elements iterations use again, is scratch:
+ * every thread gets its own. All other scratch becomes an ordinary temporary. A loop that reads
+ * what it writes is shared out only if iterations can be seen to keep apart.
+ *
+ * needs: no plan  keeps: the order of every sum
+ */
+#include "ir/prog_mem.h"
+#include "pass/affine.h"
+#include "pass/pass.h"
+
+#include <math.h>
+
+enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thread */
+
+/* Nanoseconds: the default for the least work of a chunk. Three quarters of it one thread does
+ * alone, and a seventh is what it costs to hand out a loop. */
+#define GRAIN 4000.0
+
+typedef struct Touch {
+  BufId buf, root;
+  const ExprId *idx;
+  u32 n, lanes;
+  bool write;
+} Touch;
+
+/* What a piece of program does to memory and variables. */
+typedef struct Seen {
+  Prog *p;
+  VEC(Touch) at;
+  bool *declared, *used; /* by variable */
+  bool ordered;          /* sets a variable of the program around it, or may end the run */
+} Seen;
+
+typedef struct Share {
+  Prog *p;
+  const Range *range; /* by variable */
+  u32 *total;         /* by root: accesses of the whole program */
+  bool *own;          /* by root: scratch of each thread */
+  double grain;
+} Share;
+
+/* Loops handed out as one, outermost first. */
+typedef struct Chain {
+  u32 n;
+  StmtId at[CHAIN];
+  double trips;
+  bool fixed; /* trips is what it will be, not a bound */
+} Chain;
+
+/* ---- memory ---- */
+
+static void see_expr(Seen *o, ExprId id) {
+  if (!id) return;
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_var) o->used[e->ref] = true;
+  if (e->kind == EX_load)
+    *vec_push(&o->p->c->scratch, &o->at) =
+        (Touch){e->ref, prog_root(o->p, e->ref), e->arg, e->narg, e->lanes, false};
+  for (u32 i = 0; i < e->narg; i++) see_expr(o, e->arg[i]);
+}
+
+static void see_list(Seen *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    see_expr(o, s->a);
+    see_expr(o, s->b);
+    for (u32 i = 0; i < s->nidx; i++) see_expr(o, s->idx[i]);
+    if (s->kind == ST_store)
+      *vec_push(&o->p->c->scratch, &o->at) = (Touch){s->buf,  prog_root(o->p, s->buf),      s->idx,
+                                                     s->nidx, prog_expr(o->p, s->a)->lanes, true};
+    if (s->kind == ST_for || s->kind == ST_let) o->declared[s->var] = true;
+    if (s->kind == ST_require || (s->kind == ST_set && !o->declared[s->var])) o->ordered = true;
+    see_list(o, s->body);
+    see_list(o, s->other);
+  }
+}
+
+static Seen seen(Prog *p, StmtId first) {
+  Seen o = {.p = p, .declared = NEWS(&p->c->scratch, bool, p->var.n)};
+  o.used = NEWS(&p->c->scratch, bool, p->var.n);
+  see_list(&o, first);
+  return o;
+}
+
+static bool has_load(Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  if (e->kind == EX_load) return true;
+  for (u32 i = 0; i < e->narg; i++)
+    if (has_load(p, e->arg[i])) return true;
+  return false;
+}
+
+/* An index as coef * v + what does not depend on the body + what ranges from lo to hi. */
+typedef struct Split {
+  i64 coef, lo, hi;
+  Affine outer;
+} Split;
+
+static bool split_index(Share *o, const Seen *in, ExprId e, VarId v, Split *s) {
+  Affine a;
+  if (!affine_of(o->p, e, &a)) return false;
+  *s = (Split){.lo = a.k, .hi = a.k};
+  for (u32 i = 0; i < a.n; i++) {
+    i64 coef = a.t[i].coef, x, y;
+    if (!a.t[i].var) return false;
+    if (a.t[i].var == v) {
+      s->coef += coef;
+      continue;
+    }
+    if (!in->declared[a.t[i].var]) {
+      s->outer.t[s->outer.n++] = a.t[i];
+      continue;
+    }
+    Range r = o->range[a.t[i].var];
+    if (__builtin_mul_overflow(coef, coef < 0 ? r.hi : r.lo, &x) ||
+        __builtin_mul_overflow(coef, coef < 0 ? r.lo : r.hi, &y) ||
+        __builtin_add_overflow(s->lo, x, &s->lo) || __builtin_add_overflow(s->hi, y, &s->hi))
+      return false;
+  }
+  return s->coef != 0;
+}
+
+static bool same_outer(const Affine *a, const Affine *b) {
+  if (a->n != b->n) return false;
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].var != b->t[i].var || a->t[i].coef != b->t[i].coef) return false;
+  return true;
+}
+
+/* Does dimension d keep the accesses of two iterations of v apart? */
+static bool keeps_apart(Share *o, const Seen *in, BufId root, VarId v, u32 d) {
+  Split all = {0}, s;
+  BufId first = 0;
+  for (u32 i = 0; i < in->at.n; i++) {
+    const Touch *t = &in->at.at[i];
+    if (t->root != root) continue;
+    if (d >= t->n || !split_index(o, in, t->idx[d], v, &s)) return false;
+    if (d + 1 == t->n) s.hi += t->lanes - 1;
+    if (!first) {
+      first = t->buf;
+      all = s;
+    }
+    if (t->buf != first || s.coef != all.coef || !same_outer(&s.outer, &all.outer)) return false;
+    if (s.lo < all.lo) all.lo = s.lo;
+    if (s.hi > all.hi) all.hi = s.hi;
+  }
+  i64 reach, coef = all.coef < 0 ? -all.coef : all.coef;
+  return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
+}
+
+static bool apart(Share *o, const Seen *in, BufId root, VarId v) {
+  for (u32 d = 0; d < MAX_RANK; d++)
+    if (keeps_apart(o, in, root, v, d)) return true;
+  return false;
+}
+
+/* May iterations of the loop run at the same time? Adds to own what each thread then needs. */
+static bool is_free(Share *o, StmtId loop, bool *own) {
+  Prog *p = o->p;
+  const Stmt *s = prog_stmt(p, loop);
+  if (s->kind != ST_for || !(s->flags & LF_parallel) || has_load(p, s->a) || has_load(p, s->b))
+    return false;
+  Seen in = seen(p, s->body);
+  if (in.ordered) return false;
+  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
+  bool *reads = NEWS(&p->c->scratch, bool, p->buf.n),
+       *writes = NEWS(&p->c->scratch, bool, p->buf.n);
+  for (u32 i = 0; i < in.at.n; i++) {
+    const Touch *t = &in.at.at[i];
+    count[t->root]++;
+    *(t->write ? &writes[t->root] : &reads[t->root]) = true;
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    BufSpace space = prog_buf(p, b)->space;
+    if (!count[b]) continue;
+    bool inside = count[b] == o->total[b];
+    if (space == BS_reg && !inside) return false;
+    if (space == BS_reg || !reads[b] || !writes[b] || apart(o, &in, b, s->var)) continue;
+    if (!inside || (space != BS_temp && space != BS_local)) return false;
+    own[b] = true;
+  }
+  return true;
+}
+
+/* ---- how long things take, in nanoseconds ---- */
+
+static double op_cost(Op op) {
+  switch (op) {
+  case OP_exp:
+  case OP_log:
+  case OP_sin:
+  case OP_cos:
+  case OP_tan:
+  case OP_asin:
+  case OP_acos:
+  case OP_atan:
+  case OP_sinh:
+  case OP_cosh:
+  case OP_tanh:
+  case OP_asinh:
+  case OP_acosh:
+  case OP_atanh:
+  case OP_erf:
+  case OP_pow: return 20;
+  case OP_div:
+  case OP_mod:
+  case OP_fmod:
+  case OP_sqrt: return 4;
+  default: return 1;
+  }
+}
+
+static double expr_cost(Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
+  if (e->kind == EX_load) return 0.12 * wide; /* indices become steps of pointers */
+  for (u32 i = 0; i < e->narg; i++) sum += expr_cost(p, e->arg[i]);
+  return e->kind == EX_const || e->kind == EX_var || e->kind == EX_splat
+             ? sum
+             : sum + 0.12 * wide * (e->kind == EX_op ? op_cost(e->op) : 2);
+}
+
+/* Iterations, at most; *fixed: exactly. A guess where there is no bound. */
+static double trips(Share *o, const Stmt *s, bool *fixed) {
+  Range lo = ex_range(o->p, s->a, o->range), hi = ex_range(o->p, s->b, o->range);
+  *fixed = lo.lo == lo.hi && hi.lo == hi.hi;
+  double n = ceil(((double)hi.hi - (double)lo.lo) / (double)s->step);
+  return n > 1e9 ? 64 : n > 0 ? n : 0;
+}
+
+static double list_cost(Share *o, StmtId first);
+
+static double cost(Share *o, StmtId id) {
+  Prog *p = o->p;
+  const Stmt *s = prog_stmt(p, id);
+  double sum = list_cost(o, s->body), own = s->kind == ST_store ? 0.12 : 0;
+  bool fixed;
+  if (s->kind == ST_for) return trips(o, s, &fixed) * (sum + 0.2);
+  if (s->kind == ST_while) return 64 * (sum + expr_cost(p, s->a));
+  return own + sum + list_cost(o, s->other) + (s->a ? expr_cost(p, s->a) : 0);
+}
+
+static double list_cost(Share *o, StmtId first) {
+  double sum = 0;
+  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) sum += cost(o, s);
+  return sum;
+}
+
+/* ---- the choice ---- */
+
+typedef enum Way { WAY_one, WAY_chain, WAY_open } Way;
+
+typedef struct Choice {
+  Way way;
+  double time;
+  Chain chain;
+} Choice;
+
+/* Do the bounds depend on loops of the chain? */
+static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
+  for (u32 i = 0; i < c->n; i++) {
+    VarId v = prog_stmt(p, c->at[i])->var;
+    if (ex_mentions(p, s->a, v) || ex_mentions(p, s->b, v)) return false;
+  }
+  return true;
+}
+
+/* The loop, and loops directly inside while there are too few iterations for all. */
+static Chain chain_from(Share *o, StmtId loop, double whole, bool *own) {
+  Prog *p = o->p;
+  Chain c = {.trips = 1, .fixed = true};
+  double enough = (double)SHARES * p->threads;
+  for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
+    const Stmt *s = prog_stmt(p, id);
+    bool fixed;
+    if (c.n && (prog_stmt(p, c.at[c.n - 1])->body != id || s->next || s->kind != ST_for)) break;
+    double n = trips(o, s, &fixed);
+    if (c.n && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
+    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, own)) break;
+    c.at[c.n++] = id;
+    c.trips *= n;
+    c.fixed = c.fixed && fixed;
+  }
+  return c;
+}
+
+/* Where a list can be cut into kernels. Registers and variables do not go from one to another.
+ * False: it cannot, or there is no reason to. */
+static bool find_cuts(Share *o, StmtId first, bool *cut) {
+  Prog *p = o->p;
+  u32 n = 0, end = 0;
+  bool any = false;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (s->kind == ST_set || s->kind == ST_require) return false;
+    any = any || (s->kind == ST_for && !(s->flags & LF_unroll) && s->body);
+  }
+  if (!any) return false;
+  u32 *reg = NEWS(&p->c->scratch, u32, p->buf.n), *var = NEWS(&p->c->scratch, u32, p->var.n);
+  for (u32 turn = 0; turn < 2; turn++) { /* the last statement that has something; the cuts */
+    n = 0;
+    for (StmtId id = first, next; id; id = next, n++) {
+      Mark m = arena_mark(&p->c->scratch);
+      next = prog_stmt(p, id)->next;
+      prog_stmt(p, id)->next = 0;
+      Seen in = seen(p, id);
+      prog_stmt(p, id)->next = next;
+      for (u32 i = 0; i < in.at.n; i++) {
+        u32 *last = &reg[in.at.at[i].root];
+        if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
+        if (!turn) *last = n;
+        if (*last > end) end = *last;
+      }
+      for (VarId v = 1; v < p->var.n; v++) {
+        if (!turn && in.used[v]) var[v] = n;
+        if (turn && in.declared[v] && var[v] > end) end = var[v];
+      }
+      if (turn) cut[n] = end <= n;
+      arena_rewind(&p->c->scratch, m);
+    }
+    end = 0;
+  }
+  return true;
+}
+
+static u32 count_list(Prog *p, StmtId first) {
+  u32 n = 0;
+  for (StmtId s = first; s; s = prog_stmt(p, s)->next) n++;
+  return n;
+}
+
+static Choice choose(Share *o, StmtId id);
+
+/* Time of a list whose pieces become kernels; whole: nothing is gained. */
+static double open_time(Share *o, StmtId first, double whole) {
+  Prog *p = o->p;
+  bool *cut = NEWS(&p->c->scratch, bool, count_list(p, first) + 1), alone = true;
+  if (!find_cuts(o, first, cut)) return whole;
+  double sum = 0;
+  u32 n = 0;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
+    sum += alone && cut[n] ? choose(o, id).time : cost(o, id);
+    alone = cut[n];
+  }
+  return sum;
+}
+
+static Choice choose(Share *o, StmtId id) {
+  Prog *p = o->p;
+  Choice best = {.time = cost(o, id)};
+  double whole = best.time, n = p->threads;
+  const Stmt *s = prog_stmt(p, id);
+  bool fixed;
+  if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
+  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
+  Chain c = chain_from(o, id, whole, own);
+  if (c.n && c.trips > 1) {
+    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7;
+    if (time < best.time) best = (Choice){WAY_chain, time, c};
+  }
+  if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
+  double body = list_cost(o, s->body), open = open_time(o, s->body, body);
+  if (open >= body) return best;
+  open *= trips(o, s, &fixed) * 1.05; /* what one has made, another fetches */
+  if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
+  return best;
+}
+
+/* ---- the new program ---- */
+
+typedef struct List {
+  StmtId first, last;
+} List;
+
+static void add(Share *o, List *l, StmtId s) {
+  prog_stmt(o->p, s)->next = 0;
+  if (l->last)
+    prog_stmt(o->p, l->last)->next = s;
+  else
+    l->first = s;
+  l->last = s;
+}
+
+static StmtId new_kernel(Share *o, Stmt like) {
+  Stmt *k = vec_push(&o->p->c->work, &o->p->stmt);
+  *k = (Stmt){.kind = ST_kernel, .label = like.label, .loc = like.loc, .step = 1};
+  return o->p->stmt.n - 1;
+}
+
+static u32 chunk_of(Share *o, const Chain *c, double whole) {
+  double n = c->trips, least = ceil(o->grain * n / whole),
+         chunk = floor(n / (SHARES * o->p->threads));
+  if (!c->fixed) chunk = 1; /* fewer may come */
+  if (chunk < least) chunk = least;
+  double each = ceil(ceil(n / chunk) / o->p->threads); /* as many for every thread */
+  chunk = ceil(n / (each * o->p->threads));
+  return chunk < 1 ? 1 : chunk > UINT32_MAX ? UINT32_MAX : (u32)chunk;
+}
+
+static void hand_out(Share *o, const Chain *c, double whole) {
+  Prog *p = o->p;
+  for (u32 i = 0; i < c->n; i++) {
+    Stmt *s = prog_stmt(p, c->at[i]);
+    is_free(o, c->at[i], o->own);
+    s->chunk = i ? 0 : chunk_of(o, c, whole);
+  }
+}
+
+/* Marks are left on the chain only. */
+static void unmark(Prog *p, StmtId first, const Chain *c) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt *s = prog_stmt(p, id);
+    bool keep = false;
+    for (u32 i = 0; c && i < c->n; i++) keep = keep || c->at[i] == id;
+    if (!keep) s->flags &= (u8)~LF_parallel;
+    unmark(p, s->body, c);
+    unmark(p, s->other, c);
+  }
+}
+
+/* A kernel of its own for the loops of the chain. */
+static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, List *l) {
+  Prog *p = o->p;
+  hand_out(o, c, cost(o, id));
+  unmark(p, id, c);
+  StmtId alone = new_kernel(o, k);
+  prog_stmt(p, alone)->body = id;
+  add(o, l, alone);
+}
+
+/* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
+ * are one kernel. */
+static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
+  Prog *p = o->p;
+  u32 count = count_list(p, first), n = 0;
+  bool *cut = NEWS(&p->c->scratch, bool, count + 1), alone = true;
+  bool cuts = find_cuts(o, first, cut);
+  List serial = {0};
+  StmtId kernel = 0;
+  for (StmtId id = first, next; id; id = next, n++) {
+    next = prog_stmt(p, id)->next;
+    prog_stmt(p, id)->next = 0;
+    Choice c = {0};
+    if (cuts && alone && cut[n]) c = choose(o, id);
+    alone = cuts && cut[n];
+    if (c.way == WAY_one) {
+      unmark(p, id, NULL);
+      if (!kernel) {
+        add(o, l, kernel = new_kernel(o, k));
+        serial = (List){0};
+      }
+      add(o, &serial, id);
+      prog_stmt(p, kernel)->body = serial.first;
+      continue;
+    }
+    kernel = 0;
+    if (c.way == WAY_chain) {
+      add_shared(o, k, id, &c.chain, l);
+      continue;
+    }
+    List inside = {0};
+    take_apart(o, k, prog_stmt(p, id)->body, &inside);
+    prog_stmt(p, id)->body = inside.first;
+    prog_stmt(p, id)->flags &= (u8)~LF_parallel;
+    add(o, l, id);
+  }
+}
+
+static StmtId walk(Share *o, StmtId first) {
+  Prog *p = o->p;
+  List l = {0};
+  for (StmtId id = first, next; id; id = next) {
+    Mark m = arena_mark(&p->c->scratch);
+    Stmt s = *prog_stmt(p, id);
+    next = s.next;
+    if (s.kind != ST_kernel) {
+      StmtId body = walk(o, s.body), other = walk(o, s.other);
+      prog_stmt(p, id)->body = body;
+      prog_stmt(p, id)->other = other;
+      add(o, &l, id);
+      arena_rewind(&p->c->scratch, m);
+      continue;
+    }
+    double whole = list_cost(o, s.body);
+    if (whole < o->grain * 3 / 4 || open_time(o, s.body, whole) >= whole) {
+      unmark(p, s.body, NULL);
+      add(o, &l, id);
+    } else {
+      take_apart(o, s, s.body, &l);
+    }
+    arena_rewind(&p->c->scratch, m);
+  }
+  return l.first;
+}
+
+void parallel(Prog *p) {
+  if (p->threads < 2) return;
+  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  o.grain = p->grain ? p->grain : GRAIN;
+  o.total = NEWS(&p->c->scratch, u32, p->buf.n);
+  o.own = NEWS(&p->c->scratch, bool, p->buf.n);
+  Seen all = seen(p, p->body);
+  for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
+  p->body = walk(&o, p->body);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Buf *x = prog_buf(p, b);
+    BufId root = prog_root(p, b);
+    if (x->space != BS_temp && x->space != BS_local) continue;
+    x->space = o.own[root] ? BS_local : BS_temp;
+  }
+}
