@@ -17,6 +17,7 @@ typedef struct Uses {
   bool *seen_buf, *declared; /* by id */
   bool *seen_var, *set_var;
   bool random;
+  StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
   u32 size; /* variables and operations: room they could take on the stack */
 } Uses;
 
@@ -58,7 +59,7 @@ static void use_block(Uses *u, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(u->e->p, id)->next) {
     Stmt s = *prog_stmt(u->e->p, id);
     use_expr(u, s.a);
-    use_expr(u, s.b);
+    if (id != u->handed) use_expr(u, s.b);
     for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
     if (s.kind == ST_store) use_buf(u, s.buf);
     u->size++;
@@ -212,7 +213,8 @@ void put_kernel_call(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
   Mark m = arena_mark(&e->c->scratch); /* tables as long as the program, for every kernel */
-  Uses u = {.e = e};
+  bool shared = is_shared(e, &s), first = !shared;
+  Uses u = {.e = e, .handed = shared ? s.body : 0};
   u.seen_buf = NEWS(&e->c->scratch, bool, e->p->buf.n);
   u.declared = NEWS(&e->c->scratch, bool, e->p->var.n);
   u.seen_var = NEWS(&e->c->scratch, bool, e->p->var.n);
@@ -221,7 +223,6 @@ void put_kernel_call(Emit *e, StmtId id) {
   u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
-  bool shared = is_shared(e, &s), first = !shared;
   text_fmt(e->t, shared ? "%s_p%u(job" : "%s_k%u(", e->o->name, number);
   for (u32 i = 0; i < u.buf.n; i++) {
     text_puts(e->t, first ? "" : ", ");

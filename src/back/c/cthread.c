@@ -269,7 +269,7 @@ static const char posix_start[] =
     "  for (; w < p->workers; w++) {\n"
     "    p->seat[w].pool = p;\n    p->seat[w].w = w;\n"
     "    if (pthread_create(&p->thread[w], NULL, ig_worker, &p->seat[w])) break;\n  }\n"
-    "  p->started = w;\n  p->sign = IG_SIGN ^ (uint64_t)(uintptr_t)p;\n"
+    "  p->started = p->workers = w;\n  p->sign = IG_SIGN ^ (uint64_t)(uintptr_t)p;\n"
     "  return (int)w;\n}\n";
 
 static const char posix_stop[] =
