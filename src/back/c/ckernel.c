@@ -18,7 +18,7 @@ typedef struct Uses {
   bool *seen_var, *set_var;
   bool random;
   StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
-  u32 size; /* variables and operations: room they could take on the stack */
+  u32 size;      /* variables and operations: room they could take on the stack */
 } Uses;
 
 static void use_dim(Uses *u, Dim d);
