@@ -90,6 +90,24 @@ static void start_threads(Ctx *c, Ingot *m) {
   m->stop = stop.fn;
 }
 
+/* A library that somebody names is called only when it says of itself what we know of the model. */
+static void check_facts(Ctx *c, const Ingot *m) {
+  const char *const *have = find(c, m, "facts");
+  Lines want = emit_lines(m->p, hash_bytes(m->bytes.at, m->bytes.n), m->arena_bytes);
+  if (!have)
+    fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
+         m->library);
+  for (u32 i = 0; i <= want.n; i++) {
+    const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
+    if (have[i] && line && !strcmp(have[i], line)) continue;
+    if (!have[i] && !line) return;
+    fail(c, ERR_input, LOC_NONE,
+         "%s was made from another model or with other options: it has %s, expected %s", m->library,
+         have[i] ? show_text(c, str_of(c, have[i])) : "no more",
+         line ? show_text(c, want.at[i]) : "no more");
+  }
+}
+
 static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Ingot *m = n->m;
   Prog *p = m->p;
@@ -157,6 +175,7 @@ static void run(Ctx *c, void *arg) {
     CallFn *fn;
   } sym = {dlsym(n->m->handle, entry)};
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
+  if (n->m->library) check_facts(c, n->m);
   call(c, n, sym.fn, find_why(c, n->m));
 }
 

@@ -72,7 +72,12 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
 /* What emit_c would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 
-/* c/crun.c: the table that tools/runner.c is compiled with. threads: that it starts; 1: none. */
+/* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of
+ * text. model: the hash of EmitOptions. arena: its bytes. NAME_facts is a table of them, ended by
+ * NULL. */
+typedef VEC(Str) Lines;
+Lines emit_lines(Prog *p, u64 model, u64 arena);
+/* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. */
 void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *t);
 
 /* c/cself.c */

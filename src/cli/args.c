@@ -74,7 +74,7 @@ static const Opt opts[] = {
      "least work handed to a thread, in ns by estimate (default 4000)"},
     FLAG("debug", debug,
          "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
-    FLAG("caller", caller, "write NAME_call too, which --library needs"),
+    FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
     TEXT("library", NULL, library, "FILE.so",
          "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node, "compare every value of the graph"),

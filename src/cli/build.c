@@ -19,6 +19,7 @@ int verb_build(const Args *a) {
   o.c = (IngotC){.name = a->name,
                  .weights = a->weights,
                  .selftest = a->no_selftest ? -1 : a->selftest,
+                 .caller = a->caller,
                  .debug = a->debug};
   Args rest = *a;
   rest.march = NULL; /* goes to the compiler, which knows more of them */

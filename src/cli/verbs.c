@@ -312,7 +312,7 @@ const Verb verb_table[] = {
     {"build", verb_build,
      "output name func-name weights state cc march precise optimize sanitize threads threads-api "
      "threads-grain selftest "
-     "no-selftest "
+     "no-selftest caller "
      "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},

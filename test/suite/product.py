@@ -214,6 +214,34 @@ def weight_files(w):
         w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", how, code=2, text="--output")
 
 
+def facts(w):
+    """A library given to run and verify must be that of the model: interface, weights, sizes, arena."""
+    texts = {"good": ("n", "f32", 9, 2, "x"), "named": ("n", "f32", 9, 2, "z"), "typed": ("n", "f64", 9, 2, "x"), "sized": ("n", "f32", 7, 2, "x"),
+             "weighed": ("n", "f32", 9, 3, "x"), "shaped": ("2*n", "f32", 9, 2, "x")}
+    for name, (dim, kind, most, weight, x) in texts.items():
+        with open(w.path(name + ".ing"), "w") as f:
+            f.write(f'graph sym n in 1..{most} (%1 "{x}": {kind}[{dim}]) {{\n  %2: {kind}[] = const {{{weight}}}\n'
+                    f'  %3: {kind}[{dim}] = mul(%1, %2)\n  %4: {kind}[{dim}] = exp(%3)\n  return %4 "y"\n}}\n')
+    w.run(w.env.ingot, "build", "good.ing", "-o", "net.so", "--march", "scalar", "--caller")
+    given = ("--engine", "c", "--library", "net.so", "--name", "net", "-i", "x=@x.npy")
+    with open(w.path("x.npy"), "wb") as f:
+        f.write(npy.encode(npy.Array("f32", (4,), [1.0] * 4)))
+    w.run(w.env.ingot, "run", "good.ing", *given)
+    w.run(w.env.ingot, "verify", "good.ing", *given)
+    for name, text in (("named", "input"), ("typed", "f64"), ("sized", "7"), ("weighed", "model"), ("shaped", "2*n")):
+        args = [a.replace("x=", texts[name][4] + "=") for a in given]
+        if name == "typed":
+            args[-1] = "x=@d.npy"
+            with open(w.path("d.npy"), "wb") as f:
+                f.write(npy.encode(npy.Array("f64", (4,), [1.0] * 4)))
+        got = w.run(w.env.ingot, "run", name + ".ing", *args, code=4, text="net.so was made from another model or with other options")
+        want(text in got.text(), f"{name}: {got.text()}")
+    w.run(w.env.ingot, "build", "good.ing", "-o", "bare.so", "--name", "net")
+    w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "bare.so") for a in given], code=5, text="net_call")
+    w.run(w.env.ingot, "build", MODEL, "-o", "digits.so", "--caller", "--march", "sse2")
+    w.run(w.env.ingot, "run", MODEL, "--engine", "c", "--library", "digits.so", "--name", "digits", code=4, text="options")
+
+
 def flags(w):
     """--cc, -O, --march and --sanitize reach the compiler, one word each; the result runs."""
     with open(w.path("mycc"), "w") as f:
@@ -261,7 +289,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, extents, flags, reasons, weight_files, refusals, plain)
+CASES = (libraries, shared, program, archives, extents, facts, flags, reasons, weight_files, refusals, plain)
 
 
 def tests(env):

@@ -1,7 +1,8 @@
 /* crun.c: what callers that know a model only at run time need.
  *
  * NAME_call, a function of fixed type around the entry (engine c, and the runner of
- * tools/runner.c), and the table with which that runner knows the model.
+ * tools/runner.c); NAME_facts, what such a caller must agree with; and the table with which that
+ * runner knows the model.
  */
 #include "back/c/c.h"
 
@@ -46,8 +47,64 @@ static void put_shapes(Emit *e, Text *t) {
   e->var = outer_var;
 }
 
+/* ---- facts ---- */
+
+/* input "x" f32[n,8] */
+static Str value_line(Prog *p, const char *what, const Buf *b) {
+  Text t = text_new(&p->c->scratch);
+  text_fmt(&t, "%s \"%s\" %s[", what, str_text(p->c, b->name), dtype_info[b->dt].name);
+  for (u32 k = 0; k < b->rank; k++) {
+    text_puts(&t, k ? "," : "");
+    dim_print(p->dims, b->dim[k], &t);
+  }
+  text_puts(&t, "]");
+  return str_intern(p->c, t.at, t.n);
+}
+
+Lines emit_lines(Prog *p, u64 model, u64 arena) {
+  Ctx *c = p->c;
+  Lines lines = {0};
+  u64 hash = 0;
+  for (u32 i = 0; i < p->in.n; i++)
+    *vec_push(&c->keep, &lines) = value_line(p, "input", prog_buf(p, p->in.at[i]));
+  for (u32 i = 0; i < p->out.n; i++)
+    *vec_push(&c->keep, &lines) = value_line(p, "output", prog_buf(p, p->out.at[i]));
+  for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
+    const SymInfo *info = dim_syminfo(p->dims, s);
+    if (info->kind == SY_input)
+      *vec_push(&c->keep, &lines) = str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64,
+                                            str_text(c, info->name), info->lo, info->hi);
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space == BS_state)
+      *vec_push(&c->keep, &lines) =
+          value_line(p, str_text(c, str_fmt(c, "state at %" PRIu64, x->offset)), x);
+    if (x->data) hash = (hash ^ hash_bytes(x->data->data, tensor_bytes(x->data))) * 1099511628211u;
+  }
+  *vec_push(&c->keep, &lines) = str_fmt(c, "model %016" PRIx64, model);
+  *vec_push(&c->keep, &lines) = str_fmt(c, "weights %016" PRIx64, hash);
+  *vec_push(&c->keep, &lines) = str_fmt(c, "arena %" PRIu64, arena);
+  return lines;
+}
+
+static void put_facts(Emit *e, Text *t) {
+  Lines lines = emit_lines(e->p, e->o->hash, arena_bytes(e));
+  text_fmt(t, "\nextern const char *const %s_facts[];\nconst char *const %s_facts[] = {\n",
+           e->o->name, e->o->name);
+  for (u32 i = 0; i < lines.n; i++) {
+    text_puts(t, "  ");
+    put_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
+    text_puts(t, ",\n");
+  }
+  text_puts(t, "  0};\n");
+}
+
+/* ---- NAME_call ---- */
+
 void put_caller(Emit *e, Text *t) {
   Prog *p = e->p;
+  put_facts(e, t);
   text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name,
            e->o->name);
   text_puts(t, "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
