@@ -28,6 +28,7 @@ typedef struct Value {
                  as they are */
   int size;   /* of an element */
   int digits; /* 'x': how many low bits a made-up element has */
+  int limit;  /* integers: made-up elements are below it */
   int rank;
   int64_t most[RANK];             /* largest extents */
   int64_t base[RANK], coef[RANK]; /* extent = base + coef * size of the symbol; inputs only */
@@ -421,7 +422,7 @@ static void fill(const Value *v, void *to, size_t n, uint64_t seed) {
   for (size_t i = 0; i < n; i++) {
     double u = unit(seed, i), x = 2 * u - 1;
     unsigned char *p = (unsigned char *)to + i * (size_t)v->size;
-    int64_t k = (int64_t)(u * (v->kind == 'b' ? 2 : 10));
+    int64_t k = (int64_t)(u * (v->kind == 'b' ? 2 : v->limit));
     float f = (float)x;
     if (v->kind == 'x') k = (int64_t)(u * (double)(1 << v->digits));
     if (v->kind == 'f' && v->size == 8) {

@@ -178,7 +178,7 @@ static void build(Ctx *c, void *arg) {
   if (b->kind == PD_program) {
     text_put(&runner, runner_text, runner_text_size);
     u32 threads = b->m->p->threads > 1 && !b->m->openmp ? b->m->p->threads : 1;
-    emit_runner(b->m->p, ic.name, facts, threads, &runner);
+    emit_runner(b->m->p, ic.name, api_limits(b->m), facts, threads, &runner);
     made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
   }
   File f = file_read(c, made);

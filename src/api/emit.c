@@ -74,6 +74,7 @@ static void run_test(Ctx *c, void *arg) {
     r->size[s] = info->kind == SY_data ? info->lo : info->hi;
   }
   r->in = NEWS(&c->keep, Tensor *, p->in.n + 1);
+  const u32 *limit = api_limits(r->m);
   r->out = NEWS(&c->keep, Tensor *, p->out.n + 1);
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
@@ -85,13 +86,13 @@ static void run_test(Ctx *c, void *arg) {
       return;
     }
     r->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
-    if (!selftest_fill(r->in[i], i)) {
+    if (!selftest_fill(r->in[i], i, limit[i])) {
       r->why = "an input has a type without a formula";
       return;
     }
   }
   interp_run(p, &(InterpOptions){.max_steps = r->max_steps}, r->in, r->out, &c->keep);
-  r->st = (SelfTest){r->size, r->in, r->out, selftest_hash(r->out, p->out.n)};
+  r->st = (SelfTest){r->size, r->in, r->out, limit, selftest_hash(r->out, p->out.n)};
 }
 
 /* Running out of memory leaves: the same model must not give another file on a smaller machine. */

@@ -142,6 +142,9 @@ typedef struct CodeSize {
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* values.c */
+/* By input: made-up integers are below it; at most MADE_UP, and less where they are indices. */
+enum { MADE_UP = 10 };
+u32 *api_limits(Ingot *m);
 Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */
 

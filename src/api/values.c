@@ -187,20 +187,31 @@ static const Given *find_given(const Ingot *m, u32 i) {
   return NULL;
 }
 
-/* Floats uniform in -1..1; integers 0..9 and bools 0..1, small enough for most indices. */
-static void fill_random(Tensor *t, u64 seed) {
+u32 *api_limits(Ingot *m) {
+  u32 n = api_param_count(m), *limit = NEWS(&m->c->keep, u32, n + 1);
+  i64 *most = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
+  if (m->g) index_limits(m->g, most);
+  for (u32 i = 0; i < n; i++) {
+    i64 k = m->g ? most[m->g->blk.at[1].param.at[api_seen(m, i, false)]] : 0;
+    limit[i] = k && k < MADE_UP ? (u32)k : MADE_UP;
+  }
+  return limit;
+}
+
+/* Floats uniform in -1..1; integers below limit and bools 0..1. */
+static void fill_random(Tensor *t, u64 seed, u32 limit) {
   for (u64 i = 0; i < t->n; i++) {
     double u = (double)(random_bits(seed, i) >> 11) * 0x1p-53;
     Scalar x = {.f = 2 * u - 1};
     if (!dtype_is_float(t->dt))
-      x.i = (i64)(u * (t->dt == DT_bool ? 2 : 10));
+      x.i = (i64)(u * (t->dt == DT_bool ? 2 : limit));
     else
       x.f = scalar_round(t->dt, x.f);
     tensor_set(t, i, x);
   }
 }
 
-static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed) {
+static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed, u32 limit) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   i64 dim[MAX_RANK];
@@ -217,7 +228,7 @@ static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed) {
       bytes > (u64)1 << 36)
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
-  if (kind == GV_rand) fill_random(t, seed * 1000003 + i);
+  if (kind == GV_rand) fill_random(t, seed * 1000003 + i, limit);
   return t;
 }
 
@@ -243,7 +254,7 @@ static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
 }
 
 Tensor **api_inputs(Ingot *m, u64 seed) {
-  u32 n = api_param_count(m);
+  u32 n = api_param_count(m), *limit = api_limits(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
   m->raw = NEWS(&m->c->keep, Tensor *, n + 1);
   for (u32 k = 0; k < m->given.n; k++) {
@@ -259,7 +270,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     if (v && v->kind == GV_data)
       in[i] = check_given(m, i, v->data);
     else
-      in[i] = make_up(m, i, v ? v->kind : GV_rand, seed);
+      in[i] = make_up(m, i, v ? v->kind : GV_rand, seed, limit[i]);
     m->raw[i] = v && v->kind == GV_data ? v->data : in[i];
     if (!v && !m->in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",

@@ -40,6 +40,7 @@ typedef struct SelfTest {
   const i64 *size;   /* by symbol */
   Tensor *const *in; /* only their shapes matter */
   Tensor *const *out;
+  const u32 *limit; /* by input: see selftest_fill */
   u64 hash;
 } SelfTest;
 
@@ -77,11 +78,14 @@ EmitFacts emit_facts(Prog *p, const EmitOptions *o);
  * NULL. */
 typedef VEC(Str) Lines;
 Lines emit_lines(Prog *p, u64 model, u64 arena);
-/* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. */
-void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *t);
+/* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. limit: by
+ * input, of made-up integers. */
+void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
+                 Text *t);
 
 /* c/cself.c */
-bool selftest_fill(Tensor *t, u32 input); /* false: no formula for its type */
+/* limit: of integers; 10: none but what the type says. false: no formula for its type. */
+bool selftest_fill(Tensor *t, u32 input, u32 limit);
 u64 selftest_hash(Tensor *const *out, u32 n);
 
 #endif

@@ -316,6 +316,12 @@ Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce) {
   return add(g, OP_scatter_nd, in, 3, &at, 1);
 }
 
+Val mk_within(Graph *g, Val idx, const Dim *size, u32 n) {
+  if (index_fits(g, idx, size, n)) return idx;
+  Attr at = at_list(AT_size, size, n);
+  return add(g, OP_within, &idx, 1, &at, 1);
+}
+
 /* ---- the rest ---- */
 
 Val mk_nonzero(Graph *g, Val x) {

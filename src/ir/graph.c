@@ -109,6 +109,7 @@ static bool is_small(Graph *g, const Node *n, const Type *out) {
 static bool fold_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   Node *n = graph_node(g, id);
   OpKind k = op_info[n->op].kind;
+  if (n->op == OP_within) return false; /* a refusal belongs to the run */
   if (n->nout != 1 || k == OK_LEAF || k == OK_CONTROL || k == OK_RANDOM || k == OK_DYNAMIC)
     return false;
   if (type->kind != TY_tensor || !is_small(g, n, type)) return false;

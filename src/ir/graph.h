@@ -66,6 +66,9 @@ bool type_can_be_laid(const Type *t);
 /* Does the node read its operands, and write its result, element by element? Others need memory in
  * plain order. */
 bool node_takes_layout(const Node *n);
+static inline bool op_is_alias(Op op) { /* its result is the memory of its operand */
+  return op == OP_reshape || op == OP_within;
+}
 bool node_is_view(const Node *n); /* reads its operand through another index: costs nothing */
 
 struct Value {
@@ -223,6 +226,7 @@ Val mk_gather_elems(Graph *g, Val x, Val idx, i64 axis);
 Val mk_gather_nd(Graph *g, Val x, Val idx, i64 batch);
 Val mk_scatter_elems(Graph *g, Val x, Val idx, Val upd, i64 axis, const char *reduce);
 Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce);
+Val mk_within(Graph *g, Val idx, const Dim *size, u32 n); /* idx itself where that is certain */
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
 Val mk_bytes(Graph *g, Val strings, i64 k);
@@ -236,6 +240,13 @@ void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *i
 typedef void BodyFn(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan);
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
+
+/* span.c: is every index in -size..size-1, in every run? One size for all, or one for each place of
+ * the last axis. */
+bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
+/* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
+void index_limits(Graph *g, i64 *most);
+const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `within` refuses */
 
 /* edit.c: one walk that every graph pass uses. visit sees the nodes of each block in order (a
  * control node before its blocks), operands already replaced; new nodes built during the visit land

@@ -456,6 +456,16 @@ static void elems_shape(Infer *f) {
   if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "indices into an empty axis");
 }
 
+static void rule_within(Infer *f) {
+  const Type *x = f->in[0];
+  u32 n;
+  node_list(f->n, AT_size, &n);
+  want_index(f, 0);
+  if (n != 1 && (!x->rank || x->dim[x->rank - 1] != (Dim)n))
+    BAD(f, "within: %u sizes for indices %s", n, type_str(f, x));
+  set_out(f, 0, x->dt, x->dim, x->rank);
+}
+
 static void rule_gather_elems(Infer *f) {
   elems_shape(f);
   set_out(f, 0, f->in[0]->dt, f->in[1]->dim, f->in[1]->rank);
@@ -606,6 +616,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_broadcast] = rule_broadcast,
     [OP_concat] = rule_concat,
     [OP_pad] = rule_pad,
+    [OP_within] = rule_within,
     [OP_gather] = rule_gather,
     [OP_gather_elems] = rule_gather_elems,
     [OP_gather_nd] = rule_gather_nd,

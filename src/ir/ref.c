@@ -39,6 +39,7 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_broadcast] = ref_broadcast,
     [OP_concat] = ref_concat,
     [OP_pad] = ref_pad,
+    [OP_within] = ref_within,
     [OP_gather] = ref_gather,
     [OP_gather_elems] = ref_gather_elems,
     [OP_gather_nd] = ref_gather_nd,

@@ -18,6 +18,19 @@ static i64 index_clamp(Ref *r, i64 i, i64 extent) {
   return i < 0 ? 0 : extent - 1;
 }
 
+void ref_within(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  u32 count;
+  const Dim *size = node_list(n, AT_size, &count);
+  const i64 *at = acc_read(r, in[0], false);
+  *out = ref_share(r, in[0], in[0]->dim, in[0]->rank);
+  for (u64 i = 0; i < in[0]->n; i++) {
+    i64 k = at[i], extent = ref_dim(r, size[i % count]);
+    if (!index_fit(&k, extent))
+      REF_BAD(r, "%s: %lld, the extent is %lld", index_wrong(r->g, n), (long long)at[i],
+              (long long)extent);
+  }
+}
+
 void ref_gather(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Tensor *x = in[0], *idx = in[1];
   u32 axis = (u32)node_int(n, AT_axis, 0), rank = 0;

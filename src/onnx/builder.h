@@ -117,6 +117,10 @@ Val on_text(Build *b, Val rows);
 void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
 
+/* ops_index.c: integers that the model gives as indices of an axis of extent d; run-time ones are
+ * tested before they are used. */
+Val on_index(Build *b, Val idx, Dim d);
+
 /* ops_control.c: the one element of v, of any rank */
 Val on_scalar(Build *b, Val v);
 

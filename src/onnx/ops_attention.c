@@ -332,8 +332,8 @@ void build_rotary(Build *b) {
   i64 dim = on_int(b, "rotary_embedding_dim", 0);
   if (on_has(b, 3)) {
     if (on_rank(b, b->in[3]) != 2) on_bad(b, "position_ids must have rank 2");
-    cos = mk_gather(g, cos, b->in[3], 0);
-    sin = mk_gather(g, sin, b->in[3], 0);
+    cos = mk_gather(g, cos, on_index(b, b->in[3], on_dim(b, cos, 0)), 0);
+    sin = mk_gather(g, sin, on_index(b, b->in[3], on_dim(b, sin, 0)), 0);
   }
   if (on_rank(b, cos) != 3 || on_rank(b, sin) != 3)
     on_bad(b, "cosines and sines have rank %u, expected %u", on_rank(b, on_in(b, 1)),

@@ -290,48 +290,57 @@ static Val index_type(Build *b, Val v) {
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
-/* Indices that are constants are known to be wrong now; those of a run are clamped (see ops.def).
- */
-static void check_index(Build *b, Val x, Val idx, u32 axis) {
+Val on_index(Build *b, Val idx, Dim d) {
+  idx = index_type(b, idx);
   const Tensor *t = graph_const(b->g, idx);
-  Dim d = on_dim(b, x, axis);
   for (u64 i = 0; t && dim_is_const(d) && i < t->n; i++) {
     i64 k = tensor_get(t, i).i;
     if (k < -d || k >= d)
       on_bad(b, "index %lld is out of range for extent %lld", (long long)k, (long long)d);
   }
+  return mk_within(b->g, idx, &d, 1);
+}
+
+/* Coordinates along the last axis of idx, of x from axis `from` on. */
+static Val on_coords(Build *b, Val x, Val idx, i64 from) {
+  const Type *xt = on_type(b, x), *t = on_type(b, idx);
+  if (!t->rank) on_bad(b, "indices must have at least one axis");
+  i64 depth = on_static_dim(b, idx, t->rank - 1);
+  if (from < 0 || depth < 1 || depth > (i64)xt->rank - from)
+    on_bad(b, "coordinates of length %lld into rank %u behind %lld batch axes", (long long)depth,
+           xt->rank, (long long)from);
+  return mk_within(b->g, index_type(b, idx), xt->dim + from, (u32)depth);
 }
 
 void build_gather(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
-  check_index(b, x, index_type(b, on_in(b, 1)), axis);
-  b->out[0] = mk_gather(b->g, x, index_type(b, on_in(b, 1)), axis);
+  b->out[0] = mk_gather(b->g, x, on_index(b, on_in(b, 1), on_dim(b, x, axis)), axis);
 }
 
 void build_gather_elements(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
-  check_index(b, x, index_type(b, on_in(b, 1)), axis);
-  b->out[0] = mk_gather_elems(b->g, x, index_type(b, on_in(b, 1)), axis);
+  b->out[0] = mk_gather_elems(b->g, x, on_index(b, on_in(b, 1), on_dim(b, x, axis)), axis);
 }
 
 void build_gather_nd(Build *b) {
-  b->out[0] =
-      mk_gather_nd(b->g, on_in(b, 0), index_type(b, on_in(b, 1)), on_int(b, "batch_dims", 0));
+  i64 batch = on_int(b, "batch_dims", 0);
+  b->out[0] = mk_gather_nd(b->g, on_in(b, 0), on_coords(b, b->in[0], on_in(b, 1), batch), batch);
 }
 
 void build_scatter_elements(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
   const char *how = str_text(b->c, on_str(b, "reduction", "none"));
-  check_index(b, x, index_type(b, on_in(b, 1)), axis);
-  b->out[0] = mk_scatter_elems(b->g, x, index_type(b, on_in(b, 1)), on_in(b, 2), axis, how);
+  Val idx = on_index(b, on_in(b, 1), on_dim(b, x, axis));
+  b->out[0] = mk_scatter_elems(b->g, x, idx, on_in(b, 2), axis, how);
 }
 
 void build_scatter_nd(Build *b) {
   const char *how = str_text(b->c, on_str(b, "reduction", "none"));
-  b->out[0] = mk_scatter_nd(b->g, on_in(b, 0), index_type(b, on_in(b, 1)), on_in(b, 2), how);
+  Val idx = on_coords(b, on_in(b, 0), on_in(b, 1), 0);
+  b->out[0] = mk_scatter_nd(b->g, b->in[0], idx, on_in(b, 2), how);
 }
 
 /* Writes update into past at write_indices along axis; circular wraps around. */

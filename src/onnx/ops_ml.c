@@ -247,7 +247,9 @@ void build_arrayfeatureextractor(Build *b) {
   Dim count = type_count(b->ds, on_type(b, at));
   if (!on_rank(b, x)) on_bad(b, "the operand is a scalar");
   if (on_rank(b, x) == 1) x = mk_unsqueeze(g, x, 0);
-  b->out[0] = mk_gather(g, x, mk_reshape(g, at, &count, 1), (i64)on_rank(b, x) - 1);
+  u32 last = on_rank(b, x) - 1;
+  at = on_index(b, mk_reshape(g, at, &count, 1), on_dim(b, x, last));
+  b->out[0] = mk_gather(g, x, at, last);
 }
 
 /* Each operand cut or filled to its number of columns, side by side. */

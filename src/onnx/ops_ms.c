@@ -136,6 +136,11 @@ void build_skipnorm(Build *b) {
   finish(b, 3, x);
 }
 
+/* Rows of the table that is input i. */
+static Val looked_up(Build *b, u32 i, Val ids) {
+  return mk_gather(b->g, on_in(b, i), on_index(b, ids, on_dim(b, b->in[i], 0)), 0);
+}
+
 /* Words, positions and segments looked up, added, normalised; the mask becomes a count of words. */
 void build_embednorm(Build *b) {
   Graph *g = b->g;
@@ -144,14 +149,13 @@ void build_embednorm(Build *b) {
     on_bad(b, "input_ids and position_embedding must have rank 2");
   DType dt = on_dtype(b, on_in(b, 2)), id = on_dtype(b, ids);
   Dim batch = on_dim(b, ids, 0);
-  Val x = on_widen(b, mk_gather(g, b->in[2], ids, 0));
+  Val x = on_widen(b, looked_up(b, 2, ids));
   if (on_has(b, 8))
-    position = mk_gather(g, place, b->in[8], 0);
+    position = looked_up(b, 3, b->in[8]);
   else
     position = mk_slice_axis(g, place, 0, 0, on_dim(b, ids, 1));
   x = on_add(b, x, on_widen(b, position));
-  if (on_has(b, 1) && on_has(b, 4))
-    x = on_add(b, x, on_widen(b, mk_gather(g, b->in[4], b->in[1], 0)));
+  if (on_has(b, 1) && on_has(b, 4)) x = on_add(b, x, on_widen(b, looked_up(b, 4, b->in[1])));
   Val y = on_normalize(b, x, &(i64){2}, 1, on_float(b, "epsilon", 1e-12f), NULL, NULL);
   b->out[0] = on_narrow(b, scaled(b, y, on_in(b, 5), in_or_none(b, 6)), dt);
   if (on_wants(b, 1)) {

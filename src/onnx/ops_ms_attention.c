@@ -213,7 +213,7 @@ void build_multihead(Build *b) {
 
 /* Rows of a table [positions, half] at [batch, length]. */
 static Val rows_at(Build *b, Val table, Val at) {
-  return mk_gather(b->g, on_widen(b, table), at, 0);
+  return mk_gather(b->g, on_widen(b, table), on_index(b, at, on_dim(b, table, 0)), 0);
 }
 
 void build_ms_rotary(Build *b) {

@@ -466,7 +466,8 @@ void build_maxunpool(Build *b) {
   }
   Dim count = type_count(b->ds, on_type(b, x)), all = dim_product(b->ds, dim, w.n + 2);
   Val zero = mk_like(b->g, x, 0);
-  Val y = mk_scatter_elems(b->g, on_full(b, zero, &all, 1), mk_reshape(b->g, idx, &count, 1),
+  Val y = mk_scatter_elems(b->g, on_full(b, zero, &all, 1),
+                           on_index(b, mk_reshape(b->g, idx, &count, 1), all),
                            mk_reshape(b->g, x, &count, 1), 0, "none");
   y = mk_reshape(b->g, y, dim, w.n + 2);
   if (on_has(b, 2)) {

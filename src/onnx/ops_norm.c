@@ -278,14 +278,18 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   bool ignores = on_has_attr(b, "ignore_index");
   i64 axes[MAX_RANK];
   Val zero = mk_like(b->g, logp, 0), factor = 0, skip = 0;
+  if (ignores) { /* the label to be ignored need not be one */
+    Val index =
+        mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
+    skip = mk_map2(b->g, OP_eq, label, mk_reshape(b->g, index, NULL, 0));
+    label = mk_select(b->g, skip, mk_like(b->g, label, 0), label);
+  }
+  label = on_index(b, label, on_dim(b, logp, 1));
   Val picked = mk_gather_elems(b->g, logp, mk_unsqueeze(b->g, label, 1), 1);
   Val loss = mk_map1(b->g, OP_neg, mk_squeeze(b->g, picked, 1));
   if (weight) factor = mk_gather(b->g, as_type_of(b, weight, logp), label, 0);
   if (factor) loss = on_mul(b, loss, factor);
   if (ignores) {
-    Val index =
-        mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
-    skip = mk_map2(b->g, OP_eq, label, mk_reshape(b->g, index, NULL, 0));
     loss = mk_select(b->g, skip, zero, loss);
     factor = mk_select(b->g, skip, zero, factor ? factor : mk_like(b->g, logp, 1));
   }

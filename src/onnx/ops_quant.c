@@ -488,5 +488,5 @@ void build_gatherblockquantized(Build *b) {
     x = on_addk(b, x, -(double)(1 << (bits - 1)));
   scale = spread_blocks(b, mk_cast(g, scale, DT_f32), &t, at, block);
   Val y = on_mul(b, mk_cast(g, x, DT_f32), scale);
-  b->out[0] = on_narrow(b, mk_gather(g, y, on_in(b, 1), from), ts.dt);
+  b->out[0] = on_narrow(b, mk_gather(g, y, on_index(b, on_in(b, 1), t.dim[from]), from), ts.dt);
 }

@@ -142,8 +142,8 @@ void build_roialign(Build *b) {
   Dim area = dim_mul(b->ds, t.dim[2], t.dim[3]),
       flat[2] = {dim_mul(b->ds, t.dim[0], area), t.dim[1]};
   a.image = mk_reshape(g, mk_transpose(g, image, (const i64[]){0, 2, 3, 1}), flat, 2);
-  a.batch =
-      on_expand_tail(b, on_mul(b, mk_cast(g, on_in(b, 2), DT_i64), on_extent(b, area, DT_i64)), 2);
+  Val image_of = mk_cast(g, on_index(b, on_in(b, 2), t.dim[0]), DT_i64);
+  a.batch = on_expand_tail(b, on_mul(b, image_of, on_extent(b, area, DT_i64)), 2);
   a.columns = most(b, a.x.samples);
   Dim out[4] = {on_dim(b, rois, 0), a.y.pooled, a.x.pooled, t.dim[1]};
   Val acc = on_full(b, mk_like(g, image, a.max ? -INFINITY : 0), out, 4), scan;
@@ -193,7 +193,7 @@ void build_maxroipool(Build *b) {
     on_bad(b, "pooled_shape must have two positive entries");
   Val in_y = bin_members(b, rois, 2, t.dim[2], pooled[0]),
       in_x = bin_members(b, rois, 1, t.dim[3], pooled[1]);
-  Val batch = mk_squeeze(g, mk_cast(g, column(b, rois, 0), DT_i64), 1),
+  Val batch = on_index(b, mk_squeeze(g, mk_cast(g, column(b, rois, 0), DT_i64), 1), t.dim[0]),
       low = mk_like(g, image, -INFINITY);
   Val x =
       mk_unsqueeze(g, mk_gather(g, image, batch, 0), 2); /* [regions, channels, 1, height, width] */

@@ -78,6 +78,7 @@ static bool evaluate(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   OpKind kind = op_info[n->op].kind;
   if (n->op == OP_const || kind == OK_RANDOM || kind == OK_CONTROL) return false;
+  if (n->op == OP_within) return false; /* a refusal belongs to the run */
   for (u32 i = 0; i < n->nin; i++) {
     if (!graph_const(g, n->in[i])) return false;
   }
@@ -89,6 +90,18 @@ static bool evaluate(Edit *e, NodeId id) {
     in[i] = node_attr(graph_node(g, graph_val(g, n->in[i])->def), AT_value)->u.t;
   ref_node(g, id, in, out, &g->c->work);
   for (u32 i = 0; i < nout; i++) replace(e, id, i, mk_const(g, out[i]));
+  return true;
+}
+
+/* Indices that are constants now, and right. */
+static bool drop_within(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  u32 count;
+  if (n->op != OP_within || !graph_const(g, n->in[0])) return false;
+  const Dim *size = node_list(n, AT_size, &count);
+  if (!index_fits(g, n->in[0], size, count)) return false;
+  replace(e, id, 0, n->in[0]);
   return true;
 }
 
@@ -142,7 +155,7 @@ static bool skip_loop(Edit *e, NodeId id) {
 }
 
 static bool visit(Edit *e, NodeId id) {
-  return !(take_branch(e, id) || skip_loop(e, id) || evaluate(e, id));
+  return !(take_branch(e, id) || skip_loop(e, id) || drop_within(e, id) || evaluate(e, id));
 }
 
 /* A symbol that becomes known may make more operands constant, so the walk is repeated. A condition

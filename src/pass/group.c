@@ -31,9 +31,9 @@ static void walk(List *l, const Node *n) {
   l->last = name;
 }
 
-/* Leaves and reshapes take no kernel. */
+/* Leaves and reshapes take no kernel; a test of indices computes nothing. */
 static bool is_root(Graph *g, const Node *n) {
-  if (op_info[n->op].kind == OK_LEAF || n->op == OP_reshape || !n->nout) return false;
+  if (op_info[n->op].kind == OK_LEAF || op_is_alias(n->op) || !n->nout) return false;
   return graph_val(g, n->out[0])->home == HOME_buffer;
 }
 

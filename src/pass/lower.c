@@ -123,7 +123,8 @@ static void lower_node(Lower *l, const Node *n) {
     return;
   }
   lower_require(l);
-  if (n->op == OP_reshape) {
+  if (op_is_alias(n->op)) {
+    if (n->op == OP_within) lower_within(l);
     const Type *t = tensor_type(l, n->out[0]);
     BufId of = lower_in(l, 0);
     if (!states_view(l->states, of, t->dim, t->rank)) {
@@ -165,7 +166,7 @@ static bool direct(Lower *l, Val v) {
   NodeId def = graph_val(l->g, v)->def;
   if (!def || l->buf[v]) return false;
   Op op = graph_node(l->g, def)->op;
-  return op != OP_const && op != OP_reshape;
+  return op != OP_const && !op_is_alias(op);
 }
 
 static bool is_state(const Graph *g, u32 out) {

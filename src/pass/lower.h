@@ -127,6 +127,7 @@ DType key_dtype(DType dt); /* type in which elements are compared */
 
 /* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
 void lower_require(Lower *l);
+void lower_within(Lower *l); /* what node within demands of its operand */
 
 /* lower_state.c */
 States *states_begin(Lower *l); /* gives buffers to the values that states_end expects there */

@@ -172,6 +172,37 @@ static void of_scatter_nd(Lower *l, const Type *x, const Type *idx, const Type *
     want_equal(l, u->dim[i], i < nrow ? idx->dim[i] : x->dim[depth + i - nrow]);
 }
 
+/* ---- of data ---- */
+
+/* One walk over the indices, which compilers make vectors of, before anything is done with them. */
+void lower_within(Lower *l) {
+  Prog *p = l->p;
+  BufId idx = lower_in(l, 0);
+  u32 n, rank = prog_buf(p, idx)->rank;
+  const Dim *size = node_list(l->n, AT_size, &n);
+  VarId var[MAX_RANK];
+  Dim dim[MAX_RANK];
+  VarId bad = let_new(p, &l->at, "bad", ex_int(p, 0));
+  Tail at = lower_kernel(l, str_of(l->c, "within"));
+  VarId any = let_new(p, &at, "any", ex_int(p, 0));
+  for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, idx)->dim[i];
+  for (u32 i = 0; i < n; i++) {
+    Tail in = at;
+    open_loops(p, &in, dim, n > 1 ? rank - 1 : rank, MAX_RANK, var);
+    if (n > 1) var[rank - 1] = i ? let_new(p, &in, "c", ex_int(p, i)) : 0;
+    VarId raw = let_new(p, &in, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));
+    ExprId low = ex_op2(p, OP_sub, ex_int(p, 0), ex_dim(p, size[i]));
+    ExprId out = ex_op2(p, OP_or, ex_op2(p, OP_lt, ex_var(p, raw), low),
+                        ex_op2(p, OP_ge, ex_var(p, raw), ex_dim(p, size[i])));
+    prog_set(p, &in, any, ex_op2(p, OP_or, ex_var(p, any), ex_cast(p, DT_i64, out, false)));
+  }
+  prog_set(p, &at, bad, ex_var(p, any));
+  Text t = text_new(&l->c->scratch);
+  for (u32 i = 0; i < n; i++) text_fmt(&t, "%s%s", i ? ", " : "", dim_text(l, size[i]));
+  demand(l, ex_op2(p, OP_eq, ex_var(p, bad), ex_int(p, 0)),
+         str_fmt(l->c, "%s: the extent is %s", index_wrong(l->g, l->n), text_cstr(&t)));
+}
+
 void lower_require(Lower *l) {
   const Node *n = l->n;
   i64 axis = node_int(n, AT_axis, 0);

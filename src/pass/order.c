@@ -91,8 +91,8 @@ static void add_memories(Order *o) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
       if (n->op == OP_const || o->g->val.at[n->out[k]].home != HOME_buffer) continue;
-      if (n->op == OP_reshape) o->of[n->out[k]] = o->of[n->in[0]];
-      if (n->op == OP_reshape) continue;
+      if (op_is_alias(n->op)) o->of[n->out[k]] = o->of[n->in[0]];
+      if (op_is_alias(n->op)) continue;
       *vec_push(o->a, &o->mem) = (Memory){bytes_of(o->g, graph_type(o->g, n->out[k])), 0, false};
       o->of[n->out[k]] = o->mem.n;
     }
@@ -103,7 +103,7 @@ static void add_memories(Order *o) {
     NodeId def = graph_val(o->g, b->ret.at[i])->def;
     if (!m || !def || !o->mem.at) continue;
     o->mem.at[m - 1].stays = true;
-    bool direct = o->blk == 1 && graph_node(o->g, def)->op != OP_reshape;
+    bool direct = o->blk == 1 && !op_is_alias(graph_node(o->g, def)->op);
     if (direct) o->mem.at[m - 1].size = 0; /* the caller's */
   }
 }
@@ -191,7 +191,7 @@ static void add_steps(Order *o) {
     const Node *n = graph_node(o->g, id);
     read_node(o, i, id);
     for (u32 k = 0; k < n->nout; k++)
-      if (o->of[n->out[k]] && n->op != OP_reshape)
+      if (o->of[n->out[k]] && !op_is_alias(n->op))
         add_once(o, &o->step.at[i].out, o->of[n->out[k]] - 1);
     for (u32 k = 0; k < o->step.at[i].in.n; k++) o->mem.at[o->step.at[i].in.at[k]].uses++;
   }

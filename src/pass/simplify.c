@@ -530,6 +530,14 @@ static bool fix_map(Edit *e, NodeId id) {
          drop_broadcast(e, id) || order_constant(e, id) || shrink_constant(e, id);
 }
 
+/* What must be so needs no test. */
+static bool fix_within(Edit *e, NodeId id) {
+  const Node *n = graph_node(e->g, id);
+  u32 count;
+  const Dim *size = node_list(n, AT_size, &count);
+  return index_fits(e->g, n->in[0], size, count) && swap(e, id, n->in[0]);
+}
+
 static Rule *const rules[OP_COUNT] = {
     [OP_reduce_sum] = fix_reduce,  [OP_reduce_prod] = fix_reduce,
     [OP_reduce_max] = fix_reduce,  [OP_reduce_min] = fix_reduce,
@@ -537,7 +545,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
     [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
     [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
-    [OP_scatter_nd] = fix_scatter,
+    [OP_scatter_nd] = fix_scatter, [OP_within] = fix_within,
 };
 
 static bool visit(Edit *e, NodeId id) {

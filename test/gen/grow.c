@@ -298,6 +298,7 @@ static const RowInfo rows[OP_COUNT] = {
     [OP_broadcast] = {row_broadcast, 5},
     [OP_concat] = {row_concat, 8},
     [OP_pad] = {row_pad, 7},
+    [OP_within] = {row_within, 2},
     [OP_gather] = {row_gather, 5},
     [OP_gather_elems] = {row_gather_elems, 4},
     [OP_gather_nd] = {row_gather_nd, 4},

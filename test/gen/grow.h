@@ -68,7 +68,8 @@ typedef Val Row(Gen *G, Op op);
 Row row_map, row_reduce, row_arg, row_contract, row_conv, row_pool; /* rows_math.c */
 Row row_cum, row_topk, row_select, row_cast;
 Row row_reshape, row_transpose, row_slice, row_broadcast, row_concat, row_pad; /* rows_move.c */
-Row row_gather, row_gather_elems, row_gather_nd, row_scatter_elems, row_scatter_nd, row_nonzero;
+Row row_within, row_gather, row_gather_elems, row_gather_nd, row_scatter_elems, row_scatter_nd,
+    row_nonzero;
 Row row_leaf;
 Row row_if, row_loop;   /* rows_flow.c */
 bool grow_back(Gen *G); /* a node in front of a parameter */

@@ -186,6 +186,15 @@ Val row_gather(Gen *G, Op op) {
   return node(G, op, in, 2, &at, 1, *grain_of(G, in[0]));
 }
 
+/* Indices of a run: larger than any that are made up, so that none is refused. */
+Val row_within(Gen *G, Op op) {
+  Dim d[MAX_RANK], size = 64;
+  u32 rank = any_shape(G, d, 0, 3, 0);
+  Val in = param_of(G, DT_i64, d, rank, (Fill){.mode = MODE_exact, .index = 1 + below(G, 8)});
+  Attr at = a_list(AT_size, &size, 1);
+  return node(G, op, &in, 1, &at, 1, *grain_of(G, in));
+}
+
 /* Extents of indices into x: no more than x has, but for the axis. */
 static bool elems_shape(Gen *G, const Type *t, u32 axis, Dim *d) {
   if (lo_of(G, t->dim[axis]) < 1) return false;

@@ -230,7 +230,10 @@ class Graph:
     def gather(self):
         shape, dt = self.shape(1, 3, 1), self.any("fib")
         axis, idx = self.r.randrange(len(shape)), self.shape(0, 2)
-        i = self.index(idx, shape[axis][1])
+        tested = self.r.random() < 0.4
+        i = self.index(idx, shape[axis][1], not tested)
+        if tested:
+            i = self.add(self.inputs[i].kind, idx, f"within(%{i}) {{size = [{shape[axis][0]}]}}", keep=self.r.random() < 0.3)
         self.add(dt, shape[:axis] + idx + shape[axis + 1:],
                  f"gather(%{self.operand(dt, shape)}, %{i}) {{axis = {axis}}}")
 

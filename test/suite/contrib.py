@@ -21,8 +21,21 @@ def load(env):
         return out, json.load(f)
 
 
+def refused(env, where, engine, words):
+    got = run([env.need_ingot(), "run", os.path.join(where, "model.onnx"), "--data", os.path.join(where, "test_data_set_0"),
+               "--engine", engine], LIMIT)
+    if got.rc != 4 or words not in got.text():
+        raise Fail(f"{explain(got)}, expected a refusal that says {words!r}: {tail(got.text(), 3)}")
+
+
 def check(env, folder, case, engine):
     where = os.path.join(folder, case["name"])
+    if case.get("refuse"):
+        return refused(env, where, engine, case["refuse"])
+    if case.get("without"):
+        got = run([env.need_ingot(), "opt", os.path.join(where, "model.onnx"), "--stop=canon"], LIMIT)
+        if got.rc or f" = {case['without']}(" in got.out.decode():
+            raise Fail(f"{case['without']} is left after the passes, or: {explain(got)}")
     got = run([env.need_ingot(), "verify", os.path.join(where, "model.onnx"), "--data", os.path.join(where, "test_data_set_0"),
                "--engine", engine, "--rtol", str(case["rtol"]), "--atol", str(case["atol"])], LIMIT)
     if got.rc or got.timed_out:
@@ -37,4 +50,4 @@ def tests(env):
             raise e
         return [Test("contrib/setup", say)]
     return [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
-            for case in table for engine in ENGINES]
+            for case in table for engine in (*ENGINES, *(("c",) if case.get("refuse") else ()))]

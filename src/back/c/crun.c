@@ -136,7 +136,7 @@ static bool is_known(Prog *p, Sym s) {
   return false;
 }
 
-static void put_value(Prog *p, Text *t, const Buf *b) {
+static void put_value(Prog *p, Text *t, const Buf *b, u32 limit) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
                (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
@@ -164,12 +164,12 @@ static void put_value(Prog *p, Text *t, const Buf *b) {
   }
   text_puts(t, "  {");
   put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
-  text_fmt(t, ", '%c', %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
+  text_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
            known ? kind : 'x', size,
            b->dt == DT_bf16 ? 14
            : bits > 1       ? bits - 1
                             : 1,
-           b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms),
+           limit, b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms),
            text_cstr(&coef2), text_cstr(&syms2));
 }
 
@@ -188,7 +188,8 @@ static u32 put_kept_sizes(Prog *p, Text *t) {
   return n;
 }
 
-void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *t) {
+void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
+                 Text *t) {
   u64 test_bytes = facts.selftest_bytes;
   text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",
            name, name);
@@ -207,9 +208,9 @@ void emit_runner(Prog *p, const char *name, EmitFacts facts, u32 threads, Text *
       const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
       if (b->rank > 8)
         fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
-      put_value(p, t, b);
+      put_value(p, t, b, is_out ? 0 : limit[i]);
     }
-    text_puts(t, "  {0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
+    text_puts(t, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
   }
   u32 ns = dim_nsyms(p->dims), nkept = put_kept_sizes(p, t);
   text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);

@@ -56,10 +56,12 @@ static const Recipe recipes[DT_COUNT] = {
     [DT_bool] = {"(uint8_t)(w >> 31)", 0, 0, 0, 0},
 };
 
-static i64 test_int(DType dt, u32 w) {
+enum { LIMIT = 10 }; /* of integers that are no indices */
+
+static i64 test_int(DType dt, u32 w, u32 limit) {
   u32 bits = dtype_info[dt].bits;
   if (dt == DT_bool) return w >> 31;
-  if (bits >= 32) return (i64)(w >> 16) % 10;
+  if (bits >= 32 || limit < LIMIT) return (i64)(w >> 16) % limit;
   if (bits > 8) bits = 8;
   return (i64)(w >> (32 - bits)) - (dtype_is_signed(dt) ? (i64)1 << (bits - 1) : 0);
 }
@@ -68,7 +70,7 @@ static bool is_narrow(DType dt) {
   return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
 }
 
-bool selftest_fill(Tensor *t, u32 input) {
+bool selftest_fill(Tensor *t, u32 input, u32 limit) {
   if (!recipes[t->dt].fill) return false;
   u32 size = dtype_bytes(t->dt);
   for (u64 i = 0; i < t->n; i++) {
@@ -84,7 +86,7 @@ bool selftest_fill(Tensor *t, u32 input) {
     else if (dtype_is_float(t->dt))
       tensor_set(t, i, (Scalar){.f = (double)((int)(w >> 24) - 128) / 128});
     else
-      tensor_set(t, i, (Scalar){.i = test_int(t->dt, w)});
+      tensor_set(t, i, (Scalar){.i = test_int(t->dt, w, limit)});
   }
   return true;
 }
@@ -239,6 +241,13 @@ static void put_pointers(Emit *e, Text *t) {
   }
 }
 
+static const char *fill_text(Emit *e, DType dt, u32 limit) {
+  Text t = text_new(&e->c->scratch);
+  if (limit == LIMIT || dtype_is_float(dt) || dt == DT_bool) return recipes[dt].fill;
+  text_fmt(&t, "(%s)((w >> 16) %% %uu)", c_storage(dt), limit);
+  return text_cstr(&t);
+}
+
 void put_selftest(Emit *e, Text *t, const char *upper) {
   const SelfTest *st = e->o->selftest;
   Prog *p = e->p;
@@ -256,7 +265,7 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
       text_fmt(t,
                "  for (size_t i = 0; i < %" PRIu64
                "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
-               st->in[i]->n, i, i, recipes[st->in[i]->dt].fill);
+               st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
   if (e->state) text_fmt(t, "  %s_reset(m);\n", e->o->name);
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {

@@ -1,0 +1,376 @@
+/* span.c: between which numbers the elements of an integer value lie.
+ *
+ * In: a value, or its elements at one place of one axis. Out: bounds that hold in every run, as
+ * numbers and, above, as a dimension. Method: interval arithmetic backwards over the nodes that
+ * made the value; positions (argmax, nonzero, topk, iota, the counter of a loop) are below the
+ * extent they were found in. Used to leave out tests of indices that cannot fail; what is not
+ * understood has the bounds of its type. Carried values of loops are not looked into.
+ */
+#include "ir/graph.h"
+
+enum { SPAN_NODES = 200 };           /* looked at for one answer */
+#define SPAN_ELEMENTS ((u64)1 << 20) /* of a constant */
+
+typedef struct Span {
+  i64 lo, hi;
+  bool bound; /* below holds */
+  Dim below;  /* every element is less */
+} Span;
+
+/* Elements at place k of an axis; axis MAX_RANK: all. */
+typedef struct Part {
+  u32 axis;
+  i64 k;
+} Part;
+
+static const Part whole = {MAX_RANK, 0};
+
+static Span span_at(Graph *g, Val v, Part at, u32 *left);
+
+static Span span_type(DType dt) {
+  u32 bits = dtype_info[dt].bits;
+  if (dt == DT_bool) return (Span){.lo = 0, .hi = 1};
+  if (!dtype_is_int(dt) || bits >= 64) return (Span){.lo = INT64_MIN, .hi = INT64_MAX};
+  if (dtype_is_signed(dt))
+    return (Span){.lo = -((i64)1 << (bits - 1)), .hi = ((i64)1 << (bits - 1)) - 1};
+  return (Span){.lo = 0, .hi = ((i64)1 << bits) - 1};
+}
+
+static Span span_extent(Graph *g, Dim d) {
+  i64 lo, hi;
+  dim_bounds(g->dims, d, &lo, &hi);
+  return (Span){.lo = 0, .hi = hi ? hi - 1 : 0, .bound = true, .below = d};
+}
+
+static Span span_join(Span a, Span b) {
+  bool same = a.bound && b.bound && a.below == b.below;
+  return (Span){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, same, a.below};
+}
+
+static Span span_const(const Tensor *t, Part at) {
+  Span s = {.lo = INT64_MAX, .hi = INT64_MIN};
+  u64 inner = 1, extent = 1;
+  if (t->n > SPAN_ELEMENTS || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
+    return span_type(t->dt);
+  for (u32 i = at.axis; i < t->rank; i++) {
+    if (i == at.axis)
+      extent = (u64)t->dim[i];
+    else
+      inner *= (u64)t->dim[i];
+  }
+  for (u64 i = 0; i < t->n; i++) {
+    i64 x = tensor_get(t, i).i;
+    if (at.axis < t->rank && (i64)(i / inner % extent) != at.k) continue;
+    if (x < s.lo) s.lo = x;
+    if (x > s.hi) s.hi = x;
+  }
+  return s;
+}
+
+static Span span_dims(Graph *g, const Node *n, Part at) {
+  u32 count;
+  const Dim *d = node_list(n, AT_shape, &count);
+  Span s = {.lo = INT64_MAX, .hi = INT64_MIN};
+  for (u32 i = 0; i < count; i++) {
+    i64 lo, hi;
+    if (at.axis == 0 && (i64)i != at.k) continue;
+    dim_bounds(g->dims, d[i], &lo, &hi);
+    Span one = {lo, hi, true, dim_addk(g->dims, d[i], 1)};
+    s = s.lo > s.hi ? one : span_join(s, one);
+  }
+  return s;
+}
+
+/* The parameter of a loop's body that counts its iterations. */
+static Span span_param(Graph *g, Val v, u32 *left) {
+  Span s = span_type(graph_type(g, v)->dt);
+  for (BlkId b = 2; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    if (!k->owner || !k->param.n || k->param.at[0] != v) continue;
+    Val trip = graph_node(g, k->owner)->in[0];
+    Span most = span_at(g, trip, whole, left);
+    s.lo = 0;
+    if (most.hi < INT64_MAX) s.hi = most.hi > 0 ? most.hi - 1 : 0;
+    u32 n;
+    s.bound = graph_dim_list(g, trip, &s.below, 1, &n) && n == 1;
+    return s;
+  }
+  return s;
+}
+
+/* ---- views ---- */
+
+/* The same place before a reshape that only moves extents of 1; any place otherwise. */
+static Part part_reshape(const Type *from, const Type *to, Part at) {
+  u32 i = 0;
+  for (u32 k = 0; k < to->rank; k++) {
+    if (to->dim[k] == 1) {
+      if (k == at.axis) return whole;
+      continue;
+    }
+    while (i < from->rank && from->dim[i] == 1) i++;
+    if (i == from->rank || from->dim[i] != to->dim[k]) return whole;
+    if (k == at.axis) return (Part){i, at.k};
+    i++;
+  }
+  return whole;
+}
+
+static Part part_view(Graph *g, const Node *n, Part at) {
+  const Type *from = graph_type(g, n->in[0]), *to = graph_type(g, n->out[0]);
+  u32 count;
+  if (at.axis >= to->rank) return whole;
+  if (n->op == OP_reshape) return part_reshape(from, to, at);
+  if (n->op == OP_transpose) return (Part){(u32)node_list(n, AT_perm, &count)[at.axis], at.k};
+  if (n->op == OP_slice) {
+    Dim start = node_list(n, AT_start, &count)[at.axis];
+    i64 step = node_list(n, AT_step, &count)[at.axis];
+    return dim_is_const(start) ? (Part){at.axis, start + at.k * step} : whole;
+  }
+  u32 more = to->rank - from->rank; /* broadcast */
+  if (at.axis < more) return whole;
+  return (Part){at.axis - more, from->dim[at.axis - more] == 1 ? 0 : at.k};
+}
+
+static Span span_concat(Graph *g, const Node *n, Part at, u32 *left) {
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  Span s = {0};
+  bool any = false;
+  i64 from = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    Dim d = graph_type(g, n->in[i])->dim[axis];
+    Part p = at;
+    if (at.axis == axis) {
+      if (!dim_is_const(d)) return span_type(graph_type(g, n->out[0])->dt);
+      p.k = at.k - from;
+      from += d;
+      if (p.k < 0 || p.k >= d) continue;
+    }
+    Span one = span_at(g, n->in[i], p, left);
+    s = any ? span_join(s, one) : one;
+    any = true;
+  }
+  return any ? s : span_type(graph_type(g, n->out[0])->dt);
+}
+
+/* ---- arithmetic ---- */
+
+static bool mul_ok(i64 a, i64 b, i64 *to) {
+  const i64 most = (i64)1 << 31;
+  if (a > most || a < -most || b > most || b < -most) return false;
+  *to = a * b;
+  return true;
+}
+
+/* Half the range is kept free, so that sums of two cannot overflow. */
+static bool is_small(Span s) {
+  return s.lo > INT64_MIN / 2 && s.hi < INT64_MAX / 2;
+}
+
+static Span span_add(Graph *g, Span a, Span b, Span none) {
+  if (!is_small(a) || !is_small(b)) return none;
+  Span s = {a.lo + b.lo, a.hi + b.hi, false, 0};
+  const i64 far = DIM_MAX / 4;
+  if (!a.bound) return a.lo == a.hi && b.bound ? span_add(g, b, a, none) : s;
+  if (b.lo == b.hi && b.lo >= 0 && b.lo < far && !dim_is_const(a.below))
+    s.bound = true, s.below = dim_addk(g->dims, a.below, b.lo);
+  return s;
+}
+
+static Span span_mul(Span a, Span b, Span none) {
+  i64 x[4];
+  if (!mul_ok(a.lo, b.lo, &x[0]) || !mul_ok(a.lo, b.hi, &x[1]) || !mul_ok(a.hi, b.lo, &x[2]) ||
+      !mul_ok(a.hi, b.hi, &x[3]))
+    return none;
+  Span s = {x[0], x[0], false, 0};
+  for (u32 i = 1; i < 4; i++) {
+    if (x[i] < s.lo) s.lo = x[i];
+    if (x[i] > s.hi) s.hi = x[i];
+  }
+  return s;
+}
+
+static Span span_pick(Op op, Span a, Span b) {
+  bool min = op == OP_min;
+  Span s = {(a.lo < b.lo) == min ? a.lo : b.lo, (a.hi < b.hi) == min ? a.hi : b.hi, false, 0};
+  if (min && (a.bound || b.bound)) s.bound = true, s.below = a.bound ? a.below : b.below;
+  if (!min && a.bound && b.bound && a.below == b.below) s.bound = true, s.below = a.below;
+  return s;
+}
+
+/* Of a scalar operator; a result that does not fit its type wraps, and is anything. */
+static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
+  DType dt = graph_type(g, n->out[0])->dt;
+  Span none = span_type(dt), x[3], s = none;
+  u32 rank = graph_type(g, n->out[0])->rank;
+  if (n->nin > 3 || (!dtype_is_int(dt) && dt != DT_bool)) return none;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Type *t = graph_type(g, n->in[i]);
+    Part p = at;
+    if (at.axis < rank) {
+      u32 more = rank - t->rank;
+      p = at.axis < more ? whole : (Part){at.axis - more, at.k};
+      if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
+    }
+    x[i] = span_at(g, n->in[i], p, left);
+  }
+  switch (n->op) { /* a formula each */
+  case OP_cast:
+    if (dtype_is_int(graph_type(g, n->in[0])->dt) || graph_type(g, n->in[0])->dt == DT_bool)
+      s = x[0];
+    break;
+  case OP_add: s = span_add(g, x[0], x[1], none); break;
+  case OP_sub:
+    if (is_small(x[0]) && is_small(x[1])) s = (Span){x[0].lo - x[1].hi, x[0].hi - x[1].lo, 0, 0};
+    break;
+  case OP_mul: s = span_mul(x[0], x[1], none); break;
+  case OP_div:
+    if (x[1].lo > 0 && x[0].lo >= 0) s = (Span){0, x[0].hi / x[1].lo, x[0].bound, x[0].below};
+    break;
+  case OP_mod:
+    if (x[1].lo > 0) {
+      s = (Span){0, x[1].hi - 1, false, 0};
+      u32 count;
+      s.bound = graph_dim_list(g, n->in[1], &s.below, 1, &count) && count == 1;
+    }
+    break;
+  case OP_min:
+  case OP_max: s = span_pick(n->op, x[0], x[1]); break;
+  case OP_select: s = span_join(x[1], x[2]); break;
+  default: return none;
+  }
+  return s.lo < none.lo || s.hi > none.hi ? none : s;
+}
+
+/* ---- the walk ---- */
+
+static Span span_node(Graph *g, const Node *n, Val v, Part at, u32 *left) {
+  const Type *x = graph_type(g, n->nin ? n->in[0] : v);
+  u32 axis = (u32)node_int(n, AT_axis, 0), count;
+  if (n->op < OP_SCALARS) return span_map(g, n, at, left);
+  switch (n->op) { /* where positions come from, and what moves them */
+  case OP_const: return span_const(node_attr(n, AT_value)->u.t, at);
+  case OP_dims: return span_dims(g, n, at);
+  case OP_iota:
+    if (at.axis == axis) return (Span){.lo = at.k, .hi = at.k};
+    return span_extent(g, node_list(n, AT_shape, &count)[axis]);
+  case OP_argmax:
+  case OP_argmin: return span_extent(g, x->dim[axis]);
+  case OP_topk:
+    if (v == n->out[1]) return span_extent(g, x->dim[axis]);
+    return span_at(g, n->in[0], whole, left);
+  case OP_nonzero: {
+    if (at.axis == 0 && at.k < x->rank) return span_extent(g, x->dim[at.k]);
+    Span s = span_extent(g, x->rank ? x->dim[0] : 1);
+    for (u32 i = 1; i < x->rank; i++) s = span_join(s, span_extent(g, x->dim[i]));
+    return s;
+  }
+  case OP_reshape:
+  case OP_transpose:
+  case OP_slice:
+  case OP_broadcast: return span_at(g, n->in[0], part_view(g, n, at), left);
+  case OP_concat: return span_concat(g, n, at, left);
+  case OP_pad:
+    return span_join(span_at(g, n->in[0], whole, left), span_at(g, n->in[1], whole, left));
+  case OP_gather:
+  case OP_gather_elems:
+  case OP_gather_nd:
+  case OP_reduce_max:
+  case OP_reduce_min: {
+    Span s = span_at(g, n->in[0], whole, left);
+    bool some = op_info[n->op].kind == OK_GATHER; /* nothing to choose from gives the ends */
+    return some ? s : span_join(s, span_type(x->dt));
+  }
+  case OP_within: {
+    Span s = span_at(g, n->in[0], at, left);
+    const Dim *size = node_list(n, AT_size, &count);
+    i64 lo, hi, most = 0;
+    for (u32 i = 0; i < count; i++) {
+      dim_bounds(g->dims, size[i], &lo, &hi);
+      if (hi > most) most = hi;
+    }
+    if (s.lo < -most) s.lo = -most;
+    if (s.hi >= most && most) s.hi = most - 1;
+    if (!s.bound && count == 1) s.bound = true, s.below = size[0];
+    return s;
+  }
+  default: return span_type(graph_type(g, v)->dt);
+  }
+}
+
+static Span span_at(Graph *g, Val v, Part at, u32 *left) {
+  if (graph_type(g, v)->kind != TY_tensor || !*left) return span_type(graph_type(g, v)->dt);
+  --*left;
+  NodeId def = graph_val(g, v)->def;
+  return def ? span_node(g, graph_node(g, def), v, at, left) : span_param(g, v, left);
+}
+
+/* Is a <= b in every run? */
+static bool at_most(Graph *g, Dim a, Dim b) {
+  i64 lo, hi;
+  const i64 off = DIM_MAX / 2; /* a difference must not be negative */
+  if (a == b) return true;
+  if (dim_is_const(a) && dim_is_const(b)) return a <= b;
+  if ((dim_is_const(a) && a >= off) || (dim_is_const(b) && b >= off)) return false;
+  dim_bounds(g->dims, dim_sub(g->dims, dim_addk(g->dims, b, off), a), &lo, &hi);
+  return lo >= off;
+}
+
+bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
+  const Type *t = graph_type(g, idx);
+  for (u32 i = 0; i < n; i++) {
+    i64 lo, hi;
+    u32 left = SPAN_NODES;
+    Span s = span_at(g, idx, n == 1 ? whole : (Part){t->rank - 1, i}, &left);
+    dim_bounds(g->dims, size[i], &lo, &hi);
+    if (s.lo > s.hi) continue; /* there are none */
+    if (s.lo < -lo) return false;
+    if (s.hi >= lo && !(s.bound && at_most(g, s.below, size[i]))) return false;
+  }
+  return true;
+}
+
+const char *index_wrong(Graph *g, const Node *n) {
+  Val v = n->in[0];
+  while (!graph_val(g, v)->name && graph_val(g, v)->def) { /* a conversion has no name */
+    const Node *def = graph_node(g, graph_val(g, v)->def);
+    if (def->op != OP_cast && def->op != OP_reshape) break;
+    v = def->in[0];
+  }
+  Str name = graph_val(g, v)->name;
+  if (!name) return "an index is out of range";
+  return str_text(g->c, str_fmt(g->c, "an index of '%s' is out of range", show(g->c, name)));
+}
+
+/* ---- made-up indices ---- */
+
+static void limit(i64 *most, Val v, i64 k) {
+  if (k && (!most[v] || k < most[v])) most[v] = k;
+}
+
+/* What is demanded of the results of n is demanded of what it only moves. */
+static void hand_on(Graph *g, const Node *n, i64 *most) {
+  u32 count;
+  i64 lo, hi;
+  if (n->op == OP_within) {
+    const Dim *size = node_list(n, AT_size, &count);
+    for (u32 i = 0; i < count; i++) {
+      dim_bounds(g->dims, size[i], &lo, &hi);
+      limit(most, n->in[0], lo > 0 ? lo : 1);
+    }
+  }
+  if (n->op == OP_loop) {
+    const Blk *body = &g->blk.at[n->blk[0]];
+    for (u32 i = 2; i < n->nin; i++) limit(most, n->in[i], most[body->param.at[i]]);
+  }
+  bool moves = n->op == OP_within || n->op == OP_cast || op_info[n->op].kind == OK_VIEW;
+  if (moves || n->op == OP_gather) limit(most, n->in[0], most[n->out[0]]);
+  for (u32 i = n->op == OP_concat ? 0 : 1; i < n->nin; i++)
+    if (n->op == OP_concat || n->op == OP_select) limit(most, n->in[i], most[n->out[0]]);
+}
+
+void index_limits(Graph *g, i64 *most) {
+  for (BlkId b = g->blk.n; b-- > 1;) /* bodies before the blocks around them */
+    for (u32 i = g->blk.at[b].node.n; i-- > 0;)
+      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), most);
+}
