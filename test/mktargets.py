@@ -79,6 +79,15 @@ def grouped():
     return n, n.op("LeakyRelu", n.conv(n.conv("x", 32, 64, 1, pad=0), 64, 64, 3, group=4), alpha=0.1)
 
 
+def dilated():
+    """Windows that hardly fit what they slide over, evenly and with a stride; one that fits nowhere but in its middle."""
+    n = Net([1, 20, 14, 11])
+    x = n.conv("x", 20, 20, 1, pad=0)
+    y = [n.conv(x, 20, 24, 3, dilation=d) for d in (6, 9, 24)]
+    z = n.op("Relu", n.op("Add", n.op("Add", y[0], y[1]), y[2]))
+    return n, n.conv(z, 24, 8, 3, dilation=8, stride=3, pad=7)
+
+
 def attention(tokens, width, heads):
     n = Net([1, tokens, width])
     part = n.const(np.array([1, tokens, heads, width // heads]))
@@ -98,7 +107,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "dilated": dilated(), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

@@ -13,7 +13,7 @@ static Index of_axis(u32 axis) {
 }
 
 static u32 add_axis(Form *f, Dim n, bool fold) {
-  f->axis[f->naxes] = (Axis){0, n, fold};
+  f->axis[f->naxes] = (Axis){.hi = n, .fold = fold};
   return f->naxes++;
 }
 

@@ -24,6 +24,7 @@ struct Axis {
   i64 lo; /* runs from lo to hi, exclusive */
   Dim hi;
   bool fold;
+  Dim whole; /* a part of an axis that ends there; 0: all of it */
 };
 
 enum { GUARD_low = 1, GUARD_high = 2 };

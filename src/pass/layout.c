@@ -11,6 +11,7 @@
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
 #include "pass/pass.h"
+#include "pass/segment.h"
 
 #include <string.h>
 
@@ -165,6 +166,19 @@ static i64 patch_of(const Work *w, const Node *n) {
   return m ? m : 1;
 }
 
+/* Does the convolution go through its operand in parts that need no zeros? See segment.c. */
+static bool goes_in_parts(Graph *g, const Node *n) {
+  u32 ns;
+  const Dim *pad = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
+            *dilation = node_list(n, AT_dilation, &ns);
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
+             *k = graph_type(g, n->in[1]);
+  Slide s[MAX_RANK];
+  for (u32 i = 0; i < ns; i++)
+    s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
+  return !depthwise(g, n) && slides_are_sparse(s, ns);
+}
+
 /* Zeros that this convolution wants around its operand. */
 static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
   Graph *g = w->g;
@@ -193,6 +207,7 @@ static void give_border(Work *w, NodeId id) {
   NodeId def = graph_val(g, x)->def;
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
+  if (goes_in_parts(g, graph_node(g, id))) return;
   if (!border_of(w, graph_node(g, id), lo, hi) && (!apart || blocked(w, x))) return;
   if (!w->of[x] || !def || node_is_view(graph_node(g, def))) {
     bool block = apart || blocked(w, x);

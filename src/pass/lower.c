@@ -185,6 +185,7 @@ void lower(Unit *u) {
   l.laid = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
+  l.packed = map_new(&u->c->scratch);
   l.target = u->target;
   l.p->threads = u->threads;
   l.p->grain = u->grain;

@@ -42,6 +42,7 @@ typedef struct Lower {
   InnerVar inner[INNER_VARS]; /* variables that run over lanes */
   u32 ninner;
   Map padded, flat; /* see widen.h */
+  Map packed;       /* see tile_pack.c */
   const Target *target;
 } Lower;
 

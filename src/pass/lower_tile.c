@@ -15,6 +15,7 @@
 #include "pass/tile.h"
 
 #include "pass/affine.h"
+#include "pass/segment.h"
 
 #include <string.h>
 
@@ -243,7 +244,8 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     one_tile(t, in, (Size){1, panels}, ex_var(p, r), panel, valid);
     return;
   }
-  Cover c = tile_cover(n, most);
+  i64 lo = t->f.axis[t->row].lo;
+  Cover c = tile_cover(n - lo, most);
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
@@ -253,7 +255,8 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
       r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
       loop_free(p, in.owner);
     }
-    one_tile(t, in, (Size){rows, panels}, times_plus(p, r, rows, ex_int(p, first)), panel, valid);
+    one_tile(t, in, (Size){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
+             valid);
   }
 }
 
@@ -459,9 +462,8 @@ static void lower_map(Tile *t, Tail at) {
 
 /* ---- which ---- */
 
-bool lower_tile(Lower *l, Tail at, const Form *f) {
+static bool lower_whole(Lower *l, Tail at, const Form *f) {
   Tile t;
-  if (!l->target || l->target->lanes < 4) return false;
   for (u32 i = 0; i < f->naxes; i++) /* of nothing: plain loops say so best */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
   if (!tile_choose(l, f, &t)) {
@@ -476,4 +478,30 @@ bool lower_tile(Lower *l, Tail at, const Form *f) {
     lower_map(&t, at);
   t.l->ninner--;
   return true;
+}
+
+/* All combinations of the segments of n windows. */
+static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s) {
+  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
+  for (u32 i = 0; i < n; i++) count[i] = slide_segments(&s[i], seg[i]);
+  do {
+    for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
+    Form part = form_segment(f, dim, n, pick);
+    if (!lower_whole(l, at, &part)) {
+      if (d) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+      return false;
+    }
+    for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
+  } while (d);
+  return true;
+}
+
+bool lower_tile(Lower *l, Tail at, const Form *f) {
+  Slide s[MAX_RANK];
+  u32 dim = 0;
+  if (!l->target || l->target->lanes < 4) return false;
+  u32 n = form_slides(l->p, f, s, &dim);
+  if (n && lower_segments(l, at, f, dim, n, s)) return true;
+  return lower_whole(l, at, f);
 }

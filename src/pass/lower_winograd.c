@@ -222,10 +222,10 @@ static void multiply(Wino *w, Tail at, BufId u, i64 count) {
   Lower *l = w->l;
   Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .fold = true, .with = OP_add};
   f.acc = f.dt = DT_f32;
-  f.axis[0] = (Axis){0, w->side * w->side, false};
-  f.axis[1] = (Axis){0, count, false};
-  f.axis[2] = (Axis){0, w->nout, false};
-  f.axis[3] = (Axis){0, w->nin, true};
+  f.axis[0] = (Axis){.hi = w->side * w->side, .fold = false};
+  f.axis[1] = (Axis){.hi = count, .fold = false};
+  f.axis[2] = (Axis){.hi = w->nout, .fold = false};
+  f.axis[3] = (Axis){.hi = w->nin, .fold = true};
   static const u32 axes[3][3] = {{0, 1, 2}, {0, 1, 3}, {0, 2, 3}};
   Operand *o[3] = {&f.out, &f.in[0], &f.in[1]};
   BufId b[3] = {w->mm, w->v, u};

@@ -13,6 +13,7 @@
 enum { UNROLL_STEPS = 25 };
 enum { FMA_WAIT = 8 };    /* multiplications that begin before the first has ended */
 enum { LONG_ROW = 1024 }; /* rows where their number is not known */
+enum { SHORT_ROW = 4 };   /* rows for which another axis is looked at */
 enum { PACK_ROWS = 8 };   /* fewer would not pay for bringing an operand into panels */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
@@ -149,15 +150,22 @@ static bool store_is_wide(Tile *t, bool *out) {
   return e != 0;
 }
 
+/* Is axis a more of a row than b, which has too few points? */
+static bool longer(const Form *f, u32 a, u32 b) {
+  const Axis *x = &f->axis[a], *y = &f->axis[b];
+  return dim_is_const(x->hi) && dim_is_const(y->hi) && y->hi - y->lo < SHORT_ROW &&
+         x->hi - x->lo > y->hi - y->lo;
+}
+
 /* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
  * vector, once loaded, serves all rows. */
 static u32 row_axis(const Tile *t) {
   const Form *f = &t->f;
-  u32 second = FORM_AXES;
+  u32 first = FORM_AXES, second = FORM_AXES;
   for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
     bool packed = false, moves = false, splat = false, vector = false;
-    if (a->fold || i == t->lane || a->hi == a->lo + 1 || a->lo || guarded(f, i)) continue;
+    if (a->fold || i == t->lane || a->hi == a->lo + 1 || guarded(f, i)) continue;
     for (u32 k = 0; k < f->nin; k++) {
       if (!operand_moves(&f->in[k], i)) continue;
       moves = true;
@@ -166,10 +174,10 @@ static u32 row_axis(const Tile *t) {
       vector = vector || t->use[k] == LU_vector;
     }
     if (!moves || packed) continue;
-    if (splat && !vector) return i;
+    if (splat && !vector && (first == FORM_AXES || longer(f, i, first))) first = i;
     if (second == FORM_AXES) second = i;
   }
-  return second;
+  return first == FORM_AXES ? second : first;
 }
 
 /* A folded axis of channels that some operand keeps in blocks. */
@@ -223,8 +231,8 @@ static double step_time(i64 rows, i64 panels) {
 
 /* The same over all rows. */
 static double column_time(const Tile *t, i64 panels) {
-  Dim n = t->f.axis[t->row].hi;
-  Cover c = tile_cover(dim_is_const(n) ? n : LONG_ROW, tile_rows(t, panels));
+  const Axis *a = &t->f.axis[t->row];
+  Cover c = tile_cover(dim_is_const(a->hi) ? a->hi - a->lo : LONG_ROW, tile_rows(t, panels));
   return (double)c.big * step_time(c.size, panels) +
          (double)c.small * step_time(c.size - 1, panels);
 }

@@ -20,6 +20,10 @@ typedef struct Places {
   Place at[FORM_AXES + 4];
 } Places;
 
+static Dim whole(const Axis *a) {
+  return a->whole ? a->whole : a->hi;
+}
+
 static Places places_of(const Tile *t, u32 k) {
   Places q = {0};
   const Operand *o = &t->f.in[k];
@@ -34,7 +38,7 @@ static Places places_of(const Tile *t, u32 k) {
     if (i == t->split)
       q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
     else
-      q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
+      q.at[q.n++] = (Place){PL_axis, i, whole(&f->axis[i])};
   }
   if (t->split < FORM_AXES && operand_moves(o, t->split))
     q.at[q.n++] = (Place){PL_within, t->split, t->block};
@@ -48,7 +52,7 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
   const Buf *b = prog_buf(t->p, o->buf);
   u64 sum = 0;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (operand_moves(o, i) && value[i] >= t->f.axis[i].hi) return false;
+    if (operand_moves(o, i) && value[i] >= whole(&t->f.axis[i])) return false;
   for (u32 d = 0; d < o->rank; d++) {
     const Index *ix = &o->idx[d];
     i64 x = ix->base + ix->shift;
@@ -59,13 +63,29 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
   return true;
 }
 
+/* Parts of one form read the same panels. */
+static u32 *packed_before(Tile *t, u32 k, const Places *q) {
+  i64 key[2 + 3 * (FORM_AXES + 4)];
+  u32 n = 0;
+  key[n++] = t->f.in[k].buf;
+  key[n++] = t->lanes;
+  for (u32 i = 0; i < q->n; i++) {
+    key[n++] = q->at[i].kind;
+    key[n++] = q->at[i].axis;
+    key[n++] = q->at[i].n;
+  }
+  return map_put_bytes(&t->l->packed, key, n * sizeof *key);
+}
+
 void pack_const(Tile *t, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
   const Buf *from = prog_buf(p, t->f.in[k].buf);
   const Tensor *x = prog_buf(p, prog_root(p, t->f.in[k].buf))->data;
   i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0};
-  u32 size = dtype_bytes(x->dt);
+  u32 size = dtype_bytes(x->dt), *known = packed_before(t, k, &q);
+  t->pack[k] = *known;
+  if (*known) return;
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
   Tensor *to = tensor_new(&p->c->keep, x->dt, dim, q.n);
   for (u64 e = 0; e < to->n; e++) {
@@ -89,6 +109,7 @@ void pack_const(Tile *t, u32 k) {
   }
   Str name = from->name;
   t->pack[k] = prog_add_const(p, to, name);
+  *packed_before(t, k, &q) = t->pack[k];
 }
 
 /* ---- while running ---- */

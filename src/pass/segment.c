@@ -1,0 +1,88 @@
+/* segment.c: windows that mostly stand outside of what they slide over.
+ *
+ * A convolution dilated so far that it hardly fits its operand multiplies zeros most of the time
+ * when those are written around the operand. In: its form. Out: forms for parts of the result, in
+ * each of which every position of the window that is left meets an element. Along a dimension there
+ * is a part for each set of positions; a form has all combinations of them.
+ */
+#include "pass/segment.h"
+
+static i64 floor_div(i64 a, i64 b) {
+  return a / b - (a % b < 0);
+}
+
+static Segment positions(const Slide *s, i64 o) {
+  i64 at = o * s->stride - s->pad;
+  i64 from = -floor_div(at, s->dilation), to = floor_div(s->extent - 1 - at, s->dilation) + 1;
+  return (Segment){o, o + 1, from < 0 ? 0 : from, to > s->size ? s->size : to};
+}
+
+u32 slide_segments(const Slide *s, Segment *out) {
+  u32 n = 0;
+  for (i64 o = 0; o < s->places; o++) {
+    Segment here = positions(s, o);
+    if (here.from >= here.to) return 0;
+    if (n && out[n - 1].from == here.from && out[n - 1].to == here.to) {
+      out[n - 1].hi++;
+      continue;
+    }
+    if (n == MOST_SEGMENTS) return 0;
+    out[n++] = here;
+  }
+  return n;
+}
+
+bool slides_are_sparse(const Slide *s, u32 n) {
+  double met = 1, all = 1;
+  for (u32 i = 0; i < n; i++) {
+    Segment at[MOST_SEGMENTS];
+    u32 count = slide_segments(&s[i], at);
+    i64 sum = 0;
+    if (!count) return false;
+    for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
+    met *= (double)sum;
+    all *= (double)(s[i].places * s[i].size);
+  }
+  return met < 0.6 * all;
+}
+
+/* Positions of the window, also those that form.c has cut off: layout.c counts all of them. */
+static i64 window_size(Prog *p, const Form *f, u32 axis) {
+  const Operand *w = &f->in[1];
+  for (u32 d = 0; d < w->rank; d++)
+    if (w->idx[d].n == 1 && w->idx[d].axis[0] == axis) return prog_buf(p, w->buf)->dim[d];
+  return f->axis[axis].hi;
+}
+
+u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
+  const Operand *o = &f->in[0];
+  u32 n = 0;
+  for (u32 d = 0; f->fold && f->nin == 2 && d < o->rank; d++) {
+    const Index *ix = &o->idx[d];
+    Dim extent = prog_buf(p, o->buf)->dim[d];
+    if (!ix->guard) continue;
+    const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
+    if (ix->n != 2 || place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
+        !dim_is_const(extent) || (n && *dim + n != d))
+      return 0;
+    if (!n) *dim = d;
+    s[n++] = (Slide){place->hi, window_size(p, f, ix->axis[1]), extent, ix->coef[0], ix->coef[1],
+                     -ix->shift};
+  }
+  return n && slides_are_sparse(s, n) ? n : 0;
+}
+
+Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {
+  Form part = *f;
+  for (u32 i = 0; i < n; i++) {
+    Index *ix = &part.in[0].idx[dim + i];
+    Axis *place = &part.axis[ix->axis[0]], *window = &part.axis[ix->axis[1]];
+    ix->guard = 0;
+    place->lo = at[i].lo;
+    place->hi = at[i].hi;
+    window->whole = window->hi;
+    window->lo = at[i].from;
+    window->hi = at[i].to;
+  }
+  return part;
+}
