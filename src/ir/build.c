@@ -322,6 +322,12 @@ Val mk_within(Graph *g, Val idx, const Dim *size, u32 n) {
   return add(g, OP_within, &idx, 1, &at, 1);
 }
 
+Val mk_demand(Graph *g, Val wrong, const char *text) {
+  Dim one = 1;
+  Attr at[2] = {at_list(AT_size, &one, 1), at_str(g, AT_text, text)};
+  return add(g, OP_within, &wrong, 1, at, 2);
+}
+
 /* ---- the rest ---- */
 
 Val mk_nonzero(Graph *g, Val x) {

@@ -227,6 +227,8 @@ Val mk_gather_nd(Graph *g, Val x, Val idx, i64 batch);
 Val mk_scatter_elems(Graph *g, Val x, Val idx, Val upd, i64 axis, const char *reduce);
 Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce);
 Val mk_within(Graph *g, Val idx, const Dim *size, u32 n); /* idx itself where that is certain */
+Val mk_demand(Graph *g, Val wrong,
+              const char *text); /* zeros, i64; else the run ends and says text */
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
 Val mk_bytes(Graph *g, Val strings, i64 k);

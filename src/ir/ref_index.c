@@ -25,9 +25,10 @@ void ref_within(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   *out = ref_share(r, in[0], in[0]->dim, in[0]->rank);
   for (u64 i = 0; i < in[0]->n; i++) {
     i64 k = at[i], extent = ref_dim(r, size[i % count]);
-    if (!index_fit(&k, extent))
-      REF_BAD(r, "%s: %lld, the extent is %lld", index_wrong(r->g, n), (long long)at[i],
-              (long long)extent);
+    if (index_fit(&k, extent)) continue;
+    if (node_attr(n, AT_text)) REF_BAD(r, "%s", index_wrong(r->g, n));
+    REF_BAD(r, "%s: %lld, the extent is %lld", index_wrong(r->g, n), (long long)at[i],
+            (long long)extent);
   }
 }
 

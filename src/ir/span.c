@@ -332,6 +332,8 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
 
 const char *index_wrong(Graph *g, const Node *n) {
   Val v = n->in[0];
+  const Attr *said = node_attr(n, AT_text);
+  if (said) return str_text(g->c, said->u.s);
   while (!graph_val(g, v)->name && graph_val(g, v)->def) { /* a conversion has no name */
     const Node *def = graph_node(g, graph_val(g, v)->def);
     if (def->op != OP_cast && def->op != OP_reshape) break;

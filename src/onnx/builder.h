@@ -121,6 +121,10 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
  * tested before they are used. */
 Val on_index(Build *b, Val idx, Dim d);
 
+/* ops_number.c: strings of the decimal digits of integers; numbers that strings hold. */
+Val number_text(Build *b, Val x);
+Val text_number(Build *b, Val x, DType to);
+
 /* ops_control.c: the one element of v, of any rank */
 Val on_scalar(Build *b, Val v);
 

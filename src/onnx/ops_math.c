@@ -114,6 +114,8 @@ static DType target_type(Build *b) {
 
 static Val convert(Build *b, Val x, DType to) {
   char from_cls = dtype_info[on_dtype(b, x)].cls, to_cls = dtype_info[to].cls;
+  if (from_cls != 'C' && to_cls == 'S' && from_cls != 'S') return number_text(b, x);
+  if (from_cls == 'S' && to_cls != 'C' && to_cls != 'S') return text_number(b, x, to);
   if (from_cls != to_cls && (strchr("SC", from_cls) || strchr("SC", to_cls)))
     on_unsupported(b, "conversion from %s to %s", dtype_info[on_dtype(b, x)].name,
                    dtype_info[to].name);

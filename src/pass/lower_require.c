@@ -198,9 +198,10 @@ void lower_within(Lower *l) {
   }
   prog_set(p, &at, bad, ex_var(p, any));
   Text t = text_new(&l->c->scratch);
-  for (u32 i = 0; i < n; i++) text_fmt(&t, "%s%s", i ? ", " : "", dim_text(l, size[i]));
-  demand(l, ex_op2(p, OP_eq, ex_var(p, bad), ex_int(p, 0)),
-         str_fmt(l->c, "%s: the extent is %s", index_wrong(l->g, l->n), text_cstr(&t)));
+  text_puts(&t, index_wrong(l->g, l->n));
+  for (u32 i = 0; i < n && !node_attr(l->n, AT_text); i++)
+    text_fmt(&t, "%s%s", i ? ", " : ": the extent is ", dim_text(l, size[i]));
+  demand(l, ex_op2(p, OP_eq, ex_var(p, bad), ex_int(p, 0)), str_intern(l->c, t.at, t.n));
 }
 
 void lower_require(Lower *l) {

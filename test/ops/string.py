@@ -1,5 +1,6 @@
 """Strings: matching, splitting, joining, changing case; strings in If, Loop and Scan, in sequences, moved and compared."""
 import numpy as np
+from onnx import helper
 
 TEXTS = ["", "a", "ab", "abc", "aab", "b", "aaaa", "a.b", "foo bar", "foo-bar", "foo_bar", "Foo", "x1y22", "12", "3.14", "\t", "a\nb",
          "éa", "日本", "日本語", "naïve café", "a@b.com", "[x]", "a-b", "Ω", "https://a.b/c?d=e", "2024-02-29", "  a  b  ", "{1,2}", "\\"]
@@ -47,6 +48,26 @@ MOVES = """g (string[2,3] x, int64[2] i, string[3] y) => (string[3,2] a, string[
 }"""
 
 
+def numbers(Case, rng, text):
+    """Cast between numbers and strings."""
+    ends = {"int8": [0, 1, -1, 127, -128, 10], "int32": [0, 9, 10, -10, 2 ** 31 - 1, -2 ** 31], "uint8": [0, 9, 10, 99, 100, 255],
+            "int64": [0, -1, 10 ** 18, 2 ** 63 - 1, -2 ** 63, 12345678901234567], "uint64": [0, 1, 10 ** 19, 2 ** 64 - 1, 2 ** 63, 77]}
+    for kind, x in ends.items():
+        code = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        yield Case(f"digits_{kind}", "Cast", ["x"], ["y"], {"x": np.array(x, kind).reshape(2, 3)}, attrs={"to": 8})
+        words = text(*map(str, x), *([] if kind[0] == "u" else [" +7", "-3.9", "12abc", "\t5 ", "0x10", "1e3", "007"]))
+        yield Case(f"whole_{kind}", "Cast", ["x"], ["y"], {"x": words}, attrs={"to": code})
+    yield Case("digits_bool", "Cast", ["x"], ["y"], {"x": np.array([True, False])}, attrs={"to": 8})
+    yield Case("digits_none", "Cast", ["x"], ["y"], {"x": np.zeros((0, 2), np.int64)}, attrs={"to": 8})
+    some = [repr(float(np.float32(v))) for v in rng.standard_normal(20) * 10.0 ** rng.integers(-30, 30, 20)]
+    words = text("1", "-2.5", "  3", "1e3", "inf", "NaN", "-INF", "1.", ".5", "+7", "-0", "123456789012345678901234567890",
+                 "0.000000000000000000000000000123", "1.7976931348623157e308", "1e", "2e+", "3e5x", "0e999999999999", "infinity", *some)
+    for code, kind in ((1, "float"), (11, "double"), (10, "half")):
+        yield Case(f"float_{kind}", "Cast", ["x"], ["y"], {"x": words[:12] if code == 10 else words}, attrs={"to": code}, rtol=1e-15, atol=0)
+    for i, (w, code) in enumerate((("", 7), ("a", 7), ("-", 1), ("9223372036854775808", 7), ("in", 1), ("0x1", 1), (".", 1), ("  ", 1))):
+        yield Case(f"no_number_{i}", "Cast", ["x"], ["y"], {"x": text("1", w)}, attrs={"to": code}, refuse="a string is no number")
+
+
 def cases(Case, rng):
     def text(*x):
         return np.array(x, dtype=object)
@@ -56,6 +77,7 @@ def cases(Case, rng):
 
     def graph(name, body, data, **more):
         return Case(name, "", [], [], data, text=body, **more)
+    yield from numbers(Case, rng, text)
     for i, p in enumerate(PATTERNS):
         yield Case(f"regex_{i}", "RegexFullMatch", ["x"], ["y"], {"x": text(*TEXTS)}, attrs={"pattern": p})
     parts = text("a,b,,c", "", ",", "aXXbXXXc", "XXXX", "no", " a  b\tc ", "日 本", "a, b, c", ",,,,,,,,")
