@@ -50,19 +50,36 @@ static Val items_at(const Pool *p, u32 from, u32 count, u32 n, u32 k, DType dt) 
   return mk_cast(p->b->g, mk_const(p->b->g, t), dt);
 }
 
+/* x[rows, i + d] for all i below the length, which is only known at run time, and whether there is
+ * such an item; the last one where there is not. */
+static Val items_behind(Build *b, Val x, i64 d, Val *there) {
+  Graph *g = b->g;
+  Dim length = on_dim(b, x, 1);
+  Val at = on_addk(b, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
+  Val end = on_extent(b, length, DT_i64);
+  *there = mk_unsqueeze(g, mk_map2(g, OP_lt, at, end), 1);
+  return mk_gather(g, x, mk_map2(g, OP_min, at, on_addk(b, end, -1)), 1);
+}
+
 /* How often each n-gram occurs in x [rows, length], its items `step` apart: [rows, count]; 0 when
  * it cannot. */
 static Val count_hits(const Pool *p, Val x, u32 from, u32 count, u32 n, i64 step) {
   Build *b = p->b;
   Graph *g = b->g;
-  i64 length = on_static_dim(b, x, 1), places = length - step * (i64)(n - 1);
+  Dim length = on_dim(b, x, 1);
+  bool known = dim_is_const(length);
+  i64 places = known ? length - step * (i64)(n - 1) : 1;
   if (places < 1) return 0;
-  Val all = 0;
+  Val all = 0, there = 0;
   for (u32 k = 0; k < n; k++) {
-    Val part = mk_unsqueeze(g, mk_slice_axis(g, x, 1, step * (i64)k, places), 2);
-    Val hit = mk_map2(g, OP_eq, part, items_at(p, from, count, n, k, on_dtype(b, x)));
+    Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
+               : k   ? items_behind(b, x, step * (i64)k, &there)
+                     : x;
+    Val hit = mk_map2(g, OP_eq, mk_unsqueeze(g, part, 2),
+                      items_at(p, from, count, n, k, on_dtype(b, x)));
     all = all ? mk_map2(g, OP_and, all, hit) : hit;
   }
+  if (there) all = mk_map2(g, OP_and, all, there); /* of the last item: it is the furthest */
   return mk_reduce(g, OP_reduce_sum, mk_cast(g, all, DT_f32), &(i64){1}, 1, false);
 }
 

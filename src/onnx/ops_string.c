@@ -1,4 +1,4 @@
-/* ops_string.c: StringConcat, StringSplit, StringNormalizer and RegexFullMatch.
+/* ops_string.c: StringConcat, StringSplit, StringNormalizer, RegexFullMatch and Tokenizer.
  *
  * All work on rows of bytes, u8[.., k], with zeros behind the text (text.c). A result is described
  * by where its bytes come from: pieces of a split, for example, by where each begins and ends.
@@ -154,6 +154,11 @@ static void split_at(Split *s, const char *text, i64 d) {
   s->count = on_addk(b, mk_reduce(g, OP_reduce_sum, mark, &(i64){1}, 1, false), 1);
 }
 
+/* Where runs of ones begin (d = -1) or end (d = 1); word: i64[n, k], 0 or 1 */
+static Val run_edge(Build *b, Val word, i64 d) {
+  return on_mul(b, word, on_sub(b, mk_like(b->g, word, 1), moved(b, word, d)));
+}
+
 /* Between runs of blanks; none at the ends. */
 static void split_blanks(Split *s) {
   Build *b = s->b;
@@ -163,9 +168,7 @@ static void split_blanks(Split *s) {
   for (u32 i = 0; blank[i]; i++)
     word = mk_map2(g, OP_and, word, mk_map2(g, OP_ne, s->rows, mk_scalar(g, DT_u8, (u8)blank[i])));
   word = mk_cast(g, word, DT_i64);
-  Val outside = on_sub(b, mk_like(g, word, 1), moved(b, word, -1));
-  Val start = on_mul(b, word, outside),
-      end = on_mul(b, word, on_sub(b, mk_like(g, word, 1), moved(b, word, 1)));
+  Val start = run_edge(b, word, -1), end = run_edge(b, word, 1);
   s->pieces = s->k / 2 + 1;
   s->count = mk_reduce(g, OP_reduce_sum, start, &(i64){1}, 1, false);
   bool cut_off = s->most >= 0 && s->most < s->pieces;
@@ -178,8 +181,8 @@ static void split_blanks(Split *s) {
   s->count = mk_map2(g, OP_min, s->count, mk_like(g, s->count, (double)s->pieces));
 }
 
-/* The pieces as texts [n, m], m as many as the row with most has. */
-static Val pieces_of(const Split *s, Dim n) {
+/* The pieces as texts [n, m], m as many as the row with most has; `rest` (u8[k]) behind the last. */
+static Val pieces_of(const Split *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
   Val j = places(b, s->pieces);
@@ -187,7 +190,7 @@ static Val pieces_of(const Split *s, Dim n) {
   Val to = mk_select(g, there, s->to, mk_like(g, s->to, 0));
   Dim wide[3] = {n, s->pieces, s->k};
   Val rows = mk_broadcast(g, mk_unsqueeze(g, s->rows, 1), wide, 3);
-  Val all = cut(b, rows, s->from, to, s->k);
+  Val all = mk_select(g, last_axis(b, there), cut(b, rows, s->from, to, s->k), rest);
   Val most = mk_reduce(g, OP_reduce_max, s->count, &(i64){0}, 1, false);
   Val used = mk_squeeze(g, mk_nonzero(g, mk_map2(g, OP_lt, j, most)), 0);
   return on_text(b, mk_gather(g, all, used, 1));
@@ -208,7 +211,7 @@ void build_string_split(Build *b) {
     split_at(&s, str_text(b->c, delimiter), (i64)str_len(b->c, delimiter));
   else
     split_blanks(&s);
-  Val y = pieces_of(&s, n);
+  Val y = pieces_of(&s, n, zero_byte(b));
   if (t.rank) memcpy(out, t.dim, t.rank * sizeof *out);
   out[t.rank] = on_dim(b, y, 1);
   b->out[0] = mk_reshape(g, y, out, t.rank + 1);
@@ -327,36 +330,125 @@ void build_string_normalizer(Build *b) {
 typedef struct Match {
   Build *b;
   Val rows; /* u8[n, k] */
-  Val kind, next;
+  Val kind, next, accept;
   u32 kinds;
 } Match;
+
+static Match match_new(Build *b, Val rows, const Regex *r) {
+  Graph *g = b->g;
+  Arena *a = &b->c->work;
+  i64 size = (i64)r->states * r->kinds, states = r->states, bytes = 256;
+  return (Match){.b = b,
+                 .rows = rows,
+                 .kind = mk_const(g, tensor_wrap(a, DT_u8, &bytes, 1, r->kind)),
+                 .next = mk_const(g, tensor_wrap(a, DT_u16, &size, 1, r->next)),
+                 .accept = mk_const(g, tensor_wrap(a, DT_bool, &states, 1, r->accept)),
+                 .kinds = r->kinds};
+}
+
+/* The state behind a byte (i64). */
+static Val match_step(const Match *m, Val state, Val byte) {
+  Graph *g = m->b->g;
+  Val kind = mk_cast(g, mk_gather(g, m->kind, byte, 0), DT_i64);
+  Val at = on_add(m->b, on_mulk(m->b, state, m->kinds), kind);
+  return mk_cast(g, mk_gather(g, m->next, at, 0), DT_i64);
+}
 
 /* carried: the state each text is in */
 static void match_byte(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Match *m = user;
   (void)cond, (void)scan;
   Val byte = mk_cast(g, mk_gather(g, m->rows, i, 1), DT_i64);
-  Val kind = mk_cast(g, mk_gather(g, m->kind, byte, 0), DT_i64);
-  Val at = on_add(m->b, on_mulk(m->b, carried[0], m->kinds), kind);
-  Val next = mk_cast(g, mk_gather(g, m->next, at, 0), DT_i64);
   Val end = mk_map2(g, OP_eq, byte, mk_like(g, byte, 0));
-  carried[0] = mk_select(g, end, carried[0], next);
+  carried[0] = mk_select(g, end, carried[0], match_step(m, carried[0], byte));
 }
 
 void build_regex_full_match(Build *b) {
   Graph *g = b->g;
-  Arena *a = &b->c->work;
   Val x = text_in(b, 0);
   Type t = *on_type(b, x);
   Dim n = type_count(b->ds, &t);
   if (!on_has_attr(b, "pattern")) on_bad(b, "attribute pattern is missing");
   Regex r = regex_compile(b->c, on_str(b, "pattern", ""), g->loc);
-  i64 size = (i64)r.states * r.kinds, states = r.states, bytes = 256;
   Val rows = on_bytes(b, mk_reshape(g, x, &n, 1));
-  Match m = {b, rows, mk_const(g, tensor_wrap(a, DT_u8, &bytes, 1, r.kind)),
-             mk_const(g, tensor_wrap(a, DT_u16, &size, 1, r.next)), r.kinds};
-  Val accept = mk_const(g, tensor_wrap(a, DT_bool, &states, 1, r.accept));
+  Match m = match_new(b, rows, &r);
   Val state = on_full(b, mk_scalar(g, DT_i64, 0), &n, 1), none;
   mk_loop(g, on_extent(b, width(b, rows), DT_i64), 0, &state, 1, &none, 0, match_byte, &m);
-  b->out[0] = mk_reshape(g, mk_gather(g, accept, state, 0), t.dim, t.rank);
+  b->out[0] = mk_reshape(g, mk_gather(g, m.accept, state, 0), t.dim, t.rank);
+}
+
+/* ---- Tokenizer ---- */
+
+/* How many bytes the character has that begins here, 0 if it is not one of the set: i64[n, k]. */
+static Val char_lengths(const Match *m) {
+  Build *b = m->b;
+  Graph *g = b->g;
+  Val state = on_mulk(b, mk_cast(g, m->rows, DT_i64), 0), length = state;
+  Val none = mk_like(g, length, 0);
+  for (i64 i = 0; i < 4; i++) {
+    state = match_step(m, state, mk_cast(g, moved(b, m->rows, i), DT_i64));
+    Val first = mk_map2(g, OP_and, mk_gather(g, m->accept, state, 0),
+                        mk_map2(g, OP_eq, length, none));
+    length = mk_select(g, first, mk_like(g, length, (double)(i + 1)), length);
+  }
+  return mk_select(g, mk_map2(g, OP_ne, m->rows, zero_byte(b)), length, none);
+}
+
+/* The bytes of characters of the set (ends: the last bytes only): i64[n, k], 0 or 1. */
+static Val char_bytes(Build *b, Val length, bool ends) {
+  Graph *g = b->g;
+  Val any = 0;
+  for (i64 i = 0; i < 4; i++) {
+    Val hit = mk_map2(g, ends ? OP_eq : OP_gt, moved(b, length, -i),
+                      mk_like(g, length, (double)(ends ? i + 1 : i)));
+    any = any ? mk_map2(g, OP_or, any, hit) : hit;
+  }
+  return mk_cast(g, any, DT_i64);
+}
+
+static Str token_pattern(Build *b) {
+  const OnnxAttr *list = on_attr(b, "separators");
+  if (on_int(b, "mark", 0)) on_unsupported(b, "attribute mark");
+  if (on_int(b, "mincharnum", 1) > 1) on_unsupported(b, "attribute mincharnum above 1");
+  if (list && list->type != OA_strings) on_bad(b, "attribute separators must be strings");
+  if (!list == !on_has_attr(b, "tokenexp"))
+    on_bad(b, "one of the attributes separators and tokenexp is expected");
+  /* all characters: an empty separator, and a lone dot, which alone takes ends of lines too */
+  Str every = str_of(b->c, "(?s:.)"), dot = str_of(b->c, "."), exp = on_str(b, "tokenexp", "");
+  if (!list) return exp == dot ? every : exp;
+  if (list->strings.n != 1 || str_len(b->c, list->strings.at[0]))
+    on_unsupported(b, "attribute separators");
+  return every;
+}
+
+void build_tokenizer(Build *b) {
+  Graph *g = b->g;
+  Val x = text_in(b, 0);
+  Type t = *on_type(b, x);
+  Dim n = type_count(b->ds, &t), out[MAX_RANK];
+  bool runs;
+  if (t.rank < 1 || t.rank > 2) on_bad(b, "rank %u, expected 1 or 2", t.rank);
+  Regex r = regex_compile_set(b->c, token_pattern(b), g->loc, &runs);
+  Str pad = on_str(b, "pad_value", "");
+  i64 long_pad = (i64)str_len(b->c, pad);
+  Split s = {.b = b, .rows = on_bytes(b, mk_reshape(g, x, &n, 1))};
+  if (width(b, s.rows) < long_pad)
+    s.rows = mk_pad(g, s.rows, zero_byte(b), (const Dim[]){0, 0},
+                    (const Dim[]){0, long_pad - width(b, s.rows)}, (const i64[]){0, 0});
+  s.k = width(b, s.rows);
+  Match m = match_new(b, s.rows, &r);
+  Val length = char_lengths(&m), bytes = char_bytes(b, length, false);
+  Val start = runs ? run_edge(b, bytes, -1)
+                   : mk_cast(g, mk_map2(g, OP_gt, length, mk_like(g, length, 0)), DT_i64);
+  Val end = runs ? run_edge(b, bytes, 1) : char_bytes(b, length, true);
+  s.pieces = runs ? s.k / 2 + 1 : s.k;
+  s.count = mk_reduce(g, OP_reduce_sum, start, &(i64){1}, 1, false);
+  s.from = mark_places(&s, start);
+  s.to = on_addk(b, mark_places(&s, end), 1);
+  u8 *rest = NEWS(&b->c->work, u8, s.k + 1);
+  memcpy(rest, str_text(b->c, pad), (size_t)long_pad);
+  Val y = pieces_of(&s, n, mk_const(g, tensor_wrap(&b->c->work, DT_u8, &s.k, 1, rest)));
+  memcpy(out, t.dim, t.rank * sizeof *out);
+  out[t.rank] = on_dim(b, y, 1);
+  b->out[0] = mk_reshape(g, y, out, t.rank + 1);
 }

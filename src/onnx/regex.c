@@ -52,7 +52,7 @@ static _Noreturn void bad(Parse *p, const char *why) {
 }
 
 static _Noreturn void refuse(Parse *p, const char *what) {
-  fail(p->c, ERR_unsupported, p->loc, "RegexFullMatch: %s is not supported", what);
+  fail(p->c, ERR_unsupported, p->loc, "pattern: %s is not supported", what);
 }
 
 static Tree *tree(Parse *p, TreeKind kind) {
@@ -637,14 +637,44 @@ static Regex make_states(Parse *p, const Code *code, u32 n) {
   return r;
 }
 
-Regex regex_compile(Ctx *c, Str pattern, Loc loc) {
+static Parse parse_begin(Ctx *c, Str pattern, Loc loc) {
   const u8 *at = (const u8 *)str_text(c, pattern);
   Parse p = {.c = c, .a = &c->work, .loc = loc, .at = at, .end = at + str_len(c, pattern)};
   if (p.end - p.at > MOST_LENGTH) refuse(&p, "a pattern as long as this");
-  Tree *t = take_alternatives(&p);
-  if (p.at < p.end) bad(&p, ") without its group");
-  Emit e = {.p = &p};
+  return p;
+}
+
+static Tree *parse_all(Parse *p) {
+  Tree *t = take_alternatives(p);
+  if (p->at < p->end) bad(p, ") without its group");
+  return t;
+}
+
+static Regex compile(Parse *p, const Tree *t) {
+  Emit e = {.p = p};
   emit_tree(&e, t);
   emit(&e, (Code){.kind = CD_match});
-  return make_states(&p, e.code.at, e.code.n);
+  return make_states(p, e.code.at, e.code.n);
+}
+
+Regex regex_compile(Ctx *c, Str pattern, Loc loc) {
+  Parse p = parse_begin(c, pattern, loc);
+  return compile(&p, parse_all(&p));
+}
+
+Regex regex_compile_set(Ctx *c, Str pattern, Loc loc, bool *runs) {
+  Parse p = parse_begin(c, pattern, loc);
+  const Tree *t = parse_all(&p);
+  const char *text = str_text(c, pattern);
+  *runs = false;
+  for (;; t = t->part.at[0]) {
+    bool lone = (t->kind == TR_cat || t->kind == TR_alt) && t->part.n == 1;
+    bool more = t->kind == TR_repeat && t->least == 1 && t->most == -1 && !*runs;
+    if (!lone && !more) break;
+    *runs = *runs || more;
+  }
+  /* a lazy + takes one character only; the tree does not tell */
+  if (t->kind != TR_set || strstr(text, "+?") || strstr(text, "}?"))
+    refuse(&p, "anything but one set of characters, with or without +,");
+  return compile(&p, t);
 }

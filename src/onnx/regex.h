@@ -18,4 +18,8 @@ struct Regex {
  * ERR_unsupported where ingot has no such thing or the table gets too large. */
 Regex regex_compile(Ctx *c, Str pattern, Loc loc);
 
+/* For a pattern that is one set of characters, or that and + (*runs): matches one character. Others
+ * are refused. */
+Regex regex_compile_set(Ctx *c, Str pattern, Loc loc, bool *runs);
+
 #endif

@@ -46,6 +46,11 @@ MOVES = """g (string[2,3] x, int64[2] i, string[3] y) => (string[3,2] a, string[
   one = Constant <value = int64 {1}> ()
   h = SequenceAt (s, one)
 }"""
+NGRAM = """g (string[N] x) => (float[N,13] y) {
+  t, c = StringSplit <delimiter = " "> (x)
+  y = TfIdfVectorizer <mode = "TF", min_gram_length = %d, max_gram_length = %d, max_skip_count = %d, ngram_counts = [0, 4, 12],
+    ngram_indexes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], pool_strings = [%s]> (t)
+}"""
 
 
 def numbers(Case, rng, text):
@@ -104,3 +109,13 @@ def cases(Case, rng):
         yield graph(f"branch_{int(c)}", BRANCH, {"x": pick(3), "c": np.array(c), "y": np.array("a!", object)})
     yield graph("rounds", ROUNDS, {"x": pick(3), "y": pick(3), "n": np.array(4)}, judge="onnx")
     yield graph("moves", MOVES, {"x": pick(2, 3), "i": np.array([2, 0]), "y": pick(3)}, judge="onnx")
+    exps = ["[a-zA-Z0-9_]+", ".", r"\w+", "[^a ]", "[é日-語]+", "(?i:[a-f]+)", ".+", r"\d", "(?:[[:punct:]]+)", "a"]
+    for i, e in enumerate([*exps, None]):
+        attrs = {"mark": 0, "mincharnum": 1, "pad_value": ["#", "", "a pad that is longer than every text"][i % 3]}
+        attrs |= {"tokenexp": e} if e else {"separators": [""]}
+        shape = (15, 2) if i % 2 else (30,)
+        yield Case(f"token_{i}", "Tokenizer", ["x"], ["y"], {"x": text(*TEXTS).reshape(shape)}, attrs=attrs, domain="com.microsoft")
+    for lo, hi, skip in ((1, 1, 0), (1, 2, 0), (2, 2, 1), (3, 3, 2)):
+        words = "a b foo bar a b b a a foo foo a a bar b b a b a a a a b b".split()
+        yield graph(f"ngram_{lo}{hi}{skip}", NGRAM % (lo, hi, skip, ", ".join(f'"{w}"' for w in words)),
+                    {"x": text("foo bar", "", "a b a b", "b a a a b", "a foo a foo b a")})
