@@ -25,7 +25,7 @@ from skl2onnx import to_onnx
 from skl2onnx.common import _container
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 from sklearn import (calibration, cluster, compose, cross_decomposition, decomposition, discriminant_analysis, ensemble,
-                     feature_selection, gaussian_process, impute, linear_model, mixture, model_selection,
+                     feature_extraction, feature_selection, gaussian_process, impute, linear_model, mixture, model_selection,
                      multiclass, multioutput, naive_bayes, neighbors, neural_network, pipeline, preprocessing,
                      random_projection, svm, tree)
 from sklearn.datasets import make_classification
@@ -45,6 +45,8 @@ GAPS = X.copy()
 GAPS[::7, 2] = np.nan
 GAPS[::5, 4] = np.nan
 COLOURS = np.array(["red", "green", "", "blue", "grün"], dtype=object)[(SMALL[:, :2] % 5).astype(int)]
+TEXTS = np.array([" ".join(np.array("Every good model, like some small tree: has leaves; not one root.".split())[r > 0.3])
+                  for r in np.abs(np.tile(X, (1, 2)))[:, :12]], dtype=object)
 
 
 @dataclass
@@ -186,6 +188,14 @@ def words():
     yield Case("labels", preprocessing.LabelEncoder(), x=COLOURS[:, 0], types=[("x", StringTensorType([None]))])
     yield Case("labelbinarizer", preprocessing.LabelBinarizer(), x=THREE.astype(np.int64), types=[("x", Int64TensorType([None]))])
     yield Case("imputer_words", impute.SimpleImputer(strategy="most_frequent", missing_values=""), x=COLOURS, types=strings)
+    text = [("x", StringTensorType([None]))]
+    for name, e in (("count", feature_extraction.text.CountVectorizer()), ("count_pairs", feature_extraction.text.CountVectorizer(ngram_range=(1, 2), lowercase=False)),
+                    ("count_binary", feature_extraction.text.CountVectorizer(binary=True, stop_words=["good"])),
+                    ("tfidf", feature_extraction.text.TfidfVectorizer()), ("tfidf_sublinear", feature_extraction.text.TfidfVectorizer(sublinear_tf=True, norm="l1")),
+                    ("tfidf_chars", feature_extraction.text.TfidfVectorizer(analyzer="char", ngram_range=(1, 2)))):
+        yield Case(name, e, x=TEXTS, types=text, options={"locale": "C"})
+    yield Case("texts", pipeline.make_pipeline(feature_extraction.text.TfidfVectorizer(), linear_model.LogisticRegression()), THREE, TEXTS, types=text, options={"locale": "C"})
+    yield Case("texts_nb", pipeline.make_pipeline(feature_extraction.text.CountVectorizer(), naive_bayes.MultinomialNB()), THREE, TEXTS, types=text, options={"locale": "C"})
     yield Case("pipeline", pipeline.make_pipeline(preprocessing.StandardScaler(), decomposition.PCA(4), linear_model.LogisticRegression()), THREE)
     yield Case("union", pipeline.make_pipeline(pipeline.make_union(decomposition.PCA(2), preprocessing.MinMaxScaler()), linear_model.Ridge()), REAL)
     numbers = pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.StandardScaler())
@@ -242,8 +252,12 @@ def convert(case):
     target = {"": case.opset, "ai.onnx.ml": 1 if case.opset < 11 else 3}
     kind = case.types or [("x", FloatTensorType([None, x.shape[1]]))]
     options = case.options or {"zipmap": False}
+    part = case.e[0] if "locale" in options and hasattr(case.e, "steps") else case.e
+    options = {id(part): options}
+    if part is not case.e:
+        options[id(case.e)] = {"zipmap": False}
     try:
-        return to_onnx(case.e, initial_types=kind, options={id(case.e): options}, target_opset=target)
+        return to_onnx(case.e, initial_types=kind, options=options, target_opset=target)
     except NameError:  # it has no such option
         return to_onnx(case.e, initial_types=kind, target_opset=target)
 

@@ -75,8 +75,8 @@ static Val count_hits(const Pool *p, Val x, u32 from, u32 count, u32 n, i64 step
     Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
                : k   ? items_behind(b, x, step * (i64)k, &there)
                      : x;
-    Val hit = mk_map2(g, OP_eq, mk_unsqueeze(g, part, 2),
-                      items_at(p, from, count, n, k, on_dtype(b, x)));
+    Val hit =
+        mk_map2(g, OP_eq, mk_unsqueeze(g, part, 2), items_at(p, from, count, n, k, on_dtype(b, x)));
     all = all ? mk_map2(g, OP_and, all, hit) : hit;
   }
   if (there) all = mk_map2(g, OP_and, all, there); /* of the last item: it is the furthest */

@@ -181,7 +181,8 @@ static void split_blanks(Split *s) {
   s->count = mk_map2(g, OP_min, s->count, mk_like(g, s->count, (double)s->pieces));
 }
 
-/* The pieces as texts [n, m], m as many as the row with most has; `rest` (u8[k]) behind the last. */
+/* The pieces as texts [n, m], m as many as the row with most has; `rest` (u8[k]) behind the last.
+ */
 static Val pieces_of(const Split *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -387,8 +388,8 @@ static Val char_lengths(const Match *m) {
   Val none = mk_like(g, length, 0);
   for (i64 i = 0; i < 4; i++) {
     state = match_step(m, state, mk_cast(g, moved(b, m->rows, i), DT_i64));
-    Val first = mk_map2(g, OP_and, mk_gather(g, m->accept, state, 0),
-                        mk_map2(g, OP_eq, length, none));
+    Val first =
+        mk_map2(g, OP_and, mk_gather(g, m->accept, state, 0), mk_map2(g, OP_eq, length, none));
     length = mk_select(g, first, mk_like(g, length, (double)(i + 1)), length);
   }
   return mk_select(g, mk_map2(g, OP_ne, m->rows, zero_byte(b)), length, none);
