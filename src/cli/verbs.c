@@ -155,7 +155,10 @@ static int verb_inspect(const Args *a) {
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_inspect(m, a->json, &text, &n);
   if (n) fwrite(text, 1, n, stdout);
-  return finish(m, a, s);
+  if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
+  fprintf(stderr, "ingot: %s: has nodes that are not supported: see the report\n", a->model);
+  ingot_free(m);
+  return (int)s;
 }
 
 static int verb_ops(const Args *a) {

@@ -29,8 +29,8 @@ def supported(env):
 
 
 def message(row, got):
-    """What is wrong with stderr, or None."""
-    text = got.text()
+    """What is wrong with what was said, or None. A report of inspect names the nodes itself."""
+    text = got.text() + got.out.decode("utf-8", "replace")
     if row["file"] not in text and os.path.basename(row["file"]) not in text:
         return "the message does not name the file"
     if row["text"] and row["text"] not in text:

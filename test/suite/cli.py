@@ -151,6 +151,12 @@ def reports(c):
     text = c.run("inspect", MODEL).out.decode()
     for word in ("image", "Conv", "ai.onnx 17"):
         want(word in text, f"inspect does not mention {word}")
+    with open(MODEL, "rb") as f, open(c.path("strange.onnx"), "wb") as g:
+        g.write(f.read().replace(b"\x22\x04Relu", b"\x22\x04Rely"))  # an operator nobody has
+    for flags in ([], ["--json"]):
+        got = run([c.env.ingot, "inspect", "strange.onnx", *flags], 20, cwd=c.dir)
+        said = (got.out + got.err).decode()
+        want(got.rc == 3 and said.count("node 2 'relu1' (Rely)") == 1 and "strange.onnx" in got.text(), f"inspect says {said}")
 
 
 def image(c, name="x.npy", count=1):
