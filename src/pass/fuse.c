@@ -28,6 +28,7 @@ enum {
   FUSE_NODES = 48, /* of one group: expressions stay readable and compile fast */
   ROW = 4,         /* shortest row that is gathered in place */
   CHEAP = 2,       /* operations that are rather repeated within a group than stored */
+  SHOWN = 3,       /* users that a line of --explain names */
 };
 
 typedef struct Fuse {
@@ -216,11 +217,39 @@ static const char *not_on(const Fuse *f, Val v, const Node *n) {
   return NULL;
 }
 
-/* A line of `opt --explain`. */
-static void say(const Fuse *f, Text *why, const Node *n, const char *no) {
+/* conv 'conv1'; where the model has no name: conv (node 3, Conv) */
+static void put_node(const Fuse *f, Text *why, const Node *n) {
   text_fmt(why, "%s", op_info[n->op].name);
-  if (n->loc.node) text_fmt(why, " '%s'", show(f->g->c, n->loc.node));
-  text_fmt(why, ": %s\n", no);
+  if (n->loc.node)
+    text_fmt(why, " '%s'", show(f->g->c, n->loc.node));
+  else if (n->loc.op && n->loc.index >= 0)
+    text_fmt(why, " (node %d, %s)", n->loc.index, show(f->g->c, n->loc.op));
+}
+
+static bool takes(const Node *n, Val v) {
+  for (u32 i = 0; i < n->nin; i++)
+    if (n->in[i] == v) return true;
+  return false;
+}
+
+/* A line of `opt --explain`: max 'relu1' -> contract 'conv2': why the first is not computed where
+ * the second reads it. */
+static void say(const Fuse *f, Text *why, const Node *n, const char *no) {
+  Graph *g = f->g;
+  Val v = n->out[0];
+  u32 found = 0;
+  put_node(f, why, n);
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *u = graph_node(g, k->node.at[i]);
+      if (!takes(u, v) || found++ >= SHOWN) continue;
+      text_puts(why, found == 1 ? " -> " : ", ");
+      put_node(f, why, u);
+    }
+  }
+  if (found > SHOWN) text_fmt(why, " and %u more", found - SHOWN);
+  text_fmt(why, "%s: %s\n", found ? "" : " -> return", no);
 }
 
 /* Operands that would bring a second accumulator into the group of n keep their buffer. */

@@ -2,6 +2,7 @@
 what it is given plays the engine that is wrong."""
 import json
 import os
+import re
 import shutil
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
@@ -94,7 +95,24 @@ def bench(w):
     w.run("bench", MODEL, "--engine", "steam", code=2)
 
 
-CASES = (engines, runtime, per_node, bisect, bench)
+def explains(w):
+    """opt --explain: every line has both nodes, by the names of the model, and the reason."""
+    text = w.run("opt", MODEL, "-d", "batch=1", "--explain", "--stop=fuse")
+    lines = [x for x in text.splitlines() if " -> " in x and not x.startswith("group")]
+    for line in ("max 'relu1' -> conv 'conv2': its user reads every element many times",
+                 "add 'fc' -> reduce_max 'probability', sub 'probability': used more than once",
+                 "mul 'probability' -> return: a result of its block"):
+        want(line in lines, f"no line `{line}` in\n{text}")
+    want(all(re.fullmatch(r"\w+ \S+ -> (\w+ \S+(, )?)+: [a-z ,]+|\w+ \S+ -> return: [a-z ]+", x) for x in lines), f"lines are\n{text}")
+    with open(w.path("many.ing"), "w") as f:
+        f.write('graph (%1 "x": f32[2,2,2,2,2]) {\n  %2: f32[2,2,2,2,2] = exp(%1) @("Exp", "", 7)\n' +
+                "".join(f'  %{k}: f32[2,2,2,2] = reduce_sum(%2) {{axes=[{k - 3}], keep=0}} @("ReduceSum", "sum{k}", {k})\n' for k in range(3, 8)) +
+                "  return %3, %4, %5, %6, %7\n}\n")
+    text = w.run("opt", "many.ing", "--start=fuse", "--stop=fuse", "--explain")
+    want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
+
+
+CASES = (explains, engines, runtime, per_node, bisect, bench)
 
 
 def tests(env):
