@@ -130,7 +130,7 @@ static void do_bench(Ctx *c, void *arg) {
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
-  if (a->build && a->build->march) api_march(m, a->build->march);
+  if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_NATIVE) api_native(m, a->build ? a->build->cc : NULL);
   api_passes(m, NULL);
   e->bench(a);

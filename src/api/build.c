@@ -214,7 +214,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
   if (o->march)
-    api_march(m, o->march);
+    api_march(m, o->march, o->cc);
   else
     api_native(m, o->cc);
   b.kind = product(o->output);

@@ -98,9 +98,10 @@ void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 
 /* target.c */
-void api_native(Ingot *m, const char *cc);  /* unless one was chosen: the machine we are on */
-void api_here(Ingot *m);                    /* the same for the C compiler only */
-void api_march(Ingot *m, const char *name); /* a target, or a CPU that the C compiler knows */
+void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */
+void api_here(Ingot *m);                   /* the same for the C compiler only */
+/* A target, or a CPU that the C compiler knows. */
+void api_march(Ingot *m, const char *name, const char *cc);
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 void words_threads(Ctx *c, Words *w, const Ingot *m);
 

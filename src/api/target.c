@@ -2,7 +2,9 @@
  *
  * In: the name of a target, of a CPU, or nothing. Out: the row of target.def and flags of the C
  * compiler. Text (compile, opt) is made for the scalar machine unless another is named; what is
- * compiled at once (run, bench, build) for the machine we are on.
+ * compiled at once (run, bench, build) for the machine we are on. What a CPU has that only the
+ * compiler knows by name, or a compiler for another machine, is asked of the compiler: it
+ * preprocesses a few lines made of the guards of target.def.
  */
 #include "api/own.h"
 
@@ -18,8 +20,84 @@ static bool is_cross(const char *cc) {
   return false;
 }
 
+/* ---- asking the compiler ---- */
+
+typedef struct Ask {
+  Ingot *m;
+  const char *cc, *name; /* name: of a CPU; NULL: what the compiler takes without being told */
+  Folder folder;
+} Ask;
+
+/* The words "ingot NAME", of the largest target whose guard holds. */
+static void write_question(Ctx *c, const char *path) {
+  Text t = text_new(&c->keep);
+  for (u32 i = target_count - 1; i; i--)
+    text_fmt(&t, "#%s %s\ningot %s\n", i + 1 == target_count ? "if" : "elif", target_table[i].guard,
+             target_table[i].name);
+  text_fmt(&t, "#else\ningot %s\n#endif\n", target_scalar()->name);
+  file_write(c, path, t.at, t.n);
+}
+
+static bool preprocess(Ctx *c, Ask *a, const char *flag, const char *question, const char *answer) {
+  Words w = {0};
+  words_compiler(c, &w, a->cc);
+  if (*flag) *vec_push(&c->keep, &w) = flag;
+  words_add(c, &w, "-E -P -o");
+  *vec_push(&c->keep, &w) = answer;
+  *vec_push(&c->keep, &w) = question;
+  *vec_push(&c->keep, &w) = NULL;
+  return !spawn_status(c, &a->folder, "C compiler", w.at);
+}
+
+static const Target *read_answer(Ctx *c, const char *path) {
+  File f = file_read(c, path);
+  Text t = text_new(&c->keep);
+  text_put(&t, f.at, f.n);
+  const char *at = strstr(text_cstr(&t), "ingot ");
+  for (u32 i = 0; at && i < target_count; i++) {
+    size_t n = strlen(target_table[i].name);
+    if (!strncmp(at + 6, target_table[i].name, n) && strchr("\n\r ", at[6 + n]))
+      return &target_table[i];
+  }
+  return target_scalar();
+}
+
+/* Some compilers know CPUs by -march, some by -mcpu. */
+static void ask(Ctx *c, void *arg) {
+  Ask *a = arg;
+  folder_make(c, &a->folder);
+  const char *question = folder_file(c, &a->folder, "ask.c"),
+             *answer = folder_file(c, &a->folder, "answer"), *flag = "";
+  const char *march = a->name ? str_text(c, str_fmt(c, "-march=%s", a->name)) : "",
+             *mcpu = a->name ? str_text(c, str_fmt(c, "-mcpu=%s", a->name)) : "";
+  write_question(c, question);
+  if (preprocess(c, a, march, question, answer)) {
+    flag = march;
+  } else if (preprocess(c, a, mcpu, question, answer)) {
+    flag = mcpu;
+  } else {
+    preprocess(c, a, march, question, answer);
+    spawn_blame(c, &a->folder, "C compiler", march);
+  }
+  a->m->target = read_answer(c, answer);
+  a->m->cflags = flag;
+}
+
+static void ask_compiler(Ingot *m, const char *cc, const char *name) {
+  Ask a = {.m = m, .cc = cc, .name = name};
+  Err e = ctx_protect(m->c, ask, &a);
+  folder_remove(&a.folder);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+/* ---- choosing ---- */
+
 void api_native(Ingot *m, const char *cc) {
-  if (m->target || is_cross(cc)) return;
+  if (m->target) return;
+  if (is_cross(cc)) {
+    ask_compiler(m, cc, NULL);
+    return;
+  }
   m->target = target_native();
   m->cflags = target_native_flags();
 }
@@ -35,14 +113,18 @@ static void set(Ingot *m, const char *name, const Target *t) {
   m->cflags = strcmp(name, "native") ? t->cflags : target_native_flags();
 }
 
-void api_march(Ingot *m, const char *name) {
+void api_march(Ingot *m, const char *name, const char *cc) {
   const Target *t = target_find(name);
   if (t) {
     set(m, name, t);
     return;
   }
-  m->target = target_scalar();
-  m->cflags = str_text(m->c, str_fmt(m->c, "-march=%s", name));
+  if (strpbrk(name, " \t\n") || !*name)
+    fail(m->c, ERR_usage, LOC_NONE, "'%s' is not the name of a CPU", name);
+  ask_compiler(m, cc, name);
+  if (m->target == target_scalar())
+    warn(m->c, LOC_NONE,
+         "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
 }
 
 void words_target(Ctx *c, Words *w, const Ingot *m) {

@@ -262,6 +262,31 @@ def flags(w):
         want(b"passed" in w.run("./net", "--selftest").out, "clang: --selftest does not pass")
 
 
+def machines(w):
+    """CPUs that only the compiler knows: it says which vectors they have; plain loops are not chosen in silence."""
+    def made_for(cpu, cc, march, silent=True):
+        got = w.build("net.o", "--cc", cc, *(["--march", cpu] if cpu else []), "--no-selftest", "-O0")
+        with open(w.path("net.h")) as f:
+            options = f.read().split("options: ")[1].split("\n")[0]
+        want((f"march={march}" in options) if march else "march" not in options, f"{cc} {cpu}: options are {options}")
+        want(silent or "plain loops" in got.text(), f"{cc} {cpu}: says {got.text()}")
+        want(not silent or "plain loops" not in got.text(), f"{cc} {cpu}: warns {got.text()}")
+    for cc in ("gcc", "clang"):
+        if shutil.which(cc) and os.uname().machine == "x86_64":
+            for cpu, march in (("x86-64-v3", "avx2"), ("skylake-avx512", "avx512"), ("nehalem", "sse2")):
+                made_for(cpu, cc, march)
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        made_for("cortex-a72", "aarch64-linux-gnu-gcc", "neon")
+        made_for("armv8-a", "aarch64-linux-gnu-gcc", "neon")
+        made_for(None, "aarch64-linux-gnu-gcc", "neon")
+    if shutil.which("arm-none-eabi-gcc"):
+        made_for("cortex-m4", "arm-none-eabi-gcc", None, silent=False)
+        made_for(None, "arm-none-eabi-gcc", None)
+    if os.uname().machine == "x86_64":
+        w.build("x.o", "--march", "no-such-cpu", code=5, text="no-such-cpu")
+    w.build("x.o", "--march", "znver3 -DX", code=2, text="not the name of a CPU")
+
+
 def refusals(w):
     w.build("x.o", "--cc", "no-such-compiler", code=5, text="no-such-compiler")
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
@@ -289,7 +314,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, extents, facts, flags, reasons, weight_files, refusals, plain)
+CASES = (libraries, shared, program, archives, extents, facts, flags, machines, reasons, weight_files, refusals, plain)
 
 
 def tests(env):
