@@ -278,6 +278,14 @@ static Scalar reduce(Run *r, const Expr *e) {
   return pair[0];
 }
 
+static Scalar quad(Run *r, const Expr *e) {
+  Scalar lane[4];
+  u32 all = 0;
+  eval_lanes(r, e->arg[0], lane);
+  for (u32 i = 0; i < 4; i++) all |= (u32)(u8)lane[i].i << 8 * i;
+  return (Scalar){.i = (i32)all};
+}
+
 Scalar eval(Run *r, ExprId id) {
   const Expr *e = prog_expr(r->p, id);
   Scalar arg[3];
@@ -289,6 +297,7 @@ Scalar eval(Run *r, ExprId id) {
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
     return apply_expr(r->p, e, arg);
   case EX_hreduce: return reduce(r, e);
+  case EX_quad: return quad(r, e);
   case EX_random:
     arg[0] = eval(r, e->arg[0]);
     arg[1] = eval(r, e->arg[1]);

@@ -433,6 +433,11 @@ static u64 eval_unsigned(Op op, DType d, u64 a, u64 b) {
   }
 }
 
+static i64 dot4(i64 a, i64 b, i64 c) {
+  for (u32 i = 0; i < 32; i += 8) c += (u8)((u64)a >> i) * (i64)(i8)(u8)((u64)b >> i);
+  return c;
+}
+
 static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   u64 a = (u64)x, b = (u64)y;
   switch (op) {
@@ -459,7 +464,7 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
-      r.i = scalar_wrap(d, eval_int(op, d, a.i, b.i));
+      r.i = scalar_wrap(d, op == OP_dot4 ? dot4(a.i, b.i, c.i) : eval_int(op, d, a.i, b.i));
     return r;
   }
   double fb = n > 1 ? b.f : 0, fc = n > 2 ? c.f : 0;

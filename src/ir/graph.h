@@ -58,7 +58,8 @@ extern const char *const home_name[HOME_COUNT];
 /* How a value with rank >= 3 lies in memory when it is not plain row-major. */
 struct Layout {
   u32 block; /* channels (dimension 1) in groups of so many, innermost; 0: where they are */
-  i64 lo[MAX_RANK], hi[MAX_RANK]; /* zeros around dimensions 2 and up */
+  i64 lo[MAX_RANK], hi[MAX_RANK]; /* border around dimensions 2 and up */
+  i64 fill; /* what the border holds: 0, or of bytes the zero point of those who read them */
 };
 
 enum { LAYOUT_BLOCK = 32, LAYOUT_BORDER = 1 << 20 };
@@ -70,6 +71,12 @@ static inline bool op_is_alias(Op op) { /* its result is the memory of its opera
   return op == OP_reshape || op == OP_within;
 }
 bool node_is_view(const Node *n); /* reads its operand through another index: costs nothing */
+/* Bytes as integers, or those less a constant: costs next to nothing, so that bytes stay what lies
+ * in memory. */
+bool node_is_decode(Graph *g, const Node *n);
+/* The bytes q that v = q - *zero is made of by such nodes, *zero a byte of the same type; 0: v is
+ * something else. */
+Val graph_bytes(Graph *g, Val v, i64 *zero);
 
 struct Value {
   Type type;

@@ -78,14 +78,15 @@ static void bind(Parse *p, Str id, Val v) {
   *vec_push(&p->c->scratch, &p->scope) = id;
 }
 
-/* laid(block, [zeros in front], [zeros behind]), a number for each dimension behind the channels.
- */
+/* laid(block, [border in front], [border behind]), a number for each dimension behind the channels;
+ * then what the border holds, if it is not 0. */
 static const Layout *layout(Parse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
   scan_expect(&p->s, '(');
   i64 block = scan_integer(&p->s);
   if (!type_can_be_laid(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
-    BAD(&p->s, "only f32 with 3 to 5 known dimensions is laid out, in blocks up to %d",
+    BAD(&p->s,
+        "only f32, i32 and bytes with 3 to 5 known dimensions are laid out, in blocks up to %d",
         LAYOUT_BLOCK);
   y->block = (u32)block;
   for (u32 side = 0; side < 2; side++) {
@@ -97,6 +98,11 @@ static const Layout *layout(Parse *p, const Type *t) {
         BAD(&p->s, "a border is a number from 0 to %d", LAYOUT_BORDER);
       (side ? y->hi : y->lo)[i] = d[i - 2];
     }
+  }
+  if (scan_accept(&p->s, ',')) {
+    y->fill = scan_integer(&p->s);
+    if (t->dt == DT_f32 || scalar_wrap(t->dt, y->fill) != y->fill)
+      BAD(&p->s, "a border of %lld does not fit %s", (long long)y->fill, dtype_info[t->dt].name);
   }
   scan_expect(&p->s, ')');
   return y;

@@ -84,6 +84,7 @@ static void put_layout(Print *p, const Value *x) {
                (long long)(side ? x->layout->hi[i] : x->layout->lo[i]));
     text_puts(p->t, "]");
   }
+  if (x->layout->fill) text_fmt(p->t, ", %lld", (long long)x->layout->fill);
   text_puts(p->t, ")");
 }
 

@@ -73,7 +73,14 @@ typedef enum Op {
 } Op;
 
 typedef enum OpFlag { OF_COMM = 1, OF_ASSOC = 2, OF_PURE = 4 } OpFlag;
-typedef enum OpClass { OC_NUM, OC_FLT, OC_INT, OC_BITS, OC_ANY } OpClass; /* BITS: INT or bool */
+typedef enum OpClass {
+  OC_NUM,
+  OC_FLT,
+  OC_INT,
+  OC_I32,
+  OC_BITS,
+  OC_ANY
+} OpClass; /* BITS: INT or bool */
 typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
 
 struct OpInfo {

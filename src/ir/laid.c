@@ -3,7 +3,8 @@
 #include "ir/graph.h"
 
 bool type_can_be_laid(const Type *t) {
-  if (t->kind != TY_tensor || t->dt != DT_f32 || t->rank < 3 || t->rank > 5) return false;
+  if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
+  if (t->dt != DT_f32 && t->dt != DT_i32 && t->dt != DT_u8 && t->dt != DT_i8) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
   return true;
@@ -11,6 +12,35 @@ bool type_can_be_laid(const Type *t) {
 
 bool node_is_view(const Node *n) {
   return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
+}
+
+static bool is_byte(DType dt) {
+  return dt == DT_u8 || dt == DT_i8;
+}
+
+bool node_is_decode(Graph *g, const Node *n) {
+  if (n->op != OP_cast && n->op != OP_sub) return false;
+  if (graph_type(g, n->out[0])->dt != DT_i32) return false;
+  if (n->op == OP_cast) return is_byte(graph_type(g, n->in[0])->dt);
+  NodeId def = graph_val(g, n->in[0])->def;
+  const Tensor *k = graph_const(g, n->in[1]);
+  return k && k->n == 1 && def && graph_node(g, def)->op == OP_cast &&
+         node_is_decode(g, graph_node(g, def)) &&
+         type_equal(graph_type(g, n->in[0]), graph_type(g, n->out[0]));
+}
+
+Val graph_bytes(Graph *g, Val v, i64 *zero) {
+  NodeId def = graph_val(g, v)->def;
+  Scalar lo, hi;
+  *zero = 0;
+  if (!def || !node_is_decode(g, graph_node(g, def))) return 0;
+  if (graph_node(g, def)->op == OP_sub) {
+    *zero = tensor_get(graph_const(g, graph_node(g, def)->in[1]), 0).i;
+    def = graph_val(g, graph_node(g, def)->in[0])->def;
+  }
+  Val q = graph_node(g, def)->in[0];
+  dtype_limits(graph_type(g, q)->dt, &lo, &hi);
+  return *zero >= lo.i && *zero <= hi.i ? q : 0;
 }
 
 bool node_takes_layout(const Node *n) {

@@ -51,6 +51,7 @@ bool op_accepts(Op op, DType d) {
   case OC_NUM: return flt || num;
   case OC_FLT: return flt;
   case OC_INT: return num;
+  case OC_I32: return d == DT_i32;
   case OC_BITS: return num || cls == 'B';
   case OC_ANY: return cls != 'N';
   }

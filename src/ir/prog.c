@@ -256,6 +256,10 @@ ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes) {
   return ex_new(p, &e);
 }
 
+ExprId ex_quad(Prog *p, ExprId a) {
+  return add(p, EX_quad, DT_i32, 1, &a, 1);
+}
+
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index) {
   ExprId arg[2] = {seed, index};
   return add(p, EX_random, dt, 1, arg, 2);

@@ -66,6 +66,8 @@ typedef enum ExprKind {
   EX_splat,   /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
   EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by pick */
+  EX_quad,    /* arg[0]: load of four lanes of i8 or u8 from memory -> their bytes as i32, the first
+                 lowest */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed
                */
   EX_COUNT
@@ -187,6 +189,7 @@ ExprId ex_bitcast(Prog *p, DType to, ExprId a);
 ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
 ExprId ex_hreduce(Prog *p, Op op, ExprId a);
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b 0: only a */
+ExprId ex_quad(Prog *p, ExprId a);
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);

@@ -264,8 +264,11 @@ static void check_vector(Check *o, const Expr *e) {
       ok = x->dt == DT_i64 && x->lanes == 1;
     }
   }
-  static const char *const name[EX_COUNT] = {"const", "variable", "load",    "op",
-                                             "splat", "reduce",   "shuffle", "random"};
+  if (e->kind == EX_quad)
+    ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load && a->lanes == 4 &&
+         (a->dt == DT_u8 || a->dt == DT_i8) && prog_buf(o->p, a->ref)->space != BS_reg;
+  static const char *const name[EX_COUNT] = {"const",  "variable", "load", "op",    "splat",
+                                             "reduce", "shuffle",  "quad", "random"};
   if (!ok)
     WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
 }

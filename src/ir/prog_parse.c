@@ -186,6 +186,11 @@ static ExprId call(Parse *o) {
     e.narg = operands(o, arg, 3);
     expect_args(o, &e, 1);
     e.dt = prog_expr(o->p, arg[0])->dt;
+  } else if (scan_accept_word(&o->s, "quad")) {
+    e.kind = EX_quad;
+    e.dt = DT_i32;
+    e.narg = operands(o, arg, 3);
+    expect_args(o, &e, 1);
   } else if (scan_accept_word(&o->s, "random")) {
     scan_expect(&o->s, '.');
     e.kind = EX_random;

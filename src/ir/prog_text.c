@@ -119,6 +119,7 @@ static void put_call(Print *o, const Expr *e) {
     break;
   case EX_splat: text_fmt(t, "splat.%u", e->lanes); break;
   case EX_hreduce: text_fmt(t, "reduce.%s", op_info[e->op].name); break;
+  case EX_quad: text_puts(t, "quad"); break;
   case EX_random: text_fmt(t, "random.%s", dtype_info[e->dt].name); break;
   default:
     text_puts(t, "shuffle");

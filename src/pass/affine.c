@@ -81,7 +81,8 @@ static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n
   if (rest->k || rest->n > 1) return false;
   if (!rest->n) return true;
   for (u32 i = 0; i < n; i++)
-    if (rest->t[0].var == inner[i].var && rest->t[0].coef == 1) return inner[i].n <= block;
+    if (rest->t[0].var == inner[i].var && rest->t[0].coef > 0)
+      return inner[i].n <= block && rest->t[0].coef * (inner[i].n - 1) < block;
   return false;
 }
 

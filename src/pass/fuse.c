@@ -11,8 +11,8 @@
  *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
  * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
  * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
- * there. tail:   REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual,
- * activation, requantise.
+ * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes. tail: REDUCE,
+ * CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation, requantise.
  *
  * Values never leave their block: inside a loop they would be computed again in every iteration.
  *
@@ -42,6 +42,7 @@ typedef struct Fuse {
   Val *sink;   /* by value: where all its uses end, at the latest; itself: not in one place */
   u32 *weight; /* by value: operations that repeating it would take */
   bool *apart; /* by value: its uses turned out to end in several groups */
+  bool *hot;   /* by value: bytes as integers that a contraction reads */
   bool check;  /* marks are given: they may not claim more than the rules allow */
 } Fuse;
 
@@ -68,6 +69,9 @@ static bool is_fold(const Node *n) {
 
 /* Can u take operand v as an expression? */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
+  bool decode = node_is_decode(f->g, v);
+  if (u->nout == 1 && f->hot[u->out[0]] && !decode)
+    return "its user reads every element many times";
   switch (kind_of(u)) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
@@ -77,8 +81,9 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   case OK_CONTRACT:
   case OK_WINDOW:
     if (!is_fold(u)) return "its user searches the operand";
+    if (decode && kind_of(u) == OK_CONTRACT) return NULL;
     return node_is_view(v) ? NULL : "its user reads every element many times";
-  default: (void)f; return "its user needs the operand in memory";
+  default: return "its user needs the operand in memory";
   }
 }
 
@@ -86,9 +91,22 @@ static bool same_shape(const Type *a, const Type *b) {
   return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
 }
 
+/* Bytes as integers, down to the bytes, where a contraction reads them. */
+static void find_hot(Fuse *f, const Node *n) {
+  Graph *g = f->g;
+  for (u32 i = 0; kind_of(n) == OK_CONTRACT && i < n->nin; i++)
+    for (Val v = n->in[i]; graph_val(g, v)->def;) {
+      const Node *def = graph_node(g, graph_val(g, v)->def);
+      if (!node_is_decode(g, def)) break;
+      f->hot[v] = true;
+      v = def->in[0];
+    }
+}
+
 static void count_users(Fuse *f) {
   Graph *g = f->g;
   graph_use_counts(g, f->uses);
+  for (NodeId i = 1; i < g->node.n; i++) find_hot(f, graph_node(g, i));
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) f->blk[g->blk.at[b].node.at[i]] = b;
   for (BlkId b = 1; b < g->blk.n; b++) {
@@ -188,7 +206,8 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (n->op == OP_bitcast) return "bits are read from memory";
   if (node_is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
   if (!f->uses[v]) return "not used";
-  if (f->uses[v] > 1 && !node_is_view(n) && !is_shared(f, v)) return "used more than once";
+  if (f->uses[v] > 1 && !node_is_view(n) && !f->hot[v] && !is_shared(f, v))
+    return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";
   return f->refused[v];
 }
@@ -314,6 +333,7 @@ static void run(Graph *g, Text *why, bool check) {
   f.sink = NEWS(a, Val, g->val.n);
   f.weight = NEWS(a, u32, g->val.n);
   f.apart = NEWS(a, bool, g->val.n);
+  f.hot = NEWS(a, bool, g->val.n);
   count_users(&f);
   for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
   for (bool again = true; again;) { /* every time at least one value more is apart */

@@ -8,6 +8,11 @@
  * is put in between. The block is as wide as the target's vectors, or half of that where channel
  * counts would leave too much of it empty.
  *
+ * A convolution of integers whose operand is bytes less a zero point (graph_bytes) reads the bytes:
+ * they get the blocks and the border, which holds the zero point. Blocks count elements, whatever
+ * their size. Bytes are read four at a time, along the channels of a block; where channels are few,
+ * along a row of the image, and then they stay in plain order with room behind the rows.
+ *
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
 #include "pass/pass.h"
@@ -23,6 +28,8 @@ typedef struct Work {
   Layout **of;   /* by value: its layout, or NULL */
   Val *plain;    /* by value: its copy in plain order, or 0 */
   bool *foreign; /* by value, of those there were at the start: used in another block */
+  u32 *uses;     /* likewise */
+  bool left;     /* nodes have been left without users */
   u32 nforeign;
 } Work;
 
@@ -159,7 +166,7 @@ static i64 patch_of(const Work *w, const Node *n) {
   u32 ns;
   const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
   const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
-  if (ns != 2 || node_int(n, AT_group, 1) != 1) return 1;
+  if (ns != 2 || node_int(n, AT_group, 1) != 1 || o->dt != DT_f32) return 1;
   for (u32 i = 0; i < 2; i++)
     if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return 1;
   u32 m = winograd_tile(w->target, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
@@ -179,8 +186,20 @@ static bool goes_in_parts(Graph *g, const Node *n) {
   return !depthwise(g, n) && slides_are_sparse(s, ns);
 }
 
-/* Zeros that this convolution wants around its operand. */
-static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
+/* Elements by which this convolution reads rows further than its kernel is wide, to read four at a
+ * time; -1: it reads four channels at a time. */
+static i64 behind_rows(Graph *g, const Node *n) {
+  u32 ns;
+  const Type *k = graph_type(g, n->in[1]);
+  const Dim *dilation = node_list(n, AT_dilation, &ns);
+  i64 channels = k->dim[1], wide = k->dim[k->rank - 1];
+  bool few = channels * ((wide + 3) / 4) <= (channels + 3) / 4 * wide;
+  return few && dilation[ns - 1] == 1 && node_int(n, AT_group, 1) == 1 ? (wide + 3) / 4 * 4 - wide
+                                                                       : -1;
+}
+
+/* The border that this convolution wants around its operand, with so much more behind rows. */
+static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
   Graph *g = w->g;
   u32 ns;
   const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
@@ -192,6 +211,7 @@ static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
   for (u32 i = 0; i < ns; i++) {
     i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
     i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
+    if (i + 1 == ns) last += more;
     lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
     hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
     any = any || lo[2 + i] || hi[2 + i];
@@ -199,24 +219,55 @@ static bool border_of(const Work *w, const Node *n, i64 *lo, i64 *hi) {
   return any;
 }
 
-/* An operand with zeros around it: the value itself where it has memory that can grow, else a copy.
- */
+static void set_operand(Work *w, NodeId id, Val q, bool bytes) {
+  Graph *g = w->g;
+  Val old = graph_node(g, id)->in[0], v = q;
+  if (bytes) {
+    Node n = *graph_node(g, graph_val(g, old)->def);
+    w->left = true;
+    v = mk_cast(g, q, DT_i32);
+    room(w, v);
+    if (n.op == OP_sub) v = mk_map2(g, OP_sub, v, n.in[1]);
+    room(w, v);
+  }
+  graph_node(g, id)->in[0] = v;
+}
+
+/* May x have a border, or this one beside what it has? */
+static bool can_grow(const Work *w, Val x, i64 fill) {
+  NodeId def = graph_val(w->g, x)->def;
+  const Layout *y = w->of[x];
+  if (!y || !def || node_is_view(graph_node(w->g, def))) return false;
+  for (u32 i = 2; i < graph_type(w->g, x)->rank; i++)
+    if ((y->lo[i] || y->hi[i]) && y->fill != fill) return false;
+  return true;
+}
+
+/* An operand with a border: the value itself where it has memory that can grow, else a copy. */
 static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
-  Val x = graph_node(g, id)->in[0];
-  NodeId def = graph_val(g, x)->def;
-  i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
+  i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
+  Val x = graph_node(g, id)->in[0], q = graph_bytes(g, x, &fill);
   bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
   if (goes_in_parts(g, graph_node(g, id))) return;
-  if (!border_of(w, graph_node(g, id), lo, hi) && (!apart || blocked(w, x))) return;
-  if (!w->of[x] || !def || node_is_view(graph_node(g, def))) {
-    bool block = apart || blocked(w, x);
+  if (q) x = q;
+  if (q && !apart && !blocked(w, x)) more = behind_rows(g, graph_node(g, id));
+  bool block =
+      apart || blocked(w, x) || (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
+  bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
+  if (!any && (!block || blocked(w, x))) return;
+  NodeId def = graph_val(g, x)->def;
+  bool mine = q && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
+  if (mine && !w->of[x] && def && graph_node(g, def)->op < OP_SCALARS)
+    w->of[x] = NEW(&g->c->keep, Layout);
+  if (!can_grow(w, x, fill)) {
     if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
     x = copy_of(w, x);
     w->of[x] = NEW(&g->c->keep, Layout);
     w->of[x]->block = block ? w->block : 0;
-    graph_node(g, id)->in[0] = x;
+    set_operand(w, id, x, q != 0);
   }
+  w->of[x]->fill = fill;
   for (u32 i = 2; i < graph_type(g, x)->rank; i++) {
     if (lo[i] > w->of[x]->lo[i]) w->of[x]->lo[i] = lo[i];
     if (hi[i] > w->of[x]->hi[i]) w->of[x]->hi[i] = hi[i];
@@ -258,6 +309,8 @@ static void find_foreign(Work *w) {
   Graph *g = w->g;
   w->nforeign = g->val.n;
   w->foreign = NEWS(&g->c->scratch, bool, g->val.n);
+  w->uses = NEWS(&g->c->scratch, u32, g->val.n);
+  graph_use_counts(g, w->uses);
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
@@ -284,6 +337,7 @@ void layout(Unit *u) {
     }
   }
   for (Val v = 1; v < g->val.n && v < w.cap; v++) graph_val(g, v)->layout = w.of[v];
+  if (w.left) dce(g);
 }
 
 /* Blocks are moved whole: both sides have them, and one index for each. */

@@ -34,7 +34,7 @@ static void zero_slab(Lower *l, Tail at, BufId b, const Layout *y, u32 rank, u32
     else
       idx[i] = ex_var(p, prog_for(p, &at, ex_int(p, lo), ex_int(p, hi), "i"));
   }
-  ExprId zero = ex_const(p, prog_buf(p, b)->dt, (Scalar){.f = 0});
+  ExprId zero = ex_const(p, prog_buf(p, b)->dt, (Scalar){.i = y->fill});
   if (all > rank) {
     idx[last] = ex_int(p, 0);
     zero = ex_splat(p, zero, y->block);

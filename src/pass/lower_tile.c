@@ -11,6 +11,7 @@
  * panels of accumulators that stay in registers while the fold runs. Extents are covered exactly by
  * tiles of two sizes; a rest that fills no vector is stored lane by lane. What users do with the
  * folded value (bias, residual, activation) is done on the accumulator before it is stored.
+ * Integers go the same ways; products of bytes are taken four at a time, see tile_int.c.
  */
 #include "pass/tile.h"
 
@@ -62,6 +63,7 @@ static ExprId operand(const Tile *t, u32 k) {
   Nest x = nest_of(t, prog_end());
   if (t->use[k] == LU_packed) return pack_load(t, k);
   ExprId e = nest_load(&x, k);
+  if (k == t->bytes) e = bytes_load(t, e);
   if (t->lanes == 1) return e;
   Widen w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
@@ -97,7 +99,7 @@ static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId p
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
-    ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
+    ExprId vec = ex_cast(p, t->f.dt, reg_load(p, acc, i, j), false), idx[MAX_RANK + 1];
     Nest x = nest_of(t, at);
     BufId out = t->f.out.buf;
     u32 n = t->f.out.rank;
@@ -125,7 +127,8 @@ static ExprId joined(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
-  if (f->op == OP_mul && f->with == OP_add && t->l->target->fma)
+  if (t->quad < FORM_AXES) return ex_op3(p, OP_dot4, arg[t->bytes], arg[1 - t->bytes], acc);
+  if (f->op == OP_mul && f->with == OP_add && f->acc == DT_f32 && t->l->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }
@@ -180,6 +183,13 @@ static void open_fold(Tile *t, Nest *x) {
   VarId block = 0;
   for (u32 i = 0; i < f->naxes; i++) {
     if (!f->axis[i].fold) continue;
+    if (i == t->quad && i != t->split) {
+      i64 n = (f->axis[i].hi + 3) / 4;
+      t->quad_at = ex_int(p, 0);
+      if (n > 1) t->quad_at = ex_var(p, prog_for(p, &x->at, t->quad_at, ex_int(p, n), "q"));
+      t->val[i] = ex_op2(p, OP_mul, ex_copy(p, t->quad_at), ex_int(p, 4));
+      continue;
+    }
     if (i != t->split) {
       nest_loop(x, i);
       if (x->var[i]) t->val[i] = ex_var(p, x->var[i]);
@@ -190,14 +200,15 @@ static void open_fold(Tile *t, Nest *x) {
     if (blocks > 1) block = prog_for(p, &x->at, ex_int(p, 0), ex_int(p, blocks), "cb");
   }
   if (t->split == FORM_AXES) return;
-  i64 n = f->axis[t->split].hi;
-  ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, t->block)), end = ex_int(p, t->block);
-  if (n % t->block) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  i64 each = t->split == t->quad ? 4 : 1, n = (f->axis[t->split].hi + each - 1) / each,
+      within = t->block / each;
+  ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
+  if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
-  t->l->inner[t->l->ninner++] = (InnerVar){c, t->block};
+  t->l->inner[t->l->ninner++] = (InnerVar){c, within};
   t->split_block = block;
   t->split_lane = c;
-  t->val[t->split] = ex_op2(p, OP_add, base, ex_var(p, c));
+  t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
 }
 
 static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 valid) {
@@ -209,6 +220,11 @@ static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 val
   ExprId i = unrolled(p, &init, s.rows, "p"), j = unrolled(p, &init, s.panels, "v");
   ExprId zero = ex_const(p, f->acc, f->init);
   if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
+  if (t->sums) {
+    t->panel = panel;
+    t->panel_at = j;
+    zero = sums_load(t);
+  }
   reg_store(p, &init, acc, i, j, zero);
   Nest x = nest_of(t, at);
   memcpy(x.var, t->var, sizeof x.var);

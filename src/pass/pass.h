@@ -54,6 +54,7 @@ void pipeline_run(Unit *u, const PipeOptions *o);
 /* one function a file */
 void infer(Graph *g);        /* infer.c */
 void strings(Graph *g);      /* strings.c */
+void quant(Graph *g);        /* quant.c */
 void fold(Graph *g);         /* fold.c */
 void simplify(Graph *g);     /* simplify.c */
 void cse(Graph *g);          /* cse.c */

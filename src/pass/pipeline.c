@@ -1,9 +1,8 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx --import--> Graph --infer-strings-fold-simplify-cse-dce-canon-layout-fuse-order-->
- *   text of a Graph -----> Graph, then
- *                          lower --> Prog --merge-plan--> engines
- *   text of a Prog ----------------> Prog
+ *   model.onnx --import--> Graph
+ * --infer-strings-quant-fold-simplify-cse-dce-canon-layout-fuse-order--> text of a Graph ----->
+ * Graph, then lower --> Prog --merge-plan--> engines text of a Prog ----------------> Prog
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -17,6 +16,7 @@
 const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
   {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes"},
+  {"quant",    quant,    NULL, NULL,  PX_bounded, "turns products of quantised tensors into sums of integers"},
   {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},

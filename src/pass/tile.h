@@ -23,6 +23,13 @@ typedef struct Tile {
   u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
   i64 block; /* of that one */
   VarId split_block, split_lane;
+  u32 bytes;   /* operand that is bytes in memory, less `zero`: see tile_int.c; FORM_IN: none is */
+  i64 zero;    /* taken off the sums at their start */
+  u32 quad;    /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
+  bool flip;   /* those bytes are signed; dot4 gets them larger by 128 */
+  bool floats; /* integers whose sum is exact in f32 and made there */
+  ExprId quad_at; /* which four of that axis */
+  BufId sums;     /* what the accumulators begin with, in panels; 0: f.init */
   LaneUse use[FORM_IN];
   bool rowed[FORM_IN]; /* moves along row */
   BufId pack[FORM_IN];
@@ -51,7 +58,14 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t);
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 
+/* tile_int.c: sums of products of bytes. */
+bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
+bool bytes_settle(Tile *t); /* decides how they are summed up; false: as any integers */
+ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
+
 /* tile_pack.c */
+void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */
+ExprId sums_load(const Tile *t);
 void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */
 void pack_run(Tile *t, Tail at, u32 k); /* writes what does that for another one */
 bool pack_can_run(const Tile *t, u32 k);

@@ -23,6 +23,7 @@ static void drop_guards(Tile *t) {
   for (u32 k = 0; k < f->nin; k++) {
     Operand *o = &f->in[k];
     const Layout *y = layout_of(t->l, o->buf);
+    if (y && y->fill != (k == t->bytes ? t->zero : 0)) continue;
     for (u32 d = 2; y && d < o->rank; d++) {
       Index *ix = &o->idx[d];
       if (!ix->guard || ix->n != 2) continue;
@@ -141,7 +142,7 @@ static bool store_is_wide(Tile *t, bool *out) {
   BufId b = t->f.out.buf;
   u32 n = t->f.out.rank;
   Widen w =
-      tile_widen(t, ex_splat(p, ex_const(p, t->f.fold ? t->f.acc : DT_f32, (Scalar){0}), t->lanes));
+      tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->held)->dt, (Scalar){0}), t->lanes));
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
   layout_address(t->l, &b, idx, &n);
   if (!widen_place(&w, &b, idx, &n)) return false;
@@ -270,19 +271,46 @@ static void choose_size(Tile *t) {
   }
 }
 
-bool tile_choose(Lower *l, const Form *f, Tile *t) {
+static Tile tile_of(Lower *l, const Form *f) {
+  return (Tile){.l = l,
+                .p = l->p,
+                .f = *f,
+                .row = FORM_AXES,
+                .split = FORM_AXES,
+                .bytes = FORM_IN,
+                .quad = FORM_AXES};
+}
+
+static bool is_plain(DType dt) {
+  return dt == DT_f32 || dt == DT_i32 || dt == DT_u8 || dt == DT_i8;
+}
+
+/* Vectors of f32, or of integers up to 32 bits, whose sums do not depend on their order. */
+static bool has_type(Prog *p, const Form *f) {
+  if (f->body == FB_iota || f->body == FB_random) return false;
+  if (!is_plain(prog_buf(p, f->out.buf)->dt)) return false;
+  return !f->fold || (is_plain(f->acc) && f->acc == f->dt);
+}
+
+static bool any_guard(const Form *f) {
+  for (u32 i = 0; i < f->naxes; i++)
+    if (guarded(f, i)) return true;
+  return false;
+}
+
+static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   Prog *p = l->p;
-  *t = (Tile){.l = l, .p = p, .f = *f, .row = FORM_AXES, .split = FORM_AXES};
-  if (f->body == FB_iota || f->body == FB_random || f->dt == DT_str) return false;
-  if (prog_buf(p, f->out.buf)->dt != DT_f32 || (f->fold && (f->acc != DT_f32 || f->dt != DT_f32)))
-    return false;
+  *t = tile_of(l, f);
+  if (bytes && !bytes_begin(t)) return false;
+  f = &t->f;
   drop_guards(t);
+  if (bytes && any_guard(f)) return false;
   t->lane = lane_axis(t);
   if (t->lane == FORM_AXES) return false;
   t->lanes = lanes_for(t, f->fold);
   if (t->lanes == 1) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  t->held = prog_add_var(p, DT_f32, str_of(p->c, "held"));
+  t->held = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "held"));
   stand_anywhere(t);
   l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool ok = true, out = false;
@@ -305,6 +333,7 @@ bool tile_choose(Lower *l, const Form *f, Tile *t) {
   if (!f->fold) return true;
   t->row = row_axis(t);
   find_split(t);
+  if (bytes && !bytes_settle(t)) return false;
   choose_size(t);
   for (u32 k = 0; k < f->nin; k++) {
     t->rowed[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
@@ -316,13 +345,19 @@ bool tile_choose(Lower *l, const Form *f, Tile *t) {
     else
       t->fresh[k] = true;
   }
+  if (bytes && t->zero) pack_sums(t, 1 - t->bytes);
   return true;
+}
+
+bool tile_choose(Lower *l, const Form *f, Tile *t) {
+  return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
 }
 
 /* The folded axis along which every operand that moves steps by one. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
-  *t = (Tile){.l = l, .p = p, .f = *f, .row = FORM_AXES, .split = FORM_AXES, .lane = FORM_AXES};
+  *t = tile_of(l, f);
+  t->lane = FORM_AXES;
   if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32) return false;
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)

@@ -2,6 +2,7 @@
  *
  * In: the index map of an operand. Out: [axes outside of the panels, panels, folded axes, lanes],
  * zeros where the last panel or block has no element: every step of the fold reads the next vector.
+ * Where steps take four points at a time, an element is four bytes.
  * A constant is brought into this order now, other operands while the kernel runs, anew for every
  * point of the axes outside of the panels.
  */
@@ -10,7 +11,7 @@
 
 /* One dimension of the packed order. */
 typedef struct Place {
-  enum { PL_axis, PL_panel, PL_block, PL_within, PL_lane } kind;
+  enum { PL_axis, PL_panel, PL_block, PL_within, PL_quad, PL_lane } kind;
   u32 axis;
   i64 n;
 } Place;
@@ -37,11 +38,13 @@ static Places places_of(const Tile *t, u32 k) {
     if (!f->axis[i].fold || !operand_moves(o, i)) continue;
     if (i == t->split)
       q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
+    else if (i == t->quad)
+      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + 3) / 4};
     else
       q.at[q.n++] = (Place){PL_axis, i, whole(&f->axis[i])};
   }
   if (t->split < FORM_AXES && operand_moves(o, t->split))
-    q.at[q.n++] = (Place){PL_within, t->split, t->block};
+    q.at[q.n++] = (Place){PL_within, t->split, t->split == t->quad ? t->block / 4 : t->block};
   q.at[q.n++] = (Place){PL_lane, t->lane, t->lanes};
   return q;
 }
@@ -65,10 +68,12 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
 
 /* Parts of one form read the same panels. */
 static u32 *packed_before(Tile *t, u32 k, const Places *q) {
-  i64 key[2 + 3 * (FORM_AXES + 4)];
+  i64 key[4 + 3 * (FORM_AXES + 4)];
   u32 n = 0;
   key[n++] = t->f.in[k].buf;
   key[n++] = t->lanes;
+  key[n++] = t->quad;
+  key[n++] = t->floats;
   for (u32 i = 0; i < q->n; i++) {
     key[n++] = q->at[i].kind;
     key[n++] = q->at[i].axis;
@@ -77,39 +82,99 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   return map_put_bytes(&t->l->packed, key, n * sizeof *key);
 }
 
+static const Tensor *data_of(const Tile *t, u32 k) {
+  return prog_buf(t->p, prog_root(t->p, t->f.in[k].buf))->data;
+}
+
+/* Values of the axes at a place of the packed order. */
+static void values_at(const Tile *t, const Places *q, const i64 *at, i64 *value) {
+  memset(value, 0, FORM_AXES * sizeof *value);
+  for (u32 i = 0; i < q->n; i++) {
+    i64 step = 1;
+    if (q->at[i].kind == PL_panel) step = t->lanes;
+    if (q->at[i].kind == PL_block) step = t->block;
+    if (q->at[i].kind == PL_quad || (q->at[i].kind == PL_within && t->split == t->quad)) step = 4;
+    value[q->at[i].axis] += at[i] * step;
+  }
+}
+
+/* The next place in row-major order; false: there is none. */
+static bool next_place(const Places *q, i64 *at) {
+  for (u32 i = q->n; i-- > 0;) {
+    if (++at[i] < q->at[i].n) return true;
+    at[i] = 0;
+  }
+  return false;
+}
+
+/* Four elements along the quad axis, as bytes. */
+static i64 four(const Tile *t, u32 k, const Tensor *x, i64 *value) {
+  u32 all = 0;
+  u64 pos;
+  for (u32 j = 0; j < 4; j++, value[t->quad]++)
+    if (element(t, k, value, &pos)) all |= (u32)(u8)tensor_get(x, pos).i << 8 * j;
+  return (i32)all;
+}
+
 void pack_const(Tile *t, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
-  const Buf *from = prog_buf(p, t->f.in[k].buf);
-  const Tensor *x = prog_buf(p, prog_root(p, t->f.in[k].buf))->data;
-  i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0};
+  const Tensor *x = data_of(t, k);
+  i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0}, value[FORM_AXES];
   u32 size = dtype_bytes(x->dt), *known = packed_before(t, k, &q);
   t->pack[k] = *known;
   if (*known) return;
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
-  Tensor *to = tensor_new(&p->c->keep, x->dt, dim, q.n);
-  for (u64 e = 0; e < to->n; e++) {
-    i64 value[FORM_AXES] = {0};
-    u64 pos;
-    for (u32 i = 0; i < q.n; i++) {
-      i64 *v = &value[q.at[i].axis];
-      if (q.at[i].kind == PL_panel)
-        *v += at[i] * t->lanes;
-      else if (q.at[i].kind == PL_block)
-        *v += at[i] * t->block;
-      else
-        *v += at[i];
-    }
-    if (element(t, k, value, &pos))
+  Tensor *to = tensor_new(&p->c->keep, t->floats ? DT_f32 : x->dt, dim, q.n);
+  u64 e = 0, pos;
+  do {
+    values_at(t, &q, at, value);
+    if (t->quad < FORM_AXES)
+      tensor_set(to, e, (Scalar){.i = four(t, k, x, value)});
+    else if (element(t, k, value, &pos) && t->floats)
+      tensor_set(to, e, (Scalar){.f = (double)tensor_get(x, pos).i});
+    else if (element(t, k, value, &pos))
       memcpy((u8 *)(uintptr_t)to->data + e * size, (const u8 *)x->data + pos * size, size);
-    for (u32 i = q.n; i-- > 0;) {
-      if (++at[i] < dim[i]) break;
-      at[i] = 0;
-    }
-  }
-  Str name = from->name;
+    e++;
+  } while (next_place(&q, at));
+  Str name = prog_buf(p, t->f.in[k].buf)->name;
   t->pack[k] = prog_add_const(p, to, name);
   *packed_before(t, k, &q) = t->pack[k];
+}
+
+/* The places of operand k that are not folded. */
+static Places unfolded(const Tile *t, u32 k) {
+  Places q = places_of(t, k), r = {0};
+  for (u32 i = 0; i < q.n; i++)
+    if (!t->f.axis[q.at[i].axis].fold) r.at[r.n++] = q.at[i];
+  return r;
+}
+
+void pack_sums(Tile *t, u32 k) {
+  Prog *p = t->p;
+  Places q = places_of(t, k), r = unfolded(t, k);
+  const Tensor *x = data_of(t, k);
+  i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0}, value[FORM_AXES];
+  for (u32 i = 0; i < r.n; i++) dim[i] = r.at[i].n;
+  Tensor *to = tensor_new(&p->c->keep, t->f.acc, dim, r.n);
+  do {
+    u64 e = 0, pos;
+    i64 sum = 0;
+    for (u32 i = 0; i < q.n; i++)
+      if (!t->f.axis[q.at[i].axis].fold) e = e * (u64)q.at[i].n + (u64)at[i];
+    values_at(t, &q, at, value);
+    for (u32 j = 0; j < (t->quad < FORM_AXES ? 4 : 1); j++) {
+      if (element(t, k, value, &pos)) sum += tensor_get(x, pos).i;
+      if (t->quad < FORM_AXES) value[t->quad]++;
+    }
+    Scalar s = tensor_get(to, e);
+    if (t->floats)
+      s.f -= (double)(t->zero * sum);
+    else
+      s.i = scalar_wrap(DT_i32, s.i - t->zero * sum);
+    tensor_set(to, e, s);
+  } while (next_place(&q, at));
+  t->sums = prog_add_const(p, to, str_of(p->c, "sums"));
 }
 
 /* ---- while running ---- */
@@ -178,13 +243,12 @@ bool pack_can_run(const Tile *t, u32 k) {
 }
 
 /* Vectors narrower than a panel, at the end of the lanes, are parts of the panel they begin in. */
-ExprId pack_load(const Tile *t, u32 k) {
+static ExprId load_places(const Tile *t, BufId b, const Places *q) {
   Prog *p = t->p;
-  Places q = places_of(t, k);
   ExprId idx[FORM_AXES + 4];
-  i64 full = prog_buf(p, t->pack[k])->dim[q.n - 1];
-  for (u32 i = 0; i < q.n; i++) {
-    const Place *x = &q.at[i];
+  i64 full = prog_buf(p, b)->dim[q->n - 1];
+  for (u32 i = 0; i < q->n; i++) {
+    const Place *x = &q->at[i];
     switch (x->kind) {
     case PL_axis: {
       ExprId v = t->val[x->axis];
@@ -197,8 +261,19 @@ ExprId pack_load(const Tile *t, u32 k) {
       break;
     case PL_block: idx[i] = ex_at(p, t->split_block); break;
     case PL_within: idx[i] = ex_at(p, t->split_lane); break;
+    case PL_quad: idx[i] = t->quad_at ? ex_copy(p, t->quad_at) : ex_int(p, 0); break;
     case PL_lane: idx[i] = ex_int(p, t->from % full); break;
     }
   }
-  return ex_load_vec(p, t->pack[k], idx, q.n, t->lanes);
+  return ex_load_vec(p, b, idx, q->n, t->lanes);
+}
+
+ExprId pack_load(const Tile *t, u32 k) {
+  Places q = places_of(t, k);
+  return load_places(t, t->pack[k], &q);
+}
+
+ExprId sums_load(const Tile *t) {
+  Places q = unfolded(t, 1 - t->bytes);
+  return load_places(t, t->sums, &q);
 }

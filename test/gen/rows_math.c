@@ -110,12 +110,14 @@ Val row_map(Gen *G, Op op) {
   const OpInfo *info = &op_info[op];
   const char *classes = info->cls == OC_FLT    ? "F"
                         : info->cls == OC_INT  ? "IU"
+                        : info->cls == OC_I32  ? "I"
                         : info->cls == OC_BITS ? "IUB"
                         : info->cls == OC_ANY  ? "FIUB"
                                                : "FIU";
   Val in[3] = {some(G, classes, 0, LEAST_RANK)};
   Type t = type_of(G, in[0]);
   bool flt = dtype_is_float(t.dt);
+  if (!op_accepts(op, t.dt)) return 0;
   if (exact(G) && flt && op == OP_div && !grain_fits(t.dt, (Grain){4, 1})) return 0;
   for (u32 i = 1; i < info->nin_max; i++) {
     in[i] = exact(G) && flt && op == OP_div ? power_of_two(G, t.dt, &t) : some_beside(G, t.dt, &t);

@@ -38,7 +38,9 @@ def literals(name, cls, bits, count, seed):
     return [r.choice(some) for _ in range(count)]
 
 
-def takes(cls, wanted):
+def takes(dtype, cls, wanted):
+    if wanted == "I32":
+        return dtype == "i32"
     return {"NUM": "FIU", "FLT": "F", "INT": "IU", "BITS": "IUB", "BOOL": "B", "ANY": "FIUB"}[wanted].find(cls) >= 0
 
 
@@ -90,16 +92,20 @@ def operators(dtype, lanes):
     w.body += fill(dtype, cls)
     part = [f"{n}[0:{lanes}]" for n in "xyz"]
     for op, n, wanted, result in rows():
-        if op in ("cast", "bitcast") or not takes(cls, wanted) or (dtype == "f4e2m1" and op in MAKES_NAN):
+        if op in ("cast", "bitcast") or not takes(dtype, cls, wanted) or (dtype == "f4e2m1" and op in MAKES_NAN):
             continue
         if op == "select":
             w.add(dtype, f"select(flag[0:{lanes}], {part[0]}, {part[1]})", op)
-            if takes(cls, "NUM"):
+            if takes(dtype, cls, "NUM"):
                 w.add(dtype, f"select(and(not({part[0]} < {part[1]}), or(eq({part[1]}, {part[2]}), flag[0:{lanes}])), {part[0]}, {part[1]})", "masks")
             continue
         infix = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.get(op)
         call = f"{part[0]} {infix} {part[1]}" if infix else f"{op}({', '.join(part[:n])})"
         w.add("bool" if result == "pred" else dtype, call, op)
+    if dtype == "f32":
+        for to, moved in (("u8", 0), ("u8", 100), ("u8", 255), ("i8", 0), ("i8", -128), ("i8", 127)):
+            y = f"round({part[0]} * {part[2]})"
+            w.add(to, f"cast.{to}.sat({y} + splat.{lanes}({moved}.0))" if moved else f"cast.{to}.sat({y})", "quantise")
     if cls in "IU":
         for k in (0, 1, bits - 1, bits):
             w.add(dtype, f"shr({part[0]}, splat.{lanes}({k}:{dtype}))" if k < bits or cls == "U" else part[0], "shift")

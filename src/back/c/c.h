@@ -183,11 +183,23 @@ void put_vector_store(Emit *e, const Stmt *s);
 Elem elem_of(DType dt);
 u32 elem_bytes(Elem k);
 void put_vector_type(Emit *e, Elem k, u32 w);
+const char *vector_type(Emit *e, Elem k, u32 w);
+const char *need_select(Emit *e, Elem k); /* choice by a mask */
+/* Opens conversions of the piece being written; the caller closes with what is returned. */
+const char *open_convert(Emit *e, Text *t, Elem from, Elem to);
 void put_piece(Emit *e, ExprId x);
 void put_piece_store(Emit *e, const Stmt *s);
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
 void put_vectors(Emit *e, Text *out);      /* types and functions, behind the runtime */
+
+/* cint8.c: bytes */
+/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
+ExprId quantised(Emit *e, const Expr *cast, i64 *k);
+const char *need_quantise(Emit *e, DType to);
+const char *need_widen(Emit *e, Elem from); /* bytes to int32_t; NULL: in steps */
+const char *need_quad(Emit *e);             /* four bytes from memory as an int32_t */
+const char *need_dot4(Emit *e, const char *loop, const char *type); /* of the piece being written */
 
 /* cmath.c */
 const char *need_quick(Emit *e, Op op); /* a function of mathlibq.h for the piece being written */

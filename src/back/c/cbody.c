@@ -17,7 +17,8 @@ enum { MOST_STATEMENTS = 20000 }; /* of a body with its loops written out */
 static bool expr_is_special(Emit *e, ExprId id) {
   if (!id) return false;
   const Expr *x = prog_expr(e->p, id);
-  if (x->lanes > 1 || x->kind == EX_hreduce || x->kind == EX_shuffle || x->kind == EX_splat)
+  if (x->lanes > 1 || x->kind == EX_hreduce || x->kind == EX_shuffle || x->kind == EX_splat ||
+      x->kind == EX_quad)
     return true;
   if (x->kind == EX_load && prog_buf(e->p, x->ref)->space == BS_reg) return true;
   for (u32 i = 0; i < x->narg; i++)

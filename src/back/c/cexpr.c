@@ -549,6 +549,7 @@ static const struct IntCall {
   Need s, u;
   const char *sname, *uname;
 } int_calls[OP_SCALARS] = {
+    [OP_dot4] = {RT_dot4, RT_dot4, "ig_dot4", "ig_dot4"},
     [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
     [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
     [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
@@ -667,6 +668,14 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   }
 }
 
+static void put_quad(Emit *e, const Expr *x) {
+  const Expr *from = prog_expr(e->p, x->arg[0]);
+  if (e->b.mode != BM_vectors) need(e, RT_quad);
+  text_fmt(e->t, "%s(&", e->b.mode == BM_vectors ? need_quad(e) : "ig_quad");
+  put_element(e, from->ref, from->arg, from->narg, 1);
+  text_puts(e->t, ")");
+}
+
 static void put_random(Emit *e, const Expr *x) {
   static const u8 digits[DT_COUNT] = {[DT_f64] = 53, [DT_f32] = 24, [DT_f16] = 11, [DT_bf16] = 8};
   if (!digits[x->dt]) unsupported(e, "random numbers of this type");
@@ -701,6 +710,7 @@ void put_data(Emit *e, ExprId id, Prec at) {
   case EX_var: put_piece_name(e, e->var[x->ref], x->lanes); break;
   case EX_load: put_load(e, x); break;
   case EX_op: put_op(e, x, at); break;
+  case EX_quad: put_quad(e, x); break;
   case EX_random: put_random(e, x); break;
   case EX_splat: put_data(e, x->arg[0], at); break;
   default: unsupported(e, "this place of a vector"); break;

@@ -57,7 +57,7 @@ static u32 log2_of(u32 w) {
   return n;
 }
 
-static const char *vector_type(Emit *e, Elem k, u32 w) {
+const char *vector_type(Emit *e, Elem k, u32 w) {
   Text t = text_new(&e->c->keep);
   e->vec_type[k][log2_of(w)] = true;
   text_fmt(&t, "ig_%sx%u", elems[k].name, w);
@@ -84,8 +84,16 @@ static bool is_full(DType dt) {
 
 /* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
  * for more at once compilers leave the vector registers. */
-static const char *open_convert(Emit *e, Text *t, Elem from, Elem to) {
+const char *open_convert(Emit *e, Text *t, Elem from, Elem to) {
   Text end = text_new(&e->c->keep);
+  bool bytes = (from == VE_u8 || from == VE_i8) && (to == VE_i32 || to == VE_f32);
+  const char *widen = bytes ? need_widen(e, from) : NULL;
+  if (widen) {
+    const char *rest = open_convert(e, t, VE_i32, to);
+    text_fmt(t, "%s(", widen);
+    text_fmt(&end, ")%s", rest);
+    return text_cstr(&end);
+  }
   while (from != to) {
     bool is_float = from <= VE_f64, to_float = to <= VE_f64;
     u32 have = elems[from].bytes, want = to_float && !is_float && have < 4 ? 4 : elems[to].bytes;
@@ -131,7 +139,7 @@ static const char *need_set(Emit *e, Elem k) {
   return name;
 }
 
-static const char *need_select(Emit *e, Elem k) {
+const char *need_select(Emit *e, Elem k) {
   const char *name = name_of(e, "select", k);
   if (!is_wanted(e, name)) return name;
   const char *type = mine(e, k), *mask = mine(e, signed_of(elems[k].bytes));
@@ -393,6 +401,14 @@ static bool is_convertible(DType from, DType to, bool sat) {
 
 static void put_cast(Emit *e, const Expr *x, Prec at) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
+  i64 k;
+  ExprId y = quantised(e, x, &k);
+  if (y) {
+    text_fmt(e->t, "%s(", need_quantise(e, to));
+    put_vec(e, y, PR_any);
+    text_fmt(e->t, ", %d)", (int)k);
+    return;
+  }
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_vec(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (is_convertible(from, to, x->sat)) {
@@ -507,6 +523,7 @@ static bool put_int_op(Emit *e, const Expr *x, Prec at) {
     put_vec(e, x->arg[0], PR_atom);
     close_paren(e, PR_unary, at);
     return true;
+  case OP_dot4: put_args(e, need_dot4(e, need_loop(e, x, x->dt), mine(e, k)), x); return true;
   case OP_max: put_args(e, need_extreme(e, k, true), x); return true;
   case OP_min: put_args(e, need_extreme(e, k, false), x); return true;
   case OP_abs:
@@ -699,7 +716,9 @@ void put_vectors(Emit *e, Text *out) {
   if (e->keeps)
     text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
                    "#define IG_HERE(p) __asm__ volatile(\"\" : \"+r\"(p))\n");
-  if (e->intrinsics) text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n");
+  if (e->intrinsics)
+    text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n"
+                   "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n");
   for (u32 k = 0; k < VE_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = elems[k].bytes << i;

@@ -1,0 +1,153 @@
+/* cint8.c: functions of the file on bytes: sums of products, loads of four, ends of quantised sums.
+ *
+ * In: the piece being written. Out: text of a function, and its name. What the function computes is
+ * what the program says, to the bit, on every machine: instructions are chosen by the macros of the
+ * compiler, so one file serves machines with and without them. Sums of products of bytes are exact:
+ * where there is no instruction for four of them (vpdpbusd, usdot), even and odd bytes are widened
+ * to 16 bits, whose products pmaddwd adds in pairs without loss; pmaddubsw, which saturates, is not
+ * used.
+ */
+#include "back/c/c.h"
+
+#define HELPER "static inline __attribute__((always_inline)) "
+
+const char *need_quad(Emit *e) {
+  if (!is_wanted(e, "ig_quad_at")) return "ig_quad_at";
+  text_puts(&e->helper_text,
+            "typedef int32_t ig_quad_mem __attribute__((aligned(1), may_alias));\n" HELPER
+            "int32_t ig_quad_at(const void *p) {\n"
+            "#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\n"
+            "  return *(const ig_quad_mem *)p;\n"
+            "#else\n"
+            "  return (int32_t)__builtin_bswap32((uint32_t)*(const ig_quad_mem *)p);\n"
+            "#endif\n}\n");
+  return "ig_quad_at";
+}
+
+/* Even and odd bytes as 16 bits, multiplied and added in pairs. */
+static void put_pairs(Text *t, const char *mm, const char *si) {
+  text_fmt(t,
+           "  __m%s lo = %s_madd_epi16((__m%s)(a & 0xff00ff),\n"
+           "                           %s_srai_epi16(%s_slli_epi16((__m%s)b, 8), 8));\n"
+           "  __m%s hi = %s_madd_epi16(%s_srli_epi16((__m%s)a, 8), %s_srai_epi16((__m%s)b, 8));\n",
+           si, mm, si, mm, mm, si, si, mm, mm, si, mm, si);
+}
+
+const char *need_dot4(Emit *e, const char *loop, const char *type) {
+  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  u32 bits = e->b.piece.w * 32;
+  e->b.frame += bits; /* of what it holds, without optimisation: operands and steps */
+  text_fmt(&n, "ig_dot4_i32x%u", e->b.piece.w);
+  const char *name = text_cstr(&n);
+  if (bits < 128 || bits > 512) return loop;
+  if (!is_wanted(e, name)) return name;
+  e->intrinsics = true;
+  const char *mm = bits == 128 ? "_mm" : bits == 256 ? "_mm256" : "_mm512";
+  const char *si = bits == 128 ? "128i" : bits == 256 ? "256i" : "512i";
+  text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n", type, name, type, type, type);
+  text_fmt(t, "#if defined(__AVX512VNNI__)%s\n", bits == 512 ? "" : " && defined(__AVX512VL__)");
+  text_fmt(t, "  return (%s)%s_dpbusd_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n", type, mm, si, si,
+           si);
+  if (bits < 512)
+    text_fmt(t,
+             "#elif defined(__AVXVNNI__)\n"
+             "  return (%s)%s_dpbusd_avx_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n",
+             type, mm, si, si, si);
+  text_fmt(t, "#elif defined(%s)\n",
+           bits == 128   ? "__SSE2__"
+           : bits == 256 ? "__AVX2__"
+                         : "__AVX512BW__");
+  put_pairs(t, mm, si);
+  text_fmt(t, "  return c + ((%s)lo + (%s)hi);\n", type, type);
+  if (bits == 128)
+    text_fmt(t,
+             "#elif defined(__ARM_FEATURE_MATMUL_INT8)\n"
+             "  return (%s)vusdotq_s32((int32x4_t)c, (uint8x16_t)a, (int8x16_t)b);\n"
+             "#elif defined(__ARM_NEON)\n"
+             "  int16x8_t lo = vmulq_s16((int16x8_t)(a & 0xff00ff), (int16x8_t)b << 8 >> 8);\n"
+             "  int16x8_t hi = vmulq_s16((int16x8_t)((uint16x8_t)a >> 8), (int16x8_t)b >> 8);\n"
+             "  return (%s)vpadalq_s16(vpadalq_s16((int32x4_t)c, lo), hi);\n",
+             type, type);
+  text_fmt(t, "#else\n  return %s(a, b, c);\n#endif\n}\n", loop);
+  return name;
+}
+
+/* ---- bytes and floats ---- */
+
+const char *need_widen(Emit *e, Elem from) {
+  u32 w = e->b.piece.w;
+  const char *u = from == VE_u8 ? "u" : "i";
+  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  if (w != 16 && w != 8) return NULL;
+  text_fmt(&n, "ig_widen_%s8x%u", u, w);
+  const char *name = text_cstr(&n);
+  if (!is_wanted(e, name)) return name;
+  const char *type = vector_type(e, from, w), *half = vector_type(e, VE_i16, w),
+             *to = vector_type(e, VE_i32, w);
+  e->intrinsics = true;
+  text_fmt(t, HELPER "%s %s(%s x) {\n", to, name, type);
+  text_fmt(t, "#if defined(%s)\n  return (%s)", w == 16 ? "__AVX512F__" : "__AVX2__", to);
+  text_fmt(t,
+           w == 16 ? "_mm512_cvtep%s8_epi32((__m128i)x);\n"
+                   : "_mm256_cvtep%s8_epi32((__m128i){(long long)x, 0});\n",
+           u);
+  text_fmt(t,
+           "#else\n"
+           "  return __builtin_convertvector(__builtin_convertvector(x, %s), %s);\n#endif\n}\n",
+           half, to);
+  return name;
+}
+
+ExprId quantised(Emit *e, const Expr *cast, i64 *k) {
+  const Expr *x = prog_expr(e->p, cast->arg[0]);
+  *k = 0;
+  if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
+  if (e->b.piece.w < 4 || tmp_name(e, cast->arg[0])) return 0;
+  if (x->kind == EX_op && x->op == OP_add) {
+    const Expr *s = prog_expr(e->p, x->arg[1]);
+    const Expr *c = s->kind == EX_splat ? prog_expr(e->p, s->arg[0]) : s;
+    if (c->kind != EX_const || !(c->imm.f >= -255 && c->imm.f <= 255)) return 0;
+    *k = (i64)c->imm.f;
+    if ((double)*k != c->imm.f || tmp_name(e, x->arg[0])) return 0;
+    x = prog_expr(e->p, x->arg[0]);
+  }
+  return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
+}
+
+/* round(x) + k, saturated. The bounds are whole numbers, so they may be met before rounding; NaN
+ * becomes 0. */
+const char *need_quantise(Emit *e, DType to) {
+  u32 w = e->b.piece.w;
+  e->b.frame += w * 64;
+  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  text_fmt(&n, "ig_quantise_%sx%u", dtype_info[to].name, w);
+  const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
+  if (!is_wanted(e, name)) return name;
+  const char *f = vector_type(e, VE_f32, w), *i = vector_type(e, VE_i32, w),
+             *type = vector_type(e, elem_of(to), w);
+  const char *mm = w == 4 ? "_mm" : w == 8 ? "_mm256" : "_mm512";
+  const char *has = w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+  Scalar lo, hi;
+  dtype_limits(to, &lo, &hi);
+  e->intrinsics = true;
+  text_fmt(t, HELPER "%s %s(%s x, int k) {\n", type, name, f);
+  text_fmt(t, "  %s lo = (float)(%d - k) - (%s){0}, hi = (float)(%d - k) - (%s){0};\n", f,
+           (int)lo.i, f, (int)hi.i, f);
+  text_fmt(t, "#if defined(%s)\n", has);
+  text_fmt(t, "  %s r = (%s)%s_cvtps_epi32(%s_min_ps(%s_max_ps(x, lo), hi)) + k;\n", i, i, mm, mm,
+           mm);
+  text_fmt(t,
+           "#else\n"
+           "  %s t = %s(x > lo, x, lo);\n"
+           "  %s r = (%s)(%s(t < hi, t, hi) + 0x1.8p23f) - 0x4b400000 + k;\n"
+           "#endif\n",
+           f, select, i, i, select);
+  if (lo.i) text_fmt(t, "  r &= (%s)(x == x);\n", i);
+  if (w == 16)
+    text_fmt(t, "#if defined(%s)\n  return (%s)_mm512_cvtepi32_epi8((__m512i)r);\n#else\n", has,
+             type);
+  text_puts(t, "  return ");
+  const char *end = open_convert(e, t, VE_i32, elem_of(to));
+  text_fmt(t, "r%s;\n%s}\n", end, w == 16 ? "#endif\n" : "");
+  return name;
+}

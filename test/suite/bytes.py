@@ -1,0 +1,64 @@
+"""Quantised networks (test/mkbytes.py) for each target: C, interp and ref equal to the bit, ONNX Runtime within one step.
+
+What stands between DequantizeLinear and QuantizeLinear is made of integers by the pass quant: there `ref` runs the graph behind that pass,
+and where floats are left in it, sums may have another order.
+"""
+import os
+
+from lib.core import Fail, Test, explain, run, tail
+from suite.targets import TARGETS, cpu_has
+
+NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "pointwise-wide", "windows3", "windows3-stride", "windows7",
+        "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "matmul",
+        "matmul-odd", "matmul-row", "matmul-signed", "matmul-u8u8", "matmulinteger", "matmulinteger-signed", "qgemm", "convinteger",
+        "convinteger-signed", "pairs16", "pairs12")
+FLOATS = ("pairs16", "pairs12")  # their last product has a bias in floats
+DOT4 = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "windows3", "windows7", "windows32", "matmul", "matmul-row",
+        "matmulinteger", "qgemm", "convinteger", "pairs16")
+
+
+def folder_of(env):
+    env.need_ingot()
+    folder = os.path.join(env.build, "bytes")
+    env.generated(folder, ["mkbytes.py", "requirements.txt"], lambda: env.script("mkbytes.py", folder))
+    return folder
+
+
+def result(env, folder, net, engine, target):
+    out = os.path.join(folder, f"{net}-{engine}-{target}.npz")
+    got = run([env.ingot, "run", os.path.join(folder, net + ".onnx"), "--data", os.path.join(folder, net), "-o", out, "--engine", engine,
+               "--march", target], 120)
+    if got.rc:
+        raise Fail(f"{engine} for {target}: {explain(got)}: {tail(got.text(), 4)}")
+    with open(out, "rb") as f:
+        return f.read()
+
+
+def check(env, net):
+    folder = folder_of(env)
+    first = None if net in FLOATS else result(env, folder, net, "ref", "scalar")
+    for target in ("scalar", *TARGETS):
+        if target != "scalar" and not cpu_has(TARGETS[target]):
+            continue
+        if net in FLOATS:
+            first = result(env, folder, net, "c", target)
+        for engine in ("interp", "c"):
+            if result(env, folder, net, engine, target) != first:
+                raise Fail(f"{engine} for {target} differs in its bits")
+    near = ["--rtol", "1e-5", "--atol", "1e-4"] if net in FLOATS else ["--rtol", "0", "--atol", "1"]
+    got = run([env.ingot, "verify", os.path.join(folder, net + ".onnx"), "--data", os.path.join(folder, net), "--engine", "interp",
+               "--march", "avx2", *near], 120)
+    if got.rc:
+        raise Fail(f"against ONNX Runtime: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")
+
+
+def family(env, net):
+    """The products are taken four at a time, not one by one."""
+    got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--stop=lower"], 60)
+    if got.rc or b"dot4(" not in got.out:
+        raise Fail(f"no dot4 in the program: {explain(got)}")
+
+
+def tests(env):
+    return ([Test(f"bytes/{n}", lambda n=n: check(env, n), cost=10) for n in NETS] +
+            [Test(f"bytes/dot4-{n}", lambda n=n: family(env, n)) for n in DOT4])
