@@ -190,6 +190,7 @@ static bool find_apart(Fuse *f, BlkId b) {
       Val v = n->in[j];
       if (!v || f->uses[v] < 2 || f->sink[v] == v || f->apart[v] || n->nout != 1) continue;
       if (graph_val(g, v)->home == HOME_buffer) continue;
+      if (!f->tail[v] && node_is_view(graph_node(g, graph_val(g, v)->def))) continue; /* anywhere */
       Val r = root_of(f, n->out[0]);
       any = any || (root[v] && root[v] != r);
       f->apart[v] = root[v] && root[v] != r;
