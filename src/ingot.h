@@ -220,8 +220,12 @@ IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *wan
 /* Parts of a model, between import and passes. expose: every value computed at the top level
  * becomes an output, in order; origin: the node an output comes from, as text. cut: only the value
  * with that number is left, with the nodes at most depth steps before it (0: all); what they read
- * becomes inputs, named like the outputs of the exposed model. */
+ * becomes inputs, named like the outputs of the exposed model. stored: runs the passes that decide
+ * it, and lists the numbers of those values that are still stored, as they are, in the program;
+ * the others were fused or rewritten. expose_some: only those with these numbers. */
 IngotStatus ingot_expose(Ingot *m);
+IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n);
+IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n);
 const char *ingot_output_origin(const Ingot *m, uint32_t i);
 IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
 /* Inputs of the last run. */

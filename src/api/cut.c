@@ -5,7 +5,8 @@
  * nodes at most `depth` steps before it, and makes parameters of what those nodes read. Both number
  * and name the values alike, so what one run of the exposed model computes can be given to the cut
  * one. Values whose extents are found out while running are never parameters: what computes them
- * stays.
+ * stays. stored follows the same values through the passes, by unique labels: passes take the
+ * label from a value that they give another meaning.
  */
 #include "api/own.h"
 
@@ -46,15 +47,25 @@ static void need_plain_graph(Ingot *m) {
     fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");
 }
 
+typedef struct ExposeArg {
+  Ingot *m;
+  bool all;
+  const u32 *value; /* numbers; not all */
+  u32 n;
+} ExposeArg;
+
 static void do_expose(Ctx *c, void *arg) {
-  Ingot *m = arg;
+  ExposeArg *a = arg;
+  Ingot *m = a->m;
   need_plain_graph(m);
   Graph *g = m->g;
   Values vs = list_values(g);
   Blk *b = &g->blk.at[1];
   b->ret.n = g->out_name.n = g->state.n = 0;
   m->ports = NULL;
-  for (u32 i = 0; i < vs.val.n; i++) {
+  for (u32 k = 0; k < (a->all ? vs.val.n : a->n); k++) {
+    u32 i = a->all ? k : a->value[k];
+    if (i >= vs.val.n) fail(c, ERR_usage, LOC_NONE, "there is no value number %u", i);
     *vec_push(&c->work, &g->blk.at[1].ret) = vs.val.at[i];
     *vec_push(&c->work, &g->out_name) = value_name(g, vs.val.at[i], i);
   }
@@ -62,7 +73,50 @@ static void do_expose(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_expose(Ingot *m) {
-  return api_call(m, do_expose, m);
+  return api_call(m, do_expose, &(ExposeArg){.m = m, .all = true});
+}
+
+IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n) {
+  return api_call(m, do_expose, &(ExposeArg){m, false, value, n});
+}
+
+static void do_stored(Ctx *c, void *arg) {
+  ExposeArg *a = arg;
+  need_plain_graph(a->m);
+  Graph *g = a->m->g;
+  Values vs = list_values(g);
+  Map number = map_new(&c->keep); /* label -> 1 + number of the value */
+  bool *stored = NEWS(&c->keep, bool, vs.val.n + 1);
+  for (u32 i = 0; i < vs.val.n; i++) {
+    Str name = graph_val(g, vs.val.at[i])->name = value_name(g, vs.val.at[i], i);
+    *map_put(&number, name) = i + 1;
+  }
+  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) { /* results are stored under any name */
+    const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
+    if (at) stored[*at - 1] = true;
+  }
+  api_passes(a->m, &(IngotPipe){.stop = "fuse"});
+  g = a->m->g;
+  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+    for (u32 k = 0; k < n->nout; k++) {
+      const Value *v = graph_val(g, n->out[k]);
+      const u32 *at = v->name && v->home == HOME_buffer ? map_get(&number, v->name) : NULL;
+      if (at) stored[*at - 1] = true;
+    }
+  }
+  u32 *value = NEWS(&c->keep, u32, vs.val.n + 1);
+  for (u32 i = 0; i < vs.val.n; i++)
+    if (stored[i]) value[a->n++] = i;
+  a->value = value;
+}
+
+IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n) {
+  ExposeArg a = {.m = m};
+  IngotStatus s = api_call(m, do_stored, &a);
+  *value = a.value;
+  *n = a.n;
+  return s;
 }
 
 const char *ingot_output_origin(const Ingot *m, uint32_t i) {

@@ -77,10 +77,11 @@ static const Opt opts[] = {
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
     TEXT("library", NULL, library, "FILE.so",
          "engine c runs NAME_call of this file instead of compiling"),
-    FLAG("per-node", per_node, "compare every value of the graph"),
+    FLAG("per-node", per_node,
+         "compare the values of the graph that the optimised program stores; name the others"),
     FLAG("bisect", bisect,
          "find the first node where the engine departs, and write a part of the model that shows "
-         "it"),
+         "it, in the text form of ingot (.ing)"),
     TEXT("python", NULL, python, "PATH",
          "Python that has onnxruntime (default python3); given: its absence is an error"),
     REAL("seconds", seconds, "how long to measure each engine (default 1)"),

@@ -9,7 +9,7 @@ from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 # The file is changed, then compiled: a maximum of two floats becomes their minimum.
 SPOILER = """#!/bin/sh
-for word; do case $word in *.c) sed -i 's/float ig_maxf(float a, float b) { return a > b/float ig_maxf(float a, float b) { return a < b/' "$word"; esac; done
+for word; do case $word in *.c) sed -i 's/float ig_maxf(float a, float b) { return b > a/float ig_maxf(float a, float b) { return b < a/' "$word"; esac; done
 exec cc "$@"
 """
 
@@ -67,8 +67,12 @@ def runtime(w):
 def per_node(w):
     values = json.loads(w.run("verify", MODEL, "--per-node", "--json"))
     want(values["ok"] and len(values["values"]) > 8, f"{len(values['values'])} values")
+    kept = {v["value"].split("#")[0]: v["output"] is not None for v in values["values"] if v["value"][0] != "#"}
+    want(kept == {"conv1": False, "bn1": False, "relu1": True, "conv2": False, "bn2": False, "relu2": True, "pool": True, "flat": True,
+                  "fc": True, "probability": True}, f"stored values are {kept}")
+    want(w.run("verify", MODEL, "--per-node").count(" fused\n") > 5, "the table does not say what was fused")
     values = json.loads(w.run("verify", MODEL, "--per-node", "--json", code=1, env=w.spoiler()))
-    first = next(v for v in values["values"] if not v["output"]["ok"])
+    first = next(v for v in values["values"] if v["output"] and not v["output"]["ok"])
     want("relu1" in first["node"], f"the first difference is at {first['node']}, expected relu1")
 
 
