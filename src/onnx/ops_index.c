@@ -422,20 +422,30 @@ void build_compress(Build *b) {
   b->out[0] = mk_gather(g, x, mk_squeeze(g, at, 0), axis);
 }
 
+/* 0, 1, ... k - 1 for k only known at run time; the run is refused unless it is in 0..n. */
+static Val first_places(Build *b, Dim n, Val k) {
+  Graph *g = b->g;
+  Val over = mk_map2(g, OP_gt, k, on_extent(b, n, DT_i64));
+  Val bad = mk_map2(g, OP_or, over, mk_map2(g, OP_lt, k, mk_scalar(g, DT_i64, 0)));
+  Val right = mk_demand(g, mk_cast(g, bad, DT_i64), "k is not in the range of the axis");
+  Val below = mk_map2(g, OP_lt, mk_iota(g, DT_i64, &n, 1, 0), on_add(b, k, right));
+  return mk_squeeze(g, mk_nonzero(g, below), 0);
+}
+
 void build_topk(Build *b) {
-  Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x));
-  i64 k;
+  Val x = on_in(b, 0), some = 0, y[2];
+  u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), n;
+  Dim all = on_dim(b, x, axis), k = -1;
   if (b->opset < 10)
     k = on_int(b, "k", -1);
-  else
-    on_known_ints(b, 1, &k, 1);
-  if (k < 0) on_bad(b, "k is %lld", (long long)k);
-  bool largest = on_int(b, "largest", 1) != 0;
-  Val v, i;
-  mk_topk(b->g, x, axis, k, largest, &v, &i);
-  b->out[0] = v;
-  if (b->nout > 1) b->out[1] = i;
+  else if (!on_try_ints(b, 1, &k, 1, &n) &&
+           !(graph_dim_list(b->g, on_in(b, 1), &k, 1, &n) && n == 1 && k == all)) {
+    some = first_places(b, all, mk_cast(b->g, on_scalar(b, on_in(b, 1)), DT_i64));
+    k = all;
+  }
+  if (dim_is_const(k) && k < 0) on_bad(b, "k is %lld", (long long)k);
+  mk_topk(b->g, x, axis, k, on_int(b, "largest", 1) != 0, &y[0], &y[1]);
+  for (u32 i = 0; i < b->nout; i++) b->out[i] = some ? mk_gather(b->g, y[i], some, axis) : y[i];
 }
 
 void build_arg(Build *b) {

@@ -60,3 +60,9 @@ def cases(M, rng):
         else_branch = b () => (float[2,3] t) { z = Constant <value = int64[2] {0, 1}>()  t = Gather(x, z) }> }"""
     yield M("branch_not_taken", None, [], [], {"c": np.array(False), "x": f(4, 3), "p": np.array([9, 9])}, text=branch)
     yield M("branch_out", None, [], [], {"c": np.array(True), "x": f(4, 3), "p": np.array([9, 9])}, text=branch, refuse=OUT)
+    late = """g (float[3,6] x) => (float[K] v, int64[K] i) { most = Constant <value = int64[1] {%d}>()  zero = Constant <value = float {0}>()
+        m = Greater(x, zero)  at = NonZero(m)  t = Transpose(at)  p = GatherND(x, t)  s = Shape(p)  c = Concat <axis = 0> (s, most)
+        k = %s <keepdims = 1> (c)  v, i = TopK(p, k) }"""
+    for most in (0, 1, 4, 30):
+        yield M(f"topk_late_{most}", None, [], [], {"x": f(3, 6)}, text=late % (most, "ReduceMin"))
+    yield M("topk_late_out", None, [], [], {"x": f(3, 6)}, text=late % (18, "ReduceMax"), refuse="k is not in the range of the axis")
