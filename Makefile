@@ -146,6 +146,13 @@ backend: setup all
 releases: setup all
 	@$(BUILD)/venv/bin/python test/releases.py $(VERSIONS)
 
+# ONLY='timm/*,torch/lstm' make torch: networks through both exporters of torch, as C, beside ONNX Runtime. Fetches 2.5 GB the first time.
+torch: all
+	@cmp -s test/requirements-torch.txt $(BUILD)/torch/requirements.txt || { rm -rf $(BUILD)/torch && $(PYTHON) -m venv $(BUILD)/torch && \
+	  $(BUILD)/torch/bin/pip install --disable-pip-version-check --no-cache-dir --no-deps -q -r test/requirements-torch.txt && \
+	  cp test/requirements-torch.txt $(BUILD)/torch/requirements.txt; }
+	@$(BUILD)/torch/bin/python test/exporters.py --ingot $(BUILD)/ingot --only '$(ONLY)'
+
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
 	@$(PYTHON) bench/micro.py $(if $(QUICK),--quick)
@@ -202,7 +209,8 @@ help:
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
-	  'make backend       the test runner of onnx over python/ingot_backend.py' \
+	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
+  'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
@@ -213,5 +221,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
   bench bench-c bench-plan run install clean distclean help
