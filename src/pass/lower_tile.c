@@ -496,16 +496,25 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
   return true;
 }
 
-/* All combinations of the segments of n windows. */
-static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s) {
+static bool has_tiles(Lower *l, const Form *f) {
+  Tile t;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
+  return tile_choose(l, f, &t) || tile_choose_along(l, f, &t);
+}
+
+/* All combinations of the segments of n windows; false: some part has no tiles, and then none is
+ * lowered. ask: only whether there are tiles. */
+static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s,
+                           bool ask) {
   Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
   u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = slide_segments(&s[i], seg[i]);
   do {
     for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
     Form part = form_segment(f, dim, n, pick);
-    if (!lower_whole(l, at, &part)) {
-      if (d) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+    if (ask ? !has_tiles(l, &part) : !lower_whole(l, at, &part)) {
+      if (!ask) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
       return false;
     }
     for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
@@ -518,6 +527,7 @@ bool lower_tile(Lower *l, Tail at, const Form *f) {
   u32 dim = 0;
   if (!l->target || l->target->lanes < 4) return false;
   u32 n = form_slides(l->p, f, s, &dim);
-  if (n && lower_segments(l, at, f, dim, n, s)) return true;
+  if (n && lower_segments(l, at, f, dim, n, s, true))
+    return lower_segments(l, at, f, dim, n, s, false);
   return lower_whole(l, at, f);
 }
