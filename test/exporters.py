@@ -73,7 +73,7 @@ class Seq2Seq(nn.Module):
         self.register_buffer("mask", torch.full((5, 5), float("-inf")).triu(1))
 
     def forward(self, x, y):
-        return self.t(x, y, tgt_mask=self.mask)
+        return self.t(x, y, tgt_mask=self.mask, tgt_is_causal=True)
 
 
 class Bert(nn.Module):

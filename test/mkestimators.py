@@ -69,6 +69,11 @@ def sides(e, x):
     return np.stack([d, -d], 1)
 
 
+def path(e, x):
+    """The nodes a row comes through, as a text of 0 and 1."""
+    return np.array(["".join(str(int(v)) for v in row) for row in e.decision_path(x).toarray()], object)
+
+
 def classifiers():
     for kind, y in (("three", THREE), ("two", TWO)):
         yield Case(f"logistic_{kind}", linear_model.LogisticRegression(), y)
@@ -113,6 +118,10 @@ def classifiers():
                apart="the converter takes the nearest point of the curve, the library interpolates")
     yield Case("multioutput", multioutput.MultiOutputClassifier(linear_model.LogisticRegression()), np.stack([TWO, 1 - TWO], 1))
     yield Case("search", model_selection.GridSearchCV(linear_model.LogisticRegression(), {"C": [0.1, 1]}, cv=2), THREE)
+    leaves = tree.DecisionTreeClassifier(max_depth=4, **SEED)
+    yield Case("leaf", leaves, THREE, options={"zipmap": False, "decision_leaf": True}, says=("predict", "predict_proba", "apply"))
+    yield Case("path", leaves, THREE, options={"zipmap": False, "decision_path": True}, says=("predict", "predict_proba", path))
+    yield Case("forest_int", ensemble.RandomForestClassifier(5, **SEED), THREE, SMALL.astype(np.int64), types=[("x", Int64TensorType([None, FEATURES]))])
     yield Case("zipmap", linear_model.LogisticRegression(), THREE, options={"zipmap": True})
     yield Case("zipmap_names", linear_model.LogisticRegression(), NAMES, options={"zipmap": True})
     yield Case("zipmap_columns", linear_model.LogisticRegression(), NAMES, options={"zipmap": "columns"})
@@ -133,6 +142,7 @@ def regressors():
                     ("adar", ensemble.AdaBoostRegressor(n_estimators=5, **SEED)), ("baggingr", ensemble.BaggingRegressor(n_estimators=5, **SEED)),
                     ("svr", svm.SVR()), ("svr_poly", svm.SVR(kernel="poly", degree=2)), ("nusvr", svm.NuSVR()),
                     ("neighborsr", neighbors.KNeighborsRegressor()),
+                    ("quantiler", linear_model.QuantileRegressor(alpha=0.01)), ("huberboost", ensemble.GradientBoostingRegressor(n_estimators=5, loss="huber", **SEED)),
                     ("mlpr", neural_network.MLPRegressor(hidden_layer_sizes=(16,), max_iter=50, **SEED)),
                     ("pls", cross_decomposition.PLSRegression(3)),
                     ("votingr", ensemble.VotingRegressor([("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3, **SEED))])),
@@ -140,6 +150,7 @@ def regressors():
         yield Case(name, e, REAL)
     yield Case("histr", ensemble.HistGradientBoostingRegressor(max_iter=10, **SEED), REAL, GAPS)
     double = {"x": X.astype(np.float64), "types": [("x", DoubleTensorType([None, FEATURES]))]}
+    yield Case("logistic_double", linear_model.LogisticRegression(), THREE, **double)
     yield Case("gpr", gaussian_process.GaussianProcessRegressor(alpha=0.1), REAL, **double)
     yield Case("gpr_std", gaussian_process.GaussianProcessRegressor(gaussian_process.kernels.RBF() + gaussian_process.kernels.DotProduct(), alpha=0.1), REAL,
                options={"return_std": True}, says=(lambda e, x: e.predict(x, return_std=True)[0], lambda e, x: e.predict(x, return_std=True)[1]), **double)
@@ -163,6 +174,7 @@ def transformers():
         yield Case(name, e)
     yield Case("normmax", preprocessing.Normalizer("max"), apart="the operator takes the largest value, the library the largest magnitude")
     yield Case("selectk", feature_selection.SelectKBest(k=3), THREE)
+    yield Case("rfe", feature_selection.RFE(linear_model.Ridge(), n_features_to_select=3), REAL, says=("transform",))
     yield Case("selectfrom", feature_selection.SelectFromModel(linear_model.Lasso(0.1)), REAL)
     yield Case("nca", neighbors.NeighborhoodComponentsAnalysis(2, max_iter=5, **SEED), THREE, says=("transform",))
     for name, e in (("imputer_mean", impute.SimpleImputer()), ("imputer_median", impute.SimpleImputer(strategy="median")),
@@ -218,8 +230,14 @@ def boosters():
     yield booster("lgbm_poisson", lightgbm.LGBMRegressor(objective="poisson", **quiet), SMALL[:, 0], light)
     yield booster("lgbm_forest", lightgbm.LGBMRegressor(boosting_type="rf", bagging_freq=1, bagging_fraction=0.7, **quiet), REAL, light,
                   apart="the converter adds the trees of a forest, the library takes their mean")
+    yield booster("lgbm_quantile", lightgbm.LGBMRegressor(objective="quantile", alpha=0.8, **quiet), REAL, light)
+    kinds = X.copy()
+    kinds[:, :2] = SMALL[:, :2] % 6
+    few = lightgbm.LGBMClassifier(min_data_per_group=5, cat_smooth=1, max_cat_to_onehot=1, categorical_feature=[0, 1], **quiet)
+    yield booster("lgbm_categories", few, THREE, light, x=kinds, zipmap=False)
     yield booster("lgbm_dart", lightgbm.LGBMClassifier(boosting_type="dart", **quiet), TWO, light, zipmap=False)
     yield booster("xgb_real", xgboost.XGBRegressor(n_estimators=10), REAL, xgb)
+    yield booster("xgb_base", xgboost.XGBRegressor(n_estimators=10, base_score=3.5, max_depth=2), REAL, xgb)
     yield booster("xgb_forest", xgboost.XGBRFClassifier(n_estimators=10), TWO, xgb)
     yield booster("xgb_forestr", xgboost.XGBRFRegressor(n_estimators=10), REAL, xgb)
     yield booster("xgb_poisson", xgboost.XGBRegressor(n_estimators=10, objective="count:poisson"), SMALL[:, 0], xgb)

@@ -127,6 +127,19 @@ static void read_weights(Forest *f, const Map *nodes, const char *prefix) {
   }
 }
 
+/* Of several weights a leaf has for the only target the first counts: converters that want the
+ * number of the leaf repeat it, and ONNX Runtime takes it so. It adds those of classes. */
+static void keep_first(Forest *f) {
+  bool *seen = NEWS(&f->b->c->scratch, bool, f->node.n + 1);
+  u32 n = 0;
+  for (u32 i = 0; i < f->say.n; i++) {
+    Say s = f->say.at[i];
+    if (!seen[s.leaf]) f->say.at[n++] = s;
+    seen[s.leaf] = true;
+  }
+  f->say.n = n;
+}
+
 /* ---- the forest of TreeEnsemble (version 5): leaves are a list of their own ---- */
 
 static Tensor *tensor_attr(Build *b, const char *name) {
@@ -490,6 +503,7 @@ void build_treeregressor(Build *b) {
   if (ml_nums(b, "nodes_values").wide) f.dt = DT_f64;
   Map nodes = read_nodes(&f);
   read_weights(&f, &nodes, "target");
+  if (f.targets == 1) keep_first(&f);
   Val y = add_base(b, evaluate(&f, x, (Agg)agg), f.targets);
   b->out[0] = mk_cast(b->g, ml_post(b, y), DT_f32);
 }

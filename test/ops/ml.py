@@ -60,6 +60,13 @@ def forests(M, rng, rows):
         yield M(f"classifier3_{post}", "TreeEnsembleClassifier", ["x"], ["l", "s"], {"x": rows()}, attrs=nodes | three)
     named = weights(rng, "class", leaves, range(3), 0) | {"classlabels_strings": ["a", "b", "c"], "base_values": [.1, .2, .3]}
     yield M("classifier_names", "TreeEnsembleClassifier", ["x"], ["l", "s"], {"x": rows()}, attrs=nodes | named)
+    for count in (1, 3):  # leaves with several weights for one target
+        one, two = (weights(rng, "target", leaves, range(count), -1) for _ in range(2))
+        twice = {k: [*one[k], *two[k]] for k in one} | {"n_targets": count}
+        yield M(f"regressor_twice_{count}", "TreeEnsembleRegressor", ["x"], ["y"], {"x": rows()}, attrs=nodes | twice)
+        one, two = (weights(rng, "class", leaves, range(count), -1) for _ in range(2))
+        twice = {k: [*one[k], *two[k]] for k in one} | {"classlabels_int64s": [5, 6, 7][:max(2, count)]}
+        yield M(f"classifier_twice_{count}", "TreeEnsembleClassifier", ["x"], ["l", "s"], {"x": rows()}, attrs=nodes | twice)
 
 
 def machines(M, rng, rows):

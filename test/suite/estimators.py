@@ -8,7 +8,7 @@ from lib.core import Fail, Skip, Test, explain, run, tail
 LIMIT = 60
 NEAR = "1e-5"
 WAYS = {"ref": [], "interp": [], "vectors": ["--march", "avx2"], "c": []}
-LEAST = 150  # estimators
+LEAST = 180  # estimators
 
 
 def load(env):
