@@ -5,12 +5,18 @@
  * marked loop, which threads take chunks of, and all others, which one thread runs. No other loop
  * is marked afterwards. A program for one thread stays as it is.
  *
- * Method: for every kernel the cheapest of three by a rough estimate. A loop is handed out,
- * together with marked loops directly inside it if it has few iterations; or it stays as a loop
- * between kernels and the statements of its body become kernels, which balances better where
- * iterations are few and long (blocks of Winograd); or one thread runs all of it (what takes less
- * than it costs to call the others). A kernel of several statements is taken apart into kernels,
- * one each.
+ * Method: for every kernel the cheapest of four by a rough estimate. A loop is handed out,
+ * together with marked loops directly inside it if it has few iterations; or strips of a marked
+ * loop inside it are, each with all of the loops around; or it stays as a loop between kernels and
+ * the statements of its body become kernels, which balances better where iterations are few and
+ * long (blocks of Winograd); or one thread runs all of it (what takes less than it costs to call
+ * the others). A kernel of several statements is taken apart into kernels, one each.
+ *
+ * What one thread has written and another reads costs more than arithmetic: the lines travel, and
+ * whoever writes them next waits until every copy is gone. So a thread should read what it wrote
+ * itself. A product that is split by columns reads all rows in every thread, one that is split by
+ * rows only its own, and kernels behind it that are split by rows too stay with them. The price of
+ * strips is that each reads all weights again.
  *
  * A temporary that only a shared loop touches, and whose elements iterations use again, is scratch:
  * every thread gets its own. All other scratch becomes an ordinary temporary. A loop that reads
@@ -30,6 +36,13 @@ enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thre
  * alone, and a seventh is what it costs to hand out a loop. */
 #define GRAIN 4000.0
 
+/* Nanoseconds a byte: of what threads hand to each other; of weights that are read once more, from
+ * a cache that all share, or from one's own. */
+#define HANDED 0.1
+#define FAR    0.04
+#define NEAR   0.004
+enum { OWN_CACHE = 256 << 10, FEW = 128 << 10 }; /* bytes; of weights that many strips may read */
+
 typedef struct Touch {
   BufId buf, root;
   const ExprId *idx;
@@ -45,20 +58,29 @@ typedef struct Seen {
   bool ordered;          /* sets a variable of the program around it, or may end the run */
 } Seen;
 
+/* Along which dimension of which view threads have split a buffer; buf 0: not known. */
+typedef struct Cut {
+  BufId buf;
+  u32 dim;
+} Cut;
+
 typedef struct Share {
   Prog *p;
   const Range *range; /* by variable */
   u32 *total;         /* by root: accesses of the whole program */
   bool *own;          /* by root: scratch of each thread */
+  Cut *cut;           /* by root: how its writers were split */
   double grain;
 } Share;
 
-/* Loops handed out as one, outermost first. */
+/* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
+ * all others. */
 typedef struct Chain {
   u32 n;
   StmtId at[CHAIN];
-  double trips;
-  bool fixed; /* trips is what it will be, not a bound */
+  double trips; /* of all, or of the one in strips */
+  bool fixed;   /* trips is what it will be, not a bound */
+  u32 strip;    /* iterations of a strip; 0: none */
 } Chain;
 
 /* ---- memory ---- */
@@ -260,6 +282,79 @@ static double list_cost(Share *o, StmtId first) {
   return sum;
 }
 
+/* ---- what threads read of each other ---- */
+
+static bool any_of(Prog *p, ExprId id, const bool *var) {
+  if (!id) return false;
+  const Expr *e = prog_expr(p, id);
+  if (e->kind == EX_var && var[e->ref]) return true;
+  for (u32 i = 0; i < e->narg; i++)
+    if (any_of(p, e->arg[i], var)) return true;
+  return false;
+}
+
+/* Adds the variables whose values depend on those in var. */
+static void follow(Prog *p, StmtId first, bool *var) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if ((s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) &&
+        (any_of(p, s->a, var) || any_of(p, s->b, var)))
+      var[s->var] = true;
+    follow(p, s->body, var);
+    follow(p, s->other, var);
+  }
+}
+
+/* The first dimension whose index depends on var; rank if none does. */
+static u32 split_dim(Prog *p, const Touch *t, const bool *var) {
+  u32 d = 0;
+  while (d < t->n && !any_of(p, t->idx[d], var)) d++;
+  return d;
+}
+
+/* Bytes that are read by all, and that are weights, when v is split; and, on request, notes how
+ * results are split. */
+typedef struct Reads {
+  double handed, weights;
+} Reads;
+
+static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
+  Prog *p = o->p;
+  Mark m = arena_mark(&p->c->scratch);
+  StmtId next = prog_stmt(p, loop)->next;
+  prog_stmt(p, loop)->next = 0;
+  Seen in = seen(p, loop);
+  bool *var = NEWS(&p->c->scratch, bool, p->var.n), *done = NEWS(&p->c->scratch, bool, p->buf.n);
+  var[v] = true;
+  follow(p, loop, var);
+  prog_stmt(p, loop)->next = next;
+  Reads r = {0};
+  for (u32 i = 0; i < in.at.n; i++) {
+    const Touch *t = &in.at.at[i];
+    BufSpace space = prog_buf(p, t->root)->space;
+    u32 d = split_dim(p, t, var);
+    u64 bytes;
+    Sym sym;
+    if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
+    if (t->write || done[t->root] || space == BS_reg || space == BS_in) continue;
+    if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
+    done[t->root] = true;
+    const Cut *c = &o->cut[t->root];
+    if (space == BS_const && d == t->n) r.weights += (double)bytes;
+    if (space == BS_const) continue;
+    if (d == t->n)
+      r.handed += (double)bytes;
+    else if (c->buf == t->buf && c->dim != d)
+      r.handed += (double)bytes / 2;
+  }
+  arena_rewind(&p->c->scratch, m);
+  return r;
+}
+
+static double reads_cost(const Reads *r, double times) {
+  return r->handed * HANDED + r->weights * times * (r->weights > OWN_CACHE ? FAR : NEAR);
+}
+
 /* ---- the choice ---- */
 
 typedef enum Way { WAY_one, WAY_chain, WAY_open } Way;
@@ -294,6 +389,19 @@ static Chain chain_from(Share *o, StmtId loop, double whole, bool *own) {
     c.at[c.n++] = id;
     c.trips *= n;
     c.fixed = c.fixed && fixed;
+  }
+  return c;
+}
+
+/* All loops that could be handed out together with this one. */
+static Chain nest_from(Share *o, StmtId loop, bool *own) {
+  Prog *p = o->p;
+  Chain c = {.trips = 1, .fixed = true};
+  for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
+    const Stmt *s = prog_stmt(p, id);
+    if (c.n && (s->next || s->kind != ST_for)) break;
+    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, own)) break;
+    c.at[c.n++] = id;
   }
   return c;
 }
@@ -359,6 +467,52 @@ static double open_time(Share *o, StmtId first, double whole) {
   return sum;
 }
 
+/* Iterations of a chunk: about SHARES for each thread, as many for every thread. */
+static u32 chunk_of(Share *o, const Chain *c, double whole, u32 shares) {
+  double n = c->trips, least = ceil(o->grain * n / whole),
+         chunk = floor(n / ((double)shares * o->p->threads));
+  if (!c->fixed) chunk = 1; /* fewer may come */
+  if (chunk < least) chunk = least;
+  double each = ceil(ceil(n / chunk) / o->p->threads);
+  chunk = ceil(n / (each * o->p->threads));
+  return chunk < 1 ? 1 : chunk > INT32_MAX ? INT32_MAX : (u32)chunk;
+}
+
+/* Iterations of a strip: of those near to a chunk, what makes threads end together. */
+static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *part) {
+  u32 chunk = chunk_of(o, c, whole, shares), best = chunk, n = o->p->threads;
+  *part = 1;
+  for (u32 k = 0; k <= 2 * chunk && k < 256; k++) {
+    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;    /* the nearest first */
+    if (!size || size * whole < o->grain * c->trips) continue; /* too small */
+    double each = ceil(ceil(c->trips / size) / n) * size / c->trips;
+    if (each >= *part - 1e-9) continue;
+    *part = each;
+    best = size;
+  }
+  return best;
+}
+
+/* Strips of a loop inside, if that is faster than *best. */
+static void try_strips(Share *o, StmtId id, double whole, Choice *best) {
+  Prog *p = o->p;
+  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
+  Chain nest = nest_from(o, id, own);
+  for (u32 k = 1; k < nest.n; k++) {
+    Chain c = nest;
+    const Stmt *s = prog_stmt(p, c.at[k]);
+    c.n = k + 1;
+    c.trips = trips(o, s, &c.fixed);
+    if (c.trips < 2 || s->step > INT32_MAX) continue;
+    Reads r = reads_of(o, id, s->var, false);
+    double part;
+    c.strip = strip_of(o, &c, whole, r.weights > FEW ? 1 : SHARES, &part);
+    double each = ceil(ceil(c.trips / c.strip) / p->threads);
+    double time = whole * part + o->grain / 7 + reads_cost(&r, each);
+    if (time < best->time) *best = (Choice){WAY_chain, time, c};
+  }
+}
+
 static Choice choose(Share *o, StmtId id) {
   Prog *p = o->p;
   Choice best = {.time = cost(o, id)};
@@ -369,8 +523,10 @@ static Choice choose(Share *o, StmtId id) {
   bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
   Chain c = chain_from(o, id, whole, own);
   if (c.n && c.trips > 1) {
-    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7;
+    Reads r = reads_of(o, id, s->var, false);
+    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
     if (time < best.time) best = (Choice){WAY_chain, time, c};
+    try_strips(o, id, whole, &best);
   }
   if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
@@ -401,23 +557,33 @@ static StmtId new_kernel(Share *o, Stmt like) {
   return o->p->stmt.n - 1;
 }
 
-static u32 chunk_of(Share *o, const Chain *c, double whole) {
-  double n = c->trips, least = ceil(o->grain * n / whole),
-         chunk = floor(n / (SHARES * o->p->threads));
-  if (!c->fixed) chunk = 1; /* fewer may come */
-  if (chunk < least) chunk = least;
-  double each = ceil(ceil(n / chunk) / o->p->threads); /* as many for every thread */
-  chunk = ceil(n / (each * o->p->threads));
-  return chunk < 1 ? 1 : chunk > UINT32_MAX ? UINT32_MAX : (u32)chunk;
-}
-
 static void hand_out(Share *o, const Chain *c, double whole) {
   Prog *p = o->p;
   for (u32 i = 0; i < c->n; i++) {
     Stmt *s = prog_stmt(p, c->at[i]);
     is_free(o, c->at[i], o->own);
-    s->chunk = i ? 0 : chunk_of(o, c, whole);
+    s->chunk = i ? 0 : c->strip ? 1 : chunk_of(o, c, whole, SHARES);
   }
+}
+
+/* A loop over strips around the loops of the chain; the last one walks a strip. */
+static StmtId put_strips(Share *o, StmtId id, const Chain *c) {
+  Prog *p = o->p;
+  StmtId inner = c->at[c->n - 1];
+  VarId v = prog_add_var(p, DT_i64, str_of(p->c, "strip"));
+  Stmt *outer = vec_push(&p->c->work, &p->stmt);
+  StmtId strips = p->stmt.n - 1;
+  Stmt *s = prog_stmt(p, inner);
+  *outer = (Stmt){.kind = ST_for, .loc = s->loc, .var = v, .a = s->a, .b = s->b, .chunk = 1};
+  outer->step = s->step * c->strip;
+  outer->flags = LF_parallel;
+  outer->body = id;
+  ExprId end = ex_op2(p, OP_add, ex_var(p, v), ex_int(p, outer->step)), hi = ex_copy(p, outer->b);
+  s->a = ex_var(p, v);
+  i64 lo, to;
+  bool whole = ex_is_int(p, outer->a, &lo) && ex_is_int(p, hi, &to) && (to - lo) % outer->step == 0;
+  s->b = whole ? end : ex_op2(p, OP_min, end, hi);
+  return strips;
 }
 
 /* Marks are left on the chain only. */
@@ -436,7 +602,9 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
 static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, List *l) {
   Prog *p = o->p;
   hand_out(o, c, cost(o, id));
-  unmark(p, id, c);
+  reads_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
+  unmark(p, id, c->strip ? NULL : c);
+  if (c->strip) id = put_strips(o, id, c);
   StmtId alone = new_kernel(o, k);
   prog_stmt(p, alone)->body = id;
   add(o, l, alone);
@@ -513,6 +681,7 @@ void parallel(Prog *p) {
   o.grain = p->grain ? p->grain : GRAIN;
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
+  o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
   Seen all = seen(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
   p->body = walk(&o, p->body);
