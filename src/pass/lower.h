@@ -79,6 +79,7 @@ void nest_store(Nest *x, ExprId value);
 /* What the users of a fold make of it, if it is finished in this kernel. */
 ExprId nest_finish(Nest *x, ExprId value);
 void lower_form(Lower *l, Tail at, const Form *f);
+void lower_plain(Lower *l, Tail at, const Form *f); /* one element after the other */
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
@@ -106,6 +107,9 @@ bool lower_winograd(Lower *l, Tail at, const Form *f);
 
 /* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
 bool lower_tile(Lower *l, Tail at, const Form *f);
+
+/* lower_across.c: likewise, for what is contiguous along one axis and stored along another. */
+bool lower_across(Lower *l, Tail at, const Form *f);
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A

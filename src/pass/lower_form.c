@@ -275,6 +275,16 @@ static u32 choose_row(Prog *p, const Form *f) {
   return best;
 }
 
+void lower_plain(Lower *l, Tail at, const Form *f) {
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  if (f->fold) {
+    fold_scalar(&x);
+    return;
+  }
+  nest_loops(&x, false, FORM_AXES);
+  nest_store(&x, nest_value(&x));
+}
+
 void lower_form(Lower *l, Tail at, const Form *from) {
   Form merged = *from, *f = &merged;
   /* axes are merged only where every operand is plain memory */
@@ -282,15 +292,12 @@ void lower_form(Lower *l, Tail at, const Form *from) {
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (whole) form_merge(l->p, &l->views, f);
-  if (lower_winograd(l, at, f) || lower_tile(l, at, f)) return;
-  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  if (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)) return;
   u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
-  if (!f->fold) {
-    nest_loops(&x, false, FORM_AXES);
-    nest_store(&x, nest_value(&x));
-  } else if (row == FORM_AXES) {
-    fold_scalar(&x);
-  } else {
-    fold_row(&x, row);
+  if (row == FORM_AXES) {
+    lower_plain(l, at, f);
+    return;
   }
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  fold_row(&x, row);
 }

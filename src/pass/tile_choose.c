@@ -59,7 +59,7 @@ static u32 axis_in(const Form *f, const Index *ix, i64 block) {
   return found;
 }
 
-static u32 lane_axis(const Tile *t) {
+u32 tile_lane_axis(const Tile *t) {
   const Form *f = &t->f;
   const Layout *y = layout_of(t->l, f->out.buf);
   u32 axis = FORM_AXES;
@@ -117,6 +117,16 @@ static bool reaches_out(Tile *t, ExprId e) {
   for (u32 i = 0; i < x->narg; i++)
     if (reaches_out(t, x->arg[i])) return true;
   return false;
+}
+
+bool tile_map_is_wide(Tile *t) {
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
+  stand_anywhere(t);
+  ExprId e = nest_value(&x), v = 0;
+  Widen w = tile_widen(t, 0);
+  if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
+  leave(t);
+  return v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->pads || !reaches_out(t, v));
 }
 
 /* How operand k moves; false: in a way that has no vectors. */
@@ -305,7 +315,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   f = &t->f;
   drop_guards(t);
   if (bytes && any_guard(f)) return false;
-  t->lane = lane_axis(t);
+  t->lane = tile_lane_axis(t);
   if (t->lane == FORM_AXES) return false;
   t->lanes = lanes_for(t, f->fold);
   if (t->lanes == 1) return false;
