@@ -92,9 +92,13 @@ def deepest(ci, root):
     return max(known[f] for f in tops)
 
 
+# An instruction of no bytes, which keeps an address in its register where compilers would compute it again.
+HERE = '#define IG_HERE(p) __asm__ volatile("" : "+r"(p))\n'
+
+
 def check_text(text):
     """What can be seen without a compiler: no jumps, no pointers to functions, no allocation on the stack."""
-    words = tokens(text)
+    words = tokens(text.replace(HERE, ""))
     for word in ("goto", "setjmp", "longjmp", "alloca", "__builtin_alloca", "volatile", "__DATE__", "__TIME__", "__FILE__"):
         if word in words:
             raise Fail(f"the text has `{word}`")
