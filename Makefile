@@ -101,7 +101,7 @@ wc:
 	@$(PYTHON) test/wc.py
 
 coverage-doc: setup all
-	@$(PYTHON) test/run --coverage-doc official/
+	@$(PYTHON) test/run --coverage-doc official/node/ official/pytorch-converted/ official/pytorch-operator/ official/simple/ official/coverage
 
 docs: all
 	@$(PYTHON) tools/opdoc.py --write

@@ -130,7 +130,7 @@ def ConvTranspose(d):
     n, group = d.pick(1, 2, 2, 3), d.pick(1, 1, 2)
     kernel = window(d, n)
     cin, cout = group * d.r.randint(1, 2), group * d.r.randint(1, 2)
-    space, stride = d.ints(n, 2, 5), d.attrs.get("strides", [1] * n)
+    space, stride = d.ints(n, 3, 5), d.attrs.get("strides", [1] * n)
     d.give(d.f(d.r.randint(1, 2), cin, *space))
     d.give(d.f(cin, cout // group, *kernel))
     d.attrs["group"] = group
@@ -417,7 +417,7 @@ def Attention(d):
     d.maybe(0.4, is_causal=1, scale=0.3, softcap=2.0)
     d.outputs = 3 if past else 1
     if d.chance(0.3):
-        d.outputs, d.attrs["qk_matmul_output_mode"] = 4, d.r.randint(0, 3)
+        d.outputs, d.attrs["qk_matmul_output_mode"] = 4, d.r.randint(1 if "softcap" in d.attrs else 0, 3)
         d.attrs.pop("is_causal", None)  # the reference makes NaN of it, and ONNX Runtime lacks the output
 
 

@@ -25,6 +25,19 @@ def operators(graph, found):
     return found
 
 
+def versions(model):
+    """For each operator the opset that brought the version of it that the model means."""
+    sets, found = {s.domain: s.version for s in model.opset_import}, {}
+    for name in operators(model.graph, set()):
+        domain, _, op = name.rpartition("::")
+        opset = sets.get(domain, sets.get("ai.onnx", 1))
+        try:
+            found[name] = onnx.defs.get_schema(op, opset, domain).since_version
+        except onnx.defs.SchemaError:
+            found[name] = opset
+    return found
+
+
 def is_flat(t):
     """A tensor of numbers: what inputs and outputs of a program are."""
     return t.HasField("tensor_type") and t.tensor_type.elem_type != onnx.TensorProto.STRING
@@ -80,7 +93,7 @@ def main():
                 name = os.path.basename(folder)
                 sets = os.path.join(folder, "test_data_set_0")
             cases.append({"kind": kind, "name": name, "model": path, "data": sets,
-                          "ops": sorted(operators(model.graph, set())),
+                          "ops": sorted(operators(model.graph, set())), "versions": versions(model),
                           "flat": all(is_flat(v.type) for v in [*model.graph.input, *model.graph.output])})
     few = [c for c in cases if c["name"] in SPOILED]
     with open(os.path.join(out, "spoiled.json"), "w") as f:

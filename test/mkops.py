@@ -109,6 +109,7 @@ def write(case, folder):
         store(x, name, os.path.join(data, f"input_{i}.pb"))
     for i, x in enumerate(expect):
         store(x, model.graph.output[i].name, os.path.join(data, f"output_{i}.pb"))
+    return sorted({f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in model.graph.node})
 
 
 def main(out):
@@ -120,8 +121,8 @@ def main(out):
         module = importlib.import_module("ops." + file[:-3])
         for case in module.cases(Case, np.random.default_rng(7)):
             name = f"{file[:-3]}/{case.name}"
-            write(case, os.path.join(out, name))
-            table.append({"name": name, "rtol": case.rtol, "atol": case.atol, "refuse": case.refuse, "without": case.without})
+            ops = write(case, os.path.join(out, name))
+            table.append({"name": name, "ops": ops, "rtol": case.rtol, "atol": case.atol, "refuse": case.refuse, "without": case.without})
     if len({x["name"] for x in table}) != len(table):
         raise SystemExit("two cases have one name")
     with open(os.path.join(out, "cases.json"), "w") as f:

@@ -1,10 +1,11 @@
 /* ops_loop.c: Loop.
  *
  * What is carried from one iteration to the next are tensors; a sequence travels as a stack of its
- * elements with a capacity for the longest run, and their number. How much room an iteration may
- * need is found by building the body once in a block that is thrown away. A loop whose sequences do
- * not fit that form (elements that differ in type, optionals) is unrolled if it is known how often
- * it runs; so are short ones, for then every element keeps a place of its own.
+ * elements with a capacity for the longest run, and their number, an optional as its value and a
+ * flag. How much room an iteration may need is found by building the body once in a block that is
+ * thrown away. A loop whose sequences do not fit that form (elements that differ in type) is
+ * unrolled if it is known how often it runs; so are short ones, for then every element keeps a
+ * place of its own.
  */
 #include "onnx/list.h"
 
@@ -51,7 +52,31 @@ static void once(const LoopBody *l, Val i, Val cond, const Val *carried, Val *re
 
 /* ---- as a loop of the graph ---- */
 
-/* carried[] holds a tensor, or stack and count, for each of init. */
+static bool is_opt(const LoopBody *l, u32 k) {
+  return val_is_list(l->init[k]) && list_at(l->b->im, l->init[k])->kind == TY_opt;
+}
+
+/* What is carried as two tensors: a sequence, or an optional. */
+static Val of_two(LoopBody *l, u32 k, Val first, Val second) {
+  if (!is_opt(l, k)) return list_stacked(l->b->im, first, second);
+  Val *at = NEWS(&l->b->c->work, Val, 1);
+  *at = first;
+  return list_add(l->b->im, (List){.kind = TY_opt, .at = at, .n = 1, .has = second});
+}
+
+/* Value and flag of an optional. */
+static void opt_parts(LoopBody *l, u32 k, Val v, Val *value, Val *has) {
+  Build *b = l->b;
+  const List *o = list_at(b->im, v);
+  if (o->kind != TY_opt || (o->n && !val_is_real(o->at[0])))
+    on_unsupported(b, "an optional sequence that is carried through a loop");
+  if (o->n && !type_equal(on_type(b, o->at[0]), &l->elem[k]))
+    on_unsupported(b, "an optional whose value changes its type");
+  *value = o->n ? o->at[0] : zeros_of(b, &l->elem[k]);
+  *has = o->has ? o->has : mk_scalar(b->g, DT_bool, o->n);
+}
+
+/* carried[] holds a tensor, or stack and count, or value and flag, for each of init. */
 static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   LoopBody *l = user;
   Build *b = l->b;
@@ -60,7 +85,7 @@ static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   (void)g;
   for (u32 k = 0, at = 0; k < l->ncarried; k++, at++) {
     in[k] = carried[at];
-    if (val_is_list(l->init[k])) in[k] = list_stacked(b->im, carried[at], carried[at + 1]), at++;
+    if (val_is_list(l->init[k])) in[k] = of_two(l, k, carried[at], carried[at + 1]), at++;
   }
   once(l, i, *cond, in, ret);
   *cond = ret[0];
@@ -69,6 +94,11 @@ static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
     if (val_is_list(v) != val_is_list(l->init[k])) on_unsupported(b, "a body that changes a kind");
     carried[at] = v;
     if (!val_is_list(v)) continue;
+    if (is_opt(l, k)) {
+      opt_parts(l, k, v, &carried[at], &carried[at + 1]);
+      at++;
+      continue;
+    }
     Type t;
     const List *r = list_at(b->im, v);
     if (!list_type(b, r, &t) || !type_equal(&t, &l->elem[k]))
@@ -108,8 +138,12 @@ static void measure(LoopBody *l) {
     if (!val_is_list(l->init[k])) continue;
     const List *from = list_at(b->im, l->init[k]),
                *to = val_is_list(ret[1 + k]) ? list_at(b->im, ret[1 + k]) : NULL;
-    if (from->kind != TY_seq || !to || to->kind != TY_seq)
-      on_unsupported(b, "an optional that is carried through a loop");
+    if (!to || from->kind != to->kind) on_unsupported(b, "a body that changes a kind");
+    if (from->kind == TY_opt) {
+      if (!list_type(b, to->n ? to : from, &l->elem[k]) || !type_is_static(&l->elem[k]))
+        on_unsupported(b, "an optional whose type is not known");
+      continue;
+    }
     if (!list_type(b, to->stack || to->n ? to : from, &l->elem[k]) || !type_is_static(&l->elem[k]))
       on_unsupported(b, "a sequence of elements that differ in type");
     Dim had = list_room(b, from), has = list_room(b, to);
@@ -151,14 +185,16 @@ static void as_loop(Ctx *c, void *arg) {
   if (lists) measure(l);
   for (u32 k = 0; k < l->ncarried; k++) {
     carried[n] = l->init[k];
-    if (val_is_list(l->init[k])) enter_list(l, k, &carried[n], &carried[n + 1]), n++;
+    if (is_opt(l, k))
+      opt_parts(l, k, l->init[k], &carried[n], &carried[n + 1]), n++;
+    else if (val_is_list(l->init[k]))
+      enter_list(l, k, &carried[n], &carried[n + 1]), n++;
     n++;
   }
   on_loop(b, l->trip, l->cond, carried, n, scan, l->nscan, loop_body, l);
   for (u32 k = 0; k < l->ncarried; k++, at++) {
     l->result[k] = carried[at];
-    if (val_is_list(l->init[k]))
-      l->result[k] = list_stacked(b->im, carried[at], carried[at + 1]), at++;
+    if (val_is_list(l->init[k])) l->result[k] = of_two(l, k, carried[at], carried[at + 1]), at++;
   }
   for (u32 k = 0; k < l->nscan; k++) l->result[l->ncarried + k] = scan[k];
 }
@@ -197,14 +233,21 @@ static void unroll(LoopBody *l, i64 times) {
   }
 }
 
+static void unroll_fixed(Ctx *c, void *arg) {
+  LoopBody *l = arg;
+  (void)c;
+  unroll(l, tensor_get(graph_const(l->b->g, l->trip), 0).i);
+}
+
 static void with_lists(LoopBody *l) {
   Build *b = l->b;
   const Tensor *fixed = graph_const(b->g, l->trip);
   const char *why;
   bool brief = fixed && tensor_get(fixed, 0).i <= SHORT_LOOP;
-  if (!brief && !import_try(b->im, as_loop, l, &why)) return;
+  if (brief && !import_try(b->im, unroll_fixed, l, &why)) return;
+  if (!import_try(b->im, as_loop, l, &why)) return;
   i64 times = fixed ? tensor_get(fixed, 0).i : told(b, l->trip);
-  if (!brief && (times < 0 || times > LONG_LOOP))
+  if (brief || times < 0 || times > LONG_LOOP)
     as_loop(b->c, l); /* fails, and says why */
   else
     unroll(l, times);

@@ -258,13 +258,25 @@ void build_convinteger(Build *b) {
   b->out[0] = conv_i32(b, 0, 2, 1, 3);
 }
 
+/* Moves the channels from the end to axis 1, or back. */
+static Val move_channels(Build *b, Val x, bool to_front) {
+  u32 rank = on_rank(b, x);
+  i64 perm[MAX_RANK] = {0};
+  if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
+  for (u32 i = 1; i < rank; i++) perm[i] = to_front ? i - 1 : i + 1;
+  perm[to_front ? 1 : rank - 1] = to_front ? rank - 1 : 1;
+  return mk_transpose(b->g, x, perm);
+}
+
 void build_qlinearconv(Build *b) {
-  if (on_int(b, "channels_last", 0)) on_unsupported(b, "channels_last");
+  bool last = on_int(b, "channels_last", 0) != 0;
+  if (last) b->in[0] = move_channels(b, on_in(b, 0), true);
   Val acc = conv_i32(b, 0, 2, 3, 5), sw = on_in(b, 4);
   if (on_has(b, 8)) acc = on_add(b, acc, against(b, b->in[8], acc, 1, 0));
   Val sx = scalar(b, on_in(b, 1)), so = scalar(b, on_in(b, 6)), zero = input_or_none(b, 7);
   Val r = rescaled(b, acc, sx, against(b, sw, acc, 1, 0), so);
   b->out[0] = rounded_out(b, r, zero ? scalar(b, zero) : 0);
+  if (last) b->out[0] = move_channels(b, b->out[0], false);
 }
 
 /* The bias is i32 with the scale of the product; without an output scale the result is f32. */
@@ -312,16 +324,6 @@ void build_qlinearleakyrelu(Build *b) {
   Val x = real_input(b, 0), low = on_mulk(b, x, on_float(b, "alpha", 0.01f));
   x = mk_select(b->g, mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0)), low, x);
   b->out[0] = to_output(b, x, 3, 4, on_dtype(b, b->in[0]));
-}
-
-/* Moves the channels from the end to axis 1, or back. */
-static Val move_channels(Build *b, Val x, bool to_front) {
-  u32 rank = on_rank(b, x);
-  i64 perm[MAX_RANK] = {0};
-  if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
-  for (u32 i = 1; i < rank; i++) perm[i] = to_front ? i - 1 : i + 1;
-  perm[to_front ? 1 : rank - 1] = to_front ? rank - 1 : 1;
-  return mk_transpose(b->g, x, perm);
 }
 
 void build_qlinearpool(Build *b) {
@@ -448,7 +450,6 @@ void build_matmulnbits(Build *b) {
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
     on_bad(b, "N, K and block_size must be positive");
   if (on_int(b, "weight_prepacked", 0)) on_unsupported(b, "weight_prepacked");
-  if (on_has(b, 4)) on_unsupported(b, "g_idx");
   i64 blocks = (k + block - 1) / block;
   Dim packed[2] = {n, blocks * (block * bits / 8)}, cut[3] = {n, blocks, block},
       row[2] = {n, blocks * block};
@@ -456,10 +457,17 @@ void build_matmulnbits(Build *b) {
   Dim all[2] = {n, blocks}, each[3] = {n, blocks, 1};
   w = mk_cast(g, w, on_dtype(b, x));
   zero = block_zeros(b, zero, w, n, blocks, bits);
-  if (on_rank(b, zero)) zero = mk_reshape(g, zero, each, 3);
   Val scale = mk_cast(g, mk_reshape(g, on_in(b, 2), all, 2), on_dtype(b, x));
-  w = on_mul(b, on_sub(b, w, zero), mk_reshape(g, scale, each, 3));
-  w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
+  if (on_has(b, 4)) { /* columns are of blocks in any order */
+    Val of = on_index(b, mk_slice_axis(g, b->in[4], 0, 0, k), blocks);
+    w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
+    if (on_rank(b, zero)) on_unsupported(b, "g_idx with zero points");
+    w = on_mul(b, on_sub(b, w, zero), mk_gather(g, scale, of, 1));
+  } else {
+    if (on_rank(b, zero)) zero = mk_reshape(g, zero, each, 3);
+    w = on_mul(b, on_sub(b, w, zero), mk_reshape(g, scale, each, 3));
+    w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
+  }
   Val y = mk_matmul(g, x, mk_transpose(g, w, (const i64[]){1, 0}));
   if (on_has(b, 5)) y = on_add(b, y, mk_cast(g, b->in[5], on_dtype(b, y)));
   b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));

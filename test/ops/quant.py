@@ -59,6 +59,8 @@ def products(M, f, u, s, rng):
             "b": bias[:4]}
     yield M("conv", "QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], {"x": u(1, 3, 6, 6)}, init,
             {"pads": [1, 1, 1, 1]}, **ONE)
+    yield M("conv_last", "QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], {"x": u(2, 6, 5, 3)}, init,
+            {"pads": [1, 0, 1, 1], "strides": [2, 1], "channels_last": 1}, **ONE)
     init = {"b": s(4, 5), "as": F(.02), "bs": np.abs(f(5)), "az": U(100), "bz": s(5), "c": f(5)}
     yield M("integertofloat", "MatMulIntegerToFloat", ["a", "b", "as", "bs", "az", "bz", "c"], ["y"], {"a": u(2, 3, 4)}, init)
     init = {"b": u(4, 5), "bs": F(.03), "bz": U(120), "c": f(5)}
@@ -89,6 +91,8 @@ def blocks(M, f, u, rng):
     init = {"b": u(n, 2, 8), "s": np.abs(f(n, 2)) * F(.1), "c": f(n)}
     attrs = {"N": n, "K": 32, "bits": 4, "block_size": 16}
     yield M("nbits_bias", "MatMulNBits", ["a", "b", "s", "", "", "c"], ["y"], {"a": f(2, 3, 32)}, init, attrs, rtol=1e-3, atol=1e-3)
+    init = {"b": u(n, 2, 8), "s": np.abs(f(n, 2)) * F(.1), "g": rng.permutation(np.repeat([0, 1], 16)).astype(np.int32)}
+    yield M("nbits_order", "MatMulNBits", ["a", "b", "s", "", "g"], ["y"], {"a": f(2, 3, 32)}, init, attrs, rtol=1e-3, atol=1e-3)
     for bits in (4, 8):
         for zero in (0, 1):
             init = {"s": np.abs(f(10, 2)) * F(.1)} | ({"z": u(10, (2 * bits + 7) // 8)} if zero else {})

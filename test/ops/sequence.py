@@ -81,6 +81,53 @@ ELEMENTS = """g (seq(float[M]) s, int64 p) => (seq(float[M]) t, seq(float[1,M]) 
   u = SequenceErase (parts, p)
 }"""
 
+# a few iterations at most, and the end known at run time only
+BRIEF = APPEND.replace("{40}", "{6}")
+# the first element above p, if there is one; the sequence is captured, and so is the bound
+FIRST = """g (float[3] a, float[3] b, float[3] c, float p) => (bool found, float[3] y) {
+  s = SequenceConstruct (a, b, c)
+  n = Constant <value = int64 {20}> ()
+  go = Constant <value = bool {1}> ()
+  none = Optional <type = float[3]> ()
+  z = Sub (a, a)
+  o, k = Loop (n, go, none, z) <body = body (int64 i, bool more, optional(float[3]) x, float[3] t) => (bool on, optional(float[3]) w, float[3] u) {
+    three = Constant <value = int64 {3}> ()
+    one = Constant <value = int64 {1}> ()
+    at = Mod (i, three)
+    e = SequenceAt (s, at)
+    m = ReduceMax <keepdims = 0> (e)
+    hit = Greater (m, p)
+    had = OptionalHasElement (x)
+    stay = Not (hit)
+    low = Less (i, n)
+    on = And (stay, low)
+    w = If (hit) <then_branch = yes () => (optional(float[3]) q) { q = Optional (e) }, else_branch = no () => (optional(float[3]) r) { r = Identity (x) }>
+    u = Add (t, e)
+  }>
+  found = OptionalHasElement (o)
+  y = If (found) <then_branch = yes2 () => (float[3] v) { v = OptionalGetElement (o) }, else_branch = no2 () => (float[3] v2) { v2 = Identity (k) }>
+}"""
+# loops in a loop, with a sequence from outside that both grow
+NESTED = """g (float[2] a, int64 p) => (float[M,2] y, int64 n) {
+  most = Constant <value = int64 {20}> ()
+  go = Constant <value = bool {1}> ()
+  none = SequenceEmpty ()
+  s = Loop (most, go, none) <body = body (int64 i, bool more, seq(float[2]) s) => (bool on, seq(float[2]) t) {
+    three = Constant <value = int64 {3}> ()
+    yes = Constant <value = bool {1}> ()
+    t = Loop (three, yes, s) <body = inner (int64 j, bool more2, seq(float[2]) u) => (bool on2, seq(float[2]) v) {
+      k = Add (i, j)
+      f = Cast <to = 1> (k)
+      x = Add (a, f)
+      v = SequenceInsert (u, x)
+      on2 = Less (k, p)
+    }>
+    on = Less (i, p)
+  }>
+  y = ConcatFromSequence <axis = 0, new_axis = 1> (s)
+  n = SequenceLength (s)
+}"""
+
 
 def cases(Case, rng):
     def f(*shape):
@@ -96,6 +143,28 @@ def cases(Case, rng):
         yield case(f"insert_{p}", INSERT, {**abc, "p": np.array(p)})
     for p in (0, 5, 100):
         yield case(f"append_{p}", APPEND, {"a": f(2, 3), "p": np.array(p)})
+    for p in (0, 3, 100):
+        yield case(f"brief_{p}", BRIEF, {"a": f(2, 3), "p": np.array(p)})
+    for p in (0, 3):
+        a, rows = f(2), []
+        for i in range(20):
+            for j in range(3):
+                rows.append(a + np.float32(i + j))
+                if i + j >= p:
+                    break
+            if i >= p:
+                break
+        yield case(f"nested_{p}", NESTED, {"a": a, "p": np.array(p)}, expect=[np.array(rows), np.array(len(rows))])
+    for k, p in enumerate((-9, 0.5, 9)):
+        x = [np.array([0, -1, 0], np.float32), np.array([1, 0, -1], np.float32), np.array([0, 0, 2], np.float32)]
+        sums, hit = np.zeros(3, np.float32), None
+        for i in range(20):
+            sums = sums + x[i % 3]
+            if x[i % 3].max() > p:
+                hit = x[i % 3]
+                break
+        yield case(f"first_{k}", FIRST, {"a": x[0], "b": x[1], "c": x[2], "p": np.array(p, np.float32)},
+                   expect=[np.array(hit is not None), sums if hit is None else hit])
     for p in (1, 3):
         yield case(f"some_{p}", SOME, {"a": f(3), "p": np.array(p)})
     for c in (True, False):
