@@ -45,9 +45,9 @@ typedef struct Wino {
 
 /* ---- is it one? ---- */
 
-u32 winograd_tile(const Target *target, i64 in, i64 out, i64 high, i64 wide) {
+u32 winograd_tile(const Target *target, bool precise, i64 in, i64 out, i64 high, i64 wide) {
   if (target->lanes < 8 || in < 16 || out < 16 || high < 4 || wide < 4) return 0;
-  return in <= 256 && out <= 256 ? 4 : 2;
+  return in <= 256 && out <= 256 && !precise ? 4 : 2;
 }
 
 /* One axis that steps by `coef`; others have a single point. */
@@ -90,7 +90,8 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
     return false;
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
-  w->m = winograd_tile(l->target, w->nin, w->nout, f->axis[w->high].hi, f->axis[w->wide].hi);
+  w->m =
+      winograd_tile(l->target, !p->fast, w->nin, w->nout, f->axis[w->high].hi, f->axis[w->wide].hi);
   if (!w->m || w->nin % w->lanes || w->nout % w->lanes) return false;
   w->side = w->m + 2;
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;

@@ -15,7 +15,8 @@ struct Unit {
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
-  bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast */
+  bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast;
+                           no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
 };
 
@@ -76,7 +77,7 @@ void plan(Prog *p);     /* plan.c */
 
 /* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
  * patches as if its result had a multiple of that many rows and columns. */
-u32 winograd_tile(const Target *target, i64 in, i64 out, i64 high, i64 wide);
+u32 winograd_tile(const Target *target, bool precise, i64 in, i64 out, i64 high, i64 wide);
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

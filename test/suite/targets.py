@@ -13,15 +13,24 @@ def cpu_has(flag):
         return any(flag in line.split() for line in f if line.startswith("flags"))
 
 
-def check(env, net, target):
-    if not cpu_has(TARGETS[target]):
-        raise Skip(f"this CPU has no {target}")
+def prepare(env, net):
+    """The model and the folder of its data."""
     env.need_ingot()
     folder = os.path.join(env.build, "targets")
     env.generated(folder, ["mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
-    model, data = os.path.join(folder, net + ".onnx"), os.path.join(folder, net)
+    return os.path.join(folder, net + ".onnx"), os.path.join(folder, net)
+
+
+def largest(data):
     with open(os.path.join(data, "largest")) as f:
-        near = float(f.read()) * 2e-5  # F(4x4) costs about two bits of 24
+        return float(f.read())
+
+
+def check(env, net, target):
+    if not cpu_has(TARGETS[target]):
+        raise Skip(f"this CPU has no {target}")
+    model, data = prepare(env, net)
+    near = largest(data) * 2e-5  # F(4x4) costs about two bits of 24
     got = run([env.ingot, "verify", model, "--data", data, "--engine", "c", "--march", target, "--rtol", "0",
                "--atol", f"{near:g}"], 120)
     if got.rc:
@@ -30,7 +39,7 @@ def check(env, net, target):
         return
     results = []
     for engine in ("c", "interp"):
-        out = os.path.join(folder, f"{net}-{target}-{engine}.npz")
+        out = os.path.join(data, f"{target}-{engine}.npz")
         got = run([env.ingot, "run", model, "--data", data, "-o", out, "--engine", engine, "--march", target], 120)
         if got.rc:
             raise Fail(f"{engine}: {explain(got)}: {tail(got.text(), 4)}")
@@ -40,6 +49,18 @@ def check(env, net, target):
         raise Fail("C and interp differ in their bits")
 
 
+def precise(env, target):
+    """--precise leaves Winograd F(4x4) out: what it costs is more than this."""
+    if not cpu_has(TARGETS[target]):
+        raise Skip(f"this CPU has no {target}")
+    model, data = prepare(env, "dense32")
+    for args, fits in (([], False), (["--precise"], True)):
+        got = run([env.need_ingot(), "verify", model, "--data", data, "--engine", "c", "--march", target, "--rtol", "0", "--atol",
+                   f"{largest(data) * 7e-7:g}", *args], 120)
+        if (got.rc == 0) != fits or got.rc not in (0, 1):
+            raise Fail(f"{args}: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")
+
+
 def tests(env):
-    return [Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS for t in TARGETS
+    return [Test("targets/precise", lambda: precise(env, "avx2"), cost=5)] + [Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS for t in TARGETS
             if t != "sse2" or n in ("mobile21", "dilated", "attention")]
