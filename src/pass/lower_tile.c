@@ -99,7 +99,8 @@ static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId p
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
-    ExprId vec = ex_cast(p, t->f.dt, reg_load(p, acc, i, j), false), idx[MAX_RANK + 1];
+    ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
+    if (t->floats) vec = bytes_sum(t, vec);
     Nest x = nest_of(t, at);
     BufId out = t->f.out.buf;
     u32 n = t->f.out.rank;

@@ -64,6 +64,7 @@ i64 tile_rows(const Tile *t, i64 panels);
 bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
 bool bytes_settle(Tile *t); /* decides how they are summed up; false: as any integers */
 ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
+ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the integer it is */
 
 /* tile_pack.c */
 void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */

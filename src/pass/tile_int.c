@@ -7,12 +7,14 @@
  * its dimension is left alone. Two ways to sum:
  *   quads   the weights fit 8 bits and one operand does not move along the lanes: four points of a
  *           folded axis along which the bytes are contiguous are one step, dot4
- *   floats  all sums stay below 2^24, where f32 counts exactly: depthwise convolutions, short sums
+ *   floats  all sums stay below 2^22, where f32 counts exactly: depthwise convolutions, short sums
  * Both give the integers of the form, to the bit, in any order. Everything else is i32 arithmetic.
  */
 #include "pass/tile.h"
 
-#define EXACT ((i64)1 << 24) /* integers up to here are f32 */
+#define EXACT       ((i64)1 << 22) /* integers up to here, and those beside MIDDLE, are f32 */
+#define MIDDLE      0x1.8p23       /* its neighbours are 1 apart: their bits count integers */
+#define MIDDLE_BITS 0x4b400000
 
 static bool is_const(const Tile *t, BufId b) {
   return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
@@ -115,6 +117,17 @@ bool bytes_settle(Tile *t) {
     return false;
   }
   return true;
+}
+
+ExprId bytes_sum(const Tile *t, ExprId acc) {
+  Prog *p = t->p;
+  ExprId from = ex_const(p, DT_f32, (Scalar){.f = MIDDLE}),
+         bits = ex_const(p, DT_i32, (Scalar){.i = MIDDLE_BITS});
+  if (t->lanes > 1) {
+    from = ex_splat(p, from, t->lanes);
+    bits = ex_splat(p, bits, t->lanes);
+  }
+  return ex_op2(p, OP_sub, ex_bitcast(p, DT_i32, ex_op2(p, OP_add, acc, from)), bits);
 }
 
 ExprId bytes_load(const Tile *t, ExprId load) {
