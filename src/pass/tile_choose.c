@@ -263,7 +263,8 @@ static i64 best_panels(const Tile *t, i64 n) {
 static void choose_size(Tile *t) {
   bool splat = false, packed = false;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
-  t->budget = t->l->target->regs >= 32 ? 26 : 12;
+  bool narrow = t->l->target->regs < 32, quads = t->quad < FORM_AXES;
+  t->budget = !narrow ? 26 : quads ? 8 : 12; /* without vpdpbusd operands of dot4 take two each */
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;
@@ -273,7 +274,7 @@ static void choose_size(Tile *t) {
     t->most_rows = 1;
   } else if (splat && packed) {
     t->most_rows = 14;
-    t->panels = best_panels(t, n);
+    t->panels = narrow && quads ? (n > 1 ? 2 : 1) : best_panels(t, n);
   } else {
     t->panels = 1;
     t->most_rows = t->budget >= 16 ? 8 : 6;

@@ -24,13 +24,14 @@ const char *need_quad(Emit *e) {
   return "ig_quad_at";
 }
 
-/* Even and odd bytes as 16 bits, multiplied and added in pairs. */
+/* Even and odd bytes as 16 bits, multiplied and added in pairs. Shifts, not a mask: compilers would
+ * mask the number that a is a splat of, outside of the vector registers. */
 static void put_pairs(Text *t, const char *mm, const char *si) {
   text_fmt(t,
-           "  __m%s lo = %s_madd_epi16((__m%s)(a & 0xff00ff),\n"
+           "  __m%s lo = %s_madd_epi16(%s_srli_epi16(%s_slli_epi16((__m%s)a, 8), 8),\n"
            "                           %s_srai_epi16(%s_slli_epi16((__m%s)b, 8), 8));\n"
            "  __m%s hi = %s_madd_epi16(%s_srli_epi16((__m%s)a, 8), %s_srai_epi16((__m%s)b, 8));\n",
-           si, mm, si, mm, mm, si, si, mm, mm, si, mm, si);
+           si, mm, mm, mm, si, mm, mm, si, si, mm, mm, si, mm, si);
 }
 
 const char *need_dot4(Emit *e, const char *loop, const char *type) {
@@ -143,11 +144,19 @@ const char *need_quantise(Emit *e, DType to) {
            "#endif\n",
            f, select, i, i, select);
   if (lo.i) text_fmt(t, "  r &= (%s)(x == x);\n", i);
+  const char *pack = to == DT_u8 ? "us" : "s";
   if (w == 16)
     text_fmt(t, "#if defined(%s)\n  return (%s)_mm512_cvtepi32_epi8((__m512i)r);\n#else\n", has,
              type);
+  if (w == 8)
+    text_fmt(t,
+             "#if defined(%s)\n"
+             "  __m128i p = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)r),\n"
+             "                              _mm256_extracti128_si256((__m256i)r, 1));\n"
+             "  return (%s)_mm_cvtsi128_si64(_mm_pack%s_epi16(p, p));\n#else\n",
+             has, type, pack);
   text_puts(t, "  return ");
   const char *end = open_convert(e, t, VE_i32, elem_of(to));
-  text_fmt(t, "r%s;\n%s}\n", end, w == 16 ? "#endif\n" : "");
+  text_fmt(t, "r%s;\n%s}\n", end, w == 16 || w == 8 ? "#endif\n" : "");
   return name;
 }
