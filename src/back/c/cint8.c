@@ -37,7 +37,7 @@ static void put_pairs(Text *t, const char *mm, const char *si) {
 const char *need_dot4(Emit *e, const char *loop, const char *type) {
   Text n = text_new(&e->c->keep), *t = &e->helper_text;
   u32 bits = e->b.piece.w * 32;
-  e->b.frame += bits / 4; /* of what it holds, without optimisation: operands and steps */
+  e->b.frame += bits; /* of what it holds, without optimisation: operands and steps */
   text_fmt(&n, "ig_dot4_i32x%u", e->b.piece.w);
   const char *name = text_cstr(&n);
   if (bits < 128 || bits > 512) return loop;
@@ -119,7 +119,7 @@ ExprId quantised(Emit *e, const Expr *cast, i64 *k) {
  * becomes 0. */
 const char *need_quantise(Emit *e, DType to) {
   u32 w = e->b.piece.w;
-  e->b.frame += w * 16;
+  e->b.frame += w * 64;
   Text n = text_new(&e->c->keep), *t = &e->helper_text;
   text_fmt(&n, "ig_quantise_%sx%u", dtype_info[to].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
