@@ -198,7 +198,7 @@ VISION = {
     "densenet121": (64, {}), "regnet_y_400mf": (64, {}),
 }
 TIMM = {
-    "convnext_atto": (64, {}), "vit_tiny_patch16_224": (224, {"depth": 4}), "mixer_s32_224": (224, {"num_blocks": 2}), "mobilevit_xxs": (64, {}),
+    "convnext_atto": (64, {}), "vit_tiny_patch16_224": (224, {"depth": 4}), "mobilevit_xxs": (64, {}),
     "edgenext_xx_small": (64, {}), "ghostnet_050": (64, {}), "levit_128s": (224, {}), "repvgg_a0": (64, {}), "regnetx_002": (64, {}), "tinynet_e": (64, {}),
     "mobileone_s0": (64, {}), "fastvit_t8": (64, {}), "xcit_nano_12_p16_224": (224, {"depth": 4}), "pit_ti_224": (224, {}), "pvt_v2_b0": (64, {}),
     "lcnet_050": (64, {}), "rexnet_100": (64, {}), "efficientvit_b0": (64, {}), "mobilenetv4_conv_small": (64, {}), "dla46_c": (64, {}),
@@ -237,6 +237,7 @@ def networks():
     out.update({f"torchvision/{k}": (lambda k=k, a=a: getattr(tv, k)(weights=None, **a), (1, 3, w, w)) for k, (w, a) in VISION.items()})
     out.update({f"torchvision/{k}": v for k, v in small_vision().items()})
     out.update({f"timm/{k}": (lambda k=k, a=a: timm.create_model(k, pretrained=False, **a), (1, 3, w, w)) for k, (w, a) in TIMM.items()})
+    out["timm/mixer"] = (lambda: timm.models.mlp_mixer.MlpMixer(10, 64, patch_size=16, num_blocks=2, embed_dim=32), (1, 3, 64, 64))
     return out
 
 
