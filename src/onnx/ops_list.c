@@ -23,13 +23,15 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
   return true;
 }
 
-/* The same as a scalar of the graph. */
-static Val place_at(Build *b, u32 i, Val count) {
+/* The same as a scalar of the graph; behind: the place behind the last is one too. */
+static Val place_at(Build *b, u32 i, Val count, bool behind) {
   Graph *g = b->g;
-  Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64);
-  Val from_end = mk_map2(g, OP_lt, x, mk_like(g, x, 0));
-  x = mk_select(g, from_end, on_add(b, x, count), x);
-  return mk_map2(g, OP_max, x, mk_like(g, x, 0));
+  Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
+  x = mk_select(g, mk_map2(g, OP_lt, x, zero), on_add(b, x, count), x);
+  Val wrong =
+      mk_map2(g, OP_or, mk_map2(g, OP_lt, x, zero), mk_map2(g, behind ? OP_gt : OP_ge, x, count));
+  return on_add(b, x,
+                mk_demand(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
 }
 
 static _Noreturn void refuse_place(Build *b) {
@@ -73,7 +75,7 @@ void build_sequence_at(Build *b) {
     return;
   }
   if (list_stack(b, l, &stack, &count)) {
-    b->out[0] = mk_gather(b->g, stack, place_at(b, 1, count), 0);
+    b->out[0] = mk_gather(b->g, stack, place_at(b, 1, count, false), 0);
     return;
   }
   if (!known_place(b, 1, true, l->n, (i64)l->n - 1, &at)) refuse_place(b);
@@ -121,7 +123,7 @@ void build_sequence_insert(Build *b) {
   Type t;
   bool one = list_type(b, l, &t) && type_equal(&t, on_type(b, x));
   if (one && list_stack(b, l, &stack, &count)) {
-    insert_stacked(b, stack, count, x, on_has(b, 2) ? place_at(b, 2, count) : 0);
+    insert_stacked(b, stack, count, x, on_has(b, 2) ? place_at(b, 2, count, true) : 0);
     return;
   }
   if (l->stack)
@@ -151,7 +153,7 @@ void build_sequence_erase(Build *b) {
   if (list_stack(b, l, &stack, &count)) {
     if (on_has(b, 1)) {
       Val k = numbers(b, on_dim(b, stack, 0));
-      Val behind = mk_map2(g, OP_ge, k, place_at(b, 1, count));
+      Val behind = mk_map2(g, OP_ge, k, place_at(b, 1, count, false));
       stack = mk_gather(g, stack, on_add(b, k, mk_cast(g, behind, DT_i64)), 0);
     }
     Val less = mk_map2(g, OP_max, on_addk(b, count, -1), mk_like(g, count, 0));

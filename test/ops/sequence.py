@@ -141,6 +141,10 @@ def cases(Case, rng):
         yield case(f"erase_{p}", ERASE, {**abc, "p": np.array(p)})
     for p in (0, 1, 2, -1, -2):
         yield case(f"insert_{p}", INSERT, {**abc, "p": np.array(p)})
+    for k, p in enumerate((3, -4)):
+        yield case(f"at_out{k}", AT, {**abc, "p": np.array(p)}, refuse="outside of its sequence")
+        yield case(f"erase_out{k}", ERASE, {**abc, "p": np.array(p)}, refuse="outside of its sequence")
+        yield case(f"insert_out{k}", INSERT, {**abc, "p": np.array(p)}, refuse="outside of its sequence")
     for p in (0, 5, 100):
         yield case(f"append_{p}", APPEND, {"a": f(2, 3), "p": np.array(p)})
     for p in (0, 3, 100):
