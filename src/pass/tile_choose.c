@@ -252,7 +252,8 @@ static i64 best_panels(const Tile *t, i64 n) {
   i64 best = 1;
   double least = 0;
   for (i64 v = 1; v <= 4 && v <= n; v++) {
-    double cost = (double)(n / v) * column_time(t, v) + (n % v ? column_time(t, n % v) : 0);
+    i64 whole = n / v;
+    double cost = (double)whole * column_time(t, v) + (n % v ? column_time(t, n % v) : 0);
     if (v > 1 && cost > least) continue;
     best = v;
     least = cost;
