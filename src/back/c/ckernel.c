@@ -196,7 +196,9 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(&e->body, "\n");
   put_shapes(e, u);
-  text_fmt(&e->body, " */\nstatic void %s_k%u(", e->o->name, number);
+  /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
+  text_fmt(&e->body, " */\nstatic %svoid %s_k%u(", shared ? "__attribute__((noinline)) " : "",
+           e->o->name, number);
   text_put(&e->body, params.at, params.n);
   if (shared)
     text_fmt(&e->body, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
