@@ -88,6 +88,33 @@ def dilated():
     return n, n.conv(z, 24, 8, 3, dilation=8, stride=3, pad=7)
 
 
+def tied():
+    """One weight read as it is, turned round, and by a convolution's window turned round."""
+    n = Net([24, 64])
+    w, k = n.weight(64, 64), n.weight(64, 64, 1, 1)
+    y = n.op("Gemm", n.op("Relu", n.op("MatMul", "x", w)), w, transB=1)
+    z = n.op("Reshape", y, n.const(np.array([1, 64, 24, 1])))
+    return n, n.op("ConvTranspose", n.op("Relu", n.op("Conv", z, k)), k)
+
+
+def quantised(c):
+    """Convolutions of bytes, channels that fill no block, a depthwise one among them."""
+    n = Net([1, c, 9, 9])
+
+    def pair(x, scale, zero, kind):
+        given = [n.const(np.float32(scale)), n.const(np.array(zero, kind))]
+        return n.op("DequantizeLinear", n.op("QuantizeLinear", x, *given), *given)
+
+    def step(x, cin, cout, k, group=1):
+        w = n.op("DequantizeLinear", n.const(RNG.integers(-127, 128, (cout, cin // group, k, k)).astype(np.int8)),
+                 n.const(np.float32(0.01)), n.const(np.int8(0)))
+        y = n.op("Conv", x, w, n.weight(cout), kernel_shape=[k, k], pads=[k // 2] * 4, group=group)
+        return pair(n.op("Relu", y), 0.07, 0, np.uint8)
+
+    x = pair("x", 0.03, 117, np.uint8)
+    return n, step(step(step(x, c, c, 3), c, c, 3, group=c), c, c + 2, 1)
+
+
 def attention(tokens, width, heads):
     n = Net([1, tokens, width])
     part = n.const(np.array([1, tokens, heads, width // heads]))
@@ -107,7 +134,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "dilated": dilated(), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "dilated": dilated(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

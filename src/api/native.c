@@ -174,6 +174,11 @@ static void run(Ctx *c, void *arg) {
     void *p;
     CallFn *fn;
   } sym = {dlsym(n->m->handle, entry)};
+  if (!sym.p && n->m->library)
+    fail(c, ERR_input, LOC_NONE,
+         "%s has no function %s: build it with --caller, and give the name it was built with by "
+         "--name",
+         n->m->library, entry);
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   if (n->m->library) check_facts(c, n->m);
   call(c, n, sym.fn, find_why(c, n->m));

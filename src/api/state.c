@@ -183,7 +183,9 @@ void api_bind_state(Ingot *m) {
       n = api_find_state(m, found, most);
     if (!n)
       fail(c, ERR_usage, LOC_NONE,
-           "no input and output are named like a state; give them as INPUT=OUTPUT");
+           "no input and output are named like a state and have equal types; give them as "
+           "INPUT=OUTPUT, "
+           "and a cache that grows room by --max-shapes");
     for (u32 k = 0; k < n; k++) {
       Val v = m->g->blk.at[1].param.at[found[k].in];
       if (graph_pin(m->g, v))

@@ -9,6 +9,12 @@ int verb_build(const Args *a) {
           stderr);
     return INGOT_USAGE;
   }
+  size_t n = strlen(a->output);
+  if (n > 2 && (!strcmp(a->output + n - 2, ".c") || !strcmp(a->output + n - 2, ".h"))) {
+    fprintf(stderr, "ingot build: %s is the name of a source; `ingot compile` writes those\n",
+            a->output);
+    return INGOT_USAGE;
+  }
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,

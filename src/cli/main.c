@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 static void help(FILE *to) {
-  fputs(
-      "ingot turns neural networks into plain C. This build reads ONNX; its C is not yet fast.\n\n"
-      "usage: ingot VERB MODEL [OPTIONS]\n"
-      "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
-      to);
+  fputs("ingot turns neural networks into plain C. This build reads ONNX.\n\n"
+        "usage: ingot VERB MODEL [OPTIONS]\n"
+        "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
+        to);
   for (int i = 0; i < verb_count; i++)
     fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
   fputs("\n'ingot VERB --help' lists the options of a verb.\n"

@@ -130,6 +130,10 @@ static int takes_outputs(const char *path) {
 }
 
 static int verb_run(const Args *a) {
+  if (a->library && (!a->engine || strcmp(a->engine, "c"))) {
+    fputs("ingot run: --library is the compiled model: it needs --engine c\n", stderr);
+    return INGOT_USAGE;
+  }
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;

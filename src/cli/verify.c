@@ -152,6 +152,10 @@ static int verify_engines(const Args *a) {
 }
 
 int verb_verify(const Args *a) {
+  if (a->library && a->engine && strcmp(a->engine, "c")) {
+    fputs("ingot verify: --library is the compiled model: it needs --engine c\n", stderr);
+    return INGOT_USAGE;
+  }
   if (a->per_node) return verify_nodes(a);
   if (a->bisect) return verify_bisect(a);
   return a->data ? verify_stored(a) : verify_engines(a);

@@ -203,7 +203,7 @@ static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
   DType dt = graph_type(g, n->out[0])->dt;
   Span none = span_type(dt), x[3], s = none;
   u32 rank = graph_type(g, n->out[0])->rank;
-  if (n->nin > 3 || (!dtype_is_int(dt) && dt != DT_bool)) return none;
+  if (n->nin > 3 || dt == DT_u64 || (!dtype_is_int(dt) && dt != DT_bool)) return none;
   for (u32 i = 0; i < n->nin; i++) {
     const Type *t = graph_type(g, n->in[i]);
     Part p = at;
@@ -274,13 +274,7 @@ static Span span_node(Graph *g, const Node *n, Val v, Part at, u32 *left) {
     return span_join(span_at(g, n->in[0], whole, left), span_at(g, n->in[1], whole, left));
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd:
-  case OP_reduce_max:
-  case OP_reduce_min: {
-    Span s = span_at(g, n->in[0], whole, left);
-    bool some = op_info[n->op].kind == OK_GATHER; /* nothing to choose from gives the ends */
-    return some ? s : span_join(s, span_type(x->dt));
-  }
+  case OP_gather_nd: return span_at(g, n->in[0], whole, left);
   case OP_within: {
     Span s = span_at(g, n->in[0], at, left);
     const Dim *size = node_list(n, AT_size, &count);

@@ -51,7 +51,7 @@ static Dim unknown_dim(Import *im, const InDim *d, const BindDim *b) {
   }
   fail(im->c, ERR_usage, loc,
        "input '%s': dimension %u (%s) is not known; give it with %s%s%s, --input-dim '%s:%u=N' or "
-       "--shapes",
+       "--shapes, or a bound with --max-shapes",
        input, d->axis, named, d->symbol ? "-d '" : "", d->symbol ? named : "an array",
        d->symbol ? "=N'" : "", input, d->axis);
 }

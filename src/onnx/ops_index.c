@@ -436,14 +436,16 @@ void build_topk(Build *b) {
   Val x = on_in(b, 0), some = 0, y[2];
   u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), n;
   Dim all = on_dim(b, x, axis), k = -1;
+  bool number = true; /* k is one, not the name of a dimension */
   if (b->opset < 10)
     k = on_int(b, "k", -1);
-  else if (!on_try_ints(b, 1, &k, 1, &n) &&
-           !(graph_dim_list(b->g, on_in(b, 1), &k, 1, &n) && n == 1 && k == all)) {
+  else
+    number = on_try_ints(b, 1, &k, 1, &n);
+  if (number && k < 0) on_bad(b, "k is %lld", (long long)k);
+  if (!number && !(graph_dim_list(b->g, on_in(b, 1), &k, 1, &n) && n == 1 && k == all)) {
     some = first_places(b, all, mk_cast(b->g, on_scalar(b, on_in(b, 1)), DT_i64));
     k = all;
   }
-  if (dim_is_const(k) && k < 0) on_bad(b, "k is %lld", (long long)k);
   mk_topk(b->g, x, axis, k, on_int(b, "largest", 1) != 0, &y[0], &y[1]);
   for (u32 i = 0; i < b->nout; i++) b->out[i] = some ? mk_gather(b->g, y[i], some, axis) : y[i];
 }

@@ -42,8 +42,10 @@ static void zero_slab(Lower *l, Tail at, BufId b, const Layout *y, u32 rank, u32
   prog_store(p, &at, b, idx, all, zero);
 }
 
-static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank) {
-  bool any = false;
+/* rest: of the last block only a part has channels. Bytes are read four at a time, those behind the
+ * last channel too; they count for nothing, but memory that nobody wrote is not read. */
+static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest) {
+  bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
   if (!any) return;
   Tail at = lower_kernel(l, str_of(l->c, "border"));
@@ -52,6 +54,8 @@ static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank) {
     zero_slab(l, at, b, y, rank, i, 0, y->lo[i]);
     zero_slab(l, at, b, y, rank, i, n - y->hi[i], n);
   }
+  i64 blocks = prog_buf(l->p, b)->dim[1];
+  if (rest) zero_slab(l, at, b, y, rank, 1, blocks - 1, blocks);
 }
 
 BufId layout_temp(Lower *l, Val v) {
@@ -70,7 +74,8 @@ BufId layout_temp(Lower *l, Val v) {
   BufId mem = prog_add_buf(p, BS_temp, t->dt, dim, rank + (y->block != 0), x->name);
   *map_put(&l->laid, name) = l->lay.n;
   *vec_push(&l->c->scratch, &l->lay) = (Laid){mem, y};
-  zero_border(l, mem, y, rank);
+  zero_border(l, mem, y, rank,
+              y->block && t->dim[1] % y->block && dtype_bytes(t->dt) == 1 && t->dt != DT_bool);
   return name;
 }
 

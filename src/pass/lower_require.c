@@ -188,7 +188,7 @@ void lower_within(Lower *l) {
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, idx)->dim[i];
   for (u32 i = 0; i < n; i++) {
     Tail in = at;
-    open_loops(p, &in, dim, n > 1 ? rank - 1 : rank, MAX_RANK, var);
+    open_ordered(p, &in, dim, n > 1 ? rank - 1 : rank, var);
     if (n > 1) var[rank - 1] = i ? let_new(p, &in, "c", ex_int(p, i)) : 0;
     VarId raw = let_new(p, &in, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));
     ExprId low = ex_op2(p, OP_sub, ex_int(p, 0), ex_dim(p, size[i]));

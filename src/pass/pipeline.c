@@ -1,8 +1,11 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx --import--> Graph
- * --infer-strings-quant-fold-simplify-cse-dce-canon-layout-fuse-order--> text of a Graph ----->
- * Graph, then lower --> Prog --merge-plan--> engines text of a Prog ----------------> Prog
+ * clang-format off
+ *
+ *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge-parallel-plan-->
+ * engines text of a Graph ------> Graph                    text of a Prog -> Prog
+ *
+ * clang-format on
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty

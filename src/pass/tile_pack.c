@@ -66,14 +66,28 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
   return true;
 }
 
-/* Parts of one form read the same panels. */
+/* Parts of one form read the same panels. Another form may read the same constant by other indices:
+ * W and its transpose. */
 static u32 *packed_before(Tile *t, u32 k, const Places *q) {
-  i64 key[4 + 3 * (FORM_AXES + 4)];
+  i64 key[7 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
   u32 n = 0;
-  key[n++] = t->f.in[k].buf;
+  const Operand *o = &t->f.in[k];
+  key[n++] = o->buf;
   key[n++] = t->lanes;
+  key[n++] = t->lane;
   key[n++] = t->quad;
   key[n++] = t->floats;
+  key[n++] = t->split;
+  key[n++] = t->block;
+  for (u32 d = 0; d < o->rank; d++) {
+    key[n++] = o->idx[d].n;
+    key[n++] = o->idx[d].base;
+    key[n++] = o->idx[d].shift;
+    for (u32 i = 0; i < o->idx[d].n; i++) {
+      key[n++] = o->idx[d].axis[i];
+      key[n++] = o->idx[d].coef[i];
+    }
+  }
   for (u32 i = 0; i < q->n; i++) {
     key[n++] = q->at[i].kind;
     key[n++] = q->at[i].axis;

@@ -237,7 +237,7 @@ def facts(w):
         got = w.run(w.env.ingot, "run", name + ".ing", *args, code=4, text="net.so was made from another model or with other options")
         want(text in got.text(), f"{name}: {got.text()}")
     w.run(w.env.ingot, "build", "good.ing", "-o", "bare.so", "--name", "net")
-    w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "bare.so") for a in given], code=5, text="net_call")
+    w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "bare.so") for a in given], code=4, text="--caller")
     w.run(w.env.ingot, "build", MODEL, "-o", "digits.so", "--caller", "--march", "sse2")
     w.run(w.env.ingot, "run", MODEL, "--engine", "c", "--library", "digits.so", "--name", "digits", code=4, text="options")
 
@@ -297,7 +297,10 @@ def refusals(w):
     w.build("x.o", "--name", "a-b", code=2, text="a-b")
     w.build("x", "--weights", "pointer", code=2, text="pointer")
     w.build("absent/x.o", code=5)
+    w.build("x.c", code=2, text="name of a source")
     w.run(w.env.ingot, "build", MODEL, code=2, text="--output")
+    w.run(w.env.ingot, "run", MODEL, "--library", "x.so", code=2, text="--engine c")
+    w.run(w.env.ingot, "verify", MODEL, "--library", "x.so", "--engine", "interp", code=2, text="--engine c")
     w.build("x; touch y.o")  # names are words, not commands
     want(sorted(os.listdir(w.dir)) == ["x; touch y.h", "x; touch y.o"], f"left behind: {os.listdir(w.dir)}")
 

@@ -515,8 +515,9 @@ def names(env):
 
 
 def strip(texts):
-    """Tokens of the C file, with model hash and the strings behind _NAME blanked."""
+    """Tokens of the C file, with model hash, the strings behind _NAME and those of NAME_why blanked."""
     text = re.sub(r'(#define \w+_NAME )"(?:\\.|[^"\\\n])*"\n', r'\1""\n', texts[0])
+    text = re.sub(r'(static const char why\d+\[\] =)(?:\s+"(?:\\.|[^"\\\n])*")+;', r'\1 "";', text)
     return cfile.tokens(text)
 
 

@@ -12,7 +12,7 @@ from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 from suite import promises, targets, whole
 
 SHARED = ["--threads", "3", "--threads-grain", "1"]
-NETS = ("mobile21", "dense32", "grouped", "attention")
+NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
 SIZES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2}
 
 # Two runs of a model in a row, so that state is compared too; sizes at their bounds, then about half of them.

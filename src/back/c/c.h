@@ -114,6 +114,7 @@ struct Emit {
   bool *open_out; /* by result: its shape is known only after running */
   bool random;
   bool *used;      /* by buffer: some kernel reads or writes it */
+  StmtId shared;   /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel;  /* the text being written is that of a kernel, not of the entry */
   u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
   Body b;

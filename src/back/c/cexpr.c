@@ -624,6 +624,20 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   text_puts(e->t, end);
 }
 
+/* Is it the same text on both sides? Compilers warn of that, and what is in merged kernels may well
+ * be an element and its copy. */
+static bool is_with_itself(Emit *e, const Expr *x) {
+  Text *outer = e->t, side[2];
+  if (dtype_is_float(prog_expr(e->p, x->arg[0])->dt)) return false;
+  for (u32 i = 0; i < 2; i++) {
+    side[i] = text_new(&e->c->scratch);
+    e->t = &side[i];
+    put_data(e, x->arg[i], PR_any);
+  }
+  e->t = outer;
+  return side[0].n == side[1].n && !memcmp(side[0].at, side[1].at, side[0].n);
+}
+
 static void put_compare(Emit *e, const Expr *x, Prec at) {
   if (x->op == OP_isnan) {
     need(e, RT_nan);
@@ -631,6 +645,8 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
   } else if (x->op == OP_isinf) {
     need(e, RT_inff);
     put_call(e, x, "ig_isinf");
+  } else if (is_with_itself(e, x)) {
+    text_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
   } else {
     put_pair(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, at);
   }

@@ -168,6 +168,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   e->in_kernel = true;
   Body outer_body = e->b;
   bool shared = is_shared(e, s);
+  e->shared = shared ? s->body : 0;
   put_body(e, s->body, id);
   if (e->b.frame > e->kernel_frame) e->kernel_frame = e->b.frame;
   e->b = outer_body;

@@ -158,7 +158,7 @@ void put_block(Emit *e, StmtId first) {
     e->b.tmp.n = 0;
     switch (s.kind) {
     case ST_for:
-      if (e->in_kernel && s.flags & LF_parallel && e->p->threads > 1)
+      if (e->in_kernel && id == e->shared)
         put_shared(e, id);
       else
         put_for(e, &s);

@@ -20,7 +20,7 @@
 bool is_shared(Emit *e, const Stmt *kernel) {
   if (e->p->threads < 2 || !kernel->body) return false;
   const Stmt *s = prog_stmt(e->p, kernel->body);
-  return s->kind == ST_for && s->flags & LF_parallel;
+  return s->kind == ST_for && s->flags & LF_parallel && !s->next;
 }
 
 /* ---- the loop ---- */
@@ -251,15 +251,15 @@ static const char posix_worker[] =
     "      else\n        ig_sleep(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
     "/* The pool of an arena, if its threads run. */\n"
     "static ig_pool *ig_pool_of(void *arena) {\n"
-    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
     "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
+    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
     "  return p->sign == (IG_SIGN ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
 
 static const char posix_start[] =
     "_threads_start(void *arena, int threads) {\n"
-    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
     "  unsigned w = 1;\n"
     "  if (!arena || (uintptr_t)arena % 64) return 0;\n"
+    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
     "  memset(p, 0, sizeof *p);\n"
     "  p->workers = threads < 1 ? 1 : threads > IG_THREADS ? IG_THREADS : (unsigned)threads;\n"
     "  p->job.pool = p;\n"
@@ -336,9 +336,9 @@ void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
   if (e->nshared) text_fmt(t, "\nint %s_run(void *arena%s) {\n", name, params);
   if (e->nshared && e->o->openmp) {
     text_fmt(t,
-             "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
              "  int status = 1;\n"
              "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
+             "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
              "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS;\n  p->job.pool = p;\n"
              "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS)\n"
              "  if (omp_get_thread_num()) {\n"
