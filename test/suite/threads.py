@@ -315,5 +315,16 @@ def planted(env):
         raise Fail(f"a planted fault is not noticed: {new}")
 
 
+def marks(env):
+    """A text with marks on loops that the pass would not leave them on is C that compiles, and shares nothing."""
+    folder = env.scratch("threads", "marks")
+    source = os.path.join(folder, "marks.c")
+    got = run([env.need_ingot(), "compile", os.path.join(ROOT, "test", "exec", "prog", "marks_beside.t"), "-o", source], 60)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+    cfile.cc(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-c", "-o", os.path.join(folder, "marks.o"), source], "marks")
+
+
 def tests(env):
-    return [Test(f"threads/{fn.__name__}", lambda fn=fn: fn(env), cost=15) for fn in (graphs, openmp, nets, big, races, planted)]
+    return [Test(f"threads/{fn.__name__}", lambda fn=fn: fn(env), cost=15)
+            for fn in (graphs, openmp, nets, big, races, planted, marks)]
