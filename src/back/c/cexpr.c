@@ -7,6 +7,8 @@
  */
 #include "back/c/c.h"
 
+#include "ir/prog_mem.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -624,18 +626,11 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   text_puts(e->t, end);
 }
 
-/* Is it the same text on both sides? Compilers warn of that, and what is in merged kernels may well
- * be an element and its copy. */
+/* Compilers warn of an integer compared with itself; in a merged kernel it may stand beside its
+ * copy.
+ */
 static bool is_with_itself(Emit *e, const Expr *x) {
-  Text *outer = e->t, side[2];
-  if (dtype_is_float(prog_expr(e->p, x->arg[0])->dt)) return false;
-  for (u32 i = 0; i < 2; i++) {
-    side[i] = text_new(&e->c->scratch);
-    e->t = &side[i];
-    put_data(e, x->arg[i], PR_any);
-  }
-  e->t = outer;
-  return side[0].n == side[1].n && !memcmp(side[0].at, side[1].at, side[0].n);
+  return !dtype_is_float(prog_expr(e->p, x->arg[0])->dt) && mem_same(e->p, x->arg[0], x->arg[1]);
 }
 
 static void put_compare(Emit *e, const Expr *x, Prec at) {
