@@ -642,8 +642,13 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
     put_call(e, x, "ig_isinf");
   } else if (is_with_itself(e, x)) {
     text_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
-  } else {
-    put_pair(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, at);
+  } else { /* compilers warn of a comparison that is a bare operand of another */
+    Prec mine = x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel;
+    open_paren(e, mine, at);
+    put_data(e, x->arg[0], PR_add);
+    text_fmt(e->t, " %s ", c_infix(x->op));
+    put_data(e, x->arg[1], PR_add);
+    close_paren(e, mine, at);
   }
 }
 
