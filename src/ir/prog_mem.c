@@ -29,7 +29,7 @@ static bool unbounded(Dims *ds, Dim d, Sym *out) {
   return false;
 }
 
-bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
+bool mem_stride(Prog *p, BufId b, u64 *bytes, Sym *sym) {
   const Buf *bp = prog_buf(p, b);
   u64 n = (u64)dtype_bytes(bp->dt) * bp->lanes;
   i64 lo, hi;
@@ -43,11 +43,14 @@ bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
     if (hi >= DIM_MAX) unbounded(p->dims, bp->dim[i], sym);
     if (hi >= DIM_MAX || !size_mul(n, (u64)hi, &n) || n > (u64)DIM_MAX) return false;
   }
-  if (!size_align(n, MEM_ALIGN, &n)) return false;
-  *bytes = n;
-  if (bp->space != BS_local || p->threads < 2) return true;
+  return size_align(n, MEM_ALIGN, bytes);
+}
+
+bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
+  if (!mem_stride(p, b, bytes, sym)) return false;
+  if (prog_buf(p, b)->space != BS_local || p->threads < 2) return true;
   *sym = TOO_LARGE;
-  return size_mul(n, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
+  return size_mul(*bytes, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
 }
 
 void mem_refuse(Prog *p, BufId b, Sym sym) {

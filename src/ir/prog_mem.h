@@ -8,10 +8,11 @@
 /* prog_mem.c */
 enum { MEM_ALIGN = 64, MEM_NEST = 64, MEM_TERMS = 8 };
 
-/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN; of scratch, for all threads
- * together. False: no bound; *sym is the
+/* Bytes for the bounds of its dimensions, a multiple of MEM_ALIGN. False: no bound; *sym is the
  * symbol that lacks one, or TOO_LARGE when the product is too large. */
 #define TOO_LARGE UINT32_MAX
+bool mem_stride(Prog *p, BufId b, u64 *bytes, Sym *sym);
+/* The same; of scratch, for all threads together. */
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym);
 /* Fails with ERR_unsupported for a buffer that mem_bytes found no size for. */
 _Noreturn void mem_refuse(Prog *p, BufId b, Sym sym);

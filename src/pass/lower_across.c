@@ -121,13 +121,7 @@ static void loop_tiles(Across *x, Tail at) {
 }
 
 bool lower_across(Lower *l, Tail at, const Form *f) {
-  Across x = {.t = {.l = l,
-                    .p = l->p,
-                    .f = *f,
-                    .row = FORM_AXES,
-                    .split = FORM_AXES,
-                    .bytes = FORM_IN,
-                    .quad = FORM_AXES}};
+  Across x = {.t = tile_of(l, f)};
   if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random ||
       prog_buf(l->p, f->out.buf)->dt != DT_f32)
     return false;

@@ -479,12 +479,19 @@ static void lower_map(Tile *t, Tail at) {
 
 /* ---- which ---- */
 
-static bool lower_whole(Lower *l, Tail at, const Form *f) {
-  Tile t;
+/* along: the lanes are points of the fold. */
+static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
   for (u32 i = 0; i < f->naxes; i++) /* of nothing: plain loops say so best */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
-  if (!tile_choose(l, f, &t)) {
-    if (!tile_choose_along(l, f, &t)) return false;
+  *along = !tile_choose(l, f, t);
+  return !*along || tile_choose_along(l, f, t);
+}
+
+static bool lower_whole(Lower *l, Tail at, const Form *f) {
+  Tile t;
+  bool along;
+  if (!find_tiles(l, f, &t, &along)) return false;
+  if (along) {
     lower_along(&t, at);
     return true;
   }
@@ -497,13 +504,6 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
   return true;
 }
 
-static bool has_tiles(Lower *l, const Form *f) {
-  Tile t;
-  for (u32 i = 0; i < f->naxes; i++)
-    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
-  return tile_choose(l, f, &t) || tile_choose_along(l, f, &t);
-}
-
 /* All combinations of the segments of n windows; false: some part has no tiles, and then none is
  * lowered. ask: only whether there are tiles. */
 static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s,
@@ -512,9 +512,11 @@ static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, con
   u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = slide_segments(&s[i], seg[i]);
   do {
+    Tile t;
+    bool along;
     for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
     Form part = form_segment(f, dim, n, pick);
-    if (ask ? !has_tiles(l, &part) : !lower_whole(l, at, &part)) {
+    if (ask ? !find_tiles(l, &part, &t, &along) : !lower_whole(l, at, &part)) {
       if (!ask) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
       return false;
     }

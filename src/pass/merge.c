@@ -18,62 +18,12 @@
 #include "ir/prog_mem.h"
 #include "pass/affine.h"
 #include "pass/pass.h"
+#include "pass/touch.h"
 
 #include <string.h>
 
 enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
 enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
-
-typedef struct Access {
-  BufId buf;
-  ExprId *idx; /* into the expression or statement: may be replaced */
-  u32 n;
-  u32 lanes; /* elements along the last dimension */
-  bool write;
-} Access;
-
-typedef struct Touched {
-  Prog *p;
-  VEC(Access) at;
-  bool *declared; /* by variable: inside */
-  bool outer; /* sets a variable of the program around it, or does something else that has an order
-               */
-  u32 nstmts;
-} Touched;
-
-/* ---- what a piece of program touches ---- */
-
-static void see_expr(Touched *t, ExprId id) {
-  if (!id) return;
-  Expr *e = prog_expr(t->p, id);
-  if (e->kind == EX_load)
-    *vec_push(&t->p->c->scratch, &t->at) = (Access){e->ref, e->arg, e->narg, e->lanes, false};
-  for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
-}
-
-static void see_list(Touched *t, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(t->p, id)->next) {
-    Stmt *s = prog_stmt(t->p, id);
-    t->nstmts++;
-    see_expr(t, s->a);
-    see_expr(t, s->b);
-    for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
-    if (s->kind == ST_store)
-      *vec_push(&t->p->c->scratch, &t->at) =
-          (Access){s->buf, s->idx, s->nidx, prog_expr(t->p, s->a)->lanes, true};
-    if (s->kind == ST_for || s->kind == ST_let) t->declared[s->var] = true;
-    if (s->kind == ST_set && !t->declared[s->var]) t->outer = true;
-    if (s->kind == ST_while || s->kind == ST_require) t->outer = true;
-    see_list(t, s->body);
-    see_list(t, s->other);
-  }
-}
-
-static Touched touched(Prog *p, StmtId first) {
-  Touched t = {.p = p, .declared = NEWS(&p->c->scratch, bool, p->var.n)};
-  see_list(&t, first);
-  return t;
-}
 
 /* ---- slices ---- */
 
@@ -83,7 +33,7 @@ static bool is_var(Prog *p, ExprId e, VarId v) {
 }
 
 /* Elements of the slice that v selects in this access; false when v does not select one. */
-static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
+static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
   const Buf *b = prog_buf(p, a->buf);
   u32 d = 0;
   while (d < a->n && b->dim[d] == 1 && !is_var(p, a->idx[d], v)) d++;
@@ -98,7 +48,7 @@ static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
 /* All accesses of t to root are to slice v, of this size (-1: not known yet). */
 static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
   for (u32 i = 0; i < t->at.n; i++) {
-    if (prog_root(t->p, t->at.at[i].buf) != root) continue;
+    if (t->at.at[i].root != root) continue;
     Dim s;
     if (!slice_of(t->p, &t->at.at[i], v, &s)) return false;
     if (*size != INT64_MIN && *size != s) return false;
@@ -109,13 +59,13 @@ static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
 
 static bool writes(const Touched *t, BufId root) {
   for (u32 i = 0; i < t->at.n; i++)
-    if (t->at.at[i].write && prog_root(t->p, t->at.at[i].buf) == root) return true;
+    if (t->at.at[i].write && t->at.at[i].root == root) return true;
   return false;
 }
 
 static bool reads(const Touched *t, BufId root) {
   for (u32 i = 0; i < t->at.n; i++)
-    if (!t->at.at[i].write && prog_root(t->p, t->at.at[i].buf) == root) return true;
+    if (!t->at.at[i].write && t->at.at[i].root == root) return true;
   return false;
 }
 
@@ -131,9 +81,10 @@ static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
   if (!same_range(p, x, y)) return false;
   Touched a = touched(p, x->body), b = touched(p, y->body);
   bool flow = false;
-  if (a.outer || b.outer || a.nstmts + b.nstmts > MERGE_STMTS) return false;
+  if (a.ordered || a.loops || b.ordered || b.loops || a.nstmts + b.nstmts > MERGE_STMTS)
+    return false;
   for (u32 i = 0; i < b.at.n; i++) {
-    BufId root = prog_root(p, b.at.at[i].buf);
+    BufId root = b.at.at[i].root;
     bool wa = writes(&a, root), wb = b.at.at[i].write;
     if (!wa && !(wb && reads(&a, root))) continue;
     Dim size = INT64_MIN;
@@ -156,8 +107,8 @@ static u64 most_trips(Prog *p, const Stmt *loop) {
  * those that nothing else touches as a slice, the others whole. Without a bound: 0. */
 static u64 held(Prog *p, const u32 *total, const Touched *a, const Touched *b, const Stmt *loop) {
   u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
-  for (u32 i = 0; i < a->at.n; i++) count[prog_root(p, a->at.at[i].buf)]++;
-  for (u32 i = 0; b && i < b->at.n; i++) count[prog_root(p, b->at.at[i].buf)]++;
+  for (u32 i = 0; i < a->at.n; i++) count[a->at.at[i].root]++;
+  for (u32 i = 0; b && i < b->at.n; i++) count[b->at.at[i].root]++;
   u64 sum = 0, trips = most_trips(p, loop), bytes;
   for (BufId r = 1; r < p->buf.n; r++) {
     Sym sym;
@@ -227,7 +178,7 @@ static void shrink(Prog *p, const u32 *total, const Touched *in, const Stmt *loo
   u32 inside = 0;
   bool first_is_write = false;
   for (u32 i = 0; i < in->at.n; i++) {
-    if (prog_root(p, in->at.at[i].buf) != root) continue;
+    if (in->at.at[i].root != root) continue;
     if (!inside) first_is_write = in->at.at[i].write;
     inside++;
   }
@@ -236,9 +187,8 @@ static void shrink(Prog *p, const u32 *total, const Touched *in, const Stmt *loo
     if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank)
       return;
   for (u32 i = 0; i < in->at.n; i++) {
-    const Access *a = &in->at.at[i];
-    if (prog_root(p, a->buf) == root)
-      a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
+    const Touch *a = &in->at.at[i];
+    if (a->root == root) a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
   }
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_root(p, b) == root) prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
@@ -248,7 +198,7 @@ static void shrink_all(Prog *p, const u32 *total, StmtId loop) {
   Touched in = touched(p, prog_stmt(p, loop)->body);
   bool *done = NEWS(&p->c->scratch, bool, p->buf.n);
   for (u32 i = 0; i < in.at.n; i++) {
-    BufId root = prog_root(p, in.at.at[i].buf);
+    BufId root = in.at.at[i].root;
     if (done[root] || prog_buf(p, root)->space != BS_temp) continue;
     done[root] = true;
     shrink(p, total, &in, prog_stmt(p, loop), root);
@@ -312,7 +262,7 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   bool flow = false, element = false, folds = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
-    BufId root = prog_root(p, b.at.at[i].buf);
+    BufId root = b.at.at[i].root;
     if (prog_buf(p, root)->space == BS_reg) continue;
     if (b.at.at[i].write) {
       folds = folds && is_element(p, root);
@@ -377,6 +327,6 @@ static void merge_list(Prog *p, const u32 *total, StmtId first) {
 void merge(Prog *p) {
   Touched all = touched(p, p->body);
   u32 *total = NEWS(&p->c->scratch, u32, p->buf.n);
-  for (u32 i = 0; i < all.at.n; i++) total[prog_root(p, all.at.at[i].buf)]++;
+  for (u32 i = 0; i < all.at.n; i++) total[all.at.at[i].root]++;
   merge_list(p, total, p->body);
 }

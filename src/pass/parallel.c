@@ -27,6 +27,7 @@
 #include "ir/prog_mem.h"
 #include "pass/affine.h"
 #include "pass/pass.h"
+#include "pass/touch.h"
 
 #include <math.h>
 
@@ -42,21 +43,6 @@ enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thre
 #define FAR    0.04
 #define NEAR   0.004
 enum { OWN_CACHE = 256 << 10, FEW = 128 << 10 }; /* bytes; of weights that many strips may read */
-
-typedef struct Touch {
-  BufId buf, root;
-  const ExprId *idx;
-  u32 n, lanes;
-  bool write;
-} Touch;
-
-/* What a piece of program does to memory and variables. */
-typedef struct Seen {
-  Prog *p;
-  VEC(Touch) at;
-  bool *declared, *used; /* by variable */
-  bool ordered;          /* sets a variable of the program around it, or may end the run */
-} Seen;
 
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
 typedef struct Cut {
@@ -85,39 +71,6 @@ typedef struct Chain {
 
 /* ---- memory ---- */
 
-static void see_expr(Seen *o, ExprId id) {
-  if (!id) return;
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_var) o->used[e->ref] = true;
-  if (e->kind == EX_load)
-    *vec_push(&o->p->c->scratch, &o->at) =
-        (Touch){e->ref, prog_root(o->p, e->ref), e->arg, e->narg, e->lanes, false};
-  for (u32 i = 0; i < e->narg; i++) see_expr(o, e->arg[i]);
-}
-
-static void see_list(Seen *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
-    see_expr(o, s->a);
-    see_expr(o, s->b);
-    for (u32 i = 0; i < s->nidx; i++) see_expr(o, s->idx[i]);
-    if (s->kind == ST_store)
-      *vec_push(&o->p->c->scratch, &o->at) = (Touch){s->buf,  prog_root(o->p, s->buf),      s->idx,
-                                                     s->nidx, prog_expr(o->p, s->a)->lanes, true};
-    if (s->kind == ST_for || s->kind == ST_let) o->declared[s->var] = true;
-    if (s->kind == ST_require || (s->kind == ST_set && !o->declared[s->var])) o->ordered = true;
-    see_list(o, s->body);
-    see_list(o, s->other);
-  }
-}
-
-static Seen seen(Prog *p, StmtId first) {
-  Seen o = {.p = p, .declared = NEWS(&p->c->scratch, bool, p->var.n)};
-  o.used = NEWS(&p->c->scratch, bool, p->var.n);
-  see_list(&o, first);
-  return o;
-}
-
 static bool has_load(Prog *p, ExprId id) {
   const Expr *e = prog_expr(p, id);
   if (e->kind == EX_load) return true;
@@ -132,7 +85,7 @@ typedef struct Split {
   Affine outer;
 } Split;
 
-static bool split_index(Share *o, const Seen *in, ExprId e, VarId v, Split *s) {
+static bool split_index(Share *o, const Touched *in, ExprId e, VarId v, Split *s) {
   Affine a;
   if (!affine_of(o->p, e, &a)) return false;
   *s = (Split){.lo = a.k, .hi = a.k};
@@ -164,7 +117,7 @@ static bool same_outer(const Affine *a, const Affine *b) {
 }
 
 /* Does dimension d keep the accesses of two iterations of v apart? */
-static bool keeps_apart(Share *o, const Seen *in, BufId root, VarId v, u32 d) {
+static bool keeps_apart(Share *o, const Touched *in, BufId root, VarId v, u32 d) {
   Split all = {0}, s;
   BufId first = 0;
   for (u32 i = 0; i < in->at.n; i++) {
@@ -184,7 +137,7 @@ static bool keeps_apart(Share *o, const Seen *in, BufId root, VarId v, u32 d) {
   return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
 }
 
-static bool apart(Share *o, const Seen *in, BufId root, VarId v) {
+static bool apart(Share *o, const Touched *in, BufId root, VarId v) {
   for (u32 d = 0; d < MAX_RANK; d++)
     if (keeps_apart(o, in, root, v, d)) return true;
   return false;
@@ -196,7 +149,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
   const Stmt *s = prog_stmt(p, loop);
   if (s->kind != ST_for || !(s->flags & LF_parallel) || has_load(p, s->a) || has_load(p, s->b))
     return false;
-  Seen in = seen(p, s->body);
+  Touched in = touched(p, s->body);
   if (in.ordered) return false;
   u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
   bool *reads = NEWS(&p->c->scratch, bool, p->buf.n),
@@ -321,13 +274,10 @@ typedef struct Reads {
 static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
-  StmtId next = prog_stmt(p, loop)->next;
-  prog_stmt(p, loop)->next = 0;
-  Seen in = seen(p, loop);
+  Touched in = touched_one(p, loop);
   bool *var = NEWS(&p->c->scratch, bool, p->var.n), *done = NEWS(&p->c->scratch, bool, p->buf.n);
   var[v] = true;
-  follow(p, loop, var);
-  prog_stmt(p, loop)->next = next;
+  follow(p, prog_stmt(p, loop)->body, var);
   Reads r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
     const Touch *t = &in.at.at[i];
@@ -374,34 +324,31 @@ static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
   return true;
 }
 
-/* The loop, and loops directly inside while there are too few iterations for all. */
-static Chain chain_from(Share *o, StmtId loop, double whole, bool *own) {
+/* The loop, and those directly inside, that could be handed out as one. */
+static Chain nest_from(Share *o, StmtId loop) {
   Prog *p = o->p;
-  Chain c = {.trips = 1, .fixed = true};
-  double enough = (double)SHARES * p->threads;
-  for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
-    const Stmt *s = prog_stmt(p, id);
-    bool fixed;
-    if (c.n && (prog_stmt(p, c.at[c.n - 1])->body != id || s->next || s->kind != ST_for)) break;
-    double n = trips(o, s, &fixed);
-    if (c.n && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
-    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, own)) break;
-    c.at[c.n++] = id;
-    c.trips *= n;
-    c.fixed = c.fixed && fixed;
-  }
-  return c;
-}
-
-/* All loops that could be handed out together with this one. */
-static Chain nest_from(Share *o, StmtId loop, bool *own) {
-  Prog *p = o->p;
-  Chain c = {.trips = 1, .fixed = true};
+  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
+  Chain c = {0};
   for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
     const Stmt *s = prog_stmt(p, id);
     if (c.n && (s->next || s->kind != ST_for)) break;
     if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, own)) break;
     c.at[c.n++] = id;
+  }
+  return c;
+}
+
+/* Of those as many as it takes: while there are too few iterations for all threads. */
+static Chain chain_from(Share *o, const Chain *nest, double whole) {
+  Chain c = {.trips = 1, .fixed = true};
+  double enough = (double)SHARES * o->p->threads;
+  for (u32 i = 0; i < nest->n; i++) {
+    bool fixed;
+    double n = trips(o, prog_stmt(o->p, nest->at[i]), &fixed);
+    if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
+    c.at[c.n++] = nest->at[i];
+    c.trips *= n;
+    c.fixed = c.fixed && fixed;
   }
   return c;
 }
@@ -421,12 +368,9 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
   u32 *reg = NEWS(&p->c->scratch, u32, p->buf.n), *var = NEWS(&p->c->scratch, u32, p->var.n);
   for (u32 turn = 0; turn < 2; turn++) { /* the last statement that has something; the cuts */
     n = 0;
-    for (StmtId id = first, next; id; id = next, n++) {
+    for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
       Mark m = arena_mark(&p->c->scratch);
-      next = prog_stmt(p, id)->next;
-      prog_stmt(p, id)->next = 0;
-      Seen in = seen(p, id);
-      prog_stmt(p, id)->next = next;
+      Touched in = touched_one(p, id);
       for (u32 i = 0; i < in.at.n; i++) {
         u32 *last = &reg[in.at.at[i].root];
         if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
@@ -494,12 +438,10 @@ static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *
 }
 
 /* Strips of a loop inside, if that is faster than *best. */
-static void try_strips(Share *o, StmtId id, double whole, Choice *best) {
+static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Choice *best) {
   Prog *p = o->p;
-  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
-  Chain nest = nest_from(o, id, own);
-  for (u32 k = 1; k < nest.n; k++) {
-    Chain c = nest;
+  for (u32 k = 1; k < nest->n; k++) {
+    Chain c = *nest;
     const Stmt *s = prog_stmt(p, c.at[k]);
     c.n = k + 1;
     c.trips = trips(o, s, &c.fixed);
@@ -520,13 +462,12 @@ static Choice choose(Share *o, StmtId id) {
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
   if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
-  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
-  Chain c = chain_from(o, id, whole, own);
+  Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
   if (c.n && c.trips > 1) {
     Reads r = reads_of(o, id, s->var, false);
     double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
     if (time < best.time) best = (Choice){WAY_chain, time, c};
-    try_strips(o, id, whole, &best);
+    try_strips(o, id, &nest, whole, &best);
   }
   if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
@@ -682,7 +623,7 @@ void parallel(Prog *p) {
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
   o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
-  Seen all = seen(p, p->body);
+  Touched all = touched(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
   p->body = walk(&o, p->body);
   for (BufId b = 1; b < p->buf.n; b++) {

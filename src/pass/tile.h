@@ -55,6 +55,8 @@ bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t);
 
+Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
+bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
 u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
 Cover tile_cover(i64 n, i64 most);

@@ -102,7 +102,7 @@ static void leave(Tile *t) {
   memset(t->val, 0, sizeof t->val);
 }
 
-static bool is_const(Tile *t, BufId b) {
+bool tile_is_const(const Tile *t, BufId b) {
   return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
          prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
 }
@@ -136,7 +136,7 @@ static bool use_of(Tile *t, u32 k, bool *out) {
   t->use[k] = LU_splat;
   if (!ex_mentions(t->p, e, t->lane_var)) return true;
   t->use[k] = LU_packed;
-  if (t->f.fold && is_const(t, t->f.in[k].buf)) return true;
+  if (t->f.fold && tile_is_const(t, t->f.in[k].buf)) return true;
   Widen w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
   t->use[k] = v ? LU_vector : LU_packed;
@@ -283,7 +283,7 @@ static void choose_size(Tile *t) {
   }
 }
 
-static Tile tile_of(Lower *l, const Form *f) {
+Tile tile_of(Lower *l, const Form *f) {
   return (Tile){.l = l,
                 .p = l->p,
                 .f = *f,
@@ -350,7 +350,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   for (u32 k = 0; k < f->nin; k++) {
     t->rowed[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
     if (t->use[k] != LU_packed) continue;
-    if (is_const(t, f->in[k].buf))
+    if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
     else if (t->row == FORM_AXES || f->axis[t->row].hi < PACK_ROWS || t->split < FORM_AXES)
       return false; /* read too few times to be moved first */

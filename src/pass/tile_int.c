@@ -16,11 +16,6 @@
 #define MIDDLE      0x1.8p23       /* its neighbours are 1 apart: their bits count integers */
 #define MIDDLE_BITS 0x4b400000
 
-static bool is_const(const Tile *t, BufId b) {
-  return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
-         prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
-}
-
 bool bytes_begin(Tile *t) {
   Form *f = &t->f;
   Lower *l = t->l;
@@ -31,7 +26,7 @@ bool bytes_begin(Tile *t) {
   for (u32 k = 0; k < 2; k++) {
     const u32 *v = map_get(&l->ghost, f->in[k].buf);
     Val q = v ? graph_bytes(l->g, *v, &t->zero) : 0;
-    if (!q || is_ghost(l, l->buf[q]) || !is_const(t, f->in[1 - k].buf)) continue;
+    if (!q || is_ghost(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
     f->in[k].buf = l->buf[q];
     t->bytes = k;
     return true;
@@ -77,7 +72,7 @@ static u32 quad_axis(const Tile *t) {
   return FORM_AXES;
 }
 
-/* The largest of all weights, without sign; *steps: products in a sum. */
+/* The largest of all weights, without sign; *lo and *hi: the least and the greatest. */
 static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
   const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes].buf))->data;
   *lo = *hi = 0;

@@ -181,6 +181,7 @@ void put_vector_assign(Emit *e, const Stmt *s);
 void put_vector_store(Emit *e, const Stmt *s);
 
 /* cvop.c: values of a piece */
+#define HELPER "static inline __attribute__((always_inline)) "
 Elem elem_of(DType dt);
 u32 elem_bytes(Elem k);
 void put_vector_type(Emit *e, Elem k, u32 w);
@@ -191,6 +192,7 @@ const char *open_convert(Emit *e, Text *t, Elem from, Elem to);
 void put_piece(Emit *e, ExprId x);
 void put_piece_store(Emit *e, const Stmt *s);
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
+const char *x86_prefix(u32 bits);          /* instructions of x86 for such vectors begin so */
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
 void put_vectors(Emit *e, Text *out);      /* types and functions, behind the runtime */
 

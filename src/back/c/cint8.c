@@ -9,8 +9,6 @@
  */
 #include "back/c/c.h"
 
-#define HELPER "static inline __attribute__((always_inline)) "
-
 const char *need_quad(Emit *e) {
   if (!is_wanted(e, "ig_quad_at")) return "ig_quad_at";
   text_puts(&e->helper_text,
@@ -43,7 +41,7 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
   if (bits < 128 || bits > 512) return loop;
   if (!is_wanted(e, name)) return name;
   e->intrinsics = true;
-  const char *mm = bits == 128 ? "_mm" : bits == 256 ? "_mm256" : "_mm512";
+  const char *mm = x86_prefix(bits);
   const char *si = bits == 128 ? "128i" : bits == 256 ? "256i" : "512i";
   text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n", type, name, type, type, type);
   text_fmt(t, "#if defined(__AVX512VNNI__)%s\n", bits == 512 ? "" : " && defined(__AVX512VL__)");
@@ -126,7 +124,7 @@ const char *need_quantise(Emit *e, DType to) {
   if (!is_wanted(e, name)) return name;
   const char *f = vector_type(e, VE_f32, w), *i = vector_type(e, VE_i32, w),
              *type = vector_type(e, elem_of(to), w);
-  const char *mm = w == 4 ? "_mm" : w == 8 ? "_mm256" : "_mm512";
+  const char *mm = x86_prefix(w * 32);
   const char *has = w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);

@@ -17,12 +17,6 @@
 
 #include <inttypes.h>
 
-bool is_shared(Emit *e, const Stmt *kernel) {
-  if (e->p->threads < 2 || !kernel->body) return false;
-  const Stmt *s = prog_stmt(e->p, kernel->body);
-  return s->kind == ST_for && s->flags & LF_parallel && !s->next;
-}
-
 /* ---- the loop ---- */
 
 /* The loop, and those directly inside that are handed out with it. */
@@ -39,6 +33,10 @@ static Chain chain_of(Emit *e, StmtId first) {
     c.at[c.n++] = *s;
   }
   return c;
+}
+
+bool is_shared(Emit *e, const Stmt *kernel) {
+  return e->p->threads > 1 && chain_of(e, kernel->body).n;
 }
 
 /* Iterations of one loop: not below 0. */
@@ -134,11 +132,11 @@ void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Tex
       BufId root = prog_root(e->p, x->buf);
       if (b->space != BS_local)
         text_fmt(part, "%sj->a[%u].%s", comma, i, x->written ? "out" : "in");
-      else if (!mem_bytes(e->p, root, &bytes, &sym))
+      else if (!mem_stride(e->p, root, &bytes, &sym))
         mem_refuse(e->p, root, sym);
       else
         text_fmt(part, "%s(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")", comma,
-                 c_storage(b->dt), i, bytes / e->p->threads);
+                 c_storage(b->dt), i, bytes);
     } else {
       text_fmt(share, "  j->a[%u].%s = %s;\n", i, member(x->dt), x->name);
       text_fmt(part, "%s(%s)j->a[%u].%s", comma, c_type(x->dt), i, member(x->dt));

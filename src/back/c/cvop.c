@@ -121,8 +121,6 @@ bool is_wanted(Emit *e, const char *name) {
   return !(*slot)++;
 }
 
-#define HELPER "static inline __attribute__((always_inline)) "
-
 static const char *name_of(Emit *e, const char *what, Elem k) {
   Text t = text_new(&e->c->keep);
   text_fmt(&t, "ig_%s_%sx%u", what, elems[k].name, e->b.piece.w);
@@ -153,9 +151,7 @@ static u32 bits_of(const Emit *e, Elem k) {
   return e->b.piece.w * elems[k].bytes * 8;
 }
 
-/* Instructions of x86 for the vectors of the piece being written begin so. */
-static const char *x86_prefix(const Emit *e, Elem k) {
-  u32 bits = bits_of(e, k);
+const char *x86_prefix(u32 bits) {
   return bits == 128 ? "_mm" : bits == 256 ? "_mm256" : "_mm512";
 }
 
@@ -171,7 +167,7 @@ static const char *need_extreme(Emit *e, Elem k, bool is_max) {
   text_fmt(t, HELPER "%s %s(%s a, %s b) {\n", type, name, type, type);
   if (x86)
     text_fmt(t, "#if defined(__x86_64__)\n  return %s((%s)(b != b), b, %s_%s_%s(b, a));\n#else\n",
-             select, mask, x86_prefix(e, k), op, k == VE_f32 ? "ps" : "pd");
+             select, mask, x86_prefix(bits_of(e, k)), op, k == VE_f32 ? "ps" : "pd");
   text_fmt(t, "  return %s((%s)(b %s a)%s, b, a);\n", select, mask, is_max ? ">" : "<",
            is_float ? " | (b != b)" : "");
   text_puts(t, x86 ? "#endif\n}\n" : "}\n");
@@ -280,7 +276,7 @@ static const char *need_machine(Emit *e, const Expr *x) {
   text_fmt(t, HELPER "%s %s(%s a", type, name, type);
   if (fma) text_fmt(t, ", %s b, %s c", type, type);
   text_fmt(t, ") {\n#if defined(__x86_64__)%s\n", fma ? " && defined(__FMA__)" : "");
-  text_fmt(t, "  return %s_%s_%s(%s);\n", x86_prefix(e, k), fma ? "fmadd" : "sqrt",
+  text_fmt(t, "  return %s_%s_%s(%s);\n", x86_prefix(bits_of(e, k)), fma ? "fmadd" : "sqrt",
            k == VE_f32 ? "ps" : "pd", fma ? "a, b, c" : "a");
   text_fmt(t, "#else\n  return %s(%s);\n#endif\n}\n", loop, fma ? "a, b, c" : "a");
   return name;

@@ -337,19 +337,11 @@ static void plan_apart(Prog *p) {
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *x = prog_buf(p, b);
     if (!prog_is_planned(x)) continue;
-    u64 bytes = dtype_bytes(x->dt);
-    for (u32 i = 0; i < x->rank; i++) {
-      i64 lo, hi;
-      dim_bounds(p->dims, x->dim[i], &lo, &hi);
-      if (!size_mul(bytes, (u64)hi, &bytes) || bytes > DIM_MAX)
-        fail(p->c, ERR_unsupported, LOC_NONE,
-             "a dimension has no bound: give one with --max-shapes");
-    }
+    u64 bytes;
+    Sym sym;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
     x->offset = at;
-    u64 copies = x->space == BS_local && p->threads > 1 ? p->threads : 1;
-    if (!size_align(bytes, 64, &bytes) || !size_mul(bytes, copies, &bytes) ||
-        !size_add(at, bytes, &at))
-      fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
+    if (!size_add(at, bytes, &at)) fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
   }
   p->planned = true;
   p->arena_bytes = at;
