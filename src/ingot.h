@@ -201,14 +201,22 @@ IngotTensor ingot_output(const Ingot *m, uint32_t i);
 /* .npz, or a directory that receives output_0.pb ... */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 
+/* Tolerances that are chosen. rtol by type: f64 1e-9, f32 1e-4, f16 1e-2, bf16 5e-2, floats of 8
+ * bits and less 0.25, all others 0 (exact); atol: rtol times the largest finite magnitude that is
+ * expected. AUTO: in a model that quantises what it computes, rtol of floats and of integers up to
+ * 8 bits is at least 1/32, and those integers may always differ by 1; TIGHT: there as elsewhere. */
+#define INGOT_AUTO  (-1.0)
+#define INGOT_TIGHT (-2.0)
+
 /* Differences between the outputs of the last run and those stored in a directory. */
 typedef struct IngotDiff {
   const char *name;
   int ok;
   double max_abs, max_rel;
   uint64_t max_ulp;
-  double cosine;   /* of the two as vectors; 1 when both are zero */
-  const char *why; /* "" or what differs besides values: shape, type, count */
+  double cosine;     /* of the two as vectors; 1 when both are zero */
+  double rtol, atol; /* that it was judged by: an element may differ by atol + rtol * |expected| */
+  const char *why;   /* "" or what differs besides values: shape, type, count */
 } IngotDiff;
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n);

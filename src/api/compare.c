@@ -1,9 +1,10 @@
-/* compare.c: the outputs of a run against those stored beside a model.
+/* compare.c: the outputs of a run against those stored beside a model, or arrays with each other.
  *
- * In: a directory with output_0.pb, output_1.pb ... Out: per output the largest differences and
- * whether it passes. The rule is that of the official ONNX tests: type and shape equal, and for
+ * In: a directory with output_0.pb, output_1.pb ..., or two arrays. Out: the largest differences
+ * and whether they pass. The rule is that of the official ONNX tests: type and shape equal, and for
  * every element |a - b| <= atol + rtol * |b|, NaN equal to NaN, infinities equal only to
- * themselves.
+ * themselves. Tolerances that nobody gave follow from the type, and atol from the largest |b|:
+ * sums that cancel leave the rounding of their terms, which no fraction of a result near 0 covers.
  */
 #include "api/own.h"
 
@@ -83,8 +84,47 @@ static const char *shape_text(Ctx *c, const Tensor *t) {
   return text_cstr(&s);
 }
 
-static void compare(Ctx *c, const Tensor *have, const Tensor *want, double rtol, double atol,
-                    IngotDiff *d) {
+/* ---- tolerances ---- */
+
+/* Rounding of some hundred operations in a row; integers are exact. */
+static double rtol_of(DType dt) {
+  if (!dtype_is_float(dt)) return 0;
+  switch (dt) {
+  case DT_f64: return 1e-9;
+  case DT_f32: return 1e-4;
+  case DT_f16: return 1e-2;
+  case DT_bf16: return 5e-2;
+  default: return 0.25; /* 8 bits and less: one step */
+  }
+}
+
+/* A rounding to few bits that falls the other way moves all behind it by a step of about 1/128. */
+#define ROUNDED 0x1p-5
+
+static double largest_magnitude(const Tensor *t) {
+  double most = 0;
+  for (u64 i = 0; i < t->n; i++) {
+    Scalar s = tensor_get(t, i);
+    double x = fabs(dtype_is_float(t->dt) ? s.f : (double)s.i);
+    if (isfinite(x) && x > most) most = x;
+  }
+  return most;
+}
+
+static void choose_tolerances(const Tensor *want, bool rounds, double rtol, double atol,
+                              IngotDiff *d) {
+  bool is_float = dtype_is_float(want->dt), is_step = !is_float && dtype_info[want->dt].bits <= 8;
+  bool is_wide = rounds && rtol > INGOT_TIGHT && rtol < 0;
+  d->rtol = rtol >= 0 ? rtol : rtol_of(want->dt);
+  if (is_wide && (is_float || is_step)) d->rtol = fmax(d->rtol, ROUNDED);
+  d->atol = atol;
+  if (atol >= 0) return;
+  d->atol = is_float || is_step ? d->rtol * largest_magnitude(want) : 0;
+  if (is_step && is_wide && want->dt != DT_bool) d->atol = fmax(d->atol, 1);
+}
+
+static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want, double rtol,
+                    double atol, IngotDiff *d) {
   bool same = have->dt == want->dt && have->rank == want->rank;
   for (u32 i = 0; same && i < have->rank; i++) same = have->dim[i] == want->dim[i];
   if (!same) {
@@ -94,10 +134,11 @@ static void compare(Ctx *c, const Tensor *have, const Tensor *want, double rtol,
     d->ok = 0;
     return;
   }
+  choose_tolerances(want, rounds, rtol, atol, d);
   if (dtype_is_float(have->dt))
-    compare_floats(have, want, rtol, atol, d);
+    compare_floats(have, want, d->rtol, d->atol, d);
   else
-    compare_ints(have, want, rtol, atol, d);
+    compare_ints(have, want, d->rtol, d->atol, d);
   d->cosine = cosine(have, want);
 }
 
@@ -119,7 +160,7 @@ static void put_diff(CompareArg *a, IngotDiff d) {
 static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
   Ingot *m = a->m;
   IngotDiff d = {.name = str_text(m->c, api_result_name(m, flat)), .ok = 1, .why = ""};
-  compare(m->c, m->out[flat], want, a->rtol, a->atol, &d);
+  compare(m->c, m->rounds, m->out[flat], want, a->rtol, a->atol, &d);
   put_diff(a, d);
 }
 
@@ -150,7 +191,7 @@ static void compare_stack(CompareArg *a, const Port *p, const char *name, const 
   if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
   for (u32 i = 0; i < want->n; i++) {
     IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
-    compare(m->c, row_of(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
+    compare(m->c, m->rounds, row_of(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
     put_diff(a, d);
   }
 }
@@ -187,7 +228,7 @@ static void compare_maps(CompareArg *a, const Port *p, const char *name, const D
     }
     d.ok = x != NULL;
     if (x)
-      compare(c, x, y, a->rtol, a->atol, &d);
+      compare(c, a->m->rounds, x, y, a->rtol, a->atol, &d);
     else
       d.why = "other keys, or values of another type";
     put_diff(a, d);
@@ -243,6 +284,7 @@ IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, I
 }
 
 typedef struct DiffArg {
+  const Ingot *m;
   const IngotTensor *have, *want;
   double rtol, atol;
   IngotDiff *diff;
@@ -262,10 +304,10 @@ static void do_diff(Ctx *c, void *arg) {
   DiffArg *a = arg;
   Tensor x = as_tensor(c, a->have), y = as_tensor(c, a->want);
   *a->diff = (IngotDiff){.name = str_text(c, str_of(c, a->want->name)), .ok = 1, .why = ""};
-  compare(c, &x, &y, a->rtol, a->atol, a->diff);
+  compare(c, a->m->rounds, &x, &y, a->rtol, a->atol, a->diff);
 }
 
 IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
                        double atol, IngotDiff *diff) {
-  return api_call(m, do_diff, &(DiffArg){have, want, rtol, atol, diff});
+  return api_call(m, do_diff, &(DiffArg){m, have, want, rtol, atol, diff});
 }

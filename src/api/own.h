@@ -39,6 +39,7 @@ struct Ingot {
   Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
   Graph *g;
   Prog *p;
+  bool rounds;          /* quantises what it computes: see INGOT_AUTO */
   double macs;          /* of the graph as imported, with bounds for open dimensions */
   IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
   u32 ndesc[2];

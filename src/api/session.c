@@ -278,13 +278,24 @@ static void import(Ingot *m, bool symbolic) {
   }
 }
 
+/* QuantizeLinear, DynamicQuantizeLinear, QLinearConv and their like; DequantizeLinear is exact. */
+static bool quantises(const Graph *g) {
+  for (u32 i = 1; i < g->node.n; i++) {
+    const char *op = str_text(g->c, g->node.at[i].loc.op);
+    if (strstr(op, "Quantize") || !strncmp(op, "QLinear", 7)) return true;
+  }
+  return false;
+}
+
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
   api_bind_state(m);
   if (api_has_state(m)) m->ports = NULL; /* outputs are counted otherwise */
   api_describe(m);
-  if (m->g) m->macs = graph_macs(m->g, true);
+  if (!m->g) return;
+  m->macs = graph_macs(m->g, true);
+  m->rounds = quantises(m->g);
 }
 
 static void do_import(Ctx *c, void *arg) {

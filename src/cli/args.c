@@ -48,8 +48,8 @@ static const Opt opts[] = {
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
     LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
-    REAL("rtol", rtol, "relative tolerance (default 1e-3)"),
-    REAL("atol", atol, "absolute tolerance (default 1e-7)"),
+    REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
+    REAL("atol", atol, "absolute tolerance (default: rtol times the largest magnitude expected)"),
     TEXT("start", NULL, start, "PASS", "first pass to run"),
     TEXT("stop", NULL, stop, "PASS", "last pass to run; none for no pass at all"),
     TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),
@@ -200,8 +200,7 @@ static int is_same_file(const char *p, const char *q) {
 
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
-  a->rtol = 1e-3;
-  a->atol = 1e-7;
+  a->rtol = a->atol = INGOT_AUTO;
   a->seconds = 1;
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i], *eq = NULL;

@@ -32,6 +32,10 @@ void json_diff(const IngotDiff *d) {
   json_real(d->max_rel);
   printf(",\"max_ulp\":%llu,\"cosine\":", (unsigned long long)d->max_ulp);
   json_real(d->cosine);
+  printf(",\"rtol\":");
+  json_real(d->rtol);
+  printf(",\"atol\":");
+  json_real(d->atol);
   printf(",\"why\":");
   json_text(d->why);
   printf("}");

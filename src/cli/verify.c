@@ -22,11 +22,12 @@ typedef struct Side {
 /* ---- with stored outputs ---- */
 
 static void stored_table(const IngotDiff *d, uint32_t n) {
-  printf("%-32s %12s %12s %12s\n", "output", "max abs", "max rel", "max ULP");
+  printf("%-32s %12s %12s %12s %9s %9s\n", "output", "max abs", "max rel", "max ULP", "atol",
+         "rtol");
   for (uint32_t i = 0; i < n; i++)
-    printf("%-32.32s %12.4g %12.4g %12llu  %s%s%s\n", d[i].name, d[i].max_abs, d[i].max_rel,
-           (unsigned long long)d[i].max_ulp, d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "",
-           d[i].why);
+    printf("%-32.32s %12.4g %12.4g %12llu %9.2g %9.2g  %s%s%s\n", d[i].name, d[i].max_abs,
+           d[i].max_rel, (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol,
+           d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "", d[i].why);
 }
 
 static int verify_stored(const Args *a) {
@@ -77,9 +78,9 @@ static void print_row(const Args *a, const char *engine, const char *against, co
   } else {
     char pair[32];
     snprintf(pair, sizeof pair, "%s/%s", engine, against);
-    printf("%-18s %-24.24s %11.4g %11.4g %11llu %12.9f  %s%s%s\n", pair, d->name, d->max_abs,
-           d->max_rel, (unsigned long long)d->max_ulp, d->cosine, d->ok ? "ok" : "DIFFERS",
-           *d->why ? ": " : "", d->why);
+    printf("%-18s %-24.24s %11.4g %11.4g %11llu %12.9f %9.2g %9.2g  %s%s%s\n", pair, d->name,
+           d->max_abs, d->max_rel, (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol,
+           d->ok ? "ok" : "DIFFERS", *d->why ? ": " : "", d->why);
   }
   *first = 0;
 }
@@ -104,8 +105,8 @@ static int judge(const Args *a, Side *side, int n) {
   if (a->json)
     printf("{\"rows\":[");
   else
-    printf("%-18s %-24s %11s %11s %11s %12s\n", "engine/against", "output", "max abs", "max rel",
-           "max ULP", "cosine");
+    printf("%-18s %-24s %11s %11s %11s %12s %9s %9s\n", "engine/against", "output", "max abs",
+           "max rel", "max ULP", "cosine", "atol", "rtol");
   for (int i = 1; i < n; i++) {
     if (side[i].status) continue;
     if (!compare_sides(a, &side[i], &side[0], a->rtol, a->atol, &first)) result = INGOT_MISMATCH;
@@ -154,6 +155,12 @@ static int verify_engines(const Args *a) {
 int verb_verify(const Args *a) {
   if (a->library && a->engine && strcmp(a->engine, "c")) {
     fputs("ingot verify: --library is the compiled model: it needs --engine c\n", stderr);
+    return INGOT_USAGE;
+  }
+  if (a->library && (a->per_node || a->bisect)) {
+    fputs(
+        "ingot verify: --library is the whole model: --per-node and --bisect compile parts of it\n",
+        stderr);
     return INGOT_USAGE;
   }
   if (a->per_node) return verify_nodes(a);

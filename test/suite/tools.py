@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
@@ -11,6 +12,21 @@ MODEL = os.path.join(ROOT, "models", "digits.onnx")
 SPOILER = """#!/bin/sh
 for word; do case $word in *.c) sed -i 's/float ig_maxf(float a, float b) { return b > a/float ig_maxf(float a, float b) { return b < a/' "$word"; esac; done
 exec cc "$@"
+"""
+
+# Likewise, with what $SPOIL says to sed.
+SED = """#!/bin/sh
+for word; do case $word in *.c) sed -i "$SPOIL" "$word"; esac; done
+exec cc "$@"
+"""
+# What a model with QuantizeLinear does to a small difference.
+STEPS = """graph (%1 "x": f32[8]) {
+  %2: f32[] = const {3}
+  %3 "scaled": f32[8] = mul(%1, %2) @("Mul", "scale", 0)
+  %4: f32[8] = round(%3) @("QuantizeLinear", "q", 1)
+  %5 "q": i8[8] = cast(%4) {to=i8} @("QuantizeLinear", "q", 1)
+  return %5 "q", %3 "scaled"
+}
 """
 
 
@@ -88,6 +104,35 @@ def bisect(w):
     w.run("verify", "part.ing", "--inputs", "part.npz", "--engine", "c")
 
 
+def tolerances(w):
+    """By type, and in parts of the largest magnitude; those that are given are taken as they are."""
+    def rows(*args, **how):
+        return {r["output"]["name"]: r["output"] for r in json.loads(w.run("verify", *args, "--engine", "c", "--json", **how))["rows"]}
+    with open(w.path("badcc"), "w") as f:
+        f.write(SED)
+    os.chmod(w.path("badcc"), 0o755)
+    with open(w.path("steps.ing"), "w") as f:
+        f.write(STEPS)
+    with open(w.path("plain.ing"), "w") as f:
+        f.write(STEPS.replace("QuantizeLinear", "Round"))
+    npy.save(w.path("x.npy"), npy.Array("f32", (8,), [0.5, 1.5, 2.5, 10, 0.25, -0.5, 7, 4]))
+    given = ["-i", "x=@x.npy"]
+    small, large = ({"CC": "./badcc", "SPOIL": f"s/3\\.0f/{x}f/"} for x in ("2.9999", "2.5"))
+    plain = rows("plain.ing", *given, code=1, env=small)
+    want(plain["q"]["atol"] == 0 and not plain["q"]["ok"], f"integers: {plain}")
+    want(abs(plain["scaled"]["atol"] - 3e-3) < 1e-6 and plain["scaled"]["rtol"] == 1e-4 and plain["scaled"]["ok"], f"floats: {plain}")
+    want(not rows("plain.ing", *given, "--atol", "0", "--rtol", "1e-5", code=1, env=small)["scaled"]["ok"], "tolerances that are given are not taken")
+    steps = rows("steps.ing", *given, env=small)
+    want(steps["q"]["max_abs"] == 1 and steps["q"]["atol"] == 1, f"a step of a quantised model: {steps}")
+    want(not rows("steps.ing", *given, code=1, env=large)["q"]["ok"], "a model that quantises is not judged")
+    want("no node departs" in w.run("verify", "steps.ing", *given, "--bisect", env=small), "a node is blamed for a step")
+    text = w.run("verify", "steps.ing", *given, "--bisect", "-o", "it's.ing", "--march", "scalar", "--precise", code=1, env=large)
+    want("'scaled#0', mul" in text and "--march scalar --precise" in text, f"the wrong place or command: {text}")
+    again = text.split("show it with: ")[1].replace("ingot verify", f"{w.env.ingot} verify")
+    want("DIFFERS" in run(["sh", "-c", again], 60, cwd=w.dir, env=large).out.decode(), f"the command does not show it: {again}")
+    w.run("verify", MODEL, "--bisect", "--engine", "c", "--library", "m.so", code=2)
+
+
 def bench(w):
     lines = [json.loads(line) for line in w.run("bench", MODEL, "--seconds", "0.05", "--json").splitlines()]
     want([line["engine"] for line in lines] == ["interp", "c"], f"engines: {lines}")
@@ -116,7 +161,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, bench)
+CASES = (explains, engines, runtime, per_node, bisect, tolerances, bench)
 
 
 def tests(env):
