@@ -6,14 +6,15 @@
  */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <float.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-typedef enum OptKind { OPT_flag, OPT_text, OPT_real, OPT_seed, OPT_list } OptKind;
+typedef enum OptKind { OPT_flag, OPT_text, OPT_real, OPT_whole, OPT_list } OptKind;
 
 typedef struct Opt {
   const char *name, *brief; /* brief: short spelling, or NULL */
@@ -21,18 +22,21 @@ typedef struct Opt {
   size_t at, count; /* offsets in Args; count only for lists */
   int max;
   const char *value, *text;
+  unsigned long long least, most; /* of a whole number */
 } Opt;
 
 #define FLAG(name, field, text)                                                                    \
-  { name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text }
+  { name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text, 0, 0 }
 #define TEXT(name, brief, field, value, text)                                                      \
-  { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text }
+  { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text, 0, 0 }
 #define REAL(name, field, text)                                                                    \
-  { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text }
+  { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text, 0, 0 }
+#define WHOLE(name, field, value, least, most, text)                                               \
+  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, least, most }
 #define LIST(name, brief, field, value, text)                                                      \
   {                                                                                                \
     name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field),                        \
-        (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text                              \
+        (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text, 0, 0                        \
   }
 
 static const Opt opts[] = {
@@ -41,10 +45,9 @@ static const Opt opts[] = {
     TEXT("data", NULL, data, "DIR", "inputs from a directory: input_0.pb, input_1.pb, ..."),
     TEXT("output", "o", output, "PATH", "FILE.npz, or a directory that receives output_0.pb, ..."),
     TEXT("engine", "e", engine, "NAME", "one of these, by default the first:"),
-    {"seed", NULL, OPT_seed, offsetof(Args, seed), 0, 0, "N",
-     "seed of made-up inputs and random operators"},
-    {"steps", NULL, OPT_seed, offsetof(Args, steps), 0, 0, "N",
-     "runs one after the other, with --state; made-up inputs differ (default 1)"},
+    WHOLE("seed", seed, "N", 0, ULLONG_MAX, "seed of made-up inputs and random operators"),
+    WHOLE("steps", steps, "N", 1, 1000000000,
+          "runs one after the other, with --state; made-up inputs differ (default 1)"),
     LIST("input-dim", "d", dim, "SPEC", "batch=1, batch:1 or images:0=1; may be repeated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
     LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
@@ -67,11 +70,11 @@ static const Opt opts[] = {
     FLAG("precise", precise,
          "exp, tanh and their like to the last bit, also where vectors run faster without"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
-    {"threads", NULL, OPT_seed, offsetof(Args, threads), 0, 0, "N",
-     "threads that share one run (default 1); the bits are the same"},
+    WHOLE("threads", threads, "N", 1, 64,
+          "threads that share one run (default 1); the bits are the same"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
-    {"threads-grain", NULL, OPT_seed, offsetof(Args, threads_grain), 0, 0, "NS",
-     "least work handed to a thread, in ns by estimate (default 4000)"},
+    WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
+          "least work handed to a thread, in ns by estimate (default 4000)"),
     FLAG("debug", debug,
          "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
@@ -163,31 +166,47 @@ static int bad(const Verb *v, const char *word, const char *why) {
   return INGOT_USAGE;
 }
 
-/* Tolerances and times: not NaN, not infinite. */
-static int is_amount(double x) {
-  return x >= 0 && x <= DBL_MAX;
+static int bad_value(const Verb *v, const Opt *o, const char *value, const char *expected) {
+  fprintf(stderr, "ingot %s: --%s %s: expected %s\ntry 'ingot %s --help'\n", v->name, o->name,
+          value, expected, v->name);
+  return INGOT_USAGE;
+}
+
+/* Decimal or with 0x; no sign, no blanks, nothing behind it. */
+static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned long long *to) {
+  char *end, expected[96];
+  errno = 0;
+  *to = strtoull(value, &end, !strncmp(value, "0x", 2) ? 16 : 10);
+  if (isdigit((unsigned char)*value) && !*end && !errno && *to >= o->least && *to <= o->most)
+    return 0;
+  snprintf(expected, sizeof expected, "a whole number from %llu to %llu", o->least, o->most);
+  return bad_value(v, o, value, expected);
+}
+
+/* Tolerances and times: digits or a point come first, so neither NaN nor infinity. */
+static int read_real(const Verb *v, const Opt *o, const char *value, double *to) {
+  char *end;
+  int is_time = o->at == offsetof(Args, seconds);
+  errno = 0;
+  *to = strtod(value, &end);
+  int fine = (isdigit((unsigned char)*value) || *value == '.') && end != value && !*end && !errno;
+  if (is_time && (!fine || *to < 0.001 || *to > 86400))
+    return bad_value(v, o, value, "a number of seconds from 0.001 to 86400");
+  return fine ? 0 : bad_value(v, o, value, "a finite number, not below 0");
 }
 
 static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
-  char *base = (char *)a, *end;
-  errno = 0;
+  char *base = (char *)a;
   switch (o->kind) {
   case OPT_flag: *(int *)(base + o->at) = 1; return 0;
   case OPT_text: *(const char **)(base + o->at) = value; return 0;
-  case OPT_real: *(double *)(base + o->at) = strtod(value, &end); break;
-  case OPT_seed: *(unsigned long long *)(base + o->at) = strtoull(value, &end, 0); break;
-  case OPT_list: {
-    int *n = (int *)(base + o->count);
-    if (*n == o->max) return bad(v, o->name, "given too often");
-    ((const char **)(base + o->at))[(*n)++] = value;
-    return 0;
+  case OPT_real: return read_real(v, o, value, (double *)(base + o->at));
+  case OPT_whole: return read_whole(v, o, value, (unsigned long long *)(base + o->at));
+  case OPT_list: break;
   }
-  }
-  if (end == value || *end || errno) return bad(v, value, "not a number");
-  if (o->kind == OPT_real && !is_amount(*(double *)(base + o->at)))
-    return bad(v, value, "expected a finite number, not below 0");
-  if (o->at == offsetof(Args, seconds) && a->seconds == 0)
-    return bad(v, value, "expected a number of seconds above 0");
+  int *n = (int *)(base + o->count);
+  if (*n == o->max) return bad(v, o->name, "given too often");
+  ((const char **)(base + o->at))[(*n)++] = value;
   return 0;
 }
 

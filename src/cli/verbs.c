@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 
 #include <math.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,9 +34,8 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->march) s = ingot_set_target(m, a->march);
   if (!s && a->precise) s = ingot_set_precise(m);
   if (!s && (a->threads || a->threads_api || a->threads_grain))
-    s = ingot_set_threads(m, a->threads < INT_MAX ? (int)(a->threads + !a->threads) : INT_MAX,
-                          a->threads_api,
-                          a->threads_grain < INT_MAX ? (int)a->threads_grain : INT_MAX);
+    s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
+                          (int)a->threads_grain);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   return s;
 }

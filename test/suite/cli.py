@@ -64,8 +64,14 @@ def usage(c):
     for flag in ("--rtol", "--atol"):
         for value in ("nan", "-1", "inf", "-inf", "1e999", "", "1x"):
             c.run("verify", MODEL, f"{flag}={value}", code=2, text="number")
-    for value in ("nan", "-1", "0", "inf"):
-        c.run("bench", MODEL, "--seconds", value, code=2, text="number")
+    for value in ("nan", "-1", "0", "inf", "1e6", " 1", "1s"):
+        c.run("bench", MODEL, "--seconds", value, code=2, text=f"--seconds {value}: expected a number of seconds")
+    for flag, values in (("--seed", ("18446744073709551616",)), ("--steps", ("0", "4000000000")), ("--threads", ("0", "65", "4294967297")),
+                         ("--threads-grain", ("0", "9999999999"))):
+        for value in (*values, "", "-1", "+1", " 1", "1 ", "1x", "0x", "1.5", "many"):
+            c.run("run", MODEL, flag, value, code=2, text=f"{flag} {value}: expected a whole number from ")
+    c.run("run", MODEL, "--seed=0xff", "--threads", "64", "--threads-grain", "1000000000")
+    c.run("run", MODEL, "--seed=18446744073709551615")
     c.run("run", MODEL, "-o", "out.npy", code=2, text="expected FILE.npz or a directory")
 
 

@@ -292,7 +292,7 @@ def refusals(w):
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
     w.build("x.o", "--march", "no-such-cpu", code=5, text="no-such-cpu")
     w.build("x.o", "-Ofast", code=2, text="-Ofast")
-    w.build("x.o", "--threads", "65", code=2, text="65 threads")
+    w.build("x.o", "--threads", "65", code=2, text="--threads 65: expected a whole number from 1 to 64")
     w.build("x.o", "--threads", "2", "--threads-api", "fibres", code=2, text="fibres")
     w.build("x.o", "--name", "a-b", code=2, text="a-b")
     w.build("x", "--weights", "pointer", code=2, text="pointer")
