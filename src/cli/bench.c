@@ -1,13 +1,14 @@
-/* bench: times, memory and size of code, per engine. */
+/* bench: times, memory and size of code, per engine. JSON is one array, one engine a line. */
 #include "cli/cli.h"
 
-static void print(const Args *a, const char *engine, const IngotBench *b) {
+static void print(const Args *a, const char *engine, const IngotBench *b, int first) {
   if (a->json) {
-    printf("{\"engine\":\"%s\",\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":"
+    printf("%s\n{\"engine\":\"%s\",\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
+           "ms\":"
            "%.6f,\"first_ms\":%.3f,"
-           "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu}\n",
-           engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms, b->build_ms,
-           (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
+           "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu}",
+           first ? "[" : ",", engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms,
+           b->build_ms, (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
            (unsigned long long)b->data_bytes);
     return;
   }
@@ -27,18 +28,22 @@ int verb_bench(const Args *a) {
     const char *engine = a->engine ? a->engine : e->name;
     if (!a->engine && !(e->flags & INGOT_TIMED)) continue;
     Ingot *m = open_or_complain();
-    if (!m) return INGOT_SYSTEM;
+    if (!m) {
+      result = INGOT_SYSTEM;
+      break;
+    }
     IngotBench b;
     IngotStatus s = prepare(m, &rest);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     if (!s && !said && !a->json)
       printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",
              "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");
-    if (!s) print(a, engine, &b);
+    if (!s) print(a, engine, &b, !said);
     if (i == 0 || s) say_messages(m, a->quiet || i); /* warnings are the same for all */
     ingot_free(m);
     said = said || !s;
     if (s && !result) result = (int)s;
   }
+  if (a->json && said) puts("\n]");
   return result;
 }

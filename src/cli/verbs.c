@@ -226,7 +226,7 @@ static int verb_opt(const Args *a) {
 /* ---- compile ---- */
 
 /* Prefix of C names: given, or the stem of the output file with anything else than letters and
- * digits replaced. */
+ * digits replaced, and an m before a digit. */
 static void prefix(const Args *a, char *to, size_t n) {
   const char *from = a->name;
   if (!from && a->output && strcmp(a->output, "-")) {
@@ -235,12 +235,14 @@ static void prefix(const Args *a, char *to, size_t n) {
   }
   if (!from) from = "model";
   size_t k = 0;
+  if (!a->name && *from >= '0' && *from <= '9') to[k++] = 'm';
   for (size_t i = 0; from[i] && k + 1 < n && (a->name || from[i] != '.'); i++) {
     int fine = (from[i] >= 'a' && from[i] <= 'z') || (from[i] >= 'A' && from[i] <= 'Z') ||
-               from[i] == '_' || (k && from[i] >= '0' && from[i] <= '9');
+               (from[i] >= '0' && from[i] <= '9');
     to[k++] = fine || a->name ? from[i] : '_';
   }
   to[k] = 0;
+  if (!k && !a->name) snprintf(to, n, "model");
 }
 
 /* OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */

@@ -314,6 +314,10 @@ def plain(w):
     with open(w.path("net.c"), "rb") as f:
         want(f.read() == first, "the file differs from stdout")
     want(os.path.exists(w.path("net.h")), "no header beside the file")
+    for name, prefix in (("3d", "m3d"), (".hidden", "model"), ("a-b.v2", "a_b")):
+        w.run(w.env.ingot, MODEL, "-d", "batch=1", "-o", name + ".c")
+        with open(w.path(name + ".h")) as f:
+            want(f"int {prefix}_run(" in f.read(), f"{name}.c: the prefix is not {prefix}")
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 

@@ -134,7 +134,7 @@ def tolerances(w):
 
 
 def bench(w):
-    lines = [json.loads(line) for line in w.run("bench", MODEL, "--seconds", "0.05", "--json").splitlines()]
+    lines = json.loads(w.run("bench", MODEL, "--seconds", "0.05", "--json"))
     want([line["engine"] for line in lines] == ["interp", "c"], f"engines: {lines}")
     for line in lines:
         want(line["n"] >= 5 and 0 < line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"times: {line}")
