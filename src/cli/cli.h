@@ -49,6 +49,8 @@ void say_messages(const Ingot *m, int quiet);
 
 /* Opens the model and passes on everything the user said about its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
+/* As many runs as --steps says, each from the state of the one before. */
+IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
 Ingot *open_or_complain(void);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */

@@ -40,6 +40,13 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   return s;
 }
 
+IngotStatus run_steps(Ingot *m, const Args *a, const char *engine) {
+  IngotStatus s = INGOT_OK;
+  for (unsigned long long i = 0; !s && i < (a->steps ? a->steps : 1); i++)
+    s = ingot_run(m, engine, a->seed + i);
+  return s;
+}
+
 Ingot *open_or_complain(void) {
   Ingot *m = ingot_new(NULL);
   if (!m) fputs("ingot: out of memory\n", stderr);
@@ -136,8 +143,7 @@ static int verb_run(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, a);
-  for (unsigned long long i = 0; !s && i < (a->steps ? a->steps : 1); i++)
-    s = ingot_run(m, a->engine, a->seed + i);
+  if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
     for (uint32_t i = 0; i < ingot_output_count(m); i++) {
@@ -331,7 +337,7 @@ const Verb verb_table[] = {
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
      "data input inputs engine march precise threads threads-api threads-grain library name seed "
-     "rtol atol "
+     "state steps rtol atol "
      "json per-node bisect python "
      "output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
@@ -339,7 +345,7 @@ const Verb verb_table[] = {
     {"bench", verb_bench,
      "input inputs data engine seed seconds cc march precise optimize threads threads-api "
      "threads-grain "
-     "json " SHAPES,
+     "state json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
     {"inspect", verb_inspect, "json state march threads " SHAPES,
      "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},

@@ -36,7 +36,7 @@ static int verify_stored(const Args *a) {
   IngotDiff *diff = calloc(MOST, sizeof *diff);
   uint32_t n = 0;
   IngotStatus s = diff ? prepare(m, a) : INGOT_SYSTEM;
-  if (!s) s = ingot_run(m, a->engine, a->seed);
+  if (!s) s = run_steps(m, a, a->engine);
   if (!s) s = ingot_compare(m, a->data, a->rtol, a->atol, diff, MOST, &n);
   if (n && a->json) {
     printf("{\"outputs\":[");
@@ -58,7 +58,7 @@ static void run_side(Side *s, const Args *a) {
   s->m = ingot_new(NULL);
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
   if (!s->status && a->python) s->status = ingot_set_python(s->m, a->python);
-  if (!s->status) s->status = ingot_run(s->m, s->engine, a->seed);
+  if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 
 /* The last line of what it said. */
@@ -161,6 +161,10 @@ int verb_verify(const Args *a) {
     fputs(
         "ingot verify: --library is the whole model: --per-node and --bisect compile parts of it\n",
         stderr);
+    return INGOT_USAGE;
+  }
+  if (a->steps > 1 && (a->per_node || a->bisect)) {
+    fputs("ingot verify: --steps: --per-node and --bisect look into a single run\n", stderr);
     return INGOT_USAGE;
   }
   if (a->per_node) return verify_nodes(a);

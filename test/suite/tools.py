@@ -133,6 +133,21 @@ def tolerances(w):
     w.run("verify", MODEL, "--bisect", "--engine", "c", "--library", "m.so", code=2)
 
 
+def state(w):
+    """verify goes through steps, each from the state of the one before; bench takes a state as well."""
+    with open(w.path("sum.ing"), "w") as f:
+        f.write('graph (%1 "x": f32[2], %2 "h_in": f32[2]) {\n  %3: f32[2] = add(%1, %2)\n  return %3 "h_out", %3 "y"\n}\n')
+    npy.save(w.path("x.npy"), npy.Array("f32", (2,), [1.0, -2.0]))
+    given = ["sum.ing", "--state", "h_in=h_out", "-i", "x=@x.npy"]
+    rows = json.loads(w.run("verify", *given, "--steps", "5", "--json"))["rows"]
+    want({(r["engine"], r["against"]) for r in rows} >= {("interp", "ref"), ("c", "ref"), ("c", "interp")}, f"rows: {rows}")
+    want(all(r["output"]["name"] == "y" for r in rows), f"the state is an output: {rows}")
+    want(abs(rows[0]["output"]["atol"] - 10 * 1e-4) < 1e-9, f"not the fifth step: {rows}")
+    w.run("verify", *given, "--per-node")
+    w.run("verify", *given, "--bisect", "--steps", "2", code=2)
+    want(json.loads(w.run("bench", *given, "--engine", "interp", "--seconds", "0.001", "--json"))[0]["n"] >= 5, "no times")
+
+
 def bench(w):
     lines = json.loads(w.run("bench", MODEL, "--seconds", "0.05", "--json"))
     want([line["engine"] for line in lines] == ["interp", "c"], f"engines: {lines}")
@@ -161,7 +176,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, tolerances, bench)
+CASES = (explains, engines, runtime, per_node, bisect, tolerances, state, bench)
 
 
 def tests(env):
