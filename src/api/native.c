@@ -159,11 +159,14 @@ static void load(Ctx *c, Native *n) {
     const char *path = folder_file(c, &n->folder, "m.c");
     file_write(c, path, source.at, source.n);
     library = compile(c, n, path);
+  } else {
+    api_check_library(c, library);
   }
   n->m->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   folder_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
   if (!n->m->handle)
-    fail(c, ERR_system, LOC_NONE, "the compiled model cannot be loaded: %s", dlerror());
+    fail(c, n->m->library ? ERR_input : ERR_system, LOC_NONE,
+         "the compiled model cannot be loaded: %s", dlerror());
 }
 
 static void run(Ctx *c, void *arg) {

@@ -106,6 +106,9 @@ void api_march(Ingot *m, const char *name, const char *cc);
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 void words_threads(Ctx *c, Words *w, const Ingot *m);
 
+/* library.c */
+void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut off */
+
 /* native.c */
 void api_drop_arena(Ingot *m); /* the state and the threads of engine c */
 void api_close_c(Ingot *m);

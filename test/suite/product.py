@@ -236,6 +236,16 @@ def facts(w):
                 f.write(npy.encode(npy.Array("f64", (4,), [1.0] * 4)))
         got = w.run(w.env.ingot, "run", name + ".ing", *args, code=4, text="net.so was made from another model or with other options")
         want(text in got.text(), f"{name}: {got.text()}")
+    with open(w.path("net.so"), "rb") as f:
+        whole = f.read()
+    for n in (0, 3, 63, 64, 500, 1000, len(whole) // 4, len(whole) // 2, len(whole) - 1):  # the loader would die of what is missing
+        with open(w.path("part.so"), "wb") as f:
+            f.write(whole[:n])
+        w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "part.so") for a in given], code=4, text="part.so is no whole library")
+    with open(w.path("part.so"), "wb") as f:
+        f.write(b"this is no library at all")
+    w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "part.so") for a in given], code=4, text="part.so")
+    w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "absent.so") for a in given], code=5, text="absent.so")
     w.run(w.env.ingot, "build", "good.ing", "-o", "bare.so", "--name", "net")
     w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "bare.so") for a in given], code=4, text="--caller")
     w.run(w.env.ingot, "build", MODEL, "-o", "digits.so", "--caller", "--march", "sse2")

@@ -1,0 +1,64 @@
+/* library.c: is a shared object whole?
+ *
+ * In: the path of a library that somebody names. Out: nothing, or a refusal. The loader maps the
+ * segments that an ELF header lists without a look at the length of the file; what lies behind its
+ * end then kills the process (SIGBUS). So headers, tables and segments must lie inside. What the
+ * bytes mean is not looked at: code that is loaded is trusted. Other formats are left to the
+ * loader.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+/* Where fields lie in a header of 32 and of 64 bits: offset, width. */
+typedef struct Field {
+  u8 at, width;
+} Field;
+
+typedef struct Elf {
+  u64 header, entry, section; /* bytes of the file header and of entries of the two tables */
+  Field phoff, phsize, phnum, shoff, shsize, shnum;
+  Field offset, filesz; /* of a program header */
+} Elf;
+
+static const Elf elf[2] = {
+    {52, 32, 40, {28, 4}, {42, 2}, {44, 2}, {32, 4}, {46, 2}, {48, 2}, {4, 4}, {16, 4}},
+    {64, 56, 64, {32, 8}, {54, 2}, {56, 2}, {40, 8}, {58, 2}, {60, 2}, {8, 8}, {32, 8}},
+};
+
+enum { ELF_CLASS = 4, ELF_ORDER = 5, ELF_BIG = 2 };
+
+static u64 get(const u8 *base, bool is_big, Field f) {
+  u64 x = 0;
+  for (u32 i = 0; i < f.width; i++) x = x << 8 | base[f.at + (is_big ? i : f.width - 1u - i)];
+  return x;
+}
+
+static bool is_inside(const File *f, u64 at, u64 n) {
+  return at <= f->n && n <= f->n - at;
+}
+
+static bool is_whole(const File *f) {
+  const Elf *l = &elf[f->at[ELF_CLASS] == 2];
+  bool is_big = f->at[ELF_ORDER] == ELF_BIG;
+  if (!is_inside(f, 0, l->header)) return false;
+  u64 table = get(f->at, is_big, l->phoff), n = get(f->at, is_big, l->phnum);
+  u64 sections = get(f->at, is_big, l->shoff), count = get(f->at, is_big, l->shnum);
+  if (get(f->at, is_big, l->phsize) != l->entry || !is_inside(f, table, n * l->entry)) return false;
+  if (count &&
+      (get(f->at, is_big, l->shsize) != l->section || !is_inside(f, sections, count * l->section)))
+    return false;
+  for (u64 i = 0; i < n; i++) {
+    const u8 *p = f->at + table + i * l->entry;
+    if (!is_inside(f, get(p, is_big, l->offset), get(p, is_big, l->filesz))) return false;
+  }
+  return true;
+}
+
+void api_check_library(Ctx *c, const char *path) {
+  File f = file_read(c, path);
+  bool is_elf = f.n > ELF_ORDER && !memcmp(f.at, "\177ELF", 4);
+  if (f.n <= ELF_ORDER || (is_elf && !is_whole(&f)))
+    fail(c, ERR_input, LOC_NONE, "%s is no whole library: its %llu bytes end before its contents",
+         show_text(c, str_of(c, path)), (unsigned long long)f.n);
+}
