@@ -79,12 +79,12 @@ unit: $(UNIT)
 setup:
 	@sh test/setup
 
-asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g $(SAN)" all unit-programs
-msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g -fsanitize=memory -fno-omit-frame-pointer" all
+asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g1 $(SAN)" all unit-programs
+msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g1 -fsanitize=memory -fno-omit-frame-pointer" all
 clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
 # Arenas that ask for every piece by itself, so that each one can fail and sanitizers see where it ends.
-hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g -DINGOT_HOSTILE $(SAN)" build-hostile/ingot build-hostile/unit/oom
-tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g -fsanitize=thread" build-tsan/unit/threads
+hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g1 -DINGOT_HOSTILE $(SAN)" build-hostile/ingot build-hostile/unit/oom
+tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g1 -fsanitize=thread" build-tsan/unit/threads
 unit-programs: $(UNIT) $(BUILD)/randgraph
 
 test: setup
@@ -108,9 +108,9 @@ docs: all
 	@$(PYTHON) test/run --bless docs/
 
 $(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a $(wildcard test/fuzz/*.h)
-	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
+	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
 fuzz-programs:
-	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
+	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
 	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
 
 # RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign with new seeds; findings are left in build-fuzz/TARGET-*.

@@ -381,7 +381,7 @@ def sanitized(env, name, compiler, flags, how):
     source, models = corpus(env)
     models = light(models)
     folder = env.scratch("promises", name)
-    flags = ["-O1", "-g", *flags, "-fno-sanitize-recover=all"]
+    flags = ["-O1", "-g1", *flags, "-fno-sanitize-recover=all"]
     each(models, lambda m: cfile.cc([compiler, *WARN, *flags, "-c", "-o", os.path.join(folder, m.name + ".o"),
                                      os.path.join(source, m.name + ".c")], "compiling"))
     for separate in (False, True):
@@ -402,7 +402,7 @@ def debug(env):
     def build(m):
         d = Model(m.name, m.origin, m.args)
         d.source, d.header = emit(env, [*m.args, "--debug"], m.name, folder)
-        cfile.cc(["gcc", *WARN, "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-c", "-o",
+        cfile.cc(["gcc", *WARN, "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-c", "-o",
                   os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
         own.append(d)
     each([m for i, m in enumerate(light(models)) if i % 3], build)

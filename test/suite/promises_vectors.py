@@ -169,7 +169,7 @@ def sanitized(env, name, compiler, sanitizers, how, every):
     source, models = corpus(env)
     models = here(models)[::every]
     folder = env.scratch("promises", "vectors-" + name)
-    flags = ["-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+    flags = ["-O1", "-g1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     promises.each(models, lambda m: promises.compile_one(m, compiler, [*flags, *MARCH[m.target]], folder, source))
     promises.link_and_run([compiler, *flags], folder, models, source, env=how)
     check_calls(folder, models, source, how, compiler=compiler, flags=flags)
@@ -223,7 +223,7 @@ def planted(env):
         check_calls(folder, [good], source)
 
     def clean(change):
-        flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        flags = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         build(change, flags)
         check_calls(folder, [good], source, SANITIZER, compiler="gcc", flags=flags)
 

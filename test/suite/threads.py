@@ -291,7 +291,7 @@ def big(env):
 def races(env):
     promises.need("gcc")
     folder, made = pairs(env, "races", corpus(env, 0, 3) + networks(env)[:2])
-    build_and_run(folder, made, ["-g", "-fsanitize=thread", *vectors()], some=True,
+    build_and_run(folder, made, ["-g1", "-fsanitize=thread", *vectors()], some=True,
                   around={"TSAN_OPTIONS": "exitcode=99:halt_on_error=1"})
 
 

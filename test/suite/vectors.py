@@ -24,7 +24,7 @@ BUILDS = {
     "avx512-tcc": ("avx512", "tcc", []),
 }
 FAST = (16, 5, 24)  # lanes of programs that say `math fast`
-SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def can_run(flags):
@@ -70,7 +70,7 @@ def sources(env, target):
 
 def share(models, name):
     """All that were written by hand or say `math fast`; of those that were made up, every build takes some."""
-    hand, every = len(os.listdir(FOLDER)) + len(FAST), 25 if name.startswith("sanitized") else 7
+    hand, every = len(os.listdir(FOLDER)) + len(FAST), 25 if name.startswith("sanitized") else 10
     return models[:hand] + models[hand + sum(map(ord, name)) % every::every]
 
 
