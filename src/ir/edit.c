@@ -24,6 +24,10 @@ static Val resolve(const Walk *w, Val v) {
   return v;
 }
 
+Val edit_now(const Edit *e, Val v) {
+  return resolve((const Walk *)e, v);
+}
+
 static void reserve(Walk *w, u32 n) {
   if (n <= w->cap) return;
   u32 cap = n + n / 2;

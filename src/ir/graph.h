@@ -270,6 +270,7 @@ typedef struct Edit {
 typedef bool EditFn(Edit *e, NodeId n);
 bool edit_run(Graph *g, EditFn *visit, void *user);
 void edit_replace(Edit *e, Val old, Val by); /* by takes the label if it has none */
+Val edit_now(const Edit *e, Val v);          /* what v has been replaced by, or v */
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to
  * ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);

@@ -438,6 +438,8 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_pool_max] = {pad_into_window, canon_whole_pool},
     [OP_pool_sum] = {pad_into_window, canon_whole_pool},
     [OP_contract] = {canon_scale_out, canon_input, canon_absorb, canon_pointwise},
+    [OP_slice] = {canon_slice_up},
+    [OP_loop] = {canon_loop},
     [OP_transpose] = {canon_absorb_result, canon_transpose_up},
     [OP_reshape] = {canon_unflatten, canon_reshape_up, canon_keep},
     [OP_reduce_sum] = {canon_reduce_view},
@@ -518,6 +520,7 @@ static Canon survey(Graph *g) {
     for (BlkId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);
     news = news && g->blk.n > 2;
   }
+  canon_see_slices(g, &k);
   return k;
 }
 

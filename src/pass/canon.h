@@ -16,6 +16,11 @@ typedef struct Canon {
   u32 *depth; /* nodes on the longest way from a parameter or constant */
   bool *soft; /* used only where a change of the last bit moves results by as little: not rounded,
                * not compared, not a result */
+  /* canon_slice.c */
+  BlkId *home; /* block of the node that defines it */
+  NodeId *cut; /* a slice that all its users are like; 0: none, UINT32_MAX: they differ */
+  Val *part;   /* what takes the place of those slices, once it is built */
+  i64 *rows;   /* rows of axis 0 that are read, counted from the first */
 } Canon;
 
 typedef bool CanonRule(Edit *e, NodeId id);
@@ -47,6 +52,10 @@ CanonRule canon_order, canon_zero, canon_outward, canon_clip, canon_reciprocal, 
 
 /* canon_view.c: transposes and reshapes */
 CanonRule canon_transpose_up, canon_reshape_up, canon_reduce_view, canon_keep, canon_whole_pool;
+
+/* canon_slice.c: parts of values */
+void canon_see_slices(Graph *g, Canon *k);
+CanonRule canon_slice_up, canon_loop;
 
 /* canon_contract.c: contractions */
 CanonRule canon_absorb, canon_absorb_result, canon_unflatten, canon_scale_out, canon_scale_in,

@@ -332,7 +332,7 @@ static bool slice_of_concat(Edit *e, NodeId id, const Node *x) {
 
 static bool is_whole(const Type *t, const Dim *start, const Dim *size, const Dim *step) {
   for (u32 i = 0; i < t->rank; i++) {
-    if (start[i] || step[i] != 1 || size[i] != t->dim[i]) return false;
+    if (start[i] || (step[i] != 1 && size[i] != 1) || size[i] != t->dim[i]) return false;
   }
   return true;
 }
