@@ -1,7 +1,9 @@
 """What every test module uses: the Test record, outcomes, the environment, one way to start a process."""
 import hashlib
+import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -116,6 +118,18 @@ class Env:
         fn()
         with open(stamp, "w") as f:
             f.write(digest.hexdigest())
+
+    def cases(self, name, script, sources, path=None):
+        """(folder, table): what test/SCRIPT writes into build/NAME, cases.json among it."""
+        out = os.path.join(self.build, name)
+
+        def make():
+            shutil.rmtree(out, ignore_errors=True)
+            os.makedirs(out)
+            self.script(script, out, path=path)
+        self.generated(out, [script, "requirements.txt", *sources], make)
+        with open(os.path.join(out, "cases.json")) as f:
+            return out, json.load(f)
 
     def once(self, key, fn):
         """Result of fn(), computed by the first caller; its exception is raised for every caller."""

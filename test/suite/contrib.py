@@ -1,24 +1,13 @@
 """Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine."""
-import json
 import os
-import shutil
 from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 60
 
 
 def load(env):
-    out = os.path.join(env.build, "ops")
-
-    def make():
-        shutil.rmtree(out, ignore_errors=True)
-        os.makedirs(out)
-        env.script("mkops.py", out)
-
     env.need_python()
-    env.generated(out, ["mkops.py", "ops", "requirements.txt"], make)
-    with open(os.path.join(out, "cases.json")) as f:
-        return out, json.load(f)
+    return env.cases("ops", "mkops.py", ["ops"])
 
 
 def refused(env, where, engine, words):

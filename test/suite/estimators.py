@@ -1,6 +1,5 @@
 """Trained estimators (test/mkestimators.py): labels equal and scores within 1e-5 of ONNX Runtime and of the library that trained them, on
 every engine, lowered for vectors, and as compiled C. Skipped without the packages of test/requirements-ml.txt (see build/setup.log)."""
-import json
 import os
 import shutil
 from lib.core import Fail, Skip, Test, explain, run, tail
@@ -12,17 +11,7 @@ LEAST = 180  # estimators
 
 
 def load(env):
-    out = os.path.join(env.build, "estimators")
-
-    def make():
-        shutil.rmtree(out, ignore_errors=True)
-        os.makedirs(out)
-        env.script("mkestimators.py", out, path=env.need_ml())
-
-    env.need_ml()
-    env.generated(out, ["mkestimators.py", "requirements.txt", "requirements-ml.txt"], make)
-    with open(os.path.join(out, "cases.json")) as f:
-        return out, json.load(f)
+    return env.cases("estimators", "mkestimators.py", ["requirements-ml.txt"], env.need_ml())
 
 
 def check(env, folder, case, way):
