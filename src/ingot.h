@@ -64,7 +64,9 @@ IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *n
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
-/* The machine that code is made for: "scalar" (any), "sse2", "neon", "avx2", "avx512", "native".
+/* The machine that code is made for: "scalar" (any), "sse2", "neon", "avx2", "avx512", "native";
+ * several, separated by commas, or "multi" for "sse2,avx2,avx512": C text with a body for each, of
+ * which every run takes the best its CPU can run; other engines then do as that body does here.
  * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);

@@ -142,10 +142,13 @@ static CodeSize measure(const File *f) {
   return z;
 }
 
-static u64 weight_bytes(const Prog *p) {
+static u64 weight_bytes(const Ingot *m) {
   u64 n = 0;
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
+  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
+    const Prog *p = m->body ? m->body[i] : m->p;
+    for (BufId b = 1; b < p->buf.n; b++)
+      if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
+  }
   return n;
 }
 
@@ -157,8 +160,8 @@ static void build(Ctx *c, void *arg) {
        file = text_new(&c->keep);
   ic.name = b->name;
   ic.caller = ic.caller || b->kind == PD_program;
-  api_passes(b->m, NULL);
-  if (!ic.weights && weight_bytes(b->m->p) > FILE_BYTES) ic.weights = "file";
+  api_bodies(b->m);
+  if (!ic.weights && weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");

@@ -55,6 +55,7 @@ static double list_cost(Prog *p, StmtId first, const Range *var) {
 
 typedef struct TestRun {
   Ingot *m;
+  Prog *p;
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
@@ -66,7 +67,7 @@ typedef struct TestRun {
  * set while running, such as the length of a state, the least. */
 static void run_test(Ctx *c, void *arg) {
   TestRun *r = arg;
-  Prog *p = r->m->p;
+  Prog *p = r->p;
   u32 ns = dim_nsyms(p->dims);
   r->size = NEWS(&c->keep, i64, ns + 1);
   for (u32 s = 0; s < ns; s++) {
@@ -103,18 +104,18 @@ static void try_test(TestRun *r) {
   r->why = "the model does not accept the data made for it";
 }
 
-static bool is_long(Ingot *m) {
+static bool is_long(Ingot *m, Prog *p) {
   NodeId dear;
   return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) ||
-         list_cost(m->p, m->p->body, prog_ranges(m->p, NULL, &m->c->scratch)) > SELFTEST_COST;
+         list_cost(p, p->body, prog_ranges(p, NULL, &m->c->scratch)) > SELFTEST_COST;
 }
 
-static TestRun *make_test(Ingot *m, int wish) {
+static TestRun *make_test(Ingot *m, Prog *p, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
+  *r = (TestRun){.m = m, .p = p, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
   if (wish < 0) {
     r->why = "not wanted";
-  } else if (!wish && is_long(m)) {
+  } else if (!wish && is_long(m, p)) {
     r->why = "the model is large; --selftest makes one";
   } else {
     try_test(r);
@@ -136,7 +137,9 @@ static const char *options_text(Ingot *m, const IngotC *o) {
       text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
     text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
   }
-  if (m->target && m->target->lanes > 1)
+  for (u32 i = 0; i < m->bodies.n; i++)
+    text_fmt(&t, "%s%s", i ? "," : t.n ? " march=" : "march=", m->bodies.at[i]->name);
+  if (!m->bodies.n && m->target && m->target->lanes > 1)
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
   if (m->threads > 1)
@@ -154,17 +157,25 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name))
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
-  api_passes(m, NULL);
-  TestRun *r = make_test(m, o->selftest);
+  api_bodies(m);
+  u32 n = m->body ? m->bodies.n : 1;
+  EmitBody *body = NEWS(&c->keep, EmitBody, n);
+  const char *why = NULL;
+  for (u32 i = 0; i < n; i++) {
+    body[i].p = m->body ? m->body[i] : m->p;
+    body[i].target = m->body ? m->bodies.at[i] : m->target ? m->target : target_scalar();
+    TestRun *r = why ? NULL : make_test(m, body[i].p, o->selftest);
+    if (r && r->why) why = r->why;
+    body[i].selftest = why ? NULL : &r->st;
+  }
+  for (u32 i = 0; why && i < n; i++) body[i].selftest = NULL;
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
                    .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
                    .macs = m->macs,
-                   .target = m->target ? m->target : target_scalar(),
-                   .selftest = r->why ? NULL : &r->st,
-                   .no_selftest = r->why,
+                   .no_selftest = why,
                    .openmp = m->openmp,
                    .debug = o->debug != 0,
                    .caller = o->caller != 0,
@@ -172,7 +183,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .weights_file = o->weights_file,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);
-  return emit_c(m->p, &e, source, header, &m->blob);
+  return emit_bodies(body, n, &e, source, header, &m->blob);
 }
 
 static void do_emit(Ctx *c, void *arg) {

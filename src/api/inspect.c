@@ -327,6 +327,7 @@ static void try_import(Ctx *c, void *arg) {
 
 static void do_inspect(Ctx *c, void *arg) {
   InspectArg *a = arg;
+  api_need_one(a->m);
   Ingot *m = a->m;
   Report r = {.m = m, .json = a->json};
   r.out = text_new(&c->keep);
@@ -405,6 +406,7 @@ IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
 
 static void do_explain(Ctx *c, void *arg) {
   InspectArg *a = arg;
+  api_need_one(a->m);
   a->out = text_new(&c->keep);
   api_passes(a->m, &(IngotPipe){.stop = "canon"});
   if (!a->m->g) fail(c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");

@@ -22,9 +22,13 @@ typedef struct Given {
 
 struct Ingot {
   Ctx *c;
-  const char *path;            /* NULL for bytes */
-  const char *python;          /* NULL: python3 */
-  const Target *target;        /* machine that code is made for; NULL: scalar */
+  const char *path;     /* NULL for bytes */
+  const char *python;   /* NULL: python3 */
+  const Target *target; /* machine that code is made for; NULL: scalar */
+  const char *march;    /* as given, where it is several machines */
+  VEC(const Target *)
+  bodies;                      /* of one file, in the order of the table; target is the one of this
+                                  machine; none: only target */
   bool precise;                /* mathematics: see ingot_set_precise */
   u32 threads, grain;          /* that share a run; 0 or 1: one; see Prog */
   bool openmp;                 /* they are OpenMP's */
@@ -40,6 +44,7 @@ struct Ingot {
   Graph *g;
   Prog *p;
   bool rounds;          /* quantises what it computes: see INGOT_AUTO */
+  Prog **body;          /* by number of bodies, p among them; NULL: there is only p */
   double macs;          /* of the graph as imported, with bounds for open dimensions */
   IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
   u32 ndesc[2];
@@ -67,6 +72,8 @@ IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
 void api_passes(Ingot *m, const IngotPipe *pipe); /* all passes, unless they have run */
+void api_need_one(const Ingot *m);                /* refuses a model with several bodies */
+void api_bodies(Ingot *m); /* the same for every body, of a model that has several */
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);

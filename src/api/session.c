@@ -336,9 +336,47 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   m->passed = true;
 }
 
+/* Passes change the graph they work on, so each body begins with an import of its own. What is to
+ * be said about the model has been said by the first. */
+void api_bodies(Ingot *m) {
+  Ctx *c = m->c;
+  api_passes(m, NULL);
+  if (!m->bodies.n || m->body) return;
+  Ingot first = *m;
+  if (m->kind == MK_prog)
+    fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
+  Prog **body = NEWS(&c->keep, Prog *, m->bodies.n);
+  for (u32 i = 0; i < m->bodies.n; i++) {
+    Diag **end = c->diags_end;
+    u32 warnings = c->nwarnings;
+    m->g = NULL;
+    m->p = NULL;
+    m->passed = false;
+    m->target = m->bodies.at[i];
+    if (m->target == first.target) {
+      body[i] = first.p;
+      continue;
+    }
+    api_passes(m, NULL);
+    body[i] = m->p;
+    c->diags_end = end;
+    *end = NULL;
+    c->nwarnings = warnings;
+  }
+  *m = first;
+  m->body = body;
+}
+
+void api_need_one(const Ingot *m) {
+  if (m->bodies.n)
+    fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
+         m->march);
+}
+
 static void do_passes(Ctx *c, void *arg) {
   PipeArg *a = arg;
   (void)c;
+  api_need_one(a->m);
   api_passes(a->m, a->pipe);
 }
 

@@ -108,13 +108,46 @@ void api_here(Ingot *m) {
   if (!m->cflags && !is_cross(NULL)) m->cflags = target_native_flags();
 }
 
+/* "multi", or targets separated by commas: a file with a body for each, which needs no flags. One
+ * that every machine can run is always among them. What else is made of the model is made for the
+ * one that this machine will take. */
+static bool set_list(Ingot *m, const char *name) {
+  Ctx *c = m->c;
+  bool wanted[64] = {0}, base = false;
+  const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
+  if (!strchr(list, ',')) return false;
+  for (const char *s = list; *s;) {
+    size_t n = strcspn(s, ",");
+    const Target *t = target_find(str_text(c, str_intern(c, s, n)));
+    if (!t)
+      fail(c, ERR_usage, LOC_NONE, "'%s': expected targets separated by commas; there is no '%s'",
+           name, show(c, str_intern(c, s, n)));
+    wanted[t - target_table] = true;
+    base = base || !*t->features;
+    s += n + (s[n] == ',');
+  }
+  if (!base) wanted[target_find("sse2") - target_table] = true;
+  m->bodies.n = 0;
+  for (u32 i = 0; i < target_count; i++) {
+    if (!wanted[i]) continue;
+    *vec_push(&c->keep, &m->bodies) = &target_table[i];
+    if (m->bodies.n == 1 || target_is_here(&target_table[i])) m->target = &target_table[i];
+  }
+  if (m->bodies.n == 1) m->bodies.n = 0;
+  m->march = name;
+  m->cflags = "";
+  return true;
+}
+
 static void set(Ingot *m, const char *name, const Target *t) {
+  m->bodies.n = 0;
   m->target = t;
   m->cflags = strcmp(name, "native") ? t->cflags : target_native_flags();
 }
 
 void api_march(Ingot *m, const char *name, const char *cc) {
   const Target *t = target_find(name);
+  if (!t && set_list(m, name)) return;
   if (t) {
     set(m, name, t);
     return;
@@ -139,10 +172,12 @@ typedef struct TargetArg {
 static void do_set_target(Ctx *c, void *arg) {
   TargetArg *a = arg;
   const Target *t = target_find(a->name);
+  if (!t && set_list(a->m, a->name)) return;
   if (!t) {
     Text names = text_new(&c->scratch);
     for (u32 i = 0; i < target_count; i++) text_fmt(&names, ", %s", target_table[i].name);
-    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native%s", a->name, text_cstr(&names));
+    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s", a->name,
+         text_cstr(&names));
   }
   set(a->m, a->name, t);
 }

@@ -64,20 +64,32 @@ typedef struct EmitOptions {
 
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
-  u64 arena_bytes, selftest_bytes, stack_bytes;
+  u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
   u32 kernels; /* functions: kernels that differ */
 } EmitFacts;
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
                  Text *blob); /* blob: WM_file, WM_pointer */
 
+/* One of several programs for the same model. */
+typedef struct EmitBody {
+  Prog *p;
+  const Target *target;     /* of two bodies no two are for the same */
+  const SelfTest *selftest; /* all have one, or none has */
+} EmitBody;
+/* c/cmulti.c: the same with a body for each program, in the order of target_table: the first is for
+ * every machine, of the others the file takes the last that its CPU can run. target and selftest of
+ * the options are not looked at. One body gives the same as emit_c. */
+EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
+                      Text *blob);
+
 /* What emit_c would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 
 /* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of
- * text. model: the hash of EmitOptions. arena: its bytes. NAME_facts is a table of them, ended by
- * NULL. */
+ * text. p: the bodies of the file, in order. model: the hash of EmitOptions. arena: its bytes.
+ * NAME_facts is a table of them, ended by NULL. */
 typedef VEC(Str) Lines;
-Lines emit_lines(Prog *p, u64 model, u64 arena);
+Lines emit_lines(Prog *const *p, u32 n, u64 model, u64 arena);
 /* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. limit: by
  * input, of made-up integers. */
 void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,

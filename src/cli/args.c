@@ -66,7 +66,9 @@ static const Opt opts[] = {
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
-         "machine the code is for: scalar, sse2, neon, avx2, avx512 or native"),
+         "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
+         "or "
+         "multi: sse2,avx2,avx512 in one file that chooses"),
     FLAG("precise", precise,
          "exp, tanh and their like to the last bit, also where vectors run faster without"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
@@ -119,9 +121,9 @@ static const struct {
     {"verify", "engine", "NAME", "only this one, not all that can be compared:"},
     {"bench", "engine", "NAME", "only one of these:"},
     {"build", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), or as for -march="},
+     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"bench", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), or as for -march="},
+     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
 

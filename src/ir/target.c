@@ -4,8 +4,8 @@
 #include <string.h>
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags)                                       \
-  {#name, lanes, regs, block, fma, guard, cflags},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)                       \
+  {#name, lanes, regs, block, fma, guard, cflags, features, dot4},
 #include "ir/target.def"
 #undef TARGET
 };
@@ -21,18 +21,26 @@ const Target *target_scalar(void) {
   return &target_table[0];
 }
 
-const Target *target_native(void) {
+bool target_is_here(const Target *t) {
+  if (t == target_scalar()) return true;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-    return find("avx512");
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return find("avx2");
-  if (__builtin_cpu_supports("sse2")) return find("sse2");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (t == find("avx512"))
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  return t == find("avx2") ? avx2 : t == find("sse2") && __builtin_cpu_supports("sse2");
 #elif defined(__aarch64__)
-  return find("neon");
+  return t == find("neon");
+#else
+  return false;
 #endif
-  return target_scalar();
+}
+
+const Target *target_native(void) {
+  u32 i = target_count - 1;
+  while (!target_is_here(&target_table[i])) i--;
+  return &target_table[i];
 }
 
 const char *target_native_flags(void) {

@@ -6,12 +6,14 @@
 
 typedef struct Target {
   const char *name;
-  u32 lanes;          /* f32 elements of a vector register; 1: no vectors */
-  u32 regs;           /* vector registers */
-  u32 block;          /* channels that lie together in blocked layouts */
-  bool fma;           /* multiplies and adds in one step, rounded once */
-  const char *guard;  /* of the C preprocessor: compiled for this machine, or a better one */
-  const char *cflags; /* that make it so, separated by blanks; "": none are needed */
+  u32 lanes;            /* f32 elements of a vector register; 1: no vectors */
+  u32 regs;             /* vector registers */
+  u32 block;            /* channels that lie together in blocked layouts */
+  bool fma;             /* multiplies and adds in one step, rounded once */
+  const char *guard;    /* of the C preprocessor: compiled for this machine, or a better one */
+  const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
+  const char *features; /* of a function that is compiled for it alone; separated by commas */
+  const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
 } Target;
 
 /* target.c */
@@ -20,6 +22,7 @@ extern const u32 target_count;
 const Target *target_find(const char *name); /* "native": of this machine; NULL: not known */
 const Target *target_scalar(void);
 const Target *target_native(void);
+bool target_is_here(const Target *t);  /* can this machine run what is made for it? */
 const char *target_native_flags(void); /* that a compiler takes for the machine it runs on */
 
 #endif

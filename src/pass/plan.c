@@ -4,7 +4,8 @@
  * needed at the same time do not overlap; see live.c for when, and fit.c for where. A result that
  * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
  * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
- * others refuse it (mem_need_plan).
+ * others refuse it (mem_need_plan). What is kept from run to run lies first, in the order of the
+ * buffers: so it lies at the same places whatever the rest was made for.
  */
 #include "pass/live.h"
 #include "pass/pass.h"
@@ -74,6 +75,21 @@ static void share(Places *o) {
   }
 }
 
+/* A state is needed all the time, so nothing shares its bytes: to put it below everything else that
+ * lay below it costs no room. */
+static void put_state_first(Prog *p, Lives *l) {
+  u64 base = 0;
+  for (u32 i = 0; i < l->n; i++) {
+    FitItem *it = &l->item[i];
+    if (prog_buf(p, l->root[i])->space != BS_state) continue;
+    for (u32 k = 0; k < l->n; k++)
+      if (l->item[k].offset >= base && l->item[k].offset < it->offset)
+        l->item[k].offset += it->size;
+    it->offset = base;
+    base += it->size;
+  }
+}
+
 void plan(Prog *p) {
   p->planned = false;
   mem_sweep(p);
@@ -82,6 +98,7 @@ void plan(Prog *p) {
   Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
   share(&o);
   FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
+  put_state_first(p, &l);
   for (u32 i = 0; i < l.n; i++) prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
   p->arena_bytes = r.height;
   p->planned = true;

@@ -91,11 +91,28 @@ typedef enum Prec {
   PR_atom
 } Prec;
 
+/* Weights of a file: those of several bodies that have the same bytes are one. */
+typedef struct Weight {
+  const Tensor *data;
+  Str name;
+  u64 users; /* bodies, one bit each */
+  u64 place; /* offset in the file of weights */
+} Weight;
+typedef struct Pool {
+  Map at; /* hash -> 1 + number of the last with it */
+  VEC(Weight) w;
+  VEC(u32) before; /* by number: 1 + number of another with the same hash */
+} Pool;
+
 struct Emit {
   Ctx *c;
   Prog *p;
   const EmitOptions *o;
-  Text *t; /* being written */
+  Pool *pool;  /* NULL: the file has one body */
+  u32 number;  /* of this one */
+  u32 *weight; /* by buffer: number in the names of constants */
+  bool above;  /* a body that is compiled only where its vectors are */
+  Text *t;     /* being written */
   u32 indent;
   u32 depth; /* of loops, for the names of their variables */
   Text body; /* kernels */
@@ -127,6 +144,7 @@ struct Emit {
   Text helper_text;
   bool keeps;         /* loads are kept where they are */
   bool intrinsics;    /* of x86, for what vectors cannot say */
+  bool dot4;          /* some of them for four bytes at a time */
   StmtId *reg_owner;  /* by buffer: 1 + kernel that uses these registers */
   VarId hole[3];      /* variables that stand for operands: see put_scalar_op */
   VEC(Str) why;       /* texts of the statuses of requires */
@@ -213,6 +231,27 @@ void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an e
 
 /* emit.c */
 u64 arena_bytes(const Emit *e);
+const char *
+linkage(const Emit *e); /* of a function that callers know: "static " for one of several */
+
+/* A file, or one of the bodies that it has, while it is made. */
+typedef struct Made {
+  Emit *e;
+  Text upper;  /* NAME in capitals */
+  Text params; /* of NAME_run behind the arena */
+  Text args;   /* the names of these */
+  Text entry;  /* body of NAME_run */
+} Made;
+/* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL. */
+Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body);
+void made_entry(Made *f, Text *blob);
+EmitFacts made_facts(Emit *e);
+void put_banner(Emit *e, Text *t, const char *suffix);
+void put_declarations(Made *f, Text *t, const EmitFacts *facts);
+void put_prelude(Emit *e, Text *t);
+void put_quiet(Text *t);            /* warnings that are off */
+void put_support(Emit *e, Text *t); /* functions that kernels call */
+void put_functions(Made *f, Text *t);
 
 /* cthread.c */
 typedef struct SharedArg {
@@ -235,14 +274,21 @@ void put_thread_declarations(Emit *e, Text *t);
 void put_weights(Emit *e, Text *out);
 void make_blob(Emit *e, Text *blob);
 u64 weights_bytes(Emit *e);
-bool weight_is_text(Emit *e, BufId b); /* stored as a string in a union; its array is w.at */
+u32 pool_add(Emit *e, BufId b);          /* number of these bytes */
+void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
+void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
+void begin_blob(Text *blob);
+u64 blob_add(Text *blob, const Tensor *d); /* its place */
+void end_blob(Emit *e, Text *blob);
+bool weight_is_text(const Emit *e,
+                    const Tensor *d); /* stored as a string in a union; its array is w.at */
 
 /* cself.c */
 u64 selftest_bytes(Emit *e);
 void put_selftest(Emit *e, Text *out, const char *upper);
 
 /* crun.c */
-void put_caller(Emit *e, Text *out);
+void put_caller(Emit *e, Text *out, Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
 void put_runtime(Emit *e, Text *out);

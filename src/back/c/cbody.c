@@ -274,8 +274,9 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
   bool twice = lanes > 1 && count(e, first, &n);
   if (twice) {
     e->vectors = true;
-    text_puts(e->t, "#if IG_VECTORS\n");
+    if (!e->above) text_puts(e->t, "#if IG_VECTORS\n");
     write(e, first);
+    if (e->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
     text_puts(e->t, "#else\n");
   }

@@ -39,8 +39,8 @@ static void put_literal(Text *t, DType dt, const Tensor *x, u64 i) {
   }
 }
 
-static void put_literals(Text *t, BufId b, const Tensor *x) {
-  text_fmt(t, "static const %s w%u[%" PRIu64 "] = {", c_storage(x->dt), b, x->n ? x->n : 1);
+static void put_literals(Text *t, u32 number, const Tensor *x) {
+  text_fmt(t, "static const %s w%u[%" PRIu64 "] = {", c_storage(x->dt), number, x->n ? x->n : 1);
   u64 line = 0;
   for (u64 i = 0; i < x->n; i++) {
     size_t before = t->n;
@@ -86,8 +86,24 @@ static void put_bytes(Text *t, const u8 *at, u64 n) {
   text_puts(t, "\"");
 }
 
-bool weight_is_text(Emit *e, BufId b) {
-  return e->text_weights && tensor_bytes(prog_buf(e->p, b)->data) >= 64;
+bool weight_is_text(const Emit *e, const Tensor *d) {
+  return e->text_weights && tensor_bytes(d) >= 64;
+}
+
+u32 pool_add(Emit *e, BufId b) {
+  const Buf *x = prog_buf(e->p, b);
+  Arena *a = &e->c->keep;
+  u64 bytes = tensor_bytes(x->data);
+  u32 *slot = map_put(&e->pool->at, hash_bytes(x->data->data, bytes) + bytes);
+  for (u32 i = *slot; i; i = e->pool->before.at[i - 1]) {
+    const Tensor *d = e->pool->w.at[i - 1].data;
+    if (d->dt == x->data->dt && tensor_bytes(d) == bytes &&
+        (!bytes || !memcmp(d->data, x->data->data, bytes)))
+      return i - 1;
+  }
+  *vec_push(a, &e->pool->w) = (Weight){.data = x->data, .name = x->name};
+  *vec_push(a, &e->pool->before) = *slot;
+  return (*slot = e->pool->w.n) - 1;
 }
 
 /* ---- weights in a file of their own ---- */
@@ -98,17 +114,33 @@ static void put_u64(u8 *to, u64 x) {
   for (u32 i = 0; i < 8; i++) to[i] = (u8)(x >> (8 * i));
 }
 
-void make_blob(Emit *e, Text *blob) {
-  static const u8 zeros[BLOB_ALIGN];
-  u8 head[BLOB_ALIGN] = "INGOTWTS";
+static const u8 zeros[BLOB_ALIGN];
+
+void begin_blob(Text *blob) {
   text_put(blob, zeros, BLOB_ALIGN);
+}
+
+u64 blob_add(Text *blob, const Tensor *d) {
+  u64 place = blob->n;
+  text_put(blob, d->data, tensor_bytes(d));
+  if (blob->n % BLOB_ALIGN) text_put(blob, zeros, BLOB_ALIGN - blob->n % BLOB_ALIGN);
+  return place;
+}
+
+void make_blob(Emit *e, Text *blob) {
+  if (!e->pool) begin_blob(blob);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_const || x->alias || !e->used[b]) continue;
-    e->place[b] = blob->n;
-    text_put(blob, x->data->data, tensor_bytes(x->data));
-    if (blob->n % BLOB_ALIGN) text_put(blob, zeros, BLOB_ALIGN - blob->n % BLOB_ALIGN);
+    Weight *w = e->pool ? &e->pool->w.at[e->weight[b]] : NULL;
+    e->place[b] = w && w->place ? w->place : blob_add(blob, x->data);
+    if (w) w->place = e->place[b];
   }
+  if (!e->pool) end_blob(e, blob);
+}
+
+void end_blob(Emit *e, Text *blob) {
+  u8 head[BLOB_ALIGN] = "INGOTWTS";
   e->blob_hash = hash_bytes(blob->at + BLOB_ALIGN, blob->n - BLOB_ALIGN);
   e->blob_bytes = blob->n;
   put_u64(head + 8, blob->n);
@@ -161,7 +193,7 @@ static void put_blob(Emit *e, Text *t) {
                "return 1;\n}\n");
 }
 
-void put_weights(Emit *e, Text *t) {
+void put_weights_head(Emit *e, Text *t) {
   if (e->blob) {
     text_puts(t, "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
                  "#error \"the weights are little-endian: generate this file with "
@@ -177,24 +209,31 @@ void put_weights(Emit *e, Text *t) {
         "--weights=literal\"\n"
         "#endif\n"
         "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
+}
+
+void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name) {
+  if (!c_storage(d->dt))
+    fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s",
+         dtype_info[d->dt].name);
+  text_puts(t, "/* ");
+  put_comment(t, str_text(e->c, name), str_len(e->c, name));
+  text_puts(t, " */\n");
+  if (!weight_is_text(e, d)) {
+    put_literals(t, number, d);
+    return;
+  }
+  text_fmt(t,
+           "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
+           tensor_bytes(d), c_storage(d->dt), d->n, number);
+  put_bytes(t, d->data, tensor_bytes(d));
+  text_puts(t, "};\n");
+}
+
+void put_weights(Emit *e, Text *t) {
+  put_weights_head(e, t);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (x->space != BS_const || x->alias || !e->used[b]) continue;
-    const Tensor *d = x->data;
-    if (!c_storage(d->dt))
-      fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s",
-           dtype_info[d->dt].name);
-    text_puts(t, "/* ");
-    put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
-    text_puts(t, " */\n");
-    if (!weight_is_text(e, b)) {
-      put_literals(t, b, d);
-      continue;
-    }
-    text_fmt(
-        t, "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
-        tensor_bytes(d), c_storage(d->dt), d->n, b);
-    put_bytes(t, d->data, tensor_bytes(d));
-    text_puts(t, "};\n");
+    if (!e->blob && x->space == BS_const && !x->alias && e->used[b])
+      put_weight(e, t, x->data, b, x->name);
   }
 }

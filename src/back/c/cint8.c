@@ -40,7 +40,7 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
   const char *name = text_cstr(&n);
   if (bits < 128 || bits > 512) return loop;
   if (!is_wanted(e, name)) return name;
-  e->intrinsics = true;
+  e->intrinsics = e->dot4 = true;
   const char *mm = x86_prefix(bits);
   const char *si = bits == 128 ? "128i" : bits == 256 ? "256i" : "512i";
   text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n", type, name, type, type, type);

@@ -61,10 +61,20 @@ static Str value_line(Prog *p, const char *what, const Buf *b) {
   return str_intern(p->c, t.at, t.n);
 }
 
-Lines emit_lines(Prog *p, u64 model, u64 arena) {
+static u64 weights_hash(const Prog *p, u64 hash) {
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Tensor *x = p->buf.at[b].data;
+    if (x) hash = (hash ^ hash_bytes(x->data, tensor_bytes(x))) * 1099511628211u;
+  }
+  return hash;
+}
+
+Lines emit_lines(Prog *const *body, u32 n, u64 model, u64 arena) {
+  Prog *p = body[0];
   Ctx *c = p->c;
   Lines lines = {0};
   u64 hash = 0;
+  for (u32 i = 0; i < n; i++) hash = weights_hash(body[i], hash);
   for (u32 i = 0; i < p->in.n; i++)
     *vec_push(&c->keep, &lines) = value_line(p, "input", prog_buf(p, p->in.at[i]));
   for (u32 i = 0; i < p->out.n; i++)
@@ -80,7 +90,6 @@ Lines emit_lines(Prog *p, u64 model, u64 arena) {
     if (x->space == BS_state)
       *vec_push(&c->keep, &lines) =
           value_line(p, str_text(c, str_fmt(c, "state at %" PRIu64, x->offset)), x);
-    if (x->data) hash = (hash ^ hash_bytes(x->data->data, tensor_bytes(x->data))) * 1099511628211u;
   }
   *vec_push(&c->keep, &lines) = str_fmt(c, "model %016" PRIx64, model);
   *vec_push(&c->keep, &lines) = str_fmt(c, "weights %016" PRIx64, hash);
@@ -88,8 +97,8 @@ Lines emit_lines(Prog *p, u64 model, u64 arena) {
   return lines;
 }
 
-static void put_facts(Emit *e, Text *t) {
-  Lines lines = emit_lines(e->p, e->o->hash, arena_bytes(e));
+static void put_facts(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
+  Lines lines = emit_lines(body, n, e->o->hash, arena);
   text_fmt(t, "\nextern const char *const %s_facts[];\nconst char *const %s_facts[] = {\n",
            e->o->name, e->o->name);
   for (u32 i = 0; i < lines.n; i++) {
@@ -102,9 +111,9 @@ static void put_facts(Emit *e, Text *t) {
 
 /* ---- NAME_call ---- */
 
-void put_caller(Emit *e, Text *t) {
+void put_caller(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
   Prog *p = e->p;
-  put_facts(e, t);
+  put_facts(e, t, body, n, arena);
   text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name,
            e->o->name);
   text_puts(t, "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");

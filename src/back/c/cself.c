@@ -253,8 +253,8 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
   Prog *p = e->p;
   put_helpers(e, t);
   bool pointer = e->o->weights == WM_pointer;
-  text_fmt(t, "\nint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n",
-           e->o->name, pointer ? ", const void *weight_file" : "");
+  text_fmt(t, "\n%sint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n",
+           linkage(e), e->o->name, pointer ? ", const void *weight_file" : "");
   put_pointers(e, t);
   text_fmt(t,
            "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"

@@ -331,7 +331,7 @@ void put_threads(Emit *e, Text *t) {
  * called, behind the arena. */
 void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
   const char *name = e->o->name;
-  if (e->nshared) text_fmt(t, "\nint %s_run(void *arena%s) {\n", name, params);
+  if (e->nshared) text_fmt(t, "\n%sint %s_run(void *arena%s) {\n", linkage(e), name, params);
   if (e->nshared && e->o->openmp) {
     text_fmt(t,
              "  int status = 1;\n"
@@ -355,15 +355,16 @@ void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
              "  status = %s_body(&p->job, arena%s);\n"
              "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
              name, args, name, args);
-    text_fmt(t, "\nint %s%s\nvoid %s%s", name, posix_start, name, posix_stop);
+    text_fmt(t, "\n%sint %s%s\n%svoid %s%s", linkage(e), name, posix_start, linkage(e), name,
+             posix_stop);
   }
   if (!e->nshared && e->p->threads > 1 && !e->o->openmp)
     text_fmt(t,
              "\n/* Nothing in this model is worth sharing out. */\n"
-             "int %s_threads_start(void *arena, int threads) {\n  (void)threads;\n"
+             "%sint %s_threads_start(void *arena, int threads) {\n  (void)threads;\n"
              "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
-             "\nvoid %s_threads_stop(void *arena) {\n  (void)arena;\n}\n",
-             name, name);
+             "\n%svoid %s_threads_stop(void *arena) {\n  (void)arena;\n}\n",
+             linkage(e), name, linkage(e), name);
 }
 
 void put_thread_declarations(Emit *e, Text *t) {

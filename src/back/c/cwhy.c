@@ -47,7 +47,7 @@ static const char *text_of(Emit *e, u32 status) {
 void put_why(Emit *e, Text *t) {
   u32 n = COMMON + e->why.n + 1, narrays = 0;
   Text pick = text_new(&e->c->scratch);
-  text_fmt(t, "\nconst char *%s_why(int status) {\n", e->o->name);
+  text_fmt(t, "\n%sconst char *%s_why(int status) {\n", linkage(e), e->o->name);
   for (u32 i = 0; i < n; narrays++) {
     u32 first = i;
     text_fmt(t, "  static const char why%u[] =", narrays);

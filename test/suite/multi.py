@@ -1,0 +1,157 @@
+"""One file with several bodies (--march=multi): no warnings without flags, the promises of any other file, and each body, taken by
+-DNAME_BODY, gives the bytes of `--march` that target alone; whatever the weights, the threads and the state. Where there are no
+GNU vectors the first body is compiled as loops.
+"""
+import os
+import re
+
+from lib import cfile, npy
+from lib.core import ROOT, Fail, Test, explain, run, tail
+from suite import bytes as quantised
+from suite import promises, promises_vectors, targets
+
+DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
+BODIES = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512", "avx512vnni": "avx512"}
+WORDS = {**promises_vectors.WORDS, "avx512vnni": [*promises_vectors.WORDS["avx512"], "avx512_vnni"]}
+STRICT = ["-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes", "-Wmissing-prototypes"]
+
+
+def can_run(body):
+    with open("/proc/cpuinfo") as f:
+        return set(f.read().split()).issuperset(WORDS[body])
+
+
+def must(cmd, what):
+    got = run(cmd, 240)
+    if got.rc or got.timed_out:
+        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
+    return got.out.decode()
+
+
+def net(env, name):
+    return [targets.prepare(env, name)[0]]
+
+
+def quantised_net(env):
+    return [os.path.join(quantised.folder_of(env), "windows3.onnx")]
+
+
+MODELS = {  # model, options, compiler
+    "mobile": (lambda env: net(env, "mobile21"), ["--weights", "text"], "clang"),
+    "attention": (lambda env: net(env, "attention"), ["--weights", "file", "--threads", "2", "--threads-grain", "1"], "gcc"),
+    "openmp": (lambda env: DIGITS, ["--threads", "2", "--threads-grain", "1", "--threads-api", "openmp"], "gcc"),
+    "bytes": (quantised_net, [], "gcc"),
+    "debug": (lambda env: DIGITS, ["--debug", "--precise"], "clang"),
+}
+
+
+def bodies(env, name):
+    """Each body against `run --march` of its target."""
+    find, options, cc = MODELS[name]
+    env.need_ingot()
+    work, model = env.scratch("multi", name), find(env)
+    many = options[2:] if "--weights" in options else [o for o in options if o != "--debug"]
+    for body in [b for b in BODIES if can_run(b) and (b != "avx512vnni" or name == "bytes")]:
+        made, out, alone = (os.path.join(work, body + x) for x in ("", ".npz", "-alone.npz"))
+        must([env.ingot, "build", *model, *options, "--march", "multi", "--quiet", "--no-selftest", "--name", "net", "--cc", f"{cc} -DNET_BODY={body}", "-o",
+              made], f"build, {body}")
+        must([made, "--seed", "5", "--output", out], body)
+        must([env.ingot, "run", *model, *many, "--engine", "interp", "--quiet", "--seed", "5", "--march", BODIES[body],
+              "--output", alone], f"run --march {BODIES[body]}")
+        if npy.load_npz_raw(out) != npy.load_npz_raw(alone):
+            raise Fail(f"the body {body} gives other bytes than --march={BODIES[body]}")
+
+
+def chosen(env):
+    """Without -D: the body of this CPU; engines agree, the library says what it is."""
+    env.need_ingot()
+    work = env.scratch("multi", "chosen")
+    best = [b for b in ("sse2", "avx2", "avx512") if can_run(b)][-1]
+    found = {}
+    must([env.ingot, "build", *DIGITS, "--march", "multi", "--caller", "--quiet", "-o", os.path.join(work, "net.so")], "build")
+    for what, args in (("interp", ["--march", "multi"]), ("c", ["--march", "multi", "--engine", "c"]), ("alone", ["--march", best]),
+                       ("library", ["--march", "multi", "--engine", "c", "--library", os.path.join(work, "net.so"), "--name", "net"])):
+        out = os.path.join(work, what + ".npz")
+        must([env.ingot, "run", *DIGITS, *args, "--quiet", "--seed", "5", "--output", out], what)
+        found[what] = npy.load_npz_raw(out)
+    bad = [what for what in found if found[what] != found["alone"]]
+    if bad:
+        raise Fail(f"{', '.join(bad)}: other bytes than --march={best}")
+    refused = {("opt", "--march", "multi"): "several machines", ("inspect", "--march", "avx2,sse2"): "several machines",
+               ("compile", "--march", "avx2,sse9"): "no 'sse9'", ("verify", "--per-node", "--march", "multi"): "several machines"}
+    for (verb, *args), text in refused.items():
+        got = run([env.ingot, verb, *DIGITS, *args], 60)
+        if got.rc != 2 or text not in got.text():
+            raise Fail(f"{verb} {args}: {explain(got)}: {tail(got.text(), 4)}")
+
+
+CELL = """graph cell (%1 "x": f32[2,40], %2 "h": f32[2,40]) {
+  %3: f32[40,40] = iota {shape=[40,40], axis=0, to=f32}
+  %4: f32[40,40] = iota {shape=[40,40], axis=1, to=f32}
+  %5: f32[40,40] = mul(%3, %4)
+  %6: f32[40,40] = sin(%5)
+  %7: f32[2,40] = contract(%2, %6) {spec="mk,kn->mn"}
+  %8: f32[2,40] = add(%1, %7)
+  %9: f32[2,40] = tanh(%8)
+  %10: f32[2,40] = contract(%9, %6) {spec="mk,nk->mn"}
+  return %10 "y", %9 "hn" next %2
+}
+"""
+
+
+def kept(env):
+    """State lies at the same places in all bodies: steps of each are those of its target alone."""
+    env.need_ingot()
+    work = env.scratch("multi", "state")
+    model = os.path.join(work, "cell.ing")
+    with open(model, "w") as f:
+        f.write(CELL)
+    places = set()
+    for body in [b for b in ("sse2", "avx2", "avx512") if can_run(b)]:
+        made, out, alone = (os.path.join(work, body + x) for x in ("", ".npz", "-alone.npz"))
+        must([env.ingot, "build", model, "--march", "multi", "--quiet", "--name", "net", "--cc", f"gcc -DNET_BODY={body}", "-o", made], body)
+        must([made, "--steps", "12", "--seed", "5", "--output", out], body)
+        must([env.ingot, "run", model, "--quiet", "--march", body, "--steps", "12", "--seed", "5", "--output", alone], "run")
+        if npy.load_npz_raw(out) != npy.load_npz_raw(alone):
+            raise Fail(f"the body {body} differs from --march={body} after 12 steps")
+        text = must([env.ingot, "opt", model, "--quiet", "--march", body], "opt")
+        places.add(tuple(re.findall(r"^buf (.*: state .*)$", text, re.M)))
+    if len(places) != 1 or "at 0" not in str(places):
+        raise Fail(f"the state lies at {places}")
+
+
+def keeps_promises(env):
+    """Compilers that get no flags, or know no vectors: no warnings, no data, no heap; the stack within its bound; the self-test."""
+    folder = env.scratch("multi", "promises")
+    models = []
+    for i, args in enumerate((DIGITS, net(env, "mobile21"), quantised_net(env), [*net(env, "dense32"), "--weights", "text"])):
+        m = promises.Model(f"m{i}", os.path.basename(args[0]), [*args, "--march", "multi", "--selftest"])
+        env.need_ingot()
+        m.source, m.header = promises.emit(env, m.args, m.name, folder)
+        promises.check_origin(m, folder)
+        models.append(m)
+    text = models[0].source
+    weights = re.findall(r"^static const \w+ (w\d+)\[", text, re.M)
+    if len(weights) != len(set(weights)) or text.count("---- the body ") != 3:
+        raise Fail("weights are not written once, or bodies are missing")
+    for compiler, flags in (("gcc", ["-O2", *STRICT]), ("clang", ["-O2"]), ("gcc", ["-O0", "-DINGOT_PORTABLE"]), ("tcc", [])):
+        promises.need(compiler)
+        libs = ("__cpu_", "_GLOBAL_OFFSET", *(("__float", "__fix") if compiler == "tcc" else ()))
+
+        def check(m):
+            out = promises.compile_one(m, compiler, flags, folder, folder)
+            promises.check_object(m, compiler, folder, out, extra=libs)
+        promises.each(models, check)
+        promises.link_and_run([compiler], folder, models, folder)
+    cross = "aarch64-linux-gnu-gcc"
+    if promises.shutil.which(cross) and promises.shutil.which("qemu-aarch64"):
+        promises.each(models[:2], lambda m: promises.compile_one(m, cross, ["-O2"], folder, folder))
+        program = os.path.join(folder, "arm")
+        cfile.cc([cross, "-static", "-I", folder, "-o", program, promises.driver(folder, models[:2], False),
+                  *[os.path.join(folder, m.name + ".o") for m in models[:2]]], "linking")
+        must(["qemu-aarch64", program], "another processor")
+
+
+def tests(env):
+    return [*[Test(f"multi/{n}", lambda n=n: bodies(env, n), cost=15) for n in MODELS], Test("multi/chosen", lambda: chosen(env), cost=10),
+            Test("multi/state", lambda: kept(env), cost=15), Test("multi/promises", lambda: keeps_promises(env), cost=30)]
