@@ -42,7 +42,10 @@ static double products(const Sizes *z, const Node *n) {
   const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
   double all = 1;
   if (n->op == OP_conv) {
+    u32 ns = 0;
+    const Dim *spread = node_list(n, AT_spread, &ns); /* of so many weights one meets an element */
     for (u32 i = 1; i < w->rank; i++) all *= extent(z, w->dim[i]);
+    for (u32 i = 0; spread && i < ns; i++) all /= (double)spread[i];
     return all;
   }
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *result = strstr(spec, "->");

@@ -292,6 +292,20 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
   return dim_addk(f->ds, dim_div(f->ds, room, stride), 1);
 }
 
+/* Extent of spatial axis i with the zeros that stand between its elements. */
+static Dim spread_extent(Infer *f, Dim d, u32 i, u32 ns, i64 stride, i64 dilation) {
+  if (!node_attr(f->n, AT_spread)) return d;
+  i64 by = list_of(f, AT_spread, ns)[i];
+  if (by < 1 || by > INT16_MAX) BAD(f, "conv: spread %lld", (long long)by);
+  if (by == 1) return d;
+  if (stride != 1 || dilation != 1)
+    BAD(f, "conv: spread %lld needs stride and dilation 1, found %lld and %lld", (long long)by,
+        (long long)stride, (long long)dilation);
+  if (!dim_is_const(d) || d < 1 || d > INT32_MAX)
+    BAD(f, "conv: spread %lld needs an extent that is known and above 0", (long long)by);
+  return (d - 1) * by + 1;
+}
+
 static void rule_conv(Infer *f) {
   same_dtype(f, 0, 1);
   const Type *x = f->in[0], *w = f->in[1];
@@ -310,8 +324,10 @@ static void rule_conv(Infer *f) {
     BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
         (long long)w->dim[1], (long long)group);
   Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};
-  for (u32 i = 0; i < ns; i++)
-    dim[2 + i] = slide(f, x->dim[2 + i], w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
+  for (u32 i = 0; i < ns; i++) {
+    Dim d = spread_extent(f, x->dim[2 + i], i, ns, stride[i], dil[i]);
+    dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
+  }
   set_out(f, 0, x->dt, dim, x->rank);
 }
 

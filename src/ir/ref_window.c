@@ -114,6 +114,26 @@ static void window_taps(Ref *r, const Window *w, const i64 *row, Taps *taps) {
   } while (walk_next(&k));
 }
 
+/* x with zeros between its elements. */
+static const Tensor *spread_out(Ref *r, const Tensor *x, const i64 *by) {
+  i64 dim[MAX_RANK], stride[MAX_RANK];
+  Walk k = {.rank = x->rank};
+  u64 e = 0;
+  for (u32 i = 0; i < x->rank; i++) {
+    k.dim[i] = x->dim[i];
+    dim[i] = i < 2 ? x->dim[i] : (x->dim[i] - 1) * by[i - 2] + 1;
+  }
+  Tensor *t = ref_new(r, x->dt, dim, x->rank);
+  shape_strides(dim, x->rank, stride);
+  if (!walk_start(&k)) return t;
+  do {
+    i64 at = 0;
+    for (u32 i = 0; i < x->rank; i++) at += k.at[i] * (i < 2 ? 1 : by[i - 2]) * stride[i];
+    tensor_set(t, (u64)at, tensor_get(x, e++));
+  } while (walk_next(&k));
+  return t;
+}
+
 void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Tensor *x = in[0], *wt = in[1];
   Window w;
@@ -121,6 +141,9 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   if (x->dim[1] != cin * group || m % group)
     REF_BAD(r, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
             (long long)cin, (long long)group);
+  u32 ns;
+  const Dim *spread = node_list(n, AT_spread, &ns);
+  if (spread) x = spread_out(r, x, spread);
   window_read(r, n, x->dim + 2, wt->dim + 2, x->rank - 2, &w);
   i64 dim[MAX_RANK] = {x->dim[0], m};
   for (u32 i = 0; i < w.rank; i++) dim[2 + i] = w.out[i];

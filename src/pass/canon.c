@@ -168,7 +168,7 @@ static bool scale_of_input(Edit *e, NodeId id) {
   Op op = m->op;
   const Dim *lo = node_list(&n, AT_pad_lo, &ns), *hi = node_list(&n, AT_pad_hi, &ns);
   for (u32 i = 0; i < ns; i++)
-    if (op == OP_add && (lo[i] || hi[i])) return false;
+    if (op == OP_add && (lo[i] || hi[i] || node_attr(&n, AT_spread))) return false;
   if (!type_equal(graph_type(g, x), graph_type(g, n.in[0]))) return false;
   Val by = per_channel(g, k, w.rank, w.dim[1]); /* [channels, 1, ...] */
   if (!by) return false;
@@ -315,21 +315,34 @@ static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const D
   return windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
 }
 
+/* May axis i of x be spread apart by the convolution n itself, in its spatial axis k? */
+static bool can_spread(Graph *g, const Node *n, const Type *x, u32 i, u32 k) {
+  u32 ns;
+  return n->op == OP_conv && dim_is_const(x->dim[i]) && x->dim[i] > 0 &&
+         node_list(n, AT_stride, &ns)[k] == 1 && node_list(n, AT_dilation, &ns)[k] == 1 &&
+         graph_const(g, n->in[1]);
+}
+
 static bool pad_into_window(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *pad = canon_only(e, n.in[0], OP_pad);
-  if (!pad) return false;
+  if (!pad || node_attr(&n, AT_spread)) return false;
   u32 rank, ns;
   const Dim *lo = node_list(pad, AT_lo, &rank), *hi = node_list(pad, AT_hi, &rank);
   const Dim *mid = node_list(pad, AT_interior, &rank);
   const Dim *plo = node_list(&n, AT_pad_lo, &ns), *phi = node_list(&n, AT_pad_hi, &ns);
-  Dim nlo[MAX_RANK], nhi[MAX_RANK];
+  Dim nlo[MAX_RANK], nhi[MAX_RANK], spread[MAX_RANK];
+  bool apart = false;
   for (u32 i = 0; i < rank; i++) {
     bool spatial = i >= rank - ns;
-    if (mid[i] || (!spatial && (lo[i] || hi[i]))) return false;
+    if (!spatial && (mid[i] || lo[i] || hi[i])) return false;
     if (!spatial) continue;
     u32 k = i - (rank - ns);
+    if (mid[i] && (mid[i] >= INT16_MAX || !can_spread(g, &n, graph_type(g, pad->in[0]), i, k)))
+      return false;
+    spread[k] = mid[i] + 1;
+    apart = apart || mid[i];
     if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX)
       return false;
     nlo[k] = plo[k] + lo[i];
@@ -342,6 +355,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
     if (at[i].key == AT_pad_lo) at[i].u.list = nlo;
     if (at[i].key == AT_pad_hi) at[i].u.list = nhi;
   }
+  if (apart) at[n.nattr++] = (Attr){.key = AT_spread, .kind = AK_list, .n = ns, .u.list = spread};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
   return canon_replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }
@@ -357,7 +371,7 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks) return false;
+  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks || node_attr(&n, AT_spread)) return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;

@@ -237,6 +237,11 @@ static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 l
   return i;
 }
 
+/* The same over zeros between the elements: places are told apart by form_phase. */
+static Index slide_apart(u32 o, u32 k, i64 spread, i64 lo) {
+  return (Index){.n = 2, .axis = {o, k}, .coef = {1, 1}, .shift = -lo, .spread = spread};
+}
+
 /* Appends the axes of the window; axis o and the next ones are its places, dimension `first` of
  * in[0] and the next ones are what it slides over. */
 static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size, u32 ns, Form *f) {
@@ -244,11 +249,53 @@ static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size
   const Dim *stride = node_list(n, AT_stride, &count),
             *dilation = node_list(n, AT_dilation, &count);
   const Dim *lo = node_list(n, AT_pad_lo, &count), *hi = node_list(n, AT_pad_hi, &count);
+  const Dim *spread = node_list(n, AT_spread, &count);
   for (u32 i = 0; i < ns; i++) {
     u32 k = add_axis(f, size[i], true);
     Dim x = prog_buf(p, f->in[0].buf)->dim[first + i];
-    f->in[0].idx[first + i] = slide(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
+    f->in[0].idx[first + i] = spread && spread[i] > 1
+                                  ? slide_apart(o + i, k, spread[i], lo[i])
+                                  : slide(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
   }
+}
+
+u32 form_phases(const Form *f) {
+  i64 n = 1;
+  for (u32 d = 0; f->nin && d < f->in[0].rank; d++)
+    if (f->in[0].idx[d].spread > 1) n *= f->in[0].idx[d].spread;
+  return (u32)n;
+}
+
+/* axis = from + by * axis' */
+static void restep(Operand *o, u32 axis, i64 from, i64 by) {
+  for (u32 d = 0; d < o->rank; d++)
+    for (u32 i = 0; i < o->idx[d].n; i++) {
+      if (o->idx[d].axis[i] != axis) continue;
+      o->idx[d].shift += o->idx[d].coef[i] * from;
+      o->idx[d].coef[i] *= by;
+    }
+}
+
+/* Point o * s + r of the result meets an element through points k0 + t * s of the window only:
+ * element o + t + (r + k0 - lo) / s. */
+Form form_phase(Prog *p, const Form *from, u32 which) {
+  Form part = *from, *f = &part;
+  for (u32 d = 0; d < f->in[0].rank; d++) {
+    Index ix = f->in[0].idx[d];
+    i64 s = ix.spread, r, k0;
+    if (s <= 1) continue;
+    Axis *o = &f->axis[ix.axis[0]], *k = &f->axis[ix.axis[1]];
+    r = which % s;
+    which /= (u32)s;
+    k0 = ((-ix.shift - r) % s + s) % s;
+    o->hi = o->hi > r ? (o->hi - r + s - 1) / s : 0;
+    k->hi = k->hi > k0 ? (k->hi - k0 + s - 1) / s : 0;
+    restep(&f->out, ix.axis[0], r, s);
+    restep(&f->in[1], ix.axis[1], k0, s);
+    f->in[0].idx[d] = slide(f, ix.axis[0], ix.axis[1], prog_buf(p, f->in[0].buf)->dim[d], 1, 1,
+                            -(r + k0 + ix.shift) / s, 1);
+  }
+  return part;
 }
 
 static void of_pool(const Node *n, Prog *p, const BufId *buf, Form *f) {

@@ -36,7 +36,8 @@ struct Index {
   i64 coef[2];
   Dim base;
   i64 shift;
-  u8 guard; /* may leave the dimension on that side: such points of the domain do not take part */
+  i64 spread; /* above 1: it counts only where it is a multiple of this, and is divided by it */
+  u8 guard;   /* may leave the dimension on that side: such points of the domain do not take part */
   bool stretch; /* the dimension may turn out to be 1 at run time; then the index is 0 */
 };
 
@@ -80,6 +81,11 @@ bool operand_moves(const Operand *o, u32 axis);
 /* The fold op on bool: or and and. */
 Op fold_op(Op op, DType dt);
 Scalar fold_init(Op op, DType dt); /* what nothing folds to */
+
+/* Parts in which no index is spread; 1: f itself. A part has every so-manieth point of the result
+ * and those points of the window that meet an element there. */
+u32 form_phases(const Form *f);
+Form form_phase(Prog *p, const Form *f, u32 which);
 
 /* form_merge.c. views: buffers made here, to be found again. */
 void form_merge(Prog *p, Map *views, Form *f);

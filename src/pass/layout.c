@@ -167,7 +167,8 @@ static i64 patch_of(const Work *w, const Node *n) {
   u32 ns;
   const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
   const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
-  if (ns != 2 || node_int(n, AT_group, 1) != 1 || o->dt != DT_f32) return 1;
+  if (ns != 2 || node_int(n, AT_group, 1) != 1 || o->dt != DT_f32 || node_attr(n, AT_spread))
+    return 1;
   for (u32 i = 0; i < 2; i++)
     if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return 1;
   u32 m = winograd_tile(w->target, w->precise, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
@@ -184,7 +185,7 @@ static bool goes_in_parts(Graph *g, const Node *n) {
   Slide s[MAX_RANK];
   for (u32 i = 0; i < ns; i++)
     s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
-  return !depthwise(g, n) && slides_are_sparse(s, ns);
+  return !depthwise(g, n) && !node_attr(n, AT_spread) && slides_are_sparse(s, ns);
 }
 
 /* Elements by which this convolution reads rows further than its kernel is wide, to read four at a
@@ -204,16 +205,21 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
   Graph *g = w->g;
   u32 ns;
   const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
-            *dilation = node_list(n, AT_dilation, &ns);
+            *dilation = node_list(n, AT_dilation, &ns), *spread = node_list(n, AT_spread, &ns);
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
              *k = graph_type(g, n->in[1]);
+  ns = x->rank - 2;
   bool any = false;
   i64 patch = patch_of(w, n);
   for (u32 i = 0; i < ns; i++) {
     i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
     i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
-    if (i + 1 == ns) last += more;
     lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
+    if (spread) {
+      last = last < 0 ? last : last / spread[i];
+      lo[2 + i] /= spread[i];
+    }
+    if (i + 1 == ns) last += more;
     hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
     any = any || lo[2 + i] || hi[2 + i];
   }

@@ -285,7 +285,7 @@ void lower_plain(Lower *l, Tail at, const Form *f) {
   nest_store(&x, nest_value(&x));
 }
 
-void lower_form(Lower *l, Tail at, const Form *from) {
+static void lower_one(Lower *l, Tail at, const Form *from) {
   Form merged = *from, *f = &merged;
   /* axes are merged only where every operand is plain memory */
   bool whole = !l->acc && !layout_of(l, f->out.buf);
@@ -300,4 +300,12 @@ void lower_form(Lower *l, Tail at, const Form *from) {
   }
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
   fold_row(&x, row);
+}
+
+void lower_form(Lower *l, Tail at, const Form *f) {
+  u32 n = form_phases(f);
+  for (u32 i = 0; i < n; i++) {
+    Form part = form_phase(l->p, f, i);
+    lower_one(l, at, &part);
+  }
 }

@@ -65,6 +65,7 @@ u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
     if (ix->n != 2 || place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
         !dim_is_const(extent) || (n && *dim + n != d))
       return 0;
+    if (f->out.idx[d].n && f->out.idx[d].coef[0] != 1) return 0; /* a phase: see form.c */
     if (!n) *dim = d;
     s[n++] = (Slide){place->hi, window_size(p, f, ix->axis[1]), extent, ix->coef[0], ix->coef[1],
                      -ix->shift};
