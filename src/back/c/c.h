@@ -158,13 +158,16 @@ enum { STATUS_STATE = 5 };
 u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
 void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
 
-/* cexpr.c */
-void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */
-void put_data(Emit *e, ExprId x, Prec at); /* the same as an operand */
-void put_index(Emit *e, ExprId x);         /* index arithmetic: plain ptrdiff_t */
+/* cindex.c */
+void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
 /* t3[(i * 4 + j) * 8]; with lanes > 1 the lane, or the first of the piece, being written */
 void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes);
 bool fold_int(Emit *e, ExprId x, i64 *value); /* a constant where loops are written out? */
+void put_dim(Emit *e, Dim d);
+
+/* cexpr.c */
+void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */
+void put_data(Emit *e, ExprId x, Prec at); /* the same as an operand */
 void open_paren(Emit *e, Prec mine, Prec at);
 void close_paren(Emit *e, Prec mine, Prec at);
 _Noreturn void unsupported(Emit *e, const char *what);
@@ -172,7 +175,6 @@ const char *c_type(DType dt);    /* of a value */
 const char *c_storage(DType dt); /* of an element in memory */
 const char *c_infix(Op op);      /* NULL: not an operator of C */
 void put_buf_name(Emit *e, BufId b);
-void put_dim(Emit *e, Dim d);
 void put_float(Text *t, bool wide, double x); /* a literal that reads back as x */
 void need(Emit *e, Need n);
 void put_stored(Emit *e, DType dt, ExprId x); /* a value as it lies in memory */

@@ -1,0 +1,224 @@
+/* cindex.c: addresses and index arithmetic in C.
+ *
+ * In: expression trees that count something and are known to stay in range. Out: plain C in
+ * ptrdiff_t; variables of loops that are written out become numbers. Numbers inside of an address
+ * are collected at its end.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+
+static void put_idx(Emit *e, ExprId x, Prec at);
+
+static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at, Prec right) {
+  open_paren(e, mine, at);
+  put_idx(e, x->arg[0], mine);
+  text_fmt(e->t, " %s ", op);
+  put_idx(e, x->arg[1], right);
+  close_paren(e, mine, at);
+}
+
+static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
+  need(e, n);
+  text_fmt(e->t, "%s(", name);
+  put_idx(e, x->arg[0], PR_any);
+  text_puts(e->t, ", ");
+  put_idx(e, x->arg[1], PR_any);
+  text_puts(e->t, ")");
+}
+
+/* i64 and bool expressions of constants and of variables of loops that are written out. */
+static bool fold(Emit *e, ExprId id, Scalar *out) {
+  const Expr *x = prog_expr(e->p, id);
+  Scalar arg[3];
+  if (x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return false;
+  if (x->kind == EX_const) {
+    *out = x->imm;
+    return true;
+  }
+  if (e->b.mode != BM_vectors) return false;
+  if (x->kind == EX_var && x->ref < e->p->var.n && e->b.known[x->ref]) {
+    out->i = e->b.value[x->ref];
+    return true;
+  }
+  if (x->kind != EX_op || x->op == OP_cast || x->op == OP_bitcast) return false;
+  for (u32 i = 0; i < x->narg; i++)
+    if (!fold(e, x->arg[i], &arg[i])) return false;
+  *out = scalar_eval(x->op, prog_expr(e->p, x->arg[x->narg - 1])->dt, arg);
+  return true;
+}
+
+bool fold_int(Emit *e, ExprId id, i64 *value) {
+  Scalar s = {.i = 0};
+  bool ok = fold(e, id, &s);
+  *value = s.i;
+  return ok;
+}
+
+/* x + 0 and x * 1, which writing out loops leaves behind. */
+static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
+  i64 k;
+  if (e->b.mode != BM_vectors || x->narg != 2) return false;
+  if (x->op != OP_add && x->op != OP_sub && x->op != OP_mul) return false;
+  i64 neutral = x->op == OP_mul;
+  for (u32 i = 0; i < 2; i++) {
+    if (x->op == OP_sub && i == 0) continue;
+    if (!fold_int(e, x->arg[i], &k) || k != neutral) continue;
+    put_idx(e, x->arg[1 - i], at);
+    return true;
+  }
+  return false;
+}
+
+static void put_idx(Emit *e, ExprId id, Prec at) {
+  const Expr *x = prog_expr(e->p, id);
+  i64 k;
+  if (fold_int(e, id, &k)) {
+    text_fmt(e->t, k < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, k);
+    return;
+  }
+  if (x->kind == EX_op && x->dt == DT_i64) {
+    if (put_idx_same(e, x, at)) return;
+    switch (x->op) {
+    case OP_add: put_idx_pair(e, x, "+", PR_add, at, PR_add); return;
+    case OP_sub: put_idx_pair(e, x, "-", PR_add, at, PR_mul); return;
+    case OP_mul: put_idx_pair(e, x, "*", PR_mul, at, PR_unary); return;
+    case OP_max: put_idx_call(e, x, RT_imax, "ig_imax"); return;
+    case OP_min: put_idx_call(e, x, RT_imin, "ig_imin"); return;
+    default: break;
+    }
+  }
+  if (x->kind == EX_var) {
+    put_data(e, id, at);
+    return;
+  }
+  text_puts(e->t, "(ptrdiff_t)");
+  put_data(e, id, PR_unary);
+}
+
+void put_index(Emit *e, ExprId x) {
+  put_idx(e, x, PR_any);
+}
+
+void put_dim(Emit *e, Dim d) {
+  if (dim_is_const(d))
+    text_fmt(e->t, "%" PRId64, d);
+  else
+    put_idx(e, ex_dim(e->p, d), PR_unary);
+}
+
+/* The number that stands in a sum of index arithmetic; *rest: is anything else there? */
+static i64 number_in(Emit *e, ExprId id, bool *rest) {
+  const Expr *x = prog_expr(e->p, id);
+  bool other[2] = {false, false};
+  i64 k;
+  *rest = false;
+  if (fold_int(e, id, &k)) return k;
+  *rest = true;
+  if (x->kind != EX_op || x->dt != DT_i64 || x->narg != 2) return 0;
+  if (x->op == OP_add) return number_in(e, x->arg[0], other) + number_in(e, x->arg[1], other + 1);
+  if (x->op == OP_sub && fold_int(e, x->arg[1], &k)) return number_in(e, x->arg[0], other) - k;
+  if (x->op == OP_mul && fold_int(e, x->arg[1], &k)) return number_in(e, x->arg[0], other) * k;
+  return 0;
+}
+
+/* Index arithmetic without that number. */
+static void put_rest(Emit *e, ExprId id, Prec at) {
+  const Expr *x = prog_expr(e->p, id);
+  bool left, right;
+  i64 k;
+  if (!number_in(e, id, &left)) {
+    put_idx(e, id, at);
+    return;
+  }
+  if (x->op == OP_mul) {
+    fold_int(e, x->arg[1], &k);
+    open_paren(e, PR_mul, at);
+    put_rest(e, x->arg[0], PR_mul);
+    text_fmt(e->t, k < 0 ? " * (%" PRId64 ")" : " * %" PRId64, k);
+    close_paren(e, PR_mul, at);
+    return;
+  }
+  number_in(e, x->arg[0], &left);
+  number_in(e, x->arg[1], &right);
+  if (left && right) {
+    open_paren(e, PR_add, at);
+    put_rest(e, x->arg[0], PR_add);
+    text_puts(e->t, " + ");
+    put_rest(e, x->arg[1], PR_add);
+    close_paren(e, PR_add, at);
+  } else {
+    put_rest(e, x->arg[left ? 0 : 1], at);
+  }
+}
+
+/* What all numbers of an address sum up to, in elements; 0 where they stay in their places. Loads
+ * of rows that are written out then differ by a number only, and compilers keep one pointer for
+ * all. */
+static i64 place_of_numbers(Emit *e, const Buf *x, const ExprId *idx, u32 n) {
+  i64 sum = 0;
+  bool rest;
+  if (e->b.mode != BM_vectors) return 0;
+  for (u32 i = 0; i < n; i++) {
+    if (i && !dim_is_const(x->dim[i])) return 0;
+    sum = (i ? sum * x->dim[i] : 0) + number_in(e, idx[i], &rest);
+  }
+  return sum;
+}
+
+/* Row-major address, Horner's way: ((i * d1 + j) * d2 + k). */
+void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+  const Buf *x = prog_buf(e->p, b);
+  if (x->space == BS_reg) {
+    put_reg(e, b, idx, n, false);
+    return;
+  }
+  put_buf_name(e, b);
+  text_puts(e->t, "[");
+  Text outer = *e->t, sum = text_new(&e->c->scratch);
+  bool any = false, is_sum = false;
+  i64 apart = place_of_numbers(e, x, idx, n);
+  for (u32 i = 0; i < n; i++) {
+    i64 k;
+    bool number = fold_int(e, idx[i], &k), zero = number && (k == 0 || apart);
+    if (any && x->dim[i] != 1) {
+      Text t = text_new(&e->c->scratch);
+      text_fmt(&t, is_sum ? "(%s) * " : "%s * ", text_cstr(&sum));
+      *e->t = t;
+      put_dim(e, x->dim[i]);
+      sum = *e->t;
+      is_sum = false;
+    }
+    if (zero) continue;
+    Text term = text_new(&e->c->scratch);
+    *e->t = term;
+    if (apart)
+      put_rest(e, idx[i], any ? PR_add : PR_any);
+    else
+      put_idx(e, idx[i], any ? PR_add : PR_any);
+    term = *e->t;
+    if (any) {
+      text_puts(&sum, " + ");
+      text_put(&sum, term.at, term.n);
+      is_sum = true;
+    } else {
+      sum = term;
+      is_sum = !number && prog_expr(e->p, idx[i])->kind == EX_op;
+    }
+    any = true;
+  }
+  *e->t = outer;
+  if (any) text_put(e->t, sum.at, sum.n);
+  if (any && apart)
+    text_fmt(e->t, apart < 0 ? " - %" PRId64 : " + %" PRId64, apart < 0 ? -apart : apart);
+  else if (apart)
+    text_fmt(e->t, "%" PRId64, apart);
+  any = any || apart;
+  if (lanes > 1 && e->b.mode == BM_loops)
+    text_puts(e->t, any ? " + z" : "z");
+  else if (lanes > 1 && e->b.piece.off)
+    text_fmt(e->t, any ? " + %u" : "%u", e->b.piece.off);
+  else if (!any)
+    text_puts(e->t, "0");
+  text_puts(e->t, "]");
+}
