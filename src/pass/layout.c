@@ -30,6 +30,7 @@ typedef struct Work {
   Val *plain;    /* by value: its copy in plain order, or 0 */
   bool *foreign; /* by value, of those there were at the start: used in another block */
   u32 *uses;     /* likewise */
+  bool *wanted;  /* likewise: read by a convolution that the families take */
   bool left;     /* nodes have been left without users */
   u32 nforeign;
 } Work;
@@ -122,6 +123,15 @@ static bool gather_fits(const Work *w, const Node *n) {
          graph_type(w->g, n->in[1])->rank == 1;
 }
 
+/* Channels that come last are put in their place, where a convolution reads them: as vectors into
+ * blocks, not one by one. */
+static bool transpose_fits(const Work *w, const Node *n) {
+  u32 rank;
+  const Dim *perm = node_list(n, AT_perm, &rank);
+  return n->out[0] < w->nforeign && w->wanted[n->out[0]] && rank > 2 && perm[1] == rank - 1 &&
+         graph_type(w->g, n->out[0])->dim[1] >= w->block && !w->of[n->in[0]];
+}
+
 static bool becomes_blocked(const Work *w, const Node *n) {
   if (n->nout != 1 || !type_can_be_laid(graph_type(w->g, n->out[0]))) return false;
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
@@ -142,6 +152,7 @@ static bool becomes_blocked(const Work *w, const Node *n) {
   }
   case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
   case OP_gather: return gather_fits(w, n);
+  case OP_transpose: return transpose_fits(w, n);
   default: return false;
   }
 }
@@ -244,7 +255,9 @@ static void set_operand(Work *w, NodeId id, Val q, bool bytes) {
 static bool can_grow(const Work *w, Val x, i64 fill) {
   NodeId def = graph_val(w->g, x)->def;
   const Layout *y = w->of[x];
-  if (!y || !def || node_is_view(graph_node(w->g, def))) return false;
+  if (!y || !def) return false;
+  if (node_is_view(graph_node(w->g, def)) && graph_node(w->g, def)->op != OP_transpose)
+    return false;
   for (u32 i = 2; i < graph_type(w->g, x)->rank; i++)
     if ((y->lo[i] || y->hi[i]) && y->fill != fill) return false;
   return true;
@@ -318,6 +331,11 @@ static void find_foreign(Work *w) {
   w->foreign = NEWS(&g->c->scratch, bool, g->val.n);
   w->uses = NEWS(&g->c->scratch, u32, g->val.n);
   graph_use_counts(g, w->uses);
+  w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
+  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+    if (takes(g, n, w->block)) w->wanted[n->in[0]] = true;
+  }
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
