@@ -172,22 +172,28 @@ static Kern1 *const rows1[3][OP_SCALARS] = {
     [RC_int] = {[OP_neg] = neg_i},
 };
 
-/* In programs that say `math fast`. */
+/* In programs that say `math fast` or `math fused`. */
 UNARY(exp_q, float, float, im_expq(a))
 UNARY(log_q, float, float, im_logq(a))
 UNARY(sin_q, float, float, im_sinq(a))
 UNARY(cos_q, float, float, im_cosq(a))
 UNARY(tanh_q, float, float, im_tanhq(a))
 UNARY(erf_q, float, float, im_erfq(a))
+UNARY(exp_u, float, float, im_expu(a))
+UNARY(tanh_u, float, float, im_tanhu(a))
+UNARY(erf_u, float, float, im_erfu(a))
 
 static Kern1 *const rows1q[OP_SCALARS] = {[OP_exp] = exp_q, [OP_log] = log_q,   [OP_sin] = sin_q,
                                           [OP_cos] = cos_q, [OP_tanh] = tanh_q, [OP_erf] = erf_q};
+
+static Kern1 *const rows1u[OP_SCALARS] = {[OP_exp] = exp_u, [OP_tanh] = tanh_u, [OP_erf] = erf_u};
 
 UNARY(not_b, i64, i64, !a)
 
 Kern1 *kern1(const Prog *p, Op op, DType dt) {
   if (op == OP_not) return dt == DT_bool ? not_b : NULL;
-  if (p->fast && scalar_is_fast(op, dt)) return rows1q[op];
+  if (p->fast && scalar_is_fast(op, dt))
+    return p->fused && scalar_is_fused(op) ? rows1u[op] : rows1q[op];
   return rows1[row_class(dt)][op];
 }
 

@@ -484,16 +484,20 @@ bool scalar_is_fast(Op op, DType d) {
   return fast && dtype_is_float(d) && d != DT_f64;
 }
 
-Scalar scalar_eval_fast(Op op, DType d, const Scalar *arg) {
+bool scalar_is_fused(Op op) {
+  return op == OP_exp || op == OP_tanh || op == OP_erf;
+}
+
+Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
   if (!scalar_is_fast(op, d)) return scalar_eval(op, d, arg);
   float x = (float)arg[0].f, y;
   switch (op) {
-  case OP_exp: y = im_expq(x); break;
+  case OP_exp: y = fused ? im_expu(x) : im_expq(x); break;
   case OP_log: y = im_logq(x); break;
   case OP_sin: y = im_sinq(x); break;
   case OP_cos: y = im_cosq(x); break;
-  case OP_tanh: y = im_tanhq(x); break;
-  default: y = im_erfq(x); break;
+  case OP_tanh: y = fused ? im_tanhu(x) : im_tanhq(x); break;
+  default: y = fused ? im_erfu(x) : im_erfq(x); break;
   }
   return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};
 }

@@ -165,7 +165,8 @@ Scalar scalar_eval(Op op, DType d,
 /* In programs that say `math fast`: operations that are functions of mathlibq.h there, and what all
  * operations mean. */
 bool scalar_is_fast(Op op, DType d);
-Scalar scalar_eval_fast(Op op, DType d, const Scalar *arg);
+bool scalar_is_fused(Op op); /* of these, other functions where they say `math fused` */
+Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
 u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
 /* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).

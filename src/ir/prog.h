@@ -135,6 +135,7 @@ struct Prog {
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
   bool fast;       /* f32 functions are those of mathlibq.h: see scalar_eval_fast */
+  bool fused;      /* with fast: they add products without rounding them */
   u32 threads;     /* that work on one run; 0 or 1: loops are walked by one */
   u32 grain;       /* least work of a chunk, in ns by estimate; 0: the default */
   bool planned;    /* offsets are set */

@@ -513,7 +513,8 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   for (Sym k = 0; k < dim_nsyms(s->dims); k++)
     *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
   if (scan_accept_word(s, "math")) {
-    scan_expect_word(s, "fast");
+    o.p->fused = scan_accept_word(s, "fused");
+    if (!o.p->fused) scan_expect_word(s, "fast");
     o.p->fast = true;
   }
   if (scan_accept_word(s, "threads")) {

@@ -181,6 +181,7 @@ void lower(Unit *u) {
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
   l.p->fast = u->target->lanes > 1 && !u->precise;
+  l.p->fused = l.p->fast && u->target->fma;
   l.views = map_new(&u->c->scratch);
   l.laid = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);

@@ -135,15 +135,15 @@ EDGES = ["88.72283", "88.72284", "89.0", "-87.3365", "-87.5", "-103.2", "-103.9"
          "0.7853982", "1.5707964", "3.1415927", "-6.2831855", "4008.15", "8191.9995", "8192.0", "-8192.0", "1e30"]
 
 
-def fast(lanes):
-    """Functions that have another form in programs that say `math fast`: on edges, on 512 floats of any bits and on 512 within
+def fast(kind, lanes):
+    """Functions that have another form in programs that say `math fast` or `math fused`: on edges, on 512 floats of any bits and on 512 within
     2^-8..2^8, on vectors, on scalars, and on a narrow type."""
     some = FLOATS + WIDE + EDGES
     some += ["0.0"] * (-len(some) % 64)
     n, more = len(some), 1024
     total = n + more - more % lanes - n % lanes
     names = ("exp", "log", "sin", "cos", "tanh", "erf")
-    out = [f"prog fast_{lanes}", "math fast", f"buf edge: const f32[{n}] = {{{', '.join(some)}}}", f"buf x: temp f32[{n + more}]",
+    out = [f"prog fast_{lanes}", f"math {kind}", f"buf edge: const f32[{n}] = {{{', '.join(some)}}}", f"buf x: temp f32[{n + more}]",
            f"buf y: out f32[{len(names)},{n + more}]", f"buf z: out f32[{len(names)},{n + more}]", f"buf h: out f16[{len(names)},{lanes}]",
            'kernel "fill" {', f"  for i in 0..{n} {{\n    x[i] = edge[i]\n  }}", "  for i in 0..512 {",
            "    let a: u32 = cast.u32(i) * 2654435761:u32", "    let b: u32 = xor(a, shr(a, 15:u32)) * 739982445:u32",

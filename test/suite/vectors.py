@@ -23,7 +23,7 @@ BUILDS = {
     "avx512-clang-O2": ("avx512", "clang", ["-O2", "-march=x86-64-v4"]),
     "avx512-tcc": ("avx512", "tcc", []),
 }
-FAST = (16, 5, 24)  # lanes of programs that say `math fast`
+FAST = (("fast", 16), ("fused", 5), ("fused", 24))  # of programs that say `math fast`, and lanes
 SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -42,7 +42,7 @@ def programs(env):
         found = []
         for name in sorted(os.listdir(FOLDER)):
             found.append((name[:-4], os.path.join(FOLDER, name)))
-        for name, text in [vecprog.fast(n) for n in FAST] + vecprog.all_programs():
+        for name, text in [vecprog.fast(*f) for f in FAST] + vecprog.all_programs():
             path = os.path.join(folder, name + ".ing")
             with open(path, "w") as f:
                 f.write(text)

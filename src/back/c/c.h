@@ -27,7 +27,7 @@ typedef enum BodyMode {
 } BodyMode;
 
 /* Precisions of a function, by their suffixes in mathlib*.h. */
-typedef enum MathPart { MP_f, MP_d, MP_q, MP_COUNT } MathPart;
+typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_COUNT } MathPart;
 
 /* Elements of C vectors. */
 typedef enum Elem {
@@ -225,7 +225,7 @@ const char *need_quad(Emit *e);             /* four bytes from memory as an int3
 const char *need_dot4(Emit *e, const char *loop, const char *type); /* of the piece being written */
 
 /* cmath.c */
-const char *need_quick(Emit *e, Op op); /* a function of mathlibq.h for the piece being written */
+const char *need_quick(Emit *e, const Expr *x); /* of mathlibq.h, for the piece being written */
 
 /* ckernel.c */
 bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */

@@ -1,10 +1,11 @@
 /* cmath.c: functions of mathlibq.h on vectors.
  *
- * In: an operation of a program that says `math fast`, and the piece being written. Out: the name
- * of a function of such vectors, whose text goes to the file. Method: the text of the scalar
- * function with vector types for its types and the number of lanes behind its name: the same
+ * In: an operation of a program that says `math fast` or `math fused`, and the piece being written.
+ * Out: the name of a function of such vectors, whose text goes to the file. Method: the text of the
+ * scalar function with vector types for its types and the number of lanes behind its name: the same
  * operations in the same order, hence the same bits. The few parts that no text says for both are
- * here. Does not check that a text is fit for it: a compiler does, and the tests.
+ * here; imk_pow2 rounds once either way. Does not check that a text is fit for it: a compiler does,
+ * and the tests.
  */
 #include "back/c/c.h"
 
@@ -37,6 +38,23 @@ static const struct Own {
      "#else\n"
      "  uint32_t m = (uint32_t)(a > b);\n"
      "  return (float)(((uint32_t)a & m) | ((uint32_t)b & ~m));\n"
+     "#endif\n}\n"},
+    {"imk_mad", OP_fma,
+     "static inline float imk_mad(float a, float b, float c) {\n"
+     "#if X86 && defined(__FMA__)\n"
+     "  return MAD(a, b, c);\n"
+     "#else\n"
+     "  union {\n    float v;\n    lane at[W];\n  } x = {a}, y = {b}, r = {c};\n"
+     "  for (unsigned z = 0; z < W; z++) r.at[z] = im_fmaf(x.at[z], y.at[z], r.at[z]);\n"
+     "  return r.v;\n"
+     "#endif\n}\n"},
+    {"imk_pow2", OP_cast,
+     "static inline float imk_pow2(float p, float t) {\n"
+     "#if X86 && defined(__AVX512F__) && defined(__AVX512VL__)\n"
+     "  return SCALE(p, t - 0x1.8p23f);\n"
+     "#else\n"
+     "  uint32_t m = (uint32_t)t - 0x4b3fff02u, h = m >> 1;\n"
+     "  return p * (float)(h << 23) * (float)((m - h) << 23);\n"
      "#endif\n}\n"},
 #define FAR(name)                                                                                  \
   {                                                                                                \
@@ -74,7 +92,16 @@ static bool is(const char *word, size_t n, const char *want) {
 /* A part of mathlibq.h or of ours; functions of mathlibf.h end in f and stay scalar. */
 static bool is_part(const char *word, size_t n) {
   return (n > 4 && !memcmp(word, "imk_", 4)) ||
-         (n > 3 && !memcmp(word, "im_", 3) && word[n - 1] == 'q');
+         (n > 3 && !memcmp(word, "im_", 3) && (word[n - 1] == 'q' || word[n - 1] == 'u'));
+}
+
+/* Of x86, without type; NULL: the word is none. */
+static const char *instruction(const char *word, size_t n) {
+  return is(word, n, "MIN")     ? "min"
+         : is(word, n, "MAX")   ? "max"
+         : is(word, n, "MAD")   ? "fmadd"
+         : is(word, n, "SCALE") ? "scalef"
+                                : NULL;
 }
 
 static void put_word(Emit *e, Text *t, const char *word, size_t n) {
@@ -95,13 +122,9 @@ static void put_word(Emit *e, Text *t, const char *word, size_t n) {
     text_puts(t, "inline IG_QUICK");
   else if (is(word, n, "X86"))
     text_puts(t, w < 4 ? "0" : "defined(__x86_64__)");
-  else if (is(word, n, "MIN") || is(word, n, "MAX")) {
+  else if (instruction(word, n)) {
     e->intrinsics = true;
-    text_fmt(t, "_mm%s_%s_ps",
-             w <= 4   ? ""
-             : w == 8 ? "256"
-                      : "512",
-             word[1] == 'I' ? "min" : "max");
+    text_fmt(t, "_mm%s_%s_ps", w <= 4 ? "" : w == 8 ? "256" : "512", instruction(word, n));
   } else {
     text_put(t, word, n);
     if (is_part(word, n)) text_fmt(t, "x%u", w);
@@ -156,8 +179,8 @@ static void put_part(Emit *e, const char *name, size_t len, u32 depth) {
   put_translated(e, text, n);
 }
 
-const char *need_quick(Emit *e, Op op) {
-  const char *part = math_name(e->c, op, MP_q);
+const char *need_quick(Emit *e, const Expr *x) {
+  const char *part = math_name(e->c, x->op, math_part(e, x->op, x->dt));
   Text name = text_new(&e->c->keep);
   if (!e->quick_frame)
     text_puts(&e->helper_text,

@@ -462,8 +462,8 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
     put_args(e, need_round(e, x->op), x);
     return true;
   default:
-    if (math_part(e, x->op, x->dt) != MP_q) return false;
-    put_args(e, need_quick(e, x->op), x);
+    if (math_part(e, x->op, x->dt) < MP_q) return false;
+    put_args(e, need_quick(e, x), x);
     return true;
   }
 }

@@ -7,7 +7,7 @@ graph g (%1 "x": f32[4]) {
 
 # expect
 prog g
-math fast
+math fused
 buf x: in f32[4]
 buf y: out f32[4]
 kernel "tanh" {

@@ -2,7 +2,7 @@
 # run: --stop=none
 prog "math"
 sym n in 1..8
-math fast
+math fused
 buf "math": in f32[n]
 buf y: out f32[n]
 for i in 0..n { y[i] = exp("math"[i]) }
@@ -10,7 +10,7 @@ for i in 0..n { y[i] = exp("math"[i]) }
 # expect
 prog "math"
 sym n in 1..8
-math fast
+math fused
 buf "math": in f32[n]
 buf y: out f32[n]
 for i in 0..n {
