@@ -71,6 +71,7 @@ void fuse_check(Graph *g);    /* marks that came from a text: refused where they
 void group_list(Graph *g, Text *out, const char *before);
 void lower(Unit *u);    /* lower.c */
 void merge(Prog *p);    /* merge.c */
+void narrow(Prog *p);   /* narrow.c */
 void order(Graph *g);   /* order.c */
 void parallel(Prog *p); /* parallel.c */
 void plan(Prog *p);     /* plan.c */

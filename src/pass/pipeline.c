@@ -2,7 +2,7 @@
  *
  * clang-format off
  *
- *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge-parallel-plan-->
+ *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge...plan-->
  * engines text of a Graph ------> Graph                    text of a Prog -> Prog
  *
  * clang-format on
@@ -30,6 +30,7 @@ const Pass pass_table[] = {
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
   {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
+  {"narrow",   NULL,     narrow, NULL, PX_exact, "stores integer constants in the narrowest type that holds them"},
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
 };
