@@ -261,6 +261,21 @@ static i64 best_panels(const Tile *t, i64 n) {
   return best;
 }
 
+/* Panels beside each other where there is one row, of vectors so wide that one is loaded at a time:
+ * as few as keep sums from waiting for each other, since each is a stream of memory of its own, but
+ * not with a rest that would wait. */
+static i64 few_panels(i64 n) {
+  enum { FEW = 4, MANY = 8 };
+  i64 cost[MANY + 1], least = INT64_MAX, best = FEW;
+  for (i64 v = FEW; v <= MANY; v++) {
+    i64 rest = n % v;
+    cost[v] = n / v * v + (!rest || rest > FEW ? rest : FEW);
+    if (cost[v] < least) least = cost[v];
+  }
+  while (cost[best] * 20 > least * 21) best++;
+  return n < best ? n : best;
+}
+
 static void choose_size(Tile *t) {
   bool splat = false, packed = false;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
@@ -271,7 +286,7 @@ static void choose_size(Tile *t) {
     packed = packed || t->use[k] != LU_splat;
   }
   if (t->row == FORM_AXES) {
-    t->panels = n < 8 ? n : t->budget >= 16 ? 8 : 6;
+    t->panels = t->lanes >= 16 ? few_panels(n) : n < 8 ? n : t->budget >= 16 ? 8 : 6;
     t->most_rows = 1;
   } else if (splat && packed) {
     t->most_rows = 14;
