@@ -81,6 +81,22 @@ IngotStatus ingot_set_precise(Ingot *m);
  * estimate; 0: 4000. Before the passes. */
 IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain);
 
+/* How kernels are cut is decided by a closed form, or by what was measured. ingot_set_tuned takes
+ * the choices of a file for the target, on whatever machine of it they were measured. ingot_tune
+ * measures those that the file does not know for this CPU and compiler, adds them to it, and takes
+ * them; the target must run here. ingot_choices lists what there is to choose, a line for each
+ * kernel: its key, the choice taken, the others. No choice changes what is computed. Before the
+ * passes. */
+typedef struct IngotTune {
+  const char *file;                  /* NULL: $XDG_CACHE_HOME/ingot/tune, or ~/.cache/ingot/tune */
+  const char *cc, *march, *optimize; /* as in IngotBuild */
+  void (*said)(void *user, const char *line); /* what is tried and gained; may be NULL */
+  void *user;
+} IngotTune;
+IngotStatus ingot_set_tuned(Ingot *m, const char *file);
+IngotStatus ingot_tune(Ingot *m, const IngotTune *o);
+IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n);
+
 /* State: "h_in=h_out": the output is the input of the next run, and neither is a parameter any
  * more; zero before the first run. "auto": all that are named like one (api/state.c); ingot_inspect
  * lists them. */

@@ -123,7 +123,7 @@ static void write_header(Ctx *c, const char *output, const Text *header) {
 /* Sections that the machine loads, of a 64-bit object file of this machine's byte order; zeros for
  * others. */
 static CodeSize measure(const File *f) {
-  CodeSize z = {0, 0};
+  CodeSize z = {0};
   Elf64_Ehdr h;
   if (f->n < sizeof h) return z;
   memcpy(&h, f->at, sizeof h);
@@ -166,6 +166,7 @@ static void build(Ctx *c, void *arg) {
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
   EmitFacts facts = api_emit(b->m, &ic, &source, &header);
+  b->size.arena = facts.arena_bytes;
   folder_make(c, &b->folder);
   if (b->m->blob.n) {
     Text blob = text_new(&c->keep);
@@ -175,7 +176,9 @@ static void build(Ctx *c, void *arg) {
   text_fmt(&file, "%s.c", ic.name);
   const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
   File object = file_read(c, made);
-  b->size = measure(&object);
+  CodeSize size = measure(&object);
+  b->size.text = size.text;
+  b->size.data = size.data;
   if (b->kind == PD_archive) made = archive(c, b, made);
   if (b->kind == PD_shared) made = link(c, b, made, NULL);
   if (b->kind == PD_program) {

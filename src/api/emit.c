@@ -142,6 +142,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (!m->bodies.n && m->target && m->target->lanes > 1)
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
+  if (m->tune) text_puts(&t, t.n ? " tuned" : "tuned");
   if (m->threads > 1)
     text_fmt(&t, "%sthreads=%u%s", t.n ? " " : "", m->threads, m->openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
@@ -179,6 +180,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .openmp = m->openmp,
                    .debug = o->debug != 0,
                    .caller = o->caller != 0,
+                   .ticks = m->ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};

@@ -9,8 +9,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
-                   void *const *out, int64_t *const *shape);
 typedef const char *WhyFn(int status);
 typedef int StartFn(void *arena, int threads);
 typedef void StopFn(void *arena);
@@ -37,11 +35,11 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
 }
 
 /* Extents that are kept with the state, as the program will read them. */
-static void bind_state(Ingot *m, i64 *size) {
+static void bind_state(Ingot *m, const u8 *arena, i64 *size) {
   Sym sym;
   u64 at;
   for (StmtId id = m->p->body; id; id = prog_stmt(m->p, id)->next)
-    if (prog_kept(m->p, id, &sym, &at)) memcpy(&size[sym], m->arena + at, 8);
+    if (prog_kept(m->p, id, &sym, &at)) memcpy(&size[sym], arena + at, 8);
 }
 
 /* prog_bind leaves those out that depend on symbols set while running. */
@@ -109,16 +107,17 @@ static void check_facts(Ctx *c, const Ingot *m) {
   }
 }
 
-static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
-  Ingot *m = n->m;
+/* Zero, as NAME_reset leaves the state. */
+u8 *api_memory_for(Ctx *c, u64 arena_bytes) {
+  u8 *arena = NEWS(&c->keep, u8, arena_bytes + 64);
+  return arena + 64 - (uintptr_t)arena % 64;
+}
+
+Frame api_frame(Ingot *m, u8 *arena) {
+  Ctx *c = m->c;
   Prog *p = m->p;
   i64 *size = prog_bind(p, m->in, &c->keep);
-  if (!m->arena) { /* zero, as NAME_reset leaves the state */
-    m->arena = NEWS(&c->keep, u8, m->arena_bytes + 64);
-    m->arena += 64 - (uintptr_t)m->arena % 64;
-    start_threads(c, m);
-  }
-  bind_state(m, size);
+  bind_state(m, arena, size);
   check_inputs(m, size);
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
@@ -138,12 +137,23 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
     }
     out[i] = (void *)tensor_new(&c->keep, b->dt, dim, b->rank)->data;
   }
-  int status = fn(m->arena, size, n->seed, in, out, shape);
+  return (Frame){size, in, out, shape};
+}
+
+static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
+  Ingot *m = n->m;
+  Prog *p = m->p;
+  if (!m->arena) {
+    m->arena = api_memory_for(c, m->arena_bytes);
+    start_threads(c, m);
+  }
+  Frame f = api_frame(m, m->arena);
+  int status = fn(m->arena, f.size, n->seed, f.in, f.out, f.shape);
   if (status && why) fail(c, ERR_input, (Loc){.file = m->file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
-    m->out[i] = tensor_wrap(&c->keep, b->dt, shape[i], b->rank, out[i]);
+    m->out[i] = tensor_wrap(&c->keep, b->dt, f.shape[i], b->rank, f.out[i]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "onnx/data.h"
 #include "onnx/import.h"
 #include "pass/pass.h"
+#include "pass/tune.h"
 
 typedef enum ModelKind { MK_none, MK_onnx, MK_graph, MK_prog } ModelKind;
 typedef enum GivenKind { GV_data, GV_rand, GV_zeros } GivenKind;
@@ -32,6 +33,9 @@ struct Ingot {
   bool precise;                /* mathematics: see ingot_set_precise */
   u32 threads, grain;          /* that share a run; 0 or 1: one; see Prog */
   bool openmp;                 /* they are OpenMP's */
+  Tune *tune;                  /* measured choices; NULL: none */
+  const char *tuned;           /* file they are read from before the passes; NULL: none */
+  bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   Str file;
@@ -112,12 +116,40 @@ void api_here(Ingot *m);                   /* the same for the C compiler only *
 void api_march(Ingot *m, const char *name, const char *cc);
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 void words_threads(Ctx *c, Words *w, const Ingot *m);
+void api_need_here(Ingot *m, const char *cc,
+                   const char *what); /* refuses code that may not run here */
 
 /* library.c */
 void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut off */
 
-/* native.c */
-void api_drop_arena(Ingot *m); /* the state and the threads of engine c */
+/* tuned.c: the file of measured choices */
+typedef struct Machine {
+  const char *target, *cpu, *compiler, *version; /* what its lines were measured with */
+} Machine;
+typedef struct Measured {
+  Str key, choice;
+  Str closed, us; /* microseconds with the choice of the closed form, and with this one */
+} Measured;
+typedef VEC(Measured) Found;
+Tune *api_tuned(Ingot *m); /* the choices for a model about to be lowered; NULL: none */
+/* Lines for this machine; fields that are NULL fit any. others: the rest, as it is, or NULL. */
+Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others);
+void tuned_add(Ctx *c, Found *f, Measured x); /* in place of an earlier one */
+void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *f,
+                 const Text *others);
+
+/* native.c: what a call of NAME_call takes */
+typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
+                   void *const *out, int64_t *const *shape);
+typedef struct Frame {
+  i64 *size;
+  const void **in;
+  void **out;
+  i64 **shape;
+} Frame;
+u8 *api_memory_for(Ctx *c, u64 arena_bytes); /* an arena, zero */
+Frame api_frame(Ingot *m, u8 *arena);        /* for m->in */
+void api_drop_arena(Ingot *m);               /* the state and the threads of engine c */
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 
@@ -150,6 +182,7 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 /* build.c */
 typedef struct CodeSize {
   u64 text, data; /* of the object file of the model: code, and constants */
+  u64 arena;      /* memory that a run needs */
 } CodeSize;
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 

@@ -322,13 +322,19 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
-    o = (PipeOptions){p->start,      p->stop,   p->skip,  p->dump,
-                      p->check != 0, p->dumped, p->timed, p->user,
-                      NULL,          false,     0,        0};
+    o = (PipeOptions){.start = p->start,
+                      .stop = p->stop,
+                      .skip = p->skip,
+                      .dump = p->dump,
+                      .check = p->check != 0,
+                      .dumped = p->dumped,
+                      .timed = p->timed,
+                      .user = p->user};
   o.target = m->target;
   o.precise = m->precise;
   o.threads = m->threads;
   o.grain = m->grain;
+  o.tune = api_tuned(m);
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;

@@ -160,6 +160,14 @@ void api_march(Ingot *m, const char *name, const char *cc) {
          "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
 }
 
+void api_need_here(Ingot *m, const char *cc, const char *what) {
+  bool named =
+      m->cflags && strcmp(m->cflags, target_native_flags()) && strcmp(m->cflags, m->target->cflags);
+  if (!named && !is_cross(cc) && target_is_here(m->target)) return;
+  fail(m->c, ERR_usage, LOC_NONE, "%s on this machine: code for %s%s%s may not run here", what,
+       m->target->name, named ? " with " : "", named ? m->cflags : "");
+}
+
 void words_target(Ctx *c, Words *w, const Ingot *m) {
   if (m->cflags) words_add(c, w, m->cflags);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-typedef enum OptKind { OPT_flag, OPT_text, OPT_real, OPT_whole, OPT_list } OptKind;
+typedef enum OptKind { OPT_flag, OPT_may, OPT_text, OPT_real, OPT_whole, OPT_list } OptKind;
 
 typedef struct Opt {
   const char *name, *brief; /* brief: short spelling, or NULL */
@@ -77,6 +77,10 @@ static const Opt opts[] = {
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "least work handed to a thread, in ns by estimate (default 4000)"),
+    {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, NULL,
+     "[=FILE] measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0},
+    TEXT("tuned", NULL, tuned, "FILE", "cut kernels as measured before, where FILE knows"),
+    FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),
     FLAG("debug", debug,
          "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
@@ -201,6 +205,7 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   char *base = (char *)a;
   switch (o->kind) {
   case OPT_flag: *(int *)(base + o->at) = 1; return 0;
+  case OPT_may:
   case OPT_text: *(const char **)(base + o->at) = value; return 0;
   case OPT_real: return read_real(v, o, value, (double *)(base + o->at));
   case OPT_whole: return read_whole(v, o, value, (unsigned long long *)(base + o->at));
@@ -238,6 +243,8 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     if (!o) return bad(v, w, "no such option");
     if (o->kind == OPT_flag) {
       if (eq) return bad(v, w, "takes no value");
+    } else if (!eq && o->kind == OPT_may) {
+      eq = "";
     } else if (!eq) {
       if (i + 1 == argc) return bad(v, w, "needs a value");
       eq = argv[++i];

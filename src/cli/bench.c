@@ -34,6 +34,8 @@ int verb_bench(const Args *a) {
     }
     IngotBench b;
     IngotStatus s = prepare(m, &rest);
+    const IngotEngine *named = ingot_find_engine(engine);
+    if (!s && named && named->flags & INGOT_NATIVE) s = tune(m, a, a->march);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     if (!s && !said && !a->json)
       printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",

@@ -30,6 +30,7 @@ int verb_build(const Args *a) {
   Args rest = *a;
   rest.march = NULL; /* goes to the compiler, which knows more of them */
   IngotStatus s = prepare(m, &rest);
+  if (!s) s = tune(m, a, a->march);
   if (!s) s = ingot_build(m, &o);
   return finish(m, a, s);
 }

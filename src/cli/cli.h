@@ -15,10 +15,11 @@ struct Args {
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
+  const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain;
-  int explain, precise;
+  int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];
   int nstate;
@@ -51,6 +52,7 @@ void say_messages(const Ingot *m, int quiet);
 IngotStatus prepare(Ingot *m, const Args *a);
 /* As many runs as --steps says, each from the state of the one before. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
+IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
 Ingot *open_or_complain(void);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */

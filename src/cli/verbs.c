@@ -36,6 +36,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && (a->threads || a->threads_api || a->threads_grain))
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
                           (int)a->threads_grain);
+  if (!s && a->tuned) s = ingot_set_tuned(m, a->tuned);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   return s;
 }
@@ -45,6 +46,22 @@ IngotStatus run_steps(Ingot *m, const Args *a, const char *engine) {
   for (unsigned long long i = 0; !s && i < (a->steps ? a->steps : 1); i++)
     s = ingot_run(m, engine, a->seed + i);
   return s;
+}
+
+static void say_line(void *user, const char *line) {
+  const Args *a = user;
+  if (!a->quiet) fprintf(stderr, "ingot: tune: %s\n", line);
+}
+
+IngotStatus tune(Ingot *m, const Args *a, const char *march) {
+  Args said = *a;
+  if (!a->tune) return INGOT_OK;
+  return ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
+                                    .cc = a->cc,
+                                    .march = march,
+                                    .optimize = a->optimize,
+                                    .said = say_line,
+                                    .user = &said});
 }
 
 Ingot *open_or_complain(void) {
@@ -211,8 +228,8 @@ static int verb_opt(const Args *a) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
   IngotStatus s = prepare(m, a);
-  if (!s && a->explain) {
-    s = ingot_explain(m, &text, &n);
+  if (!s && (a->explain || a->choices)) {
+    s = a->choices ? ingot_choices(m, &text, &n) : ingot_explain(m, &text, &n);
     if (!s) fwrite(text, 1, n, stdout);
     return finish(m, a, s);
   }
@@ -284,6 +301,11 @@ static int verb_compile(const Args *a) {
     const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
     snprintf(file, sizeof file, "%.*s.bin", (int)strlen(base) - 2, base);
   }
+  if (a->tune && !a->march) {
+    fputs("ingot compile: --tune needs --march: C for any machine has no kernels to choose\n",
+          stderr);
+    return INGOT_USAGE;
+  }
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   prefix(a, name, sizeof name);
@@ -296,6 +318,7 @@ static int verb_compile(const Args *a) {
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, a);
+  if (!s) s = tune(m, a, NULL);
   if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
   if (!s && output)
     s = write_c(m, output, source, n, header, nh);
@@ -317,40 +340,45 @@ static int verb_passes(const Args *a) {
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state march precise threads threads-api threads-grain selftest "
+     "output name func-name weights state march cc tune tuned precise threads threads-api "
+     "threads-grain selftest "
      "no-selftest caller "
      "debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march precise optimize sanitize threads threads-api "
+     "output name func-name weights state cc march tune tuned precise optimize sanitize threads "
+     "threads-api "
      "threads-grain selftest "
      "no-selftest caller "
      "debug input inputs data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
-     "input inputs data output engine march precise threads threads-api threads-grain library name "
+     "input inputs data output engine march tuned precise threads threads-api threads-grain "
+     "library name "
      "seed "
      "state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march precise threads threads-api threads-grain library name seed "
+     "data input inputs engine march tuned precise threads threads-api threads-grain library name seed "
      "state steps rtol atol "
      "json per-node bisect python "
      "output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
-     "input inputs data engine seed seconds cc march precise optimize threads threads-api "
+     "input inputs data engine seed seconds cc march tune tuned precise optimize threads "
+     "threads-api "
      "threads-grain "
      "state json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
     {"inspect", verb_inspect, "json state march threads " SHAPES,
      "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},
     {"opt", verb_opt,
-     "start stop skip dump march precise threads threads-grain explain check time output side "
+     "start stop skip dump march tuned choices precise threads threads-grain explain check time "
+     "output side "
      "state input "
      "inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},

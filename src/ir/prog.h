@@ -118,7 +118,8 @@ struct Stmt {
   BufId buf;          /* store */
   u32 nidx;
   ExprId *idx;
-  Str label; /* kernel, require */
+  Str label;   /* kernel, require */
+  StmtId into; /* kernel: the one that merge has made it part of; 0: none */
   Loc loc;
 };
 

@@ -22,8 +22,7 @@
 
 typedef struct Work {
   Graph *g;
-  const Target *target;
-  bool precise;
+  const Unit *u;
   u32 block;
   u32 cap;
   Layout **of;   /* by value: its layout, or NULL */
@@ -182,7 +181,7 @@ static i64 patch_of(const Work *w, const Node *n) {
     return 1;
   for (u32 i = 0; i < 2; i++)
     if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return 1;
-  u32 m = winograd_tile(w->target, w->precise, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
+  u32 m = winograd_tile(w->u, 0, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
   return m ? m : 1;
 }
 
@@ -348,7 +347,7 @@ static void find_foreign(Work *w) {
 
 void layout(Unit *u) {
   Graph *g = u->g;
-  Work w = {.g = g, .target = u->target, .precise = u->precise, .block = u->target->block};
+  Work w = {.g = g, .u = u, .block = u->target->block};
   if (u->target->lanes < 4) return;
   if (w.block > 8 && padded_share(g, w.block) > 1.1 * padded_share(g, w.block / 2)) w.block /= 2;
   room(&w, g->val.n);

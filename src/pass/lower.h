@@ -5,6 +5,7 @@
 #include "pass/affine.h"
 #include "pass/form.h"
 #include "pass/pass.h"
+#include "pass/tune.h"
 
 /* A value that is written straight into its part of a concat. */
 typedef struct Slot {
@@ -43,7 +44,9 @@ typedef struct Lower {
   u32 ninner;
   Map padded, flat; /* see widen.h */
   Map packed;       /* see tile_pack.c */
+  const Unit *unit;
   const Target *target;
+  Tune *tune; /* NULL: the closed forms decide */
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */

@@ -277,9 +277,7 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   }
 }
 
-/* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
- * those that both factors of a contraction run along. */
-static bool is_batch(const Tile *t, u32 axis) {
+bool tile_is_batch(const Tile *t, u32 axis) {
   bool splat = false, vector = false;
   if (t->f.axis[axis].fold || axis == t->lane || axis == t->row) return false;
   for (u32 k = 0; k < t->f.nin; k++) {
@@ -295,7 +293,7 @@ static Tail open_axes(Tile *t, Tail at, bool batch) {
   Nest x = nest_of(t, at);
   memcpy(x.var, t->var, sizeof x.var);
   for (u32 i = 0; i < t->f.naxes; i++) {
-    if (t->f.axis[i].fold || i == t->lane || i == t->row || is_batch(t, i) != batch) continue;
+    if (t->f.axis[i].fold || i == t->lane || i == t->row || tile_is_batch(t, i) != batch) continue;
     nest_loop(&x, i);
     if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
   }
@@ -316,7 +314,7 @@ static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 va
   VarId var[FORM_AXES];
   memcpy(val, t->val, sizeof val);
   memcpy(var, t->var, sizeof var);
-  at = open_axes(t, at, false);
+  if (!t->around) at = open_axes(t, at, false);
   loop_rows(t, at, each, panel, valid);
   memcpy(t->val, val, sizeof val);
   memcpy(t->var, var, sizeof var);
@@ -348,6 +346,7 @@ static void lower_fold(Tile *t, Tail at) {
   at = open_axes(t, at, true);
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->fresh[k]) pack_run(t, at, k);
+  if (t->around) at = open_axes(t, at, false);
   loop_lanes(t, at);
 }
 

@@ -45,9 +45,19 @@ typedef struct Wino {
 
 /* ---- is it one? ---- */
 
-u32 winograd_tile(const Target *target, bool precise, i64 in, i64 out, i64 high, i64 wide) {
-  if (target->lanes < 8 || in < 16 || out < 16 || high < 4 || wide < 4) return 0;
-  return in <= 256 && out <= 256 && !precise ? 4 : 2;
+u32 winograd_tile(const Unit *u, StmtId kernel, i64 in, i64 out, i64 high, i64 wide) {
+  if (u->target->lanes < 8 || in < 16 || out < 16 || high < 4 || wide < 4) return 0;
+  u32 tile[3] = {4, 2, 0}, n = 3;
+  if (in > 256 || out > 256 || u->precise) tile[0] = 2, tile[1] = u->precise ? 0 : 4;
+  if (u->precise) n = 2;
+  if (!u->tune) return tile[0];
+  Str text[3];
+  for (u32 i = 0; i < n; i++)
+    text[i] = tile[i] ? str_fmt(u->c, "F(%ux%u)", tile[i], tile[i]) : str_of(u->c, "direct");
+  Str key =
+      str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld", u->precise ? " precise" : "",
+              (long long)high, (long long)wide, (long long)in, (long long)out);
+  return tile[tune_ask(u->tune, kernel, key, text, n)];
 }
 
 /* One axis that steps by `coef`; others have a single point. */
@@ -90,9 +100,10 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
     return false;
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
+  if (w->nin % w->lanes || w->nout % w->lanes) return false;
   w->m =
-      winograd_tile(l->target, !p->fast, w->nin, w->nout, f->axis[w->high].hi, f->axis[w->wide].hi);
-  if (!w->m || w->nin % w->lanes || w->nout % w->lanes) return false;
+      winograd_tile(l->unit, l->at.last, w->nin, w->nout, f->axis[w->high].hi, f->axis[w->wide].hi);
+  if (!w->m) return false;
   w->side = w->m + 2;
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
   w->across = (f->axis[w->wide].hi + w->m - 1) / w->m;

@@ -282,7 +282,8 @@ static Str joined_label(Prog *p, Str a, Str b) {
 /* Takes the kernel behind k into it. */
 static void swallow(Prog *p, StmtId k) {
   Stmt *s = prog_stmt(p, k);
-  const Stmt *next = prog_stmt(p, s->next);
+  Stmt *next = prog_stmt(p, s->next);
+  next->into = k;
   s->label = joined_label(p, s->label, next->label);
   s->next = next->next;
 }

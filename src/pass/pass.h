@@ -8,6 +8,7 @@
 
 typedef struct Pass Pass;
 typedef struct Unit Unit;
+typedef struct Tune Tune; /* see tune.h */
 
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
@@ -18,6 +19,7 @@ struct Unit {
   bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast;
                            no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
+  Tune *tune;           /* choices that were measured; NULL: none */
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -45,6 +47,7 @@ typedef struct PipeOptions {
   const Target *target; /* NULL: scalar */
   bool precise;         /* see Unit */
   u32 threads, grain;   /* 0 or 1: one; see Prog */
+  Tune *tune;           /* see Unit */
 } PipeOptions;
 
 /* pipeline.c */
@@ -78,7 +81,7 @@ void plan(Prog *p);     /* plan.c */
 
 /* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
  * patches as if its result had a multiple of that many rows and columns. */
-u32 winograd_tile(const Target *target, bool precise, i64 in, i64 out, i64 high, i64 wide);
+u32 winograd_tile(const Unit *u, StmtId kernel, i64 in, i64 out, i64 high, i64 wide);
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

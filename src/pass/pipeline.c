@@ -135,6 +135,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->target = o->target ? o->target : target_scalar();
   u->threads = o->threads;
   u->grain = o->grain;
+  u->tune = o->tune;
   if (u->g) u->g->blocks = u->target->lanes > 1;
   u->precise = o->precise;
   c->pass = "input";

@@ -12,6 +12,9 @@ typedef enum LaneUse {
   LU_packed  /* anything else; it has been brought into panels of lanes */
 } LaneUse;
 
+/* What the users of a fold make of it: how much else there is to do beside the tile. */
+typedef enum Finish { FI_plain, FI_reads, FI_functions } Finish;
+
 typedef struct Tile {
   Lower *l;
   Prog *p;
@@ -39,6 +42,9 @@ typedef struct Tile {
   u64 unroll;          /* bit by axis: folds written out, as steps read the same vectors */
   bool wide_store;     /* the finished vector can be stored as one */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
+  i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
+  bool around;                   /* loops over axes without panels stand around those over panels */
+  Finish finish;                 /* what is made of the sum */
   VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */
   VarId var[FORM_AXES];
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
@@ -61,6 +67,12 @@ u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; F
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
+bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
+double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
+
+/* tile_tune.c: another size if the table says so. widest: panels beside each other of a product of
+ * matrices, 0: it is none. */
+void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: sums of products of bytes. */
 bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
@@ -78,6 +90,9 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* lower_tile.c */
 ExprId tile_lane(const Tile *t); /* value of the lane axis */
+/* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
+ * those that both factors of a contraction run along. */
+bool tile_is_batch(const Tile *t, u32 axis);
 Widen tile_widen(const Tile *t, ExprId held);
 
 #endif

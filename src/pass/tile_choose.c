@@ -14,6 +14,7 @@ enum { UNROLL_STEPS = 25 };
 enum { FMA_WAIT = 8 };    /* multiplications that begin before the first has ended */
 enum { LONG_ROW = 1024 }; /* rows where their number is not known */
 enum { SHORT_ROW = 4 };   /* rows for which another axis is looked at */
+enum { WIDEST = 4 };      /* panels beside each other in a product of matrices */
 enum { PACK_ROWS = 8 };   /* fewer would not pay for bringing an operand into panels */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
@@ -144,6 +145,18 @@ static bool use_of(Tile *t, u32 k, bool *out) {
   return v || (t->f.fold && t->f.nin == 2 && pack_can_run(t, k));
 }
 
+static Finish finish_of(Prog *p, ExprId e) {
+  const Expr *x = prog_expr(p, e);
+  Finish all = FI_plain;
+  if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return FI_functions;
+  if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = FI_reads;
+  for (u32 i = 0; i < x->narg; i++) {
+    Finish f = finish_of(p, x->arg[i]);
+    if (f > all) all = f;
+  }
+  return all;
+}
+
 /* Can what is made of the accumulator be stored as vectors? */
 static bool store_is_wide(Tile *t, bool *out) {
   Prog *p = t->p;
@@ -158,6 +171,7 @@ static bool store_is_wide(Tile *t, bool *out) {
   if (!widen_place(&w, &b, idx, &n)) return false;
   ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->held)) : nest_value(&x));
   if (e && reaches_out(t, e)) *out = true;
+  if (e && t->f.fold) t->finish = finish_of(p, e);
   return e != 0;
 }
 
@@ -168,24 +182,29 @@ static bool longer(const Form *f, u32 a, u32 b) {
          x->hi - x->lo > y->hi - y->lo;
 }
 
+/* What moves along an axis, by LaneUse: one bit each. */
+static u32 movers(const Tile *t, u32 axis) {
+  u32 mask = 0;
+  for (u32 k = 0; k < t->f.nin; k++)
+    if (operand_moves(&t->f.in[k], axis)) mask |= 1u << t->use[k];
+  return mask;
+}
+
+bool tile_row_fits(const Tile *t, u32 axis) {
+  const Axis *a = &t->f.axis[axis];
+  if (a->fold || axis == t->lane || a->hi == a->lo + 1 || guarded(&t->f, axis)) return false;
+  u32 mask = movers(t, axis);
+  return mask && !(mask & 1u << LU_packed);
+}
+
 /* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
  * vector, once loaded, serves all rows. */
 static u32 row_axis(const Tile *t) {
   const Form *f = &t->f;
   u32 first = FORM_AXES, second = FORM_AXES;
   for (u32 i = f->naxes; i-- > 0;) {
-    const Axis *a = &f->axis[i];
-    bool packed = false, moves = false, splat = false, vector = false;
-    if (a->fold || i == t->lane || a->hi == a->lo + 1 || guarded(f, i)) continue;
-    for (u32 k = 0; k < f->nin; k++) {
-      if (!operand_moves(&f->in[k], i)) continue;
-      moves = true;
-      packed = packed || t->use[k] == LU_packed;
-      splat = splat || t->use[k] == LU_splat;
-      vector = vector || t->use[k] == LU_vector;
-    }
-    if (!moves || packed) continue;
-    if (splat && !vector && (first == FORM_AXES || longer(f, i, first))) first = i;
+    if (!tile_row_fits(t, i)) continue;
+    if (movers(t, i) == 1u << LU_splat && (first == FORM_AXES || longer(f, i, first))) first = i;
     if (second == FORM_AXES) second = i;
   }
   return first == FORM_AXES ? second : first;
@@ -229,6 +248,7 @@ Cover tile_cover(i64 n, i64 most) {
 
 /* Most rows of tiles that are so many panels wide. */
 i64 tile_rows(const Tile *t, i64 panels) {
+  if (t->rows && panels == t->panels) return t->rows;
   i64 most = t->budget / panels;
   return most > t->most_rows ? t->most_rows : most;
 }
@@ -248,14 +268,19 @@ static double column_time(const Tile *t, i64 panels) {
          (double)c.small * step_time(c.size - 1, panels);
 }
 
+double tile_time(const Tile *t, i64 columns) {
+  i64 whole = columns / t->panels, rest = columns % t->panels;
+  return (double)whole * column_time(t, t->panels) + (rest ? column_time(t, rest) : 0);
+}
+
 static i64 best_panels(const Tile *t, i64 n) {
+  Tile x = *t;
   i64 best = 1;
   double least = 0;
-  for (i64 v = 1; v <= 4 && v <= n; v++) {
-    i64 whole = n / v;
-    double cost = (double)whole * column_time(t, v) + (n % v ? column_time(t, n % v) : 0);
-    if (v > 1 && cost > least) continue;
-    best = v;
+  for (x.panels = 1; x.panels <= WIDEST && x.panels <= n; x.panels++) {
+    double cost = tile_time(&x, n);
+    if (x.panels > 1 && cost > least) continue;
+    best = x.panels;
     least = cost;
   }
   return best;
@@ -296,6 +321,7 @@ static void choose_size(Tile *t) {
     t->most_rows = t->budget >= 16 ? 8 : 6;
     t->unroll = short_folds(&t->f);
   }
+  tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
 }
 
 Tile tile_of(Lower *l, const Form *f) {

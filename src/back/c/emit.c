@@ -393,6 +393,11 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
     e->weight[b] =
         pool && prog_buf(p, b)->space == BS_const && prog_buf(p, b)->data ? pool_add(e, b) : b;
   e->body = text_new(&c->keep);
+  if (o->ticks)
+    text_fmt(&e->body,
+             "extern void (*%s_tick)(void *, unsigned), *%s_user;\n"
+             "void (*%s_tick)(void *, unsigned), *%s_user;\n",
+             o->name, o->name, o->name, o->name);
   e->kernels = map_new(&c->keep);
   e->why_at = map_new(&c->keep);
   e->helpers = map_new(&c->keep);

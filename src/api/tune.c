@@ -1,0 +1,505 @@
+/* tune.c: measures the choices of lowering and keeps the best ones.
+ *
+ * In: a model, a C compiler, the file of what was measured before. Out: the table that lowering
+ * asks, and the file with what is new.
+ *
+ * Method: whole models are compiled, with every kernel that is still unknown trying another choice
+ * at once, and every kernel is timed for itself: as many builds as there are choices, however many
+ * kernels there are, and each kernel meets the caches as it will in use. Builds take turns with
+ * that of the closed forms. Before every run the caches are filled with something else: weights are
+ * cold, and activations warm, as they were just computed. Of the times of a kernel the least
+ * counts. A choice is kept if it wins by more than GAIN, and wins again in a build with all the
+ * others that were kept. Two choices of one kernel are never tried together. Passes may merge
+ * kernels in one build and not in the other: then all that either of them merged is compared.
+ *
+ * Measured is one thread, on made-up inputs if none are given.
+ */
+#include "api/own.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GAIN    1.03
+#define SECONDS 0.5 /* for a pair of builds */
+enum { TURNS = 9, MOST_TURNS = 60, ROUNDS = 12, AGAIN = 3 };
+enum { LEAST_SWEEP = 8 << 20, MOST_SWEEP = 64 << 20 };
+
+/* A build of the model, loaded. */
+typedef struct Take {
+  Ingot *m;
+  void *handle;
+  CallFn *call;
+  u8 *arena;
+  Frame frame;
+  double last, *now, *least; /* ns, by statement: of this run; of all */
+  double whole;
+  StmtId *kernel; /* in the order of lowering, merged ones too */
+  u32 nkernel;
+} Take;
+
+/* A key nothing is known of. */
+typedef struct Open {
+  Str key;
+  const char *const *choice;
+  u32 n, best;
+  double gain, from, to; /* closed form over choice; ns */
+} Open;
+
+typedef struct Trial {
+  u32 open, choice, round;
+} Trial;
+
+typedef struct Tuner {
+  Ingot *m;
+  const IngotTune *o;
+  Folder folder;
+  Take base, other;
+  Machine machine;
+  VEC(Open) open;
+  VEC(Trial) trial;
+  Found found;
+  u32 rounds, builds;
+  u8 *sweep;
+  size_t nsweep;
+} Tuner;
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void say(Tuner *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(Tuner *t, const char *fmt, ...) {
+  char line[1024];
+  va_list ap;
+  if (!t->o->said) return;
+  va_start(ap, fmt);
+  vsnprintf(line, sizeof line, fmt, ap);
+  va_end(ap);
+  t->o->said(t->o->user, line);
+}
+
+/* ---- builds ---- */
+
+static Str other_str(Ctx *to, const Ctx *from, Str s) {
+  return str_intern(to, str_text(from, s), str_len(from, s));
+}
+
+/* The same model in a context of its own, with the choices of m. */
+static void twin_begin(Ctx *c, void *arg) {
+  Ingot *const *pair = arg, *n = pair[0], *m = pair[1];
+  n->path = m->path;
+  for (u32 i = 0; i < m->dim.n; i++) {
+    BindDim b = m->dim.at[i];
+    b.symbol = other_str(c, m->c, b.symbol);
+    b.input = other_str(c, m->c, b.input);
+    *vec_push(&c->keep, &n->dim) = b;
+  }
+  for (u32 i = 0; i < m->given.n; i++) {
+    Given v = m->given.at[i];
+    v.name = other_str(c, m->c, v.name);
+    *vec_push(&c->keep, &n->given) = v;
+  }
+  for (u32 i = 0; i < m->state.n; i++) *vec_push(&c->keep, &n->state) = m->state.at[i];
+  n->target = m->target;
+  n->cflags = m->cflags;
+  n->precise = m->precise;
+  n->ticks = true;
+  n->tune = tune_new(c);
+  api_import(n, false);
+  n->in = api_inputs(n, 0);
+}
+
+static _Noreturn void blame(Tuner *t, const Ingot *n) {
+  u32 count = ingot_message_count(n);
+  fail(t->m->c, (Err)n->status, LOC_NONE, "--tune: %s",
+       count ? ingot_message(n, count - 1, NULL) : "out of memory");
+}
+
+static Ingot *twin(Tuner *t, Take *to) {
+  Ingot *m = t->m, *n = to->m = ingot_new(&(IngotAlloc){m->c->alloc.resize, m->c->alloc.user});
+  if (!n) fail(m->c, ERR_system, LOC_NONE, "out of memory");
+  if (ingot_open_bytes(n, m->bytes.at, m->bytes.n, str_text(m->c, m->file)) ||
+      api_call(n, twin_begin, (Ingot *[]){n, m}))
+    blame(t, n);
+  return n;
+}
+
+static void tick(void *user, unsigned kernel) {
+  Take *k = user;
+  double now = now_ns();
+  k->now[kernel] += now - k->last;
+  k->last = now_ns();
+}
+
+typedef struct TakeArg {
+  Tuner *t;
+  Take *to;
+  const char *path;
+} TakeArg;
+
+/* Compiles and loads; on the twin's side of the door. */
+static void take_build(Ctx *c, void *arg) {
+  TakeArg *a = arg;
+  Take *k = a->to;
+  const IngotTune *o = a->t->o;
+  IngotBuild b = {.output = a->path, .cc = o->cc, .optimize = o->optimize};
+  b.c = (IngotC){.name = "model", .selftest = -1, .caller = 1};
+  CodeSize size = api_build(k->m, &b);
+  k->handle = dlopen(a->path, RTLD_NOW | RTLD_LOCAL);
+  if (!k->handle) fail(c, ERR_system, LOC_NONE, "the kernels cannot be loaded: %s", dlerror());
+  union {
+    void *p;
+    CallFn *fn;
+  } call = {dlsym(k->handle, "model_call")};
+  void (**tick_at)(void *, unsigned) = dlsym(k->handle, "model_tick");
+  void **user = dlsym(k->handle, "model_user");
+  if (!call.p || !tick_at || !user)
+    fail(c, ERR_system, LOC_NONE, "the kernels cannot be loaded: %s", dlerror());
+  *tick_at = tick;
+  *user = k;
+  k->call = call.fn;
+  k->arena = api_memory_for(c, size.arena);
+  k->frame = api_frame(k->m, k->arena);
+  const Prog *p = k->m->p;
+  k->now = NEWS(&c->keep, double, p->stmt.n);
+  k->least = NEWS(&c->keep, double, p->stmt.n);
+  k->kernel = NEWS(&c->keep, StmtId, p->stmt.n);
+  for (StmtId s = 1; s < p->stmt.n; s++)
+    if (p->stmt.at[s].kind == ST_kernel) k->kernel[k->nkernel++] = s;
+}
+
+static void take_make(Tuner *t, Take *to) {
+  char name[32];
+  snprintf(name, sizeof name, "take%u.so", t->builds++);
+  TakeArg a = {t, to, folder_file(t->m->c, &t->folder, name)};
+  if (api_call(to->m, take_build, &a)) blame(t, to->m);
+  unlink(a.path);
+}
+
+static void take_free(Take *k) {
+  if (k->handle) dlclose(k->handle);
+  ingot_free(k->m);
+  *k = (Take){0};
+}
+
+/* ---- time ---- */
+
+static void run_once(Tuner *t, Take *k) {
+  const Prog *p = k->m->p;
+  for (size_t i = 0; i < t->nsweep; i += 64) t->sweep[i]++;
+  memset(k->now, 0, p->stmt.n * sizeof *k->now);
+  double start = k->last = now_ns();
+  int status = k->call(k->arena, k->frame.size, 0, k->frame.in, k->frame.out, k->frame.shape);
+  double whole = now_ns() - start;
+  if (status)
+    fail(t->m->c, ERR_input, LOC_NONE,
+         "--tune: the model refused its inputs (status %d): give some with --inputs", status);
+  if (!k->whole || whole < k->whole) k->whole = whole;
+  for (StmtId s = 1; s < p->stmt.n; s++)
+    if (k->now[s] > 0 && (k->least[s] == 0 || k->now[s] < k->least[s])) k->least[s] = k->now[s];
+}
+
+static void take_turns(Tuner *t, Take *a, Take *b) {
+  double end = now_ns() + SECONDS * 1e9;
+  for (u32 i = 0; i < MOST_TURNS && (i < TURNS || now_ns() < end); i++) {
+    run_once(t, a);
+    run_once(t, b);
+  }
+}
+
+/* The kernel that number i has become part of, as a number. */
+static u32 host_of(const Take *k, u32 i) {
+  const Prog *p = k->m->p;
+  StmtId s = k->kernel[i];
+  while (p->stmt.at[s].into) s = p->stmt.at[s].into;
+  while (k->kernel[i] != s) i--; /* hosts are in front of what they take in */
+  return i;
+}
+
+static u32 find(u32 *of, u32 i) {
+  while (of[i] != i) i = of[i] = of[of[i]];
+  return i;
+}
+
+/* Least times, in a and in b, of all kernels that key is part of; false: they cannot be compared.
+ */
+static bool compare(Ctx *c, const Take *a, const Take *b, const char *key, double *from,
+                    double *to) {
+  u32 n = a->nkernel;
+  Mark mark = arena_mark(&c->scratch);
+  u32 *of = NEWS(&c->scratch, u32, n + 1);
+  bool *part = NEWS(&c->scratch, bool, n + 1);
+  *from = *to = 0;
+  for (u32 i = 0; i < n; i++) of[i] = i;
+  for (u32 i = 0; i < n && n == b->nkernel; i++) {
+    of[find(of, i)] = find(of, host_of(a, i));
+    of[find(of, i)] = find(of, host_of(b, i));
+  }
+  const Tune *t = a->m->tune;
+  for (u32 i = 0; i < t->asked.n; i++) {
+    const Asked *q = &t->asked.at[i];
+    if (!q->kernel || strcmp(str_text(a->m->c, q->key), key)) continue;
+    u32 k = 0;
+    while (a->kernel[k] != q->kernel) k++;
+    part[find(of, k)] = true;
+  }
+  for (u32 i = 0; i < n && n == b->nkernel; i++) {
+    if (!part[find(of, i)]) continue;
+    *from += a->least[a->kernel[i]];
+    *to += b->least[b->kernel[i]];
+  }
+  arena_rewind(&c->scratch, mark);
+  return *from > 0 && *to > 0;
+}
+
+/* ---- what to try ---- */
+
+/* Known choices for a twin. */
+static void copy_table(Tuner *t, Ingot *n) {
+  for (u32 i = 0; i < t->found.n; i++)
+    tune_set(n->tune, other_str(n->c, t->m->c, t->found.at[i].key),
+             other_str(n->c, t->m->c, t->found.at[i].choice));
+}
+
+static void list_open(Tuner *t) {
+  Ctx *c = t->m->c;
+  const Ctx *from = t->base.m->c;
+  const Tune *tune = t->base.m->tune;
+  Map seen = map_new(&c->scratch);
+  t->open.n = t->trial.n = t->rounds = 0;
+  for (u32 i = 0; i < tune->asked.n; i++) {
+    const Asked *q = &tune->asked.at[i];
+    Str key = other_str(c, from, q->key);
+    if (q->known || !q->kernel || (*map_put(&seen, key))++) continue;
+    const char **choice = NEWS(&c->keep, const char *, q->n);
+    for (u32 k = 0; k < q->n; k++) choice[k] = str_text(c, other_str(c, from, q->choice[k]));
+    *vec_push(&c->keep, &t->open) = (Open){.key = key, .choice = choice, .n = q->n, .gain = 1};
+  }
+}
+
+/* Do two keys choose for one kernel of the base? */
+static bool meet(Tuner *t, const char *a, const char *b) {
+  const Tune *tune = t->base.m->tune;
+  const Ctx *c = t->base.m->c;
+  for (u32 i = 0; i < tune->asked.n; i++) {
+    if (strcmp(str_text(c, tune->asked.at[i].key), a)) continue;
+    for (u32 k = 0; k < tune->asked.n; k++) {
+      StmtId x = tune->asked.at[i].kernel, y = tune->asked.at[k].kernel;
+      const Prog *p = t->base.m->p;
+      if (!x || !y || strcmp(str_text(c, tune->asked.at[k].key), b)) continue;
+      while (p->stmt.at[x].into) x = p->stmt.at[x].into;
+      while (p->stmt.at[y].into) y = p->stmt.at[y].into;
+      if (x == y) return true;
+    }
+  }
+  return false;
+}
+
+static void plan_rounds(Tuner *t) {
+  Ctx *c = t->m->c;
+  for (u32 i = 0; i < t->open.n; i++)
+    for (u32 k = 1; k < t->open.at[i].n; k++) {
+      u32 round = 0;
+      for (bool free = false; !free && round < ROUNDS; round += !free) {
+        free = true;
+        for (u32 r = 0; r < t->trial.n && free; r++)
+          free =
+              t->trial.at[r].round != round ||
+              (t->trial.at[r].open != i && !meet(t, str_text(c, t->open.at[i].key),
+                                                 str_text(c, t->open.at[t->trial.at[r].open].key)));
+      }
+      if (round == ROUNDS) continue; /* enough has been tried */
+      *vec_push(&c->keep, &t->trial) = (Trial){i, k, round};
+      if (round >= t->rounds) t->rounds = round + 1;
+    }
+}
+
+static void set_choice(Tuner *t, Ingot *n, const Open *x, u32 choice) {
+  tune_set(n->tune, other_str(n->c, t->m->c, x->key), str_of(n->c, x->choice[choice]));
+}
+
+static void try_round(Tuner *t, u32 round) {
+  Ctx *c = t->m->c;
+  Ingot *n = twin(t, &t->other);
+  copy_table(t, n);
+  for (u32 i = 0; i < t->trial.n; i++)
+    if (t->trial.at[i].round == round)
+      set_choice(t, n, &t->open.at[t->trial.at[i].open], t->trial.at[i].choice);
+  take_make(t, &t->other);
+  take_turns(t, &t->base, &t->other);
+  for (u32 i = 0; i < t->trial.n; i++) {
+    Open *x = &t->open.at[t->trial.at[i].open];
+    double from, to;
+    if (t->trial.at[i].round != round ||
+        !compare(c, &t->base, &t->other, str_text(c, x->key), &from, &to))
+      continue;
+    if (from / to > x->gain && from / to > GAIN) {
+      x->gain = from / to;
+      x->best = t->trial.at[i].choice;
+    }
+  }
+  take_free(&t->other);
+}
+
+/* All that won, in one build. What does not win again is not kept. */
+static void try_all(Tuner *t) {
+  Ctx *c = t->m->c;
+  Ingot *n = twin(t, &t->other);
+  copy_table(t, n);
+  for (u32 i = 0; i < t->open.n; i++) set_choice(t, n, &t->open.at[i], t->open.at[i].best);
+  take_make(t, &t->other);
+  take_turns(t, &t->base, &t->other);
+  for (u32 i = 0; i < t->open.n; i++) {
+    Open *x = &t->open.at[i];
+    bool same = compare(c, &t->base, &t->other, str_text(c, x->key), &x->from, &x->to);
+    if (!same || x->from < x->to * (1 + (GAIN - 1) / 2)) x->best = 0;
+    if (!x->best) x->to = x->from;
+    if (x->best)
+      say(t, "  %.2f times as fast, %.1f -> %.1f us: %s: %s instead of %s", x->from / x->to,
+          x->from * 1e-3, x->to * 1e-3, str_text(c, x->key), x->choice[x->best], x->choice[0]);
+  }
+  say(t, "the model: %.3f -> %.3f ms", t->base.whole * 1e-6, t->other.whole * 1e-6);
+  take_free(&t->other);
+}
+
+/* One pass over all that is not known. false: there was nothing. */
+static bool tune_once(Tuner *t) {
+  Ctx *c = t->m->c;
+  Ingot *n = twin(t, &t->base);
+  copy_table(t, n);
+  if (ingot_passes(n, NULL)) blame(t, n);
+  list_open(t);
+  if (!t->open.n) {
+    take_free(&t->base);
+    return false;
+  }
+  plan_rounds(t);
+  say(t, "%u kernels to choose for, %u choices in %u builds", t->open.n, t->trial.n, t->rounds + 2);
+  if (t->rounds) take_make(t, &t->base);
+  for (u32 i = 0; i < t->rounds; i++) try_round(t, i);
+  if (t->rounds) try_all(t);
+  for (u32 i = 0; i < t->open.n; i++) {
+    const Open *x = &t->open.at[i];
+    tuned_add(c, &t->found,
+              (Measured){x->key, str_of(c, x->choice[x->best]), str_fmt(c, "%.2f", x->from * 1e-3),
+                         str_fmt(c, "%.2f", x->to * 1e-3)});
+  }
+  take_free(&t->base);
+  return true;
+}
+
+/* ---- the file ---- */
+
+static const char *cpu_name(Ctx *c) {
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  char line[512];
+  struct utsname u;
+  const char *found = NULL;
+  while (f && !found && fgets(line, sizeof line, f)) {
+    if (strncmp(line, "model name", 10) && strncmp(line, "CPU part", 8)) continue;
+    const char *colon = strchr(line, ':');
+    if (colon) found = str_text(c, str_intern(c, colon + 2, strcspn(colon + 2, "\n")));
+  }
+  if (f) fclose(f);
+  if (!found || !*found) found = uname(&u) ? "unknown" : str_text(c, str_of(c, u.machine));
+  return found;
+}
+
+/* The first line of what it says of itself, and the flags that matter. */
+static const char *compiler_name(Tuner *t) {
+  Ctx *c = t->m->c;
+  Words w = {0};
+  words_compiler(c, &w, t->o->cc);
+  *vec_push(&c->keep, &w) = "--version";
+  *vec_push(&c->keep, &w) = NULL;
+  spawn_run(c, &t->folder, "C compiler", w.at);
+  File f = file_read(c, folder_file(c, &t->folder, "log"));
+  size_t n = 0;
+  while (n < f.n && f.at[n] >= 0x20 && f.at[n] < 0x7f && n < 200) n++;
+  return str_text(c,
+                  str_fmt(c, "%.*s -O%s %s", (int)n, (const char *)f.at,
+                          t->o->optimize ? t->o->optimize : "2", t->m->cflags ? t->m->cflags : ""));
+}
+
+/* $XDG_CACHE_HOME/ingot/tune or ~/.cache/ingot/tune; its folder is made. */
+static const char *cache_path(Ctx *c) {
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  Str dir = 0;
+  if (base && *base == '/')
+    dir = str_of(c, base);
+  else if (home && *home == '/')
+    dir = str_fmt(c, "%s/.cache", home);
+  else
+    fail(c, ERR_usage, LOC_NONE,
+         "--tune: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file");
+  const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
+  if ((mkdir(str_text(c, dir), 0700) && errno != EEXIST) ||
+      (mkdir(folder, 0700) && errno != EEXIST))
+    fail(c, ERR_system, LOC_NONE, "%s: %s", folder, strerror(errno));
+  return str_text(c, str_fmt(c, "%s/tune", folder));
+}
+
+/* Memory that no cache holds. */
+static void make_sweep(Tuner *t) {
+  long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  t->nsweep = LEAST_SWEEP;
+  if (size > LEAST_SWEEP / 2) t->nsweep = size > MOST_SWEEP / 2 ? MOST_SWEEP : (size_t)size * 2;
+  t->sweep = NEWS(&t->m->c->keep, u8, t->nsweep);
+}
+
+static void tune_all(Ctx *c, void *arg) {
+  Tuner *t = arg;
+  Ingot *m = t->m;
+  folder_make(c, &t->folder);
+  t->machine = (Machine){m->target->name, cpu_name(c), compiler_name(t), INGOT_VERSION};
+  const char *path = t->o->file ? t->o->file : cache_path(c);
+  struct stat st;
+  Text others = text_new(&c->keep);
+  if (!stat(path, &st) || errno != ENOENT) t->found = tuned_read(c, path, &t->machine, &others);
+  make_sweep(t);
+  bool any = false;
+  for (u32 i = 0; i < AGAIN && tune_once(t); i++) any = true;
+  if (any)
+    tuned_write(c, path, &t->machine, &t->found, &others);
+  else
+    say(t, "%s: all choices are known, nothing is measured", path);
+  m->tune = tune_new(c);
+  for (u32 i = 0; i < t->found.n; i++) tune_set(m->tune, t->found.at[i].key, t->found.at[i].choice);
+}
+
+typedef struct TuneArg {
+  Ingot *m;
+  const IngotTune *o;
+} TuneArg;
+
+static void do_tune(Ctx *c, void *arg) {
+  TuneArg *a = arg;
+  Ingot *m = a->m;
+  const IngotTune *o = a->o;
+  if (o->march)
+    api_march(m, o->march, o->cc);
+  else
+    api_native(m, o->cc);
+  api_need_here(m, o->cc, "--tune measures");
+  if (m->kind == MK_prog || m->passed)
+    fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
+  Tuner t = {.m = m, .o = o};
+  Err e = ctx_protect(c, tune_all, &t);
+  take_free(&t.base);
+  take_free(&t.other);
+  folder_remove(&t.folder);
+  if (e) longjmp(*c->door, (int)e);
+}
+
+IngotStatus ingot_tune(Ingot *m, const IngotTune *o) {
+  return api_call(m, do_tune, &(TuneArg){m, o});
+}

@@ -1,0 +1,161 @@
+/* tuned.c: the file of measured choices.
+ *
+ * In: a text file. Out: the table that lowering asks (pass/tune.h), or the same file with more
+ * lines. The grammar, columns separated by one tab:
+ *   ingot tune 1
+ *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with
+ *   KEY CHOICE CLOSED US                   microseconds of the closed form and of the choice
+ *   # a comment, or nothing
+ * What a key or a choice says is not looked at: lowering compares it with what it offers. --tune
+ * takes the lines of this very machine, --tuned those of every machine with the same target.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+#define FIRST "ingot tune 1"
+enum { COLUMNS = 5, MOST_LINE = 4000 };
+
+typedef struct Line {
+  Str column[COLUMNS];
+  u32 n;
+} Line;
+
+static Line split(Ctx *c, const char *at, size_t n, Loc loc) {
+  Line l = {.n = 0};
+  if (n > MOST_LINE)
+    fail(c, ERR_input, loc, "a line of %zu bytes, expected at most %d", n, MOST_LINE);
+  for (size_t i = 0; i < n; i++)
+    if (((u8)at[i] < 0x20 && at[i] != '\t') || (u8)at[i] >= 0x7f)
+      fail(c, ERR_input, loc, "byte 0x%02x, expected printable text and tabs", (u8)at[i]);
+  for (size_t from = 0; from <= n;) {
+    size_t to = from;
+    while (to < n && at[to] != '\t') to++;
+    if (l.n == COLUMNS || to == from)
+      fail(c, ERR_input, loc, "column %u is %s", l.n + 1, to == from ? "empty" : "one too many");
+    l.column[l.n++] = str_intern(c, at + from, to - from);
+    from = to + 1;
+  }
+  return l;
+}
+
+static bool is_machine(Ctx *c, const Line *l, const Machine *m) {
+  const char *want[COLUMNS] = {"machine", m->target, m->cpu, m->compiler, m->version};
+  for (u32 i = 0; i < COLUMNS; i++)
+    if (want[i] && !str_is(c, l->column[i], want[i])) return false;
+  return true;
+}
+
+void tuned_add(Ctx *c, Found *f, Measured x) {
+  for (u32 i = 0; i < f->n; i++)
+    if (f->at[i].key == x.key) {
+      f->at[i] = x;
+      return;
+    }
+  *vec_push(&c->keep, f) = x;
+}
+
+/* One line: does it, or what follows, belong to the machine? */
+static bool read_line(Ctx *c, const Line *l, Loc loc, const Machine *machine, bool *begun,
+                      bool ours, Found *found) {
+  if (str_is(c, l->column[0], "machine")) {
+    if (l->n != COLUMNS)
+      fail(c, ERR_input, loc, "%u columns, expected machine, target, CPU, compiler and version",
+           l->n);
+    *begun = true;
+    return is_machine(c, l, machine);
+  }
+  if (!*begun) fail(c, ERR_input, loc, "a choice in front of the machine it was measured on");
+  if (l->n != 4) fail(c, ERR_input, loc, "%u columns, expected key, choice and two times", l->n);
+  if (ours) tuned_add(c, found, (Measured){l->column[0], l->column[1], l->column[2], l->column[3]});
+  return ours;
+}
+
+Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others) {
+  File f = file_read(c, path);
+  const char *text = (const char *)f.at;
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  Found found = {0};
+  bool begun = false, ours = false;
+  for (size_t at = 0, n; at < f.n; at += n + 1) {
+    const char *end = memchr(text + at, '\n', f.n - at);
+    n = end ? (size_t)(end - text) - at : f.n - at;
+    if (++loc.line == 1) {
+      if (n != strlen(FIRST) || memcmp(text, FIRST, n) != 0)
+        fail(c, ERR_input, loc, "expected '%s'", FIRST);
+      continue;
+    }
+    if (!n || text[at] == '#') continue;
+    Line l = split(c, text + at, n, loc);
+    ours = read_line(c, &l, loc, machine, &begun, ours, &found);
+    if (ours || !others) continue;
+    text_put(others, text + at, n);
+    text_puts(others, "\n");
+  }
+  if (!loc.line) fail(c, ERR_input, loc, "expected '%s', the file is empty", FIRST);
+  return found;
+}
+
+void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, const Text *others) {
+  Text t = text_new(&c->keep);
+  text_fmt(&t, "%s\n", FIRST);
+  text_put(&t, others->at, others->n);
+  text_fmt(&t, "machine\t%s\t%s\t%s\t%s\n", m->target, m->cpu, m->compiler, m->version);
+  for (u32 i = 0; i < f->n; i++)
+    text_fmt(&t, "%s\t%s\t%s\t%s\n", str_text(c, f->at[i].key), str_text(c, f->at[i].choice),
+             str_text(c, f->at[i].closed), str_text(c, f->at[i].us));
+  file_write(c, path, t.at, t.n);
+}
+
+Tune *api_tuned(Ingot *m) {
+  if (m->tune || !m->tuned) return m->tune;
+  Machine any = {.target = (m->target ? m->target : target_scalar())->name};
+  Found found = tuned_read(m->c, m->tuned, &any, NULL);
+  m->tune = tune_new(m->c);
+  for (u32 i = 0; i < found.n; i++) tune_set(m->tune, found.at[i].key, found.at[i].choice);
+  return m->tune;
+}
+
+typedef struct TunedArg {
+  Ingot *m;
+  const char *path;
+  Text text;
+} TunedArg;
+
+static void do_set_tuned(Ctx *c, void *arg) {
+  TunedArg *a = arg;
+  a->m->tuned = str_text(c, str_of(c, a->path));
+}
+
+IngotStatus ingot_set_tuned(Ingot *m, const char *path) {
+  return api_call(m, do_set_tuned, &(TunedArg){.m = m, .path = path});
+}
+
+/* Key and choices, the one taken first. */
+static void do_choices(Ctx *c, void *arg) {
+  TunedArg *a = arg;
+  Ingot *m = a->m;
+  a->text = text_new(&c->keep);
+  if (m->passed) fail(c, ERR_usage, LOC_NONE, "the passes have run: nothing is left to choose");
+  if (!api_tuned(m)) m->tune = tune_new(c);
+  api_passes(m, NULL);
+  Map said = map_new(&c->keep);
+  for (u32 i = 0; i < m->tune->asked.n; i++) {
+    const Asked *q = &m->tune->asked.at[i];
+    u32 *slot = map_put(&said, q->key);
+    if ((*slot)++) continue;
+    text_fmt(&a->text, "%s\t%s", str_text(c, q->key), str_text(c, q->choice[q->taken]));
+    for (u32 k = 0; k < q->n; k++)
+      if (k != q->taken) text_fmt(&a->text, "\t%s", str_text(c, q->choice[k]));
+    text_puts(&a->text, "\n");
+  }
+  text_cstr(&a->text);
+}
+
+IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n) {
+  TunedArg a = {.m = m};
+  IngotStatus s = api_call(m, do_choices, &a);
+  *text = a.text.at;
+  *n = s ? 0 : a.text.n;
+  return s;
+}
