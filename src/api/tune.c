@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -402,7 +401,6 @@ static bool tune_once(Tuner *t) {
 static const char *cpu_name(Ctx *c) {
   FILE *f = fopen("/proc/cpuinfo", "r");
   char line[512];
-  struct utsname u;
   const char *found = NULL;
   while (f && !found && fgets(line, sizeof line, f)) {
     if (strncmp(line, "model name", 10) && strncmp(line, "CPU part", 8)) continue;
@@ -410,8 +408,7 @@ static const char *cpu_name(Ctx *c) {
     if (colon) found = str_text(c, str_intern(c, colon + 2, strcspn(colon + 2, "\n")));
   }
   if (f) fclose(f);
-  if (!found || !*found) found = uname(&u) ? "unknown" : str_text(c, str_of(c, u.machine));
-  return found;
+  return found && *found ? found : "unknown";
 }
 
 /* The first line of what it says of itself, and the flags that matter. */

@@ -77,8 +77,8 @@ static const Opt opts[] = {
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "least work handed to a thread, in ns by estimate (default 4000)"),
-    {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, NULL,
-     "[=FILE] measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0},
+    {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
+     "measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0},
     TEXT("tuned", NULL, tuned, "FILE", "cut kernels as measured before, where FILE knows"),
     FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),
     FLAG("debug", debug,
@@ -271,7 +271,7 @@ void args_help(const Verb *v, FILE *to) {
       }
     char left[64];
     snprintf(left, sizeof left, "%s%s%s--%s%s%s", o->brief ? "-" : "", o->brief ? o->brief : "",
-             o->brief ? ", " : "", o->name, value ? " " : "", value ? value : "");
+             o->brief ? ", " : "", o->name, value && *value != '[' ? " " : "", value ? value : "");
     fprintf(to, "  %-26s %s", left, text);
     if (!strcmp(o->name, "engine")) name_engines(v, to);
     fputc('\n', to);

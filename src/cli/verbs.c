@@ -362,7 +362,8 @@ const Verb verb_table[] = {
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march tuned precise threads threads-api threads-grain library name seed "
+     "data input inputs engine march tuned precise threads threads-api threads-grain library name "
+     "seed "
      "state steps rtol atol "
      "json per-node bisect python "
      "output " SHAPES,
