@@ -35,6 +35,7 @@ struct Ingot {
   bool openmp;                 /* they are OpenMP's */
   Tune *tune;                  /* measured choices; NULL: none */
   const char *tuned;           /* file they are read from before the passes; NULL: none */
+  const Target *tuned_for;     /* machine whose choices were read from there */
   bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */

@@ -471,6 +471,7 @@ static void tune_all(Ctx *c, void *arg) {
     say(t, "%s: all choices are known, nothing is measured", path);
   m->tune = tune_new(c);
   for (u32 i = 0; i < t->found.n; i++) tune_set(m->tune, t->found.at[i].key, t->found.at[i].choice);
+  m->tuned = NULL; /* it was asked for more than that */
 }
 
 typedef struct TuneArg {
@@ -486,6 +487,7 @@ static void do_tune(Ctx *c, void *arg) {
     api_march(m, o->march, o->cc);
   else
     api_native(m, o->cc);
+  api_need_one(m);
   api_need_here(m, o->cc, "--tune measures");
   if (m->kind == MK_prog || m->passed)
     fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");

@@ -108,9 +108,11 @@ void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, con
 }
 
 Tune *api_tuned(Ingot *m) {
-  if (m->tune || !m->tuned) return m->tune;
-  Machine any = {.target = (m->target ? m->target : target_scalar())->name};
+  const Target *target = m->target ? m->target : target_scalar();
+  if (!m->tuned || m->tuned_for == target) return m->tune;
+  Machine any = {.target = target->name};
   Found found = tuned_read(m->c, m->tuned, &any, NULL);
+  m->tuned_for = target;
   m->tune = tune_new(m->c);
   for (u32 i = 0; i < found.n; i++) tune_set(m->tune, found.at[i].key, found.at[i].choice);
   return m->tune;
