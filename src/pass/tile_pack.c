@@ -60,6 +60,7 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
     const Index *ix = &o->idx[d];
     i64 x = ix->base + ix->shift;
     for (u32 i = 0; i < ix->n; i++) x += ix->coef[i] * value[ix->axis[i]];
+    if (x < 0 || x >= b->dim[d]) return false; /* padding, which the loops leave out */
     sum = sum * (u64)b->dim[d] + (u64)x;
   }
   *at = sum;
