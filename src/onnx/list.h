@@ -47,6 +47,7 @@ typedef struct Join {
   const Val *out; /* results of the node; NULL while collecting */
   u32 next;
   const char *why; /* what does not fit; NULL: nothing */
+  bool wrong;      /* and ONNX forbids it; else only ingot cannot do it */
 } Join;
 Val list_join(Join *j, Val x, Val y); /* 0 while collecting */
 

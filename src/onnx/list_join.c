@@ -20,8 +20,11 @@ static Val join_pair(Join *j, Val x, Val y) {
   }
   const Type *s = on_type(j->b, x), *t = on_type(j->b, y);
   bool text = s->dt == DT_str && t->dt == DT_str;
-  if (s->dt != t->dt || s->rank != t->rank)
-    j->why = "a result has another element type or rank in each branch";
+  if (s->rank != t->rank) j->why = "a result has another rank in each branch";
+  if (s->dt != t->dt) {
+    j->why = "a result has another element type in each branch";
+    j->wrong = true;
+  }
   if (text) {
     i64 p = text_room(g, x), q = text_room(g, y);
     enter_side(j, 0);
@@ -124,6 +127,7 @@ Val list_join(Join *j, Val x, Val y) {
              *q = val_is_list(y) ? list_at(im, y) : NULL;
   if (!p || !q || p->kind != q->kind) {
     j->why = "a result is a tensor in one branch, a sequence or optional in the other";
+    j->wrong = true;
     return 0;
   }
   if (p->kind == TY_opt) return join_optionals(j, p, q);

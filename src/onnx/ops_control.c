@@ -40,7 +40,7 @@ static void take_branch(Build *b, const OnnxGraph *body) {
 
 /* A branch that does not fit the shapes at hand is an error only where it is taken: a condition
  * that follows from bound inputs then decides while importing, and pins them. */
-static void decide_now(Build *b, Val cond, const Branch *r) {
+static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
   Val blame;
   const Tensor *t = import_known(b->im, cond, &blame);
   if (t) {
@@ -49,20 +49,22 @@ static void decide_now(Build *b, Val cond, const Branch *r) {
   }
   const Branch *bad = &r[r[0].err ? 0 : 1];
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
-  fail(b->c, bad->err, b->g->loc, "the %s branch cannot be built: %s%s%s%s",
-       r[0].err ? "then" : "else", bad->why,
+  fail(b->c, bad->err, b->g->loc, "the %s cannot be built: %s%s%s%s", part, bad->why,
        *name ? "; if it is not taken, give the input that decides: --input '" : "", name,
        *name ? "=@FILE.npy'" : "");
 }
 
-/* Lets the node choose between the results of both branches; NULL, or why they do not fit. */
-static const char *join_branches(Build *b, Val cond, const Branch *r) {
+/* Lets the node choose between the results of both branches; NULL, or why they do not fit, and
+ * whose fault that is. */
+static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) {
   Graph *g = b->g;
   Join j = {.b = b, .blk = {r[0].blk, r[1].blk}};
   BlkId outer = g->cur;
   for (u32 i = 0; i < b->nout; i++) list_join(&j, r[0].ret[i], r[1].ret[i]);
   g->cur = outer;
+  *err = j.wrong ? ERR_input : ERR_unsupported;
   if (j.why) return j.why;
+  *err = ERR_ok;
   for (u32 s = 0; s < 2; s++)
     for (u32 i = 0; i < j.pair[s].n; i++)
       *vec_push(&b->c->work, &g->blk.at[j.blk[s]].ret) = j.pair[s].at[i];
@@ -80,17 +82,18 @@ void build_if(Build *b) {
   Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")},
                  {.b = b, .body = on_graph(b, "else_branch")}};
   const Tensor *known = graph_const(g, cond);
+  bool fits = true;
   if (known) {
     take_branch(b, r[tensor_get(known, 0).i ? 0 : 1].body);
     return;
   }
   for (u32 i = 0; i < 2; i++) r[i].err = import_try(b->im, try_branch, &r[i], &r[i].why);
   if (!r[0].err && !r[1].err) {
-    r[0].why = join_branches(b, cond, r);
+    r[0].why = join_branches(b, cond, r, &r[0].err);
     if (!r[0].why) return;
-    r[0].err = ERR_input;
+    fits = false;
   }
-  decide_now(b, cond, r);
+  decide_now(b, cond, r, fits ? (r[0].err ? "then branch" : "else branch") : "choice");
 }
 
 /* ---- Scan ---- */

@@ -290,15 +290,21 @@ static Val index_type(Build *b, Val v) {
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
-Val on_index(Build *b, Val idx, Dim d) {
+/* Indices that are known now: along the last axis one for each of the n extents, in turn. */
+static Val within(Build *b, Val idx, const Dim *dim, u32 n) {
   idx = index_type(b, idx);
   const Tensor *t = graph_const(b->g, idx);
-  for (u64 i = 0; t && dim_is_const(d) && i < t->n; i++) {
+  for (u64 i = 0; t && i < t->n; i++) {
     i64 k = tensor_get(t, i).i;
-    if (k < -d || k >= d)
+    Dim d = dim[i % n];
+    if (dim_is_const(d) && (k < -d || k >= d))
       on_bad(b, "index %lld is out of range for extent %lld", (long long)k, (long long)d);
   }
-  return mk_within(b->g, idx, &d, 1);
+  return mk_within(b->g, idx, dim, n);
+}
+
+Val on_index(Build *b, Val idx, Dim d) {
+  return within(b, idx, &d, 1);
 }
 
 /* Coordinates along the last axis of idx, of x from axis `from` on. */
@@ -309,7 +315,7 @@ static Val on_coords(Build *b, Val x, Val idx, i64 from) {
   if (from < 0 || depth < 1 || depth > (i64)xt->rank - from)
     on_bad(b, "coordinates of length %lld into rank %u behind %lld batch axes", (long long)depth,
            xt->rank, (long long)from);
-  return mk_within(b->g, index_type(b, idx), xt->dim + from, (u32)depth);
+  return within(b, idx, xt->dim + from, (u32)depth);
 }
 
 void build_gather(Build *b) {

@@ -28,7 +28,9 @@ def branches(b):
     case("branch_too_many_results", then_branch=two, else_branch=other)
     case("branch_no_results", then_branch=body([], [], []), else_branch=other)
     case("branch_with_inputs", then_branch=body([relu("q", "t")], [val("q")], [val("t")]), else_branch=other)
-    case("branch_types_differ", code=(3, 4), then_branch=good, else_branch=body([h.make_node("Shape", ["x"], ["e"])], [], [val("e", I)]))
+    case("branch_ranks_differ", code=3, then_branch=good, else_branch=body([h.make_node("Flatten", ["x"], ["f"], axis=0), h.make_node(
+        "Squeeze", ["f"], ["e"])], [], [val("e", F, None)]))
+    case("branch_types_differ", code=4, then_branch=good, else_branch=body([h.make_node("Shape", ["x"], ["e"])], [], [val("e", I)]))
     for name, nodes in (("undefined", [relu("nowhere", "t", "inner")]), ("result_undefined", [relu("x", "other")]),
                         ("own_result", [relu("y", "t", "inner")])):
         bad = body(nodes, [], [val("t")])
