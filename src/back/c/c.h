@@ -220,6 +220,9 @@ void put_vectors(Emit *e, Text *out);      /* types and functions, behind the ru
 /* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
 ExprId quantised(Emit *e, const Expr *cast, i64 *k);
 const char *need_quantise(Emit *e, DType to);
+/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
+ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k);
+const char *need_requantise(Emit *e, DType as);
 const char *need_widen(Emit *e, Elem from); /* bytes to int32_t; NULL: in steps */
 const char *need_quad(Emit *e);             /* four bytes from memory as an int32_t */
 const char *need_dot4(Emit *e, const char *loop, const char *type); /* of the piece being written */

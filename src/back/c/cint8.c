@@ -113,6 +113,60 @@ ExprId quantised(Emit *e, const Expr *cast, i64 *k) {
   return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
 }
 
+static i64 splat_int(Emit *e, ExprId id) {
+  const Expr *s = prog_expr(e->p, id);
+  const Expr *c = s->kind == EX_splat ? prog_expr(e->p, s->arg[0]) : s;
+  return c->kind == EX_const ? c->imm.i : INT64_MIN;
+}
+
+ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
+  ExprId id = cast->arg[0];
+  const Expr *x = prog_expr(e->p, id);
+  i64 less = 0;
+  if (cast->dt != DT_f32 || e->b.piece.w < 4 || tmp_name(e, id)) return 0;
+  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i32) {
+    less = splat_int(e, x->arg[1]);
+    id = x->arg[0];
+    x = prog_expr(e->p, id);
+    if (tmp_name(e, id)) return 0;
+  }
+  if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) {
+    id = x->arg[0];
+    x = prog_expr(e->p, id);
+    if (tmp_name(e, id)) return 0;
+  }
+  if (x->kind != EX_op || x->op != OP_cast) return 0;
+  *as = x->dt;
+  ExprId y = quantised(e, x, k);
+  return y && *k == less ? y : 0;
+}
+
+/* What is left of x when round(x) + k, saturated, is taken as a number less k: no byte is made of
+ * it. NaN becomes 0 less k. The sum with 1.5 * 2^23 rounds to whole numbers, and 0 has no sign. */
+const char *need_requantise(Emit *e, DType as) {
+  u32 w = e->b.piece.w;
+  e->b.frame += w * 64;
+  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  text_fmt(&n, "ig_requantise_%sx%u", dtype_info[as].name, w);
+  const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
+  if (!is_wanted(e, name)) return name;
+  const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32);
+  const char *has = w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+  Scalar lo, hi;
+  dtype_limits(as, &lo, &hi);
+  e->intrinsics = true;
+  text_fmt(t, HELPER "%s %s(%s x, int k) {\n", f, name, f);
+  text_fmt(t, "  %s lo = (float)(%d - k) - (%s){0}, hi = (float)(%d - k) - (%s){0};\n", f,
+           (int)lo.i, f, (int)hi.i, f);
+  text_fmt(t, "#if defined(%s)\n  %s r = %s_min_ps(%s_max_ps(x, lo), hi);\n", has, f, mm, mm);
+  text_fmt(t, "#else\n  %s t = %s(x > lo, x, lo), r = %s(t < hi, t, hi);\n#endif\n", f, select,
+           select);
+  text_puts(t, "  r = r + 0x1.8p23f - 0x1.8p23f;\n");
+  if (lo.i) text_fmt(t, "  r = %s(x == x, r, (float)-k - (%s){0});\n", select, f);
+  text_puts(t, "  return r;\n}\n");
+  return name;
+}
+
 /* round(x) + k, saturated. The bounds are whole numbers, so they may be met before rounding; NaN
  * becomes 0. */
 const char *need_quantise(Emit *e, DType to) {
@@ -133,17 +187,25 @@ const char *need_quantise(Emit *e, DType to) {
   text_fmt(t, "  %s lo = (float)(%d - k) - (%s){0}, hi = (float)(%d - k) - (%s){0};\n", f,
            (int)lo.i, f, (int)hi.i, f);
   text_fmt(t, "#if defined(%s)\n", has);
-  text_fmt(t, "  %s r = (%s)%s_cvtps_epi32(%s_min_ps(%s_max_ps(x, lo), hi)) + k;\n", i, i, mm, mm,
-           mm);
+  if (w == 16 && !lo.i) /* what is too large is large without a sign too, and saturates */
+    text_fmt(t,
+             "  (void)hi;\n"
+             "  return (%s)_mm512_cvtusepi32_epi8(\n"
+             "      _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_max_ps(x, lo)), "
+             "_mm512_set1_epi32(k)));\n#else\n",
+             type);
+  else
+    text_fmt(t, "  %s r = (%s)%s_cvtps_epi32(%s_min_ps(%s_max_ps(x, lo), hi)) + k;\n#else\n", i, i,
+             mm, mm, mm);
   text_fmt(t,
-           "#else\n"
            "  %s t = %s(x > lo, x, lo);\n"
-           "  %s r = (%s)(%s(t < hi, t, hi) + 0x1.8p23f) - 0x4b400000 + k;\n"
-           "#endif\n",
+           "  %s r = (%s)(%s(t < hi, t, hi) + 0x1.8p23f) - 0x4b400000 + k;\n",
            f, select, i, i, select);
+  bool done = w == 16 && !lo.i;
+  if (!done) text_puts(t, "#endif\n");
   if (lo.i) text_fmt(t, "  r &= (%s)(x == x);\n", i);
   const char *pack = to == DT_u8 ? "us" : "s";
-  if (w == 16)
+  if (w == 16 && !done)
     text_fmt(t, "#if defined(%s)\n  return (%s)_mm512_cvtepi32_epi8((__m512i)r);\n#else\n", has,
              type);
   if (w == 8)

@@ -405,6 +405,14 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     text_fmt(e->t, ", %d)", (int)k);
     return;
   }
+  DType as;
+  y = requantised(e, x, &as, &k);
+  if (y) {
+    text_fmt(e->t, "%s(", need_requantise(e, as));
+    put_vec(e, y, PR_any);
+    text_fmt(e->t, ", %d)", (int)k);
+    return;
+  }
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_vec(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (is_convertible(from, to, x->sat)) {
