@@ -207,7 +207,10 @@ static void run_once(Tuner *t, Take *k) {
     if (k->now[s] > 0 && (k->least[s] == 0 || k->now[s] < k->least[s])) k->least[s] = k->now[s];
 }
 
+/* Both begin anew: the least of many runs is less than that of a few. */
 static void take_turns(Tuner *t, Take *a, Take *b) {
+  memset(a->least, 0, a->m->p->stmt.n * sizeof *a->least);
+  a->whole = 0;
   double end = now_ns() + SECONDS * 1e9;
   for (u32 i = 0; i < MOST_TURNS && (i < TURNS || now_ns() < end); i++) {
     run_once(t, a);
