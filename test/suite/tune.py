@@ -49,8 +49,9 @@ def ok(got, what=""):
     return got
 
 
-def prepare(env):
-    folder = os.path.join(env.build, "tune")
+def prepare(env, name):
+    """A folder of its own, as tests run at the same time, and the model in it."""
+    folder = os.path.join(env.build, "tune", name)
     os.makedirs(folder, exist_ok=True)
     env.need_ingot()
     return folder, network(os.path.join(folder, "net.ing"))
@@ -71,7 +72,7 @@ def every(env, target, engine):
     """One run for each rank among the choices: every kernel takes the one of that rank."""
     if engine == "c" and not cpu_has(TARGETS[target]):
         raise Skip(f"this CPU has no {target}")
-    folder, model = prepare(env)
+    folder, model = prepare(env, f"every-{target}-{engine}")
     rank, most = 0, 1
     while rank < most:
         rows, seen = [], set()
@@ -99,7 +100,7 @@ def every(env, target, engine):
 
 def obeyed(env):
     """The table changes the program; what it names wrongly changes nothing."""
-    folder, model = prepare(env)
+    folder, model = prepare(env, "obeyed")
 
     def lowered(*args):
         return ok(run([env.ingot, "opt", model, "--march", "avx2", "--stop=lower", *args], 60), "opt")
@@ -120,7 +121,7 @@ def obeyed(env):
 
 def hostile(env):
     """Files that are wrong are refused, with the line."""
-    folder, model = prepare(env)
+    folder, model = prepare(env, "hostile")
     head = HEAD.format("avx2")
     cases = {
         "": "empty", "ingot tune 2\n": ":1:", "nonsense": ":1:", "ingot tune 1\nk\tc\t1\t1\n": ":2:",
@@ -142,7 +143,7 @@ def hostile(env):
 
 def measured(env):
     """--tune writes the file, and reads it the next time; what cannot be measured here is refused."""
-    folder, _ = prepare(env)
+    folder, _ = prepare(env, "measured")
     rand = random.Random(7)
     model, cache, out = (os.path.join(folder, n) for n in ("one.ing", "cache/ingot/tune", "one.o"))
     with open(model, "w") as f:
