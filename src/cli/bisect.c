@@ -262,6 +262,10 @@ static void print_command(const Hunt *h, const char *path, const char *inputs) {
   print_quoted(inputs);
   printf(" --engine %s", engine_of(a));
   if (a->march) printf(" --march %s", a->march);
+  if (a->tuned) {
+    printf(" --tuned ");
+    print_quoted(a->tuned);
+  }
   if (a->precise) printf(" --precise");
   if (a->threads) printf(" --threads %llu", a->threads);
   if (a->threads_api) printf(" --threads-api %s", a->threads_api);
