@@ -12,7 +12,8 @@
 #include <string.h>
 #include "pass/canon.h"
 
-enum { CUT_MANY = UINT32_MAX, CUT_DEPTH = 12 };
+enum { CUT_DEPTH = 12 };
+static const NodeId CUT_MANY = UINT32_MAX; /* users read different parts */
 
 /* The part of a value that is read: elements start .. start + size - 1 on every axis. */
 typedef struct Box {
