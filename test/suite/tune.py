@@ -51,7 +51,7 @@ def ok(got, what=""):
 
 def prepare(env, name):
     """A folder of its own, as tests run at the same time, and the model in it."""
-    folder = os.path.join(env.build, "tune", name)
+    folder = os.path.join(env.build, "tuning", name)
     os.makedirs(folder, exist_ok=True)
     env.need_ingot()
     return folder, network(os.path.join(folder, "net.ing"))
