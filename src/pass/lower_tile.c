@@ -490,12 +490,10 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
   Tile t;
   bool along;
   if (!find_tiles(l, f, &t, &along)) return false;
-  if (along) {
-    lower_along(&t, at);
-    return true;
-  }
   t.l->inner[t.l->ninner++] = (InnerVar){t.lane_var, t.lanes};
-  if (f->fold)
+  if (along)
+    lower_along(&t, at);
+  else if (f->fold)
     lower_fold(&t, at);
   else
     lower_map(&t, at);

@@ -423,8 +423,10 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   stand_anywhere(t);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool out = false, ok = true;
   for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
+  l->ninner--;
   leave(t);
   return ok;
 }

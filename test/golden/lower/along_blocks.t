@@ -1,0 +1,62 @@
+# a sum over channels that lie in blocks runs along vectors of them
+# run: --march=avx2 --start=layout --stop=lower
+graph
+(%x: f32[1,1,3,3]) {
+  %k: f32[16,1,1,1] = const {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
+  %c: f32[1,16,3,3] = conv(%x, %k) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %t: f32[1,3,3,16] = transpose(%c) {perm=[0,2,3,1]}
+  %s: f32[1,3,3] = reduce_sum(%t) {axes=[3], keep=0}
+  return %s
+}
+
+# expect
+prog
+math fused
+buf b1: in f32[1,1,3,3]
+buf b2: out f32[1,3,3]
+buf b3: const f32[16,1,1,1] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
+buf b5: temp f32[1,2,3,3,8]
+buf b4: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
+buf acc: reg f32x8[3,2]
+buf b: reg f32x8[1,2]
+buf acc1: reg f32x8[1,2]
+buf sum: reg f32[1,1]
+kernel "conv" {
+  for l in 0..3 {
+    for p in 0..3 unroll {
+      for v in 0..2 unroll {
+        acc[p, v] = splat.8(0.0)
+      }
+    }
+    for v in 0..2 unroll {
+      b[0, v] = b4[0, v, 0, 0, 0, 0:8]
+    }
+    for p in 0..3 unroll {
+      let x: f32x8 = splat.8(b1[0, 0, l, p])
+      for v in 0..2 unroll {
+        acc[p, v] = fma(x, b[0, v], acc[p, v])
+      }
+    }
+    for p in 0..3 unroll {
+      for v in 0..2 unroll {
+        b5[0, v, l, p, 0:8] = acc[p, v]
+      }
+    }
+  }
+}
+kernel "reduce_sum transpose + reduce_sum" {
+  for j in 0..3 {
+    for k in 0..3 {
+      for v in 0..2 unroll {
+        acc1[0, v] = splat.8(0.0)
+      }
+      sum[0, 0] = 0.0
+      for v in 0..1 {
+        for u in 0..2 unroll {
+          acc1[0, u] = acc1[0, u] + b5[0, v * 2 + u, j, k, 0:8]
+        }
+      }
+      b2[0, j, k] = reduce.add(acc1[0, 0] + acc1[0, 1]) + sum[0, 0]
+    }
+  }
+}
