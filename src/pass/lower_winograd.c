@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { WINO_SIDE = 6, WINO_BYTES = 640 << 10, WINO_ROWS = 14 };
+enum { WINO_FAR = 4 << 20 }; /* bytes of weights that no cache keeps from run to run */
 
 /* The transforms, for m = 2 and m = 4: input BT, weights G, output AT. */
 static const double bt2[4][WINO_SIDE] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
@@ -332,6 +333,10 @@ static void blocks(Wino *w, Tail at, BufId u) {
   i64 all = w->down * w->across, place_bytes = (i64)w->side * w->side * (w->nin + w->nout) * 4;
   i64 each = WINO_BYTES / place_bytes / WINO_ROWS * WINO_ROWS;
   if (each < WINO_ROWS) each = WINO_ROWS;
+  /* few patches, and weights that come from memory: these are gone through once. Threads share out
+   * blocks and need several. */
+  i64 far = (i64)w->side * w->side * w->nin * w->nout * 4;
+  if (p->threads <= 1 && far > WINO_FAR && all <= 2 * WINO_ROWS) each = all;
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */
   Dim vd[3] = {w->side * w->side, each, w->nin}, md[3] = {w->side * w->side, each, w->nout};
