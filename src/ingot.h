@@ -75,6 +75,11 @@ IngotStatus ingot_set_target(Ingot *m, const char *name);
  * Before the passes. */
 IngotStatus ingot_set_precise(Ingot *m);
 
+/* What code for a machine with vectors is chosen by: "time" (the default); "ram": of several
+ * programs the one with the smallest arena; "size": the one with the fewest bytes of code and
+ * weights, which build compiles with -Os. Before the passes. */
+IngotStatus ingot_optimize_for(Ingot *m, const char *what);
+
 /* Threads that share one run of the compiled model, 1 to 64, with the same bits for every number.
  * api: "pthread" (or NULL): workers of the generated file, started by NAME_threads_start; "openmp":
  * one region for each run. grain: least work that is handed to a thread, in nanoseconds by a rough

@@ -59,7 +59,7 @@ static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
   const IngotBuild *o = b->o;
   words_compiler(c, w, o->cc);
   add(c, w, standard);
-  add_pair(c, w, "-O", o->optimize ? o->optimize : "2");
+  add_pair(c, w, "-O", o->optimize ? o->optimize : b->m->aim == AIM_size ? "s" : "2");
   add(c, w, "-ffp-contract=off");
   words_target(c, w, b->m);
   words_threads(c, w, b->m);

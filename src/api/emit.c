@@ -143,6 +143,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
     text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
   if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
   if (m->tune) text_puts(&t, t.n ? " tuned" : "tuned");
+  if (m->aim != AIM_time)
+    text_fmt(&t, "%soptimize-for=%s", t.n ? " " : "", m->aim == AIM_ram ? "ram" : "size");
   if (m->threads > 1)
     text_fmt(&t, "%sthreads=%u%s", t.n ? " " : "", m->threads, m->openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);

@@ -30,6 +30,7 @@ struct Ingot {
   VEC(const Target *)
   bodies;                      /* of one file, in the order of the table; target is the one of this
                                   machine; none: only target */
+  Aim aim;                     /* what programs are chosen by */
   bool precise;                /* mathematics: see ingot_set_precise */
   u32 threads, grain;          /* that share a run; 0 or 1: one; see Prog */
   bool openmp;                 /* they are OpenMP's */

@@ -315,10 +315,7 @@ typedef struct PipeArg {
   const IngotPipe *pipe;
 } PipeArg;
 
-void api_passes(Ingot *m, const IngotPipe *p) {
-  if (m->passed) return;
-  api_import(m, false);
-  if (!p && m->p) return; /* a program is run as it was written */
+static void run_passes(Ingot *m, const IngotPipe *p, const Target *target, Aim aim) {
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
@@ -330,11 +327,12 @@ void api_passes(Ingot *m, const IngotPipe *p) {
                       .dumped = p->dumped,
                       .timed = p->timed,
                       .user = p->user};
-  o.target = m->target;
+  o.target = target;
+  o.aim = aim;
   o.precise = m->precise;
   o.threads = m->threads;
   o.grain = m->grain;
-  o.tune = api_tuned(m);
+  o.tune = aim == AIM_time ? api_tuned(m) : NULL; /* measured for time */
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
@@ -342,8 +340,76 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   m->passed = true;
 }
 
-/* Passes change the graph they work on, so each body begins with an import of its own. What is to
- * be said about the model has been said by the first. */
+/* Imports the model once more, as passes change it. What is to be said about it has been said by
+ * the first import. */
+static void import_again(Ingot *m) {
+  Ctx *c = m->c;
+  Diag **end = c->diags_end;
+  u32 warnings = c->nwarnings;
+  m->g = NULL;
+  m->p = NULL;
+  m->passed = false;
+  api_import(m, false);
+  c->diags_end = end;
+  *end = NULL;
+  c->nwarnings = warnings;
+}
+
+static u64 constants(const Prog *p) {
+  u64 n = 0;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
+  return n;
+}
+
+/* Bytes that the program is chosen by. An arena that is smaller because weights are larger is no
+ * gain; base: bytes of those that it might have. */
+static u64 cost_of(Ingot *m, const Target *target, u64 base) {
+  EmitOptions o = {.name = "model",
+                   .version = "",
+                   .source = "",
+                   .options = "",
+                   .target = target,
+                   .weights = WM_literal};
+  u64 more = constants(m->p);
+  if (m->aim == AIM_size && m->p->planned) return emit_size(m->p, &o);
+  return m->p->arena_bytes + (more > base ? more - base : 0);
+}
+
+/* Which kernels need less cannot be told one by one: several programs are made, and measured. Plain
+ * loops, which are several times slower, must save a 16th. */
+static void choose(Ingot *m, const Target *target) {
+  const struct {
+    const Target *target;
+    Aim aim;
+    u64 part; /* least that it must save of the best so far, as a divisor; 0: anything */
+  } way[] = {{target, AIM_time, 0}, {target, m->aim, 0}, {target_scalar(), m->aim, 16}};
+  Ingot best = *m;
+  u64 least = UINT64_MAX, base = 0;
+  for (u32 i = 0; i < sizeof way / sizeof *way; i++) {
+    if (i) import_again(m);
+    run_passes(m, NULL, way[i].target, way[i].aim);
+    if (!i) base = constants(m->p);
+    u64 cost = cost_of(m, target, base), most = way[i].part ? least - least / way[i].part : least;
+    if (cost >= most) continue;
+    best = *m;
+    least = cost;
+    if (!m->p->planned) break;
+  }
+  *m = best;
+}
+
+void api_passes(Ingot *m, const IngotPipe *p) {
+  if (m->passed) return;
+  api_import(m, false);
+  if (!p && m->p) return; /* a program is run as it was written */
+  const Target *target = m->target ? m->target : target_scalar();
+  if (p || m->aim == AIM_time || target == target_scalar())
+    run_passes(m, p, target, AIM_time);
+  else
+    choose(m, target);
+}
+
 void api_bodies(Ingot *m) {
   Ctx *c = m->c;
   api_passes(m, NULL);
@@ -353,27 +419,21 @@ void api_bodies(Ingot *m) {
     fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
   Prog **body = NEWS(&c->keep, Prog *, m->bodies.n);
   for (u32 i = 0; i < m->bodies.n; i++) {
-    Diag **end = c->diags_end;
-    u32 warnings = c->nwarnings;
-    m->g = NULL;
-    m->p = NULL;
-    m->passed = false;
     m->target = m->bodies.at[i];
-    if (m->target == first.target) {
-      body[i] = first.p;
-      continue;
-    }
+    body[i] = first.p;
+    if (m->target == first.target) continue;
+    import_again(m);
     api_passes(m, NULL);
     body[i] = m->p;
-    c->diags_end = end;
-    *end = NULL;
-    c->nwarnings = warnings;
   }
   *m = first;
   m->body = body;
 }
 
 void api_need_one(const Ingot *m) {
+  if (m->aim != AIM_time)
+    fail(m->c, ERR_usage, LOC_NONE,
+         "for memory or size several programs are tried; expected one, which is shown");
   if (m->bodies.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
          m->march);

@@ -190,6 +190,22 @@ static void do_set_target(Ctx *c, void *arg) {
   set(a->m, a->name, t);
 }
 
+static void do_set_aim(Ctx *c, void *arg) {
+  TargetArg *a = arg;
+  static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
+  for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i], a->name) != 0) continue;
+    a->m->aim = (Aim)i;
+    return;
+  }
+  fail(c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
+       a->name);
+}
+
+IngotStatus ingot_optimize_for(Ingot *m, const char *what) {
+  return api_call(m, do_set_aim, &(TargetArg){m, what});
+}
+
 static void do_set_precise(Ctx *c, void *arg) {
   TargetArg *a = arg;
   (void)c;

@@ -83,6 +83,9 @@ typedef struct EmitBody {
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Text *blob);
 
+/* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
+u64 emit_size(Prog *p, const EmitOptions *o);
+
 /* What emit_c would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 

@@ -69,6 +69,8 @@ static const Opt opts[] = {
          "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
          "or "
          "multi: sse2,avx2,avx512 in one file that chooses"),
+    TEXT("optimize-for", NULL, optimize_for, "WHAT",
+         "of code with vectors: time (default), ram: the smallest arena, size: code and weights"),
     FLAG("precise", precise,
          "exp, tanh and their like to the last bit, also where vectors run faster without"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),

@@ -32,6 +32,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);
+  if (!s && a->optimize_for) s = ingot_optimize_for(m, a->optimize_for);
   if (!s && a->precise) s = ingot_set_precise(m);
   if (!s && (a->threads || a->threads_api || a->threads_grain))
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
@@ -340,14 +341,16 @@ static int verb_passes(const Args *a) {
 #define SHAPES "input-dim shapes max-shapes"
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state march cc tune tuned precise threads threads-api "
+     "output name func-name weights state march cc tune tuned precise optimize-for threads "
+     "threads-api "
      "threads-grain selftest "
      "no-selftest caller "
      "debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march tune tuned precise optimize sanitize threads "
+     "output name func-name weights state cc march tune tuned precise optimize-for optimize "
+     "sanitize threads "
      "threads-api "
      "threads-grain selftest "
      "no-selftest caller "
@@ -355,14 +358,16 @@ const Verb verb_table[] = {
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
-     "input inputs data output engine march tuned precise threads threads-api threads-grain "
+     "input inputs data output engine march tuned precise optimize-for threads threads-api "
+     "threads-grain "
      "library name "
      "seed "
      "state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march tuned precise threads threads-api threads-grain library name "
+     "data input inputs engine march tuned precise optimize-for threads threads-api threads-grain "
+     "library name "
      "seed "
      "state steps rtol atol "
      "json per-node bisect python "
@@ -370,7 +375,8 @@ const Verb verb_table[] = {
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
-     "input inputs data engine seed seconds cc march tune tuned precise optimize threads "
+     "input inputs data engine seed seconds cc march tune tuned precise optimize-for optimize "
+     "threads "
      "threads-api "
      "threads-grain "
      "state json " SHAPES,

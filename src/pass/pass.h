@@ -10,12 +10,20 @@ typedef struct Pass Pass;
 typedef struct Unit Unit;
 typedef struct Tune Tune; /* see tune.h */
 
+/* What families of kernels are chosen for. */
+typedef enum Aim {
+  AIM_time,
+  AIM_ram, /* nothing that takes more memory while it runs: no Winograd */
+  AIM_size /* nothing that takes more code or weights: no Winograd, small tiles */
+} Aim;
+
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
   Ctx *c;
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
+  Aim aim;              /* the pipeline sets it */
   bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast;
                            no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
@@ -45,9 +53,10 @@ typedef struct PipeOptions {
   void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
   const Target *target; /* NULL: scalar */
-  bool precise;         /* see Unit */
-  u32 threads, grain;   /* 0 or 1: one; see Prog */
-  Tune *tune;           /* see Unit */
+  Aim aim;
+  bool precise;       /* see Unit */
+  u32 threads, grain; /* 0 or 1: one; see Prog */
+  Tune *tune;         /* see Unit */
 } PipeOptions;
 
 /* pipeline.c */

@@ -138,6 +138,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->tune = o->tune;
   if (u->g) u->g->blocks = u->target->lanes > 1;
   u->precise = o->precise;
+  u->aim = o->aim;
   c->pass = "input";
   if (o->check) verify(u);
   for (u32 i = first; i < end; i++) {

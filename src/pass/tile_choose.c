@@ -305,21 +305,25 @@ static void choose_size(Tile *t) {
   bool splat = false, packed = false;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
   bool narrow = t->l->target->regs < 32, quads = t->quad < FORM_AXES;
+  /* one panel at a time: then merge finds more that goes block by block */
+  bool small = t->l->unit->aim == AIM_size;
   t->budget = !narrow ? 26 : quads ? 8 : 12; /* without vpdpbusd operands of dot4 take two each */
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;
   }
   if (t->row == FORM_AXES) {
-    t->panels = t->lanes >= 16 ? few_panels(n) : n < 8 ? n : t->budget >= 16 ? 8 : 6;
+    t->panels = small ? 1 : t->lanes >= 16 ? few_panels(n) : n < 8 ? n : t->budget >= 16 ? 8 : 6;
     t->most_rows = 1;
   } else if (splat && packed) {
-    t->most_rows = 14;
-    t->panels = narrow && quads ? (n > 1 ? 2 : 1) : best_panels(t, n);
+    t->most_rows = small ? 4 : 14;
+    t->panels = t->l->unit->aim != AIM_time ? 1
+                : narrow && quads           ? (n > 1 ? 2 : 1)
+                                            : best_panels(t, n);
   } else {
     t->panels = 1;
-    t->most_rows = t->budget >= 16 ? 8 : 6;
-    t->unroll = short_folds(&t->f);
+    t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
+    if (!small) t->unroll = short_folds(&t->f);
   }
   tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
 }

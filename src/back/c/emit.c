@@ -438,6 +438,13 @@ EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
   return made_facts(f.e);
 }
 
+/* Of the text a compiler makes about a sixth. */
+u64 emit_size(Prog *p, const EmitOptions *o) {
+  Made f = made_begin(p, o, NULL, 1);
+  made_entry(&f, NULL);
+  return weights_bytes(f.e) + (f.e->body.n + f.e->helper_text.n + f.entry.n) / 6;
+}
+
 /* What a compiler must be told, and what it must not have been told. */
 void put_prelude(Emit *e, Text *t) {
   text_puts(t,

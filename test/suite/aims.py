@@ -1,0 +1,66 @@
+"""--optimize-for: ram never takes more memory than time, size never more code and weights; and on networks where much can be saved it
+is. The results are those of the other engines, and as near to the reference as ever.
+"""
+import os
+import re
+
+from lib.core import ROOT, Fail, Test, explain, run, tail
+from suite import bytes as quantised
+from suite import targets
+
+DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
+MODELS = {  # model; whether ram and size must save something
+    "dense32": (lambda env: [targets.prepare(env, "dense32")[0]], True, True),
+    "mobile21": (lambda env: [targets.prepare(env, "mobile21")[0]], True, True),
+    "bytes": (lambda env: [os.path.join(quantised.folder_of(env), "windows3.onnx")], False, True),
+}
+
+
+def must(cmd, what):
+    got = run(cmd, 120)
+    if got.rc or got.timed_out:
+        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
+    return got.out.decode()
+
+
+def arena(header):
+    with open(header) as f:
+        return int(re.search(r"_ARENA_BYTES (\d+)", f.read())[1])
+
+
+def loaded(path):
+    """Code and constants."""
+    return int(must(["size", path], "size").splitlines()[1].split()[0])
+
+
+def check(env, name):
+    find, ram, size = MODELS[name]
+    env.need_ingot()
+    work, model = env.scratch("aims", name), find(env)
+    least, bytes_of = {}, {}
+    for aim in ("time", "ram", "size"):
+        made = os.path.join(work, aim + ".o")
+        must([env.ingot, "build", *model, "--march", "avx2", "--optimize-for", aim, "--quiet", "--no-selftest", "--name", "net", "-o", made], aim)
+        least[aim], bytes_of[aim] = arena(made[:-1] + "h"), loaded(made)
+        if targets.cpu_has("avx2") and aim != "time":
+            must([env.ingot, "verify", *model, "--march", "avx2", "--optimize-for", aim, "--quiet"], "verify")
+    if least["ram"] > least["time"] or (ram and least["ram"] == least["time"]):
+        raise Fail(f"arenas are {least}")
+    if bytes_of["size"] > bytes_of["time"] or (size and bytes_of["size"] == bytes_of["time"]):
+        raise Fail(f"code and constants are {bytes_of}")
+
+
+def refused(env):
+    env.need_ingot()
+    for args, text in ((["compile", *DIGITS, "--optimize-for", "speed"], "there are time, ram and size"),
+                       (["verify", *DIGITS, "--march", "sse2", "--per-node", "--optimize-for", "ram"], "several programs")):
+        got = run([env.ingot, *args], 60)
+        if got.rc != 2 or text not in got.text():
+            raise Fail(f"{args}: {explain(got)}: {tail(got.text(), 4)}")
+    texts = {must([env.ingot, "compile", *DIGITS, "--quiet", "--optimize-for", aim], aim).split("*/", 1)[1] for aim in ("time", "ram", "size")}
+    if len(texts) != 1:
+        raise Fail("without vectors there is one program, found several")
+
+
+def tests(env):
+    return [*[Test(f"aims/{n}", lambda n=n: check(env, n), cost=8) for n in MODELS], Test("aims/refused", lambda: refused(env))]
