@@ -494,6 +494,8 @@ static void do_tune(Ctx *c, void *arg) {
   api_need_here(m, o->cc, "--tune measures");
   if (m->kind == MK_prog || m->passed)
     fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
+  if (m->aim != AIM_time)
+    fail(c, ERR_usage, LOC_NONE, "--tune measures time; the model is optimized for something else");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);
   take_free(&t.base);

@@ -301,6 +301,23 @@ static i64 few_panels(i64 n) {
   return n < best ? n : best;
 }
 
+/* Rows of a tile whose operand slides along them under a window that is written out: sums, what one
+ * line of the window reads, and its weights shall stay in registers. Measured for vectors of 16. */
+static i64 window_rows(const Tile *t, i64 most) {
+  const Form *f = &t->f;
+  for (u32 k = 0; k < f->nin; k++)
+    for (u32 d = 0; d < f->in[k].rank; d++) {
+      const Index *ix = &f->in[k].idx[d];
+      if (ix->n != 2 || ix->axis[0] != t->row || !(t->unroll >> ix->axis[1] & 1)) continue;
+      const Axis *window = &f->axis[ix->axis[1]];
+      i64 stride = ix->coef[0], size = window->hi - window->lo, room = t->l->target->regs - 11;
+      if (ix->coef[1] != 1 || stride < 1) continue;
+      i64 fit = (room - (i64)f->nin * size + stride) / (1 + stride);
+      return fit < 2 ? 2 : fit < most ? fit : most;
+    }
+  return most;
+}
+
 static void choose_size(Tile *t) {
   bool splat = false, packed = false;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
@@ -324,6 +341,7 @@ static void choose_size(Tile *t) {
     t->panels = 1;
     t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
     if (!small) t->unroll = short_folds(&t->f);
+    if (t->lanes >= 16 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
   }
   tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
 }
