@@ -2,7 +2,7 @@
 
 Needs mpmath. Polynomials are fitted by the Remez exchange algorithm at 60 digits and then rounded to double; the
 second column is the largest error of the rounded polynomial, relative to the function it serves. Quotients of
-polynomials likewise. Names that end in q are rounded to float. Tables and constants in several parts are computed
+polynomials likewise. Names that end in q or u are rounded to float. Tables and constants in several parts are computed
 directly. --check reads the headers and fails when a constant is in none.
 """
 import os
@@ -166,6 +166,7 @@ POLY = {
     "erff": (lambda u: erf_odd(8 + 8 * u), lambda u: 1 / erf_odd(8 + 8 * u), TINY - 1, 1.0, 23),
     # exp(r) = 1 + r + r^2 p(r)
     "expq": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -0.34658, 0.34659, 4),
+    "exp1u": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -0.34658, 0.34659, 3),
     # log((1+s)/(1-s)) = 2s + s z p(z), z = s^2
     "logq": (lambda z: (2 * mp.atanh(root(z)) / root(z) - 2) / z, lambda z: z * root(z) / mp.atanh(root(z)) / 2, TINY, 0.02945, 2),
     # sin(x) = x + x z p(z), cos(x) = 1 - z/2 + z^2 p(z)
@@ -246,6 +247,7 @@ def constants():
         "pi/2 in four": parts(mp.pi / 2, [33, 66, 99]),
         "pi/2 for float": parts(mp.pi / 2, [33], mp.floor),  # a lower part above 0 keeps sin(-0) = -0
         "ln2 q": parts(mp.log(2), [16]),
+        "ln2 u": [mp.log(2)],
         "1/ln2 q": [1 / mp.log(2)],
         "2/pi q": [2 / mp.pi],
         "pi/2 q": pieces(mp.pi / 2, 11, 4),
@@ -257,7 +259,7 @@ def constants():
 
 
 def emit(name, err, values):
-    if name.endswith("q"):
+    if name.endswith(("q", "u")):
         text = [hexa(single(v)) + "f" for v in values]
     else:
         text = [v if isinstance(v, str) else hexa(v) for v in values]

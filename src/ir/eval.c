@@ -288,6 +288,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
   DO(trunc, trunc)                                                                                 \
   DO(sqrt, sqrt)                                                                                   \
   DO(exp, exp)                                                                                     \
+  DO(exp1, exp1)                                                                                   \
   DO(log, log)                                                                                     \
   DO(sin, sin)                                                                                     \
   DO(cos, cos)                                                                                     \
@@ -479,13 +480,13 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
 }
 
 bool scalar_is_fast(Op op, DType d) {
-  bool fast =
-      op == OP_exp || op == OP_log || op == OP_sin || op == OP_cos || op == OP_tanh || op == OP_erf;
+  bool fast = op == OP_exp1 || op == OP_exp || op == OP_log || op == OP_sin || op == OP_cos ||
+              op == OP_tanh || op == OP_erf;
   return fast && dtype_is_float(d) && d != DT_f64;
 }
 
 bool scalar_is_fused(Op op) {
-  return op == OP_exp || op == OP_tanh || op == OP_erf;
+  return op == OP_exp || op == OP_exp1 || op == OP_tanh || op == OP_erf;
 }
 
 Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
@@ -493,6 +494,7 @@ Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
   float x = (float)arg[0].f, y;
   switch (op) {
   case OP_exp: y = fused ? im_expu(x) : im_expq(x); break;
+  case OP_exp1: y = fused ? im_exp1u(x) : im_exp1q(x); break;
   case OP_log: y = im_logq(x); break;
   case OP_sin: y = im_sinq(x); break;
   case OP_cos: y = im_cosq(x); break;

@@ -72,6 +72,13 @@ static inline double im_exp(double x) {
 }
 /*@ end */
 
+/*@ exp1 needs: exp */
+/* error 1.3 */
+static inline double im_exp1(double x) {
+  return 1 + im_exp(x);
+}
+/*@ end */
+
 /* clang-format off */
 /*@ imk_logs needs: */
 static const double imk_logs[192] = {

@@ -41,6 +41,14 @@ static inline float im_expf(float x) {
 }
 /*@ end */
 
+/*@ exp1f needs: imk_clampf imk_expf */
+/* error 0.5 */
+static inline float im_exp1f(float x) {
+  double q, s = imk_expf(imk_clampf(x, 0x42d20000), &q);
+  return (float)(1 + (s + s * q));
+}
+/*@ end */
+
 /*@ imk_logf needs: imk_f64 imk_p4 imk_u64 */
 /* log(x) for x > 0, normal and finite; relative error below 2^-50 */
 static inline double imk_logf(double x) {

@@ -87,6 +87,18 @@ static inline float im_expu(float x) {
 }
 /*@ end */
 
+/*@ exp1u needs: imk_all imk_larger imk_lesser imk_mad imk_pow2 */
+/* error 5.6, below 3.4 where |x| < 20: what divides by it needs no more. ln 2 in one part */
+static inline float im_exp1u(float x) {
+  float a = imk_larger(imk_all(-104.0f), imk_lesser(imk_all(89.0f), x));
+  float t = imk_mad(a, imk_all(0x1.715476p0f), imk_all(0x1.8p23f)), k = t - 0x1.8p23f;
+  float r = imk_mad(k, imk_all(-0x1.62e43p-1f), a);
+  float p = imk_mad(imk_all(0x1.10624p-7f), r, imk_all(0x1.5729fp-5f));
+  p = imk_mad(imk_mad(p, r, imk_all(0x1.5557bp-3f)), r, imk_all(0x1.fffdfcp-2f));
+  return 1.0f + imk_pow2(1.0f + imk_mad(r * r, p, r), t);
+}
+/*@ end */
+
 /*@ tanhu needs: imk_all imk_larger imk_lesser imk_mad */
 /* error 4.7, 2.8e-7 absolute. As tanhq */
 static inline float im_tanhu(float x) {
@@ -123,6 +135,13 @@ static inline float im_expq(float x) {
   float r = (a - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f;
   float p = (((0x1.6a254ep-10f * r + 0x1.1239dap-7f) * r + 0x1.5558fp-5f) * r + 0x1.555492p-3f) * r;
   return imk_pow2(1.0f + (r + r * r * (p + 0x1.fffffcp-2f)), t);
+}
+/*@ end */
+
+/*@ exp1q needs: expq */
+/* error 1.5 */
+static inline float im_exp1q(float x) {
+  return 1.0f + im_expq(x);
 }
 /*@ end */
 

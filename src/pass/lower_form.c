@@ -140,6 +140,16 @@ void nest_loops(Nest *x, bool fold, u32 but) {
 
 /* ---- bodies ---- */
 
+/* a + b = exp1(x) where a is exp(x) and b is 1; 0: they are not. What sigmoid and its like divide
+ * by needs fewer steps than exp alone. */
+static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
+  const Expr *x = prog_expr(p, a), *y = prog_expr(p, b);
+  if (x->kind != EX_op || x->op != OP_exp || x->dt != DT_f32) return 0;
+  if (y->kind != EX_const || y->imm.f != 1) return 0;
+  ExprId arg = x->arg[0];
+  return ex_op(p, OP_exp1, &arg, 1);
+}
+
 static ExprId apply(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
@@ -153,6 +163,11 @@ static ExprId apply(Nest *x) {
   if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
   if (f->op == OP_bitcast)
     return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
+  if (f->op == OP_add && p->fused && !f->fold)
+    for (u32 i = 0; i < 2; i++) {
+      ExprId e = exp_plus_one(p, arg[i], arg[1 - i]);
+      if (e) return e;
+    }
   return ex_op(p, f->op, arg, f->nin);
 }
 

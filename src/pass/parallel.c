@@ -176,6 +176,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
 static double op_cost(Op op) {
   switch (op) {
   case OP_exp:
+  case OP_exp1:
   case OP_log:
   case OP_sin:
   case OP_cos:

@@ -15,7 +15,13 @@ typedef struct Fn {
   float far;            /* from here on it is the precise function */
 } Fn;
 
+static double exp1(double x) {
+  return 1 + exp(x);
+}
+
 static const Fn fns[] = {
+    {"exp1", im_exp1q, exp1, 1.6, 0, INFINITY},
+    {"exp1 fused", im_exp1u, exp1, 7, 0, INFINITY},
     {"exp", im_expq, exp, 1, 0, INFINITY},
     {"log", im_logq, log, 1, 0, INFINITY},
     {"tanh", im_tanhq, tanh, 6, 4e-7, INFINITY},
