@@ -386,6 +386,21 @@ static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 
   step_along(t, at, acc, j, times_plus(p, v, step, more));
 }
 
+/* The lanes of v folded: one half with the other as long as halves are vectors, then in order. */
+static ExprId fold_lanes(Tile *t, Tail *at, ExprId v, u32 lanes) {
+  Prog *p = t->p;
+  for (; lanes > 4; lanes /= 2) {
+    VarId held = prog_add_var(p, t->f.acc, str_of(p->c, "half"));
+    u8 *pick = NEWS(&p->c->keep, u8, lanes);
+    for (u32 i = 0; i < lanes; i++) pick[i] = (u8)i;
+    prog_var(p, held)->lanes = lanes;
+    prog_let(p, at, held, v);
+    v = ex_op2(p, t->f.with, ex_shuffle(p, ex_var(p, held), 0, pick, lanes / 2),
+               ex_shuffle(p, ex_var(p, held), 0, pick + lanes / 2, lanes / 2));
+  }
+  return ex_hreduce(p, t->f.with, v);
+}
+
 static void lower_along(Tile *t, Tail at) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -416,7 +431,7 @@ static void lower_along(Tile *t, Tail at) {
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
-  sum = ex_op2(p, f->with, ex_hreduce(p, f->with, sum), reg_load(p, one, zero, zero));
+  sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold) t->val[i] = 0;
   x = nest_of(t, at);

@@ -56,7 +56,8 @@ kernel "reduce_sum transpose + reduce_sum" {
           acc1[0, u] = acc1[0, u] + b5[0, v * 2 + u, j, k, 0:8]
         }
       }
-      b2[0, j, k] = reduce.add(acc1[0, 0] + acc1[0, 1]) + sum[0, 0]
+      let half: f32x8 = acc1[0, 0] + acc1[0, 1]
+      b2[0, j, k] = reduce.add(shuffle.0.1.2.3(half) + shuffle.4.5.6.7(half)) + sum[0, 0]
     }
   }
 }
