@@ -38,9 +38,9 @@ static void room(Work *w, Val v) {
   if (v < w->cap) return;
   u32 cap = v + v / 2 + 16;
   Layout **of = NEWS(&w->g->c->scratch, Layout *, cap);
-  memcpy(of, w->of, w->cap * sizeof *of);
+  if (w->cap) memcpy(of, w->of, w->cap * sizeof *of);
   Val *plain = NEWS(&w->g->c->scratch, Val, cap);
-  memcpy(plain, w->plain, w->cap * sizeof *plain);
+  if (w->cap) memcpy(plain, w->plain, w->cap * sizeof *plain);
   w->of = of;
   w->plain = plain;
   w->cap = cap;
