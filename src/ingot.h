@@ -226,8 +226,10 @@ IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 
 /* Tolerances that are chosen. rtol by type: f64 1e-9, f32 1e-4, f16 1e-2, bf16 5e-2, floats of 8
  * bits and less 0.25, all others 0 (exact); atol: rtol times the largest finite magnitude that is
- * expected. AUTO: in a model that quantises what it computes, rtol of floats and of integers up to
- * 8 bits is at least 1/32, and those integers may always differ by 1; TIGHT: there as elsewhere. */
+ * expected, outliers apart: magnitudes above 4096 that reach a quarter of the type's largest number
+ * or exceed 1 / rtol^2 (of the type) times the lower quartile, as a power of 2, of those that are
+ * not 0. AUTO: in a model that quantises what it computes, rtol of floats and of integers up to 8
+ * bits is at least 1/32, and those integers may always differ by 1; TIGHT: there as elsewhere. */
 #define INGOT_AUTO  (-1.0)
 #define INGOT_TIGHT (-2.0)
 

@@ -52,7 +52,7 @@ static const Opt opts[] = {
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
     LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
     REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
-    REAL("atol", atol, "absolute tolerance (default: rtol times the largest magnitude expected)"),
+    REAL("atol", atol, "absolute tolerance (default: rtol times the largest ordinary magnitude)"),
     TEXT("start", NULL, start, "PASS", "first pass to run"),
     TEXT("stop", NULL, stop, "PASS", "last pass to run; none for no pass at all"),
     TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),

@@ -28,6 +28,13 @@ STEPS = """graph (%1 "x": f32[8]) {
   return %5 "q", %3 "scaled"
 }
 """
+# What is added shows in small numbers, not in huge ones.
+SHIFT = """graph (%1 "x": f32[8]) {
+  %2: f32[] = const {3}
+  %3: f32[8] = add(%1, %2)
+  return %3 "y"
+}
+"""
 
 
 class Work:
@@ -131,6 +138,37 @@ def tolerances(w):
     again = text.split("show it with: ")[1].replace("ingot verify", f"{w.env.ingot} verify")
     want("DIFFERS" in run(["sh", "-c", again], 60, cwd=w.dir, env=large).out.decode(), f"the command does not show it: {again}")
     w.run("verify", MODEL, "--bisect", "--engine", "c", "--library", "m.so", code=2)
+    both = json.loads(w.run("verify", "steps.ing", *given, "--json", code=1, env=small))["rows"]
+    judged = {(r["engine"], r["against"], r["output"]["name"]): r["output"] for r in both}
+    want(all(judged["c", "ref", name]["ok"] for name in ("q", "scaled")), f"a step against ref: {both}")
+    for name in ("q", "scaled"):
+        o = judged["c", "interp", name]
+        want(o["rtol"] == 0 and o["atol"] == 0 and not o["ok"], f"C and the interpreter may differ where a model quantises: {o}")
+
+
+def outliers(w):
+    """Numbers that are huge among the others do not decide by how much these may differ."""
+    with open(w.path("badcc"), "w") as f:
+        f.write(SED)
+    os.chmod(w.path("badcc"), 0o755)
+    with open(w.path("shift.ing"), "w") as f:
+        f.write(SHIFT)
+
+    def shift(values, by, code):
+        npy.save(w.path("x.npy"), npy.Array("f32", (8,), values))
+        env = {"CC": "./badcc", "SPOIL": f"s/\\b3\\.0f/{by}f/"}
+        return json.loads(w.run("verify", "shift.ing", "-i", "x=@x.npy", "--engine", "c", "--json", code=code, env=env))["rows"][0]["output"]
+    rest = [0.5, 1.5, 2.5, 10.0, 0.25, -0.5]
+    least = -3.4028234663852886e38
+    for values in ([1e38, 7.0, *rest], [least, least, *rest], [least] * 7 + [0.5], [-1e9, -1e9, *rest], [least, *[-3.0] * 7]):
+        got = shift(values, "3.5", 1)
+        want(not got["ok"] and got["atol"] < 2e-3, f"{values} hide 0.5: {got}")
+        shift(values, "3.0", 0)
+    want(abs(shift([97.0, 7.0, *rest], "3.001", 0)["atol"] - 1e-2) < 1e-6, "an ordinary tensor")
+    want(shift([97.0, 7.0, *rest], "3.05", 1)["atol"] > 0, "an ordinary tensor that is wrong")
+    # what cancels beside 1e5 keeps the rounding of 1e5; probabilities are not ruled by the least of them
+    want(abs(shift([1e5, 7.0, *rest], "3.05", 0)["atol"] - 10) < 1e-2, "terms of 1e5")
+    want(abs(shift([-2.0, *[-3.0 + 2.0**-22] * 7], "3.00001", 0)["atol"] - 1e-4) < 1e-8, "tiny numbers beside 1")
 
 
 def state(w):
@@ -176,7 +214,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, tolerances, state, bench)
+CASES = (explains, engines, runtime, per_node, bisect, tolerances, outliers, state, bench)
 
 
 def tests(env):
