@@ -88,6 +88,15 @@ def dilated():
     return n, n.conv(z, 24, 8, 3, dilation=8, stride=3, pad=7)
 
 
+def cut():
+    """Windows of which three taps meet more than padding; transposed ones whose parts have three taps, with what follows them."""
+    n = Net([2, 16, 3, 3])
+    x = n.conv("x", 16, 16, 1, pad=0)
+    y = n.op("Conv", x, n.weight(16, 16, 5, 5), pads=[0, 0, 5, 5])
+    z = n.op("Relu", n.op("ConvTranspose", y, n.weight(16, 24, 6, 6), n.weight(24), strides=[2, 2], pads=[2, 2, 2, 1]))
+    return n, n.op("ConvTranspose", n.op("Sigmoid", z), n.weight(24, 1, 3, 4), strides=[2, 3], group=24, output_padding=[1, 0])
+
+
 def tied():
     """One weight read as it is, turned round, and by a convolution's window turned round."""
     n = Net([24, 64])
@@ -134,7 +143,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "dilated": dilated(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "dilated": dilated(), "cut": cut(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

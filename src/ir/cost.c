@@ -119,6 +119,20 @@ double graph_steps(Graph *g, NodeId *dear) {
   return block_steps(g, 1, 1, dear, &dearest);
 }
 
+/* A convolution over something with zeros between its elements multiplies so many times fewer
+ * elements; transposed convolutions are imported so. */
+static double zeros_between(Graph *g, const Node *n) {
+  NodeId def = g->val.at[n->in[0]].def;
+  const Node *pad = def ? graph_node(g, def) : NULL;
+  u32 rank = 0;
+  double all = 1;
+  if (n->op != OP_conv || !pad || pad->op != OP_pad) return 1;
+  const Dim *between = node_list(pad, AT_interior, &rank);
+  for (u32 i = 0; i < rank; i++)
+    if (dim_is_const(between[i])) all *= (double)between[i] + 1;
+  return all;
+}
+
 double graph_macs(Graph *g, bool bounds) {
   u32 ns = dim_nsyms(g->dims);
   i64 *env = bounds ? NULL : NEWS(&g->c->scratch, i64, ns + 1);
@@ -128,7 +142,8 @@ double graph_macs(Graph *g, bool bounds) {
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-      if (op_info[n->op].kind == OK_CONTRACT) macs += elements(&z, n->out[0]) * products(&z, n);
+      if (op_info[n->op].kind == OK_CONTRACT)
+        macs += elements(&z, n->out[0]) * products(&z, n) / zeros_between(g, n);
     }
   return macs;
 }

@@ -160,6 +160,8 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const BlkId *blk, u32 nblk);
+/* Product of the amounts of AT_spread: each part of the result is lowered apart. */
+enum { MOST_SPREAD = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */

@@ -296,7 +296,8 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
 static Dim spread_extent(Infer *f, Dim d, u32 i, u32 ns, i64 stride, i64 dilation) {
   if (!node_attr(f->n, AT_spread)) return d;
   i64 by = list_of(f, AT_spread, ns)[i];
-  if (by < 1 || by > INT16_MAX) BAD(f, "conv: spread %lld", (long long)by);
+  if (by < 1 || by > MOST_SPREAD)
+    BAD(f, "conv: spread %lld, expected 1 to %d", (long long)by, MOST_SPREAD);
   if (by == 1) return d;
   if (stride != 1 || dilation != 1)
     BAD(f, "conv: spread %lld needs stride and dilation 1, found %lld and %lld", (long long)by,
@@ -324,7 +325,12 @@ static void rule_conv(Infer *f) {
     BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
         (long long)w->dim[1], (long long)group);
   Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};
+  const Dim *spread = node_attr(f->n, AT_spread) ? list_of(f, AT_spread, ns) : NULL;
+  i64 phases = 1;
   for (u32 i = 0; i < ns; i++) {
+    if (spread && spread[i] > 0 && (phases *= spread[i]) > MOST_SPREAD)
+      BAD(f, "conv: spread by %lld and more, expected at most %d in all", (long long)phases,
+          MOST_SPREAD);
     Dim d = spread_extent(f, x->dim[2 + i], i, ns, stride[i], dil[i]);
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
   }

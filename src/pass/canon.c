@@ -333,16 +333,17 @@ static bool pad_into_window(Edit *e, NodeId id) {
   const Dim *mid = node_list(pad, AT_interior, &rank);
   const Dim *plo = node_list(&n, AT_pad_lo, &ns), *phi = node_list(&n, AT_pad_hi, &ns);
   Dim nlo[MAX_RANK], nhi[MAX_RANK], spread[MAX_RANK];
-  bool apart = false;
+  i64 phases = 1;
   for (u32 i = 0; i < rank; i++) {
     bool spatial = i >= rank - ns;
     if (!spatial && (mid[i] || lo[i] || hi[i])) return false;
     if (!spatial) continue;
     u32 k = i - (rank - ns);
-    if (mid[i] && (mid[i] >= INT16_MAX || !can_spread(g, &n, graph_type(g, pad->in[0]), i, k)))
+    if (mid[i] && (mid[i] >= MOST_SPREAD || !can_spread(g, &n, graph_type(g, pad->in[0]), i, k)))
       return false;
     spread[k] = mid[i] + 1;
-    apart = apart || mid[i];
+    phases *= spread[k];
+    if (phases > MOST_SPREAD) return false;
     if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX)
       return false;
     nlo[k] = plo[k] + lo[i];
@@ -355,7 +356,8 @@ static bool pad_into_window(Edit *e, NodeId id) {
     if (at[i].key == AT_pad_lo) at[i].u.list = nlo;
     if (at[i].key == AT_pad_hi) at[i].u.list = nhi;
   }
-  if (apart) at[n.nattr++] = (Attr){.key = AT_spread, .kind = AK_list, .n = ns, .u.list = spread};
+  if (phases > 1)
+    at[n.nattr++] = (Attr){.key = AT_spread, .kind = AK_list, .n = ns, .u.list = spread};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
   return canon_replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }

@@ -89,6 +89,8 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
   if (!y || !x || !y->block || y->block != x->block || f->out.rank != 4) return false;
   BufId k = f->in[1].buf;
   if (is_ghost(l, k) || prog_buf(p, k)->alias || prog_buf(p, k)->space != BS_const) return false;
+  const Dim *size = prog_buf(p, k)->dim; /* the axes may be a part of a larger window */
+  if (prog_buf(p, k)->rank != 4 || size[2] != 3 || size[3] != 3) return false;
   *w = (Wino){.l = l, .p = p, .f = f, .lanes = y->block};
   if (!lone(f, &f->out.idx[0], &w->batch) || !lone(f, &f->out.idx[1], &w->out) ||
       !lone(f, &f->in[0].idx[1], &w->in) || !lone(f, &f->out.idx[2], &w->high) ||

@@ -130,6 +130,11 @@ def work(c):
     want(json.loads(c.run("inspect", "work.ing", "--json").out)["multiply_adds"] == 30, "nor does inspect --json")
     c.run("compile", "work.ing", "-o", "work.c")
     want("MULTIPLY_ADDS 240\n" in open(c.path("work.h")).read(), "the header does not say 240 multiply-adds")
+    with open(c.path("apart.ing"), "w") as f:
+        f.write('graph (%x "x": f32[1,1,4]) {\n  %z: f32[] = const {0}\n  %w: f32[1,1,2] = const {1, 2}\n'
+                '  %p: f32[1,1,7] = pad(%x, %z) {lo=[0,0,0], hi=[0,0,0], interior=[0,0,1]}\n'
+                '  %y: f32[1,1,6] = conv(%p, %w) {group=1, stride=[1], dilation=[1], pad_lo=[0], pad_hi=[0]}\n  return %y "y"\n}\n')
+    want(b"\nmultiply-adds 6\n" in c.run("inspect", "apart.ing").out, "zeros between elements count as multiply-adds")
 
 
 def engines(c):
