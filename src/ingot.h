@@ -291,6 +291,13 @@ IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
 /* Writes a file so that it appears whole or not at all. */
 IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n);
+/* Files that belong together: none is put in place before all have been written. */
+typedef struct IngotFile {
+  const char *path;
+  const void *data;
+  size_t n;
+} IngotFile;
+IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
 /* Names of passes, one a line, with what they do. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 

@@ -112,12 +112,12 @@ static const char *link(Ctx *c, Build *b, const char *object, const char *runner
   return path;
 }
 
-static void write_header(Ctx *c, const char *output, const Text *header) {
+/* OUT.h, or OUT.bin, for OUT.so. */
+static const char *beside(Ctx *c, const char *output, const char *end) {
   Text path = text_new(&c->keep);
-  const char *dot = strrchr(output, '.');
-  text_put(&path, output, (size_t)(dot - output));
-  text_puts(&path, ".h");
-  file_write(c, text_cstr(&path), header->at, header->n);
+  text_put(&path, output, (size_t)(strrchr(output, '.') - output));
+  text_puts(&path, end);
+  return text_cstr(&path);
 }
 
 /* Sections that the machine loads, of a 64-bit object file of this machine's byte order; zeros for
@@ -188,8 +188,14 @@ static void build(Ctx *c, void *arg) {
     made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
   }
   File f = file_read(c, made);
-  if (b->kind != PD_program) write_header(c, o->output, &header);
-  file_write(c, o->output, f.at, f.n);
+  FileOut out[3];
+  u32 nout = 0;
+  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->blob.n)
+    out[nout++] = (FileOut){beside(c, o->output, ".bin"), b->m->blob.at, b->m->blob.n};
+  if (b->kind != PD_program)
+    out[nout++] = (FileOut){beside(c, o->output, ".h"), header.at, header.n};
+  out[nout++] = (FileOut){o->output, f.at, f.n};
+  files_write(c, out, nout);
   if (b->kind >= PD_shared && strcmp(o->output, "-")) {
     mode_t mask = umask(022);
     umask(mask);

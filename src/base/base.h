@@ -222,5 +222,12 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
 /* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. "-" is
  * standard output; devices and pipes are written directly. ERR_usage for a directory. */
 void file_write(Ctx *c, const char *path, const void *at, size_t n);
+/* Files that belong together: all are written aside before the first is renamed. */
+typedef struct FileOut {
+  const char *path;
+  const void *at;
+  size_t n;
+} FileOut;
+void files_write(Ctx *c, const FileOut *f, u32 n);
 
 #endif

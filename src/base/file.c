@@ -357,24 +357,61 @@ static int create(Ctx *c, char *temp, char *tail, int *fd) {
   return EEXIST;
 }
 
-/* Writes aside and renames; `mode` of the file replaced is kept, -1 when there is none. */
-static int write_aside(Ctx *c, const char *path, const char *dir, char *temp, int mode,
-                       const void *at, size_t n) {
+/* A file on its way. */
+typedef struct Aside {
+  Loc loc;
+  const char *path, *dir; /* dir: NULL where there is nothing to put aside */
+  char *temp;
+  int mode; /* of the file replaced, which is kept; -1 when there is none */
+  bool std, made;
+} Aside;
+
+/* Fails where the path can be seen to take no file. */
+static Aside look(Ctx *c, const char *path) {
+  Aside a = {.loc = at_file(c, path), .path = path, .mode = -1};
+  struct stat st;
+  a.std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+  if (!a.std && lstat(path, &st) == 0) {
+    /* A link stays: what it leads to is written. */
+    if (S_ISLNK(st.st_mode)) {
+      char *real = arena_alloc(&c->scratch, PATH_MAX);
+      if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && !realpath(path, real)))
+        fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
+      if (S_ISREG(st.st_mode)) a.path = real;
+    }
+    if (S_ISDIR(st.st_mode)) fail(c, ERR_usage, a.loc, "cannot write: %s", reason(EX_directory));
+    a.mode = (int)(st.st_mode & 0777);
+  }
+  if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
+  Text temp = text_new(&c->scratch);
+  a.dir = folder(c, a.path);
+  /* The number of the process and the place of the context keep concurrent writers apart. */
+  text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
+           (unsigned long long)(uintptr_t)c);
+  text_cstr(&temp);
+  a.temp = temp.at;
+  return a;
+}
+
+static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   int fd;
-  int err = create(c, temp, temp + strlen(temp) - 2, &fd);
+  int err = create(c, a->temp, a->temp + strlen(a->temp) - 2, &fd);
   if (err) return err;
-  if (mode >= 0) (void)!fchmod(fd, (mode_t)mode); /* some file systems have no modes to keep */
-  err = write_all(c, fd, at, n);
+  a->made = true;
+  if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have none to keep */
+  err = write_all(c, fd, f->at, f->n);
   if (!err) err = sync_file(c, fd);
   int err2 = close_file(c, fd);
-  if (!err) err = err2;
-  if (!err && c->io.rename(c->io.user, AT_FDCWD, temp, AT_FDCWD, path) != 0) err = errno;
-  if (err) {
-    c->io.unlink(c->io.user, AT_FDCWD, temp);
-    return err;
-  }
+  return err ? err : err2;
+}
+
+static int put_in_place(Ctx *c, Aside *a, const FileOut *f) {
+  if (a->std) return write_all(c, 1, f->at, f->n);
+  if (!a->dir) return write_through(c, a->path, f->at, f->n);
+  if (c->io.rename(c->io.user, AT_FDCWD, a->temp, AT_FDCWD, a->path) != 0) return errno;
+  a->made = false;
   /* The file is in place; that its name survives a power cut is a wish, not a promise. */
-  int d = open_retry(c, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+  int d = open_retry(c, AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY, 0);
   if (d >= 0) {
     sync_file(c, d);
     close_file(c, d);
@@ -382,36 +419,23 @@ static int write_aside(Ctx *c, const char *path, const char *dir, char *temp, in
   return 0;
 }
 
-void file_write(Ctx *c, const char *path, const void *at, size_t n) {
-  Loc loc = at_file(c, path);
-  bool std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
-  char real[PATH_MAX];
-  struct stat st;
-  int err = 0, mode = -1;
-  if (!std && lstat(path, &st) == 0) {
-    /* A link stays: what it leads to is written. */
-    if (S_ISLNK(st.st_mode)) {
-      if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && !realpath(path, real)))
-        fail(c, ERR_system, loc, "cannot write: %s", reason(errno));
-      if (S_ISREG(st.st_mode)) path = real;
-    }
-    if (S_ISDIR(st.st_mode)) fail(c, ERR_usage, loc, "cannot write: %s", reason(EX_directory));
-    mode = (int)(st.st_mode & 0777);
-  }
+void files_write(Ctx *c, const FileOut *f, u32 n) {
   Mark m = arena_mark(&c->scratch);
-  if (std) {
-    err = write_all(c, 1, at, n);
-  } else if (mode >= 0 && !S_ISREG(st.st_mode)) {
-    err = write_through(c, path, at, n);
-  } else {
-    const char *dir = folder(c, path);
-    Text temp = text_new(&c->scratch);
-    /* The number of the process and the place of the context keep concurrent writers apart. */
-    text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", dir, (long)getpid(),
-             (unsigned long long)(uintptr_t)c);
-    text_cstr(&temp);
-    err = write_aside(c, path, dir, temp.at, mode, at, n);
+  Aside *a = NEWS(&c->scratch, Aside, n);
+  Loc loc = LOC_NONE;
+  int err = 0;
+  for (u32 i = 0; i < n; i++) a[i] = look(c, f[i].path);
+  for (u32 i = 0; !err && i < 2 * n; i++) {
+    u32 k = i % n;
+    loc = a[k].loc;
+    err = i >= n ? put_in_place(c, &a[k], &f[k]) : a[k].dir ? put_aside(c, &a[k], &f[k]) : 0;
   }
+  for (u32 i = 0; i < n; i++)
+    if (a[i].made) c->io.unlink(c->io.user, AT_FDCWD, a[i].temp);
   arena_rewind(&c->scratch, m);
   if (err) fail(c, ERR_system, loc, "cannot write: %s", reason(err));
+}
+
+void file_write(Ctx *c, const char *path, const void *at, size_t n) {
+  files_write(c, &(FileOut){path, at, n}, 1);
 }

@@ -272,18 +272,17 @@ static void prefix(const Args *a, char *to, size_t n) {
 /* OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
 static IngotStatus write_c(Ingot *m, const char *output, const char *source, size_t n,
                            const char *header, size_t nh) {
-  char path[4096];
+  char side[4096], head[4096];
   int stem = (int)strlen(output) - 2;
   const void *blob;
   size_t nblob;
   IngotStatus s = ingot_emit_weights(m, &blob, &nblob);
-  if (!s && nblob) { /* first: a C file never stands without its weights */
-    snprintf(path, sizeof path, "%.*s.bin", stem, output);
-    s = ingot_write_file(m, path, blob, nblob);
-  }
-  snprintf(path, sizeof path, "%.*s.h", stem, output);
-  if (!s) s = ingot_write_file(m, path, header, nh);
-  return s ? s : ingot_write_file(m, output, source, n);
+  if (s) return s;
+  snprintf(side, sizeof side, "%.*s.bin", stem, output);
+  snprintf(head, sizeof head, "%.*s.h", stem, output);
+  /* in this order: a C file never stands without its weights */
+  IngotFile f[] = {{side, blob, nblob}, {head, header, nh}, {output, source, n}};
+  return ingot_write_files(m, f + !nblob, 3 - !nblob);
 }
 
 static int verb_compile(const Args *a) {

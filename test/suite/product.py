@@ -212,6 +212,27 @@ def weight_files(w):
     want(run(["cc", "-std=c99", "-c", "gen/net.c"], 60, cwd=w.dir).rc != 0, "found from anywhere")
     for how in ("file", "pointer"):
         w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", how, code=2, text="--output")
+    for verb, name in (("compile", "p.c"), ("build", "libp.so")):
+        w.run(w.env.ingot, verb, MODEL, "-d", "batch=1", "--weights", "pointer", "--march", "scalar", "-o", name, "--name", "p")
+    with open(w.path("p.bin"), "rb") as a, open(w.path("libp.bin"), "rb") as b:
+        want(a.read() == b.read(), "build writes other weights than compile")
+
+
+def together(w):
+    """Where the C file cannot be put, its header and weights are not replaced either; the head names the flags of vectors."""
+    os.makedirs(w.path("n.c"))
+    for end in (".h", ".bin"):
+        with open(w.path("n" + end), "w") as f:
+            f.write("old")
+    w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "pointer", "-o", "n.c", code=2, text="is a directory")
+    for end in (".h", ".bin"):
+        with open(w.path("n" + end)) as f:
+            want(f.read() == "old", f"n{end} was replaced")
+    want(sorted(os.listdir(w.dir)) == ["n.bin", "n.c", "n.h"], f"left behind: {os.listdir(w.dir)}")
+    for march, flags in (("avx2", "compile with -mavx2 -mfma (or -march=x86-64-v3)"), ("neon", "needs no flags"), ("multi", None)):
+        text = w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--march", march).out.decode()
+        head = text[:text.index("*/")]
+        want(flags in head if flags else "Vectors" not in head, f"{march}: {head}")
 
 
 def facts(w):
@@ -331,7 +352,7 @@ def plain(w):
     want(b"net_selftest" not in w.run(w.env.ingot, MODEL, "--no-selftest", "-f", "net").out, "--no-selftest has no effect")
 
 
-CASES = (libraries, shared, program, archives, extents, facts, flags, machines, reasons, weight_files, refusals, plain)
+CASES = (libraries, shared, program, archives, extents, facts, flags, machines, reasons, weight_files, together, refusals, plain)
 
 
 def tests(env):
