@@ -125,11 +125,22 @@ static TestRun *make_test(Ingot *m, Prog *p, int wish) {
 
 /* ---- text ---- */
 
+/* A bound for an extent that the model fixes says nothing. */
+static bool is_idle(const Ingot *m, const BindDim *d) {
+  for (u32 i = 0; d->bound && !d->symbol && i < m->p->in.n; i++) {
+    const Buf *b = prog_buf(m->p, m->p->in.at[i]);
+    if (b->name == d->input && d->axis >= 0 && d->axis < b->rank)
+      return dim_is_const(b->dim[d->axis]);
+  }
+  return false;
+}
+
 /* What the caller said that shapes the output, in one spelling. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < m->dim.n; i++) {
     const BindDim *b = &m->dim.at[i];
+    if (is_idle(m, b)) continue;
     text_puts(&t, t.n ? " " : "");
     if (b->symbol)
       text_puts(&t, str_text(m->c, b->symbol));

@@ -104,8 +104,8 @@ void folder_remove(Folder *f); /* and the files in it */
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
 /* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
-_Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what,
-                           const char *program); /* fails with the log */
+_Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program,
+                           int status); /* fails with the log */
 void spawn_run(Ctx *c, const Folder *f, const char *what,
                const char *const *argv); /* waits; fails unless it exits 0 */
 void words_add(Ctx *c, Words *w, const char *text);

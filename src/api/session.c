@@ -79,6 +79,19 @@ typedef struct OpenArg {
   size_t n;
 } OpenArg;
 
+/* Few models begin with text: the version that opens them is a small number. */
+static bool is_text(const u8 *at, size_t n) {
+  for (size_t i = 0; i < n && i < 16; i++)
+    if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\n' && at[i] != '\r') || at[i] >= 0x7f)
+      return false;
+  return n >= 16;
+}
+
+static void read_model(Ctx *c, void *arg) {
+  Ingot *m = arg;
+  m->onnx = onnx_read(c, m->bytes.at, m->bytes.n, m->file);
+}
+
 static void do_open(Ctx *c, void *arg) {
   OpenArg *a = arg;
   Ingot *m = a->m;
@@ -92,7 +105,12 @@ static void do_open(Ctx *c, void *arg) {
     m->bytes = file_read(c, m->path);
   }
   m->kind = sniff(m->bytes.at, m->bytes.n);
-  if (m->kind == MK_onnx) m->onnx = onnx_read(c, m->bytes.at, m->bytes.n, m->file);
+  const char *why;
+  if (m->kind != MK_onnx) return;
+  if (!is_text(m->bytes.at, m->bytes.n))
+    read_model(c, m);
+  else if (ctx_try(c, read_model, m, &why))
+    fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
 }
 
 IngotStatus ingot_open(Ingot *m, const char *path) {

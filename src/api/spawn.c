@@ -61,14 +61,15 @@ int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *a
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program) {
+void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program, int status) {
   File text = file_read(c, folder_file(c, f, "log"));
-  fail(c, ERR_system, LOC_NONE, "%s '%s' failed:\n%.*s", what, program,
+  fail(c, ERR_system, LOC_NONE, "%s '%s' failed (exit status %d):\n%.*s", what, program, status,
        (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }
 
 void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
-  if (spawn_status(c, f, what, argv)) spawn_blame(c, f, what, argv[0]);
+  int status = spawn_status(c, f, what, argv);
+  if (status) spawn_blame(c, f, what, argv[0], status);
 }
 
 /* Words of a command such as "ccache gcc", separated by blanks. */

@@ -38,7 +38,8 @@ static void write_question(Ctx *c, const char *path) {
   file_write(c, path, t.at, t.n);
 }
 
-static bool preprocess(Ctx *c, Ask *a, const char *flag, const char *question, const char *answer) {
+/* The exit status. */
+static int preprocess(Ctx *c, Ask *a, const char *flag, const char *question, const char *answer) {
   Words w = {0};
   words_compiler(c, &w, a->cc);
   if (*flag) *vec_push(&c->keep, &w) = flag;
@@ -46,7 +47,7 @@ static bool preprocess(Ctx *c, Ask *a, const char *flag, const char *question, c
   *vec_push(&c->keep, &w) = answer;
   *vec_push(&c->keep, &w) = question;
   *vec_push(&c->keep, &w) = NULL;
-  return !spawn_status(c, &a->folder, "C compiler", w.at);
+  return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
 static const Target *read_answer(Ctx *c, const char *path) {
@@ -71,13 +72,17 @@ static void ask(Ctx *c, void *arg) {
   const char *march = a->name ? str_text(c, str_fmt(c, "-march=%s", a->name)) : "",
              *mcpu = a->name ? str_text(c, str_fmt(c, "-mcpu=%s", a->name)) : "";
   write_question(c, question);
-  if (preprocess(c, a, march, question, answer)) {
+  if (!preprocess(c, a, march, question, answer)) {
     flag = march;
-  } else if (preprocess(c, a, mcpu, question, answer)) {
+  } else if (!preprocess(c, a, mcpu, question, answer)) {
     flag = mcpu;
   } else {
-    preprocess(c, a, march, question, answer);
-    spawn_blame(c, &a->folder, "C compiler", march);
+    int status = preprocess(c, a, "", question, answer);
+    Words w = {0};
+    words_compiler(c, &w, a->cc);
+    if (status || !a->name) spawn_blame(c, &a->folder, "C compiler", w.at[0], status);
+    fail(c, ERR_usage, LOC_NONE, "--march %s: neither ingot nor the C compiler knows this machine",
+         a->name);
   }
   a->m->target = read_answer(c, answer);
   a->m->cflags = flag;
@@ -116,15 +121,17 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
-  for (const char *s = list; *s;) {
+  for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
     const Target *t = target_find(str_text(c, str_intern(c, s, n)));
+    if (n == 5 && !strncmp(s, "multi", n))
+      fail(c, ERR_usage, LOC_NONE, "'%s': multi is sse2,avx2,avx512 and stands alone", name);
     if (!t)
       fail(c, ERR_usage, LOC_NONE, "'%s': expected targets separated by commas; there is no '%s'",
            name, show(c, str_intern(c, s, n)));
     wanted[t - target_table] = true;
     base = base || !*t->features;
-    s += n + (s[n] == ',');
+    s = s[n] ? s + n + 1 : NULL;
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
   m->bodies.n = 0;

@@ -218,8 +218,10 @@ static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed, u32 limit) {
   for (u32 k = 0; k < info.rank; k++) {
     dim[k] = info.dim[k];
     if (dim[k] < 0)
-      fail(m->c, ERR_usage, LOC_NONE, "input '%s': dimension %u is symbolic; give the array",
-           info.name, k);
+      fail(m->c, ERR_usage, LOC_NONE,
+           "input '%s': dimension %u is open within its bounds; give it with --input-dim '%s:%u=N' "
+           "(or -d NAME=N by its name), or give the array",
+           info.name, k, info.name, k);
   }
   if (dt == DT_str && kind == GV_rand)
     fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);

@@ -45,6 +45,7 @@ int verb_bench(const Args *a) {
     ingot_free(m);
     said = said || !s;
     if (s && !result) result = (int)s;
+    if (s == INGOT_USAGE) break; /* the next would say the same */
   }
   if (a->json && said) puts("\n]");
   return result;

@@ -314,14 +314,18 @@ def machines(w):
         made_for("cortex-m4", "arm-none-eabi-gcc", None, silent=False)
         made_for(None, "arm-none-eabi-gcc", None)
     if os.uname().machine == "x86_64":
-        w.build("x.o", "--march", "no-such-cpu", code=5, text="no-such-cpu")
+        w.build("x.o", "--march", "no-such-cpu", code=2, text="--march no-such-cpu: neither ingot nor the C compiler")
     w.build("x.o", "--march", "znver3 -DX", code=2, text="not the name of a CPU")
 
 
 def refusals(w):
     w.build("x.o", "--cc", "no-such-compiler", code=5, text="no-such-compiler")
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
-    w.build("x.o", "--march", "no-such-cpu", code=5, text="no-such-cpu")
+    w.build("x.o", "--march", "no-such-cpu", code=2, text="--march no-such-cpu: neither ingot nor the C compiler")
+    w.build("x.o", "--march", "multi,avx2", code=2, text="multi is sse2,avx2,avx512")
+    w.build("x.o", "--march", "avx2,", code=2, text="there is no ''")
+    w.build("x.o", "--cc", "false", code=5, text="exit status 1")
+    w.build("x.o", "--cc", "false", "--march", "no-such-cpu", code=5, text="'false' failed (exit status 1)")
     w.build("x.o", "-Ofast", code=2, text="-Ofast")
     w.build("x.o", "--threads", "65", code=2, text="--threads 65: expected a whole number from 1 to 64")
     w.build("x.o", "--threads", "2", "--threads-api", "fibres", code=2, text="fibres")
