@@ -233,6 +233,8 @@ def together(w):
         text = w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--march", march).out.decode()
         head = text[:text.index("*/")]
         want(flags in head if flags else "Vectors" not in head, f"{march}: {head}")
+    text = w.run(w.env.ingot, "compile", MODEL, "--max-shapes", "image:8x1x8x8").out.decode()
+    want("options: image:0=1-8\n" in text, "extents that are fixed are listed among the bounds")
 
 
 def facts(w):
@@ -336,6 +338,9 @@ def refusals(w):
     w.run(w.env.ingot, "build", MODEL, code=2, text="--output")
     w.run(w.env.ingot, "run", MODEL, "--library", "x.so", code=2, text="--engine c")
     w.run(w.env.ingot, "verify", MODEL, "--library", "x.so", "--engine", "interp", code=2, text="--engine c")
+    got = w.run(w.env.ingot, "bench", MODEL, "--max-shapes", "image:8x1x8x8", code=2, text="--input-dim 'image:0=N'")
+    want(got.text().count("--input-dim") == 1, f"said more than once: {got.text()}")
+    w.run(w.env.ingot, "verify", __file__, code=4, text="not an ONNX model, but text")
     w.build("x; touch y.o")  # names are words, not commands
     want(sorted(os.listdir(w.dir)) == ["x; touch y.h", "x; touch y.o"], f"left behind: {os.listdir(w.dir)}")
 
