@@ -90,8 +90,9 @@ IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain);
  * the choices of a file for the target, on whatever machine of it they were measured. ingot_tune
  * measures those that the file does not know for this CPU and compiler, adds them to it, and takes
  * them; the target must run here. ingot_choices lists what there is to choose, a line for each
- * kernel: its key, the choice taken, the others. No choice changes what is computed. Before the
- * passes. */
+ * kernel: its key, the choice taken, the others. Choices differ in how results are rounded, not in
+ * what is computed, and none is less accurate than what is taken without tuning. Before the passes;
+ * ingot_tune not after ingot_optimize_for ram or size. */
 typedef struct IngotTune {
   const char *file;                  /* NULL: $XDG_CACHE_HOME/ingot/tune, or ~/.cache/ingot/tune */
   const char *cc, *march, *optimize; /* as in IngotBuild */

@@ -132,9 +132,12 @@ typedef struct Measured {
   Str key, choice;
   Str closed, us; /* microseconds with the choice of the closed form, and with this one */
 } Measured;
-typedef VEC(Measured) Found;
+typedef struct Found {
+  VEC(Measured) line;
+  Map number; /* Str key -> place among lines, from 1 */
+} Found;
 Tune *api_tuned(Ingot *m); /* the choices for a model about to be lowered; NULL: none */
-/* Lines for this machine; fields that are NULL fit any. others: the rest, as it is, or NULL. */
+/* Lines for this machine; fields that are NULL fit any. others: the rest, and comments, or NULL. */
 Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others);
 void tuned_add(Ctx *c, Found *f, Measured x); /* in place of an earlier one */
 void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *f,

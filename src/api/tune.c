@@ -28,6 +28,7 @@
 #define GAIN    1.03
 #define SECONDS 0.5 /* for a pair of builds */
 enum { TURNS = 9, MOST_TURNS = 60, ROUNDS = 12, AGAIN = 3 };
+enum { MOST_COMMAND = 1000 }; /* bytes of it in the file */
 enum { LEAST_SWEEP = 8 << 20, MOST_SWEEP = 64 << 20 };
 
 /* A build of the model, loaded. */
@@ -35,6 +36,7 @@ typedef struct Take {
   Ingot *m;
   void *handle;
   CallFn *call;
+  void (*reset)(void *arena); /* NULL: the model has no state */
   u8 *arena;
   Frame frame;
   double last, *now, *least; /* ns, by statement: of this run; of all */
@@ -158,7 +160,8 @@ static void take_build(Ctx *c, void *arg) {
   union {
     void *p;
     CallFn *fn;
-  } call = {dlsym(k->handle, "model_call")};
+    void (*reset)(void *arena);
+  } call = {dlsym(k->handle, "model_call")}, reset = {dlsym(k->handle, "model_reset")};
   void (**tick_at)(void *, unsigned) = dlsym(k->handle, "model_tick");
   void **user = dlsym(k->handle, "model_user");
   if (!call.p || !tick_at || !user)
@@ -166,6 +169,7 @@ static void take_build(Ctx *c, void *arg) {
   *tick_at = tick;
   *user = k;
   k->call = call.fn;
+  k->reset = reset.reset;
   k->arena = api_memory_for(c, size.arena);
   k->frame = api_frame(k->m, k->arena);
   const Prog *p = k->m->p;
@@ -192,8 +196,10 @@ static void take_free(Take *k) {
 
 /* ---- time ---- */
 
+/* Each run is the first one: state that grows would make the later runs longer. */
 static void run_once(Tuner *t, Take *k) {
   const Prog *p = k->m->p;
+  if (k->reset) k->reset(k->arena);
   for (size_t i = 0; i < t->nsweep; i += 64) t->sweep[i]++;
   memset(k->now, 0, p->stmt.n * sizeof *k->now);
   double start = k->last = now_ns();
@@ -267,9 +273,9 @@ static bool compare(Ctx *c, const Take *a, const Take *b, const char *key, doubl
 
 /* Known choices for a twin. */
 static void copy_table(Tuner *t, Ingot *n) {
-  for (u32 i = 0; i < t->found.n; i++)
-    tune_set(n->tune, other_str(n->c, t->m->c, t->found.at[i].key),
-             other_str(n->c, t->m->c, t->found.at[i].choice));
+  for (u32 i = 0; i < t->found.line.n; i++)
+    tune_set(n->tune, other_str(n->c, t->m->c, t->found.line.at[i].key),
+             other_str(n->c, t->m->c, t->found.line.at[i].choice));
 }
 
 static void list_open(Tuner *t) {
@@ -414,11 +420,23 @@ static const char *cpu_name(Ctx *c) {
   return found && *found ? found : "unknown";
 }
 
-/* The first line of what it says of itself, and the flags that matter. */
+/* Its words, as what is in them may be a flag; as a number where a line of the file cannot hold
+ * them. */
+static const char *command_name(Ctx *c, const Words *w) {
+  Text t = text_new(&c->keep);
+  bool plain = true;
+  for (u32 i = 0; i < w->n; i++) text_fmt(&t, "%s%s", i ? " " : "", w->at[i]);
+  for (size_t i = 0; i < t.n; i++) plain = plain && t.at[i] >= 0x20 && t.at[i] < 0x7f;
+  if (plain && t.n <= MOST_COMMAND) return text_cstr(&t);
+  return str_text(c, str_fmt(c, "%016llx", (unsigned long long)hash_bytes(t.at, t.n)));
+}
+
+/* The command, the first line of what it says of itself, and the flags that matter. */
 static const char *compiler_name(Tuner *t) {
   Ctx *c = t->m->c;
   Words w = {0};
   words_compiler(c, &w, t->o->cc);
+  const char *command = command_name(c, &w);
   *vec_push(&c->keep, &w) = "--version";
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &t->folder, "C compiler", w.at);
@@ -426,7 +444,7 @@ static const char *compiler_name(Tuner *t) {
   size_t n = 0;
   while (n < f.n && f.at[n] >= 0x20 && f.at[n] < 0x7f && n < 200) n++;
   return str_text(c,
-                  str_fmt(c, "%.*s -O%s %s", (int)n, (const char *)f.at,
+                  str_fmt(c, "%s: %.*s -O%s %s", command, (int)n, (const char *)f.at,
                           t->o->optimize ? t->o->optimize : "2", t->m->cflags ? t->m->cflags : ""));
 }
 
@@ -473,7 +491,8 @@ static void tune_all(Ctx *c, void *arg) {
   else
     say(t, "%s: all choices are known, nothing is measured", path);
   m->tune = tune_new(c);
-  for (u32 i = 0; i < t->found.n; i++) tune_set(m->tune, t->found.at[i].key, t->found.at[i].choice);
+  for (u32 i = 0; i < t->found.line.n; i++)
+    tune_set(m->tune, t->found.line.at[i].key, t->found.line.at[i].choice);
   m->tuned = NULL; /* it was asked for more than that */
 }
 
@@ -486,6 +505,10 @@ static void do_tune(Ctx *c, void *arg) {
   TuneArg *a = arg;
   Ingot *m = a->m;
   const IngotTune *o = a->o;
+  if (m->aim != AIM_time)
+    fail(c, ERR_usage, LOC_NONE,
+         "--tune and --optimize-for %s exclude each other: --tune measures time",
+         m->aim == AIM_ram ? "ram" : "size");
   if (o->march)
     api_march(m, o->march, o->cc);
   else
@@ -494,8 +517,6 @@ static void do_tune(Ctx *c, void *arg) {
   api_need_here(m, o->cc, "--tune measures");
   if (m->kind == MK_prog || m->passed)
     fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
-  if (m->aim != AIM_time)
-    fail(c, ERR_usage, LOC_NONE, "--tune measures time; the model is optimized for something else");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);
   take_free(&t.base);

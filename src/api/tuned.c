@@ -5,7 +5,7 @@
  *   ingot tune 1
  *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with
  *   KEY CHOICE CLOSED US                   microseconds of the closed form and of the choice
- *   # a comment, or nothing
+ *   # a comment, or nothing; those among lines of this machine move in front of them
  * What a key or a choice says is not looked at: lowering compares it with what it offers. --tune
  * takes the lines of this very machine, --tuned those of every machine with the same target.
  */
@@ -47,12 +47,14 @@ static bool is_machine(Ctx *c, const Line *l, const Machine *m) {
 }
 
 void tuned_add(Ctx *c, Found *f, Measured x) {
-  for (u32 i = 0; i < f->n; i++)
-    if (f->at[i].key == x.key) {
-      f->at[i] = x;
-      return;
-    }
-  *vec_push(&c->keep, f) = x;
+  if (!f->number.a) f->number = map_new(&c->keep);
+  u32 *number = map_put(&f->number, x.key);
+  if (*number) {
+    f->line.at[*number - 1] = x;
+    return;
+  }
+  *vec_push(&c->keep, &f->line) = x;
+  *number = f->line.n;
 }
 
 /* One line: does it, or what follows, belong to the machine? */
@@ -85,10 +87,13 @@ Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others)
         fail(c, ERR_input, loc, "expected '%s'", FIRST);
       continue;
     }
-    if (!n || text[at] == '#') continue;
-    Line l = split(c, text + at, n, loc);
-    ours = read_line(c, &l, loc, machine, &begun, ours, &found);
-    if (ours || !others) continue;
+    if (!n) continue;
+    bool comment = text[at] == '#';
+    if (!comment) {
+      Line l = split(c, text + at, n, loc);
+      ours = read_line(c, &l, loc, machine, &begun, ours, &found);
+    }
+    if (!others || (ours && !comment)) continue;
     text_put(others, text + at, n);
     text_puts(others, "\n");
   }
@@ -101,9 +106,11 @@ void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, con
   text_fmt(&t, "%s\n", FIRST);
   text_put(&t, others->at, others->n);
   text_fmt(&t, "machine\t%s\t%s\t%s\t%s\n", m->target, m->cpu, m->compiler, m->version);
-  for (u32 i = 0; i < f->n; i++)
-    text_fmt(&t, "%s\t%s\t%s\t%s\n", str_text(c, f->at[i].key), str_text(c, f->at[i].choice),
-             str_text(c, f->at[i].closed), str_text(c, f->at[i].us));
+  for (u32 i = 0; i < f->line.n; i++) {
+    const Measured *x = &f->line.at[i];
+    text_fmt(&t, "%s\t%s\t%s\t%s\n", str_text(c, x->key), str_text(c, x->choice),
+             str_text(c, x->closed), str_text(c, x->us));
+  }
   file_write(c, path, t.at, t.n);
 }
 
@@ -114,7 +121,8 @@ Tune *api_tuned(Ingot *m) {
   Found found = tuned_read(m->c, m->tuned, &any, NULL);
   m->tuned_for = target;
   m->tune = tune_new(m->c);
-  for (u32 i = 0; i < found.n; i++) tune_set(m->tune, found.at[i].key, found.at[i].choice);
+  for (u32 i = 0; i < found.line.n; i++)
+    tune_set(m->tune, found.line.at[i].key, found.line.at[i].choice);
   return m->tune;
 }
 

@@ -178,8 +178,60 @@ def measured(env):
         raise Fail(f"compile: {explain(got)}: {got.text()}")
 
 
+def state(env):
+    """State that grows: every run is the first one, so that more runs than it has room for can be measured. The words of --cc are
+    part of the key, comments stay, and what else would be chosen by excludes measuring."""
+    if not cpu_has("avx2"):
+        raise Skip("this CPU has no avx2")
+    folder, _ = prepare(env, "state")
+    model, out, path = (os.path.join(folder, n) for n in ("grows.ing", "grows.o", "table"))
+    with open(model, "w") as f:
+        f.write('graph g sym n in 0..4\n(%1 "past": f32[n,8], %x: f32[1,8]) {\n' + const(random.Random(3), "k", [8, 8])
+                + '  %2: f32[n+1,8] = concat(%1, %x) {axis=0}\n  %y: f32[n+1,8] = contract(%2, %k) {spec="mk,kn->mn"}\n'
+                + '  return %y "y", %2 "present" next %1\n}\n')
+    with open(path, "w") as f:
+        f.write(HEAD.format("avx2") + "# ours\nkey\tchoice\t1\t1\n")
+    build = [env.ingot, "build", model, "--march", "avx2", "-o", out, "--tune=" + path]
+    if "choices in" not in ok(run([*build, "--cc", "cc -DWORD"], 120), "state").text():
+        raise Fail("nothing was measured")
+    with open(path) as f:
+        lines = f.read().splitlines()
+    if "# ours" not in lines or not [s for s in lines if s.startswith("machine\tavx2\t") and "\tcc -DWORD: " in s]:
+        raise Fail(f"{lines}")
+    for aim in ("ram", "size"):
+        got = run([*build, "--optimize-for", aim], 60)
+        if got.rc != 2 or f"--tune and --optimize-for {aim} exclude" not in got.text():
+            raise Fail(f"{aim}: {explain(got)}: {got.text()}")
+
+
+def accurate(env):
+    """Winograd F(4x4) is no choice where so many channels are summed up that F(2x2) is taken for its accuracy."""
+    folder, model = prepare(env, "accurate")
+    for out, want in ((256, ["F(4x4)", "F(2x2)", "direct"]), (272, ["F(2x2)", "direct"])):
+        with open(model, "w") as f:
+            f.write("graph (%x: f32[1,16,9,9]) {\n" + const(random.Random(9), "k", [out, 16, 3, 3])
+                    + conv("y", "x", "k", [1, out, 9, 9], pad=1) + "  return %y\n}\n")
+        got = [row[1:] for row in choices(env, model, "avx2") if row[0].startswith("winograd")]
+        if got != [want]:
+            raise Fail(f"{out} channels: {got}, expected {want}")
+
+
+def many(env):
+    """A file of many lines is read in time that grows with their number; the last line for a key counts."""
+    folder, model = prepare(env, "many")
+    row = choices(env, model, "avx2")[0]
+    rows = [(row[0], row[1])] + [(f"key {i}", "choice") for i in range(400000)] + [(row[0], row[-1])]
+    path = write(os.path.join(folder, "many"), "avx2", rows)
+    got = ok(run([env.ingot, "opt", model, "--march", "avx2", "--choices", "--tuned", path], 20), "many lines")
+    taken = {r[0]: r[1] for r in (line.split("\t") for line in got.out.decode().splitlines())}
+    if taken[row[0]] != row[-1]:
+        raise Fail(f"{row[0]}: {taken[row[0]]} was taken, expected {row[-1]}")
+
+
 def tests(env):
     return [Test("tune/obeyed", lambda: obeyed(env), cost=2), Test("tune/hostile", lambda: hostile(env)),
+            Test("tune/accurate", lambda: accurate(env)), Test("tune/many", lambda: many(env)),
+            Test("tune/state", lambda: state(env), cost=3),
             Test("tune/measured", lambda: measured(env), cost=3), Test("tune/every-c", lambda: every(env, "avx512", "c"), cost=10),
             Test("tune/every-avx512", lambda: every(env, "avx512", "interp"), cost=3),
             Test("tune/every-avx2", lambda: every(env, "avx2", "interp"), cost=3)]
