@@ -59,11 +59,13 @@ void api_bench_interp(Bench *a) {
 
 /* ---- c ---- */
 
-/* Arrays of these types can be stored in .npz; with others the program makes up its own. */
+/* Arrays of these types can be stored in .npz, under the name of their input; with others the
+ * program makes up its own. */
 static bool can_store(Ingot *m) {
   for (u32 i = 0; i < api_param_count(m); i++) {
     DType dt = m->in[i]->dt;
     u32 bits = dtype_info[dt].bits;
+    if (!*str_text(m->c, api_param_name(m, i))) return false;
     if (dt == DT_bf16 || (dt != DT_bool && bits != 8 * dtype_bytes(dt)) ||
         (dtype_is_float(dt) && bits < 16))
       return false;

@@ -7,6 +7,7 @@
 #include "api/own.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Operations of the interpreter for a self-test, unless one is demanded: about two seconds. */
 #define SELFTEST_COST 2e8
@@ -16,6 +17,16 @@ typedef struct EmitArg {
   const IngotC *o;
   Text source, header;
 } EmitArg;
+
+/* The runtime in a file has the prefixes ig_, IG_, im_ and imk_, compilers have __. The name occurs
+ * in capitals too, so case does not matter. */
+static bool is_taken(const char *s) {
+  static const char *const own[] = {"ig", "im", "imk"};
+  size_t n = strcspn(s, "_");
+  for (u32 i = 0; i < sizeof own / sizeof *own; i++)
+    if (strlen(own[i]) == n && !strncasecmp(s, own[i], n)) return true;
+  return s[0] == '_' && s[1] == '_';
+}
 
 static bool is_identifier(const char *s) {
   if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
@@ -171,6 +182,10 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
   if (!is_identifier(o->name))
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
+  if (is_taken(o->name))
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are taken; see --name",
+         o->name);
   api_bodies(m);
   u32 n = m->body ? m->bodies.n : 1;
   EmitBody *body = NEWS(&c->keep, EmitBody, n);

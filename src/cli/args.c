@@ -67,8 +67,7 @@ static const Opt opts[] = {
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
          "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
-         "or "
-         "multi: sse2,avx2,avx512 in one file that chooses"),
+         "or multi: sse2,avx2,avx512 in one file that chooses"),
     TEXT("optimize-for", NULL, optimize_for, "WHAT",
          "of code with vectors: time (default), ram: the smallest arena, size: code and weights"),
     FLAG("precise", precise,

@@ -341,52 +341,34 @@ static int verb_passes(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for threads "
-     "threads-api "
-     "threads-grain selftest "
-     "no-selftest caller "
-     "debug input inputs data " SHAPES,
+     "threads-api threads-grain selftest no-selftest caller debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march tune tuned precise optimize-for optimize "
-     "sanitize threads "
-     "threads-api "
-     "threads-grain selftest "
-     "no-selftest caller "
-     "debug input inputs data " SHAPES,
+     "sanitize threads threads-api threads-grain selftest no-selftest caller debug input inputs "
+     "data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
      "input inputs data output engine march tuned precise optimize-for threads threads-api "
-     "threads-grain "
-     "library name "
-     "seed "
-     "state steps " SHAPES,
+     "threads-grain library name seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
      "data input inputs engine march tuned precise optimize-for threads threads-api threads-grain "
-     "library name "
-     "seed "
-     "state steps rtol atol "
-     "json per-node bisect python "
-     "output " SHAPES,
+     "library name seed state steps rtol atol json per-node bisect python output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
      "input inputs data engine seed seconds cc march tune tuned precise optimize-for optimize "
-     "threads "
-     "threads-api "
-     "threads-grain "
-     "state json " SHAPES,
+     "threads threads-api threads-grain state json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
     {"inspect", verb_inspect, "json state march threads " SHAPES,
      "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},
     {"opt", verb_opt,
      "start stop skip dump march tuned choices precise threads threads-grain explain check time "
-     "output side "
-     "state input "
-     "inputs data " SHAPES,
+     "output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},
     {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},

@@ -119,8 +119,8 @@ static u32 axis_behind(Graph *g, const Node *n, const Box *b, u32 *cut) {
   return MAX_RANK;
 }
 
-/* Can the node behind a value compute a part of it? */
-static bool passes(Graph *g, const Node *n, const Box *b) {
+/* Is the node behind a value one whose operands can be cut instead of it? */
+static bool divides(Graph *g, const Node *n, const Box *b) {
   u32 cut;
   if (n->op < OP_SCALARS) return n->op != OP_bitcast;
   switch (n->op) { /* each is cut in a way of its own, see `part_of` */
@@ -229,7 +229,7 @@ static Box box_slice(const Node *n, const Box *b) {
 /* What operand k of the node must have for box b of its result. */
 static Box box_in(Graph *g, const Node *n, u32 k, const Box *b) {
   if (n->op < OP_SCALARS || n->op == OP_broadcast) return box_aligned(g, n->in[k], b);
-  switch (n->op) { /* as in `passes` */
+  switch (n->op) { /* as in `divides` */
   case OP_contract: return box_contract(g, n, k, b);
   case OP_transpose: return box_transpose(n, b);
   case OP_reshape: return box_reshape(g, n, b);
@@ -237,6 +237,19 @@ static Box box_in(Graph *g, const Node *n, u32 k, const Box *b) {
   case OP_slice: return box_slice(n, b);
   default: return box_reduce(g, n, b);
   }
+}
+
+/* Can the node behind a value compute a part of it? An operand of which less than all is read must
+ * have a known extent there: one that is open may turn out to be 1 and stretch, or not to fit. */
+static bool passes(Graph *g, const Node *n, const Box *b) {
+  if (!divides(g, n, b)) return false;
+  for (u32 k = 0; k < n->nin; k++) {
+    const Type *t = graph_type(g, n->in[k]);
+    Box x = box_in(g, n, k, b);
+    for (u32 i = 0; i < t->rank; i++)
+      if (!dim_is_const(t->dim[i]) && x.size[i] != t->dim[i]) return false;
+  }
+  return true;
 }
 
 /* Box b of what the node computes, from parts of its operands. */

@@ -2,8 +2,8 @@
  *
  * clang-format off
  *
- *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge...plan-->
- * engines text of a Graph ------> Graph                    text of a Prog -> Prog
+ *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge...plan--> engines
+ *   text of a Graph -----> Graph                        text of a Prog -> Prog
  *
  * clang-format on
  *

@@ -150,6 +150,9 @@ def engines(c):
                 code = (0, 1) if verb == "verify" and name == "ref64" else 0  # f64 is another type than f32
                 c.run(verb, *([] if verb == "demo" else [MODEL, *flags]), "--engine", name, code=code)
     c.run("bench", MODEL, "--engine", "ref", code=2, text="there are interp, c")
+    with open(c.path("unnamed.ing"), "w") as f:
+        f.write("graph (%1: f32[4], %2: f32[4]) {\n  %3: f32[4] = add(%1, %2)\n  return %3\n}\n")
+    c.run("bench", "unnamed.ing", "--engine", "c", "--seconds", "0.001")
 
 
 

@@ -131,9 +131,13 @@ def keeps_promises(env):
         promises.check_origin(m, folder)
         models.append(m)
     text = models[0].source
-    weights = re.findall(r"^static const \w+ (w\d+)\[", text, re.M)
-    if len(weights) != len(set(weights)) or text.count("---- the body ") != 3:
+    weights = re.findall(r"^static const (\w+) w\d+(\[.*?;)$", text, re.M | re.S)
+    if len(weights) < 4 or len(weights) != len(set(weights)) or text.count("---- the body ") != 3:
         raise Fail("weights are not written once, or bodies are missing")
+    for name in ("ig_m", "IG", "Im_m", "imk_x", "__AVX2_m"):  # as the runtime's own, which bodies rename
+        got = run([env.ingot, "compile", *DIGITS, "--march", "multi", "--name", name], 60)
+        if got.rc != 2 or "are taken" not in got.text():
+            raise Fail(f"--name {name}: {explain(got)}: {tail(got.text(), 4)}")
     for compiler, flags in (("gcc", ["-O2", *STRICT]), ("clang", ["-O1"]), ("gcc", ["-O0", "-DINGOT_PORTABLE"]), ("tcc", [])):
         promises.need(compiler)
         libs = ("__cpu_", "_GLOBAL_OFFSET", *(("__float", "__fix") if compiler == "tcc" else ()))

@@ -11,6 +11,14 @@
 
 typedef struct Emit Emit;
 
+/* Of words of C. */
+static inline bool is_letter(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+}
+static inline bool is_digit(char ch) {
+  return ch >= '0' && ch <= '9';
+}
+
 /* Snippets of supporting C, pasted only where used: see crt.c. */
 typedef enum Need {
 #define RT(name, needs, text) RT_##name,
@@ -236,8 +244,8 @@ void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an e
 
 /* emit.c */
 u64 arena_bytes(const Emit *e);
-const char *
-linkage(const Emit *e); /* of a function that callers know: "static " for one of several */
+/* Of a function that callers know: "static " for one of several. */
+const char *linkage(const Emit *e);
 
 /* A file, or one of the bodies that it has, while it is made. */
 typedef struct Made {

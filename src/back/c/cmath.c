@@ -78,13 +78,6 @@ static const struct Own {
 
 enum { VALUES = 64 }; /* that such a function keeps on the stack where it is not inlined */
 
-static bool is_letter(char ch) {
-  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
-}
-static bool is_digit(char ch) {
-  return ch >= '0' && ch <= '9';
-}
-
 static bool is(const char *word, size_t n, const char *want) {
   return strlen(want) == n && !memcmp(word, want, n);
 }

@@ -40,14 +40,6 @@ typedef struct Multi {
 
 /* ---- names ---- */
 
-static bool is_letter(char ch) {
-  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
-}
-
-static bool is_digit(char ch) {
-  return ch >= '0' && ch <= '9';
-}
-
 static bool begins(const char *word, size_t n, const char *with) {
   size_t k = strlen(with);
   return n >= k && !memcmp(word, with, k);
