@@ -292,10 +292,8 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
   return dim_addk(f->ds, dim_div(f->ds, room, stride), 1);
 }
 
-/* Extent of spatial axis i with the zeros that stand between its elements. */
-static Dim spread_extent(Infer *f, Dim d, u32 i, u32 ns, i64 stride, i64 dilation) {
-  if (!node_attr(f->n, AT_spread)) return d;
-  i64 by = list_of(f, AT_spread, ns)[i];
+/* Extent of a spatial axis with the zeros that stand between its elements. */
+static Dim spread_extent(Infer *f, Dim d, i64 by, i64 stride, i64 dilation) {
   if (by < 1 || by > MOST_SPREAD)
     BAD(f, "conv: spread %lld, expected 1 to %d", (long long)by, MOST_SPREAD);
   if (by == 1) return d;
@@ -329,9 +327,8 @@ static void rule_conv(Infer *f) {
   i64 phases = 1;
   for (u32 i = 0; i < ns; i++) {
     if (spread && spread[i] > 0 && (phases *= spread[i]) > MOST_SPREAD)
-      BAD(f, "conv: spread by %lld and more, expected at most %d in all", (long long)phases,
-          MOST_SPREAD);
-    Dim d = spread_extent(f, x->dim[2 + i], i, ns, stride[i], dil[i]);
+      BAD(f, "conv: spread by %lld, expected %d at most in all", (long long)phases, MOST_SPREAD);
+    Dim d = spread ? spread_extent(f, x->dim[2 + i], spread[i], stride[i], dil[i]) : x->dim[2 + i];
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
   }
   set_out(f, 0, x->dt, dim, x->rank);
