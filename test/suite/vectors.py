@@ -112,7 +112,7 @@ def forms(env):
     gemm = next(m for m in models if m.origin == "gemm")
     vector, _, rest = gemm.source.partition("#if IG_VECTORS\n  ")[2].partition("#else\n")
     portable = rest.partition("#endif\n")[0]
-    for text, has, lacks in ((vector, ("ig_f32x8 r0_5q1", "p1[5 * 256 + i]"), ("[z]", "int z")),
+    for text, has, lacks in ((vector, ("ig_f32x8 r0_5q1", "p1[i + 1280]"), ("[z]", "int z")),
                              (portable, ("float r0[6][16]", "int z"), ("ig_", "r0_"))):
         for word in has:
             if word not in text:
