@@ -11,15 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
-
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -32,9 +25,9 @@ static double run_once(Bench *a) {
   Ctx *c = a->m->c;
   InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
-  double start = now_ms();
+  double start = time_ms();
   interp_run(a->m->p, &o, a->m->in, a->m->out, &c->keep);
-  double ms = now_ms() - start;
+  double ms = time_ms() - start;
   arena_rewind(&c->keep, mark); /* results are not looked at */
   return ms;
 }
@@ -43,10 +36,10 @@ void api_bench_interp(Bench *a) {
   IngotBench *r = a->out;
   double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), start = a->start, end;
   run_once(a);
-  r->first_ms = now_ms() - start;
-  for (u32 i = 1; i < WARM_UP && now_ms() - start < a->seconds * 1e3; i++) run_once(a);
-  end = now_ms() + a->seconds * 1e3;
-  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || now_ms() < end); r->n++) ms[r->n] = run_once(a);
+  r->first_ms = time_ms() - start;
+  for (u32 i = 1; i < WARM_UP && time_ms() - start < a->seconds * 1e3; i++) run_once(a);
+  end = time_ms() + a->seconds * 1e3;
+  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || time_ms() < end); r->n++) ms[r->n] = run_once(a);
   qsort(ms, (size_t)r->n, sizeof *ms, ascending);
   r->min_ms = ms[0];
   r->p50_ms = ms[(r->n - 1) / 2];
@@ -90,9 +83,9 @@ static void run_program(Ctx *c, void *arg) {
   b.output = program;
   b.c.name = "model";
   b.c.selftest = -1;
-  double start = now_ms();
+  double start = time_ms();
   CodeSize size = api_build(a->m, &b);
-  r->build_ms = now_ms() - start;
+  r->build_ms = time_ms() - start;
   r->text_bytes = size.text;
   r->data_bytes = size.data;
   bool store = can_store(a->m);
@@ -100,9 +93,9 @@ static void run_program(Ctx *c, void *arg) {
   snprintf(seconds, sizeof seconds, "%.3f", a->seconds);
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)a->seed);
   const char *with = store ? "--inputs" : "--seed", *value = store ? inputs : seed;
-  start = now_ms();
+  start = time_ms();
   spawn_run(c, &a->folder, "the compiled model", (const char *const[]){program, with, value, NULL});
-  r->first_ms = now_ms() - start;
+  r->first_ms = time_ms() - start;
   spawn_run(c, &a->folder, "the compiled model",
             (const char *const[]){program, with, value, "--bench", seconds, NULL});
   File log = file_read(c, folder_file(c, &a->folder, "log"));
@@ -126,7 +119,7 @@ void api_bench_c(Bench *a) {
 static void do_bench(Ctx *c, void *arg) {
   Bench *a = arg;
   Ingot *m = a->m;
-  a->start = now_ms();
+  a->start = time_ms();
   const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);

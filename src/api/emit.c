@@ -146,13 +146,18 @@ static bool is_idle(const Ingot *m, const BindDim *d) {
   return false;
 }
 
+/* Between words. */
+static const char *gap(const Text *t) {
+  return t->n ? " " : "";
+}
+
 /* What the caller said that shapes the output, in one spelling. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < m->dim.n; i++) {
     const BindDim *b = &m->dim.at[i];
     if (is_idle(m, b)) continue;
-    text_puts(&t, t.n ? " " : "");
+    text_puts(&t, gap(&t));
     if (b->symbol)
       text_puts(&t, str_text(m->c, b->symbol));
     else
@@ -160,21 +165,19 @@ static const char *options_text(Ingot *m, const IngotC *o) {
     text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
   }
   for (u32 i = 0; i < m->bodies.n; i++)
-    text_fmt(&t, "%s%s", i ? "," : t.n ? " march=" : "march=", m->bodies.at[i]->name);
+    text_fmt(&t, "%s%s%s", i ? "," : gap(&t), i ? "" : "march=", m->bodies.at[i]->name);
   if (!m->bodies.n && m->target && m->target->lanes > 1)
-    text_fmt(&t, t.n ? " march=%s" : "march=%s", m->target->name);
-  if (m->precise) text_puts(&t, t.n ? " precise" : "precise");
-  if (m->tune) text_puts(&t, t.n ? " tuned" : "tuned");
+    text_fmt(&t, "%smarch=%s", gap(&t), m->target->name);
+  if (m->precise) text_fmt(&t, "%sprecise", gap(&t));
+  if (m->tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->aim != AIM_time)
-    text_fmt(&t, "%soptimize-for=%s", t.n ? " " : "", m->aim == AIM_ram ? "ram" : "size");
+    text_fmt(&t, "%soptimize-for=%s", gap(&t), m->aim == AIM_ram ? "ram" : "size");
   if (m->threads > 1)
-    text_fmt(&t, "%sthreads=%u%s", t.n ? " " : "", m->threads, m->openmp ? " openmp" : "");
-  if (o->weights) text_fmt(&t, t.n ? " weights=%s" : "weights=%s", o->weights);
-  for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, t.n ? " state %s" : "state %s", m->state.at[i]);
-  if (o->selftest)
-    text_puts(&t, o->selftest < 0 ? (t.n ? " no-selftest" : "no-selftest")
-                                  : (t.n ? " selftest" : "selftest"));
-  if (o->debug) text_puts(&t, t.n ? " debug" : "debug");
+    text_fmt(&t, "%sthreads=%u%s", gap(&t), m->threads, m->openmp ? " openmp" : "");
+  if (o->weights) text_fmt(&t, "%sweights=%s", gap(&t), o->weights);
+  for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, "%sstate %s", gap(&t), m->state.at[i]);
+  if (o->selftest) text_fmt(&t, "%s%sselftest", gap(&t), o->selftest < 0 ? "no-" : "");
+  if (o->debug) text_fmt(&t, "%sdebug", gap(&t));
   return text_cstr(&t);
 }
 

@@ -21,21 +21,22 @@ typedef struct Given {
   Tensor *data;
 } Given;
 
+typedef VEC(const Target *) Targets;
+
 struct Ingot {
   Ctx *c;
   const char *path;     /* NULL for bytes */
   const char *python;   /* NULL: python3 */
   const Target *target; /* machine that code is made for; NULL: scalar */
   const char *march;    /* as given, where it is several machines */
-  VEC(const Target *)
-  bodies;                      /* of one file, in the order of the table; target is the one of this
-                                  machine; none: only target */
-  Aim aim;                     /* what programs are chosen by */
-  bool precise;                /* mathematics: see ingot_set_precise */
-  u32 threads, grain;          /* that share a run; 0 or 1: one; see Prog */
-  bool openmp;                 /* they are OpenMP's */
-  Tune *tune;                  /* measured choices; NULL: none */
-  const char *tuned;           /* file they are read from before the passes; NULL: none */
+  Targets bodies;     /* of one file, in the order of the table; target is the one of this machine;
+                         none: only target */
+  Aim aim;            /* what programs are chosen by */
+  bool precise;       /* mathematics: see ingot_set_precise */
+  u32 threads, grain; /* that share a run; 0 or 1: one; see Prog */
+  bool openmp;        /* they are OpenMP's */
+  Tune *tune;         /* measured choices; NULL: none */
+  const char *tuned;  /* file they are read from before the passes; NULL: none */
   const Target *tuned_for;     /* machine whose choices were read from there */
   bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
@@ -138,6 +139,7 @@ typedef struct Found {
 } Found;
 Tune *api_tuned(Ingot *m); /* the choices for a model about to be lowered; NULL: none */
 /* Lines for this machine; fields that are NULL fit any. others: the rest, and comments, or NULL. */
+Tune *tuned_table(Ctx *c, const Found *f); /* what lowering asks */
 Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others);
 void tuned_add(Ctx *c, Found *f, Measured x); /* in place of an earlier one */
 void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *f,

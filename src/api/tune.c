@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GAIN    1.03
@@ -72,9 +71,7 @@ typedef struct Tuner {
 } Tuner;
 
 static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+  return time_ms() * 1e6;
 }
 
 static void say(Tuner *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -224,11 +221,15 @@ static void take_turns(Tuner *t, Take *a, Take *b) {
   }
 }
 
-/* The kernel that number i has become part of, as a number. */
-static u32 host_of(const Take *k, u32 i) {
-  const Prog *p = k->m->p;
-  StmtId s = k->kernel[i];
+/* The kernel that a kernel has become part of. */
+static StmtId merged_into(const Prog *p, StmtId s) {
   while (p->stmt.at[s].into) s = p->stmt.at[s].into;
+  return s;
+}
+
+/* The same by number. */
+static u32 host_of(const Take *k, u32 i) {
+  StmtId s = merged_into(k->m->p, k->kernel[i]);
   while (k->kernel[i] != s) i--; /* hosts are in front of what they take in */
   return i;
 }
@@ -302,11 +303,8 @@ static bool meet(Tuner *t, const char *a, const char *b) {
     if (strcmp(str_text(c, tune->asked.at[i].key), a)) continue;
     for (u32 k = 0; k < tune->asked.n; k++) {
       StmtId x = tune->asked.at[i].kernel, y = tune->asked.at[k].kernel;
-      const Prog *p = t->base.m->p;
       if (!x || !y || strcmp(str_text(c, tune->asked.at[k].key), b)) continue;
-      while (p->stmt.at[x].into) x = p->stmt.at[x].into;
-      while (p->stmt.at[y].into) y = p->stmt.at[y].into;
-      if (x == y) return true;
+      if (merged_into(t->base.m->p, x) == merged_into(t->base.m->p, y)) return true;
     }
   }
   return false;
@@ -490,9 +488,7 @@ static void tune_all(Ctx *c, void *arg) {
     tuned_write(c, path, &t->machine, &t->found, &others);
   else
     say(t, "%s: all choices are known, nothing is measured", path);
-  m->tune = tune_new(c);
-  for (u32 i = 0; i < t->found.line.n; i++)
-    tune_set(m->tune, t->found.line.at[i].key, t->found.line.at[i].choice);
+  m->tune = tuned_table(c, &t->found);
   m->tuned = NULL; /* it was asked for more than that */
 }
 

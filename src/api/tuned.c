@@ -114,16 +114,19 @@ void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, con
   file_write(c, path, t.at, t.n);
 }
 
+Tune *tuned_table(Ctx *c, const Found *f) {
+  Tune *t = tune_new(c);
+  for (u32 i = 0; i < f->line.n; i++) tune_set(t, f->line.at[i].key, f->line.at[i].choice);
+  return t;
+}
+
 Tune *api_tuned(Ingot *m) {
   const Target *target = m->target ? m->target : target_scalar();
   if (!m->tuned || m->tuned_for == target) return m->tune;
   Machine any = {.target = target->name};
   Found found = tuned_read(m->c, m->tuned, &any, NULL);
   m->tuned_for = target;
-  m->tune = tune_new(m->c);
-  for (u32 i = 0; i < found.line.n; i++)
-    tune_set(m->tune, found.line.at[i].key, found.line.at[i].choice);
-  return m->tune;
+  return m->tune = tuned_table(m->c, &found);
 }
 
 typedef struct TunedArg {

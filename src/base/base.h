@@ -192,6 +192,7 @@ u32 *map_get(const Map *m, u64 key);  /* NULL when absent */
 u32 *map_put(Map *m, u64 key);        /* slot, zero when new */
 u32 *map_get_bytes(const Map *m, const void *key, size_t n);
 u32 *map_put_bytes(Map *m, const void *key, size_t n); /* the key is copied */
+double time_ms(void);                                  /* since some moment; never goes back */
 u64 hash_bytes(const void *at, size_t n); /* fixed function: the same on every machine */
 
 /* diag.c */

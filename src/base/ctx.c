@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *sys_resize(void *user, void *p, size_t old, size_t size) {
@@ -137,4 +138,10 @@ Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) 
   c->nwarnings = nwarnings;
   c->code = before;
   return err;
+}
+
+double time_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }

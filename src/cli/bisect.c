@@ -267,6 +267,7 @@ static void print_command(const Hunt *h, const char *path, const char *inputs) {
     print_quoted(a->tuned);
   }
   if (a->precise) printf(" --precise");
+  if (a->optimize_for) printf(" --optimize-for %s", a->optimize_for);
   if (a->threads) printf(" --threads %llu", a->threads);
   if (a->threads_api) printf(" --threads-api %s", a->threads_api);
   if (a->threads_grain) printf(" --threads-grain %llu", a->threads_grain);

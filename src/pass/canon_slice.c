@@ -12,8 +12,8 @@
 #include <string.h>
 #include "pass/canon.h"
 
-enum { CUT_DEPTH = 12 };
-static const NodeId CUT_MANY = UINT32_MAX; /* users read different parts */
+enum { CUT_DEPTH = 12, CUT_VISITS = 10000 }; /* values may be reached in very many ways */
+static const NodeId CUT_MANY = UINT32_MAX;   /* users read different parts */
 
 /* The part of a value that is read: elements start .. start + size - 1 on every axis. */
 typedef struct Box {
@@ -266,8 +266,9 @@ static Val part_of(Graph *g, Node n, const Box *b) {
 }
 
 /* Is there work above that a part does less of? 1: yes; 0: no, and no harm; -1: a fold that keeps
- * its users in its accumulator only as long as they read all of it. */
-static i32 saves(Edit *e, Val v, const Box *b, u32 depth) {
+ * its users in its accumulator only as long as they read all of it. *left: how many more values are
+ * looked at. */
+static i32 saves(Edit *e, Val v, const Box *b, u32 depth, u32 *left) {
   Graph *g = e->g;
   const Canon *k = e->user;
   NodeId def = graph_val(g, v)->def;
@@ -276,11 +277,12 @@ static i32 saves(Edit *e, Val v, const Box *b, u32 depth) {
   OpKind kind = op_info[n->op].kind;
   if (n->op == OP_conv || kind == OK_WINDOW) return -1;
   if (n->op == OP_contract || reduces(n->op) || n->op == OP_loop) return 1;
-  if (!depth || !passes(g, n, b)) return 0;
+  if (!depth || !*left || !passes(g, n, b)) return 0;
+  --*left;
   i32 found = 0;
   for (u32 i = 0; i < n->nin; i++) {
     Box x = box_in(g, n, i, b);
-    i32 got = saves(e, n->in[i], &x, depth - 1);
+    i32 got = saves(e, n->in[i], &x, depth - 1, left);
     if (got < 0) return got;
     found |= got;
   }
@@ -299,9 +301,10 @@ bool canon_slice_up(Edit *e, NodeId id) {
   const Node *x = graph_node(g, graph_val(g, v)->def);
   if (x->op == OP_slice || !box_of(g, &n, &b) || !passes(g, x, &b)) return false;
   bool fold = x->op == OP_contract || reduces(x->op);
+  u32 left = CUT_VISITS;
   for (u32 i = 0, found = fold; i < x->nin && !fold; i++) {
     Box in = box_in(g, x, i, &b);
-    i32 got = saves(e, x->in[i], &in, CUT_DEPTH);
+    i32 got = saves(e, x->in[i], &in, CUT_DEPTH, &left);
     found |= got > 0;
     if (got < 0 || (i + 1 == x->nin && !found)) return false;
   }

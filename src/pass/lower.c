@@ -188,7 +188,6 @@ void lower(Unit *u) {
   l.flat = map_new(&u->c->scratch);
   l.packed = map_new(&u->c->scratch);
   l.target = u->target;
-  l.tune = u->tune;
   l.unit = u;
   l.p->threads = u->threads;
   l.p->grain = u->grain;

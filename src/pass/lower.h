@@ -46,7 +46,6 @@ typedef struct Lower {
   Map packed;       /* see tile_pack.c */
   const Unit *unit;
   const Target *target;
-  Tune *tune; /* NULL: the closed forms decide */
 } Lower;
 
 typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */

@@ -1,18 +1,13 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- * clang-format off
- *
  *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge...plan--> engines
  *   text of a Graph -----> Graph                        text of a Prog -> Prog
- *
- * clang-format on
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
  * c->scratch.
  */
 #include <string.h>
-#include <time.h>
 #include "pass/pass.h"
 
 /* clang-format off */
@@ -80,12 +75,6 @@ static u32 size(const Unit *u) {
   return u->p ? u->p->stmt.n : count_nodes(u->g, 1);
 }
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
@@ -96,11 +85,11 @@ static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
     fail(c, ERR_usage, LOC_NONE, "pass %s works on a program; found a graph", pass->name);
   }
   u32 before = size(u);
-  double start = now_ms();
+  double start = time_ms();
   if (pass->graph) pass->graph(u->g);
   if (pass->prog) pass->prog(u->p);
   if (pass->lower) pass->lower(u);
-  double ms = now_ms() - start;
+  double ms = time_ms() - start;
   if (o->check) verify(u);
   if (dump && o->dumped) {
     Text t = text_new(&c->scratch);

@@ -189,7 +189,7 @@ static void sort(Choices *all) {
 }
 
 void tile_tune(Tile *t, i64 widest) {
-  Tune *tune = t->l->tune;
+  Tune *tune = t->l->unit->tune;
   if (!tune) return;
   Choices all = {.n = 0};
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;

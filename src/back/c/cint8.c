@@ -141,6 +141,11 @@ ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
   return y && *k == less ? y : 0;
 }
 
+/* What says that the machine has vectors of w floats; never defined for other widths. */
+static const char *x86_macro(u32 w) {
+  return w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+}
+
 /* What is left of x when round(x) + k, saturated, is taken as a number less k: no byte is made of
  * it. NaN becomes 0 less k. The sum with 1.5 * 2^23 rounds to whole numbers, and 0 has no sign. */
 const char *need_requantise(Emit *e, DType as) {
@@ -150,8 +155,7 @@ const char *need_requantise(Emit *e, DType as) {
   text_fmt(&n, "ig_requantise_%sx%u", dtype_info[as].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
-  const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32);
-  const char *has = w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+  const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32), *has = x86_macro(w);
   Scalar lo, hi;
   dtype_limits(as, &lo, &hi);
   e->intrinsics = true;
@@ -178,8 +182,7 @@ const char *need_quantise(Emit *e, DType to) {
   if (!is_wanted(e, name)) return name;
   const char *f = vector_type(e, VE_f32, w), *i = vector_type(e, VE_i32, w),
              *type = vector_type(e, elem_of(to), w);
-  const char *mm = x86_prefix(w * 32);
-  const char *has = w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+  const char *mm = x86_prefix(w * 32), *has = x86_macro(w);
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
   e->intrinsics = true;
