@@ -77,6 +77,10 @@ bool node_is_decode(Graph *g, const Node *n);
 /* The bytes q that v = q - *zero is made of by such nodes, *zero a byte of the same type; 0: v is
  * something else. */
 Val graph_bytes(Graph *g, Val v, i64 *zero);
+/* May operand k of a concat be written straight into its result? A fold whose vectors are blocks of
+ * channels is not scattered into a result without them: its sums would be made one by one. It is
+ * written as it lies and copied, which costs as much as one step of the fold. */
+bool part_fits(Graph *g, const Node *concat, u32 k);
 
 struct Value {
   Type type;

@@ -61,3 +61,27 @@ bool node_takes_layout(const Node *n) {
   default: return false;
   }
 }
+
+/* Is the value computed in place from a fold that ends in the same kernel? */
+static bool has_tail(Graph *g, Val v) {
+  const Value *x = graph_val(g, v);
+  if (x->home == HOME_tail || x->home != HOME_inline || !x->def) return x->home == HOME_tail;
+  const Node *n = graph_node(g, x->def);
+  for (u32 i = 0; i < n->nin; i++)
+    if (has_tail(g, n->in[i])) return true;
+  return false;
+}
+
+static bool is_folded(Graph *g, const Node *n) {
+  if (op_info[n->op].kind != OK_MAP) return true;
+  for (u32 i = 0; i < n->nin; i++)
+    if (has_tail(g, n->in[i])) return true;
+  return false;
+}
+
+bool part_fits(Graph *g, const Node *concat, u32 k) {
+  const Value *v = graph_val(g, concat->in[k]);
+  const Layout *y = graph_val(g, concat->out[0])->layout;
+  bool same = !v->layout || !v->layout->block || (y && y->block == v->layout->block);
+  return same || !v->def || !is_folded(g, graph_node(g, v->def));
+}

@@ -38,7 +38,7 @@ static void slots_find(Lower *l, const u32 *uses) {
             def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
                     def->op == OP_pool_max || def->op == OP_pool_sum);
         if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b &&
-            is_settled(l, graph_type(g, n->out[0]), &v->type))
+            is_settled(l, graph_type(g, n->out[0]), &v->type) && part_fits(g, n, k))
           l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
         at = dim_add(g->dims, at, v->type.dim[axis]);
       }

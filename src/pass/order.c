@@ -80,7 +80,7 @@ static void join(Order *o, const Node *n) {
     Val v = n->in[i];
     NodeId def = graph_val(o->g, v)->def;
     if (def && o->home[def] == o->blk && o->uses[v] == 1 && by_element(graph_node(o->g, def)) &&
-        graph_val(o->g, v)->home == HOME_buffer)
+        graph_val(o->g, v)->home == HOME_buffer && part_fits(o->g, n, i))
       o->of[v] = o->of[n->out[0]];
   }
 }
