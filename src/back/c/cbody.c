@@ -238,6 +238,35 @@ void put_kept(Emit *e, const Stmt *loop) {
     keep_list(e, loop->next, &seen);
 }
 
+static bool has_loop(Emit *e, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    if ((s->kind == ST_for && !(s->flags & LF_unroll)) || has_loop(e, s->body)) return true;
+  }
+  return false;
+}
+
+/* Elements that registers are filled with. */
+static void keep_elements(Emit *e, StmtId first, u64 *seen) {
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    const Expr *x = s->kind == ST_let ? prog_expr(e->p, s->a) : 0;
+    if (x && x->kind == EX_splat) keep_expr(e, s->a, seen);
+    keep_elements(e, s->body, seen);
+  }
+}
+
+/* At the head of a short loop that has its sums in registers: compilers write it out, and where a
+ * window slides they hold what several of its steps read in registers that the sums need. */
+void put_apart(Emit *e, const Stmt *loop) {
+  enum { SHORT = 7 };
+  i64 from, to;
+  u64 seen = 0;
+  if (e->b.mode == BM_vectors && fold_int(e, loop->a, &from) && fold_int(e, loop->b, &to) &&
+      to - from <= SHORT && stores_registers(e, loop->body) && !has_loop(e, loop->body))
+    keep_elements(e, loop->body, &seen);
+}
+
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {

@@ -47,6 +47,7 @@ static void put_for(Emit *e, const Stmt *s) {
     text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
   e->depth++;
+  put_apart(e, s);
   put_block(e, s->body);
   e->depth--;
   e->indent--;
