@@ -97,6 +97,15 @@ def cut():
     return n, n.op("ConvTranspose", n.op("Sigmoid", z), n.weight(24, 1, 3, 4), strides=[2, 3], group=24, output_padding=[1, 0])
 
 
+def few():
+    """Convolutions with fewer results than a block: of blocks, of a concatenation that begins inside one, of long lines."""
+    n = Net([1, 1, 7, 80])
+    x = n.op("Relu", n.conv("x", 1, 16, 5))
+    y = n.op("Sigmoid", n.conv(x, 16, 1, 3))
+    z = n.conv(n.op("Concat", y, n.op("Relu", n.conv(x, 16, 16, 3)), axis=1), 17, 2, 3)
+    return n, n.op("Conv", z, n.weight(1, 2, 3, 32), n.weight(1), strides=[1, 2])
+
+
 def tied():
     """One weight read as it is, turned round, and by a convolution's window turned round."""
     n = Net([24, 64])
@@ -143,7 +152,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "dilated": dilated(), "cut": cut(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "dilated": dilated(), "cut": cut(), "few": few(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

@@ -5,8 +5,9 @@
  * goes on through everything that works channel by channel: maps, pools, concatenations at
  * multiples of the block. Where somebody needs the plain order (a reshape, a result, another block
  * of the graph), and where a convolution reads something that cannot have zeros around it, a copy
- * is put in between. The block is as wide as the target's vectors, or half of that where channel
- * counts would leave too much of it empty.
+ * is put in between. A convolution with fewer results than fill a block reads what it finds, blocks
+ * or lines, and gets its border too. The block is as wide as the target's vectors, or half of that
+ * where channel counts would leave too much of it empty.
  *
  * A convolution of integers whose operand is bytes less a zero point (graph_bytes) reads the bytes:
  * they get the blocks and the border, which holds the zero point. Blocks count elements, whatever
@@ -210,6 +211,20 @@ static i64 behind_rows(Graph *g, const Node *n) {
                                                                        : -1;
 }
 
+/* A convolution with too few results for blocks of them: its vectors run along the blocks of its
+ * operand (lower_rows.c), or along the lines of it. */
+static bool reads_vectors(const Work *w, const Node *n) {
+  Graph *g = w->g;
+  u32 ns;
+  if (n->op != OP_conv || takes(g, n, w->block) || !graph_const(g, n->in[1])) return false;
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
+  if (!type_can_be_laid(x) || !type_can_be_laid(o) || o->dt != DT_f32 ||
+      node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread))
+    return false;
+  if (blocked(w, n->in[0])) return x->dim[1] % w->block == 0;
+  return node_list(n, AT_stride, &ns)[ns - 1] == 1 && o->dim[o->rank - 1] >= w->u->target->lanes;
+}
+
 /* The border that this convolution wants around its operand, with so much more behind rows. */
 static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
   Graph *g = w->g;
@@ -276,8 +291,10 @@ static void give_border(Work *w, NodeId id) {
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
-  bool mine = q && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
-  if (mine && !w->of[x] && def && graph_node(g, def)->op < OP_SCALARS)
+  bool line = !q && !takes(g, graph_node(g, id), w->block);
+  bool mine = (q || line) && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
+  if (mine && !w->of[x] && def &&
+      (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
     w->of[x] = NEW(&g->c->keep, Layout);
   if (!can_grow(w, x, fill)) {
     if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
@@ -320,7 +337,7 @@ static bool visit(Edit *e, NodeId id) {
     return true;
   }
   if (becomes_blocked(w, n)) set_block(w, n->out[0]);
-  if (takes(g, n, w->block)) give_border(w, id);
+  if (takes(g, n, w->block) || reads_vectors(w, n)) give_border(w, id);
   return true;
 }
 

@@ -23,7 +23,7 @@
 /* ---- small pieces ---- */
 
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
-static ExprId unrolled(Prog *p, Tail *at, i64 n, const char *name) {
+ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
   VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
   prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -34,19 +34,19 @@ static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
 }
 
-static BufId registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name) {
+BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name) {
   Dim dim[2] = {rows, columns};
   BufId b = prog_add_buf(p, BS_reg, dt, dim, 2, str_of(p->c, name));
   prog_buf(p, b)->lanes = lanes;
   return b;
 }
 
-static ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
+ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
   ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
   return ex_load(p, b, idx, 2);
 }
 
-static void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
+void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
   ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
   prog_store(p, at, b, idx, 2, value);
 }
@@ -58,7 +58,7 @@ static Nest nest_of(const Tile *t, Tail at) {
 }
 
 /* Operand k at the place val says, as a vector. */
-static ExprId operand(const Tile *t, u32 k) {
+ExprId tile_operand(const Tile *t, u32 k) {
   Prog *p = t->p;
   Nest x = nest_of(t, prog_end());
   if (t->use[k] == LU_packed) return pack_load(t, k);
@@ -83,15 +83,11 @@ Widen tile_widen(const Tile *t, ExprId held) {
 
 /* ---- one tile ---- */
 
-typedef struct Size {
-  i64 rows, panels;
-} Size;
-
 /* The part of the lanes that is there: all, or the first few. */
-static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId panel, i64 valid) {
+void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Lower *l = t->l;
-  ExprId i = unrolled(p, &at, s.rows, "p"), j = unrolled(p, &at, s.panels, "v");
+  ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
   if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->from));
@@ -124,7 +120,7 @@ static void store_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId p
 }
 
 /* with(acc, body) */
-static ExprId joined(const Tile *t, ExprId acc, const ExprId *arg) {
+ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
@@ -135,7 +131,7 @@ static ExprId joined(const Tile *t, ExprId acc, const ExprId *arg) {
 }
 
 /* acc[i, j] = with(acc[i, j], body) */
-static void step_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId panel) {
+static void step_tile(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel) {
   Prog *p = t->p;
   const Form *f = &t->f;
   BufId held[FORM_IN] = {0};
@@ -143,30 +139,30 @@ static void step_tile(Tile *t, Tail at, BufId acc, Size s, ExprId row, ExprId pa
   ExprId zero = ex_int(p, 0);
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] == LU_splat || t->rowed[k]) continue;
-    held[k] = registers(p, f->acc, t->lanes, 1, s.panels, "b");
+    held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Tail in = at;
     t->panel = panel;
-    t->panel_at = unrolled(p, &in, s.panels, "v");
+    t->panel_at = tile_unrolled(p, &in, s.panels, "v");
     t->val[t->lane] = tile_lane(t);
-    reg_store(p, &in, held[k], zero, t->panel_at, operand(t, k));
+    reg_store(p, &in, held[k], zero, t->panel_at, tile_operand(t, k));
   }
-  ExprId i = unrolled(p, &at, s.rows, "p");
+  ExprId i = tile_unrolled(p, &at, s.rows, "p");
   if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_splat) continue;
     splat[k] = prog_add_var(p, f->acc, str_of(p->c, "x"));
     prog_var(p, splat[k])->lanes = t->lanes;
-    prog_let(p, &at, splat[k], operand(t, k));
+    prog_let(p, &at, splat[k], tile_operand(t, k));
   }
-  ExprId j = unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
+  ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
   t->panel = panel;
   t->panel_at = j;
   t->val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < f->nin; k++)
     arg[k] = splat[k]  ? ex_var(p, splat[k])
              : held[k] ? reg_load(p, held[k], zero, j)
-                       : operand(t, k);
-  reg_store(p, &at, acc, i, j, joined(t, reg_load(p, acc, i, j), arg));
+                       : tile_operand(t, k);
+  reg_store(p, &at, acc, i, j, tile_joined(t, reg_load(p, acc, i, j), arg));
 }
 
 ExprId tile_lane(const Tile *t) {
@@ -212,13 +208,13 @@ static void open_fold(Tile *t, Nest *x) {
   t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
 }
 
-static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 valid) {
+static void one_tile(Tile *t, Tail at, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   const Form *f = &t->f;
   u32 ninner = t->l->ninner;
-  BufId acc = registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
+  BufId acc = tile_registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
   Tail init = at;
-  ExprId i = unrolled(p, &init, s.rows, "p"), j = unrolled(p, &init, s.panels, "v");
+  ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
   ExprId zero = ex_const(p, f->acc, f->init);
   if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
   if (t->sums) {
@@ -234,7 +230,7 @@ static void one_tile(Tile *t, Tail at, Size s, ExprId row, ExprId panel, i64 val
   t->l->ninner = ninner;
   for (u32 a = 0; a < f->naxes; a++)
     if (f->axis[a].fold) t->val[a] = 0;
-  store_tile(t, at, acc, s, row, panel, valid);
+  tile_store(t, at, acc, s, row, panel, valid);
 }
 
 /* ---- loops around tiles ---- */
@@ -243,7 +239,7 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   i64 most = tile_rows(t, panels);
   if (t->row == FORM_AXES) {
-    one_tile(t, at, (Size){1, panels}, 0, panel, valid);
+    one_tile(t, at, (TileSize){1, panels}, 0, panel, valid);
     return;
   }
   Dim n = t->f.axis[t->row].hi;
@@ -253,12 +249,12 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     ExprId done = ex_op2(p, OP_mul, ex_copy(p, count), ex_int(p, most));
     VarId r = prog_for(p, &in, ex_int(p, 0), count, "r");
     loop_free(p, in.owner);
-    one_tile(t, in, (Size){most, panels}, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, most)), panel,
-             valid);
+    one_tile(t, in, (TileSize){most, panels}, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, most)),
+             panel, valid);
     in = at;
     r = prog_for(p, &in, done, ex_dim(p, n), "r");
     loop_free(p, in.owner);
-    one_tile(t, in, (Size){1, panels}, ex_var(p, r), panel, valid);
+    one_tile(t, in, (TileSize){1, panels}, ex_var(p, r), panel, valid);
     return;
   }
   i64 lo = t->f.axis[t->row].lo;
@@ -272,7 +268,7 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
       r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
       loop_free(p, in.owner);
     }
-    one_tile(t, in, (Size){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
+    one_tile(t, in, (TileSize){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
              valid);
   }
 }
@@ -360,8 +356,8 @@ static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
   t->val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
-  for (u32 k = 0; k < f->nin; k++) arg[k] = operand(t, k);
-  reg_store(p, &at, acc, zero, j, joined(t, reg_load(p, acc, zero, j), arg));
+  for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
+  reg_store(p, &at, acc, zero, j, tile_joined(t, reg_load(p, acc, zero, j), arg));
 }
 
 /* Folds of other axes stand around that of the lanes. */
@@ -381,7 +377,7 @@ static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 
   i64 lo, hi, step = each * t->lanes;
   if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
   ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
-  ExprId j = unrolled(p, &at, each, "u"),
+  ExprId j = tile_unrolled(p, &at, each, "u"),
          more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
   step_along(t, at, acc, j, times_plus(p, v, step, more));
 }
@@ -414,11 +410,11 @@ static void lower_along(Tile *t, Tail at) {
     if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
   }
   at = x.at;
-  BufId acc = registers(p, f->acc, t->lanes, 1, each, "acc");
-  BufId one = registers(p, f->acc, 1, 1, 1, "sum");
+  BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
+  BufId one = tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
   Tail in = at;
-  ExprId j = unrolled(p, &in, each, "v");
+  ExprId j = tile_unrolled(p, &in, each, "v");
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
   reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
   in = open_outer_folds(t, &x);
@@ -504,7 +500,9 @@ static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
 static bool lower_whole(Lower *l, Tail at, const Form *f) {
   Tile t;
   bool along;
-  if (!find_tiles(l, f, &t, &along)) return false;
+  bool any = find_tiles(l, f, &t, &along);
+  if ((!any || along) && lower_rows(l, at, f)) return true;
+  if (!any) return false;
   t.l->inner[t.l->ninner++] = (InnerVar){t.lane_var, t.lanes};
   if (along)
     lower_along(&t, at);

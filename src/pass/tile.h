@@ -51,6 +51,11 @@ typedef struct Tile {
   ExprId panel, panel_at;
 } Tile;
 
+/* Accumulators of a tile: below and beside each other. */
+typedef struct TileSize {
+  i64 rows, panels;
+} TileSize;
+
 /* How rows are divided: big tiles of size rows and small ones of one less. */
 typedef struct Cover {
   i64 size, big, small;
@@ -60,6 +65,10 @@ typedef struct Cover {
 bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t);
+
+/* The same with a vector of results at a time: lanes of t along the fold, of out along the result.
+ */
+bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
 Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
 bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
@@ -88,7 +97,19 @@ void pack_run(Tile *t, Tail at, u32 k); /* writes what does that for another one
 bool pack_can_run(const Tile *t, u32 k);
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
+/* lower_rows.c: such sums; false: nothing was written. */
+bool lower_rows(Lower *l, Tail at, const Form *f);
+
 /* lower_tile.c */
+/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
+ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name);
+BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
+ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
+void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value);
+ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
+ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
+/* Finishes a tile and stores it; valid: lanes that are there. */
+void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
 ExprId tile_lane(const Tile *t); /* value of the lane axis */
 /* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
  * those that both factors of a contraction run along. */

@@ -452,3 +452,58 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   leave(t);
   return ok;
 }
+
+/* Vectors along this folded axis: every operand is contiguous there, or a constant. */
+static bool rows_along(Tile *t, u32 axis) {
+  Lower *l = t->l;
+  const Axis *a = &t->f.axis[axis];
+  if (!a->fold || a->lo || !dim_is_const(a->hi) || guarded(&t->f, axis)) return false;
+  t->lane = axis;
+  t->lanes = l->target->lanes;
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+    const Layout *y = layout_of(l, t->f.in[k].buf);
+    if (y && y->block && operand_moves(&t->f.in[k], axis)) t->lanes = y->block;
+  }
+  while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
+  if (a->hi % t->lanes) return false;
+  bool out = false, ok = true;
+  stand_anywhere(t);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  for (u32 k = 0; k < t->f.nin && ok; k++)
+    ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
+  l->ninner--;
+  leave(t);
+  return ok;
+}
+
+bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
+  bool over = false;
+  *t = tile_of(l, f);
+  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32 || f->nin != 2 || f->body != FB_op)
+    return false;
+  drop_guards(t);
+  u32 row = tile_lane_axis(t), axis = f->naxes;
+  const Layout *y = layout_of(l, f->out.buf);
+  if (row == FORM_AXES || (y && y->block) || l->unit->aim == AIM_size) return false;
+  t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
+  while (axis > 0 && !rows_along(t, axis - 1)) axis--;
+  if (!axis || f->axis[row].hi < t->lanes) return false;
+  for (u32 k = 0; k < f->nin; k++) {
+    t->rowed[k] = operand_moves(&f->in[k], row);
+    if (t->use[k] == LU_packed && t->rowed[k]) return false;
+  }
+  t->row = row;
+  *out = tile_of(l, f);
+  out->lane = row;
+  out->lanes = t->lanes;
+  out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
+  out->held = prog_add_var(l->p, DT_f32, str_of(l->p->c, "held"));
+  stand_anywhere(out);
+  l->inner[l->ninner++] = (InnerVar){out->lane_var, out->lanes};
+  out->wide_store = store_is_wide(out, &over);
+  l->ninner--;
+  leave(out);
+  for (u32 k = 0; k < f->nin; k++)
+    if (t->use[k] == LU_packed) pack_const(t, k);
+  return true;
+}

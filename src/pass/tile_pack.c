@@ -35,7 +35,7 @@ static Places places_of(const Tile *t, u32 k) {
       q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
   q.at[q.n++] = (Place){PL_panel, t->lane, (lanes + t->lanes - 1) / t->lanes};
   for (u32 i = 0; i < f->naxes; i++) {
-    if (!f->axis[i].fold || !operand_moves(o, i)) continue;
+    if (!f->axis[i].fold || i == t->lane || !operand_moves(o, i)) continue;
     if (i == t->split)
       q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
     else if (i == t->quad)
