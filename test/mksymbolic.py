@@ -130,6 +130,25 @@ def conv():
     return m, data, {"image": (3, 3, 17, 14)}, [(1, 8, 8), (2, 17, 14), (3, 9, 6), (1, 4, 13)]
 
 
+def images():
+    """Only their number is open, so the kernels are those of a fixed size: blocks, borders, Winograd, depthwise, rows."""
+    n = Net(5)
+    x = n.op("Relu", n.op("Conv", "image", n.weight(32, 3, 3, 3, scale=0.2), n.weight(32), strides=[2, 2], pads=[1, 1, 1, 1]))
+    y = n.op("Relu", n.op("Conv", x, n.weight(32, 32, 3, 3, scale=0.06), n.weight(32), pads=[1, 1, 1, 1]))
+    d = n.op("HardSwish", n.op("Conv", y, n.weight(32, 1, 5, 5, scale=0.2), group=32, pads=[2, 2, 2, 2]))
+    s = n.op("Sigmoid", n.op("Conv", n.op("GlobalAveragePool", d), n.weight(32, 32, 1, 1, scale=0.2)))
+    x = n.op("Add", x, n.op("Conv", n.op("Mul", d, s), n.weight(32, 32, 1, 1, scale=0.2), n.weight(32)))
+    p = n.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    p = n.op("Concat", p, n.op("Conv", p, n.weight(40, 32, 1, 1, scale=0.2)), axis=1)
+    t = n.op("ConvTranspose", p, n.weight(72, 16, 2, 2, scale=0.1), strides=[2, 2])
+    logits = n.op("Gemm", n.op("Flatten", n.op("GlobalAveragePool", p)), n.weight(10, 72), n.weight(10), transB=1)
+    m = n.model({"image": (F, ["batch", 3, 22, 26])}, {"map": (F, t), "logits": (F, logits)})
+
+    def data(rng, batch):
+        return {"image": rng.standard_normal((batch, 3, 22, 26)).astype(np.float32)}
+    return m, data, {"image": (7, 3, 22, 26)}, [(1,), (6,), (7,)]
+
+
 def recurrent():
     width, cells = 5, 4
     n = Net(3)
@@ -186,7 +205,7 @@ def main():
     out = sys.argv[1]
     shutil.rmtree(out, ignore_errors=True)
     cases = []
-    for build in (bert, conv, recurrent, shapes):
+    for build in (bert, conv, images, recurrent, shapes):
         m, data, bound, sizes = build()
         folder = os.path.join(out, build.__name__)
         os.makedirs(folder)

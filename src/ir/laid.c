@@ -5,8 +5,10 @@
 bool type_can_be_laid(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
   if (t->dt != DT_f32 && t->dt != DT_i32 && t->dt != DT_u8 && t->dt != DT_i8) return false;
-  for (u32 i = 0; i < t->rank; i++)
-    if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
+  for (u32 i = 0; i < t->rank; i++) {
+    bool open = !dim_is_const(t->dim[i]);
+    if (open ? i > 0 : t->dim[i] < 1) return false; /* images may be any number */
+  }
   return true;
 }
 

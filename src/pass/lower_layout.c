@@ -21,7 +21,7 @@ static void zero_slab(Lower *l, Tail at, BufId b, const Layout *y, u32 rank, u32
   u32 all = prog_buf(p, b)->rank, last = all - 1;
   if (from == to) return;
   for (u32 i = 0; i < last + (all == rank); i++) {
-    i64 lo = 0, hi = prog_buf(p, b)->dim[i];
+    Dim lo = 0, hi = prog_buf(p, b)->dim[i];
     if (i >= 2 && i < d) {
       lo = y->lo[i];
       hi -= y->hi[i];
@@ -32,7 +32,7 @@ static void zero_slab(Lower *l, Tail at, BufId b, const Layout *y, u32 rank, u32
     if (hi == lo + 1)
       idx[i] = ex_int(p, lo);
     else
-      idx[i] = ex_var(p, prog_for(p, &at, ex_int(p, lo), ex_int(p, hi), "i"));
+      idx[i] = ex_var(p, prog_for(p, &at, ex_int(p, lo), ex_dim(p, hi), "i"));
   }
   ExprId zero = ex_const(p, prog_buf(p, b)->dt, (Scalar){.i = y->fill});
   if (all > rank) {

@@ -235,6 +235,28 @@ static void one_tile(Tile *t, Tail at, TileSize s, ExprId row, ExprId panel, i64
 
 /* ---- loops around tiles ---- */
 
+enum { REST_ROWS = 4 };
+
+/* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
+static void open_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  Dim n = t->f.axis[t->row].hi;
+  ExprId done = ex_int(p, 0);
+  for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+    ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
+    ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
+    Tail in = at;
+    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    loop_free(p, in.owner);
+    ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
+    one_tile(t, in, (TileSize){rows, panels}, first, panel, valid);
+    done = ex_op2(p, OP_add, ex_copy(p, done), ex_op2(p, OP_mul, count, ex_int(p, rows)));
+  }
+  VarId r = prog_for(p, &at, done, ex_dim(p, n), "r");
+  loop_free(p, at.owner);
+  one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
+}
+
 static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   i64 most = tile_rows(t, panels);
@@ -243,18 +265,8 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
     return;
   }
   Dim n = t->f.axis[t->row].hi;
-  if (!dim_is_const(n)) { /* tiles as far as they go, then single rows */
-    ExprId count = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, most));
-    Tail in = at;
-    ExprId done = ex_op2(p, OP_mul, ex_copy(p, count), ex_int(p, most));
-    VarId r = prog_for(p, &in, ex_int(p, 0), count, "r");
-    loop_free(p, in.owner);
-    one_tile(t, in, (TileSize){most, panels}, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, most)),
-             panel, valid);
-    in = at;
-    r = prog_for(p, &in, done, ex_dim(p, n), "r");
-    loop_free(p, in.owner);
-    one_tile(t, in, (TileSize){1, panels}, ex_var(p, r), panel, valid);
+  if (!dim_is_const(n)) {
+    open_rows(t, at, panels, panel, valid);
     return;
   }
   i64 lo = t->f.axis[t->row].lo;

@@ -198,14 +198,14 @@ bool tile_row_fits(const Tile *t, u32 axis) {
 }
 
 /* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
- * vector, once loaded, serves all rows. */
+ * vector, once loaded, serves all rows. Where nothing is shared, rows whose number is known. */
 static u32 row_axis(const Tile *t) {
   const Form *f = &t->f;
   u32 first = FORM_AXES, second = FORM_AXES;
   for (u32 i = f->naxes; i-- > 0;) {
     if (!tile_row_fits(t, i)) continue;
     if (movers(t, i) == 1u << LU_splat && (first == FORM_AXES || longer(f, i, first))) first = i;
-    if (second == FORM_AXES) second = i;
+    if (second == FORM_AXES && dim_is_const(f->axis[i].hi)) second = i;
   }
   return first == FORM_AXES ? second : first;
 }
@@ -246,11 +246,21 @@ Cover tile_cover(i64 n, i64 most) {
   return (Cover){size, count - (size * count - n), size * count - n};
 }
 
+/* How many rows there are, or may be. */
+static i64 row_count(const Tile *t) {
+  const Axis *a = &t->f.axis[t->row];
+  i64 lo, hi;
+  if (dim_is_const(a->hi)) return a->hi - a->lo;
+  dim_bounds(t->p->dims, a->hi, &lo, &hi);
+  return hi > LONG_ROW ? LONG_ROW : hi > 1 ? hi : 1;
+}
+
 /* Most rows of tiles that are so many panels wide. */
 i64 tile_rows(const Tile *t, i64 panels) {
   if (t->rows && panels == t->panels) return t->rows;
-  i64 most = t->budget / panels;
-  return most > t->most_rows ? t->most_rows : most;
+  i64 most = t->budget / panels, count = t->row == FORM_AXES ? 1 : row_count(t);
+  if (most > t->most_rows) most = t->most_rows;
+  return most > count ? count : most;
 }
 
 /* Time of one step of the fold, in multiplications: vectors come from the second level of the
@@ -262,8 +272,7 @@ static double step_time(i64 rows, i64 panels) {
 
 /* The same over all rows. */
 static double column_time(const Tile *t, i64 panels) {
-  const Axis *a = &t->f.axis[t->row];
-  Cover c = tile_cover(dim_is_const(a->hi) ? a->hi - a->lo : LONG_ROW, tile_rows(t, panels));
+  Cover c = tile_cover(row_count(t), tile_rows(t, panels));
   return (double)c.big * step_time(c.size, panels) +
          (double)c.small * step_time(c.size - 1, panels);
 }

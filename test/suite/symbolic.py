@@ -27,10 +27,10 @@ def start(cmd, what):
         raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 4)}")
 
 
-def execute(env, case, engine, folder, bounds, exact):
-    what = f"{engine}-{'symbolic' if bounds else 'static'}{'-exact' if exact else ''}"
+def execute(env, case, engine, folder, bounds, exact, march="scalar"):
+    what = f"{engine}-{march}-{'symbolic' if bounds else 'static'}{'-exact' if exact else ''}"
     out, model = os.path.join(folder, what + ".npz"), case["model"]
-    args = [x for b in bounds for x in ("--max-shapes", b)]
+    args = [x for b in bounds for x in ("--max-shapes", b)] + (["--march", march] if march != "scalar" else [])
     given = ["--inputs", os.path.join(case["data"], "inputs.npz")]
     if exact and engine != "ref":
         program = os.path.join(folder, what + ".ing")
@@ -75,6 +75,18 @@ def check(env, case, engine):
         same(*(execute(env, case, engine, folder, b, True) for b in ([], case["bounds"])), "static and symbolic")
 
 
+def vectors(env, case, march):
+    """On vectors, the program for any size is near what is expected, and C gives its bits."""
+    env.need_ingot()
+    folder = env.scratch("symbolic", case["name"])
+    expected = npy.load_npz_raw(os.path.join(case["data"], "expected.npz"))
+    have = execute(env, case, "interp", folder, case["bounds"], False, march)
+    for name, want in expected.items():
+        near(name, have[name], want)
+    if march == "native":
+        same(have, execute(env, case, "c", folder, case["bounds"], False, march), "interp and c")
+
+
 def too_large(env, case):
     """Bounds one below what the arrays have, on the last axis that is not fixed."""
     env.need_ingot()
@@ -103,4 +115,6 @@ def tests(env):
         cases = json.load(f)
     found = [Test(f"symbolic/{c['name']}-{e}", lambda c=c, e=e: check(env, c, e), cost=5 if e == "c" else 1)
              for c in cases for e in SYMBOLIC if e != "c" or c["first"]]
+    found += [Test(f"symbolic/{c['name']}-{m}", lambda c=c, m=m: vectors(env, c, m), cost=5 if m == "native" else 1)
+              for c in cases for m in ("avx2", "avx512", "native") if m != "native" or c["first"]]
     return found + [Test(f"symbolic/{c['name']}-too-large", lambda c=c: too_large(env, c)) for c in cases if c["first"]]
