@@ -62,6 +62,8 @@ typedef struct Tuner {
   Folder folder;
   Take base, other;
   Machine machine;
+  const char *path; /* of the file */
+  Text others;      /* what it says of other machines */
   VEC(Open) open;
   VEC(Trial) trial;
   Found found;
@@ -377,7 +379,12 @@ static void try_all(Tuner *t) {
   take_free(&t->other);
 }
 
-/* One pass over all that is not known. false: there was nothing. */
+static void keep(Tuner *t) {
+  tuned_write(t->m->c, t->path, &t->machine, &t->found, &t->others);
+}
+
+/* One pass over all that is not known. false: there was nothing. A file that cannot be written is
+ * found out before hours are spent. */
 static bool tune_once(Tuner *t) {
   Ctx *c = t->m->c;
   Ingot *n = twin(t, &t->base);
@@ -388,6 +395,7 @@ static bool tune_once(Tuner *t) {
     take_free(&t->base);
     return false;
   }
+  keep(t);
   plan_rounds(t);
   say(t, "%u kernels to choose for, %u choices in %u builds", t->open.n, t->trial.n, t->rounds + 2);
   if (t->rounds) take_make(t, &t->base);
@@ -400,6 +408,7 @@ static bool tune_once(Tuner *t) {
                          str_fmt(c, "%.2f", x->to * 1e-3)});
   }
   take_free(&t->base);
+  keep(t);
   return true;
 }
 
@@ -477,17 +486,15 @@ static void tune_all(Ctx *c, void *arg) {
   Ingot *m = t->m;
   folder_make(c, &t->folder);
   t->machine = (Machine){m->target->name, cpu_name(c), compiler_name(t), INGOT_VERSION};
-  const char *path = t->o->file ? t->o->file : cache_path(c);
+  t->path = t->o->file ? t->o->file : cache_path(c);
+  t->others = text_new(&c->keep);
   struct stat st;
-  Text others = text_new(&c->keep);
-  if (!stat(path, &st) || errno != ENOENT) t->found = tuned_read(c, path, &t->machine, &others);
+  if (!stat(t->path, &st) || errno != ENOENT)
+    t->found = tuned_read(c, t->path, &t->machine, &t->others);
   make_sweep(t);
-  bool any = false;
-  for (u32 i = 0; i < AGAIN && tune_once(t); i++) any = true;
-  if (any)
-    tuned_write(c, path, &t->machine, &t->found, &others);
-  else
-    say(t, "%s: all choices are known, nothing is measured", path);
+  u32 passes = 0;
+  while (passes < AGAIN && tune_once(t)) passes++;
+  if (!passes) say(t, "%s: all choices are known, nothing is measured", t->path);
   m->tune = tuned_table(c, &t->found);
   m->tuned = NULL; /* it was asked for more than that */
 }

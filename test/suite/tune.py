@@ -168,6 +168,9 @@ def measured(env):
         with open(cache) as f:
             if f.read().splitlines() != lines:
                 raise Fail("the file has changed")
+        got = run([*build[:-1], "--tune=" + os.path.join(folder, "no", "such", "folder")], 60)
+        if got.rc != 5 or "choices in" in got.text():
+            raise Fail(f"a file that cannot be written, not refused before measuring: {explain(got)}: {got.text()}")
     for args, want in ((["--march", "neon" if cpu_has("sse2") else "avx2"], "may not run here"),
                        (["--march", "avx2", "--cc", "arm-none-eabi-gcc"], "may not run here")):
         got = run([env.ingot, "build", model, "-o", out, "--tune=" + os.path.join(folder, "none"), *args], 60)
