@@ -39,6 +39,7 @@ typedef struct Wino {
   u32 batch, out, high, wide, in; /* axes: image, result channel, row, column, channel */
   i64 nin, nout, down, across;    /* channels; patches below and beside each other */
   i64 pad_y, pad_x;
+  i64 last;    /* number of the last patch, where a block may go on behind it; or 0 */
   BufId v, mm; /* transforms of one block: [place, patch, channel] */
   ExprId val[FORM_AXES];
   VarId lane_var, held;
@@ -209,8 +210,9 @@ static void input(Wino *w, Tail at, ExprId first, i64 count) {
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   loop_free(p, at.owner);
-  ExprId y, x;
-  place(w, &at, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i)), &y, &x);
+  ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
+  if (w->last) patch = ex_op2(p, OP_min, patch, ex_int(p, w->last));
+  place(w, &at, patch, &y, &x);
   VarId cb = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
   loop_free(p, at.owner);
   for (u32 r = 0; r < w->side; r++)
@@ -296,8 +298,9 @@ static void output(Wino *w, Tail at, ExprId first, i64 count) {
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   loop_free(p, at.owner);
-  ExprId y, x;
-  place(w, &at, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i)), &y, &x);
+  ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
+  if (w->last) prog_if(p, &at, ex_op2(p, OP_le, ex_copy(p, patch), ex_int(p, w->last)));
+  place(w, &at, patch, &y, &x);
   VarId ob = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
   loop_free(p, at.owner);
   for (u32 r = 0; r < w->side; r++)
@@ -332,23 +335,41 @@ static bool finishes(Wino *w) {
   return ok;
 }
 
+/* Patches of a block for threads that take whole blocks: what makes them end together. A tile of
+ * rows costs about what two more patches would. */
+static i64 even_blocks(const Wino *w, i64 all, i64 most) {
+  i64 best = most, least = INT64_MAX;
+  for (i64 each = most; each >= WINO_ROWS / 2; each--) {
+    i64 count = (all + each - 1) / each, turns = (count + w->p->threads - 1) / w->p->threads;
+    i64 time = turns * (each + 2 * ((each + WINO_ROWS - 1) / WINO_ROWS));
+    if (time >= least) continue;
+    least = time;
+    best = each;
+  }
+  return best;
+}
+
 static void blocks(Wino *w, Tail at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across, place_bytes = (i64)w->side * w->side * (w->nin + w->nout) * 4;
   i64 each = WINO_BYTES / place_bytes / WINO_ROWS * WINO_ROWS;
   if (each < WINO_ROWS) each = WINO_ROWS;
-  /* few patches, and weights that come from memory: these are gone through once. Threads share out
-   * blocks and need several. */
+  /* few patches, and weights that come from memory: these are gone through once, and threads share
+   * out the places */
   i64 far = (i64)w->side * w->side * w->nin * w->nout * 4;
-  if (p->threads <= 1 && far > WINO_FAR && all <= 2 * WINO_ROWS) each = all;
+  bool once = far > WINO_FAR && all <= 2 * WINO_ROWS, even = p->threads > 1 && !once;
+  if (once) each = all;
+  if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */
   Dim vd[3] = {w->side * w->side, each, w->nin}, md[3] = {w->side * w->side, each, w->nout};
   w->v = prog_add_buf(p, BS_local, DT_f32, vd, 3, str_of(p->c, "patches"));
   w->mm = prog_add_buf(p, BS_local, DT_f32, md, 3, str_of(p->c, "products"));
+  /* One loop over blocks, of which the last may have patches that are none; or the last apart. */
+  if (even) w->last = all % each ? all - 1 : 0;
   for (u32 part = 0; part < 2; part++) {
-    i64 n = part ? all % each : all / each, size = part ? all % each : each;
-    if (!n) continue;
+    i64 n = part ? all % each : even ? count : all / each, size = part ? all % each : each;
+    if (!n || (part && even)) continue;
     Tail in = at;
     ExprId first = ex_int(p, part ? all - size : 0);
     if (!part && n > 1) {
