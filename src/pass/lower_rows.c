@@ -19,9 +19,7 @@ typedef struct Rows {
   Tile out; /* its lanes are results */
 } Rows;
 
-/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
- */
-static ExprId groups(Prog *p, VarId a, VarId b, u32 lanes, u32 each, bool odd) {
+ExprId lane_groups(Prog *p, VarId a, VarId b, u32 lanes, u32 each, bool odd) {
   u8 *pick = NEWS(&p->c->keep, u8, lanes);
   for (u32 i = 0; i < lanes; i++) {
     u32 group = i / each;
@@ -45,8 +43,8 @@ static ExprId fold_across(Rows *r, Tail *at, BufId acc, i64 count) {
       VarId sum = prog_add_var(p, r->t.f.acc, str_of(p->c, "s"));
       prog_var(p, sum)->lanes = lanes;
       prog_let(p, at, sum,
-               ex_op2(p, r->t.f.with, groups(p, v[i], v[i + n], lanes, n, false),
-                      groups(p, v[i], v[i + n], lanes, n, true)));
+               ex_op2(p, r->t.f.with, lane_groups(p, v[i], v[i + n], lanes, n, false),
+                      lane_groups(p, v[i], v[i + n], lanes, n, true)));
       v[i] = sum;
     }
   return ex_var(p, v[0]);

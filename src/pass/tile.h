@@ -99,6 +99,9 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* lower_rows.c: such sums; false: nothing was written. */
 bool lower_rows(Lower *l, Tail at, const Form *f);
+/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
+ */
+ExprId lane_groups(Prog *p, VarId a, VarId b, u32 lanes, u32 each, bool odd);
 
 /* lower_tile.c */
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
