@@ -151,6 +151,7 @@ Kern2 *kern2(Op op, DType dt) {
   UNARY(sin_##suffix, T, T, im_sin##f(a))                                                          \
   UNARY(cos_##suffix, T, T, im_cos##f(a))                                                          \
   UNARY(tanh_##suffix, T, T, im_tanh##f(a))                                                        \
+  UNARY(gelu2_##suffix, T, T, im_gelu2##f(a))                                                      \
   UNARY(erf_##suffix, T, T, im_erf##f(a))
 FUNCTIONS(f, float, f)
 FUNCTIONS(d, double, )
@@ -165,7 +166,7 @@ UNARY(neg_i, u64, u64, 0 - a)
     [OP_round] = round_##suffix, [OP_trunc] = trunc_##suffix, [OP_sqrt] = sqrt_##suffix,           \
     [OP_exp] = exp_##suffix, [OP_log] = log_##suffix, [OP_sin] = sin_##suffix,                     \
     [OP_cos] = cos_##suffix, [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix,                   \
-    [OP_exp1] = exp1_##suffix,                                                                     \
+    [OP_exp1] = exp1_##suffix, [OP_gelu2] = gelu2_##suffix,                                        \
   }
 
 static Kern1 *const rows1[3][OP_SCALARS] = {
@@ -181,18 +182,23 @@ UNARY(log_q, float, float, im_logq(a))
 UNARY(sin_q, float, float, im_sinq(a))
 UNARY(cos_q, float, float, im_cosq(a))
 UNARY(tanh_q, float, float, im_tanhq(a))
+UNARY(gelu2_q, float, float, im_gelu2q(a))
 UNARY(erf_q, float, float, im_erfq(a))
 UNARY(exp_u, float, float, im_expu(a))
 UNARY(exp1_u, float, float, im_exp1u(a))
 UNARY(tanh_u, float, float, im_tanhu(a))
+UNARY(gelu2_u, float, float, im_gelu2u(a))
 UNARY(erf_u, float, float, im_erfu(a))
 
 static Kern1 *const rows1q[OP_SCALARS] = {
-    [OP_exp] = exp_q,   [OP_log] = log_q, [OP_sin] = sin_q,  [OP_cos] = cos_q,
-    [OP_tanh] = tanh_q, [OP_erf] = erf_q, [OP_exp1] = exp1_q};
+    [OP_exp] = exp_q,   [OP_log] = log_q, [OP_sin] = sin_q,   [OP_cos] = cos_q,
+    [OP_tanh] = tanh_q, [OP_erf] = erf_q, [OP_exp1] = exp1_q, [OP_gelu2] = gelu2_q};
 
-static Kern1 *const rows1u[OP_SCALARS] = {
-    [OP_exp] = exp_u, [OP_exp1] = exp1_u, [OP_tanh] = tanh_u, [OP_erf] = erf_u};
+static Kern1 *const rows1u[OP_SCALARS] = {[OP_exp] = exp_u,
+                                          [OP_exp1] = exp1_u,
+                                          [OP_tanh] = tanh_u,
+                                          [OP_gelu2] = gelu2_u,
+                                          [OP_erf] = erf_u};
 
 UNARY(not_b, i64, i64, !a)
 

@@ -302,6 +302,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
   DO(asinh, asinh)                                                                                 \
   DO(acosh, acosh)                                                                                 \
   DO(atanh, atanh)                                                                                 \
+  DO(gelu2, gelu2)                                                                                 \
   DO(erf, erf)
 
 static double eval_f64(Op op, double a, double b, double c) {
@@ -481,12 +482,12 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
 
 bool scalar_is_fast(Op op, DType d) {
   bool fast = op == OP_exp1 || op == OP_exp || op == OP_log || op == OP_sin || op == OP_cos ||
-              op == OP_tanh || op == OP_erf;
+              op == OP_tanh || op == OP_gelu2 || op == OP_erf;
   return fast && dtype_is_float(d) && d != DT_f64;
 }
 
 bool scalar_is_fused(Op op) {
-  return op == OP_exp || op == OP_exp1 || op == OP_tanh || op == OP_erf;
+  return op == OP_exp || op == OP_exp1 || op == OP_tanh || op == OP_gelu2 || op == OP_erf;
 }
 
 Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
@@ -499,6 +500,7 @@ Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
   case OP_sin: y = im_sinq(x); break;
   case OP_cos: y = im_cosq(x); break;
   case OP_tanh: y = fused ? im_tanhu(x) : im_tanhq(x); break;
+  case OP_gelu2: y = fused ? im_gelu2u(x) : im_gelu2q(x); break;
   default: y = fused ? im_erfu(x) : im_erfq(x); break;
   }
   return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};

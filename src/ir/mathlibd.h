@@ -281,6 +281,13 @@ static inline double im_erf(double x) {
 }
 /*@ end */
 
+/*@ gelu2 needs: erf */
+/* |x| 2^-52 where 1 + erf cancels */
+static inline double im_gelu2(double x) {
+  return x * (1 + im_erf(x * 0x1.6a09e667f3bcdp-1));
+}
+/*@ end */
+
 /* Sine and cosine: x is reduced to y0 + y1 in [-pi/4, pi/4], where the pair is good to about 100
  * bits. */
 

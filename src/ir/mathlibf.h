@@ -106,6 +106,13 @@ static inline float im_erff(float x) {
 }
 /*@ end */
 
+/*@ gelu2f needs: erff */
+/* each step rounded, as if it were written out */
+static inline float im_gelu2f(float x) {
+  return x * (1.0f + im_erff(x * 0x1.6a09e6p-1f));
+}
+/*@ end */
+
 /* Sine and cosine: x = q pi/2 + r, |r| <= pi/4. */
 
 /*@ imk_pio2f needs: imk_u64 */

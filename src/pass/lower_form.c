@@ -8,7 +8,10 @@
  * may leave its dimension (padding) clips the bounds of the innermost of its loops, so that no loop
  * body has a condition.
  */
+#include "ir/prog_mem.h"
 #include "pass/lower.h"
+
+#include <math.h>
 
 static ExprId scaled(Nest *x, u32 axis, i64 coef) {
   VarId v = x->var[axis];
@@ -150,6 +153,27 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   return ex_op(p, OP_exp1, &arg, 1);
 }
 
+/* The other operand of an operation on the constant y; 0: it is none. */
+static ExprId beside(Prog *p, ExprId e, Op op, double y) {
+  const Expr *o = prog_expr(p, e);
+  if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
+  for (u32 i = 0; i < 2; i++) {
+    const Expr *k = prog_expr(p, o->arg[i]);
+    if (k->kind == EX_const && fabs(k->imm.f - y) < 1e-7) return o->arg[1 - i];
+  }
+  return 0;
+}
+
+/* a b = gelu2(a) where b is 1 + erf(a / sqrt 2); 0: it is not. */
+static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
+  ExprId f = beside(p, b, OP_add, 1);
+  if (!f) return 0;
+  const Expr *e = prog_expr(p, f);
+  if (e->kind != EX_op || e->op != OP_erf) return 0;
+  ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5));
+  return arg && mem_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
+}
+
 static ExprId apply(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
@@ -163,11 +187,12 @@ static ExprId apply(Nest *x) {
   if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
   if (f->op == OP_bitcast)
     return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
-  if (f->op == OP_add && p->fused && !f->fold)
-    for (u32 i = 0; i < 2; i++) {
-      ExprId e = exp_plus_one(p, arg[i], arg[1 - i]);
-      if (e) return e;
-    }
+  for (u32 i = 0; i < 2 && p->fused && !f->fold; i++) {
+    ExprId e = f->op == OP_add   ? exp_plus_one(p, arg[i], arg[1 - i])
+               : f->op == OP_mul ? gelu_twice(p, arg[i], arg[1 - i])
+                                 : 0;
+    if (e) return e;
+  }
   return ex_op(p, f->op, arg, f->nin);
 }
 

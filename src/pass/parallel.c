@@ -190,6 +190,7 @@ static double op_cost(Op op) {
   case OP_asinh:
   case OP_acosh:
   case OP_atanh:
+  case OP_gelu2:
   case OP_erf:
   case OP_pow: return 20;
   case OP_div:

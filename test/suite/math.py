@@ -4,10 +4,10 @@ import os
 import shutil
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
-ONE = ("exp exp1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf floor ceil trunc rint sqrt").split()
+ONE = ("exp exp1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gelu2 erf floor ceil trunc rint sqrt").split()
 TWO = "pow fmod mod".split()
 THREE = ["fma"]
-QUICK = "exp1q exp1u expq logq sinq cosq tanhq erfq expu tanhu erfu".split()  # of programs that say `math fast` or `math fused`
+QUICK = "exp1q exp1u expq logq sinq cosq tanhq gelu2q erfq expu tanhu gelu2u erfu".split()  # of programs that say `math fast` or `math fused`
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]
 BUILDS = {
     "gcc-O0": ["gcc", *WARN, "-O0"],

@@ -93,9 +93,31 @@ static void specials(void) {
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) CHECK(isnan(fns[i].mine(NAN)));
 }
 
+static double gelu2(double x) {
+  return x < 0 ? x * erfc(-x * sqrt(0.5)) : x * (1 + erf(x * sqrt(0.5)));
+}
+
+/* Errors of Gelu are measured by its argument: below 0 it comes nearer and nearer to 0. */
+static void gelus(const char *name, float (*mine)(float), double most, uint32_t stride, int show) {
+  double worst = 0;
+  for (uint64_t u = 0; u <= 0xffffffff;) {
+    float x = imk_f32((uint32_t)u), m = fabsf(x);
+    double off = fabs(mine(x) - gelu2(x)) / m;
+    if (m > 0x1p-120f && m < 0x1p126f && off > worst) worst = off;
+    u += stride ? stride : m > 0x1p-20f && m < 0x1p4f ? NEAR : 9973;
+  }
+  CHECK(worst <= most);
+  if (show) printf("%-10s %.3g of the argument\n", name, worst);
+  CHECK(same(mine(INFINITY), INFINITY) && mine(0.0f) == 0 && mine(-0.0f) == 0);
+  CHECK(mine(-6.0f) == 0 && mine(-1e30f) == 0 && same(mine(1e30f), 2e30f) && isnan(mine(NAN)));
+  CHECK(same(mine(0x1p-149f), 0x1p-149f));
+}
+
 int main(int argc, char **argv) {
   uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) range(&fns[i], stride, argc > 1);
+  gelus("gelu2", im_gelu2q, 5e-7, stride, argc > 1);
+  gelus("gelu2 fused", im_gelu2u, 3.5e-7, stride, argc > 1);
   specials();
   return check_end();
 }
