@@ -74,6 +74,15 @@ def dense(c, side):
     return n, n.op("AveragePool", n.conv(y, c, c // 2, 3), kernel_shape=[2, 2], strides=[2, 2])
 
 
+def narrow():
+    """Groups of channels that share a block, or do not fit one; an operand in plain order that fills blocks."""
+    n = Net([1, 32, 13, 11])
+    x = n.conv(n.op("Relu", n.conv("x", 32, 32, 3)), 32, 96, 1, pad=0)
+    x = n.op("Add", n.op("HardSwish", n.conv(x, 96, 96, 3, group=12)), x)
+    x = n.op("Relu", n.conv(x, 96, 48, 3, stride=2, group=4))
+    return n, n.op("Concat", n.conv(x, 48, 24, 3, group=12), n.conv(x, 48, 48, 3, group=12), axis=1)
+
+
 def grouped():
     n = Net([1, 32, 9, 9])
     return n, n.op("LeakyRelu", n.conv(n.conv("x", 32, 64, 1, pad=0), 64, 64, 3, group=4), alpha=0.1)
@@ -152,7 +161,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "dilated": dilated(), "cut": cut(), "few": few(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

@@ -63,6 +63,7 @@ struct Layout {
 };
 
 enum { LAYOUT_BLOCK = 32, LAYOUT_BORDER = 1 << 20 };
+enum { LAYOUT_PART = 4 }; /* least part of a block that has vectors of its own */
 bool type_can_be_laid(const Type *t);
 /* Does the node read its operands, and write its result, element by element? Others need memory in
  * plain order. */

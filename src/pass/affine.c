@@ -86,26 +86,44 @@ static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n
   return false;
 }
 
+/* Terms of a that are multiples of n leave it for *whole, which counts in n. */
+static void take_multiples(Affine *a, i64 n, Affine *whole) {
+  u32 kept = 0;
+  i64 odd = a->k % n;
+  if (odd < 0) odd += n;
+  *whole = (Affine){.k = (a->k - odd) / n};
+  a->k = odd;
+  for (u32 i = 0; i < a->n; i++) {
+    AffTerm t = a->t[i];
+    if (t.coef % n) {
+      a->t[kept++] = t;
+    } else {
+      t.coef /= n;
+      whole->t[whole->n++] = t;
+    }
+  }
+  a->n = kept;
+}
+
 void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,
               ExprId *r) {
-  Affine a, whole = {0}, rest = {0};
-  if (affine_of(p, e, &a)) {
-    i64 odd = a.k % block;
-    if (odd < 0) odd += block;
-    rest.k = odd;
-    whole.k = (a.k - odd) / block;
-    for (u32 i = 0; i < a.n; i++) {
-      AffTerm t = a.t[i];
-      if (t.coef % block) {
-        rest.t[rest.n++] = t;
-      } else {
-        t.coef /= block;
-        whole.t[whole.n++] = t;
-      }
-    }
+  Affine rest, whole, parts;
+  if (affine_of(p, e, &rest)) {
+    take_multiples(&rest, block, &whole);
     if (is_inner(&rest, block, inner, ninner) || !rest.n) {
       *q = affine_expr(p, &whole);
       *r = affine_expr(p, &rest);
+      return;
+    }
+    for (i64 n = block / 2; n > 1; n /= 2) { /* parts of a block, and what stays inside of one */
+      Affine within = rest;
+      take_multiples(&within, n, &parts);
+      if (!is_inner(&within, n, inner, ninner)) continue;
+      ExprId part = affine_expr(p, &parts), each = ex_int(p, block / n);
+      *q = ex_op2(p, OP_add, affine_expr(p, &whole),
+                  ex_op2(p, OP_div, ex_copy(p, part), ex_copy(p, each)));
+      *r = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_op2(p, OP_mod, part, each), ex_int(p, n)),
+                  affine_expr(p, &within));
       return;
     }
   }

@@ -61,6 +61,7 @@ static bool takes(Graph *g, const Node *n, u32 block) {
     return false;
   i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
   if (group == 1 || depthwise(g, n)) return out >= 4;
+  if (graph_type(g, n->out[0])->dt == DT_f32) block = LAYOUT_PART; /* groups may share a block */
   return out / group % block == 0 && graph_type(g, n->in[1])->dim[1] % block == 0;
 }
 
@@ -277,6 +278,13 @@ static bool can_grow(const Work *w, Val x, i64 fill) {
   return true;
 }
 
+/* Would its operand fill blocks? A copy that has to be made for the border may as well bring it
+ * into the order that all families read. */
+static bool fills_blocks(const Work *w, const Node *n) {
+  const Type *x = graph_type(w->g, n->in[0]);
+  return x->dt == DT_f32 && takes(w->g, n, w->block) && x->dim[1] % w->block == 0;
+}
+
 /* An operand with a border: the value itself where it has memory that can grow, else a copy. */
 static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
@@ -286,9 +294,9 @@ static void give_border(Work *w, NodeId id) {
   if (goes_in_parts(g, graph_node(g, id))) return;
   if (q) x = q;
   if (q && !apart && !blocked(w, x)) more = behind_rows(g, graph_node(g, id));
-  bool block =
-      apart || blocked(w, x) || (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
+  bool block = apart || blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
+               (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
   bool line = !q && !takes(g, graph_node(g, id), w->block);

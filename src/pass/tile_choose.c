@@ -60,12 +60,20 @@ static u32 axis_in(const Form *f, const Index *ix, i64 block) {
   return found;
 }
 
+/* How much of a block this index walks before another axis takes it elsewhere: all of it, or the
+ * part that a group of channels has; 0: too little. */
+static u32 part_of(const Form *f, const Index *ix, u32 block) {
+  while (block >= LAYOUT_PART && axis_in(f, ix, block) == FORM_AXES) block /= 2;
+  return block >= LAYOUT_PART ? block : 0;
+}
+
 u32 tile_lane_axis(const Tile *t) {
   const Form *f = &t->f;
   const Layout *y = layout_of(t->l, f->out.buf);
   u32 axis = FORM_AXES;
   if (y && y->block) {
-    axis = axis_in(f, &f->out.idx[1], y->block);
+    u32 part = part_of(f, &f->out.idx[1], y->block);
+    if (part) axis = axis_in(f, &f->out.idx[1], part);
   } else {
     u32 d = f->out.rank;
     while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
@@ -79,7 +87,7 @@ u32 tile_lane_axis(const Tile *t) {
 static u32 lanes_for(const Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
   u32 n = t->l->target->lanes;
-  if (y && y->block) return y->block;
+  if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
     if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->lane)) n = x->block;
@@ -217,10 +225,11 @@ static void find_split(Tile *t) {
   for (u32 k = 0; k < f->nin; k++) {
     const Layout *y = layout_of(t->l, f->in[k].buf);
     if (!y || !y->block) continue;
-    u32 axis = axis_in(f, &f->in[k].idx[1], y->block);
+    u32 part = part_of(f, &f->in[k].idx[1], y->block);
+    u32 axis = part ? axis_in(f, &f->in[k].idx[1], part) : FORM_AXES;
     if (axis == FORM_AXES || !f->axis[axis].fold || f->axis[axis].lo) continue;
     t->split = axis;
-    t->block = y->block;
+    t->block = part;
     return;
   }
 }
