@@ -115,6 +115,16 @@ def few():
     return n, n.op("Conv", z, n.weight(1, 2, 3, 32), n.weight(1), strides=[1, 2])
 
 
+def pools():
+    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three."""
+    n = Net([1, 9, 13, 45])
+    y = [n.op("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+         n.op("MaxPool", "x", kernel_shape=[2, 5], strides=[2, 2], pads=[1, 2, 0, 2]),
+         n.op("AveragePool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])]
+    z = n.op("MaxPool", n.op("Add", n.op("Add", y[0], y[1]), y[2]), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    return n, n.op("AveragePool", z, kernel_shape=[2, 3], strides=[1, 3], pads=[0, 1, 0, 0])
+
+
 def tied():
     """One weight read as it is, turned round, and by a convolution's window turned round."""
     n = Net([24, 64])
@@ -161,7 +171,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

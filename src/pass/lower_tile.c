@@ -78,7 +78,8 @@ Widen tile_widen(const Tile *t, ExprId held) {
                  .held = held ? t->held : 0,
                  .vec = held,
                  .padded = &t->l->padded,
-                 .flat = &t->l->flat};
+                 .flat = &t->l->flat,
+                 .strided = t->f.fold && t->f.nin == 1};
 }
 
 /* ---- one tile ---- */
@@ -526,6 +527,61 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
   return true;
 }
 
+/* Points of the axis that the result is contiguous along, where no position of the window leaves
+ * the operand there. */
+static bool inside_of(Lower *l, const Form *f, u32 *axis, Segment *in) {
+  Prog *p = l->p;
+  const Operand *x = &f->in[0], *o = &f->out;
+  const Index *to = o->rank ? &o->idx[o->rank - 1] : NULL, *ix = x->rank ? &x->idx[x->rank - 1] : 0;
+  if (!f->fold || f->nin != 1 || !to || !ix || !ix->guard || ix->n != 2 || to->n != 1) return false;
+  if (layout_of(l, x->buf) || layout_of(l, o->buf) || is_ghost(l, x->buf)) return false;
+  const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
+  Dim extent = prog_buf(p, x->buf)->dim[x->rank - 1];
+  if (ix->axis[0] != to->axis[0] || place->fold || !window->fold || place->lo || window->lo ||
+      ix->base || !dim_is_const(place->hi) || !dim_is_const(window->hi) || !dim_is_const(extent))
+    return false;
+  Slide s = {place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift};
+  *axis = ix->axis[0];
+  return slide_inside(&s, in);
+}
+
+/* Places from..to of the axis that the result is contiguous along, none of which needs a guard. */
+static Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  Index *o = &part.out.idx[f->out.rank - 1], *x = &part.in[0].idx[f->in[0].rank - 1];
+  part.axis[axis].hi = to - from;
+  o->shift += from * o->coef[0];
+  x->shift += from * x->coef[0];
+  x->guard = 0;
+  return part;
+}
+
+/* A pool in plain order: vectors where the whole window is inside, the rest one by one. The last
+ * vector makes some results again, if no buffer is read that may hold them. */
+static bool lower_inside(Lower *l, Tail at, const Form *f) {
+  Segment in;
+  u32 axis;
+  Tile t;
+  bool along;
+  if (!inside_of(l, f, &axis, &in) || in.hi - in.lo < 4) return false;
+  i64 n = f->axis[axis].hi;
+  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
+  if (!find_tiles(l, &part, &t, &along) || along) return false;
+  i64 more = (in.hi - in.lo) % t.lanes;
+  if (more && !l->acc) {
+    part = form_inside(f, axis, in.lo, in.hi - more);
+    lower_whole(l, at, &part);
+    part = form_inside(f, axis, in.hi - t.lanes, in.hi);
+  }
+  lower_whole(l, at, &part);
+  rest.axis[axis].hi = in.lo;
+  if (in.lo) lower_plain(l, at, &rest);
+  rest.axis[axis].lo = in.hi;
+  rest.axis[axis].hi = n;
+  if (in.hi < n) lower_plain(l, at, &rest);
+  return true;
+}
+
 /* All combinations of the segments of n windows; false: some part has no tiles, and then none is
  * lowered. ask: only whether there are tiles. */
 static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s,
@@ -554,5 +610,5 @@ bool lower_tile(Lower *l, Tail at, const Form *f) {
   u32 n = form_slides(l->p, f, s, &dim);
   if (n && lower_segments(l, at, f, dim, n, s, true))
     return lower_segments(l, at, f, dim, n, s, false);
-  return lower_whole(l, at, f);
+  return lower_inside(l, at, f) || lower_whole(l, at, f);
 }

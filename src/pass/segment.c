@@ -32,6 +32,15 @@ u32 slide_segments(const Slide *s, Segment *out) {
   return n;
 }
 
+bool slide_inside(const Slide *s, Segment *out) {
+  if (s->stride < 1 || s->dilation < 1) return false;
+  i64 reach = (s->size - 1) * s->dilation;
+  i64 lo = s->pad > 0 ? (s->pad + s->stride - 1) / s->stride : 0;
+  i64 hi = floor_div(s->extent - 1 - reach + s->pad, s->stride) + 1;
+  *out = (Segment){lo, hi < s->places ? hi : s->places, 0, s->size};
+  return out->lo < out->hi;
+}
+
 bool slides_are_sparse(const Slide *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {

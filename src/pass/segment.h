@@ -20,6 +20,8 @@ enum { MOST_SEGMENTS = 9 };
 
 /* Segments of all places, in order; 0: there are more, or a place meets nothing at all. */
 u32 slide_segments(const Slide *s, Segment *out);
+/* Places where every position meets something; false: there are none. */
+bool slide_inside(const Slide *s, Segment *out);
 /* Is it worth while to go through segments instead of reading zeros? */
 bool slides_are_sparse(const Slide *s, u32 n);
 

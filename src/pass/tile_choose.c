@@ -84,6 +84,14 @@ u32 tile_lane_axis(const Tile *t) {
   return axis;
 }
 
+/* Does a window without weights slide along the lanes? */
+static bool slides_along(const Tile *t) {
+  const Operand *x = &t->f.in[0];
+  for (u32 d = 0; t->f.fold && t->f.nin == 1 && d < x->rank; d++)
+    if (x->idx[d].n == 2 && x->idx[d].axis[0] == t->lane) return true;
+  return false;
+}
+
 static u32 lanes_for(const Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
   u32 n = t->l->target->lanes;
@@ -119,6 +127,7 @@ bool tile_is_const(const Tile *t, BufId b) {
 /* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
 static bool reaches_out(Tile *t, ExprId e) {
   const Expr *x = prog_expr(t->p, e);
+  if (x->kind == EX_shuffle) return true;
   if (x->kind == EX_load && x->lanes > 1 && prog_buf(t->p, x->ref)->lanes == 1) {
     const Buf *b = prog_buf(t->p, x->ref);
     if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % t->lanes) return true;
@@ -359,6 +368,7 @@ static void choose_size(Tile *t) {
     t->panels = 1;
     t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
     if (!small) t->unroll = short_folds(&t->f);
+    t->around = slides_along(t); /* lines are read once, not once a panel */
     if (t->lanes >= 16 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
   }
   tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);

@@ -2,8 +2,9 @@
  *
  * In: an expression tree and the variable that becomes the lane. Out: the tree over vectors. What
  * does not depend on the variable is computed once and splat; a load must step by one element along
- * its last dimension that is not 1; operators work lane by lane. The values are those of the
- * scalar expression, lane for lane, to the bit.
+ * its last dimension that is not 1, or by two where the caller allows it: then the lanes are picked
+ * out of two vectors; operators work lane by lane. The values are those of the scalar expression,
+ * lane for lane, to the bit.
  */
 #include "pass/widen.h"
 
@@ -74,28 +75,58 @@ static BufId pad_const(const Widen *w, BufId b) {
   return made;
 }
 
+/* The index at lane 0, if it steps by this much along the lanes; 0: it does not. */
+static ExprId first_index(const Widen *w, ExprId idx, i64 step) {
+  Prog *p = w->p;
+  Affine a;
+  if (!affine_of(p, idx, &a) || affine_coef(&a, w->lane) != step) return 0;
+  for (u32 i = 0; i < a.n; i++) {
+    if (a.t[i].var == w->lane)
+      a.t[i--] = a.t[--a.n];
+    else if (!a.t[i].var && ex_mentions(p, a.t[i].e, w->lane))
+      return 0;
+  }
+  return affine_expr(p, &a);
+}
+
 bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n) {
   Prog *p = w->p;
   const Buf *b = prog_buf(p, *buf);
   u32 d = *n;
-  Affine a;
   if (!plain(b->dt) || b->lanes != 1) return false;
   while (d > 0 && b->dim[d - 1] == 1) d--;
   if (!d) return false;
   for (u32 i = 0; i < *n; i++)
     if (i != d - 1 && ex_mentions(p, idx[i], w->lane)) return false;
-  if (!affine_of(p, idx[d - 1], &a) || affine_coef(&a, w->lane) != 1) return false;
-  for (u32 i = 0; i < a.n; i++) {
-    if (a.t[i].var == w->lane)
-      a.t[i--] = a.t[--a.n];
-    else if (!a.t[i].var && ex_mentions(p, a.t[i].e, w->lane))
-      return false;
-  }
-  idx[d - 1] = affine_expr(p, &a);
+  ExprId first = first_index(w, idx[d - 1], 1);
+  if (!first) return false;
+  idx[d - 1] = first;
   if (d < *n) *buf = flat_view(w, *buf, d - 1);
   *n = d;
   *buf = pad_const(w, *buf);
   return true;
+}
+
+/* Every second element: the even lanes of a vector and the odd ones of another that ends with the
+ * last element wanted, so that nothing behind it is read. */
+static ExprId every_second(const Widen *w, const Expr *x) {
+  Prog *p = w->p;
+  const Buf *b = prog_buf(p, x->ref);
+  ExprId idx[2][MAX_RANK];
+  u32 n = x->narg, half = w->lanes / 2;
+  if (!plain(b->dt) || b->lanes != 1 || !n) return 0;
+  for (u32 i = 0; i + 1 < n; i++)
+    if (ex_mentions(p, x->arg[i], w->lane)) return 0;
+  ExprId first = first_index(w, ex_copy(p, x->arg[n - 1]), 2);
+  if (!first) return 0;
+  u8 *pick = NEWS(&p->c->keep, u8, w->lanes);
+  for (u32 i = 0; i < w->lanes; i++) pick[i] = (u8)(i < half ? 2 * i : 2 * i + 1);
+  for (u32 k = 0; k < 2; k++)
+    for (u32 i = 0; i + 1 < n; i++) idx[k][i] = ex_copy(p, x->arg[i]);
+  idx[0][n - 1] = first;
+  idx[1][n - 1] = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, w->lanes - 1));
+  return ex_shuffle(p, ex_load_vec(p, x->ref, idx[0], n, w->lanes),
+                    ex_load_vec(p, x->ref, idx[1], n, w->lanes), pick, w->lanes);
 }
 
 static ExprId widen_load(const Widen *w, const Expr *x) {
@@ -104,7 +135,7 @@ static ExprId widen_load(const Widen *w, const Expr *x) {
   BufId b = x->ref;
   u32 n = x->narg;
   for (u32 i = 0; i < n; i++) idx[i] = ex_copy(p, x->arg[i]);
-  if (!widen_place(w, &b, idx, &n)) return 0;
+  if (!widen_place(w, &b, idx, &n)) return w->strided ? every_second(w, x) : 0;
   return ex_load_vec(p, b, idx, n, w->lanes);
 }
 
