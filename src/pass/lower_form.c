@@ -327,11 +327,13 @@ void lower_plain(Lower *l, Tail at, const Form *f) {
 
 static void lower_one(Lower *l, Tail at, const Form *from) {
   Form merged = *from, *f = &merged;
-  /* axes are merged only where every operand is plain memory */
-  bool whole = !l->acc && !layout_of(l, f->out.buf);
+  /* axes are merged only where every operand is plain memory; those of a result that is finished
+   * here keep their number */
+  bool whole = (!l->acc || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (whole) form_merge(l->p, &l->views, f);
+  if (l->acc && f->out.buf != from->out.buf) merged = *from;
   if (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)) return;
   u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
   if (row == FORM_AXES) {

@@ -1,0 +1,35 @@
+# the mean of an image: its rows are one line, whatever is made of the sum
+# run: --march=sse2 --start=fuse --stop=lower
+graph
+(%x: f32[1,6,3,3]) {
+  %s: f32[1,6,1,1] = reduce_sum(%x) {axes=[2,3], keep=1}
+  %n: f32[] = const {9}
+  %m: f32[1,6,1,1] = div(%s, %n)
+  return %m
+}
+
+# expect
+prog
+math fast
+buf b1: in f32[1,6,3,3]
+buf b2: out f32[1,6,1,1]
+buf b1_view: temp f32[6,9] alias b1
+buf acc: reg f32x4[1,2]
+buf sum: reg f32[1,1]
+kernel "div reduce_sum + div" {
+  for j in 0..6 {
+    for v in 0..2 unroll {
+      acc[0, v] = splat.4(0.0)
+    }
+    sum[0, 0] = 0.0
+    for v in 0..1 {
+      for u in 0..2 unroll {
+        acc[0, u] = acc[0, u] + b1_view[j, v * 8 + u * 4:4]
+      }
+    }
+    for v in 8..9 {
+      sum[0, 0] = sum[0, 0] + b1_view[j, v]
+    }
+    b2[0, j, 0, 0] = div(reduce.add(acc[0, 0] + acc[0, 1]) + sum[0, 0], 9.0)
+  }
+}
