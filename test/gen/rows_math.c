@@ -410,7 +410,7 @@ Val row_conv(Gen *G, Op op) {
   if (!in[0]) return 0;
   Type x = type_of(G, in[0]);
   if (!dim_is_const(x.dim[1])) return 0;
-  static const i64 filters[] = {1, 2, 3, 4, 8, 16};
+  static const i64 filters[] = {1, 2, 3, 4, 8, 16}, each[] = {1, 2, 3, 4, 4, 8};
   i64 c = x.dim[1], group = 1;
   if (chance(G, 40) && c)
     for (int tries = 0; tries < 6; tries++) {
@@ -420,7 +420,7 @@ Val row_conv(Gen *G, Op op) {
   u32 ns = x.rank - 2;
   Slide s;
   slide(G, x.dim + 2, ns, &s);
-  Dim w[MAX_RANK] = {group * (group > 1 ? 1 + below(G, 3) : filters[below(G, 6)]), c / group};
+  Dim w[MAX_RANK] = {group * (group > 1 ? each : filters)[below(G, 6)], c / group};
   double out = (double)hi_of(G, x.dim[0]) * (double)w[0], k = (double)w[1];
   for (u32 i = 0; i < ns; i++) {
     w[2 + i] = s.window[i];
