@@ -84,6 +84,20 @@ Widen tile_widen(const Tile *t, ExprId held) {
 
 /* ---- one tile ---- */
 
+/* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
+static VarId finish_apart(Tile *t, Tail *at, ExprId vec, ExprId first) {
+  Prog *p = t->p;
+  t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
+  Nest x = nest_of(t, *at);
+  Widen w = tile_widen(t, vec);
+  ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+  if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
+  VarId done = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, "done"));
+  prog_var(p, done)->lanes = t->lanes;
+  prog_let(p, at, done, value);
+  return done;
+}
+
 /* The part of the lanes that is there: all, or the first few. */
 void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
@@ -93,6 +107,9 @@ void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId pane
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->from));
   bool whole = valid == t->lanes && t->wide_store;
+  VarId done = 0;
+  if (!whole && valid == t->lanes && t->lanes > 1 && t->wide_finish && !t->floats)
+    done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
@@ -114,7 +131,8 @@ void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId pane
     } else {
       u8 *pick = NEWS(&p->c->keep, u8, 1);
       *pick = (u8)k;
-      value = nest_finish(&x, ex_shuffle(p, vec, 0, pick, 1));
+      value = done ? ex_shuffle(p, ex_var(p, done), 0, pick, 1)
+                   : nest_finish(&x, ex_shuffle(p, vec, 0, pick, 1));
     }
     prog_store(p, &at, out, idx, n, value);
   }

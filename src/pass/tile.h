@@ -40,6 +40,7 @@ typedef struct Tile {
   bool pads;           /* there is room behind the result: the last vector is stored whole */
   bool partial;        /* the last vector can be computed without room behind the operands */
   u64 unroll;          /* bit by axis: folds written out, as steps read the same vectors */
+  bool wide_finish;    /* a vector of sums can be finished as one */
   bool wide_store;     /* the finished vector can be stored as one */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */

@@ -185,11 +185,13 @@ static bool store_is_wide(Tile *t, bool *out) {
       tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->held)->dt, (Scalar){0}), t->lanes));
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
   layout_address(t->l, &b, idx, &n);
-  if (!widen_place(&w, &b, idx, &n)) return false;
+  bool place = widen_place(&w, &b, idx, &n);
+  if (!place && !t->f.fold) return false;
   ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->held)) : nest_value(&x));
-  if (e && reaches_out(t, e)) *out = true;
-  if (e && t->f.fold) t->finish = finish_of(p, e);
-  return e != 0;
+  t->wide_finish = e && t->f.fold;
+  if (e && place && reaches_out(t, e)) *out = true;
+  if (e && place && t->f.fold) t->finish = finish_of(p, e);
+  return e && place;
 }
 
 /* Is axis a more of a row than b, which has too few points? */
@@ -504,13 +506,24 @@ static bool rows_along(Tile *t, u32 axis) {
   return ok;
 }
 
+/* The axis that the innermost index of the result runs along, in steps of any size. */
+static u32 last_axis(const Tile *t) {
+  const Form *f = &t->f;
+  u32 d = f->out.rank, axis = tile_lane_axis(t);
+  while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
+  if (axis < FORM_AXES || !d || f->out.idx[d - 1].n != 1) return axis;
+  axis = f->out.idx[d - 1].axis[0];
+  const Axis *a = &f->axis[axis];
+  return a->fold || a->lo || !dim_is_const(a->hi) || guarded(f, axis) ? FORM_AXES : axis;
+}
+
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   bool over = false;
   *t = tile_of(l, f);
   if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32 || f->nin != 2 || f->body != FB_op)
     return false;
   drop_guards(t);
-  u32 row = tile_lane_axis(t), axis = f->naxes;
+  u32 row = last_axis(t), axis = f->naxes;
   const Layout *y = layout_of(l, f->out.buf);
   if (row == FORM_AXES || (y && y->block) || l->unit->aim == AIM_size) return false;
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
