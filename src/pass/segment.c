@@ -3,9 +3,12 @@
  * A convolution dilated so far that it hardly fits its operand multiplies zeros most of the time
  * when those are written around the operand. In: its form. Out: forms for parts of the result, in
  * each of which every position of the window that is left meets an element. Along a dimension there
- * is a part for each set of positions; a form has all combinations of them.
+ * is a part for each set of positions; a form has all combinations of them. Not done where that
+ * would be a part for each of many places: multiplying zeros takes less time than tiles of a point.
  */
 #include "pass/segment.h"
+
+enum { SHARED = 4 }; /* places beside each other that one tile should have */
 
 static i64 floor_div(i64 a, i64 b) {
   return a / b - (a % b < 0);
@@ -47,7 +50,7 @@ bool slides_are_sparse(const Slide *s, u32 n) {
     Segment at[MOST_SEGMENTS];
     u32 count = slide_segments(&s[i], at);
     i64 sum = 0;
-    if (!count) return false;
+    if (!count || (count == s[i].places && count >= SHARED)) return false;
     for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
     met *= (double)sum;
     all *= (double)(s[i].places * s[i].size);

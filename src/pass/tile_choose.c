@@ -330,10 +330,21 @@ static i64 few_panels(i64 n) {
   return n < best ? n : best;
 }
 
-/* Rows of a tile whose operand slides along them under a window that is written out: sums, what one
- * line of the window reads, and its weights shall stay in registers. Measured for vectors of 16. */
+/* Is a folded axis left as a loop? */
+static bool loops_inside(const Tile *t) {
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (a->fold && a->hi != a->lo + 1 && !(t->unroll >> i & 1)) return true;
+  }
+  return false;
+}
+
+/* Rows of a tile whose operand slides along them under a window that is written out: sums and what
+ * one line of the window reads shall stay in registers; its weights too where all lines are written
+ * out, for compilers move loads ahead. Measured for vectors of 16. */
 static i64 window_rows(const Tile *t, i64 most) {
   const Form *f = &t->f;
+  i64 lines = loops_inside(t) ? 1 : 2;
   for (u32 k = 0; k < f->nin; k++)
     for (u32 d = 0; d < f->in[k].rank; d++) {
       const Index *ix = &f->in[k].idx[d];
@@ -341,7 +352,7 @@ static i64 window_rows(const Tile *t, i64 most) {
       const Axis *window = &f->axis[ix->axis[1]];
       i64 stride = ix->coef[0], size = window->hi - window->lo, room = t->l->target->regs - 11;
       if (ix->coef[1] != 1 || stride < 1) continue;
-      i64 fit = (room - (i64)f->nin * size + stride) / (1 + stride);
+      i64 fit = (room - lines * size + stride) / (1 + stride);
       return fit < 2 ? 2 : fit < most ? fit : most;
     }
   return most;
