@@ -38,10 +38,11 @@ enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thre
 #define GRAIN 4000.0
 
 /* Nanoseconds a byte: of what threads hand to each other; of weights that are read once more, from
- * a cache that all share, or from one's own. */
+ * a cache that all share, or from one's own. Nanoseconds for a cache line that two write. */
 #define HANDED 0.1
 #define FAR    0.04
 #define NEAR   0.004
+#define TORN   100.0
 enum { OWN_CACHE = 256 << 10, FEW = 128 << 10 }; /* bytes; of weights that many strips may read */
 
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
@@ -57,6 +58,7 @@ typedef struct Share {
   bool *own;          /* by root: scratch of each thread */
   Cut *cut;           /* by root: how its writers were split */
   double grain;
+  u32 inside; /* of how many loops that stay between kernels */
 } Share;
 
 /* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
@@ -267,11 +269,27 @@ static u32 split_dim(Prog *p, const Touch *t, const bool *var) {
   return d;
 }
 
-/* Bytes that are read by all, and that are weights, when v is split; and, on request, notes how
- * results are split. */
+/* When v is split: bytes that come from other threads; that were made by several threads; that are
+ * weights; and cache lines at the ends of what threads write side by side. */
 typedef struct Reads {
-  double handed, weights;
+  double handed, alone, weights, torn;
 } Reads;
+
+/* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
+ * dimension is not the first, one in every row of those in front. */
+static double torn_lines(Prog *p, const Touch *t, u32 d) {
+  const Buf *b = prog_buf(p, t->buf);
+  if (d >= t->n || t->n != b->rank || (b->space != BS_temp && b->space != BS_out)) return 0;
+  double outer = 1, inner = (double)dtype_bytes(b->dt);
+  for (u32 i = 0; i < b->rank; i++) {
+    if (b->dim[i] < 0) return 0;
+    if (i < d) outer *= (double)b->dim[i];
+    if (i > d) inner *= (double)b->dim[i];
+  }
+  return fmod(inner, 64) == 0 ? 0 : outer;
+}
+
+/* Notes, on request, how results are split. */
 
 static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
@@ -288,12 +306,14 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
     u64 bytes;
     Sym sym;
     if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
+    if (t->write && r.torn < torn_lines(p, t, d)) r.torn = torn_lines(p, t, d);
     if (t->write || done[t->root] || space == BS_reg || space == BS_in) continue;
     if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
     done[t->root] = true;
     const Cut *c = &o->cut[t->root];
     if (space == BS_const && d == t->n) r.weights += (double)bytes;
     if (space == BS_const) continue;
+    if (c->buf) r.alone += (double)bytes;
     if (d == t->n)
       r.handed += (double)bytes;
     else if (c->buf == t->buf && c->dim != d)
@@ -304,7 +324,14 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
 }
 
 static double reads_cost(const Reads *r, double times) {
-  return r->handed * HANDED + r->weights * times * (r->weights > OWN_CACHE ? FAR : NEAR);
+  return r->handed * HANDED + r->torn * TORN +
+         r->weights * times * (r->weights > OWN_CACHE ? FAR : NEAR);
+}
+
+/* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
+ * between kernels, each turn of which fetches a part. */
+static double lone_cost(Share *o, StmtId id) {
+  return cost(o, id) + (o->inside ? 0 : reads_of(o, id, 0, false).alone * HANDED);
 }
 
 /* ---- the choice ---- */
@@ -407,7 +434,7 @@ static double open_time(Share *o, StmtId first, double whole) {
   double sum = 0;
   u32 n = 0;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
-    sum += alone && cut[n] ? choose(o, id).time : cost(o, id);
+    sum += alone && cut[n] ? choose(o, id).time : lone_cost(o, id);
     alone = cut[n];
   }
   return sum;
@@ -459,8 +486,8 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Cho
 
 static Choice choose(Share *o, StmtId id) {
   Prog *p = o->p;
-  Choice best = {.time = cost(o, id)};
-  double whole = best.time, n = p->threads;
+  Choice best = {.time = lone_cost(o, id)};
+  double whole = cost(o, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
   if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
@@ -472,9 +499,13 @@ static Choice choose(Share *o, StmtId id) {
     try_strips(o, id, &nest, whole, &best);
   }
   if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
+  o->inside++;
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
+  o->inside--;
   if (open >= body) return best;
   open *= trips(o, s, &fixed) * 1.05; /* what one has made, another fetches */
+  Reads again = reads_of(o, id, s->var, false);
+  if (again.weights > OWN_CACHE) open += again.weights * FAR * trips(o, s, &fixed) / n;
   if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
   return best;
 }
@@ -584,7 +615,9 @@ static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
       continue;
     }
     List inside = {0};
+    o->inside++;
     take_apart(o, k, prog_stmt(p, id)->body, &inside);
+    o->inside--;
     prog_stmt(p, id)->body = inside.first;
     prog_stmt(p, id)->flags &= (u8)~LF_parallel;
     add(o, l, id);
@@ -606,8 +639,9 @@ static StmtId walk(Share *o, StmtId first) {
       arena_rewind(&p->c->scratch, m);
       continue;
     }
-    double whole = list_cost(o, s.body);
-    if (whole < o->grain * 3 / 4 || open_time(o, s.body, whole) >= whole) {
+    double whole = list_cost(o, s.body), lone = 0;
+    for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
+    if (whole < o->grain * 3 / 4 || open_time(o, s.body, lone) >= lone) {
       unmark(p, s.body, NULL);
       add(o, &l, id);
     } else {
