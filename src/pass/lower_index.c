@@ -51,12 +51,162 @@ static void gather_blocks(Lower *l, Tail at, const Layout *y) {
   prog_store(p, &at, out, to, m, ex_load_vec(p, x, from, n, y->block));
 }
 
+/* A gather along lines with indices that are known: each vector of the result is picked out of one
+ * of the operand. */
+typedef struct Picks {
+  i64 n, extent; /* of the result, of the operand */
+  i64 *from;     /* by place: index, counted from the front, in range */
+  u32 lanes;
+  bool whole; /* vectors of the operand begin at multiples of the lanes, as it was written */
+} Picks;
+
+enum { MOST_RUNS = 8 }; /* statements for a line */
+
+static bool has_vectors(const Lower *l, BufId x) {
+  return l->target && l->target->lanes >= 4 && l->unit->aim != AIM_size &&
+         prog_buf(l->p, x)->dt == DT_f32;
+}
+
+static i64 picks_base(const Picks *q, i64 first) {
+  i64 least = q->from[first];
+  for (i64 i = first; i < first + q->lanes; i++)
+    if (q->from[i] < least) least = q->from[i];
+  if (q->whole) least -= least % q->lanes;
+  return least + q->lanes > q->extent ? q->extent - q->lanes : least;
+}
+
+/* Do the vectors at a and b pick the same lanes, and does each reach into one vector? */
+static bool picks_agree(const Picks *q, i64 a, i64 b) {
+  i64 from = picks_base(q, a), other = picks_base(q, b);
+  for (i64 i = 0; i < q->lanes; i++)
+    if (q->from[a + i] - from != q->from[b + i] - other || q->from[a + i] - from >= q->lanes)
+      return false;
+  return true;
+}
+
+/* Vectors from place i on that pick alike at equal distances of the operand. */
+static i64 picks_run(const Picks *q, i64 i, i64 *step) {
+  i64 count = 1;
+  *step = 0;
+  for (i64 k = i + q->lanes; k + q->lanes <= q->n && picks_agree(q, i, k); k += q->lanes) {
+    i64 more = picks_base(q, k) - picks_base(q, k - q->lanes);
+    if (count == 1) *step = more;
+    if (more != *step || more < 0) break;
+    count++;
+  }
+  return count;
+}
+
+/* The first place of the run behind that at i; the last vector ends with the line. */
+static i64 picks_next(const Picks *q, i64 i, i64 count) {
+  i += count * q->lanes;
+  return i < q->n && i + q->lanes > q->n ? q->n - q->lanes : i;
+}
+
+static bool picks_are_few(const Picks *q) {
+  i64 step, runs = 0;
+  for (i64 i = 0; i < q->n; i = picks_next(q, i, picks_run(q, i, &step)))
+    if (++runs > MOST_RUNS || !picks_agree(q, i, i)) return false;
+  return true;
+}
+
+static bool picks_find(Lower *l, Picks *q) {
+  Prog *p = l->p;
+  const Buf *x = prog_buf(p, lower_in(l, 0)), *idx = prog_buf(p, lower_in(l, 1));
+  const Tensor *t = graph_const(l->g, l->n->in[1]);
+  u32 axis = (u32)node_int(l->n, AT_axis, 0);
+  if (!has_vectors(l, lower_in(l, 0)) || !t || idx->rank != 1 || axis + 1 != x->rank ||
+      !dim_is_const(x->dim[axis]))
+    return false;
+  *q = (Picks){(i64)t->n, x->dim[axis], NEWS(&l->c->scratch, i64, t->n), l->target->lanes, true};
+  while (q->lanes > 4 && (q->lanes > q->extent || q->lanes > q->n)) q->lanes /= 2;
+  if (q->lanes > q->extent || q->lanes > q->n) return false;
+  for (i64 i = 0; i < q->n; i++) {
+    i64 raw = tensor_get(t, (u64)i).i, pos = raw < 0 ? raw + q->extent : raw;
+    q->from[i] = pos >= q->extent ? q->extent - 1 : pos < 0 ? 0 : pos;
+  }
+  if (picks_are_few(q)) return true;
+  q->whole = false;
+  return picks_are_few(q);
+}
+
+/* The vector at `to` out of that at `from`, with the lanes that place `first` picks. */
+static void store_picks(Lower *l, Tail *at, const Picks *q, const VarId *var, i64 first,
+                        ExprId from, ExprId to) {
+  Prog *p = l->p;
+  BufId x = lower_in(l, 0), out = lower_out(l, 0);
+  u32 rank = prog_buf(p, x)->rank;
+  ExprId src[MAX_RANK], dst[MAX_RANK];
+  u8 *pick = NEWS(&p->c->keep, u8, q->lanes);
+  for (u32 i = 0; i < q->lanes; i++) pick[i] = (u8)(q->from[first + i] - picks_base(q, first));
+  for (u32 i = 0; i + 1 < rank; i++) {
+    src[i] = ex_at(p, var[i]);
+    dst[i] = ex_at(p, var[i]);
+  }
+  src[rank - 1] = from;
+  dst[rank - 1] = to;
+  ExprId v = ex_load_vec(p, x, src, rank, q->lanes);
+  prog_store(p, at, out, dst, rank, ex_shuffle(p, v, 0, pick, q->lanes));
+}
+
+static void gather_lines(Lower *l, Tail at, const Picks *q) {
+  Prog *p = l->p;
+  u32 rank = prog_buf(p, lower_out(l, 0))->rank;
+  VarId var[MAX_RANK];
+  open_loops(p, &at, prog_buf(p, lower_out(l, 0))->dim, rank - 1, MAX_RANK, var);
+  i64 step, count;
+  for (i64 i = 0; i < q->n; i = picks_next(q, i, count)) {
+    i64 base = picks_base(q, i);
+    count = picks_run(q, i, &step);
+    Tail in = at;
+    ExprId v = ex_int(p, 0);
+    if (count > 1) {
+      v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
+      loop_free(p, in.owner);
+    }
+    ExprId from = ex_op2(p, OP_mul, ex_copy(p, v), ex_int(p, step));
+    ExprId to = ex_op2(p, OP_mul, v, ex_int(p, q->lanes));
+    store_picks(l, &in, q, var, i, ex_op2(p, OP_add, from, ex_int(p, base)),
+                ex_op2(p, OP_add, to, ex_int(p, i)));
+  }
+}
+
+/* The last dimension of x at `from`, to that of out at `to`: short lines are not worth a call. */
+static void copy_line(Lower *l, Tail at, BufId x, const VarId *from, BufId out, const VarId *to) {
+  Prog *p = l->p;
+  u32 lanes = l->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
+  i64 done = 0, extent = prog_buf(p, x)->dim[n - 1];
+  for (; done<extent; lanes = lanes> 4 ? lanes / 2 : 1) {
+    i64 count = (extent - done) / lanes;
+    ExprId src[MAX_RANK], dst[MAX_RANK], v = ex_int(p, 0);
+    Tail in = at;
+    if (!count) continue;
+    if (count > 1) {
+      v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
+      loop_free(p, in.owner);
+    }
+    for (u32 i = 0; i + 1 < n; i++) src[i] = ex_at(p, from[i]);
+    for (u32 i = 0; i + 1 < m; i++) dst[i] = ex_at(p, to[i]);
+    v = ex_op2(p, OP_add, ex_op2(p, OP_mul, v, ex_int(p, lanes)), ex_int(p, done));
+    src[n - 1] = v;
+    dst[m - 1] = ex_copy(p, v);
+    prog_store(p, &in, out, dst, m,
+               lanes > 1 ? ex_load_vec(p, x, src, n, lanes) : ex_load(p, x, src, n));
+    done += count * lanes;
+  }
+}
+
 void lower_gather(Lower *l, Tail at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
   const Layout *y = layout_of(l, x);
+  Picks q;
   if (y) {
     gather_blocks(l, at, y);
+    return;
+  }
+  if (picks_find(l, &q)) {
+    gather_lines(l, at, &q);
     return;
   }
   u32 axis = (u32)node_int(l->n, AT_axis, 0), nidx = prog_buf(p, idx)->rank;
@@ -65,9 +215,13 @@ void lower_gather(Lower *l, Tail at) {
   const Dim *dim = prog_buf(p, out)->dim;
   open_loops(p, &at, dim, split, MAX_RANK, var);
   VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
-  open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split, MAX_RANK, var + split);
+  bool line = axis + 1 < rank && has_vectors(l, x) && dim_is_const(prog_buf(p, x)->dim[rank - 1]);
+  open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split - line, MAX_RANK, var + split);
   for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
-  store_at(p, &at, out, var, load_at(p, x, from));
+  if (line)
+    copy_line(l, at, x, from, out, var);
+  else
+    store_at(p, &at, out, var, load_at(p, x, from));
 }
 
 void lower_gather_elems(Lower *l, Tail at) {
