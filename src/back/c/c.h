@@ -194,6 +194,7 @@ void begin_line(Emit *e);
 
 /* cbody.c: a list of statements as the body of a function, twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);
+void put_fresh(Emit *e, const Stmt *loop); /* what keeps many loads from being done before it */
 void put_apart(Emit *e, const Stmt *loop); /* what keeps loads of its steps apart */
 void put_kept(Emit *e, const Stmt *loop);  /* what keeps loads behind the loop where they are */
 bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */

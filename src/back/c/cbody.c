@@ -208,23 +208,24 @@ static bool stores_registers(Emit *e, StmtId first) {
   return false;
 }
 
-static void keep_expr(Emit *e, ExprId id, u64 *seen) {
+static void keep_expr(Emit *e, ExprId id, const char *how, u64 *seen) {
   if (!id) return;
   const Expr *x = prog_expr(e->p, id);
   u32 param = x->kind == EX_load ? e->param[x->ref] : 0;
   if (param && param <= 64 && !(*seen >> (param - 1) & 1)) {
     *seen |= (u64)1 << (param - 1);
-    put_line(e, "IG_HERE(p%u);", param - 1);
+    put_line(e, "%s(p%u);", how, param - 1);
     e->keeps = true;
   }
-  for (u32 i = 0; i < x->narg; i++) keep_expr(e, x->arg[i], seen);
+  for (u32 i = 0; i < x->narg; i++) keep_expr(e, x->arg[i], how, seen);
 }
 
 static void keep_list(Emit *e, StmtId first, u64 *seen) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     const Stmt *s = prog_stmt(e->p, id);
     if (s->kind == ST_for && !(s->flags & LF_unroll)) return;
-    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space != BS_reg) keep_expr(e, s->a, seen);
+    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space != BS_reg)
+      keep_expr(e, s->a, "IG_HERE", seen);
     keep_list(e, s->body, seen);
   }
 }
@@ -251,7 +252,7 @@ static void keep_elements(Emit *e, StmtId first, u64 *seen) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     const Stmt *s = prog_stmt(e->p, id);
     const Expr *x = s->kind == ST_let ? prog_expr(e->p, s->a) : 0;
-    if (x && x->kind == EX_splat) keep_expr(e, s->a, seen);
+    if (x && x->kind == EX_splat) keep_expr(e, s->a, "IG_HERE", seen);
     keep_elements(e, s->body, seen);
   }
 }
@@ -265,6 +266,28 @@ void put_apart(Emit *e, const Stmt *loop) {
   if (e->b.mode == BM_vectors && fold_int(e, loop->a, &from) && fold_int(e, loop->b, &to) &&
       to - from <= SHORT && stores_registers(e, loop->body) && !has_loop(e, loop->body))
     keep_elements(e, loop->body, &seen);
+}
+
+/* Vectors that registers are filled with more than `MANY` times by loops that are written out. */
+static void keep_vectors(Emit *e, const Stmt *s, i64 times, u64 *seen) {
+  enum { MANY = 16 };
+  i64 from, to;
+  const Expr *x = s->kind == ST_store ? prog_expr(e->p, s->a) : 0;
+  if (x && x->kind == EX_load && x->lanes > 1 && times > MANY &&
+      prog_buf(e->p, s->buf)->space == BS_reg)
+    keep_expr(e, s->a, "IG_FRESH", seen);
+  if (s->kind != ST_for || !(s->flags & LF_unroll) || !fold_int(e, s->a, &from) ||
+      !fold_int(e, s->b, &to))
+    return;
+  for (StmtId id = s->body; id; id = prog_stmt(e->p, id)->next)
+    keep_vectors(e, prog_stmt(e->p, id), times * (to - from), seen);
+}
+
+/* Before loops that are written out: weights of a large window are the same for many tiles, and
+ * clang loads all of them before the first, into memory where registers do not hold them. */
+void put_fresh(Emit *e, const Stmt *loop) {
+  u64 seen = 0;
+  if (e->b.mode == BM_vectors) keep_vectors(e, loop, 1, &seen);
 }
 
 /* ---- bodies ---- */

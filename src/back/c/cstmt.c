@@ -31,6 +31,7 @@ static const char *loop_name(Emit *e) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
+  put_fresh(e, s);
   if (put_unrolled(e, s)) return;
   const char *name = loop_name(e);
   hoist(e, s->a);

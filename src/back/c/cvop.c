@@ -719,7 +719,12 @@ void put_vectors(Emit *e, Text *out) {
             "#endif\n");
   if (e->keeps)
     text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
-                   "#define IG_HERE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n");
+                   "#define IG_HERE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
+                   "#if defined(__clang__)\n"
+                   "#define IG_FRESH(p) IG_HERE(p) /* gcc leaves these where they are */\n"
+                   "#else\n"
+                   "#define IG_FRESH(p) ((void)0)\n"
+                   "#endif\n");
   if (e->intrinsics)
     text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n"
                    "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n");
