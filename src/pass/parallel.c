@@ -328,6 +328,25 @@ static double reads_cost(const Reads *r, double times) {
          r->weights * times * (r->weights > OWN_CACHE ? FAR : NEAR);
 }
 
+/* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
+static double own_bytes(Share *o, StmtId loop) {
+  Prog *p = o->p;
+  Mark m = arena_mark(&p->c->scratch);
+  Touched in = touched_one(p, loop);
+  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
+  double sum = 0;
+  for (u32 i = 0; i < in.at.n; i++) count[in.at.at[i].root]++;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    BufSpace space = prog_buf(p, b)->space;
+    u64 bytes;
+    Sym sym;
+    if (!count[b] || count[b] != o->total[b] || (space != BS_temp && space != BS_local)) continue;
+    if (mem_bytes(p, b, &bytes, &sym)) sum += (double)bytes;
+  }
+  arena_rewind(&p->c->scratch, m);
+  return sum;
+}
+
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
 static double lone_cost(Share *o, StmtId id) {
@@ -503,7 +522,7 @@ static Choice choose(Share *o, StmtId id) {
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
   o->inside--;
   if (open >= body) return best;
-  open *= trips(o, s, &fixed) * 1.05; /* what one has made, another fetches */
+  open = (open * 1.05 + own_bytes(o, id) / 2 * HANDED) * trips(o, s, &fixed);
   Reads again = reads_of(o, id, s->var, false);
   if (again.weights > OWN_CACHE) open += again.weights * FAR * trips(o, s, &fixed) / n;
   if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
