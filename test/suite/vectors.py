@@ -122,6 +122,36 @@ def forms(env):
                 raise Fail(f"'{word}' stands in\n{text}")
 
 
+TILE = """prog tile
+buf a: in f32[{r},64]
+buf b: in f32[{v},64,8]
+buf y: out f32[{r},{v},8]
+buf acc: reg f32x8[{r},{v}]
+buf w: reg f32x8[{v}]
+kernel "tile" {{
+  for i in 0..{r} unroll {{ for j in 0..{v} unroll {{ acc[i, j] = splat.8(0.0) }} }}
+  for k in 0..64 {{
+    for j in 0..{v} unroll {{ w[j] = b[j, k, 0:8] }}
+    for i in 0..{r} unroll {{ for j in 0..{v} unroll {{ acc[i, j] = fma(splat.8(a[i, k]), w[j], acc[i, j]) }} }}
+  }}
+  for i in 0..{r} unroll {{ for j in 0..{v} unroll {{ y[i, j, 0:8] = acc[i, j] }} }}
+}}
+"""
+
+
+def held(env):
+    """A vector that a few products read is said to be in a register, if there is one for it."""
+    folder = env.scratch("vectors", "held")
+    for r, v, times in ((4, 3, 3), (6, 2, 2), (3, 4, 0), (8, 1, 0), (1, 8, 0)):
+        name = f"tile{r}x{v}"
+        path = os.path.join(folder, name + ".ing")
+        with open(path, "w") as f:
+            f.write(TILE.format(r=r, v=v))
+        source, _ = promises.emit(env, ["compile", path, "--march", "avx2"], name, folder)
+        if source.count("IG_HOLD(r") != times:
+            raise Fail(f"{name} holds {source.count('IG_HOLD(r')} vectors, expected {times}:\n{source}")
+
+
 def tests(env):
     out = [Test(f"vectors/{n}", lambda n=n, b=b: build(env, n, *b), cost=30) for n, b in BUILDS.items()]
     for target in ("avx2", "scalar"):
@@ -129,4 +159,5 @@ def tests(env):
             env, "sanitized-" + t, t, "gcc", [*SANITIZED, "-march=x86-64-v3"], {**os.environ, **SANITIZER}), cost=60))
     out.append(Test("vectors/neon", lambda: neon(env), cost=30))
     out.append(Test("vectors/forms", lambda: forms(env)))
+    out.append(Test("vectors/held", lambda: held(env)))
     return out

@@ -72,10 +72,11 @@ typedef struct Tmp {
 /* The body of a function, while it is written. */
 typedef struct Body {
   BodyMode mode;
-  StmtId owner; /* the kernel; 0: the entry */
-  u32 most;     /* lanes of a piece */
-  Piece piece;  /* being written: BM_vectors */
-  bool *known;  /* by variable: of a loop that is written out */
+  StmtId owner;     /* the kernel; 0: the entry */
+  u32 most;         /* lanes of a piece */
+  Piece piece;      /* being written: BM_vectors */
+  const Stmt *loop; /* around what is being written, the innermost; NULL: none */
+  bool *known;      /* by variable: of a loop that is written out */
   i64 *value;
   u32 *reg; /* by buffer: 1 + number of these registers */
   u32 nreg, nlet, ntmp;
@@ -151,6 +152,7 @@ struct Emit {
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
   bool keeps;         /* loads are kept where they are */
+  bool holds;         /* loaded vectors are kept in registers */
   bool intrinsics;    /* of x86, for what vectors cannot say */
   bool dot4;          /* some of them for four bytes at a time */
   StmtId *reg_owner;  /* by buffer: 1 + kernel that uses these registers */
@@ -196,6 +198,7 @@ void begin_line(Emit *e);
 void put_body(Emit *e, StmtId first, StmtId owner);
 void put_fresh(Emit *e, const Stmt *loop); /* what keeps many loads from being done before it */
 void put_apart(Emit *e, const Stmt *loop); /* what keeps loads of its steps apart */
+bool is_held(Emit *e, const Stmt *s);      /* must what it loads be said to be in a register? */
 void put_kept(Emit *e, const Stmt *loop);  /* what keeps loads behind the loop where they are */
 bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);

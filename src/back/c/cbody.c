@@ -290,6 +290,67 @@ void put_fresh(Emit *e, const Stmt *loop) {
   if (e->b.mode == BM_vectors) keep_vectors(e, loop, 1, &seen);
 }
 
+/* How often registers b are read and written, with loops written out. */
+typedef struct Traffic {
+  BufId b;
+  i64 reads, writes;
+  BufId seen[8]; /* all that are written */
+  u32 nseen;
+} Traffic;
+
+static void see_reads(Emit *e, ExprId id, i64 times, Traffic *t) {
+  if (!id) return;
+  const Expr *x = prog_expr(e->p, id);
+  if (x->kind == EX_load && x->ref == t->b) t->reads += times;
+  for (u32 i = 0; i < x->narg; i++) see_reads(e, x->arg[i], times, t);
+}
+
+static void see_written(Emit *e, BufId b, Traffic *t) {
+  for (u32 i = 0; i < t->nseen; i++)
+    if (t->seen[i] == b) return;
+  if (prog_buf(e->p, b)->space == BS_reg && t->nseen < 8) t->seen[t->nseen++] = b;
+}
+
+static void see_traffic(Emit *e, StmtId first, i64 times, Traffic *t) {
+  i64 lo, hi;
+  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
+    const Stmt *s = prog_stmt(e->p, id);
+    bool fixed = s->kind == ST_for && fold_int(e, s->a, &lo) && fold_int(e, s->b, &hi);
+    if (s->kind == ST_store && s->buf == t->b) t->writes += times;
+    if (s->kind == ST_store) see_written(e, s->buf, t);
+    see_reads(e, s->a, times, t);
+    see_traffic(e, s->body, fixed ? times * (hi - lo) : times, t);
+    see_traffic(e, s->other, times, t);
+  }
+}
+
+static i64 elements(const Buf *b) {
+  i64 n = 1;
+  for (u32 i = 0; i < b->rank; i++) n *= b->dim[i];
+  return n;
+}
+
+/* A vector that a few products of one step read: gcc loads it at each of them, as their operand,
+ * and loads take longer than products. Read more often it stays where it is without being told;
+ * where sums leave no room for it, loading again is right. */
+bool is_held(Emit *e, const Stmt *s) {
+  enum { FEW = 6 };
+  const Buf *b = prog_buf(e->p, s->buf);
+  const Expr *x = prog_expr(e->p, s->a);
+  if (e->b.mode != BM_vectors || b->space != BS_reg || x->kind != EX_load || !e->b.loop ||
+      prog_buf(e->p, x->ref)->space == BS_reg || has_loop(e, e->b.loop->body))
+    return false;
+  Traffic t = {.b = s->buf};
+  i64 each = elements(b), all = e->o->target->fma ? 1 : 2; /* the other factor, a product */
+  see_traffic(e, e->b.loop->body, 1, &t);
+  for (u32 i = 0; i < t.nseen; i++) {
+    const Buf *r = prog_buf(e->p, t.seen[i]);
+    all += elements(r) * pieces(e, r->lanes).n;
+  }
+  return t.writes == each && t.reads > each && t.reads <= FEW * each && t.nseen < 8 &&
+         all <= e->o->target->regs;
+}
+
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {

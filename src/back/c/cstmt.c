@@ -48,8 +48,11 @@ static void put_for(Emit *e, const Stmt *s) {
     text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
   e->depth++;
+  const Stmt *outer = e->b.loop;
+  e->b.loop = s;
   put_apart(e, s);
   put_block(e, s->body);
+  e->b.loop = outer;
   e->depth--;
   e->indent--;
   put_line(e, "}");

@@ -326,11 +326,18 @@ void put_vector_store(Emit *e, const Stmt *s) {
   }
   Piece piece = e->b.piece;
   Pieces ps = pieces(e, lanes);
+  bool held = is_held(e, s);
   for (u32 i = 0; i < ps.n; i++) {
     e->b.piece = ps.at[i];
     begin_line(e);
     put_piece_store(e, s);
     text_puts(e->t, ";\n");
+    if (!held || ps.at[i].w == 1) continue;
+    begin_line(e);
+    text_puts(e->t, "IG_HOLD(");
+    put_element(e, s->buf, s->idx, s->nidx, lanes);
+    text_puts(e->t, ");\n");
+    e->holds = true;
   }
   e->b.piece = piece;
 }

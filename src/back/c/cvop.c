@@ -725,6 +725,13 @@ void put_vectors(Emit *e, Text *out) {
                    "#else\n"
                    "#define IG_FRESH(p) ((void)0)\n"
                    "#endif\n");
+  if (e->holds)
+    text_puts(out, "/* v is in a register and not loaded again at each use */\n"
+                   "#if defined(__x86_64__) || defined(__i386__)\n"
+                   "#define IG_HOLD(v) __asm__(\"\" : \"+v\"(v))\n"
+                   "#elif defined(__aarch64__)\n"
+                   "#define IG_HOLD(v) __asm__(\"\" : \"+w\"(v))\n"
+                   "#else\n#define IG_HOLD(v) (void)0\n#endif\n");
   if (e->intrinsics)
     text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n"
                    "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n");
