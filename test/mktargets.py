@@ -115,6 +115,12 @@ def few():
     return n, n.op("Conv", z, n.weight(1, 2, 3, 32), n.weight(1), strides=[1, 2])
 
 
+def holes():
+    """A window smaller than its steps: some results are sums of nothing."""
+    n = Net([1, 8, 3, 40])
+    return n, n.op("Relu", n.op("ConvTranspose", "x", n.weight(8, 3, 2, 2), n.weight(3), strides=[3, 3]))
+
+
 def pools():
     """Pools in plain order, whose windows leave the image on each side; steps of one, two and three. Lines made longer."""
     n = Net([1, 9, 13, 45])
@@ -173,7 +179,7 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

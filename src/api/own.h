@@ -138,8 +138,8 @@ typedef struct Found {
   Map number; /* Str key -> place among lines, from 1 */
 } Found;
 Tune *api_tuned(Ingot *m); /* the choices for a model about to be lowered; NULL: none */
-/* Lines for this machine; fields that are NULL fit any. others: the rest, and comments, or NULL. */
 Tune *tuned_table(Ctx *c, const Found *f); /* what lowering asks */
+/* Lines for this machine; fields that are NULL fit any. others: the rest, and comments, or NULL. */
 Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others);
 void tuned_add(Ctx *c, Found *f, Measured x); /* in place of an earlier one */
 void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *f,

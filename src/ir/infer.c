@@ -325,7 +325,9 @@ static void rule_conv(Infer *f) {
   const Dim *spread = node_attr(f->n, AT_spread) ? list_of(f, AT_spread, ns) : NULL;
   i64 phases = 1;
   for (u32 i = 0; i < ns; i++) {
-    if (spread && spread[i] > 0 && (phases *= spread[i]) > MOST_SPREAD)
+    i64 by = spread && spread[i] > 0 ? spread[i] : 1;
+    phases = by > MOST_SPREAD ? by : phases * by;
+    if (phases > MOST_SPREAD)
       BAD(f, "conv: spread by %lld, expected %d at most in all", (long long)phases, MOST_SPREAD);
     Dim d = spread ? spread_extent(f, x->dim[2 + i], spread[i], stride[i], dil[i]) : x->dim[2 + i];
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);

@@ -153,24 +153,24 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   return ex_op(p, OP_exp1, &arg, 1);
 }
 
-/* The other operand of an operation on the constant y; 0: it is none. */
-static ExprId beside(Prog *p, ExprId e, Op op, double y) {
+/* The other operand of an operation on the constant y, give or take; 0: it is none. */
+static ExprId beside(Prog *p, ExprId e, Op op, double y, double give) {
   const Expr *o = prog_expr(p, e);
   if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
   for (u32 i = 0; i < 2; i++) {
     const Expr *k = prog_expr(p, o->arg[i]);
-    if (k->kind == EX_const && fabs(k->imm.f - y) < 1e-7) return o->arg[1 - i];
+    if (k->kind == EX_const && fabs(k->imm.f - y) <= give) return o->arg[1 - i];
   }
   return 0;
 }
 
 /* a b = gelu2(a) where b is 1 + erf(a / sqrt 2); 0: it is not. */
 static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
-  ExprId f = beside(p, b, OP_add, 1);
+  ExprId f = beside(p, b, OP_add, 1, 0);
   if (!f) return 0;
   const Expr *e = prog_expr(p, f);
   if (e->kind != EX_op || e->op != OP_erf) return 0;
-  ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5));
+  ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5), 0x1p-24); /* the next float too */
   return arg && mem_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
 }
 

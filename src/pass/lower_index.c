@@ -176,7 +176,8 @@ static void copy_line(Lower *l, Tail at, BufId x, const VarId *from, BufId out, 
   Prog *p = l->p;
   u32 lanes = l->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
   i64 done = 0, extent = prog_buf(p, x)->dim[n - 1];
-  for (; done<extent; lanes = lanes> 4 ? lanes / 2 : 1) {
+  for (u32 next; done < extent; lanes = next) {
+    next = lanes > 4 ? lanes / 2 : 1;
     i64 count = (extent - done) / lanes;
     ExprId src[MAX_RANK], dst[MAX_RANK], v = ex_int(p, 0);
     Tail in = at;

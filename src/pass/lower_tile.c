@@ -588,10 +588,11 @@ static bool lower_inside(Lower *l, Tail at, const Form *f) {
   i64 more = (in.hi - in.lo) % t.lanes;
   if (more && !l->acc) {
     part = form_inside(f, axis, in.lo, in.hi - more);
-    lower_whole(l, at, &part);
+    bool done = lower_whole(l, at, &part);
     part = form_inside(f, axis, in.hi - t.lanes, in.hi);
+    if (!done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
   }
-  lower_whole(l, at, &part);
+  if (!lower_whole(l, at, &part)) bug(l->c, LOC_NONE, "a part of a window has no tiles");
   rest.axis[axis].hi = in.lo;
   if (in.lo) lower_plain(l, at, &rest);
   rest.axis[axis].lo = in.hi;

@@ -290,7 +290,6 @@ static double torn_lines(Prog *p, const Touch *t, u32 d) {
 }
 
 /* Notes, on request, how results are split. */
-
 static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);

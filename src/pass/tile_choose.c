@@ -506,7 +506,7 @@ static bool rows_along(Tile *t, u32 axis) {
     if (y && y->block && operand_moves(&t->f.in[k], axis)) t->lanes = y->block;
   }
   while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
-  if (a->hi % t->lanes) return false;
+  if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
   bool out = false, ok = true;
   stand_anywhere(t);
   l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};

@@ -3,7 +3,7 @@ import os
 
 from lib.core import Fail, Skip, Test, explain, run, tail
 
-NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "pools", "tied", "attention")
+NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "pools", "tied", "attention")
 TARGETS = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512f"}
 SLOW = {"dense272"}  # too much for the interpreter: C only
 
