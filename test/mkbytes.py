@@ -102,6 +102,12 @@ def grouped(seed):
     return n, n.qconv("x", U8, 9, 32, 32, 3, pad=1, group=2)
 
 
+def narrow(seed, kind=U8):
+    n = Net(seed, [1, 24, 9, 7], kind)
+    x = n.qconv("x", kind, 9, 24, 48, 3, pad=1, group=6)
+    return n, n.qconv(x, kind, 100 if kind == U8 else -7, 48, 36, 3, pad=1, group=3, stride=2)
+
+
 def products(seed, m, k, n_, kind=U8, wkind=I8, op="QLinearMatMul"):
     n = Net(seed, [m, k], kind)
     w, zero, wzero = n.const(n.bytes((k, n_), wkind)), n.const(kind(7)), n.const(wkind(0 if wkind == I8 else 128))
@@ -181,6 +187,8 @@ def nets():
     yield "convinteger-signed", integer(26, I8)
     yield "pairs16", pairs(27, 16, True)
     yield "pairs12", pairs(28, 12, False)
+    yield "narrow", narrow(29)
+    yield "narrow-signed", narrow(30, I8)
 
 
 def main():

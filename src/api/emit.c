@@ -112,7 +112,9 @@ static void try_test(TestRun *r) {
   const char *why;
   if (!ctx_try(r->m->c, run_test, r, &why)) return;
   r->st = (SelfTest){0};
-  r->why = "the model does not accept the data made for it";
+  r->why = r->max_steps
+               ? "the model does not accept the data made for it, or not in time; see --selftest"
+               : "the model does not accept the data made for it";
 }
 
 static bool is_long(Ingot *m, Prog *p) {
@@ -162,7 +164,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
       text_puts(&t, str_text(m->c, b->symbol));
     else
       text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
-    text_fmt(&t, b->bound ? "=1-%lld" : "=%lld", (long long)b->value);
+    text_fmt(&t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
   }
   for (u32 i = 0; i < m->bodies.n; i++)
     text_fmt(&t, "%s%s%s", i ? "," : gap(&t), i ? "" : "march=", m->bodies.at[i]->name);

@@ -395,13 +395,16 @@ static u64 cost_of(Ingot *m, const Target *target, u64 base) {
 }
 
 /* Which kernels need less cannot be told one by one: several programs are made, and measured. Plain
- * loops, which are several times slower, must save a 16th. */
+ * loops, which are many times slower, must save a quarter. */
 static void choose(Ingot *m, const Target *target) {
   const struct {
     const Target *target;
     Aim aim;
     u64 part; /* least that it must save of the best so far, as a divisor; 0: anything */
-  } way[] = {{target, AIM_time, 0}, {target, m->aim, 0}, {target_scalar(), m->aim, 16}};
+  } way[] = {{target, AIM_time, 0},
+             {target, AIM_ram, 0},
+             {target, AIM_size, 0},
+             {target_scalar(), m->aim, 4}};
   Ingot best = *m;
   u64 least = UINT64_MAX, base = 0;
   for (u32 i = 0; i < sizeof way / sizeof *way; i++) {

@@ -55,14 +55,13 @@ static bool depthwise(Graph *g, const Node *n) {
          graph_type(g, n->in[1])->dim[1] == 1;
 }
 
-/* A convolution the families take, with blocks this wide. */
-static bool takes(Graph *g, const Node *n, u32 block) {
+/* A convolution the families take. Groups of channels may share a block. */
+static bool takes(Graph *g, const Node *n) {
   if (n->op != OP_conv || !type_can_be_laid(graph_type(g, n->out[0])) || !graph_const(g, n->in[1]))
     return false;
   i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
   if (group == 1 || depthwise(g, n)) return out >= 4;
-  if (graph_type(g, n->out[0])->dt == DT_f32) block = LAYOUT_PART; /* groups may share a block */
-  return out / group % block == 0 && graph_type(g, n->in[1])->dim[1] % block == 0;
+  return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
 }
 
 static double padded_share(Graph *g, u32 block) {
@@ -70,7 +69,7 @@ static double padded_share(Graph *g, u32 block) {
   const Blk *b = &g->blk.at[1];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
-    if (!takes(g, n, block)) continue;
+    if (!takes(g, n)) continue;
     double out = (double)graph_type(g, n->out[0])->dim[1];
     double work = 1;
     for (u32 k = 2; k < graph_type(g, n->out[0])->rank; k++)
@@ -138,7 +137,7 @@ static bool becomes_blocked(const Work *w, const Node *n) {
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
   if (n->op < OP_SCALARS) return map_fits(w, n);
   switch (n->op) {
-  case OP_conv: return takes(w->g, n, w->block);
+  case OP_conv: return takes(w->g, n);
   case OP_pool_max:
   case OP_pool_sum: return graph_type(w->g, n->in[0])->rank > 2 && any_blocked(w, n);
   case OP_reduce_sum:
@@ -217,7 +216,7 @@ static i64 behind_rows(Graph *g, const Node *n) {
 static bool reads_vectors(const Work *w, const Node *n) {
   Graph *g = w->g;
   u32 ns;
-  if (n->op != OP_conv || takes(g, n, w->block) || !graph_const(g, n->in[1])) return false;
+  if (n->op != OP_conv || takes(g, n) || !graph_const(g, n->in[1])) return false;
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
   if (!type_can_be_laid(x) || !type_can_be_laid(o) || o->dt != DT_f32 ||
       node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread))
@@ -282,7 +281,7 @@ static bool can_grow(const Work *w, Val x, i64 fill) {
  * into the order that all families read. */
 static bool fills_blocks(const Work *w, const Node *n) {
   const Type *x = graph_type(w->g, n->in[0]);
-  return x->dt == DT_f32 && takes(w->g, n, w->block) && x->dim[1] % w->block == 0;
+  return x->dt == DT_f32 && takes(w->g, n) && x->dim[1] % w->block == 0;
 }
 
 /* An operand with a border: the value itself where it has memory that can grow, else a copy. */
@@ -299,7 +298,7 @@ static void give_border(Work *w, NodeId id) {
                (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
-  bool line = !q && !takes(g, graph_node(g, id), w->block);
+  bool line = !q && !takes(g, graph_node(g, id));
   bool mine = (q || line) && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
   if (mine && !w->of[x] && def &&
       (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
@@ -345,7 +344,7 @@ static bool visit(Edit *e, NodeId id) {
     return true;
   }
   if (becomes_blocked(w, n)) set_block(w, n->out[0]);
-  if (takes(g, n, w->block) || reads_vectors(w, n)) give_border(w, id);
+  if (takes(g, n) || reads_vectors(w, n)) give_border(w, id);
   return true;
 }
 
@@ -358,7 +357,7 @@ static void find_foreign(Work *w) {
   w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
-    if (takes(g, n, w->block)) w->wanted[n->in[0]] = true;
+    if (takes(g, n)) w->wanted[n->in[0]] = true;
   }
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];

@@ -71,7 +71,7 @@ static i64 picks_base(const Picks *q, i64 first) {
   i64 least = q->from[first];
   for (i64 i = first; i < first + q->lanes; i++)
     if (q->from[i] < least) least = q->from[i];
-  if (q->whole) least -= least % q->lanes;
+  if (q->whole && q->lanes > 1) least -= least % q->lanes;
   return least + q->lanes > q->extent ? q->extent - q->lanes : least;
 }
 

@@ -11,7 +11,7 @@ from suite import targets
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 MODELS = {  # model; whether ram and size must save something
     "dense32": (lambda env: [targets.prepare(env, "dense32")[0]], True, True),
-    "mobile21": (lambda env: [targets.prepare(env, "mobile21")[0]], True, True),
+    "mobile21": (lambda env: [targets.prepare(env, "mobile21")[0]], False, True),  # plain loops would save a little
     "bytes": (lambda env: [os.path.join(quantised.folder_of(env), "windows3.onnx")], False, True),
 }
 

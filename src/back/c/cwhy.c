@@ -15,7 +15,7 @@ static const char *const common[] = {
     "the arena is NULL or not aligned",
     "a size is out of its bounds",
     "the self-test computed other bits than ingot",
-    "the weights belong to another model",
+    "the weights are NULL, not aligned to 64 bytes, or belong to another model",
     [STATUS_STATE] = "the state is full, of another size, or was never cleared",
 };
 enum { COMMON = sizeof common / sizeof *common, MOST_CHARS = 3000 };

@@ -101,7 +101,11 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
       "%s%s * Others: see %s_why. Inputs and outputs must not overlap each other or the arena. */\n"
       "int %s_run(void *arena%s);\n"
       "/* What a status means. */\nconst char *%s_why(int status);\n",
-      up, e->blob ? " * 4: the weights belong to another model.\n" : "",
+      up,
+      e->o->weights == WM_pointer
+          ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
+      : e->blob ? " * 4: the weights belong to another model.\n"
+                : "",
       e->state
           ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
           : "",
