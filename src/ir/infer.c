@@ -294,7 +294,6 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
 
 /* Extent of a spatial axis with the zeros that stand between its elements. */
 static Dim spread_extent(Infer *f, Dim d, i64 by, i64 stride, i64 dilation) {
-  if (by < 1) BAD(f, "conv: spread %lld, expected 1 to %d", (long long)by, MOST_SPREAD);
   if (by == 1) return d;
   if (stride != 1 || dilation != 1)
     BAD(f, "conv: spread %lld needs stride and dilation 1, found %lld and %lld", (long long)by,
@@ -325,11 +324,12 @@ static void rule_conv(Infer *f) {
   const Dim *spread = node_attr(f->n, AT_spread) ? list_of(f, AT_spread, ns) : NULL;
   i64 phases = 1;
   for (u32 i = 0; i < ns; i++) {
-    i64 by = spread && spread[i] > 0 ? spread[i] : 1;
+    i64 by = spread ? spread[i] : 1;
+    if (by < 1) BAD(f, "conv: spread %lld, expected 1 to %d", (long long)by, MOST_SPREAD);
     phases = by > MOST_SPREAD ? by : phases * by;
     if (phases > MOST_SPREAD)
       BAD(f, "conv: spread by %lld, expected %d at most in all", (long long)phases, MOST_SPREAD);
-    Dim d = spread ? spread_extent(f, x->dim[2 + i], spread[i], stride[i], dil[i]) : x->dim[2 + i];
+    Dim d = spread_extent(f, x->dim[2 + i], by, stride[i], dil[i]);
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
   }
   set_out(f, 0, x->dt, dim, x->rank);

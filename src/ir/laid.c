@@ -67,7 +67,7 @@ bool node_takes_layout(const Node *n) {
 /* Is the value computed in place from a fold that ends in the same kernel? */
 static bool has_tail(Graph *g, Val v) {
   const Value *x = graph_val(g, v);
-  if (x->home == HOME_tail || x->home != HOME_inline || !x->def) return x->home == HOME_tail;
+  if (x->home != HOME_inline || !x->def) return x->home == HOME_tail;
   const Node *n = graph_node(g, x->def);
   for (u32 i = 0; i < n->nin; i++)
     if (has_tail(g, n->in[i])) return true;

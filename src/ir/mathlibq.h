@@ -128,7 +128,7 @@ static inline float im_erfu(float x) {
 /*@ end */
 
 /*@ gelu2u needs: imk_all imk_f32 imk_larger imk_lesser imk_mad imk_u32 */
-/* error 3.4e-7 |x|; 4.7 where x > 0. x + |x| - |x| erfc(|x| / sqrt 2), and erfc is the fourth power
+/* error 3.4e-7 |x|. x + |x| - |x| erfc(|x| / sqrt 2), and erfc is the fourth power
  * of a polynomial: no quotient. From 5.7 on that is below 0 and counts as 0. -0 gives +0 */
 static inline float im_gelu2u(float x) {
   float m = imk_f32(imk_u32(x) & 0x7fffffffu), t = imk_lesser(imk_all(5.75f), m);

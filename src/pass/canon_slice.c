@@ -277,7 +277,8 @@ static i32 saves(Edit *e, Val v, const Box *b, u32 depth, u32 *left) {
   OpKind kind = op_info[n->op].kind;
   if (n->op == OP_conv || kind == OK_WINDOW) return -1;
   if (n->op == OP_contract || reduces(n->op) || n->op == OP_loop) return 1;
-  if (!depth || !*left || !passes(g, n, b)) return 0;
+  if (!depth || !passes(g, n, b)) return 0;
+  if (!*left) return -1; /* what else there is nobody knows */
   --*left;
   i32 found = 0;
   for (u32 i = 0; i < n->nin; i++) {

@@ -108,14 +108,6 @@ static bool place_of(Across *x, ExprId lane, ExprId first, BufId *out, ExprId *i
   return widen_place(&w, out, idx, rank);
 }
 
-static VarId let_vector(Across *x, Tail *at, ExprId value) {
-  Prog *p = x->t.p;
-  VarId v = prog_add_var(p, DT_f32, str_of(p->c, "t"));
-  prog_var(p, v)->lanes = x->t.lanes;
-  prog_let(p, at, v, value);
-  return v;
-}
-
 /* As many elements along the result's axis as there are lanes. */
 static void turned_tile(Across *x, Tail at, ExprId block, ExprId first) {
   Tile *t = &x->t;
@@ -125,15 +117,15 @@ static void turned_tile(Across *x, Tail at, ExprId block, ExprId first) {
   VarId v[TURN];
   l->inner[l->ninner++] = (InnerVar){t->lane_var, lanes};
   for (u32 i = 0; i < lanes; i++)
-    v[i] =
-        let_vector(x, &at, vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, i))));
+    v[i] = tile_let(p, &at, vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, i))),
+                    "t");
   l->ninner--;
   for (u32 n = lanes / 2; n > 0; n /= 2)
     for (u32 i = 0; i < lanes; i++) {
       if (i & n) continue;
       VarId a = v[i], b = v[i + n];
-      v[i] = let_vector(x, &at, lane_groups(p, a, b, lanes, n, false));
-      v[i + n] = let_vector(x, &at, lane_groups(p, a, b, lanes, n, true));
+      v[i] = tile_let(p, &at, tile_lane_groups(p, a, b, n, false), "t");
+      v[i + n] = tile_let(p, &at, tile_lane_groups(p, a, b, n, true), "t");
     }
   for (u32 i = 0; i < lanes; i++) {
     BufId out;

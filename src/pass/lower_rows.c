@@ -19,34 +19,20 @@ typedef struct Rows {
   Tile out; /* its lanes are results */
 } Rows;
 
-ExprId lane_groups(Prog *p, VarId a, VarId b, u32 lanes, u32 each, bool odd) {
-  u8 *pick = NEWS(&p->c->keep, u8, lanes);
-  for (u32 i = 0; i < lanes; i++) {
-    u32 group = i / each;
-    pick[i] = (u8)(group % 2 * lanes + (group / 2 * 2 + odd) * each + i % each);
-  }
-  return ex_shuffle(p, ex_var(p, a), ex_var(p, b), pick, lanes);
-}
-
 /* Lane i of the result is the fold of the lanes of vector i; behind the last, that one again. */
 static ExprId fold_across(Rows *r, Tail *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
-  u32 lanes = r->t.lanes, n = lanes;
+  u32 n = r->t.lanes;
   VarId v[MOST_LANES];
-  for (u32 i = 0; i < n; i++) {
-    v[i] = prog_add_var(p, r->t.f.acc, str_of(p->c, "s"));
-    prog_var(p, v[i])->lanes = lanes;
-    prog_let(p, at, v[i], reg_load(p, acc, ex_int(p, i < count ? i : count - 1), ex_int(p, 0)));
-  }
+  for (u32 i = 0; i < n; i++)
+    v[i] =
+        tile_let(p, at, reg_load(p, acc, ex_int(p, i < count ? i : count - 1), ex_int(p, 0)), "s");
   for (n /= 2; n > 0; n /= 2)
-    for (u32 i = 0; i < n; i++) {
-      VarId sum = prog_add_var(p, r->t.f.acc, str_of(p->c, "s"));
-      prog_var(p, sum)->lanes = lanes;
-      prog_let(p, at, sum,
-               ex_op2(p, r->t.f.with, lane_groups(p, v[i], v[i + n], lanes, n, false),
-                      lane_groups(p, v[i], v[i + n], lanes, n, true)));
-      v[i] = sum;
-    }
+    for (u32 i = 0; i < n; i++)
+      v[i] = tile_let(p, at,
+                      ex_op2(p, r->t.f.with, tile_lane_groups(p, v[i], v[i + n], n, false),
+                             tile_lane_groups(p, v[i], v[i + n], n, true)),
+                      "s");
   return ex_var(p, v[0]);
 }
 
@@ -61,9 +47,7 @@ static void step(Rows *r, Tail at, BufId acc, ExprId first, i64 count) {
   t->val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < t->f.nin; k++) {
     if (t->rowed[k]) continue;
-    held[k] = prog_add_var(p, t->f.acc, str_of(p->c, "x"));
-    prog_var(p, held[k])->lanes = t->lanes;
-    prog_let(p, &at, held[k], tile_operand(t, k));
+    held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId i = tile_unrolled(p, &at, count, "p");
   t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));

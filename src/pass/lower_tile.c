@@ -2,16 +2,20 @@
  *
  * In: a form. Out: loops over vectors, or nothing where the form has no axis to run them along. One
  * axis of the result becomes the lanes; what an operand does along it decides the rest:
+ *
  *   map            no fold: a vector of the result at a time
- *   contraction    one operand does not move along the lanes (splat), the other is packed so that
- *                  panels of lanes follow each other in the order of the fold: products of
- * matrices, convolutions over blocked channels lanes apart    both move, or there is one operand:
- * depthwise convolutions, pools, sums over other axes along the fold no such axis in the result:
- * lanes run over the fold and are joined at its end The result is made in tiles: P rows times V
- * panels of accumulators that stay in registers while the fold runs. Extents are covered exactly by
- * tiles of two sizes; a rest that fills no vector is stored lane by lane. What users do with the
- * folded value (bias, residual, activation) is done on the accumulator before it is stored.
- * Integers go the same ways; products of bytes are taken four at a time, see tile_int.c.
+ *   contraction    one operand does not move along the lanes (splat), the other is packed so
+ *                  that panels of lanes follow each other in the order of the fold: products
+ *                  of matrices, convolutions over blocked channels
+ *   lanes apart    both move, or there is one operand: depthwise convolutions, pools, sums
+ *                  over other axes
+ *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
+ *
+ * The result is made in tiles: P rows times V panels of accumulators that stay in registers while
+ * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
+ * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
+ * the accumulator before it is stored. Integers go the same ways; products of bytes are taken four
+ * at a time, see tile_int.c.
  */
 #include "pass/tile.h"
 
@@ -49,6 +53,23 @@ ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
 void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
   ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
   prog_store(p, at, b, idx, 2, value);
+}
+
+VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name) {
+  VarId v = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, name));
+  prog_var(p, v)->lanes = prog_expr(p, value)->lanes;
+  prog_let(p, at, v, value);
+  return v;
+}
+
+ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
+  u32 lanes = prog_var(p, a)->lanes;
+  u8 *pick = NEWS(&p->c->keep, u8, lanes);
+  for (u32 i = 0; i < lanes; i++) {
+    u32 group = i / each;
+    pick[i] = (u8)(group % 2 * lanes + (group / 2 * 2 + odd) * each + i % each);
+  }
+  return ex_shuffle(p, ex_var(p, a), ex_var(p, b), pick, lanes);
 }
 
 /* ---- operands ---- */
@@ -92,10 +113,7 @@ static VarId finish_apart(Tile *t, Tail *at, ExprId vec, ExprId first) {
   Widen w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
   if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
-  VarId done = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, "done"));
-  prog_var(p, done)->lanes = t->lanes;
-  prog_let(p, at, done, value);
-  return done;
+  return tile_let(p, at, value, "done");
 }
 
 /* The part of the lanes that is there: all, or the first few. */
@@ -169,9 +187,7 @@ static void step_tile(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprI
   if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_splat) continue;
-    splat[k] = prog_add_var(p, f->acc, str_of(p->c, "x"));
-    prog_var(p, splat[k])->lanes = t->lanes;
-    prog_let(p, &at, splat[k], tile_operand(t, k));
+    splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
   t->panel = panel;
@@ -417,11 +433,9 @@ static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 
 static ExprId fold_lanes(Tile *t, Tail *at, ExprId v, u32 lanes) {
   Prog *p = t->p;
   for (; lanes > 4; lanes /= 2) {
-    VarId held = prog_add_var(p, t->f.acc, str_of(p->c, "half"));
+    VarId held = tile_let(p, at, v, "half");
     u8 *pick = NEWS(&p->c->keep, u8, lanes);
     for (u32 i = 0; i < lanes; i++) pick[i] = (u8)i;
-    prog_var(p, held)->lanes = lanes;
-    prog_let(p, at, held, v);
     v = ex_op2(p, t->f.with, ex_shuffle(p, ex_var(p, held), 0, pick, lanes / 2),
                ex_shuffle(p, ex_var(p, held), 0, pick + lanes / 2, lanes / 2));
   }
@@ -545,35 +559,6 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
   return true;
 }
 
-/* Points of the axis that the result is contiguous along, where no position of the window leaves
- * the operand there. */
-static bool inside_of(Lower *l, const Form *f, u32 *axis, Segment *in) {
-  Prog *p = l->p;
-  const Operand *x = &f->in[0], *o = &f->out;
-  const Index *to = o->rank ? &o->idx[o->rank - 1] : NULL, *ix = x->rank ? &x->idx[x->rank - 1] : 0;
-  if (!f->fold || f->nin != 1 || !to || !ix || !ix->guard || ix->n != 2 || to->n != 1) return false;
-  if (layout_of(l, x->buf) || layout_of(l, o->buf) || is_ghost(l, x->buf)) return false;
-  const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
-  Dim extent = prog_buf(p, x->buf)->dim[x->rank - 1];
-  if (ix->axis[0] != to->axis[0] || place->fold || !window->fold || place->lo || window->lo ||
-      ix->base || !dim_is_const(place->hi) || !dim_is_const(window->hi) || !dim_is_const(extent))
-    return false;
-  Slide s = {place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift};
-  *axis = ix->axis[0];
-  return slide_inside(&s, in);
-}
-
-/* Places from..to of the axis that the result is contiguous along, none of which needs a guard. */
-static Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
-  Form part = *f;
-  Index *o = &part.out.idx[f->out.rank - 1], *x = &part.in[0].idx[f->in[0].rank - 1];
-  part.axis[axis].hi = to - from;
-  o->shift += from * o->coef[0];
-  x->shift += from * x->coef[0];
-  x->guard = 0;
-  return part;
-}
-
 /* A pool in plain order: vectors where the whole window is inside, the rest one by one. The last
  * vector makes some results again, if no buffer is read that may hold them. */
 static bool lower_inside(Lower *l, Tail at, const Form *f) {
@@ -581,7 +566,9 @@ static bool lower_inside(Lower *l, Tail at, const Form *f) {
   u32 axis;
   Tile t;
   bool along;
-  if (!inside_of(l, f, &axis, &in) || in.hi - in.lo < 4) return false;
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_ghost(l, f->in[0].buf) ||
+      !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
+    return false;
   i64 n = f->axis[axis].hi;
   Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
   if (!find_tiles(l, &part, &t, &along) || along) return false;

@@ -148,10 +148,7 @@ static BufId weights(Wino *w) {
 /* ---- transforms ---- */
 
 static BufId registers(Wino *w, u32 rows, u32 columns, const char *name) {
-  Dim dim[2] = {rows, columns};
-  BufId b = prog_add_buf(w->p, BS_reg, DT_f32, dim, 2, str_of(w->p->c, name));
-  prog_buf(w->p, b)->lanes = w->lanes;
-  return b;
+  return tile_registers(w->p, DT_f32, w->lanes, rows, columns, name);
 }
 
 static ExprId reg_at(Wino *w, BufId b, u32 i, u32 j) {

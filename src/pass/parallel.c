@@ -282,7 +282,7 @@ static double torn_lines(Prog *p, const Touch *t, u32 d) {
   if (d >= t->n || t->n != b->rank || (b->space != BS_temp && b->space != BS_out)) return 0;
   double outer = 1, inner = (double)dtype_bytes(b->dt);
   for (u32 i = 0; i < b->rank; i++) {
-    if (b->dim[i] < 0) return 0;
+    if (!dim_is_const(b->dim[i])) return 0;
     if (i < d) outer *= (double)b->dim[i];
     if (i > d) inner *= (double)b->dim[i];
   }
@@ -305,7 +305,7 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
     u64 bytes;
     Sym sym;
     if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
-    if (t->write && r.torn < torn_lines(p, t, d)) r.torn = torn_lines(p, t, d);
+    if (t->write) r.torn = fmax(r.torn, torn_lines(p, t, d));
     if (t->write || done[t->root] || space == BS_reg || space == BS_in) continue;
     if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
     done[t->root] = true;

@@ -66,21 +66,28 @@ static i64 window_size(Prog *p, const Form *f, u32 axis) {
   return f->axis[axis].hi;
 }
 
+/* The window over dimension d of in[0], if its places and what it slides over are known. */
+static bool slide_of(Prog *p, const Form *f, u32 d, Slide *s) {
+  const Index *ix = &f->in[0].idx[d];
+  Dim extent = prog_buf(p, f->in[0].buf)->dim[d];
+  if (ix->n != 2) return false;
+  const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
+  if (place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
+      !dim_is_const(extent))
+    return false;
+  i64 size = f->nin == 2 ? window_size(p, f, ix->axis[1]) : window->hi;
+  *s = (Slide){place->hi, size, extent, ix->coef[0], ix->coef[1], -ix->shift};
+  return true;
+}
+
 u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
   const Operand *o = &f->in[0];
   u32 n = 0;
   for (u32 d = 0; f->fold && f->nin == 2 && d < o->rank; d++) {
-    const Index *ix = &o->idx[d];
-    Dim extent = prog_buf(p, o->buf)->dim[d];
-    if (!ix->guard) continue;
-    const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
-    if (ix->n != 2 || place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
-        !dim_is_const(extent) || (n && *dim + n != d))
-      return 0;
+    if (!o->idx[d].guard) continue;
+    if (!slide_of(p, f, d, &s[n]) || (n && *dim + n != d)) return 0;
     if (f->out.idx[d].n && f->out.idx[d].coef[0] != 1) return 0; /* a phase: see form.c */
-    if (!n) *dim = d;
-    s[n++] = (Slide){place->hi, window_size(p, f, ix->axis[1]), extent, ix->coef[0], ix->coef[1],
-                     -ix->shift};
+    if (!n++) *dim = d;
   }
   return n && slides_are_sparse(s, n) ? n : 0;
 }
@@ -97,5 +104,26 @@ Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {
     window->lo = at[i].from;
     window->hi = at[i].to;
   }
+  return part;
+}
+
+bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in) {
+  const Operand *x = &f->in[0], *o = &f->out;
+  Slide s;
+  if (!f->fold || f->nin != 1 || !x->rank || !o->rank) return false;
+  const Index *ix = &x->idx[x->rank - 1], *to = &o->idx[o->rank - 1];
+  if (!ix->guard || ix->base || to->n != 1 || !slide_of(p, f, x->rank - 1, &s)) return false;
+  const Axis *window = &f->axis[ix->axis[1]];
+  *axis = ix->axis[0];
+  return *axis == to->axis[0] && !window->lo && dim_is_const(window->hi) && slide_inside(&s, in);
+}
+
+Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  Index *o = &part.out.idx[f->out.rank - 1], *x = &part.in[0].idx[f->in[0].rank - 1];
+  part.axis[axis].hi = to - from;
+  o->shift += from * o->coef[0];
+  x->shift += from * x->coef[0];
+  x->guard = 0;
   return part;
 }

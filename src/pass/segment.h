@@ -28,6 +28,11 @@ bool slides_are_sparse(const Slide *s, u32 n);
 /* The windows of a form, if they are sparse, and their number; *dim: that dimension of in[0] is the
  * first they slide over. 0: none. */
 u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim);
+/* Places of the axis that the result of a fold without weights is contiguous along, where no
+ * position of its window leaves the operand there; false: none. */
+bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in);
+/* The part of such a form at places from..to: none of them needs a guard. */
+Form form_inside(const Form *f, u32 axis, i64 from, i64 to);
 /* The part of a form that has these segments of its windows: nothing in it falls outside. */
 Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at);
 

@@ -100,11 +100,12 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* lower_rows.c: such sums; false: nothing was written. */
 bool lower_rows(Lower *l, Tail at, const Form *f);
-/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
- */
-ExprId lane_groups(Prog *p, VarId a, VarId b, u32 lanes, u32 each, bool odd);
 
 /* lower_tile.c */
+VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name); /* a new variable of its type */
+/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
+ */
+ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
 ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name);
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
