@@ -233,5 +233,8 @@ bool text_encode(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
 void text_decode(Ctx *c, const Tensor *rows, Tensor *strings);     /* strings: of tensor_new */
 i64 text_longest(const Ctx *c, const Tensor *strings);             /* bytes; at least 1 */
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y); /* same type, shape and bits */
+/* box.c: elements of `size` bytes; steps along the axes are bytes too. */
+void box_copy(u32 rank, const i64 *dim, u32 size, u8 *to, const i64 *sto, const u8 *from,
+              const i64 *sfrom);
 
 #endif

@@ -7,42 +7,16 @@
 
 #include <string.h>
 
-/* n elements of `size` bytes; steps in bytes. */
-static void copy_row(u8 *to, i64 sto, const u8 *from, i64 sfrom, i64 n, u32 size) {
-  switch (size) {
-  case 1:
-    for (i64 i = 0; i < n; i++) to[i * sto] = from[i * sfrom];
-    break;
-  case 4:
-    for (i64 i = 0; i < n; i++) memcpy(to + i * sto, from + i * sfrom, 4);
-    break;
-  case 8:
-    for (i64 i = 0; i < n; i++) memcpy(to + i * sto, from + i * sfrom, 8);
-    break;
-  default:
-    for (i64 i = 0; i < n; i++) memcpy(to + i * sto, from + i * sfrom, size);
-  }
-}
-
 /* Copies a box of elements; strides and offsets count elements. */
 static void copy_box(const i64 *dim, u32 rank, u32 size, void *to, const i64 *sto, i64 to_off,
                      const void *from, const i64 *sfrom, i64 from_off) {
-  Walk w = {.rank = rank ? rank - 1 : 0, .arrays = 2, .off = {to_off, from_off}};
-  for (u32 i = 0; i < w.rank; i++) {
-    w.dim[i] = dim[i];
-    w.step[0][i] = sto[i];
-    w.step[1][i] = sfrom[i];
+  i64 bto[MAX_RANK], bfrom[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) {
+    bto[i] = sto[i] * size;
+    bfrom[i] = sfrom[i] * size;
   }
-  i64 n = 1, a = 0, b = 0;
-  if (rank) {
-    n = dim[rank - 1];
-    a = sto[rank - 1] * size;
-    b = sfrom[rank - 1] * size;
-  }
-  if (!walk_start(&w)) return;
-  do {
-    copy_row((u8 *)to + w.off[0] * size, a, (const u8 *)from + w.off[1] * size, b, n, size);
-  } while (walk_next(&w));
+  box_copy(rank, dim, size, (u8 *)to + to_off * size, bto, (const u8 *)from + from_off * size,
+           bfrom);
 }
 
 /* A result whose every element is x[offset + sum index * step]. */

@@ -101,16 +101,21 @@ static const Tensor *data_of(const Tile *t, u32 k) {
   return prog_buf(t->p, prog_root(t->p, t->f.in[k].buf))->data;
 }
 
+/* How far the axis of a place goes on from one to the next. */
+static i64 step_of(const Tile *t, const Place *x) {
+  switch (x->kind) {
+  case PL_panel: return t->lanes;
+  case PL_block: return t->block;
+  case PL_quad: return 4;
+  case PL_within: return t->split == t->quad ? 4 : 1;
+  default: return 1;
+  }
+}
+
 /* Values of the axes at a place of the packed order. */
 static void values_at(const Tile *t, const Places *q, const i64 *at, i64 *value) {
   memset(value, 0, FORM_AXES * sizeof *value);
-  for (u32 i = 0; i < q->n; i++) {
-    i64 step = 1;
-    if (q->at[i].kind == PL_panel) step = t->lanes;
-    if (q->at[i].kind == PL_block) step = t->block;
-    if (q->at[i].kind == PL_quad || (q->at[i].kind == PL_within && t->split == t->quad)) step = 4;
-    value[q->at[i].axis] += at[i] * step;
-  }
+  for (u32 i = 0; i < q->n; i++) value[q->at[i].axis] += at[i] * step_of(t, &q->at[i]);
 }
 
 /* The next place in row-major order; false: there is none. */
@@ -122,36 +127,117 @@ static bool next_place(const Places *q, i64 *at) {
   return false;
 }
 
-/* Four elements along the quad axis, as bytes. */
-static i64 four(const Tile *t, u32 k, const Tensor *x, i64 *value) {
-  u32 all = 0;
-  u64 pos;
-  for (u32 j = 0; j < 4; j++, value[t->quad]++)
-    if (element(t, k, value, &pos)) all |= (u32)(u8)tensor_get(x, pos).i << 8 * j;
-  return (i32)all;
+/* ---- constants ---- */
+
+enum { PACK_RANK = FORM_AXES + 5, PACK_LIMITS = FORM_AXES + MAX_RANK };
+
+/* A number that is affine in the place: there is an element only where it lies in 0..most. */
+typedef struct Limit {
+  i64 most, step[PACK_RANK];
+  i64 low[PACK_RANK + 1], high[PACK_RANK + 1]; /* what places from this one on add to it */
+} Limit;
+
+/* A packed order and the array it is made from; all steps are bytes. */
+typedef struct Packing {
+  u32 rank, size, nlimit;
+  u8 *to;
+  const u8 *from;
+  i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
+  i64 first[PACK_LIMITS];
+  Limit limit[PACK_LIMITS];
+} Packing;
+
+/* Adds a limit, unless all places keep it. */
+static void add_limit(Packing *s, i64 first, Limit x) {
+  for (u32 i = s->rank; i-- > 0;) {
+    i64 far = x.step[i] * (s->dim[i] - 1);
+    x.low[i] = x.low[i + 1] + (far < 0 ? far : 0);
+    x.high[i] = x.high[i + 1] + (far > 0 ? far : 0);
+  }
+  if (first + x.low[0] >= 0 && first + x.high[0] <= x.most) return;
+  s->first[s->nlimit] = first;
+  s->limit[s->nlimit++] = x;
+}
+
+/* Copies what has elements of the box from place `level` on. A box in which every limit is kept is
+ * copied as a whole, one where a limit is never kept stays zero; others are divided. */
+static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 from) {
+  bool all = true;
+  for (u32 c = 0; c < s->nlimit; c++) {
+    const Limit *x = &s->limit[c];
+    i64 low = at[c] + x->low[level], high = at[c] + x->high[level];
+    if (high < 0 || low > x->most) return;
+    all = all && low >= 0 && high <= x->most;
+  }
+  if (all) {
+    box_copy(s->rank - level, s->dim + level, s->size, s->to + to, s->sto + level, s->from + from,
+             s->sfrom + level);
+    return;
+  }
+  i64 next[PACK_LIMITS];
+  memcpy(next, at, s->nlimit * sizeof *at);
+  for (i64 i = 0; i < s->dim[level]; i++) {
+    pack_box(s, level + 1, next, to + i * s->sto[level], from + i * s->sfrom[level]);
+    for (u32 c = 0; c < s->nlimit; c++) next[c] += s->limit[c].step[level];
+  }
+}
+
+/* Packs elements of x, or the low bytes of four. */
+static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Tensor *to) {
+  static const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+  const Operand *o = &t->f.in[k];
+  const Buf *b = prog_buf(t->p, o->buf);
+  bool four = t->quad < FORM_AXES;
+  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), from = four && big ? stride - 1 : 0;
+  Packing *s = NEW(&t->p->c->scratch, Packing);
+  *s = (Packing){.rank = q->n + four, .size = four ? 1 : (u32)wide, .from = x->data};
+  s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
+  Place quad = {PL_axis, t->quad, 4};
+  Limit axis[FORM_AXES] = {0};
+  for (u32 i = s->rank; i-- > 0;) {
+    bool byte = i == q->n;
+    const Place *y = byte ? &quad : &q->at[i];
+    s->dim[i] = y->n;
+    s->sto[i] = byte ? (big ? -1 : 1) : wide;
+    if (!byte) wide *= y->n;
+    axis[y->axis].step[i] = step_of(t, y);
+  }
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    axis[i].most = whole(&t->f.axis[i]) - 1;
+    if (operand_moves(o, i)) add_limit(s, 0, axis[i]);
+  }
+  for (u32 d = o->rank; d-- > 0; stride *= b->dim[d]) {
+    const Index *ix = &o->idx[d];
+    Limit x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
+    for (u32 a = 0; a < ix->n; a++)
+      for (u32 i = 0; i < s->rank; i++) x.step[i] += ix->coef[a] * axis[ix->axis[a]].step[i];
+    for (u32 i = 0; i < s->rank; i++) s->sfrom[i] += x.step[i] * stride;
+    from += (ix->base + ix->shift) * stride;
+    add_limit(s, ix->base + ix->shift, x);
+  }
+  pack_box(s, 0, s->first, four && big ? 3 : 0, from);
+}
+
+/* The same numbers as floats. */
+static const Tensor *as_floats(Arena *a, const Tensor *x) {
+  Tensor *y = tensor_new(a, DT_f32, x->dim, x->rank);
+  for (u64 i = 0; i < x->n; i++) tensor_set(y, i, (Scalar){.f = (double)tensor_get(x, i).i});
+  return y;
 }
 
 void pack_const(Tile *t, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
   const Tensor *x = data_of(t, k);
-  i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0}, value[FORM_AXES];
-  u32 size = dtype_bytes(x->dt), *known = packed_before(t, k, &q);
+  i64 dim[FORM_AXES + 4];
+  u32 *known = packed_before(t, k, &q);
   t->pack[k] = *known;
   if (*known) return;
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
   Tensor *to = tensor_new(&p->c->keep, t->floats ? DT_f32 : x->dt, dim, q.n);
-  u64 e = 0, pos;
-  do {
-    values_at(t, &q, at, value);
-    if (t->quad < FORM_AXES)
-      tensor_set(to, e, (Scalar){.i = four(t, k, x, value)});
-    else if (element(t, k, value, &pos) && t->floats)
-      tensor_set(to, e, (Scalar){.f = (double)tensor_get(x, pos).i});
-    else if (element(t, k, value, &pos))
-      memcpy((u8 *)(uintptr_t)to->data + e * size, (const u8 *)x->data + pos * size, size);
-    e++;
-  } while (next_place(&q, at));
+  Mark mark = arena_mark(&p->c->scratch);
+  pack_into(t, k, &q, t->floats ? as_floats(&p->c->scratch, x) : x, to);
+  arena_rewind(&p->c->scratch, mark);
   Str name = prog_buf(p, t->f.in[k].buf)->name;
   t->pack[k] = prog_add_const(p, to, name);
   *packed_before(t, k, &q) = t->pack[k];
