@@ -76,9 +76,8 @@ typedef struct Body {
   u32 most;         /* lanes of a piece */
   Piece piece;      /* being written: BM_vectors */
   const Stmt *loop; /* around what is being written, the innermost; NULL: none */
-  bool *known;      /* by variable: of a loop that is written out */
-  i64 *value;
-  u32 *reg; /* by buffer: 1 + number of these registers */
+  u32 id;           /* of all bodies of the file, from 1 on */
+  Arena *a;         /* what lasts as long as the body */
   u32 nreg, nlet, ntmp;
   VEC(Tmp) tmp;
   Text decl;    /* of registers */
@@ -144,9 +143,16 @@ struct Emit {
   bool in_kernel;  /* the text being written is that of a kernel, not of the entry */
   u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
   Body b;
-  u64 entry_frame, kernel_frame;   /* of the entry, of the largest kernel */
-  u64 quick_frame;                 /* of the functions of cmath.c */
-  bool vectors;                    /* some body is written twice */
+  u32 nbodies;
+  u32 *known; /* by variable: the body (Body.id) that writes its loop out, where its value is */
+  i64 *value;
+  u32 *reg_body; /* by buffer: the body in which these registers have the number */
+  u32 *reg;
+  u32 nlooked; /* kernels whose needs were looked at; by variable or buffer: */
+  u32 *declared, *takes_var, *sets_var, *takes_buf; /* the last of them that does that */
+  u64 entry_frame, kernel_frame;                    /* of the entry, of the largest kernel */
+  u64 quick_frame;                                  /* of the functions of cmath.c */
+  bool vectors;                                     /* some body is written twice */
   bool vec_type[VE_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */

@@ -77,14 +77,14 @@ static bool count(Emit *e, StmtId first, u32 *n) {
       continue;
     }
     if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
-    e->b.known[s->var] = true;
+    e->known[s->var] = e->b.id;
     bool ok = true;
     for (i64 i = lo; ok && i < hi; i += s->step) {
-      e->b.value[s->var] = i;
+      e->value[s->var] = i;
       ok = ++*n <= MOST_STATEMENTS && count(e, s->body, n);
       if (i > INT64_MAX - s->step) break;
     }
-    e->b.known[s->var] = false;
+    e->known[s->var] = 0;
     if (!ok) return false;
   }
   return true;
@@ -94,15 +94,15 @@ bool put_unrolled(Emit *e, const Stmt *s) {
   i64 lo, hi;
   if (e->b.mode != BM_vectors || !(s->flags & LF_unroll)) return false;
   if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
-  e->b.known[s->var] = true;
+  e->known[s->var] = e->b.id;
   for (i64 i = lo; i < hi; i += s->step) {
-    Text t = text_new(&e->c->keep);
+    Text t = text_new(e->b.a);
     text_fmt(&t, i < 0 ? "(%" PRId64 ")" : "%" PRId64, i);
     e->var[s->var] = text_cstr(&t);
-    e->b.value[s->var] = i;
+    e->value[s->var] = i;
     put_block(e, s->body);
   }
-  e->b.known[s->var] = false;
+  e->known[s->var] = 0;
   return true;
 }
 
@@ -114,8 +114,9 @@ static u32 number(Emit *e, BufId b) {
     fail(e->c, ERR_unsupported, LOC_NONE, "registers %s are used by two kernels",
          show(e->c, prog_buf(e->p, b)->name));
   e->reg_owner[b] = mine;
-  if (!e->b.reg[b]) e->b.reg[b] = ++e->b.nreg;
-  return e->b.reg[b] - 1;
+  if (e->reg_body[b] != e->b.id) e->reg[b] = e->b.nreg++;
+  e->reg_body[b] = e->b.id;
+  return e->reg[b];
 }
 
 static bool is_new(Emit *e, const Text *name) {
@@ -126,7 +127,7 @@ static bool is_new(Emit *e, const Text *name) {
 /* float r0[6][2][16] */
 static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(e->p, b);
-  Text name = text_new(&e->c->keep), *outer = e->t;
+  Text name = text_new(e->b.a), *outer = e->t;
   text_fmt(&name, "r%u", number(e, b));
   if (is_new(e, &name)) {
     u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four */
@@ -150,7 +151,7 @@ static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
 /* r0_5_1, a variable; declared piece by piece */
 static void put_variable(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   const Buf *x = prog_buf(e->p, b);
-  Text name = text_new(&e->c->keep);
+  Text name = text_new(e->b.a);
   text_fmt(&name, "r%u", number(e, b));
   for (u32 i = 0; i < n; i++) {
     i64 k;
@@ -354,18 +355,16 @@ bool is_held(Emit *e, const Stmt *s) {
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {
-  u32 vars = e->p->var.n + dim_nsyms(e->p->dims) + 64;
   e->b = (Body){.mode = mode, .owner = owner, .most = most, .piece = {0, 1, 0}};
+  e->b.id = ++e->nbodies;
+  e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call empties it behind each kernel */
   if (mode == BM_plain) return;
-  e->b.known = NEWS(&e->c->keep, bool, vars);
-  e->b.value = NEWS(&e->c->keep, i64, vars);
-  e->b.reg = NEWS(&e->c->keep, u32, e->p->buf.n);
-  e->b.decl = text_new(&e->c->keep);
-  e->b.declared = map_new(&e->c->keep);
+  e->b.decl = text_new(e->b.a);
+  e->b.declared = map_new(e->b.a);
 }
 
 static void write(Emit *e, StmtId first) {
-  Text *outer = e->t, text = text_new(&e->c->keep);
+  Text *outer = e->t, text = text_new(e->b.a);
   e->t = &text;
   put_block(e, first);
   e->t = outer;

@@ -37,8 +37,8 @@ static bool fold(Emit *e, ExprId id, Scalar *out) {
     return true;
   }
   if (e->b.mode != BM_vectors) return false;
-  if (x->kind == EX_var && x->ref < e->p->var.n && e->b.known[x->ref]) {
-    out->i = e->b.value[x->ref];
+  if (x->kind == EX_var && e->known[x->ref] == e->b.id) {
+    out->i = e->value[x->ref];
     return true;
   }
   if (x->kind != EX_op || x->op == OP_cast || x->op == OP_bitcast) return false;

@@ -33,7 +33,7 @@ static void put_pairs(Text *t, const char *mm, const char *si) {
 }
 
 const char *need_dot4(Emit *e, const char *loop, const char *type) {
-  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  Text n = text_new(e->b.a), *t = &e->helper_text;
   u32 bits = e->b.piece.w * 32;
   e->b.frame += bits; /* of what it holds, without optimisation: operands and steps */
   text_fmt(&n, "ig_dot4_i32x%u", e->b.piece.w);
@@ -76,7 +76,7 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
 const char *need_widen(Emit *e, Elem from) {
   u32 w = e->b.piece.w;
   const char *u = from == VE_u8 ? "u" : "i";
-  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  Text n = text_new(e->b.a), *t = &e->helper_text;
   if (w != 16 && w != 8) return NULL;
   text_fmt(&n, "ig_widen_%s8x%u", u, w);
   const char *name = text_cstr(&n);
@@ -151,7 +151,7 @@ static const char *x86_macro(u32 w) {
 const char *need_requantise(Emit *e, DType as) {
   u32 w = e->b.piece.w;
   e->b.frame += w * 64;
-  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  Text n = text_new(e->b.a), *t = &e->helper_text;
   text_fmt(&n, "ig_requantise_%sx%u", dtype_info[as].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
@@ -176,7 +176,7 @@ const char *need_requantise(Emit *e, DType as) {
 const char *need_quantise(Emit *e, DType to) {
   u32 w = e->b.piece.w;
   e->b.frame += w * 64;
-  Text n = text_new(&e->c->keep), *t = &e->helper_text;
+  Text n = text_new(e->b.a), *t = &e->helper_text;
   text_fmt(&n, "ig_quantise_%sx%u", dtype_info[to].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;

@@ -8,14 +8,13 @@
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 typedef struct Uses {
   Emit *e;
   VEC(BufId) buf;
   VEC(VarId) var;
-  bool *seen_buf, *declared; /* by id */
-  bool *seen_var, *set_var;
+  u32 id; /* what e->takes_buf and its like say of this one */
   bool random;
   StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
   u32 size;      /* variables and operations: room they could take on the stack */
@@ -24,20 +23,20 @@ typedef struct Uses {
 static void use_dim(Uses *u, Dim d);
 
 static void use_buf(Uses *u, BufId b) {
-  if (u->seen_buf[b] || prog_buf(u->e->p, b)->space == BS_reg) return;
-  u->seen_buf[b] = true;
+  if (u->e->takes_buf[b] == u->id || prog_buf(u->e->p, b)->space == BS_reg) return;
+  u->e->takes_buf[b] = u->id;
   *vec_push(&u->e->c->scratch, &u->buf) = b;
   const Buf *x = prog_buf(u->e->p, b);
   for (u32 i = 1; i < x->rank; i++) use_dim(u, x->dim[i]);
 }
 
 static void use_var(Uses *u, VarId v) {
-  if (u->declared[v] || u->seen_var[v]) return;
+  if (u->e->declared[v] == u->id || u->e->takes_var[v] == u->id) return;
   if (prog_var(u->e->p, v)->lanes > 1)
     fail(u->e->c, ERR_unsupported, LOC_NONE,
          "the C back end hands no vectors to kernels: variable %s",
          show(u->e->c, prog_var(u->e->p, v)->name));
-  u->seen_var[v] = true;
+  u->e->takes_var[v] = u->id;
   *vec_push(&u->e->c->scratch, &u->var) = v;
 }
 
@@ -63,14 +62,18 @@ static void use_block(Uses *u, StmtId first) {
     for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
     if (s.kind == ST_store) use_buf(u, s.buf);
     u->size++;
-    if (s.kind == ST_for || s.kind == ST_let) u->declared[s.var] = true;
+    if (s.kind == ST_for || s.kind == ST_let) u->e->declared[s.var] = u->id;
     if (s.kind == ST_set) {
       use_var(u, s.var);
-      u->set_var[s.var] = true;
+      u->e->sets_var[s.var] = u->id;
     }
     use_block(u, s.body);
     use_block(u, s.other);
   }
+}
+
+static bool sets_var(const Uses *u, u32 i) {
+  return u->e->sets_var[u->var.at[i]] == u->id;
 }
 
 /* The plan lets a result take the place of an operand, and views share their root. */
@@ -85,16 +88,49 @@ bool bufs_share(Prog *p, BufId x, BufId y) {
   return a->offset < b->offset + m && b->offset < a->offset + n;
 }
 
-/* Does this parameter share no memory with another? Then the compiler may know. */
-static bool stands_alone(Emit *e, const Uses *u, u32 i) {
-  for (u32 k = 0; k < u->buf.n; k++)
-    if (k != i && bufs_share(e->p, u->buf.at[i], u->buf.at[k])) return false;
-  return true;
+/* Where a parameter lies: bytes of the arena, or a root of its own outside of it. */
+typedef struct Place {
+  u64 from, to;
+  BufId root;
+  u32 param;
+} Place;
+
+static int by_place(const void *x, const void *y) {
+  const Place *a = x, *b = y;
+  if (a->from != b->from) return a->from < b->from ? -1 : 1;
+  if (a->to != b->to) return a->to < b->to ? -1 : 1;
+  return a->root < b->root ? -1 : a->root > b->root;
+}
+
+/* By parameter: does it share memory with another (bufs_share)? Where not the compiler may know. */
+static bool *shared_params(Emit *e, const Uses *u) {
+  u32 n = u->buf.n;
+  bool *shared = NEWS(&e->c->scratch, bool, n + 1);
+  Place *at = NEWS(&e->c->scratch, Place, n + 1);
+  for (u32 i = 0; i < n; i++) {
+    u64 bytes;
+    Sym sym;
+    BufId root = prog_root(e->p, u->buf.at[i]);
+    at[i] = (Place){UINT64_MAX, UINT64_MAX, root, i};
+    if (!mem_in_arena(e->p, root)) continue;
+    bool open = !mem_bytes(e->p, root, &bytes, &sym);
+    at[i].from = open ? 0 : prog_buf(e->p, root)->offset;
+    at[i].to = open ? UINT64_MAX - 1 : at[i].from + bytes;
+  }
+  qsort(at, n, sizeof *at, by_place);
+  for (u32 i = 1, far = 0; i < n; i++) { /* far: of those before, the one that ends last */
+    bool same = at[i].root == at[i - 1].root;
+    if (same) shared[at[i].param] = shared[at[i - 1].param] = true;
+    if (at[i].from < at[far].to && at[far].from < at[i].to)
+      shared[at[i].param] = shared[at[far].param] = true;
+    if (at[i].to > at[far].to) far = i;
+  }
+  return shared;
 }
 
 /* Names inside the function: p0, p1 ... in the order of parameters. */
 static void put_params(Emit *e, Text *t, const Uses *u) {
-  bool first = true;
+  bool first = true, *shared = shared_params(e, u);
   for (u32 i = 0; i < u->buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
     const char *type = c_storage(b->dt);
@@ -103,14 +139,13 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
            dtype_info[b->dt].name);
     bool out = e->written[u->buf.at[i]];
     text_fmt(t, "%s%s%s *%sp%u", first ? "" : ", ", out ? "" : "const ", type,
-             stands_alone(e, u, i) ? "restrict " : "", i);
+             shared[i] ? "" : "restrict ", i);
     first = false;
   }
   for (u32 i = 0; i < u->var.n; i++) {
     const Var *v = prog_var(e->p, u->var.at[i]);
     /* one that the kernel sets (the count of nonzero) comes by address */
-    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), u->set_var[u->var.at[i]] ? "*" : "",
-             i);
+    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), sets_var(u, i) ? "*" : "", i);
     first = false;
   }
   if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", ");
@@ -150,18 +185,32 @@ static void put_shapes(Emit *e, const Uses *u) {
   }
 }
 
-static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
-  Text *outer = e->t, text = text_new(&e->c->keep), params = text_new(&e->c->scratch);
-  u32 indent = e->indent, depth = e->depth;
-  const char **var = e->var;
-  e->var = NEWS(&e->c->scratch, const char *, e->p->var.n + 1);
+/* Inside the function parameters have names of their own; returns those of the variables outside.
+ */
+static const char **name_params(Emit *e, const Uses *u) {
+  const char **outside = NEWS(&e->c->scratch, const char *, u->var.n + 1);
   for (u32 i = 0; i < u->var.n; i++) {
     Text t = text_new(&e->c->scratch);
-    text_fmt(&t, u->set_var[u->var.at[i]] ? "(*a%u)" : "a%u", i);
+    text_fmt(&t, sets_var(u, i) ? "(*a%u)" : "a%u", i);
+    outside[i] = e->var[u->var.at[i]];
     e->var[u->var.at[i]] = text_cstr(&t);
   }
-  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = i + 1;
-  memset(e->written, 0, e->p->buf.n);
+  for (u32 i = 0; i < u->buf.n; i++) {
+    e->param[u->buf.at[i]] = i + 1;
+    e->written[u->buf.at[i]] = 0;
+  }
+  return outside;
+}
+
+static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
+  for (u32 i = 0; i < u->var.n; i++) e->var[u->var.at[i]] = outside[i];
+  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = 0;
+}
+
+static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
+  Text *outer = e->t, text = text_new(&e->c->scratch), params = text_new(&e->c->scratch);
+  u32 indent = e->indent, depth = e->depth;
+  const char **outside = name_params(e, u);
   e->t = &text;
   e->indent = 1;
   e->depth = 0;
@@ -177,8 +226,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   e->t = outer;
   e->indent = indent;
   e->depth = depth;
-  e->var = var;
-  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = 0;
+  unname_params(e, u, outside);
   Text key = text_new(&e->c->scratch);
   text_put(&key, params.at, params.n);
   text_put(&key, text.at, text.n);
@@ -215,13 +263,9 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
 void put_kernel_call(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
-  Mark m = arena_mark(&e->c->scratch); /* tables as long as the program, for every kernel */
+  Mark m = arena_mark(&e->c->scratch);
   bool shared = is_shared(e, &s), first = !shared;
-  Uses u = {.e = e, .handed = shared ? s.body : 0};
-  u.seen_buf = NEWS(&e->c->scratch, bool, e->p->buf.n);
-  u.declared = NEWS(&e->c->scratch, bool, e->p->var.n);
-  u.seen_var = NEWS(&e->c->scratch, bool, e->p->var.n);
-  u.set_var = NEWS(&e->c->scratch, bool, e->p->var.n);
+  Uses u = {.e = e, .id = ++e->nlooked, .handed = shared ? s.body : 0};
   use_block(&u, s.body);
   u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
@@ -233,8 +277,7 @@ void put_kernel_call(Emit *e, StmtId id) {
     first = false;
   }
   for (u32 i = 0; i < u.var.n; i++) {
-    text_fmt(e->t, "%s%s%s", first ? "" : ", ", u.set_var[u.var.at[i]] ? "&" : "",
-             e->var[u.var.at[i]]);
+    text_fmt(e->t, "%s%s%s", first ? "" : ", ", sets_var(&u, i) ? "&" : "", e->var[u.var.at[i]]);
     first = false;
   }
   if (u.random) text_fmt(e->t, "%sseed", first ? "" : ", ");

@@ -126,7 +126,7 @@ static void put_word(Emit *e, Text *t, const char *word, size_t n) {
 
 /* The text with every word replaced that means another thing for vectors. */
 static void put_translated(Emit *e, const char *text, size_t n) {
-  Text t = text_new(&e->c->keep), *outer = e->t;
+  Text t = text_new(e->b.a), *outer = e->t;
   e->t = &t;
   for (size_t i = 0, k; i < n; i += k) {
     k = 1;
@@ -150,11 +150,11 @@ static void put_translated(Emit *e, const char *text, size_t n) {
 
 /* One part, after those that it needs. */
 static void put_part(Emit *e, const char *name, size_t len, u32 depth) {
-  Text id = text_new(&e->c->keep);
+  Text id = text_new(e->b.a);
   text_put(&id, name, len);
   const char *part = text_cstr(&id), *needs;
   size_t n;
-  Text key = text_new(&e->c->keep);
+  Text key = text_new(e->b.a);
   text_fmt(&key, "%sx%u", part, e->b.piece.w);
   if (depth > 16 || !is_wanted(e, text_cstr(&key))) return;
   for (u32 i = 0; i < sizeof own / sizeof *own; i++) {
@@ -174,7 +174,7 @@ static void put_part(Emit *e, const char *name, size_t len, u32 depth) {
 
 const char *need_quick(Emit *e, const Expr *x) {
   const char *part = math_name(e->c, x->op, math_part(e, x->op, x->dt));
-  Text name = text_new(&e->c->keep);
+  Text name = text_new(e->b.a);
   if (!e->quick_frame)
     text_puts(&e->helper_text,
               "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"

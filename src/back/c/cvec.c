@@ -42,18 +42,18 @@ const char *tmp_name(const Emit *e, ExprId id) {
 }
 
 static void set_tmp(Emit *e, ExprId id, const char *name) {
-  *vec_push(&e->c->keep, &e->b.tmp) = (Tmp){id, name};
+  *vec_push(e->b.a, &e->b.tmp) = (Tmp){id, name};
 }
 
 static const char *new_name(Emit *e) {
-  Text t = text_new(&e->c->keep);
+  Text t = text_new(e->b.a);
   text_fmt(&t, "h%u", e->b.ntmp++);
   return text_cstr(&t);
 }
 
 /* One lane of a vector with a name. */
 static const char *lane_name(Emit *e, const char *base, u32 lanes, u32 k) {
-  Text t = text_new(&e->c->keep), *outer = e->t;
+  Text t = text_new(e->b.a), *outer = e->t;
   Piece piece = e->b.piece;
   e->t = &t;
   if (lanes == 1) {
@@ -117,7 +117,7 @@ static const char *operand(Emit *e, ExprId id) {
   if (name) return name;
   if (x.kind == EX_var) return e->var[x.ref];
   if (x.kind == EX_load && prog_buf(e->p, x.ref)->space == BS_reg) {
-    Text t = text_new(&e->c->keep), *outer = e->t;
+    Text t = text_new(e->b.a), *outer = e->t;
     e->t = &t;
     put_reg(e, x.ref, x.arg, x.narg, true);
     e->t = outer;
@@ -138,7 +138,7 @@ static void hoist_reduce(Emit *e, ExprId id) {
   put_line(e, "%s %s = %s;", c_type(x.dt), name, lane_name(e, from, lanes, 0));
   u32 times = e->b.mode == BM_loops ? (lanes > 1) : lanes - 1;
   for (u32 i = 1; i <= times; i++) {
-    Text z = text_new(&e->c->keep);
+    Text z = text_new(e->b.a);
     text_fmt(&z, "%s[z]", from);
     begin_line(e);
     if (e->b.mode == BM_loops) text_fmt(e->t, "for (int z = 1; z < %u; z++) ", lanes);
@@ -172,7 +172,7 @@ static void put_lane_list(Emit *e, const Source *from, const u8 *pick, u32 n) {
 static bool put_permuted(Emit *e, const Source *from, Elem k, const u8 *pick, u32 w) {
   Pieces ps = pieces(e, from->lanes);
   u32 part[2] = {0, 0}, n = 0;
-  Text list = text_new(&e->c->keep);
+  Text list = text_new(e->b.a);
   for (u32 i = 0; i < w; i++) {
     u32 which = pick[i] >= from->lanes, lane = pick[i] % from->lanes, q = 0, at = 0;
     while (ps.at[q].off + ps.at[q].w <= lane) q++;

@@ -58,7 +58,7 @@ static u32 log2_of(u32 w) {
 }
 
 const char *vector_type(Emit *e, Elem k, u32 w) {
-  Text t = text_new(&e->c->keep);
+  Text t = text_new(e->b.a);
   e->vec_type[k][log2_of(w)] = true;
   text_fmt(&t, "ig_%sx%u", elems[k].name, w);
   return text_cstr(&t);
@@ -85,7 +85,7 @@ static bool is_full(DType dt) {
 /* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
  * for more at once compilers leave the vector registers. */
 const char *open_convert(Emit *e, Text *t, Elem from, Elem to) {
-  Text end = text_new(&e->c->keep);
+  Text end = text_new(e->b.a);
   bool bytes = (from == VE_u8 || from == VE_i8) && (to == VE_i32 || to == VE_f32);
   const char *widen = bytes ? need_widen(e, from) : NULL;
   if (widen) {
@@ -122,7 +122,7 @@ bool is_wanted(Emit *e, const char *name) {
 }
 
 static const char *name_of(Emit *e, const char *what, Elem k) {
-  Text t = text_new(&e->c->keep);
+  Text t = text_new(e->b.a);
   text_fmt(&t, "ig_%s_%sx%u", what, elems[k].name, e->b.piece.w);
   return text_cstr(&t);
 }
@@ -197,7 +197,7 @@ static const char *need_is_nan(Emit *e, Elem k) {
 
 /* Saturation of f32 to 8 and 16 bits, whose limits f32 can say. */
 static const char *need_clamp(Emit *e, DType to) {
-  Text n = text_new(&e->c->keep);
+  Text n = text_new(e->b.a);
   text_fmt(&n, "ig_clamp_%sx%u", dtype_info[to].name, e->b.piece.w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
@@ -235,7 +235,7 @@ void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) 
 /* A loop over lanes around the scalar operation. */
 static const char *need_loop(Emit *e, const Expr *x, DType from) {
   static const char *const lane[3] = {"a.at[z]", "b.at[z]", "c.at[z]"};
-  Text n = text_new(&e->c->keep);
+  Text n = text_new(e->b.a);
   u32 w = e->b.piece.w;
   if (x->op == OP_cast || x->op == OP_bitcast)
     text_fmt(&n, "ig_%s%s_%s_%sx%u", op_info[x->op].name, x->sat ? "_sat" : "",
@@ -245,7 +245,7 @@ static const char *need_loop(Emit *e, const Expr *x, DType from) {
   const char *name = text_cstr(&n);
   if (!is_wanted(e, name)) return name;
   Elem k = elem_of(from), r = elem_of(x->dt);
-  Text t = text_new(&e->c->keep), *outer = e->t;
+  Text t = text_new(e->b.a), *outer = e->t;
   e->t = &t;
   text_fmt(&t, "static inline %s %s(", mine(e, r), name);
   for (u32 i = 0; i < x->narg; i++) text_fmt(&t, "%s%s %c0", i ? ", " : "", mine(e, k), 'a' + i);
@@ -593,7 +593,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 /* ---- memory ---- */
 
 static const char *memory_type(Emit *e, Elem k) {
-  Text t = text_new(&e->c->keep);
+  Text t = text_new(e->b.a);
   e->vec_mem[k][log2_of(e->b.piece.w)] = true;
   text_fmt(&t, "%su", mine(e, k));
   return text_cstr(&t);
@@ -601,12 +601,12 @@ static const char *memory_type(Emit *e, Elem k) {
 
 /* Narrow floats, lane by lane: ig_load_f16x8(p), ig_store_f16x8(p, v). */
 static const char *need_narrow(Emit *e, DType dt, bool store) {
-  Text n = text_new(&e->c->keep);
+  Text n = text_new(e->b.a);
   u32 w = e->b.piece.w;
   text_fmt(&n, "ig_%s_%sx%u", store ? "store" : "load", dtype_info[dt].name, w);
   const char *name = text_cstr(&n), *type = mine(e, VE_f32);
   if (!is_wanted(e, name)) return name;
-  Text t = text_new(&e->c->keep), *outer = e->t;
+  Text t = text_new(e->b.a), *outer = e->t;
   e->t = &t;
   Expr x = {.kind = EX_var, .dt = dt, .lanes = 1, .ref = e->hole[0]};
   if (store) {

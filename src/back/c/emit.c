@@ -433,8 +433,18 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
   e->parts = text_new(&c->keep);
   e->shares = text_new(&c->keep);
   for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
+  e->b.a = &c->keep;
   e->reg_owner = NEWS(&c->keep, StmtId, p->buf.n);
-  e->var = NEWS(&c->keep, const char *, p->var.n + dim_nsyms(p->dims) + 64);
+  u32 vars = p->var.n + dim_nsyms(p->dims) + 64; /* symbols become variables where they are used */
+  e->var = NEWS(&c->keep, const char *, vars);
+  e->known = NEWS(&c->keep, u32, vars);
+  e->value = NEWS(&c->keep, i64, vars);
+  e->reg_body = NEWS(&c->keep, u32, p->buf.n);
+  e->reg = NEWS(&c->keep, u32, p->buf.n);
+  e->declared = NEWS(&c->keep, u32, vars);
+  e->takes_var = NEWS(&c->keep, u32, vars);
+  e->sets_var = NEWS(&c->keep, u32, vars);
+  e->takes_buf = NEWS(&c->keep, u32, p->buf.n);
   e->written = NEWS(&c->keep, char, p->buf.n);
   e->param = NEWS(&c->keep, u32, p->buf.n);
   e->used = NEWS(&c->keep, bool, p->buf.n);

@@ -1,0 +1,68 @@
+"""Time and memory grow with the model, not with its square: each family of test/lib/families.py with n nodes and with 4n.
+
+Measured are seconds of processor time of `ingot compile`, less what a tiny model takes, and its peak of memory. Four times as
+many nodes may cost five times as much. What other programs do to caches disturbs the time, never for the better: each size
+counts with the least of several runs.
+"""
+import os
+import sys
+
+from lib import families
+from lib.core import ROOT, Fail, Test, run, tail
+
+LIMIT = 120
+MOST = 5.0
+TRIES = 5
+MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
+BOTH = ("scalar", "avx2")
+# family: nodes of the smaller model, targets, further options
+CASES = {
+    "conv_relu": (200, BOTH, ()),
+    "depthwise": (200, BOTH, ()),
+    "transposed": (150, BOTH, ()),
+}
+
+
+class Sizes:
+    """What the model with n nodes takes, the least of all runs so far."""
+
+    def __init__(self, env, family, target, options):
+        self.env, self.family, self.options = env, family, ["--march", target, *options]
+        self.best = {}
+
+    def measure(self, n):
+        folder = self.env.scratch("growth")
+        path = os.path.join(folder, f"{self.family}-{n}.onnx")
+        if not os.path.exists(path):
+            families.write(self.family, n, f"{path}.{os.getpid()}.{id(self)}")
+            os.replace(f"{path}.{os.getpid()}.{id(self)}", path)
+        got = run([sys.executable, "-I", "-S", MEASURE, self.env.ingot, "compile", path, "--quiet", *self.options], LIMIT)
+        words = got.out.split()
+        if len(words) != 3 or words[0] != b"0":
+            raise Fail(f"compile {self.family} with {n} nodes: {words}: {tail(got.text())}")
+        now = float(words[1]), int(words[2])
+        self.best[n] = tuple(map(min, now, self.best.get(n, now)))
+        return self.best[n]
+
+
+def grows(env, family, target):
+    n, _, options = CASES[family]
+    env.need_ingot()
+    sizes = Sizes(env, family, target, options)
+    for _ in range(TRIES):
+        t0, _ = sizes.measure(8)
+        t1, m1 = sizes.measure(n)
+        t4, m4 = sizes.measure(4 * n)
+        time = (t4 - t0) / max(t1 - t0, 0.002)
+        memory = m4 / m1
+        if time <= MOST and memory <= MOST:
+            return
+        if memory > MOST:  # the same every time
+            break
+    raise Fail(f"{family}, {target}: {n} nodes take {t1:.3f} s and {m1 >> 20} MB, {4 * n} nodes {t4:.3f} s and {m4 >> 20} MB: "
+               f"{time:.1f} and {memory:.1f} times as much ({t0:.3f} s for next to nothing)")
+
+
+def tests(env):
+    return [Test(f"growth/{family}/{target}", lambda family=family, target=target: grows(env, family, target), cost=1)
+            for family, (_, targets, _) in CASES.items() for target in targets]
