@@ -165,6 +165,10 @@ typedef struct IngotBuild {
   const char *sanitize; /* as for -fsanitize=; NULL: nothing */
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
+/* Refuses before any work, with or without a model, what ingot_build would refuse whatever the
+ * model is: options, outputs (as ingot_will_write), a C compiler that is not there. Without an
+ * output, for ingot_bench: the compiler only. */
+IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
 /* Times of single runs, by an engine with INGOT_TIMED. "c" is compiled to a program as build says
  * (output is not used). */
@@ -290,6 +294,12 @@ IngotStatus ingot_memory(Ingot *m, IngotMemory *out);
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
+/* Files that will be written when the work is done: refused now, instead of then, where their
+ * folders do not take them, and now or as soon as it is opened where one of them is a file that is
+ * read. The second is for ingot_write_outputs, whose path may be a folder. No function of this
+ * interface replaces a file that m has read, be it asked before or not. */
+IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n);
+IngotStatus ingot_will_write_outputs(Ingot *m, const char *path);
 /* Writes a file so that it appears whole or not at all. */
 IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n);
 /* Files that belong together: none is put in place before all have been written. */

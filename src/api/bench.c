@@ -98,7 +98,7 @@ static void run_program(Ctx *c, void *arg) {
   r->first_ms = time_ms() - start;
   spawn_run(c, &a->folder, "the compiled model",
             (const char *const[]){program, with, value, "--bench", seconds, NULL});
-  File log = file_read(c, folder_file(c, &a->folder, "log"));
+  File log = file_read_own(c, folder_file(c, &a->folder, "log"));
   Text t = text_new(&c->keep);
   text_put(&t, log.at, log.n);
   const char *text = text_cstr(&t);
@@ -121,6 +121,7 @@ static void do_bench(Ctx *c, void *arg) {
   Ingot *m = a->m;
   a->start = time_ms();
   const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
+  if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nout = ingot_output_count(m);

@@ -18,6 +18,21 @@ extern const size_t runner_text_size;
 
 typedef enum Product { PD_object, PD_archive, PD_shared, PD_program } Product;
 
+enum { MOST_FILES = 3 };
+
+/* Names that promise what is not made. */
+static const struct {
+  const char *end, *why;
+} foreign[] = {
+    {".c", "is the name of a source; `ingot compile` writes those"},
+    {".h", "is the name of a source; `ingot compile` writes those"},
+    {".dll", "would be a library of Windows"},
+    {".lib", "would be a library of Windows"},
+    {".exe", "would be a program of Windows"},
+    {".dylib", "would be a library of macOS"},
+    {".wasm", "would be WebAssembly"},
+};
+
 typedef struct Build {
   Ingot *m;
   const IngotBuild *o;
@@ -175,7 +190,7 @@ static void build(Ctx *c, void *arg) {
   }
   text_fmt(&file, "%s.c", ic.name);
   const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
-  File object = file_read(c, made);
+  File object = file_read_own(c, made);
   CodeSize size = measure(&object);
   b->size.text = size.text;
   b->size.data = size.data;
@@ -187,14 +202,14 @@ static void build(Ctx *c, void *arg) {
     emit_runner(b->m->p, ic.name, api_limits(b->m), facts, threads, &runner);
     made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
   }
-  File f = file_read(c, made);
-  FileOut out[3];
+  File f = file_read_own(c, made);
+  FileOut out[MOST_FILES];
   u32 nout = 0;
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->blob.n)
-    out[nout++] = (FileOut){beside(c, o->output, ".bin"), b->m->blob.at, b->m->blob.n};
+    out[nout++] = (FileOut){beside(c, o->output, ".bin"), b->m->blob.at, b->m->blob.n, false};
   if (b->kind != PD_program)
-    out[nout++] = (FileOut){beside(c, o->output, ".h"), header.at, header.n};
-  out[nout++] = (FileOut){o->output, f.at, f.n};
+    out[nout++] = (FileOut){beside(c, o->output, ".h"), header.at, header.n, false};
+  out[nout++] = (FileOut){o->output, f.at, f.n, false};
   files_write(c, out, nout);
   if (b->kind >= PD_shared && strcmp(o->output, "-")) {
     mode_t mask = umask(022);
@@ -219,12 +234,32 @@ static const char *stem(Ctx *c, const char *path, Product kind) {
   return t.n ? text_cstr(&t) : "model";
 }
 
+static void check_build(Ctx *c, const IngotBuild *o) {
+  api_need(c, o->output, "the name of the output");
+  const char *end = strrchr(o->output, '.');
+  if (!*o->output || o->output[strlen(o->output) - 1] == '/')
+    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", o->output);
+  for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
+    if (!strcmp(end, foreign[i].end))
+      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, and programs", o->output,
+           foreign[i].why);
+  if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
+    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  const char *path[MOST_FILES] = {o->output};
+  u32 n = 1;
+  if (product(o->output) != PD_program) {
+    path[n++] = beside(c, o->output, ".h");
+    if (o->c.weights && !strcmp(o->c.weights, "pointer")) path[n++] = beside(c, o->output, ".bin");
+  }
+  files_plan(c, path, n);
+  api_need_compiler(c, o->cc);
+}
+
 CodeSize api_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   Build b = {.m = m, .o = o};
-  if (!o->output) fail(c, ERR_usage, LOC_NONE, "the name of the output is missing");
-  if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
-    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  api_need(c, o, "the description of the build");
+  check_build(c, o);
   if (o->march)
     api_march(m, o->march, o->cc);
   else
@@ -246,6 +281,19 @@ static void do_build(Ctx *c, void *arg) {
   BuildArg *a = arg;
   (void)c;
   api_build(a->m, a->o);
+}
+
+static void do_check_build(Ctx *c, void *arg) {
+  BuildArg *a = arg;
+  api_need(c, a->o, "the description of the build");
+  if (a->o->output)
+    check_build(c, a->o);
+  else
+    api_need_compiler(c, a->o->cc);
+}
+
+IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {
+  return api_call(m, do_check_build, &(BuildArg){m, o});
 }
 
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o) {

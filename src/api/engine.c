@@ -104,6 +104,7 @@ static void do_run(Ctx *c, void *arg) {
   Ingot *m = a->m;
   const Engine *e = api_engine(c, a->engine, 0);
   unsigned flags = e->info.flags;
+  if (flags & INGOT_NATIVE && !m->library) api_need_compiler(c, NULL);
   api_import(m, false);
   check_cost(m);
   m->in = api_inputs(m, a->seed);

@@ -420,25 +420,3 @@ IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {
   *n = a.out.n;
   return s;
 }
-
-/* ---- files ---- */
-
-typedef struct WriteArg {
-  const IngotFile *file;
-  u32 n;
-} WriteArg;
-
-static void do_write_files(Ctx *c, void *arg) {
-  WriteArg *a = arg;
-  FileOut *f = NEWS(&c->keep, FileOut, a->n);
-  for (u32 i = 0; i < a->n; i++) f[i] = (FileOut){a->file[i].path, a->file[i].data, a->file[i].n};
-  files_write(c, f, a->n);
-}
-
-IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count) {
-  return api_call(m, do_write_files, &(WriteArg){file, count});
-}
-
-IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n) {
-  return ingot_write_files(m, &(IngotFile){path, data, n}, 1);
-}

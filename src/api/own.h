@@ -75,6 +75,7 @@ struct Ingot {
 /* session.c */
 /* Runs fn under protection unless the object has failed before. */
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg);
+void api_need(Ctx *c, const void *p, const char *what); /* refuses NULL */
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
@@ -109,8 +110,10 @@ _Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char
                            int status); /* fails with the log */
 void spawn_run(Ctx *c, const Folder *f, const char *what,
                const char *const *argv); /* waits; fails unless it exits 0 */
+void spawn_check(Ctx *c, const char *what, const char *program); /* refuses one not there */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
+void api_need_compiler(Ctx *c, const char *cc);        /* before work: refuses one not there */
 
 /* target.c */
 void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */

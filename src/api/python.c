@@ -53,7 +53,7 @@ static void run(Ctx *c, void *arg) {
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
   if (code) spawn_blame(c, &p->folder, "Python", python, code);
-  File f = file_read(c, out);
+  File f = file_read_own(c, out);
   NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
   if (v.n != m->nout)
     fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n, m->nout);

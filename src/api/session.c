@@ -49,9 +49,14 @@ const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning) {
 }
 
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
+  if (!m) return INGOT_USAGE;
   if (m->status) return (IngotStatus)m->status;
   m->status = ctx_protect(m->c, fn, arg);
   return (IngotStatus)m->status;
+}
+
+void api_need(Ctx *c, const void *p, const char *what) {
+  if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
 }
 
 /* ---- open ---- */

@@ -43,6 +43,24 @@ const char *folder_file(Ctx *c, const Folder *f, const char *name) {
   return text_cstr(&t);
 }
 
+/* Looks where posix_spawnp looks. */
+void spawn_check(Ctx *c, const char *what, const char *program) {
+  const char *path = getenv("PATH");
+  if (!path) path = "/usr/local/bin:/bin:/usr/bin";
+  if (strchr(program, '/')) path = "";
+  int why = ENOENT;
+  for (const char *at = path;; at++) {
+    size_t n = strcspn(at, ":");
+    const char *file = program;
+    if (n) file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, at, program));
+    if (access(file, X_OK) == 0) return;
+    if (errno != ENOENT && errno != ENOTDIR) why = errno;
+    at += n;
+    if (!*at) break;
+  }
+  fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
+}
+
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
   const char *log = folder_file(c, f, "log");
   posix_spawn_file_actions_t act;
@@ -62,7 +80,7 @@ int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *a
 }
 
 void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program, int status) {
-  File text = file_read(c, folder_file(c, f, "log"));
+  File text = file_read_own(c, folder_file(c, f, "log"));
   fail(c, ERR_system, LOC_NONE, "%s '%s' failed (exit status %d):\n%.*s", what, program, status,
        (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }
@@ -85,4 +103,10 @@ void words_compiler(Ctx *c, Words *w, const char *cc) {
   if (!cc || !*cc) cc = getenv("CC");
   words_add(c, w, cc && *cc ? cc : "cc");
   if (!w->n) fail(c, ERR_usage, LOC_NONE, "the name of the C compiler is empty");
+}
+
+void api_need_compiler(Ctx *c, const char *cc) {
+  Words w = {0};
+  words_compiler(c, &w, cc);
+  spawn_check(c, "C compiler", w.at[0]);
 }

@@ -51,7 +51,7 @@ static int preprocess(Ctx *c, Ask *a, const char *flag, const char *question, co
 }
 
 static const Target *read_answer(Ctx *c, const char *path) {
-  File f = file_read(c, path);
+  File f = file_read_own(c, path);
   Text t = text_new(&c->keep);
   text_put(&t, f.at, f.n);
   const char *at = strstr(text_cstr(&t), "ingot ");

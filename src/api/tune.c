@@ -447,7 +447,7 @@ static const char *compiler_name(Tuner *t) {
   *vec_push(&c->keep, &w) = "--version";
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &t->folder, "C compiler", w.at);
-  File f = file_read(c, folder_file(c, &t->folder, "log"));
+  File f = file_read_own(c, folder_file(c, &t->folder, "log"));
   size_t n = 0;
   while (n < f.n && f.at[n] >= 0x20 && f.at[n] < 0x7f && n < 200) n++;
   return str_text(c,
@@ -508,6 +508,8 @@ static void do_tune(Ctx *c, void *arg) {
   TuneArg *a = arg;
   Ingot *m = a->m;
   const IngotTune *o = a->o;
+  api_need(c, o, "the description of what is measured");
+  api_need_compiler(c, o->cc);
   if (m->aim != AIM_time)
     fail(c, ERR_usage, LOC_NONE,
          "--tune and --optimize-for %s exclude each other: --tune measures time",

@@ -321,15 +321,17 @@ static void do_write(Ctx *c, void *arg) {
   }
   const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
   u32 n = g ? g->outputs.n : m->nout;
+  FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
-    Text path = text_new(&c->keep);
-    out.n = 0;
-    text_fmt(&path, "%s/output_%u.pb", a->text, i);
+    Text bytes = text_new(&c->keep);
     Datum d = {.kind = TY_tensor, .t = m->out[i]};
     if (g) d = datum_of(m, &m->ports[i]);
-    data_write_datum(c, &out, g ? g->outputs.at[i].name : api_result_name(m, i), &d);
-    file_write(c, text_cstr(&path), out.at, out.n);
+    data_write_datum(c, &bytes, g ? g->outputs.at[i].name : api_result_name(m, i), &d);
+    f[i] = (FileOut){.path = str_text(c, str_fmt(c, "%s/output_%u.pb", a->text, i)),
+                     .at = bytes.at,
+                     .n = bytes.n};
   }
+  files_write(c, f, n);
 }
 
 IngotStatus ingot_write_outputs(Ingot *m, const char *path) {

@@ -140,7 +140,8 @@ struct Ctx {
   jmp_buf *door;
   Loc here;             /* what is being worked on: for messages that know no place of their own */
   const char *pass;     /* name of the running pass, for bug reports */
-  struct Mapped *files; /* released by ctx_free */
+  struct Mapped *files; /* those read, and held; released by ctx_free */
+  struct Planned *planned; /* those that will be written */
 };
 
 /* ctx.c */
@@ -214,8 +215,13 @@ bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of t
 
 /* file.c */
 /* The whole file, mapped if possible; "-" is standard input. ERR_input for a directory, otherwise
- * ERR_system. */
+ * ERR_system.
+ *
+ * A file that was read is never written: whoever reads keeps device and number of the file,
+ * whoever writes or plans to write compares, and ERR_usage names both. */
 File file_read(Ctx *c, const char *path);
+/* The same for a file that ingot has made itself and that may be made again. */
+File file_read_own(Ctx *c, const char *path);
 /* The one opener for names that come from a model: confined to the directory of model_path, no
  * links, no "..", regular files with one link only. ERR_input; ERR_system when the machine is to
  * blame. One file is held once, however often it is asked for. */
@@ -228,7 +234,11 @@ typedef struct FileOut {
   const char *path;
   const void *at;
   size_t n;
+  bool update; /* may replace a file that was read: it was read to be added to */
 } FileOut;
 void files_write(Ctx *c, const FileOut *f, u32 n);
+/* Before work: fails where files_write can be seen to fail, and from now on where one of these
+ * files is read. */
+void files_plan(Ctx *c, const char *const *path, u32 n);
 
 #endif

@@ -1,4 +1,5 @@
-/* Files: read whole (mapped when possible), read confined to a model's folder, written atomically.
+/* Files: read whole (mapped when possible), read confined to a model's folder, written atomically,
+ * and none of them written that was read.
  *
  * All calls go through c->io, so that tests can fail each of them; fstat and friends, which only
  * look, are called directly. Between an open and its close nothing may use the door: what can fail
@@ -125,11 +126,34 @@ static int load(Ctx *c, int fd, const struct stat *st, Mapped *r) {
   return read_all(c, fd, r, regular ? (size_t)st->st_size : 65535, max);
 }
 
+/* ---- what is read is not written ---- */
+
+static _Noreturn void refuse(Ctx *c, const char *out, const char *in) {
+  fail(c, ERR_usage, at_file(c, out),
+       "would be replaced by the output, but is read%s%s; expected another file",
+       strcmp(in, out) ? " as " : "", strcmp(in, out) ? show_text(c, str_of(c, in)) : "");
+}
+
+static void know(Mapped *r, const struct stat *st) {
+  r->dev = (u64)st->st_dev;
+  r->node = (u64)st->st_ino;
+  r->size = st->st_size;
+  r->sec = st->st_mtim.tv_sec;
+  r->nsec = st->st_mtim.tv_nsec;
+}
+
+/* Only what lies on a disk can be lost. */
+static void keep_from_loss(Ctx *c, Mapped *r, const char *path) {
+  for (const Planned *p = c->planned; p; p = p->next)
+    if (p->dev == r->dev && p->node == r->node) refuse(c, p->path, path);
+  r->path = path;
+}
+
 static File held(const Mapped *r) {
   return (File){r->p ? r->p : (const u8 *)"", r->n, r->p && r->cap == 0};
 }
 
-File file_read(Ctx *c, const char *path) {
+static File read_whole(Ctx *c, const char *path, bool own) {
   Loc loc = at_file(c, path);
   Mapped *r = idle_record(c);
   bool std = strcmp(path, "-") == 0;
@@ -142,7 +166,17 @@ File file_read(Ctx *c, const char *path) {
     drop(c, r);
     fail(c, err == EX_directory ? ERR_input : ERR_system, loc, "cannot read: %s", reason(err));
   }
+  if (S_ISREG(st.st_mode)) know(r, &st);
+  if (S_ISREG(st.st_mode) && !own) keep_from_loss(c, r, str_text(c, loc.file));
   return held(r);
+}
+
+File file_read(Ctx *c, const char *path) {
+  return read_whole(c, path, false);
+}
+
+File file_read_own(Ctx *c, const char *path) {
+  return read_whole(c, path, true);
 }
 
 /* Well-formed UTF-8: shortest forms only, no surrogates, at most U+10FFFF */
@@ -239,11 +273,7 @@ static int load_below(Ctx *c, int fd, Mapped **out) {
     *out = o;
     return 0;
   }
-  r->dev = (u64)st.st_dev;
-  r->node = (u64)st.st_ino;
-  r->size = st.st_size;
-  r->sec = st.st_mtim.tv_sec;
-  r->nsec = st.st_mtim.tv_nsec;
+  know(r, &st);
   return load(c, fd, &st, r);
 }
 
@@ -288,6 +318,8 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
     fail(c, ERR_input, loc, "external data '%s' refused: the model is not a file in a folder",
          shown);
   const char *dirname = folder(c, model_path);
+  bool here = !strchr(model_path, '/');
+  const char *path = str_text(c, str_fmt(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text));
   Mapped *r = idle_record(c);
   int err = 0;
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
@@ -305,6 +337,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
     drop(c, r);
     fail(c, code_of(err), loc, "external data '%s': %s", shown, reason_below(err));
   }
+  if (got == r) keep_from_loss(c, r, path);
   return held(got);
 }
 
@@ -362,7 +395,8 @@ typedef struct Aside {
   Loc loc;
   const char *path, *dir; /* dir: NULL where there is nothing to put aside */
   char *temp;
-  int mode; /* of the file replaced, which is kept; -1 when there is none */
+  int mode;      /* of the file replaced, which is kept; -1 when there is none */
+  u64 dev, node; /* of that file */
   bool std, made;
 } Aside;
 
@@ -381,16 +415,39 @@ static Aside look(Ctx *c, const char *path) {
     }
     if (S_ISDIR(st.st_mode)) fail(c, ERR_usage, a.loc, "cannot write: %s", reason(EX_directory));
     a.mode = (int)(st.st_mode & 0777);
+    a.dev = (u64)st.st_dev;
+    a.node = (u64)st.st_ino;
   }
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
   Text temp = text_new(&c->scratch);
   a.dir = folder(c, a.path);
+  if (faccessat(AT_FDCWD, a.dir, W_OK | X_OK, AT_EACCESS) != 0)
+    fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */
   text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
            (unsigned long long)(uintptr_t)c);
   text_cstr(&temp);
   a.temp = temp.at;
   return a;
+}
+
+static void check_loss(Ctx *c, const Aside *a, const char *path) {
+  if (!a->dir || a->mode < 0) return;
+  for (const Mapped *r = c->files; r; r = r->next)
+    if (r->path && r->dev == a->dev && r->node == a->node) refuse(c, path, r->path);
+}
+
+void files_plan(Ctx *c, const char *const *path, u32 n) {
+  Mark m = arena_mark(&c->scratch);
+  for (u32 i = 0; i < n; i++) {
+    Aside a = look(c, path[i]);
+    check_loss(c, &a, path[i]);
+    if (!a.dir || a.mode < 0) continue;
+    Planned *p = NEW(&c->keep, Planned);
+    *p = (Planned){c->planned, str_text(c, a.loc.file), a.dev, a.node};
+    c->planned = p;
+  }
+  arena_rewind(&c->scratch, m);
 }
 
 static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
@@ -424,7 +481,10 @@ void files_write(Ctx *c, const FileOut *f, u32 n) {
   Aside *a = NEWS(&c->scratch, Aside, n);
   Loc loc = LOC_NONE;
   int err = 0;
-  for (u32 i = 0; i < n; i++) a[i] = look(c, f[i].path);
+  for (u32 i = 0; i < n; i++) {
+    a[i] = look(c, f[i].path);
+    if (!f[i].update) check_loss(c, &a[i], f[i].path);
+  }
   for (u32 i = 0; !err && i < 2 * n; i++) {
     u32 k = i % n;
     loc = a[k].loc;
@@ -437,5 +497,5 @@ void files_write(Ctx *c, const FileOut *f, u32 n) {
 }
 
 void file_write(Ctx *c, const char *path, const void *at, size_t n) {
-  files_write(c, &(FileOut){path, at, n}, 1);
+  files_write(c, &(FileOut){.path = path, .at = at, .n = n}, 1);
 }

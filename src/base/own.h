@@ -22,9 +22,17 @@ typedef struct Mapped {
   void *p;
   size_t n;      /* bytes of the file */
   size_t cap;    /* bytes allocated; 0 when mapped */
-  u64 dev, node; /* identity of the file, so that one file is held once */
+  u64 dev, node; /* identity of the file, so that one file is held once and not overwritten */
   i64 size, sec, nsec;
+  const char *path; /* NULL: it may be overwritten */
 } Mapped;
+
+/* An existing file that will be replaced. */
+typedef struct Planned {
+  struct Planned *next;
+  const char *path;
+  u64 dev, node;
+} Planned;
 
 /* arena.c: NULL when memory is exhausted, for those who cannot use the door. */
 void *arena_try(Arena *a, size_t n);

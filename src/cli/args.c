@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef enum OptKind { OPT_flag, OPT_may, OPT_text, OPT_real, OPT_whole, OPT_list } OptKind;
 
@@ -218,13 +217,6 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   return 0;
 }
 
-/* The model is not to be lost to its own result, whatever the two are called. */
-static int is_same_file(const char *p, const char *q) {
-  struct stat a, b;
-  return strcmp(p, "-") && strcmp(q, "-") && !stat(p, &a) && !stat(q, &b) && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
-}
-
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
   a->rtol = a->atol = INGOT_AUTO;
@@ -254,8 +246,6 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     if (e) return e;
   }
   if (v->wants_model && !a->model && !a->help) return bad(v, "MODEL", "missing");
-  if (a->model && a->output && is_same_file(a->model, a->output))
-    return bad(v, a->output, "the output would replace the model; expected another file");
   return 0;
 }
 

@@ -33,8 +33,11 @@ int verb_bench(const Args *a) {
       break;
     }
     IngotBench b;
-    IngotStatus s = prepare(m, &rest);
     const IngotEngine *named = ingot_find_engine(engine);
+    int compiles = !a->engine || (named && named->flags & INGOT_NATIVE);
+    IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
+    int hopeless = s != INGOT_OK; /* before the first engine has been measured */
+    if (!s) s = prepare(m, &rest);
     if (!s && named && named->flags & INGOT_NATIVE) s = tune(m, a, a->march);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     if (!s && !said && !a->json)
@@ -45,7 +48,7 @@ int verb_bench(const Args *a) {
     ingot_free(m);
     said = said || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE) break; /* the next would say the same */
+    if (s == INGOT_USAGE || hopeless) break; /* the next would say the same */
   }
   if (a->json && said) puts("\n]");
   return result;

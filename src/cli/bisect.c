@@ -134,8 +134,14 @@ int verify_nodes(const Args *a) {
 
 /* ---- bisect ---- */
 
+/* The part of the model that is written: text, large constants, inputs. */
+typedef struct Trio {
+  char text[4096], side[4096], inputs[4096];
+} Trio;
+
 typedef struct Hunt {
   const Args *a;
+  const Trio *files;
   Pair all;    /* the exposed model: ref holds every value */
   Pair part;   /* the last part that was tried */
   IngotDiff d; /* of its output */
@@ -276,26 +282,31 @@ static void print_command(const Hunt *h, const char *path, const char *inputs) {
   putchar('\n');
 }
 
-static IngotStatus write_part(const Hunt *h, const char *path) {
-  char name[4096];
+static int name_files(Trio *t, const char *path) {
+  size_t n = strlen(path);
+  if (n + 16 > sizeof t->text) return 0;
+  int stem = (int)(n > 4 && !strcmp(path + n - 4, ".ing") ? n - 4 : n);
+  snprintf(t->text, sizeof t->text, "%s", path);
+  snprintf(t->side, sizeof t->side, "%s.bin", path);
+  snprintf(t->inputs, sizeof t->inputs, "%.*s.npz", stem, path);
+  return 1;
+}
+
+static IngotStatus write_part(const Hunt *h) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
   Ingot *m = h->part.ref;
+  const Trio *t = h->files;
   IngotStatus s = ingot_print(m, &text, &n, &side, &nside);
-  size_t stem = strlen(path) > 4 && !strcmp(path + strlen(path) - 4, ".ing") ? strlen(path) - 4
-                                                                             : strlen(path);
-  if (stem + 16 > sizeof name) return INGOT_USAGE;
-  snprintf(name, sizeof name, "%s.bin", path);
-  if (!s && nside) s = ingot_write_file(m, name, side, nside);
-  snprintf(name, sizeof name, "%.*s.npz", (int)stem, path);
-  if (!s) s = ingot_write_inputs(m, name);
-  if (!s) s = ingot_write_file(m, path, text, n);
+  if (!s && nside) s = ingot_write_file(m, t->side, side, nside);
+  if (!s) s = ingot_write_inputs(m, t->inputs);
+  if (!s) s = ingot_write_file(m, t->text, text, n);
   if (s) {
-    fprintf(stderr, "ingot: %s: cannot be written\n", path);
+    fprintf(stderr, "ingot: %s: cannot be written\n", t->text);
     return s;
   }
-  printf("wrote %s; show it with: ", path);
-  print_command(h, path, name);
+  printf("wrote %s; show it with: ", t->text);
+  print_command(h, t->text, t->inputs);
   return s;
 }
 
@@ -322,14 +333,23 @@ static int report(Hunt *h, uint32_t value) {
     printf("it is shown by all that leads to it");
   printf(": max abs %g, max rel %g%s%s\n", h->d.max_abs, h->d.max_rel, *h->d.why ? ", " : "",
          h->d.why);
-  IngotStatus s = write_part(h, a->output ? a->output : "bisect.ing");
+  IngotStatus s = write_part(h);
   return s ? (int)s : INGOT_MISMATCH;
 }
 
 int verify_bisect(const Args *a) {
-  Hunt h = {.a = a};
+  Args all = *a;
+  Trio files;
+  Hunt h = {.a = &all, .files = &files};
   int result;
-  run_exposed(&h.all, a);
+  if (!name_files(&files, a->output ? a->output : "bisect.ing")) {
+    fputs("ingot verify: --output: the name is too long\n", stderr);
+    return INGOT_USAGE;
+  }
+  all.writes[all.nwrites++] = files.text;
+  all.writes[all.nwrites++] = files.side;
+  all.writes[all.nwrites++] = files.inputs;
+  run_exposed(&h.all, &all);
   result = (int)h.all.ref_bad;
   if (!result) {
     int64_t first = find_first(&h);

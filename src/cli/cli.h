@@ -26,6 +26,8 @@ struct Args {
   int nstate;
   const char *input[256], *dim[256], *shape[64], *max_shape[64];
   int ninput, ndim, nshape, nmax_shape;
+  const char *writes[4]; /* files that compile, opt and verify will write */
+  int nwrites;
 };
 
 struct Verb {
@@ -49,7 +51,8 @@ extern const int verb_count;
 /* Prints the messages of m on stderr. */
 void say_messages(const Ingot *m, int quiet);
 
-/* Opens the model and passes on everything the user said about its inputs. */
+/* Says which files will be written, opens the model and passes on everything the user said about
+ * its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
 /* As many runs as --steps says, each from the state of the one before. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);

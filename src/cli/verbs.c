@@ -23,7 +23,8 @@ int finish(Ingot *m, const Args *a, IngotStatus s) {
 }
 
 IngotStatus prepare(Ingot *m, const Args *a) {
-  IngotStatus s = ingot_open(m, a->model);
+  IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
+  if (!s) s = ingot_open(m, a->model);
   for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
@@ -160,7 +161,8 @@ static int verb_run(const Args *a) {
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  IngotStatus s = prepare(m, a);
+  IngotStatus s = a->output ? ingot_will_write_outputs(m, a->output) : INGOT_OK;
+  if (!s) s = prepare(m, a);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
@@ -210,12 +212,6 @@ static void timed(void *user, const char *pass, double ms, uint32_t before, uint
   fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
 }
 
-static int write_file(Ingot *m, const char *path, const char *suffix, const char *text, size_t n) {
-  char name[4096];
-  if ((size_t)snprintf(name, sizeof name, "%s%s", path, suffix) >= sizeof name) return INGOT_USAGE;
-  return (int)ingot_write_file(m, name, text, n);
-}
-
 static int verb_opt(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -228,7 +224,12 @@ static int verb_opt(const Args *a) {
                     .timed = a->time ? timed : NULL};
   const char *text, *side = NULL;
   size_t n, nside = 0;
-  IngotStatus s = prepare(m, a);
+  char beside[4096];
+  Args all = *a;
+  if (a->output) all.writes[all.nwrites++] = a->output;
+  if (a->output && a->side) all.writes[all.nwrites++] = beside;
+  snprintf(beside, sizeof beside, "%.4000s.bin", a->output ? a->output : "");
+  IngotStatus s = prepare(m, &all);
   if (!s && (a->explain || a->choices)) {
     s = a->choices ? ingot_choices(m, &text, &n) : ingot_explain(m, &text, &n);
     if (!s) fwrite(text, 1, n, stdout);
@@ -237,12 +238,11 @@ static int verb_opt(const Args *a) {
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && !a->dump) {
     s = ingot_print(m, &text, &n, a->side && a->output ? &side : NULL, &nside);
-    if (!s && a->output) {
-      if (nside) s = (IngotStatus)write_file(m, a->output, ".bin", side, nside);
-      if (!s) s = (IngotStatus)write_file(m, a->output, "", text, n);
-    } else if (!s) {
+    IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
+    if (!s && a->output)
+      s = ingot_write_files(m, f + !nside, 2 - !nside);
+    else if (!s)
       fwrite(text, 1, n, stdout);
-    }
   }
   return finish(m, a, s);
 }
@@ -269,27 +269,40 @@ static void prefix(const Args *a, char *to, size_t n) {
   if (!k && !a->name) snprintf(to, n, "model");
 }
 
-/* OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
-static IngotStatus write_c(Ingot *m, const char *output, const char *source, size_t n,
-                           const char *header, size_t nh) {
-  char side[4096], head[4096];
+/* Files of compile: OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
+typedef struct Trio {
+  char source[4096], header[4096], weights[4096];
+} Trio;
+
+static void name_files(Trio *t, const char *output) {
   int stem = (int)strlen(output) - 2;
+  snprintf(t->source, sizeof t->source, "%s", output);
+  snprintf(t->header, sizeof t->header, "%.*s.h", stem, output);
+  snprintf(t->weights, sizeof t->weights, "%.*s.bin", stem, output);
+}
+
+static IngotStatus write_c(Ingot *m, const Trio *t, const char *source, size_t n,
+                           const char *header, size_t nh) {
   const void *blob;
   size_t nblob;
   IngotStatus s = ingot_emit_weights(m, &blob, &nblob);
   if (s) return s;
-  snprintf(side, sizeof side, "%.*s.bin", stem, output);
-  snprintf(head, sizeof head, "%.*s.h", stem, output);
   /* in this order: a C file never stands without its weights */
-  IngotFile f[] = {{side, blob, nblob}, {head, header, nh}, {output, source, n}};
+  IngotFile f[] = {{t->weights, blob, nblob}, {t->header, header, nh}, {t->source, source, n}};
   return ingot_write_files(m, f + !nblob, 3 - !nblob);
+}
+
+/* Weights that nobody says a word about may become a file, if they are large. */
+static int may_write_weights(const char *how) {
+  return !how || !strcmp(how, "file") || !strcmp(how, "pointer");
 }
 
 static int verb_compile(const Args *a) {
   const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
   size_t len = output ? strlen(output) : 0;
-  char name[256], file[4096] = "";
-  if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof file)) {
+  char name[256];
+  Trio t = {"", "", ""};
+  if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.weights)) {
     fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", output);
     return INGOT_USAGE;
   }
@@ -297,10 +310,14 @@ static int verb_compile(const Args *a) {
     fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->weights);
     return INGOT_USAGE;
   }
+  Args all = *a;
   if (output) {
-    const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
-    snprintf(file, sizeof file, "%.*s.bin", (int)strlen(base) - 2, base);
+    name_files(&t, output);
+    all.writes[all.nwrites++] = t.source;
+    all.writes[all.nwrites++] = t.header;
+    if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
   }
+  const char *slash = strrchr(t.weights, '/');
   if (a->tune && !a->march) {
     fputs("ingot compile: --tune needs --march: C for any machine has no kernels to choose\n",
           stderr);
@@ -311,17 +328,19 @@ static int verb_compile(const Args *a) {
   prefix(a, name, sizeof name);
   IngotC o = {.name = name,
               .weights = a->weights,
-              .weights_file = output ? file : NULL,
+              .weights_file = !output ? NULL
+                              : slash ? slash + 1
+                                      : t.weights,
               .selftest = a->no_selftest ? -1 : a->selftest,
               .caller = a->caller,
               .debug = a->debug};
   const char *source, *header;
   size_t n, nh;
-  IngotStatus s = prepare(m, a);
+  IngotStatus s = prepare(m, &all);
   if (!s) s = tune(m, a, NULL);
   if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
   if (!s && output)
-    s = write_c(m, output, source, n, header, nh);
+    s = write_c(m, &t, source, n, header, nh);
   else if (!s)
     fwrite(source, 1, n, stdout);
   return finish(m, a, s);

@@ -75,21 +75,6 @@ def usage(c):
     c.run("run", MODEL, "-o", "out.npy", code=2, text="expected FILE.npz or a directory")
 
 
-def own_model(c):
-    """The model is not overwritten by its result, under whatever name."""
-    with open(MODEL, "rb") as f:
-        before = f.read()
-    shutil.copy(MODEL, c.path("m.c"))
-    os.symlink("m.c", c.path("soft.c"))
-    os.link(c.path("m.c"), c.path("hard.c"))
-    for verb in ("build", "opt", "compile", "run", "verify"):
-        for name in ("m.c", "soft.c", "hard.c", "./m.c"):
-            c.run(verb, "m.c", "-o", name, code=2, text="replace the model")
-            with open(c.path("m.c"), "rb") as f:
-                want(f.read() == before, f"{verb} -o {name} changed the model")
-    want(sorted(os.listdir(c.dir)) == ["hard.c", "m.c", "soft.c"], f"left behind: {os.listdir(c.dir)}")
-
-
 def specs(c):
     """What is said about dimensions must fit the model, also where the rest is not known."""
     tail_of = ("compile", MODEL, "-o", "x.c")
@@ -294,7 +279,7 @@ def demo(c):
     want(b"right" in got.out, "demo does not state the accuracy")
 
 
-CASES = (help_texts, usage, own_model, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+CASES = (help_texts, usage, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
 
 
 def tests(env):

@@ -16,7 +16,7 @@ typedef struct Env {
 
 static void use_files(Ctx *c, const Env *env) {
   file_write(c, "out", env->out, env->n);
-  File f = file_read(c, "out");
+  File f = file_read_own(c, "out");
   CHECK(f.n == env->n && memcmp(f.at, env->out, f.n) == 0);
   f = file_read_beneath(c, "model.onnx", str_of(c, "sub/w"), LOC_NONE);
   CHECK(f.n == 7 && memcmp(f.at, "weights", 7) == 0);

@@ -9,7 +9,8 @@ static char dir[256];
 
 /* One call of a file function: what went in, what came out. */
 typedef struct Call {
-  int what; /* 'r' file_read, 'b' file_read_beneath, 'w' file_write */
+  int what; /* 'r' file_read, 'o' file_read_own, 'b' file_read_beneath, 'w' file_write, 'p'
+               files_plan */
   const char *path;
   const char *name; /* of the external file */
   size_t len;       /* of the name, or of the bytes to write */
@@ -22,6 +23,8 @@ static void perform(Ctx *c, void *arg) {
   Call *k = arg;
   Loc loc = LOC_NONE;
   if (k->what == 'r') k->f = file_read(c, k->path);
+  if (k->what == 'o') k->f = file_read_own(c, k->path);
+  if (k->what == 'p') files_plan(c, &k->path, 1);
   if (k->what == 'b') k->f = file_read_beneath(c, k->path, str_intern(c, k->name, k->len), loc);
   if (k->what == 'w') file_write(c, k->path, k->bytes, k->len);
 }
@@ -44,6 +47,16 @@ static bool reads(Ctx *c, const char *path, const char *text) {
 
 static Err writes(Ctx *c, const char *path, const char *text) {
   Call k = {.what = 'w', .path = path, .bytes = text, .len = strlen(text)};
+  return call_in(c, &k);
+}
+
+static bool made(Ctx *c, const char *path, const char *text) {
+  Call k = {.what = 'o', .path = path};
+  return call_in(c, &k) == ERR_ok && holds(k.f, text);
+}
+
+static Err plans(Ctx *c, const char *path) {
+  Call k = {.what = 'p', .path = path};
   return call_in(c, &k);
 }
 
@@ -218,17 +231,17 @@ static void read_beneath(Ctx *c) {
 
 static void write_plain(Ctx *c, TestIo *io) {
   int before = entries(".");
-  CHECK(writes(c, "out", "first") == ERR_ok && reads(c, "out", "first"));
-  CHECK(writes(c, "out", "") == ERR_ok && reads(c, "out", ""));
+  CHECK(writes(c, "out", "first") == ERR_ok && made(c, "out", "first"));
+  CHECK(writes(c, "out", "") == ERR_ok && made(c, "out", ""));
   io->step = 1;
   io->signals = true;
-  CHECK(writes(c, "./out", "second") == ERR_ok && reads(c, "out", "second"));
+  CHECK(writes(c, "./out", "second") == ERR_ok && made(c, "out", "second"));
   *io = (TestIo){.fds = io->fds, .maps = io->maps};
   CHECK(chmod("out", 0750) == 0 && writes(c, "out", "third") == ERR_ok);
   struct stat st;
   CHECK(stat("out", &st) == 0 && (st.st_mode & 0777) == 0750);
   CHECK(symlink("out", "outlink") == 0 && writes(c, "outlink", "fourth") == ERR_ok);
-  CHECK(lstat("outlink", &st) == 0 && S_ISLNK(st.st_mode) && reads(c, "out", "fourth"));
+  CHECK(lstat("outlink", &st) == 0 && S_ISLNK(st.st_mode) && made(c, "out", "fourth"));
   CHECK(symlink("nowhere/x", "dangling") == 0 && writes(c, "dangling", "x") == ERR_system);
   CHECK(writes(c, ".", "x") == ERR_usage && writes(c, "m", "x") == ERR_usage);
   CHECK(writes(c, "nowhere/x", "x") == ERR_system && writes(c, "", "x") == ERR_system);
@@ -240,6 +253,27 @@ static void write_plain(Ctx *c, TestIo *io) {
           !strcmp(k.text, "/dev/full: cannot write: No space left on device"));
   CHECK(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
   CHECK(entries(".") == before + 3); /* out, outlink, dangling */
+}
+
+/* What was read is not written, and what will be written is not read, under any name. */
+static void write_read(Ctx *c) {
+  put("kept", "kept");
+  CHECK(link("kept", "kept2") == 0 && symlink("kept", "kept3") == 0);
+  CHECK(plans(c, "kept2") == ERR_ok);
+  CHECK(made(c, "kept", "kept"));
+  Call k = {.what = 'r', .path = "kept3"};
+  CHECK(call_in(c, &k) == ERR_usage && strstr(k.text, "kept2: ") &&
+        strstr(k.text, "read as kept3"));
+  CHECK(writes(c, "kept", "new") == ERR_ok &&
+        made(c, "kept", "new")); /* nobody reads the new one */
+  CHECK(reads(c, "kept", "new"));
+  CHECK(writes(c, "kept", "x") == ERR_usage && writes(c, "kept3", "x") == ERR_usage);
+  CHECK(plans(c, "kept3") == ERR_usage && made(c, "kept", "new"));
+  CHECK(beneath(c, "m/model.onnx", "w") == ERR_ok);
+  CHECK(writes(c, "m/w", "x") == ERR_usage && plans(c, "./m/w") == ERR_usage);
+  CHECK(plans(c, "nowhere/x") == ERR_system && plans(c, ".") == ERR_usage);
+  CHECK(plans(c, "absent") == ERR_ok && plans(c, "-") == ERR_ok && plans(c, "/dev/null") == ERR_ok);
+  unlink("kept"), unlink("kept2"), unlink("kept3");
 }
 
 static void write_stdout(Ctx *c) {
@@ -276,6 +310,7 @@ int main(void) {
     read_stdin(c);
     read_beneath(c);
     write_plain(c, &io);
+    write_read(c);
     write_stdout(c);
     ctx_free(c);
     unlink("out"), unlink("outlink"), unlink("dangling");

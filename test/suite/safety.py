@@ -1,0 +1,127 @@
+"""Nothing a user has may be destroyed, and nothing ingot makes may be left behind: no file that is read is ever written, what
+cannot be written is refused before work begins, signals leave no folders, and a full disk is an exit code."""
+import os
+import shutil
+import struct
+from lib import npy
+from lib.core import ROOT, Test
+from suite.cli import MODEL, Cli, image, want
+
+
+def pb(number, value):
+    """A field of a protobuf message: a whole number, or bytes."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def external(location, name="net"):
+    """y = x + w with the four floats of w in a file beside the model."""
+    def typed(what, shape=(4,)):
+        dims = b"".join(pb(1, pb(1, d)) for d in shape)
+        return pb(1, what) + pb(2, pb(1, pb(1, 1) + pb(2, dims)))
+    w = (pb(1, 4) + pb(2, 1) + pb(8, "w") + pb(13, pb(1, "location") + pb(2, location)) + pb(14, 1))
+    graph = pb(1, pb(1, "x") + pb(1, "w") + pb(2, "y") + pb(4, "Add")) + pb(2, name) + pb(5, w) + pb(11, typed("x")) + pb(12, typed("y"))
+    return pb(1, 8) + pb(7, graph) + pb(8, pb(1, "") + pb(2, 17))
+
+
+def snapshot(folder):
+    out = {}
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        out[name] = os.readlink(path) if os.path.islink(path) else open(path, "rb").read() if os.path.isfile(path) else snapshot(path)
+    return out
+
+
+def refused(c, *args, names=()):
+    """The command says what would be lost, and everything is as it was."""
+    before = snapshot(c.dir)
+    text = c.run(*args, code=2, text="would be replaced by the output, but is read").text()
+    for name in names:
+        want(name in text, f"{' '.join(args)}: {name} is not named: {text}")
+    want(snapshot(c.dir) == before, f"{' '.join(args)} changed {c.dir}: {sorted(os.listdir(c.dir))}")
+
+
+def model(c):
+    """The model is not overwritten by its result nor by what lies beside that, under whatever name."""
+    for name in ("net.h", "net.bin", "net.c"):
+        shutil.copy(MODEL, c.path(name))
+    os.symlink("net.h", c.path("soft.h"))
+    os.link(c.path("net.h"), c.path("hard.h"))
+    refused(c, "compile", "net.h", "-o", "net.c", names=["net.h"])
+    refused(c, "compile", "net.c", "-o", "./net.c", names=["net.c", "./net.c"])
+    refused(c, "net.h", "-o", "soft.c", names=["net.h", "soft.h"])
+    refused(c, "compile", "soft.h", "-o", "net.c", names=["net.h", "soft.h"])
+    refused(c, "compile", "net.h", "-o", "hard.c", names=["net.h", "hard.h"])
+    for how in ("file", "pointer"):
+        refused(c, "compile", "net.bin", "-o", "net.c", "--weights", how, names=["net.bin"])
+    c.run("compile", "net.bin", "-o", "inline.c")
+    refused(c, "build", "net.h", "-o", "net.so", names=["net.h"])
+    refused(c, "build", "net.bin", "-o", "net.o", "--weights", "pointer", names=["net.bin"])
+    shutil.copy(MODEL, c.path("prog"))
+    refused(c, "build", "prog", "-o", "prog", names=["prog"])
+    refused(c, "opt", "net.h", "-o", "soft.h", names=["net.h", "soft.h"])
+    refused(c, "opt", "net.bin", "-o", "net", "--side", names=["net.bin"])
+    refused(c, "verify", "net.h", "--bisect", "-o", "hard.h", "--engine", "interp", names=["net.h", "hard.h"])
+
+
+def data(c):
+    """Nor is what else was read: external data, inputs, measured choices, constants beside a text."""
+    with open(c.path("net.onnx"), "wb") as f:
+        f.write(external("net.bin"))
+    with open(c.path("net.bin"), "wb") as f:
+        f.write(struct.pack("<4f", 1, 2, 3, 4))
+    npy.save(c.path("x.npy"), npy.Array("f32", (4,), [0.0] * 4))
+    refused(c, "compile", "net.onnx", "-o", "net.c", "--weights", "file", names=["net.bin"])
+    refused(c, "build", "net.onnx", "-o", "net.a", "--weights", "pointer", names=["net.bin"])
+    c.run("compile", "net.onnx", "-o", "net.c", "--weights", "inline")
+    c.run("run", "net.onnx", "--input", "x=@x.npy", "-o", "in.npz")
+    shutil.copy(c.path("in.npz"), c.path("y.npz"))
+    with open(c.path("array.h"), "wb") as f:
+        f.write(open(c.path("x.npy"), "rb").read())
+    refused(c, "compile", "net.onnx", "-o", "array.c", "--input", "x=@array.h", names=["array.h"])
+    os.makedirs(c.path("set"))
+    c.run("run", "net.onnx", "--input", "x=@x.npy", "-o", "set")
+    os.rename(c.path("set/output_0.pb"), c.path("set/input_0.pb"))
+    os.symlink("input_0.pb", c.path("set/output_0.pb"))
+    refused(c, "run", "net.onnx", "--data", "set", "-o", "set", names=["input_0.pb", "output_0.pb"])
+    with open(c.path("t.h"), "w") as f:
+        f.write("ingot tune 1\n")
+    refused(c, "compile", "net.onnx", "--march", "sse2", "--tuned", "t.h", "-o", "t.c", names=["t.h"])
+    c.run("opt", MODEL, "-o", "side.ing", "--side", "--stop=none")
+    os.link(c.path("side.ing.bin"), c.path("other.bin"))
+    refused(c, "compile", "side.ing", "-o", "other.c", "--weights", "file", names=["other.bin", "side.ing.bin"])
+    out = c.run("run", "net.onnx", "--input", "x=@x.npy").out
+    want(b" 1 2 3 4" in out, f"the model computes {out}")
+
+
+def before_work(c):
+    """What must fail fails before the model is read: here it is not even there."""
+    for args in (["compile", "absent.onnx", "-o", "nowhere/net.c"], ["build", "absent.onnx", "-o", "nowhere/net.so"],
+                 ["opt", "absent.onnx", "-o", "nowhere/net.ing"], ["run", "absent.onnx", "-o", "nowhere/y.npz"],
+                 ["verify", "absent.onnx", "--bisect", "-o", "nowhere/part.ing"]):
+        c.run(*args, code=5, text="nowhere/")
+    os.makedirs(c.path("folder.c"))
+    c.run("compile", "absent.onnx", "-o", "folder.c", code=2, text="is a directory")
+    c.run("build", "absent.onnx", "-o", "net.so", "--cc", "no-such-compiler", code=5, text="'no-such-compiler' cannot be started")
+    slow = os.path.join(ROOT, "docs", "tour.onnx")
+    for args in (["bench", slow, "--cc", "no-such-compiler"], ["build", slow, "-o", "t", "--tune", "--cc", "no-such-compiler"],
+                 ["compile", slow, "--march", "native", "--tune", "--cc", "/nowhere/cc"]):
+        want(c.run(*args, code=5, text="cannot be started").text().count("cannot be started") == 1, f"{args}: said twice")
+    c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"})
+    for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "dir/"):
+        c.run("build", MODEL, "-o", name, code=2, text=name)
+    want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
+
+
+CASES = (model, data, before_work)
+
+
+def tests(env):
+    return [Test(f"safety/{fn.__name__}", lambda fn=fn: fn(Cli(env, "safety_" + fn.__name__)), cost=2) for fn in CASES]
