@@ -36,6 +36,7 @@ class Case:
     atol: float = 1e-5
     text: str | None = None      # a whole graph in onnx's own notation, instead of one node
     refuse: str | None = None    # the run ends with code 4 and says this; nothing is expected then
+    compiled: bool = False       # as C too, which every size must have a bound for
     without: str | None = None   # no such core operator is left after the passes on graphs
 
     def model(self):
@@ -122,7 +123,8 @@ def main(out):
         for case in module.cases(Case, np.random.default_rng(7)):
             name = f"{file[:-3]}/{case.name}"
             ops = write(case, os.path.join(out, name))
-            table.append({"name": name, "ops": ops, "rtol": case.rtol, "atol": case.atol, "refuse": case.refuse, "without": case.without})
+            table.append({"name": name, "ops": ops, "rtol": case.rtol, "atol": case.atol, "refuse": case.refuse, "without": case.without,
+                          "compiled": case.compiled})
     if len({x["name"] for x in table}) != len(table):
         raise SystemExit("two cases have one name")
     with open(os.path.join(out, "cases.json"), "w") as f:

@@ -350,29 +350,3 @@ void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *i
   *values = graph_node(g, n)->out[0];
   *indices = graph_node(g, n)->out[1];
 }
-
-void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
-             BodyFn *body, void *user) {
-  Arena *a = &g->c->work;
-  BlkId outer = g->cur, b = graph_block(g, 0);
-  bool asks = cond != 0;
-  Val *in = NEWS(a, Val, ncarried + 2), *next = NEWS(a, Val, ncarried + 1);
-  in[0] = trip;
-  in[1] = asks ? cond : mk_scalar(g, DT_bool, 1);
-  Val i = graph_param(g, b, type_tensor(a, DT_i64, NULL, 0), 0);
-  Val go = graph_param(g, b, type_tensor(a, DT_bool, NULL, 0), 0);
-  for (u32 k = 0; k < ncarried; k++) {
-    in[2 + k] = carried[k];
-    next[k] = graph_param(g, b, *graph_type(g, carried[k]), 0);
-  }
-  g->cur = b;
-  body(g, user, i, &go, next, scan);
-  *vec_push(a, &g->blk.at[b].ret) = go;
-  for (u32 k = 0; k < ncarried; k++) *vec_push(a, &g->blk.at[b].ret) = next[k];
-  for (u32 k = 0; k < nscan; k++) *vec_push(a, &g->blk.at[b].ret) = scan[k];
-  g->cur = outer;
-  Attr at = at_int(AT_scans, nscan);
-  NodeId n = graph_add_control(g, OP_loop, in, ncarried + 2, &at, 1, &b, 1);
-  for (u32 k = 0; k < ncarried; k++) carried[k] = graph_node(g, n)->out[k];
-  for (u32 k = 0; k < nscan; k++) scan[k] = graph_node(g, n)->out[ncarried + k];
-}

@@ -194,7 +194,7 @@ bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why);
 Growth state_growth(Graph *g, const Kept *s);
 void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; fails with code */
 
-/* infer.c: output types from operand types and attributes; checks the node. */
+/* infer.c, infer_control.c: output types from operand types and attributes; checks the node. */
 /* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym
  * is NULL and kept otherwise. Not for CONTROL, whose types come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
@@ -260,6 +260,8 @@ void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
 /* span.c: is every index in -size..size-1, in every run? One size for all, or one for each place of
  * the last axis. */
 bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
+/* Between which numbers every element of an integer value lies, in every run. */
+void value_span(Graph *g, Val v, i64 *lo, i64 *hi);
 /* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
 void index_limits(Graph *g, i64 *most);
 const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `within` refuses */

@@ -299,6 +299,13 @@ static Span span_at(Graph *g, Val v, Part at, u32 *left) {
   return def ? span_node(g, graph_node(g, def), v, at, left) : span_param(g, v, left);
 }
 
+void value_span(Graph *g, Val v, i64 *lo, i64 *hi) {
+  u32 left = SPAN_NODES;
+  Span s = span_at(g, v, whole, &left);
+  *lo = s.lo;
+  *hi = s.hi;
+}
+
 /* Is a <= b in every run? */
 static bool at_most(Graph *g, Dim a, Dim b) {
   i64 lo, hi;

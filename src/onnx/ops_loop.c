@@ -9,6 +9,8 @@
  */
 #include "onnx/list.h"
 
+#include "ir/loop.h"
+
 enum {
   SHORT_LOOP = 16,  /* iterations: unrolled when there are sequences */
   LONG_LOOP = 4096, /* not unrolled above this */
@@ -110,6 +112,18 @@ static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   for (u32 k = 0; k < l->nscan; k++) scan[k] = ret[1 + l->ncarried + k];
 }
 
+/* A bound on a trip count; the dimension itself, where it is one. */
+static Dim most_times(Build *b, Val trip) {
+  Dim times;
+  u32 one;
+  i64 lo, hi;
+  if (graph_dim_list(b->g, trip, &times, 1, &one)) return times;
+  value_span(b->g, trip, &lo, &hi);
+  if (hi >= DIM_MAX)
+    on_unsupported(b, "a sequence grows in a loop, and how often it runs has no bound");
+  return hi < 0 ? 0 : hi;
+}
+
 /* Finds type and capacity of every sequence that is carried: elements at the start, and what an
  * iteration adds, as often as it may run. */
 static void measure(LoopBody *l) {
@@ -117,11 +131,9 @@ static void measure(LoopBody *l) {
   Graph *g = b->g;
   Arena *a = &b->c->work;
   BlkId outer = g->cur, trial = graph_block(g, 0);
-  Val *in = NEWS(a, Val, l->ncarried + 1), *ret = NEWS(a, Val, 1 + l->ncarried + l->nscan);
-  Dim times;
-  u32 one;
-  if (!graph_dim_list(g, l->trip, &times, 1, &one))
-    on_unsupported(b, "a sequence grows in a loop, and how often it runs has no bound");
+  Val *in = NEWS(a, Val, l->ncarried + 1), *ret = NEWS(a, Val, 1 + l->ncarried + l->nscan),
+      *param = NEWS(a, Val, l->ncarried + 1), *init = NEWS(a, Val, l->ncarried + 1);
+  u32 nsyms = dim_nsyms(g->dims);
   Val i = graph_param(g, trial, type_tensor(a, DT_i64, NULL, 0), 0),
       cond = graph_param(g, trial, type_tensor(a, DT_bool, NULL, 0), 0);
   g->cur = trial;
@@ -129,11 +141,17 @@ static void measure(LoopBody *l) {
     in[k] = l->init[k];
     if (val_is_list(in[k])) continue;
     bool text = on_dtype(b, in[k]) == DT_str; /* of which the room must be known */
-    in[k] = graph_param(g, trial, *on_type(b, text ? on_bytes(b, in[k]) : in[k]), 0);
+    init[k] = in[k];
+    in[k] = param[k] = graph_param(g, trial, *on_type(b, text ? on_bytes(b, in[k]) : in[k]), 0);
     if (text) in[k] = on_text(b, in[k]);
   }
   once(l, i, cond, in, ret);
   g->cur = outer;
+  Counted count = {.trip = l->trip, .cond = l->cond, .i = i, .go = cond, .n = l->ncarried};
+  count.init = init, count.param = param, count.next = ret + 1;
+  count.more = ret[0], count.nsyms = nsyms;
+  loop_count(g, &count, trial);
+  Dim times = most_times(b, count.trip);
   for (u32 k = 0; k < l->ncarried; k++) {
     if (!val_is_list(l->init[k])) continue;
     const List *from = list_at(b->im, l->init[k]),
@@ -273,11 +291,6 @@ void build_loop(Build *b) {
   l.cond = on_has(b, 1) ? on_scalar(b, on_in(b, 1)) : mk_scalar(b->g, DT_bool, 1);
   if (!on_has(b, 0) && l.nscan && !on_has(b, 1))
     on_bad(b, "a loop without trip count and condition never ends");
-  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
-   * gives it */
-  Val blame;
-  const Tensor *known = l.nscan ? import_known(b->im, l.trip, &blame) : NULL;
-  if (known) l.trip = mk_const(b->g, (Tensor *)known);
   bool lists = false;
   Val *init = NEWS(a, Val, l.ncarried + 1);
   for (u32 k = 0; k < l.ncarried; k++) {

@@ -6,6 +6,8 @@
  */
 #include "onnx/own.h"
 
+#include "ir/loop.h"
+
 i64 text_room(Graph *g, Val v) {
   Arena *a = &g->c->scratch;
   Mark start = arena_mark(a);
@@ -78,7 +80,14 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
     l.room[k] = text_room(b->g, carried[k]);
     carried[k] = on_bytes(b, carried[k]);
   }
-  mk_loop(b->g, trip, cond, carried, ncarried, scan, nscan, text_body, &l);
+  Draft d = loop_draft(b->g, trip, cond, carried, ncarried, scan, nscan, text_body, &l);
+  loop_tidy(b->g, &d);
+  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
+   * gives it */
+  Val blame;
+  const Tensor *known = nscan ? import_known(b->im, d.count.trip, &blame) : NULL;
+  if (known) d.count.trip = mk_const(b->g, (Tensor *)known);
+  loop_finish(b->g, &d, carried, scan);
   for (u32 k = 0; k < ncarried; k++)
     if (l.room[k]) carried[k] = on_text(b, carried[k]);
   for (u32 k = 0; k < nscan; k++)

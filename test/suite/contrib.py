@@ -39,4 +39,4 @@ def tests(env):
             raise e
         return [Test("contrib/setup", say)]
     return [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
-            for case in table for engine in (*ENGINES, *(("c",) if case.get("refuse") else ()))]
+            for case in table for engine in (*ENGINES, *(("c",) if case.get("refuse") or case.get("compiled") else ()))]

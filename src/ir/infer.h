@@ -1,0 +1,12 @@
+/* infer.h: private to infer.c and infer_control.c. */
+#ifndef INGOT_INFER_H
+#define INGOT_INFER_H
+
+#include "ir/graph.h"
+
+/* Fails when there are too many elements. */
+Type sized_type(Graph *g, const Node *n, DType dt, const Dim *dim, u32 rank);
+/* The k-th symbol that n sets; made with these bounds if it is new. */
+Dim data_symbol(Graph *g, Node *n, u32 k, i64 lo, i64 hi);
+
+#endif

@@ -1,0 +1,140 @@
+/* infer_control.c: output types of if and loop, which come from their blocks.
+ *
+ * Where the branches of an if differ in an extent, and where it is not known how often a loop runs,
+ * the extent is a symbol that the node sets.
+ */
+#include "ir/infer.h"
+
+#include <string.h>
+
+static void infer_if(Graph *g, Node *n, Type *out) {
+  const Blk *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
+  Type *c = graph_type(g, n->in[0]);
+  if (c->dt != DT_bool || c->rank)
+    fail(g->c, ERR_input, n->loc, "if: condition is not a bool scalar");
+  if (yes->ret.n != no->ret.n)
+    fail(g->c, ERR_input, n->loc, "if: branches give %u and %u results", yes->ret.n, no->ret.n);
+  u32 k = 0;
+  for (u32 i = 0; i < n->nout; i++) {
+    const Type *a = graph_type(g, yes->ret.at[i]), *b = graph_type(g, no->ret.at[i]);
+    if (a->kind != TY_tensor || b->kind != TY_tensor || a->dt != b->dt || a->rank != b->rank)
+      fail(g->c, ERR_unsupported, n->loc,
+           "If: result %u has another element type or rank in each branch", i);
+    Dim dim[MAX_RANK];
+    for (u32 j = 0; j < a->rank; j++) {
+      dim[j] = a->dim[j];
+      if (a->dim[j] == b->dim[j]) continue;
+      i64 alo, ahi, blo, bhi;
+      dim_bounds(g->dims, a->dim[j], &alo, &ahi);
+      dim_bounds(g->dims, b->dim[j], &blo, &bhi);
+      dim[j] = data_symbol(g, n, k++, alo < blo ? alo : blo, ahi > bhi ? ahi : bhi);
+    }
+    out[i] = type_tensor(&g->c->work, a->dt, dim, a->rank);
+  }
+}
+
+/* Does the loop run exactly its trip count? */
+static bool runs_through(Graph *g, const Node *n, const Blk *b) {
+  const Tensor *t = graph_const(g, n->in[1]);
+  if (!t || !tensor_get(t, 0).i) return false;
+  Val last = b->ret.at[0];
+  if (last == b->param.at[1]) return true;
+  t = graph_const(g, last);
+  return t && tensor_get(t, 0).i;
+}
+
+static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *what) {
+  const Type *t = graph_type(g, v);
+  if (t->kind != TY_tensor || t->dt != dt || t->rank)
+    fail(g->c, ERR_input, n->loc, "%s: the %s is not a %s scalar", op_info[n->op].name, what,
+         dtype_info[dt].name);
+}
+
+static bool sets(Graph *g, const Blk *b, Sym s) {
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    for (u32 k = 0; k < n->nsym; k++)
+      if (n->sym[k] == s) return true;
+    for (u32 k = 0; k < n->nblk; k++)
+      if (sets(g, &g->blk.at[n->blk[k]], s)) return true;
+  }
+  return false;
+}
+
+/* Does the dimension depend on a symbol that a node of the block sets? */
+static bool varies(Graph *g, const Blk *b, Dim d) {
+  i64 k0;
+  const Sym *sym;
+  const i64 *coef;
+  u32 n = dim_is_const(d) ? 0 : dim_terms(g->dims, d, &k0, &sym, &coef);
+  for (u32 i = 0; i < n; i++) {
+    const SymInfo *s = dim_syminfo(g->dims, sym[i]);
+    if (s->kind == SY_data && sets(g, b, sym[i])) return true;
+    if (s->kind == SY_derived && (varies(g, b, s->a) || varies(g, b, s->b))) return true;
+  }
+  return false;
+}
+
+static void infer_loop(Graph *g, Node *n, Type *out) {
+  const Blk *b = &g->blk.at[n->blk[0]];
+  i64 scans = node_int(n, AT_scans, 0);
+  Loc loc = n->loc;
+  if (scans < 0 || scans > b->ret.n)
+    fail(g->c, ERR_input, loc, "loop: scans=%lld", (long long)scans);
+  u32 ncarried = n->nin - 2, nscan = (u32)scans;
+  if (b->param.n != n->nin || b->ret.n != 1 + ncarried + nscan)
+    fail(g->c, ERR_input, loc, "loop: body takes %u and gives %u values, expected %u and %u",
+         b->param.n, b->ret.n, n->nin, 1 + ncarried + nscan);
+  want_scalar(g, n, n->in[0], DT_i64, "trip count");
+  want_scalar(g, n, n->in[1], DT_bool, "condition");
+  want_scalar(g, n, b->param.at[0], DT_i64, "first parameter");
+  want_scalar(g, n, b->param.at[1], DT_bool, "second parameter");
+  want_scalar(g, n, b->ret.at[0], DT_bool, "first result of the body");
+  for (u32 i = 0; i < ncarried; i++) {
+    const Type *t = graph_type(g, n->in[2 + i]);
+    if (!type_equal(t, graph_type(g, b->param.at[2 + i])))
+      fail(g->c, ERR_input, loc, "loop: carried value %u and its parameter differ in type", i);
+    if (!type_equal(t, graph_type(g, b->ret.at[1 + i])))
+      fail(g->c, ERR_unsupported, loc, "Loop: carried value %u changes its type or shape", i);
+    out[i] = *t;
+  }
+  i64 hi = DIM_MAX;
+  Dim trip = -1;
+  u32 one;
+  bool known = graph_dim_list(g, n->in[0], &trip, 1, &one);
+  i64 lo, most;
+  if (known) {
+    dim_bounds(g->dims, trip, &lo, &hi);
+  } else {
+    value_span(g, n->in[0], &lo, &most);
+    if (most < hi) hi = most < 0 ? 0 : most;
+  }
+  if (nscan && (!known || !runs_through(g, n, b))) trip = data_symbol(g, n, 0, 0, hi);
+  for (u32 i = 0; i < nscan; i++) {
+    const Type *t = graph_type(g, b->ret.at[1 + ncarried + i]);
+    Dim dim[MAX_RANK];
+    if (t->kind != TY_tensor || t->rank + 1 > MAX_RANK)
+      fail(g->c, ERR_unsupported, loc, "Loop: scan output %u is not a tensor", i);
+    for (u32 k = 0; k < t->rank; k++)
+      if (varies(g, b, t->dim[k]))
+        fail(g->c, ERR_unsupported, loc, "Loop: scan output %u has another shape each time", i);
+    dim[0] = trip;
+    if (t->rank) memcpy(dim + 1, t->dim, t->rank * sizeof *dim);
+    out[ncarried + i] = sized_type(g, n, t->dt, dim, t->rank + 1);
+  }
+}
+
+void infer_control(Graph *g, Node *n, Type *out) {
+  infer_attrs(g, n);
+  for (u32 i = 0; i < n->nin; i++)
+    if (!n->in[i])
+      fail(g->c, ERR_input, n->loc, "%s: operand %u is missing", op_info[n->op].name, i);
+  u32 nret = g->blk.at[n->blk[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
+  if (n->nout != want)
+    fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",
+         op_info[n->op].name, nret, n->nout);
+  if (n->op == OP_if)
+    infer_if(g, n, out);
+  else
+    infer_loop(g, n, out);
+}

@@ -1,0 +1,170 @@
+/* loop.c: builds loops.
+ *
+ * In: a function that builds the body. Out: the node. In between, for loops of models (loop_tidy):
+ * the iterations are counted (trips.c); a carried value that every iteration leaves as it is, is
+ * the one from outside; a counter is computed from the number of the iteration, so that it can be
+ * told what it is below, and its result from the number of all. Exporters that know no constants in
+ * bodies carry their weights, and their own counters beside that of the loop.
+ */
+#include "ir/loop.h"
+
+Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
+                 BodyFn *body, void *user) {
+  Arena *a = &g->c->work;
+  BlkId outer = g->cur;
+  Draft d = {.nscan = nscan};
+  Counted *c = &d.count;
+  Val *init = NEWS(a, Val, ncarried + 1), *param = NEWS(a, Val, ncarried + 1),
+      *next = NEWS(a, Val, ncarried + 1);
+  d.instead = NEWS(a, Val, ncarried + 1);
+  c->trip = trip;
+  c->cond = cond ? cond : mk_scalar(g, DT_bool, 1);
+  c->n = ncarried;
+  c->nsyms = dim_nsyms(g->dims);
+  d.body = graph_block(g, 0);
+  c->i = graph_param(g, d.body, type_tensor(a, DT_i64, NULL, 0), 0);
+  c->go = graph_param(g, d.body, type_tensor(a, DT_bool, NULL, 0), 0);
+  for (u32 k = 0; k < ncarried; k++) {
+    init[k] = carried[k];
+    param[k] = next[k] = graph_param(g, d.body, *graph_type(g, carried[k]), 0);
+  }
+  c->more = c->go;
+  g->cur = d.body;
+  body(g, user, c->i, &c->more, next, scan);
+  Blk *b = &g->blk.at[d.body];
+  *vec_push(a, &b->ret) = c->more;
+  for (u32 k = 0; k < ncarried; k++) *vec_push(a, &b->ret) = next[k];
+  for (u32 k = 0; k < nscan; k++) *vec_push(a, &b->ret) = scan[k];
+  g->cur = outer;
+  c->init = init;
+  c->param = param;
+  c->next = next;
+  return d;
+}
+
+/* ---- what need not be carried ---- */
+
+/* What takes the place of the carried parameters; they were made one behind the other. */
+typedef struct Swap {
+  Val first;
+  u32 n;
+  Val *by;   /* 0: stays */
+  u32 *uses; /* by nodes and results */
+} Swap;
+
+static void swap_one(const Swap *s, Val *v) {
+  u32 k = *v - s->first;
+  if (*v < s->first || k >= s->n) return;
+  s->uses[k]++;
+  if (s->by[k]) *v = s->by[k];
+}
+
+/* Blocks inside of the body are younger than it. */
+static void swap_all(Graph *g, BlkId body, const Swap *s) {
+  for (BlkId b = body; b < g->blk.n; b++) {
+    Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      Node *n = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < n->nin; j++) swap_one(s, &n->in[j]);
+    }
+    for (u32 i = 0; i < k->ret.n; i++) swap_one(s, &k->ret.at[i]);
+  }
+}
+
+/* init + step * i, of the type of the counter. */
+static Val counter_at(Graph *g, Val init, i64 step, Val i) {
+  DType dt = graph_type(g, init)->dt;
+  Val v = mk_cast(g, i, dt);
+  if (step != 1) v = mk_map2(g, OP_mul, v, mk_scalar(g, dt, (double)step));
+  return mk_map2(g, OP_add, init, v);
+}
+
+/* Nodes from the m-th on go in front of the others. */
+static void to_front(Graph *g, BlkId body, u32 m) {
+  Blk *b = &g->blk.at[body];
+  u32 n = b->node.n - m;
+  NodeId *moved = NEWS(&g->c->scratch, NodeId, n + 1);
+  for (u32 i = 0; i < n; i++) moved[i] = b->node.at[m + i];
+  for (u32 i = m; i-- > 0;) b->node.at[i + n] = b->node.at[i];
+  for (u32 i = 0; i < n; i++) b->node.at[i] = moved[i];
+}
+
+static bool is_true(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  return t && t->n == 1 && tensor_get(t, 0).i;
+}
+
+/* A counter that nothing reads but its own increment is left alone, unless its result is known. */
+static void replace_counter(Graph *g, Draft *d, u32 k, i64 step, bool exact, const Swap *s) {
+  const Counted *c = &d->count;
+  BlkId outer = g->cur;
+  if (exact) {
+    Val times = mk_map2(g, OP_max, c->trip, mk_scalar(g, DT_i64, 0));
+    d->instead[k] = counter_at(g, c->init[k], step, times);
+  }
+  if (!exact && s->uses[k] < 2) return;
+  g->cur = d->body;
+  s->by[k] = counter_at(g, c->init[k], step, c->i);
+  g->cur = outer;
+}
+
+void loop_tidy(Graph *g, Draft *d) {
+  Counted *c = &d->count;
+  Arena *a = &g->c->scratch;
+  loop_count(g, c, d->body);
+  g->blk.at[d->body].ret.at[0] = c->more;
+  bool exact = is_true(g, c->cond) && (c->more == c->go || is_true(g, c->more));
+  Swap s = {c->n ? c->param[0] : 0, c->n, NEWS(a, Val, c->n + 1), NEWS(a, u32, c->n + 1)};
+  swap_all(g, d->body, &s);
+  u32 m = g->blk.at[d->body].node.n;
+  for (u32 k = 0; k < c->n; k++) {
+    i64 step;
+    if (c->next[k] == c->param[k])
+      d->instead[k] = s.by[k] = c->init[k];
+    else if (type_equal(graph_type(g, c->init[k]), graph_type(g, c->next[k])) &&
+             loop_steps(g, c->next[k], c->param[k], &step))
+      replace_counter(g, d, k, step, exact, &s);
+  }
+  to_front(g, d->body, m);
+  swap_all(g, d->body, &s);
+}
+
+/* ---- the node ---- */
+
+/* Takes carried values that are not needed out of parameters and results. */
+static void drop_carried(Graph *g, const Draft *d) {
+  Blk *b = &g->blk.at[d->body];
+  u32 n = 0;
+  for (u32 k = 0; k < d->count.n; k++) {
+    if (d->instead[k]) continue;
+    graph_val(g, b->param.at[2 + k])->pos = 2 + n;
+    b->param.at[2 + n] = b->param.at[2 + k];
+    b->ret.at[1 + n] = b->ret.at[1 + k];
+    n++;
+  }
+  for (u32 k = 0; k < d->nscan; k++) b->ret.at[1 + n + k] = b->ret.at[1 + d->count.n + k];
+  b->param.n = 2 + n;
+  b->ret.n = 1 + n + d->nscan;
+}
+
+void loop_finish(Graph *g, const Draft *d, Val *carried, Val *scan) {
+  const Counted *c = &d->count;
+  Val *in = NEWS(&g->c->work, Val, c->n + 2);
+  u32 nin = 2, at = 0;
+  in[0] = c->trip;
+  in[1] = c->cond;
+  for (u32 k = 0; k < c->n; k++)
+    if (!d->instead[k]) in[nin++] = c->init[k];
+  drop_carried(g, d);
+  Attr scans = {.key = AT_scans, .kind = AK_int, .u.i = d->nscan};
+  NodeId n = graph_add_control(g, OP_loop, in, nin, &scans, 1, &d->body, 1);
+  for (u32 k = 0; k < c->n; k++)
+    carried[k] = d->instead[k] ? d->instead[k] : graph_node(g, n)->out[at++];
+  for (u32 k = 0; k < d->nscan; k++) scan[k] = graph_node(g, n)->out[at + k];
+}
+
+void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
+             BodyFn *body, void *user) {
+  Draft d = loop_draft(g, trip, cond, carried, ncarried, scan, nscan, body, user);
+  loop_finish(g, &d, carried, scan);
+}

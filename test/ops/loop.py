@@ -1,0 +1,64 @@
+"""Loops whose condition counts: how often they run, and how many rows their results have at most, follows from the condition."""
+import numpy as np
+
+# What the condition compares, as exporters write it: the counter c carried from 0 in steps, n invariant, i the number of the iteration.
+# Each line: name, step, type of the counter, condition in front of the loop, condition in the body (of the next counter d).
+FORMS = [
+    ("less", 1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)"),
+    ("less_equal", 1, "int64", "go = LessOrEqual(c0, n)", "k2 = LessOrEqual(d, n)"),
+    ("turned", 1, "int64", "go = Greater(n, c0)", "k2 = Greater(n, d)"),
+    ("not", 1, "int64", "ge = GreaterOrEqual(c0, n)  go = Not(ge)", "ge2 = GreaterOrEqual(d, n)  k2 = Not(ge2)"),
+    ("steps", 3, "int64", "go = Less(c0, n)", "k2 = Less(d, n)"),
+    ("steps_equal", 3, "int64", "go = LessOrEqual(c0, n)", "k2 = LessOrEqual(d, n)"),
+    ("before", 1, "int64", "go = Less(c0, n)", "k2 = Less(c, n)"),
+    ("always_once", 1, "int64", "go = Constant <value = bool {1}>()", "k2 = Less(d, n)"),
+    ("own_counter", 1, "int64", "go = Less(c0, n)", "j = Add(i, one)  k2 = Less(j, n)"),
+    ("and", 1, "int64", "l = Less(c0, n)  go = And(l, l)", "p = Less(i, n)  q = Less(d, n)  k2 = And(p, q)"),
+    ("and_before", 1, "int64", "go = Less(c0, n)", "p = Less(d, n)  k2 = And(k, p)"),
+    ("float", 1, "int32", "f = Cast <to = 1> (c0)  m = Cast <to = 1> (n)  go = Less(f, m)", "f2 = Cast <to = 1> (d)  m2 = Cast <to = 1> (n)  k2 = Less(f2, m2)"),
+    ("narrow", 1, "int32", "m = Cast <to = 6> (n)  go = Less(c0, m)", "k2 = Less(d, m)"),
+    ("sum", 1, "int64", "s = Add(c0, one)  go = LessOrEqual(s, n)", "s2 = Add(d, one)  k2 = LessOrEqual(s2, n)"),
+]
+BODY = """g (float[%(rows)s,3] x%(more)s) => (float[m,3] y, float[3] z, %(type)s last) {
+  one = Constant <value = int64 {1}>()  c0 = Constant <value = %(type)s {%(start)d}>()  by = Constant <value = %(type)s {%(step)d}>()
+  axes = Constant <value = int64[1] {0}>()  rowmax = Constant <value = int64 {4}>()  z0 = Constant <value = float[3] {0, 0, 0}>()
+  w0 = Constant <value = float[3] {1, 2, -1}>()
+  %(bound)s  %(first)s
+  last, z, w, y = Loop(%(trip)s, go, c0, z0, w0) <body = b (int64 i, bool k, %(type)s c, float[3] a, float[3] w1) => (bool k2, %(type)s d, float[3] a2, float[3] w2, float[3] r) {
+    d = Add(c, by)  row = Min(i, rowmax)  g = Gather(x, row)  h = Mul(g, w1)  a2 = Add(a, h)  w2 = Identity(w1)  r = Add(a2, g)  %(next)s }> }"""
+
+
+def graph(step, kind, first, following, bound, rows=5, trip='""', start=0, more=""):
+    return BODY % {"rows": rows, "more": more, "type": kind, "start": start, "step": step, "bound": bound, "first": first,
+                   "trip": trip.replace('""', ""), "next": following}
+
+
+def cases(M, rng):
+    x = rng.standard_normal((5, 3)).astype(np.float32)
+    shape = "zero = Constant <value = int64 {0}>()  sh = Shape(x)  n = Gather(sh, zero)"
+    for name, step, kind, first, following in FORMS:
+        number = "n = Constant <value = int64 {7}>()"
+        yield M(name, None, [], [], {"x": x}, text=graph(step, kind, first, following, number))
+    down = ("go = Greater(c0, n)", "k2 = Greater(d, n)")
+    for n, step in ((3, -1), (0, -2), (7, -1), (-2, -3)):
+        number = f"n = Constant <value = int64 {{{n}}}>()"
+        yield M(f"down{step}_{n}", None, [], [], {"x": x}, text=graph(step, "int64", *down, number, start=6))
+    for trip in (0, 3, 9):
+        number = f"n = Constant <value = int64 {{5}}>()  t = Constant <value = int64 {{{trip}}}>()"
+        yield M(f"trip_{trip}", None, [], [], {"x": x}, text=graph(1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)", number, trip="t"))
+    for name, step, kind, first, following in FORMS:
+        yield M(f"shape_{name}", None, [], [], {"x": x}, text=graph(step, kind, first, following, shape, rows="N"))
+    # a number of the run that is bounded by an extent, and an end that depends on data
+    run = "f0 = Constant <value = float {0}>()  big = Greater(x, f0)  at = NonZero(big)  sh = Shape(at)  n = Gather(sh, one)"
+    for name in ("less", "less_equal", "steps", "and"):
+        _, step, kind, first, following = next(f for f in FORMS if f[0] == name)
+        yield M(f"run_{name}", None, [], [], {"x": x}, text=graph(step, kind, first, following, run))
+    clip = "eight = Constant <value = int64 {8}>()  n = Min(limit, eight)"
+    for name, step, kind, first, following in FORMS:
+        for q in (-3, 0, 5) if name in ("less", "float", "narrow") else (0, 5):
+            yield M(f"scalar_{name}_{q}", None, [], [], {"x": x, "limit": np.array(q)}, compiled=q == 5 and name in ("and", "float", "steps_equal"),
+                    text=graph(step, kind, first, following, clip, more=", int64 limit"))
+    until = ("go = Less(c0, n)", "p = Less(d, n)  f3 = Constant <value = float {1.5}>()  s = ReduceSum <keepdims = 0> (a2)  e = Abs(s)  q = Less(e, f3)  k2 = And(p, q)")
+    for n in (2, 9):
+        number = f"n = Constant <value = int64 {{{n}}}>()"
+        yield M(f"until_{n}", None, [], [], {"x": x}, text=graph(1, "int64", *until, number))
