@@ -115,6 +115,16 @@ def few():
     return n, n.op("Conv", z, n.weight(1, 2, 3, 32), n.weight(1), strides=[1, 2])
 
 
+def widened():
+    """Channels added behind blocks that they fill, and behind one that they do not; added in front; rows and columns added too."""
+    n = Net([1, 8, 9, 10])
+    x = n.op("Relu", n.conv("x", 8, 16, 3))
+    for cin, cout, pads in ((16, 20, (0, 4)), (20, 29, (0, 9)), (29, 32, (3, 0))):
+        more = n.op("Pad", x, n.const(np.array([0, pads[0], 0, 0, 0, pads[1], 0, 0], np.int64)))
+        x = n.op("Sigmoid", n.op("Add", n.conv(x, cin, cout, 1, pad=0), more))
+    return n, n.conv(n.op("Pad", x, n.const(np.array([0, 0, 1, 2, 0, 5, 3, 0], np.int64))), 37, 8, 3)
+
+
 def holes():
     """A window smaller than its steps: some results are sums of nothing."""
     n = Net([1, 8, 3, 40])
@@ -179,7 +189,8 @@ def attention(tokens, width, heads):
 
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
-            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "widened": widened(),
+            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

@@ -123,6 +123,13 @@ static bool gather_fits(const Work *w, const Node *n) {
          graph_type(w->g, n->in[1])->rank == 1;
 }
 
+/* Blocks stay where they are, and what is added stands behind them. */
+static bool pad_fits(const Work *w, const Node *n) {
+  u32 rank;
+  const Dim *lo = node_list(n, AT_lo, &rank), *interior = node_list(n, AT_interior, &rank);
+  return blocked(w, n->in[0]) && !lo[1] && !interior[1];
+}
+
 /* Channels that come last are put in their place, where a convolution reads them: as vectors into
  * blocks, not one by one. */
 static bool transpose_fits(const Work *w, const Node *n) {
@@ -152,6 +159,7 @@ static bool becomes_blocked(const Work *w, const Node *n) {
   }
   case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
   case OP_gather: return gather_fits(w, n);
+  case OP_pad: return pad_fits(w, n);
   case OP_transpose: return transpose_fits(w, n);
   default: return false;
   }

@@ -67,6 +67,15 @@ static u32 part_of(const Form *f, const Index *ix, u32 block) {
   return block >= LAYOUT_PART ? block : 0;
 }
 
+/* May the last vector write all its lanes? Those behind the extent are no channels of the result,
+ * or there are none. */
+static bool fills_up(const Tile *t) {
+  const Index *ix = &t->f.out.idx[1];
+  i64 extent = t->f.axis[t->lane].hi;
+  return extent % t->lanes == 0 || ix->n != 1 ||
+         ix->base + ix->shift + extent == prog_buf(t->p, t->f.out.buf)->dim[1];
+}
+
 u32 tile_lane_axis(const Tile *t) {
   const Form *f = &t->f;
   const Layout *y = layout_of(t->l, f->out.buf);
@@ -364,7 +373,9 @@ static void choose_size(Tile *t) {
   bool narrow = t->l->target->regs < 32, quads = t->quad < FORM_AXES;
   /* one panel at a time: then merge finds more that goes block by block */
   bool small = t->l->unit->aim == AIM_size;
+  u32 lanes = t->l->target->lanes, each = t->lanes > lanes ? t->lanes / lanes : 1;
   t->budget = !narrow ? 26 : quads ? 8 : 12; /* without vpdpbusd operands of dot4 take two each */
+  t->budget /= each;                         /* a vector is that many registers */
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;
@@ -441,7 +452,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (!ok || (!f->fold && !wide)) return false;
   const Layout *y = layout_of(l, f->out.buf);
   t->wide_store = wide;
-  t->pads = wide && y && y->block && (!out || f->axis[t->lane].hi % t->lanes == 0);
+  t->pads = wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
   if (!t->pads && t->lanes > f->axis[t->lane].hi && !t->partial) {
     t->lanes = lanes_for(t, false);
     if (y && y->block) return false;

@@ -1,0 +1,75 @@
+# zeros behind blocks: what was there is copied block by block, the last channels one by one, for lanes behind them are channels now
+# run: --march=avx2 --start=layout --stop=lower
+graph
+(%x: f32[1,1,2,2]) {
+  %k: f32[12,1,1,1] = const {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6}
+  %z: f32[] = const {0}
+  %c: f32[1,12,2,2] = conv(%x, %k) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %b: f32[1,15,2,2] = pad(%c, %z) {lo=[0,0,0,0], hi=[0,3,0,0], interior=[0,0,0,0]}
+  return %b
+}
+
+# expect
+prog
+math fused
+buf b1: in f32[1,1,2,2]
+buf b2: out f32[1,15,2,2]
+buf b3: const f32[12,1,1,1] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6}
+buf b6: temp f32[1,2,2,2,8]
+buf b4: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0}
+buf acc: reg f32x8[2,2]
+buf b: reg f32x8[1,2]
+buf b11: temp f32[1,2,2,2,8]
+kernel "conv" {
+  for l in 0..2 {
+    for p in 0..2 unroll {
+      for v in 0..2 unroll {
+        acc[p, v] = splat.8(0.0)
+      }
+    }
+    for v in 0..2 unroll {
+      b[0, v] = b4[0, v, 0, 0, 0, 0:8]
+    }
+    for p in 0..2 unroll {
+      let x: f32x8 = splat.8(b1[0, 0, l, p])
+      for v in 0..2 unroll {
+        acc[p, v] = fma(x, b[0, v], acc[p, v])
+      }
+    }
+    for p in 0..2 unroll {
+      for v in 0..2 unroll {
+        b6[0, v, l, p, 0:8] = acc[p, v]
+      }
+    }
+  }
+}
+kernel "pad" {
+  for v in 0..2 {
+    for k in 0..2 {
+      for l in 0..2 {
+        b11[0, v, k, l, 0:8] = splat.8(0.0)
+      }
+    }
+  }
+  for k in 0..2 {
+    for l in 0..2 {
+      b11[0, 0, k, l, 0:8] = b6[0, 0, k, l, 0:8]
+    }
+  }
+  for v in 0..4 {
+    for k in 0..2 {
+      for l in 0..2 {
+        b11[0, div(v + 8, 8), k, l, mod(v + 8, 8)] = b6[0, div(v + 8, 8), k, l, mod(v + 8, 8)]
+      }
+    }
+  }
+}
+kernel "broadcast" {
+  for j in 0..15 {
+    for k in 0..2 {
+      for l in 0..2 {
+        b2[0, j, k, l] = b11[0, div(j, 8), k, l, mod(j, 8)]
+      }
+    }
+  }
+}
