@@ -55,6 +55,13 @@ void ingot_free(Ingot *m);
 uint32_t ingot_message_count(const Ingot *m);
 const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);
 
+/* After a failure: words that would have helped on the command line, such as "-d" and "batch=1", in
+ * order; NULL behind the last, which may be the first. */
+const char *ingot_hint(const Ingot *m, uint32_t i);
+
+/* Of the n names the one that a misspelt word may mean; NULL: none is near. */
+const char *ingot_nearest(const char *said, const char *const *name, size_t n);
+
 /* Reads a model: an ONNX file, or the text form of a graph or program. Nothing is built yet. */
 IngotStatus ingot_open(Ingot *m, const char *path);
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);

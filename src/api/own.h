@@ -47,6 +47,7 @@ struct Ingot {
   const OnnxModel *onnx; /* decoded, when kind is MK_onnx */
   VEC(BindDim) dim;
   VEC(Given) given;
+  VEC(const char *) hint; /* see ingot_hint */
   Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
   Graph *g;
   Prog *p;
@@ -85,6 +86,9 @@ void api_bodies(Ingot *m); /* the same for every body, of a model that has sever
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
+
+/* guess.c: fills m->hint, if numbers for what is missing let the import succeed */
+void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss);
 
 /* state.c */
 void api_bind_state(Ingot *m);                     /* of an imported graph */

@@ -223,11 +223,22 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max) {
 
 /* ---- import ---- */
 
+typedef struct ImportArg {
+  Ingot *m;
+  const ImportOptions *o;
+} ImportArg;
+
+static void do_import_onnx(Ctx *c, void *arg) {
+  ImportArg *a = arg;
+  a->m->g = onnx_import(c, a->m->onnx, a->m->file, a->o);
+}
+
 static void import_onnx(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
   u32 n;
   const OnnxValue **input = onnx_inputs(c, m->onnx, &n);
   VEC(BindInput) bind = {0};
+  MissingDims missing = {0};
   for (u32 i = 0; i < m->given.n; i++) {
     Given *v = &m->given.at[i];
     if (v->pos >= (i32)n)
@@ -244,8 +255,14 @@ static void import_onnx(Ingot *m, bool symbolic) {
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
+                     .missing = &missing,
                      .outputs = &m->ports};
-  m->g = onnx_import(c, m->onnx, m->file, &o);
+  Err e = ctx_protect(c, do_import_onnx, &(ImportArg){m, &o});
+  if (e && missing.n && !m->hint.n) {
+    api_guess(m, &o, &missing);
+    diag_leave(c);
+  }
+  if (e) longjmp(*c->door, (int)e);
 }
 
 /* A text need not have one; any other trouble than its absence is reported by file_read. */

@@ -211,18 +211,31 @@ static void fill_random(Tensor *t, u64 seed, u32 limit) {
   }
 }
 
+/* Of all inputs that are to be made up, the dimensions that have bounds but no number. */
+static void refuse_open(Ingot *m) {
+  Ctx *c = m->c;
+  Text what = text_new(&c->scratch), how = text_new(&c->scratch);
+  for (u32 i = 0; i < api_param_count(m); i++) {
+    IngotTensor info = ingot_input_info(m, i);
+    const Given *v = find_given(m, i);
+    const char *name = show(c, api_param_name(m, i));
+    for (u32 k = 0; !(v && v->kind == GV_data) && k < info.rank; k++) {
+      if (info.dim[k] >= 0) continue;
+      text_fmt(&what, "%sdimension %u of input '%s'", what.n ? ", " : "", k, name);
+      text_fmt(&how, " -d '%s:%u=N'", name, k);
+    }
+  }
+  if (what.n)
+    fail(c, ERR_usage, LOC_NONE,
+         "open within bounds: %s; give numbers for this run with%s, or arrays", text_cstr(&what),
+         text_cstr(&how));
+}
+
 static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed, u32 limit) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   i64 dim[MAX_RANK];
-  for (u32 k = 0; k < info.rank; k++) {
-    dim[k] = info.dim[k];
-    if (dim[k] < 0)
-      fail(m->c, ERR_usage, LOC_NONE,
-           "input '%s': dimension %u is open within its bounds; give it with --input-dim '%s:%u=N' "
-           "(or -d NAME=N by its name), or give the array",
-           info.name, k, info.name, k);
-  }
+  for (u32 k = 0; k < info.rank; k++) dim[k] = info.dim[k];
   if (dt == DT_str && kind == GV_rand)
     fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);
   u64 n, bytes;
@@ -267,6 +280,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
     if (!found) fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, v->name));
   }
+  refuse_open(m);
   for (u32 i = 0; i < n; i++) {
     const Given *v = find_given(m, i);
     if (v && v->kind == GV_data)

@@ -208,6 +208,14 @@ void diag_leave(Ctx *c); /* leaves if an error was recorded */
 const char *show(Ctx *c, Str s);
 const char *show_text(Ctx *c, Str s); /* of a message: longer */
 
+/* near.c: of the names tried, the one that a misspelt word may mean; NULL: none is near. */
+typedef struct Near {
+  const char *said, *name;
+  u32 typos;
+} Near;
+Near near_new(const char *said);
+void near_try(Near *n, const char *name);
+
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);
 bool size_add(u64 a, u64 b, u64 *out);

@@ -219,6 +219,9 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
 
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
+  a->verb = v->name;
+  a->word = (const char *const *)argv;
+  a->nword = argc;
   a->rtol = a->atol = INGOT_AUTO;
   a->seconds = 1;
   for (int i = 0; i < argc; i++) {

@@ -45,6 +45,7 @@ int verb_bench(const Args *a) {
              "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");
     if (!s) print(a, engine, &b, !said);
     if (i == 0 || s) say_messages(m, a->quiet || i); /* warnings are the same for all */
+    if (s) say_hint(m, a);
     ingot_free(m);
     said = said || !s;
     if (s && !result) result = (int)s;

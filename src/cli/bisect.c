@@ -42,6 +42,7 @@ static void run_exposed(Pair *p, const Args *a) {
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
+  if (p->ref && p->ref_bad) say_hint(p->ref, a);
   if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
 }
 
@@ -61,6 +62,7 @@ static void run_stored(Pair *p, const Args *a) {
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
+  if (p->ref && p->ref_bad) say_hint(p->ref, a);
   p->other = ingot_new(NULL);
   p->other_bad = plan && p->other ? prepare(plan, a) : INGOT_SYSTEM;
   if (!p->other_bad) p->other_bad = ingot_stored(plan, &value, &n);

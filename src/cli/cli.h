@@ -11,6 +11,9 @@ typedef struct Verb Verb;
 
 /* Options of all verbs; a verb refuses those its row does not list. */
 struct Args {
+  const char *verb; /* and the words behind it, for a command to try instead */
+  const char *const *word;
+  int nword;
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
@@ -50,6 +53,9 @@ extern const Verb verb_table[];
 extern const int verb_count;
 /* Prints the messages of m on stderr. */
 void say_messages(const Ingot *m, int quiet);
+/* After a failure: the same command with options that would have made it succeed, if they are
+ * known. */
+void say_hint(const Ingot *m, const Args *a);
 
 /* Says which files will be written, opens the model and passes on everything the user said about
  * its inputs. */
@@ -75,6 +81,7 @@ int verify_bisect(const Args *a); /* --bisect */
 int verb_bench(const Args *a);
 
 /* print.c */
+void shell_word(const char *s, FILE *to); /* in quotes where a shell would see more in it */
 void json_text(const char *s);
 void json_real(double x); /* null where JSON has no number */
 void json_diff(const IngotDiff *d);

@@ -1,7 +1,25 @@
-/* print.c: JSON and tables of differences. */
+/* print.c: JSON, tables of differences, words of a shell. */
 #include "cli/cli.h"
 
 #include <math.h>
+#include <string.h>
+
+void shell_word(const char *s, FILE *to) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "_-+=:,./@%";
+  if (*s && strspn(s, plain) == strlen(s)) {
+    fputs(s, to);
+    return;
+  }
+  fputc('\'', to);
+  for (; *s; s++) {
+    if (*s == '\'')
+      fputs("'\\''", to);
+    else
+      fputc(*s, to);
+  }
+  fputc('\'', to);
+}
 
 void json_text(const char *s) {
   putchar('"');

@@ -16,8 +16,24 @@ void say_messages(const Ingot *m, int quiet) {
   }
 }
 
+void say_hint(const Ingot *m, const Args *a) {
+  const char *word;
+  if (!ingot_hint(m, 0)) return;
+  fprintf(stderr, "ingot: for example: ingot %s", a->verb);
+  for (int i = 0; i < a->nword; i++) {
+    fputc(' ', stderr);
+    shell_word(a->word[i], stderr);
+  }
+  for (uint32_t i = 0; (word = ingot_hint(m, i)); i++) {
+    fputc(' ', stderr);
+    shell_word(word, stderr);
+  }
+  fputc('\n', stderr);
+}
+
 int finish(Ingot *m, const Args *a, IngotStatus s) {
   say_messages(m, a->quiet);
+  if (s) say_hint(m, a);
   ingot_free(m);
   return (int)s;
 }
@@ -183,6 +199,7 @@ static int verb_inspect(const Args *a) {
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_inspect(m, a->json, &text, &n);
   if (n) fwrite(text, 1, n, stdout);
+  if (!s) say_hint(m, a);
   if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
   fprintf(stderr, "ingot: %s: has nodes that are not supported: see the report\n", a->model);
   ingot_free(m);

@@ -136,6 +136,7 @@ static int verify_engines(const Args *a) {
     run_side(s, a);
     if (i == 0 || s->status == INGOT_OK) {
       if (i == 0 && s->m) say_messages(s->m, a->quiet);
+      if (s->m && s->status) say_hint(s->m, a);
       result = s->status ? (int)s->status : result;
       continue;
     }

@@ -28,6 +28,17 @@ struct BindInput {
   const Tensor *data;
 };
 
+/* A dimension that nobody gave: what option would (value not set), and what it is. */
+typedef struct MissingDim {
+  BindDim bind; /* by symbol, or by input and axis; rank: a whole shape */
+  Str what;
+  bool is_side; /* height, width or depth of an image */
+} MissingDim;
+typedef struct MissingDims {
+  const MissingDim *at;
+  u32 n;
+} MissingDims;
+
 /* How an output of the model is made of outputs of the graph, which are tensors: element k of
  * sequence y is output y.k, what an optional holds is output y. Where that is only known at run
  * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. A
@@ -48,8 +59,9 @@ struct ImportOptions {
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool symbolic;  /* unknown dimensions stay symbolic without bound (inspect) */
-  Port **outputs; /* receives one per output of the model; NULL: not wanted */
+  bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
+  MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */
+  Port **outputs;       /* receives one per output of the model; NULL: not wanted */
 };
 
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */

@@ -52,9 +52,13 @@ struct Import {
   Map rows; /* "domain/name" -> 1 + first row */
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
-  Map odd;   /* operator and attribute -> 1: said that it is not known */
-  u32 depth; /* of sub-graphs and functions */
-  u32 steps; /* nodes built, functions unrolled: bounded */
+  Map symbols;             /* Str -> 1: names of dimensions of inputs */
+  Map by_symbol;           /* Str -> 1 + index into told */
+  VEC(BindDim) told;       /* what is known of symbols */
+  VEC(MissingDim) missing; /* of inputs, not said by anyone */
+  Map odd;                 /* operator and attribute -> 1: said that it is not known */
+  u32 depth;               /* of sub-graphs and functions */
+  u32 steps;               /* nodes built, functions unrolled: bounded */
 };
 
 /* ops.c */

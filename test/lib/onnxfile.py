@@ -1,8 +1,8 @@
 """A writer of ONNX files that needs no package: just enough of the format, and fast for models of many nodes."""
 import struct
 
-FLOAT, INT64, BOOL = 1, 7, 9  # TensorProto.DataType
-SIZES = {FLOAT: "f", INT64: "q"}
+FLOAT, UINT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = 1, 2, 6, 7, 8, 9, 10, 11  # TensorProto.DataType
+SIZES = {FLOAT: "f", UINT8: "B", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d"}
 
 
 def varint(x):
@@ -30,9 +30,9 @@ def tensor(name, dims, values, dt=FLOAT):
 
 
 def value(name, dims, dt=FLOAT):
-    """ValueInfoProto; a dimension is a number or a name."""
-    shape = b"".join(chunk(1, number(1, d) if isinstance(d, int) else chunk(2, d)) for d in dims)
-    return chunk(1, name) + chunk(2, chunk(1, number(1, dt) + chunk(2, shape)))
+    """ValueInfoProto; a dimension is a number, a name, or None: not known. Without dims the shape is not known."""
+    shape = b"".join(chunk(1, b"" if d is None else number(1, d) if isinstance(d, int) else chunk(2, d)) for d in dims or ())
+    return chunk(1, name) + chunk(2, chunk(1, number(1, dt) + (b"" if dims is None else chunk(2, shape))))
 
 
 def attribute(name, x):
@@ -68,8 +68,8 @@ class Graph:
                                 + b"".join(chunk(5, attribute(k, x)) for k, x in attrs.items())))
         return names[0] if len(names) == 1 else names
 
-    def const(self, dims, values, dt=FLOAT):
-        name = self.name()
+    def const(self, dims, values, dt=FLOAT, name=None):
+        name = name or self.name()
         self.parts.append(chunk(5, tensor(name, dims, values, dt)))
         return name
 
@@ -83,8 +83,8 @@ class Graph:
             size *= d
         return self.const(dims, [((self.count * 31 + i * 7) % 61 - 30) / 64 + self.count / 1e5 for i in range(size)])
 
-    def input(self, dims, dt=FLOAT):
-        name = self.name()
+    def input(self, dims, dt=FLOAT, name=None):
+        name = name or self.name()
         self.parts.append(chunk(11, value(name, dims, dt)))
         return name
 

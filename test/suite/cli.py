@@ -22,6 +22,12 @@ class Cli:
     def path(self, name):
         return os.path.join(self.dir, name)
 
+    def save(self, name, data):
+        """A file in the scratch folder; returns its name, which is how commands call it."""
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        return name
+
     def run(self, *args, code=0, text=None, limit=60, **how):
         """Runs ingot in the scratch folder; checks exit code, text on stderr, and that a failure leaves stdout empty."""
         got = run([self.env.ingot, *args], limit, cwd=self.dir, **how)

@@ -1,0 +1,88 @@
+"""Dimensions that the command line gives, and those it does not: one table of symbols for all inputs, every missing one in one
+message, and a command that works."""
+import shlex
+from lib import onnxfile as onnx
+from lib.core import Test
+from suite.cli import Cli, want
+
+
+def total(c, name, inputs):
+    """A model that adds up all of its inputs."""
+    g = onnx.Graph()
+    sums = [g.node("ReduceSum", [g.input(dims, name=x)], keepdims=0) for x, dims in inputs]
+    g.output(g.node("Sum", sums, ["y"]), None)
+    return c.save(name, onnx.model(g))
+
+
+def example(c, got):
+    """The command that the message proposes, run."""
+    line = next((x for x in got.text().splitlines() if x.startswith("ingot: for example: ingot ")), None)
+    want(line, f"no example in {got.text()}")
+    c.run(*shlex.split(line.split(": ingot ", 1)[1]))
+    return line
+
+
+def one_table(c):
+    """What is the batch of one input is the batch of all, whatever comes first and wherever it stands."""
+    inputs = [("state", [2, "batch", 4]), ("x", ["batch", "sequence"])]
+    for name, order in (("a.onnx", inputs), ("b.onnx", inputs[::-1])):
+        got = c.run("run", total(c, name, order), "-d", "sequence=512", text="batch dimension 0 (batch) is not known, taken as 1")
+        want(got.text().count("taken as 1") == 1, f"said more than once: {got.text()}")
+        for flags in (["-d", "batch=3"], ["-d", "x:0=3"], ["-d", "state:1=3"], ["--input", "state=zeros", "--shapes", "state:2x3x4"]):
+            text = c.run("opt", name, "--stop=none", "-d", "sequence=5", *flags).out.decode()
+            want('"x": f32[3,5]' in text and '"state": f32[2,3,4]' in text, f"{flags}: {text[:200]}")
+
+
+def all_missing(c):
+    """Every missing dimension in one message, and one command that works."""
+    model = total(c, "m.onnx", [("x", ["batch", "width"]), ("u", [1, None, "height"]), ("v", [1, "a b"])])
+    for verb, flags in (("run", ["--seed", "1"]), ("compile", ["-o", "with space.c"]), ("verify", ["--engine", "interp"]),
+                        ("bench", ["--engine", "interp", "--seconds", "0.001"])):
+        got = c.run(verb, model, *flags, code=2)
+        for word in ("'width' (dimension 1 of input 'x')", "dimension 1 of input 'u'", "'height'", "'a b'"):
+            want(got.text().count(word) == 1, f"{verb} does not name {word} once: {got.text()}")
+        want(f"ingot {verb} {model} {flags[0]}" in example(c, got), "the example is another command")
+    want("-d width=" in example(c, c.run("inspect", model)), "inspect gives no example")
+    c.run("run", model, "--max-shapes", "x:4x4,u:1x4x4,v:1x4", code=2, text="-d 'x:0=N' -d 'x:1=N' -d 'u:1=N' -d 'u:2=N' -d 'v:1=N'")
+    c.run("run", total(c, "none.onnx", [("x", None), ("u", [1, "n"])]), code=2, text="--shapes 'x:AxB' -d 'n=N'")
+
+
+def made_to_fit(c):
+    """The example has numbers that the model takes: a window needs its length, a product its partner."""
+    g = onnx.Graph()
+    g.output(g.node("Conv", [g.input(["n", 1, "t"], name="x"), g.weight(1, 1, 200)], ["y"]), None)
+    c.save("conv.onnx", onnx.model(g))
+    want("t=512" in example(c, c.run("run", "conv.onnx", code=2)), "128 does not fit a window of 200")
+    g = onnx.Graph()
+    total_of_x = g.node("ReduceSum", [g.input([None, None], name="x")], keepdims=0)
+    rows = g.node("Reshape", [g.input([2, None, 4], name="s"), g.ints(2, 4)])
+    g.output(g.node("Add", [rows, total_of_x], ["y"]), None)
+    c.save("rows.onnx", onnx.model(g))
+    want("s:1=1" in example(c, c.run("run", "rows.onnx", code=2)), "the second dimension of s must be 1")
+
+
+def made_up_names(c):
+    """Names that inspect makes up can be given; they are never those of another dimension."""
+    model = total(c, "m.onnx", [("x", [1, None, None]), ("z", [1, "x_1"])])
+    text = c.run("inspect", model).out.decode()
+    want("x: f32[1,x_1_,x_2]" in text and "z: f32[1,x_1]" in text, text)
+    text = c.run("opt", model, "--stop=none", "-d", "x_1_=2", "-d", "x_2=3", "-d", "x_1=4").out.decode()
+    want('"x": f32[1,2,3]' in text and '"z": f32[1,4]' in text, text[:200])
+
+
+def sums(c):
+    """A dimension that is called like a sum of others is their sum."""
+    model = total(c, "m.onnx", [("a", ["batch", "past"]), ("b", ["batch", "past + now"]),
+                                ("c", ["batch", "now"]), ("d", ["batch", "past+1"])])
+    text = c.run("opt", model, "--stop=none", "-d", "past=3", "-d", "now=2").out.decode()
+    want('"b": f32[1,5]' in text and '"d": f32[1,4]' in text, text[:300])
+    got = c.run("run", model, code=2)
+    want("'past'" in got.text() and "'past + now'" not in got.text(), got.text())
+    example(c, got)
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums)
+
+
+def tests(env):
+    return [Test(f"cli/dims/{fn.__name__}", lambda fn=fn: fn(Cli(env, "dims_" + fn.__name__)), cost=1) for fn in CASES]
