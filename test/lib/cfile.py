@@ -5,6 +5,7 @@ from .core import Fail, run, tail
 
 TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|\S""", re.S)
 MOVES = {"memcpy", "memmove", "memset"}
+HARDENED = {"__stack_chk_fail"}  # by compilers that check the stack unless told otherwise, as Ubuntu's do
 
 
 def tokens(text):
@@ -35,7 +36,7 @@ def cc(command, what, merge=True):
 def check_symbols(path, extra=()):
     """No undefined symbol but the moves of memory (and helpers of the compiler itself, where the caller says so)."""
     names = {line.split()[-1] for line in cc(["nm", "-u", path], "nm").splitlines() if line.strip()}
-    bad = {n for n in names if n not in MOVES and not n.startswith(tuple(extra) or ("\0",))}
+    bad = {n for n in names if n not in MOVES | HARDENED and not n.startswith(tuple(extra) or ("\0",))}
     if bad:
         raise Fail(f"{os.path.basename(path)} needs {' '.join(sorted(bad))}")
 

@@ -49,6 +49,7 @@ def bodies(env, name):
     """Each body against `run --march` of its target."""
     find, options, cc, some = MODELS[name]
     env.need_ingot()
+    promises.need(cc)
     work, model = env.scratch("multi", name), find(env)
     many = options[2:] if "--weights" in options else [o for o in options if o != "--debug"]
     for body in [b for b in some if can_run(b)]:
