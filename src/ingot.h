@@ -117,8 +117,15 @@ IngotStatus ingot_set_state(Ingot *m, const char *spec);
 
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
-/* "x=@x.npy", "x=@x.pb", "x=rand", "x=zeros" */
+/* NAME=VALUE. VALUE is @FILE.npy or @FILE.pb; rand, zeros or ones; a value: a number as C writes it
+ * (also nan, inf), true or false, a string with or without "..."; or a list of values, [1, 2, 3] or
+ * [[1, 2], [3, 4]], whose nesting is the shape. A single value fills the whole input, whatever its
+ * shape. Values must be whole for integers, and in the range of the type. */
 IngotStatus ingot_input_spec(Ingot *m, const char *spec);
+/* The same, but the input becomes a constant of the model, and is no parameter any more: what
+ * follows from it is computed now, and branches that are not taken vanish with their weights.
+ * Before import; not rand. Later contents for it must be the same. */
+IngotStatus ingot_freeze(Ingot *m, const char *spec);
 /* An .npz keyed by input names, or a directory with input_0.pb, input_1.pb ... */
 IngotStatus ingot_input_file(Ingot *m, const char *path);
 

@@ -166,6 +166,9 @@ static const char *options_text(Ingot *m, const IngotC *o) {
       text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
     text_fmt(&t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
   }
+  for (u32 i = 0; i < m->given.n; i++)
+    if (m->given.at[i].frozen)
+      text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->given.at[i].name));
   for (u32 i = 0; i < m->bodies.n; i++)
     text_fmt(&t, "%s%s%s", i ? "," : gap(&t), i ? "" : "march=", m->bodies.at[i]->name);
   if (!m->bodies.n && m->target && m->target->lanes > 1)

@@ -65,6 +65,7 @@ void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
   ImportOptions o = *asked;
   o.missing = NULL;
   o.outputs = NULL;
+  o.frozen = NULL;
   o.ndim += miss->n;
   o.dim = NEWS(&c->keep, BindDim, o.ndim);
   if (asked->ndim) memcpy(o.dim, asked->dim, asked->ndim * sizeof *o.dim);

@@ -22,6 +22,7 @@ typedef struct Report {
   Map at; /* op -> 1 + index */
   u64 params, bytes;
   double macs;
+  bool sized; /* see InspectArg */
   IngotMemory memory;
 } Report;
 
@@ -294,7 +295,7 @@ static void memory_text(Report *r, const IngotMemory *x) {
 static void try_memory(Ctx *c, void *arg) {
   Report *r = arg;
   (void)c;
-  if (r->m->kind == MK_onnx && !r->m->passed) r->m->g = NULL;
+  if (r->m->kind == MK_onnx && !r->m->passed && !r->sized) r->m->g = NULL;
   api_import(r->m, false); /* with the dimensions it would run with */
   api_memory(r->m, &r->memory);
 }
@@ -315,6 +316,7 @@ static void memory_part(Report *r) {
 typedef struct InspectArg {
   Ingot *m;
   bool json;
+  bool sized; /* imported with the sizes it would run with */
   Text out;
   Err code;
 } InspectArg;
@@ -325,14 +327,46 @@ static void try_import(Ctx *c, void *arg) {
   api_import(a->m, true);
 }
 
+static void try_sizes(Ctx *c, void *arg) {
+  InspectArg *a = arg;
+  (void)c;
+  api_import(a->m, false);
+}
+
+/* With open dimensions as they are; what refuses those may take the sizes it would run with, and
+ * then its messages about open ones do not matter. */
+static Err import_any(Ctx *c, InspectArg *a) {
+  Diag **end = c->diags_end;
+  u32 errors = c->nerrors, warnings = c->nwarnings;
+  Err code = c->code, e = ctx_protect(c, try_import, a);
+  if (e != ERR_unsupported && e != ERR_input) return e;
+  Ctx said = *c;
+  Diag *first = *end;
+  const char *why;
+  *end = NULL;
+  c->diags_end = end;
+  c->nerrors = errors;
+  c->nwarnings = warnings;
+  c->code = code;
+  a->sized = !ctx_try(c, try_sizes, a, &why);
+  if (a->sized) return ERR_ok;
+  *end = first;
+  c->diags_end = said.diags_end;
+  c->nerrors = said.nerrors;
+  c->nwarnings = said.nwarnings;
+  c->code = said.code;
+  return e;
+}
+
 static void do_inspect(Ctx *c, void *arg) {
   InspectArg *a = arg;
   api_need_one(a->m);
   Ingot *m = a->m;
   Report r = {.m = m, .json = a->json};
   r.out = text_new(&c->keep);
-  a->code = ctx_protect(c, try_import, a);
-  if (a->code && a->code != ERR_unsupported) longjmp(*c->door, (int)a->code);
+  a->code = import_any(c, a);
+  if (a->code && a->code != ERR_unsupported) diag_leave(c);
+  r.sized = a->sized;
   if (r.json) text_puts(&r.out, "{");
   if (m->onnx) onnx_part(&r);
   if (m->g) graph_part(&r);

@@ -11,14 +11,16 @@
 #include "pass/tune.h"
 
 typedef enum ModelKind { MK_none, MK_onnx, MK_graph, MK_prog } ModelKind;
-typedef enum GivenKind { GV_data, GV_rand, GV_zeros } GivenKind;
+typedef enum GivenKind { GV_data, GV_rand, GV_fill, GV_text } GivenKind;
 
 /* What an input shall hold: by name, or by position among the inputs. */
 typedef struct Given {
   Str name;
   i32 pos; /* -1: by name */
   GivenKind kind;
-  Tensor *data;
+  Tensor *data;     /* GV_fill: one element, for every place */
+  const char *text; /* GV_text: a value in words, of an input whose type is not known yet */
+  bool frozen;      /* a constant from now on, no parameter */
 } Given;
 
 typedef VEC(const Target *) Targets;
@@ -48,6 +50,7 @@ struct Ingot {
   VEC(BindDim) dim;
   VEC(Given) given;
   VEC(const char *) hint; /* see ingot_hint */
+  BindInputs frozen;      /* inputs of an ONNX model that are constants of the graph */
   Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
   Graph *g;
   Prog *p;
@@ -206,6 +209,15 @@ enum { MADE_UP = 10 };
 u32 *api_limits(Ingot *m);
 Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */
+
+/* freeze.c */
+const Given *api_frozen(const Ingot *m, Str name); /* what that input is frozen at, or NULL */
+bool api_is_dropped(Ingot *m, const Given *v);     /* says again what is frozen */
+void api_freeze_text(Ingot *m);                    /* of a graph in text form */
+_Noreturn void api_no_input(Ingot *m, Str name);   /* values.c: refuses a name */
+
+/* spec.c: values in words */
+Tensor *api_value(Ctx *c, const char *name, DType dt, const char *text);
 
 /* text.c */
 Tensor *api_encode(Ingot *m, u32 i,

@@ -25,14 +25,22 @@ typedef struct Python {
   Folder folder;
 } Python;
 
-void api_write_inputs(Ingot *m, const char *path) {
+static void write_inputs(Ingot *m, const char *path, bool frozen) {
   Ctx *c = m->c;
-  u32 n = api_param_count(m);
-  Str *name = NEWS(&c->keep, Str, n + 1);
+  u32 n = api_param_count(m), more = frozen ? m->frozen.n : 0;
+  Str *name = NEWS(&c->keep, Str, n + more + 1);
+  Tensor **data = NEWS(&c->keep, Tensor *, n + more + 1);
   Text out = text_new(&c->keep);
-  for (u32 i = 0; i < n; i++) name[i] = api_param_name(m, i);
-  data_write_npz(c, &out, name, m->raw, n);
+  for (u32 i = 0; i < n + more; i++) {
+    name[i] = i < n ? api_param_name(m, i) : m->frozen.at[i - n].name;
+    data[i] = i < n ? m->raw[i] : (Tensor *)(uintptr_t)m->frozen.at[i - n].data;
+  }
+  data_write_npz(c, &out, name, data, n + more);
   file_write(c, path, out.at, out.n);
+}
+
+void api_write_inputs(Ingot *m, const char *path) {
+  write_inputs(m, path, false);
 }
 
 static void run(Ctx *c, void *arg) {
@@ -49,7 +57,7 @@ static void run(Ctx *c, void *arg) {
              *out = folder_file(c, &p->folder, "out.npz");
   const char *python = m->python ? m->python : "python3";
   const char *argv[] = {python, "-c", script, m->path, in, out, NULL};
-  api_write_inputs(m, in);
+  write_inputs(m, in, true); /* the file has them as inputs still */
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
   if (code) spawn_blame(c, &p->folder, "Python", python, code);

@@ -239,15 +239,16 @@ static void import_onnx(Ingot *m, bool symbolic) {
   const OnnxValue **input = onnx_inputs(c, m->onnx, &n);
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
+  m->frozen.n = 0;
   for (u32 i = 0; i < m->given.n; i++) {
     Given *v = &m->given.at[i];
     if (v->pos >= (i32)n)
       fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
     if (v->pos >= 0) v->name = input[v->pos]->name;
     v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
-    if (!onnx_takes_input(c, m->onnx, v->name))
-      fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(c, v->name));
-    if (v->kind == GV_data) *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data};
+    if (!onnx_takes_input(c, m->onnx, v->name)) api_no_input(m, v->name);
+    if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
+    *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
   }
   ImportOptions o = {.path = m->path,
                      .dim = m->dim.at,
@@ -255,6 +256,7 @@ static void import_onnx(Ingot *m, bool symbolic) {
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
+                     .frozen = &m->frozen,
                      .missing = &missing,
                      .outputs = &m->ports};
   Err e = ctx_protect(c, do_import_onnx, &(ImportArg){m, &o});
@@ -315,6 +317,7 @@ static void import(Ingot *m, bool symbolic) {
       m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
     else
       m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
+    api_freeze_text(m);
   }
 }
 

@@ -23,10 +23,10 @@ static bool ends_with(const char *s, const char *end) {
 
 static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
   for (u32 i = 0; pos < 0 && i < m->given.n; i++)
-    if (m->given.at[i].pos < 0 && m->given.at[i].name == name)
+    if (m->given.at[i].pos < 0 && m->given.at[i].name == name && !m->given.at[i].frozen)
       fail(m->c, ERR_usage, LOC_NONE, "input '%s' is given twice", show(m->c, name));
   Given *v = vec_push(&m->c->keep, &m->given);
-  *v = (Given){name, pos, kind, t};
+  *v = (Given){.name = name, .pos = pos, .kind = kind, .data = t};
   return v;
 }
 
@@ -36,6 +36,7 @@ typedef struct InputArg {
   Ingot *m;
   const IngotTensor *t;
   const char *text;
+  bool frozen;
 } InputArg;
 
 static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
@@ -64,7 +65,7 @@ static void do_input(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
-  return api_call(m, do_input, &(InputArg){m, t, NULL});
+  return api_call(m, do_input, &(InputArg){.m = m, .t = t});
 }
 
 static void tell_number(Ingot *m, Str name, u32 n) {
@@ -120,27 +121,73 @@ static void add_file(Ingot *m, Str name, const char *path) {
     add_given(m, name, -1, GV_data, data_read_npy(c, f.at, f.n, loc, &c->keep));
 }
 
+/* The element type that the model declares for an input, or for a part of one such as x.0. */
+static DType declared_dtype(Ingot *m, Str name) {
+  u32 n = 0;
+  const OnnxValue **input = m->onnx ? onnx_inputs(m->c, m->onnx, &n) : NULL;
+  const char *text = str_text(m->c, name);
+  for (u32 i = 0; i < n; i++) {
+    const OnnxType *t = &input[i]->type;
+    size_t len = str_len(m->c, input[i]->name);
+    if (input[i]->name != name &&
+        (strncmp(text, str_text(m->c, input[i]->name), len) || text[len] != '.'))
+      continue;
+    if (t->kind == OT_map && !strcmp(text + len, ".keys")) return t->dt;
+    while (t->elem) t = t->elem;
+    return t->dt;
+  }
+  return DT_none;
+}
+
+/* Where the name ends: a name may hold '=', and so may a string. */
+static const char *end_of_name(Ingot *m, const char *spec) {
+  const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
+  for (const char *s = first; m->onnx && s; s = strchr(s + 1, '='))
+    if (onnx_takes_input(m->c, m->onnx, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
+  return at ? at : first;
+}
+
+/* A value in words: now, if the type of the input is known. */
+static void add_words(Ingot *m, Str name, const char *text) {
+  Ctx *c = m->c;
+  DType dt = declared_dtype(m, name);
+  if (m->onnx && !onnx_takes_input(c, m->onnx, name)) api_no_input(m, name);
+  if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
+  if (!strcmp(text, "ones") && dt != DT_str) text = "1";
+  if (!*text && dt != DT_str)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': a value is missing behind '='", show(c, name));
+  Tensor *t = dt ? api_value(c, show(c, name), dt, text) : NULL;
+  Given *v = add_given(m, name, -1, !t ? GV_text : t->rank ? GV_data : GV_fill, t);
+  v->text = str_text(c, str_of(c, text));
+}
+
 static void do_input_spec(Ctx *c, void *arg) {
   InputArg *a = arg;
-  const char *eq = strrchr(a->text, '=');
-  const char *at = strstr(a->text, "=@");
-  if (at) eq = at;
+  const char *eq = end_of_name(a->m, a->text);
   if (!eq || eq == a->text)
-    fail(c, ERR_usage, LOC_NONE, "'%s': expected NAME=@FILE, NAME=rand or NAME=zeros", a->text);
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s': expected NAME=VALUE, where VALUE is a number, true, false, a list [1,2,3], zeros, "
+         "ones, rand or @FILE",
+         a->text);
   Str name = str_intern(c, a->text, (size_t)(eq - a->text));
-  const char *what = eq + 1;
-  if (*what == '@')
-    add_file(a->m, name, what + 1);
-  else if (!strcmp(what, "rand"))
-    add_given(a->m, name, -1, GV_rand, NULL);
-  else if (!strcmp(what, "zeros"))
-    add_given(a->m, name, -1, GV_zeros, NULL);
+  u32 from = a->m->given.n;
+  if (eq[1] == '@')
+    add_file(a->m, name, eq + 2);
+  else if (strcmp(eq + 1, "rand"))
+    add_words(a->m, name, eq + 1);
+  else if (a->frozen)
+    fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", a->text);
   else
-    fail(c, ERR_usage, LOC_NONE, "'%s': expected @FILE, rand or zeros after '='", a->text);
+    add_given(a->m, name, -1, GV_rand, NULL);
+  for (u32 i = from; i < a->m->given.n; i++) a->m->given.at[i].frozen = a->frozen;
 }
 
 IngotStatus ingot_input_spec(Ingot *m, const char *spec) {
-  return api_call(m, do_input_spec, &(InputArg){m, NULL, spec});
+  return api_call(m, do_input_spec, &(InputArg){.m = m, .text = spec});
+}
+
+IngotStatus ingot_freeze(Ingot *m, const char *spec) {
+  return api_call(m, do_input_spec, &(InputArg){.m = m, .text = spec, .frozen = true});
 }
 
 static void do_input_file(Ctx *c, void *arg) {
@@ -173,15 +220,15 @@ static void do_input_file(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_input_file(Ingot *m, const char *path) {
-  return api_call(m, do_input_file, &(InputArg){m, NULL, path});
+  return api_call(m, do_input_file, &(InputArg){.m = m, .text = path});
 }
 
 /* ---- for a run ---- */
 
-static const Given *find_given(const Ingot *m, u32 i) {
+static Given *find_given(const Ingot *m, u32 i) {
   Str name = api_param_name(m, i);
   for (u32 k = 0; k < m->given.n; k++) {
-    const Given *v = &m->given.at[k];
+    Given *v = &m->given.at[k];
     if (v->name ? v->name == name : v->pos == (i32)i) return v;
   }
   return NULL;
@@ -231,19 +278,28 @@ static void refuse_open(Ingot *m) {
          text_cstr(&how));
 }
 
-static Tensor *make_up(Ingot *m, u32 i, GivenKind kind, u64 seed, u32 limit) {
+static Tensor *make_up(Ingot *m, u32 i, u64 seed, u32 limit) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   i64 dim[MAX_RANK];
   for (u32 k = 0; k < info.rank; k++) dim[k] = info.dim[k];
-  if (dt == DT_str && kind == GV_rand)
+  if (dt == DT_str)
     fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);
   u64 n, bytes;
   if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
       bytes > (u64)1 << 36)
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
-  if (kind == GV_rand) fill_random(t, seed * 1000003 + i, limit);
+  fill_random(t, seed * 1000003 + i, limit);
+  return t;
+}
+
+/* One element, for every place of input i; a string for every row. */
+static Tensor *spread(Ingot *m, u32 i, const Tensor *one) {
+  IngotTensor info = ingot_input_info(m, i);
+  u32 rank = info.rank - (one->dt == DT_str && info.rank);
+  Tensor *t = tensor_new(&m->c->keep, one->dt, info.dim, rank);
+  for (u64 k = 0; k < t->n; k++) tensor_set(t, k, tensor_get(one, 0));
   return t;
 }
 
@@ -268,6 +324,21 @@ static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
   return t;
 }
 
+/* The array given for input i; NULL: it is to be made up. */
+static Tensor *given_tensor(Ingot *m, u32 i, Given *v) {
+  IngotTensor info = ingot_input_info(m, i);
+  if (v->kind == GV_text) {
+    v->data = api_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
+    v->kind = v->data->rank ? GV_data : GV_fill;
+  }
+  if (v->kind == GV_fill) return spread(m, i, v->data);
+  return v->data;
+}
+
+_Noreturn void api_no_input(Ingot *m, Str name) {
+  fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, name));
+}
+
 Tensor **api_inputs(Ingot *m, u64 seed) {
   u32 n = api_param_count(m), *limit = api_limits(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
@@ -278,16 +349,14 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
-    if (!found) fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, v->name));
+    if (!found && !v->frozen && !api_is_dropped(m, v)) api_no_input(m, v->name);
   }
   refuse_open(m);
   for (u32 i = 0; i < n; i++) {
-    const Given *v = find_given(m, i);
-    if (v && v->kind == GV_data)
-      in[i] = check_given(m, i, v->data);
-    else
-      in[i] = make_up(m, i, v ? v->kind : GV_rand, seed, limit[i]);
-    m->raw[i] = v && v->kind == GV_data ? v->data : in[i];
+    Given *v = find_given(m, i);
+    Tensor *t = v ? given_tensor(m, i, v) : NULL;
+    in[i] = t ? check_given(m, i, t) : make_up(m, i, seed, limit[i]);
+    m->raw[i] = t ? t : in[i];
     if (!v && !m->in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
            show(m->c, api_param_name(m, i)), (unsigned long long)seed);
@@ -349,5 +418,5 @@ static void do_write(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_write_outputs(Ingot *m, const char *path) {
-  return api_call(m, do_write, &(InputArg){m, NULL, path});
+  return api_call(m, do_write, &(InputArg){.m = m, .text = path});
 }

@@ -39,7 +39,10 @@ typedef struct Opt {
   }
 
 static const Opt opts[] = {
-    LIST("input", "i", input, "SPEC", "x=@x.npy, x=@x.pb, x=rand or x=zeros; may be repeated"),
+    LIST("input", "i", input, "SPEC",
+         "x=@x.npy, x=0.5 (all of it), x=[1,2,3], x=ones, zeros or rand; may be repeated"),
+    LIST("freeze", NULL, freeze, "SPEC",
+         "the same, and the input is a constant from then on: sr=16000, x=@x.npy; may be repeated"),
     TEXT("inputs", NULL, inputs, "FILE.npz", "inputs by name from an archive"),
     TEXT("data", NULL, data, "DIR", "inputs from a directory: input_0.pb, input_1.pb, ..."),
     TEXT("output", "o", output, "PATH", "FILE.npz, or a directory that receives output_0.pb, ..."),

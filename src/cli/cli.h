@@ -27,8 +27,8 @@ struct Args {
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];
   int nstate;
-  const char *input[256], *dim[256], *shape[64], *max_shape[64];
-  int ninput, ndim, nshape, nmax_shape;
+  const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
+  int ninput, nfreeze, ndim, nshape, nmax_shape;
   const char *writes[4]; /* files that compile, opt and verify will write */
   int nwrites;
 };

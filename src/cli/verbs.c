@@ -45,6 +45,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
   for (int i = 0; !s && i < a->nstate; i++) s = ingot_set_state(m, a->state[i]);
+  for (int i = 0; !s && i < a->nfreeze; i++) s = ingot_freeze(m, a->freeze[i]);
   for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
@@ -199,7 +200,7 @@ static int verb_inspect(const Args *a) {
   IngotStatus s = prepare(m, a);
   if (!s) s = ingot_inspect(m, a->json, &text, &n);
   if (n) fwrite(text, 1, n, stdout);
-  if (!s) say_hint(m, a);
+  if (!s || (s == INGOT_UNSUPPORTED && n)) say_hint(m, a);
   if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
   fprintf(stderr, "ingot: %s: has nodes that are not supported: see the report\n", a->model);
   ingot_free(m);
@@ -373,7 +374,7 @@ static int verb_passes(const Args *a) {
   return finish(m, a, s);
 }
 
-#define SHAPES "input-dim shapes max-shapes"
+#define SHAPES "input-dim shapes max-shapes freeze"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for threads "
@@ -400,8 +401,9 @@ const Verb verb_table[] = {
      "input inputs data engine seed seconds cc march tune tuned precise optimize-for optimize "
      "threads threads-api threads-grain state json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json state march threads " SHAPES,
-     "MODEL [-d batch=1] [--march CPU] [--json]", "report what a model contains and needs", 1},
+    {"inspect", verb_inspect, "json state march threads input inputs data " SHAPES,
+     "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json]",
+     "report what a model contains and needs", 1},
     {"opt", verb_opt,
      "start stop skip dump march tuned choices precise threads threads-grain explain check time "
      "output side state input inputs data " SHAPES,

@@ -82,7 +82,7 @@ static const char *array_type(Import *im, const Tensor *x) {
 
 const Tensor *extents_array(Import *im, Str name) {
   for (u32 i = 0; i < im->o->ninput; i++)
-    if (im->o->input[i].name == name) return im->o->input[i].data;
+    if (im->o->input[i].name == name && !im->o->input[i].fill) return im->o->input[i].data;
   return NULL;
 }
 
@@ -101,6 +101,12 @@ static const BindDim *told(Import *im, Str symbol) {
   for (u32 i = 0; slot && i < im->o->ndim; i++)
     if (im->o->dim[i].symbol == symbol) im->o->dim[i].used = true;
   return slot ? &im->told.at[*slot - 1] : NULL;
+}
+
+BindInput *extents_given(Import *im, Str name) {
+  for (u32 i = 0; i < im->o->ninput; i++)
+    if (im->o->input[i].name == name) return &im->o->input[i];
+  return NULL;
 }
 
 i64 extents_told(Import *im, Str name) {

@@ -12,6 +12,7 @@ void extents_close(Import *im);
 Type extents_type(Import *im, const OnnxValue *v);
 const Tensor *extents_array(Import *im, Str name); /* that was given for an input, or NULL */
 i64 extents_told(Import *im, Str name);            /* what -d NAME=N says, or -1 */
+BindInput *extents_given(Import *im, Str name);    /* all that was given for it, or NULL */
 /* Notes that -d NAME=N is missing; what: of what it is the number. Returns the stand-in 1. */
 i64 extents_miss(Import *im, Str name, const char *what);
 

@@ -26,7 +26,11 @@ struct BindDim {
 struct BindInput {
   Str name;
   const Tensor *data;
+  bool fill;   /* data is one element, for every place: it says nothing about the shape */
+  bool frozen; /* the input is a constant of the model, and no parameter */
 };
+
+typedef VEC(BindInput) BindInputs;
 
 /* A dimension that nobody gave: what option would (value not set), and what it is. */
 typedef struct MissingDim {
@@ -60,6 +64,7 @@ struct ImportOptions {
   BindInput *input;
   u32 ninput;
   bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
+  BindInputs *frozen;   /* receives those that became constants; NULL: not wanted */
   MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */
   Port **outputs;       /* receives one per output of the model; NULL: not wanted */
 };

@@ -14,7 +14,7 @@
 
 /* Strings enter as rows of bytes; how many is given by -d NAME.bytes=N, or as many as the array
  * given needs, but not fewer than TEXT_ROOM. */
-enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24 };
+enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24, FROZEN_MOST = 1 << 26, KNOWN_MOST = 1 << 12 };
 
 /* The array given for a parameter of strings, as bytes: for contents that must be known. */
 static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
@@ -51,8 +51,41 @@ static Val text_param(Import *im, Str name, Type t) {
   return mk_text(im->g, graph_param(im->g, 1, rows, name));
 }
 
+/* One element given for all: an array of the input's shape, where that is known, and where it is
+ * needed: as a constant, or small enough to decide a shape or a branch. */
+static void spread(Import *im, BindInput *in, Type t) {
+  i64 dim[MAX_RANK];
+  u64 n = 1, most = in->frozen ? FROZEN_MOST : KNOWN_MOST;
+  for (u32 i = 0; i < t.rank; i++) {
+    dim[i] = dim_is_const(t.dim[i]) ? t.dim[i] : -1;
+    if (dim[i] < 0 || !size_mul(n, (u64)dim[i], &n) || n > most) return;
+  }
+  Tensor *all = tensor_new(&im->c->work, in->data->dt, dim, t.rank);
+  for (u64 i = 0; i < n; i++) tensor_set(all, i, tensor_get(in->data, 0));
+  in->data = all;
+  in->fill = false;
+}
+
+static Val frozen_input(Import *im, const BindInput *in, const OnnxValue *v, Type t) {
+  Loc loc = {.file = im->file, .index = -1};
+  if (in->fill)
+    fail(im->c, ERR_usage, loc,
+         "input '%s' cannot be frozen: its shape is not known, or too large for one value to fill",
+         show(im->c, v->name));
+  if (in->data->dt != t.dt)
+    fail(im->c, ERR_input, loc, "input '%s' is %s, the array to freeze it at is %s",
+         show(im->c, v->name), dtype_info[t.dt].name, dtype_info[in->data->dt].name);
+  if (im->o->frozen) *vec_push(&im->c->keep, im->o->frozen) = *in;
+  Val c = mk_const(im->g, (Tensor *)(uintptr_t)in->data);
+  graph_val(im->g, c)->name = v->name;
+  return c;
+}
+
 static Val tensor_param(Import *im, const OnnxValue *v) {
   Type t = extents_type(im, v);
+  BindInput *in = extents_given(im, v->name);
+  if (in && in->fill) spread(im, in, t);
+  if (in && in->frozen) return frozen_input(im, in, v, t);
   if (t.dt == DT_str) return text_param(im, v->name, t);
   return graph_param(im->g, 1, t, v->name);
 }

@@ -33,7 +33,7 @@ static bool take_param(Slice *s, Val v) {
   s->blame = v;
   if (pos >= b->param.n || b->param.at[pos] != v) return false; /* a loop variable */
   for (u32 i = 0; i < im->o->ninput; i++) {
-    if (im->o->input[i].name != graph_val(g, v)->name) continue;
+    if (im->o->input[i].name != graph_val(g, v)->name || im->o->input[i].fill) continue;
     Tensor *t = (Tensor *)im->o->input[i].data;
     if (t->dt != graph_type(g, v)->dt) return false;
     have(s, v, t);

@@ -50,8 +50,8 @@ static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
   const Branch *bad = &r[r[0].err ? 0 : 1];
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
   fail(b->c, bad->err, b->g->loc, "the %s cannot be built: %s%s%s%s", part, bad->why,
-       *name ? "; if it is not taken, give the input that decides: --input '" : "", name,
-       *name ? "=@FILE.npy'" : "");
+       *name ? "; if it is not taken, give the input that decides: --freeze '" : "", name,
+       *name ? "=VALUE'" : "");
 }
 
 /* Lets the node choose between the results of both branches; NULL, or why they do not fit, and

@@ -208,7 +208,18 @@ static Val row(Build *b, Val v, u32 d) {
 }
 
 static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
-  if (on_has(b, input)) return row(b, on_widen(b, on_in(b, input)), d);
+  if (on_has(b, input)) {
+    Val h = row(b, on_widen(b, on_in(b, input)), d);
+    Dim want[2] = {on_dim(b, x, 1), hidden};
+    bool fits = on_rank(b, h) == 2;
+    for (u32 i = 0; fits && i < 2; i++) {
+      Dim have = on_dim(b, h, i);
+      fits = have == want[i] || !dim_is_const(have) || !dim_is_const(want[i]);
+    }
+    if (!fits)
+      on_bad(b, "input %u, the initial state, must be [directions, batch, hidden_size]", input);
+    return h;
+  }
   Dim shape[2] = {on_dim(b, x, 1), hidden};
   return on_full(b, mk_like(b->g, x, 0), shape, 2);
 }

@@ -1,0 +1,106 @@
+/* freeze.c: inputs that are constants of the model from now on.
+ *
+ * In: what was given for inputs, some of it frozen (ingot_freeze). Out: of an ONNX model, what the
+ * importer needs, which makes constants of them before any node is built, so that a branch that is
+ * not taken is never read, nor its weights; of a graph in text form, the graph with the parameter
+ * replaced. Contents given for a frozen input once more must be the same.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+const Given *api_frozen(const Ingot *m, Str name) {
+  for (u32 i = 0; i < m->given.n; i++)
+    if (m->given.at[i].frozen && m->given.at[i].name == name) return &m->given.at[i];
+  return NULL;
+}
+
+/* Is t what the input was frozen at? */
+static bool agrees(const Ctx *c, const Given *frozen, const Tensor *t) {
+  const Tensor *x = frozen->data;
+  if (frozen->kind != GV_fill) return tensor_equal(c, x, t);
+  if (x->dt != t->dt) return false;
+  u32 bytes = dtype_bytes(x->dt);
+  for (u64 i = 0; i < t->n; i++)
+    if (memcmp((const u8 *)t->data + i * bytes, x->data, bytes)) return false;
+  return true;
+}
+
+bool api_is_dropped(Ingot *m, const Given *v) {
+  const Given *frozen = v->frozen ? NULL : api_frozen(m, v->name);
+  if (!frozen) return false;
+  if (v->kind == GV_data && !agrees(m->c, frozen, v->data))
+    fail(m->c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given",
+         show(m->c, v->name));
+  return true;
+}
+
+/* ---- graphs in text form ---- */
+
+static Tensor *contents(Ingot *m, Given *v, const Type *t) {
+  const char *name = show(m->c, v->name);
+  i64 dim[MAX_RANK];
+  if (v->kind == GV_text) v->data = api_value(m->c, name, t->dt, v->text);
+  bool fill = v->kind != GV_data && !v->data->rank;
+  bool fits = v->data->dt == t->dt && (fill || v->data->rank == t->rank);
+  for (u32 i = 0; i < t->rank; i++) {
+    dim[i] = dim_is_const(t->dim[i]) ? t->dim[i] : -1;
+    fits = fits && dim[i] >= 0 && (fill || v->data->dim[i] == dim[i]);
+  }
+  if (!fits)
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' cannot be frozen: another type or shape", name);
+  if (!fill) return v->data;
+  Tensor *all = tensor_new(&m->c->work, t->dt, dim, t->rank);
+  for (u64 i = 0; i < all->n; i++) tensor_set(all, i, tensor_get(v->data, 0));
+  return all;
+}
+
+/* A constant in front of all nodes. */
+static Val first_const(Graph *g, Tensor *t, Str name) {
+  g->cur = 1;
+  Val c = mk_const(g, t);
+  graph_val(g, c)->name = name;
+  Blk *b = &g->blk.at[1];
+  NodeId id = b->node.at[b->node.n - 1];
+  memmove(b->node.at + 1, b->node.at, (b->node.n - 1) * sizeof *b->node.at);
+  b->node.at[0] = id;
+  return c;
+}
+
+static void replace(Graph *g, Val old, Val by) {
+  for (NodeId id = 1; id < g->node.n; id++)
+    for (u32 k = 0; k < graph_node(g, id)->nin; k++)
+      if (graph_node(g, id)->in[k] == old) graph_node(g, id)->in[k] = by;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 k = 0; k < g->blk.at[b].ret.n; k++)
+      if (g->blk.at[b].ret.at[k] == old) g->blk.at[b].ret.at[k] = by;
+}
+
+static void freeze(Ingot *m, Given *v) {
+  Graph *g = m->g;
+  Blk *b = &g->blk.at[1];
+  u32 at = 0, pins = 0;
+  while (at < b->param.n && graph_val(g, b->param.at[at])->name != v->name) at++;
+  if (at == b->param.n) api_no_input(m, v->name);
+  Val old = b->param.at[at];
+  replace(g, old, first_const(g, contents(m, v, graph_type(g, old)), v->name));
+  b = &g->blk.at[1];
+  for (b->param.n--; at < b->param.n; at++) {
+    b->param.at[at] = b->param.at[at + 1];
+    graph_val(g, b->param.at[at])->pos = at;
+  }
+  for (u32 i = 0; i < g->pin.n; i++)
+    if (g->pin.at[i].param != old) g->pin.at[pins++] = g->pin.at[i];
+  g->pin.n = pins;
+}
+
+void api_freeze_text(Ingot *m) {
+  for (u32 i = 0; i < m->given.n; i++) {
+    if (!m->given.at[i].frozen) continue;
+    if (!m->g || m->g->state.n)
+      fail(m->c, ERR_unsupported, LOC_NONE, "input '%s' cannot be frozen: the text is %s",
+           show(m->c, m->given.at[i].name),
+           m->g ? "of a graph with state" : "a program, not a graph");
+    freeze(m, &m->given.at[i]);
+  }
+}
