@@ -157,7 +157,7 @@ static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
   if (blame && graph_val(b->g, blame)->name)
     on_unsupported(b,
                    "input %u decides a shape and depends on '%s'; give its contents with --input "
-                   "'%s=@FILE.npy'",
+                   "'%s=VALUE'",
                    i, name, name);
   on_unsupported(b, "input %u decides a shape but is only known at run time", i);
 }
