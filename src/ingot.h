@@ -86,6 +86,11 @@ IngotStatus ingot_set_precise(Ingot *m);
  * programs the one with the smallest arena; "size": the one with the fewest bytes of code and
  * weights, which build compiles with -Os. Before the passes. */
 IngotStatus ingot_optimize_for(Ingot *m, const char *what);
+/* Memory that a run may take, "262144", "256K" or "2M": arena, stack, inputs and outputs together.
+ * The fastest program is taken that fits; if none does the passes fail with INGOT_UNSUPPORTED and
+ * say what would help. Before the passes. ingot_passes makes one program: bands of rows are
+ * written so that the arena would take that much, and what comes of it is shown. */
+IngotStatus ingot_set_ram(Ingot *m, const char *bytes);
 
 /* Threads that share one run of the compiled model, 1 to 64, with the same bits for every number.
  * api: "pthread" (or NULL): workers of the generated file, started by NAME_threads_start; "openmp":

@@ -177,6 +177,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (m->tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->aim != AIM_time)
     text_fmt(&t, "%soptimize-for=%s", gap(&t), m->aim == AIM_ram ? "ram" : "size");
+  if (m->ram) text_fmt(&t, "%sram=%llu", gap(&t), (unsigned long long)m->ram);
   if (m->threads > 1)
     text_fmt(&t, "%sthreads=%u%s", gap(&t), m->threads, m->openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, "%sweights=%s", gap(&t), o->weights);

@@ -360,7 +360,7 @@ static Err import_any(Ctx *c, InspectArg *a) {
 
 static void do_inspect(Ctx *c, void *arg) {
   InspectArg *a = arg;
-  api_need_one(a->m);
+  api_need_body(a->m);
   Ingot *m = a->m;
   Report r = {.m = m, .json = a->json};
   r.out = text_new(&c->keep);

@@ -77,7 +77,7 @@ void api_memory(Ingot *m, IngotMemory *out) {
 static void do_memory(Ctx *c, void *arg) {
   MemoryArg *a = arg;
   (void)c;
-  api_need_one(a->m);
+  api_need_body(a->m);
   api_import(a->m, false);
   api_memory(a->m, a->out);
 }

@@ -34,10 +34,12 @@ struct Ingot {
   Targets bodies;     /* of one file, in the order of the table; target is the one of this machine;
                          none: only target */
   Aim aim;            /* what programs are chosen by */
+  u64 ram;            /* bytes that they must fit into; 0: any number */
   bool precise;       /* mathematics: see ingot_set_precise */
   u32 threads, grain; /* that share a run; 0 or 1: one; see Prog */
   bool openmp;        /* they are OpenMP's */
   Tune *tune;         /* measured choices; NULL: none */
+  const char *bands;  /* what runs in bands of rows, as a list of stretches; NULL: nothing */
   const char *tuned;  /* file they are read from before the passes; NULL: none */
   const Target *tuned_for;     /* machine whose choices were read from there */
   bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
@@ -83,15 +85,28 @@ void api_need(Ctx *c, const void *p, const char *what); /* refuses NULL */
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
+typedef struct Make {        /* how a program is made */
+  const Target *target;
+  Aim aim;
+  u64 bands; /* bytes of arena that bands of rows aim at; 0: no bands */
+} Make;
+void api_make(Ingot *m, const IngotPipe *pipe, const Make *how);
+/* Once more, as passes change the model. What is to be said about it has been said by the first
+ * import. */
+void api_import_again(Ingot *m);
 void api_passes(Ingot *m, const IngotPipe *pipe); /* all passes, unless they have run */
-void api_need_one(const Ingot *m);                /* refuses a model with several bodies */
-void api_bodies(Ingot *m); /* the same for every body, of a model that has several */
+void api_need_one(const Ingot *m);  /* refuses a model of which several programs are made */
+void api_need_body(const Ingot *m); /* refuses a model with several bodies */
+void api_bodies(Ingot *m);          /* the same for every body, of a model that has several */
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
 /* guess.c: fills m->hint, if numbers for what is missing let the import succeed */
 void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss);
+
+/* choose.c */
+void api_choose(Ingot *m, const Target *target); /* makes several programs, keeps one */
 
 /* state.c */
 void api_bind_state(Ingot *m);                     /* of an imported graph */

@@ -358,7 +358,7 @@ typedef struct PipeArg {
   const IngotPipe *pipe;
 } PipeArg;
 
-static void run_passes(Ingot *m, const IngotPipe *p, const Target *target, Aim aim) {
+void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
@@ -370,22 +370,22 @@ static void run_passes(Ingot *m, const IngotPipe *p, const Target *target, Aim a
                       .dumped = p->dumped,
                       .timed = p->timed,
                       .user = p->user};
-  o.target = target;
-  o.aim = aim;
+  o.target = how->target;
+  o.aim = how->aim;
+  o.ram = how->bands;
   o.precise = m->precise;
   o.threads = m->threads;
   o.grain = m->grain;
-  o.tune = aim == AIM_time ? api_tuned(m) : NULL; /* measured for time */
+  o.tune = how->aim == AIM_time ? api_tuned(m) : NULL; /* measured for time */
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
+  m->bands = u.bands;
   api_describe(m);
   m->passed = true;
 }
 
-/* Imports the model once more, as passes change it. What is to be said about it has been said by
- * the first import. */
-static void import_again(Ingot *m) {
+void api_import_again(Ingot *m) {
   Ctx *c = m->c;
   Diag **end = c->diags_end;
   u32 warnings = c->nwarnings;
@@ -398,62 +398,15 @@ static void import_again(Ingot *m) {
   c->nwarnings = warnings;
 }
 
-static u64 constants(const Prog *p) {
-  u64 n = 0;
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
-  return n;
-}
-
-/* Bytes that the program is chosen by. An arena that is smaller because weights are larger is no
- * gain; base: bytes of those that it might have. */
-static u64 cost_of(Ingot *m, const Target *target, u64 base) {
-  EmitOptions o = {.name = "model",
-                   .version = "",
-                   .source = "",
-                   .options = "",
-                   .target = target,
-                   .weights = WM_literal};
-  u64 more = constants(m->p);
-  if (m->aim == AIM_size && m->p->planned) return emit_size(m->p, &o);
-  return m->p->arena_bytes + (more > base ? more - base : 0);
-}
-
-/* Which kernels need less cannot be told one by one: several programs are made, and measured. Plain
- * loops, which are many times slower, must save a quarter. */
-static void choose(Ingot *m, const Target *target) {
-  const struct {
-    const Target *target;
-    Aim aim;
-    u64 part; /* least that it must save of the best so far, as a divisor; 0: anything */
-  } way[] = {{target, AIM_time, 0},
-             {target, AIM_ram, 0},
-             {target, AIM_size, 0},
-             {target_scalar(), m->aim, 4}};
-  Ingot best = *m;
-  u64 least = UINT64_MAX, base = 0;
-  for (u32 i = 0; i < sizeof way / sizeof *way; i++) {
-    if (i) import_again(m);
-    run_passes(m, NULL, way[i].target, way[i].aim);
-    if (!i) base = constants(m->p);
-    u64 cost = cost_of(m, target, base), most = way[i].part ? least - least / way[i].part : least;
-    if (cost >= most) continue;
-    best = *m;
-    least = cost;
-    if (!m->p->planned) break;
-  }
-  *m = best;
-}
-
 void api_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed) return;
   api_import(m, false);
   if (!p && m->p) return; /* a program is run as it was written */
   const Target *target = m->target ? m->target : target_scalar();
-  if (p || m->aim == AIM_time || target == target_scalar())
-    run_passes(m, p, target, AIM_time);
+  if (p || (m->aim == AIM_time && !m->ram))
+    api_make(m, p, &(Make){target, m->ram ? AIM_ram : AIM_time, m->ram});
   else
-    choose(m, target);
+    api_choose(m, target);
 }
 
 void api_bodies(Ingot *m) {
@@ -468,7 +421,7 @@ void api_bodies(Ingot *m) {
     m->target = m->bodies.at[i];
     body[i] = first.p;
     if (m->target == first.target) continue;
-    import_again(m);
+    api_import_again(m);
     api_passes(m, NULL);
     body[i] = m->p;
   }
@@ -480,6 +433,10 @@ void api_need_one(const Ingot *m) {
   if (m->aim != AIM_time)
     fail(m->c, ERR_usage, LOC_NONE,
          "for memory or size several programs are tried; expected one, which is shown");
+  api_need_body(m);
+}
+
+void api_need_body(const Ingot *m) {
   if (m->bodies.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
          m->march);

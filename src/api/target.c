@@ -8,6 +8,8 @@
  */
 #include "api/own.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +209,24 @@ static void do_set_aim(Ctx *c, void *arg) {
   }
   fail(c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
        a->name);
+}
+
+/* 262144, 256K, 2M */
+static void do_set_ram(Ctx *c, void *arg) {
+  TargetArg *a = arg;
+  char *end;
+  errno = 0;
+  u64 n = isdigit((unsigned char)*a->name) ? strtoull(a->name, &end, 10) : 0, unit = 1;
+  if (n && (*end == 'K' || *end == 'k')) unit = 1024;
+  if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
+  if (!n || errno || end[unit > 1] || !size_mul(n, unit, &n) || n > DIM_MAX)
+    fail(c, ERR_usage, LOC_NONE, "memory of '%s' bytes; expected a number, as 262144, 256K or 2M",
+         a->name);
+  a->m->ram = n;
+}
+
+IngotStatus ingot_set_ram(Ingot *m, const char *bytes) {
+  return api_call(m, do_set_ram, &(TargetArg){m, bytes});
 }
 
 IngotStatus ingot_optimize_for(Ingot *m, const char *what) {

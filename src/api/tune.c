@@ -514,6 +514,8 @@ static void do_tune(Ctx *c, void *arg) {
     fail(c, ERR_usage, LOC_NONE,
          "--tune and --optimize-for %s exclude each other: --tune measures time",
          m->aim == AIM_ram ? "ram" : "size");
+  if (m->ram)
+    fail(c, ERR_usage, LOC_NONE, "--tune and --ram exclude each other: --tune measures time");
   if (o->march)
     api_march(m, o->march, o->cc);
   else

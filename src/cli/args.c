@@ -72,6 +72,8 @@ static const Opt opts[] = {
          "or multi: sse2,avx2,avx512 in one file that chooses"),
     TEXT("optimize-for", NULL, optimize_for, "WHAT",
          "of code with vectors: time (default), ram: the smallest arena, size: code and weights"),
+    TEXT("ram", NULL, ram, "BYTES",
+         "arena, stack, inputs and outputs together, as 256K: the fastest code that fits, or none"),
     FLAG("precise", precise,
          "exp, tanh and their like to the last bit, also where vectors run faster without"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),

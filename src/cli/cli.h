@@ -17,7 +17,7 @@ struct Args {
   const char *model;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
-  const char *optimize_for;
+  const char *optimize_for, *ram;
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;

@@ -51,6 +51,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);
   if (!s && a->optimize_for) s = ingot_optimize_for(m, a->optimize_for);
+  if (!s && a->ram) s = ingot_set_ram(m, a->ram);
   if (!s && a->precise) s = ingot_set_precise(m);
   if (!s && (a->threads || a->threads_api || a->threads_grain))
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
@@ -377,35 +378,38 @@ static int verb_passes(const Args *a) {
 #define SHAPES "input-dim shapes max-shapes freeze"
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state march cc tune tuned precise optimize-for threads "
+     "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest caller debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
-     "output name func-name weights state cc march tune tuned precise optimize-for optimize "
+     "output name func-name weights state cc march tune tuned precise optimize-for ram optimize "
      "sanitize threads threads-api threads-grain selftest no-selftest caller debug input inputs "
      "data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
-     "input inputs data output engine march tuned precise optimize-for threads threads-api "
+     "input inputs data output engine march tuned precise optimize-for ram threads threads-api "
      "threads-grain library name seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march tuned precise optimize-for threads threads-api threads-grain "
+     "data input inputs engine march tuned precise optimize-for ram threads threads-api "
+     "threads-grain "
      "library name seed state steps rtol atol json per-node bisect python output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
-     "input inputs data engine seed seconds cc march tune tuned precise optimize-for optimize "
+     "input inputs data engine seed seconds cc march tune tuned precise optimize-for ram optimize "
      "threads threads-api threads-grain state json " SHAPES,
      "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
-    {"inspect", verb_inspect, "json state march threads input inputs data " SHAPES,
+    {"inspect", verb_inspect,
+     "json state march precise optimize-for ram threads threads-grain input inputs data " SHAPES,
      "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json]",
      "report what a model contains and needs", 1},
     {"opt", verb_opt,
-     "start stop skip dump march tuned choices precise threads threads-grain explain check time "
+     "start stop skip dump march ram tuned choices precise threads threads-grain explain check "
+     "time "
      "output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
     {"passes", verb_passes, "", "", "list the passes", 0},

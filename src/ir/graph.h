@@ -138,6 +138,7 @@ struct Graph {
   Loc loc;           /* given to new nodes */
   bool eager;        /* fold small integer computations while building (import; off for text) */
   bool blocks;       /* channels will lie in blocks: shapes of images are kept */
+  bool ordered;      /* nodes stand in the order in which they are to run */
   u64 fold_bytes;    /* spent by constant folding, for the budget */
 };
 

@@ -206,6 +206,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
     return "not an elementwise operation or a view";
   if (n->op == OP_bitcast) return "bits are read from memory";
   if (node_is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
+  if (n->op == OP_slice && node_int(n, AT_keep, 0)) return "kept, so that its operand may go";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !node_is_view(n) && !f->hot[v] && !is_shared(f, v))
     return "used more than once";

@@ -76,7 +76,7 @@ static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
          mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
 }
 
-/* May loop y follow loop x iteration by iteration, and does it use what x makes? */
+/* May loop y follow loop x iteration by iteration, and does it use, or go on with, what x makes? */
 static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
   if (!same_range(p, x, y)) return false;
   Touched a = touched(p, x->body), b = touched(p, y->body);
@@ -89,7 +89,7 @@ static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
     if (!wa && !(wb && reads(&a, root))) continue;
     Dim size = INT64_MIN;
     if (!sliced(&a, root, x->var, &size) || !sliced(&b, root, y->var, &size)) return false;
-    flow = flow || (wa && !wb);
+    flow = flow || wa;
   }
   return flow;
 }

@@ -392,6 +392,7 @@ static void order_blocks(Order *o, BlkId b) {
 }
 
 void order(Graph *g) {
+  if (g->ordered) return;
   Arena *a = &g->c->scratch;
   Order o = {.g = g, .a = a};
   o.uses = NEWS(a, u32, g->val.n);

@@ -687,3 +687,8 @@ void parallel(Prog *p) {
     x->space = o.own[root] ? BS_local : BS_temp;
   }
 }
+
+double prog_time(Prog *p) {
+  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  return list_cost(&o, p->body);
+}

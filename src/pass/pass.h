@@ -17,6 +17,8 @@ typedef enum Aim {
   AIM_size /* nothing that takes more code or weights: no Winograd, small tiles */
 } Aim;
 
+enum { BAND_LEAST = 1 }; /* Unit.ram: as few as can be */
+
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
   Ctx *c;
@@ -24,10 +26,12 @@ struct Unit {
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
   Aim aim;              /* the pipeline sets it */
+  u64 ram;              /* bytes of arena that bands of rows aim at; 0: no bands */
   bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast;
                            no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
   Tune *tune;           /* choices that were measured; NULL: none */
+  const char *bands;    /* from band: which stretches run in bands; NULL: none */
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -54,6 +58,7 @@ typedef struct PipeOptions {
   void *user;
   const Target *target; /* NULL: scalar */
   Aim aim;
+  u64 ram;            /* see Unit */
   bool precise;       /* see Unit */
   u32 threads, grain; /* 0 or 1: one; see Prog */
   Tune *tune;         /* see Unit */
@@ -73,6 +78,7 @@ void simplify(Graph *g);     /* simplify.c */
 void cse(Graph *g);          /* cse.c */
 void dce(Graph *g);          /* dce.c */
 void canon(Graph *g);        /* canon.c */
+void band(Unit *u);          /* band.c */
 void layout(Unit *u);        /* layout.c */
 void layout_check(Graph *g); /* marks that came from a text */
 void fuse(Graph *g);         /* fuse.c */
@@ -81,12 +87,13 @@ void fuse_explain(Graph *g,
 void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */
 /* group.c: a line for each group of a fused graph, `before` in front of it */
 void group_list(Graph *g, Text *out, const char *before);
-void lower(Unit *u);    /* lower.c */
-void merge(Prog *p);    /* merge.c */
-void narrow(Prog *p);   /* narrow.c */
-void order(Graph *g);   /* order.c */
-void parallel(Prog *p); /* parallel.c */
-void plan(Prog *p);     /* plan.c */
+void lower(Unit *u);       /* lower.c */
+void merge(Prog *p);       /* merge.c */
+void narrow(Prog *p);      /* narrow.c */
+void order(Graph *g);      /* order.c */
+void parallel(Prog *p);    /* parallel.c */
+double prog_time(Prog *p); /* of a run by one thread, in nanoseconds, very roughly */
+void plan(Prog *p);        /* plan.c */
 
 /* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
  * patches as if its result had a multiple of that many rows and columns. */
@@ -102,6 +109,7 @@ typedef struct PlanReport {
   u32 npeak; /* what is needed at that point, largest first */
   BufId *peak;
   u64 *peak_bytes;
+  Str peak_kernel; /* what runs there; 0: no kernel */
 } PlanReport;
 PlanReport plan_report(Prog *p, Arena *a);
 

@@ -20,6 +20,7 @@ const Pass pass_table[] = {
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
   {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
+  {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved"},
   {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them"},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
@@ -125,7 +126,8 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->threads = o->threads;
   u->grain = o->grain;
   u->tune = o->tune;
-  if (u->g) u->g->blocks = u->target->lanes > 1;
+  u->ram = o->ram;
+  if (u->g) u->g->blocks = u->target->lanes > 1 || u->ram;
   u->precise = o->precise;
   u->aim = o->aim;
   c->pass = "input";
