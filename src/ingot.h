@@ -82,8 +82,9 @@ IngotStatus ingot_set_target(Ingot *m, const char *name);
  * Before the passes. */
 IngotStatus ingot_set_precise(Ingot *m);
 
-/* What code for a machine with vectors is chosen by: "time" (the default); "ram": of several
- * programs the one with the smallest arena; "size": the one with the fewest bytes of code and
+/* What code is chosen by: "time" (the default); "ram": of several programs the one with the
+ * smallest arena, among them such that run band of rows by band of rows; a warning says what was
+ * traded; "size", of code for a machine with vectors: the one with the fewest bytes of code and
  * weights, which build compiles with -Os. Before the passes. */
 IngotStatus ingot_optimize_for(Ingot *m, const char *what);
 /* Memory that a run may take, "262144", "256K" or "2M": arena, stack, inputs and outputs together.

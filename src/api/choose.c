@@ -165,11 +165,11 @@ static Tried choose_ram(Ingot *m, const Target *target) {
     Tried t = try(m, (Make){target, AIM_ram, 0}, true);
     if (ram_cost(&t, &fast) < ram_cost(&best, &fast)) best = t;
   }
-  Tried t = try(m, (Make){target, AIM_ram, BAND_LEAST}, true);
+  Tried t = try(m, (Make){target, AIM_ram, BAND_NEAR}, true);
   u64 most = ram_cost(&best, &fast);
   if (ram_cost(&t, &fast) <= most - most / SAVES) best = t;
   Tried plain = best;
-  if (target->lanes > 1) plain = try(m, (Make){target_scalar(), AIM_ram, BAND_LEAST}, true);
+  if (target->lanes > 1) plain = try(m, (Make){target_scalar(), AIM_ram, BAND_NEAR}, true);
   if (best.arena == fast.arena)
     warn(m->c, LOC_NONE,
          "for %s: no program was found with a smaller arena than the fastest, %llu bytes",
@@ -202,12 +202,13 @@ static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
   if (fits(m, f, (Make){target, AIM_time, 0})) return true;
   if (target->lanes > 1 && fits(m, f, (Make){target, AIM_ram, 0})) return true;
   u64 others = f->least.stack + f->least.ports, want = m->ram > others ? m->ram - others : 0;
-  for (u32 i = 0; i < TRIES && want > BAND_LEAST; i++) {
+  for (u32 i = 0; i < TRIES && want > BAND_NEAR; i++) {
     if (fits(m, f, (Make){target, AIM_ram, want})) return true;
     u64 over = total(&f->least) - m->ram + want / SAVES; /* what band.c did not foresee */
     want = want > over ? want - over : 0;
   }
-  return fits(m, f, (Make){target, AIM_ram, BAND_LEAST});
+  return fits(m, f, (Make){target, AIM_ram, BAND_NEAR}) ||
+         fits(m, f, (Make){target, AIM_ram, BAND_LEAST});
 }
 
 static void choose_budget(Ingot *m, const Target *target) {

@@ -216,6 +216,7 @@ static void do_set_ram(Ctx *c, void *arg) {
   TargetArg *a = arg;
   char *end;
   errno = 0;
+  if (!a->name) fail(c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
   u64 n = isdigit((unsigned char)*a->name) ? strtoull(a->name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;

@@ -11,7 +11,7 @@
  * Without vectors, a value that is only read channel by channel hardly counts: merge.c leaves one
  * channel of it.
  *
- * needs: canonical graph  keeps: results bit for bit  breaks: marks of fuse
+ * needs: canonical graph  keeps: results bit for bit  breaks: nothing
  */
 #include "pass/band.h"
 
@@ -386,8 +386,10 @@ static void describe(Graph *g, const Region *r, Text *t) {
     text_puts(t, i ? " to " : t->n ? ", " : "");
     if (l->node)
       text_fmt(t, "'%s'", show(g->c, l->node));
-    else
+    else if (l->index >= 0)
       text_fmt(t, "node %d", l->index);
+    else
+      text_puts(t, op_info[graph_node(g, ends[i])->op].name);
   }
   text_fmt(t, " in %u", r->bands);
 }
@@ -398,7 +400,7 @@ void band(Unit *u) {
   Way *way = NEWS(w.a, Way, w.ncut + 1);
   choose(&w, u->ram, way);
   u64 least = way[w.ncut].peak;
-  if (u->ram == BAND_LEAST) choose(&w, least + least / BAND_SLACK, way);
+  if (u->ram == BAND_NEAR) choose(&w, least + least / BAND_SLACK, way);
   Region *region = NEWS(w.a, Region, w.ncut + 1);
   u32 count = 0, k = w.ncut + 1;
   for (u32 to = w.ncut; to; to = way[to].from) {
@@ -413,5 +415,6 @@ void band(Unit *u) {
   if (count) u->bands = text_cstr(&said);
   band_split(u->g, region + k, count);
   if (count) dce(u->g);
+  for (Val v = 1; v < u->g->val.n; v++) graph_val(u->g, v)->home = HOME_buffer; /* not yet */
   u->g->ordered = true;
 }

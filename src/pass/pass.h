@@ -17,7 +17,8 @@ typedef enum Aim {
   AIM_size /* nothing that takes more code or weights: no Winograd, small tiles */
 } Aim;
 
-enum { BAND_LEAST = 1 }; /* Unit.ram: as few as can be */
+/* Unit.ram: as few as can be; nearly so, where that takes fewer kernels. */
+enum { BAND_LEAST = 1, BAND_NEAR = 2 };
 
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
