@@ -74,6 +74,7 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 /* The machine that code is made for: "scalar" (any), "sse2", "neon", "avx2", "avx512", "native";
  * several, separated by commas, or "multi" for "sse2,avx2,avx512": C text with a body for each, of
  * which every run takes the best its CPU can run; other engines then do as that body does here.
+ * "avx2-loops" and its like: what stands in for the vectors where a compiler or machine has none.
  * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);

@@ -67,12 +67,24 @@ static double list_cost(Prog *p, StmtId first, const Range *var) {
 typedef struct TestRun {
   Ingot *m;
   Prog *p;
+  bool loops; /* stand in for its vectors in the file, and round where they do not */
+  Unfused unfused;
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
   u64 max_steps;   /* loops that end by their data may run for ever */
   const char *why; /* no self-test because of */
 } TestRun;
+
+/* What loops compute that stand in for vectors. */
+static void run_unfused(Ctx *c, TestRun *r, const InterpOptions *o) {
+  Prog *p = r->p;
+  Tensor **out = NEWS(&c->keep, Tensor *, p->out.n + 1);
+  r->unfused = prog_unfuse(p, &c->keep);
+  if (!r->unfused.any) return;
+  interp_run(p, o, r->in, out, &c->keep);
+  r->st.loops_hash = selftest_hash(out, p->out.n);
+}
 
 /* Symbols take their largest value, so that the run meets the bounds of the arena; those that are
  * set while running, such as the length of a state, the least. */
@@ -103,14 +115,19 @@ static void run_test(Ctx *c, void *arg) {
       return;
     }
   }
-  interp_run(p, &(InterpOptions){.max_steps = r->max_steps}, r->in, r->out, &c->keep);
-  r->st = (SelfTest){r->size, r->in, r->out, limit, selftest_hash(r->out, p->out.n)};
+  InterpOptions o = {.max_steps = r->max_steps};
+  interp_run(p, &o, r->in, r->out, &c->keep);
+  u64 hash = selftest_hash(r->out, p->out.n);
+  r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
+  if (r->loops) run_unfused(c, r, &o);
 }
 
 /* Running out of memory leaves: the same model must not give another file on a smaller machine. */
 static void try_test(TestRun *r) {
   const char *why;
-  if (!ctx_try(r->m->c, run_test, r, &why)) return;
+  Err e = ctx_try(r->m->c, run_test, r, &why);
+  if (r->unfused.any) prog_fuse(r->p, &r->unfused);
+  if (!e) return;
   r->st = (SelfTest){0};
   r->why = r->max_steps
                ? "the model does not accept the data made for it, or not in time; see --selftest"
@@ -123,9 +140,9 @@ static bool is_long(Ingot *m, Prog *p) {
          list_cost(p, p->body, prog_ranges(p, NULL, &m->c->scratch)) > SELFTEST_COST;
 }
 
-static TestRun *make_test(Ingot *m, Prog *p, int wish) {
+static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .p = p, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
+  *r = (TestRun){.m = m, .p = p, .loops = loops, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {
@@ -153,6 +170,14 @@ static const char *gap(const Text *t) {
   return t->n ? " " : "";
 }
 
+/* Of all bodies, separated by commas. */
+static const char *march_text(Ingot *m) {
+  Text t = text_new(&m->c->keep);
+  for (u32 i = 0; i < m->bodies.n; i++) text_fmt(&t, "%s%s", i ? "," : "", m->bodies.at[i]->name);
+  if (!t.n) text_puts(&t, (m->target ? m->target : target_scalar())->name);
+  return text_cstr(&t);
+}
+
 /* What the caller said that shapes the output, in one spelling. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
@@ -169,10 +194,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   for (u32 i = 0; i < m->given.n; i++)
     if (m->given.at[i].frozen)
       text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->given.at[i].name));
-  for (u32 i = 0; i < m->bodies.n; i++)
-    text_fmt(&t, "%s%s%s", i ? "," : gap(&t), i ? "" : "march=", m->bodies.at[i]->name);
-  if (!m->bodies.n && m->target && m->target->lanes > 1)
-    text_fmt(&t, "%smarch=%s", gap(&t), m->target->name);
+  if (m->bodies.n || (m->target && m->target->lanes > 1))
+    text_fmt(&t, "%smarch=%s", gap(&t), march_text(m));
   if (m->precise) text_fmt(&t, "%sprecise", gap(&t));
   if (m->tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->aim != AIM_time)
@@ -202,7 +225,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   for (u32 i = 0; i < n; i++) {
     body[i].p = m->body ? m->body[i] : m->p;
     body[i].target = m->body ? m->bodies.at[i] : m->target ? m->target : target_scalar();
-    TestRun *r = why ? NULL : make_test(m, body[i].p, o->selftest);
+    TestRun *r = why ? NULL : make_test(m, body[i].p, !i && body[i].target->fma, o->selftest);
     if (r && r->why) why = r->why;
     body[i].selftest = why ? NULL : &r->st;
   }
@@ -213,6 +236,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
                    .macs = m->macs,
+                   .march = march_text(m),
                    .no_selftest = why,
                    .openmp = m->openmp,
                    .debug = o->debug != 0,
@@ -229,7 +253,11 @@ static void do_emit(Ctx *c, void *arg) {
   EmitArg *a = arg;
   a->source = text_new(&c->keep);
   a->header = text_new(&c->keep);
-  api_emit(a->m, a->o, &a->source, &a->header);
+  EmitFacts facts = api_emit(a->m, a->o, &a->source, &a->header);
+  if (*facts.feature)
+    warn(c, LOC_NONE,
+         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
+         facts.feature);
 }
 
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,

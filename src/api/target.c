@@ -128,7 +128,7 @@ static bool set_list(Ingot *m, const char *name) {
     const Target *t = target_find(str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
       fail(c, ERR_usage, LOC_NONE, "'%s': multi is sse2,avx2,avx512 and stands alone", name);
-    if (!t)
+    if (!t || t->loops)
       fail(c, ERR_usage, LOC_NONE, "'%s': expected targets separated by commas; there is no '%s'",
            name, show(c, str_intern(c, s, n)));
     wanted[t - target_table] = true;

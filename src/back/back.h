@@ -42,6 +42,7 @@ typedef struct SelfTest {
   Tensor *const *out;
   const u32 *limit; /* by input: see selftest_fill */
   u64 hash;
+  u64 loops_hash; /* of the loops that stand in for vectors: they round products */
 } SelfTest;
 
 typedef struct EmitOptions {
@@ -51,6 +52,7 @@ typedef struct EmitOptions {
   const char *options; /* that shaped the output, for the comment */
   u64 hash;            /* of the model */
   double macs;
+  const char *march;        /* names of the targets of all bodies, separated by commas */
   const Target *target;     /* whose vectors are written; every other machine gets plain loops */
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
@@ -66,7 +68,8 @@ typedef struct EmitOptions {
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
-  u32 kernels; /* functions: kernels that differ */
+  u32 kernels;         /* functions: kernels that differ */
+  const char *feature; /* that makes it faster where the compiler is told of it; "": none */
 } EmitFacts;
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
                  Text *blob); /* blob: WM_file, WM_pointer */

@@ -243,6 +243,18 @@ Range *prog_ranges(Prog *p, const i64 *env,
                    Arena *a); /* by variable; env: input symbols, or NULL */
 Range ex_range(Prog *p, ExprId e, const Range *var);
 
+/* prog_unfuse.c */
+typedef struct UnfusedExpr {
+  ExprId id;
+  Expr expr;
+} UnfusedExpr;
+typedef struct Unfused {
+  bool fused, any; /* as the program was; does anything differ? */
+  VEC(UnfusedExpr) was;
+} Unfused;
+Unfused prog_unfuse(Prog *p, Arena *a);    /* as on a machine without fma */
+void prog_fuse(Prog *p, const Unfused *u); /* as it was */
+
 /* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range.
  */
 void prog_check(Prog *p);       /* leaves through bug() */

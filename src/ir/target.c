@@ -5,7 +5,14 @@
 
 const Target target_table[] = {
 #define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)                       \
-  {#name, lanes, regs, block, fma, guard, cflags, features, dot4},
+  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, false},
+#include "ir/target.def"
+#undef TARGET
+};
+
+static const Target loops_table[] = {
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)                       \
+  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, lanes > 1},
 #include "ir/target.def"
 #undef TARGET
 };
@@ -22,7 +29,7 @@ const Target *target_scalar(void) {
 }
 
 bool target_is_here(const Target *t) {
-  if (t == target_scalar()) return true;
+  if (t == target_scalar() || t->loops) return true;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -54,5 +61,7 @@ const char *target_native_flags(void) {
 }
 
 const Target *target_find(const char *name) {
+  for (u32 i = 1; i < target_count; i++)
+    if (!strcmp(loops_table[i].name, name)) return &loops_table[i];
   return strcmp(name, "native") ? find(name) : target_native();
 }

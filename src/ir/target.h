@@ -14,12 +14,16 @@ typedef struct Target {
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */
   const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
+  bool loops;           /* what stands in for the vectors of another: see target_find */
 } Target;
 
 /* target.c */
 extern const Target target_table[];
 extern const u32 target_count;
-const Target *target_find(const char *name); /* "native": of this machine; NULL: not known */
+/* "native": of this machine. "avx2-loops": programs for avx2 as machines run them that lack it:
+ * plain loops, and products that are rounded before they are added; such a one is in no table.
+ * NULL: not known. */
+const Target *target_find(const char *name);
 const Target *target_scalar(void);
 const Target *target_native(void);
 bool target_is_here(const Target *t);  /* can this machine run what is made for it? */

@@ -277,6 +277,24 @@ void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Made *f, Text *t);
 
+/* cgate.c: vectors, or what stands in for them */
+bool has_stand_in(const Emit *e); /* can the body be compiled without them, with other sums? */
+bool is_gated(const Emit *e);     /* does the text ask whether there are vectors? */
+/* A condition of the preprocessor: may functions of the body use this, "AVX2"? */
+const char *feature_test(Emit *e, const char *feature);
+void put_intrinsics(Text *t); /* headers */
+void put_gate(Emit *e, Text *t);
+void put_sums(Emit *e, Text *t); /* what sums are without vectors */
+/* Functions of the target, whatever the flags are. The second ends what the first has begun, and
+ * has the functions that callers know. */
+void put_target_push(Text *t, const char *features);
+void put_target_pop(Text *t);
+bool is_checked(const Emit *e); /* is the CPU asked before they are entered? */
+void put_region(Emit *e, Text *t);
+void put_region_end(Made *f, Text *t);
+const char *inner_linkage(const Emit *e); /* of a function inside that callers know */
+void put_target_name(Emit *e, Text *t);   /* NAME_target */
+
 /* cthread.c */
 typedef struct SharedArg {
   BufId buf; /* 0: a variable */

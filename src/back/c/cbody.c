@@ -383,7 +383,7 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
   u32 n = 0, lanes = e->o->target->lanes, bytes = widest(e, first, 1);
   u64 frame = 0;
   start(e, BM_vectors, owner, lanes * 4 / bytes);
-  bool twice = lanes > 1 && count(e, first, &n);
+  bool twice = lanes > 1 && !e->o->target->loops && count(e, first, &n);
   if (twice) {
     e->vectors = true;
     if (!e->above) text_puts(e->t, "#if IG_VECTORS\n");

@@ -393,6 +393,10 @@ static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
   }
   MathPart part = math_part(e, x->op, x->dt);
   e->math[x->op][part] = true;
+  if (x->op == OP_fma && x->dt == DT_f32 && has_stand_in(e)) {
+    put_call(e, x, "ig_mad");
+    return;
+  }
   Text name = text_new(&e->c->scratch);
   text_fmt(&name, "im_%s", math_name(e->c, x->op, part));
   put_call(e, x, text_cstr(&name));

@@ -44,7 +44,8 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
   const char *mm = x86_prefix(bits);
   const char *si = bits == 128 ? "128i" : bits == 256 ? "256i" : "512i";
   text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n", type, name, type, type, type);
-  text_fmt(t, "#if defined(__AVX512VNNI__)%s\n", bits == 512 ? "" : " && defined(__AVX512VL__)");
+  text_fmt(t, "#if defined(__AVX512VNNI__)%s%s\n", bits == 512 ? "" : " && ",
+           bits == 512 ? "" : feature_test(e, "AVX512VL"));
   text_fmt(t, "  return (%s)%s_dpbusd_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n", type, mm, si, si,
            si);
   if (bits < 512)
@@ -52,10 +53,10 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
              "#elif defined(__AVXVNNI__)\n"
              "  return (%s)%s_dpbusd_avx_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n",
              type, mm, si, si, si);
-  text_fmt(t, "#elif defined(%s)\n",
-           bits == 128   ? "__SSE2__"
-           : bits == 256 ? "__AVX2__"
-                         : "__AVX512BW__");
+  text_fmt(t, "#elif %s\n",
+           feature_test(e, bits == 128   ? "SSE2"
+                           : bits == 256 ? "AVX2"
+                                         : "AVX512BW"));
   put_pairs(t, mm, si);
   text_fmt(t, "  return c + ((%s)lo + (%s)hi);\n", type, type);
   if (bits == 128)
@@ -85,7 +86,7 @@ const char *need_widen(Emit *e, Elem from) {
              *to = vector_type(e, VE_i32, w);
   e->intrinsics = true;
   text_fmt(t, HELPER "%s %s(%s x) {\n", to, name, type);
-  text_fmt(t, "#if defined(%s)\n  return (%s)", w == 16 ? "__AVX512F__" : "__AVX2__", to);
+  text_fmt(t, "#if %s\n  return (%s)", feature_test(e, w == 16 ? "AVX512F" : "AVX2"), to);
   text_fmt(t,
            w == 16 ? "_mm512_cvtep%s8_epi32((__m128i)x);\n"
                    : "_mm256_cvtep%s8_epi32((__m128i){(long long)x, 0});\n",
@@ -142,8 +143,11 @@ ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
 }
 
 /* What says that the machine has vectors of w floats; never defined for other widths. */
-static const char *x86_macro(u32 w) {
-  return w == 4 ? "__SSE2__" : w == 8 ? "__AVX2__" : w == 16 ? "__AVX512F__" : "IG_NONE";
+static const char *x86_test(Emit *e, u32 w) {
+  return w == 4    ? feature_test(e, "SSE2")
+         : w == 8  ? feature_test(e, "AVX2")
+         : w == 16 ? feature_test(e, "AVX512F")
+                   : "0";
 }
 
 /* What is left of x when round(x) + k, saturated, is taken as a number less k: no byte is made of
@@ -155,14 +159,14 @@ const char *need_requantise(Emit *e, DType as) {
   text_fmt(&n, "ig_requantise_%sx%u", dtype_info[as].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
-  const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32), *has = x86_macro(w);
+  const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32), *has = x86_test(e, w);
   Scalar lo, hi;
   dtype_limits(as, &lo, &hi);
   e->intrinsics = true;
   text_fmt(t, HELPER "%s %s(%s x, int k) {\n", f, name, f);
   text_fmt(t, "  %s lo = (float)(%d - k) - (%s){0}, hi = (float)(%d - k) - (%s){0};\n", f,
            (int)lo.i, f, (int)hi.i, f);
-  text_fmt(t, "#if defined(%s)\n  %s r = %s_min_ps(%s_max_ps(x, lo), hi);\n", has, f, mm, mm);
+  text_fmt(t, "#if %s\n  %s r = %s_min_ps(%s_max_ps(x, lo), hi);\n", has, f, mm, mm);
   text_fmt(t, "#else\n  %s t = %s(x > lo, x, lo), r = %s(t < hi, t, hi);\n#endif\n", f, select,
            select);
   text_puts(t, "  r = r + 0x1.8p23f - 0x1.8p23f;\n");
@@ -182,14 +186,14 @@ const char *need_quantise(Emit *e, DType to) {
   if (!is_wanted(e, name)) return name;
   const char *f = vector_type(e, VE_f32, w), *i = vector_type(e, VE_i32, w),
              *type = vector_type(e, elem_of(to), w);
-  const char *mm = x86_prefix(w * 32), *has = x86_macro(w);
+  const char *mm = x86_prefix(w * 32), *has = x86_test(e, w);
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
   e->intrinsics = true;
   text_fmt(t, HELPER "%s %s(%s x, int k) {\n", type, name, f);
   text_fmt(t, "  %s lo = (float)(%d - k) - (%s){0}, hi = (float)(%d - k) - (%s){0};\n", f,
            (int)lo.i, f, (int)hi.i, f);
-  text_fmt(t, "#if defined(%s)\n", has);
+  text_fmt(t, "#if %s\n", has);
   if (w == 16 && !lo.i) /* what is too large is large without a sign too, and saturates */
     text_fmt(t,
              "  (void)hi;\n"
@@ -209,11 +213,10 @@ const char *need_quantise(Emit *e, DType to) {
   if (lo.i) text_fmt(t, "  r &= (%s)(x == x);\n", i);
   const char *pack = to == DT_u8 ? "us" : "s";
   if (w == 16 && !done)
-    text_fmt(t, "#if defined(%s)\n  return (%s)_mm512_cvtepi32_epi8((__m512i)r);\n#else\n", has,
-             type);
+    text_fmt(t, "#if %s\n  return (%s)_mm512_cvtepi32_epi8((__m512i)r);\n#else\n", has, type);
   if (w == 8)
     text_fmt(t,
-             "#if defined(%s)\n"
+             "#if %s\n"
              "  __m128i p = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)r),\n"
              "                              _mm256_extracti128_si256((__m256i)r, 1));\n"
              "  return (%s)_mm_cvtsi128_si64(_mm_pack%s_epi16(p, p));\n#else\n",

@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* Parts in a form of their own. `lane` and `bits` are one element, W is the number of lanes; MIN
- * and MAX are instructions where X86 holds: compilers do not all find them. */
+ * and MAX are instructions where X86 holds: compilers do not all find them. FMA and others that
+ * begin like it say whether the machine has them. */
 static const struct Own {
   const char *name;
   Op op; /* scalar function that it calls; OP_cast: none */
@@ -41,7 +42,7 @@ static const struct Own {
      "#endif\n}\n"},
     {"imk_mad", OP_fma,
      "static inline float imk_mad(float a, float b, float c) {\n"
-     "#if X86 && defined(__FMA__)\n"
+     "#if X86 && FMA\n"
      "  return MAD(a, b, c);\n"
      "#else\n"
      "  union {\n    float v;\n    lane at[W];\n  } x = {a}, y = {b}, r = {c};\n"
@@ -50,7 +51,7 @@ static const struct Own {
      "#endif\n}\n"},
     {"imk_pow2", OP_cast,
      "static inline float imk_pow2(float p, float t) {\n"
-     "#if X86 && defined(__AVX512F__) && defined(__AVX512VL__)\n"
+     "#if X86 && AVX512F && AVX512VL\n"
      "  return SCALE(p, t - 0x1.8p23f);\n"
      "#else\n"
      "  uint32_t m = (uint32_t)t - 0x4b3fff02u, h = m >> 1;\n"
@@ -115,6 +116,8 @@ static void put_word(Emit *e, Text *t, const char *word, size_t n) {
     text_puts(t, "inline IG_QUICK");
   else if (is(word, n, "X86"))
     text_puts(t, w < 4 ? "0" : "defined(__x86_64__)");
+  else if (is(word, n, "FMA") || is(word, n, "AVX512F") || is(word, n, "AVX512VL"))
+    text_puts(t, feature_test(e, str_text(e->c, str_intern(e->c, word, n))));
   else if (instruction(word, n)) {
     e->intrinsics = true;
     text_fmt(t, "_mm%s_%s_ps", w <= 4 ? "" : w == 8 ? "256" : "512", instruction(word, n));

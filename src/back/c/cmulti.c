@@ -101,14 +101,13 @@ static size_t feature(const char **list) {
   return strcspn(*list, ",");
 }
 
-static void put_features(Text *t, const Part *part) {
-  const char *s = part->features;
-  for (size_t n; (n = feature(&s)); s += n) {
-    text_puts(t, "#define IG__");
-    for (size_t i = 0; i < n; i++)
-      text_fmt(t, "%c", s[i] >= 'a' && s[i] <= 'z' ? s[i] - 'a' + 'A' : s[i]);
-    text_fmt(t, "___%s 1\n", part->name);
-  }
+/* The macro by which a text asks for the instruction; features of its target it need not ask for.
+ */
+static void put_dot4(Text *t, const Part *part) {
+  text_puts(t, "#define IG__");
+  for (const char *s = part->made->e->o->target->dot4; *s; s++)
+    text_fmt(t, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+  text_fmt(t, "___%s 1\n", part->name);
 }
 
 /* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
@@ -131,9 +130,7 @@ static void put_has(Multi *m, Text *t) {
 static void put_includes(Multi *m, Text *t) {
   bool any = false;
   for (u32 i = 0; i < m->nmade; i++) any = any || m->made[i].e->intrinsics;
-  if (any)
-    text_puts(t, "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
-                 "    defined(__x86_64__)\n#include <immintrin.h>\n#endif\n");
+  if (any) put_intrinsics(t);
 }
 
 /* ---- weights ---- */
@@ -182,19 +179,12 @@ static void put_part(Multi *m, Text *t, const Part *part) {
   bool above = part != &m->part[0];
   text_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
   if (above) text_fmt(t, "#if IG_HAS_%s\n", part->name);
-  if (*part->features)
-    text_fmt(t,
-             "#if defined(__clang__)\n"
-             "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
-             "#else\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n",
-             part->features, part->features);
-  put_features(t, part);
+  if (*part->features) put_target_push(t, part->features);
+  if (part->dot4) put_dot4(t, part);
   put_support(part->made->e, &own);
   put_functions(part->made, &own);
   put_renamed(t, part, m->o->name, &own);
-  if (*part->features)
-    text_puts(t, "#if defined(__clang__)\n#pragma clang attribute pop\n"
-                 "#else\n#pragma GCC pop_options\n#endif\n");
+  if (*part->features) put_target_pop(t);
   if (above) text_puts(t, "#endif\n");
 }
 
@@ -239,6 +229,20 @@ static void put_way(Multi *m, Text *t, const char *type, const char *function, c
   text_puts(t, "  }\n}\n");
 }
 
+/* NAME_target: of a body that is there twice, the target that gives the same bits. */
+static void put_name(Multi *m, Text *t) {
+  const Emit *first = m->made[0].e;
+  text_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_body()) {\n", m->o->name);
+  for (u32 i = m->npart - 1; i; i--)
+    text_fmt(t, "  case ig_body_%s: return \"%s\";\n", m->part[i].name,
+             m->part[i].made->e->o->target->name);
+  text_puts(t, "  default: break;\n  }\n");
+  if (is_gated(first))
+    text_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", m->part[0].name,
+             m->part[0].name);
+  text_fmt(t, "  return \"%s\";\n}\n", m->part[0].name);
+}
+
 static void put_ways(Multi *m, Text *t) {
   Made *f = &m->made[0];
   Text params = text_new(&m->c->keep), args = text_new(&m->c->keep);
@@ -247,6 +251,7 @@ static void put_ways(Multi *m, Text *t) {
   text_fmt(&args, "arena%s", text_cstr(&f->args));
   put_way(m, t, "int ", "run", text_cstr(&params), text_cstr(&args));
   put_way(m, t, "const char *", "why", "int status", "status");
+  put_name(m, t);
   if (f->e->p->threads > 1 && !m->o->openmp) {
     put_way(m, t, "int ", "threads_start", "void *arena, int threads", "arena, threads");
     put_way(m, t, "void ", "threads_stop", "void *arena", "arena");
@@ -280,7 +285,7 @@ static void check_alike(Multi *m) {
 }
 
 static EmitFacts most(Multi *m) {
-  EmitFacts all = {0};
+  EmitFacts all = {.feature = ""};
   const Prog *p = m->made[0].e->p;
   for (u32 i = 0; i < m->nmade; i++) {
     EmitFacts f = made_facts(m->made[i].e);

@@ -43,7 +43,8 @@ void put_math(Emit *e, Text *out) {
   Text names = text_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
     for (u32 part = 0; part < MP_COUNT; part++)
-      if (e->math[op][part]) text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
+      if (e->math[op][part] || (part == MP_q && e->math[op][MP_u] && has_stand_in(e)))
+        text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
   if (names.n > 0) mathlib_write(out, text_cstr(&names));
 }
 

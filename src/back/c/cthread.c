@@ -331,7 +331,7 @@ void put_threads(Emit *e, Text *t) {
  * called, behind the arena. */
 void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
   const char *name = e->o->name;
-  if (e->nshared) text_fmt(t, "\n%sint %s_run(void *arena%s) {\n", linkage(e), name, params);
+  if (e->nshared) text_fmt(t, "\n%sint %s_run(void *arena%s) {\n", inner_linkage(e), name, params);
   if (e->nshared && e->o->openmp) {
     text_fmt(t,
              "  int status = 1;\n"
@@ -355,8 +355,8 @@ void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
              "  status = %s_body(&p->job, arena%s);\n"
              "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
              name, args, name, args);
-    text_fmt(t, "\n%sint %s%s\n%svoid %s%s", linkage(e), name, posix_start, linkage(e), name,
-             posix_stop);
+    text_fmt(t, "\n%sint %s%s\n%svoid %s%s", inner_linkage(e), name, posix_start, inner_linkage(e),
+             name, posix_stop);
   }
   if (!e->nshared && e->p->threads > 1 && !e->o->openmp)
     text_fmt(t,
@@ -364,7 +364,7 @@ void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
              "%sint %s_threads_start(void *arena, int threads) {\n  (void)threads;\n"
              "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
              "\n%svoid %s_threads_stop(void *arena) {\n  (void)arena;\n}\n",
-             linkage(e), name, linkage(e), name);
+             inner_linkage(e), name, inner_linkage(e), name);
 }
 
 void put_thread_declarations(Emit *e, Text *t) {

@@ -275,7 +275,8 @@ static const char *need_machine(Emit *e, const Expr *x) {
   e->intrinsics = true;
   text_fmt(t, HELPER "%s %s(%s a", type, name, type);
   if (fma) text_fmt(t, ", %s b, %s c", type, type);
-  text_fmt(t, ") {\n#if defined(__x86_64__)%s\n", fma ? " && defined(__FMA__)" : "");
+  text_fmt(t, ") {\n#if defined(__x86_64__)%s%s\n", fma ? " && " : "",
+           fma ? feature_test(e, "FMA") : "");
   text_fmt(t, "  return %s_%s_%s(%s);\n", x86_prefix(bits_of(e, k)), fma ? "fmadd" : "sqrt",
            k == VE_f32 ? "ps" : "pd", fma ? "a, b, c" : "a");
   text_fmt(t, "#else\n  return %s(%s);\n#endif\n}\n", loop, fma ? "a, b, c" : "a");
@@ -732,9 +733,6 @@ void put_vectors(Emit *e, Text *out) {
                    "#elif defined(__aarch64__)\n"
                    "#define IG_HOLD(v) __asm__(\"\" : \"+w\"(v))\n"
                    "#else\n#define IG_HOLD(v) (void)0\n#endif\n");
-  if (e->intrinsics)
-    text_puts(out, "#if defined(__x86_64__)\n#include <immintrin.h>\n"
-                   "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n");
   for (u32 k = 0; k < VE_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = elems[k].bytes << i;

@@ -64,12 +64,14 @@ static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
   if (e->nshared) entry += 64 + 2 * e->job_args;
+  if (is_checked(e)) entry += e->p->in.n + 2 * e->p->out.n + dim_nsyms(e->p->dims) + 32;
   return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame + e->quick_frame;
 }
 
 void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
   Emit *e = f->e;
   const char *up = text_cstr(&f->upper), *name = e->o->name;
+  bool vectors = e->pool || is_gated(e);
   text_fmt(t,
            "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
            up, up);
@@ -82,6 +84,7 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
   if (e->p->threads > 1) text_fmt(t, "#define %s_THREADS %u\n", up, e->p->threads);
   if (e->o->selftest)
     text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, facts->selftest_bytes);
+  text_fmt(t, "#define %s_TARGET \"%s\"\n", up, e->o->march);
   text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n, up, e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
@@ -100,7 +103,7 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
       "bounds.\n"
       "%s%s * Others: see %s_why. Inputs and outputs must not overlap each other or the arena. */\n"
       "int %s_run(void *arena%s);\n"
-      "/* What a status means. */\nconst char *%s_why(int status);\n",
+      "/* What a status means. */\nconst char *%s_why(int status);\n%s",
       up,
       e->o->weights == WM_pointer
           ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
@@ -109,7 +112,12 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
       e->state
           ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
           : "",
-      name, name, text_cstr(&f->params), name);
+      name, name, text_cstr(&f->params), name,
+      vectors ? "/* The body that runs, and whose bits it gives: ingot run --march knows the name. "
+                "It ends in -loops where the compiler\n"
+                " * has no such vectors and plain loops stand in for them. */\n"
+              : "/* The body that runs. */\n");
+  text_fmt(t, "const char *%s_target(void);\n", name);
   put_thread_declarations(e, t);
   if (e->o->selftest)
     text_fmt(t,
@@ -324,27 +332,15 @@ void made_entry(Made *f, Text *blob) {
 
 /* ---- the file ---- */
 
-/* What a compiler must be told to take the vectors; a file of several bodies needs no flags. */
+/* Which compilers take the vectors; those of a file of several bodies ask by themselves. */
 static void put_flags(Emit *e, Text *t) {
   const Target *mine = e->o->target;
-  if (!e->vectors || e->pool) return;
-  if (!*mine->cflags) {
-    text_fmt(
-        t,
-        " * Vectors for %s: a compiler for that machine needs no flags; for others plain loops "
-        "stand in.\n",
-        mine->name);
-    return;
-  }
-  text_puts(t, " * Vectors: compile with");
-  for (const char *s = mine->features; *s;) {
-    size_t n = strcspn(s, ",");
-    text_fmt(t, " -m%.*s", (int)n, s);
-    s += n + (s[n] == ',');
-  }
-  text_fmt(t, " (or %s)", mine->cflags);
-  if (e->dot4 && *mine->dot4) text_fmt(t, ",\n * and -m%s where the CPU has it", mine->dot4);
-  text_puts(t, ";\n * without, plain loops stand in, many times slower.\n");
+  if (!is_gated(e) || e->pool) return;
+  text_fmt(t, " * Vectors for %s: gcc and clang for %s need no flags", mine->name,
+           is_checked(e) ? "x86-64" : "that machine");
+  if (e->dot4 && *mine->dot4) text_fmt(t, " but -m%s where the CPU has it", mine->dot4);
+  text_puts(t, ".\n * Others get plain loops instead, several times slower, and say so unless "
+               "INGOT_PORTABLE is defined.\n");
 }
 
 void put_banner(Emit *e, Text *t, const char *suffix) {
@@ -381,33 +377,6 @@ void put_quiet(Text *t) {
   text_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
                "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
                "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n");
-}
-
-/* The body for every machine takes any vectors of its width. */
-static void put_any_guard(Emit *e, Text *t) {
-  const Target *mine = e->o->target;
-  bool first = true;
-  for (u32 i = 0; i < target_count; i++) {
-    const Target *x = &target_table[i];
-    if (x->lanes != mine->lanes || x->fma < mine->fma) continue;
-    text_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
-    first = false;
-  }
-  text_puts(t, ")");
-}
-
-/* Where the target's vectors are written. */
-static void put_guard(Emit *e, Text *t) {
-  if (e->above) {
-    text_puts(t, "#define IG_VECTORS 1\n");
-    return;
-  }
-  text_fmt(t,
-           "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n    %s",
-           e->pool ? "(" : e->o->target->guard);
-  if (e->pool) put_any_guard(e, t);
-  text_puts(t, "\n#define IG_VECTORS 1\n#else\n#define IG_VECTORS 0\n#endif\n");
-  if (!e->pool) put_quiet(t);
 }
 
 Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
@@ -466,8 +435,9 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
 }
 
 EmitFacts made_facts(Emit *e) {
-  return (EmitFacts){arena_bytes(e), e->o->selftest ? selftest_bytes(e) : 0, stack_bound(e),
-                     e->blob ? e->blob_bytes : weights_bytes(e), e->nkernels};
+  return (EmitFacts){arena_bytes(e), e->o->selftest ? selftest_bytes(e) : 0,
+                     stack_bound(e), e->blob ? e->blob_bytes : weights_bytes(e),
+                     e->nkernels,    is_checked(e) && e->dot4 ? e->o->target->dot4 : ""};
 }
 
 EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
@@ -497,9 +467,11 @@ void put_prelude(Emit *e, Text *t) {
 }
 
 void put_support(Emit *e, Text *t) {
-  if (e->vectors) put_guard(e, t);
+  put_gate(e, t);
+  put_region(e, t);
   put_runtime(e, t);
   put_math(e, t);
+  put_sums(e, t);
   put_vectors(e, t);
 }
 
@@ -511,11 +483,13 @@ void put_functions(Made *f, Text *t) {
   text_fmt(t,
            e->nshared ? "\n%sint %s_body(ig_job *job, void *arena%s) {\n"
                       : "\n%sint %s_run(void *arena%s) {\n",
-           e->nshared ? "static " : linkage(e), e->o->name, text_cstr(&f->params));
+           e->nshared ? "static " : inner_linkage(e), e->o->name, text_cstr(&f->params));
   text_put(t, f->entry.at, f->entry.n);
   text_puts(t, "}\n");
   put_thread_entry(e, t, text_cstr(&f->params), text_cstr(&f->args));
+  put_region_end(f, t);
   put_why(e, t);
+  if (!e->pool) put_target_name(e, t);
   if (e->state) put_reset(e, t);
   if (e->o->selftest) put_selftest(e, t, text_cstr(&f->upper));
 }

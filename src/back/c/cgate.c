@@ -1,0 +1,195 @@
+/* cgate.c: where the vectors of a body are compiled, and what stands in for them elsewhere.
+ *
+ * In: a body of a file, written. Out: the macro IG_VECTORS, by which its text chooses between
+ * vectors and loops over lanes; pragmas that tell gcc and clang for x86-64 what functions may use,
+ * where the flags do not say it; and what such a body must ask of the CPU before it is entered.
+ *
+ * The loops are the same program with the same weights. Only a sum of products that is rounded once
+ * they round twice, for without an instruction it takes ten times as long: they have the bits of
+ * --march NAME-loops, see target.h.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+#define GNU "defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE)"
+
+bool has_stand_in(const Emit *e) {
+  return e->o->target->fma && !e->above;
+}
+
+bool is_gated(const Emit *e) {
+  bool fused = e->math[OP_fma][MP_f];
+  for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->math[op][MP_u];
+  return e->vectors || (fused && has_stand_in(e));
+}
+
+/* ---- features ---- */
+
+static char lower(char ch) {
+  return ch >= 'A' && ch <= 'Z' ? (char)(ch - 'A' + 'a') : ch;
+}
+
+static bool has_feature(const Target *t, const char *name) {
+  for (const char *s = t->features; *s; s += strcspn(s, ","), s += *s == ',') {
+    size_t n = 0;
+    while (name[n] && s[n] == lower(name[n])) n++;
+    if (!name[n] && (!s[n] || s[n] == ',')) return true;
+  }
+  return false;
+}
+
+/* Macros of a compiler say what its flags are, not what a function was told. */
+const char *feature_test(Emit *e, const char *feature) {
+  return has_feature(e->o->target, feature)
+             ? "1"
+             : str_text(e->c, str_fmt(e->c, "defined(__%s__)", feature));
+}
+
+/* ---- vectors or not ---- */
+
+/* The body for every machine takes any vectors of its width. */
+static void put_any_guard(Emit *e, Text *t) {
+  const Target *mine = e->o->target;
+  bool first = true;
+  for (u32 i = 0; i < target_count; i++) {
+    const Target *x = &target_table[i];
+    if (x->lanes != mine->lanes || x->fma < mine->fma) continue;
+    text_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
+    first = false;
+  }
+  text_puts(t, ")");
+}
+
+bool is_checked(const Emit *e) {
+  return !e->pool && *e->o->target->features && is_gated(e);
+}
+
+/* Not #warning: that is an error of strict compilers where this need not be one. */
+static void put_message(Emit *e, Text *t) {
+  text_fmt(t,
+           "#ifndef INGOT_PORTABLE\n#if defined(__GNUC__) || defined(_MSC_VER)\n#pragma message("
+           "\"%s: this compiler has no vectors for %s: plain loops, several times slower; "
+           "-DINGOT_PORTABLE if that is meant\")\n#else\n#warning \"no vectors for %s: plain "
+           "loops, several times slower; -DINGOT_PORTABLE if that is meant\"\n#endif\n#endif\n",
+           e->o->name, e->o->target->name, e->o->target->name);
+}
+
+void put_intrinsics(Text *t) {
+  text_puts(t, "#if " GNU "\n#if defined(__x86_64__)\n#include <immintrin.h>\n"
+               "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n#endif\n");
+}
+
+void put_gate(Emit *e, Text *t) {
+  if (!is_gated(e)) return;
+  if (e->above) {
+    text_puts(t, "#define IG_VECTORS 1\n");
+    return;
+  }
+  text_fmt(t, "#if " GNU " && \\\n    %s", e->pool ? "(" : e->o->target->guard);
+  if (e->pool) put_any_guard(e, t);
+  text_puts(t, "\n#define IG_VECTORS 1\n");
+  if (is_checked(e))
+    text_puts(t, "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS 1\n"
+                 "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
+  text_puts(t, "#else\n#define IG_VECTORS 0\n");
+  if (!e->pool) put_message(e, t);
+  text_puts(t, "#endif\n");
+  if (is_checked(e)) text_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
+  if (!e->pool) put_quiet(t);
+  if (!e->pool && e->intrinsics) put_intrinsics(t); /* not inside a region */
+}
+
+void put_sums(Emit *e, Text *t) {
+  if (!is_gated(e) || !has_stand_in(e)) return;
+  if (e->math[OP_fma][MP_f])
+    text_puts(t, "#if IG_VECTORS\n#define ig_mad im_fmaf\n"
+                 "#else\n#define ig_mad(a, b, c) ((a) * (b) + (c))\n#endif\n");
+  for (u32 op = 0; op < OP_SCALARS; op++)
+    if (e->math[op][MP_u])
+      text_fmt(t, "#if !IG_VECTORS\n#define im_%s im_%s\n#endif\n", math_name(e->c, (Op)op, MP_u),
+               math_name(e->c, (Op)op, MP_q));
+}
+
+/* ---- regions ---- */
+
+void put_target_push(Text *t, const char *features) {
+  text_fmt(t,
+           "#if defined(__clang__)\n"
+           "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
+           "#else\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n",
+           features, features);
+}
+
+void put_target_pop(Text *t) {
+  text_puts(t, "#if defined(__clang__)\n#pragma clang attribute pop\n"
+               "#else\n#pragma GCC pop_options\n#endif\n");
+}
+
+/* Functions that callers know and that use vectors. */
+static u32 entries(const Emit *e, const char **name) {
+  u32 n = 0;
+  name[n++] = "run";
+  if (e->p->threads > 1 && !e->o->openmp) {
+    name[n++] = "threads_start";
+    name[n++] = "threads_stop";
+  }
+  return n;
+}
+
+const char *inner_linkage(const Emit *e) {
+  return is_checked(e) ? "IG_ENTRY " : linkage(e);
+}
+
+void put_region(Emit *e, Text *t) {
+  const char *entry[3], *name = e->o->name, *target = e->o->target->name;
+  if (!is_checked(e)) return;
+  text_puts(t, "#if IG_REGION\n");
+  put_target_push(t, e->o->target->features);
+  for (u32 i = 0; i < entries(e, entry); i++)
+    text_fmt(t, "#define %s_%s %s_%s_%s\n", name, entry[i], name, entry[i], target);
+  text_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
+}
+
+void put_region_end(Made *f, Text *t) {
+  Emit *e = f->e;
+  const char *entry[3], *name = e->o->name, *target = e->o->target->name;
+  if (!is_checked(e)) return;
+  u32 n = entries(e, entry);
+  Text lacks = text_new(&e->c->keep);
+  text_puts(t, "\n#if IG_REGION\n");
+  put_target_pop(t);
+  for (u32 i = 0; i < n; i++) text_fmt(t, "#undef %s_%s\n", name, entry[i]);
+  text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
+               "static int ig_can_run(void) {\n  return ");
+  text_puts(&lacks, "this CPU lacks one of ");
+  for (const char *s = e->o->target->features; *s; s += strcspn(s, ","), s += *s == ',') {
+    bool first = s == e->o->target->features;
+    text_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", first ? "" : " &&\n         ",
+             (int)strcspn(s, ","), s);
+    text_fmt(&lacks, "%s%.*s", first ? "" : ", ", (int)strcspn(s, ","), s);
+  }
+  u32 status = why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
+  text_fmt(
+      t,
+      ";\n}\n\nint %s_run(void *arena%s) {\n  return ig_can_run() ? %s_run_%s(arena%s) : %u;\n}\n",
+      name, text_cstr(&f->params), name, target, text_cstr(&f->args), status);
+  if (n > 1)
+    text_fmt(t,
+             "\nint %s_threads_start(void *arena, int threads) {\n"
+             "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"
+             "  return %s_threads_start_%s(arena, threads);\n}\n"
+             "\nvoid %s_threads_stop(void *arena) {\n"
+             "  if (ig_can_run()) %s_threads_stop_%s(arena);\n}\n",
+             name, name, target, name, name, target);
+  text_puts(t, "#endif\n");
+}
+
+/* ---- which it is ---- */
+
+void put_target_name(Emit *e, Text *t) {
+  text_fmt(t, "\nconst char *%s_target(void) {\n", e->o->name);
+  if (is_gated(e))
+    text_fmt(t, "#if !IG_VECTORS\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
+  text_fmt(t, "  return \"%s\";\n}\n", e->o->target->name);
+}

@@ -1,0 +1,32 @@
+/* prog_unfuse.c: a program as a machine without fused multiply-add computes it.
+ *
+ * In: a program. Out: the same one, changed in place: products of f32 are rounded before they are
+ * added, and functions are those of `math fast` where it said `math fused`; and what is needed to
+ * change it back. That is what lowering makes for a target without fma. Narrower floats keep their
+ * fma: lowering makes none of them.
+ */
+#include "ir/prog.h"
+
+Unfused prog_unfuse(Prog *p, Arena *a) {
+  Unfused u = {.fused = p->fused, .any = p->fused};
+  u32 n = p->expr.n;
+  p->fused = false;
+  for (ExprId id = 1; id < n; id++) {
+    Expr x = *prog_expr(p, id);
+    if (x.kind != EX_op || x.op != OP_fma || x.dt != DT_f32) continue;
+    *vec_push(a, &u.was) = (UnfusedExpr){id, x};
+    x.op = OP_mul;
+    x.narg = 2;
+    ExprId arg[2] = {ex_new(p, &x), x.arg[2]};
+    x.op = OP_add;
+    x.arg = arena_copy(&p->c->work, arg, sizeof arg);
+    *prog_expr(p, id) = x;
+    u.any = true;
+  }
+  return u;
+}
+
+void prog_fuse(Prog *p, const Unfused *u) {
+  p->fused = u->fused;
+  for (u32 i = 0; i < u->was.n; i++) *prog_expr(p, u->was.at[i].id) = u->was.at[i].expr;
+}

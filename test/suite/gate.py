@@ -1,0 +1,142 @@
+"""A file for vectors needs no flags: gcc and clang for x86-64 compile it as it is, without a warning, and it runs as with flags. What
+it does where there are no such vectors: another compiler says so once unless INGOT_PORTABLE is defined, and compiles loops that are
+not slower than those of `scalar`, with the bits of --march NAME-loops; a CPU that lacks them gets a status that NAME_why explains.
+"""
+import os
+import shutil
+
+from lib import npy
+from lib.core import ROOT, Fail, Test, explain, run, tail
+from suite import multi, promises, targets
+
+STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Wshadow", "-Wmissing-prototypes", "-Werror"]
+MAIN = """#include "net.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+extern void *aligned_alloc(size_t align, size_t n);
+static float in[NET_INPUT0_ELEMENTS], out[NET_OUTPUT0_ELEMENTS];
+int main(void) {
+  void *arena = aligned_alloc(64, NET_ARENA_BYTES + 64), *test = aligned_alloc(64, NET_SELFTEST_BYTES + 64);
+  int status = net_selftest(test);
+  double best = 1e9;
+  for (int k = 0; !status && k < 25; k++) {
+    clock_t start = clock();
+    for (int i = 0; i < 20; i++) status = RUN;
+    double took = (double)(clock() - start);
+    best = took < best ? took : best;
+  }
+  printf("%s %d %g %s\\n", net_target(), status, best, net_why(status));
+  return 0;
+}
+"""
+
+
+def emit(env, work, model, *options):
+    env.need_ingot()
+    multi.must([env.ingot, "compile", *model, *options, "--name", "net", "--selftest", "-o", os.path.join(work, "net.c")], "compile")
+    with open(os.path.join(work, "main.c"), "w") as f:
+        f.write(MAIN.replace("RUN", "net_run(arena, in, out)"))
+
+
+def built(work, cc, *flags, quiet=True):
+    """A program; what the compiler said."""
+    objects = []
+    for name in ("net", "main"):
+        objects.append(os.path.join(work, name + ".o"))
+        own = flags if name == "net" else [f for f in flags if f == "-pthread"]
+        got = run([cc, *own, "-I", work, "-c", "-o", objects[-1], os.path.join(work, name + ".c")], 120)
+        if got.rc or got.timed_out:
+            raise Fail(f"{cc} {flags}: {explain(got)}: {tail(got.text(), 6)}")
+        if name == "net":
+            said = got.text().strip()
+    if quiet and said:
+        raise Fail(f"{cc} {flags} says: {said}")
+    multi.must([cc, *[f for f in flags if f == "-pthread"], "-o", os.path.join(work, "main"), *objects], "linking")
+    return said
+
+
+def result(work, want, *around, status=0):
+    got = run([*around, os.path.join(work, "main")], 120)
+    words = got.out.decode().split(None, 3)
+    if got.rc or words[0] != want or (int(words[1]) != 0) != (status != 0):
+        raise Fail(f"{around}: {explain(got)}: '{got.text().strip()}', expected {want}, status {status}")
+    return float(words[2]), words[3]
+
+
+def flagless(env, target):
+    """gcc and clang without flags: no word, the vectors, their bits; also with threads."""
+    work = env.scratch("gate", target)
+    for options, more in (([], []), (["--threads", "2", "--threads-grain", "1", "--weights", "text"], ["-pthread"])):
+        emit(env, work, multi.DIGITS, "--march", target, *options)
+        for cc in ("gcc", "clang"):
+            promises.need(cc)
+            built(work, cc, *STRICT, *more)
+            if multi.can_run(target):
+                result(work, target)
+        if shutil.which("qemu-x86_64"):
+            _, why = result(work, target, "qemu-x86_64", "-cpu", "Nehalem", status=1)
+            if "CPU lacks one of" not in why or "fma" not in why:
+                raise Fail(f"a CPU without {target} is told: {why}")
+
+
+def others(env):
+    """Where there are no such vectors: said once, silent if meant, loops that pass the self-test and have the bits of their target."""
+    work = env.scratch("gate", "others")
+    for target in ("avx2", "neon"):
+        emit(env, work, multi.DIGITS, "--march", target)
+        promises.need("tcc")
+        if built(work, "tcc", quiet=False).count("no vectors for") != 1:
+            raise Fail(f"tcc does not say once that it has no vectors for {target}")
+        result(work, target + "-loops")
+        for cc, *flags in (("tcc", "-DINGOT_PORTABLE"), ("gcc", *STRICT, "-DINGOT_PORTABLE"), ("clang", *STRICT, "-DINGOT_PORTABLE", "-mavx2", "-mfma")):
+            built(work, cc, *flags)
+            result(work, target + "-loops")
+    for cc in ("gcc", "clang"):  # for neon: a note, which is no error of a strict compiler
+        if "no vectors for neon" not in built(work, cc, *STRICT, quiet=False):
+            raise Fail(f"{cc} for x86-64 does not say that it has no vectors for neon")
+    net = os.path.join(work, "net")
+    multi.must([env.ingot, "build", *multi.DIGITS, "--march", "avx2", "--quiet", "--cc", "gcc -DINGOT_PORTABLE", "-o", net], "build")
+    multi.must([net, "--seed", "5", "--output", net + ".npz"], "run")
+    for target, same in (("avx2-loops", True), ("avx2", False)):
+        multi.must([env.ingot, "run", *multi.DIGITS, "--quiet", "--seed", "5", "--march", target, "--output", net + "-interp.npz"], "run")
+        if (npy.load_npz_raw(net + ".npz") == npy.load_npz_raw(net + "-interp.npz")) != same:
+            raise Fail(f"loops give {'other' if same else 'the same'} bytes than --march={target}")
+    got = run([env.ingot, "compile", *multi.DIGITS, "--march", "avx2-loops,sse2"], 60)
+    if got.rc != 2 or "no 'avx2-loops'" not in got.text():
+        raise Fail(f"loops among several bodies: {explain(got)}")
+
+
+def no_cliff(env):
+    """Loops that stand in for vectors are not slower than those of a file without them."""
+    work = env.scratch("gate", "cliff")
+    model = [targets.prepare(env, "mobile21")[0]]
+    took = {}
+    for target, flags in (("scalar", []), ("avx2", ["-DINGOT_PORTABLE"])):
+        emit(env, work, model, "--march", target)
+        built(work, "gcc", "-O2", *flags)
+        took[target], _ = result(work, "scalar" if target == "scalar" else "avx2-loops")
+    if took["avx2"] > 1.3 * took["scalar"]:
+        raise Fail(f"loops for avx2 take {took['avx2'] / took['scalar']:.1f} times as long as those of scalar")
+
+
+def said(env):
+    """What every file says of its target, and a flag that is still worth a word."""
+    env.need_ingot()
+    model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
+    for march, name, body in (("scalar", "scalar", 'return "scalar"'), ("avx512", "avx512", 'return "avx512-loops"'),
+                              ("multi", "sse2,avx2,avx512", 'return "sse2-loops"')):
+        text = multi.must([env.ingot, "compile", *model, "--march", march, "--name", "net"], "compile")
+        if f'#define NET_TARGET "{name}"\n' not in text or body not in text or "const char *net_target(void);" not in text:
+            raise Fail(f"--march={march} does not say what it is for")
+    quantised = multi.quantised_net(env)
+    for march, flag in (("avx512", "-mavx512vnni"), ("avx2", "-mavxvnni"), ("multi", ""), ("sse2", "")):
+        got = run([env.ingot, "compile", *quantised, "--march", march], 60)
+        if got.rc or (flag in got.err.decode()) != bool(flag) and flag or ("sums of bytes" in got.err.decode()) != bool(flag):
+            raise Fail(f"--march={march}: {got.err.decode()}")
+
+
+def tests(env):
+    return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
+            Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
+            Test("gate/said", lambda: said(env), cost=3)]
