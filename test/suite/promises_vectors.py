@@ -229,7 +229,7 @@ def planted(env):
 
     def inside(code):
         def change(text):
-            brace = text.index("{\n", text.index(f"\nint {good.name}_run(void *arena", text.index("__FAST_MATH__"))) + 2
+            brace = text.index("{\n", text.index(f"int {good.name}_run(void *arena", text.index("__FAST_MATH__"))) + 2
             return text[:brace] + f"  {code}\n" + text[brace:]
         return change
 
