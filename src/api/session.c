@@ -4,6 +4,7 @@
  * first failure is final for the object.
  */
 #include "api/own.h"
+#include "onnx/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,6 +98,34 @@ static void read_model(Ctx *c, void *arg) {
   m->onnx = onnx_read(c, m->bytes.at, m->bytes.n, m->file);
 }
 
+static _Noreturn void refuse_format(Ctx *c, const Format *f) {
+  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX): %s", f->name, f->advice);
+}
+
+/* What is no model in our eyes is often one in somebody else's. */
+static void read_onnx(Ingot *m) {
+  Ctx *c = m->c;
+  const char *why;
+  if (!m->bytes.n) fail(c, ERR_input, LOC_NONE, "is empty");
+  Err e = ctx_try(c, read_model, m, &why);
+  if (!e) return;
+  u64 whole;
+  const Format *f = format_of(c, m->bytes.at, m->bytes.n, &whole);
+  if (f) refuse_format(c, f);
+  if (whole)
+    fail(c, ERR_input, LOC_NONE, "is truncated: it has %zu bytes of at least %llu", m->bytes.n,
+         (unsigned long long)whole);
+  if (is_text(m->bytes.at, m->bytes.n)) fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
+  read_model(c, m); /* says again what is wrong */
+}
+
+static void check_folder(Ctx *c, const char *path) {
+  struct stat st;
+  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return;
+  const Format *f = format_of_folder(c, path);
+  if (f) refuse_format(c, f);
+}
+
 static void do_open(Ctx *c, void *arg) {
   OpenArg *a = arg;
   Ingot *m = a->m;
@@ -107,15 +136,11 @@ static void do_open(Ctx *c, void *arg) {
     m->bytes = (File){a->data, a->n, false};
   } else {
     m->path = str_text(c, m->file);
+    check_folder(c, m->path);
     m->bytes = file_read(c, m->path);
   }
   m->kind = sniff(m->bytes.at, m->bytes.n);
-  const char *why;
-  if (m->kind != MK_onnx) return;
-  if (!is_text(m->bytes.at, m->bytes.n))
-    read_model(c, m);
-  else if (ctx_try(c, read_model, m, &why))
-    fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
+  if (m->kind == MK_onnx) read_onnx(m);
 }
 
 IngotStatus ingot_open(Ingot *m, const char *path) {

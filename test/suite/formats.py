@@ -1,0 +1,95 @@
+"""Files that are not ONNX, whatever they are called: the answer says what they are and what helps. Exit code 3 for what is
+something else, 4 for what is broken."""
+import gzip
+import io
+import os
+import struct
+import zipfile
+from lib import onnxfile as onnx
+from lib.core import Test
+from suite.cli import MODEL, Cli, want
+
+
+def archive(*names):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        for name in names:
+            z.writestr(name, b"x")
+    return out.getvalue()
+
+
+def graph_def():
+    node = onnx.chunk(1, "x") + onnx.chunk(2, "Placeholder")
+    return onnx.chunk(1, node) + onnx.chunk(1, onnx.chunk(1, "y") + onnx.chunk(2, "Relu") + onnx.chunk(3, "x")) + onnx.chunk(4, onnx.number(1, 27))
+
+
+def foreign():
+    with open(MODEL, "rb") as f:
+        model = f.read()
+    page = b"\r\n<!DOCTYPE html>\n<html lang=en><head><title>net.onnx</title>"
+    return (
+        ("TensorFlow Lite", "--tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)),
+        ("ONNX Runtime (.ort)", "made from", struct.pack("<I", 28) + b"ORTM" + bytes(64)),
+        ("GGUF", "optimum-cli", b"GGUF\3\0\0\0" + bytes(64)),
+        ("safetensors", "optimum-cli", struct.pack("<Q", 48) + b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' + bytes(4)),
+        ("HDF5", "keras", b"\x89HDF\r\n\x1a\n" + bytes(64)),
+        ("Git LFS", "git lfs pull", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+        ("PyTorch checkpoint", "torch.onnx.export", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."),
+        ("PyTorch checkpoint", "torch.onnx.export", archive("net/data.pkl", "net/version")),
+        ("TorchScript", "torch.jit.load", archive("net/data.pkl", "net/code/__torch__.py", "net/constants.pkl")),
+        ("Python pickle", "skl2onnx", b"\x80\x04\x95\x10\0\0\0\0\0\0\0."),
+        ("Keras", "keras", archive("metadata.json", "config.json", "model.weights.h5")),
+        ("zip archive with an ONNX", "unzip", archive("readme.txt", "nets/a.onnx")),
+        ("zip archive", "unzip", archive("readme.txt")),
+        ("arrays (.npz)", "--inputs", archive("x.npy")),
+        ("array (.npy)", "--input", b"\x93NUMPY\x01\0" + bytes(120)),
+        ("gzip", "gunzip", gzip.compress(model)),
+        ("web page", "the file itself", page),
+        ("web page", "the file itself", b"<HTML><head>" + bytes(20)),
+        ("OpenVINO", "made from", b'<?xml version="1.0"?>\n<net name="a" version="11">\n'),
+        ("TensorFlow.js", "--tfjs", b'{"format": "graph-model", "modelTopology": {}}'),
+        ("GraphDef", "--graphdef", graph_def()),
+        ("SavedModel", "--saved-model", onnx.number(1, 1) + onnx.chunk(2, onnx.chunk(1, onnx.chunk(4, "serve")) + onnx.chunk(2, graph_def()))),
+        ("Core ML", "made from", onnx.number(1, 4) + onnx.chunk(2, onnx.chunk(1, b"")) + onnx.chunk(500, b"")),
+        ("tensor of ONNX", "--input", onnx.number(1, 1) + onnx.number(2, 1) + onnx.chunk(9, bytes(4))),
+    )
+
+
+def contents(c):
+    for i, (name, advice, data) in enumerate(foreign()):
+        path = c.save(f"f{i}.onnx", data)
+        for verb in ("inspect", "run", "compile"):
+            got = c.run(verb, path, code=3, text=name)
+            want(advice in got.text(), f"{name}: {got.text()}")
+            want(got.text().count("\n") <= 1, f"{name}: more than one message: {got.text()}")
+
+
+def broken(c):
+    with open(MODEL, "rb") as f:
+        model = f.read()
+    c.run("inspect", c.save("empty.onnx", b""), code=4, text="is empty")
+    for cut in (100, len(model) // 2, len(model) - 1):
+        got = c.run("inspect", c.save("cut.onnx", model[:cut]), code=4, text=f"is truncated: it has {cut} bytes of at least ")
+        want(cut < int(got.text().split()[-1]) <= len(model), got.text())
+    c.run("inspect", c.save("notes.txt", b"a few words about a network, nothing else"), code=4, text="but text")
+    for _, _, data in foreign():  # a mark alone
+        c.run("inspect", c.save("short", data[:6]), code=(3, 4))
+
+
+def folders(c):
+    for member, name, advice in (("saved_model.pb", "SavedModel", "--saved-model"), ("Manifest.json", "Core ML", "made from"),
+                                 ("model.onnx", "folder with an ONNX model", "the file in it"), ("model.safetensors", "Hugging Face", "optimum-cli")):
+        folder = c.path("d_" + member)
+        os.makedirs(folder)
+        with open(os.path.join(folder, member), "wb") as f:
+            f.write(b"x")
+        want(advice in c.run("inspect", folder, code=3, text=name).text(), name)
+    os.makedirs(c.path("nothing"))
+    c.run("inspect", "nothing", code=(4, 5), text="directory")
+
+
+CASES = (contents, broken, folders)
+
+
+def tests(env):
+    return [Test(f"cli/formats/{fn.__name__}", lambda fn=fn: fn(Cli(env, "formats_" + fn.__name__)), cost=1) for fn in CASES]
