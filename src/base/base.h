@@ -96,6 +96,7 @@ struct Diag {
   Loc loc;
   const char *text; /* in c->keep; location already rendered in front */
   u32 borrowed;     /* bytes in front that tell Ctx.here, not a place of the message's own */
+  u32 file;         /* bytes in front that tell the file */
   Diag *next;
 };
 
@@ -150,7 +151,7 @@ Ctx *ctx_new(const Alloc *alloc, const Io *io);
 void ctx_free(Ctx *c);
 /* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
-/* The same, but a failure other than ERR_system is taken back: its message goes to the caller, who
+/* The same, but a failure other than ERR_system is taken back: its cause goes to the caller, who
  * says it in his own words. ERR_system leaves. */
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 const Alloc *alloc_system(void);
@@ -203,6 +204,9 @@ void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format
 void warn(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The compiler is wrong: names the pass that just ran. Code ERR_system. */
 _Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The first error from there on, without the file; or the last that wraps it, and so tells the way
+ * to it. */
+const char *diag_cause(const Diag *from);
 void diag_leave(Ctx *c); /* leaves if an error was recorded */
 /* Printable form of model bytes: at most 64 characters, escapes, pure ASCII. In c->scratch. */
 const char *show(Ctx *c, Str s);

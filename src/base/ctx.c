@@ -129,9 +129,7 @@ Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) 
   Err before = c->code, err = ctx_protect(c, fn, arg);
   if (err == ERR_ok) return err;
   if (err == ERR_system && c->door) longjmp(*c->door, (int)err);
-  const Diag *last = *end;
-  while (last && last->next) last = last->next;
-  *why = last ? last->text + last->borrowed : "too many messages";
+  *why = diag_cause(*end);
   *end = NULL;
   c->diags_end = end;
   c->nerrors = nerrors;

@@ -17,7 +17,7 @@ enum { SHOW_NAME = 64, SHOW_TEXT = 512, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 
 typedef struct Line {
   char at[LINE_MAX_BYTES];
   size_t n;
-  u32 borrowed; /* see Diag */
+  u32 borrowed, file; /* see Diag */
 } Line;
 
 size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
@@ -91,6 +91,7 @@ static void put_own_loc(Line *l, const Ctx *c, Loc loc) {
     putf(l, "%s: ", file);
   else if (loc.line > 0)
     putf(l, "line %d: ", loc.line);
+  l->file = (u32)l->n;
   if (loc.index < 0 && !loc.node && !loc.op) return;
   putf(l, "node");
   if (loc.index >= 0) putf(l, " %d", loc.index);
@@ -135,6 +136,7 @@ static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
   d->code = code;
   d->loc = loc;
   d->borrowed = l->borrowed;
+  d->file = l->file < l->n ? l->file : 0;
   d->next = NULL;
   *c->diags_end = d;
   c->diags_end = &d->next;
@@ -193,6 +195,22 @@ void bug(Ctx *c, Loc loc, const char *fmt, ...) {
   va_end(args);
   record(c, LV_error, ERR_system, loc, &l);
   leave(c, ERR_system);
+}
+
+static const char *without_file(const Diag *d) {
+  return d->text + (d->borrowed ? d->borrowed : d->file);
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), k = strlen(end);
+  return n >= k && !strcmp(text + n - k, end);
+}
+
+const char *diag_cause(const Diag *from) {
+  const Diag *best = NULL;
+  for (const Diag *d = from; d; d = d->next)
+    if (d->level == LV_error && (!best || ends_with(d->text, without_file(best)))) best = d;
+  return best ? without_file(best) : "too many messages";
 }
 
 void diag_leave(Ctx *c) {

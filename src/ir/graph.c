@@ -169,6 +169,81 @@ static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
   return true;
 }
 
+/* Entries that are numbers, negative ones among them, or dimensions that are not known yet. */
+typedef struct Entry {
+  Dim dim; /* negative ids: symbolic; else k is meant */
+  i64 k, lo, hi;
+} Entry;
+
+static bool signed_entries(Graph *g, Val v, Entry *out, u32 *n) {
+  i64 k[EAGER_FLOATS];
+  Dim d[EAGER_FLOATS];
+  bool ints = graph_ints(g, v, k, EAGER_FLOATS, n);
+  if (!ints && !entries(g, v, d, n)) return false;
+  for (u32 i = 0; i < *n; i++) {
+    bool open = !ints && !dim_is_const(d[i]);
+    i64 x = ints ? k[i] : d[i];
+    out[i] = (Entry){open ? d[i] : 0, x, x, x};
+    if (open) dim_bounds(g->dims, d[i], &out[i].lo, &out[i].hi);
+  }
+  return true;
+}
+
+/* 1, 0, or -1: a run may go either way. */
+static int compare(Op op, const Entry *a, const Entry *b) {
+  bool same = a->dim && a->dim == b->dim;
+  switch (op) {
+  case OP_eq:
+    if (same || (a->lo == a->hi && b->lo == b->hi && a->lo == b->lo)) return 1;
+    return a->hi < b->lo || b->hi < a->lo ? 0 : -1;
+  case OP_lt: return a->hi < b->lo ? 1 : same || a->lo >= b->hi ? 0 : -1;
+  case OP_le: return same || a->hi <= b->lo ? 1 : a->lo > b->hi ? 0 : -1;
+  case OP_gt: return compare(OP_lt, b, a);
+  case OP_ge: return compare(OP_le, b, a);
+  default: return -1;
+  }
+}
+
+/* A comparison of dimensions whose outcome their bounds decide. */
+static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
+  const Node *n = graph_node(g, id);
+  Entry a[EAGER_FLOATS], b[EAGER_FLOATS];
+  u32 na, nb;
+  u64 count = static_count(type);
+  if (n->op >= OP_SCALARS || n->nin != 2 || type->dt != DT_bool || type->rank > 1) return false;
+  if (count > EAGER_FLOATS || !signed_entries(g, n->in[0], a, &na) ||
+      !signed_entries(g, n->in[1], b, &nb))
+    return false;
+  i64 extent = (i64)count;
+  Tensor *t = tensor_new(&g->c->work, DT_bool, &extent, type->rank);
+  for (u32 i = 0; i < count; i++) {
+    int is = compare(n->op, &a[na == 1 ? 0 : i], &b[nb == 1 ? 0 : i]);
+    if (is < 0) return false;
+    tensor_set(t, i, (Scalar){.i = is});
+  }
+  g->node.n -= 1;
+  *result = graph_val(g, mk_const(g, t))->def;
+  return true;
+}
+
+/* Of what a known condition selects all must be dimensions; negative numbers may go unselected. */
+static bool dims_select(Graph *g, const Node *n, Dim *out, u32 *count, u64 total) {
+  i64 cond[EAGER_FLOATS];
+  Entry side[2][EAGER_FLOATS];
+  u32 nc, ns[2];
+  if (!graph_ints(g, n->in[0], cond, EAGER_FLOATS, &nc)) return false;
+  for (u32 i = 0; i < 2; i++)
+    if (!signed_entries(g, n->in[1 + i], side[i], &ns[i])) return false;
+  for (u32 i = 0; i < total; i++) {
+    u32 s = cond[nc == 1 ? 0 : i] ? 0 : 1;
+    const Entry *e = &side[s][ns[s] == 1 ? 0 : i];
+    if (!e->dim && e->k < 0) return false;
+    out[i] = e->dim ? e->dim : e->k;
+  }
+  *count = (u32)total;
+  return true;
+}
+
 static bool dims_concat(Graph *g, const Node *n, Dim *out, u32 *count) {
   *count = 0;
   for (u32 i = 0; i < n->nin; i++) {
@@ -205,7 +280,9 @@ static bool dims_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   bool known = false;
   u64 total = static_count(type);
   if (total > EAGER_FLOATS) return false;
-  if (n->op < OP_SCALARS) {
+  if (n->op == OP_select) {
+    known = dims_select(g, n, out, &k, total);
+  } else if (n->op < OP_SCALARS) {
     known = dims_map(g, n, out, &k);
   } else if (n->op == OP_concat) {
     known = dims_concat(g, n, out, &k);
@@ -244,7 +321,9 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
   n->nout = op_info[op].nout;
   Type type[2];
   infer_node(g, n, type);
-  if (g->eager && (fold_now(g, id, type, &folded) || dims_now(g, id, type, &folded))) return folded;
+  if (g->eager && (fold_now(g, id, type, &folded) || dims_now(g, id, type, &folded) ||
+                   compare_now(g, id, type, &folded)))
+    return folded;
   add_outputs(g, id, type);
   *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
   return id;

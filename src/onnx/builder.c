@@ -152,8 +152,17 @@ const OnnxGraph *on_graph(Build *b, const char *name) {
 
 /* ---- contents ---- */
 
+static bool is_input(Graph *g, Val v) {
+  const Blk *b = &g->blk.at[1];
+  u32 pos = graph_val(g, v)->pos;
+  return pos < b->param.n && b->param.at[pos] == v;
+}
+
 static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
+  if (blame && !is_input(b->g, blame))
+    on_unsupported(b, "input %u decides a shape, has no bound, and depends on what a loop changes",
+                   i);
   if (blame && graph_val(b->g, blame)->name)
     on_unsupported(b,
                    "input %u decides a shape and depends on '%s'; give its contents with --input "
@@ -191,7 +200,10 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
 
 u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max) {
   u32 n;
+  Val blame;
   if (graph_dim_list(b->g, on_in(b, i), out, max, &n)) return n;
+  n = 0;
+  if (!import_known(b->im, b->in[i], &blame) && late_dims(b, b->in[i], out, max, &n)) return n;
   n = on_known_ints(b, i, out, max);
   for (u32 k = 0; k < n; k++)
     if (out[k] < 0) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
@@ -224,7 +236,10 @@ static bool list_entries(Build *b, Val v, Dim *out, u32 max, u32 *n, u32 depth) 
 
 u32 on_known_shape(Build *b, u32 i, Dim *out, u32 max) {
   u32 n = 0;
+  Val blame;
   if (list_entries(b, on_in(b, i), out, max, &n, 0)) return n;
+  n = 0;
+  if (!import_known(b->im, b->in[i], &blame) && late_dims(b, b->in[i], out, max, &n)) return n;
   n = on_known_ints(b, i, out, max);
   for (u32 k = 0; k < n; k++) {
     if (out[k] < -1) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);

@@ -121,6 +121,13 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
  * tested before they are used. */
 Val on_index(Build *b, Val idx, Dim d);
 
+/* late.c: 0, 1, ... k - 1 for a number k of the run; the run is refused unless it is in 0..most,
+ * and then says `wrong`. */
+Val late_places(Build *b, Val k, Dim most, const char *wrong);
+/* Appends the entries of a list of sizes to out, those of the run as symbols; false: some have no
+ * bound. */
+bool late_dims(Build *b, Val v, Dim *out, u32 max, u32 *n);
+
 /* ops_number.c: strings of the decimal digits of integers; numbers that strings hold. */
 Val number_text(Build *b, Val x);
 Val text_number(Build *b, Val x, DType to);

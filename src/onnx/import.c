@@ -312,6 +312,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   Import *im = b->im;
   Scope *outer = im->scope;
   Loc loc = im->g->loc;
+  Diag **said = im->c->diags_end;
   enter(im, loc);
   im->scope = scope_new(im, outer);
   scope_graph(im, im->scope, g);
@@ -332,7 +333,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   }
   im->scope = outer;
   im->depth--;
-  if (poisoned) fail(im->c, ERR_unsupported, loc, "its body cannot be built");
+  if (poisoned) fail(im->c, ERR_unsupported, loc, BODY_FAILS "%s", diag_cause(*said));
   return g->outputs.n;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "onnx/list.h"
 
+#include <string.h>
+
 Val on_scalar(Build *b, Val v) {
   Dim n = type_count(b->ds, on_type(b, v));
   if (dim_is_const(n) && n != 1) on_bad(b, "expected one element, found %lld", (long long)n);
@@ -48,8 +50,10 @@ static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
     return;
   }
   const Branch *bad = &r[r[0].err ? 0 : 1];
+  const char *inside = bad->why ? strstr(bad->why, BODY_FAILS) : NULL;
+  const char *why = inside ? inside + strlen(BODY_FAILS) : bad->why; /* the node is named once */
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
-  fail(b->c, bad->err, b->g->loc, "the %s cannot be built: %s%s%s%s", part, bad->why,
+  fail(b->c, bad->err, b->g->loc, "the %s cannot be built: %s%s%s%s", part, why,
        *name ? "; if it is not taken, give the input that decides: --freeze '" : "", name,
        *name ? "=VALUE'" : "");
 }

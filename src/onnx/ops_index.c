@@ -137,12 +137,59 @@ static bool slice_running(Build *b) {
   return true;
 }
 
+/* Where a limit that is a number of the run falls on an axis: counted from the end if negative, cut
+ * off at both. */
+static Val late_limit(Build *b, Val v, Dim d) {
+  Graph *g = b->g;
+  Val zero = mk_scalar(g, DT_i64, 0), end = on_extent(b, d, DT_i64);
+  Val k = mk_cast(g, on_scalar(b, v), DT_i64);
+  k = mk_select(g, mk_map2(g, OP_lt, k, zero), on_add(b, k, end), k);
+  return mk_map2(g, OP_min, mk_map2(g, OP_max, k, zero), end);
+}
+
+/* Limits that are numbers of the run: the places between them are gathered, axis by axis. */
+static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
+  Graph *g = b->g;
+  Val x = b->in[0];
+  for (u32 i = 0; i < n; i++) {
+    Dim d = on_dim(b, x, (u32)axes[i]);
+    if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "steps of %lld", (long long)step[i]);
+    Val lo = late_limit(b, mk_slice_axis(g, b->in[1], 0, i, 1), d);
+    Val hi = late_limit(b, mk_slice_axis(g, b->in[2], 0, i, 1), d);
+    Val k = on_sub(b, mk_map2(g, OP_max, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
+    Dim most = d;
+    if (step[i] > 1) {
+      k = mk_map2(g, OP_div, on_addk(b, k, (double)(step[i] - 1)), by);
+      most = dim_div(b->ds, dim_addk(b->ds, d, step[i] - 1), step[i]);
+    }
+    Val at = late_places(b, k, most, "a slice is out of range");
+    x = mk_gather(g, x, on_add(b, step[i] > 1 ? on_mul(b, at, by) : at, lo), axes[i]);
+  }
+  b->out[0] = x;
+}
+
+/* Are limits of the slice integers that nothing tells before the run? */
+static bool is_late(Build *b) {
+  for (u32 i = 1; i < 3; i++) {
+    i64 k[MAX_RANK];
+    Dim d[MAX_RANK];
+    u32 n;
+    const Type *t = on_type(b, on_in(b, i));
+    if (t->rank != 1 || !dim_is_const(t->dim[0])) return false;
+    if (!on_try_ints(b, i, k, MAX_RANK, &n) && !graph_dim_list(b->g, b->in[i], d, MAX_RANK, &n) &&
+        (t->dt == DT_i64 || t->dt == DT_i32))
+      return true;
+  }
+  return false;
+}
+
 void build_slice(Build *b) {
   Val x = on_in(b, 0);
   u32 rank = on_rank(b, x), n, k;
   Limit start[MAX_RANK], end[MAX_RANK];
   i64 axes[MAX_RANK], step[MAX_RANK], old[2][MAX_RANK];
   i32 na = -1, ns = -1;
+  bool late = false;
   if (b->opset < 10) {
     i32 m = on_ints(b, "starts", old[0], MAX_RANK), e = on_ints(b, "ends", old[1], MAX_RANK);
     if (m < 0 || m != e) on_bad(b, "starts and ends are missing or differ in length");
@@ -152,8 +199,11 @@ void build_slice(Build *b) {
     na = on_ints(b, "axes", axes, MAX_RANK);
   } else {
     if (!on_try_ints(b, 1, old[0], MAX_RANK, &k) && slice_running(b)) return;
-    n = read_limits(b, 1, start);
-    if (read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
+    late = is_late(b);
+    n = late ? (u32)on_dim(b, b->in[1], 0) : read_limits(b, 1, start);
+    if ((late ? (u32)on_dim(b, b->in[2], 0) : read_limits(b, 2, end)) != n)
+      on_bad(b, "starts and ends differ in length");
+    if (n > rank) on_bad(b, "%u starts for rank %u", n, rank);
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
   }
@@ -164,7 +214,10 @@ void build_slice(Build *b) {
     if (ns < 0) step[i] = 1;
   }
   on_axes(b, axes, n, rank);
-  slice_by(b, start, end, axes, step, n);
+  if (late)
+    slice_late(b, axes, step, n);
+  else
+    slice_by(b, start, end, axes, step, n);
 }
 
 /* ---- Pad ---- */
@@ -428,16 +481,6 @@ void build_compress(Build *b) {
   b->out[0] = mk_gather(g, x, mk_squeeze(g, at, 0), axis);
 }
 
-/* 0, 1, ... k - 1 for k only known at run time; the run is refused unless it is in 0..n. */
-static Val first_places(Build *b, Dim n, Val k) {
-  Graph *g = b->g;
-  Val over = mk_map2(g, OP_gt, k, on_extent(b, n, DT_i64));
-  Val bad = mk_map2(g, OP_or, over, mk_map2(g, OP_lt, k, mk_scalar(g, DT_i64, 0)));
-  Val right = mk_demand(g, mk_cast(g, bad, DT_i64), "k is not in the range of the axis");
-  Val below = mk_map2(g, OP_lt, mk_iota(g, DT_i64, &n, 1, 0), on_add(b, k, right));
-  return mk_squeeze(g, mk_nonzero(g, below), 0);
-}
-
 void build_topk(Build *b) {
   Val x = on_in(b, 0), some = 0, y[2];
   u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), n;
@@ -449,7 +492,8 @@ void build_topk(Build *b) {
     number = on_try_ints(b, 1, &k, 1, &n);
   if (number && k < 0) on_bad(b, "k is %lld", (long long)k);
   if (!number && !(graph_dim_list(b->g, on_in(b, 1), &k, 1, &n) && n == 1 && k == all)) {
-    some = first_places(b, all, mk_cast(b->g, on_scalar(b, on_in(b, 1)), DT_i64));
+    some = late_places(b, mk_cast(b->g, on_scalar(b, on_in(b, 1)), DT_i64), all,
+                       "k is not in the range of the axis");
     k = all;
   }
   mk_topk(b->g, x, axis, k, on_int(b, "largest", 1) != 0, &y[0], &y[1]);

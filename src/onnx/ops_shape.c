@@ -270,6 +270,24 @@ void build_constant_of_shape(Build *b) {
   b->out[0] = on_full(b, v, dim, n);
 }
 
+/* Numbers of a run from one that is known on, upwards: how many, if that has a bound. */
+static bool late_count(Build *b, Dim *n) {
+  Graph *g = b->g;
+  i64 start, step;
+  u32 k;
+  if (!dtype_is_int(on_dtype(b, on_in(b, 1))) || !on_try_ints(b, 0, &start, 1, &k) ||
+      !on_try_ints(b, 2, &step, 1, &k) || start < -INT32_MAX || start > INT32_MAX || step < 1 ||
+      step > INT32_MAX || on_try_ints(b, 1, n, 1, &k))
+    return false;
+  Val first = mk_scalar(g, DT_i64, (double)start), end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
+  Val count = on_sub(b, mk_map2(g, OP_max, end, first), first);
+  if (step > 1)
+    count = mk_map2(g, OP_div, on_addk(b, count, (double)(step - 1)),
+                    mk_scalar(g, DT_i64, (double)step));
+  k = 0;
+  return late_dims(b, count, n, 1, &k);
+}
+
 /* start + i * delta for i below ceil((limit - start) / delta) */
 void build_range(Build *b) {
   Val start = mk_reshape(b->g, on_in(b, 0), NULL, 0),
@@ -283,7 +301,7 @@ void build_range(Build *b) {
               graph_ints(b->g, b->in[2], &step, 1, &one) && step == 1;
   if (open) { /* from one extent to another, such as past to past + new */
     n = dim_max(b->g->dims, 0, dim_sub(b->g->dims, lim, first));
-  } else {
+  } else if (!late_count(b, &n)) {
     Scalar s = tensor_get(on_known(b, 0), 0), l = tensor_get(on_known(b, 1), 0),
            d = tensor_get(on_known(b, 2), 0);
     if (dtype_is_float(dt)) {

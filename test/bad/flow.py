@@ -45,6 +45,19 @@ def branches(b):
             [x, c], y), level="any")
 
 
+def causes(b):
+    # what is wrong inside is said, with the way to it
+    x, c, go = val("x"), val("c", BOOL, ()), [const("n", np.int64(3)), const("go", np.bool_(True))]
+    odd = body([h.make_node("NoSuchOperator", ["v"], ["t"], "inner")], [], [val("t")])
+    fine = body([relu("v", "e")], [], [val("e")])
+    keep = h.make_node("Identity", ["ci"], ["co"])
+    choice = h.make_node("If", ["c"], ["w"], "middle", then_branch=odd, else_branch=fine)
+    loop = body([keep, choice], [val("i", I, ()), val("ci", BOOL, ()), val("v")], [val("co", BOOL, ()), val("w")])
+    b.model("cause_inside", model([h.make_node("Loop", ["n", "go", "x"], ["y"], "outer", body=loop)], [x, c], [val("y", F, None)], go), 3,
+            "'outer' (Loop): its body cannot be built: node 1 'middle' (If): the then branch cannot be built: node 0 'inner' (NoSuchOperator)",
+            "graph")
+
+
 def loops(b):
     x, y = val("x"), [val("y", F, None)]
     n, go = const("n", np.int64(3)), const("go", np.bool_(True))
@@ -139,5 +152,5 @@ def functions(b):
 
 
 def cases(b):
-    for part in (branches, loops, scans, functions):
+    for part in (branches, causes, loops, scans, functions):
         part(b)
