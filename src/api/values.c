@@ -390,15 +390,38 @@ static Datum datum_of(Ingot *m, const Port *p) {
   return d;
 }
 
+/* Outputs of the graph under their names; a sequence whose length is only known now, element by
+ * element, as one of known length is. */
+static NamedVec named_outputs(Ingot *m) {
+  Arena *a = &m->c->keep;
+  NamedVec v = {0};
+  bool *stacked = NEWS(a, bool, m->nout + 1);
+  u32 nport = m->ports ? m->onnx->graph->outputs.n : 0;
+  for (u32 i = 0; i < nport; i++) {
+    const Port *p = &m->ports[i];
+    if (p->kind != TY_seq || !p->open || p->maps) continue;
+    Datum d = datum_of(m, p);
+    const char *name = str_text(m->c, m->onnx->graph->outputs.at[i].name);
+    stacked[p->elem[0].flat] = stacked[p->elem[1].flat] = true;
+    for (u32 k = 0; k < d.n; k++)
+      *vec_push(a, &v) = (Named){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
+  }
+  for (u32 i = 0; i < m->nout; i++)
+    if (!stacked[i]) *vec_push(a, &v) = (Named){api_result_name(m, i), m->out[i]};
+  return v;
+}
+
 static void do_write(Ctx *c, void *arg) {
   InputArg *a = arg;
   Ingot *m = a->m;
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Text out = text_new(&c->keep);
   if (ends_with(a->text, ".npz")) {
-    Str *name = NEWS(&c->keep, Str, m->nout);
-    for (u32 i = 0; i < m->nout; i++) name[i] = api_result_name(m, i);
-    data_write_npz(c, &out, name, m->out, m->nout);
+    NamedVec v = named_outputs(m);
+    Str *name = NEWS(&c->keep, Str, v.n + 1);
+    Tensor **t = NEWS(&c->keep, Tensor *, v.n + 1);
+    for (u32 i = 0; i < v.n; i++) name[i] = v.at[i].name, t[i] = v.at[i].t;
+    data_write_npz(c, &out, name, t, v.n);
     file_write(c, a->text, out.at, out.n);
     return;
   }

@@ -94,10 +94,28 @@ static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
   f->out[i] = sized_type(f->g, f->n, dt, dim, rank);
 }
 
+/* Two precisions meet where a conversion of the model to narrow floats has left a Cast as it was.
+ */
+static const char *mixed_floats(Infer *f, u32 i, u32 j) {
+  Graph *g = f->g;
+  const Loc *from = NULL;
+  u32 which[2] = {i, j};
+  if (!dtype_is_float(f->in[i]->dt) || !dtype_is_float(f->in[j]->dt)) return "";
+  for (u32 k = 0; k < 2 && !from; k++) {
+    NodeId def = graph_val(g, f->n->in[which[k]])->def;
+    if (def && str_is(g->c, graph_node(g, def)->loc.op, "Cast")) from = &graph_node(g, def)->loc;
+  }
+  if (!from) return "; the model mixes precisions";
+  return str_text(g->c, str_fmt(g->c,
+                                "; the model mixes precisions: node %d '%s' (Cast) gives another "
+                                "type than the other operand has",
+                                from->index, show(g->c, from->node)));
+}
+
 static void same_dtype(Infer *f, u32 i, u32 j) {
   if (f->in[i]->dt != f->in[j]->dt)
-    BAD(f, "%s: operands have types %s and %s", op_info[f->n->op].name, type_str(f, f->in[i]),
-        type_str(f, f->in[j]));
+    BAD(f, "%s: operands have types %s and %s%s", op_info[f->n->op].name, type_str(f, f->in[i]),
+        type_str(f, f->in[j]), mixed_floats(f, i, j));
 }
 
 static void want_index(Infer *f, u32 i) {

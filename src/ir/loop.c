@@ -3,8 +3,10 @@
  * In: a function that builds the body. Out: the node. In between, for loops of models (loop_tidy):
  * the iterations are counted (trips.c); a carried value that every iteration leaves as it is, is
  * the one from outside; a counter is computed from the number of the iteration, so that it can be
- * told what it is below, and its result from the number of all. Exporters that know no constants in
- * bodies carry their weights, and their own counters beside that of the loop.
+ * told what it is below, and its result from the number of all; a value that every iteration only
+ * appends to is stacked instead, for what is carried keeps its shape. Exporters that know no
+ * constants in bodies carry their weights, and their own counters beside that of the loop; scripts
+ * collect their results with Concat.
  */
 #include "ir/loop.h"
 
@@ -17,6 +19,7 @@ Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *
   Val *init = NEWS(a, Val, ncarried + 1), *param = NEWS(a, Val, ncarried + 1),
       *next = NEWS(a, Val, ncarried + 1);
   d.instead = NEWS(a, Val, ncarried + 1);
+  d.grows = NEWS(a, u32, ncarried + 1);
   c->trip = trip;
   c->cond = cond ? cond : mk_scalar(g, DT_bool, 1);
   c->n = ncarried;
@@ -108,6 +111,60 @@ static void replace_counter(Graph *g, Draft *d, u32 k, i64 step, bool exact, con
   g->cur = outer;
 }
 
+static u32 uses_of(Graph *g, BlkId body, Val v) {
+  u32 n = 0;
+  for (BlkId b = body; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *x = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < x->nin; j++) n += x->in[j] == v;
+    }
+    for (u32 i = 0; i < k->ret.n; i++) n += k->ret.at[i] == v;
+  }
+  return n;
+}
+
+static void remove_node(Blk *b, NodeId id) {
+  u32 n = 0;
+  for (u32 i = 0; i < b->node.n; i++)
+    if (b->node.at[i] != id) b->node.at[n++] = b->node.at[i];
+  b->node.n = n;
+}
+
+/* next = concat(p, new), and nothing else reads either: new becomes a scan, in the shape p has but
+ * along the axis. */
+static void stack_instead(Graph *g, Draft *d, u32 k, const Swap *s) {
+  const Counted *c = &d->count;
+  NodeId def = graph_val(g, c->next[k])->def;
+  const Node *n = def ? graph_node(g, def) : NULL;
+  if (!n || n->op != OP_concat || n->nin != 2 || n->in[0] != c->param[k] || s->uses[k] != 1) return;
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  const Type *p = graph_type(g, c->param[k]);
+  Val more = n->in[1];
+  Dim dim[MAX_RANK];
+  if (p->rank == MAX_RANK || uses_of(g, d->body, c->next[k]) != 1) return;
+  for (u32 i = 0; i < p->rank; i++) dim[i] = i == axis ? graph_type(g, more)->dim[i] : p->dim[i];
+  BlkId outer = g->cur;
+  g->cur = d->body;
+  more = mk_reshape(g, more, dim, p->rank);
+  g->cur = outer;
+  remove_node(&g->blk.at[d->body], def);
+  *vec_push(&g->c->work, &g->blk.at[d->body].ret) = more;
+  d->grows[k] = axis + 1;
+}
+
+/* [T, .., m, ..] -> [.., T * m, ..], behind init. */
+static Val unstack(Graph *g, Val init, Val rows, u32 axis) {
+  Type t = *graph_type(g, rows);
+  i64 perm[MAX_RANK];
+  Dim dim[MAX_RANK];
+  for (u32 i = 0; i < t.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+  for (u32 i = 0; i + 1 < t.rank; i++)
+    dim[i] = i == axis ? dim_mul(g->dims, t.dim[0], t.dim[i + 1]) : t.dim[i + 1];
+  Val part[2] = {init, mk_reshape(g, mk_transpose(g, rows, perm), dim, t.rank - 1)};
+  return mk_concat(g, part, 2, axis);
+}
+
 void loop_tidy(Graph *g, Draft *d) {
   Counted *c = &d->count;
   Arena *a = &g->c->scratch;
@@ -126,6 +183,8 @@ void loop_tidy(Graph *g, Draft *d) {
       replace_counter(g, d, k, step, exact, &s);
   }
   to_front(g, d->body, m);
+  for (u32 k = 0; k < c->n; k++)
+    if (!d->instead[k]) stack_instead(g, d, k, &s);
   swap_all(g, d->body, &s);
 }
 
@@ -136,31 +195,35 @@ static void drop_carried(Graph *g, const Draft *d) {
   Blk *b = &g->blk.at[d->body];
   u32 n = 0;
   for (u32 k = 0; k < d->count.n; k++) {
-    if (d->instead[k]) continue;
+    if (d->instead[k] || d->grows[k]) continue;
     graph_val(g, b->param.at[2 + k])->pos = 2 + n;
     b->param.at[2 + n] = b->param.at[2 + k];
     b->ret.at[1 + n] = b->ret.at[1 + k];
     n++;
   }
-  for (u32 k = 0; k < d->nscan; k++) b->ret.at[1 + n + k] = b->ret.at[1 + d->count.n + k];
+  u32 scans = b->ret.n - 1 - d->count.n;
+  for (u32 k = 0; k < scans; k++) b->ret.at[1 + n + k] = b->ret.at[1 + d->count.n + k];
   b->param.n = 2 + n;
-  b->ret.n = 1 + n + d->nscan;
+  b->ret.n = 1 + n + scans;
 }
 
 void loop_finish(Graph *g, const Draft *d, Val *carried, Val *scan) {
   const Counted *c = &d->count;
   Val *in = NEWS(&g->c->work, Val, c->n + 2);
-  u32 nin = 2, at = 0;
+  u32 nin = 2, at = 0, scans = g->blk.at[d->body].ret.n - 1 - c->n;
   in[0] = c->trip;
   in[1] = c->cond;
   for (u32 k = 0; k < c->n; k++)
-    if (!d->instead[k]) in[nin++] = c->init[k];
+    if (!d->instead[k] && !d->grows[k]) in[nin++] = c->init[k];
   drop_carried(g, d);
-  Attr scans = {.key = AT_scans, .kind = AK_int, .u.i = d->nscan};
-  NodeId n = graph_add_control(g, OP_loop, in, nin, &scans, 1, &d->body, 1);
+  Attr many = {.key = AT_scans, .kind = AK_int, .u.i = scans};
+  NodeId n = graph_add_control(g, OP_loop, in, nin, &many, 1, &d->body, 1);
   for (u32 k = 0; k < c->n; k++)
-    carried[k] = d->instead[k] ? d->instead[k] : graph_node(g, n)->out[at++];
-  for (u32 k = 0; k < d->nscan; k++) scan[k] = graph_node(g, n)->out[at + k];
+    if (!d->grows[k]) carried[k] = d->instead[k] ? d->instead[k] : graph_node(g, n)->out[at++];
+  for (u32 k = 0; k < d->nscan; k++) scan[k] = graph_node(g, n)->out[at++];
+  for (u32 k = 0; k < c->n; k++)
+    if (d->grows[k])
+      carried[k] = unstack(g, c->init[k], graph_node(g, n)->out[at++], d->grows[k] - 1);
 }
 
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,

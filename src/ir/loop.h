@@ -28,6 +28,7 @@ typedef struct Draft {
   BlkId body;
   u32 nscan;
   Val *instead; /* of each carried value: what its result is without the loop; 0: carried */
+  u32 *grows; /* of each: 1 + the axis along which every iteration appends to it; 0: it does not */
 } Draft;
 /* The body of a loop, as mk_loop builds it, not yet a node. */
 Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,

@@ -220,6 +220,16 @@ static void attempt(Ctx *c, void *arg) {
 
 static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
   const char *domain = n->domain ? show(im->c, n->domain) : "ai.onnx";
+  static const char *const internal[] = {"com.microsoft.nchwc", "com.ms.internal.nhwc",
+                                         "com.microsoft.nhwc"};
+  for (u32 i = 0; i < sizeof internal / sizeof *internal; i++)
+    if (str_is(im->c, n->domain, internal[i])) {
+      diag(im->c, ERR_unsupported, loc,
+           "operator %s of %s: ONNX Runtime has written this model after optimising it for one "
+           "machine; take the model as it was exported, before optimisation",
+           show(im->c, n->op), domain);
+      return;
+    }
   diag(im->c, ERR_unsupported, loc, "operator %s of %s (opset %lld) is not supported",
        show(im->c, n->op), domain, (long long)opset);
 }

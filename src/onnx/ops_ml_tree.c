@@ -241,40 +241,48 @@ static void leaves_last(Forest *f) {
   for (u32 i = 0; i < f->say.n; i++) f->say.at[i].leaf = to[f->say.at[i].leaf];
 }
 
-/* Levels above the deepest leaf. A node with two parents, or in a circle, is refused: this is no
- * tree. */
+/* The children of a node, each once; returns how many. */
+static u32 children(const TreeNode *t, u32 *kid) {
+  if (t->mode == TM_leaf) return 0;
+  kid[0] = (u32)t->yes;
+  kid[1] = (u32)t->no;
+  return t->yes == t->no ? 1 : 2;
+}
+
+/* Levels above the deepest leaf: the longest way down. Subtrees may be shared, as converters of
+ * categorical splits do; a circle is refused. Nodes are taken when all their parents are. */
 static void measure(Forest *f) {
   Build *b = f->b;
   Arena *a = &b->c->scratch;
-  u32 n = f->node.n, count = 0, *now = NEWS(a, u32, n + 1), *next = NEWS(a, u32, n + 1);
+  u32 n = f->node.n, count = 0, met, kid[2];
+  u32 *todo = NEWS(a, u32, n + 1), *parents = NEWS(a, u32, n), *level = NEWS(a, u32, n);
   bool *seen = NEWS(a, bool, n);
   for (u32 i = 0; i < f->root.n; i++) {
     if (seen[f->root.at[i]]) on_bad(b, "two trees have one root");
     seen[f->root.at[i]] = true;
-    now[count++] = f->root.at[i];
+    todo[count++] = f->root.at[i];
   }
-  for (;;) {
-    u32 more = 0;
-    for (u32 i = 0; i < count; i++) {
-      const TreeNode *t = &f->node.at[now[i]];
-      if (t->mode == TM_leaf) continue;
-      i64 kid[2] = {t->yes, t->no};
-      for (u32 k = 0; k < (t->yes == t->no ? 1u : 2u); k++) {
-        bool leaf = f->node.at[kid[k]].mode == TM_leaf; /* a leaf may be shared */
-        if (seen[kid[k]] && !leaf) on_bad(b, "node %lld has two parents", (long long)kid[k]);
-        if (!seen[kid[k]]) next[more++] = (u32)kid[k];
-        seen[kid[k]] = true;
-      }
+  for (u32 i = 0; i < count; i++) {
+    u32 nkid = children(&f->node.at[todo[i]], kid);
+    for (u32 k = 0; k < nkid; k++) {
+      parents[kid[k]]++;
+      if (!seen[kid[k]]) todo[count++] = kid[k];
+      seen[kid[k]] = true;
     }
-    bool deeper = false;
-    for (u32 i = 0; i < count; i++) deeper = deeper || f->node.at[now[i]].mode != TM_leaf;
-    if (!deeper) return;
-    f->depth++;
-    u32 *t = now;
-    now = next;
-    next = t;
-    count = more;
   }
+  met = count;
+  count = 0;
+  for (u32 i = 0; i < f->root.n; i++)
+    if (!parents[f->root.at[i]]) todo[count++] = f->root.at[i];
+  for (u32 i = 0; i < count; i++) {
+    u32 nkid = children(&f->node.at[todo[i]], kid), deep = level[todo[i]] + 1;
+    for (u32 k = 0; k < nkid; k++) {
+      if (deep > level[kid[k]]) level[kid[k]] = deep;
+      if (deep > f->depth) f->depth = deep;
+      if (!--parents[kid[k]]) todo[count++] = kid[k];
+    }
+  }
+  if (count != met) on_bad(b, "the nodes of a tree form a circle");
 }
 
 /* ---- the walk ---- */
@@ -376,19 +384,24 @@ static Val find_leaves(Forest *f, Val x) {
 
 /* ---- what the leaves say ---- */
 
-/* The tree each node is in. */
+/* The tree each node is in; NULL: some are in two. */
 static u32 *tree_of(Forest *f) {
-  u32 *tree = NEWS(&f->b->c->scratch, u32, f->node.n),
-      *todo = NEWS(&f->b->c->scratch, u32, f->node.n + 1), n;
+  u32 n = f->node.n, *tree = NEWS(&f->b->c->scratch, u32, n), kid[2];
+  u32 *todo = NEWS(&f->b->c->scratch, u32, n + 1), left;
+  bool *seen = NEWS(&f->b->c->scratch, bool, n);
   for (u32 r = 0; r < f->root.n; r++) {
     todo[0] = f->root.at[r];
-    for (n = 1; n > 0;) {
-      u32 at = todo[--n];
-      const TreeNode *t = &f->node.at[at];
-      tree[at] = r;
-      if (t->mode == TM_leaf) continue;
-      todo[n++] = (u32)t->yes;
-      if (t->no != t->yes) todo[n++] = (u32)t->no;
+    seen[todo[0]] = true;
+    tree[todo[0]] = r;
+    for (left = 1; left > 0;) {
+      u32 nkid = children(&f->node.at[todo[--left]], kid), at = left;
+      for (u32 k = 0; k < nkid; k++) {
+        if (seen[kid[k]] && tree[kid[k]] != r) return NULL;
+        if (!seen[kid[k]]) todo[at++] = kid[k];
+        seen[kid[k]] = true;
+        tree[kid[k]] = r;
+      }
+      left = at;
     }
   }
   return tree;
@@ -401,7 +414,7 @@ static i64 *single_targets(Forest *f) {
   i64 *target = NEWS(&f->b->c->scratch, i64, f->root.n);
   bool *said = NEWS(&f->b->c->scratch, bool, f->node.n);
   for (u32 i = 0; i < f->root.n; i++) target[i] = -1;
-  if (f->say.n != leaves) return NULL;
+  if (!tree || f->say.n != leaves) return NULL;
   for (u32 i = 0; i < f->say.n; i++) {
     const Say *s = &f->say.at[i];
     i64 *t = &target[tree[s->leaf]];

@@ -85,7 +85,9 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
   /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
    * gives it */
   Val blame;
-  const Tensor *known = nscan ? import_known(b->im, d.count.trip, &blame) : NULL;
+  bool stacks = nscan > 0;
+  for (u32 k = 0; k < ncarried; k++) stacks = stacks || d.grows[k];
+  const Tensor *known = stacks ? import_known(b->im, d.count.trip, &blame) : NULL;
   if (known) d.count.trip = mk_const(b->g, (Tensor *)known);
   loop_finish(b->g, &d, carried, scan);
   for (u32 k = 0; k < ncarried; k++)

@@ -56,6 +56,12 @@ def causes(b):
     b.model("cause_inside", model([h.make_node("Loop", ["n", "go", "x"], ["y"], "outer", body=loop)], [x, c], [val("y", F, None)], go), 3,
             "'outer' (Loop): its body cannot be built: node 1 'middle' (If): the then branch cannot be built: node 0 'inner' (NoSuchOperator)",
             "graph")
+    half = [h.make_node("Cast", ["x"], ["a"], "left_over", to=1), h.make_node("Mul", ["a", "k"], ["y"], "culprit")]
+    b.model("cast_left_at_f32", model(half, [val("x", T.FLOAT16)], [val("y", T.FLOAT16, None)], [const("k", np.float16(2))]), 4,
+            "the model mixes precisions: node 0 'left_over' (Cast) gives another type", "graph")
+    tuned = h.make_node("ReorderInput", ["x"], ["y"], "culprit", domain="com.microsoft.nchwc")
+    b.model("optimised_before", model([tuned], [x], [val("y", F, None)], imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft.nchwc", 1)]),
+            3, "take the model as it was exported, before optimisation", "any")
 
 
 def loops(b):

@@ -27,6 +27,11 @@ BODY = """g (float[%(rows)s,3] x%(more)s) => (float[m,3] y, float[3] z, %(type)s
   last, z, w, y = Loop(%(trip)s, go, c0, z0, w0) <body = b (int64 i, bool k, %(type)s c, float[3] a, float[3] w1) => (bool k2, %(type)s d, float[3] a2, float[3] w2, float[3] r) {
     d = Add(c, by)  row = Min(i, rowmax)  g = Gather(x, row)  h = Mul(g, w1)  a2 = Add(a, h)  w2 = Identity(w1)  r = Add(a2, g)  %(next)s }> }"""
 
+# results collected with Concat, as scripts do; what is appended is 2 wide
+APPENDS = """g (float[5,3] x, int64 n) => (float[a,b] y, float[5,3] z) { six = Constant <value = int64 {6}>()  go = Constant <value = bool {1}>()  two = Constant <value = int64[2] {0, 2}>()
+  m = Min(n, six)  y, z = Loop(m, go, x, x) <body = b (int64 i, bool k, float[p,q] c, float[5,3] v) => (bool k2, float[s,t] d, float[5,3] w) {
+    k2 = Identity(k)  f = Cast <to = 1> (i)  w = Add(v, f)  part = Gather <axis = %(axis)d> (w, two)  d = Concat <axis = %(axis)d> (c, part) }> }"""
+
 
 def graph(step, kind, first, following, bound, rows=5, trip='""', start=0, more=""):
     return BODY % {"rows": rows, "more": more, "type": kind, "start": start, "step": step, "bound": bound, "first": first,
@@ -62,3 +67,6 @@ def cases(M, rng):
     for n in (2, 9):
         number = f"n = Constant <value = int64 {{{n}}}>()"
         yield M(f"until_{n}", None, [], [], {"x": x}, text=graph(1, "int64", *until, number))
+    for axis in (0, 1):
+        for n in (0, 3):
+            yield M(f"appends_{axis}_{n}", None, [], [], {"x": x, "n": np.array(n)}, text=APPENDS % {"axis": axis}, compiled=n == 3)

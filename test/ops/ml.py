@@ -42,6 +42,20 @@ def weights(rng, prefix, leaves, targets, low, all_of_them=False):
     return {f"{prefix}_{k}": v for k, v in out.items()}
 
 
+def shared(M, rng):
+    """Categories as converters of LightGBM split them: one test each, and all that hold lead to one subtree."""
+    lists = {"treeids": [0] * 7, "nodeids": list(range(7)), "featureids": [0, 0, 0, 1, 0, 0, 0], "values": [1.0, 2.0, 4.0, 0.0, 0.0, 0.0, 0.0],
+             "modes": ["BRANCH_EQ"] * 3 + ["BRANCH_LEQ"] + ["LEAF"] * 3, "truenodeids": [3, 3, 3, 5, 0, 0, 0],
+             "falsenodeids": [1, 2, 4, 6, 0, 0, 0]}
+    nodes = {f"nodes_{k}": v for k, v in lists.items()}
+    x = np.stack([np.arange(6), rng.standard_normal(6)], 1).astype(np.float32)
+    leaves = [(0, 4), (0, 5), (0, 6)]
+    one = weights(rng, "target", leaves, [0], -1, True) | {"n_targets": 1}
+    yield M("regressor_shared", "TreeEnsembleRegressor", ["x"], ["y"], {"x": x}, attrs=nodes | one)
+    two = weights(rng, "class", leaves, range(3), -1, True) | {"classlabels_int64s": [5, 6, 7]}
+    yield M("classifier_shared", "TreeEnsembleClassifier", ["x"], ["l", "s"], {"x": x}, attrs=nodes | two)
+
+
 def forests(M, rng, rows):
     for number, modes in enumerate((MODES[:1], MODES[:4], MODES)):
         nodes, leaves = grow(rng, 5, 4, modes, number > 0)
@@ -132,6 +146,7 @@ def cases(Case, rng):
 
     def M(*args, **more):
         return Case(*args, **{"domain": "ai.onnx.ml"} | more)
+    yield from shared(M, np.random.default_rng(5))
     yield from forests(M, rng, rows)
     yield from machines(M, rng, rows)
     yield from linear(M, rng, rows)

@@ -70,6 +70,11 @@ BRANCHES = """g (float[3] a, float[3] b, bool c) => (float[M] y, int64 n) {
   y = ConcatFromSequence <axis = 0> (t)
   n = SequenceLength (t)
 }"""
+# a sequence whose length is a number of the run is a result
+OPEN = """g (float[2] x, int64 n) => (seq(float[2]) y) { four = Constant <value = int64 {4}> ()  go = Constant <value = bool {1}> ()
+  m = Min (n, four)  e = SequenceEmpty ()
+  y = Loop (m, go, e) <body = b (int64 i, bool k, seq(float[2]) s) => (bool k2, seq(float[2]) t) {
+    k2 = Identity (k)  f = Cast <to = 1> (i)  r = Add (x, f)  t = SequenceInsert (s, r) }> }"""
 ELEMENTS = """g (seq(float[M]) s, int64 p) => (seq(float[M]) t, seq(float[1,M]) u) {
   t = SequenceMap (s) <body = body (float[M] x) => (float[M] y) {
     y = Neg (x)
@@ -173,4 +178,5 @@ def cases(Case, rng):
         yield case(f"some_{p}", SOME, {"a": f(3), "p": np.array(p)})
     for c in (True, False):
         yield case(f"branches_{int(c)}", BRANCHES, {"a": f(3), "b": f(3), "c": np.array(c)})
+    yield case("open", OPEN, {"x": f(2), "n": np.array(3)})
     yield case("elements", ELEMENTS, {"s": [f(2), f(4), f(3)], "p": np.array(1)})

@@ -1,5 +1,6 @@
 """Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine."""
 import os
+import zipfile
 from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 60
@@ -31,6 +32,17 @@ def check(env, folder, case, engine):
         raise Fail(f"{explain(got)}: {tail(got.text() + ' ' + got.out.decode('utf-8', 'replace'), 6)}")
 
 
+def archive(env, folder, name, want):
+    """The elements of a sequence are members of the archive that outputs are written to."""
+    where, to = os.path.join(folder, name), os.path.join(env.scratch("contrib"), "open.npz")
+    got = run([env.need_ingot(), "run", os.path.join(where, "model.onnx"), "--data", os.path.join(where, "test_data_set_0"), "--output", to], LIMIT)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.text(), 3)}")
+    with zipfile.ZipFile(to) as z:
+        if sorted(z.namelist()) != want:
+            raise Fail(f"{name}: {z.namelist()}, expected {want}")
+
+
 def tests(env):
     try:
         folder, table = load(env)
@@ -38,5 +50,6 @@ def tests(env):
         def say(e=e):
             raise e
         return [Test("contrib/setup", say)]
-    return [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
+    named = Test("contrib/sequence/archive", lambda: archive(env, folder, "sequence/open", ["y.0.npy", "y.1.npy", "y.2.npy"]))
+    return [named] + [Test(f"contrib/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
             for case in table for engine in (*ENGINES, *(("c",) if case.get("refuse") or case.get("compiled") else ()))]
