@@ -42,8 +42,11 @@ static WeightMode weight_mode(Ctx *c, const char *s) {
   if (s && !strcmp(s, "inline")) s = "auto"; /* in the C file, in the form that suits their size */
   for (u32 i = 0; i < sizeof names / sizeof *names; i++)
     if (!s || !strcmp(s, names[i])) return (WeightMode)i;
-  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer",
-       s);
+  Near near = near_new(s);
+  near_try(&near, "inline");
+  for (u32 i = 1; i < sizeof names / sizeof *names; i++) near_try(&near, names[i]);
+  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer%s",
+       s, near_text(c, &near));
 }
 
 /* ---- the self-test ---- */

@@ -61,11 +61,14 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
   const Engine *e = name ? find(name) : &engines[0];
   if (e && (e->info.flags & flags) == flags) return e;
   Text t = text_new(&c->keep);
-  for (u32 i = 0; i < NENGINES; i++)
-    if ((engines[i].info.flags & flags) == flags)
-      text_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
-  fail(c, ERR_usage, LOC_NONE, "no engine '%s'%s; there are %s", name,
-       flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t));
+  Near near = near_new(name);
+  for (u32 i = 0; i < NENGINES; i++) {
+    if ((engines[i].info.flags & flags) != flags) continue;
+    text_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
+    near_try(&near, engines[i].info.name);
+  }
+  fail(c, ERR_usage, LOC_NONE, "no engine '%s'%s; there are %s%s", name,
+       flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t), near_text(c, &near));
 }
 
 /* ---- run ---- */

@@ -192,9 +192,15 @@ static void do_set_target(Ctx *c, void *arg) {
   if (!t && set_list(a->m, a->name)) return;
   if (!t) {
     Text names = text_new(&c->scratch);
-    for (u32 i = 0; i < target_count; i++) text_fmt(&names, ", %s", target_table[i].name);
-    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s", a->name,
-         text_cstr(&names));
+    Near near = near_new(a->name);
+    near_try(&near, "native");
+    near_try(&near, "multi");
+    for (u32 i = 0; i < target_count; i++) {
+      text_fmt(&names, ", %s", target_table[i].name);
+      near_try(&near, target_table[i].name);
+    }
+    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s%s", a->name,
+         text_cstr(&names), near_text(c, &near));
   }
   set(a->m, a->name, t);
 }

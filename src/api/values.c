@@ -284,7 +284,8 @@ static Tensor *make_up(Ingot *m, u32 i, u64 seed, u32 limit) {
   i64 dim[MAX_RANK];
   for (u32 k = 0; k < info.rank; k++) dim[k] = info.dim[k];
   if (dt == DT_str)
-    fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings; give it with --data", info.name);
+    fail(m->c, ERR_usage, LOC_NONE, "input '%s' holds strings: give them, --input '%s=TEXT'",
+         info.name, info.name);
   u64 n, bytes;
   if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
       bytes > (u64)1 << 36)
@@ -303,40 +304,84 @@ static Tensor *spread(Ingot *m, u32 i, const Tensor *one) {
   return t;
 }
 
+/* f32[1,3,?]: the type of an array, or of what input i takes. */
+static const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank) {
+  Text t = text_new(&c->scratch);
+  text_fmt(&t, "%s[", dtype);
+  for (u32 k = 0; k < rank; k++) {
+    text_puts(&t, k ? "," : "");
+    if (dim[k] < 0)
+      text_puts(&t, "?");
+    else
+      text_fmt(&t, "%lld", (long long)dim[k]);
+  }
+  text_puts(&t, "]");
+  return text_cstr(&t);
+}
+
+static const char *type_text(Ingot *m, u32 i) {
+  IngotTensor info = ingot_input_info(m, i);
+  return shape_text(m->c, info.dtype, info.dim, info.rank);
+}
+
+/* As numpy calls a type; NULL: it has none. */
+static const char *numpy_name(DType dt) {
+  static const char *const name[DT_COUNT] = {
+      [DT_f64] = "float64", [DT_f32] = "float32", [DT_f16] = "float16", [DT_i64] = "int64",
+      [DT_i32] = "int32",   [DT_i16] = "int16",   [DT_i8] = "int8",     [DT_u64] = "uint64",
+      [DT_u32] = "uint32",  [DT_u16] = "uint16",  [DT_u8] = "uint8",    [DT_bool] = "bool"};
+  return name[dt];
+}
+
 static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode(m, i, t) : NULL;
   if (rows) t = rows;
-  if (t->dt != dt)
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array is %s", info.name, info.dtype,
-         dtype_info[t->dt].name);
+  const char *have = shape_text(m->c, dtype_info[t->dt].name, t->dim, t->rank);
+  if (t->dt != dt) {
+    const char *cast = t->dt == DT_str ? NULL : numpy_name(dt);
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s%s%s%s", info.name,
+         type_text(m, i), have, cast ? "; in numpy: x.astype(\"" : "", cast ? cast : "",
+         cast ? "\")" : "");
+  }
   bool fits = t->rank == info.rank;
   for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == t->dim[k];
-  if (!fits) {
-    Text want = text_new(&m->c->scratch), have = text_new(&m->c->scratch);
-    for (u32 k = 0; k < info.rank; k++)
-      text_fmt(&want, "%s%lld", k ? "x" : "", (long long)info.dim[k]);
-    for (u32 k = 0; k < t->rank; k++) text_fmt(&have, "%s%lld", k ? "x" : "", (long long)t->dim[k]);
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' has shape %s, the array has %s", info.name,
-         text_cstr(&want), text_cstr(&have));
-  }
+  if (!fits)
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s", info.name,
+         type_text(m, i), have);
   return t;
+}
+
+/* A value in words, once the type is known. */
+static void read_text(Ingot *m, u32 i) {
+  IngotTensor info = ingot_input_info(m, i);
+  Given *v = find_given(m, i);
+  if (!v || v->kind != GV_text) return;
+  v->data = api_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
+  v->kind = v->data->rank ? GV_data : GV_fill;
 }
 
 /* The array given for input i; NULL: it is to be made up. */
 static Tensor *given_tensor(Ingot *m, u32 i, Given *v) {
-  IngotTensor info = ingot_input_info(m, i);
-  if (v->kind == GV_text) {
-    v->data = api_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
-    v->kind = v->data->rank ? GV_data : GV_fill;
-  }
   if (v->kind == GV_fill) return spread(m, i, v->data);
   return v->data;
 }
 
 _Noreturn void api_no_input(Ingot *m, Str name) {
-  fail(m->c, ERR_usage, LOC_NONE, "the model has no input '%s'", show(m->c, name));
+  Ctx *c = m->c;
+  Text all = text_new(&c->scratch);
+  Near near = near_new(str_text(c, name));
+  u32 n = api_param_count(m);
+  const OnnxValue **input = m->onnx ? onnx_inputs(c, m->onnx, &n) : NULL;
+  for (u32 i = 0; i < n; i++) {
+    Str x = input ? input[i]->name : api_param_name(m, i);
+    near_try(&near, str_text(c, x));
+    text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
+    text_puts(&all, input ? onnx_declared(c, &input[i]->type) : type_text(m, i));
+  }
+  fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'; %s%s%s", show(c, name),
+       n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));
 }
 
 Tensor **api_inputs(Ingot *m, u64 seed) {
@@ -351,6 +396,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
     if (!found && !v->frozen && !api_is_dropped(m, v)) api_no_input(m, v->name);
   }
+  for (u32 i = 0; i < n; i++) read_text(m, i);
   refuse_open(m);
   for (u32 i = 0; i < n; i++) {
     Given *v = find_given(m, i);

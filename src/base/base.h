@@ -219,6 +219,8 @@ typedef struct Near {
 } Near;
 Near near_new(const char *said);
 void near_try(Near *n, const char *name);
+/* "; did you mean 'NAME'?", or "". */
+const char *near_text(Ctx *c, const Near *n);
 
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);

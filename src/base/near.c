@@ -50,3 +50,9 @@ void near_try(Near *n, const char *name) {
   n->name = name;
   n->typos = typos;
 }
+
+const char *near_text(Ctx *c, const Near *n) {
+  Text t = text_new(&c->scratch);
+  if (n->name) text_fmt(&t, "; did you mean '%s'?", show(c, str_of(c, n->name)));
+  return text_cstr(&t);
+}

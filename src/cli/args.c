@@ -183,6 +183,26 @@ static int bad_value(const Verb *v, const Opt *o, const char *value, const char 
   return INGOT_USAGE;
 }
 
+/* What the word may have meant: a name that is near, or an option of other verbs. */
+static int no_option(const Verb *v, const char *word, const char *name, size_t n, int is_long) {
+  const char *names[NOPTS], *near = NULL;
+  char said[64], why[256];
+  size_t count = 0, used = 0;
+  snprintf(said, sizeof said, "%.*s", (int)n, name);
+  for (int i = 0; i < NOPTS; i++)
+    if (lists(v->options, opts[i].name)) names[count++] = opts[i].name;
+  if (is_long) near = ingot_nearest(said, names, count);
+  used = (size_t)snprintf(why, sizeof why, "no such option");
+  if (near) used += (size_t)snprintf(why + used, sizeof why - used, "; did you mean --%s?", near);
+  for (int i = 0, first = 1; !near && i < verb_count && used < sizeof why - 16; i++) {
+    if (!find(&verb_table[i], name, n, is_long)) continue;
+    used += (size_t)snprintf(why + used, sizeof why - used, "%s%s",
+                             first ? " here; it is one of: " : ", ", verb_table[i].name);
+    first = 0;
+  }
+  return bad(v, word, why);
+}
+
 /* Decimal or with 0x; no sign, no blanks, nothing behind it. */
 static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned long long *to) {
   char *end, expected[96];
@@ -241,7 +261,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     size_t n = is_long ? strcspn(name, "=") : 1;
     if (name[n]) eq = name + n + is_long; /* --name=value or -nvalue */
     const Opt *o = find(v, name, n, is_long);
-    if (!o) return bad(v, w, "no such option");
+    if (!o) return no_option(v, w, name, n, is_long);
     if (o->kind == OPT_flag) {
       if (eq) return bad(v, w, "takes no value");
     } else if (!eq && o->kind == OPT_may) {

@@ -60,6 +60,10 @@ int main(int argc, char **argv) {
   for (int i = 0; i < verb_count; i++)
     if (!strcmp(argv[1], verb_table[i].name)) return run(&verb_table[i], argc - 2, argv + 2);
   if (is_file(argv[1])) return run(&verb_table[0], argc - 1, argv + 1);
-  fprintf(stderr, "ingot: no verb '%s'; see 'ingot --help'\n", argv[1]);
+  const char *names[64], *near;
+  for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
+  near = ingot_nearest(argv[1], names, (size_t)verb_count);
+  fprintf(stderr, "ingot: no verb '%s'; %s%s%ssee 'ingot --help'\n", argv[1],
+          near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
   return INGOT_USAGE;
 }

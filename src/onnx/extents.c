@@ -29,9 +29,8 @@ static Loc here(const Import *im) {
 /* ---- names ---- */
 
 /* Exporters write -1 and ? where they know no name. */
-static Str symbol_of(Import *im, const OnnxDim *d) {
-  if (!d || d->kind != OD_param || str_is(im->c, d->param, "-1") || str_is(im->c, d->param, "?"))
-    return 0;
+static Str symbol_of(const Ctx *c, const OnnxDim *d) {
+  if (!d || d->kind != OD_param || str_is(c, d->param, "-1") || str_is(c, d->param, "?")) return 0;
   return d->param;
 }
 
@@ -45,7 +44,7 @@ static Str made_up_name(Import *im, Str input, u32 axis) {
 
 static InDim in_dim(Import *im, const OnnxValue *v, u32 axis) {
   const OnnxDim *d = axis < v->type.dims.n ? &v->type.dims.at[axis] : NULL;
-  Str symbol = symbol_of(im, d);
+  Str symbol = symbol_of(im->c, d);
   const Tensor *given = extents_array(im, v->name);
   return (InDim){.v = v,
                  .axis = axis,
@@ -54,20 +53,22 @@ static InDim in_dim(Import *im, const OnnxValue *v, u32 axis) {
                  .given = given && axis < given->rank ? given->dim[axis] : -1};
 }
 
-/* The type as the model declares it: f32[batch,3,224,224]. */
-static const char *declared(Import *im, const OnnxValue *v) {
-  Text t = text_new(&im->c->scratch);
-  text_fmt(&t, "%s[", dtype_info[v->type.dt].name);
-  for (u32 k = 0; k < v->type.dims.n; k++) {
-    const OnnxDim *d = &v->type.dims.at[k];
-    if (k) text_puts(&t, ",");
+const char *onnx_declared(Ctx *c, const OnnxType *t) {
+  static const char *const lists[] = {
+      [OT_seq] = "sequence of ", [OT_opt] = "optional ", [OT_map] = "map to "};
+  Text out = text_new(&c->scratch);
+  for (; t->elem; t = t->elem) text_puts(&out, lists[t->kind]);
+  text_fmt(&out, "%s[", dtype_info[t->dt].name);
+  for (u32 k = 0; k < t->dims.n; k++) {
+    const OnnxDim *d = &t->dims.at[k];
+    if (k) text_puts(&out, ",");
     if (d->kind == OD_value && d->value >= 0)
-      text_fmt(&t, "%lld", (long long)d->value);
+      text_fmt(&out, "%lld", (long long)d->value);
     else
-      text_puts(&t, symbol_of(im, d) ? show(im->c, d->param) : "?");
+      text_puts(&out, symbol_of(c, d) ? show(c, d->param) : "?");
   }
-  text_puts(&t, v->type.has_shape ? "]" : "...]");
-  return text_cstr(&t);
+  text_puts(&out, t->has_shape ? "]" : "...]");
+  return text_cstr(&out);
 }
 
 static const char *array_type(Import *im, const Tensor *x) {
@@ -138,7 +139,7 @@ static bool is_parameter(Import *im, const OnnxValue *v) {
 static void note_symbols(Import *im, const OnnxType *t) {
   for (; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++) {
-      Str symbol = symbol_of(im, &t->dims.at[k]);
+      Str symbol = symbol_of(im->c, &t->dims.at[k]);
       if (symbol) *map_put(&im->symbols, symbol) = 1;
     }
 }
@@ -182,7 +183,7 @@ static void take_batches(Import *im) {
   for (u32 i = 0; i < g->inputs.n && !im->o->symbolic; i++) {
     const OnnxValue *v = &g->inputs.at[i];
     if (v->type.kind != OT_tensor || !v->type.dims.n || !is_parameter(im, v)) continue;
-    Str symbol = symbol_of(im, &v->type.dims.at[0]);
+    Str symbol = symbol_of(im->c, &v->type.dims.at[0]);
     if (!symbol || map_get(&im->by_symbol, symbol)) continue;
     warn_batch(im, v->name, show(im->c, symbol));
     tell(im, (BindDim){.symbol = symbol, .value = 1});
@@ -216,7 +217,7 @@ static void add_sums(Import *im) {
   const OnnxGraph *g = im->m->graph;
   for (u32 i = 0; i < g->inputs.n; i++)
     for (u32 k = 0; k < g->inputs.at[i].type.dims.n; k++) {
-      Str symbol = symbol_of(im, &g->inputs.at[i].type.dims.at[k]);
+      Str symbol = symbol_of(im->c, &g->inputs.at[i].type.dims.at[k]);
       BindDim sum;
       if (symbol && read_sum(im, symbol, &sum) && sum.value >= 0) tell(im, sum);
     }
@@ -231,18 +232,17 @@ static _Noreturn void refuse_bind(Import *im, const BindDim *b) {
   for (u32 k = 0; k < g->inputs.n; k++) {
     const OnnxValue *v = &g->inputs.at[k];
     if (!is_parameter(im, v)) continue;
-    text_fmt(&names, "%s%s: %s", names.n ? ", " : "", show(im->c, v->name), declared(im, v));
+    text_fmt(&names, "%s%s: %s", names.n ? ", " : "", show(im->c, v->name),
+             onnx_declared(im->c, &v->type));
     if (b->input) near_try(&near, str_text(im->c, v->name));
     for (u32 j = 0; !b->input && j < v->type.dims.n; j++)
       near_try(&near, str_text(im->c, in_dim(im, v, j).name));
   }
-  Text meant = text_new(&im->c->scratch);
-  if (near.name) text_fmt(&meant, "; did you mean '%s'?", show(im->c, str_of(im->c, near.name)));
   if (b->input)
     fail(im->c, ERR_usage, here(im), "no input '%s' with a dimension %lld; inputs are %s%s",
-         show(im->c, b->input), (long long)b->axis, text_cstr(&names), text_cstr(&meant));
+         show(im->c, b->input), (long long)b->axis, text_cstr(&names), near_text(im->c, &near));
   fail(im->c, ERR_usage, here(im), "no input has a dimension named '%s'; inputs are %s%s",
-       show(im->c, b->symbol), text_cstr(&names), text_cstr(&meant));
+       show(im->c, b->symbol), text_cstr(&names), near_text(im->c, &near));
 }
 
 /* Could the flag mean this input: its name, a part of it such as x.0 and x.has, or a symbol in it?
@@ -260,7 +260,7 @@ static bool may_mean(Import *im, const BindDim *b, const OnnxValue *v) {
     if (in_dim(im, v, k).name == said) return true;
   for (const OnnxType *t = &v->type; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++)
-      if (symbol_of(im, &t->dims.at[k]) == said) return true;
+      if (symbol_of(im->c, &t->dims.at[k]) == said) return true;
   return !whole && n && !strncmp(text, name, n);
 }
 
@@ -366,8 +366,9 @@ static Dim fix_dim(Import *im, const InDim *d) {
   if (value >= 0 && d->given >= 0 && d->given != value)
     fail(im->c, ERR_input, here(im),
          "input '%s' is %s, the array given is %s: dimension %u is %lld, expected %lld",
-         show(im->c, d->v->name), declared(im, d->v), array_type(im, extents_array(im, d->v->name)),
-         d->axis, (long long)d->given, (long long)value);
+         show(im->c, d->v->name), onnx_declared(im->c, &d->v->type),
+         array_type(im, extents_array(im, d->v->name)), d->axis, (long long)d->given,
+         (long long)value);
   if (value >= 0) return value;
   if (d->given >= 0 && !(b && b->bound)) return d->given;
   return unknown_dim(im, d, b);
@@ -399,11 +400,11 @@ Type extents_type(Import *im, const OnnxValue *v) {
   if (given && given->rank != rank)
     fail(im->c, ERR_input, here(im),
          "input '%s' is %s, the array given is %s: it has %u dimensions, expected %u", name,
-         declared(im, v), array_type(im, given), given->rank, rank);
+         onnx_declared(im->c, &v->type), array_type(im, given), given->rank, rank);
   for (u32 i = 0; i < im->o->ndim; i++)
     if (im->o->dim[i].input == v->name && im->o->dim[i].rank && im->o->dim[i].rank != rank)
       fail(im->c, ERR_usage, here(im), "input '%s' is %s: it has %u dimensions, %u are given", name,
-           declared(im, v), rank, im->o->dim[i].rank);
+           onnx_declared(im->c, &v->type), rank, im->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {

@@ -77,6 +77,9 @@ const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n);
 /* Is there such an input, or one of whose elements this is the name (x.0)? */
 bool onnx_takes_input(Ctx *c, const OnnxModel *m, Str name);
 
+/* extents.c: a type as the model declares it, f32[batch,3,224,224]. In c->scratch. */
+const char *onnx_declared(Ctx *c, const OnnxType *t);
+
 /* ops.c: the operators, in the order of onnx_ops.def. */
 typedef struct OnnxOpInfo {
   const char *domain, *name;

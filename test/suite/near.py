@@ -1,0 +1,51 @@
+"""Misspelt words, and arrays of the wrong kind: the answer shows what there is, and what was probably meant."""
+import os
+from lib import npy
+from lib import onnxfile as onnx
+from lib.core import Test
+from suite.cli import MODEL, Cli, want
+
+
+def words(c):
+    for args, text in ((["comple", MODEL], "did you mean 'compile'?"), (["inpsect", MODEL], "did you mean 'inspect'?"),
+                       (["run", MODEL, "--sede", "1"], "did you mean --seed?"), (["run", MODEL, "--engin=c"], "did you mean --engine?"),
+                       (["compile", MODEL, "--optimise-for", "size"], "did you mean --optimize-for?"),
+                       (["run", MODEL, "--weights", "file"], "no such option here; it is one of: compile, build"),
+                       (["run", MODEL, "--engine", "inter"], "did you mean 'interp'?"), (["compile", MODEL, "--march", "axv2"], "did you mean 'avx2'?"),
+                       (["compile", MODEL, "--weights", "litteral"], "did you mean 'literal'?"),
+                       (["run", MODEL, "-d", "bach=1"], "did you mean 'batch'?"), (["run", MODEL, "-d", "imagee:0=1"], "did you mean 'image'?"),
+                       (["run", MODEL, "--input", "Image=rand"], "inputs are image: f32[batch,1,8,8]; did you mean 'image'?"),
+                       (["run", MODEL, "--freeze", "imgae=1"], "did you mean 'image'?")):
+        c.run(*args, code=2, text=text)
+    for args in (["frobnicate"], ["run", MODEL, "--nonsense"], ["run", MODEL, "--engine", "steam"], ["run", MODEL, "--input", "other=1"]):
+        want("did you mean" not in c.run(*args, code=2).text(), f"{args}: a guess out of the blue")
+
+
+def texts(c):
+    """The same for a graph in text form, and for a model without inputs."""
+    c.save("t.ing", b'graph (%x "first": f32[2,2], %s "second": i64[]) {\n  %c: f32[] = cast(%s) {to=f32}\n  %y: f32[2,2] = add(%x, %c)\n  return %y "y"\n}\n')
+    c.run("run", "t.ing", "--input", "frist=1", code=2, text="inputs are first: f32[2,2], second: i64[]; did you mean 'first'?")
+    g = onnx.Graph()
+    g.output(g.node("Identity", [g.weight(2)], ["y"]), None)
+    c.run("run", c.save("none.onnx", onnx.model(g)), "--input", "x=1", code=2, text="no input 'x'; it has none")
+
+
+def arrays(c):
+    npy.save(c.path("i.npy"), npy.Array("i64", (1, 1, 8, 8), [0] * 64))
+    c.run("run", MODEL, "--input", "image=@i.npy", code=4,
+          text="input 'image' is f32[1,1,8,8], the array given is i64[1,1,8,8]; in numpy: x.astype(\"float32\")")
+    npy.save(c.path("flat.npy"), npy.Array("f32", (8, 8), [0.0] * 64))
+    c.run("run", MODEL, "--input", "image=@flat.npy", code=4, text="input 'image' is f32[batch,1,8,8], the array given is f32[8,8]")
+    npy.save(c.path("rgb.npy"), npy.Array("f32", (2, 3, 8, 8), [0.0] * 384))
+    c.run("run", MODEL, "--input", "image=@rgb.npy", code=4,
+          text="input 'image' is f32[batch,1,8,8], the array given is f32[2,3,8,8]: dimension 1 is 3, expected 1")
+    c.save("t.ing", b'graph (%x "x": f32[2,2]) {\n  return %x "y"\n}\n')
+    c.run("run", "t.ing", "--input", "x=@flat.npy", code=4, text="input 'x' is f32[2,2], the array given is f32[8,8]")
+    os.unlink(c.path("t.ing"))
+
+
+CASES = (words, texts, arrays)
+
+
+def tests(env):
+    return [Test(f"cli/near/{fn.__name__}", lambda fn=fn: fn(Cli(env, "near_" + fn.__name__)), cost=1) for fn in CASES]
