@@ -23,10 +23,12 @@ import time
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(os.path.join(ROOT, "test"))
+import oracle  # noqa: E402
+
 BUILD = os.path.join(ROOT, "build")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
 WORK = os.path.join(BUILD, "tmp", "bench-c")
@@ -41,7 +43,6 @@ PUBLISHED = """published, not measured here:
   Sense itself (TVM to C): 388 calls, 0 allocations, arena 22.34 MB, 236 KB of code, 7553 lines, 4.1 ms on another machine, 2.4e-07 off
   onnx2c: built from source with protobuf, not a package; one static union per lifetime, first free slot whatever its size; no
   allocation, weights as decimal text in the C file"""
-ort.set_default_logger_severity(3)
 bad = []
 
 
@@ -66,11 +67,8 @@ def model_of(name):
         return path, {k: z[k] for k in z.files}
 
 
-def reference(path, feed, level="ORT_ENABLE_ALL"):
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
-    s = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+def reference(path, feed, optimise=True):
+    s = oracle.session(path, optimise, threads=1)
     return [(o.name, a) for o, a in zip(s.get_outputs(), s.run(None, feed))]
 
 
@@ -268,7 +266,7 @@ def sense():
     m, path, feed, expected = compare("sense")
     if m is None:
         return
-    own = distance([a for _, a in reference(path, feed, "ORT_DISABLE_ALL")], expected)
+    own = distance([a for _, a in reference(path, feed, optimise=False)], expected)
     print(f"  entry calls 1, allocations {m.calls} ({check(m.calls == 0, 'allocations')}), arena {m.arena:,} of at most {MOST['arena']:,} "
           f"({check(m.arena <= MOST['arena'], 'arena')}), code {m.code:,} of at most {MOST['code']:,} ({check(m.code <= MOST['code'], 'code')}),\n"
           f"  off ONNX Runtime {m.off:.1e} of at most {MOST['off']:.0e} ({check(m.off <= MOST['off'], 'difference')}); "
@@ -337,9 +335,7 @@ def bert():
     secs = timed([INGOT, "build", path, "--max-shapes", "input_ids:1x512,attention_mask:1x512", "--weights", "file", "-O3", "--march", "native", "--quiet",
                   "-o", "bert"], cwd=WORK)
     print(f"\nBERT-base, any length up to 512 from one program (built in {secs[0]:.1f} s)")
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    s = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    s = oracle.session(path, threads=1)
     rng = np.random.default_rng(3)
     for length in (1, 7, 128, 512):
         feed = {"input_ids": rng.integers(0, 30522, (1, length)), "attention_mask": np.ones((1, length), np.int64)}

@@ -5,7 +5,8 @@
 
 Every engine is a process of its own with the same inputs. They take turns: a block of a few hundred milliseconds each, 50 ms of quiet before
 it, everybody else stopped by a signal, so that threads that spin cannot disturb. Figures are medians and minima over all blocks of one
-run. Outputs are compared with those of ONNX Runtime, and with numpy in double where bench/exact.py knows the operators.
+run. Outputs are compared with those of ONNX Runtime as it is measured (its default, which saturates sums of products of bytes on CPUs without
+VNNI), and with numpy in double where bench/exact.py knows the operators.
 Results are kept in build/bench/results.json (a later run replaces the rows it measures, with all their engines); bench/report.py makes a document of them.
 """
 import argparse

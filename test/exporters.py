@@ -21,7 +21,6 @@ sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
-import onnxruntime as ort  # noqa: E402
 import timm  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
@@ -29,8 +28,10 @@ import torchvision.models as tv  # noqa: E402
 from onnx import numpy_helper  # noqa: E402
 from torch import nn  # noqa: E402
 
+sys.path.append(os.path.join(ROOT, "test"))
+import oracle  # noqa: E402
+
 warnings.filterwarnings("ignore")
-ort.set_default_logger_severity(4)
 torch.set_num_threads(1)
 torch.backends.mha.set_fastpath_enabled(False)  # kernels that no exporter knows
 NEAR = 1e-4  # of the largest answer: random networks of 50 layers amplify the last bits
@@ -300,7 +301,7 @@ def export(make, specs, exporter, folder):
             torch.onnx.export(m, args, path, dynamo=True, external_data=False)
         else:
             torch.onnx.export(m, args, path, dynamo=False, opset_version=17)
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = oracle.session(path)
     feeds = {i.name: a.numpy() for i, a in zip(session.get_inputs(), args)}
     answers = session.run(None, feeds)
     os.makedirs(os.path.join(folder, "data"))

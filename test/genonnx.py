@@ -14,7 +14,6 @@ import sys
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -22,23 +21,15 @@ sys.path.insert(0, os.path.join(ROOT, "python"))
 sys.path.insert(0, os.path.join(ROOT, "test"))
 import ingot_backend  # noqa: E402
 import genops_more  # noqa: E402, F401
+import oracle  # noqa: E402
 from genops import JUMPS, OPS  # noqa: E402
 
 OPSETS = (13, 15, 17, 18, 19, 20, 21, 22, 23)
 IR = 10
 
 
-def options():
-    o = ort.SessionOptions()
-    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    o.log_severity_level = 4
-    o.intra_op_num_threads = o.inter_op_num_threads = 1
-    return o
-
-
 def ort_run(model, feeds):
-    session = ort.InferenceSession(model.SerializeToString(), options(), providers=["CPUExecutionProvider"])
-    return session.run(None, feeds)
+    return oracle.session(model.SerializeToString(), optimise=False, threads=1).run(None, feeds)
 
 
 class Node:

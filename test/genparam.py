@@ -13,12 +13,12 @@ from collections import Counter
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 import ingot_backend  # noqa: E402
+import oracle  # noqa: E402
 
 OPS = {}
 RTOL, ATOL = 2e-4, 2e-5
@@ -439,10 +439,7 @@ def expected(d, model):
     if d.judge == "onnx":
         from onnx.reference import ReferenceEvaluator
         return ReferenceEvaluator(model).run(None, d.data)
-    o = ort.SessionOptions()
-    o.log_severity_level, o.intra_op_num_threads = 4, 1
-    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(model.SerializeToString(), o, providers=["CPUExecutionProvider"]).run(None, d.data)
+    return oracle.session(model.SerializeToString(), optimise=False, threads=1).run(None, d.data)
 
 
 def compare(have, want):

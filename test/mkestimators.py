@@ -16,7 +16,6 @@ import lightgbm
 import numpy as np
 import onnx
 import onnxmltools
-import onnxruntime as ort
 import scipy.sparse
 import xgboost
 from onnx import helper, numpy_helper
@@ -30,8 +29,9 @@ from sklearn import (calibration, cluster, compose, cross_decomposition, decompo
                      random_projection, svm, tree)
 from sklearn.datasets import make_classification
 
+import oracle
+
 warnings.filterwarnings("ignore")
-ort.set_default_logger_severity(4)
 ROWS, FEATURES, SHOWN, LIMIT = 300, 8, 40, 1e-5
 SEED = {"random_state": 0}
 X, THREE = make_classification(ROWS, FEATURES, n_informative=5, n_classes=3, random_state=0)
@@ -358,7 +358,7 @@ def write(case, out):
     model = convert(case)
     x = inputs(case, model)
     key = model.graph.input[0].name
-    answers = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {key: x})
+    answers = oracle.session(model.SerializeToString()).run(None, {key: x})
     keys = [list(a[0]) if isinstance(a, list) and isinstance(a[0], dict) else None for a in answers]
     flat = [np.array([list(m.values()) for m in a], np.float32) if k else np.asarray(a) for a, k in zip(answers, keys)]
     own = library(case, x, flat)

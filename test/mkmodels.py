@@ -11,11 +11,11 @@ import sys
 import wave
 
 import numpy as np
-import onnxruntime as ort
 from PIL import Image, ImageDraw, ImageFont
 
+import oracle
+
 STEPS = 100
-ort.set_default_logger_severity(3)
 
 
 def speech(rate, seconds):
@@ -76,10 +76,7 @@ class Maker:
         path = os.path.join(self.models, model + ".onnx")
         if not os.path.exists(path):
             return None
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return oracle.session(path, optimise=False, threads=1)
 
     def case(self, model, kind, steps, state=None, argmax=None, cost=5.0):
         """steps: list of {input: array}; state: {output: input}; argmax: axis along which the largest must be the same."""

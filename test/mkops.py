@@ -59,12 +59,8 @@ def answer(case, model):
     if case.judge == "onnx":
         from onnx.reference import ReferenceEvaluator
         return ReferenceEvaluator(model).run(None, case.data)
-    import onnxruntime as ort
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, case.data)
+    import oracle
+    return oracle.session(model.SerializeToString(), optimise=False).run(None, case.data)
 
 
 def map_proto(m, name=""):

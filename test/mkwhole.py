@@ -10,17 +10,15 @@ import subprocess
 import sys
 
 import numpy as np
-import onnxruntime as ort
+
+import oracle
 
 BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench")
 LENGTHS, STEPS, SIDE = (1, 7, 128, 512), 100, 96
-ort.set_default_logger_severity(3)
 
 
 def session(path):
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    s = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    s = oracle.session(path, threads=1)
     names = [o.name for o in s.get_outputs()]
     return lambda given: dict(zip(names, s.run(names, given)))
 

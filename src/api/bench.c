@@ -127,7 +127,10 @@ static void do_bench(Ctx *c, void *arg) {
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
-  if (e->info.flags & INGOT_NATIVE) api_native(m, a->build ? a->build->cc : NULL);
+  if (e->info.flags & INGOT_NATIVE) {
+    api_native(m, a->build ? a->build->cc : NULL);
+    api_can_run(m);
+  }
   api_passes(m, NULL);
   e->bench(a);
 }

@@ -25,6 +25,7 @@ static const char *compile(Ctx *c, Native *n, const char *source) {
   words_compiler(c, &w, NULL);
   words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w");
   words_target(c, &w, n->m);
+  words_body(c, &w, n->m, "MODEL");
   words_threads(c, &w, n->m);
   words_add(c, &w, "-o");
   *vec_push(&c->keep, &w) = object;
@@ -215,6 +216,7 @@ void api_run_c(Ingot *m, u64 seed) {
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine c runs only what the passes have made: the indices of a program from text are not "
          "checked in C");
+  api_can_run(m);
   Native n = {.m = m, .seed = seed};
   Err e = ctx_protect(m->c, run, &n);
   if (e || !api_has_state(m)) {

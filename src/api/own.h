@@ -143,7 +143,10 @@ void api_here(Ingot *m);                   /* the same for the C compiler only *
 /* A target, or a CPU that the C compiler knows. */
 void api_march(Ingot *m, const char *name, const char *cc);
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
+void words_body(Ctx *c, Words *w, const Ingot *m,
+                const char *upper); /* the one to be run here, of C with that name */
 void words_threads(Ctx *c, Words *w, const Ingot *m);
+void api_can_run(Ingot *m); /* refuses to run code for a target that this machine is not */
 void api_need_here(Ingot *m, const char *cc,
                    const char *what); /* refuses code that may not run here */
 

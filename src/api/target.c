@@ -2,9 +2,10 @@
  *
  * In: the name of a target, of a CPU, or nothing. Out: the row of target.def and flags of the C
  * compiler. Text (compile, opt) is made for the scalar machine unless another is named; what is
- * compiled at once (run, bench, build) for the machine we are on. What a CPU has that only the
- * compiler knows by name, or a compiler for another machine, is asked of the compiler: it
- * preprocesses a few lines made of the guards of target.def.
+ * compiled at once (run, bench, build) for the machine we are on, which is the one that
+ * INGOT_NATIVE names, if it is set. What a CPU has that only the compiler knows by name, or a
+ * compiler for another machine, is asked of the compiler: it preprocesses a few lines made of the
+ * guards of target.def.
  */
 #include "api/own.h"
 
@@ -12,6 +13,38 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the machine we are on ---- */
+
+/* NULL: INGOT_NATIVE is not set. */
+static const Target *named_here(Ctx *c) {
+  const char *name = getenv("INGOT_NATIVE");
+  if (!name || !*name) return NULL;
+  const Target *t = target_find(name);
+  if (!t || t->loops)
+    fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: there is no such target", name);
+  return t;
+}
+
+static const Target *here(Ctx *c) {
+  const Target *t = named_here(c);
+  return t ? t : target_native();
+}
+
+/* That a compiler takes for it. */
+static const char *flags_here(Ctx *c) {
+  const Target *t = named_here(c);
+  return t ? t->cflags : target_native_flags();
+}
+
+/* The table goes from small to large: nothing behind the one that is named can be run. */
+static bool is_here(Ctx *c, const Target *t) {
+  return t->loops || (target_is_here(t) && t <= here(c));
+}
+
+static const Target *find_target(Ctx *c, const char *name) {
+  return strcmp(name, "native") ? target_find(name) : here(c);
+}
 
 /* "arm-none-eabi-gcc" is another machine's compiler and knows nothing of this one. */
 static bool is_cross(const char *cc) {
@@ -105,14 +138,14 @@ void api_native(Ingot *m, const char *cc) {
     ask_compiler(m, cc, NULL);
     return;
   }
-  m->target = target_native();
-  m->cflags = target_native_flags();
+  m->target = here(m->c);
+  m->cflags = flags_here(m->c);
 }
 
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
  * named; only the compiler makes the most of this machine. */
 void api_here(Ingot *m) {
-  if (!m->cflags && !is_cross(NULL)) m->cflags = target_native_flags();
+  if (!m->cflags && !is_cross(NULL)) m->cflags = flags_here(m->c);
 }
 
 /* "multi", or targets separated by commas: a file with a body for each, which needs no flags. One
@@ -125,7 +158,7 @@ static bool set_list(Ingot *m, const char *name) {
   if (!strchr(list, ',')) return false;
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
-    const Target *t = target_find(str_text(c, str_intern(c, s, n)));
+    const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
       fail(c, ERR_usage, LOC_NONE, "'%s': multi is sse2,avx2,avx512 and stands alone", name);
     if (!t || t->loops)
@@ -140,7 +173,7 @@ static bool set_list(Ingot *m, const char *name) {
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
     *vec_push(&c->keep, &m->bodies) = &target_table[i];
-    if (m->bodies.n == 1 || target_is_here(&target_table[i])) m->target = &target_table[i];
+    if (m->bodies.n == 1 || is_here(c, &target_table[i])) m->target = &target_table[i];
   }
   if (m->bodies.n == 1) m->bodies.n = 0;
   m->march = name;
@@ -151,11 +184,11 @@ static bool set_list(Ingot *m, const char *name) {
 static void set(Ingot *m, const char *name, const Target *t) {
   m->bodies.n = 0;
   m->target = t;
-  m->cflags = strcmp(name, "native") ? t->cflags : target_native_flags();
+  m->cflags = strcmp(name, "native") ? t->cflags : flags_here(m->c);
 }
 
 void api_march(Ingot *m, const char *name, const char *cc) {
-  const Target *t = target_find(name);
+  const Target *t = find_target(m->c, name);
   if (!t && set_list(m, name)) return;
   if (t) {
     set(m, name, t);
@@ -169,16 +202,27 @@ void api_march(Ingot *m, const char *name, const char *cc) {
          "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
 }
 
+void api_can_run(Ingot *m) {
+  if (m->target && !is_here(m->c, m->target))
+    fail(m->c, ERR_usage, LOC_NONE, "code for %s does not run on this machine", m->target->name);
+}
+
 void api_need_here(Ingot *m, const char *cc, const char *what) {
   bool named =
-      m->cflags && strcmp(m->cflags, target_native_flags()) && strcmp(m->cflags, m->target->cflags);
-  if (!named && !is_cross(cc) && target_is_here(m->target)) return;
+      m->cflags && strcmp(m->cflags, flags_here(m->c)) && strcmp(m->cflags, m->target->cflags);
+  if (!named && !is_cross(cc) && is_here(m->c, m->target)) return;
   fail(m->c, ERR_usage, LOC_NONE, "%s on this machine: code for %s%s%s may not run here", what,
        m->target->name, named ? " with " : "", named ? m->cflags : "");
 }
 
 void words_target(Ctx *c, Words *w, const Ingot *m) {
   if (m->cflags) words_add(c, w, m->cflags);
+}
+
+/* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */
+void words_body(Ctx *c, Words *w, const Ingot *m, const char *upper) {
+  if (m->bodies.n && named_here(c))
+    *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->target->name));
 }
 
 typedef struct TargetArg {
@@ -188,7 +232,7 @@ typedef struct TargetArg {
 
 static void do_set_target(Ctx *c, void *arg) {
   TargetArg *a = arg;
-  const Target *t = target_find(a->name);
+  const Target *t = find_target(c, a->name);
   if (!t && set_list(a->m, a->name)) return;
   if (!t) {
     Text names = text_new(&c->scratch);

@@ -18,9 +18,11 @@ static const Target loops_table[] = {
 };
 const u32 target_count = sizeof target_table / sizeof *target_table;
 
-static const Target *find(const char *name) {
+const Target *target_find(const char *name) {
   for (u32 i = 0; i < target_count; i++)
     if (!strcmp(target_table[i].name, name)) return &target_table[i];
+  for (u32 i = 1; i < target_count; i++)
+    if (!strcmp(loops_table[i].name, name)) return &loops_table[i];
   return NULL;
 }
 
@@ -33,12 +35,13 @@ bool target_is_here(const Target *t) {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (t == find("avx512"))
+  if (t == target_find("avx512"))
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return t == find("avx2") ? avx2 : t == find("sse2") && __builtin_cpu_supports("sse2");
+  return t == target_find("avx2") ? avx2
+                                  : t == target_find("sse2") && __builtin_cpu_supports("sse2");
 #elif defined(__aarch64__)
-  return t == find("neon");
+  return t == target_find("neon");
 #else
   return false;
 #endif
@@ -58,10 +61,4 @@ const char *target_native_flags(void) {
 #else
   return "";
 #endif
-}
-
-const Target *target_find(const char *name) {
-  for (u32 i = 1; i < target_count; i++)
-    if (!strcmp(loops_table[i].name, name)) return &loops_table[i];
-  return strcmp(name, "native") ? find(name) : target_native();
 }

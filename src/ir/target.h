@@ -20,12 +20,11 @@ typedef struct Target {
 /* target.c */
 extern const Target target_table[];
 extern const u32 target_count;
-/* "native": of this machine. "avx2-loops": programs for avx2 as machines run them that lack it:
- * plain loops, and products that are rounded before they are added; such a one is in no table.
- * NULL: not known. */
+/* "avx2-loops": programs for avx2 as machines run them that lack it: plain loops, and products that
+ * are rounded before they are added; such a one is in no table. NULL: not known. */
 const Target *target_find(const char *name);
 const Target *target_scalar(void);
-const Target *target_native(void);
+const Target *target_native(void);     /* the largest that this machine can run */
 bool target_is_here(const Target *t);  /* can this machine run what is made for it? */
 const char *target_native_flags(void); /* that a compiler takes for the machine it runs on */
 

@@ -10,20 +10,15 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from .cpu import emulated
+from .outcome import Fail, Skip
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINES = tuple(os.environ.get("ENGINES", "ref interp").split())  # every engine must pass every test
 
 # Environment of programs built by `make asan`.
 SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1:hard_rss_limit_mb=4000",
              "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "LSAN_OPTIONS": "exitcode=99"}
-
-
-class Fail(Exception):
-    """The test found a defect; the text is printed."""
-
-
-class Skip(Exception):
-    """The test could not run or does not apply; the text is the reason."""
 
 
 @dataclass
@@ -105,7 +100,7 @@ class Env:
     def generated(self, out, sources, fn):
         """Calls fn(), which writes the folder out, unless that was done with these sources (names below test/)."""
         digest = hashlib.sha256(ROOT.encode())
-        for name in sources:
+        for name in ("oracle.py", *sources):
             path = os.path.join(ROOT, "test", name)
             files = [os.path.join(path, f) for f in sorted(os.listdir(path)) if f.endswith(".py")] \
                 if os.path.isdir(path) else [path]
@@ -167,6 +162,7 @@ def run(cmd, timeout, stdin=None, env=None, cwd=None, merge=False, memory=None, 
     """Runs cmd to its end or to the time limit; then the whole process group is killed. memory: bytes of address
     space; cpu: seconds of processor time, which, unlike the time on the clock, do not depend on what else runs."""
     start = time.monotonic()
+    cmd = emulated(cmd, os.path.join(ROOT, "build"))
     p = subprocess.Popen(cmd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merge else subprocess.PIPE,
                          env={**os.environ, **env} if env else None, cwd=cwd, start_new_session=True)

@@ -4,6 +4,7 @@ is. The results are those of the other engines, and as near to the reference as 
 import os
 import re
 
+from lib import cpu
 from lib.core import ROOT, Fail, Test, explain, run, tail
 from suite import bytes as quantised
 from suite import targets
@@ -43,7 +44,7 @@ def check(env, name):
         made = os.path.join(work, aim + ".o")
         must([env.ingot, "build", *model, "--march", "avx2", "--optimize-for", aim, "--quiet", "--no-selftest", "--name", "net", "-o", made], aim)
         least[aim], bytes_of[aim] = arena(made[:-1] + "h"), loaded(made)
-        if targets.cpu_has("avx2") and aim != "time":
+        if cpu.can_run("avx2") and aim != "time":
             must([env.ingot, "verify", *model, "--march", "avx2", "--optimize-for", aim, "--quiet"], "verify")
     if least["ram"] > least["time"] or (ram and least["ram"] == least["time"]):
         raise Fail(f"arenas are {least}")

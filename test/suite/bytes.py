@@ -5,8 +5,9 @@ and where floats are left in it, sums may have another order.
 """
 import os
 
+from lib import cpu
 from lib.core import Fail, Test, explain, run, tail
-from suite.targets import TARGETS, cpu_has
+from suite.targets import TARGETS
 
 NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "pointwise-wide", "windows3", "windows3-stride", "windows7",
         "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "narrow", "narrow-signed", "matmul",
@@ -38,7 +39,7 @@ def check(env, net):
     folder = folder_of(env)
     first = None if net in FLOATS else result(env, folder, net, "ref", "scalar")
     for target in ("scalar", *TARGETS):
-        if target != "scalar" and not cpu_has(TARGETS[target]):
+        if not cpu.can_run(target):
             continue
         if net in FLOATS:
             first = result(env, folder, net, "c", target)

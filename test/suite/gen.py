@@ -4,6 +4,7 @@
 """
 import os
 import shutil
+from lib import cpu
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
@@ -42,7 +43,7 @@ def tests(env):
     out.append(Test("gen/linear", lambda: check(env, "--seed", "1", "--count", "40", "--only", LINEAR, "--mode", "exact",
                                                 "--cc", "gcc -O2"), cost=15))
     out.append(Test("gen/vectors", lambda: check(env, "--seed", "1", "--count", "60", "--only", LINEAR, "--target", "native",
-                                                 "--cc", "gcc -O1 -march=native"), cost=20))
+                                                 "--cc", " ".join(["gcc", "-O1", *cpu.native_flags()])), cost=20))
     out.append(Test("gen/onnx", lambda: models(env), cost=15))
     folder = os.path.join(ROOT, "test", "gen", "found")
     return out + [Test(f"gen/{n[:-2]}", lambda n=n: check(env, "--replay", os.path.join(folder, n)))

@@ -5,20 +5,14 @@ GNU vectors the first body is compiled as loops.
 import os
 import re
 
-from lib import cfile, npy
+from lib import cfile, cpu, npy
 from lib.core import ROOT, Fail, Test, explain, run, tail
 from suite import bytes as quantised
-from suite import promises, promises_vectors, targets
+from suite import promises, targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
-BODIES = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512", "avx512vnni": "avx512"}
-WORDS = {**promises_vectors.WORDS, "avx512vnni": [*promises_vectors.WORDS["avx512"], "avx512_vnni"]}
+BODIES = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512", "avxvnni": "avx2", "avx512vnni": "avx512"}
 STRICT = ["-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes", "-Wmissing-prototypes"]
-
-
-def can_run(body):
-    with open("/proc/cpuinfo") as f:
-        return set(f.read().split()).issuperset(WORDS[body])
 
 
 def must(cmd, what):
@@ -48,11 +42,22 @@ MODELS = {  # model, options, compiler, bodies
 def bodies(env, name):
     """Each body against `run --march` of its target."""
     find, options, cc, some = MODELS[name]
+    compare(env, name, find(env), options, cc, [b for b in some if cpu.can_run(b)])
+
+
+def instruction(env, body):
+    """Where the CPU has the instruction for sums of products of bytes: quantised networks of all families."""
+    cpu.need(body)
+    for net in ("pointwise27", "pointwise-signed", "windows32", "matmul-row", "qgemm", "convinteger"):
+        compare(env, f"{body}-{net}", [os.path.join(quantised.folder_of(env), net + ".onnx")], [], "gcc", [body])
+
+
+def compare(env, name, model, options, cc, some):
     env.need_ingot()
     promises.need(cc)
-    work, model = env.scratch("multi", name), find(env)
+    work = env.scratch("multi", name)
     many = options[2:] if "--weights" in options else [o for o in options if o != "--debug"]
-    for body in [b for b in some if can_run(b)]:
+    for body in some:
         made, out, alone = (os.path.join(work, body + x) for x in ("", ".npz", "-alone.npz"))
         must([env.ingot, "build", *model, *options, "--march", "multi", "--quiet", "--no-selftest", "--name", "net", "--cc", f"{cc} -DNET_BODY={body}", "-o",
               made], f"build, {body}")
@@ -67,7 +72,7 @@ def chosen(env):
     """Without -D: the body of this CPU; engines agree, the library says what it is."""
     env.need_ingot()
     work = env.scratch("multi", "chosen")
-    best = [b for b in ("sse2", "avx2", "avx512") if can_run(b)][-1]
+    best = [b for b in ("sse2", "avx2", "avx512") if cpu.can_run(b)][-1]
     found = {}
     must([env.ingot, "build", *DIGITS, "--march", "multi", "--caller", "--quiet", "-o", os.path.join(work, "net.so")], "build")
     for what, args in (("interp", ["--march", "multi"]), ("c", ["--march", "multi", "--engine", "c"]), ("alone", ["--march", best]),
@@ -108,7 +113,7 @@ def kept(env):
     with open(model, "w") as f:
         f.write(CELL)
     places = set()
-    for body in [b for b in ("sse2", "avx2", "avx512") if can_run(b)]:
+    for body in [b for b in ("sse2", "avx2", "avx512") if cpu.can_run(b)]:
         made, out, alone = (os.path.join(work, body + x) for x in ("", ".npz", "-alone.npz"))
         must([env.ingot, "build", model, "--march", "multi", "--quiet", "--name", "net", "--cc", f"gcc -DNET_BODY={body}", "-o", made], body)
         must([made, "--steps", "12", "--seed", "5", "--output", out], body)
@@ -158,5 +163,5 @@ def keeps_promises(env):
 
 
 def tests(env):
-    return [*[Test(f"multi/{n}", lambda n=n: bodies(env, n), cost=15) for n in MODELS], Test("multi/chosen", lambda: chosen(env), cost=10),
+    return [*[Test(f"multi/{n}", lambda n=n: bodies(env, n), cost=15) for n in MODELS], *[Test(f"multi/{b}", lambda b=b: instruction(env, b), cost=20) for b in ("avxvnni", "avx512vnni")], Test("multi/chosen", lambda: chosen(env), cost=10),
             Test("multi/state", lambda: kept(env), cost=15), Test("multi/promises", lambda: keeps_promises(env), cost=30)]

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import zipfile
-from lib import npy
+from lib import cpu, npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
@@ -280,7 +280,7 @@ def flags(w):
     with open(w.path("mycc"), "w") as f:
         f.write('#!/bin/sh\nfor word; do echo "$word"; done >>words\nexec cc "$@"\n')
     os.chmod(w.path("mycc"), 0o755)
-    cases = {("-O3", "--march", "native"): {"-O3", "-march=native"}, ("-Os",): {"-Os"}, ("-O0", "--sanitize", "undefined"): {"-O0", "-fsanitize=undefined"},
+    cases = {("-O3", "--march", "native"): {"-O3", *cpu.native_flags()}, ("-Os",): {"-Os"}, ("-O0", "--sanitize", "undefined"): {"-O0", "-fsanitize=undefined"},
              (): {"-O2"}}
     for args, words in cases.items():
         w.build("net", "--cc", w.path("mycc"), *args)

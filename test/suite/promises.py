@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from lib import cfile, npy, pick, tfile
+from lib import cfile, cpu, npy, pick, tfile
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
@@ -20,8 +20,8 @@ BUILDS = {
     "gcc-O0": ("gcc", ["-O0"]),
     "gcc-O2": ("gcc", ["-O2", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes",
                        "-Wmissing-prototypes"]),
-    "gcc-O3": ("gcc", ["-O3", "-march=native"]),
-    "clang-O2": ("clang", ["-O2", "-march=native"]),
+    "gcc-O3": ("gcc", ["-O3", *cpu.native_flags()]),
+    "clang-O2": ("clang", ["-O2", *cpu.native_flags()]),
     "tcc": ("tcc", []),
 }
 REAL = {"silero_vad_op18_ifless.onnx": ["--shapes", "input:1x512,state:2x1x128"], "ppocr_cls.onnx": ["--shapes", "x:1x3x48x192"],

@@ -6,13 +6,11 @@ of the header holds for compilers whose frames are not known.
 import os
 import re
 import shutil
-from lib import cfile
+from lib import cfile, cpu
 from lib.core import SANITIZER, Fail, Skip, Test, explain, run, tail
 from suite import promises
 
 TARGETS = ("avx2", "avx512", "sse2", "neon")
-MARCH = {"sse2": ["-march=x86-64"], "avx2": ["-march=x86-64-v3"], "avx512": ["-march=x86-64-v4"], "neon": []}
-WORDS = {"sse2": ["sse2"], "avx2": ["avx2", "fma"], "avx512": ["avx512f", "avx512vl", "avx512bw", "avx512dq"]}
 NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
 # Where the stack is measured without optimisation, every value has a place in the frame.
 BUILDS = {  # name: compiler, flags, and of how many models one is taken
@@ -31,12 +29,6 @@ static int depth(void) {
   return AREA - i;
 }
 """
-
-
-def can_run(target):
-    with open("/proc/cpuinfo") as f:
-        have = set(f.read().split())
-    return target in WORDS and have.issuperset(WORDS[target])
 
 
 def choose(env):
@@ -72,7 +64,7 @@ def corpus(env):
 
 def here(models):
     """Those this machine can run."""
-    can = [t for t in TARGETS if can_run(t)]
+    can = [t for t in TARGETS if t != "neon" and cpu.can_run(t)]
     if not can:
         raise Skip("this machine has none of the vectors")
     return [m for m in promises.light(models) if m.target in can]
@@ -137,7 +129,7 @@ def one_build(env, name):
     folder = env.scratch("promises", "vectors-" + name)
 
     def check(m):
-        out = promises.compile_one(m, compiler, [*flags, *MARCH[m.target]], folder, source)
+        out = promises.compile_one(m, compiler, [*flags, *cpu.flags(m.target)], folder, source)
         promises.check_object(m, compiler, folder, out)
     promises.each(models, check)
     promises.link_and_run([compiler], folder, models, source)
@@ -170,7 +162,7 @@ def sanitized(env, name, compiler, sanitizers, how, every):
     models = here(models)[::every]
     folder = env.scratch("promises", "vectors-" + name)
     flags = ["-O1", "-g1", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
-    promises.each(models, lambda m: promises.compile_one(m, compiler, [*flags, *MARCH[m.target]], folder, source))
+    promises.each(models, lambda m: promises.compile_one(m, compiler, [*flags, *cpu.flags(m.target)], folder, source))
     promises.link_and_run([compiler, *flags], folder, models, source, env=how)
     check_calls(folder, models, source, how, compiler=compiler, flags=flags)
 
@@ -200,8 +192,7 @@ def texts(env):
 def planted(env):
     """What only vectors can do wrong is noticed."""
     promises.need("gcc")
-    if not can_run("avx2"):
-        raise Skip("this machine has no AVX2")
+    cpu.need("avx2")
     source, models = corpus(env)
     good = next(m for m in models if m.target == "avx2" and "mobile21" in m.origin or "digits" in m.origin and m.target == "avx2")
     folder = env.scratch("promises", "vectors-planted")
@@ -213,7 +204,7 @@ def planted(env):
         with open(os.path.join(folder, good.name + ".c"), "w") as f:
             f.write(text)
         shutil.copy(os.path.join(source, good.name + ".h"), folder)
-        return promises.compile_one(good, "gcc", [*flags, *MARCH["avx2"]], folder, folder)
+        return promises.compile_one(good, "gcc", [*flags, *cpu.flags("avx2")], folder, folder)
 
     def objects(change):
         promises.check_object(good, "gcc", folder, build(change, ["-O2"]))

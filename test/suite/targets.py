@@ -1,16 +1,12 @@
 """Whole networks for each target with vectors: C equal to interp to the bit, and to ONNX Runtime within rounding."""
 import os
 
-from lib.core import Fail, Skip, Test, explain, run, tail
+from lib import cpu
+from lib.core import Fail, Test, explain, run, tail
 
 NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention")
-TARGETS = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512f"}
+TARGETS = ("sse2", "avx2", "avx512")
 SLOW = {"dense272"}  # too much for the interpreter: C only
-
-
-def cpu_has(flag):
-    with open("/proc/cpuinfo") as f:
-        return any(flag in line.split() for line in f if line.startswith("flags"))
 
 
 def prepare(env, net):
@@ -27,8 +23,7 @@ def largest(data):
 
 
 def check(env, net, target):
-    if not cpu_has(TARGETS[target]):
-        raise Skip(f"this CPU has no {target}")
+    cpu.need(target)
     model, data = prepare(env, net)
     near = largest(data) * 2e-5  # F(4x4) costs about two bits of 24
     got = run([env.ingot, "verify", model, "--data", data, "--engine", "c", "--march", target, "--rtol", "0",
@@ -51,8 +46,7 @@ def check(env, net, target):
 
 def precise(env, target):
     """--precise leaves Winograd F(4x4) out: what it costs is more than this."""
-    if not cpu_has(TARGETS[target]):
-        raise Skip(f"this CPU has no {target}")
+    cpu.need(target)
     model, data = prepare(env, "dense32")
     for args, fits in (([], False), (["--precise"], True)):
         got = run([env.need_ingot(), "verify", model, "--data", data, "--engine", "c", "--march", target, "--rtol", "0", "--atol",

@@ -7,11 +7,11 @@ that compares them. Each sort of models is one test: the corpus of suite/promise
 import os
 import re
 import shutil
-from lib import cfile
+from lib import cfile, cpu
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
-from suite import promises, targets, whole
+from suite import promises, whole
 
-SHARED = ["--threads", "3", "--threads-grain", "1"]
+FEW = 3
 NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
 SIZES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2}
 
@@ -106,7 +106,7 @@ static void *check(void *arg) {
   for (int round = 0; round < 2 && !j->bad; round++) {
     memset(arena, 0, c->many_bytes); /* as a reset leaves the state */
     int got = c->start && j->threads ? c->start(arena, j->threads) : 1;
-    if (got < 1 || got > 3 || (fail_after < 0 && j->threads && c->start && got != 1 && got != (j->threads < 3 ? j->threads : 3)))
+    if (got < 1 || got > THREADS || (fail_after < 0 && j->threads && c->start && got != 1 && got != (j->threads < THREADS ? j->threads : THREADS)))
       j->bad = printf("%s: %d threads started, %d asked for\\n", c->name, got, j->threads);
     take(c, c->many, arena, j->size, j->in, &r);
     if (c->start && j->threads) c->stop(arena);
@@ -137,7 +137,7 @@ static int compare(const Case *c, const int64_t *size, const int *numbers) {
   }
 #endif
   fail_after = -1;
-  Job two[2] = {{c, size, (const void *const *)in, &want, 3, 0}, {c, size, (const void *const *)in, &want, 2, 0}};
+  Job two[2] = {{c, size, (const void *const *)in, &want, THREADS, 0}, {c, size, (const void *const *)in, &want, 2, 0}};
   pthread_t other; /* two arenas at once */
   if (!bad && pthread_create(&other, NULL, check, &two[1]) == 0) {
     check(&two[0]);
@@ -155,7 +155,7 @@ static const Case cases[] = {
 CASES};
 
 int main(void) {
-  static const int all[] = {0, 1, 2, 3, 8, -1}, some[] = {2, 8, -1};
+  static const int all[] = {0, 1, 2, 3, 8, -1}, some[] = {2, THREADS + 5, -1};
   int bad = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t size[MOST];
@@ -172,10 +172,10 @@ int main(void) {
 class Pair:
     """A model for one thread (NAME) and for several (NAME with s behind it)."""
 
-    def __init__(self, env, folder, name, origin, args, more=()):
+    def __init__(self, env, folder, name, origin, args, more, threads):
         self.name, self.origin, self.folder = name, origin, folder
         made = [promises.emit(env, ["compile", *args, "--caller", "--no-selftest", *extra], n, folder)
-                for n, extra in ((name, []), (name + "s", [*SHARED, *more]))]
+                for n, extra in ((name, []), (name + "s", ["--threads", str(threads), "--threads-grain", "1", *more]))]
         self.fine = all(made)
         if self.fine:
             self.source, self.header = made[1]
@@ -207,17 +207,17 @@ class Pair:
                 f"{cfile.macro(h, up + '_ARENA_BYTES')}, {nin}, {nout}, {len(most)}, {ins}, {outs}, {{{', '.join(most or ['0'])}}}}},\n")
 
 
-def pairs(env, what, models, more=()):
+def pairs(env, what, models, more=(), threads=FEW):
     """models: (origin, arguments). Those that ingot refuses are left out; something must be shared."""
     folder = env.scratch("threads", what)
-    made = [Pair(env, folder, f"m{i}", origin, args, more) for i, (origin, args) in enumerate(models)]
+    made = [Pair(env, folder, f"m{i}", origin, args, more, threads) for i, (origin, args) in enumerate(models)]
     made = [p for p in made if p.fine and p.line()]
     if not any(p.shared for p in made):
         raise Fail("nothing is shared out")
     return folder, made
 
 
-def build_and_run(folder, made, flags, some=False, wrap=False, around=None):
+def build_and_run(folder, made, flags, some=False, wrap=False, around=None, threads=FEW):
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ffp-contract=off", *flags]
 
     def compile_one(p):
@@ -228,7 +228,8 @@ def build_and_run(folder, made, flags, some=False, wrap=False, around=None):
     lines = [f'#include "{p.name}.h"\n#include "{p.name}s.h"\nCall {p.name}_call, {p.name}s_call;' for p in made]
     main, program = os.path.join(folder, "main.c"), os.path.join(folder, "main")
     with open(main, "w") as f:
-        f.write(DRIVER.replace("HEADERS", "\n".join(lines)).replace("CASES", "".join(p.line() for p in made)).replace("SOME", str(int(some))))
+        f.write(DRIVER.replace("HEADERS", "\n".join(lines)).replace("CASES", "".join(p.line() for p in made)).replace("SOME", str(int(some)))
+                .replace("THREADS", str(threads)))
     cfile.cc(["gcc", "-O1", *flags, *(["-DWRAP", "-Wl,--wrap=pthread_create"] if wrap else []), "-I", folder, "-o", program, main,
               *[os.path.join(folder, p.name + s + ".o") for p in made for s in ("", "s")], "-lm", "-lpthread"], "linking")
     got = run(["setarch", "-R", program] if around and shutil.which("setarch") else [program], 240, env=around)
@@ -242,7 +243,7 @@ def corpus(env, part=0, of=1):
 
 
 def vectors():
-    return ["-march=x86-64-v3"] if targets.cpu_has("avx2") and targets.cpu_has("fma") else []
+    return cpu.flags("avx2") if cpu.can_run("avx2") else []
 
 
 def march():
@@ -273,6 +274,14 @@ def nets(env):
     promises.need("gcc")
     folder, made = pairs(env, "nets", networks(env))
     build_and_run(folder, made, vectors(), some=True, wrap=True)
+
+
+def many(env):
+    """As many threads as there are processors, up to 16; at least 4, as tests of 3 are there."""
+    promises.need("gcc")
+    n = min(16, max(4, len(os.sched_getaffinity(0))))
+    folder, made = pairs(env, "many", corpus(env, 2, 6) + networks(env), threads=n)
+    build_and_run(folder, made, vectors(), some=True, threads=n)
 
 
 def big(env):
@@ -327,4 +336,4 @@ def marks(env):
 
 def tests(env):
     return [Test(f"threads/{fn.__name__}", lambda fn=fn: fn(env), cost=15)
-            for fn in (graphs, openmp, nets, big, races, planted, marks)]
+            for fn in (graphs, openmp, nets, many, big, races, planted, marks)]

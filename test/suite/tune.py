@@ -4,8 +4,8 @@ import os
 import random
 import shutil
 
-from lib.core import Fail, Skip, Test, explain, run, tail
-from suite.targets import TARGETS, cpu_has
+from lib import cpu
+from lib.core import Fail, Test, explain, run, tail
 
 HEAD = "ingot tune 1\nmachine\t{}\tsome CPU\tsome compiler\t0\n"
 
@@ -71,8 +71,8 @@ def write(path, target, rows):
 
 def every(env, target, engine):
     """One run for each rank among the choices: every kernel takes the one of that rank."""
-    if engine == "c" and not cpu_has(TARGETS[target]):
-        raise Skip(f"this CPU has no {target}")
+    if engine == "c":
+        cpu.need(target)
     folder, model = prepare(env, f"every-{target}-{engine}")
     rank, most = 0, 1
     while rank < most:
@@ -155,7 +155,7 @@ def measured(env):
     os.makedirs(os.path.join(folder, "cache"), exist_ok=True)
     home = {"XDG_CACHE_HOME": os.path.join(folder, "cache")}
     build = [env.ingot, "build", model, "--march", "avx2", "-o", out, "--tune"]
-    if cpu_has("avx2"):
+    if cpu.can_run("avx2"):
         first = ok(run(build, 120, env=home), "first").text()
         with open(cache) as f:
             lines = f.read().splitlines()
@@ -172,7 +172,7 @@ def measured(env):
         got = run([*build[:-1], "--tune=" + os.path.join(folder, "no", "such", "folder")], 60)
         if got.rc != 5 or "choices in" in got.text():
             raise Fail(f"a file that cannot be written, not refused before measuring: {explain(got)}: {got.text()}")
-    foreign = [["--march", "neon" if cpu_has("sse2") else "avx2"]]
+    foreign = [["--march", "neon" if cpu.can_run("sse2") else "avx2"]]
     if shutil.which("arm-none-eabi-gcc"):
         foreign.append(["--march", "avx2", "--cc", "arm-none-eabi-gcc"])
     for args in foreign:
@@ -187,8 +187,7 @@ def measured(env):
 def state(env):
     """State that grows: every run is the first one, so that more runs than it has room for can be measured. The words of --cc are
     part of the key, comments stay, and what else would be chosen by excludes measuring."""
-    if not cpu_has("avx2"):
-        raise Skip("this CPU has no avx2")
+    cpu.need("avx2")
     folder, _ = prepare(env, "state")
     model, out, path = (os.path.join(folder, n) for n in ("grows.ing", "grows.o", "table"))
     with open(model, "w") as f:

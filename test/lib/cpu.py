@@ -1,0 +1,58 @@
+"""What the processor can run, the one place where tests ask.
+
+INGOT_NATIVE names the target that stands for this machine, for ingot as for the tests (see docs/ingot.1). EMULATOR, a command such as
+`qemu-x86_64 -cpu Haswell`, is put in front of every program below build/ that a test starts, ingot among them: with INGOT_NATIVE=avx2
+beside it the tests run as on a machine without AVX-512.
+"""
+import os
+
+from .outcome import Skip
+
+# By target: what its code needs, as /proc/cpuinfo calls it, and the flags of src/ir/target.def. A body of a file with
+# several that has one instruction more is named after that.
+NEEDS = {"scalar": [], "sse2": ["sse2"], "avx2": ["avx2", "fma"], "avxvnni": ["avx2", "fma", "avx_vnni"],
+         "avx512": ["avx512f", "avx512vl", "avx512bw", "avx512dq"],
+         "avx512vnni": ["avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512_vnni"], "neon": ["asimd"]}
+FLAGS = {"scalar": [], "sse2": [], "avx2": ["-march=x86-64-v3"], "avx512": ["-march=x86-64-v4"], "neon": []}
+
+
+def named():
+    """The target that INGOT_NATIVE names, or None."""
+    return os.environ.get("INGOT_NATIVE") or None
+
+
+def words():
+    found = set()
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            key, _, rest = line.partition(":")
+            if key.strip() in ("flags", "Features"):
+                found.update(rest.split())
+    return found
+
+
+def can_run(target):
+    """Code for a target, or a body named after its instruction; never more than INGOT_NATIVE names."""
+    allowed = list(NEEDS)[:list(NEEDS).index(named()) + 1] if named() in NEEDS else NEEDS
+    return target in allowed and words().issuperset(NEEDS[target])
+
+
+def need(target):
+    if not can_run(target):
+        raise Skip(f"this machine has no {target}" if not named() else f"INGOT_NATIVE is {named()}, or the machine has no {target}")
+
+
+def flags(target):
+    return FLAGS[target]
+
+
+def native_flags():
+    """What makes gcc and clang use all that may be used here."""
+    return FLAGS[named()] if named() else ["-march=native"]
+
+
+def emulated(cmd, build):
+    """cmd, behind EMULATOR if it is a program of ours and not the Python beside it."""
+    emulator, path = os.environ.get("EMULATOR", "").split(), os.path.abspath(cmd[0])
+    ours = path.startswith(build + os.sep) and not path.startswith(os.path.join(build, "venv") + os.sep)
+    return [*emulator, *cmd] if emulator and ours else cmd
