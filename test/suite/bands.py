@@ -10,8 +10,8 @@ import re
 import struct
 import zipfile
 
+from lib import cpu
 from lib.core import Fail, Test, explain, run, tail
-from suite import targets
 
 NETS = 24
 
@@ -210,7 +210,7 @@ def budget(env):
 
 def compiled(env, target):
     env.need_ingot()
-    if target != "scalar" and not targets.cpu_has(target):
+    if target != "scalar" and not cpu.can_run(target):
         return
     model = network(env)
     must([env.ingot, "verify", model, "--march", target, "--optimize-for", "ram", "--quiet"], "verify")

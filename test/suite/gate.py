@@ -5,7 +5,7 @@ not slower than those of `scalar`, with the bits of --march NAME-loops; a CPU th
 import os
 import shutil
 
-from lib import npy
+from lib import cpu, npy
 from lib.core import ROOT, Fail, Test, explain, run, tail
 from suite import multi, promises, targets
 
@@ -72,7 +72,7 @@ def flagless(env, target):
         for cc in ("gcc", "clang"):
             promises.need(cc)
             built(work, cc, *STRICT, *more)
-            if multi.can_run(target):
+            if cpu.can_run(target):
                 result(work, target)
         if shutil.which("qemu-x86_64"):
             _, why = result(work, target, "qemu-x86_64", "-cpu", "Nehalem", status=1)
