@@ -3,7 +3,8 @@
  * One Ingot holds one model and everything made from it; two of them share nothing, so each thread
  * may have its own. Calls return an IngotStatus; what went wrong, and warnings, are in
  * ingot_message(). After a failure the object can only be asked for messages and freed. The library
- * never prints, exits or aborts.
+ * never prints, exits or aborts: a NULL where something is needed, a number out of range, or a call
+ * that comes too early or too late is INGOT_USAGE, or an empty answer where there is no status.
  *
  *   Ingot *m = ingot_new(NULL);
  *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m,

@@ -26,7 +26,7 @@ static double run_once(Bench *a) {
   InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
   double start = time_ms();
-  interp_run(a->m->p, &o, a->m->in, a->m->out, &c->keep);
+  interp_run(a->m->p, &o, a->m->in, a->result, &c->keep);
   double ms = time_ms() - start;
   arena_rewind(&c->keep, mark); /* results are not looked at */
   return ms;
@@ -124,8 +124,8 @@ static void do_bench(Ctx *c, void *arg) {
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
-  m->nout = ingot_output_count(m);
-  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
+  m->nin = api_param_count(m);
+  a->result = NEWS(&c->keep, Tensor *, ingot_output_count(m) + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_NATIVE) {
     api_native(m, a->build ? a->build->cc : NULL);
@@ -137,6 +137,8 @@ static void do_bench(Ctx *c, void *arg) {
 
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out) {
+  IngotStatus s = api_need_all(m, out != NULL, "the place of the times");
+  if (s) return s;
   *out = (IngotBench){0};
   Bench a = {
       .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};

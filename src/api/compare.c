@@ -288,6 +288,9 @@ static void compare_port(CompareArg *a, const Port *p, const char *name, const D
 static void do_compare(Ctx *c, void *arg) {
   CompareArg *a = arg;
   Ingot *m = a->m;
+  api_need(c, a->dir, "the folder of what is expected");
+  if (a->max) api_need(c, a->diff, "the place of the differences");
+  if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Strs files = data_list(c, a->dir, "output", &c->keep);
   const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
   u32 n = g ? g->outputs.n : m->nout;
@@ -310,8 +313,9 @@ static void do_compare(Ctx *c, void *arg) {
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n) {
   CompareArg a = {m, dir, rtol, atol, diff, max, 0, false};
-  IngotStatus s = api_call(m, do_compare, &a);
-  *n = a.n < max ? a.n : max;
+  IngotStatus s = api_need_all(m, n != NULL, "the place of their number");
+  if (!s) s = api_call(m, do_compare, &a);
+  if (n) *n = a.n < max ? a.n : max;
   return s ? s : a.ok ? INGOT_OK : INGOT_MISMATCH;
 }
 
@@ -323,9 +327,10 @@ typedef struct DiffArg {
 } DiffArg;
 
 static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
+  api_need_array(c, t);
   if (!strcmp(t->dtype, "str")) return *api_strings(c, t);
   Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
-  if (!x.dt || !t->data || !shape_count(t->dim, t->rank, &x.n) ||
+  if (!x.dt || !t->data || t->rank > MAX_RANK || !shape_count(t->dim, t->rank, &x.n) ||
       x.n * dtype_bytes(x.dt) != t->bytes)
     fail(c, ERR_usage, LOC_NONE, "'%s' is not an array", t->name);
   x.dim = arena_copy(&c->keep, t->dim, t->rank * sizeof *t->dim);
@@ -334,6 +339,7 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
 
 static void do_diff(Ctx *c, void *arg) {
   DiffArg *a = arg;
+  api_need(c, a->diff, "the place of the difference");
   Tensor x = as_tensor(c, a->have), y = as_tensor(c, a->want);
   *a->diff = (IngotDiff){.name = str_text(c, str_of(c, a->want->name)), .ok = 1, .why = ""};
   compare(c, a->m->rounds, &x, &y, a->rtol, a->atol, a->diff);

@@ -58,7 +58,9 @@ typedef struct ExposeArg {
 static void do_expose(Ctx *c, void *arg) {
   ExposeArg *a = arg;
   Ingot *m = a->m;
+  if (!a->all && a->n) api_need(c, a->value, "the list of values");
   need_plain_graph(m);
+  api_forget_run(m);
   Graph *g = m->g;
   Values vs = list_values(g);
   Blk *b = &g->blk.at[1];
@@ -114,22 +116,34 @@ static void do_stored(Ctx *c, void *arg) {
 
 IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n) {
   ExposeArg a = {.m = m};
-  IngotStatus s = api_call(m, do_stored, &a);
-  *value = a.value;
-  *n = a.n;
+  IngotStatus s = api_need_all(m, value && n, "the place of the values");
+  if (!s) s = api_call(m, do_stored, &a);
+  if (value) *value = s ? NULL : a.value;
+  if (n) *n = s ? 0 : a.n;
   return s;
 }
 
+typedef struct OriginArg {
+  const Node *n;
+  const char *text;
+} OriginArg;
+
+static void do_origin(Ctx *c, void *arg) {
+  OriginArg *a = arg;
+  Text t = text_new(&c->keep);
+  text_puts(&t, op_info[a->n->op].name);
+  if (a->n->loc.op) text_fmt(&t, " of %s", show(c, a->n->loc.op));
+  if (a->n->loc.node) text_fmt(&t, " '%s'", show(c, a->n->loc.node));
+  a->text = text_cstr(&t);
+}
+
 const char *ingot_output_origin(const Ingot *m, uint32_t i) {
-  if (!m->g || i >= m->g->blk.at[1].ret.n) return "";
-  const Value *v = graph_val(m->g, m->g->blk.at[1].ret.at[i]);
+  if (!m || !m->g || i >= ingot_output_count(m)) return "";
+  const Value *v = graph_val(m->g, m->g->blk.at[1].ret.at[api_seen(m, i, true)]);
   if (!v->def) return "input";
-  const Node *n = graph_node(m->g, v->def);
-  Text t = text_new(&m->c->keep);
-  text_puts(&t, op_info[n->op].name);
-  if (n->loc.op) text_fmt(&t, " of %s", show(m->c, n->loc.op));
-  if (n->loc.node) text_fmt(&t, " '%s'", show(m->c, n->loc.node));
-  return text_cstr(&t);
+  OriginArg a = {.n = graph_node(m->g, v->def), .text = ""};
+  ctx_protect(m->c, do_origin, &a); /* without memory: nothing */
+  return a.text;
 }
 
 /* ---- cut ---- */
@@ -224,6 +238,7 @@ static void set_params(Cut *u) {
 static void do_cut(Ctx *c, void *arg) {
   CutArg *a = arg;
   need_plain_graph(a->m);
+  api_forget_run(a->m);
   Graph *g = a->m->g;
   Cut u = {.g = g, .vs = list_values(g), .param = map_new(&c->keep), .used = map_new(&c->keep)};
   if (a->value >= u.vs.val.n)

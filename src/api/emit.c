@@ -215,6 +215,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
 
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   Ctx *c = m->c;
+  api_need(c, o->name, "the prefix of C names");
   if (!is_identifier(o->name))
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (is_taken(o->name))
@@ -254,6 +255,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
 
 static void do_emit(Ctx *c, void *arg) {
   EmitArg *a = arg;
+  api_need(c, a->o, "the description of the C file");
   a->source = text_new(&c->keep);
   a->header = text_new(&c->keep);
   EmitFacts facts = api_emit(a->m, a->o, &a->source, &a->header);
@@ -266,17 +268,16 @@ static void do_emit(Ctx *c, void *arg) {
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader) {
   EmitArg a = {.m = m, .o = o};
-  IngotStatus s = api_call(m, do_emit, &a);
-  if (s) return s;
-  *source = a.source.at;
-  *nsource = a.source.n;
-  *header = a.header.at;
-  *nheader = a.header.n;
-  return s;
+  IngotStatus s =
+      api_need_all(m, source && nsource && header && nheader, "the place of source and header");
+  if (!s) s = api_call(m, do_emit, &a);
+  api_give(s, &a.source, source, nsource);
+  return api_give(s, &a.header, header, nheader);
 }
 
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
-  *data = m->blob.at;
-  *n = m->blob.n;
-  return (IngotStatus)m->status;
+  IngotStatus s = api_need_all(m, data && n, "the place of the weights");
+  if (data) *data = !s && m ? m->blob.at : NULL;
+  if (n) *n = !s && m ? m->blob.n : 0;
+  return m ? (IngotStatus)m->status : INGOT_USAGE;
 }

@@ -53,7 +53,7 @@ static const Engine *find(const char *name) {
 }
 
 const IngotEngine *ingot_find_engine(const char *name) {
-  const Engine *e = find(name);
+  const Engine *e = name ? find(name) : NULL;
   return e ? &e->info : NULL;
 }
 
@@ -72,6 +72,12 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
 }
 
 /* ---- run ---- */
+
+void api_forget_run(Ingot *m) {
+  m->out = NULL;
+  m->text = NULL;
+  m->nin = m->nout = 0;
+}
 
 typedef struct RunArg {
   Ingot *m;
@@ -110,7 +116,9 @@ static void do_run(Ctx *c, void *arg) {
   if (flags & INGOT_NATIVE && !m->library) api_need_compiler(c, NULL);
   api_import(m, false);
   check_cost(m);
+  api_forget_run(m);
   m->in = api_inputs(m, a->seed);
+  m->nin = api_param_count(m);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
   check_pins(m);
@@ -129,9 +137,9 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
 }
 
 IngotTensor ingot_output(const Ingot *m, uint32_t i) {
-  if (!m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
+  if (!m || !m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
   IngotTensor t = api_tensor(m, api_result_name(m, i), m->out[i]);
-  if (m->out[i]->dt == DT_str) {
+  if (m->out[i]->dt == DT_str && m->text) {
     t.data = m->text[i];
     t.bytes = m->out[i]->n * sizeof(char *);
   }

@@ -379,9 +379,9 @@ static void do_inspect(Ctx *c, void *arg) {
 
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n) {
   InspectArg a = {.m = m, .json = json != 0};
-  IngotStatus s = api_call(m, do_inspect, &a);
-  *text = a.out.at;
-  *n = s ? 0 : a.out.n;
+  IngotStatus s = api_need_all(m, text && n, "the place of the text");
+  if (!s) s = api_call(m, do_inspect, &a);
+  s = api_give(s, &a.out, text, n);
   return s ? s : (IngotStatus)a.code;
 }
 
@@ -414,10 +414,9 @@ static void do_ops(Ctx *c, void *arg) {
 
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n) {
   InspectArg a = {.m = m, .json = json != 0};
-  IngotStatus s = api_call(m, do_ops, &a);
-  *text = a.out.at;
-  *n = a.out.n;
-  return s;
+  IngotStatus s = api_need_all(m, text && n, "the place of the text");
+  if (!s) s = api_call(m, do_ops, &a);
+  return api_give(s, &a.out, text, n);
 }
 
 static void do_pass_list(Ctx *c, void *arg) {
@@ -430,10 +429,9 @@ static void do_pass_list(Ctx *c, void *arg) {
 
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
   InspectArg a = {.m = m};
-  IngotStatus s = api_call(m, do_pass_list, &a);
-  *text = a.out.at;
-  *n = a.out.n;
-  return s;
+  IngotStatus s = api_need_all(m, text && n, "the place of the text");
+  if (!s) s = api_call(m, do_pass_list, &a);
+  return api_give(s, &a.out, text, n);
 }
 
 /* ---- fusion ---- */
@@ -449,8 +447,7 @@ static void do_explain(Ctx *c, void *arg) {
 
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {
   InspectArg a = {.m = m};
-  IngotStatus s = api_call(m, do_explain, &a);
-  *text = a.out.at;
-  *n = a.out.n;
-  return s;
+  IngotStatus s = api_need_all(m, text && n, "the place of the text");
+  if (!s) s = api_call(m, do_explain, &a);
+  return api_give(s, &a.out, text, n);
 }

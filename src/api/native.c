@@ -233,6 +233,7 @@ typedef struct LibraryArg {
 
 static void do_set_library(Ctx *c, void *arg) {
   LibraryArg *a = arg;
+  api_need(c, a->path, "the path of the library");
   a->m->library =
       str_text(c, strchr(a->path, '/') ? str_of(c, a->path) : str_fmt(c, "./%s", a->path));
   a->m->entry = str_text(c, str_fmt(c, "%s_call", a->name ? a->name : "model"));

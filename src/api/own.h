@@ -71,7 +71,8 @@ struct Ingot {
   bool passed;               /* the pipeline has run */
   Err status;                /* of the first failure; later calls return it */
   Tensor **in;               /* of the last run */
-  Tensor **raw;              /* the same before strings became bytes */
+  u32 nin;
+  Tensor **raw; /* the same before strings became bytes */
   Tensor **out;
   const char ***text; /* of outputs that are strings: their texts */
   Text blob;          /* weights of the last C text */
@@ -82,6 +83,10 @@ struct Ingot {
 /* Runs fn under protection unless the object has failed before. */
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg);
 void api_need(Ctx *c, const void *p, const char *what); /* refuses NULL */
+/* The same where not all that a call needs is there. */
+IngotStatus api_need_all(Ingot *m, bool there, const char *what);
+/* Hands out a text, or an empty one after a failure; returns s. */
+IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n);
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
@@ -199,6 +204,7 @@ typedef struct Bench {
   const IngotBuild *build;
   double seconds, start; /* start: when the call began, in ms */
   u64 seed;
+  Tensor **result; /* of runs, which nobody looks at */
   IngotBench *out;
   Folder folder;
 } Bench;
@@ -212,6 +218,7 @@ typedef struct Engine {
   void (*bench)(Bench *a);         /* INGOT_TIMED */
 } Engine;
 /* The engine of that name (NULL: the first) with all of the flags; fails if there is none. */
+void api_forget_run(Ingot *m); /* what it gave, when the model changes or is run again */
 const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 
 /* build.c */
@@ -224,6 +231,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o);
 /* values.c */
 /* By input: made-up integers are below it; at most MADE_UP, and less where they are indices. */
 enum { MADE_UP = 10 };
+void api_need_array(Ctx *c, const IngotTensor *x); /* refuses one that lacks a pointer */
 u32 *api_limits(Ingot *m);
 Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
 const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */

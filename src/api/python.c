@@ -95,7 +95,7 @@ typedef struct PathArg {
 
 static void do_set_python(Ctx *c, void *arg) {
   PathArg *a = arg;
-  a->m->python = str_text(c, str_of(c, a->path));
+  a->m->python = a->path ? str_text(c, str_of(c, a->path)) : NULL;
 }
 
 IngotStatus ingot_set_python(Ingot *m, const char *path) {
@@ -104,7 +104,8 @@ IngotStatus ingot_set_python(Ingot *m, const char *path) {
 
 static void do_write_inputs(Ctx *c, void *arg) {
   PathArg *a = arg;
-  if (!a->m->in) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!a->m->nin && api_param_count(a->m)) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(c, a->path, "the path of the inputs");
   api_write_inputs(a->m, a->path);
 }
 
@@ -113,5 +114,6 @@ IngotStatus ingot_write_inputs(Ingot *m, const char *path) {
 }
 
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i) {
+  if (!m || i >= m->nin) return (IngotTensor){"", "", 0, NULL, NULL, 0};
   return api_tensor(m, api_param_name(m, i), m->in[i]);
 }

@@ -13,6 +13,7 @@
 
 Ingot *ingot_new(const IngotAlloc *alloc) {
   Alloc a = *alloc_system();
+  if (alloc && !alloc->resize) return NULL;
   if (alloc) a = (Alloc){alloc->resize, alloc->user};
   Ctx *c = ctx_new(&a, NULL);
   if (!c) return NULL;
@@ -36,12 +37,12 @@ void ingot_free(Ingot *m) {
 
 uint32_t ingot_message_count(const Ingot *m) {
   u32 n = 0;
-  for (const Diag *d = m->c->diags; d; d = d->next) n++;
+  for (const Diag *d = m ? m->c->diags : NULL; d; d = d->next) n++;
   return n;
 }
 
 const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning) {
-  for (const Diag *d = m->c->diags; d; d = d->next)
+  for (const Diag *d = m ? m->c->diags : NULL; d; d = d->next)
     if (i-- == 0) {
       if (is_warning) *is_warning = d->level == LV_warning;
       return d->text;
@@ -58,6 +59,20 @@ IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
 
 void api_need(Ctx *c, const void *p, const char *what) {
   if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
+}
+
+static void do_need(Ctx *c, void *arg) {
+  api_need(c, NULL, arg);
+}
+
+IngotStatus api_need_all(Ingot *m, bool there, const char *what) {
+  return there ? INGOT_OK : api_call(m, do_need, (void *)(uintptr_t)what);
+}
+
+IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n) {
+  if (text) *text = s || !t->n ? "" : t->at;
+  if (n) *n = s ? 0 : t->n;
+  return s;
 }
 
 /* ---- open ---- */
@@ -81,7 +96,8 @@ static ModelKind sniff(const u8 *at, size_t n) {
 typedef struct OpenArg {
   Ingot *m;
   const char *path;
-  const void *data;
+  bool is_file;
+  const void *data; /* unless it is a file */
   size_t n;
 } OpenArg;
 
@@ -130,10 +146,12 @@ static void do_open(Ctx *c, void *arg) {
   OpenArg *a = arg;
   Ingot *m = a->m;
   if (m->kind) fail(c, ERR_usage, LOC_NONE, "a model is open already");
+  api_need(c, a->path, a->is_file ? "the path of the model" : "the name of the model");
+  if (a->n) api_need(c, a->data, "the model");
   m->file = str_of(c, a->path);
   c->here = (Loc){.file = m->file, .index = -1};
-  if (a->data) {
-    m->bytes = (File){a->data, a->n, false};
+  if (!a->is_file) {
+    m->bytes = (File){a->n ? a->data : (const u8 *)"", a->n, false};
   } else {
     m->path = str_text(c, m->file);
     check_folder(c, m->path);
@@ -144,11 +162,11 @@ static void do_open(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_open(Ingot *m, const char *path) {
-  return api_call(m, do_open, &(OpenArg){m, path, NULL, 0});
+  return api_call(m, do_open, &(OpenArg){m, path, true, NULL, 0});
 }
 
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name) {
-  return api_call(m, do_open, &(OpenArg){m, name, data, n});
+  return api_call(m, do_open, &(OpenArg){m, name, false, data, n});
 }
 
 /* ---- shapes ---- */
@@ -172,6 +190,7 @@ typedef struct SpecArg {
 /* name=N, name:N, input:axis=N */
 static void do_set_dim(Ctx *c, void *arg) {
   SpecArg *a = arg;
+  api_need(c, a->spec, "the dimension");
   const char *s = a->spec, *eq = strrchr(s, '='), *colon = strrchr(s, ':'), *end;
   BindDim b = {0};
   if (eq) {
@@ -210,6 +229,7 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
  */
 static void do_set_shape(Ctx *c, void *arg) {
   SpecArg *a = arg;
+  api_need(c, a->spec, "the shape");
   const char *s = a->spec;
   if (!*s) fail(c, ERR_usage, LOC_NONE, "a shape is empty");
   while (*s) {
@@ -424,6 +444,8 @@ void api_import_again(Ingot *m) {
 }
 
 void api_passes(Ingot *m, const IngotPipe *p) {
+  if (m->passed && !p && !m->p)
+    fail(m->c, ERR_usage, LOC_NONE, "the passes were stopped before they had made a program");
   if (m->passed) return;
   api_import(m, false);
   if (!p && m->p) return; /* a program is run as it was written */
@@ -499,15 +521,10 @@ static void do_print(Ctx *c, void *arg) {
 
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
   PrintArg a = {.m = m, .wants_side = side != NULL};
-  IngotStatus s = api_call(m, do_print, &a);
-  if (s) return s;
-  *text = a.text.at;
-  *n = a.text.n;
-  if (side) {
-    *side = a.side.at;
-    *nside = a.side.n;
-  }
-  return s;
+  IngotStatus s = api_need_all(m, text && n && (!side || nside), "the place of the text");
+  if (!s) s = api_call(m, do_print, &a);
+  s = api_give(s, &a.text, text, n);
+  return side ? api_give(s, &a.side, side, nside) : s;
 }
 
 /* ---- parameters ---- */
@@ -526,11 +543,11 @@ Str api_result_name(const Ingot *m, u32 i) {
 }
 
 uint32_t ingot_input_count(const Ingot *m) {
-  return api_param_count(m);
+  return m && !m->status ? api_param_count(m) : 0; /* what failed may be half made */
 }
 
 static IngotTensor description(const Ingot *m, u32 out, u32 i) {
-  return i < m->ndesc[out] ? m->desc[out][i] : (IngotTensor){"", "", 0, NULL, NULL, 0};
+  return m && i < m->ndesc[out] ? m->desc[out][i] : (IngotTensor){"", "", 0, NULL, NULL, 0};
 }
 
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i) {
@@ -542,6 +559,7 @@ IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
 }
 
 uint32_t ingot_output_count(const Ingot *m) {
+  if (!m || m->status) return 0;
   return m->g ? m->g->blk.at[1].ret.n - m->g->state.n : m->p ? m->p->out.n : 0;
 }
 

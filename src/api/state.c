@@ -204,6 +204,7 @@ typedef struct StateArg {
 
 static void do_set_state(Ctx *c, void *arg) {
   StateArg *a = arg;
+  api_need(c, a->spec, "the names of the state");
   if (a->m->g || a->m->p)
     fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
   *vec_push(&c->keep, &a->m->state) = str_text(c, str_of(c, a->spec));

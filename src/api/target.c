@@ -148,6 +148,12 @@ void api_here(Ingot *m) {
   if (!m->cflags && !is_cross(NULL)) m->cflags = flags_here(m->c);
 }
 
+/* Code is made for what was chosen then. */
+static void need_unpassed(const Ingot *m) {
+  if (m->passed)
+    fail(m->c, ERR_usage, LOC_NONE, "the passes have run: what they decide is chosen before them");
+}
+
 /* "multi", or targets separated by commas: a file with a body for each, which needs no flags. One
  * that every machine can run is always among them. What else is made of the model is made for the
  * one that this machine will take. */
@@ -156,6 +162,7 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
+  need_unpassed(m);
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
     const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
@@ -176,12 +183,13 @@ static bool set_list(Ingot *m, const char *name) {
     if (m->bodies.n == 1 || is_here(c, &target_table[i])) m->target = &target_table[i];
   }
   if (m->bodies.n == 1) m->bodies.n = 0;
-  m->march = name;
+  m->march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
   m->cflags = "";
   return true;
 }
 
 static void set(Ingot *m, const char *name, const Target *t) {
+  if (m->target != t || m->bodies.n) need_unpassed(m);
   m->bodies.n = 0;
   m->target = t;
   m->cflags = strcmp(name, "native") ? t->cflags : flags_here(m->c);
@@ -232,6 +240,7 @@ typedef struct TargetArg {
 
 static void do_set_target(Ctx *c, void *arg) {
   TargetArg *a = arg;
+  api_need(c, a->name, "the name of the target");
   const Target *t = find_target(c, a->name);
   if (!t && set_list(a->m, a->name)) return;
   if (!t) {
@@ -251,9 +260,11 @@ static void do_set_target(Ctx *c, void *arg) {
 
 static void do_set_aim(Ctx *c, void *arg) {
   TargetArg *a = arg;
+  api_need(c, a->name, "what is optimized for");
   static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], a->name) != 0) continue;
+    need_unpassed(a->m);
     a->m->aim = (Aim)i;
     return;
   }
@@ -287,6 +298,7 @@ IngotStatus ingot_optimize_for(Ingot *m, const char *what) {
 static void do_set_precise(Ctx *c, void *arg) {
   TargetArg *a = arg;
   (void)c;
+  need_unpassed(a->m);
   a->m->precise = true;
 }
 
@@ -318,6 +330,7 @@ static void do_set_threads(Ctx *c, void *arg) {
   if (a->api && !openmp && strcmp(a->api, "pthread"))
     fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", a->api);
   if (a->grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", a->grain);
+  need_unpassed(a->m);
   a->m->threads = (u32)a->n;
   a->m->grain = (u32)a->grain;
   a->m->openmp = openmp;

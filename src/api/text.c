@@ -53,6 +53,9 @@ Tensor *api_strings(Ctx *c, const IngotTensor *x) {
          x->name, (unsigned long long)x->bytes);
   Tensor *t = tensor_new(&c->keep, DT_str, x->dim, x->rank);
   const char *const *at = x->data;
-  for (u64 i = 0; i < n; i++) tensor_set(t, i, (Scalar){.i = str_of(c, at[i])});
+  for (u64 i = 0; i < n; i++) {
+    api_need(c, at[i], "a string of an array");
+    tensor_set(t, i, (Scalar){.i = str_of(c, at[i])});
+  }
   return t;
 }

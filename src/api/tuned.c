@@ -137,6 +137,7 @@ typedef struct TunedArg {
 
 static void do_set_tuned(Ctx *c, void *arg) {
   TunedArg *a = arg;
+  api_need(c, a->path, "the path of the file");
   a->m->tuned = str_text(c, str_of(c, a->path));
 }
 
@@ -167,8 +168,7 @@ static void do_choices(Ctx *c, void *arg) {
 
 IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n) {
   TunedArg a = {.m = m};
-  IngotStatus s = api_call(m, do_choices, &a);
-  *text = a.text.at;
-  *n = s ? 0 : a.text.n;
-  return s;
+  IngotStatus s = api_need_all(m, text && n, "the place of the text");
+  if (!s) s = api_call(m, do_choices, &a);
+  return api_give(s, &a.text, text, n);
 }

@@ -32,6 +32,14 @@ static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) 
 
 /* ---- from the caller ---- */
 
+void api_need_array(Ctx *c, const IngotTensor *x) {
+  api_need(c, x, "the array");
+  api_need(c, x->name, "the name of an array");
+  api_need(c, x->dtype, "the type of an array");
+  if (x->rank) api_need(c, x->dim, "the shape of an array");
+  if (x->bytes) api_need(c, x->data, "the contents of an array");
+}
+
 typedef struct InputArg {
   Ingot *m;
   const IngotTensor *t;
@@ -40,6 +48,7 @@ typedef struct InputArg {
 } InputArg;
 
 static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
+  api_need_array(c, x);
   DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
   u64 n;
   if (dt == DT_str) return api_strings(c, x);
@@ -163,6 +172,7 @@ static void add_words(Ingot *m, Str name, const char *text) {
 
 static void do_input_spec(Ctx *c, void *arg) {
   InputArg *a = arg;
+  api_need(c, a->text, "the input");
   const char *eq = end_of_name(a->m, a->text);
   if (!eq || eq == a->text)
     fail(c, ERR_usage, LOC_NONE,
@@ -192,6 +202,7 @@ IngotStatus ingot_freeze(Ingot *m, const char *spec) {
 
 static void do_input_file(Ctx *c, void *arg) {
   InputArg *a = arg;
+  api_need(c, a->text, "the path of the inputs");
   Loc loc = file_loc(c, a->text);
   if (ends_with(a->text, ".npz")) {
     File f = file_read(c, a->text);
@@ -461,6 +472,7 @@ static void do_write(Ctx *c, void *arg) {
   InputArg *a = arg;
   Ingot *m = a->m;
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(c, a->text, "the path of the outputs");
   Text out = text_new(&c->keep);
   if (ends_with(a->text, ".npz")) {
     NamedVec v = named_outputs(m);
