@@ -30,7 +30,7 @@ $(BUILD)/libingot.so: $(LIB_OBJ)
 	$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
 
 $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/libingot.a
-	$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm $(LDFLAGS)
+	$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -52,6 +52,18 @@ typedef struct IngotAlloc {
 Ingot *ingot_new(const IngotAlloc *alloc); /* NULL: the C library's; result NULL: no memory */
 void ingot_free(Ingot *m);
 
+/* What must not outlive the process: temporary folders and files, programs that were started (in a
+ * process group of their own). One guard may serve several objects and outlives them. A caller who
+ * is told to end, by a signal for example, ends the guard from a thread that works on none of them
+ * (not from a signal handler), then the process: calls under way never return. doing, which may be
+ * NULL, is called with what is waited for, such as "C compiler", and with NULL when it has ended.
+ */
+typedef struct IngotGuard IngotGuard;
+IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user);
+void ingot_guard_free(IngotGuard *g);
+void ingot_guard_end(IngotGuard *g);
+IngotStatus ingot_set_guard(Ingot *m, IngotGuard *g); /* before anything else; NULL: none */
+
 /* Messages recorded so far, errors and warnings in order. */
 uint32_t ingot_message_count(const Ingot *m);
 const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);

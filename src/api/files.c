@@ -1,11 +1,31 @@
 /* files.c: files that are written: named before work begins, and put in place at its end.
  *
- * In: paths, and what shall be in them. Out: files that appear whole or not at all. That none of
+ * In: paths, and what shall be in them, or what the process shall not leave behind. Out: files that
+ * appear whole or not at all. That none of
  * them is one that was read is seen to by base/file.c.
  */
 #include "api/own.h"
 
 #include <sys/stat.h>
+
+/* The public type is the inner one under another name. */
+IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user) {
+  return (IngotGuard *)guard_new(doing, user);
+}
+
+void ingot_guard_free(IngotGuard *g) {
+  guard_free((Guard *)g);
+}
+
+void ingot_guard_end(IngotGuard *g) {
+  if (g) guard_end((Guard *)g);
+}
+
+IngotStatus ingot_set_guard(Ingot *m, IngotGuard *g) {
+  if (!m) return INGOT_USAGE;
+  m->c->guard = (Guard *)g;
+  return (IngotStatus)m->status;
+}
 
 typedef struct WriteArg {
   const IngotFile *file;

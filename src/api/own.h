@@ -126,6 +126,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 /* spawn.c */
 typedef struct Folder {
   char path[200]; /* "": none */
+  const Ctx *c;   /* under whose guard it is */
 } Folder;
 typedef VEC(const char *) Words; /* an argument vector being made; ends with NULL when used */
 void folder_make(Ctx *c, Folder *f);

@@ -5,9 +5,9 @@
  */
 #include "api/own.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +21,23 @@ void folder_make(Ctx *c, Folder *f) {
   const char *tmp = getenv("TMPDIR");
   if (!tmp || *tmp != '/' || strlen(tmp) > sizeof f->path - 32) tmp = "/tmp";
   snprintf(f->path, sizeof f->path, "%s/ingot-XXXXXX", tmp);
-  if (mkdtemp(f->path)) return;
+  guard_enter(c);
+  int err = mkdtemp(f->path) ? 0 : errno;
+  if (!err) guard_put(c, f->path, 0);
+  guard_leave(c);
+  f->c = c;
+  if (!err) return;
   *f->path = 0;
-  fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(errno));
+  fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(err));
 }
 
 /* Files only: ingot makes no folders inside. */
 void folder_remove(Folder *f) {
   if (!*f->path) return;
-  DIR *d = opendir(f->path);
-  for (struct dirent *e; d && (e = readdir(d));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
-  if (d) closedir(d);
-  rmdir(f->path);
+  guard_enter(f->c);
+  folder_empty(f->path);
+  guard_drop(f->c, f->path, 0);
+  guard_leave(f->c);
   *f->path = 0;
 }
 
@@ -61,18 +65,50 @@ void spawn_check(Ctx *c, const char *what, const char *program) {
   fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
 }
 
+/* Starts the program; returns 0 or an error. Under a guard it leads a group of its own, so that all
+ * it starts ends with it, and takes the signals that the guard's owner may have blocked. */
+static int start(Ctx *c, const char *log, const char *const *argv, pid_t *pid) {
+  posix_spawn_file_actions_t act;
+  posix_spawnattr_t attr;
+  sigset_t mask;
+  int e = posix_spawn_file_actions_init(&act);
+  if (e) return e;
+  e = posix_spawnattr_init(&attr);
+  if (!e) {
+    posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&act, 1, 2);
+    sigemptyset(&mask);
+    posix_spawnattr_setsigmask(&attr, &mask);
+    if (c->guard) posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    guard_enter(c);
+    e = posix_spawnp(pid, argv[0], &act, &attr, (char *const *)(uintptr_t)argv, environ);
+    if (!e) guard_put(c, NULL, *pid);
+    guard_leave(c);
+    posix_spawnattr_destroy(&attr);
+  }
+  posix_spawn_file_actions_destroy(&act);
+  return e;
+}
+
+/* Its number is not given to another before it is out of the list. */
+static int wait_for(Ctx *c, pid_t pid) {
+  siginfo_t info;
+  int status = 0;
+  while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  guard_enter(c);
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  guard_drop(c, NULL, pid);
+  guard_leave(c);
+  return status;
+}
+
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
   const char *log = folder_file(c, f, "log");
-  posix_spawn_file_actions_t act;
-  pid_t pid;
-  int e = posix_spawn_file_actions_init(&act), status = 0;
-  if (e) fail(c, ERR_system, LOC_NONE, "%s: %s", what, strerror(e));
-  posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&act, 1, 2);
-  e = posix_spawnp(&pid, argv[0], &act, NULL, (char *const *)(uintptr_t)argv, environ);
-  posix_spawn_file_actions_destroy(&act);
+  pid_t pid = 0;
+  guard_say(c, what);
+  int e = start(c, log, argv, &pid), status = e ? 0 : wait_for(c, pid);
+  guard_say(c, NULL);
   if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, argv[0], strerror(e));
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   /* 127 is how a failed exec is told where spawn itself cannot */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, argv[0]);

@@ -127,6 +127,7 @@ static _Noreturn void blame(Tuner *t, const Ingot *n) {
 static Ingot *twin(Tuner *t, Take *to) {
   Ingot *m = t->m, *n = to->m = ingot_new(&(IngotAlloc){m->c->alloc.resize, m->c->alloc.user});
   if (!n) fail(m->c, ERR_system, LOC_NONE, "out of memory");
+  n->c->guard = m->c->guard;
   if (ingot_open_bytes(n, m->bytes.at, m->bytes.n, str_text(m->c, m->file)) ||
       api_call(n, twin_begin, (Ingot *[]){n, m}))
     blame(t, n);

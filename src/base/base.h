@@ -34,6 +34,7 @@ typedef struct Diag Diag;   /* one recorded message */
 typedef struct Alloc Alloc; /* allocator hook */
 typedef struct Io Io;       /* I/O hook */
 typedef struct File File;   /* a whole file, read-only, mapped or read */
+typedef struct Guard Guard; /* what must not outlive the process */
 
 /* Error codes are the exit codes of the command line. */
 typedef enum Err {
@@ -142,6 +143,7 @@ struct Ctx {
   Loc here;             /* what is being worked on: for messages that know no place of their own */
   const char *pass;     /* name of the running pass, for bug reports */
   struct Mapped *files; /* those read, and held; released by ctx_free */
+  Guard *guard;         /* shared with others; NULL: none */
   struct Planned *planned; /* those that will be written */
 };
 
@@ -221,6 +223,22 @@ Near near_new(const char *said);
 void near_try(Near *n, const char *name);
 /* "; did you mean 'NAME'?", or "". */
 const char *near_text(Ctx *c, const Near *n);
+
+/* guard.c */
+/* doing: called with what is waited for, and NULL afterwards; may be NULL. NULL result: no memory.
+ */
+Guard *guard_new(void (*doing)(void *user, const char *what), void *user);
+void guard_free(Guard *g);
+void guard_end(
+    Guard *g); /* from another thread, before the process ends; nobody works on after it */
+/* Around making something and entering it, or taking it out. Nothing may fail in between. */
+void guard_enter(const Ctx *c);
+void guard_leave(const Ctx *c);
+void guard_put(const Ctx *c, const char *path,
+               long pid); /* one of the two; path stays where it is */
+void guard_drop(const Ctx *c, const char *path, long pid);
+void guard_say(const Ctx *c, const char *what);
+void folder_empty(const char *path); /* removes it with the files in it */
 
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);

@@ -452,7 +452,10 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
 
 static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   int fd;
+  guard_enter(c);
   int err = create(c, a->temp, a->temp + strlen(a->temp) - 2, &fd);
+  if (!err) guard_put(c, a->temp, 0);
+  guard_leave(c);
   if (err) return err;
   a->made = true;
   if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have none to keep */
@@ -465,7 +468,11 @@ static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
 static int put_in_place(Ctx *c, Aside *a, const FileOut *f) {
   if (a->std) return write_all(c, 1, f->at, f->n);
   if (!a->dir) return write_through(c, a->path, f->at, f->n);
-  if (c->io.rename(c->io.user, AT_FDCWD, a->temp, AT_FDCWD, a->path) != 0) return errno;
+  guard_enter(c);
+  int err = c->io.rename(c->io.user, AT_FDCWD, a->temp, AT_FDCWD, a->path) != 0 ? errno : 0;
+  if (!err) guard_drop(c, a->temp, 0);
+  guard_leave(c);
+  if (err) return err;
   a->made = false;
   /* The file is in place; that its name survives a power cut is a wish, not a promise. */
   int d = open_retry(c, AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY, 0);
@@ -490,8 +497,13 @@ void files_write(Ctx *c, const FileOut *f, u32 n) {
     loc = a[k].loc;
     err = i >= n ? put_in_place(c, &a[k], &f[k]) : a[k].dir ? put_aside(c, &a[k], &f[k]) : 0;
   }
-  for (u32 i = 0; i < n; i++)
-    if (a[i].made) c->io.unlink(c->io.user, AT_FDCWD, a[i].temp);
+  guard_enter(c);
+  for (u32 i = 0; i < n; i++) {
+    if (!a[i].made) continue;
+    c->io.unlink(c->io.user, AT_FDCWD, a[i].temp);
+    guard_drop(c, a[i].temp, 0);
+  }
+  guard_leave(c);
   arena_rewind(&c->scratch, m);
   if (err) fail(c, ERR_system, loc, "cannot write: %s", reason(err));
 }

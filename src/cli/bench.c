@@ -39,7 +39,9 @@ int verb_bench(const Args *a) {
     int hopeless = s != INGOT_OK; /* before the first engine has been measured */
     if (!s) s = prepare(m, &rest);
     if (!s && named && named->flags & INGOT_NATIVE) s = tune(m, a, a->march);
+    watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
+    watch_task(NULL);
     if (!s && !said && !a->json)
       printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",
              "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");

@@ -30,11 +30,11 @@ static const char *engine_of(const Args *a) {
 }
 
 static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int expose) {
-  *m = ingot_new(NULL);
+  *m = new_model();
   if (!*m) return INGOT_SYSTEM;
   IngotStatus s = prepare(*m, a);
   if (!s && expose) s = ingot_expose(*m);
-  return s ? s : ingot_run(*m, engine, a->seed);
+  return s ? s : run_steps(*m, a, engine);
 }
 
 /* Both sides run the model with every value as an output. */
@@ -58,17 +58,17 @@ static IngotStatus diff(const Pair *p, uint32_t i, const Args *a, double chosen,
 static void run_stored(Pair *p, const Args *a) {
   const uint32_t *value = NULL;
   uint32_t n = 0;
-  Ingot *plan = ingot_new(NULL);
+  Ingot *plan = new_model();
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
   if (p->ref && p->ref_bad) say_hint(p->ref, a);
-  p->other = ingot_new(NULL);
+  p->other = new_model();
   p->other_bad = plan && p->other ? prepare(plan, a) : INGOT_SYSTEM;
   if (!p->other_bad) p->other_bad = ingot_stored(plan, &value, &n);
   if (!p->other_bad) p->other_bad = prepare(p->other, a);
   if (!p->other_bad) p->other_bad = ingot_expose_some(p->other, value, n);
-  if (!p->other_bad && !p->ref_bad) p->other_bad = ingot_run(p->other, engine_of(a), a->seed);
+  if (!p->other_bad && !p->ref_bad) p->other_bad = run_steps(p->other, a, engine_of(a));
   ingot_free(plan);
 }
 
@@ -166,12 +166,12 @@ static IngotStatus feed(const Hunt *h, Ingot *m) {
 
 static IngotStatus run_part(const Hunt *h, Ingot **m, uint32_t value, uint32_t depth,
                             const char *engine) {
-  *m = ingot_new(NULL);
+  *m = new_model();
   if (!*m) return INGOT_SYSTEM;
   IngotStatus s = prepare(*m, h->a);
   if (!s) s = ingot_cut(*m, value, depth);
   if (!s) s = feed(h, *m);
-  if (!s) s = ingot_run(*m, engine, h->a->seed);
+  if (!s) s = run_steps(*m, h->a, engine);
   return s;
 }
 

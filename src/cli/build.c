@@ -24,6 +24,8 @@ int verb_build(const Args *a) {
   IngotStatus s = ingot_check_build(m, &o); /* --tune may take hours before it is built */
   if (!s) s = prepare(m, &rest);
   if (!s) s = tune(m, a, a->march);
+  watch_task("build");
   if (!s) s = ingot_build(m, &o);
+  watch_task(NULL);
   return finish(m, a, s);
 }

@@ -67,6 +67,11 @@ Ingot *open_or_complain(void);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */
 
+/* watch.c */
+Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is removed on a signal */
+void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
+void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in front */
+
 /* build.c */
 int verb_build(const Args *a);
 

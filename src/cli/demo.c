@@ -177,7 +177,7 @@ static long long figure(const char *header, const char *key) {
 
 /* What the model needs as C, for one digit at a time. */
 static IngotStatus figures(void) {
-  Ingot *m = ingot_new(NULL);
+  Ingot *m = new_model();
   if (!m) return INGOT_SYSTEM;
   const char *source = "", *header = "";
   size_t n = 0, nh, lines = 0;
@@ -216,7 +216,7 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
 }
 
 int verb_demo(const Args *a) {
-  Ingot *m = ingot_new(NULL);
+  Ingot *m = new_model();
   if (!m) {
     fputs("ingot: out of memory\n", stderr);
     return INGOT_SYSTEM;

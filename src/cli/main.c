@@ -23,18 +23,9 @@ static int run(const Verb *v, int argc, char **argv) {
   Args a;
   int e = args_read(&a, v, argc, argv);
   if (e) return e;
-  if (a.help) {
-    args_help(v, stdout);
-    return 0;
-  }
-  e = v->run(&a);
-  if (fflush(stdout) || ferror(stdout)) {
-    if (!e) e = INGOT_SYSTEM;
-    if (errno != EPIPE)
-      fputs("ingot: standard output: write failed\n",
-            stderr); /* a reader that left wants no more */
-  }
-  return e;
+  if (!a.help) return v->run(&a);
+  args_help(v, stdout);
+  return 0;
 }
 
 /* 'ingot model.onnx > model.c': a file or an option where a verb could be. */
@@ -42,9 +33,7 @@ static int is_file(const char *word) {
   return *word == '-' || strpbrk(word, "./") || access(word, F_OK) == 0;
 }
 
-int main(int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN); /* a closed pipe or a full disk is an error code, not a death */
-  signal(SIGXFSZ, SIG_IGN);
+static int act(int argc, char **argv) {
   if (argc < 2) {
     help(stderr);
     return INGOT_USAGE;
@@ -66,4 +55,17 @@ int main(int argc, char **argv) {
   fprintf(stderr, "ingot: no verb '%s'; %s%s%ssee 'ingot --help'\n", argv[1],
           near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
   return INGOT_USAGE;
+}
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); /* a closed pipe or a full disk is an error code, not a death */
+  signal(SIGXFSZ, SIG_IGN);
+  int e = act(argc, argv);
+  if (fflush(stdout) || ferror(stdout)) {
+    if (!e) e = INGOT_SYSTEM;
+    if (errno != EPIPE)
+      fputs("ingot: standard output: write failed\n",
+            stderr); /* a reader that left wants no more */
+  }
+  return e;
 }

@@ -12,7 +12,7 @@ void say_messages(const Ingot *m, int quiet) {
     int is_warning;
     const char *text = ingot_message(m, i, &is_warning);
     if (is_warning && quiet) continue;
-    fprintf(stderr, "ingot: %s%s\n", is_warning ? "warning: " : "", text);
+    watch_line(is_warning ? "warning: " : "", text);
   }
 }
 
@@ -63,29 +63,34 @@ IngotStatus prepare(Ingot *m, const Args *a) {
 
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine) {
   IngotStatus s = INGOT_OK;
+  watch_task(engine ? engine : engine_with(~0u));
   for (unsigned long long i = 0; !s && i < (a->steps ? a->steps : 1); i++)
     s = ingot_run(m, engine, a->seed + i);
+  watch_task(NULL);
   return s;
 }
 
 static void say_line(void *user, const char *line) {
   const Args *a = user;
-  if (!a->quiet) fprintf(stderr, "ingot: tune: %s\n", line);
+  if (!a->quiet) watch_line("tune: ", line);
 }
 
 IngotStatus tune(Ingot *m, const Args *a, const char *march) {
   Args said = *a;
   if (!a->tune) return INGOT_OK;
-  return ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
-                                    .cc = a->cc,
-                                    .march = march,
-                                    .optimize = a->optimize,
-                                    .said = say_line,
-                                    .user = &said});
+  watch_task("tune");
+  IngotStatus s = ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
+                                             .cc = a->cc,
+                                             .march = march,
+                                             .optimize = a->optimize,
+                                             .said = say_line,
+                                             .user = &said});
+  watch_task(NULL);
+  return s;
 }
 
 Ingot *open_or_complain(void) {
-  Ingot *m = ingot_new(NULL);
+  Ingot *m = new_model();
   if (!m) fputs("ingot: out of memory\n", stderr);
   return m;
 }
@@ -357,7 +362,9 @@ static int verb_compile(const Args *a) {
   size_t n, nh;
   IngotStatus s = prepare(m, &all);
   if (!s) s = tune(m, a, NULL);
+  watch_task("compile");
   if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
+  watch_task(NULL);
   if (!s && output)
     s = write_c(m, &t, source, n, header, nh);
   else if (!s)

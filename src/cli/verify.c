@@ -55,7 +55,7 @@ static int verify_stored(const Args *a) {
 /* ---- between engines ---- */
 
 static void run_side(Side *s, const Args *a) {
-  s->m = ingot_new(NULL);
+  s->m = new_model();
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
   if (!s->status && a->python) s->status = ingot_set_python(s->m, a->python);
   if (!s->status) s->status = run_steps(s->m, a, s->engine);

@@ -338,7 +338,7 @@ def refusals(w):
     w.run(w.env.ingot, "build", MODEL, code=2, text="--output")
     w.run(w.env.ingot, "run", MODEL, "--library", "x.so", code=2, text="--engine c")
     w.run(w.env.ingot, "verify", MODEL, "--library", "x.so", "--engine", "interp", code=2, text="--engine c")
-    got = w.run(w.env.ingot, "bench", MODEL, "--max-shapes", "image:8x1x8x8", code=2, text="--input-dim 'image:0=N'")
+    got = w.run(w.env.ingot, "bench", MODEL, "--max-shapes", "image:8x1x8x8", code=2, text="-d 'image:0=N'")
     want(got.text().count("--input-dim") == 1, f"said more than once: {got.text()}")
     w.run(w.env.ingot, "verify", __file__, code=4, text="not an ONNX model, but text")
     w.build("x; touch y.o")  # names are words, not commands

@@ -1,10 +1,14 @@
 """Nothing a user has may be destroyed, and nothing ingot makes may be left behind: no file that is read is ever written, what
 cannot be written is refused before work begins, signals leave no folders, and a full disk is an exit code."""
 import os
+import pty
 import shutil
+import signal
 import struct
+import subprocess
+import time
 from lib import npy
-from lib.core import ROOT, Test
+from lib.core import ROOT, Test, run
 from suite.cli import MODEL, Cli, image, want
 
 
@@ -120,7 +124,77 @@ def before_work(c):
     want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
 
 
-CASES = (model, data, before_work)
+def signals(c):
+    """A signal ends the programs that were started and leaves no folder behind; its sender sees that it worked."""
+    tmp = c.path("tmp")
+    os.makedirs(tmp)
+    with open(c.path("slowcc"), "w") as f:  # a compiler with a child of its own
+        f.write(f"#!/bin/sh\ncase \"$*\" in *--version*) echo slow; exit;; esac\nsleep 60 & echo $! >{tmp}/../child; wait\n")
+    os.chmod(c.path("slowcc"), 0o755)
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for args in (["build", MODEL, "-o", "net"], ["bench", MODEL, "--engine", "c"], ["build", MODEL, "-o", "net", "--tune=tuned"]):
+            if os.path.exists(c.path("child")):
+                os.unlink(c.path("child"))
+            p = subprocess.Popen([c.env.ingot, *args, "--cc", c.path("slowcc"), "--march", "sse2"], cwd=c.dir, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": tmp}, start_new_session=True)
+            end = time.monotonic() + 30
+            while not (os.path.exists(c.path("child")) and open(c.path("child")).read().strip()) and time.monotonic() < end:
+                time.sleep(0.01)
+            want(os.listdir(tmp), f"{args}: no temporary folder")
+            p.send_signal(sig)
+            _, said = p.communicate(timeout=30)
+            want(p.returncode == -sig, f"{args}: signal {sig} gives {p.returncode}: {said}")
+            want(not os.listdir(tmp), f"{args}: signal {sig} leaves {os.listdir(tmp)}")
+            want(not alive(int(open(c.path("child")).read())), f"{args}: signal {sig} leaves a child of the compiler")
+    got = run(["sh", "-c", 'trap "" INT; "$0" ops >/dev/null & p=$!; kill -INT $p; wait $p', c.env.ingot], 20)
+    want(got.rc == 0, f"an ignored signal: {got.rc}")
+    left = sorted(set(os.listdir(c.dir)) - {"tmp", "slowcc", "child", "tuned"})
+    want(not left, f"left behind: {left}")
+
+
+def alive(pid):
+    """A process that runs; one that has ended and waits for its parent does not count."""
+    for _ in range(100):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return False
+        except OSError:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def full(c):
+    """What cannot be written to standard output is an error, whoever writes it."""
+    for args in (["--help"], ["-h"], ["--version"], ["help"], ["run", "--help"], ["ops"], ["passes"], ["inspect", MODEL], ["opt", MODEL],
+                 ["compile", MODEL], ["run", MODEL], ["verify", MODEL, "--engine", "interp"], ["demo"]):
+        got = run(["sh", "-c", 'exec "$0" "$@" >/dev/full', c.env.ingot, *args], 60, cwd=c.dir)
+        want(got.rc == 5 and "standard output" in got.text(), f"{' '.join(args)} >/dev/full: {got.rc}: {got.text()}")
+
+
+def terminal(c):
+    """On a terminal a line tells what is waited for and goes away again; elsewhere there is none."""
+    with open(c.path("slowcc"), "w") as f:
+        f.write("#!/bin/sh\nsleep 1.6\nexec cc \"$@\"\n")
+    os.chmod(c.path("slowcc"), 0o755)
+    args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
+    ours, theirs = pty.openpty()
+    p = subprocess.Popen(args, cwd=c.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    said = b""
+    try:
+        while data := os.read(ours, 4096):
+            said += data
+    except OSError:  # the other end is closed
+        pass
+    want(p.wait() == 0 and b"ingot: build, C compiler ... 1 s" in said and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
+    os.close(ours)
+    p.stdout.close()
+    want(c.run(*args[1:]).text() == "", "progress without a terminal")
+
+
+CASES = (model, data, before_work, signals, full, terminal)
 
 
 def tests(env):

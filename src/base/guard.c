@@ -1,0 +1,110 @@
+/* What must not outlive the process: temporary files and folders, and programs that were started.
+ *
+ * In: what is made and what is gone again, from the threads that work under one guard. Out, when
+ * another thread ends the guard: programs are told to end, files and folders are removed. Making a
+ * thing and entering it in the list happen under one lock, which guard_end takes and keeps, so that
+ * nothing is made behind its back; whoever wants it then waits for the end of the process. Without
+ * a guard nothing is noted, and programs stay in the process group of their caller.
+ */
+#include "base/base.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 32, PATIENCE_MS = 2000, NAP_MS = 10 };
+
+typedef struct Entry {
+  const char *path; /* of a file or folder; owned by who entered it */
+  long pid;         /* of a program, which leads a group */
+} Entry;
+
+struct Guard {
+  atomic_flag lock;
+  Entry entry[MOST]; /* what finds no place is not guarded */
+  void (*doing)(void *user, const char *what);
+  void *user;
+};
+
+Guard *guard_new(void (*doing)(void *user, const char *what), void *user) {
+  Guard *g = calloc(1, sizeof *g);
+  if (!g) return NULL;
+  atomic_flag_clear(&g->lock);
+  g->doing = doing;
+  g->user = user;
+  return g;
+}
+
+void guard_free(Guard *g) {
+  free(g);
+}
+
+static void lock(Guard *g) {
+  while (atomic_flag_test_and_set(&g->lock)) sched_yield();
+}
+
+void guard_enter(const Ctx *c) {
+  if (c->guard) lock(c->guard);
+}
+
+void guard_leave(const Ctx *c) {
+  if (c->guard) atomic_flag_clear(&c->guard->lock);
+}
+
+static void replace(const Ctx *c, Entry from, Entry to) {
+  for (u32 i = 0; c->guard && i < MOST; i++) {
+    Entry *e = &c->guard->entry[i];
+    if (e->path != from.path || e->pid != from.pid) continue;
+    *e = to;
+    return;
+  }
+}
+
+void guard_put(const Ctx *c, const char *path, long pid) {
+  replace(c, (Entry){NULL, 0}, (Entry){path, pid});
+}
+
+void guard_drop(const Ctx *c, const char *path, long pid) {
+  replace(c, (Entry){path, pid}, (Entry){NULL, 0});
+}
+
+void guard_say(const Ctx *c, const char *what) {
+  if (c->guard && c->guard->doing) c->guard->doing(c->guard->user, what);
+}
+
+void folder_empty(const char *path) {
+  DIR *d = opendir(path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+  if (d) closedir(d);
+  rmdir(path);
+}
+
+/* Compilers remove their own files when they are asked to end, if they are given the time. */
+static void end_program(pid_t pid) {
+  const struct timespec nap = {0, NAP_MS * 1000000L};
+  siginfo_t info;
+  kill(-pid, SIGTERM);
+  kill(-pid, SIGCONT);
+  for (u32 ms = 0; ms < PATIENCE_MS; ms += NAP_MS) {
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid) break;
+    nanosleep(&nap, NULL);
+  }
+  kill(-pid, SIGKILL);
+}
+
+void guard_end(Guard *g) {
+  lock(g);
+  for (u32 i = 0; i < MOST; i++)
+    if (g->entry[i].pid) end_program((pid_t)g->entry[i].pid);
+  for (u32 i = 0; i < MOST; i++)
+    if (g->entry[i].path && unlink(g->entry[i].path) != 0) folder_empty(g->entry[i].path);
+}

@@ -1,0 +1,134 @@
+/* watch.c: what goes on while a verb works: signals, and a line of progress.
+ *
+ * One thread waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all others. When one comes
+ * it has the library end what it started and remove what lies about, then lets the signal do what
+ * it does. It also shows, on a terminal only, what is being waited for: one line on stderr, drawn
+ * again and again, and erased before anything else is written. The state is the process's: signals
+ * are, too.
+ */
+#include "cli/cli.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 250, QUIET_MS = 1000 };
+
+static struct {
+  pthread_mutex_t lock; /* of all that follows, and of the line */
+  IngotGuard *guard;
+  sigset_t set;
+  const char *task, *step; /* of the verb; of the library within it */
+  double since;            /* milliseconds; the later of the two */
+  int started, shown, draws;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void erase(void) {
+  if (watch.shown) fputs("\r\033[K", stderr);
+  watch.shown = 0;
+}
+
+static void draw(void) {
+  const char *what = watch.step ? watch.step : watch.task;
+  double ms = now_ms() - watch.since;
+  if (!watch.draws || !what || ms < QUIET_MS) return;
+  fprintf(stderr, "\r\033[Kingot: %s%s%s ... %.0f s", watch.task ? watch.task : "",
+          watch.task && watch.step ? ", " : "", watch.step ? watch.step : "", ms / 1e3);
+  fflush(stderr);
+  watch.shown = 1;
+}
+
+static void set_text(const char **slot, const char *what) {
+  pthread_mutex_lock(&watch.lock);
+  erase();
+  *slot = what;
+  watch.since = now_ms();
+  pthread_mutex_unlock(&watch.lock);
+}
+
+static void step(void *user, const char *what) {
+  (void)user;
+  set_text(&watch.step, what);
+}
+
+void watch_task(const char *what) {
+  set_text(&watch.task, what);
+}
+
+void watch_line(const char *head, const char *text) {
+  pthread_mutex_lock(&watch.lock);
+  erase();
+  fprintf(stderr, "ingot: %s%s\n", head, text);
+  pthread_mutex_unlock(&watch.lock);
+}
+
+/* Never returns: the process ends as the signal wants it, and its parent sees that. */
+static void leave(int sig) {
+  sigset_t one;
+  pthread_mutex_lock(&watch.lock); /* nobody writes any more */
+  erase();
+  ingot_guard_end(watch.guard);
+  sigemptyset(&one);
+  sigaddset(&one, sig);
+  signal(sig, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+  raise(sig);
+  _exit(128 + sig);
+}
+
+static void *stand_by(void *arg) {
+  const struct timespec tick = {0, TICK_MS * 1000000L};
+  (void)arg;
+  for (;;) {
+    int sig = sigtimedwait(&watch.set, NULL, &tick);
+    if (sig > 0) leave(sig);
+    pthread_mutex_lock(&watch.lock);
+    draw();
+    pthread_mutex_unlock(&watch.lock);
+  }
+  return NULL;
+}
+
+/* A signal that the parent wants ignored, as nohup does, stays ignored. Without memory for the
+ * thread signals do what they do by themselves. */
+static void start(void) {
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  const char *term = getenv("TERM");
+  pthread_attr_t attr;
+  pthread_t thread;
+  watch.started = 1;
+  watch.draws = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+  watch.guard = ingot_guard_new(step, NULL);
+  sigemptyset(&watch.set);
+  for (int i = 0; i < 3; i++) {
+    struct sigaction old;
+    if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+      sigaddset(&watch.set, signals[i]);
+  }
+  if (!watch.guard || pthread_attr_init(&attr)) return;
+  pthread_attr_setstacksize(&attr, 256 << 10);
+  pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_BLOCK, &watch.set, NULL);
+  if (pthread_create(&thread, &attr, stand_by, NULL)) {
+    pthread_sigmask(SIG_UNBLOCK, &watch.set, NULL);
+    ingot_guard_free(watch.guard);
+    watch.guard = NULL;
+  }
+  pthread_attr_destroy(&attr);
+}
+
+Ingot *new_model(void) {
+  if (!watch.started) start();
+  Ingot *m = ingot_new(NULL);
+  if (m) ingot_set_guard(m, watch.guard);
+  return m;
+}
