@@ -85,11 +85,12 @@ void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
 }
 
 const char *ingot_hint(const Ingot *m, uint32_t i) {
-  return i < m->hint.n ? m->hint.at[i] : NULL;
+  return m && i < m->hint.n ? m->hint.at[i] : NULL;
 }
 
 const char *ingot_nearest(const char *said, const char *const *name, size_t n) {
   Near near = near_new(said);
-  for (size_t i = 0; i < n; i++) near_try(&near, name[i]);
+  for (size_t i = 0; said && name && i < n; i++)
+    if (name[i]) near_try(&near, name[i]);
   return near.name;
 }

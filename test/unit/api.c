@@ -20,11 +20,26 @@ static uint32_t draw(uint32_t n) {
 }
 
 static const char *word(void) {
-  static const char *const words[] = {
-      NULL, "",     "x",         "y",     "x=1",      "batch=1", "x:2x3", "x=rand", "x=zeros",
-      "=",  "auto", "x=y",       "ram",   "scalar",   "avx2",    "multi", "interp", "ref",
-      "-",  "none", "/dev/null", "canon", "/nowhere", "openmp",  "file",  "x=@",    "pointer",
-      "x:", ":",    "lower",     "ref64", "watch",    "no-such", "a=b=c", "literal"};
+  static const char *const words[] = {NULL,        "",
+                                      "x",         "y",
+                                      "x=1",       "batch=1",
+                                      "x:2x3",     "x=rand",
+                                      "x=zeros",   "=",
+                                      "auto",      "x=y",
+                                      "ram",       "scalar",
+                                      "avx2",      "multi",
+                                      "interp",    "ref",
+                                      "-",         "none",
+                                      "/dev/null", "canon",
+                                      "/nowhere",  "openmp",
+                                      "file",      "x=@",
+                                      "pointer",   "x:",
+                                      ":",         "lower",
+                                      "ref64",     "watch",
+                                      "no-such",   "a=b=c",
+                                      "literal",   "x=1",
+                                      "x=[1,2",    "x=[[1,2,3],[4,5,6]]",
+                                      "x=\"a\"",   "x=1e999"};
   return words[draw(sizeof words / sizeof *words)];
 }
 
@@ -83,7 +98,7 @@ static void say_nothing(void *user, const char *line) {
 
 static IngotStatus set_up(Ingot *m, int p) {
   IngotTensor t = some_tensor();
-  switch (draw(17)) {
+  switch (draw(18)) {
   case 0: return ingot_open(m, word());
   case 1: return ingot_open_bytes(m, p ? NULL : graph, draw(2) ? sizeof graph - 1 : 0, word());
   case 2: return ingot_set_dim(m, word());
@@ -100,6 +115,7 @@ static IngotStatus set_up(Ingot *m, int p) {
   case 13: return ingot_set_python(m, word());
   case 14: return ingot_input(m, p ? NULL : &t);
   case 15: return ingot_reset(m);
+  case 16: return ingot_freeze(m, word());
   default: return ingot_import(m, (int)draw(2));
   }
 }
@@ -184,6 +200,10 @@ static void ask(const Ingot *m) {
   look_tensor(ingot_output_info(m, i));
   look_tensor(ingot_output(m, i));
   look_tensor(ingot_used_input(m, i));
+  text = ingot_hint(m, i);
+  if (text) look(text, strlen(text));
+  text = ingot_nearest(word(), (const char *const[]){"x", NULL, "canon"}, 3);
+  if (text) look(text, strlen(text));
   text = ingot_output_origin(m, i);
   if (CHECK(text)) look(text, strlen(text));
 }
