@@ -46,9 +46,10 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(BUILD)/embed $(subst .,_,$*) $< $@
 # The text of the program `ingot build` puts around a model: runner_text.
-$(BUILD)/gen/runner.c: tools/runner_inflate.c tools/runner.c $(BUILD)/embed
+RUNNER := src/onnx/inflate.h src/onnx/zip.h tools/runner.c
+$(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
-	cat tools/runner_inflate.c tools/runner.c > $(BUILD)/gen/runner.txt
+	{ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
 	$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
 $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed
 	@mkdir -p $(@D)

@@ -8,8 +8,9 @@
  * the next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise
  * and begin anew when the state is full. The text of this file travels inside ingot and
  * is compiled together with a table that describes the model (ingot_model, at the end of the
- * compiled text). Reads archives whose members are stored or deflated, writes stored ones; needs
- * nothing but POSIX. Exit codes are those of ingot.
+ * compiled text). Archives are read by src/onnx/zip.h, which the Makefile puts in front of this text,
+ * as `ingot run` reads them; written ones are stored. Needs nothing but POSIX. Exit codes are those
+ * of ingot.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,9 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
-enum { RANK = 9, OK = 0, USAGE = 2, BAD = 4, SYSTEM = 5 };
+enum { RANK = 9, OK = 0, USAGE = 2, UNSUPPORTED = 3, BAD = 4, SYSTEM = 5 };
 
 typedef struct Value {
   const char *name;
@@ -205,7 +207,7 @@ static void swap(unsigned char *p, size_t n, int size) {
 }
 
 /* One member: an array in the form of .npy. Its memory becomes the input. */
-static int use_array(Run *r, int i, unsigned char *at, size_t n) {
+static int use_array(Run *r, int i, const unsigned char *at, size_t n) {
   const Value *v = &ingot_model.in[i];
   char head[4096];
   if (n < 12 || memcmp(at, "\x93NUMPY", 6) != 0)
@@ -228,55 +230,41 @@ static int use_array(Run *r, int i, unsigned char *at, size_t n) {
   take_sizes(v, dim, r->size);
   size_t count = elements(v, dim), bytes = count * (size_t)v->size;
   if (bytes > n - skip - len) return complain(BAD, v->name, "the array is cut short");
+  if (bytes < n - skip - len) return complain(BAD, v->name, "there are bytes behind the array");
   void *data = make(bytes);
   memcpy(data, at + skip + len, bytes);
   if ((type[0] == '>') != is_big_endian() && type[0] != '|' && type[0] != '=')
     swap(data, count, v->size);
-  free((void *)(uintptr_t)r->in[i]); /* given twice: the last one counts */
   r->in[i] = data;
   r->given[i] = 1;
   return OK;
 }
 
-static int use_member(Run *r, const Bytes *b, const unsigned char *entry, const char *name) {
-  size_t packed = little(entry + 20, 4), bytes = little(entry + 24, 4), at = little(entry + 42, 4);
-  uint32_t how = little(entry + 10, 2);
+static int use_member(Run *r, Zip *z, ZipMember *m) {
+  char name[1024];
   int i = 0;
+  if (m->nname >= sizeof name) return complain(BAD, "the archive", "a name is too long");
+  memcpy(name, m->name, m->nname - 4);
+  name[m->nname - 4] = 0;
   while (i < ingot_model.nin && strcmp(ingot_model.in[i].name, name) != 0) i++;
   if (i == ingot_model.nin) return complain(USAGE, name, "the model has no such input");
-  if (at > b->n || b->n - at < 30) return complain(BAD, name, "lies outside the archive");
-  at += 30 + little(b->at + at + 26, 2) + little(b->at + at + 28, 2);
-  if (at > b->n || packed > b->n - at) return complain(BAD, name, "lies outside the archive");
-  if (how == 0) return use_array(r, i, b->at + at, packed);
-  if (how != 8) return complain(BAD, name, "is packed in an unknown way");
-  unsigned char *whole = make(bytes);
-  int bad = inflate(b->at + at, packed, whole, bytes);
-  bad = bad ? complain(BAD, name, "the packed data are wrong") : use_array(r, i, whole, bytes);
+  if (r->given[i]) return complain(BAD, name, "two arrays of the archive have this name");
+  if (!zip_locate(z, m)) return complain(z->unsupported ? UNSUPPORTED : BAD, name, z->why);
+  unsigned char *whole = m->method ? make((size_t)m->size) : NULL;
+  const unsigned char *data = zip_unpack(z, m, whole);
+  int bad = data ? use_array(r, i, data, (size_t)m->size) : complain(BAD, name, z->why);
   free(whole);
   return bad;
 }
 
 static int read_archive(Run *r, const Bytes *b, const char *path) {
-  int bad = 0;
-  size_t end = b->n < 22 ? 0 : b->n - 22;
-  while (end && memcmp(b->at + end, "PK\5\6", 4) != 0) end--;
-  if (b->n < 22 || memcmp(b->at + end, "PK\5\6", 4) != 0)
-    return complain(BAD, path, "is not an archive");
-  size_t at = little(b->at + end + 16, 4), n = little(b->at + end + 10, 2);
-  for (; n && !bad; n--) {
-    char name[1024];
-    if (at > end || end - at < 46 || memcmp(b->at + at, "PK\1\2", 4) != 0)
-      return complain(BAD, path, "the archive is damaged");
-    size_t len = little(b->at + at + 28, 2),
-           more = little(b->at + at + 30, 2) + little(b->at + at + 32, 2);
-    if (len >= sizeof name || len > end - at - 46) return complain(BAD, path, "a name is too long");
-    memcpy(name, b->at + at + 46, len);
-    name[len] = 0;
-    if (len > 4 && !strcmp(name + len - 4, ".npy")) name[len - 4] = 0;
-    bad = use_member(r, b, b->at + at, name);
-    at += 46 + len + more;
-  }
-  return bad;
+  Zip z;
+  ZipMember m;
+  int bad = OK;
+  zip_open(&z, b->at, b->n);
+  while (!bad && zip_next(&z, &m))
+    if (zip_is_npy(&m)) bad = use_member(r, &z, &m);
+  return bad || !z.why ? bad : complain(BAD, path, z.why);
 }
 
 static int read_inputs(Run *r, const char *path) {
@@ -303,15 +291,6 @@ static void append_little(Bytes *b, uint32_t x, int n) {
   unsigned char byte[4] = {(unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16),
                            (unsigned char)(x >> 24)};
   append(b, byte, (size_t)n);
-}
-
-static uint32_t crc(const unsigned char *p, size_t n) {
-  uint32_t c = 0xffffffffu;
-  for (size_t i = 0; i < n; i++) {
-    c ^= p[i];
-    for (int k = 0; k < 8; k++) c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
-  }
-  return ~c;
 }
 
 static void append_array(Bytes *b, const Value *v, const int64_t *dim, const void *data) {
@@ -362,13 +341,15 @@ static void append_entry(Bytes *z, const char *name, const Bytes *data, uint32_t
 
 static int write_outputs(const Run *r, const char *path) {
   Bytes z = {NULL, 0, 0}, dir = {NULL, 0, 0};
+  uint32_t table[256];
+  zip_crc_table(table);
   for (int i = 0; i < ingot_model.nout; i++) {
     const Value *v = &ingot_model.out[i];
     Bytes a = {NULL, 0, 0};
-    if (v->kind == 'x') return complain(3, v->name, "its type cannot be stored in .npz");
+    if (v->kind == 'x') return complain(UNSUPPORTED, v->name, "its type cannot be stored in .npz");
     append_array(&a, v, r->shape[i], r->out[i]);
-    uint32_t sum = crc(a.at, a.n);
-    if (z.n + a.n > 0xf0000000u) return complain(3, path, "the outputs are larger than an archive");
+    uint32_t sum = zip_crc(table, a.at, a.n);
+    if (z.n + a.n > 0xf0000000u) return complain(UNSUPPORTED, path, "the outputs are larger than an archive");
     append_entry(&dir, v->name, &a, sum, (uint32_t)z.n, 0);
     append_entry(&z, v->name, &a, sum, 0, 1);
     append(&z, a.at, a.n);
@@ -616,7 +597,7 @@ static void show(const Run *r) {
 }
 
 static int selftest(void) {
-  if (!ingot_model.test) return complain(3, "--selftest", "this model was built without one");
+  if (!ingot_model.test) return complain(UNSUPPORTED, "--selftest", "this model was built without one");
   void *memory = make(ingot_model.test);
   int status = ingot_model.selftest(memory);
   free(memory);
@@ -646,7 +627,15 @@ static void release(Run *r) {
   free((void *)r->shapes);
 }
 
+/* Whatever the two are called. */
+static int is_same_file(const char *p, const char *q) {
+  struct stat a, b;
+  return !stat(p, &a) && !stat(q, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int execute(Run *r, const char *inputs, const char *output, uint64_t steps, double seconds) {
+  if (inputs && output && is_same_file(inputs, output))
+    return complain(USAGE, output, "would be replaced by the output, but is read");
   int bad = inputs ? read_inputs(r, inputs) : OK;
   if (bad) return bad;
   prepare(r);

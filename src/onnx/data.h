@@ -27,8 +27,6 @@ struct Datum {
   u32 n;
 };
 
-#define NPZ_MAX_BYTES ((u64)4 << 30) /* compressed members of one archive together, unpacked */
-
 /* npy.c */
 Tensor *data_read_npy(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
 /* numpy has no name for bf16, the 8-bit floats and types below a byte, and stores them as V2 or V1
@@ -56,7 +54,7 @@ Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a);
  * big-endian. */
 Tensor *data_from_bytes(Arena *a, DType dt, const i64 *dim, u32 rank, const u8 *at, bool big);
 
-/* inflate.c: RFC 1951. NULL, or what is wrong; in and out must be used up exactly. */
+/* npz.c, from inflate.h: RFC 1951. NULL, or what is wrong; in and out must be used up exactly. */
 const char *inflate(const u8 *in, size_t nin, u8 *out, size_t nout);
 
 #endif

@@ -1,4 +1,4 @@
-/* image_png.c: PNG, through inflate.c.
+/* image_png.c: PNG, through inflate.h.
  *
  * In: a file. Out: RGB. All colour types in 8 bits, grey and palettes also in fewer, 16 bits cut to
  * their upper half. Interlaced files are refused. Checksums are not compared.
