@@ -149,13 +149,17 @@ static void index_tables(Import *im) {
 
 static void enter(Import *im, Loc loc) {
   if (++im->depth > IMPORT_DEPTH)
-    fail(im->c, ERR_input, loc, "sub-graphs or functions nested deeper than %d", IMPORT_DEPTH);
+    fail(im->c, ERR_unsupported, loc, "sub-graphs or functions nested deeper than %d",
+         IMPORT_DEPTH);
 }
 
 static void call_function(Import *im, Build *b, const OnnxFunction *f) {
   Scope *caller = im->scope, *s = scope_new(im, NULL);
   Loc loc = im->g->loc;
   enter(im, loc);
+  for (const Scope *up = caller; up; up = up->fn ? up->caller : up->up)
+    if (up->fn == f)
+      fail(im->c, ERR_input, loc, "function '%s' calls itself", show(im->c, f->name));
   s->fn = f;
   s->call = b->node;
   s->caller = caller;
@@ -285,7 +289,8 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
   for (u32 i = 0; i < count; i++) {
     const OnnxNode *n = &node[i];
     Loc loc = import_loc(im, n, (i32)i);
-    if (++im->steps > IMPORT_STEPS) fail(im->c, ERR_input, loc, "more than %d nodes", IMPORT_STEPS);
+    if (++im->steps > IMPORT_STEPS)
+      fail(im->c, ERR_unsupported, loc, "more than %d nodes", IMPORT_STEPS);
     Build b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .node = n};
     b.nout = n->out.n ? n->out.n : 1;
     b.out = NEWS(&im->c->work, Val, b.nout);

@@ -21,7 +21,7 @@ static void read_graph(Read *r, Cursor k, OnnxGraph *g);
 static void read_type(Read *r, Cursor k, OnnxType *t);
 
 static void count(const Cursor *k, u32 *n, u32 max, const char *what) {
-  if (*n >= max) fail(k->c, ERR_input, k->loc, "byte %zu: more than %u %s", k->pos, max, what);
+  if (*n >= max) fail(k->c, ERR_unsupported, k->loc, "byte %zu: more than %u %s", k->pos, max, what);
   *n += 1;
 }
 
@@ -240,7 +240,7 @@ static void read_sparse(Read *r, Cursor k, OnnxSparse *s) {
 
 static OnnxGraph *new_graph(Read *r, Cursor k) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
-  if (r->graph_depth >= ONNX_GRAPH_DEPTH) wire_fail(&k, k.pos, "graphs nested more than 16 deep");
+  if (r->graph_depth >= ONNX_GRAPH_DEPTH) wire_limit(&k, k.pos, "graphs nested more than 16 deep");
   OnnxGraph *g = NEW(r->a, OnnxGraph);
   r->graph_depth++;
   read_graph(r, k, g);

@@ -252,5 +252,7 @@ u64 wire_varint(Cursor *k);
 u32 wire_u32(Cursor *k);
 u64 wire_u64(Cursor *k);
 _Noreturn void wire_fail(const Cursor *k, size_t pos, const char *what);
+_Noreturn void wire_limit(const Cursor *k, size_t pos,
+                          const char *what); /* well-formed, but beyond what is read */
 
 #endif

@@ -81,7 +81,7 @@ static void read_list(Read *r, Cursor k, Datum *d) {
       if (type != EL_none && k.field - 2 != (u64)type)
         wire_fail(&k, k.pos, "an element that is not of the declared type");
       if (d->kind == TY_opt) elems.n = 0;
-      if (r->count++ >= ONNX_MAX_TENSORS) wire_fail(&k, k.pos, "more than 1000000 elements");
+      if (r->count++ >= ONNX_MAX_TENSORS) wire_limit(&k, k.pos, "more than 1000000 elements");
       u32 field = k.field;
       Datum *slot = vec_push(r->a, &elems);
       *slot = (Datum){0};

@@ -13,6 +13,10 @@ void wire_fail(const Cursor *k, size_t pos, const char *what) {
        pos < 16 ? " (is this an ONNX model?)" : "");
 }
 
+void wire_limit(const Cursor *k, size_t pos, const char *what) {
+  fail(k->c, ERR_unsupported, k->loc, "byte %zu: %s", pos, what);
+}
+
 Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {
   Cursor k = {.c = c, .loc = loc, .base = at, .pos = 0, .end = n};
   if (n > ONNX_MAX_BYTES)
@@ -105,7 +109,7 @@ void wire_skip(Cursor *k) {
   while (n > 0) {
     if (!wire_next(k)) wire_fail(k, k->pos, "group without end");
     if (k->wire == WT_group) {
-      if (n + k->depth >= ONNX_DEPTH) wire_fail(k, k->pos, "groups nested too deeply");
+      if (n + k->depth >= ONNX_DEPTH) wire_limit(k, k->pos, "groups nested more than 64 deep");
       open[n++] = k->field;
     } else if (k->wire == WT_end) {
       if (open[--n] != k->field) wire_fail(k, k->pos, "end of another group");
@@ -170,7 +174,7 @@ Cursor wire_message(Cursor *k) {
   m.pos = take_length(k, &n);
   m.end = m.pos + n; /* take_length has checked that this stays inside k */
   m.depth = k->depth + 1;
-  if (m.depth >= ONNX_DEPTH) wire_fail(k, m.pos, "messages nested more than 64 deep");
+  if (m.depth >= ONNX_DEPTH) wire_limit(k, m.pos, "messages nested more than 64 deep");
   return m;
 }
 

@@ -112,10 +112,10 @@ def cases(b):
     os.makedirs(os.path.join(b.folder("directory"), "bad.onnx"), exist_ok=True)
     b.row("directory", os.path.join(b.folder("directory"), "bad.onnx"), code=(4, 5))
     b.row("absent", os.path.join(b.folder("absent"), "bad.onnx"), code=(4, 5))
-    for depth in (40, 300, 3000):
-        b.raw(f"nested_if_{depth}", nested_graphs(depth), code=(3, 4), level="file" if depth > 100 else "graph")
+    for depth in (18, 40, 300, 3000):
+        b.raw(f"nested_if_{depth}", nested_graphs(depth), code=3, text="nested more than 16 deep", level="file" if depth > 100 else "graph")
     for depth in (200, 5000):
-        b.raw(f"nested_type_{depth}", nested_type(depth), code=(3, 4), level="file")
+        b.raw(f"nested_type_{depth}", nested_type(depth), code=3, text="nested more than 64 deep", level="file")
     b.raw("graph_twice", good + good[2:], level="any")
     names(b)
 
