@@ -21,7 +21,8 @@ static void read_graph(Read *r, Cursor k, OnnxGraph *g);
 static void read_type(Read *r, Cursor k, OnnxType *t);
 
 static void count(const Cursor *k, u32 *n, u32 max, const char *what) {
-  if (*n >= max) fail(k->c, ERR_unsupported, k->loc, "byte %zu: more than %u %s", k->pos, max, what);
+  if (*n >= max)
+    fail(k->c, ERR_unsupported, k->loc, "byte %zu: more than %u %s", k->pos, max, what);
   *n += 1;
 }
 

@@ -25,8 +25,9 @@ enum {
   ZIP_END64_LEN = 56,
   ZIP_LOC64_LEN = 20,
 };
-#define ZIP_MAX_BYTES ((uint64_t)4 << 30) /* compressed members of one archive together, unpacked  \
-                                           */
+#define ZIP_MAX_BYTES                                                                              \
+  ((uint64_t)4 << 30) /* compressed members of one archive together, unpacked                      \
+                       */
 
 typedef struct Zip {
   const uint8_t *at;
