@@ -145,6 +145,53 @@ static void index_tables(Import *im) {
   }
 }
 
+/* ---- size ---- */
+
+/* Nodes that calls of a function become. */
+typedef struct Expansion {
+  u64 nodes; /* 0: not known yet */
+  bool open; /* being counted: it calls itself */
+} Expansion;
+
+static u64 count_nodes(Import *im, Expansion *fn, const OnnxNode *node, u32 n, u32 depth);
+
+/* What a node stands for besides itself; saturates. Calls that are nested too deeply, or never end,
+ * are refused where they are made. */
+static u64 count_inside(Import *im, Expansion *fn, const OnnxNode *n, u32 depth) {
+  const OnnxFunction *f = find_fn(im, n);
+  u64 sum = 0;
+  for (u32 i = 0; i < n->attrs.n; i++) {
+    const OnnxGraph *g = n->attrs.at[i].g;
+    if (g) sum += count_nodes(im, fn, g->nodes.at, g->nodes.n, depth);
+  }
+  if (!f || depth > IMPORT_DEPTH) return sum;
+  Expansion *x = &fn[f - im->m->functions.at];
+  if (x->open) return sum;
+  x->open = true;
+  if (!x->nodes) x->nodes = 1 + count_nodes(im, fn, f->nodes.at, f->nodes.n, depth + 1);
+  x->open = false;
+  return sum + x->nodes;
+}
+
+static u64 count_nodes(Import *im, Expansion *fn, const OnnxNode *node, u32 n, u32 depth) {
+  u64 sum = n;
+  for (u32 i = 0; i < n && sum < UINT32_MAX; i++) sum += count_inside(im, fn, &node[i], depth);
+  return sum;
+}
+
+/* Functions that call others twice each double at every step: a short file may stand for a graph
+ * that no memory holds. */
+static void check_expansion(Import *im) {
+  Expansion *fn = NEWS(&im->c->scratch, Expansion, im->m->functions.n + 1);
+  const OnnxGraph *g = im->m->graph;
+  u64 nodes = im->m->functions.n ? count_nodes(im, fn, g->nodes.at, g->nodes.n, 0) : 0;
+  if (nodes > ONNX_MAX_EXPANDED)
+    fail(im->c, ERR_unsupported, (Loc){.file = im->file, .index = -1},
+         "local functions, written out where they are called, make %s%llu nodes; the limit is %d",
+         nodes >= UINT32_MAX ? "more than " : "",
+         (unsigned long long)(nodes < UINT32_MAX ? nodes : UINT32_MAX), ONNX_MAX_EXPANDED);
+}
+
 /* ---- nodes ---- */
 
 static void enter(Import *im, Loc loc) {
@@ -491,6 +538,7 @@ Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o)
   im.g->name = im.m->graph->name;
   check_versions(&im);
   index_tables(&im);
+  check_expansion(&im);
   im.scope = scope_new(&im, NULL);
   scope_graph(&im, im.scope, im.m->graph);
   import_inputs(&im);

@@ -32,7 +32,8 @@ enum {
   ONNX_DEPTH = 64,             /* nesting of messages */
   ONNX_GRAPH_DEPTH = 16,       /* nesting of graphs in attributes */
   ONNX_MAX_NODES = 1000000,    /* in the whole model, functions included */
-  ONNX_MAX_TENSORS = 1000000,  /* likewise */
+  ONNX_MAX_EXPANDED = 250000,  /* nodes, where local functions are written out at every call */
+  ONNX_MAX_TENSORS = 1000000,  /* likewise in the whole model */
   ONNX_MAX_RECORDS = 1 << 23,  /* all other messages: attributes, types, dimensions... */
   ONNX_MAX_ITEMS = 1 << 26,    /* numbers and strings in lists, tensor data excepted */
   ONNX_MAX_BYTES = 0x7fffffff, /* of one message, as protobuf itself */

@@ -94,6 +94,21 @@ def many(b):
             [x, val("c", BOOL, ())], [val("y", F, None)]), 0, None, "graph")
 
 
+def doubled(b):
+    """Functions that call the one before twice: short files that stand for long graphs."""
+    def chain(name, depth, code, message):
+        fns = [h.make_function("f", f"f{k}", ["a"], ["b"],
+                               [h.make_node("Relu" if not k else f"f{k - 1}", ["a"], ["t"], domain="" if not k else "f"),
+                                h.make_node("Exp" if not k else f"f{k - 1}", ["t"], ["b"], domain="" if not k else "f")],
+                               [h.make_opsetid("", 17), h.make_opsetid("f", 1)]) for k in range(depth)]
+        m = model([h.make_node(f"f{depth - 1}", ["x"], ["y"], "call", domain="f")], [val("x", F, (2,))], [val("y", F, (2,))])
+        m.functions.extend(fns)
+        m.opset_import.append(h.make_opsetid("f", 1))
+        b.model("cost_functions_" + name, m, code, message, "graph")
+    chain("few", 10, 0, None)
+    chain("double", 20, 3, "the limit is 250000")
+
+
 def cases(b):
-    for part in (sizes, loops, many):
+    for part in (sizes, loops, many, doubled):
         part(b)
