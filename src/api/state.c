@@ -216,18 +216,18 @@ IngotStatus ingot_set_state(Ingot *m, const char *spec) {
 
 /* ---- what callers see ---- */
 
-static bool is_kept(const Graph *g, u32 i, bool out) {
-  for (u32 k = 0; k < g->state.n; k++)
-    if ((out ? g->state.at[k].out : g->state.at[k].in) == i) return true;
-  return false;
+/* States at positions up to this one. */
+static u32 count_kept(const Graph *g, u32 at, bool out) {
+  u32 n = 0;
+  for (u32 k = 0; k < g->state.n; k++) n += (out ? g->state.at[k].out : g->state.at[k].in) <= at;
+  return n;
 }
 
+/* The least place that has as many in front of it as it must. */
 u32 api_seen(const Ingot *m, u32 i, bool out) {
-  u32 at = 0;
-  for (;; at++) {
-    if (is_kept(m->g, at, out)) continue;
-    if (i-- == 0) return at;
-  }
+  u32 at = i;
+  for (u32 next; (next = i + count_kept(m->g, at, out)) != at;) at = next;
+  return at;
 }
 
 bool api_has_state(const Ingot *m) {

@@ -52,7 +52,7 @@ static void check_input(Run *r, BufId b) {
 
 View *view_get(Run *r, BufId b) {
   View *v = &r->view[b];
-  if (v->ready) return v;
+  if (view_is_ready(r, v)) return v;
   if (b != v->root) {
     View *root = view_get(r, v->root);
     shape(r, b);
@@ -67,11 +67,10 @@ View *view_get(Run *r, BufId b) {
     reserve(&r->mem[b], v->n * v->size, r->a);
     if (v->data != r->mem[b].data) {
       v->data = r->mem[b].data;
-      for (BufId k = 1; k < r->p->buf.n; k++)
-        if (r->view[k].root == b && k != b) r->view[k].ready = false;
+      for (BufId k = v->other; k; k = r->view[k].other) r->view[k].ready = 0;
     }
   }
-  v->ready = true;
+  v->ready = r->set;
   return v;
 }
 
@@ -144,6 +143,12 @@ static void add_views(Run *r, Tensor *const *in) {
     for (u32 i = 0; i < bp->rank; i++)
       if (dim_is_data(p->dims, bp->dim[i])) v->fixed = false;
     if (bp->space == BS_const) borrow(r, b, bp->data);
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    View *v = &r->view[b], *root = &r->view[v->root];
+    if (v == root) continue;
+    v->other = root->other;
+    root->other = b;
   }
   for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
   add_state(r);
@@ -344,8 +349,7 @@ static void assign(Run *r, const Stmt *s) {
     fail(r->c, ERR_system, r->loc, "interp: %s = %lld, its bounds are %lld to %lld",
          show(r->c, si->name), (long long)x.i, (long long)si->lo, (long long)si->hi);
   r->env[v->sym] = x.i;
-  for (BufId b = 1; b < r->p->buf.n; b++)
-    if (!r->view[b].fixed) r->view[b].ready = false;
+  r->set++;
 }
 
 static void store(Run *r, const Stmt *s) {
@@ -434,7 +438,7 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   Ctx *c = p->c;
   bool own = a != &c->scratch;
   Mark mark = arena_mark(&c->scratch);
-  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .in = in, .loc = LOC_NONE};
+  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .in = in, .loc = LOC_NONE, .set = 1};
   if (o) r.o = *o;
   if (r.o.watch) r.o.plain = true;
   for (u32 i = 0; i < p->in.n; i++) {

@@ -14,10 +14,11 @@ typedef struct Plan Plan; /* how a loop is executed by rows */
 struct View {
   u8 *data;
   BufId root;  /* buffer whose memory this is */
+  BufId other; /* of a root: its last view; of a view: the one before; 0: none */
   BufId place; /* equal for all that have the same memory, by themselves or by the plan */
   bool fixed;  /* never changes while running */
-  bool ready;
-  u32 size; /* bytes of one element, all lanes */
+  u32 ready;   /* Run.set when it was made so; 0: it is not */
+  u32 size;    /* bytes of one element, all lanes */
   u32 rank;
   u64 n;             /* elements */
   i64 *dim, *stride; /* rank entries; strides in elements */
@@ -46,10 +47,14 @@ struct Run {
   u8 *base;     /* the arena of a planned program */
   BufId *owner; /* by byte of it: root that was stored there last; NULL: nobody watches */
   u64 steps;    /* iterations so far */
+  u32 set;      /* 1 + how often a symbol was set: views that depend on data are made anew */
   Loc loc;      /* of the statement that runs, for messages */
 };
 
 /* interp.c */
+static inline bool view_is_ready(const Run *r, const View *v) {
+  return v->fixed ? v->ready != 0 : v->ready == r->set;
+}
 View *view_get(Run *r, BufId b); /* ready, with memory */
 Scalar eval(Run *r, ExprId e);   /* one lane */
 i64 eval_int(Run *r, ExprId e);  /* of type i64 */

@@ -34,7 +34,7 @@ static bool check_axis(Run *r, const Plan *pl, const Access *a, u32 axis, u64 n)
 }
 
 static bool locate(Run *r, const Plan *pl, Access *a, u64 n) {
-  if (!a->v->ready) view_get(r, a->buf);
+  if (!view_is_ready(r, a->v)) view_get(r, a->buf);
   for (u32 i = 0; i < a->v->rank; i++)
     if (a->check[i] && !check_axis(r, pl, a, i, n)) return false;
   if (a->fixed) {

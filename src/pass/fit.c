@@ -13,12 +13,26 @@
 
 typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
 
+/* Items that have been placed, to find those that conflict with another: a tree over all items in
+ * the order in which they begin, whose nodes know how long something below is needed. Where most
+ * conflict it is quicker to go through all of them, by offset. */
+typedef struct Around {
+  u32 n, leaves; /* items; a power of two */
+  u32 *begin;    /* by leaf: first point */
+  u32 *id;       /* by leaf: item */
+  u32 *leaf;     /* by item */
+  u32 *end; /* by node, 1 the root, then the leaves from `leaves` on: 1 + last point; 0: none */
+  FitItem **found, **sorted;
+  u32 nsorted;
+} Around;
+
 typedef struct Best {
   FitItem *item; /* the best plan so far */
   FitItem *tried;
   u32 n;
   u64 rest;    /* least area that a search left over; 0: none has failed yet */
   u64 descent; /* steps of a search that never turns back */
+  Around around;
   FitResult r;
 } Best;
 
@@ -84,25 +98,103 @@ static int by_offset(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
-/* Places items in the given order, but for the first `done`, which are placed; `near` has room for
- * n. */
-static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, FitItem **near) {
+static Around around_new(const FitItem *item, u32 n, Arena *a) {
+  Around w = {.n = n, .leaves = 1};
+  while (w.leaves < n) w.leaves *= 2;
+  w.begin = NEWS(a, u32, n);
+  w.id = NEWS(a, u32, n);
+  w.leaf = NEWS(a, u32, n);
+  w.end = NEWS(a, u32, 2 * (size_t)w.leaves);
+  w.found = NEWS(a, FitItem *, n);
+  w.sorted = NEWS(a, FitItem *, n);
+  Key *order = NEWS(a, Key, n);
+  for (u32 i = 0; i < n; i++) order[i] = (Key){UINT32_MAX - item[i].first, 0, i};
+  if (n) qsort(order, n, sizeof *order, by_key);
+  for (u32 i = 0; i < n; i++) {
+    w.id[i] = order[i].id;
+    w.leaf[order[i].id] = i;
+    w.begin[i] = item[order[i].id].first;
+  }
+  return w;
+}
+
+static void around_clear(Around *w) {
+  memset(w->end, 0, 2 * (size_t)w->leaves * sizeof *w->end);
+  w->nsorted = 0;
+}
+
+static void around_add(Around *w, const FitItem *item, u32 id) {
+  u32 end = item[id].last + 1;
+  for (u32 k = w->leaves + w->leaf[id]; k && w->end[k] < end; k /= 2) w->end[k] = end;
+}
+
+/* Adds what is placed, begins at one of the leaves from..to - 1 of a node, all before `stop`, and
+ * is needed at or behind the point `after`; false: that is more than `most`. */
+static bool gather(Around *w, FitItem *item, u32 node, u32 from, u32 to, u32 stop, u32 after,
+                   u32 *m, u32 most) {
+  if (from >= stop || w->end[node] <= after) return true;
+  if (node >= w->leaves) {
+    if (*m == most) return false;
+    w->found[(*m)++] = &item[w->id[from]];
+    return true;
+  }
+  u32 mid = from + (to - from) / 2;
+  return gather(w, item, 2 * node, from, mid, stop, after, m, most) &&
+         gather(w, item, 2 * node + 1, mid, to, stop, after, m, most);
+}
+
+/* Brings the first n of the order, all of them placed, into the order of offsets. */
+static void sort_placed(Around *w, FitItem *item, const Key *order, u32 n) {
+  u32 more = n - w->nsorted, k = w->nsorted;
+  for (u32 i = 0; i < more; i++) w->found[i] = &item[order[k + i].id];
+  if (more) qsort(w->found, more, sizeof *w->found, by_offset);
+  w->nsorted = n;
+  while (more) { /* from behind */
+    bool old = k && by_offset(&w->sorted[k - 1], &w->found[more - 1]) > 0;
+    w->sorted[--n] = old ? w->sorted[--k] : w->found[--more];
+  }
+}
+
+/* The items among the first n of the order that conflict with one, by offset; how many. */
+static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const FitItem *it) {
+  u32 m = 0, lo = 0, hi = w->n;
+  while (lo < hi) { /* the first leaf that begins behind it */
+    u32 mid = lo + (hi - lo) / 2;
+    if (w->begin[mid] <= it->last)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  if (gather(w, item, 1, 0, w->leaves, lo, it->first, &m, n / 16 + 16)) {
+    if (m > 1) qsort(w->found, m, sizeof *w->found, by_offset);
+    return m;
+  }
+  sort_placed(w, item, order, n);
+  m = 0;
+  for (u32 i = 0; i < n; i++)
+    if (meet(it, w->sorted[i])) w->found[m++] = w->sorted[i];
+  return m;
+}
+
+/* Places items in the given order, but for the first `done`, which are placed. */
+static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, Around *w) {
+  around_clear(w);
+  for (u32 i = 0; i < done; i++) around_add(w, item, order[i].id);
   for (u32 i = done; i < n; i++) {
     FitItem *it = &item[order[i].id];
-    u32 m = 0;
-    for (u32 k = 0; k < i; k++)
-      if (meet(it, &item[order[k].id])) near[m++] = &item[order[k].id];
-    if (m) qsort(near, m, sizeof *near, by_offset);
+    u32 m = around_find(w, item, order, i, it);
     u64 at = 0, best = UINT64_MAX, slack = UINT64_MAX;
     for (u32 k = 0; k < m; k++) {
-      if (near[k]->offset >= at + it->size && near[k]->offset - at - it->size < slack) {
+      const FitItem *x = w->found[k];
+      if (x->offset >= at + it->size && x->offset - at - it->size < slack) {
         best = at;
-        slack = near[k]->offset - at - it->size;
+        slack = x->offset - at - it->size;
         if (!tight) break;
       }
-      if (near[k]->offset + near[k]->size > at) at = near[k]->offset + near[k]->size;
+      if (x->offset + x->size > at) at = x->offset + x->size;
     }
     it->offset = best == UINT64_MAX ? at : best;
+    around_add(w, item, order[i].id);
   }
 }
 
@@ -173,7 +265,7 @@ static u64 area(const FitItem *it) {
 
 /* Puts what a search has left over where it fits, the largest first, and keeps the plan if it is
  * better. Where much more is left than another time, that is not tried. */
-static void finish(Best *b, Key *order, FitItem **near) {
+static void finish(Best *b, Key *order) {
   u64 rest = 0;
   u32 done = 0;
   for (u32 i = 0; i < b->n; i++) {
@@ -186,7 +278,7 @@ static void finish(Best *b, Key *order, FitItem **near) {
   if (b->rest && rest > 4 * b->rest) return;
   if (!b->rest || rest < b->rest) b->rest = rest;
   qsort(order, b->n, sizeof *order, by_key);
-  place(b->tried, order, done, b->n, false, near);
+  place(b->tried, order, done, b->n, false, &b->around);
   take(b);
 }
 
@@ -195,7 +287,6 @@ static void finish(Best *b, Key *order, FitItem **near) {
  * succeeds at once. */
 static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
-  FitItem **near = NEWS(a, FitItem *, b->n);
   for (u32 try = 0; budget; try++) {
     const Style *how = &style[try / FO_COUNT % FIT_STYLES];
     u64 slice = patience(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
@@ -213,7 +304,7 @@ static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *ord
       take(b);
       return true;
     }
-    finish(b, order, near);
+    finish(b, order);
     if (left) return false; /* all of it has been searched */
   }
   return false;
@@ -239,7 +330,6 @@ static void improve(Best *b, u64 budget, Arena *a) {
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
   Best b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
   Key *order = NEWS(a, Key, n);
-  FitItem **near = NEWS(a, FitItem *, n);
   u32 *from = NEWS(a, u32, n);
   b.item = NEWS(a, FitItem, n);
   b.tried = NEWS(a, FitItem, n);
@@ -249,9 +339,10 @@ FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
     from[b.n] = i;
     b.tried[b.n++] = item[i];
   }
+  b.around = around_new(b.tried, b.n, a);
   for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
     sort_items(b.tried, b.n, (FitOrder)(try / 2), order);
-    place(b.tried, order, 0, b.n, try % 2, near);
+    place(b.tried, order, 0, b.n, try % 2, &b.around);
     take(&b);
   }
   if (b.r.height > b.r.bound && b.n <= FIT_MANY) improve(&b, budget, a);

@@ -43,7 +43,10 @@ typedef struct Fuse {
   u32 *weight; /* by value: operations that repeating it would take */
   bool *apart; /* by value: its uses turned out to end in several groups */
   bool *hot;   /* by value: bytes as integers that a contraction reads */
-  bool check;  /* marks are given: they may not claim more than the rules allow */
+  Val *root;   /* by value: of the group that its last use is in, of those seen in this round */
+  u32 *seen;   /* by value: that round */
+  u32 round;
+  bool check; /* marks are given: they may not claim more than the rules allow */
 } Fuse;
 
 static OpKind kind_of(const Node *n) {
@@ -182,8 +185,8 @@ static Val root_of(const Fuse *f, Val v) {
 static bool find_apart(Fuse *f, BlkId b) {
   Graph *g = f->g;
   const Blk *k = &g->blk.at[b];
-  Val *root = NEWS(&g->c->scratch, Val, g->val.n);
   bool any = false;
+  f->round++;
   for (u32 i = 0; i < k->node.n; i++) {
     const Node *n = graph_node(g, k->node.at[i]);
     for (u32 j = 0; j < n->nin; j++) {
@@ -192,9 +195,10 @@ static bool find_apart(Fuse *f, BlkId b) {
       if (graph_val(g, v)->home == HOME_buffer) continue;
       if (!f->tail[v] && node_is_view(graph_node(g, graph_val(g, v)->def))) continue; /* anywhere */
       Val r = root_of(f, n->out[0]);
-      any = any || (root[v] && root[v] != r);
-      f->apart[v] = root[v] && root[v] != r;
-      root[v] = r;
+      f->apart[v] = f->seen[v] == f->round && f->root[v] != r;
+      any = any || f->apart[v];
+      f->seen[v] = f->round;
+      f->root[v] = r;
     }
   }
   return any;
@@ -336,6 +340,8 @@ static void run(Graph *g, Text *why, bool check) {
   f.weight = NEWS(a, u32, g->val.n);
   f.apart = NEWS(a, bool, g->val.n);
   f.hot = NEWS(a, bool, g->val.n);
+  f.root = NEWS(a, Val, g->val.n);
+  f.seen = NEWS(a, u32, g->val.n);
   count_users(&f);
   for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
   for (bool again = true; again;) { /* every time at least one value more is apart */

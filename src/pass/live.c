@@ -25,6 +25,13 @@ typedef struct Undo {
   u32 life, killed;
 } Undo;
 
+/* What a kernel has written of a life. */
+typedef struct Filling {
+  u32 point;    /* of the kernel, counted from 1 */
+  u32 last;     /* 1 + its last box */
+  double share; /* of the whole, where boxes do not overlap: less than 1 cannot be all */
+} Filling;
+
 typedef struct Walk {
   Prog *p;
   Arena *a;
@@ -41,6 +48,8 @@ typedef struct Walk {
   u32 maybe;          /* ifs and whiles around, inside a kernel */
   VEC(StmtId) passed; /* stores that have run in this iteration of the loops of nest */
   VEC(Box) box;       /* written so far by this kernel */
+  VEC(u32) before;    /* by box: 1 + another of the same life; 0: none */
+  Filling *filling;   /* by life */
 } Walk;
 
 static u32 now(Walk *w) {
@@ -96,6 +105,16 @@ static void loads(Walk *w, ExprId id) {
 
 /* ---- inside a point ---- */
 
+static void add_box(Walk *w, u32 life, const Box *box) {
+  Filling *f = &w->filling[life];
+  if (f->point != w->point.n) *f = (Filling){.point = w->point.n};
+  *vec_push(w->a, &w->box) = *box;
+  *vec_push(w->a, &w->before) = f->last;
+  f->last = w->box.n;
+  Dim all = box->axis == MAX_RANK ? 0 : prog_buf(w->p, box->buf)->dim[box->axis];
+  f->share += all > 0 ? (double)(box->hi - box->lo) / (double)all : 1;
+}
+
 static void store(Walk *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
   for (u32 i = 0; i < s->nidx; i++) loads(w, s->idx[i]);
@@ -103,7 +122,7 @@ static void store(Walk *w, StmtId id) {
   if (!life) return;
   touch(w, life - 1);
   Box box;
-  if (!w->maybe && mem_box(w->p, &w->nest, s, &box)) *vec_push(w->a, &w->box) = box;
+  if (!w->maybe && mem_box(w->p, &w->nest, s, &box)) add_box(w, life - 1, &box);
   *vec_push(w->a, &w->passed) = id;
 }
 
@@ -112,16 +131,21 @@ static void kill(Walk *w, u32 life, u32 killed) {
   w->killed[life] = killed;
 }
 
+/* Are the boxes of a life all of it? */
+static bool is_whole(Walk *w, u32 life) {
+  const Filling *f = &w->filling[life];
+  VEC(Box) box = {0};
+  if (f->share < 0.999) return false;
+  for (u32 k = f->last; k; k = w->before.at[k - 1]) *vec_push(w->a, &box) = w->box.at[k - 1];
+  return mem_whole(w->p, w->l.root[life], box.at, box.n);
+}
+
 /* What has been filled, now that a statement of the kernel is done; from: the first of its boxes.
  */
 static void filled(Walk *w, u32 from) {
-  u32 n = w->box.n - from;
-  BufId *buf = NEWS(w->a, BufId, n);
-  for (u32 i = 0; i < n; i++) buf[i] = w->box.at[from + i].buf; /* boxes get sorted */
-  for (u32 i = 0; i < n; i++) {
-    u32 life = w->l.of[buf[i]] - 1;
-    if (w->killed[life] != w->point.n && mem_whole(w->p, buf[i], w->box.at, w->box.n))
-      kill(w, life, w->point.n);
+  for (u32 i = from; i < w->box.n; i++) {
+    u32 life = w->l.of[w->box.at[i].buf] - 1;
+    if (w->killed[life] != w->point.n && is_whole(w, life)) kill(w, life, w->point.n);
   }
 }
 
@@ -201,7 +225,7 @@ static void loop(Walk *w, const Stmt *s) {
 static void stmt(Walk *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
   begin(w, id);
-  w->box.n = w->passed.n = 0;
+  w->box.n = w->before.n = w->passed.n = 0;
   switch (s->kind) {
   case ST_if:
     loads(w, s->a);
@@ -286,6 +310,7 @@ Lives live_find(Prog *p, Arena *a) {
   Walk w = {.p = p, .a = a};
   add_lives(&w);
   w.killed = NEWS(a, u32, w.l.n + 1);
+  w.filling = NEWS(a, Filling, w.l.n + 1);
   w.varies = NEWS(a, bool, p->var.n);
   for (StmtId s = 1; s < p->stmt.n; s++)
     if (prog_stmt(p, s)->kind == ST_set) w.varies[prog_stmt(p, s)->var] = true;

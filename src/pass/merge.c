@@ -25,6 +25,12 @@
 enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
 enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
 
+typedef struct Merge {
+  Prog *p;
+  u32 *total;          /* by root: accesses of the whole program; merging changes none of them */
+  BufId *view, *other; /* by root: its last view, itself among them; by view: the one before */
+} Merge;
+
 /* ---- slices ---- */
 
 static bool is_var(Prog *p, ExprId e, VarId v) {
@@ -47,10 +53,10 @@ static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
 
 /* All accesses of t to root are to slice v, of this size (-1: not known yet). */
 static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
-  for (u32 i = 0; i < t->at.n; i++) {
-    if (t->at.at[i].root != root) continue;
+  const RootUse *use = touch_root(t, root);
+  for (u32 i = use ? use->last : 0; i; i = t->at.at[i - 1].before) {
     Dim s;
-    if (!slice_of(t->p, &t->at.at[i], v, &s)) return false;
+    if (!slice_of(t->p, &t->at.at[i - 1], v, &s)) return false;
     if (*size != INT64_MIN && *size != s) return false;
     *size = s;
   }
@@ -58,15 +64,8 @@ static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
 }
 
 static bool writes(const Touched *t, BufId root) {
-  for (u32 i = 0; i < t->at.n; i++)
-    if (t->at.at[i].write && t->at.at[i].root == root) return true;
-  return false;
-}
-
-static bool reads(const Touched *t, BufId root) {
-  for (u32 i = 0; i < t->at.n; i++)
-    if (!t->at.at[i].write && t->at.at[i].root == root) return true;
-  return false;
+  const RootUse *use = touch_root(t, root);
+  return use && use->write;
 }
 
 /* ---- merging two loops ---- */
@@ -76,20 +75,19 @@ static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
          mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
 }
 
-/* May loop y follow loop x iteration by iteration, and does it use, or go on with, what x makes? */
-static bool follows(Prog *p, const Stmt *x, const Stmt *y) {
-  if (!same_range(p, x, y)) return false;
-  Touched a = touched(p, x->body), b = touched(p, y->body);
+/* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
+ * with, what x makes? a, b: what their bodies touch. */
+static bool follows(const Stmt *x, const Touched *a, const Stmt *y, const Touched *b) {
   bool flow = false;
-  if (a.ordered || a.loops || b.ordered || b.loops || a.nstmts + b.nstmts > MERGE_STMTS)
+  if (a->ordered || a->loops || b->ordered || b->loops || a->nstmts + b->nstmts > MERGE_STMTS)
     return false;
-  for (u32 i = 0; i < b.at.n; i++) {
-    BufId root = b.at.at[i].root;
-    bool wa = writes(&a, root), wb = b.at.at[i].write;
-    if (!wa && !(wb && reads(&a, root))) continue;
+  for (u32 i = 0; i < b->root.n; i++) {
+    const RootUse *second = &b->root.at[i], *first = touch_root(a, second->root);
+    if (!first || (!first->write && !second->write)) continue;
     Dim size = INT64_MIN;
-    if (!sliced(&a, root, x->var, &size) || !sliced(&b, root, y->var, &size)) return false;
-    flow = flow || wa;
+    if (!sliced(a, first->root, x->var, &size) || !sliced(b, first->root, y->var, &size))
+      return false;
+    flow = flow || first->write;
   }
   return flow;
 }
@@ -105,15 +103,19 @@ static u64 most_trips(Prog *p, const Stmt *loop) {
 
 /* Bytes of the temporaries that pieces a and b (or a alone) touch when they run as one loop over v:
  * those that nothing else touches as a slice, the others whole. Without a bound: 0. */
-static u64 held(Prog *p, const u32 *total, const Touched *a, const Touched *b, const Stmt *loop) {
-  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
-  for (u32 i = 0; i < a->at.n; i++) count[a->at.at[i].root]++;
-  for (u32 i = 0; b && i < b->at.n; i++) count[b->at.at[i].root]++;
+static u64 held(Merge *m, const Touched *a, const Touched *b, const Stmt *loop) {
+  Prog *p = m->p;
   u64 sum = 0, trips = most_trips(p, loop), bytes;
-  for (BufId r = 1; r < p->buf.n; r++) {
+  for (u32 i = 0; i < a->root.n + (b ? b->root.n : 0); i++) {
+    bool first = i < a->root.n;
+    const RootUse *use = first ? &a->root.at[i] : &b->root.at[i - a->root.n];
+    const RootUse *also = b ? touch_root(first ? b : a, use->root) : NULL;
     Sym sym;
-    if (!count[r] || prog_buf(p, r)->space != BS_temp || !mem_bytes(p, r, &bytes, &sym)) continue;
-    sum += count[r] == total[r] ? bytes / trips : bytes;
+    if ((!first && also) || prog_buf(p, use->root)->space != BS_temp ||
+        !mem_bytes(p, use->root, &bytes, &sym))
+      continue;
+    u32 count = use->count + (also ? also->count : 0);
+    sum += count == m->total[use->root] ? bytes / trips : bytes;
   }
   return sum;
 }
@@ -121,11 +123,10 @@ static u64 held(Prog *p, const u32 *total, const Touched *a, const Touched *b, c
 /* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
  * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
  */
-static bool pays(Prog *p, const u32 *total, const Stmt *x, const Stmt *y) {
-  Touched a = touched(p, x->body), b = touched(p, y->body);
-  u64 one = held(p, total, &a, NULL, x), two = held(p, total, &b, NULL, y);
+static bool pays(Merge *m, const Stmt *x, const Touched *a, const Stmt *y, const Touched *b) {
+  u64 one = held(m, a, NULL, x), two = held(m, b, NULL, y);
   u64 apart = one > two ? one : two;
-  return held(p, total, &a, &b, x) <= apart + apart / 4;
+  return held(m, a, b, x) <= apart + apart / 4;
 }
 
 static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
@@ -172,56 +173,55 @@ static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
   return b->rank;
 }
 
-/* total: accesses of the whole program, by root; merging changes none of them. */
-static void shrink(Prog *p, const u32 *total, const Touched *in, const Stmt *loop, BufId root) {
+static void shrink(Merge *m, const Touched *in, const Stmt *loop, BufId root) {
+  Prog *p = m->p;
   Dim size = INT64_MIN;
-  u32 inside = 0;
-  bool first_is_write = false;
-  for (u32 i = 0; i < in->at.n; i++) {
-    if (in->at.at[i].root != root) continue;
-    if (!inside) first_is_write = in->at.at[i].write;
-    inside++;
+  const RootUse *use = touch_root(in, root);
+  if (use->count != m->total[root]) return;
+  u32 first = use->last;
+  while (in->at.at[first - 1].before) first = in->at.at[first - 1].before;
+  if (!in->at.at[first - 1].write || !sliced(in, root, loop->var, &size)) return;
+  for (BufId b = m->view[root]; b; b = m->other[b])
+    if (slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
+  for (u32 i = use->last; i; i = in->at.at[i - 1].before) {
+    const Touch *a = &in->at.at[i - 1];
+    a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
   }
-  if (inside != total[root] || !first_is_write || !sliced(in, root, loop->var, &size)) return;
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (prog_root(p, b) == root && slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank)
-      return;
-  for (u32 i = 0; i < in->at.n; i++) {
-    const Touch *a = &in->at.at[i];
-    if (a->root == root) a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
-  }
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (prog_root(p, b) == root) prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
+  for (BufId b = m->view[root]; b; b = m->other[b])
+    prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
 }
 
-static void shrink_all(Prog *p, const u32 *total, StmtId loop) {
+static void shrink_all(Merge *m, StmtId loop) {
+  Prog *p = m->p;
   Touched in = touched(p, prog_stmt(p, loop)->body);
-  bool *done = NEWS(&p->c->scratch, bool, p->buf.n);
-  for (u32 i = 0; i < in.at.n; i++) {
-    BufId root = in.at.at[i].root;
-    if (done[root] || prog_buf(p, root)->space != BS_temp) continue;
-    done[root] = true;
-    shrink(p, total, &in, prog_stmt(p, loop), root);
-  }
+  for (u32 i = 0; i < in.root.n; i++)
+    if (prog_buf(p, in.root.at[i].root)->space == BS_temp)
+      shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
 /* ---- the walk ---- */
 
 /* Neighbouring loops of a list. */
-static void merge_loops(Prog *p, const u32 *total, StmtId first) {
+static void merge_loops(Merge *m, StmtId first) {
+  Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
     bool here = false;
+    Touched a = {0};
     for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
       if (prog_stmt(p, x)->kind != ST_for || prog_stmt(p, y)->kind != ST_for) break;
-      if (!follows(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      if (!same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      if (!a.p) a = touched(p, prog_stmt(p, x)->body);
+      Touched b = touched(p, prog_stmt(p, y)->body);
+      if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b)) break;
+      touch_append(&a, &b);
       StmtId next = prog_stmt(p, y)->next;
       join(p, x, y);
       prog_stmt(p, x)->next = next;
       here = true;
     }
     if (!here) continue;
-    shrink_all(p, total, x);
-    merge_loops(p, total, prog_stmt(p, x)->body);
+    shrink_all(m, x);
+    merge_loops(m, prog_stmt(p, x)->body);
   }
 }
 
@@ -288,46 +288,61 @@ static void swallow(Prog *p, StmtId k) {
   s->next = next->next;
 }
 
-static void merge_kernel(Prog *p, const u32 *total, StmtId k) {
+static void merge_kernel(Merge *m, StmtId k) {
+  Prog *p = m->p;
   StmtId x = only_loop(p, k), next;
   bool any = false;
+  Touched a = {0};
   while (x && (next = prog_stmt(p, k)->next) != 0) {
     StmtId y = only_loop(p, next);
-    if (!y || !follows(p, prog_stmt(p, x), prog_stmt(p, y)) ||
-        !pays(p, total, prog_stmt(p, x), prog_stmt(p, y)))
+    if (!y || !same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+    if (!a.p) a = touched(p, prog_stmt(p, x)->body);
+    Touched b = touched(p, prog_stmt(p, y)->body);
+    if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b) ||
+        !pays(m, prog_stmt(p, x), &a, prog_stmt(p, y), &b))
       break;
+    touch_append(&a, &b);
     join(p, x, y);
     swallow(p, k);
     any = true;
   }
   if (any) {
-    shrink_all(p, total, x);
-    merge_loops(p, total, prog_stmt(p, x)->body);
+    shrink_all(m, x);
+    merge_loops(m, prog_stmt(p, x)->body);
   }
 }
 
-static void merge_list(Prog *p, const u32 *total, StmtId first) {
+static void merge_list(Merge *m, StmtId first) {
+  Prog *p = m->p;
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
-    Mark m = arena_mark(&p->c->scratch);
+    Mark mark = arena_mark(&p->c->scratch);
     bool kernel = prog_stmt(p, k)->kind == ST_kernel;
-    merge_list(p, total, kernel ? 0 : prog_stmt(p, k)->body);
-    merge_list(p, total, prog_stmt(p, k)->other);
-    if (kernel) merge_kernel(p, total, k);
-    arena_rewind(&p->c->scratch, m);
+    merge_list(m, kernel ? 0 : prog_stmt(p, k)->body);
+    merge_list(m, prog_stmt(p, k)->other);
+    if (kernel) merge_kernel(m, k);
+    arena_rewind(&p->c->scratch, mark);
   }
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
-    Mark m = arena_mark(&p->c->scratch);
+    Mark mark = arena_mark(&p->c->scratch);
     for (StmtId y = prog_stmt(p, k)->next; y && same_row(p, k, y); y = prog_stmt(p, k)->next) {
       append(p, k, y);
       swallow(p, k);
     }
-    arena_rewind(&p->c->scratch, m);
+    arena_rewind(&p->c->scratch, mark);
   }
 }
 
 void merge(Prog *p) {
+  Arena *a = &p->c->scratch;
+  Merge m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
+  m.view = NEWS(a, BufId, p->buf.n);
+  m.other = NEWS(a, BufId, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    BufId root = prog_root(p, b);
+    m.other[b] = m.view[root];
+    m.view[root] = b;
+  }
   Touched all = touched(p, p->body);
-  u32 *total = NEWS(&p->c->scratch, u32, p->buf.n);
-  for (u32 i = 0; i < all.at.n; i++) total[all.at.at[i].root]++;
-  merge_list(p, total, p->body);
+  for (u32 i = 0; i < all.at.n; i++) m.total[all.at.at[i].root]++;
+  merge_list(&m, p->body);
 }

@@ -12,11 +12,11 @@
  *
  * needs: fuse  keeps: types, marks of fuse  breaks: nothing
  */
-#include <stdlib.h>
 #include <string.h>
 #include "pass/pass.h"
 
 enum { ORDER_UNITS = 8000, ORDER_BEAM = 48, ORDER_GUESS = 64 }; /* GUESS: an extent without bound */
+enum { ORDER_MOVES = 16 << 20 }; /* looked at in one block: more are given up */
 
 typedef VEC(u32) Ids;
 
@@ -27,12 +27,14 @@ typedef struct Step {
   Ids next;  /* units that wait for it */
   u32 waits; /* for that many */
   bool map;  /* element by element: may overwrite an operand */
+  u64 bits;  /* in the hash of a set of units */
 } Step;
 
 typedef struct Memory {
   u64 size;
   u32 uses;
-  bool stays; /* to the end of the block */
+  u32 reader, writer; /* 1 + the last unit that has it in its lists */
+  bool stays;         /* to the end of the block */
 } Memory;
 
 typedef struct Order {
@@ -44,7 +46,9 @@ typedef struct Order {
   NodeId *setter; /* by symbol */
   u32 *of;        /* by value: 1 + memory */
   u32 *step_of;   /* by node: 1 + unit */
-  u32 *stamp;     /* by node: last unit that looked at it */
+  u32 *stamp;     /* by node: 1 + last unit, of all blocks, that looked at it */
+  u32 looked;     /* units of the blocks before */
+  bool *done;     /* by node: has its place in the new order */
   VEC(Step) step;
   VEC(Memory) mem;
 } Order;
@@ -93,7 +97,7 @@ static void add_memories(Order *o) {
       if (n->op == OP_const || o->g->val.at[n->out[k]].home != HOME_buffer) continue;
       if (op_is_alias(n->op)) o->of[n->out[k]] = o->of[n->in[0]];
       if (op_is_alias(n->op)) continue;
-      *vec_push(o->a, &o->mem) = (Memory){bytes_of(o->g, graph_type(o->g, n->out[k])), 0, false};
+      *vec_push(o->a, &o->mem) = (Memory){.size = bytes_of(o->g, graph_type(o->g, n->out[k]))};
       o->of[n->out[k]] = o->mem.n;
     }
     if (n->op == OP_concat) join(o, n);
@@ -110,10 +114,16 @@ static void add_memories(Order *o) {
 
 /* ---- units and what they wait for ---- */
 
-static void add_once(Order *o, Ids *list, u32 id) {
-  for (u32 i = 0; i < list->n; i++)
-    if (list->at[i] == id) return;
-  *vec_push(o->a, list) = id;
+static void add_in(Order *o, u32 step, u32 mem) {
+  if (o->mem.at[mem].reader == step + 1) return;
+  o->mem.at[mem].reader = step + 1;
+  *vec_push(o->a, &o->step.at[step].in) = mem;
+}
+
+static void add_out(Order *o, u32 step, u32 mem) {
+  if (o->mem.at[mem].writer == step + 1) return;
+  o->mem.at[mem].writer = step + 1;
+  *vec_push(o->a, &o->step.at[step].out) = mem;
 }
 
 static void read_node(Order *o, u32 step, NodeId id);
@@ -127,9 +137,10 @@ static void follow(Order *o, u32 step, NodeId def) {
     return;
   }
   if (before - 1 == step) return;
-  u32 n = o->step.at[before - 1].next.n;
-  add_once(o, &o->step.at[before - 1].next, step);
-  o->step.at[step].waits += o->step.at[before - 1].next.n - n;
+  Ids *next = &o->step.at[before - 1].next; /* units come one after the other */
+  if (next->n && next->at[next->n - 1] == step) return;
+  *vec_push(o->a, next) = step;
+  o->step.at[step].waits++;
 }
 
 static void read_dim(Order *o, u32 step, Dim d) {
@@ -156,12 +167,12 @@ static void read_value(Order *o, u32 step, Val v) {
   if (!v) return;
   read_type(o, step, v);
   follow(o, step, graph_val(o->g, v)->def);
-  if (o->of[v]) add_once(o, &o->step.at[step].in, o->of[v] - 1);
+  if (o->of[v]) add_in(o, step, o->of[v] - 1);
 }
 
 static void read_node(Order *o, u32 step, NodeId id) {
-  if (o->stamp[id] == step + 1) return;
-  o->stamp[id] = step + 1;
+  if (o->stamp[id] == o->looked + step + 1) return;
+  o->stamp[id] = o->looked + step + 1;
   const Node *n = graph_node(o->g, id);
   if (!by_element(n) || op_info[n->op].kind != OK_MAP) o->step.at[step].map = false;
   for (u32 i = 0; i < n->nin; i++) read_value(o, step, n->in[i]);
@@ -183,7 +194,8 @@ static void add_steps(Order *o) {
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     if (n->op == OP_const || is_inline(o->g, n)) continue;
-    *vec_push(o->a, &o->step) = (Step){.node = b->node.at[i], .map = true};
+    *vec_push(o->a, &o->step) =
+        (Step){.node = b->node.at[i], .map = true, .bits = random_bits(7, o->step.n - 1)};
     o->step_of[b->node.at[i]] = o->step.n;
   }
   for (u32 i = 0; i < o->step.n; i++) {
@@ -191,8 +203,7 @@ static void add_steps(Order *o) {
     const Node *n = graph_node(o->g, id);
     read_node(o, i, id);
     for (u32 k = 0; k < n->nout; k++)
-      if (o->of[n->out[k]] && !op_is_alias(n->op))
-        add_once(o, &o->step.at[i].out, o->of[n->out[k]] - 1);
+      if (o->of[n->out[k]] && !op_is_alias(n->op)) add_out(o, i, o->of[n->out[k]] - 1);
     for (u32 k = 0; k < o->step.at[i].in.n; k++) o->mem.at[o->step.at[i].in.at[k]].uses++;
   }
 }
@@ -206,7 +217,8 @@ typedef struct Path { /* units in reverse, shared between partial orders */
 
 typedef struct State {
   u64 peak, live, set; /* set: a hash of the units that have run */
-  u32 *waits;          /* by unit: for how many; UINT32_MAX: has run */
+  u32 *waits;          /* by unit: for how many */
+  u32 *ready, nready;  /* units that wait for none and have not run */
   u32 *left;           /* by memory: units that have yet to read it */
   bool *begun;         /* by memory: is it alive? */
   const Path *path;
@@ -233,7 +245,7 @@ static Move try_step(const Order *o, const State *s, u32 from, u32 step) {
     if (u->map && u->out.n == 1 && m->size == o->mem.at[u->out.at[0]].size) saved = m->size;
   }
   u64 top = s->live + need - (saved < need ? saved : need);
-  u64 set = s->set ^ random_bits(7, step);
+  u64 set = s->set ^ u->bits;
   return (Move){top > s->peak ? top : s->peak, s->live + need - freed, set, from, step};
 }
 
@@ -242,10 +254,12 @@ static void run_step(const Order *o, State *s, const Move *m) {
   s->peak = m->peak;
   s->live = m->live;
   s->set = m->set;
-  s->waits[m->step] = UINT32_MAX;
+  for (u32 i = 0; i < s->nready; i++)
+    if (s->ready[i] == m->step) s->ready[i--] = s->ready[--s->nready];
   for (u32 i = 0; i < u->out.n; i++) s->begun[u->out.at[i]] = true;
   for (u32 i = 0; i < u->in.n; i++) s->left[u->in.at[i]]--;
-  for (u32 i = 0; i < u->next.n; i++) s->waits[u->next.at[i]]--;
+  for (u32 i = 0; i < u->next.n; i++)
+    if (!--s->waits[u->next.at[i]]) s->ready[s->nready++] = u->next.at[i];
 }
 
 static State new_state(const Order *o, Arena *a) {
@@ -253,25 +267,30 @@ static State new_state(const Order *o, Arena *a) {
   s.waits = NEWS(a, u32, o->step.n + 1);
   s.left = NEWS(a, u32, o->mem.n + 1);
   s.begun = NEWS(a, bool, o->mem.n + 1);
-  for (u32 i = 0; i < o->step.n; i++) s.waits[i] = o->step.at[i].waits;
+  s.ready = NEWS(a, u32, o->step.n + 1);
+  for (u32 i = 0; i < o->step.n; i++) {
+    s.waits[i] = o->step.at[i].waits;
+    if (!s.waits[i]) s.ready[s.nready++] = i;
+  }
   for (u32 i = 0; i < o->mem.n; i++) s.left[i] = o->mem.at[i].uses;
   return s;
 }
 
 static void copy_state(const Order *o, State *to, const State *from) {
+  if (to == from) return;
   State own = *to;
   *to = *from;
   to->waits = memcpy(own.waits, from->waits, o->step.n * sizeof *own.waits);
   to->left = memcpy(own.left, from->left, o->mem.n * sizeof *own.left);
   to->begun = memcpy(own.begun, from->begun, o->mem.n * sizeof *own.begun);
+  to->ready = memcpy(own.ready, from->ready, from->nready * sizeof *own.ready);
 }
 
-static int by_merit(const void *x, const void *y) {
-  const Move *a = x, *b = y;
-  if (a->peak != b->peak) return a->peak < b->peak ? -1 : 1;
-  if (a->live != b->live) return a->live < b->live ? -1 : 1;
-  if (a->step != b->step) return a->step < b->step ? -1 : 1;
-  return a->from < b->from ? -1 : a->from > b->from;
+static bool is_better(const Move *a, const Move *b) {
+  if (a->peak != b->peak) return a->peak < b->peak;
+  if (a->live != b->live) return a->live < b->live;
+  if (a->step != b->step) return a->step < b->step;
+  return a->from < b->from;
 }
 
 static u64 peak_as_given(const Order *o) {
@@ -283,43 +302,54 @@ static u64 peak_as_given(const Order *o) {
   return s.peak;
 }
 
-/* The best moves of all, no two to the same set of units. */
-static u32 choose(Move *move, u32 n, u32 most) {
-  u32 kept = 0;
-  qsort(move, n, sizeof *move, by_merit);
-  for (u32 i = 0; i < n && kept < most; i++) {
-    bool again = false;
-    for (u32 k = 0; k < kept; k++) again = again || move[k].set == move[i].set;
-    if (!again) move[kept++] = move[i];
+/* The best moves of all so far, best first, no two to the same set of units. */
+typedef struct Best {
+  Move *at;
+  u32 n, most;
+} Best;
+
+static void offer(Best *b, const Move *m) {
+  if (b->n == b->most && !is_better(m, &b->at[b->n - 1])) return;
+  u32 i = 0;
+  while (i < b->n && b->at[i].set != m->set) i++;
+  if (i < b->n && !is_better(m, &b->at[i])) return;
+  if (i == b->n) i = b->n < b->most ? b->n++ : b->n - 1;
+  for (; i && is_better(m, &b->at[i - 1]); i--) b->at[i] = b->at[i - 1];
+  b->at[i] = *m;
+}
+
+/* One unit more behind each of the best; the states move from now to then. */
+static void advance(const Order *o, const Best *best, State *now, State *then) {
+  for (u32 i = 0; i < best->n; i++) {
+    const Move *m = &best->at[i];
+    Path *p = NEW(o->a, Path);
+    *p = (Path){now[m->from].path, m->step};
+    copy_state(o, &then[i], &now[m->from]);
+    run_step(o, &then[i], m);
+    then[i].path = p;
   }
-  return kept;
 }
 
 /* An order with a lower peak than `limit`, in out; false if none is found. */
 static bool search(const Order *o, u64 limit, u32 *out) {
   u32 n = o->step.n, beam = n < 600 ? ORDER_BEAM : ORDER_BEAM * 600 / n * 600 / n, live = 1;
+  u64 looked = 0;
   if (beam < 1) beam = 1;
   State *now = NEWS(o->a, State, beam), *then = NEWS(o->a, State, beam);
   for (u32 i = 0; i < beam; i++) now[i] = new_state(o, o->a);
-  for (u32 i = 0; i < beam; i++) then[i] = new_state(o, o->a);
-  VEC(Move) move = {0};
+  for (u32 i = 0; i < beam && beam > 1; i++) then[i] = new_state(o, o->a);
+  Best best = {.at = NEWS(o->a, Move, beam), .most = beam};
   for (u32 turn = 0; turn < n; turn++) {
-    move.n = 0;
+    best.n = 0;
     for (u32 i = 0; i < live; i++)
-      for (u32 k = 0; k < n; k++) {
-        if (now[i].waits[k]) continue;
-        Move m = try_step(o, &now[i], i, k);
-        if (m.peak < limit) *vec_push(o->a, &move) = m;
+      for (u32 k = 0; k < now[i].nready; k++, looked++) {
+        Move m = try_step(o, &now[i], i, now[i].ready[k]);
+        if (m.peak < limit) offer(&best, &m);
       }
-    if (!move.n) return false;
-    live = choose(move.at, move.n, beam);
-    for (u32 i = 0; i < live; i++) {
-      copy_state(o, &then[i], &now[move.at[i].from]);
-      run_step(o, &then[i], &move.at[i]);
-      Path *p = NEW(o->a, Path);
-      *p = (Path){now[move.at[i].from].path, move.at[i].step};
-      then[i].path = p;
-    }
+    if (!best.n || looked > ORDER_MOVES) return false;
+    live = best.n;
+    advance(o, &best, now, beam > 1 ? then : now);
+    if (beam == 1) continue; /* in place */
     State *swap = now;
     now = then;
     then = swap;
@@ -333,14 +363,13 @@ static bool search(const Order *o, u64 limit, u32 *out) {
 typedef struct Emit {
   Order *o;
   Ids node;
-  bool *done; /* by node */
 } Emit;
 
 /* A node behind those of its block that it is computed from. */
 static void emit(Emit *e, NodeId id) {
   Order *o = e->o;
-  if (!id || o->home[id] != o->blk || e->done[id]) return;
-  e->done[id] = true;
+  if (!id || o->home[id] != o->blk || o->done[id]) return;
+  o->done[id] = true;
   const Node *n = graph_node(o->g, id);
   for (u32 i = 0; i < n->nin; i++)
     if (n->in[i]) emit(e, graph_val(o->g, n->in[i])->def);
@@ -350,7 +379,7 @@ static void emit(Emit *e, NodeId id) {
 /* Nodes in the new order; what is computed in place stands in front of its first user. */
 static void apply(Order *o, const u32 *order) {
   Blk *b = &o->g->blk.at[o->blk];
-  Emit e = {.o = o, .done = NEWS(o->a, bool, o->g->node.n)};
+  Emit e = {.o = o};
   for (u32 i = 0; i < b->node.n; i++)
     if (graph_node(o->g, b->node.at[i])->op == OP_const) emit(&e, b->node.at[i]);
   for (u32 i = 0; i < o->step.n; i++) emit(&e, o->step.at[order[i]].node);
@@ -358,18 +387,29 @@ static void apply(Order *o, const u32 *order) {
   memcpy(b->node.at, e.node.at, b->node.n * sizeof *b->node.at);
 }
 
-static void order_block(Graph *g, BlkId blk, Order *all) {
-  Arena *a = &g->c->scratch;
+/* Other blocks know nothing of this one. */
+static void forget(Order *o) {
+  const Blk *b = &o->g->blk.at[o->blk];
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(o->g, b->node.at[i]);
+    o->step_of[b->node.at[i]] = 0;
+    for (u32 k = 0; k < n->nout; k++) o->of[n->out[k]] = 0;
+  }
+}
+
+static void order_block(Order *all, BlkId blk) {
   Order o = *all;
+  Mark m = arena_mark(o.a);
   o.blk = blk;
-  o.of = NEWS(a, u32, g->val.n);
-  o.step_of = NEWS(a, u32, g->node.n);
-  o.stamp = NEWS(a, u32, g->node.n);
   add_memories(&o);
   add_steps(&o);
-  if (o.step.n < 3 || o.step.n > ORDER_UNITS) return;
-  u32 *out = NEWS(a, u32, o.step.n);
-  if (search(&o, peak_as_given(&o), out)) apply(&o, out);
+  if (o.step.n >= 3 && o.step.n <= ORDER_UNITS) {
+    u32 *out = NEWS(o.a, u32, o.step.n);
+    if (search(&o, peak_as_given(&o), out)) apply(&o, out);
+  }
+  all->looked += o.step.n;
+  forget(&o);
+  arena_rewind(o.a, m);
 }
 
 /* What the nodes of a block, and of those inside it, are and set. */
@@ -384,7 +424,7 @@ static void survey(Order *o, BlkId b) {
 }
 
 static void order_blocks(Order *o, BlkId b) {
-  order_block(o->g, b, o);
+  order_block(o, b);
   for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
     const Node *n = graph_node(o->g, o->g->blk.at[b].node.at[i]);
     for (u32 k = 0; k < n->nblk; k++) order_blocks(o, n->blk[k]);
@@ -398,6 +438,10 @@ void order(Graph *g) {
   o.uses = NEWS(a, u32, g->val.n);
   o.home = NEWS(a, BlkId, g->node.n);
   o.setter = NEWS(a, NodeId, dim_nsyms(g->dims) + 1);
+  o.of = NEWS(a, u32, g->val.n);
+  o.step_of = NEWS(a, u32, g->node.n);
+  o.stamp = NEWS(a, u32, g->node.n);
+  o.done = NEWS(a, bool, g->node.n);
   graph_use_counts(g, o.uses);
   survey(&o, 1);
   order_blocks(&o, 1);

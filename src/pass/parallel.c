@@ -59,6 +59,10 @@ typedef struct Share {
   Cut *cut;           /* by root: how its writers were split */
   double grain;
   u32 inside; /* of how many loops that stay between kernels */
+  u32 round;  /* one more for every set of variables, or of roots: a number says which one has it */
+  u32 *in_var, *in_root;
+  u64 *last_var, *last_root; /* by variable, by root: see find_cuts */
+  u64 counted;               /* statements */
 } Share;
 
 /* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
@@ -98,7 +102,7 @@ static bool split_index(Share *o, const Touched *in, ExprId e, VarId v, Split *s
       s->coef += coef;
       continue;
     }
-    if (!in->declared[a.t[i].var]) {
+    if (!touch_declares(in, a.t[i].var)) {
       s->outer.t[s->outer.n++] = a.t[i];
       continue;
     }
@@ -122,9 +126,9 @@ static bool same_outer(const Affine *a, const Affine *b) {
 static bool keeps_apart(Share *o, const Touched *in, BufId root, VarId v, u32 d) {
   Split all = {0}, s;
   BufId first = 0;
-  for (u32 i = 0; i < in->at.n; i++) {
-    const Touch *t = &in->at.at[i];
-    if (t->root != root) continue;
+  const RootUse *use = touch_root(in, root);
+  for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
+    const Touch *t = &in->at.at[i - 1];
     if (d >= t->n || !split_index(o, in, t->idx[d], v, &s)) return false;
     if (d + 1 == t->n) s.hi += t->lanes - 1;
     if (!first) {
@@ -145,7 +149,8 @@ static bool apart(Share *o, const Touched *in, BufId root, VarId v) {
   return false;
 }
 
-/* May iterations of the loop run at the same time? Adds to own what each thread then needs. */
+/* May iterations of the loop run at the same time? Adds to own, if given, what each thread then
+ * needs. */
 static bool is_free(Share *o, StmtId loop, bool *own) {
   Prog *p = o->p;
   const Stmt *s = prog_stmt(p, loop);
@@ -153,22 +158,15 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
     return false;
   Touched in = touched(p, s->body);
   if (in.ordered) return false;
-  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
-  bool *reads = NEWS(&p->c->scratch, bool, p->buf.n),
-       *writes = NEWS(&p->c->scratch, bool, p->buf.n);
-  for (u32 i = 0; i < in.at.n; i++) {
-    const Touch *t = &in.at.at[i];
-    count[t->root]++;
-    *(t->write ? &writes[t->root] : &reads[t->root]) = true;
-  }
-  for (BufId b = 1; b < p->buf.n; b++) {
+  for (u32 i = 0; i < in.root.n; i++) {
+    const RootUse *use = &in.root.at[i];
+    BufId b = use->root;
     BufSpace space = prog_buf(p, b)->space;
-    if (!count[b]) continue;
-    bool inside = count[b] == o->total[b];
+    bool inside = use->count == o->total[b];
     if (space == BS_reg && !inside) return false;
-    if (space == BS_reg || !reads[b] || !writes[b] || apart(o, &in, b, s->var)) continue;
+    if (space == BS_reg || !use->read || !use->write || apart(o, &in, b, s->var)) continue;
     if (!inside || (space != BS_temp && space != BS_local)) return false;
-    own[b] = true;
+    if (own) own[b] = true;
   }
   return true;
 }
@@ -241,31 +239,32 @@ static double list_cost(Share *o, StmtId first) {
 
 /* ---- what threads read of each other ---- */
 
-static bool any_of(Prog *p, ExprId id, const bool *var) {
+/* Does it depend on a variable of the set? */
+static bool any_of(Share *o, ExprId id) {
   if (!id) return false;
-  const Expr *e = prog_expr(p, id);
-  if (e->kind == EX_var && var[e->ref]) return true;
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_var && o->in_var[e->ref] == o->round) return true;
   for (u32 i = 0; i < e->narg; i++)
-    if (any_of(p, e->arg[i], var)) return true;
+    if (any_of(o, e->arg[i])) return true;
   return false;
 }
 
-/* Adds the variables whose values depend on those in var. */
-static void follow(Prog *p, StmtId first, bool *var) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
+/* Adds the variables whose values depend on those in the set. */
+static void follow(Share *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
     if ((s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) &&
-        (any_of(p, s->a, var) || any_of(p, s->b, var)))
-      var[s->var] = true;
-    follow(p, s->body, var);
-    follow(p, s->other, var);
+        (any_of(o, s->a) || any_of(o, s->b)))
+      o->in_var[s->var] = o->round;
+    follow(o, s->body);
+    follow(o, s->other);
   }
 }
 
-/* The first dimension whose index depends on var; rank if none does. */
-static u32 split_dim(Prog *p, const Touch *t, const bool *var) {
+/* The first dimension whose index depends on a variable of the set; rank if none does. */
+static u32 split_dim(Share *o, const Touch *t) {
   u32 d = 0;
-  while (d < t->n && !any_of(p, t->idx[d], var)) d++;
+  while (d < t->n && !any_of(o, t->idx[d])) d++;
   return d;
 }
 
@@ -294,21 +293,21 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Touched in = touched_one(p, loop);
-  bool *var = NEWS(&p->c->scratch, bool, p->var.n), *done = NEWS(&p->c->scratch, bool, p->buf.n);
-  var[v] = true;
-  follow(p, prog_stmt(p, loop)->body, var);
+  o->round++;
+  o->in_var[v] = o->round;
+  follow(o, prog_stmt(p, loop)->body);
   Reads r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
     const Touch *t = &in.at.at[i];
     BufSpace space = prog_buf(p, t->root)->space;
-    u32 d = split_dim(p, t, var);
+    u32 d = split_dim(o, t);
     u64 bytes;
     Sym sym;
     if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
     if (t->write) r.torn = fmax(r.torn, torn_lines(p, t, d));
-    if (t->write || done[t->root] || space == BS_reg || space == BS_in) continue;
+    if (t->write || o->in_root[t->root] == o->round || space == BS_reg || space == BS_in) continue;
     if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
-    done[t->root] = true;
+    o->in_root[t->root] = o->round;
     const Cut *c = &o->cut[t->root];
     if (space == BS_const && d == t->n) r.weights += (double)bytes;
     if (space == BS_const) continue;
@@ -332,14 +331,13 @@ static double own_bytes(Share *o, StmtId loop) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Touched in = touched_one(p, loop);
-  u32 *count = NEWS(&p->c->scratch, u32, p->buf.n);
   double sum = 0;
-  for (u32 i = 0; i < in.at.n; i++) count[in.at.at[i].root]++;
-  for (BufId b = 1; b < p->buf.n; b++) {
+  for (u32 i = 0; i < in.root.n; i++) {
+    BufId b = in.root.at[i].root;
     BufSpace space = prog_buf(p, b)->space;
     u64 bytes;
     Sym sym;
-    if (!count[b] || count[b] != o->total[b] || (space != BS_temp && space != BS_local)) continue;
+    if (in.root.at[i].count != o->total[b] || (space != BS_temp && space != BS_local)) continue;
     if (mem_bytes(p, b, &bytes, &sym)) sum += (double)bytes;
   }
   arena_rewind(&p->c->scratch, m);
@@ -374,12 +372,11 @@ static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
 /* The loop, and those directly inside, that could be handed out as one. */
 static Chain nest_from(Share *o, StmtId loop) {
   Prog *p = o->p;
-  bool *own = NEWS(&p->c->scratch, bool, p->buf.n);
   Chain c = {0};
   for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
     const Stmt *s = prog_stmt(p, id);
     if (c.n && (s->next || s->kind != ST_for)) break;
-    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, own)) break;
+    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, NULL)) break;
     c.at[c.n++] = id;
   }
   return c;
@@ -412,27 +409,28 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
     any = any || (s->kind == ST_for && !(s->flags & LF_unroll) && s->body);
   }
   if (!any) return false;
-  u32 *reg = NEWS(&p->c->scratch, u32, p->buf.n), *var = NEWS(&p->c->scratch, u32, p->var.n);
+  u64 from = o->counted;                 /* smaller numbers are of other lists */
   for (u32 turn = 0; turn < 2; turn++) { /* the last statement that has something; the cuts */
     n = 0;
     for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
       Mark m = arena_mark(&p->c->scratch);
       Touched in = touched_one(p, id);
       for (u32 i = 0; i < in.at.n; i++) {
-        u32 *last = &reg[in.at.at[i].root];
+        u64 *last = &o->last_root[in.at.at[i].root];
         if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
-        if (!turn) *last = n;
-        if (*last > end) end = *last;
+        if (!turn) *last = from + n;
+        if (*last > from + end) end = (u32)(*last - from);
       }
-      for (VarId v = 1; v < p->var.n; v++) {
-        if (!turn && in.used[v]) var[v] = n;
-        if (turn && in.declared[v] && var[v] > end) end = var[v];
-      }
+      for (u32 i = 0; !turn && i < in.used.n; i++) o->last_var[in.used.at[i]] = from + n;
+      for (u32 i = 0; turn && i < in.declares.n; i++)
+        if (o->last_var[in.declares.at[i]] > from + end)
+          end = (u32)(o->last_var[in.declares.at[i]] - from);
       if (turn) cut[n] = end <= n;
       arena_rewind(&p->c->scratch, m);
     }
     end = 0;
   }
+  o->counted += n;
   return true;
 }
 
@@ -677,6 +675,11 @@ void parallel(Prog *p) {
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
   o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
+  u32 vars = p->var.n + p->stmt.n; /* a loop may get one for its strips */
+  o.in_var = NEWS(&p->c->scratch, u32, vars);
+  o.last_var = NEWS(&p->c->scratch, u64, vars);
+  o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);
+  o.last_root = NEWS(&p->c->scratch, u64, p->buf.n);
   Touched all = touched(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
   p->body = walk(&o, p->body);

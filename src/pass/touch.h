@@ -10,18 +10,34 @@ typedef struct Touch {
   u32 n;
   u32 lanes; /* elements along the last dimension */
   bool write;
+  u32 before; /* 1 + another of the same root, the last before; 0: none */
 } Touch;
+
+/* What becomes of one root. */
+typedef struct RootUse {
+  BufId root;
+  u32 count; /* accesses */
+  u32 last;  /* 1 + the last of them */
+  bool read, write;
+} RootUse;
 
 typedef struct Touched {
   Prog *p;
   VEC(Touch) at;
-  bool *declared, *used; /* by variable */
-  bool ordered;          /* sets a variable of the program around it, or may end the run */
-  bool loops;            /* while: for how long is not known */
+  VEC(RootUse) root; /* each once */
+  Map root_at;       /* 1 + its place there */
+  VEC(VarId) used;   /* variables, as often as they are */
+  VEC(VarId) declares;
+  Map declared; /* the same */
+  bool ordered; /* sets a variable of the program around it, or may end the run */
+  bool loops;   /* while: for how long is not known */
   u32 nstmts;
 } Touched;
 
 Touched touched(Prog *p, StmtId first);    /* the statement and those behind it; in scratch */
 Touched touched_one(Prog *p, StmtId only); /* the statement alone */
+void touch_append(Touched *t, const Touched *more); /* a piece that has come to stand behind t */
+bool touch_declares(const Touched *t, VarId v);
+const RootUse *touch_root(const Touched *t, BufId root); /* NULL: it is not touched */
 
 #endif

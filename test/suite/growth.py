@@ -20,6 +20,11 @@ CASES = {
     "conv_relu": (200, BOTH, ()),
     "depthwise": (200, BOTH, ()),
     "transposed": (150, BOTH, ()),
+    "ifs": (500, BOTH, ()),
+    "matmul_softmax": (400, BOTH, ()),
+    "softmax": (200, BOTH, ()),
+    "turned": (500, BOTH, ()),
+    "joined_convs": (250, BOTH, ()),
 }
 
 
