@@ -180,6 +180,8 @@ typedef struct IngotC {
   int debug;  /* every tensor an array of its own, so that sanitizers see what leaves it; not
                  re-entrant */
   int caller; /* add NAME_call, which ingot_set_library needs */
+  int split;  /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0 and
+                 on, whose objects are linked together; 0: only at once */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);

@@ -67,6 +67,8 @@ static double list_cost(Prog *p, StmtId first, const Range *var) {
   return sum;
 }
 
+enum { SPLIT_MOST = 64 };
+
 typedef struct TestRun {
   Ingot *m;
   Prog *p;
@@ -210,6 +212,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, "%sstate %s", gap(&t), m->state.at[i]);
   if (o->selftest) text_fmt(&t, "%s%sselftest", gap(&t), o->selftest < 0 ? "no-" : "");
   if (o->debug) text_fmt(&t, "%sdebug", gap(&t));
+  if (o->split > 1) text_fmt(&t, "%ssplit=%d", gap(&t), o->split);
   return text_cstr(&t);
 }
 
@@ -222,6 +225,8 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
     fail(c, ERR_usage, LOC_NONE,
          "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are taken; see --name",
          o->name);
+  if (o->split < 0 || o->split > SPLIT_MOST)
+    fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, SPLIT_MOST);
   api_bodies(m);
   u32 n = m->body ? m->bodies.n : 1;
   EmitBody *body = NEWS(&c->keep, EmitBody, n);
@@ -244,6 +249,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .no_selftest = why,
                    .openmp = m->openmp,
                    .debug = o->debug != 0,
+                   .split = (u32)o->split,
                    .caller = o->caller != 0,
                    .ticks = m->ticks,
                    .weights = weight_mode(c, o->weights),

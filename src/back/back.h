@@ -60,6 +60,7 @@ typedef struct EmitOptions {
   bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */
   bool caller; /* add NAME_call, a function of fixed type around the entry */
   bool ticks;  /* calls NAME_tick(NAME_user, StmtId) behind every kernel: for measuring only */
+  u32 split;   /* kernels can be compiled in so many parts; 0 or 1: all at once */
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */

@@ -88,6 +88,8 @@ static const Opt opts[] = {
     FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),
     FLAG("debug", debug,
          "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
+    WHOLE("split", split, "N", 1, 64,
+          "kernels in N parts that can be compiled side by side: -DNAME_PART=0 ... N-1"),
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
     TEXT("library", NULL, library, "FILE.so",
          "engine c runs NAME_call of this file instead of compiling"),

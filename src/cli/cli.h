@@ -22,7 +22,7 @@ struct Args {
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
   double rtol, atol, seconds;
-  unsigned long long seed, steps, threads, threads_grain;
+  unsigned long long seed, steps, threads, threads_grain, split;
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   const char *state[64];

@@ -357,7 +357,8 @@ static int verb_compile(const Args *a) {
                                       : t.weights,
               .selftest = a->no_selftest ? -1 : a->selftest,
               .caller = a->caller,
-              .debug = a->debug};
+              .debug = a->debug,
+              .split = (int)a->split};
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = prepare(m, &all);
@@ -386,7 +387,7 @@ static int verb_passes(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
-     "threads-api threads-grain selftest no-selftest caller debug input inputs data " SHAPES,
+     "threads-api threads-grain selftest no-selftest split caller debug input inputs data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,

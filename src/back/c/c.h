@@ -122,8 +122,10 @@ struct Emit {
   bool above;  /* a body that is compiled only where its vectors are */
   Text *t;     /* being written */
   u32 indent;
-  u32 depth; /* of loops, for the names of their variables */
-  Text body; /* kernels */
+  u32 depth;         /* of loops, for the names of their variables */
+  Text body;         /* kernels */
+  Text kernel_heads; /* their declarations, for parts that are compiled apart */
+  u64 *part_bytes;   /* by part: of its kernels */
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
   Map kernels;                     /* text of a kernel without its name -> 1 + number */
@@ -276,6 +278,15 @@ void put_prelude(Emit *e, Text *t);
 void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Made *f, Text *t);
+
+/* csplit.c: parts that are compiled side by side */
+bool has_parts(const Emit *e);
+void split_begin(Emit *e);
+u32 split_choose(Emit *e, u64 bytes); /* the part of a kernel whose text is so long */
+const char *kernel_linkage(const Emit *e);
+void put_split(const Emit *e, Text *t, const char *upper); /* what the macros mean */
+void put_part_begin(const Emit *e, Text *t, u32 part);
+void put_part_end(const Emit *e, Text *t);
 
 /* cgate.c: vectors, or what stands in for them */
 bool has_stand_in(const Emit *e); /* can the body be compiled without them, with other sums? */

@@ -160,6 +160,7 @@ void put_region_end(Made *f, Text *t) {
   text_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
   for (u32 i = 0; i < n; i++) text_fmt(t, "#undef %s_%s\n", name, entry[i]);
+  put_part_begin(e, t, 0);
   text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
                "static int ig_can_run(void) {\n  return ");
   text_puts(&lacks, "this CPU lacks one of ");
@@ -182,6 +183,7 @@ void put_region_end(Made *f, Text *t) {
              "\nvoid %s_threads_stop(void *arena) {\n"
              "  if (ig_can_run()) %s_threads_stop_%s(arena);\n}\n",
              name, name, target, name, name, target);
+  put_part_end(e, t);
   text_puts(t, "#endif\n");
 }
 

@@ -241,21 +241,26 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   if (*slot) return *slot - 1;
   u32 number = e->nkernels++;
   *map_put_bytes(&e->kernels, key.at, key.n) = number + 1;
-  text_puts(&e->body, "\n/* ");
+  text_puts(&e->body, "\n");
+  put_part_begin(e, &e->body, split_choose(e, text.n));
+  text_puts(&e->body, "/* ");
   put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(&e->body, "\n");
   put_shapes(e, u);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
-  text_fmt(&e->body, " */\nstatic %svoid %s_k%u(", shared ? "__attribute__((noinline)) " : "",
+  Text head = text_new(&e->c->scratch);
+  text_fmt(&head, "%s%svoid %s_k%u(", kernel_linkage(e), shared ? "__attribute__((noinline)) " : "",
            e->o->name, number);
-  text_put(&e->body, params.at, params.n);
+  text_put(&head, params.at, params.n);
   if (shared)
-    text_fmt(&e->body, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
+    text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
   else if (!params.n)
-    text_puts(&e->body, "void");
-  text_puts(&e->body, ") {\n");
+    text_puts(&head, "void");
+  text_fmt(&e->body, " */\n%s) {\n", text_cstr(&head));
   text_put(&e->body, text.at, text.n);
   text_puts(&e->body, "}\n");
+  put_part_end(e, &e->body);
+  if (has_parts(e)) text_fmt(&e->kernel_heads, "%s);\n", text_cstr(&head));
   if (shared) send(e, u, number, &params);
   return number;
 }

@@ -333,7 +333,10 @@ static void put_head(Multi *m, Text *t) {
   put_has(m, t);
   put_quiet(t);
   put_includes(m, t);
+  put_split(m->made[0].e, t, text_cstr(&m->made[0].upper));
+  put_part_begin(m->made[0].e, t, 0);
   put_pool(m, t);
+  put_part_end(m->made[0].e, t);
 }
 
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
@@ -373,8 +376,10 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   put_declarations(first, c_text, &facts);
   put_head(m, c_text);
   for (u32 i = 0; i < m->npart; i++) put_part(m, c_text, &m->part[i]);
+  put_part_begin(first->e, c_text, 0);
   put_choice(m, c_text);
   put_ways(m, c_text);
   if (o->caller) put_caller(first->e, c_text, progs, n, facts.arena_bytes);
+  put_part_end(first->e, c_text);
   return facts;
 }

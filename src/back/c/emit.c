@@ -390,6 +390,7 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
     e->weight[b] =
         pool && prog_buf(p, b)->space == BS_const && prog_buf(p, b)->data ? pool_add(e, b) : b;
   e->body = text_new(&c->keep);
+  split_begin(e);
   if (o->ticks)
     text_fmt(&e->body,
              "extern void (*%s_tick)(void *, unsigned), *%s_user;\n"
@@ -478,7 +479,9 @@ void put_support(Emit *e, Text *t) {
 /* Kernels, the entry, and whatever else of the interface depends on the program. */
 void put_functions(Made *f, Text *t) {
   Emit *e = f->e;
+  text_put(t, e->kernel_heads.at, e->kernel_heads.n);
   text_put(t, e->body.at, e->body.n);
+  put_part_begin(e, t, 0);
   put_threads(e, t);
   text_fmt(t,
            e->nshared ? "\n%sint %s_body(ig_job *job, void *arena%s) {\n"
@@ -487,11 +490,14 @@ void put_functions(Made *f, Text *t) {
   text_put(t, f->entry.at, f->entry.n);
   text_puts(t, "}\n");
   put_thread_entry(e, t, text_cstr(&f->params), text_cstr(&f->args));
+  put_part_end(e, t);
   put_region_end(f, t);
+  put_part_begin(e, t, 0);
   put_why(e, t);
   if (!e->pool) put_target_name(e, t);
   if (e->state) put_reset(e, t);
   if (e->o->selftest) put_selftest(e, t, text_cstr(&f->upper));
+  put_part_end(e, t);
 }
 
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
@@ -504,9 +510,14 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text
   put_declarations(&f, c_text, &facts);
   put_prelude(f.e, c_text);
   put_thread_headers(f.e, c_text);
+  put_split(f.e, c_text, text_cstr(&f.upper));
   put_support(f.e, c_text);
+  put_part_begin(f.e, c_text, 0);
   put_weights(f.e, c_text);
+  put_part_end(f.e, c_text);
   put_functions(&f, c_text);
+  put_part_begin(f.e, c_text, 0);
   if (o->caller) put_caller(f.e, c_text, &p, 1, facts.arena_bytes);
+  put_part_end(f.e, c_text);
   return facts;
 }
