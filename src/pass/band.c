@@ -20,6 +20,7 @@
 enum {
   BAND_STEPS = 64,   /* longest stretch, in places where the graph can be cut */
   BAND_NODES = 6000, /* that one stretch may become */
+  BAND_MERGE = 4,    /* steps without bands that are looked at together: their kernels may merge */
   BAND_GUESS = 64,   /* an extent without bound */
   BAND_SLACK = 16    /* an arena larger by one part in so many is as good as the smallest */
 };
@@ -46,9 +47,12 @@ typedef struct Band {
   u32 *at;     /* by node: position */
   BlkId *home; /* by node: block */
   u32 *last;   /* by value: position of its last use; UINT32_MAX: a result of the block */
+  u32 *until;  /* by value: position of the last kernel that reads it */
   u32 *uses;   /* by value */
   Val *in;     /* by value: the value in whose memory it lies; itself, or 0: in none */
   Room *room;  /* by such a value */
+  u64 *saved;  /* by such a value: bytes that are not needed where its kernel and its reader's merge
+                */
   u64 *live;   /* by position: bytes that are needed there */
   u32 *cut;    /* positions in front of which the graph can be cut */
   u32 ncut;
@@ -81,6 +85,14 @@ static void find_uses(Band *w) {
     for (u32 k = 0; k < n->nblk; k++) use_block(w, n->blk[k], i);
   }
   for (u32 i = 0; i < b->ret.n; i++) w->last[b->ret.at[i]] = UINT32_MAX;
+  for (Val v = 1; v < w->g->val.n; v++) w->until[v] = w->last[v] < w->n ? w->last[v] : w->n - 1;
+  for (u32 i = w->n; i-- > 0;) { /* what has no buffer is computed where it is read */
+    const Node *n = graph_node(w->g, b->node.at[i]);
+    if (n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer) continue;
+    for (u32 k = 0; k < n->nin; k++)
+      if (n->in[k] && w->until[n->in[k]] < w->until[n->out[0]])
+        w->until[n->in[k]] = w->until[n->out[0]];
+  }
 }
 
 /* ---- memory ---- */
@@ -99,7 +111,14 @@ static u64 bytes_of(const Band *w, Val v) {
   return n < (u64)DIM_MAX ? n : (u64)DIM_MAX;
 }
 
+/* Does it compute each channel of its result from that channel? */
 static bool is_channelwise(Graph *g, const Node *n) {
+  u32 count = 0;
+  const Dim *axes = node_list(n, AT_axes, &count);
+  if (op_info[n->op].kind == OK_REDUCE && axes) {
+    while (count && axes[count - 1] > 1) count--;
+    return !count;
+  }
   if (n->op == OP_pool_max || n->op == OP_pool_sum) return true;
   return n->op == OP_conv && node_int(n, AT_group, 1) > 1 && graph_type(g, n->in[1])->dim[1] == 1;
 }
@@ -110,7 +129,11 @@ static bool is_merged(const Band *w, Val v) {
   const Type *t = graph_type(g, v);
   if (w->u->target->lanes >= 4 || w->uses[v] != 1 || w->last[v] >= w->n || t->rank < 3)
     return false;
-  NodeId def = graph_val(g, v)->def, user = g->blk.at[1].node.at[w->last[v]];
+  NodeId def = graph_val(g, v)->def;
+  const Node *user = graph_node(g, g->blk.at[1].node.at[w->last[v]]);
+  while (user->op < OP_SCALARS && graph_val(g, user->out[0])->home == HOME_inline &&
+         w->uses[user->out[0]] == 1) /* bytes as integers */
+    user = graph_node(g, g->blk.at[1].node.at[w->last[user->out[0]]]);
   const Node *n = def ? graph_node(g, def) : NULL;
   while (n && n->op < OP_SCALARS) { /* down to the sum that its group finishes */
     def = 0;
@@ -119,7 +142,7 @@ static bool is_merged(const Band *w, Val v) {
         def = graph_val(g, n->in[i])->def;
     n = def ? graph_node(g, def) : NULL;
   }
-  return n && n->op == OP_conv && is_channelwise(g, graph_node(g, user)) && t->dim[0] == 1;
+  return n && n->op == OP_conv && is_channelwise(g, user) && t->dim[0] == 1;
 }
 
 static bool joins(const Band *w, const Node *concat, u32 k) {
@@ -145,7 +168,8 @@ static void find_rooms(Band *w) {
       w->in[v] = v;
       w->room[v] = (Room){bytes_of(w, v), i, i};
       if (w->last[v] == UINT32_MAX) w->room[v].size = 0; /* the caller's */
-      if (is_merged(w, v)) w->room[v].size /= (u64)graph_type(g, v)->dim[1];
+      if (is_merged(w, v))
+        w->saved[v] = w->room[v].size - w->room[v].size / (u64)graph_type(g, v)->dim[1];
     }
     for (u32 k = 0; n->op == OP_concat && w->in[n->out[0]] && k < n->nin; k++)
       if (joins(w, n, k)) w->in[n->in[k]] = n->out[0];
@@ -154,7 +178,7 @@ static void find_rooms(Band *w) {
     NodeId def = graph_val(g, v)->def;
     if (!w->in[v] || !def || w->home[def] != 1) continue;
     Room *r = &w->room[w->in[v]];
-    u32 last = w->last[v] < w->n ? w->last[v] : w->n - 1;
+    u32 last = w->until[v];
     if (w->at[def] < r->first) r->first = w->at[def];
     if (last > r->last) r->last = last;
   }
@@ -181,13 +205,12 @@ static bool is_free(Graph *g, const Node *n) {
 }
 
 static void find_cuts(Band *w) {
-  u32 reach = 0; /* values without a buffer, or with next to none, are used in front of it */
+  u32 reach = 0; /* values without a buffer are used in front of it */
   w->cut = NEWS(w->a, u32, w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
     if (i >= reach) w->cut[w->ncut++] = i;
     bool none = n->nout == 1 && graph_val(w->g, n->out[0])->home != HOME_buffer;
-    none = none || (n->nout == 1 && w->in[n->out[0]] && is_merged(w, n->out[0]));
     if (none && !is_free(w->g, n) && w->last[n->out[0]] < w->n && w->last[n->out[0]] >= reach)
       reach = w->last[n->out[0]] + 1;
   }
@@ -222,7 +245,7 @@ static Need *find_needs(const Band *w, const Region *r, Arena *a) {
     if (!v || !w->in[v]) continue;
     const BandNode *home = band_inner(r, w->in[v]);
     Need *n = home ? &need[home - r->node] : &need[i];
-    u32 last = w->last[v] < r->to ? w->last[v] - r->from : count - 1;
+    u32 last = w->until[v] < r->to ? w->until[v] - r->from : count - 1;
     if (!n->last) n->first = i;
     if (last > n->last) n->last = last;
     if (!home || home == b) n->row = bytes_of(w, v) / (u64)b->rows;
@@ -294,10 +317,21 @@ static bool is_better(const Way *a, const Way *b) {
   return a->peak != b->peak ? a->peak < b->peak : a->kernels < b->kernels;
 }
 
+/* Most bytes that are needed from one position to another without bands. */
 static u64 peak_between(const Band *w, u32 from, u32 to) {
   u64 most = 0;
+  Mark m = arena_mark(w->a);
+  u64 *less = NEWS(w->a, u64, to - from + 1);
+  for (u32 i = from; i < to; i++) {
+    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    Val v = n->nout == 1 ? n->out[0] : 0;
+    if (!v || !w->saved[v] || w->in[v] != v || w->room[v].last >= to) continue;
+    for (u32 k = w->room[v].first; k <= w->room[v].last; k++)
+      if (k >= from) less[k - from] += w->saved[v];
+  }
   for (u32 i = from; i < to; i++)
-    if (w->live[i] > most) most = w->live[i];
+    if (w->live[i] > most + less[i - from]) most = w->live[i] - less[i - from];
+  arena_rewind(w->a, m);
   return most;
 }
 
@@ -311,7 +345,7 @@ static Region region_between(const Band *w, u32 from, u32 to) {
                   .last = w->last};
 }
 
-/* No longer region ends there and begins before this cut. */
+/* No region has the step behind this cut in it. */
 static bool is_wall(const Band *w, u32 from) {
   for (u32 i = w->cut[from]; i < w->cut[from + 1]; i++) {
     const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
@@ -327,26 +361,30 @@ static void offer(Way *to, const Way *before, u32 from, Way step, u64 want) {
   if (is_better(&x, to)) *to = x;
 }
 
+/* The stretch between two cuts in bands, if it can be. */
+static void offer_bands(const Band *w, Way *way, u32 from, u32 to, u64 want) {
+  Mark m = arena_mark(w->a);
+  Region r = region_between(w, from, to);
+  if (region_open(&r, w->a)) {
+    Way step = best_bands(w, &r, want, w->a);
+    if (step.bands) offer(&way[to], &way[from], from, step, want);
+  }
+  arena_rewind(w->a, m);
+}
+
 /* way: by cut. */
 static void choose(const Band *w, u64 want, Way *way) {
-  Arena *a = w->a;
   way[0] = (Way){want, 0, 0, 0};
   for (u32 to = 1; to <= w->ncut; to++) {
-    u64 most = 0;
+    bool wall = false;
     way[to] = (Way){.peak = UINT64_MAX};
     for (u32 from = to; from-- > 0 && to - from <= BAND_STEPS;) {
-      u64 peak = peak_between(w, w->cut[from], w->cut[from + 1]);
-      if (peak > most) most = peak;
-      if (from + 1 == to) offer(&way[to], &way[from], from, (Way){.peak = peak}, want);
-      if (is_wall(w, from)) break;
-      if (most <= want || way[from].peak > way[to].peak) continue;
-      Mark m = arena_mark(a);
-      Region r = region_between(w, from, to);
-      if (region_open(&r, a)) {
-        Way step = best_bands(w, &r, want, a);
-        if (step.bands) offer(&way[to], &way[from], from, step, want);
-      }
-      arena_rewind(a, m);
+      u64 peak = peak_between(w, w->cut[from], w->cut[to]);
+      if (to - from <= BAND_MERGE) offer(&way[to], &way[from], from, (Way){.peak = peak}, want);
+      wall = wall || is_wall(w, from);
+      if (wall && to - from >= BAND_MERGE) break;
+      if (wall || peak <= want || way[from].peak > way[to].peak) continue;
+      offer_bands(w, way, from, to, want);
     }
   }
 }
@@ -358,9 +396,11 @@ static Band survey(Unit *u) {
   w.at = NEWS(a, u32, g->node.n);
   w.home = NEWS(a, BlkId, g->node.n);
   w.last = NEWS(a, u32, g->val.n);
+  w.until = NEWS(a, u32, g->val.n);
   w.uses = NEWS(a, u32, g->val.n);
   w.in = NEWS(a, Val, g->val.n);
   w.room = NEWS(a, Room, g->val.n);
+  w.saved = NEWS(a, u64, g->val.n);
   w.live = NEWS(a, u64, w.n + 1);
   fuse(g); /* which values will have memory */
   order(g);

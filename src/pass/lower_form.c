@@ -300,8 +300,9 @@ static double cost(Prog *p, const Form *f, u32 axis) {
   return step * (1 + 24 / n);
 }
 
-/* The axis of the row, or FORM_AXES for a scalar accumulator. */
-static u32 choose_row(Prog *p, const Form *f) {
+/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
+ * the result, so that merge.c can hand on slice by slice what comes in and goes out of it. */
+static u32 choose_row(Prog *p, const Form *f, bool sliced) {
   u32 best = FORM_AXES, last = FORM_AXES;
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold && f->axis[i].hi != 1) last = i;
@@ -309,6 +310,7 @@ static u32 choose_row(Prog *p, const Form *f) {
   if (last == FORM_AXES) return FORM_AXES;
   for (u32 i = 0; i < f->naxes; i++) {
     if (f->axis[i].fold || f->axis[i].hi == 1 || cost(p, f, i) > least) continue;
+    if (sliced && strided(p, &f->out, i)) continue;
     least = cost(p, f, i);
     best = i;
   }
@@ -335,7 +337,7 @@ static void lower_one(Lower *l, Tail at, const Form *from) {
   if (whole) form_merge(l->p, &l->views, f);
   if (l->acc && f->out.buf != from->out.buf) merged = *from;
   if (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)) return;
-  u32 row = f->fold ? choose_row(l->p, f) : FORM_AXES;
+  u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
   if (row == FORM_AXES) {
     lower_plain(l, at, f);
     return;
