@@ -78,7 +78,8 @@ static void say_trade(const Tried *fast, const Tried *got) {
   Text t = text_new(&c->scratch);
   if (got->how.target != fast->how.target) text_puts(&t, ", no vectors: many times slower");
   if (got->m.bands) text_fmt(&t, ", bands of rows: %s", got->m.bands);
-  if (!got->m.bands && got->how.target == fast->how.target) text_puts(&t, ", no Winograd");
+  if (!got->m.bands && got->how.target == fast->how.target)
+    text_puts(&t, ", kernels that take less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
   if (got->how.target == fast->how.target && more >= 1.005)
     text_fmt(&t, "; about %.0f %% more time by estimate", (more - 1) * 100);
@@ -161,11 +162,9 @@ static u64 ram_cost(const Tried *t, const Tried *fast) {
 static Tried choose_ram(Ingot *m, const Target *target) {
   Tried fast = try(m, (Make){target, AIM_time, 0}, false), best = fast;
   if (!fast.m.p->planned) return fast;
-  if (target->lanes > 1) {
-    Tried t = try(m, (Make){target, AIM_ram, 0}, true);
-    if (ram_cost(&t, &fast) < ram_cost(&best, &fast)) best = t;
-  }
-  Tried t = try(m, (Make){target, AIM_ram, BAND_NEAR}, true);
+  Tried t = try(m, (Make){target, AIM_ram, 0}, true);
+  if (ram_cost(&t, &fast) < ram_cost(&best, &fast)) best = t;
+  t = try(m, (Make){target, AIM_ram, BAND_NEAR}, true);
   u64 most = ram_cost(&best, &fast);
   if (ram_cost(&t, &fast) <= most - most / SAVES) best = t;
   Tried plain = best;
@@ -200,7 +199,7 @@ static bool fits(Ingot *m, Fit *f, Make how) {
 /* For one target, programs in the order of the time they take; true: f->least fits. */
 static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
   if (fits(m, f, (Make){target, AIM_time, 0})) return true;
-  if (target->lanes > 1 && fits(m, f, (Make){target, AIM_ram, 0})) return true;
+  if (fits(m, f, (Make){target, AIM_ram, 0})) return true;
   u64 others = f->least.stack + f->least.ports, want = m->ram > others ? m->ram - others : 0;
   for (u32 i = 0; i < TRIES && want > BAND_NEAR; i++) {
     if (fits(m, f, (Make){target, AIM_ram, want})) return true;

@@ -139,6 +139,12 @@ static bool transpose_fits(const Work *w, const Node *n) {
          graph_type(w->g, n->out[0])->dim[1] >= w->block && !w->of[n->in[0]];
 }
 
+/* Rows that are kept from band to band lie as what they were cut out of. */
+static bool kept_fits(const Work *w, const Node *n) {
+  return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
+         graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
+}
+
 static bool becomes_blocked(const Work *w, const Node *n) {
   if (n->nout != 1 || !type_can_be_laid(graph_type(w->g, n->out[0]))) return false;
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
@@ -161,6 +167,7 @@ static bool becomes_blocked(const Work *w, const Node *n) {
   case OP_gather: return gather_fits(w, n);
   case OP_pad: return pad_fits(w, n);
   case OP_transpose: return transpose_fits(w, n);
+  case OP_slice: return kept_fits(w, n);
   default: return false;
   }
 }
