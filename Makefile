@@ -16,7 +16,7 @@ LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pa
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
@@ -51,10 +51,14 @@ $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	{ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
 	$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
+# The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
+$(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(BUILD)/embed peak_text $< $@
 $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(BUILD)/embed $(subst .,_,$*) $< $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak): %.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The loops over rows are written to be vectorised.

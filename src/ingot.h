@@ -177,11 +177,13 @@ typedef struct IngotC {
   const char *weights_file; /* "file": its name in the text, which the macro NAME_WEIGHTS_FILE, in
                                capitals, goes before; NULL: NAME.bin */
   int selftest;             /* 0: unless the model is large; 1: always; -1: never */
-  int debug;  /* every tensor an array of its own, so that sanitizers see what leaves it; not
-                 re-entrant */
-  int caller; /* add NAME_call, which ingot_set_library needs */
-  int split;  /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0 and
-                 on, whose objects are linked together; 0: only at once */
+  int debug;   /* every tensor an array of its own, so that sanitizers see what leaves it; not
+                  re-entrant */
+  int caller;  /* add NAME_call, which ingot_set_library needs */
+  int profile; /* NAME_run tells a function of the caller which kernel has ended: the header says
+                  how */
+  int split;   /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0
+                  and on, whose objects are linked together; 0: only at once */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
@@ -206,6 +208,15 @@ IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
  * output, for ingot_bench: the compiler only. */
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
+/* A kernel of a run: one or more nodes of the model. */
+typedef struct IngotKernel {
+  const char *nodes; /* values that it computes */
+  double ms;         /* median, in one run */
+  double calls;      /* in one run: more than 1 in loops */
+  double macs;       /* multiply-adds of one run, as the kernel does them: Winograd does fewer */
+  double bytes;      /* of all buffers that a call touches */
+} IngotKernel;
+
 /* Times of single runs, by an engine with INGOT_TIMED. "c" is compiled to a program as build says
  * (output is not used). */
 typedef struct IngotBench {
@@ -216,6 +227,10 @@ typedef struct IngotBench {
   double build_ms; /* c: ingot and the C compiler */
   uint64_t rss_kb; /* peak memory of the process */
   uint64_t text_bytes, data_bytes; /* c: code and constants of the object file */
+  const IngotKernel *kernel;       /* c, where build->c.profile is set; valid until ingot_free */
+  uint32_t nkernel;
+  double peak_gflops, peak_gbps; /* then: of this machine with as many threads, a multiply-add
+                                    counted as two; bytes read; 0: not known */
 } IngotBench;
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out);

@@ -60,6 +60,7 @@ typedef struct Model {
   int (*start)(void *arena, int threads); /* NULL: one thread, or OpenMP's */
   void (*stop)(void *arena);
   int threads;
+  int kernels; /* it tells when they have ended; 0: it does not */
 } Model;
 
 extern const Model ingot_model;
@@ -539,6 +540,54 @@ static int run_on(Run *r, double *ms) {
   return bad;
 }
 
+/* ---- kernels ---- */
+
+enum { TIMED = 255 }; /* runs whose kernels are remembered */
+
+static struct {
+  double last, *ms, *calls; /* of this run, by kernel */
+  double *all;              /* ms of TIMED runs */
+} timed;
+
+/* Behind kernel k; -1: a run begins. */
+void ingot_kernel(int k);
+void ingot_kernel(int k) {
+  double at = now();
+  if (k >= 0 && timed.ms) {
+    timed.ms[k] += at - timed.last;
+    timed.calls[k]++;
+  }
+  timed.last = now();
+}
+
+static void time_kernels(void) {
+  size_t n = (size_t)ingot_model.kernels;
+  timed.ms = make(n * sizeof *timed.ms);
+  timed.calls = make(n * sizeof *timed.calls);
+  timed.all = make(n * TIMED * sizeof *timed.all);
+}
+
+static void keep_kernels(int run) {
+  for (int k = 0; k < ingot_model.kernels && run < TIMED; k++) timed.all[k * TIMED + run] = timed.ms[k];
+}
+
+static void forget_kernels(void) {
+  for (int k = 0; k < ingot_model.kernels; k++) timed.ms[k] = timed.calls[k] = 0;
+}
+
+/* A line for each: median ms, calls of the last run. */
+static void show_kernels(int runs) {
+  int n = runs < TIMED ? runs : TIMED;
+  printf("kernels %d\n", ingot_model.kernels);
+  for (int k = 0; k < ingot_model.kernels; k++) {
+    qsort(timed.all + k * TIMED, (size_t)n, sizeof *timed.all, ascending);
+    printf("%.9g %.0f\n", timed.all[k * TIMED + (n - 1) / 2], timed.calls[k]);
+  }
+  free(timed.ms);
+  free(timed.calls);
+  free(timed.all);
+}
+
 /* Three runs to warm up, then as many as fit, but at least five. */
 static int bench(Run *r, double seconds) {
   enum { MOST = 1 << 20, LEAST = 5 };
@@ -549,8 +598,12 @@ static int bench(Run *r, double seconds) {
   for (int i = 0; i < 3 && !bad && (i == 0 || now() - start < seconds * 1e3); i++)
     bad = run_on(r, ms);
   start = now();
-  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3))
-    bad = run_on(r, &ms[n++]);
+  if (ingot_model.kernels) time_kernels();
+  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3)) {
+    forget_kernels();
+    bad = run_on(r, &ms[n]);
+    keep_kernels(n++);
+  }
   if (bad) {
     free(ms);
     return bad;
@@ -560,6 +613,7 @@ static int bench(Run *r, double seconds) {
       "{\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_ms\":%.6f,\"rss_kb\":%ld}\n",
       n, ms[0], ms[(n - 1) * 50 / 100], ms[(int)((n - 1) * 0.90)], ms[(int)((n - 1) * 0.99)],
       peak());
+  if (ingot_model.kernels) show_kernels(n);
   free(ms);
   return OK;
 }

@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
+extern const unsigned char peak_text[];
+extern const size_t peak_text_size;
+
 enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
 
 static int ascending(const void *a, const void *b) {
@@ -72,6 +75,50 @@ static double number(Ctx *c, const char *text, const char *key) {
   return strtod(at + strlen(key), NULL);
 }
 
+/* Behind the line of JSON: "kernels N", then for each its ms and calls. */
+static void read_kernels(Ctx *c, Bench *a, const char *text) {
+  const Ingot *m = a->m;
+  const char *at = strstr(text, "kernels ");
+  char *end = NULL;
+  if (!at || strtoul(at + 8, &end, 10) != m->nprofile)
+    fail(c, ERR_system, LOC_NONE, "the program did not time its kernels:\n%.200s", text);
+  IngotKernel *k = NEWS(&c->keep, IngotKernel, m->nprofile + 1);
+  for (u32 i = 0; i < m->nprofile; i++) {
+    const KernelFacts *f = &m->profile[i];
+    double ms = strtod(end, &end), calls = strtod(end, &end);
+    k[i] = (IngotKernel){f->nodes, ms, calls, f->macs * calls, f->bytes};
+  }
+  a->out->kernel = k;
+  a->out->nkernel = m->nprofile;
+}
+
+/* bench/peak.c, compiled for this machine whatever the model is compiled for, and run. */
+static void measure_peak(Ctx *c, Bench *a) {
+  enum { MS = 60 };
+  const char *source = folder_file(c, &a->folder, "peak.c"),
+             *program = folder_file(c, &a->folder, "peak");
+  Words w = {0};
+  char threads[16], ms[16];
+  file_write(c, source, peak_text, peak_text_size);
+  words_compiler(c, &w, a->build ? a->build->cc : NULL);
+  words_add(c, &w, target_native_flags());
+  words_add(c, &w, "-O3 -ffp-contract=fast -pthread -o");
+  *vec_push(&c->keep, &w) = program;
+  *vec_push(&c->keep, &w) = source;
+  *vec_push(&c->keep, &w) = NULL;
+  if (spawn_status(c, &a->folder, "C compiler", w.at)) return; /* it has no vectors: not known */
+  snprintf(threads, sizeof threads, "%u", a->m->threads > 1 ? a->m->threads : 1);
+  snprintf(ms, sizeof ms, "%d", MS);
+  spawn_run(c, &a->folder, "the measurement of the peak",
+            (const char *const[]){program, threads, ms, NULL});
+  File log = file_read(c, folder_file(c, &a->folder, "log"));
+  Text t = text_new(&c->keep);
+  char *end;
+  text_put(&t, log.at, log.n);
+  a->out->peak_gflops = strtod(text_cstr(&t), &end);
+  a->out->peak_gbps = strtod(end, NULL);
+}
+
 static void run_program(Ctx *c, void *arg) {
   Bench *a = arg;
   IngotBench *r = a->out;
@@ -108,6 +155,9 @@ static void run_program(Ctx *c, void *arg) {
   r->p90_ms = number(c, text, "\"p90_ms\":");
   r->p99_ms = number(c, text, "\"p99_ms\":");
   r->rss_kb = (uint64_t)number(c, text, "\"rss_kb\":");
+  if (!b.c.profile) return;
+  read_kernels(c, a, text);
+  measure_peak(c, a);
 }
 
 void api_bench_c(Bench *a) {
@@ -132,6 +182,8 @@ static void do_bench(Ctx *c, void *arg) {
     api_can_run(m);
   }
   api_passes(m, NULL);
+  if (a->build && a->build->c.profile && !(e->info.flags & INGOT_NATIVE))
+    fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
   e->bench(a);
 }
 

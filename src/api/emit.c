@@ -213,6 +213,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (o->selftest) text_fmt(&t, "%s%sselftest", gap(&t), o->selftest < 0 ? "no-" : "");
   if (o->debug) text_fmt(&t, "%sdebug", gap(&t));
   if (o->split > 1) text_fmt(&t, "%ssplit=%d", gap(&t), o->split);
+  if (o->profile) text_fmt(&t, "%sprofile", gap(&t));
   return text_cstr(&t);
 }
 
@@ -251,12 +252,16 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .debug = o->debug != 0,
                    .split = (u32)o->split,
                    .caller = o->caller != 0,
+                   .profile = o->profile != 0,
                    .ticks = m->ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = text_new(&c->keep);
-  return emit_bodies(body, n, &e, source, header, &m->blob);
+  EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->blob);
+  m->profile = facts.profile;
+  m->nprofile = facts.nprofile;
+  return facts;
 }
 
 static void do_emit(Ctx *c, void *arg) {

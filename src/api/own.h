@@ -74,8 +74,10 @@ struct Ingot {
   u32 nin;
   Tensor **raw; /* the same before strings became bytes */
   Tensor **out;
-  const char ***text; /* of outputs that are strings: their texts */
-  Text blob;          /* weights of the last C text */
+  const char ***text;         /* of outputs that are strings: their texts */
+  Text blob;                  /* weights of the last C text */
+  const KernelFacts *profile; /* kernels of the last C text, if it was asked to tell of them */
+  u32 nprofile;
   u32 nout;
 };
 

@@ -56,20 +56,30 @@ typedef struct EmitOptions {
   const Target *target;     /* whose vectors are written; every other machine gets plain loops */
   const SelfTest *selftest; /* NULL: no self-test, because of */
   const char *no_selftest;
-  bool openmp; /* threads are OpenMP's */
-  bool debug;  /* every buffer a static array of its own, so that sanitizers see what leaves it */
-  bool caller; /* add NAME_call, a function of fixed type around the entry */
-  bool ticks;  /* calls NAME_tick(NAME_user, StmtId) behind every kernel: for measuring only */
-  u32 split;   /* kernels can be compiled in so many parts; 0 or 1: all at once */
+  bool openmp;  /* threads are OpenMP's */
+  bool debug;   /* every buffer a static array of its own, so that sanitizers see what leaves it */
+  bool caller;  /* add NAME_call, a function of fixed type around the entry */
+  bool profile; /* calls NAME_PROFILE behind every kernel; see c/cprofile.c */
+  bool ticks;   /* calls NAME_tick(NAME_user, StmtId) behind every kernel: for measuring only */
+  u32 split;    /* kernels can be compiled in so many parts; 0 or 1: all at once */
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 
+/* A kernel of the entry. */
+typedef struct KernelFacts {
+  const char *nodes;  /* what it computes: labels of the graph */
+  double macs, bytes; /* multiply-adds of one call, as it does them; all of what it touches */
+} KernelFacts;
+
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
-  u32 kernels;         /* functions: kernels that differ */
+  u32 kernels;                /* functions: kernels that differ */
+  const KernelFacts *profile; /* with EmitOptions.profile; of the body that this machine takes */
+  u32 nprofile;               /* of all bodies the most kernels are most_profile */
+  u32 most_profile;
   const char *feature; /* that makes it faster where the compiler is told of it; "": none */
 } EmitFacts;
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,

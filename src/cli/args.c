@@ -91,6 +91,11 @@ static const Opt opts[] = {
     WHOLE("split", split, "N", 1, 64,
           "kernels in N parts that can be compiled side by side: -DNAME_PART=0 ... N-1"),
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
+    FLAG("profile", profile,
+         "NAME_run tells a function of yours which kernel has ended: the header says how"),
+    FLAG("per-kernel", per_kernel,
+         "engine c: time of every kernel, its multiply-adds and bytes, beside what the machine can "
+         "do"),
     TEXT("library", NULL, library, "FILE.so",
          "engine c runs NAME_call of this file instead of compiling"),
     FLAG("per-node", per_node,

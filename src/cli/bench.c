@@ -1,26 +1,84 @@
-/* bench: times, memory and size of code, per engine. JSON is one array, one engine a line. */
+/* bench: times, memory and size of code, per engine, and of every kernel. JSON is one array, one
+ * engine a line. */
 #include "cli/cli.h"
+
+/* ---- kernels ---- */
+
+/* What follows from what was measured. */
+typedef struct Rate {
+  double share, gflops, percent; /* percent: of the peak; 0: not known */
+} Rate;
+
+static double total_ms(const IngotBench *b) {
+  double sum = 0;
+  for (uint32_t i = 0; i < b->nkernel; i++) sum += b->kernel[i].ms;
+  return sum;
+}
+
+static Rate rate_of(const IngotBench *b, const IngotKernel *k, double total) {
+  Rate r = {total > 0 ? 100 * k->ms / total : 0, k->ms > 0 ? 2e-6 * k->macs / k->ms : 0, 0};
+  if (b->peak_gflops > 0) r.percent = 100 * r.gflops / b->peak_gflops;
+  return r;
+}
+
+static void print_kernels(const IngotBench *b) {
+  double total = total_ms(b);
+  printf("\n%10s %6s %6s %14s %9s %7s %11s %7s  %s\n", "ms", "share", "calls", "multiply-adds",
+         "GFLOP/s", "of peak", "bytes", "GB/s", "values");
+  for (uint32_t i = 0; i < b->nkernel; i++) {
+    const IngotKernel *k = &b->kernel[i];
+    Rate r = rate_of(b, k, total);
+    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f %6.1f%% %11.0f %7.2f  %s\n", k->ms, r.share, k->calls,
+           k->macs, r.gflops, r.percent, k->bytes,
+           k->ms > 0 ? 1e-6 * k->bytes * k->calls / k->ms : 0, k->nodes);
+  }
+  printf("%10.5f in %u kernels; the peak of this machine: %.1f GFLOP/s, %.1f GB/s read\n", total,
+         b->nkernel, b->peak_gflops, b->peak_gbps);
+}
+
+static void print_kernels_json(const IngotBench *b) {
+  double total = total_ms(b);
+  printf(",\"peak_gflops\":%.2f,\"peak_gbps\":%.2f,\"kernels\":[", b->peak_gflops, b->peak_gbps);
+  for (uint32_t i = 0; i < b->nkernel; i++) {
+    const IngotKernel *k = &b->kernel[i];
+    Rate r = rate_of(b, k, total);
+    printf("%s\n {\"values\":", i ? "," : "");
+    json_text(k->nodes);
+    printf(",\"ms\":%.6f,\"share\":%.3f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f,"
+           "\"peak_percent\":%.2f,\"bytes\":%.0f}",
+           k->ms, r.share, k->calls, k->macs, r.gflops, r.percent, k->bytes);
+  }
+  printf("]");
+}
+
+/* ---- engines ---- */
 
 static void print(const Args *a, const char *engine, const IngotBench *b, int first) {
   if (a->json) {
     printf("%s\n{\"engine\":\"%s\",\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
            "ms\":"
            "%.6f,\"first_ms\":%.3f,"
-           "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu}",
+           "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu",
            first ? "[" : ",", engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms,
            b->build_ms, (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
            (unsigned long long)b->data_bytes);
+    if (a->per_kernel) print_kernels_json(b);
+    printf("}");
     return;
   }
   printf("%-8s %7d %10.4f %10.4f %10.4f %10.4f %10.1f %10.1f %9llu %9llu %10llu\n", engine, b->n,
          b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms, b->build_ms,
          (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
          (unsigned long long)b->data_bytes);
+  if (a->per_kernel) print_kernels(b);
 }
 
-int verb_bench(const Args *a) {
-  IngotBuild build = {.cc = a->cc, .march = a->march, .optimize = a->optimize};
-  Args rest = *a;
+int verb_bench(const Args *given) {
+  Args own = *given, rest = *given;
+  const Args *a = &own;
+  if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
+  IngotBuild build = {
+      .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* goes to the compiler, which knows more of them */
   int result = 0, said = 0;
   const IngotEngine *e;

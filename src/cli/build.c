@@ -18,6 +18,7 @@ int verb_build(const Args *a) {
                  .weights = a->weights,
                  .selftest = a->no_selftest ? -1 : a->selftest,
                  .caller = a->caller,
+                 .profile = a->profile,
                  .debug = a->debug};
   Args rest = *a;
   rest.march = NULL;                        /* goes to the compiler, which knows more of them */

@@ -25,6 +25,7 @@ struct Args {
   unsigned long long seed, steps, threads, threads_grain, split;
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
+  int profile, per_kernel;
   const char *state[64];
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];

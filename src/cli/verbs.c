@@ -357,6 +357,7 @@ static int verb_compile(const Args *a) {
                                       : t.weights,
               .selftest = a->no_selftest ? -1 : a->selftest,
               .caller = a->caller,
+              .profile = a->profile,
               .debug = a->debug,
               .split = (int)a->split};
   const char *source, *header;
@@ -387,12 +388,14 @@ static int verb_passes(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
-     "threads-api threads-grain selftest no-selftest split caller debug input inputs data " SHAPES,
+     "threads-api threads-grain selftest no-selftest split caller profile debug input inputs "
+     "data " SHAPES,
      "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model into one C file (and its header with -o)", 1},
     {"build", verb_build,
      "output name func-name weights state cc march tune tuned precise optimize-for ram optimize "
-     "sanitize threads threads-api threads-grain selftest no-selftest caller debug input inputs "
+     "sanitize threads threads-api threads-grain selftest no-selftest caller profile debug input "
+     "inputs "
      "data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
@@ -409,8 +412,9 @@ const Verb verb_table[] = {
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
      "input inputs data engine seed seconds cc march tune tuned precise optimize-for ram optimize "
-     "threads threads-api threads-grain state json " SHAPES,
-     "MODEL [--engine NAME] [--seconds S]", "measure runs: time, memory, size of code", 1},
+     "threads threads-api threads-grain state per-kernel json " SHAPES,
+     "MODEL [--engine NAME] [--seconds S] [--per-kernel]",
+     "measure runs: time, memory, size of code", 1},
     {"inspect", verb_inspect,
      "json state march precise optimize-for ram threads threads-grain input inputs data " SHAPES,
      "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json]",

@@ -169,12 +169,17 @@ struct Emit {
   Map why_at;         /* text -> 1 + number */
   Text parts, shares; /* of kernels that threads share: cases that call them, functions that ask */
   u32 nshared, job_args;
+  VEC(KernelFacts) profile; /* kernels in the order of the entry, with EmitOptions.profile */
+  Map profile_at;           /* StmtId -> 1 + number */
+  const Range *range;       /* by variable; NULL: not needed yet */
 };
 
 /* cwhy.c */
 enum { STATUS_STATE = 5 };
 u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
 void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
+/* The rest of a function that returns the line of its argument; the last for numbers beyond. */
+void put_choice_of(Text *t, const char *number, const char *const *line, u32 n);
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
@@ -305,6 +310,13 @@ void put_region(Emit *e, Text *t);
 void put_region_end(Made *f, Text *t);
 const char *inner_linkage(const Emit *e); /* of a function inside that callers know */
 void put_target_name(Emit *e, Text *t);   /* NAME_target */
+
+/* cprofile.c: with EmitOptions.profile, else nothing */
+void put_profile_call(Emit *e, StmtId kernel);
+void put_profile_begin(Emit *e, Text *t);
+void put_profile_macro(Emit *e, Text *t, const char *upper);
+void put_profile_declarations(Emit *e, Text *t, const char *upper, u32 kernels);
+void put_profile_names(Emit *e, Text *t);
 
 /* cthread.c */
 typedef struct SharedArg {

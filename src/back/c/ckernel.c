@@ -293,6 +293,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   text_puts(e->t, "); /* ");
   put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
   text_puts(e->t, " */\n");
+  put_profile_call(e, id);
   if (e->o->ticks) text_fmt(e->t, "%s_tick(%s_user, %u);\n", e->o->name, e->o->name, id);
   arena_rewind(&e->c->scratch, m);
 }

@@ -47,8 +47,8 @@ static bool begins(const char *word, size_t n, const char *with) {
 
 /* NAME_run, NAME_k12: functions of a program. */
 static bool is_function(const char *word, size_t n, const char *name) {
-  static const char *const rest[] = {"run",   "body",          "why",         "selftest",
-                                     "reset", "threads_start", "threads_stop"};
+  static const char *const rest[] = {"run",   "body",          "why",          "selftest",
+                                     "reset", "threads_start", "threads_stop", "kernel_name"};
   size_t k = strlen(name);
   if (!begins(word, n, name) || n <= k + 1 || word[k] != '_') return false;
   word += k + 1;
@@ -252,6 +252,7 @@ static void put_ways(Multi *m, Text *t) {
   put_way(m, t, "int ", "run", text_cstr(&params), text_cstr(&args));
   put_way(m, t, "const char *", "why", "int status", "status");
   put_name(m, t);
+  if (m->o->profile) put_way(m, t, "const char *", "kernel_name", "int kernel", "kernel");
   if (f->e->p->threads > 1 && !m->o->openmp) {
     put_way(m, t, "int ", "threads_start", "void *arena, int threads", "arena, threads");
     put_way(m, t, "void ", "threads_stop", "void *arena", "arena");
@@ -293,6 +294,11 @@ static EmitFacts most(Multi *m) {
     if (f.selftest_bytes > all.selftest_bytes) all.selftest_bytes = f.selftest_bytes;
     if (f.stack_bytes > all.stack_bytes) all.stack_bytes = f.stack_bytes;
     all.kernels += f.kernels;
+    if (f.nprofile > all.most_profile) all.most_profile = f.nprofile;
+    if (!i || target_is_here(m->made[i].e->o->target)) {
+      all.profile = f.profile;
+      all.nprofile = f.nprofile;
+    }
   }
   /* of the function in front: the arguments once more, and what is asked of the CPU */
   all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);

@@ -231,7 +231,13 @@ void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u
   text_fmt(t, test_bytes ? "%s_selftest, " : "0, ", name);
   text_fmt(t, state ? "%s_reset, " : "0, ", name);
   if (threads > 1)
-    text_fmt(t, "%s_threads_start, %s_threads_stop, %u};\n", name, name, threads);
+    text_fmt(t, "%s_threads_start, %s_threads_stop, %u, ", name, name, threads);
   else
-    text_puts(t, "0, 0, 1};\n");
+    text_puts(t, "0, 0, 1, ");
+  text_fmt(t, "%u};\n", facts.nprofile);
+  if (facts.nprofile)
+    text_fmt(t,
+             "\nvoid %s_profile(int kernel);\nvoid %s_profile(int kernel) {\n"
+             "  ingot_kernel(kernel);\n}\n",
+             name, name);
 }

@@ -44,29 +44,35 @@ static const char *text_of(Emit *e, u32 status) {
                                     : "not a status of this model";
 }
 
-void put_why(Emit *e, Text *t) {
-  u32 n = COMMON + e->why.n + 1, narrays = 0;
-  Text pick = text_new(&e->c->scratch);
-  text_fmt(t, "\n%sconst char *%s_why(int status) {\n", linkage(e), e->o->name);
+void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) {
+  u32 narrays = 0;
+  Text pick = text_new(t->a);
   for (u32 i = 0; i < n; narrays++) {
     u32 first = i;
-    text_fmt(t, "  static const char why%u[] =", narrays);
+    text_fmt(t, "  static const char %s%u[] =", number, narrays);
     for (size_t chars = 0; i < n && (i == first || chars < MOST_CHARS); i++) {
-      const char *line = text_of(e, i);
       text_puts(t, "\n    ");
-      put_string(t, line, strlen(line));
+      put_string(t, line[i], strlen(line[i]));
       if (i + 1 < n) text_puts(t, " \"\\0\"");
-      chars += strlen(line) + 1;
+      chars += strlen(line[i]) + 1;
     }
     text_puts(t, ";\n");
     if (narrays)
-      text_fmt(&pick, "  if (status >= %u) at = why%u, skip = status - %u;\n", first, narrays,
-               first);
+      text_fmt(&pick, "  if (%s >= %u) at = %s%u, skip = %s - %u;\n", number, first, number,
+               narrays, number, first);
   }
   text_fmt(t,
-           "  const char *at = why0;\n  int skip;\n"
-           "  if (status < 0 || status > %u) status = %u;\n  skip = status;\n",
-           n - 1, n - 1);
+           "  const char *at = %s0;\n  int skip;\n"
+           "  if (%s < 0 || %s > %u) %s = %u;\n  skip = %s;\n",
+           number, number, number, n - 1, number, n - 1, number);
   text_put(t, pick.at, pick.n);
   text_puts(t, "  for (; skip > 0; skip--)\n    while (*at++) {}\n  return at;\n}\n");
+}
+
+void put_why(Emit *e, Text *t) {
+  u32 n = COMMON + e->why.n + 1;
+  const char **line = NEWS(&e->c->scratch, const char *, n);
+  for (u32 i = 0; i < n; i++) line[i] = text_of(e, i);
+  text_fmt(t, "\n%sconst char *%s_why(int status) {\n", linkage(e), e->o->name);
+  put_choice_of(t, "status", line, n);
 }

@@ -118,6 +118,7 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
                 " * has no such vectors and plain loops stand in for them. */\n"
               : "/* The body that runs. */\n");
   text_fmt(t, "const char *%s_target(void);\n", name);
+  put_profile_declarations(e, t, up, facts->most_profile);
   put_thread_declarations(e, t);
   if (e->o->selftest)
     text_fmt(t,
@@ -325,6 +326,7 @@ void made_entry(Made *f, Text *blob) {
   for (u32 i = 0; i < e->p->out.n; i++)
     if (!e->used[e->p->out.at[i]]) text_fmt(&f->entry, "  (void)out%u;\n", i);
   text_put(&f->entry, head.at, head.n);
+  put_profile_begin(e, &f->entry);
   text_put(&f->entry, code.at, code.n);
   text_puts(&f->entry, "  return 0;\n");
   put_params(f);
@@ -398,6 +400,7 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
              o->name, o->name, o->name, o->name);
   e->kernels = map_new(&c->keep);
   e->why_at = map_new(&c->keep);
+  e->profile_at = map_new(&c->keep);
   e->helpers = map_new(&c->keep);
   e->helper_text = text_new(&c->keep);
   e->parts = text_new(&c->keep);
@@ -436,9 +439,15 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
 }
 
 EmitFacts made_facts(Emit *e) {
-  return (EmitFacts){arena_bytes(e), e->o->selftest ? selftest_bytes(e) : 0,
-                     stack_bound(e), e->blob ? e->blob_bytes : weights_bytes(e),
-                     e->nkernels,    is_checked(e) && e->dot4 ? e->o->target->dot4 : ""};
+  return (EmitFacts){.arena_bytes = arena_bytes(e),
+                     .selftest_bytes = e->o->selftest ? selftest_bytes(e) : 0,
+                     .stack_bytes = stack_bound(e),
+                     .weight_bytes = e->blob ? e->blob_bytes : weights_bytes(e),
+                     .kernels = e->nkernels,
+                     .profile = e->profile.at,
+                     .nprofile = e->profile.n,
+                     .most_profile = e->profile.n,
+                     .feature = is_checked(e) && e->dot4 ? e->o->target->dot4 : ""};
 }
 
 EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
@@ -479,6 +488,7 @@ void put_support(Emit *e, Text *t) {
 /* Kernels, the entry, and whatever else of the interface depends on the program. */
 void put_functions(Made *f, Text *t) {
   Emit *e = f->e;
+  put_profile_macro(e, t, text_cstr(&f->upper));
   text_put(t, e->kernel_heads.at, e->kernel_heads.n);
   text_put(t, e->body.at, e->body.n);
   put_part_begin(e, t, 0);
@@ -494,6 +504,7 @@ void put_functions(Made *f, Text *t) {
   put_region_end(f, t);
   put_part_begin(e, t, 0);
   put_why(e, t);
+  put_profile_names(e, t);
   if (!e->pool) put_target_name(e, t);
   if (e->state) put_reset(e, t);
   if (e->o->selftest) put_selftest(e, t, text_cstr(&f->upper));

@@ -1,0 +1,127 @@
+/* cprofile.c: a file that tells when each of its kernels has ended.
+ *
+ * In: the kernels of the entry, one by one while it is written. Out: a call of the macro
+ * NAME_PROFILE behind each, their names for NAME_kernel_name, and what each does, for whoever
+ * measures: multiply-adds and bytes. Nothing is stored in the file: what is measured is kept by the
+ * caller, whose function the macro calls. Kernels of a loop are counted once; how often they run
+ * only the caller sees.
+ */
+#include "back/c/c.h"
+#include "ir/prog_mem.h"
+
+#include <string.h>
+
+enum { NAME_CHARS = 500 };
+
+/* ---- what a kernel does ---- */
+
+typedef struct Count {
+  Emit *e;
+  double macs;
+  VEC(BufId) seen; /* roots */
+  double bytes;
+} Count;
+
+static void count_buf(Count *n, BufId b) {
+  BufId root = prog_root(n->e->p, b);
+  u64 bytes;
+  Sym sym;
+  if (prog_buf(n->e->p, root)->space == BS_reg) return;
+  for (u32 i = 0; i < n->seen.n; i++)
+    if (n->seen.at[i] == root) return;
+  *vec_push(&n->e->c->scratch, &n->seen) = root;
+  if (mem_bytes(n->e->p, root, &bytes, &sym)) n->bytes += (double)bytes;
+}
+
+/* A product that is added to something. */
+static bool is_sum(Prog *p, const Expr *x) {
+  if (x->kind != EX_op || !dtype_is_float(x->dt)) return false;
+  for (u32 i = 0; x->op == OP_add && i < 2; i++) {
+    const Expr *y = prog_expr(p, x->arg[i]);
+    if (y->kind == EX_op && y->op == OP_mul) return true;
+  }
+  return x->op == OP_fma;
+}
+
+static void count_expr(Count *n, ExprId id, double times) {
+  if (!id) return;
+  const Expr *x = prog_expr(n->e->p, id);
+  if (x->kind == EX_load) count_buf(n, x->ref);
+  if (is_sum(n->e->p, x)) n->macs += times * x->lanes;
+  if (x->kind == EX_op && x->op == OP_dot4) n->macs += 4 * times * x->lanes;
+  for (u32 i = 0; i < x->narg; i++) count_expr(n, x->arg[i], times);
+}
+
+/* Extents that are open count with their bounds; of a loop that ends by its data one iteration. */
+static void count_list(Count *n, StmtId first, double times) {
+  Prog *p = n->e->p;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    double turns = 1;
+    if (s->kind == ST_for) {
+      Range from = ex_range(p, s->a, n->e->range), to = ex_range(p, s->b, n->e->range);
+      turns = ((double)to.hi - (double)from.lo) / (double)s->step;
+      if (!(turns > 0)) turns = 0;
+    }
+    if (s->kind == ST_store) count_buf(n, s->buf);
+    if (s->kind != ST_for) count_expr(n, s->a, times);
+    count_list(n, s->body, times * turns);
+    count_list(n, s->other, times);
+  }
+}
+
+/* The number of the kernel; a new one is described. */
+static u32 number_of(Emit *e, StmtId id) {
+  u32 *slot = map_put_bytes(&e->profile_at, &id, sizeof id);
+  if (*slot) return *slot - 1;
+  Stmt s = *prog_stmt(e->p, id);
+  u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
+  Count n = {.e = e};
+  if (!e->range) e->range = prog_ranges(e->p, NULL, &e->c->keep);
+  count_list(&n, s.body, 1);
+  *vec_push(&e->c->keep, &e->profile) = (KernelFacts){
+      str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), n.macs, n.bytes};
+  return (*slot = e->profile.n) - 1;
+}
+
+/* ---- text ---- */
+
+void put_profile_call(Emit *e, StmtId kernel) {
+  if (e->o->profile) put_line(e, "IG_PROFILE(%u);", number_of(e, kernel));
+}
+
+void put_profile_begin(Emit *e, Text *t) {
+  if (e->o->profile) text_puts(t, "  IG_PROFILE(-1);\n");
+}
+
+void put_profile_macro(Emit *e, Text *t, const char *upper) {
+  if (!e->o->profile) return;
+  text_fmt(t,
+           "#ifndef %s_PROFILE\n#define %s_PROFILE(kernel) %s_profile(kernel)\n#endif\n"
+           "#define IG_PROFILE(kernel) %s_PROFILE(kernel)\n",
+           upper, upper, e->o->name, upper);
+}
+
+void put_profile_declarations(Emit *e, Text *t, const char *upper, u32 kernels) {
+  const char *name = e->o->name;
+  if (!e->o->profile) return;
+  text_fmt(t,
+           "/* To be written by the caller, who measures: %s_run calls it with -1 when it begins "
+           "and behind every kernel with\n"
+           " * its number, 0 to %s_KERNELS - 1, in the thread that has called %s_run. A macro "
+           "%s_PROFILE(kernel) that is\n"
+           " * defined where %s.c is compiled takes its place. */\n"
+           "#define %s_KERNELS %u\nvoid %s_profile(int kernel);\n"
+           "/* What it computes: values of the model. */\nconst char *%s_kernel_name(int "
+           "kernel);\n",
+           name, upper, name, upper, name, upper, kernels, name, name);
+}
+
+void put_profile_names(Emit *e, Text *t) {
+  if (!e->o->profile) return;
+  const char **line = NEWS(&e->c->scratch, const char *, e->profile.n + 1);
+  for (u32 i = 0; i < e->profile.n; i++) line[i] = e->profile.at[i].nodes;
+  line[e->profile.n] = "not a kernel of this model";
+  text_fmt(t, "\n%sconst char *%s_kernel_name(int kernel) {\n", linkage(e), e->o->name);
+  put_choice_of(t, "kernel", line, e->profile.n + 1);
+}
