@@ -189,15 +189,7 @@ static Val copy_of(Work *w, Val v) {
 
 /* Rows and columns that the convolution is computed in at once. */
 static i64 patch_of(const Work *w, const Node *n) {
-  Graph *g = w->g;
-  u32 ns;
-  const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
-  const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
-  if (ns != 2 || node_int(n, AT_group, 1) != 1 || o->dt != DT_f32 || node_attr(n, AT_spread))
-    return 1;
-  for (u32 i = 0; i < 2; i++)
-    if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return 1;
-  u32 m = winograd_tile(w->u, 0, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
+  u32 m = winograd_node(w->u, n);
   return m ? m : 1;
 }
 
@@ -388,6 +380,7 @@ void layout(Unit *u) {
   Graph *g = u->g;
   Work w = {.g = g, .u = u, .block = u->target->block};
   if (u->target->lanes < 4) return;
+  winograd_plan(u);
   if (w.block > 8 && padded_share(g, w.block) > 1.1 * padded_share(g, w.block / 2)) w.block /= 2;
   room(&w, g->val.n);
   find_foreign(&w);

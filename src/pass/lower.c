@@ -177,6 +177,7 @@ static bool is_state(const Graph *g, u32 out) {
 
 void lower(Unit *u) {
   Graph *g = u->g;
+  if (!u->wino) winograd_plan(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
@@ -187,6 +188,8 @@ void lower(Unit *u) {
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
   l.packed = map_new(&u->c->scratch);
+  l.wino = map_new(&u->c->scratch);
+  l.wino_from = map_new(&u->c->scratch);
   l.target = u->target;
   l.unit = u;
   l.p->threads = u->threads;

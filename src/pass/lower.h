@@ -42,8 +42,9 @@ typedef struct Lower {
   VEC(Laid) lay;
   InnerVar inner[INNER_VARS]; /* variables that run over lanes */
   u32 ninner;
-  Map padded, flat; /* see widen.h */
-  Map packed;       /* see tile_pack.c */
+  Map padded, flat;    /* see widen.h */
+  Map packed;          /* see tile_pack.c */
+  Map wino, wino_from; /* weights and size of patches -> their transform, and back */
   const Unit *unit;
   const Target *target;
 } Lower;

@@ -190,13 +190,29 @@ static void mark(bool *used, Prog *p, BufId b) {
   for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
 }
 
+static void mark_expr(bool *used, Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  if (e->kind == EX_load) mark(used, p, e->ref);
+  for (u32 i = 0; i < e->narg; i++) mark_expr(used, p, e->arg[i]);
+}
+
+/* Statements only: expressions that were tried and thrown away read nothing. */
+static void mark_list(bool *used, Prog *p, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (s->kind == ST_store) mark(used, p, s->buf);
+    if (s->a) mark_expr(used, p, s->a);
+    if (s->b) mark_expr(used, p, s->b);
+    for (u32 i = 0; i < s->nidx; i++) mark_expr(used, p, s->idx[i]);
+    mark_list(used, p, s->body);
+    mark_list(used, p, s->other);
+  }
+}
+
 void prog_drop_unused(Prog *p) {
   bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
   BufId *to = NEWS(&p->c->scratch, BufId, p->buf.n);
-  for (u32 i = 1; i < p->expr.n; i++)
-    if (p->expr.at[i].kind == EX_load) mark(used, p, p->expr.at[i].ref);
-  for (u32 i = 1; i < p->stmt.n; i++)
-    if (p->stmt.at[i].kind == ST_store) mark(used, p, p->stmt.at[i].buf);
+  mark_list(used, p, p->body);
   u32 n = 1;
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);

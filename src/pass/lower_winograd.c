@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-enum { WINO_SIDE = 6, WINO_BYTES = 640 << 10, WINO_ROWS = 14 };
-enum { WINO_FAR = 4 << 20 }; /* bytes of weights that no cache keeps from run to run */
+enum { WINO_SIDE = 6, WINO_ROWS = 14 };
 
 /* The transforms, for m = 2 and m = 4: input BT, weights G, output AT. */
 static const double bt2[4][WINO_SIDE] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
@@ -46,23 +45,6 @@ typedef struct Wino {
 } Wino;
 
 /* ---- is it one? ---- */
-
-u32 winograd_tile(const Unit *u, StmtId kernel, i64 in, i64 out, i64 high, i64 wide) {
-  if (u->aim != AIM_time || u->target->lanes < 8) return 0;
-  if (in < 16 || out < 16 || high < 4 || wide < 4) return 0;
-  /* From the least accurate that may be taken: no tuning loses more than the closed form does. */
-  static const u32 all[3] = {4, 2, 0};
-  bool fine = in > 256 || out > 256 || u->precise;
-  const u32 *tile = all + fine, n = 3 - fine;
-  if (!u->tune) return tile[0];
-  Str text[3];
-  for (u32 i = 0; i < n; i++)
-    text[i] = tile[i] ? str_fmt(u->c, "F(%ux%u)", tile[i], tile[i]) : str_of(u->c, "direct");
-  Str key =
-      str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld", u->precise ? " precise" : "",
-              (long long)high, (long long)wide, (long long)in, (long long)out);
-  return tile[tune_ask(u->tune, kernel, key, text, n)];
-}
 
 /* One axis that steps by `coef`; others have a single point. */
 static bool lone(const Form *f, const Index *ix, u32 *axis) {
@@ -107,8 +89,8 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
   if (w->nin % w->lanes || w->nout % w->lanes) return false;
-  w->m =
-      winograd_tile(l->unit, l->at.last, w->nin, w->nout, f->axis[w->high].hi, f->axis[w->wide].hi);
+  w->m = winograd_tile(l->unit, prog_buf(p, k)->data->data, l->at.last, w->nin, w->nout,
+                       f->axis[w->high].hi, f->axis[w->wide].hi);
   if (!w->m) return false;
   w->side = w->m + 2;
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
@@ -121,28 +103,39 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
 
 /* ---- weights ---- */
 
-/* [place, result, channel], from [result, channel, 3, 3] */
+/* [place, result, channel], from [result, channel, 3, 3]; made when they are packed, and one for
+ * all convolutions that read these weights in such patches. */
 static BufId weights(Wino *w) {
   Prog *p = w->p;
-  BufId from = w->f->in[1].buf;
-  const Tensor *k = prog_buf(p, from)->data;
+  BufId from = w->f->in[1].buf, *known = map_put(&w->l->wino, (u64)from * 8 + w->m);
   i64 dim[3] = {w->side * w->side, w->nout, w->nin};
-  Tensor *u = tensor_new(&p->c->keep, DT_f32, dim, 3);
-  const double(*g)[3] = w->m == 4 ? g4 : g2;
-  for (i64 o = 0; o < w->nout * w->nin; o++) {
-    double x[3][3], t[WINO_SIDE][3];
-    for (u32 i = 0; i < 9; i++) x[i / 3][i % 3] = tensor_get(k, (u64)o * 9 + i).f;
-    for (u32 i = 0; i < w->side; i++)
+  if (*known) return *known;
+  Tensor *u = tensor_wrap(&p->c->keep, DT_f32, dim, 3, NULL);
+  *known = prog_add_const(p, u, prog_buf(p, from)->name);
+  *map_put(&w->l->wino_from, *known) = from;
+  return *known;
+}
+
+const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a) {
+  const Tensor *as = prog_buf(l->p, b)->data, *k = prog_buf(l->p, *map_get(&l->wino_from, b))->data;
+  Tensor *u = tensor_new(a, DT_f32, as->dim, 3);
+  u32 side = as->dim[0] == 36 ? 6 : 4;
+  u64 pairs = (u64)as->dim[1] * (u64)as->dim[2];
+  const double(*g)[3] = side == 6 ? g4 : g2;
+  float *to = (float *)(uintptr_t)u->data;
+  for (u64 o = 0; o < pairs; o++) {
+    float x[3][3];
+    double t[WINO_SIDE][3];
+    memcpy(x, (const u8 *)k->data + o * sizeof x, sizeof x); /* at any address */
+    for (u32 i = 0; i < side; i++)
       for (u32 j = 0; j < 3; j++)
-        t[i][j] = g[i][0] * x[0][j] + g[i][1] * x[1][j] + g[i][2] * x[2][j];
-    for (u32 i = 0; i < w->side; i++)
-      for (u32 j = 0; j < w->side; j++) {
-        Scalar s = {.f = t[i][0] * g[j][0] + t[i][1] * g[j][1] + t[i][2] * g[j][2]};
-        tensor_set(u, (u64)((i64)(i * w->side + j) * w->nout * w->nin + o), s);
-      }
+        t[i][j] = g[i][0] * (double)x[0][j] + g[i][1] * (double)x[1][j] + g[i][2] * (double)x[2][j];
+    for (u32 i = 0; i < side; i++)
+      for (u32 j = 0; j < side; j++)
+        to[(i * side + j) * pairs + o] =
+            (float)(t[i][0] * g[j][0] + t[i][1] * g[j][1] + t[i][2] * g[j][2]);
   }
-  Str name = prog_buf(p, from)->name;
-  return prog_add_const(p, u, name);
+  return u;
 }
 
 /* ---- transforms ---- */
@@ -348,14 +341,9 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
 
 static void blocks(Wino *w, Tail at, BufId u) {
   Prog *p = w->p;
-  i64 all = w->down * w->across, place_bytes = (i64)w->side * w->side * (w->nin + w->nout) * 4;
-  i64 each = WINO_BYTES / place_bytes / WINO_ROWS * WINO_ROWS;
-  if (each < WINO_ROWS) each = WINO_ROWS;
-  /* few patches, and weights that come from memory: these are gone through once, and threads share
-   * out the places */
-  i64 far = (i64)w->side * w->side * w->nin * w->nout * 4;
-  bool once = far > WINO_FAR && all <= 2 * WINO_ROWS, even = p->threads > 1 && !once;
-  if (once) each = all;
+  i64 all = w->down * w->across, each = winograd_block(w->m, w->nin, w->nout, all);
+  /* threads share out the blocks; where there is but one, the places */
+  bool even = p->threads > 1 && !winograd_once(w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */

@@ -9,6 +9,7 @@
 typedef struct Pass Pass;
 typedef struct Unit Unit;
 typedef struct Tune Tune; /* see tune.h */
+typedef struct WinoPlan WinoPlan;
 
 /* What families of kernels are chosen for. */
 typedef enum Aim {
@@ -33,6 +34,7 @@ struct Unit {
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
+  WinoPlan *wino;       /* which convolutions are Winograd's; NULL: not decided yet */
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -96,9 +98,16 @@ void parallel(Prog *p);    /* parallel.c */
 double prog_time(Prog *p); /* of a run by one thread, in nanoseconds, very roughly */
 void plan(Prog *p);        /* plan.c */
 
-/* lower_winograd.c: results along a side of a patch for such a convolution; 0: none. It reads
- * patches as if its result had a multiple of that many rows and columns. */
-u32 winograd_tile(const Unit *u, StmtId kernel, i64 in, i64 out, i64 high, i64 wide);
+/* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
+void winograd_plan(Unit *u);
+/* Results along a side of a patch for a convolution with these weights; 0: none. It reads patches
+ * as if its result had a multiple of that many rows and columns. */
+u32 winograd_tile(const Unit *u, const void *weights, StmtId kernel, i64 in, i64 out, i64 high,
+                  i64 wide);
+u32 winograd_node(const Unit *u, const Node *n); /* the same */
+/* Few patches, and weights that come from memory: these are gone through once. */
+bool winograd_once(u32 m, i64 in, i64 out, i64 all);
+i64 winograd_block(u32 m, i64 in, i64 out, i64 all); /* patches, of so many, at a time */
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

@@ -90,6 +90,9 @@ bool bytes_settle(Tile *t); /* decides how they are summed up; false: as any int
 ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
 ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the integer it is */
 
+/* lower_winograd.c: the data of a constant that has none yet. */
+const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
+
 /* tile_pack.c */
 void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */
 ExprId sums_load(const Tile *t);

@@ -236,6 +236,7 @@ void pack_const(Tile *t, u32 k) {
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
   Tensor *to = tensor_new(&p->c->keep, t->floats ? DT_f32 : x->dt, dim, q.n);
   Mark mark = arena_mark(&p->c->scratch);
+  if (!x->data) x = winograd_weights(t->l, t->f.in[k].buf, &p->c->scratch);
   pack_into(t, k, &q, t->floats ? as_floats(&p->c->scratch, x) : x, to);
   arena_rewind(&p->c->scratch, mark);
   Str name = prog_buf(p, t->f.in[k].buf)->name;

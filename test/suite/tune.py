@@ -214,8 +214,8 @@ def accurate(env):
     folder, model = prepare(env, "accurate")
     for out, want in ((256, ["F(4x4)", "F(2x2)", "direct"]), (272, ["F(2x2)", "direct"])):
         with open(model, "w") as f:
-            f.write("graph (%x: f32[1,16,9,9]) {\n" + const(random.Random(9), "k", [out, 16, 3, 3])
-                    + conv("y", "x", "k", [1, out, 9, 9], pad=1) + "  return %y\n}\n")
+            f.write("graph (%x: f32[1,16,32,32]) {\n" + const(random.Random(9), "k", [out, 16, 3, 3])
+                    + conv("y", "x", "k", [1, out, 32, 32], pad=1) + "  return %y\n}\n")
         got = [row[1:] for row in choices(env, model, "avx2") if row[0].startswith("winograd")]
         if got != [want]:
             raise Fail(f"{out} channels: {got}, expected {want}")

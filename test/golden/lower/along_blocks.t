@@ -14,9 +14,8 @@ prog
 math fused
 buf b1: in f32[1,1,3,3]
 buf b2: out f32[1,3,3]
-buf b3: const f32[16,1,1,1] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
 buf b5: temp f32[1,2,3,3,8]
-buf b4: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
+buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
 buf acc: reg f32x8[3,2]
 buf b: reg f32x8[1,2]
 buf acc1: reg f32x8[1,2]
@@ -29,7 +28,7 @@ kernel "conv" {
       }
     }
     for v in 0..2 unroll {
-      b[0, v] = b4[0, v, 0, 0, 0, 0:8]
+      b[0, v] = b3[0, v, 0, 0, 0, 0:8]
     }
     for p in 0..3 unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])

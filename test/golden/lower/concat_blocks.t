@@ -16,9 +16,8 @@ prog
 math fused
 buf b1: in f32[1,1,3,12]
 buf b2: out f32[1,9,3,4]
-buf b3: const f32[8,1,1,1] = {-2, 1, 3, -3, 4, 2, -1, 5}
 buf b8: temp f32[1,1,3,4,8]
-buf b4: const f32[1,1,1,1,1,8] = {-2, 1, 3, -3, 4, 2, -1, 5}
+buf b3: const f32[1,1,1,1,1,8] = {-2, 1, 3, -3, 4, 2, -1, 5}
 buf acc: reg f32x8[4,1]
 buf b: reg f32x8[1,1]
 buf tile: local f32[16,8]
@@ -27,7 +26,7 @@ kernel "max conv + max" {
     for p in 0..4 unroll {
       acc[p, 0] = splat.8(0.0)
     }
-    b[0, 0] = b4[0, 0, 0, 0, 0, 0:8]
+    b[0, 0] = b3[0, 0, 0, 0, 0, 0:8]
     for p in 0..4 unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p * 3])
       acc[p, 0] = fma(x, b[0, 0], acc[p, 0])

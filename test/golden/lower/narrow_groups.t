@@ -16,25 +16,23 @@ prog
 math fused
 buf b1: in f32[1,1,2,2]
 buf b2: out f32[1,8,1,1]
-buf b3: const f32[8,1,1,1] = {-2, 0, 2, -1, 1, -2, 0, 2}
-buf b4: const f32[8,4,1,1] = {-3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2}
 buf b6: temp f32[1,1,2,2,8]
-buf b5: const f32[1,1,1,1,1,8] = {-2, 0, 2, -1, 1, -2, 0, 2}
+buf b3: const f32[1,1,1,1,1,8] = {-2, 0, 2, -1, 1, -2, 0, 2}
 buf acc: reg f32x8[2,1]
 buf b: reg f32x8[1,1]
 buf b13: temp f32[1,1,2,2,8]
-buf b7: const f32[2,1,1,1,1,4,4] = {-3, 3, 2, 1, 2, 1, 0, -1, 0, -1, -2, -3, -2, -3, 3, 2, 0, -1, -2, -3, -2, -3, 3, 2, 3, 2, 1, 0, 1, 0, -1, -2}
+buf b4: const f32[2,1,1,1,1,4,4] = {-3, 3, 2, 1, 2, 1, 0, -1, 0, -1, -2, -3, -2, -3, 3, 2, 0, -1, -2, -3, -2, -3, 3, 2, 3, 2, 1, 0, 1, 0, -1, -2}
 buf acc1: reg f32x4[2,1]
-buf b8: reg f32x4[1,1]
+buf b5: reg f32x4[1,1]
 buf b18: temp f32[1,1,1,1,8]
 buf acc2: reg f32x8[1,1]
-buf b9: reg f32x8[1,1]
+buf b7: reg f32x8[1,1]
 kernel "conv" {
   for l in 0..2 {
     for p in 0..2 unroll {
       acc[p, 0] = splat.8(0.0)
     }
-    b[0, 0] = b5[0, 0, 0, 0, 0, 0:8]
+    b[0, 0] = b3[0, 0, 0, 0, 0, 0:8]
     for p in 0..2 unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])
       acc[p, 0] = fma(x, b[0, 0], acc[p, 0])
@@ -51,10 +49,10 @@ kernel "add conv + add" {
         acc1[p, 0] = splat.4(0.0)
       }
       for c in 0..4 {
-        b8[0, 0] = b7[j, 0, 0, 0, 0, c, 0:4]
+        b5[0, 0] = b4[j, 0, 0, 0, 0, c, 0:4]
         for p in 0..2 unroll {
           let x: f32x4 = splat.4(b6[0, div(j, 2), l, p, mod(j, 2) * 4 + c])
-          acc1[p, 0] = fma(x, b8[0, 0], acc1[p, 0])
+          acc1[p, 0] = fma(x, b5[0, 0], acc1[p, 0])
         }
       }
       for p in 0..2 unroll {
@@ -67,8 +65,8 @@ kernel "pool_max" {
   acc2[0, 0] = splat.8(-inf)
   for m in 0..2 {
     for n in 0..2 {
-      b9[0, 0] = b13[0, 0, m, n, 0:8]
-      acc2[0, 0] = max(acc2[0, 0], b9[0, 0])
+      b7[0, 0] = b13[0, 0, m, n, 0:8]
+      acc2[0, 0] = max(acc2[0, 0], b7[0, 0])
     }
   }
   b18[0, 0, 0, 0, 0:8] = acc2[0, 0]

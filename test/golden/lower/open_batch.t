@@ -16,23 +16,21 @@ sym n in 1..9
 math fused
 buf x: in f32[n,1,4,4]
 buf y: out f32[n,8]
-buf b3: const f32[8,1,1,2] = {-2, 1, 3, -3, 4, 2, -1, 5, 7, 1, 2, 3, 4, 5, 6, 8}
-buf b4: const f32[8,8] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}
 buf b6: temp f32[n,1,4,5]
 buf b8: temp f32[n,1,4,4,8]
-buf b1: const f32[1,1,1,1,2,8] = {-2, 3, 4, -1, 7, 2, 4, 6, 1, -3, 2, 5, 1, 3, 5, 8}
+buf b3: const f32[1,1,1,1,2,8] = {-2, 3, 4, -1, 7, 2, 4, 6, 1, -3, 2, 5, 1, 3, 5, 8}
 buf acc: reg f32x8[4,1]
 buf b: reg f32x8[1,1]
 buf b12: temp f32[n,8]
 buf acc1: reg f32x8[1,1]
-buf b2: reg f32x8[1,1]
-buf b5: const f32[1,8,8] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}
+buf b1: reg f32x8[1,1]
+buf b4: const f32[1,8,8] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}
 buf acc2: reg f32x8[9,1]
-buf b7: reg f32x8[1,1]
+buf b2: reg f32x8[1,1]
 buf acc3: reg f32x8[4,1]
-buf b9: reg f32x8[1,1]
+buf b5: reg f32x8[1,1]
 buf acc4: reg f32x8[1,1]
-buf b10: reg f32x8[1,1]
+buf b7: reg f32x8[1,1]
 kernel "border" {
   for i in 0..n {
     for i1 in 0..4 {
@@ -54,7 +52,7 @@ kernel "conv" {
         acc[p, 0] = splat.8(0.0)
       }
       for p in 0..2 {
-        b[0, 0] = b1[0, 0, 0, 0, p, 0:8]
+        b[0, 0] = b3[0, 0, 0, 0, p, 0:8]
         for p1 in 0..4 unroll {
           let x: f32x8 = splat.8(b6[i, 0, l, p1 + p])
           acc[p1, 0] = fma(x, b[0, 0], acc[p1, 0])
@@ -71,8 +69,8 @@ kernel "reduce_max" {
     acc1[0, 0] = splat.8(-inf)
     for k in 0..4 {
       for l in 0..4 {
-        b2[0, 0] = b8[i, 0, k, l, 0:8]
-        acc1[0, 0] = max(acc1[0, 0], b2[0, 0])
+        b1[0, 0] = b8[i, 0, k, l, 0:8]
+        acc1[0, 0] = max(acc1[0, 0], b1[0, 0])
       }
     }
     b12[i, 0:8] = acc1[0, 0]
@@ -84,10 +82,10 @@ kernel "contract" {
       acc2[p, 0] = splat.8(0.0)
     }
     for k in 0..8 {
-      b7[0, 0] = b5[0, k, 0:8]
+      b2[0, 0] = b4[0, k, 0:8]
       for p in 0..9 unroll {
         let x: f32x8 = splat.8(b12[r * 9 + p, k])
-        acc2[p, 0] = fma(x, b7[0, 0], acc2[p, 0])
+        acc2[p, 0] = fma(x, b2[0, 0], acc2[p, 0])
       }
     }
     for p in 0..9 unroll {
@@ -99,10 +97,10 @@ kernel "contract" {
       acc3[p, 0] = splat.8(0.0)
     }
     for k in 0..8 {
-      b9[0, 0] = b5[0, k, 0:8]
+      b5[0, 0] = b4[0, k, 0:8]
       for p in 0..4 unroll {
         let x: f32x8 = splat.8(b12[r * 4 + div(n, 9) * 9 + p, k])
-        acc3[p, 0] = fma(x, b9[0, 0], acc3[p, 0])
+        acc3[p, 0] = fma(x, b5[0, 0], acc3[p, 0])
       }
     }
     for p in 0..4 unroll {
@@ -112,9 +110,9 @@ kernel "contract" {
   for r in div(n, 9) * 9 + div(n - div(n, 9) * 9, 4) * 4..n {
     acc4[0, 0] = splat.8(0.0)
     for k in 0..8 {
-      b10[0, 0] = b5[0, k, 0:8]
+      b7[0, 0] = b4[0, k, 0:8]
       let x: f32x8 = splat.8(b12[r, k])
-      acc4[0, 0] = fma(x, b10[0, 0], acc4[0, 0])
+      acc4[0, 0] = fma(x, b7[0, 0], acc4[0, 0])
     }
     y[r, 0:8] = acc4[0, 0]
   }

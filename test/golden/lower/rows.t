@@ -16,13 +16,11 @@ prog
 math fused
 buf b1: in f32[1,1,3,8]
 buf b2: out f32[1,1,3,8]
-buf b3: const f32[8,1,1,1] = {-2, 1, 3, 3, 3, -3, -1, -3}
 buf b5: temp f32[1,1,3,10,8]
-buf b4: const f32[1,1,1,1,1,8] = {-2, 1, 3, 3, 3, -3, -1, -3}
+buf b3: const f32[1,1,1,1,1,8] = {-2, 1, 3, 3, 3, -3, -1, -3}
 buf acc: reg f32x8[8,1]
 buf b: reg f32x8[1,1]
-buf b9: const f32[1,8,1,3] = {0, 3, 0, 0, 2, 0, 3, -2, -3, 0, -3, 3, 0, 0, 1, 3, 3, -3, 2, 0, -1, 2, 3, -2}
-buf b6: const f32[1,1,1,1,3,8] = {0, 0, 3, 0, 0, 3, 2, 2, 3, 2, -2, -3, 0, 3, 0, 3, 0, 0, -3, 3, 1, -3, -1, -2}
+buf b9: const f32[1,1,1,1,3,8] = {0, 0, 3, 0, 0, 3, 2, 2, 3, 2, -2, -3, 0, 3, 0, 3, 0, 0, -3, 3, 1, -3, -1, -2}
 buf acc1: reg f32x8[8,1]
 buf all: reg f32x8[1,1]
 kernel "border" {
@@ -38,7 +36,7 @@ kernel "conv" {
     for p in 0..8 unroll {
       acc[p, 0] = splat.8(0.0)
     }
-    b[0, 0] = b4[0, 0, 0, 0, 0, 0:8]
+    b[0, 0] = b3[0, 0, 0, 0, 0, 0:8]
     for p in 0..8 unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])
       acc[p, 0] = fma(x, b[0, 0], acc[p, 0])
@@ -54,7 +52,7 @@ kernel "max conv + max" {
       acc1[p, 0] = splat.8(0.0)
     }
     for p in 0..3 {
-      let x: f32x8 = b6[0, 0, 0, 0, p, 0:8]
+      let x: f32x8 = b9[0, 0, 0, 0, p, 0:8]
       for p1 in 0..8 unroll {
         acc1[p1, 0] = fma(b5[0, 0, l, p1 + p, 0:8], x, acc1[p1, 0])
       }

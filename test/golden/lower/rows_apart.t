@@ -15,18 +15,16 @@ prog
 math fast
 buf b1: in f32[1,1,1,5]
 buf b2: out f32[1,1,1,10]
-buf b3: const f32[8,1,1,1] = {-2, 1, 3, 3, 3, -3, -1, -3}
 buf b5: temp f32[1,2,1,5,4]
-buf b4: const f32[1,2,1,1,1,4] = {-2, 1, 3, 3, 3, -3, -1, -3}
+buf b3: const f32[1,2,1,1,1,4] = {-2, 1, 3, 3, 3, -3, -1, -3}
 buf acc: reg f32x4[5,2]
 buf b: reg f32x4[1,2]
-buf b9: const f32[1,8,1,2] = {0, 3, 0, 0, 2, 0, 3, -2, -3, 0, -3, 3, 0, 0, 1, 3}
-buf b6: const f32[1,1,2,1,1,4] = {3, 0, 0, -2, 0, 3, 0, 3}
+buf b9: const f32[1,1,2,1,1,4] = {3, 0, 0, -2, 0, 3, 0, 3}
 buf acc1: reg f32x4[4,1]
 buf all: reg f32x4[1,1]
 buf acc2: reg f32x4[1,1]
 buf all1: reg f32x4[1,1]
-buf b7: const f32[1,1,2,1,1,4] = {0, 0, 2, 3, -3, -3, 0, 1}
+buf b4: const f32[1,1,2,1,1,4] = {0, 0, 2, 3, -3, -3, 0, 1}
 buf acc3: reg f32x4[4,1]
 buf all2: reg f32x4[1,1]
 buf acc4: reg f32x4[1,1]
@@ -38,7 +36,7 @@ kernel "conv" {
     }
   }
   for v in 0..2 unroll {
-    b[0, v] = b4[0, v, 0, 0, 0, 0:4]
+    b[0, v] = b3[0, v, 0, 0, 0, 0:4]
   }
   for p in 0..5 unroll {
     let x: f32x4 = splat.4(b1[0, 0, 0, p])
@@ -57,7 +55,7 @@ kernel "exp conv + exp" {
     acc1[p, 0] = splat.4(0.0)
   }
   for v in 0..2 {
-    let x: f32x4 = b6[0, 0, v, 0, 0, 0:4]
+    let x: f32x4 = b9[0, 0, v, 0, 0, 0:4]
     for p in 0..4 unroll {
       acc1[p, 0] = acc1[p, 0] + b5[0, v, 0, p, 0:4] * x
     }
@@ -77,7 +75,7 @@ kernel "exp conv + exp" {
   b2[0, 0, 0, 6] = shuffle.3(done)
   acc2[0, 0] = splat.4(0.0)
   for v in 0..2 {
-    let x: f32x4 = b6[0, 0, v, 0, 0, 0:4]
+    let x: f32x4 = b9[0, 0, v, 0, 0, 0:4]
     acc2[0, 0] = acc2[0, 0] + b5[0, v, 0, 4, 0:4] * x
   }
   let s7: f32x4 = acc2[0, 0]
@@ -93,7 +91,7 @@ kernel "exp conv + exp" {
     acc3[p, 0] = splat.4(0.0)
   }
   for v in 0..2 {
-    let x: f32x4 = b7[0, 0, v, 0, 0, 0:4]
+    let x: f32x4 = b4[0, 0, v, 0, 0, 0:4]
     for p in 0..4 unroll {
       acc3[p, 0] = acc3[p, 0] + b5[0, v, 0, p, 0:4] * x
     }
@@ -113,7 +111,7 @@ kernel "exp conv + exp" {
   b2[0, 0, 0, 7] = shuffle.3(done1)
   acc4[0, 0] = splat.4(0.0)
   for v in 0..2 {
-    let x: f32x4 = b7[0, 0, v, 0, 0, 0:4]
+    let x: f32x4 = b4[0, 0, v, 0, 0, 0:4]
     acc4[0, 0] = acc4[0, 0] + b5[0, v, 0, 4, 0:4] * x
   }
   let s21: f32x4 = acc4[0, 0]
