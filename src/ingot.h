@@ -188,6 +188,12 @@ typedef struct IngotC {
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
+/* The same into files, of which none appears before all are written. weights: a file that is
+ * written when they are no part of the C, which is so also where o says nothing about them and they
+ * take more than 8 MB. */
+IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+                          const char *weights);
+
 /* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 

@@ -84,13 +84,24 @@ static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
   }
 }
 
+/* A file for the tools that are started. */
+static void put_file(Ctx *c, const char *path, FileOut f) {
+  f.path = path;
+  f.passing = true;
+  files_write(c, &f, 1);
+}
+
+static FileOut blob_file(const Ingot *m) {
+  return (FileOut){.n = m->blob.piece.n, .piece = m->blob.piece.at};
+}
+
 static const char *compile(Ctx *c, Build *b, const char *file, const Text *text,
                            const char *standard) {
   Text object = text_new(&c->keep);
   const char *source = folder_file(c, &b->folder, file);
   Words w = {0};
   text_fmt(&object, "%s.o", source);
-  file_write(c, source, text->at, text->n);
+  put_file(c, source, (FileOut){.at = text->at, .n = text->n});
   begin(c, b, &w, standard);
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
   add_pair(c, &w, "-I", b->folder.path); /* where .incbin looks, too */
@@ -157,16 +168,6 @@ static CodeSize measure(const File *f) {
   return z;
 }
 
-static u64 weight_bytes(const Ingot *m) {
-  u64 n = 0;
-  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
-    const Prog *p = m->body ? m->body[i] : m->p;
-    for (BufId b = 1; b < p->buf.n; b++)
-      if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
-  }
-  return n;
-}
-
 static void build(Ctx *c, void *arg) {
   Build *b = arg;
   const IngotBuild *o = b->o;
@@ -176,7 +177,7 @@ static void build(Ctx *c, void *arg) {
   ic.name = b->name;
   ic.caller = ic.caller || b->kind == PD_program;
   api_bodies(b->m);
-  if (!ic.weights && weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
+  if (!ic.weights && api_weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
@@ -186,7 +187,7 @@ static void build(Ctx *c, void *arg) {
   if (b->m->blob.n) {
     Text blob = text_new(&c->keep);
     text_fmt(&blob, "%s.bin", ic.name);
-    file_write(c, folder_file(c, &b->folder, text_cstr(&blob)), b->m->blob.at, b->m->blob.n);
+    put_file(c, folder_file(c, &b->folder, text_cstr(&blob)), blob_file(b->m));
   }
   text_fmt(&file, "%s.c", ic.name);
   const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
@@ -205,11 +206,13 @@ static void build(Ctx *c, void *arg) {
   File f = file_read_own(c, made);
   FileOut out[MOST_FILES];
   u32 nout = 0;
-  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->blob.n)
-    out[nout++] = (FileOut){beside(c, o->output, ".bin"), b->m->blob.at, b->m->blob.n, false};
+  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->blob.n) {
+    out[nout] = blob_file(b->m);
+    out[nout++].path = beside(c, o->output, ".bin");
+  }
   if (b->kind != PD_program)
-    out[nout++] = (FileOut){beside(c, o->output, ".h"), header.at, header.n, false};
-  out[nout++] = (FileOut){o->output, f.at, f.n, false};
+    out[nout++] = (FileOut){.path = beside(c, o->output, ".h"), .at = header.at, .n = header.n};
+  out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n};
   files_write(c, out, nout);
   if (b->kind >= PD_shared && strcmp(o->output, "-")) {
     mode_t mask = umask(022);

@@ -12,6 +12,9 @@
 /* Operations of the interpreter for a self-test, unless one is demanded: about two seconds. */
 #define SELFTEST_COST 2e8
 
+/* Weights above this go into a file beside the C, where there is a place for it. */
+#define BESIDE_BYTES ((u64)8 << 20)
+
 typedef struct EmitArg {
   Ingot *m;
   const IngotC *o;
@@ -257,11 +260,18 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
-  m->blob = text_new(&c->keep);
+  m->blob = (Blob){.a = &c->keep};
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->blob);
   m->profile = facts.profile;
   m->nprofile = facts.nprofile;
   return facts;
+}
+
+static void say_feature(Ctx *c, const EmitFacts *facts) {
+  if (*facts->feature)
+    warn(c, LOC_NONE,
+         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
+         facts->feature);
 }
 
 static void do_emit(Ctx *c, void *arg) {
@@ -270,10 +280,7 @@ static void do_emit(Ctx *c, void *arg) {
   a->source = text_new(&c->keep);
   a->header = text_new(&c->keep);
   EmitFacts facts = api_emit(a->m, a->o, &a->source, &a->header);
-  if (*facts.feature)
-    warn(c, LOC_NONE,
-         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
-         facts.feature);
+  say_feature(c, &facts);
 }
 
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
@@ -286,9 +293,70 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
   return api_give(s, &a.header, header, nheader);
 }
 
+u64 api_weight_bytes(const Ingot *m) {
+  u64 n = 0;
+  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
+    const Prog *p = m->body ? m->body[i] : m->p;
+    for (BufId b = 1; b < p->buf.n; b++)
+      if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
+  }
+  return n;
+}
+
+typedef struct WeightsArg {
+  Ingot *m;
+  Text all;
+} WeightsArg;
+
+static void do_weights(Ctx *c, void *arg) {
+  WeightsArg *a = arg;
+  a->all = text_new(&c->keep);
+  for (u32 i = 0; i < a->m->blob.piece.n; i++)
+    text_put(&a->all, a->m->blob.piece.at[i].at, a->m->blob.piece.at[i].n);
+}
+
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
+  WeightsArg a = {.m = m};
   IngotStatus s = api_need_all(m, data && n, "the place of the weights");
-  if (data) *data = !s && m ? m->blob.at : NULL;
-  if (n) *n = !s && m ? m->blob.n : 0;
-  return m ? (IngotStatus)m->status : INGOT_USAGE;
+  if (!s) s = api_call(m, do_weights, &a);
+  if (data) *data = s ? NULL : a.all.at;
+  if (n) *n = s ? 0 : a.all.n;
+  return s;
+}
+
+typedef struct CFilesArg {
+  Ingot *m;
+  const IngotC *o;
+  const char *source, *header, *weights;
+} CFilesArg;
+
+/* In the order weights, header, source: a C file never stands without its weights. */
+static void do_write_c(Ctx *c, void *arg) {
+  CFilesArg *a = arg;
+  api_need(c, a->o, "the options");
+  IngotC o = *a->o;
+  Text source = text_new(&c->keep), header = text_new(&c->keep);
+  api_need(c, a->source, "the path of the source");
+  api_need(c, a->header, "the path of the header");
+  api_need(c, a->weights, "the path of the weights");
+  api_bodies(a->m);
+  bool large = !o.weights && api_weight_bytes(a->m) > BESIDE_BYTES;
+  if (large) o.weights = "file";
+  EmitFacts facts = api_emit(a->m, &o, &source, &header);
+  say_feature(c, &facts);
+  const Blob *blob = &a->m->blob;
+  FileOut f[3] = {{.path = a->weights, .n = blob->piece.n, .piece = blob->piece.at},
+                  {.path = a->header, .at = header.at, .n = header.n},
+                  {.path = a->source, .at = source.at, .n = source.n}};
+  files_write(c, f + !blob->n, 3 - !blob->n);
+  if (large)
+    warn(c, LOC_NONE,
+         "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
+         "text puts them into the C file",
+         (double)blob->n / 1e6, show_text(c, str_of(c, a->weights)));
+}
+
+IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+                          const char *weights) {
+  return api_call(m, do_write_c, &(CFilesArg){m, o, source, header, weights});
 }

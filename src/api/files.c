@@ -39,7 +39,7 @@ static void do_write_files(Ctx *c, void *arg) {
   for (u32 i = 0; i < a->n; i++) {
     api_need(c, a->file[i].path, "the path of a file");
     if (a->file[i].n) api_need(c, a->file[i].data, "the contents of a file");
-    f[i] = (FileOut){a->file[i].path, a->file[i].data, a->file[i].n, false};
+    f[i] = (FileOut){.path = a->file[i].path, .at = a->file[i].data, .n = a->file[i].n};
   }
   files_write(c, f, a->n);
 }

@@ -111,7 +111,7 @@ void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, con
     text_fmt(&t, "%s\t%s\t%s\t%s\n", str_text(c, x->key), str_text(c, x->choice),
              str_text(c, x->closed), str_text(c, x->us));
   }
-  files_write(c, &(FileOut){path, t.at, t.n, true}, 1);
+  files_write(c, &(FileOut){.path = path, .at = t.at, .n = t.n, .update = true}, 1);
 }
 
 Tune *tuned_table(Ctx *c, const Found *f) {

@@ -82,8 +82,14 @@ typedef struct EmitFacts {
   u32 most_profile;
   const char *feature; /* that makes it faster where the compiler is told of it; "": none */
 } EmitFacts;
+/* Weights that are no part of the C text; the pieces are the program's own constants. */
+typedef struct Blob {
+  Arena *a;
+  u64 n; /* bytes */
+  VEC(Chunk) piece;
+} Blob;
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
-                 Text *blob); /* blob: WM_file, WM_pointer */
+                 Blob *blob); /* blob: WM_file, WM_pointer */
 
 /* One of several programs for the same model. */
 typedef struct EmitBody {
@@ -95,7 +101,7 @@ typedef struct EmitBody {
  * every machine, of the others the file takes the last that its CPU can run. target and selftest of
  * the options are not looked at. One body gives the same as emit_c. */
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
-                      Text *blob);
+                      Blob *blob);
 
 /* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
 u64 emit_size(Prog *p, const EmitOptions *o);

@@ -1,9 +1,9 @@
 /* Arenas: memory handed out in order and released as a whole or back to a mark.
  *
  * An arena is a list of blocks, newest first, each twice as large as the one before (4 KiB to 1
- * MiB). A request too large for that hangs its own block on the newest one, whose remaining room
- * stays in use. Every block remembers how much had been handed out when it was made (stamp); that
- * count grows with each request, so it orders blocks and marks alike.
+ * MiB). A large request hangs its own block on the newest one, whose remaining room stays in use,
+ * and may be made larger. Every block remembers how much had been handed out when it was made
+ * (stamp); that count grows with each request, so it orders blocks and marks alike.
  *
  * With INGOT_HOSTILE every request is a block of exactly its size, arrays move on append and their
  * old storage is freed at once, so that sanitizers see overruns and stale pointers.
@@ -16,7 +16,8 @@ enum { ALIGN = 16, BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, HEAD = 64 };
 typedef struct Block Block;
 struct Block {
   Block *next;  /* older; for a large block: the next large one of the same owner */
-  Block *prev;  /* newer; used with INGOT_HOSTILE only */
+  Block *prev;  /* newer: of large blocks, or with INGOT_HOSTILE */
+  Block *host;  /* of a large block: the one it hangs on */
   Block *large; /* requests with their own block, made while this block was the newest */
   Arena *owner;
   size_t cap, at; /* bytes behind the header, and how many of them are handed out */
@@ -54,17 +55,32 @@ static void push(Arena *a, Block *b) {
   a->block = b;
 }
 
+static bool is_large(size_t n) {
+  return n > BLOCK_MAX / 4;
+}
+
+/* Puts a large block among those of its host, in front of `next`. */
+static void hang(Block *b, Block *host, Block *next) {
+  b->host = host;
+  b->next = next;
+  if (next) next->prev = b;
+  if (b->prev)
+    b->prev->next = b;
+  else
+    host->large = b;
+}
+
 /* A block with room for n bytes: a new newest one, or one of its own. */
 static Block *grow(Arena *a, size_t n) {
-  if (hostile || n > BLOCK_MAX / 4) {
+  if (hostile) {
     Block *b = make(a, n);
-    if (!b) return NULL;
-    if (hostile || !a->block) {
-      push(a, b);
-    } else {
-      b->next = a->block->large;
-      a->block->large = b;
-    }
+    if (b) push(a, b);
+    return b;
+  }
+  if (is_large(n)) {
+    if (!a->block && !grow(a, 0)) return NULL;
+    Block *b = make(a, n);
+    if (b) hang(b, a->block, a->block->large);
     return b;
   }
   size_t size = a->block ? a->block->cap * 2 : BLOCK_MIN;
@@ -79,7 +95,7 @@ void *arena_try(Arena *a, size_t n) {
   size_t step = n == 0 ? ALIGN : (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   size_t need = hostile ? n : step;
   Block *b = a->block;
-  if (hostile || !b || need > b->cap - b->at) b = grow(a, need);
+  if (hostile || !b || is_large(need) || need > b->cap - b->at) b = grow(a, need);
   if (!b) return NULL;
   void *p = bytes(b) + b->at;
   b->at += need;
@@ -130,6 +146,7 @@ void arena_rewind(Arena *a, Mark m) {
       b->large = l->next;
       release(l);
     }
+    if (b->large) b->large->prev = NULL;
     if (b == m.block) b->at = m.at;
   }
   a->used = m.used;
@@ -147,6 +164,25 @@ static void drop(Arena *a, void *p) {
   if (b->prev) b->prev->next = b->next;
   if (a->block == b) a->block = b->next;
   release(b);
+}
+
+/* A large block moves with its pages, and what was not touched yet takes no memory. */
+void *arena_extend(Arena *a, void *p, size_t n, size_t more) {
+  size_t was = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1),
+         cap = (more + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  if (hostile || !is_large(was) || more > SIZE_MAX / 2) {
+    void *to = arena_alloc(a, more);
+    if (n) memcpy(to, p, n);
+    if (hostile && n) drop(a, p);
+    return to;
+  }
+  Block *b = (Block *)((u8 *)p - HEAD);
+  b = a->c->alloc.resize(a->c->alloc.user, b, HEAD + was, HEAD + cap);
+  if (!b) fail(a->c, ERR_system, LOC_NONE, "out of memory (%zu bytes)", more);
+  hang(b, b->host, b->next);
+  a->used += cap - was;
+  b->cap = b->at = cap;
+  return bytes(b);
 }
 
 void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size) {

@@ -33,6 +33,7 @@ typedef struct Loc Loc;     /* where in the input something comes from */
 typedef struct Diag Diag;   /* one recorded message */
 typedef struct Alloc Alloc; /* allocator hook */
 typedef struct Io Io;       /* I/O hook */
+typedef struct Chunk Chunk; /* some bytes of something larger */
 typedef struct File File;   /* a whole file, read-only, mapped or read */
 typedef struct Guard Guard; /* what must not outlive the process */
 
@@ -163,6 +164,8 @@ const Io *io_system(void);
 void *arena_alloc(Arena *a, size_t n);
 void *arena_array(Arena *a, size_t n, size_t size); /* checked n * size */
 void *arena_copy(Arena *a, const void *from, size_t n);
+/* Room for `more` bytes instead of n; what follows those is not cleared. p is given back. */
+void *arena_extend(Arena *a, void *p, size_t n, size_t more);
 Mark arena_mark(Arena *a);
 void arena_rewind(Arena *a, Mark m);
 void arena_clear(Arena *a);
@@ -197,7 +200,8 @@ u32 *map_put(Map *m, u64 key);        /* slot, zero when new */
 u32 *map_get_bytes(const Map *m, const void *key, size_t n);
 u32 *map_put_bytes(Map *m, const void *key, size_t n); /* the key is copied */
 double time_ms(void);                                  /* since some moment; never goes back */
-u64 hash_bytes(const void *at, size_t n); /* fixed function: the same on every machine */
+u64 hash_bytes(const void *at, size_t n);   /* fixed function: the same on every machine */
+u64 hash_pieces(const Chunk *piece, u32 n); /* of their bytes, one behind the other */
 
 /* diag.c */
 _Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...)
@@ -262,11 +266,17 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
  * standard output; devices and pipes are written directly. ERR_usage for a directory. */
 void file_write(Ctx *c, const char *path, const void *at, size_t n);
 /* Files that belong together: all are written aside before the first is renamed. */
+struct Chunk {
+  const void *at;
+  size_t n;
+};
 typedef struct FileOut {
   const char *path;
   const void *at;
   size_t n;
-  bool update; /* may replace a file that was read: it was read to be added to */
+  bool update;        /* may replace a file that was read: it was read to be added to */
+  const Chunk *piece; /* instead of at: n pieces */
+  bool passing;       /* soon removed: need not be on the disk */
 } FileOut;
 void files_write(Ctx *c, const FileOut *f, u32 n);
 /* Before work: fails where files_write can be seen to fail, and from now on where one of these

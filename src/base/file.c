@@ -369,11 +369,18 @@ static int close_file(Ctx *c, int fd) {
   return c->io.close(c->io.user, fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
+static int write_out(Ctx *c, int fd, const FileOut *f) {
+  if (!f->piece) return write_all(c, fd, f->at, f->n);
+  int err = 0;
+  for (size_t i = 0; !err && i < f->n; i++) err = write_all(c, fd, f->piece[i].at, f->piece[i].n);
+  return err;
+}
+
 /* Devices and pipes: there is nothing to put aside. */
-static int write_through(Ctx *c, const char *path, const void *at, size_t n) {
+static int write_through(Ctx *c, const char *path, const FileOut *f) {
   int fd = open_retry(c, AT_FDCWD, path, O_WRONLY, 0);
   if (fd < 0) return errno;
-  int err = write_all(c, fd, at, n), err2 = close_file(c, fd);
+  int err = write_out(c, fd, f), err2 = close_file(c, fd);
   return err ? err : err2;
 }
 
@@ -459,21 +466,22 @@ static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   if (err) return err;
   a->made = true;
   if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have none to keep */
-  err = write_all(c, fd, f->at, f->n);
-  if (!err) err = sync_file(c, fd);
+  err = write_out(c, fd, f);
+  if (!err && !f->passing) err = sync_file(c, fd);
   int err2 = close_file(c, fd);
   return err ? err : err2;
 }
 
 static int put_in_place(Ctx *c, Aside *a, const FileOut *f) {
-  if (a->std) return write_all(c, 1, f->at, f->n);
-  if (!a->dir) return write_through(c, a->path, f->at, f->n);
+  if (a->std) return write_out(c, 1, f);
+  if (!a->dir) return write_through(c, a->path, f);
   guard_enter(c);
   int err = c->io.rename(c->io.user, AT_FDCWD, a->temp, AT_FDCWD, a->path) != 0 ? errno : 0;
   if (!err) guard_drop(c, a->temp, 0);
   guard_leave(c);
   if (err) return err;
   a->made = false;
+  if (f->passing) return 0;
   /* The file is in place; that its name survives a power cut is a wish, not a promise. */
   int d = open_retry(c, AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY, 0);
   if (d >= 0) {

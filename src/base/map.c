@@ -37,23 +37,57 @@ static void absorb(u64 v[4], u64 word) {
   v[0] ^= word;
 }
 
-u64 hash_bytes(const void *at, size_t n) {
+static void begin(u64 v[4]) {
   const u64 k0 = 0x0706050403020100, k1 = 0x0f0e0d0c0b0a0908;
-  u64 v[4] = {k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
-              k1 ^ 0x7465646279746573};
-  const u8 *p = at;
-  size_t left = n;
-  for (; left >= 8; left -= 8, p += 8) {
-    u64 word = 0;
-    for (int i = 7; i >= 0; i--) word = word << 8 | p[i];
-    absorb(v, word);
-  }
+  v[0] = k0 ^ 0x736f6d6570736575;
+  v[1] = k1 ^ 0x646f72616e646f6d;
+  v[2] = k0 ^ 0x6c7967656e657261;
+  v[3] = k1 ^ 0x7465646279746573;
+}
+
+static u64 read_word(const u8 *p) {
   u64 word = 0;
-  for (size_t i = left; i > 0; i--) word = word << 8 | p[i - 1];
-  absorb(v, word | (u64)n << 56);
+  for (int i = 7; i >= 0; i--) word = word << 8 | p[i];
+  return word;
+}
+
+/* word: the bytes behind the last eight of n. */
+static u64 end(u64 v[4], u64 word, u64 n) {
+  absorb(v, word | n << 56);
   v[2] ^= 0xff;
   for (int i = 0; i < 3; i++) mix(v);
   return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+u64 hash_bytes(const void *at, size_t n) {
+  const u8 *p = at;
+  size_t left = n;
+  u64 v[4], word = 0;
+  begin(v);
+  for (; left >= 8; left -= 8, p += 8) absorb(v, read_word(p));
+  for (size_t i = left; i > 0; i--) word = word << 8 | p[i - 1];
+  return end(v, word, n);
+}
+
+u64 hash_pieces(const Chunk *piece, u32 n) {
+  u64 v[4], word = 0, all = 0;
+  begin(v);
+  for (u32 k = 0; k < n; k++) {
+    const u8 *p = piece[k].at;
+    for (size_t i = 0; i < piece[k].n;) {
+      if (all % 8 == 0 && piece[k].n - i >= 8) {
+        absorb(v, read_word(p + i));
+        i += 8;
+        all += 8;
+        continue;
+      }
+      word |= (u64)p[i++] << all % 8 * 8;
+      if (++all % 8) continue;
+      absorb(v, word);
+      word = 0;
+    }
+  }
+  return end(v, word, all);
 }
 
 static u64 hash_key(const void *at, size_t n) {

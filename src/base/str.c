@@ -94,9 +94,7 @@ static void reserve(Text *t, size_t n) {
     fail(t->a->c, ERR_system, LOC_NONE, "out of memory (text of more than %zu bytes)", t->n);
   size_t cap = t->cap < 32 ? 64 : t->cap * 2;
   if (cap < need) cap = (size_t)need;
-  char *to = arena_alloc(t->a, cap);
-  if (t->n) memcpy(to, t->at, t->n);
-  t->at = to;
+  t->at = t->cap ? arena_extend(t->a, t->at, t->cap, cap) : arena_alloc(t->a, cap);
   t->cap = cap;
 }
 

@@ -62,8 +62,8 @@ static const Opt opts[] = {
     TEXT("name", "f", name, "NAME",
          "prefix of all C names (default: from the output file, else model)"),
     TEXT("weights", NULL, weights, "HOW",
-         "inline (numbers or, when large, strings; default), literal, text, file: NAME.bin, "
-         "pointer: an argument"),
+         "inline (numbers or, when large, strings), literal, text, file: NAME.bin (the default "
+         "above 8 MB), pointer: an argument"),
     TEXT("func-name", NULL, name, "NAME", "the same as --name"),
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),

@@ -305,15 +305,21 @@ static void name_files(Trio *t, const char *output) {
   snprintf(t->weights, sizeof t->weights, "%.*s.bin", stem, output);
 }
 
-static IngotStatus write_c(Ingot *m, const Trio *t, const char *source, size_t n,
-                           const char *header, size_t nh) {
-  const void *blob;
-  size_t nblob;
-  IngotStatus s = ingot_emit_weights(m, &blob, &nblob);
+/* Weights that large belong into a file of their own, but stdout has no folder to put it in. */
+enum { LARGE_TEXT = 32 << 20 };
+
+static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
+  const char *source, *header;
+  size_t n, nh;
+  IngotStatus s = ingot_emit_c(m, o, &source, &n, &header, &nh);
   if (s) return s;
-  /* in this order: a C file never stands without its weights */
-  IngotFile f[] = {{t->weights, blob, nblob}, {t->header, header, nh}, {t->source, source, n}};
-  return ingot_write_files(m, f + !nblob, 3 - !nblob);
+  if (n > LARGE_TEXT && !a->weights && !a->quiet)
+    fprintf(stderr,
+            "ingot compile: %.0f MB of C with the weights in it; -o FILE.c puts them into a file "
+            "beside it\n",
+            (double)n / 1e6);
+  fwrite(source, 1, n, stdout);
+  return s;
 }
 
 /* Weights that nobody says a word about may become a file, if they are large. */
@@ -360,17 +366,14 @@ static int verb_compile(const Args *a) {
               .profile = a->profile,
               .debug = a->debug,
               .split = (int)a->split};
-  const char *source, *header;
-  size_t n, nh;
   IngotStatus s = prepare(m, &all);
   if (!s) s = tune(m, a, NULL);
   watch_task("compile");
-  if (!s) s = ingot_emit_c(m, &o, &source, &n, &header, &nh);
-  watch_task(NULL);
   if (!s && output)
-    s = write_c(m, &t, source, n, header, nh);
+    s = ingot_write_c(m, &o, t.source, t.header, t.weights);
   else if (!s)
-    fwrite(source, 1, n, stdout);
+    s = print_c(m, a, &o);
+  watch_task(NULL);
   return finish(m, a, s);
 }
 

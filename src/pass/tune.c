@@ -3,7 +3,7 @@
  * In: a key (which kernel, of which shape) and the choices that are legal for it, best first by the
  * closed form. Out: the one that the table names, or the first. Every question is kept, so that
  * whoever measures (api/tune.c) knows what there is to try. It knows nothing of what keys and
- * choices mean: see tile_tune.c and lower_winograd.c.
+ * choices mean: see tile_tune.c and winograd_plan.c.
  */
 #include "pass/tune.h"
 

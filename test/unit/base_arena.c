@@ -75,6 +75,27 @@ static void copies_and_arrays(Ctx *c) {
   CHECK(big.n == 100000 && big.cap >= big.n && big.at[99999] == 99999 && big.at[5] == 5);
 }
 
+/* Large requests that grow keep their bytes and their place among others. */
+static void extends(Ctx *c, TestAlloc *t) {
+  Arena *a = &c->scratch;
+  arena_clear(a);
+  long blocks = t->blocks;
+  u8 *p[3];
+  for (u32 i = 0; i < 3; i++) p[i] = memset(arena_alloc(a, 300000), (int)i + 1, 300000);
+  Mark m = arena_mark(a);
+  u8 *small = memset(arena_alloc(a, 100), 9, 100), *late = arena_alloc(a, 400000);
+  for (u32 i = 3; i-- > 0;) p[i] = arena_extend(a, p[i], 300000, 5000000);
+  late = arena_extend(a, late, 400000, 800000);
+  small = arena_extend(a, small, 100, 200);
+  for (u32 i = 0; i < 3; i++) CHECK(p[i][0] == i + 1 && p[i][299999] == i + 1);
+  CHECK(small[99] == 9 && late[0] == 0);
+  arena_rewind(a, m);
+  memset(p[2], 7, 5000000);
+  for (u32 i = 0; i < 2; i++) CHECK(p[i][0] == i + 1 && p[i][299999] == i + 1);
+  arena_clear(a);
+  CHECK(t->blocks == blocks);
+}
+
 static void too_large(Ctx *c, void *arg) {
   switch (*(int *)arg) {
   case 0: arena_alloc(&c->work, SIZE_MAX); break;
@@ -109,6 +130,7 @@ static void all(Ctx *c, void *arg) {
   sizes_zero_and_aligned(c);
   marks(c, arg);
   copies_and_arrays(c);
+  extends(c, arg);
 }
 
 int main(void) {

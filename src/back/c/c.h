@@ -275,7 +275,7 @@ typedef struct Made {
 } Made;
 /* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL. */
 Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body);
-void made_entry(Made *f, Text *blob);
+void made_entry(Made *f, Blob *blob);
 EmitFacts made_facts(Emit *e);
 void put_banner(Emit *e, Text *t, const char *suffix);
 void put_declarations(Made *f, Text *t, const EmitFacts *facts);
@@ -337,14 +337,14 @@ void put_thread_declarations(Emit *e, Text *t);
 
 /* cdata.c */
 void put_weights(Emit *e, Text *out);
-void make_blob(Emit *e, Text *blob);
+void make_blob(Emit *e, Blob *blob);
 u64 weights_bytes(Emit *e);
 u32 pool_add(Emit *e, BufId b);          /* number of these bytes */
 void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
-void begin_blob(Text *blob);
-u64 blob_add(Text *blob, const Tensor *d); /* its place */
-void end_blob(Emit *e, Text *blob);
+void begin_blob(Blob *blob);
+u64 blob_add(Blob *blob, const Tensor *d); /* its place */
+void end_blob(Emit *e, Blob *blob);
 bool weight_is_text(const Emit *e,
                     const Tensor *d); /* stored as a string in a union; its array is w.at */
 

@@ -116,18 +116,24 @@ static void put_u64(u8 *to, u64 x) {
 
 static const u8 zeros[BLOB_ALIGN];
 
-void begin_blob(Text *blob) {
-  text_put(blob, zeros, BLOB_ALIGN);
+static void blob_put(Blob *blob, const void *at, u64 n) {
+  if (n) *vec_push(blob->a, &blob->piece) = (Chunk){at, n};
+  blob->n += n;
 }
 
-u64 blob_add(Text *blob, const Tensor *d) {
+/* The header is known at the end. */
+void begin_blob(Blob *blob) {
+  blob_put(blob, zeros, BLOB_ALIGN);
+}
+
+u64 blob_add(Blob *blob, const Tensor *d) {
   u64 place = blob->n;
-  text_put(blob, d->data, tensor_bytes(d));
-  if (blob->n % BLOB_ALIGN) text_put(blob, zeros, BLOB_ALIGN - blob->n % BLOB_ALIGN);
+  blob_put(blob, d->data, tensor_bytes(d));
+  blob_put(blob, zeros, -blob->n % BLOB_ALIGN);
   return place;
 }
 
-void make_blob(Emit *e, Text *blob) {
+void make_blob(Emit *e, Blob *blob) {
   if (!e->pool) begin_blob(blob);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
@@ -139,13 +145,14 @@ void make_blob(Emit *e, Text *blob) {
   if (!e->pool) end_blob(e, blob);
 }
 
-void end_blob(Emit *e, Text *blob) {
-  u8 head[BLOB_ALIGN] = "INGOTWTS";
-  e->blob_hash = hash_bytes(blob->at + BLOB_ALIGN, blob->n - BLOB_ALIGN);
+void end_blob(Emit *e, Blob *blob) {
+  u8 *head = arena_alloc(blob->a, BLOB_ALIGN);
+  memcpy(head, "INGOTWTS", 8);
+  e->blob_hash = hash_pieces(blob->piece.at + 1, blob->piece.n - 1);
   e->blob_bytes = blob->n;
   put_u64(head + 8, blob->n);
   put_u64(head + 16, e->blob_hash);
-  memcpy(blob->at, head, BLOB_ALIGN);
+  blob->piece.at[0].at = head;
 }
 
 /* The assembler looks for the file where the compiler runs, unless the macro says more. */

@@ -346,7 +346,7 @@ static void put_head(Multi *m, Text *t) {
 }
 
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
-                      Text *blob) {
+                      Blob *blob) {
   Ctx *c = body[0].p->c;
   EmitOptions *each = NEWS(&c->keep, EmitOptions, n);
   Multi *m = NEW(&c->keep, Multi);

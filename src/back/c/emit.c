@@ -291,7 +291,7 @@ static void put_out_shapes(Emit *e) {
   }
 }
 
-void made_entry(Made *f, Text *blob) {
+void made_entry(Made *f, Blob *blob) {
   Emit *e = f->e;
   f->entry = text_new(&e->c->keep);
   Text code = text_new(&e->c->keep), head = text_new(&e->c->keep), buffers = text_new(&e->c->keep);
@@ -511,7 +511,7 @@ void put_functions(Made *f, Text *t) {
   put_part_end(e, t);
 }
 
-EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Text *blob) {
+EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob *blob) {
   Made f = made_begin(p, o, NULL, 0);
   made_entry(&f, blob);
   EmitFacts facts = made_facts(f.e);

@@ -1,0 +1,139 @@
+"""Weights of large models: what they cost while compiling, where they go, and how many bytes they become.
+
+Bounds are generous: processor time for each megabyte, and memory as a multiple of the weights, beyond what a tiny model takes.
+Models are written without packages (lib/onnxfile.py), their weights the same few numbers over and over, each from another one on.
+"""
+import os
+import re
+import struct
+import sys
+
+from lib import onnxfile
+from lib.core import ROOT, Fail, Test, explain, run, tail
+
+MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
+LIMIT = 120
+POOL = b"".join(struct.pack("<f", ((i * 7919) % 10007 - 5003) / 1e5) for i in range(10007))
+
+
+def weight(g, *dims):
+    """A constant of any size in no time."""
+    name, size = g.name(), 4
+    for d in dims:
+        size *= d
+    start = g.count * 68 % len(POOL)
+    data = (POOL[start:] + POOL[:start]) * (size // len(POOL) + 1)
+    g.parts.append(onnxfile.chunk(5, b"".join(onnxfile.number(1, d) for d in dims) + onnxfile.number(2, onnxfile.FLOAT)
+                                  + onnxfile.chunk(8, name) + onnxfile.chunk(9, data[:size])))
+    return name
+
+
+def write(env, name, g):
+    path = os.path.join(env.scratch("weights"), name + ".onnx")
+    with open(path, "wb") as f:
+        f.write(onnxfile.model(g))
+    return path
+
+
+def dense(env, side, count):
+    """A chain of count products with matrices."""
+    g = onnxfile.Graph()
+    x = g.input([8, side])
+    for _ in range(count):
+        x = g.node("Relu", [g.node("MatMul", [x, weight(g, side, side)])])
+    g.output(x, [8, side])
+    return write(env, f"dense{side}x{count}", g)
+
+
+def conv(g, x, w):
+    return g.node("Relu", [g.node("Conv", [x, w], kernel_shape=[3, 3], pads=[1, 1, 1, 1])])
+
+
+def measured(env, *args):
+    got = run([sys.executable, "-I", "-S", MEASURE, env.ingot, "compile", *args], LIMIT)
+    words = got.out.split()
+    if len(words) != 3 or words[0] != b"0":
+        raise Fail(f"compile {' '.join(args)}: {words}: {tail(got.text())}")
+    return float(words[1]), int(words[2])
+
+
+def cost(env, how, seconds, times):
+    """Seconds for each megabyte of weights, and memory in multiples of them; the least of a few runs."""
+    env.need_ingot()
+    tiny, model = dense(env, 16, 2), dense(env, 1024, 4)
+    size = 4 * 4 << 20
+    out = os.path.join(env.scratch("weights"), f"cost-{how}.c")
+    for _ in range(4):
+        t0, m0 = measured(env, tiny, "--march", "avx2", "--no-selftest", "--quiet", "-o", out)
+        t, m = measured(env, model, "--march", "avx2", "--no-selftest", "--quiet", "--weights", how, "-o", out)
+        if t - t0 <= seconds * size / 1e6 and m - m0 <= times * size:
+            return
+    raise Fail(f"{how}: {size / 1e6:.0f} MB of weights take {t - t0:.2f} s, expected at most {seconds * size / 1e6:.2f}, and "
+               f"{(m - m0) / size:.1f} times their size in memory, expected at most {times}")
+
+
+def compiled(env, model, *args, rc=0):
+    got = run([env.need_ingot(), "compile", model, *args], LIMIT)
+    if got.rc != rc:
+        raise Fail(f"compile: {explain(got)}: {tail(got.text())}")
+    return got
+
+
+def beside(env):
+    """Above 8 MB the weights are a file beside the C, and that is said; by request, below that and on stdout they are not."""
+    folder = env.scratch("weights", "beside")
+    out, blob = os.path.join(folder, "net.c"), os.path.join(folder, "net.bin")
+    large, small = dense(env, 1024, 3), dense(env, 1024, 1)
+    for model, args, file in ((large, [], True), (large, ["--weights", "text"], False), (large, ["--weights", "inline"], False),
+                              (small, [], False)):
+        if os.path.exists(blob):
+            os.remove(blob)
+        got = compiled(env, model, "--march", "avx2", "--no-selftest", "-o", out, *args)
+        if os.path.exists(blob) != file or ("net.bin" in got.text()) != file:
+            raise Fail(f"{os.path.basename(model)} {args}: a file of weights: {os.path.exists(blob)}, said: {got.text()}")
+        if file:
+            cc = run(["cc", "-std=c99", "-O0", "-mavx2", "-mfma", "-I", folder, "-c", out, "-o", out + ".o"], LIMIT)
+            if cc.rc:
+                raise Fail(f"cc: {tail(cc.text())}")
+    got = compiled(env, large, "--march", "avx2", "--no-selftest")
+    if b".incbin" in got.out or "-o FILE.c" not in got.err.decode():
+        raise Fail(f"on stdout: {got.err.decode()}")
+
+
+def bytes_of(env, model, name):
+    out = os.path.join(env.scratch("weights"), name + ".c")
+    compiled(env, model, "--march", "avx2", "--weights", "file", "--no-selftest", "--quiet", "-o", out)
+    with open(out[:-1] + "h") as f:
+        return int(re.search(r"WEIGHT_BYTES (\d+)", f.read())[1])
+
+
+def shared(env):
+    """Convolutions that read the same weights at several sizes share what Winograd's method makes of them."""
+    g = onnxfile.Graph()
+    w = weight(g, 64, 64, 3, 3)
+    for size in (48, 24, 12):
+        g.output(conv(g, g.input([1, 64, size, size]), w), [1, 64, size, size])
+    have, most = bytes_of(env, write(env, "shared", g), "shared"), 64 * 64 * 36 * 4
+    if have > most + 4096:
+        raise Fail(f"{have} bytes of weights, expected those of one transform, {most}")
+
+
+def budget(env):
+    """Where transformed weights would be half as large again as the model, and save little time, there are none."""
+    env.need_ingot()
+    for layers, want in ((1, True), (2, False)):
+        g = onnxfile.Graph()
+        x = g.input([1, 1024, 6, 6])
+        for _ in range(layers):
+            x = conv(g, x, weight(g, 1024, 1024, 3, 3))
+        g.output(x, [1, 1024, 6, 6])
+        got = run([env.ingot, "opt", write(env, "budget", g), "--march", "avx512", "--choices"], LIMIT)
+        if got.rc or (b"winograd 6x6" in got.out) != want:
+            raise Fail(f"{layers} layers: {explain(got)}: {tail(got.text())}")
+
+
+def tests(env):
+    return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
+            Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
+            Test("weights/beside", lambda: beside(env), cost=3), Test("weights/shared", lambda: shared(env)),
+            Test("weights/budget", lambda: budget(env), cost=2)]
