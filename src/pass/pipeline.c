@@ -129,7 +129,6 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->ram = o->ram;
   if (u->g) u->g->blocks = u->target->lanes > 1 || u->ram;
   u->wino = NULL;
-  if (u->g) u->g->blocks = u->target->lanes > 1;
   u->precise = o->precise;
   u->aim = o->aim;
   c->pass = "input";

@@ -14,9 +14,8 @@ prog
 math fused
 buf b1: in f32[1,1,2,2]
 buf b2: out f32[1,15,2,2]
-buf b3: const f32[12,1,1,1] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6}
 buf b6: temp f32[1,2,2,2,8]
-buf b4: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0}
+buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0}
 buf acc: reg f32x8[2,2]
 buf b: reg f32x8[1,2]
 buf b11: temp f32[1,2,2,2,8]
@@ -28,7 +27,7 @@ kernel "conv" {
       }
     }
     for v in 0..2 unroll {
-      b[0, v] = b4[0, v, 0, 0, 0, 0:8]
+      b[0, v] = b3[0, v, 0, 0, 0, 0:8]
     }
     for p in 0..2 unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])
