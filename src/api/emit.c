@@ -220,7 +220,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   return text_cstr(&t);
 }
 
-EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
+static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header, LateTexts *late) {
   Ctx *c = m->c;
   api_need(c, o->name, "the prefix of C names");
   if (!is_identifier(o->name))
@@ -259,6 +259,7 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
                    .ticks = m->ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
+                   .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   m->blob = (Blob){.a = &c->keep};
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->blob);
@@ -272,6 +273,10 @@ static void say_feature(Ctx *c, const EmitFacts *facts) {
     warn(c, LOC_NONE,
          "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
          facts->feature);
+}
+
+EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
+  return emit_late(m, o, source, header, NULL);
 }
 
 static void do_emit(Ctx *c, void *arg) {
@@ -342,12 +347,23 @@ static void do_write_c(Ctx *c, void *arg) {
   api_bodies(a->m);
   bool large = !o.weights && api_weight_bytes(a->m) > BESIDE_BYTES;
   if (large) o.weights = "file";
-  EmitFacts facts = api_emit(a->m, &o, &source, &header);
+  LateTexts late = {0};
+  EmitFacts facts = emit_late(a->m, &o, &source, &header, &late);
   say_feature(c, &facts);
   const Blob *blob = &a->m->blob;
   FileOut f[3] = {{.path = a->weights, .n = blob->piece.n, .piece = blob->piece.at},
                   {.path = a->header, .at = header.at, .n = header.n},
-                  {.path = a->source, .at = source.at, .n = source.n}};
+                  {.path = a->source}};
+  VEC(Chunk) part = {0};
+  size_t from = 0;
+  for (u32 i = 0; i < late.n; i++) {
+    *vec_push(&c->keep, &part) = (Chunk){.at = source.at + from, .n = late.at[i].at - from};
+    *vec_push(&c->keep, &part) = late.at[i].chunk;
+    from = late.at[i].at;
+  }
+  *vec_push(&c->keep, &part) = (Chunk){.at = source.at + from, .n = source.n - from};
+  f[2].piece = part.at;
+  f[2].n = part.n;
   files_write(c, f + !blob->n, 3 - !blob->n);
   if (large)
     warn(c, LOC_NONE,

@@ -45,6 +45,13 @@ typedef struct SelfTest {
   u64 loops_hash; /* of the loops that stand in for vectors: they round products */
 } SelfTest;
 
+/* What stands at a place of the C text, but is made when that is written. */
+typedef struct LateText {
+  size_t at;
+  Chunk chunk;
+} LateText;
+typedef VEC(LateText) LateTexts;
+
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -64,6 +71,7 @@ typedef struct EmitOptions {
   u32 split;    /* kernels can be compiled in so many parts; 0 or 1: all at once */
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
+  LateTexts *late;          /* NULL: strings of weights are part of the text at once */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 

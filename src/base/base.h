@@ -33,6 +33,7 @@ typedef struct Loc Loc;     /* where in the input something comes from */
 typedef struct Diag Diag;   /* one recorded message */
 typedef struct Alloc Alloc; /* allocator hook */
 typedef struct Io Io;       /* I/O hook */
+typedef struct Sink Sink;
 typedef struct Chunk Chunk; /* some bytes of something larger */
 typedef struct File File;   /* a whole file, read-only, mapped or read */
 typedef struct Guard Guard; /* what must not outlive the process */
@@ -269,6 +270,12 @@ void file_write(Ctx *c, const char *path, const void *at, size_t n);
 struct Chunk {
   const void *at;
   size_t n;
+  /* NULL: the bytes themselves; otherwise writes what it makes of them, in parts */
+  void (*make)(const void *at, size_t n, Sink *to);
+};
+/* Where bytes go that are made one after the other. */
+struct Sink {
+  void (*put)(Sink *to, const void *at, size_t n);
 };
 typedef struct FileOut {
   const char *path;

@@ -369,11 +369,28 @@ static int close_file(Ctx *c, int fd) {
   return c->io.close(c->io.user, fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
+typedef struct FdSink {
+  Sink sink;
+  Ctx *c;
+  int fd, err;
+} FdSink;
+
+static void put_fd(Sink *to, const void *at, size_t n) {
+  FdSink *s = (FdSink *)to;
+  if (!s->err) s->err = write_all(s->c, s->fd, at, n);
+}
+
 static int write_out(Ctx *c, int fd, const FileOut *f) {
-  if (!f->piece) return write_all(c, fd, f->at, f->n);
-  int err = 0;
-  for (size_t i = 0; !err && i < f->n; i++) err = write_all(c, fd, f->piece[i].at, f->piece[i].n);
-  return err;
+  FdSink to = {{put_fd}, c, fd, 0};
+  if (!f->piece) put_fd(&to.sink, f->at, f->n);
+  for (size_t i = 0; f->piece && i < f->n; i++) {
+    const Chunk *p = &f->piece[i];
+    if (p->make)
+      p->make(p->at, p->n, &to.sink);
+    else
+      put_fd(&to.sink, p->at, p->n);
+  }
+  return to.err;
 }
 
 /* Devices and pipes: there is nothing to put aside. */

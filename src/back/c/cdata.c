@@ -53,11 +53,12 @@ static void put_literals(Text *t, u32 number, const Tensor *x) {
 }
 
 /* Octal escapes of at most three digits cannot swallow what follows. */
-static void put_bytes(Text *t, const u8 *at, u64 n) {
+static void put_bytes(const void *bytes, size_t n, Sink *to) {
   static const char digit[] = "01234567";
+  const u8 *at = bytes;
   char out[4096];
   u32 k = 0, column = 0;
-  text_puts(t, "\"");
+  to->put(to, "\"", 1);
   for (u64 i = 0; i < n; i++) {
     u8 ch = at[i];
     bool plain = ch >= 0x20 && ch < 0x7f && ch != '"' && ch != '\\' && ch != '?';
@@ -78,12 +79,21 @@ static void put_bytes(Text *t, const u8 *at, u64 n) {
       column = 0;
     }
     if (k > sizeof out - 16) {
-      text_put(t, out, k);
+      to->put(to, out, k);
       k = 0;
     }
   }
-  text_put(t, out, k);
-  text_puts(t, "\"");
+  out[k++] = '"';
+  to->put(to, out, k);
+}
+
+typedef struct TextSink {
+  Sink sink;
+  Text *t;
+} TextSink;
+
+static void put_text(Sink *to, const void *at, size_t n) {
+  text_put(((TextSink *)to)->t, at, n);
 }
 
 bool weight_is_text(const Emit *e, const Tensor *d) {
@@ -117,7 +127,7 @@ static void put_u64(u8 *to, u64 x) {
 static const u8 zeros[BLOB_ALIGN];
 
 static void blob_put(Blob *blob, const void *at, u64 n) {
-  if (n) *vec_push(blob->a, &blob->piece) = (Chunk){at, n};
+  if (n) *vec_push(blob->a, &blob->piece) = (Chunk){.at = at, .n = n};
   blob->n += n;
 }
 
@@ -232,7 +242,10 @@ void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name) {
   text_fmt(t,
            "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
            tensor_bytes(d), c_storage(d->dt), d->n, number);
-  put_bytes(t, d->data, tensor_bytes(d));
+  if (e->o->late)
+    *vec_push(&e->c->keep, e->o->late) = (LateText){t->n, {d->data, tensor_bytes(d), put_bytes}};
+  else
+    put_bytes(d->data, tensor_bytes(d), &(TextSink){{put_text}, t}.sink);
   text_puts(t, "};\n");
 }
 
