@@ -237,7 +237,7 @@ static void do_set_shape(Ctx *c, void *arg) {
     if (s[len] == '[') len = strcspn(s, "]");
     const char *colon = NULL;
     for (size_t i = 0; i < len; i++)
-      if (s[i] == ':') colon = s + i;
+      if (s[i] == ':' || s[i] == '=') colon = s + i;
     if (!colon || colon == s) fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;

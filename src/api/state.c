@@ -166,7 +166,14 @@ static Kept named_pair(Ingot *m, const char *spec) {
       for (u32 k = 0; k < g->out_name.n; k++)
         if (in_name(g, i) == in && g->out_name.at[k] == out) return (Kept){i, k};
   }
-  fail(m->c, ERR_usage, LOC_NONE, "'%s': expected INPUT=OUTPUT, names of the model, or auto", spec);
+  Text in = text_new(&m->c->scratch), out = text_new(&m->c->scratch);
+  for (u32 i = 0; i < g->blk.at[1].param.n; i++)
+    text_fmt(&in, "%s%s", i ? ", " : "", show(m->c, in_name(g, i)));
+  for (u32 k = 0; k < g->out_name.n; k++)
+    text_fmt(&out, "%s%s", k ? ", " : "", show(m->c, g->out_name.at[k]));
+  fail(m->c, ERR_usage, LOC_NONE,
+       "'%s': expected INPUT=OUTPUT, or auto; inputs are %s; outputs are %s", spec, text_cstr(&in),
+       text_cstr(&out));
 }
 
 void api_bind_state(Ingot *m) {

@@ -17,6 +17,8 @@ def words(c):
                        (["run", MODEL, "--input", "Image=rand"], "inputs are image: f32[batch,1,8,8]; did you mean 'image'?"),
                        (["run", MODEL, "--freeze", "imgae=1"], "did you mean 'image'?")):
         c.run(*args, code=2, text=text)
+    c.run("compile", MODEL, "-d", "batch=1", "--state", "imge=probability", code=2, text="inputs are image; outputs are probability")
+    want(b"[2,10]" in c.run("run", MODEL, "--shapes", "image=2x1x8x8").out, "a shape behind '='")
     for args in (["frobnicate"], ["run", MODEL, "--nonsense"], ["run", MODEL, "--engine", "steam"], ["run", MODEL, "--input", "other=1"]):
         want("did you mean" not in c.run(*args, code=2).text(), f"{args}: a guess out of the blue")
 
