@@ -263,6 +263,12 @@ void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
 bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
 /* Between which numbers every element of an integer value lies, in every run. */
 void value_span(Graph *g, Val v, i64 *lo, i64 *hi);
+void value_span_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left); /* left: as below */
+/* reach.c: the same of floats, NaN apart. left: nodes that may still be looked at. */
+typedef struct Bounds {
+  double lo, hi;
+} Bounds;
+Bounds value_reach(Graph *g, Val v, u32 *left);
 /* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
 void index_limits(Graph *g, i64 *most);
 const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `within` refuses */

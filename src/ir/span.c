@@ -8,8 +8,8 @@
  */
 #include "ir/graph.h"
 
-enum { SPAN_NODES = 200 };           /* looked at for one answer */
-#define SPAN_ELEMENTS ((u64)1 << 20) /* of a constant */
+enum { SPAN_NODES = 200, SPAN_MANY = 3000 }; /* looked at for one answer; many: for a size */
+#define SPAN_ELEMENTS ((u64)1 << 20)         /* of a constant */
 
 typedef struct Span {
   i64 lo, hi;
@@ -198,6 +198,15 @@ static Span span_pick(Op op, Span a, Span b) {
   return s;
 }
 
+/* Of floats made integers: NaN becomes 0. */
+static Span span_cast(Graph *g, Val v, Span none, u32 *left) {
+  const double far = 0x1p62;
+  Bounds r = value_reach(g, v, left);
+  if (!(r.lo > -far && r.hi < far)) return none;
+  Span s = {(i64)r.lo, (i64)r.hi, false, 0}; /* both are cut off towards 0 */
+  return span_join(s, (Span){0, 0, false, 0});
+}
+
 /* Of a scalar operator; a result that does not fit its type wraps, and is anything. */
 static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
   DType dt = graph_type(g, n->out[0])->dt;
@@ -218,6 +227,8 @@ static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
   case OP_cast:
     if (dtype_is_int(graph_type(g, n->in[0])->dt) || graph_type(g, n->in[0])->dt == DT_bool)
       s = x[0];
+    else if (dtype_is_float(graph_type(g, n->in[0])->dt))
+      s = span_cast(g, n->in[0], none, left);
     break;
   case OP_add: s = span_add(g, x[0], x[1], none); break;
   case OP_sub:
@@ -275,6 +286,11 @@ static Span span_node(Graph *g, const Node *n, Val v, Part at, u32 *left) {
   case OP_gather:
   case OP_gather_elems:
   case OP_gather_nd: return span_at(g, n->in[0], whole, left);
+  case OP_reduce_max:
+  case OP_reduce_min: /* of nothing: the end of the type */
+    for (u32 i = 0; i < x->rank; i++)
+      if (!dim_is_const(x->dim[i]) || !x->dim[i]) return span_type(x->dt);
+    return span_at(g, n->in[0], whole, left);
   case OP_within: {
     Span s = span_at(g, n->in[0], at, left);
     const Dim *size = node_list(n, AT_size, &count);
@@ -299,11 +315,15 @@ static Span span_at(Graph *g, Val v, Part at, u32 *left) {
   return def ? span_node(g, graph_node(g, def), v, at, left) : span_param(g, v, left);
 }
 
-void value_span(Graph *g, Val v, i64 *lo, i64 *hi) {
-  u32 left = SPAN_NODES;
-  Span s = span_at(g, v, whole, &left);
+void value_span_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left) {
+  Span s = span_at(g, v, whole, left);
   *lo = s.lo;
   *hi = s.hi;
+}
+
+void value_span(Graph *g, Val v, i64 *lo, i64 *hi) {
+  u32 left = SPAN_MANY;
+  value_span_in(g, v, lo, hi, &left);
 }
 
 /* Is a <= b in every run? */

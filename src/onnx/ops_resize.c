@@ -3,9 +3,10 @@
  * Every mode is separable: along each resized axis an output element is a weighted sum of a few
  * input elements whose places and weights depend on its position alone. They are computed here, in
  * double, and become constant index vectors and weights: one gather per tap, or one contraction
- * with a matrix where the taps are many (antialias).
+ * with a matrix where the taps are many (antialias). Where a size is only known at run time, the
+ * same formulas are nodes of the graph.
  */
-#include "onnx/builder.h"
+#include "onnx/own.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,6 +23,8 @@ typedef struct Resize {
 
 typedef struct Axis {
   i64 in, out; /* -1: symbolic */
+  Dim to;      /* late: the extent wanted */
+  bool late;   /* the run computes places and weights */
   double scale, roi0, roi1;
   u32 ntap;
   i64 *at;    /* [out, ntap] clamped places */
@@ -186,6 +189,73 @@ static Val repeat_axis(const Resize *r, Val v, const Axis *x, u32 axis) {
   return mk_gather(g, v, at, axis);
 }
 
+/* ---- sizes of the run: places and weights as f64[out] ---- */
+
+/* Where output o looks, as `source` says. */
+static Val late_source(const Resize *r, Val o, Val n, Val len) {
+  Build *b = r->b;
+  Graph *g = b->g;
+  const char *c = r->coord;
+  Val scale = on_div(b, len, n), one = mk_scalar(g, DT_f64, 1);
+  Val single = mk_map2(g, OP_eq, len, one),
+      half = on_addk(b, on_div(b, on_addk(b, o, 0.5), scale), -0.5);
+  if (!strcmp(c, "half_pixel")) return half;
+  if (!strcmp(c, "asymmetric")) return on_div(b, o, scale);
+  if (!strcmp(c, "pytorch_half_pixel"))
+    return mk_select(g, single, mk_scalar(g, DT_f64, -0.5), half);
+  if (!strcmp(c, "align_corners")) {
+    Val last = mk_map2(g, OP_max, on_addk(b, len, -1), one); /* of one, o is 0 */
+    return on_div(b, on_mul(b, o, on_addk(b, n, -1)), last);
+  }
+  on_unsupported(b, "coordinate_transformation_mode '%s' to a size only known at run time", c);
+}
+
+static Val late_nearest(const Resize *r, Val s) {
+  Build *b = r->b;
+  Graph *g = b->g;
+  if (!strcmp(r->nearest, "floor")) return mk_map1(g, OP_floor, s);
+  if (!strcmp(r->nearest, "ceil")) return mk_map1(g, OP_ceil, s);
+  if (!strcmp(r->nearest, "round_prefer_floor")) return mk_map1(g, OP_ceil, on_addk(b, s, -0.5));
+  return mk_map1(g, OP_floor, on_addk(b, s, 0.5));
+}
+
+static Val late_kernel(const Resize *r, Val d) {
+  Build *b = r->b;
+  Graph *g = b->g;
+  double a = r->cubic_a;
+  d = mk_map1(g, OP_abs, d);
+  if (r->mode == RS_linear)
+    return mk_map2(g, OP_max, on_sub(b, mk_like(g, d, 1), d), mk_like(g, d, 0));
+  Val near = on_addk(b, on_mulk(b, d, a + 2), -(a + 3));
+  near = on_addk(b, on_mul(b, on_mul(b, near, d), d), 1);
+  Val far = on_addk(b, on_mul(b, on_addk(b, on_mulk(b, d, a), -5 * a), d), 8 * a);
+  far = on_addk(b, on_mul(b, far, d), -4 * a);
+  return mk_select(g, mk_map2(g, OP_le, d, mk_like(g, d, 1)), near, far);
+}
+
+static Val late_axis(const Resize *r, Val v, const Axis *x, u32 axis) {
+  Build *b = r->b;
+  Graph *g = b->g;
+  u32 rank = on_rank(b, v), ntap = r->mode == RS_nearest ? 1 : r->mode == RS_linear ? 2 : 4;
+  Dim in = on_dim(b, v, axis), shape[MAX_RANK];
+  if (r->exclude || r->antialias) on_unsupported(b, "exclude_outside or antialias to such a size");
+  Val n = on_extent(b, in, DT_f64), len = on_extent(b, x->to, DT_f64), sum = 0;
+  Val o = mk_cast(g, mk_iota(g, DT_i64, &x->to, 1, 0), DT_f64), s = late_source(r, o, n, len);
+  Val first = r->mode == RS_nearest ? late_nearest(r, s) : mk_map1(g, OP_floor, s);
+  Val last = mk_map2(g, OP_sub, on_extent(b, in, DT_i64), mk_scalar(g, DT_i64, 1));
+  for (u32 i = axis; i < rank; i++) shape[i - axis] = i == axis ? x->to : 1;
+  for (u32 k = 0; k < ntap; k++) {
+    Val place = on_addk(b, first, ntap == 4 ? (double)k - 1 : (double)k);
+    Val at = mk_map2(g, OP_max, mk_cast(g, place, DT_i64), mk_scalar(g, DT_i64, 0));
+    Val y = mk_gather(g, v, mk_map2(g, OP_min, at, last), axis);
+    if (ntap == 1) return y;
+    Val w = mk_cast(g, late_kernel(r, on_sub(b, place, s)), on_dtype(b, v));
+    y = on_mul(b, y, mk_reshape(g, w, shape, rank - axis));
+    sum = k ? on_add(b, sum, y) : y;
+  }
+  return sum;
+}
+
 /* ---- parameters ---- */
 
 static u32 read_floats(Build *b, u32 i, double *out, u32 max) {
@@ -253,6 +323,10 @@ static void finish(Resize *r, Val v, Axis *x, const i64 *axes, u32 n) {
   if (r->mode != RS_nearest) v = dtype_is_float(dt) ? on_widen(b, v) : mk_cast(b->g, v, DT_f32);
   for (u32 i = 0; i < n; i++) {
     bool crop = !strcmp(r->coord, "tf_crop_and_resize");
+    if (x[i].late) {
+      v = late_axis(r, v, &x[i], (u32)axes[i]);
+      continue;
+    }
     if (x[i].in == x[i].out && x[i].scale == 1 && !crop) continue;
     if (x[i].in < 0 && crop) on_unsupported(b, "cropping a symbolic dimension");
     v = x[i].in < 0 ? repeat_axis(r, v, &x[i], (u32)axes[i])
@@ -295,6 +369,26 @@ static bool scales_from_dims(Build *b, Val v, u32 i, Axis *x, const i64 *axes, u
   return true;
 }
 
+/* Sizes of which some are numbers of the run, or follow from open extents in another way. */
+static bool late_sizes(Build *b, Val v, u32 i, Axis *x, const i64 *axes, u32 n) {
+  Dim size[MAX_RANK];
+  u32 k = 0;
+  Val blame;
+  if (import_known(b->im, on_in(b, i), &blame) ||
+      !on_str_is(b, "keep_aspect_ratio_policy", "stretch", "stretch") ||
+      !late_dims(b, b->in[i], size, MAX_RANK, &k) || k != n)
+    return false;
+  for (u32 j = 0; j < n; j++) {
+    Dim d = on_dim(b, v, (u32)axes[j]);
+    bool fixed = dim_is_const(d) && dim_is_const(size[j]) && d > 0 && size[j] <= INT32_MAX;
+    x[j].late = !fixed && d != size[j];
+    x[j].to = size[j];
+    x[j].scale = fixed ? (double)size[j] / (double)d : 1;
+    x[j].out = fixed ? size[j] : x[j].in;
+  }
+  return true;
+}
+
 void build_resize(Build *b) {
   Val v = on_in(b, 0);
   u32 rank = on_rank(b, v), n = rank;
@@ -318,7 +412,8 @@ void build_resize(Build *b) {
   bool by_scale = given(b, in_scales), by_size = given(b, in_sizes);
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
   axis_extents(b, v, x, axes, n);
-  if (by_scale || !scales_from_dims(b, v, in_sizes, x, axes, n)) {
+  if (by_scale ||
+      (!scales_from_dims(b, v, in_sizes, x, axes, n) && !late_sizes(b, v, in_sizes, x, axes, n))) {
     u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
                        : on_known_ints(b, in_sizes, size, MAX_RANK);
     if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);

@@ -20,6 +20,12 @@ SIZES = """g (float[3] x, int64 k) => (float[a,3] y, float[b] z, int64[c] r, flo
   z = ConstantOfShape <value = float[1] {2}> (m1)  r = Range(zero, n, two)  flat = ConstantOfShape <value = float[1] {1}> (shape)
   e = Reshape(flat, shape) }"""
 
+# a size from a float that is clamped, as detectors compute them from their boxes
+RESIZE = """g (float[1,2,5,4] x, float k) => (float[a,b,c,d] y) { lo = Constant <value = float {1}>()  hi = Constant <value = float {9}>()
+  a0 = Constant <value = int64[1] {0}>()  a2 = Constant <value = int64[1] {2}>()  t = Clip(k, lo, hi)  up = Ceil(t)  i = Cast <to = 7> (up)
+  i1 = Unsqueeze(i, a0)  s = Shape(x)  front = Slice(s, a0, a2)  size = Concat <axis = 0> (front, i1, i1)
+  y = Resize <mode = "%s", coordinate_transformation_mode = "%s", nearest_mode = "%s"> (x, , , size) }"""
+
 
 def cases(M, rng):
     def f(*shape):
@@ -35,3 +41,9 @@ def cases(M, rng):
                 text=SLICE % (2, 2, 2, "0, -1", 2, "2, 3"))
     for k in (-2, 0, 3, 6, 40):
         yield M(f"sizes_{k}", None, [], [], {"x": f(3), "k": np.array(k)}, text=SIZES, compiled=k == 3)
+    for mode in ("linear", "cubic", "nearest"):
+        for coord in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+            k = 6.2 if coord == "half_pixel" else 2.5
+            yield M(f"resize_{mode}_{coord}", None, [], [], {"x": f(1, 2, 5, 4), "k": np.array(k, np.float32)},
+                    text=RESIZE % (mode, coord, "floor" if coord == "asymmetric" else "round_prefer_ceil"), compiled=mode == "cubic" and k > 6)
+    yield M("resize_to_one", None, [], [], {"x": f(1, 2, 5, 4), "k": np.array(-3, np.float32)}, text=RESIZE % ("linear", "pytorch_half_pixel", "floor"))

@@ -1,0 +1,136 @@
+/* reach.c: between which numbers the elements of a float value lie, unless they are NaN.
+ *
+ * In: a value. Out: bounds that hold in every run. Method: interval arithmetic backwards over the
+ * nodes that made the value; what is not understood has no bounds. Coordinates that a model clamps
+ * to its image, for instance, bound the sizes it computes from them. Rounding is monotone: it can
+ * take a result past a bound only where the bound itself is not a number of the type.
+ */
+#include "ir/graph.h"
+
+#include <math.h>
+
+enum { REACH_ELEMENTS = 1 << 16 }; /* of a constant */
+
+/* Which bounds are asked for: behind a clamp nothing needs to be looked at. */
+typedef enum Need { NEED_lo = 1, NEED_hi = 2, NEED_both = 3 } Need;
+
+static const Bounds nowhere = {-INFINITY, INFINITY};
+
+/* Moves bounds outwards to numbers of the type. */
+static Bounds outward(DType dt, Bounds r) {
+  const double part = dt == DT_f64 ? 0x1p-52 : dt == DT_f32 ? 0x1p-23 : 0x1p-7;
+  if (scalar_round(dt, r.lo) != r.lo) r.lo -= fabs(r.lo) * part;
+  if (scalar_round(dt, r.hi) != r.hi) r.hi += fabs(r.hi) * part;
+  return isnan(r.lo) || isnan(r.hi) ? nowhere : r;
+}
+
+static Bounds join(Bounds a, Bounds b) {
+  return (Bounds){fmin(a.lo, b.lo), fmax(a.hi, b.hi)};
+}
+
+static Bounds corners(Op op, Bounds a, Bounds b) {
+  double x[2] = {a.lo, a.hi}, y[2] = {b.lo, b.hi};
+  Bounds r = {INFINITY, -INFINITY};
+  for (u32 i = 0; i < 4; i++) {
+    double v = op == OP_mul ? x[i & 1] * y[i >> 1] : x[i & 1] / y[i >> 1];
+    if (isnan(v)) return nowhere;
+    r = join(r, (Bounds){v, v});
+  }
+  return r;
+}
+
+static Bounds of_const(const Tensor *t) {
+  Bounds r = {INFINITY, -INFINITY};
+  if (t->n > REACH_ELEMENTS) return nowhere;
+  for (u64 i = 0; i < t->n; i++) {
+    double x = tensor_get(t, i).f;
+    if (!isnan(x)) r = join(r, (Bounds){x, x});
+  }
+  return r;
+}
+
+static Bounds of_map(const Node *n, const Bounds *x) {
+  switch (n->op) { /* a formula each */
+  case OP_add: return (Bounds){x[0].lo + x[1].lo, x[0].hi + x[1].hi};
+  case OP_sub: return (Bounds){x[0].lo - x[1].hi, x[0].hi - x[1].lo};
+  case OP_mul: return corners(OP_mul, x[0], x[1]);
+  case OP_div: return x[1].lo > 0 || x[1].hi < 0 ? corners(OP_div, x[0], x[1]) : nowhere;
+  case OP_neg: return (Bounds){-x[0].hi, -x[0].lo};
+  case OP_max: return (Bounds){fmax(x[0].lo, x[1].lo), fmax(x[0].hi, x[1].hi)};
+  case OP_min: return (Bounds){fmin(x[0].lo, x[1].lo), fmin(x[0].hi, x[1].hi)};
+  case OP_floor: return (Bounds){floor(x[0].lo), floor(x[0].hi)};
+  case OP_ceil: return (Bounds){ceil(x[0].lo), ceil(x[0].hi)};
+  case OP_round: return (Bounds){floor(x[0].lo), ceil(x[0].hi)};
+  case OP_select: return join(x[1], x[2]);
+  case OP_cast: return x[0];
+  default: return nowhere;
+  }
+}
+
+static Bounds reach(Graph *g, Val v, Need need, u32 *left);
+
+static Need turned(Need n) {
+  return (Need)((n & NEED_lo ? NEED_hi : 0) | (n & NEED_hi ? NEED_lo : 0));
+}
+
+/* The operands of a scalar operator, as far as they matter. */
+static void operands(Graph *g, const Node *n, Need need, u32 *left, Bounds *x) {
+  bool exact = n->op == OP_add || n->op == OP_cast || n->op == OP_floor || n->op == OP_ceil ||
+               n->op == OP_round || n->op == OP_select;
+  bool pick = n->op == OP_max || n->op == OP_min;
+  u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* a limit is looked at first */
+  for (u32 i = 0; i < n->nin; i++) {
+    u32 k = pick ? i ^ known : i;
+    Need ask = exact || pick ? need : NEED_both;
+    if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(need);
+    if (n->op == OP_sub && k == 0) ask = need;
+    if (n->op == OP_select && k == 0) continue;
+    if (pick && i == 1) { /* max has a lower bound, min an upper one, already */
+      Bounds first = x[known];
+      if (n->op == OP_max && first.lo > -INFINITY) ask &= (Need)~NEED_lo;
+      if (n->op == OP_min && first.hi < INFINITY) ask &= (Need)~NEED_hi;
+    }
+    if (ask) x[k] = reach(g, n->in[k], ask, left);
+  }
+}
+
+static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
+  const Type *t = graph_type(g, v);
+  NodeId def = graph_val(g, v)->def;
+  if (t->kind != TY_tensor || !*left) return nowhere;
+  --*left;
+  if (dtype_is_int(t->dt)) {
+    i64 lo, hi;
+    value_span_in(g, v, &lo, &hi, left);
+    return (Bounds){lo == INT64_MIN ? -INFINITY : (double)lo,
+                    hi == INT64_MAX ? INFINITY : (double)hi};
+  }
+  if (!def || !dtype_is_float(t->dt)) return nowhere;
+  const Node *n = graph_node(g, def);
+  Bounds x[3] = {nowhere, nowhere, nowhere};
+  switch (n->op) { /* what moves elements; a loop over its operands else */
+  case OP_const: return of_const(node_attr(n, AT_value)->u.t);
+  case OP_reshape:
+  case OP_transpose:
+  case OP_slice:
+  case OP_broadcast:
+  case OP_gather:
+  case OP_gather_elems:
+  case OP_gather_nd:
+  case OP_reduce_max:
+  case OP_reduce_min: return reach(g, n->in[0], need, left);
+  case OP_topk: return v == n->out[0] ? reach(g, n->in[0], need, left) : nowhere;
+  case OP_concat:
+    x[0] = reach(g, n->in[0], need, left);
+    for (u32 i = 1; i < n->nin; i++) x[0] = join(x[0], reach(g, n->in[i], need, left));
+    return x[0];
+  default: break;
+  }
+  if (n->op >= OP_SCALARS || n->nin > 3) return nowhere;
+  operands(g, n, need, left, x);
+  return outward(t->dt, of_map(n, x));
+}
+
+Bounds value_reach(Graph *g, Val v, u32 *left) {
+  return reach(g, v, NEED_both, left);
+}
