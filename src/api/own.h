@@ -89,7 +89,7 @@ void api_need(Ctx *c, const void *p, const char *what); /* refuses NULL */
 IngotStatus api_need_all(Ingot *m, bool there, const char *what);
 /* Hands out a text, or an empty one after a failure; returns s. */
 IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n);
-u64 api_weight_bytes(const Ingot *m);                   /* emit.c: of all bodies */
+u64 api_weight_bytes(const Ingot *m); /* emit.c: of all bodies */
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
