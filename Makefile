@@ -6,6 +6,9 @@ WARN    := -Wall -Wextra -Wpedantic -Werror
 # Products are rounded before they are added, on every machine: no contraction to fma.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -ffp-contract=off -fPIC $(WARN) -Isrc -I$(BUILD) $(CFLAGS)
 PYTHON  ?= python3
+# One short line for each file; V=1 shows the commands.
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 # IMAGES=1: ImageDecoder reads JPEG, JPEG 2000 and WebP too, by libjpeg, OpenJPEG and libwebp.
 ifdef IMAGES
 ALL_CFLAGS += -DINGOT_IMAGES $(shell pkg-config --cflags libopenjp2)
@@ -22,44 +25,54 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
 
 $(BUILD)/libingot.a: $(LIB_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 # Only the names of ingot.h are visible in the shared library; inside it calls go straight.
 $(BUILD)/libingot.so: $(LIB_OBJ)
 	@echo '{ global: ingot_*; local: *; };' >$(BUILD)/libingot.map
-	$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
 
 $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/libingot.a
-	$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files of models/ inside the binary and of src/ir inside the library, as arrays named after them:
 # digits.onnx is digits_onnx. The tool runs here even when CC compiles for elsewhere; then set HOSTCC.
 HOSTCC  ?= $(CC)
 $(BUILD)/embed: tools/embed.c
 	@mkdir -p $(@D)
-	$(HOSTCC) -std=c11 $(WARN) -O1 -o $@ $<
+	$(call say,HOSTCC,$<)
+	$(Q)$(HOSTCC) -std=c11 $(WARN) -O1 -o $@ $<
 $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	@mkdir -p $(@D)
-	$(BUILD)/embed $(subst .,_,$*) $< $@
+	$(call say,EMBED,$<)
+	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 # The text of the program `ingot build` puts around a model: runner_text.
 RUNNER := src/onnx/inflate.h src/onnx/zip.h tools/runner.c
 $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
-	{ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
-	$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
+	$(call say,EMBED,$@)
+	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
+	$(Q)$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
-	$(BUILD)/embed peak_text $< $@
+	$(call say,EMBED,$<)
+	$(Q)$(BUILD)/embed peak_text $< $@
 $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed
 	@mkdir -p $(@D)
-	$(BUILD)/embed $(subst .,_,$*) $< $@
+	$(call say,EMBED,$<)
+	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak): %.o: %.c
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The loops over rows are written to be vectorised.
 $(BUILD)/obj/src/back/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
@@ -76,7 +89,8 @@ T       ?=
 
 $(BUILD)/unit/%: test/unit/%.c $(BUILD)/libingot.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
 
 unit: $(UNIT)
 	@$(PYTHON) test/run unit/
@@ -205,7 +219,7 @@ distclean:
 
 help:
 	@printf '%s\n' \
-	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set)' \
+	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set; V=1: commands)' \
 	  'make run           the built-in digit model on held-out digits' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
 	  'make unit          the C programs of test/unit only' \

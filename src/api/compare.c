@@ -291,7 +291,7 @@ static void do_compare(Ctx *c, void *arg) {
   api_need(c, a->dir, "the folder of what is expected");
   if (a->max) api_need(c, a->diff, "the place of the differences");
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
-  Strs files = data_list(c, a->dir, "output", &c->keep);
+  Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
   u32 n = g ? g->outputs.n : m->nout;
   Loc loc = LOC_NONE;

@@ -215,7 +215,7 @@ static void do_input_file(Ctx *c, void *arg) {
   if (dir < 0)
     fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
   c->io.close(c->io.user, dir);
-  Strs files = data_list(c, a->text, "input", &c->keep);
+  Strs files = data_list(c, data_folder(c, a->text), "input", &c->keep);
   u32 n = 0;
   const OnnxValue **input = a->m->onnx ? onnx_inputs(c, a->m->onnx, &n) : NULL;
   for (u32 i = 0; i < files.n; i++) {

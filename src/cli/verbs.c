@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void say_messages(const Ingot *m, int quiet) {
   for (uint32_t i = 0; i < ingot_message_count(m); i++) {
@@ -261,7 +262,9 @@ static int verb_opt(const Args *a) {
   }
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && !a->dump) {
-    s = ingot_print(m, &text, &n, a->side && a->output ? &side : NULL, &nside);
+    /* nobody reads megabytes of numbers on a terminal: there constants are named only */
+    int apart = a->output ? a->side : isatty(STDOUT_FILENO);
+    s = ingot_print(m, &text, &n, apart ? &side : NULL, &nside);
     IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
     if (!s && a->output)
       s = ingot_write_files(m, f + !nside, 2 - !nside);

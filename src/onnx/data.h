@@ -47,6 +47,8 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const 
                     Arena *a);
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
 void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d);
+/* The folder, or test_data_set_0 in it where the arrays are there. */
+const char *data_folder(Ctx *c, const char *folder);
 /* Paths FOLDER/STEM_0.pb, FOLDER/STEM_1.pb... as far as they exist. */
 Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a);
 

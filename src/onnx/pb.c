@@ -192,6 +192,16 @@ void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d) {
   }
 }
 
+/* The layout of the ONNX model zoo: data lie in folders beside the model. */
+const char *data_folder(Ctx *c, const char *folder) {
+  struct stat st;
+  static const char *const first[] = {"input_0.pb", "output_0.pb"};
+  for (u32 i = 0; i < 2; i++)
+    if (stat(str_text(c, str_fmt(c, "%s/%s", folder, first[i])), &st) == 0) return folder;
+  const char *below = str_text(c, str_fmt(c, "%s/test_data_set_0", folder));
+  return stat(below, &st) == 0 && S_ISDIR(st.st_mode) ? below : folder;
+}
+
 Strs data_list(Ctx *c, const char *folder, const char *stem, Arena *a) {
   Strs out = {0};
   struct stat st;

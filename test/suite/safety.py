@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 from lib import npy
-from lib.core import ROOT, Test, run
+from lib.core import ROOT, Skip, Test, run
 from suite.cli import MODEL, Cli, image, want
 
 
@@ -194,7 +194,71 @@ def terminal(c):
     want(c.run(*args[1:]).text() == "", "progress without a terminal")
 
 
-CASES = (model, data, before_work, signals, full, terminal)
+def on_terminal(args, cwd):
+    """What a program writes to a terminal."""
+    ours, theirs = pty.openpty()
+    p = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    said = b""
+    try:
+        while data := os.read(ours, 65536):
+            said += data
+    except OSError:
+        pass
+    os.close(ours)
+    want(p.wait() == 0, f"{args}: exit {p.returncode}")
+    return said
+
+
+def constants(c):
+    """Large constants are left out of what opt shows on a terminal, and are there everywhere else."""
+    args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
+    seen, piped = on_terminal([c.env.ingot, *args], c.dir), c.run(*args).out
+    want(len(piped) > 20000 and len(seen) < 10000 and b"return" in seen, f"{len(seen)} bytes on a terminal, {len(piped)} elsewhere")
+
+
+def long_names(c):
+    """Names of any length and of any characters make C that strict compilers take, and stay apart."""
+    long = "n" * 100000
+    with open(c.path("long.ing"), "w") as f:
+        f.write(f'graph "{long}"\nsym "s{long}" in 1..4\n(%x "{long}1": f32["s{long}"], %z "{long}2": f32["s{long}"]) {{\n'
+                f'  %y "{long}": f32["s{long}"] = add(%x, %z)\n  return %y "{long}3"\n}}\n')
+    c.run("compile", "long.ing", "-o", "long.c", "--caller")
+    text = open(c.path("long.c")).read() + open(c.path("long.h")).read()
+    want(max(map(len, text.splitlines())) < 4095, "a line is longer than C99 promises")
+    names = [x.split(" ", 2)[2] for x in text.splitlines() if x.startswith("#define LONG_INPUT") and x.split()[1].endswith("_NAME")]
+    want(len(set(names)) == 2, f"names are not apart: {names}")
+    got = run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "long.c", "-o", "long.o"], 60, cwd=c.dir)
+    want(got.rc == 0, f"cc: {got.text()[:300]}")
+    with open(c.path("fixed.ing"), "w") as f:
+        f.write(f'graph (%x "{long}1": f32[4]) {{\n  %y: f32[4] = exp(%x)\n  return %y "{long}2"\n}}\n')
+    c.run("build", "fixed.ing", "-o", "fixed.so", "--caller", "--march", "scalar")
+    c.run("run", "fixed.ing", "--engine", "c", "--library", "fixed.so", "--name", "fixed", "--march", "scalar")
+
+
+def cplusplus(c):
+    """A C++ compiler is told what is wrong by the first line it complains about."""
+    if not shutil.which("g++"):
+        raise Skip("no g++")
+    c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c")
+    got = run(["g++", "-c", "net.c", "-o", "net.o"], 60, cwd=c.dir)
+    first = next(x for x in got.text().splitlines() if "error" in x)
+    want(got.rc and "this file is C, not C++" in first, f"g++ says {first}")
+
+
+def zoo(c):
+    """Data in the layout of the model zoo: the folder of the model will do."""
+    os.makedirs(c.path("zoo/test_data_set_0"))
+    shutil.copy(MODEL, c.path("zoo/model.onnx"))
+    c.run("run", MODEL, "--input", image(c), "-o", "zoo/test_data_set_0")
+    raw = struct.pack("<64f", *[(i % 17) / 16 for i in range(64)])
+    with open(c.path("zoo/test_data_set_0/input_0.pb"), "wb") as f:
+        f.write(b"".join(pb(1, d) for d in (1, 1, 8, 8)) + pb(2, 1) + pb(9, raw))
+    want(b"ok" in c.run("verify", "zoo/model.onnx", "--data", "zoo").out, "verify --data zoo")
+    c.run("run", "zoo/model.onnx", "--data", "zoo")
+
+
+CASES = (model, data, before_work, signals, full, terminal, constants, long_names, cplusplus, zoo)
 
 
 def tests(env):

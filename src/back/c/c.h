@@ -362,6 +362,7 @@ const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this
 MathPart math_part(const Emit *e, Op op, DType dt);
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
 void put_label(Text *t, const char *text, size_t n);   /* all of it, over several lines */
-void put_string(Text *t, const char *text, size_t n);  /* a string literal that holds these bytes */
+Str short_text(Ctx *c, Str s); /* of a long one the beginning and a number, as unique as it was */
+void put_string(Text *t, const char *text, size_t n); /* a string literal that holds these bytes */
 
 #endif

@@ -75,6 +75,16 @@ void put_label(Text *t, const char *text, size_t n) {
   put_safe(t, text, n, COMMENT_LINE);
 }
 
+/* C99 promises 4095 characters of a line, four of which may be one of the text. */
+Str short_text(Ctx *c, Str s) {
+  enum { MOST = 800, KEPT = 700 };
+  if (str_len(c, s) <= MOST) return s;
+  Text t = text_new(&c->scratch);
+  text_put(&t, str_text(c, s), KEPT);
+  text_fmt(&t, "...%016llx", (unsigned long long)hash_bytes(str_text(c, s), str_len(c, s)));
+  return str_intern(c, t.at, t.n);
+}
+
 /* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
 void put_string(Text *t, const char *text, size_t n) {
   text_puts(t, "\"");

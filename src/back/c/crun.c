@@ -58,7 +58,7 @@ static Str value_line(Prog *p, const char *what, const Buf *b) {
     dim_print(p->dims, b->dim[k], &t);
   }
   text_puts(&t, "]");
-  return str_intern(p->c, t.at, t.n);
+  return short_text(p->c, str_intern(p->c, t.at, t.n));
 }
 
 static u64 weights_hash(const Prog *p, u64 hash) {
@@ -82,8 +82,9 @@ Lines emit_lines(Prog *const *body, u32 n, u64 model, u64 arena) {
   for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
     const SymInfo *info = dim_syminfo(p->dims, s);
     if (info->kind == SY_input)
-      *vec_push(&c->keep, &lines) = str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64,
-                                            str_text(c, info->name), info->lo, info->hi);
+      *vec_push(&c->keep, &lines) =
+          str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64, str_text(c, short_text(c, info->name)),
+                  info->lo, info->hi);
   }
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);

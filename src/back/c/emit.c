@@ -40,8 +40,9 @@ static void put_value_macros(Made *f, Text *t, const char *what, u32 i, BufId id
   Emit *e = f->e;
   const Buf *b = prog_buf(e->p, id);
   const char *up = text_cstr(&f->upper);
+  Str name = short_text(e->c, b->name);
   text_fmt(t, "#define %s_%s%u_NAME ", up, what, i);
-  put_string(t, str_text(e->c, b->name), str_len(e->c, b->name));
+  put_string(t, str_text(e->c, name), str_len(e->c, name));
   text_fmt(t, "\n#define %s_%s%u_TYPE \"%s\"\n#define %s_%s%u_RANK %u\n#define %s_%s%u_SHAPE ", up,
            what, i, dtype_info[b->dt].name, up, what, i, b->rank, up, what, i);
   put_shape(e, t, b);
@@ -466,7 +467,9 @@ u64 emit_size(Prog *p, const EmitOptions *o) {
 /* What a compiler must be told, and what it must not have been told. */
 void put_prelude(Emit *e, Text *t) {
   text_puts(t,
-            "\n#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without "
+            "\n#ifdef __cplusplus\n#error \"this file is C, not C++: compile it with a C compiler "
+            "(gcc, not g++) and include its header\"\n#endif\n"
+            "#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without "
             "-ffast-math\"\n#endif\n"
             "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
             "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\")\n#endif\n"
