@@ -40,9 +40,8 @@ static void reserve(Mem *m, u64 n, Arena *a) {
 
 /* Extents that depend on symbols set while running are compared when the array is first used. */
 static void check_input(Run *r, BufId b) {
-  u32 pos = 0;
-  while (r->p->in.at[pos] != b) pos++;
   const View *v = &r->view[b];
+  u32 pos = v->input;
   for (u32 i = 0; i < v->rank; i++)
     if (r->in[pos]->dim[i] != v->dim[i])
       fail(r->c, ERR_input, r->loc, "input %s: dimension %u is %lld, expected %lld",
@@ -150,7 +149,10 @@ static void add_views(Run *r, Tensor *const *in) {
     v->other = root->other;
     root->other = b;
   }
-  for (u32 i = 0; i < p->in.n; i++) borrow(r, p->in.at[i], in[i]);
+  for (u32 i = 0; i < p->in.n; i++) {
+    borrow(r, p->in.at[i], in[i]);
+    r->view[p->in.at[i]].input = i;
+  }
   add_state(r);
   if (p->planned) add_arena(r);
   for (BufId b = 1; b < p->buf.n; b++) r->view[b].place = r->view[r->view[b].root].place;

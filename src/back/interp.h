@@ -15,6 +15,7 @@ struct View {
   u8 *data;
   BufId root;  /* buffer whose memory this is */
   BufId other; /* of a root: its last view; of a view: the one before; 0: none */
+  u32 input;   /* of one given by the caller: its place there */
   BufId place; /* equal for all that have the same memory, by themselves or by the plan */
   bool fixed;  /* never changes while running */
   u32 ready;   /* Run.set when it was made so; 0: it is not */
@@ -86,7 +87,8 @@ typedef struct Row Row;
 
 /* One place of the body that touches a buffer, or several with equal indices. */
 typedef struct Access {
-  BufId buf, root; /* root: View.place */
+  BufId buf, root;       /* root: View.place */
+  struct Access *before; /* another of the same buffer */
   u32 loads, stores;
   const ExprId *idx;
   bool linear;  /* in every index */

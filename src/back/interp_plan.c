@@ -25,6 +25,7 @@ typedef struct Build {
   VEC(Local) local;   /* variables of the body */
   VEC(VarId) carried; /* variables from outside that the body sets */
   VEC(BufId) stored;  /* View.place */
+  Map access;         /* by buffer: 1 + its last access in plan->acc */
   bool in_let;        /* the row under construction outlives its statement */
   u32 work;           /* spent on looking through variables of the body */
 } Build;
@@ -178,9 +179,9 @@ static bool fill_access(Build *o, Access *a) {
 static Access *access(Build *o, BufId b, const ExprId *idx) {
   Plan *plan = o->plan;
   u32 rank = prog_buf(o->p, b)->rank;
-  for (u32 i = 0; i < plan->acc.n; i++) {
-    Access *a = plan->acc.at[i];
-    bool same = a->buf == b && a->linear;
+  u32 *slot = map_get(&o->access, b);
+  for (Access *a = slot ? plan->acc.at[*slot - 1] : NULL; a; a = a->before) {
+    bool same = a->linear;
     for (u32 k = 0; same && k < rank; k++) same = same_expr(o->p, a->idx[k], idx[k]);
     if (same) return a;
   }
@@ -189,7 +190,10 @@ static Access *access(Build *o, BufId b, const ExprId *idx) {
   a->root = o->r->view[b].place;
   a->idx = idx;
   if (prog_buf(o->p, b)->lanes != 1 || !fill_access(o, a)) return NULL;
+  slot = map_put(&o->access, b); /* indices that are loads themselves may have come in between */
+  a->before = *slot ? plan->acc.at[*slot - 1] : NULL;
   *vec_push(o->r->a, &plan->acc) = a;
+  *slot = plan->acc.n;
   return a;
 }
 
@@ -421,7 +425,7 @@ static bool check_memory(Build *o) {
 }
 
 static Plan *make_plan(Run *r, StmtId id) {
-  Build o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id)};
+  Build o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id), .access = map_new(r->a)};
   if (o.loop->step >= LIN_MAX || !survey(&o)) return NULL;
   if (!r->range) r->range = prog_ranges(r->p, r->env, r->a);
   o.plan = NEW(r->a, Plan);
@@ -470,7 +474,8 @@ Loop *loop_new(Run *r, StmtId id) {
   Loop *l = NEW(r->a, Loop);
   for (int i = 0; i < 2; i++) {
     Plan none = {0}; /* collects what would have to be evaluated beforehand: nothing may */
-    Build o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id), .plan = &none};
+    Build o = {
+        .r = r, .p = r->p, .loop = prog_stmt(r->p, id), .plan = &none, .access = map_new(r->a)};
     *(i ? &l->hi : &l->lo) = make_bound(&o, i ? o.loop->b : o.loop->a);
   }
   l->plan = make_plan(r, id);

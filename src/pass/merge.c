@@ -101,32 +101,41 @@ static u64 most_trips(Prog *p, const Stmt *loop) {
   return hi > 1 && hi < DIM_MAX ? (u64)hi : 1;
 }
 
-/* Bytes of the temporaries that pieces a and b (or a alone) touch when they run as one loop over v:
- * those that nothing else touches as a slice, the others whole. Without a bound: 0. */
-static u64 held(Merge *m, const Touched *a, const Touched *b, const Stmt *loop) {
-  Prog *p = m->p;
-  u64 sum = 0, trips = most_trips(p, loop), bytes;
-  for (u32 i = 0; i < a->root.n + (b ? b->root.n : 0); i++) {
-    bool first = i < a->root.n;
-    const RootUse *use = first ? &a->root.at[i] : &b->root.at[i - a->root.n];
-    const RootUse *also = b ? touch_root(first ? b : a, use->root) : NULL;
-    Sym sym;
-    if ((!first && also) || prog_buf(p, use->root)->space != BS_temp ||
-        !mem_bytes(p, use->root, &bytes, &sym))
-      continue;
-    u32 count = use->count + (also ? also->count : 0);
-    sum += count == m->total[use->root] ? bytes / trips : bytes;
-  }
+/* Bytes that a root takes in a loop that accesses it so often: where nothing else does a slice of
+ * it. Not a temporary, or without a bound: 0. */
+static u64 root_bytes(Merge *m, BufId root, u32 count, const Stmt *loop) {
+  u64 bytes;
+  Sym sym;
+  if (!count || prog_buf(m->p, root)->space != BS_temp || !mem_bytes(m->p, root, &bytes, &sym))
+    return 0;
+  return count == m->total[root] ? bytes / most_trips(m->p, loop) : bytes;
+}
+
+/* Bytes of the temporaries that a piece touches when it runs as one loop. */
+static u64 held(Merge *m, const Touched *a, const Stmt *loop) {
+  u64 sum = 0;
+  for (u32 i = 0; i < a->root.n; i++)
+    sum += root_bytes(m, a->root.at[i].root, a->root.at[i].count, loop);
   return sum;
+}
+
+/* The same of a with b behind it; one: of a alone. */
+static u64 held_both(Merge *m, u64 one, const Touched *a, const Touched *b, const Stmt *loop) {
+  for (u32 i = 0; i < b->root.n; i++) {
+    const RootUse *use = &b->root.at[i], *also = touch_root(a, use->root);
+    u32 before = also ? also->count : 0;
+    one -= root_bytes(m, use->root, before, loop);
+    one += root_bytes(m, use->root, before + use->count, loop);
+  }
+  return one;
 }
 
 /* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
  * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
- */
-static bool pays(Merge *m, const Stmt *x, const Touched *a, const Stmt *y, const Touched *b) {
-  u64 one = held(m, a, NULL, x), two = held(m, b, NULL, y);
+ * one, both: what a loop takes, and what it takes with another merged into it. */
+static bool pays(u64 one, u64 two, u64 both) {
   u64 apart = one > two ? one : two;
-  return held(m, a, b, x) <= apart + apart / 4;
+  return both <= apart + apart / 4;
 }
 
 static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
@@ -293,14 +302,20 @@ static void merge_kernel(Merge *m, StmtId k) {
   StmtId x = only_loop(p, k), next;
   bool any = false;
   Touched a = {0};
+  u64 one = 0;
   while (x && (next = prog_stmt(p, k)->next) != 0) {
     StmtId y = only_loop(p, next);
     if (!y || !same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
-    if (!a.p) a = touched(p, prog_stmt(p, x)->body);
-    Touched b = touched(p, prog_stmt(p, y)->body);
-    if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b) ||
-        !pays(m, prog_stmt(p, x), &a, prog_stmt(p, y), &b))
-      break;
+    const Stmt *first = prog_stmt(p, x), *second = prog_stmt(p, y);
+    if (!a.p) {
+      a = touched(p, first->body);
+      one = held(m, &a, first);
+    }
+    Touched b = touched(p, second->body);
+    if (!follows(first, &a, second, &b)) break;
+    u64 both = held_both(m, one, &a, &b, first);
+    if (!pays(one, held(m, &b, second), both)) break;
+    one = both;
     touch_append(&a, &b);
     join(p, x, y);
     swallow(p, k);

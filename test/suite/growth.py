@@ -15,24 +15,27 @@ MOST = 5.0
 TRIES = 5
 MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
 BOTH = ("scalar", "avx2")
-# family: nodes of the smaller model, targets, further options
+VECTORS = ("avx2",)
+THREADS = ("avx2 --threads 4",)
+# nodes of the smaller model: family, targets
 CASES = {
-    "conv_relu": (200, BOTH, ()),
-    "depthwise": (200, BOTH, ()),
-    "transposed": (150, BOTH, ()),
-    "ifs": (500, BOTH, ()),
-    "matmul_softmax": (400, BOTH, ()),
-    "softmax": (200, BOTH, ()),
-    "turned": (500, BOTH, ()),
-    "joined_convs": (250, BOTH, ()),
+    100: {"lstm": BOTH, "pools": BOTH, "resize": BOTH, "transposed": BOTH},
+    200: {"conv_relu": BOTH, "depthwise": BOTH + THREADS, "softmax": BOTH, "residual": VECTORS, "ifs": VECTORS,
+          "matmul_softmax": BOTH, "turned": VECTORS + THREADS, "pointwise": VECTORS, "layer_norm": BOTH},
+    400: {"joined_convs": BOTH, "wide_ifs": VECTORS, "concat_chain": VECTORS, "attention": VECTORS, "ifs": ("scalar",), "turned": ("scalar",)},
+    1000: {"gemm": BOTH, "batch_norm": BOTH, "reduce_mean": VECTORS, "top_k": ("scalar",), "nonzero": ("scalar",), "quantised": VECTORS,
+           "cells": VECTORS, "gather": VECTORS, "one_split": ("scalar",), "many_outputs": ("scalar",), "loops": ("scalar",)},
+    2000: {"embeddings": ("scalar",), "fan_out": ("scalar",), "many_inputs": ("scalar",), "one_sum": ("scalar",), "slice_pad": ("scalar",),
+           "elementwise": ("scalar",), "diamonds": ("scalar",), "transposes": ("scalar",), "cum_sum": ("scalar",)},
+    5000: {"shapes": ("scalar",), "dead": ("scalar",), "constants": ("scalar",), "equal": ("scalar",)},
 }
 
 
 class Sizes:
     """What the model with n nodes takes, the least of all runs so far."""
 
-    def __init__(self, env, family, target, options):
-        self.env, self.family, self.options = env, family, ["--march", target, *options]
+    def __init__(self, env, family, target):
+        self.env, self.family, self.options = env, family, ["--march", *target.split()]
         self.best = {}
 
     def measure(self, n):
@@ -50,10 +53,9 @@ class Sizes:
         return self.best[n]
 
 
-def grows(env, family, target):
-    n, _, options = CASES[family]
+def grows(env, family, n, target):
     env.need_ingot()
-    sizes = Sizes(env, family, target, options)
+    sizes = Sizes(env, family, target)
     for _ in range(TRIES):
         t0, _ = sizes.measure(8)
         t1, m1 = sizes.measure(n)
@@ -69,5 +71,6 @@ def grows(env, family, target):
 
 
 def tests(env):
-    return [Test(f"growth/{family}/{target}", lambda family=family, target=target: grows(env, family, target), cost=1)
-            for family, (_, targets, _) in CASES.items() for target in targets]
+    return [Test(f"growth/{family}/{target.replace(' --', '-').replace(' ', '')}",
+                 lambda family=family, n=n, target=target: grows(env, family, n, target), cost=1)
+            for n, row in CASES.items() for family, targets in row.items() for target in targets]
