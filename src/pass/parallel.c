@@ -43,6 +43,10 @@ enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thre
 #define FAR    0.04
 #define NEAR   0.004
 #define TORN   100.0
+/* What a kernel costs beside its loops: its prologue, code that is in no cache yet, tiles cut
+ * short. In the same measure as list_cost, which for vectors is some ten times the time of a fast
+ * machine; found by comparing the time of small networks in many bands and in none. */
+#define CALL   3000.0
 enum { OWN_CACHE = 256 << 10, FEW = 128 << 10 }; /* bytes; of weights that many strips may read */
 
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
@@ -693,5 +697,8 @@ void parallel(Prog *p) {
 
 double prog_time(Prog *p) {
   Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
-  return list_cost(&o, p->body);
+  double calls = 0;
+  for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
+    if (prog_stmt(p, s)->kind == ST_kernel) calls += CALL;
+  return list_cost(&o, p->body) + calls;
 }

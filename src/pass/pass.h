@@ -95,7 +95,7 @@ void merge(Prog *p);       /* merge.c */
 void narrow(Prog *p);      /* narrow.c */
 void order(Graph *g);      /* order.c */
 void parallel(Prog *p);    /* parallel.c */
-double prog_time(Prog *p); /* of a run by one thread, in nanoseconds, very roughly */
+double prog_time(Prog *p); /* of a run by one thread: to compare programs, roughly */
 void plan(Prog *p);        /* plan.c */
 
 /* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
