@@ -77,12 +77,12 @@ static void say_trade(const Tried *fast, const Tried *got) {
   Ctx *c = got->m.c;
   Text t = text_new(&c->scratch);
   if (got->how.target != fast->how.target) text_puts(&t, ", no vectors: many times slower");
-  if (got->m.bands) text_fmt(&t, ", bands of rows: %s", got->m.bands);
   if (!got->m.bands && got->how.target == fast->how.target)
     text_puts(&t, ", kernels that take less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
   if (got->how.target == fast->how.target && more >= 1.005)
-    text_fmt(&t, "; about %.0f %% more time by estimate", (more - 1) * 100);
+    text_fmt(&t, ", about %.0f %% more time by estimate", (more - 1) * 100);
+  if (got->m.bands) text_fmt(&t, ", bands of rows: %s", got->m.bands);
   warn(c, LOC_NONE, "for %s: arena %llu bytes instead of %llu%s", got->how.target->name,
        (unsigned long long)got->arena, (unsigned long long)fast->arena, text_cstr(&t));
 }

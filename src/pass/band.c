@@ -21,6 +21,7 @@ enum {
   BAND_STEPS = 64,   /* longest stretch, in places where the graph can be cut */
   BAND_NODES = 6000, /* that one stretch may become */
   BAND_MERGE = 4,    /* steps without bands that are looked at together: their kernels may merge */
+  BAND_SHOWN = 4,    /* stretches that are named */
   BAND_GUESS = 64,   /* an extent without bound */
   BAND_SLACK = 16    /* an arena larger by one part in so many is as good as the smallest */
 };
@@ -451,7 +452,8 @@ void band(Unit *u) {
     region_rows(&region[k], way[to].bands, w.a);
   }
   Text said = text_new(&u->c->keep);
-  for (u32 i = 0; i < count; i++) describe(u->g, &region[k + i], &said);
+  for (u32 i = 0; i < count && i < BAND_SHOWN; i++) describe(u->g, &region[k + i], &said);
+  if (count > BAND_SHOWN) text_fmt(&said, " and %u more", count - BAND_SHOWN);
   if (count) u->bands = text_cstr(&said);
   band_split(u->g, region + k, count);
   if (count) dce(u->g);
