@@ -147,9 +147,9 @@ def arena(text):
     return int(re.search(r"^arena (\d+)", text, re.M)[1])
 
 
-def network(env):
+def network(env, test):
     """Inverted residuals that halve the image, as text: one that plain loops cannot shrink channel by channel."""
-    path, t = os.path.join(env.scratch("bands"), "network.ing"), Text(1)
+    path, t = os.path.join(env.scratch("bands", test), "network.ing"), Text(1)
     t.batch, x = 1, "%x"
     t.shape[x] = [3, 48, 48]
 
@@ -172,7 +172,7 @@ def network(env):
 
 def saves(env):
     env.need_ingot()
-    model = network(env)
+    model = network(env, "saves")
     for target in ("scalar", "avx2"):
         base = [env.ingot, "inspect", model, "--march", target]
         time, got = must(base, "inspect"), must([*base, "--optimize-for", "ram"], "inspect for ram")
@@ -185,7 +185,7 @@ def saves(env):
 def budget(env):
     """A budget that the fast program meets changes nothing, a lower one leads to bands, too low a one to a refusal."""
     env.need_ingot()
-    model = network(env)
+    model = network(env, "budget")
     work = env.scratch("bands", "budget")
     base = [env.ingot, "compile", model, "--no-selftest", "--name", "net"]
     plain, roomy, tight = (os.path.join(work, n) for n in ("plain.c", "roomy.c", "tight.c"))
@@ -212,7 +212,7 @@ def compiled(env, target):
     env.need_ingot()
     if target != "scalar" and not cpu.can_run(target):
         return
-    model = network(env)
+    model = network(env, "compiled-" + target)
     must([env.ingot, "verify", model, "--march", target, "--optimize-for", "ram", "--quiet"], "verify")
 
 
