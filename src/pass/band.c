@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum {
-  BAND_STEPS = 64,   /* longest stretch, in places where the graph can be cut */
+  BAND_STEPS = 64, /* longest stretch, in places where the graph can be cut */
+  BAND_CUTS = 256, /* of a graph with more, shorter stretches are tried: time stays in proportion */
   BAND_NODES = 6000, /* that one stretch may become */
   BAND_MERGE = 4,    /* steps without bands that are looked at together: their kernels may merge */
   BAND_SHOWN = 4,    /* stretches that are named */
@@ -55,6 +56,7 @@ typedef struct Band {
   u64 *saved;  /* by such a value: bytes that are not needed where its kernel and its reader's merge
                 */
   u64 *live;   /* by position: bytes that are needed there */
+  u64 *across; /* by position: of those the ones that were there before */
   u32 *cut;    /* positions in front of which the graph can be cut */
   u32 ncut;
 } Band;
@@ -192,17 +194,22 @@ static void find_live(Band *w) {
     w->live[w->room[v].first] += w->room[v].size;
     ends[w->room[v].last + 1] += w->room[v].size;
   }
-  for (u32 i = 0; i < w->n; i++) live = w->live[i] = live + w->live[i] - ends[i];
+  for (u32 i = 0; i < w->n; i++) {
+    w->across[i] = live - ends[i];
+    live = w->live[i] = w->across[i] + w->live[i];
+  }
 }
 
 /* ---- cuts ---- */
 
 /* Views of what is always there may be needed again anywhere. */
 static bool is_free(Graph *g, const Node *n) {
-  if (op_info[n->op].kind == OK_LEAF) return true;
-  if (!node_is_view(n)) return false;
-  NodeId def = graph_val(g, n->in[0])->def;
-  return !def || is_free(g, graph_node(g, def));
+  while (node_is_view(n)) {
+    NodeId def = graph_val(g, n->in[0])->def;
+    if (!def) return true;
+    n = graph_node(g, def);
+  }
+  return op_info[n->op].kind == OK_LEAF;
 }
 
 static void find_cuts(Band *w) {
@@ -222,12 +229,13 @@ static void find_cuts(Band *w) {
 
 /* Bytes that are there as long as it runs: what it reads, what passes it, and its results. */
 static u64 around(const Band *w, const Region *r) {
-  u64 all = 0;
-  for (Val v = 1; v < w->g->val.n; v++) {
-    if (w->in[v] != v) continue;
-    const Room *m = &w->room[v];
-    if (m->first >= r->to || m->last < r->from) continue;
-    if (m->first < r->from || m->last >= r->to) all += m->size;
+  u64 all = w->across[r->from];
+  for (u32 i = r->from; i < r->to; i++) {
+    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    for (u32 k = 0; k < n->nout; k++) {
+      Val v = w->in[n->out[k]];
+      if (v && w->room[v].first == i && w->room[v].last >= r->to) all += w->room[v].size;
+    }
   }
   return all;
 }
@@ -375,11 +383,13 @@ static void offer_bands(const Band *w, Way *way, u32 from, u32 to, u64 want) {
 
 /* way: by cut. */
 static void choose(const Band *w, u64 want, Way *way) {
+  u32 steps = w->ncut > BAND_CUTS ? BAND_STEPS * BAND_CUTS / w->ncut : BAND_STEPS;
+  if (steps < BAND_MERGE) steps = BAND_MERGE;
   way[0] = (Way){want, 0, 0, 0};
   for (u32 to = 1; to <= w->ncut; to++) {
     bool wall = false;
     way[to] = (Way){.peak = UINT64_MAX};
-    for (u32 from = to; from-- > 0 && to - from <= BAND_STEPS;) {
+    for (u32 from = to; from-- > 0 && to - from <= steps;) {
       u64 peak = peak_between(w, w->cut[from], w->cut[to]);
       if (to - from <= BAND_MERGE) offer(&way[to], &way[from], from, (Way){.peak = peak}, want);
       wall = wall || is_wall(w, from);
@@ -403,6 +413,7 @@ static Band survey(Unit *u) {
   w.room = NEWS(a, Room, g->val.n);
   w.saved = NEWS(a, u64, g->val.n);
   w.live = NEWS(a, u64, w.n + 1);
+  w.across = NEWS(a, u64, w.n + 1);
   fuse(g); /* which values will have memory */
   order(g);
   graph_use_counts(g, w.uses);
