@@ -91,9 +91,9 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
  * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
-/* Code for a machine with vectors computes exp, log, sin, cos, tanh and erf of f32 in float, within
- * the errors of docs/ir.md. After this call they are the nearest float, as on any other machine.
- * Before the passes. */
+/* Programs compute exp, log, sin, cos, tanh and erf of f32 in float, within the errors of
+ * docs/ir.md. After this call they are the nearest float, as ref computes them. Before the passes.
+ */
 IngotStatus ingot_set_precise(Ingot *m);
 
 /* What code is chosen by: "time" (the default); "ram": of several programs the one with the
@@ -327,16 +327,19 @@ IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
 IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
-/* Memory of one inference, apart from inputs and outputs. Sizes are for the upper bounds of open
+/* Memory of one inference. Sizes are for the upper bounds of open
  * dimensions. */
 typedef struct IngotMemory {
   int planned;     /* 0: some size has no bound; then only weights, buffers and groups are known */
   const char *why; /* "" or why there is no plan */
   uint64_t arena;  /* bytes */
-  uint64_t lower_bound; /* most bytes that are needed at one time: no arena can be smaller */
-  uint64_t naive;       /* if every buffer had memory of its own */
-  uint64_t weights;     /* of constants */
-  uint64_t stack;       /* of the generated C, at most; 0 where there is none */
+  uint64_t lower_bound;     /* most bytes that are needed at one time: no arena can be smaller */
+  uint64_t naive;           /* if every buffer had memory of its own */
+  uint64_t weights;         /* of constants */
+  uint64_t stack;           /* of the generated C, at most; 0 where there is none */
+  uint64_t inputs, outputs; /* arrays of the caller; 0 where there is no C */
+  uint64_t ram;             /* arena, stack, inputs and outputs; 0 likewise */
+  uint64_t code;            /* of the generated C, roughly, without weights; 0 likewise */
   uint32_t buffers;
   uint32_t groups;  /* pieces of the model that are computed at a time */
   uint32_t kernels; /* functions of the generated C: groups that differ; 0 where there is none */

@@ -2,7 +2,7 @@
 
 Needs mpmath. Polynomials are fitted by the Remez exchange algorithm at 60 digits and then rounded to double; the
 second column is the largest error of the rounded polynomial, relative to the function it serves. Quotients of
-polynomials likewise. Names that end in q or u are rounded to float. Tables and constants in several parts are computed
+polynomials likewise. Names that end in q, u or ` s` are rounded to float. Tables and constants in several parts are computed
 directly. --check reads the headers and fails when a constant is in none.
 """
 import os
@@ -178,6 +178,8 @@ POLY = {
     # sin(x) = x + x z p(z), cos(x) = 1 - z/2 + z^2 p(z)
     "sinq": (lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)), TINY, 0.6169, 2),
     "cosq": (lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(root(z)), TINY, 0.6169, 2),
+    # erf(x) = 1 - exp(-x p(x)), 0 <= x < 3.93
+    "erf s": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: mp.erfc(x) * x / mp.erf(x), TINY, 3.93, 8),
 }
 
 # name: f, end of the interval, degrees, factor. x p(z) / q(z), z = x^2; p is multiplied by the factor.
@@ -257,6 +259,7 @@ def constants():
         "1/ln2 q": [1 / mp.log(2)],
         "2/pi q": [2 / mp.pi],
         "pi/2 q": pieces(mp.pi / 2, 11, 4),
+        "pi/2 s": [mp.pi / 2 / mpf(2) ** 64],
         "2/pi, words of 64 bits": big[0],
         "2/pi, words of 32 bits": big[1],
         "log table": log_table(),
@@ -265,7 +268,7 @@ def constants():
 
 
 def emit(name, err, values):
-    if name.endswith(("q", "u")):
+    if name.endswith(("q", "u", " s")):
         text = [hexa(single(v)) + "f" for v in values]
     else:
         text = [v if isinstance(v, str) else hexa(v) for v in values]

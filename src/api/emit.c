@@ -137,9 +137,10 @@ static void try_test(TestRun *r) {
   if (r->unfused.any) prog_fuse(r->p, &r->unfused);
   if (!e) return;
   r->st = (SelfTest){0};
-  r->why = r->max_steps
-               ? "the model does not accept the data made for it, or not in time; see --selftest"
-               : "the model does not accept the data made for it";
+  if (e == ERR_unsupported && r->max_steps) /* the interpreter gave up */
+    r->why = "the model runs long; --selftest makes one";
+  else
+    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses the data made for it: %s", why));
 }
 
 static bool is_long(Ingot *m, Prog *p) {
@@ -243,6 +244,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
     body[i].selftest = why ? NULL : &r->st;
   }
   for (u32 i = 0; why && i < n; i++) body[i].selftest = NULL;
+  if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),

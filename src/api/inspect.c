@@ -254,7 +254,12 @@ static void memory_json(Report *r, const IngotMemory *x) {
     return;
   }
   if (x->stack)
-    text_fmt(&r->out, "\"kernels\":%u,\"stack\":%llu,", x->kernels, (unsigned long long)x->stack);
+    text_fmt(&r->out,
+             "\"kernels\":%u,\"stack\":%llu,\"inputs\":%llu,\"outputs\":%llu,\"ram\":%llu,\"code\":"
+             "%llu,",
+             x->kernels, (unsigned long long)x->stack, (unsigned long long)x->inputs,
+             (unsigned long long)x->outputs, (unsigned long long)x->ram,
+             (unsigned long long)x->code);
   text_fmt(&r->out, "\"arena\":%llu,\"lower_bound\":%llu,\"naive\":%llu,\"reuse\":%.3f,\"peak\":[",
            (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
            (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
@@ -281,7 +286,13 @@ static void memory_text(Report *r, const IngotMemory *x) {
            (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
            (unsigned long long)x->naive);
   if (x->arena) text_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
-  if (x->stack) text_fmt(&r->out, "\nstack %llu bytes at most", (unsigned long long)x->stack);
+  if (x->stack)
+    text_fmt(&r->out,
+             "\nstack %llu bytes at most, inputs %llu, outputs %llu: %llu bytes of RAM in all\n"
+             "code about %llu bytes",
+             (unsigned long long)x->stack, (unsigned long long)x->inputs,
+             (unsigned long long)x->outputs, (unsigned long long)x->ram,
+             (unsigned long long)x->code);
   text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
   for (u32 i = 0; i < x->npeak; i++) {
     const IngotTensor *t = &x->peak[i];

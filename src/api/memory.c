@@ -63,6 +63,10 @@ static void fill_c(Ctx *c, void *arg) {
   EmitFacts f = emit_facts(a->m->p, &o);
   a->out->arena = f.arena_bytes;
   a->out->stack = f.stack_bytes;
+  a->out->inputs = f.input_bytes;
+  a->out->outputs = f.output_bytes;
+  a->out->ram = ram_bytes(&f);
+  a->out->code = f.code_bytes;
   a->out->kernels = f.kernels;
 }
 

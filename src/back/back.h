@@ -84,12 +84,15 @@ typedef struct KernelFacts {
 /* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
-  u32 kernels;                /* functions: kernels that differ */
-  const KernelFacts *profile; /* with EmitOptions.profile; of the body that this machine takes */
-  u32 nprofile;               /* of all bodies the most kernels are most_profile */
+  u64 input_bytes, output_bytes; /* arrays of the caller */
+  u64 code_bytes;                /* roughly, without weights */
+  u32 kernels;                   /* functions: kernels that differ */
+  const KernelFacts *profile;    /* with EmitOptions.profile; of the body that this machine takes */
+  u32 nprofile;                  /* of all bodies the most kernels are most_profile */
   u32 most_profile;
   const char *feature; /* that makes it faster where the compiler is told of it; "": none */
 } EmitFacts;
+u64 ram_bytes(const EmitFacts *f); /* all that a run needs but code and weights */
 /* Weights that are no part of the C text; the pieces are the program's own constants. */
 typedef struct Blob {
   Arena *a;

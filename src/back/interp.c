@@ -233,7 +233,7 @@ static Scalar bitcast(DType from, DType to, Scalar x) {
 Scalar apply(const Prog *p, Op op, DType from, DType to, bool sat, const Scalar *arg) {
   if (op == OP_cast) return scalar_cast(from, to, arg[0], sat);
   if (op == OP_bitcast) return bitcast(from, to, arg[0]);
-  return p->fast ? scalar_eval_fast(op, from, p->fused, arg) : scalar_eval(op, from, arg);
+  return scalar_eval_as(p->math, op, from, arg);
 }
 
 static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {

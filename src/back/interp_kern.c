@@ -175,7 +175,7 @@ static Kern1 *const rows1[3][OP_SCALARS] = {
     [RC_int] = {[OP_neg] = neg_i},
 };
 
-/* In programs that say `math fast` or `math fused`. */
+/* In programs that say `math fast`, `math fused` or `math single`. */
 UNARY(exp_q, float, float, im_expq(a))
 UNARY(exp1_q, float, float, im_exp1q(a))
 UNARY(log_q, float, float, im_logq(a))
@@ -189,6 +189,12 @@ UNARY(exp1_u, float, float, im_exp1u(a))
 UNARY(tanh_u, float, float, im_tanhu(a))
 UNARY(gelu2_u, float, float, im_gelu2u(a))
 UNARY(erf_u, float, float, im_erfu(a))
+UNARY(exp_s, float, float, im_exps(a))
+UNARY(sin_s, float, float, im_sins(a))
+UNARY(cos_s, float, float, im_coss(a))
+UNARY(tanh_s, float, float, im_tanhs(a))
+UNARY(gelu2_s, float, float, im_gelu2s(a))
+UNARY(erf_s, float, float, im_erfs(a))
 
 static Kern1 *const rows1q[OP_SCALARS] = {
     [OP_exp] = exp_q,   [OP_log] = log_q, [OP_sin] = sin_q,   [OP_cos] = cos_q,
@@ -200,13 +206,20 @@ static Kern1 *const rows1u[OP_SCALARS] = {[OP_exp] = exp_u,
                                           [OP_gelu2] = gelu2_u,
                                           [OP_erf] = erf_u};
 
+static Kern1 *const rows1s[OP_SCALARS] = {
+    [OP_exp] = exp_s,   [OP_sin] = sin_s,     [OP_cos] = cos_s,
+    [OP_tanh] = tanh_s, [OP_gelu2] = gelu2_s, [OP_erf] = erf_s};
+
 UNARY(not_b, i64, i64, !a)
 
 Kern1 *kern1(const Prog *p, Op op, DType dt) {
   if (op == OP_not) return dt == DT_bool ? not_b : NULL;
-  if (p->fast && scalar_is_fast(op, dt))
-    return p->fused && scalar_is_fused(op) ? rows1u[op] : rows1q[op];
-  return rows1[row_class(dt)][op];
+  switch (scalar_part(p->math, op, dt)) {
+  case MP_q: return rows1q[op];
+  case MP_u: return rows1u[op];
+  case MP_s: return rows1s[op];
+  default: return rows1[row_class(dt)][op];
+  }
 }
 
 /* ---- narrow types, conversion, choice ---- */

@@ -75,7 +75,7 @@ static const Opt opts[] = {
     TEXT("ram", NULL, ram, "BYTES",
          "arena, stack, inputs and outputs together, as 256K: the fastest code that fits, or none"),
     FLAG("precise", precise,
-         "exp, tanh and their like to the last bit, also where vectors run faster without"),
+         "exp, tanh and their like to the last bit; by double arithmetic on plain loops"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     WHOLE("threads", threads, "N", 1, 64,
           "threads that share one run (default 1); the bits are the same"),

@@ -486,22 +486,36 @@ bool scalar_is_fast(Op op, DType d) {
   return fast && dtype_is_float(d) && d != DT_f64;
 }
 
-bool scalar_is_fused(Op op) {
-  return op == OP_exp || op == OP_exp1 || op == OP_tanh || op == OP_gelu2 || op == OP_erf;
+/* Where a program has no function of its kind, it takes the fast one. */
+MathPart scalar_part(MathPart math, Op op, DType d) {
+  static const u8 has[OP_SCALARS] = {
+      [OP_exp] = 1 << MP_u | 1 << MP_s,
+      [OP_exp1] = 1 << MP_u,
+      [OP_sin] = 1 << MP_s,
+      [OP_cos] = 1 << MP_s,
+      [OP_tanh] = 1 << MP_u | 1 << MP_s,
+      [OP_gelu2] = 1 << MP_u | 1 << MP_s,
+      [OP_erf] = 1 << MP_u | 1 << MP_s,
+  };
+  if (d == DT_f64) return MP_d;
+  if (math == MP_f || !scalar_is_fast(op, d)) return MP_f;
+  return has[op] >> math & 1 ? math : MP_q;
 }
 
-Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg) {
-  if (!scalar_is_fast(op, d)) return scalar_eval(op, d, arg);
+Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg) {
+  MathPart part = scalar_part(math, op, d);
+  bool u = part == MP_u, s = part == MP_s;
+  if (part < MP_q) return scalar_eval(op, d, arg);
   float x = (float)arg[0].f, y;
   switch (op) {
-  case OP_exp: y = fused ? im_expu(x) : im_expq(x); break;
-  case OP_exp1: y = fused ? im_exp1u(x) : im_exp1q(x); break;
+  case OP_exp: y = s ? im_exps(x) : u ? im_expu(x) : im_expq(x); break;
+  case OP_exp1: y = u ? im_exp1u(x) : im_exp1q(x); break;
   case OP_log: y = im_logq(x); break;
-  case OP_sin: y = im_sinq(x); break;
-  case OP_cos: y = im_cosq(x); break;
-  case OP_tanh: y = fused ? im_tanhu(x) : im_tanhq(x); break;
-  case OP_gelu2: y = fused ? im_gelu2u(x) : im_gelu2q(x); break;
-  default: y = fused ? im_erfu(x) : im_erfq(x); break;
+  case OP_sin: y = s ? im_sins(x) : im_sinq(x); break;
+  case OP_cos: y = s ? im_coss(x) : im_cosq(x); break;
+  case OP_tanh: y = s ? im_tanhs(x) : u ? im_tanhu(x) : im_tanhq(x); break;
+  case OP_gelu2: y = s ? im_gelu2s(x) : u ? im_gelu2u(x) : im_gelu2q(x); break;
+  default: y = s ? im_erfs(x) : u ? im_erfu(x) : im_erfq(x); break;
   }
   return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};
 }

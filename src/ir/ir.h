@@ -154,6 +154,10 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
 
+/* Texts of a function, by what its name ends in; as the mathematics of a program: MP_f precise,
+ * MP_q fast, MP_u fused, MP_s single. */
+typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
+
 /* eval.c: the meaning of every scalar op, in one place */
 Scalar scalar_load(DType d, const void *p);
 void scalar_store(DType d, void *p, Scalar x); /* x must be representable: see scalar_cast */
@@ -162,11 +166,10 @@ double scalar_round(DType d, double x); /* to the nearest value of float type d,
                                            saturating if d has no infinity */
 Scalar scalar_eval(Op op, DType d,
                    const Scalar *arg); /* d: dtype of operands (of a and b for select) */
-/* In programs that say `math fast`: operations that are functions of mathlibq.h there, and what all
- * operations mean. */
+/* Operations that are other functions in programs that say so: see mathlibq.h. */
 bool scalar_is_fast(Op op, DType d);
-bool scalar_is_fused(Op op); /* of these, other functions where they say `math fused` */
-Scalar scalar_eval_fast(Op op, DType d, bool fused, const Scalar *arg);
+MathPart scalar_part(MathPart math, Op op, DType d); /* which function it is in such a program */
+Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
 u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
 /* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).

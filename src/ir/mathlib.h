@@ -219,9 +219,11 @@ static inline double im_sqrt(double x) {
 }
 /*@ end */
 
-/*@ sqrtf needs: sqrt */
-/* Rounding twice does no harm: 53 >= 2 * 24 + 2 digits. */
+/*@ sqrtf needs: imk_f32 imk_u32 */
+/* As im_sqrt; machines that compute in single precision only need not know of another. */
 static inline float im_sqrtf(float x) {
+  uint32_t m, q = 0, r = 0;
+  int e, i, adjust = 0;
 #if defined(__GNUC__) && defined(__SSE2_MATH__)
   if (x >= 0) {
     __asm__("sqrtss %0, %0" : "+x"(x));
@@ -238,7 +240,29 @@ static inline float im_sqrtf(float x) {
     return x;
   }
 #endif
-  return (float)im_sqrt(x);
+  if (x < 0) return imk_f32(0x7fc00000);
+  if (!(x > 0 && x <= 0x1.fffffep127f)) return x;
+  if (x < 0x1p-126f) {
+    x *= 0x1p24f;
+    adjust = 12;
+  }
+  m = imk_u32(x);
+  e = (int)(m >> 23) - 127;
+  m = (m & 0x007fffff) | 0x00800000;
+  if (e & 1) m <<= 1;
+  m <<= 7;
+  for (i = 0; i < 25; i++) {
+    r = r << 2 | m >> 30;
+    m <<= 2;
+    q <<= 1;
+    if (r >= 2 * q + 1) {
+      r -= 2 * q + 1;
+      q++;
+    }
+  }
+  q = (q + 1) >> 1;
+  e = (e - (e & 1)) / 2 - adjust;
+  return imk_f32(q + ((uint32_t)(e + 126) << 23));
 }
 /*@ end */
 

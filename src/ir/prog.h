@@ -135,8 +135,7 @@ struct Prog {
   StmtId body;
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
-  bool fast;       /* f32 functions are those of mathlibq.h: see scalar_eval_fast */
-  bool fused;      /* with fast: they add products without rounding them */
+  MathPart math;   /* which functions of f32 it means: see scalar_part */
   u32 threads;     /* that work on one run; 0 or 1: loops are walked by one */
   u32 grain;       /* least work of a chunk, in ns by estimate; 0: the default */
   bool planned;    /* offsets are set */
@@ -249,7 +248,8 @@ typedef struct UnfusedExpr {
   Expr expr;
 } UnfusedExpr;
 typedef struct Unfused {
-  bool fused, any; /* as the program was; does anything differ? */
+  MathPart math; /* as the program was */
+  bool any;      /* does anything differ? */
   VEC(UnfusedExpr) was;
 } Unfused;
 Unfused prog_unfuse(Prog *p, Arena *a);    /* as on a machine without fma */

@@ -513,9 +513,8 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   for (Sym k = 0; k < dim_nsyms(s->dims); k++)
     *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
   if (scan_accept_word(s, "math")) {
-    o.p->fused = scan_accept_word(s, "fused");
-    if (!o.p->fused) scan_expect_word(s, "fast");
-    o.p->fast = true;
+    o.p->math = scan_accept_word(s, "fused") ? MP_u : scan_accept_word(s, "single") ? MP_s : MP_q;
+    if (o.p->math == MP_q) scan_expect_word(s, "fast");
   }
   if (scan_accept_word(s, "threads")) {
     i64 n = scan_integer(s);

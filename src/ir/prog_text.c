@@ -1,7 +1,7 @@
 /* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
  *
  *   prog    = "prog" [name] {symbol} [math] ["threads" n] ["arena" bytes] {buffer} {stmt}
- *   math    = "math" ("fast" | "fused")
+ *   math    = "math" ("fast" | "fused" | "single")
  *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
  *             ["alias" name] ["at" offset] ["=" constant]
  *   space   = "in" | "out" | "const" | "temp" | "state" | "local" | "reg"
@@ -272,7 +272,8 @@ void prog_print(Prog *p, Text *out, Text *side) {
   }
   text_puts(out, "\n");
   text_symbols(out, p->c, p->dims, used);
-  if (p->fast) text_puts(out, p->fused ? "math fused\n" : "math fast\n");
+  static const char *const math[MP_COUNT] = {[MP_q] = "fast", [MP_u] = "fused", [MP_s] = "single"};
+  if (p->math != MP_f) text_fmt(out, "math %s\n", math[p->math]);
   if (p->threads > 1) text_fmt(out, "threads %u\n", p->threads);
   if (p->planned) text_fmt(out, "arena %llu\n", (unsigned long long)p->arena_bytes);
   for (BufId b = 1; b < p->buf.n; b++) put_buf(&o, prog_buf(p, b));

@@ -8,9 +8,9 @@
 #include "ir/prog.h"
 
 Unfused prog_unfuse(Prog *p, Arena *a) {
-  Unfused u = {.fused = p->fused, .any = p->fused};
+  Unfused u = {.math = p->math, .any = p->math == MP_u};
   u32 n = p->expr.n;
-  p->fused = false;
+  if (u.any) p->math = MP_q;
   for (ExprId id = 1; id < n; id++) {
     Expr x = *prog_expr(p, id);
     if (x.kind != EX_op || x.op != OP_fma || x.dt != DT_f32) continue;
@@ -27,6 +27,6 @@ Unfused prog_unfuse(Prog *p, Arena *a) {
 }
 
 void prog_fuse(Prog *p, const Unfused *u) {
-  p->fused = u->fused;
+  p->math = u->math;
   for (u32 i = 0; i < u->was.n; i++) *prog_expr(p, u->was.at[i].id) = u->was.at[i].expr;
 }

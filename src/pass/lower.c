@@ -175,14 +175,21 @@ static bool is_state(const Graph *g, u32 out) {
   return false;
 }
 
+/* Plain loops say which mathematics is theirs only where it matters. */
+static bool has_functions(const Prog *p) {
+  for (ExprId i = 1; i < p->expr.n; i++)
+    if (p->expr.at[i].kind == EX_op && scalar_is_fast(p->expr.at[i].op, p->expr.at[i].dt))
+      return true;
+  return false;
+}
+
 void lower(Unit *u) {
   Graph *g = u->g;
   if (!u->wino) winograd_plan(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
-  l.p->fast = u->target->lanes > 1 && !u->precise;
-  l.p->fused = l.p->fast && u->target->fma;
+  l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
   l.views = map_new(&u->c->scratch);
   l.laid = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);
@@ -222,5 +229,6 @@ void lower(Unit *u) {
   states_end(l.states);
   layout_done(&l);
   prog_drop_unused(l.p);
+  if (l.p->math == MP_s && !has_functions(l.p)) l.p->math = MP_f;
   u->p = l.p;
 }

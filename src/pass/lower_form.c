@@ -187,7 +187,7 @@ static ExprId apply(Nest *x) {
   if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
   if (f->op == OP_bitcast)
     return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
-  for (u32 i = 0; i < 2 && p->fused && !f->fold; i++) {
+  for (u32 i = 0; i < 2 && p->math == MP_u && !f->fold; i++) {
     ExprId e = f->op == OP_add   ? exp_plus_one(p, arg[i], arg[1 - i])
                : f->op == OP_mul ? gelu_twice(p, arg[i], arg[1 - i])
                                  : 0;

@@ -29,7 +29,7 @@ struct Unit {
   const Target *target; /* machine the code is for; the pipeline sets it */
   Aim aim;              /* the pipeline sets it */
   u64 ram;              /* bytes of arena that bands of rows aim at; 0: no bands */
-  bool precise;         /* functions of f32 as in mathlibf.h, also where vectors make others fast;
+  bool precise;         /* functions of f32 as in mathlibf.h, also where others are faster;
                            no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
   Tune *tune;           /* choices that were measured; NULL: none */

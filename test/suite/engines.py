@@ -1,7 +1,7 @@
 """All engines give the same bits: on random graphs of every operator, and on the inputs of the official suite. They refuse
 the same inputs.
 
-Passes that may change the last bits are left out: engines that read programs run what `ingot opt` prints without them.
+Passes that may change the last bits are left out: engines that read programs run what `ingot opt --precise` prints without them.
 NaN equals NaN: which of several a sum keeps is up to the processor.
 """
 import os
@@ -37,7 +37,7 @@ def inexact(env):
 def program(env, model, args, folder):
     path = os.path.join(folder, "prog.ing")
     skip = env.once("inexact passes", lambda: inexact(env))
-    got = run([env.ingot, "opt", model, *args, "--quiet", f"--skip={skip}", "--output", path], LIMIT)
+    got = run([env.ingot, "opt", model, *args, "--quiet", "--precise", f"--skip={skip}", "--output", path], LIMIT)
     if got.rc == 3:
         raise Skip(f"refused: {tail(got.text(), 1)}")
     if got.rc or got.timed_out:
@@ -144,6 +144,37 @@ def misfit(env, name):
             raise Fail(f"{engine}: {explain(got)}, expected exit 4: {tail(got.text(), 4)}")
 
 
+NANS = """graph (%x: f32[4]) {
+  %zero: f32[] = const {0}
+  %a: f32[4] = mul(%x, %zero)
+  %b: f32[4] = div(%a, %zero)
+  %c: f32[4] = neg(%b)
+  %d: f32[4] = add(%b, %c)
+  %e: f32[4] = sqrt(%c)
+  %f: f32[4] = max(%d, %e)
+  return %b, %c, %d, %e, %f
+}
+"""
+
+
+def nans(env):
+    """Their signs are the compiler's choice, at every level another: the self-test takes them for equal."""
+    folder = env.scratch("engines", "nans")
+    model, made = os.path.join(folder, "nans.ing"), os.path.join(folder, "nans")
+    with open(model, "w") as f:
+        f.write(NANS)
+    for cc, level in (("gcc", "0"), ("gcc", "3"), ("clang", "2"), ("tcc", "0")):
+        if not shutil.which(cc):
+            continue
+        got = run([env.need_ingot(), "build", model, "--selftest", "--march", "scalar", "--cc", cc, "-O", level, "-o", made], LIMIT)
+        got = got if got.rc else run([made, "--selftest"], LIMIT)
+        if got.rc or b"passed" not in got.out:
+            raise Fail(f"{cc} -O{level}: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")
+    got = run([env.ingot, "verify", model, "--engine", "c", "--rtol", "0", "--atol", "0"], LIMIT)
+    if got.rc:
+        raise Fail(f"verify: {explain(got)}: {tail(got.out.decode() + got.text(), 8)}")
+
+
 def official(env, case):
     env.need_ingot()
     compare(env, case["model"], ["--data", case["data"]], env.scratch("engines", case["name"]), True, case["flat"])
@@ -152,5 +183,6 @@ def official(env, case):
 def tests(env):
     out = [Test(f"engines/{op}-{seed}", lambda o=op, s=seed: random_graph(env, o, s))
            for op in randop.OPS for seed in range(SEEDS)]
+    out.append(Test("engines/nans", lambda: nans(env), cost=2))
     out += [Test(f"engines/misfit_{name}", lambda n=name: misfit(env, n)) for name in MISFITS]
     return out + [Test("engines/" + c["name"], lambda c=c: official(env, c)) for c in pick.per_operator(env)]

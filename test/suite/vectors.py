@@ -23,7 +23,7 @@ BUILDS = {
     "avx512-clang-O2": ("avx512", "clang", ["-O2", *cpu.flags("avx512")]),
     "avx512-tcc": ("avx512", "tcc", []),
 }
-FAST = (("fast", 16), ("fused", 5), ("fused", 24))  # of programs that say `math fast`, and lanes
+FAST = (("fast", 16), ("fused", 5), ("fused", 24), ("single", 8))  # of programs that say `math fast`, and lanes
 SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 

@@ -31,6 +31,11 @@ static const Fn fns[] = {
     {"erf fused", im_erfu, erf, 6.1, 4e-7, INFINITY},
     {"sin", im_sinq, sin, 2, 0, 0x1p13f},
     {"cos", im_cosq, cos, 2, 0, 0x1p13f},
+    {"exp single", im_exps, exp, 1, 0, INFINITY},
+    {"tanh single", im_tanhs, tanh, 3, 0, INFINITY},
+    {"erf single", im_erfs, erf, 3.2, 0, INFINITY},
+    {"sin single", im_sins, sin, 3, 0, INFINITY},
+    {"cos single", im_coss, cos, 3, 0, INFINITY},
 };
 
 /* |got - want| in units in the last place of a float at want; signs of zeros count */
@@ -88,6 +93,11 @@ static void specials(void) {
   CHECK(same(im_tanhq(0x1p-149f), 0x1p-149f) && same(im_erfq(0x1p-149f), 0x1p-149f));
   CHECK(same(im_tanhu(inf), 1) && same(im_tanhu(-inf), -1) && same(im_tanhu(-0.0f), -0.0f));
   CHECK(same(im_erfu(inf), 1) && same(im_erfu(-inf), -1) && same(im_erfu(-0.0f), -0.0f));
+  CHECK(same(im_tanhs(inf), 1) && same(im_tanhs(-inf), -1) && same(im_tanhs(-0.0f), -0.0f));
+  CHECK(same(im_erfs(inf), 1) && same(im_erfs(-inf), -1) && same(im_erfs(-0.0f), -0.0f));
+  CHECK(same(im_tanhs(0x1p-149f), 0x1p-149f) && same(im_erfs(0x1p-149f), 0x1p-149f));
+  CHECK(same(im_sins(-0.0f), -0.0f) && same(im_sins(0), 0) && same(im_coss(-0.0f), 1));
+  CHECK(isnan(im_sins(inf)) && isnan(im_coss(-inf)));
   CHECK(same(im_sinq(-0.0f), -0.0f) && same(im_sinq(0), 0) && same(im_cosq(-0.0f), 1));
   CHECK(isnan(im_sinq(inf)) && isnan(im_cosq(-inf)));
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) CHECK(isnan(fns[i].mine(NAN)));
@@ -117,6 +127,7 @@ int main(int argc, char **argv) {
   uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) range(&fns[i], stride, argc > 1);
   gelus("gelu2", im_gelu2q, 5e-7, stride, argc > 1);
+  gelus("gelu2 single", im_gelu2s, 3e-7, stride, argc > 1);
   gelus("gelu2 fused", im_gelu2u, 3.5e-7, stride, argc > 1);
   specials();
   return check_end();

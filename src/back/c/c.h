@@ -35,7 +35,6 @@ typedef enum BodyMode {
 } BodyMode;
 
 /* Precisions of a function, by their suffixes in mathlib*.h. */
-typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_COUNT } MathPart;
 
 /* Elements of C vectors. */
 typedef enum Elem {
@@ -144,6 +143,7 @@ struct Emit {
   StmtId shared;   /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel;  /* the text being written is that of a kernel, not of the entry */
   u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
+  u32 kernel_params, kernel_bytes; /* most parameters; most bytes that they and all else take */
   Body b;
   u32 nbodies;
   u32 *known; /* by variable: the body (Body.id) that writes its loop out, where its value is */
@@ -276,7 +276,7 @@ typedef struct Made {
 /* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL. */
 Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body);
 void made_entry(Made *f, Blob *blob);
-EmitFacts made_facts(Emit *e);
+EmitFacts made_facts(const Made *f);
 void put_banner(Emit *e, Text *t, const char *suffix);
 void put_declarations(Made *f, Text *t, const EmitFacts *facts);
 void put_prelude(Emit *e, Text *t);

@@ -188,15 +188,17 @@ static const char *open_wrap(Emit *e, DType dt) {
 
 static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
   Scalar lo, hi;
+  bool wide = prog_expr(e->p, a)->dt == DT_f64;
+  const char *f = wide ? "" : "f";
   dtype_limits(to, &lo, &hi);
   if (to == DT_u64) {
-    need(e, sat ? RT_clamp_fu : RT_to_u64);
-    text_fmt(e->t, "%s(", sat ? "ig_clamp_fu" : "ig_to_u64");
+    need(e, sat ? (wide ? RT_clamp_fu : RT_clamp_fuf) : wide ? RT_to_u64 : RT_to_u64f);
+    text_fmt(e->t, "%s%s(", sat ? "ig_clamp_fu" : "ig_to_u64", f);
     put_data(e, a, PR_any);
     text_puts(e->t, ")");
   } else if (sat) {
-    need(e, RT_clamp_f);
-    text_fmt(e->t, "(%s)ig_clamp_f(", c_type(to));
+    need(e, wide ? RT_clamp_f : RT_clamp_ff);
+    text_fmt(e->t, "(%s)ig_clamp_f%s(", c_type(to), f);
     put_data(e, a, PR_any);
     text_puts(e->t, ", ");
     put_int(e, DT_i64, lo.i);
@@ -204,9 +206,9 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
     put_int(e, DT_i64, hi.i);
     text_puts(e->t, ")");
   } else {
-    need(e, RT_to_i64);
+    need(e, wide ? RT_to_i64 : RT_to_i64f);
     const char *end = open_wrap(e, to);
-    text_puts(e->t, "ig_to_i64(");
+    text_fmt(e->t, "ig_to_i64%s(", f);
     put_data(e, a, PR_any);
     text_fmt(e->t, ")%s", end);
   }
@@ -386,8 +388,8 @@ static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
     put_call(e, x, wide ? "ig_abs" : "ig_absf");
     return;
   case OP_sign:
-    need(e, RT_sign);
-    put_call(e, x, wide ? "ig_sign" : "(float)ig_sign");
+    need(e, wide ? RT_sign : RT_signf);
+    put_call(e, x, wide ? "ig_sign" : "ig_signf");
     return;
   default: break;
   }
@@ -489,12 +491,13 @@ static bool is_with_itself(Emit *e, const Expr *x) {
 }
 
 static void put_compare(Emit *e, const Expr *x, Prec at) {
+  bool wide = prog_expr(e->p, x->arg[0])->dt == DT_f64;
   if (x->op == OP_isnan) {
-    need(e, RT_nan);
-    put_call(e, x, "ig_isnan");
+    need(e, wide ? RT_nan : RT_isnanf);
+    put_call(e, x, wide ? "ig_isnan" : "ig_isnanf");
   } else if (x->op == OP_isinf) {
-    need(e, RT_inff);
-    put_call(e, x, "ig_isinf");
+    need(e, wide ? RT_inff : RT_isinff);
+    put_call(e, x, wide ? "ig_isinf" : "ig_isinff");
   } else if (is_with_itself(e, x)) {
     text_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
   } else { /* compilers warn of a comparison that is a bare operand of another */

@@ -18,6 +18,7 @@ typedef struct Uses {
   bool random;
   StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
   u32 size;      /* variables and operations: room they could take on the stack */
+  u32 bytes;     /* the same of plain loops, as compilers do it */
 } Uses;
 
 static void use_dim(Uses *u, Dim d);
@@ -40,10 +41,20 @@ static void use_var(Uses *u, VarId v) {
   *vec_push(&u->e->c->scratch, &u->var) = v;
 }
 
+/* Without optimisation gcc and clang give a place to every variable, and keep what is not needed at
+ * once across calls and choices; what they add and multiply stays in registers, or is put aside
+ * when those run out. Twice the most that was seen, more or less. */
+static u32 slot(const Expr *x) {
+  bool simple = x->op == OP_add || x->op == OP_sub || x->op == OP_mul;
+  if (x->kind != EX_op) return x->kind == EX_load ? 4 : 0;
+  return simple ? 4 : 16;
+}
+
 static void use_expr(Uses *u, ExprId id) {
   if (!id) return;
   Expr x = *prog_expr(u->e->p, id);
   u->size++;
+  u->bytes += slot(&x);
   if (x.kind == EX_var) use_var(u, x.ref);
   if (x.kind == EX_load) use_buf(u, x.ref);
   if (x.kind == EX_random) u->random = true;
@@ -62,7 +73,10 @@ static void use_block(Uses *u, StmtId first) {
     for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
     if (s.kind == ST_store) use_buf(u, s.buf);
     u->size++;
-    if (s.kind == ST_for || s.kind == ST_let) u->e->declared[s.var] = u->id;
+    if (s.kind == ST_for || s.kind == ST_let) {
+      u->e->declared[s.var] = u->id;
+      u->bytes += 16;
+    }
     if (s.kind == ST_set) {
       use_var(u, s.var);
       u->e->sets_var[s.var] = u->id;
@@ -273,7 +287,10 @@ void put_kernel_call(Emit *e, StmtId id) {
   Uses u = {.e = e, .id = ++e->nlooked, .handed = shared ? s.body : 0};
   use_block(&u, s.body);
   u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
+  u32 params = u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
+  if (params > e->kernel_params) e->kernel_params = params;
+  if (u.bytes + 8 * params > e->kernel_bytes) e->kernel_bytes = u.bytes + 8 * params;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
   text_fmt(e->t, shared ? "%s_p%u(job" : "%s_k%u(", e->o->name, number);
   for (u32 i = 0; i < u.buf.n; i++) {

@@ -289,7 +289,7 @@ static EmitFacts most(Multi *m) {
   EmitFacts all = {.feature = ""};
   const Prog *p = m->made[0].e->p;
   for (u32 i = 0; i < m->nmade; i++) {
-    EmitFacts f = made_facts(m->made[i].e);
+    EmitFacts f = made_facts(&m->made[i]);
     if (f.arena_bytes > all.arena_bytes) all.arena_bytes = f.arena_bytes;
     if (f.selftest_bytes > all.selftest_bytes) all.selftest_bytes = f.selftest_bytes;
     if (f.stack_bytes > all.stack_bytes) all.stack_bytes = f.stack_bytes;
@@ -299,6 +299,9 @@ static EmitFacts most(Multi *m) {
       all.profile = f.profile;
       all.nprofile = f.nprofile;
     }
+    all.code_bytes += f.code_bytes;
+    all.input_bytes = f.input_bytes; /* they are the same for all */
+    all.output_bytes = f.output_bytes;
   }
   /* of the function in front: the arguments once more, and what is asked of the CPU */
   all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);

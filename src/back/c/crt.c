@@ -29,13 +29,12 @@ void put_runtime(Emit *e, Text *out) {
 }
 
 MathPart math_part(const Emit *e, Op op, DType dt) {
-  if (dt == DT_f64) return MP_d;
-  if (!e->p->fast || !scalar_is_fast(op, dt)) return MP_f;
-  return e->p->fused && scalar_is_fused(op) ? MP_u : MP_q;
+  return scalar_part(e->p->math, op, dt);
 }
 
 const char *math_name(Ctx *c, Op op, MathPart part) {
-  static const char *const suffix[] = {[MP_f] = "f", [MP_d] = "", [MP_q] = "q", [MP_u] = "u"};
+  static const char *const suffix[] = {
+      [MP_f] = "f", [MP_d] = "", [MP_q] = "q", [MP_u] = "u", [MP_s] = "s"};
   return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 

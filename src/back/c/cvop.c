@@ -470,10 +470,12 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
     if (k != VE_f32) return false;
     put_args(e, need_round(e, x->op), x);
     return true;
-  default:
-    if (math_part(e, x->op, x->dt) < MP_q) return false;
+  default: {
+    MathPart part = math_part(e, x->op, x->dt);
+    if (part != MP_q && part != MP_u) return false;
     put_args(e, need_quick(e, x), x);
     return true;
+  }
   }
 }
 

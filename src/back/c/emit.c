@@ -58,15 +58,30 @@ u64 arena_bytes(const Emit *e) {
   return e->p->arena_bytes + pool_bytes(e);
 }
 
-/* Taken is a slot of 16 bytes for every scalar and pointer of the entry and of the largest kernel,
- * and for every operation, as if a compiler kept each result; room for all vectors likewise; and
- * what the deepest chain of supporting functions needs. */
+/* Has the entry a pointer to it? */
+static bool is_pointed_at(const Emit *e, BufId b) {
+  const Buf *x = prog_buf(e->p, b);
+  return e->used[b] && (x->space == BS_const && !x->alias ? e->blob : true);
+}
+
+/* With vectors a slot of 16 bytes is taken for every scalar and pointer of the entry and of the
+ * largest kernel, and for every operation, as if a compiler kept each result; room for all vectors
+ * likewise; and what the deepest chain of supporting functions needs. Of plain loops more is known:
+ * see slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
+ * supporting functions take, and registers that compilers put aside. */
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
-  for (BufId b = 1; b < e->p->buf.n; b++) entry += e->used[b];
+  for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
+  if (!e->vectors && !e->nshared)
+    return 512 + 8 * (entry + e->kernel_params) + e->kernel_bytes + e->entry_frame +
+           e->kernel_frame;
   if (e->nshared) entry += 64 + 2 * e->job_args;
   if (is_checked(e)) entry += e->p->in.n + 2 * e->p->out.n + dim_nsyms(e->p->dims) + 32;
   return 1024 + 16 * (entry + e->kernel_size) + e->entry_frame + e->kernel_frame + e->quick_frame;
+}
+
+u64 ram_bytes(const EmitFacts *f) {
+  return f->arena_bytes + f->stack_bytes + f->input_bytes + f->output_bytes;
 }
 
 void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
@@ -82,7 +97,14 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
            up, facts->arena_bytes, up, up, facts->weight_bytes);
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
            facts->stack_bytes, up, e->o->macs);
+  text_fmt(t,
+           "#define %s_RAM_BYTES %" PRIu64 " /* arena, stack, inputs %" PRIu64 ", outputs %" PRIu64
+           " */\n",
+           up, ram_bytes(facts), facts->input_bytes, facts->output_bytes);
+  text_fmt(t, "#define %s_CODE_BYTES %" PRIu64 " /* roughly; a linker knows */\n", up,
+           facts->code_bytes);
   if (e->p->threads > 1) text_fmt(t, "#define %s_THREADS %u\n", up, e->p->threads);
+  text_fmt(t, "#define %s_SELFTEST %d\n", up, e->o->selftest ? 1 : 0);
   if (e->o->selftest)
     text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, facts->selftest_bytes);
   text_fmt(t, "#define %s_TARGET \"%s\"\n", up, e->o->march);
@@ -129,8 +151,11 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
              "the arena. */\n"
              "int %s_selftest(void *memory%s);\n",
              name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
-  else
-    text_fmt(t, "/* No self-test: %s. */\n", e->o->no_selftest);
+  else {
+    text_puts(t, "/* No self-test: ");
+    put_comment(t, e->o->no_selftest, strlen(e->o->no_selftest));
+    text_puts(t, ". */\n");
+  }
   if (e->state)
     text_fmt(t,
              "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
@@ -439,11 +464,28 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
   return f;
 }
 
-EmitFacts made_facts(Emit *e) {
+static u64 parameter_bytes(Emit *e, const BufId *at, u32 n) {
+  u64 sum = 0;
+  for (u32 i = 0; i < n; i++)
+    sum += elements(e, prog_buf(e->p, at[i])) * dtype_bytes(prog_buf(e->p, at[i])->dt);
+  return sum;
+}
+
+/* Of the text a compiler makes about a sixth; and what stands in every file. Half to twice of what
+ * gcc makes of it at -O2 or -Os. */
+static u64 code_bytes(const Made *f) {
+  return 1024 + (f->e->body.n + f->e->helper_text.n + f->entry.n) / 6;
+}
+
+EmitFacts made_facts(const Made *f) {
+  Emit *e = f->e;
   return (EmitFacts){.arena_bytes = arena_bytes(e),
                      .selftest_bytes = e->o->selftest ? selftest_bytes(e) : 0,
                      .stack_bytes = stack_bound(e),
                      .weight_bytes = e->blob ? e->blob_bytes : weights_bytes(e),
+                     .input_bytes = parameter_bytes(e, e->p->in.at, e->p->in.n),
+                     .output_bytes = parameter_bytes(e, e->p->out.at, e->p->out.n),
+                     .code_bytes = code_bytes(f),
                      .kernels = e->nkernels,
                      .profile = e->profile.at,
                      .nprofile = e->profile.n,
@@ -454,14 +496,13 @@ EmitFacts made_facts(Emit *e) {
 EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
   Made f = made_begin(p, o, NULL, 0);
   made_entry(&f, NULL);
-  return made_facts(f.e);
+  return made_facts(&f);
 }
 
-/* Of the text a compiler makes about a sixth. */
 u64 emit_size(Prog *p, const EmitOptions *o) {
   Made f = made_begin(p, o, NULL, 1);
   made_entry(&f, NULL);
-  return weights_bytes(f.e) + (f.e->body.n + f.e->helper_text.n + f.entry.n) / 6;
+  return weights_bytes(f.e) + code_bytes(&f);
 }
 
 /* What a compiler must be told, and what it must not have been told. */
@@ -517,7 +558,7 @@ void put_functions(Made *f, Text *t) {
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob *blob) {
   Made f = made_begin(p, o, NULL, 0);
   made_entry(&f, blob);
-  EmitFacts facts = made_facts(f.e);
+  EmitFacts facts = made_facts(&f);
   put_banner(f.e, h_text, ".h");
   put_declarations(&f, h_text, &facts);
   put_banner(f.e, c_text, ".c");

@@ -12,6 +12,7 @@ graph
 
 # expect
 prog
+math single
 buf b1: in f32[1,2,4,4]
 buf b2: in f32[3,2,3,3]
 buf b3: in f32[3,1,1]

@@ -13,6 +13,7 @@ graph (%q: f32[16,2,8], %k: f32[16,2,8], %v: f32[16,2,8]) {
 
 # expect
 prog
+math single
 buf b1: in f32[16,2,8]
 buf b2: in f32[16,2,8]
 buf b3: in f32[16,2,8]

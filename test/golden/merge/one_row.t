@@ -11,6 +11,7 @@ graph (%x: f32[1,10]) {
 
 # expect
 prog
+math single
 buf b1: in f32[1,10]
 buf b2: out f32[1,10]
 buf b3: temp f32[1,1]

@@ -12,6 +12,7 @@ graph
 
 # expect
 prog
+math single
 buf b1: in f32[5,7]
 buf b2: out f32[5,7]
 buf b3: temp f32[1,1]
