@@ -43,11 +43,12 @@ static void use_var(Uses *u, VarId v) {
 
 /* Without optimisation gcc and clang give a place to every variable, and keep what is not needed at
  * once across calls and choices; what they add and multiply stays in registers, or is put aside
- * when those run out. Twice the most that was seen, more or less. */
+ * when those run out. Loops of narrow numbers become vectors at -O3, several for each of these.
+ * Twice the most that was seen, more or less. */
 static u32 slot(const Expr *x) {
   bool simple = x->op == OP_add || x->op == OP_sub || x->op == OP_mul;
   if (x->kind != EX_op) return x->kind == EX_load ? 4 : 0;
-  return simple ? 4 : 16;
+  return simple ? 4 : dtype_bytes(x->dt) < 4 ? 192 : 16;
 }
 
 static void use_expr(Uses *u, ExprId id) {
