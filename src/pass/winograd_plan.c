@@ -17,7 +17,8 @@
 
 static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
 /* Multiply-adds of one lane in the time in which a byte comes from memory, and the part of it when
- * it comes from the cache behind the second. Measured as in docs/performance.md. */
+ * it comes from the cache behind the second. Fitted to single layers of 32 to 1024 channels on
+ * images of 7 x 7 to 100 x 100, on a Xeon with AVX-512. */
 static const double READ = 0.3, AGAIN = 0.1;
 enum { FAR = 4 << 20, NEAR = 1 << 20, BLOCK = 640 << 10, ROWS = 14, CHOICES = 3 };
 

@@ -92,6 +92,9 @@ def beside(env):
         if os.path.exists(blob) != file or ("net.bin" in got.text()) != file:
             raise Fail(f"{os.path.basename(model)} {args}: a file of weights: {os.path.exists(blob)}, said: {got.text()}")
         if file:
+            with open(out[:-1] + "h") as f:
+                if "net.bin" not in f.read():
+                    raise Fail("the header does not name the file of weights")
             cc = run(["cc", "-std=c99", "-O0", "-mavx2", "-mfma", "-I", folder, "-c", out, "-o", out + ".o"], LIMIT)
             if cc.rc:
                 raise Fail(f"cc: {tail(cc.text())}")

@@ -95,6 +95,14 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
            "#define %s_ARENA_BYTES %" PRIu64
            "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
            up, facts->arena_bytes, up, up, facts->weight_bytes);
+  if (e->o->weights == WM_file) {
+    const char *file = e->o->weights_file;
+    text_fmt(
+        t,
+        "/* They come from a file where the C file is compiled, see %s_WEIGHTS_FILE there: ", up);
+    if (file) put_comment(t, file, strlen(file));
+    text_fmt(t, "%s%s */\n", file ? "" : name, file ? "" : ".bin");
+  }
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
            facts->stack_bytes, up, e->o->macs);
   text_fmt(t,
