@@ -129,6 +129,8 @@ def said(env):
         text = multi.must([env.ingot, "compile", *model, "--march", march, "--name", "net"], "compile")
         if f'#define NET_TARGET "{name}"\n' not in text or body not in text or "const char *net_target(void);" not in text:
             raise Fail(f"--march={march} does not say what it is for")
+        if march != "scalar" and ("im_fmaf" not in text or "__FMA__" in text):
+            raise Fail(f"--march={march}: a function asks the flags for what it was told it may use")
     quantised = multi.quantised_net(env)
     for march, flag in (("avx512", "-mavx512vnni"), ("avx2", "-mavxvnni"), ("multi", ""), ("sse2", "")):
         got = run([env.ingot, "compile", *quantised, "--march", march], 60)

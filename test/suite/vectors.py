@@ -21,7 +21,7 @@ BUILDS = {
     "avx2-portable": ("avx2", "clang", ["-O1", *cpu.flags("avx2"), "-DINGOT_PORTABLE"]),
     "avx512-gcc-O2": ("avx512", "gcc", ["-O2", *cpu.flags("avx512")]),
     "avx512-clang-O2": ("avx512", "clang", ["-O2", *cpu.flags("avx512")]),
-    "avx512-tcc": ("avx512", "tcc", []),
+    "avx512-tcc": ("avx512", "tcc", ["-DINGOT_PORTABLE"]),
 }
 FAST = (("fast", 16), ("fused", 5), ("fused", 24), ("single", 8))  # of programs that say `math fast`, and lanes
 SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

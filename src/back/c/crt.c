@@ -38,13 +38,29 @@ const char *math_name(Ctx *c, Op op, MathPart part) {
   return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 
+/* What the text asks of the compiler's flags, functions of a target need not ask. */
+static void put_asking(Emit *e, Text *out, const char *text) {
+  static const char ask[] = "defined(__FMA__)";
+  const char *own = feature_test(e, "FMA"),
+             *answer = !strcmp(own, "1") && !e->above ? "IG_VECTORS" : own;
+  if (!e->above && !is_gated(e)) answer = ask;
+  for (const char *at; (at = strstr(text, ask)); text = at + strlen(ask)) {
+    text_put(out, text, (size_t)(at - text));
+    text_puts(out, answer);
+  }
+  text_puts(out, text);
+}
+
 void put_math(Emit *e, Text *out) {
   Text names = text_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
     for (u32 part = 0; part < MP_COUNT; part++)
       if (e->math[op][part] || (part == MP_q && e->math[op][MP_u] && has_stand_in(e)))
         text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
-  if (names.n > 0) mathlib_write(out, text_cstr(&names));
+  if (!names.n) return;
+  Text text = text_new(&e->c->scratch);
+  mathlib_write(&text, text_cstr(&names));
+  put_asking(e, out, text_cstr(&text));
 }
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a
