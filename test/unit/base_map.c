@@ -58,7 +58,7 @@ static void hashes(void) {
   CHECK(sum == 0xa0b7a25b531a5624);
   for (size_t i = 0; i <= 64; i++)
     for (size_t k = i; k <= 64; k += 3) {
-      Chunk part[3] = {{in, i}, {in + i, k - i}, {in + k, 64 - k}};
+      Chunk part[3] = {{.at = in, .n = i}, {.at = in + i, .n = k - i}, {.at = in + k, .n = 64 - k}};
       CHECK(hash_pieces(part, 3) == hash_bytes(in, 64));
       CHECK(hash_pieces(part, 2) == hash_bytes(in, k));
     }
