@@ -280,6 +280,7 @@ EmitFacts made_facts(const Made *f);
 void put_banner(Emit *e, Text *t, const char *suffix);
 void put_declarations(Made *f, Text *t, const EmitFacts *facts);
 void put_prelude(Emit *e, Text *t);
+void put_end(Text *t);              /* of the file */
 void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Made *f, Text *t);

@@ -390,5 +390,6 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   put_ways(m, c_text);
   if (o->caller) put_caller(first->e, c_text, progs, n, facts.arena_bytes);
   put_part_end(first->e, c_text);
+  put_end(c_text);
   return facts;
 }

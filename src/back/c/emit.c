@@ -517,7 +517,7 @@ u64 emit_size(Prog *p, const EmitOptions *o) {
 void put_prelude(Emit *e, Text *t) {
   text_puts(t,
             "\n#ifdef __cplusplus\n#error \"this file is C, not C++: compile it with a C compiler "
-            "(gcc, not g++) and include its header\"\n#endif\n"
+            "(gcc, not g++) and include its header\"\n#else\n"
             "#ifdef __FAST_MATH__\n#error \"this file needs IEEE arithmetic: compile it without "
             "-ffast-math\"\n#endif\n"
             "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
@@ -526,6 +526,11 @@ void put_prelude(Emit *e, Text *t) {
             "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
             "x87\"\n#endif\n\n");
   if (e->state) text_puts(t, "#include <string.h>\n\n");
+}
+
+/* Of the file: what a compiler for C++ would say of the rest is not worth reading. */
+void put_end(Text *t) {
+  text_puts(t, "\n#endif\n");
 }
 
 void put_support(Emit *e, Text *t) {
@@ -582,5 +587,6 @@ EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob
   put_part_begin(f.e, c_text, 0);
   if (o->caller) put_caller(f.e, c_text, &p, 1, facts.arena_bytes);
   put_part_end(f.e, c_text);
+  put_end(c_text);
   return facts;
 }
