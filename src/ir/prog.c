@@ -316,12 +316,8 @@ Tail prog_else(StmtId s) {
   return (Tail){s, true, 0};
 }
 
-StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
-  Stmt *s = vec_push(&p->c->work, &p->stmt);
-  StmtId id = p->stmt.n - 1;
-  s->kind = kind;
-  s->step = 1;
-  s->loc = LOC_NONE;
+/* Where the next statement of the list is linked in. */
+static StmtId *end_of(Prog *p, Tail *at) {
   StmtId *link = &p->body;
   if (at->last)
     link = &prog_stmt(p, at->last)->next;
@@ -329,8 +325,21 @@ StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
     link = &prog_stmt(p, at->owner)->other;
   else if (at->owner)
     link = &prog_stmt(p, at->owner)->body;
-  while (*link) link = &prog_stmt(p, *link)->next;
-  *link = id;
+  for (; *link; link = &prog_stmt(p, at->last)->next) at->last = *link;
+  return link;
+}
+
+void prog_seek_end(Prog *p, Tail *at) {
+  end_of(p, at);
+}
+
+StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
+  Stmt *s = vec_push(&p->c->work, &p->stmt);
+  StmtId id = p->stmt.n - 1;
+  s->kind = kind;
+  s->step = 1;
+  s->loc = LOC_NONE;
+  *end_of(p, at) = id;
   at->last = id;
   return id;
 }

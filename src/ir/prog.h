@@ -202,6 +202,8 @@ Tail prog_end(void);        /* end of the program's own list */
 Tail prog_inside(StmtId s); /* end of the body of s */
 Tail prog_else(StmtId s);   /* end of the else part of s */
 StmtId prog_push(Prog *p, Tail *at, StmtKind kind);
+void prog_seek_end(Prog *p,
+                   Tail *at); /* behind what others have pushed: the next push need not search */
 /* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
  * on behind the loop. at->owner is the loop statement afterwards. */
 VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name);

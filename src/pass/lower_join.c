@@ -11,6 +11,7 @@ void lower_concat(Lower *l, Tail at) {
       continue;
     }
     form_part(l->p, lower_in(l, i), lower_out(l, 0), axis, offset, &f);
+    prog_seek_end(l->p, &at);
     lower_form(l, at, &f);
     offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);
   }
