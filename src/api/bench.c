@@ -190,7 +190,7 @@ static void do_bench(Ctx *c, void *arg) {
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out) {
   IngotStatus s = api_need_all(m, out != NULL, "the place of the times");
-  if (s) return s;
+  if (s || !out) return s;
   *out = (IngotBench){0};
   Bench a = {
       .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};

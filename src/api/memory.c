@@ -88,7 +88,7 @@ static void do_memory(Ctx *c, void *arg) {
 
 IngotStatus ingot_memory(Ingot *m, IngotMemory *out) {
   IngotStatus s = api_need_all(m, out != NULL, "the place of the figures");
-  if (s) return s;
+  if (s || !out) return s;
   *out = (IngotMemory){.why = ""};
   return api_call(m, do_memory, &(MemoryArg){m, out});
 }

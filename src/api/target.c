@@ -162,6 +162,7 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
+  if (m->bodies.n && m->march && !strcmp(m->march, name)) return true; /* as chosen before */
   need_unpassed(m);
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");

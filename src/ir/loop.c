@@ -74,12 +74,14 @@ static void swap_all(Graph *g, BlkId body, const Swap *s) {
   }
 }
 
-/* init + step * i, of the type of the counter. */
+/* init + step * i, of the type of the counter: one without a sign is counted down by a difference,
+ * which wraps as its increments do. */
 static Val counter_at(Graph *g, Val init, i64 step, Val i) {
   DType dt = graph_type(g, init)->dt;
   Val v = mk_cast(g, i, dt);
-  if (step != 1) v = mk_map2(g, OP_mul, v, mk_scalar(g, dt, (double)step));
-  return mk_map2(g, OP_add, init, v);
+  double far = step < 0 ? -(double)step : (double)step;
+  if (far != 1) v = mk_map2(g, OP_mul, v, mk_scalar(g, dt, far));
+  return mk_map2(g, step < 0 ? OP_sub : OP_add, init, v);
 }
 
 /* Nodes from the m-th on go in front of the others. */

@@ -16,12 +16,15 @@ typedef enum Need { NEED_lo = 1, NEED_hi = 2, NEED_both = 3 } Need;
 
 static const Bounds nowhere = {-INFINITY, INFINITY};
 
-/* Moves bounds outwards to numbers of the type. */
+/* Moves bounds outwards to numbers of the type: a bit further than the bounds, which were rounded
+ * themselves, and then to where the type rounds that; to infinity where it does. */
 static Bounds outward(DType dt, Bounds r) {
-  const double part = dt == DT_f64 ? 0x1p-52 : dt == DT_f32 ? 0x1p-23 : 0x1p-7;
+  const double part = dt == DT_f64 ? 0x1p-52 : 0x1p-23;
   if (scalar_round(dt, r.lo) != r.lo) r.lo -= fabs(r.lo) * part;
   if (scalar_round(dt, r.hi) != r.hi) r.hi += fabs(r.hi) * part;
-  return isnan(r.lo) || isnan(r.hi) ? nowhere : r;
+  double lo = scalar_round(dt, r.lo), hi = scalar_round(dt, r.hi);
+  if (isnan(lo) || isnan(hi)) return nowhere;
+  return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi)};
 }
 
 static Bounds join(Bounds a, Bounds b) {
@@ -94,6 +97,13 @@ static void operands(Graph *g, const Node *n, Need need, u32 *left, Bounds *x) {
   }
 }
 
+/* Is there an element whatever the sizes are? The largest of nothing is the end of the type. */
+static bool is_filled(const Type *t) {
+  for (u32 i = 0; i < t->rank; i++)
+    if (!dim_is_const(t->dim[i]) || !t->dim[i]) return false;
+  return true;
+}
+
 static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
   const Type *t = graph_type(g, v);
   NodeId def = graph_val(g, v)->def;
@@ -116,9 +126,10 @@ static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
   case OP_broadcast:
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd:
+  case OP_gather_nd: return reach(g, n->in[0], need, left);
   case OP_reduce_max:
-  case OP_reduce_min: return reach(g, n->in[0], need, left);
+  case OP_reduce_min:
+    return is_filled(graph_type(g, n->in[0])) ? reach(g, n->in[0], need, left) : nowhere;
   case OP_topk: return v == n->out[0] ? reach(g, n->in[0], need, left) : nowhere;
   case OP_concat:
     x[0] = reach(g, n->in[0], need, left);

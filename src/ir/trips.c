@@ -49,8 +49,9 @@ static i64 exact_to(DType dt) {
   case DT_bf16: return (i64)1 << 8;
   default: break;
   }
-  if (!dtype_is_int(dt) || dt == DT_u64) return 0;
-  return dtype_is_signed(dt) ? (i64)(((u64)1 << (bits - 1)) - 1) : (i64)(((u64)1 << bits) - 1);
+  /* without a sign numbers wrap at 0, where loops that count down end: they are no lines */
+  if (!dtype_is_int(dt) || !dtype_is_signed(dt)) return 0;
+  return (i64)(((u64)1 << (bits - 1)) - 1);
 }
 
 static bool is_single(Graph *g, Val v) {

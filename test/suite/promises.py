@@ -517,7 +517,7 @@ def names(env):
 def strip(texts):
     """Tokens of the C file, with model hash, the strings behind _NAME and those of NAME_why blanked."""
     text = re.sub(r'(#define \w+_NAME )"(?:\\.|[^"\\\n])*"\n', r'\1""\n', texts[0])
-    text = re.sub(r'(static const char why\d+\[\] =)(?:\s+"(?:\\.|[^"\\\n])*")+;', r'\1 "";', text)
+    text = re.sub(r'(static const char status\d+\[\] =)(?:\s+"(?:\\.|[^"\\\n])*")+;', r'\1 "";', text)
     return cfile.tokens(text)
 
 
@@ -702,7 +702,7 @@ def planted(env):
     def inside(code, before=""):
         """Code at the beginning of the entry, declarations in front of it."""
         def change(text):
-            at = text.index(f"\nint {good.name}_run(void *arena", text.index("#endif\n\n#ifdef __FAST_MATH__"))
+            at = text.index(f"\nint {good.name}_run(void *arena", text.index("#ifdef __FAST_MATH__"))
             brace = text.index("{\n", at) + 2
             return text[:at] + "\n" + before + text[at:brace] + "  " + code + "\n" + text[brace:]
         return change

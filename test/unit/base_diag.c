@@ -110,7 +110,7 @@ static void attempt(Ctx *c, void *arg) {
   Err e = ERR_unsupported;
   const char *why = NULL;
   warn(c, LOC_NONE, "before");
-  CHECK(ctx_try(c, noisy, &e, &why) == ERR_unsupported && !strcmp(why, "why"));
+  CHECK(ctx_try(c, noisy, &e, &why) == ERR_unsupported && !strcmp(why, "first"));
   CHECK(c->nerrors == 0 && c->nwarnings == 1 && c->code == ERR_ok && !strcmp(last(c), "before"));
   warn(c, LOC_NONE, "after");
   CHECK(!strcmp(last(c), "after") && c->diags->next->next == NULL);

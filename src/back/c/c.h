@@ -124,6 +124,7 @@ struct Emit {
   u32 depth;         /* of loops, for the names of their variables */
   Text body;         /* kernels */
   Text kernel_heads; /* their declarations, for parts that are compiled apart */
+  u64 code_text;     /* bytes of statements, without names that comments quote */
   u64 *part_bytes;   /* by part: of its kernels */
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */

@@ -256,6 +256,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   if (*slot) return *slot - 1;
   u32 number = e->nkernels++;
   *map_put_bytes(&e->kernels, key.at, key.n) = number + 1;
+  e->code_text += text.n;
   text_puts(&e->body, "\n");
   put_part_begin(e, &e->body, split_choose(e, text.n));
   text_puts(&e->body, "/* ");
@@ -290,6 +291,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
   u32 params = u.buf.n + u.var.n;
   if (size > e->kernel_size) e->kernel_size = size;
+  e->code_text += 64 + 24 * (u64)(u.buf.n + u.var.n); /* the call; its text quotes names */
   if (params > e->kernel_params) e->kernel_params = params;
   if (u.bytes + 8 * params > e->kernel_bytes) e->kernel_bytes = u.bytes + 8 * params;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");

@@ -335,6 +335,7 @@ void made_entry(Made *f, Blob *blob) {
   e->t = &code;
   put_body(e, e->p->body, 0);
   e->entry_frame = e->b.frame;
+  e->code_text += head.n;
   put_out_shapes(e);
   for (BufId b = 1; b < e->p->buf.n;
        b++) { /* weights that only views read are weights all the same */
@@ -482,7 +483,7 @@ static u64 parameter_bytes(Emit *e, const BufId *at, u32 n) {
 /* Of the text a compiler makes about a sixth; and what stands in every file. Half to twice of what
  * gcc makes of it at -O2 or -Os. */
 static u64 code_bytes(const Made *f) {
-  return 1024 + (f->e->body.n + f->e->helper_text.n + f->entry.n) / 6;
+  return 1024 + (f->e->code_text + f->e->helper_text.n) / 6;
 }
 
 EmitFacts made_facts(const Made *f) {
