@@ -33,6 +33,22 @@ APPENDS = """g (float[5,3] x, int64 n) => (float[a,b] y, float[5,3] z) { six = C
     k2 = Identity(k)  f = Cast <to = 1> (i)  w = Add(v, f)  part = Gather <axis = %(axis)d> (w, two)  d = Concat <axis = %(axis)d> (c, part) }> }"""
 
 
+# counters without a sign: they wrap at 0, where what is tested ends with others
+UNSIGNED = """g (%(type)s x) => (%(type)s z, %(type)s[n] y) { most = Constant <value = int64 {12}>()  go = Constant <value = bool {1}>()
+  z, y = Loop(most, go, x) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, %(type)s r) {
+    by = Constant <value = %(type)s {%(by)d}>()  none = Constant <value = %(type)s {0}>()  d = Sub(c, by)  k2 = Greater(d, none)  r = Identity(c) }> }"""
+
+# a count that a narrow type rounds up: 101 is 104 there, and so many rows there are
+ROUNDED = """g (float x) => (float[n] y) { low = Constant <value = float {0}>()  high = Constant <value = float {101}>()  go = Constant <value = bool {1}>()
+  c = Clip(x, low, high)  q = Cast <to = 17> (c)  f = Cast <to = 1> (q)  t = Cast <to = 7> (f)
+  y = Loop(t, go) <body = b (int64 i, bool k) => (bool k2, float r) { k2 = Identity(k)  r = Cast <to = 1> (i) }> }"""
+# the least of nothing is infinite, whatever bounds the elements have
+EMPTY = """g (float[8] x) => (float[n] y) { low = Constant <value = float {0}>()  high = Constant <value = float {9}>()  one = Constant <value = float {1}>()
+  go = Constant <value = bool {1}>()  five = Constant <value = int64 {5}>()  c = Clip(x, low, high)  m = Greater(x, one)  p = Compress <axis = 0> (c, m)
+  r = ReduceMin <keepdims = 0> (p)  big = Greater(r, high)  t = Cast <to = 7> (big)  u = Mul(t, five)
+  y = Loop(u, go) <body = b (int64 i, bool k) => (bool k2, float s) { k2 = Identity(k)  s = Cast <to = 1> (i) }> }"""
+
+
 def graph(step, kind, first, following, bound, rows=5, trip='""', start=0, more=""):
     return BODY % {"rows": rows, "more": more, "type": kind, "start": start, "step": step, "bound": bound, "first": first,
                    "trip": trip.replace('""', ""), "next": following}
@@ -48,6 +64,10 @@ def cases(M, rng):
     for n, step in ((3, -1), (0, -2), (7, -1), (-2, -3)):
         number = f"n = Constant <value = int64 {{{n}}}>()"
         yield M(f"down{step}_{n}", None, [], [], {"x": x}, text=graph(step, "int64", *down, number, start=6))
+    for kind, by, start in (("uint8", 1, 9), ("uint8", 2, 5), ("uint32", 2, 5), ("uint32", 3, 9)):
+        yield M(f"{kind}_down_{by}", None, [], [], {"x": np.array(start, kind)}, text=UNSIGNED % {"type": kind, "by": by})
+    yield M("rounded", None, [], [], {"x": np.array(101, np.float32)}, text=ROUNDED, compiled=True)
+    yield M("of_nothing", None, [], [], {"x": np.zeros(8, np.float32)}, text=EMPTY, compiled=True)
     for trip in (0, 3, 9):
         number = f"n = Constant <value = int64 {{5}}>()  t = Constant <value = int64 {{{trip}}}>()"
         yield M(f"trip_{trip}", None, [], [], {"x": x}, text=graph(1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)", number, trip="t"))
