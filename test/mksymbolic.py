@@ -179,6 +179,8 @@ def shapes():
     wide = n.op("Expand", n.op("Unsqueeze", "x", n.ints(1)), n.op("Concat", rows, n.ints(2), cols, axis=0))
     zero = n.const(np.int64(0))
     count = n.op("Range", zero, n.op("Squeeze", cols, n.ints(0)), n.const(np.int64(1)))
+    end = n.op("Mul", n.op("Squeeze", cols, n.ints(0)), n.const(np.int64(2)))
+    around = n.op("Range", n.op("Neg", end), end, n.const(np.int64(3)))
     ones = n.op("ConstantOfShape", n.op("Concat", cols, cols, axis=0), value=numpy_helper.from_array(np.ones(1, np.float32)))
     causal = n.op("Trilu", ones, upper=0)
     mixed = n.op("MatMul", "x", causal)
@@ -193,7 +195,7 @@ def shapes():
     nonzero = n.op("NonZero", n.op("Relu", "x"))
     names = {"flat": flat, "tail": tail, "back": back, "tiled": tiled, "wide": wide, "mixed": mixed, "sums": sums, "best": best,
              "mean": mean, "scaled": scaled, "picked": picked, "padded": padded}
-    whole = {"count": count, "where": where, "arg": arg, "nonzero": nonzero}
+    whole = {"count": count, "around": around, "where": where, "arg": arg, "nonzero": nonzero}
     m = n.model({"x": (F, ["rows", "cols"])}, {**{k: (F, v) for k, v in names.items()}, **{k: (I, v) for k, v in whole.items()}})
 
     def data(rng, rows, cols):

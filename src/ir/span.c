@@ -234,6 +234,9 @@ static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
   case OP_sub:
     if (is_small(x[0]) && is_small(x[1])) s = (Span){x[0].lo - x[1].hi, x[0].hi - x[1].lo, 0, 0};
     break;
+  case OP_neg:
+    if (is_small(x[0])) s = (Span){-x[0].hi, -x[0].lo, false, 0};
+    break;
   case OP_mul: s = span_mul(x[0], x[1], none); break;
   case OP_div:
     if (x[1].lo > 0 && x[0].lo >= 0) s = (Span){0, x[0].hi / x[1].lo, x[0].bound, x[0].below};

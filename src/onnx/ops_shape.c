@@ -270,16 +270,19 @@ void build_constant_of_shape(Build *b) {
   b->out[0] = on_full(b, v, dim, n);
 }
 
-/* Numbers of a run from one that is known on, upwards: how many, if that has a bound. */
+/* Numbers of a run upwards whose start or end is computed: how many, if that has a bound. */
 static bool late_count(Build *b, Dim *n) {
   Graph *g = b->g;
-  i64 start, step;
+  i64 start = 0, step;
   u32 k;
-  if (!dtype_is_int(on_dtype(b, on_in(b, 1))) || !on_try_ints(b, 0, &start, 1, &k) ||
-      !on_try_ints(b, 2, &step, 1, &k) || start < -INT32_MAX || start > INT32_MAX || step < 1 ||
-      step > INT32_MAX || on_try_ints(b, 1, n, 1, &k))
+  bool from = on_try_ints(b, 0, &start, 1, &k);
+  if (!dtype_is_int(on_dtype(b, on_in(b, 1))) || !on_try_ints(b, 2, &step, 1, &k) ||
+      start < -INT32_MAX || start > INT32_MAX || step < 1 || step > INT32_MAX ||
+      (from && on_try_ints(b, 1, n, 1, &k)))
     return false;
-  Val first = mk_scalar(g, DT_i64, (double)start), end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
+  Val first =
+      from ? mk_scalar(g, DT_i64, (double)start) : mk_cast(g, on_scalar(b, on_in(b, 0)), DT_i64);
+  Val end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
   Val count = on_sub(b, mk_map2(g, OP_max, end, first), first);
   if (step > 1)
     count = mk_map2(g, OP_div, on_addk(b, count, (double)(step - 1)),
