@@ -43,14 +43,7 @@ static void find_stack(Ctx *c, void *arg) {
   EmitFacts f = emit_facts(t->m.p, &o);
   t->arena = f.arena_bytes;
   t->stack = f.stack_bytes;
-}
-
-static u64 port_bytes(Prog *p) {
-  u64 all = 0, bytes;
-  Sym sym;
-  for (u32 i = 0; i < p->in.n; i++) all += mem_bytes(p, p->in.at[i], &bytes, &sym) ? bytes : 0;
-  for (u32 i = 0; i < p->out.n; i++) all += mem_bytes(p, p->out.at[i], &bytes, &sym) ? bytes : 0;
-  return all;
+  t->ports = f.input_bytes + f.output_bytes;
 }
 
 /* Makes a program. again: one has been made before. */
@@ -60,7 +53,6 @@ static Tried try(Ingot *m, Make how, bool again) {
   api_make(m, NULL, &how);
   Tried t = {.m = *m, .how = how, .arena = m->p->arena_bytes};
   t.weights = constants(m->p);
-  t.ports = port_bytes(m->p);
   t.ns = prog_time(m->p);
   if (m->p->planned && m->ram) ctx_try(m->c, find_stack, &t, &why);
   return t;

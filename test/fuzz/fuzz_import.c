@@ -62,8 +62,8 @@ static void import(Ctx *c, void *arg) {
 
 static void passes(Ctx *c, void *arg) {
   Job *j = arg;
-  Unit u = {.c = c, .g = j->g, .precise = true}; /* as ref computes */
-  PipeOptions o = {.skip = "canon", .check = true};
+  Unit u = {.c = c, .g = j->g};
+  PipeOptions o = {.skip = "canon", .check = true, .precise = true}; /* as ref computes */
   pipeline_run(&u, &o);
   j->p = u.p;
 }

@@ -139,5 +139,16 @@ def absent(env):
             raise Fail(f"{name}: {said}")
 
 
+def budget(env):
+    """--ram takes what the header says a program needs, and not a byte less."""
+    work = env.scratch("firmware", "budget")
+    header, _ = emit(env, "net", DIGITS, work)
+    bytes_ = cfile.macro(header, "NET_RAM_BYTES")
+    for less, same in ((0, True), (1, False)):
+        again, said = emit(env, "net", [*DIGITS, "--ram", str(bytes_ - less)], work)
+        if (cfile.macro(again, "NET_RAM_BYTES") == bytes_) != same or bool(said) == same:
+            raise Fail(f"--ram {bytes_ - less}: {said}: {cfile.macro(again, 'NET_RAM_BYTES')}")
+
+
 def tests(env):
-    return [Test(f"firmware/{fn.__name__}", lambda fn=fn: fn(env), cost=3) for fn in (single, figures, absent)]
+    return [Test(f"firmware/{fn.__name__}", lambda fn=fn: fn(env), cost=3) for fn in (single, figures, absent, budget)]
