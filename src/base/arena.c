@@ -156,9 +156,14 @@ void arena_clear(Arena *a) {
   arena_rewind(a, (Mark){0});
 }
 
-/* Hostile builds only: frees one request of this arena, given its address. */
+/* Of a request that has its own block, given its address. */
+static Block *block_of(void *p) {
+  return (Block *)((u8 *)p - HEAD);
+}
+
+/* Hostile builds only: frees one request of this arena. */
 static void drop(Arena *a, void *p) {
-  Block *b = (Block *)((u8 *)p - HEAD);
+  Block *b = block_of(p);
   if (b->owner != a) return;
   if (b->next) b->next->prev = b->prev;
   if (b->prev) b->prev->next = b->next;
@@ -176,7 +181,7 @@ void *arena_extend(Arena *a, void *p, size_t n, size_t more) {
     if (hostile && n) drop(a, p);
     return to;
   }
-  Block *b = (Block *)((u8 *)p - HEAD);
+  Block *b = block_of(p);
   b = a->c->alloc.resize(a->c->alloc.user, b, HEAD + was, HEAD + cap);
   if (!b) fail(a->c, ERR_system, LOC_NONE, "out of memory (%zu bytes)", more);
   hang(b, b->host, b->next);
@@ -185,16 +190,26 @@ void *arena_extend(Arena *a, void *p, size_t n, size_t more) {
   return bytes(b);
 }
 
+/* An array of n elements in room for `cap` moves to room for `more`. Where the old room was a block
+ * of this arena it is given back: of a long array only one copy is there. */
+static void *longer(Arena *a, void *at, u32 n, u32 cap, u32 more, size_t size) {
+  u64 total;
+  if (!hostile && is_large(cap * size) && block_of(at)->owner == a &&
+      size_mul(more, size, &total) && total <= SIZE_MAX)
+    return arena_extend(a, at, cap * size, (size_t)total);
+  void *to = arena_array(a, more, size);
+  if (n) memcpy(to, at, n * size);
+  if (hostile && cap) drop(a, at);
+  return to;
+}
+
 void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size) {
   if (*n == UINT32_MAX) fail(a->c, ERR_system, LOC_NONE, "array of more than %u elements", *n);
   /* A hostile array moves on every append; past 4096 elements that would take quadratic time. */
   if (*n >= *cap || (hostile && *n < 4096)) {
     u32 more = *cap < 8 ? 8 : *cap > UINT32_MAX / 2 ? UINT32_MAX : *cap * 2;
     if (hostile) more = *n < 4096 ? *n + 1 : *n > UINT32_MAX / 2 ? UINT32_MAX : *n + *n / 16;
-    void *to = arena_array(a, more, size);
-    if (*n) memcpy(to, *at, *n * size);
-    if (hostile && *cap) drop(a, *at);
-    *at = to;
+    *at = longer(a, *at, *n, *cap, more, size);
     *cap = more;
   }
   memset((u8 *)*at + *n * size, 0, size);

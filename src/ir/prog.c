@@ -91,7 +91,7 @@ VarId prog_sym_var(Prog *p, Sym s) {
 ExprId ex_new(Prog *p, const Expr *from) {
   Arena *a = &p->c->work;
   Expr e = *from;
-  e.arg = arena_copy(a, from->arg, from->narg * sizeof *e.arg);
+  e.arg = e.narg ? arena_copy(a, from->arg, e.narg * sizeof *e.arg) : NULL;
   if (e.kind == EX_shuffle) e.pick = arena_copy(a, from->pick, from->lanes);
   *vec_push(a, &p->expr) = e;
   return p->expr.n - 1;
@@ -295,7 +295,7 @@ ExprId ex_dim(Prog *p, Dim d) {
 
 ExprId ex_copy(Prog *p, ExprId e) {
   Expr from = *prog_expr(p, e);
-  ExprId *arg = NEWS(&p->c->work, ExprId, from.narg);
+  ExprId *arg = from.narg ? NEWS(&p->c->work, ExprId, from.narg) : NULL;
   for (u32 i = 0; i < from.narg; i++) arg[i] = ex_copy(p, from.arg[i]);
   from.arg = arg;
   *vec_push(&p->c->work, &p->expr) = from;

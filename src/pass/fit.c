@@ -14,14 +14,21 @@
 typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
 
 /* Items that have been placed, to find those that conflict with another: a tree over all items in
- * the order in which they begin, whose nodes know how long something below is needed. Where most
- * conflict it is quicker to go through all of them, by offset. */
+ * the order in which they begin, whose nodes know how long something below is needed, and how high
+ * it reaches. Where most conflict it is quicker to go through all of them, by offset.
+ *
+ * Where an item begins, memory may be full from 0 on up to some height: its floor. An item lies
+ * above all floors of the points at which it is needed, so what does not reach above them is not
+ * looked at: many items that are needed together are a stack of which only the top counts. */
 typedef struct Around {
   u32 n, leaves; /* items; a power of two */
   u32 *begin;    /* by leaf: first point */
   u32 *id;       /* by leaf: item */
   u32 *leaf;     /* by item */
-  u32 *end; /* by node, 1 the root, then the leaves from `leaves` on: 1 + last point; 0: none */
+  u32 *end;   /* by node, 1 the root, then the leaves from `leaves` on: 1 + last point; 0: none */
+  u64 *top;   /* by node: end of the highest item that is placed */
+  u64 *floor; /* by node: the highest one below. A node that was raised as a whole differs from both
+                 below: the higher of them, or both if equal, are to be raised as well */
   FitItem **found, **sorted;
   u32 nsorted;
 } Around;
@@ -105,6 +112,8 @@ static Around around_new(const FitItem *item, u32 n, Arena *a) {
   w.id = NEWS(a, u32, n);
   w.leaf = NEWS(a, u32, n);
   w.end = NEWS(a, u32, 2 * (size_t)w.leaves);
+  w.top = NEWS(a, u64, 2 * (size_t)w.leaves);
+  w.floor = NEWS(a, u64, 2 * (size_t)w.leaves);
   w.found = NEWS(a, FitItem *, n);
   w.sorted = NEWS(a, FitItem *, n);
   Key *order = NEWS(a, Key, n);
@@ -120,27 +129,98 @@ static Around around_new(const FitItem *item, u32 n, Arena *a) {
 
 static void around_clear(Around *w) {
   memset(w->end, 0, 2 * (size_t)w->leaves * sizeof *w->end);
+  memset(w->top, 0, 2 * (size_t)w->leaves * sizeof *w->top);
+  memset(w->floor, 0, 2 * (size_t)w->leaves * sizeof *w->floor);
   w->nsorted = 0;
 }
 
-static void around_add(Around *w, const FitItem *item, u32 id) {
-  u32 end = item[id].last + 1;
-  for (u32 k = w->leaves + w->leaf[id]; k && w->end[k] < end; k /= 2) w->end[k] = end;
+/* The first leaf that begins at or behind a point. */
+static u32 first_leaf(const Around *w, u64 point) {
+  u32 lo = 0, hi = w->n;
+  while (lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (w->begin[mid] < point)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo;
 }
 
-/* Adds what is placed, begins at one of the leaves from..to - 1 of a node, all before `stop`, and
- * is needed at or behind the point `after`; false: that is more than `most`. */
-static bool gather(Around *w, FitItem *item, u32 node, u32 from, u32 to, u32 stop, u32 after,
-                   u32 *m, u32 most) {
-  if (from >= stop || w->end[node] <= after) return true;
+/* Leaves: those of a node, or those asked for. */
+typedef struct Leaves {
+  u32 from, to; /* to: the first that is not among them */
+} Leaves;
+
+static Leaves half(Leaves l, bool upper) {
+  u32 mid = l.from + (l.to - l.from) / 2;
+  return upper ? (Leaves){mid, l.to} : (Leaves){l.from, mid};
+}
+
+static void hand_down(Around *w, u32 node) {
+  u64 *below = &w->floor[2 * (size_t)node], was = below[0] > below[1] ? below[0] : below[1];
+  for (u32 i = 0; i < 2; i++)
+    if (below[i] == was) below[i] = w->floor[node];
+}
+
+/* The highest floor of some leaves. */
+static u64 find_floor(Around *w, u32 node, Leaves all, Leaves of) {
+  if (all.from >= of.to || all.to <= of.from) return 0;
+  if (all.from >= of.from && all.to <= of.to) return w->floor[node];
+  hand_down(w, node);
+  u64 x = find_floor(w, 2 * node, half(all, false), of);
+  u64 y = find_floor(w, 2 * node + 1, half(all, true), of);
+  return x > y ? x : y;
+}
+
+/* Raises the floors of some leaves that are at `from`, where none is higher. */
+static void raise_floor(Around *w, u32 node, Leaves all, Leaves of, u64 from, u64 to) {
+  if (all.from >= of.to || all.to <= of.from || w->floor[node] < from) return;
+  if (all.from >= of.from && all.to <= of.to) {
+    w->floor[node] = to;
+    return;
+  }
+  hand_down(w, node);
+  raise_floor(w, 2 * node, half(all, false), of, from, to);
+  raise_floor(w, 2 * node + 1, half(all, true), of, from, to);
+  u64 x = w->floor[2 * node], y = w->floor[2 * node + 1];
+  w->floor[node] = x > y ? x : y;
+}
+
+/* The floor on which an item may lie at the lowest. */
+static u64 around_floor(Around *w, const FitItem *it) {
+  Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)};
+  return find_floor(w, 1, (Leaves){0, w->leaves}, of);
+}
+
+static void around_add(Around *w, const FitItem *item, u32 id) {
+  const FitItem *it = &item[id];
+  u32 end = it->last + 1;
+  u64 top = it->offset + it->size;
+  for (u32 k = w->leaves + w->leaf[id]; k && w->end[k] < end; k /= 2) w->end[k] = end;
+  for (u32 k = w->leaves + w->leaf[id]; k && w->top[k] < top; k /= 2) w->top[k] = top;
+  Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)}, all = {0, w->leaves};
+  if (find_floor(w, 1, all, of) == it->offset) raise_floor(w, 1, all, of, it->offset, top);
+}
+
+/* What conflicts with an item: it begins before the leaf `stop`, is needed at or behind the point
+ * `after`, and reaches above the floor. */
+typedef struct Wanted {
+  u32 stop, after;
+  u64 floor;
+} Wanted;
+
+/* Adds what is placed and wanted below a node; false: that is more than `most`. */
+static bool gather(Around *w, FitItem *item, u32 node, Leaves all, const Wanted *x, u32 *m,
+                   u32 most) {
+  if (all.from >= x->stop || w->end[node] <= x->after || w->top[node] <= x->floor) return true;
   if (node >= w->leaves) {
     if (*m == most) return false;
-    w->found[(*m)++] = &item[w->id[from]];
+    w->found[(*m)++] = &item[w->id[all.from]];
     return true;
   }
-  u32 mid = from + (to - from) / 2;
-  return gather(w, item, 2 * node, from, mid, stop, after, m, most) &&
-         gather(w, item, 2 * node + 1, mid, to, stop, after, m, most);
+  return gather(w, item, 2 * node, half(all, false), x, m, most) &&
+         gather(w, item, 2 * node + 1, half(all, true), x, m, most);
 }
 
 /* Brings the first n of the order, all of them placed, into the order of offsets. */
@@ -155,17 +235,13 @@ static void sort_placed(Around *w, FitItem *item, const Key *order, u32 n) {
   }
 }
 
-/* The items among the first n of the order that conflict with one, by offset; how many. */
-static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const FitItem *it) {
-  u32 m = 0, lo = 0, hi = w->n;
-  while (lo < hi) { /* the first leaf that begins behind it */
-    u32 mid = lo + (hi - lo) / 2;
-    if (w->begin[mid] <= it->last)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  if (gather(w, item, 1, 0, w->leaves, lo, it->first, &m, n / 16 + 16)) {
+/* The items among the first n of the order that conflict with one above its floor, by offset; how
+ * many. */
+static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const FitItem *it,
+                       u64 floor) {
+  Wanted x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
+  u32 m = 0;
+  if (gather(w, item, 1, (Leaves){0, w->leaves}, &x, &m, n / 16 + 16)) {
     if (m > 1) qsort(w->found, m, sizeof *w->found, by_offset);
     return m;
   }
@@ -182,8 +258,8 @@ static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, 
   for (u32 i = 0; i < done; i++) around_add(w, item, order[i].id);
   for (u32 i = done; i < n; i++) {
     FitItem *it = &item[order[i].id];
-    u32 m = around_find(w, item, order, i, it);
-    u64 at = 0, best = UINT64_MAX, slack = UINT64_MAX;
+    u64 at = around_floor(w, it), best = UINT64_MAX, slack = UINT64_MAX;
+    u32 m = around_find(w, item, order, i, it, at);
     for (u32 k = 0; k < m; k++) {
       const FitItem *x = w->found[k];
       if (x->offset >= at + it->size && x->offset - at - it->size < slack) {

@@ -51,7 +51,8 @@ static bool take_over(Places *o, u32 from, u32 to) {
 }
 
 /* In the order of kernels: whatever begins there takes the place of the first operand that allows
- * it. */
+ * it. What begins and ends there, as the scratch of a kernel, takes no part; a place that is taken
+ * leaves the list. */
 static void share(Places *o) {
   Lives *l = o->l;
   u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
@@ -61,7 +62,7 @@ static void share(Places *o) {
   for (u32 i = l->n; i-- > 0;) {
     const FitItem *it = &l->item[i];
     o->into[i] = i;
-    if (it->first > it->last) continue;
+    if (it->first >= it->last) continue;
     next[i] = ends[it->last];
     ends[it->last] = i + 1;
     then[i] = starts[it->first];
@@ -70,8 +71,11 @@ static void share(Places *o) {
   for (u32 k = 0; k < l->npoint; k++) {
     if (prog_stmt(o->p, l->point[k])->kind != ST_kernel) continue;
     for (u32 to = starts[k]; to; to = then[to - 1])
-      for (u32 from = ends[k]; from; from = next[from - 1])
-        if (take_over(o, from - 1, to - 1)) break;
+      for (u32 *from = &ends[k]; *from; from = &next[*from - 1])
+        if (take_over(o, *from - 1, to - 1)) {
+          *from = next[*from - 1];
+          break;
+        }
   }
 }
 

@@ -96,6 +96,22 @@ static void extends(Ctx *c, TestAlloc *t) {
   CHECK(t->blocks == blocks);
 }
 
+/* Of a long array only one copy is there, and where it lies among others does not matter. */
+static void one_copy(Ctx *c, TestAlloc *t) {
+  Arena *a = &c->scratch;
+  arena_clear(a);
+  size_t bytes = t->bytes;
+  VEC(u32) v[2] = {{0}, {0}};
+  for (u32 i = 0; i < 1000000; i++) {
+    *vec_push(a, &v[0]) = i;
+    *vec_push(a, &v[1]) = ~i;
+  }
+  CHECK(t->bytes - bytes < (v[0].cap + (size_t)v[1].cap) * sizeof *v->at + (4 << 20));
+  for (u32 i = 0; i < 1000000; i++) CHECK(v[0].at[i] == i && v[1].at[i] == ~i);
+  arena_clear(a);
+  CHECK(t->bytes == bytes);
+}
+
 static void too_large(Ctx *c, void *arg) {
   switch (*(int *)arg) {
   case 0: arena_alloc(&c->work, SIZE_MAX); break;
@@ -131,6 +147,7 @@ static void all(Ctx *c, void *arg) {
   marks(c, arg);
   copies_and_arrays(c);
   extends(c, arg);
+  one_copy(c, arg);
 }
 
 int main(void) {

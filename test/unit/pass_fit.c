@@ -1,9 +1,11 @@
 /* Placing memory: plans are sound and never below the bound, the search finds the best plan of
- * small cases, hard cases come near the bound, and the same case always gets the same plan.
+ * small cases, hard cases come near the bound, the same case always gets the same plan,
+ * and many items are placed in little time.
  */
 #include "../../bench/plan_cases.h"
 #include "check.h"
 #include <string.h>
+#include <time.h>
 
 static u64 state = 1;
 
@@ -99,12 +101,26 @@ static void unfinished(Arena *a) {
   CHECK(r.height - r.bound < (greedy.height - greedy.bound) / 3 * 2);
 }
 
+/* Many items that are all needed at the end: the time grows with their number, not with its
+ * square. */
+static void many(Arena *a) {
+  enum { MANY = 200000 };
+  FitItem *it = NEWS(a, FitItem, MANY);
+  for (u32 i = 0; i < MANY; i++) it[i] = (FitItem){64 * (1 + below(3)), i, MANY, 0};
+  clock_t start = clock();
+  FitResult r = fit(it, MANY, 0, a);
+  CHECK(clock() - start < 10 * CLOCKS_PER_SEC);
+  CHECK(r.height == r.bound);
+  CHECK(sound(it, 2000, r.height));
+}
+
 static void all(Ctx *c, void *arg) {
   (void)arg;
   small(&c->work);
   odd(&c->work);
   hard(&c->work);
   unfinished(&c->work);
+  many(&c->work);
 }
 
 int main(void) {
