@@ -24,9 +24,21 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
 
-$(BUILD)/libingot.a: $(LIB_OBJ)
+# What the program and the tests are linked with: every object by itself, every name visible.
+$(BUILD)/objects.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# What others link with is one object, in which only the names of ingot.h are global: `inflate` and `plan` stay theirs.
+# Objects for link-time optimisation have no names yet that could be hidden.
+OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
+RELINK   = $(shell $(CC) -print-prog-name=ld) -r -o $(BUILD)/libingot.o $^ && $(OBJCOPY) --wildcard --keep-global-symbol='ingot_*' $(BUILD)/libingot.o
+$(BUILD)/libingot.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)if $(if $(findstring -flto,$(CC) $(CFLAGS)),false,command -v $(OBJCOPY) >/dev/null && $(RELINK)); then ar rcs $@ $(BUILD)/libingot.o; else \
+	  echo 'note: without objcopy, or with -flto, $@ shows names of its own beside those of ingot.h' && ar rcs $@ $^; fi
+	$(Q)rm -f $(BUILD)/libingot.o
 
 # Only the names of ingot.h are visible in the shared library; inside it calls go straight.
 $(BUILD)/libingot.so: $(LIB_OBJ)
@@ -34,9 +46,9 @@ $(BUILD)/libingot.so: $(LIB_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
 
-$(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/libingot.a
+$(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/objects.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -87,10 +99,10 @@ UNIT    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/*.c))
 FUZZ    := $(patsubst test/fuzz/%.c,build-fuzz/%,$(wildcard test/fuzz/*.c))
 T       ?=
 
-$(BUILD)/unit/%: test/unit/%.c $(BUILD)/libingot.a
+$(BUILD)/unit/%: test/unit/%.c $(BUILD)/objects.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 
 unit: $(UNIT)
 	@$(PYTHON) test/run unit/
@@ -126,10 +138,10 @@ docs: all
 	@$(PYTHON) tools/opdoc.py --write
 	@$(PYTHON) test/run --bless docs/
 
-$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/libingot.a $(wildcard test/fuzz/*.h)
-	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/libingot.a -lm
+$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/objects.a $(wildcard test/fuzz/*.h)
+	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/objects.a -lm
 fuzz-programs:
-	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/libingot.a
+	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/objects.a
 	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
 
 # RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign with new seeds; findings are left in build-fuzz/TARGET-*.
@@ -142,8 +154,8 @@ fuzz: setup fuzz-programs
 N       ?= 2000
 SEED    ?= 1
 OPS    ?=
-$(BUILD)/randgraph: $(wildcard test/gen/*.[ch]) $(BUILD)/libingot.a
-	$(CC) $(ALL_CFLAGS) -o $@ $(wildcard test/gen/*.c) $(BUILD)/libingot.a -lm $(LDFLAGS)
+$(BUILD)/randgraph: $(wildcard test/gen/*.[ch]) $(BUILD)/objects.a
+	$(CC) $(ALL_CFLAGS) -o $@ $(wildcard test/gen/*.c) $(BUILD)/objects.a -lm $(LDFLAGS)
 gen: all $(BUILD)/randgraph
 	@mkdir -p $(BUILD)/tmp/gen
 	@$(BUILD)/randgraph --folder $(BUILD)/tmp/gen --seed $(SEED) --count $(N) $(if $(OPS),--only $(OPS)) $(GENFLAGS)
@@ -180,9 +192,9 @@ bench: setup all $(BUILD)/bench/plan
 	@$(BUILD)/venv/bin/python bench/c.py $(if $(QUICK),sense arm)
 	@$(PYTHON) bench/plan.py
 
-$(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/libingot.a
+$(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/objects.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libingot.a -lm $(LDFLAGS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/objects.a -lm $(LDFLAGS)
 bench-c: setup all
 	@$(BUILD)/venv/bin/python bench/c.py
 bench-plan: setup all $(BUILD)/bench/plan
@@ -213,7 +225,7 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 distclean:
 	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 

@@ -1,7 +1,9 @@
 """The build itself: both compilers without warnings, an installation somebody can use, and what the library promises about its
-object files (no writable data, no calls that print or end the program)."""
+object files (no writable data, no calls that print or end the program, no names but its own)."""
 import os
 import shutil
+import zipfile
+from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
 NEVER = {"exit", "_exit", "abort", "printf", "fprintf", "puts", "putchar", "perror", "system", "popen", "__assert_fail", "gets",
@@ -19,6 +21,28 @@ int main(void) {
 }
 """
 
+# A program that unpacks an archive itself and has the library unpack another: both find their own inflate.
+BOTH = r"""
+#include <ingot.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+int main(int argc, char **argv) {
+  static unsigned char packed[200], text[100], back[100];
+  uLongf n = sizeof packed, m = sizeof back;
+  for (int i = 0; i < 100; i++) text[i] = (unsigned char)(i % 7);
+  z_stream z = {0};
+  if (argc < 3 || compress(packed, &n, text, sizeof text) || inflateInit(&z)) return 1;
+  z.next_in = packed, z.avail_in = (uInt)n, z.next_out = back, z.avail_out = (uInt)m;
+  if (inflate(&z, Z_FINISH) != Z_STREAM_END || inflateEnd(&z) || memcmp(text, back, sizeof text)) return 2;
+  Ingot *g = ingot_new(NULL);
+  if (ingot_open(g, argv[1]) || ingot_input_file(g, argv[2]) || ingot_run(g, "interp", 0)) return 3;
+  printf("%u\n", (unsigned)ingot_output_count(g));
+  ingot_free(g);
+  return 0;
+}
+"""
+
 
 def ok(got, what):
     if got.rc or got.timed_out:
@@ -33,9 +57,9 @@ def clang(env):
 
 
 def library(env):
-    path = os.path.join(env.build, "libingot.a")
+    path = os.path.join(env.build, "objects.a")
     if not os.path.exists(path):
-        raise Skip("build/libingot.a is not built")
+        raise Skip("build/objects.a is not built")
     return path
 
 
@@ -60,12 +84,20 @@ def calls(env):
         raise Fail("the library uses " + " ".join(sorted(found)))
 
 
+def installed(env):
+    """Folder of an installation, made once."""
+    def make():
+        env.need_ingot()
+        where = env.scratch("install")
+        shutil.rmtree(where)
+        ok(run(["make", "-C", ROOT, "install", "PREFIX=/opt/ingot", f"DESTDIR={where}"], 300), "make install")
+        return os.path.join(where, "opt", "ingot")
+    return env.once("installed", make)
+
+
 def install(env):
-    env.need_ingot()
-    where = env.scratch("install")
-    shutil.rmtree(where)
-    ok(run(["make", "-C", ROOT, "install", "PREFIX=/opt/ingot", f"DESTDIR={where}"], 300), "make install")
-    top = os.path.join(where, "opt", "ingot")
+    top = installed(env)
+    where = env.scratch("install-user")
     for name in ("bin/ingot", "lib/libingot.a", "lib/libingot.so", "include/ingot.h", "lib/pkgconfig/ingot.pc", "share/man/man1/ingot.1"):
         if not os.path.getsize(os.path.join(top, name)):
             raise Fail(f"{name} is empty")
@@ -86,6 +118,51 @@ def install(env):
         ok(run([cxx, "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", os.path.join(top, "include", "ingot.h")], 60), "C++")
 
 
+def need_objcopy():
+    if not shutil.which("objcopy"):
+        raise Skip("objcopy is not installed: the static library shows all names")
+
+
+def defined(path, *how):
+    text = ok(run(["nm", "--defined-only", *how, path], 60), f"nm {path}")
+    return {line.split()[-1] for line in text.splitlines() if len(line.split()) == 3}
+
+
+def names(env):
+    """Only the names of ingot.h are visible: a program may use all others for itself, in the static library as in the shared one."""
+    top, where = installed(env), env.scratch("names")
+    inner = sorted(n for n in defined(os.path.join(env.build, "objects.a"), "-g") if not n.startswith("ingot_"))
+    for path, how in (("libingot.a", ["-g"]), ("libingot.so", ["-D"])):
+        shown = defined(os.path.join(top, "lib", path), *how)
+        wrong = sorted(n for n in shown if not n.startswith("ingot_"))
+        if wrong or "ingot_new" not in shown:
+            raise Fail(f"{path} shows {len(wrong)} names that are not of ingot.h: {' '.join(wrong[:8])}")
+    if len(inner) < 500:
+        raise Fail(f"the objects have {len(inner)} names")
+    with open(os.path.join(where, "own.c"), "w") as f:
+        f.write("".join(f"void {n}(void) {{ __builtin_trap(); }}\n" for n in inner))
+    with open(os.path.join(where, "user.c"), "w") as f:
+        f.write(USER)
+    for library in ([f"{top}/lib/libingot.a"], [f"-L{top}/lib", "-lingot"]):
+        ok(run(["gcc", "-w", "-fno-builtin", f"-I{top}/include", "user.c", "own.c", *library, "-lm", "-o", "user"], 60, cwd=where), "linking names of its own")
+        ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "user")], 20), f"a program with names of its own, {library[0]}")
+
+
+def zlib(env):
+    if not os.path.exists("/usr/include/zlib.h"):
+        raise Skip("zlib.h is not installed")
+    top, where = installed(env), env.scratch("zlib")
+    with open(os.path.join(where, "both.c"), "w") as f:
+        f.write(BOTH)
+    with zipfile.ZipFile(os.path.join(where, "in.npz"), "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.5] * 64)))
+    for order in ([f"{top}/lib/libingot.a", "-lz"], ["-lz", f"{top}/lib/libingot.a"], ["-lz", f"-L{top}/lib", "-lingot"]):
+        ok(run(["gcc", "-Wall", "-Werror", f"-I{top}/include", "both.c", *order, "-lm", "-o", "both"], 60, cwd=where), "linking with zlib")
+        ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "both"), os.path.join(ROOT, "models", "digits.onnx"),
+                os.path.join(where, "in.npz")], 20), f"a program with zlib, {order}")
+
+
 def tests(env):
     return [Test("build/clang", lambda: clang(env), cost=40), Test("build/writable-data", lambda: data(env)),
-            Test("build/forbidden-calls", lambda: calls(env)), Test("build/install", lambda: install(env), cost=5)]
+            Test("build/forbidden-calls", lambda: calls(env)), Test("build/install", lambda: install(env), cost=5),
+            Test("build/names", lambda: names(env), cost=3), Test("build/zlib", lambda: zlib(env), cost=3)]

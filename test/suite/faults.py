@@ -21,9 +21,9 @@ def program(env, build, name, *args):
 def no_state(env):
     if not shutil.which("size"):
         raise Skip("size (binutils) is not installed")
-    library = os.path.join(env.build, "libingot.a")
+    library = os.path.join(env.build, "objects.a")
     if not os.path.exists(library):
-        raise Skip("build/libingot.a is not built")
+        raise Skip("build/objects.a is not built")
     got = run(["size", "-A", library], LIMIT)
     if got.rc:
         raise Fail(f"size: {got.text()}")
