@@ -3,7 +3,8 @@
 A block that opens with ```console holds commands, lines `$ COMMAND`, each followed by what it prints. They run in a folder that
 looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
 wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
-as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed.
+as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
+prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
 A block that opens with ```c and a comment with a file name is written to that file, for the commands behind it. One that opens
 with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
@@ -17,6 +18,7 @@ PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
 QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
 RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir ")
+WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 
 
@@ -75,9 +77,13 @@ def alike(old, new):
     return old == new or old.endswith("...\n") and new.startswith(old[:-4])
 
 
+def finds_nothing(command, text):
+    return bool(RUNS.match(KNOWN.get(command, command))) and not text.strip() and not WRITES.match(command)
+
+
 def shown(env, name):
     env.need_ingot()
-    text, wrong, folder = read(name), [], mirror(env, name)
+    text, wrong, empty, folder = read(name), [], [], mirror(env, name)
     idle = [m[2] for m in PROGRAM.finditer(text) if not re.search(rf"^\$ cc .*\b{m[2]}\b", text, re.M)]
     if idle:
         raise Fail("no command compiles " + " ".join(idle))
@@ -86,6 +92,8 @@ def shown(env, name):
         block = ""
         for command, old in commands(m[1]):
             new = printed(env, folder, command)
+            if finds_nothing(command, new):
+                empty.append(command)
             if alike(old, new):
                 new = old
             else:
@@ -93,6 +101,8 @@ def shown(env, name):
             block += f"$ {command}\n" + re.sub(r" +$", "", new, flags=re.M)
         return f"```console\n{block}```"
     fresh = BLOCK.sub(replace, text)
+    if empty:
+        raise Fail("prints nothing: " + "; ".join(empty))
     if wrong and env.bless:
         with open(os.path.join(ROOT, name), "w", encoding="utf-8") as f:
             f.write(fresh)
@@ -170,8 +180,27 @@ def grammar():
         raise Fail("the grammars in docs/ir.md lack " + " ".join(lacks))
 
 
+def passes(env):
+    """The table of passes in docs/ir.md has the passes of the pipeline, in their order."""
+    names = [x.split()[0] for x in run([env.need_ingot(), "passes"], 20).out.decode().splitlines()]
+    table = re.search(r"^\| pass \|.*?(?=^$)", read("docs/ir.md"), re.M | re.S)
+    rows = re.findall(r"^\| `(\w+)` \|", table[0], re.M) if table else []
+    if not names or rows != names:
+        raise Fail(f"rows of docs/ir.md are {' '.join(rows)}; the passes are {' '.join(names)}")
+
+
+def silence():
+    """What finds_nothing takes for a command that shows nothing."""
+    for command, text, bad in (("ingot opt a.ing | sed -n '/x/,$p'", "", True), ("ingot opt a.ing --output b.ing", "", False),
+                               ("ingot opt a.ing -o b.ing | grep x", "\n", True), ("ingot ops", " \n", True), ("ingot ops", "Conv\n", False),
+                               ("./net", "", True), ("./net > out", "", False), ("cc a.c -o a", "", False), ("make -j", "", False), ("make run", "", True)):
+        if finds_nothing(command, text) != bad:
+            raise Fail(f"`{command}` that prints {text!r}: taken for {'right' if bad else 'wrong'}")
+
+
 def tests(env):
-    out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables)]
+    out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables),
+           Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))
