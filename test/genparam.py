@@ -12,7 +12,6 @@ import warnings
 from collections import Counter
 
 import numpy as np
-import onnx
 from onnx import helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

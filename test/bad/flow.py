@@ -65,7 +65,7 @@ def causes(b):
 
 
 def loops(b):
-    x, y = val("x"), [val("y", F, None)]
+    x = val("x")
     n, go = const("n", np.int64(3)), const("go", np.bool_(True))
     it, cin, v = val("i", I, ()), val("ci", BOOL, ()), val("v")
     keep = h.make_node("Identity", ["ci"], ["co"])

@@ -2,21 +2,9 @@
 import os
 import random
 
+from lib.onnxfile import chunk as field, varint
+
 from .kit import F, T, const, floats, h, model, plain, relu, val
-
-
-def varint(n):
-    out = bytearray()
-    while True:
-        out.append(n & 127 | (128 if n > 127 else 0))
-        n >>= 7
-        if not n:
-            return bytes(out)
-
-
-def field(number, payload):
-    """A length-delimited field."""
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def ends(data):

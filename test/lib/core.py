@@ -190,3 +190,23 @@ def explain(got):
     if got.rc < 0:
         return f"killed by {signal.Signals(-got.rc).name}"
     return f"exit {got.rc}"
+
+
+def must(cmd, what, rc=0, timeout=240, **how):
+    """Standard output of a process that has to end with rc; how: as for run()."""
+    got = run(cmd, timeout, **how)
+    if got.rc != rc or got.timed_out:
+        raise Fail(f"{what}: {explain(got)}: {tail(got.text() or got.out.decode('utf-8', 'replace'), 6)}")
+    return got.out.decode()
+
+
+def want(condition, text):
+    if not condition:
+        raise Fail(text)
+
+
+def need(tool):
+    """The name of a program that has to be installed."""
+    if not shutil.which(tool):
+        raise Skip(f"{tool} is not installed")
+    return tool

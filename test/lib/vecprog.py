@@ -79,7 +79,7 @@ def consts(dtype, cls, bits):
 def fill(dtype, cls):
     if cls != "F" or dtype in ("f32", "f64"):
         return []
-    return [f'kernel "fill" {{\n  for i in 0..64 {{\n' + "\n".join(f"    {n}[i] = cast.{dtype}({n}_wide[i])" for n in "xyz") + "\n  }\n}"]
+    return ['kernel "fill" {\n  for i in 0..64 {\n' + "\n".join(f"    {n}[i] = cast.{dtype}({n}_wide[i])" for n in "xyz") + "\n  }\n}"]
 
 
 # f4e2m1 has no NaN but a zero with its sign, which compilers choose: operators that make one are left out there.

@@ -5,7 +5,7 @@ import os
 import re
 
 from lib import cpu
-from lib.core import ROOT, Fail, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, must, run, tail
 from suite import bytes as quantised
 from suite import targets
 
@@ -16,13 +16,6 @@ MODELS = {  # model; whether ram and size must save something
     "bytes": (lambda env: [os.path.join(quantised.folder_of(env), "windows3.onnx")], False, True),
 }
 VECTORS = {"mobile21"}  # plain loops, many times slower, save too little of its arena
-
-
-def must(cmd, what):
-    got = run(cmd, 120)
-    if got.rc or got.timed_out:
-        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
-    return got.out.decode()
 
 
 def arena(header):

@@ -14,7 +14,7 @@ LEAST = 150
 
 def generate(env):
     out = os.path.join(env.build, "bad")
-    env.generated(out, ["mkbad.py", "bad"], lambda: env.script("mkbad.py", out))
+    env.generated(out, ["mkbad.py", "bad", "lib/onnxfile.py"], lambda: env.script("mkbad.py", out))
     with open(os.path.join(out, "manifest.json")) as f:
         return json.load(f)
 

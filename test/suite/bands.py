@@ -11,16 +11,9 @@ import struct
 import zipfile
 
 from lib import cpu
-from lib.core import Fail, Test, explain, run, tail
+from lib.core import Fail, Test, must, tail
 
 NETS = 24
-
-
-def must(cmd, what, rc=0):
-    got = run(cmd, 120)
-    if got.rc != rc or got.timed_out:
-        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
-    return got.out.decode() + got.err.decode()
 
 
 class Text:
@@ -175,7 +168,7 @@ def saves(env):
     model = network(env, "saves")
     for target in ("scalar", "avx2"):
         base = [env.ingot, "inspect", model, "--march", target]
-        time, got = must(base, "inspect"), must([*base, "--optimize-for", "ram"], "inspect for ram")
+        time, got = must(base, "inspect", merge=True), must([*base, "--optimize-for", "ram"], "inspect for ram", merge=True)
         if arena(got) * 4 > arena(time) * 3:
             raise Fail(f"{target}: the arena is {arena(got)}, and {arena(time)} for time")
         if f"for {target}: arena {arena(got)} bytes instead of {arena(time)}" not in got or "bands of rows" not in got:
@@ -190,15 +183,15 @@ def budget(env):
     base = [env.ingot, "compile", model, "--no-selftest", "--name", "net"]
     plain, roomy, tight = (os.path.join(work, n) for n in ("plain.c", "roomy.c", "tight.c"))
     must([*base, "-o", plain], "plain")
-    said = must([*base, "--ram", "100M", "-o", roomy], "roomy")
+    said = must([*base, "--ram", "100M", "-o", roomy], "roomy", merge=True)
     if said:
         raise Fail(f"nothing was given up, but it says {said}")
-    least = must([*base, "--ram", "1K", "-o", tight], "refused", 3)
+    least = must([*base, "--ram", "1K", "-o", tight], "refused", 3, merge=True)
     need = int(re.search(r"needs (\d+) bytes at least", least)[1])
     for word in ("needed at the same time", "in the kernel", "what helps", "f32["):
         if word not in least:
             raise Fail(f"the refusal does not say {word}: {least}")
-    said = must([*base, "--ram", str(need), "-o", tight], "tight")
+    said = must([*base, "--ram", str(need), "-o", tight], "tight", merge=True)
     if "bands of rows" not in said:
         raise Fail(f"does not say what was traded: {said}")
     with open(plain) as f, open(roomy) as g:

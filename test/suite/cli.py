@@ -5,7 +5,7 @@ import os
 import shutil
 import struct
 from lib import npy
-from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
+from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail, want
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 VERBS = ("run", "verify", "inspect", "ops", "opt")
@@ -41,11 +41,6 @@ class Cli:
         if got.rc > 1 and not got.text():
             raise Fail(f"{shown}: failed without a message")
         return got
-
-
-def want(condition, text):
-    if not condition:
-        raise Fail(text)
 
 
 def help_texts(c):

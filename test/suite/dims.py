@@ -2,8 +2,8 @@
 message, and a command that works."""
 import shlex
 from lib import onnxfile as onnx
-from lib.core import Test
-from suite.cli import Cli, want
+from lib.core import Test, want
+from suite.cli import Cli
 
 
 def total(c, name, inputs):

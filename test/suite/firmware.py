@@ -5,8 +5,7 @@ import os
 import re
 
 from lib import cfile
-from lib.core import ROOT, Fail, Test, explain, run, tail
-from suite import promises
+from lib.core import ROOT, Fail, Test, explain, need, run, tail
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 M4 = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99", "-Wall", "-Wextra", "-Wdouble-promotion", "-Werror"]
@@ -89,7 +88,7 @@ def emit(env, name, args, work):
 
 def single(env):
     """No function of double in what a linker would look for, unless --precise asks for it; the estimate of code is near."""
-    promises.need(M4[0])
+    need(M4[0])
     work = env.scratch("firmware", "single")
     models = {"digits": DIGITS}
     for name, text in GRAPHS.items():

@@ -6,8 +6,8 @@ import os
 import struct
 import zipfile
 from lib import onnxfile as onnx
-from lib.core import Test
-from suite.cli import MODEL, Cli, want
+from lib.core import Test, want
+from suite.cli import MODEL, Cli
 
 
 def archive(*names):

@@ -5,8 +5,8 @@ import os
 import re
 from lib import npy
 from lib import onnxfile as onnx
-from lib.core import Skip, Test
-from suite.cli import MODEL, Cli, want
+from lib.core import Skip, Test, want
+from suite.cli import MODEL, Cli
 
 KINDS = (("f", onnx.FLOAT), ("h", onnx.FLOAT16), ("i", onnx.INT32), ("l", onnx.INT64), ("u", onnx.UINT8), ("b", onnx.BOOL))
 

@@ -6,8 +6,8 @@ import os
 import shutil
 
 from lib import cpu, npy
-from lib.core import ROOT, Fail, Test, explain, run, tail
-from suite import multi, promises, targets
+from lib.core import ROOT, Fail, Test, explain, must, need, run, tail
+from suite import multi, targets
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Wshadow", "-Wmissing-prototypes", "-Werror"]
 MAIN = """#include "net.h"
@@ -34,7 +34,7 @@ int main(void) {
 
 def emit(env, work, model, *options):
     env.need_ingot()
-    multi.must([env.ingot, "compile", *model, *options, "--name", "net", "--selftest", "-o", os.path.join(work, "net.c")], "compile")
+    must([env.ingot, "compile", *model, *options, "--name", "net", "--selftest", "-o", os.path.join(work, "net.c")], "compile")
     with open(os.path.join(work, "main.c"), "w") as f:
         f.write(MAIN.replace("RUN", "net_run(arena, in, out)"))
 
@@ -52,7 +52,7 @@ def built(work, cc, *flags, quiet=True):
             said = got.text().strip()
     if quiet and said:
         raise Fail(f"{cc} {flags} says: {said}")
-    multi.must([cc, *[f for f in flags if f == "-pthread"], "-o", os.path.join(work, "main"), *objects], "linking")
+    must([cc, *[f for f in flags if f == "-pthread"], "-o", os.path.join(work, "main"), *objects], "linking")
     return said
 
 
@@ -70,7 +70,7 @@ def flagless(env, target):
     for options, more in (([], []), (["--threads", "2", "--threads-grain", "1", "--weights", "text"], ["-pthread"])):
         emit(env, work, multi.DIGITS, "--march", target, *options)
         for cc in ("gcc", "clang"):
-            promises.need(cc)
+            need(cc)
             built(work, cc, *STRICT, *more)
             if cpu.can_run(target):
                 result(work, target)
@@ -85,7 +85,7 @@ def others(env):
     work = env.scratch("gate", "others")
     for target in ("avx2", "neon"):
         emit(env, work, multi.DIGITS, "--march", target)
-        promises.need("tcc")
+        need("tcc")
         if built(work, "tcc", quiet=False).count("no vectors for") != 1:
             raise Fail(f"tcc does not say once that it has no vectors for {target}")
         result(work, target + "-loops")
@@ -96,10 +96,10 @@ def others(env):
         if "no vectors for neon" not in built(work, cc, *STRICT, quiet=False):
             raise Fail(f"{cc} for x86-64 does not say that it has no vectors for neon")
     net = os.path.join(work, "net")
-    multi.must([env.ingot, "build", *multi.DIGITS, "--march", "avx2", "--quiet", "--cc", "gcc -DINGOT_PORTABLE", "-o", net], "build")
-    multi.must([net, "--seed", "5", "--output", net + ".npz"], "run")
+    must([env.ingot, "build", *multi.DIGITS, "--march", "avx2", "--quiet", "--cc", "gcc -DINGOT_PORTABLE", "-o", net], "build")
+    must([net, "--seed", "5", "--output", net + ".npz"], "run")
     for target, same in (("avx2-loops", True), ("avx2", False)):
-        multi.must([env.ingot, "run", *multi.DIGITS, "--quiet", "--seed", "5", "--march", target, "--output", net + "-interp.npz"], "run")
+        must([env.ingot, "run", *multi.DIGITS, "--quiet", "--seed", "5", "--march", target, "--output", net + "-interp.npz"], "run")
         if (npy.load_npz_raw(net + ".npz") == npy.load_npz_raw(net + "-interp.npz")) != same:
             raise Fail(f"loops give {'other' if same else 'the same'} bytes than --march={target}")
     got = run([env.ingot, "compile", *multi.DIGITS, "--march", "avx2-loops,sse2"], 60)
@@ -126,7 +126,7 @@ def said(env):
     model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
     for march, name, body in (("scalar", "scalar", 'return "scalar"'), ("avx512", "avx512", 'return "avx512-loops"'),
                               ("multi", "sse2,avx2,avx512", 'return "sse2-loops"')):
-        text = multi.must([env.ingot, "compile", *model, "--march", march, "--name", "net"], "compile")
+        text = must([env.ingot, "compile", *model, "--march", march, "--name", "net"], "compile")
         if f'#define NET_TARGET "{name}"\n' not in text or body not in text or "const char *net_target(void);" not in text:
             raise Fail(f"--march={march} does not say what it is for")
         if march != "scalar" and ("im_fmaf" not in text or "__FMA__" in text):

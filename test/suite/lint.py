@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 from lib import layering as rule
-from lib.core import ROOT, Fail, Skip, Test, run, tail
+from lib.core import ROOT, Fail, Test, need, run, tail
 
 # The analyzer gives up on a function earlier than by default: five times faster, and the same findings here.
 TIDY_FLAGS = [*(f"--extra-arg={x}" for x in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=40000")),
@@ -62,11 +62,6 @@ def planted(env):
         got = [x for x in rule.places(top) if not x.startswith("src/back/c/c.h:")]
         if got != ([want] if want else []):
             raise Fail(f"{list(tree)}: found {got}, expected {want}")
-
-
-def need(tool):
-    if not shutil.which(tool):
-        raise Skip(f"{tool} is not installed")
 
 
 def formatting():

@@ -6,29 +6,22 @@ is found out about the CPU, by ingot and by files with several bodies, and what 
 import os
 
 from lib import npy
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Skip, Test, explain, must, need, run, tail
 from suite import bytes as quantised
-from suite import promises, targets
+from suite import targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 CPUS = {"avx2": "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid", "sse2": "core2duo"}  # less what the emulator warns of
 
 
-def must(cmd, what, env=None):
-    got = run(cmd, 240, env=env)
-    if got.rc or got.timed_out:
-        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
-    return got
-
-
 def emulator(target):
     if os.uname().machine != "x86_64":
         raise Skip("the bodies are for x86-64")
-    return [promises.need("qemu-x86_64"), "-cpu", CPUS[target]]
+    return [need("qemu-x86_64"), "-cpu", CPUS[target]]
 
 
 def outputs(cmd, path, what, env=None):
-    must([*cmd, "--seed", "5", "--output", path], what, env)
+    must([*cmd, "--seed", "5", "--output", path], what, env=env)
     return npy.load_npz_raw(path)
 
 
@@ -55,7 +48,7 @@ def programs(env, target):
     before, work = emulator(target), env.scratch("machines", "programs-" + target)
 
     def build(name, model, march, made, around):
-        must([env.ingot, "build", *model, "--march", march, "--quiet", "--no-selftest", "-O1", "-o", made], f"{name}, {march}", around)
+        must([env.ingot, "build", *model, "--march", march, "--quiet", "--no-selftest", "-O1", "-o", made], f"{name}, {march}", env=around)
         return made
     for name, model in models(env).items():
         want = outputs([env.need_ingot(), "run", *model, "--march", target], os.path.join(work, "want.npz"), name)

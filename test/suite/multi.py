@@ -6,20 +6,13 @@ import os
 import re
 
 from lib import cfile, cpu, npy
-from lib.core import ROOT, Fail, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, must, need, run, tail
 from suite import bytes as quantised
 from suite import promises, targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 BODIES = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512", "avxvnni": "avx2", "avx512vnni": "avx512"}
 STRICT = ["-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes", "-Wmissing-prototypes"]
-
-
-def must(cmd, what):
-    got = run(cmd, 240)
-    if got.rc or got.timed_out:
-        raise Fail(f"{what}: {explain(got)}: {tail(got.text(), 6)}")
-    return got.out.decode()
 
 
 def net(env, name):
@@ -54,7 +47,7 @@ def instruction(env, body):
 
 def compare(env, name, model, options, cc, some):
     env.need_ingot()
-    promises.need(cc)
+    need(cc)
     work = env.scratch("multi", name)
     many = options[2:] if "--weights" in options else [o for o in options if o != "--debug"]
     for body in some:
@@ -145,7 +138,7 @@ def keeps_promises(env):
         if got.rc != 2 or "are taken" not in got.text():
             raise Fail(f"--name {name}: {explain(got)}: {tail(got.text(), 4)}")
     for compiler, flags in (("gcc", ["-O2", *STRICT]), ("clang", ["-O1"]), ("gcc", ["-O0", "-DINGOT_PORTABLE"]), ("tcc", [])):
-        promises.need(compiler)
+        need(compiler)
         libs = ("__cpu_", "_GLOBAL_OFFSET", *(("__float", "__fix") if compiler == "tcc" else ()))
 
         def check(m):

@@ -2,8 +2,8 @@
 import os
 from lib import npy
 from lib import onnxfile as onnx
-from lib.core import Test
-from suite.cli import MODEL, Cli, want
+from lib.core import Test, want
+from suite.cli import MODEL, Cli
 
 
 def words(c):

@@ -6,7 +6,7 @@ import shutil
 import warnings
 import zipfile
 from lib import cpu, npy
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 CALLER = """#include "net.h"
@@ -71,11 +71,6 @@ class Work:
 
     def build(self, out, *args, **how):
         return self.run(self.env.ingot, "build", MODEL, "-d", "batch=1", "-o", out, *args, **how)
-
-
-def want(condition, text):
-    if not condition:
-        raise Fail(text)
 
 
 def libraries(w):
@@ -340,17 +335,17 @@ def flags(w):
 
 def machines(w):
     """CPUs that only the compiler knows: it says which vectors they have; plain loops are not chosen in silence."""
-    def made_for(cpu, cc, march, silent=True):
-        got = w.build("net.o", "--cc", cc, *(["--march", cpu] if cpu else []), "--no-selftest", "-O0")
+    def made_for(name, cc, march, silent=True):
+        got = w.build("net.o", "--cc", cc, *(["--march", name] if name else []), "--no-selftest", "-O0")
         with open(w.path("net.h")) as f:
             options = f.read().split("options: ")[1].split("\n")[0]
-        want((f"march={march}" in options) if march else "march" not in options, f"{cc} {cpu}: options are {options}")
-        want(silent or "plain loops" in got.text(), f"{cc} {cpu}: says {got.text()}")
-        want(not silent or "plain loops" not in got.text(), f"{cc} {cpu}: warns {got.text()}")
+        want((f"march={march}" in options) if march else "march" not in options, f"{cc} {name}: options are {options}")
+        want(silent or "plain loops" in got.text(), f"{cc} {name}: says {got.text()}")
+        want(not silent or "plain loops" not in got.text(), f"{cc} {name}: warns {got.text()}")
     for cc in ("gcc", "clang"):
         if shutil.which(cc) and os.uname().machine == "x86_64":
-            for cpu, march in (("x86-64-v3", "avx2"), ("skylake-avx512", "avx512"), ("nehalem", "sse2")):
-                made_for(cpu, cc, march)
+            for name, march in (("x86-64-v3", "avx2"), ("skylake-avx512", "avx512"), ("nehalem", "sse2")):
+                made_for(name, cc, march)
     if shutil.which("aarch64-linux-gnu-gcc"):
         made_for("cortex-a72", "aarch64-linux-gnu-gcc", "neon")
         made_for("armv8-a", "aarch64-linux-gnu-gcc", "neon")

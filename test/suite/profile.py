@@ -2,8 +2,8 @@
 import json
 import os
 
-from lib.core import ROOT, Fail, Test, explain, run, tail
-from suite import gate, multi, promises
+from lib.core import ROOT, Fail, Test, explain, must, need, run, tail
+from suite import gate, multi
 
 MAIN = """#include "net.h"
 #include <stdio.h>
@@ -41,26 +41,26 @@ def hook(env):
              (multi.DIGITS, ["--march", "avx2", "--threads", "2", "--threads-grain", "1"], "clang", [*gate.STRICT, "-pthread"], ""),
              ([state], ["--march", "sse2"], "gcc", gate.STRICT, "net_reset(arena);")]
     for model, options, cc, flags, reset in cases:
-        promises.need(cc)
-        multi.must([env.ingot, "compile", *model, *options, "--profile", "--name", "net", "-o", os.path.join(work, "net.c")], "compile")
+        need(cc)
+        must([env.ingot, "compile", *model, *options, "--profile", "--name", "net", "-o", os.path.join(work, "net.c")], "compile")
         with open(os.path.join(work, "main.c"), "w") as f:
             f.write(MAIN.replace("RESET", reset))
         gate.built(work, cc, *flags)
-        lines = multi.must([os.path.join(work, "main")], "run").splitlines()
+        lines = must([os.path.join(work, "main")], "run").splitlines()
         status, calls = lines[0].split()
         if status != "0" or int(calls) < 2 or len(lines) != int(calls) + 1 or not all(lines):
             raise Fail(f"{model[0]} {options}: {lines}")
         # tcc has no section for constants
-        data = multi.must(["nm", os.path.join(work, "net.o")], "nm")
+        data = must(["nm", os.path.join(work, "net.o")], "nm")
         if cc != "tcc" and [line for line in data.splitlines() if line.split()[-2] in "dDbBC"]:
             raise Fail(f"a file that tells of its kernels stores something:\n{data}")
     for macro in ("net_profile", "other"):  # a macro takes the place of the function
         got = run(["gcc", "-c", f"-DNET_PROFILE(k)={macro}(k)", "-Dother(k)=(void)(k)", "-o", os.path.join(work, "net.o"),
                    os.path.join(work, "net.c")], 60)
-        names = multi.must(["nm", os.path.join(work, "net.o")], "nm")
+        names = must(["nm", os.path.join(work, "net.o")], "nm")
         if got.rc or ("U net_profile" in names) != (macro == "net_profile"):
             raise Fail(f"NET_PROFILE as {macro}: {explain(got)}: {tail(got.text())}\n{names}")
-    plain = multi.must([env.ingot, "compile", *multi.DIGITS, "--name", "net"], "compile")
+    plain = must([env.ingot, "compile", *multi.DIGITS, "--name", "net"], "compile")
     if "PROFILE" in plain or "kernel_name" in plain:
         raise Fail("a file that was not asked tells of its kernels")
 
@@ -70,16 +70,16 @@ def table(env):
     env.need_ingot()
     model = os.path.join(ROOT, "models", "digits.onnx")
     bench = [env.ingot, "bench", model, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet"]
-    got = json.loads(multi.must([*bench, "--march", "scalar", "--json"], "bench"))
+    got = json.loads(must([*bench, "--march", "scalar", "--json"], "bench"))
     kernels = got[0]["kernels"]
     if len(got) != 1 or abs(sum(k["share"] for k in kernels) - 100) > 1 or got[0]["peak_gflops"] <= 0:
         raise Fail(f"the shares do not add up, or there is no peak: {got}")
-    macs = json.loads(multi.must([env.ingot, "inspect", model, "-d", "batch=1", "--json"], "inspect"))["multiply_adds"]
+    macs = json.loads(must([env.ingot, "inspect", model, "-d", "batch=1", "--json"], "inspect"))["multiply_adds"]
     if sum(k["multiply_adds"] for k in kernels) != macs:
         raise Fail(f"kernels do {sum(k['multiply_adds'] for k in kernels)} multiply-adds, the model has {macs}")
     if not any("conv2" in k["values"] and k["bytes"] > 0 and k["calls"] == 1 for k in kernels):
         raise Fail(f"no kernel for conv2: {kernels}")
-    text = multi.must([*bench, "--march", "multi", "--threads", "2", "--threads-grain", "1"], "bench")
+    text = must([*bench, "--march", "multi", "--threads", "2", "--threads-grain", "1"], "bench")
     if "of peak" not in text or "conv2" not in text or "kernels; the peak of this machine" not in text:
         raise Fail(f"no table of kernels:\n{text}")
     refused = run([*bench, "--engine", "interp"], 60)

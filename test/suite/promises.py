@@ -9,8 +9,8 @@ import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from lib import cfile, cpu, npy, pick, tfile
-from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
+from lib import cfile, cpu, pick, tfile
+from lib.core import ROOT, SANITIZER, Fail, Test, explain, need, run, tail
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wvla", "-Werror"]
@@ -96,12 +96,6 @@ def may_refuse(m):
 def light(models):
     """Without those that would run for long in a slow build."""
     return [m for m in models if cfile.macro(m.header, m.name.upper() + "_MULTIPLY_ADDS") < 50000000]
-
-
-def need(tool):
-    if not shutil.which(tool):
-        raise Skip(f"{tool} is not installed")
-    return tool
 
 
 def each(models, fn):

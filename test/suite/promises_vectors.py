@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from lib import cfile, cpu
-from lib.core import SANITIZER, Fail, Skip, Test, explain, run, tail
+from lib.core import SANITIZER, Fail, Skip, Test, explain, need, run, tail
 from suite import promises
 
 TARGETS = ("avx2", "avx512", "sse2", "neon")
@@ -123,7 +123,7 @@ def check_calls(folder, models, include, how=None, **kw):
 
 def one_build(env, name):
     compiler, flags, every = BUILDS[name]
-    promises.need(compiler)
+    need(compiler)
     source, models = corpus(env)
     models = here(models)[len(name) % every::every]
     folder = env.scratch("promises", "vectors-" + name)
@@ -138,7 +138,7 @@ def one_build(env, name):
 
 def neon(env):
     """As above, under an emulator; the frames are those gcc tells of."""
-    compiler, emulator = promises.need("aarch64-linux-gnu-gcc"), promises.need("qemu-aarch64")
+    compiler, emulator = need("aarch64-linux-gnu-gcc"), need("qemu-aarch64")
     source, models = corpus(env)
     models = [m for m in promises.light(models) if m.target == "neon"]
     for level in ("-O0", "-O2"):
@@ -157,7 +157,7 @@ def neon(env):
 
 
 def sanitized(env, name, compiler, sanitizers, how, every):
-    promises.need(compiler)
+    need(compiler)
     source, models = corpus(env)
     models = here(models)[::every]
     folder = env.scratch("promises", "vectors-" + name)
@@ -191,7 +191,7 @@ def texts(env):
 
 def planted(env):
     """What only vectors can do wrong is noticed."""
-    promises.need("gcc")
+    need("gcc")
     cpu.need("avx2")
     source, models = corpus(env)
     good = next(m for m in models if m.target == "avx2" and "mobile21" in m.origin or "digits" in m.origin and m.target == "avx2")

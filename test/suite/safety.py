@@ -7,32 +7,18 @@ import signal
 import struct
 import subprocess
 import time
-from lib import npy
-from lib.core import ROOT, Skip, Test, run
-from suite.cli import MODEL, Cli, image, want
+from lib import npy, onnxfile
+from lib.core import ROOT, Skip, Test, run, want
+from lib.onnxfile import FLOAT, chunk, number
+from suite.cli import MODEL, Cli, image
 
 
-def pb(number, value):
-    """A field of a protobuf message: a whole number, or bytes."""
-    def varint(n):
-        out = b""
-        while n > 127:
-            out, n = out + bytes([n & 127 | 128]), n >> 7
-        return out + bytes([n])
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def external(location, name="net"):
+def external(location):
     """y = x + w with the four floats of w in a file beside the model."""
-    def typed(what, shape=(4,)):
-        dims = b"".join(pb(1, pb(1, d)) for d in shape)
-        return pb(1, what) + pb(2, pb(1, pb(1, 1) + pb(2, dims)))
-    w = (pb(1, 4) + pb(2, 1) + pb(8, "w") + pb(13, pb(1, "location") + pb(2, location)) + pb(14, 1))
-    graph = pb(1, pb(1, "x") + pb(1, "w") + pb(2, "y") + pb(4, "Add")) + pb(2, name) + pb(5, w) + pb(11, typed("x")) + pb(12, typed("y"))
-    return pb(1, 8) + pb(7, graph) + pb(8, pb(1, "") + pb(2, 17))
+    g = onnxfile.Graph()
+    g.parts.append(chunk(5, number(1, 4) + number(2, FLOAT) + chunk(8, "w") + chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)))
+    g.output(g.node("Add", [g.input([4], name="x"), "w"], ["y"]), [4])
+    return onnxfile.model(g)
 
 
 def snapshot(folder):
@@ -173,47 +159,38 @@ def full(c):
         want(got.rc == 5 and "standard output" in got.text(), f"{' '.join(args)} >/dev/full: {got.rc}: {got.text()}")
 
 
+def on_terminal(args, cwd, stream, **env):
+    """What a program writes to a terminal that is its "stdout" or "stderr"."""
+    ours, theirs = pty.openpty()
+    other = "stderr" if stream == "stdout" else "stdout"
+    p = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, env={**os.environ, **env}, **{stream: theirs, other: subprocess.DEVNULL})
+    os.close(theirs)
+    said = b""
+    try:
+        while data := os.read(ours, 65536):
+            said += data
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    want(p.wait() == 0, f"{args}: exit {p.returncode}: {said}")
+    return said
+
+
 def terminal(c):
     """On a terminal a line tells what is waited for and goes away again; elsewhere there is none."""
     with open(c.path("slowcc"), "w") as f:
         f.write("#!/bin/sh\nsleep 1.6\nexec cc \"$@\"\n")
     os.chmod(c.path("slowcc"), 0o755)
     args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
-    ours, theirs = pty.openpty()
-    p = subprocess.Popen(args, cwd=c.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
-    os.close(theirs)
-    said = b""
-    try:
-        while data := os.read(ours, 4096):
-            said += data
-    except OSError:  # the other end is closed
-        pass
-    want(p.wait() == 0 and b"ingot: build, C compiler ... 1 s" in said and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
-    os.close(ours)
-    p.stdout.close()
+    said = on_terminal(args, c.dir, "stderr", TERM="xterm")
+    want(b"ingot: build, C compiler ... 1 s" in said and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
     want(c.run(*args[1:]).text() == "", "progress without a terminal")
-
-
-def on_terminal(args, cwd):
-    """What a program writes to a terminal."""
-    ours, theirs = pty.openpty()
-    p = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL)
-    os.close(theirs)
-    said = b""
-    try:
-        while data := os.read(ours, 65536):
-            said += data
-    except OSError:
-        pass
-    os.close(ours)
-    want(p.wait() == 0, f"{args}: exit {p.returncode}")
-    return said
 
 
 def constants(c):
     """Large constants are left out of what opt shows on a terminal, and are there everywhere else."""
     args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
-    seen, piped = on_terminal([c.env.ingot, *args], c.dir), c.run(*args).out
+    seen, piped = on_terminal([c.env.ingot, *args], c.dir, "stdout"), c.run(*args).out
     want(len(piped) > 20000 and len(seen) < 10000 and b"return" in seen, f"{len(seen)} bytes on a terminal, {len(piped)} elsewhere")
 
 
@@ -251,9 +228,8 @@ def zoo(c):
     os.makedirs(c.path("zoo/test_data_set_0"))
     shutil.copy(MODEL, c.path("zoo/model.onnx"))
     c.run("run", MODEL, "--input", image(c), "-o", "zoo/test_data_set_0")
-    raw = struct.pack("<64f", *[(i % 17) / 16 for i in range(64)])
     with open(c.path("zoo/test_data_set_0/input_0.pb"), "wb") as f:
-        f.write(b"".join(pb(1, d) for d in (1, 1, 8, 8)) + pb(2, 1) + pb(9, raw))
+        f.write(onnxfile.tensor("image", (1, 1, 8, 8), [(i % 17) / 16 for i in range(64)]))
     want(b"ok" in c.run("verify", "zoo/model.onnx", "--data", "zoo").out, "verify --data zoo")
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 

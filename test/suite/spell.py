@@ -14,7 +14,7 @@ parameters.
 import os
 import re
 from lib import npy
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Skip, Test, must
 
 FOLDER = os.path.join(ROOT, "test", "spell")
 EVERY = ("ref", "interp", "c")
@@ -39,11 +39,9 @@ def head(path):
     return keys, names
 
 
-def must(argv):
-    got = run(argv, LIMIT)
-    if got.rc or got.timed_out:
-        raise Fail(f"{os.path.basename(argv[2])}: {explain(got)}: {tail(got.text(), 4)}")
-    return got.out.decode()
+def ingot(env, verb, model, *args):
+    """Standard output."""
+    return must([env.ingot, verb, model, "--quiet", *args], os.path.basename(model), timeout=LIMIT)
 
 
 NODE = re.compile(r'%(\d+)(?: "(?:[^"\\\\]|\\\\.)*")?: (\S+(?: inline| tail)?) = (.*?)(?: @\(.*\))?$')
@@ -86,8 +84,7 @@ def compute(env, folder, name, rtol, atol):
     want = npy.load_npz_raw(os.path.join(folder, name + ".npz"))
     for engine in EVERY:
         out = os.path.join(env.scratch("spell", os.path.basename(folder)), f"{name}-{engine}.npz")
-        must([env.ingot, "run", os.path.join(folder, name + ".onnx"), "--quiet", "--inputs", os.path.join(folder, "inputs.npz"),
-              "--engine", engine, "--output", out])
+        ingot(env, "run", os.path.join(folder, name + ".onnx"), "--inputs", os.path.join(folder, "inputs.npz"), "--engine", engine, "--output", out)
         have = npy.load_npz_raw(out)
         for key in want:
             near(f"{name}, {engine}, {key}", have[key], want[key], rtol, atol)
@@ -101,13 +98,13 @@ def check(env, file, out):
     first = None
     for name in names:
         model = os.path.join(folder, name + ".onnx")
-        groups = [m[1] for m in map(GROUP.match, must([env.ingot, "opt", model, "--quiet", "--explain"]).splitlines()) if m]
+        groups = [m[1] for m in map(GROUP.match, ingot(env, "opt", model, "--explain").splitlines()) if m]
         if len(groups) != int(keys["groups"]):
             raise Fail(f"{name}: {len(groups)} groups, expected {keys['groups']}")
         for want in keys.get("is", "").split(", "):
             if want and want not in groups:
                 raise Fail(f"{name}: no group is {want}; found {groups}")
-        text = plain(must([env.ingot, "opt", model, "--quiet", "--check", "--stop=fuse"]))
+        text = plain(ingot(env, "opt", model, "--check", "--stop=fuse"))
         first = first or text
         for a, b in zip(first, text) if "differ" not in keys else ():
             if a != b:

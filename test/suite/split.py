@@ -1,8 +1,7 @@
 """--split: one file, compiled at once or in parts that are linked, is the same program; each part without a warning."""
 import os
 
-from lib.core import Fail, Test, run
-from suite import multi, promises
+from lib.core import Fail, Test, must, need, run
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"]
 MAIN = """#include "net.h"
@@ -27,24 +26,24 @@ def check(env, name):
     env.need_ingot()
     args, compilers = CASES[name]
     work = env.scratch("split", name)
-    multi.must([env.ingot, "compile", *args, "--name", "net", "--split", "3", "--selftest", "--quiet", "-o", os.path.join(work, "net.c")],
+    must([env.ingot, "compile", *args, "--name", "net", "--split", "3", "--selftest", "--quiet", "-o", os.path.join(work, "net.c")],
                "compile")
     with open(os.path.join(work, "main.c"), "w") as f:
         f.write(MAIN)
     for cc in compilers:
-        promises.need(cc)
+        need(cc)
         flags = [*STRICT, "-pthread"] if cc != "tcc" else ["-w"]
         parts = []
         for k in (None, 0, 1, 2):
             parts.append(os.path.join(work, f"part-{k}.o"))
-            multi.must([cc, *flags, *([] if k is None else [f"-DNET_PART={k}"]), "-c", "-o", parts[-1], os.path.join(work, "net.c")],
+            must([cc, *flags, *([] if k is None else [f"-DNET_PART={k}"]), "-c", "-o", parts[-1], os.path.join(work, "net.c")],
                        f"{cc}, part {k}")
         kernels = [run(["nm", "--defined-only", p], 60).out.count(b"net_k") for p in parts]
         if not all(kernels[2:]):  # of so small a network part 0 has only the rest
             raise Fail(f"kernels of the file and of its parts: {kernels}")
         for objects in (parts[:1], parts[1:]):
             program = os.path.join(work, "main")
-            multi.must([cc, *([] if cc == "tcc" else ["-pthread"]), "-I", work, "-o", program, os.path.join(work, "main.c"), *objects], "linking")
+            must([cc, *([] if cc == "tcc" else ["-pthread"]), "-I", work, "-o", program, os.path.join(work, "main.c"), *objects], "linking")
             if run([program], 60).out.strip() != b"0":
                 raise Fail(f"{cc}, {len(objects)} objects: the self-test does not pass")
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from lib import cfile, cpu
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, need, run, tail
 from suite import promises, whole
 
 FEW = 3
@@ -258,27 +258,27 @@ def networks(env):
 
 def graphs(env):
     """Every third one with OpenMP's threads in the test below."""
-    promises.need("gcc")
+    need("gcc")
     folder, made = pairs(env, "graphs", corpus(env))
     build_and_run(folder, made, [], wrap=True)
 
 
 def openmp(env):
-    promises.need("gcc")
+    need("gcc")
     folder, made = pairs(env, "openmp", corpus(env, 1, 4), ["--threads-api", "openmp"])
     build_and_run(folder, made, ["-fopenmp"], some=True)
     build_and_run(folder, made, [], some=True)  # a compiler that does not know OpenMP: one thread
 
 
 def nets(env):
-    promises.need("gcc")
+    need("gcc")
     folder, made = pairs(env, "nets", networks(env))
     build_and_run(folder, made, vectors(), some=True, wrap=True)
 
 
 def many(env):
     """As many threads as there are processors, up to 16; at least 4, as tests of 3 are there."""
-    promises.need("gcc")
+    need("gcc")
     n = min(16, max(4, len(os.sched_getaffinity(0))))
     folder, made = pairs(env, "many", corpus(env, 2, 6) + networks(env), threads=n)
     build_and_run(folder, made, vectors(), some=True, threads=n)
@@ -286,7 +286,7 @@ def many(env):
 
 def big(env):
     """BERT of every length up to a bound, and a detector whose number of boxes depends on the picture."""
-    promises.need("gcc")
+    need("gcc")
     made = whole.Work(env, "bert").made
     models = [("bert", [os.path.join(made, "bert.onnx"), "--max-shapes", "input_ids:1x48,attention_mask:1x48"]),
               ("yolo", [os.path.join(made, "yolo.onnx")])]
@@ -298,7 +298,7 @@ def big(env):
 
 
 def races(env):
-    promises.need("gcc")
+    need("gcc")
     folder, made = pairs(env, "races", corpus(env, 0, 3) + networks(env)[:2])
     build_and_run(folder, made, ["-g1", "-fsanitize=thread", *vectors()], some=True,
                   around={"TSAN_OPTIONS": "exitcode=99:halt_on_error=1"})
@@ -306,7 +306,7 @@ def races(env):
 
 def planted(env):
     """ThreadSanitizer sees chunks that overlap, and the comparison a chunk that is left out."""
-    promises.need("gcc")
+    need("gcc")
     folder, made = pairs(env, "planted", [("digits", [promises.DIGITS, "-d", "batch=1"])])
     path = os.path.join(folder, "m0s.c")
     with open(path) as f:

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from lib import npy
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 # The file is changed, then compiled: a maximum of two floats becomes their minimum.
@@ -61,11 +61,6 @@ class Work:
             f.write(SPOILER)
         os.chmod(self.path("badcc"), 0o755)
         return {"CC": self.path("badcc")}
-
-
-def want(condition, text):
-    if not condition:
-        raise Fail(text)
 
 
 def engines(w):

@@ -4,7 +4,7 @@ operator on every type. Also: no warnings, a stack within its bound, nothing for
 """
 import os
 from lib import cfile, cpu, vecprog
-from lib.core import ROOT, SANITIZER, Fail, Test, explain, run, tail
+from lib.core import ROOT, SANITIZER, Fail, Test, explain, need, run, tail
 from suite import promises
 
 FOLDER = os.path.join(ROOT, "test", "vec")
@@ -67,7 +67,7 @@ def share(models, name):
 
 
 def build(env, name, target, compiler, flags, around=None):
-    promises.need(compiler)
+    need(compiler)
     if compiler != "tcc":  # which has loops only
         cpu.need(target)
     source, models = sources(env, target)
@@ -84,8 +84,8 @@ def build(env, name, target, compiler, flags, around=None):
 
 def neon(env):
     """NEON, under an emulator."""
-    compiler = promises.need("aarch64-linux-gnu-gcc")
-    emulator = promises.need("qemu-aarch64")
+    compiler = need("aarch64-linux-gnu-gcc")
+    emulator = need("qemu-aarch64")
     source, models = sources(env, "neon")
     folder = env.scratch("vectors", "aarch64")
     some = share(models, "neon")

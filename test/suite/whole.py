@@ -8,7 +8,7 @@ import os
 import shutil
 import struct
 from lib import cfile, npy
-from lib.core import Fail, Skip, Test, explain, run, tail
+from lib.core import Fail, Skip, Test, explain, run, tail, want
 
 LIMIT = 120
 MOST_ARENA, MOST_CODE, MOST_OFF = 3200000, 150 * 1024, 1e-6
@@ -49,11 +49,6 @@ class Work:
     def feed(self, arrays):
         """in.npz with these arrays, as the program reads it."""
         npy.save_npz_raw(self.path("in.npz"), arrays)
-
-
-def want(condition, text):
-    if not condition:
-        raise Fail(text)
 
 
 def furthest(have, expected, what):
