@@ -96,15 +96,17 @@ IngotStatus ingot_set_target(Ingot *m, const char *name);
  */
 IngotStatus ingot_set_precise(Ingot *m);
 
-/* What code is chosen by: "time" (the default); "ram": of several programs the one with the
- * smallest arena, among them such that run band of rows by band of rows; a warning says what was
- * traded; "size", of code for a machine with vectors: the one with the fewest bytes of code and
- * weights, which build compiles with -Os. Before the passes. */
+/* What code is chosen by: "time" (the default); "ram": of several programs one that
+ * needs less of arena, stack, inputs and outputs together and not much more time, among them such
+ * that run band of rows by band of rows; a warning says what was traded; "size", of code for a
+ * machine with vectors: the one with the fewest bytes of code and weights, which build compiles
+ * with -Os. Before the passes. */
 IngotStatus ingot_optimize_for(Ingot *m, const char *what);
 /* Memory that a run may take, "262144", "256K" or "2M": arena, stack, inputs and outputs together.
- * The fastest program is taken that fits; if none does the passes fail with INGOT_UNSUPPORTED and
- * say what would help. Before the passes. ingot_passes makes one program: bands of rows are
- * written so that the arena would take that much, and what comes of it is shown. */
+ * The fastest program is taken that fits, if need be without vectors; if none does the passes fail
+ * with INGOT_UNSUPPORTED and say what would help. Before the passes. ingot_passes makes one
+ * program: bands of rows are written so that the arena would take that much, and what comes of it
+ * is shown. */
 IngotStatus ingot_set_ram(Ingot *m, const char *bytes);
 
 /* Threads that share one run of the compiled model, 1 to 64, with the same bits for every number.

@@ -8,9 +8,15 @@
  */
 #include "api/own.h"
 
-/* Programs with bands that are made for a budget, each for less than the one before. Bands that
- * save less than one part in SAVES of the arena are not worth it. */
+#include <math.h>
+
+/* Programs with bands that are made for a budget, each for less than the one before by one part in
+ * SAVES more than it was missed by. */
 enum { TRIES = 4, SAVES = 16, SHOWN = 3 };
+
+/* How much of its time is worth memory: one part of RAM less in a hundred is worth so many parts
+ * in a hundred more time, so that a program of twice the time has to save a sixth. */
+static const double WORTH = 4;
 
 typedef struct Tried {
   Ingot m; /* as it is with this program */
@@ -54,7 +60,7 @@ static Tried try(Ingot *m, Make how, bool again) {
   Tried t = {.m = *m, .how = how, .arena = m->p->arena_bytes};
   t.weights = constants(m->p);
   t.ns = prog_time(m->p);
-  if (m->p->planned && m->ram) ctx_try(m->c, find_stack, &t, &why);
+  if (m->p->planned) ctx_try(m->c, find_stack, &t, &why);
   return t;
 }
 
@@ -68,22 +74,51 @@ static u64 total(const Tried *t) {
 static void say_trade(const Tried *fast, const Tried *got) {
   Ctx *c = got->m.c;
   Text t = text_new(&c->scratch);
-  if (got->how.target != fast->how.target) text_puts(&t, ", no vectors: many times slower");
-  if (!got->m.bands && got->how.target == fast->how.target)
+  bool plain = got->how.target != fast->how.target;
+  if (got->stack != fast->stack)
+    text_fmt(&t, ", stack %llu instead of %llu", (unsigned long long)got->stack,
+             (unsigned long long)fast->stack);
+  if (plain)
+    text_fmt(&t, ", without vectors (%s), many times slower", got->how.target->name);
+  else if (!got->m.bands)
     text_puts(&t, ", kernels that take less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
-  if (got->how.target == fast->how.target && more >= 1.005)
+  if (!plain && more >= 1.005)
     text_fmt(&t, ", about %.0f %% more time by estimate", (more - 1) * 100);
   if (got->m.bands) text_fmt(&t, ", bands of rows: %s", got->m.bands);
-  warn(c, LOC_NONE, "for %s: arena %llu bytes instead of %llu%s", got->how.target->name,
+  warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
+       fast->how.target->name, (unsigned long long)total(got), (unsigned long long)total(fast),
        (unsigned long long)got->arena, (unsigned long long)fast->arena, text_cstr(&t));
 }
 
-/* The largest of what is alive when most bytes are, and in which kernel that is. */
-static const char *peak_of(Ctx *c, Prog *p) {
+/* The node that made what a buffer holds; NULL where no name tells it. */
+static const Loc *maker_of(Graph *g, Str name) {
+  for (Val v = 1; g && name && v < g->val.n; v++)
+    if (graph_val(g, v)->name == name && graph_val(g, v)->def)
+      return &graph_node(g, graph_val(g, v)->def)->loc;
+  return NULL;
+}
+
+/* "of node 3 'conv1' (Conv)"; nothing where it is not known. */
+static void put_node(Ctx *c, Text *t, const char *before, const Loc *l) {
+  if (!l || (!l->node && l->index < 0)) return;
+  text_puts(t, before);
+  if (l->index >= 0) text_fmt(t, " node %d", l->index);
+  if (l->node) text_fmt(t, " '%s'", show(c, l->node));
+  if (l->op) text_fmt(t, " (%s)", show(c, l->op));
+}
+
+/* The largest of what is alive when most bytes are, by which nodes of the model it was made, and
+ * in which kernel that is. */
+static const char *peak_of(const Ingot *m) {
+  Ctx *c = m->c;
+  Prog *p = m->p;
   Text t = text_new(&c->scratch);
-  prog_names(p);
   PlanReport r = plan_report(p, &c->scratch);
+  const Loc **made = NEWS(&c->scratch, const Loc *, r.npeak + 1);
+  for (u32 i = 0; i < r.npeak && i < SHOWN; i++)
+    made[i] = maker_of(m->g, prog_buf(p, r.peak[i])->name);
+  prog_names(p); /* two of one name get others */
   for (u32 i = 0; i < r.npeak && i < SHOWN; i++) {
     const Buf *b = prog_buf(p, r.peak[i]);
     text_fmt(&t, "%s%s %s[", i ? ", " : "", show(c, b->name), dtype_info[b->dt].name);
@@ -93,9 +128,11 @@ static const char *peak_of(Ctx *c, Prog *p) {
       text_fmt(&t, "%s%lld", k ? "," : "", (long long)hi);
     }
     text_fmt(&t, "] %llu bytes", (unsigned long long)r.peak_bytes[i]);
+    put_node(c, &t, " of", made[i]);
   }
   if (r.npeak > SHOWN) text_fmt(&t, " and %u more", r.npeak - SHOWN);
   if (r.peak_kernel) text_fmt(&t, ", in the kernel '%s'", show(c, r.peak_kernel));
+  put_node(c, &t, " of", r.peak_loc);
   return text_cstr(&t);
 }
 
@@ -115,13 +152,16 @@ static _Noreturn void refuse(Ingot *m, const Tried *least) {
          "for certain; --max-shapes sets one");
   fail(
       c, ERR_unsupported, LOC_NONE,
-      "needs %llu bytes at least, %llu more than the %llu of --ram: arena %llu, stack %llu, inputs "
-      "and outputs %llu; needed at the same time: %s; what helps: %s%s%s",
-      need, over, (unsigned long long)m->ram, (unsigned long long)least->arena,
-      (unsigned long long)least->stack, (unsigned long long)least->ports, peak_of(c, least->m.p),
+      "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
+      "--ram: arena %llu, stack %llu, inputs and outputs %llu; needed at the same time: %s; what "
+      "helps: %s%s%s%s",
+      need, least->how.target->name, over, (unsigned long long)m->ram,
+      (unsigned long long)least->arena, (unsigned long long)least->stack,
+      (unsigned long long)least->ports, peak_of(&least->m),
       ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
       has_floats(least->m.p) ? ", a model quantised to int8, whose values take a quarter" : "",
-      m->threads > 1 ? ", fewer threads" : "");
+      m->threads > 1 ? ", fewer threads" : "",
+      m->bodies.n ? ", one target in place of several (--march scalar may do)" : "");
 }
 
 /* ---- the choice ---- */
@@ -133,9 +173,10 @@ static Tried choose_size(Ingot *m, const Target *target) {
                       {target_scalar(), AIM_size, 0}};
   Tried best = {.how = {.target = target}};
   u64 least = UINT64_MAX;
-  for (u32 i = 0; i < (target->lanes > 1 ? sizeof way / sizeof *way : 1); i++) {
+  u32 ways = sizeof way / sizeof *way - (m->bodies.n > 0); /* a body is for its machine */
+  for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     Tried t = try(m, way[i], i > 0);
-    EmitOptions o = options(m, target);
+    EmitOptions o = options(m, way[i].target);
     u64 cost = m->p->planned ? emit_size(m->p, &o) : 0;
     /* plain loops, which are many times slower, must save a quarter */
     if (cost >= (way[i].target != target ? least - least / 4 : least)) continue;
@@ -146,31 +187,35 @@ static Tried choose_size(Ingot *m, const Target *target) {
   return best;
 }
 
-/* An arena that is smaller because weights are larger is no gain. */
-static u64 ram_cost(const Tried *t, const Tried *fast) {
-  return t->arena + (t->weights > fast->weights ? t->weights - fast->weights : 0);
+/* Less is better. RAM that is less because weights are more is no gain. */
+static double ram_score(const Tried *t, const Tried *fast) {
+  u64 more = t->weights > fast->weights ? t->weights - fast->weights : 0;
+  double slower = t->ns > fast->ns && fast->ns > 0 ? t->ns / fast->ns : 1;
+  return log((double)(total(t) + more) + 1) + log(slower) / WORTH;
 }
 
 static Tried choose_ram(Ingot *m, const Target *target) {
   Tried fast = try(m, (Make){target, AIM_time, 0}, false), best = fast;
   if (!fast.m.p->planned) return fast;
-  Tried t = try(m, (Make){target, AIM_ram, 0}, true);
-  if (ram_cost(&t, &fast) < ram_cost(&best, &fast)) best = t;
-  t = try(m, (Make){target, AIM_ram, BAND_NEAR}, true);
-  u64 most = ram_cost(&best, &fast);
-  if (ram_cost(&t, &fast) <= most - most / SAVES) best = t;
+  u64 least = fast.arena;
+  for (u32 i = 0; i < 3; i++) { /* without bands, with many, with fewer */
+    u64 bands = i == 0 ? 0 : i == 1 ? BAND_NEAR : least + least / 2;
+    if (bands >= fast.arena) break;
+    Tried t = try(m, (Make){target, AIM_ram, bands}, true);
+    if (t.arena < least) least = t.arena;
+    if (total(&t) < total(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast)) best = t;
+  }
   Tried plain = best;
   if (target->lanes > 1) plain = try(m, (Make){target_scalar(), AIM_ram, BAND_NEAR}, true);
-  if (best.arena == fast.arena)
+  if (total(&best) == total(&fast))
     warn(m->c, LOC_NONE,
-         "for %s: no program was found with a smaller arena than the fastest, %llu bytes",
-         target->name, (unsigned long long)best.arena);
+         "for %s: no program was found that takes less RAM than the fastest, %llu bytes",
+         target->name, (unsigned long long)total(&best));
   else
     say_trade(&fast, &best);
-  if (plain.arena < best.arena - best.arena / 4)
-    warn(m->c, LOC_NONE,
-         "plain C, many times slower, would need an arena of %llu bytes: --march scalar",
-         (unsigned long long)plain.arena);
+  if (total(&plain) < total(&best) - total(&best) / 4)
+    warn(m->c, LOC_NONE, "plain C, many times slower, would need %llu bytes of RAM: --march scalar",
+         (unsigned long long)total(&plain));
   return best;
 }
 
@@ -206,9 +251,9 @@ static void choose_budget(Ingot *m, const Target *target) {
   Fit f = {.any = false};
   if (m->aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
-    if (!ok && target->lanes > 1) ok = choose_fit(m, target_scalar(), &f);
+    if (!ok && target->lanes > 1 && !m->bodies.n) ok = choose_fit(m, target_scalar(), &f);
     if (!ok) refuse(m, &f.least);
-    if (f.least.arena < f.fast.arena) say_trade(&f.fast, &f.least);
+    if (total(&f.least) < total(&f.fast)) say_trade(&f.fast, &f.least);
   } else {
     f.least = m->aim == AIM_ram ? choose_ram(m, target) : choose_size(m, target);
     if (!f.least.m.p->planned || total(&f.least) > m->ram) refuse(m, &f.least);

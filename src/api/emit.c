@@ -179,12 +179,11 @@ static const char *gap(const Text *t) {
   return t->n ? " " : "";
 }
 
-/* Of all bodies, separated by commas. */
-static const char *march_text(Ingot *m) {
+/* Of all bodies, separated by commas; one: the machine of the only body. */
+static const char *march_text(Ingot *m, const Target *one) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < m->bodies.n; i++) text_fmt(&t, "%s%s", i ? "," : "", m->bodies.at[i]->name);
-  if (!t.n) text_puts(&t, (m->target ? m->target : target_scalar())->name);
-  return text_cstr(&t);
+  return t.n ? text_cstr(&t) : one->name;
 }
 
 /* What the caller said that shapes the output, in one spelling. */
@@ -204,7 +203,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
     if (m->given.at[i].frozen)
       text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->given.at[i].name));
   if (m->bodies.n || (m->target && m->target->lanes > 1))
-    text_fmt(&t, "%smarch=%s", gap(&t), march_text(m));
+    text_fmt(&t, "%smarch=%s", gap(&t), march_text(m, m->target));
   if (m->precise) text_fmt(&t, "%sprecise", gap(&t));
   if (m->tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->aim != AIM_time)
@@ -238,7 +237,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
   const char *why = NULL;
   for (u32 i = 0; i < n; i++) {
     body[i].p = m->body ? m->body[i] : m->p;
-    body[i].target = m->body ? m->bodies.at[i] : m->target ? m->target : target_scalar();
+    body[i].target = m->body ? m->bodies.at[i] : api_made(m);
     TestRun *r = why ? NULL : make_test(m, body[i].p, !i && body[i].target->fma, o->selftest);
     if (r && r->why) why = r->why;
     body[i].selftest = why ? NULL : &r->st;
@@ -251,7 +250,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
                    .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
                    .macs = m->macs,
-                   .march = march_text(m),
+                   .march = march_text(m, api_made(m)),
                    .no_selftest = why,
                    .openmp = m->openmp,
                    .debug = o->debug != 0,

@@ -57,7 +57,7 @@ static void fill_c(Ctx *c, void *arg) {
                    .version = "",
                    .source = "",
                    .options = "",
-                   .target = a->m->target ? a->m->target : target_scalar(),
+                   .target = api_made(a->m),
                    .openmp = a->m->openmp,
                    .weights = WM_literal};
   EmitFacts f = emit_facts(a->m->p, &o);

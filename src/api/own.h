@@ -30,6 +30,8 @@ struct Ingot {
   const char *path;     /* NULL for bytes */
   const char *python;   /* NULL: python3 */
   const Target *target; /* machine that code is made for; NULL: scalar */
+  const Target *made;   /* machine of the program: target, or plain loops that were chosen in its
+                           stead; NULL: not made yet */
   const char *march;    /* as given, where it is several machines */
   Targets bodies;     /* of one file, in the order of the table; target is the one of this machine;
                          none: only target */
@@ -99,6 +101,7 @@ typedef struct Make {        /* how a program is made */
   u64 bands; /* bytes of arena that bands of rows aim at; 0: no bands */
 } Make;
 void api_make(Ingot *m, const IngotPipe *pipe, const Make *how);
+const Target *api_made(const Ingot *m); /* the machine whose code it is */
 /* Once more, as passes change the model. What is to be said about it has been said by the first
  * import. */
 void api_import_again(Ingot *m);

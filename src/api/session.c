@@ -426,8 +426,13 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   m->g = u.g;
   m->p = u.p;
   m->bands = u.bands;
+  m->made = how->target;
   api_describe(m);
   m->passed = true;
+}
+
+const Target *api_made(const Ingot *m) {
+  return m->made ? m->made : m->target ? m->target : target_scalar();
 }
 
 void api_import_again(Ingot *m) {

@@ -224,8 +224,10 @@ void api_need_here(Ingot *m, const char *cc, const char *what) {
        m->target->name, named ? " with " : "", named ? m->cflags : "");
 }
 
+/* Plain loops in place of vectors run everywhere, and shall when they are compiled. */
 void words_target(Ctx *c, Words *w, const Ingot *m) {
-  if (m->cflags) words_add(c, w, m->cflags);
+  bool given_up = m->target && m->target->lanes > 1 && api_made(m)->lanes == 1;
+  if (m->cflags && !given_up) words_add(c, w, m->cflags);
 }
 
 /* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */

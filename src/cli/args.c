@@ -71,7 +71,7 @@ static const Opt opts[] = {
          "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
          "or multi: sse2,avx2,avx512 in one file that chooses"),
     TEXT("optimize-for", NULL, optimize_for, "WHAT",
-         "time (default), ram: the smallest arena, size: code and weights"),
+         "time (default), ram: arena, stack and arrays of the caller, size: code and weights"),
     TEXT("ram", NULL, ram, "BYTES",
          "arena, stack, inputs and outputs together, as 256K: the fastest code that fits, or none"),
     FLAG("precise", precise,

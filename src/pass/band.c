@@ -2,11 +2,11 @@
  *
  * In: a canonical graph and the bytes of arena to stay within. Out: the same graph, in which
  * stretches whose values take more are computed band of rows by band of rows (band_split.c), every
- * element once and as before. Method: memory is estimated as order.c counts it, at every node for
- * the graph as it is, and for a stretch run in so many bands: what goes past it, its results, and
- * what its bands hold. The stretches are chosen by dynamic programming over the places where the
- * graph can be cut (no value without a buffer goes across): the lowest peak, but nothing is gained
- * below what is asked for; among equals the fewest kernels.
+ * stored element once and as before. Method: memory is estimated as order.c counts it, at every
+ * node for the graph as it is, and for a stretch run in so many bands: what goes past it, its
+ * results, and what its bands hold. The stretches are chosen by dynamic programming over the places
+ * where the graph can be cut (no value without a buffer goes across): the lowest peak, but nothing
+ * is gained below what is asked for; among equals the fewest kernels.
  *
  * Without vectors, a value that is only read channel by channel hardly counts: merge.c leaves one
  * channel of it.

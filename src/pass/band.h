@@ -3,7 +3,7 @@
  * A region is a stretch of nodes of block 1 whose results have rows (axis 2) and that compute rows
  * of their results from rows of their operands. It is run band by band: in each, every node
  * computes the rows of its result that the band's last results need and that no band before it has
- * computed. Of a value that later bands read again, the last rows are kept.
+ * computed. Of a value that later bands read again, the last rows are kept, as a copy.
  */
 #ifndef INGOT_BAND_H
 #define INGOT_BAND_H

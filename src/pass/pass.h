@@ -119,7 +119,8 @@ typedef struct PlanReport {
   u32 npeak; /* what is needed at that point, largest first */
   BufId *peak;
   u64 *peak_bytes;
-  Str peak_kernel; /* what runs there; 0: no kernel */
+  Str peak_kernel;     /* what runs there; 0: no kernel */
+  const Loc *peak_loc; /* and where it comes from; NULL likewise */
 } PlanReport;
 PlanReport plan_report(Prog *p, Arena *a);
 

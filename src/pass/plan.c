@@ -162,7 +162,10 @@ PlanReport plan_report(Prog *p, Arena *a) {
   share(&(Places){p, &l, NEWS(a, u32, l.n + 1)});
   u32 at = find_peak(&l, &r.bound, a);
   list_peak(&l, at, &r, a);
-  if (l.npoint && prog_stmt(p, l.point[at])->kind == ST_kernel)
-    r.peak_kernel = prog_stmt(p, l.point[at])->label;
+  const Stmt *s = l.npoint ? prog_stmt(p, l.point[at]) : NULL;
+  if (s && s->kind == ST_kernel) {
+    r.peak_kernel = s->label;
+    r.peak_loc = &s->loc;
+  }
   return r;
 }

@@ -11,7 +11,7 @@ import struct
 import zipfile
 
 from lib import cpu
-from lib.core import Fail, Test, must, tail
+from lib.core import ROOT, Fail, Test, explain, must, run, tail
 
 NETS = 24
 
@@ -140,6 +140,10 @@ def arena(text):
     return int(re.search(r"^arena (\d+)", text, re.M)[1])
 
 
+def ram(text):
+    return int(re.search(r"(\d+) bytes of RAM in all", text)[1])
+
+
 def network(env, test):
     """Inverted residuals that halve the image, as text: one that plain loops cannot shrink channel by channel."""
     path, t = os.path.join(env.scratch("bands", test), "network.ing"), Text(1)
@@ -171,7 +175,7 @@ def saves(env):
         time, got = must(base, "inspect", merge=True), must([*base, "--optimize-for", "ram"], "inspect for ram", merge=True)
         if arena(got) * 4 > arena(time) * 3:
             raise Fail(f"{target}: the arena is {arena(got)}, and {arena(time)} for time")
-        if f"for {target}: arena {arena(got)} bytes instead of {arena(time)}" not in got or "bands of rows" not in got:
+        if ram(got) >= ram(time) or f"for {target}: {ram(got)} bytes of RAM instead of {ram(time)}" not in got or "bands of rows" not in got:
             raise Fail(f"what was traded is not said: {tail(got, 4)}")
 
 
@@ -187,7 +191,7 @@ def budget(env):
     if said:
         raise Fail(f"nothing was given up, but it says {said}")
     least = must([*base, "--ram", "1K", "-o", tight], "refused", 3, merge=True)
-    need = int(re.search(r"needs (\d+) bytes at least", least)[1])
+    need = int(re.search(r"needs (\d+) bytes in the smallest program that was found, for scalar", least)[1])
     for word in ("needed at the same time", "in the kernel", "what helps", "f32["):
         if word not in least:
             raise Fail(f"the refusal does not say {word}: {least}")
@@ -197,14 +201,32 @@ def budget(env):
     with open(plain) as f, open(roomy) as g:
         if f.read().split("*/", 1)[1] != g.read().split("*/", 1)[1]:
             raise Fail("a budget that is met changes the program")
+    said = must([*base, "--march", "avx2", "--ram", str(need), "-o", tight], "without vectors")
+    with open(tight) as f, open(tight[:-1] + "h") as g:
+        source, header = f.read(), g.read()
+    if "for avx2: " not in said or "without vectors (scalar)" not in said:
+        raise Fail(f"does not say that vectors were given up: {said}")
+    if 'NET_TARGET "scalar"' not in header or 'return "scalar"' not in source or "march=avx2" not in source:
+        raise Fail("plain loops in place of avx2 are not named so")
+    said = must([*base, "--march", "multi", "--ram", str(need), "-o", tight], "several bodies", 3)
+    if "one target in place of several" not in said:
+        raise Fail(f"does not say what helps: {said}")
     for bad in ("0", "x", "12Q", "-4K", "99999999999999999999"):
         must([*base, "--ram", bad, "-o", tight], bad, 2)
 
 
+def named(env):
+    """A refusal names the nodes of the ONNX file whose results are alive at the peak, and their bytes."""
+    env.need_ingot()
+    digits = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
+    said = must([env.ingot, "compile", *digits, "--ram", "1K"], "refused", 3)
+    if not re.search(r"f32\[1,[\d,]+\] \d+ bytes of node \d+ '\w+' \(\w+\)", said):
+        raise Fail(f"names no node: {said}")
+
+
 def compiled(env, target):
     env.need_ingot()
-    if target != "scalar" and not cpu.can_run(target):
-        return
+    cpu.need(target)
     model = network(env, "compiled-" + target)
     must([env.ingot, "verify", model, "--march", target, "--optimize-for", "ram", "--quiet"], "verify")
 
@@ -212,4 +234,4 @@ def compiled(env, target):
 def tests(env):
     return [*[Test(f"bands/same {t}", lambda t=t: same(env, t), cost=5) for t in ("scalar", "avx2")],
             *[Test(f"bands/compiled {t}", lambda t=t: compiled(env, t), cost=6) for t in ("scalar", "avx2")],
-            Test("bands/saves", lambda: saves(env)), Test("bands/budget", lambda: budget(env))]
+            Test("bands/saves", lambda: saves(env)), Test("bands/budget", lambda: budget(env)), Test("bands/named", lambda: named(env))]
