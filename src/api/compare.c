@@ -64,13 +64,34 @@ static void compare_ints(const Tensor *a, const Tensor *b, double rtol, double a
   }
 }
 
+static double magnitude(const Tensor *t, u64 i) {
+  Scalar s = tensor_get(t, i);
+  return fabs(dtype_is_float(t->dt) ? s.f : (double)s.i);
+}
+
+/* A power of 2 that brings the largest finite element of t near 1, where squares neither overflow
+ * nor vanish. */
+static int scale_of(const Tensor *t) {
+  double most = 0;
+  int e = 0;
+  for (u64 i = 0; i < t->n; i++) {
+    double x = magnitude(t, i);
+    if (isfinite(x) && x > most) most = x;
+  }
+  if (most > 0) frexp(most, &e);
+  return -e;
+}
+
 static double cosine(const Tensor *a, const Tensor *b) {
   double xx = 0, yy = 0, xy = 0;
+  int sa = scale_of(a), sb = scale_of(b);
   for (u64 i = 0; i < a->n; i++) {
     Scalar s = tensor_get(a, i), t = tensor_get(b, i);
     double x = dtype_is_float(a->dt) ? s.f : (double)s.i,
            y = dtype_is_float(a->dt) ? t.f : (double)t.i;
     if (!isfinite(x) || !isfinite(y)) continue;
+    x = ldexp(x, sa);
+    y = ldexp(y, sb);
     xx += x * x;
     yy += y * y;
     xy += x * y;
@@ -102,11 +123,6 @@ static double rtol_of(DType dt) {
 
 /* A rounding to few bits that falls the other way moves all behind it by a step of about 1/128. */
 #define ROUNDED 0x1p-5
-
-static double magnitude(const Tensor *t, u64 i) {
-  Scalar s = tensor_get(t, i);
-  return fabs(dtype_is_float(t->dt) ? s.f : (double)s.i);
-}
 
 /* A power of 2 that at least a quarter of the finite elements other than 0 stay below, by counting
  * exponents; 0 when there are none. */

@@ -15,23 +15,33 @@ const Given *api_frozen(const Ingot *m, Str name) {
   return NULL;
 }
 
-/* Is t what the input was frozen at? */
-static bool agrees(const Ctx *c, const Given *frozen, const Tensor *t) {
-  const Tensor *x = frozen->data;
-  if (frozen->kind != GV_fill) return tensor_equal(c, x, t);
-  if (x->dt != t->dt) return false;
-  u32 bytes = dtype_bytes(x->dt);
+/* Is every element of t this one? */
+static bool is_all(const Tensor *t, const Tensor *one) {
+  u32 bytes = dtype_bytes(one->dt);
   for (u64 i = 0; i < t->n; i++)
-    if (memcmp((const u8 *)t->data + i * bytes, x->data, bytes)) return false;
+    if (memcmp((const u8 *)t->data + i * bytes, one->data, bytes)) return false;
   return true;
 }
 
+/* Is t, or one element of it for every place, what the input was frozen at? */
+static bool agrees(const Ctx *c, const Given *frozen, const Tensor *t, bool fills) {
+  const Tensor *x = frozen->data;
+  bool filled = frozen->kind != GV_data && !x->rank;
+  if (x->dt != t->dt) return false;
+  if (fills) return is_all(x, t);
+  return filled ? is_all(t, x) : tensor_equal(c, x, t);
+}
+
 bool api_is_dropped(Ingot *m, const Given *v) {
+  Ctx *c = m->c;
   const Given *frozen = v->frozen ? NULL : api_frozen(m, v->name);
+  const char *name = show(c, v->name);
   if (!frozen) return false;
-  if (v->kind == GV_data && !agrees(m->c, frozen, v->data))
-    fail(m->c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given",
-         show(m->c, v->name));
+  if (v->kind == GV_rand)
+    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen and cannot be random", name);
+  const Tensor *t = v->kind == GV_text ? api_value(c, name, frozen->data->dt, v->text) : v->data;
+  if (!agrees(c, frozen, t, v->kind != GV_data && !t->rank))
+    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given", name);
   return true;
 }
 
@@ -103,4 +113,5 @@ void api_freeze_text(Ingot *m) {
            m->g ? "of a graph with state" : "a program, not a graph");
     freeze(m, &m->given.at[i]);
   }
+  for (u32 i = 0; i < m->given.n; i++) api_is_dropped(m, &m->given.at[i]);
 }

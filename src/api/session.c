@@ -187,11 +187,24 @@ typedef struct SpecArg {
   int is_max;
 } SpecArg;
 
+/* One number and one bound for a dimension, and the number within the bound. What is said of it
+ * under its name and by its place is compared by the importer, which knows the names. */
+static void add_dim(Ingot *m, BindDim b, const char *spec) {
+  for (u32 i = 0; i < m->dim.n; i++) {
+    const BindDim *o = &m->dim.at[i];
+    if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;
+    bool fits = b.bound ? o->value <= b.value : b.value <= o->value;
+    if (o->bound == b.bound ? o->value != b.value : !fits)
+      fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension has been given as %lld", spec,
+           o->bound ? "the bound" : "the extent", (long long)o->value);
+  }
+  *vec_push(&m->c->keep, &m->dim) = b;
+}
+
 /* name=N, name:N, input:axis=N */
-static void do_set_dim(Ctx *c, void *arg) {
-  SpecArg *a = arg;
-  api_need(c, a->spec, "the dimension");
-  const char *s = a->spec, *eq = strrchr(s, '='), *colon = strrchr(s, ':'), *end;
+static void set_dim(Ingot *m, const char *s) {
+  Ctx *c = m->c;
+  const char *eq = strrchr(s, '='), *colon = strrchr(s, ':'), *end;
   BindDim b = {0};
   if (eq) {
     b.value = parse_extent(c, eq + 1, &end, s);
@@ -211,14 +224,31 @@ static void do_set_dim(Ctx *c, void *arg) {
   }
   if (*end) fail(c, ERR_usage, LOC_NONE, "'%s': unexpected '%s'", s, end);
   if (!b.symbol && !b.input) fail(c, ERR_usage, LOC_NONE, "'%s': the name is empty", s);
-  for (u32 i = 0; i < a->m->dim.n; i++) {
-    const BindDim *o = &a->m->dim.at[i];
-    if (o->symbol == b.symbol && o->input == b.input && o->axis == b.axis && o->value != b.value &&
-        !o->bound)
-      fail(c, ERR_usage, LOC_NONE, "'%s': this dimension has been given as %lld", s,
-           (long long)o->value);
+  add_dim(m, b, s);
+}
+
+/* b=3,n=12: names may hold commas, so only where a number stands in front of each. */
+static bool is_list(const char *s) {
+  if (!strchr(s, ',')) return false;
+  for (const char *comma = strchr(s, ','); comma; comma = strchr(comma + 1, ',')) {
+    const char *at = comma;
+    while (at > s && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (at == comma || at - s < 2 || (at[-1] != '=' && at[-1] != ':') || at[-2] == ',')
+      return false;
   }
-  *vec_push(&c->keep, &a->m->dim) = b;
+  return true;
+}
+
+static void do_set_dim(Ctx *c, void *arg) {
+  SpecArg *a = arg;
+  api_need(c, a->spec, "the dimension");
+  const char *s = a->spec;
+  while (is_list(s)) {
+    size_t n = strcspn(s, ",");
+    set_dim(a->m, str_text(c, str_intern(c, s, n)));
+    s += n + 1;
+  }
+  set_dim(a->m, s);
 }
 
 IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
@@ -249,7 +279,7 @@ static void do_set_shape(Ctx *c, void *arg) {
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
       b.value = parse_extent(c, at, &at, a->spec);
-      *vec_push(&c->keep, &a->m->dim) = b;
+      add_dim(a->m, b, a->spec);
       if (at < s + len && *at != 'x' && *at != ',')
         fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
       if (at < s + len && ++at == s + len)

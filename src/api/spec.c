@@ -5,7 +5,8 @@
  *
  *   VALUE  = '[' [VALUE {',' VALUE}] ']' | NUMBER | true | false | TEXT
  *   NUMBER = as in C, also 0x1f, 1e-3, nan, inf; whole for integers, in the range of the type
- *   TEXT   = for strings: "..." with \" \\ \n \xHH, or any characters but brackets, commas, quotes
+ *   TEXT   = for strings, in UTF-8: "..." with \" \\ \n \xHH, or any characters but brackets,
+ *            commas, quotes
  */
 #include "api/own.h"
 
@@ -83,7 +84,9 @@ static Scalar read_text(Reader *r) {
   if (*r->s == '"') {
     Text t = text_new(&r->c->scratch);
     size_t used = text_unquote(&t, r->s, strlen(r->s));
-    if (!used) refuse(r, r->s, strlen(r->s), "has no closing quote");
+    if (!used)
+      refuse(r, r->s, strlen(r->s),
+             "has no closing quote, or an escape other than \\\" \\\\ \\n \\xHH");
     r->s += used;
     return (Scalar){.i = str_intern(r->c, t.at, t.n)};
   }

@@ -275,7 +275,7 @@ static void do_set_aim(Ctx *c, void *arg) {
        a->name);
 }
 
-/* 262144, 256K, 2M */
+/* 262144, 256K, 2M; also 256k, 256KB and 256KiB: all are powers of 2 */
 static void do_set_ram(Ctx *c, void *arg) {
   TargetArg *a = arg;
   char *end;
@@ -284,7 +284,9 @@ static void do_set_ram(Ctx *c, void *arg) {
   u64 n = isdigit((unsigned char)*a->name) ? strtoull(a->name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
-  if (!n || errno || end[unit > 1] || !size_mul(n, unit, &n) || n > DIM_MAX)
+  if (n && unit > 1) end++;
+  if (n && unit > 1 && (!strcmp(end, "B") || !strcmp(end, "iB"))) end += strlen(end);
+  if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "memory of '%s' bytes; expected a number, as 262144, 256K or 2M",
          a->name);
   a->m->ram = n;

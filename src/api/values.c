@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static Loc file_loc(Ctx *c, const char *path) {
   Loc loc = LOC_NONE;
@@ -21,6 +22,7 @@ static bool ends_with(const char *s, const char *end) {
   return n >= k && !strcmp(s + n - k, end);
 }
 
+/* What is frozen may be given too, but not otherwise (freeze.c). */
 static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
   for (u32 i = 0; pos < 0 && i < m->given.n; i++)
     if (m->given.at[i].pos < 0 && m->given.at[i].name == name && !m->given.at[i].frozen)
@@ -124,6 +126,8 @@ static void add_file(Ingot *m, Str name, const char *path) {
   Ctx *c = m->c;
   Loc loc = file_loc(c, path);
   File f = file_read(c, path);
+  if (ends_with(path, ".npz"))
+    fail(c, ERR_usage, loc, "is an archive: give it with --inputs, or an array with @FILE.npy");
   if (ends_with(path, ".pb"))
     add_datum(m, name, data_read_pb(c, f.at, f.n, declared_type(m, name), NULL, loc, &c->keep));
   else
@@ -156,6 +160,27 @@ static const char *end_of_name(Ingot *m, const char *spec) {
   return at ? at : first;
 }
 
+/* Refuses the name of a file where a value was expected. */
+static void refuse_file(Ctx *c, const char *name, const char *text) {
+  static const char *const arrays[] = {".npy", ".pb"}, *const images[] = {".png", ".jpg", ".jpeg"};
+  char *end;
+  strtod(text, &end);
+  bool is_array = *text != '[' && *end && strpbrk(text, "./") && access(text, F_OK) == 0;
+  for (u32 i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    is_array = is_array || ends_with(text, arrays[i]);
+  for (u32 i = 0; i < sizeof images / sizeof *images; i++)
+    if (ends_with(text, images[i]))
+      fail(c, ERR_usage, LOC_NONE,
+           "input '%s': images are not read: give the array that the model takes, as numpy.save "
+           "writes it, with '%s=@FILE.npy'",
+           name, name);
+  if (ends_with(text, ".npz"))
+    fail(c, ERR_usage, LOC_NONE, "input '%s': an archive is given with --inputs '%s'", name, text);
+  if (is_array)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': a file is given with '@': '%s=@%s'", name, name,
+         text);
+}
+
 /* A value in words: now, if the type of the input is known. */
 static void add_words(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
@@ -165,6 +190,7 @@ static void add_words(Ingot *m, Str name, const char *text) {
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)
     fail(c, ERR_usage, LOC_NONE, "input '%s': a value is missing behind '='", show(c, name));
+  if (dt != DT_str) refuse_file(c, show(c, name), text);
   Tensor *t = dt ? api_value(c, show(c, name), dt, text) : NULL;
   Given *v = add_given(m, name, -1, !t ? GV_text : t->rank ? GV_data : GV_fill, t);
   v->text = str_text(c, str_of(c, text));
@@ -189,7 +215,12 @@ static void do_input_spec(Ctx *c, void *arg) {
     fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", a->text);
   else
     add_given(a->m, name, -1, GV_rand, NULL);
-  for (u32 i = from; i < a->m->given.n; i++) a->m->given.at[i].frozen = a->frozen;
+  for (u32 i = from; i < a->m->given.n; i++) {
+    Given *v = &a->m->given.at[i];
+    if (a->frozen && api_frozen(a->m, v->name))
+      fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen twice", show(c, v->name));
+    v->frozen = a->frozen;
+  }
 }
 
 IngotStatus ingot_input_spec(Ingot *m, const char *spec) {

@@ -188,7 +188,8 @@ void text_puts(Text *t, const char *cstr);
 void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "..." with \" \\ \n \xHH escapes; pure ASCII. */
 void text_quote(Text *t, const char *at, size_t n);
-/* Reads what text_quote wrote, from the opening quote; returns bytes consumed, 0 if malformed. */
+/* Reads what text_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;
+ * returns bytes consumed, 0 if malformed. */
 size_t text_unquote(Text *t, const char *at, size_t n);
 const char *text_cstr(Text *t);
 

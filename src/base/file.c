@@ -179,21 +179,9 @@ File file_read_own(Ctx *c, const char *path) {
   return read_whole(c, path, true);
 }
 
-/* Well-formed UTF-8: shortest forms only, no surrogates, at most U+10FFFF */
 static bool is_utf8(const char *at, size_t n) {
-  const u8 *p = (const u8 *)at, *end = p + n;
-  while (p < end) {
-    u8 b = *p++;
-    if (b < 0x80) continue;
-    int more = b >= 0xc2 && b <= 0xdf ? 1 : (b & 0xf0) == 0xe0 ? 2 : b >= 0xf0 && b <= 0xf4 ? 3 : 0;
-    if (more == 0 || more > end - p) return false;
-    u8 lo = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80;
-    u8 hi = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf;
-    if (*p < lo || *p > hi) return false;
-    for (int i = 1; i < more; i++)
-      if ((p[i] & 0xc0) != 0x80) return false;
-    p += more;
-  }
+  for (size_t i = 0, k; i < n; i += k)
+    if (!(k = utf8_bytes(at + i, n - i))) return false;
   return true;
 }
 
@@ -445,6 +433,8 @@ static Aside look(Ctx *c, const char *path) {
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
   Text temp = text_new(&c->scratch);
   a.dir = folder(c, a.path);
+  if (stat(a.dir, &st) == 0 && !S_ISDIR(st.st_mode))
+    fail(c, ERR_system, a.loc, "cannot write: '%s' is not a directory", show(c, str_of(c, a.dir)));
   if (faccessat(AT_FDCWD, a.dir, W_OK | X_OK, AT_EACCESS) != 0)
     fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */

@@ -2,8 +2,8 @@
  *
  * A Str is an index into a table in c->keep; equal bytes have the same index, so strings compare as
  * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an
- * arena by doubling. Quoted text is pure ASCII, and text_unquote is the exact inverse of
- * text_quote.
+ * arena by doubling. Quoted text is written in pure ASCII, and text_unquote is the exact inverse of
+ * text_quote; it also takes characters of UTF-8 as people type them.
  */
 #include "base/own.h"
 #include <stdio.h>
@@ -174,10 +174,32 @@ static int hex_digit(char ch) {
   return -1;
 }
 
-/* Reads one character of quoted text into *out; returns bytes consumed, 0 if malformed. */
+/* Well-formed: shortest forms only, no surrogates, at most U+10FFFF */
+size_t utf8_bytes(const char *at, size_t n) {
+  const u8 *p = (const u8 *)at;
+  u8 b = n ? p[0] : 0xff;
+  if (b < 0x80) return 1;
+  size_t more = b >= 0xc2 && b <= 0xdf   ? 1
+                : (b & 0xf0) == 0xe0     ? 2
+                : b >= 0xf0 && b <= 0xf4 ? 3
+                                         : 0;
+  if (!more || more >= n) return 0;
+  u8 lo = b == 0xe0   ? 0xa0
+          : b == 0xf0 ? 0x90
+                      : 0x80,
+     hi = b == 0xed   ? 0x9f
+          : b == 0xf4 ? 0x8f
+                      : 0xbf;
+  if (p[1] < lo || p[1] > hi) return 0;
+  for (size_t i = 2; i <= more; i++)
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  return more + 1;
+}
+
+/* Reads one byte of quoted text that is ASCII into *out; returns bytes consumed, 0 if malformed. */
 static size_t unescape(const char *at, size_t n, char *out) {
   u8 b = (u8)at[0];
-  if (b < 0x20 || b > 0x7e) return 0;
+  if (b < 0x20 || b >= 0x7f) return 0;
   *out = at[0];
   if (b != '\\') return 1;
   if (n < 2) return 0;
@@ -198,9 +220,10 @@ size_t text_unquote(Text *t, const char *at, size_t n) {
   for (size_t i = 1; i < n;) {
     if (at[i] == '"') return i + 1;
     char ch;
-    size_t used = unescape(at + i, n - i, &ch);
+    size_t wide = utf8_bytes(at + i, n - i);
+    size_t used = wide > 1 ? wide : unescape(at + i, n - i, &ch);
     if (used == 0) break;
-    text_put(t, &ch, 1);
+    text_put(t, wide > 1 ? at + i : &ch, wide > 1 ? wide : 1);
     i += used;
   }
   t->n = start;

@@ -51,7 +51,7 @@ static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *co
 static _Noreturn void bad_shape(Prog *p, BufId b, u32 axis, i64 found, const char *why) {
   Text t = text_new(&p->c->scratch);
   dim_print(p->dims, prog_buf(p, b)->dim[axis], &t);
-  fail(p->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %s%s",
+  fail(p->c, ERR_input, LOC_NONE, "input '%s': dimension %u is %lld, expected %s%s",
        show(p->c, prog_buf(p, b)->name), axis, (long long)found, text_cstr(&t), why);
 }
 
@@ -97,9 +97,15 @@ i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a) {
   }
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
-    for (u32 k = 0; k < b->rank; k++)
-      if (!dim_is_data(p->dims, b->dim[k]) && dim_eval(p->dims, b->dim[k], env) != in[i]->dim[k])
-        bad_shape(p, p->in.at[i], k, in[i]->dim[k], "");
+    for (u32 k = 0; k < b->rank; k++) {
+      i64 extent =
+          dim_is_data(p->dims, b->dim[k]) ? in[i]->dim[k] : dim_eval(p->dims, b->dim[k], env);
+      if (extent != in[i]->dim[k])
+        bad_shape(p, p->in.at[i], k, in[i]->dim[k],
+                  dim_is_const(b->dim[k])
+                      ? ""
+                      : str_text(p->c, str_fmt(p->c, " = %lld", (long long)extent)));
+    }
   }
   for (BufId b = 1; b < p->buf.n; b++) {
     for (u32 k = 0; k < prog_buf(p, b)->rank; k++) {

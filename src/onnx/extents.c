@@ -97,6 +97,21 @@ static void tell(Import *im, BindDim b) {
   *slot = im->told.n;
 }
 
+/* What a flag says: a name means the same in all inputs. */
+static void tell_flag(Import *im, BindDim b) {
+  u32 *slot = map_get(&im->by_symbol, b.symbol);
+  const BindDim *old = slot ? &im->told.at[*slot - 1] : NULL;
+  const BindDim *bound = old && old->bound ? old : &b, *number = bound == old ? &b : old;
+  if (old && old->bound == b.bound && old->value != b.value)
+    fail(im->c, ERR_usage, here(im),
+         "dimension '%s' is given as %lld and as %lld: a name means the same in all inputs",
+         show(im->c, b.symbol), (long long)old->value, (long long)b.value);
+  if (old && bound->bound && !number->bound && number->value > bound->value)
+    fail(im->c, ERR_usage, here(im), "dimension '%s' is given as %lld, its bound is %lld",
+         show(im->c, b.symbol), (long long)number->value, (long long)bound->value);
+  tell(im, b);
+}
+
 static const BindDim *told(Import *im, Str symbol) {
   u32 *slot = map_get(&im->by_symbol, symbol);
   for (u32 i = 0; slot && i < im->o->ndim; i++)
@@ -144,6 +159,22 @@ static void note_symbols(Import *im, const OnnxType *t) {
     }
 }
 
+/* For every dimension with a name: what a flag says for its input and axis, or, in another round,
+ * the array, which is within a bound that a flag gives but does not replace it. */
+static void tell_places(Import *im, bool flags) {
+  const OnnxGraph *g = im->m->graph;
+  for (u32 i = 0; i < g->inputs.n; i++) {
+    const OnnxValue *v = &g->inputs.at[i];
+    for (u32 k = 0; v->type.has_shape && k < v->type.dims.n; k++) {
+      InDim d = in_dim(im, v, k);
+      const BindDim *b = flags && d.symbol ? told_here(im, &d) : NULL;
+      if (b) tell_flag(im, (BindDim){.symbol = d.symbol, .value = b->value, .bound = b->bound});
+      if (!flags && d.symbol && d.given >= 0 && !map_get(&im->by_symbol, d.symbol))
+        tell(im, (BindDim){.symbol = d.symbol, .value = d.given});
+    }
+  }
+}
+
 /* A symbol that a flag or an array has fixed through one input is fixed for all. */
 static void share_symbols(Import *im) {
   const OnnxGraph *g = im->m->graph;
@@ -156,19 +187,9 @@ static void share_symbols(Import *im) {
   im->by_symbol = map_new(&im->c->work);
   for (u32 i = 0; i < g->inputs.n; i++) note_symbols(im, &g->inputs.at[i].type);
   for (u32 i = 0; i < o->ndim; i++)
-    if (!o->dim[i].input) tell(im, o->dim[i]);
-  for (u32 i = 0; i < g->inputs.n; i++) {
-    const OnnxValue *v = &g->inputs.at[i];
-    for (u32 k = 0; v->type.has_shape && k < v->type.dims.n; k++) {
-      InDim d = in_dim(im, v, k);
-      if (!d.symbol) continue;
-      const BindDim *b = told_here(im, &d);
-      if (b)
-        tell(im, (BindDim){.symbol = d.symbol, .value = b->value, .bound = b->bound});
-      else if (d.given >= 0)
-        tell(im, (BindDim){.symbol = d.symbol, .value = d.given});
-    }
-  }
+    if (!o->dim[i].input) tell_flag(im, o->dim[i]);
+  tell_places(im, true);
+  tell_places(im, false);
 }
 
 static void warn_batch(Import *im, Str input, const char *name) {

@@ -90,6 +90,9 @@ static void quoting(Ctx *c) {
   }
   q.n = 0;
   CHECK(text_unquote(&q, "\"\\x4A\\x4a\"", 10) == 10 && strcmp(text_cstr(&q), "JJ") == 0);
+  q.n = 0;
+  CHECK(text_unquote(&q, "\"\xc3\xa9\xe2\x82\xac\"", 7) == 7);
+  CHECK(strcmp(text_cstr(&q), "\xc3\xa9\xe2\x82\xac") == 0);
 }
 
 static void all(Ctx *c, void *arg) {
