@@ -19,7 +19,9 @@
 static void check_size(Dims *ds, Extent x) {
   if (x.size > DIM_SIZE || x.depth > DIM_DEPTH)
     fail(ds->c, ERR_unsupported, LOC_NONE,
-         "dimension expression of more than %d parts or %d levels", DIM_SIZE, DIM_DEPTH);
+         "an extent is an expression of more than %d parts or %d levels; numbers for open "
+         "dimensions (-d NAME=N) make it shorter",
+         DIM_SIZE, DIM_DEPTH);
 }
 
 static bool in_range(i64 x) {
@@ -422,12 +424,14 @@ static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
 Dim dim_add(Dims *ds, Dim a, Dim b) {
   Poly p = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &p, &q, 1);
+  poly_fold(ds, &p);
   return poly_dim(ds, &p);
 }
 
 Dim dim_sub(Dims *ds, Dim a, Dim b) {
   Poly p = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &p, &q, -1);
+  poly_fold(ds, &p);
   return poly_dim(ds, &p);
 }
 

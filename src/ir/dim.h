@@ -1,4 +1,4 @@
-/* dim.h: what dim.c and dim_text.c share, and nobody else sees. */
+/* dim.h: what dim.c, dim_pairs.c and dim_text.c share, and nobody else sees. */
 #ifndef INGOT_DIM_H
 #define INGOT_DIM_H
 
@@ -53,6 +53,7 @@ struct Dims {
 Poly poly_const(i64 k);
 Poly poly_of(const Dims *ds, Dim d);
 void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k); /* p += k * q */
+void poly_fold(const Dims *ds, Poly *p);                      /* see dim_pairs.c */
 Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
 Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
 u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* up to DIM_FACTORS, none of them a product */

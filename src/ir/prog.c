@@ -10,13 +10,19 @@
 
 #include <string.h>
 
+static Expr *push_expr(Prog *p) {
+  Arena *a = &p->c->work;
+  if (p->nexpr % EXPR_PAGE == 0) *vec_push(a, &p->page) = NEWS(a, Expr, EXPR_PAGE);
+  return prog_expr(p, p->nexpr++);
+}
+
 Prog *prog_new(Ctx *c, Dims *dims) {
   Prog *p = NEW(&c->work, Prog);
   p->c = c;
   p->dims = dims;
   (void)vec_push(&c->work, &p->buf); /* id 0 of everything is "none" */
   (void)vec_push(&c->work, &p->var);
-  (void)vec_push(&c->work, &p->expr);
+  (void)push_expr(p);
   (void)vec_push(&c->work, &p->stmt);
   return p;
 }
@@ -93,8 +99,8 @@ ExprId ex_new(Prog *p, const Expr *from) {
   Expr e = *from;
   e.arg = e.narg ? arena_copy(a, from->arg, e.narg * sizeof *e.arg) : NULL;
   if (e.kind == EX_shuffle) e.pick = arena_copy(a, from->pick, from->lanes);
-  *vec_push(a, &p->expr) = e;
-  return p->expr.n - 1;
+  *push_expr(p) = e;
+  return p->nexpr - 1;
 }
 
 static ExprId add(Prog *p, ExprKind kind, DType dt, u32 lanes, const ExprId *arg, u32 n) {
@@ -298,8 +304,8 @@ ExprId ex_copy(Prog *p, ExprId e) {
   ExprId *arg = from.narg ? NEWS(&p->c->work, ExprId, from.narg) : NULL;
   for (u32 i = 0; i < from.narg; i++) arg[i] = ex_copy(p, from.arg[i]);
   from.arg = arg;
-  *vec_push(&p->c->work, &p->expr) = from;
-  return p->expr.n - 1;
+  *push_expr(p) = from;
+  return p->nexpr - 1;
 }
 
 /* ---- statements ---- */

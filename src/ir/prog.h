@@ -129,7 +129,8 @@ struct Prog {
   Str name;
   VEC(Buf) buf;
   VEC(Var) var;
-  VEC(Expr) expr;
+  VEC(Expr *) page; /* of EXPR_PAGE expressions each */
+  u32 nexpr;
   VEC(Stmt) stmt;
   VEC(BufId) in, out; /* parameters in order */
   StmtId body;
@@ -154,8 +155,10 @@ Prog *prog_new(Ctx *c, Dims *dims);
 static inline Buf *prog_buf(Prog *p, BufId b) {
   return &p->buf.at[b];
 }
+/* Expressions never move: code that walks one may build others. */
+enum { EXPR_PAGE = 256 };
 static inline Expr *prog_expr(Prog *p, ExprId e) {
-  return &p->expr.at[e];
+  return &p->page.at[e / EXPR_PAGE][e % EXPR_PAGE];
 }
 static inline Stmt *prog_stmt(Prog *p, StmtId s) {
   return &p->stmt.at[s];

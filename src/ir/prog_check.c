@@ -275,7 +275,7 @@ static void check_vector(Check *o, const Expr *e) {
 
 static void check_expr(Check *o, ExprId id) {
   Prog *p = o->p;
-  if (id == 0 || id >= p->expr.n) WRONG(o, "expression %u does not exist", id);
+  if (id == 0 || id >= p->nexpr) WRONG(o, "expression %u does not exist", id);
   if (o->expr[id]) WRONG(o, "expression %u is used twice", id);
   o->expr[id] = true;
   const Expr *e = prog_expr(p, id);
@@ -435,7 +435,7 @@ static void check(Prog *p, bool input) {
   o.exact = NEWS(a, bool, p->var.n);
   for (u32 turn = 0; turn < 2; turn++) {
     o.var = NEWS(a, u8, p->var.n);
-    o.expr = NEWS(a, bool, p->expr.n);
+    o.expr = NEWS(a, bool, p->nexpr);
     o.stmt = NEWS(a, bool, p->stmt.n);
     o.sure = turn == 1;
     for (VarId v = 1; v < p->var.n; v++)

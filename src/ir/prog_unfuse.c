@@ -9,7 +9,7 @@
 
 Unfused prog_unfuse(Prog *p, Arena *a) {
   Unfused u = {.math = p->math, .any = p->math == MP_u};
-  u32 n = p->expr.n;
+  u32 n = p->nexpr;
   if (u.any) p->math = MP_q;
   for (ExprId id = 1; id < n; id++) {
     Expr x = *prog_expr(p, id);

@@ -176,10 +176,11 @@ static bool is_state(const Graph *g, u32 out) {
 }
 
 /* Plain loops say which mathematics is theirs only where it matters. */
-static bool has_functions(const Prog *p) {
-  for (ExprId i = 1; i < p->expr.n; i++)
-    if (p->expr.at[i].kind == EX_op && scalar_is_fast(p->expr.at[i].op, p->expr.at[i].dt))
-      return true;
+static bool has_functions(Prog *p) {
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    const Expr *x = prog_expr(p, i);
+    if (x->kind == EX_op && scalar_is_fast(x->op, x->dt)) return true;
+  }
   return false;
 }
 

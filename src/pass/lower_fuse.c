@@ -223,8 +223,10 @@ void prog_drop_unused(Prog *p) {
   }
   p->buf.n = n;
   for (BufId b = 1; b < n; b++) p->buf.at[b].alias = to[p->buf.at[b].alias];
-  for (u32 i = 1; i < p->expr.n; i++)
-    if (p->expr.at[i].kind == EX_load) p->expr.at[i].ref = to[p->expr.at[i].ref];
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    Expr *x = prog_expr(p, i);
+    if (x->kind == EX_load) x->ref = to[x->ref];
+  }
   for (u32 i = 1; i < p->stmt.n; i++)
     if (p->stmt.at[i].kind == ST_store) p->stmt.at[i].buf = to[p->stmt.at[i].buf];
   for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = to[p->in.at[i]];

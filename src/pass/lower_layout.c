@@ -103,10 +103,11 @@ void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n) {
  */
 void layout_done(Lower *l) {
   Prog *p = l->p;
-  for (u32 i = 1; i < p->expr.n; i++)
-    if (p->expr.at[i].kind == EX_load && layout_of(l, p->expr.at[i].ref))
-      bug(l->c, LOC_NONE, "a load of %s by its plain name",
-          show(l->c, prog_buf(p, p->expr.at[i].ref)->name));
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    const Expr *x = prog_expr(p, i);
+    if (x->kind == EX_load && layout_of(l, x->ref))
+      bug(l->c, LOC_NONE, "a load of %s by its plain name", show(l->c, prog_buf(p, x->ref)->name));
+  }
   for (u32 i = 1; i < p->stmt.n; i++)
     if (p->stmt.at[i].kind == ST_store && layout_of(l, p->stmt.at[i].buf))
       bug(l->c, LOC_NONE, "a store to %s by its plain name",

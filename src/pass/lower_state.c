@@ -393,7 +393,7 @@ static void store_again(States *o, StmtId id, u32 at, i64 places) {
 static void replace_stands(States *o) {
   Prog *p = o->l->p;
   Map made = map_new(&p->c->scratch);
-  u32 at, nexpr = p->expr.n, nstmt = p->stmt.n;
+  u32 at, nexpr = p->nexpr, nstmt = p->stmt.n;
   i64 scale;
   for (ExprId e = 1; e < nexpr; e++) {
     Expr x = *prog_expr(p, e);

@@ -51,7 +51,7 @@ static bool *find_plain(Prog *p) {
     plain[b] = prog_buf(p, b)->space == BS_const && !prog_buf(p, b)->alias;
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_buf(p, b)->dt != prog_buf(p, prog_root(p, b))->dt) plain[prog_root(p, b)] = false;
-  for (ExprId e = 1; e < p->expr.n; e++) {
+  for (ExprId e = 1; e < p->nexpr; e++) {
     const Expr *x = prog_expr(p, e);
     if (x->kind == EX_load && x->lanes > 1) plain[prog_root(p, x->ref)] = false;
   }
@@ -81,7 +81,7 @@ void narrow(Prog *p) {
     was[b] = was[root];
     prog_buf(p, b)->dt = prog_buf(p, root)->dt;
   }
-  for (ExprId e = 1, n = p->expr.n; e < n; e++) {
+  for (ExprId e = 1, n = p->nexpr; e < n; e++) {
     Expr x = *prog_expr(p, e);
     if (x.kind != EX_load || !was[x.ref]) continue;
     x.dt = prog_buf(p, x.ref)->dt;

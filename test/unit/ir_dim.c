@@ -56,6 +56,20 @@ static void algebra(Ctx *c, void *arg) {
   CHECK(is(&t, dim_mul(ds, t.k, t.k), "\"a b\"*\"a b\"") && is(&t, 12, "12") && is(&t, 0, "0"));
 }
 
+/* What is cut in two is as long as it was when it is joined again. */
+static void joined(Ctx *c, void *arg) {
+  (void)arg;
+  T t = start(c);
+  Dims *ds = t.ds;
+  Dim head = dim_min(ds, t.k, 2), tail = dim_max(ds, dim_addk(ds, t.k, -2), 0);
+  Dim more = dim_max(ds, dim_addk(ds, t.k, 1), 3);
+  CHECK(dim_add(ds, head, tail) == t.k && dim_add(ds, tail, head) == t.k);
+  CHECK(dim_add(ds, dim_mul(ds, head, 3), tail) == dim_add(ds, t.k, dim_mul(ds, head, 2)));
+  CHECK(dim_sub(ds, more, tail) == 3 && dim_sub(ds, dim_addk(ds, t.n, 2), more) < 0);
+  CHECK(dim_add(ds, head, dim_max(ds, dim_addk(ds, t.n, -2), 0)) != t.k);
+  dim_sub(ds, tail, more); /* -3, which no dimension may be on its own */
+}
+
 static void division(Ctx *c, void *arg) {
   (void)arg;
   T t = start(c);
@@ -239,6 +253,7 @@ static void negative(Ctx *c, void *arg) {
 int main(void) {
   Ctx *c = ctx_new(NULL, NULL);
   CHECK(ctx_protect(c, algebra, NULL) == ERR_ok && ctx_protect(c, division, NULL) == ERR_ok);
+  CHECK(ctx_protect(c, joined, NULL) == ERR_ok);
   CHECK(ctx_protect(c, choice, NULL) == ERR_ok && ctx_protect(c, bounds, NULL) == ERR_ok);
   CHECK(ctx_protect(c, symbols, NULL) == ERR_ok && ctx_protect(c, text, NULL) == ERR_ok);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
