@@ -168,6 +168,13 @@ static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
                    "input %u decides a shape and depends on '%s'; give its contents with --input "
                    "'%s=VALUE'",
                    i, name, name);
+  Str open = blame ? 0 : import_open(b->im, b->in[i]);
+  const char *what = show(b->c, open);
+  if (open)
+    on_unsupported(b,
+                   "input %u decides a shape and has no bound, although the open dimension '%s' it "
+                   "is computed from may have one; give that as a number, -d '%s=N'",
+                   i, what, what);
   on_unsupported(b, "input %u decides a shape but is only known at run time", i);
 }
 

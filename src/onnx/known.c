@@ -131,3 +131,34 @@ const Tensor *import_known(Import *im, Val v, Val *blame) {
   pin_params(&s);
   return held(&s, v);
 }
+
+/* An open extent of an input in d, or 0. */
+static Str open_extent(Graph *g, Dim d) {
+  for (Sym s = 0; !dim_is_const(d) && s < dim_nsyms(g->dims); s++)
+    if (dim_syminfo(g->dims, s)->kind == SY_input && dim_mentions(g->dims, d, s))
+      return dim_syminfo(g->dims, s)->name;
+  return 0;
+}
+
+Str import_open(Import *im, Val v) {
+  Graph *g = im->g;
+  Map seen = map_new(&im->c->scratch);
+  Str found = 0;
+  VEC(Val) todo = {0};
+  *vec_push(&im->c->scratch, &todo) = v;
+  while (todo.n) {
+    Val x = todo.at[--todo.n];
+    u32 *slot = map_put(&seen, x);
+    if (*slot) continue;
+    *slot = 1;
+    NodeId id = graph_val(g, x)->def;
+    const Node *n = id ? graph_node(g, id) : NULL;
+    OpKind k = n ? op_info[n->op].kind : OK_CONTROL;
+    if (k == OK_CONTROL || k == OK_RANDOM || k == OK_DYNAMIC) return 0;
+    u32 extents = 0;
+    const Dim *dim = n->op == OP_dims ? node_list(n, AT_shape, &extents) : NULL;
+    for (u32 i = 0; i < extents && !found; i++) found = open_extent(g, dim[i]);
+    for (u32 i = 0; i < n->nin; i++) *vec_push(&im->c->scratch, &todo) = n->in[i];
+  }
+  return found;
+}

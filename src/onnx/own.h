@@ -88,5 +88,8 @@ void import_inputs(Import *im);
 /* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in
  * *blame. */
 const Tensor *import_known(Import *im, Val v, Val *blame);
+/* An open extent of an input that v is computed from, with constants and others of its kind only;
+ * 0: none. */
+Str import_open(Import *im, Val v);
 
 #endif

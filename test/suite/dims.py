@@ -81,7 +81,18 @@ def sums(c):
     example(c, got)
 
 
-CASES = (one_table, all_missing, made_to_fit, made_up_names, sums)
+def no_bound(c):
+    """A size that is a quotient of an open extent has no bound: the message names what to give."""
+    g = onnx.Graph()
+    rows = g.node("Cast", [g.node("Shape", [g.input(["n"], name="x")])], to=1)
+    size = g.node("Cast", [g.node("Mul", [g.node("Reciprocal", [rows]), g.node("Cast", [g.ints(12)], to=1)])], to=7)
+    g.output(g.node("ConstantOfShape", [size], ["y"]), None)
+    model = c.save("m.onnx", onnx.model(g))
+    c.run("compile", model, "--max-shapes", "x:8", "-o", "m.c", code=3, text="-d 'n=N'")
+    want("f32[3]" in c.run("run", model, "-d", "n=4").out.decode(), "12 / 4 is not 3")
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound)
 
 
 def tests(env):
