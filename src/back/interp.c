@@ -348,8 +348,7 @@ static void assign(Run *r, const Stmt *s) {
   if (v->sym < 0) return;
   const SymInfo *si = dim_syminfo(r->p->dims, (Sym)v->sym);
   if (x.i < si->lo || x.i > si->hi)
-    fail(r->c, ERR_system, r->loc, "interp: %s = %lld, its bounds are %lld to %lld",
-         show(r->c, si->name), (long long)x.i, (long long)si->lo, (long long)si->hi);
+    fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, sym_outside(r->c, si)));
   r->env[v->sym] = x.i;
   r->set++;
 }

@@ -213,3 +213,8 @@ size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out) {
   *out = poly_dim(ds, &p);
   return (size_t)(r.at - at);
 }
+
+Str sym_outside(Ctx *c, const SymInfo *s) {
+  return str_fmt(c, "the size %s, which the run computes, is outside of its bounds %lld to %lld",
+                 show(c, s->name), (long long)s->lo, (long long)s->hi);
+}

@@ -212,6 +212,7 @@ i64 dim_eval(const Dims *ds, Dim d, const i64 *env); /* env[sym]; derived symbol
 /* Terms of an affine expression: d = *k0 + sum coef[i] * sym[i]. Returns the number of terms. */
 u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef);
 void dim_print(const Dims *ds, Dim d, Text *t); /* 3, n, 2*n+1, (n+1)/2 */
+Str sym_outside(Ctx *c, const SymInfo *s);      /* what a run says that leaves the bounds of s */
 /* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
 

@@ -137,6 +137,9 @@ static void env_of_operands(Ref *r) {
 
 void ref_set(Ref *r, Sym s, i64 x) {
   if (s >= r->nsym) bug(r->c, r->n ? r->n->loc : LOC_NONE, "symbol %u is not in the table", s);
+  const SymInfo *si = dim_syminfo(r->g->dims, s);
+  if (si->kind == SY_data && (x < si->lo || x > si->hi))
+    REF_BAD(r, "%s", show_text(r->c, sym_outside(r->c, si)));
   r->env[s] = x;
   r->known[s] = true;
 }

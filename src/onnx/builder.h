@@ -122,7 +122,7 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
 Val on_index(Build *b, Val idx, Dim d);
 
 /* late.c: 0, 1, ... k - 1 for a number k of the run; the run is refused unless it is in 0..most,
- * and then says `wrong`. */
+ * and then says `wrong`; NULL: it was computed to be. */
 Val late_places(Build *b, Val k, Dim most, const char *wrong);
 /* Appends the entries of a list of sizes to out, those of the run as symbols; false: some have no
  * bound. */

@@ -2,7 +2,8 @@
  *
  * In: an integer that a node computes, and a bound. Out: a dimension. The graph knows one way to
  * make data a dimension, nonzero, so the places below the number are found with it: their count is
- * the symbol. They serve as indices too. Numbers out of range end the run.
+ * the symbol. They serve as indices too. Numbers out of range end the run, also where the range
+ * was found by looking at what computes them: that is tested once for every size, not believed.
  */
 #include "onnx/own.h"
 
@@ -10,10 +11,7 @@ enum { LATE_MOST = 1 << 24 }; /* of a bound: a row of indices is made of that si
 
 Val late_places(Build *b, Val k, Dim most, const char *wrong) {
   Graph *g = b->g;
-  i64 lo, hi, mlo, mhi;
-  value_span(g, k, &lo, &hi);
-  dim_bounds(b->ds, most, &mlo, &mhi);
-  if (lo < 0 || hi > mlo) {
+  if (wrong) {
     Val over = mk_map2(g, OP_gt, k, on_extent(b, most, DT_i64));
     Val bad = mk_map2(g, OP_or, over, mk_map2(g, OP_lt, k, mk_scalar(g, DT_i64, 0)));
     k = on_add(b, k, mk_demand(g, mk_cast(g, bad, DT_i64), wrong));

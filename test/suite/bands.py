@@ -11,7 +11,7 @@ import struct
 import zipfile
 
 from lib import cpu
-from lib.core import ROOT, Fail, Test, explain, must, run, tail
+from lib.core import ROOT, Fail, Test, must, tail
 
 NETS = 24
 

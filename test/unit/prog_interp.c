@@ -177,7 +177,6 @@ static void bounds(void) {
       "let n: i64 = 1\nset n = n - 2\nfor i in 0..5 { y[i] = x[i + n] }\n",
       "for i in 0..5 { y[i] = x[x[i] * 2] }\n",
       "for i in 0..5 { y[x[i] + 1] = i }\n",
-      "set k = 11\n",
       "set k = 2\nfor i in 0..3 { z[i, 0] = 1 }\n",
       "z[0, 0] = 1\n",
   };
@@ -186,6 +185,8 @@ static void bounds(void) {
     snprintf(text, sizeof text, "%s%s", head, body[i]);
     refuse(text, ERR_system);
   }
+  refuse("prog p\nsym k data in 0..10\nset k = 11\n", ERR_input); /* its data is to blame */
+  refuse("prog p\nsym k data in 1..10\nset k = 0\n", ERR_input);
 }
 
 static void numbers(void) {

@@ -420,7 +420,13 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
   Ctx *c = p->c;
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
-  *e = (Emit){.c = c, .p = p, .o = o, .pool = pool, .number = body, .state = prog_has_state(p)};
+  *e = (Emit){.c = c,
+              .p = p,
+              .o = o,
+              .pool = pool,
+              .number = body,
+              .state = prog_has_state(p),
+              .loc = LOC_NONE};
   e->above = body > 0;
   e->weight = NEWS(&c->keep, u32, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++)
