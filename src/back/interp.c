@@ -10,6 +10,7 @@
 #include "back/interp.h"
 
 #include <string.h>
+#include "ir/mathlib.h"
 #include "ir/prog_mem.h"
 
 /* ---- buffers ---- */
@@ -240,6 +241,23 @@ static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {
   return apply(p, e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
 }
 
+/* What most vectors of a program are made of, without the detour of scalar_eval for each lane. */
+static bool eval_floats(Op op, u32 lanes, Scalar arg[3][MAX_LANES], Scalar *out) {
+#define EACH(expr)                                                                                 \
+  for (u32 i = 0; i < lanes; i++) {                                                                \
+    const float a = (float)arg[0][i].f, b = (float)arg[1][i].f;                                    \
+    out[i].f = (expr);                                                                             \
+  }                                                                                                \
+  return true;
+  switch (op) {
+  case OP_fma: EACH(im_fmaf(a, b, (float)arg[2][i].f))
+  case OP_add: EACH(a + b)
+  case OP_mul: EACH(a * b)
+  default: return false;
+  }
+#undef EACH
+}
+
 static void eval_lanes(Run *r, ExprId id, Scalar *out) {
   Prog *p = r->p;
   const Expr *e = prog_expr(p, id);
@@ -254,6 +272,7 @@ static void eval_lanes(Run *r, ExprId id, Scalar *out) {
     return;
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
+    if (e->dt == DT_f32 && !r->o.plain && eval_floats(e->op, e->lanes, arg, out)) return;
     for (u32 i = 0; i < e->lanes; i++) {
       for (u32 k = 0; k < e->narg; k++) one[k] = arg[k][i];
       out[i] = apply_expr(p, e, one);
