@@ -118,6 +118,11 @@ hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g1 -DINGOT_HOSTILE $(SA
 tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g1 -fsanitize=thread" build-tsan/unit/threads
 unit-programs: $(UNIT) $(BUILD)/randgraph
 
+# What needs nothing but a C compiler, make and python3, and less than a minute.
+check:
+	+@$(SUBMAKE) all $(UNIT)
+	@ENGINES="ref interp c" $(PYTHON) test/run --check $(T)
+
 test: setup
 	+@$(SUBMAKE) all unit-programs
 	@$(PYTHON) test/run $(T)
@@ -233,6 +238,7 @@ help:
 	@printf '%s\n' \
 	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set; V=1: commands)' \
 	  'make run           the built-in digit model on held-out digits' \
+	  'make check         in a minute, with nothing but a C compiler and python3: the part of the tests to run while working' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
@@ -252,5 +258,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
   bench bench-c bench-plan run install clean distclean help

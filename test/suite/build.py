@@ -111,7 +111,7 @@ def install(env):
     with open(source, "w") as f:
         f.write(USER)
     flags = [f"-I{top}/include", source, f"-L{top}/lib", "-lingot", "-lm", "-o", os.path.join(where, "user")]
-    ok(run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags], 60), "a program that uses the library")
+    ok(run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags], 60), "a program that uses the library")
     ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "user")], 20), "running it")
     cxx = shutil.which("g++")
     if cxx:
@@ -144,7 +144,7 @@ def names(env):
     with open(os.path.join(where, "user.c"), "w") as f:
         f.write(USER)
     for library in ([f"{top}/lib/libingot.a"], [f"-L{top}/lib", "-lingot"]):
-        ok(run(["gcc", "-w", "-fno-builtin", f"-I{top}/include", "user.c", "own.c", *library, "-lm", "-o", "user"], 60, cwd=where), "linking names of its own")
+        ok(run(["cc", "-w", "-fno-builtin", f"-I{top}/include", "user.c", "own.c", *library, "-lm", "-o", "user"], 60, cwd=where), "linking names of its own")
         ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "user")], 20), f"a program with names of its own, {library[0]}")
 
 
@@ -157,7 +157,7 @@ def zlib(env):
     with zipfile.ZipFile(os.path.join(where, "in.npz"), "w", zipfile.ZIP_DEFLATED) as z:
         z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.5] * 64)))
     for order in ([f"{top}/lib/libingot.a", "-lz"], ["-lz", f"{top}/lib/libingot.a"], ["-lz", f"-L{top}/lib", "-lingot"]):
-        ok(run(["gcc", "-Wall", "-Werror", f"-I{top}/include", "both.c", *order, "-lm", "-o", "both"], 60, cwd=where), "linking with zlib")
+        ok(run(["cc", "-Wall", "-Werror", f"-I{top}/include", "both.c", *order, "-lm", "-o", "both"], 60, cwd=where), "linking with zlib")
         ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "both"), os.path.join(ROOT, "models", "digits.onnx"),
                 os.path.join(where, "in.npz")], 20), f"a program with zlib, {order}")
 

@@ -189,6 +189,14 @@ def passes(env):
         raise Fail(f"rows of docs/ir.md are {' '.join(rows)}; the passes are {' '.join(names)}")
 
 
+def suites():
+    """The map in test/README.md has every suite."""
+    rows = "".join(x.split("|")[1] for x in read("test/README.md").splitlines() if x.startswith("| `"))
+    named, there = set(re.findall(r"`(\w+)`", rows)), {x[:-3] for x in os.listdir(os.path.join(ROOT, "test", "suite")) if x.endswith(".py")}
+    if named != there | {"golden", "exec", "error"}:
+        raise Fail("test/README.md: " + ", ".join(sorted(named ^ (there | {"golden", "exec", "error"}))) + " is in the table or in test/suite alone")
+
+
 def silence():
     """What finds_nothing takes for a command that shows nothing."""
     for command, text, bad in (("ingot opt a.ing | sed -n '/x/,$p'", "", True), ("ingot opt a.ing --output b.ing", "", False),
@@ -200,7 +208,7 @@ def silence():
 
 def tests(env):
     out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables),
-           Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence)]
+           Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence), Test("docs/suites", suites)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))

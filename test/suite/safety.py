@@ -2,13 +2,15 @@
 cannot be written is refused before work begins, signals leave no folders, and a full disk is an exit code."""
 import os
 import pty
+import re
 import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from lib import npy, onnxfile
-from lib.core import ROOT, Skip, Test, run, want
+from lib.core import ROOT, Fail, Skip, Test, run, want
 from lib.onnxfile import FLOAT, chunk, number
 from suite.cli import MODEL, Cli, image
 
@@ -110,29 +112,44 @@ def before_work(c):
     want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
 
 
+PATIENCE = 120  # seconds a busy machine may take for what is done at once elsewhere
+# Starts a program that minds signals, though the tests may run where they are ignored: behind nohup, or in the background.
+MINDFUL = [sys.executable, "-c", "import os, signal, sys\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): "
+           "signal.signal(s, signal.SIG_DFL)\nos.execv(sys.argv[1], sys.argv[1:])"]
+
+
+def started(path, p):
+    """The number that the compiler leaves when it has a child."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and p.poll() is None:
+        if os.path.exists(path) and (text := open(path).read()).endswith("\n"):
+            return int(text)
+        time.sleep(0.01)
+    p.kill()
+    raise Fail(f"the compiler was not started; ingot says {p.communicate()[1]}")
+
+
 def signals(c):
     """A signal ends the programs that were started and leaves no folder behind; its sender sees that it worked."""
-    tmp = c.path("tmp")
+    tmp, child = c.path("tmp"), c.path("child")
     os.makedirs(tmp)
     with open(c.path("slowcc"), "w") as f:  # a compiler with a child of its own
-        f.write(f"#!/bin/sh\ncase \"$*\" in *--version*) echo slow; exit;; esac\nsleep 60 & echo $! >{tmp}/../child; wait\n")
+        f.write(f"#!/bin/sh\ncase \"$*\" in *--version*) echo slow; exit;; esac\nsleep 600 & echo $! >{child}; wait\n")
     os.chmod(c.path("slowcc"), 0o755)
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         for args in (["build", MODEL, "-o", "net"], ["bench", MODEL, "--engine", "c"], ["build", MODEL, "-o", "net", "--tune=tuned"]):
-            if os.path.exists(c.path("child")):
-                os.unlink(c.path("child"))
-            p = subprocess.Popen([c.env.ingot, *args, "--cc", c.path("slowcc"), "--march", "sse2"], cwd=c.dir, stdin=subprocess.DEVNULL,
+            if os.path.exists(child):
+                os.unlink(child)
+            p = subprocess.Popen([*MINDFUL, c.env.ingot, *args, "--cc", c.path("slowcc"), "--march", "sse2"], cwd=c.dir, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": tmp}, start_new_session=True)
-            end = time.monotonic() + 30
-            while not (os.path.exists(c.path("child")) and open(c.path("child")).read().strip()) and time.monotonic() < end:
-                time.sleep(0.01)
+            pid = started(child, p)
             want(os.listdir(tmp), f"{args}: no temporary folder")
             p.send_signal(sig)
-            _, said = p.communicate(timeout=30)
+            _, said = p.communicate(timeout=PATIENCE)
             want(p.returncode == -sig, f"{args}: signal {sig} gives {p.returncode}: {said}")
             want(not os.listdir(tmp), f"{args}: signal {sig} leaves {os.listdir(tmp)}")
-            want(not alive(int(open(c.path("child")).read())), f"{args}: signal {sig} leaves a child of the compiler")
-    got = run(["sh", "-c", 'trap "" INT; "$0" ops >/dev/null & p=$!; kill -INT $p; wait $p', c.env.ingot], 20)
+            want(not alive(pid), f"{args}: signal {sig} leaves a child of the compiler")
+    got = run(["sh", "-c", 'trap "" INT; "$0" ops >/dev/null & p=$!; kill -INT $p; wait $p', c.env.ingot], PATIENCE)
     want(got.rc == 0, f"an ignored signal: {got.rc}")
     left = sorted(set(os.listdir(c.dir)) - {"tmp", "slowcc", "child", "tuned"})
     want(not left, f"left behind: {left}")
@@ -140,7 +157,7 @@ def signals(c):
 
 def alive(pid):
     """A process that runs; one that has ended and waits for its parent does not count."""
-    for _ in range(100):
+    for _ in range(1000):
         try:
             with open(f"/proc/{pid}/stat") as f:
                 if f.read().rsplit(")", 1)[1].split()[0] == "Z":
@@ -183,7 +200,7 @@ def terminal(c):
     os.chmod(c.path("slowcc"), 0o755)
     args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
     said = on_terminal(args, c.dir, "stderr", TERM="xterm")
-    want(b"ingot: build, C compiler ... 1 s" in said and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
+    want(re.search(rb"ingot: build, C compiler \.\.\. \d+ s", said) and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
     want(c.run(*args[1:]).text() == "", "progress without a terminal")
 
 

@@ -1,4 +1,5 @@
-# The dimensions of an input as numbers, with arithmetic on them.
+# The dimensions of an input as numbers, with arithmetic on them. C is refused: a size has no bound.
+# engines: ref interp
 # input x = f32[2,3] {0}
 # output d = i64[4] {2, 3, 6, 1}
 # output s = i32[] {3}

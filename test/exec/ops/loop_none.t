@@ -1,4 +1,5 @@
-# No iteration: carried values as they came, an empty scan.
+# No iteration: carried values as they came, an empty scan. C is refused: a size has no bound.
+# engines: ref interp
 # input n = i64[] {0}
 # input lim = f32[] {1}
 # input x = f32[2] {1, 1}

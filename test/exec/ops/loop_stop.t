@@ -1,4 +1,5 @@
-# The condition ends the loop; the scan has as many rows as there were iterations.
+# The condition ends the loop; the scan has as many rows as there were iterations. C is refused: a size has no bound.
+# engines: ref interp
 # input n = i64[] {100}
 # input lim = f32[] {20}
 # input x = f32[2] {1, 1}

@@ -1,4 +1,5 @@
-# The trip count ends the loop.
+# The trip count ends the loop. C is refused: a size has no bound.
+# engines: ref interp
 # input n = i64[] {3}
 # input lim = f32[] {1000000000}
 # input x = f32[2] {1, 1}
