@@ -198,8 +198,9 @@ static Tried choose_ram(Ingot *m, const Target *target) {
   Tried fast = try(m, (Make){target, AIM_time, 0}, false), best = fast;
   if (!fast.m.p->planned) return fast;
   u64 least = fast.arena;
-  for (u32 i = 0; i < 3; i++) { /* without bands, with many, with fewer */
-    u64 bands = i == 0 ? 0 : i == 1 ? BAND_NEAR : least + least / 2;
+  for (u32 i = 0; i < 4; i++) { /* without bands, with most, with many, with fewer */
+    const u64 known[] = {0, BAND_LEAST, BAND_NEAR};
+    u64 bands = i < 3 ? known[i] : least + least / 2;
     if (bands >= fast.arena) break;
     Tried t = try(m, (Make){target, AIM_ram, bands}, true);
     if (t.arena < least) least = t.arena;

@@ -243,6 +243,15 @@ static void rule_reduce(Infer *f) {
   drop_axes(f, dt, mask);
 }
 
+static void rule_resume(Infer *f) {
+  rule_reduce(f);
+  DType dt = f->in[0]->dt;
+  if (dtype_is_float(dt) && dtype_acc(dt) != dt)
+    BAD(f, "sums of %s are rounded at their end only", dtype_info[dt].name);
+  if (!type_equal(f->in[1], &f->out[0]))
+    BAD(f, "the operand that the sum begins with has another type than the result");
+}
+
 static void rule_arg(Infer *f) {
   u32 axis = axis_of(f, f->in[0]->rank);
   if (f->in[0]->dim[axis] == 0) BAD(f, "%s over an empty axis", op_info[f->n->op].name);
@@ -641,6 +650,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_reduce_prod] = rule_reduce,
     [OP_reduce_max] = rule_reduce,
     [OP_reduce_min] = rule_reduce,
+    [OP_resume_sum] = rule_resume,
     [OP_argmax] = rule_arg,
     [OP_argmin] = rule_arg,
     [OP_contract] = rule_contract,

@@ -26,6 +26,7 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_reduce_prod] = ref_reduce,
     [OP_reduce_max] = ref_reduce,
     [OP_reduce_min] = ref_reduce,
+    [OP_resume_sum] = ref_reduce,
     [OP_argmax] = ref_arg,
     [OP_argmin] = ref_arg,
     [OP_contract] = ref_contract,

@@ -5,6 +5,8 @@
  */
 #include "ir/ref.h"
 
+#include <string.h>
+
 /* Drops (or keeps as 1) the axes in mask. */
 static u32 reduced_shape(const Tensor *x, u32 mask, bool keep, i64 *dim) {
   u32 rank = 0;
@@ -19,6 +21,7 @@ static u32 reduced_shape(const Tensor *x, u32 mask, bool keep, i64 *dim) {
 
 static Op fold_op(Op op) {
   switch (op) {
+  case OP_resume_sum:
   case OP_reduce_sum: return OP_add;
   case OP_reduce_prod: return OP_mul;
   case OP_reduce_max: return OP_max;
@@ -54,7 +57,10 @@ void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Loops *loops = acc_loops(t->dt);
   Op op = fold_op(n->op);
   u8 *acc = acc_begin(r, t);
-  acc_fill(t->dt, acc, t->n, identity(op, t->dt));
+  if (n->op == OP_resume_sum)
+    memcpy(acc, acc_read(r, in[1], false), t->n * loops->size);
+  else
+    acc_fill(t->dt, acc, t->n, identity(op, t->dt));
   reduced_shape(x, mask, true, full);
   shape_strides(x->dim, x->rank, stride);
   shape_strides(full, x->rank, ostride);

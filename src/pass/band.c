@@ -61,6 +61,11 @@ typedef struct Band {
   u32 ncut;
 } Band;
 
+/* Has its result memory? A sum over rows may, whatever fuse makes of it behind the bands. */
+static bool is_stored(const Band *w, const Node *n) {
+  return n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer || band_folds(w->g, n);
+}
+
 /* ---- uses ---- */
 
 static void use(Band *w, Val v, u32 at) {
@@ -91,7 +96,7 @@ static void find_uses(Band *w) {
   for (Val v = 1; v < w->g->val.n; v++) w->until[v] = w->last[v] < w->n ? w->last[v] : w->n - 1;
   for (u32 i = w->n; i-- > 0;) { /* what has no buffer is computed where it is read */
     const Node *n = graph_node(w->g, b->node.at[i]);
-    if (n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer) continue;
+    if (is_stored(w, n)) continue;
     for (u32 k = 0; k < n->nin; k++)
       if (n->in[k] && w->until[n->in[k]] < w->until[n->out[0]])
         w->until[n->in[k]] = w->until[n->out[0]];
@@ -218,7 +223,7 @@ static void find_cuts(Band *w) {
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
     if (i >= reach) w->cut[w->ncut++] = i;
-    bool none = n->nout == 1 && graph_val(w->g, n->out[0])->home != HOME_buffer;
+    bool none = !is_stored(w, n);
     if (none && !is_free(w->g, n) && w->last[n->out[0]] < w->n && w->last[n->out[0]] >= reach)
       reach = w->last[n->out[0]] + 1;
   }
@@ -258,7 +263,7 @@ static Need *find_needs(const Band *w, const Region *r, Arena *a) {
     if (!n->last) n->first = i;
     if (last > n->last) n->last = last;
     if (!home || home == b) n->row = bytes_of(w, v) / (u64)b->rows;
-    if (b->result && !b->inner) n->row = 0; /* written where the result lies */
+    if (b->folds || (b->result && !b->inner)) n->row = 0; /* written where the result lies */
   }
   return need;
 }
@@ -348,6 +353,7 @@ static Region region_between(const Band *w, u32 from, u32 to) {
   return (Region){.g = w->g,
                   .from = w->cut[from],
                   .to = w->cut[to],
+                  .resumes = w->u->target->lanes == 1,
                   .limit = w->g->node.n,
                   .at = w->at,
                   .home = w->home,

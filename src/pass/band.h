@@ -3,7 +3,8 @@
  * A region is a stretch of nodes of block 1 whose results have rows (axis 2) and that compute rows
  * of their results from rows of their operands. It is run band by band: in each, every node
  * computes the rows of its result that the band's last results need and that no band before it has
- * computed. Of a value that later bands read again, the last rows are kept, as a copy.
+ * computed. Of a value that later bands read again, the last rows are kept, as a copy. A fold over
+ * all rows may be a part that no other reads: each band goes on where the one before left off.
  */
 #ifndef INGOT_BAND_H
 #define INGOT_BAND_H
@@ -21,6 +22,7 @@ typedef struct BandNode {
   NodeId id;   /* 0: stands between others but is no part: a constant, a view of what is outside */
   i64 rows;    /* of its result */
   bool again;  /* no buffer: computed where it is used, so that nothing of it is kept */
+  bool folds;  /* sums up rows: its result is there behind the last band. rows: those it reads */
   bool inner;  /* read inside the region */
   bool result; /* read outside */
   i64 *done;   /* rows that have been computed when the band ends */
@@ -32,6 +34,7 @@ typedef struct Region {
   u32 from, to; /* positions in block 1 */
   u32 end;      /* position of its last part */
   u32 bands;
+  bool resumes;      /* sums go on element by element; else sums of the bands are added */
   u32 limit;         /* nodes there were when it was found */
   BandNode *node;    /* by position - from */
   const u32 *at;     /* by node: its position */
@@ -40,7 +43,8 @@ typedef struct Region {
 } Region;
 
 /* band_rows.c */
-bool band_node(Graph *g, const Node *n); /* may it be a part? */
+bool band_node(Graph *g, const Node *n);  /* may it be a part? */
+bool band_folds(Graph *g, const Node *n); /* such a part that sums up all rows */
 /* The axis of operand k whose rows are read with those of the result; NO_AXIS: read whole. */
 u32 band_axis(Graph *g, const Node *n, u32 k);
 /* Rows of operand k that these rows of the result are computed from; pad: zeros in front of them

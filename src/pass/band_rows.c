@@ -26,15 +26,31 @@ static bool is_part(Graph *g, const Node *n) {
          graph_type(g, n->in[0])->dim[ROW_AXIS] == graph_type(g, n->out[0])->dim[ROW_AXIS];
 }
 
+/* Elements of a result are met in the order of the rows: the axes in front of them stay. Sums of
+ * narrow floats are rounded at their end only, so that they cannot be taken up again. */
+bool band_folds(Graph *g, const Node *n) {
+  u32 count = 0;
+  if (n->op != OP_reduce_sum && n->op != OP_reduce_max && n->op != OP_reduce_min) return false;
+  const Type *t = graph_type(g, n->in[0]);
+  const Dim *axes = node_list(n, AT_axes, &count);
+  bool rows = false;
+  for (u32 i = 0; i < count; i++) {
+    if (axes[i] < ROW_AXIS) return false;
+    rows = rows || axes[i] == ROW_AXIS;
+  }
+  return rows && (n->op != OP_reduce_sum || !dtype_is_float(t->dt) || dtype_acc(t->dt) == t->dt);
+}
+
 bool band_node(Graph *g, const Node *n) {
   if (n->nout != 1 || n->nblk || n->nsym) return false;
-  const Type *t = graph_type(g, n->out[0]);
+  bool folds = band_folds(g, n);
+  const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
   if (t->kind != TY_tensor || t->rank <= ROW_AXIS || t->rank > 5) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
   if (n->op < OP_SCALARS) return n->op != OP_bitcast;
   if (n->op == OP_concat) return node_int(n, AT_axis, 0) != ROW_AXIS;
-  return is_window(g, n) || is_part(g, n);
+  return folds || is_window(g, n) || is_part(g, n);
 }
 
 u32 band_axis(Graph *g, const Node *n, u32 k) {
@@ -84,7 +100,7 @@ static bool fits(const Region *r, const Node *n) {
   for (u32 k = 0; k < n->nin; k++) {
     BandNode *of = band_inner(r, n->in[k]);
     if (!of) continue;
-    if (band_axis(g, n, k) != ROW_AXIS) return false;
+    if (of->folds || band_axis(g, n, k) != ROW_AXIS) return false;
     of->inner = true;
   }
   return true;
@@ -99,8 +115,10 @@ bool region_open(Region *r, Arena *a) {
     BandNode *b = &r->node[p - r->from];
     if (is_outside(r, n)) continue;
     if (!fits(r, n)) return false;
-    *b = (BandNode){.id = id, .rows = graph_type(g, n->out[0])->dim[ROW_AXIS]};
-    b->again = graph_val(g, n->out[0])->home != HOME_buffer;
+    bool folds = band_folds(g, n);
+    const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
+    *b = (BandNode){.id = id, .rows = t->dim[ROW_AXIS], .folds = folds};
+    b->again = !folds && graph_val(g, n->out[0])->home != HOME_buffer;
     b->result = r->last[n->out[0]] >= r->to;
     if (b->again && b->result) return false;
     r->end = p;

@@ -15,7 +15,7 @@ typedef struct Held { /* of one value, while bands are written */
   Val rows;           /* what the band has in memory */
   Val kept;           /* what it leaves to the next; 0: nothing */
   i64 from;           /* its first row */
-  Val *part;          /* by band: rows that it computed; 0: none */
+  Val *part;          /* by band: rows that it computed; 0: none. The first: what rows fold to */
 } Held;
 
 typedef struct Split {
@@ -88,10 +88,35 @@ static Val keep(Graph *g, Val v, i64 from, i64 to) {
   return graph_node(g, graph_add(g, OP_slice, &v, 1, attr, 4))->out[0];
 }
 
+/* Goes on with what the bands before came to. */
+static void write_fold(Split *s, const Region *r, u32 i, Span rows) {
+  Graph *g = r->g;
+  const BandNode *b = &r->node[i];
+  Held *h = &s->held[i];
+  Op op = graph_node(g, b->id)->op;
+  Val before = h->part[0];
+  if (rows.from == rows.to) return;
+  if (before && r->resumes && op == OP_reduce_sum) {
+    Node n = *graph_node(g, b->id);
+    i64 pad[2];
+    Val in[2] = {operand(s, r, &n, 0, rows, pad), before};
+    g->loc = n.loc;
+    h->part[0] = graph_node(g, graph_add(g, OP_resume_sum, in, 2, n.attr, n.nattr))->out[0];
+    return;
+  }
+  Val part = compute(s, r, b, rows);
+  Op with = op == OP_reduce_sum ? OP_add : op == OP_reduce_max ? OP_max : OP_min;
+  h->part[0] = before ? mk_map2(g, with, before, part) : part;
+}
+
 static void write_node(Split *s, const Region *r, u32 i, u32 band) {
   Graph *g = r->g;
   const BandNode *b = &r->node[i];
   Held *h = &s->held[i];
+  if (b->folds) {
+    write_fold(s, r, i, band_new(b, band));
+    return;
+  }
   Span out = band_new(b, band), before = band_kept(b, band - 1), after = band_kept(b, band);
   if (out.from < out.to) {
     Val part = compute(s, r, b, out), both[2] = {h->rows, part};
@@ -108,7 +133,7 @@ static void write_band(Split *s, const Region *r, u32 band) {
   for (u32 i = 0; i < r->to - r->from; i++)
     if (r->node[i].id) write_node(s, r, i, band);
   for (u32 i = 0; i < r->to - r->from; i++) {
-    if (!r->node[i].id) continue;
+    if (!r->node[i].id || r->node[i].folds) continue;
     s->held[i].rows = s->held[i].kept;
     s->held[i].from = band_kept(&r->node[i], band).from;
   }
@@ -128,7 +153,8 @@ static void write_region(Split *s, Edit *e, const Region *r) {
     for (u32 k = 1; k <= r->bands; k++)
       if (part[k]) part[n++] = part[k];
     g->loc = graph_node(g, b->id)->loc;
-    edit_replace(e, graph_node(g, b->id)->out[0], mk_concat(g, part, n, ROW_AXIS));
+    Val all = b->folds ? s->held[i].part[0] : mk_concat(g, part, n, ROW_AXIS);
+    edit_replace(e, graph_node(g, b->id)->out[0], all);
   }
 }
 

@@ -137,7 +137,7 @@ static void set_fold(Form *f, Op op, DType dt) {
 }
 
 static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
-  static const Op with[] = {OP_add, OP_mul, OP_max, OP_min};
+  static const Op with[] = {OP_add, OP_mul, OP_max, OP_min, OP_add};
   BufId x = buf[n->in[0]];
   u32 count, mask = 0, k = 0;
   const Dim *axes = node_list(n, AT_axes, &count);
@@ -157,6 +157,10 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
     }
   }
   set_fold(f, with[n->op - OP_reduce_sum], prog_buf(p, x)->dt);
+  if (n->op == OP_resume_sum) {
+    f->from = f->out;
+    f->from.buf = buf[n->in[1]];
+  }
 }
 
 bool operand_moves(const Operand *o, u32 axis) {
@@ -360,7 +364,8 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   case OP_reduce_sum:
   case OP_reduce_prod:
   case OP_reduce_max:
-  case OP_reduce_min: of_reduce(n, p, buf, f); return true;
+  case OP_reduce_min:
+  case OP_resume_sum: of_reduce(n, p, buf, f); return true;
   case OP_contract: of_contract(g, n, p, buf, f); return true;
   case OP_conv: of_conv(n, p, buf, f); return true;
   case OP_pool_max:

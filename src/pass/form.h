@@ -67,7 +67,8 @@ struct Form {
   Op with;
   DType acc; /* type of the fold; differs from the result's for narrow floats */
   Scalar init;
-  DType dt; /* of the fold's result, before its users finish it */
+  Operand from; /* what the fold begins with; buf 0: init */
+  DType dt;     /* of the fold's result, before its users finish it */
 };
 
 /* form.c. buf: of each graph value. */

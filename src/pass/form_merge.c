@@ -158,6 +158,7 @@ void form_merge(Prog *p, Map *views, Form *f) {
   Merge m = {.p = p, .f = f};
   look_at(&m, &f->out);
   for (u32 i = 0; i < f->nin; i++) look_at(&m, &f->in[i]);
+  if (f->from.buf) look_at(&m, &f->from);
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].hi == 1 && !f->axis[i].lo && !guarded(&m, i)) forget(&m, i);
   for (u32 k = 0; k < m.n; k++) squeeze(&m.seen[k]);

@@ -78,7 +78,9 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   switch (kind_of(u)) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
-  case OK_REDUCE: return is_fold(u) ? NULL : "its user searches the operand";
+  case OK_REDUCE:
+    if (!is_fold(u)) return "its user searches the operand";
+    return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "its user goes on from it" : NULL;
   case OK_GATHER: return "its user picks from the operand";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:

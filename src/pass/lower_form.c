@@ -212,11 +212,16 @@ ExprId nest_value(Nest *x) {
   return apply(x);
 }
 
+static ExprId first_value(Nest *x) {
+  const Form *f = x->f;
+  return f->from.buf ? load(x, &f->from) : ex_const(x->p, f->acc, f->init);
+}
+
 static void fold_scalar(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
   nest_loops(x, false, FORM_AXES);
-  VarId acc = let_new(p, &x->at, "acc", ex_const(p, f->acc, f->init));
+  VarId acc = let_new(p, &x->at, "acc", first_value(x));
   Tail after = x->at;
   nest_loops(x, true, FORM_AXES);
   prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), nest_value(x)));
@@ -253,7 +258,7 @@ static void fold_row(Nest *x, u32 inner) {
   fill.f = &whole;
   nest_loop(&fill, inner);
   u32 n = row_index(&fill, &row, &at, idx);
-  prog_store(p, &fill.at, at, idx, n, ex_const(p, f->acc, f->init));
+  prog_store(p, &fill.at, at, idx, n, first_value(&fill));
   x->at = here;
   nest_loops(x, true, FORM_AXES);
   nest_loop(x, inner);
@@ -334,9 +339,12 @@ static void lower_one(Lower *l, Tail at, const Form *from) {
   bool whole = (!l->acc || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
+  if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->views, f);
   if (l->acc && f->out.buf != from->out.buf) merged = *from;
-  if (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)) return;
+  if (!f->from.buf && /* kernels for vectors begin with a number */
+      (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)))
+    return;
   u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
   if (row == FORM_AXES) {
     lower_plain(l, at, f);

@@ -285,6 +285,7 @@ static const RowInfo rows[OP_COUNT] = {
     [OP_reduce_prod] = {row_reduce, 3},
     [OP_reduce_max] = {row_reduce, 4},
     [OP_reduce_min] = {row_reduce, 3},
+    [OP_resume_sum] = {row_reduce, 3},
     [OP_argmax] = {row_arg, 3},
     [OP_argmin] = {row_arg, 2},
     [OP_contract] = {row_contract, 14},

@@ -214,7 +214,7 @@ Val row_reduce(Gen *G, Op op) {
     axes[n - 1] = tmp;
   }
   Grain r = *grain_of(G, x);
-  if (op == OP_reduce_sum) r.mag *= count > 1 ? count : 1;
+  if (op == OP_reduce_sum || op == OP_resume_sum) r.mag *= count > 1 ? count : 1;
   if (op == OP_reduce_prod) r = (Grain){pow(r.mag > 1 ? r.mag : 1, count), r.q * (int)count};
   if (minmax && !dtype_is_float(t.dt))
     r = grain_of_type(t.dt); /* of nothing: the end of the type */
@@ -222,7 +222,11 @@ Val row_reduce(Gen *G, Op op) {
   if (!settle(G, t.dt, &r)) return 0;
   if (op == OP_reduce_prod) rough(G);
   Attr at[2] = {a_list(AT_axes, axes, n), a_int(AT_keep, below(G, 2))};
-  return node(G, op, &x, 1, at, 2, r);
+  if (op != OP_resume_sum) return node(G, op, &x, 1, at, 2, r);
+  if (dtype_is_float(t.dt) && dtype_acc(t.dt) != t.dt) return 0;
+  Val sum = node(G, OP_reduce_sum, &x, 1, at, 2, r), both[2] = {x, sum};
+  r.mag *= 2;
+  return settle(G, t.dt, &r) ? node(G, op, both, 2, at, 2, r) : sum;
 }
 
 Val row_arg(Gen *G, Op op) {

@@ -1,6 +1,6 @@
-"""Bands of rows: random networks of windows, maps, sums and joins give the same bits in bands as whole (with vectors the numbers are
-small integers: families of kernels may add up in another order); on networks where much can be saved it is; a budget is kept or
-refused.
+"""Bands of rows: random networks of windows, maps, sums, joins and pools of all rows give the same bits in bands as whole (with vectors
+the numbers are small integers: families of kernels may add up in another order); on networks where much can be saved it is; a budget is
+kept or refused, and what is made for it is told.
 """
 import array
 import math
@@ -93,15 +93,21 @@ class Text:
             x = self.window(x, kind) if kind in ("conv", "depthwise", "pool") else getattr(self, kind)(x)
         if x == "%x":
             x = self.map(x)
+        if r.random() < 0.5:
+            c, fold = self.shape[x][0], r.choice(["reduce_sum", "reduce_sum", "reduce_max", "reduce_min"])
+            axes, shape = r.choice([("[2,3]", [c, 1, 1]), ("[2]", [c, 1, self.shape[x][2]])])
+            x = self.add(f"{fold}({x}) {{axes={axes}, keep=1}}", shape)
+            if r.random() < 0.5:
+                x = self.add(f"mul({x}, {self.const()})", shape)
         dims = ",".join(map(str, [self.batch, *first]))
         return "\n".join([f'graph (%x "x": f32[{dims}]) {{', *self.lines, f'  return {x} "y"', "}"]) + "\n"
 
 
-def write_input(path, shape):
-    """Small integers as .npy."""
+def write_input(path, shape, by=1):
+    """Small integers as .npy, divided by a number."""
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    values = [(i * 7 + i // 3) % 5 - 2 for i in range(math.prod(shape))]
+    values = [((i * 7 + i // 3) % 5 - 2) / by for i in range(math.prod(shape))]
     with open(path, "wb") as f:
         f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
 
@@ -122,7 +128,7 @@ def same(env, target):
         made = Text(seed)
         with open(net, "w") as f:
             f.write(made.network())
-        write_input(given, made.first)
+        write_input(given, made.first, 7 if target == "scalar" else 1)
         opt = [env.ingot, "opt", net, "--march", target, "--check", "--quiet"]
         must([*opt, "--ram", "1000M", "--output", whole], "whole")
         want = result(env, whole, given, out)

@@ -18,29 +18,21 @@ graph
   %2: f32[2,1,1,1] = const {1, 2}
   %3: f32[2,2,3,1] = const {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
   %4: f32[1,2,1,1] = const {1, 2}
-  %5: f32[1,1,5,2] = slice(%1) {start=[0,0,0,0], step=[1,1,1,1], size=[1,1,5,2]}
-  %6: f32[1,2,5,2] = conv(%5, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %7: f32[1,2,2,2] = slice(%6) {keep=1, start=[0,0,3,0], step=[1,1,1,1], size=[1,2,2,2]}
-  %8: f32[1,2,4,2] = conv(%6, %3) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,0], pad_hi=[0,0]}
-  %9: f32[1,2,4,2] = slice(%6) {start=[0,0,0,0], step=[1,1,1,1], size=[1,2,4,2]}
-  %10: f32[1,2,4,2] = add(%8, %9)
-  %11: f32[1,1,4,2] = conv(%10, %4) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %12: f32[1,1,4,2] = slice(%1) {start=[0,0,5,0], step=[1,1,1,1], size=[1,1,4,2]}
-  %13: f32[1,2,4,2] = conv(%12, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %14: f32[1,2,6,2] = concat(%7, %13) {axis=2}
-  %15: f32[1,2,2,2] = slice(%14) {keep=1, start=[0,0,4,0], step=[1,1,1,1], size=[1,2,2,2]}
-  %16: f32[1,2,4,2] = conv(%14, %3) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %17: f32[1,2,4,2] = slice(%14) {start=[0,0,1,0], step=[1,1,1,1], size=[1,2,4,2]}
-  %18: f32[1,2,4,2] = add(%16, %17)
-  %19: f32[1,1,4,2] = conv(%18, %4) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %20: f32[1,1,3,2] = slice(%1) {start=[0,0,9,0], step=[1,1,1,1], size=[1,1,3,2]}
-  %21: f32[1,2,3,2] = conv(%20, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %22: f32[1,2,5,2] = concat(%15, %21) {axis=2}
-  %23: f32[1,2,4,2] = conv(%22, %3) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[1,0]}
-  %24: f32[1,2,4,2] = slice(%22) {start=[0,0,1,0], step=[1,1,1,1], size=[1,2,4,2]}
-  %25: f32[1,2,4,2] = add(%23, %24)
-  %26: f32[1,1,4,2] = conv(%25, %4) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
-  %27: f32[1,1,12,2] = concat(%11, %19, %26) {axis=2}
-  %28: f32[1,1] = reduce_sum(%27) {axes=[2,3], keep=0}
-  return %28 "s"
+  %5: f32[1,1,7,2] = slice(%1) {start=[0,0,0,0], step=[1,1,1,1], size=[1,1,7,2]}
+  %6: f32[1,2,7,2] = conv(%5, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %7: f32[1,2,2,2] = slice(%6) {keep=1, start=[0,0,5,0], step=[1,1,1,1], size=[1,2,2,2]}
+  %8: f32[1,2,6,2] = conv(%6, %3) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,0], pad_hi=[0,0]}
+  %9: f32[1,2,6,2] = slice(%6) {start=[0,0,0,0], step=[1,1,1,1], size=[1,2,6,2]}
+  %10: f32[1,2,6,2] = add(%8, %9)
+  %11: f32[1,1,6,2] = conv(%10, %4) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %12: f32[1,1] = reduce_sum(%11) {axes=[2,3], keep=0}
+  %13: f32[1,1,5,2] = slice(%1) {start=[0,0,7,0], step=[1,1,1,1], size=[1,1,5,2]}
+  %14: f32[1,2,5,2] = conv(%13, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %15: f32[1,2,7,2] = concat(%7, %14) {axis=2}
+  %16: f32[1,2,6,2] = conv(%15, %3) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[1,0]}
+  %17: f32[1,2,6,2] = slice(%15) {start=[0,0,1,0], step=[1,1,1,1], size=[1,2,6,2]}
+  %18: f32[1,2,6,2] = add(%16, %17)
+  %19: f32[1,1,6,2] = conv(%18, %4) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
+  %20: f32[1,1] = resume_sum(%19, %12) {axes=[2,3], keep=0}
+  return %20 "s"
 }
