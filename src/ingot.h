@@ -280,6 +280,7 @@ const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none *
 IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
+IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no onnxruntime */
 /* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* State as before the first run. ingot_run goes on from the last run with the same engine. */

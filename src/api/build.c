@@ -293,6 +293,7 @@ static void do_check_build(Ctx *c, void *arg) {
     check_build(c, a->o);
   else
     api_need_compiler(c, a->o->cc);
+  if (a->o->march) api_need_vectors(a->m, a->o->march, a->o->cc);
 }
 
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {

@@ -179,8 +179,7 @@ static const char *gap(const Text *t) {
   return t->n ? " " : "";
 }
 
-/* Of all bodies, separated by commas; one: the machine of the only body. */
-static const char *march_text(Ingot *m, const Target *one) {
+const char *api_march_text(Ingot *m, const Target *one) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < m->bodies.n; i++) text_fmt(&t, "%s%s", i ? "," : "", m->bodies.at[i]->name);
   return t.n ? text_cstr(&t) : one->name;
@@ -203,7 +202,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
     if (m->given.at[i].frozen)
       text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->given.at[i].name));
   if (m->bodies.n || (m->target && m->target->lanes > 1))
-    text_fmt(&t, "%smarch=%s", gap(&t), march_text(m, m->target));
+    text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->target));
   if (m->precise) text_fmt(&t, "%sprecise", gap(&t));
   if (m->tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->aim != AIM_time)
@@ -250,7 +249,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
                    .options = options_text(m, o),
                    .hash = hash_bytes(m->bytes.at, m->bytes.n),
                    .macs = m->macs,
-                   .march = march_text(m, api_made(m)),
+                   .march = api_march_text(m, api_made(m)),
                    .no_selftest = why,
                    .openmp = m->openmp,
                    .debug = o->debug != 0,

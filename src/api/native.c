@@ -90,9 +90,9 @@ static void start_threads(Ctx *c, Ingot *m) {
 }
 
 /* A library that somebody names is called only when it says of itself what we know of the model. */
-static void check_facts(Ctx *c, const Ingot *m) {
+static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
-  Lines want = emit_lines(m->body ? m->body : &m->p, m->body ? m->bodies.n : 1,
+  Lines want = emit_lines(m->body ? m->body : &m->p, m->body ? m->bodies.n : 1, api_march_text(m, api_made(m)),
                           hash_bytes(m->bytes.at, m->bytes.n), m->arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
@@ -101,6 +101,10 @@ static void check_facts(Ctx *c, const Ingot *m) {
     const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
     if (have[i] && line && !strcmp(have[i], line)) continue;
     if (!have[i] && !line) return;
+    if (have[i] && line && !strncmp(have[i], "target ", 7) && !strncmp(line, "target ", 7))
+      fail(c, ERR_input, LOC_NONE, "%s was made for %s, the model here is for %s; give --march %s",
+           m->library, show_text(c, str_of(c, have[i] + 7)), line + 7,
+           show_text(c, str_of(c, have[i] + 7)));
     fail(c, ERR_input, LOC_NONE,
          "%s was made from another model or with other options: it has %s, expected %s", m->library,
          have[i] ? show_text(c, str_of(c, have[i])) : "no more",

@@ -127,6 +127,7 @@ bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);
 
 /* emit.c */
+const char *api_march_text(Ingot *m, const Target *one); /* targets of all bodies, or of the only one */
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
 /* spawn.c */
@@ -154,6 +155,8 @@ void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine
 void api_here(Ingot *m);                   /* the same for the C compiler only */
 /* A target, or a CPU that the C compiler knows. */
 void api_march(Ingot *m, const char *name, const char *cc);
+/* Refuses a compiler that has not the vectors of the target that is named. */
+void api_need_vectors(Ingot *m, const char *march, const char *cc);
 void words_target(Ctx *c, Words *w, const Ingot *m); /* flags of the C compiler */
 void words_body(Ctx *c, Words *w, const Ingot *m,
                 const char *upper); /* the one to be run here, of C with that name */

@@ -95,11 +95,41 @@ typedef struct PathArg {
 
 static void do_set_python(Ctx *c, void *arg) {
   PathArg *a = arg;
+  if (a->path) spawn_check(c, "Python", a->path);
   a->m->python = a->path ? str_text(c, str_of(c, a->path)) : NULL;
 }
 
 IngotStatus ingot_set_python(Ingot *m, const char *path) {
   return api_call(m, do_set_python, &(PathArg){m, path});
+}
+
+/* A status of its own, so that other programs are not taken for Python. */
+static const char question[] = "import sys\n"
+                               "try:\n"
+                               "  import numpy, onnxruntime\n"
+                               "except ImportError:\n"
+                               "  sys.exit(77)\n"
+                               "sys.exit(76)\n";
+
+static void ask(Ctx *c, void *arg) {
+  Python *p = arg;
+  const char *python = p->m->python ? p->m->python : "python3";
+  const char *argv[] = {python, "-c", question, NULL};
+  folder_make(c, &p->folder);
+  int code = spawn_status(c, &p->folder, "Python", argv);
+  if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
+  if (code != 76) fail(c, ERR_system, LOC_NONE, "'%s' is not Python", python);
+}
+
+static void do_check_python(Ctx *c, void *arg) {
+  Python p = {.m = arg};
+  Err e = ctx_protect(c, ask, &p);
+  folder_remove(&p.folder);
+  if (e) longjmp(*c->door, (int)e);
+}
+
+IngotStatus ingot_check_python(Ingot *m) {
+  return api_call(m, do_check_python, m);
 }
 
 static void do_write_inputs(Ctx *c, void *arg) {

@@ -130,6 +130,38 @@ static void ask_compiler(Ingot *m, const char *cc, const char *name) {
   if (e) longjmp(*m->c->door, (int)e);
 }
 
+/* Vectors, or loops that somebody asked for. */
+static void ask_guard(Ctx *c, void *arg) {
+  Ask *a = arg;
+  const Target *t = a->m->target;
+  folder_make(c, &a->folder);
+  const char *question = folder_file(c, &a->folder, "ask.c"),
+             *answer = folder_file(c, &a->folder, "answer");
+  Text text = text_new(&c->keep);
+  text_fmt(&text, "#if (%s) || defined(INGOT_PORTABLE)\ningot %s\n#endif\n", t->guard, t->name);
+  file_write(c, question, text.at, text.n);
+  if (preprocess(c, a, t->cflags, question, answer) || read_answer(c, answer) != t) a->name = NULL;
+}
+
+void api_need_vectors(Ingot *m, const char *march, const char *cc) {
+  Ctx *c = m->c;
+  const Target *before = m->target, *t = target_find(march);
+  if (!t || t->loops || !*t->cross) return; /* a CPU is asked for anyway, several need no flags */
+  Ask a = {.m = m, .cc = cc, .name = march};
+  m->target = t;
+  Err e = ctx_protect(c, ask_guard, &a);
+  folder_remove(&a.folder);
+  m->target = before;
+  if (e) longjmp(*c->door, (int)e);
+  if (a.name) return;
+  Words w = {0};
+  words_compiler(c, &w, cc);
+  fail(c, ERR_usage, LOC_NONE,
+       "the C compiler '%s' makes no code for %s; one that does is given with --cc, as %s, and "
+       "--cc '%s -DINGOT_PORTABLE' takes plain loops for its own machine",
+       w.at[0], t->name, t->cross, w.at[0]);
+}
+
 /* ---- choosing ---- */
 
 void api_native(Ingot *m, const char *cc) {

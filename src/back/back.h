@@ -121,10 +121,10 @@ u64 emit_size(Prog *p, const EmitOptions *o);
 EmitFacts emit_facts(Prog *p, const EmitOptions *o);
 
 /* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of
- * text. p: the bodies of the file, in order. model: the hash of EmitOptions. arena: its bytes.
+ * text. p: the bodies of the file, in order. march and model: of EmitOptions. arena: its bytes.
  * NAME_facts is a table of them, ended by NULL. */
 typedef VEC(Str) Lines;
-Lines emit_lines(Prog *const *p, u32 n, u64 model, u64 arena);
+Lines emit_lines(Prog *const *p, u32 n, const char *march, u64 model, u64 arena);
 /* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. limit: by
  * input, of made-up integers. */
 void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,

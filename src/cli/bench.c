@@ -6,7 +6,9 @@
 
 /* What follows from what was measured. */
 typedef struct Rate {
-  double share, gflops, percent; /* percent: of the peak; 0: not known */
+  double share;        /* of the time of all kernels, 0 to 1 */
+  double gflops, gbps; /* gbps: of all bytes that its calls touch */
+  double peak_share;   /* gflops of those of the machine; 0: not known */
 } Rate;
 
 static double total_ms(const IngotBench *b) {
@@ -16,8 +18,11 @@ static double total_ms(const IngotBench *b) {
 }
 
 static Rate rate_of(const IngotBench *b, const IngotKernel *k, double total) {
-  Rate r = {total > 0 ? 100 * k->ms / total : 0, k->ms > 0 ? 2e-6 * k->macs / k->ms : 0, 0};
-  if (b->peak_gflops > 0) r.percent = 100 * r.gflops / b->peak_gflops;
+  Rate r = {0};
+  if (total > 0) r.share = k->ms / total;
+  if (k->ms > 0) r.gflops = 2e-6 * k->macs / k->ms;
+  if (k->ms > 0) r.gbps = 1e-6 * k->bytes * k->calls / k->ms;
+  if (b->peak_gflops > 0) r.peak_share = r.gflops / b->peak_gflops;
   return r;
 }
 
@@ -28,9 +33,8 @@ static void print_kernels(const IngotBench *b) {
   for (uint32_t i = 0; i < b->nkernel; i++) {
     const IngotKernel *k = &b->kernel[i];
     Rate r = rate_of(b, k, total);
-    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f %6.1f%% %11.0f %7.2f  %s\n", k->ms, r.share, k->calls,
-           k->macs, r.gflops, r.percent, k->bytes,
-           k->ms > 0 ? 1e-6 * k->bytes * k->calls / k->ms : 0, k->nodes);
+    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f %6.1f%% %11.0f %7.2f  %s\n", k->ms, 100 * r.share,
+           k->calls, k->macs, r.gflops, 100 * r.peak_share, k->bytes, r.gbps, k->nodes);
   }
   printf("%10.5f in %u kernels; the peak of this machine: %.1f GFLOP/s, %.1f GB/s read\n", total,
          b->nkernel, b->peak_gflops, b->peak_gbps);
@@ -44,9 +48,9 @@ static void print_kernels_json(const IngotBench *b) {
     Rate r = rate_of(b, k, total);
     printf("%s\n {\"values\":", i ? "," : "");
     json_text(k->nodes);
-    printf(",\"ms\":%.6f,\"share\":%.3f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f,"
-           "\"peak_percent\":%.2f,\"bytes\":%.0f}",
-           k->ms, r.share, k->calls, k->macs, r.gflops, r.percent, k->bytes);
+    printf(",\"ms\":%.6f,\"share\":%.5f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f,"
+           "\"peak_share\":%.5f,\"bytes\":%.0f,\"gbps\":%.3f}",
+           k->ms, r.share, k->calls, k->macs, r.gflops, r.peak_share, k->bytes, r.gbps);
   }
   printf("]");
 }
@@ -74,13 +78,15 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
 }
 
 int verb_bench(const Args *given) {
-  Args own = *given, rest = *given;
+  Args own = *given;
   const Args *a = &own;
+  int result = keep_model(&own), said = 0;
+  Args rest = own;
+  if (result) return result;
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* goes to the compiler, which knows more of them */
-  int result = 0, said = 0;
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
     const char *engine = a->engine ? a->engine : e->name;

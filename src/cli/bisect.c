@@ -79,7 +79,23 @@ static int64_t place_of(const Ingot *m, const char *name) {
   return -1;
 }
 
-static void print_row(const Args *a, const char *name, const char *origin, const IngotDiff *d) {
+/* Columns of the two names of a row. */
+typedef struct Widths {
+  int value, node;
+} Widths;
+
+static Widths widths_of(const Ingot *m) {
+  Widths w = {28, 32};
+  for (uint32_t i = 0; i < ingot_output_count(m); i++) {
+    int value = name_width(ingot_output(m, i).name), node = name_width(ingot_output_origin(m, i));
+    w.value = value > w.value ? value : w.value;
+    w.node = node > w.node ? node : w.node;
+  }
+  return w;
+}
+
+static void print_row(const Args *a, Widths w, const char *name, const char *origin,
+                      const IngotDiff *d) {
   if (a->json) {
     printf("{\"value\":");
     json_text(name);
@@ -91,12 +107,14 @@ static void print_row(const Args *a, const char *name, const char *origin, const
     else
       printf("null");
     printf("}");
-  } else if (d) {
-    printf("%-28.28s %-32.32s %10.3g %10.3g %10llu %11.8f%s%s\n", name, origin, d->max_abs,
-           d->max_rel, (unsigned long long)d->max_ulp, d->cosine, d->ok ? "" : "  DIFFERS ",
-           d->why);
   } else {
-    printf("%-28.28s %-32.32s %10s\n", name, origin, "fused");
+    print_name(name, w.value + 1);
+    print_name(origin, w.node);
+    if (d)
+      printf(" %10.3g %10.3g %10llu %11.8f%s%s\n", d->max_abs, d->max_rel,
+             (unsigned long long)d->max_ulp, d->cosine, d->ok ? "" : "  DIFFERS ", d->why);
+    else
+      printf(" %10s\n", "fused");
   }
 }
 
@@ -111,11 +129,12 @@ int verify_nodes(const Args *a) {
     return (int)s;
   }
   uint32_t n = ingot_output_count(p.ref);
+  Widths w = widths_of(p.ref);
   if (a->json)
     printf("{\"engine\":\"%s\",\"values\":[", engine_of(a));
   else
-    printf("%-28s %-32s %10s %10s %10s %11s\n", "value", "node", "max abs", "max rel", "max ULP",
-           "cosine");
+    printf("%-*s %-*s %10s %10s %10s %11s\n", w.value, "value", w.node, "node", "max abs",
+           "max rel", "max ULP", "cosine");
   for (uint32_t i = 0; i < n && !s; i++) {
     IngotTensor want = ingot_output(p.ref, i);
     int64_t k = place_of(p.other, want.name);
@@ -127,7 +146,7 @@ int verify_nodes(const Args *a) {
       if (!d.ok) result = INGOT_MISMATCH;
     }
     if (a->json && i) printf(",");
-    print_row(a, want.name, ingot_output_origin(p.ref, i), k >= 0 ? &d : NULL);
+    print_row(a, w, want.name, ingot_output_origin(p.ref, i), k >= 0 ? &d : NULL);
   }
   if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
   pair_free(&p);

@@ -15,6 +15,8 @@ struct Args {
   const char *const *word;
   int nword;
   const char *model;
+  const void *bytes; /* of the model, where it is standard input and needed more than once */
+  size_t nbytes;
   const char *engine, *data, *inputs, *output;
   const char *name, *weights;
   const char *optimize_for, *ram;
@@ -61,6 +63,9 @@ void say_hint(const Ingot *m, const Args *a);
 /* Says which files will be written, opens the model and passes on everything the user said about
  * its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
+/* For verbs that open the model several times: keeps standard input, if it is that. 0, or the exit
+ * code after a message. */
+int keep_model(Args *a);
 /* As many runs as --steps says, each from the state of the one before. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
 IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
@@ -87,7 +92,9 @@ int verify_bisect(const Args *a); /* --bisect */
 int verb_bench(const Args *a);
 
 /* print.c */
-void shell_word(const char *s, FILE *to); /* in quotes where a shell would see more in it */
+int name_width(const char *s);               /* columns that print_name takes */
+void print_name(const char *s, int columns); /* of a model, padded with blanks */
+void shell_word(const char *s, FILE *to);    /* in quotes where a shell would see more in it */
 void json_text(const char *s);
 void json_real(double x); /* null where JSON has no number */
 void json_diff(const IngotDiff *d);

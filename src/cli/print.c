@@ -21,6 +21,30 @@ void shell_word(const char *s, FILE *to) {
   fputc('\'', to);
 }
 
+static int is_plain(unsigned char ch) {
+  return ch >= 0x20 && ch != 0x7f;
+}
+
+/* Names come from the model: nothing in them may reach the terminal but letters. */
+int name_width(const char *s) {
+  int n = 0;
+  for (; *s; s++) {
+    unsigned char ch = (unsigned char)*s;
+    n += !is_plain(ch) ? 4 : (ch & 0xc0) != 0x80; /* a character of UTF-8 is one column */
+  }
+  return n;
+}
+
+void print_name(const char *s, int columns) {
+  columns -= name_width(s);
+  for (; *s; s++)
+    if (is_plain((unsigned char)*s))
+      putchar(*s);
+    else
+      printf("\\x%02x", (unsigned char)*s);
+  while (columns-- > 0) putchar(' ');
+}
+
 void json_text(const char *s) {
   putchar('"');
   for (; *s; s++) {

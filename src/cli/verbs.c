@@ -41,7 +41,8 @@ int finish(Ingot *m, const Args *a, IngotStatus s) {
 
 IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
-  if (!s) s = ingot_open(m, a->model);
+  if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
+  if (!s && !a->bytes) s = ingot_open(m, a->model);
   for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
@@ -59,7 +60,31 @@ IngotStatus prepare(Ingot *m, const Args *a) {
                           (int)a->threads_grain);
   if (!s && a->tuned) s = ingot_set_tuned(m, a->tuned);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
+  if (!s && a->python) s = ingot_set_python(m, a->python);
   return s;
+}
+
+int keep_model(Args *a) {
+  size_t n = 0, room = 1 << 16, got = 1;
+  if (strcmp(a->model, "-") != 0) return 0;
+  char *at = malloc(room);
+  while (at && got) {
+    if (n == room) {
+      char *more = realloc(at, room *= 2);
+      if (!more) free(at);
+      at = more;
+    }
+    got = at ? fread(at + n, 1, room - n, stdin) : 0;
+    n += got;
+  }
+  if (!at || ferror(stdin)) {
+    fprintf(stderr, "ingot: -: %s\n", at ? "standard input cannot be read" : "out of memory");
+    free(at);
+    return INGOT_SYSTEM;
+  }
+  a->bytes = at; /* until the process ends */
+  a->nbytes = n;
+  return 0;
 }
 
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine) {
@@ -111,22 +136,11 @@ static double element(const IngotTensor *t, uint64_t i, int *known) {
   return 0;
 }
 
-/* Names come from the model: nothing in them may reach the terminal but letters. */
-static void print_name(const char *s) {
-  for (; *s; s++) {
-    unsigned char ch = (unsigned char)*s;
-    if (ch < 0x20 || ch == 0x7f)
-      printf("\\x%02x", ch);
-    else
-      putchar(ch);
-  }
-}
-
 static void print_element(const IngotTensor *t, uint64_t i) {
   int known;
   if (!strcmp(t->dtype, "str")) {
     printf(" \"");
-    print_name(((const char *const *)t->data)[i]);
+    print_name(((const char *const *)t->data)[i], 0);
     printf("\"");
   } else if (!strcmp(t->dtype, "i64"))
     printf(" %lld", (long long)((const int64_t *)t->data)[i]);
@@ -137,7 +151,7 @@ static void print_element(const IngotTensor *t, uint64_t i) {
 }
 
 static void summary(const IngotTensor *t) {
-  print_name(t->name);
+  print_name(t->name, 0);
   printf(": %s[", t->dtype);
   uint64_t n = 1;
   for (uint32_t i = 0; i < t->rank; i++) {

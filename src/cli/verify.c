@@ -12,6 +12,11 @@
 
 enum { MOST = 1024, MOST_SIDES = 16 };
 
+typedef struct Table { /* of comparisons, as it is printed */
+  int wide;            /* columns of names */
+  int rows;            /* so far */
+} Table;
+
 typedef struct Side {
   const char *engine;
   unsigned flags; /* of the engine */
@@ -21,13 +26,22 @@ typedef struct Side {
 
 /* ---- with stored outputs ---- */
 
+static int widest(int least, const char *name) {
+  int n = name_width(name);
+  return n > least ? n : least;
+}
+
 static void stored_table(const IngotDiff *d, uint32_t n) {
-  printf("%-32s %12s %12s %12s %9s %9s\n", "output", "max abs", "max rel", "max ULP", "atol",
+  int wide = 32;
+  for (uint32_t i = 0; i < n; i++) wide = widest(wide, d[i].name);
+  printf("%-*s %12s %12s %12s %9s %9s\n", wide, "output", "max abs", "max rel", "max ULP", "atol",
          "rtol");
-  for (uint32_t i = 0; i < n; i++)
-    printf("%-32.32s %12.4g %12.4g %12llu %9.2g %9.2g  %s%s%s\n", d[i].name, d[i].max_abs,
-           d[i].max_rel, (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol,
-           d[i].ok ? "ok" : "DIFFERS", *d[i].why ? ": " : "", d[i].why);
+  for (uint32_t i = 0; i < n; i++) {
+    print_name(d[i].name, wide);
+    printf(" %12.4g %12.4g %12llu %9.2g %9.2g  %s%s%s\n", d[i].max_abs, d[i].max_rel,
+           (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol, d[i].ok ? "ok" : "DIFFERS",
+           *d[i].why ? ": " : "", d[i].why);
+  }
 }
 
 static int verify_stored(const Args *a) {
@@ -57,7 +71,6 @@ static int verify_stored(const Args *a) {
 static void run_side(Side *s, const Args *a) {
   s->m = new_model();
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
-  if (!s->status && a->python) s->status = ingot_set_python(s->m, a->python);
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 
@@ -69,49 +82,54 @@ static const char *last_message(const Ingot *m) {
 }
 
 static void print_row(const Args *a, const char *engine, const char *against, const IngotDiff *d,
-                      int *first) {
+                      Table *t) {
   if (a->json) {
-    printf("%s{\"engine\":\"%s\",\"against\":\"%s\",\"output\":", *first ? "" : ",", engine,
+    printf("%s{\"engine\":\"%s\",\"against\":\"%s\",\"output\":", t->rows ? "," : "", engine,
            against);
     json_diff(d);
     printf("}");
   } else {
     char pair[32];
     snprintf(pair, sizeof pair, "%s/%s", engine, against);
-    printf("%-18s %-24.24s %11.4g %11.4g %11llu %12.9f %9.2g %9.2g  %s%s%s\n", pair, d->name,
-           d->max_abs, d->max_rel, (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol,
-           d->ok ? "ok" : "DIFFERS", *d->why ? ": " : "", d->why);
+    printf("%-18s ", pair);
+    print_name(d->name, t->wide);
+    printf(" %11.4g %11.4g %11llu %12.9f %9.2g %9.2g  %s%s%s\n", d->max_abs, d->max_rel,
+           (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol, d->ok ? "ok" : "DIFFERS",
+           *d->why ? ": " : "", d->why);
   }
-  *first = 0;
+  t->rows++;
 }
 
 /* All outputs of one side against those of the other; returns whether they agree. */
 static int compare_sides(const Args *a, const Side *s, const Side *to, double rtol, double atol,
-                         int *first) {
+                         Table *t) {
   int ok = 1;
   for (uint32_t i = 0; i < ingot_output_count(to->m); i++) {
     IngotTensor have = ingot_output(s->m, i), want = ingot_output(to->m, i);
     IngotDiff d;
     if (ingot_diff(to->m, &have, &want, rtol, atol, &d)) return 0;
     d.name = want.name;
-    print_row(a, s->engine, to->engine, &d, first);
+    print_row(a, s->engine, to->engine, &d, t);
     ok = ok && d.ok;
   }
   return ok;
 }
 
 static int judge(const Args *a, Side *side, int n) {
-  int first = 1, result = 0;
+  int result = 0;
+  Table t = {.wide = 24};
+  for (uint32_t i = 0; i < ingot_output_count(side[0].m); i++)
+    t.wide = widest(t.wide, ingot_output(side[0].m, i).name);
   if (a->json)
     printf("{\"rows\":[");
   else
-    printf("%-18s %-24s %11s %11s %11s %12s %9s %9s\n", "engine/against", "output", "max abs",
-           "max rel", "max ULP", "cosine", "atol", "rtol");
+    printf("%-18s %-*s %11s %11s %11s %12s %9s %9s\n", "engine/against", t.wide, "output",
+           "max abs", "max rel", "max ULP", "cosine", "atol", "rtol");
   for (int i = 1; i < n; i++) {
     if (side[i].status) continue;
-    if (!compare_sides(a, &side[i], &side[0], a->rtol, a->atol, &first)) result = INGOT_MISMATCH;
+    if (!compare_sides(a, &side[i], &side[0], a->rtol, a->atol, &t)) result = INGOT_MISMATCH;
     if (i > 1 && side[1].flags & side[i].flags & INGOT_EXACT && !side[1].status &&
-        !compare_sides(a, &side[i], &side[1], 0, 0, &first))
+        !compare_sides(a, &side[i], &side[1], 0, 0, &t))
       result = INGOT_MISMATCH;
   }
   if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
@@ -153,7 +171,32 @@ static int verify_engines(const Args *a) {
   return result;
 }
 
-int verb_verify(const Args *a) {
+/* Would anything run Python? */
+static int uses_python(const Args *a) {
+  if (a->per_node || a->bisect) return 0;
+  const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
+  return e ? (e->flags & INGOT_FILE) != 0 : !a->data;
+}
+
+/* Before work that takes long: a Python that is named and does not help. */
+static int check_python(const Args *a) {
+  if (!a->python) return 0;
+  if (!uses_python(a)) {
+    fputs("ingot verify: --python is for ONNX Runtime, which is not among the engines here: leave "
+          "--engine out, or take onnxruntime\n",
+          stderr);
+    return INGOT_USAGE;
+  }
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = ingot_set_python(m, a->python);
+  if (!s) s = ingot_check_python(m);
+  return finish(m, a, s);
+}
+
+int verb_verify(const Args *given) {
+  Args own = *given;
+  const Args *a = &own;
   if (a->library && a->engine && strcmp(a->engine, "c")) {
     fputs("ingot verify: --library is the compiled model: it needs --engine c\n", stderr);
     return INGOT_USAGE;
@@ -168,6 +211,9 @@ int verb_verify(const Args *a) {
     fputs("ingot verify: --steps: --per-node and --bisect look into a single run\n", stderr);
     return INGOT_USAGE;
   }
+  int bad = check_python(a);
+  if (!bad) bad = keep_model(&own);
+  if (bad) return bad;
   if (a->per_node) return verify_nodes(a);
   if (a->bisect) return verify_bisect(a);
   return a->data ? verify_stored(a) : verify_engines(a);

@@ -4,15 +4,15 @@
 #include <string.h>
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)                       \
-  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, false},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
+  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, cross, false},
 #include "ir/target.def"
 #undef TARGET
 };
 
 static const Target loops_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)                       \
-  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, lanes > 1},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
+  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, cross, lanes > 1},
 #include "ir/target.def"
 #undef TARGET
 };

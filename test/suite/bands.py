@@ -207,14 +207,14 @@ def budget(env):
     with open(plain) as f, open(roomy) as g:
         if f.read().split("*/", 1)[1] != g.read().split("*/", 1)[1]:
             raise Fail("a budget that is met changes the program")
-    said = must([*base, "--march", "avx2", "--ram", str(need), "-o", tight], "without vectors")
+    said = must([*base, "--march", "avx2", "--ram", str(need), "-o", tight], "without vectors", merge=True)
     with open(tight) as f, open(tight[:-1] + "h") as g:
         source, header = f.read(), g.read()
     if "for avx2: " not in said or "without vectors (scalar)" not in said:
         raise Fail(f"does not say that vectors were given up: {said}")
     if 'NET_TARGET "scalar"' not in header or 'return "scalar"' not in source or "march=avx2" not in source:
         raise Fail("plain loops in place of avx2 are not named so")
-    said = must([*base, "--march", "multi", "--ram", str(need), "-o", tight], "several bodies", 3)
+    said = must([*base, "--march", "multi", "--ram", str(need), "-o", tight], "several bodies", 3, merge=True)
     if "one target in place of several" not in said:
         raise Fail(f"does not say what helps: {said}")
     for bad in ("0", "x", "12Q", "-4K", "99999999999999999999"):
@@ -225,7 +225,7 @@ def named(env):
     """A refusal names the nodes of the ONNX file whose results are alive at the peak, and their bytes."""
     env.need_ingot()
     digits = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
-    said = must([env.ingot, "compile", *digits, "--ram", "1K"], "refused", 3)
+    said = must([env.ingot, "compile", *digits, "--ram", "1K"], "refused", 3, merge=True)
     if not re.search(r"f32\[1,[\d,]+\] \d+ bytes of node \d+ '\w+' \(\w+\)", said):
         raise Fail(f"names no node: {said}")
 

@@ -1,8 +1,9 @@
 """What people type the first time: values that contradict each other, names of files without '@', sizes with other units, a model
 on standard input. Each is taken, or refused with a message that says what to type."""
-from lib import npy
+import shutil
+from lib import cpu, npy
 from lib import onnxfile as onnx
-from lib.core import Test
+from lib.core import Skip, Test, run
 from suite.cli import MODEL, Cli, want
 
 
@@ -110,7 +111,75 @@ def arrays(c):
         c.run(verb, model, "--inputs", "names.npz", code=2, text="the model has no input 'q'; inputs are x: f32[2,3], z: f32[2,3]")
 
 
-CASES = (contradictions, bounds, letters, spellings, files, arrays)
+def standard_input(c):
+    """bench and verify open the model once for every engine, and read it once."""
+    with open(c.path(sum_of_two(c, "two.onnx", [2, 3])), "rb") as f:
+        data = f.read()
+    for verb in (["run"], ["bench", "--seconds", "0.001"], ["verify"], ["verify", "--per-node"], ["inspect"]):
+        got = run([c.env.ingot, verb[0], "-", *verb[1:]], 60, cwd=c.dir, stdin=data)
+        want(got.rc == 0 and b"empty" not in got.err, f"{verb}: {got.err}")
+    got = run([c.env.ingot, "verify", "-"], 60, cwd=c.dir, stdin=b"")
+    want(got.rc == 4 and got.err.count(b"is empty") == 1, f"an empty model: {got.err}")
+
+
+def tables(c):
+    """Names stand in full, and no figure is out of the range of its type."""
+    name = "encoder/layer.11/attention/output/dense/Add_1_output_0/\u00e9"
+    g = onnx.Graph()
+    g.output(g.node("Add", [g.input([4], onnx.DOUBLE, "x")] * 2, [name]), None, onnx.DOUBLE)
+    model = c.save("long.onnx", onnx.model(g))
+    npy.save(c.path("x.npy"), npy.Array("f64", (4,), [8e307, -4e307, 1e-300, 2e307]))
+    rows = c.run("verify", model, "-e", "interp", "--input", "x=@x.npy").out.decode().splitlines()
+    want(len(rows) == 2 and name in rows[1] and " 1.000000000 " in rows[1], f"{rows}")
+    want(rows[0].index("cosine") + len("cosine") == rows[1].index(" 1.000000000 ") + 12, f"the columns are askew: {rows}")
+    want(name in c.run("verify", model, "--per-node", "-e", "interp", "--input", "x=1").out.decode(), "cut off in --per-node")
+    npy.save(c.path("x.npy"), npy.Array("f64", (4,), [1e-320, 0, 0, 0]))
+    want(b" 1.000000000 " in c.run("verify", model, "-e", "interp", "--input", "x=@x.npy").out, "small numbers")
+
+
+MAIN = """#include "one.h"
+_Alignas(ONE_ARENA_ALIGN) static unsigned char arena[ONE_ARENA_BYTES], test[ONE_SELFTEST_BYTES];
+int main(void) {
+  float x[ONE_INPUT0_ELEMENTS] = {0}, y[ONE_OUTPUT0_ELEMENTS];
+  return one_selftest(test) || one_run(arena, x, y);
+}
+"""
+
+
+def in_c(c):
+    """The pattern of the README for a model that needs no arena; a part that there is not."""
+    if not shutil.which("cc"):
+        raise Skip("no C compiler")
+    g = onnx.Graph()
+    g.output(g.node("Relu", [g.input([2, 3], name="x")], ["y"]), None)
+    c.run("compile", c.save("one.onnx", onnx.model(g)), "-o", "one.c")
+    c.save("main.c", MAIN.encode())
+    strict = ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    for args in ([*strict, "main.c", "one.c", "-o", "main"], ["./main"]):
+        got = run(args, 60, cwd=c.dir)
+        want(got.rc == 0, f"{args}: {got.err}")
+    c.run("compile", "one.onnx", "--split", "4", "-o", "one.c")
+    for part, fine in ((0, True), (3, True), (4, False), (9, False), (-1, False)):
+        got = run([*strict, f"-DONE_PART={part}", "-c", "one.c", "-o", "part.o"], 60, cwd=c.dir)
+        want((got.rc == 0) == fine and (fine or b"there are the parts 0 to 3" in got.err), f"part {part}: {got.rc} {got.err}")
+
+
+def machines(c):
+    """Code for one machine, compiler or model for another: both are named, and what to give instead."""
+    if not shutil.which("cc"):
+        raise Skip("no C compiler")
+    here, other, cross = ("sse2", "neon", "aarch64-linux-gnu-gcc") if cpu.can_run("sse2") else ("neon", "sse2", "x86_64-linux-gnu-gcc")
+    for args in (["build", MODEL, "-o", "x.o"], ["bench", MODEL, "--seconds", "0.001"]):
+        got = c.run(*args, "--march", other, "--cc", "cc", code=2, text=f"the C compiler 'cc' makes no code for {other}")
+        want(cross in got.text(), got.text())
+    c.run("build", MODEL, "-d", "batch=1", "-o", "x.o", "--march", other, "--cc", "cc -DINGOT_PORTABLE")
+    model = sum_of_two(c, "two.onnx", [2, 3])
+    c.run("build", model, "--caller", "--march", here, "-f", "model", "-o", "two.so")
+    c.run("run", model, "-e", "c", "--library", "two.so", code=4, text=f"was made for {here}, the model here is for scalar; give --march {here}")
+    c.run("run", model, "-e", "c", "--library", "two.so", "--march", here)
+
+
+CASES = (contradictions, bounds, letters, spellings, files, arrays, standard_input, tables, in_c, machines)
 
 
 def tests(env):

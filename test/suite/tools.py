@@ -79,7 +79,11 @@ def runtime(w):
     python = w.env.need_python()
     rows = json.loads(w.run("verify", MODEL, "--python", python, "--json"))
     want(any(r["engine"] == "onnxruntime" for r in rows["rows"]), "ONNX Runtime did not take part")
-    w.run("verify", MODEL, "--python", "no-such-python", code=5)
+    for other, text in (("no-such-python", "cannot be started"), ("/bin/true", "is not Python")):
+        got = w.run("verify", MODEL, "--python", other, code=5)
+        want(not got, f"found out after work: {got}")
+    for flags in (["-e", "c"], ["--per-node"], ["--bisect"], ["--data", "."]):
+        w.run("verify", MODEL, "--python", python, *flags, code=2)
 
 
 def per_node(w):

@@ -69,7 +69,13 @@ static u64 weights_hash(const Prog *p, u64 hash) {
   return hash;
 }
 
-Lines emit_lines(Prog *const *body, u32 n, u64 model, u64 arena) {
+/* "avx2-loops" is what the file for avx2 is where there are no such vectors. */
+static Str target_line(Ctx *c, const char *march) {
+  const char *end = strstr(march, "-loops");
+  return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
+}
+
+Lines emit_lines(Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
   Prog *p = body[0];
   Ctx *c = p->c;
   Lines lines = {0};
@@ -92,6 +98,7 @@ Lines emit_lines(Prog *const *body, u32 n, u64 model, u64 arena) {
       *vec_push(&c->keep, &lines) =
           value_line(p, str_text(c, str_fmt(c, "state at %" PRIu64, x->offset)), x);
   }
+  *vec_push(&c->keep, &lines) = target_line(c, march);
   *vec_push(&c->keep, &lines) = str_fmt(c, "model %016" PRIx64, model);
   *vec_push(&c->keep, &lines) = str_fmt(c, "weights %016" PRIx64, hash);
   *vec_push(&c->keep, &lines) = str_fmt(c, "arena %" PRIu64, arena);
@@ -99,7 +106,7 @@ Lines emit_lines(Prog *const *body, u32 n, u64 model, u64 arena) {
 }
 
 static void put_facts(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
-  Lines lines = emit_lines(body, n, e->o->hash, arena);
+  Lines lines = emit_lines(body, n, e->o->march, e->o->hash, arena);
   text_fmt(t, "\nextern const char *const %s_facts[];\nconst char *const %s_facts[] = {\n",
            e->o->name, e->o->name);
   for (u32 i = 0; i < lines.n; i++) {

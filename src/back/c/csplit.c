@@ -34,12 +34,14 @@ void put_split(const Emit *e, Text *t, const char *upper) {
   if (!has_parts(e)) return;
   text_fmt(t,
            "#ifdef %s_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
+           "#if %s_PART < 0 || %s_PART > %u\n"
+           "#error \"%s_PART: there are the parts 0 to %u\"\n#endif\n"
            "#define INGOT_IN(part) (%s_PART == (part))\n"
            "#if defined(__GNUC__) && !defined(__TINYC__)\n"
            "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
            "#else\n#define INGOT_KERNEL\n#endif\n"
            "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-           upper, e->o->split - 1, upper);
+           upper, e->o->split - 1, upper, upper, e->o->split - 1, upper, e->o->split - 1, upper);
   put_quiet(t);
 }
 

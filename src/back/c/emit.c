@@ -91,10 +91,11 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
   text_fmt(t,
            "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
            up, up);
+  if (!facts->arena_bytes) text_puts(t, "/* None is needed, but C has no arrays of 0 bytes. */\n");
   text_fmt(t,
            "#define %s_ARENA_BYTES %" PRIu64
            "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
-           up, facts->arena_bytes, up, up, facts->weight_bytes);
+           up, facts->arena_bytes ? facts->arena_bytes : 1, up, up, facts->weight_bytes);
   if (e->o->weights == WM_file) {
     const char *file = e->o->weights_file;
     text_fmt(
