@@ -172,6 +172,7 @@ static void do_bench(Ctx *c, void *arg) {
   a->start = time_ms();
   const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
+  m->runs = true;
   api_import(m, false);
   m->in = api_inputs(m, a->seed);
   m->nin = api_param_count(m);

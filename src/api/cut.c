@@ -43,6 +43,7 @@ static Str value_name(Graph *g, Val v, u32 number) {
 
 static void need_plain_graph(Ingot *m) {
   api_need_one(m);
+  m->runs = true;
   api_import(m, false);
   if (!m->g || m->passed)
     fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");

@@ -114,6 +114,7 @@ static void do_run(Ctx *c, void *arg) {
   const Engine *e = api_engine(c, a->engine, 0);
   unsigned flags = e->info.flags;
   if (flags & INGOT_NATIVE && !m->library) api_need_compiler(c, NULL);
+  m->runs = true;
   api_import(m, false);
   check_cost(m);
   api_forget_run(m);

@@ -2,8 +2,10 @@
  *
  * In: what an import missed. Out: words for the command line, if some numbers let the import
  * succeed. Method: usual sizes are tried in turn, for sides of images and for lengths, each also
- * with some of the dimensions 1 (a batch in an odd place). The number of trials and their time are
- * bounded; this runs only where the answer is a refusal anyway.
+ * with some of the dimensions 1 (a batch in an odd place). A dimension of inputs only that are to
+ * be state grows from run to run: it gets a bound, and the others are 1 at first, a step at a time.
+ * The number of trials and their time are bounded; this runs only where the answer is a refusal
+ * anyway.
  */
 #include "api/own.h"
 
@@ -15,23 +17,31 @@ enum { SIZES = sizeof side / sizeof *side };
 
 typedef struct Guess {
   Ingot *m;
-  const ImportOptions *o;
+  ImportOptions o;
+  const MissingDims *miss;
+  BindDim *mine; /* of o.dim: one for each that is missing */
+  bool *grows;   /* likewise: it gets a bound */
+  u32 trials;
+  double start;
 } Guess;
 
+/* ---- trials ---- */
+
 static void try_import(Ctx *c, void *arg) {
-  const Guess *a = arg;
-  onnx_import(c, a->m->onnx, a->m->file, a->o);
+  Guess *a = arg;
+  a->m->g = onnx_import(c, a->m->onnx, a->m->file, &a->o);
+  api_bind_state(a->m);
 }
 
 /* Whatever a trial says is taken back, and what was said before is no failure of its own. */
-static bool works(Ingot *m, const ImportOptions *o) {
-  Ctx *c = m->c;
+static bool works(Guess *a) {
+  Ctx *c = a->m->c;
   Loc here = c->here;
   Diag **end = c->diags_end;
   u32 warnings = c->nwarnings, errors = c->nerrors;
   const char *why;
   c->nerrors = 0;
-  Err e = ctx_try(c, try_import, &(Guess){m, o}, &why);
+  Err e = ctx_try(c, try_import, a, &why);
   c->nerrors = errors;
   c->here = here;
   c->diags_end = end;
@@ -40,48 +50,150 @@ static bool works(Ingot *m, const ImportOptions *o) {
   return !e;
 }
 
-static void set_values(BindDim *dim, const MissingDims *miss, u32 size, u32 ones) {
-  for (u32 i = 0; i < miss->n; i++) {
-    dim[i] = miss->at[i].bind;
-    bool one = dim[i].value || (i < FEW && ones >> i & 1);
-    dim[i].value = one ? 1 : miss->at[i].is_side ? side[size] : length[size];
+static void set_values(Guess *a, u32 size, u32 ones) {
+  for (u32 i = 0; i < a->miss->n; i++) {
+    BindDim *d = &a->mine[i];
+    *d = a->miss->at[i].bind;
+    bool one = d->value || (i < FEW ? ones >> i & 1 : ones == UINT32_MAX);
+    d->value = one ? 1 : a->miss->at[i].is_side ? side[size] : length[size];
+    d->bound = a->grows[i];
+    if (d->bound) d->value = length[size];
   }
 }
 
-static void keep_words(Ingot *m, const BindDim *dim, u32 n) {
-  Ctx *c = m->c;
+/* ---- what grows ---- */
+
+static bool has_dim(const OnnxValue *v, const BindDim *d) {
+  if (d->input) return v->name == d->input;
+  for (u32 k = 0; k < v->type.dims.n; k++)
+    if (v->type.dims.at[k].kind == OD_param && v->type.dims.at[k].param == d->symbol) return true;
+  return false;
+}
+
+/* The first input that has the dimension; NULL: none, or one that is no state. */
+static const OnnxValue *state_with(Ingot *m, const BindDim *d) {
+  u32 n;
+  const OnnxValue **input = onnx_inputs(m->c, m->onnx, &n), *found = NULL;
   for (u32 i = 0; i < n; i++) {
-    Text t = text_new(&c->keep);
-    text_puts(&t, str_text(c, dim[i].input ? dim[i].input : dim[i].symbol));
-    if (dim[i].input) text_fmt(&t, ":%lld", (long long)dim[i].axis);
-    text_fmt(&t, "=%lld", (long long)dim[i].value);
-    *vec_push(&c->keep, &m->hint) = "-d";
-    *vec_push(&c->keep, &m->hint) = text_cstr(&t);
+    if (!has_dim(input[i], d)) continue;
+    if (!api_may_keep(m, input[i]->name)) return NULL;
+    if (!found) found = input[i];
   }
+  return found;
+}
+
+/* ---- words ---- */
+
+static void keep_pair(Ingot *m, const char *option, Text *t) {
+  for (u32 i = 0; i + 1 < m->hint.n; i++)
+    if (!strcmp(m->hint.at[i], option) && !strcmp(m->hint.at[i + 1], text_cstr(t))) return;
+  *vec_push(&m->c->keep, &m->hint) = option;
+  *vec_push(&m->c->keep, &m->hint) = text_cstr(t);
+}
+
+static void keep_number(Ingot *m, const BindDim *d) {
+  Text t = text_new(&m->c->keep);
+  text_puts(&t, str_text(m->c, d->input ? d->input : d->symbol));
+  if (d->input) text_fmt(&t, ":%lld", (long long)d->axis);
+  text_fmt(&t, "=%lld", (long long)d->value);
+  keep_pair(m, "-d", &t);
+}
+
+static Val param_named(const Graph *g, Str name) {
+  const Blk *b = &g->blk.at[1];
+  for (u32 i = 0; i < b->param.n; i++)
+    if (g->val.at[b->param.at[i]].name == name) return b->param.at[i];
+  return 0;
+}
+
+/* A bound is said with the whole shape of an input, and the dimensions in it that have a number but
+ * not from the file need that once more: they would be open too. */
+static void keep_bound(Ingot *m, const OnnxValue *v) {
+  Val param = param_named(m->g, v->name);
+  const Type *type = param ? graph_type(m->g, param) : NULL;
+  Text t = text_new(&m->c->keep);
+  text_fmt(&t, "%s:", str_text(m->c, v->name));
+  for (u32 k = 0; type && k < type->rank; k++) {
+    const OnnxDim *d = k < v->type.dims.n ? &v->type.dims.at[k] : NULL;
+    i64 lo, hi;
+    dim_bounds(m->g->dims, type->dim[k], &lo, &hi);
+    text_fmt(&t, "%s%lld", k ? "x" : "", (long long)hi);
+    if (lo != hi || !d || (d->kind == OD_value && d->value >= 0)) continue;
+    bool named = d->kind == OD_param, said = false;
+    BindDim b = {.value = hi, .symbol = named ? d->param : 0, .input = named ? 0 : v->name};
+    b.axis = named ? 0 : k;
+    for (u32 i = 0; i < m->dim.n; i++)
+      said = said || (!m->dim.at[i].bound && m->dim.at[i].symbol == b.symbol &&
+                      m->dim.at[i].input == b.input && m->dim.at[i].axis == b.axis);
+    if (!said) keep_number(m, &b);
+  }
+  keep_pair(m, "--max-shapes", &t);
+}
+
+static bool is_given(const Ingot *m, Str name) {
+  for (u32 i = 0; i < m->given.n; i++)
+    if (m->given.at[i].name == name && m->given.at[i].kind == GV_data) return true;
+  return false;
+}
+
+void api_hint_open(Ingot *m) {
+  for (u32 i = 0; m->g && i < api_param_count(m); i++) {
+    Val v = m->g->blk.at[1].param.at[api_seen(m, i, false)];
+    const Type *t = graph_type(m->g, v);
+    for (u32 k = 0; k < t->rank && !is_given(m, api_param_name(m, i)); k++) {
+      i64 k0;
+      const Sym *sym;
+      const i64 *coef;
+      if (dim_is_const(t->dim[k]) || dim_terms(m->g->dims, t->dim[k], &k0, &sym, &coef) != 1 ||
+          k0 || coef[0] != 1)
+        continue;
+      const SymInfo *info = dim_syminfo(m->g->dims, sym[0]);
+      if (info->kind != SY_input) continue;
+      keep_number(m, &(BindDim){.symbol = info->name, .value = info->hi});
+    }
+  }
+}
+
+static void keep_words(Guess *a) {
+  Ingot *m = a->m;
+  for (u32 i = 0; i < a->miss->n; i++)
+    if (!a->grows[i]) keep_number(m, &a->mine[i]);
+  for (u32 i = 0; i < a->miss->n; i++)
+    if (a->grows[i]) keep_bound(m, state_with(m, &a->mine[i]));
+  if (m->runs) api_hint_open(m);
+}
+
+static bool try_sizes(Guess *a, u32 size, u32 ones) {
+  if (a->trials++ >= TRIALS || time_ms() - a->start > TRIAL_MS) return false;
+  set_values(a, size, ones);
+  bool fine = works(a);
+  if (fine) keep_words(a);
+  a->m->g = NULL;
+  return fine;
 }
 
 void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
   Ctx *c = m->c;
-  ImportOptions o = *asked;
-  o.missing = NULL;
-  o.outputs = NULL;
-  o.frozen = NULL;
-  o.ndim += miss->n;
-  o.dim = NEWS(&c->keep, BindDim, o.ndim);
-  if (asked->ndim) memcpy(o.dim, asked->dim, asked->ndim * sizeof *o.dim);
-  BindDim *mine = o.dim + asked->ndim;
-  u32 masks = miss->n < FEW ? 1u << miss->n : 1u << FEW, trials = 0;
-  double start = time_ms();
-  for (u32 i = 0; i < miss->n; i++)
+  Guess a = {.m = m, .o = *asked, .miss = miss, .start = time_ms()};
+  bool growth = false;
+  a.o.missing = NULL;
+  a.o.outputs = NULL;
+  a.o.frozen = NULL;
+  a.o.ndim += miss->n;
+  a.o.dim = NEWS(&c->keep, BindDim, a.o.ndim);
+  if (asked->ndim) memcpy(a.o.dim, asked->dim, asked->ndim * sizeof *a.o.dim);
+  a.mine = a.o.dim + asked->ndim;
+  a.grows = NEWS(&c->keep, bool, miss->n + 1);
+  u32 masks = miss->n < FEW ? 1u << miss->n : 1u << FEW;
+  for (u32 i = 0; i < miss->n; i++) {
     if (miss->at[i].bind.rank) return; /* a whole shape cannot be guessed */
+    a.grows[i] = m->state.n && !miss->at[i].bind.value && state_with(m, &miss->at[i].bind);
+    growth = growth || a.grows[i];
+  }
+  if (growth && try_sizes(&a, 0, UINT32_MAX)) return;
   for (u32 i = 0; i < SIZES; i++)
-    for (u32 ones = 0; ones < masks; ones++) {
-      if (trials++ == TRIALS || time_ms() - start > TRIAL_MS) return;
-      set_values(mine, miss, i, ones);
-      if (!works(m, &o)) continue;
-      keep_words(m, mine, miss->n);
-      return;
-    }
+    for (u32 ones = 0; ones < masks; ones++)
+      if (try_sizes(&a, i, ones)) return;
 }
 
 const char *ingot_hint(const Ingot *m, uint32_t i) {

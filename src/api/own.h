@@ -71,6 +71,7 @@ struct Ingot {
   void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
   void *handle;              /* c: the library, while there is state */
   bool passed;               /* the pipeline has run */
+  bool runs;                 /* will be run: then inputs that are made up need all their extents */
   Err status;                /* of the first failure; later calls return it */
   Tensor **in;               /* of the last run */
   u32 nin;
@@ -113,8 +114,10 @@ u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
 
-/* guess.c: fills m->hint, if numbers for what is missing let the import succeed */
+/* guess.c: fill m->hint: with numbers for what is missing, if some let the import succeed; for what
+ * bounds leave open in inputs that are made up */
 void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss);
+void api_hint_open(Ingot *m);
 
 /* choose.c */
 void api_choose(Ingot *m, const Target *target); /* makes several programs, keeps one */
@@ -122,6 +125,7 @@ void api_choose(Ingot *m, const Target *target); /* makes several programs, keep
 /* state.c */
 void api_bind_state(Ingot *m);                     /* of an imported graph */
 u32 api_find_state(Ingot *m, Kept *pair, u32 max); /* what "auto" takes */
+bool api_may_keep(Ingot *m, Str input);            /* an ONNX model: is it named as a state? */
 u32 api_seen(const Ingot *m, u32 i, bool out);     /* position in the graph of input or output i */
 bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);

@@ -314,10 +314,11 @@ static void refuse_open(Ingot *m) {
       text_fmt(&how, " -d '%s:%u=N'", name, k);
     }
   }
-  if (what.n)
-    fail(c, ERR_usage, LOC_NONE,
-         "open within bounds: %s; give numbers for this run with%s, or arrays", text_cstr(&what),
-         text_cstr(&how));
+  if (!what.n) return;
+  api_hint_open(m);
+  fail(c, ERR_usage, LOC_NONE,
+       "open within bounds: %s; give numbers for this run with%s, or arrays", text_cstr(&what),
+       text_cstr(&how));
 }
 
 static Tensor *make_up(Ingot *m, u32 i, u64 seed, u32 limit) {

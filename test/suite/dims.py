@@ -92,7 +92,36 @@ def no_bound(c):
     want("f32[3]" in c.run("run", model, "-d", "n=4").out.decode(), "12 / 4 is not 3")
 
 
-CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound)
+def cache(c, name, dims, out):
+    """Caches that grow, and a mask over what is in them."""
+    g = onnx.Graph()
+    x, mask = g.input(dims["x"], name="x"), g.input(dims["mask"], name="mask")
+    for i in range(2):
+        both = g.node("Concat", [g.input(dims["past"], name=f"past_key_values.{i}.key"), x], [out.format(i)], axis=2)
+        g.output(both, None)
+    g.output(g.node("Add", [g.node("ReduceSum", [both], keepdims=0), g.node("ReduceSum", [mask], keepdims=0)], ["y"]), None)
+    return c.save(name, onnx.model(g))
+
+
+def growing(c):
+    """A dimension that grows with the state gets a bound, the others a number, and the command keeps the state."""
+    named = {"x": ["batch", 2, "seq", 8], "mask": ["batch", "past + seq"], "past": ["batch", 2, "past", 8]}
+    plain = {"x": [1, 2, 1, 8], "mask": [1, 1], "past": [1, 2, None, 8]}
+    for model, flags in ((cache(c, "named.onnx", named, "present.{}.key"), ["--state", "auto"]),
+                         (cache(c, "plain.onnx", plain, "new{}"), [x for i in range(2) for x in ("--state", f"past_key_values.{i}.key=new{i}")])):
+        for verb, more in (("run", []), ("run", ["--steps", "3"] if model == "named.onnx" else []), ("compile", ["-o", "x.c"]),
+                           ("verify", ["--engine", "interp"]), ("bench", ["--engine", "interp", "--seconds", "0.001"]), ("inspect", [])):
+            if model == "plain.onnx" and "--steps" in more:
+                continue
+            line = example(c, c.run(verb, model, *flags, *more, code=0 if verb == "inspect" else 2))
+            want("--max-shapes" in line or verb == "inspect", line)
+    example(c, c.run("run", "named.onnx", "--state", "auto", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
+    example(c, c.run("compile", "named.onnx", "--state", "auto", "-o", "x.c", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
+    example(c, c.run("run", "named.onnx", "--state", "auto", "-d", "seq=2", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
+    example(c, c.run("run", "named.onnx", "--max-shapes", "x:3x2x4x8,past_key_values.0.key:3x2x50x8", code=2))
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing)
 
 
 def tests(env):
