@@ -26,6 +26,8 @@ struct Build {
   u32 nin;
   Val *out; /* nout entries, to be set where the name is not empty */
   u32 nout; /* as listed by the node, at least 1 */
+  const OnnxNode *rest; /* the nodes that follow in the same graph */
+  u32 nrest;
 };
 typedef void BuildFn(Build *b);
 
