@@ -115,7 +115,8 @@ static void take_only(Build *b, Val cond, const Branch *r, bool when) {
   Val none = mk_demand(g, mk_cast(g, wrong, DT_i64),
                        "the inputs take a branch of If whose results do not fit what follows");
   take_branch(b, r->body);
-  for (u32 i = 0; i < b->nout; i++) b->out[i] = mk_gather(g, mk_unsqueeze(g, b->out[i], 0), none, 0);
+  for (u32 i = 0; i < b->nout; i++)
+    b->out[i] = mk_gather(g, mk_unsqueeze(g, b->out[i], 0), none, 0);
 }
 
 static bool all_tensors(const Build *b, const Branch *r) {

@@ -19,6 +19,7 @@ typedef struct Resize {
   const char *coord, *nearest;
   double cubic_a, extrapolate;
   bool exclude, antialias;
+  bool single; /* scales are given, in f32 */
 } Resize;
 
 typedef struct Axis {
@@ -32,14 +33,22 @@ typedef struct Axis {
   bool *gone; /* [out] outside of the region of interest */
 } Axis;
 
+/* Which element is the nearest is told in the precision of the scales: place 8 of a row stretched
+ * by 1.6 comes from place 5, although 1.6 as f32 is a little more. Weights need not care. */
+static double rounded(const Resize *r, double v) {
+  return r->single && r->mode == RS_nearest ? (double)(float)v : v;
+}
+
 static double source(const Resize *r, const Axis *x, double o) {
-  double n = (double)x->in, len = x->scale * n;
+  double n = (double)x->in, len = rounded(r, x->scale * n);
+  double middle = rounded(r, (o + 0.5) / x->scale);
   const char *c = r->coord;
-  if (!strcmp(c, "half_pixel")) return (o + 0.5) / x->scale - 0.5;
-  if (!strcmp(c, "asymmetric")) return o / x->scale;
-  if (!strcmp(c, "align_corners")) return len == 1 ? 0 : o * (n - 1) / (len - 1);
-  if (!strcmp(c, "pytorch_half_pixel")) return len == 1 ? -0.5 : (o + 0.5) / x->scale - 0.5;
-  if (!strcmp(c, "tf_half_pixel_for_nn")) return (o + 0.5) / x->scale;
+  if (!strcmp(c, "half_pixel")) return rounded(r, middle - 0.5);
+  if (!strcmp(c, "asymmetric")) return rounded(r, o / x->scale);
+  if (!strcmp(c, "align_corners")) return len == 1 ? 0 : rounded(r, o * (n - 1) / (len - 1));
+  if (!strcmp(c, "pytorch_half_pixel"))
+    return (float)len == 1 ? -0.5 : rounded(r, middle - 0.5); /* 5 times 0.2 is 1 */
+  if (!strcmp(c, "tf_half_pixel_for_nn")) return middle;
   if (!strcmp(c, "half_pixel_symmetric")) {
     double adjust = (double)x->out / len;
     return n / 2 * (1 - adjust) + (o + 0.5) / x->scale - 0.5;
@@ -278,7 +287,8 @@ static void sizes_from_scales(Build *b, Axis *x, u32 n, const double *scale) {
     x[i].scale = scale[i];
     x[i].out = -1;
     if (x[i].in < 0) continue;
-    double out = floor((double)x[i].in * scale[i]);
+    /* In f32, as scales are: 5 times 1.8 is 9, though 1.8 as f32 is a little less. */
+    double out = floor((double)((float)x[i].in * (float)scale[i]));
     if (!(out < (double)INT32_MAX)) on_bad(b, "resized extent is too large");
     x[i].out = (i64)out;
   }
@@ -410,6 +420,7 @@ void build_resize(Build *b) {
   Axis x[MAX_RANK];
   u32 in_scales = old ? 1 : 2, in_sizes = old ? 99 : 3;
   bool by_scale = given(b, in_scales), by_size = given(b, in_sizes);
+  r.single = by_scale;
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
   axis_extents(b, v, x, axes, n);
   if (by_scale ||
@@ -432,7 +443,7 @@ void build_resize(Build *b) {
 void build_upsample(Build *b) {
   Val v = on_in(b, 0);
   u32 n = on_rank(b, v);
-  Resize r = {.b = b, .coord = "asymmetric", .nearest = "floor"};
+  Resize r = {.b = b, .coord = "asymmetric", .nearest = "floor", .single = true};
   read_mode(&r);
   double scale[MAX_RANK];
   i64 axes[MAX_RANK];

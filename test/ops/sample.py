@@ -44,3 +44,8 @@ def cases(Case, rng):
             data["m"] = f(2, offsets * 6, 4, 5)
         attrs = {"group": group, "offset_group": offsets, "pads": [1, 0, 1, 1], "strides": [2, 1], "dilations": [1, 2]}
         yield Case(f"deform_{group}_{offsets}", "DeformConv", list(data), ["y"], data, attrs=attrs)
+    # Scales are f32, and so is what is computed from them: a product that should be whole is, a place that should be is too.
+    for scale, n, coord, near, mode in ((1.8, 5, "asymmetric", "floor", "nearest"), (1.6, 8, "asymmetric", "floor", "nearest"), (0.2, 5, "half_pixel", "floor", "nearest"),
+                                        (1.3, 10, "asymmetric", "ceil", "nearest"), (2.9, 7, "half_pixel", "round_prefer_ceil", "nearest"), (0.2, 5, "pytorch_half_pixel", "floor", "linear")):
+        attrs = {"coordinate_transformation_mode": coord, "nearest_mode": near, "mode": mode}
+        yield Case(f"resize_{scale}_{n}_{coord}_{near}", "Resize", ["x", "", "s"], ["y"], {"x": f(1, 1, 1, n)}, {"s": np.array([1, 1, 1, scale], np.float32)}, attrs=attrs)
