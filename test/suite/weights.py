@@ -10,6 +10,7 @@ import sys
 
 from lib import onnxfile
 from lib.core import ROOT, Fail, Test, explain, run, tail
+from suite.promises import need
 
 MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
 LIMIT = 120
@@ -135,8 +136,27 @@ def budget(env):
             raise Fail(f"{layers} layers: {explain(got)}: {tail(got.text())}")
 
 
+def length(env, compiler):
+    """A file of weights that was cut off, or has grown, is refused while compiling."""
+    need(compiler)
+    folder = env.scratch("weights", "length " + compiler)
+    source, path = os.path.join(folder, "w.c"), os.path.join(folder, "w.bin")
+    got = run([env.ingot, "compile", dense(env, 16, 2), "--weights", "file", "--name", "w", "-o", source, "--quiet"], LIMIT)
+    if got.rc:
+        raise Fail(f"compile: {explain(got)}: {tail(got.text())}")
+    with open(path, "rb") as f:
+        whole = f.read()
+    for data, says in ((whole, None), (whole[:-1], "the file of weights is"), (whole + b"\0", "the file of weights is"), (whole[:24], "the file")):
+        with open(path, "wb") as f:
+            f.write(data)
+        got = run([compiler, "-w", "-c", "-o", "w.o", "w.c"], LIMIT, cwd=folder, merge=True)
+        if bool(got.rc) != bool(says) or (says and says not in got.out.decode()):
+            raise Fail(f"{len(data)} of {len(whole)} bytes: {explain(got)}: {tail(got.out.decode())}")
+
+
 def tests(env):
     return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
             Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
             Test("weights/beside", lambda: beside(env), cost=3), Test("weights/shared", lambda: shared(env)),
-            Test("weights/budget", lambda: budget(env), cost=2)]
+            Test("weights/budget", lambda: budget(env), cost=2),
+            *[Test(f"weights/length-{c}", lambda c=c: length(env, c)) for c in ("gcc", "clang")]]

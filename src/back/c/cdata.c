@@ -165,6 +165,25 @@ void end_blob(Emit *e, Blob *blob) {
   blob->piece.at[0].at = head;
 }
 
+/* A file of another length is refused while compiling: what is missing at its end would be read
+ * from whatever lies behind. The assembler of clang knows lengths only when it lays out sections,
+ * where nothing but moving backwards is an error; it shows the line, comment and all. */
+static void put_length_check(Emit *e, Text *t) {
+  const char *name = e->o->name;
+  u64 n = e->blob_bytes;
+  text_fmt(t,
+           "#ifdef __clang__\n"
+           "#define IG_WEIGHTS_LENGTH \".org %s_weights_file + %" PRIu64
+           " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
+           "  \".org .L%s_end + (.L%s_end - %s_weights_file) - %" PRIu64
+           " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
+           "#else\n"
+           "#define IG_WEIGHTS_LENGTH \".if .L%s_end - %s_weights_file - %" PRIu64
+           "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n\"\n"
+           "#endif\n",
+           name, n, n, name, name, name, n, n, name, name, n, n);
+}
+
 /* The assembler looks for the file where the compiler runs, unless the macro says more. */
 static void put_incbin(Emit *e, Text *t) {
   const char *name = e->o->name, *file = e->o->weights_file;
@@ -185,14 +204,15 @@ static void put_incbin(Emit *e, Text *t) {
       "#define %s_WEIGHTS_FILE ",
       macro, macro);
   put_string(t, file, strlen(file));
+  text_fmt(t, "\n#endif\n");
+  put_length_check(e, t);
   text_fmt(t,
-           "\n#endif\n"
            "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden "
            "%s_weights_file\\n\"\n"
            "        \"%s_weights_file:\\n.incbin \\\"\" %s_WEIGHTS_FILE "
-           "\"\\\"\\n.popsection\\n\");\n"
+           "\"\\\"\\n.L%s_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
            "extern const unsigned char %s_weights_file[];\n",
-           name, name, name, macro, name);
+           name, name, name, macro, name, name);
 }
 
 static void put_blob(Emit *e, Text *t) {
