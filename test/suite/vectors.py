@@ -144,6 +144,20 @@ def held(env):
             raise Fail(f"{name} holds {source.count('IG_HOLD(r')} vectors, expected {times}:\n{source}")
 
 
+def sums(env):
+    """NEON: every product that is added is an instruction where it stands, also where compilers tire of inlining."""
+    compiler, folder = promises.need("aarch64-linux-gnu-gcc"), env.scratch("vectors", "sums")
+    path = os.path.join(folder, "tile.ing")
+    with open(path, "w") as f:
+        f.write(TILE.format(r=12, v=8))
+    promises.emit(env, ["compile", path, "--march", "neon"], "tile", folder)
+    cfile.cc([compiler, "-O2", "-S", "-o", os.path.join(folder, "tile.s"), os.path.join(folder, "tile.c")], "compiling")
+    with open(os.path.join(folder, "tile.s")) as f:
+        text = f.read()
+    if text.count("\tfmla\t") < 12 * 8 * 2 or "ig_fma" in text:
+        raise Fail(f"{text.count('fmla')} instructions for {12 * 8 * 2} sums, {text.count('ig_fma')} calls")
+
+
 def tests(env):
     out = [Test(f"vectors/{n}", lambda n=n, b=b: build(env, n, *b), cost=30) for n, b in BUILDS.items()]
     for target in ("avx2", "scalar"):
@@ -152,4 +166,5 @@ def tests(env):
     out.append(Test("vectors/neon", lambda: neon(env), cost=30))
     out.append(Test("vectors/forms", lambda: forms(env)))
     out.append(Test("vectors/held", lambda: held(env)))
+    out.append(Test("vectors/sums", lambda: sums(env)))
     return out
