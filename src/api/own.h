@@ -131,7 +131,8 @@ bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);
 
 /* emit.c */
-const char *api_march_text(Ingot *m, const Target *one); /* targets of all bodies, or of the only one */
+const char *api_march_text(Ingot *m,
+                           const Target *one); /* targets of all bodies, or of the only one */
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
 /* spawn.c */
