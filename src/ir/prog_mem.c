@@ -53,12 +53,39 @@ bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
   return size_mul(*bytes, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
 }
 
+/* What sets the symbol, as deep in loops as it may be: is it there? */
+static bool find_setter(Prog *p, StmtId first, Sym sym, bool loops, Loc *loc, bool *in_loop) {
+  Loc around = *loc;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (s->loc.line || s->loc.index >= 0 || s->loc.node) *loc = s->loc;
+    if (s->kind == ST_set && prog_var(p, s->var)->sym == (i32)sym) {
+      i64 none;
+      if (ex_is_int(p, s->a, &none)) continue; /* before the first iteration */
+      *in_loop = loops;
+      return true;
+    }
+    bool inside = loops || s->kind == ST_while;
+    if (find_setter(p, s->body, sym, inside, loc, in_loop)) return true;
+    if (find_setter(p, s->other, sym, loops, loc, in_loop)) return true;
+  }
+  *loc = around;
+  return false;
+}
+
 void mem_refuse(Prog *p, BufId b, Sym sym) {
   Str name = prog_buf(p, b)->name;
   if (sym == TOO_LARGE)
-    fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s is too large for the arena", show(p->c, name));
+    fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s is too large", show(p->c, name));
   const SymInfo *s = dim_syminfo(p->dims, sym);
-  fail(p->c, ERR_unsupported, LOC_NONE,
+  Loc loc = LOC_NONE;
+  bool in_loop = false;
+  if (s->kind == SY_data && find_setter(p, p->body, sym, false, &loc, &in_loop) && in_loop)
+    fail(p->c, ERR_unsupported, loc,
+         "%s has no upper bound, because nothing tells how often this loop runs; a constant trip "
+         "count gives one, or one that is clamped (Min, Clip) or an extent (--max-shapes)",
+         show(p->c, name));
+  fail(p->c, ERR_unsupported, loc,
        "buffer %s has no upper bound, because %s has none; --max-shapes sets one%s",
        show(p->c, name), show(p->c, s->name),
        s->kind == SY_data ? " where it follows from those of the inputs" : "");

@@ -94,7 +94,10 @@ void lower_loop(Lower *l) {
   store_scalar(l, lower_temp(l, b->param.at[1]), go);
   for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
   lower_block(l, n->blk[0]);
-  if (done) prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+  if (done) {
+    prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+    prog_stmt(p, l->at.last)->loc = n->loc; /* of the loop, should it run too often */
+  }
   for (u32 k = ncarried; k < n->nout; k++) append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
   prog_set(p, &l->at, go, load_at(p, l->buf[b->ret.at[0]], NULL));
   carry(l, b);

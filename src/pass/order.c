@@ -194,8 +194,8 @@ static void add_steps(Order *o) {
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     if (n->op == OP_const || is_inline(o->g, n)) continue;
-    *vec_push(o->a, &o->step) =
-        (Step){.node = b->node.at[i], .map = true, .bits = random_bits(7, o->step.n - 1)};
+    u64 bits = random_bits(7, o->step.n);
+    *vec_push(o->a, &o->step) = (Step){.node = b->node.at[i], .map = true, .bits = bits};
     o->step_of[b->node.at[i]] = o->step.n;
   }
   for (u32 i = 0; i < o->step.n; i++) {

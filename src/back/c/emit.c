@@ -25,15 +25,15 @@ static void put_shape(Emit *e, Text *t, const Buf *b) {
   text_puts(t, b->rank ? "}" : "1}");
 }
 
-static u64 elements(Emit *e, const Buf *b) {
-  u64 n = 1;
-  for (u32 i = 0; i < b->rank; i++) {
-    i64 lo, hi;
-    dim_bounds(e->p->dims, b->dim[i], &lo, &hi);
-    if (!size_mul(n, (u64)hi, &n) || n > DIM_MAX)
-      fail(e->c, ERR_unsupported, LOC_NONE, "a dimension has no bound: give one with --max-shapes");
-  }
-  return n;
+/* At most. */
+static u64 elements(Emit *e, BufId id) {
+  const Buf *b = prog_buf(e->p, id);
+  u64 n, bytes;
+  Sym sym;
+  i64 most[MAX_RANK], lo;
+  if (!mem_stride(e->p, id, &bytes, &sym)) mem_refuse(e->p, id, sym);
+  for (u32 i = 0; i < b->rank; i++) dim_bounds(e->p->dims, b->dim[i], &lo, &most[i]);
+  return bytes && shape_count(most, b->rank, &n) ? n : 0;
 }
 
 static void put_value_macros(Made *f, Text *t, const char *what, u32 i, BufId id) {
@@ -46,7 +46,7 @@ static void put_value_macros(Made *f, Text *t, const char *what, u32 i, BufId id
   text_fmt(t, "\n#define %s_%s%u_TYPE \"%s\"\n#define %s_%s%u_RANK %u\n#define %s_%s%u_SHAPE ", up,
            what, i, dtype_info[b->dt].name, up, what, i, b->rank, up, what, i);
   put_shape(e, t, b);
-  text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, b));
+  text_fmt(t, "\n#define %s_%s%u_ELEMENTS %" PRIu64 "\n", up, what, i, elements(e, id));
 }
 
 const char *linkage(const Emit *e) {
@@ -240,7 +240,7 @@ static void declare_own(Emit *e, Text *t) {
     const Buf *r = prog_buf(e->p, root);
     if (!e->used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
     seen[root] = true;
-    u64 n = elements(e, r);
+    u64 n = elements(e, root);
     if (r->space == BS_local && e->p->threads > 1) { /* as far apart as in the arena */
       Sym sym;
       if (!mem_bytes(e->p, root, &n, &sym)) mem_refuse(e->p, root, sym);
@@ -307,7 +307,7 @@ static void put_reset(Emit *e, Text *t) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state) continue;
     text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); /* ", x->offset,
-             elements(e, x) * dtype_bytes(x->dt));
+             elements(e, b) * dtype_bytes(x->dt));
     put_comment(t, str_text(e->c, x->name), str_len(e->c, x->name));
     text_puts(t, " */\n");
   }
@@ -482,8 +482,7 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
 
 static u64 parameter_bytes(Emit *e, const BufId *at, u32 n) {
   u64 sum = 0;
-  for (u32 i = 0; i < n; i++)
-    sum += elements(e, prog_buf(e->p, at[i])) * dtype_bytes(prog_buf(e->p, at[i])->dt);
+  for (u32 i = 0; i < n; i++) sum += elements(e, at[i]) * dtype_bytes(prog_buf(e->p, at[i])->dt);
   return sum;
 }
 
