@@ -244,6 +244,34 @@ static void graph_part(Report *r) {
              dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
+/* Of a model that cannot be built as it is: what its file declares. */
+static void declared_line(Report *r, const OnnxValue *v, bool first) {
+  const char *type = onnx_declared(r->m->c, &v->type);
+  if (!r->json) {
+    text_fmt(&r->out, "  %s: %s\n", show(r->m->c, v->name), type);
+    return;
+  }
+  text_puts(&r->out, first ? "{\"name\":" : ",{\"name\":");
+  quote_json(r, v->name);
+  text_puts(&r->out, ",\"type\":");
+  quote_json(r, str_of(r->m->c, type));
+  text_puts(&r->out, "}");
+}
+
+static void declared_part(Report *r) {
+  u32 n;
+  const OnnxValue **input = onnx_inputs(r->m->c, r->m->onnx, &n);
+  const OnnxGraph *g = r->m->onnx->graph;
+  text_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
+  for (u32 i = 0; i < n; i++) declared_line(r, input[i], i == 0);
+  text_puts(&r->out, r->json ? "],\"outputs\":[" : "outputs\n");
+  for (u32 i = 0; i < g->outputs.n; i++) declared_line(r, &g->outputs.at[i], i == 0);
+  text_fmt(&r->out,
+           r->json ? "],\"parameters\":%llu,\"constant_bytes\":%llu,"
+                   : "parameters %llu (%llu bytes)\n",
+           (unsigned long long)r->params, (unsigned long long)r->bytes);
+}
+
 static void memory_json(Report *r, const IngotMemory *x) {
   text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"groups\":%u,\"buffers\":%u,\"planned\":%s,",
            (unsigned long long)x->weights, x->groups, x->buffers, x->planned ? "true" : "false");
@@ -311,12 +339,12 @@ static void try_memory(Ctx *c, void *arg) {
   api_memory(r->m, &r->memory);
 }
 
-/* Comes last: the passes change the graph. */
-static void memory_part(Report *r) {
+/* Comes last: the passes change the graph. missing: why there is none. */
+static void memory_part(Report *r, const char *missing) {
   const char *why = "";
   Graph *g = r->m->g;
-  r->memory = (IngotMemory){.why = ""};
-  if (ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
+  r->memory = (IngotMemory){.why = missing ? missing : ""};
+  if (!missing && ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
   if (!r->m->g) r->m->g = g;
   if (r->json)
     memory_json(r, &r->memory);
@@ -327,7 +355,8 @@ static void memory_part(Report *r) {
 typedef struct InspectArg {
   Ingot *m;
   bool json;
-  bool sized; /* imported with the sizes it would run with */
+  bool sized;          /* imported with the sizes it would run with */
+  const char *missing; /* what it would need for that, if it can only be built so; NULL: nothing */
   Text out;
   Err code;
 } InspectArg;
@@ -345,7 +374,8 @@ static void try_sizes(Ctx *c, void *arg) {
 }
 
 /* With open dimensions as they are; what refuses those may take the sizes it would run with, and
- * then its messages about open ones do not matter. */
+ * then its messages about open ones do not matter; nor where some sizes are missing, but numbers
+ * were found with which it can be built. */
 static Err import_any(Ctx *c, InspectArg *a) {
   Diag **end = c->diags_end;
   u32 errors = c->nerrors, warnings = c->nwarnings;
@@ -360,7 +390,8 @@ static Err import_any(Ctx *c, InspectArg *a) {
   c->nwarnings = warnings;
   c->code = code;
   a->sized = !ctx_try(c, try_sizes, a, &why);
-  if (a->sized) return ERR_ok;
+  if (!a->sized && a->m->hint.n) a->missing = why;
+  if (a->sized || a->missing) return ERR_ok;
   *end = first;
   c->diags_end = said.diags_end;
   c->nerrors = said.nerrors;
@@ -380,8 +411,11 @@ static void do_inspect(Ctx *c, void *arg) {
   r.sized = a->sized;
   if (r.json) text_puts(&r.out, "{");
   if (m->onnx) onnx_part(&r);
-  if (m->g) graph_part(&r);
-  if ((m->g || m->p) && !a->code) memory_part(&r);
+  if (m->g)
+    graph_part(&r);
+  else if (m->onnx)
+    declared_part(&r);
+  if ((m->g || m->p || a->missing) && !a->code) memory_part(&r, a->missing);
   refusals(&r);
   if (r.json) text_puts(&r.out, "}\n");
   text_cstr(&r.out);

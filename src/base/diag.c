@@ -210,7 +210,7 @@ const char *diag_cause(const Diag *from) {
   const Diag *best = NULL;
   for (const Diag *d = from; d; d = d->next)
     if (d->level == LV_error && (!best || ends_with(d->text, without_file(best)))) best = d;
-  return best ? without_file(best) : "too many messages";
+  return best ? without_file(best) : "more messages than are kept";
 }
 
 void diag_leave(Ctx *c) {

@@ -332,6 +332,41 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   return false;
 }
 
+static bool is_poisoned(const Import *im, Str name) {
+  for (const Scope *s = im->scope; s; s = s->up) {
+    u32 *v = map_get((Map *)(uintptr_t)&s->name, name);
+    if (v && *v) return *v == VAL_POISON;
+  }
+  return false;
+}
+
+/* Does a body of the node read what a node that was refused should have computed? */
+static bool reads_poison(const Import *im, const OnnxNode *n, u32 depth) {
+  for (u32 k = 0; k < n->attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
+    const OnnxGraph *g = n->attrs.at[k].type == OA_graph ? n->attrs.at[k].g : NULL;
+    for (u32 i = 0; g && i < g->outputs.n; i++)
+      if (is_poisoned(im, g->outputs.at[i].name)) return true;
+    for (u32 i = 0; g && i < g->nodes.n; i++) {
+      const OnnxNode *inner = &g->nodes.at[i];
+      for (u32 j = 0; j < inner->in.n; j++)
+        if (is_poisoned(im, inner->in.at[j])) return true;
+      if (reads_poison(im, inner, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+/* Of a node that is not built: it and those in its bodies may be in the way for themselves. */
+static void name_unknown(Import *im, const OnnxNode *n, Loc loc, u32 depth) {
+  i64 opset = opset_of(im, n->domain);
+  if (!find_row(im, n, opset) && !find_fn(im, n)) unsupported_op(im, n, opset, loc);
+  for (u32 k = 0; k < n->attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
+    const OnnxGraph *g = n->attrs.at[k].type == OA_graph ? n->attrs.at[k].g : NULL;
+    for (u32 i = 0; g && i < g->nodes.n; i++)
+      name_unknown(im, &g->nodes.at[i], import_loc(im, &g->nodes.at[i], (i32)i), depth + 1);
+  }
+}
+
 void import_nodes(Import *im, const OnnxNode *node, u32 count) {
   for (u32 i = 0; i < count; i++) {
     const OnnxNode *n = &node[i];
@@ -345,8 +380,8 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
     b.out = NEWS(&im->c->work, Val, b.nout);
     im->g->loc = im->c->here = loc;
     bool good = read_operands(im, &b, n, loc);
-    i64 opset = opset_of(im, n->domain);
-    if (!good && !find_row(im, n, opset) && !find_fn(im, n)) unsupported_op(im, n, opset, loc);
+    if (good && im->c->nerrors) good = !reads_poison(im, n, 0);
+    if (!good) name_unknown(im, n, loc, 0);
     good = good && build_node(im, &b, n, loc);
     for (u32 k = 0; k < n->out.n; k++) {
       if (!n->out.at[k]) continue;

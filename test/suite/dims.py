@@ -1,8 +1,9 @@
 """Dimensions that the command line gives, and those it does not: one table of symbols for all inputs, every missing one in one
 message, and a command that works."""
+import json
 import shlex
 from lib import onnxfile as onnx
-from lib.core import Test, want
+from lib.core import Test, run, want
 from suite.cli import Cli
 
 
@@ -121,7 +122,38 @@ def growing(c):
     example(c, c.run("run", "named.onnx", "--max-shapes", "x:3x2x4x8,past_key_values.0.key:3x2x50x8", code=2))
 
 
-CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing)
+def choices(c, name, op):
+    """A result whose rank follows from a size, and a choice whose branches read it."""
+    def branches(x, *ops):
+        made = [onnx.Graph(f"{x}.{i}.") for i in range(2)]
+        for b, (kind, *more) in zip(made, ops):
+            b.output(b.node(kind, [x, *(b.ints(*k) for k in more)]), None)
+        return {"then_branch": made[0], "else_branch": made[1]}
+    g = onnx.Graph()
+    x = g.input(["batch", "n"], name="x")
+    is_one = g.node("Equal", [g.node("Gather", [g.node("Shape", [x]), g.const([], [1], onnx.INT64)]), g.const([], [1], onnx.INT64)])
+    y = g.node("If", [is_one], ["rank"], **branches(x, ("Squeeze", [1]), ("Identity",)))
+    y = g.node("If", [g.node("Cast", [g.input([], name="which")], to=onnx.BOOL)], ["choice"], **branches(y, (op,), ("Neg",)))
+    g.output(g.node("Identity", [y], ["y"]), ["batch", "rest"])
+    return c.save(name, onnx.model(g))
+
+
+def inspected(c):
+    """inspect shows inputs and outputs of a model that cannot be built with open dimensions, and one message says what is missing."""
+    model = choices(c, "rank.onnx", "Relu")
+    got = c.run("inspect", model)
+    text = got.out.decode()
+    want("  x: f32[batch,n]\n" in text and "  y: f32[batch,rest]\n" in text and text.count("not known") == 1 and "  none" in text, text)
+    want("-d n=" in example(c, got), got.text())
+    report = json.loads(c.run("inspect", model, "--json").out)
+    want(report["inputs"][0]["type"] == "f32[batch,n]" and "'n'" in report["memory"]["why"] and not report["unsupported"], f"{report}")
+    odd = choices(c, "odd.onnx", "NoSuchOperator")
+    got = run([c.env.ingot, "inspect", odd], 20, cwd=c.dir)
+    text = got.out.decode()
+    want(got.rc == 3 and "  x: f32[batch,n]\n" in text and text.count("operator NoSuchOperator of") == 1 and "messages" not in text, text)
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing, inspected)
 
 
 def tests(env):
