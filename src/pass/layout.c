@@ -341,7 +341,7 @@ static bool visit(Edit *e, NodeId id) {
   for (u32 i = 0; i < n->nout; i++) room(w, n->out[i]);
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
   if (!node_takes_layout(n) || gather) {
-    for (u32 i = 0; i < n->nin; i++) {
+    for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
       Val v = graph_node(g, id)->in[i];
       if (v && w->of[v]) {
         Val by = plain_of(w, v);
