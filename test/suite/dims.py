@@ -153,7 +153,20 @@ def inspected(c):
     want(got.rc == 3 and "  x: f32[batch,n]\n" in text and text.count("operator NoSuchOperator of") == 1 and "messages" not in text, text)
 
 
-CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing, inspected)
+def chosen(c):
+    """The test for -1 that torch writes around every expand hides no open dimension, whatever else the list holds."""
+    g = onnx.Graph()
+    x = g.input(["n", 4], name="x")
+    rows = g.node("Gather", [g.node("Shape", [x]), g.ints(0)])
+    shape = g.node("Concat", [rows, g.ints(-1), g.ints(4)], axis=0)
+    target = g.node("Where", [g.node("Equal", [shape, g.ints(-1, -1, -1)]), g.ints(1, 1, 1), shape])
+    g.output(g.node("Expand", [g.node("Unsqueeze", [x, g.ints(1)]), target], ["y"]), None)
+    text = c.run("opt", c.save("m.onnx", onnx.model(g)), "--stop=none", "--max-shapes", "x:8x4").out.decode()
+    want('f32[n,1,4]' in text and "nonzero" not in text, text)
+    want("f32[3,1,4]" in c.run("run", "m.onnx", "-d", "n=3").out.decode(), "the shape of the result")
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing, inspected, chosen)
 
 
 def tests(env):
