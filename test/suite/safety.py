@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from lib import npy, onnxfile
 from lib.core import ROOT, Fail, Skip, Test, run, want
@@ -176,8 +177,8 @@ def full(c):
         want(got.rc == 5 and "standard output" in got.text(), f"{' '.join(args)} >/dev/full: {got.rc}: {got.text()}")
 
 
-def on_terminal(args, cwd, stream, **env):
-    """What a program writes to a terminal that is its "stdout" or "stderr"."""
+def on_terminal(args, cwd, stream, seen=None, **env):
+    """What a program writes to a terminal that is its "stdout" or "stderr"; seen is called with all there is so far."""
     ours, theirs = pty.openpty()
     other = "stderr" if stream == "stdout" else "stdout"
     p = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, env={**os.environ, **env}, **{stream: theirs, other: subprocess.DEVNULL})
@@ -186,6 +187,8 @@ def on_terminal(args, cwd, stream, **env):
     try:
         while data := os.read(ours, 65536):
             said += data
+            if seen:
+                seen(said)
     except OSError:  # the other end is closed
         pass
     os.close(ours)
@@ -195,12 +198,18 @@ def on_terminal(args, cwd, stream, **env):
 
 def terminal(c):
     """On a terminal a line tells what is waited for and goes away again; elsewhere there is none."""
-    with open(c.path("slowcc"), "w") as f:
-        f.write("#!/bin/sh\nsleep 1.6\nexec cc \"$@\"\n")
+    go, line = c.path("go"), re.compile(rb"ingot: build, C compiler \.\.\. \d+ s")
+    with open(c.path("slowcc"), "w") as f:  # ends once the line is there, or after a time in which it would be
+        f.write('#!/bin/sh\nif [ "$GO" ]; then until [ -e "$GO" ]; do sleep 0.05; done; else sleep 1.6; fi\nexec cc "$@"\n')
     os.chmod(c.path("slowcc"), 0o755)
     args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
-    said = on_terminal(args, c.dir, "stderr", TERM="xterm")
-    want(re.search(rb"ingot: build, C compiler \.\.\. \d+ s", said) and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
+    late = threading.Timer(PATIENCE, lambda: open(go, "w").close())
+    late.start()
+    try:
+        said = on_terminal(args, c.dir, "stderr", lambda said: line.search(said) and open(go, "w").close(), TERM="xterm", GO=go)
+    finally:
+        late.cancel()
+    want(line.search(said) and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
     want(c.run(*args[1:]).text() == "", "progress without a terminal")
 
 
