@@ -131,7 +131,7 @@ lint:
 	@$(PYTHON) test/run lint/
 
 format:
-	clang-format -i $(shell find src test -name '*.[ch]')
+	clang-format -i $(shell find src test tools bench -name '*.[ch]')
 
 wc:
 	@$(PYTHON) test/wc.py

@@ -248,11 +248,10 @@ IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, d
  * many an input has is fixed before import, by the arrays given or by ingot_set_dim "x=3". What an
  * optional holds is x; that it is there or not follows likewise, or from "x.has=1". Where a length
  * is only known at run time, an output is y, the elements stacked up to a capacity, and y.count;
- * where a presence is, y (zeros if it is not there) and y.has. A map x is
- * x.keys and x.values; a sequence of maps (ZipMap) is y,
- * the values [maps, keys], and y.keys. Strings are described as what they are inside, u8[.., k]: k
- * bytes each, zeros behind the text ("x.bytes=100" makes room for 100); they may be given, and are
- * returned, as "str". */
+ * where a presence is, y (zeros if it is not there) and y.has. A map x is x.keys and x.values; a
+ * sequence of maps (ZipMap) is y, the values [maps, keys], and y.keys. Strings are described as
+ * what they are inside, u8[.., k]: k bytes each, zeros behind the text ("x.bytes=100" makes room
+ * for 100); they may be given, and are returned, as "str". */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
@@ -330,8 +329,7 @@ IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
 IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
-/* Memory of one inference. Sizes are for the upper bounds of open
- * dimensions. */
+/* Memory of one inference. Sizes are for the upper bounds of open dimensions. */
 typedef struct IngotMemory {
   int planned;     /* 0: some size has no bound; then only weights, buffers and groups are known */
   const char *why; /* "" or why there is no plan */

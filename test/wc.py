@@ -1,13 +1,14 @@
 """Sizes of the source files: the ten largest, every file over 600 lines marked, the total per folder.
 
-Exit status 1 when a file is longer than 800 lines: two ideas share a room.
+Exit status 1 when a file is longer than 800 lines, or a function of C longer than 80: two ideas share a room.
 """
 import os
+import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = (".c", ".h", ".def", ".py", ".t")
-MARK, LIMIT = 600, 800
+MARK, LIMIT, FUNCTION = 600, 800, 80
 
 
 def sizes():
@@ -20,6 +21,19 @@ def sizes():
                         yield sum(1 for _ in f), os.path.relpath(path, ROOT)
 
 
+def functions(path):
+    """(lines, name) of every function, as clang-format lays them out: from a line at the margin to the next `}` there."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    start = None
+    for i, line in enumerate(lines):
+        if re.match(r"[A-Za-z].*\w\(", line) and not line.endswith(";"):
+            start = i
+        elif line == "}" and start is not None:
+            yield i - start + 1, re.search(r"(\w+)\(", lines[start])[1]
+            start = None
+
+
 def main():
     rows = sorted(sizes(), reverse=True)
     code = [r for r in rows if r[1].startswith("src/")]
@@ -28,6 +42,9 @@ def main():
     for n, path in rows:
         if n > MARK:
             print(f"{n:7} {path}  over {LIMIT if n > LIMIT else MARK} lines")
+    long = [(n, path, name) for _, path in rows if path.endswith((".c", ".h")) for n, name in functions(path) if n > FUNCTION]
+    for n, path, name in long:
+        print(f"{n:7} {path}  {name} is over {FUNCTION} lines")
     totals = {}
     for n, path in rows:
         folder = os.path.dirname(path)
@@ -36,7 +53,7 @@ def main():
     for folder, (count, lines) in sorted(totals.items()):
         print(f"{lines:7} {folder} ({count} files)")
     print(f"{sum(n for n, _ in code):7} src in all, {sum(n for n, _ in rows):7} with tests and tools")
-    sys.exit(1 if any(n > LIMIT for n, _ in rows) else 0)
+    sys.exit(1 if long or any(n > LIMIT for n, _ in rows) else 0)
 
 
 main()

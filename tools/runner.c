@@ -4,13 +4,12 @@
  *
  * In: arrays by the names of the inputs; those that are missing are made up from the seed, as
  * `ingot run` does. Out: the outputs in an archive, or a few numbers of each on stdout; with
- * --bench one line of JSON with the times of a run. A model with state goes on from one step to
- * the next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise
- * and begin anew when the state is full. The text of this file travels inside ingot and
- * is compiled together with a table that describes the model (ingot_model, at the end of the
- * compiled text). Archives are read by src/onnx/zip.h, which the Makefile puts in front of this text,
- * as `ingot run` reads them; written ones are stored. Needs nothing but POSIX. Exit codes are those
- * of ingot.
+ * --bench one line of JSON with the times of a run. A model with state goes on from one step to the
+ * next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise and
+ * begin anew when the state is full. The text of this file travels inside ingot and is compiled
+ * together with a table that describes the model (ingot_model, at the end of the compiled text).
+ * Archives are read by src/onnx/zip.h, which the Makefile puts in front of this text, as `ingot
+ * run` reads them; written ones are stored. Needs nothing but POSIX. Exit codes are those of ingot.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -350,7 +349,8 @@ static int write_outputs(const Run *r, const char *path) {
     if (v->kind == 'x') return complain(UNSUPPORTED, v->name, "its type cannot be stored in .npz");
     append_array(&a, v, r->shape[i], r->out[i]);
     uint32_t sum = zip_crc(table, a.at, a.n);
-    if (z.n + a.n > 0xf0000000u) return complain(UNSUPPORTED, path, "the outputs are larger than an archive");
+    if (z.n + a.n > 0xf0000000u)
+      return complain(UNSUPPORTED, path, "the outputs are larger than an archive");
     append_entry(&dir, v->name, &a, sum, (uint32_t)z.n, 0);
     append_entry(&z, v->name, &a, sum, 0, 1);
     append(&z, a.at, a.n);
@@ -568,7 +568,8 @@ static void time_kernels(void) {
 }
 
 static void keep_kernels(int run) {
-  for (int k = 0; k < ingot_model.kernels && run < TIMED; k++) timed.all[k * TIMED + run] = timed.ms[k];
+  for (int k = 0; k < ingot_model.kernels && run < TIMED; k++)
+    timed.all[k * TIMED + run] = timed.ms[k];
 }
 
 static void forget_kernels(void) {
@@ -651,7 +652,8 @@ static void show(const Run *r) {
 }
 
 static int selftest(void) {
-  if (!ingot_model.test) return complain(UNSUPPORTED, "--selftest", "this model was built without one");
+  if (!ingot_model.test)
+    return complain(UNSUPPORTED, "--selftest", "this model was built without one");
   void *memory = make(ingot_model.test);
   int status = ingot_model.selftest(memory);
   free(memory);

@@ -1,8 +1,7 @@
 /* files.c: files that are written: named before work begins, and put in place at its end.
  *
  * In: paths, and what shall be in them, or what the process shall not leave behind. Out: files that
- * appear whole or not at all. That none of
- * them is one that was read is seen to by base/file.c.
+ * appear whole or not at all. That none of them is one that was read is seen to by base/file.c.
  */
 #include "api/own.h"
 

@@ -1,5 +1,5 @@
-/* mathlib.c: the text of mathlib*.h, cut into the parts that their marker comments
- * delimit, for engines that write C.
+/* mathlib.c: the text of mathlib*.h, cut into the parts that their marker comments delimit, for
+ * engines that write C.
  *
  * In: names of parts, such as "expf". Out: text to paste, each part once and after the parts it
  * needs; it wants <stdint.h> above it. Method: the headers are in the binary as bytes and are

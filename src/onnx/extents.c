@@ -4,10 +4,10 @@
  * are numbers, or symbols with bounds. Method: one table of symbols for all inputs. What a flag or
  * an array says about one input holds for every other with the same symbol; a symbol that is the
  * first dimension of some input is taken as 1 if nobody says more, with a warning; one that is
- * called like a sum of others is their sum. A dimension is
- * then, in this order: what a flag says for that input and axis, what the table says, the number in
- * the model, the extent of the array given, symbolic (bounded by --max-shapes, or unbounded for
- * inspection), 1 for an unknown batch, or missing. All that are missing are told at once.
+ * called like a sum of others is their sum. A dimension is then, in this order: what a flag says
+ * for that input and axis, what the table says, the number in the model, the extent of the array
+ * given, symbolic (bounded by --max-shapes, or unbounded for inspection), 1 for an unknown batch,
+ * or missing. All that are missing are told at once.
  */
 #include "onnx/extents.h"
 

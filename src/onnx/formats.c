@@ -6,6 +6,7 @@
  * that name). Protobuf files have no mark: which they are shows in the numbers of their fields.
  */
 #include "onnx/formats.h"
+#include "onnx/zip.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -158,12 +159,6 @@ static bool holds(const Row *r, const u8 *at, size_t n) {
 
 /* ---- zip archives ---- */
 
-static u32 little(const u8 *p, u32 bytes) {
-  u32 x = 0;
-  for (u32 i = bytes; i-- > 0;) x = x << 8 | p[i];
-  return x;
-}
-
 static bool has_name(const Row *r, const u8 *name, size_t n) {
   if (r->magic[0] == '/') {
     for (size_t i = 0; i + r->n <= n; i++)
@@ -173,19 +168,14 @@ static bool has_name(const Row *r, const u8 *name, size_t n) {
   return n >= r->n && !memcmp(name + n - r->n, r->magic, r->n);
 }
 
-/* Does a member have that name? The directory of an archive stands at its end, and is walked as far
- * as it makes sense. */
+/* Does a member have that name? An archive that is damaged has the members in front of the damage.
+ */
 static bool has_member(const Row *r, const u8 *at, size_t n) {
-  size_t end = n < 22 ? 0 : n - 22, least = end > 65536 ? end - 65536 : 0;
-  while (end > least && memcmp(at + end, "PK\5\6", 4)) end--;
-  if (n < 22 || memcmp(at + end, "PK\5\6", 4)) return r->n == 0;
-  size_t pos = little(at + end + 16, 4);
-  for (u32 i = 0; i < FORMAT_MEMBERS && pos + 46 <= n && !memcmp(at + pos, "PK\1\2", 4); i++) {
-    size_t name = little(at + pos + 28, 2);
-    if (name > n - pos - 46) break;
-    if (has_name(r, at + pos + 46, name)) return true;
-    pos += 46 + name + little(at + pos + 30, 2) + little(at + pos + 32, 2);
-  }
+  Zip z;
+  ZipMember m;
+  if (zip_open(&z, at, n))
+    for (u32 i = 0; i < FORMAT_MEMBERS && zip_next(&z, &m); i++)
+      if (has_name(r, m.name, m.nname)) return true;
   return r->n == 0;
 }
 

@@ -6,7 +6,8 @@
  * most 1032 times its compressed size, which is all deflate can do. Zip64 is read; encryption,
  * several disks and bytes in front of the archive are refused. Whether a name comes twice is for
  * the caller to see. C99 with nothing else of ingot: the text is compiled here and, in front of
- * tools/runner.c, with every program that `ingot build` makes, so that both read alike.
+ * tools/runner.c, with every program that `ingot build` makes, so that both read alike. What is
+ * `inline` is not needed by those who only want the names.
  */
 #ifndef INGOT_ZIP_H
 #define INGOT_ZIP_H
@@ -25,9 +26,8 @@ enum {
   ZIP_END64_LEN = 56,
   ZIP_LOC64_LEN = 20,
 };
-#define ZIP_MAX_BYTES                                                                              \
-  ((uint64_t)4 << 30) /* compressed members of one archive together, unpacked                      \
-                       */
+/* Compressed members of one archive together, unpacked. */
+#define ZIP_MAX_BYTES ((uint64_t)4 << 30)
 
 typedef struct Zip {
   const uint8_t *at;
@@ -172,7 +172,7 @@ static bool zip_next(Zip *z, ZipMember *m) {
 }
 
 /* NAME.npy: an array. */
-static bool zip_is_npy(const ZipMember *m) {
+static inline bool zip_is_npy(const ZipMember *m) {
   return m->nname >= 4 && !memcmp(m->name + m->nname - 4, ".npy", 4);
 }
 
@@ -196,7 +196,7 @@ static bool zip_find(Zip *z, ZipMember *m) {
 }
 
 /* Finds a member, and tells whether zip_unpack may be called with memory for its size. */
-static bool zip_locate(Zip *z, ZipMember *m) {
+static inline bool zip_locate(Zip *z, ZipMember *m) {
   if (!zip_find(z, m)) return false;
   if (m->flags & 1) return zip_refuse(z, "it is encrypted");
   if (m->method != 0 && m->method != 8)
@@ -212,7 +212,7 @@ static bool zip_locate(Zip *z, ZipMember *m) {
 
 /* The contents of a member that was located: in place where it is stored, else in to, which has
  * room for its size. NULL: something is wrong. */
-static const uint8_t *zip_unpack(Zip *z, const ZipMember *m, uint8_t *to) {
+static inline const uint8_t *zip_unpack(Zip *z, const ZipMember *m, uint8_t *to) {
   const uint8_t *at = m->method ? to : m->data;
   const char *why = NULL;
   if (m->method) why = inflate_all(m->data, (size_t)m->packed, to, (size_t)m->size);

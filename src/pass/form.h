@@ -2,10 +2,9 @@
  *
  * The domain is a list of axes: first those of the result in the order of its dimensions (of a
  * contraction those that both factors share before the others), then those that are folded, in the
- * order in which the fold must see them. Every index of every operand
- * and of the result is a sum of axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW,
- * JOIN, iota and random are all described this way (form.c) and turned into loops by one function
- * (lower_form.c).
+ * order in which the fold must see them. Every index of every operand and of the result is a sum of
+ * axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random are all
+ * described this way (form.c) and turned into loops by one function (lower_form.c).
  */
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H

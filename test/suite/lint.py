@@ -4,6 +4,7 @@ clang-tidy is dear, so a file that passed is not looked at again until it, a hea
 """
 import hashlib
 import os
+import re
 import shutil
 from lib import layering as rule
 from lib.core import ROOT, Fail, Test, need, run, tail
@@ -66,7 +67,7 @@ def planted(env):
 
 def formatting():
     need("clang-format")
-    files = list(sources(".c", ".h"))
+    files = list(sources(".c", ".h", tops=("src", "test", "tools", "bench")))
     got = run(["clang-format", "--dry-run", "-Werror", *files], 120, cwd=ROOT)
     if got.rc:
         names = sorted({line.split(":")[0] for line in got.text().splitlines() if "error:" in line})
@@ -103,7 +104,7 @@ def cppcheck():
 def sizes():
     got = run(["python3", "test/wc.py"], 60, cwd=ROOT)
     if got.rc:
-        over = [x.strip() for x in got.out.decode().splitlines() if "over 800" in x]
+        over = [x.strip() for x in got.out.decode().splitlines() if re.search("over (800|80 lines)", x)]
         raise Fail("; ".join(over) or tail(got.text()))
 
 

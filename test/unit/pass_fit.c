@@ -1,6 +1,6 @@
 /* Placing memory: plans are sound and never below the bound, the search finds the best plan of
- * small cases, hard cases come near the bound, the same case always gets the same plan,
- * and many items are placed in little time.
+ * small cases, hard cases come near the bound, the same case always gets the same plan, and many
+ * items are placed in little time.
  */
 #include "../../bench/plan_cases.h"
 #include "check.h"

@@ -84,25 +84,20 @@ u64 ram_bytes(const EmitFacts *f) {
   return f->arena_bytes + f->stack_bytes + f->input_bytes + f->output_bytes;
 }
 
-void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
-  Emit *e = f->e;
-  const char *up = text_cstr(&f->upper), *name = e->o->name;
-  bool vectors = e->pool || is_gated(e);
-  text_fmt(t,
-           "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
-           up, up);
+/* Memory, work and target, as macros. */
+static void put_fact_macros(Emit *e, Text *t, const char *up, const EmitFacts *facts) {
+  const char *file = e->o->weights_file;
   if (!facts->arena_bytes) text_puts(t, "/* None is needed, but C has no arrays of 0 bytes. */\n");
   text_fmt(t,
            "#define %s_ARENA_BYTES %" PRIu64
            "\n#define %s_ARENA_ALIGN 64\n#define %s_WEIGHT_BYTES %" PRIu64 "\n",
            up, facts->arena_bytes ? facts->arena_bytes : 1, up, up, facts->weight_bytes);
   if (e->o->weights == WM_file) {
-    const char *file = e->o->weights_file;
     text_fmt(
         t,
         "/* They come from a file where the C file is compiled, see %s_WEIGHTS_FILE there: ", up);
     if (file) put_comment(t, file, strlen(file));
-    text_fmt(t, "%s%s */\n", file ? "" : name, file ? "" : ".bin");
+    text_fmt(t, "%s%s */\n", file ? "" : e->o->name, file ? "" : ".bin");
   }
   text_fmt(t, "#define %s_STACK_BYTES %" PRIu64 "\n#define %s_MULTIPLY_ADDS %.0f\n", up,
            facts->stack_bytes, up, e->o->macs);
@@ -117,6 +112,11 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
   if (e->o->selftest)
     text_fmt(t, "#define %s_SELFTEST_BYTES %" PRIu64 "\n", up, facts->selftest_bytes);
   text_fmt(t, "#define %s_TARGET \"%s\"\n", up, e->o->march);
+}
+
+/* Arrays and sizes that the caller gives or gets, as macros. */
+static void put_interface_macros(Made *f, Text *t, const char *up) {
+  Emit *e = f->e;
   text_fmt(t, "#define %s_INPUTS %u\n#define %s_OUTPUTS %u\n", up, e->p->in.n, up, e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(f, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(f, t, "OUTPUT", i, e->p->out.at[i]);
@@ -128,9 +128,15 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
     text_fmt(t, "\" /* the argument n%u */\n#define %s_SIZE%u_MAX %" PRId64 "\n", k, up, k,
              info->hi);
   }
+}
+
+/* The entry, what its statuses mean, and which body it is. */
+static void put_run_declarations(Made *f, Text *t, const char *up) {
+  Emit *e = f->e;
+  const char *name = e->o->name;
+  bool vectors = e->pool || is_gated(e);
   text_fmt(
       t,
-      "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
       "/* 0: done. 1: arena is NULL or not aligned to %s_ARENA_ALIGN. 2: a size is out of its "
       "bounds.\n"
       "%s%s * Others: see %s_why. Inputs and outputs must not overlap each other or the arena. */\n"
@@ -150,9 +156,11 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
                 " * has no such vectors and plain loops stand in for them. */\n"
               : "/* The body that runs. */\n");
   text_fmt(t, "const char *%s_target(void);\n", name);
-  put_profile_declarations(e, t, up, facts->most_profile);
-  put_thread_declarations(e, t);
-  if (e->o->selftest)
+}
+
+static void put_selftest_declaration(Emit *e, Text *t, const char *up) {
+  const char *name = e->o->name;
+  if (e->o->selftest) {
     text_fmt(t,
              "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
              "are as computed by ingot, 3\n"
@@ -160,16 +168,31 @@ void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
              "the arena. */\n"
              "int %s_selftest(void *memory%s);\n",
              name, up, name, e->o->weights == WM_pointer ? ", const void *weight_file" : "");
-  else {
-    text_puts(t, "/* No self-test: ");
-    put_comment(t, e->o->no_selftest, strlen(e->o->no_selftest));
-    text_puts(t, ". */\n");
+    return;
   }
+  text_puts(t, "/* No self-test: ");
+  put_comment(t, e->o->no_selftest, strlen(e->o->no_selftest));
+  text_puts(t, ". */\n");
+}
+
+void put_declarations(Made *f, Text *t, const EmitFacts *facts) {
+  Emit *e = f->e;
+  const char *up = text_cstr(&f->upper);
+  text_fmt(t,
+           "#ifndef INGOT_%s_H\n#define INGOT_%s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+           up, up);
+  put_fact_macros(e, t, up, facts);
+  put_interface_macros(f, t, up);
+  text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+  put_run_declarations(f, t, up);
+  put_profile_declarations(e, t, up, facts->most_profile);
+  put_thread_declarations(e, t);
+  put_selftest_declaration(e, t, up);
   if (e->state)
     text_fmt(t,
              "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
              "void %s_reset(void *arena);\n",
-             name);
+             e->o->name);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
