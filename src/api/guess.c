@@ -23,6 +23,8 @@ typedef struct Guess {
   bool *grows;   /* likewise: it gets a bound */
   u32 trials;
   double start;
+  const char *why; /* the first trial failed, and the words it stands for */
+  Text first;
 } Guess;
 
 /* ---- trials ---- */
@@ -31,6 +33,21 @@ static void try_import(Ctx *c, void *arg) {
   Guess *a = arg;
   a->m->g = onnx_import(c, a->m->onnx, a->m->file, &a->o);
   api_bind_state(a->m);
+}
+
+static void put_number(const Ctx *c, const BindDim *d, Text *t) {
+  text_puts(t, str_text(c, d->input ? d->input : d->symbol));
+  if (d->input) text_fmt(t, ":%lld", (long long)d->axis);
+  text_fmt(t, "=%lld", (long long)d->value);
+}
+
+static void first_failure(Guess *a, const char *why) {
+  a->why = why;
+  a->first = text_new(&a->m->c->keep);
+  for (u32 i = 0; i < a->miss->n; i++) {
+    text_puts(&a->first, i ? "," : "");
+    put_number(a->m->c, &a->mine[i], &a->first);
+  }
 }
 
 /* Whatever a trial says is taken back, and what was said before is no failure of its own. */
@@ -42,6 +59,7 @@ static bool works(Guess *a) {
   const char *why;
   c->nerrors = 0;
   Err e = ctx_try(c, try_import, a, &why);
+  if (e && !a->why) first_failure(a, why);
   c->nerrors = errors;
   c->here = here;
   c->diags_end = end;
@@ -93,9 +111,7 @@ static void keep_pair(Ingot *m, const char *option, Text *t) {
 
 static void keep_number(Ingot *m, const BindDim *d) {
   Text t = text_new(&m->c->keep);
-  text_puts(&t, str_text(m->c, d->input ? d->input : d->symbol));
-  if (d->input) text_fmt(&t, ":%lld", (long long)d->axis);
-  text_fmt(&t, "=%lld", (long long)d->value);
+  put_number(m->c, d, &t);
   keep_pair(m, "-d", &t);
 }
 
@@ -194,6 +210,9 @@ void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
   for (u32 i = 0; i < SIZES; i++)
     for (u32 ones = 0; ones < masks; ones++)
       if (try_sizes(&a, i, ones)) return;
+  if (a.why && !growth)
+    warn(c, LOC_NONE, "none of the usual sizes fits; with -d %s: %s",
+         show(c, str_of(c, text_cstr(&a.first))), a.why);
 }
 
 const char *ingot_hint(const Ingot *m, uint32_t i) {

@@ -130,6 +130,7 @@ static const struct {
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
     {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
+    {"run", "python", "PATH", "Python that has onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "output", "FILE.ing",
@@ -212,6 +213,18 @@ static int no_option(const Verb *v, const char *word, const char *name, size_t n
   return bad(v, word, why);
 }
 
+/* A word that no option takes: which one would. */
+static int no_place(const Verb *v, const Args *a, const char *word) {
+  const char *dot = strrchr(word, '.'), *why = "unexpected argument";
+  if (a->model && strchr(word, '=') && lists(v->options, "input"))
+    why = "unexpected argument; dimensions are given with -d, values of inputs with --input";
+  else if (a->model && dot && !strcmp(dot, ".npz") && lists(v->options, "inputs"))
+    why = "unexpected argument; arrays by name are given with --inputs";
+  else if (a->model && dot && !strcmp(dot, ".npy") && lists(v->options, "input"))
+    why = "unexpected argument; an array is given with --input NAME=@FILE.npy";
+  return bad(v, word, why);
+}
+
 /* Decimal or with 0x; no sign, no blanks, nothing behind it. */
 static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned long long *to) {
   char *end, expected[96];
@@ -261,7 +274,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i], *eq = NULL;
     if (w[0] != '-' || !w[1]) {
-      if (a->model || !v->wants_model) return bad(v, w, "unexpected argument");
+      if (a->model || !v->wants_model) return no_place(v, a, w);
       a->model = w;
       continue;
     }

@@ -196,6 +196,11 @@ static int verb_run(const Args *a) {
     fputs("ingot run: --library is the compiled model: it needs --engine c\n", stderr);
     return INGOT_USAGE;
   }
+  const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
+  if (a->python && !(e && e->flags & INGOT_FILE)) {
+    fputs("ingot run: --python is for ONNX Runtime: it needs --engine onnxruntime\n", stderr);
+    return INGOT_USAGE;
+  }
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -421,7 +426,7 @@ const Verb verb_table[] = {
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
      "input inputs data output engine march tuned precise optimize-for ram threads threads-api "
-     "threads-grain library name seed state steps " SHAPES,
+     "threads-grain library name python seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,

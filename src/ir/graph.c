@@ -129,9 +129,31 @@ static bool entries(Graph *g, Val v, Dim *out, u32 *n) {
   return graph_dim_list(g, v, out, EAGER_FLOATS, n);
 }
 
+/* n - 1 as some exporters write it: the sum of a dimension and a negative number, in either order.
+ */
+static bool dims_less(Graph *g, const Node *n, Dim *out, u32 *count) {
+  Dim a[EAGER_FLOATS];
+  i64 k[EAGER_FLOATS];
+  u32 na = 0, nk = 0, side = 0;
+  if (n->op != OP_add || n->nin != 2) return false;
+  while (side < 2 &&
+         !(graph_ints(g, n->in[side], k, EAGER_FLOATS, &nk) && entries(g, n->in[1 - side], a, &na)))
+    side++;
+  if (side == 2 || (na != nk && na != 1 && nk != 1)) return false;
+  *count = na == 0 || nk == 0 ? 0 : na > nk ? na : nk;
+  for (u32 i = 0; i < *count; i++) {
+    Dim x = a[na == 1 ? 0 : i];
+    i64 more = k[nk == 1 ? 0 : i];
+    if (dim_is_const(x) && x + more < 0) return false;
+    out[i] = dim_addk(g->dims, x, more);
+  }
+  return true;
+}
+
 static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
   Dim a[EAGER_FLOATS], b[EAGER_FLOATS];
   u32 na, nb = 1;
+  if (dims_less(g, n, out, count)) return true;
   if (!entries(g, n->in[0], a, &na)) return false;
   if (n->op == OP_cast) {
     i64 to = node_int(n, AT_to, DT_none);

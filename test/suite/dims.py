@@ -2,6 +2,7 @@
 message, and a command that works."""
 import json
 import shlex
+from lib import npy
 from lib import onnxfile as onnx
 from lib.core import Test, run, want
 from suite.cli import Cli
@@ -166,7 +167,33 @@ def chosen(c):
     want("f32[3,1,4]" in c.run("run", "m.onnx", "-d", "n=3").out.decode(), "the shape of the result")
 
 
-CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing, inspected, chosen)
+def less(c):
+    """Sizes as torch.export writes them, (n + -1) / 4 + 1, stay known while n is open."""
+    g = onnx.Graph()
+    x = g.input(["n", 3], name="x")
+    n = g.node("Squeeze", [g.node("Shape", [x], start=0, end=1)])
+    rows = g.node("Add", [g.node("Div", [g.node("Add", [g.const([], [-1], onnx.INT64), n]), g.const([], [4], onnx.INT64)]), g.const([], [1], onnx.INT64)])
+    size = g.node("Concat", [g.node("Unsqueeze", [rows, g.ints(0)]), g.ints(1, 3)], axis=0)
+    every = g.node("Slice", [x, g.ints(0), g.ints(2 ** 31), g.ints(0), g.ints(4)])
+    g.output(g.node("Reshape", [every, size], ["y"]), None)
+    model = c.save("less.onnx", onnx.model(g))
+    want("y: f32[(n+3)/4,1,3]" in c.run("inspect", model).out.decode(), "the shape of y is not known")
+    for rows in (1, 4, 5, 9):
+        npy.save(c.path("x.npy"), npy.Array("f32", (rows, 3), [float(i) for i in range(3 * rows)]))
+        for engine in ("ref", "interp", "c"):
+            out = c.run("run", model, "--max-shapes", "x:9x3", "--input", "x=@x.npy", "-e", engine).out.decode()
+            want(f"y: f32[{(rows + 3) // 4},1,3]" in out, f"{rows} rows, {engine}: {out}")
+
+
+def no_fit(c):
+    """Where no usual size fits, the message says what is in the way of one."""
+    g = onnx.Graph()
+    g.output(g.node("Reshape", [g.input([1, "n"], name="x"), g.ints(7, 11)], ["y"]), None)
+    got = c.run("run", c.save("seven.onnx", onnx.model(g)), code=2, text="with -d n=128: node 0")
+    want("for example" not in got.text(), got.text())
+
+
+CASES = (one_table, all_missing, made_to_fit, made_up_names, sums, no_bound, growing, inspected, chosen, less, no_fit)
 
 
 def tests(env):

@@ -179,7 +179,18 @@ def machines(c):
     c.run("run", model, "-e", "c", "--library", "two.so", "--march", here)
 
 
-CASES = (contradictions, bounds, letters, spellings, files, arrays, standard_input, tables, in_c, machines)
+def places(c):
+    """Words that no option takes are answered with the option that would; ONNX Runtime runs with a Python of one's own."""
+    for word, text in (("batch=2", "dimensions are given with -d"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument\n")):
+        c.run("run", MODEL, word, code=2, text=text)
+    c.run("ops", "a=b", code=2, text="unexpected argument\n")
+    c.run("run", MODEL, "--python", "python3", code=2, text="needs --engine onnxruntime")
+    c.run("run", MODEL, "-e", "onnxruntime", "--python", "no-such-python", code=5, text="cannot be started")
+    if c.env.python:
+        want(b"probability: f32[1,10]" in c.run("run", MODEL, "-e", "onnxruntime", "--python", c.env.python).out, "no result")
+
+
+CASES = (contradictions, bounds, letters, spellings, files, arrays, standard_input, tables, in_c, machines, places)
 
 
 def tests(env):
