@@ -279,6 +279,21 @@ static i64 *sizes_seen(Ingot *m) {
   return env;
 }
 
+/* As the other engines say it. */
+static void check_room(Ingot *m) {
+  Graph *g = m->g;
+  for (u32 k = 0; k < g->state.n; k++) {
+    const Type *t = graph_type(g, g->blk.at[1].param.at[g->state.at[k].in]);
+    Growth how = state_growth(g, &g->state.at[k]);
+    i64 lo, hi;
+    if (how.axis == MAX_RANK) continue;
+    dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);
+    if (m->ref_state[k]->dim[how.axis] > hi)
+      fail(m->c, ERR_input, LOC_NONE, "the state is full: %s cannot grow",
+           show(m->c, dim_syminfo(g->dims, how.sym)->name));
+  }
+}
+
 void api_run_ref(Ingot *m, const RefOptions *o) {
   Ctx *c = m->c;
   Graph *g = m->g;
@@ -291,6 +306,7 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
     for (u32 k = 0; k < g->state.n; k++)
       m->ref_state[k] = first_value(m, b->param.at[g->state.at[k].in], env);
   }
+  check_room(m);
   for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->in[i];
   for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->ref_state[k];
   ref_run(g, o, in, out, &c->keep);

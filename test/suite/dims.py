@@ -120,6 +120,11 @@ def growing(c):
     example(c, c.run("run", "named.onnx", "--state", "auto", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
     example(c, c.run("compile", "named.onnx", "--state", "auto", "-o", "x.c", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
     example(c, c.run("run", "named.onnx", "--state", "auto", "-d", "seq=2", "--max-shapes", "past_key_values.0.key:3x2x50x8", code=2))
+    for engine in ("ref", "interp", "c"):
+        few = ("run", "named.onnx", "--state", "auto", "-d", "seq=1,batch=1", "-d", "past + seq=4", "--max-shapes",
+               "past_key_values.0.key:1x2x3x8", "-e", engine, "--steps")
+        c.run(*few, "4")
+        c.run(*few, "6", code=4, text="the state is full")
     example(c, c.run("run", "named.onnx", "--max-shapes", "x:3x2x4x8,past_key_values.0.key:3x2x50x8", code=2))
 
 
