@@ -12,7 +12,7 @@
 extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[], mathlibq_h[];
 extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size;
 
-enum { PARTS_MAX = 128 };
+enum { PARTS_MAX = 192 };
 
 typedef struct Part {
   const char *name, *needs, *text; /* not terminated */

@@ -8,7 +8,9 @@ from lib.core import ROOT, Fail, Skip, Test, run, tail
 ONE = ("exp exp1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gelu2 erf floor ceil trunc rint sqrt").split()
 TWO = "pow fmod mod".split()
 THREE = ["fma"]
-QUICK = "exp1q exp1u expq logq sinq cosq tanhq gelu2q erfq expu tanhu gelu2u erfu".split()  # of programs that say `math fast` or `math fused`
+QUICK = ("exp1q exp1u expq logq sinq cosq tanhq gelu2q erfq expu tanhu gelu2u erfu "  # of programs that say `math fast`, `fused`
+         "exps tanhs gelu2s erfs sins coss").split()  # or `single`
+LOOPS = "exps tanhs gelu2s erfs".split()  # loops over these become vectors: as fast as those in double, or faster
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]
 BUILDS = {
     "gcc-O0": ["gcc", *WARN, "-O0"],
@@ -158,6 +160,23 @@ def bits(env, build):
     return mine
 
 
+def vectors(env):
+    """gcc makes vectors of loops over the functions of `math single`."""
+    if not shutil.which("gcc") or run(["gcc", "-dumpmachine"], 20).out.decode().split("-")[0] not in ("x86_64", "aarch64"):
+        raise Skip("gcc is not installed, or for another machine")
+    path = os.path.join(env.scratch("math", "vectors"), "loops.c")
+    with open(path, "w") as f:
+        f.write(text(LOOPS))
+        for name in LOOPS:
+            f.write(f"void v_{name}(float *restrict y, const float *restrict x) {{\n"
+                    f"  for (int i = 0; i < 1024; i++) y[i] = im_{name}(x[i]);\n}}\n")
+    got = run(["gcc", *WARN[:1], "-ffp-contract=off", "-O3", "-fopt-info-vec-optimized", "-c", path, "-o", path[:-1] + "o"], 60, merge=True)
+    found = got.out.decode().count("loop vectorized")
+    if got.rc or found < len(LOOPS):
+        raise Fail(f"{found} of {len(LOOPS)} loops became vectors: {tail(got.out.decode())}")
+
+
 def tests(env):
     out = [Test(f"math/bits-{b}", lambda b=b: bits(env, b), cost=3) for b in BUILDS]
+    out.append(Test("math/vectors", lambda: vectors(env)))
     return out + [Test(f"math/alone-{b}", lambda b=b: alone(env, b), cost=8) for b in ALONE]
