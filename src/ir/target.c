@@ -6,16 +6,29 @@
 const Target target_table[] = {
 #define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
   {#name, lanes, regs, block, fma, guard, cflags, features, dot4, cross, false},
+#define FIGURE(name, value, what, how)
 #include "ir/target.def"
+#undef FIGURE
 #undef TARGET
 };
 
 static const Target loops_table[] = {
 #define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
   {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, cross, lanes > 1},
+#define FIGURE(name, value, what, how)
 #include "ir/target.def"
+#undef FIGURE
 #undef TARGET
 };
+
+const Figures figures = {
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)
+#define FIGURE(name, value, what, how) .name = value,
+#include "ir/target.def"
+#undef FIGURE
+#undef TARGET
+};
+
 const u32 target_count = sizeof target_table / sizeof *target_table;
 
 const Target *target_find(const char *name) {

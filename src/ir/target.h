@@ -18,7 +18,17 @@ typedef struct Target {
   bool loops;           /* what stands in for the vectors of another: see target_find */
 } Target;
 
+/* What estimates reckon with: see target.def. */
+typedef struct Figures {
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)
+#define FIGURE(name, value, what, how) double name;
+#include "ir/target.def"
+#undef TARGET
+#undef FIGURE
+} Figures;
+
 /* target.c */
+extern const Figures figures;
 extern const Target target_table[];
 extern const u32 target_count;
 /* "avx2-loops": programs for avx2 as machines run them that lack it: plain loops, and products that

@@ -33,22 +33,6 @@
 
 enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thread */
 
-/* Nanoseconds: the default for the least work of a chunk. Three quarters of it one thread does
- * alone, and a seventh is what it costs to hand out a loop. */
-#define GRAIN 4000.0
-
-/* Nanoseconds a byte: of what threads hand to each other; of weights that are read once more, from
- * a cache that all share, or from one's own. Nanoseconds for a cache line that two write. */
-#define HANDED 0.1
-#define FAR    0.04
-#define NEAR   0.004
-#define TORN   100.0
-/* What a kernel costs beside its loops: its prologue, code that is in no cache yet, tiles cut
- * short. In the same measure as list_cost, which for vectors is some ten times the time of a fast
- * machine; found by comparing the time of small networks in many bands and in none. */
-#define CALL   3000.0
-enum { OWN_CACHE = 256 << 10, FEW = 128 << 10 }; /* bytes; of weights that many strips may read */
-
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
 typedef struct Cut {
   BufId buf;
@@ -326,8 +310,8 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
 }
 
 static double reads_cost(const Reads *r, double times) {
-  return r->handed * HANDED + r->torn * TORN +
-         r->weights * times * (r->weights > OWN_CACHE ? FAR : NEAR);
+  return r->handed * figures.handed_ns + r->torn * figures.torn_ns +
+         r->weights * times * (r->weights > figures.own_bytes ? figures.shared_ns : figures.own_ns);
 }
 
 /* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
@@ -351,7 +335,7 @@ static double own_bytes(Share *o, StmtId loop) {
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
 static double lone_cost(Share *o, StmtId id) {
-  return cost(o, id) + (o->inside ? 0 : reads_of(o, id, 0, false).alone * HANDED);
+  return cost(o, id) + (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.handed_ns);
 }
 
 /* ---- the choice ---- */
@@ -497,7 +481,7 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Cho
     if (c.trips < 2 || s->step > INT32_MAX) continue;
     Reads r = reads_of(o, id, s->var, false);
     double part;
-    c.strip = strip_of(o, &c, whole, r.weights > FEW ? 1 : SHARES, &part);
+    c.strip = strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : SHARES, &part);
     double each = ceil(ceil(c.trips / c.strip) / p->threads);
     double time = whole * part + o->grain / 7 + reads_cost(&r, each);
     if (time < best->time) *best = (Choice){WAY_chain, time, c};
@@ -523,9 +507,10 @@ static Choice choose(Share *o, StmtId id) {
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
   o->inside--;
   if (open >= body) return best;
-  open = (open * 1.05 + own_bytes(o, id) / 2 * HANDED) * trips(o, s, &fixed);
+  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.handed_ns) * trips(o, s, &fixed);
   Reads again = reads_of(o, id, s->var, false);
-  if (again.weights > OWN_CACHE) open += again.weights * FAR * trips(o, s, &fixed) / n;
+  if (again.weights > figures.own_bytes)
+    open += again.weights * figures.shared_ns * trips(o, s, &fixed) / n;
   if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
   return best;
 }
@@ -675,7 +660,7 @@ static StmtId walk(Share *o, StmtId first) {
 void parallel(Prog *p) {
   if (p->threads < 2) return;
   Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
-  o.grain = p->grain ? p->grain : GRAIN;
+  o.grain = p->grain ? p->grain : figures.grain_ns;
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
   o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
@@ -699,6 +684,6 @@ double prog_time(Prog *p) {
   Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
   double calls = 0;
   for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
-    if (prog_stmt(p, s)->kind == ST_kernel) calls += CALL;
+    if (prog_stmt(p, s)->kind == ST_kernel) calls += figures.call_ns;
   return list_cost(&o, p->body) + calls;
 }

@@ -16,11 +16,7 @@
 #include "pass/tune.h"
 
 static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
-/* Multiply-adds of one lane in the time in which a byte comes from memory, and the part of it when
- * it comes from the cache behind the second. Fitted to single layers of 32 to 1024 channels on
- * images of 7 x 7 to 100 x 100, on a Xeon with AVX-512. */
-static const double READ = 0.3, AGAIN = 0.1;
-enum { FAR = 4 << 20, NEAR = 1 << 20, BLOCK = 640 << 10, ROWS = 14, CHOICES = 3 };
+enum { ROWS = 14, CHOICES = 3 };
 
 static const u32 patch[CHOICES] = {4, 2, 0}; /* from the least accurate */
 static const double growth[CHOICES] = {4, 16. / 9, 1};
@@ -39,11 +35,12 @@ struct WinoPlan {
 };
 
 bool winograd_once(u32 m, i64 in, i64 out, i64 all) {
-  return (m + 2) * (m + 2) * in * out * 4 > FAR && all <= 2 * ROWS;
+  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.far_bytes && all <= 2 * ROWS;
 }
 
 i64 winograd_block(u32 m, i64 in, i64 out, i64 all) {
-  i64 places = (m + 2) * (m + 2), each = BLOCK / (places * (in + out) * 4) / ROWS * ROWS;
+  i64 places = (m + 2) * (m + 2),
+      each = (i64)figures.block_bytes / (places * (in + out) * 4) / ROWS * ROWS;
   return winograd_once(m, in, out, all) ? all : each < ROWS ? ROWS : each;
 }
 
@@ -51,11 +48,11 @@ i64 winograd_block(u32 m, i64 in, i64 out, i64 all) {
 
 static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 high, i64 wide) {
   double side = m ? m + 2 : 3, pairs = (double)in * (double)out, bytes = side * side * pairs * 4;
-  double read = READ * u->target->lanes * bytes;
+  double read = figures.byte_read * u->target->lanes * bytes;
   if (!m) return 9 * pairs * (double)images * (double)high * (double)wide + read;
   i64 all = (high + m - 1) / m * ((wide + m - 1) / m);
   i64 again = (all - 1) / winograd_block(m, in, out, all);
-  double more = bytes > NEAR ? AGAIN * (double)again : 0;
+  double more = bytes > figures.near_bytes ? figures.byte_again * (double)again : 0;
   return side * side * pairs * (double)images * (double)all + read * (1 + more);
 }
 
