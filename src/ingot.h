@@ -185,7 +185,8 @@ typedef struct IngotC {
   int profile; /* NAME_run tells a function of the caller which kernel has ended: the header says
                   how */
   int split;   /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0
-                  and on, whose objects are linked together; 0: only at once */
+                  and on, whose objects are linked together; 0: only at once. ingot_build with 0
+                  chooses, by the size of the code, and compiles side by side */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);

@@ -95,44 +95,54 @@ static FileOut blob_file(const Ingot *m) {
   return (FileOut){.n = m->blob.piece.n, .piece = m->blob.piece.at};
 }
 
-static const char *compile(Ctx *c, Build *b, const char *file, const Text *text,
-                           const char *standard) {
-  Text object = text_new(&c->keep);
+/* Object files, one for each part. */
+static Words compile(Ctx *c, Build *b, const char *file, const Text *text, u32 parts) {
   const char *source = folder_file(c, &b->folder, file);
   Words w = {0};
-  text_fmt(&object, "%s.o", source);
   put_file(c, source, (FileOut){.at = text->at, .n = text->n});
-  begin(c, b, &w, standard);
+  begin(c, b, &w, "-std=c99");
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
   add_pair(c, &w, "-I", b->folder.path); /* where .incbin looks, too */
-  add(c, &w, "-c");
-  add(c, &w, "-o");
-  add(c, &w, text_cstr(&object));
-  add(c, &w, source);
-  run(c, b, "C compiler", &w);
-  return text_cstr(&object);
+  return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
 
-static const char *archive(Ctx *c, Build *b, const char *object) {
+static void add_all(Ctx *c, Words *w, const Words *more) {
+  for (u32 i = 0; i < more->n; i++) add(c, w, more->at[i]);
+}
+
+/* One object file of several. */
+static const char *join(Ctx *c, Build *b, const Words *object) {
+  const char *path = folder_file(c, &b->folder, "product.o");
+  Words w = {0};
+  if (object->n == 1) return object->at[0];
+  words_compiler(c, &w, b->o->cc);
+  words_target(c, &w, b->m);
+  words_add(c, &w, "-nostdlib -r -o");
+  add(c, &w, path);
+  add_all(c, &w, object);
+  run(c, b, "C compiler", &w);
+  return path;
+}
+
+static const char *archive(Ctx *c, Build *b, const Words *object) {
   const char *ar = getenv("AR"), *path = folder_file(c, &b->folder, "product.a");
   Words w = {0};
   words_add(c, &w, ar && *ar ? ar : "ar");
   add(c, &w, "rcsD");
   add(c, &w, path);
-  add(c, &w, object);
+  add_all(c, &w, object);
   run(c, b, "archiver", &w);
   return path;
 }
 
-static const char *link(Ctx *c, Build *b, const char *object, const char *runner) {
+static const char *link(Ctx *c, Build *b, const Words *object) {
   const char *path = folder_file(c, &b->folder, "product");
   Words w = {0};
   begin(c, b, &w, "-std=c99");
   if (b->kind == PD_shared) add(c, &w, "-shared");
   add(c, &w, "-o");
   add(c, &w, path);
-  add(c, &w, object);
-  if (runner) add(c, &w, runner);
+  add_all(c, &w, object);
   add(c, &w, "-lm");
   run(c, b, "C compiler", &w);
   return path;
@@ -176,6 +186,7 @@ static void build(Ctx *c, void *arg) {
        file = text_new(&c->keep);
   ic.name = b->name;
   ic.caller = ic.caller || b->kind == PD_program;
+  if (!ic.split) ic.split = PARTS_MOST;
   api_bodies(b->m);
   if (!ic.weights && api_weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
@@ -190,19 +201,24 @@ static void build(Ctx *c, void *arg) {
     put_file(c, folder_file(c, &b->folder, text_cstr(&blob)), blob_file(b->m));
   }
   text_fmt(&file, "%s.c", ic.name);
-  const char *made = compile(c, b, text_cstr(&file), &source, "-std=c99");
-  File object = file_read_own(c, made);
-  CodeSize size = measure(&object);
-  b->size.text = size.text;
-  b->size.data = size.data;
-  if (b->kind == PD_archive) made = archive(c, b, made);
-  if (b->kind == PD_shared) made = link(c, b, made, NULL);
+  u32 parts = ic.split == PARTS_MOST ? parts_wanted(facts.code_bytes) : 1;
+  Words object = compile(c, b, text_cstr(&file), &source, parts);
+  for (u32 i = 0; i < object.n; i++) {
+    File one = file_read_own(c, object.at[i]);
+    CodeSize size = measure(&one);
+    b->size.text += size.text;
+    b->size.data += size.data;
+  }
   if (b->kind == PD_program) {
     text_put(&runner, runner_text, runner_text_size);
     u32 threads = b->m->p->threads > 1 && !b->m->openmp ? b->m->p->threads : 1;
     emit_runner(b->m->p, ic.name, api_limits(b->m), facts, threads, &runner);
-    made = link(c, b, made, compile(c, b, "runner-main.c", &runner, "-std=c99"));
+    Words main = compile(c, b, "runner-main.c", &runner, 1);
+    add_all(c, &object, &main);
   }
+  const char *made = b->kind == PD_object    ? join(c, b, &object)
+                     : b->kind == PD_archive ? archive(c, b, &object)
+                                             : link(c, b, &object);
   File f = file_read_own(c, made);
   FileOut out[MOST_FILES];
   u32 nout = 0;

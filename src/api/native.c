@@ -19,20 +19,24 @@ typedef struct Native {
   Folder folder;
 } Native;
 
-static const char *compile(Ctx *c, Native *n, const char *source) {
-  const char *object = folder_file(c, &n->folder, "m.so");
-  Words w = {0};
+static const char *compile(Ctx *c, Native *n, const char *source, u32 parts) {
+  const char *library = folder_file(c, &n->folder, "m.so");
+  Words w = {0}, object = {0};
   words_compiler(c, &w, NULL);
-  words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -shared -w");
+  words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -w");
   words_target(c, &w, n->m);
   words_body(c, &w, n->m, "MODEL");
   words_threads(c, &w, n->m);
-  words_add(c, &w, "-o");
-  *vec_push(&c->keep, &w) = object;
-  *vec_push(&c->keep, &w) = source;
+  if (parts > 1)
+    object = parts_compile(c, &n->folder, &w, source, "model", parts);
+  else
+    *vec_push(&c->keep, &object) = source;
+  words_add(c, &w, "-shared -o");
+  *vec_push(&c->keep, &w) = library;
+  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, &w) = object.at[i];
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &n->folder, "C compiler", w.at);
-  return object;
+  return library;
 }
 
 /* Extents that are kept with the state, as the program will read them. */
@@ -166,7 +170,8 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
 /* The library of the model, compiled if need be. */
 static void load(Ctx *c, Native *n) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
-  IngotC o = {.name = "model", .literal_bytes = 4096, .selftest = -1, .caller = 1};
+  IngotC o = {
+      .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_MOST, .caller = 1};
   const char *library = n->m->library;
   /* gives every buffer its place, also where the code is there already */
   EmitFacts facts = api_emit(n->m, &o, &source, &header);
@@ -175,7 +180,7 @@ static void load(Ctx *c, Native *n) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");
     file_write(c, path, source.at, source.n);
-    library = compile(c, n, path);
+    library = compile(c, n, path, parts_wanted(facts.code_bytes));
   } else {
     api_check_library(c, library);
   }

@@ -150,10 +150,20 @@ _Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char
                            int status); /* fails with the log */
 void spawn_run(Ctx *c, const Folder *f, const char *what,
                const char *const *argv); /* waits; fails unless it exits 0 */
+enum { SPAWN_MOST = 16 };
+/* Up to SPAWN_MOST programs, as many at a time as there are processors; fails unless all exit 0. */
+void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32 n);
 void spawn_check(Ctx *c, const char *what, const char *program); /* refuses one not there */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 void api_need_compiler(Ctx *c, const char *cc);        /* before work: refuses one not there */
+
+/* parts.c: a C file that was made for PARTS_MOST parts, as objects */
+enum { PARTS_MOST = 16 };
+u32 parts_wanted(u64 code_bytes); /* 1: the file is compiled at once */
+/* begin: the compiler and what it is told. The objects lie beside the source. */
+Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *source,
+                    const char *name, u32 n);
 
 /* target.c */
 void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */

@@ -102,23 +102,67 @@ static int wait_for(Ctx *c, pid_t pid) {
   return status;
 }
 
+/* The exit code; e: an error of the start. */
+static int told(Ctx *c, const char *what, const char *program, int e, int status) {
+  if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(e));
+  /* 127 is how a failed exec is told where spawn itself cannot */
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, program);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
   const char *log = folder_file(c, f, "log");
   pid_t pid = 0;
   guard_say(c, what);
   int e = start(c, log, argv, &pid), status = e ? 0 : wait_for(c, pid);
   guard_say(c, NULL);
-  if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, argv[0], strerror(e));
-  /* 127 is how a failed exec is told where spawn itself cannot */
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, argv[0]);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return told(c, what, argv[0], e, status);
+}
+
+static _Noreturn void blame(Ctx *c, const char *log, const char *what, const char *program,
+                            int status) {
+  File text = file_read_own(c, log);
+  fail(c, ERR_system, LOC_NONE, "%s '%s' failed (exit status %d):\n%.*s", what, program, status,
+       (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }
 
 void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program, int status) {
-  File text = file_read_own(c, folder_file(c, f, "log"));
-  fail(c, ERR_system, LOC_NONE, "%s '%s' failed (exit status %d):\n%.*s", what, program, status,
-       (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
+  blame(c, folder_file(c, f, "log"), what, program, status);
+}
+
+static u32 processors(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > SPAWN_MOST ? SPAWN_MOST : (u32)n;
+}
+
+/* They take about as long as each other, so that the one started first is waited for. After one
+ * that failed no more are started, and those that run are waited for. */
+void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32 n) {
+  const char *log[SPAWN_MOST];
+  int status[SPAWN_MOST] = {0}, e = 0;
+  pid_t pid[SPAWN_MOST];
+  u32 started = 0, ended = 0, side = processors();
+  bool failed = false;
+  guard_say(c, what);
+  while (ended < started || (started < n && !failed)) {
+    if (started < n && !failed && started - ended < side) {
+      log[started] = folder_file(c, f, str_text(c, str_fmt(c, "log%u", started)));
+      e = start(c, log[started], job[started].at, &pid[started]);
+      failed = e != 0;
+      started += !e;
+    } else {
+      status[ended] = wait_for(c, pid[ended]);
+      failed = failed || status[ended];
+      ended++;
+    }
+  }
+  guard_say(c, NULL);
+  if (e) told(c, what, job[0].at[0], e, 0);
+  for (u32 i = 0; i < ended; i++) {
+    int code = told(c, what, job[i].at[0], 0, status[i]);
+    if (code) blame(c, log[i], what, job[i].at[0], code);
+  }
 }
 
 void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {

@@ -1,7 +1,15 @@
-"""--split: one file, compiled at once or in parts that are linked, is the same program; each part without a warning."""
+"""--split: one file, compiled at once or in parts that are linked, is the same program; each part without a warning. `build` and engine c
+compile large files so."""
 import os
+import re
+import signal
+import subprocess
+import time
 
+from lib import npy
 from lib.core import Fail, Test, must, need, run
+from lib.onnxfile import Graph, model
+from suite import safety
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"]
 MAIN = """#include "net.h"
@@ -48,6 +56,81 @@ def check(env, name):
                 raise Fail(f"{cc}, {len(objects)} objects: the self-test does not pass")
 
 
+def large(env, work):
+    """Convolutions of which no two have the same shape, and a compiler that tells what it is told, and is quick."""
+    g = Graph()
+    x = g.input([1, 8, 24, 24])
+    for width in range(8, 48, 8):
+        for k in range(1, 6):
+            g.output(g.node("Conv", [x, g.weight(width, 8, k, k)]), [1, width, 25 - k, 25 - k])
+    for old in ("told", "child"):
+        if os.path.exists(os.path.join(work, old)):
+            os.unlink(os.path.join(work, old))
+    net, cc = os.path.join(work, "net.onnx"), os.path.join(work, "cc")
+    with open(net, "wb") as f:
+        f.write(model(g))
+    with open(cc, "w") as f:
+        f.write(f'#!/bin/sh\necho "$*" >>{work}/told\ncase "$*" in *_PART=1*) eval "$PART1";; esac\nexec cc "$@" -O0\n')
+    os.chmod(cc, 0o755)
+    return net, cc
+
+
+def parts_told(work):
+    path = os.path.join(work, "told")
+    with open(path) as f:
+        text = f.read()
+    os.unlink(path)
+    return sorted(int(n) for n in re.findall(r"_PART=(\d+)", text)), len(set(re.findall(r"_PARTS=(\d+)", text)))
+
+
+def built(env):
+    """Products made of parts: the same bits, whatever the product is; a part that fails is told; nothing is left by a signal."""
+    env.need_ingot()
+    work = env.scratch("split", "built")
+    net, cc = large(env, work)
+    build = [env.ingot, "build", net, "--march", "avx2", "--cc", cc, "--name", "net", "--quiet", "-o"]
+    os.makedirs(os.path.join(work, "tmp"), exist_ok=True)
+    around = {**os.environ, "TMPDIR": os.path.join(work, "tmp"), "CC": cc}
+    for product in ("net.o", "net.so"):
+        must([*build, os.path.join(work, product)], product, env=around)
+        parts, sizes = parts_told(work)
+        if len(parts) < 2 or parts != list(range(len(parts))) or sizes != 1:
+            raise Fail(f"{product}: parts {parts}")
+        with open(os.path.join(work, "main.c"), "w") as f:
+            f.write(MAIN)
+        program = os.path.join(work, "main")
+        must(["cc", "-I", work, "-o", program, os.path.join(work, "main.c"), os.path.join(work, product), f"-Wl,-rpath,{work}"], product)
+        if run([program], 60).out.strip() not in (b"0", b"6"):  # 6: a CPU without vectors
+            raise Fail(f"{product}: the self-test does not pass")
+    outputs = []
+    for engine in ("interp", "c"):
+        path = os.path.join(work, engine + ".npz")
+        must([env.ingot, "run", net, "--march", "native", "--engine", engine, "--seed", "3", "--quiet", "-o", path], engine, env=around)
+        outputs.append(npy.load_npz_raw(path))
+    if outputs[0] != outputs[1]:
+        raise Fail("engine c gives other bits")
+    if not parts_told(work)[0]:
+        raise Fail("engine c compiles all at once")
+    got = run([*build, os.path.join(work, "bad.o")], 60, env={**around, "PART1": "echo part one >&2; exit 7"})
+    if got.rc != 5 or "exit status 7" not in got.text() or "part one" not in got.text() or os.path.exists(os.path.join(work, "bad.o")):
+        raise Fail(f"a part that fails: exit {got.rc}: {got.text()}")
+    stopped(build, work, around)
+    if os.listdir(around["TMPDIR"]):
+        raise Fail(f"left behind: {os.listdir(around['TMPDIR'])}")
+
+
+def stopped(build, work, around):
+    child = os.path.join(work, "child")
+    p = subprocess.Popen([*build, os.path.join(work, "late.o")], env={**around, "PART1": f"sleep 60 & echo $! >{child}; wait"},
+                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 30
+    while not (os.path.exists(child) and open(child).read().strip()) and time.monotonic() < end:
+        time.sleep(0.01)
+    p.send_signal(signal.SIGTERM)
+    if p.wait(30) != -signal.SIGTERM or safety.alive(int(open(child).read())):
+        raise Fail(f"a signal gives {p.returncode}, or a compiler goes on")
+
+
 def refused(env):
     for n, why in (("0", "1 to 64"), ("65", "1 to 64"), ("x", "1 to 64")):
         got = run([env.need_ingot(), "compile", "models/digits.onnx", "--split", n], 60)
@@ -56,4 +139,4 @@ def refused(env):
 
 
 def tests(env):
-    return [Test("split/refused", lambda: refused(env)), *[Test(f"split/{n}", lambda n=n: check(env, n), cost=6) for n in CASES]]
+    return [Test("split/refused", lambda: refused(env)), Test("split/built", lambda: built(env), cost=6), *[Test(f"split/{n}", lambda n=n: check(env, n), cost=6) for n in CASES]]

@@ -4,7 +4,8 @@
  * kernel and around the rest. Compiled as it is the file is what it would be without them. With
  * -DNAME_PART=k only the kernels of part k are compiled, with names that the other parts can link;
  * part 0 also has weights, entry and all that callers know. A kernel goes to the part that has the
- * least text so far; the first begins with what the rest of the file is worth.
+ * least text so far; the first begins with what the rest of the file is worth. -DNAME_PARTS=n makes
+ * fewer parts of them.
  */
 #include "back/c/c.h"
 
@@ -34,14 +35,16 @@ void put_split(const Emit *e, Text *t, const char *upper) {
   if (!has_parts(e)) return;
   text_fmt(t,
            "#ifdef %s_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
-           "#if %s_PART < 0 || %s_PART > %u\n"
+           "#ifndef %s_PARTS /* fewer than those */\n#define %s_PARTS %u\n#endif\n"
+           "#if %s_PART < 0 || %s_PART >= %s_PARTS\n"
            "#error \"%s_PART: there are the parts 0 to %u\"\n#endif\n"
-           "#define INGOT_IN(part) (%s_PART == (part))\n"
+           "#define INGOT_IN(part) (%s_PART == (part) %% %s_PARTS)\n"
            "#if defined(__GNUC__) && !defined(__TINYC__)\n"
            "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
            "#else\n#define INGOT_KERNEL\n#endif\n"
            "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-           upper, e->o->split - 1, upper, upper, e->o->split - 1, upper, e->o->split - 1, upper);
+           upper, e->o->split - 1, upper, upper, e->o->split, upper, upper, upper, upper,
+           e->o->split - 1, upper, upper);
   put_quiet(t);
 }
 

@@ -1,0 +1,50 @@
+/* parts.c: compiles one large C file as several compilers side by side.
+ *
+ * In: a file that api_emit made for PARTS_MOST parts (back/c/csplit.c), and how much code it has.
+ * Out: object files, one for each part. How many there are depends on the code alone, not on the
+ * machine, so that the same model gives the same product everywhere; how many are compiled at a
+ * time is up to spawn_each.
+ */
+#include "api/own.h"
+
+#include <ctype.h>
+
+/* gcc takes a second or more for so much; headers, and looking for what belongs to a part, cost it
+ * a third of that once more. */
+enum { PART_BYTES = 32 << 10 };
+
+u32 parts_wanted(u64 code_bytes) {
+  u64 n = code_bytes / PART_BYTES;
+  return n < 2 ? 1 : n > PARTS_MOST ? PARTS_MOST : (u32)n;
+}
+
+static const char *upper_of(Ctx *c, const char *name) {
+  Text t = text_new(&c->keep);
+  for (; *name; name++) {
+    char up = (char)toupper((unsigned char)*name);
+    text_put(&t, &up, 1);
+  }
+  return text_cstr(&t);
+}
+
+Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *source,
+                    const char *name, u32 n) {
+  const char *upper = upper_of(c, name);
+  Words objects = {0}, *job = NEWS(&c->keep, Words, n);
+  for (u32 i = 0; i < n; i++) {
+    Words *w = &job[i];
+    const char *object = str_text(c, str_fmt(c, "%s.%u.o", source, i));
+    for (u32 k = 0; k < begin->n; k++) *vec_push(&c->keep, w) = begin->at[k];
+    if (n > 1) {
+      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PARTS=%u", upper, n));
+      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PART=%u", upper, i));
+    }
+    words_add(c, w, "-c -o");
+    *vec_push(&c->keep, w) = object;
+    *vec_push(&c->keep, w) = source;
+    *vec_push(&c->keep, w) = NULL;
+    *vec_push(&c->keep, &objects) = object;
+  }
+  spawn_each(c, f, "C compiler", job, n);
+  return objects;
+}
