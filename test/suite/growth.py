@@ -1,9 +1,9 @@
 """Time and memory grow with the model, not with its square: each family of test/lib/families.py with n nodes and with 4n.
 
-Measured are seconds of processor time of `ingot compile`, less what a tiny model takes, and its peak of memory. Four times as
-many nodes may cost five times as much. What other programs do to caches disturbs the time, never for the better: each size
-counts with the least of several runs. Where the smaller model fits into a cache that the larger one does not fit into, the next
-step, from 4n to 16n nodes, decides.
+Measured are seconds of processor time and the peak of memory of `ingot compile` and of other verbs and options, less what a tiny
+model takes. Four times as many nodes may cost five times as much. What other programs do to caches disturbs the time, never for the
+better: each size counts with the least of several runs. Where the smaller model fits into a cache that the larger one does not fit
+into, the next step, from 4n to 16n nodes, decides.
 """
 import os
 import sys
@@ -14,6 +14,7 @@ from lib.core import ROOT, Fail, Test, run, tail
 LIMIT = 120
 MOST = 5.0
 TRIES = 3
+SECONDS, BYTES = 0.002, 8 << 20  # what counts as nothing: memory comes in blocks that double
 MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
 BOTH = ("scalar", "avx2")
 VECTORS = ("avx2",)
@@ -30,13 +31,25 @@ CASES = {
            "elementwise": ("scalar",), "diamonds": ("scalar",), "transposes": ("scalar",), "cum_sum": ("scalar",)},
     5000: {"shapes": ("scalar",), "dead": ("scalar",), "constants": ("scalar",), "equal": ("scalar",)},
 }
+# the same of other verbs and options: name: command, family: nodes
+OTHERS = {
+    "multi": ("compile --march multi", {"gemm": 1000, "softmax": 200, "joined_convs": 200}),
+    "weights": ("compile --march avx2 --weights file -o FILE", {"gemm": 2000, "joined_convs": 400}),
+    "ram": ("compile --optimize-for ram", {"conv_relu": 400, "residual": 400, "gemm": 1000}),
+    "threads": ("compile --march avx2 --threads 2 --threads-grain 1", {"conv_relu": 200, "joined_convs": 400}),
+    "split": ("compile --march avx2 --split 4", {"conv_relu": 200, "gemm": 2000}),
+    "inspect": ("inspect", {"gemm": 2000, "ifs": 1000, "joined_convs": 1000}),
+    "run": ("run", {"conv_relu": 400, "softmax": 1000}),
+    "run-avx2": ("run --march avx2", {"gemm": 1000, "joined_convs": 400}),
+    "verify": ("verify --engine interp", {"gemm": 1000, "ifs": 1000}),
+}
 
 
 class Sizes:
     """What the model with n nodes takes, the least of all runs so far."""
 
-    def __init__(self, env, family, target):
-        self.env, self.family, self.options = env, family, ["--march", *target.split()]
+    def __init__(self, env, family, command):
+        self.env, self.family, self.command = env, family, command.split()
         self.best = {}
 
     def measure(self, n):
@@ -45,10 +58,11 @@ class Sizes:
         if not os.path.exists(path):
             families.write(self.family, n, f"{path}.{os.getpid()}.{id(self)}")
             os.replace(f"{path}.{os.getpid()}.{id(self)}", path)
-        got = run([sys.executable, "-I", "-S", MEASURE, self.env.ingot, "compile", path, "--quiet", *self.options], LIMIT)
+        verb, *options = [path + ".c" if word == "FILE" else word for word in self.command]
+        got = run([sys.executable, "-I", "-S", MEASURE, self.env.ingot, verb, path, "--quiet", *options], LIMIT)
         words = got.out.split()
         if len(words) != 3 or words[0] != b"0":
-            raise Fail(f"compile {self.family} with {n} nodes: {words}: {tail(got.text())}")
+            raise Fail(f"{verb} {self.family} with {n} nodes: {words}: {tail(got.text())}")
         now = float(words[1]), int(words[2])
         self.best[n] = tuple(map(min, now, self.best.get(n, now)))
         return self.best[n]
@@ -57,28 +71,30 @@ class Sizes:
 def ratios(sizes, n, tries):
     """How many times the time and the memory of n nodes 4n nodes take, and a line that says so."""
     for _ in range(tries):
-        t0, _ = sizes.measure(8)
+        t0, m0 = sizes.measure(8)
         t1, m1 = sizes.measure(n)
         t4, m4 = sizes.measure(4 * n)
-        time, memory = (t4 - t0) / max(t1 - t0, 0.002), m4 / m1
+        time, memory = (t4 - t0) / max(t1 - t0, SECONDS), (m4 - m0) / max(m1 - m0, BYTES)
         if time <= MOST or memory > MOST:
             break
     return time, memory, (f"{n} nodes take {t1:.3f} s and {m1 >> 20} MB, {4 * n} nodes {t4:.3f} s and {m4 >> 20} MB: "
                           f"{time:.1f} and {memory:.1f} times as much")
 
 
-def grows(env, family, n, target):
+def grows(env, family, n, command):
     env.need_ingot()
-    sizes = Sizes(env, family, target)
+    sizes = Sizes(env, family, command)
     time, memory, said = ratios(sizes, n, TRIES)
-    if time > MOST >= memory:  # a cache that has become too small costs once, a square costs again
-        time, memory, again = ratios(sizes, 4 * n, 2)
+    if time > MOST or memory > MOST:  # a cache that has become too small costs once, a square costs again
+        time, memory, again = ratios(sizes, 4 * n, TRIES)
         said += "; " + again
     if time > MOST or memory > MOST:
-        raise Fail(f"{family}, {target}: {said}")
+        raise Fail(f"{family}, {command}: {said}")
 
 
 def tests(env):
-    return [Test(f"growth/{family}/{target.replace(' --', '-').replace(' ', '')}",
-                 lambda family=family, n=n, target=target: grows(env, family, n, target), cost=1)
-            for n, row in CASES.items() for family, targets in row.items() for target in targets]
+    cases = [(f"{family}/{target.replace(' --', '-').replace(' ', '')}", family, n, f"compile --march {target}")
+             for n, row in CASES.items() for family, targets in row.items() for target in targets]
+    cases += [(f"{family}/{name}", family, n, command) for name, (command, row) in OTHERS.items() for family, n in row.items()]
+    return [Test(f"growth/{name}", lambda family=family, n=n, command=command: grows(env, family, n, command), cost=1)
+            for name, family, n, command in cases]
