@@ -269,6 +269,7 @@ typedef struct Bounds {
   double lo, hi;
 } Bounds;
 Bounds value_reach(Graph *g, Val v, u32 *left);
+Bounds bounds_outward(DType dt, Bounds r); /* of what numbers in r become when rounded to dt */
 /* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
 void index_limits(Graph *g, i64 *most);
 const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `within` refuses */

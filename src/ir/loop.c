@@ -94,11 +94,6 @@ static void to_front(Graph *g, BlkId body, u32 m) {
   for (u32 i = 0; i < n; i++) b->node.at[i] = moved[i];
 }
 
-static bool is_true(Graph *g, Val v) {
-  const Tensor *t = graph_const(g, v);
-  return t && t->n == 1 && tensor_get(t, 0).i;
-}
-
 /* A counter that nothing reads but its own increment is left alone, unless its result is known. */
 static void replace_counter(Graph *g, Draft *d, u32 k, i64 step, bool exact, const Swap *s) {
   const Counted *c = &d->count;
@@ -172,7 +167,7 @@ void loop_tidy(Graph *g, Draft *d) {
   Arena *a = &g->c->scratch;
   loop_count(g, c, d->body);
   g->blk.at[d->body].ret.at[0] = c->more;
-  bool exact = is_true(g, c->cond) && (c->more == c->go || is_true(g, c->more));
+  bool exact = loop_always(g, c->cond) && (c->more == c->go || loop_always(g, c->more));
   Swap s = {c->n ? c->param[0] : 0, c->n, NEWS(a, Val, c->n + 1), NEWS(a, u32, c->n + 1)};
   swap_all(g, d->body, &s);
   u32 m = g->blk.at[d->body].node.n;

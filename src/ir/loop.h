@@ -21,6 +21,7 @@ typedef struct Counted {
 void loop_count(Graph *g, Counted *l, BlkId body);
 /* Is next p plus a number? Through integers that hold every p. */
 bool loop_steps(Graph *g, Val next, Val p, i64 *step);
+bool loop_always(Graph *g, Val cond); /* a constant that is true? */
 
 /* loop.c */
 typedef struct Draft {

@@ -18,13 +18,28 @@ static const Bounds nowhere = {-INFINITY, INFINITY};
 
 /* Moves bounds outwards to numbers of the type: a bit further than the bounds, which were rounded
  * themselves, and then to where the type rounds that; to infinity where it does. */
-static Bounds outward(DType dt, Bounds r) {
+Bounds bounds_outward(DType dt, Bounds r) {
   const double part = dt == DT_f64 ? 0x1p-52 : 0x1p-23;
   if (scalar_round(dt, r.lo) != r.lo) r.lo -= fabs(r.lo) * part;
   if (scalar_round(dt, r.hi) != r.hi) r.hi += fabs(r.hi) * part;
-  double lo = scalar_round(dt, r.lo), hi = scalar_round(dt, r.hi);
+  if (dt == DT_f8e8m0) r = (Bounds){0, fmax(fabs(r.lo), fabs(r.hi))}; /* has no sign */
+  double lo = dt == DT_f8e8m0 ? 0 : scalar_round(dt, r.lo), hi = scalar_round(dt, r.hi);
   if (isnan(lo) || isnan(hi)) return nowhere;
   return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi)};
+}
+
+/* The nearest numbers on that side: conversion rounds to nearest, which may be inside. The ends of
+ * the type stand for no bound. */
+static double above(i64 x) {
+  double d = (double)x;
+  if (x == INT64_MAX) return INFINITY;
+  return d < 0x1p63 && (i64)d < x ? nextafter(d, INFINITY) : d;
+}
+
+static double below(i64 x) {
+  double d = (double)x;
+  if (x == INT64_MIN) return -INFINITY;
+  return d >= 0x1p63 || (i64)d > x ? nextafter(d, -INFINITY) : d;
 }
 
 static Bounds join(Bounds a, Bounds b) {
@@ -49,7 +64,7 @@ static Bounds of_const(const Tensor *t) {
     double x = tensor_get(t, i).f;
     if (!isnan(x)) r = join(r, (Bounds){x, x});
   }
-  return r;
+  return r.lo > r.hi ? nowhere : r; /* of nothing, or of NaN */
 }
 
 static Bounds of_map(const Node *n, const Bounds *x) {
@@ -112,8 +127,7 @@ static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
   if (dtype_is_int(t->dt)) {
     i64 lo, hi;
     value_span_in(g, v, &lo, &hi, left);
-    return (Bounds){lo == INT64_MIN ? -INFINITY : (double)lo,
-                    hi == INT64_MAX ? INFINITY : (double)hi};
+    return lo > hi ? nowhere : (Bounds){below(lo), above(hi)};
   }
   if (!def || !dtype_is_float(t->dt)) return nowhere;
   const Node *n = graph_node(g, def);
@@ -139,7 +153,7 @@ static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
   }
   if (n->op >= OP_SCALARS || n->nin > 3) return nowhere;
   operands(g, n, need, left, x);
-  return outward(t->dt, of_map(n, x));
+  return bounds_outward(t->dt, of_map(n, x));
 }
 
 Bounds value_reach(Graph *g, Val v, u32 *left) {

@@ -222,6 +222,7 @@ static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
       if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
     }
     x[i] = span_at(g, n->in[i], p, left);
+    if (x[i].lo > x[i].hi) return none; /* of no element */
   }
   switch (n->op) { /* a formula each */
   case OP_cast:

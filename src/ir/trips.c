@@ -18,15 +18,20 @@
 enum { TRIP_DEPTH = 32, TRIP_TERMS = 16, TRIP_VISITS = 2000 };
 static const i64 FAR = INT64_MAX / 4; /* sums of a few such numbers do not overflow */
 
+/* Integers that a type holds, or all that are in between. */
+typedef struct Exact {
+  i64 lo, hi;
+} Exact;
+
 /* base + add + step * k; base: an integer scalar outside of the loop, 0: none. */
 typedef struct Line {
   Val base;
   i64 add, step;
-  i64 exact; /* no integer it went through wraps for numbers up to this */
-  i64 round; /* no float rounds; beyond, order is kept */
+  Exact exact; /* no integer it went through wraps for numbers in this range */
+  i64 round;   /* no float rounds up to this; beyond, order is kept */
 } Line;
 
-static const Line NO_LINE = {.exact = INT64_MAX, .round = INT64_MAX};
+static const Line NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = INT64_MAX};
 
 /* The comparison holds in iteration k iff y - x + add - by * k > 0, by > 0. */
 typedef struct Gap {
@@ -40,18 +45,33 @@ typedef struct Terms {
   bool over;
 } Terms;
 
-static i64 exact_to(DType dt) {
-  u32 bits = dtype_info[dt].bits;
+/* Numbers of u64 are not all numbers here: it has none. */
+static Exact exact_in(DType dt) {
+  u32 bits = dtype_info[dt].bits, digits = 0;
   switch (dt) {
-  case DT_f64: return (i64)1 << 53;
-  case DT_f32: return (i64)1 << 24;
-  case DT_f16: return (i64)1 << 11;
-  case DT_bf16: return (i64)1 << 8;
+  case DT_f64: digits = 53; break;
+  case DT_f32: digits = 24; break;
+  case DT_f16: digits = 11; break;
+  case DT_bf16: digits = 8; break;
   default: break;
   }
-  /* without a sign numbers wrap at 0, where loops that count down end: they are no lines */
-  if (!dtype_is_int(dt) || !dtype_is_signed(dt)) return 0;
-  return (i64)(((u64)1 << (bits - 1)) - 1);
+  if (digits) return (Exact){-((i64)1 << digits), (i64)1 << digits};
+  if (!dtype_is_int(dt) || dt == DT_u64) return (Exact){0, 0};
+  if (!dtype_is_signed(dt)) return (Exact){0, ((i64)1 << bits) - 1};
+  i64 hi = (i64)(((u64)1 << (bits - 1)) - 1);
+  return (Exact){-hi - 1, hi};
+}
+
+static bool has_numbers(DType dt) {
+  return exact_in(dt).hi > 0;
+}
+
+static bool contains(Exact a, Exact b) {
+  return a.lo <= b.lo && a.hi >= b.hi;
+}
+
+static Exact common(Exact a, Exact b) {
+  return (Exact){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 }
 
 static bool is_single(Graph *g, Val v) {
@@ -63,7 +83,7 @@ static bool is_single(Graph *g, Val v) {
 
 static bool number(Graph *g, Val v, i64 *out) {
   const Tensor *t = graph_const(g, v);
-  if (!t || t->n != 1 || !exact_to(t->dt)) return false;
+  if (!t || t->n != 1 || !has_numbers(t->dt)) return false;
   Scalar s = tensor_get(t, 0);
   if (dtype_is_float(t->dt) && !(s.f >= -(double)FAR && s.f <= (double)FAR)) return false;
   *out = dtype_is_float(t->dt) ? (i64)s.f : s.i;
@@ -81,20 +101,23 @@ static bool is_outside(const Counted *l, Val v) {
 
 /* p + *step, through integers in which p is exact. */
 bool loop_steps(Graph *g, Val next, Val p, i64 *step) {
-  i64 k, least = exact_to(graph_type(g, p)->dt);
+  i64 k;
+  Exact mine = exact_in(graph_type(g, p)->dt);
   *step = 0;
   if (!dtype_is_int(graph_type(g, p)->dt)) return false;
   for (u32 depth = 0; depth < TRIP_DEPTH && next != p; depth++) {
     NodeId def = graph_val(g, next)->def;
     const Node *n = def ? graph_node(g, def) : NULL;
     DType dt = graph_type(g, next)->dt;
-    if (!n || !dtype_is_int(dt) || exact_to(dt) < least || !is_single(g, next)) return false;
+    if (!n || !dtype_is_int(dt) || !contains(exact_in(dt), mine) || !is_single(g, next))
+      return false;
     bool sum = n->op == OP_add || n->op == OP_sub, right = sum && number(g, n->in[1], &k);
     bool left = n->op == OP_add && !right && number(g, n->in[0], &k);
     if (sum && !left && !right) return false;
     if (!sum && n->op != OP_cast && n->op != OP_reshape) return false;
     if (sum) *step += n->op == OP_sub ? -k : k;
-    if (*step > INT32_MAX || *step < -INT32_MAX) return false;
+    if (*step > INT32_MAX || *step < -INT32_MAX || *step > mine.hi || *step < -mine.hi)
+      return false;
     next = n->in[left ? 1 : 0];
   }
   return next == p;
@@ -109,9 +132,8 @@ static Val both(Graph *g, Op op, Val a, Val b) {
 
 static bool line_add(Graph *g, Op op, const Line *a, const Line *b, Line *out) {
   i64 sign = op == OP_sub ? -1 : 1;
-  *out =
-      (Line){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
-             a->exact < b->exact ? a->exact : b->exact, a->round < b->round ? a->round : b->round};
+  *out = (Line){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
+                common(a->exact, b->exact), a->round < b->round ? a->round : b->round};
   return out->add >= -FAR && out->add <= FAR && out->step >= -INT32_MAX && out->step <= INT32_MAX;
 }
 
@@ -135,43 +157,49 @@ static bool line_param(Graph *g, Counted *l, Val v, u32 depth, Line *out) {
     i64 step;
     if (l->param[k] != v || !loop_steps(g, l->next[k], v, &step)) continue;
     if (!line_of(g, l, l->init[k], depth + 1, out)) return false;
-    if (step && exact_to(graph_type(g, v)->dt) < out->exact)
-      out->exact = exact_to(graph_type(g, v)->dt);
+    if (step) out->exact = common(out->exact, exact_in(graph_type(g, v)->dt));
     out->step += step;
     return true;
   }
   return false;
 }
 
+/* What a value of this type adds to what the line went through. */
+static void go_through(Line *l, DType dt) {
+  Exact e = exact_in(dt);
+  if (!dtype_is_float(dt))
+    l->exact = common(l->exact, e);
+  else if (e.hi < l->round)
+    l->round = e.hi;
+}
+
 static bool line_node(Graph *g, Counted *l, const Node *n, Val v, u32 depth, Line *out) {
   Line a, b;
-  i64 exact = exact_to(graph_type(g, v)->dt);
+  DType dt = graph_type(g, v)->dt;
   if (n->op == OP_reshape) return line_of(g, l, n->in[0], depth + 1, out);
   if (n->op == OP_cast) {
-    i64 from = exact_to(graph_type(g, n->in[0])->dt), lo = 0, hi = 0;
-    bool real = dtype_is_float(graph_type(g, v)->dt), narrow = exact < from;
-    if (narrow && !real && is_outside(l, v)) { /* may wrap: then it is what it has become */
+    Exact from = exact_in(graph_type(g, n->in[0])->dt), to = exact_in(dt);
+    if (!contains(to, from) && !dtype_is_float(dt) && is_outside(l, v)) {
+      i64 lo, hi; /* may wrap: then it is what it has become */
       value_span(g, n->in[0], &lo, &hi);
-      if (lo < -exact - 1 || hi > exact) return false;
+      if (lo < to.lo || hi > to.hi) return false;
     }
     if (!line_of(g, l, n->in[0], depth + 1, out)) return false;
-    i64 *most = real ? &out->round : &out->exact;
-    if (narrow && exact < *most) *most = exact;
-    return from != 0;
+    if (!contains(to, from)) go_through(out, dt);
+    return from.hi > 0;
   }
   if (n->op != OP_add && n->op != OP_sub) return false;
   if (!line_of(g, l, n->in[0], depth + 1, &a) || !line_of(g, l, n->in[1], depth + 1, &b))
     return false;
   if (!line_add(g, n->op, &a, &b, out)) return false;
-  i64 *most = dtype_is_float(graph_type(g, v)->dt) ? &out->round : &out->exact;
-  if (exact < *most) *most = exact;
+  go_through(out, dt);
   return true;
 }
 
 static bool line_of(Graph *g, Counted *l, Val v, u32 depth, Line *out) {
   *out = NO_LINE;
   if (depth > TRIP_DEPTH || ++l->visits > TRIP_VISITS || !is_single(g, v) ||
-      !exact_to(graph_type(g, v)->dt))
+      !has_numbers(graph_type(g, v)->dt))
     return false;
   if (number(g, v, &out->add)) return true;
   if (line_dims(g, l, v, out)) return true;
@@ -201,7 +229,7 @@ static bool stays_exact(Graph *g, const Line *a, const Line *other, i64 past, bo
   olo = far_add(olo, other->add), ohi = far_add(ohi, other->add);
   if (a->step > 0) hi = far_add(ohi > hi ? ohi : hi, past);
   if (a->step < 0) lo = far_add(olo < lo ? olo : lo, -past);
-  if (hi > a->exact || lo < -a->exact - 1) return false;
+  if (hi > a->exact.hi || lo < a->exact.lo) return false;
   if (hi > a->round && (a->step || above)) return false;
   return lo >= -a->round || (!a->step && above);
 }
@@ -299,8 +327,8 @@ static Val gap_trips(Graph *g, const Gap *p, i64 least) {
 
 /* ---- the loop ---- */
 
-static bool is_true(Graph *g, Val v) {
-  const Tensor *t = graph_const(g, v);
+bool loop_always(Graph *g, Val cond) {
+  const Tensor *t = graph_const(g, cond);
   return t && t->n == 1 && tensor_get(t, 0).i;
 }
 
@@ -308,7 +336,7 @@ static bool is_true(Graph *g, Val v) {
 static void take_apart(Graph *g, Counted *l, Val v, Terms *t, u32 depth) {
   NodeId def = graph_val(g, v)->def;
   const Node *n = def ? graph_node(g, def) : NULL;
-  if (v == l->go || is_true(g, v)) return;
+  if (v == l->go || loop_always(g, v)) return;
   if (++l->visits > TRIP_VISITS) t->over = true;
   if (t->over) return;
   if (n && n->op == OP_reshape && depth < TRIP_DEPTH && is_single(g, n->in[0])) {

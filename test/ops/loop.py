@@ -38,6 +38,11 @@ UNSIGNED = """g (%(type)s x) => (%(type)s z, %(type)s[n] y) { most = Constant <v
   z, y = Loop(most, go, x) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, %(type)s r) {
     by = Constant <value = %(type)s {%(by)d}>()  none = Constant <value = %(type)s {0}>()  d = Sub(c, by)  k2 = Greater(d, none)  r = Identity(c) }> }"""
 
+# the same, upwards: the largest number of the type bounds the rows
+UPWARDS = """g (%(type)s limit) => (%(type)s[n] y) { zero = Constant <value = %(type)s {0}>()  by = Constant <value = %(type)s {1}>()  go = Less(zero, limit)
+  z, y = Loop(, go, zero) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, %(type)s r) {
+    d = Add(c, by)  k2 = Less(d, limit)  r = Identity(c) }> }"""
+
 # a count that a narrow type rounds up: 101 is 104 there, and so many rows there are
 ROUNDED = """g (float x) => (float[n] y) { low = Constant <value = float {0}>()  high = Constant <value = float {101}>()  go = Constant <value = bool {1}>()
   c = Clip(x, low, high)  q = Cast <to = 17> (c)  f = Cast <to = 1> (q)  t = Cast <to = 7> (f)
@@ -66,6 +71,8 @@ def cases(M, rng):
         yield M(f"down{step}_{n}", None, [], [], {"x": x}, text=graph(step, "int64", *down, number, start=6))
     for kind, by, start in (("uint8", 1, 9), ("uint8", 2, 5), ("uint32", 2, 5), ("uint32", 3, 9)):
         yield M(f"{kind}_down_{by}", None, [], [], {"x": np.array(start, kind)}, text=UNSIGNED % {"type": kind, "by": by})
+    for kind, n in (("uint8", 0), ("uint8", 7), ("uint8", 255), ("uint16", 300)):
+        yield M(f"{kind}_up_{n}", None, [], [], {"limit": np.array(n, kind)}, text=UPWARDS % {"type": kind}, compiled=n in (255, 300))
     yield M("rounded", None, [], [], {"x": np.array(101, np.float32)}, text=ROUNDED, compiled=True)
     yield M("of_nothing", None, [], [], {"x": np.zeros(8, np.float32)}, text=EMPTY, compiled=True)
     for trip in (0, 3, 9):
