@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include "ir/prog_mem.h"
 
-typedef struct Need {
+typedef struct Stay {
   BufId root;
   u64 size;
   u32 first, last, total;
   u32 at; /* last point that touched it */
-} Need;
+} Stay;
 
 typedef struct Use { /* of a buffer in a loop */
   u32 need, loop, count;
@@ -30,7 +30,7 @@ typedef struct Round {
 typedef struct Judge {
   Prog *p;
   Arena *a;
-  Need *need; /* by buffer; size 0: none */
+  Stay *need; /* by buffer; size 0: none */
   VEC(StmtId) point;
   VEC(Round) round; /* loops; 0 is none */
   VEC(Use) use;
@@ -40,7 +40,7 @@ typedef struct Judge {
 
 static void meet(Judge *o, BufId b, bool write) {
   BufId root = prog_root(o->p, b);
-  Need *n = &o->need[root];
+  Stay *n = &o->need[root];
   if (!n->size) return;
   u32 now = o->point.n - 1;
   bool again = n->total && n->at == now;
@@ -91,12 +91,12 @@ static void meet_list(Judge *o, StmtId first, bool inside) {
 }
 
 static int by_first(const void *x, const void *y) {
-  const Need *a = *(Need *const *)x, *b = *(Need *const *)y;
+  const Stay *a = *(Stay *const *)x, *b = *(Stay *const *)y;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
   return a->root < b->root ? -1 : a->root > b->root;
 }
 
-static bool collide(Judge *o, const Need *a, const Need *b) {
+static bool collide(Judge *o, const Stay *a, const Stay *b) {
   u64 x = prog_buf(o->p, a->root)->offset, y = prog_buf(o->p, b->root)->offset;
   if (x >= y + b->size || y >= x + a->size || a->last < b->first) return false;
   StmtId kernel = b->first < o->point.n ? o->point.at[b->first] : 0;
@@ -107,7 +107,7 @@ static bool collide(Judge *o, const Need *a, const Need *b) {
 
 bool mem_collision(Prog *p, BufId *a, BufId *b) {
   Arena *tmp = &p->c->scratch;
-  Judge o = {.p = p, .a = tmp, .need = NEWS(tmp, Need, p->buf.n), .uses = map_new(tmp)};
+  Judge o = {.p = p, .a = tmp, .need = NEWS(tmp, Stay, p->buf.n), .uses = map_new(tmp)};
   *vec_push(tmp, &o.round) = (Round){0, 0, 0};
   for (BufId i = 1; i < p->buf.n; i++) {
     Sym sym;
@@ -125,12 +125,12 @@ bool mem_collision(Prog *p, BufId *a, BufId *b) {
   for (u32 i = 0; i < o.use.n; i++) {
     const Use *u = &o.use.at[i];
     const Round *r = &o.round.at[u->loop];
-    Need *n = &o.need[u->need];
+    Stay *n = &o.need[u->need];
     if (u->count == n->total && !u->reads_first) continue;
     if (r->first < n->first) n->first = r->first;
     if (r->last > n->last) n->last = r->last;
   }
-  Need **order = NEWS(tmp, Need *, p->buf.n);
+  Stay **order = NEWS(tmp, Stay *, p->buf.n);
   u32 n = 0, active = 0;
   for (BufId i = 1; i < p->buf.n; i++)
     if (o.need[i].total) order[n++] = &o.need[i];

@@ -12,7 +12,7 @@
 enum { REACH_ELEMENTS = 1 << 16 }; /* of a constant */
 
 /* Which bounds are asked for: behind a clamp nothing needs to be looked at. */
-typedef enum Need { NEED_lo = 1, NEED_hi = 2, NEED_both = 3 } Need;
+typedef enum Ends { END_lo = 1, END_hi = 2, END_both = 3 } Ends;
 
 static const Bounds nowhere = {-INFINITY, INFINITY};
 
@@ -28,7 +28,7 @@ Bounds bounds_outward(DType dt, Bounds r) {
   return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi)};
 }
 
-/* The nearest numbers on that side: conversion rounds to nearest, which may be inside. The ends of
+/* The nearest numbers on that ends: conversion rounds to nearest, which may be inside. The ends of
  * the type stand for no bound. */
 static double above(i64 x) {
   double d = (double)x;
@@ -85,28 +85,28 @@ static Bounds of_map(const Node *n, const Bounds *x) {
   }
 }
 
-static Bounds reach(Graph *g, Val v, Need need, u32 *left);
+static Bounds reach(Graph *g, Val v, Ends ends, u32 *left);
 
-static Need turned(Need n) {
-  return (Need)((n & NEED_lo ? NEED_hi : 0) | (n & NEED_hi ? NEED_lo : 0));
+static Ends turned(Ends n) {
+  return (Ends)((n & END_lo ? END_hi : 0) | (n & END_hi ? END_lo : 0));
 }
 
 /* The operands of a scalar operator, as far as they matter. */
-static void operands(Graph *g, const Node *n, Need need, u32 *left, Bounds *x) {
+static void operands(Graph *g, const Node *n, Ends ends, u32 *left, Bounds *x) {
   bool exact = n->op == OP_add || n->op == OP_cast || n->op == OP_floor || n->op == OP_ceil ||
                n->op == OP_round || n->op == OP_select;
   bool pick = n->op == OP_max || n->op == OP_min;
   u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* a limit is looked at first */
   for (u32 i = 0; i < n->nin; i++) {
     u32 k = pick ? i ^ known : i;
-    Need ask = exact || pick ? need : NEED_both;
-    if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(need);
-    if (n->op == OP_sub && k == 0) ask = need;
+    Ends ask = exact || pick ? ends : END_both;
+    if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(ends);
+    if (n->op == OP_sub && k == 0) ask = ends;
     if (n->op == OP_select && k == 0) continue;
     if (pick && i == 1) { /* max has a lower bound, min an upper one, already */
       Bounds first = x[known];
-      if (n->op == OP_max && first.lo > -INFINITY) ask &= (Need)~NEED_lo;
-      if (n->op == OP_min && first.hi < INFINITY) ask &= (Need)~NEED_hi;
+      if (n->op == OP_max && first.lo > -INFINITY) ask &= (Ends)~END_lo;
+      if (n->op == OP_min && first.hi < INFINITY) ask &= (Ends)~END_hi;
     }
     if (ask) x[k] = reach(g, n->in[k], ask, left);
   }
@@ -119,7 +119,7 @@ static bool is_filled(const Type *t) {
   return true;
 }
 
-static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
+static Bounds reach(Graph *g, Val v, Ends ends, u32 *left) {
   const Type *t = graph_type(g, v);
   NodeId def = graph_val(g, v)->def;
   if (t->kind != TY_tensor || !*left) return nowhere;
@@ -140,22 +140,22 @@ static Bounds reach(Graph *g, Val v, Need need, u32 *left) {
   case OP_broadcast:
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd: return reach(g, n->in[0], need, left);
+  case OP_gather_nd: return reach(g, n->in[0], ends, left);
   case OP_reduce_max:
   case OP_reduce_min:
-    return is_filled(graph_type(g, n->in[0])) ? reach(g, n->in[0], need, left) : nowhere;
-  case OP_topk: return v == n->out[0] ? reach(g, n->in[0], need, left) : nowhere;
+    return is_filled(graph_type(g, n->in[0])) ? reach(g, n->in[0], ends, left) : nowhere;
+  case OP_topk: return v == n->out[0] ? reach(g, n->in[0], ends, left) : nowhere;
   case OP_concat:
-    x[0] = reach(g, n->in[0], need, left);
-    for (u32 i = 1; i < n->nin; i++) x[0] = join(x[0], reach(g, n->in[i], need, left));
+    x[0] = reach(g, n->in[0], ends, left);
+    for (u32 i = 1; i < n->nin; i++) x[0] = join(x[0], reach(g, n->in[i], ends, left));
     return x[0];
   default: break;
   }
   if (n->op >= OP_SCALARS || n->nin > 3) return nowhere;
-  operands(g, n, need, left, x);
+  operands(g, n, ends, left, x);
   return bounds_outward(t->dt, of_map(n, x));
 }
 
 Bounds value_reach(Graph *g, Val v, u32 *left) {
-  return reach(g, v, NEED_both, left);
+  return reach(g, v, END_both, left);
 }

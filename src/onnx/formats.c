@@ -184,11 +184,11 @@ static bool has_member(const Row *r, const u8 *at, size_t n) {
 typedef struct Fields {
   const u8 *at;
   size_t n;
-  u32 seen;              /* bits 1 << field, below 32 */
-  bool first_is_message; /* field 1 is one */
-  bool core_ml;          /* a field that only Core ML has */
-  Span first, second;    /* of fields 1 and 2 */
-  u64 claimed;           /* bytes that the file should have for what it began; 0: it ends well */
+  u32 seen;               /* bits 1 << field, below 32 */
+  bool first_is_message;  /* field 1 is one */
+  bool core_ml;           /* a field that only Core ML has */
+  FileSpan first, second; /* of fields 1 and 2 */
+  u64 claimed;            /* bytes that the file should have for what it began; 0: it ends well */
 } Fields;
 
 static void walk_fields(Ctx *c, void *arg) {
@@ -204,7 +204,7 @@ static void walk_fields(Ctx *c, void *arg) {
     Cursor length = k;
     u64 n = wire_varint(&length);
     if (n > length.end - length.pos && n <= ONNX_MAX_BYTES) f->claimed = length.pos + n;
-    Span s = wire_bytes(&k);
+    FileSpan s = wire_bytes(&k);
     if (k.field == 1) f->first_is_message = true;
     if (k.field == 1 && !f->first.at) f->first = s;
     if (k.field == 2 && !f->second.at) f->second = s;
@@ -222,7 +222,7 @@ static const Format pb_forms[] = {
 
 /* NodeDef opens with a name and an operator; MetaGraphDef with a message of facts. */
 static const Format *protobuf_form(const Fields *f) {
-  const Span *a = &f->first, *b = &f->second;
+  const FileSpan *a = &f->first, *b = &f->second;
   if (f->claimed) return NULL;
   if (f->first_is_message && a->n > 4 && a->at[0] == 0x0a && a->at[1] + 2u < a->n &&
       a->at[2 + a->at[1]] == 0x12)

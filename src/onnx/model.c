@@ -191,7 +191,7 @@ static void read_tensor(Read *r, Cursor k, OnnxTensor *t) {
   RESERVE(r, &t->dims, n[1]);
   RESERVE(r, &t->external, n[13]);
   t->base = k.base;
-  t->body = (Span){k.base + k.pos, k.end - k.pos};
+  t->body = (FileSpan){k.base + k.pos, k.end - k.pos};
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: read_ints(r, &k, &t->dims); break;

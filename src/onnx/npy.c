@@ -49,16 +49,16 @@ static void expect(Npy *p, char ch) {
 }
 
 /* A quoted word; no escapes occur in headers. */
-static Span word(Npy *p) {
+static FileSpan word(Npy *p) {
   char quote = peek(p);
   if (quote != '\'' && quote != '"') bad(p, "expected a string");
   size_t start = ++p->pos;
   while (p->pos < p->n && p->at[p->pos] != (u8)quote) p->pos++;
   if (p->pos >= p->n) bad(p, "a string without end");
-  return (Span){p->at + start, p->pos++ - start};
+  return (FileSpan){p->at + start, p->pos++ - start};
 }
 
-static bool is_word(Span s, const char *text) {
+static bool is_word(FileSpan s, const char *text) {
   return s.n == strlen(text) && memcmp(s.at, text, s.n) == 0;
 }
 
@@ -76,7 +76,7 @@ static u64 number(Npy *p, const u8 *at, size_t n, size_t *used) {
 static void read_descr(Npy *p) {
   if (peek(p) == '[')
     fail(p->c, ERR_unsupported, p->loc, "npy: structured arrays are not supported");
-  Span s = word(p);
+  FileSpan s = word(p);
   size_t i = 0, used = 0;
   p->order = '=';
   if (i < s.n && (s.at[i] == '<' || s.at[i] == '>' || s.at[i] == '|' || s.at[i] == '='))
@@ -116,7 +116,7 @@ static void read_bool(Npy *p) {
 static void read_header(Npy *p) {
   expect(p, '{');
   while (!accept(p, '}')) {
-    Span key = word(p);
+    FileSpan key = word(p);
     u32 k = is_word(key, "descr")           ? 1
             : is_word(key, "fortran_order") ? 2
             : is_word(key, "shape")         ? 4
@@ -140,7 +140,7 @@ static void read_header(Npy *p) {
 }
 
 /* Splits the file; afterwards p->at is the header text. Returns the data. */
-static Span open_file(Npy *p, const u8 *at, size_t n) {
+static FileSpan open_file(Npy *p, const u8 *at, size_t n) {
   if (n < 10 || memcmp(at, magic, 6) != 0)
     fail(p->c, ERR_input, p->loc, "not an npy file: no \\x93NUMPY at its start");
   u32 major = at[6], wide = major == 1 ? 2 : 4;
@@ -153,7 +153,7 @@ static Span open_file(Npy *p, const u8 *at, size_t n) {
   if (len > n - head) fail(p->c, ERR_input, p->loc, "npy: the header is cut off");
   p->at = at + head;
   p->n = (size_t)len;
-  return (Span){p->at + p->n, n - head - p->n};
+  return (FileSpan){p->at + p->n, n - head - p->n};
 }
 
 /* The element type; DT_none when none fits. */
@@ -253,7 +253,7 @@ static Tensor *read_small(const Npy *p, DType dt, const u8 *at) {
 
 Tensor *data_read_npy_as(Ctx *c, const u8 *at, size_t n, DType as, Loc loc, Arena *a) {
   Npy p = {.c = c, .a = a, .loc = loc};
-  Span data = open_file(&p, at, n);
+  FileSpan data = open_file(&p, at, n);
   read_header(&p);
   DType dt = find_dtype(&p, as);
   if (dt == DT_none)

@@ -25,8 +25,8 @@ typedef struct OnnxOpset OnnxOpset;
 typedef struct OnnxPair OnnxPair; /* StringStringEntryProto */
 typedef VEC(i64) Ints;
 typedef VEC(Str) Strs;
-typedef struct Span Span;     /* bytes of the file */
-typedef struct Cursor Cursor; /* a reader inside one message */
+typedef struct FileSpan FileSpan; /* bytes of the file */
+typedef struct Cursor Cursor;     /* a reader inside one message */
 
 enum {
   ONNX_DEPTH = 64,             /* nesting of messages */
@@ -42,7 +42,7 @@ enum {
   ((u64)512 << 20) /* all sparse tensors of a model together, made dense                           \
                     */
 
-struct Span {
+struct FileSpan {
   const u8 *at; /* NULL: the field is absent (an empty field has a pointer) */
   size_t n;
 };
@@ -93,12 +93,12 @@ struct OnnxValue {
 
 struct OnnxTensor {
   Str name;
-  i32 code;   /* element type as written */
-  DType dt;   /* the same; DT_none when ingot has no such type */
-  Ints dims;  /* as written: may be negative */
-  Span raw;   /* raw_data */
-  Span body;  /* the whole message: typed data are read from it when the tensor is loaded */
-  u32 fields; /* bits 1 << field number of the data fields that hold at least one byte */
+  i32 code;      /* element type as written */
+  DType dt;      /* the same; DT_none when ingot has no such type */
+  Ints dims;     /* as written: may be negative */
+  FileSpan raw;  /* raw_data */
+  FileSpan body; /* the whole message: typed data are read from it when the tensor is loaded */
+  u32 fields;    /* bits 1 << field number of the data fields that hold at least one byte */
   bool is_external, has_segment;
   VEC(OnnxPair) external;
   const u8 *base; /* start of the file, for positions in messages */
@@ -230,7 +230,7 @@ struct Cursor {
 };
 
 Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc);
-Cursor wire_reopen(Ctx *c, const u8 *base, Span message, Loc loc); /* one already walked once */
+Cursor wire_reopen(Ctx *c, const u8 *base, FileSpan message, Loc loc); /* one already walked once */
 bool wire_next(Cursor *k); /* reads a tag; false at the end of the message */
 void wire_skip(Cursor *k); /* the value of the last tag, groups included */
 /* How often each field below WIRE_COUNTS occurs in the rest of the message. */
@@ -240,7 +240,7 @@ void wire_counts(Cursor k, u32 *count);
 i64 wire_int(Cursor *k);
 float wire_float(Cursor *k);
 double wire_double(Cursor *k);
-Span wire_bytes(Cursor *k);
+FileSpan wire_bytes(Cursor *k);
 Str wire_str(Cursor *k);
 Cursor wire_message(Cursor *k); /* steps over it; fails past ONNX_DEPTH */
 /* Repeated scalars, packed or not. wire_list turns the last tag into a cursor over its elements

@@ -182,7 +182,7 @@ static void put_value(const Load *l, Cursor *list, u8 *to, u64 i) {
 }
 
 /* A list of floats in one packed piece is as good as raw data. */
-static bool find_packed(const Load *l, u32 field, Span *out) {
+static bool find_packed(const Load *l, u32 field, FileSpan *out) {
   if (field != 4 && field != 10) return false;
   Cursor k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
   u32 pieces = 0;
@@ -209,7 +209,7 @@ static Tensor *from_list(const Load *l, u32 field) {
   u64 want = l->n / per + (l->n % per != 0), have = 0;
   if (!size_mul(want, parts, &want) || want > l->t->body.n) /* a value takes a byte at least */
     fail_count(l, want, "fewer");
-  Span piece;
+  FileSpan piece;
   if (find_packed(l, field, &piece)) return from_bytes(l, piece.at);
   u8 *to = arena_array(l->a, (size_t)l->n, dtype_bytes(l->dt));
   WireType elem = field == 4 ? WT_fixed32 : field == 10 ? WT_fixed64 : WT_varint;

@@ -26,7 +26,7 @@ Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {
   return k;
 }
 
-Cursor wire_reopen(Ctx *c, const u8 *base, Span message, Loc loc) {
+Cursor wire_reopen(Ctx *c, const u8 *base, FileSpan message, Loc loc) {
   size_t pos = (size_t)(message.at - base);
   return (Cursor){.c = c, .loc = loc, .base = base, .pos = pos, .end = pos + message.n};
 }
@@ -155,15 +155,15 @@ double wire_double(Cursor *k) {
   return x;
 }
 
-Span wire_bytes(Cursor *k) {
+FileSpan wire_bytes(Cursor *k) {
   expect(k, WT_bytes);
   size_t n;
   size_t at = take_length(k, &n);
-  return (Span){k->base + at, n};
+  return (FileSpan){k->base + at, n};
 }
 
 Str wire_str(Cursor *k) {
-  Span s = wire_bytes(k);
+  FileSpan s = wire_bytes(k);
   return str_intern(k->c, s.at, s.n);
 }
 

@@ -245,20 +245,20 @@ static u64 around(const Band *w, const Region *r) {
   return all;
 }
 
-typedef struct Need {
+typedef struct Lease {
   u64 row;         /* bytes; 0: it has no memory of its own */
   u32 first, last; /* positions - from, of what lies in it and its users */
-} Need;
+} Lease;
 
-static Need *find_needs(const Band *w, const Region *r, Arena *a) {
+static Lease *find_needs(const Band *w, const Region *r, Arena *a) {
   u32 count = r->to - r->from;
-  Need *need = NEWS(a, Need, count);
+  Lease *need = NEWS(a, Lease, count);
   for (u32 i = 0; i < count; i++) {
     const BandNode *b = &r->node[i];
     Val v = b->id ? graph_node(w->g, b->id)->out[0] : 0;
     if (!v || !w->in[v]) continue;
     const BandNode *home = band_inner(r, w->in[v]);
-    Need *n = home ? &need[home - r->node] : &need[i];
+    Lease *n = home ? &need[home - r->node] : &need[i];
     u32 last = w->until[v] < r->to ? w->until[v] - r->from : count - 1;
     if (!n->last) n->first = i;
     if (last > n->last) n->last = last;
@@ -269,7 +269,7 @@ static Need *find_needs(const Band *w, const Region *r, Arena *a) {
 }
 
 /* Most bytes that the bands hold at a time. */
-static u64 inside(const Region *r, const Need *need, Arena *a) {
+static u64 inside(const Region *r, const Lease *need, Arena *a) {
   u32 count = r->to - r->from;
   u64 most = 0;
   i64 *step = NEWS(a, i64, count + 1);
@@ -279,7 +279,7 @@ static u64 inside(const Region *r, const Need *need, Arena *a) {
     for (u32 i = 0; i < count; i++) {
       const BandNode *b = &r->node[i];
       if (!b->id || !need[i].row) continue;
-      Span out = band_new(b, band), before = band_kept(b, band - 1), after = band_kept(b, band);
+      Stripe out = band_new(b, band), before = band_kept(b, band - 1), after = band_kept(b, band);
       i64 row = (i64)need[i].row, old = (before.to - before.from) * row;
       i64 held = old + (out.to - out.from) * row, kept = (after.to - after.from) * row;
       live += old;
@@ -312,7 +312,7 @@ static Way best_bands(const Band *w, Region *r, u64 want, Arena *a) {
   Way best = {.peak = UINT64_MAX};
   u64 fixed = around(w, r);
   u32 parts, rows = fewest_rows(r, &parts);
-  const Need *need = find_needs(w, r, a);
+  const Lease *need = find_needs(w, r, a);
   for (u32 i = 0; i < sizeof ladder / sizeof *ladder && best.peak > want; i++) {
     u32 bands = ladder[i];
     if (bands > rows || (u64)bands * (r->to - r->from) > BAND_NODES) break;

@@ -13,9 +13,9 @@
 
 enum { ROW_AXIS = 2, NO_AXIS = MAX_RANK };
 
-typedef struct Span {
+typedef struct Stripe {
   i64 from, to; /* rows from..to-1 */
-} Span;
+} Stripe;
 
 /* Bands are counted from 1; entry 0 is before the first, entry bands + 1 behind the last. */
 typedef struct BandNode {
@@ -49,14 +49,14 @@ bool band_folds(Graph *g, const Node *n); /* such a part that sums up all rows *
 u32 band_axis(Graph *g, const Node *n, u32 k);
 /* Rows of operand k that these rows of the result are computed from; pad: zeros in front of them
  * and behind. */
-Span band_reads(Graph *g, const Node *n, u32 k, Span out, i64 pad[2]);
+Stripe band_reads(Graph *g, const Node *n, u32 k, Stripe out, i64 pad[2]);
 BandNode *band_inner(const Region *r, Val v); /* the part that computes v, or NULL */
 /* Fills node for positions from..to; false: that is no region. */
 bool region_open(Region *r, Arena *a);
 /* The same with a number of bands: which rows each computes; false: some would have none. */
 bool region_rows(Region *r, u32 bands, Arena *a);
-Span band_new(const BandNode *b, u32 band);  /* rows that are computed in the band */
-Span band_kept(const BandNode *b, u32 band); /* rows that outlive the band */
+Stripe band_new(const BandNode *b, u32 band);  /* rows that are computed in the band */
+Stripe band_kept(const BandNode *b, u32 band); /* rows that outlive the band */
 
 /* band_split.c */
 void band_split(Graph *g, const Region *region, u32 count);

@@ -61,7 +61,7 @@ u32 band_axis(Graph *g, const Node *n, u32 k) {
   return t->dim[ROW_AXIS - less] == out->dim[ROW_AXIS] ? ROW_AXIS - less : NO_AXIS;
 }
 
-Span band_reads(Graph *g, const Node *n, u32 k, Span out, i64 pad[2]) {
+Stripe band_reads(Graph *g, const Node *n, u32 k, Stripe out, i64 pad[2]) {
   u32 ns;
   pad[0] = pad[1] = 0;
   if (!is_window(g, n)) return out;
@@ -72,7 +72,7 @@ Span band_reads(Graph *g, const Node *n, u32 k, Span out, i64 pad[2]) {
   i64 from = out.from * step - node_list(n, AT_pad_lo, &ns)[0];
   i64 to =
       from + (out.to - out.from - 1) * step + (size - 1) * node_list(n, AT_dilation, &ns)[0] + 1;
-  Span in = {from > 0 ? (from + apart - 1) / apart : 0, to > 0 ? (to - 1) / apart + 1 : 0};
+  Stripe in = {from > 0 ? (from + apart - 1) / apart : 0, to > 0 ? (to - 1) / apart + 1 : 0};
   if (in.to > rows) in.to = rows;
   pad[0] = in.from * apart - from;
   pad[1] = to - ((in.to - 1) * apart + 1);
@@ -88,7 +88,7 @@ BandNode *band_inner(const Region *r, Val v) {
 }
 
 /* What is computed from outside and costs nothing stays in front of the region. */
-static bool is_outside(const Region *r, const Node *n) {
+static bool is_elsewhere(const Region *r, const Node *n) {
   if (op_info[n->op].kind == OK_LEAF) return true;
   if (!node_is_view(n)) return false;
   return !band_inner(r, n->in[0]);
@@ -113,7 +113,7 @@ bool region_open(Region *r, Arena *a) {
     NodeId id = g->blk.at[1].node.at[p];
     const Node *n = graph_node(g, id);
     BandNode *b = &r->node[p - r->from];
-    if (is_outside(r, n)) continue;
+    if (is_elsewhere(r, n)) continue;
     if (!fits(r, n)) return false;
     bool folds = band_folds(g, n);
     const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
@@ -126,14 +126,14 @@ bool region_open(Region *r, Arena *a) {
   return true;
 }
 
-Span band_new(const BandNode *b, u32 band) {
+Stripe band_new(const BandNode *b, u32 band) {
   i64 from = b->again ? b->first[band] : b->done[band - 1];
-  return (Span){from < b->done[band] ? from : b->done[band], b->done[band]};
+  return (Stripe){from < b->done[band] ? from : b->done[band], b->done[band]};
 }
 
-Span band_kept(const BandNode *b, u32 band) {
+Stripe band_kept(const BandNode *b, u32 band) {
   i64 from = b->again ? b->done[band] : b->first[band + 1];
-  return (Span){from < b->done[band] ? from : b->done[band], b->done[band]};
+  return (Stripe){from < b->done[band] ? from : b->done[band], b->done[band]};
 }
 
 /* All users of b have asked: what they asked for holds from band to band. */
@@ -154,10 +154,10 @@ static bool ask(Region *r, const BandNode *b) {
   for (u32 k = 0; k < n->nin; k++) {
     BandNode *of = band_inner(r, n->in[k]);
     for (u32 i = 1; i <= r->bands; i++) {
-      Span out = band_new(b, i);
+      Stripe out = band_new(b, i);
       i64 pad[2];
       if (out.from == out.to || (!of && band_axis(g, n, k) == NO_AXIS)) continue;
-      Span in = band_reads(g, n, k, out, pad);
+      Stripe in = band_reads(g, n, k, out, pad);
       if (in.from >= in.to) return false;
       if (of && of->done[i] < in.to) of->done[i] = in.to;
       if (of && of->first[i] > in.from) of->first[i] = in.from;

@@ -29,14 +29,14 @@ static Val rows_of(Graph *g, Val v, u32 axis, i64 from, i64 to) {
 }
 
 /* Operand k of a node for these rows of its result, and the zeros around it. */
-static Val operand(const Split *s, const Region *r, const Node *n, u32 k, Span out, i64 pad[2]) {
+static Val operand(const Split *s, const Region *r, const Node *n, u32 k, Stripe out, i64 pad[2]) {
   Graph *g = r->g;
   Val v = n->in[k];
   const BandNode *of = band_inner(r, v);
   u32 axis = v ? band_axis(g, n, k) : NO_AXIS;
   if (axis == NO_AXIS) return v;
   i64 around[2];
-  Span in = band_reads(g, n, k, out, around);
+  Stripe in = band_reads(g, n, k, out, around);
   if (!k) memcpy(pad, around, sizeof around);
   if (!of) return rows_of(g, v, axis, in.from, in.to);
   const Held *h = &s->held[of - r->node];
@@ -51,7 +51,7 @@ static const Dim *with_first(Graph *g, const Attr *a, u32 at, i64 value) {
 }
 
 /* The node for these rows of its result. */
-static Val compute(const Split *s, const Region *r, const BandNode *b, Span out) {
+static Val compute(const Split *s, const Region *r, const BandNode *b, Stripe out) {
   Graph *g = r->g;
   Node n = *graph_node(g, b->id);
   Val *in = NEWS(&g->c->scratch, Val, n.nin + 1);
@@ -89,7 +89,7 @@ static Val keep(Graph *g, Val v, i64 from, i64 to) {
 }
 
 /* Goes on with what the bands before came to. */
-static void write_fold(Split *s, const Region *r, u32 i, Span rows) {
+static void write_fold(Split *s, const Region *r, u32 i, Stripe rows) {
   Graph *g = r->g;
   const BandNode *b = &r->node[i];
   Held *h = &s->held[i];
@@ -117,7 +117,7 @@ static void write_node(Split *s, const Region *r, u32 i, u32 band) {
     write_fold(s, r, i, band_new(b, band));
     return;
   }
-  Span out = band_new(b, band), before = band_kept(b, band - 1), after = band_kept(b, band);
+  Stripe out = band_new(b, band), before = band_kept(b, band - 1), after = band_kept(b, band);
   if (out.from < out.to) {
     Val part = compute(s, r, b, out), both[2] = {h->rows, part};
     bool any = before.from < before.to;

@@ -132,10 +132,10 @@ static bool next_place(const Places *q, i64 *at) {
 enum { PACK_RANK = FORM_AXES + 5, PACK_LIMITS = FORM_AXES + MAX_RANK };
 
 /* A number that is affine in the place: there is an element only where it lies in 0..most. */
-typedef struct Limit {
+typedef struct Fence {
   i64 most, step[PACK_RANK];
   i64 low[PACK_RANK + 1], high[PACK_RANK + 1]; /* what places from this one on add to it */
-} Limit;
+} Fence;
 
 /* A packed order and the array it is made from; all steps are bytes. */
 typedef struct Packing {
@@ -144,11 +144,11 @@ typedef struct Packing {
   const u8 *from;
   i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
   i64 first[PACK_LIMITS];
-  Limit limit[PACK_LIMITS];
+  Fence limit[PACK_LIMITS];
 } Packing;
 
 /* Adds a limit, unless all places keep it. */
-static void add_limit(Packing *s, i64 first, Limit x) {
+static void add_limit(Packing *s, i64 first, Fence x) {
   for (u32 i = s->rank; i-- > 0;) {
     i64 far = x.step[i] * (s->dim[i] - 1);
     x.low[i] = x.low[i + 1] + (far < 0 ? far : 0);
@@ -164,7 +164,7 @@ static void add_limit(Packing *s, i64 first, Limit x) {
 static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 from) {
   bool all = true;
   for (u32 c = 0; c < s->nlimit; c++) {
-    const Limit *x = &s->limit[c];
+    const Fence *x = &s->limit[c];
     i64 low = at[c] + x->low[level], high = at[c] + x->high[level];
     if (high < 0 || low > x->most) return;
     all = all && low >= 0 && high <= x->most;
@@ -193,7 +193,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   *s = (Packing){.rank = q->n + four, .size = four ? 1 : (u32)wide, .from = x->data};
   s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
   Place quad = {PL_axis, t->quad, 4};
-  Limit axis[FORM_AXES] = {0};
+  Fence axis[FORM_AXES] = {0};
   for (u32 i = s->rank; i-- > 0;) {
     bool byte = i == q->n;
     const Place *y = byte ? &quad : &q->at[i];
@@ -208,7 +208,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   }
   for (u32 d = o->rank; d-- > 0; stride *= b->dim[d]) {
     const Index *ix = &o->idx[d];
-    Limit x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
+    Fence x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
     for (u32 a = 0; a < ix->n; a++)
       for (u32 i = 0; i < s->rank; i++) x.step[i] += ix->coef[a] * axis[ix->axis[a]].step[i];
     for (u32 i = 0; i < s->rank; i++) s->sfrom[i] += x.step[i] * stride;
