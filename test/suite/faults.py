@@ -1,9 +1,10 @@
 """What the unit programs oom and threads find in special builds: every piece of memory asked for by itself and failing
-(INGOT_HOSTILE, under ASan and UBSan), and four threads under ThreadSanitizer. And the library keeps no state: no
-object file of it has writable static data."""
+(INGOT_HOSTILE, under ASan and UBSan), and four threads under ThreadSanitizer. Small networks through every pass of that hostile
+build, where arrays move whenever they grow. And the library keeps no state: no object file of it has writable static data."""
 import os
 import re
 import shutil
+from lib import onnxfile as onnx
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
@@ -16,6 +17,35 @@ def program(env, build, name, *args):
               env={**SANITIZER, "TSAN_OPTIONS": "exitcode=99"})
     if got.rc or got.timed_out:
         raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
+
+
+def network():
+    """Blocks of channels that a product reads as plain rows, a branch, and an open batch."""
+    g, then, other = onnx.Graph(), onnx.Graph("t"), onnx.Graph("e")
+    x = g.input(["n", 16, 8, 8], name="x")
+    a = g.node("Relu", [g.node("Conv", [x, g.weight(16, 16, 3, 3)], pads=[1, 1, 1, 1])])
+    b = g.node("Conv", [a, g.weight(32, 16, 1, 1)])
+    rows = g.node("MatMul", [a, g.node("Slice", [b, g.ints(0), g.ints(16), g.ints(1)])])
+    then.output(then.node("Softmax", [rows], ["soft"]), None)
+    other.output(other.node("Sub", [rows, a], ["less"]), None)
+    large = g.node("Greater", [g.node("ReduceSum", [rows], keepdims=0), g.const([], [0])])
+    g.output(g.node("If", [large], ["y"], then_branch=then, else_branch=other), None)
+    flat = g.node("Transpose", [g.node("Reshape", [b, g.ints(0, 32, 64)])], perm=[0, 2, 1])
+    g.output(g.node("Tanh", [flat], ["z"]), None)
+    g.output(g.node("ArgMax", [b], ["w"], axis=1), None, 7)
+    return onnx.model(g)
+
+
+def moving(env):
+    env.make("hostile")
+    work = env.scratch("faults", "moving")
+    with open(os.path.join(work, "net.onnx"), "wb") as f:
+        f.write(network())
+    for batch in (["-d", "n=2"], ["--max-shapes", "x:4x16x8x8"]):
+        for flags in (["--march", "scalar"], ["--march", "multi"], ["--march", "avx512", "--threads", "2"], ["--march", "neon", "--optimize-for", "ram"]):
+            got = run([os.path.join(ROOT, "build-hostile", "ingot"), "compile", "net.onnx", "-o", "net.c", *batch, *flags], LIMIT, cwd=work, merge=True, env=SANITIZER)
+            if got.rc or got.timed_out:
+                raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
 
 
 def no_state(env):
@@ -41,5 +71,6 @@ def no_state(env):
 
 def tests(env):
     return [Test("faults/oom-hostile", lambda: program(env, "hostile", "oom", str(STRIDE)), cost=60),
+            Test("faults/moving-hostile", lambda: moving(env), cost=20),
             Test("faults/threads-tsan", lambda: program(env, "tsan", "threads"), cost=60),
             Test("faults/no-state", lambda: no_state(env))]
