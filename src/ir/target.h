@@ -20,7 +20,7 @@ typedef struct Target {
 
 /* What estimates reckon with: see target.def. */
 typedef struct Figures {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4)
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)
 #define FIGURE(name, value, what, how) double name;
 #include "ir/target.def"
 #undef TARGET
