@@ -296,7 +296,7 @@ static inline float im_tanhs(float x) {
 /*@ end */
 
 /*@ erfs needs: imk_exm1 imk_f32 imk_u32 imk_within */
-/* error 2.95. 1 - exp(-a p(a)), a = |x|; from 3.93 on it is 1. */
+/* error 3.12. 1 - exp(-a p(a)), a = |x|; from 3.93 on it is 1. */
 static inline float im_erfs(float x) {
   uint32_t u = imk_u32(x) & 0x7fffffffu, sign = imk_u32(x) ^ u;
   float a = imk_within(u, 0x407b851fu), b = a * a, p;

@@ -17,11 +17,12 @@ def tokens(text):
     return [t for t in TOKEN.findall(text) if not t.startswith(("/*", "//"))]
 
 
-def macro(text, name):
-    m = re.search(rf"#define {name} (\S+)", text)
-    if not m:
+def macro(text, name, other=False):
+    """other: as defined under #else, where it is."""
+    found = re.findall(rf"#define {name} (\S+)", text)
+    if not found:
         raise Fail(f"no macro {name}")
-    return int(m[1])
+    return int(found[-1 if other else 0])
 
 
 def cc(command, what, merge=True):

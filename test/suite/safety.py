@@ -199,8 +199,8 @@ def on_terminal(args, cwd, stream, seen=None, **env):
 def terminal(c):
     """On a terminal a line tells what is waited for and goes away again; elsewhere there is none."""
     go, line = c.path("go"), re.compile(rb"ingot: build, C compiler \.\.\. \d+ s")
-    with open(c.path("slowcc"), "w") as f:  # ends once the line is there, or after a time in which it would be
-        f.write('#!/bin/sh\nif [ "$GO" ]; then until [ -e "$GO" ]; do sleep 0.05; done; else sleep 1.6; fi\nexec cc "$@"\n')
+    with open(c.path("slowcc"), "w") as f:  # compiles once the line is there, or after a time in which it would be
+        f.write('#!/bin/sh\ncase " $* " in *" -E "*) exec cc "$@";; esac\nif [ "$GO" ]; then until [ -e "$GO" ]; do sleep 0.05; done; else sleep 1.6; fi\nexec cc "$@"\n')
     os.chmod(c.path("slowcc"), 0o755)
     args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
     late = threading.Timer(PATIENCE, lambda: open(go, "w").close())
