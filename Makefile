@@ -67,7 +67,7 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 # The text of the program `ingot build` puts around a model: runner_text.
-RUNNER := src/onnx/inflate.h src/onnx/zip.h tools/runner.c
+RUNNER := src/io/inflate.h src/io/zip.h tools/runner.c
 $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)

@@ -1,4 +1,4 @@
-"""Writes src/onnx/onnx_attrs.def: the attributes of every operator that ONNX and ONNX Runtime know.
+"""Writes src/front/onnx/onnx_attrs.def: the attributes of every operator that ONNX and ONNX Runtime know.
 
     build/venv/bin/python tools/mkattrs.py [--check]
 
@@ -12,7 +12,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "onnx", "onnx_attrs.def")
 KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training",
-        "com.microsoft": "ms"}  # as in src/onnx/ops.c
+        "com.microsoft": "ms"}  # as in src/front/onnx/ops.c
 HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the schemas
  * of ONNX and ONNX Runtime, all versions of an operator together; in the order of strcmp. */
 """
@@ -36,7 +36,7 @@ def main():
     if "--check" in sys.argv:
         with open(OUT, encoding="ascii") as f:
             if f.read() != text:
-                sys.exit("src/onnx/onnx_attrs.def is not what tools/mkattrs.py writes")
+                sys.exit("src/front/onnx/onnx_attrs.def is not what tools/mkattrs.py writes")
         return
     with open(OUT, "w", encoding="ascii") as f:
         f.write(text)

@@ -8,7 +8,7 @@
  * next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise and
  * begin anew when the state is full. The text of this file travels inside ingot and is compiled
  * together with a table that describes the model (ingot_model, at the end of the compiled text).
- * Archives are read by src/onnx/zip.h, which the Makefile puts in front of this text, as `ingot
+ * Archives are read by src/io/zip.h, which the Makefile puts in front of this text, as `ingot
  * run` reads them; written ones are stored. Needs nothing but POSIX. Exit codes are those of ingot.
  */
 #include <errno.h>

@@ -5,10 +5,10 @@
 #include "back/back.h"
 #include "ingot.h"
 #include "ir/prog_mem.h"
-#include "onnx/data.h"
-#include "onnx/import.h"
+#include "io/data.h"
+#include "front/onnx/import.h"
 #include "pass/pass.h"
-#include "pass/tune.h"
+#include "pass/kernel/tune.h"
 
 typedef enum ModelKind { MK_none, MK_onnx, MK_graph, MK_prog } ModelKind;
 typedef enum GivenKind { GV_data, GV_rand, GV_fill, GV_text } GivenKind;

@@ -4,7 +4,7 @@
  * first failure is final for the object.
  */
 #include "api/own.h"
-#include "onnx/formats.h"
+#include "front/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>

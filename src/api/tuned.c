@@ -1,6 +1,6 @@
 /* tuned.c: the file of measured choices.
  *
- * In: a text file. Out: the table that lowering asks (pass/tune.h), or the same file with more
+ * In: a text file. Out: the table that lowering asks (pass/kernel/tune.h), or the same file with more
  * lines. The grammar, columns separated by one tab:
  *   ingot tune 1
  *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with

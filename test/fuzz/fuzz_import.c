@@ -9,7 +9,7 @@
  */
 #include "back/back.h"
 #include "mutate.h"
-#include "onnx/import.h"
+#include "front/onnx/import.h"
 #include "pass/pass.h"
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * What is accepted must come back the same after being written and read again. The checksum keeps
  * mutations from getting far into an archive, so npy and inflate are also targets of their own.
  */
-#include "onnx/data.h"
+#include "io/data.h"
 #include <stdlib.h>
 #include <string.h>
 

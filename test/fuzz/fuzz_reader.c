@@ -3,7 +3,7 @@
  * Beyond what the sanitizers see: a refusal has code 3 or 4, and memory stays linear in the input.
  * Sparse tensors, the one thing allowed to be larger than the file, are only made dense when small.
  */
-#include "onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include <stdlib.h>
 
 typedef struct Job {

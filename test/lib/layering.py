@@ -18,7 +18,7 @@ MAY = {
 }
 NOT = {"onnx": {"src/ir/prog.h"}, "back": {"src/ir/graph.h"}}  # headers a folder must never see
 # Libraries behind a switch of the Makefile (IMAGES), each in one place.
-OPTIONAL = {("src/onnx/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")}
+OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
         "strings", "sys/mman", "sys/resource", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/wait", "time", "unistd",

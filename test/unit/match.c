@@ -1,7 +1,7 @@
 /* match.h: each matcher finds its operands in a graph spelled as an exporter would, after canon;
  * and does not take what only looks like it. */
 #include "check.h"
-#include "pass/match.h"
+#include "pass/graph/match.h"
 #include "pass/pass.h"
 #include <math.h>
 #include <string.h>

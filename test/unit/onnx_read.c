@@ -1,6 +1,6 @@
 /* The ONNX reader: wire format, messages, limits; and every official model, where the package is
  * installed. */
-#include "onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "check.h"
 #include "pbuild.h"
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* The tensor loader: every element type in every kind of storage, and what it must refuse. */
-#include "onnx/data.h"
+#include "io/data.h"
 #include "check.h"
 #include "pbuild.h"
 #include <string.h>

@@ -1,0 +1,484 @@
+/* interp.c: executes a program as it stands: the oracle for lowering and for every other engine.
+ *
+ * In: a checked program and one tensor per input. Out: one tensor per output.
+ * Method: a walk over statements and expressions in which every operation is scalar_eval. Innermost
+ * loops that interp_plan.c finds to be free of dependences between iterations go to interp_row.c,
+ * which gives the same bits much faster; with InterpOptions.plain nothing does. Every index is
+ * checked against the actual extents: a violation is a fault of the compiler and ends the run.
+ * Flags of loops (parallel, simd, unroll) mean nothing here.
+ */
+#include "back/interp/interp.h"
+
+#include <string.h>
+#include "ir/mathlib.h"
+#include "ir/prog_mem.h"
+
+/* ---- buffers ---- */
+
+static void shape(Run *r, BufId b) {
+  View *v = &r->view[b];
+  const Buf *bp = prog_buf(r->p, b);
+  u64 n = 1;
+  for (u32 i = 0; i < v->rank; i++) v->dim[i] = dim_eval(r->p->dims, bp->dim[i], r->env);
+  if (!shape_count(v->dim, v->rank, &n))
+    fail(r->c, ERR_system, r->loc, "interp: buffer %s is too large", show(r->c, bp->name));
+  v->n = n;
+  for (i64 i = (i64)v->rank - 1, s = 1; i >= 0; i--) {
+    v->stride[i] = s;
+    s *= v->dim[i] ? v->dim[i] : 1;
+  }
+}
+
+/* Memory for at least n bytes; it grows twofold, so that a loop that appends stays linear. */
+static void reserve(Mem *m, u64 n, Arena *a) {
+  if (m->data && n <= m->cap) return;
+  u64 cap = m->cap * 2 > n ? m->cap * 2 : n;
+  u8 *data = arena_array(a, 1, cap ? cap : 1);
+  if (m->cap) memcpy(data, m->data, m->cap);
+  m->data = data;
+  m->cap = cap;
+}
+
+/* Extents that depend on symbols set while running are compared when the array is first used. */
+static void check_input(Run *r, BufId b) {
+  const View *v = &r->view[b];
+  u32 pos = v->input;
+  for (u32 i = 0; i < v->rank; i++)
+    if (r->in[pos]->dim[i] != v->dim[i])
+      fail(r->c, ERR_input, r->loc, "input %s: dimension %u is %lld, expected %lld",
+           show(r->c, prog_buf(r->p, b)->name), i, (long long)r->in[pos]->dim[i],
+           (long long)v->dim[i]);
+}
+
+View *view_get(Run *r, BufId b) {
+  View *v = &r->view[b];
+  if (view_is_ready(r, v)) return v;
+  if (b != v->root) {
+    View *root = view_get(r, v->root);
+    shape(r, b);
+    if (v->n > root->n)
+      fail(r->c, ERR_system, r->loc, "interp: view %s has %llu elements, its memory %llu",
+           show(r->c, prog_buf(r->p, b)->name), (unsigned long long)v->n,
+           (unsigned long long)root->n);
+    v->data = root->data;
+  } else {
+    shape(r, b);
+    if (prog_buf(r->p, b)->space == BS_in) check_input(r, b);
+    reserve(&r->mem[b], v->n * v->size, r->a);
+    if (v->data != r->mem[b].data) {
+      v->data = r->mem[b].data;
+      for (BufId k = v->other; k; k = r->view[k].other) r->view[k].ready = 0;
+    }
+  }
+  v->ready = r->set;
+  return v;
+}
+
+/* Memory that somebody else owns, used in place when its alignment allows. */
+static void borrow(Run *r, BufId b, const Tensor *t) {
+  Mem *m = &r->mem[b];
+  u32 align = dtype_bytes(t->dt);
+  m->cap = tensor_bytes(t);
+  m->data = (u8 *)t->data; /* never written: the checker refuses stores to it */
+  if (!m->data || (uintptr_t)m->data % align) m->data = arena_copy(r->a, t->data, m->cap);
+}
+
+InterpState *interp_state(Prog *p, Arena *a) {
+  InterpState *s = NEW(a, InterpState);
+  s->at = NEWS(a, u8 *, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    if (prog_buf(p, b)->space != BS_state) continue;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    s->at[b] = NEWS(a, u8, bytes ? bytes : 1);
+  }
+  return s;
+}
+
+/* State has memory of its own, so that it outlives the run. */
+static void add_state(Run *r) {
+  Prog *p = r->p;
+  const InterpState *s = r->o.state ? r->o.state : interp_state(p, r->a);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    if (s->at[b] && mem_bytes(p, b, &bytes, &sym)) r->mem[b] = (Mem){s->at[b], bytes};
+  }
+}
+
+/* One block for everything that has a place, filled with what no program should read. */
+static void add_arena(Run *r) {
+  Prog *p = r->p;
+  Map at = map_new(r->a);
+  r->base = arena_array(r->a, 1, p->arena_bytes ? p->arena_bytes : 1);
+  if (r->o.watch) r->owner = NEWS(r->a, BufId, p->arena_bytes);
+  memset(r->base, 0xAA, p->arena_bytes);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Sym sym;
+    u64 bytes;
+    const Buf *bp = prog_buf(p, b);
+    if (!prog_is_planned(bp) || bp->space == BS_state) continue;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    r->mem[b] = (Mem){r->base + bp->offset, bytes};
+    u32 *same = map_put(&at, bp->offset);
+    if (!*same) *same = b;
+    r->view[b].place = *same;
+  }
+}
+
+static void add_views(Run *r, Tensor *const *in) {
+  Prog *p = r->p;
+  r->view = NEWS(r->a, View, p->buf.n);
+  r->mem = NEWS(r->a, Mem, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *bp = prog_buf(p, b);
+    View *v = &r->view[b];
+    v->root = v->place = prog_root(p, b);
+    v->rank = bp->rank;
+    v->size = dtype_bytes(bp->dt) * bp->lanes;
+    v->dim = NEWS(r->a, i64, 2 * bp->rank);
+    v->stride = v->dim + bp->rank;
+    v->fixed = true;
+    for (u32 i = 0; i < bp->rank; i++)
+      if (dim_is_data(p->dims, bp->dim[i])) v->fixed = false;
+    if (bp->space == BS_const) borrow(r, b, bp->data);
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    View *v = &r->view[b], *root = &r->view[v->root];
+    if (v == root) continue;
+    v->other = root->other;
+    root->other = b;
+  }
+  for (u32 i = 0; i < p->in.n; i++) {
+    borrow(r, p->in.at[i], in[i]);
+    r->view[p->in.at[i]].input = i;
+  }
+  add_state(r);
+  if (p->planned) add_arena(r);
+  for (BufId b = 1; b < p->buf.n; b++) r->view[b].place = r->view[r->view[b].root].place;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    View *v = &r->view[b];
+    if (!v->fixed) r->view[v->root].fixed = false;
+  }
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (!r->view[r->view[b].root].fixed) r->view[b].fixed = false;
+  for (u32 i = 0; i < p->out.n; i++) {
+    BufId b = p->out.at[i];
+    if (!r->view[b].fixed) continue;
+    shape(r, b);
+    reserve(&r->mem[b], r->view[b].n * r->view[b].size, r->keep);
+  }
+}
+
+static void add_vars(Run *r) {
+  Prog *p = r->p;
+  r->var = NEWS(r->a, Scalar *, p->var.n);
+  for (VarId v = 1; v < p->var.n; v++) {
+    const Var *vp = prog_var(p, v);
+    r->var[v] = NEWS(r->a, Scalar, vp->lanes);
+    if (vp->sym >= 0) r->var[v]->i = r->env[vp->sym];
+  }
+}
+
+/* ---- expressions ---- */
+
+void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
+  const Buf *bp = prog_buf(r->p, b);
+  fail(r->c, ERR_system, r->loc,
+       "interp: index %lld%s out of bounds: dimension %u of %s has extent %lld", (long long)index,
+       lanes > 1 ? " (of a vector)" : "", axis, show(r->c, bp->name),
+       (long long)r->view[b].dim[axis]);
+}
+
+/* Keeps account of whose data lie in the arena. A vector may reach into lanes behind the last
+ * channel, which nobody stores and no result depends on; but some lane of it must be there. */
+static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
+  BufId root = r->view[b].root;
+  const Buf *bp = prog_buf(r->p, root);
+  if (!r->owner || !prog_is_planned(bp) || bp->space == BS_state) return;
+  BufId *owner = r->owner + (at - r->base);
+  u32 mine = 0, size = dtype_bytes(bp->dt);
+  for (u32 i = 0; i < bytes; i++) {
+    if (store) owner[i] = root;
+    mine += owner[i] == root;
+  }
+  if (mine == bytes || (bytes > size && mine)) return;
+  fail(r->c, ERR_system, r->loc, "interp: %s is read where %s", show(r->c, prog_buf(r->p, b)->name),
+       *owner ? "another buffer has been written" : "nothing has been written");
+}
+
+/* Address of an element; lanes: how many elements along the last axis belong to the access. */
+static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, bool store) {
+  i64 at[MAX_RANK];
+  u32 rank = r->view[b].rank;
+  for (u32 i = 0; i < rank; i++) at[i] = eval_int(r, idx[i]);
+  const View *v = view_get(r, b);
+  i64 off = 0;
+  for (u32 i = 0; i < rank; i++) {
+    i64 last = i + 1 == rank ? (i64)lanes - 1 : 0;
+    if (at[i] < 0 || at[i] >= v->dim[i] - last) out_of_bounds(r, b, i, at[i], lanes);
+    off += at[i] * v->stride[i];
+  }
+  u8 *to = v->data + (u64)off * v->size;
+  watch(r, b, to, lanes * v->size, store);
+  return to;
+}
+
+static Scalar bitcast(DType from, DType to, Scalar x) {
+  u8 raw[16] = {0};
+  scalar_store(from, raw, x);
+  return scalar_load(to, raw);
+}
+
+Scalar apply(const Prog *p, Op op, DType from, DType to, bool sat, const Scalar *arg) {
+  if (op == OP_cast) return scalar_cast(from, to, arg[0], sat);
+  if (op == OP_bitcast) return bitcast(from, to, arg[0]);
+  return scalar_eval_as(p->math, op, from, arg);
+}
+
+static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {
+  return apply(p, e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
+}
+
+/* What most vectors of a program are made of, without the detour of scalar_eval for each lane. */
+static bool eval_floats(Op op, u32 lanes, Scalar arg[3][MAX_LANES], Scalar *out) {
+#define EACH(expr)                                                                                 \
+  for (u32 i = 0; i < lanes; i++) {                                                                \
+    const float a = (float)arg[0][i].f, b = (float)arg[1][i].f;                                    \
+    out[i].f = (expr);                                                                             \
+  }                                                                                                \
+  return true;
+  switch (op) {
+  case OP_fma: EACH(im_fmaf(a, b, (float)arg[2][i].f))
+  case OP_add: EACH(a + b)
+  case OP_mul: EACH(a * b)
+  default: return false;
+  }
+#undef EACH
+}
+
+static void eval_lanes(Run *r, ExprId id, Scalar *out) {
+  Prog *p = r->p;
+  const Expr *e = prog_expr(p, id);
+  Scalar arg[3][MAX_LANES], one[3];
+  u32 step = dtype_bytes(e->dt);
+  const u8 *from;
+  switch (e->kind) {
+  case EX_var: memcpy(out, r->var[e->ref], e->lanes * sizeof *out); return;
+  case EX_load:
+    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes, false);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = scalar_load(e->dt, from + i * step);
+    return;
+  case EX_op:
+    for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
+    if (e->dt == DT_f32 && !r->o.plain && eval_floats(e->op, e->lanes, arg, out)) return;
+    for (u32 i = 0; i < e->lanes; i++) {
+      for (u32 k = 0; k < e->narg; k++) one[k] = arg[k][i];
+      out[i] = apply_expr(p, e, one);
+    }
+    return;
+  case EX_splat:
+    one[0] = eval(r, e->arg[0]);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = one[0];
+    return;
+  case EX_shuffle: {
+    u32 n = prog_expr(p, e->arg[0])->lanes;
+    for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = arg[e->pick[i] >= n][e->pick[i] % n];
+    return;
+  }
+  default: out[0] = eval(r, id); return;
+  }
+}
+
+static Scalar reduce(Run *r, const Expr *e) {
+  Scalar lane[MAX_LANES], pair[2];
+  const Expr *a = prog_expr(r->p, e->arg[0]);
+  eval_lanes(r, e->arg[0], lane);
+  pair[0] = lane[0];
+  for (u32 i = 1; i < a->lanes; i++) {
+    pair[1] = lane[i];
+    pair[0] = scalar_eval(e->op, e->dt, pair);
+  }
+  return pair[0];
+}
+
+static Scalar quad(Run *r, const Expr *e) {
+  Scalar lane[4];
+  u32 all = 0;
+  eval_lanes(r, e->arg[0], lane);
+  for (u32 i = 0; i < 4; i++) all |= (u32)(u8)lane[i].i << 8 * i;
+  return (Scalar){.i = (i32)all};
+}
+
+Scalar eval(Run *r, ExprId id) {
+  const Expr *e = prog_expr(r->p, id);
+  Scalar arg[3];
+  switch (e->kind) {
+  case EX_const: return e->imm;
+  case EX_var: return *r->var[e->ref];
+  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1, false));
+  case EX_op:
+    for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
+    return apply_expr(r->p, e, arg);
+  case EX_hreduce: return reduce(r, e);
+  case EX_quad: return quad(r, e);
+  case EX_random:
+    arg[0] = eval(r, e->arg[0]);
+    arg[1] = eval(r, e->arg[1]);
+    arg[2].f = random_unit(e->dt, (u64)arg[0].i, r->o.seed, (u64)arg[1].i);
+    return arg[2];
+  default: eval_lanes(r, id, arg); return arg[0]; /* splat and shuffle to one lane */
+  }
+}
+
+/* Bounds and indices are evaluated all the time: this is eval for i64, without the detours. */
+i64 eval_int(Run *r, ExprId id) {
+  const Expr *e = prog_expr(r->p, id);
+  if (e->kind == EX_const) return e->imm.i;
+  if (e->kind == EX_var) return r->var[e->ref]->i;
+  if (e->kind != EX_op || e->dt != DT_i64 || e->narg != 2 || r->o.plain) return eval(r, id).i;
+  Scalar arg[2];
+  i64 a = arg[0].i = eval_int(r, e->arg[0]), b = arg[1].i = eval_int(r, e->arg[1]);
+  switch (e->op) {
+  case OP_add: return (i64)((u64)a + (u64)b);
+  case OP_sub: return (i64)((u64)a - (u64)b);
+  case OP_mul: return (i64)((u64)a * (u64)b);
+  case OP_max: return a > b ? a : b;
+  case OP_min: return a < b ? a : b;
+  case OP_div: return b > 0 ? a / b : scalar_eval(OP_div, DT_i64, arg).i;
+  default: return scalar_eval(e->op, DT_i64, arg).i;
+  }
+}
+
+/* ---- statements ---- */
+
+static void assign(Run *r, const Stmt *s) {
+  const Var *v = prog_var(r->p, s->var);
+  if (v->lanes > 1) {
+    Scalar lane[MAX_LANES];
+    eval_lanes(r, s->a, lane);
+    memcpy(r->var[s->var], lane, v->lanes * sizeof *lane);
+    return;
+  }
+  Scalar x = eval(r, s->a);
+  *r->var[s->var] = x;
+  if (v->sym < 0) return;
+  const SymInfo *si = dim_syminfo(r->p->dims, (Sym)v->sym);
+  if (x.i < si->lo || x.i > si->hi)
+    fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, sym_outside(r->c, si)));
+  r->env[v->sym] = x.i;
+  r->set++;
+}
+
+static void store(Run *r, const Stmt *s) {
+  const Expr *e = prog_expr(r->p, s->a);
+  Scalar lane[MAX_LANES];
+  u32 step = dtype_bytes(e->dt);
+  if (e->lanes == 1)
+    lane[0] = eval(r, s->a);
+  else
+    eval_lanes(r, s->a, lane);
+  u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes, true);
+  for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
+}
+
+static void exec(Run *r, StmtId first);
+
+static i64 bound(Run *r, const Bound *b) {
+  if (b->op == OP_SCALARS) return eval_int(r, b->e);
+  i64 x = lin_at(&b->x[0], 0);
+  if (b->div[0] != 1) x /= b->div[0];
+  if (b->op == OP_add) return x;
+  i64 y = lin_at(&b->x[1], 0);
+  if (b->div[1] != 1) y /= b->div[1];
+  return (b->op == OP_max) == (x > y) ? x : y;
+}
+
+enum { WALK_STEPS = 16 }; /* an iteration walked counts as so many of a row: it takes as long */
+
+static void count_steps(Run *r, u64 n) {
+  u64 max = r->o.max_steps;
+  if (max && (n > max || r->steps > max - n))
+    fail(r->c, ERR_unsupported, r->loc, "more than %llu steps", (unsigned long long)max);
+  r->steps += n;
+}
+
+static void loop(Run *r, StmtId id) {
+  const Stmt *s = prog_stmt(r->p, id);
+  Plan *plan = NULL;
+  i64 lo, hi;
+  if (r->o.plain) {
+    lo = eval(r, s->a).i;
+    hi = eval(r, s->b).i;
+  } else {
+    if (!r->loop[id]) r->loop[id] = loop_new(r, id);
+    lo = bound(r, &r->loop[id]->lo);
+    hi = bound(r, &r->loop[id]->hi);
+    plan = r->loop[id]->plan;
+  }
+  if (lo >= hi) return;
+  u64 n = (u64)hi - (u64)lo;
+  if (s->step != 1) n = (n - 1) / (u64)s->step + 1;
+  count_steps(r, n);
+  if (plan && plan_run(r, plan, lo, n)) return;
+  for (u64 k = 0; k < n; k++) {
+    count_steps(r, WALK_STEPS);
+    r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
+    exec(r, s->body);
+  }
+}
+
+static void exec(Run *r, StmtId first) {
+  Loc around = r->loc;
+  for (StmtId id = first; id; id = prog_stmt(r->p, id)->next) {
+    const Stmt *s = prog_stmt(r->p, id);
+    if (s->loc.line || s->loc.index >= 0 || s->loc.node) r->loc = s->loc;
+    switch (s->kind) {
+    case ST_for: loop(r, id); break;
+    case ST_while:
+      for (; eval(r, s->a).i; exec(r, s->body)) count_steps(r, WALK_STEPS);
+      break;
+    case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
+    case ST_let:
+    case ST_set: assign(r, s); break;
+    case ST_store: store(r, s); break;
+    case ST_kernel: exec(r, s->body); break;
+    case ST_require:
+      if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, s->label));
+      break;
+    case ST_COUNT: break;
+    }
+  }
+  r->loc = around;
+}
+
+void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out, Arena *a) {
+  Ctx *c = p->c;
+  bool own = a != &c->scratch;
+  Mark mark = arena_mark(&c->scratch);
+  Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .in = in, .loc = LOC_NONE, .set = 1};
+  if (o) r.o = *o;
+  if (r.o.watch) r.o.plain = true;
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    if (in[i]->dt != b->dt || in[i]->rank != b->rank)
+      fail(c, ERR_input, LOC_NONE, "input %s is %s of rank %u, expected %s of rank %u",
+           show(c, b->name), dtype_info[in[i]->dt].name, in[i]->rank, dtype_info[b->dt].name,
+           b->rank);
+  }
+  r.env = prog_bind(r.p, in, r.a);
+  add_views(&r, in);
+  add_vars(&r);
+  r.loop = NEWS(r.a, Loop *, p->stmt.n);
+  exec(&r, p->body);
+  for (u32 i = 0; i < p->out.n; i++) {
+    BufId b = p->out.at[i];
+    const View *v = view_get(&r, b);
+    i64 *dim = arena_copy(a, v->dim, v->rank * sizeof *dim);
+    void *data = v->fixed ? v->data : arena_copy(a, v->data, v->n * v->size);
+    out[i] = tensor_wrap(a, prog_buf(p, b)->dt, dim, v->rank, data);
+  }
+  if (own) arena_rewind(&c->scratch, mark);
+}

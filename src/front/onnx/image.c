@@ -1,0 +1,200 @@
+/* image.c: ImageDecoder: which format a picture has; BMP, PNM and TIFF.
+ *
+ * The size of the result depends on the contents, so these must be known while compiling: given
+ * with the model, which then holds for this picture only. BMP, PNM, PNG and TIFF without
+ * compression are read here; JPEG, JPEG 2000 and WebP by their libraries, where ingot is built with
+ * them (IMAGES=1). Everything is read as RGB; transparency is dropped.
+ */
+#include "io/image.h"
+#include "front/onnx/builder.h"
+
+#include <string.h>
+
+_Noreturn void image_bad(const Picture *p, const char *why) {
+  fail(p->c, ERR_input, p->loc, "ImageDecoder: %s", why);
+}
+
+_Noreturn void image_refuse(const Picture *p, const char *what) {
+  fail(p->c, ERR_unsupported, p->loc, "ImageDecoder: %s is not supported", what);
+}
+
+Image image_new(const Picture *p, u64 width, u64 height) {
+  if (!width || !height || width > IMAGE_SIDE || height > IMAGE_SIDE ||
+      width * height > IMAGE_PIXELS)
+    image_bad(p, "the picture is empty or too large");
+  return (Image){(u32)width, (u32)height, arena_alloc(p->a, (size_t)(width * height * 3))};
+}
+
+static void need(const Picture *p, size_t at, size_t n) {
+  if (at > p->n || n > p->n - at) image_bad(p, "the picture ends too early");
+}
+
+u32 image_be(const Picture *p, size_t at, u32 n) {
+  u32 x = 0;
+  need(p, at, n);
+  for (u32 i = 0; i < n; i++) x = x << 8 | p->at[at + i];
+  return x;
+}
+
+u32 image_le(const Picture *p, size_t at, u32 n) {
+  u32 x = 0;
+  need(p, at, n);
+  for (u32 i = n; i > 0; i--) x = x << 8 | p->at[at + i - 1];
+  return x;
+}
+
+/* ---- BMP: rows from the bottom, blue first, padded to four bytes ---- */
+
+static Image read_bmp(const Picture *p) {
+  u32 data = image_le(p, 10, 4), head = image_le(p, 14, 4), bits = image_le(p, 28, 2),
+      packed = image_le(p, 30, 4), colours = image_le(p, 46, 4);
+  i32 height = (i32)image_le(p, 22, 4);
+  if (head < 40 || (packed && packed != 3)) image_refuse(p, "BMP of this kind");
+  if (bits != 8 && bits != 24 && bits != 32)
+    image_refuse(p, "BMP with other than 8, 24 or 32 bits");
+  Image m = image_new(p, image_le(p, 18, 4), height < 0 ? -(u64)(i64)height : (u64)height);
+  size_t row = ((size_t)m.width * bits / 8 + 3) / 4 * 4, table = 14 + (size_t)head;
+  need(p, data, row * m.height);
+  for (u32 y = 0; y < m.height; y++) {
+    const u8 *from = p->at + data + row * (height < 0 ? y : m.height - 1 - y);
+    u8 *to = m.at + (size_t)y * m.width * 3;
+    for (u32 x = 0; x < m.width; x++, to += 3) {
+      const u8 *bgr = from + (size_t)x * (bits / 8);
+      if (bits == 8) {
+        if (*bgr >= (colours ? colours : 256)) image_bad(p, "a colour that is not in the table");
+        need(p, table + 4 * (size_t)*bgr, 4);
+        bgr = p->at + table + 4 * (size_t)*bgr;
+      }
+      to[0] = bgr[2];
+      to[1] = bgr[1];
+      to[2] = bgr[0];
+    }
+  }
+  return m;
+}
+
+/* ---- PNM: P5 grey and P6 RGB, sizes in decimal ---- */
+
+static u32 pnm_number(const Picture *p, size_t *at) {
+  u32 x = 0, digits = 0;
+  for (;;) { /* blanks and comments */
+    u32 ch = image_be(p, *at, 1);
+    if (ch == '#')
+      while (image_be(p, *at, 1) != '\n') (*at)++;
+    else if (ch != ' ' && (ch < '\t' || ch > '\r'))
+      break;
+    (*at)++;
+  }
+  for (; *at < p->n && p->at[*at] >= '0' && p->at[*at] <= '9' && digits < 7; digits++)
+    x = x * 10 + (u32)(p->at[(*at)++] - '0');
+  if (!digits) image_bad(p, "a number is missing");
+  return x;
+}
+
+static Image read_pnm(const Picture *p) {
+  size_t at = 2;
+  u32 planes = p->at[1] == '6' ? 3 : 1, width = pnm_number(p, &at), height = pnm_number(p, &at);
+  if (pnm_number(p, &at) != 255) image_refuse(p, "PNM with other than 255 levels");
+  at++;
+  Image m = image_new(p, width, height);
+  size_t n = (size_t)width * height;
+  need(p, at, n * planes);
+  for (size_t i = 0; i < n * 3; i++) m.at[i] = p->at[at + (planes == 3 ? i : i / 3)];
+  return m;
+}
+
+/* ---- TIFF: strips without compression, 8 bits, planes together ---- */
+
+typedef struct Tiff {
+  const Picture *p;
+  bool big;
+  size_t entry; /* of the first directory */
+  u32 entries;
+} Tiff;
+
+static u32 tiff_read(const Tiff *t, size_t at, u32 n) {
+  return t->big ? image_be(t->p, at, n) : image_le(t->p, at, n);
+}
+
+/* Number i of a tag; `otherwise` when it is not there. */
+static u32 tiff_tag(const Tiff *t, u32 tag, u32 i, u32 otherwise, u32 *count) {
+  for (u32 k = 0; k < t->entries; k++) {
+    size_t at = t->entry + 12 * (size_t)k;
+    if (tiff_read(t, at, 2) != tag) continue;
+    u32 type = tiff_read(t, at + 2, 2), n = tiff_read(t, at + 4, 4), size = type == 3 ? 2 : 4;
+    if (type != 3 && type != 4) image_bad(t->p, "a number of another type");
+    if (count) *count = n;
+    if (i >= n) return otherwise;
+    size_t from = n > 4 / size ? tiff_read(t, at + 8, 4) : at + 8;
+    return tiff_read(t, from + (size_t)i * size, size);
+  }
+  if (count) *count = 0;
+  return otherwise;
+}
+
+static Image read_tiff(const Picture *p) {
+  Tiff t = {.p = p, .big = p->at[0] == 'M'};
+  size_t directory = tiff_read(&t, 4, 4);
+  t.entries = tiff_read(&t, directory, 2);
+  t.entry = directory + 2;
+  u32 planes = tiff_tag(&t, 277, 0, 1, NULL), kind = tiff_tag(&t, 262, 0, 0, NULL), strips;
+  if (tiff_tag(&t, 259, 0, 1, NULL) != 1) image_refuse(p, "TIFF with compression");
+  if (tiff_tag(&t, 258, 0, 1, NULL) != 8 || tiff_tag(&t, 284, 0, 1, NULL) != 1 ||
+      (kind == 2 ? planes != 3 && planes != 4 : kind != 1 || planes != 1))
+    image_refuse(p, "TIFF other than 8 bits of grey or RGB");
+  Image m = image_new(p, tiff_tag(&t, 256, 0, 0, NULL), tiff_tag(&t, 257, 0, 0, NULL));
+  u32 rows = tiff_tag(&t, 278, 0, m.height, NULL);
+  tiff_tag(&t, 273, 0, 0, &strips);
+  size_t line = (size_t)m.width * planes;
+  for (u32 y = 0; y < m.height; y++) {
+    u32 strip = rows ? y / rows : strips;
+    if (strip >= strips) image_bad(p, "rows are missing");
+    size_t at = tiff_tag(&t, 273, strip, 0, NULL) + line * (y % rows);
+    need(p, at, line);
+    for (u32 x = 0; x < m.width; x++)
+      for (u32 k = 0; k < 3; k++)
+        m.at[((size_t)y * m.width + x) * 3 + k] =
+            p->at[at + (size_t)x * planes + (planes > 1 ? k : 0)];
+  }
+  return m;
+}
+
+/* ---- any of them ---- */
+
+static bool starts(const Picture *p, size_t at, const char *text, size_t n) {
+  return p->n >= at + n && !memcmp(p->at + at, text, n);
+}
+
+Image image_decode(Ctx *c, Arena *a, const u8 *at, size_t n, Loc loc) {
+  Picture p = {c, a, loc, at, n};
+  if (starts(&p, 0, "\x89PNG\r\n\x1a\n", 8)) return image_png(&p);
+  if (starts(&p, 0, "BM", 2)) return read_bmp(&p);
+  if (starts(&p, 0, "P5", 2) || starts(&p, 0, "P6", 2)) return read_pnm(&p);
+  if (starts(&p, 0, "II*\0", 4) || starts(&p, 0, "MM\0*", 4)) return read_tiff(&p);
+  if (starts(&p, 0, "\xff\xd8\xff", 3)) return image_jpeg(&p);
+  if (starts(&p, 0, "RIFF", 4) && starts(&p, 8, "WEBP", 4)) return image_webp(&p);
+  if (starts(&p, 4, "jP  \r\n\x87\n", 8) || starts(&p, 0, "\xff\x4f\xff\x51", 4))
+    return image_jpeg2000(&p);
+  image_refuse(&p, "a picture of this format");
+}
+
+void build_image_decoder(Build *b) {
+  const Tensor *t = on_known(b, 0);
+  if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be bytes, of rank 1");
+  bool bgr = on_str_is(b, "pixel_format", "RGB", "BGR"),
+       grey = on_str_is(b, "pixel_format", "RGB", "Grayscale");
+  if (!bgr && !grey && !on_str_is(b, "pixel_format", "RGB", "RGB"))
+    on_bad(b, "pixel_format '%s' is not known", show(b->c, on_str(b, "pixel_format", "")));
+  Image m = image_decode(b->c, &b->c->work, t->data, t->n, b->g->loc);
+  i64 dim[3] = {m.height, m.width, grey ? 1 : 3};
+  Tensor *out = tensor_new(&b->c->work, DT_u8, dim, 3);
+  u8 *to = (u8 *)(uintptr_t)out->data;
+  for (size_t i = 0; i < (size_t)m.width * m.height; i++) {
+    const u8 *rgb = m.at + i * 3;
+    if (grey) /* ITU-R 601, in 16 bits of fraction */
+      to[i] = (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
+    else
+      for (u32 k = 0; k < 3; k++) to[i * 3 + k] = rgb[bgr ? 2 - k : k];
+  }
+  b->out[0] = mk_const(b->g, out);
+}

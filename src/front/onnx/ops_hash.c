@@ -1,0 +1,97 @@
+/* ops_hash.c: MurmurHash3.
+ *
+ * The 32-bit variant for x86, of the bytes of each element: words of four bytes are mixed into the
+ * state one after the other. A string is a row of bytes with zeros behind it: a last word that is
+ * not full then is what the tail of the hash is made of, and words behind it change nothing.
+ */
+#include "front/onnx/builder.h"
+
+static Val bits32(Build *b, u32 x) {
+  return mk_scalar(b->g, DT_u32, x);
+}
+
+static Val times(Build *b, Val x, u32 k) {
+  return mk_map2(b->g, OP_mul, x, bits32(b, k));
+}
+
+static Val rotate(Build *b, Val x, u32 by) {
+  Graph *g = b->g;
+  return mk_map2(g, OP_or, mk_map2(g, OP_shl, x, bits32(b, by)),
+                 mk_map2(g, OP_shr, x, bits32(b, 32 - by)));
+}
+
+static Val fold_in(Build *b, Val x, u32 by) { /* x ^ x >> by */
+  return mk_map2(b->g, OP_xor, x, mk_map2(b->g, OP_shr, x, bits32(b, by)));
+}
+
+/* The state behind a word; full: a bool that is false where the word is the tail, 0: never. */
+static Val mix(Build *b, Val h, Val word, Val full) {
+  Graph *g = b->g;
+  Val k = times(b, rotate(b, times(b, word, 0xcc9e2d51), 15), 0x1b873593);
+  Val met = mk_map2(g, OP_xor, h, k);
+  Val on = mk_map2(g, OP_add, times(b, rotate(b, met, 13), 5), bits32(b, 0xe6546b64));
+  return full ? mk_select(g, full, on, met) : on;
+}
+
+typedef struct Hash {
+  Build *b;
+  Val words;  /* u32[n, count] */
+  Val length; /* i64[n], bytes */
+} Hash;
+
+static void mix_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
+  Hash *x = user;
+  Build *b = x->b;
+  (void)cond, (void)scan;
+  Val end = on_addk(b, on_mulk(b, i, 4), 4);
+  Val full = mk_map2(g, OP_le, end, x->length);
+  carried[0] = mix(b, carried[0], mk_gather(g, x->words, i, 1), full);
+}
+
+/* Four bytes each, the lowest first. */
+static Val words_of(Build *b, Val rows) {
+  Graph *g = b->g;
+  const Type *t = on_type(b, rows);
+  Dim n = t->dim[0], k = t->dim[1], more = (4 - k % 4) % 4, shape[3] = {n, (k + more) / 4, 4};
+  static const i64 shift[4] = {0, 8, 16, 24}, none[2];
+  Val all =
+      mk_pad(g, rows, mk_scalar(g, DT_u8, 0), (const Dim[]){0, 0}, (const Dim[]){0, more}, none);
+  Val byte = mk_cast(g, mk_reshape(g, all, shape, 3), DT_u32);
+  byte = mk_map2(g, OP_shl, byte, mk_cast(g, mk_ints(g, shift, 4), DT_u32));
+  return mk_reduce(g, OP_reduce_sum, byte, &(i64){2}, 1, false);
+}
+
+static Val hash_text(Build *b, Val text, Val h) {
+  Graph *g = b->g;
+  Dim n = type_count(b->ds, on_type(b, text));
+  Val rows = on_bytes(b, mk_reshape(g, text, &n, 1)), none;
+  Val used = mk_cast(g, mk_map2(g, OP_ne, rows, mk_scalar(g, DT_u8, 0)), DT_i64);
+  Hash x = {b, words_of(b, rows), mk_reduce(g, OP_reduce_sum, used, &(i64){1}, 1, false)};
+  Val state = on_full(b, h, &n, 1);
+  mk_loop(g, on_extent(b, on_dim(b, x.words, 1), DT_i64), 0, &state, 1, &none, 0, mix_column, &x);
+  return mk_map2(g, OP_xor, state, mk_cast(g, x.length, DT_u32));
+}
+
+static Val hash_number(Build *b, Val x, Val h) {
+  Graph *g = b->g;
+  DType dt = on_dtype(b, x);
+  u32 bytes = dtype_info[dt].bits / 8;
+  Attr to = {.key = AT_to, .kind = AK_dtype, .u.i = bytes == 8 ? DT_u64 : DT_u32};
+  if (bytes != 4 && bytes != 8) on_bad(b, "elements of type %s", dtype_info[dt].name);
+  if (dt != (DType)to.u.i) x = graph_node(g, graph_add(g, OP_bitcast, &x, 1, &to, 1))->out[0];
+  h = mix(b, h, mk_cast(g, x, DT_u32), 0);
+  if (bytes == 8)
+    h = mix(b, h, mk_cast(g, mk_map2(g, OP_shr, x, mk_scalar(g, DT_u64, 32)), DT_u32), 0);
+  return mk_map2(g, OP_xor, h, bits32(b, bytes));
+}
+
+void build_murmur(Build *b) {
+  Graph *g = b->g;
+  Val x = on_in(b, 0), seed = bits32(b, (u32)on_int(b, "seed", 0));
+  Type t = *on_type(b, x);
+  Val h = t.dt == DT_str ? hash_text(b, x, seed) : hash_number(b, x, seed);
+  h = times(b, fold_in(b, h, 16), 0x85ebca6b);
+  h = fold_in(b, times(b, fold_in(b, h, 13), 0xc2b2ae35), 16);
+  h = mk_reshape(g, h, t.dim, t.rank);
+  b->out[0] = on_int(b, "positive", 1) ? h : mk_cast(g, h, DT_i32);
+}

@@ -1,0 +1,318 @@
+/* ops_math.c: builders of elementwise operators: arithmetic, comparison, logic, casts, activations.
+ */
+#include "front/onnx/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Before opset 7 broadcasting was asked for: y's shape stands at `axis` of x's, or at its end. */
+static Val broadcast_old(Build *b, Val x, Val y) {
+  if (b->opset >= 7 || !on_int(b, "broadcast", 0)) return y;
+  u32 rx = on_rank(b, x), ry = on_rank(b, y);
+  if (!on_has_attr(b, "axis") || ry == 0) return y;
+  u32 axis = on_axis(b, on_int(b, "axis", 0), rx);
+  Dim dim[MAX_RANK];
+  if (axis + ry > rx) on_bad(b, "axis %u with rank %u exceeds rank %u", axis, ry, rx);
+  for (u32 i = 0; i < rx - axis; i++) dim[i] = i < ry ? on_dim(b, y, i) : 1;
+  return mk_reshape(b->g, y, dim, rx - axis);
+}
+
+void build_unary(Build *b) {
+  Val x = on_in(b, 0);
+  b->out[0] = mk_map1(b->g, (Op)b->arg, x);
+}
+
+/* Rounding functions leave integers alone. */
+void build_round(Build *b) {
+  Val x = on_in(b, 0);
+  b->out[0] = dtype_is_int(on_dtype(b, x)) ? x : mk_map1(b->g, (Op)b->arg, x);
+}
+
+void build_binary(Build *b) {
+  Val x = on_in(b, 0), y = on_in(b, 1);
+  b->out[0] = mk_map2(b->g, (Op)b->arg, x, broadcast_old(b, x, y));
+}
+
+/* Max, Min, Sum of any number of operands. */
+void build_variadic(Build *b) {
+  Val acc = on_in(b, 0);
+  for (u32 i = 1; i < b->nin; i++) acc = mk_map2(b->g, (Op)b->arg, acc, on_in(b, i));
+  b->out[0] = acc;
+}
+
+void build_mean(Build *b) {
+  build_variadic(b);
+  b->out[0] = on_div(b, b->out[0], mk_like(b->g, b->out[0], b->nin));
+}
+
+void build_identity(Build *b) {
+  b->out[0] = on_any(b, 0);
+}
+
+void build_mod(Build *b) {
+  Val x = on_in(b, 0), y = on_in(b, 1);
+  bool c_like = on_int(b, "fmod", 0) != 0;
+  b->out[0] = mk_map2(b->g, c_like ? OP_fmod : OP_mod, x, y);
+}
+
+/* The result has the type of the base; an integer base with a float exponent goes through double.
+ */
+void build_pow(Build *b) {
+  Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
+  DType dt = on_dtype(b, x), et = on_dtype(b, y);
+  if (dt == et)
+    b->out[0] = mk_map2(b->g, OP_pow, x, y);
+  else if (dtype_is_float(dt))
+    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
+  else if (dtype_is_int(et))
+    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
+  else
+    b->out[0] = mk_cast(
+        b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, DT_f64), mk_cast(b->g, y, DT_f64)), dt);
+}
+
+void build_bitshift(Build *b) {
+  bool left = on_str_is(b, "direction", "", "LEFT");
+  if (!left && !on_str_is(b, "direction", "", "RIGHT"))
+    on_bad(b, "direction must be LEFT or RIGHT");
+  b->out[0] = mk_map2(b->g, left ? OP_shl : OP_shr, on_in(b, 0), on_in(b, 1));
+}
+
+void build_isinf(Build *b) {
+  Val x = on_in(b, 0), zero = mk_like(b->g, x, 0), r = mk_map1(b->g, OP_isinf, x);
+  bool pos = on_int(b, "detect_positive", 1) != 0, neg = on_int(b, "detect_negative", 1) != 0;
+  if (!pos) r = mk_map2(b->g, OP_and, r, mk_map2(b->g, OP_lt, x, zero));
+  if (!neg) r = mk_map2(b->g, OP_and, r, mk_map2(b->g, OP_gt, x, zero));
+  b->out[0] = r;
+}
+
+void build_where(Build *b) {
+  b->out[0] = mk_select(b->g, on_in(b, 0), on_in(b, 1), on_in(b, 2));
+}
+
+/* ---- conversion ---- */
+
+/* Opsets 1 to 5 name the type in a string. */
+static DType target_type(Build *b) {
+  static const struct {
+    const char *name;
+    DType dt;
+  } old[] = {{"FLOAT", DT_f32},  {"DOUBLE", DT_f64}, {"FLOAT16", DT_f16}, {"INT8", DT_i8},
+             {"INT16", DT_i16},  {"INT32", DT_i32},  {"INT64", DT_i64},   {"UINT8", DT_u8},
+             {"UINT16", DT_u16}, {"UINT32", DT_u32}, {"UINT64", DT_u64},  {"BOOL", DT_bool}};
+  const OnnxAttr *a = on_attr(b, "to");
+  if (!a) on_bad(b, "attribute to is missing");
+  if (a->type == OA_string) {
+    for (u32 i = 0; i < sizeof old / sizeof *old; i++)
+      if (str_is(b->c, a->s, old[i].name)) return old[i].dt;
+    on_bad(b, "type '%s' is not known", show(b->c, a->s));
+  }
+  DType dt = dtype_from_onnx(on_int(b, "to", 0));
+  if (!dt) on_bad(b, "element type %lld is not known", (long long)on_int(b, "to", 0));
+  return dt;
+}
+
+static Val convert(Build *b, Val x, DType to) {
+  char from_cls = dtype_info[on_dtype(b, x)].cls, to_cls = dtype_info[to].cls;
+  if (from_cls != 'C' && to_cls == 'S' && from_cls != 'S') return number_text(b, x);
+  if (from_cls == 'S' && to_cls != 'C' && to_cls != 'S') return text_number(b, x, to);
+  if (from_cls != to_cls && (strchr("SC", from_cls) || strchr("SC", to_cls)))
+    on_unsupported(b, "conversion from %s to %s", dtype_info[on_dtype(b, x)].name,
+                   dtype_info[to].name);
+  if (to == DT_f8e8m0 && !on_str_is(b, "round_mode", "up", "up"))
+    on_unsupported(b, "round_mode other than up");
+  if (on_dtype(b, x) == to || on_int(b, "saturate", 1)) return mk_cast(b->g, x, to);
+  Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
+  return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
+}
+
+void build_cast(Build *b) {
+  b->out[0] = convert(b, on_in(b, 0), target_type(b));
+}
+void build_castlike(Build *b) {
+  b->out[0] = convert(b, on_in(b, 0), on_dtype(b, on_in(b, 1)));
+}
+
+void build_bitcast(Build *b) {
+  Val x = on_in(b, 0);
+  DType to = target_type(b);
+  if (to == on_dtype(b, x)) {
+    b->out[0] = x;
+    return;
+  }
+  Attr at = {.key = AT_to, .kind = AK_dtype, .u.i = to};
+  b->out[0] = graph_node(b->g, graph_add(b->g, OP_bitcast, &x, 1, &at, 1))->out[0];
+}
+
+/* ---- activations: computed on widened operands ---- */
+
+void build_relu(Build *b) {
+  Val x = on_in(b, 0);
+  b->out[0] = mk_map2(b->g, OP_max, x, mk_like(b->g, x, 0));
+}
+
+void build_clip(Build *b) {
+  Val x = on_in(b, 0);
+  if (b->opset < 11) {
+    if (on_has_attr(b, "min"))
+      x = mk_map2(b->g, OP_max, x, mk_like(b->g, x, on_float(b, "min", 0)));
+    if (on_has_attr(b, "max"))
+      x = mk_map2(b->g, OP_min, x, mk_like(b->g, x, on_float(b, "max", 0)));
+  } else {
+    if (on_has(b, 1)) x = mk_map2(b->g, OP_max, x, mk_reshape(b->g, on_in(b, 1), NULL, 0));
+    if (on_has(b, 2)) x = mk_map2(b->g, OP_min, x, mk_reshape(b->g, on_in(b, 2), NULL, 0));
+  }
+  b->out[0] = x;
+}
+
+static Val negative(Build *b, Val x) {
+  return mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0));
+}
+static Val positive(Build *b, Val x) {
+  return mk_map2(b->g, OP_gt, x, mk_like(b->g, x, 0));
+}
+static Val exp_less_one(Build *b, Val x) {
+  return on_addk(b, mk_map1(b->g, OP_exp, x), -1);
+}
+
+void build_leakyrelu(Build *b) {
+  Val x = on_in(b, 0);
+  b->out[0] = mk_select(b->g, negative(b, x), on_mulk(b, x, on_float(b, "alpha", 0.01f)), x);
+}
+
+void build_prelu(Build *b) {
+  Val x = on_in(b, 0), slope = on_in(b, 1);
+  u32 rx = on_rank(b, x);
+  if (b->opset < 7 && on_rank(b, slope) == 1 && rx > 2) slope = on_expand_tail(b, slope, rx - 2);
+  b->out[0] = mk_select(b->g, negative(b, x), on_mul(b, x, slope), x);
+}
+
+void build_elu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  Val low = on_mulk(b, exp_less_one(b, x), on_float(b, "alpha", 1));
+  b->out[0] = on_narrow(b, mk_select(b->g, negative(b, x), low, x), on_dtype(b, b->in[0]));
+}
+
+void build_celu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  double alpha = on_float(b, "alpha", 1);
+  Val low = on_mulk(b, exp_less_one(b, on_div(b, x, mk_like(b->g, x, alpha))), alpha);
+  b->out[0] = on_narrow(b, mk_select(b->g, negative(b, x), low, x), on_dtype(b, b->in[0]));
+}
+
+void build_selu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  bool old = b->opset < 6;
+  double alpha = on_float(b, "alpha", old ? 1.6732f : 1.67326319217681884765625);
+  double gamma = on_float(b, "gamma", old ? 1.0507f : 1.05070102214813232421875);
+  Val low = on_mulk(b, on_addk(b, on_mulk(b, mk_map1(b->g, OP_exp, x), alpha), -alpha), gamma);
+  Val r = mk_select(b->g, positive(b, x), on_mulk(b, x, gamma), low);
+  b->out[0] = on_narrow(b, r, on_dtype(b, b->in[0]));
+}
+
+void build_sigmoid(Build *b) {
+  b->out[0] = on_narrow(b, on_sigmoid(b, on_widen(b, on_in(b, 0))), on_dtype(b, b->in[0]));
+}
+
+void build_hardsigmoid(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  double alpha = on_float(b, "alpha", 0.2f), beta = on_float(b, "beta", 0.5f);
+  b->out[0] = on_narrow(b, on_clamp(b, on_addk(b, on_mulk(b, x, alpha), beta), 0, 1),
+                        on_dtype(b, b->in[0]));
+}
+
+void build_hardswish(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  Val k = on_clamp(b, on_addk(b, on_mulk(b, x, 1.0f / 6), 0.5), 0, 1);
+  b->out[0] = on_narrow(b, on_mul(b, x, k), on_dtype(b, b->in[0]));
+}
+
+/* log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|)) */
+static Val softplus(Build *b, Val x) {
+  Val e = mk_map1(b->g, OP_exp, mk_map1(b->g, OP_neg, mk_map1(b->g, OP_abs, x)));
+  Val tail = mk_map1(b->g, OP_log, on_addk(b, e, 1));
+  return on_add(b, mk_map2(b->g, OP_max, x, mk_like(b->g, x, 0)), tail);
+}
+
+void build_softplus(Build *b) {
+  b->out[0] = on_narrow(b, softplus(b, on_widen(b, on_in(b, 0))), on_dtype(b, b->in[0]));
+}
+
+void build_softsign(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  b->out[0] =
+      on_narrow(b, on_div(b, x, on_addk(b, mk_map1(b->g, OP_abs, x), 1)), on_dtype(b, b->in[0]));
+}
+
+void build_mish(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  Val t = mk_map1(b->g, OP_tanh, softplus(b, x));
+  b->out[0] = on_narrow(b, on_mul(b, x, t), on_dtype(b, b->in[0]));
+}
+
+void build_swish(Build *b) {
+  Val x = on_widen(b, on_in(b, 0));
+  Val s = on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1)));
+  b->out[0] = on_narrow(b, on_mul(b, x, s), on_dtype(b, b->in[0]));
+}
+
+/* The first operand, activated, gates the second. */
+void build_swiglu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0)), y = on_widen(b, on_in(b, 1));
+  Val s = on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1)));
+  b->out[0] = on_narrow(b, on_mul(b, on_mul(b, x, s), y), on_dtype(b, b->in[0]));
+}
+
+void build_gelu(Build *b) {
+  Val x = on_widen(b, on_in(b, 0)), t;
+  bool by_tanh = on_str_is(b, "approximate", "none", "tanh");
+  if (!by_tanh && !on_str_is(b, "approximate", "none", "none"))
+    on_bad(b, "approximate must be none or tanh");
+  if (by_tanh) {
+    Val cube = on_mul(b, on_mul(b, x, x), x);
+    Val inner =
+        on_mulk(b, on_add(b, x, on_mulk(b, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
+    t = mk_map1(b->g, OP_tanh, inner);
+  } else {
+    t = mk_map1(b->g, OP_erf, on_mulk(b, x, sqrt(0.5)));
+  }
+  Val r = on_mul(b, on_mulk(b, x, 0.5), on_addk(b, t, 1));
+  b->out[0] = on_narrow(b, r, on_dtype(b, b->in[0]));
+}
+
+void build_thresholdedrelu(Build *b) {
+  Val x = on_in(b, 0), alpha = mk_like(b->g, x, on_float(b, "alpha", 1));
+  b->out[0] = mk_select(b->g, mk_map2(b->g, OP_gt, x, alpha), x, mk_like(b->g, x, 0));
+}
+
+void build_shrink(Build *b) {
+  Val x = on_in(b, 0);
+  double lambd = on_float(b, "lambd", 0.5), bias = on_float(b, "bias", 0);
+  Val low = mk_map2(b->g, OP_lt, x, mk_like(b->g, x, -lambd));
+  Val high = mk_map2(b->g, OP_gt, x, mk_like(b->g, x, lambd));
+  Val r = mk_select(b->g, high, on_addk(b, x, -bias), mk_like(b->g, x, 0));
+  b->out[0] = mk_select(b->g, low, on_addk(b, x, bias), r);
+}
+
+/* Inference: the identity. Training mode draws from a generator that the standard does not define.
+ */
+void build_dropout(Build *b) {
+  Val x = on_in(b, 0);
+  i64 mode = 0;
+  u32 n;
+  if (on_has(b, 2) && !on_try_ints(b, 2, &mode, 1, &n))
+    on_unsupported(b, "training_mode that is only known at run time");
+  if (b->opset < 7 && on_has_attr(b, "is_test") && !on_int(b, "is_test", 0)) mode = 1;
+  if (b->opset < 7 && !on_has_attr(b, "is_test") && on_wants(b, 1)) mode = 1;
+  double ratio = on_float(b, "ratio", 0.5);
+  if (mode && on_has(b, 1)) ratio = tensor_get(on_known(b, 1), 0).f;
+  if (mode && ratio != 0) {
+    on_dropout(b, ratio);
+    return;
+  }
+  b->out[0] = x;
+  if (!on_wants(b, 1)) return;
+  Type t = *on_type(b, x); /* building moves the types of values */
+  DType dt = b->opset >= 10 ? DT_bool : t.dt;
+  b->out[1] = on_full(b, mk_scalar(b->g, dt, 1), t.dim, t.rank);
+}

@@ -1,0 +1,265 @@
+/* ops_ml_svm.c: SVMRegressor, SVMClassifier.
+ *
+ * The kernel of every row with every support vector is one matrix; the decisions between all pairs
+ * of classes are its product with a constant matrix. Probabilities of several classes are libsvm's
+ * iteration (pairwise coupling), in a loop that leaves rows alone once they have converged.
+ */
+#include "front/onnx/ml.h"
+
+#include <string.h>
+
+typedef struct Pairs {
+  Build *b;
+  u32 classes, pairs;
+} Pairs;
+
+/* K(x, v) for rows x [n, f] and vectors v [m, f]: [n, m]. */
+static Val kernel(Build *b, Val x, Val v) {
+  Graph *g = b->g;
+  MlNums p = ml_nums(b, "kernel_params");
+  double gamma = p.n > 0 ? p.at[0] : 0, coef = p.n > 1 ? p.at[1] : 0,
+         degree = p.n > 2 ? p.at[2] : 0;
+  if (on_str_is(b, "kernel_type", "LINEAR", "RBF")) {
+    Val d = on_sub(b, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
+    Val s = mk_reduce(g, OP_reduce_sum, on_mul(b, d, d), &(i64){2}, 1, false);
+    return mk_map1(g, OP_exp, on_mulk(b, s, -gamma));
+  }
+  Val s = mk_contract(g, x, v, "nf,mf->nm");
+  if (on_str_is(b, "kernel_type", "LINEAR", "LINEAR")) return s;
+  s = on_addk(b, on_mulk(b, s, gamma), coef);
+  if (on_str_is(b, "kernel_type", "LINEAR", "SIGMOID")) return mk_map1(g, OP_tanh, s);
+  if (on_str_is(b, "kernel_type", "LINEAR", "POLY"))
+    return mk_map2(g, OP_pow, s, mk_like(g, s, degree));
+  on_bad(b, "kernel_type '%s' is not known", show(b->c, on_str(b, "kernel_type", "")));
+}
+
+static Val vectors(Build *b, Val x, u32 count) {
+  MlNums v = ml_nums(b, "support_vectors");
+  i64 features = on_static_dim(b, x, 1), dim[2] = {count, features};
+  if (!count || !features || v.n / count != (u64)features || v.n % count)
+    on_bad(b, "%u numbers for %u support vectors of %lld features", v.n, count,
+           (long long)features);
+  return ml_const(b, on_dtype(b, x), v.at, dim, 2);
+}
+
+void build_svmregressor(Build *b) {
+  Graph *g = b->g;
+  Val x = ml_rows(b, on_in(b, 0)), s;
+  MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
+  i64 supports = on_int(b, "n_supports", 0), n = w.n, features = on_static_dim(b, x, 1);
+  if (supports < 0 || supports > INT32_MAX || !rho.n) on_bad(b, "n_supports or rho is wrong");
+  if (n != (supports ? supports : features))
+    on_bad(b, "%lld coefficients do not fit", (long long)n);
+  Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
+  s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
+  s = mk_unsqueeze(g, on_addk(b, s, rho.at[0]), 1);
+  if (on_int(b, "one_class", 0))
+    s = mk_select(g, mk_map2(g, OP_gt, s, mk_like(g, s, 0)), mk_like(g, s, 1), mk_like(g, s, -1));
+  b->out[0] = mk_cast(g, ml_post(b, s), DT_f32);
+}
+
+/* ---- pairs of classes ---- */
+
+/* Coefficients as [vectors, pairs]: row j - 1 for the vectors of i, row i for those of j. */
+static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
+  Build *b = s->b;
+  MlNums w = ml_nums(b, "coefficients");
+  i64 dim[2] = {total, s->pairs};
+  u64 cells;
+  if (w.n != (u64)(s->classes - 1) * total)
+    on_bad(b, "%u coefficients for %u vectors of %u classes", w.n, total, s->classes);
+  if (!size_mul(total, s->pairs, &cells) || cells > (1u << 28))
+    on_unsupported(b, "a table of this size");
+  double *m = NEWS(&b->c->scratch, double, cells);
+  u32 pair = 0, from_i = 0;
+  for (u32 i = 0; i < s->classes; from_i += (u32)per->ints.at[i++]) {
+    u32 from_j = from_i + (u32)per->ints.at[i];
+    for (u32 j = i + 1; j < s->classes; from_j += (u32)per->ints.at[j++], pair++) {
+      for (u32 k = 0; k < (u32)per->ints.at[i]; k++)
+        m[(u64)(from_i + k) * s->pairs + pair] = w.at[(u64)(j - 1) * total + from_i + k];
+      for (u32 k = 0; k < (u32)per->ints.at[j]; k++)
+        m[(u64)(from_j + k) * s->pairs + pair] = w.at[(u64)i * total + from_j + k];
+    }
+  }
+  return ml_const(b, dt, m, dim, 2);
+}
+
+/* [pairs, classes]: sign 1 at the first class of a pair, `other` at the second. */
+static Val pair_table(Pairs *s, DType dt, double first, double second) {
+  i64 dim[2] = {s->pairs, s->classes};
+  double *m = NEWS(&s->b->c->scratch, double, (size_t)(dim[0] * dim[1]));
+  u32 pair = 0;
+  for (u32 i = 0; i < s->classes; i++)
+    for (u32 j = i + 1; j < s->classes; j++, pair++) {
+      m[pair * s->classes + i] = first;
+      m[pair * s->classes + j] = second;
+    }
+  return ml_const(s->b, dt, m, dim, 2);
+}
+
+/* How many pairs each class wins, [rows, classes]. */
+static Val votes(Pairs *s, Val score) {
+  Graph *g = s->b->g;
+  DType dt = on_dtype(s->b, score);
+  Val won = mk_cast(g, mk_map2(g, OP_gt, score, mk_like(g, score, 0)), dt);
+  Val lost = on_sub(s->b, mk_like(g, won, 1), won);
+  return on_add(s->b, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"),
+                mk_contract(g, lost, pair_table(s, dt, 0, 1), "np,pk->nk"));
+}
+
+/* ---- probabilities ---- */
+
+typedef struct Couple {
+  Pairs *s;
+  Val q;    /* [rows, k, k] */
+  Val live; /* bool [rows, 1]: not converged, in the round being built */
+} Couple;
+
+enum {
+  CP_p,
+  CP_qp,
+  CP_pqp,
+  CP_done,
+  CP_carried
+}; /* [rows, k], [rows, k], [rows, 1], bool [rows, 1] */
+
+/* One coordinate of the iteration; carried: p, qp, pqp. */
+static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
+  Couple *c = user;
+  Build *b = c->s->b;
+  (void)cond;
+  (void)scan;
+  Val row = mk_gather(g, c->q, t, 1); /* [rows, k] */
+  Val diag = mk_unsqueeze(g, mk_gather(g, row, t, 1), 1),
+      mine = mk_unsqueeze(g, mk_gather(g, carried[CP_qp], t, 1), 1);
+  Val diff = on_div(b, on_sub(b, carried[CP_pqp], mine), diag), scale = on_addk(b, diff, 1);
+  Dim k = c->s->classes;
+  Val here = mk_map2(g, OP_eq, mk_iota(g, DT_i64, &k, 1, 0), t), p = carried[CP_p];
+  p = on_div(b, mk_select(g, here, on_add(b, p, diff), p), scale);
+  Val term = on_add(b, on_mul(b, diff, diag), on_mulk(b, mine, 2));
+  Val pqp = on_div(b, on_add(b, carried[CP_pqp], on_mul(b, diff, term)), on_mul(b, scale, scale));
+  Val qp = on_div(b, on_add(b, carried[CP_qp], on_mul(b, diff, row)), scale);
+  carried[CP_p] = p;
+  carried[CP_qp] = qp;
+  carried[CP_pqp] = pqp;
+}
+
+static void couple_round(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
+  Couple *c = user;
+  Build *b = c->s->b;
+  (void)i;
+  (void)scan;
+  double k = c->s->classes;
+  Val p = carried[CP_p], in[3], unused;
+  in[CP_p] = p;
+  in[CP_qp] = mk_contract(g, c->q, p, "nij,nj->ni");
+  in[CP_pqp] = mk_reduce(g, OP_reduce_sum, on_mul(b, p, in[CP_qp]), &(i64){1}, 1, true);
+  Val err = mk_map1(g, OP_abs, on_sub(b, in[CP_qp], in[CP_pqp]));
+  err = mk_reduce(g, OP_reduce_max, err, &(i64){1}, 1, true);
+  Val done =
+      mk_map2(g, OP_or, carried[CP_done], mk_map2(g, OP_lt, err, mk_like(g, err, 0.005 / k)));
+  mk_loop(g, mk_scalar(g, DT_i64, k), 0, in, 3, &unused, 0, couple_one, c);
+  carried[CP_p] = mk_select(g, done, p, in[CP_p]);
+  carried[CP_qp] = in[CP_qp];
+  carried[CP_pqp] = in[CP_pqp];
+  carried[CP_done] = done;
+  *cond = mk_map1(g, OP_not, mk_reduce(g, OP_reduce_min, done, (const i64[]){0, 1}, 2, false));
+}
+
+/* Probability that the first class of each pair is right, [rows, pairs]. */
+static Val pair_probability(Pairs *s, Val score) {
+  Build *b = s->b;
+  MlNums a = ml_nums(b, "prob_a"), c = ml_nums(b, "prob_b");
+  i64 n = s->pairs;
+  if (a.n != s->pairs || c.n != s->pairs)
+    on_bad(b, "prob_a and prob_b must have %u entries", s->pairs);
+  Val v = on_mul(b, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
+  v = on_add(b, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
+  v = on_sub(b, mk_like(b->g, v, 1), on_sigmoid(b, v));
+  return on_clamp(b, v, 1e-7, 1 - 1e-7);
+}
+
+static Val probabilities(Pairs *s, Val score) {
+  Build *b = s->b;
+  Graph *g = b->g;
+  u32 k = s->classes;
+  Val first = pair_probability(s, score), other = on_sub(b, mk_like(g, first, 1), first);
+  DType dt = on_dtype(b, score);
+  /* r[i, j]: probability of i against j; place 0 of a list in front of the pairs stands for the
+   * diagonal */
+  i64 dim[2] = {k, k};
+  Tensor *at = tensor_new(&b->c->work, DT_i64, dim, 2);
+  u32 pair = 0;
+  for (u32 i = 0; i < k; i++)
+    for (u32 j = i + 1; j < k; j++, pair++) {
+      tensor_set(at, (u64)i * k + j, (Scalar){.i = 1 + pair});
+      tensor_set(at, (u64)j * k + i, (Scalar){.i = 1 + s->pairs + pair});
+    }
+  Dim rows = on_dim(b, score, 0), column[2] = {rows, 1}, square[2] = {rows, k};
+  Val list[3] = {on_full(b, mk_like(g, first, 0), column, 2), first, other};
+  Val r = mk_gather(g, mk_concat(g, list, 3, 1), mk_const(g, at), 1),
+      rt = mk_transpose(g, r, (const i64[]){0, 2, 1});
+  Val sum = mk_reduce(g, OP_reduce_sum, on_mul(b, rt, rt), &(i64){2}, 1,
+                      true); /* over j of r[j, i] squared */
+  Dim kk[2] = {k, k};
+  Val diag = mk_map2(g, OP_eq, mk_iota(g, DT_i64, kk, 2, 0), mk_iota(g, DT_i64, kk, 2, 1));
+  Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_map1(g, OP_neg, on_mul(b, rt, r)))};
+  Val zero = mk_scalar(g, dt, 0), unused;
+  Val carried[CP_carried] = {on_full(b, mk_scalar(g, dt, 1.0 / k), square, 2),
+                             on_full(b, zero, square, 2), on_full(b, zero, column, 2),
+                             on_full(b, mk_scalar(g, DT_bool, 0), column, 2)};
+  Val rounds = mk_scalar(g, DT_i64, k > 100 ? k : 100);
+  mk_loop(g, rounds, mk_scalar(g, DT_bool, 1), carried, CP_carried, &unused, 0, couple_round, &c);
+  return carried[CP_p];
+}
+
+/* ---- SVMClassifier ---- */
+
+/* No support vectors: one score for each class. */
+static void linear_classes(Build *b, Val x) {
+  Graph *g = b->g;
+  MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
+  u32 classes = ml_label_count(b, "classlabels_ints");
+  i64 dim[2] = {classes ? classes : 1, on_static_dim(b, x, 1)};
+  if (classes < 2 || !rho.n || w.n != (u64)(dim[0] * dim[1]))
+    on_unsupported(b, "a linear machine of this form");
+  Val s = mk_contract(g, x, ml_const(b, on_dtype(b, x), w.at, dim, 2), "nf,of->no");
+  s = on_addk(b, s, rho.at[0]);
+  b->out[0] = ml_labels(b, mk_arg(g, OP_argmax, s, 1, false, false), "classlabels_ints");
+  if (on_wants(b, 1)) b->out[1] = mk_cast(g, ml_post(b, s), DT_f32);
+}
+
+void build_svmclassifier(Build *b) {
+  Graph *g = b->g;
+  Val x = ml_rows(b, on_in(b, 0));
+  const OnnxAttr *per = on_attr(b, "vectors_per_class");
+  MlNums rho = ml_nums(b, "rho");
+  if (!per || per->type != OA_ints || !per->ints.n) {
+    linear_classes(b, x);
+    return;
+  }
+  Pairs s = {.b = b, .classes = per->ints.n, .pairs = per->ints.n * (per->ints.n - 1) / 2};
+  u64 total = 0;
+  for (u32 i = 0; i < per->ints.n; i++) {
+    if (per->ints.at[i] < 0 || per->ints.at[i] > INT32_MAX) on_bad(b, "vectors_per_class is wrong");
+    total += (u64)per->ints.at[i];
+  }
+  if (s.classes < 2 || s.classes > 4096 || total > INT32_MAX)
+    on_bad(b, "vectors_per_class is wrong");
+  if (rho.n != s.pairs) on_bad(b, "rho has %u entries for %u pairs of classes", rho.n, s.pairs);
+  u32 labels = ml_label_count(b, "classlabels_ints");
+  if (labels && labels != s.classes) on_bad(b, "%u labels for %u classes", labels, s.classes);
+  i64 n = s.pairs;
+  Val k = kernel(b, x, vectors(b, x, (u32)total));
+  Val score = mk_contract(g, k, pair_matrix(&s, on_dtype(b, x), per, (u32)total), "nm,mp->np");
+  score = on_add(b, score, ml_const(b, on_dtype(b, x), rho.at, &n, 1));
+  b->out[0] =
+      ml_labels(b, mk_arg(g, OP_argmax, votes(&s, score), 1, false, false), "classlabels_ints");
+  if (!on_wants(b, 1)) return;
+  Val out;
+  if (ml_nums(b, "prob_a").n)
+    out = ml_post(b, probabilities(&s, score));
+  else
+    out = s.pairs == 1 ? ml_two_scores(b, score, true) : ml_post(b, score);
+  b->out[1] = mk_cast(g, out, DT_f32);
+}

@@ -1,0 +1,248 @@
+/* ops_number.c: numbers as strings and back, for Cast.
+ *
+ * In: integers, or strings. Out: rows of bytes that hold the decimal digits, or numbers read as C's
+ * strtoll and strtod read them: blanks in front, a sign, the longest part that is a number; what
+ * begins with none ends the run. Integers must fit 64 bits. Floats: 19 digits and a power of ten in
+ * double precision, nearest up to 15 digits and 10^22, within two units in the last place of f64
+ * beyond. Hexadecimal floats and floats as strings are refused.
+ */
+#include "front/onnx/builder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { POWERS = 20, TENS = 309 };
+
+static Val lit(Build *b, DType dt, double x) {
+  return mk_scalar(b->g, dt, x);
+}
+
+static Val both(Build *b, Val x, Val y) {
+  return mk_map2(b->g, OP_and, x, y);
+}
+
+static Val last_axis(Build *b, Val x) {
+  return mk_unsqueeze(b->g, x, on_rank(b, x));
+}
+
+/* ---- integers as strings ---- */
+
+/* 1, 10, 100 ... 10^19 */
+static Val powers(Build *b) {
+  i64 n = POWERS;
+  Tensor *t = tensor_new(&b->c->work, DT_u64, &n, 1);
+  u64 x = 1;
+  for (i64 i = 0; i < n; i++, x *= 10) tensor_set(t, (u64)i, (Scalar){.i = (i64)x});
+  return mk_const(b->g, t);
+}
+
+/* Characters of the longest number of a type, with its sign. */
+static Dim room_for(DType dt) {
+  u32 bits = dtype_info[dt].bits;
+  if (bits >= 64) return POWERS;
+  u64 most = dtype_is_signed(dt) ? (u64)1 << (bits - 1) : ((u64)1 << bits) - 1;
+  Dim n = dtype_is_signed(dt) ? 2 : 1;
+  for (; most >= 10; most /= 10) n++;
+  return n;
+}
+
+Val number_text(Build *b, Val x) {
+  Graph *g = b->g;
+  DType dt = on_dtype(b, x);
+  if (dt == DT_bool) x = mk_cast(g, x, dt = DT_u8);
+  if (!dtype_is_int(dt)) on_unsupported(b, "%s as strings", dtype_info[dt].name);
+  Dim room = room_for(dt);
+  Val pow = powers(b), i = mk_iota(g, DT_i64, &room, 1, 0), zero = lit(b, DT_i64, 0);
+  Val minus = last_axis(b, mk_map2(g, OP_lt, x, mk_like(g, x, 0)));
+  Val a = mk_cast(g, last_axis(b, x), DT_u64);
+  a = mk_select(g, minus, on_sub(b, lit(b, DT_u64, 0), a), a);
+  i64 last = on_rank(b, a) - 1;
+  Val n =
+      mk_reduce(g, OP_reduce_sum, mk_cast(g, mk_map2(g, OP_ge, a, pow), DT_i64), &last, 1, true);
+  n = mk_map2(g, OP_max, n, lit(b, DT_i64, 1)); /* digits */
+  Val place = on_sub(b, on_addk(b, n, -1), on_sub(b, i, mk_cast(g, minus, DT_i64)));
+  Val there = both(b, mk_map2(g, OP_ge, place, zero), mk_map2(g, OP_lt, place, n));
+  Val by = mk_gather(g, pow, on_clamp(b, place, 0, POWERS - 1), 0);
+  Val digit = mk_map2(g, OP_mod, on_div(b, a, by), lit(b, DT_u64, 10));
+  Val byte = on_addk(b, mk_cast(g, digit, DT_u8), '0');
+  Val sign = both(b, minus, mk_map2(g, OP_eq, i, zero));
+  byte = mk_select(g, there, byte, lit(b, DT_u8, 0));
+  return on_text(b, mk_select(g, sign, lit(b, DT_u8, '-'), byte));
+}
+
+/* ---- strings as numbers ---- */
+
+/* What a character is to a number, and how far the reader has come. */
+enum { C_blank, C_plus, C_minus, C_digit, C_dot, C_e, C_x, C_i, C_n, C_f, C_a, C_other, CLASSES };
+enum {
+  P_start,
+  P_sign,
+  P_whole,
+  P_part,
+  P_e,
+  P_esign,
+  P_power,
+  P_i,
+  P_in,
+  P_n,
+  P_na,
+  P_inf,
+  P_nan,
+  P_end,
+  P_bad,
+  PHASES
+};
+
+static Val classes(Build *b) {
+  i64 n = 256;
+  Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
+  static const struct {
+    const char *letters;
+    i64 class;
+  } sets[] = {{" \t\n\v\f\r", C_blank},
+              {"+", C_plus},
+              {"-", C_minus},
+              {"0123456789", C_digit},
+              {".", C_dot},
+              {"eE", C_e},
+              {"xX", C_x},
+              {"iI", C_i},
+              {"nN", C_n},
+              {"fF", C_f},
+              {"aA", C_a}};
+  for (u64 i = 0; i < 256; i++) tensor_set(t, i, (Scalar){.i = C_other});
+  for (u32 k = 0; k < sizeof sets / sizeof *sets; k++)
+    for (const char *s = sets[k].letters; *s; s++)
+      tensor_set(t, (u8)*s, (Scalar){.i = sets[k].class});
+  return mk_const(b->g, t);
+}
+
+/* The phase behind each phase and class; integers end at the first character that is no digit. */
+static Val phases(Build *b, bool integer) {
+  i64 n = PHASES * CLASSES;
+  Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
+  static const u8 next[][3] = {{P_start, C_blank, P_start}, {P_start, C_plus, P_sign},
+                               {P_start, C_minus, P_sign},  {P_start, C_digit, P_whole},
+                               {P_sign, C_digit, P_whole},  {P_whole, C_digit, P_whole},
+                               {P_start, C_dot, P_part},    {P_sign, C_dot, P_part},
+                               {P_whole, C_dot, P_part},    {P_part, C_digit, P_part},
+                               {P_whole, C_e, P_e},         {P_part, C_e, P_e},
+                               {P_e, C_plus, P_esign},      {P_e, C_minus, P_esign},
+                               {P_e, C_digit, P_power},     {P_esign, C_digit, P_power},
+                               {P_power, C_digit, P_power}, {P_start, C_i, P_i},
+                               {P_sign, C_i, P_i},          {P_i, C_n, P_in},
+                               {P_in, C_f, P_inf},          {P_start, C_n, P_n},
+                               {P_sign, C_n, P_n},          {P_n, C_a, P_na},
+                               {P_na, C_n, P_nan},          {P_whole, C_x, P_bad}};
+  const u32 whole = 6; /* rows that integers have */
+  for (u32 p = 0; p < PHASES; p++)
+    for (u32 c = 0; c < CLASSES; c++) {
+      bool stays = p == P_inf || p == P_nan || p == P_bad;
+      bool word = p < P_whole || (p >= P_i && p <= P_na);
+      tensor_set(t, p * CLASSES + c, (Scalar){.i = stays ? p : word ? P_bad : P_end});
+    }
+  for (u32 k = 0; k < (integer ? whole : sizeof next / sizeof *next); k++)
+    tensor_set(t, next[k][0] * CLASSES + next[k][1], (Scalar){.i = next[k][2]});
+  return mk_const(b->g, t);
+}
+
+typedef struct Reader {
+  Build *b;
+  Val rows, class, next; /* [.., k], [256], [phases * classes] */
+  bool integer;
+} Reader;
+
+/* Carried, each [..]: all i64 but the digits, u64. */
+enum { R_phase, R_minus, R_digits, R_shift, R_eminus, R_power, R_over, R_seen, R_COUNT };
+
+static void read_char(Graph *g, void *user, Val i, Val *cond, Val *now, Val *scan) {
+  Reader *r = user;
+  Build *b = r->b;
+  (void)cond, (void)scan;
+  Val byte = mk_cast(g, mk_gather(g, r->rows, i, on_rank(b, r->rows) - 1), DT_i64);
+  Val class = mk_gather(g, r->class, byte, 0);
+  Val phase = mk_gather(g, r->next, on_add(b, on_mulk(b, now[R_phase], CLASSES), class), 0);
+#define IS(x, k) mk_map2(g, OP_eq, x, lit(b, DT_i64, k))
+  Val digit = IS(class, C_digit), minus = IS(class, C_minus), whole = IS(phase, P_whole),
+      part = IS(phase, P_part), power = both(b, IS(phase, P_power), digit);
+  Val d = on_addk(b, byte, -'0'), used = both(b, digit, mk_map2(g, OP_or, whole, part));
+  Val ten = lit(b, DT_u64, 10), old = now[R_digits], du = mk_cast(g, d, DT_u64);
+  Val fits = r->integer
+                 ? mk_map2(g, OP_le, old, on_div(b, on_sub(b, lit(b, DT_u64, 0x1p64), du), ten))
+                 : mk_map2(g, OP_lt, old, lit(b, DT_u64, 1e18));
+  Val take = both(b, used, fits), leave = both(b, used, mk_map1(g, OP_not, fits));
+  now[R_digits] = mk_select(g, take, on_add(b, on_mul(b, old, ten), du), old);
+  Val up = mk_cast(g, both(b, leave, whole), DT_i64),
+      down = mk_cast(g, both(b, take, part), DT_i64);
+  now[R_shift] = on_sub(b, on_add(b, now[R_shift], up), down);
+  now[R_over] = mk_map2(g, OP_max, now[R_over], mk_cast(g, leave, DT_i64));
+  now[R_seen] = mk_map2(g, OP_max, now[R_seen], mk_cast(g, used, DT_i64));
+  Val sign = both(b, minus, IS(phase, P_sign)), esign = both(b, minus, IS(phase, P_esign));
+  now[R_minus] = mk_map2(g, OP_max, now[R_minus], mk_cast(g, sign, DT_i64));
+  now[R_eminus] = mk_map2(g, OP_max, now[R_eminus], mk_cast(g, esign, DT_i64));
+  Val far = on_clamp(b, on_add(b, on_mulk(b, now[R_power], 10), d), 0, 9999);
+  now[R_power] = mk_select(g, power, far, now[R_power]);
+  now[R_phase] = phase;
+#undef IS
+}
+
+/* x times ten to the n, n in -308..308. */
+static Val shifted(Build *b, Val x, Val n) {
+  Graph *g = b->g;
+  i64 count = TENS;
+  Tensor *t = tensor_new(&b->c->work, DT_f64, &count, 1);
+  for (i64 i = 0; i < count; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "1e%d", (int)i);
+    tensor_set(t, (u64)i, (Scalar){.f = strtod(text, NULL)});
+  }
+  Val ten = mk_gather(g, mk_const(g, t), mk_map1(g, OP_abs, n), 0);
+  Val up = mk_map2(g, OP_ge, n, lit(b, DT_i64, 0));
+  return mk_select(g, up, on_mul(b, x, ten), on_div(b, x, ten));
+}
+
+static Val float_of(Build *b, const Val *r) {
+  Graph *g = b->g;
+  Val power =
+      mk_select(g, mk_cast(g, r[R_eminus], DT_bool), mk_map1(g, OP_neg, r[R_power]), r[R_power]);
+  Val n = on_add(b, r[R_shift], power), near = on_clamp(b, n, -308, 308);
+  Val rest = on_clamp(b, on_sub(b, n, near), -308, 308);
+  Val v = shifted(b, shifted(b, mk_cast(g, r[R_digits], DT_f64), near), rest);
+  Val phase = r[R_phase], none = mk_map2(g, OP_eq, r[R_digits], lit(b, DT_u64, 0));
+  v = mk_select(g, none, lit(b, DT_f64, 0), v); /* 0e9999 */
+  v = mk_select(g, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_inf)), lit(b, DT_f64, INFINITY), v);
+  v = mk_select(g, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_nan)), lit(b, DT_f64, NAN), v);
+  return mk_select(g, mk_cast(g, r[R_minus], DT_bool), mk_map1(g, OP_neg, v), v);
+}
+
+Val text_number(Build *b, Val x, DType to) {
+  Graph *g = b->g;
+  bool integer = !dtype_is_float(to);
+  Reader r = {b, on_bytes(b, x), classes(b), phases(b, integer), integer};
+  u32 rank = on_rank(b, r.rows);
+  Type t = *on_type(b, x);
+  Val state[R_COUNT], none[1];
+  for (u32 i = 0; i < R_COUNT; i++)
+    state[i] = on_full(b, lit(b, i == R_digits ? DT_u64 : DT_i64, 0), t.dim, t.rank);
+  mk_loop(g, on_extent(b, on_dim(b, r.rows, rank - 1), DT_i64), 0, state, R_COUNT, none, 0,
+          read_char, &r);
+  Val zero = lit(b, DT_i64, 0), phase = state[R_phase];
+  Val bad = mk_map2(g, OP_or, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_bad)),
+                    mk_map2(g, OP_eq, state[R_seen], zero));
+  Val word = mk_map2(g, OP_or, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_inf)),
+                     mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_nan)));
+  bad = both(b, bad, mk_map1(g, OP_not, word));
+  Val minus = mk_cast(g, state[R_minus], DT_bool);
+  if (integer) {
+    bad = mk_map2(g, OP_or, bad, mk_cast(g, state[R_over], DT_bool));
+    Val most = on_add(b, lit(b, DT_u64, 0x1p63 - 1024),
+                      on_addk(b, mk_cast(g, state[R_minus], DT_u64), 1023));
+    if (dtype_is_signed(to)) bad = mk_map2(g, OP_or, bad, mk_map2(g, OP_gt, state[R_digits], most));
+  }
+  Val right = mk_demand(g, mk_cast(g, bad, DT_i64), "a string is no number of its type");
+  bad = mk_map2(g, OP_ne, right, zero); /* never; the run has ended */
+  if (!integer) return mk_cast(g, mk_select(g, bad, lit(b, DT_f64, NAN), float_of(b, state)), to);
+  Val v = mk_select(g, minus, on_sub(b, lit(b, DT_u64, 0), state[R_digits]), state[R_digits]);
+  return mk_cast(g, mk_select(g, bad, lit(b, DT_u64, 0), v), to);
+}

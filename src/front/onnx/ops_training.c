@@ -1,0 +1,96 @@
+/* ops_training.c: one step of Adagrad, Adam and Momentum.
+ *
+ * Inputs: learning rate, number of the step, then as many lists as the rule has tensors
+ * (parameters, gradients, states), all of one length. Outputs: the lists that change.
+ */
+#include "front/onnx/builder.h"
+
+/* Number of parameters when each comes with `lists` tensors; the step's rate and number, as
+ * scalars. */
+static u32 read_step(Build *b, u32 lists, Val *rate, Val *count) {
+  u32 n = b->nin > 2 ? (b->nin - 2) / lists : 0;
+  if (!n || b->nin != 2 + lists * n)
+    on_bad(b, "%u inputs, expected 2 and %u lists of one length", b->nin, lists);
+  *rate = mk_reshape(b->g, on_in(b, 0), NULL, 0);
+  *count = mk_reshape(b->g, on_in(b, 1), NULL, 0);
+  return n;
+}
+
+static Val tensor_of(Build *b, u32 list, u32 n, u32 i) {
+  return on_widen(b, on_in(b, 2 + list * n + i));
+}
+
+static void put(Build *b, u32 list, u32 n, u32 i, Val v) {
+  if (on_wants(b, list * n + i)) b->out[list * n + i] = on_narrow(b, v, on_dtype(b, b->in[2 + i]));
+}
+
+/* The gradient with that of the regularization term. */
+static Val regularized(Build *b, Val x, Val gradient) {
+  double k = on_float(b, "norm_coefficient", 0);
+  return k ? on_add(b, on_mulk(b, x, k), gradient) : gradient;
+}
+
+static Val like(Build *b, Val scalar, Val x) {
+  return mk_cast(b->g, scalar, on_dtype(b, x));
+}
+
+void build_adagrad(Build *b) {
+  Val rate, count;
+  u32 n = read_step(b, 3, &rate, &count);
+  for (u32 i = 0; i < n; i++) {
+    Val x = tensor_of(b, 0, n, i), g = regularized(b, x, tensor_of(b, 1, n, i)),
+        h = tensor_of(b, 2, n, i);
+    Val late = on_addk(b, on_mulk(b, like(b, count, x), on_float(b, "decay_factor", 0)), 1);
+    h = on_add(b, h, on_mul(b, g, g));
+    Val root = on_addk(b, mk_map1(b->g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+    put(b, 0, n, i, on_sub(b, x, on_div(b, on_mul(b, on_div(b, like(b, rate, x), late), g), root)));
+    put(b, 1, n, i, h);
+  }
+}
+
+/* 1 - k to the power of the step's number */
+static Val unbiased(Build *b, double k, Val count) {
+  return on_sub(b, mk_like(b->g, count, 1), mk_map2(b->g, OP_pow, mk_like(b->g, count, k), count));
+}
+
+void build_adam(Build *b) {
+  Graph *g = b->g;
+  Val rate, count;
+  u32 n = read_step(b, 4, &rate, &count);
+  double alpha = on_float(b, "alpha", 0.9f), beta = on_float(b, "beta", 0.999f);
+  for (u32 i = 0; i < n; i++) {
+    Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i));
+    Val v = on_add(b, on_mulk(b, tensor_of(b, 2, n, i), alpha), on_mulk(b, d, 1 - alpha));
+    Val h =
+        on_add(b, on_mulk(b, tensor_of(b, 3, n, i), beta), on_mulk(b, on_mul(b, d, d), 1 - beta));
+    Val root = on_addk(b, mk_map1(g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+    Val t = mk_cast(g, count, DT_f64), r = mk_cast(g, rate, DT_f64);
+    Val right =
+        on_div(b, on_mul(b, r, mk_map1(g, OP_sqrt, unbiased(b, beta, t))), unbiased(b, alpha, t));
+    r = like(b, mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), right, r), x);
+    x = on_sub(b, x, on_mul(b, r, on_div(b, v, root)));
+    put(b, 0, n, i, on_mulk(b, x, 1 - on_float(b, "norm_coefficient_post", 0)));
+    put(b, 1, n, i, v);
+    put(b, 2, n, i, h);
+  }
+}
+
+void build_momentum(Build *b) {
+  Graph *g = b->g;
+  Val rate, count;
+  u32 n = read_step(b, 3, &rate, &count);
+  double alpha = on_float(b, "alpha", 0), beta = on_float(b, "beta", 0);
+  bool nesterov = on_str_is(b, "mode", "standard", "nesterov");
+  if (!nesterov && !on_str_is(b, "mode", "standard", "standard"))
+    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+  for (u32 i = 0; i < n; i++) {
+    Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i)),
+        t = like(b, count, x);
+    Val k =
+        mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), mk_like(g, t, beta), mk_like(g, t, 1));
+    Val v = on_add(b, on_mulk(b, tensor_of(b, 2, n, i), alpha), on_mul(b, k, d));
+    Val move = nesterov ? on_add(b, d, on_mulk(b, v, alpha)) : v;
+    put(b, 0, n, i, on_sub(b, x, on_mul(b, like(b, rate, x), move)));
+    put(b, 1, n, i, v);
+  }
+}

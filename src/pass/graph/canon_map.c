@@ -1,0 +1,407 @@
+/* canon_map.c: rules of canon for elementwise spellings: activations, norms, softmax.
+ *
+ * In: a node. Out: the form that matchers (match.h) know. Products have one constant, outermost;
+ * the operand that is nearer to the inputs stands first; a quotient by a value for each row is a
+ * product with its reciprocal; clips are min(max(x, low), high). What could turn a finite result
+ * into an infinite one, or back, is not done: constants are checked for their size.
+ */
+#include <math.h>
+#include "pass/graph/canon.h"
+
+enum { LOOK = 8, FROM_DEPTH = 16, FROM_NODES = 64 }; /* how far a question about a value goes */
+
+static bool same_type(Graph *g, Val a, Val b) {
+  return type_equal(graph_type(g, a), graph_type(g, b));
+}
+
+/* The operand of a two-operand node that is not v; 0 when neither is v. */
+static Val other_than(const Node *n, Val v) {
+  return n->in[0] == v ? n->in[1] : n->in[1] == v ? n->in[0] : 0;
+}
+
+/* Is v op(a, b) or, with either, op(b, a)? */
+static bool is_pair(Graph *g, Val v, Op op, Val a, Val b) {
+  const Node *n = canon_def(g, v, op);
+  return n && ((n->in[0] == a && n->in[1] == b) || (n->in[0] == b && n->in[1] == a));
+}
+
+/* x + 1, written in either order: x; else 0. */
+static Val plus_one(Graph *g, Val v) {
+  const Node *n = canon_def(g, v, OP_add);
+  Val x, k;
+  double one;
+  return n && canon_split(g, n, &x, &k) && canon_number(g, k, &one) && one == 1 ? x : 0;
+}
+
+/* ---- order of operands ---- */
+
+/* Is v computed from x, a few steps away? */
+static bool comes_from(Graph *g, Val v, Val x, u32 depth, u32 *budget) {
+  NodeId def = graph_val(g, v)->def;
+  if (v == x) return true;
+  if (!def || !depth || !*budget) return false;
+  --*budget;
+  const Node *n = graph_node(g, def);
+  OpKind kind = op_info[n->op].kind;
+  if (kind != OK_MAP && kind != OK_REDUCE && kind != OK_VIEW) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (comes_from(g, n->in[i], x, depth - 1, budget)) return true;
+  return false;
+}
+
+/* The constant second, x in front of f(x), a parameter in front of what is computed. Unrelated
+ * operands stay: their order is the order in which they are computed. */
+bool canon_order(Edit *e, NodeId id) {
+  const Canon *k = e->user;
+  Graph *g = e->g;
+  Node *n = graph_node(g, id);
+  Val a = n->in[0], b = n->in[1];
+  u32 budget = FROM_NODES;
+  if (a == b || graph_const(g, b) || a >= k->n || b >= k->n) return false;
+  bool swap = graph_const(g, a) != NULL;
+  if (!swap && k->depth[b] < k->depth[a])
+    swap = !k->depth[b] || comes_from(g, a, b, FROM_DEPTH, &budget);
+  if (!swap) return false;
+  n->in[0] = b;
+  n->in[1] = a;
+  e->changed = true;
+  return false;
+}
+
+/* add(x, 0) -> x: only the sign of a zero differs */
+bool canon_zero(Edit *e, NodeId id) {
+  Val x, k;
+  if (!canon_split(e->g, graph_node(e->g, id), &x, &k) || !canon_plain(e->g, x)) return false;
+  return canon_within(e->g, k, 0, 0) && canon_replace(e, id, x);
+}
+
+/* mul(mul(a, k), b) -> mul(mul(a, b), k): one constant in a product, and where it is last it can
+ * meet the next. Near 1, so that the product of a and b does not leave the range of floats. */
+bool canon_outward(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (!canon_plain(g, n.out[0]) || graph_const(g, n.in[0]) || graph_const(g, n.in[1])) return false;
+  for (u32 i = 0; i < 2; i++) {
+    Val a, k, b = n.in[1 - i];
+    const Node *m = canon_only(e, n.in[i], OP_mul);
+    if (!m || !canon_split(g, m, &a, &k) || !same_type(g, a, n.out[0])) continue;
+    bool row = canon_def(g, b, OP_recip) && !same_type(g, b, n.out[0]);
+    double one;
+    if (!row && !(canon_number(g, k, &one) && canon_within(g, k, 1.0 / 64, 64))) continue;
+    return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, a, b), k));
+  }
+  return false;
+}
+
+/* max(min(x, hi), lo) -> min(max(x, lo), hi) for lo <= hi */
+bool canon_clip(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Val y, lo, x, hi;
+  if (!canon_split(g, graph_node(g, id), &y, &lo)) return false;
+  const Node *m = canon_only(e, y, OP_min);
+  if (!m || !canon_split(g, m, &x, &hi)) return false;
+  double a, b;
+  if (!canon_number(g, lo, &a) || !canon_number(g, hi, &b) || !(a <= b)) return false;
+  return canon_replace(e, id, mk_map2(g, OP_min, mk_map2(g, OP_max, x, lo), hi));
+}
+
+/* ---- reciprocals and powers ---- */
+
+static bool all_at_least(Graph *g, Val v, double least) {
+  const Tensor *t = graph_const(g, v);
+  for (u64 i = 0; t && i < t->n; i++) {
+    double x = tensor_get(t, i).f;
+    if (!(x >= least) || signbit(x)) return false;
+  }
+  return t != NULL && dtype_is_float(t->dt);
+}
+
+static bool not_negative(Graph *g, Val v, u32 look) {
+  NodeId def = graph_val(g, v)->def;
+  if (!def || !look) return false;
+  const Node *n = graph_node(g, def);
+  switch (n->op) {
+  case OP_const: return all_at_least(g, v, 0);
+  case OP_mul:
+    if (n->in[0] == n->in[1]) return true;
+    return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
+  case OP_add: return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
+  case OP_max: /* of two zeros the second is taken */ return not_negative(g, n->in[1], look - 1);
+  case OP_min:
+  case OP_div: return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
+  case OP_exp:
+  case OP_abs:
+  case OP_dims: return true;
+  case OP_cast:
+  case OP_sqrt:
+  case OP_recip:
+  case OP_reduce_sum:
+  case OP_reduce_max:
+  case OP_pool_sum:
+  case OP_pool_max:
+  case OP_reshape:
+  case OP_transpose:
+  case OP_slice:
+  case OP_broadcast: return not_negative(g, n->in[0], look - 1);
+  default: return false;
+  }
+}
+
+bool canon_not_negative(Graph *g, Val v) {
+  return not_negative(g, v, LOOK);
+}
+
+/* Is v the sum of exponentials of numbers up to 0, at least one of which is 0? Then it is at least
+ * 1. Rows that are hidden whole (select) have 1 in its place. */
+static bool is_partition(Graph *g, Val v) {
+  const Node *s = canon_def(g, v, OP_select);
+  double one;
+  if (s) return canon_number(g, s->in[1], &one) && one == 1 && is_partition(g, s->in[2]);
+  const Node *sum = canon_def(g, v, OP_reduce_sum);
+  const Node *ex = sum ? canon_def(g, sum->in[0], OP_exp) : NULL;
+  const Node *d = ex ? canon_def(g, ex->in[0], OP_sub) : NULL;
+  const Node *hide = d ? canon_def(g, d->in[1], OP_select) : NULL;
+  const Node *top = d ? canon_def(g, hide ? hide->in[2] : d->in[1], OP_reduce_max) : NULL;
+  return top && top->in[0] == d->in[0];
+}
+
+/* div(x, y) -> mul(x, recip(y)), one reciprocal for a row, where it cannot overflow or vanish */
+bool canon_reciprocal(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Val y = n.in[1];
+  if (!canon_plain(g, y) || graph_const(g, y) || same_type(g, y, n.out[0])) return false;
+  if (!canon_def(g, y, OP_sqrt) && !is_partition(g, y)) return false;
+  return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
+}
+
+/* mul(x, recip(y)) -> div(x, y) where y has all elements of the result */
+bool canon_quotient(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (!canon_plain(g, n.out[0])) return false;
+  for (u32 i = 0; i < 2; i++) {
+    const Node *r = canon_only(e, n.in[i], OP_recip);
+    if (r && same_type(g, n.in[i], n.out[0]) && !graph_const(g, n.in[1 - i]))
+      return canon_replace(e, id, mk_map2(g, OP_div, n.in[1 - i], r->in[0]));
+  }
+  return false;
+}
+
+/* Powers that are products and roots. */
+bool canon_power_of(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Val x = n.in[0];
+  double k;
+  if (!canon_plain(g, x) || !canon_number(g, n.in[1], &k)) return false;
+  if (k == 2) return canon_replace(e, id, mk_map2(g, OP_mul, x, x));
+  if (k == 3) return canon_replace(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
+  if (k == -1) return canon_replace(e, id, mk_map1(g, OP_recip, x));
+  if (fabs(k) != 0.5 || !canon_not_negative(g, x)) return false;
+  Val root = mk_map1(g, OP_sqrt, x);
+  return canon_replace(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
+}
+
+/* mul(sum of n elements, 1 / n) -> div(sum, n), unless both are the same number: then it is a
+ * product anyway (canon.c) */
+bool canon_mean(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Val sum, k;
+  double by;
+  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_plain(g, sum)) return false;
+  const Node *r = canon_def(g, sum, OP_reduce_sum);
+  if (!r || !canon_number(g, k, &by)) return false;
+  u32 naxes;
+  const Dim *axes = node_list(r, AT_axes, &naxes);
+  double count = 1;
+  for (u32 i = 0; i < naxes; i++) {
+    Dim d = graph_type(g, r->in[0])->dim[axes[i]];
+    if (!dim_is_const(d)) return false;
+    count *= (double)d;
+  }
+  int exp;
+  if (!(fabs(by * count - 1) < 2e-7) || frexp(count, &exp) == 0.5) return false;
+  return canon_replace(e, id, mk_map2(g, OP_div, sum, mk_like(g, sum, count)));
+}
+
+/* ---- activations ---- */
+
+/* add(mul(f, k), k) -> mul(add(f, 1), k) for powers of two, where it is the same number */
+bool canon_halves(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Val m, k, f, k2;
+  double x, y;
+  if (!canon_split(g, graph_node(g, id), &m, &k) || !canon_plain(g, m)) return false;
+  const Node *n = canon_only(e, m, OP_mul);
+  if (!n || !canon_split(g, n, &f, &k2) || !canon_power(g, k)) return false;
+  if (!canon_number(g, k, &x) || !canon_number(g, k2, &y) || x != y || x > 1) return false;
+  Val sum = mk_map2(g, OP_add, f, mk_like(g, f, 1));
+  return canon_replace(e, id, mk_map2(g, OP_mul, sum, k2));
+}
+
+/* add(x, mul(x * x * x, k)) -> mul(x, add(mul(x * x, k), 1)) */
+bool canon_cubic(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (!canon_plain(g, n.out[0])) return false;
+  for (u32 i = 0; i < 2; i++) {
+    Val x = n.in[i], cube, k;
+    double one;
+    const Node *m = canon_only(e, n.in[1 - i], OP_mul);
+    if (!m || !canon_split(g, m, &cube, &k) || !canon_number(g, k, &one) || fabs(one) > 1) continue;
+    const Node *c = canon_only(e, cube, OP_mul);
+    Val square = c ? other_than(c, x) : 0;
+    if (!square || !is_pair(g, square, OP_mul, x, x)) continue;
+    Val by = mk_map2(g, OP_add, mk_map2(g, OP_mul, square, k), mk_like(g, x, 1));
+    return canon_replace(e, id, mk_map2(g, OP_mul, x, by));
+  }
+  return false;
+}
+
+typedef struct Clip {
+  Val of; /* what is clipped: min(max(of, lo), hi) */
+  double lo, hi;
+} Clip;
+
+static bool read_clip(Edit *e, Val v, Clip *c) {
+  Graph *g = e->g;
+  Val inner, k;
+  const Node *n = canon_only(e, v, OP_min);
+  if (!n || !canon_split(g, n, &inner, &k) || !canon_number(g, k, &c->hi)) return false;
+  n = canon_only(e, inner, OP_max);
+  return n && canon_split(g, n, &c->of, &k) && canon_number(g, k, &c->lo);
+}
+
+/* v = a * x + b */
+static bool read_affine(Edit *e, Val v, Val x, double *a, double *b) {
+  Graph *g = e->g;
+  Val m, k;
+  const Node *n = canon_only(e, v, OP_add);
+  *a = 1;
+  if (!n || !canon_split(g, n, &m, &k) || !canon_number(g, k, b)) return false;
+  if (m == x) return true;
+  n = canon_only(e, m, OP_mul);
+  if (!n) n = canon_only(e, m, OP_div);
+  if (!n || n->in[0] != x || !canon_number(g, n->in[1], a)) return false;
+  if (n->op == OP_div) *a = 1 / *a;
+  return true;
+}
+
+/* Does y, which stands for x / k, give x again? */
+static bool comes_back(DType dt, double x, double y, double k) {
+  return scalar_round(dt, scalar_round(dt, y) * k) == x;
+}
+
+/* x times clip(a x + b) -> mul(mul(x, clip(x + b / a)), a), and the same with a division by 1 / a
+ * in any place; the ends of the range stay what they are. */
+static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
+  Graph *g = e->g;
+  Clip c;
+  double a, b;
+  if (!read_clip(e, gate, &c) || !read_affine(e, c.of, x, &a, &b) || !(a > 0)) return false;
+  if (a == 1 && by == 1) return false;
+  DType dt = graph_type(g, x)->dt;
+  a = scalar_round(dt, a);
+  if (!comes_back(dt, c.lo, c.lo / a, a) || !comes_back(dt, c.hi, c.hi / a, a)) return false;
+  Val t = mk_map2(g, OP_add, x, mk_like(g, x, b / a));
+  t = mk_map2(g, OP_max, t, mk_like(g, x, c.lo / a));
+  t = mk_map2(g, OP_min, t, mk_like(g, x, c.hi / a));
+  return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), mk_like(g, x, a * by)));
+}
+
+bool canon_hard_swish(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  double by;
+  if (!canon_plain(g, n.out[0])) return false;
+  if (n.op == OP_div) { /* div(mul(x, clip), k) */
+    if (!canon_number(g, n.in[1], &by) || !(fabs(by) >= 1.0 / 64 && fabs(by) <= 64)) return false;
+    const Node *m = canon_only(e, n.in[0], OP_mul);
+    return m &&
+           (swish(e, id, m->in[0], m->in[1], 1 / by) || swish(e, id, m->in[1], m->in[0], 1 / by));
+  }
+  for (u32 i = 0; i < 2; i++) { /* mul(x, clip), mul(x, div(clip, k)) */
+    Val x = n.in[i], gate = n.in[1 - i];
+    const Node *d = canon_only(e, gate, OP_div);
+    by = 1;
+    if (d && canon_number(g, d->in[1], &by)) gate = d->in[0];
+    if (fabs(by) >= 1.0 / 64 && fabs(by) <= 64 && swish(e, id, x, gate, 1 / by)) return true;
+  }
+  return false;
+}
+
+/* tanh(log(add(exp(x), 1))) -> with a softplus that does not overflow; tanh is 1 there anyway */
+bool canon_softplus(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *l = canon_only(e, graph_node(g, id)->in[0], OP_log);
+  Val ex = l && canon_once(e, l->in[0]) ? plus_one(g, l->in[0]) : 0;
+  const Node *n = ex ? canon_only(e, ex, OP_exp) : NULL;
+  if (!n || !canon_plain(g, ex)) return false;
+  Val x = n->in[0], one = mk_like(g, x, 1), zero = mk_like(g, x, 0);
+  Val tail = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, x)));
+  tail = mk_map1(g, OP_log, mk_map2(g, OP_add, tail, one));
+  Val plus = mk_map2(g, OP_add, mk_map2(g, OP_max, x, zero), tail);
+  return canon_replace(e, id, mk_map1(g, OP_tanh, plus));
+}
+
+/* ---- norms and softmax ---- */
+
+/* Is m the mean of x along some axes? */
+static bool is_mean_of(Graph *g, Val m, Val x) {
+  const Node *n = canon_def(g, m, OP_div);
+  if (!n) n = canon_def(g, m, OP_mul);
+  const Node *sum = n ? canon_def(g, n->in[0], OP_reduce_sum) : NULL;
+  return sum && sum->in[0] == x;
+}
+
+/* x * s + (b - mean * s) -> (x - mean) * s + b */
+bool canon_affine(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (!canon_plain(g, n.out[0])) return false;
+  for (u32 i = 0; i < 2; i++) {
+    const Node *m = canon_only(e, n.in[i], OP_mul), *sub = canon_only(e, n.in[1 - i], OP_sub);
+    const Node *off = sub ? canon_only(e, sub->in[1], OP_mul) : NULL;
+    if (!m || !off) continue;
+    for (u32 k = 0; k < 2; k++) {
+      Val x = m->in[k], s = m->in[1 - k], mean = other_than(off, s), b = sub->in[0];
+      if (!mean || !is_mean_of(g, mean, x)) continue;
+      Val y = mk_map2(g, OP_mul, mk_map2(g, OP_sub, x, mean), s);
+      return canon_replace(e, id, mk_map2(g, OP_add, y, b));
+    }
+  }
+  return false;
+}
+
+/* mul(x, mul(r, w)) -> mul(mul(x, r), w) for a constant w and one r for each row */
+bool canon_rows(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (!canon_plain(g, n.out[0])) return false;
+  for (u32 i = 0; i < 2; i++) {
+    Val x = n.in[1 - i], r, w;
+    const Node *m = canon_only(e, n.in[i], OP_mul);
+    if (!m || !canon_split(g, m, &r, &w) || !canon_def(g, r, OP_recip)) continue;
+    if (!same_type(g, x, n.out[0]) || same_type(g, r, n.out[0])) continue;
+    return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, r), w));
+  }
+  return false;
+}
+
+/* sub(x, add(top, log(sum(exp(sub(x, top)))))) -> sub(sub(x, top), log(...)) */
+bool canon_log_sum(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *both = canon_only(e, n.in[1], OP_add);
+  for (u32 i = 0; both && i < 2; i++) {
+    Val top = both->in[i], l = both->in[1 - i];
+    const Node *lg = canon_def(g, l, OP_log);
+    const Node *sum = lg ? canon_def(g, lg->in[0], OP_reduce_sum) : NULL;
+    const Node *ex = sum ? canon_def(g, sum->in[0], OP_exp) : NULL;
+    const Node *d = ex ? canon_def(g, ex->in[0], OP_sub) : NULL;
+    if (!d || d->in[0] != n.in[0] || d->in[1] != top || !canon_def(g, top, OP_reduce_max)) continue;
+    return canon_replace(e, id, mk_map2(g, OP_sub, ex->in[0], l));
+  }
+  return false;
+}

@@ -1,0 +1,283 @@
+/* canon_view.c: rules of canon that move transposes and reshapes.
+ *
+ * In: a node. Out: a transpose goes up through the elementwise nodes, joins and pads above it
+ * wherever all it finds there are transposes, contractions and constants: two become one, or none.
+ * Reshapes likewise. A reduction reads a transposed operand as it lies. Axes that a reduction drops
+ * are dropped by it, not by a reshape behind it. Only values used once are built again.
+ */
+#include <string.h>
+#include "pass/graph/canon.h"
+
+enum { UP_DEPTH = 12, UP_NODES = 32 };
+
+/* A walk upwards from a view. */
+typedef struct Up {
+  Edit *e;
+  const i64 *perm;       /* transpose */
+  const Type *from, *to; /* reshape: shape of the maps, and the one they get */
+  u32 nodes, gain;
+} Up;
+
+static bool single(Graph *g, Val v) {
+  return type_count(g->dims, graph_type(g, v)) == 1;
+}
+
+static const Node *def_of(Graph *g, Val v) {
+  NodeId def = graph_val(g, v)->def;
+  return def ? graph_node(g, def) : NULL;
+}
+
+static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
+  return graph_node(g, graph_add(g, n->op, in, n->nin, at, n->nattr))->out[0];
+}
+
+/* ---- transposes ---- */
+
+/* Can v, an operand of rank `rank` after broadcasting, be had transposed without a new transpose?
+ */
+static bool can_transpose(Up *u, Val v, u32 rank, u32 depth) {
+  Graph *g = u->e->g;
+  if (single(g, v) || graph_const(g, v)) return true;
+  const Node *n = def_of(g, v);
+  if (!n || graph_type(g, v)->rank != rank || !depth || ++u->nodes > UP_NODES) return false;
+  if (n->op == OP_transpose || (n->op == OP_contract && canon_once(u->e, v))) {
+    u->gain++; /* the spec of a contraction takes a transpose in */
+    return true;
+  }
+  bool passes =
+      (n->op < OP_SCALARS && n->op != OP_bitcast) || n->op == OP_concat || n->op == OP_pad;
+  if (!passes || !canon_once(u->e, v)) return false;
+  u32 nin = n->op == OP_pad ? 1 : n->nin;
+  for (u32 i = 0; i < nin; i++)
+    if (!can_transpose(u, n->in[i], rank, depth - 1)) return false;
+  return true;
+}
+
+static Val transposed(Up *u, Val v, u32 rank);
+
+static Val transposed_node(Up *u, const Node *was, u32 rank) {
+  Graph *g = u->e->g;
+  Node n = *was;
+  Val *in = NEWS(&g->c->scratch, Val, n.nin);
+  Attr at[8];
+  Dim list[3][MAX_RANK];
+  u32 nlist = 0, count;
+  for (u32 i = 0; i < n.nin; i++)
+    in[i] = n.op == OP_pad && i ? n.in[i] : transposed(u, n.in[i], rank);
+  for (u32 i = 0; i < n.nattr; i++) {
+    at[i] = n.attr[i];
+    if (n.op == OP_concat && at[i].key == AT_axis) {
+      i64 axis = at[i].u.i;
+      for (u32 k = 0; k < rank; k++)
+        if (u->perm[k] == axis) at[i].u.i = k;
+    }
+    if (n.op != OP_pad) continue;
+    const Dim *old = node_list(&n, at[i].key, &count);
+    for (u32 k = 0; k < rank; k++) list[nlist][k] = old[u->perm[k]];
+    at[i].u.list = list[nlist++];
+  }
+  g->loc = n.loc;
+  return rebuilt(g, &n, in, at);
+}
+
+static Val transposed(Up *u, Val v, u32 rank) {
+  Graph *g = u->e->g;
+  const Node *n = def_of(g, v);
+  Type t = *graph_type(g, v);
+  if (single(g, v) && t.rank < rank) return v;
+  if (graph_const(g, v) || single(g, v)) {
+    Dim dim[MAX_RANK];
+    for (u32 i = 0; i < rank; i++) dim[i] = i < rank - t.rank ? 1 : t.dim[i - (rank - t.rank)];
+    return mk_transpose(g, mk_reshape(g, v, dim, rank), u->perm);
+  }
+  if (n->op == OP_contract) return mk_transpose(g, v, u->perm);
+  if (n->op != OP_transpose) return transposed_node(u, n, rank);
+  u32 count;
+  const Dim *inner = node_list(n, AT_perm, &count);
+  i64 both[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) both[i] = inner[u->perm[i]];
+  return mk_transpose(g, n->in[0], both);
+}
+
+/* transpose(map(transpose(x), k)) -> map(x, k') */
+bool canon_transpose_up(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  u32 rank;
+  Up u = {.e = e, .perm = node_list(&n, AT_perm, &rank)};
+  const Node *x = def_of(g, n.in[0]);
+  if (!x || x->op == OP_transpose || x->op == OP_const || x->op == OP_contract) return false;
+  if (single(g, n.in[0])) return false;
+  if (!can_transpose(&u, n.in[0], rank, UP_DEPTH) || !u.gain) return false;
+  return canon_replace(e, id, transposed(&u, n.in[0], rank));
+}
+
+/* ---- reshapes ---- */
+
+static bool same_shape(const Type *a, const Type *b) {
+  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
+}
+
+/* Is v a reduction, used once, that has this shape if it drops the axes it kept, or keeps them? */
+static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
+  Graph *g = e->g;
+  const Node *r = def_of(g, v);
+  if (!r || op_info[r->op].kind != OK_REDUCE || !canon_once(e, v)) return false;
+  const Type *x = graph_type(g, r->in[0]);
+  bool arg = r->op == OP_argmax || r->op == OP_argmin, keep = want->rank == x->rank;
+  u32 naxes = 1;
+  Dim own = node_int(r, AT_axis, 0);
+  const Dim *axes = arg ? &own : node_list(r, AT_axes, &naxes);
+  if (keep == (node_int(r, AT_keep, 0) != 0)) return false;
+  if (!keep && want->rank + naxes != x->rank) return false;
+  for (u32 i = 0, at = 0; i < x->rank; i++) {
+    bool gone = false;
+    for (u32 k = 0; k < naxes; k++) gone = gone || axes[k] == (Dim)i;
+    if (gone && !keep) continue;
+    if (want->dim[at++] != (gone ? 1 : x->dim[i])) return false;
+  }
+  return true;
+}
+
+static Val reduced(Graph *g, const Node *was, const Type *want) {
+  Node r = *was;
+  bool keep = want->rank == graph_type(g, r.in[0])->rank;
+  u32 naxes;
+  g->loc = r.loc;
+  if (r.op == OP_argmax || r.op == OP_argmin)
+    return mk_arg(g, r.op, r.in[0], node_int(&r, AT_axis, 0), keep, node_int(&r, AT_last, 0) != 0);
+  const Dim *axes = node_list(&r, AT_axes, &naxes);
+  return mk_reduce(g, r.op, r.in[0], axes, naxes, keep);
+}
+
+/* Does t stand against the last axes of both shapes, and those are equal? */
+static bool fits_both(const Up *u, const Type *t) {
+  if (t->rank > u->from->rank || t->rank > u->to->rank) return false;
+  for (u32 i = 1; i <= t->rank; i++)
+    if (u->from->dim[u->from->rank - i] != u->to->dim[u->to->rank - i]) return false;
+  return true;
+}
+
+static bool can_reshape(Up *u, Val v, u32 depth) {
+  Graph *g = u->e->g;
+  const Type *t = graph_type(g, v);
+  if (single(g, v) && t->rank <= u->to->rank) return true;
+  bool whole = same_shape(t, u->from);
+  if (graph_const(g, v)) return whole || fits_both(u, t);
+  const Node *n = def_of(g, v);
+  if (!whole || !n || !depth || ++u->nodes > UP_NODES) return false;
+  if (n->op == OP_reshape || keeps_otherwise(u->e, v, u->to)) {
+    u->gain++;
+    return true;
+  }
+  if (n->op >= OP_SCALARS || n->op == OP_bitcast || !canon_once(u->e, v)) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (!can_reshape(u, n->in[i], depth - 1)) return false;
+  return true;
+}
+
+static Val reshaped(Up *u, Val v) {
+  Graph *g = u->e->g;
+  const Node *at = def_of(g, v);
+  Type t = *graph_type(g, v);
+  if (!same_shape(&t, u->from) || (single(g, v) && t.rank <= u->to->rank)) return v;
+  if (!at || at->op == OP_const) return mk_reshape(g, v, u->to->dim, u->to->rank);
+  Node n = *at;
+  if (n.op == OP_reshape) return mk_reshape(g, n.in[0], u->to->dim, u->to->rank);
+  if (n.op >= OP_SCALARS) return reduced(g, &n, u->to);
+  Val in[3];
+  for (u32 i = 0; i < n.nin; i++) in[i] = reshaped(u, n.in[i]);
+  g->loc = n.loc;
+  return rebuilt(g, &n, in, n.attr);
+}
+
+/* reshape(map(reshape(x), k)) -> map(reshape(x), k) */
+bool canon_reshape_up(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Type from = *graph_type(g, n.in[0]), to = *graph_type(g, n.out[0]);
+  Up u = {.e = e, .from = &from, .to = &to};
+  const Node *x = def_of(g, n.in[0]);
+  if (!x || x->op >= OP_SCALARS) return false;
+  if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
+  return canon_replace(e, id, reshaped(&u, n.in[0]));
+}
+
+/* ---- reductions ---- */
+
+static bool ascending(const i64 *x, u32 n) {
+  for (u32 i = 1; i < n; i++)
+    if (x[i] < x[i - 1]) return false;
+  return true;
+}
+
+static void sort(i64 *x, u32 n) {
+  for (u32 i = 1; i < n; i++)
+    for (u32 k = i; k && x[k] < x[k - 1]; k--) {
+      i64 t = x[k];
+      x[k] = x[k - 1];
+      x[k - 1] = t;
+    }
+}
+
+/* reduce(transpose(x)) -> transpose(reduce(x)): what is left is smaller, often in order. Not where
+ * others read x transposed: norms need both in one layout. */
+bool canon_reduce_view(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *t = canon_only(e, n.in[0], OP_transpose);
+  u32 rank, naxes, left = 0;
+  const Dim *axes = node_list(&n, AT_axes, &naxes);
+  bool keep = node_int(&n, AT_keep, 0) != 0, gone[MAX_RANK] = {0};
+  i64 to[MAX_RANK], rest[MAX_RANK], back[MAX_RANK], place[MAX_RANK];
+  if (!t && !ascending(axes, naxes)) {
+    memcpy(to, axes, naxes * sizeof *to);
+    sort(to, naxes);
+    return canon_replace(e, id, mk_reduce(g, n.op, n.in[0], to, naxes, keep));
+  }
+  if (!t) return false;
+  const Dim *perm = node_list(t, AT_perm, &rank);
+  for (u32 i = 0; i < naxes; i++) {
+    to[i] = perm[axes[i]];
+    gone[axes[i]] = true;
+  }
+  sort(to, naxes);
+  Val v = mk_reduce(g, n.op, t->in[0], to, naxes, keep);
+  if (keep) return canon_replace(e, id, mk_transpose(g, v, perm));
+  for (u32 i = 0; i < rank; i++)
+    if (!gone[i]) rest[left++] = perm[i];
+  if (ascending(rest, left)) return canon_replace(e, id, v);
+  memcpy(place, rest, left * sizeof *place);
+  sort(place, left);
+  for (u32 i = 0; i < left; i++)
+    for (u32 k = 0; k < left; k++)
+      if (place[k] == rest[i]) back[i] = k;
+  return canon_replace(e, id, mk_transpose(g, v, back));
+}
+
+/* reshape(reduce(x)), where it only inserts or removes the axes reduced over */
+bool canon_keep(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Type want = *graph_type(g, n.out[0]);
+  if (!keeps_otherwise(e, n.in[0], &want)) return false;
+  return canon_replace(e, id, reduced(g, def_of(g, n.in[0]), &want));
+}
+
+/* A pool whose window is the whole image is a reduction. */
+bool canon_whole_pool(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);
+  u32 ns;
+  const Dim *window = node_list(&n, AT_window, &ns), *lo = node_list(&n, AT_pad_lo, &ns);
+  const Dim *hi = node_list(&n, AT_pad_hi, &ns), *dil = node_list(&n, AT_dilation, &ns);
+  i64 axes[MAX_RANK];
+  for (u32 i = 0; i < ns; i++) {
+    u32 k = x.rank - ns + i;
+    if (window[i] != x.dim[k] || out.dim[k] != 1 || lo[i] || hi[i] || dil[i] != 1) return false;
+    axes[i] = k;
+  }
+  Op op = n.op == OP_pool_sum ? OP_reduce_sum : OP_reduce_max;
+  return ns && canon_replace(e, id, mk_reduce(g, op, n.in[0], axes, ns, true));
+}

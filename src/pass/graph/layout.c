@@ -1,0 +1,418 @@
+/* layout.c: decides how the values of a convolutional network lie in memory.
+ *
+ * In: a graph. Out: the same graph, values marked with a layout: channels in blocks as wide as a
+ * vector, and zeros around what a padded convolution reads. A block begins at a convolution and
+ * goes on through everything that works channel by channel: maps, pools, concatenations at
+ * multiples of the block. Where somebody needs the plain order (a reshape, a result, another block
+ * of the graph), and where a convolution reads something that cannot have zeros around it, a copy
+ * is put in between. A convolution with fewer results than fill a block reads what it finds, blocks
+ * or lines, and gets its border too. The block is as wide as the target's vectors, or half of that
+ * where channel counts would leave too much of it empty.
+ *
+ * A convolution of integers whose operand is bytes less a zero point (graph_bytes) reads the bytes:
+ * they get the blocks and the border, which holds the zero point. Blocks count elements, whatever
+ * their size. Bytes are read four at a time, along the channels of a block; where channels are few,
+ * along a row of the image, and then they stay in plain order with room behind the rows.
+ *
+ * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
+ */
+#include "pass/pass.h"
+#include "pass/kernel/segment.h"
+
+#include <string.h>
+
+typedef struct Work {
+  Graph *g;
+  const Unit *u;
+  u32 block;
+  u32 cap;
+  Layout **of;   /* by value: its layout, or NULL */
+  Val *plain;    /* by value: its copy in plain order, or 0 */
+  bool *foreign; /* by value, of those there were at the start: used in another block */
+  u32 *uses;     /* likewise */
+  bool *wanted;  /* likewise: read by a convolution that the families take */
+  bool left;     /* nodes have been left without users */
+  u32 nforeign;
+} Work;
+
+static void room(Work *w, Val v) {
+  if (v < w->cap) return;
+  u32 cap = v + v / 2 + 16;
+  Layout **of = NEWS(&w->g->c->scratch, Layout *, cap);
+  if (w->cap) memcpy(of, w->of, w->cap * sizeof *of);
+  Val *plain = NEWS(&w->g->c->scratch, Val, cap);
+  if (w->cap) memcpy(plain, w->plain, w->cap * sizeof *plain);
+  w->of = of;
+  w->plain = plain;
+  w->cap = cap;
+}
+
+/* ---- what there is ---- */
+
+static bool depthwise(Graph *g, const Node *n) {
+  i64 group = node_int(n, AT_group, 1);
+  return group > 1 && group == graph_type(g, n->in[1])->dim[0] &&
+         graph_type(g, n->in[1])->dim[1] == 1;
+}
+
+/* A convolution the families take. Groups of channels may share a block. */
+static bool takes(Graph *g, const Node *n) {
+  if (n->op != OP_conv || !type_can_be_laid(graph_type(g, n->out[0])) || !graph_const(g, n->in[1]))
+    return false;
+  i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
+  if (group == 1 || depthwise(g, n)) return out >= 4;
+  return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
+}
+
+static double padded_share(Graph *g, u32 block) {
+  double all = 0, more = 0;
+  const Blk *b = &g->blk.at[1];
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    if (!takes(g, n)) continue;
+    double out = (double)graph_type(g, n->out[0])->dim[1];
+    double work = 1;
+    for (u32 k = 2; k < graph_type(g, n->out[0])->rank; k++)
+      work *= (double)graph_type(g, n->out[0])->dim[k] * (double)graph_type(g, n->in[1])->dim[k];
+    work *= (double)graph_type(g, n->in[1])->dim[1];
+    all += work * out;
+    i64 blocks = ((i64)out + block - 1) / block;
+    more += work * (double)(blocks * block);
+  }
+  return all > 0 ? more / all : 0;
+}
+
+/* ---- blocks ---- */
+
+static bool blocked(const Work *w, Val v) {
+  return w->of[v] && w->of[v]->block;
+}
+
+static void set_block(Work *w, Val v) {
+  w->of[v] = NEW(&w->g->c->keep, Layout);
+  w->of[v]->block = w->block;
+}
+
+static bool any_blocked(const Work *w, const Node *n) {
+  for (u32 i = 0; i < n->nin; i++)
+    if (n->in[i] && blocked(w, n->in[i])) return true;
+  return false;
+}
+
+static bool concat_fits(const Work *w, const Node *n) {
+  i64 axis = node_int(n, AT_axis, 0), at = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Type *t = graph_type(w->g, n->in[i]);
+    if (!type_can_be_laid(t) || (axis == 1 && at % w->block)) return false;
+    at += t->dim[1];
+  }
+  return axis != 0;
+}
+
+static bool map_fits(const Work *w, const Node *n) {
+  const Type *out = graph_type(w->g, n->out[0]);
+  for (u32 i = 0; i < n->nin; i++) {
+    const Type *t = graph_type(w->g, n->in[i]);
+    if (blocked(w, n->in[i]) && t->rank == out->rank && t->dim[1] == out->dim[1]) return true;
+  }
+  return false;
+}
+
+static bool gather_fits(const Work *w, const Node *n) {
+  return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
+         graph_type(w->g, n->in[1])->rank == 1;
+}
+
+/* Blocks stay where they are, and what is added stands behind them. */
+static bool pad_fits(const Work *w, const Node *n) {
+  u32 rank;
+  const Dim *lo = node_list(n, AT_lo, &rank), *interior = node_list(n, AT_interior, &rank);
+  return blocked(w, n->in[0]) && !lo[1] && !interior[1];
+}
+
+/* Channels that come last are put in their place, where a convolution reads them: as vectors into
+ * blocks, not one by one. */
+static bool transpose_fits(const Work *w, const Node *n) {
+  u32 rank;
+  const Dim *perm = node_list(n, AT_perm, &rank);
+  return n->out[0] < w->nforeign && w->wanted[n->out[0]] && rank > 2 && perm[1] == rank - 1 &&
+         graph_type(w->g, n->out[0])->dim[1] >= w->block && !w->of[n->in[0]];
+}
+
+/* Rows that are kept from band to band lie as what they were cut out of. */
+static bool kept_fits(const Work *w, const Node *n) {
+  return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
+         graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
+}
+
+static bool becomes_blocked(const Work *w, const Node *n) {
+  if (n->nout != 1 || !type_can_be_laid(graph_type(w->g, n->out[0]))) return false;
+  if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
+  if (n->op < OP_SCALARS) return map_fits(w, n);
+  switch (n->op) {
+  case OP_conv: return takes(w->g, n);
+  case OP_pool_max:
+  case OP_pool_sum: return graph_type(w->g, n->in[0])->rank > 2 && any_blocked(w, n);
+  case OP_reduce_sum:
+  case OP_reduce_max:
+  case OP_reduce_min:
+  case OP_reduce_prod: {
+    u32 count;
+    const Dim *axes = node_list(n, AT_axes, &count);
+    for (u32 i = 0; i < count; i++)
+      if (axes[i] < 2) return false;
+    return node_int(n, AT_keep, 0) && any_blocked(w, n);
+  }
+  case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
+  case OP_gather: return gather_fits(w, n);
+  case OP_pad: return pad_fits(w, n);
+  case OP_transpose: return transpose_fits(w, n);
+  case OP_slice: return kept_fits(w, n);
+  default: return false;
+  }
+}
+
+/* ---- who reads what ---- */
+
+/* The same elements in memory of their own. */
+static Val copy_of(Work *w, Val v) {
+  Graph *g = w->g;
+  const Type *t = graph_type(g, v);
+  Attr at = {.key = AT_shape, .kind = AK_list, .n = t->rank};
+  Dim *dim = NEWS(&g->c->keep, Dim, t->rank);
+  memcpy(dim, t->dim, t->rank * sizeof *dim);
+  at.u.list = dim;
+  Val made = graph_node(g, graph_add(g, OP_broadcast, &v, 1, &at, 1))->out[0];
+  room(w, made);
+  return made;
+}
+
+/* Rows and columns that the convolution is computed in at once. */
+static i64 patch_of(const Work *w, const Node *n) {
+  u32 m = winograd_node(w->u, n);
+  return m ? m : 1;
+}
+
+/* Does the convolution go through its operand in parts that need no zeros? See segment.c. */
+static bool goes_in_parts(Graph *g, const Node *n) {
+  u32 ns;
+  const Dim *pad = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
+            *dilation = node_list(n, AT_dilation, &ns);
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
+             *k = graph_type(g, n->in[1]);
+  Slide s[MAX_RANK];
+  for (u32 i = 0; i < ns; i++)
+    s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
+  return !depthwise(g, n) && !node_attr(n, AT_spread) && slides_are_sparse(s, ns);
+}
+
+/* Elements by which this convolution reads rows further than its kernel is wide, to read four at a
+ * time; -1: it reads four channels at a time. */
+static i64 behind_rows(Graph *g, const Node *n) {
+  u32 ns;
+  const Type *k = graph_type(g, n->in[1]);
+  const Dim *dilation = node_list(n, AT_dilation, &ns);
+  i64 channels = k->dim[1], wide = k->dim[k->rank - 1];
+  bool few = channels * ((wide + 3) / 4) <= (channels + 3) / 4 * wide;
+  return few && dilation[ns - 1] == 1 && node_int(n, AT_group, 1) == 1 ? (wide + 3) / 4 * 4 - wide
+                                                                       : -1;
+}
+
+/* A convolution with too few results for blocks of them: its vectors run along the blocks of its
+ * operand (lower_rows.c), or along the lines of it. */
+static bool reads_vectors(const Work *w, const Node *n) {
+  Graph *g = w->g;
+  u32 ns;
+  if (n->op != OP_conv || takes(g, n) || !graph_const(g, n->in[1])) return false;
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
+  if (!type_can_be_laid(x) || !type_can_be_laid(o) || o->dt != DT_f32 ||
+      node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread))
+    return false;
+  if (blocked(w, n->in[0])) return x->dim[1] % w->block == 0;
+  return node_list(n, AT_stride, &ns)[ns - 1] == 1 && o->dim[o->rank - 1] >= w->u->target->lanes;
+}
+
+/* The border that this convolution wants around its operand, with so much more behind rows. */
+static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
+  Graph *g = w->g;
+  u32 ns;
+  const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
+            *dilation = node_list(n, AT_dilation, &ns), *spread = node_list(n, AT_spread, &ns);
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
+             *k = graph_type(g, n->in[1]);
+  ns = x->rank - 2;
+  bool any = false;
+  i64 patch = patch_of(w, n);
+  for (u32 i = 0; i < ns; i++) {
+    i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
+    i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
+    lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
+    if (spread) {
+      last = last < 0 ? last : last / spread[i];
+      lo[2 + i] /= spread[i];
+    }
+    if (i + 1 == ns) last += more;
+    hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
+    any = any || lo[2 + i] || hi[2 + i];
+  }
+  return any;
+}
+
+static void set_operand(Work *w, NodeId id, Val q, bool bytes) {
+  Graph *g = w->g;
+  Val old = graph_node(g, id)->in[0], v = q;
+  if (bytes) {
+    Node n = *graph_node(g, graph_val(g, old)->def);
+    w->left = true;
+    v = mk_cast(g, q, DT_i32);
+    room(w, v);
+    if (n.op == OP_sub) v = mk_map2(g, OP_sub, v, n.in[1]);
+    room(w, v);
+  }
+  graph_node(g, id)->in[0] = v;
+}
+
+/* May x have a border, or this one beside what it has? */
+static bool can_grow(const Work *w, Val x, i64 fill) {
+  NodeId def = graph_val(w->g, x)->def;
+  const Layout *y = w->of[x];
+  if (!y || !def) return false;
+  if (node_is_view(graph_node(w->g, def)) && graph_node(w->g, def)->op != OP_transpose)
+    return false;
+  for (u32 i = 2; i < graph_type(w->g, x)->rank; i++)
+    if ((y->lo[i] || y->hi[i]) && y->fill != fill) return false;
+  return true;
+}
+
+/* Would its operand fill blocks? A copy that has to be made for the border may as well bring it
+ * into the order that all families read. */
+static bool fills_blocks(const Work *w, const Node *n) {
+  const Type *x = graph_type(w->g, n->in[0]);
+  return x->dt == DT_f32 && takes(w->g, n) && x->dim[1] % w->block == 0;
+}
+
+/* An operand with a border: the value itself where it has memory that can grow, else a copy. */
+static void give_border(Work *w, NodeId id) {
+  Graph *g = w->g;
+  i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
+  Val x = graph_node(g, id)->in[0], q = graph_bytes(g, x, &fill);
+  bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
+  if (goes_in_parts(g, graph_node(g, id))) return;
+  if (q) x = q;
+  if (q && !apart && !blocked(w, x)) more = behind_rows(g, graph_node(g, id));
+  bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
+  bool block = apart || blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
+               (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
+  if (!any && (!block || blocked(w, x))) return;
+  NodeId def = graph_val(g, x)->def;
+  bool line = !q && !takes(g, graph_node(g, id));
+  bool mine = (q || line) && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
+  if (mine && !w->of[x] && def &&
+      (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
+    w->of[x] = NEW(&g->c->keep, Layout);
+  if (!can_grow(w, x, fill)) {
+    if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
+    x = copy_of(w, x);
+    w->of[x] = NEW(&g->c->keep, Layout);
+    w->of[x]->block = block ? w->block : 0;
+    set_operand(w, id, x, q != 0);
+  }
+  w->of[x]->fill = fill;
+  for (u32 i = 2; i < graph_type(g, x)->rank; i++) {
+    if (lo[i] > w->of[x]->lo[i]) w->of[x]->lo[i] = lo[i];
+    if (hi[i] > w->of[x]->hi[i]) w->of[x]->hi[i] = hi[i];
+  }
+}
+
+static Val plain_of(Work *w, Val v) {
+  if (!w->of[v]) return v;
+  if (!w->plain[v]) {
+    Val made = copy_of(w, v);
+    w->plain[v] = made;
+  }
+  return w->plain[v];
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Work *w = e->user;
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (g->cur != 1) return true;
+  for (u32 i = 0; i < n->nout; i++) room(w, n->out[i]);
+  bool gather = n->op == OP_gather && !becomes_blocked(w, n);
+  if (!node_takes_layout(n) || gather) {
+    for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
+      Val v = graph_node(g, id)->in[i];
+      if (v && w->of[v]) {
+        Val by = plain_of(w, v);
+        graph_node(g, id)->in[i] = by;
+      }
+    }
+    return true;
+  }
+  if (becomes_blocked(w, n)) set_block(w, n->out[0]);
+  if (takes(g, n) || reads_vectors(w, n)) give_border(w, id);
+  return true;
+}
+
+static void find_foreign(Work *w) {
+  Graph *g = w->g;
+  w->nforeign = g->val.n;
+  w->foreign = NEWS(&g->c->scratch, bool, g->val.n);
+  w->uses = NEWS(&g->c->scratch, u32, g->val.n);
+  graph_use_counts(g, w->uses);
+  w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
+  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+    if (takes(g, n)) w->wanted[n->in[0]] = true;
+  }
+  for (BlkId b = 2; b < g->blk.n; b++) {
+    const Blk *k = &g->blk.at[b];
+    for (u32 i = 0; i < k->node.n; i++) {
+      const Node *n = graph_node(g, k->node.at[i]);
+      for (u32 j = 0; j < n->nin; j++) w->foreign[n->in[j]] = true;
+    }
+    for (u32 i = 0; i < k->ret.n; i++) w->foreign[k->ret.at[i]] = true;
+  }
+}
+
+void layout(Unit *u) {
+  Graph *g = u->g;
+  Work w = {.g = g, .u = u, .block = u->target->block};
+  if (u->target->lanes < 4) return;
+  winograd_plan(u);
+  if (w.block > 8 && padded_share(g, w.block) > 1.1 * padded_share(g, w.block / 2)) w.block /= 2;
+  room(&w, g->val.n);
+  find_foreign(&w);
+  edit_run(g, visit, &w);
+  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) {
+    Val v = g->blk.at[1].ret.at[i];
+    if (w.of[v]) {
+      Val by = plain_of(&w, v);
+      g->blk.at[1].ret.at[i] = by;
+    }
+  }
+  for (Val v = 1; v < g->val.n && v < w.cap; v++) graph_val(g, v)->layout = w.of[v];
+  if (w.left) dce(g);
+}
+
+/* Blocks are moved whole: both sides have them, and one index for each. */
+static void check_gather(Graph *g, const Node *n) {
+  const Layout *x = graph_val(g, n->in[0])->layout, *y = graph_val(g, n->out[0])->layout;
+  if (!x || !y || !x->block || x->block != y->block || graph_val(g, n->in[1])->layout ||
+      graph_type(g, n->in[1])->rank != 1)
+    fail(g->c, ERR_input, n->loc, "gather needs operand and result in the same blocks");
+}
+
+void layout_check(Graph *g) {
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      bool laid = false;
+      for (u32 k = 0; k < n->nin; k++) laid = laid || graph_val(g, n->in[k])->layout;
+      for (u32 k = 0; k < n->nout; k++) laid = laid || graph_val(g, n->out[k])->layout;
+      if (laid && !node_takes_layout(n))
+        fail(g->c, ERR_input, n->loc, "%s needs memory in plain order", op_info[n->op].name);
+      if (laid && n->op == OP_gather) check_gather(g, n);
+    }
+}

@@ -1,0 +1,304 @@
+/* quant.c: products of quantised tensors become sums of integers.
+ *
+ * In: a graph in which DequantizeLinear stands as (q - zero) * scale on floats. Out: the same
+ * graph, convolutions and contractions of such values done on the integers, and the scales behind
+ * them: conv((x - zx) * sx, w * sw) + b   ->   float(conv(x - zx, w) + b / (sx sw)) * (sx sw)
+ *   round(that / so)                  ->   round(float(...) * (sx sw / so))
+ * The integers are exact: nothing saturates on the way, and i32 holds every sum (that is checked).
+ * What is left of rounding is one conversion to f32 and one product, where the float form rounds
+ * every product and every partial sum: the result is nearer to the real number that the model
+ * means, and a quantised result may differ from the float form by one step where that number lies
+ * within some 2^-20 of halfway between two. QLinearConv and its relatives mean the same integers,
+ * so that both spellings of a model give the same bits.
+ *
+ *   - A bias goes into the integers if it is a multiple of sx sw, as quantisers make it; any other
+ *     is added as a float.
+ *   - Scales of an output go through sums, products and bounds behind the integers, so that an
+ *     epilogue has no division.
+ *   - The largest of quantised values is the largest of the bytes.
+ *   - Bytes taken apart and put together with the same scale and zero point are the bytes.
+ * Weights that are not constant, scales that vary along a summed axis, and weights whose
+ * dequantised form has been folded already (below 64 of them) stay in floats.
+ *
+ * needs: nothing; before fold, which would make floats of the weights  keeps: types  breaks: last
+ * bits of floats
+ */
+#include <math.h>
+#include <string.h>
+#include "pass/graph/canon.h"
+
+enum { QUANT_ROUNDS = 16, DEPTH = 16, KNOWN = 6 };
+
+/* Is v a constant, or made of constants in so many steps? */
+static bool is_known(Graph *g, Val v, u32 steps) {
+  NodeId def = graph_val(g, v)->def;
+  if (!def || graph_const(g, v) || !steps) return graph_const(g, v) != NULL;
+  u32 nin = graph_node(g, def)->nin;
+  for (u32 i = 0; i < nin; i++)
+    if (!is_known(g, graph_node(g, def)->in[i], steps - 1)) return false;
+  return nin > 0;
+}
+
+/* v as a constant if it is one; else v. */
+static Val known(Graph *g, Val v) {
+  return is_known(g, v, KNOWN) ? canon_settle(g, v) : v;
+}
+
+/* v = float(ints) * scale */
+typedef struct Scaled {
+  Val ints;  /* i32 */
+  Val scale; /* constant f32 */
+} Scaled;
+
+static bool match_scaled(Graph *g, Val v, Scaled *s) {
+  const Node *n = canon_def(g, v, OP_mul);
+  if (!n || graph_type(g, v)->dt != DT_f32) return false;
+  Val in[2] = {n->in[0], n->in[1]};
+  for (u32 i = 0; i < 2; i++) {
+    const Node *c = canon_def(g, in[i], OP_cast);
+    if (!c || graph_type(g, c->in[0])->dt != DT_i32) continue;
+    s->ints = c->in[0];
+    s->scale = known(g, in[1 - i]);
+    return graph_const(g, s->scale) && canon_within(g, s->scale, 1e-30, 1e30) &&
+           type_equal(graph_type(g, v), graph_type(g, in[i]));
+  }
+  return false;
+}
+
+static Val scaled(Graph *g, Val ints, Val scale) {
+  return mk_map2(g, OP_mul, mk_cast(g, ints, DT_f32), scale);
+}
+
+static bool is_one(Graph *g, Val v) {
+  return graph_const(g, v)->n == 1;
+}
+
+/* ---- products ---- */
+
+/* The scale of weights as it stands against the result; at: the axis of the result that axis `from`
+ * of the weights becomes. 0: it varies along another axis. */
+static Val against(Graph *g, Val scale, u32 rank, u32 from, u32 at, u32 out_rank) {
+  const Tensor *t = graph_const(g, scale);
+  Dim dim[MAX_RANK];
+  if (is_one(g, scale)) return known(g, mk_reshape(g, scale, NULL, 0));
+  for (u32 i = 0; i < t->rank; i++)
+    if (t->dim[i] != 1 && rank - t->rank + i != from) return 0;
+  for (u32 i = at; i < out_rank; i++) dim[i - at] = i == at ? (Dim)t->n : 1;
+  return known(g, mk_reshape(g, scale, dim, out_rank - at));
+}
+
+/* The same for any axis of the weights that the result has too. */
+static Val against_result(Graph *g, const Node *n, u32 w, Val scale) {
+  u32 rank = graph_type(g, n->in[w])->rank, out = graph_type(g, n->out[0])->rank;
+  if (n->op == OP_conv) return against(g, scale, rank, 0, 1, out);
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
+  const char *letters = w ? strchr(spec, ',') + 1 : spec, *result = strstr(spec, "->") + 2;
+  for (u32 i = 0; i < rank; i++) {
+    const char *at = strchr(result, letters[i]);
+    Val v = at ? against(g, scale, rank, i, (u32)(at - result), out) : 0;
+    if (v) return v;
+  }
+  return is_one(g, scale) ? known(g, mk_reshape(g, scale, NULL, 0)) : 0;
+}
+
+/* Can i32 hold every sum, with a bias as large beside it? At most all weights are in one. */
+static bool fits(Graph *g, const Node *n, u32 k, Val w) {
+  const Tensor *t = graph_const(g, w);
+  i64 most = 0;
+  double steps = (double)t->n;
+  if (n->op == OP_conv) steps /= (double)t->dim[0];
+  if (n->op == OP_contract) {
+    const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *result = strstr(spec, "->") + 2;
+    const char *letters = k ? strchr(spec, ',') + 1 : spec;
+    for (u32 i = 0; i < t->rank; i++)
+      if (strchr(result, letters[i])) steps /= (double)t->dim[i];
+  }
+  for (u64 i = 0; i < t->n; i++) {
+    i64 x = tensor_get(t, i).i;
+    if (x < -255 || x > 255) return false;
+    most = x > most ? x : -x > most ? -x : most;
+  }
+  return steps * 255 * (double)most < 0x1p30;
+}
+
+/* conv(x * sx, w * sw) -> conv(x, w) * (sx sw), likewise contract */
+static bool product(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  if (graph_type(g, n.out[0])->dt != DT_f32) return false;
+  for (u32 k = 0; k < (n.op == OP_conv ? 1 : 2); k++) {
+    Scaled x, w;
+    i64 zero;
+    if (!match_scaled(g, n.in[k], &x) || !match_scaled(g, n.in[1 - k], &w)) continue;
+    if (!is_one(g, x.scale) || !graph_bytes(g, x.ints, &zero)) continue;
+    w.ints = known(g, w.ints);
+    if (!graph_const(g, w.ints) || !fits(g, &n, 1 - k, w.ints)) continue;
+    Val sw = against_result(g, &n, 1 - k, w.scale);
+    if (!sw) continue;
+    Val sx = known(g, mk_reshape(g, x.scale, NULL, 0)), in[2];
+    in[k] = x.ints;
+    in[1 - k] = w.ints;
+    g->loc = n.loc;
+    Val acc = graph_node(g, graph_add(g, n.op, in, 2, n.attr, n.nattr))->out[0];
+    return canon_replace(e, id, scaled(g, acc, canon_fold(g, OP_mul, sx, sw)));
+  }
+  return false;
+}
+
+/* b / scale as integers, where b is exactly that multiple; 0: it is not. */
+static Val multiples(Graph *g, Val b, Val scale) {
+  const Tensor *t = graph_const(g, b), *s = graph_const(g, scale);
+  if (s->n != 1 && (s->n != t->n || s->rank > t->rank)) return 0;
+  for (u32 i = 0; s->n != 1 && i < s->rank; i++)
+    if (s->dim[i] != t->dim[t->rank - s->rank + i]) return 0;
+  Tensor *out = tensor_new(&g->c->work, DT_i32, t->dim, t->rank);
+  for (u64 i = 0; i < t->n; i++) {
+    double x = tensor_get(t, i).f, by = tensor_get(s, s->n == 1 ? 0 : i).f, k = rint(x / by);
+    if (!(fabs(k) < 0x1p30) || (double)((float)k * (float)by) != x) return 0;
+    tensor_set(out, i, (Scalar){.i = (i64)k});
+  }
+  return mk_const(g, out);
+}
+
+/* acc * s + b -> (acc + b / s) * s */
+static bool bias(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  for (u32 i = 0; i < 2; i++) {
+    Scaled x;
+    if (!canon_once(e, n.in[i]) || !match_scaled(g, n.in[i], &x)) continue;
+    NodeId def = graph_val(g, x.ints)->def;
+    if (!def || op_info[graph_node(g, def)->op].kind != OK_CONTRACT) continue;
+    Val b = known(g, n.in[1 - i]);
+    if (!graph_const(g, b)) continue;
+    Val k = multiples(g, b, x.scale);
+    g->loc = n.loc;
+    return k && canon_replace(e, id, scaled(g, mk_map2(g, OP_add, x.ints, k), x.scale));
+  }
+  return false;
+}
+
+/* ---- results ---- */
+
+/* v / by, without a division; 0: it takes one. */
+static Val divided(Edit *e, Val v, Val by, u32 depth) {
+  Graph *g = e->g;
+  Scaled x;
+  Val k = known(g, v);
+  if (depth > DEPTH) return 0;
+  if (graph_const(g, k)) return canon_fold(g, OP_div, k, by);
+  if (match_scaled(g, v, &x)) {
+    Val s = canon_fold(g, OP_div, x.scale, by);
+    return canon_within(g, s, 1e-30, 1e30) ? scaled(g, x.ints, s) : 0;
+  }
+  NodeId def = graph_val(g, v)->def;
+  if (!def || !canon_once(e, v)) return 0;
+  Node n = *graph_node(g, def);
+  if (n.op != OP_add && n.op != OP_max && n.op != OP_min) return 0;
+  Val a = divided(e, n.in[0], by, depth + 1), b = a ? divided(e, n.in[1], by, depth + 1) : 0;
+  return b ? mk_map2(g, n.op, a, b) : 0;
+}
+
+/* round(v / so) -> round(v * (1 / so)), the factor in what scales v */
+static bool requantise(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  const Node *d = canon_only(e, n.in[0], OP_div);
+  if (!d || graph_type(g, n.out[0])->dt != DT_f32) return false;
+  Val x = d->in[0], by = known(g, d->in[1]);
+  if (!graph_const(g, by) || !is_one(g, by) || graph_const(g, known(g, x))) return false;
+  if (!(tensor_get(graph_const(g, by), 0).f > 0) || !canon_within(g, by, 1e-30, 1e30)) return false;
+  by = known(g, mk_reshape(g, by, NULL, 0));
+  g->loc = n.loc;
+  Val v = divided(e, x, by, 0);
+  return v && canon_replace(e, id, mk_map1(g, OP_round, v));
+}
+
+/* Does every window see an element of its operand? */
+static bool windows_see(const Node *pool) {
+  u32 ns;
+  const Dim *window = node_list(pool, AT_window, &ns), *dil = node_list(pool, AT_dilation, &ns);
+  const Dim *lo = node_list(pool, AT_pad_lo, &ns), *hi = node_list(pool, AT_pad_hi, &ns);
+  for (u32 i = 0; i < ns; i++)
+    if (dil[i] != 1 || lo[i] >= window[i] || hi[i] >= window[i]) return false;
+  return true;
+}
+
+/* pool_max((q - z) * s) -> (pool_max(q) - z) * s */
+static bool pool(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Scaled x;
+  i64 zero;
+  if (!match_scaled(g, n.in[0], &x) || !is_one(g, x.scale) || !windows_see(&n)) return false;
+  Val q = graph_bytes(g, x.ints, &zero);
+  if (!q || !(tensor_get(graph_const(g, x.scale), 0).f > 0)) return false;
+  g->loc = n.loc;
+  Val p = graph_node(g, graph_add(g, OP_pool_max, &q, 1, n.attr, n.nattr))->out[0];
+  p = mk_cast(g, p, DT_i32);
+  if (zero) p = mk_map2(g, OP_sub, p, mk_scalar(g, DT_i32, (double)zero));
+  return canon_replace(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
+}
+
+/* bytes(round(float(q - z) * 1) + z) -> q */
+static bool same_bytes(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  Scaled x;
+  double moved = 0;
+  i64 zero;
+  if (!node_int(&n, AT_sat, 0)) return false;
+  Val v = n.in[0];
+  const Node *a = canon_def(g, v, OP_add);
+  if (a) {
+    Val k = known(g, a->in[1]);
+    if (!canon_number(g, k, &moved)) return false;
+    v = graph_node(g, graph_val(g, n.in[0])->def)->in[0];
+  }
+  const Node *r = canon_def(g, v, OP_round);
+  if (!r || !match_scaled(g, r->in[0], &x) || !is_one(g, x.scale)) return false;
+  Val q = graph_bytes(g, x.ints, &zero);
+  if (!q || (double)zero != moved || tensor_get(graph_const(g, x.scale), 0).f != 1) return false;
+  return canon_replace(e, id, q);
+}
+
+/* ---- */
+
+/* A Canon, for canon_once. */
+typedef struct Quant {
+  Canon k;
+  bool late; /* products and their biases are done: results may change scales */
+} Quant;
+
+static bool visit(Edit *e, NodeId id) {
+  bool late = ((const Quant *)e->user)->late;
+  switch (graph_node(e->g, id)->op) {
+  case OP_conv:
+  case OP_contract: return !product(e, id);
+  case OP_add: return !bias(e, id);
+  case OP_round: return !late || !requantise(e, id);
+  case OP_pool_max: return !pool(e, id);
+  case OP_cast: return !same_bytes(e, id);
+  default: return true;
+  }
+}
+
+/* Is anything made of bytes? Most graphs are not looked at any further. */
+static bool has_bytes(Graph *g) {
+  for (NodeId i = 1; i < g->node.n; i++)
+    if (node_is_decode(g, graph_node(g, i))) return true;
+  return false;
+}
+
+void quant(Graph *g) {
+  if (!has_bytes(g)) return;
+  Quant q = {.late = false};
+  for (u32 i = 0; i < QUANT_ROUNDS; i++) {
+    q.k = (Canon){.n = g->val.n, .uses = NEWS(&g->c->scratch, u32, g->val.n)};
+    graph_use_counts(g, q.k.uses);
+    bool changed = edit_run(g, visit, &q);
+    if (!changed && q.late) break;
+    q.late = !changed;
+    dce(g);
+  }
+}

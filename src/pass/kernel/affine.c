@@ -1,0 +1,132 @@
+/* affine.c: integer expressions taken apart into terms and put together again.
+ *
+ * In: expression trees of i64. Out: a constant and terms; sums, differences and products by
+ * constants are looked into, everything else is a term as it stands. Used to see how an index moves
+ * with one variable, and to take an index apart into block and lane.
+ */
+#include "pass/kernel/affine.h"
+
+#include "ir/prog_mem.h"
+
+static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
+  const Expr *x = prog_expr(p, e);
+  VarId var = x->kind == EX_var ? x->ref : 0;
+  for (u32 i = 0; i < a->n; i++) {
+    bool same = var ? a->t[i].var == var : !a->t[i].var && mem_same(p, a->t[i].e, e);
+    if (!same) continue;
+    a->t[i].coef += coef;
+    return true;
+  }
+  if (a->n == AFFINE_TERMS) return false;
+  a->t[a->n++] = (AffTerm){e, var, coef};
+  return true;
+}
+
+static bool gather(Prog *p, Affine *a, ExprId e, i64 coef) {
+  const Expr *x = prog_expr(p, e);
+  i64 k;
+  if (ex_is_int(p, e, &k)) {
+    a->k += coef * k;
+    return true;
+  }
+  if (x->kind == EX_op && x->dt == DT_i64 && x->narg == 2) {
+    ExprId l = x->arg[0], r = x->arg[1];
+    if (x->op == OP_add) return gather(p, a, l, coef) && gather(p, a, r, coef);
+    if (x->op == OP_sub) return gather(p, a, l, coef) && gather(p, a, r, -coef);
+    if (x->op == OP_mul && ex_is_int(p, r, &k)) return gather(p, a, l, coef * k);
+    if (x->op == OP_mul && ex_is_int(p, l, &k)) return gather(p, a, r, coef * k);
+  }
+  return add_term(p, a, e, coef);
+}
+
+bool affine_of(Prog *p, ExprId e, Affine *a) {
+  *a = (Affine){0};
+  if (!gather(p, a, e, 1)) return false;
+  u32 n = 0;
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].coef) a->t[n++] = a->t[i];
+  a->n = n;
+  return true;
+}
+
+ExprId affine_expr(Prog *p, const Affine *a) {
+  ExprId sum = 0;
+  for (u32 i = 0; i < a->n; i++) {
+    i64 c = a->t[i].coef;
+    bool minus = c < 0 && sum;
+    ExprId e = ex_copy(p, a->t[i].e);
+    e = ex_op2(p, OP_mul, e, ex_int(p, minus ? -c : c));
+    sum = !sum ? e : ex_op2(p, minus ? OP_sub : OP_add, sum, e);
+  }
+  if (!sum) return ex_int(p, a->k);
+  return a->k < 0 ? ex_op2(p, OP_sub, sum, ex_int(p, -a->k))
+                  : ex_op2(p, OP_add, sum, ex_int(p, a->k));
+}
+
+i64 affine_coef(const Affine *a, VarId v) {
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].var == v) return a->t[i].coef;
+  return 0;
+}
+
+bool ex_mentions(Prog *p, ExprId e, VarId v) {
+  const Expr *x = prog_expr(p, e);
+  if (x->kind == EX_var) return x->ref == v;
+  for (u32 i = 0; i < x->narg; i++)
+    if (ex_mentions(p, x->arg[i], v)) return true;
+  return false;
+}
+
+static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n) {
+  if (rest->k || rest->n > 1) return false;
+  if (!rest->n) return true;
+  for (u32 i = 0; i < n; i++)
+    if (rest->t[0].var == inner[i].var && rest->t[0].coef > 0)
+      return inner[i].n <= block && rest->t[0].coef * (inner[i].n - 1) < block;
+  return false;
+}
+
+/* Terms of a that are multiples of n leave it for *whole, which counts in n. */
+static void take_multiples(Affine *a, i64 n, Affine *whole) {
+  u32 kept = 0;
+  i64 odd = a->k % n;
+  if (odd < 0) odd += n;
+  *whole = (Affine){.k = (a->k - odd) / n};
+  a->k = odd;
+  for (u32 i = 0; i < a->n; i++) {
+    AffTerm t = a->t[i];
+    if (t.coef % n) {
+      a->t[kept++] = t;
+    } else {
+      t.coef /= n;
+      whole->t[whole->n++] = t;
+    }
+  }
+  a->n = kept;
+}
+
+void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,
+              ExprId *r) {
+  Affine rest, whole, parts;
+  if (affine_of(p, e, &rest)) {
+    take_multiples(&rest, block, &whole);
+    if (is_inner(&rest, block, inner, ninner) || !rest.n) {
+      *q = affine_expr(p, &whole);
+      *r = affine_expr(p, &rest);
+      return;
+    }
+    for (i64 n = block / 2; n > 1; n /= 2) { /* parts of a block, and what stays inside of one */
+      Affine within = rest;
+      take_multiples(&within, n, &parts);
+      if (!is_inner(&within, n, inner, ninner)) continue;
+      ExprId part = affine_expr(p, &parts), each = ex_int(p, block / n);
+      *q = ex_op2(p, OP_add, affine_expr(p, &whole),
+                  ex_op2(p, OP_div, ex_copy(p, part), ex_copy(p, each)));
+      *r = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_op2(p, OP_mod, part, each), ex_int(p, n)),
+                  affine_expr(p, &within));
+      return;
+    }
+  }
+  *q = ex_op2(p, OP_div, ex_copy(p, e), ex_int(p, block));
+  *r = ex_op2(p, OP_mod, e, ex_int(p, block));
+}

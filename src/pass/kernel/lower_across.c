@@ -1,0 +1,228 @@
+/* lower_across.c: maps whose operands and result are contiguous along different axes.
+ *
+ * In: a form without a fold: a transpose, a copy between plain and blocked memory, with whatever is
+ * computed on the way. Out: loops over tiles of two axes. A tile is computed in vectors along the
+ * axis that the operands are contiguous along. One with as many vectors as lanes is turned round in
+ * registers, blocks of lanes changing places, and written in vectors along the result; another is
+ * kept in a small buffer and written from there element by element, in the order of the result.
+ * What does not fill a tile along the first axis is left to plain loops.
+ */
+#include "pass/kernel/tile.h"
+
+#include "pass/kernel/affine.h"
+
+enum { ACROSS = 16 }; /* elements of a tile along the result's axis: a line of cache */
+enum { TURN = 16 };   /* most vectors that are turned round in registers */
+
+typedef struct Across {
+  Tile t;    /* its lanes run along the operands */
+  u32 out;   /* the axis that the result is contiguous along */
+  bool turn; /* vectors of the result can be stored */
+  VarId to;  /* lane of those */
+} Across;
+
+static bool is_wide(const Axis *a, i64 least) {
+  return !a->fold && !a->lo && dim_is_const(a->hi) && a->hi >= least;
+}
+
+/* Can the value be computed in vectors along this axis? */
+static bool try_axis(Across *x, u32 axis) {
+  Tile *t = &x->t;
+  Lower *l = t->l;
+  bool blocked = false;
+  const Layout *to = layout_of(l, t->f.out.buf);
+  t->lane = axis;
+  t->lanes = l->target->lanes;
+  if (to && to->block && to->block < t->lanes) t->lanes = to->block;
+  for (u32 k = 0; k < t->f.nin; k++) {
+    const Layout *y = layout_of(l, t->f.in[k].buf);
+    if (!y || !y->block || !operand_moves(&t->f.in[k], axis)) continue;
+    t->lanes = y->block;
+    blocked = true;
+  }
+  while (!blocked && t->lanes > 4 && t->lanes > t->f.axis[axis].hi) t->lanes /= 2;
+  if (!blocked && t->f.axis[axis].hi < t->lanes) return false;
+  t->pads = blocked;
+  t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  bool ok = tile_map_is_wide(t);
+  l->ninner--;
+  return ok;
+}
+
+static void store_all(Across *x, Tail at, BufId tile, ExprId block, ExprId first, i64 count) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  Lower *l = t->l;
+  i64 n = t->f.axis[t->lane].hi;
+  ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
+  ExprId end = ex_int(p, t->lanes), idx[MAX_RANK + 1];
+  if (t->pads && n % t->lanes)
+    end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
+  VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "e");
+  l->inner[l->ninner++] = (InnerVar){a, t->lanes};
+  l->inner[l->ninner++] = (InnerVar){b, ACROSS};
+  t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, a));
+  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
+  Nest nest = {.l = l, .p = p, .f = &t->f, .at = at, .sub = t->val};
+  BufId out = t->f.out.buf;
+  u32 rank = t->f.out.rank;
+  for (u32 d = 0; d < rank; d++) idx[d] = nest_index(&nest, &t->f.out, d);
+  layout_address(l, &out, idx, &rank);
+  l->ninner -= 2;
+  ExprId from[2] = {ex_var(p, b), ex_var(p, a)};
+  prog_store(p, &at, out, idx, rank, ex_load(p, tile, from, 2));
+}
+
+/* The value in vectors along the operands, element `at_out` of the result's axis. */
+static ExprId vector_at(Across *x, ExprId block, ExprId at_out) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  t->panel = ex_copy(p, block);
+  t->panel_at = ex_int(p, 0);
+  t->val[t->lane] = tile_lane(t);
+  t->val[x->out] = at_out;
+  Nest nest = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+  Widen w = tile_widen(t, 0);
+  ExprId value = widen(&w, nest_value(&nest));
+  if (!value) bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
+  return value;
+}
+
+/* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
+static bool place_of(Across *x, ExprId lane, ExprId first, BufId *out, ExprId *idx, u32 *rank) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  Lower *l = t->l;
+  Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .padded = &l->padded, .flat = &l->flat};
+  t->val[t->lane] = lane;
+  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
+  Nest nest = {.l = l, .p = p, .f = &t->f, .sub = t->val};
+  *out = t->f.out.buf;
+  *rank = t->f.out.rank;
+  l->inner[l->ninner++] = (InnerVar){x->to, t->lanes};
+  for (u32 d = 0; d < *rank; d++) idx[d] = nest_index(&nest, &t->f.out, d);
+  layout_address(l, out, idx, rank);
+  l->ninner--;
+  return widen_place(&w, out, idx, rank);
+}
+
+/* As many elements along the result's axis as there are lanes. */
+static void turned_tile(Across *x, Tail at, ExprId block, ExprId first) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  Lower *l = t->l;
+  u32 lanes = t->lanes, rank;
+  VarId v[TURN];
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, lanes};
+  for (u32 i = 0; i < lanes; i++)
+    v[i] = tile_let(p, &at, vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, i))),
+                    "t");
+  l->ninner--;
+  for (u32 n = lanes / 2; n > 0; n /= 2)
+    for (u32 i = 0; i < lanes; i++) {
+      if (i & n) continue;
+      VarId a = v[i], b = v[i + n];
+      v[i] = tile_let(p, &at, tile_lane_groups(p, a, b, n, false), "t");
+      v[i + n] = tile_let(p, &at, tile_lane_groups(p, a, b, n, true), "t");
+    }
+  for (u32 i = 0; i < lanes; i++) {
+    BufId out;
+    ExprId idx[MAX_RANK + 1], base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, lanes));
+    if (!place_of(x, ex_op2(p, OP_add, base, ex_int(p, i)), first, &out, idx, &rank))
+      bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
+    prog_store(p, &at, out, idx, rank, ex_var(p, v[i]));
+  }
+}
+
+/* count elements along the result's axis from `first` on, one block along the other. */
+static void one_tile(Across *x, Tail at, ExprId block, ExprId first, i64 count) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  Lower *l = t->l;
+  Dim dim[2] = {ACROSS, t->lanes};
+  BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 2, str_of(p->c, "tile"));
+  Tail in = at;
+  VarId b = prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "e");
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  l->inner[l->ninner++] = (InnerVar){b, ACROSS};
+  ExprId value = vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b)));
+  ExprId to[2] = {ex_var(p, b), ex_int(p, 0)};
+  l->ninner -= 2;
+  prog_store(p, &in, tile, to, 2, value);
+  store_all(x, at, tile, block, first, count);
+}
+
+/* Can vectors of the result be stored? */
+static bool can_turn(Across *x) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  BufId out;
+  ExprId idx[MAX_RANK + 1];
+  u32 rank;
+  if (t->lanes > TURN || t->l->unit->aim == AIM_size) return false;
+  x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  ExprId first = ex_var(p, prog_add_var(p, DT_i64, 0));
+  return place_of(x, ex_int(p, 0), ex_op2(p, OP_mul, first, ex_int(p, t->lanes)), &out, idx, &rank);
+}
+
+/* Blocks of the lane axis from `from` on, tiles of so many elements along the result's axis. */
+static void loop_blocks(Across *x, Tail at, i64 from, i64 blocks, i64 each) {
+  Tile *t = &x->t;
+  Prog *p = t->p;
+  i64 m = t->f.axis[x->out].hi;
+  ExprId block = ex_int(p, from), first = ex_int(p, 0);
+  if (!blocks) return;
+  if (blocks > 1) {
+    block = ex_var(p, prog_for(p, &at, block, ex_int(p, from + blocks), "o"));
+    loop_free(p, at.owner);
+  }
+  if (m >= each) {
+    Tail in = at;
+    if (m >= 2 * each)
+      first = ex_op2(p, OP_mul, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, m / each), "r")),
+                     ex_int(p, each));
+    if (x->turn)
+      turned_tile(x, in, block, first);
+    else
+      one_tile(x, in, block, first, each);
+  }
+  if (m % each) one_tile(x, at, block, ex_int(p, m / each * each), m % each);
+}
+
+static void loop_tiles(Across *x, Tail at) {
+  Tile *t = &x->t;
+  i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes;
+  Nest nest = {.l = t->l, .p = t->p, .f = &t->f, .at = at};
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (i == t->lane || i == x->out) continue;
+    nest_loop(&nest, i);
+    if (nest.var[i]) t->val[i] = ex_var(t->p, nest.var[i]);
+  }
+  x->turn = can_turn(x);
+  loop_blocks(x, nest.at, 0, whole, x->turn ? t->lanes : ACROSS);
+  x->turn = false; /* channels that fill no block */
+  if (t->pads && n % t->lanes) loop_blocks(x, nest.at, whole, 1, ACROSS);
+}
+
+bool lower_across(Lower *l, Tail at, const Form *f) {
+  Across x = {.t = tile_of(l, f)};
+  if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random ||
+      prog_buf(l->p, f->out.buf)->dt != DT_f32)
+    return false;
+  x.out = tile_lane_axis(&x.t);
+  if (x.out == FORM_AXES || !is_wide(&f->axis[x.out], 4)) return false;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].lo || !dim_is_const(f->axis[i].hi) || f->axis[i].hi < 1) return false;
+  for (u32 i = f->naxes; i-- > 0;) {
+    if (i == x.out || !is_wide(&f->axis[i], 4) || !try_axis(&x, i)) continue;
+    loop_tiles(&x, at);
+    Form rest = *f;
+    rest.axis[i].lo = f->axis[i].hi / x.t.lanes * x.t.lanes;
+    if (x.t.pads || rest.axis[i].lo == rest.axis[i].hi) return true;
+    lower_plain(l, at, &rest);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,121 @@
+/* lower_rows.c: sums of products whose operands are contiguous along the fold, a vector of results
+ * at a time.
+ *
+ * In: a form. Out: loops over tiles of as many results as a vector has lanes, or nothing where the
+ * result has no such axis. Each result has a vector of sums of its own, whose lanes run along the
+ * fold: a convolution with few results reads the blocks of channels it finds, a window slides over
+ * one line. At the end of the fold the vectors are added up crosswise: of two of them the halves
+ * change places and one sum takes their place, then the quarters of two such sums, until one vector
+ * holds a result in each lane. What users make of the results is done on that vector.
+ */
+#include "pass/kernel/tile.h"
+
+#include <string.h>
+
+enum { MOST_LANES = 32 };
+
+typedef struct Rows {
+  Tile t;   /* its lanes are points of the fold */
+  Tile out; /* its lanes are results */
+} Rows;
+
+/* Lane i of the result is the fold of the lanes of vector i; behind the last, that one again. */
+static ExprId fold_across(Rows *r, Tail *at, BufId acc, i64 count) {
+  Prog *p = r->t.p;
+  u32 n = r->t.lanes;
+  VarId v[MOST_LANES];
+  for (u32 i = 0; i < n; i++)
+    v[i] =
+        tile_let(p, at, reg_load(p, acc, ex_int(p, i < count ? i : count - 1), ex_int(p, 0)), "s");
+  for (n /= 2; n > 0; n /= 2)
+    for (u32 i = 0; i < n; i++)
+      v[i] = tile_let(p, at,
+                      ex_op2(p, r->t.f.with, tile_lane_groups(p, v[i], v[i + n], n, false),
+                             tile_lane_groups(p, v[i], v[i + n], n, true)),
+                      "s");
+  return ex_var(p, v[0]);
+}
+
+/* acc[i] = with(acc[i], body) for results from `first` on; operands that are the same for all of
+ * them are loaded once. */
+static void step(Rows *r, Tail at, BufId acc, ExprId first, i64 count) {
+  Tile *t = &r->t;
+  Prog *p = t->p;
+  VarId held[FORM_IN] = {0};
+  ExprId arg[FORM_IN], zero = ex_int(p, 0);
+  t->panel_at = zero;
+  t->val[t->lane] = tile_lane(t);
+  for (u32 k = 0; k < t->f.nin; k++) {
+    if (t->rowed[k]) continue;
+    held[k] = tile_let(p, &at, tile_operand(t, k), "x");
+  }
+  ExprId i = tile_unrolled(p, &at, count, "p");
+  t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
+  for (u32 k = 0; k < t->f.nin; k++) arg[k] = held[k] ? ex_var(p, held[k]) : tile_operand(t, k);
+  reg_store(p, &at, acc, i, zero, tile_joined(t, reg_load(p, acc, i, zero), arg));
+}
+
+/* Vectors of the lane axis outermost: blocks of channels follow each other in memory, and a line
+ * has nothing else to fold. */
+static Tail open_fold(Rows *r, Tail at) {
+  Tile *t = &r->t;
+  Prog *p = t->p;
+  i64 vectors = t->f.axis[t->lane].hi / t->lanes;
+  t->panel = ex_int(p, 0);
+  if (vectors > 1) t->panel = ex_var(p, prog_for(p, &at, t->panel, ex_int(p, vectors), "v"));
+  Nest x = {.l = t->l, .p = p, .f = &t->f, .at = at, .sub = t->val};
+  memcpy(x.var, t->var, sizeof x.var);
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (!t->f.axis[i].fold || i == t->lane) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
+  }
+  return x.at;
+}
+
+/* count results of tile number `tile`. */
+static void one_tile(Rows *r, Tail at, ExprId tile, i64 count) {
+  Tile *t = &r->t, *o = &r->out;
+  Prog *p = t->p;
+  Lower *l = t->l;
+  BufId acc = tile_registers(p, t->f.acc, t->lanes, count, 1, "acc");
+  BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
+  ExprId zero = ex_int(p, 0), init = ex_splat(p, ex_const(p, t->f.acc, t->f.init), t->lanes);
+  Tail in = at;
+  ExprId i = tile_unrolled(p, &in, count, "p");
+  reg_store(p, &in, acc, i, zero, init);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  in = open_fold(r, at);
+  step(r, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
+  l->ninner--;
+  reg_store(p, &at, all, zero, zero, fold_across(r, &at, acc, count));
+  memcpy(o->val, t->val, sizeof o->val);
+  for (u32 a = 0; a < t->f.naxes; a++)
+    if (t->f.axis[a].fold) o->val[a] = t->val[a] = 0;
+  l->inner[l->ninner++] = (InnerVar){o->lane_var, o->lanes};
+  tile_store(o, at, all, (TileSize){1, 1}, 0, tile, count);
+  l->ninner--;
+}
+
+bool lower_rows(Lower *l, Tail at, const Form *f) {
+  Rows r;
+  if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
+  Tile *t = &r.t;
+  Nest x = {.l = l, .p = l->p, .f = &t->f, .at = at, .sub = t->val};
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (t->f.axis[i].fold || i == t->row) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(l->p, x.var[i]);
+  }
+  memcpy(t->var, x.var, sizeof t->var);
+  i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
+  Tail in = x.at;
+  ExprId tile = ex_int(l->p, 0);
+  if (tiles > 1) {
+    tile = ex_var(l->p, prog_for(l->p, &in, tile, ex_int(l->p, tiles), "r"));
+    loop_free(l->p, in.owner);
+  }
+  one_tile(&r, in, tile, t->lanes);
+  if (n % t->lanes) one_tile(&r, x.at, ex_int(l->p, tiles), n % t->lanes);
+  return true;
+}

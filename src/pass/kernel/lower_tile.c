@@ -1,0 +1,620 @@
+/* lower_tile.c: the families of vector kernels.
+ *
+ * In: a form. Out: loops over vectors, or nothing where the form has no axis to run them along. One
+ * axis of the result becomes the lanes; what an operand does along it decides the rest:
+ *
+ *   map            no fold: a vector of the result at a time
+ *   contraction    one operand does not move along the lanes (splat), the other is packed so
+ *                  that panels of lanes follow each other in the order of the fold: products
+ *                  of matrices, convolutions over blocked channels
+ *   lanes apart    both move, or there is one operand: depthwise convolutions, pools, sums
+ *                  over other axes
+ *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
+ *
+ * The result is made in tiles: P rows times V panels of accumulators that stay in registers while
+ * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
+ * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
+ * the accumulator before it is stored. Integers go the same ways; products of bytes are taken four
+ * at a time, see tile_int.c.
+ */
+#include "pass/kernel/tile.h"
+
+#include "pass/kernel/affine.h"
+#include "pass/kernel/segment.h"
+
+#include <string.h>
+
+/* ---- small pieces ---- */
+
+/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
+ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name) {
+  if (n == 1) return ex_int(p, 0);
+  VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
+  prog_stmt(p, at->owner)->flags |= LF_unroll;
+  return ex_var(p, v);
+}
+
+static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
+}
+
+BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name) {
+  Dim dim[2] = {rows, columns};
+  BufId b = prog_add_buf(p, BS_reg, dt, dim, 2, str_of(p->c, name));
+  prog_buf(p, b)->lanes = lanes;
+  return b;
+}
+
+ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  return ex_load(p, b, idx, 2);
+}
+
+void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  prog_store(p, at, b, idx, 2, value);
+}
+
+VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name) {
+  VarId v = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, name));
+  prog_var(p, v)->lanes = prog_expr(p, value)->lanes;
+  prog_let(p, at, v, value);
+  return v;
+}
+
+ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
+  u32 lanes = prog_var(p, a)->lanes;
+  u8 *pick = NEWS(&p->c->keep, u8, lanes);
+  for (u32 i = 0; i < lanes; i++) {
+    u32 group = i / each;
+    pick[i] = (u8)(group % 2 * lanes + (group / 2 * 2 + odd) * each + i % each);
+  }
+  return ex_shuffle(p, ex_var(p, a), ex_var(p, b), pick, lanes);
+}
+
+/* ---- operands ---- */
+
+static Nest nest_of(const Tile *t, Tail at) {
+  return (Nest){.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
+}
+
+/* Operand k at the place val says, as a vector. */
+ExprId tile_operand(const Tile *t, u32 k) {
+  Prog *p = t->p;
+  Nest x = nest_of(t, prog_end());
+  if (t->use[k] == LU_packed) return pack_load(t, k);
+  ExprId e = nest_load(&x, k);
+  if (k == t->bytes) e = bytes_load(t, e);
+  if (t->lanes == 1) return e;
+  Widen w = tile_widen(t, 0);
+  ExprId v = widen(&w, e);
+  if (!v) bug(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
+  return v;
+}
+
+Widen tile_widen(const Tile *t, ExprId held) {
+  return (Widen){.p = t->p,
+                 .lane = t->lane_var,
+                 .lanes = t->lanes,
+                 .held = held ? t->held : 0,
+                 .vec = held,
+                 .padded = &t->l->padded,
+                 .flat = &t->l->flat,
+                 .strided = t->f.fold && t->f.nin == 1};
+}
+
+/* ---- one tile ---- */
+
+/* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
+static VarId finish_apart(Tile *t, Tail *at, ExprId vec, ExprId first) {
+  Prog *p = t->p;
+  t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
+  Nest x = nest_of(t, *at);
+  Widen w = tile_widen(t, vec);
+  ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+  if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
+  return tile_let(p, at, value, "done");
+}
+
+/* The part of the lanes that is there: all, or the first few. */
+void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  Lower *l = t->l;
+  ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
+  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
+  ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
+                            ex_int(p, t->from));
+  bool whole = valid == t->lanes && t->wide_store;
+  VarId done = 0;
+  if (!whole && valid == t->lanes && t->lanes > 1 && t->wide_finish && !t->floats)
+    done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
+  for (i64 k = 0; k < (whole ? 1 : valid); k++) {
+    ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
+    t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
+    ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
+    if (t->floats) vec = bytes_sum(t, vec);
+    Nest x = nest_of(t, at);
+    BufId out = t->f.out.buf;
+    u32 n = t->f.out.rank;
+    for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+    layout_address(l, &out, idx, &n);
+    ExprId value;
+    if (t->lanes == 1) {
+      value = nest_finish(&x, vec);
+    } else if (whole) {
+      Widen w = tile_widen(t, vec);
+      value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+      if (!value || !widen_place(&w, &out, idx, &n))
+        bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
+    } else {
+      u8 *pick = NEWS(&p->c->keep, u8, 1);
+      *pick = (u8)k;
+      value = done ? ex_shuffle(p, ex_var(p, done), 0, pick, 1)
+                   : nest_finish(&x, ex_shuffle(p, vec, 0, pick, 1));
+    }
+    prog_store(p, &at, out, idx, n, value);
+  }
+}
+
+/* with(acc, body) */
+ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
+  if (t->quad < FORM_AXES) return ex_op3(p, OP_dot4, arg[t->bytes], arg[1 - t->bytes], acc);
+  if (f->op == OP_mul && f->with == OP_add && f->acc == DT_f32 && t->l->target->fma)
+    return ex_op3(p, OP_fma, arg[0], arg[1], acc);
+  return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
+}
+
+/* acc[i, j] = with(acc[i, j], body) */
+static void step_tile(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  BufId held[FORM_IN] = {0};
+  VarId splat[FORM_IN] = {0};
+  ExprId zero = ex_int(p, 0);
+  for (u32 k = 0; k < f->nin; k++) {
+    if (t->use[k] == LU_splat || t->rowed[k]) continue;
+    held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
+    Tail in = at;
+    t->panel = panel;
+    t->panel_at = tile_unrolled(p, &in, s.panels, "v");
+    t->val[t->lane] = tile_lane(t);
+    reg_store(p, &in, held[k], zero, t->panel_at, tile_operand(t, k));
+  }
+  ExprId i = tile_unrolled(p, &at, s.rows, "p");
+  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
+  for (u32 k = 0; k < f->nin; k++) {
+    if (t->use[k] != LU_splat) continue;
+    splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
+  }
+  ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
+  t->panel = panel;
+  t->panel_at = j;
+  t->val[t->lane] = tile_lane(t);
+  for (u32 k = 0; k < f->nin; k++)
+    arg[k] = splat[k]  ? ex_var(p, splat[k])
+             : held[k] ? reg_load(p, held[k], zero, j)
+                       : tile_operand(t, k);
+  reg_store(p, &at, acc, i, j, tile_joined(t, reg_load(p, acc, i, j), arg));
+}
+
+ExprId tile_lane(const Tile *t) {
+  Prog *p = t->p;
+  ExprId panel = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
+  ExprId first = times_plus(p, panel, t->lanes, ex_int(p, t->from));
+  return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+}
+
+/* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
+ * and over the channels of a block innermost: memory is read in order. */
+static void open_fold(Tile *t, Nest *x) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  VarId block = 0;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (!f->axis[i].fold) continue;
+    if (i == t->quad && i != t->split) {
+      i64 n = (f->axis[i].hi + 3) / 4;
+      t->quad_at = ex_int(p, 0);
+      if (n > 1) t->quad_at = ex_var(p, prog_for(p, &x->at, t->quad_at, ex_int(p, n), "q"));
+      t->val[i] = ex_op2(p, OP_mul, ex_copy(p, t->quad_at), ex_int(p, 4));
+      continue;
+    }
+    if (i != t->split) {
+      nest_loop(x, i);
+      if (x->var[i]) t->val[i] = ex_var(p, x->var[i]);
+      if (x->var[i] && t->unroll >> i & 1) prog_stmt(p, x->at.owner)->flags |= LF_unroll;
+      continue;
+    }
+    i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;
+    if (blocks > 1) block = prog_for(p, &x->at, ex_int(p, 0), ex_int(p, blocks), "cb");
+  }
+  if (t->split == FORM_AXES) return;
+  i64 each = t->split == t->quad ? 4 : 1, n = (f->axis[t->split].hi + each - 1) / each,
+      within = t->block / each;
+  ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
+  if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
+  t->l->inner[t->l->ninner++] = (InnerVar){c, within};
+  t->split_block = block;
+  t->split_lane = c;
+  t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
+}
+
+static void one_tile(Tile *t, Tail at, TileSize s, ExprId row, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  u32 ninner = t->l->ninner;
+  BufId acc = tile_registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
+  Tail init = at;
+  ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
+  ExprId zero = ex_const(p, f->acc, f->init);
+  if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
+  if (t->sums) {
+    t->panel = panel;
+    t->panel_at = j;
+    zero = sums_load(t);
+  }
+  reg_store(p, &init, acc, i, j, zero);
+  Nest x = nest_of(t, at);
+  memcpy(x.var, t->var, sizeof x.var);
+  open_fold(t, &x);
+  step_tile(t, x.at, acc, s, row, panel);
+  t->l->ninner = ninner;
+  for (u32 a = 0; a < f->naxes; a++)
+    if (f->axis[a].fold) t->val[a] = 0;
+  tile_store(t, at, acc, s, row, panel, valid);
+}
+
+/* ---- loops around tiles ---- */
+
+enum { REST_ROWS = 4 };
+
+/* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
+static void open_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  Dim n = t->f.axis[t->row].hi;
+  ExprId done = ex_int(p, 0);
+  for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+    ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
+    ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
+    Tail in = at;
+    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    loop_free(p, in.owner);
+    ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
+    one_tile(t, in, (TileSize){rows, panels}, first, panel, valid);
+    done = ex_op2(p, OP_add, ex_copy(p, done), ex_op2(p, OP_mul, count, ex_int(p, rows)));
+  }
+  VarId r = prog_for(p, &at, done, ex_dim(p, n), "r");
+  loop_free(p, at.owner);
+  one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
+}
+
+static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+  Prog *p = t->p;
+  i64 most = tile_rows(t, panels);
+  if (t->row == FORM_AXES) {
+    one_tile(t, at, (TileSize){1, panels}, 0, panel, valid);
+    return;
+  }
+  Dim n = t->f.axis[t->row].hi;
+  if (!dim_is_const(n)) {
+    open_rows(t, at, panels, panel, valid);
+    return;
+  }
+  i64 lo = t->f.axis[t->row].lo;
+  Cover c = tile_cover(n - lo, most);
+  for (u32 part = 0; part < 2; part++) {
+    i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
+    if (!count || !rows) continue;
+    Tail in = at;
+    ExprId r = ex_int(p, 0);
+    if (count > 1) {
+      r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
+      loop_free(p, in.owner);
+    }
+    one_tile(t, in, (TileSize){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
+             valid);
+  }
+}
+
+bool tile_is_batch(const Tile *t, u32 axis) {
+  bool splat = false, vector = false;
+  if (t->f.axis[axis].fold || axis == t->lane || axis == t->row) return false;
+  for (u32 k = 0; k < t->f.nin; k++) {
+    if (!operand_moves(&t->f.in[k], axis)) continue;
+    if (t->use[k] == LU_packed) return true;
+    splat = splat || t->use[k] == LU_splat;
+    vector = vector || t->use[k] == LU_vector;
+  }
+  return splat && vector;
+}
+
+static Tail open_axes(Tile *t, Tail at, bool batch) {
+  Nest x = nest_of(t, at);
+  memcpy(x.var, t->var, sizeof x.var);
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (t->f.axis[i].fold || i == t->lane || i == t->row || tile_is_batch(t, i) != batch) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
+  }
+  memcpy(t->var, x.var, sizeof x.var);
+  return x.at;
+}
+
+static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 valid) {
+  Prog *p = t->p;
+  if (!count) return;
+  ExprId panel = ex_int(p, first);
+  if (count > each) {
+    VarId o = prog_for(p, &at, ex_int(p, 0), ex_int(p, count / each), "o");
+    loop_free(p, at.owner);
+    panel = times_plus(p, ex_var(p, o), each, panel);
+  }
+  ExprId val[FORM_AXES];
+  VarId var[FORM_AXES];
+  memcpy(val, t->val, sizeof val);
+  memcpy(var, t->var, sizeof var);
+  if (!t->around) at = open_axes(t, at, false);
+  loop_rows(t, at, each, panel, valid);
+  memcpy(t->val, val, sizeof val);
+  memcpy(t->var, var, sizeof var);
+}
+
+/* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one.
+ */
+static void loop_lanes(Tile *t, Tail at) {
+  i64 n = t->f.axis[t->lane].hi - t->from;
+  i64 whole = t->pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
+  if (each > whole) each = whole;
+  if (each) {
+    i64 main = whole / each * each;
+    loop_panels(t, at, 0, main, each, t->lanes);
+    loop_panels(t, at, main, whole - main, whole - main, t->lanes);
+  }
+  if (t->pads || n == whole * t->lanes) return;
+  if (t->partial) {
+    loop_panels(t, at, whole, 1, 1, n - whole * t->lanes);
+    return;
+  }
+  Tile rest = *t;
+  rest.from += whole * t->lanes;
+  for (rest.lanes = t->lanes; rest.lanes > n - whole * t->lanes;) rest.lanes /= 2;
+  loop_lanes(&rest, at);
+}
+
+static void lower_fold(Tile *t, Tail at) {
+  at = open_axes(t, at, true);
+  for (u32 k = 0; k < t->f.nin; k++)
+    if (t->fresh[k]) pack_run(t, at, k);
+  if (t->around) at = open_axes(t, at, false);
+  loop_lanes(t, at);
+}
+
+/* ---- along the fold ---- */
+
+enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
+
+/* One step of the fold into acc[j], at point `at_point` of the lane axis. */
+static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  ExprId arg[FORM_IN], zero = ex_int(p, 0);
+  t->val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+  for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
+  reg_store(p, &at, acc, zero, j, tile_joined(t, reg_load(p, acc, zero, j), arg));
+}
+
+/* Folds of other axes stand around that of the lanes. */
+static Tail open_outer_folds(Tile *t, Nest *x) {
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    if (!t->f.axis[i].fold || i == t->lane) continue;
+    nest_loop(x, i);
+    if (x->var[i]) t->val[i] = ex_var(t->p, x->var[i]);
+  }
+  return x->at;
+}
+
+/* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
+ */
+static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 each) {
+  Prog *p = t->p;
+  i64 lo, hi, step = each * t->lanes;
+  if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
+  ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
+  ExprId j = tile_unrolled(p, &at, each, "u"),
+         more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
+  step_along(t, at, acc, j, times_plus(p, v, step, more));
+}
+
+/* The lanes of v folded: one half with the other as long as halves are vectors, then in order. */
+static ExprId fold_lanes(Tile *t, Tail *at, ExprId v, u32 lanes) {
+  Prog *p = t->p;
+  for (; lanes > 4; lanes /= 2) {
+    VarId held = tile_let(p, at, v, "half");
+    u8 *pick = NEWS(&p->c->keep, u8, lanes);
+    for (u32 i = 0; i < lanes; i++) pick[i] = (u8)i;
+    v = ex_op2(p, t->f.with, ex_shuffle(p, ex_var(p, held), 0, pick, lanes / 2),
+               ex_shuffle(p, ex_var(p, held), 0, pick + lanes / 2, lanes / 2));
+  }
+  return ex_hreduce(p, t->f.with, v);
+}
+
+static void lower_along(Tile *t, Tail at) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  Dim extent = f->axis[t->lane].hi;
+  i64 lanes = t->lanes, each = ALONG;
+  if (dim_is_const(extent) && extent / lanes < each) each = extent / lanes;
+  Nest x = nest_of(t, at);
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].fold) continue;
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
+  }
+  at = x.at;
+  BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
+  BufId one = tile_registers(p, f->acc, 1, 1, 1, "sum");
+  ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
+  Tail in = at;
+  ExprId j = tile_unrolled(p, &in, each, "v");
+  reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
+  reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
+  in = open_outer_folds(t, &x);
+  ExprId n = ex_dim(p, extent), vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
+  ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
+  loop_along(t, in, acc, ex_int(p, 0), blocks, each);
+  loop_along(t, in, acc, ex_op2(p, OP_mul, ex_copy(p, blocks), ex_int(p, each)), vectors, 1);
+  t->lanes = 1;
+  loop_along(t, in, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+  ExprId sum = reg_load(p, acc, zero, zero);
+  for (i64 k = 1; k < each; k++)
+    sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
+  sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold) t->val[i] = 0;
+  x = nest_of(t, at);
+  nest_store(&x, sum);
+}
+
+/* ---- maps ---- */
+
+static void store_map(Tile *t, Tail at) {
+  Prog *p = t->p;
+  ExprId idx[MAX_RANK + 1];
+  Nest x = nest_of(t, at);
+  BufId out = t->f.out.buf;
+  u32 n = t->f.out.rank;
+  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+  layout_address(t->l, &out, idx, &n);
+  ExprId value = nest_value(&x);
+  if (t->lanes > 1) {
+    Widen w = tile_widen(t, 0);
+    value = widen(&w, value);
+    if (!value || !widen_place(&w, &out, idx, &n))
+      bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
+  }
+  prog_store(p, &at, out, idx, n, value);
+}
+
+/* Points of the lane axis from `from` on, `count` vectors of them. */
+static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
+  Prog *p = t->p;
+  ExprId v = ex_int(p, 0);
+  if (!count) return;
+  if (count > 1) {
+    v = ex_var(p, prog_for(p, &x.at, v, ex_int(p, count), "v"));
+    loop_free(p, x.at.owner);
+  }
+  t->panel = v;
+  t->panel_at = ex_int(p, 0);
+  t->from = from;
+  t->val[t->lane] = tile_lane(t);
+  for (u32 i = t->lane + 1; i < t->f.naxes; i++) {
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
+  }
+  store_map(t, x.at);
+}
+
+static void lower_map(Tile *t, Tail at) {
+  i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
+  i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
+  Nest x = nest_of(t, at);
+  for (u32 i = 0; i < t->lane; i++) {
+    nest_loop(&x, i);
+    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
+  }
+  map_lanes(t, x, 0, whole);
+  t->lanes = 1;
+  if (!t->pads) map_lanes(t, x, whole * lanes, n - whole * lanes);
+}
+
+/* ---- which ---- */
+
+/* along: the lanes are points of the fold. */
+static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
+  for (u32 i = 0; i < f->naxes; i++) /* of nothing: plain loops say so best */
+    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
+  *along = !tile_choose(l, f, t);
+  return !*along || tile_choose_along(l, f, t);
+}
+
+static bool lower_whole(Lower *l, Tail at, const Form *f) {
+  Tile t;
+  bool along;
+  bool any = find_tiles(l, f, &t, &along);
+  if ((!any || along) && lower_rows(l, at, f)) return true;
+  if (!any) return false;
+  t.l->inner[t.l->ninner++] = (InnerVar){t.lane_var, t.lanes};
+  if (along)
+    lower_along(&t, at);
+  else if (f->fold)
+    lower_fold(&t, at);
+  else
+    lower_map(&t, at);
+  t.l->ninner--;
+  return true;
+}
+
+/* A pool in plain order: vectors where the whole window is inside, the rest one by one. The last
+ * vector makes some results again, if no buffer is read that may hold them. */
+static bool lower_inside(Lower *l, Tail at, const Form *f) {
+  Segment in;
+  u32 axis;
+  Tile t;
+  bool along;
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_ghost(l, f->in[0].buf) ||
+      !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
+    return false;
+  i64 n = f->axis[axis].hi;
+  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
+  if (!find_tiles(l, &part, &t, &along) || along) return false;
+  i64 more = (in.hi - in.lo) % t.lanes;
+  if (more && !l->acc) {
+    part = form_inside(f, axis, in.lo, in.hi - more);
+    bool done = lower_whole(l, at, &part);
+    part = form_inside(f, axis, in.hi - t.lanes, in.hi);
+    if (!done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
+  }
+  if (!lower_whole(l, at, &part)) bug(l->c, LOC_NONE, "a part of a window has no tiles");
+  rest.axis[axis].hi = in.lo;
+  if (in.lo) lower_plain(l, at, &rest);
+  rest.axis[axis].lo = in.hi;
+  rest.axis[axis].hi = n;
+  if (in.hi < n) lower_plain(l, at, &rest);
+  return true;
+}
+
+/* All combinations of the segments of n windows; false: some part has no tiles, and then none is
+ * lowered. ask: only whether there are tiles. */
+static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s,
+                           bool ask) {
+  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
+  for (u32 i = 0; i < n; i++) count[i] = slide_segments(&s[i], seg[i]);
+  do {
+    Tile t;
+    bool along;
+    for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
+    Form part = form_segment(f, dim, n, pick);
+    if (ask ? !find_tiles(l, &part, &t, &along) : !lower_whole(l, at, &part)) {
+      if (!ask) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+      return false;
+    }
+    for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
+  } while (d);
+  return true;
+}
+
+bool lower_tile(Lower *l, Tail at, const Form *f) {
+  Slide s[MAX_RANK];
+  u32 dim = 0;
+  if (!l->target || l->target->lanes < 4) return false;
+  u32 n = form_slides(l->p, f, s, &dim);
+  if (n && lower_segments(l, at, f, dim, n, s, true))
+    return lower_segments(l, at, f, dim, n, s, false);
+  return lower_inside(l, at, f) || lower_whole(l, at, f);
+}

@@ -1,0 +1,129 @@
+/* segment.c: windows that mostly stand outside of what they slide over.
+ *
+ * A convolution dilated so far that it hardly fits its operand multiplies zeros most of the time
+ * when those are written around the operand. In: its form. Out: forms for parts of the result, in
+ * each of which every position of the window that is left meets an element. Along a dimension there
+ * is a part for each set of positions; a form has all combinations of them. Not done where that
+ * would be a part for each of many places: multiplying zeros takes less time than tiles of a point.
+ */
+#include "pass/kernel/segment.h"
+
+enum { SHARED = 4 }; /* places beside each other that one tile should have */
+
+static i64 floor_div(i64 a, i64 b) {
+  return a / b - (a % b < 0);
+}
+
+static Segment positions(const Slide *s, i64 o) {
+  i64 at = o * s->stride - s->pad;
+  i64 from = -floor_div(at, s->dilation), to = floor_div(s->extent - 1 - at, s->dilation) + 1;
+  return (Segment){o, o + 1, from < 0 ? 0 : from, to > s->size ? s->size : to};
+}
+
+u32 slide_segments(const Slide *s, Segment *out) {
+  u32 n = 0;
+  for (i64 o = 0; o < s->places; o++) {
+    Segment here = positions(s, o);
+    if (here.from >= here.to) return 0;
+    if (n && out[n - 1].from == here.from && out[n - 1].to == here.to) {
+      out[n - 1].hi++;
+      continue;
+    }
+    if (n == MOST_SEGMENTS) return 0;
+    out[n++] = here;
+  }
+  return n;
+}
+
+bool slide_inside(const Slide *s, Segment *out) {
+  if (s->stride < 1 || s->dilation < 1) return false;
+  i64 reach = (s->size - 1) * s->dilation;
+  i64 lo = s->pad > 0 ? (s->pad + s->stride - 1) / s->stride : 0;
+  i64 hi = floor_div(s->extent - 1 - reach + s->pad, s->stride) + 1;
+  *out = (Segment){lo, hi < s->places ? hi : s->places, 0, s->size};
+  return out->lo < out->hi;
+}
+
+bool slides_are_sparse(const Slide *s, u32 n) {
+  double met = 1, all = 1;
+  for (u32 i = 0; i < n; i++) {
+    Segment at[MOST_SEGMENTS];
+    u32 count = slide_segments(&s[i], at);
+    i64 sum = 0;
+    if (!count || (count == s[i].places && count >= SHARED)) return false;
+    for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
+    met *= (double)sum;
+    all *= (double)(s[i].places * s[i].size);
+  }
+  return met < 0.6 * all;
+}
+
+/* Positions of the window, also those that form.c has cut off: layout.c counts all of them. */
+static i64 window_size(Prog *p, const Form *f, u32 axis) {
+  const Operand *w = &f->in[1];
+  for (u32 d = 0; d < w->rank; d++)
+    if (w->idx[d].n == 1 && w->idx[d].axis[0] == axis) return prog_buf(p, w->buf)->dim[d];
+  return f->axis[axis].hi;
+}
+
+/* The window over dimension d of in[0], if its places and what it slides over are known. */
+static bool slide_of(Prog *p, const Form *f, u32 d, Slide *s) {
+  const Index *ix = &f->in[0].idx[d];
+  Dim extent = prog_buf(p, f->in[0].buf)->dim[d];
+  if (ix->n != 2) return false;
+  const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
+  if (place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
+      !dim_is_const(extent))
+    return false;
+  i64 size = f->nin == 2 ? window_size(p, f, ix->axis[1]) : window->hi;
+  *s = (Slide){place->hi, size, extent, ix->coef[0], ix->coef[1], -ix->shift};
+  return true;
+}
+
+u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
+  const Operand *o = &f->in[0];
+  u32 n = 0;
+  for (u32 d = 0; f->fold && f->nin == 2 && d < o->rank; d++) {
+    if (!o->idx[d].guard) continue;
+    if (!slide_of(p, f, d, &s[n]) || (n && *dim + n != d)) return 0;
+    if (f->out.idx[d].n && f->out.idx[d].coef[0] != 1) return 0; /* a phase: see form.c */
+    if (!n++) *dim = d;
+  }
+  return n && slides_are_sparse(s, n) ? n : 0;
+}
+
+Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {
+  Form part = *f;
+  for (u32 i = 0; i < n; i++) {
+    Index *ix = &part.in[0].idx[dim + i];
+    Axis *place = &part.axis[ix->axis[0]], *window = &part.axis[ix->axis[1]];
+    ix->guard = 0;
+    place->lo = at[i].lo;
+    place->hi = at[i].hi;
+    window->whole = window->hi;
+    window->lo = at[i].from;
+    window->hi = at[i].to;
+  }
+  return part;
+}
+
+bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in) {
+  const Operand *x = &f->in[0], *o = &f->out;
+  Slide s;
+  if (!f->fold || f->nin != 1 || !x->rank || !o->rank) return false;
+  const Index *ix = &x->idx[x->rank - 1], *to = &o->idx[o->rank - 1];
+  if (!ix->guard || ix->base || to->n != 1 || !slide_of(p, f, x->rank - 1, &s)) return false;
+  const Axis *window = &f->axis[ix->axis[1]];
+  *axis = ix->axis[0];
+  return *axis == to->axis[0] && !window->lo && dim_is_const(window->hi) && slide_inside(&s, in);
+}
+
+Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  Index *o = &part.out.idx[f->out.rank - 1], *x = &part.in[0].idx[f->in[0].rank - 1];
+  part.axis[axis].hi = to - from;
+  o->shift += from * o->coef[0];
+  x->shift += from * x->coef[0];
+  x->guard = 0;
+  return part;
+}

@@ -1,0 +1,39 @@
+/* segment.h: windows that mostly stand outside of what they slide over. */
+#ifndef INGOT_SEGMENT_H
+#define INGOT_SEGMENT_H
+
+#include "pass/lower/form.h"
+
+/* A window along one dimension: place o and position k meet element o * stride + k * dilation -
+ * pad. */
+typedef struct Slide {
+  i64 places, size, extent;
+  i64 stride, dilation, pad;
+} Slide;
+
+/* Places lo..hi that meet something at positions from..to, and nothing at the others. */
+typedef struct Segment {
+  i64 lo, hi, from, to;
+} Segment;
+
+enum { MOST_SEGMENTS = 9 };
+
+/* Segments of all places, in order; 0: there are more, or a place meets nothing at all. */
+u32 slide_segments(const Slide *s, Segment *out);
+/* Places where every position meets something; false: there are none. */
+bool slide_inside(const Slide *s, Segment *out);
+/* Is it worth while to go through segments instead of reading zeros? */
+bool slides_are_sparse(const Slide *s, u32 n);
+
+/* The windows of a form, if they are sparse, and their number; *dim: that dimension of in[0] is the
+ * first they slide over. 0: none. */
+u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim);
+/* Places of the axis that the result of a fold without weights is contiguous along, where no
+ * position of its window leaves the operand there; false: none. */
+bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in);
+/* The part of such a form at places from..to: none of them needs a guard. */
+Form form_inside(const Form *f, u32 axis, i64 from, i64 to);
+/* The part of a form that has these segments of its windows: nothing in it falls outside. */
+Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at);
+
+#endif

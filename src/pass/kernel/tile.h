@@ -1,0 +1,127 @@
+/* tile.h: a form on its way to a kernel of vectors; shared by the files of lower_tile.c. */
+#ifndef INGOT_TILE_H
+#define INGOT_TILE_H
+
+#include "pass/lower/lower.h"
+#include "pass/kernel/widen.h"
+
+/* What an operand does along the lanes. */
+typedef enum LaneUse {
+  LU_splat,  /* nothing: one element for all lanes */
+  LU_vector, /* steps by one element */
+  LU_packed  /* anything else; it has been brought into panels of lanes */
+} LaneUse;
+
+/* What the users of a fold make of it: how much else there is to do beside the tile. */
+typedef enum Finish { FI_plain, FI_reads, FI_functions } Finish;
+
+typedef struct Tile {
+  Lower *l;
+  Prog *p;
+  Form f;
+  u32 lanes; /* of the vectors being written now */
+  i64 from;  /* first point of the lane axis they cover */
+  u32 lane;  /* the axis of the lanes */
+  u32 row;   /* the axis that tiles have several points of; FORM_AXES: none */
+  u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
+  i64 block; /* of that one */
+  VarId split_block, split_lane;
+  u32 bytes;   /* operand that is bytes in memory, less `zero`: see tile_int.c; FORM_IN: none is */
+  i64 zero;    /* taken off the sums at their start */
+  u32 quad;    /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
+  bool flip;   /* those bytes are signed; dot4 gets them larger by 128 */
+  bool floats; /* integers whose sum is exact in f32 and made there */
+  ExprId quad_at; /* which four of that axis */
+  BufId sums;     /* what the accumulators begin with, in panels; 0: f.init */
+  LaneUse use[FORM_IN];
+  bool rowed[FORM_IN]; /* moves along row */
+  BufId pack[FORM_IN];
+  bool fresh[FORM_IN]; /* packed while running */
+  bool pads;           /* there is room behind the result: the last vector is stored whole */
+  bool partial;        /* the last vector can be computed without room behind the operands */
+  u64 unroll;          /* bit by axis: folds written out, as steps read the same vectors */
+  bool wide_finish;    /* a vector of sums can be finished as one */
+  bool wide_store;     /* the finished vector can be stored as one */
+  i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
+  i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
+  bool around;                   /* loops over axes without panels stand around those over panels */
+  Finish finish;                 /* what is made of the sum */
+  VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */
+  VarId var[FORM_AXES];
+  ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
+  ExprId panel, panel_at;
+} Tile;
+
+/* Accumulators of a tile: below and beside each other. */
+typedef struct TileSize {
+  i64 rows, panels;
+} TileSize;
+
+/* How rows are divided: big tiles of size rows and small ones of one less. */
+typedef struct Cover {
+  i64 size, big, small;
+} Cover;
+
+/* tile_choose.c: decides all of it; false: no vectors. */
+bool tile_choose(Lower *l, const Form *f, Tile *t);
+/* The same for lanes along the fold. */
+bool tile_choose_along(Lower *l, const Form *f, Tile *t);
+
+/* The same with a vector of results at a time: lanes of t along the fold, of out along the result.
+ */
+bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out);
+
+Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
+bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
+u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
+bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
+Cover tile_cover(i64 n, i64 most);
+i64 tile_rows(const Tile *t, i64 panels);
+bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
+double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
+
+/* tile_tune.c: another size if the table says so. widest: panels beside each other of a product of
+ * matrices, 0: it is none. */
+void tile_tune(Tile *t, i64 widest);
+
+/* tile_int.c: sums of products of bytes. */
+bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
+bool bytes_settle(Tile *t); /* decides how they are summed up; false: as any integers */
+ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
+ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the integer it is */
+
+/* lower_winograd.c: the data of a constant that has none yet. */
+const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
+
+/* tile_pack.c */
+void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */
+ExprId sums_load(const Tile *t);
+void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */
+void pack_run(Tile *t, Tail at, u32 k); /* writes what does that for another one */
+bool pack_can_run(const Tile *t, u32 k);
+ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
+
+/* lower_rows.c: such sums; false: nothing was written. */
+bool lower_rows(Lower *l, Tail at, const Form *f);
+
+/* lower_tile.c */
+VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name); /* a new variable of its type */
+/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
+ */
+ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
+/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
+ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name);
+BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
+ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
+void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value);
+ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
+ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
+/* Finishes a tile and stores it; valid: lanes that are there. */
+void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
+ExprId tile_lane(const Tile *t); /* value of the lane axis */
+/* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
+ * those that both factors of a contraction run along. */
+bool tile_is_batch(const Tile *t, u32 axis);
+Widen tile_widen(const Tile *t, ExprId held);
+
+#endif

@@ -1,0 +1,572 @@
+/* tile_choose.c: which axis of a form becomes the lanes, which the rows of a tile, and how large.
+ *
+ * In: a form. Out: a Tile with everything decided, or false where vectors have nothing to run
+ * along. Whether operands and result can be vectors is not reasoned about: the scalar expressions
+ * are written for one point and widened, and thrown away.
+ */
+#include "pass/kernel/tile.h"
+
+#include "pass/kernel/affine.h"
+
+#include <string.h>
+
+enum { UNROLL_STEPS = 25 };
+enum { FMA_WAIT = 8 };    /* multiplications that begin before the first has ended */
+enum { LONG_ROW = 1024 }; /* rows where their number is not known */
+enum { SHORT_ROW = 4 };   /* rows for which another axis is looked at */
+enum { WIDEST = 4 };      /* panels beside each other in a product of matrices */
+enum { PACK_ROWS = 8 };   /* fewer would not pay for bringing an operand into panels */
+
+/* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
+static void drop_guards(Tile *t) {
+  Form *f = &t->f;
+  if (!f->fold || f->with != OP_add || f->body != FB_op || f->op != OP_mul) return;
+  for (u32 k = 0; k < f->nin; k++) {
+    Operand *o = &f->in[k];
+    const Layout *y = layout_of(t->l, o->buf);
+    if (y && y->fill != (k == t->bytes ? t->zero : 0)) continue;
+    for (u32 d = 2; y && d < o->rank; d++) {
+      Index *ix = &o->idx[d];
+      if (!ix->guard || ix->n != 2) continue;
+      i64 first = ix->shift, last = ix->shift;
+      for (u32 i = 0; i < 2; i++) last += ix->coef[i] * (f->axis[ix->axis[i]].hi - 1);
+      if (first >= -y->lo[d] && last < prog_buf(t->p, o->buf)->dim[d] + y->hi[d]) ix->guard = 0;
+    }
+  }
+}
+
+static bool guarded(const Form *f, u32 axis) {
+  for (u32 k = 0; k < f->nin; k++)
+    for (u32 d = 0; d < f->in[k].rank; d++) {
+      const Index *ix = &f->in[k].idx[d];
+      for (u32 i = 0; i < ix->n; i++)
+        if (ix->guard && ix->axis[i] == axis) return true;
+    }
+  return false;
+}
+
+/* The axis that steps by one through this index; the others must not leave the block. */
+static u32 axis_in(const Form *f, const Index *ix, i64 block) {
+  u32 found = FORM_AXES;
+  for (u32 i = 0; i < ix->n; i++) {
+    const Axis *a = &f->axis[ix->axis[i]];
+    if (a->hi == a->lo + 1) continue;
+    if (ix->coef[i] == 1 && found == FORM_AXES)
+      found = ix->axis[i];
+    else if (!block || ix->coef[i] % block)
+      return FORM_AXES;
+  }
+  if (block && (ix->shift % block || !dim_is_const(ix->base) || ix->base % block)) return FORM_AXES;
+  return found;
+}
+
+/* How much of a block this index walks before another axis takes it elsewhere: all of it, or the
+ * part that a group of channels has; 0: too little. */
+static u32 part_of(const Form *f, const Index *ix, u32 block) {
+  while (block >= LAYOUT_PART && axis_in(f, ix, block) == FORM_AXES) block /= 2;
+  return block >= LAYOUT_PART ? block : 0;
+}
+
+/* May the last vector write all its lanes? Those behind the extent are no channels of the result,
+ * or there are none. */
+static bool fills_up(const Tile *t) {
+  const Index *ix = &t->f.out.idx[1];
+  i64 extent = t->f.axis[t->lane].hi;
+  return extent % t->lanes == 0 || ix->n != 1 ||
+         ix->base + ix->shift + extent == prog_buf(t->p, t->f.out.buf)->dim[1];
+}
+
+u32 tile_lane_axis(const Tile *t) {
+  const Form *f = &t->f;
+  const Layout *y = layout_of(t->l, f->out.buf);
+  u32 axis = FORM_AXES;
+  if (y && y->block) {
+    u32 part = part_of(f, &f->out.idx[1], y->block);
+    if (part) axis = axis_in(f, &f->out.idx[1], part);
+  } else {
+    u32 d = f->out.rank;
+    while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
+    if (d) axis = axis_in(f, &f->out.idx[d - 1], 0);
+  }
+  if (axis == FORM_AXES || guarded(f, axis) || f->axis[axis].lo || !dim_is_const(f->axis[axis].hi))
+    return FORM_AXES;
+  return axis;
+}
+
+/* Does a window without weights slide along the lanes? */
+static bool slides_along(const Tile *t) {
+  const Operand *x = &t->f.in[0];
+  for (u32 d = 0; t->f.fold && t->f.nin == 1 && d < x->rank; d++)
+    if (x->idx[d].n == 2 && x->idx[d].axis[0] == t->lane) return true;
+  return false;
+}
+
+static u32 lanes_for(const Tile *t, bool packed) {
+  const Layout *y = layout_of(t->l, t->f.out.buf);
+  u32 n = t->l->target->lanes;
+  if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+    const Layout *x = layout_of(t->l, t->f.in[k].buf);
+    if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->lane)) n = x->block;
+  }
+  i64 extent = t->f.axis[t->lane].hi;
+  while (n > 4 && (packed ? n / 2 >= extent : n > extent)) n /= 2;
+  return extent < n && !packed ? 1 : n;
+}
+
+/* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. */
+static void stand_anywhere(Tile *t) {
+  Prog *p = t->p;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (t->f.axis[i].hi != t->f.axis[i].lo + 1) t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->panel_at = ex_int(p, 0);
+  t->val[t->lane] = tile_lane(t);
+}
+
+static void leave(Tile *t) {
+  memset(t->val, 0, sizeof t->val);
+}
+
+bool tile_is_const(const Tile *t, BufId b) {
+  return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
+         prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
+}
+
+/* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
+static bool reaches_out(Tile *t, ExprId e) {
+  const Expr *x = prog_expr(t->p, e);
+  if (x->kind == EX_shuffle) return true;
+  if (x->kind == EX_load && x->lanes > 1 && prog_buf(t->p, x->ref)->lanes == 1) {
+    const Buf *b = prog_buf(t->p, x->ref);
+    if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % t->lanes) return true;
+  }
+  for (u32 i = 0; i < x->narg; i++)
+    if (reaches_out(t, x->arg[i])) return true;
+  return false;
+}
+
+bool tile_map_is_wide(Tile *t) {
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
+  stand_anywhere(t);
+  ExprId e = nest_value(&x), v = 0;
+  Widen w = tile_widen(t, 0);
+  if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
+  leave(t);
+  return v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->pads || !reaches_out(t, v));
+}
+
+/* How operand k moves; false: in a way that has no vectors. */
+static bool use_of(Tile *t, u32 k, bool *out) {
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
+  ExprId e = nest_load(&x, k);
+  t->use[k] = LU_splat;
+  if (!ex_mentions(t->p, e, t->lane_var)) return true;
+  t->use[k] = LU_packed;
+  if (t->f.fold && tile_is_const(t, t->f.in[k].buf)) return true;
+  Widen w = tile_widen(t, 0);
+  ExprId v = widen(&w, e);
+  t->use[k] = v ? LU_vector : LU_packed;
+  if (v && reaches_out(t, v)) *out = true;
+  return v || (t->f.fold && t->f.nin == 2 && pack_can_run(t, k));
+}
+
+static Finish finish_of(Prog *p, ExprId e) {
+  const Expr *x = prog_expr(p, e);
+  Finish all = FI_plain;
+  if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return FI_functions;
+  if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = FI_reads;
+  for (u32 i = 0; i < x->narg; i++) {
+    Finish f = finish_of(p, x->arg[i]);
+    if (f > all) all = f;
+  }
+  return all;
+}
+
+/* Can what is made of the accumulator be stored as vectors? */
+static bool store_is_wide(Tile *t, bool *out) {
+  Prog *p = t->p;
+  Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+  ExprId idx[MAX_RANK + 1];
+  BufId b = t->f.out.buf;
+  u32 n = t->f.out.rank;
+  Widen w =
+      tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->held)->dt, (Scalar){0}), t->lanes));
+  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
+  layout_address(t->l, &b, idx, &n);
+  bool place = widen_place(&w, &b, idx, &n);
+  if (!place && !t->f.fold) return false;
+  ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->held)) : nest_value(&x));
+  t->wide_finish = e && t->f.fold;
+  if (e && place && reaches_out(t, e)) *out = true;
+  if (e && place && t->f.fold) t->finish = finish_of(p, e);
+  return e && place;
+}
+
+/* Is axis a more of a row than b, which has too few points? */
+static bool longer(const Form *f, u32 a, u32 b) {
+  const Axis *x = &f->axis[a], *y = &f->axis[b];
+  return dim_is_const(x->hi) && dim_is_const(y->hi) && y->hi - y->lo < SHORT_ROW &&
+         x->hi - x->lo > y->hi - y->lo;
+}
+
+/* What moves along an axis, by LaneUse: one bit each. */
+static u32 movers(const Tile *t, u32 axis) {
+  u32 mask = 0;
+  for (u32 k = 0; k < t->f.nin; k++)
+    if (operand_moves(&t->f.in[k], axis)) mask |= 1u << t->use[k];
+  return mask;
+}
+
+bool tile_row_fits(const Tile *t, u32 axis) {
+  const Axis *a = &t->f.axis[axis];
+  if (a->fold || axis == t->lane || a->hi == a->lo + 1 || guarded(&t->f, axis)) return false;
+  u32 mask = movers(t, axis);
+  return mask && !(mask & 1u << LU_packed);
+}
+
+/* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
+ * vector, once loaded, serves all rows. Where nothing is shared, rows whose number is known. */
+static u32 row_axis(const Tile *t) {
+  const Form *f = &t->f;
+  u32 first = FORM_AXES, second = FORM_AXES;
+  for (u32 i = f->naxes; i-- > 0;) {
+    if (!tile_row_fits(t, i)) continue;
+    if (movers(t, i) == 1u << LU_splat && (first == FORM_AXES || longer(f, i, first))) first = i;
+    if (second == FORM_AXES && dim_is_const(f->axis[i].hi)) second = i;
+  }
+  return first == FORM_AXES ? second : first;
+}
+
+/* A folded axis of channels that some operand keeps in blocks. */
+static void find_split(Tile *t) {
+  const Form *f = &t->f;
+  t->split = FORM_AXES;
+  for (u32 k = 0; k < f->nin; k++) {
+    const Layout *y = layout_of(t->l, f->in[k].buf);
+    if (!y || !y->block) continue;
+    u32 part = part_of(f, &f->in[k].idx[1], y->block);
+    u32 axis = part ? axis_in(f, &f->in[k].idx[1], part) : FORM_AXES;
+    if (axis == FORM_AXES || !f->axis[axis].fold || f->axis[axis].lo) continue;
+    t->split = axis;
+    t->block = part;
+    return;
+  }
+}
+
+/* Innermost folded axes that are written out together. */
+static u64 short_folds(const Form *f) {
+  i64 steps = 1;
+  u64 mask = 0;
+  for (u32 i = f->naxes; i-- > 0;) {
+    const Axis *a = &f->axis[i];
+    if (!a->fold || a->hi == a->lo + 1) continue;
+    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || guarded(f, i)) break;
+    steps *= a->hi - a->lo;
+    if (steps > UNROLL_STEPS) break;
+    mask |= (u64)1 << i;
+  }
+  return mask;
+}
+
+/* n = big * (size) + small * (size - 1), as few as possible with size <= most. */
+Cover tile_cover(i64 n, i64 most) {
+  i64 count = (n + most - 1) / most, size = (n + count - 1) / count;
+  return (Cover){size, count - (size * count - n), size * count - n};
+}
+
+/* How many rows there are, or may be. */
+static i64 row_count(const Tile *t) {
+  const Axis *a = &t->f.axis[t->row];
+  i64 lo, hi;
+  if (dim_is_const(a->hi)) return a->hi - a->lo;
+  dim_bounds(t->p->dims, a->hi, &lo, &hi);
+  return hi > LONG_ROW ? LONG_ROW : hi > 1 ? hi : 1;
+}
+
+/* Most rows of tiles that are so many panels wide. */
+i64 tile_rows(const Tile *t, i64 panels) {
+  if (t->rows && panels == t->panels) return t->rows;
+  i64 most = t->budget / panels, count = t->row == FORM_AXES ? 1 : row_count(t);
+  if (most > t->most_rows) most = t->most_rows;
+  return most > count ? count : most;
+}
+
+/* Time of one step of the fold, in multiplications: vectors come from the second level of the
+ * cache, single elements from the first; a sum waits for the step before. */
+static double step_time(i64 rows, i64 panels) {
+  double products = rows * panels < FMA_WAIT ? FMA_WAIT : (double)(rows * panels);
+  return rows ? products + 1.5 * (double)panels + 0.5 * (double)rows : 0;
+}
+
+/* The same over all rows. */
+static double column_time(const Tile *t, i64 panels) {
+  Cover c = tile_cover(row_count(t), tile_rows(t, panels));
+  return (double)c.big * step_time(c.size, panels) +
+         (double)c.small * step_time(c.size - 1, panels);
+}
+
+double tile_time(const Tile *t, i64 columns) {
+  i64 whole = columns / t->panels, rest = columns % t->panels;
+  return (double)whole * column_time(t, t->panels) + (rest ? column_time(t, rest) : 0);
+}
+
+static i64 best_panels(const Tile *t, i64 n) {
+  Tile x = *t;
+  i64 best = 1;
+  double least = 0;
+  for (x.panels = 1; x.panels <= WIDEST && x.panels <= n; x.panels++) {
+    double cost = tile_time(&x, n);
+    if (x.panels > 1 && cost > least) continue;
+    best = x.panels;
+    least = cost;
+  }
+  return best;
+}
+
+/* Panels beside each other where there is one row, of vectors so wide that one is loaded at a time:
+ * as few as keep sums from waiting for each other, since each is a stream of memory of its own, but
+ * not with a rest that would wait. */
+static i64 few_panels(i64 n) {
+  enum { FEW = 4, MANY = 8 };
+  i64 cost[MANY + 1], least = INT64_MAX, best = FEW;
+  for (i64 v = FEW; v <= MANY; v++) {
+    i64 rest = n % v;
+    cost[v] = n / v * v + (!rest || rest > FEW ? rest : FEW);
+    if (cost[v] < least) least = cost[v];
+  }
+  while (cost[best] * 20 > least * 21) best++;
+  return n < best ? n : best;
+}
+
+/* Is a folded axis left as a loop? */
+static bool loops_inside(const Tile *t) {
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (a->fold && a->hi != a->lo + 1 && !(t->unroll >> i & 1)) return true;
+  }
+  return false;
+}
+
+/* Rows of a tile whose operand slides along them under a window that is written out: sums and what
+ * one line of the window reads shall stay in registers; its weights too where all lines are written
+ * out, for compilers move loads ahead. Measured for vectors of 16. */
+static i64 window_rows(const Tile *t, i64 most) {
+  const Form *f = &t->f;
+  i64 lines = loops_inside(t) ? 1 : 2;
+  for (u32 k = 0; k < f->nin; k++)
+    for (u32 d = 0; d < f->in[k].rank; d++) {
+      const Index *ix = &f->in[k].idx[d];
+      if (ix->n != 2 || ix->axis[0] != t->row || !(t->unroll >> ix->axis[1] & 1)) continue;
+      const Axis *window = &f->axis[ix->axis[1]];
+      i64 stride = ix->coef[0], size = window->hi - window->lo, room = t->l->target->regs - 11;
+      if (ix->coef[1] != 1 || stride < 1) continue;
+      i64 fit = (room - lines * size + stride) / (1 + stride);
+      return fit < 2 ? 2 : fit < most ? fit : most;
+    }
+  return most;
+}
+
+static void choose_size(Tile *t) {
+  bool splat = false, packed = false;
+  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  bool narrow = t->l->target->regs < 32, quads = t->quad < FORM_AXES;
+  /* one panel at a time: then merge finds more that goes block by block */
+  bool small = t->l->unit->aim == AIM_size;
+  u32 lanes = t->l->target->lanes, each = t->lanes > lanes ? t->lanes / lanes : 1;
+  t->budget = !narrow ? 26 : quads ? 8 : 12; /* without vpdpbusd operands of dot4 take two each */
+  t->budget /= each;                         /* a vector is that many registers */
+  for (u32 k = 0; k < t->f.nin; k++) {
+    splat = splat || t->use[k] == LU_splat;
+    packed = packed || t->use[k] != LU_splat;
+  }
+  if (t->row == FORM_AXES) {
+    t->panels = small ? 1 : t->lanes >= 16 ? few_panels(n) : n < 8 ? n : t->budget >= 16 ? 8 : 6;
+    t->most_rows = 1;
+  } else if (splat && packed) {
+    t->most_rows = small ? 4 : 14;
+    t->panels = t->l->unit->aim != AIM_time ? 1
+                : narrow && quads           ? (n > 1 ? 2 : 1)
+                                            : best_panels(t, n);
+  } else {
+    t->panels = 1;
+    t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
+    if (!small) t->unroll = short_folds(&t->f);
+    t->around = slides_along(t); /* lines are read once, not once a panel */
+    if (t->lanes >= 16 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
+  }
+  tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
+}
+
+Tile tile_of(Lower *l, const Form *f) {
+  return (Tile){.l = l,
+                .p = l->p,
+                .f = *f,
+                .row = FORM_AXES,
+                .split = FORM_AXES,
+                .bytes = FORM_IN,
+                .quad = FORM_AXES};
+}
+
+static bool is_plain(DType dt) {
+  return dt == DT_f32 || dt == DT_i32 || dt == DT_u8 || dt == DT_i8;
+}
+
+/* Vectors of f32, or of integers up to 32 bits, whose sums do not depend on their order. */
+static bool has_type(Prog *p, const Form *f) {
+  if (f->body == FB_iota || f->body == FB_random) return false;
+  if (!is_plain(prog_buf(p, f->out.buf)->dt)) return false;
+  return !f->fold || (is_plain(f->acc) && f->acc == f->dt);
+}
+
+static bool any_guard(const Form *f) {
+  for (u32 i = 0; i < f->naxes; i++)
+    if (guarded(f, i)) return true;
+  return false;
+}
+
+static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
+  Prog *p = l->p;
+  *t = tile_of(l, f);
+  if (bytes && !bytes_begin(t)) return false;
+  f = &t->f;
+  drop_guards(t);
+  if (bytes && any_guard(f)) return false;
+  t->lane = tile_lane_axis(t);
+  if (t->lane == FORM_AXES) return false;
+  t->lanes = lanes_for(t, f->fold);
+  if (t->lanes == 1) return false;
+  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  t->held = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "held"));
+  stand_anywhere(t);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  bool ok = true, out = false;
+  t->partial = true;
+  for (u32 k = 0; k < f->nin && ok; k++) {
+    ok = use_of(t, k, &out);
+    if (t->use[k] == LU_vector) t->partial = false;
+  }
+  bool wide = ok && store_is_wide(t, &out);
+  l->ninner--;
+  leave(t);
+  if (!ok || (!f->fold && !wide)) return false;
+  const Layout *y = layout_of(l, f->out.buf);
+  t->wide_store = wide;
+  t->pads = wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
+  if (!t->pads && t->lanes > f->axis[t->lane].hi && !t->partial) {
+    t->lanes = lanes_for(t, false);
+    if (y && y->block) return false;
+  }
+  if (!f->fold) return true;
+  t->row = row_axis(t);
+  find_split(t);
+  if (bytes && !bytes_settle(t)) return false;
+  choose_size(t);
+  for (u32 k = 0; k < f->nin; k++) {
+    t->rowed[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
+    if (t->use[k] != LU_packed) continue;
+    if (tile_is_const(t, f->in[k].buf))
+      pack_const(t, k);
+    else if (t->row == FORM_AXES || f->axis[t->row].hi < PACK_ROWS || t->split < FORM_AXES)
+      return false; /* read too few times to be moved first */
+    else
+      t->fresh[k] = true;
+  }
+  if (bytes && t->zero) pack_sums(t, 1 - t->bytes);
+  return true;
+}
+
+bool tile_choose(Lower *l, const Form *f, Tile *t) {
+  return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
+}
+
+/* The folded axis along which every operand that moves steps by one. */
+bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
+  Prog *p = l->p;
+  *t = tile_of(l, f);
+  t->lane = FORM_AXES;
+  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32) return false;
+  drop_guards(t);
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && f->axis[i].hi != 1) t->lane = i;
+  if (t->lane == FORM_AXES || guarded(&t->f, t->lane) || f->axis[t->lane].lo) return false;
+  Dim n = f->axis[t->lane].hi;
+  t->lanes = l->target->lanes;
+  if (dim_is_const(n))
+    while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
+  if (dim_is_const(n) && n < 2 * t->lanes) return false;
+  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  stand_anywhere(t);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  bool out = false, ok = true;
+  for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
+  l->ninner--;
+  leave(t);
+  return ok;
+}
+
+/* Vectors along this folded axis: every operand is contiguous there, or a constant. */
+static bool rows_along(Tile *t, u32 axis) {
+  Lower *l = t->l;
+  const Axis *a = &t->f.axis[axis];
+  if (!a->fold || a->lo || !dim_is_const(a->hi) || guarded(&t->f, axis)) return false;
+  t->lane = axis;
+  t->lanes = l->target->lanes;
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+    const Layout *y = layout_of(l, t->f.in[k].buf);
+    if (y && y->block && operand_moves(&t->f.in[k], axis)) t->lanes = y->block;
+  }
+  while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
+  if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
+  bool out = false, ok = true;
+  stand_anywhere(t);
+  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
+  for (u32 k = 0; k < t->f.nin && ok; k++)
+    ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
+  l->ninner--;
+  leave(t);
+  return ok;
+}
+
+/* The axis that the innermost index of the result runs along, in steps of any size. */
+static u32 last_axis(const Tile *t) {
+  const Form *f = &t->f;
+  u32 d = f->out.rank, axis = tile_lane_axis(t);
+  while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
+  if (axis < FORM_AXES || !d || f->out.idx[d - 1].n != 1) return axis;
+  axis = f->out.idx[d - 1].axis[0];
+  const Axis *a = &f->axis[axis];
+  return a->fold || a->lo || !dim_is_const(a->hi) || guarded(f, axis) ? FORM_AXES : axis;
+}
+
+bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
+  bool over = false;
+  *t = tile_of(l, f);
+  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32 || f->nin != 2 || f->body != FB_op)
+    return false;
+  drop_guards(t);
+  u32 row = last_axis(t), axis = f->naxes;
+  const Layout *y = layout_of(l, f->out.buf);
+  if (row == FORM_AXES || (y && y->block) || l->unit->aim == AIM_size) return false;
+  t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
+  while (axis > 0 && !rows_along(t, axis - 1)) axis--;
+  if (!axis || f->axis[row].hi < t->lanes) return false;
+  for (u32 k = 0; k < f->nin; k++) {
+    t->rowed[k] = operand_moves(&f->in[k], row);
+    if (t->use[k] == LU_packed && t->rowed[k]) return false;
+  }
+  t->row = row;
+  *out = tile_of(l, f);
+  out->lane = row;
+  out->lanes = t->lanes;
+  out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
+  out->held = prog_add_var(l->p, DT_f32, str_of(l->p->c, "held"));
+  stand_anywhere(out);
+  l->inner[l->ninner++] = (InnerVar){out->lane_var, out->lanes};
+  out->wide_store = store_is_wide(out, &over);
+  l->ninner--;
+  leave(out);
+  for (u32 k = 0; k < f->nin; k++)
+    if (t->use[k] == LU_packed) pack_const(t, k);
+  return true;
+}

@@ -1,0 +1,135 @@
+/* tile_int.c: sums of products of bytes with constant weights.
+ *
+ * In: a form over i32, one operand of which is bytes less a zero point (graph_bytes), the other a
+ * constant. Out: the form over the bytes themselves. The zero point is taken off once: the sums
+ * begin at minus the zero point times the sum of the weights. That holds where every product takes
+ * part, so the border around the bytes must hold the zero point; a form whose operand still leaves
+ * its dimension is left alone. Two ways to sum:
+ *   quads   the weights fit 8 bits and one operand does not move along the lanes: four points of a
+ *           folded axis along which the bytes are contiguous are one step, dot4
+ *   floats  all sums stay below 2^22, where f32 counts exactly: depthwise convolutions, short sums
+ * Both give the integers of the form, to the bit, in any order. Everything else is i32 arithmetic.
+ */
+#include "pass/kernel/tile.h"
+
+#define EXACT       ((i64)1 << 22) /* integers up to here, and those beside MIDDLE, are f32 */
+#define MIDDLE      0x1.8p23       /* its neighbours are 1 apart: their bits count integers */
+#define MIDDLE_BITS 0x4b400000
+
+bool bytes_begin(Tile *t) {
+  Form *f = &t->f;
+  Lower *l = t->l;
+  if (!f->fold || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
+  if (f->body != FB_op || f->op != OP_mul || f->nin != 2) return false;
+  for (u32 i = 0; i < f->naxes; i++) /* of a part the zero points would be others */
+    if (f->axis[i].lo || f->axis[i].whole) return false;
+  for (u32 k = 0; k < 2; k++) {
+    const u32 *v = map_get(&l->ghost, f->in[k].buf);
+    Val q = v ? graph_bytes(l->g, *v, &t->zero) : 0;
+    if (!q || is_ghost(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
+    f->in[k].buf = l->buf[q];
+    t->bytes = k;
+    return true;
+  }
+  t->zero = 0;
+  return false;
+}
+
+/* Does the axis step by one through memory in operand o, where groups of four stay inside? */
+static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
+  const Buf *b = prog_buf(t->p, o->buf);
+  const Layout *y = layout_of(t->l, o->buf);
+  u32 found = o->rank;
+  i64 coef = 0;
+  for (u32 d = 0; d < o->rank; d++)
+    for (u32 i = 0; i < o->idx[d].n; i++) {
+      if (o->idx[d].axis[i] != axis) continue;
+      if (found < o->rank) return false;
+      found = d;
+      coef = o->idx[d].coef[i];
+    }
+  if (found == o->rank || coef != 1) return false;
+  for (u32 d = found + 1; d < o->rank; d++)
+    if (b->dim[d] != 1 || (y && (y->lo[d] || y->hi[d]))) return false;
+  const Index *ix = &o->idx[found];
+  if (found + 1 != o->rank || ix->base || !dim_is_const(b->dim[found])) return false;
+  i64 n = t->f.axis[axis].hi, last = ix->shift + (n + 3) / 4 * 4 - n;
+  for (u32 i = 0; i < ix->n; i++) {
+    if (!dim_is_const(t->f.axis[ix->axis[i]].hi) || ix->coef[i] < 0) return false;
+    last += ix->coef[i] * (t->f.axis[ix->axis[i]].hi - 1);
+  }
+  return last < b->dim[found] + (y ? y->hi[found] : 0);
+}
+
+static u32 quad_axis(const Tile *t) {
+  const Operand *o = &t->f.in[t->bytes];
+  const Layout *y = layout_of(t->l, o->buf);
+  if (y && y->block) return t->block % 4 ? FORM_AXES : t->split;
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (a->fold && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i)) return i;
+  }
+  return FORM_AXES;
+}
+
+/* The largest of all weights, without sign; *lo and *hi: the least and the greatest. */
+static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
+  const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes].buf))->data;
+  *lo = *hi = 0;
+  for (u64 i = 0; i < w->n; i++) {
+    i64 x = tensor_get(w, i).i;
+    *lo = x < *lo ? x : *lo;
+    *hi = x > *hi ? x : *hi;
+  }
+  return -*lo > *hi ? -*lo : *hi;
+}
+
+/* Does every partial sum, begun with the zero points, stay in what f32 counts? */
+static bool is_exact(const Tile *t, i64 weight) {
+  i64 steps = 1;
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (!a->fold) continue;
+    if (!dim_is_const(a->hi) || a->hi > EXACT) return false;
+    steps *= a->hi;
+    if (steps > EXACT) return false;
+  }
+  return weight <= EXACT && 2 * 255 * steps < EXACT && 2 * 255 * steps * weight < EXACT;
+}
+
+bool bytes_settle(Tile *t) {
+  u32 w = 1 - t->bytes;
+  i64 lo, hi, most = largest(t, &lo, &hi);
+  if (t->use[w] != LU_packed) return false;
+  if (t->use[t->bytes] == LU_splat && lo >= -128 && hi <= 127) t->quad = quad_axis(t);
+  if (t->quad < FORM_AXES) {
+    t->flip = prog_buf(t->p, t->f.in[t->bytes].buf)->dt == DT_i8;
+    if (t->flip) t->zero += 128;
+  } else if (is_exact(t, most)) {
+    t->floats = true;
+    t->f.acc = DT_f32;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+ExprId bytes_sum(const Tile *t, ExprId acc) {
+  Prog *p = t->p;
+  ExprId from = ex_const(p, DT_f32, (Scalar){.f = MIDDLE}),
+         bits = ex_const(p, DT_i32, (Scalar){.i = MIDDLE_BITS});
+  if (t->lanes > 1) {
+    from = ex_splat(p, from, t->lanes);
+    bits = ex_splat(p, bits, t->lanes);
+  }
+  return ex_op2(p, OP_sub, ex_bitcast(p, DT_i32, ex_op2(p, OP_add, acc, from)), bits);
+}
+
+ExprId bytes_load(const Tile *t, ExprId load) {
+  Prog *p = t->p;
+  if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
+  Expr x = *prog_expr(p, load);
+  ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, 4));
+  if (!t->flip) return e;
+  return ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = (i32)0x80808080u}));
+}

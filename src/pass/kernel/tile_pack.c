@@ -1,0 +1,381 @@
+/* tile_pack.c: operands in the order in which a kernel reads them.
+ *
+ * In: the index map of an operand. Out: [axes outside of the panels, panels, folded axes, lanes],
+ * zeros where the last panel or block has no element: every step of the fold reads the next vector.
+ * Where steps take four points at a time, an element is four bytes.
+ * A constant is brought into this order now, other operands while the kernel runs, anew for every
+ * point of the axes outside of the panels.
+ */
+#include <string.h>
+#include "pass/kernel/tile.h"
+
+/* One dimension of the packed order. */
+typedef struct Place {
+  enum { PL_axis, PL_panel, PL_block, PL_within, PL_quad, PL_lane } kind;
+  u32 axis;
+  i64 n;
+} Place;
+
+typedef struct Places {
+  u32 n;
+  Place at[FORM_AXES + 4];
+} Places;
+
+static Dim whole(const Axis *a) {
+  return a->whole ? a->whole : a->hi;
+}
+
+static Places places_of(const Tile *t, u32 k) {
+  Places q = {0};
+  const Operand *o = &t->f.in[k];
+  const Form *f = &t->f;
+  i64 lanes = f->axis[t->lane].hi;
+  for (u32 i = 0; i < f->naxes && !t->fresh[k]; i++)
+    if (!f->axis[i].fold && i != t->lane && i != t->row && operand_moves(o, i))
+      q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
+  q.at[q.n++] = (Place){PL_panel, t->lane, (lanes + t->lanes - 1) / t->lanes};
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (!f->axis[i].fold || i == t->lane || !operand_moves(o, i)) continue;
+    if (i == t->split)
+      q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
+    else if (i == t->quad)
+      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + 3) / 4};
+    else
+      q.at[q.n++] = (Place){PL_axis, i, whole(&f->axis[i])};
+  }
+  if (t->split < FORM_AXES && operand_moves(o, t->split))
+    q.at[q.n++] = (Place){PL_within, t->split, t->split == t->quad ? t->block / 4 : t->block};
+  q.at[q.n++] = (Place){PL_lane, t->lane, t->lanes};
+  return q;
+}
+
+/* Element of the operand where the axes have these values; false: outside. */
+static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
+  const Operand *o = &t->f.in[k];
+  const Buf *b = prog_buf(t->p, o->buf);
+  u64 sum = 0;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (operand_moves(o, i) && value[i] >= whole(&t->f.axis[i])) return false;
+  for (u32 d = 0; d < o->rank; d++) {
+    const Index *ix = &o->idx[d];
+    i64 x = ix->base + ix->shift;
+    for (u32 i = 0; i < ix->n; i++) x += ix->coef[i] * value[ix->axis[i]];
+    if (x < 0 || x >= b->dim[d]) return false; /* padding, which the loops leave out */
+    sum = sum * (u64)b->dim[d] + (u64)x;
+  }
+  *at = sum;
+  return true;
+}
+
+/* Parts of one form read the same panels. Another form may read the same constant by other indices:
+ * W and its transpose. */
+static u32 *packed_before(Tile *t, u32 k, const Places *q) {
+  i64 key[7 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
+  u32 n = 0;
+  const Operand *o = &t->f.in[k];
+  key[n++] = o->buf;
+  key[n++] = t->lanes;
+  key[n++] = t->lane;
+  key[n++] = t->quad;
+  key[n++] = t->floats;
+  key[n++] = t->split;
+  key[n++] = t->block;
+  for (u32 d = 0; d < o->rank; d++) {
+    key[n++] = o->idx[d].n;
+    key[n++] = o->idx[d].base;
+    key[n++] = o->idx[d].shift;
+    for (u32 i = 0; i < o->idx[d].n; i++) {
+      key[n++] = o->idx[d].axis[i];
+      key[n++] = o->idx[d].coef[i];
+    }
+  }
+  for (u32 i = 0; i < q->n; i++) {
+    key[n++] = q->at[i].kind;
+    key[n++] = q->at[i].axis;
+    key[n++] = q->at[i].n;
+  }
+  return map_put_bytes(&t->l->packed, key, n * sizeof *key);
+}
+
+static const Tensor *data_of(const Tile *t, u32 k) {
+  return prog_buf(t->p, prog_root(t->p, t->f.in[k].buf))->data;
+}
+
+/* How far the axis of a place goes on from one to the next. */
+static i64 step_of(const Tile *t, const Place *x) {
+  switch (x->kind) {
+  case PL_panel: return t->lanes;
+  case PL_block: return t->block;
+  case PL_quad: return 4;
+  case PL_within: return t->split == t->quad ? 4 : 1;
+  default: return 1;
+  }
+}
+
+/* Values of the axes at a place of the packed order. */
+static void values_at(const Tile *t, const Places *q, const i64 *at, i64 *value) {
+  memset(value, 0, FORM_AXES * sizeof *value);
+  for (u32 i = 0; i < q->n; i++) value[q->at[i].axis] += at[i] * step_of(t, &q->at[i]);
+}
+
+/* The next place in row-major order; false: there is none. */
+static bool next_place(const Places *q, i64 *at) {
+  for (u32 i = q->n; i-- > 0;) {
+    if (++at[i] < q->at[i].n) return true;
+    at[i] = 0;
+  }
+  return false;
+}
+
+/* ---- constants ---- */
+
+enum { PACK_RANK = FORM_AXES + 5, PACK_LIMITS = FORM_AXES + MAX_RANK };
+
+/* A number that is affine in the place: there is an element only where it lies in 0..most. */
+typedef struct Fence {
+  i64 most, step[PACK_RANK];
+  i64 low[PACK_RANK + 1], high[PACK_RANK + 1]; /* what places from this one on add to it */
+} Fence;
+
+/* A packed order and the array it is made from; all steps are bytes. */
+typedef struct Packing {
+  u32 rank, size, nlimit;
+  u8 *to;
+  const u8 *from;
+  i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
+  i64 first[PACK_LIMITS];
+  Fence limit[PACK_LIMITS];
+} Packing;
+
+/* Adds a limit, unless all places keep it. */
+static void add_limit(Packing *s, i64 first, Fence x) {
+  for (u32 i = s->rank; i-- > 0;) {
+    i64 far = x.step[i] * (s->dim[i] - 1);
+    x.low[i] = x.low[i + 1] + (far < 0 ? far : 0);
+    x.high[i] = x.high[i + 1] + (far > 0 ? far : 0);
+  }
+  if (first + x.low[0] >= 0 && first + x.high[0] <= x.most) return;
+  s->first[s->nlimit] = first;
+  s->limit[s->nlimit++] = x;
+}
+
+/* Copies what has elements of the box from place `level` on. A box in which every limit is kept is
+ * copied as a whole, one where a limit is never kept stays zero; others are divided. */
+static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 from) {
+  bool all = true;
+  for (u32 c = 0; c < s->nlimit; c++) {
+    const Fence *x = &s->limit[c];
+    i64 low = at[c] + x->low[level], high = at[c] + x->high[level];
+    if (high < 0 || low > x->most) return;
+    all = all && low >= 0 && high <= x->most;
+  }
+  if (all) {
+    box_copy(s->rank - level, s->dim + level, s->size, s->to + to, s->sto + level, s->from + from,
+             s->sfrom + level);
+    return;
+  }
+  i64 next[PACK_LIMITS];
+  memcpy(next, at, s->nlimit * sizeof *at);
+  for (i64 i = 0; i < s->dim[level]; i++) {
+    pack_box(s, level + 1, next, to + i * s->sto[level], from + i * s->sfrom[level]);
+    for (u32 c = 0; c < s->nlimit; c++) next[c] += s->limit[c].step[level];
+  }
+}
+
+/* Packs elements of x, or the low bytes of four. */
+static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Tensor *to) {
+  static const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+  const Operand *o = &t->f.in[k];
+  const Buf *b = prog_buf(t->p, o->buf);
+  bool four = t->quad < FORM_AXES;
+  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), from = four && big ? stride - 1 : 0;
+  Packing *s = NEW(&t->p->c->scratch, Packing);
+  *s = (Packing){.rank = q->n + four, .size = four ? 1 : (u32)wide, .from = x->data};
+  s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
+  Place quad = {PL_axis, t->quad, 4};
+  Fence axis[FORM_AXES] = {0};
+  for (u32 i = s->rank; i-- > 0;) {
+    bool byte = i == q->n;
+    const Place *y = byte ? &quad : &q->at[i];
+    s->dim[i] = y->n;
+    s->sto[i] = byte ? (big ? -1 : 1) : wide;
+    if (!byte) wide *= y->n;
+    axis[y->axis].step[i] = step_of(t, y);
+  }
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    axis[i].most = whole(&t->f.axis[i]) - 1;
+    if (operand_moves(o, i)) add_limit(s, 0, axis[i]);
+  }
+  for (u32 d = o->rank; d-- > 0; stride *= b->dim[d]) {
+    const Index *ix = &o->idx[d];
+    Fence x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
+    for (u32 a = 0; a < ix->n; a++)
+      for (u32 i = 0; i < s->rank; i++) x.step[i] += ix->coef[a] * axis[ix->axis[a]].step[i];
+    for (u32 i = 0; i < s->rank; i++) s->sfrom[i] += x.step[i] * stride;
+    from += (ix->base + ix->shift) * stride;
+    add_limit(s, ix->base + ix->shift, x);
+  }
+  pack_box(s, 0, s->first, four && big ? 3 : 0, from);
+}
+
+/* The same numbers as floats. */
+static const Tensor *as_floats(Arena *a, const Tensor *x) {
+  Tensor *y = tensor_new(a, DT_f32, x->dim, x->rank);
+  for (u64 i = 0; i < x->n; i++) tensor_set(y, i, (Scalar){.f = (double)tensor_get(x, i).i});
+  return y;
+}
+
+void pack_const(Tile *t, u32 k) {
+  Prog *p = t->p;
+  Places q = places_of(t, k);
+  const Tensor *x = data_of(t, k);
+  i64 dim[FORM_AXES + 4];
+  u32 *known = packed_before(t, k, &q);
+  t->pack[k] = *known;
+  if (*known) return;
+  for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
+  Tensor *to = tensor_new(&p->c->keep, t->floats ? DT_f32 : x->dt, dim, q.n);
+  Mark mark = arena_mark(&p->c->scratch);
+  if (!x->data) x = winograd_weights(t->l, t->f.in[k].buf, &p->c->scratch);
+  pack_into(t, k, &q, t->floats ? as_floats(&p->c->scratch, x) : x, to);
+  arena_rewind(&p->c->scratch, mark);
+  Str name = prog_buf(p, t->f.in[k].buf)->name;
+  t->pack[k] = prog_add_const(p, to, name);
+  *packed_before(t, k, &q) = t->pack[k];
+}
+
+/* The places of operand k that are not folded. */
+static Places unfolded(const Tile *t, u32 k) {
+  Places q = places_of(t, k), r = {0};
+  for (u32 i = 0; i < q.n; i++)
+    if (!t->f.axis[q.at[i].axis].fold) r.at[r.n++] = q.at[i];
+  return r;
+}
+
+void pack_sums(Tile *t, u32 k) {
+  Prog *p = t->p;
+  Places q = places_of(t, k), r = unfolded(t, k);
+  const Tensor *x = data_of(t, k);
+  i64 dim[FORM_AXES + 4], at[FORM_AXES + 4] = {0}, value[FORM_AXES];
+  for (u32 i = 0; i < r.n; i++) dim[i] = r.at[i].n;
+  Tensor *to = tensor_new(&p->c->keep, t->f.acc, dim, r.n);
+  do {
+    u64 e = 0, pos;
+    i64 sum = 0;
+    for (u32 i = 0; i < q.n; i++)
+      if (!t->f.axis[q.at[i].axis].fold) e = e * (u64)q.at[i].n + (u64)at[i];
+    values_at(t, &q, at, value);
+    for (u32 j = 0; j < (t->quad < FORM_AXES ? 4 : 1); j++) {
+      if (element(t, k, value, &pos)) sum += tensor_get(x, pos).i;
+      if (t->quad < FORM_AXES) value[t->quad]++;
+    }
+    Scalar s = tensor_get(to, e);
+    if (t->floats)
+      s.f -= (double)(t->zero * sum);
+    else
+      s.i = scalar_wrap(DT_i32, s.i - t->zero * sum);
+    tensor_set(to, e, s);
+  } while (next_place(&q, at));
+  t->sums = prog_add_const(p, to, str_of(p->c, "sums"));
+}
+
+/* ---- while running ---- */
+
+/* Copies the lanes of one panel, or of some, and fills up with zeros. */
+static void pack_lanes(Tile *t, Tail at, u32 k, const Places *q, ExprId *idx, i64 valid) {
+  Prog *p = t->p;
+  for (u32 part = 0; part < 2; part++) {
+    i64 lo = part ? valid : 0, hi = part ? (i64)t->lanes : valid;
+    ExprId to[FORM_AXES + 4], value = ex_const(p, t->f.acc, (Scalar){.f = 0});
+    if (lo == hi) continue;
+    Tail in = at;
+    VarId lane = prog_for(p, &in, ex_int(p, lo), ex_int(p, hi), "l");
+    if (!part) {
+      Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+      ExprId base = ex_op2(p, OP_mul, ex_copy(p, idx[q->n]), ex_int(p, t->lanes));
+      t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
+      value = nest_load(&x, k);
+    }
+    for (u32 i = 0; i + 1 < q->n; i++) to[i] = ex_copy(p, idx[i]);
+    to[q->n - 1] = ex_var(p, lane);
+    prog_store(p, &in, t->pack[k], to, q->n, value);
+  }
+}
+
+void pack_run(Tile *t, Tail at, u32 k) {
+  Prog *p = t->p;
+  Places q = places_of(t, k);
+  Dim dim[FORM_AXES + 4];
+  for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
+  Str name = str_fmt(p->c, "%s_panels", str_text(p->c, prog_buf(p, t->f.in[k].buf)->name));
+  t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
+  i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
+  for (u32 part = 0; part < 2; part++) { /* panels that are full, and the last */
+    ExprId idx[FORM_AXES + 5];
+    Tail in = at;
+    if (part ? !rest : !whole) continue;
+    for (u32 i = 0; i + 1 < q.n; i++) {
+      bool panel = q.at[i].kind == PL_panel;
+      i64 count = panel ? (part ? 1 : whole) : q.at[i].n;
+      idx[i] = ex_int(p, panel && part ? whole : 0);
+      if (count > 1) {
+        idx[i] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "i"));
+        loop_free(p, in.owner);
+      }
+      if (panel)
+        idx[q.n] = idx[i];
+      else
+        t->val[q.at[i].axis] = idx[i];
+    }
+    pack_lanes(t, in, k, &q, idx, part ? rest : (i64)t->lanes);
+  }
+  for (u32 i = 0; i < q.n; i++) t->val[q.at[i].axis] = 0;
+}
+
+/* Can operand k be brought into panels while running? A folded axis in blocks is read as it is. */
+bool pack_can_run(const Tile *t, u32 k) {
+  Places q = places_of(t, k);
+  if (t->split < FORM_AXES || t->f.acc != prog_buf(t->p, t->f.in[k].buf)->dt) return false;
+  for (u32 i = 0; i < q.n; i++)
+    if (!dim_is_const(q.at[i].n) || (q.at[i].kind == PL_axis && t->f.axis[q.at[i].axis].lo))
+      return false;
+  for (u32 d = 0; d < t->f.in[k].rank; d++)
+    if (t->f.in[k].idx[d].guard) return false;
+  return q.n < MAX_RANK;
+}
+
+/* Vectors narrower than a panel, at the end of the lanes, are parts of the panel they begin in. */
+static ExprId load_places(const Tile *t, BufId b, const Places *q) {
+  Prog *p = t->p;
+  ExprId idx[FORM_AXES + 4];
+  i64 full = prog_buf(p, b)->dim[q->n - 1];
+  for (u32 i = 0; i < q->n; i++) {
+    const Place *x = &q->at[i];
+    switch (x->kind) {
+    case PL_axis: {
+      ExprId v = t->val[x->axis];
+      idx[i] = v ? ex_copy(p, v) : ex_int(p, t->f.axis[x->axis].lo);
+      break;
+    }
+    case PL_panel:
+      idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
+      if (t->from) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, t->from / full));
+      break;
+    case PL_block: idx[i] = ex_at(p, t->split_block); break;
+    case PL_within: idx[i] = ex_at(p, t->split_lane); break;
+    case PL_quad: idx[i] = t->quad_at ? ex_copy(p, t->quad_at) : ex_int(p, 0); break;
+    case PL_lane: idx[i] = ex_int(p, t->from % full); break;
+    }
+  }
+  return ex_load_vec(p, b, idx, q->n, t->lanes);
+}
+
+ExprId pack_load(const Tile *t, u32 k) {
+  Places q = places_of(t, k);
+  return load_places(t, t->pack[k], &q);
+}
+
+ExprId sums_load(const Tile *t) {
+  Places q = unfolded(t, 1 - t->bytes);
+  return load_places(t, t->sums, &q);
+}

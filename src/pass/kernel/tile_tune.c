@@ -1,0 +1,211 @@
+/* tile_tune.c: the sizes of a tile that may be chosen instead of the closed form's.
+ *
+ * In: a Tile whose size tile_choose.c has decided. Out: the same, or another of the legal sizes if
+ * the table of tuned choices names it. Legal is every number of rows and panels whose accumulators
+ * fit the registers, rows along every axis that the closed form could have taken, and loops over
+ * the other axes inside or around those over panels. They are offered in the order of what the
+ * closed form thinks they cost, its own first. Without a table nothing is asked.
+ */
+#include "pass/kernel/tile.h"
+
+#include <string.h>
+
+typedef struct Choice {
+  u32 row;
+  i64 rows, panels;
+  bool around, unroll;
+  double cost;
+} Choice;
+
+typedef struct Choices {
+  Choice at[128];
+  u32 n;
+} Choices;
+
+/* ---- the key ---- */
+
+static void put_index(const Form *f, const Index *ix, Text *out) {
+  u32 terms = 0;
+  for (u32 i = 0; i < ix->n; i++) {
+    if (f->axis[ix->axis[i]].hi == f->axis[ix->axis[i]].lo + 1) continue;
+    text_fmt(out, terms++ ? "+%u" : "%u", ix->axis[i]);
+    if (ix->coef[i] != 1) text_fmt(out, "*%lld", (long long)ix->coef[i]);
+  }
+  if (!terms) text_puts(out, "_");
+}
+
+static void put_operand(const Tile *t, const Operand *o, char how, Text *out) {
+  const Layout *y = layout_of(t->l, o->buf);
+  text_fmt(out, " %c", how);
+  if (y && y->block) text_fmt(out, "%u", y->block);
+  for (u32 d = 0; d < o->rank; d++) {
+    text_puts(out, d ? "," : "(");
+    put_index(&t->f, &o->idx[d], out);
+  }
+  text_puts(out, ")");
+}
+
+/* Type and lanes; the axes, folded ones marked f; operands by how they move along the lanes, with
+ * block of channels and what index each dimension has; what is made of the sum. */
+static Str key_of(const Tile *t) {
+  static const char *const finish[] = {"plain", "reads", "functions"};
+  Ctx *c = t->l->c;
+  const Form *f = &t->f;
+  Text out = text_new(&c->scratch);
+  text_fmt(&out, "tile %s%s lanes %u axis %u:", dtype_info[f->acc].name,
+           t->quad < FORM_AXES ? "/4" : "", t->lanes, t->lane);
+  for (u32 i = 0; i < f->naxes; i++) {
+    text_puts(&out, " ");
+    if (dim_is_const(f->axis[i].hi))
+      text_fmt(&out, "%lld", (long long)(f->axis[i].hi - f->axis[i].lo));
+    else
+      text_puts(&out, "n");
+    text_puts(&out, f->axis[i].fold ? "f" : "");
+  }
+  for (u32 k = 0; k < f->nin; k++) put_operand(t, &f->in[k], "svp"[t->use[k]], &out);
+  put_operand(t, &f->out, 'o', &out);
+  text_fmt(&out, " %s", finish[t->finish]);
+  return str_intern(c, out.at, out.n);
+}
+
+static Str choice_text(const Tile *t, const Choice *x) {
+  Text out = text_new(&t->l->c->scratch);
+  text_fmt(&out, "%lldx%lld", (long long)x->rows, (long long)x->panels);
+  if (x->row < FORM_AXES) text_fmt(&out, " axis %u", x->row);
+  if (x->around) text_puts(&out, " panels inside");
+  if (x->unroll) text_puts(&out, " unrolled");
+  return str_intern(t->l->c, out.at, out.n);
+}
+
+/* ---- what may be chosen ---- */
+
+static Tile with_choice(const Tile *t, const Choice *x) {
+  Tile to = *t;
+  to.row = x->row;
+  to.rows = x->rows;
+  to.panels = x->panels;
+  to.around = x->around;
+  if (!x->unroll) to.unroll = 0;
+  return to;
+}
+
+/* Points of all axes but rows and lanes. */
+static double others(const Tile *t, u32 row) {
+  double n = 1;
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (a->fold || i == t->lane || i == row || !dim_is_const(a->hi)) continue;
+    n *= (double)(a->hi - a->lo);
+  }
+  return n;
+}
+
+static void offer(Choices *all, Choice x, double cost) {
+  if (all->n == sizeof all->at / sizeof *all->at) return;
+  x.cost = cost;
+  for (u32 i = 0; i < all->n; i++) {
+    const Choice *o = &all->at[i];
+    if (o->row == x.row && o->rows == x.rows && o->panels == x.panels && o->around == x.around &&
+        o->unroll == x.unroll)
+      return;
+  }
+  all->at[all->n++] = x;
+}
+
+/* Rows that `most` at a time come to. */
+static i64 rows_of(const Tile *t, u32 row, i64 most) {
+  const Axis *a = &t->f.axis[row];
+  return dim_is_const(a->hi) ? tile_cover(a->hi - a->lo, most).size : most;
+}
+
+/* Is there a loop that can stand inside that over panels or around it? */
+static bool has_others(const Tile *t, u32 row) {
+  Tile x = *t;
+  x.row = row;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (!t->f.axis[i].fold && i != t->lane && i != row && t->f.axis[i].hi != t->f.axis[i].lo + 1 &&
+        !tile_is_batch(&x, i))
+      return true;
+  return false;
+}
+
+/* Sums of products of one operand that moves along the lanes and one that does not. */
+static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
+  bool fixed = false; /* rows decide whether an operand is worth packing while running */
+  for (u32 k = 0; k < t->f.nin; k++)
+    fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
+  i64 room = t->budget >= 16 ? t->budget + 2 : t->budget;
+  for (u32 row = 0; row < t->f.naxes; row++) {
+    if (row != t->row && (fixed || !tile_row_fits(t, row))) continue;
+    for (i64 v = 1; v <= widest && v <= n; v++) {
+      i64 last = 0;
+      for (i64 most = room / v > 14 ? 14 : room / v, sizes = 0; most > 1 && sizes < 3; most--) {
+        Choice x = {.row = row, .rows = rows_of(t, row, most), .panels = v};
+        if (x.rows == last) continue;
+        last = x.rows;
+        sizes++;
+        Tile y = with_choice(t, &x);
+        double cost = tile_time(&y, n) * others(t, row);
+        if (x.rows * v > t->budget)
+          cost *= 1.02; /* equal costs: what differs less is tried first */
+        if (row != t->row) cost *= 1.04;
+        offer(all, x, cost);
+        x.around = true;
+        if (has_others(t, row)) offer(all, x, cost * 1.015);
+      }
+    }
+  }
+}
+
+/* Everything else: vectors that move with the rows, or no rows at all. */
+static void offer_apart(const Tile *t, Choices *all, i64 n) {
+  static const i64 most[] = {8, 6, 4, 12, 14, 7, 5, 10}, wide[] = {8, 4, 6, 12, 16, 3, 2, 20};
+  if (t->row == FORM_AXES) {
+    for (u32 i = 0; i < sizeof wide / sizeof *wide; i++)
+      if (wide[i] <= n && wide[i] <= t->budget)
+        offer(all, (Choice){.row = t->row, .rows = 1, .panels = wide[i]}, i + 1);
+    return;
+  }
+  for (u32 i = 0; i < sizeof most / sizeof *most; i++)
+    for (i64 v = 1; v <= 2 && v <= n; v++) {
+      Choice x = {.row = t->row, .rows = rows_of(t, t->row, most[i]), .panels = v};
+      if (x.rows * v > t->budget) continue;
+      x.unroll = t->unroll != 0;
+      offer(all, x, i + 2 * (double)v);
+      x.around = true;
+      if (has_others(t, t->row)) offer(all, x, i + 2 * (double)v + 1.5);
+      x.around = x.unroll = false;
+      if (t->unroll) offer(all, x, i + 2 * (double)v + 2.5);
+    }
+}
+
+static void sort(Choices *all) {
+  for (u32 i = 2; i < all->n; i++) /* the first stays where it is */
+    for (u32 k = i; k > 1 && all->at[k].cost < all->at[k - 1].cost; k--) {
+      Choice x = all->at[k];
+      all->at[k] = all->at[k - 1];
+      all->at[k - 1] = x;
+    }
+}
+
+void tile_tune(Tile *t, i64 widest) {
+  Tune *tune = t->l->unit->tune;
+  if (!tune) return;
+  Choices all = {.n = 0};
+  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  bool splat = false, rows = t->row < FORM_AXES;
+  for (u32 k = 0; k < t->f.nin; k++) splat = splat || t->use[k] == LU_splat;
+  i64 first = rows ? rows_of(t, t->row, tile_rows(t, t->panels)) : 1;
+  offer(&all, (Choice){.row = t->row, .rows = first, .panels = t->panels, .unroll = t->unroll != 0},
+        0);
+  if (rows && splat && widest)
+    offer_products(t, &all, n, widest);
+  else
+    offer_apart(t, &all, n);
+  sort(&all);
+  u32 count = all.n < TUNE_CHOICES ? all.n : TUNE_CHOICES;
+  Str text[TUNE_CHOICES];
+  for (u32 i = 0; i < count; i++) text[i] = choice_text(t, &all.at[i]);
+  u32 taken = tune_ask(tune, t->l->at.last, key_of(t), text, count);
+  if (taken) *t = with_choice(t, &all.at[taken]);
+}

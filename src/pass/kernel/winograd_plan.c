@@ -1,0 +1,182 @@
+/* winograd_plan.c: which 3x3 convolutions are computed by Winograd's method, and in which patches.
+ *
+ * In: a graph. Out: for every constant that such convolutions read, F(4x4), F(2x2) or neither; one
+ * choice for all of its readers, so that they share the transformed weights. F(4x4) multiplies
+ * weights by 4, F(2x2) by 16/9, and where an image is small, reading them takes longer than the
+ * multiplications they save.
+ *
+ * Method: a time is estimated for each choice, in multiply-adds: those of the patches, and what the
+ * bytes of the weights cost while they come from memory. Each constant takes the choice with the
+ * least time plus price times bytes. The price is 0 if all weights then stay within MOST times
+ * those of the model, or within FREE bytes more; otherwise the least that keeps them there. It does
+ * not rise above what a byte is worth: where a layer that makes the model one part in a hundred
+ * larger also makes it WORTH parts in a hundred faster, it stays, and that is said.
+ */
+#include "pass/pass.h"
+#include "pass/kernel/tune.h"
+
+static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
+enum { ROWS = 14, CHOICES = 3 };
+
+static const u32 patch[CHOICES] = {4, 2, 0}; /* from the least accurate */
+static const double growth[CHOICES] = {4, 16. / 9, 1};
+
+/* A constant that convolutions read. */
+typedef struct Weights {
+  const void *data;
+  double bytes;         /* in the model */
+  double time[CHOICES]; /* of all its readers */
+  u32 first, choice;    /* the first that is accurate enough, and the one taken */
+} Weights;
+
+struct WinoPlan {
+  Map number; /* address of the data -> place in w + 1 */
+  VEC(Weights) w;
+};
+
+bool winograd_once(u32 m, i64 in, i64 out, i64 all) {
+  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.far_bytes && all <= 2 * ROWS;
+}
+
+i64 winograd_block(u32 m, i64 in, i64 out, i64 all) {
+  i64 places = (m + 2) * (m + 2),
+      each = (i64)figures.block_bytes / (places * (in + out) * 4) / ROWS * ROWS;
+  return winograd_once(m, in, out, all) ? all : each < ROWS ? ROWS : each;
+}
+
+/* ---- what it takes ---- */
+
+static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 high, i64 wide) {
+  double side = m ? m + 2 : 3, pairs = (double)in * (double)out, bytes = side * side * pairs * 4;
+  double read = figures.byte_read * u->target->lanes * bytes;
+  if (!m) return 9 * pairs * (double)images * (double)high * (double)wide + read;
+  i64 all = (high + m - 1) / m * ((wide + m - 1) / m);
+  i64 again = (all - 1) / winograd_block(m, in, out, all);
+  double more = bytes > figures.near_bytes ? figures.byte_again * (double)again : 0;
+  return side * side * pairs * (double)images * (double)all + read * (1 + more);
+}
+
+/* A convolution that lower_winograd.c takes if weights and target are right. */
+static bool is_square(Graph *g, const Node *n) {
+  u32 ns;
+  if (n->op != OP_conv || node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread)) return false;
+  const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
+  const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
+  if (ns != 2 || o->dt != DT_f32 || !dim_is_const(o->dim[2]) || !dim_is_const(o->dim[3]))
+    return false;
+  for (u32 i = 0; i < 2; i++)
+    if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return false;
+  return k->dim[0] >= 16 && k->dim[1] >= 16 && o->dim[2] >= 4 && o->dim[3] >= 4;
+}
+
+static void add_reader(Unit *u, const Node *n) {
+  Graph *g = u->g;
+  const Tensor *k = graph_const(g, n->in[1]);
+  const Type *o = graph_type(g, n->out[0]);
+  i64 out = k->dim[0], in = k->dim[1], images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
+  u32 *number = map_put(&u->wino->number, (u64)(uintptr_t)k->data);
+  if (!*number) {
+    *vec_push(&g->c->keep, &u->wino->w) =
+        (Weights){.data = k->data, .bytes = (double)tensor_bytes(k)};
+    *number = u->wino->w.n;
+  }
+  Weights *w = &u->wino->w.at[*number - 1];
+  w->first = in > 256 || out > 256 || u->precise;
+  for (u32 i = 0; i < CHOICES; i++)
+    w->time[i] += conv_time(u, patch[i], in, out, images, o->dim[2], o->dim[3]);
+}
+
+/* ---- the choice ---- */
+
+/* Takes the best choices at that price; bytes in all. */
+static double choose(WinoPlan *p, double price) {
+  double all = 0;
+  for (u32 i = 0; i < p->w.n; i++) {
+    Weights *w = &p->w.at[i];
+    double least = 0;
+    for (u32 k = w->first; k < CHOICES; k++) {
+      double cost = w->time[k] + price * growth[k] * w->bytes;
+      if (k > w->first && cost >= least) continue;
+      least = cost;
+      w->choice = k;
+    }
+    all += growth[w->choice] * w->bytes;
+  }
+  return all;
+}
+
+static double const_bytes(Graph *g) {
+  double all = 0;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (n->op == OP_const) all += (double)tensor_bytes(node_attr(n, AT_value)->u.t);
+    }
+  return all;
+}
+
+/* What is said where gains are worth more than MOST. */
+static void say(Unit *u, double model, double more) {
+  u32 n = 0;
+  for (u32 i = 0; i < u->wino->w.n; i++) n += u->wino->w.at[i].choice < CHOICES - 1;
+  warn(u->c, LOC_NONE,
+       "the weights take %.0f MB, %.1f times those of the model: transformed by Winograd's method, "
+       "%u of them are worth it; --optimize-for size does without",
+       (model + more) / 1e6, (model + more) / model, n);
+}
+
+static void budget(Unit *u) {
+  WinoPlan *p = u->wino;
+  double model = const_bytes(u->g), own = 0, low = 0;
+  for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
+  double room = (MOST - 1) * model > FREE ? (MOST - 1) * model : FREE;
+  double high = WORTH * graph_macs(u->g, true) / (model + 1);
+  if (choose(p, 0) <= own + room) return;
+  for (u32 i = 0; i < 40; i++) {
+    double mid = (low + high) / 2;
+    if (choose(p, mid) <= own + room)
+      high = mid;
+    else
+      low = mid;
+  }
+  double all = choose(p, high);
+  if (all > own + room) say(u, model, all - own);
+}
+
+void winograd_plan(Unit *u) {
+  const Blk *b = &u->g->blk.at[1];
+  u->wino = NEW(&u->c->keep, WinoPlan);
+  u->wino->number = map_new(&u->c->keep);
+  if (u->aim != AIM_time || u->target->lanes < 8) return;
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(u->g, b->node.at[i]);
+    if (is_square(u->g, n) && graph_const(u->g, n->in[1])) add_reader(u, n);
+  }
+  budget(u);
+}
+
+u32 winograd_tile(const Unit *u, const void *weights, StmtId kernel, i64 in, i64 out, i64 high,
+                  i64 wide) {
+  const u32 *number = u->wino ? map_get(&u->wino->number, (u64)(uintptr_t)weights) : NULL;
+  if (!number || !*number) return 0;
+  /* No tuning takes what is less accurate than the choice made here, or what it has no room for. */
+  u32 first = u->wino->w.at[*number - 1].choice, n = CHOICES - first;
+  if (!u->tune || n == 1) return patch[first];
+  Str text[CHOICES];
+  for (u32 i = 0; i < n; i++) {
+    u32 m = patch[first + i];
+    text[i] = m ? str_fmt(u->c, "F(%ux%u)", m, m) : str_of(u->c, "direct");
+  }
+  Str key =
+      str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld", u->precise ? " precise" : "",
+              (long long)high, (long long)wide, (long long)in, (long long)out);
+  return patch[first + tune_ask(u->tune, kernel, key, text, n)];
+}
+
+u32 winograd_node(const Unit *u, const Node *n) {
+  Graph *g = u->g;
+  if (!is_square(g, n) || !graph_const(g, n->in[1])) return 0;
+  const Tensor *k = graph_const(g, n->in[1]);
+  const Type *o = graph_type(g, n->out[0]);
+  return winograd_tile(u, k->data, 0, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
+}

@@ -1,0 +1,363 @@
+/* merge.c: kernels that walk the same slices become one, and what they hand on shrinks to a slice.
+ *
+ * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only
+ * statement is a loop over the same range are merged when every buffer that one writes and the
+ * other touches is touched, in iteration i, only in its slice i: then the second may follow the
+ * first slice by slice. Softmax becomes one pass over its rows, a depthwise convolution follows the
+ * pointwise one channel by channel, attention goes head by head. A temporary that lives only inside
+ * such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
+ *
+ * Where there is a single slice there is no loop around it: kernels that fold such a row to one
+ * element, or use that element, simply follow each other in one kernel.
+ *
+ * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a
+ * buffer may be seen through views, as long as slices have the same size in all of them.
+ *
+ * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
+ */
+#include "ir/prog_mem.h"
+#include "pass/kernel/affine.h"
+#include "pass/pass.h"
+#include "pass/loop/touch.h"
+
+#include <string.h>
+
+enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
+enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
+
+typedef struct Merge {
+  Prog *p;
+  u32 *total;          /* by root: accesses of the whole program; merging changes none of them */
+  BufId *view, *other; /* by root: its last view, itself among them; by view: the one before */
+} Merge;
+
+/* ---- slices ---- */
+
+static bool is_var(Prog *p, ExprId e, VarId v) {
+  const Expr *x = prog_expr(p, e);
+  return x->kind == EX_var && x->ref == v;
+}
+
+/* Elements of the slice that v selects in this access; false when v does not select one. */
+static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
+  const Buf *b = prog_buf(p, a->buf);
+  u32 d = 0;
+  while (d < a->n && b->dim[d] == 1 && !is_var(p, a->idx[d], v)) d++;
+  if (d == a->n || !is_var(p, a->idx[d], v)) return false;
+  if (a->lanes > 1 && d + 1 == a->n) return false;
+  *size = dim_product(p->dims, b->dim + d + 1, b->rank - d - 1);
+  for (u32 i = 0; i < a->n; i++)
+    if (i != d && ex_mentions(p, a->idx[i], v)) return false;
+  return true;
+}
+
+/* All accesses of t to root are to slice v, of this size (-1: not known yet). */
+static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
+  const RootUse *use = touch_root(t, root);
+  for (u32 i = use ? use->last : 0; i; i = t->at.at[i - 1].before) {
+    Dim s;
+    if (!slice_of(t->p, &t->at.at[i - 1], v, &s)) return false;
+    if (*size != INT64_MIN && *size != s) return false;
+    *size = s;
+  }
+  return true;
+}
+
+static bool writes(const Touched *t, BufId root) {
+  const RootUse *use = touch_root(t, root);
+  return use && use->write;
+}
+
+/* ---- merging two loops ---- */
+
+static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
+  return x->step == y->step && (x->flags | LF_parallel) == (y->flags | LF_parallel) &&
+         mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
+}
+
+/* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
+ * with, what x makes? a, b: what their bodies touch. */
+static bool follows(const Stmt *x, const Touched *a, const Stmt *y, const Touched *b) {
+  bool flow = false;
+  if (a->ordered || a->loops || b->ordered || b->loops || a->nstmts + b->nstmts > MERGE_STMTS)
+    return false;
+  for (u32 i = 0; i < b->root.n; i++) {
+    const RootUse *second = &b->root.at[i], *first = touch_root(a, second->root);
+    if (!first || (!first->write && !second->write)) continue;
+    Dim size = INT64_MIN;
+    if (!sliced(a, first->root, x->var, &size) || !sliced(b, first->root, y->var, &size))
+      return false;
+    flow = flow || first->write;
+  }
+  return flow;
+}
+
+/* Most iterations of a loop that begins at 0; 1 when that is not known. */
+static u64 most_trips(Prog *p, const Stmt *loop) {
+  i64 lo = 0, hi = 1;
+  const Expr *e = prog_expr(p, loop->b);
+  if (!ex_is_int(p, loop->b, &hi) && e->kind == EX_var && prog_var(p, e->ref)->sym >= 0)
+    dim_bounds(p->dims, dim_of_sym(p->dims, (Sym)prog_var(p, e->ref)->sym), &lo, &hi);
+  return hi > 1 && hi < DIM_MAX ? (u64)hi : 1;
+}
+
+/* Bytes that a root takes in a loop that accesses it so often: where nothing else does a slice of
+ * it. Not a temporary, or without a bound: 0. */
+static u64 root_bytes(Merge *m, BufId root, u32 count, const Stmt *loop) {
+  u64 bytes;
+  Sym sym;
+  if (!count || prog_buf(m->p, root)->space != BS_temp || !mem_bytes(m->p, root, &bytes, &sym))
+    return 0;
+  return count == m->total[root] ? bytes / most_trips(m->p, loop) : bytes;
+}
+
+/* Bytes of the temporaries that a piece touches when it runs as one loop. */
+static u64 held(Merge *m, const Touched *a, const Stmt *loop) {
+  u64 sum = 0;
+  for (u32 i = 0; i < a->root.n; i++)
+    sum += root_bytes(m, a->root.at[i].root, a->root.at[i].count, loop);
+  return sum;
+}
+
+/* The same of a with b behind it; one: of a alone. */
+static u64 held_both(Merge *m, u64 one, const Touched *a, const Touched *b, const Stmt *loop) {
+  for (u32 i = 0; i < b->root.n; i++) {
+    const RootUse *use = &b->root.at[i], *also = touch_root(a, use->root);
+    u32 before = also ? also->count : 0;
+    one -= root_bytes(m, use->root, before, loop);
+    one += root_bytes(m, use->root, before + use->count, loop);
+  }
+  return one;
+}
+
+/* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
+ * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
+ * one, both: what a loop takes, and what it takes with another merged into it. */
+static bool pays(u64 one, u64 two, u64 both) {
+  u64 apart = one > two ? one : two;
+  return both <= apart + apart / 4;
+}
+
+static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
+  if (!id) return;
+  Expr *e = prog_expr(p, id);
+  if (e->kind == EX_var && e->ref == from) e->ref = to;
+  for (u32 i = 0; i < e->narg; i++) rename_expr(p, e->arg[i], from, to);
+}
+
+static void rename_list(Prog *p, StmtId first, VarId from, VarId to) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt *s = prog_stmt(p, id);
+    rename_expr(p, s->a, from, to);
+    rename_expr(p, s->b, from, to);
+    for (u32 i = 0; i < s->nidx; i++) rename_expr(p, s->idx[i], from, to);
+    rename_list(p, s->body, from, to);
+    rename_list(p, s->other, from, to);
+  }
+}
+
+/* The statements inside y behind those inside x. */
+static void append(Prog *p, StmtId x, StmtId y) {
+  StmtId last = prog_stmt(p, x)->body;
+  while (prog_stmt(p, last)->next) last = prog_stmt(p, last)->next;
+  prog_stmt(p, last)->next = prog_stmt(p, y)->body;
+}
+
+static void join(Prog *p, StmtId x, StmtId y) {
+  Stmt *a = prog_stmt(p, x);
+  const Stmt *b = prog_stmt(p, y);
+  rename_list(p, b->body, b->var, a->var);
+  if (!(b->flags & LF_parallel)) a->flags &= (u8)~LF_parallel;
+  append(p, x, y);
+}
+
+/* ---- temporaries that need only a slice ---- */
+
+/* Position of the dimension that selects slices of this size; rank if there is none. */
+static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
+  for (u32 d = 0; d < b->rank; d++) {
+    if (b->dim[d] == 1) continue;
+    return dim_product(p->dims, b->dim + d + 1, b->rank - d - 1) == size ? d : b->rank;
+  }
+  return b->rank;
+}
+
+static void shrink(Merge *m, const Touched *in, const Stmt *loop, BufId root) {
+  Prog *p = m->p;
+  Dim size = INT64_MIN;
+  const RootUse *use = touch_root(in, root);
+  if (use->count != m->total[root]) return;
+  u32 first = use->last;
+  while (in->at.at[first - 1].before) first = in->at.at[first - 1].before;
+  if (!in->at.at[first - 1].write || !sliced(in, root, loop->var, &size)) return;
+  for (BufId b = m->view[root]; b; b = m->other[b])
+    if (slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
+  for (u32 i = use->last; i; i = in->at.at[i - 1].before) {
+    const Touch *a = &in->at.at[i - 1];
+    a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
+  }
+  for (BufId b = m->view[root]; b; b = m->other[b])
+    prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
+}
+
+static void shrink_all(Merge *m, StmtId loop) {
+  Prog *p = m->p;
+  Touched in = touched(p, prog_stmt(p, loop)->body);
+  for (u32 i = 0; i < in.root.n; i++)
+    if (prog_buf(p, in.root.at[i].root)->space == BS_temp)
+      shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
+}
+
+/* ---- the walk ---- */
+
+/* Neighbouring loops of a list. */
+static void merge_loops(Merge *m, StmtId first) {
+  Prog *p = m->p;
+  for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
+    bool here = false;
+    Touched a = {0};
+    for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
+      if (prog_stmt(p, x)->kind != ST_for || prog_stmt(p, y)->kind != ST_for) break;
+      if (!same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+      if (!a.p) a = touched(p, prog_stmt(p, x)->body);
+      Touched b = touched(p, prog_stmt(p, y)->body);
+      if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b)) break;
+      touch_append(&a, &b);
+      StmtId next = prog_stmt(p, y)->next;
+      join(p, x, y);
+      prog_stmt(p, x)->next = next;
+      here = true;
+    }
+    if (!here) continue;
+    shrink_all(m, x);
+    merge_loops(m, prog_stmt(p, x)->body);
+  }
+}
+
+/* The loop that is all of a kernel; 0 if there is more or something else. */
+static StmtId only_loop(Prog *p, StmtId kernel) {
+  if (prog_stmt(p, kernel)->kind != ST_kernel) return 0;
+  StmtId s = prog_stmt(p, kernel)->body;
+  return s && !prog_stmt(p, s)->next && prog_stmt(p, s)->kind == ST_for ? s : 0;
+}
+
+/* Statements run, at most; saturates. Loops whose length is not known do not stand in a row. */
+static u64 work(Prog *p, StmtId first) {
+  u64 sum = 0;
+  for (StmtId id = first; id && sum <= ROW_WORK; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    i64 lo, hi;
+    if (s->kind == ST_while || s->kind == ST_require) return ROW_WORK + 1;
+    u64 body = 1 + work(p, s->body) + work(p, s->other);
+    if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
+      return ROW_WORK + 1;
+    u64 trips = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
+    sum += trips > ROW_WORK ? ROW_WORK + 1 : trips * body;
+  }
+  return sum;
+}
+
+static bool is_element(Prog *p, BufId root) {
+  const Buf *b = prog_buf(p, root);
+  return dim_product(p->dims, b->dim, b->rank) == 1;
+}
+
+/* Do both kernels go through one row, which one of them folds to an element? */
+static bool same_row(Prog *p, StmtId x, StmtId y) {
+  const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
+  if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
+  if (work(p, k->body) + work(p, next->body) > ROW_WORK) return false;
+  Touched a = touched(p, k->body), b = touched(p, next->body);
+  bool flow = false, element = false, folds = true;
+  if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
+  for (u32 i = 0; i < b.at.n; i++) {
+    BufId root = b.at.at[i].root;
+    if (prog_buf(p, root)->space == BS_reg) continue;
+    if (b.at.at[i].write) {
+      folds = folds && is_element(p, root);
+    } else if (writes(&a, root)) {
+      flow = true;
+      element = element || is_element(p, root);
+    }
+  }
+  return flow && (element || folds);
+}
+
+static Str joined_label(Prog *p, Str a, Str b) {
+  if (str_len(p->c, a) + str_len(p->c, b) > MERGE_LABEL) return a;
+  return str_fmt(p->c, "%s, %s", str_text(p->c, a), str_text(p->c, b));
+}
+
+/* Takes the kernel behind k into it. */
+static void swallow(Prog *p, StmtId k) {
+  Stmt *s = prog_stmt(p, k);
+  Stmt *next = prog_stmt(p, s->next);
+  next->into = k;
+  s->label = joined_label(p, s->label, next->label);
+  s->next = next->next;
+}
+
+static void merge_kernel(Merge *m, StmtId k) {
+  Prog *p = m->p;
+  StmtId x = only_loop(p, k), next;
+  bool any = false;
+  Touched a = {0};
+  u64 one = 0;
+  while (x && (next = prog_stmt(p, k)->next) != 0) {
+    StmtId y = only_loop(p, next);
+    if (!y || !same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
+    const Stmt *first = prog_stmt(p, x), *second = prog_stmt(p, y);
+    if (!a.p) {
+      a = touched(p, first->body);
+      one = held(m, &a, first);
+    }
+    Touched b = touched(p, second->body);
+    if (!follows(first, &a, second, &b)) break;
+    u64 both = held_both(m, one, &a, &b, first);
+    if (!pays(one, held(m, &b, second), both)) break;
+    one = both;
+    touch_append(&a, &b);
+    join(p, x, y);
+    swallow(p, k);
+    any = true;
+  }
+  if (any) {
+    shrink_all(m, x);
+    merge_loops(m, prog_stmt(p, x)->body);
+  }
+}
+
+static void merge_list(Merge *m, StmtId first) {
+  Prog *p = m->p;
+  for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
+    Mark mark = arena_mark(&p->c->scratch);
+    bool kernel = prog_stmt(p, k)->kind == ST_kernel;
+    merge_list(m, kernel ? 0 : prog_stmt(p, k)->body);
+    merge_list(m, prog_stmt(p, k)->other);
+    if (kernel) merge_kernel(m, k);
+    arena_rewind(&p->c->scratch, mark);
+  }
+  for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
+    Mark mark = arena_mark(&p->c->scratch);
+    for (StmtId y = prog_stmt(p, k)->next; y && same_row(p, k, y); y = prog_stmt(p, k)->next) {
+      append(p, k, y);
+      swallow(p, k);
+    }
+    arena_rewind(&p->c->scratch, mark);
+  }
+}
+
+void merge(Prog *p) {
+  Arena *a = &p->c->scratch;
+  Merge m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
+  m.view = NEWS(a, BufId, p->buf.n);
+  m.other = NEWS(a, BufId, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    BufId root = prog_root(p, b);
+    m.other[b] = m.view[root];
+    m.view[root] = b;
+  }
+  Touched all = touched(p, p->body);
+  for (u32 i = 0; i < all.at.n; i++) m.total[all.at.at[i].root]++;
+  merge_list(&m, p->body);
+}

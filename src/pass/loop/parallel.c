@@ -1,0 +1,689 @@
+/* parallel.c: which loops are shared out to threads.
+ *
+ * In: a program whose loops carry the marks of lowering (LF_parallel: iterations may run at the
+ * same time). Out: the same program, the same bits, in kernels of two sorts: those that are one
+ * marked loop, which threads take chunks of, and all others, which one thread runs. No other loop
+ * is marked afterwards. A program for one thread stays as it is.
+ *
+ * Method: for every kernel the cheapest of four by a rough estimate. A loop is handed out,
+ * together with marked loops directly inside it if it has few iterations; or strips of a marked
+ * loop inside it are, each with all of the loops around; or it stays as a loop between kernels and
+ * the statements of its body become kernels, which balances better where iterations are few and
+ * long (blocks of Winograd); or one thread runs all of it (what takes less than it costs to call
+ * the others). A kernel of several statements is taken apart into kernels, one each.
+ *
+ * What one thread has written and another reads costs more than arithmetic: the lines travel, and
+ * whoever writes them next waits until every copy is gone. So a thread should read what it wrote
+ * itself. A product that is split by columns reads all rows in every thread, one that is split by
+ * rows only its own, and kernels behind it that are split by rows too stay with them. The price of
+ * strips is that each reads all weights again.
+ *
+ * A temporary that only a shared loop touches, and whose elements iterations use again, is scratch:
+ * every thread gets its own. All other scratch becomes an ordinary temporary. A loop that reads
+ * what it writes is shared out only if iterations can be seen to keep apart.
+ *
+ * needs: no plan  keeps: the order of every sum
+ */
+#include "ir/prog_mem.h"
+#include "pass/kernel/affine.h"
+#include "pass/pass.h"
+#include "pass/loop/touch.h"
+
+#include <math.h>
+
+enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thread */
+
+/* Along which dimension of which view threads have split a buffer; buf 0: not known. */
+typedef struct Cut {
+  BufId buf;
+  u32 dim;
+} Cut;
+
+typedef struct Share {
+  Prog *p;
+  const Range *range; /* by variable */
+  u32 *total;         /* by root: accesses of the whole program */
+  bool *own;          /* by root: scratch of each thread */
+  Cut *cut;           /* by root: how its writers were split */
+  double grain;
+  u32 inside; /* of how many loops that stay between kernels */
+  u32 round;  /* one more for every set of variables, or of roots: a number says which one has it */
+  u32 *in_var, *in_root;
+  u64 *last_var, *last_root; /* by variable, by root: see find_cuts */
+  u64 counted;               /* statements */
+} Share;
+
+/* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
+ * all others. */
+typedef struct Chain {
+  u32 n;
+  StmtId at[CHAIN];
+  double trips; /* of all, or of the one in strips */
+  bool fixed;   /* trips is what it will be, not a bound */
+  u32 strip;    /* iterations of a strip; 0: none */
+} Chain;
+
+/* ---- memory ---- */
+
+static bool has_load(Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  if (e->kind == EX_load) return true;
+  for (u32 i = 0; i < e->narg; i++)
+    if (has_load(p, e->arg[i])) return true;
+  return false;
+}
+
+/* An index as coef * v + what does not depend on the body + what ranges from lo to hi. */
+typedef struct Split {
+  i64 coef, lo, hi;
+  Affine outer;
+} Split;
+
+static bool split_index(Share *o, const Touched *in, ExprId e, VarId v, Split *s) {
+  Affine a;
+  if (!affine_of(o->p, e, &a)) return false;
+  *s = (Split){.lo = a.k, .hi = a.k};
+  for (u32 i = 0; i < a.n; i++) {
+    i64 coef = a.t[i].coef, x, y;
+    if (!a.t[i].var) return false;
+    if (a.t[i].var == v) {
+      s->coef += coef;
+      continue;
+    }
+    if (!touch_declares(in, a.t[i].var)) {
+      s->outer.t[s->outer.n++] = a.t[i];
+      continue;
+    }
+    Range r = o->range[a.t[i].var];
+    if (__builtin_mul_overflow(coef, coef < 0 ? r.hi : r.lo, &x) ||
+        __builtin_mul_overflow(coef, coef < 0 ? r.lo : r.hi, &y) ||
+        __builtin_add_overflow(s->lo, x, &s->lo) || __builtin_add_overflow(s->hi, y, &s->hi))
+      return false;
+  }
+  return s->coef != 0;
+}
+
+static bool same_outer(const Affine *a, const Affine *b) {
+  if (a->n != b->n) return false;
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].var != b->t[i].var || a->t[i].coef != b->t[i].coef) return false;
+  return true;
+}
+
+/* Does dimension d keep the accesses of two iterations of v apart? */
+static bool keeps_apart(Share *o, const Touched *in, BufId root, VarId v, u32 d) {
+  Split all = {0}, s;
+  BufId first = 0;
+  const RootUse *use = touch_root(in, root);
+  for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
+    const Touch *t = &in->at.at[i - 1];
+    if (d >= t->n || !split_index(o, in, t->idx[d], v, &s)) return false;
+    if (d + 1 == t->n) s.hi += t->lanes - 1;
+    if (!first) {
+      first = t->buf;
+      all = s;
+    }
+    if (t->buf != first || s.coef != all.coef || !same_outer(&s.outer, &all.outer)) return false;
+    if (s.lo < all.lo) all.lo = s.lo;
+    if (s.hi > all.hi) all.hi = s.hi;
+  }
+  i64 reach, coef = all.coef < 0 ? -all.coef : all.coef;
+  return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
+}
+
+static bool apart(Share *o, const Touched *in, BufId root, VarId v) {
+  for (u32 d = 0; d < MAX_RANK; d++)
+    if (keeps_apart(o, in, root, v, d)) return true;
+  return false;
+}
+
+/* May iterations of the loop run at the same time? Adds to own, if given, what each thread then
+ * needs. */
+static bool is_free(Share *o, StmtId loop, bool *own) {
+  Prog *p = o->p;
+  const Stmt *s = prog_stmt(p, loop);
+  if (s->kind != ST_for || !(s->flags & LF_parallel) || has_load(p, s->a) || has_load(p, s->b))
+    return false;
+  Touched in = touched(p, s->body);
+  if (in.ordered) return false;
+  for (u32 i = 0; i < in.root.n; i++) {
+    const RootUse *use = &in.root.at[i];
+    BufId b = use->root;
+    BufSpace space = prog_buf(p, b)->space;
+    bool inside = use->count == o->total[b];
+    if (space == BS_reg && !inside) return false;
+    if (space == BS_reg || !use->read || !use->write || apart(o, &in, b, s->var)) continue;
+    if (!inside || (space != BS_temp && space != BS_local)) return false;
+    if (own) own[b] = true;
+  }
+  return true;
+}
+
+/* ---- how long things take, in nanoseconds ---- */
+
+static double op_cost(Op op) {
+  switch (op) {
+  case OP_exp:
+  case OP_exp1:
+  case OP_log:
+  case OP_sin:
+  case OP_cos:
+  case OP_tan:
+  case OP_asin:
+  case OP_acos:
+  case OP_atan:
+  case OP_sinh:
+  case OP_cosh:
+  case OP_tanh:
+  case OP_asinh:
+  case OP_acosh:
+  case OP_atanh:
+  case OP_gelu2:
+  case OP_erf:
+  case OP_pow: return 20;
+  case OP_div:
+  case OP_mod:
+  case OP_fmod:
+  case OP_sqrt: return 4;
+  default: return 1;
+  }
+}
+
+static double expr_cost(Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
+  if (e->kind == EX_load) return 0.12 * wide; /* indices become steps of pointers */
+  for (u32 i = 0; i < e->narg; i++) sum += expr_cost(p, e->arg[i]);
+  return e->kind == EX_const || e->kind == EX_var || e->kind == EX_splat
+             ? sum
+             : sum + 0.12 * wide * (e->kind == EX_op ? op_cost(e->op) : 2);
+}
+
+/* Iterations, at most; *fixed: exactly. A guess where there is no bound. */
+static double trips(Share *o, const Stmt *s, bool *fixed) {
+  Range lo = ex_range(o->p, s->a, o->range), hi = ex_range(o->p, s->b, o->range);
+  *fixed = lo.lo == lo.hi && hi.lo == hi.hi;
+  double n = ceil(((double)hi.hi - (double)lo.lo) / (double)s->step);
+  return n > 1e9 ? 64 : n > 0 ? n : 0;
+}
+
+static double list_cost(Share *o, StmtId first);
+
+static double cost(Share *o, StmtId id) {
+  Prog *p = o->p;
+  const Stmt *s = prog_stmt(p, id);
+  double sum = list_cost(o, s->body), own = s->kind == ST_store ? 0.12 : 0;
+  bool fixed;
+  if (s->kind == ST_for) return trips(o, s, &fixed) * (sum + 0.2);
+  if (s->kind == ST_while) return 64 * (sum + expr_cost(p, s->a));
+  return own + sum + list_cost(o, s->other) + (s->a ? expr_cost(p, s->a) : 0);
+}
+
+static double list_cost(Share *o, StmtId first) {
+  double sum = 0;
+  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) sum += cost(o, s);
+  return sum;
+}
+
+/* ---- what threads read of each other ---- */
+
+/* Does it depend on a variable of the set? */
+static bool any_of(Share *o, ExprId id) {
+  if (!id) return false;
+  const Expr *e = prog_expr(o->p, id);
+  if (e->kind == EX_var && o->in_var[e->ref] == o->round) return true;
+  for (u32 i = 0; i < e->narg; i++)
+    if (any_of(o, e->arg[i])) return true;
+  return false;
+}
+
+/* Adds the variables whose values depend on those in the set. */
+static void follow(Share *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if ((s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) &&
+        (any_of(o, s->a) || any_of(o, s->b)))
+      o->in_var[s->var] = o->round;
+    follow(o, s->body);
+    follow(o, s->other);
+  }
+}
+
+/* The first dimension whose index depends on a variable of the set; rank if none does. */
+static u32 split_dim(Share *o, const Touch *t) {
+  u32 d = 0;
+  while (d < t->n && !any_of(o, t->idx[d])) d++;
+  return d;
+}
+
+/* When v is split: bytes that come from other threads; that were made by several threads; that are
+ * weights; and cache lines at the ends of what threads write side by side. */
+typedef struct Reads {
+  double handed, alone, weights, torn;
+} Reads;
+
+/* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
+ * dimension is not the first, one in every row of those in front. */
+static double torn_lines(Prog *p, const Touch *t, u32 d) {
+  const Buf *b = prog_buf(p, t->buf);
+  if (d >= t->n || t->n != b->rank || (b->space != BS_temp && b->space != BS_out)) return 0;
+  double outer = 1, inner = (double)dtype_bytes(b->dt);
+  for (u32 i = 0; i < b->rank; i++) {
+    if (!dim_is_const(b->dim[i])) return 0;
+    if (i < d) outer *= (double)b->dim[i];
+    if (i > d) inner *= (double)b->dim[i];
+  }
+  return fmod(inner, 64) == 0 ? 0 : outer;
+}
+
+/* Notes, on request, how results are split. */
+static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
+  Prog *p = o->p;
+  Mark m = arena_mark(&p->c->scratch);
+  Touched in = touched_one(p, loop);
+  o->round++;
+  o->in_var[v] = o->round;
+  follow(o, prog_stmt(p, loop)->body);
+  Reads r = {0};
+  for (u32 i = 0; i < in.at.n; i++) {
+    const Touch *t = &in.at.at[i];
+    BufSpace space = prog_buf(p, t->root)->space;
+    u32 d = split_dim(o, t);
+    u64 bytes;
+    Sym sym;
+    if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
+    if (t->write) r.torn = fmax(r.torn, torn_lines(p, t, d));
+    if (t->write || o->in_root[t->root] == o->round || space == BS_reg || space == BS_in) continue;
+    if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
+    o->in_root[t->root] = o->round;
+    const Cut *c = &o->cut[t->root];
+    if (space == BS_const && d == t->n) r.weights += (double)bytes;
+    if (space == BS_const) continue;
+    if (c->buf) r.alone += (double)bytes;
+    if (d == t->n)
+      r.handed += (double)bytes;
+    else if (c->buf == t->buf && c->dim != d)
+      r.handed += (double)bytes / 2;
+  }
+  arena_rewind(&p->c->scratch, m);
+  return r;
+}
+
+static double reads_cost(const Reads *r, double times) {
+  return r->handed * figures.handed_ns + r->torn * figures.torn_ns +
+         r->weights * times * (r->weights > figures.own_bytes ? figures.shared_ns : figures.own_ns);
+}
+
+/* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
+static double own_bytes(Share *o, StmtId loop) {
+  Prog *p = o->p;
+  Mark m = arena_mark(&p->c->scratch);
+  Touched in = touched_one(p, loop);
+  double sum = 0;
+  for (u32 i = 0; i < in.root.n; i++) {
+    BufId b = in.root.at[i].root;
+    BufSpace space = prog_buf(p, b)->space;
+    u64 bytes;
+    Sym sym;
+    if (in.root.at[i].count != o->total[b] || (space != BS_temp && space != BS_local)) continue;
+    if (mem_bytes(p, b, &bytes, &sym)) sum += (double)bytes;
+  }
+  arena_rewind(&p->c->scratch, m);
+  return sum;
+}
+
+/* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
+ * between kernels, each turn of which fetches a part. */
+static double lone_cost(Share *o, StmtId id) {
+  return cost(o, id) + (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.handed_ns);
+}
+
+/* ---- the choice ---- */
+
+typedef enum Way { WAY_one, WAY_chain, WAY_open } Way;
+
+typedef struct Choice {
+  Way way;
+  double time;
+  Chain chain;
+} Choice;
+
+/* Do the bounds depend on loops of the chain? */
+static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
+  for (u32 i = 0; i < c->n; i++) {
+    VarId v = prog_stmt(p, c->at[i])->var;
+    if (ex_mentions(p, s->a, v) || ex_mentions(p, s->b, v)) return false;
+  }
+  return true;
+}
+
+/* The loop, and those directly inside, that could be handed out as one. */
+static Chain nest_from(Share *o, StmtId loop) {
+  Prog *p = o->p;
+  Chain c = {0};
+  for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
+    const Stmt *s = prog_stmt(p, id);
+    if (c.n && (s->next || s->kind != ST_for)) break;
+    if ((s->flags & LF_unroll) || !rectangular(p, &c, s) || !is_free(o, id, NULL)) break;
+    c.at[c.n++] = id;
+  }
+  return c;
+}
+
+/* Of those as many as it takes: while there are too few iterations for all threads. */
+static Chain chain_from(Share *o, const Chain *nest, double whole) {
+  Chain c = {.trips = 1, .fixed = true};
+  double enough = (double)SHARES * o->p->threads;
+  for (u32 i = 0; i < nest->n; i++) {
+    bool fixed;
+    double n = trips(o, prog_stmt(o->p, nest->at[i]), &fixed);
+    if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
+    c.at[c.n++] = nest->at[i];
+    c.trips *= n;
+    c.fixed = c.fixed && fixed;
+  }
+  return c;
+}
+
+/* Where a list can be cut into kernels. Registers and variables do not go from one to another.
+ * False: it cannot, or there is no reason to. */
+static bool find_cuts(Share *o, StmtId first, bool *cut) {
+  Prog *p = o->p;
+  u32 n = 0, end = 0;
+  bool any = false;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (s->kind == ST_set || s->kind == ST_require) return false;
+    any = any || (s->kind == ST_for && !(s->flags & LF_unroll) && s->body);
+  }
+  if (!any) return false;
+  u64 from = o->counted;                 /* smaller numbers are of other lists */
+  for (u32 turn = 0; turn < 2; turn++) { /* the last statement that has something; the cuts */
+    n = 0;
+    for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
+      Mark m = arena_mark(&p->c->scratch);
+      Touched in = touched_one(p, id);
+      for (u32 i = 0; i < in.at.n; i++) {
+        u64 *last = &o->last_root[in.at.at[i].root];
+        if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
+        if (!turn) *last = from + n;
+        if (*last > from + end) end = (u32)(*last - from);
+      }
+      for (u32 i = 0; !turn && i < in.used.n; i++) o->last_var[in.used.at[i]] = from + n;
+      for (u32 i = 0; turn && i < in.declares.n; i++)
+        if (o->last_var[in.declares.at[i]] > from + end)
+          end = (u32)(o->last_var[in.declares.at[i]] - from);
+      if (turn) cut[n] = end <= n;
+      arena_rewind(&p->c->scratch, m);
+    }
+    end = 0;
+  }
+  o->counted += n;
+  return true;
+}
+
+static u32 count_list(Prog *p, StmtId first) {
+  u32 n = 0;
+  for (StmtId s = first; s; s = prog_stmt(p, s)->next) n++;
+  return n;
+}
+
+static Choice choose(Share *o, StmtId id);
+
+/* Time of a list whose pieces become kernels; whole: nothing is gained. */
+static double open_time(Share *o, StmtId first, double whole) {
+  Prog *p = o->p;
+  bool *cut = NEWS(&p->c->scratch, bool, count_list(p, first) + 1), alone = true;
+  if (!find_cuts(o, first, cut)) return whole;
+  double sum = 0;
+  u32 n = 0;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
+    sum += alone && cut[n] ? choose(o, id).time : lone_cost(o, id);
+    alone = cut[n];
+  }
+  return sum;
+}
+
+/* Iterations of a chunk: about SHARES for each thread, as many for every thread. */
+static u32 chunk_of(Share *o, const Chain *c, double whole, u32 shares) {
+  double n = c->trips, least = ceil(o->grain * n / whole),
+         chunk = floor(n / ((double)shares * o->p->threads));
+  if (!c->fixed) chunk = 1; /* fewer may come */
+  if (chunk < least) chunk = least;
+  double each = ceil(ceil(n / chunk) / o->p->threads);
+  chunk = ceil(n / (each * o->p->threads));
+  return chunk < 1 ? 1 : chunk > INT32_MAX ? INT32_MAX : (u32)chunk;
+}
+
+/* Iterations of a strip: of those near to a chunk, what makes threads end together. */
+static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *part) {
+  u32 chunk = chunk_of(o, c, whole, shares), best = chunk, n = o->p->threads;
+  *part = 1;
+  for (u32 k = 0; k <= 2 * chunk && k < 256; k++) {
+    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;    /* the nearest first */
+    if (!size || size * whole < o->grain * c->trips) continue; /* too small */
+    double each = ceil(ceil(c->trips / size) / n) * size / c->trips;
+    if (each >= *part - 1e-9) continue;
+    *part = each;
+    best = size;
+  }
+  return best;
+}
+
+/* Strips of a loop inside, if that is faster than *best. */
+static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Choice *best) {
+  Prog *p = o->p;
+  for (u32 k = 1; k < nest->n; k++) {
+    Chain c = *nest;
+    const Stmt *s = prog_stmt(p, c.at[k]);
+    c.n = k + 1;
+    c.trips = trips(o, s, &c.fixed);
+    if (c.trips < 2 || s->step > INT32_MAX) continue;
+    Reads r = reads_of(o, id, s->var, false);
+    double part;
+    c.strip = strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : SHARES, &part);
+    double each = ceil(ceil(c.trips / c.strip) / p->threads);
+    double time = whole * part + o->grain / 7 + reads_cost(&r, each);
+    if (time < best->time) *best = (Choice){WAY_chain, time, c};
+  }
+}
+
+static Choice choose(Share *o, StmtId id) {
+  Prog *p = o->p;
+  Choice best = {.time = lone_cost(o, id)};
+  double whole = cost(o, id), n = p->threads;
+  const Stmt *s = prog_stmt(p, id);
+  bool fixed;
+  if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
+  Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
+  if (c.n && c.trips > 1) {
+    Reads r = reads_of(o, id, s->var, false);
+    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
+    if (time < best.time) best = (Choice){WAY_chain, time, c};
+    try_strips(o, id, &nest, whole, &best);
+  }
+  if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
+  o->inside++;
+  double body = list_cost(o, s->body), open = open_time(o, s->body, body);
+  o->inside--;
+  if (open >= body) return best;
+  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.handed_ns) * trips(o, s, &fixed);
+  Reads again = reads_of(o, id, s->var, false);
+  if (again.weights > figures.own_bytes)
+    open += again.weights * figures.shared_ns * trips(o, s, &fixed) / n;
+  if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
+  return best;
+}
+
+/* ---- the new program ---- */
+
+typedef struct List {
+  StmtId first, last;
+} List;
+
+static void add(Share *o, List *l, StmtId s) {
+  prog_stmt(o->p, s)->next = 0;
+  if (l->last)
+    prog_stmt(o->p, l->last)->next = s;
+  else
+    l->first = s;
+  l->last = s;
+}
+
+static StmtId new_kernel(Share *o, Stmt like) {
+  Stmt *k = vec_push(&o->p->c->work, &o->p->stmt);
+  *k = (Stmt){.kind = ST_kernel, .label = like.label, .loc = like.loc, .step = 1};
+  return o->p->stmt.n - 1;
+}
+
+static void hand_out(Share *o, const Chain *c, double whole) {
+  Prog *p = o->p;
+  for (u32 i = 0; i < c->n; i++) {
+    Stmt *s = prog_stmt(p, c->at[i]);
+    is_free(o, c->at[i], o->own);
+    s->chunk = i ? 0 : c->strip ? 1 : chunk_of(o, c, whole, SHARES);
+  }
+}
+
+/* A loop over strips around the loops of the chain; the last one walks a strip. */
+static StmtId put_strips(Share *o, StmtId id, const Chain *c) {
+  Prog *p = o->p;
+  StmtId inner = c->at[c->n - 1];
+  VarId v = prog_add_var(p, DT_i64, str_of(p->c, "strip"));
+  Stmt *outer = vec_push(&p->c->work, &p->stmt);
+  StmtId strips = p->stmt.n - 1;
+  Stmt *s = prog_stmt(p, inner);
+  *outer = (Stmt){.kind = ST_for, .loc = s->loc, .var = v, .a = s->a, .b = s->b, .chunk = 1};
+  outer->step = s->step * c->strip;
+  outer->flags = LF_parallel;
+  outer->body = id;
+  ExprId end = ex_op2(p, OP_add, ex_var(p, v), ex_int(p, outer->step)), hi = ex_copy(p, outer->b);
+  s->a = ex_var(p, v);
+  i64 lo, to;
+  bool whole = ex_is_int(p, outer->a, &lo) && ex_is_int(p, hi, &to) && (to - lo) % outer->step == 0;
+  s->b = whole ? end : ex_op2(p, OP_min, end, hi);
+  return strips;
+}
+
+/* Marks are left on the chain only. */
+static void unmark(Prog *p, StmtId first, const Chain *c) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt *s = prog_stmt(p, id);
+    bool keep = false;
+    for (u32 i = 0; c && i < c->n; i++) keep = keep || c->at[i] == id;
+    if (!keep) s->flags &= (u8)~LF_parallel;
+    unmark(p, s->body, c);
+    unmark(p, s->other, c);
+  }
+}
+
+/* A kernel of its own for the loops of the chain. */
+static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, List *l) {
+  Prog *p = o->p;
+  hand_out(o, c, cost(o, id));
+  reads_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
+  unmark(p, id, c->strip ? NULL : c);
+  if (c->strip) id = put_strips(o, id, c);
+  StmtId alone = new_kernel(o, k);
+  prog_stmt(p, alone)->body = id;
+  add(o, l, alone);
+}
+
+/* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
+ * are one kernel. */
+static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
+  Prog *p = o->p;
+  u32 count = count_list(p, first), n = 0;
+  bool *cut = NEWS(&p->c->scratch, bool, count + 1), alone = true;
+  bool cuts = find_cuts(o, first, cut);
+  List serial = {0};
+  StmtId kernel = 0;
+  for (StmtId id = first, next; id; id = next, n++) {
+    next = prog_stmt(p, id)->next;
+    prog_stmt(p, id)->next = 0;
+    Choice c = {0};
+    if (cuts && alone && cut[n]) c = choose(o, id);
+    alone = cuts && cut[n];
+    if (c.way == WAY_one) {
+      unmark(p, id, NULL);
+      if (!kernel) {
+        add(o, l, kernel = new_kernel(o, k));
+        serial = (List){0};
+      }
+      add(o, &serial, id);
+      prog_stmt(p, kernel)->body = serial.first;
+      continue;
+    }
+    kernel = 0;
+    if (c.way == WAY_chain) {
+      add_shared(o, k, id, &c.chain, l);
+      continue;
+    }
+    List inside = {0};
+    o->inside++;
+    take_apart(o, k, prog_stmt(p, id)->body, &inside);
+    o->inside--;
+    prog_stmt(p, id)->body = inside.first;
+    prog_stmt(p, id)->flags &= (u8)~LF_parallel;
+    add(o, l, id);
+  }
+}
+
+static StmtId walk(Share *o, StmtId first) {
+  Prog *p = o->p;
+  List l = {0};
+  for (StmtId id = first, next; id; id = next) {
+    Mark m = arena_mark(&p->c->scratch);
+    Stmt s = *prog_stmt(p, id);
+    next = s.next;
+    if (s.kind != ST_kernel) {
+      StmtId body = walk(o, s.body), other = walk(o, s.other);
+      prog_stmt(p, id)->body = body;
+      prog_stmt(p, id)->other = other;
+      add(o, &l, id);
+      arena_rewind(&p->c->scratch, m);
+      continue;
+    }
+    double whole = list_cost(o, s.body), lone = 0;
+    for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
+    if (whole < o->grain * 3 / 4 || open_time(o, s.body, lone) >= lone) {
+      unmark(p, s.body, NULL);
+      add(o, &l, id);
+    } else {
+      take_apart(o, s, s.body, &l);
+    }
+    arena_rewind(&p->c->scratch, m);
+  }
+  return l.first;
+}
+
+void parallel(Prog *p) {
+  if (p->threads < 2) return;
+  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  o.grain = p->grain ? p->grain : figures.grain_ns;
+  o.total = NEWS(&p->c->scratch, u32, p->buf.n);
+  o.own = NEWS(&p->c->scratch, bool, p->buf.n);
+  o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
+  u32 vars = p->var.n + p->stmt.n; /* a loop may get one for its strips */
+  o.in_var = NEWS(&p->c->scratch, u32, vars);
+  o.last_var = NEWS(&p->c->scratch, u64, vars);
+  o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);
+  o.last_root = NEWS(&p->c->scratch, u64, p->buf.n);
+  Touched all = touched(p, p->body);
+  for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
+  p->body = walk(&o, p->body);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Buf *x = prog_buf(p, b);
+    BufId root = prog_root(p, b);
+    if (x->space != BS_temp && x->space != BS_local) continue;
+    x->space = o.own[root] ? BS_local : BS_temp;
+  }
+}
+
+double prog_time(Prog *p) {
+  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  double calls = 0;
+  for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
+    if (prog_stmt(p, s)->kind == ST_kernel) calls += figures.call_ns;
+  return list_cost(&o, p->body) + calls;
+}

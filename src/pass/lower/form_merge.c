@@ -1,0 +1,182 @@
+/* form_merge.c: makes one axis of two that every operand runs through as if they were one.
+ *
+ * In: a form. Out: the same computation with fewer and longer axes, and operands seen through views
+ * of their buffers that have fewer dimensions. An elementwise node over equal shapes becomes a
+ * single loop, and a pointwise convolution gets rows as long as the image. The order of every fold
+ * stays what it was. The outermost axis is left alone: kernels in a row that walk it can become one
+ * (merge.c).
+ */
+#include "pass/lower/form.h"
+
+enum { NOWHERE = MAX_RANK };
+
+/* An operand with the dimensions it will have. */
+typedef struct Seen {
+  Operand *o;
+  Operand was;
+  Dim dim[MAX_RANK];
+  bool merged;
+  bool fixed; /* state may lie in memory with other extents */
+} Seen;
+
+typedef struct Merge {
+  Prog *p;
+  Form *f;
+  u32 n;
+  Seen seen[1 + FORM_IN];
+} Merge;
+
+static bool constant(const Index *ix) {
+  return ix->n == 0 && ix->base == 0 && ix->shift == 0;
+}
+
+static bool guarded(const Merge *m, u32 axis) {
+  for (u32 k = 0; k < m->n; k++) {
+    const Operand *o = m->seen[k].o;
+    for (u32 i = 0; i < o->rank; i++) {
+      const Index *ix = &o->idx[i];
+      for (u32 t = 0; t < ix->n; t++)
+        if (ix->guard && ix->axis[t] == axis) return true;
+    }
+  }
+  return false;
+}
+
+/* An axis with a single point contributes 0 to every index. */
+static void forget(Merge *m, u32 axis) {
+  for (u32 k = 0; k < m->n; k++) {
+    Operand *o = m->seen[k].o;
+    for (u32 i = 0; i < o->rank; i++) {
+      Index *ix = &o->idx[i];
+      if (ix->n == 2 && ix->axis[1] == axis) ix->n = 1;
+      if (ix->n == 0 || ix->axis[0] != axis) continue;
+      ix->axis[0] = ix->axis[1];
+      ix->coef[0] = ix->coef[1];
+      ix->n--;
+    }
+  }
+}
+
+/* Dimensions of extent 1 are in the way of nothing. */
+static void squeeze(Seen *s) {
+  u32 n = 0;
+  for (u32 i = 0; i < s->o->rank; i++) {
+    if (s->dim[i] == 1 && constant(&s->o->idx[i])) continue;
+    s->dim[n] = s->dim[i];
+    s->o->idx[n++] = s->o->idx[i];
+  }
+  s->o->rank = n;
+}
+
+/* The dimension that axis runs through alone; NOWHERE: none; above: in a way that cannot be merged.
+ */
+static u32 place(const Seen *s, u32 axis) {
+  u32 at = NOWHERE;
+  for (u32 i = 0; i < s->o->rank; i++) {
+    const Index *ix = &s->o->idx[i];
+    for (u32 t = 0; t < ix->n; t++) {
+      if (ix->axis[t] != axis) continue;
+      if (s->fixed || ix->n > 1 || ix->coef[0] != 1 || ix->guard || ix->stretch || at != NOWHERE)
+        return NOWHERE + 1;
+      at = i;
+    }
+  }
+  return at;
+}
+
+/* An empty shape may have extents whose product is too large for a dimension. */
+static bool fits(const Merge *m, Dim a, i64 b) {
+  i64 lo, hi;
+  u64 n;
+  dim_bounds(m->p->dims, a, &lo, &hi);
+  return hi < DIM_MAX && lo >= 0 && size_mul((u64)hi, (u64)b, &n) && n <= (u64)DIM_MAX;
+}
+
+static bool adjacent(const Merge *m, const Seen *s, u32 a, u32 b) {
+  u32 i = place(s, a), k = place(s, b);
+  if (i == NOWHERE && k == NOWHERE) return true;
+  if (i >= NOWHERE || k != i + 1) return false;
+  const Index *low = &s->o->idx[k];
+  return s->dim[k] == m->f->axis[b].hi && low->base == 0 && low->shift == 0 &&
+         fits(m, s->dim[i], s->dim[k]) && fits(m, s->o->idx[i].base, s->dim[k]);
+}
+
+static bool can_merge(const Merge *m, u32 a, u32 b) {
+  const Axis *x = &m->f->axis[a], *y = &m->f->axis[b];
+  if (x->fold != y->fold || x->lo || y->lo || !dim_is_const(y->hi) || !fits(m, x->hi, y->hi))
+    return false;
+  for (u32 k = 0; k < m->n; k++)
+    if (!adjacent(m, &m->seen[k], a, b)) return false;
+  return true;
+}
+
+static void merge(Merge *m, u32 a, u32 b) {
+  Dims *ds = m->p->dims;
+  i64 inner = m->f->axis[b].hi;
+  m->f->axis[a].hi = dim_mul(ds, m->f->axis[a].hi, inner);
+  m->f->axis[b].hi = 1;
+  for (u32 k = 0; k < m->n; k++) {
+    Seen *s = &m->seen[k];
+    u32 at = place(s, a);
+    if (at == NOWHERE) continue;
+    s->o->idx[at].base = dim_mul(ds, s->o->idx[at].base, inner);
+    s->o->idx[at].shift *= inner;
+    s->dim[at] = dim_mul(ds, s->dim[at], inner);
+    s->o->rank--;
+    for (u32 i = at + 1; i < s->o->rank; i++) {
+      s->o->idx[i] = s->o->idx[i + 1];
+      s->dim[i] = s->dim[i + 1];
+    }
+    s->merged = true;
+  }
+}
+
+static Str view_name(Prog *p, BufId b) {
+  return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
+}
+
+static BufId view_of(Prog *p, Map *views, BufId b, const Dim *dim, u32 rank) {
+  i64 key[2 + MAX_RANK];
+  BufId root = prog_root(p, b);
+  key[0] = root;
+  for (u32 i = 0; i < rank; i++) key[1 + i] = dim[i];
+  u32 *slot = map_put_bytes(views, key, (1 + rank) * sizeof *key);
+  if (!*slot) *slot = prog_add_view(p, root, dim, rank, view_name(p, root));
+  return *slot;
+}
+
+static void look_at(Merge *m, Operand *o) {
+  Seen *s = &m->seen[m->n++];
+  s->o = o;
+  s->was = *o;
+  s->fixed = prog_buf(m->p, prog_root(m->p, o->buf))->space == BS_state;
+  for (u32 i = 0; i < o->rank; i++) s->dim[i] = prog_buf(m->p, o->buf)->dim[i];
+}
+
+void form_merge(Prog *p, Map *views, Form *f) {
+  if (f->body == FB_iota || f->body == FB_random) return;
+  Merge m = {.p = p, .f = f};
+  look_at(&m, &f->out);
+  for (u32 i = 0; i < f->nin; i++) look_at(&m, &f->in[i]);
+  if (f->from.buf) look_at(&m, &f->from);
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].hi == 1 && !f->axis[i].lo && !guarded(&m, i)) forget(&m, i);
+  for (u32 k = 0; k < m.n; k++) squeeze(&m.seen[k]);
+  u32 last = FORM_AXES,
+      outer = FORM_AXES; /* the axis before, and the first, of those that matter */
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].hi == 1 && !guarded(&m, i)) continue;
+    if (outer == FORM_AXES) outer = i;
+    if (last < FORM_AXES && last != outer && can_merge(&m, last, i))
+      merge(&m, last, i);
+    else
+      last = i;
+  }
+  for (u32 k = 0; k < m.n; k++) {
+    Seen *s = &m.seen[k];
+    if (s->merged)
+      s->o->buf = view_of(p, views, s->o->buf, s->dim, s->o->rank);
+    else
+      *s->o = s->was;
+  }
+}

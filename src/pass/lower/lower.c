@@ -1,0 +1,235 @@
+/* lower.c: turns a graph into a program: one buffer a value, one kernel region a node.
+ *
+ * In: a checked graph. Out: a program. For a target without vectors it computes the same bits as
+ * the reference evaluator; kernel families for vectors may sum in another order. What fuse.c has
+ * marked gets no buffer; nothing is reused or moved between kernels here. Parameters and results of
+ * the graph are the buffers of the caller; a result that no node computes for itself (a parameter,
+ * a constant, a view, one returned twice) is copied at the end. reshape is another view of its
+ * operand's buffer and costs nothing. Data symbols are variables set by the node that owns them.
+ * Complex numbers have no scalar ops and are refused, node by node.
+ */
+#include "pass/lower/lower.h"
+
+static LowerFn *const kinds[OP_COUNT] = {
+    [OP_dims] = lower_dims,
+    [OP_argmax] = lower_arg,
+    [OP_argmin] = lower_arg,
+    [OP_pool_argmax] = lower_pool_arg,
+    [OP_concat] = lower_concat,
+    [OP_pad] = lower_pad,
+    [OP_gather] = lower_gather,
+    [OP_gather_elems] = lower_gather_elems,
+    [OP_gather_nd] = lower_gather_nd,
+    [OP_scatter_elems] = lower_scatter_elems,
+    [OP_scatter_nd] = lower_scatter_nd,
+    [OP_cumsum] = lower_cum,
+    [OP_cumprod] = lower_cum,
+    [OP_nonzero] = lower_nonzero,
+    [OP_topk] = lower_topk,
+};
+
+static const Type *tensor_type(Lower *l, Val v) {
+  const Type *t = graph_type(l->g, v);
+  if (t->kind != TY_tensor)
+    fail(l->c, ERR_unsupported, l->n ? l->n->loc : LOC_NONE, "value \"%s\" is not a tensor",
+         show(l->c, graph_val(l->g, v)->name));
+  return t;
+}
+
+static BufId add_buf(Lower *l, BufSpace space, Val v, Str name) {
+  const Type *t = tensor_type(l, v);
+  return prog_add_buf(l->p, space, t->dt, t->dim, t->rank, name);
+}
+
+BufId lower_temp(Lower *l, Val v) {
+  if (!l->buf[v] && graph_val(l->g, v)->layout) l->buf[v] = layout_temp(l, v);
+  if (!l->buf[v]) l->buf[v] = add_buf(l, BS_temp, v, graph_val(l->g, v)->name);
+  return l->buf[v];
+}
+
+Tail lower_kernel(Lower *l, Str label) {
+  Tail at = l->at;
+  StmtId s = prog_kernel(l->p, &at, label);
+  l->at.last = s;
+  if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
+  return at;
+}
+
+void lower_copy(Lower *l, BufId from, BufId to) {
+  Form f;
+  if (from == to) return;
+  form_copy(l->p, from, to, &f);
+  lower_form(l, lower_kernel(l, str_of(l->c, "copy")), &f);
+}
+
+/* ---- nodes ---- */
+
+/* Which element types the program cannot compute with. */
+static bool refused(Lower *l, const Node *n, DType dt) {
+  char cls = dtype_info[dt].cls;
+  if (cls == 'C') return true;
+  if (cls != 'S') return false;
+  switch (op_info[n->op].kind) {
+  case OK_MAP: return n->op == OP_cast || n->op == OP_bitcast;
+  case OK_LEAF: return n->op != OP_const;
+  case OK_VIEW:
+  case OK_JOIN:
+  case OK_GATHER:
+  case OK_SCATTER:
+  case OK_CONTROL: return false;
+  default: (void)l; return true;
+  }
+}
+
+static void check_types(Lower *l, const Node *n) {
+  DType bad = DT_none;
+  for (u32 i = 0; i < n->nin; i++)
+    if (refused(l, n, tensor_type(l, n->in[i])->dt)) bad = graph_type(l->g, n->in[i])->dt;
+  for (u32 i = 0; i < n->nout; i++)
+    if (refused(l, n, tensor_type(l, n->out[i])->dt)) bad = graph_type(l->g, n->out[i])->dt;
+  if (bad == DT_none) return;
+  diag(l->c, ERR_unsupported, n->loc, "%s on %s cannot be lowered", op_info[n->op].name,
+       dtype_info[bad].name);
+}
+
+/* Before anything is built, so that one run names every node, and none is built of what is missing.
+ */
+static void check_block(Lower *l, BlkId b) {
+  const Blk *blk = &l->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) {
+    const Node *n = l->n = graph_node(l->g, blk->node.at[i]);
+    if (n->op != OP_const && n->op != OP_reshape) check_types(l, n);
+    for (u32 k = 0; k < n->nblk; k++) check_block(l, n->blk[k]);
+  }
+  l->n = NULL;
+}
+
+/* Parameters and results that a program has no buffers for, used or not. */
+static void check_interface(Lower *l, const Val *val, u32 n, const char *what) {
+  for (u32 i = 0; i < n; i++) {
+    const Value *v = graph_val(l->g, val[i]);
+    if (v->type.kind == TY_tensor && dtype_info[v->type.dt].cls == 'C')
+      diag(l->c, ERR_unsupported, LOC_NONE, "%s %u is %s, which cannot be lowered", what, i,
+           dtype_info[v->type.dt].name);
+  }
+}
+
+static void lower_node(Lower *l, const Node *n) {
+  Form f;
+  l->n = n;
+  if (n->op == OP_const) {
+    Val v = n->out[0];
+    l->buf[v] = prog_add_const(l->p, node_attr(n, AT_value)->u.t, graph_val(l->g, v)->name);
+    return;
+  }
+  lower_require(l);
+  if (op_is_alias(n->op)) {
+    if (n->op == OP_within) lower_within(l);
+    const Type *t = tensor_type(l, n->out[0]);
+    BufId of = lower_in(l, 0);
+    if (!states_view(l->states, of, t->dim, t->rank)) {
+      const Buf b = *prog_buf(l->p, of);
+      BufId copy = prog_add_buf(l->p, BS_temp, b.dt, b.dim, b.rank, 0);
+      lower_copy(l, of, copy);
+      of = copy;
+    }
+    l->buf[n->out[0]] = prog_add_view(l->p, of, t->dim, t->rank, graph_val(l->g, n->out[0])->name);
+    return;
+  }
+  if (states_holds(l->states, n) || ghost_make(l, n)) return;
+  for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
+  if (n->op == OP_if)
+    lower_if(l);
+  else if (n->op == OP_loop)
+    lower_loop(l);
+  else if (slots_all(l, n))
+    return;
+  else if (kinds[n->op])
+    kinds[n->op](l, lower_kernel(l, group_label(l, n)));
+  else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
+    slot_redirect(l, &f);
+    lower_form(l, lower_kernel(l, group_label(l, n)), &f);
+  } else
+    diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
+  l->acc = 0;
+}
+
+void lower_block(Lower *l, BlkId b) {
+  const Node *around = l->n;
+  const Blk *blk = &l->g->blk.at[b];
+  for (u32 i = 0; i < blk->node.n; i++) lower_node(l, graph_node(l->g, blk->node.at[i]));
+  l->n = around;
+}
+
+/* Does a node write this result of the graph into the caller's memory itself? */
+static bool direct(Lower *l, Val v) {
+  NodeId def = graph_val(l->g, v)->def;
+  if (!def || l->buf[v]) return false;
+  Op op = graph_node(l->g, def)->op;
+  return op != OP_const && !op_is_alias(op);
+}
+
+static bool is_state(const Graph *g, u32 out) {
+  for (u32 i = 0; i < g->state.n; i++)
+    if (g->state.at[i].out == out) return true;
+  return false;
+}
+
+/* Plain loops say which mathematics is theirs only where it matters. */
+static bool has_functions(Prog *p) {
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    const Expr *x = prog_expr(p, i);
+    if (x->kind == EX_op && scalar_is_fast(x->op, x->dt)) return true;
+  }
+  return false;
+}
+
+void lower(Unit *u) {
+  Graph *g = u->g;
+  if (!u->wino) winograd_plan(u);
+  Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
+  const Blk *b = &g->blk.at[1];
+  l.p->name = g->name;
+  l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
+  l.views = map_new(&u->c->scratch);
+  l.laid = map_new(&u->c->scratch);
+  l.padded = map_new(&u->c->scratch);
+  l.flat = map_new(&u->c->scratch);
+  l.packed = map_new(&u->c->scratch);
+  l.wino = map_new(&u->c->scratch);
+  l.wino_from = map_new(&u->c->scratch);
+  l.target = u->target;
+  l.unit = u;
+  l.p->threads = u->threads;
+  l.p->grain = u->grain;
+  fuse_check(g);
+  layout_check(g);
+  ghosts_find(&l);
+  l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
+  l.states = states_begin(&l);
+  for (u32 i = 0; i < b->param.n; i++) {
+    Val v = b->param.at[i];
+    if (l.buf[v]) continue;
+    l.buf[v] = add_buf(&l, BS_in, v, graph_val(g, v)->name);
+  }
+  BufId *out = NEWS(&u->c->scratch, BufId, b->ret.n);
+  for (u32 i = 0; i < b->ret.n; i++) {
+    Val v = b->ret.at[i];
+    if (is_state(g, i)) continue;
+    out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
+    if (direct(&l, v)) l.buf[v] = out[i];
+  }
+  check_interface(&l, b->param.at, b->param.n, "input");
+  check_interface(&l, b->ret.at, b->ret.n, "output");
+  check_block(&l, 1);
+  diag_leave(u->c);
+  lower_block(&l, 1);
+  for (u32 i = 0; i < b->ret.n; i++)
+    if (out[i]) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
+  diag_leave(u->c);
+  states_end(l.states);
+  layout_done(&l);
+  prog_drop_unused(l.p);
+  if (l.p->math == MP_s && !has_functions(l.p)) l.p->math = MP_f;
+  u->p = l.p;
+}

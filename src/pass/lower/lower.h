@@ -1,0 +1,156 @@
+/* lower.h: what the files of lowering share; nobody else includes this. */
+#ifndef INGOT_LOWER_H
+#define INGOT_LOWER_H
+
+#include "pass/kernel/affine.h"
+#include "pass/lower/form.h"
+#include "pass/pass.h"
+#include "pass/kernel/tune.h"
+
+/* A value that is written straight into its part of a concat. */
+typedef struct Slot {
+  Val into; /* 0: none */
+  u32 axis;
+  Dim offset;
+} Slot;
+
+typedef struct States States; /* what is kept from run to run, see lower_state.c */
+/* Memory of a value that is not plain row-major. */
+typedef struct Laid {
+  BufId mem;
+  const Layout *y;
+} Laid;
+
+enum { INNER_VARS = 8 };
+
+typedef struct Lower {
+  Ctx *c;
+  Graph *g;
+  Prog *p;
+  BufId *buf; /* of each graph value */
+  Map views;  /* see form_merge */
+  Tail at;    /* where the next statement goes */
+  const Node *n;
+  Map ghost; /* buffer -> the value it stands for, when that is computed in place and has no memory
+              */
+  BlkId *block; /* by node */
+  Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
+  ExprId held;  /* that accumulator, rounded to its type */
+  Slot *slot;   /* by value: where in the result of a concat it is written */
+  States *states;
+  Map laid; /* buffer in name only -> entry of lay */
+  VEC(Laid) lay;
+  InnerVar inner[INNER_VARS]; /* variables that run over lanes */
+  u32 ninner;
+  Map padded, flat;    /* see widen.h */
+  Map packed;          /* see tile_pack.c */
+  Map wino, wino_from; /* weights and size of patches -> their transform, and back */
+  const Unit *unit;
+  const Target *target;
+} Lower;
+
+typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
+
+/* lower.c */
+void lower_block(Lower *l, BlkId b);
+BufId lower_temp(Lower *l, Val v);               /* buffer of a value, made if need be */
+Tail lower_kernel(Lower *l, Str label);          /* region at l->at, with the node's location */
+void lower_copy(Lower *l, BufId from, BufId to); /* as a kernel of its own */
+static inline BufId lower_in(const Lower *l, u32 i) {
+  return l->buf[l->n->in[i]];
+}
+static inline BufId lower_out(const Lower *l, u32 i) {
+  return l->buf[l->n->out[i]];
+}
+
+/* lower_form.c */
+/* Loops over the axes of a form, opened one after the other. */
+typedef struct Nest {
+  Lower *l;
+  Prog *p;
+  const Form *f;
+  Tail at;              /* innermost */
+  VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
+  const ExprId *sub;    /* instead of variables: values of axes, 0 where there is none */
+} Nest;
+void nest_loop(Nest *x, u32 axis);
+void nest_loops(Nest *x, bool fold,
+                u32 but); /* all that are folded, or all that are not; but one */
+ExprId nest_index(Nest *x, const Operand *o, u32 i);
+ExprId nest_load(Nest *x, u32 in);
+void nest_store(Nest *x, ExprId value);
+/* What the users of a fold make of it, if it is finished in this kernel. */
+ExprId nest_finish(Nest *x, ExprId value);
+void lower_form(Lower *l, Tail at, const Form *f);
+void lower_plain(Lower *l, Tail at, const Form *f); /* one element after the other */
+ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
+
+/* lower_fuse.c: values without memory, see fuse.c */
+void ghosts_find(Lower *l);
+bool ghost_make(Lower *l, const Node *n); /* its result needs no code of its own */
+bool is_ghost(const Lower *l, BufId b);
+ExprId ghost_load(Lower *l, BufId b, const ExprId *idx); /* element of a value that has no memory */
+ExprId ghost_eval(Lower *l, Val v,
+                  const ExprId *idx); /* element of v, computed from its operands */
+/* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
+bool group_fold(Lower *l, const Node *root, Form *f);
+Str group_label(Lower *l, const Node *root);
+bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
+void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
+void prog_drop_unused(Prog *p);          /* removes temporaries that nothing touches */
+
+/* lower_layout.c */
+BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */
+void layout_done(Lower *l);                                   /* at the end */
+const Layout *layout_of(const Lower *l, BufId b);             /* NULL: plain */
+void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
+
+/* lower_winograd.c: likewise, for 3x3 convolutions. */
+bool lower_winograd(Lower *l, Tail at, const Form *f);
+
+/* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
+bool lower_tile(Lower *l, Tail at, const Form *f);
+
+/* lower_across.c: likewise, for what is contiguous along one axis and stored along another. */
+bool lower_across(Lower *l, Tail at, const Form *f);
+
+/* lower_util.c */
+/* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A
+ * dimension of extent 1, and the one left out, have no loop and variable 0. */
+void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
+/* The same where iterations have an order: open_loops says that they have none. */
+void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var);
+/* The iterations of this loop may run at the same time, see LF_parallel. */
+void loop_free(Prog *p, StmtId loop);
+ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
+ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
+void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value);
+VarId let_new(Prog *p, Tail *at, const char *name, ExprId value);
+ExprId ex_finish(Prog *p, DType to, ExprId acc); /* rounds an accumulator as scalar_round does */
+/* Does a come before b when the largest (or smallest) is wanted? NaN is larger than everything. */
+ExprId ex_before(Prog *p, VarId a, VarId b, bool largest);
+/* Element of x at var, with position k along axis, in the type it is compared in. */
+ExprId key_at(Prog *p, BufId x, const VarId *var, u32 axis, VarId k);
+DType key_dtype(DType dt); /* type in which elements are compared */
+
+/* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
+void lower_require(Lower *l);
+void lower_within(Lower *l); /* what node within demands of its operand */
+
+/* lower_state.c */
+States *states_begin(Lower *l); /* gives buffers to the values that states_end expects there */
+bool states_holds(const States *o, const Node *n); /* its result is in the memory of a state */
+bool states_view(States *o, BufId of, const Dim *dim,
+                 u32 rank); /* may a view of it have this shape? */
+void states_end(States *o);
+
+/* kinds without a form */
+LowerFn lower_concat, lower_pad, lower_dims;                  /* lower_join.c */
+LowerFn lower_arg, lower_pool_arg, lower_cum;                 /* lower_scan.c */
+LowerFn lower_gather, lower_gather_elems, lower_gather_nd;    /* lower_index.c */
+LowerFn lower_scatter_elems, lower_scatter_nd, lower_nonzero; /* lower_index.c */
+LowerFn lower_topk;                                           /* lower_topk.c */
+void lower_if(Lower *l);                                      /* lower_control.c */
+void lower_loop(Lower *l);
+
+#endif

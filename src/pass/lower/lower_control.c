@@ -1,0 +1,106 @@
+/* lower_control.c: if and loop.
+ *
+ * The blocks are lowered where they run, inside the branches and the loop. The results of a branch
+ * are copied into the buffers of the node. The carried values of a loop live in the buffers of its
+ * results, the block's parameters are these buffers, and new values are copied there at the end of
+ * an iteration; those whose new value still lies in such a buffer go through a copy, so that none
+ * is overwritten before it is read.
+ */
+#include "pass/lower/lower.h"
+
+/* ---- if ---- */
+
+static void branch(Lower *l, Tail at, u32 which) {
+  const Node *n = l->n;
+  Tail around = l->at;
+  l->at = at;
+  lower_block(l, n->blk[which]);
+  const Blk *b = &l->g->blk.at[n->blk[which]], *other = &l->g->blk.at[n->blk[!which]];
+  u32 k = 0;
+  for (u32 i = 0; i < n->nout; i++) {
+    const Type *t = graph_type(l->g, b->ret.at[i]), *o = graph_type(l->g, other->ret.at[i]);
+    for (u32 j = 0; j < t->rank; j++) {
+      if (t->dim[j] == o->dim[j]) continue;
+      if (k >= n->nsym) bug(l->c, n->loc, "if has %u symbols, too few", n->nsym);
+      prog_set(l->p, &l->at, prog_sym_var(l->p, n->sym[k++]), ex_dim(l->p, t->dim[j]));
+    }
+  }
+  for (u32 i = 0; i < n->nout; i++) lower_copy(l, l->buf[b->ret.at[i]], lower_out(l, i));
+  l->at = around;
+}
+
+void lower_if(Lower *l) {
+  Tail in = l->at;
+  StmtId s = prog_if(l->p, &in, load_at(l->p, lower_in(l, 0), NULL));
+  l->at.last = s;
+  prog_stmt(l->p, s)->loc = l->n->loc;
+  branch(l, in, 0);
+  branch(l, prog_else(s), 1);
+}
+
+/* ---- loop ---- */
+
+/* New carried values into the buffers of the old ones. */
+static void carry(Lower *l, const Blk *b) {
+  const Node *n = l->n;
+  u32 count = n->nin - 2;
+  BufId *from = NEWS(&l->c->scratch, BufId, count);
+  for (u32 i = 0; i < count; i++) {
+    from[i] = l->buf[b->ret.at[1 + i]];
+    bool mixed = false;
+    for (u32 k = 0; k < count; k++)
+      mixed |= k != i && prog_root(l->p, from[i]) == prog_root(l->p, lower_out(l, k));
+    if (!mixed) continue;
+    const Buf *old = prog_buf(l->p, from[i]);
+    BufId copy = prog_add_buf(l->p, BS_temp, old->dt, old->dim, old->rank, 0);
+    lower_copy(l, from[i], copy);
+    from[i] = copy;
+  }
+  for (u32 i = 0; i < count; i++)
+    if (from[i] != lower_out(l, i)) lower_copy(l, from[i], lower_out(l, i));
+}
+
+/* out[i] = x, for the slice of one iteration. */
+static void append(Lower *l, BufId x, BufId out, VarId i) {
+  Prog *p = l->p;
+  Tail at = lower_kernel(l, str_of(l->c, "append"));
+  VarId var[MAX_RANK];
+  var[0] = i;
+  open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, MAX_RANK, var + 1);
+  store_at(p, &at, out, var, load_at(p, x, var + 1));
+}
+
+static void store_scalar(Lower *l, BufId b, VarId v) {
+  prog_store(l->p, &l->at, b, NULL, 0, ex_var(l->p, v));
+}
+
+void lower_loop(Lower *l) {
+  Prog *p = l->p;
+  const Node *n = l->n;
+  const Blk *b = &l->g->blk.at[n->blk[0]];
+  u32 ncarried = n->nin - 2;
+  VarId done = n->nsym ? prog_sym_var(p, n->sym[0]) : 0;
+  BufId trip = lower_in(l, 0), cond = lower_in(l, 1);
+  for (u32 i = 0; i < ncarried; i++) lower_copy(l, lower_in(l, 2 + i), lower_out(l, i));
+  VarId i = let_new(p, &l->at, "iter", ex_int(p, 0));
+  VarId go = let_new(p, &l->at, "go", load_at(p, cond, NULL));
+  if (done) prog_set(p, &l->at, done, ex_int(p, 0)); /* grows with the scans */
+  ExprId more = ex_op2(p, OP_lt, ex_var(p, i), load_at(p, trip, NULL));
+  Tail after = l->at;
+  StmtId s = prog_while(p, &l->at, ex_op2(p, OP_and, more, ex_var(p, go)));
+  after.last = s;
+  prog_stmt(p, s)->loc = n->loc;
+  store_scalar(l, lower_temp(l, b->param.at[0]), i);
+  store_scalar(l, lower_temp(l, b->param.at[1]), go);
+  for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
+  lower_block(l, n->blk[0]);
+  if (done) {
+    prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+    prog_stmt(p, l->at.last)->loc = n->loc; /* of the loop, should it run too often */
+  }
+  for (u32 k = ncarried; k < n->nout; k++) append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
+  prog_set(p, &l->at, go, load_at(p, l->buf[b->ret.at[0]], NULL));
+  carry(l, b);
+  prog_set(p, &l->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+  l->at = after;
+}

@@ -1,0 +1,363 @@
+/* lower_form.c: turns a Form into loops.
+ *
+ * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add
+ * in the same order into every element of the result, so they give the same bits: (a) result axes,
+ * a scalar accumulator, folded axes inside; (b) result axes but one, a row of accumulators along
+ * that one, folded axes, the row innermost. Which, and along which axis, is decided by extents and
+ * strides. A row is kept in the result itself unless the fold runs in a wider type. An index that
+ * may leave its dimension (padding) clips the bounds of the innermost of its loops, so that no loop
+ * body has a condition.
+ */
+#include "ir/prog_mem.h"
+#include "pass/lower/lower.h"
+
+#include <math.h>
+
+static ExprId scaled(Nest *x, u32 axis, i64 coef) {
+  VarId v = x->var[axis];
+  if (x->sub && x->sub[axis])
+    return ex_op2(x->p, OP_mul, ex_copy(x->p, x->sub[axis]), ex_int(x->p, coef));
+  ExprId e = v ? ex_var(x->p, v) : ex_int(x->p, x->f->axis[axis].lo);
+  return ex_op2(x->p, OP_mul, e, ex_int(x->p, coef));
+}
+
+static ExprId plus(Prog *p, ExprId e, i64 k) {
+  return ex_op2(p, k < 0 ? OP_sub : OP_add, e, ex_int(p, k < 0 ? -k : k));
+}
+
+ExprId nest_index(Nest *x, const Operand *o, u32 i) {
+  Prog *p = x->p;
+  const Index *ix = &o->idx[i];
+  ExprId e = ix->base ? ex_dim(p, ix->base) : 0;
+  for (u32 k = 0; k < ix->n; k++) {
+    i64 coef = ix->coef[k];
+    if (coef < 0 && e)
+      e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[k], -coef));
+    else
+      e = e ? ex_op2(p, OP_add, e, scaled(x, ix->axis[k], coef)) : scaled(x, ix->axis[k], coef);
+  }
+  e = plus(p, e ? e : ex_int(p, 0), ix->shift);
+  if (!ix->stretch) return e;
+  ExprId one = ex_op2(p, OP_eq, ex_dim(p, prog_buf(p, o->buf)->dim[i]), ex_int(p, 1));
+  return ex_op3(p, OP_select, one, ex_int(p, 0), e);
+}
+
+static ExprId load(Nest *x, const Operand *o) {
+  ExprId idx[MAX_RANK + 1];
+  const Buf *b = prog_buf(x->p, o->buf);
+  if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
+    return ex_const(x->p, b->dt,
+                    tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
+  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  if (is_ghost(x->l, o->buf)) return ghost_load(x->l, o->buf, idx);
+  BufId at = o->buf;
+  u32 n = o->rank;
+  layout_address(x->l, &at, idx, &n);
+  return ex_load(x->p, at, idx, n);
+}
+
+ExprId nest_load(Nest *x, u32 in) {
+  return load(x, &x->f->in[in]);
+}
+
+/* A fold that its users finish: the value stored is theirs, in their buffer. */
+ExprId nest_finish(Nest *x, ExprId value) {
+  Lower *l = x->l;
+  if (!l->acc || !x->f->fold) return value;
+  ExprId idx[MAX_RANK];
+  Operand own = x->f->out; /* the index in the value itself, wherever it is written to */
+  for (u32 i = 0; i < own.rank; i++) {
+    own.idx[i].base = 0;
+    idx[i] = nest_index(x, &own, i);
+  }
+  l->held = value;
+  return ghost_eval(l, l->n->out[0], idx);
+}
+
+void nest_store(Nest *x, ExprId value) {
+  const Operand *o = &x->f->out;
+  ExprId idx[MAX_RANK + 1];
+  BufId to = o->buf;
+  u32 n = o->rank;
+  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
+  layout_address(x->l, &to, idx, &n);
+  value = nest_finish(x, value);
+  prog_store(x->p, &x->at, to, idx, n, value);
+}
+
+/* ---- loops ---- */
+
+static bool uses(const Index *ix, u32 axis) {
+  return (ix->n > 0 && ix->axis[0] == axis) || (ix->n > 1 && ix->axis[1] == axis);
+}
+
+/* The guarded index that axis takes part in, if any; *dim: the extent it must stay in. */
+static const Index *guard_of(Nest *x, u32 axis, Dim *dim) {
+  for (u32 k = 0; k < x->f->nin; k++) {
+    const Operand *o = &x->f->in[k];
+    for (u32 i = 0; i < o->rank; i++) {
+      if (!o->idx[i].guard || !uses(&o->idx[i], axis)) continue;
+      *dim = prog_buf(x->p, o->buf)->dim[i];
+      return &o->idx[i];
+    }
+  }
+  return NULL;
+}
+
+/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates,
+ * which is wrong below zero only, where the other bound rules. */
+static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
+  Prog *p = x->p;
+  u32 k = ix->axis[0] == axis ? 0 : 1;
+  i64 a = ix->coef[k], b = ix->coef[1 - k];
+  if (ix->guard & GUARD_low) {
+    ExprId e = ex_op2(p, OP_sub, ex_int(p, a - 1 - ix->shift), scaled(x, ix->axis[1 - k], b));
+    *lo = ex_op2(p, OP_max, ex_op2(p, OP_div, e, ex_int(p, a)), *lo);
+  }
+  if (ix->guard & GUARD_high) {
+    ExprId e = plus(p, ex_dim(p, dim), a - 1 - ix->shift);
+    e = ex_op2(p, OP_sub, e, scaled(x, ix->axis[1 - k], b));
+    *hi = ex_op2(p, OP_min, ex_op2(p, OP_div, e, ex_int(p, a)), *hi);
+  }
+}
+
+/* Axes of extent 1 need no loop, unless clipping may leave nothing of them. */
+void nest_loop(Nest *x, u32 axis) {
+  static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+  Prog *p = x->p;
+  const Axis *a = &x->f->axis[axis];
+  Dim dim = 0;
+  const Index *g = guard_of(x, axis, &dim);
+  if (!g && a->hi == a->lo + 1) return;
+  ExprId lo = ex_int(p, a->lo), hi = ex_dim(p, a->hi);
+  if (g && x->var[g->axis[g->axis[0] == axis]]) clip(x, g, axis, dim, &lo, &hi);
+  x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
+  if (!a->fold) loop_free(p, x->at.owner);
+}
+
+/* Loops over all axes that are folded, or that are not; but: left out. */
+void nest_loops(Nest *x, bool fold, u32 but) {
+  for (u32 i = 0; i < x->f->naxes; i++)
+    if (x->f->axis[i].fold == fold && i != but) nest_loop(x, i);
+}
+
+/* ---- bodies ---- */
+
+/* a + b = exp1(x) where a is exp(x) and b is 1; 0: they are not. What sigmoid and its like divide
+ * by needs fewer steps than exp alone. */
+static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
+  const Expr *x = prog_expr(p, a), *y = prog_expr(p, b);
+  if (x->kind != EX_op || x->op != OP_exp || x->dt != DT_f32) return 0;
+  if (y->kind != EX_const || y->imm.f != 1) return 0;
+  ExprId arg = x->arg[0];
+  return ex_op(p, OP_exp1, &arg, 1);
+}
+
+/* The other operand of an operation on the constant y, give or take; 0: it is none. */
+static ExprId beside(Prog *p, ExprId e, Op op, double y, double give) {
+  const Expr *o = prog_expr(p, e);
+  if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
+  for (u32 i = 0; i < 2; i++) {
+    const Expr *k = prog_expr(p, o->arg[i]);
+    if (k->kind == EX_const && fabs(k->imm.f - y) <= give) return o->arg[1 - i];
+  }
+  return 0;
+}
+
+/* a b = gelu2(a) where b is 1 + erf(a / sqrt 2); 0: it is not. */
+static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
+  ExprId f = beside(p, b, OP_add, 1, 0);
+  if (!f) return 0;
+  const Expr *e = prog_expr(p, f);
+  if (e->kind != EX_op || e->op != OP_erf) return 0;
+  ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5), 0x1p-24); /* the next float too */
+  return arg && mem_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
+}
+
+static ExprId apply(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  ExprId arg[FORM_IN] = {0};
+  DType to = prog_buf(p, f->out.buf)->dt;
+  for (u32 i = 0; i < f->nin; i++) {
+    arg[i] = nest_load(x, i);
+    if (f->fold) arg[i] = ex_cast(p, f->acc, arg[i], false);
+  }
+  if (f->body == FB_copy) return arg[0];
+  if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
+  if (f->op == OP_bitcast)
+    return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
+  for (u32 i = 0; i < 2 && p->math == MP_u && !f->fold; i++) {
+    ExprId e = f->op == OP_add   ? exp_plus_one(p, arg[i], arg[1 - i])
+               : f->op == OP_mul ? gelu_twice(p, arg[i], arg[1 - i])
+                                 : 0;
+    if (e) return e;
+  }
+  return ex_op(p, f->op, arg, f->nin);
+}
+
+ExprId nest_value(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  DType to = prog_buf(p, f->out.buf)->dt;
+  if (f->body == FB_iota) return ex_cast(p, to, scaled(x, f->which, 1), false);
+  if (f->body == FB_random) {
+    ExprId at = ex_int(p, 0);
+    for (u32 i = 0; i < f->naxes; i++) {
+      at = ex_op2(p, OP_mul, at, ex_dim(p, f->axis[i].hi));
+      at = ex_op2(p, OP_add, at, scaled(x, i, 1));
+    }
+    return ex_random(p, to, ex_int(p, f->seed), at);
+  }
+  return apply(x);
+}
+
+static ExprId first_value(Nest *x) {
+  const Form *f = x->f;
+  return f->from.buf ? load(x, &f->from) : ex_const(x->p, f->acc, f->init);
+}
+
+static void fold_scalar(Nest *x) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  nest_loops(x, false, FORM_AXES);
+  VarId acc = let_new(p, &x->at, "acc", first_value(x));
+  Tail after = x->at;
+  nest_loops(x, true, FORM_AXES);
+  prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), nest_value(x)));
+  x->at = after;
+  nest_store(x, ex_finish(p, f->dt, ex_var(p, acc)));
+}
+
+/* One element of the row of accumulators, addressed for a load or a store. */
+static u32 row_index(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
+  u32 n = o->rank;
+  *b = o->buf;
+  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
+  layout_address(x->l, b, idx, &n);
+  return n;
+}
+
+static void fold_row(Nest *x, u32 inner) {
+  Prog *p = x->p;
+  const Form *f = x->f;
+  ExprId idx[MAX_RANK + 1];
+  BufId at;
+  Operand row = f->out;
+  bool apart = f->acc != prog_buf(p, f->out.buf)->dt;
+  nest_loops(x, false, inner);
+  if (apart) {
+    row = (Operand){.rank = 1};
+    row.buf = prog_add_buf(p, BS_local, f->acc, &f->axis[inner].hi, 1, str_of(p->c, "row"));
+    row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
+  }
+  Tail here = x->at;
+  Form whole = *f; /* the row from end to end: without operands nothing is clipped */
+  whole.nin = 0;
+  Nest fill = *x;
+  fill.f = &whole;
+  nest_loop(&fill, inner);
+  u32 n = row_index(&fill, &row, &at, idx);
+  prog_store(p, &fill.at, at, idx, n, first_value(&fill));
+  x->at = here;
+  nest_loops(x, true, FORM_AXES);
+  nest_loop(x, inner);
+  n = row_index(x, &row, &at, idx);
+  ExprId old = ex_load(p, at, idx, n);
+  row_index(x, &row, &at, idx);
+  prog_store(p, &x->at, at, idx, n, ex_op2(p, f->with, old, nest_value(x)));
+  x->at = here;
+  x->var[inner] = 0;
+  if (!apart && !x->l->acc) return;
+  fill = *x;
+  fill.f = &whole;
+  nest_loop(&fill, inner);
+  n = row_index(&fill, &row, &at, idx);
+  nest_store(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n)));
+}
+
+/* ---- the choice ---- */
+
+static i64 extent(Prog *p, const Axis *a) {
+  i64 lo, hi;
+  dim_bounds(p->dims, a->hi, &lo, &hi);
+  if (!dim_is_const(a->hi)) hi = hi > 64 ? 64 : hi;
+  return hi - a->lo < 1 ? 1 : hi - a->lo;
+}
+
+/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
+static bool strided(Prog *p, const Operand *o, u32 axis) {
+  bool last = true; /* all dimensions behind this one are 1 */
+  for (u32 i = o->rank; i-- > 0;) {
+    const Index *ix = &o->idx[i];
+    for (u32 k = 0; k < ix->n; k++)
+      if (ix->axis[k] == axis) return !last || ix->coef[k] != 1;
+    if (prog_buf(p, o->buf)->dim[i] != 1) last = false;
+  }
+  return false;
+}
+
+/* Rough cost of one step of the innermost loop, in units of a plain load. */
+static double cost(Prog *p, const Form *f, u32 axis) {
+  double n = (double)extent(p, &f->axis[axis]), step = f->axis[axis].fold ? 2 : 3;
+  for (u32 i = 0; i < f->nin; i++) step += strided(p, &f->in[i], axis);
+  if (!f->axis[axis].fold) step += strided(p, &f->out, axis);
+  return step * (1 + 24 / n);
+}
+
+/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
+ * the result, so that merge.c can hand on slice by slice what comes in and goes out of it. */
+static u32 choose_row(Prog *p, const Form *f, bool sliced) {
+  u32 best = FORM_AXES, last = FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && f->axis[i].hi != 1) last = i;
+  double least = last < FORM_AXES ? cost(p, f, last) : 0;
+  if (last == FORM_AXES) return FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].fold || f->axis[i].hi == 1 || cost(p, f, i) > least) continue;
+    if (sliced && strided(p, &f->out, i)) continue;
+    least = cost(p, f, i);
+    best = i;
+  }
+  return best;
+}
+
+void lower_plain(Lower *l, Tail at, const Form *f) {
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  if (f->fold) {
+    fold_scalar(&x);
+    return;
+  }
+  nest_loops(&x, false, FORM_AXES);
+  nest_store(&x, nest_value(&x));
+}
+
+static void lower_one(Lower *l, Tail at, const Form *from) {
+  Form merged = *from, *f = &merged;
+  /* axes are merged only where every operand is plain memory; those of a result that is finished
+   * here keep their number */
+  bool whole = (!l->acc || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
+  for (u32 i = 0; i < f->nin; i++)
+    whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
+  if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
+  if (whole) form_merge(l->p, &l->views, f);
+  if (l->acc && f->out.buf != from->out.buf) merged = *from;
+  if (!f->from.buf && /* kernels for vectors begin with a number */
+      (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)))
+    return;
+  u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
+  if (row == FORM_AXES) {
+    lower_plain(l, at, f);
+    return;
+  }
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  fold_row(&x, row);
+}
+
+void lower_form(Lower *l, Tail at, const Form *f) {
+  u32 n = form_phases(f);
+  for (u32 i = 0; i < n; i++) {
+    Form part = form_phase(l->p, f, i);
+    lower_one(l, at, &part);
+  }
+}

@@ -1,0 +1,234 @@
+/* lower_fuse.c: groups: values that fuse.c has decided not to keep in memory.
+ *
+ * Such a value gets a buffer in name only (a ghost), so that forms can be made of its users as of
+ * any other. Where an element of a ghost is loaded, the expression that computes it stands instead:
+ * the form of its node with every axis replaced by the index, and so on down to buffers. A group
+ * that ends a fold is written as the loops of the fold, whose accumulator takes the place of the
+ * folded value when the root is stored.
+ */
+#include "pass/lower/lower.h"
+#include "ir/text.h"
+
+/* Is the shape of the whole known when the part is computed? Sizes that nodes find out are, if the
+ * part itself has them. */
+static bool is_settled(Lower *l, const Type *whole, const Type *part) {
+  Dims *ds = l->g->dims;
+  u32 n = dim_nsyms(ds);
+  bool *need = NEWS(&l->c->scratch, bool, n + 1), *have = NEWS(&l->c->scratch, bool, n + 1);
+  for (u32 i = 0; i < whole->rank; i++) dims_use(ds, whole->dim[i], need);
+  for (u32 i = 0; i < part->rank; i++) dims_use(ds, part->dim[i], have);
+  for (Sym s = 0; s < n; s++)
+    if (need[s] && !have[s] && dim_syminfo(ds, s)->kind == SY_data) return false;
+  return true;
+}
+
+/* Values with one user, a concat of the same block, are written where they belong. */
+static void slots_find(Lower *l, const u32 *uses) {
+  Graph *g = l->g;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (n->op != OP_concat) continue;
+      u32 axis = (u32)node_int(n, AT_axis, 0);
+      Dim at = 0;
+      for (u32 k = 0; k < n->nin; k++) {
+        const Value *v = graph_val(g, n->in[k]);
+        const Node *def = v->def ? graph_node(g, v->def) : NULL;
+        bool form =
+            def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
+                    def->op == OP_pool_max || def->op == OP_pool_sum);
+        if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b &&
+            is_settled(l, graph_type(g, n->out[0]), &v->type) && part_fits(g, n, k))
+          l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
+        at = dim_add(g->dims, at, v->type.dim[axis]);
+      }
+    }
+}
+
+void ghosts_find(Lower *l) {
+  Graph *g = l->g;
+  l->ghost = map_new(&l->c->scratch);
+  l->slot = NEWS(&l->c->scratch, Slot, g->val.n);
+  l->block = NEWS(&l->c->scratch, BlkId, g->node.n);
+  u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
+  graph_use_counts(g, uses);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) l->block[g->blk.at[b].node.at[i]] = b;
+  slots_find(l, uses);
+}
+
+bool is_ghost(const Lower *l, BufId b) {
+  return map_get(&l->ghost, b) != NULL;
+}
+
+bool ghost_make(Lower *l, const Node *n) {
+  if (n->nout != 1 || graph_val(l->g, n->out[0])->home == HOME_buffer) return false;
+  *map_put(&l->ghost, lower_temp(l, n->out[0])) = n->out[0];
+  return true;
+}
+
+/* The element of buffer b at idx, from memory or computed. */
+static ExprId element(Lower *l, BufId b, const ExprId *idx) {
+  if (is_ghost(l, b)) return ghost_load(l, b, idx);
+  ExprId at[MAX_RANK + 1];
+  u32 n = prog_buf(l->p, b)->rank;
+  for (u32 i = 0; i < n; i++) at[i] = idx[i];
+  layout_address(l, &b, at, &n);
+  return ex_load(l->p, b, at, n);
+}
+
+/* Element of a gather: its index counts from the end when negative, and is clamped. */
+static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
+  Prog *p = l->p;
+  BufId x = l->buf[n->in[0]], from = l->buf[n->in[1]];
+  u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
+  u32 nidx = prog_buf(p, from)->rank;
+  Dim extent = prog_buf(p, x)->dim[axis];
+  ExprId at[MAX_RANK], place[MAX_RANK];
+  for (u32 i = 0; i < nidx; i++) place[i] = ex_copy(p, idx[axis + i]);
+  ExprId raw = ex_cast(p, DT_i64, element(l, from, place), false);
+  ExprId neg = ex_op2(p, OP_lt, ex_copy(p, raw), ex_int(p, 0));
+  ExprId end = ex_op2(p, OP_add, ex_copy(p, raw), ex_dim(p, extent));
+  ExprId pos = ex_op3(p, OP_select, neg, end, raw);
+  pos = ex_op2(p, OP_min, pos, ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1)));
+  pos = ex_op2(p, OP_max, pos, ex_int(p, 0));
+  for (u32 i = 0; i < rank; i++)
+    at[i] = i == axis ? pos : ex_copy(p, idx[i < axis ? i : i + nidx - 1]);
+  return element(l, x, at);
+}
+
+ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
+  Form f;
+  const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
+  if (n->op == OP_gather) return gather_eval(l, n, idx);
+  if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
+    bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
+  Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx};
+  return nest_value(&x);
+}
+
+ExprId ghost_load(Lower *l, BufId b, const ExprId *idx) {
+  Val v = *map_get(&l->ghost, b);
+  if (v == l->acc) return ex_copy(l->p, l->held);
+  return ghost_eval(l, v, idx);
+}
+
+/* The folded value below v, if there is one; there is at most one in a group. */
+static Val fold_below(Lower *l, Val v) {
+  const Value *x = graph_val(l->g, v);
+  if (x->home == HOME_tail) return v;
+  if (x->home != HOME_inline) return 0;
+  const Node *n = graph_node(l->g, x->def);
+  for (u32 i = 0; i < n->nin; i++) {
+    Val found = fold_below(l, n->in[i]);
+    if (found) return found;
+  }
+  return 0;
+}
+
+bool group_fold(Lower *l, const Node *root, Form *f) {
+  if (op_info[root->op].kind != OK_MAP) return false;
+  Val v = 0;
+  for (u32 i = 0; i < root->nin && !v; i++) v = fold_below(l, root->in[i]);
+  if (!v) return false;
+  const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
+  if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
+  f->out.buf = l->buf[root->out[0]]; /* same shape: fuse.c sees to that */
+  l->acc = v;
+  return true;
+}
+
+/* ---- parts of a concat ---- */
+
+bool slots_all(Lower *l, const Node *n) {
+  if (n->op != OP_concat) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (l->slot[n->in[i]].into != n->out[0]) return false;
+  return true;
+}
+
+void slot_redirect(Lower *l, Form *f) {
+  const Slot *s = &l->slot[l->n->out[0]];
+  if (!s->into) return;
+  f->out.buf = lower_temp(l, s->into);
+  f->out.idx[s->axis].base = s->offset;
+}
+
+/* ---- labels ---- */
+
+enum { LABEL_NAMES = 32 };
+
+static void add_name(Lower *l, Text *t, const Node *n, Str *last, u32 *count) {
+  for (u32 i = 0; i < n->nin; i++) {
+    const Value *x = graph_val(l->g, n->in[i]);
+    if (x->home != HOME_buffer && x->def) add_name(l, t, graph_node(l->g, x->def), last, count);
+  }
+  Str name = n->loc.node ? n->loc.node : str_of(l->c, op_info[n->op].name);
+  if (name == *last || *count > LABEL_NAMES) return;
+  text_puts(t, *count ? " + " : "");
+  if (++*count > LABEL_NAMES)
+    text_puts(t, "...");
+  else
+    text_put(t, str_text(l->c, name), str_len(l->c, name));
+  *last = name;
+}
+
+/* Operator of the root, then the nodes of the group in the order they run. */
+Str group_label(Lower *l, const Node *root) {
+  Text t = text_new(&l->c->scratch);
+  Str last = 0;
+  u32 count = 0;
+  text_fmt(&t, "%s ", op_info[root->op].name);
+  add_name(l, &t, root, &last, &count);
+  if (!root->loc.node && count == 1) return str_of(l->c, op_info[root->op].name);
+  return str_intern(l->c, t.at, t.n);
+}
+
+/* ---- clearing up ---- */
+
+static void mark(bool *used, Prog *p, BufId b) {
+  for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
+}
+
+static void mark_expr(bool *used, Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  if (e->kind == EX_load) mark(used, p, e->ref);
+  for (u32 i = 0; i < e->narg; i++) mark_expr(used, p, e->arg[i]);
+}
+
+/* Statements only: expressions that were tried and thrown away read nothing. */
+static void mark_list(bool *used, Prog *p, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (s->kind == ST_store) mark(used, p, s->buf);
+    if (s->a) mark_expr(used, p, s->a);
+    if (s->b) mark_expr(used, p, s->b);
+    for (u32 i = 0; i < s->nidx; i++) mark_expr(used, p, s->idx[i]);
+    mark_list(used, p, s->body);
+    mark_list(used, p, s->other);
+  }
+}
+
+void prog_drop_unused(Prog *p) {
+  bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
+  BufId *to = NEWS(&p->c->scratch, BufId, p->buf.n);
+  mark_list(used, p, p->body);
+  u32 n = 1;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space == BS_temp && !used[b]) continue;
+    if (x->space == BS_const && !used[b]) continue;
+    to[b] = n;
+    p->buf.at[n++] = *x;
+  }
+  p->buf.n = n;
+  for (BufId b = 1; b < n; b++) p->buf.at[b].alias = to[p->buf.at[b].alias];
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    Expr *x = prog_expr(p, i);
+    if (x->kind == EX_load) x->ref = to[x->ref];
+  }
+  for (u32 i = 1; i < p->stmt.n; i++)
+    if (p->stmt.at[i].kind == ST_store) p->stmt.at[i].buf = to[p->stmt.at[i].buf];
+  for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = to[p->in.at[i]];
+  for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = to[p->out.at[i]];
+}

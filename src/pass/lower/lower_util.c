@@ -1,0 +1,71 @@
+/* lower_util.c: pieces of loops that several kinds of lowering write. */
+#include "pass/lower/lower.h"
+
+void loop_free(Prog *p, StmtId loop) {
+  if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
+}
+
+static void open_all(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var, bool free) {
+  static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+  for (u32 i = 0; i < rank; i++) {
+    var[i] = 0;
+    if (i == skip || dim[i] == 1) continue;
+    var[i] = prog_for(p, at, ex_int(p, 0), ex_dim(p, dim[i]), names[i < 8 ? i : 7]);
+    if (free) loop_free(p, at->owner);
+  }
+}
+
+void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var) {
+  open_all(p, at, dim, rank, skip, var, true);
+}
+
+void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var) {
+  open_all(p, at, dim, rank, MAX_RANK, var, false);
+}
+
+ExprId ex_at(Prog *p, VarId v) {
+  return v ? ex_var(p, v) : ex_int(p, 0);
+}
+
+ExprId load_at(Prog *p, BufId b, const VarId *var) {
+  ExprId idx[MAX_RANK];
+  u32 rank = prog_buf(p, b)->rank;
+  for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, var[i]);
+  return ex_load(p, b, idx, rank);
+}
+
+void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value) {
+  ExprId idx[MAX_RANK];
+  u32 rank = prog_buf(p, b)->rank;
+  for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, var[i]);
+  prog_store(p, at, b, idx, rank, value);
+}
+
+VarId let_new(Prog *p, Tail *at, const char *name, ExprId value) {
+  VarId v = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, name));
+  prog_let(p, at, v, value);
+  return v;
+}
+
+ExprId ex_finish(Prog *p, DType to, ExprId acc) {
+  return ex_cast(p, to, acc, to != DT_f8e5m2);
+}
+
+DType key_dtype(DType dt) {
+  return dt == DT_bool ? DT_u8 : dt;
+}
+
+ExprId ex_before(Prog *p, VarId a, VarId b, bool largest) {
+  ExprId e = ex_op2(p, largest ? OP_gt : OP_lt, ex_var(p, a), ex_var(p, b));
+  if (!dtype_is_float(prog_var(p, a)->dt)) return e;
+  ExprId nan = ex_op1(p, OP_isnan, ex_var(p, largest ? a : b));
+  ExprId num = ex_op1(p, OP_not, ex_op1(p, OP_isnan, ex_var(p, largest ? b : a)));
+  return ex_op2(p, OP_or, e, ex_op2(p, OP_and, nan, num));
+}
+
+ExprId key_at(Prog *p, BufId x, const VarId *var, u32 axis, VarId k) {
+  VarId at[MAX_RANK];
+  for (u32 i = 0; i < prog_buf(p, x)->rank; i++) at[i] = i == axis ? k : var[i];
+  ExprId e = load_at(p, x, at);
+  return ex_cast(p, key_dtype(prog_expr(p, e)->dt), e, false);
+}

@@ -1,0 +1,427 @@
+/* fit.c: places intervals of memory so that those alive at the same time do not overlap, in little
+ * space.
+ *
+ * In: items with a size and the points between which they are needed. Out: an offset each.
+ * Method: several greedy orders; an item goes to the lowest gap, or the tightest one, between the
+ * items it conflicts with that have been placed before. The best result wins, the first of equals.
+ * It ends as soon as the height equals the most bytes that are alive at one point.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "ir/ir.h"
+#include "pass/memory/fit.h"
+
+typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
+
+/* Items that have been placed, to find those that conflict with another: a tree over all items in
+ * the order in which they begin, whose nodes know how long something below is needed, and how high
+ * it reaches. Where most conflict it is quicker to go through all of them, by offset.
+ *
+ * Where an item begins, memory may be full from 0 on up to some height: its floor. An item lies
+ * above all floors of the points at which it is needed, so what does not reach above them is not
+ * looked at: many items that are needed together are a stack of which only the top counts. */
+typedef struct Around {
+  u32 n, leaves; /* items; a power of two */
+  u32 *begin;    /* by leaf: first point */
+  u32 *id;       /* by leaf: item */
+  u32 *leaf;     /* by item */
+  u32 *end;   /* by node, 1 the root, then the leaves from `leaves` on: 1 + last point; 0: none */
+  u64 *top;   /* by node: end of the highest item that is placed */
+  u64 *floor; /* by node: the highest one below. A node that was raised as a whole differs from both
+                 below: the higher of them, or both if equal, are to be raised as well */
+  FitItem **found, **sorted;
+  u32 nsorted;
+} Around;
+
+typedef struct Best {
+  FitItem *item; /* the best plan so far */
+  FitItem *tried;
+  u32 n;
+  u64 rest;    /* least area that a search left over; 0: none has failed yet */
+  u64 descent; /* steps of a search that never turns back */
+  Around around;
+  FitResult r;
+} Best;
+
+enum { FIT_MANY = 2000 }; /* items; more are not searched */
+
+typedef struct Key {
+  u64 key; /* descending */
+  u64 then;
+  u32 id;
+} Key;
+
+static int by_key(const void *x, const void *y) {
+  const Key *a = x, *b = y;
+  if (a->key != b->key) return a->key > b->key ? -1 : 1;
+  if (a->then != b->then) return a->then > b->then ? -1 : 1;
+  return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static bool used(const FitItem *it) {
+  return it->size && it->first <= it->last;
+}
+
+static bool meet(const FitItem *x, const FitItem *y) {
+  return x->first <= y->last && y->first <= x->last;
+}
+
+/* ---- the lower bound ---- */
+
+typedef struct Event {
+  u32 at;
+  bool start;
+  u64 size;
+} Event;
+
+static int by_time(const void *x, const void *y) {
+  const Event *a = x, *b = y;
+  if (a->at != b->at) return a->at < b->at ? -1 : 1;
+  return (int)a->start - (int)b->start; /* ends lie at last + 1 and come first */
+}
+
+static u64 find_bound(const FitItem *item, u32 n, Arena *a) {
+  Event *e = NEWS(a, Event, 2 * (size_t)n);
+  u32 m = 0;
+  for (u32 i = 0; i < n; i++) {
+    if (!used(&item[i])) continue;
+    e[m++] = (Event){item[i].first, true, item[i].size};
+    e[m++] = (Event){item[i].last + 1, false, item[i].size};
+  }
+  if (m) qsort(e, m, sizeof *e, by_time);
+  u64 live = 0, most = 0;
+  for (u32 i = 0; i < m; i++) {
+    live = e[i].start ? live + e[i].size : live - e[i].size;
+    if (live > most) most = live;
+  }
+  return most;
+}
+
+/* ---- greedy ---- */
+
+static int by_offset(const void *x, const void *y) {
+  const FitItem *a = *(FitItem *const *)x, *b = *(FitItem *const *)y;
+  if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static Around around_new(const FitItem *item, u32 n, Arena *a) {
+  Around w = {.n = n, .leaves = 1};
+  while (w.leaves < n) w.leaves *= 2;
+  w.begin = NEWS(a, u32, n);
+  w.id = NEWS(a, u32, n);
+  w.leaf = NEWS(a, u32, n);
+  w.end = NEWS(a, u32, 2 * (size_t)w.leaves);
+  w.top = NEWS(a, u64, 2 * (size_t)w.leaves);
+  w.floor = NEWS(a, u64, 2 * (size_t)w.leaves);
+  w.found = NEWS(a, FitItem *, n);
+  w.sorted = NEWS(a, FitItem *, n);
+  Key *order = NEWS(a, Key, n);
+  for (u32 i = 0; i < n; i++) order[i] = (Key){UINT32_MAX - item[i].first, 0, i};
+  if (n) qsort(order, n, sizeof *order, by_key);
+  for (u32 i = 0; i < n; i++) {
+    w.id[i] = order[i].id;
+    w.leaf[order[i].id] = i;
+    w.begin[i] = item[order[i].id].first;
+  }
+  return w;
+}
+
+static void around_clear(Around *w) {
+  memset(w->end, 0, 2 * (size_t)w->leaves * sizeof *w->end);
+  memset(w->top, 0, 2 * (size_t)w->leaves * sizeof *w->top);
+  memset(w->floor, 0, 2 * (size_t)w->leaves * sizeof *w->floor);
+  w->nsorted = 0;
+}
+
+/* The first leaf that begins at or behind a point. */
+static u32 first_leaf(const Around *w, u64 point) {
+  u32 lo = 0, hi = w->n;
+  while (lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (w->begin[mid] < point)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* Leaves: those of a node, or those asked for. */
+typedef struct Leaves {
+  u32 from, to; /* to: the first that is not among them */
+} Leaves;
+
+static Leaves half(Leaves l, bool upper) {
+  u32 mid = l.from + (l.to - l.from) / 2;
+  return upper ? (Leaves){mid, l.to} : (Leaves){l.from, mid};
+}
+
+static void hand_down(Around *w, u32 node) {
+  u64 *below = &w->floor[2 * (size_t)node], was = below[0] > below[1] ? below[0] : below[1];
+  for (u32 i = 0; i < 2; i++)
+    if (below[i] == was) below[i] = w->floor[node];
+}
+
+/* The highest floor of some leaves. */
+static u64 find_floor(Around *w, u32 node, Leaves all, Leaves of) {
+  if (all.from >= of.to || all.to <= of.from) return 0;
+  if (all.from >= of.from && all.to <= of.to) return w->floor[node];
+  hand_down(w, node);
+  u64 x = find_floor(w, 2 * node, half(all, false), of);
+  u64 y = find_floor(w, 2 * node + 1, half(all, true), of);
+  return x > y ? x : y;
+}
+
+/* Raises the floors of some leaves that are at `from`, where none is higher. */
+static void raise_floor(Around *w, u32 node, Leaves all, Leaves of, u64 from, u64 to) {
+  if (all.from >= of.to || all.to <= of.from || w->floor[node] < from) return;
+  if (all.from >= of.from && all.to <= of.to) {
+    w->floor[node] = to;
+    return;
+  }
+  hand_down(w, node);
+  raise_floor(w, 2 * node, half(all, false), of, from, to);
+  raise_floor(w, 2 * node + 1, half(all, true), of, from, to);
+  u64 x = w->floor[2 * node], y = w->floor[2 * node + 1];
+  w->floor[node] = x > y ? x : y;
+}
+
+/* The floor on which an item may lie at the lowest. */
+static u64 around_floor(Around *w, const FitItem *it) {
+  Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)};
+  return find_floor(w, 1, (Leaves){0, w->leaves}, of);
+}
+
+static void around_add(Around *w, const FitItem *item, u32 id) {
+  const FitItem *it = &item[id];
+  u32 end = it->last + 1;
+  u64 top = it->offset + it->size;
+  for (u32 k = w->leaves + w->leaf[id]; k && w->end[k] < end; k /= 2) w->end[k] = end;
+  for (u32 k = w->leaves + w->leaf[id]; k && w->top[k] < top; k /= 2) w->top[k] = top;
+  Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)}, all = {0, w->leaves};
+  if (find_floor(w, 1, all, of) == it->offset) raise_floor(w, 1, all, of, it->offset, top);
+}
+
+/* What conflicts with an item: it begins before the leaf `stop`, is needed at or behind the point
+ * `after`, and reaches above the floor. */
+typedef struct Wanted {
+  u32 stop, after;
+  u64 floor;
+} Wanted;
+
+/* Adds what is placed and wanted below a node; false: that is more than `most`. */
+static bool gather(Around *w, FitItem *item, u32 node, Leaves all, const Wanted *x, u32 *m,
+                   u32 most) {
+  if (all.from >= x->stop || w->end[node] <= x->after || w->top[node] <= x->floor) return true;
+  if (node >= w->leaves) {
+    if (*m == most) return false;
+    w->found[(*m)++] = &item[w->id[all.from]];
+    return true;
+  }
+  return gather(w, item, 2 * node, half(all, false), x, m, most) &&
+         gather(w, item, 2 * node + 1, half(all, true), x, m, most);
+}
+
+/* Brings the first n of the order, all of them placed, into the order of offsets. */
+static void sort_placed(Around *w, FitItem *item, const Key *order, u32 n) {
+  u32 more = n - w->nsorted, k = w->nsorted;
+  for (u32 i = 0; i < more; i++) w->found[i] = &item[order[k + i].id];
+  if (more) qsort(w->found, more, sizeof *w->found, by_offset);
+  w->nsorted = n;
+  while (more) { /* from behind */
+    bool old = k && by_offset(&w->sorted[k - 1], &w->found[more - 1]) > 0;
+    w->sorted[--n] = old ? w->sorted[--k] : w->found[--more];
+  }
+}
+
+/* The items among the first n of the order that conflict with one above its floor, by offset; how
+ * many. */
+static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const FitItem *it,
+                       u64 floor) {
+  Wanted x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
+  u32 m = 0;
+  if (gather(w, item, 1, (Leaves){0, w->leaves}, &x, &m, n / 16 + 16)) {
+    if (m > 1) qsort(w->found, m, sizeof *w->found, by_offset);
+    return m;
+  }
+  sort_placed(w, item, order, n);
+  m = 0;
+  for (u32 i = 0; i < n; i++)
+    if (meet(it, w->sorted[i])) w->found[m++] = w->sorted[i];
+  return m;
+}
+
+/* Places items in the given order, but for the first `done`, which are placed. */
+static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, Around *w) {
+  around_clear(w);
+  for (u32 i = 0; i < done; i++) around_add(w, item, order[i].id);
+  for (u32 i = done; i < n; i++) {
+    FitItem *it = &item[order[i].id];
+    u64 at = around_floor(w, it), best = UINT64_MAX, slack = UINT64_MAX;
+    u32 m = around_find(w, item, order, i, it, at);
+    for (u32 k = 0; k < m; k++) {
+      const FitItem *x = w->found[k];
+      if (x->offset >= at + it->size && x->offset - at - it->size < slack) {
+        best = at;
+        slack = x->offset - at - it->size;
+        if (!tight) break;
+      }
+      if (x->offset + x->size > at) at = x->offset + x->size;
+    }
+    it->offset = best == UINT64_MAX ? at : best;
+    around_add(w, item, order[i].id);
+  }
+}
+
+static void sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
+  for (u32 i = 0; i < n; i++) {
+    const FitItem *it = &item[i];
+    u64 length = (u64)it->last - it->first + 1;
+    u64 area = it->size > UINT64_MAX / length ? UINT64_MAX : it->size * length;
+    out[i] = (Key){it->size, length, i};
+    if (how == FO_area) out[i] = (Key){area, it->size, i};
+    if (how == FO_length) out[i] = (Key){length, it->size, i};
+    if (how == FO_first) out[i] = (Key){UINT32_MAX - it->first, it->size, i};
+  }
+  if (n) qsort(out, n, sizeof *out, by_key);
+}
+
+/* Keeps what was tried if it is better. */
+static void take(Best *b) {
+  u64 height = 0;
+  for (u32 i = 0; i < b->n; i++)
+    if (b->tried[i].offset + b->tried[i].size > height)
+      height = b->tried[i].offset + b->tried[i].size;
+  if (height >= b->r.height) return;
+  b->r.height = height;
+  memcpy(b->item, b->tried, b->n * sizeof *b->item);
+}
+
+/* ---- search ---- */
+
+/* Heights are sums of sizes: what divides all of these divides them. */
+static u64 divisor(const FitItem *item, u32 n) {
+  u64 g = 0;
+  for (u32 i = 0; i < n; i++)
+    for (u64 x = item[i].size; x;) {
+      u64 rest = g % x;
+      g = x;
+      x = rest;
+    }
+  return g ? g : 1;
+}
+
+/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..., from i = 1 on: how long the i-th of many tries may take. */
+static u64 patience(u64 i) {
+  for (;;) {
+    u64 k = 1;
+    while (2 * k <= i) k *= 2; /* k <= i < 2 k */
+    if (i == 2 * k - 1) return k;
+    i -= k - 1;
+  }
+}
+
+/* How to look for a plan: where there is no room to spare, many short tries that decide full
+ * sections first; where there is some, longer ones that go from below. One style after the other:
+ * what one misses, another often finds at once. */
+typedef struct Style {
+  u32 most;     /* see fit_below */
+  u32 noise;    /* how much the orders are disturbed, in 128ths */
+  u32 descents; /* steps of a short try */
+} Style;
+
+enum { FIT_STYLES = 3 };
+static const Style tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
+static const Style loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
+
+static u64 area(const FitItem *it) {
+  return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
+}
+
+/* Puts what a search has left over where it fits, the largest first, and keeps the plan if it is
+ * better. Where much more is left than another time, that is not tried. */
+static void finish(Best *b, Key *order) {
+  u64 rest = 0;
+  u32 done = 0;
+  for (u32 i = 0; i < b->n; i++) {
+    const FitItem *it = &b->tried[i];
+    bool open = it->offset == FIT_OPEN;
+    done += !open;
+    rest += open ? area(it) : 0;
+    order[i] = (Key){open ? it->size : UINT64_MAX, 0, i};
+  }
+  if (b->rest && rest > 4 * b->rest) return;
+  if (!b->rest || rest < b->rest) b->rest = rest;
+  qsort(order, b->n, sizeof *order, by_key);
+  place(b->tried, order, done, b->n, false, &b->around);
+  take(b);
+}
+
+/* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
+ * one was found. A search that has gone wrong near its root seldom recovers, a new one often
+ * succeeds at once. */
+static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
+  u32 *rank = NEWS(a, u32, b->n);
+  for (u32 try = 0; budget; try++) {
+    const Style *how = &style[try / FO_COUNT % FIT_STYLES];
+    u64 slice = patience(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
+    u64 left = slice < budget ? slice : budget;
+    budget -= left;
+    sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
+    for (u32 i = 0; i < b->n; i++) {
+      u64 more = try < FO_COUNT ? 0 : random_bits(try, i) % how->noise;
+      order[i].key = (b->n - i) * (128 + more);
+      order[i].then = 0;
+    }
+    qsort(order, b->n, sizeof *order, by_key);
+    for (u32 i = 0; i < b->n; i++) rank[order[i].id] = i;
+    if (fit_below(b->tried, b->n, rank, how->most, height, &left, a)) {
+      take(b);
+      return true;
+    }
+    finish(b, order);
+    if (left) return false; /* all of it has been searched */
+  }
+  return false;
+}
+
+static void improve(Best *b, u64 budget, Arena *a) {
+  Key *order = NEWS(a, Key, b->n);
+  u32 *rank = NEWS(a, u32, b->n);
+  u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
+  for (u32 i = 0; i < b->n; i++) rank[i] = i;
+  if (!fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a)) return;
+  take(b);
+  b->descent = budget - left;
+  if (search(b, low, tight, budget / 4 * 3, order, a)) return;
+  for (u32 turn = 0; turn < 6 && b->r.height > low + step; turn++) {
+    u64 mid = low + (b->r.height - low) / 2 / step * step;
+    if (mid <= low) mid = low + step;
+    b->rest = 0;
+    if (!search(b, mid, loose, budget / 24, order, a)) low = mid;
+  }
+}
+
+FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
+  Best b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
+  Key *order = NEWS(a, Key, n);
+  u32 *from = NEWS(a, u32, n);
+  b.item = NEWS(a, FitItem, n);
+  b.tried = NEWS(a, FitItem, n);
+  for (u32 i = 0; i < n; i++) {
+    item[i].offset = 0;
+    if (!used(&item[i])) continue;
+    from[b.n] = i;
+    b.tried[b.n++] = item[i];
+  }
+  b.around = around_new(b.tried, b.n, a);
+  for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
+    sort_items(b.tried, b.n, (FitOrder)(try / 2), order);
+    place(b.tried, order, 0, b.n, try % 2, &b.around);
+    take(&b);
+  }
+  if (b.r.height > b.r.bound && b.n <= FIT_MANY) improve(&b, budget, a);
+  for (u32 i = 0; i < b.n; i++) item[from[i]].offset = b.item[i].offset;
+  return b.r;
+}

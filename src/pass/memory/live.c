@@ -1,0 +1,328 @@
+/* live.c: from where to where each buffer of the arena is needed.
+ *
+ * In: a checked program. Out: for every root buffer in the arena its size and an interval of
+ * points. Method: points are numbered in the order of the text: a kernel is one point, so are the
+ * condition of an if or a loop and every other statement; both branches of an if count. A buffer is
+ * needed from its first to its last access. Loops outside kernels widen that: a buffer that is
+ * touched inside and outside of a loop is needed throughout the loop, and so is one that an
+ * iteration may read before it has written all of it. Inside a kernel, a load is safe if a store
+ * with the same index has just been passed or if what ran before in the kernel has filled the
+ * buffer. A buffer nobody touches has no interval, one that is kept from run to run all points and
+ * one more.
+ */
+#include "pass/memory/live.h"
+
+typedef struct Loop {
+  u32 parent; /* 0: none */
+  u32 first, last;
+} Loop;
+
+typedef struct Access {
+  u32 life, loop;
+} Access;
+
+typedef struct Undo {
+  u32 life, killed;
+} Undo;
+
+/* What a kernel has written of a life. */
+typedef struct Filling {
+  u32 point;    /* of the kernel, counted from 1 */
+  u32 last;     /* 1 + its last box */
+  double share; /* of the whole, where boxes do not overlap: less than 1 cannot be all */
+} Filling;
+
+typedef struct Walk {
+  Prog *p;
+  Arena *a;
+  Lives l;
+  VEC(StmtId) point;
+  VEC(Loop) loop;      /* 0 is unused */
+  VEC(Access) access;  /* one for each life and loop at most twice in a row */
+  VEC(Access) exposed; /* life that is needed throughout a loop */
+  u32 at;              /* innermost loop */
+  u32 *killed; /* by life: 1 + last point that is sure to have written all of it, on every path */
+  VEC(Undo) undo;
+  bool *varies;       /* by variable: set after its declaration */
+  Nesting nest;       /* inside a kernel */
+  u32 maybe;          /* ifs and whiles around, inside a kernel */
+  VEC(StmtId) passed; /* stores that have run in this iteration of the loops of nest */
+  VEC(Box) box;       /* written so far by this kernel */
+  VEC(u32) before;    /* by box: 1 + another of the same life; 0: none */
+  Filling *filling;   /* by life */
+} Walk;
+
+static u32 now(Walk *w) {
+  return w->point.n - 1;
+}
+
+static void touch(Walk *w, u32 life) {
+  FitItem *it = &w->l.item[life];
+  if (it->first > it->last) it->first = now(w);
+  it->last = now(w);
+  u32 n = w->access.n;
+  if (n && w->access.at[n - 1].life == life && w->access.at[n - 1].loop == w->at) return;
+  *vec_push(w->a, &w->access) = (Access){life, w->at};
+}
+
+/* ---- expressions ---- */
+
+static bool steady(Walk *w, ExprId id) {
+  const Expr *e = prog_expr(w->p, id);
+  if (e->kind == EX_load || (e->kind == EX_var && w->varies[e->ref])) return false;
+  for (u32 i = 0; i < e->narg; i++)
+    if (!steady(w, e->arg[i])) return false;
+  return true;
+}
+
+/* Has a store of this very element been passed in this iteration? */
+static bool stored(Walk *w, const Expr *e) {
+  for (u32 i = w->passed.n; i-- > 0;) {
+    const Stmt *s = prog_stmt(w->p, w->passed.at[i]);
+    if (s->buf != e->ref || prog_expr(w->p, s->a)->lanes != e->lanes) continue;
+    bool same = true;
+    for (u32 k = 0; same && k < s->nidx; k++)
+      same = mem_same(w->p, s->idx[k], e->arg[k]) && steady(w, e->arg[k]);
+    if (same) return true;
+  }
+  return false;
+}
+
+static void load(Walk *w, const Expr *e) {
+  u32 life = w->l.of[e->ref], outer = 0;
+  if (!life--) return;
+  touch(w, life);
+  for (u32 k = w->at; k; k = w->loop.at[k].parent)
+    if (w->killed[life] <= w->loop.at[k].first) outer = k;
+  if (outer && !stored(w, e)) *vec_push(w->a, &w->exposed) = (Access){life, outer};
+}
+
+static void loads(Walk *w, ExprId id) {
+  const Expr *e = prog_expr(w->p, id);
+  for (u32 i = 0; i < e->narg; i++) loads(w, e->arg[i]);
+  if (e->kind == EX_load) load(w, e);
+}
+
+/* ---- inside a point ---- */
+
+static void add_box(Walk *w, u32 life, const Box *box) {
+  Filling *f = &w->filling[life];
+  if (f->point != w->point.n) *f = (Filling){.point = w->point.n};
+  *vec_push(w->a, &w->box) = *box;
+  *vec_push(w->a, &w->before) = f->last;
+  f->last = w->box.n;
+  Dim all = box->axis == MAX_RANK ? 0 : prog_buf(w->p, box->buf)->dim[box->axis];
+  f->share += all > 0 ? (double)(box->hi - box->lo) / (double)all : 1;
+}
+
+static void store(Walk *w, StmtId id) {
+  const Stmt *s = prog_stmt(w->p, id);
+  for (u32 i = 0; i < s->nidx; i++) loads(w, s->idx[i]);
+  u32 life = w->l.of[s->buf];
+  if (!life) return;
+  touch(w, life - 1);
+  Box box;
+  if (!w->maybe && mem_box(w->p, &w->nest, s, &box)) add_box(w, life - 1, &box);
+  *vec_push(w->a, &w->passed) = id;
+}
+
+static void kill(Walk *w, u32 life, u32 killed) {
+  *vec_push(w->a, &w->undo) = (Undo){life, w->killed[life]};
+  w->killed[life] = killed;
+}
+
+/* Are the boxes of a life all of it? */
+static bool is_whole(Walk *w, u32 life) {
+  const Filling *f = &w->filling[life];
+  VEC(Box) box = {0};
+  if (f->share < 0.999) return false;
+  for (u32 k = f->last; k; k = w->before.at[k - 1]) *vec_push(w->a, &box) = w->box.at[k - 1];
+  return mem_whole(w->p, w->l.root[life], box.at, box.n);
+}
+
+/* What has been filled, now that a statement of the kernel is done; from: the first of its boxes.
+ */
+static void filled(Walk *w, u32 from) {
+  for (u32 i = from; i < w->box.n; i++) {
+    u32 life = w->l.of[w->box.at[i].buf] - 1;
+    if (w->killed[life] != w->point.n && is_whole(w, life)) kill(w, life, w->point.n);
+  }
+}
+
+static void inner_list(Walk *w, StmtId first);
+
+static void inner(Walk *w, StmtId id) {
+  const Stmt *s = prog_stmt(w->p, id);
+  if (s->a) loads(w, s->a);
+  if (s->b) loads(w, s->b);
+  if (s->kind == ST_store) store(w, id);
+  if (s->kind == ST_kernel) inner_list(w, s->body);
+  if (s->kind != ST_for && s->kind != ST_while && s->kind != ST_if) return;
+  bool maybe = s->kind != ST_for || w->nest.n == MEM_NEST;
+  w->maybe += maybe;
+  if (!maybe) w->nest.loop[w->nest.n++] = id;
+  inner_list(w, s->body);
+  if (s->other) inner_list(w, s->other);
+  if (!maybe) w->nest.n--;
+  w->maybe -= maybe;
+}
+
+static void inner_list(Walk *w, StmtId first) {
+  u32 passed = w->passed.n;
+  for (StmtId s = first; s; s = prog_stmt(w->p, s)->next) inner(w, s);
+  w->passed.n = passed;
+}
+
+/* ---- points ---- */
+
+static void begin(Walk *w, StmtId id) {
+  *vec_push(w->a, &w->point) = id;
+}
+
+static void list(Walk *w, StmtId first);
+
+/* A part that may not run: what it kills counts only inside. */
+static void maybe(Walk *w, StmtId first) {
+  u32 undo = w->undo.n;
+  list(w, first);
+  while (w->undo.n > undo) {
+    Undo u = w->undo.at[--w->undo.n];
+    w->killed[u.life] = u.killed;
+  }
+}
+
+/* What both branches write has been written afterwards. */
+static void branches(Walk *w, const Stmt *s) {
+  u32 undo = w->undo.n, before = w->point.n;
+  VEC(u32) both = {0};
+  list(w, s->body);
+  for (u32 i = undo; i < w->undo.n; i++) *vec_push(w->a, &both) = w->undo.at[i].life;
+  while (w->undo.n > undo) {
+    Undo u = w->undo.at[--w->undo.n];
+    w->killed[u.life] = u.killed;
+  }
+  list(w, s->other);
+  u32 most = 0;
+  for (u32 i = 0; i < both.n; i++) /* those the other branch killed as well come to the front */
+    if (w->killed[both.at[i]] > before) both.at[most++] = both.at[i];
+  while (w->undo.n > undo) {
+    Undo u = w->undo.at[--w->undo.n];
+    w->killed[u.life] = u.killed;
+  }
+  for (u32 i = 0; i < most; i++) kill(w, both.at[i], before);
+}
+
+static void loop(Walk *w, const Stmt *s) {
+  u32 id = w->loop.n;
+  *vec_push(w->a, &w->loop) = (Loop){w->at, now(w), 0};
+  w->at = id;
+  if (s->kind == ST_while) loads(w, s->a);
+  maybe(w, s->body);
+  w->loop.at[id].last = now(w);
+  w->at = w->loop.at[id].parent;
+}
+
+static void stmt(Walk *w, StmtId id) {
+  const Stmt *s = prog_stmt(w->p, id);
+  begin(w, id);
+  w->box.n = w->before.n = w->passed.n = 0;
+  switch (s->kind) {
+  case ST_if:
+    loads(w, s->a);
+    branches(w, s);
+    break;
+  case ST_for:
+    loads(w, s->a);
+    loads(w, s->b);
+    begin(w, id); /* bounds are read before the first iteration */
+    loop(w, s);
+    break;
+  case ST_while: loop(w, s); break;
+  case ST_kernel:
+    for (StmtId k = s->body; k; k = prog_stmt(w->p, k)->next) {
+      u32 from = w->box.n;
+      inner(w, k);
+      filled(w, from);
+    }
+    break;
+  default: inner(w, id); filled(w, 0);
+  }
+}
+
+static void list(Walk *w, StmtId first) {
+  for (StmtId s = first; s; s = prog_stmt(w->p, s)->next) stmt(w, s);
+}
+
+/* ---- lifetimes ---- */
+
+static void widen(Walk *w, u32 life, u32 loop) {
+  FitItem *it = &w->l.item[life];
+  const Loop *k = &w->loop.at[loop];
+  if (k->first < it->first) it->first = k->first;
+  if (k->last > it->last) it->last = k->last;
+}
+
+static bool encloses(Walk *w, u32 outer, u32 inner) {
+  for (; inner && inner != outer; inner = w->loop.at[inner].parent) {
+  }
+  return inner == outer;
+}
+
+/* A life that is touched in a loop and outside of it spans that loop. */
+static void spread(Walk *w) {
+  u32 *common = NEWS(w->a, u32, w->l.n);
+  bool *seen = NEWS(w->a, bool, w->l.n);
+  for (u32 i = 0; i < w->access.n; i++) {
+    const Access *x = &w->access.at[i];
+    if (!seen[x->life]) common[x->life] = x->loop;
+    seen[x->life] = true;
+    while (!encloses(w, common[x->life], x->loop))
+      common[x->life] = w->loop.at[common[x->life]].parent;
+  }
+  for (u32 i = 0; i < w->access.n; i++) {
+    const Access *x = &w->access.at[i];
+    for (u32 k = x->loop; k != common[x->life]; k = w->loop.at[k].parent) widen(w, x->life, k);
+  }
+  for (u32 i = 0; i < w->exposed.n; i++) widen(w, w->exposed.at[i].life, w->exposed.at[i].loop);
+}
+
+static void add_lives(Walk *w) {
+  Prog *p = w->p;
+  Lives *l = &w->l;
+  l->of = NEWS(w->a, u32, p->buf.n);
+  l->root = NEWS(w->a, BufId, p->buf.n);
+  l->item = NEWS(w->a, FitItem, p->buf.n);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    BufId root = prog_root(p, b);
+    if (!mem_in_arena(p, root)) continue;
+    l->of[b] = l->of[root];
+    if (b != root) continue;
+    Sym sym;
+    u64 bytes;
+    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
+    l->root[l->n] = b;
+    l->item[l->n] = (FitItem){bytes, 1, 0, 0};
+    l->of[b] = ++l->n;
+  }
+}
+
+Lives live_find(Prog *p, Arena *a) {
+  Walk w = {.p = p, .a = a};
+  add_lives(&w);
+  w.killed = NEWS(a, u32, w.l.n + 1);
+  w.filling = NEWS(a, Filling, w.l.n + 1);
+  w.varies = NEWS(a, bool, p->var.n);
+  for (StmtId s = 1; s < p->stmt.n; s++)
+    if (prog_stmt(p, s)->kind == ST_set) w.varies[prog_stmt(p, s)->var] = true;
+  *vec_push(a, &w.loop) = (Loop){0, 0, 0};
+  list(&w, p->body);
+  spread(&w);
+  for (u32 i = 0; i < w.l.n; i++) { /* from before the first point to behind the last */
+    if (prog_buf(p, w.l.root[i])->space != BS_state) continue;
+    w.l.item[i].first = 0;
+    w.l.item[i].last = w.point.n;
+  }
+  w.l.npoint = w.point.n;
+  w.l.point = w.point.at;
+  return w.l;
+}

@@ -1,0 +1,171 @@
+/* plan.c: gives every buffer of the arena its place.
+ *
+ * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are
+ * needed at the same time do not overlap; see live.c for when, and fit.c for where. A result that
+ * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
+ * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
+ * others refuse it (mem_need_plan). What is kept from run to run lies first, in the order of the
+ * buffers: so it lies at the same places whatever the rest was made for.
+ */
+#include "pass/memory/live.h"
+#include "pass/pass.h"
+
+static bool bounded(Prog *p) {
+  u64 bytes;
+  Sym sym;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (!prog_buf(p, b)->alias && mem_in_arena(p, b) && !mem_bytes(p, b, &bytes, &sym))
+      return false;
+  return true;
+}
+
+/* ---- in place ---- */
+
+/* The life that stands for i. */
+static u32 find(u32 *into, u32 i) {
+  while (into[i] != i) i = into[i] = into[into[i]];
+  return i;
+}
+
+typedef struct Places {
+  Prog *p;
+  Lives *l;
+  u32 *into; /* by life: another whose place it has, or itself */
+} Places;
+
+/* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
+ * that ends there as well stays apart: the place would look free to another result of the kernel.
+ */
+static bool take_over(Places *o, u32 from, u32 to) {
+  u32 x = find(o->into, from);
+  FitItem *a = &o->l->item[x], *b = &o->l->item[to];
+  if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
+    return false;
+  if (b->first == b->last) return false;
+  if (!mem_in_place(o->p, o->l->point[b->first], o->l->root[from], o->l->root[to])) return false;
+  o->into[to] = x;
+  a->last = b->last;
+  b->first = 1; /* takes no room of its own */
+  b->last = 0;
+  return true;
+}
+
+/* In the order of kernels: whatever begins there takes the place of the first operand that allows
+ * it. What begins and ends there, as the scratch of a kernel, takes no part; a place that is taken
+ * leaves the list. */
+static void share(Places *o) {
+  Lives *l = o->l;
+  u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
+  u32 *next = NEWS(&o->p->c->scratch, u32, l->n + 1), *starts, *then;
+  starts = NEWS(&o->p->c->scratch, u32, l->npoint + 1);
+  then = NEWS(&o->p->c->scratch, u32, l->n + 1);
+  for (u32 i = l->n; i-- > 0;) {
+    const FitItem *it = &l->item[i];
+    o->into[i] = i;
+    if (it->first >= it->last) continue;
+    next[i] = ends[it->last];
+    ends[it->last] = i + 1;
+    then[i] = starts[it->first];
+    starts[it->first] = i + 1;
+  }
+  for (u32 k = 0; k < l->npoint; k++) {
+    if (prog_stmt(o->p, l->point[k])->kind != ST_kernel) continue;
+    for (u32 to = starts[k]; to; to = then[to - 1])
+      for (u32 *from = &ends[k]; *from; from = &next[*from - 1])
+        if (take_over(o, *from - 1, to - 1)) {
+          *from = next[*from - 1];
+          break;
+        }
+  }
+}
+
+/* A state is needed all the time, so nothing shares its bytes: to put it below everything else that
+ * lay below it costs no room. */
+static void put_state_first(Prog *p, Lives *l) {
+  u64 base = 0;
+  for (u32 i = 0; i < l->n; i++) {
+    FitItem *it = &l->item[i];
+    if (prog_buf(p, l->root[i])->space != BS_state) continue;
+    for (u32 k = 0; k < l->n; k++)
+      if (l->item[k].offset >= base && l->item[k].offset < it->offset)
+        l->item[k].offset += it->size;
+    it->offset = base;
+    base += it->size;
+  }
+}
+
+void plan(Prog *p) {
+  p->planned = false;
+  mem_sweep(p);
+  if (!bounded(p)) return;
+  Lives l = live_find(p, &p->c->scratch);
+  Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
+  share(&o);
+  FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
+  put_state_first(p, &l);
+  for (u32 i = 0; i < l.n; i++) prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
+  p->arena_bytes = r.height;
+  p->planned = true;
+}
+
+/* ---- figures ---- */
+
+/* The first point at which the most bytes are needed. */
+static u32 find_peak(const Lives *l, u64 *bytes, Arena *a) {
+  u64 *begin = NEWS(a, u64, l->npoint + 2), *end = NEWS(a, u64, l->npoint + 2), live = 0;
+  u32 at = 0;
+  for (u32 i = 0; i < l->n; i++) {
+    const FitItem *it = &l->item[i];
+    if (it->first > it->last) continue;
+    begin[it->first] += it->size;
+    end[it->last + 1] += it->size;
+  }
+  *bytes = 0;
+  for (u32 k = 0; k < l->npoint; k++) {
+    live = live + begin[k] - end[k];
+    if (live > *bytes) at = k;
+    if (live > *bytes) *bytes = live;
+  }
+  return at;
+}
+
+/* Those needed at a point, one of each place, largest first. */
+static void list_peak(const Lives *l, u32 at, PlanReport *r, Arena *a) {
+  r->peak = NEWS(a, BufId, l->n);
+  r->peak_bytes = NEWS(a, u64, l->n);
+  for (u32 i = 0; i < l->n; i++) {
+    const FitItem *it = &l->item[i];
+    if (it->first > at || it->last < at || !it->size) continue;
+    u32 k = r->npeak++;
+    for (; k > 0 && r->peak_bytes[k - 1] < it->size; k--) {
+      r->peak[k] = r->peak[k - 1];
+      r->peak_bytes[k] = r->peak_bytes[k - 1];
+    }
+    r->peak[k] = l->root[i];
+    r->peak_bytes[k] = it->size;
+  }
+}
+
+PlanReport plan_report(Prog *p, Arena *a) {
+  PlanReport r = {0};
+  for (BufId b = 1; b < p->buf.n; b++) {
+    if (prog_buf(p, b)->data) r.weights += tensor_bytes(prog_buf(p, b)->data);
+    if (prog_is_planned(prog_buf(p, b))) r.buffers++;
+  }
+  if (!bounded(p)) {
+    for (StmtId s = 1; s < p->stmt.n; s++) r.kernels += prog_stmt(p, s)->kind == ST_kernel;
+    return r;
+  }
+  Lives l = live_find(p, a);
+  for (u32 k = 0; k < l.npoint; k++) r.kernels += prog_stmt(p, l.point[k])->kind == ST_kernel;
+  for (u32 i = 0; i < l.n; i++) r.naive += l.item[i].size;
+  share(&(Places){p, &l, NEWS(a, u32, l.n + 1)});
+  u32 at = find_peak(&l, &r.bound, a);
+  list_peak(&l, at, &r, a);
+  const Stmt *s = l.npoint ? prog_stmt(p, l.point[at]) : NULL;
+  if (s && s->kind == ST_kernel) {
+    r.peak_kernel = s->label;
+    r.peak_loc = &s->loc;
+  }
+  return r;
+}
