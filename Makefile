@@ -15,7 +15,7 @@ ALL_CFLAGS += -DINGOT_IMAGES $(shell pkg-config --cflags libopenjp2)
 override LDFLAGS += -ljpeg -lopenjp2 -lwebp
 endif
 
-LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/onnx/*.c src/pass/*.c src/back/*.c src/back/*/*.c src/api/*.c))
+LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h
@@ -87,7 +87,7 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak): %.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The loops over rows are written to be vectorised.
-$(BUILD)/obj/src/back/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
+$(BUILD)/obj/src/back/interp/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 

@@ -10,7 +10,7 @@ import textwrap
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "onnx", "onnx_attrs.def")
+OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "front", "onnx", "onnx_attrs.def")
 KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training",
         "com.microsoft": "ms"}  # as in src/front/onnx/ops.c
 HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the schemas

@@ -5,6 +5,7 @@
 #include "back/back.h"
 #include "ingot.h"
 #include "ir/prog_mem.h"
+#include "front/onnx/pb.h"
 #include "io/data.h"
 #include "front/onnx/import.h"
 #include "pass/pass.h"

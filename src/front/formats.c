@@ -193,7 +193,7 @@ typedef struct Fields {
 
 static void walk_fields(Ctx *c, void *arg) {
   Fields *f = arg;
-  Cursor k = wire_open(c, f->at, f->n, LOC_NONE);
+  Wire k = wire_open(c, f->at, f->n, LOC_NONE);
   while (wire_next(&k)) {
     if (k.field < 32) f->seen |= 1u << k.field;
     if (k.field >= 200 && k.field < 4000) f->core_ml = true;
@@ -201,9 +201,9 @@ static void walk_fields(Ctx *c, void *arg) {
       wire_skip(&k);
       continue;
     }
-    Cursor length = k;
+    Wire length = k;
     u64 n = wire_varint(&length);
-    if (n > length.end - length.pos && n <= ONNX_MAX_BYTES) f->claimed = length.pos + n;
+    if (n > length.end - length.pos && n <= WIRE_MAX_BYTES) f->claimed = length.pos + n;
     FileSpan s = wire_bytes(&k);
     if (k.field == 1) f->first_is_message = true;
     if (k.field == 1 && !f->first.at) f->first = s;

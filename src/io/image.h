@@ -1,4 +1,4 @@
-/* image.h: pictures in files, as pixels. Private to src/onnx. */
+/* image.h: pictures in files, as pixels. */
 #ifndef INGOT_IMAGE_H
 #define INGOT_IMAGE_H
 

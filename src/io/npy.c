@@ -6,6 +6,7 @@
  * become interned UTF-8.
  */
 #include "io/data.h"
+#include "io/wire.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -37,8 +37,8 @@ def layering():
 PLANTED = [
     ({"ir/prog.h": "", "pass/p.c": '#include "ir/prog.h"\n'}, None),
     ({"back/b.h": "", "pass/p.c": '#include "back/b.h"\n'}, "src/pass/p.c:1: pass must not see src/back/b.h"),
-    ({"ir/prog.h": "", "ir/text.h": '#include "ir/prog.h"\n', "onnx/o.c": '#include <stdio.h>\n#include "ir/text.h"\n'},
-     "src/onnx/o.c:2: onnx must not see src/ir/prog.h through src/ir/text.h"),
+    ({"ir/prog.h": "", "ir/text.h": '#include "ir/prog.h"\n', "front/onnx/o.c": '#include <stdio.h>\n#include "ir/text.h"\n'},
+     "src/front/onnx/o.c:2: front/onnx must not see src/ir/prog.h through src/ir/text.h"),
     ({"ir/graph.h": "", "back/graph.h": "", "back/b.c": '#include "back/graph.h"\n'}, None),
     ({"ir/graph.h": "", "back/c/c.h": '#include "../../ir/graph.h"\n', "back/c/e.c": '#include "c.h"\n'},
      "src/back/c/e.c:1: back must not see src/ir/graph.h through src/back/c/c.h"),

@@ -1,6 +1,7 @@
 /* npy, npz and pb files: round trips of every element type, hand-made good and bad files, and,
  * where numpy is installed (build/venv), files that numpy and onnx wrote and read themselves: see
  * onnx_data.py. */
+#include "front/onnx/pb.h"
 #include "io/data.h"
 #include "check.h"
 #include "pbuild.h"

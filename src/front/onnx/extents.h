@@ -1,4 +1,4 @@
-/* extents.h: private to src/onnx: what the dimensions of inputs are; see extents.c. */
+/* extents.h: private to src/front/onnx: what the dimensions of inputs are; see extents.c. */
 #ifndef INGOT_EXTENTS_H
 #define INGOT_EXTENTS_H
 

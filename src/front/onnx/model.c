@@ -2,7 +2,7 @@
  *
  * One function per message, a switch over field numbers each. A singular field that repeats: the
  * last one counts. Unknown fields are stepped over. Recursion follows the nesting of messages,
- * which wire_message bounds by ONNX_DEPTH; counts are bounded by the bytes that are there, and by
+ * which wire_message bounds by WIRE_DEPTH; counts are bounded by the bytes that are there, and by
  * the limits in onnx.h. Tensor data are neither copied nor looked at. Meaning (operators, types
  * that fit, names that are defined) is left to the importer.
  */
@@ -17,10 +17,10 @@ typedef struct Read {
   u32 nodes, tensors, records, items, graph_depth;
 } Read;
 
-static void read_graph(Read *r, Cursor k, OnnxGraph *g);
-static void read_type(Read *r, Cursor k, OnnxType *t);
+static void read_graph(Read *r, Wire k, OnnxGraph *g);
+static void read_type(Read *r, Wire k, OnnxType *t);
 
-static void count(const Cursor *k, u32 *n, u32 max, const char *what) {
+static void count(const Wire *k, u32 *n, u32 max, const char *what) {
   if (*n >= max)
     fail(k->c, ERR_unsupported, k->loc, "byte %zu: more than %u %s", k->pos, max, what);
   *n += 1;
@@ -42,16 +42,15 @@ static void reserve(Arena *a, void **at, u32 *cap, u32 n, size_t size) {
   *cap = n;
 }
 
-static i32 read_i32(Cursor *k) {
+static i32 read_i32(Wire *k) {
   return (i32)(u32)(u64)wire_int(k);
 }
 
-static void read_ints(Read *r, Cursor *k, Ints *v) {
-  for (Cursor l = wire_list(k, WT_varint); wire_more(&l);)
-    *ADD_ITEM(r, k, v) = (i64)wire_varint(&l);
+static void read_ints(Read *r, Wire *k, Ints *v) {
+  for (Wire l = wire_list(k, WT_varint); wire_more(&l);) *ADD_ITEM(r, k, v) = (i64)wire_varint(&l);
 }
 
-static void read_pair(Cursor k, OnnxPair *p) {
+static void read_pair(Wire k, OnnxPair *p) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: p->key = wire_str(&k); break;
@@ -61,7 +60,7 @@ static void read_pair(Cursor k, OnnxPair *p) {
   }
 }
 
-static void read_opset(Cursor k, OnnxOpset *o) {
+static void read_opset(Wire k, OnnxOpset *o) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: o->domain = wire_str(&k); break;
@@ -73,7 +72,7 @@ static void read_opset(Cursor k, OnnxOpset *o) {
 
 /* ---- types ---- */
 
-static void read_dim(Cursor k, OnnxDim *d) {
+static void read_dim(Wire k, OnnxDim *d) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1:
@@ -89,7 +88,7 @@ static void read_dim(Cursor k, OnnxDim *d) {
   }
 }
 
-static void read_shape(Read *r, Cursor k, OnnxType *t) {
+static void read_shape(Read *r, Wire k, OnnxType *t) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   t->has_shape = true;
@@ -104,7 +103,7 @@ static void read_shape(Read *r, Cursor k, OnnxType *t) {
 }
 
 /* The body of tensor_type and sparse_tensor_type. */
-static void read_tensor_type(Read *r, Cursor k, OnnxType *t) {
+static void read_tensor_type(Read *r, Wire k, OnnxType *t) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1:
@@ -119,7 +118,7 @@ static void read_tensor_type(Read *r, Cursor k, OnnxType *t) {
 
 /* The body of sequence_type, optional_type (element in field 1) and map_type (key in 1, value in
  * 2). */
-static void read_elem_type(Read *r, Cursor k, OnnxType *t) {
+static void read_elem_type(Read *r, Wire k, OnnxType *t) {
   u32 field = t->kind == OT_map ? 2 : 1;
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   t->elem = NEW(r->a, OnnxType);
@@ -136,7 +135,7 @@ static void read_elem_type(Read *r, Cursor k, OnnxType *t) {
   }
 }
 
-static void read_type(Read *r, Cursor k, OnnxType *t) {
+static void read_type(Read *r, Wire k, OnnxType *t) {
   while (wire_next(&k)) {
     OnnxTypeKind kind = OT_none;
     switch (k.field) {
@@ -149,7 +148,7 @@ static void read_type(Read *r, Cursor k, OnnxType *t) {
     default: wire_skip(&k); continue;
     }
     *t = (OnnxType){.kind = kind};
-    Cursor body = wire_message(&k);
+    Wire body = wire_message(&k);
     if (kind == OT_tensor || kind == OT_sparse)
       read_tensor_type(r, body, t);
     else if (kind != OT_opaque)
@@ -157,7 +156,7 @@ static void read_type(Read *r, Cursor k, OnnxType *t) {
   }
 }
 
-static void read_value(Read *r, Cursor k, OnnxValue *v) {
+static void read_value(Read *r, Wire k, OnnxValue *v) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: v->name = wire_str(&k); break;
@@ -174,7 +173,7 @@ static void read_value(Read *r, Cursor k, OnnxValue *v) {
 
 /* Typed data stay where they are; only that there are any is noted. An empty packed list is no
  * data. */
-static void note_data(OnnxTensor *t, Cursor *k) {
+static void note_data(OnnxTensor *t, Wire *k) {
   u32 field = k->field; /* skipping a group changes it */
   bool empty = false;
   if (k->wire == WT_bytes)
@@ -184,7 +183,7 @@ static void note_data(OnnxTensor *t, Cursor *k) {
   if (!empty) t->fields |= 1u << field;
 }
 
-static void read_tensor(Read *r, Cursor k, OnnxTensor *t) {
+static void read_tensor(Read *r, Wire k, OnnxTensor *t) {
   u32 n[WIRE_COUNTS];
   count(&k, &r->tensors, ONNX_MAX_TENSORS, "tensors");
   wire_counts(k, n);
@@ -218,13 +217,13 @@ static void read_tensor(Read *r, Cursor k, OnnxTensor *t) {
   }
 }
 
-static OnnxTensor *new_tensor(Read *r, Cursor k) {
+static OnnxTensor *new_tensor(Read *r, Wire k) {
   OnnxTensor *t = NEW(r->a, OnnxTensor);
   read_tensor(r, k, t);
   return t;
 }
 
-static void read_sparse(Read *r, Cursor k, OnnxSparse *s) {
+static void read_sparse(Read *r, Wire k, OnnxSparse *s) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   s->spent = r->spent;
   while (wire_next(&k)) {
@@ -239,7 +238,7 @@ static void read_sparse(Read *r, Cursor k, OnnxSparse *s) {
 
 /* ---- nodes ---- */
 
-static OnnxGraph *new_graph(Read *r, Cursor k) {
+static OnnxGraph *new_graph(Read *r, Wire k) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   if (r->graph_depth >= ONNX_GRAPH_DEPTH) wire_limit(&k, k.pos, "graphs nested more than 16 deep");
   OnnxGraph *g = NEW(r->a, OnnxGraph);
@@ -259,14 +258,14 @@ static OnnxAttrType attr_type_of(u32 field) {
   return field < 24 ? (OnnxAttrType)type[field] : OA_none;
 }
 
-static void read_floats(Read *r, Cursor *k, OnnxAttr *a) {
-  for (Cursor l = wire_list(k, WT_fixed32); wire_more(&l);) {
+static void read_floats(Read *r, Wire *k, OnnxAttr *a) {
+  for (Wire l = wire_list(k, WT_fixed32); wire_more(&l);) {
     u32 bits = wire_u32(&l);
     memcpy(ADD_ITEM(r, k, &a->floats), &bits, sizeof bits);
   }
 }
 
-static void read_attr_field(Read *r, Cursor *k, OnnxAttr *a) {
+static void read_attr_field(Read *r, Wire *k, OnnxAttr *a) {
   switch (k->field) {
   case 1: a->name = wire_str(k); break;
   case 2: a->f = wire_float(k); break;
@@ -295,7 +294,7 @@ static void read_attr_field(Read *r, Cursor *k, OnnxAttr *a) {
   }
 }
 
-static void read_attr(Read *r, Cursor k, OnnxAttr *a) {
+static void read_attr(Read *r, Wire k, OnnxAttr *a) {
   size_t start = k.pos;
   i64 declared = 0;
   OnnxAttrType seen = OA_none;
@@ -318,9 +317,9 @@ static void read_attr(Read *r, Cursor k, OnnxAttr *a) {
          start, show(r->c, a->name));
 }
 
-static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_t start);
+static void check_attrs(const Read *r, const Wire *k, const OnnxNode *n, size_t start);
 
-static void read_node(Read *r, Cursor k, OnnxNode *n) {
+static void read_node(Read *r, Wire k, OnnxNode *n) {
   size_t start = k.pos;
   u32 have[WIRE_COUNTS];
   count(&k, &r->nodes, ONNX_MAX_NODES, "nodes");
@@ -344,7 +343,7 @@ static void read_node(Read *r, Cursor k, OnnxNode *n) {
 }
 
 /* Refuses two attributes of one name. Few attributes are compared pairwise, many through a map. */
-static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_t start) {
+static void check_attrs(const Read *r, const Wire *k, const OnnxNode *n, size_t start) {
   bool many = n->attrs.n > 16;
   Map seen = map_new(&r->c->scratch);
   for (u32 i = 0; i < n->attrs.n; i++) {
@@ -363,7 +362,7 @@ static void check_attrs(const Read *r, const Cursor *k, const OnnxNode *n, size_
   }
 }
 
-static void read_graph(Read *r, Cursor k, OnnxGraph *g) {
+static void read_graph(Read *r, Wire k, OnnxGraph *g) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   RESERVE(r, &g->nodes, n[1]);
@@ -385,7 +384,7 @@ static void read_graph(Read *r, Cursor k, OnnxGraph *g) {
   }
 }
 
-static void read_function(Read *r, Cursor k, OnnxFunction *f) {
+static void read_function(Read *r, Wire k, OnnxFunction *f) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   RESERVE(r, &f->nodes, n[7]);
@@ -409,7 +408,7 @@ static void read_function(Read *r, Cursor k, OnnxFunction *f) {
 OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
   Loc loc = LOC_NONE;
   loc.file = file;
-  Cursor k = wire_open(c, at, n, loc);
+  Wire k = wire_open(c, at, n, loc);
   OnnxModel *m = NEW(&c->work, OnnxModel);
   Read r = {.c = c, .a = &c->work, .spent = &m->sparse_spent};
   while (wire_next(&k)) {
@@ -442,12 +441,12 @@ const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name) {
   return NULL;
 }
 
-OnnxTensor *onnx_tensor_at(Cursor k) {
+OnnxTensor *onnx_tensor_at(Wire k) {
   Read r = {.c = k.c, .a = &k.c->work};
   return new_tensor(&r, k);
 }
 
-OnnxSparse *onnx_sparse_at(Cursor k, u64 *spent) {
+OnnxSparse *onnx_sparse_at(Wire k, u64 *spent) {
   Read r = {.c = k.c, .a = &k.c->work, .spent = spent};
   OnnxSparse *s = NEW(r.a, OnnxSparse);
   read_sparse(&r, k, s);

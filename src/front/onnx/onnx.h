@@ -1,4 +1,4 @@
-/* onnx.h: an ONNX model decoded into plain structs, and the wire format below it.
+/* onnx.h: an ONNX model decoded into plain structs.
  *
  * Everything lives in c->work; names are interned (any bytes, no terminator assumed by the format);
  * bulk data are not copied but point into the file, which must outlive the model. Decoding is a
@@ -9,6 +9,7 @@
 #ifndef INGOT_ONNX_H
 #define INGOT_ONNX_H
 
+#include "io/wire.h"
 #include "ir/ir.h"
 
 typedef struct OnnxModel OnnxModel;
@@ -25,27 +26,18 @@ typedef struct OnnxOpset OnnxOpset;
 typedef struct OnnxPair OnnxPair; /* StringStringEntryProto */
 typedef VEC(i64) Ints;
 typedef VEC(Str) Strs;
-typedef struct FileSpan FileSpan; /* bytes of the file */
-typedef struct Cursor Cursor;     /* a reader inside one message */
 
 enum {
-  ONNX_DEPTH = 64,             /* nesting of messages */
-  ONNX_GRAPH_DEPTH = 16,       /* nesting of graphs in attributes */
-  ONNX_MAX_NODES = 1000000,    /* in the whole model, functions included */
-  ONNX_MAX_EXPANDED = 250000,  /* nodes, where local functions are written out at every call */
-  ONNX_MAX_TENSORS = 1000000,  /* likewise in the whole model */
-  ONNX_MAX_RECORDS = 1 << 23,  /* all other messages: attributes, types, dimensions... */
-  ONNX_MAX_ITEMS = 1 << 26,    /* numbers and strings in lists, tensor data excepted */
-  ONNX_MAX_BYTES = 0x7fffffff, /* of one message, as protobuf itself */
+  ONNX_GRAPH_DEPTH = 16,      /* nesting of graphs in attributes */
+  ONNX_MAX_NODES = 1000000,   /* in the whole model, functions included */
+  ONNX_MAX_EXPANDED = 250000, /* nodes, where local functions are written out at every call */
+  ONNX_MAX_TENSORS = 1000000, /* likewise in the whole model */
+  ONNX_MAX_RECORDS = 1 << 23, /* all other messages: attributes, types, dimensions... */
+  ONNX_MAX_ITEMS = 1 << 26,   /* numbers and strings in lists, tensor data excepted */
 };
 #define ONNX_SPARSE_BYTES                                                                          \
   ((u64)512 << 20) /* all sparse tensors of a model together, made dense                           \
                     */
-
-struct FileSpan {
-  const u8 *at; /* NULL: the field is absent (an empty field has a pointer) */
-  size_t n;
-};
 
 struct OnnxPair {
   Str key, value;
@@ -198,8 +190,8 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* The attribute of that name, NULL when absent. */
 const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name);
 /* One message outside a model; spent as in OnnxSparse. */
-OnnxTensor *onnx_tensor_at(Cursor k);
-OnnxSparse *onnx_sparse_at(Cursor k, u64 *spent);
+OnnxTensor *onnx_tensor_at(Wire k);
+OnnxSparse *onnx_sparse_at(Wire k, u64 *spent);
 
 /* tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one per
  * byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the file
@@ -207,53 +199,5 @@ OnnxSparse *onnx_sparse_at(Cursor k, u64 *spent);
  * are then refused. */
 Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc, Arena *a);
 Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc, Arena *a);
-
-/* wire.c: the protobuf wire format. The only code that reads bytes of a message; every failure is
- * ERR_input with the position counted from base. A cursor never leaves [pos, end). */
-typedef enum WireType {
-  WT_varint = 0,
-  WT_fixed64 = 1,
-  WT_bytes = 2,
-  WT_group = 3,
-  WT_end = 4,
-  WT_fixed32 = 5
-} WireType;
-
-struct Cursor {
-  Ctx *c;
-  Loc loc;
-  const u8 *base;
-  size_t pos, end;
-  u32 depth; /* messages around this one */
-  u32 field; /* of the last tag */
-  WireType wire;
-};
-
-Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc);
-Cursor wire_reopen(Ctx *c, const u8 *base, FileSpan message, Loc loc); /* one already walked once */
-bool wire_next(Cursor *k); /* reads a tag; false at the end of the message */
-void wire_skip(Cursor *k); /* the value of the last tag, groups included */
-/* How often each field below WIRE_COUNTS occurs in the rest of the message. */
-enum { WIRE_COUNTS = 32 };
-void wire_counts(Cursor k, u32 *count);
-/* Value of the last tag, which must have the wire type asked for. */
-i64 wire_int(Cursor *k);
-float wire_float(Cursor *k);
-double wire_double(Cursor *k);
-FileSpan wire_bytes(Cursor *k);
-Str wire_str(Cursor *k);
-Cursor wire_message(Cursor *k); /* steps over it; fails past ONNX_DEPTH */
-/* Repeated scalars, packed or not. wire_list turns the last tag into a cursor over its elements
- * (one element if not packed), which wire_more and the raw readers below then walk. */
-Cursor wire_list(Cursor *k, WireType elem);
-static inline bool wire_more(const Cursor *k) {
-  return k->pos < k->end;
-}
-u64 wire_varint(Cursor *k);
-u32 wire_u32(Cursor *k);
-u64 wire_u64(Cursor *k);
-_Noreturn void wire_fail(const Cursor *k, size_t pos, const char *what);
-_Noreturn void wire_limit(const Cursor *k, size_t pos,
-                          const char *what); /* well-formed, but beyond what is read */
 
 #endif

@@ -1,4 +1,4 @@
-/* own.h: private to src/onnx: the state of one import. */
+/* own.h: private to src/front/onnx: the state of one import. */
 #ifndef INGOT_ONNX_OWN_H
 #define INGOT_ONNX_OWN_H
 

@@ -4,6 +4,7 @@
  * goes through the loader of tensor.c. Nesting is bounded by that of messages. A map is the list of
  * its values, with keys. Tensors are written with raw data (string data for strings).
  */
+#include "front/onnx/pb.h"
 #include "io/data.h"
 #include <sys/stat.h>
 #include <string.h>
@@ -20,21 +21,21 @@ typedef struct Read {
 /* SequenceProto.DataType and OptionalProto.DataType. */
 enum { EL_none, EL_tensor, EL_sparse, EL_seq, EL_map, EL_opt };
 
-static void read_list(Read *r, Cursor k, Datum *d);
+static void read_list(Read *r, Wire k, Datum *d);
 
-static void read_tensor(Read *r, Cursor k, Datum *d) {
+static void read_tensor(Read *r, Wire k, Datum *d) {
   d->kind = TY_tensor;
   d->t = onnx_tensor(r->c, onnx_tensor_at(k), r->path, r->loc, r->a);
 }
 
 /* MapProto: keys are integers (field 3) or strings (4), values a SequenceProto (5). */
-static void read_map(Read *r, Cursor k, Datum *d) {
+static void read_map(Read *r, Wire k, Datum *d) {
   VEC(i64) key = {0};
   bool text = false;
   d->kind = TY_seq;
   while (wire_next(&k)) {
     if (k.field == 3) {
-      Cursor list = wire_list(&k, WT_varint);
+      Wire list = wire_list(&k, WT_varint);
       while (wire_more(&list)) *vec_push(r->a, &key) = (i64)wire_varint(&list);
     } else if (k.field == 4) {
       text = true;
@@ -52,8 +53,8 @@ static void read_map(Read *r, Cursor k, Datum *d) {
 }
 
 /* One element: the field number less 2 is its kind, in both messages. */
-static void read_elem(Read *r, Cursor *k, Datum *d) {
-  Cursor m = wire_message(k);
+static void read_elem(Read *r, Wire *k, Datum *d) {
+  Wire m = wire_message(k);
   switch (k->field - 2) {
   case EL_tensor: read_tensor(r, m, d); break;
   case EL_sparse:
@@ -70,7 +71,7 @@ static void read_elem(Read *r, Cursor *k, Datum *d) {
 }
 
 /* SequenceProto (d->kind TY_seq) or OptionalProto (TY_opt): same fields, many or one. */
-static void read_list(Read *r, Cursor k, Datum *d) {
+static void read_list(Read *r, Wire k, Datum *d) {
   VEC(Datum) elems = {0};
   i64 type = EL_none;
   while (wire_next(&k)) {
@@ -99,7 +100,7 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const 
                     Arena *a) {
   Read r = {.c = c, .a = a, .loc = loc, .path = path, .spent = NEW(a, u64)};
   Datum *d = NEW(a, Datum);
-  Cursor k = wire_open(c, at, n, loc);
+  Wire k = wire_open(c, at, n, loc);
   switch (type ? type->kind : OT_none) {
   case OT_none:
   case OT_tensor: read_tensor(&r, k, d); break;
@@ -162,7 +163,7 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   u32 bits = dtype_info[t->dt].bits;
   bool packed = bits < 8 && t->dt != DT_bool;
   u64 bytes = packed ? t->n / (8 / bits) + (t->n % (8 / bits) != 0) : tensor_bytes(t);
-  if (bytes > ONNX_MAX_BYTES - 4096)
+  if (bytes > WIRE_MAX_BYTES - 4096)
     fail(c, ERR_unsupported, LOC_NONE, "a tensor of %llu bytes does not fit a protobuf file",
          (unsigned long long)bytes);
   put_varint(out, 9 << 3 | WT_bytes);

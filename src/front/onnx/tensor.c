@@ -8,10 +8,9 @@
  * are unpacked, and bool, which is copied if a byte is neither 0 nor 1. The checksum of external
  * data is not verified.
  */
+#include "front/onnx/onnx.h"
 #include "io/data.h"
 #include <string.h>
-
-#define IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 typedef struct Load {
   Ctx *c;
@@ -50,52 +49,6 @@ static DType check_dtype(Ctx *c, Loc loc, const OnnxTensor *t) {
 /* Bits of one element in a file. */
 static u32 stored_bits(DType dt) {
   return dt == DT_bool ? 8 : dtype_info[dt].bits;
-}
-
-/* One packed byte into up to `n` elements of bits 2 or 4, lowest bits first. */
-static void unpack_byte(DType dt, u8 byte, u8 *to, u64 n) {
-  u32 bits = dtype_info[dt].bits, per = 8 / bits;
-  u32 mask = (1u << bits) - 1, sign = dtype_is_signed(dt) ? 1u << (bits - 1) : 0;
-  for (u32 i = 0; i < per && i < n; i++) {
-    u32 x = (u32)byte >> (i * bits) & mask;
-    to[i] = (u8)((x ^ sign) - sign);
-  }
-}
-
-static const u8 *unpack(Arena *a, DType dt, u64 n, const u8 *at) {
-  u8 *to = arena_array(a, (size_t)n, 1);
-  u64 per = 8 / dtype_info[dt].bits;
-  for (u64 i = 0; i < n; i += per) unpack_byte(dt, at[i / per], to + i, n - i);
-  return to;
-}
-
-static const u8 *clean_bool(Arena *a, u64 n, const u8 *at) {
-  u8 high = 0;
-  for (u64 i = 0; i < n; i++) high |= at[i];
-  if (high <= 1) return at;
-  u8 *to = arena_array(a, (size_t)n, 1);
-  for (u64 i = 0; i < n; i++) to[i] = at[i] != 0;
-  return to;
-}
-
-/* Every number turned round; a complex one is two numbers. */
-static const u8 *swap(Arena *a, DType dt, u64 n, const u8 *at) {
-  size_t size = dtype_bytes(dt) / (dtype_info[dt].cls == 'C' ? 2 : 1);
-  u8 *to = arena_array(a, (size_t)n, dtype_bytes(dt));
-  for (size_t i = 0; i < n * dtype_bytes(dt); i += size)
-    for (size_t j = 0; j < size; j++) to[i + j] = at[i + size - 1 - j];
-  return to;
-}
-
-Tensor *data_from_bytes(Arena *a, DType dt, const i64 *dim, u32 rank, const u8 *at, bool big) {
-  Tensor *t = tensor_wrap(a, dt, dim, rank, at);
-  if (dt == DT_bool)
-    t->data = clean_bool(a, t->n, at);
-  else if (dtype_info[dt].bits < 8)
-    t->data = unpack(a, dt, t->n, at);
-  else if (big != IS_BIG && dtype_bytes(dt) > 1)
-    t->data = swap(a, dt, t->n, at);
-  return t;
 }
 
 /* Little-endian bytes of the exact length. */
@@ -144,7 +97,7 @@ static void put_i32(const Load *l, u8 *to, u64 i, i32 x) {
     to[i] = x != 0;
   } else if (dtype_info[l->dt].bits < 8) {
     u64 first = i * (8 / dtype_info[l->dt].bits);
-    unpack_byte(l->dt, (u8)x, to + first, l->n - first);
+    data_unpack_byte(l->dt, (u8)x, to + first, l->n - first);
   } else if (bits == 8) {
     to[i] = (u8)x;
   } else if (bits == 16) {
@@ -156,7 +109,7 @@ static void put_i32(const Load *l, u8 *to, u64 i, i32 x) {
 }
 
 /* Reads the next value of list l into its place; i counts values, not elements. */
-static void put_value(const Load *l, Cursor *list, u8 *to, u64 i) {
+static void put_value(const Load *l, Wire *list, u8 *to, u64 i) {
   u32 u;
   u64 w;
   switch (list->field) {
@@ -184,7 +137,7 @@ static void put_value(const Load *l, Cursor *list, u8 *to, u64 i) {
 /* A list of floats in one packed piece is as good as raw data. */
 static bool find_packed(const Load *l, u32 field, FileSpan *out) {
   if (field != 4 && field != 10) return false;
-  Cursor k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
+  Wire k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
   u32 pieces = 0;
   while (wire_next(&k)) {
     if (k.field != field) {
@@ -213,7 +166,7 @@ static Tensor *from_list(const Load *l, u32 field) {
   if (find_packed(l, field, &piece)) return from_bytes(l, piece.at);
   u8 *to = arena_array(l->a, (size_t)l->n, dtype_bytes(l->dt));
   WireType elem = field == 4 ? WT_fixed32 : field == 10 ? WT_fixed64 : WT_varint;
-  Cursor k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
+  Wire k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
   while (wire_next(&k)) {
     if (k.field != field) {
       wire_skip(&k);
@@ -222,7 +175,7 @@ static Tensor *from_list(const Load *l, u32 field) {
       if (have == want) fail_count(l, want, "more");
       memcpy(to + 4 * have++, &s, 4);
     } else {
-      for (Cursor list = wire_list(&k, elem); wire_more(&list); have++) {
+      for (Wire list = wire_list(&k, elem); wire_more(&list); have++) {
         if (have == want) fail_count(l, want, "more");
         put_value(l, &list, to, have);
       }

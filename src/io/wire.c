@@ -1,37 +1,37 @@
 /* The protobuf wire format: bytes in, numbers and spans out.
  *
- * A Cursor walks one message. Nested messages get a cursor of their own over the same base, so
+ * A Wire walks one message. Nested messages get a cursor of their own over the same base, so
  * every position in a refusal counts from the start of the file. Lengths are compared with what
  * remains (n > end - pos), never added first. Nothing is allocated but interned strings; skipping
  * allocates nothing and needs no recursion. No schema here: model.c knows the fields.
  */
-#include "front/onnx/onnx.h"
+#include "io/wire.h"
 #include <string.h>
 
-void wire_fail(const Cursor *k, size_t pos, const char *what) {
+void wire_fail(const Wire *k, size_t pos, const char *what) {
   fail(k->c, ERR_input, k->loc, "byte %zu: %s%s", pos, what,
        pos < 16 ? " (is this an ONNX model?)" : "");
 }
 
-void wire_limit(const Cursor *k, size_t pos, const char *what) {
+void wire_limit(const Wire *k, size_t pos, const char *what) {
   fail(k->c, ERR_unsupported, k->loc, "byte %zu: %s", pos, what);
 }
 
-Cursor wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {
-  Cursor k = {.c = c, .loc = loc, .base = at, .pos = 0, .end = n};
-  if (n > ONNX_MAX_BYTES)
+Wire wire_open(Ctx *c, const u8 *at, size_t n, Loc loc) {
+  Wire k = {.c = c, .loc = loc, .base = at, .pos = 0, .end = n};
+  if (n > WIRE_MAX_BYTES)
     fail(c, ERR_input, loc,
          "%zu bytes: a protobuf file holds at most %u (keep weights in external data)", n,
-         (unsigned)ONNX_MAX_BYTES);
+         (unsigned)WIRE_MAX_BYTES);
   return k;
 }
 
-Cursor wire_reopen(Ctx *c, const u8 *base, FileSpan message, Loc loc) {
+Wire wire_reopen(Ctx *c, const u8 *base, FileSpan message, Loc loc) {
   size_t pos = (size_t)(message.at - base);
-  return (Cursor){.c = c, .loc = loc, .base = base, .pos = pos, .end = pos + message.n};
+  return (Wire){.c = c, .loc = loc, .base = base, .pos = pos, .end = pos + message.n};
 }
 
-u64 wire_varint(Cursor *k) {
+u64 wire_varint(Wire *k) {
   size_t start = k->pos;
   u64 x = 0;
   for (u32 shift = 0; shift < 64; shift += 7) {
@@ -44,24 +44,24 @@ u64 wire_varint(Cursor *k) {
   wire_fail(k, start, "number of more than 10 bytes");
 }
 
-static const u8 *take(Cursor *k, size_t n) {
+static const u8 *take(Wire *k, size_t n) {
   if (n > k->end - k->pos) wire_fail(k, k->pos, "number runs past the end of its message");
   const u8 *at = k->base + k->pos;
   k->pos += n;
   return at;
 }
 
-u32 wire_u32(Cursor *k) {
+u32 wire_u32(Wire *k) {
   const u8 *p = take(k, 4);
   return (u32)p[0] | (u32)p[1] << 8 | (u32)p[2] << 16 | (u32)p[3] << 24;
 }
 
-u64 wire_u64(Cursor *k) {
+u64 wire_u64(Wire *k) {
   u64 lo = wire_u32(k);
   return lo | (u64)wire_u32(k) << 32;
 }
 
-bool wire_next(Cursor *k) {
+bool wire_next(Wire *k) {
   if (k->pos >= k->end) return false;
   size_t start = k->pos;
   u64 tag = wire_varint(k);
@@ -74,7 +74,7 @@ bool wire_next(Cursor *k) {
 }
 
 /* Steps over a length and its bytes; returns where they begin. */
-static size_t take_length(Cursor *k, size_t *n) {
+static size_t take_length(Wire *k, size_t *n) {
   size_t start = k->pos;
   u64 len = wire_varint(k);
   if (len > k->end - k->pos)
@@ -86,7 +86,7 @@ static size_t take_length(Cursor *k, size_t *n) {
   return at;
 }
 
-static void skip_plain(Cursor *k) {
+static void skip_plain(Wire *k) {
   size_t n;
   switch (k->wire) {
   case WT_varint: wire_varint(k); break;
@@ -98,18 +98,18 @@ static void skip_plain(Cursor *k) {
 }
 
 /* Groups are old protobuf's nested messages without a length; none is part of ONNX. */
-void wire_skip(Cursor *k) {
+void wire_skip(Wire *k) {
   if (k->wire != WT_group) {
     skip_plain(k);
     return;
   }
-  u32 open[ONNX_DEPTH];
+  u32 open[WIRE_DEPTH];
   u32 n = 0;
   open[n++] = k->field;
   while (n > 0) {
     if (!wire_next(k)) wire_fail(k, k->pos, "group without end");
     if (k->wire == WT_group) {
-      if (n + k->depth >= ONNX_DEPTH) wire_limit(k, k->pos, "groups nested more than 64 deep");
+      if (n + k->depth >= WIRE_DEPTH) wire_limit(k, k->pos, "groups nested more than 64 deep");
       open[n++] = k->field;
     } else if (k->wire == WT_end) {
       if (open[--n] != k->field) wire_fail(k, k->pos, "end of another group");
@@ -119,7 +119,7 @@ void wire_skip(Cursor *k) {
   }
 }
 
-void wire_counts(Cursor k, u32 *count) {
+void wire_counts(Wire k, u32 *count) {
   memset(count, 0, WIRE_COUNTS * sizeof *count);
   while (wire_next(&k)) {
     u32 field = k.field; /* skipping a group changes it */
@@ -128,18 +128,18 @@ void wire_counts(Cursor k, u32 *count) {
   }
 }
 
-static void expect(const Cursor *k, WireType wire) {
+static void expect(const Wire *k, WireType wire) {
   if (k->wire != wire)
     fail(k->c, ERR_input, k->loc, "byte %zu: field %u has wire type %d, expected %d", k->pos,
          k->field, (int)k->wire, (int)wire);
 }
 
-i64 wire_int(Cursor *k) {
+i64 wire_int(Wire *k) {
   expect(k, WT_varint);
   return (i64)wire_varint(k);
 }
 
-float wire_float(Cursor *k) {
+float wire_float(Wire *k) {
   expect(k, WT_fixed32);
   u32 bits = wire_u32(k);
   float x;
@@ -147,7 +147,7 @@ float wire_float(Cursor *k) {
   return x;
 }
 
-double wire_double(Cursor *k) {
+double wire_double(Wire *k) {
   expect(k, WT_fixed64);
   u64 bits = wire_u64(k);
   double x;
@@ -155,31 +155,31 @@ double wire_double(Cursor *k) {
   return x;
 }
 
-FileSpan wire_bytes(Cursor *k) {
+FileSpan wire_bytes(Wire *k) {
   expect(k, WT_bytes);
   size_t n;
   size_t at = take_length(k, &n);
   return (FileSpan){k->base + at, n};
 }
 
-Str wire_str(Cursor *k) {
+Str wire_str(Wire *k) {
   FileSpan s = wire_bytes(k);
   return str_intern(k->c, s.at, s.n);
 }
 
-Cursor wire_message(Cursor *k) {
+Wire wire_message(Wire *k) {
   expect(k, WT_bytes);
-  Cursor m = *k;
+  Wire m = *k;
   size_t n;
   m.pos = take_length(k, &n);
   m.end = m.pos + n; /* take_length has checked that this stays inside k */
   m.depth = k->depth + 1;
-  if (m.depth >= ONNX_DEPTH) wire_limit(k, m.pos, "messages nested more than 64 deep");
+  if (m.depth >= WIRE_DEPTH) wire_limit(k, m.pos, "messages nested more than 64 deep");
   return m;
 }
 
-Cursor wire_list(Cursor *k, WireType elem) {
-  Cursor m = *k;
+Wire wire_list(Wire *k, WireType elem) {
+  Wire m = *k;
   if (k->wire == WT_bytes) {
     size_t n;
     m.pos = take_length(k, &n);

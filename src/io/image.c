@@ -1,12 +1,10 @@
-/* image.c: ImageDecoder: which format a picture has; BMP, PNM and TIFF.
+/* image.c: pictures in files: which format one has; BMP, PNM and TIFF.
  *
- * The size of the result depends on the contents, so these must be known while compiling: given
- * with the model, which then holds for this picture only. BMP, PNM, PNG and TIFF without
- * compression are read here; JPEG, JPEG 2000 and WebP by their libraries, where ingot is built with
- * them (IMAGES=1). Everything is read as RGB; transparency is dropped.
+ * In: the bytes of a file. Out: its pixels as RGB; transparency is dropped. BMP, PNM and TIFF
+ * without compression are read here, PNG in image_png.c; JPEG, JPEG 2000 and WebP by their
+ * libraries, where ingot is built with them (IMAGES=1, image_libs.c).
  */
 #include "io/image.h"
-#include "front/onnx/builder.h"
 
 #include <string.h>
 
@@ -176,25 +174,4 @@ Image image_decode(Ctx *c, Arena *a, const u8 *at, size_t n, Loc loc) {
   if (starts(&p, 4, "jP  \r\n\x87\n", 8) || starts(&p, 0, "\xff\x4f\xff\x51", 4))
     return image_jpeg2000(&p);
   image_refuse(&p, "a picture of this format");
-}
-
-void build_image_decoder(Build *b) {
-  const Tensor *t = on_known(b, 0);
-  if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be bytes, of rank 1");
-  bool bgr = on_str_is(b, "pixel_format", "RGB", "BGR"),
-       grey = on_str_is(b, "pixel_format", "RGB", "Grayscale");
-  if (!bgr && !grey && !on_str_is(b, "pixel_format", "RGB", "RGB"))
-    on_bad(b, "pixel_format '%s' is not known", show(b->c, on_str(b, "pixel_format", "")));
-  Image m = image_decode(b->c, &b->c->work, t->data, t->n, b->g->loc);
-  i64 dim[3] = {m.height, m.width, grey ? 1 : 3};
-  Tensor *out = tensor_new(&b->c->work, DT_u8, dim, 3);
-  u8 *to = (u8 *)(uintptr_t)out->data;
-  for (size_t i = 0; i < (size_t)m.width * m.height; i++) {
-    const u8 *rgb = m.at + i * 3;
-    if (grey) /* ITU-R 601, in 16 bits of fraction */
-      to[i] = (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
-    else
-      for (u32 k = 0; k < 3; k++) to[i * 3 + k] = rgb[bgr ? 2 - k : k];
-  }
-  b->out[0] = mk_const(b->g, out);
 }
