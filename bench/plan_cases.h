@@ -8,7 +8,7 @@
 #ifndef PLAN_CASES_H
 #define PLAN_CASES_H
 
-#include "pass/memory/fit.h"
+#include "pass/memory/place.h"
 
 enum { CASE_SIDE = 1024, CASE_UNIT = 1024 };
 

@@ -43,9 +43,10 @@ static double products(const Sizes *z, const Node *n) {
   double all = 1;
   if (n->op == OP_conv) {
     u32 ns = 0;
-    const Dim *spread = node_list(n, AT_spread, &ns); /* of so many weights one meets an element */
+    const Dim *dilate =
+        node_list(n, AT_input_dilation, &ns); /* of so many weights one meets an element */
     for (u32 i = 1; i < w->rank; i++) all *= extent(z, w->dim[i]);
-    for (u32 i = 0; spread && i < ns; i++) all /= (double)spread[i];
+    for (u32 i = 0; dilate && i < ns; i++) all /= (double)dilate[i];
     return all;
   }
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *result = strstr(spec, "->");

@@ -48,9 +48,9 @@ struct Attr {
 
 /* Where a value lives; set by the pass fuse. */
 typedef enum Home {
-  HOME_buffer, /* in memory */
-  HOME_inline, /* computed where it is used */
-  HOME_tail,   /* in the accumulator of its node, finished by its user */
+  HOME_buffer,   /* in memory */
+  HOME_inline,   /* computed where it is used */
+  HOME_epilogue, /* in the accumulator of its node, finished by its user */
   HOME_COUNT
 } Home;
 extern const char *const home_name[HOME_COUNT];
@@ -64,7 +64,7 @@ struct Layout {
 
 enum { LAYOUT_BLOCK = 32, LAYOUT_BORDER = 1 << 20 };
 enum { LAYOUT_PART = 4 }; /* least part of a block that has vectors of its own */
-bool type_can_be_laid(const Type *t);
+bool type_can_have_layout(const Type *t);
 /* Does the node read its operands, and write its result, element by element? Others need memory in
  * plain order. */
 bool node_takes_layout(const Node *n);
@@ -166,8 +166,8 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const BlkId *blk, u32 nblk);
-/* Product of the amounts of AT_spread: each part of the result is lowered apart. */
-enum { MOST_SPREAD = 64 };
+/* Product of the amounts of AT_input_dilation: each part of the result is lowered apart. */
+enum { MOST_INPUT_DILATION = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */

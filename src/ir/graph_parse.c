@@ -78,13 +78,13 @@ static void bind(Parse *p, Str id, Val v) {
   *vec_push(&p->c->scratch, &p->scope) = id;
 }
 
-/* laid(block, [border in front], [border behind]), a number for each dimension behind the channels;
- * then what the border holds, if it is not 0. */
+/* layout(block, [border in front], [border behind]), a number for each dimension behind the
+ * channels; then what the border holds, if it is not 0. */
 static const Layout *layout(Parse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
   scan_expect(&p->s, '(');
   i64 block = scan_integer(&p->s);
-  if (!type_can_be_laid(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
+  if (!type_can_have_layout(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
     BAD(&p->s,
         "only f32, i32 and bytes with 3 to 5 known dimensions are laid out, in blocks up to %d",
         LAYOUT_BLOCK);
@@ -116,9 +116,9 @@ static Decl decl(Parse *p) {
   d.type = type(p, 0);
   if (scan_accept_word(&p->s, home_name[HOME_inline]))
     d.home = HOME_inline;
-  else if (scan_accept_word(&p->s, home_name[HOME_tail]))
-    d.home = HOME_tail;
-  if (scan_accept_word(&p->s, "laid")) d.layout = layout(p, &d.type);
+  else if (scan_accept_word(&p->s, home_name[HOME_epilogue]))
+    d.home = HOME_epilogue;
+  if (scan_accept_word(&p->s, "layout")) d.layout = layout(p, &d.type);
   return d;
 }
 

@@ -7,7 +7,7 @@
  *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
  *   params   = "(" [param {"," param}] ")"
  *   param    = value ["pin" constant]                             the contents it holds for
- *   value    = "%" number [label] ":" type ["inline" | "tail"]      not in memory, see fuse.c
+ *   value    = "%" number [label] ":" type ["inline" | "epilogue"]      not in memory, see fuse.c
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   block    = "{" {node} "return" [result {"," result}] "}"
  *   result   = "%" number [label] ["next" "%" number]             these two: in the outermost block
@@ -76,7 +76,7 @@ static void put_sym(Print *p, Sym s) {
 }
 
 static void put_layout(Print *p, const Value *x) {
-  text_fmt(p->t, " laid(%u", x->layout->block);
+  text_fmt(p->t, " layout(%u", x->layout->block);
   for (u32 side = 0; side < 2; side++) {
     text_puts(p->t, ", [");
     for (u32 i = 2; i < x->type.rank; i++)

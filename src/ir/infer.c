@@ -320,13 +320,13 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
 }
 
 /* Extent of a spatial axis with the zeros that stand between its elements. */
-static Dim spread_extent(Infer *f, Dim d, i64 by, i64 stride, i64 dilation) {
+static Dim dilated_extent(Infer *f, Dim d, i64 by, i64 stride, i64 dilation) {
   if (by == 1) return d;
   if (stride != 1 || dilation != 1)
-    BAD(f, "conv: spread %lld needs stride and dilation 1, found %lld and %lld", (long long)by,
-        (long long)stride, (long long)dilation);
+    BAD(f, "conv: input_dilation %lld needs stride and dilation 1, found %lld and %lld",
+        (long long)by, (long long)stride, (long long)dilation);
   if (!dim_is_const(d) || d < 1 || d > INT32_MAX)
-    BAD(f, "conv: spread %lld needs an extent that is known and above 0", (long long)by);
+    BAD(f, "conv: input_dilation %lld needs an extent that is known and above 0", (long long)by);
   return (d - 1) * by + 1;
 }
 
@@ -348,15 +348,17 @@ static void rule_conv(Infer *f) {
     BAD(f, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
         (long long)w->dim[1], (long long)group);
   Dim dim[MAX_RANK] = {x->dim[0], w->dim[0]};
-  const Dim *spread = node_attr(f->n, AT_spread) ? list_of(f, AT_spread, ns) : NULL;
+  const Dim *dilate = node_attr(f->n, AT_input_dilation) ? list_of(f, AT_input_dilation, ns) : NULL;
   i64 phases = 1;
   for (u32 i = 0; i < ns; i++) {
-    i64 by = spread ? spread[i] : 1;
-    if (by < 1) BAD(f, "conv: spread %lld, expected 1 to %d", (long long)by, MOST_SPREAD);
-    phases = by > MOST_SPREAD ? by : phases * by;
-    if (phases > MOST_SPREAD)
-      BAD(f, "conv: spread by %lld, expected %d at most in all", (long long)phases, MOST_SPREAD);
-    Dim d = spread_extent(f, x->dim[2 + i], by, stride[i], dil[i]);
+    i64 by = dilate ? dilate[i] : 1;
+    if (by < 1)
+      BAD(f, "conv: input_dilation %lld, expected 1 to %d", (long long)by, MOST_INPUT_DILATION);
+    phases = by > MOST_INPUT_DILATION ? by : phases * by;
+    if (phases > MOST_INPUT_DILATION)
+      BAD(f, "conv: input_dilation %lld in all, expected %d at most", (long long)phases,
+          MOST_INPUT_DILATION);
+    Dim d = dilated_extent(f, x->dim[2 + i], by, stride[i], dil[i]);
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
   }
   set_out(f, 0, x->dt, dim, x->rank);

@@ -27,7 +27,7 @@ const char *const op_kind_name[OK_COUNT] = {
     [OK_RANDOM] = "RANDOM",     [OK_OPAQUE] = "OPAQUE",
 };
 
-const char *const home_name[HOME_COUNT] = {"buffer", "inline", "tail"};
+const char *const home_name[HOME_COUNT] = {"buffer", "inline", "epilogue"};
 
 const char *const attr_name[AT_COUNT] = {
     [AT_none] = "",

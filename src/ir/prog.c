@@ -310,20 +310,20 @@ ExprId ex_copy(Prog *p, ExprId e) {
 
 /* ---- statements ---- */
 
-Tail prog_end(void) {
-  return (Tail){0, false, 0};
+Cursor prog_end(void) {
+  return (Cursor){0, false, 0};
 }
 
-Tail prog_inside(StmtId s) {
-  return (Tail){s, false, 0};
+Cursor prog_inside(StmtId s) {
+  return (Cursor){s, false, 0};
 }
 
-Tail prog_else(StmtId s) {
-  return (Tail){s, true, 0};
+Cursor prog_else(StmtId s) {
+  return (Cursor){s, true, 0};
 }
 
 /* Where the next statement of the list is linked in. */
-static StmtId *end_of(Prog *p, Tail *at) {
+static StmtId *end_of(Prog *p, Cursor *at) {
   StmtId *link = &p->body;
   if (at->last)
     link = &prog_stmt(p, at->last)->next;
@@ -335,11 +335,11 @@ static StmtId *end_of(Prog *p, Tail *at) {
   return link;
 }
 
-void prog_seek_end(Prog *p, Tail *at) {
+void prog_seek_end(Prog *p, Cursor *at) {
   end_of(p, at);
 }
 
-StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
+StmtId prog_push(Prog *p, Cursor *at, StmtKind kind) {
   Stmt *s = vec_push(&p->c->work, &p->stmt);
   StmtId id = p->stmt.n - 1;
   s->kind = kind;
@@ -350,7 +350,7 @@ StmtId prog_push(Prog *p, Tail *at, StmtKind kind) {
   return id;
 }
 
-VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name) {
+VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {
   VarId v = prog_add_var(p, DT_i64, str_of(p->c, name));
   StmtId id = prog_push(p, at, ST_for);
   Stmt *s = prog_stmt(p, id);
@@ -361,34 +361,34 @@ VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name) {
   return v;
 }
 
-static StmtId open(Prog *p, Tail *at, StmtKind kind, ExprId cond) {
+static StmtId open(Prog *p, Cursor *at, StmtKind kind, ExprId cond) {
   StmtId id = prog_push(p, at, kind);
   prog_stmt(p, id)->a = cond;
   *at = prog_inside(id);
   return id;
 }
 
-StmtId prog_if(Prog *p, Tail *at, ExprId cond) {
+StmtId prog_if(Prog *p, Cursor *at, ExprId cond) {
   return open(p, at, ST_if, cond);
 }
 
-StmtId prog_while(Prog *p, Tail *at, ExprId cond) {
+StmtId prog_while(Prog *p, Cursor *at, ExprId cond) {
   return open(p, at, ST_while, cond);
 }
 
-StmtId prog_kernel(Prog *p, Tail *at, Str label) {
+StmtId prog_kernel(Prog *p, Cursor *at, Str label) {
   StmtId id = open(p, at, ST_kernel, 0);
   prog_stmt(p, id)->label = label;
   return id;
 }
 
-void prog_require(Prog *p, Tail *at, ExprId cond, Str message) {
+void prog_require(Prog *p, Cursor *at, ExprId cond, Str message) {
   Stmt *s = prog_stmt(p, prog_push(p, at, ST_require));
   s->a = cond;
   s->label = message;
 }
 
-void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId value) {
+void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank || prog_expr(p, value)->dt != bp->dt)
     bug(p->c, LOC_NONE, "store of %s to %s with %u indices, it is %s of rank %u",
@@ -403,7 +403,7 @@ void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId val
   s->a = value;
 }
 
-static void assign(Prog *p, Tail *at, StmtKind kind, VarId v, ExprId value) {
+static void assign(Prog *p, Cursor *at, StmtKind kind, VarId v, ExprId value) {
   const Expr *e = prog_expr(p, value);
   if (e->dt != prog_var(p, v)->dt || e->lanes != prog_var(p, v)->lanes)
     bug(p->c, LOC_NONE, "%s of type %sx%u is given %sx%u", show(p->c, prog_var(p, v)->name),
@@ -414,11 +414,11 @@ static void assign(Prog *p, Tail *at, StmtKind kind, VarId v, ExprId value) {
   s->a = value;
 }
 
-void prog_let(Prog *p, Tail *at, VarId v, ExprId value) {
+void prog_let(Prog *p, Cursor *at, VarId v, ExprId value) {
   assign(p, at, ST_let, v, value);
 }
 
-void prog_set(Prog *p, Tail *at, VarId v, ExprId value) {
+void prog_set(Prog *p, Cursor *at, VarId v, ExprId value) {
   assign(p, at, ST_set, v, value);
 }
 

@@ -144,11 +144,11 @@ struct Prog {
 };
 
 /* Where statements are appended: the end of a list. Copies stay valid while others append. */
-typedef struct Tail {
+typedef struct Cursor {
   StmtId owner; /* statement whose list it is; 0: the program */
   bool other;   /* its else part */
   StmtId last;  /* a statement of that list, or 0: where the search for the end begins */
-} Tail;
+} Cursor;
 
 /* prog.c: construction. All builders are strict about types and leave through bug(). */
 Prog *prog_new(Ctx *c, Dims *dims);
@@ -201,22 +201,22 @@ ExprId ex_new(Prog *p, const Expr *e);     /* as given, unchecked; operands are 
 bool ex_is_int(Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
 /* Statements. */
-Tail prog_end(void);        /* end of the program's own list */
-Tail prog_inside(StmtId s); /* end of the body of s */
-Tail prog_else(StmtId s);   /* end of the else part of s */
-StmtId prog_push(Prog *p, Tail *at, StmtKind kind);
+Cursor prog_end(void);        /* end of the program's own list */
+Cursor prog_inside(StmtId s); /* end of the body of s */
+Cursor prog_else(StmtId s);   /* end of the else part of s */
+StmtId prog_push(Prog *p, Cursor *at, StmtKind kind);
 void prog_seek_end(Prog *p,
-                   Tail *at); /* behind what others have pushed: the next push need not search */
+                   Cursor *at); /* behind what others have pushed: the next push need not search */
 /* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
  * on behind the loop. at->owner is the loop statement afterwards. */
-VarId prog_for(Prog *p, Tail *at, ExprId lo, ExprId hi, const char *name);
-StmtId prog_if(Prog *p, Tail *at, ExprId cond);    /* moves the cursor into the body */
-StmtId prog_while(Prog *p, Tail *at, ExprId cond); /* likewise */
-StmtId prog_kernel(Prog *p, Tail *at, Str label);  /* likewise */
-void prog_require(Prog *p, Tail *at, ExprId cond, Str message);
-void prog_store(Prog *p, Tail *at, BufId b, const ExprId *idx, u32 n, ExprId value);
-void prog_let(Prog *p, Tail *at, VarId v, ExprId value);
-void prog_set(Prog *p, Tail *at, VarId v, ExprId value);
+VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name);
+StmtId prog_if(Prog *p, Cursor *at, ExprId cond);    /* moves the cursor into the body */
+StmtId prog_while(Prog *p, Cursor *at, ExprId cond); /* likewise */
+StmtId prog_kernel(Prog *p, Cursor *at, Str label);  /* likewise */
+void prog_require(Prog *p, Cursor *at, ExprId cond, Str message);
+void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value);
+void prog_let(Prog *p, Cursor *at, VarId v, ExprId value);
+void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
 BufId prog_root(Prog *p, BufId b); /* the buffer whose memory b shares */
 /* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
 void prog_names(Prog *p);

@@ -327,7 +327,7 @@ static ExprId expr(Parse *o) {
 
 /* ---- statements ---- */
 
-static void list(Parse *o, Tail at);
+static void list(Parse *o, Cursor at);
 
 static VarId declare(Parse *o, DType dt, Str name) {
   u32 *slot = map_put(&o->var, name);
@@ -409,13 +409,13 @@ static void store(Parse *o, StmtId id) {
   st->a = value;
 }
 
-static StmtId begin(Parse *o, Tail *at, StmtKind kind) {
+static StmtId begin(Parse *o, Cursor *at, StmtKind kind) {
   StmtId id = prog_push(o->p, at, kind);
   prog_stmt(o->p, id)->loc = o->s.loc;
   return id;
 }
 
-static void stmt(Parse *o, Tail *at) {
+static void stmt(Parse *o, Cursor *at) {
   Scan *s = &o->s;
   scan_skip(s); /* to the line of the statement */
   if (scan_accept_word(s, "for")) {
@@ -451,7 +451,7 @@ static void stmt(Parse *o, Tail *at) {
   }
 }
 
-static void list(Parse *o, Tail at) {
+static void list(Parse *o, Cursor at) {
   deeper(o);
   u32 visible = o->scope.n;
   scan_expect(&o->s, '{');
@@ -529,7 +529,7 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
     o.p->arena_bytes = (u64)bytes;
   }
   while (scan_accept_word(s, "buf")) buffer(&o);
-  Tail at = prog_end();
+  Cursor at = prog_end();
   for (scan_skip(s); s->at < s->end; scan_skip(s)) stmt(&o, &at);
   prog_check_input(o.p);
   return o.p;

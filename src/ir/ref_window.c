@@ -142,8 +142,8 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     REF_BAD(r, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
             (long long)cin, (long long)group);
   u32 ns;
-  const Dim *spread = node_list(n, AT_spread, &ns);
-  if (spread) x = spread_out(r, x, spread);
+  const Dim *dilate = node_list(n, AT_input_dilation, &ns);
+  if (dilate) x = spread_out(r, x, dilate);
   window_read(r, n, x->dim + 2, wt->dim + 2, x->rank - 2, &w);
   i64 dim[MAX_RANK] = {x->dim[0], m};
   for (u32 i = 0; i < w.rank; i++) dim[2 + i] = w.out[i];

@@ -91,7 +91,7 @@ void fuse_check(Graph *g);    /* marks that came from a text: refused where they
 /* group.c: a line for each group of a fused graph, `before` in front of it */
 void group_list(Graph *g, Text *out, const char *before);
 void lower(Unit *u);       /* lower.c */
-void merge(Prog *p);       /* merge.c */
+void loop_fuse(Prog *p);   /* loop_fuse.c */
 void narrow(Prog *p);      /* narrow.c */
 void order(Graph *g);      /* order.c */
 void parallel(Prog *p);    /* parallel.c */

@@ -1,7 +1,8 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx --import--> Graph --infer...order--> Graph --lower--> Prog --merge...plan--> engines
- *   text of a Graph -----> Graph                        text of a Prog -> Prog
+ *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... plan -->
+ *
+ * Text of a Graph enters at the first, text of a Prog at the second arrow.
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -25,7 +26,7 @@ const Pass pass_table[] = {
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
-  {"merge",    NULL,     merge, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
+  {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
   {"narrow",   NULL,     narrow, NULL, PX_exact, "stores integer constants in the narrowest type that holds them"},
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},

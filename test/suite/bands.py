@@ -64,7 +64,7 @@ class Text:
             return x
         out = self.rng.randint(1, 4)
         weight = self.const(out, c, k, k)
-        attrs = f"group=1, stride=[1,1], dilation=[1,1], pad_lo=[{lo},{lo}], pad_hi=[{hi},{hi}], spread=[{by},{by}]"
+        attrs = f"group=1, stride=[1,1], dilation=[1,1], pad_lo=[{lo},{lo}], pad_hi=[{hi},{hi}], input_dilation=[{by},{by}]"
         return self.add(f"conv({x}, {weight}) {{{attrs}}}", [out, *size])
 
     def map(self, x):

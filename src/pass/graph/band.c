@@ -8,8 +8,8 @@
  * where the graph can be cut (no value without a buffer goes across): the lowest peak, but nothing
  * is gained below what is asked for; among equals the fewest kernels.
  *
- * Without vectors, a value that is only read channel by channel hardly counts: merge.c leaves one
- * channel of it.
+ * Without vectors, a value that is only read channel by channel hardly counts: loop_fuse.c leaves
+ * one channel of it.
  *
  * needs: canonical graph  keeps: results bit for bit  breaks: nothing
  */
@@ -131,7 +131,7 @@ static bool is_channelwise(Graph *g, const Node *n) {
   return n->op == OP_conv && node_int(n, AT_group, 1) > 1 && graph_type(g, n->in[1])->dim[1] == 1;
 }
 
-/* A value that is handed on channel by channel, see merge.c. */
+/* A value that is handed on channel by channel, see loop_fuse.c. */
 static bool is_merged(const Band *w, Val v) {
   Graph *g = w->g;
   const Type *t = graph_type(g, v);

@@ -65,9 +65,9 @@ Stripe band_reads(Graph *g, const Node *n, u32 k, Stripe out, i64 pad[2]) {
   u32 ns;
   pad[0] = pad[1] = 0;
   if (!is_window(g, n)) return out;
-  const Dim *window = node_list(n, AT_window, &ns), *spread = node_list(n, AT_spread, &ns);
+  const Dim *window = node_list(n, AT_window, &ns), *dilate = node_list(n, AT_input_dilation, &ns);
   i64 size = window ? window[0] : graph_type(g, n->in[1])->dim[ROW_AXIS];
-  i64 step = node_list(n, AT_stride, &ns)[0], apart = spread ? spread[0] : 1;
+  i64 step = node_list(n, AT_stride, &ns)[0], apart = dilate ? dilate[0] : 1;
   i64 rows = graph_type(g, n->in[k])->dim[ROW_AXIS];
   i64 from = out.from * step - node_list(n, AT_pad_lo, &ns)[0];
   i64 to =

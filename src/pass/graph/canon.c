@@ -168,7 +168,7 @@ static bool scale_of_input(Edit *e, NodeId id) {
   Op op = m->op;
   const Dim *lo = node_list(&n, AT_pad_lo, &ns), *hi = node_list(&n, AT_pad_hi, &ns);
   for (u32 i = 0; i < ns; i++)
-    if (op == OP_add && (lo[i] || hi[i] || node_attr(&n, AT_spread))) return false;
+    if (op == OP_add && (lo[i] || hi[i] || node_attr(&n, AT_input_dilation))) return false;
   if (!type_equal(graph_type(g, x), graph_type(g, n.in[0]))) return false;
   Val by = per_channel(g, k, w.rank, w.dim[1]); /* [channels, 1, ...] */
   if (!by) return false;
@@ -268,7 +268,7 @@ static bool soft_division(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   const Canon *k = e->user;
   double x;
-  if (n.out[0] >= k->n || !k->soft[n.out[0]] || !canon_plain(g, n.out[0])) return false;
+  if (n.out[0] >= k->n || !k->ulp_tolerant[n.out[0]] || !canon_plain(g, n.out[0])) return false;
   if (!canon_number(g, n.in[1], &x) || !canon_within(g, n.in[1], 1e-6, 1e6)) return false;
   if (canon_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
   return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
@@ -316,7 +316,7 @@ static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const D
 }
 
 /* May axis i of x be spread apart by the convolution n itself, in its spatial axis k? */
-static bool can_spread(Graph *g, const Node *n, const Type *x, u32 i, u32 k) {
+static bool can_dilate_input(Graph *g, const Node *n, const Type *x, u32 i, u32 k) {
   u32 ns;
   return n->op == OP_conv && dim_is_const(x->dim[i]) && x->dim[i] > 0 &&
          node_list(n, AT_stride, &ns)[k] == 1 && node_list(n, AT_dilation, &ns)[k] == 1 &&
@@ -327,23 +327,24 @@ static bool pad_into_window(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *pad = canon_only(e, n.in[0], OP_pad);
-  if (!pad || node_attr(&n, AT_spread)) return false;
+  if (!pad || node_attr(&n, AT_input_dilation)) return false;
   u32 rank, ns;
   const Dim *lo = node_list(pad, AT_lo, &rank), *hi = node_list(pad, AT_hi, &rank);
   const Dim *mid = node_list(pad, AT_interior, &rank);
   const Dim *plo = node_list(&n, AT_pad_lo, &ns), *phi = node_list(&n, AT_pad_hi, &ns);
-  Dim nlo[MAX_RANK], nhi[MAX_RANK], spread[MAX_RANK];
+  Dim nlo[MAX_RANK], nhi[MAX_RANK], dilate[MAX_RANK];
   i64 phases = 1;
   for (u32 i = 0; i < rank; i++) {
     bool spatial = i >= rank - ns;
     if (!spatial && (mid[i] || lo[i] || hi[i])) return false;
     if (!spatial) continue;
     u32 k = i - (rank - ns);
-    if (mid[i] && (mid[i] >= MOST_SPREAD || !can_spread(g, &n, graph_type(g, pad->in[0]), i, k)))
+    if (mid[i] && (mid[i] >= MOST_INPUT_DILATION ||
+                   !can_dilate_input(g, &n, graph_type(g, pad->in[0]), i, k)))
       return false;
-    spread[k] = mid[i] + 1;
-    phases *= spread[k];
-    if (phases > MOST_SPREAD) return false;
+    dilate[k] = mid[i] + 1;
+    phases *= dilate[k];
+    if (phases > MOST_INPUT_DILATION) return false;
     if (!dim_is_const(lo[i]) || !dim_is_const(hi[i]) || lo[i] > INT16_MAX || hi[i] > INT16_MAX)
       return false;
     nlo[k] = plo[k] + lo[i];
@@ -357,7 +358,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
     if (at[i].key == AT_pad_hi) at[i].u.list = nhi;
   }
   if (phases > 1)
-    at[n.nattr++] = (Attr){.key = AT_spread, .kind = AK_list, .n = ns, .u.list = spread};
+    at[n.nattr++] = (Attr){.key = AT_input_dilation, .kind = AK_list, .n = ns, .u.list = dilate};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
   return canon_replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }
@@ -373,7 +374,8 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks || node_attr(&n, AT_spread)) return false;
+  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks || node_attr(&n, AT_input_dilation))
+    return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
@@ -496,12 +498,12 @@ static bool passes_on(Op op) {
 }
 
 static bool harden(Canon *k, Val v) {
-  bool was = k->soft[v];
-  k->soft[v] = false;
+  bool was = k->ulp_tolerant[v];
+  k->ulp_tolerant[v] = false;
   return was;
 }
 
-/* True if a value turned out not to be soft. */
+/* True if a value turned out not to be tolerant. */
 static bool see_block(Graph *g, Canon *k, BlkId b) {
   const Blk *x = &g->blk.at[b];
   bool news = false;
@@ -515,10 +517,10 @@ static bool see_block(Graph *g, Canon *k, BlkId b) {
   for (u32 i = 0; i < x->ret.n; i++) news |= harden(k, x->ret.at[i]);
   for (u32 i = x->node.n; i--;) {
     const Node *n = graph_node(g, x->node.at[i]);
-    bool soft = n->op == OP_exp || n->op == OP_tanh || n->op == OP_erf ||
-                (passes_on(n->op) && k->soft[n->out[0]]);
+    bool tolerant = n->op == OP_exp || n->op == OP_tanh || n->op == OP_erf ||
+                    (passes_on(n->op) && k->ulp_tolerant[n->out[0]]);
     for (u32 j = 0; j < n->nin; j++)
-      if (!soft || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
+      if (!tolerant || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
   }
   return news;
 }
@@ -528,9 +530,9 @@ static Canon survey(Graph *g) {
   Canon k = {.n = g->val.n};
   k.uses = NEWS(a, u32, k.n);
   k.depth = NEWS(a, u32, k.n);
-  k.soft = NEWS(a, bool, k.n);
+  k.ulp_tolerant = NEWS(a, bool, k.n);
   graph_use_counts(g, k.uses);
-  for (u32 v = 0; v < k.n; v++) k.soft[v] = true;
+  for (u32 v = 0; v < k.n; v++) k.ulp_tolerant[v] = true;
   for (bool news = true; news;) { /* again where a block uses values of one around it */
     news = false;
     for (BlkId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);

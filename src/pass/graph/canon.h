@@ -13,9 +13,9 @@
 typedef struct Canon {
   u32 n;
   u32 *uses;
-  u32 *depth; /* nodes on the longest way from a parameter or constant */
-  bool *soft; /* used only where a change of the last bit moves results by as little: not rounded,
-               * not compared, not a result */
+  u32 *depth;         /* nodes on the longest way from a parameter or constant */
+  bool *ulp_tolerant; /* used only where a change of the last bit moves results by as little: not
+                       * rounded, not compared, not a result */
   /* canon_slice.c */
   BlkId *home; /* block of the node that defines it */
   NodeId *cut; /* a slice that all its users are like; 0: none, UINT32_MAX: they differ */

@@ -2,8 +2,8 @@
  *
  * In: a graph. Out: the same graph, each value marked (Value.home): a buffer of its own, computed
  * where it is used (inline), or left in the accumulator of the node that folds it and finished
- * there by its users (tail). A node that is neither inline nor tail is the root of a group; the
- * group is everything inline or tail below it and becomes one kernel.
+ * there by its users (epilogue). A node that is neither inline nor epilogue is the root of a group;
+ * the group is everything inline or epilogue below it and becomes one kernel.
  *
  * A value that takes a step or two may be used several times, if all its uses are in one group: x
  * and its activation end in the epilogue of the sum x comes from.
@@ -11,8 +11,9 @@
  *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
  * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
  * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
- * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes. tail: REDUCE,
- * CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation, requantise.
+ * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes. epilogue:
+ * REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation,
+ * requantise.
  *
  * Values never leave their block: inside a loop they would be computed again in every iteration.
  *
@@ -38,7 +39,7 @@ typedef struct Fuse {
   const char **refused; /* by value: why some user needs it in memory */
   BlkId *blk;           /* by node */
   u32 *size;            /* by value: nodes that computing it in place would take */
-  Val *tail;            /* by value: the folded value whose accumulator its group has; 0: none */
+  Val *epilogue;        /* by value: the folded value whose accumulator its group has; 0: none */
   Val *sink;   /* by value: where all its uses end, at the latest; itself: not in one place */
   u32 *weight; /* by value: operations that repeating it would take */
   bool *apart; /* by value: its uses turned out to end in several groups */
@@ -195,7 +196,8 @@ static bool find_apart(Fuse *f, BlkId b) {
       Val v = n->in[j];
       if (!v || f->uses[v] < 2 || f->sink[v] == v || f->apart[v] || n->nout != 1) continue;
       if (graph_val(g, v)->home == HOME_buffer) continue;
-      if (!f->tail[v] && node_is_view(graph_node(g, graph_val(g, v)->def))) continue; /* anywhere */
+      if (!f->epilogue[v] && node_is_view(graph_node(g, graph_val(g, v)->def)))
+        continue; /* anywhere */
       Val r = root_of(f, n->out[0]);
       f->apart[v] = f->seen[v] == f->round && f->root[v] != r;
       any = any || f->apart[v];
@@ -220,7 +222,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   return f->refused[v];
 }
 
-static const char *not_tail(const Fuse *f, Val v, const Node *n) {
+static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
   if (!is_fold(n)) return "not a reduction or contraction";
   if (!f->uses[v]) return "not used";
@@ -285,15 +287,15 @@ static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
     Value *v = graph_val(f->g, n->in[i]);
     if (v->home == HOME_buffer) continue;
     f->size[out] += f->size[n->in[i]];
-    if (!f->tail[n->in[i]]) continue;
-    bool two = f->tail[out] && f->tail[out] != f->tail[n->in[i]];
+    if (!f->epilogue[n->in[i]]) continue;
+    bool two = f->epilogue[out] && f->epilogue[out] != f->epilogue[n->in[i]];
     if (two && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
     if (two) {
       f->apart[n->in[i]] = f->uses[n->in[i]] > 1;
       v->home = HOME_buffer;
       if (why) say(f, why, graph_node(f->g, v->def), "its user finishes another sum");
     }
-    if (!two) f->tail[out] = f->tail[n->in[i]];
+    if (!two) f->epilogue[out] = f->epilogue[n->in[i]];
   }
 }
 
@@ -303,21 +305,21 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   if (n->nout != 1) return;
   Val v = n->out[0];
   f->size[v] = 1;
-  f->tail[v] = 0;
+  f->epilogue[v] = 0;
   settle_operands(f, n, v, why);
   f->weight[v] = weight_of(f, n);
-  const char *no = f->tail[v] ? not_on(f, v, n) : not_inline(f, v, n);
+  const char *no = f->epilogue[v] ? not_on(f, v, n) : not_inline(f, v, n);
   Home home = no ? HOME_buffer : HOME_inline;
   if (no && is_fold(n)) {
-    no = not_tail(f, v, n);
-    if (!no) home = HOME_tail;
+    no = not_epilogue(f, v, n);
+    if (!no) home = HOME_epilogue;
   }
   Value *x = graph_val(g, v);
   if (f->check && x->home != HOME_buffer && x->home != home)
     fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
          no ? no : "wrong kind");
   if (!f->check) x->home = home;
-  if (x->home == HOME_tail) f->tail[v] = v;
+  if (x->home == HOME_epilogue) f->epilogue[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
   if (why && no && counts && f->uses[v]) say(f, why, n, no);
 }
@@ -337,7 +339,7 @@ static void run(Graph *g, Text *why, bool check) {
   f.refused = NEWS(a, const char *, g->val.n);
   f.blk = NEWS(a, BlkId, g->node.n);
   f.size = NEWS(a, u32, g->val.n);
-  f.tail = NEWS(a, Val, g->val.n);
+  f.epilogue = NEWS(a, Val, g->val.n);
   f.sink = NEWS(a, Val, g->val.n);
   f.weight = NEWS(a, u32, g->val.n);
   f.apart = NEWS(a, bool, g->val.n);

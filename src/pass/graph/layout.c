@@ -57,7 +57,8 @@ static bool depthwise(Graph *g, const Node *n) {
 
 /* A convolution the families take. Groups of channels may share a block. */
 static bool takes(Graph *g, const Node *n) {
-  if (n->op != OP_conv || !type_can_be_laid(graph_type(g, n->out[0])) || !graph_const(g, n->in[1]))
+  if (n->op != OP_conv || !type_can_have_layout(graph_type(g, n->out[0])) ||
+      !graph_const(g, n->in[1]))
     return false;
   i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
   if (group == 1 || depthwise(g, n)) return out >= 4;
@@ -103,7 +104,7 @@ static bool concat_fits(const Work *w, const Node *n) {
   i64 axis = node_int(n, AT_axis, 0), at = 0;
   for (u32 i = 0; i < n->nin; i++) {
     const Type *t = graph_type(w->g, n->in[i]);
-    if (!type_can_be_laid(t) || (axis == 1 && at % w->block)) return false;
+    if (!type_can_have_layout(t) || (axis == 1 && at % w->block)) return false;
     at += t->dim[1];
   }
   return axis != 0;
@@ -146,7 +147,7 @@ static bool kept_fits(const Work *w, const Node *n) {
 }
 
 static bool becomes_blocked(const Work *w, const Node *n) {
-  if (n->nout != 1 || !type_can_be_laid(graph_type(w->g, n->out[0]))) return false;
+  if (n->nout != 1 || !type_can_have_layout(graph_type(w->g, n->out[0]))) return false;
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
   if (n->op < OP_SCALARS) return map_fits(w, n);
   switch (n->op) {
@@ -203,7 +204,7 @@ static bool goes_in_parts(Graph *g, const Node *n) {
   Slide s[MAX_RANK];
   for (u32 i = 0; i < ns; i++)
     s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
-  return !depthwise(g, n) && !node_attr(n, AT_spread) && slides_are_sparse(s, ns);
+  return !depthwise(g, n) && !node_attr(n, AT_input_dilation) && slides_are_sparse(s, ns);
 }
 
 /* Elements by which this convolution reads rows further than its kernel is wide, to read four at a
@@ -225,8 +226,8 @@ static bool reads_vectors(const Work *w, const Node *n) {
   u32 ns;
   if (n->op != OP_conv || takes(g, n) || !graph_const(g, n->in[1])) return false;
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
-  if (!type_can_be_laid(x) || !type_can_be_laid(o) || o->dt != DT_f32 ||
-      node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread))
+  if (!type_can_have_layout(x) || !type_can_have_layout(o) || o->dt != DT_f32 ||
+      node_int(n, AT_group, 1) != 1 || node_attr(n, AT_input_dilation))
     return false;
   if (blocked(w, n->in[0])) return x->dim[1] % w->block == 0;
   return node_list(n, AT_stride, &ns)[ns - 1] == 1 && o->dim[o->rank - 1] >= w->u->target->lanes;
@@ -237,7 +238,8 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
   Graph *g = w->g;
   u32 ns;
   const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
-            *dilation = node_list(n, AT_dilation, &ns), *spread = node_list(n, AT_spread, &ns);
+            *dilation = node_list(n, AT_dilation, &ns),
+            *dilate = node_list(n, AT_input_dilation, &ns);
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
              *k = graph_type(g, n->in[1]);
   ns = x->rank - 2;
@@ -247,9 +249,9 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
     i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
     i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
     lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
-    if (spread) {
-      last = last < 0 ? last : last / spread[i];
-      lo[2 + i] /= spread[i];
+    if (dilate) {
+      last = last < 0 ? last : last / dilate[i];
+      lo[2 + i] /= dilate[i];
     }
     if (i + 1 == ns) last += more;
     hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
@@ -408,11 +410,11 @@ void layout_check(Graph *g) {
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-      bool laid = false;
-      for (u32 k = 0; k < n->nin; k++) laid = laid || graph_val(g, n->in[k])->layout;
-      for (u32 k = 0; k < n->nout; k++) laid = laid || graph_val(g, n->out[k])->layout;
-      if (laid && !node_takes_layout(n))
+      bool placed = false;
+      for (u32 k = 0; k < n->nin; k++) placed = placed || graph_val(g, n->in[k])->layout;
+      for (u32 k = 0; k < n->nout; k++) placed = placed || graph_val(g, n->out[k])->layout;
+      if (placed && !node_takes_layout(n))
         fail(g->c, ERR_input, n->loc, "%s needs memory in plain order", op_info[n->op].name);
-      if (laid && n->op == OP_gather) check_gather(g, n);
+      if (placed && n->op == OP_gather) check_gather(g, n);
     }
 }

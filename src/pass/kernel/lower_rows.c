@@ -20,7 +20,7 @@ typedef struct Rows {
 } Rows;
 
 /* Lane i of the result is the fold of the lanes of vector i; behind the last, that one again. */
-static ExprId fold_across(Rows *r, Tail *at, BufId acc, i64 count) {
+static ExprId fold_across(Rows *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
   VarId v[MOST_LANES];
@@ -38,7 +38,7 @@ static ExprId fold_across(Rows *r, Tail *at, BufId acc, i64 count) {
 
 /* acc[i] = with(acc[i], body) for results from `first` on; operands that are the same for all of
  * them are loaded once. */
-static void step(Rows *r, Tail at, BufId acc, ExprId first, i64 count) {
+static void step(Rows *r, Cursor at, BufId acc, ExprId first, i64 count) {
   Tile *t = &r->t;
   Prog *p = t->p;
   VarId held[FORM_IN] = {0};
@@ -46,7 +46,7 @@ static void step(Rows *r, Tail at, BufId acc, ExprId first, i64 count) {
   t->panel_at = zero;
   t->val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < t->f.nin; k++) {
-    if (t->rowed[k]) continue;
+    if (t->varies_by_row[k]) continue;
     held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId i = tile_unrolled(p, &at, count, "p");
@@ -57,7 +57,7 @@ static void step(Rows *r, Tail at, BufId acc, ExprId first, i64 count) {
 
 /* Vectors of the lane axis outermost: blocks of channels follow each other in memory, and a line
  * has nothing else to fold. */
-static Tail open_fold(Rows *r, Tail at) {
+static Cursor open_fold(Rows *r, Cursor at) {
   Tile *t = &r->t;
   Prog *p = t->p;
   i64 vectors = t->f.axis[t->lane].hi / t->lanes;
@@ -74,14 +74,14 @@ static Tail open_fold(Rows *r, Tail at) {
 }
 
 /* count results of tile number `tile`. */
-static void one_tile(Rows *r, Tail at, ExprId tile, i64 count) {
+static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
   Tile *t = &r->t, *o = &r->out;
   Prog *p = t->p;
   Lower *l = t->l;
   BufId acc = tile_registers(p, t->f.acc, t->lanes, count, 1, "acc");
   BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
   ExprId zero = ex_int(p, 0), init = ex_splat(p, ex_const(p, t->f.acc, t->f.init), t->lanes);
-  Tail in = at;
+  Cursor in = at;
   ExprId i = tile_unrolled(p, &in, count, "p");
   reg_store(p, &in, acc, i, zero, init);
   l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
@@ -97,7 +97,7 @@ static void one_tile(Rows *r, Tail at, ExprId tile, i64 count) {
   l->ninner--;
 }
 
-bool lower_rows(Lower *l, Tail at, const Form *f) {
+bool lower_rows(Lower *l, Cursor at, const Form *f) {
   Rows r;
   if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
   Tile *t = &r.t;
@@ -109,7 +109,7 @@ bool lower_rows(Lower *l, Tail at, const Form *f) {
   }
   memcpy(t->var, x.var, sizeof t->var);
   i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
-  Tail in = x.at;
+  Cursor in = x.at;
   ExprId tile = ex_int(l->p, 0);
   if (tiles > 1) {
     tile = ex_var(l->p, prog_for(l->p, &in, tile, ex_int(l->p, tiles), "r"));

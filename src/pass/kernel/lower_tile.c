@@ -27,7 +27,7 @@
 /* ---- small pieces ---- */
 
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
-ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name) {
+ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
   VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
   prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -50,12 +50,12 @@ ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j) {
   return ex_load(p, b, idx, 2);
 }
 
-void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value) {
+void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value) {
   ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
   prog_store(p, at, b, idx, 2, value);
 }
 
-VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name) {
+VarId tile_let(Prog *p, Cursor *at, ExprId value, const char *name) {
   VarId v = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, name));
   prog_var(p, v)->lanes = prog_expr(p, value)->lanes;
   prog_let(p, at, v, value);
@@ -74,7 +74,7 @@ ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
 
 /* ---- operands ---- */
 
-static Nest nest_of(const Tile *t, Tail at) {
+static Nest nest_of(const Tile *t, Cursor at) {
   return (Nest){.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
 }
 
@@ -96,7 +96,7 @@ Widen tile_widen(const Tile *t, ExprId held) {
   return (Widen){.p = t->p,
                  .lane = t->lane_var,
                  .lanes = t->lanes,
-                 .held = held ? t->held : 0,
+                 .acc_var = held ? t->acc_var : 0,
                  .vec = held,
                  .padded = &t->l->padded,
                  .flat = &t->l->flat,
@@ -106,18 +106,18 @@ Widen tile_widen(const Tile *t, ExprId held) {
 /* ---- one tile ---- */
 
 /* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
-static VarId finish_apart(Tile *t, Tail *at, ExprId vec, ExprId first) {
+static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = nest_of(t, *at);
   Widen w = tile_widen(t, vec);
-  ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+  ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
   return tile_let(p, at, value, "done");
 }
 
 /* The part of the lanes that is there: all, or the first few. */
-void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
+void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Lower *l = t->l;
   ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
@@ -126,13 +126,13 @@ void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId pane
                             ex_int(p, t->from));
   bool whole = valid == t->lanes && t->wide_store;
   VarId done = 0;
-  if (!whole && valid == t->lanes && t->lanes > 1 && t->wide_finish && !t->floats)
+  if (!whole && valid == t->lanes && t->lanes > 1 && t->wide_finish && !t->sum_in_f32)
     done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
     ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
-    if (t->floats) vec = bytes_sum(t, vec);
+    if (t->sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = nest_of(t, at);
     BufId out = t->f.out.buf;
     u32 n = t->f.out.rank;
@@ -143,7 +143,7 @@ void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId pane
       value = nest_finish(&x, vec);
     } else if (whole) {
       Widen w = tile_widen(t, vec);
-      value = widen(&w, nest_finish(&x, ex_var(p, t->held)));
+      value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
       if (!value || !widen_place(&w, &out, idx, &n))
         bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
     } else {
@@ -168,16 +168,16 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
 }
 
 /* acc[i, j] = with(acc[i, j], body) */
-static void step_tile(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel) {
+static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel) {
   Prog *p = t->p;
   const Form *f = &t->f;
   BufId held[FORM_IN] = {0};
   VarId splat[FORM_IN] = {0};
   ExprId zero = ex_int(p, 0);
   for (u32 k = 0; k < f->nin; k++) {
-    if (t->use[k] == LU_splat || t->rowed[k]) continue;
+    if (t->use[k] == LU_splat || t->varies_by_row[k]) continue;
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
-    Tail in = at;
+    Cursor in = at;
     t->panel = panel;
     t->panel_at = tile_unrolled(p, &in, s.panels, "v");
     t->val[t->lane] = tile_lane(t);
@@ -243,12 +243,12 @@ static void open_fold(Tile *t, Nest *x) {
   t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
 }
 
-static void one_tile(Tile *t, Tail at, TileSize s, ExprId row, ExprId panel, i64 valid) {
+static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   const Form *f = &t->f;
   u32 ninner = t->l->ninner;
   BufId acc = tile_registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
-  Tail init = at;
+  Cursor init = at;
   ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
   ExprId zero = ex_const(p, f->acc, f->init);
   if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
@@ -273,14 +273,14 @@ static void one_tile(Tile *t, Tail at, TileSize s, ExprId row, ExprId panel, i64
 enum { REST_ROWS = 4 };
 
 /* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
-static void open_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Dim n = t->f.axis[t->row].hi;
   ExprId done = ex_int(p, 0);
   for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
-    Tail in = at;
+    Cursor in = at;
     VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
     loop_free(p, in.owner);
     ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
@@ -292,7 +292,7 @@ static void open_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
-static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
+static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   i64 most = tile_rows(t, panels);
   if (t->row == FORM_AXES) {
@@ -309,7 +309,7 @@ static void loop_rows(Tile *t, Tail at, i64 panels, ExprId panel, i64 valid) {
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
-    Tail in = at;
+    Cursor in = at;
     ExprId r = ex_int(p, 0);
     if (count > 1) {
       r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
@@ -332,7 +332,7 @@ bool tile_is_batch(const Tile *t, u32 axis) {
   return splat && vector;
 }
 
-static Tail open_axes(Tile *t, Tail at, bool batch) {
+static Cursor open_axes(Tile *t, Cursor at, bool batch) {
   Nest x = nest_of(t, at);
   memcpy(x.var, t->var, sizeof x.var);
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -344,7 +344,7 @@ static Tail open_axes(Tile *t, Tail at, bool batch) {
   return x.at;
 }
 
-static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 valid) {
+static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
   ExprId panel = ex_int(p, first);
@@ -357,7 +357,7 @@ static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 va
   VarId var[FORM_AXES];
   memcpy(val, t->val, sizeof val);
   memcpy(var, t->var, sizeof var);
-  if (!t->around) at = open_axes(t, at, false);
+  if (!t->panels_innermost) at = open_axes(t, at, false);
   loop_rows(t, at, each, panel, valid);
   memcpy(t->val, val, sizeof val);
   memcpy(t->var, var, sizeof var);
@@ -365,7 +365,7 @@ static void loop_panels(Tile *t, Tail at, i64 first, i64 count, i64 each, i64 va
 
 /* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one.
  */
-static void loop_lanes(Tile *t, Tail at) {
+static void loop_lanes(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi - t->from;
   i64 whole = t->pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
   if (each > whole) each = whole;
@@ -385,11 +385,11 @@ static void loop_lanes(Tile *t, Tail at) {
   loop_lanes(&rest, at);
 }
 
-static void lower_fold(Tile *t, Tail at) {
+static void lower_fold(Tile *t, Cursor at) {
   at = open_axes(t, at, true);
   for (u32 k = 0; k < t->f.nin; k++)
-    if (t->fresh[k]) pack_run(t, at, k);
-  if (t->around) at = open_axes(t, at, false);
+    if (t->packed_at_run[k]) pack_run(t, at, k);
+  if (t->panels_innermost) at = open_axes(t, at, false);
   loop_lanes(t, at);
 }
 
@@ -398,7 +398,7 @@ static void lower_fold(Tile *t, Tail at) {
 enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
 
 /* One step of the fold into acc[j], at point `at_point` of the lane axis. */
-static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
+static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first) {
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
@@ -408,7 +408,7 @@ static void step_along(Tile *t, Tail at, BufId acc, ExprId j, ExprId first) {
 }
 
 /* Folds of other axes stand around that of the lanes. */
-static Tail open_outer_folds(Tile *t, Nest *x) {
+static Cursor open_outer_folds(Tile *t, Nest *x) {
   for (u32 i = 0; i < t->f.naxes; i++) {
     if (!t->f.axis[i].fold || i == t->lane) continue;
     nest_loop(x, i);
@@ -419,7 +419,7 @@ static Tail open_outer_folds(Tile *t, Nest *x) {
 
 /* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
  */
-static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 each) {
+static void loop_along(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i64 each) {
   Prog *p = t->p;
   i64 lo, hi, step = each * t->lanes;
   if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
@@ -430,7 +430,7 @@ static void loop_along(Tile *t, Tail at, BufId acc, ExprId from, ExprId to, i64 
 }
 
 /* The lanes of v folded: one half with the other as long as halves are vectors, then in order. */
-static ExprId fold_lanes(Tile *t, Tail *at, ExprId v, u32 lanes) {
+static ExprId fold_lanes(Tile *t, Cursor *at, ExprId v, u32 lanes) {
   Prog *p = t->p;
   for (; lanes > 4; lanes /= 2) {
     VarId held = tile_let(p, at, v, "half");
@@ -442,7 +442,7 @@ static ExprId fold_lanes(Tile *t, Tail *at, ExprId v, u32 lanes) {
   return ex_hreduce(p, t->f.with, v);
 }
 
-static void lower_along(Tile *t, Tail at) {
+static void lower_along(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->lane].hi;
@@ -458,7 +458,7 @@ static void lower_along(Tile *t, Tail at) {
   BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
   BufId one = tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
-  Tail in = at;
+  Cursor in = at;
   ExprId j = tile_unrolled(p, &in, each, "v");
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
   reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
@@ -481,7 +481,7 @@ static void lower_along(Tile *t, Tail at) {
 
 /* ---- maps ---- */
 
-static void store_map(Tile *t, Tail at) {
+static void store_map(Tile *t, Cursor at) {
   Prog *p = t->p;
   ExprId idx[MAX_RANK + 1];
   Nest x = nest_of(t, at);
@@ -519,7 +519,7 @@ static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
   store_map(t, x.at);
 }
 
-static void lower_map(Tile *t, Tail at) {
+static void lower_map(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
   i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
   Nest x = nest_of(t, at);
@@ -542,7 +542,7 @@ static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
   return !*along || tile_choose_along(l, f, t);
 }
 
-static bool lower_whole(Lower *l, Tail at, const Form *f) {
+static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   Tile t;
   bool along;
   bool any = find_tiles(l, f, &t, &along);
@@ -561,12 +561,12 @@ static bool lower_whole(Lower *l, Tail at, const Form *f) {
 
 /* A pool in plain order: vectors where the whole window is inside, the rest one by one. The last
  * vector makes some results again, if no buffer is read that may hold them. */
-static bool lower_inside(Lower *l, Tail at, const Form *f) {
+static bool lower_inside(Lower *l, Cursor at, const Form *f) {
   Segment in;
   u32 axis;
   Tile t;
   bool along;
-  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_ghost(l, f->in[0].buf) ||
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
       !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
     return false;
   i64 n = f->axis[axis].hi;
@@ -590,7 +590,7 @@ static bool lower_inside(Lower *l, Tail at, const Form *f) {
 
 /* All combinations of the segments of n windows; false: some part has no tiles, and then none is
  * lowered. ask: only whether there are tiles. */
-static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, const Slide *s,
+static bool lower_segments(Lower *l, Cursor at, const Form *f, u32 dim, u32 n, const Slide *s,
                            bool ask) {
   Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
   u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
@@ -609,7 +609,7 @@ static bool lower_segments(Lower *l, Tail at, const Form *f, u32 dim, u32 n, con
   return true;
 }
 
-bool lower_tile(Lower *l, Tail at, const Form *f) {
+bool lower_tile(Lower *l, Cursor at, const Form *f) {
   Slide s[MAX_RANK];
   u32 dim = 0;
   if (!l->target || l->target->lanes < 4) return false;

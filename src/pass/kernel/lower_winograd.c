@@ -41,7 +41,7 @@ typedef struct Wino {
   i64 last;    /* number of the last patch, where a block may go on behind it; or 0 */
   BufId v, mm; /* transforms of one block: [place, patch, channel] */
   ExprId val[FORM_AXES];
-  VarId lane_var, held;
+  VarId lane_var, acc_var;
 } Wino;
 
 /* ---- is it one? ---- */
@@ -72,7 +72,7 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
     return false;
   if (!y || !x || !y->block || y->block != x->block || f->out.rank != 4) return false;
   BufId k = f->in[1].buf;
-  if (is_ghost(l, k) || prog_buf(p, k)->alias || prog_buf(p, k)->space != BS_const) return false;
+  if (is_inlined(l, k) || prog_buf(p, k)->alias || prog_buf(p, k)->space != BS_const) return false;
   const Dim *size = prog_buf(p, k)->dim; /* the axes may be a part of a larger window */
   if (prog_buf(p, k)->rank != 4 || size[2] != 3 || size[3] != 3) return false;
   *w = (Wino){.l = l, .p = p, .f = f, .lanes = y->block};
@@ -167,7 +167,7 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
 }
 
 /* half = coef * from, one side of a transform; `combine` across its rows is the other. */
-static void transform(Wino *w, Tail *at, const double (*coef)[WINO_SIDE], u32 rows, BufId from,
+static void transform(Wino *w, Cursor *at, const double (*coef)[WINO_SIDE], u32 rows, BufId from,
                       BufId half) {
   Prog *p = w->p;
   for (u32 i = 0; i < rows; i++)
@@ -183,7 +183,7 @@ static ExprId scaled(Prog *p, ExprId e, i64 k, i64 plus) {
 }
 
 /* Patch number -> its row and column. */
-static void place(Wino *w, Tail *at, ExprId patch, ExprId *y, ExprId *x) {
+static void place(Wino *w, Cursor *at, ExprId patch, ExprId *y, ExprId *x) {
   Prog *p = w->p;
   VarId row = let_new(p, at, "ty", ex_op2(p, OP_div, ex_copy(p, patch), ex_int(p, w->across)));
   VarId col = let_new(p, at, "tx", ex_op2(p, OP_mod, ex_copy(p, patch), ex_int(p, w->across)));
@@ -195,7 +195,7 @@ static ExprId image(Wino *w) {
   return w->batch < FORM_AXES ? ex_copy(w->p, w->val[w->batch]) : ex_int(w->p, 0);
 }
 
-static void input(Wino *w, Tail at, ExprId first, i64 count) {
+static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
@@ -227,7 +227,7 @@ static void input(Wino *w, Tail at, ExprId first, i64 count) {
 }
 
 /* mm[place, patch, result] = sum over channels of v * u */
-static void multiply(Wino *w, Tail at, BufId u, i64 count) {
+static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
   Lower *l = w->l;
   Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .fold = true, .with = OP_add};
   f.acc = f.dt = DT_f32;
@@ -254,13 +254,13 @@ static Widen wino_widen(const Wino *w, ExprId vec) {
   return (Widen){.p = w->p,
                  .lane = w->lane_var,
                  .lanes = w->lanes,
-                 .held = w->held,
+                 .acc_var = w->acc_var,
                  .vec = vec,
                  .padded = &w->l->padded,
                  .flat = &w->l->flat};
 }
 
-static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
+static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
                          u32 c) {
   Prog *p = w->p;
   const Form *f = w->f;
@@ -277,13 +277,13 @@ static void store_result(Wino *w, Tail at, BufId half, ExprId y, ExprId x, ExprI
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&nest, &f->out, d);
   layout_address(w->l, &out, idx, &n);
   Widen wide = wino_widen(w, combine(w, half, a[c], w->side, r, true));
-  ExprId value = widen(&wide, nest_finish(&nest, ex_var(p, w->held)));
+  ExprId value = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var)));
   if (!value || !widen_place(&wide, &out, idx, &n))
     bug(p->c, w->l->n->loc, "a convolution cannot be finished in vectors");
   prog_store(p, &at, out, idx, n, value);
 }
 
-static void output(Wino *w, Tail at, ExprId first, i64 count) {
+static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
@@ -302,7 +302,7 @@ static void output(Wino *w, Tail at, ExprId first, i64 count) {
     }
   transform(w, &at, w->m == 4 ? at4 : at2, w->m, d, half);
   for (u32 r = 0; r < w->m; r++) {
-    Tail row = at;
+    Cursor row = at;
     if (w->f->axis[w->high].hi % w->m)
       prog_if(p, &row, ex_op2(p, OP_lt, scaled(p, y, w->m, r), ex_int(p, w->f->axis[w->high].hi)));
     for (u32 c = 0; c < w->m; c++) store_result(w, row, half, y, x, ex_var(p, ob), r, c);
@@ -320,7 +320,7 @@ static bool finishes(Wino *w) {
   w->val[w->out] = ex_op2(p, OP_add, block, ex_var(p, w->lane_var));
   Nest nest = {.l = w->l, .p = p, .f = w->f, .sub = w->val};
   Widen wide = wino_widen(w, ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes));
-  bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->held))) != 0;
+  bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var))) != 0;
   memset(w->val, 0, sizeof w->val);
   return ok;
 }
@@ -339,7 +339,7 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
   return best;
 }
 
-static void blocks(Wino *w, Tail at, BufId u) {
+static void blocks(Wino *w, Cursor at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across, each = winograd_block(w->m, w->nin, w->nout, all);
   /* threads share out the blocks; where there is but one, the places */
@@ -355,7 +355,7 @@ static void blocks(Wino *w, Tail at, BufId u) {
   for (u32 part = 0; part < 2; part++) {
     i64 n = part ? all % each : even ? count : all / each, size = part ? all % each : each;
     if (!n || (part && even)) continue;
-    Tail in = at;
+    Cursor in = at;
     ExprId first = ex_int(p, part ? all - size : 0);
     if (!part && n > 1) {
       first = scaled(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, n), "blk")), each, 0);
@@ -367,12 +367,12 @@ static void blocks(Wino *w, Tail at, BufId u) {
   }
 }
 
-bool lower_winograd(Lower *l, Tail at, const Form *f) {
+bool lower_winograd(Lower *l, Cursor at, const Form *f) {
   Wino w;
   if (!recognise(l, f, &w)) return false;
   Prog *p = l->p;
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  w.held = prog_add_var(p, DT_f32, str_of(p->c, "held"));
+  w.acc_var = prog_add_var(p, DT_f32, str_of(p->c, "acc"));
   l->inner[l->ninner++] = (InnerVar){w.lane_var, w.lanes};
   bool ok = finishes(&w);
   if (ok) {

@@ -100,7 +100,7 @@ Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {
     ix->guard = 0;
     place->lo = at[i].lo;
     place->hi = at[i].hi;
-    window->whole = window->hi;
+    window->full_hi = window->hi;
     window->lo = at[i].from;
     window->hi = at[i].to;
   }

@@ -26,27 +26,27 @@ typedef struct Tile {
   u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
   i64 block; /* of that one */
   VarId split_block, split_lane;
-  u32 bytes;   /* operand that is bytes in memory, less `zero`: see tile_int.c; FORM_IN: none is */
-  i64 zero;    /* taken off the sums at their start */
-  u32 quad;    /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
-  bool flip;   /* those bytes are signed; dot4 gets them larger by 128 */
-  bool floats; /* integers whose sum is exact in f32 and made there */
-  ExprId quad_at; /* which four of that axis */
-  BufId sums;     /* what the accumulators begin with, in panels; 0: f.init */
+  u32 bytes; /* operand that is bytes in memory, less `zero`: see tile_int.c; FORM_IN: none is */
+  i64 zero;  /* taken off the sums at their start */
+  u32 quad;  /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
+  bool bias_128;   /* those bytes are signed; dot4 gets them larger by 128 */
+  bool sum_in_f32; /* integers whose sum is exact in f32 and made there */
+  ExprId quad_at;  /* which four of that axis */
+  BufId sums;      /* what the accumulators begin with, in panels; 0: f.init */
   LaneUse use[FORM_IN];
-  bool rowed[FORM_IN]; /* moves along row */
+  bool varies_by_row[FORM_IN]; /* moves along row */
   BufId pack[FORM_IN];
-  bool fresh[FORM_IN]; /* packed while running */
-  bool pads;           /* there is room behind the result: the last vector is stored whole */
-  bool partial;        /* the last vector can be computed without room behind the operands */
-  u64 unroll;          /* bit by axis: folds written out, as steps read the same vectors */
-  bool wide_finish;    /* a vector of sums can be finished as one */
-  bool wide_store;     /* the finished vector can be stored as one */
+  bool packed_at_run[FORM_IN]; /* packed while running */
+  bool pads;        /* there is room behind the result: the last vector is stored whole */
+  bool partial;     /* the last vector can be computed without room behind the operands */
+  u64 unroll;       /* bit by axis: folds written out, as steps read the same vectors */
+  bool wide_finish; /* a vector of sums can be finished as one */
+  bool wide_store;  /* the finished vector can be stored as one */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
-  bool around;                   /* loops over axes without panels stand around those over panels */
+  bool panels_innermost;         /* loops over axes without panels stand around those over panels */
   Finish finish;                 /* what is made of the sum */
-  VarId lane_var, held;          /* stand for lane and accumulator until expressions are widened */
+  VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
   VarId var[FORM_AXES];
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   ExprId panel, panel_at;
@@ -96,28 +96,29 @@ const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 /* tile_pack.c */
 void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */
 ExprId sums_load(const Tile *t);
-void pack_const(Tile *t, u32 k);        /* brings a constant operand into panels */
-void pack_run(Tile *t, Tail at, u32 k); /* writes what does that for another one */
+void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
+void pack_run(Tile *t, Cursor at, u32 k); /* writes what does that for another one */
 bool pack_can_run(const Tile *t, u32 k);
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* lower_rows.c: such sums; false: nothing was written. */
-bool lower_rows(Lower *l, Tail at, const Form *f);
+bool lower_rows(Lower *l, Cursor at, const Form *f);
 
 /* lower_tile.c */
-VarId tile_let(Prog *p, Tail *at, ExprId value, const char *name); /* a new variable of its type */
+VarId tile_let(Prog *p, Cursor *at, ExprId value,
+               const char *name); /* a new variable of its type */
 /* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
  */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
-ExprId tile_unrolled(Prog *p, Tail *at, i64 n, const char *name);
+ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name);
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
-void reg_store(Prog *p, Tail *at, BufId b, ExprId i, ExprId j, ExprId value);
+void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
 ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
 ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
 /* Finishes a tile and stores it; valid: lanes that are there. */
-void tile_store(Tile *t, Tail at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
+void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
 ExprId tile_lane(const Tile *t); /* value of the lane axis */
 /* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
  * those that both factors of a contraction run along. */

@@ -129,7 +129,7 @@ static void leave(Tile *t) {
 }
 
 bool tile_is_const(const Tile *t, BufId b) {
-  return !is_ghost(t->l, b) && !layout_of(t->l, b) &&
+  return !is_inlined(t->l, b) && !layout_of(t->l, b) &&
          prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
 }
 
@@ -191,12 +191,12 @@ static bool store_is_wide(Tile *t, bool *out) {
   BufId b = t->f.out.buf;
   u32 n = t->f.out.rank;
   Widen w =
-      tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->held)->dt, (Scalar){0}), t->lanes));
+      tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->acc_var)->dt, (Scalar){0}), t->lanes));
   for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
   layout_address(t->l, &b, idx, &n);
   bool place = widen_place(&w, &b, idx, &n);
   if (!place && !t->f.fold) return false;
-  ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->held)) : nest_value(&x));
+  ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
   t->wide_finish = e && t->f.fold;
   if (e && place && reaches_out(t, e)) *out = true;
   if (e && place && t->f.fold) t->finish = finish_of(p, e);
@@ -392,7 +392,7 @@ static void choose_size(Tile *t) {
     t->panels = 1;
     t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
     if (!small) t->unroll = short_folds(&t->f);
-    t->around = slides_along(t); /* lines are read once, not once a panel */
+    t->panels_innermost = slides_along(t); /* lines are read once, not once a panel */
     if (t->lanes >= 16 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
   }
   tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
@@ -437,7 +437,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   t->lanes = lanes_for(t, f->fold);
   if (t->lanes == 1) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  t->held = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "held"));
+  t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
   stand_anywhere(t);
   l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool ok = true, out = false;
@@ -463,14 +463,14 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (bytes && !bytes_settle(t)) return false;
   choose_size(t);
   for (u32 k = 0; k < f->nin; k++) {
-    t->rowed[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
+    t->varies_by_row[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
     else if (t->row == FORM_AXES || f->axis[t->row].hi < PACK_ROWS || t->split < FORM_AXES)
       return false; /* read too few times to be moved first */
     else
-      t->fresh[k] = true;
+      t->packed_at_run[k] = true;
   }
   if (bytes && t->zero) pack_sums(t, 1 - t->bytes);
   return true;
@@ -552,15 +552,15 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   while (axis > 0 && !rows_along(t, axis - 1)) axis--;
   if (!axis || f->axis[row].hi < t->lanes) return false;
   for (u32 k = 0; k < f->nin; k++) {
-    t->rowed[k] = operand_moves(&f->in[k], row);
-    if (t->use[k] == LU_packed && t->rowed[k]) return false;
+    t->varies_by_row[k] = operand_moves(&f->in[k], row);
+    if (t->use[k] == LU_packed && t->varies_by_row[k]) return false;
   }
   t->row = row;
   *out = tile_of(l, f);
   out->lane = row;
   out->lanes = t->lanes;
   out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
-  out->held = prog_add_var(l->p, DT_f32, str_of(l->p->c, "held"));
+  out->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
   stand_anywhere(out);
   l->inner[l->ninner++] = (InnerVar){out->lane_var, out->lanes};
   out->wide_store = store_is_wide(out, &over);

@@ -22,11 +22,11 @@ bool bytes_begin(Tile *t) {
   if (!f->fold || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
   if (f->body != FB_op || f->op != OP_mul || f->nin != 2) return false;
   for (u32 i = 0; i < f->naxes; i++) /* of a part the zero points would be others */
-    if (f->axis[i].lo || f->axis[i].whole) return false;
+    if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
-    const u32 *v = map_get(&l->ghost, f->in[k].buf);
+    const u32 *v = map_get(&l->inlined, f->in[k].buf);
     Val q = v ? graph_bytes(l->g, *v, &t->zero) : 0;
-    if (!q || is_ghost(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
+    if (!q || is_inlined(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
     f->in[k].buf = l->buf[q];
     t->bytes = k;
     return true;
@@ -103,10 +103,10 @@ bool bytes_settle(Tile *t) {
   if (t->use[w] != LU_packed) return false;
   if (t->use[t->bytes] == LU_splat && lo >= -128 && hi <= 127) t->quad = quad_axis(t);
   if (t->quad < FORM_AXES) {
-    t->flip = prog_buf(t->p, t->f.in[t->bytes].buf)->dt == DT_i8;
-    if (t->flip) t->zero += 128;
+    t->bias_128 = prog_buf(t->p, t->f.in[t->bytes].buf)->dt == DT_i8;
+    if (t->bias_128) t->zero += 128;
   } else if (is_exact(t, most)) {
-    t->floats = true;
+    t->sum_in_f32 = true;
     t->f.acc = DT_f32;
   } else {
     return false;
@@ -130,6 +130,6 @@ ExprId bytes_load(const Tile *t, ExprId load) {
   if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
   Expr x = *prog_expr(p, load);
   ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, 4));
-  if (!t->flip) return e;
+  if (!t->bias_128) return e;
   return ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = (i32)0x80808080u}));
 }

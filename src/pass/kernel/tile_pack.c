@@ -22,7 +22,7 @@ typedef struct Places {
 } Places;
 
 static Dim whole(const Axis *a) {
-  return a->whole ? a->whole : a->hi;
+  return a->full_hi ? a->full_hi : a->hi;
 }
 
 static Places places_of(const Tile *t, u32 k) {
@@ -30,7 +30,7 @@ static Places places_of(const Tile *t, u32 k) {
   const Operand *o = &t->f.in[k];
   const Form *f = &t->f;
   i64 lanes = f->axis[t->lane].hi;
-  for (u32 i = 0; i < f->naxes && !t->fresh[k]; i++)
+  for (u32 i = 0; i < f->naxes && !t->packed_at_run[k]; i++)
     if (!f->axis[i].fold && i != t->lane && i != t->row && operand_moves(o, i))
       q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
   q.at[q.n++] = (Place){PL_panel, t->lane, (lanes + t->lanes - 1) / t->lanes};
@@ -77,7 +77,7 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   key[n++] = t->lanes;
   key[n++] = t->lane;
   key[n++] = t->quad;
-  key[n++] = t->floats;
+  key[n++] = t->sum_in_f32;
   key[n++] = t->split;
   key[n++] = t->block;
   for (u32 d = 0; d < o->rank; d++) {
@@ -234,10 +234,10 @@ void pack_const(Tile *t, u32 k) {
   t->pack[k] = *known;
   if (*known) return;
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
-  Tensor *to = tensor_new(&p->c->keep, t->floats ? DT_f32 : x->dt, dim, q.n);
+  Tensor *to = tensor_new(&p->c->keep, t->sum_in_f32 ? DT_f32 : x->dt, dim, q.n);
   Mark mark = arena_mark(&p->c->scratch);
   if (!x->data) x = winograd_weights(t->l, t->f.in[k].buf, &p->c->scratch);
-  pack_into(t, k, &q, t->floats ? as_floats(&p->c->scratch, x) : x, to);
+  pack_into(t, k, &q, t->sum_in_f32 ? as_floats(&p->c->scratch, x) : x, to);
   arena_rewind(&p->c->scratch, mark);
   Str name = prog_buf(p, t->f.in[k].buf)->name;
   t->pack[k] = prog_add_const(p, to, name);
@@ -270,7 +270,7 @@ void pack_sums(Tile *t, u32 k) {
       if (t->quad < FORM_AXES) value[t->quad]++;
     }
     Scalar s = tensor_get(to, e);
-    if (t->floats)
+    if (t->sum_in_f32)
       s.f -= (double)(t->zero * sum);
     else
       s.i = scalar_wrap(DT_i32, s.i - t->zero * sum);
@@ -282,13 +282,13 @@ void pack_sums(Tile *t, u32 k) {
 /* ---- while running ---- */
 
 /* Copies the lanes of one panel, or of some, and fills up with zeros. */
-static void pack_lanes(Tile *t, Tail at, u32 k, const Places *q, ExprId *idx, i64 valid) {
+static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, i64 valid) {
   Prog *p = t->p;
   for (u32 part = 0; part < 2; part++) {
     i64 lo = part ? valid : 0, hi = part ? (i64)t->lanes : valid;
     ExprId to[FORM_AXES + 4], value = ex_const(p, t->f.acc, (Scalar){.f = 0});
     if (lo == hi) continue;
-    Tail in = at;
+    Cursor in = at;
     VarId lane = prog_for(p, &in, ex_int(p, lo), ex_int(p, hi), "l");
     if (!part) {
       Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
@@ -302,7 +302,7 @@ static void pack_lanes(Tile *t, Tail at, u32 k, const Places *q, ExprId *idx, i6
   }
 }
 
-void pack_run(Tile *t, Tail at, u32 k) {
+void pack_run(Tile *t, Cursor at, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
   Dim dim[FORM_AXES + 4];
@@ -312,7 +312,7 @@ void pack_run(Tile *t, Tail at, u32 k) {
   i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
   for (u32 part = 0; part < 2; part++) { /* panels that are full, and the last */
     ExprId idx[FORM_AXES + 5];
-    Tail in = at;
+    Cursor in = at;
     if (part ? !rest : !whole) continue;
     for (u32 i = 0; i + 1 < q.n; i++) {
       bool panel = q.at[i].kind == PL_panel;

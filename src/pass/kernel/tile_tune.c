@@ -13,7 +13,7 @@
 typedef struct Choice {
   u32 row;
   i64 rows, panels;
-  bool around, unroll;
+  bool panels_innermost, unroll;
   double cost;
 } Choice;
 
@@ -72,7 +72,7 @@ static Str choice_text(const Tile *t, const Choice *x) {
   Text out = text_new(&t->l->c->scratch);
   text_fmt(&out, "%lldx%lld", (long long)x->rows, (long long)x->panels);
   if (x->row < FORM_AXES) text_fmt(&out, " axis %u", x->row);
-  if (x->around) text_puts(&out, " panels inside");
+  if (x->panels_innermost) text_puts(&out, " panels inside");
   if (x->unroll) text_puts(&out, " unrolled");
   return str_intern(t->l->c, out.at, out.n);
 }
@@ -84,7 +84,7 @@ static Tile with_choice(const Tile *t, const Choice *x) {
   to.row = x->row;
   to.rows = x->rows;
   to.panels = x->panels;
-  to.around = x->around;
+  to.panels_innermost = x->panels_innermost;
   if (!x->unroll) to.unroll = 0;
   return to;
 }
@@ -105,8 +105,8 @@ static void offer(Choices *all, Choice x, double cost) {
   x.cost = cost;
   for (u32 i = 0; i < all->n; i++) {
     const Choice *o = &all->at[i];
-    if (o->row == x.row && o->rows == x.rows && o->panels == x.panels && o->around == x.around &&
-        o->unroll == x.unroll)
+    if (o->row == x.row && o->rows == x.rows && o->panels == x.panels &&
+        o->panels_innermost == x.panels_innermost && o->unroll == x.unroll)
       return;
   }
   all->at[all->n++] = x;
@@ -150,7 +150,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
           cost *= 1.02; /* equal costs: what differs less is tried first */
         if (row != t->row) cost *= 1.04;
         offer(all, x, cost);
-        x.around = true;
+        x.panels_innermost = true;
         if (has_others(t, row)) offer(all, x, cost * 1.015);
       }
     }
@@ -172,9 +172,9 @@ static void offer_apart(const Tile *t, Choices *all, i64 n) {
       if (x.rows * v > t->budget) continue;
       x.unroll = t->unroll != 0;
       offer(all, x, i + 2 * (double)v);
-      x.around = true;
+      x.panels_innermost = true;
       if (has_others(t, t->row)) offer(all, x, i + 2 * (double)v + 1.5);
-      x.around = x.unroll = false;
+      x.panels_innermost = x.unroll = false;
       if (t->unroll) offer(all, x, i + 2 * (double)v + 2.5);
     }
 }

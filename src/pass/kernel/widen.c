@@ -13,7 +13,7 @@
 #include <string.h>
 
 static bool depends(const Widen *w, ExprId e) {
-  return ex_mentions(w->p, e, w->lane) || (w->held && ex_mentions(w->p, e, w->held));
+  return ex_mentions(w->p, e, w->lane) || (w->acc_var && ex_mentions(w->p, e, w->acc_var));
 }
 
 /* Types whose values lie in memory as they are computed with. */
@@ -143,7 +143,7 @@ ExprId widen(const Widen *w, ExprId id) {
   Prog *p = w->p;
   Expr x = *prog_expr(p, id);
   if (!depends(w, id)) return plain(x.dt) ? ex_splat(p, ex_copy(p, id), w->lanes) : 0;
-  if (x.kind == EX_var) return x.ref == w->held ? ex_copy(p, w->vec) : 0;
+  if (x.kind == EX_var) return x.ref == w->acc_var ? ex_copy(p, w->vec) : 0;
   if (x.kind == EX_load) return widen_load(w, &x);
   if (x.kind != EX_op || !plain(x.dt)) return 0;
   ExprId arg[4];

@@ -8,11 +8,11 @@ typedef struct Widen {
   Prog *p;
   VarId lane; /* runs over the lanes, from 0 */
   u32 lanes;
-  VarId held;   /* stands for a value that is a vector already; 0: none */
-  ExprId vec;   /* that vector; copied */
-  Map *padded;  /* constants made longer, so that the last vector stays inside; NULL: none are */
-  Map *flat;    /* views without trailing dimensions of 1 */
-  bool strided; /* loads may step by two */
+  VarId acc_var; /* stands for a value that is a vector already; 0: none */
+  ExprId vec;    /* that vector; copied */
+  Map *padded;   /* constants made longer, so that the last vector stays inside; NULL: none are */
+  Map *flat;     /* views without trailing dimensions of 1 */
+  bool strided;  /* loads may step by two */
 } Widen;
 
 /* A new tree; 0 where an operand is not contiguous along the lane. */

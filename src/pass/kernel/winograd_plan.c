@@ -59,7 +59,8 @@ static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 h
 /* A convolution that lower_winograd.c takes if weights and target are right. */
 static bool is_square(Graph *g, const Node *n) {
   u32 ns;
-  if (n->op != OP_conv || node_int(n, AT_group, 1) != 1 || node_attr(n, AT_spread)) return false;
+  if (n->op != OP_conv || node_int(n, AT_group, 1) != 1 || node_attr(n, AT_input_dilation))
+    return false;
   const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
   const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
   if (ns != 2 || o->dt != DT_f32 || !dim_is_const(o->dim[2]) || !dim_is_const(o->dim[3]))

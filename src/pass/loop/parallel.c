@@ -27,7 +27,7 @@
 #include "ir/prog_mem.h"
 #include "pass/kernel/affine.h"
 #include "pass/pass.h"
-#include "pass/loop/touch.h"
+#include "pass/loop/access.h"
 
 #include <math.h>
 
@@ -79,7 +79,7 @@ typedef struct Split {
   Affine outer;
 } Split;
 
-static bool split_index(Share *o, const Touched *in, ExprId e, VarId v, Split *s) {
+static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, Split *s) {
   Affine a;
   if (!affine_of(o->p, e, &a)) return false;
   *s = (Split){.lo = a.k, .hi = a.k};
@@ -90,7 +90,7 @@ static bool split_index(Share *o, const Touched *in, ExprId e, VarId v, Split *s
       s->coef += coef;
       continue;
     }
-    if (!touch_declares(in, a.t[i].var)) {
+    if (!access_declares(in, a.t[i].var)) {
       s->outer.t[s->outer.n++] = a.t[i];
       continue;
     }
@@ -111,10 +111,10 @@ static bool same_outer(const Affine *a, const Affine *b) {
 }
 
 /* Does dimension d keep the accesses of two iterations of v apart? */
-static bool keeps_apart(Share *o, const Touched *in, BufId root, VarId v, u32 d) {
+static bool keeps_apart(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
   Split all = {0}, s;
   BufId first = 0;
-  const RootUse *use = touch_root(in, root);
+  const RootUse *use = access_root(in, root);
   for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
     const Touch *t = &in->at.at[i - 1];
     if (d >= t->n || !split_index(o, in, t->idx[d], v, &s)) return false;
@@ -131,7 +131,7 @@ static bool keeps_apart(Share *o, const Touched *in, BufId root, VarId v, u32 d)
   return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
 }
 
-static bool apart(Share *o, const Touched *in, BufId root, VarId v) {
+static bool apart(Share *o, const Accesses *in, BufId root, VarId v) {
   for (u32 d = 0; d < MAX_RANK; d++)
     if (keeps_apart(o, in, root, v, d)) return true;
   return false;
@@ -144,7 +144,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
   const Stmt *s = prog_stmt(p, loop);
   if (s->kind != ST_for || !(s->flags & LF_parallel) || has_load(p, s->a) || has_load(p, s->b))
     return false;
-  Touched in = touched(p, s->body);
+  Accesses in = touched(p, s->body);
   if (in.ordered) return false;
   for (u32 i = 0; i < in.root.n; i++) {
     const RootUse *use = &in.root.at[i];
@@ -280,7 +280,7 @@ static double torn_lines(Prog *p, const Touch *t, u32 d) {
 static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
-  Touched in = touched_one(p, loop);
+  Accesses in = accesses_one(p, loop);
   o->round++;
   o->in_var[v] = o->round;
   follow(o, prog_stmt(p, loop)->body);
@@ -310,15 +310,16 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
 }
 
 static double reads_cost(const Reads *r, double times) {
-  return r->handed * figures.handed_ns + r->torn * figures.torn_ns +
-         r->weights * times * (r->weights > figures.own_bytes ? figures.shared_ns : figures.own_ns);
+  return r->handed * figures.ns_per_byte_shared + r->torn * figures.ns_false_sharing +
+         r->weights * times *
+             (r->weights > figures.own_bytes ? figures.ns_per_byte_llc : figures.ns_per_byte_l2);
 }
 
 /* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
 static double own_bytes(Share *o, StmtId loop) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
-  Touched in = touched_one(p, loop);
+  Accesses in = accesses_one(p, loop);
   double sum = 0;
   for (u32 i = 0; i < in.root.n; i++) {
     BufId b = in.root.at[i].root;
@@ -335,7 +336,8 @@ static double own_bytes(Share *o, StmtId loop) {
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
 static double lone_cost(Share *o, StmtId id) {
-  return cost(o, id) + (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.handed_ns);
+  return cost(o, id) +
+         (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.ns_per_byte_shared);
 }
 
 /* ---- the choice ---- */
@@ -402,7 +404,7 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
     n = 0;
     for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
       Mark m = arena_mark(&p->c->scratch);
-      Touched in = touched_one(p, id);
+      Accesses in = accesses_one(p, id);
       for (u32 i = 0; i < in.at.n; i++) {
         u64 *last = &o->last_root[in.at.at[i].root];
         if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
@@ -507,10 +509,10 @@ static Choice choose(Share *o, StmtId id) {
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
   o->inside--;
   if (open >= body) return best;
-  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.handed_ns) * trips(o, s, &fixed);
+  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) * trips(o, s, &fixed);
   Reads again = reads_of(o, id, s->var, false);
   if (again.weights > figures.own_bytes)
-    open += again.weights * figures.shared_ns * trips(o, s, &fixed) / n;
+    open += again.weights * figures.ns_per_byte_llc * trips(o, s, &fixed) / n;
   if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
   return best;
 }
@@ -669,7 +671,7 @@ void parallel(Prog *p) {
   o.last_var = NEWS(&p->c->scratch, u64, vars);
   o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);
   o.last_root = NEWS(&p->c->scratch, u64, p->buf.n);
-  Touched all = touched(p, p->body);
+  Accesses all = touched(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
   p->body = walk(&o, p->body);
   for (BufId b = 1; b < p->buf.n; b++) {

@@ -177,7 +177,8 @@ static void renumber(Operand *o, const u32 *to) {
 
 /* Axes that result and both factors share go outside, whatever their order in the result: within
  * one of their points stands a product of its own, and kernels before and after it go through its
- * operands in the same slices (merge.c). The last axis of the result stays where it is contiguous.
+ * operands in the same slices (loop_fuse.c). The last axis of the result stays where it is
+ * contiguous.
  */
 static void batch_first(Form *f) {
   u32 to[FORM_AXES], n = 0;
@@ -242,8 +243,8 @@ static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 l
 }
 
 /* The same over zeros between the elements: places are told apart by form_phase. */
-static Index slide_apart(u32 o, u32 k, i64 spread, i64 lo) {
-  return (Index){.n = 2, .axis = {o, k}, .coef = {1, 1}, .shift = -lo, .spread = spread};
+static Index slide_apart(u32 o, u32 k, i64 dilation, i64 lo) {
+  return (Index){.n = 2, .axis = {o, k}, .coef = {1, 1}, .shift = -lo, .dilation = dilation};
 }
 
 /* Appends the axes of the window; axis o and the next ones are its places, dimension `first` of
@@ -253,12 +254,12 @@ static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size
   const Dim *stride = node_list(n, AT_stride, &count),
             *dilation = node_list(n, AT_dilation, &count);
   const Dim *lo = node_list(n, AT_pad_lo, &count), *hi = node_list(n, AT_pad_hi, &count);
-  const Dim *spread = node_list(n, AT_spread, &count);
+  const Dim *dilate = node_list(n, AT_input_dilation, &count);
   for (u32 i = 0; i < ns; i++) {
     u32 k = add_axis(f, size[i], true);
     Dim x = prog_buf(p, f->in[0].buf)->dim[first + i];
-    f->in[0].idx[first + i] = spread && spread[i] > 1
-                                  ? slide_apart(o + i, k, spread[i], lo[i])
+    f->in[0].idx[first + i] = dilate && dilate[i] > 1
+                                  ? slide_apart(o + i, k, dilate[i], lo[i])
                                   : slide(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
   }
 }
@@ -266,7 +267,7 @@ static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size
 u32 form_phases(const Form *f) {
   i64 n = 1;
   for (u32 d = 0; f->nin && d < f->in[0].rank; d++)
-    if (f->in[0].idx[d].spread > 1) n *= f->in[0].idx[d].spread;
+    if (f->in[0].idx[d].dilation > 1) n *= f->in[0].idx[d].dilation;
   return (u32)n;
 }
 
@@ -286,7 +287,7 @@ Form form_phase(Prog *p, const Form *from, u32 which) {
   Form part = *from, *f = &part;
   for (u32 d = 0; d < f->in[0].rank; d++) {
     Index ix = f->in[0].idx[d];
-    i64 s = ix.spread, r, k0;
+    i64 s = ix.dilation, r, k0;
     if (s <= 1) continue;
     Axis *o = &f->axis[ix.axis[0]], *k = &f->axis[ix.axis[1]];
     r = which % s;

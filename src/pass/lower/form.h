@@ -23,7 +23,7 @@ struct Axis {
   i64 lo; /* runs from lo to hi, exclusive */
   Dim hi;
   bool fold;
-  Dim whole; /* a part of an axis that ends there; 0: all of it */
+  Dim full_hi; /* a part of an axis that ends there; 0: all of it */
 };
 
 enum { GUARD_low = 1, GUARD_high = 2 };
@@ -35,8 +35,8 @@ struct Index {
   i64 coef[2];
   Dim base;
   i64 shift;
-  i64 spread; /* above 1: it counts only where it is a multiple of this, and is divided by it */
-  u8 guard;   /* may leave the dimension on that side: such points of the domain do not take part */
+  i64 dilation; /* above 1: it counts only where it is a multiple of this, and is divided by it */
+  u8 guard; /* may leave the dimension on that side: such points of the domain do not take part */
   bool stretch; /* the dimension may turn out to be 1 at run time; then the index is 0 */
 };
 

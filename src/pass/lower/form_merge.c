@@ -4,7 +4,7 @@
  * of their buffers that have fewer dimensions. An elementwise node over equal shapes becomes a
  * single loop, and a pointwise convolution gets rows as long as the image. The order of every fold
  * stays what it was. The outermost axis is left alone: kernels in a row that walk it can become one
- * (merge.c).
+ * (loop_fuse.c).
  */
 #include "pass/lower/form.h"
 

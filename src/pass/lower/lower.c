@@ -47,8 +47,8 @@ BufId lower_temp(Lower *l, Val v) {
   return l->buf[v];
 }
 
-Tail lower_kernel(Lower *l, Str label) {
-  Tail at = l->at;
+Cursor lower_kernel(Lower *l, Str label) {
+  Cursor at = l->at;
   StmtId s = prog_kernel(l->p, &at, label);
   l->at.last = s;
   if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
@@ -136,7 +136,7 @@ static void lower_node(Lower *l, const Node *n) {
     l->buf[n->out[0]] = prog_add_view(l->p, of, t->dim, t->rank, graph_val(l->g, n->out[0])->name);
     return;
   }
-  if (states_holds(l->states, n) || ghost_make(l, n)) return;
+  if (states_holds(l->states, n) || inlined_make(l, n)) return;
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
   if (n->op == OP_if)
     lower_if(l);
@@ -192,7 +192,7 @@ void lower(Unit *u) {
   l.p->name = g->name;
   l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
   l.views = map_new(&u->c->scratch);
-  l.laid = map_new(&u->c->scratch);
+  l.named = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
   l.packed = map_new(&u->c->scratch);
@@ -204,7 +204,7 @@ void lower(Unit *u) {
   l.p->grain = u->grain;
   fuse_check(g);
   layout_check(g);
-  ghosts_find(&l);
+  inlined_find(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   l.states = states_begin(&l);
   for (u32 i = 0; i < b->param.n; i++) {

@@ -16,10 +16,10 @@ typedef struct Slot {
 
 typedef struct States States; /* what is kept from run to run, see lower_state.c */
 /* Memory of a value that is not plain row-major. */
-typedef struct Laid {
+typedef struct Placed {
   BufId mem;
   const Layout *y;
-} Laid;
+} Placed;
 
 enum { INNER_VARS = 8 };
 
@@ -29,17 +29,18 @@ typedef struct Lower {
   Prog *p;
   BufId *buf; /* of each graph value */
   Map views;  /* see form_merge */
-  Tail at;    /* where the next statement goes */
+  Cursor at;  /* where the next statement goes */
   const Node *n;
-  Map ghost; /* buffer -> the value it stands for, when that is computed in place and has no memory
-              */
-  BlkId *block; /* by node */
-  Val acc;      /* value that lies in the accumulator of the kernel being written; 0: none */
-  ExprId held;  /* that accumulator, rounded to its type */
-  Slot *slot;   /* by value: where in the result of a concat it is written */
+  Map inlined;     /* buffer -> the value it stands for, when that is computed in place and has no
+                    * memory
+                    */
+  BlkId *block;    /* by node */
+  Val acc;         /* value that lies in the accumulator of the kernel being written; 0: none */
+  ExprId acc_expr; /* that accumulator, rounded to its type */
+  Slot *slot;      /* by value: where in the result of a concat it is written */
   States *states;
-  Map laid; /* buffer in name only -> entry of lay */
-  VEC(Laid) lay;
+  Map named; /* buffer in name only -> entry of placed */
+  VEC(Placed) placed;
   InnerVar inner[INNER_VARS]; /* variables that run over lanes */
   u32 ninner;
   Map padded, flat;    /* see widen.h */
@@ -49,12 +50,12 @@ typedef struct Lower {
   const Target *target;
 } Lower;
 
-typedef void LowerFn(Lower *l, Tail at); /* the node is l->n; at: inside its kernel */
+typedef void LowerFn(Lower *l, Cursor at); /* the node is l->n; at: inside its kernel */
 
 /* lower.c */
 void lower_block(Lower *l, BlkId b);
 BufId lower_temp(Lower *l, Val v);               /* buffer of a value, made if need be */
-Tail lower_kernel(Lower *l, Str label);          /* region at l->at, with the node's location */
+Cursor lower_kernel(Lower *l, Str label);        /* region at l->at, with the node's location */
 void lower_copy(Lower *l, BufId from, BufId to); /* as a kernel of its own */
 static inline BufId lower_in(const Lower *l, u32 i) {
   return l->buf[l->n->in[i]];
@@ -69,7 +70,7 @@ typedef struct Nest {
   Lower *l;
   Prog *p;
   const Form *f;
-  Tail at;              /* innermost */
+  Cursor at;            /* innermost */
   VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
   const ExprId *sub;    /* instead of variables: values of axes, 0 where there is none */
 } Nest;
@@ -81,17 +82,18 @@ ExprId nest_load(Nest *x, u32 in);
 void nest_store(Nest *x, ExprId value);
 /* What the users of a fold make of it, if it is finished in this kernel. */
 ExprId nest_finish(Nest *x, ExprId value);
-void lower_form(Lower *l, Tail at, const Form *f);
-void lower_plain(Lower *l, Tail at, const Form *f); /* one element after the other */
+void lower_form(Lower *l, Cursor at, const Form *f);
+void lower_plain(Lower *l, Cursor at, const Form *f); /* one element after the other */
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
-void ghosts_find(Lower *l);
-bool ghost_make(Lower *l, const Node *n); /* its result needs no code of its own */
-bool is_ghost(const Lower *l, BufId b);
-ExprId ghost_load(Lower *l, BufId b, const ExprId *idx); /* element of a value that has no memory */
-ExprId ghost_eval(Lower *l, Val v,
-                  const ExprId *idx); /* element of v, computed from its operands */
+void inlined_find(Lower *l);
+bool inlined_make(Lower *l, const Node *n); /* its result needs no code of its own */
+bool is_inlined(const Lower *l, BufId b);
+ExprId inlined_load(Lower *l, BufId b,
+                    const ExprId *idx); /* element of a value that has no memory */
+ExprId inlined_eval(Lower *l, Val v,
+                    const ExprId *idx); /* element of v, computed from its operands */
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 Str group_label(Lower *l, const Node *root);
@@ -106,26 +108,26 @@ const Layout *layout_of(const Lower *l, BufId b);             /* NULL: plain */
 void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
 
 /* lower_winograd.c: likewise, for 3x3 convolutions. */
-bool lower_winograd(Lower *l, Tail at, const Form *f);
+bool lower_winograd(Lower *l, Cursor at, const Form *f);
 
 /* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
-bool lower_tile(Lower *l, Tail at, const Form *f);
+bool lower_tile(Lower *l, Cursor at, const Form *f);
 
-/* lower_across.c: likewise, for what is contiguous along one axis and stored along another. */
-bool lower_across(Lower *l, Tail at, const Form *f);
+/* lower_transpose.c: likewise, for what is contiguous along one axis and stored along another. */
+bool lower_transpose(Lower *l, Cursor at, const Form *f);
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A
  * dimension of extent 1, and the one left out, have no loop and variable 0. */
-void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
+void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
 /* The same where iterations have an order: open_loops says that they have none. */
-void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var);
+void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
 /* The iterations of this loop may run at the same time, see LF_parallel. */
 void loop_free(Prog *p, StmtId loop);
 ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
 ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
-void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value);
-VarId let_new(Prog *p, Tail *at, const char *name, ExprId value);
+void store_at(Prog *p, Cursor *at, BufId b, const VarId *var, ExprId value);
+VarId let_new(Prog *p, Cursor *at, const char *name, ExprId value);
 ExprId ex_finish(Prog *p, DType to, ExprId acc); /* rounds an accumulator as scalar_round does */
 /* Does a come before b when the largest (or smallest) is wanted? NaN is larger than everything. */
 ExprId ex_before(Prog *p, VarId a, VarId b, bool largest);

@@ -10,9 +10,9 @@
 
 /* ---- if ---- */
 
-static void branch(Lower *l, Tail at, u32 which) {
+static void branch(Lower *l, Cursor at, u32 which) {
   const Node *n = l->n;
-  Tail around = l->at;
+  Cursor around = l->at;
   l->at = at;
   lower_block(l, n->blk[which]);
   const Blk *b = &l->g->blk.at[n->blk[which]], *other = &l->g->blk.at[n->blk[!which]];
@@ -30,7 +30,7 @@ static void branch(Lower *l, Tail at, u32 which) {
 }
 
 void lower_if(Lower *l) {
-  Tail in = l->at;
+  Cursor in = l->at;
   StmtId s = prog_if(l->p, &in, load_at(l->p, lower_in(l, 0), NULL));
   l->at.last = s;
   prog_stmt(l->p, s)->loc = l->n->loc;
@@ -63,7 +63,7 @@ static void carry(Lower *l, const Blk *b) {
 /* out[i] = x, for the slice of one iteration. */
 static void append(Lower *l, BufId x, BufId out, VarId i) {
   Prog *p = l->p;
-  Tail at = lower_kernel(l, str_of(l->c, "append"));
+  Cursor at = lower_kernel(l, str_of(l->c, "append"));
   VarId var[MAX_RANK];
   var[0] = i;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, MAX_RANK, var + 1);
@@ -86,7 +86,7 @@ void lower_loop(Lower *l) {
   VarId go = let_new(p, &l->at, "go", load_at(p, cond, NULL));
   if (done) prog_set(p, &l->at, done, ex_int(p, 0)); /* grows with the scans */
   ExprId more = ex_op2(p, OP_lt, ex_var(p, i), load_at(p, trip, NULL));
-  Tail after = l->at;
+  Cursor after = l->at;
   StmtId s = prog_while(p, &l->at, ex_op2(p, OP_and, more, ex_var(p, go)));
   after.last = s;
   prog_stmt(p, s)->loc = n->loc;

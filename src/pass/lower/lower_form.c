@@ -49,7 +49,7 @@ static ExprId load(Nest *x, const Operand *o) {
     return ex_const(x->p, b->dt,
                     tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-  if (is_ghost(x->l, o->buf)) return ghost_load(x->l, o->buf, idx);
+  if (is_inlined(x->l, o->buf)) return inlined_load(x->l, o->buf, idx);
   BufId at = o->buf;
   u32 n = o->rank;
   layout_address(x->l, &at, idx, &n);
@@ -70,8 +70,8 @@ ExprId nest_finish(Nest *x, ExprId value) {
     own.idx[i].base = 0;
     idx[i] = nest_index(x, &own, i);
   }
-  l->held = value;
-  return ghost_eval(l, l->n->out[0], idx);
+  l->acc_expr = value;
+  return inlined_eval(l, l->n->out[0], idx);
 }
 
 void nest_store(Nest *x, ExprId value) {
@@ -222,7 +222,7 @@ static void fold_scalar(Nest *x) {
   const Form *f = x->f;
   nest_loops(x, false, FORM_AXES);
   VarId acc = let_new(p, &x->at, "acc", first_value(x));
-  Tail after = x->at;
+  Cursor after = x->at;
   nest_loops(x, true, FORM_AXES);
   prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), nest_value(x)));
   x->at = after;
@@ -251,7 +251,7 @@ static void fold_row(Nest *x, u32 inner) {
     row.buf = prog_add_buf(p, BS_local, f->acc, &f->axis[inner].hi, 1, str_of(p->c, "row"));
     row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
   }
-  Tail here = x->at;
+  Cursor here = x->at;
   Form whole = *f; /* the row from end to end: without operands nothing is clipped */
   whole.nin = 0;
   Nest fill = *x;
@@ -306,7 +306,7 @@ static double cost(Prog *p, const Form *f, u32 axis) {
 }
 
 /* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
- * the result, so that merge.c can hand on slice by slice what comes in and goes out of it. */
+ * the result, so that loop_fuse.c can hand on slice by slice what comes in and goes out of it. */
 static u32 choose_row(Prog *p, const Form *f, bool sliced) {
   u32 best = FORM_AXES, last = FORM_AXES;
   for (u32 i = 0; i < f->naxes; i++)
@@ -322,7 +322,7 @@ static u32 choose_row(Prog *p, const Form *f, bool sliced) {
   return best;
 }
 
-void lower_plain(Lower *l, Tail at, const Form *f) {
+void lower_plain(Lower *l, Cursor at, const Form *f) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
   if (f->fold) {
     fold_scalar(&x);
@@ -332,18 +332,18 @@ void lower_plain(Lower *l, Tail at, const Form *f) {
   nest_store(&x, nest_value(&x));
 }
 
-static void lower_one(Lower *l, Tail at, const Form *from) {
+static void lower_one(Lower *l, Cursor at, const Form *from) {
   Form merged = *from, *f = &merged;
   /* axes are merged only where every operand is plain memory; those of a result that is finished
    * here keep their number */
   bool whole = (!l->acc || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
-    whole = whole && !is_ghost(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
+    whole = whole && !is_inlined(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->views, f);
   if (l->acc && f->out.buf != from->out.buf) merged = *from;
   if (!f->from.buf && /* kernels for vectors begin with a number */
-      (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_across(l, at, f)))
+      (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_transpose(l, at, f)))
     return;
   u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
   if (row == FORM_AXES) {
@@ -354,7 +354,7 @@ static void lower_one(Lower *l, Tail at, const Form *from) {
   fold_row(&x, row);
 }
 
-void lower_form(Lower *l, Tail at, const Form *f) {
+void lower_form(Lower *l, Cursor at, const Form *f) {
   u32 n = form_phases(f);
   for (u32 i = 0; i < n; i++) {
     Form part = form_phase(l->p, f, i);

@@ -1,10 +1,10 @@
 /* lower_fuse.c: groups: values that fuse.c has decided not to keep in memory.
  *
- * Such a value gets a buffer in name only (a ghost), so that forms can be made of its users as of
- * any other. Where an element of a ghost is loaded, the expression that computes it stands instead:
- * the form of its node with every axis replaced by the index, and so on down to buffers. A group
- * that ends a fold is written as the loops of the fold, whose accumulator takes the place of the
- * folded value when the root is stored.
+ * Such a value gets a buffer in name only (it is inlined), so that forms can be made of its users
+ * as of any other. Where an element of an inlined one is loaded, the expression that computes it
+ * stands instead: the form of its node with every axis replaced by the index, and so on down to
+ * buffers. A group that ends a fold is written as the loops of the fold, whose accumulator takes
+ * the place of the folded value when the root is stored.
  */
 #include "pass/lower/lower.h"
 #include "ir/text.h"
@@ -45,9 +45,9 @@ static void slots_find(Lower *l, const u32 *uses) {
     }
 }
 
-void ghosts_find(Lower *l) {
+void inlined_find(Lower *l) {
   Graph *g = l->g;
-  l->ghost = map_new(&l->c->scratch);
+  l->inlined = map_new(&l->c->scratch);
   l->slot = NEWS(&l->c->scratch, Slot, g->val.n);
   l->block = NEWS(&l->c->scratch, BlkId, g->node.n);
   u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
@@ -57,19 +57,19 @@ void ghosts_find(Lower *l) {
   slots_find(l, uses);
 }
 
-bool is_ghost(const Lower *l, BufId b) {
-  return map_get(&l->ghost, b) != NULL;
+bool is_inlined(const Lower *l, BufId b) {
+  return map_get(&l->inlined, b) != NULL;
 }
 
-bool ghost_make(Lower *l, const Node *n) {
+bool inlined_make(Lower *l, const Node *n) {
   if (n->nout != 1 || graph_val(l->g, n->out[0])->home == HOME_buffer) return false;
-  *map_put(&l->ghost, lower_temp(l, n->out[0])) = n->out[0];
+  *map_put(&l->inlined, lower_temp(l, n->out[0])) = n->out[0];
   return true;
 }
 
 /* The element of buffer b at idx, from memory or computed. */
 static ExprId element(Lower *l, BufId b, const ExprId *idx) {
-  if (is_ghost(l, b)) return ghost_load(l, b, idx);
+  if (is_inlined(l, b)) return inlined_load(l, b, idx);
   ExprId at[MAX_RANK + 1];
   u32 n = prog_buf(l->p, b)->rank;
   for (u32 i = 0; i < n; i++) at[i] = idx[i];
@@ -97,7 +97,7 @@ static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
   return element(l, x, at);
 }
 
-ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
+ExprId inlined_eval(Lower *l, Val v, const ExprId *idx) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (n->op == OP_gather) return gather_eval(l, n, idx);
@@ -107,16 +107,16 @@ ExprId ghost_eval(Lower *l, Val v, const ExprId *idx) {
   return nest_value(&x);
 }
 
-ExprId ghost_load(Lower *l, BufId b, const ExprId *idx) {
-  Val v = *map_get(&l->ghost, b);
-  if (v == l->acc) return ex_copy(l->p, l->held);
-  return ghost_eval(l, v, idx);
+ExprId inlined_load(Lower *l, BufId b, const ExprId *idx) {
+  Val v = *map_get(&l->inlined, b);
+  if (v == l->acc) return ex_copy(l->p, l->acc_expr);
+  return inlined_eval(l, v, idx);
 }
 
 /* The folded value below v, if there is one; there is at most one in a group. */
 static Val fold_below(Lower *l, Val v) {
   const Value *x = graph_val(l->g, v);
-  if (x->home == HOME_tail) return v;
+  if (x->home == HOME_epilogue) return v;
   if (x->home != HOME_inline) return 0;
   const Node *n = graph_node(l->g, x->def);
   for (u32 i = 0; i < n->nin; i++) {

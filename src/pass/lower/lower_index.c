@@ -7,14 +7,14 @@
 #include "pass/lower/lower.h"
 
 /* The index stored at var, counted from the front. */
-static VarId read_index(Prog *p, Tail *at, BufId idx, const VarId *var, Dim extent) {
+static VarId read_index(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim extent) {
   VarId raw = let_new(p, at, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));
   ExprId neg = ex_op2(p, OP_lt, ex_var(p, raw), ex_int(p, 0));
   ExprId from_end = ex_op2(p, OP_add, ex_var(p, raw), ex_dim(p, extent));
   return let_new(p, at, "pos", ex_op3(p, OP_select, neg, from_end, ex_var(p, raw)));
 }
 
-static VarId read_clamped(Prog *p, Tail *at, BufId idx, const VarId *var, Dim extent) {
+static VarId read_clamped(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim extent) {
   VarId pos = read_index(p, at, idx, var, extent);
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1));
   ExprId e = ex_op2(p, OP_min, ex_var(p, pos), last);
@@ -29,7 +29,7 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 /* ---- gathers ---- */
 
 /* Along an axis behind blocked channels: a block at a time. */
-static void gather_blocks(Lower *l, Tail at, const Layout *y) {
+static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, out)->rank, n = rank, m = rank;
@@ -131,7 +131,7 @@ static bool picks_find(Lower *l, Picks *q) {
 }
 
 /* The vector at `to` out of that at `from`, with the lanes that place `first` picks. */
-static void store_picks(Lower *l, Tail *at, const Picks *q, const VarId *var, i64 first,
+static void store_picks(Lower *l, Cursor *at, const Picks *q, const VarId *var, i64 first,
                         ExprId from, ExprId to) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
@@ -149,7 +149,7 @@ static void store_picks(Lower *l, Tail *at, const Picks *q, const VarId *var, i6
   prog_store(p, at, out, dst, rank, ex_shuffle(p, v, 0, pick, q->lanes));
 }
 
-static void gather_lines(Lower *l, Tail at, const Picks *q) {
+static void gather_lines(Lower *l, Cursor at, const Picks *q) {
   Prog *p = l->p;
   u32 rank = prog_buf(p, lower_out(l, 0))->rank;
   VarId var[MAX_RANK];
@@ -158,7 +158,7 @@ static void gather_lines(Lower *l, Tail at, const Picks *q) {
   for (i64 i = 0; i < q->n; i = picks_next(q, i, count)) {
     i64 base = picks_base(q, i);
     count = picks_run(q, i, &step);
-    Tail in = at;
+    Cursor in = at;
     ExprId v = ex_int(p, 0);
     if (count > 1) {
       v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
@@ -172,7 +172,7 @@ static void gather_lines(Lower *l, Tail at, const Picks *q) {
 }
 
 /* The last dimension of x at `from`, to that of out at `to`: short lines are not worth a call. */
-static void copy_line(Lower *l, Tail at, BufId x, const VarId *from, BufId out, const VarId *to) {
+static void copy_line(Lower *l, Cursor at, BufId x, const VarId *from, BufId out, const VarId *to) {
   Prog *p = l->p;
   u32 lanes = l->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
   i64 done = 0, extent = prog_buf(p, x)->dim[n - 1];
@@ -180,7 +180,7 @@ static void copy_line(Lower *l, Tail at, BufId x, const VarId *from, BufId out, 
     next = lanes > 4 ? lanes / 2 : 1;
     i64 count = (extent - done) / lanes;
     ExprId src[MAX_RANK], dst[MAX_RANK], v = ex_int(p, 0);
-    Tail in = at;
+    Cursor in = at;
     if (!count) continue;
     if (count > 1) {
       v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
@@ -197,7 +197,7 @@ static void copy_line(Lower *l, Tail at, BufId x, const VarId *from, BufId out, 
   }
 }
 
-void lower_gather(Lower *l, Tail at) {
+void lower_gather(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
   const Layout *y = layout_of(l, x);
@@ -225,7 +225,7 @@ void lower_gather(Lower *l, Tail at) {
     store_at(p, &at, out, var, load_at(p, x, from));
 }
 
-void lower_gather_elems(Lower *l, Tail at) {
+void lower_gather_elems(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank;
@@ -237,11 +237,11 @@ void lower_gather_elems(Lower *l, Tail at) {
 }
 
 /* The variable that holds constant k. */
-static VarId number(Prog *p, Tail *at, u32 k) {
+static VarId number(Prog *p, Cursor *at, u32 k) {
   return k ? let_new(p, at, "c", ex_int(p, k)) : 0;
 }
 
-void lower_gather_nd(Lower *l, Tail at) {
+void lower_gather_nd(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
   u32 batch = (u32)node_int(l->n, AT_batch, 0), nrow = prog_buf(p, idx)->rank - 1;
@@ -273,7 +273,7 @@ static Op update_op(Lower *l, DType dt) {
   return op;
 }
 
-static void update(Lower *l, Tail *at, const VarId *to, const VarId *from) {
+static void update(Lower *l, Cursor *at, const VarId *to, const VarId *from) {
   Prog *p = l->p;
   BufId out = lower_out(l, 0);
   Op op = update_op(l, prog_buf(p, out)->dt);
@@ -282,14 +282,14 @@ static void update(Lower *l, Tail *at, const VarId *to, const VarId *from) {
   store_at(p, at, out, to, value);
 }
 
-static void copy_operand(Lower *l, Tail at) {
+static void copy_operand(Lower *l, Cursor at) {
   Form f;
   if (lower_in(l, 0) == lower_out(l, 0)) return; /* state that is changed in place */
   form_copy(l->p, lower_in(l, 0), lower_out(l, 0), &f);
   lower_form(l, at, &f);
 }
 
-void lower_scatter_elems(Lower *l, Tail at) {
+void lower_scatter_elems(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId idx = lower_in(l, 1);
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, idx)->rank;
@@ -303,7 +303,7 @@ void lower_scatter_elems(Lower *l, Tail at) {
   update(l, &at, to, var);
 }
 
-void lower_scatter_nd(Lower *l, Tail at) {
+void lower_scatter_nd(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId idx = lower_in(l, 1), u = lower_in(l, 2), out = lower_out(l, 0);
   u32 nrow = prog_buf(p, idx)->rank - 1, depth = (u32)prog_buf(p, idx)->dim[nrow];
@@ -336,13 +336,13 @@ static ExprId is_nonzero(Prog *p, BufId x, const VarId *var) {
 
 /* The rows of the result lie as far apart as there are columns, so it takes one walk to count and
  * one to store. */
-void lower_nonzero(Lower *l, Tail at) {
+void lower_nonzero(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
   u32 rank = prog_buf(p, x)->rank;
   VarId var[MAX_RANK];
   VarId count = let_new(p, &at, "count", ex_int(p, 0));
-  Tail in = at;
+  Cursor in = at;
   open_ordered(p, &in, prog_buf(p, x)->dim, rank, var);
   ExprId one = ex_cast(p, DT_i64, is_nonzero(p, x, var), false);
   prog_set(p, &in, count, ex_op2(p, OP_add, ex_var(p, count), one));

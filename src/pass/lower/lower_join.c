@@ -1,7 +1,7 @@
 /* lower_join.c: joins, made of copies that have a form, and the node that holds dimensions. */
 #include "pass/lower/lower.h"
 
-void lower_concat(Lower *l, Tail at) {
+void lower_concat(Lower *l, Cursor at) {
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   Dim offset = 0;
   for (u32 i = 0; i < l->n->nin; i++) {
@@ -17,7 +17,7 @@ void lower_concat(Lower *l, Tail at) {
   }
 }
 
-void lower_pad(Lower *l, Tail at) {
+void lower_pad(Lower *l, Cursor at) {
   u32 n;
   Form f;
   form_copy(l->p, lower_in(l, 1), lower_out(l, 0), &f);
@@ -27,7 +27,7 @@ void lower_pad(Lower *l, Tail at) {
   lower_form(l, at, &f);
 }
 
-void lower_dims(Lower *l, Tail at) {
+void lower_dims(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId b = lower_out(l, 0);
   u32 n;

@@ -14,7 +14,7 @@ static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
 }
 
 /* Zeros for dimension d in [from, to); the ones in front of it inside, the ones behind all over. */
-static void zero_slab(Lower *l, Tail at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
+static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
                       i64 to) {
   Prog *p = l->p;
   ExprId idx[MAX_RANK + 1];
@@ -48,7 +48,7 @@ static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest)
   bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
   if (!any) return;
-  Tail at = lower_kernel(l, str_of(l->c, "border"));
+  Cursor at = lower_kernel(l, str_of(l->c, "border"));
   for (u32 i = 2; i < rank; i++) {
     i64 n = prog_buf(l->p, b)->dim[i];
     zero_slab(l, at, b, y, rank, i, 0, y->lo[i]);
@@ -72,24 +72,24 @@ BufId layout_temp(Lower *l, Val v) {
   }
   BufId name = prog_add_buf(p, BS_temp, t->dt, t->dim, rank, x->name);
   BufId mem = prog_add_buf(p, BS_temp, t->dt, dim, rank + (y->block != 0), x->name);
-  *map_put(&l->laid, name) = l->lay.n;
-  *vec_push(&l->c->scratch, &l->lay) = (Laid){mem, y};
+  *map_put(&l->named, name) = l->placed.n;
+  *vec_push(&l->c->scratch, &l->placed) = (Placed){mem, y};
   zero_border(l, mem, y, rank,
               y->block && t->dim[1] % y->block && dtype_bytes(t->dt) == 1 && t->dt != DT_bool);
   return name;
 }
 
 const Layout *layout_of(const Lower *l, BufId b) {
-  const u32 *at = map_get(&l->laid, b);
-  return at ? l->lay.at[*at].y : NULL;
+  const u32 *at = map_get(&l->named, b);
+  return at ? l->placed.at[*at].y : NULL;
 }
 
 void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n) {
   Prog *p = l->p;
-  const u32 *at = map_get(&l->laid, *b);
+  const u32 *at = map_get(&l->named, *b);
   if (!at) return;
-  const Layout *y = l->lay.at[*at].y;
-  *b = l->lay.at[*at].mem;
+  const Layout *y = l->placed.at[*at].y;
+  *b = l->placed.at[*at].mem;
   for (u32 i = 2; i < *n; i++)
     if (y->lo[i]) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, y->lo[i]));
   if (!y->block) return;

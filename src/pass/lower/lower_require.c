@@ -183,11 +183,11 @@ void lower_within(Lower *l) {
   VarId var[MAX_RANK];
   Dim dim[MAX_RANK];
   VarId bad = let_new(p, &l->at, "bad", ex_int(p, 0));
-  Tail at = lower_kernel(l, str_of(l->c, "within"));
+  Cursor at = lower_kernel(l, str_of(l->c, "within"));
   VarId any = let_new(p, &at, "any", ex_int(p, 0));
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, idx)->dim[i];
   for (u32 i = 0; i < n; i++) {
-    Tail in = at;
+    Cursor in = at;
     open_ordered(p, &in, dim, n > 1 ? rank - 1 : rank, var);
     if (n > 1) var[rank - 1] = i ? let_new(p, &in, "c", ex_int(p, i)) : 0;
     VarId raw = let_new(p, &in, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));

@@ -6,7 +6,7 @@
  */
 #include "pass/lower/lower.h"
 
-void lower_arg(Lower *l, Tail at) {
+void lower_arg(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank, n = 0;
@@ -16,7 +16,7 @@ void lower_arg(Lower *l, Tail at) {
   open_loops(p, &at, prog_buf(p, x)->dim, rank, axis, var);
   VarId best = let_new(p, &at, "best", ex_int(p, 0));
   VarId top = let_new(p, &at, "top", key_at(p, x, var, axis, 0));
-  Tail in = at;
+  Cursor in = at;
   VarId k = prog_for(p, &in, ex_int(p, 1), ex_dim(p, prog_buf(p, x)->dim[axis]), "k");
   VarId v = let_new(p, &in, "v", key_at(p, x, var, axis, k));
   bool flt = dtype_is_float(prog_var(p, v)->dt);
@@ -35,7 +35,7 @@ void lower_arg(Lower *l, Tail at) {
   store_at(p, &at, out, to, ex_var(p, best));
 }
 
-void lower_pool_arg(Lower *l, Tail at) {
+void lower_pool_arg(Lower *l, Cursor at) {
   Prog *p = l->p;
   Form f;
   form_of(l->g, l->n, p, l->buf, &f);
@@ -46,7 +46,7 @@ void lower_pool_arg(Lower *l, Tail at) {
   nest_loops(&x, false, FORM_AXES);
   VarId best = let_new(p, &x.at, "best", ex_int(p, -1));
   VarId top = let_new(p, &x.at, "top", ex_const(p, key, fold_init(OP_max, key)));
-  Tail after = x.at;
+  Cursor after = x.at;
   nest_loops(&x, true, FORM_AXES);
   VarId v = let_new(p, &x.at, "v", ex_cast(p, key, nest_load(&x, 0), false));
   ExprId none = ex_op2(p, OP_lt, ex_var(p, best), ex_int(p, 0));
@@ -62,7 +62,7 @@ void lower_pool_arg(Lower *l, Tail at) {
   nest_store(&x, ex_op2(p, OP_max, ex_var(p, best), ex_int(p, 0)));
 }
 
-void lower_cum(Lower *l, Tail at) {
+void lower_cum(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
   DType dt = prog_buf(p, x)->dt, acc_dt = dtype_is_float(dt) ? dtype_acc(dt) : dt;

@@ -336,7 +336,7 @@ static void write_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
   if (!o->size.n && !o->turn.n && !o->fixed.n) return;
-  Tail at = lower_kernel(l, str_of(l->c, "state"));
+  Cursor at = lower_kernel(l, str_of(l->c, "state"));
   for (u32 i = 0; i < o->size.n; i++) {
     ExprId idx = ex_int(p, i);
     prog_store(p, &at, o->lens, &idx, 1, ex_dim(p, o->size.at[i].next));

@@ -18,7 +18,7 @@ typedef struct Line {
   VarId var[MAX_RANK]; /* the line */
 } Line;
 
-static void put_result(Lower *l, const Line *s, Tail *at, VarId to, VarId best) {
+static void put_result(Lower *l, const Line *s, Cursor *at, VarId to, VarId best) {
   Prog *p = s->p;
   VarId at_to[MAX_RANK], at_from[MAX_RANK];
   for (u32 i = 0; i < prog_buf(p, s->x)->rank; i++) {
@@ -31,11 +31,11 @@ static void put_result(Lower *l, const Line *s, Tail *at, VarId to, VarId best) 
 
 /* ---- a few ---- */
 
-static void pick(Lower *l, const Line *s, Tail at, Dim k) {
+static void pick(Lower *l, const Line *s, Cursor at, Dim k) {
   Prog *p = s->p;
   const Scalar no = {.i = 0}, yes = {.i = 1};
   BufId taken = prog_add_buf(p, BS_local, DT_bool, &s->n, 1, str_of(p->c, "taken"));
-  Tail in = at;
+  Cursor in = at;
   VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
   store_at(p, &in, taken, &i, ex_const(p, DT_bool, no));
   VarId to = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "to");
@@ -56,7 +56,7 @@ static void pick(Lower *l, const Line *s, Tail at, Dim k) {
 /* ---- many ---- */
 
 /* The position that stands at place i of the run, or some other one when i is beyond the end. */
-static VarId position(const Line *s, Tail *at, BufId pos, VarId i) {
+static VarId position(const Line *s, Cursor *at, BufId pos, VarId i) {
   Prog *p = s->p;
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, s->n), ex_int(p, 1));
   ExprId idx = ex_op2(p, OP_min, ex_var(p, i), last);
@@ -69,7 +69,7 @@ static ExprId bounded(const Line *s, VarId from, ExprId plus) {
 }
 
 /* Merges two neighbouring runs of width w, the first of which starts at lo, from a into b. */
-static void merge_runs(const Line *s, Tail at, BufId a, BufId b, VarId lo, VarId w) {
+static void merge_runs(const Line *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
   Prog *p = s->p;
   VarId mid = let_new(p, &at, "mid", bounded(s, lo, ex_var(p, w)));
   VarId hi = let_new(p, &at, "hi", bounded(s, mid, ex_var(p, w)));
@@ -90,11 +90,11 @@ static void merge_runs(const Line *s, Tail at, BufId a, BufId b, VarId lo, VarId
   prog_set(p, &at, i, ex_op2(p, OP_add, ex_var(p, i), other));
 }
 
-static void sort(Lower *l, const Line *s, Tail at, Dim k) {
+static void sort(Lower *l, const Line *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId a = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "order"));
   BufId b = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "merged"));
-  Tail in = at;
+  Cursor in = at;
   VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
   store_at(p, &in, a, &i, ex_var(p, i));
   VarId w = let_new(p, &at, "w", ex_int(p, 1));
@@ -104,7 +104,7 @@ static void sort(Lower *l, const Line *s, Tail at, Dim k) {
   ExprId count =
       ex_op2(p, OP_add, ex_dim(p, s->n), ex_op2(p, OP_sub, ex_var(p, pair), ex_int(p, 1)));
   count = ex_op2(p, OP_div, count, ex_var(p, pair));
-  Tail inner = in;
+  Cursor inner = in;
   VarId run = prog_for(p, &inner, ex_int(p, 0), count, "run");
   VarId lo = let_new(p, &inner, "lo", ex_op2(p, OP_mul, ex_var(p, run), ex_var(p, pair)));
   merge_runs(s, inner, a, b, lo, w);
@@ -117,7 +117,7 @@ static void sort(Lower *l, const Line *s, Tail at, Dim k) {
   put_result(l, s, &at, to, best);
 }
 
-void lower_topk(Lower *l, Tail at) {
+void lower_topk(Lower *l, Cursor at) {
   Prog *p = l->p;
   Line s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
   s.largest = node_int(l->n, AT_largest, 1) != 0;

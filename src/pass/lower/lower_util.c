@@ -5,7 +5,8 @@ void loop_free(Prog *p, StmtId loop) {
   if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
 }
 
-static void open_all(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var, bool free) {
+static void open_all(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var,
+                     bool free) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
   for (u32 i = 0; i < rank; i++) {
     var[i] = 0;
@@ -15,11 +16,11 @@ static void open_all(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarI
   }
 }
 
-void open_loops(Prog *p, Tail *at, const Dim *dim, u32 rank, u32 skip, VarId *var) {
+void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var) {
   open_all(p, at, dim, rank, skip, var, true);
 }
 
-void open_ordered(Prog *p, Tail *at, const Dim *dim, u32 rank, VarId *var) {
+void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var) {
   open_all(p, at, dim, rank, MAX_RANK, var, false);
 }
 
@@ -34,14 +35,14 @@ ExprId load_at(Prog *p, BufId b, const VarId *var) {
   return ex_load(p, b, idx, rank);
 }
 
-void store_at(Prog *p, Tail *at, BufId b, const VarId *var, ExprId value) {
+void store_at(Prog *p, Cursor *at, BufId b, const VarId *var, ExprId value) {
   ExprId idx[MAX_RANK];
   u32 rank = prog_buf(p, b)->rank;
   for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, var[i]);
   prog_store(p, at, b, idx, rank, value);
 }
 
-VarId let_new(Prog *p, Tail *at, const char *name, ExprId value) {
+VarId let_new(Prog *p, Cursor *at, const char *name, ExprId value) {
   VarId v = prog_add_var(p, prog_expr(p, value)->dt, str_of(p->c, name));
   prog_let(p, at, v, value);
   return v;

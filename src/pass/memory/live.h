@@ -3,7 +3,7 @@
 #define INGOT_LIVE_H
 
 #include "ir/prog_mem.h"
-#include "pass/memory/fit.h"
+#include "pass/memory/place.h"
 
 /* live.c: points are numbered in the order of the text: a kernel is one, other statements one each.
  */

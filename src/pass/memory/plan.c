@@ -1,7 +1,7 @@
 /* plan.c: gives every buffer of the arena its place.
  *
  * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are
- * needed at the same time do not overlap; see live.c for when, and fit.c for where. A result that
+ * needed at the same time do not overlap; see live.c for when, and place.c for where. A result that
  * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
  * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
  * others refuse it (mem_need_plan). What is kept from run to run lies first, in the order of the

@@ -10,9 +10,9 @@ graph (%x "x": f32[1,4,3,4]) {
   %wb: f32[4,2,3,4] = const {2, 3, 1, -3, -3, -2, 1, 2, 0, -1, 1, 0, 3, -2, 1, -2, 0, 2, 1, 3, -2, 2, 2, -3, -3, 1, 1, -1, -3, 2, 3, 1, 1, 1, 3, -1, 0, 0, 2, 1, -2, -3, -2, -1, 0, -2, -3, -2, 0, 1, 2, 2, -3, -3, 3, 2, -2, -1, 2, -1, -1, 3, 2, -1, 3, 3, 1, 0, 3, -2, -2, 2, 1, 1, 2, 3, -2, 1, -1, 3, 2, 1, -3, -1, 1, -2, 0, -3, 2, 3, 1, -1, 0, -3, 1, -1}
   %wc: f32[5,4,1,2] = const {0, -1, -1, -3, -1, 2, -3, 3, -1, 0, -1, 0, 2, 2, 3, 1, -1, 2, 1, -1, -1, 1, 3, 3, 0, 1, 2, 3, 2, -3, 1, 1, -3, -2, 1, -1, 2, 1, 2, -1}
   %wd: f32[4,1,3,3] = const {3, 2, 1, -3, 0, 2, 2, 1, -1, 2, 2, 2, -2, -2, 3, 0, 2, -3, -2, -3, 0, 2, -2, 0, -1, 3, 2, 3, 1, 0, 3, -2, 2, 0, 3, 3}
-  %a: f32[1,8,6,8] = conv(%x, %wa) {group = 1, stride = [1,1], dilation = [1,1], pad_lo = [1,1], pad_hi = [1,1], spread = [2,2]}
-  %b: f32[1,4,6,9] = conv(%x, %wb) {group = 2, stride = [1,1], dilation = [1,1], pad_lo = [1,2], pad_hi = [2,0], spread = [2,3]}
-  %c: f32[1,5,6,4] = conv(%x, %wc) {group = 1, stride = [1,1], dilation = [1,1], pad_lo = [0,0], pad_hi = [1,1], spread = [2,1]}
-  %d: f32[1,4,3,7] = conv(%x, %wd) {group = 4, stride = [1,1], dilation = [1,1], pad_lo = [1,1], pad_hi = [1,1], spread = [1,2]}
+  %a: f32[1,8,6,8] = conv(%x, %wa) {group = 1, stride = [1,1], dilation = [1,1], pad_lo = [1,1], pad_hi = [1,1], input_dilation = [2,2]}
+  %b: f32[1,4,6,9] = conv(%x, %wb) {group = 2, stride = [1,1], dilation = [1,1], pad_lo = [1,2], pad_hi = [2,0], input_dilation = [2,3]}
+  %c: f32[1,5,6,4] = conv(%x, %wc) {group = 1, stride = [1,1], dilation = [1,1], pad_lo = [0,0], pad_hi = [1,1], input_dilation = [2,1]}
+  %d: f32[1,4,3,7] = conv(%x, %wd) {group = 4, stride = [1,1], dilation = [1,1], pad_lo = [1,1], pad_hi = [1,1], input_dilation = [1,2]}
   return %a "a", %b "b", %c "c", %d "d"
 }

@@ -22,7 +22,7 @@ graph
 graph
 (%1: f32[4,8], %2: f32[8,3], %3: f32[3], %4: f32[3,3]) {
   %5: f32[] = const {1}
-  %6: f32[4,3] tail = contract(%1, %2) {spec="mk,kn->mn"}
+  %6: f32[4,3] epilogue = contract(%1, %2) {spec="mk,kn->mn"}
   %7: f32[4,3] inline = add(%6, %3)
   %8: f32[4,3] inline = neg(%7)
   %9: f32[4,3] inline = exp(%8)
@@ -31,7 +31,7 @@ graph
   %12: f32[4,3] = contract(%11, %4) {spec="mk,kn->mn"}
   %13: f32[4,3] = tanh(%12)
   %14: f32[4,3] = neg(%12)
-  %15: f32[4,3] tail = contract(%11, %4) {spec="mk,kn->mn"}
+  %15: f32[4,3] epilogue = contract(%11, %4) {spec="mk,kn->mn"}
   %16: f32[4,3] = exp(%15)
   %17: f32[4,3] = mul(%16, %16)
   return %13, %14, %17

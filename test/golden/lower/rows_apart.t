@@ -5,7 +5,7 @@ graph
   %k: f32[8,1,1,1] = const {-2, 1, 3, 3, 3, -3, -1, -3}
   %c: f32[1,8,1,5] = conv(%x, %k) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}
   %w: f32[1,8,1,2] = const {0, 3, 0, 0, 2, 0, 3, -2, -3, 0, -3, 3, 0, 0, 1, 3}
-  %d: f32[1,1,1,10] = conv(%c, %w) {group=1, stride=[1,1], dilation=[1,1], spread=[1,2], pad_lo=[0,1], pad_hi=[0,1]}
+  %d: f32[1,1,1,10] = conv(%c, %w) {group=1, stride=[1,1], dilation=[1,1], input_dilation=[1,2], pad_lo=[0,1], pad_hi=[0,1]}
   %r: f32[1,1,1,10] = exp(%d)
   return %r
 }

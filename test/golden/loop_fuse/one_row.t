@@ -1,5 +1,5 @@
 # softmax of a single row: four folds and maps in one kernel, without a loop around them
-# run: --start=fuse --stop=merge
+# run: --start=fuse --stop=loop_fuse
 graph (%x: f32[1,10]) {
   %m: f32[1,1] = reduce_max(%x) {axes=[1], keep=1}
   %d: f32[1,10] = sub(%x, %m)

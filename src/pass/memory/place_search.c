@@ -1,4 +1,4 @@
-/* fit_search.c: places intervals of memory below a given height, by search.
+/* place_search.c: places intervals of memory below a given height, by search.
  *
  * In: items, a height, a budget. Out: offsets, or those of the deepest dead end: then there is no
  * plan of that height or the budget is spent. Method: depth first over canonical plans, those in
@@ -15,7 +15,7 @@
  * steps, not seconds, so that results do not depend on the machine.
  */
 #include <stdlib.h>
-#include "pass/memory/fit.h"
+#include "pass/memory/place.h"
 
 typedef struct Saved {
   u32 id; /* item that was lifted; n + section whose `few` changed; n + nsec + item that was placed

@@ -1,5 +1,5 @@
 # a chain of transposing products over a batch of at most one: merged in pairs, for in one loop all of it is needed at a time
-# run: --start=fuse --stop=merge
+# run: --start=fuse --stop=loop_fuse
 graph
 sym n in 0..1
 (%x: f32[n,64,64], %w: f32[64,64]) {

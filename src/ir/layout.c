@@ -1,8 +1,8 @@
-/* laid.c: which values can lie in memory in another order than row-major, and who can read them.
+/* layout.c: which values can lie in memory in another order than row-major, and who can read them.
  */
 #include "ir/graph.h"
 
-bool type_can_be_laid(const Type *t) {
+bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
   if (t->dt != DT_f32 && t->dt != DT_i32 && t->dt != DT_u8 && t->dt != DT_i8) return false;
   for (u32 i = 0; i < t->rank; i++) {
@@ -67,7 +67,7 @@ bool node_takes_layout(const Node *n) {
 /* Is the value computed in place from a fold that ends in the same kernel? */
 static bool has_tail(Graph *g, Val v) {
   const Value *x = graph_val(g, v);
-  if (x->home != HOME_inline || !x->def) return x->home == HOME_tail;
+  if (x->home != HOME_inline || !x->def) return x->home == HOME_epilogue;
   const Node *n = graph_node(g, x->def);
   for (u32 i = 0; i < n->nin; i++)
     if (has_tail(g, n->in[i])) return true;

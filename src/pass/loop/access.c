@@ -1,11 +1,11 @@
-/* touch.c: what a piece of a program does to memory and variables.
+/* access.c: what a piece of a program does to memory and variables.
  *
  * In: a list of statements. Out: every load and store in it, in the order of the text, and which
  * variables it declares, uses and sets. Passes that move or share out loops ask this first.
  */
-#include "pass/loop/touch.h"
+#include "pass/loop/access.h"
 
-static void add(Touched *t, Touch x) {
+static void add(Accesses *t, Touch x) {
   Arena *a = &t->p->c->scratch;
   u32 *slot = map_put(&t->root_at, x.root);
   if (!*slot) {
@@ -21,12 +21,12 @@ static void add(Touched *t, Touch x) {
   u->write = u->write || x.write;
 }
 
-const RootUse *touch_root(const Touched *t, BufId root) {
+const RootUse *access_root(const Accesses *t, BufId root) {
   const u32 *slot = map_get(&t->root_at, root);
   return slot ? &t->root.at[*slot - 1] : NULL;
 }
 
-static void see_expr(Touched *t, ExprId id) {
+static void see_expr(Accesses *t, ExprId id) {
   if (!id) return;
   Expr *e = prog_expr(t->p, id);
   if (e->kind == EX_var) *vec_push(&t->p->c->scratch, &t->used) = e->ref;
@@ -35,14 +35,14 @@ static void see_expr(Touched *t, ExprId id) {
   for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
 }
 
-static void declare(Touched *t, VarId v) {
+static void declare(Accesses *t, VarId v) {
   *vec_push(&t->p->c->scratch, &t->declares) = v;
   *map_put(&t->declared, v) = 1;
 }
 
-static void see_list(Touched *t, StmtId first);
+static void see_list(Accesses *t, StmtId first);
 
-static void see(Touched *t, Stmt *s) {
+static void see(Accesses *t, Stmt *s) {
   t->nstmts++;
   see_expr(t, s->a);
   see_expr(t, s->b);
@@ -51,21 +51,23 @@ static void see(Touched *t, Stmt *s) {
     add(t, (Touch){s->buf, prog_root(t->p, s->buf), s->idx, s->nidx, prog_expr(t->p, s->a)->lanes,
                    true, 0});
   if (s->kind == ST_for || s->kind == ST_let) declare(t, s->var);
-  if (s->kind == ST_require || (s->kind == ST_set && !touch_declares(t, s->var))) t->ordered = true;
+  if (s->kind == ST_require || (s->kind == ST_set && !access_declares(t, s->var)))
+    t->ordered = true;
   if (s->kind == ST_while) t->loops = true;
   see_list(t, s->body);
   see_list(t, s->other);
 }
 
-static void see_list(Touched *t, StmtId first) {
+static void see_list(Accesses *t, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(t->p, id)->next) see(t, prog_stmt(t->p, id));
 }
 
-static Touched nothing(Prog *p) {
-  return (Touched){.p = p, .root_at = map_new(&p->c->scratch), .declared = map_new(&p->c->scratch)};
+static Accesses nothing(Prog *p) {
+  return (Accesses){
+      .p = p, .root_at = map_new(&p->c->scratch), .declared = map_new(&p->c->scratch)};
 }
 
-void touch_append(Touched *t, const Touched *more) {
+void access_append(Accesses *t, const Accesses *more) {
   Arena *a = &t->p->c->scratch;
   for (u32 i = 0; i < more->at.n; i++) add(t, more->at.at[i]);
   for (u32 i = 0; i < more->used.n; i++) *vec_push(a, &t->used) = more->used.at[i];
@@ -75,18 +77,18 @@ void touch_append(Touched *t, const Touched *more) {
   t->nstmts += more->nstmts;
 }
 
-bool touch_declares(const Touched *t, VarId v) {
+bool access_declares(const Accesses *t, VarId v) {
   return map_get(&t->declared, v) != NULL;
 }
 
-Touched touched(Prog *p, StmtId first) {
-  Touched t = nothing(p);
+Accesses touched(Prog *p, StmtId first) {
+  Accesses t = nothing(p);
   see_list(&t, first);
   return t;
 }
 
-Touched touched_one(Prog *p, StmtId only) {
-  Touched t = nothing(p);
+Accesses accesses_one(Prog *p, StmtId only) {
+  Accesses t = nothing(p);
   see(&t, prog_stmt(p, only));
   return t;
 }

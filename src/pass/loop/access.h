@@ -1,4 +1,4 @@
-/* touch.h: what a piece of a program does to memory and variables. */
+/* access.h: what a piece of a program does to memory and variables. */
 #ifndef INGOT_TOUCH_H
 #define INGOT_TOUCH_H
 
@@ -21,7 +21,7 @@ typedef struct RootUse {
   bool read, write;
 } RootUse;
 
-typedef struct Touched {
+typedef struct Accesses {
   Prog *p;
   VEC(Touch) at;
   VEC(RootUse) root; /* each once */
@@ -32,12 +32,12 @@ typedef struct Touched {
   bool ordered; /* sets a variable of the program around it, or may end the run */
   bool loops;   /* while: for how long is not known */
   u32 nstmts;
-} Touched;
+} Accesses;
 
-Touched touched(Prog *p, StmtId first);    /* the statement and those behind it; in scratch */
-Touched touched_one(Prog *p, StmtId only); /* the statement alone */
-void touch_append(Touched *t, const Touched *more); /* a piece that has come to stand behind t */
-bool touch_declares(const Touched *t, VarId v);
-const RootUse *touch_root(const Touched *t, BufId root); /* NULL: it is not touched */
+Accesses touched(Prog *p, StmtId first);     /* the statement and those behind it; in scratch */
+Accesses accesses_one(Prog *p, StmtId only); /* the statement alone */
+void access_append(Accesses *t, const Accesses *more); /* a piece that has come to stand behind t */
+bool access_declares(const Accesses *t, VarId v);
+const RootUse *access_root(const Accesses *t, BufId root); /* NULL: it is not touched */
 
 #endif

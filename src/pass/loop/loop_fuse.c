@@ -1,4 +1,5 @@
-/* merge.c: kernels that walk the same slices become one, and what they hand on shrinks to a slice.
+/* loop_fuse.c: kernels that walk the same slices become one, and what they hand on shrinks to a
+ * slice.
  *
  * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only
  * statement is a loop over the same range are merged when every buffer that one writes and the
@@ -18,18 +19,18 @@
 #include "ir/prog_mem.h"
 #include "pass/kernel/affine.h"
 #include "pass/pass.h"
-#include "pass/loop/touch.h"
+#include "pass/loop/access.h"
 
 #include <string.h>
 
 enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
 enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
 
-typedef struct Merge {
+typedef struct LoopFuse {
   Prog *p;
   u32 *total;          /* by root: accesses of the whole program; merging changes none of them */
   BufId *view, *other; /* by root: its last view, itself among them; by view: the one before */
-} Merge;
+} LoopFuse;
 
 /* ---- slices ---- */
 
@@ -52,8 +53,8 @@ static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
 }
 
 /* All accesses of t to root are to slice v, of this size (-1: not known yet). */
-static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
-  const RootUse *use = touch_root(t, root);
+static bool sliced(const Accesses *t, BufId root, VarId v, Dim *size) {
+  const RootUse *use = access_root(t, root);
   for (u32 i = use ? use->last : 0; i; i = t->at.at[i - 1].before) {
     Dim s;
     if (!slice_of(t->p, &t->at.at[i - 1], v, &s)) return false;
@@ -63,8 +64,8 @@ static bool sliced(const Touched *t, BufId root, VarId v, Dim *size) {
   return true;
 }
 
-static bool writes(const Touched *t, BufId root) {
-  const RootUse *use = touch_root(t, root);
+static bool writes(const Accesses *t, BufId root) {
+  const RootUse *use = access_root(t, root);
   return use && use->write;
 }
 
@@ -77,12 +78,12 @@ static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
 
 /* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
  * with, what x makes? a, b: what their bodies touch. */
-static bool follows(const Stmt *x, const Touched *a, const Stmt *y, const Touched *b) {
+static bool follows(const Stmt *x, const Accesses *a, const Stmt *y, const Accesses *b) {
   bool flow = false;
   if (a->ordered || a->loops || b->ordered || b->loops || a->nstmts + b->nstmts > MERGE_STMTS)
     return false;
   for (u32 i = 0; i < b->root.n; i++) {
-    const RootUse *second = &b->root.at[i], *first = touch_root(a, second->root);
+    const RootUse *second = &b->root.at[i], *first = access_root(a, second->root);
     if (!first || (!first->write && !second->write)) continue;
     Dim size = INT64_MIN;
     if (!sliced(a, first->root, x->var, &size) || !sliced(b, first->root, y->var, &size))
@@ -103,7 +104,7 @@ static u64 most_trips(Prog *p, const Stmt *loop) {
 
 /* Bytes that a root takes in a loop that accesses it so often: where nothing else does a slice of
  * it. Not a temporary, or without a bound: 0. */
-static u64 root_bytes(Merge *m, BufId root, u32 count, const Stmt *loop) {
+static u64 root_bytes(LoopFuse *m, BufId root, u32 count, const Stmt *loop) {
   u64 bytes;
   Sym sym;
   if (!count || prog_buf(m->p, root)->space != BS_temp || !mem_bytes(m->p, root, &bytes, &sym))
@@ -112,7 +113,7 @@ static u64 root_bytes(Merge *m, BufId root, u32 count, const Stmt *loop) {
 }
 
 /* Bytes of the temporaries that a piece touches when it runs as one loop. */
-static u64 held(Merge *m, const Touched *a, const Stmt *loop) {
+static u64 working_set(LoopFuse *m, const Accesses *a, const Stmt *loop) {
   u64 sum = 0;
   for (u32 i = 0; i < a->root.n; i++)
     sum += root_bytes(m, a->root.at[i].root, a->root.at[i].count, loop);
@@ -120,9 +121,9 @@ static u64 held(Merge *m, const Touched *a, const Stmt *loop) {
 }
 
 /* The same of a with b behind it; one: of a alone. */
-static u64 held_both(Merge *m, u64 one, const Touched *a, const Touched *b, const Stmt *loop) {
+static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b, const Stmt *loop) {
   for (u32 i = 0; i < b->root.n; i++) {
-    const RootUse *use = &b->root.at[i], *also = touch_root(a, use->root);
+    const RootUse *use = &b->root.at[i], *also = access_root(a, use->root);
     u32 before = also ? also->count : 0;
     one -= root_bytes(m, use->root, before, loop);
     one += root_bytes(m, use->root, before + use->count, loop);
@@ -182,10 +183,10 @@ static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
   return b->rank;
 }
 
-static void shrink(Merge *m, const Touched *in, const Stmt *loop, BufId root) {
+static void shrink(LoopFuse *m, const Accesses *in, const Stmt *loop, BufId root) {
   Prog *p = m->p;
   Dim size = INT64_MIN;
-  const RootUse *use = touch_root(in, root);
+  const RootUse *use = access_root(in, root);
   if (use->count != m->total[root]) return;
   u32 first = use->last;
   while (in->at.at[first - 1].before) first = in->at.at[first - 1].before;
@@ -200,9 +201,9 @@ static void shrink(Merge *m, const Touched *in, const Stmt *loop, BufId root) {
     prog_buf(p, b)->dim[slice_dim(p, prog_buf(p, b), size)] = 1;
 }
 
-static void shrink_all(Merge *m, StmtId loop) {
+static void shrink_all(LoopFuse *m, StmtId loop) {
   Prog *p = m->p;
-  Touched in = touched(p, prog_stmt(p, loop)->body);
+  Accesses in = touched(p, prog_stmt(p, loop)->body);
   for (u32 i = 0; i < in.root.n; i++)
     if (prog_buf(p, in.root.at[i].root)->space == BS_temp)
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
@@ -211,18 +212,18 @@ static void shrink_all(Merge *m, StmtId loop) {
 /* ---- the walk ---- */
 
 /* Neighbouring loops of a list. */
-static void merge_loops(Merge *m, StmtId first) {
+static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
     bool here = false;
-    Touched a = {0};
+    Accesses a = {0};
     for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
       if (prog_stmt(p, x)->kind != ST_for || prog_stmt(p, y)->kind != ST_for) break;
       if (!same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
       if (!a.p) a = touched(p, prog_stmt(p, x)->body);
-      Touched b = touched(p, prog_stmt(p, y)->body);
+      Accesses b = touched(p, prog_stmt(p, y)->body);
       if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b)) break;
-      touch_append(&a, &b);
+      access_append(&a, &b);
       StmtId next = prog_stmt(p, y)->next;
       join(p, x, y);
       prog_stmt(p, x)->next = next;
@@ -267,7 +268,7 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
   if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
   if (work(p, k->body) + work(p, next->body) > ROW_WORK) return false;
-  Touched a = touched(p, k->body), b = touched(p, next->body);
+  Accesses a = touched(p, k->body), b = touched(p, next->body);
   bool flow = false, element = false, folds = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
@@ -297,11 +298,11 @@ static void swallow(Prog *p, StmtId k) {
   s->next = next->next;
 }
 
-static void merge_kernel(Merge *m, StmtId k) {
+static void merge_kernel(LoopFuse *m, StmtId k) {
   Prog *p = m->p;
   StmtId x = only_loop(p, k), next;
   bool any = false;
-  Touched a = {0};
+  Accesses a = {0};
   u64 one = 0;
   while (x && (next = prog_stmt(p, k)->next) != 0) {
     StmtId y = only_loop(p, next);
@@ -309,14 +310,14 @@ static void merge_kernel(Merge *m, StmtId k) {
     const Stmt *first = prog_stmt(p, x), *second = prog_stmt(p, y);
     if (!a.p) {
       a = touched(p, first->body);
-      one = held(m, &a, first);
+      one = working_set(m, &a, first);
     }
-    Touched b = touched(p, second->body);
+    Accesses b = touched(p, second->body);
     if (!follows(first, &a, second, &b)) break;
     u64 both = held_both(m, one, &a, &b, first);
-    if (!pays(one, held(m, &b, second), both)) break;
+    if (!pays(one, working_set(m, &b, second), both)) break;
     one = both;
-    touch_append(&a, &b);
+    access_append(&a, &b);
     join(p, x, y);
     swallow(p, k);
     any = true;
@@ -327,7 +328,7 @@ static void merge_kernel(Merge *m, StmtId k) {
   }
 }
 
-static void merge_list(Merge *m, StmtId first) {
+static void merge_list(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
     Mark mark = arena_mark(&p->c->scratch);
@@ -347,9 +348,9 @@ static void merge_list(Merge *m, StmtId first) {
   }
 }
 
-void merge(Prog *p) {
+void loop_fuse(Prog *p) {
   Arena *a = &p->c->scratch;
-  Merge m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
+  LoopFuse m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
   m.view = NEWS(a, BufId, p->buf.n);
   m.other = NEWS(a, BufId, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -357,7 +358,7 @@ void merge(Prog *p) {
     m.other[b] = m.view[root];
     m.view[root] = b;
   }
-  Touched all = touched(p, p->body);
+  Accesses all = touched(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) m.total[all.at.at[i].root]++;
   merge_list(&m, p->body);
 }

@@ -1,5 +1,5 @@
-/* fit.c: places intervals of memory so that those alive at the same time do not overlap, in little
- * space.
+/* place.c: places intervals of memory so that those alive at the same time do not overlap, in
+ * little space.
  *
  * In: items with a size and the points between which they are needed. Out: an offset each.
  * Method: several greedy orders; an item goes to the lowest gap, or the tightest one, between the
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ir/ir.h"
-#include "pass/memory/fit.h"
+#include "pass/memory/place.h"
 
 typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
 

@@ -1,5 +1,5 @@
 # attention as exporters write it, heads in the middle of the result: head by head, one score matrix
-# run: --start=fuse --stop=merge
+# run: --start=fuse --stop=loop_fuse
 graph (%q: f32[16,2,8], %k: f32[16,2,8], %v: f32[16,2,8]) {
   %s: f32[2,16,16] = contract(%q, %k) {spec="ihd,jhd->hij"}
   %m: f32[2,16,1] = reduce_max(%s) {axes=[2], keep=1}

@@ -1,5 +1,5 @@
 # softmax is one kernel: its rows are finished one after the other, and the exponentials of a row are all that is kept
-# run: --start=fuse --stop=merge
+# run: --start=fuse --stop=loop_fuse
 graph
 (%x: f32[5,7]) {
   %m: f32[5,1] = reduce_max(%x) {axes=[1], keep=1}

@@ -1,4 +1,4 @@
-/* fit.h: the pure problem of placing memory: intervals of time in, offsets out. */
+/* place.h: the pure problem of placing memory: intervals of time in, offsets out. */
 #ifndef INGOT_FIT_H
 #define INGOT_FIT_H
 
@@ -17,16 +17,16 @@ typedef struct FitResult {
   u64 bound;  /* most bytes alive at one point: no plan needs less */
 } FitResult;
 
-/* fit.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the
+/* place.c: offsets for all items. Every offset is a sum of sizes, so what divides these divides the
  * offsets. The same items always get the same offsets. budget: steps of search, some nanoseconds
  * each; 0: none. */
 #define FIT_BUDGET 2000000000u /* two to three seconds, where all of it is needed */
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a);
 
-/* fit_search.c: offsets below the given height; all items have a size and an interval. False: there
- * are none, or the budget has become 0; then the offsets are those of a plan for some of the items,
- * as many as could be placed, and FIT_OPEN for the others. rank: by item, which of equals is tried
- * first. */
+/* place_search.c: offsets below the given height; all items have a size and an interval. False:
+ * there are none, or the budget has become 0; then the offsets are those of a plan for some of the
+ * items, as many as could be placed, and FIT_OPEN for the others. rank: by item, which of equals is
+ * tried first. */
 #define FIT_OPEN UINT64_MAX
 bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget, Arena *a);
 

@@ -1,5 +1,5 @@
 # a sum over rows after a sum over columns needs all of it: nothing is merged
-# run: --start=fuse --stop=merge
+# run: --start=fuse --stop=loop_fuse
 graph
 (%x: f32[5,7]) {
   %e: f32[5,7] = exp(%x)

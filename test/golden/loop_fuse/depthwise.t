@@ -1,5 +1,5 @@
 # a depthwise convolution follows the pointwise one channel by channel
-# run: --start=canon --stop=merge
+# run: --start=canon --stop=loop_fuse
 graph
 (%x: f32[1,2,4,4], %w: f32[3,2,1,1], %v: f32[3,1,3,3]) {
   %a: f32[1,3,4,4] = conv(%x, %w) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}

@@ -17,11 +17,11 @@ graph
 graph
 (%1: f32[1,2,4,4], %2: f32[2,2,3,3], %3: f32[2,1,1]) {
   %4: f32[] = const {0}
-  %5: f32[1,2,4,4] tail = conv(%1, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}
+  %5: f32[1,2,4,4] epilogue = conv(%1, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}
   %6: f32[1,2,4,4] inline = add(%5, %3)
   %7: f32[1,2,4,4] inline = add(%6, %1)
   %8: f32[1,2,4,4] = max(%7, %4)
-  %9: f32[1,2,4,4] tail = conv(%8, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}
+  %9: f32[1,2,4,4] epilogue = conv(%8, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}
   %10: f32[1,2,4,4] = exp(%9)
   %11: f32[1,2,4,4] = mul(%10, %10)
   return %11

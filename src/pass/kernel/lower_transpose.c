@@ -1,4 +1,4 @@
-/* lower_across.c: maps whose operands and result are contiguous along different axes.
+/* lower_transpose.c: maps whose operands and result are contiguous along different axes.
  *
  * In: a form without a fold: a transpose, a copy between plain and blocked memory, with whatever is
  * computed on the way. Out: loops over tiles of two axes. A tile is computed in vectors along the
@@ -14,19 +14,19 @@
 enum { ACROSS = 16 }; /* elements of a tile along the result's axis: a line of cache */
 enum { TURN = 16 };   /* most vectors that are turned round in registers */
 
-typedef struct Across {
+typedef struct Turn {
   Tile t;    /* its lanes run along the operands */
   u32 out;   /* the axis that the result is contiguous along */
   bool turn; /* vectors of the result can be stored */
   VarId to;  /* lane of those */
-} Across;
+} Turn;
 
 static bool is_wide(const Axis *a, i64 least) {
   return !a->fold && !a->lo && dim_is_const(a->hi) && a->hi >= least;
 }
 
 /* Can the value be computed in vectors along this axis? */
-static bool try_axis(Across *x, u32 axis) {
+static bool try_axis(Turn *x, u32 axis) {
   Tile *t = &x->t;
   Lower *l = t->l;
   bool blocked = false;
@@ -50,7 +50,7 @@ static bool try_axis(Across *x, u32 axis) {
   return ok;
 }
 
-static void store_all(Across *x, Tail at, BufId tile, ExprId block, ExprId first, i64 count) {
+static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
@@ -76,7 +76,7 @@ static void store_all(Across *x, Tail at, BufId tile, ExprId block, ExprId first
 }
 
 /* The value in vectors along the operands, element `at_out` of the result's axis. */
-static ExprId vector_at(Across *x, ExprId block, ExprId at_out) {
+static ExprId vector_at(Turn *x, ExprId block, ExprId at_out) {
   Tile *t = &x->t;
   Prog *p = t->p;
   t->panel = ex_copy(p, block);
@@ -91,7 +91,7 @@ static ExprId vector_at(Across *x, ExprId block, ExprId at_out) {
 }
 
 /* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
-static bool place_of(Across *x, ExprId lane, ExprId first, BufId *out, ExprId *idx, u32 *rank) {
+static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx, u32 *rank) {
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
@@ -109,7 +109,7 @@ static bool place_of(Across *x, ExprId lane, ExprId first, BufId *out, ExprId *i
 }
 
 /* As many elements along the result's axis as there are lanes. */
-static void turned_tile(Across *x, Tail at, ExprId block, ExprId first) {
+static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
@@ -137,13 +137,13 @@ static void turned_tile(Across *x, Tail at, ExprId block, ExprId first) {
 }
 
 /* count elements along the result's axis from `first` on, one block along the other. */
-static void one_tile(Across *x, Tail at, ExprId block, ExprId first, i64 count) {
+static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
   Dim dim[2] = {ACROSS, t->lanes};
   BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 2, str_of(p->c, "tile"));
-  Tail in = at;
+  Cursor in = at;
   VarId b = prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "e");
   l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   l->inner[l->ninner++] = (InnerVar){b, ACROSS};
@@ -155,7 +155,7 @@ static void one_tile(Across *x, Tail at, ExprId block, ExprId first, i64 count) 
 }
 
 /* Can vectors of the result be stored? */
-static bool can_turn(Across *x) {
+static bool can_turn(Turn *x) {
   Tile *t = &x->t;
   Prog *p = t->p;
   BufId out;
@@ -168,7 +168,7 @@ static bool can_turn(Across *x) {
 }
 
 /* Blocks of the lane axis from `from` on, tiles of so many elements along the result's axis. */
-static void loop_blocks(Across *x, Tail at, i64 from, i64 blocks, i64 each) {
+static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
   Tile *t = &x->t;
   Prog *p = t->p;
   i64 m = t->f.axis[x->out].hi;
@@ -179,7 +179,7 @@ static void loop_blocks(Across *x, Tail at, i64 from, i64 blocks, i64 each) {
     loop_free(p, at.owner);
   }
   if (m >= each) {
-    Tail in = at;
+    Cursor in = at;
     if (m >= 2 * each)
       first = ex_op2(p, OP_mul, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, m / each), "r")),
                      ex_int(p, each));
@@ -191,7 +191,7 @@ static void loop_blocks(Across *x, Tail at, i64 from, i64 blocks, i64 each) {
   if (m % each) one_tile(x, at, block, ex_int(p, m / each * each), m % each);
 }
 
-static void loop_tiles(Across *x, Tail at) {
+static void loop_tiles(Turn *x, Cursor at) {
   Tile *t = &x->t;
   i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes;
   Nest nest = {.l = t->l, .p = t->p, .f = &t->f, .at = at};
@@ -206,8 +206,8 @@ static void loop_tiles(Across *x, Tail at) {
   if (t->pads && n % t->lanes) loop_blocks(x, nest.at, whole, 1, ACROSS);
 }
 
-bool lower_across(Lower *l, Tail at, const Form *f) {
-  Across x = {.t = tile_of(l, f)};
+bool lower_transpose(Lower *l, Cursor at, const Form *f) {
+  Turn x = {.t = tile_of(l, f)};
   if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random ||
       prog_buf(l->p, f->out.buf)->dt != DT_f32)
     return false;
