@@ -124,14 +124,15 @@ static Diag *make(Ctx *c, Level level, const Line *l) {
   return &r->spare;
 }
 
-static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
+/* False: there is no memory for it. */
+static bool record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
   bool first = level == LV_error && c->nerrors == 0;
   bool wanted = first || (u64)c->nerrors + c->nwarnings < DIAG_MAX;
   u32 *count = level == LV_error ? &c->nerrors : &c->nwarnings;
   if (*count < UINT32_MAX) *count += 1;
   if (first) c->code = code;
   Diag *d = wanted ? make(c, level, l) : NULL;
-  if (!d) return;
+  if (!d) return !wanted;
   d->level = level;
   d->code = code;
   d->loc = loc;
@@ -140,6 +141,7 @@ static void record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
   d->next = NULL;
   *c->diags_end = d;
   c->diags_end = &d->next;
+  return true;
 }
 
 static _Noreturn void leave(Ctx *c, Err code) {
@@ -172,6 +174,7 @@ void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
   record(c, LV_error, code == ERR_ok ? ERR_system : code, loc, &l);
 }
 
+/* A warning that cannot be kept is a failure: nobody would miss it. */
 void warn(Ctx *c, Loc loc, const char *fmt, ...) {
   Line l;
   l.n = 0;
@@ -180,7 +183,8 @@ void warn(Ctx *c, Loc loc, const char *fmt, ...) {
   put_loc(&l, c, loc);
   put(&l, fmt, args);
   va_end(args);
-  record(c, LV_warning, ERR_ok, loc, &l);
+  if (!record(c, LV_warning, ERR_ok, loc, &l) && c->door)
+    fail(c, ERR_system, LOC_NONE, "out of memory");
 }
 
 void bug(Ctx *c, Loc loc, const char *fmt, ...) {

@@ -244,7 +244,10 @@ static void rule_reduce(Infer *f) {
 }
 
 static void rule_resume(Infer *f) {
+  u32 n;
   rule_reduce(f);
+  (void)node_list(f->n, AT_axes, &n);
+  if (!n) BAD(f, "%s over no axis", op_info[f->n->op].name);
   DType dt = f->in[0]->dt;
   if (dtype_is_float(dt) && dtype_acc(dt) != dt)
     BAD(f, "sums of %s are rounded at their end only", dtype_info[dt].name);

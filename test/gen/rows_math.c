@@ -223,6 +223,7 @@ Val row_reduce(Gen *G, Op op) {
   if (op == OP_reduce_prod) rough(G);
   Attr at[2] = {a_list(AT_axes, axes, n), a_int(AT_keep, below(G, 2))};
   if (op != OP_resume_sum) return node(G, op, &x, 1, at, 2, r);
+  if (!n) return 0;
   if (dtype_is_float(t.dt) && dtype_acc(t.dt) != t.dt) return 0;
   Val sum = node(G, OP_reduce_sum, &x, 1, at, 2, r), both[2] = {x, sum};
   r.mag *= 2;

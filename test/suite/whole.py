@@ -81,7 +81,8 @@ def sense(w):
     want(arena <= MOST_ARENA, f"an arena of {arena} bytes, at most {MOST_ARENA}")
     cfile.check_symbols(w.path("sense.o"))
     cfile.check_data(w.path("sense.o"))
-    seen = [line.split()[-1] for line in cfile.cc(["nm", "-g", "--defined-only", w.path("sense.o")], "nm").splitlines() if " T " in line]
+    rows = [line.split() for line in cfile.cc(["readelf", "-sW", w.path("sense.o")], "readelf").splitlines()]
+    seen = [r[7] for r in rows if r[3:6] == ["FUNC", "GLOBAL", "DEFAULT"]]  # kernels are hidden where parts were compiled apart
     want(sorted(seen) == ["sense_run", "sense_target", "sense_why"], f"external functions: {' '.join(seen)}")
     code = sum(int(line.split()[1]) for line in cfile.cc(["size", "-A", w.path("sense.o")], "size").splitlines() if line.startswith(".text"))
     want(0 < code <= MOST_CODE, f"{code} bytes of code, at most {MOST_CODE}")
