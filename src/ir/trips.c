@@ -27,7 +27,7 @@ typedef struct Exact {
 typedef struct Line {
   Val base;
   i64 add, step;
-  Exact exact; /* no integer it went through wraps for numbers in this range */
+  Exact exact; /* while its number is in this range no integer it went through has wrapped */
   i64 round;   /* no float rounds up to this; beyond, order is kept */
 } Line;
 
@@ -130,10 +130,29 @@ static Val both(Graph *g, Op op, Val a, Val b) {
   return mk_map2(g, op, left, mk_cast(g, mk_reshape(g, b, NULL, 0), DT_i64));
 }
 
+static bool is_number(const Line *l) {
+  return !l->base && !l->step;
+}
+
+/* k + sign * x, as x goes through its range; the ends of i64 mean that there is none. */
+static Exact moved(i64 k, i64 sign, Exact x) {
+  i64 lo = sign > 0 ? x.lo : x.hi, hi = sign > 0 ? x.hi : x.lo;
+  bool none_lo = lo == INT64_MIN || lo == INT64_MAX, none_hi = hi == INT64_MIN || hi == INT64_MAX;
+  return (Exact){none_lo ? INT64_MIN : k + sign * lo, none_hi ? INT64_MAX : k + sign * hi};
+}
+
+/* What is known of a sum tells nothing about its parts, unless one of them is a number. */
 static bool line_add(Graph *g, Op op, const Line *a, const Line *b, Line *out) {
   i64 sign = op == OP_sub ? -1 : 1;
+  Exact all = NO_LINE.exact, exact = all;
+  if (is_number(b))
+    exact = moved(sign * b->add, 1, a->exact);
+  else if (is_number(a))
+    exact = moved(a->add, sign, b->exact);
+  else if (!contains(a->exact, all) || !contains(b->exact, all))
+    return false;
   *out = (Line){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
-                common(a->exact, b->exact), a->round < b->round ? a->round : b->round};
+                exact, a->round < b->round ? a->round : b->round};
   return out->add >= -FAR && out->add <= FAR && out->step >= -INT32_MAX && out->step <= INT32_MAX;
 }
 

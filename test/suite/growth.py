@@ -13,7 +13,7 @@ from lib.core import ROOT, Fail, Test, run, tail
 
 LIMIT = 120
 MOST = 5.0
-TRIES = 3
+TRIES = 8  # of those that exceed it: other programs take the caches
 SECONDS, BYTES = 0.002, 8 << 20  # what counts as nothing: memory comes in blocks that double
 MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
 BOTH = ("scalar", "avx2")

@@ -24,10 +24,8 @@ struct Build {
   u32 arg;   /* fourth column of the operator's row */
   Val *in;   /* nin entries, 0 where absent */
   u32 nin;
-  Val *out;             /* nout entries, to be set where the name is not empty */
-  u32 nout;             /* as listed by the node, at least 1 */
-  const OnnxNode *rest; /* the nodes that follow in the same graph */
-  u32 nrest;
+  Val *out; /* nout entries, to be set where the name is not empty */
+  u32 nout; /* as listed by the node, at least 1 */
 };
 typedef void BuildFn(Build *b);
 

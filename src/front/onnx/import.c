@@ -375,8 +375,6 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
       fail(im->c, ERR_unsupported, loc, "more than %d nodes", IMPORT_STEPS);
     Build b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .node = n};
     b.nout = n->out.n ? n->out.n : 1;
-    b.rest = n + 1;
-    b.nrest = count - i - 1;
     b.out = NEWS(&im->c->work, Val, b.nout);
     im->g->loc = im->c->here = loc;
     bool good = read_operands(im, &b, n, loc);

@@ -1,10 +1,8 @@
 /* ops_control.c: If and Scan.
  *
  * A condition that is already known selects its branch while importing: exporters wrap rank tests
- * into If, with branches whose types do not agree. Where results differ in rank and the condition
- * is not known, the nodes that follow are built for each branch: if they are wrong for one, the
- * model is wrong for inputs that take it, and a run that does so is refused. Scan is a loop that
- * slices its inputs and stacks its outputs.
+ * into If, with branches whose types do not agree. Scan is a loop that slices its inputs and stacks
+ * its outputs.
  */
 #include "front/onnx/list.h"
 
@@ -82,49 +80,6 @@ static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) 
   return NULL;
 }
 
-/* Builds a branch and what follows, in a block and names of their own that nobody will use. */
-static void try_rest(Ctx *c, void *arg) {
-  const Branch *r = arg;
-  Build *b = r->b;
-  Import *im = b->im;
-  u32 nerrors = c->nerrors;
-  b->g->cur = graph_block(b->g, 0);
-  take_branch(b, r->body);
-  im->scope = scope_new(im, im->scope);
-  for (u32 i = 0; i < b->node->out.n; i++)
-    if (b->node->out.at[i]) scope_define(im, b->node->out.at[i], b->out[i], b->g->loc);
-  import_nodes(im, b->rest, b->nrest);
-  if (c->nerrors > nerrors) on_unsupported(b, "what follows");
-}
-
-/* The branch whose results fit what follows, where those of the other are an error; or NULL. */
-static const Branch *only_fit(Build *b, Branch *r) {
-  Err err[2] = {ERR_unsupported, ERR_unsupported};
-  if (b->im->trying) return NULL; /* one at a time: each would double the work */
-  b->im->trying = true;
-  for (u32 i = 0; i < 2; i++) err[i] = import_try(b->im, try_rest, &r[i], &r[i].why);
-  b->im->trying = false;
-  if (err[0] == ERR_ok && err[1] == ERR_input) return &r[0];
-  return err[1] == ERR_ok && err[0] == ERR_input ? &r[1] : NULL;
-}
-
-/* Takes this branch; its results are there only in runs that take it too. */
-static void take_only(Build *b, Val cond, const Branch *r, bool when) {
-  Graph *g = b->g;
-  Val wrong = when ? mk_map1(g, OP_not, cond) : cond;
-  Val none = mk_demand(g, mk_cast(g, wrong, DT_i64),
-                       "the inputs take a branch of If whose results do not fit what follows");
-  take_branch(b, r->body);
-  for (u32 i = 0; i < b->nout; i++)
-    b->out[i] = mk_gather(g, mk_unsqueeze(g, b->out[i], 0), none, 0);
-}
-
-static bool all_tensors(const Build *b, const Branch *r) {
-  for (u32 i = 0; i < b->nout; i++)
-    if (!val_is_real(r[0].ret[i]) || !val_is_real(r[1].ret[i])) return false;
-  return true;
-}
-
 void build_if(Build *b) {
   Graph *g = b->g;
   Val cond = on_scalar(b, on_in(b, 0));
@@ -140,13 +95,6 @@ void build_if(Build *b) {
   if (!r[0].err && !r[1].err) {
     r[0].why = join_branches(b, cond, r, &r[0].err);
     if (!r[0].why) return;
-    const char *why = r[0].why;
-    const Branch *only = r[0].err == ERR_unsupported && all_tensors(b, r) ? only_fit(b, r) : NULL;
-    if (only) {
-      take_only(b, cond, only, only == r);
-      return;
-    }
-    r[0].why = why;
     fits = false;
   }
   decide_now(b, cond, r, fits ? (r[0].err ? "then branch" : "else branch") : "choice");

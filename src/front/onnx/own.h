@@ -58,7 +58,6 @@ struct Import {
   VEC(MissingDim) missing; /* of inputs, not said by anyone */
   Map odd;                 /* operator and attribute -> 1: said that it is not known */
   u32 depth;               /* of sub-graphs and functions */
-  bool trying;             /* what follows an If, for the results of one branch */
   u32 steps;               /* nodes built, functions unrolled: bounded */
 };
 
