@@ -64,7 +64,7 @@ static double list_cost(Prog *p, StmtId first, const Range *var) {
           ((double)ex_range(p, s.b, var).hi - (double)ex_range(p, s.a, var).lo) / (double)s.step;
       if (!(times > 0)) times = 0;
     }
-    if (s.kind == ST_while) times = 100; /* a guess: the condition depends on data */
+    /* a while counts once: its condition depends on data, and max_steps ends what runs on */
     sum += 1 + times * (list_cost(p, s.body, var) + list_cost(p, s.other, var));
   }
   return sum;
@@ -155,7 +155,7 @@ static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {
-    r->why = "the model is large; --selftest makes one";
+    r->why = "a run takes long by estimate; --selftest makes one";
   } else {
     try_test(r);
   }

@@ -191,8 +191,7 @@ void api_bind_state(Ingot *m) {
     if (!n)
       fail(c, ERR_usage, LOC_NONE,
            "no input and output are named like a state and have equal types; give them as "
-           "INPUT=OUTPUT, "
-           "and a cache that grows room by --max-shapes");
+           "INPUT=OUTPUT; a cache that grows stays open, with room by --max-shapes, not by -d");
     for (u32 k = 0; k < n; k++) {
       Val v = m->g->blk.at[1].param.at[found[k].in];
       if (graph_pin(m->g, v))

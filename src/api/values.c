@@ -419,6 +419,10 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
   const OnnxValue **input = m->onnx ? onnx_inputs(c, m->onnx, &n) : NULL;
   for (u32 i = 0; i < n; i++) {
     Str x = input ? input[i]->name : api_param_name(m, i);
+    if (x == name && m->state.n)
+      fail(c, ERR_usage, LOC_NONE,
+           "input '%s' is kept by --state: it begins with zeros and no value can be given",
+           show(c, name));
     near_try(&near, str_text(c, x));
     text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
     text_puts(&all, input ? onnx_declared(c, &input[i]->type) : type_text(m, i));

@@ -21,27 +21,35 @@ void shell_word(const char *s, FILE *to) {
   fputc('\'', to);
 }
 
-static int is_plain(unsigned char ch) {
-  return ch >= 0x20 && ch != 0x7f;
+/* Bytes of the first character, if it is one that a terminal only shows; else 0. */
+static int letter_bytes(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
+  if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+  int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+  for (int i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : n; /* controls of eight bits */
 }
 
 /* Names come from the model: nothing in them may reach the terminal but letters. */
 int name_width(const char *s) {
-  int n = 0;
-  for (; *s; s++) {
-    unsigned char ch = (unsigned char)*s;
-    n += !is_plain(ch) ? 4 : (ch & 0xc0) != 0x80; /* a character of UTF-8 is one column */
+  int columns = 0;
+  for (int n; *s; s += n ? n : 1) {
+    n = letter_bytes(s);
+    columns += n ? 1 : 4;
   }
-  return n;
+  return columns;
 }
 
 void print_name(const char *s, int columns) {
   columns -= name_width(s);
-  for (; *s; s++)
-    if (is_plain((unsigned char)*s))
-      putchar(*s);
+  for (int n; *s; s += n ? n : 1) {
+    n = letter_bytes(s);
+    if (n)
+      fwrite(s, 1, (size_t)n, stdout);
     else
       printf("\\x%02x", (unsigned char)*s);
+  }
   while (columns-- > 0) putchar(' ');
 }
 

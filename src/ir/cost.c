@@ -134,17 +134,37 @@ static double zeros_between(Graph *g, const Node *n) {
   return all;
 }
 
+/* Iterations of a loop: of its count where that is known, or bounded. */
+static double trips(const Sizes *z, const Node *n) {
+  i64 lo, hi;
+  Dim d;
+  u32 count;
+  if (graph_dim_list(z->g, n->in[0], &d, 1, &count) && count == 1) return extent(z, d);
+  value_span(z->g, n->in[0], &lo, &hi);
+  return hi > 0 && hi < INT32_MAX ? (double)hi : 1;
+}
+
+/* Of a choice the dearer branch. */
+static double block_macs(const Sizes *z, BlkId b) {
+  Graph *g = z->g;
+  double macs = 0;
+  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+    const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+    if (op_info[n->op].kind == OK_CONTRACT)
+      macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
+    if (n->op == OP_loop) macs += trips(z, n) * block_macs(z, n->blk[0]);
+    if (n->op == OP_if) {
+      double yes = block_macs(z, n->blk[0]), no = block_macs(z, n->blk[1]);
+      macs += yes > no ? yes : no;
+    }
+  }
+  return macs;
+}
+
 double graph_macs(Graph *g, bool bounds) {
   u32 ns = dim_nsyms(g->dims);
   i64 *env = bounds ? NULL : NEWS(&g->c->scratch, i64, ns + 1);
   for (u32 i = 0; env && i < ns; i++) env[i] = 1;
   const Sizes z = {g, true, env};
-  double macs = 0;
-  for (BlkId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-      if (op_info[n->op].kind == OK_CONTRACT)
-        macs += elements(&z, n->out[0]) * products(&z, n) / zeros_between(g, n);
-    }
-  return macs;
+  return block_macs(&z, 1);
 }

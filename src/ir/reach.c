@@ -28,8 +28,8 @@ Bounds bounds_outward(DType dt, Bounds r) {
   return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi)};
 }
 
-/* The nearest numbers on that ends: conversion rounds to nearest, which may be inside. The ends of
- * the type stand for no bound. */
+/* The nearest double that is not below x, where conversion may round down; the largest stands for
+ * no bound. */
 static double above(i64 x) {
   double d = (double)x;
   if (x == INT64_MAX) return INFINITY;

@@ -151,10 +151,14 @@ static const char *dim_text(const Ref *r, Dim d) {
   return text_cstr(&t);
 }
 
-i64 ref_dim(Ref *r, Dim d) {
+i64 ref_size(Ref *r, Dim d) {
   if (dim_is_const(d)) return d;
   if (!ref_known(r, d)) REF_BAD(r, "the inputs do not determine the dimension %s", dim_text(r, d));
-  i64 x = dim_eval(r->g->dims, d, r->env);
+  return dim_eval(r->g->dims, d, r->env);
+}
+
+i64 ref_dim(Ref *r, Dim d) {
+  i64 x = ref_size(r, d);
   if (x < 0 || x > DIM_MAX)
     REF_BAD(r, "the dimension %s is %lld for these inputs", dim_text(r, d), (long long)x);
   return x;

@@ -31,7 +31,8 @@ typedef void RefFn(Ref *r, const Node *n, Tensor *const *in, Tensor **out);
 /* ref.c */
 void ref_block(Ref *r, BlkId b); /* runs its nodes; results are in r->val */
 Tensor *ref_value(Ref *r, Val v);
-i64 ref_dim(Ref *r, Dim d); /* fails when negative or not determined */
+i64 ref_dim(Ref *r, Dim d);  /* fails when negative or not determined */
+i64 ref_size(Ref *r, Dim d); /* as a number, which may be below 0 */
 bool ref_known(const Ref *r, Dim d);
 void ref_set(Ref *r, Sym s, i64 x);
 /* Attribute that lists exactly n dimensions. */

@@ -133,7 +133,7 @@ void ref_dims_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   i64 dim = count;
   *out = ref_new(r, to, &dim, (u32)node_int(n, AT_rank, 1));
   for (u32 i = 0; i < count; i++)
-    tensor_set(*out, i, (Scalar){.i = scalar_wrap(to, ref_dim(r, d[i]))});
+    tensor_set(*out, i, (Scalar){.i = scalar_wrap(to, ref_size(r, d[i]))});
 }
 
 /* The result of iota and random: shape and type are attributes. */

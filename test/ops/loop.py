@@ -38,6 +38,12 @@ UNSIGNED = """g (%(type)s x) => (%(type)s z, %(type)s[n] y) { most = Constant <v
   z, y = Loop(most, go, x) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, %(type)s r) {
     by = Constant <value = %(type)s {%(by)d}>()  none = Constant <value = %(type)s {0}>()  d = Sub(c, by)  k2 = Greater(d, none)  r = Identity(c) }> }"""
 
+# what is tested is a number less such a counter, which has wrapped long before: 5 - 65535 is small
+TURNED = """g (int64 x) => (int64[n] y) { most = Constant <value = int64 {40}>()  go = Constant <value = bool {1}>()  c0 = Constant <value = %(type)s {3}>()
+  z, y = Loop(most, go, c0) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, int64 r) {
+    by = Constant <value = %(type)s {2}>()  five = Constant <value = int64 {5}>()  most2 = Constant <value = int64 {50}>()
+    d = Sub(c, by)  w = Cast <to = 7> (c)  t = Sub(five, w)  k2 = Less(t, most2)  r = Add(w, x) }> }"""
+
 # the same, upwards: the largest number of the type bounds the rows
 UPWARDS = """g (%(type)s limit) => (%(type)s[n] y) { zero = Constant <value = %(type)s {0}>()  by = Constant <value = %(type)s {1}>()  go = Less(zero, limit)
   z, y = Loop(, go, zero) <body = b (int64 i, bool k, %(type)s c) => (bool k2, %(type)s d, %(type)s r) {
@@ -71,6 +77,8 @@ def cases(M, rng):
         yield M(f"down{step}_{n}", None, [], [], {"x": x}, text=graph(step, "int64", *down, number, start=6))
     for kind, by, start in (("uint8", 1, 9), ("uint8", 2, 5), ("uint32", 2, 5), ("uint32", 3, 9)):
         yield M(f"{kind}_down_{by}", None, [], [], {"x": np.array(start, kind)}, text=UNSIGNED % {"type": kind, "by": by})
+    for kind in ("uint8", "uint32"):
+        yield M(f"{kind}_turned", None, [], [], {"x": np.array(0, np.int64)}, text=TURNED % {"type": kind})
     for kind, n in (("uint8", 0), ("uint8", 7), ("uint8", 255), ("uint16", 300)):
         yield M(f"{kind}_up_{n}", None, [], [], {"limit": np.array(n, kind)}, text=UPWARDS % {"type": kind}, compiled=n in (255, 300))
     yield M("rounded", None, [], [], {"x": np.array(101, np.float32)}, text=ROUNDED, compiled=True)

@@ -3,7 +3,7 @@ found. Here the bounds are wrong on purpose: every engine refuses a run that goe
 sanitizer shows that nothing was written before.
 """
 import os
-from lib import cfile, cpu
+from lib import cfile, cpu, npy
 from lib.core import SANITIZER, Fail, Test, explain, run
 from suite.cli import Cli, want
 from suite.promises import need
@@ -50,6 +50,15 @@ buf y: out f32[u]
 set u = n[]
 for i in 0..u {
   y[i] = x[i]
+}
+"""
+# An extent n - 1 that nothing but the operand of a concat has; of a result; of elements cut out.
+EMPTY = """graph sym n in 0..9 (%x "x": f32[n]) {
+  %z: f32[] = const {1}
+  %c: f32[3] = const {7, 8, 9}
+  %b: f32[n-1] = broadcast(%z) {shape = [n-1]}
+  %y: f32[n+2] = concat(%b, %c) {axis = 0}
+  return %y "y"
 }
 """
 TEXTS = {"loop": LOOP, "found": FOUND, "branch": BRANCH, "prog": PROG}
@@ -102,6 +111,21 @@ def compiled(env, target):
         want(SAYS in line, line)
 
 
+def empty(env):
+    """An extent below 0 is refused by every engine, and no memory is touched for it."""
+    c = Cli(env, "sizes empty")
+    with open(c.path("empty.ing"), "w") as f:
+        f.write(EMPTY)
+    for n in (0, 1, 4):
+        npy.save(c.path("x.npy"), npy.Array("f32", (n,), [1.0] * n))
+        for engine in ("ref", "interp", "watch", "c"):
+            flags = ["run", "empty.ing", "--engine", engine, "--input", "x=@x.npy", "--quiet"]
+            if n:
+                want(f"f32[{n + 2}]" in c.run(*flags).out.decode(), f"{engine}: {n} elements")
+            else:
+                c.run(*flags, code=4, text="n-1")
+
+
 def tests(env):
-    out = [Test("sizes/engines", lambda: engines(env), cost=6)]
+    out = [Test("sizes/engines", lambda: engines(env), cost=6), Test("sizes/empty", lambda: empty(env), cost=4)]
     return out + [Test(f"sizes/{t}", lambda t=t: compiled(env, t), cost=4) for t in ("scalar", "avx2")]

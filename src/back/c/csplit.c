@@ -37,14 +37,14 @@ void put_split(const Emit *e, Text *t, const char *upper) {
            "#ifdef %s_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
            "#ifndef %s_PARTS /* fewer than those */\n#define %s_PARTS %u\n#endif\n"
            "#if %s_PART < 0 || %s_PART >= %s_PARTS\n"
-           "#error \"%s_PART: there are the parts 0 to %u\"\n#endif\n"
+           "#error \"%s_PART is a number from 0 to %s_PARTS - 1\"\n#endif\n"
            "#define INGOT_IN(part) (%s_PART == (part) %% %s_PARTS)\n"
            "#if defined(__GNUC__) && !defined(__TINYC__)\n"
            "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
            "#else\n#define INGOT_KERNEL\n#endif\n"
            "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-           upper, e->o->split - 1, upper, upper, e->o->split, upper, upper, upper, upper,
-           e->o->split - 1, upper, upper);
+           upper, e->o->split - 1, upper, upper, e->o->split, upper, upper, upper, upper, upper,
+           upper, upper);
   put_quiet(t);
 }
 

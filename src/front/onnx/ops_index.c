@@ -56,6 +56,8 @@ typedef struct Limit {
 /* A limit that is a dimension, or that meets one: positions counted from the front. */
 static Dim limit_at(Build *b, Dim d, const Limit *x) {
   if (!x->open) return x->k > DIM_MAX ? d : place(b, d, x->k);
+  if (dim_sub(b->ds, d, x->dim) == 1) /* the last is left out, if there is one */
+    return dim_max(b->ds, x->dim, 0);
   return dim_min(b->ds, d, x->dim);
 }
 

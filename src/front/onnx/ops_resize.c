@@ -50,12 +50,13 @@ static double source(const Resize *r, const Axis *x, double o) {
     return (float)len == 1 ? -0.5 : rounded(r, middle - 0.5); /* 5 times 0.2 is 1 */
   if (!strcmp(c, "tf_half_pixel_for_nn")) return middle;
   if (!strcmp(c, "half_pixel_symmetric")) {
-    double adjust = (double)x->out / len;
+    double adjust = (double)x->out / (x->scale * n);
     return n / 2 * (1 - adjust) + (o + 0.5) / x->scale - 0.5;
   }
   if (!strcmp(c, "tf_crop_and_resize")) {
     double span = (x->roi1 - x->roi0) * (n - 1);
-    return x->roi0 * (n - 1) + (len == 1 ? span / 2 : o * span / (len - 1));
+    double all = x->scale * n;
+    return x->roi0 * (n - 1) + (all == 1 ? span / 2 : o * span / (all - 1));
   }
   on_bad(r->b, "coordinate_transformation_mode '%s' is not known", c);
 }

@@ -4,8 +4,8 @@
  * once for every band. What a node reads is cut out of what the band holds; a window at an edge
  * of the image keeps its zeros there. The rows that a band keeps are a slice with memory of its own
  * (attribute keep), which the next band puts in front of the rows it computes; results of the
- * region are the rows of all bands behind each other. Every element that
- * is stored is computed once, and as before.
+ * region are the rows of all bands behind each other. Every element that is stored is computed
+ * once.
  */
 #include "pass/graph/band.h"
 

@@ -196,6 +196,7 @@ void lower(Unit *u) {
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
   l.packed = map_new(&u->c->scratch);
+  l.not_below_0 = map_new(&u->c->scratch);
   l.wino = map_new(&u->c->scratch);
   l.wino_from = map_new(&u->c->scratch);
   l.target = u->target;

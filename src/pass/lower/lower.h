@@ -45,6 +45,7 @@ typedef struct Lower {
   u32 ninner;
   Map padded, flat;    /* see widen.h */
   Map packed;          /* see tile_pack.c */
+  Map not_below_0;     /* dimensions that every run has been tested for */
   Map wino, wino_from; /* weights and size of patches -> their transform, and back */
   const Unit *unit;
   const Target *target;

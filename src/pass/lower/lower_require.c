@@ -73,6 +73,24 @@ static void want_some(Lower *l, Dim d, const Type *to) {
   demand(l, ok, str_fmt(l->c, "%s: axis %s is empty", op_info[l->n->op].name, dim_text(l, d)));
 }
 
+/* Results have no extent below 0, such as n - 1 of an empty input. */
+static void want_extents(Lower *l) {
+  for (u32 k = 0; k < l->n->nout; k++) {
+    const Type *t = graph_type(l->g, l->n->out[k]);
+    for (u32 i = 0; t->kind == TY_tensor && i < t->rank; i++) {
+      i64 lo, hi;
+      dim_bounds(l->p->dims, t->dim[i], &lo, &hi);
+      if (lo >= 0) continue;
+      u32 *once = map_put(&l->not_below_0, (u64)t->dim[i]);
+      if (*once) continue;
+      *once = !l->at.owner; /* what stands inside a branch or loop may not have run */
+      demand(l, compare(l, OP_ge, t->dim[i], 0),
+             str_fmt(l->c, "%s: the extent %s is below 0", op_info[l->n->op].name,
+                     dim_text(l, t->dim[i])));
+    }
+  }
+}
+
 /* ---- by operator ---- */
 
 static void of_contract(Lower *l) {
@@ -206,6 +224,7 @@ void lower_within(Lower *l) {
 
 void lower_require(Lower *l) {
   const Node *n = l->n;
+  want_extents(l);
   i64 axis = node_int(n, AT_axis, 0);
   u32 count;
   if (n->op < OP_SCALARS || n->op == OP_broadcast) {
