@@ -14,6 +14,10 @@
  * SAVES more than it was missed by. */
 enum { TRIES = 4, SAVES = 16, SHOWN = 3 };
 
+/* Programs with bands for somewhat more than there is, in parts of MORE: what band.c foresees is
+ * not what the plan comes to, either way. */
+enum { MORE = 24, MORES = 3 };
+
 /* How much of its time is worth memory: one part of RAM less in a hundred is worth so many parts
  * in a hundred more time, so that a program of twice the time has to save a sixth. */
 static const double WORTH = 4;
@@ -198,10 +202,11 @@ static Tried choose_ram(Ingot *m, const Target *target) {
   Tried fast = try(m, (Make){target, AIM_time, 0}, false), best = fast;
   if (!fast.m.p->planned) return fast;
   u64 least = fast.arena;
-  for (u32 i = 0; i < 4; i++) { /* without bands, with most, with many, with fewer */
-    const u64 known[] = {0, BAND_LEAST, BAND_NEAR};
-    u64 bands = i < 3 ? known[i] : least + least / 2;
-    if (bands >= fast.arena) break;
+  for (u32 i = 0; i < 6; i++) { /* without bands, with most, with many, with fewer and fewer */
+    const u64 known[] = {0, BAND_LEAST, BAND_NEAR, fast.arena - fast.arena / 8,
+                         fast.arena - fast.arena / 16};
+    u64 bands = i < 5 ? known[i] : least + least / 2;
+    if (bands >= fast.arena) continue;
     Tried t = try(m, (Make){target, AIM_ram, bands}, true);
     if (t.arena < least) least = t.arena;
     if (total(&t) < total(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast)) best = t;
@@ -239,6 +244,8 @@ static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
   if (fits(m, f, (Make){target, AIM_time, 0})) return true;
   if (fits(m, f, (Make){target, AIM_ram, 0})) return true;
   u64 others = f->least.stack + f->least.ports, want = m->ram > others ? m->ram - others : 0;
+  for (u32 i = MORES; i > 0 && want > BAND_NEAR; i--)
+    if (fits(m, f, (Make){target, AIM_ram, want + want * i / MORE})) return true;
   for (u32 i = 0; i < TRIES && want > BAND_NEAR; i++) {
     if (fits(m, f, (Make){target, AIM_ram, want})) return true;
     u64 over = total(&f->least) - m->ram + want / SAVES; /* what band.c did not foresee */
@@ -253,6 +260,8 @@ static void choose_budget(Ingot *m, const Target *target) {
   if (m->aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
     if (!ok && target->lanes > 1 && !m->bodies.n) ok = choose_fit(m, target_scalar(), &f);
+    for (u32 part = 8; !ok && part <= 16; part *= 2) /* as choose_ram: the least there is is told */
+      ok = fits(m, &f, (Make){f.least.how.target, AIM_ram, f.fast.arena - f.fast.arena / part});
     if (!ok) refuse(m, &f.least);
     if (total(&f.least) < total(&f.fast)) say_trade(&f.fast, &f.least);
   } else {
