@@ -104,7 +104,7 @@ typedef enum StmtKind {
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
  * loop. */
-typedef enum LoopFlag { LF_parallel = 1, LF_simd = 2, LF_unroll = 4 } LoopFlag;
+typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
 
 struct Stmt {
   StmtKind kind;
@@ -246,6 +246,72 @@ typedef struct Range {
 Range *prog_ranges(Prog *p, const i64 *env,
                    Arena *a); /* by variable; env: input symbols, or NULL */
 Range ex_range(Prog *p, ExprId e, const Range *var);
+
+/* prog_walk.c: one after the other, the outer before the inner, in the order of the text:
+ *
+ *   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)
+ *     for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+ *       if (x.e->kind == EX_load) ...
+ */
+enum { WALK_FEW = 8 };
+typedef struct ExprList {
+  const ExprId *at;
+  u32 n;
+} ExprList;
+typedef struct ExprWalk {
+  Prog *p;
+  Expr *e;                       /* the one visited */
+  u32 below;                     /* operands that come next; set to 0 they are left out */
+  ExprId a, b;                   /* trees that come behind this one; 0: none */
+  ExprList idx;                  /* and those behind them */
+  ExprList now;                  /* operands behind the one visited */
+  u32 n, room;                   /* operands behind those around it */
+  ExprList *more, few[WALK_FEW]; /* more, in scratch, if few are not enough */
+} ExprWalk;
+typedef struct StmtWalk {
+  Prog *p;
+  StmtId id;   /* the one visited */
+  bool skip;   /* set: what is inside of it is left out */
+  StmtId only; /* not those behind it; 0: all */
+  u32 n, room; /* still to be visited */
+  StmtId *more, few[WALK_FEW];
+} StmtWalk;
+void ex_suspend(ExprWalk *w);
+ExprId ex_resume(ExprWalk *w);
+/* A tree; 0: nothing. */
+static inline ExprWalk ex_walk(Prog *p, ExprId e) {
+  ExprWalk w;
+  w.p = p;
+  w.a = e;
+  w.more = NULL;
+  w.below = w.b = w.idx.n = w.now.n = w.n = 0;
+  return w;
+}
+/* All trees of a statement, not of its body. */
+static inline ExprWalk ex_walk_stmt(Prog *p, const Stmt *s) {
+  ExprWalk w = ex_walk(p, s->a);
+  w.b = s->b;
+  w.idx = (ExprList){s->idx, s->nidx};
+  return w;
+}
+/* False: there is none. */
+static inline bool ex_next(ExprWalk *w) {
+  if (w->below) {
+    if (w->now.n) ex_suspend(w);
+    w->now = (ExprList){w->e->arg, w->below};
+  }
+  ExprId id = w->now.n ? (w->now.n--, *w->now.at++) : ex_resume(w);
+  if (!id) return false;
+  w->e = prog_expr(w->p, id);
+  w->below = w->e->narg;
+  return true;
+}
+StmtWalk prog_walk(Prog *p, StmtId first);    /* it and those behind it, and their bodies */
+StmtWalk prog_walk_one(Prog *p, StmtId only); /* it and its body */
+Stmt *prog_next(StmtWalk *w);                 /* NULL: there is none */
+bool ex_mentions(Prog *p, ExprId e, VarId v);
+bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
+bool ex_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
 
 /* prog_unfuse.c */
 typedef struct UnfusedExpr {

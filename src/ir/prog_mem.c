@@ -104,70 +104,45 @@ void mem_need_plan(Prog *p) {
 
 /* ---- buffers nobody uses ---- */
 
-typedef struct Sweep {
-  Prog *p;
-  bool *used; /* by buffer */
-  BufId *to;  /* its new number; NULL while looking */
-} Sweep;
-
-static BufId meet(Sweep *o, BufId b) {
-  if (o->to) return o->to[b];
-  for (BufId k = b; k; k = prog_buf(o->p, k)->alias) o->used[k] = true;
-  return b;
+static void use(Prog *p, bool *used, BufId b) {
+  for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
 }
 
-static void sweep_expr(Sweep *o, ExprId id) {
-  Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_load) e->ref = meet(o, e->ref);
-  for (u32 i = 0; i < e->narg; i++) sweep_expr(o, e->arg[i]);
-}
-
-static void sweep_list(Sweep *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    Stmt *s = prog_stmt(o->p, id);
-    if (s->a) sweep_expr(o, s->a);
-    if (s->b) sweep_expr(o, s->b);
-    for (u32 i = 0; i < s->nidx; i++) sweep_expr(o, s->idx[i]);
-    if (s->kind == ST_store) s->buf = meet(o, s->buf);
-    sweep_list(o, s->body);
-    sweep_list(o, s->other);
+/* Only what stands in a statement counts: expressions that were tried and thrown away read nothing.
+ */
+static bool *find_used(Prog *p) {
+  bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+    use(p, used, s->buf);
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_load) use(p, used, x.e->ref);
   }
+  for (u32 i = 0; i < p->in.n; i++) used[p->in.at[i]] = true;
+  for (u32 i = 0; i < p->out.n; i++) used[p->out.at[i]] = true;
+  return used;
 }
 
 void mem_sweep(Prog *p) {
-  Sweep o = {.p = p, .used = NEWS(&p->c->scratch, bool, p->buf.n)};
-  sweep_list(&o, p->body);
-  for (u32 i = 0; i < p->in.n; i++) o.used[p->in.at[i]] = true;
-  for (u32 i = 0; i < p->out.n; i++) o.used[p->out.at[i]] = true;
-  o.to = NEWS(&p->c->scratch, BufId, p->buf.n);
+  const bool *used = find_used(p);
+  BufId *to = NEWS(&p->c->scratch, BufId, p->buf.n);
   u32 n = 1;
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (o.used[b]) o.to[b] = n++;
-  if (n == p->buf.n) return;
   for (BufId b = 1; b < p->buf.n; b++) {
-    if (!o.used[b]) continue;
-    Buf buf = *prog_buf(p, b);
-    buf.alias = o.to[buf.alias];
-    *prog_buf(p, o.to[b]) = buf;
+    if (!used[b]) continue;
+    to[b] = n;
+    p->buf.at[n++] = *prog_buf(p, b);
   }
+  if (n == p->buf.n) return;
   p->buf.n = n;
-  for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = o.to[p->in.at[i]];
-  for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = o.to[p->out.at[i]];
-  sweep_list(&o, p->body);
+  for (BufId b = 1; b < n; b++) prog_buf(p, b)->alias = to[prog_buf(p, b)->alias];
+  for (ExprId e = 1; e < p->nexpr; e++)
+    if (prog_expr(p, e)->kind == EX_load) prog_expr(p, e)->ref = to[prog_expr(p, e)->ref];
+  for (StmtId s = 1; s < p->stmt.n; s++) prog_stmt(p, s)->buf = to[prog_stmt(p, s)->buf];
+  for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = to[p->in.at[i]];
+  for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = to[p->out.at[i]];
 }
 
 /* ---- indices ---- */
-
-bool mem_same(Prog *p, ExprId x, ExprId y) {
-  const Expr *a = prog_expr(p, x), *b = prog_expr(p, y);
-  if (a->kind != b->kind || a->dt != b->dt || a->lanes != b->lanes) return false;
-  if (a->narg != b->narg || a->ref != b->ref) return false;
-  if (a->kind == EX_const && a->imm.i != b->imm.i) return false;
-  if (a->kind > EX_op || (a->kind == EX_op && (a->op != b->op || a->sat != b->sat))) return false;
-  for (u32 i = 0; i < a->narg; i++)
-    if (!mem_same(p, a->arg[i], b->arg[i])) return false;
-  return true;
-}
 
 static const Stmt *loop_of(Prog *p, const Nesting *at, VarId v) {
   for (u32 i = 0; i < at->n; i++)

@@ -42,8 +42,6 @@ typedef struct Steps {
 } Steps;
 bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s);
 
-bool mem_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
-
 /* Part of a buffer that one store is sure to write when the statements around it have run:
  * everything, or lo .. hi - 1 along one axis. */
 typedef struct Box {

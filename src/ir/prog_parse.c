@@ -359,8 +359,6 @@ static void loop(Parse *o, StmtId id) {
       i64 chunk = scan_accept_word(s, "chunk") ? scan_integer(s) : 0;
       if (chunk < 0 || chunk > UINT32_MAX) BAD(s, "chunk %lld is out of range", (long long)chunk);
       st.chunk = (u32)chunk;
-    } else if (scan_accept_word(s, "simd")) {
-      st.flags |= LF_simd;
     } else if (scan_accept_word(s, "unroll")) {
       st.flags |= LF_unroll;
     } else {

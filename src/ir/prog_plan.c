@@ -60,9 +60,8 @@ static void meet(Judge *o, BufId b, bool write) {
 }
 
 static void meet_expr(Judge *o, ExprId id) {
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_load) meet(o, e->ref, false);
-  for (u32 i = 0; i < e->narg; i++) meet_expr(o, e->arg[i]);
+  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
+    if (w.e->kind == EX_load) meet(o, w.e->ref, false);
 }
 
 static void meet_list(Judge *o, StmtId first, bool inside) {
@@ -79,7 +78,7 @@ static void meet_list(Judge *o, StmtId first, bool inside) {
       *vec_push(o->a, &o->round) = (Round){o->in, o->point.n - 1, 0};
       o->in = o->round.n - 1;
     }
-    if (s->a && s->kind != ST_for) meet_expr(o, s->a);
+    if (s->kind != ST_for) meet_expr(o, s->a);
     for (u32 i = 0; i < s->nidx; i++) meet_expr(o, s->idx[i]);
     if (s->kind == ST_store) meet(o, s->buf, true);
     meet_list(o, s->body, inside || s->kind == ST_kernel);

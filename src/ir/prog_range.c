@@ -92,9 +92,9 @@ Range ex_range(Prog *p, ExprId id, const Range *var) {
   return of_op(e->op, a, b);
 }
 
-static void walk(Prog *p, StmtId first, Range *var, const bool *is_set) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
+static void walk(Prog *p, Range *var, const bool *is_set) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
     if (s->kind == ST_for) {
       Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
       bool runs = known(lo) && known(hi) && lo.lo < hi.hi;
@@ -102,8 +102,6 @@ static void walk(Prog *p, StmtId first, Range *var, const bool *is_set) {
     }
     if (s->kind == ST_let && !is_set[s->var] && dtype_is_int(prog_var(p, s->var)->dt))
       var[s->var] = ex_range(p, s->a, var);
-    if (s->body) walk(p, s->body, var, is_set);
-    if (s->other) walk(p, s->other, var, is_set);
   }
 }
 
@@ -120,6 +118,6 @@ Range *prog_ranges(Prog *p, const i64 *env, Arena *a) {
     var[v] = (Range){si->lo, si->hi};
     if (env && si->kind == SY_input) var[v] = (Range){env[sym], env[sym]};
   }
-  walk(p, p->body, var, is_set);
+  walk(p, var, is_set);
   return var;
 }

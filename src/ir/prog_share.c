@@ -35,9 +35,8 @@ static void add(Share *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
 }
 
 static void look(Share *o, ExprId id) {
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_load) add(o, e->ref, e->arg, e->lanes, false);
-  for (u32 i = 0; i < e->narg; i++) look(o, e->arg[i]);
+  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
+    if (w.e->kind == EX_load) add(o, w.e->ref, w.e->arg, w.e->lanes, false);
 }
 
 static void walk(Share *o, StmtId first) {
@@ -49,8 +48,8 @@ static void walk(Share *o, StmtId first) {
     if (o->deep) return;
     if (s->kind == ST_while)
       o->at.loop[o->at.n++] = id; /* its condition belongs to each iteration */
-    if (s->a) look(o, s->a);
-    if (s->b) look(o, s->b);
+    look(o, s->a);
+    look(o, s->b);
     if (s->kind == ST_for) o->at.loop[o->at.n++] = id;
     for (u32 i = 0; i < s->nidx; i++) look(o, s->idx[i]);
     if (s->kind == ST_store) add(o, s->buf, s->idx, prog_expr(o->p, s->a)->lanes, true);
@@ -101,7 +100,7 @@ static bool in_order(Share *o, const Touch *load, const Touch *store) {
     if (load->at.loop[both.n] != store->at.loop[both.n]) break;
   for (u32 d = 0; d < x->rank; d++) {
     u32 lanes = load->lanes > store->lanes ? load->lanes : store->lanes;
-    if (mem_same(o->p, load->idx[d], store->idx[d]))
+    if (ex_same(o->p, load->idx[d], store->idx[d]))
       separate(o, &both, load->idx[d], d + 1 == x->rank ? lanes : 1, apart);
   }
   for (u32 i = 0; i < both.n; i++)

@@ -15,7 +15,7 @@
  *           | "kernel" quoted list
  *           | "require" expr "else" quoted
  *   list    = "{" {stmt} "}"
- *   flag    = "step" integer | "parallel" ["chunk" integer] | "simd" | "unroll"
+ *   flag    = "step" integer | "parallel" ["chunk" integer] | "unroll"
  *   index   = expr {"," expr} [":" lanes]
  *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
  *   sum     = term {("+" | "-") term}
@@ -177,7 +177,6 @@ static void put_for(Print *o, const Stmt *s) {
   if (s->step != 1) text_fmt(t, " step %lld", (long long)s->step);
   if (s->flags & LF_parallel) text_puts(t, " parallel");
   if (s->flags & LF_parallel && s->chunk) text_fmt(t, " chunk %u", s->chunk);
-  if (s->flags & LF_simd) text_puts(t, " simd");
   if (s->flags & LF_unroll) text_puts(t, " unroll");
 }
 

@@ -42,7 +42,7 @@ static const char *const good[] = {
     "o[0] = \"b\":str\n",
     "prog z\nbuf e: const f32[0,3] = {}\nbuf b: const bool[2] = {true, false}\n"
     "buf u: const u64[1] = {18446744073709551615}\nbuf h: const f16[2] = {0.1, -inf}\n"
-    "for i in 0..10 simd {\n}\nfor i in 0..10 {\n  for i1 in 0..i {\n  }\n}\n",
+    "for i in 0..10 unroll {\n}\nfor i in 0..10 {\n  for i1 in 0..i {\n  }\n}\n",
 };
 
 static const char *const bad[] = {

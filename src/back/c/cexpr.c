@@ -487,7 +487,7 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
  * copy.
  */
 static bool is_with_itself(Emit *e, const Expr *x) {
-  return !dtype_is_float(prog_expr(e->p, x->arg[0])->dt) && mem_same(e->p, x->arg[0], x->arg[1]);
+  return !dtype_is_float(prog_expr(e->p, x->arg[0])->dt) && ex_same(e->p, x->arg[0], x->arg[1]);
 }
 
 static void put_compare(Emit *e, const Expr *x, Prec at) {

@@ -298,7 +298,7 @@ static bool clashes(Emit *e, const Stmt *s, ExprId id) {
   const Buf *a = prog_buf(p, x->ref), *b = prog_buf(p, s->buf);
   if (x->lanes != prog_expr(p, s->a)->lanes || a->rank != b->rank || a->dt != b->dt) return true;
   for (u32 i = 0; i < a->rank; i++)
-    if (a->dim[i] != b->dim[i] || !mem_same(p, x->arg[i], s->idx[i])) return true;
+    if (a->dim[i] != b->dim[i] || !ex_same(p, x->arg[i], s->idx[i])) return true;
   return false;
 }
 

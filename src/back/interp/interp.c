@@ -5,7 +5,7 @@
  * loops that interp_plan.c finds to be free of dependences between iterations go to interp_row.c,
  * which gives the same bits much faster; with InterpOptions.plain nothing does. Every index is
  * checked against the actual extents: a violation is a fault of the compiler and ends the run.
- * Flags of loops (parallel, simd, unroll) mean nothing here.
+ * Flags of loops (parallel, unroll) mean nothing here.
  */
 #include "back/interp/interp.h"
 

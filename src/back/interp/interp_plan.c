@@ -50,22 +50,11 @@ static bool is_stored(Build *o, BufId root) {
 
 /* Same value in every iteration, and computed without what the body changes? */
 static bool is_constant(Build *o, ExprId id) {
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_var)
-    return e->ref != o->loop->var && !find_local(o, e->ref) && !is_carried(o, e->ref);
-  if (e->kind == EX_load && is_stored(o, o->r->view[e->ref].place)) return false;
-  for (u32 i = 0; i < e->narg; i++)
-    if (!is_constant(o, e->arg[i])) return false;
-  return true;
-}
-
-static bool same_expr(Prog *p, ExprId x, ExprId y) {
-  const Expr *a = prog_expr(p, x), *b = prog_expr(p, y);
-  if (a->kind != b->kind || a->dt != b->dt || a->narg != b->narg || a->ref != b->ref) return false;
-  if (a->kind == EX_const && a->imm.i != b->imm.i) return false;
-  if (a->kind > EX_op || (a->kind == EX_op && (a->op != b->op || a->sat != b->sat))) return false;
-  for (u32 i = 0; i < a->narg; i++)
-    if (!same_expr(p, a->arg[i], b->arg[i])) return false;
+  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);) {
+    VarId v = w.e->kind == EX_var ? w.e->ref : 0;
+    if (v && (v == o->loop->var || find_local(o, v) || is_carried(o, v))) return false;
+    if (w.e->kind == EX_load && is_stored(o, o->r->view[w.e->ref].place)) return false;
+  }
   return true;
 }
 
@@ -182,7 +171,7 @@ static Access *access(Build *o, BufId b, const ExprId *idx) {
   u32 *slot = map_get(&o->access, b);
   for (Access *a = slot ? plan->acc.at[*slot - 1] : NULL; a; a = a->before) {
     bool same = a->linear;
-    for (u32 k = 0; same && k < rank; k++) same = same_expr(o->p, a->idx[k], idx[k]);
+    for (u32 k = 0; same && k < rank; k++) same = ex_same(o->p, a->idx[k], idx[k]);
     if (same) return a;
   }
   Access *a = NEW(o->r->a, Access);
@@ -268,7 +257,7 @@ static bool is_element(Build *o, ExprId id, const Stmt *s) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind != EX_load || e->ref != s->buf) return false;
   for (u32 i = 0; i < s->nidx; i++)
-    if (!same_expr(o->p, e->arg[i], s->idx[i])) return false;
+    if (!ex_same(o->p, e->arg[i], s->idx[i])) return false;
   return true;
 }
 

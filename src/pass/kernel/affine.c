@@ -12,7 +12,7 @@ static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
   const Expr *x = prog_expr(p, e);
   VarId var = x->kind == EX_var ? x->ref : 0;
   for (u32 i = 0; i < a->n; i++) {
-    bool same = var ? a->t[i].var == var : !a->t[i].var && mem_same(p, a->t[i].e, e);
+    bool same = var ? a->t[i].var == var : !a->t[i].var && ex_same(p, a->t[i].e, e);
     if (!same) continue;
     a->t[i].coef += coef;
     return true;
@@ -67,14 +67,6 @@ i64 affine_coef(const Affine *a, VarId v) {
   for (u32 i = 0; i < a->n; i++)
     if (a->t[i].var == v) return a->t[i].coef;
   return 0;
-}
-
-bool ex_mentions(Prog *p, ExprId e, VarId v) {
-  const Expr *x = prog_expr(p, e);
-  if (x->kind == EX_var) return x->ref == v;
-  for (u32 i = 0; i < x->narg; i++)
-    if (ex_mentions(p, x->arg[i], v)) return true;
-  return false;
 }
 
 static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n) {

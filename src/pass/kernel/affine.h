@@ -28,7 +28,6 @@ typedef struct InnerVar {
 bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms */
 ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
 i64 affine_coef(const Affine *a, VarId v);
-bool ex_mentions(Prog *p, ExprId e, VarId v);
 /* e = block * *q + *r with 0 <= *r < block. Where the rest is not one of the inner variables, or 0,
  * division and remainder are left to the machine. */
 void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,

@@ -135,14 +135,13 @@ bool tile_is_const(const Tile *t, BufId b) {
 
 /* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
 static bool reaches_out(Tile *t, ExprId e) {
-  const Expr *x = prog_expr(t->p, e);
-  if (x->kind == EX_shuffle) return true;
-  if (x->kind == EX_load && x->lanes > 1 && prog_buf(t->p, x->ref)->lanes == 1) {
-    const Buf *b = prog_buf(t->p, x->ref);
+  for (ExprWalk w = ex_walk(t->p, e); ex_next(&w);) {
+    if (w.e->kind == EX_shuffle) return true;
+    if (w.e->kind != EX_load || w.e->lanes == 1) continue;
+    const Buf *b = prog_buf(t->p, w.e->ref);
+    if (b->lanes > 1) continue;
     if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % t->lanes) return true;
   }
-  for (u32 i = 0; i < x->narg; i++)
-    if (reaches_out(t, x->arg[i])) return true;
   return false;
 }
 
@@ -172,13 +171,11 @@ static bool use_of(Tile *t, u32 k, bool *out) {
 }
 
 static Finish finish_of(Prog *p, ExprId e) {
-  const Expr *x = prog_expr(p, e);
   Finish all = FI_plain;
-  if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return FI_functions;
-  if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = FI_reads;
-  for (u32 i = 0; i < x->narg; i++) {
-    Finish f = finish_of(p, x->arg[i]);
-    if (f > all) all = f;
+  for (ExprWalk w = ex_walk(p, e); ex_next(&w);) {
+    const Expr *x = w.e;
+    if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return FI_functions;
+    if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = FI_reads;
   }
   return all;
 }

@@ -26,27 +26,19 @@ const RootUse *access_root(const Accesses *t, BufId root) {
   return slot ? &t->root.at[*slot - 1] : NULL;
 }
 
-static void see_expr(Accesses *t, ExprId id) {
-  if (!id) return;
-  Expr *e = prog_expr(t->p, id);
-  if (e->kind == EX_var) *vec_push(&t->p->c->scratch, &t->used) = e->ref;
-  if (e->kind == EX_load)
-    add(t, (Touch){e->ref, prog_root(t->p, e->ref), e->arg, e->narg, e->lanes, false, 0});
-  for (u32 i = 0; i < e->narg; i++) see_expr(t, e->arg[i]);
-}
-
 static void declare(Accesses *t, VarId v) {
   *vec_push(&t->p->c->scratch, &t->declares) = v;
   *map_put(&t->declared, v) = 1;
 }
 
-static void see_list(Accesses *t, StmtId first);
-
-static void see(Accesses *t, Stmt *s) {
+static void see(Accesses *t, const Stmt *s) {
   t->nstmts++;
-  see_expr(t, s->a);
-  see_expr(t, s->b);
-  for (u32 i = 0; i < s->nidx; i++) see_expr(t, s->idx[i]);
+  for (ExprWalk w = ex_walk_stmt(t->p, s); ex_next(&w);) {
+    const Expr *e = w.e;
+    if (e->kind == EX_var) *vec_push(&t->p->c->scratch, &t->used) = e->ref;
+    if (e->kind == EX_load)
+      add(t, (Touch){e->ref, prog_root(t->p, e->ref), e->arg, e->narg, e->lanes, false, 0});
+  }
   if (s->kind == ST_store)
     add(t, (Touch){s->buf, prog_root(t->p, s->buf), s->idx, s->nidx, prog_expr(t->p, s->a)->lanes,
                    true, 0});
@@ -54,17 +46,12 @@ static void see(Accesses *t, Stmt *s) {
   if (s->kind == ST_require || (s->kind == ST_set && !access_declares(t, s->var)))
     t->ordered = true;
   if (s->kind == ST_while) t->loops = true;
-  see_list(t, s->body);
-  see_list(t, s->other);
 }
 
-static void see_list(Accesses *t, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(t->p, id)->next) see(t, prog_stmt(t->p, id));
-}
-
-static Accesses nothing(Prog *p) {
-  return (Accesses){
-      .p = p, .root_at = map_new(&p->c->scratch), .declared = map_new(&p->c->scratch)};
+static Accesses walk(Prog *p, StmtWalk w) {
+  Accesses t = {.p = p, .root_at = map_new(&p->c->scratch), .declared = map_new(&p->c->scratch)};
+  for (const Stmt *s; (s = prog_next(&w));) see(&t, s);
+  return t;
 }
 
 void access_append(Accesses *t, const Accesses *more) {
@@ -82,13 +69,9 @@ bool access_declares(const Accesses *t, VarId v) {
 }
 
 Accesses touched(Prog *p, StmtId first) {
-  Accesses t = nothing(p);
-  see_list(&t, first);
-  return t;
+  return walk(p, prog_walk(p, first));
 }
 
 Accesses accesses_one(Prog *p, StmtId only) {
-  Accesses t = nothing(p);
-  see(&t, prog_stmt(p, only));
-  return t;
+  return walk(p, prog_walk_one(p, only));
 }

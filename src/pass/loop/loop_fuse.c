@@ -73,7 +73,7 @@ static bool writes(const Accesses *t, BufId root) {
 
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
   return x->step == y->step && (x->flags | LF_parallel) == (y->flags | LF_parallel) &&
-         mem_same(p, x->a, y->a) && mem_same(p, x->b, y->b);
+         ex_same(p, x->a, y->a) && ex_same(p, x->b, y->b);
 }
 
 /* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
@@ -139,22 +139,11 @@ static bool pays(u64 one, u64 two, u64 both) {
   return both <= apart + apart / 4;
 }
 
-static void rename_expr(Prog *p, ExprId id, VarId from, VarId to) {
-  if (!id) return;
-  Expr *e = prog_expr(p, id);
-  if (e->kind == EX_var && e->ref == from) e->ref = to;
-  for (u32 i = 0; i < e->narg; i++) rename_expr(p, e->arg[i], from, to);
-}
-
-static void rename_list(Prog *p, StmtId first, VarId from, VarId to) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    Stmt *s = prog_stmt(p, id);
-    rename_expr(p, s->a, from, to);
-    rename_expr(p, s->b, from, to);
-    for (u32 i = 0; i < s->nidx; i++) rename_expr(p, s->idx[i], from, to);
-    rename_list(p, s->body, from, to);
-    rename_list(p, s->other, from, to);
-  }
+static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_var && x.e->ref == from) x.e->ref = to;
 }
 
 /* The statements inside y behind those inside x. */
@@ -167,7 +156,7 @@ static void append(Prog *p, StmtId x, StmtId y) {
 static void join(Prog *p, StmtId x, StmtId y) {
   Stmt *a = prog_stmt(p, x);
   const Stmt *b = prog_stmt(p, y);
-  rename_list(p, b->body, b->var, a->var);
+  rename_var(p, b->body, b->var, a->var);
   if (!(b->flags & LF_parallel)) a->flags &= (u8)~LF_parallel;
   append(p, x, y);
 }

@@ -65,14 +65,6 @@ typedef struct Chain {
 
 /* ---- memory ---- */
 
-static bool has_load(Prog *p, ExprId id) {
-  const Expr *e = prog_expr(p, id);
-  if (e->kind == EX_load) return true;
-  for (u32 i = 0; i < e->narg; i++)
-    if (has_load(p, e->arg[i])) return true;
-  return false;
-}
-
 /* An index as coef * v + what does not depend on the body + what ranges from lo to hi. */
 typedef struct Split {
   i64 coef, lo, hi;
@@ -142,7 +134,7 @@ static bool apart(Share *o, const Accesses *in, BufId root, VarId v) {
 static bool is_free(Share *o, StmtId loop, bool *own) {
   Prog *p = o->p;
   const Stmt *s = prog_stmt(p, loop);
-  if (s->kind != ST_for || !(s->flags & LF_parallel) || has_load(p, s->a) || has_load(p, s->b))
+  if (s->kind != ST_for || !(s->flags & LF_parallel) || ex_loads(p, s->a) || ex_loads(p, s->b))
     return false;
   Accesses in = touched(p, s->body);
   if (in.ordered) return false;
@@ -229,24 +221,18 @@ static double list_cost(Share *o, StmtId first) {
 
 /* Does it depend on a variable of the set? */
 static bool any_of(Share *o, ExprId id) {
-  if (!id) return false;
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_var && o->in_var[e->ref] == o->round) return true;
-  for (u32 i = 0; i < e->narg; i++)
-    if (any_of(o, e->arg[i])) return true;
+  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
+    if (w.e->kind == EX_var && o->in_var[w.e->ref] == o->round) return true;
   return false;
 }
 
 /* Adds the variables whose values depend on those in the set. */
 static void follow(Share *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
     if ((s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) &&
         (any_of(o, s->a) || any_of(o, s->b)))
       o->in_var[s->var] = o->round;
-    follow(o, s->body);
-    follow(o, s->other);
-  }
 }
 
 /* The first dimension whose index depends on a variable of the set; rank if none does. */
@@ -504,7 +490,7 @@ static Choice choose(Share *o, StmtId id) {
     if (time < best.time) best = (Choice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
   }
-  if ((s->flags & LF_unroll) || has_load(p, s->a) || has_load(p, s->b)) return best;
+  if ((s->flags & LF_unroll) || ex_loads(p, s->a) || ex_loads(p, s->b)) return best;
   o->inside++;
   double body = list_cost(o, s->body), open = open_time(o, s->body, body);
   o->inside--;
@@ -569,13 +555,11 @@ static StmtId put_strips(Share *o, StmtId id, const Chain *c) {
 
 /* Marks are left on the chain only. */
 static void unmark(Prog *p, StmtId first, const Chain *c) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    Stmt *s = prog_stmt(p, id);
+  Stmt *s;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
     bool keep = false;
-    for (u32 i = 0; c && i < c->n; i++) keep = keep || c->at[i] == id;
+    for (u32 i = 0; c && i < c->n; i++) keep = keep || c->at[i] == w.id;
     if (!keep) s->flags &= (u8)~LF_parallel;
-    unmark(p, s->body, c);
-    unmark(p, s->other, c);
   }
 }
 

@@ -9,6 +9,7 @@
  * Complex numbers have no scalar ops and are refused, node by node.
  */
 #include "pass/lower/lower.h"
+#include "ir/prog_mem.h"
 
 static LowerFn *const kinds[OP_COUNT] = {
     [OP_dims] = lower_dims,
@@ -230,7 +231,7 @@ void lower(Unit *u) {
   diag_leave(u->c);
   states_end(l.states);
   layout_done(&l);
-  prog_drop_unused(l.p);
+  mem_sweep(l.p);
   if (l.p->math == MP_s && !has_functions(l.p)) l.p->math = MP_f;
   u->p = l.p;
 }

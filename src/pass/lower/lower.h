@@ -100,7 +100,6 @@ bool group_fold(Lower *l, const Node *root, Form *f);
 Str group_label(Lower *l, const Node *root);
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
-void prog_drop_unused(Prog *p);          /* removes temporaries that nothing touches */
 
 /* lower_layout.c */
 BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */

@@ -171,7 +171,7 @@ static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
   const Expr *e = prog_expr(p, f);
   if (e->kind != EX_op || e->op != OP_erf) return 0;
   ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5), 0x1p-24); /* the next float too */
-  return arg && mem_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
+  return arg && ex_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
 }
 
 static ExprId apply(Nest *x) {

@@ -68,10 +68,8 @@ static void touch(Walk *w, u32 life) {
 /* ---- expressions ---- */
 
 static bool steady(Walk *w, ExprId id) {
-  const Expr *e = prog_expr(w->p, id);
-  if (e->kind == EX_load || (e->kind == EX_var && w->varies[e->ref])) return false;
-  for (u32 i = 0; i < e->narg; i++)
-    if (!steady(w, e->arg[i])) return false;
+  for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
+    if (x.e->kind == EX_load || (x.e->kind == EX_var && w->varies[x.e->ref])) return false;
   return true;
 }
 
@@ -82,7 +80,7 @@ static bool stored(Walk *w, const Expr *e) {
     if (s->buf != e->ref || prog_expr(w->p, s->a)->lanes != e->lanes) continue;
     bool same = true;
     for (u32 k = 0; same && k < s->nidx; k++)
-      same = mem_same(w->p, s->idx[k], e->arg[k]) && steady(w, e->arg[k]);
+      same = ex_same(w->p, s->idx[k], e->arg[k]) && steady(w, e->arg[k]);
     if (same) return true;
   }
   return false;
@@ -98,9 +96,8 @@ static void load(Walk *w, const Expr *e) {
 }
 
 static void loads(Walk *w, ExprId id) {
-  const Expr *e = prog_expr(w->p, id);
-  for (u32 i = 0; i < e->narg; i++) loads(w, e->arg[i]);
-  if (e->kind == EX_load) load(w, e);
+  for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
+    if (x.e->kind == EX_load) load(w, x.e);
 }
 
 /* ---- inside a point ---- */
@@ -153,8 +150,8 @@ static void inner_list(Walk *w, StmtId first);
 
 static void inner(Walk *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
-  if (s->a) loads(w, s->a);
-  if (s->b) loads(w, s->b);
+  loads(w, s->a);
+  loads(w, s->b);
   if (s->kind == ST_store) store(w, id);
   if (s->kind == ST_kernel) inner_list(w, s->body);
   if (s->kind != ST_for && s->kind != ST_while && s->kind != ST_if) return;
