@@ -48,6 +48,13 @@ void edit_replace(Edit *e, Val old, Val by) {
   e->changed = true;
 }
 
+bool edit_swap(Edit *e, NodeId n, Val by) {
+  Val out = graph_node(e->g, n)->out[0];
+  if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
+  edit_replace(e, out, by);
+  return true;
+}
+
 static void walk_block(Walk *w, BlkId b);
 
 /* Blocks of a dropped node are emptied, so that nothing in them counts as a use. */

@@ -150,6 +150,11 @@ static inline Value *graph_val(Graph *g, Val v) {
 static inline Node *graph_node(Graph *g, NodeId n) {
   return &g->node.at[n];
 }
+/* The node that defines v if it is op, else NULL. Building moves nodes: copy what is needed. */
+static inline const Node *graph_def(Graph *g, Val v, Op op) {
+  const Node *n = graph_node(g, graph_val(g, v)->def);
+  return graph_val(g, v)->def && n->op == op ? n : NULL;
+}
 static inline Type *graph_type(Graph *g, Val v) {
   return &g->val.at[v].type;
 }
@@ -287,7 +292,9 @@ typedef struct Edit {
 typedef bool EditFn(Edit *e, NodeId n);
 bool edit_run(Graph *g, EditFn *visit, void *user);
 void edit_replace(Edit *e, Val old, Val by); /* by takes the label if it has none */
-Val edit_now(const Edit *e, Val v);          /* what v has been replaced by, or v */
+/* The same for the first output of a node; false: their types differ. */
+bool edit_swap(Edit *e, NodeId n, Val by);
+Val edit_now(const Edit *e, Val v); /* what v has been replaced by, or v */
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to
  * ret. */
 void edit_inline(Edit *e, BlkId b, Val *ret);

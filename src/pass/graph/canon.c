@@ -22,20 +22,8 @@ bool canon_once(const Edit *e, Val v) {
   return v < k->n && k->uses[v] == 1;
 }
 
-const Node *canon_def(Graph *g, Val v, Op op) {
-  NodeId def = graph_val(g, v)->def;
-  return def && graph_node(g, def)->op == op ? graph_node(g, def) : NULL;
-}
-
 const Node *canon_only(Edit *e, Val v, Op op) {
-  return canon_once(e, v) ? canon_def(e->g, v, op) : NULL;
-}
-
-bool canon_replace(Edit *e, NodeId id, Val by) {
-  Val out = graph_node(e->g, id)->out[0];
-  if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
-  edit_replace(e, out, by);
-  return true;
+  return canon_once(e, v) ? graph_def(e->g, v, op) : NULL;
 }
 
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
@@ -148,7 +136,7 @@ static bool scale_into_conv(Edit *e, NodeId id) {
   Val in[2] = {c.in[0], canon_scaled(g, c.in[1], scale)};
   if (!in[1]) return false;
   g->loc = c.loc;
-  return canon_replace(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+  return edit_swap(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
 }
 
 /* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b) where
@@ -180,13 +168,13 @@ static bool scale_of_input(Edit *e, NodeId id) {
   Val scaled = canon_scaled(g, n.in[1], by), in[2] = {x, op == OP_mul ? scaled : n.in[1]};
   if (!scaled) return false;
   Val v = graph_node(g, graph_add(g, OP_conv, in, 2, n.attr, n.nattr))->out[0];
-  if (op == OP_mul) return canon_replace(e, id, v);
+  if (op == OP_mul) return edit_swap(e, id, v);
   i64 axes[MAX_RANK];
   Dim dim[MAX_RANK];
   for (u32 i = 1; i < w.rank; i++) axes[i - 1] = i;
   for (u32 i = 0; i + 1 < w.rank; i++) dim[i] = i ? 1 : w.dim[0];
   Val sum = canon_settle(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
-  return canon_replace(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
+  return edit_swap(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
@@ -199,8 +187,7 @@ static bool scale_before_bias(Edit *e, NodeId id) {
   NodeId def = graph_val(g, x)->def;
   if (!def || graph_node(g, def)->op != OP_conv || !canon_once(e, x)) return false;
   if (!canon_weights(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
-  return canon_replace(e, id,
-                       mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
+  return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
 }
 
 Val canon_fold(Graph *g, Op op, Val a, Val b) {
@@ -237,7 +224,7 @@ static bool merge_constants(Edit *e, NodeId id) {
     return false;
   Val both = canon_fold(g, op, a, b);
   if (!both || (op == OP_add && !adds_up(g, a, b, both))) return false;
-  return canon_replace(e, id, mk_map2(g, op, x, both));
+  return edit_swap(e, id, mk_map2(g, op, x, both));
 }
 
 bool canon_power(Graph *g, Val v) {
@@ -257,9 +244,9 @@ static bool to_commutative(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
   if (!graph_const(g, a) || graph_const(g, x) || !canon_plain(g, x)) return false;
-  if (n->op == OP_sub) return canon_replace(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  if (n->op == OP_sub) return edit_swap(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
   if (!canon_power(g, a)) return false;
-  return canon_replace(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+  return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
 }
 
 /* div(x, k) -> mul(x, 1 / k) on the way into a function that takes no notice */
@@ -270,8 +257,8 @@ static bool soft_division(Edit *e, NodeId id) {
   double x;
   if (n.out[0] >= k->n || !k->ulp_tolerant[n.out[0]] || !canon_plain(g, n.out[0])) return false;
   if (!canon_number(g, n.in[1], &x) || !canon_within(g, n.in[1], 1e-6, 1e6)) return false;
-  if (canon_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
-  return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
+  if (graph_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
+  return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
 
 /* max(max(x, a), b) -> max(x, max(a, b)), likewise min */
@@ -282,7 +269,7 @@ static bool merge_bounds(Edit *e, NodeId id) {
   if (!canon_split(g, &n, &y, &b)) return false;
   const Node *inner = canon_only(e, y, n.op);
   if (!inner || !canon_split(g, inner, &x, &a)) return false;
-  return canon_replace(e, id, mk_map2(g, n.op, x, canon_fold(g, n.op, a, b)));
+  return edit_swap(e, id, mk_map2(g, n.op, x, canon_fold(g, n.op, a, b)));
 }
 
 /* ---- padding ---- */
@@ -360,7 +347,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
   if (phases > 1)
     at[n.nattr++] = (Attr){.key = AT_input_dilation, .kind = AK_list, .n = ns, .u.list = dilate};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
-  return canon_replace(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
+  return edit_swap(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
 }
 
 /* ---- pointwise convolutions over one long axis ---- */
@@ -382,7 +369,7 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
   Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3),
                   node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
-  return canon_replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+  return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
 /* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to`
@@ -416,7 +403,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val in[3];
   const Node *r = NULL;
-  for (u32 i = 0; i < n.nin && !r; i++) r = canon_def(g, n.in[i], OP_reshape);
+  for (u32 i = 0; i < n.nin && !r; i++) r = graph_def(g, n.in[i], OP_reshape);
   if (!r) return false;
   Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),
        out = *graph_type(g, n.out[0]);
@@ -428,7 +415,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
   if (!def || (graph_node(g, def)->op != OP_conv && graph_node(g, def)->op >= OP_SCALARS))
     return false;
   for (u32 i = 0; i < n.nin; i++) {
-    const Node *ri = canon_def(g, n.in[i], OP_reshape);
+    const Node *ri = graph_def(g, n.in[i], OP_reshape);
     bool same =
         ri && type_equal(graph_type(g, ri->in[0]), &(Type){TY_tensor, graph_type(g, ri->in[0])->dt,
                                                            from.rank, from.dim, NULL});
@@ -436,7 +423,7 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
     if (!in[i]) return false;
   }
   Val v = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
-  return canon_replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+  return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
 enum { MOST = 10 };

@@ -27,10 +27,7 @@ typedef bool CanonRule(Edit *e, NodeId id);
 
 /* canon.c */
 bool canon_once(const Edit *e, Val v); /* used once */
-/* The node that defines v if it is op, else NULL. Building moves nodes: copy what is needed. */
-const Node *canon_def(Graph *g, Val v, Op op);
-const Node *canon_only(Edit *e, Val v, Op op); /* the same, NULL also if v has other users */
-bool canon_replace(Edit *e, NodeId id, Val by);
+const Node *canon_only(Edit *e, Val v, Op op); /* graph_def, NULL also if v has other users */
 /* Operands of a commutative node as (running, constant). */
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
 bool canon_weights(const Edit *e, Val v); /* constant, and nobody else uses it */

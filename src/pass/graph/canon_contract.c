@@ -127,7 +127,7 @@ bool canon_absorb(Edit *e, NodeId id) {
   bool any = false;
   if (!spec_read(g, &n, &s)) return false;
   for (u32 p = 0; p < 2; p++) {
-    const Node *t = canon_def(g, in[p], OP_transpose);
+    const Node *t = graph_def(g, in[p], OP_transpose);
     char was[MAX_RANK + 2], order[MAX_RANK + 2];
     memcpy(was, s.part[p], sizeof was);
     if (t) {
@@ -148,7 +148,7 @@ bool canon_absorb(Edit *e, NodeId id) {
   }
   Spec named = s;
   any = any || (spec_rename(&s, &named) && memcmp(&named, &s, sizeof s));
-  return any && canon_replace(e, id, build(g, in[0], in[1], &s));
+  return any && edit_swap(e, id, build(g, in[0], in[1], &s));
 }
 
 /* transpose(contract(a, b)) -> contract(a, b) with another spec */
@@ -163,7 +163,7 @@ bool canon_absorb_result(Edit *e, NodeId id) {
   to = s;
   for (u32 i = 0; i < rank; i++) to.part[2][i] = s.part[2][perm[i]];
   g->loc = c->loc;
-  return canon_replace(e, id, build(g, c->in[0], c->in[1], &to));
+  return edit_swap(e, id, build(g, c->in[0], c->in[1], &to));
 }
 
 /* ---- reshapes ---- */
@@ -217,7 +217,7 @@ bool canon_unflatten(Edit *e, NodeId id) {
   for (u32 p = 0; p < 2; p++) {
     in[p] = c.in[p];
     if (!has(&s, p, merged)) continue;
-    const Node *x = canon_def(g, c.in[p], OP_reshape);
+    const Node *x = graph_def(g, c.in[p], OP_reshape);
     if (!x) return false;
     const Type *from = graph_type(g, x->in[0]);
     i64 k = split_axis(graph_type(g, c.in[p]), from, n);
@@ -228,7 +228,7 @@ bool canon_unflatten(Edit *e, NodeId id) {
   }
   if (!widen(s.part[2], merged, with)) return false;
   g->loc = c.loc;
-  return canon_replace(e, id, build(g, in[0], in[1], &s));
+  return edit_swap(e, id, build(g, in[0], in[1], &s));
 }
 
 /* ---- factors ---- */
@@ -260,7 +260,7 @@ bool canon_scale_out(Edit *e, NodeId id) {
     if (!x || !type_equal(graph_type(g, x), graph_type(g, n.in[p]))) continue;
     Val in[2] = {p ? n.in[0] : x, p ? x : n.in[1]};
     Val v = graph_node(g, graph_add(g, OP_contract, in, 2, n.attr, n.nattr))->out[0];
-    return canon_replace(e, id, mk_map2(g, OP_mul, v, mk_like(g, v, by)));
+    return edit_swap(e, id, mk_map2(g, OP_mul, v, mk_like(g, v, by)));
   }
   return false;
 }
@@ -321,7 +321,7 @@ bool canon_scale_in(Edit *e, NodeId id) {
     Val v = graph_node(g, graph_add(g, OP_contract, in, 2, c.attr, c.nattr))->out[0];
     g->loc = loc;
     if (bias) v = mk_map2(g, OP_add, v, mk_map2(g, OP_mul, bias, k));
-    return canon_replace(e, id, v);
+    return edit_swap(e, id, v);
   }
   return false;
 }
@@ -339,7 +339,7 @@ static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   Val by = against(g, k, s, p, 1 - p);
   if (!by) return false;
   Val w = canon_scaled(g, n.in[1 - p], by);
-  return w && canon_replace(e, id, build(g, p ? w : x, p ? x : w, s));
+  return w && edit_swap(e, id, build(g, p ? w : x, p ? x : w, s));
 }
 
 /* contract(add(x, b), w) -> add(contract(x, w), contract(b, w)), b varying along what is summed
@@ -377,7 +377,7 @@ static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   b = mk_broadcast(g, mk_reshape(g, b, own, rank), dim, rank);
   Val moved = mk_reshape(g, canon_settle(g, build(g, b, n.in[1 - p], &sb)), place, out.rank);
   Val v = build(g, p ? n.in[0] : x, p ? x : n.in[1], s);
-  return canon_replace(e, id, mk_map2(g, OP_add, v, moved));
+  return edit_swap(e, id, mk_map2(g, OP_add, v, moved));
 }
 
 /* Constants in front of a contraction with constant weights. */
@@ -412,5 +412,5 @@ bool canon_pointwise(Edit *e, NodeId id) {
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {tw->dim[1], tw->dim[0], 1};
   Val kernel = mk_reshape(g, permuted(g, n.in[1], (const i64[]){1, 0}), ws, 3);
   Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), kernel, 1, &one, &one, &none, &none);
-  return canon_replace(e, id, mk_reshape(g, v, out.dim, out.rank));
+  return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }

@@ -21,13 +21,13 @@ static Val other_than(const Node *n, Val v) {
 
 /* Is v op(a, b) or, with either, op(b, a)? */
 static bool is_pair(Graph *g, Val v, Op op, Val a, Val b) {
-  const Node *n = canon_def(g, v, op);
+  const Node *n = graph_def(g, v, op);
   return n && ((n->in[0] == a && n->in[1] == b) || (n->in[0] == b && n->in[1] == a));
 }
 
 /* x + 1, written in either order: x; else 0. */
 static Val plus_one(Graph *g, Val v) {
-  const Node *n = canon_def(g, v, OP_add);
+  const Node *n = graph_def(g, v, OP_add);
   Val x, k;
   double one;
   return n && canon_split(g, n, &x, &k) && canon_number(g, k, &one) && one == 1 ? x : 0;
@@ -72,7 +72,7 @@ bool canon_order(Edit *e, NodeId id) {
 bool canon_zero(Edit *e, NodeId id) {
   Val x, k;
   if (!canon_split(e->g, graph_node(e->g, id), &x, &k) || !canon_plain(e->g, x)) return false;
-  return canon_within(e->g, k, 0, 0) && canon_replace(e, id, x);
+  return canon_within(e->g, k, 0, 0) && edit_swap(e, id, x);
 }
 
 /* mul(mul(a, k), b) -> mul(mul(a, b), k): one constant in a product, and where it is last it can
@@ -85,10 +85,10 @@ bool canon_outward(Edit *e, NodeId id) {
     Val a, k, b = n.in[1 - i];
     const Node *m = canon_only(e, n.in[i], OP_mul);
     if (!m || !canon_split(g, m, &a, &k) || !same_type(g, a, n.out[0])) continue;
-    bool row = canon_def(g, b, OP_recip) && !same_type(g, b, n.out[0]);
+    bool row = graph_def(g, b, OP_recip) && !same_type(g, b, n.out[0]);
     double one;
     if (!row && !(canon_number(g, k, &one) && canon_within(g, k, 1.0 / 64, 64))) continue;
-    return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, a, b), k));
+    return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, a, b), k));
   }
   return false;
 }
@@ -102,7 +102,7 @@ bool canon_clip(Edit *e, NodeId id) {
   if (!m || !canon_split(g, m, &x, &hi)) return false;
   double a, b;
   if (!canon_number(g, lo, &a) || !canon_number(g, hi, &b) || !(a <= b)) return false;
-  return canon_replace(e, id, mk_map2(g, OP_min, mk_map2(g, OP_max, x, lo), hi));
+  return edit_swap(e, id, mk_map2(g, OP_min, mk_map2(g, OP_max, x, lo), hi));
 }
 
 /* ---- reciprocals and powers ---- */
@@ -154,14 +154,14 @@ bool canon_not_negative(Graph *g, Val v) {
 /* Is v the sum of exponentials of numbers up to 0, at least one of which is 0? Then it is at least
  * 1. Rows that are hidden whole (select) have 1 in its place. */
 static bool is_partition(Graph *g, Val v) {
-  const Node *s = canon_def(g, v, OP_select);
+  const Node *s = graph_def(g, v, OP_select);
   double one;
   if (s) return canon_number(g, s->in[1], &one) && one == 1 && is_partition(g, s->in[2]);
-  const Node *sum = canon_def(g, v, OP_reduce_sum);
-  const Node *ex = sum ? canon_def(g, sum->in[0], OP_exp) : NULL;
-  const Node *d = ex ? canon_def(g, ex->in[0], OP_sub) : NULL;
-  const Node *hide = d ? canon_def(g, d->in[1], OP_select) : NULL;
-  const Node *top = d ? canon_def(g, hide ? hide->in[2] : d->in[1], OP_reduce_max) : NULL;
+  const Node *sum = graph_def(g, v, OP_reduce_sum);
+  const Node *ex = sum ? graph_def(g, sum->in[0], OP_exp) : NULL;
+  const Node *d = ex ? graph_def(g, ex->in[0], OP_sub) : NULL;
+  const Node *hide = d ? graph_def(g, d->in[1], OP_select) : NULL;
+  const Node *top = d ? graph_def(g, hide ? hide->in[2] : d->in[1], OP_reduce_max) : NULL;
   return top && top->in[0] == d->in[0];
 }
 
@@ -171,8 +171,8 @@ bool canon_reciprocal(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val y = n.in[1];
   if (!canon_plain(g, y) || graph_const(g, y) || same_type(g, y, n.out[0])) return false;
-  if (!canon_def(g, y, OP_sqrt) && !is_partition(g, y)) return false;
-  return canon_replace(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
+  if (!graph_def(g, y, OP_sqrt) && !is_partition(g, y)) return false;
+  return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
 }
 
 /* mul(x, recip(y)) -> div(x, y) where y has all elements of the result */
@@ -183,7 +183,7 @@ bool canon_quotient(Edit *e, NodeId id) {
   for (u32 i = 0; i < 2; i++) {
     const Node *r = canon_only(e, n.in[i], OP_recip);
     if (r && same_type(g, n.in[i], n.out[0]) && !graph_const(g, n.in[1 - i]))
-      return canon_replace(e, id, mk_map2(g, OP_div, n.in[1 - i], r->in[0]));
+      return edit_swap(e, id, mk_map2(g, OP_div, n.in[1 - i], r->in[0]));
   }
   return false;
 }
@@ -195,12 +195,12 @@ bool canon_power_of(Edit *e, NodeId id) {
   Val x = n.in[0];
   double k;
   if (!canon_plain(g, x) || !canon_number(g, n.in[1], &k)) return false;
-  if (k == 2) return canon_replace(e, id, mk_map2(g, OP_mul, x, x));
-  if (k == 3) return canon_replace(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
-  if (k == -1) return canon_replace(e, id, mk_map1(g, OP_recip, x));
+  if (k == 2) return edit_swap(e, id, mk_map2(g, OP_mul, x, x));
+  if (k == 3) return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
+  if (k == -1) return edit_swap(e, id, mk_map1(g, OP_recip, x));
   if (fabs(k) != 0.5 || !canon_not_negative(g, x)) return false;
   Val root = mk_map1(g, OP_sqrt, x);
-  return canon_replace(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
+  return edit_swap(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
 }
 
 /* mul(sum of n elements, 1 / n) -> div(sum, n), unless both are the same number: then it is a
@@ -210,7 +210,7 @@ bool canon_mean(Edit *e, NodeId id) {
   Val sum, k;
   double by;
   if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_plain(g, sum)) return false;
-  const Node *r = canon_def(g, sum, OP_reduce_sum);
+  const Node *r = graph_def(g, sum, OP_reduce_sum);
   if (!r || !canon_number(g, k, &by)) return false;
   u32 naxes;
   const Dim *axes = node_list(r, AT_axes, &naxes);
@@ -222,7 +222,7 @@ bool canon_mean(Edit *e, NodeId id) {
   }
   int exp;
   if (!(fabs(by * count - 1) < 2e-7) || frexp(count, &exp) == 0.5) return false;
-  return canon_replace(e, id, mk_map2(g, OP_div, sum, mk_like(g, sum, count)));
+  return edit_swap(e, id, mk_map2(g, OP_div, sum, mk_like(g, sum, count)));
 }
 
 /* ---- activations ---- */
@@ -237,7 +237,7 @@ bool canon_halves(Edit *e, NodeId id) {
   if (!n || !canon_split(g, n, &f, &k2) || !canon_power(g, k)) return false;
   if (!canon_number(g, k, &x) || !canon_number(g, k2, &y) || x != y || x > 1) return false;
   Val sum = mk_map2(g, OP_add, f, mk_like(g, f, 1));
-  return canon_replace(e, id, mk_map2(g, OP_mul, sum, k2));
+  return edit_swap(e, id, mk_map2(g, OP_mul, sum, k2));
 }
 
 /* add(x, mul(x * x * x, k)) -> mul(x, add(mul(x * x, k), 1)) */
@@ -254,7 +254,7 @@ bool canon_cubic(Edit *e, NodeId id) {
     Val square = c ? other_than(c, x) : 0;
     if (!square || !is_pair(g, square, OP_mul, x, x)) continue;
     Val by = mk_map2(g, OP_add, mk_map2(g, OP_mul, square, k), mk_like(g, x, 1));
-    return canon_replace(e, id, mk_map2(g, OP_mul, x, by));
+    return edit_swap(e, id, mk_map2(g, OP_mul, x, by));
   }
   return false;
 }
@@ -307,7 +307,7 @@ static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
   Val t = mk_map2(g, OP_add, x, mk_like(g, x, b / a));
   t = mk_map2(g, OP_max, t, mk_like(g, x, c.lo / a));
   t = mk_map2(g, OP_min, t, mk_like(g, x, c.hi / a));
-  return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), mk_like(g, x, a * by)));
+  return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), mk_like(g, x, a * by)));
 }
 
 bool canon_hard_swish(Edit *e, NodeId id) {
@@ -342,16 +342,16 @@ bool canon_softplus(Edit *e, NodeId id) {
   Val tail = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, x)));
   tail = mk_map1(g, OP_log, mk_map2(g, OP_add, tail, one));
   Val plus = mk_map2(g, OP_add, mk_map2(g, OP_max, x, zero), tail);
-  return canon_replace(e, id, mk_map1(g, OP_tanh, plus));
+  return edit_swap(e, id, mk_map1(g, OP_tanh, plus));
 }
 
 /* ---- norms and softmax ---- */
 
 /* Is m the mean of x along some axes? */
 static bool is_mean_of(Graph *g, Val m, Val x) {
-  const Node *n = canon_def(g, m, OP_div);
-  if (!n) n = canon_def(g, m, OP_mul);
-  const Node *sum = n ? canon_def(g, n->in[0], OP_reduce_sum) : NULL;
+  const Node *n = graph_def(g, m, OP_div);
+  if (!n) n = graph_def(g, m, OP_mul);
+  const Node *sum = n ? graph_def(g, n->in[0], OP_reduce_sum) : NULL;
   return sum && sum->in[0] == x;
 }
 
@@ -368,7 +368,7 @@ bool canon_affine(Edit *e, NodeId id) {
       Val x = m->in[k], s = m->in[1 - k], mean = other_than(off, s), b = sub->in[0];
       if (!mean || !is_mean_of(g, mean, x)) continue;
       Val y = mk_map2(g, OP_mul, mk_map2(g, OP_sub, x, mean), s);
-      return canon_replace(e, id, mk_map2(g, OP_add, y, b));
+      return edit_swap(e, id, mk_map2(g, OP_add, y, b));
     }
   }
   return false;
@@ -382,9 +382,9 @@ bool canon_rows(Edit *e, NodeId id) {
   for (u32 i = 0; i < 2; i++) {
     Val x = n.in[1 - i], r, w;
     const Node *m = canon_only(e, n.in[i], OP_mul);
-    if (!m || !canon_split(g, m, &r, &w) || !canon_def(g, r, OP_recip)) continue;
+    if (!m || !canon_split(g, m, &r, &w) || !graph_def(g, r, OP_recip)) continue;
     if (!same_type(g, x, n.out[0]) || same_type(g, r, n.out[0])) continue;
-    return canon_replace(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, r), w));
+    return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, r), w));
   }
   return false;
 }
@@ -396,12 +396,12 @@ bool canon_log_sum(Edit *e, NodeId id) {
   const Node *both = canon_only(e, n.in[1], OP_add);
   for (u32 i = 0; both && i < 2; i++) {
     Val top = both->in[i], l = both->in[1 - i];
-    const Node *lg = canon_def(g, l, OP_log);
-    const Node *sum = lg ? canon_def(g, lg->in[0], OP_reduce_sum) : NULL;
-    const Node *ex = sum ? canon_def(g, sum->in[0], OP_exp) : NULL;
-    const Node *d = ex ? canon_def(g, ex->in[0], OP_sub) : NULL;
-    if (!d || d->in[0] != n.in[0] || d->in[1] != top || !canon_def(g, top, OP_reduce_max)) continue;
-    return canon_replace(e, id, mk_map2(g, OP_sub, ex->in[0], l));
+    const Node *lg = graph_def(g, l, OP_log);
+    const Node *sum = lg ? graph_def(g, lg->in[0], OP_reduce_sum) : NULL;
+    const Node *ex = sum ? graph_def(g, sum->in[0], OP_exp) : NULL;
+    const Node *d = ex ? graph_def(g, ex->in[0], OP_sub) : NULL;
+    if (!d || d->in[0] != n.in[0] || d->in[1] != top || !graph_def(g, top, OP_reduce_max)) continue;
+    return edit_swap(e, id, mk_map2(g, OP_sub, ex->in[0], l));
   }
   return false;
 }

@@ -298,7 +298,7 @@ bool canon_slice_up(Edit *e, NodeId id) {
   Val v = n.in[0];
   Box b;
   if (v >= k->n || !k->cut[v] || k->cut[v] == CUT_MANY || !graph_val(g, v)->def) return false;
-  if (k->part[v]) return canon_replace(e, id, k->part[v]);
+  if (k->part[v]) return edit_swap(e, id, k->part[v]);
   const Node *x = graph_node(g, graph_val(g, v)->def);
   if (x->op == OP_slice || !box_of(g, &n, &b) || !passes(g, x, &b)) return false;
   bool fold = x->op == OP_contract || reduces(x->op);
@@ -310,7 +310,7 @@ bool canon_slice_up(Edit *e, NodeId id) {
     if (got < 0 || (i + 1 == x->nin && !found)) return false;
   }
   k->part[v] = part_of(g, *x, &b);
-  return canon_replace(e, id, k->part[v]);
+  return edit_swap(e, id, k->part[v]);
 }
 
 /* ---- loops ---- */

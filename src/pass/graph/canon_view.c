@@ -109,7 +109,7 @@ bool canon_transpose_up(Edit *e, NodeId id) {
   if (!x || x->op == OP_transpose || x->op == OP_const || x->op == OP_contract) return false;
   if (single(g, n.in[0])) return false;
   if (!can_transpose(&u, n.in[0], rank, UP_DEPTH) || !u.gain) return false;
-  return canon_replace(e, id, transposed(&u, n.in[0], rank));
+  return edit_swap(e, id, transposed(&u, n.in[0], rank));
 }
 
 /* ---- reshapes ---- */
@@ -200,7 +200,7 @@ bool canon_reshape_up(Edit *e, NodeId id) {
   const Node *x = def_of(g, n.in[0]);
   if (!x || x->op >= OP_SCALARS) return false;
   if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
-  return canon_replace(e, id, reshaped(&u, n.in[0]));
+  return edit_swap(e, id, reshaped(&u, n.in[0]));
 }
 
 /* ---- reductions ---- */
@@ -233,7 +233,7 @@ bool canon_reduce_view(Edit *e, NodeId id) {
   if (!t && !ascending(axes, naxes)) {
     memcpy(to, axes, naxes * sizeof *to);
     sort(to, naxes);
-    return canon_replace(e, id, mk_reduce(g, n.op, n.in[0], to, naxes, keep));
+    return edit_swap(e, id, mk_reduce(g, n.op, n.in[0], to, naxes, keep));
   }
   if (!t) return false;
   const Dim *perm = node_list(t, AT_perm, &rank);
@@ -243,16 +243,16 @@ bool canon_reduce_view(Edit *e, NodeId id) {
   }
   sort(to, naxes);
   Val v = mk_reduce(g, n.op, t->in[0], to, naxes, keep);
-  if (keep) return canon_replace(e, id, mk_transpose(g, v, perm));
+  if (keep) return edit_swap(e, id, mk_transpose(g, v, perm));
   for (u32 i = 0; i < rank; i++)
     if (!gone[i]) rest[left++] = perm[i];
-  if (ascending(rest, left)) return canon_replace(e, id, v);
+  if (ascending(rest, left)) return edit_swap(e, id, v);
   memcpy(place, rest, left * sizeof *place);
   sort(place, left);
   for (u32 i = 0; i < left; i++)
     for (u32 k = 0; k < left; k++)
       if (place[k] == rest[i]) back[i] = k;
-  return canon_replace(e, id, mk_transpose(g, v, back));
+  return edit_swap(e, id, mk_transpose(g, v, back));
 }
 
 /* reshape(reduce(x)), where it only inserts or removes the axes reduced over */
@@ -261,7 +261,7 @@ bool canon_keep(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Type want = *graph_type(g, n.out[0]);
   if (!keeps_otherwise(e, n.in[0], &want)) return false;
-  return canon_replace(e, id, reduced(g, def_of(g, n.in[0]), &want));
+  return edit_swap(e, id, reduced(g, def_of(g, n.in[0]), &want));
 }
 
 /* A pool whose window is the whole image is a reduction. */
@@ -279,5 +279,5 @@ bool canon_whole_pool(Edit *e, NodeId id) {
     axes[i] = k;
   }
   Op op = n.op == OP_pool_sum ? OP_reduce_sum : OP_reduce_max;
-  return ns && canon_replace(e, id, mk_reduce(g, op, n.in[0], axes, ns, true));
+  return ns && edit_swap(e, id, mk_reduce(g, op, n.in[0], axes, ns, true));
 }

@@ -16,14 +16,9 @@ const char *const act_name[ACT_COUNT] = {
     [ACT_mish] = "mish",
 };
 
-static const Node *def(Graph *g, Val v, Op op) {
-  NodeId d = v ? graph_val(g, v)->def : 0;
-  return d && graph_node(g, d)->op == op ? graph_node(g, d) : NULL;
-}
-
 /* Operand of a one-operand node op; 0 if v is not one. */
 static Val under(Graph *g, Val v, Op op) {
-  const Node *n = def(g, v, op);
+  const Node *n = graph_def(g, v, op);
   return n ? n->in[0] : 0;
 }
 
@@ -36,7 +31,7 @@ static bool number(Graph *g, Val v, double *x) {
 
 /* v = op(x, k) for a number k. Constants stand second. */
 static Val by_number(Graph *g, Val v, Op op, double *k) {
-  const Node *n = def(g, v, op);
+  const Node *n = graph_def(g, v, op);
   return n && number(g, n->in[1], k) ? n->in[0] : 0;
 }
 
@@ -58,7 +53,7 @@ static Val times(Graph *g, Val v, double k) {
 
 /* The operand of op(x, y) that is not x; 0 if v is not such a node. */
 static Val other(Graph *g, Val v, Op op, Val x) {
-  const Node *n = def(g, v, op);
+  const Node *n = graph_def(g, v, op);
   if (!n) return 0;
   return n->in[0] == x ? n->in[1] : n->in[1] == x ? n->in[0] : 0;
 }
@@ -73,8 +68,8 @@ static bool same_axes(const Dim *a, u32 na, const Dim *b, u32 nb) {
 static bool is_count(Graph *g, Val v, Dim d) {
   double x;
   if (number(g, v, &x)) return dim_is_const(d) && x == (double)d;
-  const Node *n = def(g, v, OP_cast);
-  n = def(g, n ? n->in[0] : v, OP_dims);
+  const Node *n = graph_def(g, v, OP_cast);
+  n = graph_def(g, n ? n->in[0] : v, OP_dims);
   u32 count;
   const Dim *shape = n ? node_list(n, AT_shape, &count) : NULL;
   return shape && count == 1 && shape[0] == d;
@@ -83,8 +78,8 @@ static bool is_count(Graph *g, Val v, Dim d) {
 bool match_mean(Graph *g, Val v, Mean *m) {
   double k;
   Val product = by_number(g, v, OP_mul, &k);
-  const Node *q = def(g, v, OP_div);
-  const Node *sum = def(g, product ? product : q ? q->in[0] : 0, OP_reduce_sum);
+  const Node *q = graph_def(g, v, OP_div);
+  const Node *sum = graph_def(g, product ? product : q ? q->in[0] : 0, OP_reduce_sum);
   if (!sum) return false;
   const Type *t = graph_type(g, sum->in[0]);
   Dim dim[MAX_RANK], all;
@@ -104,9 +99,9 @@ static bool is_low(Graph *g, Val v) {
 
 /* select(top == -Inf, k, x) -> x; else v itself. */
 static Val unhidden(Graph *g, Val v, double k, Val *none) {
-  const Node *s = def(g, v, OP_select);
+  const Node *s = graph_def(g, v, OP_select);
   double x;
-  const Node *eq = s ? def(g, s->in[0], OP_eq) : NULL;
+  const Node *eq = s ? graph_def(g, s->in[0], OP_eq) : NULL;
   if (!eq || !is_low(g, eq->in[1]) || !number(g, s->in[1], &x) || x != k) return v;
   *none = eq->in[0];
   return s->in[2];
@@ -114,13 +109,13 @@ static Val unhidden(Graph *g, Val v, double k, Val *none) {
 
 /* d = x - top, with top the largest along the same axes; without a top, x is d. */
 static bool read_rows(Graph *g, Val d, Softmax *m) {
-  const Node *sub = def(g, d, OP_sub);
+  const Node *sub = graph_def(g, d, OP_sub);
   Val none = 0;
   m->x = d;
   m->top = 0;
   if (!sub) return true;
   Val top = unhidden(g, sub->in[1], 0, &none);
-  const Node *max = def(g, top, OP_reduce_max);
+  const Node *max = graph_def(g, top, OP_reduce_max);
   u32 n;
   const Dim *axes = max ? node_list(max, AT_axes, &n) : NULL;
   if (!max || max->in[0] != sub->in[0] || !same_axes(axes, n, m->axes, m->naxes))
@@ -133,7 +128,7 @@ static bool read_rows(Graph *g, Val d, Softmax *m) {
 }
 
 static bool read_sum(Graph *g, Val v, Softmax *m) {
-  const Node *sum = def(g, v, OP_reduce_sum);
+  const Node *sum = graph_def(g, v, OP_reduce_sum);
   if (!sum || !node_int(sum, AT_keep, 0)) return false;
   m->sum = v;
   m->axes = node_list(sum, AT_axes, &m->naxes);
@@ -142,15 +137,15 @@ static bool read_sum(Graph *g, Val v, Softmax *m) {
 
 bool match_softmax(Graph *g, Val v, Softmax *m) {
   *m = (Softmax){0};
-  const Node *n = def(g, v, OP_sub);
+  const Node *n = graph_def(g, v, OP_sub);
   if (n) { /* d - log(sum(exp(d))) */
     Val d = n->in[0], l = under(g, n->in[1], OP_log);
     m->log = true;
     return l && read_sum(g, l, m) && under(g, under(g, l, OP_reduce_sum), OP_exp) == d &&
            read_rows(g, d, m);
   }
-  n = def(g, v, OP_mul);
-  const Node *q = n ? NULL : def(g, v, OP_div);
+  n = graph_def(g, v, OP_mul);
+  const Node *q = n ? NULL : graph_def(g, v, OP_div);
   if (!n && !q) return false;
   Val e = n ? n->in[0] : q->in[0], sum = n ? under(g, n->in[1], OP_recip) : q->in[1], none = 0;
   if (!sum) return false;
@@ -164,7 +159,7 @@ bool match_softmax(Graph *g, Val v, Softmax *m) {
 
 /* v = d / sqrt(mean of squares of d + eps) */
 static bool read_norm(Graph *g, Val v, Norm *m) {
-  const Node *n = def(g, v, OP_mul);
+  const Node *n = graph_def(g, v, OP_mul);
   Mean square, mean;
   if (!n) return false;
   Val d = n->in[0], root = under(g, under(g, n->in[1], OP_recip), OP_sqrt);
@@ -174,7 +169,7 @@ static bool read_norm(Graph *g, Val v, Norm *m) {
     m->eps = 0;
   }
   if (!var || !match_mean(g, var, &square)) return false;
-  const Node *mul = def(g, square.x, OP_mul), *sub = def(g, d, OP_sub);
+  const Node *mul = graph_def(g, square.x, OP_mul), *sub = graph_def(g, d, OP_sub);
   if (!mul || mul->in[0] != d || mul->in[1] != d) return false;
   m->axes = square.axes;
   m->naxes = square.naxes;
@@ -186,7 +181,7 @@ static bool read_norm(Graph *g, Val v, Norm *m) {
 
 bool match_norm(Graph *g, Val v, Norm *m) {
   *m = (Norm){0};
-  const Node *n = def(g, v, OP_add);
+  const Node *n = graph_def(g, v, OP_add);
   for (u32 i = 0; n && i < 2; i++) { /* + bias */
     Norm in;
     if (!match_norm(g, n->in[i], &in) || in.bias) continue;
@@ -196,7 +191,7 @@ bool match_norm(Graph *g, Val v, Norm *m) {
   }
   if (n) return false;
   if (read_norm(g, v, m)) return true;
-  n = def(g, v, OP_mul);
+  n = graph_def(g, v, OP_mul);
   for (u32 i = 0; n && i < 2; i++) { /* * scale */
     if (!read_norm(g, n->in[i], m)) continue;
     m->scale = n->in[1 - i];
@@ -242,14 +237,14 @@ static bool sums_last(Graph *g, const Node *n, u32 p) {
 
 /* Peels one mask off the scores; 0: there is none. */
 static Val unmasked(Graph *g, Val v, Mask *m) {
-  const Node *s = def(g, v, OP_select);
+  const Node *s = graph_def(g, v, OP_select);
   double low;
   if (s) {
     Val cond = s->in[0], added = 0;
     bool hide = number(g, s->in[1], &low);
     if (!hide && !number(g, s->in[2], &low)) return 0;
     Val x = hide ? s->in[2] : s->in[1];
-    const Node *eq = def(g, cond, OP_eq);
+    const Node *eq = graph_def(g, cond, OP_eq);
     if (hide && eq && is_low(g, eq->in[1])) added = other(g, x, OP_add, eq->in[0]);
     if (added) { /* select(mask == -Inf, -Inf, x + mask) */
       *m = (Mask){MASK_add, eq->in[0], -INFINITY};
@@ -258,15 +253,15 @@ static Val unmasked(Graph *g, Val v, Mask *m) {
     *m = (Mask){hide ? MASK_hide : MASK_keep, cond, low};
     return x;
   }
-  const Node *n = def(g, v, OP_add);
+  const Node *n = graph_def(g, v, OP_add);
   if (!n) return 0;
   *m = (Mask){.kind = MASK_add};
   for (u32 i = 0; i < 2; i++) { /* the scores are what comes from a contraction */
     double k;
     Val x = n->in[i], in = by_number(g, x, OP_mul, &k);
-    bool scores = def(g, through_reshape(g, in ? in : x), OP_contract) || def(g, x, OP_select) ||
-                  def(g, x, OP_add);
-    if (!scores || (i == 0 && def(g, n->in[1], OP_contract))) continue;
+    bool scores = graph_def(g, through_reshape(g, in ? in : x), OP_contract) ||
+                  graph_def(g, x, OP_select) || graph_def(g, x, OP_add);
+    if (!scores || (i == 0 && graph_def(g, n->in[1], OP_contract))) continue;
     m->v = n->in[1 - i];
     return x;
   }
@@ -294,7 +289,7 @@ static bool read_scores(Graph *g, Val v, Attention *m) {
     v = capped;
   }
   v = through_reshape(g, v);
-  const Node *c = def(g, v, OP_contract);
+  const Node *c = graph_def(g, v, OP_contract);
   if (!c) return false;
   m->scores = graph_val(g, v)->def;
   return true;
@@ -302,7 +297,7 @@ static bool read_scores(Graph *g, Val v, Attention *m) {
 
 bool match_attention(Graph *g, Val v, Attention *m) {
   *m = (Attention){0};
-  const Node *mix = def(g, v, OP_contract);
+  const Node *mix = graph_def(g, v, OP_contract);
   if (!mix) return false;
   for (u32 p = 0; p < 2; p++) {
     Val rows = through_reshape(g, mix->in[p]);
@@ -335,7 +330,7 @@ static Val sigmoid_below(Graph *g, Val v) {
 }
 
 static Val softplus_of(Graph *g, Val v) {
-  const Node *n = def(g, v, OP_add);
+  const Node *n = graph_def(g, v, OP_add);
   for (u32 i = 0; n && i < 2; i++) {
     double zero;
     Val x = by_number(g, n->in[i], OP_max, &zero);
@@ -353,7 +348,7 @@ static Act gelu_of(Graph *g, const Node *n, Val *x) {
     if (times(g, under(g, t, OP_erf), sqrt(0.5)) == a) return ACT_gelu;
     Val cube = times(g, under(g, t, OP_tanh), sqrt(2 / 3.14159265358979323846));
     Val square = times(g, plus(g, other(g, cube, OP_mul, a), 1), 0.044715);
-    const Node *sq = def(g, square, OP_mul);
+    const Node *sq = graph_def(g, square, OP_mul);
     if (sq && sq->in[0] == a && sq->in[1] == a) return ACT_gelu_tanh;
   }
   return ACT_none;
@@ -377,10 +372,10 @@ static Act plain_act(Graph *g, Val v, Val *x, double *by) {
   if ((*x = by_number(g, v, OP_max, &lo)) != 0 && lo == 0) return ACT_relu;
   if ((*x = by_number(g, by_number(g, v, OP_min, &hi), OP_max, &lo)) != 0) return ACT_clip;
   if ((*x = sigmoid_below(g, under(g, v, OP_recip))) != 0) return ACT_sigmoid;
-  const Node *n = def(g, v, OP_div);
+  const Node *n = graph_def(g, v, OP_div);
   if (n && (*x = n->in[0]) == sigmoid_below(g, n->in[1])) return ACT_silu;
   if ((*x = softplus_of(g, v)) != 0) return ACT_softplus;
-  n = def(g, v, OP_mul);
+  n = graph_def(g, v, OP_mul);
   if (!n) return ACT_none;
   for (u32 i = 0; i < 2; i++) {
     *x = n->in[i];

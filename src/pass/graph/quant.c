@@ -51,11 +51,11 @@ typedef struct Scaled {
 } Scaled;
 
 static bool match_scaled(Graph *g, Val v, Scaled *s) {
-  const Node *n = canon_def(g, v, OP_mul);
+  const Node *n = graph_def(g, v, OP_mul);
   if (!n || graph_type(g, v)->dt != DT_f32) return false;
   Val in[2] = {n->in[0], n->in[1]};
   for (u32 i = 0; i < 2; i++) {
-    const Node *c = canon_def(g, in[i], OP_cast);
+    const Node *c = graph_def(g, in[i], OP_cast);
     if (!c || graph_type(g, c->in[0])->dt != DT_i32) continue;
     s->ints = c->in[0];
     s->scale = known(g, in[1 - i]);
@@ -140,7 +140,7 @@ static bool product(Edit *e, NodeId id) {
     in[1 - k] = w.ints;
     g->loc = n.loc;
     Val acc = graph_node(g, graph_add(g, n.op, in, 2, n.attr, n.nattr))->out[0];
-    return canon_replace(e, id, scaled(g, acc, canon_fold(g, OP_mul, sx, sw)));
+    return edit_swap(e, id, scaled(g, acc, canon_fold(g, OP_mul, sx, sw)));
   }
   return false;
 }
@@ -173,7 +173,7 @@ static bool bias(Edit *e, NodeId id) {
     if (!graph_const(g, b)) continue;
     Val k = multiples(g, b, x.scale);
     g->loc = n.loc;
-    return k && canon_replace(e, id, scaled(g, mk_map2(g, OP_add, x.ints, k), x.scale));
+    return k && edit_swap(e, id, scaled(g, mk_map2(g, OP_add, x.ints, k), x.scale));
   }
   return false;
 }
@@ -211,7 +211,7 @@ static bool requantise(Edit *e, NodeId id) {
   by = known(g, mk_reshape(g, by, NULL, 0));
   g->loc = n.loc;
   Val v = divided(e, x, by, 0);
-  return v && canon_replace(e, id, mk_map1(g, OP_round, v));
+  return v && edit_swap(e, id, mk_map1(g, OP_round, v));
 }
 
 /* Does every window see an element of its operand? */
@@ -237,7 +237,7 @@ static bool pool(Edit *e, NodeId id) {
   Val p = graph_node(g, graph_add(g, OP_pool_max, &q, 1, n.attr, n.nattr))->out[0];
   p = mk_cast(g, p, DT_i32);
   if (zero) p = mk_map2(g, OP_sub, p, mk_scalar(g, DT_i32, (double)zero));
-  return canon_replace(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
+  return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
 }
 
 /* bytes(round(float(q - z) * 1) + z) -> q */
@@ -249,17 +249,17 @@ static bool same_bytes(Edit *e, NodeId id) {
   i64 zero;
   if (!node_int(&n, AT_sat, 0)) return false;
   Val v = n.in[0];
-  const Node *a = canon_def(g, v, OP_add);
+  const Node *a = graph_def(g, v, OP_add);
   if (a) {
     Val k = known(g, a->in[1]);
     if (!canon_number(g, k, &moved)) return false;
     v = graph_node(g, graph_val(g, n.in[0])->def)->in[0];
   }
-  const Node *r = canon_def(g, v, OP_round);
+  const Node *r = graph_def(g, v, OP_round);
   if (!r || !match_scaled(g, r->in[0], &x) || !is_one(g, x.scale)) return false;
   Val q = graph_bytes(g, x.ints, &zero);
   if (!q || (double)zero != moved || tensor_get(graph_const(g, x.scale), 0).f != 1) return false;
-  return canon_replace(e, id, q);
+  return edit_swap(e, id, q);
 }
 
 /* ---- */

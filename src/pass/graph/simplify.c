@@ -20,19 +20,6 @@ enum { ROUNDS = 64, MAX_RUN = 1 << 20 };
 /* A rule looks at node id and returns true if it has replaced its (first) output. */
 typedef bool Rule(Edit *e, NodeId id);
 
-static bool swap(Edit *e, NodeId id, Val by) {
-  Val out = graph_node(e->g, id)->out[0];
-  if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
-  edit_replace(e, out, by);
-  return true;
-}
-
-/* The node that defines v, if its operator is op; else NULL. */
-static const Node *made_by(Graph *g, Val v, Op op) {
-  NodeId def = graph_val(g, v)->def;
-  return def && graph_node(g, def)->op == op ? graph_node(g, def) : NULL;
-}
-
 static Type out_type(Graph *g, NodeId id) {
   return *graph_type(g, graph_node(g, id)->out[0]);
 }
@@ -86,8 +73,8 @@ static bool drop_neutral(Edit *e, NodeId id) {
   for (u32 i = 0; i < sizeof neutrals / sizeof *neutrals; i++) {
     if (neutrals[i].op != n->op) continue;
     Scalar c = neutral(neutrals[i].c, dt);
-    if (is_all(g, n->in[1], c)) return swap(e, id, n->in[0]);
-    return neutrals[i].either && is_all(g, n->in[0], c) && swap(e, id, n->in[1]);
+    if (is_all(g, n->in[1], c)) return edit_swap(e, id, n->in[0]);
+    return neutrals[i].either && is_all(g, n->in[0], c) && edit_swap(e, id, n->in[1]);
   }
   return false;
 }
@@ -104,14 +91,15 @@ static bool fix_unary(Edit *e, NodeId id) {
   NodeId def = graph_val(g, graph_node(g, id)->in[0])->def;
   if (!def) return false;
   const Node *x = graph_node(g, def);
-  if (op == x->op && (op == OP_neg || op == OP_not)) return swap(e, id, x->in[0]);
+  if (op == x->op && (op == OP_neg || op == OP_not)) return edit_swap(e, id, x->in[0]);
   bool idle =
       (op == x->op && (op == OP_abs || op == OP_sign)) || (is_rounding(op) && is_rounding(x->op));
-  if (idle) return swap(e, id, x->out[0]);
+  if (idle) return edit_swap(e, id, x->out[0]);
   bool wraps = dtype_info[graph_type(g, x->out[0])->dt].cls == 'U'; /* |-x| is not |x| */
-  if (op == OP_abs && x->op == OP_neg && !wraps) return swap(e, id, mk_map1(g, OP_abs, x->in[0]));
+  if (op == OP_abs && x->op == OP_neg && !wraps)
+    return edit_swap(e, id, mk_map1(g, OP_abs, x->in[0]));
   if (op == OP_not && (x->op == OP_eq || x->op == OP_ne)) {
-    return swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
+    return edit_swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
   }
   return false;
 }
@@ -121,7 +109,7 @@ static bool fix_equal_operands(Edit *e, NodeId id) {
   Op op = n->op;
   if (n->nin != 2 || n->in[0] != n->in[1]) return false;
   if (op != OP_max && op != OP_min && op != OP_and && op != OP_or) return false;
-  return swap(e, id, n->in[0]);
+  return edit_swap(e, id, n->in[0]);
 }
 
 /* An operand that is broadcast to a shape the other operands bring along anyway. Changes the node
@@ -132,7 +120,7 @@ static bool drop_broadcast(Edit *e, NodeId id) {
   const Type *t[3], *out = graph_type(g, n->out[0]);
   for (u32 i = 0; i < n->nin; i++) t[i] = graph_type(g, n->in[i]);
   for (u32 i = 0; i < n->nin; i++) {
-    const Node *b = made_by(g, n->in[i], OP_broadcast);
+    const Node *b = graph_def(g, n->in[i], OP_broadcast);
     if (!b) continue;
     const Type *x = graph_type(g, b->in[0]), *was = t[i];
     bool fits = true;
@@ -173,15 +161,17 @@ static bool rename_op(Edit *e, NodeId id) {
   Val a = n->in[0], b = n->in[1];
   DType dt = graph_type(g, a)->dt;
   bool flt = dtype_is_float(dt);
-  const Node *neg = made_by(g, b, OP_neg);
+  const Node *neg = graph_def(g, b, OP_neg);
   switch (n->op) {
-  case OP_div: return flt && is_all(g, a, (Scalar){.f = 1}) && swap(e, id, mk_map1(g, OP_recip, b));
+  case OP_div:
+    return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_map1(g, OP_recip, b));
   case OP_pow: /* f64 is not as good as the product */
     if (dt == DT_f64 || !is_all(g, b, flt ? (Scalar){.f = 2} : (Scalar){.i = 2})) return false;
-    return swap(e, id, mk_map2(g, OP_mul, a, a));
-  case OP_add: return neg && flt && swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
-  case OP_sub: return neg && flt && swap(e, id, mk_map2(g, OP_add, a, neg->in[0]));
-  case OP_mul: return flt && is_all(g, b, (Scalar){.f = -1}) && swap(e, id, mk_map1(g, OP_neg, a));
+    return edit_swap(e, id, mk_map2(g, OP_mul, a, a));
+  case OP_add: return neg && flt && edit_swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
+  case OP_sub: return neg && flt && edit_swap(e, id, mk_map2(g, OP_add, a, neg->in[0]));
+  case OP_mul:
+    return flt && is_all(g, b, (Scalar){.f = -1}) && edit_swap(e, id, mk_map1(g, OP_neg, a));
   default: return false;
   }
 }
@@ -222,9 +212,10 @@ static bool fix_select(Edit *e, NodeId id) {
   Type t = out_type(g, id);
   Val a = n->in[1], b = n->in[2];
   if (a == b || is_all(g, n->in[0], (Scalar){.i = 1})) {
-    return swap(e, id, mk_broadcast(g, a, t.dim, t.rank));
+    return edit_swap(e, id, mk_broadcast(g, a, t.dim, t.rank));
   }
-  if (is_all(g, n->in[0], (Scalar){.i = 0})) return swap(e, id, mk_broadcast(g, b, t.dim, t.rank));
+  if (is_all(g, n->in[0], (Scalar){.i = 0}))
+    return edit_swap(e, id, mk_broadcast(g, b, t.dim, t.rank));
   return false;
 }
 
@@ -261,15 +252,15 @@ static bool fix_cast(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Op op = n->op;
   if (op != OP_cast && op != OP_bitcast) return false;
-  if (swap(e, id, n->in[0])) return true;
-  const Node *x = made_by(g, n->in[0], op);
+  if (edit_swap(e, id, n->in[0])) return true;
+  const Node *x = graph_def(g, n->in[0], op);
   if (!x) return false;
   Val from = x->in[0];
   DType a = graph_type(g, from)->dt, b = graph_type(g, n->in[0])->dt;
   if (op == OP_cast && !may_skip(a, b, out_type(g, id).dt)) return false;
-  if (swap(e, id, from)) return true;
+  if (edit_swap(e, id, from)) return true;
   NodeId made = graph_add(g, op, &from, 1, n->attr, n->nattr);
-  return swap(e, id, graph_node(g, made)->out[0]);
+  return edit_swap(e, id, graph_node(g, made)->out[0]);
 }
 
 /* ---- views ---- */
@@ -277,11 +268,11 @@ static bool fix_cast(Edit *e, NodeId id) {
 static bool fix_reshape(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (swap(e, id, n->in[0])) return true;
-  const Node *x = made_by(g, n->in[0], OP_reshape);
+  if (edit_swap(e, id, n->in[0])) return true;
+  const Node *x = graph_def(g, n->in[0], OP_reshape);
   if (!x) return false;
   Type t = out_type(g, id);
-  return swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
+  return edit_swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
 }
 
 static bool fix_transpose(Edit *e, NodeId id) {
@@ -290,12 +281,12 @@ static bool fix_transpose(Edit *e, NodeId id) {
   Type t = out_type(g, id);
   u32 rank;
   const Dim *perm = node_list(n, AT_perm, &rank);
-  const Node *x = made_by(g, n->in[0], OP_transpose);
+  const Node *x = graph_def(g, n->in[0], OP_transpose);
   if (x) {
     const Dim *inner = node_list(x, AT_perm, &rank);
     i64 both[MAX_RANK];
     for (u32 i = 0; i < rank; i++) both[i] = inner[perm[i]];
-    return swap(e, id, mk_transpose(g, x->in[0], both));
+    return edit_swap(e, id, mk_transpose(g, x->in[0], both));
   }
   const Type *in = graph_type(g, n->in[0]);
   i64 last = -1;
@@ -304,7 +295,7 @@ static bool fix_transpose(Edit *e, NodeId id) {
     if (perm[i] < last) return false;
     last = perm[i];
   }
-  return swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank)); /* only axes of extent 1 move */
+  return edit_swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank)); /* only axes of extent 1 move */
 }
 
 /* A slice of operand k of a concat, if the slice lies in it; starts and sizes are constants. */
@@ -323,7 +314,7 @@ static bool slice_of_concat(Edit *e, NodeId id, const Node *x) {
       Dim from[MAX_RANK];
       memcpy(from, start, rank * sizeof *from);
       from[axis] -= at;
-      return swap(e, id, mk_slice(g, x->in[k], from, size, step));
+      return edit_swap(e, id, mk_slice(g, x->in[k], from, size, step));
     }
     at += d;
   }
@@ -343,10 +334,10 @@ static bool fix_slice(Edit *e, NodeId id) {
   u32 rank;
   const Dim *start = node_list(n, AT_start, &rank), *size = node_list(n, AT_size, &rank);
   const Dim *step = node_list(n, AT_step, &rank);
-  if (is_whole(graph_type(g, n->in[0]), start, size, step)) return swap(e, id, n->in[0]);
-  const Node *x = made_by(g, n->in[0], OP_concat);
+  if (is_whole(graph_type(g, n->in[0]), start, size, step)) return edit_swap(e, id, n->in[0]);
+  const Node *x = graph_def(g, n->in[0], OP_concat);
   if (x) return slice_of_concat(e, id, x);
-  x = made_by(g, n->in[0], OP_slice);
+  x = graph_def(g, n->in[0], OP_slice);
   if (!x) return false;
   const Dim *start1 = node_list(x, AT_start, &rank), *step1 = node_list(x, AT_step, &rank);
   Dim from[MAX_RANK];
@@ -364,17 +355,17 @@ static bool fix_slice(Edit *e, NodeId id) {
       return false;
     }
   }
-  return swap(e, id, mk_slice(g, x->in[0], from, size, by));
+  return edit_swap(e, id, mk_slice(g, x->in[0], from, size, by));
 }
 
 static bool fix_broadcast(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (swap(e, id, n->in[0])) return true;
-  const Node *x = made_by(g, n->in[0], OP_broadcast);
+  if (edit_swap(e, id, n->in[0])) return true;
+  const Node *x = graph_def(g, n->in[0], OP_broadcast);
   if (!x) return false;
   Type t = out_type(g, id);
-  return swap(e, id, mk_broadcast(g, x->in[0], t.dim, t.rank));
+  return edit_swap(e, id, mk_broadcast(g, x->in[0], t.dim, t.rank));
 }
 
 /* ---- reductions ---- */
@@ -391,7 +382,7 @@ static bool fix_reduce(Edit *e, NodeId id) {
   for (u32 i = 0; i < naxes; i++) {
     if (graph_type(g, n->in[0])->dim[axes[i]] != 1) return false;
   }
-  return swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank));
+  return edit_swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank));
 }
 
 /* ---- joins ---- */
@@ -401,7 +392,7 @@ static Val pieces_of(Graph *g, const Node *n, u32 axis) {
   Val x = 0;
   Dim at = 0;
   for (u32 k = 0; k < n->nin; k++) {
-    const Node *s = made_by(g, n->in[k], OP_slice);
+    const Node *s = graph_def(g, n->in[k], OP_slice);
     if (!s || (x && s->in[0] != x)) return 0;
     x = s->in[0];
     const Type *t = graph_type(g, x);
@@ -425,7 +416,7 @@ static bool concat_of_same(Edit *e, NodeId id) {
   for (u32 i = 1; i < n->nin; i++)
     if (n->in[i] != n->in[0]) return false;
   Type t = out_type(g, id);
-  return swap(e, id, mk_broadcast(g, n->in[0], t.dim, t.rank));
+  return edit_swap(e, id, mk_broadcast(g, n->in[0], t.dim, t.rank));
 }
 
 static bool fix_concat(Edit *e, NodeId id) {
@@ -433,15 +424,15 @@ static bool fix_concat(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 axis = (u32)node_int(n, AT_axis, 0), kept = 0;
-  if (n->nin == 1) return swap(e, id, n->in[0]);
+  if (n->nin == 1) return edit_swap(e, id, n->in[0]);
   Val x = pieces_of(g, n, axis);
-  if (x) return swap(e, id, x);
+  if (x) return edit_swap(e, id, x);
   Val *in = NEWS(&g->c->scratch, Val, n->nin);
   for (u32 k = 0; k < n->nin; k++) {
     if (graph_type(g, n->in[k])->dim[axis] != 0) in[kept++] = n->in[k];
   }
   if (!kept || kept == n->nin) return false;
-  return swap(e, id, mk_concat(g, in, kept, axis));
+  return edit_swap(e, id, mk_concat(g, in, kept, axis));
 }
 
 static bool fix_pad(Edit *e, NodeId id) {
@@ -452,7 +443,7 @@ static bool fix_pad(Edit *e, NodeId id) {
   for (u32 i = 0; i < rank; i++) {
     if (lo[i] || hi[i] || mid[i]) return false;
   }
-  return swap(e, id, n->in[0]);
+  return edit_swap(e, id, n->in[0]);
 }
 
 /* ---- gathers and scatters ---- */
@@ -496,14 +487,14 @@ static bool fix_gather(Edit *e, NodeId id) {
   size[axis] = (i64)idx->n;
   by[axis] = step;
   Val s = mk_slice(g, n->in[0], start, size, by);
-  return swap(e, id, mk_reshape(g, s, t.dim, t.rank));
+  return edit_swap(e, id, mk_reshape(g, s, t.dim, t.rank));
 }
 
 static bool fix_scatter(Edit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   const Type *u = graph_type(e->g, n->in[2]);
   for (u32 i = 0; i < u->rank; i++) {
-    if (u->dim[i] == 0) return swap(e, id, n->in[0]);
+    if (u->dim[i] == 0) return edit_swap(e, id, n->in[0]);
   }
   return false;
 }
@@ -518,7 +509,7 @@ static bool fix_empty(Edit *e, NodeId id) {
   Type t = out_type(g, id);
   u64 count;
   if (!type_is_static(&t) || !shape_count(t.dim, t.rank, &count) || count) return false;
-  return swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
+  return edit_swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
 }
 
 /* Of f8e8m0, which has no sign and no zero, -(-x) is not x. */
@@ -535,7 +526,7 @@ static bool fix_within(Edit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   u32 count;
   const Dim *size = node_list(n, AT_size, &count);
-  return index_fits(e->g, n->in[0], size, count) && swap(e, id, n->in[0]);
+  return index_fits(e->g, n->in[0], size, count) && edit_swap(e, id, n->in[0]);
 }
 
 static Rule *const rules[OP_COUNT] = {
