@@ -49,9 +49,7 @@ u32 on_rank(Build *b, Val v) {
 }
 
 Dim on_dim(Build *b, Val v, u32 axis) {
-  const Type *t = graph_type(b->g, v);
-  if (axis >= t->rank) on_bad(b, "an operand has rank %u, axis %u is needed", t->rank, axis);
-  return t->dim[axis];
+  return val_dim(b->g, v, axis);
 }
 
 i64 on_static_dim(Build *b, Val v, u32 axis) {

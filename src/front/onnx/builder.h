@@ -8,7 +8,7 @@
 #ifndef INGOT_BUILDER_H
 #define INGOT_BUILDER_H
 
-#include "ir/graph.h"
+#include "front/compose/compose.h"
 #include "front/onnx/onnx.h"
 
 typedef struct Build Build;
@@ -86,29 +86,6 @@ void on_axes(Build *b, i64 *axes, u32 n, u32 rank);
  * ret[] its results. */
 u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, u32 max);
 
-/* compose.c: small compositions that several operators share. Narrow floats are computed in f32 and
- * rounded once: a builder widens its operands, computes, and narrows its results. */
-Val on_widen(Build *b, Val x);                /* f16, bf16, f8 -> f32; others as they are */
-Val on_narrow(Build *b, Val x, DType dt);     /* back to dt */
-Val on_const_like(Build *b, Val x, double k); /* scalar of the dtype of x */
-Val on_add(Build *b, Val x, Val y);
-Val on_sub(Build *b, Val x, Val y);
-Val on_mul(Build *b, Val x, Val y);
-Val on_div(Build *b, Val x, Val y);
-Val on_addk(Build *b, Val x, double k);
-Val on_mulk(Build *b, Val x, double k);
-Val on_clamp(Build *b, Val x, double lo, double hi);
-Val on_sigmoid(Build *b, Val x);
-Val on_softmax(Build *b, Val x, const i64 *axes, u32 n);
-Val on_count(Build *b, Val x, const i64 *axes,
-             u32 n);                      /* product of these extents, scalar of the dtype of x */
-Val on_extent(Build *b, Dim d, DType dt); /* scalar */
-Val on_mean(Build *b, Val x, const i64 *axes, u32 n, bool keep);
-/* (x - mean) / sqrt(var + eps) over axes; mean and inverse deviation returned when not NULL */
-Val on_normalize(Build *b, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
-Val on_expand_tail(Build *b, Val v, u32 tail); /* appends `tail` axes of extent 1 */
-Val on_full(Build *b, Val scalar, const Dim *shape, u32 rank);
-
 /* text.c: strings as rows of bytes, u8[.., k], with zeros behind them. */
 i64 text_room(Graph *g, Val strings); /* bytes of the longest they may hold; at least 1 */
 Val on_bytes(Build *b, Val strings);  /* that wide */
@@ -144,6 +121,10 @@ Val on_gemm(Build *b, Val x, Val y); /* the product alone, transposed as asked *
 /* ops_quant.c: x [.., k] quantized over its range, times w [k, n] with a scale and a zero point (0:
  * none), in all or one a column. */
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero);
+
+/* ops_ms_attention.c: from a projection [batch, length, q + k + v] on, with the numbers of the
+ * inputs for mask, past and bias; sets both outputs, of type dt. */
+void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt);
 
 /* ops_random.c: Dropout in training mode; sets the outputs */
 void on_dropout(Build *b, double ratio);

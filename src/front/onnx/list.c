@@ -69,7 +69,7 @@ Dim list_room(Build *b, const List *l) {
 
 Val zeros_of(Build *b, const Type *t) {
   Val zero = mk_const(b->g, tensor_new(&b->c->work, t->dt, NULL, 0));
-  return on_full(b, zero, t->dim, t->rank);
+  return mk_full(b->g, zero, t->dim, t->rank);
 }
 
 Val stack_fit(Build *b, Val stack, Dim capacity) {

@@ -5,126 +5,9 @@
  * values are never copied. Masked scores are -Inf; a row that is masked whole has probabilities of
  * 0.
  */
-#include "front/onnx/attention.h"
+#include "front/onnx/builder.h"
 
 #include <math.h>
-
-/* ---- shared; see attention.h ---- */
-
-Val attn_split(Build *b, Val x, i64 heads) {
-  Type t = *on_type(b, x);
-  if (t.rank == 4) return x;
-  if (t.rank != 3) on_bad(b, "an operand has rank %u, expected 3 or 4", t.rank);
-  if (heads < 1) on_bad(b, "operands of rank 3 need the number of heads");
-  if (dim_is_const(t.dim[2]) && t.dim[2] % heads)
-    on_bad(b, "extent %lld does not divide into %lld heads", (long long)t.dim[2], (long long)heads);
-  Dim dim[4] = {t.dim[0], t.dim[1], heads, dim_div(b->ds, t.dim[2], heads)};
-  return mk_transpose(b->g, mk_reshape(b->g, x, dim, 4), (const i64[]){0, 2, 1, 3});
-}
-
-Val attn_merge(Build *b, Val x) {
-  x = mk_transpose(b->g, x, (const i64[]){0, 2, 1, 3});
-  Type t = *on_type(b, x);
-  Dim dim[3] = {t.dim[0], t.dim[1], dim_mul(b->ds, t.dim[2], t.dim[3])};
-  return mk_reshape(b->g, x, dim, 3);
-}
-
-/* Query heads in groups of those that share a key head: x as [batch, key heads, group, ...], or as
- * it is. */
-static Val grouped(Build *b, Val x, Dim heads, bool *split) {
-  Type t = *on_type(b, x);
-  *split = t.dim[1] != heads;
-  if (!*split) return x;
-  if (dim_is_const(t.dim[1]) && dim_is_const(heads) && (heads < 1 || t.dim[1] % heads))
-    on_bad(b, "%lld query heads for %lld key heads", (long long)t.dim[1], (long long)heads);
-  Dim dim[5] = {t.dim[0], heads, dim_div(b->ds, t.dim[1], heads), t.dim[2], t.dim[3]};
-  return mk_reshape(b->g, x, dim, 5);
-}
-
-static Val ungrouped(Build *b, Val x, Dim heads) {
-  Type t = *on_type(b, x);
-  Dim dim[4] = {t.dim[0], heads, t.dim[3], t.dim[4]};
-  return mk_reshape(b->g, x, dim, 4);
-}
-
-static Val default_scale(Build *b, Val q) {
-  return mk_map1(b->g, OP_recip, mk_map1(b->g, OP_sqrt, on_count(b, q, &(i64){3}, 1)));
-}
-
-Val attn_scores(Build *b, Val q, Val k, double scale) {
-  Dim heads = on_dim(b, q, 1);
-  bool split;
-  q = on_mul(b, q, scale ? mk_like(b->g, q, scale) : default_scale(b, q));
-  q = grouped(b, q, on_dim(b, k, 1), &split);
-  Val s = mk_contract(b->g, q, k, split ? "bhgld,bhsd->bhgls" : "bhld,bhsd->bhls");
-  return split ? ungrouped(b, s, heads) : s;
-}
-
-Val attn_mix(Build *b, Val p, Val v) {
-  Dim heads = on_dim(b, p, 1);
-  bool split;
-  p = grouped(b, p, on_dim(b, v, 1), &split);
-  Val y = mk_contract(b->g, p, v, split ? "bhgls,bhsd->bhgld" : "bhls,bhsd->bhld");
-  return split ? ungrouped(b, y, heads) : y;
-}
-
-Val attn_cap(Build *b, Val s, double cap) {
-  return cap > 0 ? on_mulk(b, mk_map1(b->g, OP_tanh, on_mulk(b, s, 1 / cap)), cap) : s;
-}
-
-Val attn_hide(Build *b, Val s, Val keep, double low) {
-  return mk_select(b->g, keep, s, mk_like(b->g, s, low));
-}
-
-Val attn_window(Build *b, Val s, Val past, i64 left, i64 right) {
-  Graph *g = b->g;
-  Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3), col[2] = {rows, 1};
-  Val i = on_add(b, mk_iota(g, DT_i64, col, 2, 0), past), j = mk_iota(g, DT_i64, &cols, 1, 0),
-      keep = 0;
-  if (right >= 0) keep = mk_map2(g, OP_le, j, on_addk(b, i, (double)right));
-  if (left < 0) return keep;
-  Val low = mk_map2(g, OP_ge, j, on_addk(b, i, -(double)left));
-  return keep ? mk_map2(g, OP_and, keep, low) : low;
-}
-
-Val attn_softmax(Build *b, Val s) {
-  Graph *g = b->g;
-  Val top = mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true);
-  Val none = mk_map2(g, OP_eq, top, mk_like(g, s, -INFINITY));
-  Val e = mk_map1(g, OP_exp, on_sub(b, s, mk_select(g, none, mk_like(g, s, 0), top)));
-  Val sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
-  return on_div(b, e, mk_select(g, none, mk_like(g, s, 1), sum));
-}
-
-/* Every second element from `first` on, of 2 * half. */
-static Val every_second(Build *b, Val x, Dim first, Dim half) {
-  Type t = *on_type(b, x);
-  Dim start[4] = {0, 0, 0, first}, size[4] = {t.dim[0], t.dim[1], t.dim[2], half};
-  return mk_slice(b->g, x, start, size, (const i64[]){1, 1, 1, 2});
-}
-
-Val attn_rotate(Build *b, Val x, Val cos, Val sin, bool interleaved) {
-  Graph *g = b->g;
-  Type t = *on_type(b, x);
-  Dim half = on_dim(b, cos, 2), both = dim_mul(b->ds, half, 2), size = t.dim[3];
-  if (on_dim(b, sin, 2) != half || (dim_is_const(both) && dim_is_const(size) && both > size))
-    on_bad(b, "cosines and sines do not fit a head of size %lld", (long long)size);
-  cos = mk_unsqueeze(g, cos, 1);
-  sin = mk_unsqueeze(g, sin, 1);
-  Val x1 = interleaved ? every_second(b, x, 0, half) : mk_slice_axis(g, x, 3, 0, half);
-  Val x2 = interleaved ? every_second(b, x, 1, half) : mk_slice_axis(g, x, 3, half, half);
-  Val part[3] = {on_sub(b, on_mul(b, cos, x1), on_mul(b, sin, x2)),
-                 on_add(b, on_mul(b, sin, x1), on_mul(b, cos, x2)), 0};
-  u32 n = 2;
-  if (interleaved) {
-    Dim dim[4] = {t.dim[0], t.dim[1], t.dim[2], both};
-    for (u32 i = 0; i < 2; i++) part[i] = mk_unsqueeze(g, part[i], 4);
-    part[0] = mk_reshape(g, mk_concat(g, part, 2, 4), dim, 4);
-    n = 1;
-  }
-  if (both != size) part[n++] = mk_slice_axis(g, x, 3, both, dim_sub(b->ds, size, both));
-  return mk_concat(g, part, n, 3);
-}
 
 /* ---- Attention ---- */
 
@@ -155,22 +38,14 @@ static Val whole_mask(Build *b, Val mask, Dim total) {
                 hi, NULL);
 }
 
-/* Scores with a mask of floats added; -Inf hides whatever the score is. */
-static Val lifted(Build *b, Val s, Val mask) {
-  Graph *g = b->g;
-  mask = mk_cast(g, mask, on_dtype(b, s));
-  Val low = mk_like(g, s, -INFINITY);
-  return mk_select(g, mk_map2(g, OP_eq, mask, low), low, on_add(b, s, mask));
-}
-
 /* Keys in front of the first query: those of the cache inside, or of each batch entry in one kept
  * outside. */
 static Val keys_before(Build *b, Val s) {
   Graph *g = b->g;
-  if (on_has(b, 4)) return on_extent(b, on_dim(b, b->in[4], 2), DT_i64);
+  if (on_has(b, 4)) return mk_extent(g, on_dim(b, b->in[4], 2), DT_i64);
   if (!on_has(b, 6)) return mk_scalar(g, DT_i64, 0);
-  Val length = on_expand_tail(b, mk_cast(g, b->in[6], DT_i64), 3);
-  return on_sub(b, length, on_extent(b, on_dim(b, s, 2), DT_i64));
+  Val length = mk_expand_tail(g, mk_cast(g, b->in[6], DT_i64), 3);
+  return mk_sub(g, length, mk_extent(g, on_dim(b, s, 2), DT_i64));
 }
 
 static i64 window_attr(Build *b, const char *name) {
@@ -185,14 +60,14 @@ static Val masked(Build *b, Val s) {
   i64 left = window_attr(b, "left_window_size"), right = window_attr(b, "right_window_size");
   if (on_has(b, 3)) {
     Val mask = whole_mask(b, b->in[3], total);
-    s = on_dtype(b, mask) == DT_bool ? attn_hide(b, s, mask, -INFINITY) : lifted(b, s, mask);
+    s = on_dtype(b, mask) == DT_bool ? attn_hide(g, s, mask) : attn_lift(g, s, mask);
   }
   if (on_int(b, "is_causal", 0)) right = 0;
-  Val keep = left >= 0 || right >= 0 ? attn_window(b, s, keys_before(b, s), left, right) : 0;
-  if (keep) s = attn_hide(b, s, keep, -INFINITY);
+  Val keep = left >= 0 || right >= 0 ? attn_window(g, s, keys_before(b, s), left, right) : 0;
+  if (keep) s = attn_hide(g, s, keep);
   if (on_has(b, 6)) {
-    Val length = on_expand_tail(b, mk_cast(g, b->in[6], DT_i64), 3);
-    s = attn_hide(b, s, mk_map2(g, OP_lt, mk_iota(g, DT_i64, &total, 1, 0), length), -INFINITY);
+    Val length = mk_expand_tail(g, mk_cast(g, b->in[6], DT_i64), 3);
+    s = attn_hide(g, s, mk_map2(g, OP_lt, mk_iota(g, DT_i64, &total, 1, 0), length));
   }
   return s;
 }
@@ -202,8 +77,8 @@ void build_attention(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), type = compute_type(b, b->in[0]);
   bool packed = on_rank(b, b->in[0]) == 3;
   i64 kv_heads = on_int(b, "kv_num_heads", 0), mode = on_int(b, "qk_matmul_output_mode", 0);
-  Val q = attn_split(b, b->in[0], on_int(b, "q_num_heads", 0));
-  Val kv[2] = {attn_split(b, on_in(b, 1), kv_heads), attn_split(b, on_in(b, 2), kv_heads)};
+  Val q = attn_split(g, b->in[0], on_int(b, "q_num_heads", 0));
+  Val kv[2] = {attn_split(g, on_in(b, 1), kv_heads), attn_split(g, on_in(b, 2), kv_heads)};
   for (u32 i = 0; i < 2; i++) {
     if (!on_has(b, 4 + i)) continue;
     if (on_rank(b, b->in[4 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
@@ -211,15 +86,15 @@ void build_attention(Build *b) {
   }
   if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode %lld", (long long)mode);
   Val stage[4];
-  stage[0] = attn_scores(b, mk_cast(g, q, type), mk_cast(g, kv[0], type), on_float(b, "scale", 0));
-  stage[1] = attn_cap(b, stage[0], on_float(b, "softcap", 0));
+  stage[0] = attn_scores(g, mk_cast(g, q, type), mk_cast(g, kv[0], type), on_float(b, "scale", 0));
+  stage[1] = attn_cap(g, stage[0], on_float(b, "softcap", 0));
   stage[2] = masked(b, stage[1]);
-  stage[3] = attn_softmax(b, stage[2]);
-  Val y = attn_mix(b, stage[3], mk_cast(g, kv[1], type));
-  b->out[0] = on_narrow(b, packed ? attn_merge(b, y) : y, dt);
+  stage[3] = attn_softmax(g, stage[2]);
+  Val y = attn_mix(g, stage[3], mk_cast(g, kv[1], type));
+  b->out[0] = mk_cast(g, packed ? attn_merge(g, y) : y, dt);
   for (u32 i = 0; i < 2; i++)
     if (on_wants(b, 1 + i)) b->out[1 + i] = kv[i];
-  if (on_wants(b, 3)) b->out[3] = on_narrow(b, stage[mode], dt);
+  if (on_wants(b, 3)) b->out[3] = mk_cast(g, stage[mode], dt);
 }
 
 /* ---- FlexAttention ---- */
@@ -241,11 +116,11 @@ void build_flexattention(Build *b) {
   DType sub = precision_attr(b, dtype_acc(dt)); /* type the sub-graphs see */
   for (u32 i = 0; i < 3; i++)
     if (on_rank(b, on_in(b, i)) != 4) on_bad(b, "operands must have rank 4");
-  Val s = attn_scores(b, mk_cast(g, b->in[0], type), mk_cast(g, b->in[1], type),
+  Val s = attn_scores(g, mk_cast(g, b->in[0], type), mk_cast(g, b->in[1], type),
                       on_float(b, "scale", 0));
   s = modified(b, "score_mod", mk_cast(g, s, sub));
-  Val p = modified(b, "prob_mod", mk_cast(g, attn_softmax(b, on_widen(b, s)), sub));
-  b->out[0] = on_narrow(b, attn_mix(b, mk_cast(g, p, type), mk_cast(g, b->in[2], type)), dt);
+  Val p = modified(b, "prob_mod", mk_cast(g, attn_softmax(g, mk_widen(g, s)), sub));
+  b->out[0] = mk_cast(g, attn_mix(g, mk_cast(g, p, type), mk_cast(g, b->in[2], type)), dt);
 }
 
 /* ---- LinearAttention ---- */
@@ -260,24 +135,23 @@ typedef struct Linear {
  */
 static void linear_step(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
   Linear *l = user;
-  Build *b = l->b;
   Val s = carried[0], k = mk_gather(g, l->k, t, 2), v = mk_gather(g, l->v, t, 2),
       q = mk_gather(g, l->q, t, 2);
   (void)cond;
-  if (l->decay) s = on_mul(b, s, mk_unsqueeze(g, mk_gather(g, l->decay, t, 2), 3));
+  if (l->decay) s = mk_mul(g, s, mk_unsqueeze(g, mk_gather(g, l->decay, t, 2), 3));
   if (l->beta) {
     Val seen = mk_contract(g, k, s, "bhd,bhdm->bhm");
-    v = on_mul(b, mk_gather(g, l->beta, t, 2), on_sub(b, v, seen));
+    v = mk_mul(g, mk_gather(g, l->beta, t, 2), mk_sub(g, v, seen));
   }
-  s = on_add(b, s, on_mul(b, mk_unsqueeze(g, k, 3), mk_unsqueeze(g, v, 2)));
+  s = mk_add(g, s, mk_mul(g, mk_unsqueeze(g, k, 3), mk_unsqueeze(g, v, 2)));
   carried[0] = s;
-  scan[0] = attn_mix(b, mk_unsqueeze(g, q, 2), s); /* [batch, heads, 1, dv] */
+  scan[0] = attn_mix(g, mk_unsqueeze(g, q, 2), s); /* [batch, heads, 1, dv] */
 }
 
 static Val linear_operand(Build *b, u32 i, i64 heads) {
-  Val x = on_widen(b, on_in(b, i));
+  Val x = mk_widen(b->g, on_in(b, i));
   if (on_rank(b, x) != 3) on_bad(b, "input %u has rank %u, expected 3", i, on_rank(b, x));
-  return attn_split(b, x, heads);
+  return attn_split(b->g, x, heads);
 }
 
 static void linear_gates(Linear *l, i64 heads) {
@@ -309,25 +183,25 @@ void build_linearattention(Build *b) {
   l.v = linear_operand(b, 2, kv_heads);
   linear_gates(&l, kv_heads);
   double scale = on_float(b, "scale", 0);
-  l.q = on_mul(b, l.q, scale ? mk_like(g, l.q, scale) : default_scale(b, l.q));
+  l.q = attn_scale(g, l.q, scale);
   Dim shape[4] = {on_dim(b, l.k, 0), kv_heads, on_dim(b, l.k, 3), on_dim(b, l.v, 3)},
       steps = on_dim(b, l.k, 2);
   Val state = on_has(b, 3) ? mk_cast(g, b->in[3], on_dtype(b, l.q))
-                           : on_full(b, mk_like(g, l.q, 0), shape, 4);
+                           : mk_full(g, mk_like(g, l.q, 0), shape, 4);
   Val scan;
   mk_loop(g, mk_dims_as(g, DT_i64, 0, &steps, 1), 0, &state, 1, &scan, 1, linear_step, &l);
   /* [length, batch, heads, 1, dv] */
   Val y = mk_transpose(g, mk_squeeze(g, scan, 3), (const i64[]){1, 0, 2, 3});
   Dim flat[3] = {shape[0], steps, dim_mul(b->ds, heads, shape[3])};
-  b->out[0] = on_narrow(b, mk_reshape(g, y, flat, 3), dt);
-  if (on_wants(b, 1)) b->out[1] = on_narrow(b, state, on_has(b, 3) ? on_dtype(b, b->in[3]) : dt);
+  b->out[0] = mk_cast(g, mk_reshape(g, y, flat, 3), dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(g, state, on_has(b, 3) ? on_dtype(b, b->in[3]) : dt);
 }
 
 /* ---- RotaryEmbedding ---- */
 
 void build_rotary(Build *b) {
   Graph *g = b->g;
-  Val x = on_in(b, 0), cos = on_widen(b, on_in(b, 1)), sin = on_widen(b, on_in(b, 2));
+  Val x = on_in(b, 0), cos = mk_widen(g, on_in(b, 1)), sin = mk_widen(g, on_in(b, 2));
   bool packed = on_rank(b, x) == 3;
   i64 dim = on_int(b, "rotary_embedding_dim", 0);
   if (on_has(b, 3)) {
@@ -338,10 +212,10 @@ void build_rotary(Build *b) {
   if (on_rank(b, cos) != 3 || on_rank(b, sin) != 3)
     on_bad(b, "cosines and sines have rank %u, expected %u", on_rank(b, on_in(b, 1)),
            on_has(b, 3) ? 2 : 3);
-  x = attn_split(b, on_widen(b, x), on_int(b, "num_heads", 0));
+  x = attn_split(g, mk_widen(g, x), on_int(b, "num_heads", 0));
   Dim want = dim ? dim : on_dim(b, x, 3), have = dim_mul(b->ds, on_dim(b, cos, 2), 2);
   if (dim_is_const(want) && dim_is_const(have) && want != have)
     on_bad(b, "%lld cosines for %lld rotated elements", (long long)have / 2, (long long)want);
-  Val y = attn_rotate(b, x, cos, sin, on_int(b, "interleaved", 0) != 0);
-  b->out[0] = on_narrow(b, packed ? attn_merge(b, y) : y, on_dtype(b, b->in[0]));
+  Val y = attn_rotate(g, x, cos, sin, on_int(b, "interleaved", 0) != 0);
+  b->out[0] = mk_cast(g, packed ? attn_merge(g, y) : y, on_dtype(b, b->in[0]));
 }

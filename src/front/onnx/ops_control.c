@@ -123,7 +123,7 @@ static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
     Val at = i;
     if (s->backward[k]) {
       Dim last = dim_addk(b->ds, s->length, -1);
-      at = on_sub(b, mk_dims_as(g, DT_i64, 0, &last, 1), i);
+      at = mk_sub(g, mk_dims_as(g, DT_i64, 0, &last, 1), i);
     }
     in[s->nstate + k] = mk_gather(g, s->seq[k], at, s->axis[k]);
   }

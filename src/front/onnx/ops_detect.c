@@ -34,15 +34,15 @@ static void find_edges(Boxes *s, Val boxes, bool centre) {
   }
   for (u32 i = 0; i < 2; i++) { /* y, then x */
     if (centre) {
-      Val half = on_mulk(b, c[3 - i], 0.5), mid = c[1 - i];
-      s->edge[i] = on_sub(b, mid, half);
-      s->edge[2 + i] = on_add(b, mid, half);
+      Val half = mk_mulk(g, c[3 - i], 0.5), mid = c[1 - i];
+      s->edge[i] = mk_sub(g, mid, half);
+      s->edge[2 + i] = mk_add(g, mid, half);
     } else {
       s->edge[i] = mk_map2(g, OP_min, c[i], c[2 + i]);
       s->edge[2 + i] = mk_map2(g, OP_max, c[i], c[2 + i]);
     }
   }
-  s->area = on_mul(b, on_sub(b, s->edge[2], s->edge[0]), on_sub(b, s->edge[3], s->edge[1]));
+  s->area = mk_mul(g, mk_sub(g, s->edge[2], s->edge[0]), mk_sub(g, s->edge[3], s->edge[1]));
   s->area = mk_broadcast(g, s->area, s->shape, 3);
   for (u32 i = 0; i < 4; i++) s->edge[i] = mk_broadcast(g, s->edge[i], s->shape, 3);
 }
@@ -57,14 +57,14 @@ static Val overlaps(const Boxes *s, Val best) {
   for (u32 i = 0; i < 2; i++) {
     Val lo = mk_map2(g, OP_max, s->edge[i], mine[i]),
         hi = mk_map2(g, OP_min, s->edge[2 + i], mine[2 + i]);
-    side[i] = mk_map2(g, OP_max, on_sub(b, hi, lo), zero);
+    side[i] = mk_map2(g, OP_max, mk_sub(g, hi, lo), zero);
   }
-  Val common = on_mul(b, side[0], side[1]);
-  Val all = on_sub(b, on_add(b, s->area, area), common);
+  Val common = mk_mul(g, side[0], side[1]);
+  Val all = mk_sub(g, mk_add(g, s->area, area), common);
   Val real = mk_map2(g, OP_and, mk_map2(g, OP_gt, s->area, zero), mk_map2(g, OP_gt, area, zero));
   real = mk_map2(g, OP_and, real, mk_map2(g, OP_gt, common, zero));
   real = mk_map2(g, OP_and, real, mk_map2(g, OP_gt, all, zero));
-  return mk_map2(g, OP_and, real, mk_map2(g, OP_gt, on_div(b, common, all), s->limit));
+  return mk_map2(g, OP_and, real, mk_map2(g, OP_gt, mk_div(g, common, all), s->limit));
 }
 
 static void take_best(Graph *g, void *user, Val round, Val *cond, Val *carried, Val *scan) {
@@ -111,8 +111,8 @@ void build_nonmaxsuppression(Build *b) {
   Val least = optional_scalar(b, 4, 0);
   Val free = least ? mk_map2(g, OP_gt, score, least)
                    : mk_map2(g, OP_eq, score, score); /* NaN is no score */
-  Val carried[BOX_carried] = {free, on_full(b, mk_scalar(g, DT_i64, -1), table, 3)}, scan;
-  Val trip = mk_map2(g, OP_min, most, on_extent(b, table[2], DT_i64));
+  Val carried[BOX_carried] = {free, mk_full(g, mk_scalar(g, DT_i64, -1), table, 3)}, scan;
+  Val trip = mk_map2(g, OP_min, most, mk_extent(g, table[2], DT_i64));
   mk_loop(g, trip, mk_scalar(g, DT_bool, 1), carried, BOX_carried, &scan, 0, take_best, &s);
   Val taken = carried[BOX_taken];
   Val where = mk_nonzero(g, mk_map2(g, OP_ge, taken, mk_like(g, taken, 0))); /* [3, n] */

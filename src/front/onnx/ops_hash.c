@@ -43,7 +43,7 @@ static void mix_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Hash *x = user;
   Build *b = x->b;
   (void)cond, (void)scan;
-  Val end = on_addk(b, on_mulk(b, i, 4), 4);
+  Val end = mk_addk(g, mk_mulk(g, i, 4), 4);
   Val full = mk_map2(g, OP_le, end, x->length);
   carried[0] = mix(b, carried[0], mk_gather(g, x->words, i, 1), full);
 }
@@ -67,8 +67,8 @@ static Val hash_text(Build *b, Val text, Val h) {
   Val rows = on_bytes(b, mk_reshape(g, text, &n, 1)), none;
   Val used = mk_cast(g, mk_map2(g, OP_ne, rows, mk_scalar(g, DT_u8, 0)), DT_i64);
   Hash x = {b, words_of(b, rows), mk_reduce(g, OP_reduce_sum, used, &(i64){1}, 1, false)};
-  Val state = on_full(b, h, &n, 1);
-  mk_loop(g, on_extent(b, on_dim(b, x.words, 1), DT_i64), 0, &state, 1, &none, 0, mix_column, &x);
+  Val state = mk_full(g, h, &n, 1);
+  mk_loop(g, mk_extent(g, on_dim(b, x.words, 1), DT_i64), 0, &state, 1, &none, 0, mix_column, &x);
   return mk_map2(g, OP_xor, state, mk_cast(g, x.length, DT_u32));
 }
 

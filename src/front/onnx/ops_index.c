@@ -134,7 +134,7 @@ static bool slice_running(Build *b) {
   if (!second && source_of(g, add->in[0]) != start) return false;
   if (!graph_ints(g, add->in[second ? 0 : 1], &k, 1, &n) || k < 1) return false;
   u32 at = on_axis(b, axis, on_rank(b, b->in[0]));
-  Val idx = on_add(b, mk_cast(g, b->in[1], DT_i64), mk_iota(g, DT_i64, &k, 1, 0));
+  Val idx = mk_add(g, mk_cast(g, b->in[1], DT_i64), mk_iota(g, DT_i64, &k, 1, 0));
   b->out[0] = mk_gather(g, b->in[0], idx, at);
   return true;
 }
@@ -143,9 +143,9 @@ static bool slice_running(Build *b) {
  * off at both. */
 static Val late_limit(Build *b, Val v, Dim d) {
   Graph *g = b->g;
-  Val zero = mk_scalar(g, DT_i64, 0), end = on_extent(b, d, DT_i64);
+  Val zero = mk_scalar(g, DT_i64, 0), end = mk_extent(g, d, DT_i64);
   Val k = mk_cast(g, on_scalar(b, v), DT_i64);
-  k = mk_select(g, mk_map2(g, OP_lt, k, zero), on_add(b, k, end), k);
+  k = mk_select(g, mk_map2(g, OP_lt, k, zero), mk_add(g, k, end), k);
   return mk_map2(g, OP_min, mk_map2(g, OP_max, k, zero), end);
 }
 
@@ -158,14 +158,14 @@ static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
     if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "steps of %lld", (long long)step[i]);
     Val lo = late_limit(b, mk_slice_axis(g, b->in[1], 0, i, 1), d);
     Val hi = late_limit(b, mk_slice_axis(g, b->in[2], 0, i, 1), d);
-    Val k = on_sub(b, mk_map2(g, OP_max, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
+    Val k = mk_sub(g, mk_map2(g, OP_max, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
     Dim most = d;
     if (step[i] > 1) {
-      k = mk_map2(g, OP_div, on_addk(b, k, (double)(step[i] - 1)), by);
+      k = mk_map2(g, OP_div, mk_addk(g, k, (double)(step[i] - 1)), by);
       most = dim_div(b->ds, dim_addk(b->ds, d, step[i] - 1), step[i]);
     }
     Val at = late_places(b, k, most, NULL);
-    x = mk_gather(g, x, on_add(b, step[i] > 1 ? on_mul(b, at, by) : at, lo), axes[i]);
+    x = mk_gather(g, x, mk_add(g, step[i] > 1 ? mk_mul(g, at, by) : at, lo), axes[i]);
   }
   b->out[0] = x;
 }
@@ -254,14 +254,14 @@ static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode)
   if (lo + hi < 0) on_unsupported(b, "negative padding of a symbolic dimension");
   Dim n = dim_addk(b->ds, d, lo + hi), last = dim_addk(b->ds, d, -1);
   i64 before[1] = {lo}, zero[1] = {0};
-  Val at = on_sub(b, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, before, 1));
+  Val at = mk_sub(g, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, before, 1));
   Val end = mk_dims(g, &last, 1);
   if (!strcmp(mode, "edge"))
     return mk_map2(g, OP_min, mk_map2(g, OP_max, at, mk_ints(g, zero, 1)), end);
   if (!strcmp(mode, "wrap")) return mk_map2(g, OP_mod, at, mk_dims(g, &d, 1));
-  Val period = on_add(b, end, end); /* 0 for one element: the remainder is 0 then */
+  Val period = mk_add(g, end, end); /* 0 for one element: the remainder is 0 then */
   at = mk_map2(g, OP_mod, at, period);
-  return mk_map2(g, OP_min, at, on_sub(b, period, at));
+  return mk_map2(g, OP_min, at, mk_sub(g, period, at));
 }
 
 static Val pad_axis(Build *b, Val x, u32 axis, i64 lo, i64 hi, const char *mode) {
@@ -411,11 +411,11 @@ void build_tensor_scatter(Build *b) {
   u32 rank = on_rank(b, past), axis = on_axis(b, on_int(b, "axis", -2), rank);
   Dim batch = on_dim(b, past, 0), room = on_dim(b, past, axis);
   Val start = on_has(b, 2) ? mk_cast(g, on_in(b, 2), DT_i64)
-                           : on_full(b, mk_scalar(g, DT_i64, 0), &batch, 1);
+                           : mk_full(g, mk_scalar(g, DT_i64, 0), &batch, 1);
   const Type *u = on_type(b, upd);
   Dim shape[MAX_RANK], one[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = u->dim[i], one[i] = i ? 1 : batch;
-  Val idx = on_add(b, mk_iota(g, DT_i64, shape, rank, axis), mk_reshape(g, start, one, rank));
+  Val idx = mk_add(g, mk_iota(g, DT_i64, shape, rank, axis), mk_reshape(g, start, one, rank));
   if (on_str_is(b, "mode", "linear", "circular"))
     idx = mk_map2(g, OP_mod, idx, mk_dims_as(g, DT_i64, 0, &room, 1));
   b->out[0] = mk_scatter_elems(g, past, idx, upd, axis, "none");
@@ -459,7 +459,7 @@ void build_reverse_sequence(Build *b) {
   for (u32 i = 0; i < rank; i++) shape[i] = t->dim[i], one[i] = i == batch ? t->dim[i] : 1;
   Val i = mk_iota(g, DT_i64, shape, rank, time),
       n = mk_reshape(g, mk_cast(g, len, DT_i64), one, rank);
-  Val back = on_addk(b, on_sub(b, n, i), -1);
+  Val back = mk_addk(g, mk_sub(g, n, i), -1);
   b->out[0] = mk_gather_elems(g, x, mk_select(g, mk_map2(g, OP_lt, i, n), back, i), time);
 }
 
@@ -550,8 +550,8 @@ static Val log_sum_exp(Build *b, Val x, const i64 *axes, u32 n, bool keep) {
   Val top = mk_reduce(g, OP_reduce_max, x, axes, n, true);
   /* an infinite maximum must not be subtracted from itself */
   Val finite = mk_select(g, mk_map1(g, OP_isinf, top), mk_like(g, top, 0), top);
-  Val s = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, on_sub(b, x, finite)), axes, n, true);
-  Val r = on_add(b, mk_map1(g, OP_log, s), finite);
+  Val s = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, mk_sub(g, x, finite)), axes, n, true);
+  Val r = mk_add(g, mk_map1(g, OP_log, s), finite);
   if (keep || !n) return r;
   Dim dim[MAX_RANK];
   const Type *t = on_type(b, r);
@@ -569,19 +569,19 @@ void build_reduce(Build *b) {
   u32 n = reduce_axes(b, x, axes);
   bool keep = on_int(b, "keepdims", 1) != 0;
   DType dt = on_dtype(b, x);
-  Val w = on_widen(b, x), r = 0;
+  Val w = mk_widen(g, x), r = 0;
   bool integer = dtype_is_int(dt);
   switch ((Reduction)b->arg) {
   case RD_max: r = mk_reduce(g, OP_reduce_max, x, axes, n, keep); break;
   case RD_min: r = mk_reduce(g, OP_reduce_min, x, axes, n, keep); break;
   case RD_prod: r = mk_reduce(g, OP_reduce_prod, w, axes, n, keep); break;
   case RD_sum: r = mk_reduce(g, OP_reduce_sum, w, axes, n, keep); break;
-  case RD_mean: r = on_mean(b, w, axes, n, keep); break;
+  case RD_mean: r = mk_mean(g, w, axes, n, keep); break;
   case RD_l1: r = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_abs, w), axes, n, keep); break;
-  case RD_sq: r = mk_reduce(g, OP_reduce_sum, on_mul(b, w, w), axes, n, keep); break;
+  case RD_sq: r = mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep); break;
   case RD_l2:
     if (integer) w = mk_cast(g, w, DT_f64);
-    r = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, on_mul(b, w, w), axes, n, keep));
+    r = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep));
     break;
   case RD_log:
     if (integer) w = mk_cast(g, w, DT_f64);
@@ -592,5 +592,5 @@ void build_reduce(Build *b) {
     r = log_sum_exp(b, w, axes, n, keep);
     break;
   }
-  b->out[0] = on_narrow(b, r, dt);
+  b->out[0] = mk_cast(g, r, dt);
 }

@@ -28,19 +28,19 @@ static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val 
   column = mk_gather(g, a, k, 2);
   Val pivot = mk_gather(g, column, k, 1), row = mk_gather(g, a, k, 1); /* [batch], [batch, m] */
   Val same = mk_map2(g, OP_eq, mk_squeeze(g, p, 1), k);
-  carried[1] = on_mul(b, carried[1], mk_select(g, same, pivot, mk_map1(g, OP_neg, pivot)));
+  carried[1] = mk_mul(g, carried[1], mk_select(g, same, pivot, mk_map1(g, OP_neg, pivot)));
   Val zero = mk_like(g, a, 0), wide = mk_unsqueeze(g, pivot, 1), factor;
   if (e->whole) {
-    row = on_div(b, row, wide);
+    row = mk_div(g, row, wide);
     factor = mk_select(g, mk_map2(g, OP_eq, i, k), zero, column);
   } else {
-    factor = mk_select(g, mk_map2(g, OP_eq, wide, zero), zero, on_div(b, column, wide));
+    factor = mk_select(g, mk_map2(g, OP_eq, wide, zero), zero, mk_div(g, column, wide));
     factor = mk_select(g, mk_map2(g, OP_gt, i, k), factor, zero);
   }
-  Val taken = on_mul(b, mk_unsqueeze(g, factor, 2), mk_unsqueeze(g, row, 1));
-  Val left = on_sub(b, a, taken);
+  Val taken = mk_mul(g, mk_unsqueeze(g, factor, 2), mk_unsqueeze(g, row, 1));
+  Val left = mk_sub(g, a, taken);
   if (e->whole) {
-    Val here = on_expand_tail(b, mk_map2(g, OP_eq, i, k), 1);
+    Val here = mk_expand_tail(g, mk_map2(g, OP_eq, i, k), 1);
     left = mk_select(g, here, mk_unsqueeze(g, row, 1), left);
   }
   carried[0] = left;
@@ -48,7 +48,7 @@ static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val 
 
 /* The operand as [batch, n, n]. */
 static Val square_matrices(Build *b, Type *t) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   *t = *on_type(b, x);
   if (t->rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", t->rank);
   Dim n = t->dim[t->rank - 1], m = t->dim[t->rank - 2];
@@ -63,9 +63,9 @@ void build_det(Build *b) {
   Elim e = {.b = b};
   Val a = square_matrices(b, &t), scan;
   Dim batch = on_dim(b, a, 0), n = on_dim(b, a, 1);
-  Val carried[2] = {a, on_full(b, mk_like(b->g, a, 1), &batch, 1)};
-  mk_loop(b->g, on_extent(b, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
-  b->out[0] = on_narrow(b, mk_reshape(b->g, carried[1], t.dim, t.rank - 2), on_dtype(b, b->in[0]));
+  Val carried[2] = {a, mk_full(b->g, mk_like(b->g, a, 1), &batch, 1)};
+  mk_loop(b->g, mk_extent(b->g, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
+  b->out[0] = mk_cast(b->g, mk_reshape(b->g, carried[1], t.dim, t.rank - 2), on_dtype(b, b->in[0]));
 }
 
 void build_inverse(Build *b) {
@@ -77,8 +77,8 @@ void build_inverse(Build *b) {
   Val unit = mk_map2(b->g, OP_eq, mk_iota(b->g, DT_i64, ta.dim, 3, 1),
                      mk_iota(b->g, DT_i64, ta.dim, 3, 2));
   Val both[2] = {a, mk_cast(b->g, unit, ta.dt)};
-  Val carried[2] = {mk_concat(b->g, both, 2, 2), on_full(b, mk_like(b->g, a, 1), ta.dim, 1)};
-  mk_loop(b->g, on_extent(b, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
+  Val carried[2] = {mk_concat(b->g, both, 2, 2), mk_full(b->g, mk_like(b->g, a, 1), ta.dim, 1)};
+  mk_loop(b->g, mk_extent(b->g, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
   Val y = mk_slice_axis(b->g, carried[0], 2, n, n);
-  b->out[0] = on_narrow(b, mk_reshape(b->g, y, t.dim, t.rank), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(b->g, mk_reshape(b->g, y, t.dim, t.rank), on_dtype(b, b->in[0]));
 }

@@ -27,10 +27,10 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
 static Val place_at(Build *b, u32 i, Val count, bool behind) {
   Graph *g = b->g;
   Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
-  x = mk_select(g, mk_map2(g, OP_lt, x, zero), on_add(b, x, count), x);
+  x = mk_select(g, mk_map2(g, OP_lt, x, zero), mk_add(g, x, count), x);
   Val wrong =
       mk_map2(g, OP_or, mk_map2(g, OP_lt, x, zero), mk_map2(g, behind ? OP_gt : OP_ge, x, count));
-  return on_add(b, x,
+  return mk_add(g, x,
                 mk_demand(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
 }
 
@@ -44,7 +44,7 @@ static Val numbers(Build *b, Dim capacity) {
 }
 
 static Val column(Build *b, Val mask, Val stack) {
-  return on_expand_tail(b, mask, on_rank(b, stack) - 1);
+  return mk_expand_tail(b->g, mask, on_rank(b, stack) - 1);
 }
 
 void build_sequence_construct(Build *b) {
@@ -105,10 +105,10 @@ static void insert_stacked(Build *b, Val stack, Val count, Val x, Val place) {
   Val at = place ? mk_map2(g, OP_min, place, count) : count;
   if (place) {
     Val behind = mk_cast(g, mk_map2(g, OP_gt, k, at), DT_i64);
-    grown = mk_gather(g, grown, on_sub(b, k, behind), 0);
+    grown = mk_gather(g, grown, mk_sub(g, k, behind), 0);
   }
   Val here = column(b, mk_map2(g, OP_eq, k, at), grown);
-  b->out[0] = list_stacked(b->im, mk_select(g, here, x, grown), on_addk(b, count, 1));
+  b->out[0] = list_stacked(b->im, mk_select(g, here, x, grown), mk_addk(g, count, 1));
 }
 
 void build_sequence_insert(Build *b) {
@@ -154,9 +154,9 @@ void build_sequence_erase(Build *b) {
     if (on_has(b, 1)) {
       Val k = numbers(b, on_dim(b, stack, 0));
       Val behind = mk_map2(g, OP_ge, k, place_at(b, 1, count, false));
-      stack = mk_gather(g, stack, on_add(b, k, mk_cast(g, behind, DT_i64)), 0);
+      stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, behind, DT_i64)), 0);
     }
-    Val less = mk_map2(g, OP_max, on_addk(b, count, -1), mk_like(g, count, 0));
+    Val less = mk_map2(g, OP_max, mk_addk(g, count, -1), mk_like(g, count, 0));
     b->out[0] = list_stacked(b->im, stack, less);
     return;
   }
@@ -177,7 +177,7 @@ static void split_open(Build *b, Val x, u32 axis, bool keep) {
   Dim d = on_dim(b, x, axis);
   Val stack = front_axis(b, x, axis);
   if (keep) stack = mk_unsqueeze(b->g, stack, axis + 1);
-  b->out[0] = list_stacked(b->im, stack, on_extent(b, d, DT_i64));
+  b->out[0] = list_stacked(b->im, stack, mk_extent(b->g, d, DT_i64));
 }
 
 enum { MOST_PARTS = 1 << 16 };

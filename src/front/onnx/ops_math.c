@@ -2,7 +2,6 @@
  */
 #include "front/onnx/builder.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Before opset 7 broadcasting was asked for: y's shape stands at `axis` of x's, or at its end. */
@@ -42,7 +41,7 @@ void build_variadic(Build *b) {
 
 void build_mean(Build *b) {
   build_variadic(b);
-  b->out[0] = on_div(b, b->out[0], mk_like(b->g, b->out[0], b->nin));
+  b->out[0] = mk_div(b->g, b->out[0], mk_like(b->g, b->out[0], b->nin));
 }
 
 void build_identity(Build *b) {
@@ -147,8 +146,7 @@ void build_bitcast(Build *b) {
 /* ---- activations: computed on widened operands ---- */
 
 void build_relu(Build *b) {
-  Val x = on_in(b, 0);
-  b->out[0] = mk_map2(b->g, OP_max, x, mk_like(b->g, x, 0));
+  b->out[0] = compose_relu(b->g, on_in(b, 0));
 }
 
 void build_clip(Build *b) {
@@ -165,119 +163,82 @@ void build_clip(Build *b) {
   b->out[0] = x;
 }
 
-static Val negative(Build *b, Val x) {
-  return mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0));
+static void finish(Build *b, Val y) {
+  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
 }
-static Val positive(Build *b, Val x) {
-  return mk_map2(b->g, OP_gt, x, mk_like(b->g, x, 0));
-}
-static Val exp_less_one(Build *b, Val x) {
-  return on_addk(b, mk_map1(b->g, OP_exp, x), -1);
+
+static Val widened(Build *b) {
+  return mk_widen(b->g, on_in(b, 0));
 }
 
 void build_leakyrelu(Build *b) {
   Val x = on_in(b, 0);
-  b->out[0] = mk_select(b->g, negative(b, x), on_mulk(b, x, on_float(b, "alpha", 0.01f)), x);
+  b->out[0] = compose_leaky_relu(b->g, x, mk_like(b->g, x, on_float(b, "alpha", 0.01f)));
 }
 
 void build_prelu(Build *b) {
   Val x = on_in(b, 0), slope = on_in(b, 1);
   u32 rx = on_rank(b, x);
-  if (b->opset < 7 && on_rank(b, slope) == 1 && rx > 2) slope = on_expand_tail(b, slope, rx - 2);
-  b->out[0] = mk_select(b->g, negative(b, x), on_mul(b, x, slope), x);
+  if (b->opset < 7 && on_rank(b, slope) == 1 && rx > 2) slope = mk_expand_tail(b->g, slope, rx - 2);
+  b->out[0] = compose_leaky_relu(b->g, x, slope);
 }
 
 void build_elu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  Val low = on_mulk(b, exp_less_one(b, x), on_float(b, "alpha", 1));
-  b->out[0] = on_narrow(b, mk_select(b->g, negative(b, x), low, x), on_dtype(b, b->in[0]));
+  finish(b, compose_elu(b->g, widened(b), on_float(b, "alpha", 1)));
 }
 
 void build_celu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  double alpha = on_float(b, "alpha", 1);
-  Val low = on_mulk(b, exp_less_one(b, on_div(b, x, mk_like(b->g, x, alpha))), alpha);
-  b->out[0] = on_narrow(b, mk_select(b->g, negative(b, x), low, x), on_dtype(b, b->in[0]));
+  finish(b, compose_celu(b->g, widened(b), on_float(b, "alpha", 1)));
 }
 
 void build_selu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
   bool old = b->opset < 6;
   double alpha = on_float(b, "alpha", old ? 1.6732f : 1.67326319217681884765625);
   double gamma = on_float(b, "gamma", old ? 1.0507f : 1.05070102214813232421875);
-  Val low = on_mulk(b, on_addk(b, on_mulk(b, mk_map1(b->g, OP_exp, x), alpha), -alpha), gamma);
-  Val r = mk_select(b->g, positive(b, x), on_mulk(b, x, gamma), low);
-  b->out[0] = on_narrow(b, r, on_dtype(b, b->in[0]));
+  finish(b, compose_selu(b->g, widened(b), alpha, gamma));
 }
 
 void build_sigmoid(Build *b) {
-  b->out[0] = on_narrow(b, on_sigmoid(b, on_widen(b, on_in(b, 0))), on_dtype(b, b->in[0]));
+  finish(b, compose_sigmoid(b->g, widened(b)));
 }
 
 void build_hardsigmoid(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
   double alpha = on_float(b, "alpha", 0.2f), beta = on_float(b, "beta", 0.5f);
-  b->out[0] = on_narrow(b, on_clamp(b, on_addk(b, on_mulk(b, x, alpha), beta), 0, 1),
-                        on_dtype(b, b->in[0]));
+  finish(b, compose_hard_sigmoid(b->g, widened(b), alpha, beta));
 }
 
 void build_hardswish(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  Val k = on_clamp(b, on_addk(b, on_mulk(b, x, 1.0f / 6), 0.5), 0, 1);
-  b->out[0] = on_narrow(b, on_mul(b, x, k), on_dtype(b, b->in[0]));
-}
-
-/* log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|)) */
-static Val softplus(Build *b, Val x) {
-  Val e = mk_map1(b->g, OP_exp, mk_map1(b->g, OP_neg, mk_map1(b->g, OP_abs, x)));
-  Val tail = mk_map1(b->g, OP_log, on_addk(b, e, 1));
-  return on_add(b, mk_map2(b->g, OP_max, x, mk_like(b->g, x, 0)), tail);
+  Val x = widened(b);
+  finish(b, mk_mul(b->g, x, compose_hard_sigmoid(b->g, x, 1.0f / 6, 0.5)));
 }
 
 void build_softplus(Build *b) {
-  b->out[0] = on_narrow(b, softplus(b, on_widen(b, on_in(b, 0))), on_dtype(b, b->in[0]));
+  finish(b, compose_softplus(b->g, widened(b)));
 }
 
 void build_softsign(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  b->out[0] =
-      on_narrow(b, on_div(b, x, on_addk(b, mk_map1(b->g, OP_abs, x), 1)), on_dtype(b, b->in[0]));
+  finish(b, compose_softsign(b->g, widened(b)));
 }
 
 void build_mish(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  Val t = mk_map1(b->g, OP_tanh, softplus(b, x));
-  b->out[0] = on_narrow(b, on_mul(b, x, t), on_dtype(b, b->in[0]));
+  finish(b, compose_mish(b->g, widened(b)));
 }
 
 void build_swish(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  Val s = on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1)));
-  b->out[0] = on_narrow(b, on_mul(b, x, s), on_dtype(b, b->in[0]));
+  finish(b, compose_silu(b->g, widened(b), on_float(b, "alpha", 1)));
 }
 
 /* The first operand, activated, gates the second. */
 void build_swiglu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), y = on_widen(b, on_in(b, 1));
-  Val s = on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1)));
-  b->out[0] = on_narrow(b, on_mul(b, on_mul(b, x, s), y), on_dtype(b, b->in[0]));
+  Val x = widened(b), y = mk_widen(b->g, on_in(b, 1));
+  finish(b, mk_mul(b->g, compose_silu(b->g, x, on_float(b, "alpha", 1)), y));
 }
 
 void build_gelu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), t;
   bool by_tanh = on_str_is(b, "approximate", "none", "tanh");
   if (!by_tanh && !on_str_is(b, "approximate", "none", "none"))
     on_bad(b, "approximate must be none or tanh");
-  if (by_tanh) {
-    Val cube = on_mul(b, on_mul(b, x, x), x);
-    Val inner =
-        on_mulk(b, on_add(b, x, on_mulk(b, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
-    t = mk_map1(b->g, OP_tanh, inner);
-  } else {
-    t = mk_map1(b->g, OP_erf, on_mulk(b, x, sqrt(0.5)));
-  }
-  Val r = on_mul(b, on_mulk(b, x, 0.5), on_addk(b, t, 1));
-  b->out[0] = on_narrow(b, r, on_dtype(b, b->in[0]));
+  finish(b, compose_gelu(b->g, widened(b), by_tanh));
 }
 
 void build_thresholdedrelu(Build *b) {
@@ -290,8 +251,8 @@ void build_shrink(Build *b) {
   double lambd = on_float(b, "lambd", 0.5), bias = on_float(b, "bias", 0);
   Val low = mk_map2(b->g, OP_lt, x, mk_like(b->g, x, -lambd));
   Val high = mk_map2(b->g, OP_gt, x, mk_like(b->g, x, lambd));
-  Val r = mk_select(b->g, high, on_addk(b, x, -bias), mk_like(b->g, x, 0));
-  b->out[0] = mk_select(b->g, low, on_addk(b, x, bias), r);
+  Val r = mk_select(b->g, high, mk_addk(b->g, x, -bias), mk_like(b->g, x, 0));
+  b->out[0] = mk_select(b->g, low, mk_addk(b->g, x, bias), r);
 }
 
 /* Inference: the identity. Training mode draws from a generator that the standard does not define.
@@ -314,5 +275,5 @@ void build_dropout(Build *b) {
   if (!on_wants(b, 1)) return;
   Type t = *on_type(b, x); /* building moves the types of values */
   DType dt = b->opset >= 10 ? DT_bool : t.dt;
-  b->out[1] = on_full(b, mk_scalar(b->g, dt, 1), t.dim, t.rank);
+  b->out[1] = mk_full(b->g, mk_scalar(b->g, dt, 1), t.dim, t.rank);
 }

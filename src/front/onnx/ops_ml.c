@@ -65,12 +65,12 @@ bool ml_post_is(Build *b, const char *name) {
 /* sqrt(2) * erf_inv(2 x - 1), by Winitzki's formula */
 static Val probit(Build *b, Val x) {
   Graph *g = b->g;
-  Val y = on_addk(b, on_mulk(b, x, 2), -1), one = mk_like(g, x, 1);
-  Val log = mk_map1(g, OP_log, on_mul(b, on_sub(b, one, y), on_add(b, one, y)));
-  Val v = on_addk(b, on_mulk(b, log, 0.5), 2 / (3.14159265358979323846 * 0.147));
-  Val root = mk_map1(g, OP_sqrt, on_sub(b, on_mul(b, v, v), on_mulk(b, log, 1 / 0.147)));
-  Val r = mk_map1(g, OP_sqrt, on_sub(b, root, v));
-  return on_mulk(b, mk_select(g, mk_map2(g, OP_lt, y, mk_like(g, y, 0)), mk_map1(g, OP_neg, r), r),
+  Val y = mk_addk(g, mk_mulk(g, x, 2), -1), one = mk_like(g, x, 1);
+  Val log = mk_map1(g, OP_log, mk_mul(g, mk_sub(g, one, y), mk_add(g, one, y)));
+  Val v = mk_addk(g, mk_mulk(g, log, 0.5), 2 / (3.14159265358979323846 * 0.147));
+  Val root = mk_map1(g, OP_sqrt, mk_sub(g, mk_mul(g, v, v), mk_mulk(g, log, 1 / 0.147)));
+  Val r = mk_map1(g, OP_sqrt, mk_sub(g, root, v));
+  return mk_mulk(g, mk_select(g, mk_map2(g, OP_lt, y, mk_like(g, y, 0)), mk_map1(g, OP_neg, r), r),
                  1.41421356);
 }
 
@@ -80,17 +80,17 @@ static Val softmax_zero(Build *b, Val x) {
   static const i64 axis = 1;
   Val top = mk_reduce(g, OP_reduce_max, x, &axis, 1, true);
   Val some = mk_map2(g, OP_gt, mk_map1(g, OP_abs, x), mk_like(g, x, 0.0000001));
-  Val small = on_mul(b, x, mk_map1(g, OP_exp, mk_map1(g, OP_neg, top)));
-  Val e = mk_select(g, some, mk_map1(g, OP_exp, on_sub(b, x, top)), small);
+  Val small = mk_mul(g, x, mk_map1(g, OP_exp, mk_map1(g, OP_neg, top)));
+  Val e = mk_select(g, some, mk_map1(g, OP_exp, mk_sub(g, x, top)), small);
   Val sum = mk_reduce(g, OP_reduce_sum, e, &axis, 1, true);
   return mk_select(g, mk_map2(g, OP_eq, sum, mk_like(g, sum, 0)), mk_like(g, x, 0.5),
-                   on_div(b, e, sum));
+                   mk_div(g, e, sum));
 }
 
 Val ml_post(Build *b, Val scores) {
   if (ml_post_is(b, "NONE")) return scores;
-  if (ml_post_is(b, "LOGISTIC")) return on_sigmoid(b, scores);
-  if (ml_post_is(b, "SOFTMAX")) return on_softmax(b, scores, &(i64){1}, 1);
+  if (ml_post_is(b, "LOGISTIC")) return compose_sigmoid(b->g, scores);
+  if (ml_post_is(b, "SOFTMAX")) return compose_softmax(b->g, scores, &(i64){1}, 1);
   if (ml_post_is(b, "SOFTMAX_ZERO")) return softmax_zero(b, scores);
   if (ml_post_is(b, "PROBIT")) return probit(b, scores);
   on_bad(b, "post_transform '%s' is not known", show(b->c, on_str(b, "post_transform", "")));
@@ -129,10 +129,10 @@ Val ml_two_scores(Build *b, Val s, bool is_signed) {
   Val pair[2] = {0, s};
   if (ml_post_is(b, "PROBIT")) on_unsupported(b, "PROBIT of a single score for two classes");
   if (ml_post_is(b, "LOGISTIC")) {
-    pair[0] = on_sigmoid(b, mk_map1(b->g, OP_neg, s));
-    pair[1] = on_sigmoid(b, s);
+    pair[0] = compose_sigmoid(b->g, mk_map1(b->g, OP_neg, s));
+    pair[1] = compose_sigmoid(b->g, s);
   } else {
-    pair[0] = is_signed ? mk_map1(b->g, OP_neg, s) : on_sub(b, mk_like(b->g, s, 1), s);
+    pair[0] = is_signed ? mk_map1(b->g, OP_neg, s) : mk_sub(b->g, mk_like(b->g, s, 1), s);
   }
   return mk_concat(b->g, pair, 2, 1);
 }
@@ -148,7 +148,7 @@ static Val linear_scores(Build *b, Val x, u32 outputs) {
   Val s = mk_contract(b->g, x, ml_const(b, on_dtype(b, x), w.at, dim, 2), "nf,of->no");
   if (!c.n) return s;
   if (c.n != outputs) on_bad(b, "%u intercepts for %u outputs", c.n, outputs);
-  return on_add(b, s, ml_const(b, on_dtype(b, x), c.at, dim, 1));
+  return mk_add(b->g, s, ml_const(b, on_dtype(b, x), c.at, dim, 1));
 }
 
 void build_linearregressor(Build *b) {
@@ -196,8 +196,8 @@ static Val feature_list(Build *b, const char *name, Val x, double otherwise) {
 
 void build_scaler(Build *b) {
   Val x = mk_cast(b->g, on_in(b, 0), DT_f32);
-  x = on_sub(b, x, feature_list(b, "offset", x, 0));
-  b->out[0] = on_mul(b, x, feature_list(b, "scale", x, 1));
+  x = mk_sub(b->g, x, feature_list(b, "offset", x, 0));
+  b->out[0] = mk_mul(b->g, x, feature_list(b, "scale", x, 1));
 }
 
 void build_binarizer(Build *b) {
@@ -216,12 +216,12 @@ void build_normalizer(Build *b) {
   } else if (on_str_is(b, "norm", "MAX", "L1")) {
     norm = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_abs, x), &axis, 1, true);
   } else if (on_str_is(b, "norm", "MAX", "L2")) {
-    norm = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, on_mul(b, x, x), &axis, 1, true));
+    norm = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, mk_mul(g, x, x), &axis, 1, true));
   } else {
     on_bad(b, "norm '%s' is not known", show(b->c, on_str(b, "norm", "")));
   }
   Val none = mk_map2(g, OP_eq, norm, mk_like(g, norm, 0));
-  b->out[0] = mk_select(g, none, x, on_div(b, x, norm));
+  b->out[0] = mk_select(g, none, x, mk_div(g, x, norm));
 }
 
 void build_imputer(Build *b) {

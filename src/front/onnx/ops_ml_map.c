@@ -88,6 +88,6 @@ void build_zipmap(Build *b) {
   Dim d = on_dim(b, x, 1);
   if (dim_is_const(d) && d != n) on_bad(b, "%lld columns for %u labels", (long long)d, n);
   l.stack = x;
-  l.count = on_extent(b, on_dim(b, x, 0), DT_i64);
+  l.count = mk_extent(b->g, on_dim(b, x, 0), DT_i64);
   b->out[0] = list_add(b->im, l);
 }

@@ -20,13 +20,13 @@ static Val kernel(Build *b, Val x, Val v) {
   double gamma = p.n > 0 ? p.at[0] : 0, coef = p.n > 1 ? p.at[1] : 0,
          degree = p.n > 2 ? p.at[2] : 0;
   if (on_str_is(b, "kernel_type", "LINEAR", "RBF")) {
-    Val d = on_sub(b, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
-    Val s = mk_reduce(g, OP_reduce_sum, on_mul(b, d, d), &(i64){2}, 1, false);
-    return mk_map1(g, OP_exp, on_mulk(b, s, -gamma));
+    Val d = mk_sub(g, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
+    Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
+    return mk_map1(g, OP_exp, mk_mulk(g, s, -gamma));
   }
   Val s = mk_contract(g, x, v, "nf,mf->nm");
   if (on_str_is(b, "kernel_type", "LINEAR", "LINEAR")) return s;
-  s = on_addk(b, on_mulk(b, s, gamma), coef);
+  s = mk_addk(g, mk_mulk(g, s, gamma), coef);
   if (on_str_is(b, "kernel_type", "LINEAR", "SIGMOID")) return mk_map1(g, OP_tanh, s);
   if (on_str_is(b, "kernel_type", "LINEAR", "POLY"))
     return mk_map2(g, OP_pow, s, mk_like(g, s, degree));
@@ -52,7 +52,7 @@ void build_svmregressor(Build *b) {
     on_bad(b, "%lld coefficients do not fit", (long long)n);
   Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
   s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
-  s = mk_unsqueeze(g, on_addk(b, s, rho.at[0]), 1);
+  s = mk_unsqueeze(g, mk_addk(g, s, rho.at[0]), 1);
   if (on_int(b, "one_class", 0))
     s = mk_select(g, mk_map2(g, OP_gt, s, mk_like(g, s, 0)), mk_like(g, s, 1), mk_like(g, s, -1));
   b->out[0] = mk_cast(g, ml_post(b, s), DT_f32);
@@ -102,8 +102,8 @@ static Val votes(Pairs *s, Val score) {
   Graph *g = s->b->g;
   DType dt = on_dtype(s->b, score);
   Val won = mk_cast(g, mk_map2(g, OP_gt, score, mk_like(g, score, 0)), dt);
-  Val lost = on_sub(s->b, mk_like(g, won, 1), won);
-  return on_add(s->b, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"),
+  Val lost = mk_sub(s->b->g, mk_like(g, won, 1), won);
+  return mk_add(s->b->g, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"),
                 mk_contract(g, lost, pair_table(s, dt, 0, 1), "np,pk->nk"));
 }
 
@@ -126,19 +126,18 @@ enum {
 /* One coordinate of the iteration; carried: p, qp, pqp. */
 static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
   Couple *c = user;
-  Build *b = c->s->b;
   (void)cond;
   (void)scan;
   Val row = mk_gather(g, c->q, t, 1); /* [rows, k] */
   Val diag = mk_unsqueeze(g, mk_gather(g, row, t, 1), 1),
       mine = mk_unsqueeze(g, mk_gather(g, carried[CP_qp], t, 1), 1);
-  Val diff = on_div(b, on_sub(b, carried[CP_pqp], mine), diag), scale = on_addk(b, diff, 1);
+  Val diff = mk_div(g, mk_sub(g, carried[CP_pqp], mine), diag), scale = mk_addk(g, diff, 1);
   Dim k = c->s->classes;
   Val here = mk_map2(g, OP_eq, mk_iota(g, DT_i64, &k, 1, 0), t), p = carried[CP_p];
-  p = on_div(b, mk_select(g, here, on_add(b, p, diff), p), scale);
-  Val term = on_add(b, on_mul(b, diff, diag), on_mulk(b, mine, 2));
-  Val pqp = on_div(b, on_add(b, carried[CP_pqp], on_mul(b, diff, term)), on_mul(b, scale, scale));
-  Val qp = on_div(b, on_add(b, carried[CP_qp], on_mul(b, diff, row)), scale);
+  p = mk_div(g, mk_select(g, here, mk_add(g, p, diff), p), scale);
+  Val term = mk_add(g, mk_mul(g, diff, diag), mk_mulk(g, mine, 2));
+  Val pqp = mk_div(g, mk_add(g, carried[CP_pqp], mk_mul(g, diff, term)), mk_mul(g, scale, scale));
+  Val qp = mk_div(g, mk_add(g, carried[CP_qp], mk_mul(g, diff, row)), scale);
   carried[CP_p] = p;
   carried[CP_qp] = qp;
   carried[CP_pqp] = pqp;
@@ -146,15 +145,14 @@ static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val
 
 static void couple_round(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Couple *c = user;
-  Build *b = c->s->b;
   (void)i;
   (void)scan;
   double k = c->s->classes;
   Val p = carried[CP_p], in[3], unused;
   in[CP_p] = p;
   in[CP_qp] = mk_contract(g, c->q, p, "nij,nj->ni");
-  in[CP_pqp] = mk_reduce(g, OP_reduce_sum, on_mul(b, p, in[CP_qp]), &(i64){1}, 1, true);
-  Val err = mk_map1(g, OP_abs, on_sub(b, in[CP_qp], in[CP_pqp]));
+  in[CP_pqp] = mk_reduce(g, OP_reduce_sum, mk_mul(g, p, in[CP_qp]), &(i64){1}, 1, true);
+  Val err = mk_map1(g, OP_abs, mk_sub(g, in[CP_qp], in[CP_pqp]));
   err = mk_reduce(g, OP_reduce_max, err, &(i64){1}, 1, true);
   Val done =
       mk_map2(g, OP_or, carried[CP_done], mk_map2(g, OP_lt, err, mk_like(g, err, 0.005 / k)));
@@ -173,17 +171,17 @@ static Val pair_probability(Pairs *s, Val score) {
   i64 n = s->pairs;
   if (a.n != s->pairs || c.n != s->pairs)
     on_bad(b, "prob_a and prob_b must have %u entries", s->pairs);
-  Val v = on_mul(b, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
-  v = on_add(b, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
-  v = on_sub(b, mk_like(b->g, v, 1), on_sigmoid(b, v));
-  return on_clamp(b, v, 1e-7, 1 - 1e-7);
+  Val v = mk_mul(b->g, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
+  v = mk_add(b->g, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
+  v = mk_sub(b->g, mk_like(b->g, v, 1), compose_sigmoid(b->g, v));
+  return mk_clamp(b->g, v, 1e-7, 1 - 1e-7);
 }
 
 static Val probabilities(Pairs *s, Val score) {
   Build *b = s->b;
   Graph *g = b->g;
   u32 k = s->classes;
-  Val first = pair_probability(s, score), other = on_sub(b, mk_like(g, first, 1), first);
+  Val first = pair_probability(s, score), other = mk_sub(g, mk_like(g, first, 1), first);
   DType dt = on_dtype(b, score);
   /* r[i, j]: probability of i against j; place 0 of a list in front of the pairs stands for the
    * diagonal */
@@ -196,18 +194,18 @@ static Val probabilities(Pairs *s, Val score) {
       tensor_set(at, (u64)j * k + i, (Scalar){.i = 1 + s->pairs + pair});
     }
   Dim rows = on_dim(b, score, 0), column[2] = {rows, 1}, square[2] = {rows, k};
-  Val list[3] = {on_full(b, mk_like(g, first, 0), column, 2), first, other};
+  Val list[3] = {mk_full(g, mk_like(g, first, 0), column, 2), first, other};
   Val r = mk_gather(g, mk_concat(g, list, 3, 1), mk_const(g, at), 1),
       rt = mk_transpose(g, r, (const i64[]){0, 2, 1});
-  Val sum = mk_reduce(g, OP_reduce_sum, on_mul(b, rt, rt), &(i64){2}, 1,
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_mul(g, rt, rt), &(i64){2}, 1,
                       true); /* over j of r[j, i] squared */
   Dim kk[2] = {k, k};
   Val diag = mk_map2(g, OP_eq, mk_iota(g, DT_i64, kk, 2, 0), mk_iota(g, DT_i64, kk, 2, 1));
-  Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_map1(g, OP_neg, on_mul(b, rt, r)))};
+  Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_map1(g, OP_neg, mk_mul(g, rt, r)))};
   Val zero = mk_scalar(g, dt, 0), unused;
-  Val carried[CP_carried] = {on_full(b, mk_scalar(g, dt, 1.0 / k), square, 2),
-                             on_full(b, zero, square, 2), on_full(b, zero, column, 2),
-                             on_full(b, mk_scalar(g, DT_bool, 0), column, 2)};
+  Val carried[CP_carried] = {mk_full(g, mk_scalar(g, dt, 1.0 / k), square, 2),
+                             mk_full(g, zero, square, 2), mk_full(g, zero, column, 2),
+                             mk_full(g, mk_scalar(g, DT_bool, 0), column, 2)};
   Val rounds = mk_scalar(g, DT_i64, k > 100 ? k : 100);
   mk_loop(g, rounds, mk_scalar(g, DT_bool, 1), carried, CP_carried, &unused, 0, couple_round, &c);
   return carried[CP_p];
@@ -224,7 +222,7 @@ static void linear_classes(Build *b, Val x) {
   if (classes < 2 || !rho.n || w.n != (u64)(dim[0] * dim[1]))
     on_unsupported(b, "a linear machine of this form");
   Val s = mk_contract(g, x, ml_const(b, on_dtype(b, x), w.at, dim, 2), "nf,of->no");
-  s = on_addk(b, s, rho.at[0]);
+  s = mk_addk(g, s, rho.at[0]);
   b->out[0] = ml_labels(b, mk_arg(g, OP_argmax, s, 1, false, false), "classlabels_ints");
   if (on_wants(b, 1)) b->out[1] = mk_cast(g, ml_post(b, s), DT_f32);
 }
@@ -252,7 +250,7 @@ void build_svmclassifier(Build *b) {
   i64 n = s.pairs;
   Val k = kernel(b, x, vectors(b, x, (u32)total));
   Val score = mk_contract(g, k, pair_matrix(&s, on_dtype(b, x), per, (u32)total), "nm,mp->np");
-  score = on_add(b, score, ml_const(b, on_dtype(b, x), rho.at, &n, 1));
+  score = mk_add(g, score, ml_const(b, on_dtype(b, x), rho.at, &n, 1));
   b->out[0] =
       ml_labels(b, mk_arg(g, OP_argmax, votes(&s, score), 1, false, false), "classlabels_ints");
   if (!on_wants(b, 1)) return;

@@ -379,7 +379,7 @@ static Val find_leaves(Forest *f, Val x) {
   Val at = mk_broadcast(g, mk_const(g, roots), shape, 2), scan;
   Walk w = walk_tables(f, x);
   if (f->depth) mk_loop(g, mk_scalar(g, DT_i64, f->depth), 0, &at, 1, &scan, 0, step_down, &w);
-  return on_addk(b, at, -(double)f->inner);
+  return mk_addk(g, at, -(double)f->inner);
 }
 
 /* ---- what the leaves say ---- */
@@ -470,7 +470,7 @@ static Val aggregate(Forest *f, Val leaf, Agg agg) {
     y = mk_reduce(g, op, said, &(i64){1}, 1, false);
     if (none != 0) y = mk_select(g, mk_map2(g, OP_eq, y, mk_like(g, y, none)), mk_like(g, y, 0), y);
   }
-  return agg == AG_average ? on_div(b, y, mk_like(g, y, (double)f->root.n)) : y;
+  return agg == AG_average ? mk_div(g, y, mk_like(g, y, (double)f->root.n)) : y;
 }
 
 /* ---- operators ---- */
@@ -494,7 +494,7 @@ static Val add_base(Build *b, Val y, u32 targets) {
   i64 n = base.n;
   if (!base.n) return y;
   if (base.n != 1 && base.n != targets) on_bad(b, "%u base values for %u targets", base.n, targets);
-  return on_add(b, y, ml_const(b, on_dtype(b, y), base.at, &n, 1));
+  return mk_add(b->g, y, ml_const(b, on_dtype(b, y), base.at, &n, 1));
 }
 
 static u32 target_count(Build *b) {
@@ -541,7 +541,7 @@ static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
   MlNums base = ml_nums(b, "base_values");
   if (base.n > 1) on_unsupported(b, "%u base values where all weights name one class", base.n);
   bool second = id == 1 && labels == 2;
-  if (base.n && !second) s = on_addk(b, s, base.at[0]);
+  if (base.n && !second) s = mk_addk(g, s, base.at[0]);
   double limit = labels == 2 && !is_signed ? 0.5 : 0;
   Val only = mk_squeeze(g, s, 1);
   Val index = mk_cast(g, mk_map2(g, OP_gt, only, mk_like(g, only, limit)), DT_i64);
@@ -549,7 +549,7 @@ static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
     b->out[0] = index;
   } else if (second) {
     b->out[0] = ml_labels(b, index, "classlabels_int64s");
-    s = ml_post(b, mk_concat(g, (Val[]){on_sub(b, s, s), s}, 2, 1));
+    s = ml_post(b, mk_concat(g, (Val[]){mk_sub(g, s, s), s}, 2, 1));
   } else {
     b->out[0] = ml_labels(b, index, "classlabels_int64s");
     s = ml_two_scores(b, s, is_signed);

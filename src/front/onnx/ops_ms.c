@@ -6,7 +6,6 @@
  */
 #include "front/onnx/builder.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MODERN = 21 };
@@ -16,7 +15,8 @@ static Val in_or_none(const Build *b, u32 i) {
 }
 
 static void finish(Build *b, u32 i, Val x) {
-  if (i < b->nout && (i == 0 || on_wants(b, i))) b->out[i] = on_narrow(b, x, on_dtype(b, b->in[0]));
+  if (i < b->nout && (i == 0 || on_wants(b, i)))
+    b->out[i] = mk_cast(b->g, x, on_dtype(b, b->in[0]));
 }
 
 /* ---- products ---- */
@@ -41,13 +41,13 @@ static Val turned(Build *b, Val x, bool batch, bool last) {
 }
 
 void build_fusedmatmul(Build *b) {
-  Val x = turned(b, on_widen(b, on_in(b, 0)), on_int(b, "transBatchA", 0) != 0,
+  Val x = turned(b, mk_widen(b->g, on_in(b, 0)), on_int(b, "transBatchA", 0) != 0,
                  on_int(b, "transA", 0) != 0);
-  Val y = turned(b, on_widen(b, on_in(b, 1)), on_int(b, "transBatchB", 0) != 0,
+  Val y = turned(b, mk_widen(b->g, on_in(b, 1)), on_int(b, "transBatchB", 0) != 0,
                  on_int(b, "transB", 0) != 0);
   double alpha = on_float(b, "alpha", 1);
   Val r = mk_matmul(b->g, x, y);
-  finish(b, 0, alpha == 1 ? r : on_mulk(b, r, alpha));
+  finish(b, 0, alpha == 1 ? r : mk_mulk(b->g, r, alpha));
 }
 
 static Val activated(Build *b, Val x, const char *name, double p, double q) {
@@ -56,11 +56,10 @@ static Val activated(Build *b, Val x, const char *name, double p, double q) {
   if (!*name) return x;
   if (!strcmp(name, "Relu")) return mk_map2(g, OP_max, x, zero);
   if (!strcmp(name, "Tanh")) return mk_map1(g, OP_tanh, x);
-  if (!strcmp(name, "Sigmoid")) return on_sigmoid(b, x);
-  if (!strcmp(name, "LeakyRelu"))
-    return mk_select(g, mk_map2(g, OP_lt, x, zero), on_mulk(b, x, p), x);
-  if (!strcmp(name, "Clip")) return on_clamp(b, x, p, q);
-  if (!strcmp(name, "HardSigmoid")) return on_clamp(b, on_addk(b, on_mulk(b, x, p), q), 0, 1);
+  if (!strcmp(name, "Sigmoid")) return compose_sigmoid(g, x);
+  if (!strcmp(name, "LeakyRelu")) return compose_leaky_relu(g, x, mk_like(g, x, p));
+  if (!strcmp(name, "Clip")) return mk_clamp(g, x, p, q);
+  if (!strcmp(name, "HardSigmoid")) return compose_hard_sigmoid(g, x, p, q);
   on_unsupported(b, "activation '%s'", name);
 }
 
@@ -69,15 +68,15 @@ void build_fusedconv(Build *b) {
   on_floats(b, "activation_params", p, 2);
   b->opset = MODERN;
   build_conv(b);
-  Val y = on_widen(b, b->out[0]);
-  if (on_has(b, 3)) y = on_add(b, y, on_widen(b, b->in[3]));
+  Val y = mk_widen(b->g, b->out[0]);
+  if (on_has(b, 3)) y = mk_add(b->g, y, mk_widen(b->g, b->in[3]));
   finish(b, 0, activated(b, y, str_text(b->c, on_str(b, "activation", "")), p[0], p[1]));
 }
 
 void build_fusedgemm(Build *b) {
   b->opset = MODERN;
   build_gemm(b);
-  Val y = on_widen(b, b->out[0]);
+  Val y = mk_widen(b->g, b->out[0]);
   double p = on_float(b, "activation_alpha", 0.01), q = on_float(b, "activation_beta", 0);
   finish(b, 0, activated(b, y, str_text(b->c, on_str(b, "activation", "")), p, q));
 }
@@ -85,53 +84,43 @@ void build_fusedgemm(Build *b) {
 /* ---- activations ---- */
 
 static Val with_bias(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), bias = in_or_none(b, 1);
-  return bias ? on_add(b, x, on_widen(b, bias)) : x;
+  Val x = mk_widen(b->g, on_in(b, 0)), bias = in_or_none(b, 1);
+  return bias ? mk_add(b->g, x, mk_widen(b->g, bias)) : x;
 }
 
 void build_biasgelu(Build *b) {
-  Val x = with_bias(b), t = mk_map1(b->g, OP_erf, on_mulk(b, x, sqrt(0.5)));
-  finish(b, 0, on_mul(b, on_mulk(b, x, 0.5), on_addk(b, t, 1)));
+  finish(b, 0, compose_gelu(b->g, with_bias(b), false));
 }
 
 void build_fastgelu(Build *b) {
-  Val x = with_bias(b), cube = on_mul(b, on_mul(b, x, x), x);
-  Val t =
-      mk_map1(b->g, OP_tanh,
-              on_add(b, on_mulk(b, x, 0.7978845608028654), on_mulk(b, cube, 0.035677408136300125)));
-  finish(b, 0, on_mul(b, on_mulk(b, x, 0.5), on_addk(b, t, 1)));
+  Val x = with_bias(b), cube = mk_mul(b->g, mk_mul(b->g, x, x), x);
+  Val t = mk_map1(b->g, OP_tanh,
+                  mk_add(b->g, mk_mulk(b->g, x, 0.7978845608028654),
+                         mk_mulk(b->g, cube, 0.035677408136300125)));
+  finish(b, 0, mk_mul(b->g, mk_mulk(b->g, x, 0.5), mk_addk(b->g, t, 1)));
 }
 
 void build_quickgelu(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  finish(b, 0, on_mul(b, x, on_sigmoid(b, on_mulk(b, x, on_float(b, "alpha", 1.702f)))));
+  finish(b, 0, compose_silu(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "alpha", 1.702f)));
 }
 
 /* ---- normalisations of a sum; argument 1: by the root of the mean square ---- */
 
-static Val scaled(Build *b, Val y, Val gamma, Val beta) {
-  y = on_mul(b, y, mk_cast(b->g, gamma, on_dtype(b, y)));
-  return beta ? on_add(b, y, mk_cast(b->g, beta, on_dtype(b, y))) : y;
-}
-
 void build_skipnorm(Build *b) {
   bool simple = b->arg != 0;
-  Val x = on_add(b, on_widen(b, on_in(b, 0)), on_widen(b, on_in(b, 1))),
+  Val x = mk_add(b->g, mk_widen(b->g, on_in(b, 0)), mk_widen(b->g, on_in(b, 1))),
       beta = simple ? 0 : in_or_none(b, 3);
   Val bias = in_or_none(b, simple ? 3 : 4), mean = 0, inv, y;
-  if (bias) x = on_add(b, x, on_widen(b, bias));
+  if (bias) x = mk_add(b->g, x, mk_widen(b->g, bias));
   i64 axis = (i64)on_rank(b, x) - 1;
   double eps = on_float(b, "epsilon", 1e-12f);
   if (axis < 0) on_bad(b, "the operand is a scalar");
-  if (simple) {
-    Val square = on_mean(b, on_mul(b, x, x), &axis, 1, true);
-    inv = mk_map1(b->g, OP_recip, mk_map1(b->g, OP_sqrt, on_addk(b, square, eps)));
-    y = on_mul(b, x, inv);
-  } else {
-    y = on_normalize(b, x, &axis, 1, eps, &mean, &inv);
-  }
-  finish(b, 0, scaled(b, y, on_in(b, 2), beta));
-  if (on_wants(b, 1)) b->out[1] = mean ? mean : on_mean(b, x, &axis, 1, true);
+  if (simple)
+    y = compose_rms(b->g, x, &axis, 1, eps, &inv);
+  else
+    y = compose_normalize(b->g, x, &axis, 1, eps, &mean, &inv);
+  finish(b, 0, compose_affine(b->g, y, on_in(b, 2), beta));
+  if (on_wants(b, 1)) b->out[1] = mean ? mean : mk_mean(b->g, x, &axis, 1, true);
   if (on_wants(b, 2)) b->out[2] = inv;
   finish(b, 3, x);
 }
@@ -149,21 +138,21 @@ void build_embednorm(Build *b) {
     on_bad(b, "input_ids and position_embedding must have rank 2");
   DType dt = on_dtype(b, on_in(b, 2)), id = on_dtype(b, ids);
   Dim batch = on_dim(b, ids, 0);
-  Val x = on_widen(b, looked_up(b, 2, ids));
+  Val x = mk_widen(g, looked_up(b, 2, ids));
   if (on_has(b, 8))
     position = looked_up(b, 3, b->in[8]);
   else
     position = mk_slice_axis(g, place, 0, 0, on_dim(b, ids, 1));
-  x = on_add(b, x, on_widen(b, position));
-  if (on_has(b, 1) && on_has(b, 4)) x = on_add(b, x, on_widen(b, looked_up(b, 4, b->in[1])));
-  Val y = on_normalize(b, x, &(i64){2}, 1, on_float(b, "epsilon", 1e-12f), NULL, NULL);
-  b->out[0] = on_narrow(b, scaled(b, y, on_in(b, 5), in_or_none(b, 6)), dt);
+  x = mk_add(g, x, mk_widen(g, position));
+  if (on_has(b, 1) && on_has(b, 4)) x = mk_add(g, x, mk_widen(g, looked_up(b, 4, b->in[1])));
+  Val y = compose_normalize(g, x, &(i64){2}, 1, on_float(b, "epsilon", 1e-12f), NULL, NULL);
+  b->out[0] = mk_cast(g, compose_affine(b->g, y, on_in(b, 5), in_or_none(b, 6)), dt);
   if (on_wants(b, 1)) {
-    Val none = on_full(b, mk_scalar(g, id, 0), &batch, 1);
+    Val none = mk_full(g, mk_scalar(g, id, 0), &batch, 1);
     Val one = on_has(b, 7) ? mk_map2(g, OP_eq, b->in[7], mk_like(g, b->in[7], 1)) : 0;
     b->out[1] = one ? mk_reduce(g, OP_reduce_sum, mk_cast(g, one, id), &(i64){1}, 1, false) : none;
   }
-  if (on_wants(b, 2)) b->out[2] = on_narrow(b, x, dt);
+  if (on_wants(b, 2)) b->out[2] = mk_cast(g, x, dt);
 }
 
 /* ---- other signatures of standard operators ---- */
@@ -217,45 +206,46 @@ void build_cdist(Build *b) {
     on_unsupported(b, "metric '%s'", show(b->c, on_str(b, "metric", "")));
   if (on_rank(b, on_in(b, 0)) != 2 || on_rank(b, on_in(b, 1)) != 2)
     on_bad(b, "operands must have rank 2");
-  Val d = on_sub(b, mk_unsqueeze(g, on_widen(b, b->in[0]), 1),
-                 mk_unsqueeze(g, on_widen(b, b->in[1]), 0));
-  Val s = mk_reduce(g, OP_reduce_sum, on_mul(b, d, d), &(i64){2}, 1, false);
+  Val d = mk_sub(g, mk_unsqueeze(g, mk_widen(g, b->in[0]), 1),
+                 mk_unsqueeze(g, mk_widen(g, b->in[1]), 0));
+  Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
   finish(b, 0, root ? mk_map1(g, OP_sqrt, s) : s);
 }
 
 /* ---- operators of opset 1 that old exporters of PyTorch and CoreML wrote ---- */
 
 void build_old_affine(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
-  finish(b, 0, on_addk(b, on_mulk(b, x, on_float(b, "alpha", 1)), on_float(b, "beta", 0)));
+  Val x = mk_widen(b->g, on_in(b, 0));
+  finish(b, 0, mk_addk(b->g, mk_mulk(b->g, x, on_float(b, "alpha", 1)), on_float(b, "beta", 0)));
 }
 
 void build_old_scale(Build *b) {
-  finish(b, 0, on_mulk(b, on_widen(b, on_in(b, 0)), on_float(b, "scale", 1)));
+  finish(b, 0, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "scale", 1)));
 }
 
 void build_old_scaledtanh(Build *b) {
-  Val t = mk_map1(b->g, OP_tanh, on_mulk(b, on_widen(b, on_in(b, 0)), on_float(b, "beta", 1)));
-  finish(b, 0, on_mulk(b, t, on_float(b, "alpha", 1)));
+  Val t =
+      mk_map1(b->g, OP_tanh, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "beta", 1)));
+  finish(b, 0, mk_mulk(b->g, t, on_float(b, "alpha", 1)));
 }
 
 void build_old_softplus(Build *b) {
-  Val e = mk_map1(b->g, OP_exp, on_mulk(b, on_widen(b, on_in(b, 0)), on_float(b, "beta", 1)));
-  finish(b, 0, on_mulk(b, mk_map1(b->g, OP_log, on_addk(b, e, 1)), on_float(b, "alpha", 1)));
+  Val e = mk_map1(b->g, OP_exp, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "beta", 1)));
+  finish(b, 0, mk_mulk(b->g, mk_map1(b->g, OP_log, mk_addk(b->g, e, 1)), on_float(b, "alpha", 1)));
 }
 
 /* x * scale + a bias for each channel. */
 void build_old_imagescaler(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   const OnnxAttr *bias = on_attr(b, "bias");
   u32 rank = on_rank(b, x);
   if (rank < 3) on_bad(b, "the operand has rank %u, expected 4", rank);
-  x = on_mulk(b, x, on_float(b, "scale", 1));
+  x = mk_mulk(b->g, x, on_float(b, "scale", 1));
   if (bias && bias->type == OA_floats && bias->floats.n) {
     i64 n = bias->floats.n;
     Tensor *t = tensor_new(&b->c->work, on_dtype(b, x), &n, 1);
     for (u32 i = 0; i < n; i++) tensor_set(t, i, (Scalar){.f = (double)bias->floats.at[i]});
-    x = on_add(b, x, on_expand_tail(b, mk_const(b->g, t), rank - 2));
+    x = mk_add(b->g, x, mk_expand_tail(b->g, mk_const(b->g, t), rank - 2));
   }
   finish(b, 0, x);
 }

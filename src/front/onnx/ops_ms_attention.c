@@ -2,10 +2,10 @@
  * GroupQueryAttention, RotaryEmbedding.
  *
  * They differ in how queries, keys and values arrive and in how masks are given; each brings them
- * into the form of attention.h. Buffers shared between past and present, beams and quantized caches
- * are refused.
+ * into the form of front/compose. Buffers shared between past and present, beams and quantized
+ * caches are refused.
  */
-#include "front/onnx/attention.h"
+#include "front/onnx/builder.h"
 
 #include <math.h>
 
@@ -25,17 +25,6 @@ static i64 heads_attr(Build *b, const char *name) {
 
 /* ---- masks ---- */
 
-/* Places below `end` and, if given, not below `start` (both [batch]): bool [batch, 1, 1, length].
- */
-static Val within(Build *b, Val start, Val end, Dim length) {
-  Graph *g = b->g;
-  Val j = mk_iota(g, DT_i64, &length, 1, 0);
-  Val keep = mk_map2(g, OP_lt, j, on_expand_tail(b, mk_cast(g, end, DT_i64), 3));
-  if (!start) return keep;
-  return mk_map2(g, OP_and, keep,
-                 mk_map2(g, OP_ge, j, on_expand_tail(b, mk_cast(g, start, DT_i64), 3)));
-}
-
 /* What a mask of integers keeps, against scores [batch, heads, length, total]:
  * [batch] lengths, [2 * batch] ends and starts, [batch, total], [batch, length, total], [batch, 1,
  * most, most]. */
@@ -43,10 +32,10 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
   Graph *g = b->g;
   Type t = *on_type(b, mask), ts = *on_type(b, scores);
   Dim batch = ts.dim[0], total = ts.dim[3];
-  if (t.rank == 1 && t.dim[0] == batch) return within(b, 0, mask, total);
+  if (t.rank == 1 && t.dim[0] == batch) return attn_between(g, 0, mask, total);
   if (t.rank == 1 && t.dim[0] == dim_mul(b->ds, batch, 2))
-    return within(b, mk_slice_axis(g, mask, 0, batch, batch), mk_slice_axis(g, mask, 0, 0, batch),
-                  total);
+    return attn_between(g, mk_slice_axis(g, mask, 0, batch, batch),
+                        mk_slice_axis(g, mask, 0, 0, batch), total);
   if (t.rank == 1) on_unsupported(b, "a mask index of this length");
   Val keep = mk_map2(g, OP_gt, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
@@ -60,18 +49,18 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
  */
 static Val lower(Build *b, Val s, Val mask) {
   Val zero = mk_like(b->g, s, 0), low = mk_like(b->g, s, on_float(b, "mask_filter_value", -10000));
-  return mask ? on_add(b, s, mk_select(b->g, mask_keeps(b, mask, s), zero, low)) : s;
+  return mask ? mk_add(b->g, s, mk_select(b->g, mask_keeps(b, mask, s), zero, low)) : s;
 }
 
 /* softmax(q . k * scale + bias, masked) . v, [batch, length, heads * size]. */
 static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past) {
   Graph *g = b->g;
-  Val s = attn_scores(b, h->q, h->k, on_float(b, "scale", 0));
-  if (bias) s = on_add(b, s, mk_cast(g, bias, on_dtype(b, s)));
+  Val s = attn_scores(g, h->q, h->k, on_float(b, "scale", 0));
+  if (bias) s = mk_add(g, s, mk_cast(g, bias, on_dtype(b, s)));
   s = lower(b, s, mask);
   if (on_int(b, "unidirectional", 0))
-    s = attn_hide(b, s, attn_window(b, s, on_extent(b, past, DT_i64), -1, 0), -INFINITY);
-  return attn_merge(b, attn_mix(b, attn_softmax(b, s), h->v));
+    s = attn_hide(g, s, attn_window(g, s, mk_extent(g, past, DT_i64), -1, 0));
+  return attn_merge(g, attn_mix(g, attn_softmax(g, s), h->v));
 }
 
 static void refuse(Build *b, u32 i, const char *what) {
@@ -95,7 +84,7 @@ static Dim append_past(Build *b, Heads *h, Val past, DType dt, u32 out) {
     }
     now[i] = mk_unsqueeze(g, *kv[i], 0);
   }
-  if (on_wants(b, out)) b->out[out] = on_narrow(b, mk_concat(g, now, 2, 0), dt);
+  if (on_wants(b, out)) b->out[out] = mk_cast(g, mk_concat(g, now, 2, 0), dt);
   return length;
 }
 
@@ -105,7 +94,7 @@ static Heads split_projection(Build *b, Val x, const Dim *size, i64 heads) {
   Val *to[3] = {&h.q, &h.k, &h.v};
   Dim at = 0;
   for (u32 i = 0; i < 3; i++) {
-    *to[i] = attn_split(b, mk_slice_axis(b->g, x, 2, at, size[i]), heads);
+    *to[i] = attn_split(b->g, mk_slice_axis(b->g, x, 2, at, size[i]), heads);
     at = dim_add(b->ds, at, size[i]);
   }
   return h;
@@ -123,24 +112,24 @@ static void three_sizes(Build *b, Val x, Dim *size) {
 }
 
 /* From the projection [batch, length, q + k + v] on; shared with the quantized form. */
-void attn_projected(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt) {
+void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt) {
   Dim size[3];
   if (on_int(b, "do_rotary", 0)) on_unsupported(b, "do_rotary");
   if (on_int(b, "past_present_share_buffer", 0)) on_unsupported(b, "past_present_share_buffer");
   three_sizes(b, x, size);
   Heads h = split_projection(b, x, size, heads_attr(b, "num_heads"));
   Dim before = append_past(b, &h, in_or_none(b, past), dt, 1);
-  b->out[0] = on_narrow(b, attend(b, &h, in_or_none(b, bias), in_or_none(b, mask), before), dt);
+  b->out[0] = mk_cast(b->g, attend(b, &h, in_or_none(b, bias), in_or_none(b, mask), before), dt);
 }
 
 void build_ms_attention(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), w = on_widen(b, on_in(b, 1));
+  Val x = mk_widen(b->g, on_in(b, 0)), w = mk_widen(b->g, on_in(b, 1));
   if (on_rank(b, x) != 3 || on_rank(b, w) != 2)
     on_bad(b, "expected an input of rank 3 and weights of rank 2");
   refuse(b, 6, "past_sequence_length");
   Val y = mk_matmul(b->g, x, w);
-  if (on_has(b, 2)) y = on_add(b, y, on_widen(b, b->in[2]));
-  attn_projected(b, y, 3, 4, 5, on_dtype(b, b->in[0]));
+  if (on_has(b, 2)) y = mk_add(b->g, y, mk_widen(b->g, b->in[2]));
+  on_projected_attention(b, y, 3, 4, 5, on_dtype(b, b->in[0]));
 }
 
 /* ---- MultiHeadAttention ---- */
@@ -157,26 +146,26 @@ static Val head_bias(Build *b, Val x, Val bias, Dim *at) {
   Dim size = dim_mul(b->ds, t.dim[1], t.dim[3]), shape[3] = {t.dim[1], 1, t.dim[3]};
   Val part = mk_slice_axis(b->g, bias, 0, *at, size);
   *at = dim_add(b->ds, *at, size);
-  return on_add(b, x, mk_cast(b->g, mk_reshape(b->g, part, shape, 3), t.dt));
+  return mk_add(b->g, x, mk_cast(b->g, mk_reshape(b->g, part, shape, 3), t.dt));
 }
 
 static Heads multihead_read(Build *b) {
   i64 n = heads_attr(b, "num_heads");
-  Val q = on_widen(b, on_in(b, 0)), k = in_or_none(b, 1), v = in_or_none(b, 2);
+  Val q = mk_widen(b->g, on_in(b, 0)), k = in_or_none(b, 1), v = in_or_none(b, 2);
   Heads h;
   if (!k) {
     if (on_rank(b, q) != 5) on_bad(b, "without keys the query must have rank 5");
     h = (Heads){packed_part(b, q, 0), packed_part(b, q, 1), packed_part(b, q, 2)};
   } else {
-    k = on_widen(b, k);
-    h.q = attn_split(b, q, n);
+    k = mk_widen(b->g, k);
+    h.q = attn_split(b->g, q, n);
     if (!v) {
       if (on_rank(b, k) != 5) on_bad(b, "without values the keys must have rank 5");
       h.k = packed_part(b, k, 0);
       h.v = packed_part(b, k, 1);
     } else {
-      h.k = attn_split(b, k, n);
-      h.v = attn_split(b, on_widen(b, v), n);
+      h.k = attn_split(b->g, k, n);
+      h.v = attn_split(b->g, mk_widen(b->g, v), n);
       if (on_rank(b, k) == 4 && on_has(b, 3)) on_unsupported(b, "a bias with keys of rank 4");
     }
   }
@@ -202,18 +191,18 @@ void build_multihead(Build *b) {
     if (on_has(b, 6 + i)) {
       if (on_rank(b, b->in[6 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
       past = on_dim(b, b->in[6 + i], 2);
-      *kv[i] = mk_concat(g, (Val[]){on_widen(b, b->in[6 + i]), *kv[i]}, 2, 2);
+      *kv[i] = mk_concat(g, (Val[]){mk_widen(g, b->in[6 + i]), *kv[i]}, 2, 2);
     }
-    if (on_wants(b, 1 + i)) b->out[1 + i] = on_narrow(b, *kv[i], dt);
+    if (on_wants(b, 1 + i)) b->out[1 + i] = mk_cast(g, *kv[i], dt);
   }
-  b->out[0] = on_narrow(b, attend(b, &h, in_or_none(b, 5), in_or_none(b, 4), past), dt);
+  b->out[0] = mk_cast(g, attend(b, &h, in_or_none(b, 5), in_or_none(b, 4), past), dt);
 }
 
 /* ---- RotaryEmbedding ---- */
 
 /* Rows of a table [positions, half] at [batch, length]. */
 static Val rows_at(Build *b, Val table, Val at) {
-  return mk_gather(b->g, on_widen(b, table), on_index(b, at, on_dim(b, table, 0)), 0);
+  return mk_gather(b->g, mk_widen(b->g, table), on_index(b, at, on_dim(b, table, 0)), 0);
 }
 
 void build_ms_rotary(Build *b) {
@@ -230,13 +219,13 @@ void build_ms_rotary(Build *b) {
     i64 size = 2 * on_static_dim(b, cos, 1), width = on_static_dim(b, x, 2);
     heads = size ? width / size : 0;
   }
-  x = attn_split(b, on_widen(b, x), heads);
+  x = attn_split(g, mk_widen(g, x), heads);
   Dim length = on_dim(b, x, 2), row[2] = {1, length};
   if (on_rank(b, pos) != 2)
-    pos = on_add(b, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, pos, NULL, 0));
-  x = attn_rotate(b, x, rows_at(b, cos, pos), rows_at(b, sin, pos),
+    pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, pos, NULL, 0));
+  x = attn_rotate(g, x, rows_at(b, cos, pos), rows_at(b, sin, pos),
                   on_int(b, "interleaved", 0) != 0);
-  b->out[0] = on_narrow(b, packed ? attn_merge(b, x) : x, dt);
+  b->out[0] = mk_cast(g, packed ? attn_merge(g, x) : x, dt);
 }
 
 /* ---- GroupQueryAttention ---- */
@@ -246,55 +235,27 @@ typedef struct Cache {
   Dim length; /* of the result */
 } Cache;
 
-/* The cache with the new keys (or values) x behind the past ones of each batch entry. */
-static Val extended(Build *b, const Cache *c, Val old, Val x) {
-  Graph *g = b->g;
-  Type t = *on_type(b, x);
-  Dim shape[4] = {t.dim[0], t.dim[1], c->length, t.dim[3]}, line[3] = {c->length, 1, 0};
-  Val j = mk_iota(g, DT_i64, line, 2, 0), at = on_sub(b, j, c->past); /* [batch, 1, length, 1] */
-  Val zero = mk_like(g, x, 0), new = mk_map2(g, OP_ge, at, mk_scalar(g, DT_i64, 0));
-  new = mk_map2(g, OP_and, new, mk_map2(g, OP_lt, at, on_extent(b, t.dim[2], DT_i64)));
-  Val idx = mk_map2(g, OP_max, at, mk_scalar(g, DT_i64, 0));
-  Val fresh = mk_gather_elems(g, x, mk_broadcast(g, idx, shape, 4), 2);
-  if (old) {
-    Dim have = on_dim(b, old, 2), lo[4] = {0}, hi[4] = {0};
-    old = mk_cast(g, old, t.dt);
-    if (have != c->length) hi[2] = dim_sub(b->ds, c->length, have);
-    old = mk_pad(g, old, zero, lo, hi, NULL);
-  }
-  return mk_select(g, new, fresh, old ? old : zero);
-}
-
-/* Softmax whose sum counts one more score: 0, or one given for each head. */
-static Val sink_softmax(Build *b, Val s, Val sink) {
-  Graph *g = b->g;
-  Val more = sink ? on_expand_tail(b, mk_cast(g, sink, on_dtype(b, s)), 2) : mk_like(g, s, 0);
-  Val top = mk_map2(g, OP_max, mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true), more);
-  Val e = mk_map1(g, OP_exp, on_sub(b, s, top)),
-      sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
-  return on_div(b, e, on_add(b, sum, mk_map1(g, OP_exp, on_sub(b, more, top))));
-}
-
 static Val head_norm(Build *b, Val x, Val weight) {
-  Val square = on_mean(b, on_mul(b, x, x), &(i64){3}, 1, true);
-  Val root = mk_map1(b->g, OP_sqrt, on_addk(b, square, on_float(b, "qk_norm_epsilon", 1e-6f)));
-  return on_mul(b, on_div(b, x, root), mk_cast(b->g, weight, on_dtype(b, x)));
+  Val square = mk_mean(b->g, mk_mul(b->g, x, x), &(i64){3}, 1, true);
+  Val root = mk_map1(b->g, OP_sqrt, mk_addk(b->g, square, on_float(b, "qk_norm_epsilon", 1e-6f)));
+  return mk_mul(b->g, mk_div(b->g, x, root), mk_cast(b->g, weight, on_dtype(b, x)));
 }
 
 static Heads grouped_read(Build *b) {
   i64 n = heads_attr(b, "num_heads"), kv = heads_attr(b, "kv_num_heads");
-  Val q = on_widen(b, on_in(b, 0));
+  Val q = mk_widen(b->g, on_in(b, 0));
   Heads h;
   if (on_rank(b, q) != 3) on_bad(b, "the query has rank %u, expected 3", on_rank(b, q));
   if (on_has(b, 1)) {
-    h = (Heads){attn_split(b, q, n), attn_split(b, on_widen(b, b->in[1]), kv),
-                attn_split(b, on_widen(b, on_in(b, 2)), kv)};
+    h = (Heads){attn_split(b->g, q, n), attn_split(b->g, mk_widen(b->g, b->in[1]), kv),
+                attn_split(b->g, mk_widen(b->g, on_in(b, 2)), kv)};
   } else {
     Dim one = dim_div(b->ds, on_dim(b, q, 2), n + 2 * kv),
         size[3] = {dim_mul(b->ds, one, n), dim_mul(b->ds, one, kv), 0};
-    h.q = attn_split(b, mk_slice_axis(b->g, q, 2, 0, size[0]), n);
-    h.k = attn_split(b, mk_slice_axis(b->g, q, 2, size[0], size[1]), kv);
-    h.v = attn_split(b, mk_slice_axis(b->g, q, 2, dim_add(b->ds, size[0], size[1]), size[1]), kv);
+    h.q = attn_split(b->g, mk_slice_axis(b->g, q, 2, 0, size[0]), n);
+    h.k = attn_split(b->g, mk_slice_axis(b->g, q, 2, size[0], size[1]), kv);
+    h.v =
+        attn_split(b->g, mk_slice_axis(b->g, q, 2, dim_add(b->ds, size[0], size[1]), size[1]), kv);
   }
   if (on_has(b, 14)) {
     h.q = head_norm(b, h.q, b->in[14]);
@@ -307,11 +268,11 @@ static void grouped_rotate(Build *b, Heads *h, const Cache *c) {
   Graph *g = b->g;
   Dim row[2] = {1, on_dim(b, h->q, 2)}, batch = on_dim(b, h->q, 0), col[2] = {batch, 1};
   Val pos = on_has(b, 9) ? b->in[9] : 0;
-  if (!pos) pos = on_add(b, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, c->past, col, 2));
+  if (!pos) pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, c->past, col, 2));
   Val cos = rows_at(b, on_in(b, 7), pos), sin = rows_at(b, on_in(b, 8), pos);
   bool turn = on_int(b, "rotary_interleaved", 0) != 0;
-  h->q = attn_rotate(b, h->q, cos, sin, turn);
-  h->k = attn_rotate(b, h->k, cos, sin, turn);
+  h->q = attn_rotate(g, h->q, cos, sin, turn);
+  h->k = attn_rotate(g, h->k, cos, sin, turn);
 }
 
 /* Which keys a query sees: bool [batch, 1, length, total]. */
@@ -320,8 +281,8 @@ static Val grouped_keeps(Build *b, Val s, const Cache *c) {
   i64 window = on_int(b, "local_window_size", -1);
   if (window == 0 || window < -1) on_bad(b, "local_window_size is %lld", (long long)window);
   Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3);
-  if (on_int(b, "causal", 1)) return attn_window(b, s, c->past, window < 0 ? -1 : window - 1, 0);
-  Val end = on_add(b, c->past, on_extent(b, rows, DT_i64));
+  if (on_int(b, "causal", 1)) return attn_window(g, s, c->past, window < 0 ? -1 : window - 1, 0);
+  Val end = mk_add(g, c->past, mk_extent(g, rows, DT_i64));
   return mk_map2(g, OP_lt, mk_iota(g, DT_i64, &cols, 1, 0), end);
 }
 
@@ -343,22 +304,22 @@ void build_groupquery(Build *b) {
   Cache c = {.length = on_has(b, 3) ? dim_max(b->ds, on_dim(b, b->in[3], 2), total) : total};
   /* in a padded prompt the difference is negative: nothing came before */
   Val before =
-      on_sub(b, on_addk(b, mk_cast(g, on_in(b, 5), DT_i64), 1), on_extent(b, length, DT_i64));
+      mk_sub(g, mk_addk(g, mk_cast(g, on_in(b, 5), DT_i64), 1), mk_extent(g, length, DT_i64));
   Dim batch[4] = {on_dim(b, h.q, 0), 1, 1, 1};
   c.past = mk_reshape(g, mk_map2(g, OP_max, before, mk_scalar(g, DT_i64, 0)), batch, 4);
   if (on_int(b, "do_rotary", 0)) grouped_rotate(b, &h, &c);
-  h.k = extended(b, &c, in_or_none(b, 3), h.k);
-  h.v = extended(b, &c, in_or_none(b, 4), h.v);
-  Val s = attn_cap(b, attn_scores(b, h.q, h.k, on_float(b, "scale", 0)), on_float(b, "softcap", 0)),
+  h.k = attn_extend(g, in_or_none(b, 3), c.past, h.k, c.length);
+  h.v = attn_extend(g, in_or_none(b, 4), c.past, h.v, c.length);
+  Val s = attn_cap(g, attn_scores(g, h.q, h.k, on_float(b, "scale", 0)), on_float(b, "softcap", 0)),
       p;
-  if (on_has(b, 10)) s = on_add(b, s, mk_cast(g, b->in[10], on_dtype(b, s)));
-  s = attn_hide(b, s, grouped_keeps(b, s, &c), -INFINITY);
+  if (on_has(b, 10)) s = mk_add(g, s, mk_cast(g, b->in[10], on_dtype(b, s)));
+  s = attn_hide(g, s, grouped_keeps(b, s, &c));
   if (on_has(b, 11) || on_int(b, "smooth_softmax", -1) == 1)
-    p = sink_softmax(b, s, in_or_none(b, 11));
+    p = attn_sink_softmax(g, s, in_or_none(b, 11));
   else
-    p = attn_softmax(b, s);
-  b->out[0] = on_narrow(b, attn_merge(b, attn_mix(b, p, h.v)), dt);
-  if (on_wants(b, 1)) b->out[1] = on_narrow(b, h.k, dt);
-  if (on_wants(b, 2)) b->out[2] = on_narrow(b, h.v, dt);
+    p = attn_softmax(g, s);
+  b->out[0] = mk_cast(g, attn_merge(g, attn_mix(g, p, h.v)), dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(g, h.k, dt);
+  if (on_wants(b, 2)) b->out[2] = mk_cast(g, h.v, dt);
   if (on_wants(b, 3)) on_unsupported(b, "the output qk");
 }

@@ -55,10 +55,10 @@ static Val items_at(const Pool *p, u32 from, u32 count, u32 n, u32 k, DType dt) 
 static Val items_behind(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
-  Val at = on_addk(b, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
-  Val end = on_extent(b, length, DT_i64);
+  Val at = mk_addk(g, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
+  Val end = mk_extent(g, length, DT_i64);
   *there = mk_unsqueeze(g, mk_map2(g, OP_lt, at, end), 1);
-  return mk_gather(g, x, mk_map2(g, OP_min, at, on_addk(b, end, -1)), 1);
+  return mk_gather(g, x, mk_map2(g, OP_min, at, mk_addk(g, end, -1)), 1);
 }
 
 /* How often each n-gram occurs in x [rows, length], its items `step` apart: [rows, count]; 0 when
@@ -112,7 +112,7 @@ static Val weighted(const Pool *p, Val y) {
     on_bad(b, "%u weights for %lld outputs", w->floats.n, (long long)p->size);
   Tensor *t = tensor_new(&b->c->work, DT_f32, &p->size, 1);
   for (u32 i = 0; i < (u32)p->size; i++) tensor_set(t, i, (Scalar){.f = (double)w->floats.at[i]});
-  return on_mul(b, y, mk_const(g, t));
+  return mk_mul(g, y, mk_const(g, t));
 }
 
 void build_tfidf(Build *b) {
@@ -137,11 +137,11 @@ void build_tfidf(Build *b) {
       Val hits = count_hits(&p, x, (u32)from, count, n, step);
       if (!hits) continue;
       hits = spread_counts(&p, hits, first, count);
-      sum = sum ? on_add(b, sum, hits) : hits;
+      sum = sum ? mk_add(g, sum, hits) : hits;
     }
     first += count;
   }
-  if (!sum) sum = on_full(b, mk_scalar(g, DT_f32, 0), out, 2);
+  if (!sum) sum = mk_full(g, mk_scalar(g, DT_f32, 0), out, 2);
   sum = weighted(&p, sum);
   b->out[0] = rank == 1 ? mk_squeeze(g, sum, 0) : sum;
 }

@@ -1,24 +1,11 @@
 /* ops_nn.c: builders of convolutions, pooling and matrix products.
  *
  * Conv, pools and their relatives share one reader of window attributes (kernel, strides,
- * dilations, padding by hand or by rule). Padding that depends on a symbolic extent becomes a pad
- * node in front of the window op. ConvTranspose is a convolution of its spread-out operand with the
- * mirrored kernel, cropped.
+ * dilations, padding by hand or by rule); front/compose/window.c builds them.
  */
 #include "front/onnx/builder.h"
 
 #include <math.h>
-
-typedef struct Window {
-  u32 n; /* spatial axes */
-  i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK];
-  Dim lo[MAX_RANK], hi[MAX_RANK]; /* padding that the window slides over */
-  Dim given[MAX_RANK];            /* padding at the end without what ceil_mode adds */
-} Window;
-
-static i64 span(const Window *w, u32 i) {
-  return (w->size[i] - 1) * w->dilation[i] + 1;
-}
 
 /* ---- reading of attributes ---- */
 
@@ -33,25 +20,6 @@ static void read_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64
       on_bad(b, "attribute %s: entry %u is %lld", name, i, (long long)to[i]);
 }
 
-/* SAME_*: ceil(in / stride) results; the odd cell goes to the end (UPPER) or the beginning (LOWER).
- */
-static void same_pads(Build *b, Window *w, const Dim *in, bool upper) {
-  for (u32 i = 0; i < w->n; i++) {
-    i64 s = w->stride[i];
-    Dim total = span(w, i) - 1;
-    if (s > 1) {
-      Dim need = dim_mul(b->ds, dim_div(b->ds, dim_addk(b->ds, in[i], s - 1), s), s);
-      Dim have = dim_addk(b->ds, in[i], s);
-      need = dim_addk(b->ds, need, span(w, i));
-      if (span(w, i) < s) need = dim_max(b->ds, need, have);
-      total = dim_sub(b->ds, need, have);
-    }
-    Dim half = dim_div(b->ds, total, 2), rest = dim_sub(b->ds, total, half);
-    w->lo[i] = upper ? half : rest;
-    w->hi[i] = upper ? rest : half;
-  }
-}
-
 typedef enum AutoPad { PAD_given, PAD_valid, PAD_upper, PAD_lower } AutoPad;
 
 static AutoPad auto_pad(Build *b) {
@@ -59,21 +27,6 @@ static AutoPad auto_pad(Build *b) {
   for (u32 i = 0; i < 4; i++)
     if (on_str_is(b, "auto_pad", "NOTSET", name[i])) return (AutoPad)i;
   on_bad(b, "auto_pad '%s' is not known", show(b->c, on_str(b, "auto_pad", "")));
-}
-
-/* With ceil_mode a last window may begin inside the operand (or its padding before it) and end
- * beyond. */
-static void ceil_pads(Build *b, Window *w, const Dim *in) {
-  for (u32 i = 0; i < w->n; i++) {
-    i64 s = w->stride[i], k = span(w, i);
-    if (s == 1 && dim_is_const(w->hi[i]) && w->hi[i] < k) continue;
-    Dim start = dim_add(b->ds, in[i], w->lo[i]), all = dim_add(b->ds, start, w->hi[i]);
-    Dim most = dim_div(b->ds, dim_addk(b->ds, start, s - 1), s);
-    Dim out = dim_addk(b->ds, dim_div(b->ds, dim_addk(b->ds, all, s - 1 - k), s), 1);
-    out = dim_min(b->ds, out, most);
-    Dim need = dim_addk(b->ds, dim_mul(b->ds, out, s), k - s);
-    w->hi[i] = dim_sub(b->ds, dim_max(b->ds, need, start), start);
-  }
 }
 
 /* Everything but the kernel's extents, which w->size holds; in: spatial extents of the operand. */
@@ -87,9 +40,9 @@ static void read_window(Build *b, Window *w, const Dim *in) {
     w->lo[i] = pads[i];
     w->hi[i] = pads[w->n + i];
   }
-  if (kind == PAD_upper || kind == PAD_lower) same_pads(b, w, in, kind == PAD_upper);
+  if (kind == PAD_upper || kind == PAD_lower) window_same(b->g, w, in, kind == PAD_upper);
   for (u32 i = 0; i < w->n; i++) w->given[i] = w->hi[i];
-  if (on_int(b, "ceil_mode", 0)) ceil_pads(b, w, in);
+  if (on_int(b, "ceil_mode", 0)) window_ceil(b->g, w, in);
 }
 
 static u32 spatial(Build *b, Val x) {
@@ -104,28 +57,6 @@ static Window pool_window(Build *b, Val x) {
   read_list(b, "kernel_shape", w.size, w.n, 1, 1);
   read_window(b, &w, on_type(b, x)->dim + 2);
   return w;
-}
-
-static bool fixed_pads(const Window *w) {
-  for (u32 i = 0; i < w->n; i++)
-    if (!dim_is_const(w->lo[i]) || !dim_is_const(w->hi[i])) return false;
-  return true;
-}
-
-/* The padding made explicit, for extents known only when running; w has none afterwards. */
-static Val pad_before(Build *b, Val x, Window *w, double fill) {
-  Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
-  for (u32 i = 0; i < w->n; i++) {
-    lo[2 + i] = w->lo[i];
-    hi[2 + i] = w->hi[i];
-    w->lo[i] = w->hi[i] = 0;
-  }
-  return mk_pad(b->g, x, mk_like(b->g, x, fill), lo, hi, NULL);
-}
-
-static Val pool(Build *b, Op op, Val x, Window w, double fill) {
-  if (!fixed_pads(&w)) x = pad_before(b, x, &w, fill);
-  return mk_pool(b->g, op, x, w.n, w.size, w.stride, w.dilation, w.lo, w.hi);
 }
 
 /* ---- convolutions ---- */
@@ -151,17 +82,7 @@ Val on_conv(Build *b, Val x, Val weights) {
   Window w = {.n = spatial(b, x)};
   kernel_extents(b, &w, weights);
   read_window(b, &w, on_type(b, x)->dim + 2);
-  if (!fixed_pads(&w)) x = pad_before(b, x, &w, 0);
-  return mk_conv(b->g, x, weights, on_int(b, "group", 1), w.stride, w.dilation, w.lo, w.hi);
-}
-
-/* y + bias, one entry a channel. */
-static Val add_bias(Build *b, Val y, Val bias) {
-  if (on_rank(b, bias) != 1) on_bad(b, "the bias has rank %u, expected 1", on_rank(b, bias));
-  Dim have = on_dim(b, bias, 0), want = on_dim(b, y, 1);
-  if (dim_is_const(have) && dim_is_const(want) && have != want)
-    on_bad(b, "the bias has %lld entries for %lld channels", (long long)have, (long long)want);
-  return on_add(b, y, on_expand_tail(b, bias, on_rank(b, y) - 2));
+  return window_conv(b->g, x, weights, on_int(b, "group", 1), w);
 }
 
 void build_conv(Build *b) {
@@ -171,35 +92,8 @@ void build_conv(Build *b) {
     b->out[0] = on_conv(b, x, w);
     return;
   }
-  Val y = on_conv(b, on_widen(b, x), on_widen(b, w));
-  b->out[0] = on_narrow(b, add_bias(b, y, on_widen(b, b->in[2])), dt);
-}
-
-/* Weights [C, M/group, k...] as a convolution's [M, C/group, k... mirrored]. */
-static Val mirror_weights(Build *b, Val weights, i64 group) {
-  Type t = *on_type(b, weights);
-  u32 n = t.rank - 2;
-  i64 c = on_static_dim(b, weights, 0), m = on_static_dim(b, weights, 1), perm[MAX_RANK];
-  Dim dim[MAX_RANK], start[MAX_RANK] = {0};
-  i64 step[MAX_RANK] = {1, 1};
-  if (group < 1 || c % group)
-    on_bad(b, "%lld channels in %lld groups", (long long)c, (long long)group);
-  if (t.rank == MAX_RANK) on_unsupported(b, "weights of rank %u", t.rank);
-  dim[0] = group;
-  dim[1] = c / group;
-  dim[2] = m;
-  for (u32 i = 0; i < n; i++) dim[3 + i] = t.dim[2 + i];
-  for (u32 i = 0; i < n + 3; i++) perm[i] = i;
-  perm[1] = 2;
-  perm[2] = 1;
-  Val w = mk_transpose(b->g, mk_reshape(b->g, weights, dim, n + 3), perm);
-  dim[0] = dim_mul(b->ds, m, group);
-  for (u32 i = 0; i < n; i++) {
-    dim[2 + i] = t.dim[2 + i];
-    start[2 + i] = t.dim[2 + i] - 1;
-    step[2 + i] = -1;
-  }
-  return mk_slice(b->g, mk_reshape(b->g, w, dim, n + 2), start, dim, step);
+  Val y = on_conv(b, mk_widen(b->g, x), mk_widen(b->g, w));
+  b->out[0] = mk_cast(b->g, compose_bias(b->g, y, mk_widen(b->g, b->in[2])), dt);
 }
 
 /* What is cut from (positive) or added to (negative) both ends of the full result on axis i. */
@@ -208,9 +102,9 @@ static void transpose_crop(Build *b, const Window *w, u32 i, Dim in, i64 more, c
   i64 total;
   if (shape) {
     if (!dim_is_const(in)) on_unsupported(b, "output_shape over a symbolic extent");
-    total = (in - 1) * w->stride[i] + span(w, i) + more - shape[i];
+    total = (in - 1) * w->stride[i] + window_span(w, i) + more - shape[i];
   } else {
-    total = span(w, i) + more - w->stride[i];
+    total = window_span(w, i) + more - w->stride[i];
   }
   i64 half = total > 0 ? total / 2 : 0;
   *lo = kind == PAD_upper || total <= 0 ? half : total - half;
@@ -231,13 +125,9 @@ static bool output_shape(Build *b, i64 *shape, u32 n) {
   return true;
 }
 
-/* On the operand spread apart by the strides, the kernel mirrored: the full result has (in - 1) *
- * stride + span cells; padding of the kernel's reach less the crop gives it cropped. */
 static Val conv_transpose(Build *b, Val x, Val weights) {
   Window w = {.n = spatial(b, x)};
-  i64 group = on_int(b, "group", 1), more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK] = {0};
-  i64 lo[MAX_RANK], hi[MAX_RANK], ones[MAX_RANK], spread[MAX_RANK] = {0};
-  Dim none[MAX_RANK] = {0}, start[MAX_RANK] = {0}, size[MAX_RANK];
+  i64 more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK] = {0}, lo[MAX_RANK], hi[MAX_RANK];
   kernel_extents(b, &w, weights);
   read_list(b, "strides", w.stride, w.n, 1, 1);
   read_list(b, "dilations", w.dilation, w.n, 1, 1);
@@ -245,28 +135,14 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   AutoPad kind = auto_pad(b);
   bool shaped = output_shape(b, shape, w.n), by_rule = shaped || kind >= PAD_upper;
   if (!by_rule && kind == PAD_given) read_list(b, "pads", pads, 2 * w.n, 0, 0);
-  bool crops = false;
   for (u32 i = 0; i < w.n; i++) {
-    i64 cut_lo = pads[i], cut_hi = pads[w.n + i] - more[i];
+    lo[i] = pads[i];
+    hi[i] = pads[w.n + i] - more[i];
     if (by_rule)
-      transpose_crop(b, &w, i, on_dim(b, x, 2 + i), more[i], shaped ? shape : NULL, kind, &cut_lo,
-                     &cut_hi);
-    lo[i] = span(&w, i) - 1 - cut_lo;
-    hi[i] = span(&w, i) - 1 - cut_hi;
-    crops = crops || lo[i] < 0 || hi[i] < 0;
-    start[2 + i] = lo[i] < 0 ? -lo[i] : 0;
-    size[2 + i] = start[2 + i] + (hi[i] < 0 ? -hi[i] : 0); /* for now: what is dropped */
-    lo[i] = lo[i] < 0 ? 0 : lo[i];
-    hi[i] = hi[i] < 0 ? 0 : hi[i];
-    spread[2 + i] = w.stride[i] - 1;
-    ones[i] = 1;
+      transpose_crop(b, &w, i, on_dim(b, x, 2 + i), more[i], shaped ? shape : NULL, kind, &lo[i],
+                     &hi[i]);
   }
-  Val y = mk_pad(b->g, x, mk_like(b->g, x, 0), none, none, spread);
-  y = mk_conv(b->g, y, mirror_weights(b, weights, group), group, ones, w.dilation, lo, hi);
-  if (!crops) return y;
-  for (u32 i = 0; i < w.n + 2; i++)
-    size[i] = i < 2 ? on_dim(b, y, i) : dim_sub(b->ds, on_dim(b, y, i), size[i]);
-  return mk_slice(b->g, y, start, size, NULL);
+  return window_conv_transpose(b->g, x, weights, on_int(b, "group", 1), &w, lo, hi);
 }
 
 void build_convtranspose(Build *b) {
@@ -276,8 +152,8 @@ void build_convtranspose(Build *b) {
     b->out[0] = conv_transpose(b, x, w);
     return;
   }
-  Val y = conv_transpose(b, on_widen(b, x), on_widen(b, w));
-  b->out[0] = on_narrow(b, add_bias(b, y, on_widen(b, b->in[2])), dt);
+  Val y = conv_transpose(b, mk_widen(b->g, x), mk_widen(b->g, w));
+  b->out[0] = mk_cast(b->g, compose_bias(b->g, y, mk_widen(b->g, b->in[2])), dt);
 }
 
 /* A depthwise convolution over time; the state is what the next call needs of the past. */
@@ -291,21 +167,21 @@ void build_causalconv(Build *b) {
   if (on_has(b, 3))
     past = b->in[3];
   else
-    past = on_full(b, mk_like(b->g, x, 0), shape, 3);
+    past = mk_full(b->g, mk_like(b->g, x, 0), shape, 3);
   Val both[2] = {past, x};
   Val all = mk_concat(b->g, both, 2, 2);
   static const i64 one[1] = {1}, none[1] = {0};
-  Val y = mk_conv(b->g, on_widen(b, all), on_widen(b, w), channels, one, one, none, none);
-  if (on_has(b, 2)) y = add_bias(b, y, on_widen(b, b->in[2]));
+  Val y = mk_conv(b->g, mk_widen(b->g, all), mk_widen(b->g, w), channels, one, one, none, none);
+  if (on_has(b, 2)) y = compose_bias(b->g, y, mk_widen(b->g, b->in[2]));
   bool silu =
       on_str_is(b, "activation", "none", "silu") || on_str_is(b, "activation", "none", "swish");
   if (!silu && !on_str_is(b, "activation", "none", "none"))
     on_bad(b, "activation '%s' is not known", show(b->c, on_str(b, "activation", "")));
   if (silu) {
-    y = on_widen(b, on_narrow(b, y, dt)); /* the standard rounds in between */
-    y = on_mul(b, y, on_sigmoid(b, y));
+    y = mk_widen(b->g, mk_cast(b->g, y, dt)); /* the standard rounds in between */
+    y = mk_mul(b->g, y, compose_sigmoid(b->g, y));
   }
-  b->out[0] = on_narrow(b, y, dt);
+  b->out[0] = mk_cast(b->g, y, dt);
   if (on_wants(b, 1)) b->out[1] = mk_slice_axis(b->g, all, 2, on_dim(b, x, 2), k - 1);
 }
 
@@ -325,67 +201,39 @@ static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, 
       Dim d = t.dim[2 + i];
       if (padded) d = dim_add(b->ds, d, dim_add(b->ds, w->lo[i], w->hi[i]));
       at[i] = mk_map2(b->g, OP_mod, arg, scalar_dim(b, d));
-      if (padded) at[i] = on_sub(b, at[i], scalar_dim(b, w->lo[i]));
-      arg = on_div(b, arg, scalar_dim(b, d));
+      if (padded) at[i] = mk_sub(b->g, at[i], scalar_dim(b, w->lo[i]));
+      arg = mk_div(b->g, arg, scalar_dim(b, d));
     }
     for (u32 i = 0; i < w->n; i++) {
       u32 k = columns ? w->n - 1 - i : i;
-      acc = acc ? on_add(b, on_mul(b, acc, scalar_dim(b, t.dim[2 + k])), at[k]) : at[k];
+      acc = acc ? mk_add(b->g, mk_mul(b->g, acc, scalar_dim(b, t.dim[2 + k])), at[k]) : at[k];
     }
   } else {
     acc = arg;
   }
   Dim planes = dim_mul(b->ds, t.dim[0], t.dim[1]), dim[MAX_RANK] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < w->n; i++) dim[2 + i] = 1;
-  Val first = on_mul(b, mk_iota(b->g, DT_i64, &planes, 1, 0),
+  Val first = mk_mul(b->g, mk_iota(b->g, DT_i64, &planes, 1, 0),
                      scalar_dim(b, dim_product(b->ds, t.dim + 2, w->n)));
-  return on_add(b, acc, mk_reshape(b->g, first, dim, t.rank));
+  return mk_add(b->g, acc, mk_reshape(b->g, first, dim, t.rank));
 }
 
 void build_maxpool(Build *b) {
   Val x = on_in(b, 0);
   Window w = pool_window(b, x);
-  b->out[0] = pool(b, OP_pool_max, x, w, -INFINITY);
+  b->out[0] = window_pool(b->g, OP_pool_max, x, w, -INFINITY);
   if (!on_wants(b, 1)) return;
-  Val arg = pool(b, OP_pool_argmax, x, w, -INFINITY);
-  b->out[1] = pool_indices(b, arg, x, &w, !fixed_pads(&w), on_int(b, "storage_order", 0) != 0);
-}
-
-/* How many cells each window averages over: ones pooled like the operand, or a number. */
-static Val pool_count(Build *b, Val x, Window w, bool with_pads) {
-  Type t = *on_type(b, x);
-  bool plain = true;
-  double cells = 1;
-  for (u32 i = 0; i < w.n; i++) {
-    bool same = with_pads ? w.hi[i] == w.given[i] : w.lo[i] == 0 && w.hi[i] == 0;
-    plain = plain && same;
-    cells *= (double)w.size[i];
-  }
-  if (plain) return mk_like(b->g, x, cells);
-  Dim dim[MAX_RANK] = {1, 1};
-  for (u32 i = 0; i < w.n; i++) dim[2 + i] = t.dim[2 + i];
-  Val ones = on_full(b, mk_like(b->g, x, 1), dim, t.rank);
-  if (with_pads) {
-    Window inner = w;
-    for (u32 i = 0; i < w.n; i++) {
-      inner.hi[i] = dim_min(b->ds, w.hi[i], w.given[i]);
-      w.hi[i] = dim_sub(b->ds, w.hi[i], inner.hi[i]);
-      w.lo[i] = 0;
-    }
-    ones = pad_before(b, ones, &inner, 1);
-  }
-  return pool(b, OP_pool_sum, ones, w, 0);
+  Val arg = window_pool(b->g, OP_pool_argmax, x, w, -INFINITY);
+  b->out[1] = pool_indices(b, arg, x, &w, !window_is_fixed(&w), on_int(b, "storage_order", 0) != 0);
 }
 
 Val on_average_pool(Build *b, Val x) {
-  Window w = pool_window(b, x);
-  Val sum = pool(b, OP_pool_sum, x, w, 0);
-  return on_div(b, sum, pool_count(b, x, w, on_int(b, "count_include_pad", 0) != 0));
+  return window_average(b->g, x, pool_window(b, x), on_int(b, "count_include_pad", 0) != 0);
 }
 
 void build_averagepool(Build *b) {
   Val x = on_in(b, 0);
-  b->out[0] = on_narrow(b, on_average_pool(b, on_widen(b, x)), on_dtype(b, x));
+  b->out[0] = mk_cast(b->g, on_average_pool(b, mk_widen(b->g, x)), on_dtype(b, x));
 }
 
 /* p is a float in opset 1. */
@@ -399,7 +247,7 @@ static double norm_order(Build *b) {
 static Val to_power(Build *b, Val x, double p) {
   x = mk_map1(b->g, OP_abs, x);
   if (p == 1) return x;
-  return p == 2 ? on_mul(b, x, x) : mk_map2(b->g, OP_pow, x, mk_like(b->g, x, p));
+  return p == 2 ? mk_mul(b->g, x, x) : mk_map2(b->g, OP_pow, x, mk_like(b->g, x, p));
 }
 
 static Val to_root(Build *b, Val x, double p) {
@@ -408,10 +256,10 @@ static Val to_root(Build *b, Val x, double p) {
 }
 
 void build_lppool(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   double p = norm_order(b);
-  Val sum = pool(b, OP_pool_sum, to_power(b, x, p), pool_window(b, x), 0);
-  b->out[0] = on_narrow(b, to_root(b, sum, p), on_dtype(b, b->in[0]));
+  Val sum = window_pool(b->g, OP_pool_sum, to_power(b, x, p), pool_window(b, x), 0);
+  b->out[0] = mk_cast(b->g, to_root(b, sum, p), on_dtype(b, b->in[0]));
 }
 
 static u32 spatial_axes(Build *b, Val x, i64 *axes) {
@@ -423,12 +271,12 @@ static u32 spatial_axes(Build *b, Val x, i64 *axes) {
 Val on_global_average(Build *b, Val x) {
   i64 axes[MAX_RANK];
   u32 n = spatial_axes(b, x, axes);
-  return on_mean(b, x, axes, n, true);
+  return mk_mean(b->g, x, axes, n, true);
 }
 
 void build_globalaveragepool(Build *b) {
   Val x = on_in(b, 0);
-  b->out[0] = on_narrow(b, on_global_average(b, on_widen(b, x)), on_dtype(b, x));
+  b->out[0] = mk_cast(b->g, on_global_average(b, mk_widen(b->g, x)), on_dtype(b, x));
 }
 
 void build_globalmaxpool(Build *b) {
@@ -440,11 +288,11 @@ void build_globalmaxpool(Build *b) {
 
 void build_globallppool(Build *b) {
   i64 axes[MAX_RANK];
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   u32 n = spatial_axes(b, x, axes);
   double p = norm_order(b);
   Val sum = mk_reduce(b->g, OP_reduce_sum, to_power(b, x, p), axes, n, true);
-  b->out[0] = on_narrow(b, to_root(b, sum, p), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(b->g, to_root(b, sum, p), on_dtype(b, b->in[0]));
 }
 
 /* Elements go back to the places that indices (over the whole unpooled tensor) name; an
@@ -466,7 +314,7 @@ void build_maxunpool(Build *b) {
   }
   Dim count = type_count(b->ds, on_type(b, x)), all = dim_product(b->ds, dim, w.n + 2);
   Val zero = mk_like(b->g, x, 0);
-  Val y = mk_scatter_elems(b->g, on_full(b, zero, &all, 1),
+  Val y = mk_scatter_elems(b->g, mk_full(b->g, zero, &all, 1),
                            on_index(b, mk_reshape(b->g, idx, &count, 1), all),
                            mk_reshape(b->g, x, &count, 1), 0, "none");
   y = mk_reshape(b->g, y, dim, w.n + 2);
@@ -500,25 +348,26 @@ void build_col2im(Build *b) {
     if (image[i] < 1 || image[i] > INT32_MAX || w.size[i] < 1 || w.size[i] > INT32_MAX)
       on_bad(b, "image_shape or block_shape: axis %u is out of range", i);
     wide[i] = image[i] + pads[i] + pads[w.n + i];
-    if (wide[i] < span(&w, i)) on_bad(b, "the block does not fit into the image on axis %u", i);
+    if (wide[i] < window_span(&w, i))
+      on_bad(b, "the block does not fit into the image on axis %u", i);
     grid[i] = w.size[i];
-    grid[w.n + i] = (wide[i] - span(&w, i)) / w.stride[i] + 1;
+    grid[w.n + i] = (wide[i] - window_span(&w, i)) / w.stride[i] + 1;
   }
   Dim block = dim_product(b->ds, grid, w.n), cells = dim_product(b->ds, grid, 2 * w.n);
   Val at = mk_scalar(b->g, DT_i64, 0);
   for (u32 i = 0; i < w.n; i++) {
-    Val k = on_mulk(b, mk_iota(b->g, DT_i64, grid, 2 * w.n, i), (double)w.dilation[i]);
-    Val p = on_mulk(b, mk_iota(b->g, DT_i64, grid, 2 * w.n, w.n + i), (double)w.stride[i]);
-    at = on_add(b, on_mulk(b, at, (double)wide[i]), on_add(b, k, p));
+    Val k = mk_mulk(b->g, mk_iota(b->g, DT_i64, grid, 2 * w.n, i), (double)w.dilation[i]);
+    Val p = mk_mulk(b->g, mk_iota(b->g, DT_i64, grid, 2 * w.n, w.n + i), (double)w.stride[i]);
+    at = mk_add(b->g, mk_mulk(b->g, at, (double)wide[i]), mk_add(b->g, k, p));
   }
   dim[0] = on_dim(b, x, 0);
   dim[1] = dim_div(b->ds, on_dim(b, x, 1), block);
   dim[2] = cells;
   at = mk_broadcast(b->g, mk_reshape(b->g, at, &cells, 1), dim, 3);
-  Val patches = mk_reshape(b->g, on_widen(b, x), dim, 3);
+  Val patches = mk_reshape(b->g, mk_widen(b->g, x), dim, 3);
   dim[2] = dim_product(b->ds, wide, w.n);
-  Val y = on_full(b, mk_like(b->g, patches, 0), dim, 3);
-  y = on_narrow(b, mk_scatter_elems(b->g, y, at, patches, 2, "add"), on_dtype(b, x));
+  Val y = mk_full(b->g, mk_like(b->g, patches, 0), dim, 3);
+  y = mk_cast(b->g, mk_scatter_elems(b->g, y, at, patches, 2, "add"), on_dtype(b, x));
   for (u32 i = 0; i < w.n; i++) dim[2 + i] = wide[i];
   y = mk_reshape(b->g, y, dim, w.n + 2);
   for (u32 i = 0; i < w.n; i++) {
@@ -544,15 +393,15 @@ Val on_gemm(Build *b, Val x, Val y) {
 
 /* alpha * x * y + beta * z; integers with factors other than 1 go through double. */
 void build_gemm(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), y = on_widen(b, on_in(b, 1));
+  Val x = mk_widen(b->g, on_in(b, 0)), y = mk_widen(b->g, on_in(b, 1));
   DType dt = on_dtype(b, b->in[0]);
   double alpha = on_float(b, "alpha", 1), beta = on_float(b, "beta", 1);
   Val r = on_gemm(b, x, y);
   bool exact = dtype_is_int(dt) && (alpha != 1 || beta != 1);
   if (exact) r = mk_cast(b->g, r, DT_f64);
-  if (alpha != 1) r = on_mulk(b, r, alpha);
+  if (alpha != 1) r = mk_mulk(b->g, r, alpha);
   if (on_has(b, 2) && beta != 0) {
-    Val z = on_widen(b, b->in[2]);
+    Val z = mk_widen(b->g, b->in[2]);
     Type want = *on_type(b, r), have = *on_type(b, z);
     for (u32 i = 0; i < have.rank; i++) {
       Dim d = i < 2 ? want.dim[1 - i] : 1, e = have.dim[have.rank - 1 - i];
@@ -561,8 +410,8 @@ void build_gemm(Build *b) {
     }
     if (have.rank > 2) on_bad(b, "C has rank %u, expected at most 2", have.rank);
     if (exact) z = mk_cast(b->g, z, DT_f64);
-    if (beta != 1) z = on_mulk(b, z, beta);
-    r = on_add(b, r, z);
+    if (beta != 1) z = mk_mulk(b->g, z, beta);
+    r = mk_add(b->g, r, z);
   }
-  b->out[0] = on_narrow(b, r, dt);
+  b->out[0] = mk_cast(b->g, r, dt);
 }

@@ -11,28 +11,6 @@ static Val as_type_of(Build *b, Val v, Val x) {
   return mk_cast(b->g, v, on_dtype(b, x));
 }
 
-static u32 axes_from(Build *b, Val x, u32 first, i64 *axes) {
-  u32 rank = on_rank(b, x), n = 0;
-  for (u32 i = first; i < rank; i++) axes[n++] = i;
-  return n;
-}
-
-static Val inverse_root(Build *b, Val var, double eps) {
-  return mk_map1(b->g, OP_recip, mk_map1(b->g, OP_sqrt, on_addk(b, var, eps)));
-}
-
-/* A vector with one entry a channel, shaped to stand against x (channels on axis 1). */
-static Val per_channel(Build *b, Val v, Val x) {
-  u32 rank = on_rank(b, x);
-  if (on_rank(b, v) != 1) on_bad(b, "a parameter has rank %u, expected 1", on_rank(b, v));
-  if (rank > 1) {
-    Dim have = on_dim(b, v, 0), want = on_dim(b, x, 1);
-    if (dim_is_const(have) && dim_is_const(want) && have != want)
-      on_bad(b, "a parameter has %lld entries for %lld channels", (long long)have, (long long)want);
-  }
-  return on_expand_tail(b, as_type_of(b, v, x), rank > 2 ? rank - 2 : 0);
-}
-
 /* ---- BatchNormalization ---- */
 
 typedef struct Batch {
@@ -45,12 +23,12 @@ typedef struct Batch {
 static Val batch_param(Build *b, u32 i, Val x, bool spatial) {
   Val v = on_in(b, i);
   const Type *t = on_type(b, x);
-  if (spatial || t->rank < 2) return per_channel(b, v, x);
+  if (spatial || t->rank < 2) return compose_per_channel(b->g, v, x);
   return as_type_of(b, mk_reshape(b->g, v, t->dim + 1, t->rank - 1), x);
 }
 
 static Batch batch_read(Build *b) {
-  Batch s = {.x = on_widen(b, on_in(b, 0))};
+  Batch s = {.x = mk_widen(b->g, on_in(b, 0))};
   bool spatial = b->opset >= 9 || on_int(b, "spatial", 1);
   s.scale = batch_param(b, 1, s.x, spatial);
   s.bias = batch_param(b, 2, s.x, spatial);
@@ -61,14 +39,8 @@ static Batch batch_read(Build *b) {
   return s;
 }
 
-/* x * k + (bias - mean * k): both parameters are constants in a model that does not train. */
-static Val batch_apply(Build *b, const Batch *s, Val mean, Val var, double eps) {
-  Val k = on_mul(b, s->scale, inverse_root(b, var, eps));
-  return on_add(b, on_mul(b, s->x, k), on_sub(b, s->bias, on_mul(b, mean, k)));
-}
-
 static Val blend(Build *b, Val old, Val now, double momentum) {
-  return on_add(b, on_mulk(b, old, momentum), on_mulk(b, now, 1 - momentum));
+  return mk_add(b->g, mk_mulk(b->g, old, momentum), mk_mulk(b->g, now, 1 - momentum));
 }
 
 /* Up to opset 13 further outputs ask for training (Y, mean, var, saved mean, saved var); later an
@@ -83,32 +55,33 @@ void build_batchnorm(Build *b) {
       b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
   if (more && !train) on_bad(b, "outputs after the first are there in training mode only");
   if (!train) {
-    b->out[0] = on_narrow(b, batch_apply(b, &s, s.mean, s.var, eps), dt);
+    b->out[0] =
+        mk_cast(b->g, compose_batch_norm(b->g, s.x, s.scale, s.bias, s.mean, s.var, eps), dt);
     return;
   }
-  Val mean = on_mean(b, s.x, s.axes, s.n, true), d = on_sub(b, s.x, mean);
-  Val var = on_mean(b, on_mul(b, d, d), s.axes, s.n, true);
-  b->out[0] = on_narrow(b, batch_apply(b, &s, mean, var, eps), dt);
+  Val mean = mk_mean(b->g, s.x, s.axes, s.n, true), d = mk_sub(b->g, s.x, mean);
+  Val var = mk_mean(b->g, mk_mul(b->g, d, d), s.axes, s.n, true);
+  b->out[0] = mk_cast(b->g, compose_batch_norm(b->g, s.x, s.scale, s.bias, mean, var, eps), dt);
   Val stat[4] = {blend(b, s.mean, mean, momentum), blend(b, s.var, var, momentum), mean, var};
   for (u32 i = 1; i < b->nout && i < 5; i++) {
     if (!on_wants(b, i)) continue;
     Val like = on_in(b, i % 2 ? 3 : 4);
     Type t = *on_type(b, like);
-    b->out[i] = on_narrow(b, mk_reshape(b->g, stat[i - 1], t.dim, t.rank), t.dt);
+    b->out[i] = mk_cast(b->g, mk_reshape(b->g, stat[i - 1], t.dim, t.rank), t.dt);
   }
 }
 
 /* ---- other normalisations ---- */
 
 void build_instancenorm(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   i64 axes[MAX_RANK];
   if (on_rank(b, x) < 2) on_bad(b, "the operand has rank %u, expected at least 2", on_rank(b, x));
-  u32 n = axes_from(b, x, 2, axes);
-  Val y = on_normalize(b, x, axes, n, on_float(b, "epsilon", 1e-5f), NULL, NULL);
-  y = on_mul(b, y, per_channel(b, on_in(b, 1), x));
-  y = on_add(b, y, per_channel(b, on_in(b, 2), x));
-  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+  u32 n = axes_from(b->g, x, 2, axes);
+  Val y = compose_normalize(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), NULL, NULL);
+  y = mk_mul(b->g, y, compose_per_channel(b->g, on_in(b, 1), x));
+  y = mk_add(b->g, y, compose_per_channel(b->g, on_in(b, 2), x));
+  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
 }
 
 static DType stash_type(Build *b) {
@@ -119,66 +92,43 @@ static DType stash_type(Build *b) {
 
 /* The operand in the precision of the statistics: at least that of stash_type. */
 static Val stashed(Build *b, Val x, DType stash) {
-  x = on_widen(b, x);
+  x = mk_widen(b->g, x);
   return stash == DT_f64 ? mk_cast(b->g, x, DT_f64) : x;
-}
-
-/* y * scale + bias, both optional but the scale, broadcast to y. */
-static Val affine(Build *b, Val y, Val scale, Val bias) {
-  u32 rank = on_rank(b, y);
-  if (on_rank(b, scale) > rank || (bias && on_rank(b, bias) > rank))
-    on_bad(b, "scale or bias has a higher rank than the operand");
-  y = on_mul(b, y, as_type_of(b, scale, y));
-  return bias ? on_add(b, y, as_type_of(b, bias, y)) : y;
 }
 
 void build_layernorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), stash = stash_type(b);
   Val x = stashed(b, b->in[0], stash), mean, inv;
   i64 axes[MAX_RANK];
-  u32 n = axes_from(b, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
-  Val y = on_normalize(b, x, axes, n, on_float(b, "epsilon", 1e-5f), &mean, &inv);
-  b->out[0] = on_narrow(b, affine(b, y, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0), dt);
-  if (on_wants(b, 1)) b->out[1] = on_narrow(b, mean, stash);
-  if (on_wants(b, 2)) b->out[2] = on_narrow(b, inv, stash);
+  u32 n = axes_from(b->g, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
+  Val y = compose_normalize(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), &mean, &inv);
+  b->out[0] = mk_cast(b->g, compose_affine(b->g, y, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0), dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, mean, stash);
+  if (on_wants(b, 2)) b->out[2] = mk_cast(b->g, inv, stash);
 }
 
 void build_rmsnorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), stash = stash_type(b);
   Val x = stashed(b, b->in[0], stash);
   i64 axes[MAX_RANK];
-  u32 n = axes_from(b, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
-  Val square = on_mean(b, on_mul(b, x, x), axes, n, true);
-  Val inv = inverse_root(b, square, on_float(b, "epsilon", 1e-5f));
-  b->out[0] = on_narrow(b, affine(b, on_mul(b, x, inv), on_in(b, 1), 0), dt);
-  if (on_wants(b, 1)) b->out[1] = on_narrow(b, inv, stash); /* SimplifiedLayerNormalization */
+  u32 n = axes_from(b->g, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
+  Val inv, y = compose_rms(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), &inv);
+  b->out[0] = mk_cast(b->g, compose_affine(b->g, y, on_in(b, 1), 0), dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, inv, stash); /* SimplifiedLayerNormalization */
 }
 
 /* Scale and bias have an entry a group (opset 18) or a channel (from 21). */
 void build_groupnorm(Build *b) {
-  DType dt = on_dtype(b, on_in(b, 0));
-  Val x = stashed(b, b->in[0], stash_type(b));
-  Type t = *on_type(b, x);
-  i64 groups = on_int(b, "num_groups", 0), axes[MAX_RANK];
-  if (t.rank < 2 || t.rank == MAX_RANK) on_bad(b, "the operand has rank %u", t.rank);
-  if (groups < 1 || (dim_is_const(t.dim[1]) && t.dim[1] % groups))
-    on_bad(b, "%lld channels do not divide into %lld groups", (long long)t.dim[1],
-           (long long)groups);
-  Dim dim[MAX_RANK] = {t.dim[0], groups, dim_div(b->ds, t.dim[1], groups)};
-  for (u32 i = 2; i < t.rank; i++) dim[1 + i] = t.dim[i];
-  Val y = mk_reshape(b->g, x, dim, t.rank + 1);
-  u32 n = axes_from(b, y, 2, axes);
-  y = on_normalize(b, y, axes, n, on_float(b, "epsilon", 1e-5f), NULL, NULL);
-  if (b->opset >= 21) y = mk_reshape(b->g, y, t.dim, t.rank);
-  y = on_mul(b, y, per_channel(b, on_in(b, 1), y));
-  y = on_add(b, y, per_channel(b, on_in(b, 2), y));
-  b->out[0] = on_narrow(b, mk_reshape(b->g, y, t.dim, t.rank), dt);
+  Val x = stashed(b, on_in(b, 0), stash_type(b));
+  Val y = compose_group_norm(b->g, x, on_int(b, "num_groups", 0), on_in(b, 1), on_in(b, 2),
+                             b->opset < 21, on_float(b, "epsilon", 1e-5f));
+  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
 }
 
 /* The sum of squares over neighbouring channels is a pool whose window spans the channel axis only.
  */
 void build_lrn(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   u32 rank = on_rank(b, x), n = rank - 1;
   i64 size = on_int(b, "size", 0);
   double alpha = on_float(b, "alpha", 1e-4f), beta = on_float(b, "beta", 0.75);
@@ -187,33 +137,34 @@ void build_lrn(Build *b) {
   i64 window[MAX_RANK], one[MAX_RANK], lo[MAX_RANK] = {(size - 1) / 2}, hi[MAX_RANK] = {size / 2};
   for (u32 i = 0; i < n; i++) window[i] = one[i] = 1;
   window[0] = size;
-  Val sum = mk_pool(b->g, OP_pool_sum, on_mul(b, x, x), n, window, one, one, lo, hi);
-  Val base = on_addk(b, on_mulk(b, sum, alpha / (double)size), on_float(b, "bias", 1));
-  Val y = on_div(b, x, mk_map2(b->g, OP_pow, base, mk_like(b->g, x, beta)));
-  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+  Val sum = mk_pool(b->g, OP_pool_sum, mk_mul(b->g, x, x), n, window, one, one, lo, hi);
+  Val base = mk_addk(b->g, mk_mulk(b->g, sum, alpha / (double)size), on_float(b, "bias", 1));
+  Val y = mk_div(b->g, x, mk_map2(b->g, OP_pow, base, mk_like(b->g, x, beta)));
+  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
 }
 
 /* A vector of norm 0 stays. */
 void build_lpnorm(Build *b) {
-  Val x = on_widen(b, on_in(b, 0)), norm;
+  Val x = mk_widen(b->g, on_in(b, 0)), norm;
   i64 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), p = on_int(b, "p", 2);
   if (p != 1 && p != 2) on_bad(b, "p must be 1 or 2, found %lld", (long long)p);
-  Val term = p == 1 ? mk_map1(b->g, OP_abs, x) : on_mul(b, x, x);
+  Val term = p == 1 ? mk_map1(b->g, OP_abs, x) : mk_mul(b->g, x, x);
   norm = mk_reduce(b->g, OP_reduce_sum, term, &axis, 1, true);
   if (p == 2) norm = mk_map1(b->g, OP_sqrt, norm);
   Val zero = mk_like(b->g, x, 0), none = mk_map2(b->g, OP_eq, norm, zero);
-  b->out[0] = on_narrow(b, mk_select(b->g, none, zero, on_div(b, x, norm)), on_dtype(b, b->in[0]));
+  b->out[0] =
+      mk_cast(b->g, mk_select(b->g, none, zero, mk_div(b->g, x, norm)), on_dtype(b, b->in[0]));
 }
 
 void build_meanvariance(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   i64 axes[MAX_RANK] = {0, 2, 3};
   i32 n = on_ints(b, "axes", axes, MAX_RANK);
   if (n < 0) n = 3;
   on_axes(b, axes, (u32)n, on_rank(b, x));
-  Val d = on_sub(b, x, on_mean(b, x, axes, (u32)n, true));
-  Val deviation = mk_map1(b->g, OP_sqrt, on_mean(b, on_mul(b, d, d), axes, (u32)n, true));
-  b->out[0] = on_narrow(b, on_div(b, d, on_addk(b, deviation, 1e-9)), on_dtype(b, b->in[0]));
+  Val d = mk_sub(b->g, x, mk_mean(b->g, x, axes, (u32)n, true));
+  Val deviation = mk_map1(b->g, OP_sqrt, mk_mean(b->g, mk_mul(b->g, d, d), axes, (u32)n, true));
+  b->out[0] = mk_cast(b->g, mk_div(b->g, d, mk_addk(b->g, deviation, 1e-9)), on_dtype(b, b->in[0]));
 }
 
 /* ---- softmax ---- */
@@ -221,29 +172,23 @@ void build_meanvariance(Build *b) {
 /* Before opset 13 all axes from `axis` on count as one. */
 static u32 softmax_axes(Build *b, Val x, i64 *axes) {
   u32 axis = on_axis(b, on_int(b, "axis", b->opset < 13 ? 1 : -1), on_rank(b, x));
-  if (b->opset < 13) return axes_from(b, x, axis, axes);
+  if (b->opset < 13) return axes_from(b->g, x, axis, axes);
   axes[0] = axis;
   return 1;
 }
 
 void build_softmax(Build *b) {
   i64 axes[MAX_RANK];
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   u32 n = softmax_axes(b, x, axes);
-  b->out[0] = on_narrow(b, on_softmax(b, x, axes, n), on_dtype(b, b->in[0]));
-}
-
-static Val log_softmax(Build *b, Val x, const i64 *axes, u32 n) {
-  Val d = on_sub(b, x, mk_reduce(b->g, OP_reduce_max, x, axes, n, true));
-  Val sum = mk_reduce(b->g, OP_reduce_sum, mk_map1(b->g, OP_exp, d), axes, n, true);
-  return on_sub(b, d, mk_map1(b->g, OP_log, sum));
+  b->out[0] = mk_cast(b->g, compose_softmax(b->g, x, axes, n), on_dtype(b, b->in[0]));
 }
 
 void build_logsoftmax(Build *b) {
   i64 axes[MAX_RANK];
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   u32 n = softmax_axes(b, x, axes);
-  b->out[0] = on_narrow(b, log_softmax(b, x, axes, n), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(b->g, compose_log_softmax(b->g, x, axes, n), on_dtype(b, b->in[0]));
 }
 
 /* 1 at the first of the largest, 0 elsewhere. */
@@ -288,23 +233,23 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   Val picked = mk_gather_elems(b->g, logp, mk_unsqueeze(b->g, label, 1), 1);
   Val loss = mk_map1(b->g, OP_neg, mk_squeeze(b->g, picked, 1));
   if (weight) factor = mk_gather(b->g, as_type_of(b, weight, logp), label, 0);
-  if (factor) loss = on_mul(b, loss, factor);
+  if (factor) loss = mk_mul(b->g, loss, factor);
   if (ignores) {
     loss = mk_select(b->g, skip, zero, loss);
     factor = mk_select(b->g, skip, zero, factor ? factor : mk_like(b->g, logp, 1));
   }
   if (!mean && !sum) return loss;
-  u32 n = axes_from(b, loss, 0, axes);
-  if (mean && !factor) return on_mean(b, loss, axes, n, false);
+  u32 n = axes_from(b->g, loss, 0, axes);
+  if (mean && !factor) return mk_mean(b->g, loss, axes, n, false);
   loss = mk_reduce(b->g, OP_reduce_sum, loss, axes, n, false);
   if (!mean) return loss;
-  return on_div(b, loss, mk_reduce(b->g, OP_reduce_sum, factor, axes, n, false));
+  return mk_div(b->g, loss, mk_reduce(b->g, OP_reduce_sum, factor, axes, n, false));
 }
 
 void build_nllloss(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   Val loss = likelihood_loss(b, x, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0);
-  b->out[0] = on_narrow(b, loss, on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(b->g, loss, on_dtype(b, b->in[0]));
 }
 
 void build_crossentropyloss(Build *b) {
@@ -312,8 +257,8 @@ void build_crossentropyloss(Build *b) {
   static const i64 channels = 1;
   if (on_rank(b, b->in[0]) < 2)
     on_bad(b, "scores have rank %u, expected 2 or more", on_rank(b, b->in[0]));
-  Val logp = log_softmax(b, on_widen(b, b->in[0]), &channels, 1);
+  Val logp = compose_log_softmax(b->g, mk_widen(b->g, b->in[0]), &channels, 1);
   Val loss = likelihood_loss(b, logp, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0);
-  b->out[0] = on_narrow(b, loss, dt);
-  if (on_wants(b, 1)) b->out[1] = on_narrow(b, logp, dt);
+  b->out[0] = mk_cast(b->g, loss, dt);
+  if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, logp, dt);
 }

@@ -5,7 +5,7 @@
  * compute on dequantized f32. Scale and zero point come per tensor, per channel, or per block of an
  * axis.
  */
-#include "front/onnx/attention.h"
+#include "front/onnx/builder.h"
 
 /* ---- parameters ---- */
 
@@ -54,7 +54,7 @@ static Val against(Build *b, Val v, Val x, i64 axis, i64 block) {
   if (dim_is_const(t.dim[0]) && dim_is_const(tx.dim[at]) && t.dim[0] != tx.dim[at])
     on_bad(b, "%lld scales or zero points for extent %lld of axis %u", (long long)t.dim[0],
            (long long)tx.dim[at], at);
-  return on_expand_tail(b, v, tx.rank - 1 - at);
+  return mk_expand_tail(b->g, v, tx.rank - 1 - at);
 }
 
 static i64 block_size(Build *b) {
@@ -83,12 +83,12 @@ static Val input_or_none(const Build *b, u32 i) {
 static Val centred(Build *b, Val q, Val zero) {
   DType to = dtype_is_float(on_dtype(b, q)) ? DT_f32 : DT_i32;
   q = mk_cast(b->g, q, to);
-  return zero && !is_zero(b, zero) ? on_sub(b, q, mk_cast(b->g, zero, to)) : q;
+  return zero && !is_zero(b, zero) ? mk_sub(b->g, q, mk_cast(b->g, zero, to)) : q;
 }
 
 static Val restored(Build *b, Val q, Val scale, Val zero) {
   Val x = mk_cast(b->g, centred(b, q, zero), DT_f32);
-  return on_mul(b, x, mk_cast(b->g, scale, DT_f32));
+  return mk_mul(b->g, x, mk_cast(b->g, scale, DT_f32));
 }
 
 /* x has been divided by its scale. The zero point is added in f32, where all that do not saturate
@@ -96,11 +96,11 @@ static Val restored(Build *b, Val q, Val scale, Val zero) {
 static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   bool moved = zero && !is_zero(b, zero);
   if (dtype_is_int(to)) {
-    x = on_widen(b, mk_map1(b->g, OP_round, x));
-    if (moved) x = on_add(b, x, mk_cast(b->g, zero, on_dtype(b, x)));
+    x = mk_widen(b->g, mk_map1(b->g, OP_round, x));
+    if (moved) x = mk_add(b->g, x, mk_cast(b->g, zero, on_dtype(b, x)));
     return mk_cast_sat(b->g, x, to);
   }
-  if (moved) x = on_add(b, x, mk_cast(b->g, zero, on_dtype(b, x)));
+  if (moved) x = mk_add(b->g, x, mk_cast(b->g, zero, on_dtype(b, x)));
   if (sat || on_dtype(b, x) == to) return mk_cast(b->g, x, to);
   Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
   return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
@@ -144,7 +144,7 @@ void build_quantizelinear(Build *b) {
   if (zero) zero = against(b, zero, x, axis, block);
   scale = mk_cast(b->g, against(b, scale, x, axis, block), div);
   bool sat = on_int(b, "saturate", 1) || asked == DT_f4e2m1;
-  b->out[0] = quantized(b, on_div(b, mk_cast(b->g, x, div), scale), zero, asked, sat);
+  b->out[0] = quantized(b, mk_div(b->g, mk_cast(b->g, x, div), scale), zero, asked, sat);
 }
 
 void build_dequantizelinear(Build *b) {
@@ -156,7 +156,7 @@ void build_dequantizelinear(Build *b) {
     on_bad(b, "the zero point is %s, the operand %s", dtype_info[on_dtype(b, zero)].name,
            dtype_info[on_dtype(b, x)].name);
   if (zero) zero = against(b, zero, x, axis, block);
-  b->out[0] = on_narrow(b, restored(b, x, against(b, scale, x, axis, block), zero), to);
+  b->out[0] = mk_cast(b->g, restored(b, x, against(b, scale, x, axis, block), zero), to);
 }
 
 /* u8 over the range of x, made to include 0; its scale and zero point. */
@@ -167,12 +167,12 @@ static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
   for (u32 i = 0; i < rank; i++) axes[i] = i;
   Val hi = mk_map2(b->g, OP_max, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
   Val lo = mk_map2(b->g, OP_min, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
-  Val step = on_div(b, on_sub(b, hi, lo), mk_like(b->g, x, 255));
+  Val step = mk_div(b->g, mk_sub(b->g, hi, lo), mk_like(b->g, x, 255));
   *scale = mk_select(b->g, mk_map2(b->g, OP_eq, hi, lo), mk_like(b->g, x, 1), step);
-  Val at =
-      mk_map1(b->g, OP_round, on_clamp(b, mk_map1(b->g, OP_neg, on_div(b, lo, *scale)), 0, 255));
+  Val at = mk_map1(b->g, OP_round,
+                   mk_clamp(b->g, mk_map1(b->g, OP_neg, mk_div(b->g, lo, *scale)), 0, 255));
   *point = mk_cast_sat(b->g, at, DT_u8);
-  return quantized(b, on_div(b, x, *scale), *point, DT_u8, true);
+  return quantized(b, mk_div(b->g, x, *scale), *point, DT_u8, true);
 }
 
 void build_dynamicquantize(Build *b) {
@@ -187,7 +187,7 @@ void build_dynamicquantize(Build *b) {
 /* A parameter of the left operand of a matrix product: a vector is one entry a row. */
 static Val per_row(Build *b, Val v) {
   if (one_element(b, v)) return mk_reshape(b->g, v, NULL, 0);
-  return on_rank(b, v) == 1 ? on_expand_tail(b, v, 1) : v;
+  return on_rank(b, v) == 1 ? mk_expand_tail(b->g, v, 1) : v;
 }
 
 /* And of the right one: one entry a column. */
@@ -228,9 +228,9 @@ static Val scalar(Build *b, Val v) {
 /* acc * (sx * sy / so), the factor made first: it is constant in most models. so 0: no output
  * scale. */
 static Val rescaled(Build *b, Val acc, Val sx, Val sy, Val so) {
-  Val k = on_mul(b, mk_cast(b->g, sx, DT_f32), mk_cast(b->g, sy, DT_f32));
-  if (so) k = on_div(b, k, mk_cast(b->g, so, DT_f32));
-  return on_mul(b, mk_cast(b->g, acc, DT_f32), k);
+  Val k = mk_mul(b->g, mk_cast(b->g, sx, DT_f32), mk_cast(b->g, sy, DT_f32));
+  if (so) k = mk_div(b->g, k, mk_cast(b->g, so, DT_f32));
+  return mk_mul(b->g, mk_cast(b->g, acc, DT_f32), k);
 }
 
 /* zero 0: no zero point, and the type of the first input. */
@@ -272,7 +272,7 @@ void build_qlinearconv(Build *b) {
   bool last = on_int(b, "channels_last", 0) != 0;
   if (last) b->in[0] = move_channels(b, on_in(b, 0), true);
   Val acc = conv_i32(b, 0, 2, 3, 5), sw = on_in(b, 4);
-  if (on_has(b, 8)) acc = on_add(b, acc, against(b, b->in[8], acc, 1, 0));
+  if (on_has(b, 8)) acc = mk_add(b->g, acc, against(b, b->in[8], acc, 1, 0));
   Val sx = scalar(b, on_in(b, 1)), so = scalar(b, on_in(b, 6)), zero = input_or_none(b, 7);
   Val r = rescaled(b, acc, sx, against(b, sw, acc, 1, 0), so);
   b->out[0] = rounded_out(b, r, zero ? scalar(b, zero) : 0);
@@ -285,11 +285,11 @@ void build_qgemm(Build *b) {
   bool by_row = on_int(b, "transB", 0) != 0;
   if (zy) zy = against(b, zy, y, by_row ? 0 : 1, 0);
   Val acc = on_gemm(b, x, centred(b, y, zy));
-  if (on_has(b, 6)) acc = on_add(b, acc, b->in[6]);
+  if (on_has(b, 6)) acc = mk_add(b->g, acc, b->in[6]);
   Val so = on_has(b, 7) ? scalar(b, b->in[7]) : 0, zero = input_or_none(b, 8);
   Val r = rescaled(b, acc, scalar(b, on_in(b, 1)), per_column(b, sy), so);
   double alpha = on_float(b, "alpha", 1);
-  if (alpha != 1) r = on_mulk(b, r, alpha);
+  if (alpha != 1) r = mk_mulk(b->g, r, alpha);
   b->out[0] = so ? rounded_out(b, r, zero ? scalar(b, zero) : 0) : r;
 }
 
@@ -302,7 +302,7 @@ static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
     otherwise = on_dtype(b, z);
     z = scalar(b, z);
   }
-  return quantized(b, on_div(b, x, mk_cast(b->g, s, DT_f32)), z, otherwise, true);
+  return quantized(b, mk_div(b->g, x, mk_cast(b->g, s, DT_f32)), z, otherwise, true);
 }
 
 /* Operand q with its scale and zero point in the two inputs behind it. */
@@ -317,11 +317,11 @@ void build_qlinearbinary(Build *b) {
 }
 
 void build_qlinearsigmoid(Build *b) {
-  b->out[0] = to_output(b, on_sigmoid(b, real_input(b, 0)), 3, 4, on_dtype(b, b->in[0]));
+  b->out[0] = to_output(b, compose_sigmoid(b->g, real_input(b, 0)), 3, 4, on_dtype(b, b->in[0]));
 }
 
 void build_qlinearleakyrelu(Build *b) {
-  Val x = real_input(b, 0), low = on_mulk(b, x, on_float(b, "alpha", 0.01f));
+  Val x = real_input(b, 0), low = mk_mulk(b->g, x, on_float(b, "alpha", 0.01f));
   x = mk_select(b->g, mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0)), low, x);
   b->out[0] = to_output(b, x, 3, 4, on_dtype(b, b->in[0]));
 }
@@ -351,7 +351,7 @@ void build_qlinearsoftmax(Build *b) {
   u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
   bool flat = on_int(b, "opset", 13) < 13; /* all axes from there on count as one */
   for (u32 i = axis; i < (flat ? rank : axis + 1); i++) axes[n++] = i;
-  b->out[0] = to_output(b, on_softmax(b, x, axes, n), 3, 4, on_dtype(b, b->in[0]));
+  b->out[0] = to_output(b, compose_softmax(b->g, x, axes, n), 3, 4, on_dtype(b, b->in[0]));
 }
 
 void build_qlinearwhere(Build *b) {
@@ -368,21 +368,21 @@ void build_qlinearreducemean(Build *b) {
   for (u32 i = 0; n <= 0 && i < rank; i++) axes[i] = i;
   if (n <= 0) n = (i32)rank;
   on_axes(b, axes, (u32)n, rank);
-  Val y = on_mean(b, x, axes, (u32)n, on_int(b, "keepdims", 1) != 0);
+  Val y = mk_mean(b->g, x, axes, (u32)n, on_int(b, "keepdims", 1) != 0);
   b->out[0] = to_output(b, y, 3, 4, on_dtype(b, b->in[0]));
 }
 
 /* ---- products whose result is a float ---- */
 
 static void add_bias_to(Build *b, Val y, u32 bias) {
-  if (on_has(b, bias)) y = on_add(b, y, mk_cast(b->g, b->in[bias], on_dtype(b, y)));
+  if (on_has(b, bias)) y = mk_add(b->g, y, mk_cast(b->g, b->in[bias], on_dtype(b, y)));
   b->out[0] = y;
 }
 
 void build_matmulintegertofloat(Build *b) {
   Val acc = mk_matmul(b->g, left_centred(b, 0, 4), right_centred(b, 1, 5));
   Val y = rescaled(b, acc, per_column(b, on_in(b, 2)), per_column(b, on_in(b, 3)), 0);
-  add_bias_to(b, on_narrow(b, y, on_dtype(b, b->in[2])), 6);
+  add_bias_to(b, mk_cast(b->g, y, on_dtype(b, b->in[2])), 6);
 }
 
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero) {
@@ -401,8 +401,8 @@ void build_dynamicquantizematmul(Build *b) {
 void build_qattention(Build *b) {
   Val acc = mk_matmul(b->g, left_centred(b, 0, 6), right_centred(b, 1, 7));
   Val x = rescaled(b, acc, scalar(b, on_in(b, 3)), per_column(b, on_in(b, 4)), 0);
-  x = on_add(b, x, mk_cast(b->g, on_in(b, 2), DT_f32));
-  attn_projected(b, x, 5, 8, UINT32_MAX, on_dtype(b, b->in[2]));
+  x = mk_add(b->g, x, mk_cast(b->g, on_in(b, 2), DT_f32));
+  on_projected_attention(b, x, 5, 8, UINT32_MAX, on_dtype(b, b->in[2]));
 }
 
 /* ---- weights in blocks of packed bits ---- */
@@ -420,7 +420,7 @@ static Val unpacked(Build *b, Val x, i64 bits) {
   Type t = *on_type(b, x);
   if (per == 1) return x;
   if (t.dt != DT_u8) on_bad(b, "packed values must be u8, found %s", dtype_info[t.dt].name);
-  Val shift = mk_cast(g, on_mulk(b, mk_iota(g, DT_i32, &per, 1, 0), (double)bits), DT_u8);
+  Val shift = mk_cast(g, mk_mulk(g, mk_iota(g, DT_i32, &per, 1, 0), (double)bits), DT_u8);
   Val y = mk_map2(g, OP_shr, mk_unsqueeze(g, x, t.rank), shift);
   y = mk_map2(g, OP_and, y, mk_like(g, y, (double)((1 << bits) - 1)));
   Dim dim[MAX_RANK];
@@ -444,7 +444,7 @@ static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 b
 /* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
 void build_matmulnbits(Build *b) {
   Graph *g = b->g;
-  Val x = on_widen(b, on_in(b, 0)), zero = input_or_none(b, 3);
+  Val x = mk_widen(g, on_in(b, 0)), zero = input_or_none(b, 3);
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
       bits = packed_bits(b);
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
@@ -462,15 +462,15 @@ void build_matmulnbits(Build *b) {
     Val of = on_index(b, mk_slice_axis(g, b->in[4], 0, 0, k), blocks);
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
     if (on_rank(b, zero)) on_unsupported(b, "g_idx with zero points");
-    w = on_mul(b, on_sub(b, w, zero), mk_gather(g, scale, of, 1));
+    w = mk_mul(g, mk_sub(g, w, zero), mk_gather(g, scale, of, 1));
   } else {
     if (on_rank(b, zero)) zero = mk_reshape(g, zero, each, 3);
-    w = on_mul(b, on_sub(b, w, zero), mk_reshape(g, scale, each, 3));
+    w = mk_mul(g, mk_sub(g, w, zero), mk_reshape(g, scale, each, 3));
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
   }
   Val y = mk_matmul(g, x, mk_transpose(g, w, (const i64[]){1, 0}));
-  if (on_has(b, 5)) y = on_add(b, y, mk_cast(g, b->in[5], on_dtype(b, y)));
-  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+  if (on_has(b, 5)) y = mk_add(g, y, mk_cast(g, b->in[5], on_dtype(b, y)));
+  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
 }
 
 /* Rows of a table quantized in blocks; u8 holds several values along the last axis. */
@@ -491,10 +491,10 @@ void build_gatherblockquantized(Build *b) {
     zero = mk_slice_axis(g, unpacked(b, zero, bits), t.rank - 1, 0, ts.dim[t.rank - 1]);
   Val x = mk_cast(g, data, DT_i32);
   if (zero)
-    x = on_sub(b, x, mk_cast(g, spread_blocks(b, zero, &t, at, block), DT_i32));
+    x = mk_sub(g, x, mk_cast(g, spread_blocks(b, zero, &t, at, block), DT_i32));
   else if (packed)
-    x = on_addk(b, x, -(double)(1 << (bits - 1)));
+    x = mk_addk(g, x, -(double)(1 << (bits - 1)));
   scale = spread_blocks(b, mk_cast(g, scale, DT_f32), &t, at, block);
-  Val y = on_mul(b, mk_cast(g, x, DT_f32), scale);
-  b->out[0] = on_narrow(b, mk_gather(g, y, on_index(b, on_in(b, 1), t.dim[from]), from), ts.dt);
+  Val y = mk_mul(g, mk_cast(g, x, DT_f32), scale);
+  b->out[0] = mk_cast(g, mk_gather(g, y, on_index(b, on_in(b, 1), t.dim[from]), from), ts.dt);
 }

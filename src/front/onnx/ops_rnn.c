@@ -59,30 +59,30 @@ static Val activate(Cell *k, const Act *a, Val x) {
   Graph *g = b->g;
   const char *n = a->name;
   Val zero = mk_like(g, x, 0);
-  if (!strcmp(n, "Sigmoid")) return on_sigmoid(b, x);
+  if (!strcmp(n, "Sigmoid")) return compose_sigmoid(g, x);
   if (!strcmp(n, "Tanh")) return mk_map1(g, OP_tanh, x);
   if (!strcmp(n, "Relu")) return mk_map2(g, OP_max, x, zero);
   if (!strcmp(n, "LeakyRelu"))
-    return mk_select(g, mk_map2(g, OP_lt, x, zero), on_mulk(b, x, a->alpha), x);
+    return mk_select(g, mk_map2(g, OP_lt, x, zero), mk_mulk(g, x, a->alpha), x);
   if (!strcmp(n, "ThresholdedRelu"))
     return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, a->alpha)), x, zero);
   if (!strcmp(n, "ScaledTanh"))
-    return on_mulk(b, mk_map1(g, OP_tanh, on_mulk(b, x, a->beta)), a->alpha);
+    return mk_mulk(g, mk_map1(g, OP_tanh, mk_mulk(g, x, a->beta)), a->alpha);
   if (!strcmp(n, "HardSigmoid"))
-    return on_clamp(b, on_addk(b, on_mulk(b, x, a->alpha), a->beta), 0, 1);
+    return mk_clamp(g, mk_addk(g, mk_mulk(g, x, a->alpha), a->beta), 0, 1);
   if (!strcmp(n, "Elu")) {
-    Val low = on_mulk(b, on_addk(b, mk_map1(g, OP_exp, x), -1), a->alpha);
+    Val low = mk_mulk(g, mk_addk(g, mk_map1(g, OP_exp, x), -1), a->alpha);
     return mk_select(g, mk_map2(g, OP_lt, x, zero), low, x);
   }
-  if (!strcmp(n, "Softsign")) return on_div(b, x, on_addk(b, mk_map1(g, OP_abs, x), 1));
-  if (!strcmp(n, "Softplus")) return mk_map1(g, OP_log, on_addk(b, mk_map1(g, OP_exp, x), 1));
-  return on_addk(b, on_mulk(b, x, a->alpha), a->beta); /* Affine */
+  if (!strcmp(n, "Softsign")) return mk_div(g, x, mk_addk(g, mk_map1(g, OP_abs, x), 1));
+  if (!strcmp(n, "Softplus")) return mk_map1(g, OP_log, mk_addk(g, mk_map1(g, OP_exp, x), 1));
+  return mk_addk(g, mk_mulk(g, x, a->alpha), a->beta); /* Affine */
 }
 
 /* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as
  * ONNX Runtime does). */
 static Val apply(Cell *k, const Act *a, Val x) {
-  return activate(k, a, k->clip > 0 ? on_clamp(k->b, x, -k->clip, k->clip) : x);
+  return activate(k, a, k->clip > 0 ? mk_clamp(k->b->g, x, -k->clip, k->clip) : x);
 }
 
 /* Reads `activations` of direction d; alphas and betas are consumed in order by the functions that
@@ -122,7 +122,7 @@ static Val times_r(Cell *k, Val h) {
 }
 
 static void step_rnn(Cell *k, Val x, Val *h) {
-  *h = apply(k, &k->act[0], on_add(k->b, x, times_r(k, *h)));
+  *h = apply(k, &k->act[0], mk_add(k->b->g, x, times_r(k, *h)));
 }
 
 static void step_gru(Cell *k, Val x, Val *h) {
@@ -130,37 +130,37 @@ static void step_gru(Cell *k, Val x, Val *h) {
   Graph *g = b->g;
   Dim two = 2 * (i64)k->hidden;
   Val r_zr = mk_slice_axis(g, k->r, 0, 0, two), r_h = mk_slice_axis(g, k->r, 0, two, k->hidden);
-  Val zr = on_add(b, mk_slice_axis(g, x, 1, 0, two), mk_contract(g, *h, r_zr, "bh,gh->bg"));
-  if (k->rb) zr = on_add(b, zr, mk_slice_axis(g, k->rb, 0, 0, two));
+  Val zr = mk_add(g, mk_slice_axis(g, x, 1, 0, two), mk_contract(g, *h, r_zr, "bh,gh->bg"));
+  if (k->rb) zr = mk_add(g, zr, mk_slice_axis(g, k->rb, 0, 0, two));
   Val z = apply(k, &k->act[0], part(k, zr, 1, 0)), r = apply(k, &k->act[0], part(k, zr, 1, 1));
   Val bias = k->rb ? part(k, k->rb, 0, 2) : 0, inner;
   if (k->linear_before_reset) {
     inner = mk_contract(g, *h, r_h, "bh,gh->bg");
-    if (bias) inner = on_add(b, inner, bias);
-    inner = on_mul(b, r, inner);
+    if (bias) inner = mk_add(g, inner, bias);
+    inner = mk_mul(g, r, inner);
   } else {
-    inner = mk_contract(g, on_mul(b, r, *h), r_h, "bh,gh->bg");
-    if (bias) inner = on_add(b, inner, bias);
+    inner = mk_contract(g, mk_mul(g, r, *h), r_h, "bh,gh->bg");
+    if (bias) inner = mk_add(g, inner, bias);
   }
-  Val n = apply(k, &k->act[1], on_add(b, part(k, x, 1, 2), inner));
+  Val n = apply(k, &k->act[1], mk_add(g, part(k, x, 1, 2), inner));
   Val one = mk_like(g, z, 1);
-  *h = on_add(b, on_mul(b, on_sub(b, one, z), n), on_mul(b, z, *h));
+  *h = mk_add(g, mk_mul(g, mk_sub(g, one, z), n), mk_mul(g, z, *h));
 }
 
 static void step_lstm(Cell *k, Val x, Val *h, Val *c) {
   Build *b = k->b;
   Graph *g = b->g;
-  Val all = on_add(b, x, times_r(k, *h)); /* gates in the order i o f c */
+  Val all = mk_add(g, x, times_r(k, *h)); /* gates in the order i o f c */
   Val i = part(k, all, 1, 0), o = part(k, all, 1, 1), f = part(k, all, 1, 2);
-  if (k->peep) i = on_add(b, i, on_mul(b, part(k, k->peep, 0, 0), *c));
-  if (k->peep) f = on_add(b, f, on_mul(b, part(k, k->peep, 0, 2), *c));
+  if (k->peep) i = mk_add(g, i, mk_mul(g, part(k, k->peep, 0, 0), *c));
+  if (k->peep) f = mk_add(g, f, mk_mul(g, part(k, k->peep, 0, 2), *c));
   i = apply(k, &k->act[0], i);
-  f = k->input_forget ? on_sub(b, mk_like(g, i, 1), i) : apply(k, &k->act[0], f);
+  f = k->input_forget ? mk_sub(g, mk_like(g, i, 1), i) : apply(k, &k->act[0], f);
   Val n = apply(k, &k->act[1], part(k, all, 1, 3));
-  *c = on_add(b, on_mul(b, f, *c), on_mul(b, i, n));
-  if (k->peep) o = on_add(b, o, on_mul(b, part(k, k->peep, 0, 1), *c));
+  *c = mk_add(g, mk_mul(g, f, *c), mk_mul(g, i, n));
+  if (k->peep) o = mk_add(g, o, mk_mul(g, part(k, k->peep, 0, 1), *c));
   o = apply(k, &k->act[0], o);
-  *h = on_mul(b, o, activate(k, &k->act[2], *c));
+  *h = mk_mul(g, o, activate(k, &k->act[2], *c));
 }
 
 static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
@@ -198,7 +198,7 @@ static Val reverse_time(Build *b, Val x, Val lens) {
   }
   Dim shape[3] = {t->dim[0], t->dim[1], t->dim[2]};
   Val i = mk_iota(g, DT_i64, shape, 3, 0), n = mk_unsqueeze(g, lens, 1);
-  Val back = on_addk(b, on_sub(b, n, i), -1);
+  Val back = mk_addk(g, mk_sub(g, n, i), -1);
   return mk_gather_elems(g, x, mk_select(g, mk_map2(g, OP_lt, i, n), back, i), 0);
 }
 
@@ -209,7 +209,7 @@ static Val row(Build *b, Val v, u32 d) {
 
 static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
   if (on_has(b, input)) {
-    Val h = row(b, on_widen(b, on_in(b, input)), d);
+    Val h = row(b, mk_widen(b->g, on_in(b, input)), d);
     Dim want[2] = {on_dim(b, x, 1), hidden};
     bool fits = on_rank(b, h) == 2;
     for (u32 i = 0; fits && i < 2; i++) {
@@ -221,7 +221,7 @@ static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
     return h;
   }
   Dim shape[2] = {on_dim(b, x, 1), hidden};
-  return on_full(b, mk_like(b->g, x, 0), shape, 2);
+  return mk_full(b->g, mk_like(b->g, x, 0), shape, 2);
 }
 
 static void biases(Cell *k, Val B, u32 d) {
@@ -232,8 +232,8 @@ static void biases(Cell *k, Val B, u32 d) {
   if (k->kind == CELL_gru)
     k->rb = rb;
   else
-    wb = on_add(b, wb, rb);
-  k->xw = on_add(b, k->xw, wb);
+    wb = mk_add(b->g, wb, rb);
+  k->xw = mk_add(b->g, k->xw, wb);
 }
 
 /* One direction: Y [T,B,H], last h, last c. */
@@ -242,8 +242,8 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   Graph *g = b->g;
   u32 in_c = 6, in_p = 7;
   if (backward) x = reverse_time(b, x, k->lens);
-  Val w = row(b, on_widen(b, on_in(b, 1)), d);
-  k->r = row(b, on_widen(b, on_in(b, 2)), d);
+  Val w = row(b, mk_widen(g, on_in(b, 1)), d);
+  k->r = row(b, mk_widen(g, on_in(b, 2)), d);
   k->rb = k->peep = 0;
   if (k->quantized) {
     k->xw = on_dynamic_product(b, x, w, row(b, on_in(b, 8), d), row(b, on_in(b, 9), d));
@@ -252,8 +252,8 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   } else {
     k->xw = mk_contract(g, x, w, "tbi,gi->tbg");
   }
-  if (on_has(b, 3)) biases(k, on_widen(b, on_in(b, 3)), d);
-  if (k->kind == CELL_lstm && on_has(b, in_p)) k->peep = row(b, on_widen(b, on_in(b, in_p)), d);
+  if (on_has(b, 3)) biases(k, mk_widen(g, on_in(b, 3)), d);
+  if (k->kind == CELL_lstm && on_has(b, in_p)) k->peep = row(b, mk_widen(g, on_in(b, in_p)), d);
   Val carried[2] = {initial(b, 5, d, x, k->hidden), 0}, scan;
   u32 n = 1;
   if (k->kind == CELL_lstm) carried[n++] = initial(b, in_c, d, x, k->hidden);
@@ -273,7 +273,7 @@ static Val stack(Build *b, const Val *v, u32 n, u32 axis) {
 void build_rnn(Build *b) {
   Graph *g = b->g;
   Cell k = {.b = b, .kind = (CellKind)b->arg};
-  Val x = on_widen(b, on_in(b, 0)), w = on_in(b, 1);
+  Val x = mk_widen(g, on_in(b, 0)), w = on_in(b, 1);
   DType dt = on_dtype(b, b->in[0]);
   if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3)
     on_bad(b, "X, W and R must have rank 3");
@@ -314,5 +314,5 @@ void build_rnn(Build *b) {
     if (out[2]) out[2] = mk_transpose(g, out[2], (const i64[]){1, 0, 2});
   }
   for (u32 i = 0; i < b->nout && i < (k.kind == CELL_lstm ? 3u : 2u); i++)
-    b->out[i] = on_narrow(b, out[i], dt);
+    b->out[i] = mk_cast(g, out[i], dt);
 }

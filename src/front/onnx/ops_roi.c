@@ -39,19 +39,19 @@ static Reach span_of(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool hal
   double scale = on_float(b, "spatial_scale", 1);
   i64 ratio = on_int(b, "sampling_ratio", 0);
   Reach s = {.extent = extent, .pooled = pooled};
-  s.start = on_addk(b, on_mulk(b, column(b, rois, i), scale), half ? -0.5 : 0);
+  s.start = mk_addk(g, mk_mulk(g, column(b, rois, i), scale), half ? -0.5 : 0);
   Val size =
-      on_sub(b, on_addk(b, on_mulk(b, column(b, rois, i + 2), scale), half ? -0.5 : 0), s.start);
+      mk_sub(g, mk_addk(g, mk_mulk(g, column(b, rois, i + 2), scale), half ? -0.5 : 0), s.start);
   if (!half) size = mk_map2(g, OP_max, size, mk_like(g, size, 1));
-  s.bin = on_div(b, size, mk_like(g, size, (double)pooled));
+  s.bin = mk_div(g, size, mk_like(g, size, (double)pooled));
   Type t = *on_type(b, s.bin);
   if (ratio > 0) {
     s.samples = mk_broadcast(g, mk_like(g, size, (double)ratio), t.dim, 2);
     return s;
   }
   /* the quotient may be a last bit too large, wherever the division ends up */
-  Val n = mk_map1(g, OP_ceil, s.bin), less = on_addk(b, n, -1);
-  Val enough = mk_map2(g, OP_ge, on_mulk(b, less, (double)pooled), size);
+  Val n = mk_map1(g, OP_ceil, s.bin), less = mk_addk(g, n, -1);
+  Val enough = mk_map2(g, OP_ge, mk_mulk(g, less, (double)pooled), size);
   s.samples = mk_map2(g, OP_max, mk_select(g, enough, less, n), mk_like(g, size, 0));
   return s;
 }
@@ -61,16 +61,16 @@ static Between between(Build *b, const Reach *s, Val k) {
   Graph *g = b->g;
   DType dt = on_dtype(b, s->start);
   Dim row[2] = {1, s->pooled};
-  Val at = on_add(b, s->start, on_mul(b, mk_iota(g, dt, row, 2, 1), s->bin));
-  at = on_add(b, at, on_div(b, on_mul(b, on_addk(b, k, 0.5), s->bin), s->samples));
-  Val end = on_extent(b, s->extent, dt), last = on_addk(b, end, -1);
+  Val at = mk_add(g, s->start, mk_mul(g, mk_iota(g, dt, row, 2, 1), s->bin));
+  at = mk_add(g, at, mk_div(g, mk_mul(g, mk_addk(g, k, 0.5), s->bin), s->samples));
+  Val end = mk_extent(g, s->extent, dt), last = mk_addk(g, end, -1);
   Between r;
   r.in = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_like(g, at, -1)), mk_map2(g, OP_le, at, end));
   at = mk_map2(g, OP_min, mk_map2(g, OP_max, at, mk_like(g, at, 0)), last);
   Val low = mk_map1(g, OP_floor, at);
-  r.part = on_sub(b, at, low);
+  r.part = mk_sub(g, at, low);
   r.low = mk_cast(g, low, DT_i64);
-  r.high = mk_cast(g, mk_map2(g, OP_min, on_addk(b, low, 1), last), DT_i64);
+  r.high = mk_cast(g, mk_map2(g, OP_min, mk_addk(g, low, 1), last), DT_i64);
   return r;
 }
 
@@ -88,12 +88,12 @@ static void corners(const Align *a, const Between *y, const Between *x, Val *out
   Val one = mk_like(g, y->part, 1), zero = mk_like(g, y->part, 0);
   Val in = mk_map2(g, OP_and, over_y(b, y->in), over_x(b, x->in));
   for (u32 i = 0; i < 4; i++) {
-    Val wy = over_y(b, i / 2 ? y->part : on_sub(b, one, y->part));
-    Val wx = over_x(b, i % 2 ? x->part : on_sub(b, one, x->part));
-    Val w = mk_select(g, in, on_mul(b, wy, wx), zero);
-    Val line = on_mul(b, over_y(b, i / 2 ? y->high : y->low), on_extent(b, a->x.extent, DT_i64));
-    Val at = on_add(b, on_add(b, line, over_x(b, i % 2 ? x->high : x->low)), a->batch);
-    out[i] = on_mul(b, mk_gather(g, a->image, at, 0), mk_unsqueeze(g, w, 3));
+    Val wy = over_y(b, i / 2 ? y->part : mk_sub(g, one, y->part));
+    Val wx = over_x(b, i % 2 ? x->part : mk_sub(g, one, x->part));
+    Val w = mk_select(g, in, mk_mul(g, wy, wx), zero);
+    Val line = mk_mul(g, over_y(b, i / 2 ? y->high : y->low), mk_extent(g, a->x.extent, DT_i64));
+    Val at = mk_add(g, mk_add(g, line, over_x(b, i % 2 ? x->high : x->low)), a->batch);
+    out[i] = mk_mul(g, mk_gather(g, a->image, at, 0), mk_unsqueeze(g, w, 3));
   }
 }
 
@@ -103,14 +103,14 @@ static void align_step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   DType dt = on_dtype(b, a->image);
   (void)cond;
   (void)scan;
-  Val ky = mk_cast(g, on_div(b, i, a->columns), dt),
+  Val ky = mk_cast(g, mk_div(g, i, a->columns), dt),
       kx = mk_cast(g, mk_map2(g, OP_mod, i, a->columns), dt), v[4];
   Between y = between(b, &a->y, ky), x = between(b, &a->x, kx);
   corners(a, &y, &x, v);
   Val live = mk_map2(g, OP_and, mk_map2(g, OP_lt, ky, a->y.samples),
                      mk_map2(g, OP_lt, kx, a->x.samples)),
       all;
-  live = on_expand_tail(b, live, 2); /* [regions, 1, 1, 1] */
+  live = mk_expand_tail(g, live, 2); /* [regions, 1, 1, 1] */
   Op op = a->max ? OP_max : OP_add;
   all = mk_map2(g, op, mk_map2(g, op, v[0], v[1]), mk_map2(g, op, v[2], v[3]));
   carried[0] = mk_select(g, live, mk_map2(g, op, carried[0], all), carried[0]);
@@ -129,7 +129,7 @@ static Dim output_extent(Build *b, const char *name) {
 
 void build_roialign(Build *b) {
   Graph *g = b->g;
-  Val image = on_widen(b, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
+  Val image = mk_widen(g, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
   const char *usual = b->opset < 16 ? "output_half_pixel" : "half_pixel";
@@ -143,24 +143,24 @@ void build_roialign(Build *b) {
       flat[2] = {dim_mul(b->ds, t.dim[0], area), t.dim[1]};
   a.image = mk_reshape(g, mk_transpose(g, image, (const i64[]){0, 2, 3, 1}), flat, 2);
   Val image_of = mk_cast(g, on_index(b, on_in(b, 2), t.dim[0]), DT_i64);
-  a.batch = on_expand_tail(b, on_mul(b, image_of, on_extent(b, area, DT_i64)), 2);
+  a.batch = mk_expand_tail(g, mk_mul(g, image_of, mk_extent(g, area, DT_i64)), 2);
   a.columns = most(b, a.x.samples);
   Dim out[4] = {on_dim(b, rois, 0), a.y.pooled, a.x.pooled, t.dim[1]};
-  Val acc = on_full(b, mk_like(g, image, a.max ? -INFINITY : 0), out, 4), scan;
-  mk_loop(g, on_mul(b, most(b, a.y.samples), a.columns), 0, &acc, 1, &scan, 0, align_step, &a);
-  Val count = on_expand_tail(b, on_mul(b, a.y.samples, a.x.samples), 2), one = mk_like(g, acc, 1);
+  Val acc = mk_full(g, mk_like(g, image, a.max ? -INFINITY : 0), out, 4), scan;
+  mk_loop(g, mk_mul(g, most(b, a.y.samples), a.columns), 0, &acc, 1, &scan, 0, align_step, &a);
+  Val count = mk_expand_tail(g, mk_mul(g, a.y.samples, a.x.samples), 2), one = mk_like(g, acc, 1);
   if (a.max)
     acc = mk_select(g, mk_map2(g, OP_lt, count, one), mk_like(g, acc, 0), acc);
   else
-    acc = on_div(b, acc, mk_map2(g, OP_max, count, one));
-  b->out[0] = on_narrow(b, mk_transpose(g, acc, (const i64[]){0, 3, 1, 2}), on_dtype(b, b->in[0]));
+    acc = mk_div(g, acc, mk_map2(g, OP_max, count, one));
+  b->out[0] = mk_cast(g, mk_transpose(g, acc, (const i64[]){0, 3, 1, 2}), on_dtype(b, b->in[0]));
 }
 
 /* ---- MaxRoiPool ---- */
 
 static Val nearest_half_away(Build *b, Val x) {
-  Val up = mk_map1(b->g, OP_floor, on_addk(b, mk_map1(b->g, OP_abs, x), 0.5));
-  return on_mul(b, mk_map1(b->g, OP_sign, x), up);
+  Val up = mk_map1(b->g, OP_floor, mk_addk(b->g, mk_map1(b->g, OP_abs, x), 0.5));
+  return mk_mul(b->g, mk_map1(b->g, OP_sign, x), up);
 }
 
 /* bool [regions, pooled, extent]: which places belong to a bin. Bin k of n over `size` places is k
@@ -168,24 +168,24 @@ static Val nearest_half_away(Build *b, Val x) {
 static Val bin_members(Build *b, Val rois, u32 i, Dim extent, Dim pooled) {
   Graph *g = b->g;
   double scale = on_float(b, "spatial_scale", 1);
-  Val start = nearest_half_away(b, on_mulk(b, column(b, rois, i), scale));
-  Val end = nearest_half_away(b, on_mulk(b, column(b, rois, i + 2), scale));
-  Val size = mk_map2(g, OP_max, on_addk(b, on_sub(b, end, start), 1), mk_like(g, start, 1));
+  Val start = nearest_half_away(b, mk_mulk(g, column(b, rois, i), scale));
+  Val end = nearest_half_away(b, mk_mulk(g, column(b, rois, i + 2), scale));
+  Val size = mk_map2(g, OP_max, mk_addk(g, mk_sub(g, end, start), 1), mk_like(g, start, 1));
   Dim row[2] = {1, pooled};
   Val k = mk_iota(g, DT_i64, row, 2, 1), at = mk_iota(g, DT_i64, &extent, 1, 0),
       n = mk_like(g, k, (double)pooled);
   size = mk_cast(g, size, DT_i64);
   start = mk_cast(g, start, DT_i64);
-  Val lo = on_add(b, on_div(b, on_mul(b, k, size), n), start);
-  Val hi = on_addk(b, on_mul(b, on_addk(b, k, 1), size), (double)pooled - 1);
-  hi = on_add(b, on_div(b, hi, n), start);
+  Val lo = mk_add(g, mk_div(g, mk_mul(g, k, size), n), start);
+  Val hi = mk_addk(g, mk_mul(g, mk_addk(g, k, 1), size), (double)pooled - 1);
+  hi = mk_add(g, mk_div(g, hi, n), start);
   Val above = mk_map2(g, OP_ge, at, mk_unsqueeze(g, lo, 2));
   return mk_map2(g, OP_and, above, mk_map2(g, OP_lt, at, mk_unsqueeze(g, hi, 2)));
 }
 
 void build_maxroipool(Build *b) {
   Graph *g = b->g;
-  Val image = on_widen(b, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
+  Val image = mk_widen(g, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
   i64 pooled[2];
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
@@ -203,5 +203,5 @@ void build_maxroipool(Build *b) {
   y = mk_select(g, mk_unsqueeze(g, mk_unsqueeze(g, in_x, 1), 1), y, low);
   y = mk_reduce(g, OP_reduce_max, y, &(i64){4}, 1, false);
   y = mk_select(g, mk_map2(g, OP_eq, y, low), mk_like(g, y, 0), y); /* an empty bin */
-  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
 }

@@ -33,19 +33,19 @@ typedef struct Sampler {
 /* x folded back at lo and lo + span until it lies between them. */
 static Val reflect(Build *b, Val x, Val lo, Val span) {
   Graph *g = b->g;
-  Val zero = mk_like(g, x, 0), from = on_sub(b, x, lo), twice = on_mulk(b, span, 2);
+  Val zero = mk_like(g, x, 0), from = mk_sub(g, x, lo), twice = mk_mulk(g, span, 2);
   Val t = mk_map2(g, OP_fmod, mk_map1(g, OP_abs, from), twice);
-  t = mk_select(g, mk_map2(g, OP_gt, t, span), on_sub(b, twice, t), t);
+  t = mk_select(g, mk_map2(g, OP_gt, t, span), mk_sub(g, twice, t), t);
   t = mk_select(g, mk_map2(g, OP_gt, span, zero), t, zero); /* one element: everything is there */
   Val in = mk_map2(g, OP_and, mk_map2(g, OP_ge, from, zero), mk_map2(g, OP_le, from, span));
-  return mk_select(g, in, x, on_add(b, lo, t));
+  return mk_select(g, in, x, mk_add(g, lo, t));
 }
 
 /* The borders of an axis of extent d as scalars of the type of x. */
 static void borders(const Sampler *s, Val x, Dim d, Val *lo, Val *span) {
   Build *b = s->b;
   *lo = mk_like(b->g, x, s->corners ? 0 : -0.5);
-  *span = on_addk(b, on_extent(b, d, on_dtype(b, x)), s->corners ? -1 : 0);
+  *span = mk_addk(b->g, mk_extent(b->g, d, on_dtype(b, x)), s->corners ? -1 : 0);
 }
 
 /* Brings a position outside of the borders back, as the fill asks. */
@@ -56,23 +56,23 @@ static Val come_back(const Sampler *s, Val x, Dim d) {
   if (s->fill == FILL_zeros) return x;
   borders(s, x, d, &lo, &span);
   if (s->fill == FILL_reflection) return reflect(b, x, lo, span);
-  Val last = on_addk(b, on_extent(b, d, on_dtype(b, x)), -1), zero = mk_like(g, x, 0);
+  Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, x)), -1), zero = mk_like(g, x, 0);
   Val near = mk_map2(g, OP_min, mk_map2(g, OP_max, x, zero), last);
-  Val out = mk_map2(g, OP_or, mk_map2(g, OP_lt, x, lo), mk_map2(g, OP_gt, x, on_add(b, lo, span)));
+  Val out = mk_map2(g, OP_or, mk_map2(g, OP_lt, x, lo), mk_map2(g, OP_gt, x, mk_add(g, lo, span)));
   return mk_select(g, out, near, x);
 }
 
 /* Neighbour number i of n around position x, as a weight; f = x - floor(x). */
 static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
-  if (kind == SAMPLE_linear) return i ? f : on_sub(b, mk_like(b->g, f, 1), f);
+  if (kind == SAMPLE_linear) return i ? f : mk_sub(b->g, mk_like(b->g, f, 1), f);
   const double a = -0.75;
-  Val d = mk_map1(b->g, OP_abs, on_addk(b, f, -i)), r; /* distance */
+  Val d = mk_map1(b->g, OP_abs, mk_addk(b->g, f, -i)), r; /* distance */
   if (i == 0 || i == 1) {
-    r = on_addk(b, on_mulk(b, d, a + 2), -(a + 3));
-    return on_addk(b, on_mul(b, on_mul(b, r, d), d), 1);
+    r = mk_addk(b->g, mk_mulk(b->g, d, a + 2), -(a + 3));
+    return mk_addk(b->g, mk_mul(b->g, mk_mul(b->g, r, d), d), 1);
   }
-  r = on_addk(b, on_mul(b, on_addk(b, on_mulk(b, d, a), -5 * a), d), 8 * a);
-  return on_addk(b, on_mul(b, r, d), -4 * a);
+  r = mk_addk(b->g, mk_mul(b->g, mk_addk(b->g, mk_mulk(b->g, d, a), -5 * a), d), 8 * a);
+  return mk_addk(b->g, mk_mul(b->g, r, d), -4 * a);
 }
 
 /* Integer positions (as floats) to indices. */
@@ -80,7 +80,7 @@ static Taps settle(const Sampler *s, Val at, Dim d) {
   Build *b = s->b;
   Graph *g = b->g;
   Taps t = {0};
-  Val last = on_addk(b, on_extent(b, d, on_dtype(b, at)), -1), zero = mk_like(g, at, 0), lo, span;
+  Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, at)), -1), zero = mk_like(g, at, 0), lo, span;
   if (s->fill == FILL_zeros) {
     t.inside = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, zero), mk_map2(g, OP_le, at, last));
   } else if (s->fill == FILL_reflection) {
@@ -99,10 +99,10 @@ static Taps taps_at(const Sampler *s, Val x, Dim d) {
     return settle(s, mk_unsqueeze(g, come_back(s, mk_map1(g, OP_round, x), d), 2), d);
   /* a cubic kernel reaches over the border: only its taps are clamped */
   if (s->kind != SAMPLE_cubic || s->fill != FILL_border) x = come_back(s, x, d);
-  Val base = mk_map1(g, OP_floor, x), f = on_sub(b, x, base), at[4], w[4];
+  Val base = mk_map1(g, OP_floor, x), f = mk_sub(g, x, base), at[4], w[4];
   i32 first = s->kind == SAMPLE_linear ? 0 : -1, n = s->kind == SAMPLE_linear ? 2 : 4;
   for (i32 i = 0; i < n; i++) {
-    at[i] = mk_unsqueeze(g, on_addk(b, base, first + i), 2);
+    at[i] = mk_unsqueeze(g, mk_addk(g, base, first + i), 2);
     w[i] = mk_unsqueeze(g, tap_weight(b, s->kind, f, first + i), 2);
   }
   Taps t = settle(s, mk_concat(g, at, (u32)n, 2), d);
@@ -126,12 +126,12 @@ static Taps join_taps(Build *b, Val x, const Taps *t, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Val at = spread(b, t[i].at, i, n);
     if (i)
-      r.at = on_add(b, on_mul(b, r.at, on_extent(b, tx.dim[tx.rank - n + i], DT_i64)), at);
+      r.at = mk_add(g, mk_mul(g, r.at, mk_extent(g, tx.dim[tx.rank - n + i], DT_i64)), at);
     else
       r.at = at;
     Val w = t[i].weight ? spread(b, t[i].weight, i, n) : 0,
         in = t[i].inside ? spread(b, t[i].inside, i, n) : 0;
-    if (w) r.weight = r.weight ? on_mul(b, r.weight, w) : w;
+    if (w) r.weight = r.weight ? mk_mul(g, r.weight, w) : w;
     if (in) r.inside = r.inside ? mk_map2(g, OP_and, r.inside, in) : in;
   }
   Type ta = *on_type(b, r.at);
@@ -198,38 +198,38 @@ void build_gridsample(Build *b) {
   grid = mk_reshape(g, mk_cast(g, grid, type), flat, 3);
   for (u32 i = 0; i < n; i++) { /* the last coordinate belongs to the first axis */
     Val c = mk_squeeze(g, mk_slice_axis(g, grid, 2, n - 1 - i, 1), 2),
-        d = on_extent(b, tx.dim[2 + i], type);
-    c = on_addk(b, c, 1);
+        d = mk_extent(g, tx.dim[2 + i], type);
+    c = mk_addk(g, c, 1);
     if (s.corners)
-      pos[i] = on_mul(b, on_mulk(b, c, 0.5), on_addk(b, d, -1));
+      pos[i] = mk_mul(g, mk_mulk(g, c, 0.5), mk_addk(g, d, -1));
     else
-      pos[i] = on_mulk(b, on_addk(b, on_mul(b, c, d), -1), 0.5);
+      pos[i] = mk_mulk(g, mk_addk(g, mk_mul(g, c, d), -1), 0.5);
   }
   Val y = sample(&s, x, pos, n);
   Dim out[MAX_RANK] = {tx.dim[0], tx.dim[1]};
   for (u32 i = 0; i < n; i++) out[2 + i] = tg.dim[1 + i];
   if (dtype_is_int(tx.dt) && s.kind != SAMPLE_nearest) y = mk_cast_sat(g, y, tx.dt);
-  b->out[0] = mk_reshape(g, on_narrow(b, y, tx.dt), out, tx.rank);
+  b->out[0] = mk_reshape(g, mk_cast(g, y, tx.dt), out, tx.rank);
 }
 
 /* ---- AffineGrid ---- */
 
 /* Coordinates of axis i from -1 to 1, [all points]. */
 static Val centred_axis(Build *b, DType dt, const Dim *size, u32 n, u32 i, bool corners) {
-  Val k = mk_iota(b->g, dt, size, n, i), d = on_extent(b, size[i], dt);
+  Val k = mk_iota(b->g, dt, size, n, i), d = mk_extent(b->g, size[i], dt);
   Dim points = dim_product(b->ds, size, n);
   if (corners && size[i] == 1)
     k = mk_broadcast(b->g, mk_like(b->g, k, 0), size, n);
   else if (corners)
-    k = on_addk(b, on_div(b, on_mulk(b, k, 2), on_addk(b, d, -1)), -1);
+    k = mk_addk(b->g, mk_div(b->g, mk_mulk(b->g, k, 2), mk_addk(b->g, d, -1)), -1);
   else
-    k = on_addk(b, on_div(b, on_addk(b, on_mulk(b, k, 2), 1), d), -1);
+    k = mk_addk(b->g, mk_div(b->g, mk_addk(b->g, mk_mulk(b->g, k, 2), 1), d), -1);
   return mk_reshape(b->g, k, &points, 1);
 }
 
 void build_affinegrid(Build *b) {
   Graph *g = b->g;
-  Val theta = on_widen(b, on_in(b, 0)), col[MAX_RANK];
+  Val theta = mk_widen(g, on_in(b, 0)), col[MAX_RANK];
   Dim size[MAX_RANK], out[MAX_RANK];
   u32 rank = on_known_dims(b, 1, size, MAX_RANK), n = rank - 2;
   if (rank < 3 || on_rank(b, theta) != 3 || on_dim(b, theta, 1) != n ||
@@ -245,7 +245,7 @@ void build_affinegrid(Build *b) {
   out[0] = size[0];
   for (u32 i = 0; i < n; i++) out[1 + i] = size[2 + i];
   out[n + 1] = n;
-  b->out[0] = on_narrow(b, mk_reshape(g, grid, out, n + 2), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(g, mk_reshape(g, grid, out, n + 2), on_dtype(b, b->in[0]));
 }
 
 /* ---- DeformConv ---- */
@@ -294,13 +294,13 @@ static Val regular_place(Build *b, const Deform *d, DType dt, const Dim *out, u3
   for (u32 k = 0; k < d->n; k++) grid[k] = d->kernel[k];
   Val tap = mk_reshape(b->g, mk_iota(b->g, dt, grid, d->n, i), left, 2);
   Val o = mk_reshape(b->g, mk_iota(b->g, dt, out, d->n, i), flat + 1, 1);
-  o = on_addk(b, on_mulk(b, o, (double)d->stride[i]), -(double)d->pad[i]);
-  return on_add(b, on_mulk(b, tap, (double)d->dilation[i]), o);
+  o = mk_addk(b->g, mk_mulk(b->g, o, (double)d->stride[i]), -(double)d->pad[i]);
+  return mk_add(b->g, mk_mulk(b->g, tap, (double)d->dilation[i]), o);
 }
 
 void build_deformconv(Build *b) {
   Graph *g = b->g;
-  Val x = on_widen(b, on_in(b, 0)), w = on_widen(b, on_in(b, 1)), offset = on_widen(b, on_in(b, 2)),
+  Val x = mk_widen(g, on_in(b, 0)), w = mk_widen(g, on_in(b, 1)), offset = mk_widen(g, on_in(b, 2)),
       pos[MAX_RANK];
   Deform d = deform_read(b, x, w);
   DType type = on_dtype(b, x);
@@ -314,7 +314,7 @@ void build_deformconv(Build *b) {
   offset = mk_reshape(g, mk_cast(g, offset, type), of, 4);
   for (u32 i = 0; i < d.n; i++) {
     Val move = mk_squeeze(g, mk_slice_axis(g, offset, 2, i, 1), 2);
-    pos[i] = mk_reshape(g, on_add(b, move, regular_place(b, &d, type, out, i)), line, 2);
+    pos[i] = mk_reshape(g, mk_add(g, move, regular_place(b, &d, type, out, i)), line, 2);
   }
   Dim parts[MAX_RANK] = {batch, tx.dim[1] / d.offset_group};
   for (u32 i = 0; i < d.n; i++) parts[2 + i] = tx.dim[2 + i];
@@ -322,7 +322,7 @@ void build_deformconv(Build *b) {
   Val y = sample(&s, mk_reshape(g, x, parts, tx.rank), pos, d.n);
   if (on_has(b, 4)) {
     Dim shape[3] = {batch, 1, line[1]};
-    y = on_mul(b, y, mk_reshape(g, mk_cast(g, b->in[4], type), shape, 3));
+    y = mk_mul(g, y, mk_reshape(g, mk_cast(g, b->in[4], type), shape, 3));
   }
   i64 deep = on_static_dim(b, w, 1), wide = on_static_dim(b, w, 0);
   Dim cols[5] = {tx.dim[0], d.group, deep, d.taps, points},
@@ -332,6 +332,6 @@ void build_deformconv(Build *b) {
   Dim shape[MAX_RANK] = {tx.dim[0], wide};
   for (u32 i = 0; i < d.n; i++) shape[2 + i] = out[i];
   y = mk_reshape(g, y, shape, tx.rank);
-  if (on_has(b, 3)) y = on_add(b, y, on_expand_tail(b, mk_cast(g, b->in[3], type), d.n));
-  b->out[0] = on_narrow(b, y, on_dtype(b, b->in[0]));
+  if (on_has(b, 3)) y = mk_add(g, y, mk_expand_tail(g, mk_cast(g, b->in[3], type), d.n));
+  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
 }

@@ -21,7 +21,7 @@ static void step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan
   (void)cond;
   for (u32 k = 0; k < s->nstate; k++) in[k] = carried[k];
   for (u32 k = 0; k < s->nseq; k++) {
-    Val at = s->backward[k] ? on_addk(b, on_sub(b, on_extent(b, s->length, DT_i64), i), -1) : i;
+    Val at = s->backward[k] ? mk_addk(g, mk_sub(g, mk_extent(g, s->length, DT_i64), i), -1) : i;
     in[s->nstate + k] = mk_gather(g, s->seq[k], at, 0);
   }
   if (on_subgraph(b, s->body, in, nin, ret, nout) != nout)
@@ -40,7 +40,7 @@ static void entry(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *sca
   for (u32 k = 0; k < s->nstate; k++) scan[k] = mk_gather(g, s->in[k], i, 0);
   for (u32 k = 0; k < s->nseq; k++) seq[k] = mk_gather(g, s->in[s->nstate + k], i, 0);
   s->seq = seq;
-  on_loop(b, on_extent(b, s->length, DT_i64), 0, scan, s->nstate, scan + s->nstate, s->nout, step,
+  on_loop(b, mk_extent(g, s->length, DT_i64), 0, scan, s->nstate, scan + s->nstate, s->nout, step,
           s);
 }
 
@@ -64,6 +64,6 @@ void build_scan8(Build *b) {
   for (u32 k = 0; k < s.nseq; k++)
     if (on_dim(b, s.in[s.nstate + k], 1) != s.length) on_bad(b, "scan inputs differ in length");
   Val *out = NEWS(&b->c->work, Val, s.nstate + s.nout + 1), none;
-  on_loop(b, on_extent(b, batch, DT_i64), 0, &none, 0, out, s.nstate + s.nout, entry, &s);
+  on_loop(b, mk_extent(b->g, batch, DT_i64), 0, &none, 0, out, s.nstate + s.nout, entry, &s);
   for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) b->out[k] = out[k];
 }

@@ -267,7 +267,7 @@ void build_constant_of_shape(Build *b) {
   Tensor *t = on_tensor(b, "value");
   if (t && t->n != 1) on_bad(b, "value must have one element, has %llu", (unsigned long long)t->n);
   Val v = t ? mk_const(b->g, t) : mk_scalar(b->g, DT_f32, 0);
-  b->out[0] = on_full(b, v, dim, n);
+  b->out[0] = mk_full(b->g, v, dim, n);
 }
 
 /* Numbers of a run upwards whose start or end is computed: how many, if that has a bound. */
@@ -283,9 +283,9 @@ static bool late_count(Build *b, Dim *n) {
   Val first =
       from ? mk_scalar(g, DT_i64, (double)start) : mk_cast(g, on_scalar(b, on_in(b, 0)), DT_i64);
   Val end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
-  Val count = on_sub(b, mk_map2(g, OP_max, end, first), first);
+  Val count = mk_sub(g, mk_map2(g, OP_max, end, first), first);
   if (step > 1)
-    count = mk_map2(g, OP_div, on_addk(b, count, (double)(step - 1)),
+    count = mk_map2(g, OP_div, mk_addk(g, count, (double)(step - 1)),
                     mk_scalar(g, DT_i64, (double)step));
   k = 0;
   return late_dims(b, count, n, 1, &k);
@@ -322,8 +322,8 @@ void build_range(Build *b) {
     if (n > DIM_MAX / 16) on_bad(b, "range of %lld elements", (long long)n);
   }
   Val i = mk_iota(b->g, dtype_is_float(dt) ? dtype_acc(dt) : dt, &n, 1, 0);
-  Val scaled = on_add(b, on_mul(b, i, on_widen(b, delta)), on_widen(b, start));
-  b->out[0] = on_narrow(b, scaled, dt);
+  Val scaled = mk_add(b->g, mk_mul(b->g, i, mk_widen(b->g, delta)), mk_widen(b->g, start));
+  b->out[0] = mk_cast(b->g, scaled, dt);
 }
 
 void build_eyelike(Build *b) {
@@ -333,7 +333,7 @@ void build_eyelike(Build *b) {
   DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t.dt;
   if (!dt) on_bad(b, "element type is not known");
   Val row = mk_iota(b->g, DT_i64, t.dim, 2, 0), col = mk_iota(b->g, DT_i64, t.dim, 2, 1);
-  Val on = mk_map2(b->g, OP_eq, on_addk(b, row, (double)on_int(b, "k", 0)), col);
+  Val on = mk_map2(b->g, OP_eq, mk_addk(b->g, row, (double)on_int(b, "k", 0)), col);
   b->out[0] = mk_cast(b->g, on, dt);
 }
 
@@ -343,7 +343,7 @@ void build_trilu(Build *b) {
   if (t.rank < 2) on_bad(b, "needs rank 2 or more, found %u", t.rank);
   Val k = on_has(b, 1) ? mk_reshape(b->g, on_in(b, 1), NULL, 0) : mk_scalar(b->g, DT_i64, 0);
   Val row = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 0);
-  Val col = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 1), diag = on_add(b, row, k);
+  Val col = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 1), diag = mk_add(b->g, row, k);
   bool upper = on_int(b, "upper", 1) != 0;
   Val keep = mk_map2(b->g, upper ? OP_ge : OP_le, col, diag);
   b->out[0] = mk_select(b->g, keep, x, mk_like(b->g, x, 0));

@@ -32,10 +32,10 @@ static Complex roots(Build *b, DType dt, i64 rows, i64 cols, i64 n, int sign) {
 }
 
 static Complex multiply(Build *b, Complex x, Complex y) {
-  Complex r = {on_mul(b, x.re, y.re), on_mul(b, x.re, y.im)};
+  Complex r = {mk_mul(b->g, x.re, y.re), mk_mul(b->g, x.re, y.im)};
   if (!x.im) return r;
-  r.re = on_sub(b, r.re, on_mul(b, x.im, y.im));
-  r.im = on_add(b, r.im, on_mul(b, x.im, y.re));
+  r.re = mk_sub(b->g, r.re, mk_mul(b->g, x.im, y.im));
+  r.im = mk_add(b->g, r.im, mk_mul(b->g, x.im, y.re));
   return r;
 }
 
@@ -43,8 +43,8 @@ static Complex contract(Build *b, Complex x, Complex y, const char *spec) {
   Graph *g = b->g;
   Complex r = {mk_contract(g, x.re, y.re, spec), mk_contract(g, x.re, y.im, spec)};
   if (!x.im) return r;
-  r.re = on_sub(b, r.re, mk_contract(g, x.im, y.im, spec));
-  r.im = on_add(b, r.im, mk_contract(g, x.im, y.re, spec));
+  r.re = mk_sub(g, r.re, mk_contract(g, x.im, y.im, spec));
+  r.im = mk_add(g, r.im, mk_contract(g, x.im, y.re, spec));
   return r;
 }
 
@@ -152,7 +152,7 @@ static Val together(Build *b, Complex y, const Type *t, u32 axis, i64 n) {
 }
 
 void build_dft(Build *b) {
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(b->g, on_in(b, 0));
   Type t = *on_type(b, x);
   if (t.rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", t.rank);
   bool inverse = on_int(b, "inverse", 0) != 0, half = on_int(b, "onesided", 0) != 0;
@@ -174,16 +174,16 @@ void build_dft(Build *b) {
   if (half && inverse) c = completed(b, c, n);
   Complex y = transform(b, c, n, keep, inverse ? 1 : -1);
   if (inverse) {
-    y.re = on_mulk(b, y.re, 1 / (double)n);
-    y.im = half ? 0 : on_mulk(b, y.im, 1 / (double)n);
+    y.re = mk_mulk(b->g, y.re, 1 / (double)n);
+    y.im = half ? 0 : mk_mulk(b->g, y.im, 1 / (double)n);
   }
-  b->out[0] = on_narrow(b, together(b, y, &t, axis, keep), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(b->g, together(b, y, &t, axis, keep), on_dtype(b, b->in[0]));
 }
 
 /* Frames of the signal, times the window, transformed: [batch, frames, bins, 2]. */
 void build_stft(Build *b) {
   Graph *g = b->g;
-  Val x = on_widen(b, on_in(b, 0));
+  Val x = mk_widen(g, on_in(b, 0));
   Type t = *on_type(b, x);
   i64 step, n = 0;
   if (t.rank != 2 && t.rank != 3) on_bad(b, "the signal has rank %u, expected 3", t.rank);
@@ -200,17 +200,17 @@ void build_stft(Build *b) {
     on_bad(b, "a frame of %lld is longer than the signal", (long long)n);
   Dim frames = dim_addk(b->ds, dim_div(b->ds, dim_addk(b->ds, t.dim[1], -n), step), 1),
       grid[2] = {frames, wide};
-  Val at = on_add(b, on_mulk(b, mk_iota(g, DT_i64, grid, 2, 0), (double)step),
+  Val at = mk_add(g, mk_mulk(g, mk_iota(g, DT_i64, grid, 2, 0), (double)step),
                   mk_iota(g, DT_i64, grid, 2, 1));
   Val f = mk_gather(g, x, at, 1); /* [batch, frames, wide, parts] */
-  if (on_has(b, 2)) f = on_mul(b, f, on_expand_tail(b, mk_cast(g, b->in[2], on_dtype(b, f)), 1));
+  if (on_has(b, 2)) f = mk_mul(g, f, mk_expand_tail(g, mk_cast(g, b->in[2], on_dtype(b, f)), 1));
   Type tf = *on_type(b, f);
   i64 keep = on_int(b, "onesided", 1) ? n / 2 + 1 : n;
   Complex c = apart(b, f, 2);
   c.re = fit(b, c.re, n);
   if (c.im) c.im = fit(b, c.im, n);
   Complex y = transform(b, c, n, keep, -1);
-  b->out[0] = on_narrow(b, together(b, y, &tf, 2, keep), on_dtype(b, b->in[0]));
+  b->out[0] = mk_cast(g, together(b, y, &tf, 2, keep), on_dtype(b, b->in[0]));
 }
 
 /* ---- windows ---- */
@@ -228,11 +228,11 @@ void build_window(Build *b) {
   Graph *g = b->g;
   Dim size;
   if (on_known_dims(b, 0, &size, 1) != 1) on_bad(b, "size must have one element");
-  Val n = on_extent(b, size, DT_f64), i = mk_iota(g, DT_f64, &size, 1, 0);
-  if (!on_int(b, "periodic", 1)) n = on_addk(b, n, -1);
-  Val at = on_div(b, on_mulk(b, i, turn), n);
-  Val w = on_addk(b, on_mulk(b, mk_map1(g, OP_cos, at), -row[1]), row[0]);
-  if (row[2]) w = on_add(b, w, on_mulk(b, mk_map1(g, OP_cos, on_mulk(b, at, 2)), row[2]));
+  Val n = mk_extent(g, size, DT_f64), i = mk_iota(g, DT_f64, &size, 1, 0);
+  if (!on_int(b, "periodic", 1)) n = mk_addk(g, n, -1);
+  Val at = mk_div(g, mk_mulk(g, i, turn), n);
+  Val w = mk_addk(g, mk_mulk(g, mk_map1(g, OP_cos, at), -row[1]), row[0]);
+  if (row[2]) w = mk_add(g, w, mk_mulk(g, mk_map1(g, OP_cos, mk_mulk(g, at, 2)), row[2]));
   b->out[0] = mk_cast(g, w, output_type(b));
 }
 

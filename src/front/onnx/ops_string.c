@@ -32,7 +32,7 @@ static Val lengths(Build *b, Val rows) {
   Graph *g = b->g;
   i64 last = on_rank(b, rows) - 1;
   Val there = mk_cast(g, mk_map2(g, OP_ne, rows, zero_byte(b)), DT_i64);
-  Val end = on_mul(b, there, on_addk(b, places(b, width(b, rows)), 1));
+  Val end = mk_mul(g, there, mk_addk(g, places(b, width(b, rows)), 1));
   return mk_reduce(g, OP_reduce_max, end, &last, 1, false);
 }
 
@@ -44,9 +44,9 @@ static Val last_axis(Build *b, Val x) {
  * wide as they are. */
 static Val cut(Build *b, Val rows, Val from, Val to, Dim k) {
   Graph *g = b->g;
-  Val i = places(b, k), at = on_add(b, last_axis(b, from), i);
+  Val i = places(b, k), at = mk_add(g, last_axis(b, from), i);
   Val inside = mk_map2(g, OP_lt, at, last_axis(b, to));
-  Val most = on_extent(b, dim_addk(b->ds, width(b, rows), -1), DT_i64);
+  Val most = mk_extent(g, dim_addk(b->ds, width(b, rows), -1), DT_i64);
   at = mk_map2(g, OP_max, mk_map2(g, OP_min, at, most), mk_scalar(g, DT_i64, 0));
   Val got = mk_gather_elems(g, rows, at, on_rank(b, rows) - 1);
   return mk_select(g, inside, got, zero_byte(b));
@@ -62,8 +62,8 @@ void build_string_concat(Build *b) {
   y = on_bytes(b, mk_broadcast(g, y, shape, rank));
   Dim k = dim_add(b->ds, width(b, x), width(b, y));
   Val n = lengths(b, x), zero = mk_like(g, n, 0);
-  Val head = cut(b, x, on_mulk(b, n, 0), n, k);
-  Val tail = cut(b, y, on_sub(b, zero, n), on_extent(b, width(b, y), DT_i64), k);
+  Val head = cut(b, x, mk_mulk(g, n, 0), n, k);
+  Val tail = cut(b, y, mk_sub(g, zero, n), mk_extent(g, width(b, y), DT_i64), k);
   Val first = mk_map2(g, OP_lt, places(b, k), last_axis(b, n));
   b->out[0] = on_text(b, mk_select(g, first, head, tail));
 }
@@ -84,7 +84,7 @@ typedef struct Split {
 static Val moved(Build *b, Val rows, i64 d) {
   i64 k = width(b, rows), inner[2] = {0};
   Dim lo[2] = {0}, hi[2] = {0};
-  if (d >= k || -d >= k) return on_mulk(b, rows, 0);
+  if (d >= k || -d >= k) return mk_mulk(b->g, rows, 0);
   Val part = mk_slice_axis(b->g, rows, 1, d > 0 ? d : 0, k - (d > 0 ? d : -d));
   if (d > 0)
     hi[1] = d;
@@ -114,8 +114,8 @@ static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Taken *t = user;
   (void)cond;
   Val here = mk_map2(g, OP_ge, i, carried[0]);
-  Val hit = on_mul(t->b, mk_gather(g, t->match, i, 1), mk_cast(g, here, DT_i64));
-  Val next = on_addk(t->b, i, (double)t->length);
+  Val hit = mk_mul(t->b->g, mk_gather(g, t->match, i, 1), mk_cast(g, here, DT_i64));
+  Val next = mk_addk(t->b->g, i, (double)t->length);
   carried[0] = mk_select(g, mk_map2(g, OP_ne, hit, mk_like(g, hit, 0)), next, carried[0]);
   scan[0] = hit;
 }
@@ -132,8 +132,8 @@ static Val find_delimiter(const Split *s, const char *text, i64 d) {
   all = mk_cast(g, all, DT_i64);
   if (d == 1) return all;
   Taken t = {b, all, d};
-  Val free = on_mulk(b, s->length, 0), taken;
-  mk_loop(g, on_extent(b, s->k, DT_i64), 0, &free, 1, &taken, 1, take_match, &t);
+  Val free = mk_mulk(g, s->length, 0), taken;
+  mk_loop(g, mk_extent(g, s->k, DT_i64), 0, &free, 1, &taken, 1, take_match, &t);
   return mk_transpose(g, taken, (const i64[]){1, 0});
 }
 
@@ -145,18 +145,18 @@ static void split_at(Split *s, const char *text, i64 d) {
   if (s->most >= 0 && s->most < s->pieces) {
     Val seen = mk_cum(g, OP_cumsum, mark, 1, false, false);
     Val early = mk_map2(g, OP_le, seen, mk_scalar(g, DT_i64, (double)s->most));
-    mark = on_mul(b, mark, mk_cast(g, early, DT_i64));
+    mark = mk_mul(g, mark, mk_cast(g, early, DT_i64));
     s->pieces = s->most + 1;
   }
   Val at = mark_places(s, mark); /* [n, pieces] */
   s->to = mk_map2(g, OP_min, at, last_axis(b, s->length));
-  s->from = moved(b, on_addk(b, at, (double)d), -1); /* the first begins at 0 */
-  s->count = on_addk(b, mk_reduce(g, OP_reduce_sum, mark, &(i64){1}, 1, false), 1);
+  s->from = moved(b, mk_addk(g, at, (double)d), -1); /* the first begins at 0 */
+  s->count = mk_addk(g, mk_reduce(g, OP_reduce_sum, mark, &(i64){1}, 1, false), 1);
 }
 
 /* Where runs of ones begin (d = -1) or end (d = 1); word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  return on_mul(b, word, on_sub(b, mk_like(b->g, word, 1), moved(b, word, d)));
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), moved(b, word, d)));
 }
 
 /* Between runs of blanks; none at the ends. */
@@ -174,7 +174,7 @@ static void split_blanks(Split *s) {
   bool cut_off = s->most >= 0 && s->most < s->pieces;
   if (cut_off) s->pieces = s->most + 1;
   s->from = mark_places(s, start);
-  s->to = on_addk(b, mark_places(s, end), 1);
+  s->to = mk_addk(g, mark_places(s, end), 1);
   if (!cut_off) return;
   Val last = mk_map2(g, OP_eq, places(b, s->pieces), mk_scalar(g, DT_i64, (double)s->most));
   s->to = mk_select(g, last, last_axis(b, s->length), s->to); /* the rest as it is */
@@ -266,16 +266,16 @@ static Val change_case(Build *b, Val rows, bool upper) {
   Graph *g = b->g;
   Val x = mk_cast(g, rows, DT_i64);
   Val plain = between(b, x, upper ? 'a' : 'A', upper ? 'z' : 'Z');
-  Val y = mk_select(g, plain, on_addk(b, x, upper ? -32 : 32), x);
+  Val y = mk_select(g, plain, mk_addk(g, x, upper ? -32 : 32), x);
   Val lead = between(b, x, 0xc2, 0xdf), none = mk_like(g, x, 0);
-  Val code = on_add(b, on_mulk(b, on_addk(b, x, -0xc0), 64), on_addk(b, moved(b, x, 1), -0x80));
+  Val code = mk_add(g, mk_mulk(g, mk_addk(g, x, -0xc0), 64), mk_addk(g, moved(b, x, 1), -0x80));
   code = mk_gather(g, letter_table(b, upper), mk_select(g, lead, code, none), 0);
   Val high = mk_map2(g, OP_shr, code, mk_like(g, code, 6)),
       low = mk_map2(g, OP_and, code, mk_like(g, code, 63));
-  y = mk_select(g, lead, on_addk(b, high, 0xc0), y);
+  y = mk_select(g, lead, mk_addk(g, high, 0xc0), y);
   Val trail = moved(b, mk_cast(g, lead, DT_i64), -1);
   trail = mk_map2(g, OP_ne, trail, mk_like(g, trail, 0));
-  y = mk_select(g, trail, on_addk(b, moved(b, low, -1), 0x80), y);
+  y = mk_select(g, trail, mk_addk(g, moved(b, low, -1), 0x80), y);
   return mk_cast(g, y, DT_u8);
 }
 
@@ -351,7 +351,7 @@ static Match match_new(Build *b, Val rows, const Regex *r) {
 static Val match_step(const Match *m, Val state, Val byte) {
   Graph *g = m->b->g;
   Val kind = mk_cast(g, mk_gather(g, m->kind, byte, 0), DT_i64);
-  Val at = on_add(m->b, on_mulk(m->b, state, m->kinds), kind);
+  Val at = mk_add(m->b->g, mk_mulk(m->b->g, state, m->kinds), kind);
   return mk_cast(g, mk_gather(g, m->next, at, 0), DT_i64);
 }
 
@@ -373,8 +373,8 @@ void build_regex_full_match(Build *b) {
   Regex r = regex_compile(b->c, on_str(b, "pattern", ""), g->loc);
   Val rows = on_bytes(b, mk_reshape(g, x, &n, 1));
   Match m = match_new(b, rows, &r);
-  Val state = on_full(b, mk_scalar(g, DT_i64, 0), &n, 1), none;
-  mk_loop(g, on_extent(b, width(b, rows), DT_i64), 0, &state, 1, &none, 0, match_byte, &m);
+  Val state = mk_full(g, mk_scalar(g, DT_i64, 0), &n, 1), none;
+  mk_loop(g, mk_extent(g, width(b, rows), DT_i64), 0, &state, 1, &none, 0, match_byte, &m);
   b->out[0] = mk_reshape(g, mk_gather(g, m.accept, state, 0), t.dim, t.rank);
 }
 
@@ -384,7 +384,7 @@ void build_regex_full_match(Build *b) {
 static Val char_lengths(const Match *m) {
   Build *b = m->b;
   Graph *g = b->g;
-  Val state = on_mulk(b, mk_cast(g, m->rows, DT_i64), 0), length = state;
+  Val state = mk_mulk(g, mk_cast(g, m->rows, DT_i64), 0), length = state;
   Val none = mk_like(g, length, 0);
   for (i64 i = 0; i < 4; i++) {
     state = match_step(m, state, mk_cast(g, moved(b, m->rows, i), DT_i64));
@@ -445,7 +445,7 @@ void build_tokenizer(Build *b) {
   s.pieces = runs ? s.k / 2 + 1 : s.k;
   s.count = mk_reduce(g, OP_reduce_sum, start, &(i64){1}, 1, false);
   s.from = mark_places(&s, start);
-  s.to = on_addk(b, mark_places(&s, end), 1);
+  s.to = mk_addk(g, mark_places(&s, end), 1);
   u8 *rest = NEWS(&b->c->work, u8, s.k + 1);
   memcpy(rest, str_text(b->c, pad), (size_t)long_pad);
   Val y = pieces_of(&s, n, mk_const(g, tensor_wrap(&b->c->work, DT_u8, &s.k, 1, rest)));

@@ -17,17 +17,17 @@ static u32 read_step(Build *b, u32 lists, Val *rate, Val *count) {
 }
 
 static Val tensor_of(Build *b, u32 list, u32 n, u32 i) {
-  return on_widen(b, on_in(b, 2 + list * n + i));
+  return mk_widen(b->g, on_in(b, 2 + list * n + i));
 }
 
 static void put(Build *b, u32 list, u32 n, u32 i, Val v) {
-  if (on_wants(b, list * n + i)) b->out[list * n + i] = on_narrow(b, v, on_dtype(b, b->in[2 + i]));
+  if (on_wants(b, list * n + i)) b->out[list * n + i] = mk_cast(b->g, v, on_dtype(b, b->in[2 + i]));
 }
 
 /* The gradient with that of the regularization term. */
 static Val regularized(Build *b, Val x, Val gradient) {
   double k = on_float(b, "norm_coefficient", 0);
-  return k ? on_add(b, on_mulk(b, x, k), gradient) : gradient;
+  return k ? mk_add(b->g, mk_mulk(b->g, x, k), gradient) : gradient;
 }
 
 static Val like(Build *b, Val scalar, Val x) {
@@ -40,17 +40,19 @@ void build_adagrad(Build *b) {
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), g = regularized(b, x, tensor_of(b, 1, n, i)),
         h = tensor_of(b, 2, n, i);
-    Val late = on_addk(b, on_mulk(b, like(b, count, x), on_float(b, "decay_factor", 0)), 1);
-    h = on_add(b, h, on_mul(b, g, g));
-    Val root = on_addk(b, mk_map1(b->g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
-    put(b, 0, n, i, on_sub(b, x, on_div(b, on_mul(b, on_div(b, like(b, rate, x), late), g), root)));
+    Val late = mk_addk(b->g, mk_mulk(b->g, like(b, count, x), on_float(b, "decay_factor", 0)), 1);
+    h = mk_add(b->g, h, mk_mul(b->g, g, g));
+    Val root = mk_addk(b->g, mk_map1(b->g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+    put(b, 0, n, i,
+        mk_sub(b->g, x, mk_div(b->g, mk_mul(b->g, mk_div(b->g, like(b, rate, x), late), g), root)));
     put(b, 1, n, i, h);
   }
 }
 
 /* 1 - k to the power of the step's number */
 static Val unbiased(Build *b, double k, Val count) {
-  return on_sub(b, mk_like(b->g, count, 1), mk_map2(b->g, OP_pow, mk_like(b->g, count, k), count));
+  return mk_sub(b->g, mk_like(b->g, count, 1),
+                mk_map2(b->g, OP_pow, mk_like(b->g, count, k), count));
 }
 
 void build_adam(Build *b) {
@@ -60,16 +62,16 @@ void build_adam(Build *b) {
   double alpha = on_float(b, "alpha", 0.9f), beta = on_float(b, "beta", 0.999f);
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i));
-    Val v = on_add(b, on_mulk(b, tensor_of(b, 2, n, i), alpha), on_mulk(b, d, 1 - alpha));
+    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mulk(g, d, 1 - alpha));
     Val h =
-        on_add(b, on_mulk(b, tensor_of(b, 3, n, i), beta), on_mulk(b, on_mul(b, d, d), 1 - beta));
-    Val root = on_addk(b, mk_map1(g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+        mk_add(g, mk_mulk(g, tensor_of(b, 3, n, i), beta), mk_mulk(g, mk_mul(g, d, d), 1 - beta));
+    Val root = mk_addk(g, mk_map1(g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
     Val t = mk_cast(g, count, DT_f64), r = mk_cast(g, rate, DT_f64);
     Val right =
-        on_div(b, on_mul(b, r, mk_map1(g, OP_sqrt, unbiased(b, beta, t))), unbiased(b, alpha, t));
+        mk_div(g, mk_mul(g, r, mk_map1(g, OP_sqrt, unbiased(b, beta, t))), unbiased(b, alpha, t));
     r = like(b, mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), right, r), x);
-    x = on_sub(b, x, on_mul(b, r, on_div(b, v, root)));
-    put(b, 0, n, i, on_mulk(b, x, 1 - on_float(b, "norm_coefficient_post", 0)));
+    x = mk_sub(g, x, mk_mul(g, r, mk_div(g, v, root)));
+    put(b, 0, n, i, mk_mulk(g, x, 1 - on_float(b, "norm_coefficient_post", 0)));
     put(b, 1, n, i, v);
     put(b, 2, n, i, h);
   }
@@ -88,9 +90,9 @@ void build_momentum(Build *b) {
         t = like(b, count, x);
     Val k =
         mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), mk_like(g, t, beta), mk_like(g, t, 1));
-    Val v = on_add(b, on_mulk(b, tensor_of(b, 2, n, i), alpha), on_mul(b, k, d));
-    Val move = nesterov ? on_add(b, d, on_mulk(b, v, alpha)) : v;
-    put(b, 0, n, i, on_sub(b, x, on_mul(b, like(b, rate, x), move)));
+    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mul(g, k, d));
+    Val move = nesterov ? mk_add(g, d, mk_mulk(g, v, alpha)) : v;
+    put(b, 0, n, i, mk_sub(g, x, mk_mul(g, like(b, rate, x), move)));
     put(b, 1, n, i, v);
   }
 }

@@ -22,8 +22,8 @@ static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Va
   Build *b = r->b;
   (void)cond;
   (void)scan;
-  Val last = on_addk(b, on_extent(b, on_dim(b, r->x, 1), DT_i64), -1);
-  Val column = mk_gather(g, mk_gather(g, r->x, on_sub(b, last, i), 1), carried[0], 0);
+  Val last = mk_addk(g, mk_extent(g, on_dim(b, r->x, 1), DT_i64), -1);
+  Val column = mk_gather(g, mk_gather(g, r->x, mk_sub(g, last, i), 1), carried[0], 0);
   carried[0] = mk_gather(g, carried[0], sorted_order(b, column), 0);
 }
 
@@ -34,7 +34,7 @@ static Val order_of(Rows *r) {
   Dim rows = on_dim(b, r->x, 0), columns = on_dim(b, r->x, 1);
   if (columns == 1) return sorted_order(b, mk_squeeze(g, r->x, 1));
   Val order = mk_iota(g, DT_i64, &rows, 1, 0), scan;
-  mk_loop(g, on_extent(b, columns, DT_i64), 0, &order, 1, &scan, 0, sort_column, r);
+  mk_loop(g, mk_extent(g, columns, DT_i64), 0, &order, 1, &scan, 0, sort_column, r);
   return order;
 }
 
@@ -43,7 +43,7 @@ static Val starts_group(Build *b, Val x) {
   Graph *g = b->g;
   Dim rows = on_dim(b, x, 0);
   Val i = mk_iota(g, DT_i64, &rows, 1, 0), zero = mk_scalar(g, DT_i64, 0);
-  Val before = mk_gather(g, x, mk_map2(g, OP_max, on_addk(b, i, -1), zero), 0);
+  Val before = mk_gather(g, x, mk_map2(g, OP_max, mk_addk(g, i, -1), zero), 0);
   Val differs = mk_map2(g, OP_ne, x, before);
   if (dtype_is_float(on_dtype(b, x))) {
     Val both = mk_map2(g, OP_and, mk_map1(g, OP_isnan, x), mk_map1(g, OP_isnan, before));
@@ -54,7 +54,7 @@ static Val starts_group(Build *b, Val x) {
 }
 
 static Val running_group(Build *b, Val starts) {
-  return on_addk(b, mk_cum(b->g, OP_cumsum, mk_cast(b->g, starts, DT_i64), 0, false, false), -1);
+  return mk_addk(b->g, mk_cum(b->g, OP_cumsum, mk_cast(b->g, starts, DT_i64), 0, false, false), -1);
 }
 
 static Val places_of(Build *b, Val flags) {
@@ -77,7 +77,7 @@ void build_unique(Build *b) {
   Val key = t.dt == DT_bool ? mk_cast(g, front, DT_u8) : front;
   Rows r = {.b = b, .x = mk_reshape(g, key, flat, 2)};
   Val order = order_of(&r), starts = starts_group(b, mk_gather(g, r.x, order, 0));
-  Val zeros = on_full(b, mk_scalar(g, DT_i64, 0), &rows, 1);
+  Val zeros = mk_full(g, mk_scalar(g, DT_i64, 0), &rows, 1);
   if (on_int(b, "sorted", 1)) {
     out[1] = mk_gather(g, order, places_of(b, starts), 0);
     out[2] = mk_scatter_elems(g, zeros, order, running_group(b, starts), 0, "none");
@@ -93,8 +93,8 @@ void build_unique(Build *b) {
   }
   out[0] = mk_gather(g, front, out[1], 0);
   Type tu = *on_type(b, out[1]);
-  Val none = on_full(b, mk_scalar(g, DT_i64, 0), tu.dim, 1),
-      ones = on_full(b, mk_scalar(g, DT_i64, 1), &rows, 1);
+  Val none = mk_full(g, mk_scalar(g, DT_i64, 0), tu.dim, 1),
+      ones = mk_full(g, mk_scalar(g, DT_i64, 1), &rows, 1);
   out[3] = mk_scatter_elems(g, none, out[2], ones, 0, "add");
   for (u32 i = 0; !whole && i < t.rank; i++)
     perm[i] = i < axis ? (i64)i + 1 : i == axis ? 0 : (i64)i;

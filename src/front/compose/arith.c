@@ -1,0 +1,65 @@
+/* arith.c: small constructors on a Graph that layers and front ends share. See compose.h. */
+#include "front/compose/compose.h"
+
+Val mk_add(Graph *g, Val x, Val y) {
+  return mk_map2(g, OP_add, x, y);
+}
+Val mk_sub(Graph *g, Val x, Val y) {
+  return mk_map2(g, OP_sub, x, y);
+}
+Val mk_mul(Graph *g, Val x, Val y) {
+  return mk_map2(g, OP_mul, x, y);
+}
+Val mk_div(Graph *g, Val x, Val y) {
+  return mk_map2(g, OP_div, x, y);
+}
+Val mk_addk(Graph *g, Val x, double k) {
+  return mk_add(g, x, mk_like(g, x, k));
+}
+Val mk_mulk(Graph *g, Val x, double k) {
+  return mk_mul(g, x, mk_like(g, x, k));
+}
+
+Val mk_clamp(Graph *g, Val x, double lo, double hi) {
+  x = mk_map2(g, OP_max, x, mk_like(g, x, lo));
+  return mk_map2(g, OP_min, x, mk_like(g, x, hi));
+}
+
+Val mk_widen(Graph *g, Val x) {
+  DType dt = graph_type(g, x)->dt;
+  return dtype_is_float(dt) && dtype_acc(dt) != dt ? mk_cast(g, x, dtype_acc(dt)) : x;
+}
+
+Dim val_dim(Graph *g, Val v, u32 axis) {
+  const Type *t = graph_type(g, v);
+  if (axis >= t->rank)
+    fail(g->c, ERR_input, g->loc, "an operand has rank %u, axis %u is needed", t->rank, axis);
+  return t->dim[axis];
+}
+
+Val mk_extent(Graph *g, Dim d, DType dt) {
+  return mk_cast(g, mk_dims_as(g, DT_i64, 0, &d, 1), dt);
+}
+
+Val mk_expand_tail(Graph *g, Val v, u32 n) {
+  const Type *t = graph_type(g, v);
+  Dim dim[2 * MAX_RANK];
+  if (t->rank + n > MAX_RANK) fail(g->c, ERR_input, g->loc, "rank exceeds %d", MAX_RANK);
+  for (u32 i = 0; i < t->rank + n; i++) dim[i] = i < t->rank ? t->dim[i] : 1;
+  return mk_reshape(g, v, dim, t->rank + n);
+}
+
+Val mk_full(Graph *g, Val scalar, const Dim *shape, u32 rank) {
+  return mk_broadcast(g, mk_reshape(g, scalar, NULL, 0), shape, rank);
+}
+
+Val mk_count(Graph *g, Val x, const i64 *axes, u32 n) {
+  Dim d[MAX_RANK];
+  for (u32 i = 0; i < n; i++) d[i] = val_dim(g, x, (u32)axes[i]);
+  return mk_extent(g, dim_product(g->dims, d, n), graph_type(g, x)->dt);
+}
+
+Val mk_mean(Graph *g, Val x, const i64 *axes, u32 n, bool keep) {
+  if (!n) return x;
+  return mk_div(g, mk_reduce(g, OP_reduce_sum, x, axes, n, keep), mk_count(g, x, axes, n));
+}
