@@ -59,7 +59,7 @@ static void find_stack(Ctx *c, void *arg) {
 /* Makes a program. again: one has been made before. */
 static Tried try(Ingot *m, Make how, bool again) {
   const char *why;
-  if (again) api_import_again(m);
+  if (again) api_begin_again(m);
   api_make(m, NULL, &how);
   Tried t = {.m = *m, .how = how, .arena = m->p->arena_bytes};
   t.weights = constants(m->p);

@@ -58,6 +58,7 @@ struct Ingot {
   BindInputs frozen;      /* inputs of an ONNX model that are constants of the graph */
   Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
   Graph *g;
+  Graph *origin; /* g as imported, where several programs are made of it; else NULL */
   Prog *p;
   bool rounds;          /* quantises what it computes: see INGOT_AUTO */
   Prog **body;          /* by number of bodies, p among them; NULL: there is only p */
@@ -104,9 +105,8 @@ typedef struct Make {        /* how a program is made */
 } Make;
 void api_make(Ingot *m, const IngotPipe *pipe, const Make *how);
 const Target *api_made(const Ingot *m); /* the machine whose code it is */
-/* Once more, as passes change the model. What is to be said about it has been said by the first
- * import. */
-void api_import_again(Ingot *m);
+/* Before another program is made of the same graph: passes change it. */
+void api_begin_again(Ingot *m);
 void api_passes(Ingot *m, const IngotPipe *pipe); /* all passes, unless they have run */
 void api_need_one(const Ingot *m);  /* refuses a model of which several programs are made */
 void api_need_body(const Ingot *m); /* refuses a model with several bodies */

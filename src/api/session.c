@@ -396,11 +396,14 @@ static void import(Ingot *m, bool symbolic) {
   }
 }
 
-/* QuantizeLinear, DynamicQuantizeLinear, QLinearConv and their like; DequantizeLinear is exact. */
+/* Does it round computed numbers to few levels? What goes back to many is exact. */
 static bool quantises(const Graph *g) {
-  for (u32 i = 1; i < g->node.n; i++) {
-    const char *op = str_text(g->c, g->node.at[i].loc.op);
-    if (strstr(op, "Quantize") || !strncmp(op, "QLinear", 7)) return true;
+  for (NodeId i = 1; i < g->node.n; i++) {
+    const Node *n = &g->node.at[i];
+    if (n->op != OP_cast || !dtype_is_float(g->val.at[n->in[0]].type.dt)) continue;
+    DType to = (DType)node_int(n, AT_to, DT_none);
+    u32 most = dtype_is_float(to) ? 8 : node_cast_sat(n) && dtype_is_int(to) ? 16 : 0;
+    if (dtype_info[to].bits <= most) return true;
   }
   return false;
 }
@@ -465,17 +468,10 @@ const Target *api_made(const Ingot *m) {
   return m->made ? m->made : m->target ? m->target : target_scalar();
 }
 
-void api_import_again(Ingot *m) {
-  Ctx *c = m->c;
-  Diag **end = c->diags_end;
-  u32 warnings = c->nwarnings;
-  m->g = NULL;
+void api_begin_again(Ingot *m) {
+  m->g = graph_copy(m->origin);
   m->p = NULL;
   m->passed = false;
-  api_import(m, false);
-  c->diags_end = end;
-  *end = NULL;
-  c->nwarnings = warnings;
 }
 
 void api_passes(Ingot *m, const IngotPipe *p) {
@@ -484,6 +480,8 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed) return;
   api_import(m, false);
   if (!p && m->p) return; /* a program is run as it was written */
+  if (m->g && (m->bodies.n || m->aim != AIM_time || m->ram) && !m->origin)
+    m->origin = graph_copy(m->g);
   const Target *target = m->target ? m->target : target_scalar();
   if (p || (m->aim == AIM_time && !m->ram))
     api_make(m, p, &(Make){target, m->ram ? AIM_ram : AIM_time, m->ram});
@@ -503,7 +501,7 @@ void api_bodies(Ingot *m) {
     m->target = m->bodies.at[i];
     body[i] = first.p;
     if (m->target == first.target) continue;
-    api_import_again(m);
+    api_begin_again(m);
     api_passes(m, NULL);
     body[i] = m->p;
   }

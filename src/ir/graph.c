@@ -29,6 +29,50 @@ Graph *graph_new(Ctx *c) {
   return g;
 }
 
+static Attr *copy_attrs(Graph *g, const Attr *attr, u32 n) {
+  Attr *to = NEWS(&g->c->work, Attr, n);
+  for (u32 i = 0; i < n; i++) {
+    u32 j = i;
+    for (; j && to[j - 1].key > attr[i].key; j--) to[j] = to[j - 1];
+    to[j] = attr[i];
+    if (attr[i].kind == AK_list)
+      to[j].u.list = arena_copy(&g->c->work, attr[i].u.list, attr[i].n * sizeof(Dim));
+  }
+  return to;
+}
+
+#define COPY_VEC(a, v)                                                                             \
+  ((v)->at = (v)->cap ? arena_copy(a, (v)->at, (v)->cap * sizeof *(v)->at) : NULL)
+
+Graph *graph_copy(const Graph *from) {
+  Arena *a = &from->c->work;
+  Graph *g = arena_copy(a, from, sizeof *from);
+  g->dims = dims_copy(from->dims);
+  COPY_VEC(a, &g->val);
+  COPY_VEC(a, &g->node);
+  COPY_VEC(a, &g->blk);
+  COPY_VEC(a, &g->pin);
+  COPY_VEC(a, &g->state);
+  COPY_VEC(a, &g->out_name);
+  for (Val v = 1; v < g->val.n; v++) {
+    Type *t = &g->val.at[v].type;
+    if (t->rank) t->dim = arena_copy(a, t->dim, t->rank * sizeof *t->dim);
+  }
+  for (NodeId i = 1; i < g->node.n; i++) {
+    Node *n = &g->node.at[i];
+    n->in = arena_copy(a, n->in, n->nin * sizeof *n->in);
+    n->out = arena_copy(a, n->out, n->nout * sizeof *n->out);
+    n->attr = copy_attrs(g, n->attr, n->nattr);
+    if (n->nsym) n->sym = arena_copy(a, n->sym, n->nsym * sizeof *n->sym);
+  }
+  for (BlkId b = 1; b < g->blk.n; b++) {
+    COPY_VEC(a, &g->blk.at[b].param);
+    COPY_VEC(a, &g->blk.at[b].node);
+    COPY_VEC(a, &g->blk.at[b].ret);
+  }
+  return g;
+}
+
 BlkId graph_block(Graph *g, NodeId owner) {
   vec_push(&g->c->work, &g->blk)->owner = owner;
   return g->blk.n - 1;
@@ -44,18 +88,6 @@ Val graph_param(Graph *g, BlkId b, Type t, Str name) {
   Val v = add_value(g, t, name, 0, g->blk.at[b].param.n);
   *vec_push(&g->c->work, &g->blk.at[b].param) = v;
   return v;
-}
-
-static Attr *copy_attrs(Graph *g, const Attr *attr, u32 n) {
-  Attr *to = NEWS(&g->c->work, Attr, n);
-  for (u32 i = 0; i < n; i++) {
-    u32 j = i;
-    for (; j && to[j - 1].key > attr[i].key; j--) to[j] = to[j - 1];
-    to[j] = attr[i];
-    if (attr[i].kind == AK_list)
-      to[j].u.list = arena_copy(&g->c->work, attr[i].u.list, attr[i].n * sizeof(Dim));
-  }
-  return to;
 }
 
 /* Makes the node without putting it into a block. */

@@ -144,6 +144,7 @@ struct Graph {
 
 /* graph.c */
 Graph *graph_new(Ctx *c);
+Graph *graph_copy(const Graph *from); /* on its own but for the contents of tensors */
 static inline Value *graph_val(Graph *g, Val v) {
   return &g->val.at[v];
 }
