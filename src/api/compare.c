@@ -318,8 +318,8 @@ static void do_compare(Ctx *c, void *arg) {
   if (a->max) api_need(c, a->diff, "the place of the differences");
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
-  const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
-  u32 n = g ? g->outputs.n : m->nout;
+  const Model *g = m->ports ? m->model : NULL;
+  u32 n = g ? g->noutput : m->nout;
   Loc loc = LOC_NONE;
   loc.file = str_of(c, a->dir);
   if (files.n != n) fail(c, ERR_input, loc, "holds %u outputs, the model has %u", files.n, n);
@@ -328,9 +328,9 @@ static void do_compare(Ctx *c, void *arg) {
     const char *path = str_text(c, files.at[i]);
     loc.file = files.at[i];
     File f = file_read(c, path);
-    Datum *d = data_read_pb(c, f.at, f.n, g ? &g->outputs.at[i].type : NULL, NULL, loc, &c->keep);
+    Datum *d = data_read_pb(c, f.at, f.n, g ? &g->output[i].type : NULL, NULL, loc, &c->keep);
     if (g)
-      compare_port(a, &m->ports[i], str_text(c, g->outputs.at[i].name), d);
+      compare_port(a, &m->ports[i], str_text(c, g->output[i].name), d);
     else
       compare_output(a, i, d->t);
   }

@@ -247,7 +247,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
                    .version = INGOT_VERSION,
                    .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
                    .options = options_text(m, o),
-                   .hash = hash_bytes(m->bytes.at, m->bytes.n),
+                   .hash = hash_bytes(m->source.at, m->source.n),
                    .macs = m->macs,
                    .march = api_march_text(m, api_made(m)),
                    .no_selftest = why,

@@ -31,7 +31,7 @@ typedef struct Guess {
 
 static void try_import(Ctx *c, void *arg) {
   Guess *a = arg;
-  a->m->g = onnx_import(c, a->m->onnx, a->m->file, &a->o);
+  a->m->g = a->m->reader->import(c, &a->m->source, a->m->model, &a->o);
   api_bind_state(a->m);
 }
 
@@ -81,7 +81,7 @@ static void set_values(Guess *a, u32 size, u32 ones) {
 
 /* ---- what grows ---- */
 
-static bool has_dim(const OnnxValue *v, const BindDim *d) {
+static bool has_dim(const DeclValue *v, const BindDim *d) {
   if (d->input) return v->name == d->input;
   for (u32 k = 0; k < v->type.dims.n; k++)
     if (v->type.dims.at[k].kind == OD_param && v->type.dims.at[k].param == d->symbol) return true;
@@ -89,13 +89,13 @@ static bool has_dim(const OnnxValue *v, const BindDim *d) {
 }
 
 /* The first input that has the dimension; NULL: none, or one that is no state. */
-static const OnnxValue *state_with(Ingot *m, const BindDim *d) {
-  u32 n;
-  const OnnxValue **input = onnx_inputs(m->c, m->onnx, &n), *found = NULL;
-  for (u32 i = 0; i < n; i++) {
-    if (!has_dim(input[i], d)) continue;
-    if (!api_may_keep(m, input[i]->name)) return NULL;
-    if (!found) found = input[i];
+static const DeclValue *state_with(Ingot *m, const BindDim *d) {
+  const DeclValue *found = NULL;
+  for (u32 i = 0; m->model && i < m->model->ninput; i++) {
+    const DeclValue *v = m->model->input[i];
+    if (!has_dim(v, d)) continue;
+    if (!api_may_keep(m, v->name)) return NULL;
+    if (!found) found = v;
   }
   return found;
 }
@@ -124,13 +124,13 @@ static Val param_named(const Graph *g, Str name) {
 
 /* A bound is said with the whole shape of an input, and the dimensions in it that have a number but
  * not from the file need that once more: they would be open too. */
-static void keep_bound(Ingot *m, const OnnxValue *v) {
+static void keep_bound(Ingot *m, const DeclValue *v) {
   Val param = param_named(m->g, v->name);
   const Type *type = param ? graph_type(m->g, param) : NULL;
   Text t = text_new(&m->c->keep);
   text_fmt(&t, "%s:", str_text(m->c, v->name));
   for (u32 k = 0; type && k < type->rank; k++) {
-    const OnnxDim *d = k < v->type.dims.n ? &v->type.dims.at[k] : NULL;
+    const DeclDim *d = k < v->type.dims.n ? &v->type.dims.at[k] : NULL;
     i64 lo, hi;
     dim_bounds(m->g->dims, type->dim[k], &lo, &hi);
     text_fmt(&t, "%s%lld", k ? "x" : "", (long long)hi);

@@ -9,67 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct OpCount {
-  Str op;
-  u32 n;
-} OpCount;
-
 typedef struct Report {
   Ingot *m;
   bool json;
   Text out;
-  VEC(OpCount) ops;
-  Map at; /* op -> 1 + index */
-  u64 params, bytes;
+  ModelFacts facts;
   double macs;
   bool sized; /* see InspectArg */
   IngotMemory memory;
 } Report;
 
-static void count_nodes(Report *r, const OnnxNode *node, u32 n, u32 depth) {
-  Ctx *c = r->m->c;
-  for (u32 i = 0; i < n; i++) {
-    u32 *slot = map_put(&r->at, node[i].op);
-    if (!*slot) {
-      *vec_push(&c->keep, &r->ops) = (OpCount){node[i].op, 0};
-      *slot = r->ops.n;
-    }
-    r->ops.at[*slot - 1].n++;
-    for (u32 k = 0; k < node[i].attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
-      const OnnxAttr *a = &node[i].attrs.at[k];
-      if (a->type == OA_graph && a->g) count_nodes(r, a->g->nodes.at, a->g->nodes.n, depth + 1);
-    }
-  }
-}
-
 static int by_count(const void *a, const void *b) {
   const OpCount *x = a, *y = b;
   if (x->n != y->n) return x->n < y->n ? 1 : -1;
   return x->op < y->op ? -1 : x->op > y->op;
-}
-
-/* Elements that the file declares for a tensor; what it says may be absurd and does not count then.
- */
-static void count_tensor(Report *r, const OnnxTensor *t) {
-  u64 n = 1;
-  for (u32 i = 0; i < t->dims.n; i++)
-    if (t->dims.at[i] < 0 || !size_mul(n, (u64)t->dims.at[i], &n)) return;
-  if (n > DIM_MAX) return;
-  r->params += n;
-  r->bytes += n * dtype_bytes(t->dt);
-}
-
-/* Weights are initializers and the tensors of Constant nodes, in all graphs of the model. */
-static void count_weights(Report *r, const OnnxGraph *g, u32 depth) {
-  for (u32 i = 0; i < g->inits.n; i++) count_tensor(r, &g->inits.at[i]);
-  for (u32 i = 0; i < g->nodes.n; i++)
-    for (u32 k = 0; k < g->nodes.at[i].attrs.n; k++) {
-      const OnnxAttr *a = &g->nodes.at[i].attrs.at[k];
-      bool constant = str_is(r->m->c, g->nodes.at[i].op, "Constant");
-      if (a->type == OA_tensor && a->t && constant) count_tensor(r, a->t);
-      if (a->type == OA_graph && a->g && depth < ONNX_GRAPH_DEPTH)
-        count_weights(r, a->g, depth + 1);
-    }
 }
 
 /* Of a graph that came as text. */
@@ -78,8 +31,8 @@ static void count_constants(Report *r, Graph *g) {
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (n->op != OP_const) continue;
-      r->params += node_attr(n, AT_value)->u.t->n;
-      r->bytes += tensor_bytes(node_attr(n, AT_value)->u.t);
+      r->facts.params += node_attr(n, AT_value)->u.t->n;
+      r->facts.bytes += tensor_bytes(node_attr(n, AT_value)->u.t);
     }
 }
 
@@ -165,46 +118,42 @@ static void state_part(Report *r) {
   if (r->json) text_puts(&r->out, "],");
 }
 
-static void onnx_part(Report *r) {
+static void file_part(Report *r) {
   Ctx *c = r->m->c;
-  const OnnxModel *om = r->m->onnx;
+  ModelFacts *f = &r->facts;
+  r->m->reader->facts(c, r->m->model, f);
   if (r->json)
-    text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)om->ir_version);
+    text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
   else
-    text_fmt(&r->out, "ONNX IR version %lld", (long long)om->ir_version);
-  for (u32 i = 0; i < om->opsets.n; i++) {
-    Str d = om->opsets.at[i].domain ? om->opsets.at[i].domain : str_of(c, "ai.onnx");
+    text_fmt(&r->out, "%s IR version %lld", r->m->reader->name, (long long)f->version);
+  for (u32 i = 0; i < f->opset.n; i++) {
     if (r->json) {
       text_puts(&r->out, i ? "," : "");
-      quote_json(r, d);
-      text_fmt(&r->out, ":%lld", (long long)om->opsets.at[i].version);
+      quote_json(r, f->opset.at[i].name);
+      text_fmt(&r->out, ":%lld", (long long)f->opset.at[i].version);
     } else {
-      text_fmt(&r->out, ", %s %lld", show(c, d), (long long)om->opsets.at[i].version);
+      text_fmt(&r->out, ", %s %lld", show(c, f->opset.at[i].name),
+               (long long)f->opset.at[i].version);
     }
   }
   text_puts(&r->out, r->json ? "}," : "");
-  if (!r->json && om->producer) {
-    text_fmt(&r->out, ", made by %s", show(c, om->producer));
-    if (om->producer_version) text_fmt(&r->out, " %s", show(c, om->producer_version));
+  if (!r->json && f->producer) {
+    text_fmt(&r->out, ", made by %s", show(c, f->producer));
+    if (f->producer_version) text_fmt(&r->out, " %s", show(c, f->producer_version));
   }
   if (!r->json) text_puts(&r->out, "\n");
-  r->at = map_new(&c->keep);
-  count_weights(r, om->graph, 0);
-  count_nodes(r, om->graph->nodes.at, om->graph->nodes.n, 0);
-  for (u32 i = 0; i < om->functions.n; i++)
-    count_nodes(r, om->functions.at[i].nodes.at, om->functions.at[i].nodes.n, 0);
-  if (r->ops.n) qsort(r->ops.at, r->ops.n, sizeof(OpCount), by_count);
+  if (f->op.n) qsort(f->op.at, f->op.n, sizeof(OpCount), by_count);
   if (r->json)
     text_puts(&r->out, "\"operators\":{");
   else
-    text_fmt(&r->out, "operators (%u nodes)\n%s", om->nnodes, r->ops.n ? " " : "  none");
-  for (u32 i = 0; i < r->ops.n; i++) {
+    text_fmt(&r->out, "operators (%u nodes)\n%s", f->nnodes, f->op.n ? " " : "  none");
+  for (u32 i = 0; i < f->op.n; i++) {
     if (r->json) {
       text_puts(&r->out, i ? "," : "");
-      quote_json(r, r->ops.at[i].op);
-      text_fmt(&r->out, ":%u", r->ops.at[i].n);
+      quote_json(r, f->op.at[i].op);
+      text_fmt(&r->out, ":%u", f->op.at[i].n);
     } else {
-      text_fmt(&r->out, " %s %u", show(c, r->ops.at[i].op), r->ops.at[i].n);
+      text_fmt(&r->out, " %s %u", show(c, f->op.at[i].op), f->op.at[i].n);
     }
   }
   text_puts(&r->out, r->json ? "}," : "\n");
@@ -234,19 +183,19 @@ static void graph_part(Report *r) {
   values(r, false);
   state_part(r);
   r->macs = graph_macs(r->m->g, false);
-  if (!r->m->onnx) count_constants(r, r->m->g);
+  if (!r->m->reader || !r->m->reader->facts) count_constants(r, r->m->g);
   if (r->json)
     text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
-             (unsigned long long)r->params, (unsigned long long)r->bytes, r->macs);
+             (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs);
   else
     text_fmt(&r->out, "parameters %llu (%llu bytes)\nmultiply-adds %.0f%s\n",
-             (unsigned long long)r->params, (unsigned long long)r->bytes, r->macs,
+             (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs,
              dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
 /* Of a model that cannot be built as it is: what its file declares. */
-static void declared_line(Report *r, const OnnxValue *v, bool first) {
-  const char *type = onnx_declared(r->m->c, &v->type);
+static void declared_line(Report *r, const DeclValue *v, bool first) {
+  const char *type = decl_text(r->m->c, &v->type);
   if (!r->json) {
     text_fmt(&r->out, "  %s: %s\n", show(r->m->c, v->name), type);
     return;
@@ -259,17 +208,15 @@ static void declared_line(Report *r, const OnnxValue *v, bool first) {
 }
 
 static void declared_part(Report *r) {
-  u32 n;
-  const OnnxValue **input = onnx_inputs(r->m->c, r->m->onnx, &n);
-  const OnnxGraph *g = r->m->onnx->graph;
+  const Model *g = r->m->model;
   text_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
-  for (u32 i = 0; i < n; i++) declared_line(r, input[i], i == 0);
+  for (u32 i = 0; i < g->ninput; i++) declared_line(r, g->input[i], i == 0);
   text_puts(&r->out, r->json ? "],\"outputs\":[" : "outputs\n");
-  for (u32 i = 0; i < g->outputs.n; i++) declared_line(r, &g->outputs.at[i], i == 0);
+  for (u32 i = 0; i < g->noutput; i++) declared_line(r, &g->output[i], i == 0);
   text_fmt(&r->out,
            r->json ? "],\"parameters\":%llu,\"constant_bytes\":%llu,"
                    : "parameters %llu (%llu bytes)\n",
-           (unsigned long long)r->params, (unsigned long long)r->bytes);
+           (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes);
 }
 
 static void memory_json(Report *r, const IngotMemory *x) {
@@ -334,7 +281,7 @@ static void memory_text(Report *r, const IngotMemory *x) {
 static void try_memory(Ctx *c, void *arg) {
   Report *r = arg;
   (void)c;
-  if (r->m->kind == MK_onnx && !r->m->passed && !r->sized) r->m->g = NULL;
+  if (r->m->model && !r->m->passed && !r->sized) r->m->g = NULL;
   api_import(r->m, false); /* with the dimensions it would run with */
   api_memory(r->m, &r->memory);
 }
@@ -410,10 +357,10 @@ static void do_inspect(Ctx *c, void *arg) {
   if (a->code && a->code != ERR_unsupported) diag_leave(c);
   r.sized = a->sized;
   if (r.json) text_puts(&r.out, "{");
-  if (m->onnx) onnx_part(&r);
+  if (m->reader && m->reader->facts) file_part(&r);
   if (m->g)
     graph_part(&r);
-  else if (m->onnx)
+  else if (m->model)
     declared_part(&r);
   if ((m->g || m->p || a->missing) && !a->code) memory_part(&r, a->missing);
   refusals(&r);
@@ -432,27 +379,33 @@ IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n) {
 
 /* ---- lists ---- */
 
+static void op_line(Text *out, const ReaderOp *o, bool json, bool first) {
+  if (json) {
+    text_fmt(out,
+             "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", first ? "" : ",",
+             o->domain, o->name, o->since);
+    if (o->until)
+      text_fmt(out, "%d}", o->until);
+    else
+      text_puts(out, "null}");
+  } else {
+    text_fmt(out, "%-14s %-32s opset %d", o->domain, o->name, o->since);
+    if (o->until)
+      text_fmt(out, " to %d\n", o->until);
+    else
+      text_puts(out, " and later\n");
+  }
+}
+
 static void do_ops(Ctx *c, void *arg) {
   InspectArg *a = arg;
   a->out = text_new(&c->keep);
   if (a->json) text_puts(&a->out, "[");
-  for (u32 i = 0; i < onnx_op_count(); i++) {
-    OnnxOpInfo o = onnx_op_at(i);
-    if (a->json) {
-      text_fmt(&a->out,
-               "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", i ? "," : "",
-               o.domain, o.name, o.since);
-      if (o.until)
-        text_fmt(&a->out, "%d}", o.until);
-      else
-        text_puts(&a->out, "null}");
-    } else {
-      text_fmt(&a->out, "%-14s %-32s opset %d", o.domain, o.name, o.since);
-      if (o.until)
-        text_fmt(&a->out, " to %d\n", o.until);
-      else
-        text_puts(&a->out, " and later\n");
-    }
+  u32 n = 0;
+  for (u32 k = 0; k < reader_count; k++) {
+    ReaderOp o;
+    for (u32 i = 0; reader_table[k].op && reader_table[k].op(i, &o); i++)
+      op_line(&a->out, &o, a->json, n++ == 0);
   }
   if (a->json) text_puts(&a->out, "\n]\n");
 }

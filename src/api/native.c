@@ -97,7 +97,7 @@ static void start_threads(Ctx *c, Ingot *m) {
 static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
   Lines want = emit_lines(m->body ? m->body : &m->p, m->body ? m->bodies.n : 1,
-                          api_march_text(m, api_made(m)), hash_bytes(m->bytes.at, m->bytes.n),
+                          api_march_text(m, api_made(m)), hash_bytes(m->source.at, m->source.n),
                           m->arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
@@ -159,7 +159,8 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   }
   Frame f = api_frame(m, m->arena);
   int status = fn(m->arena, f.size, n->seed, f.in, f.out, f.shape);
-  if (status && why) fail(c, ERR_input, (Loc){.file = m->file, .index = -1}, "%s", why(status));
+  if (status && why)
+    fail(c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -222,7 +223,7 @@ void api_close_c(Ingot *m) {
 }
 
 void api_run_c(Ingot *m, u64 seed) {
-  if (m->kind == MK_prog)
+  if (!m->reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine c runs only what the passes have made: the indices of a program from text are not "
          "checked in C");

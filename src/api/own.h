@@ -7,11 +7,10 @@
 #include "ir/prog_mem.h"
 #include "front/onnx/pb.h"
 #include "io/data.h"
-#include "front/onnx/import.h"
+#include "front/reader.h"
 #include "pass/pass.h"
 #include "pass/kernel/tune.h"
 
-typedef enum ModelKind { MK_none, MK_onnx, MK_graph, MK_prog } ModelKind;
 typedef enum GivenKind { GV_data, GV_rand, GV_fill, GV_text } GivenKind;
 
 /* What an input shall hold: by name, or by position among the inputs. */
@@ -28,7 +27,6 @@ typedef VEC(const Target *) Targets;
 
 struct Ingot {
   Ctx *c;
-  const char *path;     /* NULL for bytes */
   const char *python;   /* NULL: python3 */
   const Target *target; /* machine that code is made for; NULL: scalar */
   const Target *made;   /* machine of the program: target, or plain loops that were chosen in its
@@ -48,15 +46,14 @@ struct Ingot {
   bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
   const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
-  Str file;
-  File bytes;
-  ModelKind kind;
-  const OnnxModel *onnx; /* decoded, when kind is MK_onnx */
+  Source source;               /* the model as it was given; at NULL: none is open */
+  const Reader *reader;        /* its format; NULL: the text of a program */
+  const Model *model;          /* what it declares; NULL: it shows when it is imported */
   VEC(BindDim) dim;
   VEC(Given) given;
   VEC(const char *) hint; /* see ingot_hint */
-  BindInputs frozen;      /* inputs of an ONNX model that are constants of the graph */
-  Port *ports; /* of the outputs of an ONNX model as it is in its file; NULL for others */
+  BindInputs frozen;      /* inputs of the model that are constants of the graph */
+  Port *ports; /* of the outputs that the model declares; NULL: they are those of the graph */
   Graph *g;
   Graph *origin; /* g as imported, where several programs are made of it; else NULL */
   Prog *p;
@@ -126,8 +123,9 @@ void api_choose(Ingot *m, const Target *target); /* makes several programs, keep
 /* state.c */
 void api_bind_state(Ingot *m);                     /* of an imported graph */
 u32 api_find_state(Ingot *m, Kept *pair, u32 max); /* what "auto" takes */
-bool api_may_keep(Ingot *m, Str input);            /* an ONNX model: is it named as a state? */
-u32 api_seen(const Ingot *m, u32 i, bool out);     /* position in the graph of input or output i */
+bool api_may_keep(Ingot *m,
+                  Str input); /* of a model that declares inputs: is it named as a state? */
+u32 api_seen(const Ingot *m, u32 i, bool out); /* position in the graph of input or output i */
 bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);
 

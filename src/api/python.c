@@ -53,17 +53,17 @@ void api_write_inputs(Ingot *m, const char *path) {
 static void run(Ctx *c, void *arg) {
   Python *p = arg;
   Ingot *m = p->m;
-  if (m->kind != MK_onnx || !m->path || !strcmp(m->path, "-"))
+  if (!m->reader || !m->reader->onnxruntime || !m->source.path || !strcmp(m->source.path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
-  for (u32 i = 0; m->ports && i < m->onnx->graph->outputs.n; i++)
+  for (u32 i = 0; m->ports && i < m->model->noutput; i++)
     if (m->ports[i].kind != TY_tensor)
       fail(c, ERR_unsupported, LOC_NONE, "engine onnxruntime: output '%s' is not a tensor",
-           show(c, m->onnx->graph->outputs.at[i].name));
+           show(c, m->model->output[i].name));
   folder_make(c, &p->folder);
   const char *in = folder_file(c, &p->folder, "in.npz"),
              *out = folder_file(c, &p->folder, "out.npz");
   const char *python = m->python ? m->python : "python3";
-  const char *argv[] = {python, "-c", script, m->path, in, out, NULL};
+  const char *argv[] = {python, "-c", script, m->source.path, in, out, NULL};
   write_inputs(m, in, true); /* the file has them as inputs still */
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);

@@ -4,12 +4,9 @@
  * first failure is final for the object.
  */
 #include "api/own.h"
-#include "front/formats.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 Ingot *ingot_new(const IngotAlloc *alloc) {
   Alloc a = *alloc_system();
@@ -77,22 +74,6 @@ IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n)
 
 /* ---- open ---- */
 
-/* Text forms begin, after blanks and comments, with one of their keywords; ONNX files never do. */
-static ModelKind sniff(const u8 *at, size_t n) {
-  size_t i = 0;
-  while (i < n) {
-    if (at[i] == ' ' || at[i] == '\n' || at[i] == '\t' || at[i] == '\r')
-      i++;
-    else if (at[i] == '#')
-      while (i < n && at[i] != '\n') i++;
-    else
-      break;
-  }
-  if (n - i >= 5 && !memcmp(at + i, "graph", 5)) return MK_graph;
-  if (n - i >= 4 && !memcmp(at + i, "prog", 4)) return MK_prog;
-  return MK_onnx;
-}
-
 typedef struct OpenArg {
   Ingot *m;
   const char *path;
@@ -101,64 +82,23 @@ typedef struct OpenArg {
   size_t n;
 } OpenArg;
 
-/* Few models begin with text: the version that opens them is a small number. */
-static bool is_text(const u8 *at, size_t n) {
-  for (size_t i = 0; i < n && i < 16; i++)
-    if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\n' && at[i] != '\r') || at[i] >= 0x7f)
-      return false;
-  return n >= 16;
-}
-
-static void read_model(Ctx *c, void *arg) {
-  Ingot *m = arg;
-  m->onnx = onnx_read(c, m->bytes.at, m->bytes.n, m->file);
-}
-
-static _Noreturn void refuse_format(Ctx *c, const Format *f) {
-  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX): %s", f->name, f->advice);
-}
-
-/* What is no model in our eyes is often one in somebody else's. */
-static void read_onnx(Ingot *m) {
-  Ctx *c = m->c;
-  const char *why;
-  if (!m->bytes.n) fail(c, ERR_input, LOC_NONE, "is empty");
-  Err e = ctx_try(c, read_model, m, &why);
-  if (!e) return;
-  u64 whole;
-  const Format *f = format_of(c, m->bytes.at, m->bytes.n, &whole);
-  if (f) refuse_format(c, f);
-  if (whole)
-    fail(c, ERR_input, LOC_NONE, "is truncated: it has %zu bytes of at least %llu", m->bytes.n,
-         (unsigned long long)whole);
-  if (is_text(m->bytes.at, m->bytes.n)) fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
-  read_model(c, m); /* says again what is wrong */
-}
-
-static void check_folder(Ctx *c, const char *path) {
-  struct stat st;
-  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return;
-  const Format *f = format_of_folder(c, path);
-  if (f) refuse_format(c, f);
-}
-
 static void do_open(Ctx *c, void *arg) {
   OpenArg *a = arg;
   Ingot *m = a->m;
-  if (m->kind) fail(c, ERR_usage, LOC_NONE, "a model is open already");
+  if (m->source.at) fail(c, ERR_usage, LOC_NONE, "a model is open already");
   api_need(c, a->path, a->is_file ? "the path of the model" : "the name of the model");
   if (a->n) api_need(c, a->data, "the model");
-  m->file = str_of(c, a->path);
-  c->here = (Loc){.file = m->file, .index = -1};
-  if (!a->is_file) {
-    m->bytes = (File){a->n ? a->data : (const u8 *)"", a->n, false};
-  } else {
-    m->path = str_text(c, m->file);
-    check_folder(c, m->path);
-    m->bytes = file_read(c, m->path);
+  Source s = {.at = a->n ? a->data : (const u8 *)"", .n = a->n, .file = str_of(c, a->path)};
+  c->here = (Loc){.file = s.file, .index = -1};
+  if (a->is_file) {
+    s.path = str_text(c, s.file);
+    reader_check_folder(c, s.path);
+    File f = file_read(c, s.path);
+    s.at = f.n ? f.at : (const u8 *)"";
+    s.n = f.n;
   }
-  m->kind = sniff(m->bytes.at, m->bytes.n);
-  if (m->kind == MK_onnx) read_onnx(m);
+  m->source = s;
+  if (!text_begins(s.at, s.n, "prog")) m->reader = reader_open(c, &m->source, &m->model);
 }
 
 IngotStatus ingot_open(Ingot *m, const char *path) {
@@ -303,30 +243,30 @@ typedef struct ImportArg {
   const ImportOptions *o;
 } ImportArg;
 
-static void do_import_onnx(Ctx *c, void *arg) {
+static void do_read(Ctx *c, void *arg) {
   ImportArg *a = arg;
-  a->m->g = onnx_import(c, a->m->onnx, a->m->file, a->o);
+  a->m->g = a->m->reader->import(c, &a->m->source, a->m->model, a->o);
 }
 
-static void import_onnx(Ingot *m, bool symbolic) {
+/* By a reader that obeys its options. */
+static void import_bound(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
-  u32 n;
-  const OnnxValue **input = onnx_inputs(c, m->onnx, &n);
+  const Model *model = m->model;
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
   m->frozen.n = 0;
   for (u32 i = 0; i < m->given.n; i++) {
     Given *v = &m->given.at[i];
-    if (v->pos >= (i32)n)
-      fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
-    if (v->pos >= 0) v->name = input[v->pos]->name;
+    if (v->pos >= (i32)model->ninput)
+      fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos,
+           model->ninput);
+    if (v->pos >= 0) v->name = model->input[v->pos]->name;
     v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
-    if (!onnx_takes_input(c, m->onnx, v->name)) api_no_input(m, v->name);
+    if (!model_takes_input(c, m->model, v->name)) api_no_input(m, v->name);
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
   }
-  ImportOptions o = {.path = m->path,
-                     .dim = m->dim.at,
+  ImportOptions o = {.dim = m->dim.at,
                      .ndim = m->dim.n,
                      .input = bind.at,
                      .ninput = bind.n,
@@ -334,23 +274,12 @@ static void import_onnx(Ingot *m, bool symbolic) {
                      .frozen = &m->frozen,
                      .missing = &missing,
                      .outputs = &m->ports};
-  Err e = ctx_protect(c, do_import_onnx, &(ImportArg){m, &o});
+  Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
   if (e && missing.n && !m->hint.n) {
     api_guess(m, &o, &missing);
     diag_leave(c);
   }
   if (e) longjmp(*c->door, (int)e);
-}
-
-/* A text need not have one; any other trouble than its absence is reported by file_read. */
-static File side_file(Ingot *m) {
-  if (!m->path) return (File){0};
-  Text t = text_new(&m->c->keep);
-  text_fmt(&t, "%s.bin", m->path);
-  const char *path = text_cstr(&t);
-  struct stat st;
-  if (stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return (File){0};
-  return file_read(m->c, path);
 }
 
 static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, u32 rank) {
@@ -382,18 +311,19 @@ void api_describe(Ingot *m) {
 
 static void import(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
-  if (m->kind == MK_none) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (m->kind == MK_onnx) {
-    import_onnx(m, symbolic);
-  } else {
-    File side = side_file(m);
-    const char *text = (const char *)m->bytes.at;
-    if (m->kind == MK_graph)
-      m->g = graph_parse(c, text, m->bytes.n, m->file, side.at, side.n);
-    else
-      m->p = prog_parse(c, text, m->bytes.n, m->file, side.at, side.n);
-    api_freeze_text(m);
+  const Source *s = &m->source;
+  if (!s->at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (m->reader && m->reader->binds) {
+    import_bound(m, symbolic);
+    return;
   }
+  if (m->reader) {
+    m->g = m->reader->import(c, s, m->model, &(ImportOptions){.symbolic = symbolic});
+  } else {
+    File side = reader_side(c, s->path);
+    m->p = prog_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
+  }
+  api_freeze_text(m);
 }
 
 /* Does it round computed numbers to few levels? What goes back to many is exact. */
@@ -494,7 +424,7 @@ void api_bodies(Ingot *m) {
   api_passes(m, NULL);
   if (!m->bodies.n || m->body) return;
   Ingot first = *m;
-  if (m->kind == MK_prog)
+  if (!m->reader)
     fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
   Prog **body = NEWS(&c->keep, Prog *, m->bodies.n);
   for (u32 i = 0; i < m->bodies.n; i++) {

@@ -17,7 +17,7 @@
 
 enum { SPEC_ELEMENTS = 1 << 20 };
 
-typedef struct Reader {
+typedef struct ValueText {
   Ctx *c;
   const char *name; /* of the input, for messages */
   const char *s;
@@ -25,27 +25,27 @@ typedef struct Reader {
   i64 dim[MAX_RANK]; /* -1: no list of that depth has ended yet */
   u32 rank;          /* UINT32_MAX: no element has been read yet */
   VEC(Scalar) at;
-} Reader;
+} ValueText;
 
-static void blanks(Reader *r) {
+static void blanks(ValueText *r) {
   while (*r->s == ' ' || *r->s == '\t' || *r->s == '\n') r->s++;
 }
 
-static _Noreturn void refuse(Reader *r, const char *word, size_t n, const char *why) {
+static _Noreturn void refuse(ValueText *r, const char *word, size_t n, const char *why) {
   fail(r->c, ERR_usage, LOC_NONE, "input '%s' is %s: '%s' %s", r->name, dtype_info[r->dt].name,
        show(r->c, str_intern(r->c, word, n)), why);
 }
 
 /* ---- single values ---- */
 
-static Scalar read_bool(Reader *r, const char *w, size_t n) {
+static Scalar read_bool(ValueText *r, const char *w, size_t n) {
   bool yes = (n == 4 && !memcmp(w, "true", 4)) || (n == 1 && *w == '1');
   bool no = (n == 5 && !memcmp(w, "false", 5)) || (n == 1 && *w == '0');
   if (!yes && !no) refuse(r, w, n, "is not true, false, 0 or 1");
   return (Scalar){.i = yes};
 }
 
-static Scalar read_float(Reader *r, const char *w, size_t n) {
+static Scalar read_float(ValueText *r, const char *w, size_t n) {
   const char *text = str_text(r->c, str_intern(r->c, w, n));
   char *end;
   double x = strtod(text, &end);
@@ -56,7 +56,7 @@ static Scalar read_float(Reader *r, const char *w, size_t n) {
 }
 
 /* A whole number as C writes it, or one like 1e3 that is whole. */
-static Scalar read_int(Reader *r, const char *w, size_t n) {
+static Scalar read_int(ValueText *r, const char *w, size_t n) {
   const char *text = str_text(r->c, str_intern(r->c, w, n));
   bool minus = *text == '-';
   const char *digits = text + (minus || *text == '+');
@@ -80,7 +80,7 @@ static Scalar read_int(Reader *r, const char *w, size_t n) {
   return (Scalar){.i = minus ? (i64)(0 - u) : (i64)u};
 }
 
-static Scalar read_text(Reader *r) {
+static Scalar read_text(ValueText *r) {
   if (*r->s == '"') {
     Text t = text_new(&r->c->scratch);
     size_t used = text_unquote(&t, r->s, strlen(r->s));
@@ -97,7 +97,7 @@ static Scalar read_text(Reader *r) {
   return x;
 }
 
-static Scalar read_one(Reader *r) {
+static Scalar read_one(ValueText *r) {
   if (r->dt == DT_str) return read_text(r);
   const char *w = r->s;
   size_t n = strcspn(w, " \t\n,[]");
@@ -109,7 +109,7 @@ static Scalar read_one(Reader *r) {
 
 /* ---- lists ---- */
 
-static void read_value(Reader *r, u32 depth) {
+static void read_value(ValueText *r, u32 depth) {
   blanks(r);
   if (*r->s != '[') {
     if (r->rank != UINT32_MAX && r->rank != depth)
@@ -144,7 +144,7 @@ static void read_value(Reader *r, u32 depth) {
 }
 
 Tensor *api_value(Ctx *c, const char *name, DType dt, const char *text) {
-  Reader r = {.c = c, .name = name, .s = text, .dt = dt, .rank = UINT32_MAX};
+  ValueText r = {.c = c, .name = name, .s = text, .dt = dt, .rank = UINT32_MAX};
   for (u32 i = 0; i < MAX_RANK; i++) r.dim[i] = -1;
   if (dtype_info[dt].cls == 'C' || dt == DT_none)
     fail(c, ERR_unsupported, LOC_NONE, "input '%s' is %s: give it as a file", name,

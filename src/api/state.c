@@ -205,13 +205,13 @@ void api_bind_state(Ingot *m) {
 
 bool api_may_keep(Ingot *m, Str input) {
   const char *in = str_text(m->c, input);
-  const OnnxGraph *g = m->onnx->graph;
+  const Model *g = m->model;
   for (u32 i = 0; i < m->state.n; i++) {
     const char *spec = m->state.at[i];
     size_t n = strlen(in);
     if (!strncmp(spec, in, n) && spec[n] == '=') return true;
-    for (u32 k = 0; k < g->outputs.n && !strcmp(spec, "auto"); k++)
-      if (match(in, str_text(m->c, g->outputs.at[k].name))) return true;
+    for (u32 k = 0; k < g->noutput && !strcmp(spec, "auto"); k++)
+      if (match(in, str_text(m->c, g->output[k].name))) return true;
   }
   return false;
 }

@@ -35,7 +35,7 @@ static void decode(Ingot *m, const Port *p) {
 }
 
 void api_decode(Ingot *m) {
-  for (u32 i = 0; m->ports && i < m->onnx->graph->outputs.n; i++) decode(m, &m->ports[i]);
+  for (u32 i = 0; m->ports && i < m->model->noutput; i++) decode(m, &m->ports[i]);
   m->text = NEWS(&m->c->keep, const char **, m->nout + 1);
   for (u32 i = 0; i < m->nout; i++) {
     const Tensor *t = m->out[i];

@@ -96,7 +96,7 @@ static Str other_str(Ctx *to, const Ctx *from, Str s) {
 /* The same model in a context of its own, with the choices of m. */
 static void twin_begin(Ctx *c, void *arg) {
   Ingot *const *pair = arg, *n = pair[0], *m = pair[1];
-  n->path = m->path;
+  n->source.path = m->source.path;
   for (u32 i = 0; i < m->dim.n; i++) {
     BindDim b = m->dim.at[i];
     b.symbol = other_str(c, m->c, b.symbol);
@@ -128,7 +128,7 @@ static Ingot *twin(Tuner *t, Take *to) {
   Ingot *m = t->m, *n = to->m = ingot_new(&(IngotAlloc){m->c->alloc.resize, m->c->alloc.user});
   if (!n) fail(m->c, ERR_system, LOC_NONE, "out of memory");
   n->c->guard = m->c->guard;
-  if (ingot_open_bytes(n, m->bytes.at, m->bytes.n, str_text(m->c, m->file)) ||
+  if (ingot_open_bytes(n, m->source.at, m->source.n, str_text(m->c, m->source.file)) ||
       api_call(n, twin_begin, (Ingot *[]){n, m}))
     blame(t, n);
   return n;
@@ -523,7 +523,7 @@ static void do_tune(Ctx *c, void *arg) {
     api_native(m, o->cc);
   api_need_one(m);
   api_need_here(m, o->cc, "--tune measures");
-  if (m->kind == MK_prog || m->passed)
+  if (!m->reader || m->passed)
     fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);

@@ -114,11 +114,10 @@ static void add_datum(Ingot *m, Str name, const Datum *d) {
 }
 
 /* The type the model declares for an input; NULL when it does not say. */
-static const OnnxType *declared_type(Ingot *m, Str name) {
-  u32 n = 0;
-  const OnnxValue **input = m->onnx ? onnx_inputs(m->c, m->onnx, &n) : NULL;
+static const DeclType *declared_type(Ingot *m, Str name) {
+  u32 n = m->model ? m->model->ninput : 0;
   for (u32 i = 0; i < n; i++)
-    if (input[i]->name == name) return &input[i]->type;
+    if (m->model->input[i]->name == name) return &m->model->input[i]->type;
   return NULL;
 }
 
@@ -136,14 +135,13 @@ static void add_file(Ingot *m, Str name, const char *path) {
 
 /* The element type that the model declares for an input, or for a part of one such as x.0. */
 static DType declared_dtype(Ingot *m, Str name) {
-  u32 n = 0;
-  const OnnxValue **input = m->onnx ? onnx_inputs(m->c, m->onnx, &n) : NULL;
+  u32 n = m->model ? m->model->ninput : 0;
   const char *text = str_text(m->c, name);
   for (u32 i = 0; i < n; i++) {
-    const OnnxType *t = &input[i]->type;
-    size_t len = str_len(m->c, input[i]->name);
-    if (input[i]->name != name &&
-        (strncmp(text, str_text(m->c, input[i]->name), len) || text[len] != '.'))
+    const DeclValue *v = m->model->input[i];
+    const DeclType *t = &v->type;
+    size_t len = str_len(m->c, v->name);
+    if (v->name != name && (strncmp(text, str_text(m->c, v->name), len) || text[len] != '.'))
       continue;
     if (t->kind == OT_map && !strcmp(text + len, ".keys")) return t->dt;
     while (t->elem) t = t->elem;
@@ -155,8 +153,8 @@ static DType declared_dtype(Ingot *m, Str name) {
 /* Where the name ends: a name may hold '=', and so may a string. */
 static const char *end_of_name(Ingot *m, const char *spec) {
   const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
-  for (const char *s = first; m->onnx && s; s = strchr(s + 1, '='))
-    if (onnx_takes_input(m->c, m->onnx, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
+  for (const char *s = first; m->model && s; s = strchr(s + 1, '='))
+    if (model_takes_input(m->c, m->model, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
   return at ? at : first;
 }
 
@@ -185,7 +183,7 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
 static void add_words(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
   DType dt = declared_dtype(m, name);
-  if (m->onnx && !onnx_takes_input(c, m->onnx, name)) api_no_input(m, name);
+  if (m->model && !model_takes_input(c, m->model, name)) api_no_input(m, name);
   if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)
@@ -247,12 +245,11 @@ static void do_input_file(Ctx *c, void *arg) {
     fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, data_folder(c, a->text), "input", &c->keep);
-  u32 n = 0;
-  const OnnxValue **input = a->m->onnx ? onnx_inputs(c, a->m->onnx, &n) : NULL;
+  const Model *model = a->m->model;
   for (u32 i = 0; i < files.n; i++) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
-    const OnnxValue *v = i < n ? input[i] : NULL;
+    const DeclValue *v = model && i < model->ninput ? model->input[i] : NULL;
     Datum *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
     if (v && d->kind != TY_tensor)
       add_datum(a->m, v->name, d);
@@ -415,8 +412,8 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
   Ctx *c = m->c;
   Text all = text_new(&c->scratch);
   Near near = near_new(str_text(c, name));
-  u32 n = api_param_count(m);
-  const OnnxValue **input = m->onnx ? onnx_inputs(c, m->onnx, &n) : NULL;
+  const DeclValue **input = m->model ? m->model->input : NULL;
+  u32 n = m->model ? m->model->ninput : api_param_count(m);
   for (u32 i = 0; i < n; i++) {
     Str x = input ? input[i]->name : api_param_name(m, i);
     if (x == name && m->state.n)
@@ -425,7 +422,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
            show(c, name));
     near_try(&near, str_text(c, x));
     text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
-    text_puts(&all, input ? onnx_declared(c, &input[i]->type) : type_text(m, i));
+    text_puts(&all, input ? decl_text(c, &input[i]->type) : type_text(m, i));
   }
   fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'; %s%s%s", show(c, name),
        n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));
@@ -489,12 +486,12 @@ static NamedVec named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
   NamedVec v = {0};
   bool *stacked = NEWS(a, bool, m->nout + 1);
-  u32 nport = m->ports ? m->onnx->graph->outputs.n : 0;
+  u32 nport = m->ports ? m->model->noutput : 0;
   for (u32 i = 0; i < nport; i++) {
     const Port *p = &m->ports[i];
     if (p->kind != TY_seq || !p->open || p->maps) continue;
     Datum d = datum_of(m, p);
-    const char *name = str_text(m->c, m->onnx->graph->outputs.at[i].name);
+    const char *name = str_text(m->c, m->model->output[i].name);
     stacked[p->elem[0].flat] = stacked[p->elem[1].flat] = true;
     for (u32 k = 0; k < d.n; k++)
       *vec_push(a, &v) = (Named){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
@@ -519,14 +516,14 @@ static void do_write(Ctx *c, void *arg) {
     file_write(c, a->text, out.at, out.n);
     return;
   }
-  const OnnxGraph *g = m->ports ? m->onnx->graph : NULL;
-  u32 n = g ? g->outputs.n : m->nout;
+  const Model *g = m->ports ? m->model : NULL;
+  u32 n = g ? g->noutput : m->nout;
   FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
     Text bytes = text_new(&c->keep);
     Datum d = {.kind = TY_tensor, .t = m->out[i]};
     if (g) d = datum_of(m, &m->ports[i]);
-    data_write_datum(c, &bytes, g ? g->outputs.at[i].name : api_result_name(m, i), &d);
+    data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);
     f[i] = (FileOut){.path = str_text(c, str_fmt(c, "%s/output_%u.pb", a->text, i)),
                      .at = bytes.at,
                      .n = bytes.n};

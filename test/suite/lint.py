@@ -44,6 +44,8 @@ PLANTED = [
      "src/front/compose/norm.c:1: front/compose must not see src/front/onnx/onnx.h"),
     ({"io/wire.h": "", "front/compose/norm.c": '#include "io/wire.h"\n'},
      "src/front/compose/norm.c:1: front/compose must not see src/io/wire.h"),
+    ({"front/onnx/onnx.h": "", "front/reader.h": "", "api/s.c": '#include "front/reader.h"\n#include "front/onnx/onnx.h"\n'},
+     "src/api/s.c:2: api must not see src/front/onnx/onnx.h"),
     ({"ir/graph.h": "", "back/graph.h": "", "back/b.c": '#include "back/graph.h"\n'}, None),
     ({"ir/graph.h": "", "back/c/c.h": '#include "../../ir/graph.h"\n', "back/c/e.c": '#include "c.h"\n'},
      "src/back/c/e.c:1: back must not see src/ir/graph.h through src/back/c/c.h"),

@@ -137,9 +137,9 @@ Tensor *on_tensor(Build *b, const char *name) {
   const OnnxAttr *a = on_attr(b, name);
   if (!a) return NULL;
   if (a->type == OA_sparse)
-    return onnx_sparse(b->c, a->sparse, b->im->o->path, b->g->loc, &b->c->work);
+    return onnx_sparse(b->c, a->sparse, b->im->path, b->g->loc, &b->c->work);
   if (a->type != OA_tensor) on_bad(b, "attribute %s must be a tensor", name);
-  return onnx_tensor(b->c, a->t, b->im->o->path, b->g->loc, &b->c->work);
+  return onnx_tensor(b->c, a->t, b->im->path, b->g->loc, &b->c->work);
 }
 
 const OnnxGraph *on_graph(Build *b, const char *name) {

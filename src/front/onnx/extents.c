@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct InDim {
-  const OnnxValue *v;
+  const DeclValue *v;
   u32 axis;
   Str symbol; /* in the model; 0: none */
   Str name;   /* the same, or one that is made up */
@@ -28,12 +28,6 @@ static Loc here(const Import *im) {
 
 /* ---- names ---- */
 
-/* Exporters write -1 and ? where they know no name. */
-static Str symbol_of(const Ctx *c, const OnnxDim *d) {
-  if (!d || d->kind != OD_param || str_is(c, d->param, "-1") || str_is(c, d->param, "?")) return 0;
-  return d->param;
-}
-
 /* A dimension without a name gets INPUT_AXIS; with more lines behind it where the model uses that
  * for another. */
 static Str made_up_name(Import *im, Str input, u32 axis) {
@@ -42,33 +36,15 @@ static Str made_up_name(Import *im, Str input, u32 axis) {
   return name;
 }
 
-static InDim in_dim(Import *im, const OnnxValue *v, u32 axis) {
-  const OnnxDim *d = axis < v->type.dims.n ? &v->type.dims.at[axis] : NULL;
-  Str symbol = symbol_of(im->c, d);
+static InDim in_dim(Import *im, const DeclValue *v, u32 axis) {
+  const DeclDim *d = axis < v->type.dims.n ? &v->type.dims.at[axis] : NULL;
+  Str symbol = decl_symbol(im->c, d);
   const Tensor *given = extents_array(im, v->name);
   return (InDim){.v = v,
                  .axis = axis,
                  .symbol = symbol,
                  .name = symbol ? symbol : made_up_name(im, v->name, axis),
                  .given = given && axis < given->rank ? given->dim[axis] : -1};
-}
-
-const char *onnx_declared(Ctx *c, const OnnxType *t) {
-  static const char *const lists[] = {
-      [OT_seq] = "sequence of ", [OT_opt] = "optional ", [OT_map] = "map to "};
-  Text out = text_new(&c->scratch);
-  for (; t->elem; t = t->elem) text_puts(&out, lists[t->kind]);
-  text_fmt(&out, "%s[", dtype_info[t->dt].name);
-  for (u32 k = 0; k < t->dims.n; k++) {
-    const OnnxDim *d = &t->dims.at[k];
-    if (k) text_puts(&out, ",");
-    if (d->kind == OD_value && d->value >= 0)
-      text_fmt(&out, "%lld", (long long)d->value);
-    else
-      text_puts(&out, symbol_of(c, d) ? show(c, d->param) : "?");
-  }
-  text_puts(&out, t->has_shape ? "]" : "...]");
-  return text_cstr(&out);
 }
 
 static const char *array_type(Import *im, const Tensor *x) {
@@ -147,14 +123,14 @@ static const BindDim *find_bind(Import *im, const InDim *d) {
   return own && (!all || own->bound <= all->bound) ? own : all;
 }
 
-static bool is_parameter(Import *im, const OnnxValue *v) {
+static bool is_parameter(Import *im, const DeclValue *v) {
   return !map_get(&im->scope->init, v->name); /* else a weight listed as input too */
 }
 
-static void note_symbols(Import *im, const OnnxType *t) {
+static void note_symbols(Import *im, const DeclType *t) {
   for (; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++) {
-      Str symbol = symbol_of(im->c, &t->dims.at[k]);
+      Str symbol = decl_symbol(im->c, &t->dims.at[k]);
       if (symbol) *map_put(&im->symbols, symbol) = 1;
     }
 }
@@ -164,7 +140,7 @@ static void note_symbols(Import *im, const OnnxType *t) {
 static void tell_places(Import *im, bool flags) {
   const OnnxGraph *g = im->m->graph;
   for (u32 i = 0; i < g->inputs.n; i++) {
-    const OnnxValue *v = &g->inputs.at[i];
+    const DeclValue *v = &g->inputs.at[i];
     for (u32 k = 0; v->type.has_shape && k < v->type.dims.n; k++) {
       InDim d = in_dim(im, v, k);
       const BindDim *b = flags && d.symbol ? told_here(im, &d) : NULL;
@@ -202,9 +178,9 @@ static void warn_batch(Import *im, Str input, const char *name) {
 static void take_batches(Import *im) {
   const OnnxGraph *g = im->m->graph;
   for (u32 i = 0; i < g->inputs.n && !im->o->symbolic; i++) {
-    const OnnxValue *v = &g->inputs.at[i];
+    const DeclValue *v = &g->inputs.at[i];
     if (v->type.kind != OT_tensor || !v->type.dims.n || !is_parameter(im, v)) continue;
-    Str symbol = symbol_of(im->c, &v->type.dims.at[0]);
+    Str symbol = decl_symbol(im->c, &v->type.dims.at[0]);
     if (!symbol || map_get(&im->by_symbol, symbol)) continue;
     warn_batch(im, v->name, show(im->c, symbol));
     tell(im, (BindDim){.symbol = symbol, .value = 1});
@@ -238,7 +214,7 @@ static void add_sums(Import *im) {
   const OnnxGraph *g = im->m->graph;
   for (u32 i = 0; i < g->inputs.n; i++)
     for (u32 k = 0; k < g->inputs.at[i].type.dims.n; k++) {
-      Str symbol = symbol_of(im->c, &g->inputs.at[i].type.dims.at[k]);
+      Str symbol = decl_symbol(im->c, &g->inputs.at[i].type.dims.at[k]);
       BindDim sum;
       if (symbol && read_sum(im, symbol, &sum) && sum.value >= 0) tell(im, sum);
     }
@@ -251,10 +227,10 @@ static _Noreturn void refuse_bind(Import *im, const BindDim *b) {
   Text names = text_new(&im->c->scratch);
   Near near = near_new(str_text(im->c, b->input ? b->input : b->symbol));
   for (u32 k = 0; k < g->inputs.n; k++) {
-    const OnnxValue *v = &g->inputs.at[k];
+    const DeclValue *v = &g->inputs.at[k];
     if (!is_parameter(im, v)) continue;
     text_fmt(&names, "%s%s: %s", names.n ? ", " : "", show(im->c, v->name),
-             onnx_declared(im->c, &v->type));
+             decl_text(im->c, &v->type));
     if (b->input) near_try(&near, str_text(im->c, v->name));
     for (u32 j = 0; !b->input && j < v->type.dims.n; j++)
       near_try(&near, str_text(im->c, in_dim(im, v, j).name));
@@ -268,7 +244,7 @@ static _Noreturn void refuse_bind(Import *im, const BindDim *b) {
 
 /* Could the flag mean this input: its name, a part of it such as x.0 and x.has, or a symbol in it?
  */
-static bool may_mean(Import *im, const BindDim *b, const OnnxValue *v) {
+static bool may_mean(Import *im, const BindDim *b, const DeclValue *v) {
   Str said = b->input ? b->input : b->symbol;
   const char *text = str_text(im->c, said), *name = str_text(im->c, v->name);
   size_t n = str_len(im->c, v->name);
@@ -279,9 +255,9 @@ static bool may_mean(Import *im, const BindDim *b, const OnnxValue *v) {
   if (b->input) return false;
   for (u32 k = 0; whole && k < v->type.dims.n; k++)
     if (in_dim(im, v, k).name == said) return true;
-  for (const OnnxType *t = &v->type; t; t = t->elem)
+  for (const DeclType *t = &v->type; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++)
-      if (symbol_of(im->c, &t->dims.at[k]) == said) return true;
+      if (decl_symbol(im->c, &t->dims.at[k]) == said) return true;
   return !whole && n && !strncmp(text, name, n);
 }
 
@@ -368,7 +344,7 @@ static Dim unknown_dim(Import *im, const InDim *d, const BindDim *b) {
 
 /* What a flag and the model say; -1: nothing. */
 static i64 fixed_extent(Import *im, const InDim *d, const BindDim *b) {
-  const OnnxDim *od = d->axis < d->v->type.dims.n ? &d->v->type.dims.at[d->axis] : NULL;
+  const DeclDim *od = d->axis < d->v->type.dims.n ? &d->v->type.dims.at[d->axis] : NULL;
   i64 value = -1;
   if (od && od->kind == OD_value && od->value >= 0) value = od->value;
   if (od && od->kind == OD_value && (od->value < -1 || od->value > DIM_MAX))
@@ -387,7 +363,7 @@ static Dim fix_dim(Import *im, const InDim *d) {
   if (value >= 0 && d->given >= 0 && d->given != value)
     fail(im->c, ERR_input, here(im),
          "input '%s' is %s, the array given is %s: dimension %u is %lld, expected %lld",
-         show(im->c, d->v->name), onnx_declared(im->c, &d->v->type),
+         show(im->c, d->v->name), decl_text(im->c, &d->v->type),
          array_type(im, extents_array(im, d->v->name)), d->axis, (long long)d->given,
          (long long)value);
   if (value >= 0) return value;
@@ -396,7 +372,7 @@ static Dim fix_dim(Import *im, const InDim *d) {
 }
 
 /* Rank of an input declared without shape: from the array or from --shapes. */
-static u32 missing_rank(Import *im, const OnnxValue *v, const Tensor *given) {
+static u32 missing_rank(Import *im, const DeclValue *v, const Tensor *given) {
   if (given) return given->rank;
   i64 rank = -1;
   for (u32 i = 0; i < im->o->ndim; i++)
@@ -407,8 +383,8 @@ static u32 missing_rank(Import *im, const OnnxValue *v, const Tensor *given) {
   return 0;
 }
 
-Type extents_type(Import *im, const OnnxValue *v) {
-  const OnnxType *t = &v->type;
+Type extents_type(Import *im, const DeclValue *v) {
+  const DeclType *t = &v->type;
   const char *name = show(im->c, v->name);
   if (t->kind == OT_none) fail(im->c, ERR_input, here(im), "input '%s' has no type", name);
   if (!t->dt)
@@ -421,11 +397,11 @@ Type extents_type(Import *im, const OnnxValue *v) {
   if (given && given->rank != rank)
     fail(im->c, ERR_input, here(im),
          "input '%s' is %s, the array given is %s: it has %u dimensions, expected %u", name,
-         onnx_declared(im->c, &v->type), array_type(im, given), given->rank, rank);
+         decl_text(im->c, &v->type), array_type(im, given), given->rank, rank);
   for (u32 i = 0; i < im->o->ndim; i++)
     if (im->o->dim[i].input == v->name && im->o->dim[i].rank && im->o->dim[i].rank != rank)
       fail(im->c, ERR_usage, here(im), "input '%s' is %s: it has %u dimensions, %u are given", name,
-           onnx_declared(im->c, &v->type), rank, im->o->dim[i].rank);
+           decl_text(im->c, &v->type), rank, im->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {

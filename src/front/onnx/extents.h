@@ -9,7 +9,7 @@
 void extents_open(Import *im);
 void extents_close(Import *im);
 /* Type of an input that is a tensor; what is missing is noted, and 1 stands in for it. */
-Type extents_type(Import *im, const OnnxValue *v);
+Type extents_type(Import *im, const DeclValue *v);
 const Tensor *extents_array(Import *im, Str name); /* that was given for an input, or NULL */
 i64 extents_told(Import *im, Str name);            /* what -d NAME=N says, or -1 */
 BindInput *extents_given(Import *im, Str name);    /* all that was given for it, or NULL */

@@ -52,8 +52,8 @@ static void scope_graph(Import *im, Scope *s, const OnnxGraph *g) {
 static Val load_init(Import *im, Scope *s, Str name, u32 i) {
   const OnnxGraph *g = s->graph;
   Loc loc = {.file = im->file, .node = name, .op = str_of(im->c, "initializer"), .index = -1};
-  Tensor *t = i < g->inits.n ? onnx_tensor(im->c, &g->inits.at[i], im->o->path, loc, &im->c->work)
-                             : onnx_sparse(im->c, &g->sparse_inits.at[i - g->inits.n], im->o->path,
+  Tensor *t = i < g->inits.n ? onnx_tensor(im->c, &g->inits.at[i], im->path, loc, &im->c->work)
+                             : onnx_sparse(im->c, &g->sparse_inits.at[i - g->inits.n], im->path,
                                            loc, &im->c->work);
   BlkId cur = im->g->cur;
   Loc at = im->g->loc;
@@ -476,17 +476,17 @@ static void check_versions(Import *im) {
 }
 
 /* Shapes that are declared are remarks of the exporter; results have those that are computed. */
-static void check_output_shape(Import *im, const OnnxValue *o, const Type *t) {
+static void check_output_shape(Import *im, const DeclValue *o, const Type *t) {
   u32 n = o->type.dims.n;
   bool same = n == t->rank;
   for (u32 i = 0; same && i < n; i++) {
-    const OnnxDim *d = &o->type.dims.at[i];
+    const DeclDim *d = &o->type.dims.at[i];
     same = d->kind != OD_value || d->value < 0 || !dim_is_const(t->dim[i]) || d->value == t->dim[i];
   }
   if (same) return;
   Text said = text_new(&im->c->scratch), found = text_new(&im->c->scratch);
   for (u32 i = 0; i < n; i++) {
-    const OnnxDim *d = &o->type.dims.at[i];
+    const DeclDim *d = &o->type.dims.at[i];
     text_puts(&said, i ? "," : "");
     if (d->kind == OD_value)
       text_fmt(&said, "%lld", (long long)d->value);
@@ -502,7 +502,7 @@ static void check_output_shape(Import *im, const OnnxValue *o, const Type *t) {
        text_cstr(&said), text_cstr(&found));
 }
 
-static void check_output_type(Import *im, const OnnxValue *o, Val v) {
+static void check_output_type(Import *im, const DeclValue *o, Val v) {
   const Type *t = graph_type(im->g, v);
   Loc loc = {.file = im->file, .index = -1};
   if (o->type.kind == OT_tensor && o->type.dt && t->kind == TY_tensor && t->dt != o->type.dt)
@@ -554,7 +554,7 @@ static void import_outputs(Import *im) {
   if (!mg->outputs.n) fail(im->c, ERR_input, loc, "the graph has no outputs");
   Port *port = NEWS(&im->c->keep, Port, mg->outputs.n);
   for (u32 i = 0; i < mg->outputs.n; i++) {
-    const OnnxValue *o = &mg->outputs.at[i];
+    const DeclValue *o = &mg->outputs.at[i];
     Val v = scope_find(im, o->name);
     if (!v)
       fail(im->c, ERR_input, loc, "graph output '%s' is not computed by any node",
@@ -566,8 +566,8 @@ static void import_outputs(Import *im) {
   if (im->o->outputs) *im->o->outputs = port;
 }
 
-Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o) {
-  Import im = {.c = c, .o = o, .file = file, .m = m};
+Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
+  Import im = {.c = c, .o = o, .file = s->file, .path = s->path, .m = m->own};
   im.g = graph_new(c);
   im.g->eager = true;
   im.g->name = im.m->graph->name;
@@ -582,6 +582,6 @@ Graph *onnx_import(Ctx *c, const OnnxModel *m, Str file, const ImportOptions *o)
   diag_leave(c);
   im.g->eager = false;
   im.g->loc = LOC_NONE;
-  c->here = (Loc){.file = file, .index = -1};
+  c->here = (Loc){.file = s->file, .index = -1};
   return im.g;
 }

@@ -66,7 +66,7 @@ static void spread(Import *im, BindInput *in, Type t) {
   in->fill = false;
 }
 
-static Val frozen_input(Import *im, const BindInput *in, const OnnxValue *v, Type t) {
+static Val frozen_input(Import *im, const BindInput *in, const DeclValue *v, Type t) {
   Loc loc = {.file = im->file, .index = -1};
   if (in->fill)
     fail(im->c, ERR_usage, loc,
@@ -81,7 +81,7 @@ static Val frozen_input(Import *im, const BindInput *in, const OnnxValue *v, Typ
   return c;
 }
 
-static Val tensor_param(Import *im, const OnnxValue *v) {
+static Val tensor_param(Import *im, const DeclValue *v) {
   Type t = extents_type(im, v);
   BindInput *in = extents_given(im, v->name);
   if (in && in->fill) spread(im, in, t);
@@ -90,15 +90,15 @@ static Val tensor_param(Import *im, const OnnxValue *v) {
   return graph_param(im->g, 1, t, v->name);
 }
 
-static Val element_param(Import *im, Str name, const OnnxType *type) {
-  OnnxValue v = {.name = name, .type = *type};
+static Val element_param(Import *im, Str name, const DeclType *type) {
+  DeclValue v = {.name = name, .type = *type};
   const Tensor *given = extents_array(im, name);
   if (given && type->has_shape && type->dims.n == given->rank) {
     /* elements of one sequence may differ: its symbols are not those of the model */
-    v.type.dims.at = NEWS(&im->c->work, OnnxDim, type->dims.n + 1);
+    v.type.dims.at = NEWS(&im->c->work, DeclDim, type->dims.n + 1);
     for (u32 i = 0; i < type->dims.n; i++) {
       v.type.dims.at[i] = type->dims.at[i];
-      if (type->dims.at[i].kind == OD_param) v.type.dims.at[i] = (OnnxDim){.kind = OD_unknown};
+      if (type->dims.at[i].kind == OD_param) v.type.dims.at[i] = (DeclDim){.kind = OD_unknown};
     }
   }
   return tensor_param(im, &v);
@@ -111,9 +111,9 @@ __attribute__((format(printf, 2, 0))) static const char *text_of(Import *im, con
   return str_text(im->c, str_fmt(im->c, fmt, show(im->c, name)));
 }
 
-static Val list_input(Import *im, Str name, const OnnxType *type);
+static Val list_input(Import *im, Str name, const DeclType *type);
 
-static Val sequence_input(Import *im, Str name, const OnnxType *type) {
+static Val sequence_input(Import *im, Str name, const DeclType *type) {
   Loc loc = {.file = im->file, .index = -1};
   const char *base = str_text(im->c, name);
   i64 n = extents_told(im, name);
@@ -131,7 +131,7 @@ static Val sequence_input(Import *im, Str name, const OnnxType *type) {
   return list_known(im, TY_seq, at, (u32)n);
 }
 
-static Val optional_input(Import *im, Str name, const OnnxType *type) {
+static Val optional_input(Import *im, Str name, const DeclType *type) {
   const char *base = str_text(im->c, name);
   i64 has = extents_told(im, str_fmt(im->c, "%s.has", base));
   if (has < 0 && (extents_array(im, name) || extents_array(im, str_fmt(im->c, "%s.0", base))))
@@ -144,7 +144,7 @@ static Val optional_input(Import *im, Str name, const OnnxType *type) {
   return list_known(im, TY_opt, &v, has != 0);
 }
 
-static Val list_input(Import *im, Str name, const OnnxType *type) {
+static Val list_input(Import *im, Str name, const DeclType *type) {
   if (type->kind == OT_seq) return sequence_input(im, name, type);
   if (type->kind == OT_opt) return optional_input(im, name, type);
   return element_param(im, name, type);
@@ -152,7 +152,7 @@ static Val list_input(Import *im, Str name, const OnnxType *type) {
 
 /* A map is two parameters, x.keys and x.values, of one length: that of the array given, or -d x=N.
  */
-static Val map_input(Import *im, Str name, const OnnxType *type) {
+static Val map_input(Import *im, Str name, const DeclType *type) {
   Loc loc = {.file = im->file, .index = -1};
   const char *base = str_text(im->c, name);
   Str part[2] = {str_fmt(im->c, "%s.keys", base), str_fmt(im->c, "%s.values", base)};
@@ -164,10 +164,10 @@ static Val map_input(Import *im, Str name, const OnnxType *type) {
   if (n > MOST_ELEMENTS || type->elem->kind != OT_tensor)
     fail(im->c, ERR_unsupported, loc, "input '%s' is not a map of at most %d numbers or strings",
          show(im->c, name), MOST_ELEMENTS);
-  OnnxDim length = {.kind = OD_value, .value = n};
+  DeclDim length = {.kind = OD_value, .value = n};
   Val v[2];
   for (u32 i = 0; i < 2; i++) {
-    OnnxValue x = {.name = part[i], .type = {.kind = OT_tensor, .has_shape = true}};
+    DeclValue x = {.name = part[i], .type = {.kind = OT_tensor, .has_shape = true}};
     x.type.elem_code = i ? type->elem->elem_code : type->elem_code;
     x.type.dt = i ? type->elem->dt : type->dt;
     *vec_push(&im->c->work, &x.type.dims) = length;
@@ -181,10 +181,10 @@ void import_inputs(Import *im) {
   Loc loc = {.file = im->file, .index = -1};
   extents_open(im);
   for (u32 i = 0; i < g->inputs.n; i++) {
-    const OnnxValue *v = &g->inputs.at[i];
+    const DeclValue *v = &g->inputs.at[i];
     if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
     if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
-    OnnxTypeKind kind = v->type.kind;
+    DeclTypeKind kind = v->type.kind;
     if (kind == OT_seq || kind == OT_opt) {
       scope_define(im, v->name, list_input(im, v->name, &v->type), loc);
       continue;
@@ -204,32 +204,18 @@ void import_inputs(Import *im) {
   extents_close(im);
 }
 
-const OnnxValue **onnx_inputs(Ctx *c, const OnnxModel *m, u32 *n) {
-  const OnnxGraph *g = m->graph;
+/* Inputs that are initializers are constants. */
+Model *onnx_open(Ctx *c, const Source *s) {
+  OnnxModel *om = onnx_read(c, s->at, s->n, s->file);
+  const OnnxGraph *g = om->graph;
   Map init = map_new(&c->keep);
   for (u32 i = 0; i < g->inits.n; i++) *map_put(&init, g->inits.at[i].name) = 1;
   for (u32 i = 0; i < g->sparse_inits.n; i++)
     if (g->sparse_inits.at[i].values) *map_put(&init, g->sparse_inits.at[i].values->name) = 1;
-  const OnnxValue **out = NEWS(&c->keep, const OnnxValue *, g->inputs.n + 1);
-  *n = 0;
+  Model *m = NEW(&c->keep, Model);
+  *m = (Model){.own = om, .output = g->outputs.at, .noutput = g->outputs.n};
+  m->input = NEWS(&c->keep, const DeclValue *, g->inputs.n + 1);
   for (u32 i = 0; i < g->inputs.n; i++)
-    if (!map_get(&init, g->inputs.at[i].name)) out[(*n)++] = &g->inputs.at[i];
-  return out;
-}
-
-bool onnx_takes_input(Ctx *c, const OnnxModel *m, Str name) {
-  u32 n;
-  const OnnxValue **input = onnx_inputs(c, m, &n);
-  const char *text = str_text(c, name), *dot = strrchr(text, '.');
-  bool number = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1);
-  bool half = dot && (!strcmp(dot, ".keys") || !strcmp(dot, ".values"));
-  Str base = number || half ? str_intern(c, text, (size_t)(dot - text)) : 0;
-  for (u32 i = 0; i < n; i++) {
-    OnnxTypeKind kind = input[i]->type.kind;
-    if (input[i]->name == name) return true;
-    if (base && input[i]->name == base &&
-        (half ? kind == OT_map : kind == OT_seq || kind == OT_opt))
-      return true;
-  }
-  return false;
+    if (!map_get(&init, g->inputs.at[i].name)) m->input[m->ninput++] = &g->inputs.at[i];
+  return m;
 }

@@ -18,7 +18,7 @@ typedef struct Read {
 } Read;
 
 static void read_graph(Read *r, Wire k, OnnxGraph *g);
-static void read_type(Read *r, Wire k, OnnxType *t);
+static void read_type(Read *r, Wire k, DeclType *t);
 
 static void count(const Wire *k, u32 *n, u32 max, const char *what) {
   if (*n >= max)
@@ -72,7 +72,7 @@ static void read_opset(Wire k, OnnxOpset *o) {
 
 /* ---- types ---- */
 
-static void read_dim(Wire k, OnnxDim *d) {
+static void read_dim(Wire k, DeclDim *d) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1:
@@ -88,7 +88,7 @@ static void read_dim(Wire k, OnnxDim *d) {
   }
 }
 
-static void read_shape(Read *r, Wire k, OnnxType *t) {
+static void read_shape(Read *r, Wire k, DeclType *t) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   t->has_shape = true;
@@ -103,7 +103,7 @@ static void read_shape(Read *r, Wire k, OnnxType *t) {
 }
 
 /* The body of tensor_type and sparse_tensor_type. */
-static void read_tensor_type(Read *r, Wire k, OnnxType *t) {
+static void read_tensor_type(Read *r, Wire k, DeclType *t) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1:
@@ -118,13 +118,13 @@ static void read_tensor_type(Read *r, Wire k, OnnxType *t) {
 
 /* The body of sequence_type, optional_type (element in field 1) and map_type (key in 1, value in
  * 2). */
-static void read_elem_type(Read *r, Wire k, OnnxType *t) {
+static void read_elem_type(Read *r, Wire k, DeclType *t) {
   u32 field = t->kind == OT_map ? 2 : 1;
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
-  t->elem = NEW(r->a, OnnxType);
+  t->elem = NEW(r->a, DeclType);
   while (wire_next(&k)) {
     if (k.field == field) {
-      *t->elem = (OnnxType){0};
+      *t->elem = (DeclType){0};
       read_type(r, wire_message(&k), t->elem);
     } else if (k.field == 1) {
       t->elem_code = read_i32(&k);
@@ -135,9 +135,9 @@ static void read_elem_type(Read *r, Wire k, OnnxType *t) {
   }
 }
 
-static void read_type(Read *r, Wire k, OnnxType *t) {
+static void read_type(Read *r, Wire k, DeclType *t) {
   while (wire_next(&k)) {
-    OnnxTypeKind kind = OT_none;
+    DeclTypeKind kind = OT_none;
     switch (k.field) {
     case 1: kind = OT_tensor; break;
     case 4: kind = OT_seq; break;
@@ -147,7 +147,7 @@ static void read_type(Read *r, Wire k, OnnxType *t) {
     case 9: kind = OT_opt; break;
     default: wire_skip(&k); continue;
     }
-    *t = (OnnxType){.kind = kind};
+    *t = (DeclType){.kind = kind};
     Wire body = wire_message(&k);
     if (kind == OT_tensor || kind == OT_sparse)
       read_tensor_type(r, body, t);
@@ -156,12 +156,12 @@ static void read_type(Read *r, Wire k, OnnxType *t) {
   }
 }
 
-static void read_value(Read *r, Wire k, OnnxValue *v) {
+static void read_value(Read *r, Wire k, DeclValue *v) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: v->name = wire_str(&k); break;
     case 2:
-      v->type = (OnnxType){0};
+      v->type = (DeclType){0};
       read_type(r, wire_message(&k), &v->type);
       break;
     default: wire_skip(&k);
@@ -279,7 +279,7 @@ static void read_attr_field(Read *r, Wire *k, OnnxAttr *a) {
   case 10: read_tensor(r, wire_message(k), vec_push(r->a, &a->tensors)); break;
   case 11: *ADD_RECORD(r, k, &a->graphs) = new_graph(r, wire_message(k)); break;
   case 14:
-    a->tp = NEW(r->a, OnnxType);
+    a->tp = NEW(r->a, DeclType);
     count(k, &r->records, ONNX_MAX_RECORDS, "records");
     read_type(r, wire_message(k), a->tp);
     break;

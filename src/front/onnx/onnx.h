@@ -9,6 +9,7 @@
 #ifndef INGOT_ONNX_H
 #define INGOT_ONNX_H
 
+#include "front/reader.h"
 #include "io/wire.h"
 #include "ir/ir.h"
 
@@ -18,14 +19,10 @@ typedef struct OnnxNode OnnxNode;
 typedef struct OnnxAttr OnnxAttr;
 typedef struct OnnxTensor OnnxTensor;
 typedef struct OnnxSparse OnnxSparse;
-typedef struct OnnxValue OnnxValue; /* ValueInfoProto: a name with a type */
-typedef struct OnnxType OnnxType;
-typedef struct OnnxDim OnnxDim;
 typedef struct OnnxFunction OnnxFunction;
 typedef struct OnnxOpset OnnxOpset;
 typedef struct OnnxPair OnnxPair; /* StringStringEntryProto */
 typedef VEC(i64) Ints;
-typedef VEC(Str) Strs;
 
 enum {
   ONNX_GRAPH_DEPTH = 16,      /* nesting of graphs in attributes */
@@ -46,39 +43,6 @@ struct OnnxPair {
 struct OnnxOpset {
   Str domain; /* "" and "ai.onnx" are the same; kept as written */
   i64 version;
-};
-
-/* ---- types ---- */
-
-typedef enum OnnxTypeKind {
-  OT_none,
-  OT_tensor,
-  OT_sparse,
-  OT_seq,
-  OT_opt,
-  OT_map,
-  OT_opaque
-} OnnxTypeKind;
-typedef enum OnnxDimKind { OD_unknown, OD_value, OD_param } OnnxDimKind;
-
-struct OnnxDim {
-  OnnxDimKind kind;
-  Str param;
-  i64 value; /* as written: may be negative or absurd */
-};
-
-struct OnnxType {
-  OnnxTypeKind kind;
-  i32 elem_code;  /* ONNX element type as written; of the key for OT_map */
-  DType dt;       /* the same; DT_none when ingot has no such type */
-  bool has_shape; /* false: rank unknown; true with dims.n == 0: a scalar */
-  VEC(OnnxDim) dims;
-  OnnxType *elem; /* of OT_seq, OT_opt and OT_map (never NULL there; may be OT_none) */
-};
-
-struct OnnxValue {
-  Str name;
-  OnnxType type; /* OT_none when absent */
 };
 
 /* ---- tensors ---- */
@@ -136,14 +100,14 @@ struct OnnxAttr {
   OnnxTensor *t;
   OnnxGraph *g;
   OnnxSparse *sparse;
-  OnnxType *tp;
+  DeclType *tp;
   VEC(float) floats;
   Ints ints;
   Strs strings;
   VEC(OnnxTensor) tensors;
   VEC(OnnxGraph *) graphs;
   VEC(OnnxSparse) sparses;
-  VEC(OnnxType) types;
+  VEC(DeclType) types;
 };
 
 struct OnnxNode {
@@ -158,7 +122,7 @@ struct OnnxGraph {
   VEC(OnnxNode) nodes;
   VEC(OnnxTensor) inits;
   VEC(OnnxSparse) sparse_inits;
-  VEC(OnnxValue) inputs, outputs, infos;
+  VEC(DeclValue) inputs, outputs, infos;
 };
 
 struct OnnxFunction {
@@ -168,7 +132,7 @@ struct OnnxFunction {
   VEC(OnnxAttr) attrs; /* with their defaults */
   VEC(OnnxNode) nodes;
   VEC(OnnxOpset) opsets;
-  VEC(OnnxValue) infos;
+  VEC(DeclValue) infos;
 };
 
 struct OnnxModel {

@@ -55,11 +55,8 @@ const char *domain_key(Ctx *c, Str domain) {
   return NULL;
 }
 
-u32 onnx_op_count(void) {
-  return op_row_count;
-}
-
-OnnxOpInfo onnx_op_at(u32 i) {
+bool onnx_op_at(u32 i, ReaderOp *out) {
+  if (i >= op_row_count) return false;
   const OpRow *r = &op_rows[i];
   const char *domain = r->domain;
   for (u32 k = 1; k < sizeof domains / sizeof *domains; k++)
@@ -67,5 +64,6 @@ OnnxOpInfo onnx_op_at(u32 i) {
       domain = domains[k].domain;
       break;
     }
-  return (OnnxOpInfo){domain, r->name, r->since, r->until};
+  *out = (ReaderOp){domain, r->name, r->since, r->until};
+  return true;
 }

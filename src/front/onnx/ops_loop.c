@@ -37,7 +37,7 @@ static void once(const LoopBody *l, Val i, Val cond, const Val *carried, Val *re
   for (u32 k = 0; k < l->ncarried; k++) in[2 + k] = carried[k];
   /* old exporters declare counter and condition as one-element vectors */
   for (u32 k = 0; k < 2 && k < l->g->inputs.n; k++) {
-    const OnnxType *t = &l->g->inputs.at[k].type;
+    const DeclType *t = &l->g->inputs.at[k].type;
     if (t->kind == OT_tensor && t->has_shape && t->dims.n == 1) {
       Dim one = 1;
       in[k] = mk_reshape(b->g, in[k], &one, 1);

@@ -147,17 +147,17 @@ static Val phases(Build *b, bool integer) {
   return mk_const(b->g, t);
 }
 
-typedef struct Reader {
+typedef struct Numeral {
   Build *b;
   Val rows, class, next; /* [.., k], [256], [phases * classes] */
   bool integer;
-} Reader;
+} Numeral;
 
 /* Carried, each [..]: all i64 but the digits, u64. */
 enum { R_phase, R_minus, R_digits, R_shift, R_eminus, R_power, R_over, R_seen, R_COUNT };
 
 static void read_char(Graph *g, void *user, Val i, Val *cond, Val *now, Val *scan) {
-  Reader *r = user;
+  Numeral *r = user;
   Build *b = r->b;
   (void)cond, (void)scan;
   Val byte = mk_cast(g, mk_gather(g, r->rows, i, on_rank(b, r->rows) - 1), DT_i64);
@@ -219,7 +219,7 @@ static Val float_of(Build *b, const Val *r) {
 Val text_number(Build *b, Val x, DType to) {
   Graph *g = b->g;
   bool integer = !dtype_is_float(to);
-  Reader r = {b, on_bytes(b, x), classes(b), phases(b, integer), integer};
+  Numeral r = {b, on_bytes(b, x), classes(b), phases(b, integer), integer};
   u32 rank = on_rank(b, r.rows);
   Type t = *on_type(b, x);
   Val state[R_COUNT], none[1];

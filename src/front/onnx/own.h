@@ -46,6 +46,7 @@ struct Import {
   Ctx *c;
   Graph *g;
   const OnnxModel *m;
+  const char *path; /* see Source */
   const ImportOptions *o;
   Str file;
   Scope *scope;

@@ -4,6 +4,7 @@
  * goes through the loader of tensor.c. Nesting is bounded by that of messages. A map is the list of
  * its values, with keys. Tensors are written with raw data (string data for strings).
  */
+#include "front/onnx/onnx.h"
 #include "front/onnx/pb.h"
 #include "io/data.h"
 #include <sys/stat.h>
@@ -96,7 +97,7 @@ static void read_list(Read *r, Wire k, Datum *d) {
   d->n = elems.n;
 }
 
-Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const char *path, Loc loc,
+Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
                     Arena *a) {
   Read r = {.c = c, .a = a, .loc = loc, .path = path, .spent = NEW(a, u64)};
   Datum *d = NEW(a, Datum);

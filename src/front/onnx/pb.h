@@ -2,7 +2,7 @@
 #ifndef INGOT_PB_H
 #define INGOT_PB_H
 
-#include "front/onnx/onnx.h"
+#include "front/reader.h"
 
 typedef struct Datum Datum; /* a tensor, a sequence, or an optional */
 
@@ -16,7 +16,7 @@ struct Datum {
 
 /* A TensorProto, SequenceProto or OptionalProto: the files do not say which, the declared type
  * does. NULL or a type without kind: a tensor. model_path as for onnx_tensor. */
-Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const OnnxType *type, const char *path, Loc loc,
+Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
                     Arena *a);
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
 void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d);

@@ -1,0 +1,189 @@
+/* reader.h: formats of models, as the rest of ingot sees them.
+ *
+ * A format is a row of the table in readers.c: it recognises files by their first bytes, says what
+ * they declare, and makes a Graph of them (with front/compose/compose.h and ir/graph.h). Sessions
+ * know this header and no format.
+ */
+#ifndef INGOT_READER_H
+#define INGOT_READER_H
+
+#include "ir/graph.h"
+
+typedef struct Reader Reader; /* a format */
+typedef struct Source Source; /* the bytes of a model, and where they are from */
+typedef struct Model Model;   /* what a file declares, and what its reader made of it */
+typedef struct ModelFacts ModelFacts;
+typedef struct ReaderOp ReaderOp;
+typedef struct DeclValue DeclValue; /* an input or output as the file declares it */
+typedef struct DeclType DeclType;
+typedef struct DeclDim DeclDim;
+typedef struct BindDim BindDim;
+typedef struct BindInput BindInput;
+typedef struct ImportOptions ImportOptions;
+typedef struct Port Port;
+typedef VEC(Str) Strs;
+
+struct Source {
+  const u8 *at;
+  size_t n;
+  Str file;         /* for messages */
+  const char *path; /* for files beside it; NULL: bytes of a caller, there are none */
+};
+
+/* ---- what is declared; as written: it may be absent, or absurd ---- */
+
+typedef enum DeclTypeKind {
+  OT_none,
+  OT_tensor,
+  OT_sparse,
+  OT_seq,
+  OT_opt,
+  OT_map,
+  OT_opaque
+} DeclTypeKind;
+typedef enum DeclDimKind { OD_unknown, OD_value, OD_param } DeclDimKind;
+
+struct DeclDim {
+  DeclDimKind kind;
+  Str param;
+  i64 value; /* may be negative or absurd */
+};
+
+struct DeclType {
+  DeclTypeKind kind;
+  i32 elem_code;  /* element type in the numbers of the format; of the key for OT_map */
+  DType dt;       /* the same; DT_none when ingot has no such type */
+  bool has_shape; /* false: rank unknown; true with dims.n == 0: a scalar */
+  VEC(DeclDim) dims;
+  DeclType *elem; /* of OT_seq, OT_opt and OT_map (never NULL there; may be OT_none) */
+};
+
+struct DeclValue {
+  Str name;
+  DeclType type; /* OT_none when absent */
+};
+
+struct Model {
+  const void *own;         /* of the reader */
+  const DeclValue **input; /* that a run is given, in order */
+  u32 ninput;
+  const DeclValue *output;
+  u32 noutput;
+};
+
+/* ---- what is asked for ---- */
+
+/* One dimension fixed or bounded by the user: by symbol name (input 0), or by input and axis. */
+struct BindDim {
+  Str symbol; /* or 0 */
+  Str input;  /* or 0 */
+  i64 axis;
+  i64 value;
+  u32 rank;   /* of a whole shape: how many dimensions it gives; 0 for a single one */
+  bool bound; /* value is the largest extent (--max-shapes), the dimension stays symbolic */
+  bool used;
+};
+
+/* An array the caller will run with: binds the dimensions of that input, and its contents where a
+ * shape depends on them (the parameter is then pinned to these contents). */
+struct BindInput {
+  Str name;
+  const Tensor *data;
+  bool fill;   /* data is one element, for every place: it says nothing about the shape */
+  bool frozen; /* the input is a constant of the model, and no parameter */
+};
+
+typedef VEC(BindInput) BindInputs;
+
+/* A dimension that nobody gave: what option would (value not set), and what it is. */
+typedef struct MissingDim {
+  BindDim bind; /* by symbol, or by input and axis; rank: a whole shape */
+  Str what;
+  bool is_side; /* height, width or depth of an image */
+} MissingDim;
+typedef struct MissingDims {
+  const MissingDim *at;
+  u32 n;
+} MissingDims;
+
+/* How an output of the model is made of outputs of the graph, which are tensors: element k of
+ * sequence y is output y.k, what an optional holds is output y. Where that is only known at run
+ * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. A
+ * sequence of maps (ZipMap) is the values, y, and y.keys, which are the same in all. */
+struct Port {
+  TypeKind kind;
+  u32 flat;   /* TY_tensor: number among the outputs of the graph */
+  bool text;  /* TY_tensor: strings, which leave the graph as rows of bytes */
+  bool maps;  /* TY_seq: values and keys of maps */
+  bool open;  /* stack and count (TY_seq), or value and flag (TY_opt) */
+  u32 n;      /* TY_seq, TY_opt: elements; 0 for a stack */
+  Port *elem; /* n of them, then those of an open one */
+};
+
+struct ImportOptions {
+  BindDim *dim;
+  u32 ndim;
+  BindInput *input;
+  u32 ninput;
+  bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
+  BindInputs *frozen;   /* receives those that became constants; NULL: not wanted */
+  MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */
+  Port **outputs;       /* receives one per output of the model; NULL: not wanted */
+};
+
+/* ---- the row ---- */
+
+typedef struct OpCount {
+  Str op;
+  u32 n;
+} OpCount;
+typedef struct NamedVersion {
+  Str name;
+  i64 version;
+} NamedVersion;
+
+/* What `inspect` reports of a file beside its inputs and outputs. */
+struct ModelFacts {
+  i64 version;             /* of the format */
+  VEC(NamedVersion) opset; /* of the sets of operators it uses */
+  Str producer, producer_version;
+  VEC(OpCount) op; /* operators in the order in which they come */
+  u32 nnodes;
+  u64 params, bytes; /* elements of its weights, and their bytes */
+};
+
+struct ReaderOp {
+  const char *domain, *name;
+  i32 since, until; /* versions it is read in; until 0: no end */
+};
+
+struct Reader {
+  const char *name;
+  bool (*sniff)(const u8 *at, size_t n); /* by the first bytes; fast, never fails */
+  /* Decodes; the result lives in c->work and may point into the bytes, which outlive it. NULL: what
+   * the file declares shows when it is imported. */
+  Model *(*read)(Ctx *c, const Source *s);
+  /* m: what read returned, or NULL. Sets g->eager while it builds, g->loc for every layer. */
+  Graph *(*import)(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
+  bool binds; /* import obeys its options; else inputs are frozen in the finished graph */
+  void (*facts)(Ctx *c, const Model *m, ModelFacts *out); /* NULL: there are none */
+  bool (*op)(u32 i, ReaderOp *out); /* what `ops` lists, false behind the last; NULL: nothing */
+  bool onnxruntime;                 /* the engine of that name runs its files */
+};
+
+/* readers.c */
+extern const Reader reader_table[];
+extern const u32 reader_count;
+/* The reader of a file and, where it decodes, its model. What no reader takes is refused by what it
+ * seems to be (formats.c). */
+const Reader *reader_open(Ctx *c, const Source *s, const Model **model);
+void reader_check_folder(Ctx *c, const char *path); /* refuses one that holds a model */
+File reader_side(Ctx *c, const char *path); /* PATH.bin beside a text form; empty: there is none */
+bool text_begins(const u8 *at, size_t n, const char *word); /* behind blanks and comments */
+/* Is there such an input, or one of whose elements this is the name (x.0)? */
+bool model_takes_input(Ctx *c, const Model *m, Str name);
+/* A type as the file declares it, f32[batch,3,224,224]. In c->scratch. */
+const char *decl_text(Ctx *c, const DeclType *t);
+Str decl_symbol(Ctx *c, const DeclDim *d); /* the name of a dimension; 0: none */
+
+#endif

@@ -1,0 +1,161 @@
+/* readers.c: the table of formats, and what all of them share.
+ *
+ * In: the bytes of a model. Out: its row, and what the reader of that row makes of it. The first
+ * row whose sniff holds is taken; ONNX, which has no mark to go by, is the last and takes
+ * everything. A file that it cannot read is looked at again by formats.c, which knows what else
+ * people have.
+ */
+#include "front/formats.h"
+#include "front/onnx/import.h"
+#include "front/reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- the text form of graphs ---- */
+
+bool text_begins(const u8 *at, size_t n, const char *word) {
+  size_t i = 0, len = strlen(word);
+  while (i < n && strchr(" \n\t\r#", at[i]) && at[i]) {
+    if (at[i] == '#')
+      while (i < n && at[i] != '\n') i++;
+    else
+      i++;
+  }
+  return n - i >= len && !memcmp(at + i, word, len);
+}
+
+static bool sniff_graph(const u8 *at, size_t n) {
+  return text_begins(at, n, "graph");
+}
+
+/* A text need not have one; any other trouble than its absence is reported by file_read. */
+File reader_side(Ctx *c, const char *path) {
+  if (!path) return (File){0};
+  const char *side = str_text(c, str_fmt(c, "%s.bin", path));
+  struct stat st;
+  if (stat(side, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return (File){0};
+  return file_read(c, side);
+}
+
+static Graph *import_graph(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
+  File side = reader_side(c, s->path);
+  (void)m, (void)o;
+  return graph_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
+}
+
+/* ---- the table ---- */
+
+static bool sniff_any(const u8 *at, size_t n) {
+  (void)at, (void)n;
+  return true;
+}
+
+const Reader reader_table[] = {
+    {.name = "the text of a graph", .sniff = sniff_graph, .import = import_graph},
+    {.name = "ONNX",
+     .sniff = sniff_any,
+     .read = onnx_open,
+     .import = onnx_import,
+     .binds = true,
+     .facts = onnx_facts,
+     .op = onnx_op_at,
+     .onnxruntime = true},
+};
+const u32 reader_count = sizeof reader_table / sizeof *reader_table;
+
+/* ---- opening ---- */
+
+typedef struct ReadArg {
+  const Reader *r;
+  const Source *s;
+  const Model *m;
+} ReadArg;
+
+static void read_model(Ctx *c, void *arg) {
+  ReadArg *a = arg;
+  a->m = a->r->read(c, a->s);
+}
+
+static _Noreturn void refuse(Ctx *c, const Format *f) {
+  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX): %s", f->name, f->advice);
+}
+
+/* Few models begin with text: the version that opens them is a small number. */
+static bool is_text(const u8 *at, size_t n) {
+  for (size_t i = 0; i < n && i < 16; i++)
+    if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\n' && at[i] != '\r') || at[i] >= 0x7f)
+      return false;
+  return n >= 16;
+}
+
+const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
+  const Reader *r = reader_table;
+  const char *why;
+  while (!r->sniff(s->at, s->n)) r++;
+  *model = NULL;
+  if (!r->read) return r;
+  if (!s->n) fail(c, ERR_input, LOC_NONE, "is empty");
+  ReadArg a = {.r = r, .s = s};
+  if (ctx_try(c, read_model, &a, &why)) { /* often one in somebody else's eyes */
+    u64 whole;
+    const Format *f = format_of(c, s->at, s->n, &whole);
+    if (f) refuse(c, f);
+    if (whole)
+      fail(c, ERR_input, LOC_NONE, "is truncated: it has %zu bytes of at least %llu", s->n,
+           (unsigned long long)whole);
+    if (is_text(s->at, s->n)) fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
+    read_model(c, &a); /* says again what is wrong */
+  }
+  *model = a.m;
+  return r;
+}
+
+void reader_check_folder(Ctx *c, const char *path) {
+  struct stat st;
+  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return;
+  const Format *f = format_of_folder(c, path);
+  if (f) refuse(c, f);
+}
+
+/* ---- what is declared ---- */
+
+bool model_takes_input(Ctx *c, const Model *m, Str name) {
+  const char *text = str_text(c, name), *dot = strrchr(text, '.');
+  bool number = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1);
+  bool half = dot && (!strcmp(dot, ".keys") || !strcmp(dot, ".values"));
+  Str base = number || half ? str_intern(c, text, (size_t)(dot - text)) : 0;
+  for (u32 i = 0; i < m->ninput; i++) {
+    DeclTypeKind kind = m->input[i]->type.kind;
+    if (m->input[i]->name == name) return true;
+    if (base && m->input[i]->name == base &&
+        (half ? kind == OT_map : kind == OT_seq || kind == OT_opt))
+      return true;
+  }
+  return false;
+}
+
+/* Exporters write -1 and ? where they know no name. */
+Str decl_symbol(Ctx *c, const DeclDim *d) {
+  if (!d || d->kind != OD_param || str_is(c, d->param, "-1") || str_is(c, d->param, "?")) return 0;
+  return d->param;
+}
+
+const char *decl_text(Ctx *c, const DeclType *t) {
+  static const char *const lists[] = {
+      [OT_seq] = "sequence of ", [OT_opt] = "optional ", [OT_map] = "map to "};
+  Text out = text_new(&c->scratch);
+  for (; t->elem; t = t->elem) text_puts(&out, lists[t->kind]);
+  text_fmt(&out, "%s[", dtype_info[t->dt].name);
+  for (u32 k = 0; k < t->dims.n; k++) {
+    const DeclDim *d = &t->dims.at[k];
+    if (k) text_puts(&out, ",");
+    if (d->kind == OD_value && d->value >= 0)
+      text_fmt(&out, "%lld", (long long)d->value);
+    else
+      text_puts(&out, decl_symbol(c, d) ? show(c, d->param) : "?");
+  }
+  text_puts(&out, t->has_shape ? "]" : "...]");
+  return text_cstr(&out);
+}
