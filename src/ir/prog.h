@@ -13,6 +13,7 @@
 #define INGOT_PROG_H
 
 #include "ir/ir.h"
+#include "ir/target.h"
 
 typedef struct Prog Prog;
 typedef u32 BufId;
@@ -96,6 +97,7 @@ typedef enum StmtKind {
   ST_kernel,  /* names a region: one node or group; body. Reads only buffers and enclosing variables
                */
   ST_require, /* cond; the run ends with the message in label where it does not hold */
+  ST_barrier, /* loads of buf that stand behind it are not done before it: see schedule.c */
   ST_COUNT
 } StmtKind;
 
@@ -106,6 +108,12 @@ typedef enum StmtKind {
  * loop. */
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
 
+/* What is loaded to registers stays there and is not loaded again at each use. */
+typedef enum StoreFlag { SF_hold = 1 } StoreFlag;
+
+/* The loads are so many that done before they would go through memory: some compilers do not. */
+typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
+
 struct Stmt {
   StmtKind kind;
   StmtId next;
@@ -113,9 +121,9 @@ struct Stmt {
   VarId var;          /* for, let, set */
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
   i64 step;           /* for */
-  u8 flags;           /* for: LoopFlag */
+  u8 flags;           /* for: LoopFlag; store to registers: StoreFlag; barrier: BarrierFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
-  BufId buf;          /* store */
+  BufId buf;          /* store, barrier */
   u32 nidx;
   ExprId *idx;
   Str label;   /* kernel, require */
@@ -312,6 +320,18 @@ Stmt *prog_next(StmtWalk *w);                 /* NULL: there is none */
 bool ex_mentions(Prog *p, ExprId e, VarId v);
 bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
 bool ex_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
+/* prog_lanes.c: vectors in registers. A part of a vector that is in one, or a scalar if w is 1: */
+typedef struct Piece {
+  u32 off, w, q; /* first lane, lanes, number */
+} Piece;
+typedef struct Pieces {
+  u32 n;
+  Piece at[MAX_LANES];
+} Pieces;
+u32 lane_bytes(DType dt); /* of an element in a register */
+/* Most lanes of a piece, for these statements without those of kernels among them. */
+u32 prog_lanes(Prog *p, StmtId first, const Target *t);
+Pieces lane_pieces(u32 lanes, u32 most);
 
 /* prog_unfuse.c */
 typedef struct UnfusedExpr {

@@ -365,9 +365,17 @@ static void check_store(Check *o, const Stmt *s) {
   if (e->dt != prog_buf(p, s->buf)->dt)
     WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
           dt_name(prog_buf(p, s->buf)->dt));
+  if (s->flags && prog_buf(p, s->buf)->space != BS_reg)
+    WRONG(o, "%s is memory, and only registers hold what is loaded", buf_name(o, s->buf));
   BufSpace space = prog_buf(p, prog_root(p, s->buf))->space;
   if (space == BS_in || space == BS_const)
     WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
+}
+
+static void check_barrier(Check *o, const Stmt *s) {
+  if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
+  if (prog_buf(o->p, s->buf)->space == BS_reg)
+    WRONG(o, "a barrier is for loads from memory, %s is registers", buf_name(o, s->buf));
 }
 
 static void check_stmt(Check *o, const Stmt *s) {
@@ -387,6 +395,7 @@ static void check_stmt(Check *o, const Stmt *s) {
   case ST_store: check_store(o, s); return;
   case ST_kernel: check_list(o, s->body); return;
   case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
+  case ST_barrier: check_barrier(o, s); return;
   default: WRONG(o, "a statement is malformed");
   }
 }

@@ -392,7 +392,7 @@ static void branch(Parse *o, StmtId id, bool is_if) {
   if (is_if && scan_accept_word(&o->s, "else")) list(o, prog_else(id));
 }
 
-static void store(Parse *o, StmtId id) {
+static void store(Parse *o, StmtId id, u8 flags) {
   BufId b = find_buf(o, scan_name(&o->s));
   ExprId idx[MAX_RANK];
   u32 nlanes, n = indices(o, b, idx, &nlanes);
@@ -402,6 +402,7 @@ static void store(Parse *o, StmtId id) {
     BAD(&o->s, "the store is of %u lanes, its value of %u", nlanes, prog_expr(o->p, value)->lanes);
   Stmt *st = prog_stmt(o->p, id);
   st->buf = b;
+  st->flags = flags;
   st->nidx = n;
   st->idx = arena_copy(&o->s.c->work, idx, n * sizeof *idx);
   st->a = value;
@@ -439,13 +440,18 @@ static void stmt(Parse *o, Cursor *at) {
     Str message = scan_quoted(s);
     prog_stmt(o->p, id)->a = cond;
     prog_stmt(o->p, id)->label = message;
+  } else if (scan_accept_word(s, "barrier")) {
+    StmtId id = begin(o, at, ST_barrier);
+    prog_stmt(o->p, id)->buf = find_buf(o, scan_name(s));
+    if (scan_accept_word(s, "many")) prog_stmt(o->p, id)->flags = BF_many;
   } else if (scan_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
     Str label = scan_quoted(s);
     prog_stmt(o->p, id)->label = label;
     list(o, prog_inside(id));
   } else {
-    store(o, begin(o, at, ST_store));
+    u8 flags = scan_accept_word(s, "hold") ? SF_hold : 0;
+    store(o, begin(o, at, ST_store), flags);
   }
 }
 

@@ -11,9 +11,10 @@
  *           | "if" expr list ["else" list]
  *           | "let" name ":" type "=" expr
  *           | "set" name "=" expr
- *           | name "[" [index] "]" "=" expr
+ *           | ["hold"] name "[" [index] "]" "=" expr
  *           | "kernel" quoted list
  *           | "require" expr "else" quoted
+ *           | "barrier" name ["many"]
  *   list    = "{" {stmt} "}"
  *   flag    = "step" integer | "parallel" ["chunk" integer] | "unroll"
  *   index   = expr {"," expr} [":" lanes]
@@ -44,9 +45,9 @@ typedef struct Print {
 } Print;
 
 static void put_name(Print *o, Str s) {
-  static const char *const word[] = {"for", "while", "if",      "else",  "let",   "set",
-                                     "buf", "sym",   "kernel",  "true",  "false", "inf",
-                                     "nan", "bits",  "require", "arena", "math",  "threads"};
+  static const char *const word[] = {
+      "for",   "while", "if",  "else", "let",     "set",   "buf",  "sym",     "kernel", "true",
+      "false", "inf",   "nan", "bits", "require", "arena", "math", "threads", "hold",   "barrier"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++) {
     if (!str_is(o->p->c, s, word[i])) continue;
     text_quote(o->t, word[i], strlen(word[i]));
@@ -200,7 +201,10 @@ static void put_stmt(Print *o, const Stmt *s, u32 depth) {
     text_puts(t, "set ");
     put_name(o, prog_var(o->p, s->var)->name);
     break;
-  case ST_store: put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes); break;
+  case ST_store:
+    if (s->flags & SF_hold) text_puts(t, "hold ");
+    put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes);
+    break;
   case ST_kernel:
     text_puts(t, "kernel ");
     text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
@@ -211,12 +215,17 @@ static void put_stmt(Print *o, const Stmt *s, u32 depth) {
     text_puts(t, " else ");
     text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
     break;
+  case ST_barrier:
+    text_puts(t, "barrier ");
+    put_name(o, prog_buf(o->p, s->buf)->name);
+    if (s->flags & BF_many) text_puts(t, " many");
+    break;
   case ST_COUNT: break;
   }
   if (s->kind == ST_let || s->kind == ST_set || s->kind == ST_store) {
     text_puts(t, " = ");
     put_expr(o, s->a, AT_compare);
-  } else if (s->kind != ST_require) {
+  } else if (s->kind != ST_require && s->kind != ST_barrier) {
     put_body(o, s->body, depth);
   }
   if (s->other) {

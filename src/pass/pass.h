@@ -45,7 +45,7 @@ struct Pass {
   const char *name;
   void (*graph)(Graph *g); /* one of the three is set */
   void (*prog)(Prog *p);
-  void (*lower)(Unit *u);
+  void (*unit)(Unit *u); /* it needs to know more than those: the target */
   Exactness exact;
   const char *text; /* what it does, one line */
 };
@@ -97,6 +97,7 @@ void order(Graph *g);      /* order.c */
 void parallel(Prog *p);    /* parallel.c */
 double prog_time(Prog *p); /* of a run by one thread: to compare programs, roughly */
 void plan(Prog *p);        /* plan.c */
+void schedule(Unit *u);    /* schedule.c */
 
 /* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
 void winograd_plan(Unit *u);

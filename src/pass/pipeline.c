@@ -1,6 +1,7 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... plan -->
+ *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... schedule
+ * -->
  *
  * Text of a Graph enters at the first, text of a Prog at the second arrow.
  *
@@ -30,6 +31,7 @@ const Pass pass_table[] = {
   {"narrow",   NULL,     narrow, NULL, PX_exact, "stores integer constants in the narrowest type that holds them"},
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
+  {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers"},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
@@ -77,20 +79,28 @@ static u32 size(const Unit *u) {
   return u->p ? u->p->stmt.n : count_nodes(u->g, 1);
 }
 
+/* Those behind it work on a program, the others on a graph. */
+static ptrdiff_t lower_row(void) {
+  ptrdiff_t i = 0;
+  while (pass_table[i].unit != lower) i++;
+  return i;
+}
+
 static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
-  if (!pass->prog && !u->g) {
+  bool on_prog = pass - pass_table > lower_row();
+  if (!on_prog && !u->g) {
     fail(c, ERR_usage, LOC_NONE, "pass %s works on a graph; found a program", pass->name);
   }
-  if (pass->prog && !u->p) {
+  if (on_prog && !u->p) {
     fail(c, ERR_usage, LOC_NONE, "pass %s works on a program; found a graph", pass->name);
   }
   u32 before = size(u);
   double start = time_ms();
   if (pass->graph) pass->graph(u->g);
   if (pass->prog) pass->prog(u->p);
-  if (pass->lower) pass->lower(u);
+  if (pass->unit) pass->unit(u);
   double ms = time_ms() - start;
   if (o->check) verify(u);
   if (dump && o->dumped) {

@@ -53,15 +53,6 @@ typedef enum Elem {
 
 enum { WIDTHS = 7 }; /* powers of two up to MAX_LANES */
 
-/* A part of a vector of the program that is one C vector, or a scalar if w is 1. */
-typedef struct Piece {
-  u32 off, w, q; /* first lane, lanes, number */
-} Piece;
-typedef struct Pieces {
-  u32 n;
-  Piece at[MAX_LANES];
-} Pieces;
-
 /* An expression that has a C variable of its own in the statement being written. */
 typedef struct Tmp {
   ExprId e;
@@ -71,12 +62,11 @@ typedef struct Tmp {
 /* The body of a function, while it is written. */
 typedef struct Body {
   BodyMode mode;
-  StmtId owner;     /* the kernel; 0: the entry */
-  u32 most;         /* lanes of a piece */
-  Piece piece;      /* being written: BM_vectors */
-  const Stmt *loop; /* around what is being written, the innermost; NULL: none */
-  u32 id;           /* of all bodies of the file, from 1 on */
-  Arena *a;         /* what lasts as long as the body */
+  StmtId owner; /* the kernel; 0: the entry */
+  u32 most;     /* lanes of a piece */
+  Piece piece;  /* being written: BM_vectors */
+  u32 id;       /* of all bodies of the file, from 1 on */
+  Arena *a;     /* what lasts as long as the body */
   u32 nreg, nlet, ntmp;
   VEC(Tmp) tmp;
   Text decl;    /* of registers */
@@ -214,15 +204,10 @@ void put_symbol_check(Emit *e, const Stmt *s); /* ends the run, or the kernel, i
 
 /* cbody.c: a list of statements as the body of a function, twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);
-void put_fresh(Emit *e, const Stmt *loop); /* what keeps many loads from being done before it */
-void put_apart(Emit *e, const Stmt *loop); /* what keeps loads of its steps apart */
-bool is_held(Emit *e, const Stmt *s);      /* must what it loads be said to be in a register? */
-void put_kept(Emit *e, const Stmt *loop);  /* what keeps loads behind the loop where they are */
 bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 
 /* cvec.c: statements and values with lanes */
-Pieces pieces(const Emit *e, u32 lanes);
 void put_piece_name(Emit *e, const char *base,
                     u32 lanes);                /* of the piece, or lane, being written */
 void hoist(Emit *e, ExprId x);                 /* variables for what a statement needs before it */

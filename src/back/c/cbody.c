@@ -40,29 +40,6 @@ static bool is_special(Emit *e, StmtId first) {
   return false;
 }
 
-/* Bytes of the widest element among vectors. */
-static u32 widest_expr(Emit *e, ExprId id, u32 most) {
-  if (!id) return most;
-  const Expr *x = prog_expr(e->p, id);
-  if (x->lanes > 1) {
-    u32 n = elem_bytes(elem_of(x->dt));
-    most = n > most ? n : most;
-  }
-  for (u32 i = 0; i < x->narg; i++) most = widest_expr(e, x->arg[i], most);
-  return most;
-}
-
-static u32 widest(Emit *e, StmtId first, u32 most) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if (s->kind == ST_kernel) continue;
-    most = widest_expr(e, s->a, widest_expr(e, s->b, most));
-    for (u32 i = 0; i < s->nidx; i++) most = widest_expr(e, s->idx[i], most);
-    most = widest(e, s->other, widest(e, s->body, most));
-  }
-  return most;
-}
-
 /* ---- loops written out ---- */
 
 /* Adds the statements there will be; false: too many, or a bound is not known. */
@@ -70,7 +47,7 @@ static bool count(Emit *e, StmtId first, u32 *n) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     const Stmt *s = prog_stmt(e->p, id);
     i64 lo, hi;
-    if (s->kind == ST_kernel) continue;
+    if (s->kind == ST_kernel || s->kind == ST_barrier) continue;
     if (++*n > MOST_STATEMENTS) return false;
     if (s->kind != ST_for || !(s->flags & LF_unroll)) {
       if (!count(e, s->body, n) || !count(e, s->other, n)) return false;
@@ -163,7 +140,7 @@ static void put_variable(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole)
   if (is_new(e, &name)) {
     Text *outer = e->t;
     Piece piece = e->b.piece;
-    Pieces ps = pieces(e, x->lanes);
+    Pieces ps = lane_pieces(x->lanes, e->b.most);
     for (u32 i = 0; i < ps.n; i++) {
       e->t = &e->b.decl;
       e->b.piece = ps.at[i];
@@ -198,160 +175,6 @@ void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   if (x->lanes > 1 && !whole) text_puts(e->t, "[z]");
 }
 
-/* ---- loads that stay where they are ---- */
-
-static bool stores_registers(Emit *e, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space == BS_reg) return true;
-    if (stores_registers(e, s->body)) return true;
-  }
-  return false;
-}
-
-static void keep_expr(Emit *e, ExprId id, const char *how, u64 *seen) {
-  if (!id) return;
-  const Expr *x = prog_expr(e->p, id);
-  u32 param = x->kind == EX_load ? e->param[x->ref] : 0;
-  if (param && param <= 64 && !(*seen >> (param - 1) & 1)) {
-    *seen |= (u64)1 << (param - 1);
-    put_line(e, "%s(p%u);", how, param - 1);
-    e->keeps = true;
-  }
-  for (u32 i = 0; i < x->narg; i++) keep_expr(e, x->arg[i], how, seen);
-}
-
-static void keep_list(Emit *e, StmtId first, u64 *seen) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if (s->kind == ST_for && !(s->flags & LF_unroll)) return;
-    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space != BS_reg)
-      keep_expr(e, s->a, "IG_HERE", seen);
-    keep_list(e, s->body, seen);
-  }
-}
-
-/* Behind a loop that has its sums in registers: what is loaded to finish them is the same for many
- * runs of the loop, and compilers load it before all of them. Held there it takes the registers
- * that the loop needs. */
-void put_kept(Emit *e, const Stmt *loop) {
-  u64 seen = 0;
-  if (e->b.mode == BM_vectors && loop->next && stores_registers(e, loop->body))
-    keep_list(e, loop->next, &seen);
-}
-
-static bool has_loop(Emit *e, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if ((s->kind == ST_for && !(s->flags & LF_unroll)) || has_loop(e, s->body)) return true;
-  }
-  return false;
-}
-
-/* Elements that registers are filled with. */
-static void keep_elements(Emit *e, StmtId first, u64 *seen) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    const Expr *x = s->kind == ST_let ? prog_expr(e->p, s->a) : 0;
-    if (x && x->kind == EX_splat) keep_expr(e, s->a, "IG_HERE", seen);
-    keep_elements(e, s->body, seen);
-  }
-}
-
-/* At the head of a short loop that has its sums in registers: compilers write it out, and where a
- * window slides they hold what several of its steps read in registers that the sums need. */
-void put_apart(Emit *e, const Stmt *loop) {
-  enum { SHORT = 7 };
-  i64 from, to;
-  u64 seen = 0;
-  if (e->b.mode == BM_vectors && fold_int(e, loop->a, &from) && fold_int(e, loop->b, &to) &&
-      to - from <= SHORT && stores_registers(e, loop->body) && !has_loop(e, loop->body))
-    keep_elements(e, loop->body, &seen);
-}
-
-/* Vectors that registers are filled with more than `MANY` times by loops that are written out. */
-static void keep_vectors(Emit *e, const Stmt *s, i64 times, u64 *seen) {
-  enum { MANY = 16 };
-  i64 from, to;
-  const Expr *x = s->kind == ST_store ? prog_expr(e->p, s->a) : 0;
-  if (x && x->kind == EX_load && x->lanes > 1 && times > MANY &&
-      prog_buf(e->p, s->buf)->space == BS_reg)
-    keep_expr(e, s->a, "IG_FRESH", seen);
-  if (s->kind != ST_for || !(s->flags & LF_unroll) || !fold_int(e, s->a, &from) ||
-      !fold_int(e, s->b, &to))
-    return;
-  for (StmtId id = s->body; id; id = prog_stmt(e->p, id)->next)
-    keep_vectors(e, prog_stmt(e->p, id), times * (to - from), seen);
-}
-
-/* Before loops that are written out: weights of a large window are the same for many tiles, and
- * clang loads all of them before the first, into memory where registers do not hold them. */
-void put_fresh(Emit *e, const Stmt *loop) {
-  u64 seen = 0;
-  if (e->b.mode == BM_vectors) keep_vectors(e, loop, 1, &seen);
-}
-
-/* How often registers b are read and written, with loops written out. */
-typedef struct Traffic {
-  BufId b;
-  i64 reads, writes;
-  BufId seen[8]; /* all that are written */
-  u32 nseen;
-} Traffic;
-
-static void see_reads(Emit *e, ExprId id, i64 times, Traffic *t) {
-  if (!id) return;
-  const Expr *x = prog_expr(e->p, id);
-  if (x->kind == EX_load && x->ref == t->b) t->reads += times;
-  for (u32 i = 0; i < x->narg; i++) see_reads(e, x->arg[i], times, t);
-}
-
-static void see_written(Emit *e, BufId b, Traffic *t) {
-  for (u32 i = 0; i < t->nseen; i++)
-    if (t->seen[i] == b) return;
-  if (prog_buf(e->p, b)->space == BS_reg && t->nseen < 8) t->seen[t->nseen++] = b;
-}
-
-static void see_traffic(Emit *e, StmtId first, i64 times, Traffic *t) {
-  i64 lo, hi;
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    bool fixed = s->kind == ST_for && fold_int(e, s->a, &lo) && fold_int(e, s->b, &hi);
-    if (s->kind == ST_store && s->buf == t->b) t->writes += times;
-    if (s->kind == ST_store) see_written(e, s->buf, t);
-    see_reads(e, s->a, times, t);
-    see_traffic(e, s->body, fixed ? times * (hi - lo) : times, t);
-    see_traffic(e, s->other, times, t);
-  }
-}
-
-static i64 elements(const Buf *b) {
-  i64 n = 1;
-  for (u32 i = 0; i < b->rank; i++) n *= b->dim[i];
-  return n;
-}
-
-/* A vector that a few products of one step read: gcc loads it at each of them, as their operand,
- * and loads take longer than products. Read more often it stays where it is without being told;
- * where sums leave no room for it, loading again is right. */
-bool is_held(Emit *e, const Stmt *s) {
-  enum { FEW = 6 };
-  const Buf *b = prog_buf(e->p, s->buf);
-  const Expr *x = prog_expr(e->p, s->a);
-  if (e->b.mode != BM_vectors || b->space != BS_reg || x->kind != EX_load || !e->b.loop ||
-      prog_buf(e->p, x->ref)->space == BS_reg || has_loop(e, e->b.loop->body))
-    return false;
-  Traffic t = {.b = s->buf};
-  i64 each = elements(b), all = e->o->target->fma ? 1 : 2; /* the other factor, a product */
-  see_traffic(e, e->b.loop->body, 1, &t);
-  for (u32 i = 0; i < t.nseen; i++) {
-    const Buf *r = prog_buf(e->p, t.seen[i]);
-    all += elements(r) * pieces(e, r->lanes).n;
-  }
-  return t.writes == each && t.reads > each && t.reads <= FEW * each && t.nseen < 8 &&
-         all <= e->o->target->regs;
-}
-
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {
@@ -380,9 +203,9 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
     e->b.frame = 0; /* counted by its operations */
     return;
   }
-  u32 n = 0, lanes = e->o->target->lanes, bytes = widest(e, first, 1);
+  u32 n = 0, lanes = e->o->target->lanes;
   u64 frame = 0;
-  start(e, BM_vectors, owner, lanes * 4 / bytes);
+  start(e, BM_vectors, owner, prog_lanes(e->p, first, e->o->target));
   bool twice = lanes > 1 && !e->o->target->loops && count(e, first, &n);
   if (twice) {
     e->vectors = true;

@@ -70,6 +70,7 @@ static void use_dim(Uses *u, Dim d) {
 static void use_block(Uses *u, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(u->e->p, id)->next) {
     Stmt s = *prog_stmt(u->e->p, id);
+    if (s.kind == ST_barrier) continue;
     use_expr(u, s.a);
     if (id != u->handed) use_expr(u, s.b);
     for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);

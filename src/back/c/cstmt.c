@@ -31,7 +31,6 @@ static const char *loop_name(Emit *e) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
-  put_fresh(e, s);
   if (put_unrolled(e, s)) return;
   const char *name = loop_name(e);
   hoist(e, s->a);
@@ -48,15 +47,10 @@ static void put_for(Emit *e, const Stmt *s) {
     text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
   e->depth++;
-  const Stmt *outer = e->b.loop;
-  e->b.loop = s;
-  put_apart(e, s);
   put_block(e, s->body);
-  e->b.loop = outer;
   e->depth--;
   e->indent--;
   put_line(e, "}");
-  put_kept(e, s);
 }
 
 static void put_if(Emit *e, const Stmt *s) {
@@ -194,6 +188,16 @@ static void put_require(Emit *e, const Stmt *s) {
   text_puts(e->t, " */\n");
 }
 
+/* Parameters of kernels are variables, which it can be said of. */
+static void put_barrier(Emit *e, const Stmt *s) {
+  if (e->b.mode != BM_vectors || !e->param[s->buf]) return;
+  begin_line(e);
+  text_puts(e->t, s->flags & BF_many ? "IG_FRESH(" : "IG_HERE(");
+  put_buf_name(e, s->buf);
+  text_puts(e->t, ");\n");
+  e->keeps = true;
+}
+
 void put_block(Emit *e, StmtId first) {
   Loc around = e->loc;
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
@@ -214,6 +218,7 @@ void put_block(Emit *e, StmtId first) {
     case ST_store: put_store(e, &s); break;
     case ST_kernel: put_kernel_call(e, id); break;
     case ST_require: put_require(e, &s); break;
+    case ST_barrier: put_barrier(e, &s); break;
     default: break;
     }
   }

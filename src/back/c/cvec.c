@@ -10,20 +10,8 @@
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
 
-Pieces pieces(const Emit *e, u32 lanes) {
-  Pieces p = {.n = 0};
-  u32 w = e->b.most;
-  for (u32 off = 0; off < lanes; off += w) {
-    while (w > lanes - off) w /= 2;
-    if (w < 4 && w != e->b.most) w = 1;
-    p.at[p.n] = (Piece){off, w, p.n};
-    p.n++;
-  }
-  return p;
-}
-
 static bool is_split(const Emit *e, u32 lanes) {
-  return pieces(e, lanes).n > 1;
+  return lane_pieces(lanes, e->b.most).n > 1;
 }
 
 void put_piece_name(Emit *e, const char *base, u32 lanes) {
@@ -61,7 +49,7 @@ static const char *lane_name(Emit *e, const char *base, u32 lanes, u32 k) {
   } else if (e->b.mode == BM_loops) {
     text_fmt(&t, "%s[%u]", base, k);
   } else {
-    Pieces ps = pieces(e, lanes);
+    Pieces ps = lane_pieces(lanes, e->b.most);
     u32 i = 0;
     while (ps.at[i].off + ps.at[i].w <= k) i++;
     e->b.piece = ps.at[i];
@@ -93,7 +81,7 @@ static void declare(Emit *e, const char *name, ExprId value) {
     return;
   }
   Piece piece = e->b.piece;
-  Pieces ps = pieces(e, x.lanes);
+  Pieces ps = lane_pieces(x.lanes, e->b.most);
   for (u32 i = 0; i < ps.n; i++) {
     e->b.piece = ps.at[i];
     begin_line(e);
@@ -170,7 +158,7 @@ static void put_lane_list(Emit *e, const Source *from, const u8 *pick, u32 n) {
 
 /* A permutation of the lanes of one or two pieces of the same width, which machines have. */
 static bool put_permuted(Emit *e, const Source *from, Elem k, const u8 *pick, u32 w) {
-  Pieces ps = pieces(e, from->lanes);
+  Pieces ps = lane_pieces(from->lanes, e->b.most);
   u32 part[2] = {0, 0}, n = 0;
   Text list = text_new(e->b.a);
   for (u32 i = 0; i < w; i++) {
@@ -209,7 +197,7 @@ static void hoist_shuffle(Emit *e, ExprId id) {
   }
   const char *name = new_name(e);
   Elem k = elem_of(x.dt);
-  Pieces ps = pieces(e, x.lanes);
+  Pieces ps = lane_pieces(x.lanes, e->b.most);
   e->b.frame += x.lanes * elem_bytes(k);
   if (e->b.mode == BM_loops) {
     begin_line(e);
@@ -276,7 +264,7 @@ void put_vector_assign(Emit *e, const Stmt *s) {
     return;
   }
   Piece piece = e->b.piece;
-  Pieces ps = pieces(e, e->b.mode == BM_loops ? 1 : lanes);
+  Pieces ps = lane_pieces(e->b.mode == BM_loops ? 1 : lanes, e->b.most);
   for (u32 i = 0; i < ps.n; i++) {
     e->b.piece = ps.at[i];
     put_lane_loop(e, e->b.mode == BM_loops ? lanes : 1);
@@ -325,8 +313,8 @@ void put_vector_store(Emit *e, const Stmt *s) {
     return;
   }
   Piece piece = e->b.piece;
-  Pieces ps = pieces(e, lanes);
-  bool held = is_held(e, s);
+  Pieces ps = lane_pieces(lanes, e->b.most);
+  bool held = s->flags & SF_hold;
   for (u32 i = 0; i < ps.n; i++) {
     e->b.piece = ps.at[i];
     begin_line(e);

@@ -448,6 +448,7 @@ static void exec(Run *r, StmtId first) {
     case ST_require:
       if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, s->label));
       break;
+    case ST_barrier:
     case ST_COUNT: break;
     }
   }

@@ -50,7 +50,7 @@ static double source(const Resize *r, const ResizeAxis *x, double o) {
     return (float)len == 1 ? -0.5 : rounded(r, middle - 0.5);
   case RC_tf_half_pixel_for_nn: return middle;
   case RC_half_pixel_symmetric:
-    return n / 2 * (1 - (double)x->out / len) + (o + 0.5) / x->scale - 0.5;
+    return n / 2 * (1 - (double)x->out / (x->scale * n)) + (o + 0.5) / x->scale - 0.5;
   case RC_tf_crop_and_resize: {
     double span = (x->roi1 - x->roi0) * (n - 1);
     double all = x->scale * n;

@@ -1,0 +1,265 @@
+/* schedule.c: says what stays in registers, where compilers would decide otherwise.
+ *
+ * In: kernels with sums in registers. Out: the same statements, and among them barriers, which keep
+ * loads behind them from being done before; and stores to registers that hold what they load. Both
+ * change when something is loaded, never what. Compilers move loads as if registers were free, and
+ * lower has counted them out for the sums:
+ *
+ * - Behind a loop: what finishes its sums is the same for many runs of it, and would be loaded
+ *   before all of them.
+ * - At the head of a short loop: it would be written out, and where a window slides, what several
+ *   steps read would be held for all of them.
+ * - Before unrolled loops: weights of a large window are the same for many tiles, and would all be
+ *   loaded before the first, into memory where registers do not hold them.
+ * - A vector that a few products of one step read would be loaded at each of them, as their
+ *   operand, and loads take longer than products. Read more often it stays without being told;
+ *   where sums leave no room for it, loading again is right.
+ *
+ * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
+ * breaks: nothing
+ */
+#include "pass/pass.h"
+
+/* Trips of a loop that compilers write out; vectors loaded by unrolled loops that they would move
+ * before them; reads of a vector that are not worth a register to them. As gcc 12 and clang 14 do
+ * at -O2 and -O3. */
+enum { SHORT = 7, MANY = 16, FEW = 6 };
+
+typedef struct Schedule {
+  Prog *p;
+  const Target *target;
+  u32 lanes;         /* of a register, in the kernel at hand */
+  VEC(BufId) loaded; /* for the place at hand, in order */
+} Schedule;
+
+/* ---- what loops hold ---- */
+
+static bool is_reg(Schedule *o, BufId b) {
+  return prog_buf(o->p, b)->space == BS_reg;
+}
+
+static bool is_unrolled(const Stmt *s) {
+  return s->kind == ST_for && s->flags & LF_unroll;
+}
+
+/* A loop with this many steps? */
+static bool has_extent(Schedule *o, const Stmt *s, i64 *n) {
+  i64 lo, hi;
+  if (s->kind != ST_for || !ex_is_int(o->p, s->a, &lo) || !ex_is_int(o->p, s->b, &hi)) return false;
+  *n = hi - lo;
+  return true;
+}
+
+static bool has_loop(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if ((s->kind == ST_for && !is_unrolled(s)) || has_loop(o, s->body)) return true;
+  }
+  return false;
+}
+
+static bool stores_registers(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->kind == ST_store && is_reg(o, s->buf)) return true;
+    if (stores_registers(o, s->body)) return true;
+  }
+  return false;
+}
+
+/* ---- barriers ---- */
+
+static void add_loads(Schedule *o, ExprId id) {
+  const Expr *x = prog_expr(o->p, id);
+  bool known = x->kind != EX_load || is_reg(o, x->ref);
+  for (u32 i = 0; !known && i < o->loaded.n; i++) known = o->loaded.at[i] == x->ref;
+  if (!known) *vec_push(&o->p->c->scratch, &o->loaded) = x->ref;
+  for (u32 i = 0; i < x->narg; i++) add_loads(o, x->arg[i]);
+}
+
+/* What is stored to memory, up to the next loop. */
+static void add_stored(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->kind == ST_for && !is_unrolled(s)) return;
+    if (s->kind == ST_store && !is_reg(o, s->buf)) add_loads(o, s->a);
+    add_stored(o, s->body);
+  }
+}
+
+/* Elements that all lanes are filled with. */
+static void add_splats(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->kind == ST_let && prog_expr(o->p, s->a)->kind == EX_splat) add_loads(o, s->a);
+    add_splats(o, s->body);
+  }
+}
+
+/* Vectors that registers are filled with by unrolled loops. */
+static void add_many(Schedule *o, const Stmt *s, i64 times) {
+  i64 n;
+  const Expr *x = s->kind == ST_store ? prog_expr(o->p, s->a) : NULL;
+  if (x && x->kind == EX_load && x->lanes > 1 && times > MANY && is_reg(o, s->buf))
+    add_loads(o, s->a);
+  if (!is_unrolled(s) || !has_extent(o, s, &n)) return;
+  for (StmtId id = s->body; id; id = prog_stmt(o->p, id)->next)
+    add_many(o, prog_stmt(o->p, id), times * n);
+}
+
+/* A place in a list: behind `last`, or 0 at its head. */
+typedef struct Spot {
+  StmtId owner, last;
+  bool other; /* of its else part */
+} Spot;
+
+static StmtId *link_at(Prog *p, const Spot *at) {
+  Stmt *owner = prog_stmt(p, at->owner);
+  return at->last ? &prog_stmt(p, at->last)->next : at->other ? &owner->other : &owner->body;
+}
+
+/* Barriers for what was found, which is forgotten. */
+static void put_barriers(Schedule *o, Spot *at, u8 flags) {
+  Prog *p = o->p;
+  for (u32 i = 0; i < o->loaded.n; i++) {
+    Stmt s = {.kind = ST_barrier, .buf = o->loaded.at[i], .flags = flags, .step = 1};
+    s.loc = LOC_NONE;
+    s.next = *link_at(p, at);
+    *vec_push(&p->c->work, &p->stmt) = s;
+    *link_at(p, at) = p->stmt.n - 1;
+    at->last = p->stmt.n - 1;
+  }
+  o->loaded.n = 0;
+}
+
+/* ---- vectors that are held ---- */
+
+/* How often registers b are read and written in a step of a loop. */
+typedef struct Traffic {
+  BufId b;
+  i64 reads, writes;
+  BufId seen[8]; /* all that are written */
+  u32 nseen;
+} Traffic;
+
+static void see_reads(Schedule *o, ExprId id, i64 times, Traffic *t) {
+  if (!id) return;
+  const Expr *x = prog_expr(o->p, id);
+  if (x->kind == EX_load && x->ref == t->b) t->reads += times;
+  for (u32 i = 0; i < x->narg; i++) see_reads(o, x->arg[i], times, t);
+}
+
+static void see_written(Schedule *o, BufId b, Traffic *t) {
+  for (u32 i = 0; i < t->nseen; i++)
+    if (t->seen[i] == b) return;
+  if (is_reg(o, b) && t->nseen < 8) t->seen[t->nseen++] = b;
+}
+
+static void see_traffic(Schedule *o, StmtId first, i64 times, Traffic *t) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    i64 n = 1;
+    if (s->kind == ST_store && s->buf == t->b) t->writes += times;
+    if (s->kind == ST_store) see_written(o, s->buf, t);
+    see_reads(o, s->a, times, t);
+    see_traffic(o, s->body, has_extent(o, s, &n) ? times * n : times, t);
+    see_traffic(o, s->other, times, t);
+  }
+}
+
+static i64 elements(const Buf *b) {
+  i64 n = 1;
+  for (u32 i = 0; i < b->rank; i++) n *= b->dim[i];
+  return n;
+}
+
+/* loop: the innermost around it that is not unrolled; 0: none. */
+static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
+  Prog *p = o->p;
+  const Expr *x = prog_expr(p, s->a);
+  if (!is_reg(o, s->buf) || x->kind != EX_load || x->lanes == 1 || is_reg(o, x->ref) || !loop ||
+      has_loop(o, prog_stmt(p, loop)->body))
+    return false;
+  Traffic t = {.b = s->buf};
+  i64 each = elements(prog_buf(p, s->buf));
+  i64 all = o->target->fma ? 1 : 2; /* the other factor, a product */
+  see_traffic(o, prog_stmt(p, loop)->body, 1, &t);
+  for (u32 i = 0; i < t.nseen; i++) {
+    const Buf *r = prog_buf(p, t.seen[i]);
+    all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
+  }
+  return t.writes == each && t.reads > each && t.reads <= FEW * each && t.nseen < 8 &&
+         all <= o->target->regs;
+}
+
+/* ---- lists ---- */
+
+static void visit_list(Schedule *o, Spot at, StmtId loop, bool handed);
+
+/* whole: it is the kernel, or with those around it the loops that threads share, whose text is not
+ * that of a loop. */
+static void visit_for(Schedule *o, StmtId id, Spot *at, StmtId loop, bool whole) {
+  Stmt s = *prog_stmt(o->p, id);
+  i64 n;
+  if (is_unrolled(&s)) {
+    add_many(o, &s, 1);
+    put_barriers(o, at, BF_many);
+  }
+  if (is_unrolled(&s) || whole) {
+    at->last = id;
+    visit_list(o, (Spot){.owner = id}, loop, whole);
+    return;
+  }
+  bool sums = stores_registers(o, s.body);
+  visit_list(o, (Spot){.owner = id}, id, false);
+  if (sums && has_extent(o, &s, &n) && n <= SHORT && !has_loop(o, s.body)) {
+    add_splats(o, s.body);
+    put_barriers(o, &(Spot){.owner = id}, 0);
+  }
+  at->last = id;
+  if (!sums) return;
+  add_stored(o, s.next);
+  put_barriers(o, at, 0);
+}
+
+/* Marks that are there go: the program may have been read, and be for another machine. */
+static void visit_list(Schedule *o, Spot at, StmtId loop, bool handed) {
+  Prog *p = o->p;
+  StmtId first = *link_at(p, &at);
+  for (StmtId id = first, next; id; id = next) {
+    Stmt *s = prog_stmt(p, id);
+    next = s->next;
+    if (s->kind == ST_barrier) {
+      *link_at(p, &at) = next;
+      continue;
+    }
+    if (s->kind == ST_store) s->flags = is_held(o, s, loop) ? SF_hold : 0;
+    if (s->kind == ST_for) {
+      bool whole = handed && id == first && !next && s->flags & LF_parallel;
+      visit_for(o, id, &at, loop, whole);
+      continue;
+    }
+    at.last = id;
+    visit_list(o, (Spot){.owner = id}, loop, false);
+    visit_list(o, (Spot){.owner = id, .other = true}, loop, false);
+  }
+}
+
+/* Kernels stand in the lists of the entry. */
+static void visit_entry(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    Stmt s = *prog_stmt(o->p, id);
+    if (s.kind != ST_kernel) {
+      visit_entry(o, s.body);
+      visit_entry(o, s.other);
+      continue;
+    }
+    o->lanes = prog_lanes(o->p, s.body, o->target);
+    visit_list(o, (Spot){.owner = id}, 0, o->p->threads > 1);
+  }
+}
+
+void schedule(Unit *u) {
+  Schedule o = {.p = u->p, .target = u->target};
+  if (u->target->lanes > 1) visit_entry(&o, u->p->body);
+}

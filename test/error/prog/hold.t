@@ -1,0 +1,8 @@
+# memory holds nothing: only registers do
+# run: opt --stop=none
+# exit: 4
+# expect-stderr: :4: y is memory, and only registers hold what is loaded
+prog p
+buf x: in f32[8]
+buf y: out f32[8]
+hold y[0:8] = x[0:8]
