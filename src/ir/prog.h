@@ -351,4 +351,7 @@ void prog_fuse(Prog *p, const Unfused *u); /* as it was */
 void prog_check(Prog *p);       /* leaves through bug() */
 void prog_check_input(Prog *p); /* the same for a program that came as text: ERR_input */
 
+/* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
+void prog_ready(Prog *p);
+
 #endif

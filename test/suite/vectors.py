@@ -139,7 +139,9 @@ def held(env):
         path = os.path.join(folder, name + ".ing")
         with open(path, "w") as f:
             f.write(TILE.format(r=r, v=v))
-        source, _ = promises.emit(env, ["compile", path, "--march", "avx2"], name, folder)
+        ready = path.replace(".ing", ".prog")
+        run([env.ingot, "opt", path, "--march", "avx2", "--start=schedule", "--output", ready], 60)
+        source, _ = promises.emit(env, ["compile", ready, "--march", "avx2"], name, folder)
         if source.count("IG_HOLD(r") != times:
             raise Fail(f"{name} holds {source.count('IG_HOLD(r')} vectors, expected {times}:\n{source}")
 

@@ -62,11 +62,10 @@ typedef struct Tmp {
 /* The body of a function, while it is written. */
 typedef struct Body {
   BodyMode mode;
-  StmtId owner; /* the kernel; 0: the entry */
-  u32 most;     /* lanes of a piece */
-  Piece piece;  /* being written: BM_vectors */
-  u32 id;       /* of all bodies of the file, from 1 on */
-  Arena *a;     /* what lasts as long as the body */
+  u32 most;    /* lanes of a piece */
+  Piece piece; /* being written: BM_vectors */
+  u32 id;      /* of all bodies of the file, from 1 on */
+  Arena *a;    /* what lasts as long as the body */
   u32 nreg, nlet, ntmp;
   VEC(Tmp) tmp;
   Text decl;    /* of registers */
@@ -154,7 +153,6 @@ struct Emit {
   bool holds;         /* loaded vectors are kept in registers */
   bool intrinsics;    /* of x86, for what vectors cannot say */
   bool dot4;          /* some of them for four bytes at a time */
-  StmtId *reg_owner;  /* by buffer: 1 + kernel that uses these registers */
   VarId hole[3];      /* variables that stand for operands: see put_scalar_op */
   VEC(Str) why;       /* texts of the statuses of requires */
   Map why_at;         /* text -> 1 + number */

@@ -86,11 +86,6 @@ bool put_unrolled(Emit *e, const Stmt *s) {
 /* ---- registers ---- */
 
 static u32 number(Emit *e, BufId b) {
-  StmtId mine = e->b.owner + 1;
-  if (e->reg_owner[b] && e->reg_owner[b] != mine)
-    fail(e->c, ERR_unsupported, LOC_NONE, "registers %s are used by two kernels",
-         show(e->c, prog_buf(e->p, b)->name));
-  e->reg_owner[b] = mine;
   if (e->reg_body[b] != e->b.id) e->reg[b] = e->b.nreg++;
   e->reg_body[b] = e->b.id;
   return e->reg[b];
@@ -178,7 +173,7 @@ void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {
-  e->b = (Body){.mode = mode, .owner = owner, .most = most, .piece = {0, 1, 0}};
+  e->b = (Body){.mode = mode, .most = most, .piece = {0, 1, 0}};
   e->b.id = ++e->nbodies;
   e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call empties it behind each kernel */
   if (mode == BM_plain) return;

@@ -34,10 +34,6 @@ static void use_buf(Uses *u, BufId b) {
 
 static void use_var(Uses *u, VarId v) {
   if (u->e->declared[v] == u->id || u->e->takes_var[v] == u->id) return;
-  if (prog_var(u->e->p, v)->lanes > 1)
-    fail(u->e->c, ERR_unsupported, LOC_NONE,
-         "the C back end hands no vectors to kernels: variable %s",
-         show(u->e->c, prog_var(u->e->p, v)->name));
   u->e->takes_var[v] = u->id;
   *vec_push(&u->e->c->scratch, &u->var) = v;
 }

@@ -176,8 +176,6 @@ static void put_store(Emit *e, const Stmt *s) {
 
 /* What the sizes given by the caller, and those of the state, must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
-  if (e->in_kernel)
-    fail(e->c, ERR_unsupported, s->loc, "the C back end writes no conditions inside kernels");
   hoist(e, s->a);
   begin_line(e);
   text_puts(e->t, "if (!(");

@@ -455,6 +455,7 @@ void put_quiet(Text *t) {
 
 Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
   Ctx *c = p->c;
+  prog_ready(p);
   if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
   *e = (Emit){.c = c,
@@ -485,7 +486,6 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
   e->shares = text_new(&c->keep);
   for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
   e->b.a = &c->keep;
-  e->reg_owner = NEWS(&c->keep, StmtId, p->buf.n);
   u32 vars = p->var.n + dim_nsyms(p->dims) + 64; /* symbols become variables where they are used */
   e->var = NEWS(&c->keep, const char *, vars);
   e->known = NEWS(&c->keep, u32, vars);

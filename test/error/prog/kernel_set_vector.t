@@ -1,0 +1,11 @@
+# nor taken from them
+# run: compile --march avx2
+# exit: 3
+# expect-stderr: :5: a kernel takes no vectors from outside: variable v
+prog p
+buf y: out f32[8]
+let v: f32x8 = splat.8(1.0)
+kernel "one" {
+  set v = splat.8(2.0)
+}
+y[0:8] = v
