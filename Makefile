@@ -78,10 +78,12 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed peak_text $< $@
-$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed
+# As templates, see mathlib.c: places for a suffix of names and for what says whether there is fma.
+$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
-	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
+	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
+	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
 $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<

@@ -186,6 +186,9 @@ Text text_new(Arena *a);
 void text_put(Text *t, const void *at, size_t n);
 void text_puts(Text *t, const char *cstr);
 void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_vfmt(Text *t, const char *fmt, va_list args);
+/* A template: whatever holds one of the marks has its text in place of it. */
+void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text);
 /* "..." with \" \\ \n \xHH escapes; pure ASCII. */
 void text_quote(Text *t, const char *at, size_t n);
 /* Reads what text_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;

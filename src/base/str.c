@@ -109,7 +109,7 @@ void text_puts(Text *t, const char *cstr) {
   text_put(t, cstr, strlen(cstr));
 }
 
-static void append(Text *t, const char *fmt, va_list args) {
+void text_vfmt(Text *t, const char *fmt, va_list args) {
   va_list again;
   va_copy(again, args);
   reserve(t, 0);
@@ -126,8 +126,16 @@ static void append(Text *t, const char *fmt, va_list args) {
 void text_fmt(Text *t, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  append(t, fmt, args);
+  text_vfmt(t, fmt, args);
   va_end(args);
+}
+
+void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text) {
+  for (size_t i = 0, k; i < n; i += k) {
+    for (k = 0; i + k < n && !strchr(marks, at[i + k]);) k++;
+    text_put(t, at + i, k);
+    if (i + k < n) text_puts(t, text[strchr(marks, at[i + k++]) - marks]);
+  }
 }
 
 const char *text_cstr(Text *t) {
@@ -141,7 +149,7 @@ Str str_fmt(Ctx *c, const char *fmt, ...) {
   Text t = text_new(&c->scratch);
   va_list args;
   va_start(args, fmt);
-  append(&t, fmt, args);
+  text_vfmt(&t, fmt, args);
   va_end(args);
   Str s = str_intern(c, t.at, t.n);
   arena_rewind(&c->scratch, m);

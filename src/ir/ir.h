@@ -177,12 +177,14 @@ u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 
 /* mathlib.c: the text of mathlib*.h, in parts */
-/* The text of one part and the names of the parts it needs, separated by spaces and ended by a
- * star; NULL if there is no such part. */
+/* The template of one part (a function's name has @ behind it) and the names of the parts it needs,
+ * separated by spaces and ended by a star; NULL if there is no such part. */
 const char *mathlib_text(const char *name, size_t *n, const char **needs);
 /* Appends the parts named (separated by spaces) and all they need, in an order in which C can read
- * them. */
-void mathlib_write(Text *t, const char *names);
+ * them, with a suffix behind their names. fma: a condition of the preprocessor, whether the
+ * compiler makes one instruction of it; MATHLIB_FMA: by its flags. */
+#define MATHLIB_FMA "defined(__FMA__)"
+void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma);
 
 /* dim.c */
 Dims *dims_new(Ctx *c);

@@ -2,9 +2,10 @@
  * engines that write C.
  *
  * In: names of parts, such as "expf". Out: text to paste, each part once and after the parts it
- * needs; it wants <stdint.h> above it. Method: the headers are in the binary as bytes and are
- * scanned at each call; needed parts stand above those that need them, so one walk from the end
- * finds all. Does not check the markers: a unit test does. */
+ * needs; it wants <stdint.h> above it. Method: the headers are in the binary as templates (the
+ * Makefile puts @ behind the names of functions and $ for the question whether there is an
+ * instruction for fma) and are scanned at each call; needed parts stand above those that need them,
+ * so one walk from the end finds all. Does not check the markers: a unit test does. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -79,12 +80,13 @@ static void mark(Part *part, u32 count, const char *names) {
   }
 }
 
-void mathlib_write(Text *t, const char *names) {
+void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma) {
+  const char *text[] = {suffix, fma};
   Part part[PARTS_MAX];
   u32 count = list(part);
   mark(part, count, names);
   for (u32 i = count; i-- > 0;)
     if (part[i].used) mark(part, count, part[i].needs);
   for (u32 i = 0; i < count; i++)
-    if (part[i].used) text_put(t, part[i].text, part[i].text_len);
+    if (part[i].used) text_fill(t, part[i].text, part[i].text_len, "@$", text);
 }

@@ -63,7 +63,7 @@ static void write_out(Ctx *c, void *arg) {
   char **argv = arg;
   Text t = text_new(&c->scratch), all = text_new(&c->scratch);
   for (int i = 1; argv[i]; i++) text_puts(&t, argv[i]), text_puts(&t, " ");
-  mathlib_write(&all, text_cstr(&t));
+  mathlib_write(&all, text_cstr(&t), "", MATHLIB_FMA);
   fwrite(all.at, 1, all.n, stdout);
 }
 

@@ -104,11 +104,11 @@ struct Emit {
   Ctx *c;
   Prog *p;
   const EmitOptions *o;
-  Pool *pool;  /* NULL: the file has one body */
-  u32 number;  /* of this one */
-  u32 *weight; /* by buffer: number in the names of constants */
-  bool above;  /* a body that is compiled only where its vectors are */
-  Text *t;     /* being written */
+  Pool *pool;         /* NULL: the file has one body */
+  const char *suffix; /* of this body's names: see put_own */
+  u32 *weight;        /* by buffer: number in the names of constants */
+  bool above;         /* a body that is compiled only where its vectors are */
+  Text *t;            /* being written */
   u32 indent;
   u32 depth;         /* of loops, for the names of their variables */
   Text body;         /* kernels */
@@ -261,8 +261,9 @@ typedef struct Made {
   Text args;   /* the names of these */
   Text entry;  /* body of NAME_run */
 } Made;
-/* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL. */
-Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body);
+/* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL.
+ * above: it is compiled only where its vectors are. */
+Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above);
 void made_entry(Made *f, Blob *blob);
 EmitFacts made_facts(const Made *f);
 void put_banner(Emit *e, Text *t, const char *suffix);
@@ -345,6 +346,11 @@ void put_selftest(Emit *e, Text *out, const char *upper);
 void put_caller(Emit *e, Text *out, Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
+/* What a body calls its own carries its suffix, so that a file can have several: functions, types,
+ * and macros that do not mean the same in all bodies. @ in the text stands for it; text_fmt does
+ * the rest. */
+void put_own(Emit *e, Text *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void put_marked(Emit *e, Text *t, const char *text); /* nothing but that */
 void put_runtime(Emit *e, Text *out);
 void put_math(Emit *e, Text *out);
 const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this operation */

@@ -204,7 +204,7 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
   bool twice = lanes > 1 && !e->o->target->loops && count(e, first, &n);
   if (twice) {
     e->vectors = true;
-    if (!e->above) text_puts(e->t, "#if IG_VECTORS\n");
+    if (!e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
     write(e, first);
     if (e->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;

@@ -119,17 +119,17 @@ static void put_load(Emit *e, const Expr *x) {
     put_reg(e, x->ref, x->arg, x->narg, false);
   } else if (x->dt == DT_f16 || x->dt == DT_bf16) {
     need(e, x->dt == DT_f16 ? RT_get_f16 : RT_get_bf16);
-    text_fmt(e->t, "ig_get_%s(", dtype_info[x->dt].name);
+    put_own(e, e->t, "ig_get_%s@(", dtype_info[x->dt].name);
     put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_puts(e->t, ")");
   } else if (x->dt == DT_f8e8m0) {
     need(e, RT_get_e8m0);
-    text_puts(e->t, "ig_get_e8m0(");
+    put_own(e, e->t, "ig_get_e8m0@(");
     put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_puts(e->t, ")");
   } else if (narrow_formats[x->dt].decode) {
     need(e, RT_decode);
-    text_puts(e->t, "ig_decode(");
+    put_own(e, e->t, "ig_decode@(");
     put_element(e, x->ref, x->arg, x->narg, x->lanes);
     text_fmt(e->t, ", %s)", narrow_formats[x->dt].decode);
   } else {
@@ -145,20 +145,20 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
   }
   if (dt == DT_f16 || dt == DT_bf16) {
     need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
-    text_fmt(e->t, "ig_rnd_%s(", dtype_info[dt].name);
+    put_own(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
     return ")";
   }
   if (dt == DT_f8e8m0) {
     need(e, RT_put_e8m0);
     need(e, RT_get_e8m0);
-    text_puts(e->t, "ig_get_e8m0(ig_put_e8m0(");
+    put_own(e, e->t, "ig_get_e8m0@(ig_put_e8m0@(");
     return sat ? ", 1))" : ", 0))";
   }
   if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
   need(e, RT_encode);
   need(e, RT_decode);
   Text t = text_new(&e->c->scratch);
-  text_puts(e->t, "ig_decode(ig_encode(");
+  put_own(e, e->t, "ig_decode@(ig_encode@(");
   text_fmt(&t, ", %s, %d), %s)", narrow_formats[dt].encode, sat, narrow_formats[dt].decode);
   return text_cstr(&t);
 }
@@ -177,7 +177,7 @@ static const char *open_wrap(Emit *e, DType dt) {
   Text t = text_new(&e->c->scratch);
   if (dtype_is_signed(dt)) {
     need(e, RT_wrap);
-    text_fmt(e->t, "(%s)ig_wrap(", c_type(dt));
+    put_own(e, e->t, "(%s)ig_wrap@(", c_type(dt));
     text_fmt(&t, ", %u)", bits);
   } else {
     text_fmt(e->t, "(%s)((", c_type(dt));
@@ -193,12 +193,12 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
   dtype_limits(to, &lo, &hi);
   if (to == DT_u64) {
     need(e, sat ? (wide ? RT_clamp_fu : RT_clamp_fuf) : wide ? RT_to_u64 : RT_to_u64f);
-    text_fmt(e->t, "%s%s(", sat ? "ig_clamp_fu" : "ig_to_u64", f);
+    put_own(e, e->t, "%s%s@(", sat ? "ig_clamp_fu" : "ig_to_u64", f);
     put_data(e, a, PR_any);
     text_puts(e->t, ")");
   } else if (sat) {
     need(e, wide ? RT_clamp_f : RT_clamp_ff);
-    text_fmt(e->t, "(%s)ig_clamp_f%s(", c_type(to), f);
+    put_own(e, e->t, "(%s)ig_clamp_f%s@(", c_type(to), f);
     put_data(e, a, PR_any);
     text_puts(e->t, ", ");
     put_int(e, DT_i64, lo.i);
@@ -208,7 +208,7 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
   } else {
     need(e, wide ? RT_to_i64 : RT_to_i64f);
     const char *end = open_wrap(e, to);
-    text_fmt(e->t, "ig_to_i64%s(", f);
+    put_own(e, e->t, "ig_to_i64%s@(", f);
     put_data(e, a, PR_any);
     text_fmt(e->t, ")%s", end);
   }
@@ -223,14 +223,14 @@ static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
     text_puts(e->t, end);
   } else if (from == DT_u64) {
     need(e, RT_clamp_u);
-    text_fmt(e->t, "(%s)ig_clamp_u(", c_type(to));
+    put_own(e, e->t, "(%s)ig_clamp_u@(", c_type(to));
     put_data(e, a, PR_any);
     text_puts(e->t, ", ");
     put_int(e, DT_i64, hi.i);
     text_puts(e->t, ")");
   } else {
     need(e, RT_clamp_i);
-    text_fmt(e->t, "(%s)ig_clamp_i(", c_type(to));
+    put_own(e, e->t, "(%s)ig_clamp_i@(", c_type(to));
     put_data(e, a, PR_any);
     text_puts(e->t, ", ");
     put_int(e, DT_i64, to == DT_u64 ? 0 : lo.i);
@@ -265,7 +265,7 @@ static void put_cast(Emit *e, const Expr *x) {
     if (from == DT_u64) unsupported(e, "u64 to a narrow float");
     need(e, RT_sticky);
     const char *end = open_round(e, to, x->sat);
-    text_puts(e->t, "ig_sticky(");
+    put_own(e, e->t, "ig_sticky@(");
     put_data(e, x->arg[0], PR_any);
     text_fmt(e->t, ")%s", end);
   } else {
@@ -279,10 +279,10 @@ static void put_bits(Emit *e, ExprId id) {
   const char *end = ")";
   if (dt == DT_f64 || dt == DT_f32) {
     need(e, dt == DT_f64 ? RT_bits : RT_f32_bits);
-    text_puts(e->t, dt == DT_f64 ? "ig_bits(" : "ig_f32_bits(");
+    put_own(e, e->t, dt == DT_f64 ? "ig_bits@(" : "ig_f32_bits@(");
   } else if (dt == DT_f16 || dt == DT_bf16) {
     need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
-    text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
+    put_own(e, e->t, "ig_put_%s@(", dtype_info[dt].name);
   } else if (dtype_is_float(dt)) {
     put_narrow_bits(e, dt, id);
     return;
@@ -298,17 +298,17 @@ static void put_bitcast(Emit *e, const Expr *x) {
   const char *end = ")";
   if (to == DT_f64 || to == DT_f32) {
     need(e, to == DT_f64 ? RT_of_bits : RT_of_f32_bits);
-    text_puts(e->t, to == DT_f64 ? "ig_of_bits(" : "ig_of_f32_bits(");
+    put_own(e, e->t, to == DT_f64 ? "ig_of_bits@(" : "ig_of_f32_bits@(");
   } else if (to == DT_f16 || to == DT_bf16) {
     need(e, to == DT_f16 ? RT_get_f16 : RT_get_bf16);
-    text_fmt(e->t, "ig_get_%s(", dtype_info[to].name);
+    put_own(e, e->t, "ig_get_%s@(", dtype_info[to].name);
   } else if (to == DT_f8e8m0) {
     need(e, RT_get_e8m0);
-    text_puts(e->t, "ig_get_e8m0(");
+    put_own(e, e->t, "ig_get_e8m0@(");
   } else if (dtype_is_float(to)) {
     need(e, RT_decode);
     Text t = text_new(&e->c->scratch);
-    text_puts(e->t, "ig_decode(");
+    put_own(e, e->t, "ig_decode@(");
     text_fmt(&t, ", %s)", narrow_formats[to].decode);
     end = text_cstr(&t);
   } else {
@@ -321,7 +321,7 @@ static void put_bitcast(Emit *e, const Expr *x) {
 /* ---- operators ---- */
 
 static void put_call(Emit *e, const Expr *x, const char *name) {
-  text_fmt(e->t, "%s(", name);
+  put_own(e, e->t, "%s@(", name);
   for (u32 i = 0; i < x->narg; i++) {
     if (i) text_puts(e->t, ", ");
     put_data(e, x->arg[i], PR_any);
@@ -423,7 +423,7 @@ static void put_shift(Emit *e, const Expr *x) {
   bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
   const char *end = open_wrap(e, x->dt);
   need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
-  text_puts(e->t, left ? "ig_shl((uint64_t)" : is_signed ? "ig_sshr(" : "ig_ushr(");
+  put_own(e, e->t, left ? "ig_shl@((uint64_t)" : is_signed ? "ig_sshr@(" : "ig_ushr@(");
   put_data(e, x->arg[0], PR_unary);
   text_puts(e->t, left ? ", (uint64_t)" : ", ");
   put_data(e, x->arg[1], PR_unary);
@@ -545,7 +545,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 static void put_quad(Emit *e, const Expr *x) {
   const Expr *from = prog_expr(e->p, x->arg[0]);
   if (e->b.mode != BM_vectors) need(e, RT_quad);
-  text_fmt(e->t, "%s(&", e->b.mode == BM_vectors ? need_quad(e) : "ig_quad");
+  put_own(e, e->t, "%s@(&", e->b.mode == BM_vectors ? need_quad(e) : "ig_quad");
   put_element(e, from->ref, from->arg, from->narg, 1);
   text_puts(e->t, ")");
 }
@@ -555,7 +555,7 @@ static void put_random(Emit *e, const Expr *x) {
   if (!digits[x->dt]) unsupported(e, "random numbers of this type");
   need(e, RT_random);
   e->random = true;
-  text_fmt(e->t, "(%s)ig_random((uint64_t)", c_type(x->dt));
+  put_own(e, e->t, "(%s)ig_random@((uint64_t)", c_type(x->dt));
   put_data(e, x->arg[0], PR_unary);
   text_puts(e->t, ", seed, (uint64_t)");
   put_data(e, x->arg[1], PR_unary);
@@ -599,14 +599,14 @@ void put_expr(Emit *e, ExprId x) {
 static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
   if (dt == DT_f8e8m0) {
     need(e, RT_put_e8m0);
-    text_puts(e->t, "ig_put_e8m0(");
+    put_own(e, e->t, "ig_put_e8m0@(");
     put_data(e, x, PR_any);
     text_puts(e->t, ", 1)");
     return;
   }
   if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
   need(e, RT_encode);
-  text_puts(e->t, "(uint8_t)ig_encode(");
+  put_own(e, e->t, "(uint8_t)ig_encode@(");
   put_data(e, x, PR_any);
   text_fmt(e->t, ", %s, %d)", narrow_formats[dt].encode, dt != DT_f8e5m2);
 }
@@ -614,7 +614,7 @@ static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
 void put_stored(Emit *e, DType dt, ExprId x) {
   if (dt == DT_f16 || dt == DT_bf16) {
     need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
-    text_fmt(e->t, "ig_put_%s(", dtype_info[dt].name);
+    put_own(e, e->t, "ig_put_%s@(", dtype_info[dt].name);
     put_data(e, x, PR_any);
     text_puts(e->t, ")");
   } else if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) {

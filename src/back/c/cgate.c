@@ -39,11 +39,13 @@ static bool has_feature(const Target *t, const char *name) {
   return false;
 }
 
-/* Macros of a compiler say what its flags are, not what a function was told. */
+/* Macros of a compiler say what its flags are, not what a function was told; of SSE2, which every
+ * x86-64 has, they tell the truth. */
 const char *feature_test(Emit *e, const char *feature) {
-  return has_feature(e->o->target, feature)
-             ? "1"
-             : str_text(e->c, str_fmt(e->c, "defined(__%s__)", feature));
+  const Target *t = e->o->target;
+  if (has_feature(t, feature)) return "1";
+  if (e->above && *t->features && strcmp(feature, "SSE2") != 0) return "0";
+  return str_text(e->c, str_fmt(e->c, "defined(__%s__)", feature));
 }
 
 /* ---- vectors or not ---- */
@@ -83,16 +85,17 @@ void put_intrinsics(Text *t) {
 void put_gate(Emit *e, Text *t) {
   if (!is_gated(e)) return;
   if (e->above) {
-    text_puts(t, "#define IG_VECTORS 1\n");
+    put_own(e, t, "#define IG_VECTORS@ 1\n");
     return;
   }
   text_fmt(t, "#if " GNU " && \\\n    %s", e->pool ? "(" : e->o->target->guard);
   if (e->pool) put_any_guard(e, t);
-  text_puts(t, "\n#define IG_VECTORS 1\n");
+  put_own(e, t, "\n#define IG_VECTORS@ 1\n");
   if (is_checked(e))
-    text_puts(t, "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS 1\n"
-                 "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
-  text_puts(t, "#else\n#define IG_VECTORS 0\n");
+    put_own(e, t,
+            "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
+            "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
+  put_own(e, t, "#else\n#define IG_VECTORS@ 0\n");
   if (!e->pool) put_message(e, t);
   text_puts(t, "#endif\n");
   if (is_checked(e)) text_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
@@ -103,12 +106,13 @@ void put_gate(Emit *e, Text *t) {
 void put_sums(Emit *e, Text *t) {
   if (!is_gated(e) || !has_stand_in(e)) return;
   if (e->math[OP_fma][MP_f])
-    text_puts(t, "#if IG_VECTORS\n#define ig_mad im_fmaf\n"
-                 "#else\n#define ig_mad(a, b, c) ((a) * (b) + (c))\n#endif\n");
+    put_own(e, t,
+            "#if IG_VECTORS@\n#define ig_mad@ im_fmaf@\n"
+            "#else\n#define ig_mad@(a, b, c) ((a) * (b) + (c))\n#endif\n");
   for (u32 op = 0; op < OP_SCALARS; op++)
     if (e->math[op][MP_u])
-      text_fmt(t, "#if !IG_VECTORS\n#define im_%s im_%s\n#endif\n", math_name(e->c, (Op)op, MP_u),
-               math_name(e->c, (Op)op, MP_q));
+      put_own(e, t, "#if !IG_VECTORS@\n#define im_%s@ im_%s@\n#endif\n",
+              math_name(e->c, (Op)op, MP_u), math_name(e->c, (Op)op, MP_q));
 }
 
 /* ---- regions ---- */
@@ -192,6 +196,6 @@ void put_region_end(Made *f, Text *t) {
 void put_target_name(Emit *e, Text *t) {
   text_fmt(t, "\nconst char *%s_target(void) {\n", e->o->name);
   if (is_gated(e))
-    text_fmt(t, "#if !IG_VECTORS\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
+    put_own(e, t, "#if !IG_VECTORS@\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
   text_fmt(t, "  return \"%s\";\n}\n", e->o->target->name);
 }

@@ -20,7 +20,7 @@ static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec
 
 static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
   need(e, n);
-  text_fmt(e->t, "%s(", name);
+  put_own(e, e->t, "%s@(", name);
   put_idx(e, x->arg[0], PR_any);
   text_puts(e->t, ", ");
   put_idx(e, x->arg[1], PR_any);

@@ -11,14 +11,14 @@
 
 const char *need_quad(Emit *e) {
   if (!is_wanted(e, "ig_quad_at")) return "ig_quad_at";
-  text_puts(&e->helper_text,
-            "typedef int32_t ig_quad_mem __attribute__((aligned(1), may_alias));\n" HELPER
-            "int32_t ig_quad_at(const void *p) {\n"
-            "#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\n"
-            "  return *(const ig_quad_mem *)p;\n"
-            "#else\n"
-            "  return (int32_t)__builtin_bswap32((uint32_t)*(const ig_quad_mem *)p);\n"
-            "#endif\n}\n");
+  put_own(e, &e->helper_text,
+          "typedef int32_t ig_quad_mem@ __attribute__((aligned(1), may_alias));\n" HELPER
+          "int32_t ig_quad_at@(const void *p) {\n"
+          "#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\n"
+          "  return *(const ig_quad_mem@ *)p;\n"
+          "#else\n"
+          "  return (int32_t)__builtin_bswap32((uint32_t)*(const ig_quad_mem@ *)p);\n"
+          "#endif\n}\n");
   return "ig_quad_at";
 }
 
@@ -36,7 +36,7 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
   Text n = text_new(e->b.a), *t = &e->helper_text;
   u32 bits = e->b.piece.w * 32;
   e->b.frame += bits; /* of what it holds, without optimisation: operands and steps */
-  text_fmt(&n, "ig_dot4_i32x%u", e->b.piece.w);
+  put_own(e, &n, "ig_dot4_i32x%u@", e->b.piece.w);
   const char *name = text_cstr(&n);
   if (bits < 128 || bits > 512) return loop;
   if (!is_wanted(e, name)) return name;
@@ -44,15 +44,15 @@ const char *need_dot4(Emit *e, const char *loop, const char *type) {
   const char *mm = x86_prefix(bits);
   const char *si = bits == 128 ? "128i" : bits == 256 ? "256i" : "512i";
   text_fmt(t, HELPER "%s %s(%s a, %s b, %s c) {\n", type, name, type, type, type);
-  text_fmt(t, "#if defined(__AVX512VNNI__)%s%s\n", bits == 512 ? "" : " && ",
+  text_fmt(t, "#if %s%s%s\n", feature_test(e, "AVX512VNNI"), bits == 512 ? "" : " && ",
            bits == 512 ? "" : feature_test(e, "AVX512VL"));
   text_fmt(t, "  return (%s)%s_dpbusd_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n", type, mm, si, si,
            si);
   if (bits < 512)
     text_fmt(t,
-             "#elif defined(__AVXVNNI__)\n"
+             "#elif %s\n"
              "  return (%s)%s_dpbusd_avx_epi32((__m%s)c, (__m%s)a, (__m%s)b);\n",
-             type, mm, si, si, si);
+             feature_test(e, "AVXVNNI"), type, mm, si, si, si);
   text_fmt(t, "#elif %s\n",
            feature_test(e, bits == 128   ? "SSE2"
                            : bits == 256 ? "AVX2"
@@ -79,7 +79,7 @@ const char *need_widen(Emit *e, Elem from) {
   const char *u = from == VE_u8 ? "u" : "i";
   Text n = text_new(e->b.a), *t = &e->helper_text;
   if (w != 16 && w != 8) return NULL;
-  text_fmt(&n, "ig_widen_%s8x%u", u, w);
+  put_own(e, &n, "ig_widen_%s8x%u@", u, w);
   const char *name = text_cstr(&n);
   if (!is_wanted(e, name)) return name;
   const char *type = vector_type(e, from, w), *half = vector_type(e, VE_i16, w),
@@ -156,7 +156,7 @@ const char *need_requantise(Emit *e, DType as) {
   u32 w = e->b.piece.w;
   e->b.frame += w * 64;
   Text n = text_new(e->b.a), *t = &e->helper_text;
-  text_fmt(&n, "ig_requantise_%sx%u", dtype_info[as].name, w);
+  put_own(e, &n, "ig_requantise_%sx%u@", dtype_info[as].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
   const char *f = vector_type(e, VE_f32, w), *mm = x86_prefix(w * 32), *has = x86_test(e, w);
@@ -181,7 +181,7 @@ const char *need_quantise(Emit *e, DType to) {
   u32 w = e->b.piece.w;
   e->b.frame += w * 64;
   Text n = text_new(e->b.a), *t = &e->helper_text;
-  text_fmt(&n, "ig_quantise_%sx%u", dtype_info[to].name, w);
+  put_own(e, &n, "ig_quantise_%sx%u@", dtype_info[to].name, w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
   const char *f = vector_type(e, VE_f32, w), *i = vector_type(e, VE_i32, w),

@@ -264,8 +264,8 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   put_shapes(e, u);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   Text head = text_new(&e->c->scratch);
-  text_fmt(&head, "%s%svoid %s_k%u(", kernel_linkage(e), shared ? "__attribute__((noinline)) " : "",
-           e->o->name, number);
+  put_own(e, &head, "%s%svoid %s_k%u@(", kernel_linkage(e),
+          shared ? "__attribute__((noinline)) " : "", e->o->name, number);
   text_put(&head, params.at, params.n);
   if (shared)
     text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
@@ -294,7 +294,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   if (params > e->kernel_params) e->kernel_params = params;
   if (u.bytes + 8 * params > e->kernel_bytes) e->kernel_bytes = u.bytes + 8 * params;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
-  text_fmt(e->t, shared ? "%s_p%u(job" : "%s_k%u(", e->o->name, number);
+  put_own(e, e->t, shared ? "%s_p%u@(job" : "%s_k%u@(", e->o->name, number);
   for (u32 i = 0; i < u.buf.n; i++) {
     text_puts(e->t, first ? "" : ", ");
     put_buf_name(e, u.buf.at[i]);

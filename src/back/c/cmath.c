@@ -19,13 +19,13 @@ static const struct Own {
   Op op; /* scalar function that it calls; OP_cast: none */
   const char *text;
 } own[] = {
-    {"imk_f32", OP_cast, "static inline float imk_f32(uint32_t u) {\n  return (float)u;\n}\n"},
-    {"imk_u32", OP_cast, "static inline uint32_t imk_u32(float f) {\n  return (uint32_t)f;\n}\n"},
-    {"imk_all", OP_cast, "static inline float imk_all(lane x) {\n  return x - (float){0};\n}\n"},
+    {"imk_f32", OP_cast, "static inline float imk_f32@(uint32_t u) {\n  return (float)u;\n}\n"},
+    {"imk_u32", OP_cast, "static inline uint32_t imk_u32@(float f) {\n  return (uint32_t)f;\n}\n"},
+    {"imk_all", OP_cast, "static inline float imk_all@(lane x) {\n  return x - (float){0};\n}\n"},
     {"imk_mask", OP_cast,
-     "static inline uint32_t imk_mask(int yes) {\n  return (uint32_t)yes;\n}\n"},
+     "static inline uint32_t imk_mask@(int yes) {\n  return (uint32_t)yes;\n}\n"},
     {"imk_lesser", OP_cast,
-     "static inline float imk_lesser(float a, float b) {\n"
+     "static inline float imk_lesser@(float a, float b) {\n"
      "#if X86\n"
      "  return MIN(a, b);\n"
      "#else\n"
@@ -33,7 +33,7 @@ static const struct Own {
      "  return (float)(((uint32_t)a & m) | ((uint32_t)b & ~m));\n"
      "#endif\n}\n"},
     {"imk_larger", OP_cast,
-     "static inline float imk_larger(float a, float b) {\n"
+     "static inline float imk_larger@(float a, float b) {\n"
      "#if X86\n"
      "  return MAX(a, b);\n"
      "#else\n"
@@ -41,16 +41,16 @@ static const struct Own {
      "  return (float)(((uint32_t)a & m) | ((uint32_t)b & ~m));\n"
      "#endif\n}\n"},
     {"imk_mad", OP_fma,
-     "static inline float imk_mad(float a, float b, float c) {\n"
+     "static inline float imk_mad@(float a, float b, float c) {\n"
      "#if X86 && FMA\n"
      "  return MAD(a, b, c);\n"
      "#else\n"
      "  union {\n    float v;\n    lane at[W];\n  } x = {a}, y = {b}, r = {c};\n"
-     "  for (unsigned z = 0; z < W; z++) r.at[z] = im_fmaf(x.at[z], y.at[z], r.at[z]);\n"
+     "  for (unsigned z = 0; z < W; z++) r.at[z] = im_fmaf@(x.at[z], y.at[z], r.at[z]);\n"
      "  return r.v;\n"
      "#endif\n}\n"},
     {"imk_pow2", OP_cast,
-     "static inline float imk_pow2(float p, float t) {\n"
+     "static inline float imk_pow2@(float p, float t) {\n"
      "#if X86 && AVX512F && AVX512VL\n"
      "  return SCALE(p, t - 0x1.8p23f);\n"
      "#else\n"
@@ -60,17 +60,17 @@ static const struct Own {
 #define FAR(name)                                                                                  \
   {                                                                                                \
     "imk_far" #name, OP_##name,                                                                    \
-        "static __attribute__((noinline)) float imk_each" #name "(float x, float y) {\n"           \
+        "static __attribute__((noinline)) float imk_each" #name "@(float x, float y) {\n"          \
         "  union {\n    float v;\n    lane at[W];\n  } a = {x}, r = {y};\n"                        \
         "  for (unsigned z = 0; z < W; z++)\n"                                                     \
-        "    if (!(a.at[z] < 0x1p13f && a.at[z] > -0x1p13f)) r.at[z] = im_" #name "f(a.at[z]);\n"  \
+        "    if (!(a.at[z] < 0x1p13f && a.at[z] > -0x1p13f)) r.at[z] = im_" #name "f@(a.at[z]);\n" \
         "  return r.v;\n}\n"                                                                       \
-        "static inline float imk_far" #name "(float x, float y) {\n"                               \
+        "static inline float imk_far" #name "@(float x, float y) {\n"                              \
         "  union {\n    uint32_t v;\n    bits at[W];\n  } m = {(uint32_t)(x < 0x1p13f) & "         \
         "(uint32_t)(x > -0x1p13f)};\n"                                                             \
         "  bits near = m.at[0];\n"                                                                 \
         "  for (unsigned z = 1; z < W; z++) near &= m.at[z];\n"                                    \
-        "  return near ? y : imk_each" #name "(x, y);\n}\n"                                        \
+        "  return near ? y : imk_each" #name "@(x, y);\n}\n"                                       \
   }
     FAR(sin),
     FAR(cos),
@@ -143,6 +143,8 @@ static void put_translated(Emit *e, const char *text, size_t n) {
     } else if (text[i] == '/' && text[i + 1] == '*') {
       while (memcmp(text + i + k - 2, "*/", 2) != 0 || k < 4) k++;
       text_put(&t, text + i, k);
+    } else if (text[i] == '@') {
+      text_puts(&t, e->suffix);
     } else {
       text_put(&t, text + i, 1);
     }
@@ -185,6 +187,6 @@ const char *need_quick(Emit *e, const Expr *x) {
   u64 frame = VALUES * 4 * e->b.piece.w;
   if (frame > e->quick_frame) e->quick_frame = frame;
   put_part(e, part, strlen(part), 0);
-  text_fmt(&name, "im_%sx%u", part, e->b.piece.w);
+  put_own(e, &name, "im_%sx%u@", part, e->b.piece.w);
   return text_cstr(&name);
 }

@@ -1,16 +1,15 @@
 /* cmulti.c: a file with several bodies, for CPUs that differ.
  *
  * In: programs of one model, each made for another target. Out: one C file with the interface of
- * any other. The text of each program is what emit.c would write, with the name of its body behind
+ * any other. Each program is written as emit.c does it, with the name of its body as the suffix of
  * every name of its own; gcc and clang are told by pragmas what its functions may use, so that the
  * file needs no flags. What callers know are functions that go to the body this CPU runs: the last
  * one whose features it has. The compiler's library found those out before the program began, and
  * asking it is a load and a test: nothing is stored here. Weights with the same bytes are written
  * once.
  *
- * A body in which sums of products of bytes occur is there twice, if some CPUs of its target have
- * an instruction for them: macros of the compiler, by which cint8.c chooses it, say what the flags
- * are and not what a function may use, so each body has macros of its own in their place.
+ * A program in which sums of products of bytes occur is written twice, if some CPUs of its target
+ * have an instruction for them: the second time for a target that has it.
  *
  * All bodies keep their state at the same places, and a CPU always takes the same one.
  */
@@ -23,75 +22,21 @@ enum { BODIES = 16 };
 
 /* A body of the file. */
 typedef struct Part {
-  Made *made;
+  Made made;
   const char *name;
-  const char *features; /* separated by commas; "": no more than the flags give */
+  const char *features; /* that its functions are told; "": no more than the flags give */
   bool dot4;            /* the second of two from one program */
+  Target target;
+  EmitOptions o;
 } Part;
 
 typedef struct Multi {
   Ctx *c;
   const EmitOptions *o;
   Pool pool;
-  u32 nmade, npart;
-  Made made[BODIES];
+  u32 npart;
   Part part[2 * BODIES];
 } Multi;
-
-/* ---- names ---- */
-
-static bool begins(const char *word, size_t n, const char *with) {
-  size_t k = strlen(with);
-  return n >= k && !memcmp(word, with, k);
-}
-
-/* NAME_run, NAME_k12: functions of a program. */
-static bool is_function(const char *word, size_t n, const char *name) {
-  static const char *const rest[] = {"run",   "body",          "why",          "selftest",
-                                     "reset", "threads_start", "threads_stop", "kernel_name"};
-  size_t k = strlen(name);
-  if (!begins(word, n, name) || n <= k + 1 || word[k] != '_') return false;
-  word += k + 1;
-  n -= k + 1;
-  for (u32 i = 0; i < sizeof rest / sizeof *rest; i++)
-    if (strlen(rest[i]) == n && begins(word, n, rest[i])) return true;
-  return n > 1 && (*word == 'k' || *word == 'p') && is_digit(word[1]);
-}
-
-static void put_word(Text *t, const Part *part, const char *name, const char *word, size_t n) {
-  bool above = *part->features != 0;
-  bool feature = above && (begins(word, n, "__AVX") || begins(word, n, "__FMA"));
-  bool own = begins(word, n, "ig_") || begins(word, n, "IG_") || begins(word, n, "im_") ||
-             begins(word, n, "imk_") || is_function(word, n, name);
-  if (feature) text_puts(t, "IG");
-  text_put(t, word, n);
-  if (feature || own) text_fmt(t, "_%s", part->name);
-}
-
-/* How much of the text is one thing: a comment, a literal, a word or a character. */
-static size_t piece(const char *s, size_t n) {
-  size_t k = 1;
-  if (is_digit(*s) || is_letter(*s)) {
-    bool number = is_digit(*s);
-    while (k < n && (is_digit(s[k]) || is_letter(s[k]) || (number && s[k] == '.'))) k++;
-  } else if (*s == '"' || *s == '\'') {
-    while (k < n && s[k] != *s) k += s[k] == '\\' ? 2 : 1;
-    k++;
-  } else if (n > 1 && *s == '/' && s[1] == '*') {
-    for (k = 4; k < n && (s[k - 2] != '*' || s[k - 1] != '/');) k++;
-  }
-  return k < n ? k : n;
-}
-
-static void put_renamed(Text *t, const Part *part, const char *name, const Text *text) {
-  for (size_t i = 0, k; i < text->n; i += k) {
-    k = piece(text->at + i, text->n - i);
-    if (is_letter(text->at[i]))
-      put_word(t, part, name, text->at + i, k);
-    else
-      text_put(t, text->at + i, k);
-  }
-}
 
 /* ---- features ---- */
 
@@ -101,25 +46,15 @@ static size_t feature(const char **list) {
   return strcspn(*list, ",");
 }
 
-/* The macro by which a text asks for the instruction; features of its target it need not ask for.
- */
-static void put_dot4(Text *t, const Part *part) {
-  text_puts(t, "#define IG__");
-  for (const char *s = part->made->e->o->target->dot4; *s; s++)
-    text_fmt(t, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
-  text_fmt(t, "___%s 1\n", part->name);
-}
-
 /* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
 static void put_has(Multi *m, Text *t) {
   for (u32 i = 1; i < m->npart; i++) {
     const Part *part = &m->part[i];
-    const Target *target = part->made->e->o->target;
     text_fmt(t,
              "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
              "    %s%s\n#define IG_HAS_%s 1\n#else\n#define IG_HAS_%s 0\n#endif\n",
-             *part->features ? "defined(__x86_64__)" : target->guard,
-             part->dot4 && !strcmp(target->dot4, "avxvnni")
+             *part->features ? "defined(__x86_64__)" : part->target.guard,
+             part->dot4 && !strcmp(part->name, "avxvnni")
                  ? " && !defined(__clang__) && __GNUC__ >= 12"
                  : "",
              part->name, part->name);
@@ -129,18 +64,18 @@ static void put_has(Multi *m, Text *t) {
 /* Inside a region of a target they would be taken for that target alone. */
 static void put_includes(Multi *m, Text *t) {
   bool any = false;
-  for (u32 i = 0; i < m->nmade; i++) any = any || m->made[i].e->intrinsics;
+  for (u32 i = 0; i < m->npart; i++) any = any || m->part[i].made.e->intrinsics;
   if (any) put_intrinsics(t);
 }
 
 /* ---- weights ---- */
 
 static void mark_weights(Multi *m) {
-  for (u32 i = 0; i < m->nmade; i++) {
-    Emit *e = m->made[i].e;
+  for (u32 i = 0; i < m->npart; i++) {
+    Emit *e = m->part[i].made.e;
     for (BufId b = 1; b < e->p->buf.n; b++) {
       const Buf *x = prog_buf(e->p, b);
-      if (x->space == BS_const && !x->alias && e->used[b])
+      if (x->space == BS_const && !x->alias && e->used[b] && !m->part[i].dot4)
         m->pool.w.at[e->weight[b]].users |= (u64)1 << i;
     }
   }
@@ -154,16 +89,16 @@ static u64 pool_bytes_used(const Multi *m) {
 }
 
 static void put_pool(Multi *m, Text *t) {
-  Emit *e = m->made[0].e;
+  Emit *e = m->part[0].made.e;
   put_weights_head(e, t);
   for (u32 i = 0; !e->blob && i < m->pool.w.n; i++) {
     const Weight *w = &m->pool.w.at[i];
     if (!w->users) continue;
     bool some = !(w->users & 1), first = true;
     if (some) text_puts(t, "#if ");
-    for (u32 k = 1; some && k < m->nmade; k++)
+    for (u32 k = 1; some && k < m->npart; k++)
       if (w->users >> k & 1) {
-        text_fmt(t, "%sIG_HAS_%s", first ? "" : " || ", m->made[k].e->o->target->name);
+        text_fmt(t, "%sIG_HAS_%s", first ? "" : " || ", m->part[k].name);
         first = false;
       }
     if (some) text_puts(t, "\n");
@@ -174,22 +109,18 @@ static void put_pool(Multi *m, Text *t) {
 
 /* ---- bodies ---- */
 
-static void put_part(Multi *m, Text *t, const Part *part) {
-  Text own = text_new(&m->c->keep);
-  bool above = part != &m->part[0];
+static void put_part(Text *t, Part *part, bool above) {
   text_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
   if (above) text_fmt(t, "#if IG_HAS_%s\n", part->name);
   if (*part->features) put_target_push(t, part->features);
-  if (part->dot4) put_dot4(t, part);
-  put_support(part->made->e, &own);
-  put_functions(part->made, &own);
-  put_renamed(t, part, m->o->name, &own);
+  put_support(part->made.e, t);
+  put_functions(&part->made, t);
   if (*part->features) put_target_pop(t);
   if (above) text_puts(t, "#endif\n");
 }
 
 static void put_choice(Multi *m, Text *t) {
-  const char *up = text_cstr(&m->made[0].upper);
+  const char *up = text_cstr(&m->part[0].made.upper);
   text_fmt(t,
            "\n/* ---- which body ---- */\n\n"
            "/* -D%s_BODY=%s, say, takes that one without asking what the CPU is. */\nenum {",
@@ -231,11 +162,10 @@ static void put_way(Multi *m, Text *t, const char *type, const char *function, c
 
 /* NAME_target: of a body that is there twice, the target that gives the same bits. */
 static void put_name(Multi *m, Text *t) {
-  const Emit *first = m->made[0].e;
+  const Emit *first = m->part[0].made.e;
   text_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_body()) {\n", m->o->name);
   for (u32 i = m->npart - 1; i; i--)
-    text_fmt(t, "  case ig_body_%s: return \"%s\";\n", m->part[i].name,
-             m->part[i].made->e->o->target->name);
+    text_fmt(t, "  case ig_body_%s: return \"%s\";\n", m->part[i].name, m->part[i].target.name);
   text_puts(t, "  default: break;\n  }\n");
   if (is_gated(first))
     text_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", m->part[0].name,
@@ -244,7 +174,7 @@ static void put_name(Multi *m, Text *t) {
 }
 
 static void put_ways(Multi *m, Text *t) {
-  Made *f = &m->made[0];
+  Made *f = &m->part[0].made;
   Text params = text_new(&m->c->keep), args = text_new(&m->c->keep);
   bool pointer = m->o->weights == WM_pointer;
   text_fmt(&params, "void *arena%s", text_cstr(&f->params));
@@ -268,10 +198,10 @@ static void put_ways(Multi *m, Text *t) {
 
 /* A caller must not notice which body runs. */
 static void check_alike(Multi *m) {
-  for (u32 i = 1; i < m->nmade; i++) {
-    Prog *p = m->made[0].e->p, *q = m->made[i].e->p;
-    const char *name = m->made[i].e->o->target->name;
-    if (strcmp(text_cstr(&m->made[0].params), text_cstr(&m->made[i].params)) != 0)
+  for (u32 i = 1; i < m->npart; i++) {
+    Prog *p = m->part[0].made.e->p, *q = m->part[i].made.e->p;
+    const char *name = m->part[i].name;
+    if (strcmp(text_cstr(&m->part[0].made.params), text_cstr(&m->part[i].made.params)) != 0)
       fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
            name);
     BufId b = 1, d = 1;
@@ -287,15 +217,16 @@ static void check_alike(Multi *m) {
 
 static EmitFacts most(Multi *m) {
   EmitFacts all = {.feature = ""};
-  const Prog *p = m->made[0].e->p;
-  for (u32 i = 0; i < m->nmade; i++) {
-    EmitFacts f = made_facts(&m->made[i]);
+  const Prog *p = m->part[0].made.e->p;
+  for (u32 i = 0; i < m->npart; i++) {
+    EmitFacts f = made_facts(&m->part[i].made);
+    if (m->part[i].dot4) continue;
     if (f.arena_bytes > all.arena_bytes) all.arena_bytes = f.arena_bytes;
     if (f.selftest_bytes > all.selftest_bytes) all.selftest_bytes = f.selftest_bytes;
     if (f.stack_bytes > all.stack_bytes) all.stack_bytes = f.stack_bytes;
     all.kernels += f.kernels;
     if (f.nprofile > all.most_profile) all.most_profile = f.nprofile;
-    if (!i || target_is_here(m->made[i].e->o->target)) {
+    if (!i || target_is_here(&m->part[i].target)) {
       all.profile = f.profile;
       all.nprofile = f.nprofile;
     }
@@ -305,7 +236,7 @@ static EmitFacts most(Multi *m) {
   }
   /* of the function in front: the arguments once more, and what is asked of the CPU */
   all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);
-  all.weight_bytes = m->made[0].e->blob ? m->made[0].e->blob_bytes : pool_bytes_used(m);
+  all.weight_bytes = m->part[0].made.e->blob ? m->part[0].made.e->blob_bytes : pool_bytes_used(m);
   return all;
 }
 
@@ -321,70 +252,74 @@ static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o)
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 
-static void add_part(Multi *m, Made *made, bool dot4) {
-  const Target *t = made->e->o->target;
-  Part part = {.made = made, .name = dot4 ? NULL : t->name, .features = t->features, .dot4 = dot4};
-  if (dot4) {
-    part.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
-    part.name = t->dot4;
-  }
-  if (!m->npart) part.features = "";
-  m->part[m->npart++] = part;
+static Part *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool dot4, Blob *blob) {
+  u32 number = m->npart++;
+  Part *part = &m->part[number];
+  const Target *t = body->target;
+  *part = (Part){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
+  if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
+  part->features = number ? part->target.features : "";
+  part->o.target = &part->target;
+  part->o.selftest = body->selftest;
+  part->o.weights = weights;
+  const char *suffix = str_text(m->c, str_fmt(m->c, "_%s", part->name));
+  part->made = made_begin(body->p, &part->o, &m->pool, suffix, number > 0);
+  made_entry(&part->made, blob);
+  return part;
 }
 
 /* In front of all bodies. */
 static void put_head(Multi *m, Text *t) {
-  Emit *threaded = m->made[0].e;
-  for (u32 i = 0; i < m->nmade; i++)
-    if (m->made[i].e->nshared) threaded = m->made[i].e;
-  put_prelude(m->made[0].e, t);
+  Emit *threaded = m->part[0].made.e;
+  for (u32 i = 0; i < m->npart; i++)
+    if (m->part[i].made.e->nshared) threaded = m->part[i].made.e;
+  put_prelude(m->part[0].made.e, t);
   put_thread_headers(threaded, t);
   put_has(m, t);
   put_quiet(t);
   put_includes(m, t);
-  put_split(m->made[0].e, t, text_cstr(&m->made[0].upper));
-  put_part_begin(m->made[0].e, t, 0);
+  put_split(m->part[0].made.e, t, text_cstr(&m->part[0].made.upper));
+  put_part_begin(m->part[0].made.e, t, 0);
   put_pool(m, t);
-  put_part_end(m->made[0].e, t);
+  put_part_end(m->part[0].made.e, t);
 }
 
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob) {
   Ctx *c = body[0].p->c;
-  EmitOptions *each = NEWS(&c->keep, EmitOptions, n);
   Multi *m = NEW(&c->keep, Multi);
   Prog *progs[BODIES];
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);
   *m = (Multi){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
-  for (u32 i = 0; i < n; i++) {
-    each[i] = *o;
-    each[i].target = body[i].target;
-    each[i].selftest = body[i].selftest;
-    each[i].weights = weight_form(body, n, o);
-    progs[i] = body[i].p;
+  WeightMode weights = weight_form(body, n, o);
+  if (n == 1) {
+    EmitOptions *one = NEW(&c->keep, EmitOptions);
+    *one = *o;
+    one->target = body->target;
+    one->selftest = body->selftest;
+    one->weights = weights;
+    return emit_c(body->p, one, c_text, h_text, blob);
   }
-  if (n == 1) return emit_c(body[0].p, &each[0], c_text, h_text, blob);
   bool apart = o->weights == WM_file || o->weights == WM_pointer;
   if (apart) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
-    Made *f = &m->made[m->nmade++];
-    *f = made_begin(body[i].p, &each[i], &m->pool, i);
-    made_entry(f, blob);
-    add_part(m, f, false);
-    if (i && f->e->dot4 && *body[i].target->dot4) add_part(m, f, true);
+    progs[i] = body[i].p;
+    Part *part = add_part(m, &body[i], weights, false, blob);
+    if (i && part->made.e->dot4 && *body[i].target->dot4)
+      add_part(m, &body[i], weights, true, blob);
   }
-  if (apart) end_blob(m->made[0].e, blob);
+  if (apart) end_blob(m->part[0].made.e, blob);
   check_alike(m);
   mark_weights(m);
   EmitFacts facts = most(m);
-  Made *first = &m->made[0];
+  Made *first = &m->part[0].made;
   put_banner(first->e, h_text, ".h");
   put_declarations(first, h_text, &facts);
   put_banner(first->e, c_text, ".c");
   put_declarations(first, c_text, &facts);
   put_head(m, c_text);
-  for (u32 i = 0; i < m->npart; i++) put_part(m, c_text, &m->part[i]);
+  for (u32 i = 0; i < m->npart; i++) put_part(c_text, &m->part[i], i > 0);
   put_part_begin(first->e, c_text, 0);
   put_choice(m, c_text);
   put_ways(m, c_text);

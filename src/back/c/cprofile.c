@@ -122,6 +122,6 @@ void put_profile_names(Emit *e, Text *t) {
   const char **line = NEWS(&e->c->scratch, const char *, e->profile.n + 1);
   for (u32 i = 0; i < e->profile.n; i++) line[i] = e->profile.at[i].nodes;
   line[e->profile.n] = "not a kernel of this model";
-  text_fmt(t, "\n%sconst char *%s_kernel_name(int kernel) {\n", linkage(e), e->o->name);
+  put_own(e, t, "\n%sconst char *%s_kernel_name@(int kernel) {\n", linkage(e), e->o->name);
   put_choice_of(t, "kernel", line, e->profile.n + 1);
 }

@@ -1,5 +1,5 @@
-/* crt.c: supporting C of a generated file: which snippets of crt.def, and which functions of
- * ir/mathlib*.h. */
+/* crt.c: supporting C of a generated file: the suffix of its names, which snippets of crt.def, and
+ * which functions of ir/mathlib*.h. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -23,9 +23,24 @@ void need(Emit *e, Need n) {
   }
 }
 
+void put_marked(Emit *e, Text *t, const char *text) {
+  text_fill(t, text, strlen(text), "@", &e->suffix);
+}
+
+void put_own(Emit *e, Text *t, const char *fmt, ...) {
+  Mark m = arena_mark(&e->c->scratch);
+  Text own = text_new(&e->c->scratch);
+  va_list args;
+  put_marked(e, &own, fmt);
+  va_start(args, fmt);
+  text_vfmt(t, text_cstr(&own), args);
+  va_end(args);
+  if (t->a != &e->c->scratch) arena_rewind(&e->c->scratch, m);
+}
+
 void put_runtime(Emit *e, Text *out) {
   for (u32 i = 0; i < RT_COUNT; i++)
-    if (e->need[i]) text_puts(out, snippets[i].text);
+    if (e->need[i]) put_marked(e, out, snippets[i].text);
 }
 
 MathPart math_part(const Emit *e, Op op, DType dt) {
@@ -38,17 +53,11 @@ const char *math_name(Ctx *c, Op op, MathPart part) {
   return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 
-/* What the text asks of the compiler's flags, functions of a target need not ask. */
-static void put_asking(Emit *e, Text *out, const char *text) {
-  static const char ask[] = "defined(__FMA__)";
-  const char *own = feature_test(e, "FMA"),
-             *answer = !strcmp(own, "1") && !e->above ? "IG_VECTORS" : own;
-  if (!e->above && !is_gated(e)) answer = ask;
-  for (const char *at; (at = strstr(text, ask)); text = at + strlen(ask)) {
-    text_put(out, text, (size_t)(at - text));
-    text_puts(out, answer);
-  }
-  text_puts(out, text);
+/* What is asked of the compiler's flags, functions of a target need not ask. */
+static const char *fma_test(Emit *e) {
+  const char *test = feature_test(e, "FMA");
+  if (e->above || strcmp(test, "1") != 0) return test;
+  return is_gated(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->suffix)) : MATHLIB_FMA;
 }
 
 void put_math(Emit *e, Text *out) {
@@ -57,10 +66,7 @@ void put_math(Emit *e, Text *out) {
     for (u32 part = 0; part < MP_COUNT; part++)
       if (e->math[op][part] || (part == MP_q && e->math[op][MP_u] && has_stand_in(e)))
         text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
-  if (!names.n) return;
-  Text text = text_new(&e->c->scratch);
-  mathlib_write(&text, text_cstr(&names));
-  put_asking(e, out, text_cstr(&text));
+  if (names.n) mathlib_write(out, text_cstr(&names), e->suffix, fma_test(e));
 }
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a

@@ -162,34 +162,38 @@ static void put_helpers(Emit *e, Text *t) {
     seen[prog_buf(e->p, e->p->out.at[i])->dt] = hashes = true;
   }
   if (fills)
-    text_puts(t, "\n/* Element i of an input of the self-test is made from this word. */\n"
-                 "static uint32_t ig_test_word(uint32_t input, size_t i) {\n"
-                 "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
-                 "  w = (w ^ w >> 15) * 739982445u;\n"
-                 "  w = (w ^ w >> 12) * 695872825u;\n"
-                 "  return w ^ w >> 15;\n"
-                 "}\n");
+    put_own(e, t,
+            "\n/* Element i of an input of the self-test is made from this word. */\n"
+            "static uint32_t ig_test_word@(uint32_t input, size_t i) {\n"
+            "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
+            "  w = (w ^ w >> 15) * 739982445u;\n"
+            "  w = (w ^ w >> 12) * 695872825u;\n"
+            "  return w ^ w >> 15;\n"
+            "}\n");
   if (hashes)
-    text_puts(t, "\nstatic uint64_t ig_test_add(uint64_t hash, uint64_t bits, int bytes) {\n"
-                 "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
-                 "1099511628211u;\n"
-                 "  return hash;\n"
-                 "}\n");
+    put_own(e, t,
+            "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
+            "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
+            "1099511628211u;\n"
+            "  return hash;\n"
+            "}\n");
   if (seen[DT_f32])
-    text_puts(t, "\nstatic uint64_t ig_test_f32(float x) {\n  union { float f; uint32_t u; } v;\n  "
-                 "v.f = x;\n"
-                 "  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n");
+    put_own(e, t,
+            "\nstatic uint64_t ig_test_f32@(float x) {\n  union { float f; uint32_t u; } v;\n  "
+            "v.f = x;\n"
+            "  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n");
   if (seen[DT_f64])
-    text_puts(t, "\nstatic uint64_t ig_test_f64(double x) {\n  union { double f; uint64_t u; } "
-                 "v;\n  v.f = x;\n"
-                 "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n");
+    put_own(e, t,
+            "\nstatic uint64_t ig_test_f64@(double x) {\n  union { double f; uint64_t u; } "
+            "v;\n  v.f = x;\n"
+            "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n");
 }
 
-static void put_bits_of(Text *t, DType dt, u32 k) {
+static void put_bits_of(Emit *e, Text *t, DType dt, u32 k) {
   const Recipe *r = &recipes[dt];
   const char *top = dtype_bytes(dt) == 2 ? "0x7fffu" : "0x7fu";
   if (dt == DT_f32 || dt == DT_f64)
-    text_fmt(t, "ig_test_%s(y%u[i])", dtype_info[dt].name, k);
+    put_own(e, t, "ig_test_%s@(y%u[i])", dtype_info[dt].name, k);
   else if (r->inf)
     text_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);
   else
@@ -200,9 +204,9 @@ static void put_run(Emit *e, Text *t) {
   Prog *p = e->p;
   const SelfTest *st = e->o->selftest;
   bool threads = p->threads > 1 && !e->o->openmp;
-  if (threads) text_fmt(t, "  %s_threads_start(m, %u);\n", e->o->name, p->threads);
-  text_fmt(t, "  status = %s_run(m%s", e->o->name,
-           e->o->weights == WM_pointer ? ", weight_file" : "");
+  if (threads) put_own(e, t, "  %s_threads_start@(m, %u);\n", e->o->name, p->threads);
+  put_own(e, t, "  status = %s_run@(m%s", e->o->name,
+          e->o->weights == WM_pointer ? ", weight_file" : "");
   for (u32 s = 0; s < dim_nsyms(p->dims); s++)
     if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
       text_fmt(t, ", %" PRId64, st->size[s]);
@@ -213,7 +217,7 @@ static void put_run(Emit *e, Text *t) {
     if (e->open_out[i]) text_fmt(t, ", s%u", i);
   }
   text_puts(t, ");\n");
-  if (threads) text_fmt(t, "  %s_threads_stop(m);\n", e->o->name);
+  if (threads) put_own(e, t, "  %s_threads_stop@(m);\n", e->o->name);
   text_puts(t, "  if (status) return status;\n");
 }
 
@@ -253,8 +257,8 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
   Prog *p = e->p;
   put_helpers(e, t);
   bool pointer = e->o->weights == WM_pointer;
-  text_fmt(t, "\n%sint %s_selftest(void *memory%s) {\n  unsigned char *const m = memory;\n",
-           linkage(e), e->o->name, pointer ? ", const void *weight_file" : "");
+  put_own(e, t, "\n%sint %s_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
+          linkage(e), e->o->name, pointer ? ", const void *weight_file" : "");
   put_pointers(e, t);
   text_fmt(t,
            "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
@@ -262,11 +266,11 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
            upper);
   for (u32 i = 0; i < p->in.n; i++)
     if (st->in[i]->n)
-      text_fmt(t,
-               "  for (size_t i = 0; i < %" PRIu64
-               "; i++) {\n    const uint32_t w = ig_test_word(%u, i);\n    x%u[i] = %s;\n  }\n",
-               st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
-  if (e->state) text_fmt(t, "  %s_reset(m);\n", e->o->name);
+      put_own(e, t,
+              "  for (size_t i = 0; i < %" PRIu64
+              "; i++) {\n    const uint32_t w = ig_test_word@(%u, i);\n    x%u[i] = %s;\n  }\n",
+              st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
+  if (e->state) put_own(e, t, "  %s_reset@(m);\n", e->o->name);
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -275,14 +279,16 @@ void put_selftest(Emit *e, Text *t, const char *upper) {
     for (u32 k = 0; e->open_out[i] && k < b->rank; k++)
       text_fmt(t, "%s(size_t)s%u[%u]", k ? " * " : "", i, k);
     if (e->open_out[i] && !b->rank) text_puts(t, "1");
-    text_puts(t, ";\n  hash = ig_test_add(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = "
-                 "ig_test_add(hash, ");
-    put_bits_of(t, b->dt, i);
+    put_own(e, t,
+            ";\n  hash = ig_test_add@(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = "
+            "ig_test_add@(hash, ");
+    put_bits_of(e, t, b->dt, i);
     text_fmt(t, ", %u);\n", dtype_bytes(b->dt));
   }
   bool two = has_stand_in(e) && is_gated(e) && st->loops_hash != st->hash;
   if (two)
-    text_fmt(t, "#if !IG_VECTORS\n  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n#endif\n",
-             st->loops_hash);
+    put_own(e, t,
+            "#if !IG_VECTORS@\n  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n#endif\n",
+            st->loops_hash);
   text_fmt(t, "  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n}\n", st->hash);
 }

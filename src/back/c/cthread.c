@@ -117,10 +117,11 @@ static const char *member(DType dt) {
 /* params: of the function, as written; without those of the range. */
 void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
   Text *share = &e->shares, *part = &e->parts;
-  text_fmt(share, "\nstatic void %s_p%u(ig_job *j%s", e->o->name, number, params->n ? ", " : "");
+  put_own(e, share, "\nstatic void %s_p%u@(ig_job@ *j%s", e->o->name, number,
+          params->n ? ", " : "");
   text_put(share, params->at, params->n);
   text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
-  text_fmt(part, "  case %u:\n    %s_k%u(", number, e->o->name, number);
+  put_own(e, part, "  case %u:\n    %s_k%u@(", number, e->o->name, number);
   for (u32 i = 0; i < n; i++) {
     const SharedArg *x = &arg[i];
     const char *comma = i ? ", " : "";
@@ -142,7 +143,7 @@ void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Tex
       text_fmt(part, "%s(%s)j->a[%u].%s", comma, c_type(x->dt), i, member(x->dt));
     }
   }
-  text_puts(share, "  ig_share(j, chunk, count);\n}\n");
+  put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
   text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
   if (n > e->job_args) e->job_args = n;
   e->nshared++;
@@ -158,16 +159,16 @@ u64 pool_bytes(const Emit *e) {
 }
 
 static const char pool_types[] =
-    "typedef union ig_arg {\n"
-    "  const void *in;\n  void *out;\n  int64_t i;\n  uint64_t u;\n  double d;\n} ig_arg;\n\n"
+    "typedef union ig_arg@ {\n"
+    "  const void *in;\n  void *out;\n  int64_t i;\n  uint64_t u;\n  double d;\n} ig_arg@;\n\n"
     "/* A kernel to run: iterations 0 .. count - 1, chunk by chunk. */\n"
-    "typedef struct ig_job {\n  struct ig_pool *pool; /* NULL: nobody helps */\n"
-    "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg a[IG_ARGS];\n} ig_job;\n\n"
+    "typedef struct ig_job@ {\n  struct ig_pool@ *pool; /* NULL: nobody helps */\n"
+    "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg@ a[IG_ARGS@];\n} ig_job@;\n\n"
     "/* Chunks that a thread takes first, those not taken yet: the first below, the end above bit "
     "32. */\n"
-    "typedef struct ig_range {\n  uint64_t left;\n  unsigned char apart[56];\n} ig_range;\n\n"
-    "typedef struct ig_seat {\n  struct ig_pool *pool;\n  unsigned w;\n} ig_seat;\n\n"
-    "typedef struct ig_pool {\n  ig_range range[IG_THREADS];\n  ig_job job;\n"
+    "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char apart[56];\n} ig_range@;\n\n"
+    "typedef struct ig_seat@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} ig_seat@;\n\n"
+    "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n  ig_job@ job;\n"
     "  unsigned turn, done, stop; /* jobs so far; chunks of this job that are done */\n";
 
 static const char pool_take[] =
@@ -176,9 +177,9 @@ static const char pool_take[] =
     "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
     "/* A chunk that is now ours: from our own range, or the end of another's; -1: none is left. "
     "*/\n"
-    "static int64_t ig_take(ig_pool *p, unsigned w) {\n"
-    "  for (unsigned k = 0; k < IG_THREADS; k++) {\n"
-    "    uint64_t *const left = &p->range[(w + k) % IG_THREADS].left;\n"
+    "static int64_t ig_take@(ig_pool@ *p, unsigned w) {\n"
+    "  for (unsigned k = 0; k < IG_THREADS@; k++) {\n"
+    "    uint64_t *const left = &p->range[(w + k) % IG_THREADS@].left;\n"
     "    uint64_t x = __atomic_load_n(left, __ATOMIC_RELAXED);\n"
     "    while ((uint32_t)x < x >> 32) {\n"
     "      const uint64_t y = k ? x - ((uint64_t)1 << 32) : x + 1;\n"
@@ -187,19 +188,19 @@ static const char pool_take[] =
     "    }\n  }\n  return -1;\n}\n\n"
     "/* Chunks of the job while there are any. It stays as it is until all are counted as done. "
     "*/\n"
-    "static void ig_help(ig_pool *p, unsigned w) {\n"
+    "static void ig_help@(ig_pool@ *p, unsigned w) {\n"
     "  unsigned n = 0;\n"
-    "  for (int64_t c = ig_take(p, w); c >= 0; c = ig_take(p, w)) {\n"
-    "    const ig_job *const j = &p->job;\n"
+    "  for (int64_t c = ig_take@(p, w); c >= 0; c = ig_take@(p, w)) {\n"
+    "    const ig_job@ *const j = &p->job;\n"
     "    const ptrdiff_t from = (ptrdiff_t)c * j->chunk;\n"
     "    const ptrdiff_t to = j->count - from < j->chunk ? j->count : from + j->chunk;\n"
-    "    ig_part(j, w, from, to);\n    n++;\n  }\n"
+    "    ig_part@(j, w, from, to);\n    n++;\n  }\n"
     "  if (n) __atomic_fetch_add(&p->done, n, __ATOMIC_RELEASE);\n}\n\n"
-    "static void ig_share(ig_job *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
-    "  ig_pool *const p = j->pool;\n"
+    "static void ig_share@(ig_job@ *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
+    "  ig_pool@ *const p = j->pool;\n"
     "  uint64_t n;\n"
     "  if (count <= 0) return;\n"
-    "  if (!p || count <= chunk) {\n    ig_part(j, 0, 0, count);\n    return;\n  }\n"
+    "  if (!p || count <= chunk) {\n    ig_part@(j, 0, 0, count);\n    return;\n  }\n"
     "  if (count / chunk > INT32_MAX) chunk = count / INT32_MAX + 1;\n"
     "  j->chunk = chunk;\n  j->count = count;\n"
     "  n = (uint64_t)((count - 1) / chunk) + 1;\n"
@@ -207,9 +208,9 @@ static const char pool_take[] =
     "  for (unsigned w = 0; w < p->workers; w++) {\n"
     "    const uint64_t first = n * w / p->workers, end = n * (w + 1) / p->workers;\n"
     "    __atomic_store_n(&p->range[w].left, end << 32 | first, __ATOMIC_RELEASE);\n  }\n"
-    "  ig_call(p);\n  ig_help(p, 0);\n"
+    "  ig_call@(p);\n  ig_help@(p, 0);\n"
     "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
-    "    if (k < IG_SPIN)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
+    "    if (k < IG_SPIN@)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
 
 /* Threads of POSIX. A thread counts itself asleep before it looks at turn for the last time, and
  * the caller advances turn before it looks for sleepers: one of them sees the other. */
@@ -217,16 +218,16 @@ static const char posix_pool[] =
     "  unsigned workers, started, active, asleep;\n"
     "  uint64_t sign; /* of a pool whose threads run */\n"
     "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
-    "  pthread_t thread[IG_THREADS];\n  ig_seat seat[IG_THREADS];\n} ig_pool;\n\n"
+    "  pthread_t thread[IG_THREADS@];\n  ig_seat@ seat[IG_THREADS@];\n} ig_pool@;\n\n"
     "#define IG_YIELD() sched_yield()\n\n"
-    "static void ig_call(ig_pool *p) {\n"
+    "static void ig_call@(ig_pool@ *p) {\n"
     "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n"
     "  if (!__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) return;\n"
     "  pthread_mutex_lock(&p->lock);\n  pthread_cond_broadcast(&p->wake);\n"
     "  pthread_mutex_unlock(&p->lock);\n}\n";
 
 static const char posix_worker[] =
-    "\nstatic void ig_sleep(ig_pool *p, unsigned turn) {\n"
+    "\nstatic void ig_sleep@(ig_pool@ *p, unsigned turn) {\n"
     "  pthread_mutex_lock(&p->lock);\n"
     "  __atomic_fetch_add(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
     "  while (__atomic_load_n(&p->turn, __ATOMIC_SEQ_CST) == turn &&\n"
@@ -235,44 +236,44 @@ static const char posix_worker[] =
     "  __atomic_fetch_sub(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
     "  pthread_mutex_unlock(&p->lock);\n}\n\n"
     "/* Between runs a thread sleeps soon, inside a run late. */\n"
-    "static void *ig_worker(void *seat) {\n"
-    "  ig_pool *const p = ((ig_seat *)seat)->pool;\n"
-    "  const unsigned w = ((ig_seat *)seat)->w;\n"
+    "static void *ig_worker@(void *seat) {\n"
+    "  ig_pool@ *const p = ((ig_seat@ *)seat)->pool;\n"
+    "  const unsigned w = ((ig_seat@ *)seat)->w;\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help(p, w);\n"
+    "    ig_help@(p, w);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
-    "      if (k < IG_SPIN)\n        IG_PAUSE();\n"
-    "      else if (k < IG_SPIN + IG_YIELDS && __atomic_load_n(&p->active, __ATOMIC_RELAXED))\n"
+    "      if (k < IG_SPIN@)\n        IG_PAUSE();\n"
+    "      else if (k < IG_SPIN@ + IG_YIELDS@ && __atomic_load_n(&p->active, __ATOMIC_RELAXED))\n"
     "        sched_yield();\n"
-    "      else\n        ig_sleep(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
+    "      else\n        ig_sleep@(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
     "/* The pool of an arena, if its threads run. */\n"
-    "static ig_pool *ig_pool_of(void *arena) {\n"
+    "static ig_pool@ *ig_pool_of@(void *arena) {\n"
     "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
-    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
-    "  return p->sign == (IG_SIGN ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
+    "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
+    "  return p->sign == (IG_SIGN@ ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
 
 static const char posix_start[] =
-    "_threads_start(void *arena, int threads) {\n"
+    "_threads_start@(void *arena, int threads) {\n"
     "  unsigned w = 1;\n"
     "  if (!arena || (uintptr_t)arena % 64) return 0;\n"
-    "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
+    "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
     "  memset(p, 0, sizeof *p);\n"
-    "  p->workers = threads < 1 ? 1 : threads > IG_THREADS ? IG_THREADS : (unsigned)threads;\n"
+    "  p->workers = threads < 1 ? 1 : threads > IG_THREADS@ ? IG_THREADS@ : (unsigned)threads;\n"
     "  p->job.pool = p;\n"
     "  if (pthread_mutex_init(&p->lock, NULL)) return 1;\n"
     "  if (pthread_cond_init(&p->wake, NULL)) {\n    pthread_mutex_destroy(&p->lock);\n"
     "    return 1;\n  }\n"
     "  for (; w < p->workers; w++) {\n"
     "    p->seat[w].pool = p;\n    p->seat[w].w = w;\n"
-    "    if (pthread_create(&p->thread[w], NULL, ig_worker, &p->seat[w])) break;\n  }\n"
-    "  p->started = p->workers = w;\n  p->sign = IG_SIGN ^ (uint64_t)(uintptr_t)p;\n"
+    "    if (pthread_create(&p->thread[w], NULL, ig_worker@, &p->seat[w])) break;\n  }\n"
+    "  p->started = p->workers = w;\n  p->sign = IG_SIGN@ ^ (uint64_t)(uintptr_t)p;\n"
     "  return (int)w;\n}\n";
 
 static const char posix_stop[] =
-    "_threads_stop(void *arena) {\n"
-    "  ig_pool *const p = ig_pool_of(arena);\n"
+    "_threads_stop@(void *arena) {\n"
+    "  ig_pool@ *const p = ig_pool_of@(arena);\n"
     "  if (!p) return;\n"
     "  pthread_mutex_lock(&p->lock);\n"
     "  __atomic_store_n(&p->stop, 1, __ATOMIC_SEQ_CST);\n"
@@ -281,19 +282,19 @@ static const char posix_stop[] =
     "  pthread_cond_destroy(&p->wake);\n  pthread_mutex_destroy(&p->lock);\n"
     "  p->sign = 0;\n}\n";
 
-static const char openmp_pool[] = "  unsigned workers;\n} ig_pool;\n\n"
+static const char openmp_pool[] = "  unsigned workers;\n} ig_pool@;\n\n"
                                   "#define IG_YIELD() sched_yield()\n\n"
-                                  "static void ig_call(ig_pool *p) {\n"
+                                  "static void ig_call@(ig_pool@ *p) {\n"
                                   "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n}\n";
 
 static const char openmp_worker[] =
-    "\nstatic void ig_worker(ig_pool *p, unsigned w) {\n"
+    "\nstatic void ig_worker@(ig_pool@ *p, unsigned w) {\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help(p, w);\n"
+    "    ig_help@(p, w);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
-    "      if (k < IG_SPIN)\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
+    "      if (k < IG_SPIN@)\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
     "    }\n  }\n}\n";
 
 void put_thread_headers(Emit *e, Text *t) {
@@ -307,23 +308,23 @@ void put_thread_headers(Emit *e, Text *t) {
 /* Behind the kernels, in front of the entry. */
 void put_threads(Emit *e, Text *t) {
   if (!e->nshared) return;
-  text_fmt(
-      t,
-      "\n/* ---- threads ---- */\n\nenum { IG_THREADS = %u, IG_ARGS = %u, IG_POOL_BYTES = %" PRIu64
-      ", IG_SPIN = 2000, IG_YIELDS = 2000 };\n"
-      "#define IG_POOL %" PRIu64 "\n#define IG_SIGN UINT64_C(0x%016" PRIx64 ")\n\n",
-      e->p->threads, e->job_args ? e->job_args : 1, pool_bytes(e), e->p->arena_bytes,
-      e->o->hash | 1);
-  text_puts(t, pool_types);
-  text_puts(t, e->o->openmp ? openmp_pool : posix_pool);
-  text_puts(t, "\ntypedef char ig_pool_fits[sizeof(ig_pool) <= IG_POOL_BYTES ? 1 : -1];\n"
-               "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
-               "static void ig_part(const ig_job *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
-               "  (void)w;\n  switch (j->kernel) {\n");
+  put_own(e, t,
+          "\n/* ---- threads ---- */\n\nenum { IG_THREADS@ = %u, IG_ARGS@ = %u, IG_POOL_BYTES@ = "
+          "%" PRIu64 ", IG_SPIN@ = 2000, IG_YIELDS@ = 2000 };\n"
+          "#define IG_POOL@ %" PRIu64 "\n#define IG_SIGN@ UINT64_C(0x%016" PRIx64 ")\n\n",
+          e->p->threads, e->job_args ? e->job_args : 1, pool_bytes(e), e->p->arena_bytes,
+          e->o->hash | 1);
+  put_marked(e, t, pool_types);
+  put_marked(e, t, e->o->openmp ? openmp_pool : posix_pool);
+  put_own(e, t,
+          "\ntypedef char ig_pool_fits@[sizeof(ig_pool@) <= IG_POOL_BYTES@ ? 1 : -1];\n"
+          "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
+          "static void ig_part@(const ig_job@ *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
+          "  (void)w;\n  switch (j->kernel) {\n");
   text_put(t, e->parts.at, e->parts.n);
   text_puts(t, "  default: break;\n  }\n}\n");
-  text_puts(t, pool_take);
-  text_puts(t, e->o->openmp ? openmp_worker : posix_worker);
+  put_marked(e, t, pool_take);
+  put_marked(e, t, e->o->openmp ? openmp_worker : posix_worker);
   text_put(t, e->shares.at, e->shares.n);
 }
 
@@ -331,40 +332,43 @@ void put_threads(Emit *e, Text *t) {
  * called, behind the arena. */
 void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
   const char *name = e->o->name;
-  if (e->nshared) text_fmt(t, "\n%sint %s_run(void *arena%s) {\n", inner_linkage(e), name, params);
+  if (e->nshared)
+    put_own(e, t, "\n%sint %s_run@(void *arena%s) {\n", inner_linkage(e), name, params);
   if (e->nshared && e->o->openmp) {
-    text_fmt(t,
-             "  int status = 1;\n"
-             "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
-             "  ig_pool *const p = (ig_pool *)(void *)((unsigned char *)arena + IG_POOL);\n"
-             "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS;\n  p->job.pool = p;\n"
-             "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS)\n"
-             "  if (omp_get_thread_num()) {\n"
-             "    ig_worker(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
-             "  p->job.pool = NULL;\n  (void)ig_worker;\n#endif\n  {\n"
-             "    status = %s_body(&p->job, arena%s);\n"
-             "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
-             name, args);
+    put_own(e, t,
+            "  int status = 1;\n"
+            "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
+            "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
+            "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS@;\n  p->job.pool = p;\n"
+            "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS@)\n"
+            "  if (omp_get_thread_num()) {\n"
+            "    ig_worker@(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
+            "  p->job.pool = NULL;\n  (void)ig_worker@;\n#endif\n  {\n"
+            "    status = %s_body@(&p->job, arena%s);\n"
+            "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
+            name, args);
   } else if (e->nshared) {
-    text_fmt(t,
-             "  ig_pool *const p = ig_pool_of(arena);\n  ig_job alone;\n  int status;\n"
-             "  alone.pool = NULL;\n"
-             "  if (!p) return %s_body(&alone, arena%s);\n"
-             "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
-             "  ig_call(p);\n"
-             "  status = %s_body(&p->job, arena%s);\n"
-             "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
-             name, args, name, args);
-    text_fmt(t, "\n%sint %s%s\n%svoid %s%s", inner_linkage(e), name, posix_start, inner_linkage(e),
-             name, posix_stop);
+    put_own(e, t,
+            "  ig_pool@ *const p = ig_pool_of@(arena);\n  ig_job@ alone;\n  int status;\n"
+            "  alone.pool = NULL;\n"
+            "  if (!p) return %s_body@(&alone, arena%s);\n"
+            "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
+            "  ig_call@(p);\n"
+            "  status = %s_body@(&p->job, arena%s);\n"
+            "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
+            name, args, name, args);
+    text_fmt(t, "\n%sint %s", inner_linkage(e), name);
+    put_marked(e, t, posix_start);
+    text_fmt(t, "\n%svoid %s", inner_linkage(e), name);
+    put_marked(e, t, posix_stop);
   }
   if (!e->nshared && e->p->threads > 1 && !e->o->openmp)
-    text_fmt(t,
-             "\n/* Nothing in this model is worth sharing out. */\n"
-             "%sint %s_threads_start(void *arena, int threads) {\n  (void)threads;\n"
-             "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
-             "\n%svoid %s_threads_stop(void *arena) {\n  (void)arena;\n}\n",
-             inner_linkage(e), name, inner_linkage(e), name);
+    put_own(e, t,
+            "\n/* Nothing in this model is worth sharing out. */\n"
+            "%sint %s_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
+            "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
+            "\n%svoid %s_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
+            inner_linkage(e), name, inner_linkage(e), name);
 }
 
 void put_thread_declarations(Emit *e, Text *t) {

@@ -60,7 +60,7 @@ static u32 log2_of(u32 w) {
 const char *vector_type(Emit *e, Elem k, u32 w) {
   Text t = text_new(e->b.a);
   e->vec_type[k][log2_of(w)] = true;
-  text_fmt(&t, "ig_%sx%u", elems[k].name, w);
+  put_own(e, &t, "ig_%sx%u@", elems[k].name, w);
   return text_cstr(&t);
 }
 
@@ -123,7 +123,7 @@ bool is_wanted(Emit *e, const char *name) {
 
 static const char *name_of(Emit *e, const char *what, Elem k) {
   Text t = text_new(e->b.a);
-  text_fmt(&t, "ig_%s_%sx%u", what, elems[k].name, e->b.piece.w);
+  put_own(e, &t, "ig_%s_%sx%u@", what, elems[k].name, e->b.piece.w);
   return text_cstr(&t);
 }
 
@@ -198,7 +198,7 @@ static const char *need_is_nan(Emit *e, Elem k) {
 /* Saturation of f32 to 8 and 16 bits, whose limits f32 can say. */
 static const char *need_clamp(Emit *e, DType to) {
   Text n = text_new(e->b.a);
-  text_fmt(&n, "ig_clamp_%sx%u", dtype_info[to].name, e->b.piece.w);
+  put_own(e, &n, "ig_clamp_%sx%u@", dtype_info[to].name, e->b.piece.w);
   const char *name = text_cstr(&n), *select = need_select(e, VE_f32);
   if (!is_wanted(e, name)) return name;
   const char *f = mine(e, VE_f32), *m = mine(e, VE_i32), *type = mine(e, elem_of(to));
@@ -238,10 +238,10 @@ static const char *need_loop(Emit *e, const Expr *x, DType from) {
   Text n = text_new(e->b.a);
   u32 w = e->b.piece.w;
   if (x->op == OP_cast || x->op == OP_bitcast)
-    text_fmt(&n, "ig_%s%s_%s_%sx%u", op_info[x->op].name, x->sat ? "_sat" : "",
-             dtype_info[from].name, dtype_info[x->dt].name, w);
+    put_own(e, &n, "ig_%s%s_%s_%sx%u@", op_info[x->op].name, x->sat ? "_sat" : "",
+            dtype_info[from].name, dtype_info[x->dt].name, w);
   else
-    text_fmt(&n, "ig_%s_lanes_%sx%u", op_info[x->op].name, dtype_info[from].name, w);
+    put_own(e, &n, "ig_%s_lanes_%sx%u@", op_info[x->op].name, dtype_info[from].name, w);
   const char *name = text_cstr(&n);
   if (!is_wanted(e, name)) return name;
   Elem k = elem_of(from), r = elem_of(x->dt);
@@ -600,8 +600,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 
 static const char *memory_type(Emit *e, Elem k) {
   Text t = text_new(e->b.a);
-  e->vec_mem[k][log2_of(e->b.piece.w)] = true;
-  text_fmt(&t, "%su", mine(e, k));
+  u32 i = log2_of(e->b.piece.w);
+  e->vec_type[k][i] = e->vec_mem[k][i] = true;
+  put_own(e, &t, "ig_%sx%uu@", elems[k].name, e->b.piece.w);
   return text_cstr(&t);
 }
 
@@ -609,7 +610,7 @@ static const char *memory_type(Emit *e, Elem k) {
 static const char *need_narrow(Emit *e, DType dt, bool store) {
   Text n = text_new(e->b.a);
   u32 w = e->b.piece.w;
-  text_fmt(&n, "ig_%s_%sx%u", store ? "store" : "load", dtype_info[dt].name, w);
+  put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
   const char *name = text_cstr(&n), *type = mine(e, VE_f32);
   if (!is_wanted(e, name)) return name;
   Text t = text_new(e->b.a), *outer = e->t;
@@ -716,13 +717,13 @@ void put_piece(Emit *e, ExprId id) {
 
 void put_vectors(Emit *e, Text *out) {
   if (!e->vectors) return;
-  text_puts(out,
-            "#if IG_VECTORS\n"
-            "#if defined(__clang__) || __GNUC__ >= 12\n"
-            "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
-            "#else\n"
-            "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
-            "#endif\n");
+  put_own(e, out,
+          "#if IG_VECTORS@\n"
+          "#if defined(__clang__) || __GNUC__ >= 12\n"
+          "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
+          "#else\n"
+          "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
+          "#endif\n");
   if (e->keeps)
     text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
                    "#define IG_HERE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
@@ -742,12 +743,12 @@ void put_vectors(Emit *e, Text *out) {
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = elems[k].bytes << i;
       if (e->vec_type[k][i])
-        text_fmt(out, "typedef %s ig_%sx%u __attribute__((vector_size(%u)));\n", elems[k].type,
-                 elems[k].name, 1u << i, bytes);
+        put_own(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", elems[k].type,
+                elems[k].name, 1u << i, bytes);
       if (e->vec_mem[k][i])
-        text_fmt(out,
-                 "typedef %s ig_%sx%uu __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
-                 elems[k].type, elems[k].name, 1u << i, bytes, elems[k].bytes);
+        put_own(e, out,
+                "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
+                elems[k].type, elems[k].name, 1u << i, bytes, elems[k].bytes);
     }
   text_put(out, e->helper_text.at, e->helper_text.n);
   text_puts(out, "#endif\n");

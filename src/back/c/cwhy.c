@@ -73,6 +73,6 @@ void put_why(Emit *e, Text *t) {
   u32 n = COMMON + e->why.n + 1;
   const char **line = NEWS(&e->c->scratch, const char *, n);
   for (u32 i = 0; i < n; i++) line[i] = text_of(e, i);
-  text_fmt(t, "\n%sconst char *%s_why(int status) {\n", linkage(e), e->o->name);
+  put_own(e, t, "\n%sconst char *%s_why@(int status) {\n", linkage(e), e->o->name);
   put_choice_of(t, "status", line, n);
 }

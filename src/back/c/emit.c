@@ -338,7 +338,7 @@ static void declare_buffers(Emit *e, Text *t) {
 /* ---- state ---- */
 
 static void put_reset(Emit *e, Text *t) {
-  text_fmt(t, "\n%svoid %s_reset(void *arena) {\n", linkage(e), e->o->name);
+  put_own(e, t, "\n%svoid %s_reset@(void *arena) {\n", linkage(e), e->o->name);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state) continue;
@@ -453,7 +453,7 @@ void put_quiet(Text *t) {
                "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n");
 }
 
-Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
+Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above) {
   Ctx *c = p->c;
   prog_ready(p);
   if (!p->planned) plan_apart(p);
@@ -462,10 +462,10 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, u32 body) {
               .p = p,
               .o = o,
               .pool = pool,
-              .number = body,
+              .suffix = suffix,
+              .above = above,
               .state = prog_has_state(p),
               .loc = LOC_NONE};
-  e->above = body > 0;
   e->weight = NEWS(&c->keep, u32, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++)
     e->weight[b] =
@@ -545,13 +545,13 @@ EmitFacts made_facts(const Made *f) {
 }
 
 EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
-  Made f = made_begin(p, o, NULL, 0);
+  Made f = made_begin(p, o, NULL, "", false);
   made_entry(&f, NULL);
   return made_facts(&f);
 }
 
 u64 emit_size(Prog *p, const EmitOptions *o) {
-  Made f = made_begin(p, o, NULL, 1);
+  Made f = made_begin(p, o, NULL, "", true);
   made_entry(&f, NULL);
   return weights_bytes(f.e) + code_bytes(&f);
 }
@@ -593,10 +593,10 @@ void put_functions(Made *f, Text *t) {
   text_put(t, e->body.at, e->body.n);
   put_part_begin(e, t, 0);
   put_threads(e, t);
-  text_fmt(t,
-           e->nshared ? "\n%sint %s_body(ig_job *job, void *arena%s) {\n"
-                      : "\n%sint %s_run(void *arena%s) {\n",
-           e->nshared ? "static " : inner_linkage(e), e->o->name, text_cstr(&f->params));
+  put_own(e, t,
+          e->nshared ? "\n%sint %s_body@(ig_job@ *job, void *arena%s) {\n"
+                     : "\n%sint %s_run@(void *arena%s) {\n",
+          e->nshared ? "static " : inner_linkage(e), e->o->name, text_cstr(&f->params));
   text_put(t, f->entry.at, f->entry.n);
   text_puts(t, "}\n");
   put_thread_entry(e, t, text_cstr(&f->params), text_cstr(&f->args));
@@ -612,7 +612,7 @@ void put_functions(Made *f, Text *t) {
 }
 
 EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob *blob) {
-  Made f = made_begin(p, o, NULL, 0);
+  Made f = made_begin(p, o, NULL, "", false);
   made_entry(&f, blob);
   EmitFacts facts = made_facts(&f);
   put_banner(f.e, h_text, ".h");
