@@ -173,7 +173,7 @@ ENGINES ?= ort,openvino,mnn,ingot-gcc,ingot-clang
 THREADS ?= 1,2
 # N=2000 make gen-onnx: random ONNX models beside ONNX Runtime; every tenth also as C.
 gen-onnx: setup all
-	@$(BUILD)/venv/bin/python test/genonnx.py --seed $(SEED) --count $(N) --c 10 $(if $(OPS),--ops $(OPS))
+	@$(BUILD)/venv/bin/python test/make/genonnx.py --seed $(SEED) --count $(N) --c 10 $(if $(OPS),--ops $(OPS))
 
 # The official runner over python/ingot_backend.py; ENGINE=c PATTERN=test_conv.
 ENGINE  ?= interp

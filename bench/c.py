@@ -26,7 +26,7 @@ import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.append(os.path.join(ROOT, "test"))
+sys.path.append(os.path.join(ROOT, "test", "make"))
 import oracle  # noqa: E402
 
 BUILD = os.path.join(ROOT, "build")

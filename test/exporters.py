@@ -28,7 +28,7 @@ import torchvision.models as tv  # noqa: E402
 from onnx import numpy_helper  # noqa: E402
 from torch import nn  # noqa: E402
 
-sys.path.append(os.path.join(ROOT, "test"))
+sys.path.append(os.path.join(ROOT, "test", "make"))
 import oracle  # noqa: E402
 
 warnings.filterwarnings("ignore")

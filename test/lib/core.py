@@ -91,16 +91,16 @@ class Env:
         return path
 
     def script(self, name, *args, timeout=600, path=None):
-        """Runs a script of test/ with the Python of build/venv; path: a folder of more packages."""
-        got = run([self.need_python(), os.path.join(ROOT, "test", name), *args], timeout, env={"PYTHONPATH": path} if path else None)
+        """Runs a script of test/make/ with the Python of build/venv; path: a folder of more packages."""
+        got = run([self.need_python(), os.path.join(ROOT, "test", "make", name), *args], timeout, env={"PYTHONPATH": path} if path else None)
         if got.rc:
-            raise Fail(f"test/{name} ended with {got.rc}: {tail(got.text())}")
+            raise Fail(f"test/make/{name} ended with {got.rc}: {tail(got.text())}")
         return got.out.decode()
 
     def generated(self, out, sources, fn):
         """Calls fn(), which writes the folder out, unless that was done with these sources (names below test/)."""
         digest = hashlib.sha256(ROOT.encode())
-        for name in ("oracle.py", *sources):
+        for name in ("make/oracle.py", *sources):
             path = os.path.join(ROOT, "test", name)
             files = [os.path.join(path, f) for f in sorted(os.listdir(path)) if f.endswith(".py")] \
                 if os.path.isdir(path) else [path]
@@ -115,14 +115,14 @@ class Env:
             f.write(digest.hexdigest())
 
     def cases(self, name, script, sources, path=None):
-        """(folder, table): what test/SCRIPT writes into build/NAME, cases.json among it."""
+        """(folder, table): what test/make/SCRIPT writes into build/NAME, cases.json among it."""
         out = os.path.join(self.build, name)
 
         def make():
             shutil.rmtree(out, ignore_errors=True)
             os.makedirs(out)
             self.script(script, out, path=path)
-        self.generated(out, [script, "requirements.txt", *sources], make)
+        self.generated(out, ["make/" + script, "requirements.txt", *sources], make)
         with open(os.path.join(out, "cases.json")) as f:
             return out, json.load(f)
 

@@ -33,7 +33,7 @@ ALL = """
 
 What `src/front/onnx/onnx_ops.def` has: the opsets an operator is built for, cases of the official suite, and our own (`test/ops`, judged by
 ONNX Runtime) on `ref` and `interp`. Every operator is composed of core operators, so all engines run it; estimators, exporters and
-random models (`make gen-onnx`, `test/genparam.py`) come on top.
+random models (`make gen-onnx`, `test/make/genparam.py`) come on top.
 
 | operator | opsets | official cases | own cases |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""Corners of ai.onnx that random models (test/genonnx.py) found."""
+"""Corners of ai.onnx that random models (test/make/genonnx.py) found."""
 import numpy as np
 
 

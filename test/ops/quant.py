@@ -111,7 +111,7 @@ def cases(Case, rng):
     def s(*shape):
         return rng.integers(-128, 128, shape).astype(np.int8)
 
-    def weights(*shape):  # see test/oracle.py
+    def weights(*shape):  # see test/make/oracle.py
         return rng.integers(-64, 65, shape).astype(np.int8)
 
     def M(*args, **more):

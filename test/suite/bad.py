@@ -1,4 +1,4 @@
-"""Bad and hostile files (test/mkbad.py): the right exit code, a message that names the file and what is at fault, nothing
+"""Bad and hostile files (test/make/mkbad.py): the right exit code, a message that names the file and what is at fault, nothing
 written, within 2 seconds of processor time; and the same again under ASan and UBSan without a finding or a leak.
 
 A file that is wrong in an operator ingot does not support at all is refused for that (exit code 3) before the fault is seen.
@@ -14,7 +14,7 @@ LEAST = 150
 
 def generate(env):
     out = os.path.join(env.build, "bad")
-    env.generated(out, ["mkbad.py", "bad", "lib/onnxfile.py"], lambda: env.script("mkbad.py", out))
+    env.generated(out, ["make/mkbad.py", "bad", "lib/onnxfile.py"], lambda: env.script("mkbad.py", out))
     with open(os.path.join(out, "manifest.json")) as f:
         return json.load(f)
 

@@ -1,4 +1,4 @@
-"""Quantised networks (test/mkbytes.py) for each target: C, interp and ref equal to the bit, ONNX Runtime within one step.
+"""Quantised networks (test/make/mkbytes.py) for each target: C, interp and ref equal to the bit, ONNX Runtime within one step.
 
 What stands between DequantizeLinear and QuantizeLinear is made of integers by the pass quant: there `ref` runs the graph behind that pass,
 and where floats are left in it, sums may have another order.
@@ -21,7 +21,7 @@ DOT4 = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "win
 def folder_of(env):
     env.need_ingot()
     folder = os.path.join(env.build, "bytes")
-    env.generated(folder, ["mkbytes.py", "requirements.txt"], lambda: env.script("mkbytes.py", folder))
+    env.generated(folder, ["make/mkbytes.py", "requirements.txt"], lambda: env.script("mkbytes.py", folder))
     return folder
 
 

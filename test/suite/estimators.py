@@ -1,4 +1,4 @@
-"""Trained estimators (test/mkestimators.py): labels equal and scores within 1e-5 of ONNX Runtime and of the library that trained them, on
+"""Trained estimators (test/make/mkestimators.py): labels equal and scores within 1e-5 of ONNX Runtime and of the library that trained them, on
 every engine, lowered for vectors, and as compiled C. Skipped without the packages of test/requirements-ml.txt (see build/setup.log)."""
 import os
 import shutil

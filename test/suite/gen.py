@@ -31,7 +31,7 @@ def models(env):
     """Random ONNX models beside ONNX Runtime."""
     if not os.path.exists(os.path.join(env.build, "libingot.so")):
         raise Skip("build/libingot.so is not built")
-    got = run([env.need_python(), os.path.join(ROOT, "test", "genonnx.py"), "--count", "200", "--save", env.scratch("genonnx")], LIMIT,
+    got = run([env.need_python(), os.path.join(ROOT, "test", "make", "genonnx.py"), "--count", "200", "--save", env.scratch("genonnx")], LIMIT,
               cwd=ROOT, merge=True)
     if got.rc or got.timed_out:
         raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")

@@ -1,4 +1,4 @@
-"""Models written the way real exporters write them (test/mkhabits.py) against ONNX Runtime, on every engine and with every
+"""Models written the way real exporters write them (test/make/mkhabits.py) against ONNX Runtime, on every engine and with every
 pass verified. Where the case says so, no operator on integers may be left after the passes: shape arithmetic folds away."""
 import json
 import os
@@ -60,7 +60,7 @@ def tests(env):
             raise Skip("no Python environment (see build/setup.log), so the models cannot be made")
         return [Test("habits/models", no_python)]
     try:
-        env.generated(out, ["mkhabits.py"], lambda: env.script("mkhabits.py", out))
+        env.generated(out, ["make/mkhabits.py"], lambda: env.script("mkhabits.py", out))
     except Fail as e:
         def broken(e=e):
             raise e

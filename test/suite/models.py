@@ -1,6 +1,6 @@
 """Real models (test/models.txt) against ONNX Runtime, on both engines, on random and realistic input.
 
-test/mkmodels.py has written inputs and expected outputs. Streaming models run step by step, their state fed back, for 100
+test/make/mkmodels.py has written inputs and expected outputs. Streaming models run step by step, their state fed back, for 100
 steps. Rule: the largest error is at most 1e-4 x max(1, largest output), and elements above that floor agree to 1e-3 of their
 size; where the model classifies, the arg-max is the same.
 """
@@ -85,7 +85,7 @@ def load(env):
     if not env.python:
         return [], wanted
     out = os.path.join(models, f"cases-{len(missing)}")  # made again when a missing model has come
-    env.generated(out, ["mkmodels.py", "models.txt", "requirements.txt"], lambda: env.script("mkmodels.py", models, out))
+    env.generated(out, ["make/mkmodels.py", "models.txt", "requirements.txt"], lambda: env.script("mkmodels.py", models, out))
     with open(os.path.join(out, "cases.json")) as f:
         return json.load(f), missing
 

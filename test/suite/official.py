@@ -45,7 +45,7 @@ def tolerance(name, table):
 
 def index(env):
     out = os.path.join(env.build, "official")
-    env.generated(out, ["mkofficial.py", "requirements.txt"], lambda: env.script("mkofficial.py", env.data, out))
+    env.generated(out, ["make/mkofficial.py", "requirements.txt"], lambda: env.script("mkofficial.py", env.data, out))
     return [json.load(open(os.path.join(out, name))) for name in ("cases.json", "spoiled.json")]
 
 

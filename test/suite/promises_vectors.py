@@ -37,7 +37,7 @@ def choose(env):
     found = [(origin, args, TARGETS[i % len(TARGETS)]) for i, (origin, args) in enumerate(promises.choose(env, 1000, 100))]
     if env.python:
         folder = os.path.join(env.build, "targets")
-        env.generated(folder, ["mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
+        env.generated(folder, ["make/mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
         found += [(net, [os.path.join(folder, net + ".onnx"), "--selftest"], t) for net in NETS for t in TARGETS]
     return found
 

@@ -8,7 +8,7 @@ is        name that `opt --explain` gives one of the groups; absent: none is ask
 differ    the graphs need not be equal after the pass fuse, and why; absent: they are, but for the last digits of constants
 tol       RTOL ATOL against ONNX Runtime; absent: 1e-5 1e-5
 
-Then, for each spelling, a line `# spelling: NAME [OPSET]` and a graph as onnx.parser reads it. See test/mkspell.py for its
+Then, for each spelling, a line `# spelling: NAME [OPSET]` and a graph as onnx.parser reads it. See test/make/mkspell.py for its
 parameters.
 """
 import os
@@ -119,7 +119,7 @@ def tests(env):
             raise Skip("no Python environment (see build/setup.log), so the models cannot be made")
         return [Test("spell/models", no_python)]
     try:
-        env.generated(out, ["mkspell.py", *("spell/" + x for x in files())],
+        env.generated(out, ["make/mkspell.py", *("spell/" + x for x in files())],
                       lambda: env.script("mkspell.py", out, *(os.path.join(FOLDER, x) for x in files())))
     except Fail as e:
         def broken(e=e):

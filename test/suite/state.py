@@ -1,4 +1,4 @@
-"""State carried from run to run: test/mkstate.py has written models, inputs of 100 steps, and what ONNX Runtime gives when each
+"""State carried from run to run: test/make/mkstate.py has written models, inputs of 100 steps, and what ONNX Runtime gives when each
 result that is a state is fed back. Here the library keeps it (--state auto): compiled, step by step (test/steps.py); and
 `ingot run --steps` on every engine, where interp, watch and c agree to the bit. The text of the program shows that nothing is
 copied: what is appended is all that is written to a cache, and a ring turns without moving. And which names are taken for state.
@@ -215,7 +215,7 @@ def tests(env):
         return found + [Test("state/models", no_python)]
     try:
         models = os.path.join(env.build, "models")
-        env.generated(out, ["mkstate.py", "mksymbolic.py"], lambda: env.script("mkstate.py", out, models))
+        env.generated(out, ["make/mkstate.py", "make/mksymbolic.py"], lambda: env.script("mkstate.py", out, models))
     except Fail as e:
         def broken(e=e):
             raise e

@@ -1,5 +1,5 @@
 """Models compiled with symbolic dimensions (--max-shapes) against the same models compiled for the size at hand, and
-against ONNX Runtime, on every engine: test/mksymbolic.py has written models, inputs of several sizes and expected outputs.
+against ONNX Runtime, on every engine: test/make/mksymbolic.py has written models, inputs of several sizes and expected outputs.
 
 On one engine, the two compilations must agree to the bit, but for passes that may change last bits: engines that read
 programs run what `ingot opt` prints without those. C, which does not run texts, gives the bits of the interpreter. An
@@ -106,7 +106,7 @@ def tests(env):
             raise Skip("no Python environment (see build/setup.log), so the models cannot be made")
         return [Test("symbolic/models", no_python)]
     try:
-        env.generated(out, ["mksymbolic.py"], lambda: env.script("mksymbolic.py", out))
+        env.generated(out, ["make/mksymbolic.py"], lambda: env.script("mksymbolic.py", out))
     except Fail as e:
         def broken(e=e):
             raise e

@@ -13,7 +13,7 @@ def prepare(env, net):
     """The model and the folder of its data."""
     env.need_ingot()
     folder = os.path.join(env.build, "targets")
-    env.generated(folder, ["mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
+    env.generated(folder, ["make/mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
     return os.path.join(folder, net + ".onnx"), os.path.join(folder, net)
 
 

@@ -252,7 +252,7 @@ def march():
 
 def networks(env):
     folder = os.path.join(env.build, "targets")
-    env.generated(folder, ["mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
+    env.generated(folder, ["make/mktargets.py", "requirements.txt"], lambda: env.script("mktargets.py", folder))
     return [(n, [os.path.join(folder, n + ".onnx"), *march()]) for n in NETS]
 
 

@@ -2,7 +2,7 @@
 
 sense: two MobileNets, 388 nodes: one entry, no allocation, little memory and code. bert: one program for all lengths up to a
 bound. yolo: a detector whose number of results depends on the image. silero: state kept in the arena for 100 steps, and
-again after a reset. test/mkwhole.py writes models, inputs and expected outputs.
+again after a reset. test/make/mkwhole.py writes models, inputs and expected outputs.
 """
 import os
 import shutil
@@ -21,7 +21,7 @@ class Work:
             raise Skip("gcc is not installed")
         self.made = os.path.join(env.build, "whole")
         models = os.path.join(env.build, "models")
-        env.once("whole", lambda: env.generated(self.made, ["mkwhole.py", "../bench/mksense.py", "../bench/mkbert.py", "../bench/mkyolo.py"],
+        env.once("whole", lambda: env.generated(self.made, ["make/mkwhole.py", "../bench/mksense.py", "../bench/mkbert.py", "../bench/mkyolo.py"],
                                                 lambda: env.script("mkwhole.py", models, self.made)))
         self.env, self.name, self.dir = env, name, env.scratch("whole", name)
         self.model = os.path.join(self.made, name + ".onnx")

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from bad import cost, data, flow, graph, kit, ops, wire  # noqa: E402
 

@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 from onnx import helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 import ingot_backend  # noqa: E402
 import oracle  # noqa: E402

@@ -14,7 +14,8 @@ import onnx
 import onnx.parser
 from onnx import helper, numpy_helper
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+TEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TEST)
 
 
 @dataclass
@@ -110,7 +111,7 @@ def write(case, folder):
 
 
 def main(out):
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops")
+    folder = os.path.join(TEST, "ops")
     table = []
     for file in sorted(os.listdir(folder)):
         if not file.endswith(".py"):

@@ -13,7 +13,7 @@ import numpy as np
 
 import oracle
 
-BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench")
+BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bench")
 LENGTHS, STEPS, SIDE = (1, 7, 128, 512), 100, 96
 
 
