@@ -26,7 +26,7 @@ typedef struct Canon {
 typedef bool CanonRule(Edit *e, NodeId id);
 
 /* canon.c */
-bool canon_once(const Edit *e, Val v); /* used once */
+bool canon_once(const Edit *e, Val v);         /* used once */
 const Node *canon_only(Edit *e, Val v, Op op); /* graph_def, NULL also if v has other users */
 /* Operands of a commutative node as (running, constant). */
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
