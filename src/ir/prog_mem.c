@@ -6,6 +6,7 @@
  * constant bounds. What is not understood counts as not covered and not shareable.
  */
 #include "ir/prog_mem.h"
+#include "ir/affine.h"
 
 #include <stdlib.h>
 
@@ -162,8 +163,6 @@ static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, Steps *s)
   const Stmt *f = loop_of(p, at, v);
   if (!f || s->n == MEM_TERMS || !ex_is_int(p, f->a, &lo) || !ex_is_int(p, f->b, &hi)) return false;
   if (!small(lo) || !small(hi) || !small(coef) || !small(f->step) || hi <= lo) return false;
-  for (u32 i = 0; i < s->n; i++)
-    if (s->var[i] == v) return false;
   i64 trip = (hi - lo - 1) / f->step + 1;
   s->k += coef * lo;
   coef *= f->step;
@@ -182,29 +181,13 @@ static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, Steps *s)
   return true;
 }
 
-static bool add_steps(Prog *p, const Nesting *at, ExprId id, i64 coef, Steps *s) {
-  const Expr *e = prog_expr(p, id);
-  i64 k;
-  if (!small(coef)) return false;
-  if (ex_is_int(p, id, &k)) {
-    if (!small(k)) return false;
-    s->k += coef * k;
-    return small(s->k);
-  }
-  if (e->kind == EX_var) return add_counter(p, at, e->ref, coef, s);
-  if (e->kind != EX_op) return false;
-  if (e->op == OP_add || e->op == OP_sub)
-    return add_steps(p, at, e->arg[0], coef, s) &&
-           add_steps(p, at, e->arg[1], e->op == OP_add ? coef : -coef, s);
-  if (e->op != OP_mul) return false;
-  if (ex_is_int(p, e->arg[1], &k) && small(k)) return add_steps(p, at, e->arg[0], coef * k, s);
-  if (ex_is_int(p, e->arg[0], &k) && small(k)) return add_steps(p, at, e->arg[1], coef * k, s);
-  return false;
-}
-
 bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s) {
-  *s = (Steps){0};
-  return add_steps(p, at, e, 1, s);
+  Affine a;
+  if (!affine_of(p, e, &a) || !small(a.k)) return false;
+  *s = (Steps){.k = a.k};
+  for (u32 i = 0; i < a.n; i++)
+    if (!add_counter(p, at, a.t[i].var, a.t[i].coef, s)) return false;
+  return true;
 }
 
 /* ---- coverage ---- */

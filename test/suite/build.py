@@ -21,6 +21,18 @@ int main(void) {
 }
 """
 
+# x + k x x x, of which a pass makes new constants and products.
+CUBE = """graph
+(%x: f32[4]) {
+  %k: f32[] = const {0.044715}
+  %s: f32[4] = mul(%x, %x)
+  %c: f32[4] = mul(%s, %x)
+  %m: f32[4] = mul(%c, %k)
+  %y: f32[4] = add(%x, %m)
+  return %y
+}
+"""
+
 # A program that unpacks an archive itself and has the library unpack another: both find their own inflate.
 BOTH = r"""
 #include <ingot.h>
@@ -54,6 +66,10 @@ def clang(env):
     if not shutil.which("clang"):
         raise Skip("clang is not installed")
     env.make("clang")
+    mine, theirs = (ok(run([ingot, "opt", "--stop=canon", "-"], 20, stdin=CUBE.encode()), "opt")
+                    for ingot in (env.ingot, os.path.join(ROOT, "build-clang", "ingot")))
+    if mine != theirs:  # passes build operands in an order of ours, not of the compiler's
+        raise Fail(f"built by clang, ingot opt prints something else:\n{theirs}")
 
 
 def library(env):

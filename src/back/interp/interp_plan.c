@@ -11,6 +11,8 @@
  */
 #include "back/interp/interp.h"
 
+#include "ir/affine.h"
+
 typedef struct Local {
   VarId var;
   ExprId value;
@@ -80,6 +82,8 @@ static bool add_term(Sum *to, const Scalar *at, i64 coef) {
   return true;
 }
 
+static bool linear(Build *o, ExprId id, i64 coef, Sum *to);
+
 static bool add_atom(Build *o, ExprId e, i64 coef, Sum *to) {
   Atom *a = NEW(o->r->a, Atom);
   a->e = e;
@@ -87,32 +91,26 @@ static bool add_atom(Build *o, ExprId e, i64 coef, Sum *to) {
   return add_term(to, &a->val, coef);
 }
 
-/* Adds coef * e to the sum; false when e is not linear in the loop variable. */
+/* Adds coef times the term to the sum; false when it is not linear in the loop variable. */
+static bool linear_term(Build *o, const AffTerm *t, i64 coef, Sum *to) {
+  if (!t->var) return is_constant(o, t->e) && add_atom(o, t->e, coef, to);
+  const Local *l = find_local(o, t->var);
+  if (l) return !l->again && ++o->work < MAX_WORK && linear(o, l->value, coef, to);
+  if (is_carried(o, t->var)) return false;
+  if (t->var != o->loop->var) return add_term(to, o->r->var[t->var], coef);
+  to->step = (i64)((u64)to->step + (u64)coef);
+  return to->step > -LIN_MAX && to->step < LIN_MAX;
+}
+
+/* The same for an expression. */
 static bool linear(Build *o, ExprId id, i64 coef, Sum *to) {
   const Expr *e = prog_expr(o->p, id);
-  i64 k;
-  if (e->dt != DT_i64 || e->lanes != 1) return false;
-  if (ex_is_int(o->p, id, &k)) {
-    to->k = (i64)((u64)to->k + (u64)coef * (u64)k);
-    return true;
-  }
-  if (e->kind == EX_var) {
-    const Local *l = find_local(o, e->ref);
-    if (l) return !l->again && ++o->work < MAX_WORK && linear(o, l->value, coef, to);
-    if (is_carried(o, e->ref)) return false;
-    if (e->ref != o->loop->var) return add_term(to, o->r->var[e->ref], coef);
-    to->step = (i64)((u64)to->step + (u64)coef);
-    return to->step > -LIN_MAX && to->step < LIN_MAX;
-  }
-  if (e->kind == EX_op && (e->op == OP_add || e->op == OP_sub)) {
-    i64 other = e->op == OP_add ? coef : (i64)(0 - (u64)coef);
-    return linear(o, e->arg[0], coef, to) && linear(o, e->arg[1], other, to);
-  }
-  if (e->kind == EX_op && e->op == OP_mul) {
-    if (ex_is_int(o->p, e->arg[1], &k)) return linear(o, e->arg[0], (i64)((u64)coef * (u64)k), to);
-    if (ex_is_int(o->p, e->arg[0], &k)) return linear(o, e->arg[1], (i64)((u64)coef * (u64)k), to);
-  }
-  return is_constant(o, id) && add_atom(o, id, coef, to);
+  Affine a;
+  if (e->dt != DT_i64 || e->lanes != 1 || !affine_of(o->p, id, &a)) return false;
+  to->k = (i64)((u64)to->k + (u64)coef * (u64)a.k);
+  for (u32 i = 0; i < a.n; i++)
+    if (!linear_term(o, &a.t[i], (i64)((u64)coef * (u64)a.t[i].coef), to)) return false;
+  return true;
 }
 
 static Lin freeze(Build *o, const Sum *s) {

@@ -187,7 +187,8 @@ static bool scale_before_bias(Edit *e, NodeId id) {
   NodeId def = graph_val(g, x)->def;
   if (!def || graph_node(g, def)->op != OP_conv || !canon_once(e, x)) return false;
   if (!canon_weights(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
-  return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), mk_map2(g, OP_mul, a, k)));
+  Val bias = mk_map2(g, OP_mul, a, k);
+  return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), bias));
 }
 
 Val canon_fold(Graph *g, Op op, Val a, Val b) {
@@ -367,8 +368,8 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
-  Val v = mk_conv(g, mk_reshape(g, n.in[0], xs, 3), mk_reshape(g, n.in[1], ws, 3),
-                  node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
+  Val weight = mk_reshape(g, n.in[1], ws, 3), flat = mk_reshape(g, n.in[0], xs, 3);
+  Val v = mk_conv(g, flat, weight, node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
   return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 

@@ -253,7 +253,8 @@ bool canon_cubic(Edit *e, NodeId id) {
     const Node *c = canon_only(e, cube, OP_mul);
     Val square = c ? other_than(c, x) : 0;
     if (!square || !is_pair(g, square, OP_mul, x, x)) continue;
-    Val by = mk_map2(g, OP_add, mk_map2(g, OP_mul, square, k), mk_like(g, x, 1));
+    Val by = mk_like(g, x, 1);
+    by = mk_map2(g, OP_add, mk_map2(g, OP_mul, square, k), by);
     return edit_swap(e, id, mk_map2(g, OP_mul, x, by));
   }
   return false;
@@ -307,7 +308,8 @@ static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
   Val t = mk_map2(g, OP_add, x, mk_like(g, x, b / a));
   t = mk_map2(g, OP_max, t, mk_like(g, x, c.lo / a));
   t = mk_map2(g, OP_min, t, mk_like(g, x, c.hi / a));
-  return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), mk_like(g, x, a * by)));
+  Val scale = mk_like(g, x, a * by);
+  return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), scale));
 }
 
 bool canon_hard_swish(Edit *e, NodeId id) {

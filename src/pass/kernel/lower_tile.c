@@ -19,7 +19,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 #include "pass/kernel/segment.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 
 enum { ACROSS = 16 }; /* elements of a tile along the result's axis: a line of cache */
 enum { TURN = 16 };   /* most vectors that are turned round in registers */

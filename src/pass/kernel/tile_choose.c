@@ -6,7 +6,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  */
 #include "pass/kernel/widen.h"
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 
 #include <string.h>
 

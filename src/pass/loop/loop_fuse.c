@@ -17,7 +17,7 @@
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
  */
 #include "ir/prog_mem.h"
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 

@@ -25,7 +25,7 @@
  * needs: no plan  keeps: the order of every sum
  */
 #include "ir/prog_mem.h"
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 

@@ -2,7 +2,7 @@
 #ifndef INGOT_LOWER_H
 #define INGOT_LOWER_H
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 #include "pass/lower/form.h"
 #include "pass/pass.h"
 #include "pass/kernel/tune.h"

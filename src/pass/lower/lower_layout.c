@@ -7,7 +7,7 @@
  */
 #include "pass/lower/lower.h"
 
-#include "pass/kernel/affine.h"
+#include "ir/affine.h"
 
 static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
   return t->dim[i] + y->lo[i] + y->hi[i];

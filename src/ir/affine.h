@@ -25,7 +25,7 @@ typedef struct InnerVar {
   i64 n;
 } InnerVar;
 
-bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms */
+bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms, or too large */
 ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
 i64 affine_coef(const Affine *a, VarId v);
 /* e = block * *q + *r with 0 <= *r < block. Where the rest is not one of the inner variables, or 0,

@@ -4,9 +4,7 @@
  * constants are looked into, everything else is a term as it stands. Used to see how an index moves
  * with one variable, and to take an index apart into block and lane.
  */
-#include "pass/kernel/affine.h"
-
-#include "ir/prog_mem.h"
+#include "ir/affine.h"
 
 static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
   const Expr *x = prog_expr(p, e);
@@ -14,8 +12,7 @@ static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
   for (u32 i = 0; i < a->n; i++) {
     bool same = var ? a->t[i].var == var : !a->t[i].var && ex_same(p, a->t[i].e, e);
     if (!same) continue;
-    a->t[i].coef += coef;
-    return true;
+    return !__builtin_add_overflow(a->t[i].coef, coef, &a->t[i].coef);
   }
   if (a->n == AFFINE_TERMS) return false;
   a->t[a->n++] = (AffTerm){e, var, coef};
@@ -25,16 +22,15 @@ static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
 static bool gather(Prog *p, Affine *a, ExprId e, i64 coef) {
   const Expr *x = prog_expr(p, e);
   i64 k;
-  if (ex_is_int(p, e, &k)) {
-    a->k += coef * k;
-    return true;
-  }
+  if (ex_is_int(p, e, &k))
+    return !__builtin_mul_overflow(coef, k, &k) && !__builtin_add_overflow(a->k, k, &a->k);
   if (x->kind == EX_op && x->dt == DT_i64 && x->narg == 2) {
     ExprId l = x->arg[0], r = x->arg[1];
     if (x->op == OP_add) return gather(p, a, l, coef) && gather(p, a, r, coef);
-    if (x->op == OP_sub) return gather(p, a, l, coef) && gather(p, a, r, -coef);
-    if (x->op == OP_mul && ex_is_int(p, r, &k)) return gather(p, a, l, coef * k);
-    if (x->op == OP_mul && ex_is_int(p, l, &k)) return gather(p, a, r, coef * k);
+    if (x->op == OP_sub) return gather(p, a, l, coef) && coef > INT64_MIN && gather(p, a, r, -coef);
+    bool left = x->op == OP_mul && ex_is_int(p, r, &k);
+    if (left || (x->op == OP_mul && ex_is_int(p, l, &k)))
+      return !__builtin_mul_overflow(coef, k, &k) && gather(p, a, left ? l : r, k);
   }
   return add_term(p, a, e, coef);
 }
