@@ -373,6 +373,12 @@ static Chain chain_from(Share *o, const Chain *nest, double whole) {
   return c;
 }
 
+static u32 count_list(Prog *p, StmtId first) {
+  u32 n = 0;
+  for (StmtId s = first; s; s = prog_stmt(p, s)->next) n++;
+  return n;
+}
+
 /* Where a list can be cut into kernels. Registers and variables do not go from one to another.
  * False: it cannot, or there is no reason to. */
 static bool find_cuts(Share *o, StmtId first, bool *cut) {
@@ -385,35 +391,28 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
     any = any || (s->kind == ST_for && !(s->flags & LF_unroll) && s->body);
   }
   if (!any) return false;
-  u64 from = o->counted;                 /* smaller numbers are of other lists */
-  for (u32 turn = 0; turn < 2; turn++) { /* the last statement that has something; the cuts */
-    n = 0;
-    for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) {
-      Mark m = arena_mark(&p->c->scratch);
-      Accesses in = accesses_one(p, id);
-      for (u32 i = 0; i < in.at.n; i++) {
-        u64 *last = &o->last_root[in.at.at[i].root];
-        if (prog_buf(p, in.at.at[i].root)->space != BS_reg) continue;
-        if (!turn) *last = from + n;
-        if (*last > from + end) end = (u32)(*last - from);
-      }
-      for (u32 i = 0; !turn && i < in.used.n; i++) o->last_var[in.used.at[i]] = from + n;
-      for (u32 i = 0; turn && i < in.declares.n; i++)
-        if (o->last_var[in.declares.at[i]] > from + end)
-          end = (u32)(o->last_var[in.declares.at[i]] - from);
-      if (turn) cut[n] = end <= n;
-      arena_rewind(&p->c->scratch, m);
-    }
-    end = 0;
+  u64 from = o->counted; /* smaller numbers are of other lists */
+  Mark m = arena_mark(&p->c->scratch);
+  Accesses *in = NEWS(&p->c->scratch, Accesses, count_list(p, first));
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) { /* the last that has something */
+    in[n] = accesses_one(p, id);
+    for (u32 i = 0; i < in[n].root.n; i++) o->last_root[in[n].root.at[i].root] = from + n;
+    for (u32 i = 0; i < in[n].used.n; i++) o->last_var[in[n].used.at[i]] = from + n;
   }
+  for (u32 k = 0; k < n; k++) {
+    for (u32 i = 0; i < in[k].root.n; i++) {
+      BufId root = in[k].root.at[i].root;
+      if (prog_buf(p, root)->space == BS_reg && o->last_root[root] > from + end)
+        end = (u32)(o->last_root[root] - from);
+    }
+    for (u32 i = 0; i < in[k].declares.n; i++)
+      if (o->last_var[in[k].declares.at[i]] > from + end)
+        end = (u32)(o->last_var[in[k].declares.at[i]] - from);
+    cut[k] = end <= k;
+  }
+  arena_rewind(&p->c->scratch, m);
   o->counted += n;
   return true;
-}
-
-static u32 count_list(Prog *p, StmtId first) {
-  u32 n = 0;
-  for (StmtId s = first; s; s = prog_stmt(p, s)->next) n++;
-  return n;
 }
 
 static Choice choose(Share *o, StmtId id);
@@ -484,8 +483,10 @@ static Choice choose(Share *o, StmtId id) {
   bool fixed;
   if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
   Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
-  if (c.n && c.trips > 1) {
-    Reads r = reads_of(o, id, s->var, false);
+  bool shared = c.n && c.trips > 1;
+  Reads r = {0};
+  if (shared) {
+    r = reads_of(o, id, s->var, false);
     double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
     if (time < best.time) best = (Choice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
@@ -496,9 +497,9 @@ static Choice choose(Share *o, StmtId id) {
   o->inside--;
   if (open >= body) return best;
   open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) * trips(o, s, &fixed);
-  Reads again = reads_of(o, id, s->var, false);
-  if (again.weights > figures.own_bytes)
-    open += again.weights * figures.ns_per_byte_llc * trips(o, s, &fixed) / n;
+  if (!shared) r = reads_of(o, id, s->var, false);
+  if (r.weights > figures.own_bytes)
+    open += r.weights * figures.ns_per_byte_llc * trips(o, s, &fixed) / n;
   if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
   return best;
 }
