@@ -70,8 +70,7 @@ static void do_expose(Ctx *c, void *arg) {
   for (u32 k = 0; k < (a->all ? vs.val.n : a->n); k++) {
     u32 i = a->all ? k : a->value[k];
     if (i >= vs.val.n) fail(c, ERR_usage, LOC_NONE, "there is no value number %u", i);
-    *vec_push(&c->work, &g->blk.at[1].ret) = vs.val.at[i];
-    *vec_push(&c->work, &g->out_name) = value_name(g, vs.val.at[i], i);
+    graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);
 }
@@ -252,8 +251,7 @@ static void do_cut(Ctx *c, void *arg) {
   set_params(&u);
   g->blk.at[1].ret.n = g->out_name.n = g->state.n = 0;
   a->m->ports = NULL;
-  *vec_push(&c->work, &g->blk.at[1].ret) = v;
-  *vec_push(&c->work, &g->out_name) = name;
+  graph_result(g, v, name);
   bool eager = g->eager;
   g->eager = false;
   edit_run(g, visit, &u);

@@ -90,6 +90,11 @@ Val graph_param(Graph *g, BlkId b, Type t, Str name) {
   return v;
 }
 
+void graph_result(Graph *g, Val v, Str name) {
+  *vec_push(&g->c->work, &g->blk.at[1].ret) = v;
+  *vec_push(&g->c->work, &g->out_name) = name;
+}
+
 /* Makes the node without putting it into a block. */
 static NodeId make_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
   const OpInfo *info = &op_info[op];

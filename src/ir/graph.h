@@ -164,6 +164,7 @@ static inline Dims *graph_dims(Graph *g) {
 }
 BlkId graph_block(Graph *g, NodeId owner);            /* new empty block */
 Val graph_param(Graph *g, BlkId b, Type t, Str name); /* appends a parameter */
+void graph_result(Graph *g, Val v, Str name);         /* appends a result of block 1 */
 /* Appends a node to g->cur. Attributes are copied. Types of outputs come from infer_node. Operands
  * and attributes are checked; a violation fails with ERR_input at g->loc. Returns the node. With
  * g->eager, may append a constant (or dims) node instead that has the same first output. */

@@ -44,20 +44,19 @@ typedef struct Job {
 
 static void import(Ctx *c, void *arg) {
   Job *j = arg;
-  OnnxModel *m = onnx_read(c, j->at, j->n, 0);
-  u32 n;
-  const OnnxValue **input = onnx_inputs(c, m, &n);
+  Source s = {.at = j->at, .n = j->n, .path = "-"};
+  const Model *m = onnx_open(c, &s);
   VEC(BindDim) dim = {0};
-  for (u32 i = 0; i < n; i++)
-    for (u32 k = 0; k < input[i]->type.dims.n && k < MAX_RANK; k++) {
-      const OnnxDim *d = &input[i]->type.dims.at[k];
+  for (u32 i = 0; i < m->ninput; i++)
+    for (u32 k = 0; k < m->input[i]->type.dims.n && k < MAX_RANK; k++) {
+      const DeclDim *d = &m->input[i]->type.dims.at[k];
       bool bound = j->n % 2;
       if (d->kind == OD_value && d->value >= 0) continue;
       *vec_push(&c->keep, &dim) = (BindDim){
-          .input = input[i]->name, .axis = k, .value = bound ? MOST_SIZE : SIZE, .bound = bound};
+          .input = m->input[i]->name, .axis = k, .value = bound ? MOST_SIZE : SIZE, .bound = bound};
     }
-  ImportOptions o = {.path = "-", .dim = dim.at, .ndim = dim.n};
-  j->g = onnx_import(c, m, 0, &o);
+  ImportOptions o = {.dim = dim.at, .ndim = dim.n};
+  j->g = onnx_import(c, &s, m, &o);
 }
 
 static void passes(Ctx *c, void *arg) {

@@ -3,6 +3,8 @@
  * What is accepted must come back the same after being written and read again. The checksum keeps
  * mutations from getting far into an archive, so npy and inflate are also targets of their own.
  */
+#include "front/onnx/onnx.h"
+#include "front/onnx/pb.h"
 #include "io/data.h"
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +56,7 @@ static void unpack(Ctx *c, const u8 *at, size_t n) {
 
 static void run(Ctx *c, void *arg) {
   const Job *j = arg;
-  OnnxType inner = {.kind = OT_tensor},
+  DeclType inner = {.kind = OT_tensor},
            type = {.kind = j->kind == 4 ? OT_seq : OT_opt, .elem = &inner};
   switch (j->kind) {
   case 0: npy(c, data_read_npy_as(c, j->at, j->n, DT_i4, LOC_NONE, &c->work)); break;

@@ -19,7 +19,7 @@ typedef struct Job {
 static void read_one(Ctx *c, void *arg) {
   const Job *j = arg;
   const u8 *copy = arena_copy(&c->work, j->at, j->n);
-  OnnxType type = {.kind = j->kind == 2 ? OT_seq : OT_opt};
+  DeclType type = {.kind = j->kind == 2 ? OT_seq : OT_opt};
   if (j->kind == 0)
     data_read_npy(c, copy, j->n, LOC_NONE, &c->work);
   else if (j->kind == 1)
@@ -175,7 +175,7 @@ static void check_sequences(Ctx *c) {
   pb_message(&seq, 3, &pb);
   pb_int(&opt, 2, 3);
   pb_message(&opt, 5, &seq);
-  OnnxType ot = {.kind = OT_opt}, st = {.kind = OT_seq};
+  DeclType ot = {.kind = OT_opt}, st = {.kind = OT_seq};
   Datum *d = data_read_pb(c, (u8 *)opt.at, opt.n, &ot, NULL, LOC_NONE, a);
   CHECK(d->kind == TY_opt && d->n == 1 && d->elem[0].kind == TY_seq && d->elem[0].n == 2);
   CHECK(d->elem[0].elem[1].kind == TY_tensor && d->elem[0].elem[1].t->n == 2);

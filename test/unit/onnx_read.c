@@ -54,7 +54,7 @@ static void look_all(Ctx *c, const OnnxModel *m) {
   const OnnxTensor *t = &g->inits.at[0];
   CHECK(t->dims.n == 2 && t->dims.at[0] == 2 && t->dims.at[1] == 3 && t->dt == DT_f32 &&
         t->raw.n == 24);
-  const OnnxType *x = &g->inputs.at[0].type;
+  const DeclType *x = &g->inputs.at[0].type;
   CHECK(x->kind == OT_seq && x->elem->kind == OT_tensor && x->elem->has_shape &&
         x->elem->dims.n == 3);
   CHECK(x->elem->dims.at[0].kind == OD_value && x->elem->dims.at[0].value == 4);

@@ -1,4 +1,6 @@
 /* The tensor loader: every element type in every kind of storage, and what it must refuse. */
+#include "front/onnx/onnx.h"
+#include "front/onnx/pb.h"
 #include "io/data.h"
 #include "check.h"
 #include "pbuild.h"

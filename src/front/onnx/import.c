@@ -516,8 +516,7 @@ static void put_output(Import *im, Val v, Str name, Port *p) {
   *p = (Port){.kind = TY_tensor, .flat = im->g->out_name.n};
   p->text = graph_type(im->g, v)->dt == DT_str;
   if (p->text) v = mk_bytes(im->g, v, text_room(im->g, v));
-  *vec_push(&im->c->work, &im->g->blk.at[1].ret) = v;
-  *vec_push(&im->c->work, &im->g->out_name) = name;
+  graph_result(im->g, v, name);
 }
 
 /* The tensors of a value, each an output of the graph. */
