@@ -297,7 +297,7 @@ def main():
             numbers += emit(name, None, values)
     if "--check" in sys.argv:
         have = set()
-        for name in ("mathlib.h", "mathlibd.h", "mathlibf.h", "mathlibq.h"):
+        for name in ("mathlib.h", "mathlibd.h", "mathlibf.h", "mathlibq.h", "mathlibs.h", "quick.def"):
             with open(os.path.join(IR, name), encoding="utf-8") as f:
                 have.update(re.findall(r"[\w.]+(?:(?<=p)-\d+f?)?", f.read()))
         lost = [x for x in numbers if x.lstrip("-") not in have and x not in ("0.0", "1.0", "0.0f", "1.0f")]

@@ -9,7 +9,7 @@
 #include "ir/ir.h"
 #include "ir/mathlibd.h"
 #include "ir/mathlibf.h"
-#include "ir/mathlibq.h"
+#include "ir/mathlibs.h"
 
 #include <math.h>
 #include <string.h>

@@ -166,7 +166,7 @@ double scalar_round(DType d, double x); /* to the nearest value of float type d,
                                            saturating if d has no infinity */
 Scalar scalar_eval(Op op, DType d,
                    const Scalar *arg); /* d: dtype of operands (of a and b for select) */
-/* Operations that are other functions in programs that say so: see mathlibq.h. */
+/* Operations that are other functions in programs that say so: see quick.def. */
 bool scalar_is_fast(Op op, DType d);
 MathPart scalar_part(MathPart math, Op op, DType d); /* which function it is in such a program */
 Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);

@@ -6,18 +6,20 @@
  * Makefile puts @ behind the names of functions and $ for the question whether there is an
  * instruction for fma) and are scanned at each call; needed parts stand above those that need them,
  * so one walk from the end finds all. Does not check the markers: a unit test does. */
-#include "ir/ir.h"
+#include "ir/quick.h"
 
 #include <string.h>
 
-extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[], mathlibq_h[];
-extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size;
+extern const unsigned char mathlib_h[], mathlibd_h[], mathlibf_h[], mathlibq_h[], mathlibs_h[];
+extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size,
+    mathlibs_h_size;
 
 enum { PARTS_MAX = 192 };
 
 typedef struct Part {
   const char *name, *needs, *text; /* not terminated */
   size_t name_len, needs_len, text_len;
+  u32 quick; /* 1 + number in quick.def, which has it in place of the text */
   bool used;
 } Part;
 
@@ -42,12 +44,16 @@ static const char *next(const char *at, const char *end, Part *p) {
 }
 
 static u32 list(Part *out) {
-  const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h, mathlibq_h};
-  const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size};
+  const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h, mathlibq_h, mathlibs_h};
+  const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size,
+                         mathlibs_h_size};
+  Quick q;
   u32 n = 0;
   for (u32 i = 0; i < sizeof size / sizeof *size; i++) {
     const char *at = (const char *)file[i], *end = at + size[i];
     while (n < PARTS_MAX && (at = next(at, end, &out[n]))) n++;
+    for (u32 k = 0; file[i] == mathlibq_h && quick_make(&q, k); k++)
+      out[n++] = (Part){.name = q.name, .name_len = strlen(q.name), .quick = k + 1};
   }
   return n;
 }
@@ -60,7 +66,7 @@ const char *mathlib_text(const char *name, size_t *n, const char **needs) {
   Part part[PARTS_MAX];
   u32 count = list(part);
   for (u32 i = 0; i < count; i++) {
-    if (!is_named(&part[i], name, strlen(name))) continue;
+    if (part[i].quick || !is_named(&part[i], name, strlen(name))) continue;
     *n = part[i].text_len;
     *needs = part[i].needs;
     return part[i].text;
@@ -80,13 +86,30 @@ static void mark(Part *part, u32 count, const char *names) {
   }
 }
 
+static void mark_steps(Part *part, u32 count, u32 number) {
+  Quick q;
+  quick_make(&q, number);
+  for (u32 i = 0; i < q.n; i++) {
+    const char *name = q.step[i].op == QO_call ? q.step[i].text : quick_function(q.step[i].op);
+    if (name) mark(part, count, name);
+  }
+}
+
 void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma) {
   const char *text[] = {suffix, fma};
   Part part[PARTS_MAX];
   u32 count = list(part);
   mark(part, count, names);
   for (u32 i = count; i-- > 0;)
-    if (part[i].used) mark(part, count, part[i].needs);
-  for (u32 i = 0; i < count; i++)
-    if (part[i].used) text_fill(t, part[i].text, part[i].text_len, "@$", text);
+    if (part[i].used && part[i].quick)
+      mark_steps(part, count, part[i].quick - 1);
+    else if (part[i].used)
+      mark(part, count, part[i].needs);
+  for (u32 i = 0; i < count; i++) {
+    Quick q;
+    if (part[i].used && part[i].quick && quick_make(&q, part[i].quick - 1))
+      quick_write(t, &q, &(QuickForm){"static inline ", "float", "uint32_t", suffix, 1});
+    else if (part[i].used)
+      text_fill(t, part[i].text, part[i].text_len, "@$", text);
+  }
 }

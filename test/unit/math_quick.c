@@ -1,8 +1,10 @@
-/* The functions of mathlibq.h, of programs that say `math fast`, against the double ones of libm:
+/* The functions of quick.def, of programs that say `math fast`, against the double ones of libm:
  * errors within what docs/ir.md states on every 97th float of 2^-20..2^14 and every 9973rd beyond,
- * and the special values. With an argument N every Nth float, and the errors found are printed. */
+ * and the special values; and their steps, taken one by one, against the C that is compiled of
+ * them. With an argument N every Nth float, and the errors found are printed. */
 #include "check.h"
-#include "ir/mathlibq.h"
+#include "ir/mathlibs.h"
+#include "ir/quick.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,6 +105,70 @@ static void specials(void) {
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) CHECK(isnan(fns[i].mine(NAN)));
 }
 
+/* ---- steps ---- */
+
+typedef union Value {
+  float f;
+  uint32_t u;
+} Value;
+
+static Value step(const QuickStep *s, const Value *a) {
+  uint32_t by = (uint32_t)s->value.i;
+  bool u = s->bits;
+  switch (s->op) {
+  case QO_const: return u ? (Value){.u = by} : (Value){.f = (float)s->value.f};
+  case QO_add: return u ? (Value){.u = a[0].u + a[1].u} : (Value){.f = a[0].f + a[1].f};
+  case QO_sub: return u ? (Value){.u = a[0].u - a[1].u} : (Value){.f = a[0].f - a[1].f};
+  case QO_mul: return (Value){.f = a[0].f * a[1].f};
+  case QO_div: return (Value){.f = a[0].f / a[1].f};
+  case QO_neg: return (Value){.f = -a[0].f};
+  case QO_mad: return (Value){.f = fmaf(a[0].f, a[1].f, a[2].f)};
+  case QO_lesser: return a[0].f < a[1].f ? a[0] : a[1];
+  case QO_larger: return a[0].f > a[1].f ? a[0] : a[1];
+  case QO_and: return (Value){.u = a[0].u & a[1].u};
+  case QO_or: return (Value){.u = a[0].u | a[1].u};
+  case QO_xor: return (Value){.u = a[0].u ^ a[1].u};
+  case QO_not: return (Value){.u = ~a[0].u};
+  case QO_shl: return (Value){.u = a[0].u << by};
+  case QO_shr: return (Value){.u = a[0].u >> by};
+  case QO_lt: return (Value){.u = a[0].f < a[1].f ? UINT32_MAX : 0};
+  case QO_le: return (Value){.u = a[0].f <= a[1].f ? UINT32_MAX : 0};
+  case QO_eq: return (Value){.u = a[0].f == a[1].f ? UINT32_MAX : 0};
+  case QO_pow2: return (Value){.f = ldexpf(a[0].f, (int)(a[1].f - 0x1.8p23f))};
+  case QO_farsin: return fabsf(a[0].f) < 0x1p13f ? a[1] : (Value){.f = im_sinf(a[0].f)};
+  case QO_farcos: return fabsf(a[0].f) < 0x1p13f ? a[1] : (Value){.f = im_cosf(a[0].f)};
+  default: return a[0]; /* bits and float */
+  }
+}
+
+static Value run_steps(const char *name, Value x, Value turn) {
+  Quick q;
+  Value v[QUICK_STEPS] = {x, turn};
+  if (!CHECK(quick_find(&q, name))) return x;
+  for (uint32_t i = q.nparam; i < q.n; i++) {
+    const QuickStep *s = &q.step[i];
+    Value a[3];
+    for (uint32_t k = 0; k < 3; k++) a[k] = v[s->arg[k]];
+    v[i] = s->op == QO_call ? run_steps(s->text, a[0], a[1]) : step(s, a);
+  }
+  return v[q.result];
+}
+
+static void steps(void) {
+  static const struct {
+    const char *name;
+    float (*compiled)(float);
+  } all[] = {{"expu", im_expu},     {"exp1u", im_exp1u}, {"tanhu", im_tanhu},   {"erfu", im_erfu},
+             {"gelu2u", im_gelu2u}, {"expq", im_expq},   {"exp1q", im_exp1q},   {"logq", im_logq},
+             {"tanhq", im_tanhq},   {"erfq", im_erfq},   {"gelu2q", im_gelu2q}, {"sinq", im_sinq},
+             {"cosq", im_cosq}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (uint64_t u = 0; u <= 0xffffffff; u += 1999993) {
+      float x = imk_f32((uint32_t)u), y = run_steps(all[i].name, (Value){.f = x}, (Value){0}).f;
+      if (!CHECK(same(y, all[i].compiled(x)))) fprintf(stderr, "%s(%a): %a\n", all[i].name, x, y);
+    }
+}
+
 static double gelu2(double x) {
   return x < 0 ? x * erfc(-x * sqrt(0.5)) : x * (1 + erf(x * sqrt(0.5)));
 }
@@ -130,5 +196,6 @@ int main(int argc, char **argv) {
   gelus("gelu2 single", im_gelu2s, 3e-7, stride, argc > 1);
   gelus("gelu2 fused", im_gelu2u, 3.5e-7, stride, argc > 1);
   specials();
+  steps();
   return check_end();
 }

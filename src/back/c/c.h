@@ -11,14 +11,6 @@
 
 typedef struct Emit Emit;
 
-/* Of words of C. */
-static inline bool is_letter(char ch) {
-  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
-}
-static inline bool is_digit(char ch) {
-  return ch >= '0' && ch <= '9';
-}
-
 /* Snippets of supporting C, pasted only where used: see crt.c. */
 typedef enum Need {
 #define RT(name, needs, text) RT_##name,
@@ -33,8 +25,6 @@ typedef enum BodyMode {
   BM_loops,  /* arrays and loops over lanes: any compiler */
   BM_vectors /* GNU vectors in variables with names, loops written out: the target */
 } BodyMode;
-
-/* Precisions of a function, by their suffixes in mathlib*.h. */
 
 /* Elements of C vectors. */
 typedef enum Elem {
@@ -242,7 +232,7 @@ const char *need_quad(Emit *e);             /* four bytes from memory as an int3
 const char *need_dot4(Emit *e, const char *loop, const char *type); /* of the piece being written */
 
 /* cmath.c */
-const char *need_quick(Emit *e, const Expr *x); /* of mathlibq.h, for the piece being written */
+const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the piece being written */
 
 /* ckernel.c */
 bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */

@@ -8,7 +8,7 @@
 #include "back/interp/interp.h"
 #include "ir/mathlibd.h"
 #include "ir/mathlibf.h"
-#include "ir/mathlibq.h"
+#include "ir/mathlibs.h"
 
 #include <math.h>
 #include <string.h>
