@@ -23,7 +23,8 @@ static void add_sym(const Dims *ds, Poly *p, Sym s, i64 k) {
   poly_add(ds, p, &one, k);
 }
 
-/* Takes as much as it can out of terms i and j. */
+/* Takes k of each of the terms i and j out of the sum and puts in what they come to: a + b + c for
+ * a max and a min, c for two of a kind (`like`) with opposite signs. k is as many as both have. */
 static bool fold_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
   const SymInfo *x = &ds->sym.at[p->sym[i]], *y = &ds->sym.at[p->sym[j]];
   bool like = x->op == y->op, same_sign = (p->coef[i] < 0) == (p->coef[j] < 0);

@@ -1,7 +1,7 @@
 /* literal.c: writes the parts that the text forms of Graph and Prog share; scan.c reads them back.
  *
- * A float is written in the fewest digits that give the same bits, everything else that has bits as
- * bits(HEX). Large constants go, aligned, to a side file.
+ * A float is written in the fewest digits that read back as the same bits; what no digits do, such
+ * as a NaN with a payload, as bits(HEX). Large constants go, aligned, to a side file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +99,7 @@ void text_name(Text *t, const Ctx *c, Str s) {
     text_quote(t, at, n);
 }
 
+/* Marks the symbols that d is made of, and those that these are derived from. */
 void dims_use(Dims *ds, Dim d, bool *used) {
   if (dim_is_const(d)) return;
   i64 k0;

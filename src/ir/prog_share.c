@@ -59,15 +59,15 @@ static void walk(Share *o, StmtId first) {
   }
 }
 
-/* Marks the counters that an index, equal in both, takes apart: no two of their values give the
- * same index. */
-static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *apart) {
+/* e: an index that is the same expression in the load and in the store. Marks the loops whose
+ * iterations it tells apart: no two values of their counters give the same index. */
+static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
   if (ep->kind == EX_var) { /* also with bounds that are not known */
     for (u32 i = 0; i < at->n; i++) {
       const Stmt *f = prog_stmt(o->p, at->loop[i]);
-      if (f->kind == ST_for && f->var == ep->ref && f->step >= lanes) apart[i] = true;
+      if (f->kind == ST_for && f->var == ep->ref && f->step >= lanes) distinct[i] = true;
     }
     return;
   }
@@ -79,9 +79,10 @@ static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *apa
   }
   for (u32 k = 0; k < s.n; k++)
     for (u32 i = 0; i < at->n; i++)
-      if (prog_stmt(o->p, at->loop[i])->var == s.var[k]) apart[i] = true;
+      if (prog_stmt(o->p, at->loop[i])->var == s.var[k]) distinct[i] = true;
 }
 
+/* Does the loop run once at most? */
 static bool once(Prog *p, StmtId loop) {
   const Stmt *f = prog_stmt(p, loop);
   i64 lo, hi;
@@ -89,9 +90,11 @@ static bool once(Prog *p, StmtId loop) {
          hi - lo <= f->step;
 }
 
+/* Is every element loaded, for the last time, before the store writes its place? The method above.
+ */
 static bool in_order(Share *o, const Touch *load, const Touch *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
-  bool apart[MEM_NEST] = {0};
+  bool distinct[MEM_NEST] = {0};
   if (load->order > store->order || x->rank != y->rank || x->dt != y->dt) return false;
   for (u32 d = 0; d < x->rank; d++)
     if (x->dim[d] != y->dim[d]) return false;
@@ -101,10 +104,10 @@ static bool in_order(Share *o, const Touch *load, const Touch *store) {
   for (u32 d = 0; d < x->rank; d++) {
     u32 lanes = load->lanes > store->lanes ? load->lanes : store->lanes;
     if (ex_same(o->p, load->idx[d], store->idx[d]))
-      separate(o, &both, load->idx[d], d + 1 == x->rank ? lanes : 1, apart);
+      separate(o, &both, load->idx[d], d + 1 == x->rank ? lanes : 1, distinct);
   }
   for (u32 i = 0; i < both.n; i++)
-    if (!apart[i] && !once(o->p, both.loop[i])) return false;
+    if (!distinct[i] && !once(o->p, both.loop[i])) return false;
   return true;
 }
 

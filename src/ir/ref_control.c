@@ -27,6 +27,7 @@ void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
 }
 
+/* A tensor in a buffer of its own that outlives the iteration and grows when it must. */
 typedef struct Hold {
   Tensor t;
   i64 dim[MAX_RANK];
@@ -83,13 +84,16 @@ static void hold_empty(Ref *r, Hold *h, const Type *t) {
   h->t.data = h->data;
 }
 
+/* An iteration costs as much as a number that is stored, so that folding gives up on loops that
+ * store nothing, too. */
 static void charge(Ref *r, const Node *n) {
   r->spent += sizeof(i64);
   if (r->max_bytes && r->spent > r->max_bytes)
     fail(r->c, ERR_unsupported, n->loc, "constant folding budget: loop is too long");
 }
 
-/* What the loops of one node share: carried values in two sets that take turns. */
+/* What the iterations of a loop share. Carried values have two sets of buffers, which take turns:
+ * one is read while the other is written. */
 typedef struct Run {
   const Node *n;
   const Blk *b;

@@ -55,7 +55,7 @@ bool fold_int(Emit *e, ExprId id, i64 *value) {
   return ok;
 }
 
-/* x + 0 and x * 1, which writing out loops leaves behind. */
+/* x + 0 and x * 1, which writing out loops leaves behind: only x is written. */
 static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
   i64 k;
   if (e->b.mode != BM_vectors || x->narg != 2) return false;
@@ -166,7 +166,8 @@ static i64 place_of_numbers(Emit *e, const Buf *x, const ExprId *idx, u32 n) {
   return sum;
 }
 
-/* Row-major address, Horner's way: ((i * d1 + j) * d2 + k). */
+/* Row-major address, by Horner's rule: ((i * d1 + j) * d2 + k). Where loops are written out its
+ * numbers are summed up behind it (offset). */
 void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   const Buf *x = prog_buf(e->p, b);
   if (x->space == BS_reg) {
@@ -177,10 +178,10 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   text_puts(e->t, "[");
   Text outer = *e->t, sum = text_new(&e->c->scratch);
   bool any = false, is_sum = false;
-  i64 apart = place_of_numbers(e, x, idx, n);
+  i64 offset = place_of_numbers(e, x, idx, n);
   for (u32 i = 0; i < n; i++) {
     i64 k;
-    bool number = fold_int(e, idx[i], &k), zero = number && (k == 0 || apart);
+    bool number = fold_int(e, idx[i], &k), zero = number && (k == 0 || offset);
     if (any && x->dim[i] != 1) {
       Text t = text_new(&e->c->scratch);
       text_fmt(&t, is_sum ? "(%s) * " : "%s * ", text_cstr(&sum));
@@ -192,7 +193,7 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
     if (zero) continue;
     Text term = text_new(&e->c->scratch);
     *e->t = term;
-    if (apart)
+    if (offset)
       put_rest(e, idx[i], any ? PR_add : PR_any);
     else
       put_idx(e, idx[i], any ? PR_add : PR_any);
@@ -209,11 +210,11 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   }
   *e->t = outer;
   if (any) text_put(e->t, sum.at, sum.n);
-  if (any && apart)
-    text_fmt(e->t, apart < 0 ? " - %" PRId64 : " + %" PRId64, apart < 0 ? -apart : apart);
-  else if (apart)
-    text_fmt(e->t, "%" PRId64, apart);
-  any = any || apart;
+  if (any && offset)
+    text_fmt(e->t, offset < 0 ? " - %" PRId64 : " + %" PRId64, offset < 0 ? -offset : offset);
+  else if (offset)
+    text_fmt(e->t, "%" PRId64, offset);
+  any = any || offset;
   if (lanes > 1 && e->b.mode == BM_loops)
     text_puts(e->t, any ? " + z" : "z");
   else if (lanes > 1 && e->b.piece.off)

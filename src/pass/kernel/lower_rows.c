@@ -19,7 +19,8 @@ typedef struct Rows {
   Tile out; /* its lanes are results */
 } Rows;
 
-/* Lane i of the result is the fold of the lanes of vector i; behind the last, that one again. */
+/* Lane i of the result is the fold of the lanes of vector i; lanes behind the last of `count`
+ * vectors repeat it. */
 static ExprId fold_across(Rows *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
@@ -36,8 +37,8 @@ static ExprId fold_across(Rows *r, Cursor *at, BufId acc, i64 count) {
   return ex_var(p, v[0]);
 }
 
-/* acc[i] = with(acc[i], body) for results from `first` on; operands that are the same for all of
- * them are loaded once. */
+/* One point of the fold: acc[i] = with(acc[i], body) for results from `first` on. Operands that are
+ * the same for all of them are loaded once. */
 static void step(Rows *r, Cursor at, BufId acc, ExprId first, i64 count) {
   Tile *t = &r->t;
   Prog *p = t->p;
@@ -55,8 +56,8 @@ static void step(Rows *r, Cursor at, BufId acc, ExprId first, i64 count) {
   reg_store(p, &at, acc, i, zero, tile_joined(t, reg_load(p, acc, i, zero), arg));
 }
 
-/* Vectors of the lane axis outermost: blocks of channels follow each other in memory, and a line
- * has nothing else to fold. */
+/* The loops of the fold. The one over vectors of the lane axis is outermost: blocks of channels
+ * follow each other in memory, and a line has nothing else to fold. */
 static Cursor open_fold(Rows *r, Cursor at) {
   Tile *t = &r->t;
   Prog *p = t->p;

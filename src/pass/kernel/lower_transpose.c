@@ -50,6 +50,7 @@ static bool try_axis(Turn *x, u32 axis) {
   return ok;
 }
 
+/* Writes a tile that is kept in a buffer, element by element in the order of the result. */
 static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
@@ -108,7 +109,8 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
   return widen_place(&w, out, idx, rank);
 }
 
-/* As many elements along the result's axis as there are lanes. */
+/* A square tile, as many vectors as lanes: turned round in registers by exchanging halves of two
+ * vectors, then quarters, down to single lanes. */
 static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
   Tile *t = &x->t;
   Prog *p = t->p;

@@ -8,12 +8,13 @@
  */
 #include "pass/kernel/segment.h"
 
-enum { SHARED = 4 }; /* places beside each other that one tile should have */
+enum { SHARED = 4 }; /* results beside each other that one tile should have */
 
 static i64 floor_div(i64 a, i64 b) {
   return a / b - (a % b < 0);
 }
 
+/* Place o of the result, and the positions of the window that meet an element there. */
 static Segment positions(const Slide *s, i64 o) {
   i64 at = o * s->stride - s->pad;
   i64 from = -floor_div(at, s->dilation), to = floor_div(s->extent - 1 - at, s->dilation) + 1;

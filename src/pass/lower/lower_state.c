@@ -26,7 +26,7 @@ typedef enum Way { WAY_append, WAY_ring, WAY_update, WAY_copy } Way;
 /* A buffer that stands for the memory of a state while lowering. */
 typedef struct Stand {
   BufId buf, mem;
-  u32 axis;   /* whose extent is another in memory */
+  u32 axis;   /* the one that is longer in memory than here */
   VarId head; /* ring: where the window begins; 0: none */
   Dim shift;  /* and how far behind that this one begins */
   i64 ring;   /* places of the ring */
@@ -48,7 +48,7 @@ struct States {
   VEC(Pair) pair;
   VEC(Stand) stand;
   VEC(Growth) size; /* extents that grow, each once */
-  VEC(u32) turn;    /* pairs that are rings */
+  VEC(u32) rings;   /* numbers of the pairs that are rings */
   VEC(Sym) fixed;   /* other symbols in the shapes of states */
   BufId lens, heads, sizes;
   u32 *uses; /* by value */
@@ -168,8 +168,8 @@ static void find_fixed(States *o) {
   }
 }
 
-/* Extents that do not grow stay what they were in the first run: 1 + extent is kept, 0 is not yet.
- */
+/* Extents that do not grow stay what they were in the first run. They are kept as 1 + extent, so
+ * that the 0 of a cleared state means: no run yet. */
 static void hold_fixed(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
@@ -194,9 +194,9 @@ static void read_sizes(States *o) {
   for (u32 i = 0; i < o->pair.n; i++) {
     Growth w = o->pair.at[i].grows;
     if (w.axis != MAX_RANK && !is_listed(o, w.sym)) *vec_push(&l->c->scratch, &o->size) = w;
-    if (o->pair.at[i].way == WAY_ring) *vec_push(&l->c->scratch, &o->turn) = i;
+    if (o->pair.at[i].way == WAY_ring) *vec_push(&l->c->scratch, &o->rings) = i;
   }
-  Dim n = o->size.n, m = o->turn.n;
+  Dim n = o->size.n, m = o->rings.n;
   if (n) o->lens = prog_add_buf(p, BS_state, DT_i64, &n, 1, str_of(l->c, "lengths"));
   for (u32 i = 0; i < o->size.n; i++) {
     SymInfo s = *dim_syminfo(p->dims, o->size.at[i].sym);
@@ -205,8 +205,8 @@ static void read_sizes(States *o) {
   }
   hold_fixed(o);
   if (m) o->heads = prog_add_buf(p, BS_state, DT_i64, &m, 1, str_of(l->c, "heads"));
-  for (u32 i = 0; i < o->turn.n; i++) {
-    Pair *r = &o->pair.at[o->turn.at[i]];
+  for (u32 i = 0; i < o->rings.n; i++) {
+    Pair *r = &o->pair.at[o->rings.at[i]];
     require_range(l, o->heads, i, r->ring - 1, "the state was never cleared: %s",
                   name_of(l, r->in));
     r->head = let_new(p, &l->at, "head", number_at(p, o->heads, i));
@@ -335,7 +335,7 @@ static ExprId other_place(Prog *p, ExprId x, i64 ring) {
 static void write_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
-  if (!o->size.n && !o->turn.n && !o->fixed.n) return;
+  if (!o->size.n && !o->rings.n && !o->fixed.n) return;
   Cursor at = lower_kernel(l, str_of(l->c, "state"));
   for (u32 i = 0; i < o->size.n; i++) {
     ExprId idx = ex_int(p, i);
@@ -345,8 +345,8 @@ static void write_sizes(States *o) {
     ExprId idx = ex_int(p, i), now = ex_dim(p, dim_of_sym(p->dims, o->fixed.at[i]));
     prog_store(p, &at, o->sizes, &idx, 1, ex_op2(p, OP_add, now, ex_int(p, 1)));
   }
-  for (u32 i = 0; i < o->turn.n; i++) {
-    const Pair *r = &o->pair.at[o->turn.at[i]];
+  for (u32 i = 0; i < o->rings.n; i++) {
+    const Pair *r = &o->pair.at[o->rings.at[i]];
     ExprId idx = ex_int(p, i), to = ex_op2(p, OP_add, ex_var(p, r->head), ex_dim(p, r->new));
     prog_store(p, &at, o->heads, &idx, 1, ex_op2(p, OP_mod, to, ex_int(p, r->ring)));
   }
@@ -366,7 +366,8 @@ static BufId real_buf(States *o, Map *made, const Stand *s, BufId b, u32 *at, i6
   return *slot;
 }
 
-/* Points an access at the memory; returns what was added to its index along *at, or 0. */
+/* Points an access to a stand-in, or to a view of one, at the memory instead: returns the buffer
+ * there. In a ring the index along dimension *at of it begins at the head. */
 static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   const Stand *s = stand_of(o, b);
