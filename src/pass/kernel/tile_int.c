@@ -12,8 +12,8 @@
  */
 #include "pass/kernel/tile.h"
 
-#define EXACT       ((i64)1 << 22) /* integers up to here, and those beside MIDDLE, are f32 */
-#define MIDDLE      0x1.8p23       /* its neighbours are 1 apart: their bits count integers */
+#define EXACT       ((i64)1 << 22) /* f32 holds every integer up to here, also added to MIDDLE */
+#define MIDDLE      0x1.8p23 /* floats around it are 1 apart: their bits count like integers */
 #define MIDDLE_BITS 0x4b400000
 
 bool bytes_begin(Tile *t) {
@@ -21,7 +21,7 @@ bool bytes_begin(Tile *t) {
   Lower *l = t->l;
   if (!f->fold || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
   if (f->body != FB_op || f->op != OP_mul || f->nin != 2) return false;
-  for (u32 i = 0; i < f->naxes; i++) /* of a part the zero points would be others */
+  for (u32 i = 0; i < f->naxes; i++) /* a part sums up fewer weights, so less is taken off */
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
     const u32 *v = map_get(&l->inlined, f->in[k].buf);
@@ -61,6 +61,7 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
   return last < b->dim[found] + (y ? y->hi[found] : 0);
 }
 
+/* The folded axis of which four points are one step of dot4; FORM_AXES: there is none. */
 static u32 quad_axis(const Tile *t) {
   const Operand *o = &t->f.in[t->bytes];
   const Layout *y = layout_of(t->l, o->buf);
@@ -114,6 +115,7 @@ bool bytes_settle(Tile *t) {
   return true;
 }
 
+/* The integer that a sum in f32 is: behind MIDDLE its bits, less those of MIDDLE. */
 ExprId bytes_sum(const Tile *t, ExprId acc) {
   Prog *p = t->p;
   ExprId from = ex_const(p, DT_f32, (Scalar){.f = MIDDLE}),
@@ -125,6 +127,8 @@ ExprId bytes_sum(const Tile *t, ExprId acc) {
   return ex_op2(p, OP_sub, ex_bitcast(p, DT_i32, ex_op2(p, OP_add, acc, from)), bits);
 }
 
+/* Bytes as the sum takes them. Signed ones become 0 to 255 by turning their highest bit, which adds
+ * 128 (bias_128). */
 ExprId bytes_load(const Tile *t, ExprId load) {
   Prog *p = t->p;
   if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
