@@ -164,7 +164,7 @@ Val window_average(Graph *g, Val x, Window w, bool with_pads);  /* do cells of p
 Val compose_bias(Graph *g, Val y, Val bias); /* y + bias, one entry a channel (axis 1) */
 
 /* resize.c */
-Val compose_resize(Graph *g, const Resize *r, Val x, const ResizeAxis *axes, u32 n);
+Val compose_resize(Graph *g, const Resize *r, Val v, const ResizeAxis *x, u32 n);
 extern const char *const resize_coord_name[RC_COUNT], *const resize_nearest_name[RN_COUNT];
 
 #endif
