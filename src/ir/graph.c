@@ -65,7 +65,7 @@ Graph *graph_copy(const Graph *from) {
     n->attr = copy_attrs(g, n->attr, n->nattr);
     if (n->nsym) n->sym = arena_copy(a, n->sym, n->nsym * sizeof *n->sym);
   }
-  for (BlkId b = 1; b < g->blk.n; b++) {
+  for (BlkId b = 1; g->blk.at && b < g->blk.n; b++) {
     COPY_VEC(a, &g->blk.at[b].param);
     COPY_VEC(a, &g->blk.at[b].node);
     COPY_VEC(a, &g->blk.at[b].ret);
