@@ -66,7 +66,7 @@ def rows(cases, results):
 def built():
     """Operator -> list of (first opset, last or 0), from the table of builders."""
     out = {}
-    with open(os.path.join(ROOT, "src", "onnx", "onnx_ops.def")) as f:
+    with open(os.path.join(ROOT, "src", "front", "onnx", "onnx_ops.def")) as f:
         for domain, name, since, until in re.findall(r"^ON\((\w+), (\w+), *(\d+), *(\d+),", f.read(), re.M):
             out.setdefault(DOMAINS.get(domain, domain + "::") + name, []).append((int(since), int(until)))
     return out

@@ -44,7 +44,7 @@ def ingot(env, verb, model, *args):
     return must([env.ingot, verb, model, "--quiet", *args], os.path.basename(model), timeout=LIMIT)
 
 
-NODE = re.compile(r'%(\d+)(?: "(?:[^"\\\\]|\\\\.)*")?: (\S+(?: inline| tail)?) = (.*?)(?: @\(.*\))?$')
+NODE = re.compile(r'%(\d+)(?: "(?:[^"\\\\]|\\\\.)*")?: (\S+(?: inline| epilogue)?) = (.*?)(?: @\(.*\))?$')
 
 
 def plain(text):
