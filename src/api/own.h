@@ -123,15 +123,15 @@ void api_choose(Ingot *m, const Target *target); /* makes several programs, keep
 /* state.c */
 void api_bind_state(Ingot *m);                     /* of an imported graph */
 u32 api_find_state(Ingot *m, Kept *pair, u32 max); /* what "auto" takes */
-bool api_may_keep(Ingot *m,
-                  Str input); /* of a model that declares inputs: is it named as a state? */
+/* Of a model that declares inputs: is it named as a state? */
+bool api_may_keep(Ingot *m, Str input);
 u32 api_seen(const Ingot *m, u32 i, bool out); /* position in the graph of input or output i */
 bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);
 
 /* emit.c */
-const char *api_march_text(Ingot *m,
-                           const Target *one); /* targets of all bodies, or of the only one */
+/* The targets of all bodies, or of the only one. */
+const char *api_march_text(Ingot *m, const Target *one);
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 
 /* spawn.c */

@@ -1,12 +1,15 @@
 /* tuned.c: the file of measured choices.
  *
  * In: a text file. Out: the table that lowering asks (pass/kernel/tune.h), or the same file with
- * more lines. The grammar, columns separated by one tab: ingot tune 1 machine TARGET CPU COMPILER
- * VERSION    what the lines below it were measured with KEY CHOICE CLOSED US microseconds of the
- * closed form and of the choice # a comment, or nothing; those among lines of this machine move in
- * front of them What a key or a choice says is not looked at: lowering compares it with what it
- * offers. --tune takes the lines of this very machine, --tuned those of every machine with the same
- * target.
+ * more lines. The grammar, columns separated by one tab:
+ *
+ *   ingot tune 1
+ *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with
+ *   KEY CHOICE CLOSED US                   microseconds of the closed form and of the choice
+ *   # a comment, or nothing; those among lines of this machine move in front of them
+ *
+ * What a key or a choice says is not looked at: lowering compares it with what it offers. --tune
+ * takes the lines of this very machine, --tuned those of every machine with the same target.
  */
 #include "api/own.h"
 

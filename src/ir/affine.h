@@ -7,8 +7,7 @@
 enum { AFFINE_TERMS = 12 };
 
 typedef struct AffTerm {
-  ExprId
-      e; /* a variable, or an expression that is not looked into; belongs to the tree it is from */
+  ExprId e;  /* a variable, or what is not looked into; belongs to the tree it is from */
   VarId var; /* 0: not a variable */
   i64 coef;
 } AffTerm;

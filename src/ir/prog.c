@@ -323,14 +323,14 @@ Cursor prog_else(StmtId s) {
 }
 
 /* Where the next statement of the list is linked in. */
+StmtId *prog_link(Prog *p, const Cursor *at) {
+  if (at->last) return &prog_stmt(p, at->last)->next;
+  if (!at->owner) return &p->body;
+  return at->other ? &prog_stmt(p, at->owner)->other : &prog_stmt(p, at->owner)->body;
+}
+
 static StmtId *end_of(Prog *p, Cursor *at) {
-  StmtId *link = &p->body;
-  if (at->last)
-    link = &prog_stmt(p, at->last)->next;
-  else if (at->owner && at->other)
-    link = &prog_stmt(p, at->owner)->other;
-  else if (at->owner)
-    link = &prog_stmt(p, at->owner)->body;
+  StmtId *link = prog_link(p, at);
   for (; *link; link = &prog_stmt(p, at->last)->next) at->last = *link;
   return link;
 }
@@ -339,13 +339,25 @@ void prog_seek_end(Prog *p, Cursor *at) {
   end_of(p, at);
 }
 
-StmtId prog_push(Prog *p, Cursor *at, StmtKind kind) {
+static StmtId new_stmt(Prog *p, StmtKind kind) {
   Stmt *s = vec_push(&p->c->work, &p->stmt);
-  StmtId id = p->stmt.n - 1;
   s->kind = kind;
   s->step = 1;
   s->loc = LOC_NONE;
+  return p->stmt.n - 1;
+}
+
+StmtId prog_push(Prog *p, Cursor *at, StmtKind kind) {
+  StmtId id = new_stmt(p, kind);
   *end_of(p, at) = id;
+  at->last = id;
+  return id;
+}
+
+StmtId prog_insert(Prog *p, Cursor *at, StmtKind kind) {
+  StmtId id = new_stmt(p, kind), *link = prog_link(p, at);
+  prog_stmt(p, id)->next = *link;
+  *link = id;
   at->last = id;
   return id;
 }

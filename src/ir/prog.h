@@ -213,8 +213,12 @@ Cursor prog_end(void);        /* end of the program's own list */
 Cursor prog_inside(StmtId s); /* end of the body of s */
 Cursor prog_else(StmtId s);   /* end of the else part of s */
 StmtId prog_push(Prog *p, Cursor *at, StmtKind kind);
-void prog_seek_end(Prog *p,
-                   Cursor *at); /* behind what others have pushed: the next push need not search */
+/* Behind what others have pushed: the next push need not search. */
+void prog_seek_end(Prog *p, Cursor *at);
+/* Behind at->last, or at the head of the list where that is 0; at->last is the new one. */
+StmtId prog_insert(Prog *p, Cursor *at, StmtKind kind);
+/* Where the id of the statement behind at->last stands. */
+StmtId *prog_link(Prog *p, const Cursor *at);
 /* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
  * on behind the loop. at->owner is the loop statement afterwards. */
 VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name);

@@ -11,27 +11,15 @@ u32 lane_bytes(DType dt) {
   return dtype_is_float(dt) ? 4 : dtype_bytes(dt);
 }
 
-static u32 widest_expr(Prog *p, ExprId id, u32 most) {
-  if (!id) return most;
-  const Expr *x = prog_expr(p, id);
-  if (x->lanes > 1 && lane_bytes(x->dt) > most) most = lane_bytes(x->dt);
-  for (u32 i = 0; i < x->narg; i++) most = widest_expr(p, x->arg[i], most);
-  return most;
-}
-
-static u32 widest(Prog *p, StmtId first, u32 most) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
-    if (s->kind == ST_kernel) continue;
-    most = widest_expr(p, s->a, widest_expr(p, s->b, most));
-    for (u32 i = 0; i < s->nidx; i++) most = widest_expr(p, s->idx[i], most);
-    most = widest(p, s->other, widest(p, s->body, most));
-  }
-  return most;
-}
-
 u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
-  return t->lanes * 4 / widest(p, first, 1);
+  const Stmt *s;
+  u32 widest = 1;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    w.skip = s->kind == ST_kernel;
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->lanes > 1 && lane_bytes(x.e->dt) > widest) widest = lane_bytes(x.e->dt);
+  }
+  return t->lanes * 4 / widest;
 }
 
 Pieces lane_pieces(u32 lanes, u32 most) {

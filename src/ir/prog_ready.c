@@ -32,14 +32,6 @@ static void see_buf(Ready *o, BufId b) {
   o->owner[b] = o->place;
 }
 
-static void see_expr(Ready *o, ExprId id) {
-  if (!id) return;
-  const Expr *e = prog_expr(o->p, id);
-  if (e->kind == EX_var) see_var(o, e->ref);
-  if (e->kind == EX_load) see_buf(o, e->ref);
-  for (u32 i = 0; i < e->narg; i++) see_expr(o, e->arg[i]);
-}
-
 static void see_list(Ready *o, StmtId first) {
   StmtId place = o->place;
   Loc around = o->loc;
@@ -48,9 +40,10 @@ static void see_list(Ready *o, StmtId first) {
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
     if (s->kind == ST_require && place > 1)
       fail(o->p->c, ERR_unsupported, o->loc, "a condition that ends the run stands in a kernel");
-    see_expr(o, s->a);
-    see_expr(o, s->b);
-    for (u32 i = 0; i < s->nidx; i++) see_expr(o, s->idx[i]);
+    for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) {
+      if (x.e->kind == EX_var) see_var(o, x.e->ref);
+      if (x.e->kind == EX_load) see_buf(o, x.e->ref);
+    }
     if (s->kind == ST_store) see_buf(o, s->buf);
     if (s->kind == ST_let) o->home[s->var] = place;
     if (s->kind == ST_set) see_var(o, s->var);

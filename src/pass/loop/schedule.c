@@ -51,30 +51,27 @@ static bool has_extent(Schedule *o, const Stmt *s, i64 *n) {
 }
 
 static bool has_loop(Schedule *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
-    if ((s->kind == ST_for && !is_unrolled(s)) || has_loop(o, s->body)) return true;
-  }
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
+    if (s->kind == ST_for && !is_unrolled(s)) return true;
   return false;
 }
 
 static bool stores_registers(Schedule *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_store && is_reg(o, s->buf)) return true;
-    if (stores_registers(o, s->body)) return true;
-  }
   return false;
 }
 
 /* ---- barriers ---- */
 
 static void add_loads(Schedule *o, ExprId id) {
-  const Expr *x = prog_expr(o->p, id);
-  bool known = x->kind != EX_load || is_reg(o, x->ref);
-  for (u32 i = 0; !known && i < o->loaded.n; i++) known = o->loaded.at[i] == x->ref;
-  if (!known) *vec_push(&o->p->c->scratch, &o->loaded) = x->ref;
-  for (u32 i = 0; i < x->narg; i++) add_loads(o, x->arg[i]);
+  for (ExprWalk x = ex_walk(o->p, id); ex_next(&x);) {
+    bool known = x.e->kind != EX_load || is_reg(o, x.e->ref);
+    for (u32 i = 0; !known && i < o->loaded.n; i++) known = o->loaded.at[i] == x.e->ref;
+    if (!known) *vec_push(&o->p->c->scratch, &o->loaded) = x.e->ref;
+  }
 }
 
 /* What is stored to memory, up to the next loop. */
@@ -89,11 +86,9 @@ static void add_stored(Schedule *o, StmtId first) {
 
 /* Elements that all lanes are filled with. */
 static void add_splats(Schedule *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_let && prog_expr(o->p, s->a)->kind == EX_splat) add_loads(o, s->a);
-    add_splats(o, s->body);
-  }
 }
 
 /* Vectors that registers are filled with by unrolled loops. */
@@ -107,27 +102,12 @@ static void add_many(Schedule *o, const Stmt *s, i64 times) {
     add_many(o, prog_stmt(o->p, id), times * n);
 }
 
-/* A place in a list: behind `last`, or 0 at its head. */
-typedef struct Spot {
-  StmtId owner, last;
-  bool other; /* of its else part */
-} Spot;
-
-static StmtId *link_at(Prog *p, const Spot *at) {
-  Stmt *owner = prog_stmt(p, at->owner);
-  return at->last ? &prog_stmt(p, at->last)->next : at->other ? &owner->other : &owner->body;
-}
-
 /* Barriers for what was found, which is forgotten. */
-static void put_barriers(Schedule *o, Spot *at, u8 flags) {
-  Prog *p = o->p;
+static void put_barriers(Schedule *o, Cursor *at, u8 flags) {
   for (u32 i = 0; i < o->loaded.n; i++) {
-    Stmt s = {.kind = ST_barrier, .buf = o->loaded.at[i], .flags = flags, .step = 1};
-    s.loc = LOC_NONE;
-    s.next = *link_at(p, at);
-    *vec_push(&p->c->work, &p->stmt) = s;
-    *link_at(p, at) = p->stmt.n - 1;
-    at->last = p->stmt.n - 1;
+    Stmt *s = prog_stmt(o->p, prog_insert(o->p, at, ST_barrier));
+    s->buf = o->loaded.at[i];
+    s->flags = flags;
   }
   o->loaded.n = 0;
 }
@@ -142,13 +122,6 @@ typedef struct Traffic {
   u32 nseen;
 } Traffic;
 
-static void see_reads(Schedule *o, ExprId id, i64 times, Traffic *t) {
-  if (!id) return;
-  const Expr *x = prog_expr(o->p, id);
-  if (x->kind == EX_load && x->ref == t->b) t->reads += times;
-  for (u32 i = 0; i < x->narg; i++) see_reads(o, x->arg[i], times, t);
-}
-
 static void see_written(Schedule *o, BufId b, Traffic *t) {
   for (u32 i = 0; i < t->nseen; i++)
     if (t->seen[i] == b) return;
@@ -161,7 +134,8 @@ static void see_traffic(Schedule *o, StmtId first, i64 times, Traffic *t) {
     i64 n = 1;
     if (s->kind == ST_store && s->buf == t->b) t->writes += times;
     if (s->kind == ST_store) see_written(o, s->buf, t);
-    see_reads(o, s->a, times, t);
+    for (ExprWalk x = ex_walk(o->p, s->a); ex_next(&x);)
+      if (x.e->kind == EX_load && x.e->ref == t->b) t->reads += times;
     see_traffic(o, s->body, has_extent(o, s, &n) ? times * n : times, t);
     see_traffic(o, s->other, times, t);
   }
@@ -194,11 +168,11 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
 
 /* ---- lists ---- */
 
-static void visit_list(Schedule *o, Spot at, StmtId loop, bool handed);
+static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed);
 
 /* whole: it is the kernel, or with those around it the loops that threads share, whose text is not
  * that of a loop. */
-static void visit_for(Schedule *o, StmtId id, Spot *at, StmtId loop, bool whole) {
+static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whole) {
   Stmt s = *prog_stmt(o->p, id);
   i64 n;
   if (is_unrolled(&s)) {
@@ -207,14 +181,14 @@ static void visit_for(Schedule *o, StmtId id, Spot *at, StmtId loop, bool whole)
   }
   if (is_unrolled(&s) || whole) {
     at->last = id;
-    visit_list(o, (Spot){.owner = id}, loop, whole);
+    visit_list(o, (Cursor){.owner = id}, loop, whole);
     return;
   }
   bool sums = stores_registers(o, s.body);
-  visit_list(o, (Spot){.owner = id}, id, false);
+  visit_list(o, (Cursor){.owner = id}, id, false);
   if (sums && has_extent(o, &s, &n) && n <= SHORT && !has_loop(o, s.body)) {
     add_splats(o, s.body);
-    put_barriers(o, &(Spot){.owner = id}, 0);
+    put_barriers(o, &(Cursor){.owner = id}, 0);
   }
   at->last = id;
   if (!sums) return;
@@ -223,14 +197,14 @@ static void visit_for(Schedule *o, StmtId id, Spot *at, StmtId loop, bool whole)
 }
 
 /* Marks that are there go: the program may have been read, and be for another machine. */
-static void visit_list(Schedule *o, Spot at, StmtId loop, bool handed) {
+static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
   Prog *p = o->p;
-  StmtId first = *link_at(p, &at);
+  StmtId first = *prog_link(p, &at);
   for (StmtId id = first, next; id; id = next) {
     Stmt *s = prog_stmt(p, id);
     next = s->next;
     if (s->kind == ST_barrier) {
-      *link_at(p, &at) = next;
+      *prog_link(p, &at) = next;
       continue;
     }
     if (s->kind == ST_store) s->flags = is_held(o, s, loop) ? SF_hold : 0;
@@ -240,8 +214,8 @@ static void visit_list(Schedule *o, Spot at, StmtId loop, bool handed) {
       continue;
     }
     at.last = id;
-    visit_list(o, (Spot){.owner = id}, loop, false);
-    visit_list(o, (Spot){.owner = id, .other = true}, loop, false);
+    visit_list(o, (Cursor){.owner = id}, loop, false);
+    visit_list(o, (Cursor){.owner = id, .other = true}, loop, false);
   }
 }
 
@@ -255,7 +229,7 @@ static void visit_entry(Schedule *o, StmtId first) {
       continue;
     }
     o->lanes = prog_lanes(o->p, s.body, o->target);
-    visit_list(o, (Spot){.owner = id}, 0, o->p->threads > 1);
+    visit_list(o, (Cursor){.owner = id}, 0, o->p->threads > 1);
   }
 }
 
