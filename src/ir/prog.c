@@ -12,7 +12,7 @@
 
 static Expr *push_expr(Prog *p) {
   Arena *a = &p->c->work;
-  if (p->nexpr % EXPR_PAGE == 0) *vec_push(a, &p->page) = NEWS(a, Expr, EXPR_PAGE);
+  if (p->nexpr / EXPR_PAGE == p->page.n) *vec_push(a, &p->page) = NEWS(a, Expr, EXPR_PAGE);
   return prog_expr(p, p->nexpr++);
 }
 
@@ -100,6 +100,11 @@ ExprId ex_new(Prog *p, const Expr *from) {
   e.arg = e.narg ? arena_copy(a, from->arg, e.narg * sizeof *e.arg) : NULL;
   if (e.kind == EX_shuffle) e.pick = arena_copy(a, from->pick, from->lanes);
   *push_expr(p) = e;
+  return p->nexpr - 1;
+}
+
+ExprId ex_take(Prog *p, const Expr *e) {
+  *push_expr(p) = *e;
   return p->nexpr - 1;
 }
 

@@ -206,6 +206,7 @@ ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
 ExprId ex_new(Prog *p, const Expr *e);     /* as given, unchecked; operands are copied */
+ExprId ex_take(Prog *p, const Expr *e);    /* the same with the operands' own array */
 bool ex_is_int(Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
 /* Statements. */
@@ -354,6 +355,16 @@ void prog_fuse(Prog *p, const Unfused *u); /* as it was */
  */
 void prog_check(Prog *p);       /* leaves through bug() */
 void prog_check_input(Prog *p); /* the same for a program that came as text: ERR_input */
+
+/* prog_unroll.c: a copy of the list with unrolled loops written out, whose operands lie in a; 0: it
+ * would be too long, a bound is not known, or there are kernels in it. */
+StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
+/* What was made behind the mark is dropped, but for variables of symbols. */
+typedef struct ProgMark {
+  u32 expr, stmt, var;
+} ProgMark;
+ProgMark prog_mark(const Prog *p);
+void prog_rewind(Prog *p, ProgMark m);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

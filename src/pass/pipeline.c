@@ -32,6 +32,7 @@ const Pass pass_table[] = {
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
   {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers"},
+  {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel"},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
@@ -122,7 +123,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   enum { COUNT = sizeof pass_table / sizeof *pass_table };
   bool skip[COUNT] = {0}, dump[COUNT] = {0};
   u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
-  u32 end = pass_count;
+  u32 end = pass_count - 1; /* unroll is run if it is named */
   if (o->stop) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }

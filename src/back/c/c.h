@@ -110,6 +110,7 @@ struct Emit {
   Map kernels;                     /* text of a kernel without its name -> 1 + number */
   u32 nkernels;
   const char **var; /* C name of each variable in scope */
+  u32 nvars;        /* there is room for */
   char *written;    /* by buffer, in the kernel being written */
   u32 *param;       /* by buffer: 1 + number of the parameter it is in that kernel */
   bool state;       /* something is kept from run to run */
@@ -126,8 +127,6 @@ struct Emit {
   u32 kernel_params, kernel_bytes; /* most parameters; most bytes that they and all else take */
   Body b;
   u32 nbodies;
-  u32 *known; /* by variable: the body (Body.id) that writes its loop out, where its value is */
-  i64 *value;
   u32 *reg_body; /* by buffer: the body in which these registers have the number */
   u32 *reg;
   u32 nlooked; /* kernels whose needs were looked at; by variable or buffer: */
@@ -151,6 +150,7 @@ struct Emit {
   VEC(KernelFacts) profile; /* kernels in the order of the entry, with EmitOptions.profile */
   Map profile_at;           /* StmtId -> 1 + number */
   const Range *range;       /* by variable; NULL: not needed yet */
+  u32 nrange;               /* variables that it has */
   Loc loc;                  /* of the statements being written */
 };
 
@@ -165,7 +165,7 @@ void put_choice_of(Text *t, const char *number, const char *const *line, u32 n);
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
 /* t3[(i * 4 + j) * 8]; with lanes > 1 the lane, or the first of the piece, being written */
 void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes);
-bool fold_int(Emit *e, ExprId x, i64 *value); /* a constant where loops are written out? */
+bool fold_int(Emit *e, ExprId x, i64 *value); /* a number, or true or false? */
 void put_dim(Emit *e, Dim d);
 
 /* cexpr.c */
@@ -192,7 +192,6 @@ void put_symbol_check(Emit *e, const Stmt *s); /* ends the run, or the kernel, i
 
 /* cbody.c: a list of statements as the body of a function, twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);
-bool put_unrolled(Emit *e, const Stmt *s); /* a loop, written out; false: not here */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 
 /* cvec.c: statements and values with lanes */

@@ -3,14 +3,11 @@
  * In: a list of statements: of a kernel, or of the entry. Out: its text. One that holds vectors,
  * registers or unrolled loops is written for the target, with C vectors in variables that have
  * names and with loops written out, under #if IG_VECTORS; and for any compiler, with arrays and
- * loops over lanes. A loop marked unroll whose bounds are not constants, or a body that would
- * become too long, is left to the second form.
+ * loops over lanes. What prog_unroll does not write out is left to the second form.
  */
 #include "back/c/c.h"
 
 #include <inttypes.h>
-
-enum { MOST_STATEMENTS = 20000 }; /* of a body with its loops written out */
 
 /* ---- what is in it ---- */
 
@@ -38,49 +35,6 @@ static bool is_special(Emit *e, StmtId first) {
     if (is_special(e, s->body) || is_special(e, s->other)) return true;
   }
   return false;
-}
-
-/* ---- loops written out ---- */
-
-/* Adds the statements there will be; false: too many, or a bound is not known. */
-static bool count(Emit *e, StmtId first, u32 *n) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    i64 lo, hi;
-    if (s->kind == ST_kernel || s->kind == ST_barrier) continue;
-    if (++*n > MOST_STATEMENTS) return false;
-    if (s->kind != ST_for || !(s->flags & LF_unroll)) {
-      if (!count(e, s->body, n) || !count(e, s->other, n)) return false;
-      continue;
-    }
-    if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
-    e->known[s->var] = e->b.id;
-    bool ok = true;
-    for (i64 i = lo; ok && i < hi; i += s->step) {
-      e->value[s->var] = i;
-      ok = ++*n <= MOST_STATEMENTS && count(e, s->body, n);
-      if (i > INT64_MAX - s->step) break;
-    }
-    e->known[s->var] = 0;
-    if (!ok) return false;
-  }
-  return true;
-}
-
-bool put_unrolled(Emit *e, const Stmt *s) {
-  i64 lo, hi;
-  if (e->b.mode != BM_vectors || !(s->flags & LF_unroll)) return false;
-  if (!fold_int(e, s->a, &lo) || !fold_int(e, s->b, &hi)) return false;
-  e->known[s->var] = e->b.id;
-  for (i64 i = lo; i < hi; i += s->step) {
-    Text t = text_new(e->b.a);
-    text_fmt(&t, i < 0 ? "(%" PRId64 ")" : "%" PRId64, i);
-    e->var[s->var] = text_cstr(&t);
-    e->value[s->var] = i;
-    put_block(e, s->body);
-  }
-  e->known[s->var] = 0;
-  return true;
 }
 
 /* ---- registers ---- */
@@ -190,6 +144,32 @@ static void write(Emit *e, StmtId first) {
   text_put(outer, text.at, text.n);
 }
 
+/* Names of variables, which unrolling adds to. */
+static void need_names(Emit *e) {
+  if (e->p->var.n <= e->nvars) return;
+  const char **var = NEWS(&e->c->keep, const char *, 2 * e->p->var.n);
+  for (u32 i = 0; i < e->nvars; i++) var[i] = e->var[i];
+  e->var = var;
+  e->nvars = 2 * e->p->var.n;
+}
+
+/* For the target: one kernel at a time is written out, and forgotten. */
+static bool put_unrolled(Emit *e, StmtId first) {
+  Prog *p = e->p;
+  ProgMark m = prog_mark(p);
+  StmtId shared = e->shared, body = prog_unroll(p, first, e->b.a);
+  if (body) {
+    need_names(e);
+    if (shared == first) e->shared = body;
+    e->vectors = true;
+    if (!e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
+    write(e, body);
+    e->shared = shared;
+  }
+  prog_rewind(p, m);
+  return body != 0;
+}
+
 /* Leaves in e->b.frame what the larger body takes. */
 void put_body(Emit *e, StmtId first, StmtId owner) {
   if (!is_special(e, first)) {
@@ -198,14 +178,10 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
     e->b.frame = 0; /* counted by its operations */
     return;
   }
-  u32 n = 0, lanes = e->o->target->lanes;
   u64 frame = 0;
   start(e, BM_vectors, owner, prog_lanes(e->p, first, e->o->target));
-  bool twice = lanes > 1 && !e->o->target->loops && count(e, first, &n);
+  bool twice = e->o->target->lanes > 1 && !e->o->target->loops && put_unrolled(e, first);
   if (twice) {
-    e->vectors = true;
-    if (!e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
-    write(e, first);
     if (e->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
     text_puts(e->t, "#else\n");

@@ -27,32 +27,12 @@ static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
   text_puts(e->t, ")");
 }
 
-/* i64 and bool expressions of constants and of variables of loops that are written out. */
-static bool fold(Emit *e, ExprId id, Scalar *out) {
-  const Expr *x = prog_expr(e->p, id);
-  Scalar arg[3];
-  if (x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return false;
-  if (x->kind == EX_const) {
-    *out = x->imm;
-    return true;
-  }
-  if (e->b.mode != BM_vectors) return false;
-  if (x->kind == EX_var && e->known[x->ref] == e->b.id) {
-    out->i = e->value[x->ref];
-    return true;
-  }
-  if (x->kind != EX_op || x->op == OP_cast || x->op == OP_bitcast) return false;
-  for (u32 i = 0; i < x->narg; i++)
-    if (!fold(e, x->arg[i], &arg[i])) return false;
-  *out = scalar_eval(x->op, prog_expr(e->p, x->arg[x->narg - 1])->dt, arg);
-  return true;
-}
-
+/* Unrolling has folded what it made known. */
 bool fold_int(Emit *e, ExprId id, i64 *value) {
-  Scalar s = {.i = 0};
-  bool ok = fold(e, id, &s);
-  *value = s.i;
-  return ok;
+  const Expr *x = prog_expr(e->p, id);
+  if (x->kind != EX_const || x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return false;
+  *value = x->imm.i;
+  return true;
 }
 
 /* x + 0 and x * 1, which writing out loops leaves behind: only x is written. */

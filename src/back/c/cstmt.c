@@ -31,7 +31,6 @@ static const char *loop_name(Emit *e) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
-  if (put_unrolled(e, s)) return;
   const char *name = loop_name(e);
   hoist(e, s->a);
   hoist(e, s->b);
@@ -54,11 +53,6 @@ static void put_for(Emit *e, const Stmt *s) {
 }
 
 static void put_if(Emit *e, const Stmt *s) {
-  i64 known;
-  if (e->b.mode == BM_vectors && fold_int(e, s->a, &known)) {
-    put_block(e, known ? s->body : s->other); /* the other one may name registers that are not */
-    return;
-  }
   hoist(e, s->a);
   begin_line(e);
   text_puts(e->t, "if (");
@@ -94,7 +88,9 @@ static void put_while(Emit *e, const Stmt *s) {
 }
 
 void need_ranges(Emit *e) {
-  if (!e->range) e->range = prog_ranges(e->p, NULL, &e->c->keep);
+  if (e->range && e->p->var.n <= e->nrange) return; /* unrolling adds variables */
+  e->range = prog_ranges(e->p, NULL, &e->c->keep);
+  e->nrange = e->p->var.n;
 }
 
 static const SymInfo *symbol_of(Emit *e, VarId v) {

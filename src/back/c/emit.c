@@ -498,8 +498,7 @@ Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, b
   e->b.a = &c->keep;
   u32 vars = p->var.n + dim_nsyms(p->dims) + 64; /* symbols become variables where they are used */
   e->var = NEWS(&c->keep, const char *, vars);
-  e->known = NEWS(&c->keep, u32, vars);
-  e->value = NEWS(&c->keep, i64, vars);
+  e->nvars = vars;
   e->reg_body = NEWS(&c->keep, u32, p->buf.n);
   e->reg = NEWS(&c->keep, u32, p->buf.n);
   e->declared = NEWS(&c->keep, u32, vars);
