@@ -114,6 +114,10 @@ typedef enum StoreFlag { SF_hold = 1 } StoreFlag;
 /* The loads are so many that done before they would go through memory: some compilers do not. */
 typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
 
+/* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
+ * computes; behind a blank are the names of nodes. */
+enum { KERNEL_WORD = 40 };
+
 struct Stmt {
   StmtKind kind;
   StmtId next;

@@ -46,7 +46,7 @@ def check(env, name):
             parts.append(os.path.join(work, f"part-{k}.o"))
             must([cc, *flags, *([] if k is None else [f"-DNET_PART={k}"]), "-c", "-o", parts[-1], os.path.join(work, "net.c")],
                        f"{cc}, part {k}")
-        kernels = [run(["nm", "--defined-only", p], 60).out.count(b"net_k") for p in parts]
+        kernels = [len(re.findall(rb" net_\w+?_\d+(?:_[a-z]\w*)?$", run(["nm", "--defined-only", p], 60).out, re.M)) for p in parts]
         if not all(kernels[2:]):  # of so small a network part 0 has only the rest
             raise Fail(f"kernels of the file and of its parts: {kernels}")
         for objects in (parts[:1], parts[1:]):

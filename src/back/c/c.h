@@ -1,8 +1,9 @@
 /* c.h: private to src/back/c: what the files of the C emitter share.
  *
- * Identifiers of the output are made here and never taken from the model (in0, out0, w3, t12, i, j,
- * v7), so no name can clash or inject; names appear only inside comments, reduced to harmless
- * characters.
+ * Identifiers of the output are never names of the model: they are made here (in0, out0, w3, t12,
+ * x, y), are the word of a kernel, or are what a pass calls a loop (cname.c), so no name can clash
+ * or inject, and models that differ in names give the same tokens. Names appear only inside
+ * comments, reduced to harmless characters.
  */
 #ifndef INGOT_BACK_C_H
 #define INGOT_BACK_C_H
@@ -90,6 +91,12 @@ typedef struct Pool {
   VEC(u32) before; /* by number: 1 + number of another with the same hash */
 } Pool;
 
+/* Names of variables in the function being written. */
+typedef struct Names {
+  VEC(const char *) scope; /* of the loops around what is being written */
+  VEC(const char *) mark;  /* by number of the mark, in a kernel */
+} Names;
+
 struct Emit {
   Ctx *c;
   Prog *p;
@@ -100,14 +107,15 @@ struct Emit {
   bool above;         /* a body that is compiled only where its vectors are */
   Text *t;            /* being written */
   u32 indent;
-  u32 depth;         /* of loops, for the names of their variables */
   Text body;         /* kernels */
   Text kernel_heads; /* their declarations, for parts that are compiled apart */
   u64 code_text;     /* bytes of statements, without names that comments quote */
   u64 *part_bytes;   /* by part: of its kernels */
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
-  Map kernels;                     /* text of a kernel without its name -> 1 + number */
+  Map kernels;                     /* text of a kernel without its names -> 1 + number */
+  VEC(const char *) kernel_word;   /* by number: what stands between NAME_ and _number */
+  Names names;
   u32 nkernels;
   const char **var; /* C name of each variable in scope */
   u32 nvars;        /* there is room for */
@@ -160,6 +168,21 @@ u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
 void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
 /* The rest of a function that returns the line of its argument; the last for numbers beyond. */
 void put_choice_of(Text *t, const char *number, const char *const *line, u32 n);
+
+/* cname.c */
+const char *kernel_word(Emit *e, Str label); /* part of an identifier: what it computes */
+void put_kernel_name(Emit *e, Text *t, const char *prefix, u32 number);
+/* The name of a loop's variable, or of one that is set once; in a kernel a mark that stands for it.
+ * The first is in scope until name_end. */
+const char *name_loop(Emit *e, VarId v);
+void name_end(Emit *e);
+const char *name_let(Emit *e, VarId v);
+void put_param_mark(Text *t, u32 number); /* stands for a parameter of the kernel */
+/* The text of a kernel with names in place of its marks. */
+void put_named(const Names *names, Text *t, const Text *marked, const char *const *param);
+/* Its length with a letter, and a number where there is one, for each name: long names are not more
+ * code. */
+u64 marked_bytes(const Names *names, const Text *marked);
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */

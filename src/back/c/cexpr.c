@@ -51,7 +51,7 @@ void put_buf_name(Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
   u32 pos = 0;
   if (e->param[b]) {
-    text_fmt(e->t, "p%u", e->param[b] - 1);
+    put_param_mark(e->t, e->param[b] - 1);
     return;
   }
   e->used[b] = true;

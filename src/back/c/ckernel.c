@@ -2,8 +2,9 @@
  *
  * In: a kernel statement. Out: a call, and a static function unless an equal one was written
  * before. The function takes every buffer it touches and every variable from outside as a
- * parameter, named by position, so two nodes with the same shapes and operations give the same
- * text.
+ * parameter. Parameters are named by what they are, not by tensors, since nodes with the same
+ * shapes and operations share a function: x is read, w a constant, b one along a single axis, y
+ * is written, s scratch. The comment in front says what they are where it is called first.
  */
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
@@ -142,7 +143,30 @@ static bool *shared_params(Emit *e, const Uses *u) {
   return shared;
 }
 
-/* Names inside the function: p0, p1 ... in the order of parameters. */
+/* What a buffer is to the function; known once its body is. */
+static char role(Emit *e, BufId id) {
+  const Buf *b = prog_buf(e->p, id);
+  if (b->space == BS_local) return 's';
+  if (e->written[id]) return 'y';
+  if (prog_buf(e->p, prog_root(e->p, id))->space != BS_const) return 'x';
+  u32 axes = 0;
+  for (u32 i = 0; i < b->rank; i++) axes += b->dim[i] != 1;
+  return axes > 1 ? 'w' : 'b';
+}
+
+static const char **param_names(Emit *e, const Uses *u) {
+  const char **names = NEWS(&e->c->scratch, const char *, u->buf.n + 1);
+  u32 count[128] = {0};
+  for (u32 i = 0; i < u->buf.n; i++) {
+    char ch = role(e, u->buf.at[i]);
+    Text t = text_new(&e->c->scratch);
+    text_fmt(&t, "%c", ch);
+    if (++count[(u32)ch] > 1) text_fmt(&t, "_%u", count[(u32)ch]);
+    names[i] = text_cstr(&t);
+  }
+  return names;
+}
+
 static void put_params(Emit *e, Text *t, const Uses *u) {
   bool first = true, *shared = shared_params(e, u);
   for (u32 i = 0; i < u->buf.n; i++) {
@@ -152,8 +176,9 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
       fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
            dtype_info[b->dt].name);
     bool out = e->written[u->buf.at[i]];
-    text_fmt(t, "%s%s%s *%sp%u", first ? "" : ", ", out ? "" : "const ", type,
-             shared[i] ? "" : "restrict ", i);
+    text_fmt(t, "%s%s%s *%s", first ? "" : ", ", out ? "" : "const ", type,
+             shared[i] ? "" : "restrict ");
+    put_param_mark(t, i);
     first = false;
   }
   for (u32 i = 0; i < u->var.n; i++) {
@@ -166,14 +191,14 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
 }
 
 /* The same once more, to be sent to threads. */
-static void send(Emit *e, const Uses *u, u32 number, const Text *params) {
+static void send(Emit *e, const Uses *u, u32 number, const Text *params, const char *const *name) {
   u32 n = 0;
   SharedArg *arg = NEWS(&e->c->scratch, SharedArg, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n + u->var.n; i++, n++) {
     bool is_buf = i < u->buf.n;
-    Text name = text_new(&e->c->scratch);
-    text_fmt(&name, is_buf ? "p%u" : "a%u", is_buf ? i : i - u->buf.n);
-    arg[n].name = text_cstr(&name);
+    Text var = text_new(&e->c->scratch);
+    text_fmt(&var, "a%u", i - u->buf.n);
+    arg[n].name = is_buf ? name[i] : text_cstr(&var);
     if (is_buf)
       arg[n].buf = u->buf.at[i];
     else
@@ -184,18 +209,19 @@ static void send(Emit *e, const Uses *u, u32 number, const Text *params) {
   put_shared_call(e, number, arg, n, params);
 }
 
-/* Shapes of the parameters, for the reader. */
-static void put_shapes(Emit *e, const Uses *u) {
+/* What the parameters are where the kernel is called first, for the reader. */
+static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   for (u32 i = 0; i < u->buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
-    text_fmt(&e->body, "%s p%u %s[", i ? "," : " *", i, dtype_info[b->dt].name);
+    text_fmt(&e->body, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
       Text d = text_new(&e->c->scratch);
       dim_print(e->p->dims, b->dim[k], &d);
       text_puts(&e->body, k ? "," : "");
       put_comment(&e->body, d.at, d.n);
     }
-    text_puts(&e->body, "]");
+    text_puts(&e->body, b->name ? "] " : "]");
+    if (b->name) put_comment(&e->body, str_text(e->c, b->name), str_len(e->c, b->name));
   }
 }
 
@@ -221,30 +247,74 @@ static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
   for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = 0;
 }
 
-static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
-  Text *outer = e->t, text = text_new(&e->c->scratch), params = text_new(&e->c->scratch);
-  u32 indent = e->indent, depth = e->depth;
-  const char **outside = name_params(e, u);
-  e->t = &text;
-  e->indent = 1;
-  e->depth = 0;
-  e->in_kernel = true;
+/* A function that is being written: marks stand for names (cname.c). */
+typedef struct Function {
+  Text params, text;
+  Names names;
+  const char **param; /* names */
+  bool shared;
+} Function;
+
+static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
+  Arena *a = &e->c->scratch;
+  Function f = {.params = text_new(a), .text = text_new(a), .shared = is_shared(e, s)};
+  Text *outer = e->t;
+  u32 indent = e->indent;
+  Names outer_names = e->names;
   Body outer_body = e->b;
-  bool shared = is_shared(e, s);
-  e->shared = shared ? s->body : 0;
+  const char **outside = name_params(e, u);
+  e->t = &f.text;
+  e->indent = 1;
+  e->names = (Names){0};
+  e->in_kernel = true;
+  e->shared = f.shared ? s->body : 0;
   put_body(e, s->body, id);
   if (e->b.frame > e->kernel_frame) e->kernel_frame = e->b.frame;
+  put_params(e, &f.params, u);
+  f.param = param_names(e, u);
+  f.names = e->names;
   e->b = outer_body;
   e->in_kernel = false;
-  put_params(e, &params, u);
   e->t = outer;
   e->indent = indent;
-  e->depth = depth;
+  e->names = outer_names;
   unname_params(e, u, outside);
+  return f;
+}
+
+static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *f, u32 number) {
+  u64 bytes = marked_bytes(&f->names, &f->text);
+  Text head = text_new(&e->c->scratch), params = text_new(&e->c->scratch);
+  put_named(&f->names, &params, &f->params, f->param);
+  e->code_text += bytes;
+  text_puts(&e->body, "\n");
+  put_part_begin(e, &e->body, split_choose(e, bytes));
+  text_puts(&e->body, "/* ");
+  put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
+  put_shapes(e, u, f->param);
+  /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
+  text_fmt(&head, "%s%svoid ", kernel_linkage(e), f->shared ? "__attribute__((noinline)) " : "");
+  put_kernel_name(e, &head, "", number);
+  text_fmt(&head, "(%s", text_cstr(&params));
+  if (f->shared)
+    text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
+  else if (!params.n)
+    text_puts(&head, "void");
+  text_fmt(&e->body, " */\n%s) {\n", text_cstr(&head));
+  put_named(&f->names, &e->body, &f->text, f->param);
+  text_puts(&e->body, "}\n");
+  put_part_end(e, &e->body);
+  if (has_parts(e)) text_fmt(&e->kernel_heads, "%s);\n", text_cstr(&head));
+  if (f->shared) send(e, u, number, &params, f->param);
+}
+
+/* The number of the function, which is written unless there is an equal one. */
+static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
+  Function f = make_function(e, id, s, u);
   Text key = text_new(&e->c->scratch);
-  text_put(&key, params.at, params.n);
-  text_put(&key, text.at, text.n);
-  for (u32 i = 0; shared && i < u->buf.n; i++) { /* threads step by their sizes */
+  text_put(&key, f.params.at, f.params.n);
+  text_put(&key, f.text.at, f.text.n);
+  for (u32 i = 0; f.shared && i < u->buf.n; i++) { /* threads step by their sizes */
     u64 bytes = 0;
     Sym sym;
     BufId root = prog_root(e->p, u->buf.at[i]);
@@ -254,29 +324,9 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   u32 *slot = map_put_bytes(&e->kernels, key.at, key.n);
   if (*slot) return *slot - 1;
   u32 number = e->nkernels++;
-  *map_put_bytes(&e->kernels, key.at, key.n) = number + 1;
-  e->code_text += text.n;
-  text_puts(&e->body, "\n");
-  put_part_begin(e, &e->body, split_choose(e, text.n));
-  text_puts(&e->body, "/* ");
-  put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
-  text_puts(&e->body, "\n");
-  put_shapes(e, u);
-  /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
-  Text head = text_new(&e->c->scratch);
-  put_own(e, &head, "%s%svoid %s_k%u@(", kernel_linkage(e),
-          shared ? "__attribute__((noinline)) " : "", e->o->name, number);
-  text_put(&head, params.at, params.n);
-  if (shared)
-    text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
-  else if (!params.n)
-    text_puts(&head, "void");
-  text_fmt(&e->body, " */\n%s) {\n", text_cstr(&head));
-  text_put(&e->body, text.at, text.n);
-  text_puts(&e->body, "}\n");
-  put_part_end(e, &e->body);
-  if (has_parts(e)) text_fmt(&e->kernel_heads, "%s);\n", text_cstr(&head));
-  if (shared) send(e, u, number, &params);
+  *slot = number + 1;
+  *vec_push(&e->c->keep, &e->kernel_word) = kernel_word(e, s->label);
+  put_function(e, s, u, &f, number);
   return number;
 }
 
@@ -294,7 +344,8 @@ void put_kernel_call(Emit *e, StmtId id) {
   if (params > e->kernel_params) e->kernel_params = params;
   if (u.bytes + 8 * params > e->kernel_bytes) e->kernel_bytes = u.bytes + 8 * params;
   for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
-  put_own(e, e->t, shared ? "%s_p%u@(job" : "%s_k%u@(", e->o->name, number);
+  put_kernel_name(e, e->t, shared ? "share_" : "", number);
+  text_puts(e->t, shared ? "(job" : "(");
   for (u32 i = 0; i < u.buf.n; i++) {
     text_puts(e->t, first ? "" : ", ");
     put_buf_name(e, u.buf.at[i]);

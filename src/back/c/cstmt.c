@@ -20,21 +20,10 @@ void put_line(Emit *e, const char *fmt, ...) {
   text_puts(e->t, "\n");
 }
 
-/* i, j, k, ... by depth; further in, i2, j2, ... */
-static const char *loop_name(Emit *e) {
-  static const char letters[] = "ijklmnopqrs";
-  u32 n = sizeof letters - 1;
-  Text t = text_new(&e->c->scratch);
-  text_put(&t, letters + e->depth % n, 1);
-  if (e->depth >= n) text_fmt(&t, "%u", e->depth / n + 1);
-  return text_cstr(&t);
-}
-
 static void put_for(Emit *e, const Stmt *s) {
-  const char *name = loop_name(e);
   hoist(e, s->a);
   hoist(e, s->b);
-  e->var[s->var] = name;
+  const char *name = e->var[s->var] = name_loop(e, s->var);
   begin_line(e);
   text_fmt(e->t, "for (ptrdiff_t %s = ", name);
   put_index(e, s->a);
@@ -45,10 +34,9 @@ static void put_for(Emit *e, const Stmt *s) {
   else
     text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
-  e->depth++;
   put_block(e, s->body);
-  e->depth--;
   e->indent--;
+  name_end(e);
   put_line(e, "}");
 }
 
@@ -136,11 +124,7 @@ void put_symbol_check(Emit *e, const Stmt *s) {
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
   hoist(e, s->a);
-  if (s->kind == ST_let) {
-    Text t = text_new(&e->c->scratch);
-    text_fmt(&t, "v%u", e->b.nlet++);
-    e->var[s->var] = text_cstr(&t);
-  }
+  if (s->kind == ST_let) e->var[s->var] = name_let(e, s->var);
   if (v->lanes > 1) {
     put_vector_assign(e, s);
     return;

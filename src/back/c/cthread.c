@@ -117,11 +117,14 @@ static const char *member(DType dt) {
 /* params: of the function, as written; without those of the range. */
 void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
   Text *share = &e->shares, *part = &e->parts;
-  put_own(e, share, "\nstatic void %s_p%u@(ig_job@ *j%s", e->o->name, number,
-          params->n ? ", " : "");
+  text_puts(share, "\nstatic void ");
+  put_kernel_name(e, share, "share_", number);
+  put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
   text_put(share, params->at, params->n);
   text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
-  put_own(e, part, "  case %u:\n    %s_k%u@(", number, e->o->name, number);
+  text_fmt(part, "  case %u:\n    ", number);
+  put_kernel_name(e, part, "", number);
+  text_puts(part, "(");
   for (u32 i = 0; i < n; i++) {
     const SharedArg *x = &arg[i];
     const char *comma = i ? ", " : "";

@@ -273,9 +273,19 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   return flow && (element || folds);
 }
 
+/* Their words one behind the other, then their names while those are short (see lower_label.c);
+ * steps of one node say theirs once. */
 static Str joined_label(Prog *p, Str a, Str b) {
-  if (str_len(p->c, a) + str_len(p->c, b) > MERGE_LABEL) return a;
-  return str_fmt(p->c, "%s, %s", str_text(p->c, a), str_text(p->c, b));
+  const char *x = str_text(p->c, a), *y = str_text(p->c, b);
+  size_t nx = strlen(x), ny = strlen(y), i = strcspn(x, " "), k = strcspn(y, " ");
+  Text t = text_new(&p->c->scratch);
+  text_put(&t, x, i);
+  bool said = i >= k && !memcmp(x + i - k, y, k) && (i == k || x[i - k - 1] == '_');
+  if (!said && i + 1 + k <= KERNEL_WORD) text_fmt(&t, "_%.*s", (int)k, y);
+  text_puts(&t, x + i);
+  said = nx - i >= ny - k && !strcmp(x + nx - (ny - k), y + k);
+  if (!said && nx + ny <= MERGE_LABEL) text_fmt(&t, "%s%s", x[i] ? "," : "", y + k);
+  return str_intern(p->c, t.at, t.n);
 }
 
 /* Takes the kernel behind k into it. */

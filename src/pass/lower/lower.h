@@ -97,9 +97,11 @@ ExprId inlined_eval(Lower *l, Val v,
                     const ExprId *idx); /* element of v, computed from its operands */
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
-Str group_label(Lower *l, const Node *root);
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
+
+/* lower_label.c */
+Str group_label(Lower *l, const Node *root); /* of the kernel that computes it */
 
 /* lower_layout.c */
 BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */

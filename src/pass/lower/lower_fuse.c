@@ -153,33 +153,3 @@ void slot_redirect(Lower *l, Form *f) {
   f->out.buf = lower_temp(l, s->into);
   f->out.idx[s->axis].base = s->offset;
 }
-
-/* ---- labels ---- */
-
-enum { LABEL_NAMES = 32 };
-
-static void add_name(Lower *l, Text *t, const Node *n, Str *last, u32 *count) {
-  for (u32 i = 0; i < n->nin; i++) {
-    const Value *x = graph_val(l->g, n->in[i]);
-    if (x->home != HOME_buffer && x->def) add_name(l, t, graph_node(l->g, x->def), last, count);
-  }
-  Str name = n->loc.node ? n->loc.node : str_of(l->c, op_info[n->op].name);
-  if (name == *last || *count > LABEL_NAMES) return;
-  text_puts(t, *count ? " + " : "");
-  if (++*count > LABEL_NAMES)
-    text_puts(t, "...");
-  else
-    text_put(t, str_text(l->c, name), str_len(l->c, name));
-  *last = name;
-}
-
-/* Operator of the root, then the nodes of the group in the order they run. */
-Str group_label(Lower *l, const Node *root) {
-  Text t = text_new(&l->c->scratch);
-  Str last = 0;
-  u32 count = 0;
-  text_fmt(&t, "%s ", op_info[root->op].name);
-  add_name(l, &t, root, &last, &count);
-  if (!root->loc.node && count == 1) return str_of(l->c, op_info[root->op].name);
-  return str_intern(l->c, t.at, t.n);
-}

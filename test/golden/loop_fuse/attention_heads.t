@@ -23,7 +23,7 @@ buf b6: temp f32[1,1,1]
 buf b8: temp f32[1,1,16]
 buf b9: temp f32[1,1,1]
 buf b10: temp f32[1,1,16]
-kernel "contract, reduce_max, exp sub + exp, reduce_sum, div, contract" {
+kernel "contract_reduce_max_sub_exp_reduce_sum" {
   for i in 0..2 {
     for j in 0..16 {
       for k in 0..16 {

@@ -21,7 +21,7 @@ buf b4: temp f32[1,64,64]
 buf b5: temp f32[n,64,64]
 buf b6: temp f32[n,64,64]
 buf b7: temp f32[1,64,64]
-kernel "contract, contract" {
+kernel "contract" {
   for i in 0..n {
     for j in 0..64 {
       for k in 0..64 {
@@ -56,7 +56,7 @@ kernel "contract" {
     }
   }
 }
-kernel "contract, contract" {
+kernel "contract" {
   for i in 0..n {
     for j in 0..64 {
       for k in 0..64 {

@@ -17,7 +17,7 @@ buf b5: temp f32[3,2,1] alias b2
 buf b6: temp f32[1,2,16] alias b1
 buf b7: temp f32[1,1,16]
 buf b8: temp f32[1,1,4,4] alias b7
-kernel "conv, conv" {
+kernel "conv1_dwconv3x3" {
   for k in 0..3 {
     for l in 0..16 {
       b7[0, 0, l] = 0.0

@@ -17,7 +17,7 @@ buf b2: out f32[1,10]
 buf b3: temp f32[1,1]
 buf b5: temp f32[1,10]
 buf b6: temp f32[1,1]
-kernel "reduce_max, exp sub + exp, reduce_sum, div" {
+kernel "reduce_max_sub_exp_reduce_sum_div" {
   let acc: f32 = -inf
   for j in 0..10 {
     set acc = max(acc, b1[0, j])

@@ -18,7 +18,7 @@ buf b2: out f32[5,7]
 buf b3: temp f32[1,1]
 buf b5: temp f32[1,7]
 buf b6: temp f32[1,1]
-kernel "reduce_max, exp sub + exp, reduce_sum, div" {
+kernel "reduce_max_sub_exp_reduce_sum_div" {
   for i in 0..5 {
     let acc: f32 = -inf
     for j in 0..7 {

@@ -20,7 +20,7 @@ buf acc: reg f32x8[3,2]
 buf b: reg f32x8[1,2]
 buf acc1: reg f32x8[1,2]
 buf sum: reg f32[1,1]
-kernel "conv" {
+kernel "conv1x1" {
   for l in 0..3 {
     for p in 0..3 unroll {
       for v in 0..2 unroll {
@@ -43,7 +43,7 @@ kernel "conv" {
     }
   }
 }
-kernel "reduce_sum transpose + reduce_sum" {
+kernel "transpose_reduce_sum" {
   for j in 0..3 {
     for k in 0..3 {
       for v in 0..2 unroll {

@@ -21,7 +21,7 @@ buf b3: const f32[1,1,1,1,1,8] = {-2, 1, 3, -3, 4, 2, -1, 5}
 buf acc: reg f32x8[4,1]
 buf b: reg f32x8[1,1]
 buf tile: local f32[16,8]
-kernel "max conv + max" {
+kernel "conv1x1_s1x3_max" {
   for l in 0..3 {
     for p in 0..4 unroll {
       acc[p, 0] = splat.8(0.0)
@@ -36,7 +36,7 @@ kernel "max conv + max" {
     }
   }
 }
-kernel "concat slice + concat" {
+kernel "slice_concat" {
   for k in 0..3 {
     b2[0, 0, k, 0:4] = b1[0, 0, k, 0:4]
   }

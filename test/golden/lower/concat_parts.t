@@ -21,7 +21,7 @@ buf b7: temp f32[1,7,4,4]
 buf b7_view: temp f32[7,16] alias b7
 buf b1_view: temp f32[2,16] alias b1
 buf b4_view: temp f32[7,16] alias b4
-kernel "add conv + add" {
+kernel "conv3x3_add" {
   for k in 0..3 {
     for l in 0..4 {
       for m in 0..4 {
@@ -38,7 +38,7 @@ kernel "add conv + add" {
     }
   }
 }
-kernel "pool_max" {
+kernel "pool_max3x3" {
   for j in 0..2 {
     for k in 0..4 {
       for l in 0..4 {

@@ -19,7 +19,7 @@ buf acc1: reg f32x4[3,1]
 buf b4: reg f32x4[1,1]
 buf acc2: reg f32x4[1,1]
 buf b6: reg f32x4[1,1]
-kernel "conv" {
+kernel "conv3x1_d4x1" {
   acc[0, 0] = splat.4(0.0)
   for n in 0..4 {
     for o in 1..3 {

@@ -17,6 +17,6 @@ math fused
 buf x: in f32[8]
 buf b: in f32[8]
 buf y: out f32[8]
-kernel "mul add + mul + erf + add + mul" {
+kernel "add_add_mul_erf_add_mul" {
   y[0:8] = gelu2(x[0:8] + b[0:8])
 }

@@ -16,7 +16,7 @@ buf b2: out f32[1,6,1,1]
 buf b1_view: temp f32[6,9] alias b1
 buf acc: reg f32x4[1,2]
 buf sum: reg f32[1,1]
-kernel "div reduce_sum + div" {
+kernel "reduce_sum_div" {
   for j in 0..6 {
     for v in 0..2 unroll {
       acc[0, v] = splat.4(0.0)

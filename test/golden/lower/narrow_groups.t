@@ -27,7 +27,7 @@ buf b5: reg f32x4[1,1]
 buf b18: temp f32[1,1,1,1,8]
 buf acc2: reg f32x8[1,1]
 buf b7: reg f32x8[1,1]
-kernel "conv" {
+kernel "conv1x1" {
   for l in 0..2 {
     for p in 0..2 unroll {
       acc[p, 0] = splat.8(0.0)
@@ -42,7 +42,7 @@ kernel "conv" {
     }
   }
 }
-kernel "add conv + add" {
+kernel "conv1x1_add" {
   for j in 0..2 {
     for l in 0..2 {
       for p in 0..2 unroll {
@@ -61,7 +61,7 @@ kernel "add conv + add" {
     }
   }
 }
-kernel "pool_max" {
+kernel "pool_max2x2" {
   acc2[0, 0] = splat.8(-inf)
   for m in 0..2 {
     for n in 0..2 {

@@ -45,7 +45,7 @@ kernel "broadcast" {
     }
   }
 }
-kernel "conv" {
+kernel "conv1x2" {
   for i in 0..n {
     for l in 0..4 {
       for p in 0..4 unroll {

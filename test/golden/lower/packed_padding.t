@@ -14,7 +14,7 @@ buf y: out f32[1,1,4,4]
 buf b3: const f32[1,1,4,1,1,2,1,4] = {0, 0, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 9, 10, 11, 12, 9, 10, 11, 12, 0, 0, 0, 0}
 buf acc: reg f32x4[1,1]
 buf b: reg f32x4[1,1]
-kernel "conv" {
+kernel "conv2x1" {
   for l in 0..4 {
     acc[0, 0] = splat.4(0.0)
     for o in max(1 - l, 0)..min(4 - l, 2) {

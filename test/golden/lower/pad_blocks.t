@@ -19,7 +19,7 @@ buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 1, 2, 3, 4, 5, 6, 0, 0, 
 buf acc: reg f32x8[2,2]
 buf b: reg f32x8[1,2]
 buf b11: temp f32[1,2,2,2,8]
-kernel "conv" {
+kernel "conv1x1" {
   for l in 0..2 {
     for p in 0..2 unroll {
       for v in 0..2 unroll {

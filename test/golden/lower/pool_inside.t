@@ -13,7 +13,7 @@ buf b1: in f32[1,1,4,12]
 buf b2: out f32[1,1,2,6]
 buf acc: reg f32x4[2,1]
 buf acc1: reg f32x4[2,1]
-kernel "pool_max" {
+kernel "pool_max2x3_s2" {
   for p in 0..2 unroll {
     acc[p, 0] = splat.4(-inf)
   }

@@ -16,7 +16,7 @@ buf b5: temp f32[1,2,30,1,8]
 buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, -2, -3, -3}
 buf acc: reg f32x8[6,2]
 buf b: reg f32x8[1,2]
-kernel "conv" {
+kernel "conv1x1" {
   for r in 0..5 {
     for p in 0..6 unroll {
       for v in 0..2 unroll {

@@ -31,7 +31,7 @@ kernel "border" {
     b5[0, 0, i, 9, 0:8] = splat.8(0.0)
   }
 }
-kernel "conv" {
+kernel "conv1x1" {
   for l in 0..3 {
     for p in 0..8 unroll {
       acc[p, 0] = splat.8(0.0)
@@ -46,7 +46,7 @@ kernel "conv" {
     }
   }
 }
-kernel "max conv + max" {
+kernel "conv1x3_max" {
   for l in 0..3 {
     for p in 0..8 unroll {
       acc1[p, 0] = splat.8(0.0)

@@ -29,7 +29,7 @@ buf acc3: reg f32x4[4,1]
 buf all2: reg f32x4[1,1]
 buf acc4: reg f32x4[1,1]
 buf all3: reg f32x4[1,1]
-kernel "conv" {
+kernel "conv1x1" {
   for p in 0..5 unroll {
     for v in 0..2 unroll {
       acc[p, v] = splat.4(0.0)
@@ -50,7 +50,7 @@ kernel "conv" {
     }
   }
 }
-kernel "exp conv + exp" {
+kernel "conv1x2_exp" {
   for p in 0..4 unroll {
     acc1[p, 0] = splat.4(0.0)
   }

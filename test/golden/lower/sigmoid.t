@@ -14,6 +14,6 @@ prog g
 math fused
 buf x: in f32[8]
 buf y: out f32[8]
-kernel "div neg + exp + add + div" {
+kernel "neg_exp_add_div" {
   y[0:8] = div(x[0:8], exp1(neg(x[0:8])))
 }

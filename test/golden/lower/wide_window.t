@@ -42,7 +42,7 @@ kernel "broadcast" {
   b5[0, 0, 0, 5, 0:4] = t10
   b5[0, 0, 0, 6, 0:4] = t11
 }
-kernel "conv" {
+kernel "dwconv1x7" {
   for p in 0..4 unroll {
     acc[p, 0] = splat.4(0.0)
   }

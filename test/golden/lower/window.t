@@ -15,7 +15,7 @@ buf b: out f32[1,6,5,40]
 buf b5: temp f32[1,4,5,40]
 buf b_view: temp f32[6,200] alias b
 buf b5_view: temp f32[4,200] alias b5
-kernel "conv" {
+kernel "dwconv3x3_s2x1" {
   for j in 0..2 {
     for k in 0..2 {
       for l in 0..5 {
@@ -33,7 +33,7 @@ kernel "conv" {
     }
   }
 }
-kernel "conv" {
+kernel "conv1x1" {
   for k in 0..6 {
     for l in 0..200 {
       b_view[k, l] = 0.0

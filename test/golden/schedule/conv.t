@@ -55,7 +55,7 @@ kernel "broadcast" {
     }
   }
 }
-kernel "add conv + add, broadcast" {
+kernel "conv3x3_add_broadcast" {
   for l in 0..6 {
     for p in 0..6 unroll {
       acc[p, 0] = splat.8(0.0)

@@ -55,7 +55,7 @@ kernel "broadcast" {
     }
   }
 }
-kernel "add conv + add, broadcast" {
+kernel "conv3x3_add_broadcast" {
   for l in 0..6 {
     acc[0, 0] = splat.8(0.0)
     acc[1, 0] = splat.8(0.0)

@@ -1,0 +1,163 @@
+/* cname.c: names in the C.
+ *
+ * In: labels of kernels and names of the program's variables, which may be anything. Out:
+ * identifiers: letters, digits and underscores, short, never a word of the language or of a
+ * compiler, unique where they are seen.
+ *
+ * Kernels whose text is equal are one function, whatever their loops are called and whether an
+ * operand is a weight. So inside a kernel marks stand for such names, numbered as they come, and
+ * the names take their place when the function is written: a mark is a control character, which C
+ * text never has, a number, and MARK_END.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+/* Of words of C. */
+static bool is_letter(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+}
+static bool is_digit(char ch) {
+  return ch >= '0' && ch <= '9';
+}
+
+enum { MARK_VAR = 1, MARK_END = 2, MARK_PARAM = 3, BASE = 4 };
+
+/* ---- kernels ---- */
+
+const char *kernel_word(Emit *e, Str label) {
+  const char *s = str_text(e->c, label);
+  Text t = text_new(&e->c->keep);
+  for (; *s && *s != ' ' && t.n < KERNEL_WORD; s++) {
+    bool upper = *s >= 'A' && *s <= 'Z';
+    if (is_letter(*s) || is_digit(*s)) text_fmt(&t, "%c", upper ? *s - 'A' + 'a' : *s);
+  }
+  return t.n ? text_cstr(&t) : "kernel";
+}
+
+void put_kernel_name(Emit *e, Text *t, const char *prefix, u32 number) {
+  put_own(e, t, "%s_%s%s_%u@", e->o->name, prefix, e->kernel_word.at[number], number);
+}
+
+/* ---- variables ---- */
+
+static bool is_one_of(const char *name, const char *const *list, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    if (!strcmp(name, list[i])) return true;
+  return false;
+}
+
+/* What the program calls it, without the number that made it unique there; "" if that is nothing
+ * for C: too long, not of small letters, a word of C or a macro of some compiler. */
+static void base_name(Emit *e, VarId v, char base[BASE]) {
+  static const char *const words[] = {"if",  "do",  "for", "int", "asm", "sun",
+                                      "arm", "sgi", "vax", "job", "to",  "at"};
+  Str name = prog_var(e->p, v)->name;
+  const char *s = name ? str_text(e->c, name) : "";
+  u32 n = 0;
+  while (n < BASE && s[n] >= 'a' && s[n] <= 'z') n++;
+  size_t digits = strspn(s + n, "0123456789");
+  base[0] = 0;
+  if (n == BASE || s[n + digits]) return;
+  memcpy(base, s, n);
+  base[n] = 0;
+  if (is_one_of(base, words, sizeof words / sizeof *words)) base[0] = 0;
+}
+
+/* Parameters are x, w, b, y and s; lanes are z. */
+static bool is_taken(const Emit *e, const char *name) {
+  static const char *const own[] = {"x", "w", "b", "y", "s", "z"};
+  return is_one_of(name, own, sizeof own / sizeof *own) ||
+         is_one_of(name, e->names.scope.at, e->names.scope.n);
+}
+
+static const char *mark(Emit *e, const char *name) {
+  if (!e->in_kernel) return name;
+  Text t = text_new(&e->c->scratch);
+  text_fmt(&t, "%c%u%c", MARK_VAR, e->names.mark.n, MARK_END);
+  *vec_push(&e->c->scratch, &e->names.mark) = name;
+  return text_cstr(&t);
+}
+
+const char *name_loop(Emit *e, VarId v) {
+  static const char letters[] = "ijklmnopqrs";
+  char base[BASE];
+  base_name(e, v, base);
+  if (!*base) {
+    base[0] = letters[e->names.scope.n % (sizeof letters - 1)];
+    base[1] = 0;
+  }
+  Text t = text_new(&e->c->scratch);
+  text_puts(&t, base);
+  for (u32 k = 2; is_taken(e, text_cstr(&t)); k++) {
+    t.n = 0;
+    text_fmt(&t, "%s_%u", base, k);
+  }
+  *vec_push(&e->c->scratch, &e->names.scope) = text_cstr(&t);
+  return mark(e, text_cstr(&t));
+}
+
+void name_end(Emit *e) {
+  e->names.scope.n--;
+}
+
+const char *name_let(Emit *e, VarId v) {
+  /* followed by a number these are other things, here or in compilers */
+  static const char *const own[] = {"a", "h", "i", "j", "m", "n", "q",
+                                    "r", "s", "t", "w", "y", "in"};
+  char base[BASE];
+  base_name(e, v, base);
+  bool fine = *base && !is_one_of(base, own, sizeof own / sizeof *own);
+  Text t = text_new(&e->c->scratch);
+  text_fmt(&t, "%s%u", fine ? base : "v", e->b.nlet++);
+  return mark(e, text_cstr(&t));
+}
+
+/* ---- marks ---- */
+
+void put_param_mark(Text *t, u32 number) {
+  text_fmt(t, "%c%u%c", MARK_PARAM, number, MARK_END);
+}
+
+/* The mark at the beginning of the text: its number; *n: how long it is. */
+static u32 mark_number(const char *s, size_t *n) {
+  u32 number = 0;
+  for (*n = 1; s[*n] != MARK_END; ++*n) number = 10 * number + (u32)(s[*n] - '0');
+  ++*n;
+  return number;
+}
+
+/* How much of the text has no mark. */
+static size_t plain(const Text *t, size_t from) {
+  size_t k = from;
+  while (k < t->n && t->at[k] != MARK_VAR && t->at[k] != MARK_PARAM) k++;
+  return k - from;
+}
+
+void put_named(const Names *names, Text *t, const Text *marked, const char *const *param) {
+  for (size_t i = 0, k; i < marked->n; i += k) {
+    k = plain(marked, i);
+    text_put(t, marked->at + i, k);
+    if (i + k == marked->n) break;
+    i += k;
+    bool is_param = marked->at[i] == MARK_PARAM;
+    u32 number = mark_number(marked->at + i, &k);
+    text_puts(t, is_param ? param[number] : names->mark.at[number]);
+  }
+}
+
+u64 marked_bytes(const Names *names, const Text *marked) {
+  u64 n = 0;
+  for (size_t i = 0, k; i < marked->n; i += k) {
+    k = plain(marked, i);
+    n += k;
+    if (i + k == marked->n) break;
+    i += k;
+    bool is_param = marked->at[i] == MARK_PARAM;
+    u32 number = mark_number(marked->at + i, &k);
+    const char *name = is_param ? "" : names->mark.at[number];
+    while (*name >= 'a' && *name <= 'z') name++;
+    n += is_param ? k - 1 : *name == '_' ? 1 : 1 + strlen(name);
+  }
+  return n;
+}
