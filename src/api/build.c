@@ -33,14 +33,14 @@ static const struct {
     {".wasm", "would be WebAssembly"},
 };
 
-typedef struct Build {
+typedef struct ProductBuild {
   Ingot *m;
   const IngotBuild *o;
   Product kind;
   Folder folder;
   const char *name; /* prefix of C names */
   CodeSize size;
-} Build;
+} ProductBuild;
 
 static bool ends_with(const char *s, const char *end) {
   size_t n = strlen(s), k = strlen(end);
@@ -65,12 +65,12 @@ static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
   add(c, w, text_cstr(&t));
 }
 
-static void run(Ctx *c, Build *b, const char *what, Words *w) {
+static void run(Ctx *c, ProductBuild *b, const char *what, Words *w) {
   add(c, w, NULL);
   spawn_run(c, &b->folder, what, w->at);
 }
 
-static void begin(Ctx *c, Build *b, Words *w, const char *standard) {
+static void begin(Ctx *c, ProductBuild *b, Words *w, const char *standard) {
   const IngotBuild *o = b->o;
   words_compiler(c, w, o->cc);
   add(c, w, standard);
@@ -96,7 +96,7 @@ static FileOut blob_file(const Ingot *m) {
 }
 
 /* Object files, one for each part. */
-static Words compile(Ctx *c, Build *b, const char *file, const Text *text, u32 parts) {
+static Words compile(Ctx *c, ProductBuild *b, const char *file, const Text *text, u32 parts) {
   const char *source = folder_file(c, &b->folder, file);
   Words w = {0};
   put_file(c, source, (FileOut){.at = text->at, .n = text->n});
@@ -111,7 +111,7 @@ static void add_all(Ctx *c, Words *w, const Words *more) {
 }
 
 /* One object file of several. */
-static const char *join(Ctx *c, Build *b, const Words *object) {
+static const char *join(Ctx *c, ProductBuild *b, const Words *object) {
   const char *path = folder_file(c, &b->folder, "product.o");
   Words w = {0};
   if (object->n == 1) return object->at[0];
@@ -124,7 +124,7 @@ static const char *join(Ctx *c, Build *b, const Words *object) {
   return path;
 }
 
-static const char *archive(Ctx *c, Build *b, const Words *object) {
+static const char *archive(Ctx *c, ProductBuild *b, const Words *object) {
   const char *ar = getenv("AR"), *path = folder_file(c, &b->folder, "product.a");
   Words w = {0};
   words_add(c, &w, ar && *ar ? ar : "ar");
@@ -135,7 +135,7 @@ static const char *archive(Ctx *c, Build *b, const Words *object) {
   return path;
 }
 
-static const char *link(Ctx *c, Build *b, const Words *object) {
+static const char *link(Ctx *c, ProductBuild *b, const Words *object) {
   const char *path = folder_file(c, &b->folder, "product");
   Words w = {0};
   begin(c, b, &w, "-std=c99");
@@ -179,7 +179,7 @@ static CodeSize measure(const File *f) {
 }
 
 static void build(Ctx *c, void *arg) {
-  Build *b = arg;
+  ProductBuild *b = arg;
   const IngotBuild *o = b->o;
   IngotC ic = o->c;
   Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep),
@@ -276,7 +276,7 @@ static void check_build(Ctx *c, const IngotBuild *o) {
 
 CodeSize api_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
-  Build b = {.m = m, .o = o};
+  ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the description of the build");
   check_build(c, o);
   if (o->march)

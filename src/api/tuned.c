@@ -18,13 +18,13 @@
 #define FIRST "ingot tune 1"
 enum { COLUMNS = 5, MOST_LINE = 4000 };
 
-typedef struct Line {
+typedef struct TunedLine {
   Str column[COLUMNS];
   u32 n;
-} Line;
+} TunedLine;
 
-static Line split(Ctx *c, const char *at, size_t n, Loc loc) {
-  Line l = {.n = 0};
+static TunedLine split(Ctx *c, const char *at, size_t n, Loc loc) {
+  TunedLine l = {.n = 0};
   if (n > MOST_LINE)
     fail(c, ERR_input, loc, "a line of %zu bytes, expected at most %d", n, MOST_LINE);
   for (size_t i = 0; i < n; i++)
@@ -41,7 +41,7 @@ static Line split(Ctx *c, const char *at, size_t n, Loc loc) {
   return l;
 }
 
-static bool is_machine(Ctx *c, const Line *l, const Machine *m) {
+static bool is_machine(Ctx *c, const TunedLine *l, const Machine *m) {
   const char *want[COLUMNS] = {"machine", m->target, m->cpu, m->compiler, m->version};
   for (u32 i = 0; i < COLUMNS; i++)
     if (want[i] && !str_is(c, l->column[i], want[i])) return false;
@@ -60,7 +60,7 @@ void tuned_add(Ctx *c, Found *f, Measured x) {
 }
 
 /* One line: does it, or what follows, belong to the machine? */
-static bool read_line(Ctx *c, const Line *l, Loc loc, const Machine *machine, bool *begun,
+static bool read_line(Ctx *c, const TunedLine *l, Loc loc, const Machine *machine, bool *begun,
                       bool ours, Found *found) {
   if (str_is(c, l->column[0], "machine")) {
     if (l->n != COLUMNS)
@@ -92,7 +92,7 @@ Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others)
     if (!n) continue;
     bool comment = text[at] == '#';
     if (!comment) {
-      Line l = split(c, text + at, n, loc);
+      TunedLine l = split(c, text + at, n, loc);
       ours = read_line(c, &l, loc, machine, &begun, ours, &found);
     }
     if (!others || (ours && !comment)) continue;

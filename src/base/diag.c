@@ -14,11 +14,11 @@
 enum { SHOW_NAME = 64, SHOW_TEXT = 512, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
 
 /* A message being rendered; what does not fit is cut and marked. */
-typedef struct Line {
+typedef struct MessageLine {
   char at[LINE_MAX_BYTES];
   size_t n;
   u32 borrowed, file; /* see Diag */
-} Line;
+} MessageLine;
 
 size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
   static const char hex[] = "0123456789abcdef";
@@ -56,7 +56,7 @@ const char *show_text(Ctx *c, Str s) {
   return arena_copy(&c->scratch, buf, n + 1);
 }
 
-static void put(Line *l, const char *fmt, va_list args) {
+static void put(MessageLine *l, const char *fmt, va_list args) {
   size_t room = sizeof l->at - l->n;
   int n = vsnprintf(l->at + l->n, room, fmt, args);
   if (n < 0) {
@@ -69,7 +69,7 @@ static void put(Line *l, const char *fmt, va_list args) {
   }
 }
 
-__attribute__((format(printf, 2, 3))) static void putf(Line *l, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void putf(MessageLine *l, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   put(l, fmt, args);
@@ -80,7 +80,7 @@ static bool nowhere(Loc loc) {
   return !loc.file && !loc.node && !loc.op && loc.index < 0 && loc.line == 0;
 }
 
-static void put_own_loc(Line *l, const Ctx *c, Loc loc) {
+static void put_own_loc(MessageLine *l, const Ctx *c, Loc loc) {
   char file[SHOW_FILE + 1], name[SHOW_NAME + 1], op[SHOW_NAME + 1];
   show_bytes(file, sizeof file, str_text(c, loc.file), str_len(c, loc.file));
   show_bytes(name, sizeof name, str_text(c, loc.node), str_len(c, loc.node));
@@ -100,13 +100,13 @@ static void put_own_loc(Line *l, const Ctx *c, Loc loc) {
   putf(l, ": ");
 }
 
-static void put_loc(Line *l, const Ctx *c, Loc loc) {
+static void put_loc(MessageLine *l, const Ctx *c, Loc loc) {
   put_own_loc(l, c, nowhere(loc) ? c->here : loc);
   l->borrowed = nowhere(loc) ? (u32)l->n : 0;
 }
 
 /* A record of the message in c->keep; when memory is exhausted, the spare one for an error. */
-static Diag *make(Ctx *c, Level level, const Line *l) {
+static Diag *make(Ctx *c, Level level, const MessageLine *l) {
   Diag *d = arena_try(&c->keep, sizeof *d);
   char *text = d ? arena_try(&c->keep, l->n + 1) : NULL;
   if (text) {
@@ -125,7 +125,7 @@ static Diag *make(Ctx *c, Level level, const Line *l) {
 }
 
 /* False: there is no memory for it. */
-static bool record(Ctx *c, Level level, Err code, Loc loc, const Line *l) {
+static bool record(Ctx *c, Level level, Err code, Loc loc, const MessageLine *l) {
   bool first = level == LV_error && c->nerrors == 0;
   bool wanted = first || (u64)c->nerrors + c->nwarnings < DIAG_MAX;
   u32 *count = level == LV_error ? &c->nerrors : &c->nwarnings;
@@ -151,7 +151,7 @@ static _Noreturn void leave(Ctx *c, Err code) {
 }
 
 void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
-  Line l;
+  MessageLine l;
   l.n = 0;
   va_list args;
   va_start(args, fmt);
@@ -164,7 +164,7 @@ void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
 }
 
 void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
-  Line l;
+  MessageLine l;
   l.n = 0;
   va_list args;
   va_start(args, fmt);
@@ -176,7 +176,7 @@ void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
 
 /* A warning that cannot be kept is a failure: nobody would miss it. */
 void warn(Ctx *c, Loc loc, const char *fmt, ...) {
-  Line l;
+  MessageLine l;
   l.n = 0;
   va_list args;
   va_start(args, fmt);
@@ -188,7 +188,7 @@ void warn(Ctx *c, Loc loc, const char *fmt, ...) {
 }
 
 void bug(Ctx *c, Loc loc, const char *fmt, ...) {
-  Line l;
+  MessageLine l;
   l.n = 0;
   va_list args;
   va_start(args, fmt);

@@ -21,14 +21,14 @@
 
 enum { MOST = 32, PATIENCE_MS = 2000, NAP_MS = 10 };
 
-typedef struct Entry {
+typedef struct GuardEntry {
   const char *path; /* of a file or folder; owned by who entered it */
   long pid;         /* of a program, which leads a group */
-} Entry;
+} GuardEntry;
 
 struct Guard {
   atomic_flag lock;
-  Entry entry[MOST]; /* what finds no place is not guarded */
+  GuardEntry entry[MOST]; /* what finds no place is not guarded */
   void (*doing)(void *user, const char *what);
   void *user;
 };
@@ -58,9 +58,9 @@ void guard_leave(const Ctx *c) {
   if (c->guard) atomic_flag_clear(&c->guard->lock);
 }
 
-static void replace(const Ctx *c, Entry from, Entry to) {
+static void replace(const Ctx *c, GuardEntry from, GuardEntry to) {
   for (u32 i = 0; c->guard && i < MOST; i++) {
-    Entry *e = &c->guard->entry[i];
+    GuardEntry *e = &c->guard->entry[i];
     if (e->path != from.path || e->pid != from.pid) continue;
     *e = to;
     return;
@@ -68,11 +68,11 @@ static void replace(const Ctx *c, Entry from, Entry to) {
 }
 
 void guard_put(const Ctx *c, const char *path, long pid) {
-  replace(c, (Entry){NULL, 0}, (Entry){path, pid});
+  replace(c, (GuardEntry){NULL, 0}, (GuardEntry){path, pid});
 }
 
 void guard_drop(const Ctx *c, const char *path, long pid) {
-  replace(c, (Entry){path, pid}, (Entry){NULL, 0});
+  replace(c, (GuardEntry){path, pid}, (GuardEntry){NULL, 0});
 }
 
 void guard_say(const Ctx *c, const char *what) {

@@ -18,7 +18,7 @@ struct MapSlot {
   size_t n; /* bytes of the key */
   u32 value;
 };
-typedef struct MapSlot Slot;
+typedef struct MapSlot MapSlot;
 
 static u64 rotate(u64 x, int by) {
   return x << by | x >> (64 - by);
@@ -113,11 +113,11 @@ Map map_copy(Arena *a, const Map *m) {
 }
 
 /* The slot of the key, or the free slot where it belongs; NULL when the map has no slots yet. */
-static Slot *find(const Map *m, u64 hash, u64 num, const void *key, size_t n) {
+static MapSlot *find(const Map *m, u64 hash, u64 num, const void *key, size_t n) {
   if (m->cap == 0) return NULL;
   u32 mask = m->cap - 1;
   for (u32 i = (u32)hash & mask;; i = (i + 1) & mask) {
-    Slot *s = &m->slot[i];
+    MapSlot *s = &m->slot[i];
     if (s->hash == 0) return s;
     if (s->hash != hash) continue;
     if (key ? s->n == n && memcmp(s->key.bytes, key, n) == 0 : s->key.num == num) return s;
@@ -140,7 +140,7 @@ static void reserve(Map *m) {
       fail(m->a->c, ERR_system, LOC_NONE, "map of more than %u entries", m->n);
     cap = cap ? cap * 2 : 8;
   }
-  Slot *to = NEWS(m->a, Slot, cap), *from = m->slot;
+  MapSlot *to = NEWS(m->a, MapSlot, cap), *from = m->slot;
   for (u32 i = 0; i < m->cap; i++) {
     if (from[i].hash == 0) continue;
     u32 at = (u32)from[i].hash & (cap - 1);
@@ -155,36 +155,36 @@ static void reserve(Map *m) {
 }
 
 u32 *map_get(const Map *m, u64 key) {
-  Slot *s = find(m, hash_num(key), key, NULL, 0);
+  MapSlot *s = find(m, hash_num(key), key, NULL, 0);
   return s && s->hash ? &s->value : NULL;
 }
 
 u32 *map_put(Map *m, u64 key) {
   u64 hash = hash_num(key);
-  Slot *s = find(m, hash, key, NULL, 0);
+  MapSlot *s = find(m, hash, key, NULL, 0);
   if (s && s->hash) return &s->value;
   reserve(m);
   s = find(m, hash, key, NULL, 0);
-  *s = (Slot){.hash = hash, .key.num = key};
+  *s = (MapSlot){.hash = hash, .key.num = key};
   m->n++;
   return &s->value;
 }
 
 u32 *map_get_bytes(const Map *m, const void *key, size_t n) {
   if (n == 0) key = "";
-  Slot *s = find(m, hash_key(key, n), 0, key, n);
+  MapSlot *s = find(m, hash_key(key, n), 0, key, n);
   return s && s->hash ? &s->value : NULL;
 }
 
 u32 *map_put_bytes(Map *m, const void *key, size_t n) {
   if (n == 0) key = "";
   u64 hash = hash_key(key, n);
-  Slot *s = find(m, hash, 0, key, n);
+  MapSlot *s = find(m, hash, 0, key, n);
   if (s && s->hash) return &s->value;
   const u8 *copy = arena_copy(m->a, key, n);
   reserve(m);
   s = find(m, hash, 0, copy, n);
-  *s = (Slot){.hash = hash, .key.bytes = copy, .n = n};
+  *s = (MapSlot){.hash = hash, .key.bytes = copy, .n = n};
   m->n++;
   return &s->value;
 }

@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Entry {
+typedef struct StrEntry {
   const char *at; /* NUL-terminated, in c->keep */
   size_t n;
   u64 hash;
-} Entry;
+} StrEntry;
 
 typedef struct StrTab StrTab;
 struct StrTab {
-  VEC(Entry) list; /* by Str */
-  u32 *slot;       /* open addressing: Str + 1, 0 when free */
-  u32 cap;         /* power of two */
+  VEC(StrEntry) list; /* by Str */
+  u32 *slot;          /* open addressing: Str + 1, 0 when free */
+  u32 cap;            /* power of two */
 };
 
 static void rehash(Ctx *c, StrTab *t, u32 cap) {
@@ -46,7 +46,7 @@ Str str_intern(Ctx *c, const void *at, size_t n) {
   u64 hash = hash_bytes(at, n);
   u32 i = (u32)hash & (t->cap - 1);
   for (; t->slot[i]; i = (i + 1) & (t->cap - 1)) {
-    const Entry *e = &t->list.at[t->slot[i] - 1];
+    const StrEntry *e = &t->list.at[t->slot[i] - 1];
     if (e->hash == hash && e->n == n && memcmp(e->at, at, n) == 0) return t->slot[i] - 1;
   }
   if (n == SIZE_MAX || t->cap > UINT32_MAX / 4)
@@ -59,7 +59,7 @@ Str str_intern(Ctx *c, const void *at, size_t n) {
     i = (u32)hash & (t->cap - 1);
     while (t->slot[i]) i = (i + 1) & (t->cap - 1);
   }
-  *vec_push(&c->keep, &t->list) = (Entry){copy, n, hash};
+  *vec_push(&c->keep, &t->list) = (StrEntry){copy, n, hash};
   t->slot[i] = t->list.n;
   return t->list.n - 1;
 }

@@ -156,13 +156,13 @@ int verify_nodes(const Args *a) {
 /* ---- bisect ---- */
 
 /* The part of the model that is written: text, large constants, inputs. */
-typedef struct Trio {
+typedef struct CutFiles {
   char text[4096], side[4096], inputs[4096];
-} Trio;
+} CutFiles;
 
 typedef struct Hunt {
   const Args *a;
-  const Trio *files;
+  const CutFiles *files;
   Pair all;    /* the exposed model: ref holds every value */
   Pair part;   /* the last part that was tried */
   IngotDiff d; /* of its output */
@@ -303,7 +303,7 @@ static void print_command(const Hunt *h, const char *path, const char *inputs) {
   putchar('\n');
 }
 
-static int name_files(Trio *t, const char *path) {
+static int name_files(CutFiles *t, const char *path) {
   size_t n = strlen(path);
   if (n + 16 > sizeof t->text) return 0;
   int stem = (int)(n > 4 && !strcmp(path + n - 4, ".ing") ? n - 4 : n);
@@ -317,7 +317,7 @@ static IngotStatus write_part(const Hunt *h) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
   Ingot *m = h->part.ref;
-  const Trio *t = h->files;
+  const CutFiles *t = h->files;
   IngotStatus s = ingot_print(m, &text, &n, &side, &nside);
   if (!s && nside) s = ingot_write_file(m, t->side, side, nside);
   if (!s) s = ingot_write_inputs(m, t->inputs);
@@ -360,7 +360,7 @@ static int report(Hunt *h, uint32_t value) {
 
 int verify_bisect(const Args *a) {
   Args all = *a;
-  Trio files;
+  CutFiles files;
   Hunt h = {.a = &all, .files = &files};
   int result;
   if (!name_files(&files, a->output ? a->output : "bisect.ing")) {

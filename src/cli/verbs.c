@@ -316,11 +316,11 @@ static void prefix(const Args *a, char *to, size_t n) {
 }
 
 /* Files of compile: OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
-typedef struct Trio {
+typedef struct OutputFiles {
   char source[4096], header[4096], weights[4096];
-} Trio;
+} OutputFiles;
 
-static void name_files(Trio *t, const char *output) {
+static void name_files(OutputFiles *t, const char *output) {
   int stem = (int)strlen(output) - 2;
   snprintf(t->source, sizeof t->source, "%s", output);
   snprintf(t->header, sizeof t->header, "%.*s.h", stem, output);
@@ -353,7 +353,7 @@ static int verb_compile(const Args *a) {
   const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
   size_t len = output ? strlen(output) : 0;
   char name[256];
-  Trio t = {"", "", ""};
+  OutputFiles t = {"", "", ""};
   if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.weights)) {
     fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", output);
     return INGOT_USAGE;

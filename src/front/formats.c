@@ -32,13 +32,13 @@ enum {
   FORMAT_MEMBERS = 65536,
 };
 
-typedef struct Row {
+typedef struct FormatRow {
   int at;
   const char *magic;
   size_t n;
   const char *near; /* or NULL */
   Format f;
-} Row;
+} FormatRow;
 
 #define ROW(at, magic, near, name, advice)                                                         \
   {                                                                                                \
@@ -47,7 +47,7 @@ typedef struct Row {
     }                                                                                              \
   }
 
-static const Row rows[] = {
+static const FormatRow rows[] = {
     ROW(4, "TFL3", NULL, "a TensorFlow Lite model", TF_CONVERT "--tflite FILE --output model.onnx"),
     ROW(4, "ORTM", NULL, "a model in the format of ONNX Runtime (.ort)", TAKE_ORIGINAL " (.onnx)"),
     ROW(0, "GGUF", NULL, "a GGUF file, weights of a language model", HF_EXPORT),
@@ -90,7 +90,7 @@ static const Row rows[] = {
 };
 
 /* Zip archives by a name of a member: its end, or a part of it between slashes. */
-static const Row members[] = {
+static const FormatRow members[] = {
     ROW(0, ".onnx", NULL, "a zip archive with an ONNX model in it", "unpack it: unzip FILE"),
     ROW(0, "/code/", NULL, "a TorchScript model",
         "export it in Python: torch.onnx.export(torch.jit.load(FILE), example, \"model.onnx\", "
@@ -104,7 +104,7 @@ static const Row members[] = {
     ROW(0, "", NULL, "a zip archive", "unpack it: unzip FILE"),
 };
 
-static const Row folders[] = {
+static const FormatRow folders[] = {
     ROW(0, "saved_model.pb", NULL, "a TensorFlow SavedModel",
         TF_CONVERT "--saved-model FOLDER --output model.onnx"),
     ROW(0, "model.onnx", NULL, "a folder with an ONNX model in it", "give the file in it"),
@@ -145,7 +145,7 @@ static bool is_near(const u8 *at, size_t n, const char *text) {
   return false;
 }
 
-static bool holds(const Row *r, const u8 *at, size_t n) {
+static bool holds(const FormatRow *r, const u8 *at, size_t n) {
   size_t from = r->at == FORMAT_TEXT ? 0 : (size_t)r->at;
   if (r->at == FORMAT_TEXT) {
     if (is_at(at, n, "\xef\xbb\xbf", 3, false)) from = 3;
@@ -159,7 +159,7 @@ static bool holds(const Row *r, const u8 *at, size_t n) {
 
 /* ---- zip archives ---- */
 
-static bool has_name(const Row *r, const u8 *name, size_t n) {
+static bool has_name(const FormatRow *r, const u8 *name, size_t n) {
   if (r->magic[0] == '/') {
     for (size_t i = 0; i + r->n <= n; i++)
       if (!memcmp(name + i, r->magic, r->n)) return true;
@@ -170,7 +170,7 @@ static bool has_name(const Row *r, const u8 *name, size_t n) {
 
 /* Does a member have that name? An archive that is damaged has the members in front of the damage.
  */
-static bool has_member(const Row *r, const u8 *at, size_t n) {
+static bool has_member(const FormatRow *r, const u8 *at, size_t n) {
   Zip z;
   ZipMember m;
   if (zip_open(&z, at, n))

@@ -94,13 +94,13 @@ Image image_webp(const Picture *p) {
 
 /* ---- JPEG 2000 ---- */
 
-typedef struct Source {
+typedef struct ImageSource {
   const Picture *p;
   size_t at;
-} Source;
+} ImageSource;
 
 static OPJ_SIZE_T opj_read(void *to, OPJ_SIZE_T n, void *user) {
-  Source *s = user;
+  ImageSource *s = user;
   size_t left = s->p->n - s->at;
   if (!left) return (OPJ_SIZE_T)-1;
   if (n > left) n = left;
@@ -110,14 +110,14 @@ static OPJ_SIZE_T opj_read(void *to, OPJ_SIZE_T n, void *user) {
 }
 
 static OPJ_OFF_T opj_skip(OPJ_OFF_T n, void *user) {
-  Source *s = user;
+  ImageSource *s = user;
   if (n < 0 || (size_t)n > s->p->n - s->at) return -1;
   s->at += (size_t)n;
   return n;
 }
 
 static OPJ_BOOL opj_seek(OPJ_OFF_T at, void *user) {
-  Source *s = user;
+  ImageSource *s = user;
   if (at < 0 || (size_t)at > s->p->n) return OPJ_FALSE;
   s->at = (size_t)at;
   return OPJ_TRUE;
@@ -150,7 +150,7 @@ static void opj_copy(Ctx *c, void *arg) {
 
 Image image_jpeg2000(const Picture *p) {
   bool raw = p->at[0] == 0xff;
-  Source s = {p, 0};
+  ImageSource s = {p, 0};
   opj_dparameters_t o;
   opj_set_default_decoder_parameters(&o);
   opj_codec_t *codec = opj_create_decompress(raw ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);

@@ -193,9 +193,9 @@ Dim poly_dim(Dims *ds, const Poly *p) {
 
 /* ---- bounds: DIM_MAX and -DIM_MAX stand for unbounded ---- */
 
-typedef struct Range {
+typedef struct DimRange {
   i64 lo, hi;
-} Range;
+} DimRange;
 
 static i64 clamp(i64 x) {
   return x > DIM_MAX ? DIM_MAX : x < -DIM_MAX ? -DIM_MAX : x;
@@ -218,9 +218,9 @@ static i64 div_bound(i64 x, i64 y) {
 }
 
 /* Smallest and largest of f(x, y) over the corners, where f is monotonic in each operand. */
-static Range corners(Range a, Range b, i64 (*f)(i64, i64)) {
+static DimRange corners(DimRange a, DimRange b, i64 (*f)(i64, i64)) {
   i64 v[4] = {f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)};
-  Range r = {v[0], v[0]};
+  DimRange r = {v[0], v[0]};
   for (u32 i = 1; i < 4; i++) {
     if (v[i] < r.lo) r.lo = v[i];
     if (v[i] > r.hi) r.hi = v[i];
@@ -228,29 +228,29 @@ static Range corners(Range a, Range b, i64 (*f)(i64, i64)) {
   return r;
 }
 
-static Range add_range(Range a, Range b) {
-  Range r = {clamp(a.lo + b.lo), clamp(a.hi + b.hi)};
+static DimRange add_range(DimRange a, DimRange b) {
+  DimRange r = {clamp(a.lo + b.lo), clamp(a.hi + b.hi)};
   if (a.lo <= -DIM_MAX || b.lo <= -DIM_MAX) r.lo = -DIM_MAX;
   if (a.hi >= DIM_MAX || b.hi >= DIM_MAX) r.hi = DIM_MAX;
   return r;
 }
 
-static Range poly_range(const Dims *ds, i64 k0, u32 n, const Sym *sym, const i64 *coef) {
-  Range r = {k0, k0};
+static DimRange poly_range(const Dims *ds, i64 k0, u32 n, const Sym *sym, const i64 *coef) {
+  DimRange r = {k0, k0};
   for (u32 i = 0; i < n; i++) {
     const SymInfo *s = &ds->sym.at[sym[i]];
-    r = add_range(r, corners((Range){s->lo, s->hi}, (Range){coef[i], coef[i]}, mul_bound));
+    r = add_range(r, corners((DimRange){s->lo, s->hi}, (DimRange){coef[i], coef[i]}, mul_bound));
   }
   return r;
 }
 
-static Range range_of(const Dims *ds, Dim d) {
-  if (d >= 0) return (Range){d, d};
+static DimRange range_of(const Dims *ds, Dim d) {
+  if (d >= 0) return (DimRange){d, d};
   const Aff *f = aff_of(ds, d);
   return poly_range(ds, f->k0, f->n, f->sym, f->coef);
 }
 
-static Range op_range(Op op, Range a, Range b) {
+static DimRange op_range(Op op, DimRange a, DimRange b) {
   if (op == OP_div || op == OP_mod) { /* b > 0 is a precondition */
     if (b.lo < 1) b.lo = 1;
     if (b.hi < 1) b.hi = 1;
@@ -258,24 +258,24 @@ static Range op_range(Op op, Range a, Range b) {
   switch (op) {
   case OP_mul: return corners(a, b, mul_bound);
   case OP_div: {
-    Range r = corners(a, b, div_bound);
+    DimRange r = corners(a, b, div_bound);
     if (a.lo >= DIM_MAX) r.lo = DIM_MAX / b.hi; /* at least that, not unbounded */
     if (a.hi <= -DIM_MAX) r.hi = floor_div(-DIM_MAX, b.hi);
     return r;
   }
   case OP_mod: {
-    Range r = {0, b.hi >= DIM_MAX ? DIM_MAX : b.hi - 1};
+    DimRange r = {0, b.hi >= DIM_MAX ? DIM_MAX : b.hi - 1};
     if (a.lo >= 0 && a.hi < r.hi) r.hi = a.hi;
     return r;
   }
-  case OP_min: return (Range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
-  case OP_max: return (Range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
-  default: return (Range){-DIM_MAX, DIM_MAX};
+  case OP_min: return (DimRange){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+  case OP_max: return (DimRange){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+  default: return (DimRange){-DIM_MAX, DIM_MAX};
   }
 }
 
 void dim_bounds(const Dims *ds, Dim d, i64 *lo, i64 *hi) {
-  Range r = range_of(ds, d);
+  DimRange r = range_of(ds, d);
   *lo = r.lo;
   *hi = r.hi;
 }
@@ -350,7 +350,7 @@ static void narrow_derived(Dims *ds) {
   for (Sym s = 0; s < ds->sym.n; s++) {
     SymInfo *i = &ds->sym.at[s];
     if (i->kind != SY_derived) continue;
-    Range r = op_range(i->op, range_of(ds, i->a), range_of(ds, i->b));
+    DimRange r = op_range(i->op, range_of(ds, i->a), range_of(ds, i->b));
     if (r.lo > i->lo) i->lo = r.lo;
     if (r.hi < i->hi) i->hi = r.hi;
   }
@@ -413,7 +413,7 @@ static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
   Extent x = extent_of(ds, a), y = extent_of(ds, b);
   x = (Extent){x.size + y.size + 1, (x.depth > y.depth ? x.depth : y.depth) + (op != OP_mul)};
   check_size(ds, x);
-  Range r = op_range(op, range_of(ds, a), range_of(ds, b));
+  DimRange r = op_range(op, range_of(ds, a), range_of(ds, b));
   s = push_sym(ds, (SymInfo){SY_derived, 0, r.lo, r.hi, op, a, b}, x);
   *map_put_bytes(&ds->by_op, key, sizeof key) = s + 1;
   return s;
@@ -550,7 +550,7 @@ static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
     p = x;
   }
   Dim a = poly_dim(ds, &p);
-  Range r = range_of(ds, a);
+  DimRange r = range_of(ds, a);
   if (!raw && find_op(ds, OP_div, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
       floor_div(r.lo, k) == floor_div(r.hi, k)) {
     q.k0 = muladd(&q, q.k0, floor_div(r.lo, k), 1);
@@ -627,7 +627,7 @@ Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
   if (q.n > 0 && div_exact(ds, &p, &q, &r)) return poly_dim(ds, &r);
   a = poly_dim(ds, &p);
   b = poly_dim(ds, &q);
-  Range x = range_of(ds, a), y = range_of(ds, b);
+  DimRange x = range_of(ds, a), y = range_of(ds, b);
   if (!raw && find_op(ds, OP_div, a, b) == NO_SYM && x.lo >= 0 && x.hi < y.lo) return 0;
   return dim_of_sym(ds, mk_op(ds, OP_div, a, b));
 }
@@ -671,7 +671,7 @@ static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
     q = p;
   } else {
     Dim a = poly_dim(ds, &p);
-    Range r = range_of(ds, a);
+    DimRange r = range_of(ds, a);
     if (!raw && find_op(ds, OP_mod, a, k) == NO_SYM && r.lo > -DIM_MAX && r.hi < DIM_MAX &&
         floor_div(r.lo, k) == floor_div(r.hi, k)) {
       q = p;
@@ -691,7 +691,7 @@ Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
   Poly p = poly_of(ds, a), q = poly_of(ds, b), r;
   if (b > 0) return mod_const(ds, p, b, raw);
   if (div_exact(ds, &p, &q, &r)) return 0;
-  Range x = range_of(ds, a), y = range_of(ds, b);
+  DimRange x = range_of(ds, a), y = range_of(ds, b);
   if (!raw && find_op(ds, OP_mod, a, b) == NO_SYM && x.lo >= 0 && x.hi < y.lo) return a;
   return dim_of_sym(ds, mk_op(ds, OP_mod, a, b));
 }
@@ -711,13 +711,13 @@ Dim dim_pick_with(Dims *ds, Op op, Dim a, Dim b, bool raw) {
   if (has_operand(ds, a, op, b) || has_operand(ds, b, other, a)) return a;
   Poly diff = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &diff, &q, -1);
-  Range r = {-DIM_MAX, DIM_MAX};
+  DimRange r = {-DIM_MAX, DIM_MAX};
   if (!diff.over) r = poly_range(ds, diff.k0, diff.n, diff.sym, diff.coef);
   if (cmp_dim(ds, a, b) > 0) {
     Dim t = a;
     a = b;
     b = t;
-    r = (Range){-r.hi, -r.lo};
+    r = (DimRange){-r.hi, -r.lo};
   }
   if ((!raw && find_op(ds, op, a, b) == NO_SYM) || diff.n == 0) {
     if (r.lo >= 0) return op == OP_min ? b : a;

@@ -103,21 +103,21 @@ void dim_print(const Dims *ds, Dim d, Text *t) {
 
 /* ---- parser ---- */
 
-typedef struct Read {
+typedef struct DimRead {
   Dims *ds;
   const char *at, *end;
   u32 depth;
-} Read;
+} DimRead;
 
-static bool parse_sum(Read *r, Poly *out);
+static bool parse_sum(DimRead *r, Poly *out);
 
-static bool take(Read *r, char ch) {
+static bool take(DimRead *r, char ch) {
   if (r->at == r->end || *r->at != ch) return false;
   r->at++;
   return true;
 }
 
-static bool parse_number(Read *r, Poly *out) {
+static bool parse_number(DimRead *r, Poly *out) {
   i64 x = 0;
   for (; r->at < r->end && is_digit(*r->at); r->at++) {
     x = x * 10 + (*r->at - '0');
@@ -128,7 +128,7 @@ static bool parse_number(Read *r, Poly *out) {
   return true;
 }
 
-static bool parse_name(Read *r, Poly *out) {
+static bool parse_name(DimRead *r, Poly *out) {
   Ctx *c = r->ds->c;
   Str name;
   if (*r->at == '"') {
@@ -148,7 +148,7 @@ static bool parse_name(Read *r, Poly *out) {
   return true;
 }
 
-static bool parse_call(Read *r, Poly *out) {
+static bool parse_call(DimRead *r, Poly *out) {
   Op op = r->at[1] == 'i' ? OP_min : OP_max;
   Poly b;
   r->at += 3;
@@ -159,7 +159,7 @@ static bool parse_call(Read *r, Poly *out) {
   return true;
 }
 
-static bool parse_factor(Read *r, Poly *out) {
+static bool parse_factor(DimRead *r, Poly *out) {
   if (r->at == r->end) return false;
   if (is_digit(*r->at)) return parse_number(r, out);
   if (take(r, '(')) return parse_sum(r, out) && take(r, ')');
@@ -169,7 +169,7 @@ static bool parse_factor(Read *r, Poly *out) {
   return is_call(r->at, n) ? parse_call(r, out) : parse_name(r, out);
 }
 
-static bool parse_term(Read *r, Poly *out) {
+static bool parse_term(DimRead *r, Poly *out) {
   Dims *ds = r->ds;
   if (!parse_factor(r, out)) return false;
   while (r->at < r->end && (*r->at == '*' || *r->at == '/' || *r->at == '%')) {
@@ -187,7 +187,7 @@ static bool parse_term(Read *r, Poly *out) {
   return true;
 }
 
-static bool parse_sum(Read *r, Poly *out) {
+static bool parse_sum(DimRead *r, Poly *out) {
   if (++r->depth > DEPTH) return false;
   *out = poly_const(0);
   i64 sign = take(r, '-') ? -1 : 1;
@@ -207,7 +207,7 @@ static bool parse_sum(Read *r, Poly *out) {
 }
 
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out) {
-  Read r = {ds, at, at + n, 0};
+  DimRead r = {ds, at, at + n, 0};
   Poly p;
   if (!parse_sum(&r, &p)) return 0;
   *out = poly_dim(ds, &p);

@@ -13,22 +13,22 @@
 #include "ir/graph.h"
 
 /* Edit with the room that its table has. The visitor sees the Edit. */
-typedef struct Walk {
-  Edit e; /* first: an Edit of a running walk is a Walk */
+typedef struct EditWalk {
+  Edit e; /* first: an Edit of a running walk is an EditWalk */
   EditFn *visit;
   u32 cap;
-} Walk;
+} EditWalk;
 
-static Val resolve(const Walk *w, Val v) {
+static Val resolve(const EditWalk *w, Val v) {
   while (v < w->cap && w->e.with[v] != v) v = w->e.with[v];
   return v;
 }
 
 Val edit_now(const Edit *e, Val v) {
-  return resolve((const Walk *)e, v);
+  return resolve((const EditWalk *)e, v);
 }
 
-static void reserve(Walk *w, u32 n) {
+static void reserve(EditWalk *w, u32 n) {
   if (n <= w->cap) return;
   u32 cap = n + n / 2;
   Val *with = NEWS(&w->e.g->c->scratch, Val, cap);
@@ -38,7 +38,7 @@ static void reserve(Walk *w, u32 n) {
 }
 
 void edit_replace(Edit *e, Val old, Val by) {
-  Walk *w = (Walk *)e;
+  EditWalk *w = (EditWalk *)e;
   Val to = resolve(w, by);
   if (to == old) return;
   reserve(w, old + 1);
@@ -55,7 +55,7 @@ bool edit_swap(Edit *e, NodeId n, Val by) {
   return true;
 }
 
-static void walk_block(Walk *w, BlkId b);
+static void walk_block(EditWalk *w, BlkId b);
 
 /* Blocks of a dropped node are emptied, so that nothing in them counts as a use. */
 static void clear(Graph *g, NodeId id) {
@@ -69,7 +69,7 @@ static void clear(Graph *g, NodeId id) {
 
 /* Visits nodes in order and appends those that stay to g->cur. The array is no longer part of a
  * block. */
-static void walk_nodes(Walk *w, const NodeId *list, u32 count) {
+static void walk_nodes(EditWalk *w, const NodeId *list, u32 count) {
   Graph *g = w->e.g;
   BlkId here = g->cur;
   for (u32 i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ static void walk_nodes(Walk *w, const NodeId *list, u32 count) {
   }
 }
 
-static void walk_block(Walk *w, BlkId b) {
+static void walk_block(EditWalk *w, BlkId b) {
   Graph *g = w->e.g;
   Blk *blk = &g->blk.at[b];
   u32 count = blk->node.n;
@@ -103,7 +103,7 @@ static void walk_block(Walk *w, BlkId b) {
 }
 
 void edit_inline(Edit *e, BlkId b, Val *ret) {
-  Walk *w = (Walk *)e;
+  EditWalk *w = (EditWalk *)e;
   Graph *g = e->g;
   Loc loc = g->loc;
   Blk *blk = &g->blk.at[b];
@@ -118,7 +118,7 @@ void edit_inline(Edit *e, BlkId b, Val *ret) {
 }
 
 bool edit_run(Graph *g, EditFn *visit, void *user) {
-  Walk w = {{g, NULL, user, false}, visit, 0};
+  EditWalk w = {{g, NULL, user, false}, visit, 0};
   Loc loc = g->loc;
   reserve(&w, g->val.n);
   walk_block(&w, 1);

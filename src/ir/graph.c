@@ -229,12 +229,12 @@ static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
 }
 
 /* Entries that are numbers, negative ones among them, or dimensions that are not known yet. */
-typedef struct Entry {
+typedef struct SignedEntry {
   Dim dim; /* negative ids: symbolic; else k is meant */
   i64 k, lo, hi;
-} Entry;
+} SignedEntry;
 
-static bool signed_entries(Graph *g, Val v, Entry *out, u32 *n) {
+static bool signed_entries(Graph *g, Val v, SignedEntry *out, u32 *n) {
   i64 k[EAGER_FLOATS];
   Dim d[EAGER_FLOATS];
   bool ints = graph_ints(g, v, k, EAGER_FLOATS, n);
@@ -242,14 +242,14 @@ static bool signed_entries(Graph *g, Val v, Entry *out, u32 *n) {
   for (u32 i = 0; i < *n; i++) {
     bool open = !ints && !dim_is_const(d[i]);
     i64 x = ints ? k[i] : d[i];
-    out[i] = (Entry){open ? d[i] : 0, x, x, x};
+    out[i] = (SignedEntry){open ? d[i] : 0, x, x, x};
     if (open) dim_bounds(g->dims, d[i], &out[i].lo, &out[i].hi);
   }
   return true;
 }
 
 /* 1, 0, or -1: a run may go either way. */
-static int compare(Op op, const Entry *a, const Entry *b) {
+static int compare(Op op, const SignedEntry *a, const SignedEntry *b) {
   bool same = a->dim && a->dim == b->dim;
   switch (op) {
   case OP_eq:
@@ -266,7 +266,7 @@ static int compare(Op op, const Entry *a, const Entry *b) {
 /* A comparison of dimensions whose outcome their bounds decide. */
 static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   const Node *n = graph_node(g, id);
-  Entry a[EAGER_FLOATS], b[EAGER_FLOATS];
+  SignedEntry a[EAGER_FLOATS], b[EAGER_FLOATS];
   u32 na, nb;
   u64 count = static_count(type);
   if (n->op >= OP_SCALARS || n->nin != 2 || type->dt != DT_bool || type->rank > 1) return false;
@@ -288,14 +288,14 @@ static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
 /* Of what a known condition selects all must be dimensions; negative numbers may go unselected. */
 static bool dims_select(Graph *g, const Node *n, Dim *out, u32 *count, u64 total) {
   i64 cond[EAGER_FLOATS];
-  Entry side[2][EAGER_FLOATS];
+  SignedEntry side[2][EAGER_FLOATS];
   u32 nc, ns[2];
   if (!graph_ints(g, n->in[0], cond, EAGER_FLOATS, &nc)) return false;
   for (u32 i = 0; i < 2; i++)
     if (!signed_entries(g, n->in[1 + i], side[i], &ns[i])) return false;
   for (u32 i = 0; i < total; i++) {
     u32 s = cond[nc == 1 ? 0 : i] ? 0 : 1;
-    const Entry *e = &side[s][ns[s] == 1 ? 0 : i];
+    const SignedEntry *e = &side[s][ns[s] == 1 ? 0 : i];
     if (!e->dim && e->k < 0) return false;
     out[i] = e->dim ? e->dim : e->k;
   }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "ir/graph.h"
 
-typedef struct Check {
+typedef struct GraphCheck {
   Graph *g;
   bool input;    /* the graph was just read, nothing has run */
   const Node *n; /* being looked at; NULL: none */
@@ -18,14 +18,14 @@ typedef struct Check {
   bool *node, *block; /* already met */
   VEC(Val) vals;      /* visible values, in order */
   VEC(Sym) syms;      /* visible symbols, in order */
-} Check;
+} GraphCheck;
 
 /* The message for a finding: a text that says so is wrong, a pass that leaves it has a bug. */
 #define BUG(k, ...)                                                                                \
   ((k)->input ? fail((k)->g->c, ERR_input, where(k), __VA_ARGS__)                                  \
               : bug((k)->g->c, where(k), __VA_ARGS__))
 
-static Loc where(const Check *k) {
+static Loc where(const GraphCheck *k) {
   return k->n ? k->n->loc : LOC_NONE;
 }
 
@@ -61,7 +61,7 @@ bool attr_is_dims(AttrKey key) {
          key == AT_k;
 }
 
-static void check_attrs(Check *k) {
+static void check_attrs(GraphCheck *k) {
   const Node *n = k->n;
   AttrKind kind;
   bool optional;
@@ -86,12 +86,12 @@ static void check_attrs(Check *k) {
 
 /* ---- dimensions and types ---- */
 
-static void reveal(Check *k, Sym s) {
+static void reveal(GraphCheck *k, Sym s) {
   k->symbol[s] = 1;
   *vec_push(&k->g->c->scratch, &k->syms) = s;
 }
 
-static void check_dim(Check *k, Dim d) {
+static void check_dim(GraphCheck *k, Dim d) {
   if (dim_is_const(d)) {
     if (d > DIM_MAX) BUG(k, "dimension %lld is too large", (long long)d);
     return;
@@ -114,7 +114,7 @@ static void check_dim(Check *k, Dim d) {
   }
 }
 
-static void check_type(Check *k, const Type *t) {
+static void check_type(GraphCheck *k, const Type *t) {
   for (u32 depth = 0; t->kind != TY_tensor; t = t->elem, depth++) {
     if (!t->elem || depth > 8) BUG(k, "malformed type");
   }
@@ -122,7 +122,7 @@ static void check_type(Check *k, const Type *t) {
   for (u32 i = 0; i < t->rank; i++) check_dim(k, t->dim[i]);
 }
 
-static const char *type_str(Check *k, const Type *t) {
+static const char *type_str(GraphCheck *k, const Type *t) {
   Text text = text_new(&k->g->c->scratch);
   type_print(k->g->dims, t, &text);
   return text_cstr(&text);
@@ -130,7 +130,7 @@ static const char *type_str(Check *k, const Type *t) {
 
 /* ---- values ---- */
 
-static void define(Check *k, Val v, NodeId def, u32 pos) {
+static void define(GraphCheck *k, Val v, NodeId def, u32 pos) {
   Graph *g = k->g;
   if (!v || v >= g->val.n) BUG(k, "value %u is out of range", v);
   if (k->value[v]) BUG(k, "value %u is defined twice", v);
@@ -141,7 +141,7 @@ static void define(Check *k, Val v, NodeId def, u32 pos) {
   *vec_push(&g->c->scratch, &k->vals) = v;
 }
 
-static void check_use(Check *k, Val v) {
+static void check_use(GraphCheck *k, Val v) {
   if (v >= k->g->val.n) BUG(k, "value %u is out of range", v);
   if (k->value[v] == 1) return;
   BUG(k,
@@ -151,7 +151,7 @@ static void check_use(Check *k, Val v) {
 
 /* ---- nodes ---- */
 
-static void check_shape(Check *k) {
+static void check_shape(GraphCheck *k) {
   const Node *n = k->n;
   const OpInfo *info = &op_info[n->op];
   if (n->nin < info->nin_min || n->nin > info->nin_max) {
@@ -174,7 +174,7 @@ static void check_shape(Check *k) {
   }
 }
 
-static void check_types(Check *k) {
+static void check_types(GraphCheck *k) {
   Graph *g = k->g;
   Node copy = *k->n; /* inference must find the symbols of the node, and keep them */
   Type *t = NEWS(&g->c->scratch, Type, copy.nout + 1);
@@ -193,9 +193,9 @@ static void check_types(Check *k) {
   }
 }
 
-static void check_block(Check *k, BlkId b, NodeId owner);
+static void check_block(GraphCheck *k, BlkId b, NodeId owner);
 
-static void check_node(Check *k, NodeId id) {
+static void check_node(GraphCheck *k, NodeId id) {
   Graph *g = k->g;
   if (!id || id >= g->node.n) BUG(k, "node %u is out of range", id);
   if (k->node[id]) BUG(k, "node %u stands in two places", id);
@@ -218,7 +218,7 @@ static void check_node(Check *k, NodeId id) {
   check_types(k);
 }
 
-static void check_block(Check *k, BlkId b, NodeId owner) {
+static void check_block(GraphCheck *k, BlkId b, NodeId owner) {
   Graph *g = k->g;
   if (!b || b >= g->blk.n) BUG(k, "block %u is out of range", b);
   if (k->block[b]) BUG(k, "block %u stands in two places", b);
@@ -238,7 +238,7 @@ static void check_block(Check *k, BlkId b, NodeId owner) {
 }
 
 static void check_all(Ctx *c, void *arg) {
-  Check *k = arg;
+  GraphCheck *k = arg;
   Graph *g = k->g;
   Loc loc = g->loc;
   k->value = NEWS(&c->scratch, u8, g->val.n);
@@ -254,13 +254,13 @@ static void check_all(Ctx *c, void *arg) {
 }
 
 void graph_check_input(Graph *g) {
-  Check k = {.g = g, .input = true};
+  GraphCheck k = {.g = g, .input = true};
   check_all(g->c, &k);
 }
 
 /* Inference reports what it does not like as the model's fault; behind a pass it is the pass's. */
 void graph_check(Graph *g) {
-  Check k = {.g = g};
+  GraphCheck k = {.g = g};
   const char *why;
   if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) bug(g->c, LOC_NONE, "%s", why);
 }

@@ -22,18 +22,18 @@ typedef struct Decl {
 } Decl;
 typedef VEC(Decl) Decls;
 
-typedef struct Parse {
+typedef struct GraphParse {
   Ctx *c;
   Graph *g;
   Scan s;
   u32 depth;
   Map ids;        /* name -> value, NAME_GONE behind the end of its block */
   VEC(Str) scope; /* names that are visible, in order */
-} Parse;
+} GraphParse;
 
 /* ---- types ---- */
 
-static Type type(Parse *p, u32 depth) {
+static Type type(GraphParse *p, u32 depth) {
   bool seq = scan_accept_word(&p->s, "seq");
   if (seq || scan_accept_word(&p->s, "opt")) {
     if (depth == 8) BAD(&p->s, "types nest deeper than 8");
@@ -51,7 +51,7 @@ static Type type(Parse *p, u32 depth) {
 
 /* ---- values ---- */
 
-static Str value_id(Parse *p) {
+static Str value_id(GraphParse *p) {
   scan_expect(&p->s, '%');
   const char *at = p->s.at;
   size_t n = scan_word(&p->s);
@@ -62,7 +62,7 @@ static Str value_id(Parse *p) {
   return id;
 }
 
-static Val use(Parse *p) {
+static Val use(GraphParse *p) {
   if (scan_accept_word(&p->s, "_")) return 0;
   Str id = value_id(p);
   u32 *v = map_get(&p->ids, id);
@@ -71,7 +71,7 @@ static Val use(Parse *p) {
   return *v;
 }
 
-static void bind(Parse *p, Str id, Val v) {
+static void bind(GraphParse *p, Str id, Val v) {
   u32 *slot = map_put(&p->ids, id);
   if (*slot) BAD(&p->s, "%%%s is defined twice", str_text(p->c, id));
   *slot = v;
@@ -80,7 +80,7 @@ static void bind(Parse *p, Str id, Val v) {
 
 /* layout(block, [border in front], [border behind]), a number for each dimension behind the
  * channels; then what the border holds, if it is not 0. */
-static const Layout *layout(Parse *p, const Type *t) {
+static const Layout *layout(GraphParse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
   scan_expect(&p->s, '(');
   i64 block = scan_integer(&p->s);
@@ -108,7 +108,7 @@ static const Layout *layout(Parse *p, const Type *t) {
   return y;
 }
 
-static Decl decl(Parse *p) {
+static Decl decl(GraphParse *p) {
   Decl d = {.line = p->s.loc.line};
   d.id = value_id(p);
   if (scan_peek(&p->s) == '"') d.label = scan_quoted(&p->s);
@@ -122,7 +122,7 @@ static Decl decl(Parse *p) {
   return d;
 }
 
-static void params(Parse *p, BlkId b) {
+static void params(GraphParse *p, BlkId b) {
   scan_expect(&p->s, '(');
   for (u32 i = 0; !scan_accept(&p->s, ')'); i++) {
     if (i) scan_expect(&p->s, ',');
@@ -138,7 +138,7 @@ static void params(Parse *p, BlkId b) {
 
 /* ---- attributes ---- */
 
-static void list(Parse *p, Attr *a) {
+static void list(GraphParse *p, Attr *a) {
   VEC(Dim) d = {0};
   scan_expect(&p->s, '[');
   while (!scan_accept(&p->s, ']')) {
@@ -150,7 +150,7 @@ static void list(Parse *p, Attr *a) {
   a->n = d.n;
 }
 
-static void attr(Parse *p, Op op, Attr *a) {
+static void attr(GraphParse *p, Op op, Attr *a) {
   size_t n = scan_word(&p->s);
   bool optional;
   for (a->key = AT_none + 1; a->key < AT_COUNT; a->key++) {
@@ -172,7 +172,7 @@ static void attr(Parse *p, Op op, Attr *a) {
 }
 
 /* Attributes in braces; kept sorted by key. */
-static void attrs(Parse *p, Node *n) {
+static void attrs(GraphParse *p, Node *n) {
   Attr all[AT_COUNT];
   if (!scan_accept(&p->s, '{')) return;
   while (!scan_accept(&p->s, '}')) {
@@ -187,7 +187,7 @@ static void attrs(Parse *p, Node *n) {
   n->attr = arena_copy(&p->c->work, all, n->nattr * sizeof *all);
 }
 
-static void constant(Parse *p, Node *n, const Decls *out) {
+static void constant(GraphParse *p, Node *n, const Decls *out) {
   const Type *t = out->n == 1 ? &out->at[0].type : NULL;
   if (!t || t->kind != TY_tensor) BAD(&p->s, "a constant has one result, a tensor");
   n->nattr = 1;
@@ -198,7 +198,7 @@ static void constant(Parse *p, Node *n, const Decls *out) {
 
 /* ---- nodes ---- */
 
-static Op op(Parse *p) {
+static Op op(GraphParse *p) {
   size_t n = scan_word(&p->s);
   Op op = op_from_name(p->s.at, n);
   if (op == OP_COUNT) BAD(&p->s, "unknown operator %s", scan_found(&p->s));
@@ -206,7 +206,7 @@ static Op op(Parse *p) {
   return op;
 }
 
-static void operands(Parse *p, Node *n) {
+static void operands(GraphParse *p, Node *n) {
   VEC(Val) in = {0};
   const OpInfo *info = &op_info[n->op];
   if (info->nin_max) {
@@ -225,9 +225,9 @@ static void operands(Parse *p, Node *n) {
   n->nin = in.n;
 }
 
-static void block(Parse *p, BlkId b);
+static void block(GraphParse *p, BlkId b);
 
-static void blocks(Parse *p, Node *n) {
+static void blocks(GraphParse *p, Node *n) {
   n->nblk = n->op == OP_if ? 2 : 1;
   for (u32 i = 0; i < n->nblk; i++) {
     if (i) scan_expect_word(&p->s, "else");
@@ -239,7 +239,7 @@ static void blocks(Parse *p, Node *n) {
   }
 }
 
-static void syms(Parse *p, Node *n) {
+static void syms(GraphParse *p, Node *n) {
   VEC(Sym) all = {0};
   scan_expect(&p->s, '(');
   while (!scan_accept(&p->s, ')')) {
@@ -258,7 +258,7 @@ static void syms(Parse *p, Node *n) {
   n->nsym = all.n;
 }
 
-static Loc origin(Parse *p) {
+static Loc origin(GraphParse *p) {
   Loc loc = p->s.loc;
   scan_expect(&p->s, '(');
   loc.op = scan_quoted(&p->s);
@@ -272,14 +272,14 @@ static Loc origin(Parse *p) {
   return loc;
 }
 
-static const char *type_str(Parse *p, const Type *t) {
+static const char *type_str(GraphParse *p, const Type *t) {
   Text text = text_new(&p->c->scratch);
   type_print(p->g->dims, t, &text);
   return text_cstr(&text);
 }
 
 /* Appends the node, with its outputs if their inferred types are those written. */
-static void append(Parse *p, Node *proto, const Decls *out, BlkId b) {
+static void append(GraphParse *p, Node *proto, const Decls *out, BlkId b) {
   Graph *g = p->g;
   if (!proto->nblk && out->n != op_info[proto->op].nout) {
     BAD(&p->s, "%s gives %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
@@ -311,7 +311,7 @@ static void append(Parse *p, Node *proto, const Decls *out, BlkId b) {
   *vec_push(&p->c->work, &g->blk.at[b].node) = id;
 }
 
-static void node(Parse *p, BlkId b) {
+static void node(GraphParse *p, BlkId b) {
   Decls out = {0};
   Node n = {0};
   n.loc = p->s.loc;
@@ -343,7 +343,7 @@ static void node(Parse *p, BlkId b) {
 }
 
 /* Result `out` is the parameter named here in the next run. */
-static void state(Parse *p, u32 out) {
+static void state(GraphParse *p, u32 out) {
   Graph *g = p->g;
   Val v = use(p);
   u32 in = 0, n = g->blk.at[1].param.n;
@@ -352,7 +352,7 @@ static void state(Parse *p, u32 out) {
   *vec_push(&p->c->work, &g->state) = (Kept){in, out};
 }
 
-static void block(Parse *p, BlkId b) {
+static void block(GraphParse *p, BlkId b) {
   Graph *g = p->g;
   if (++p->depth > GRAPH_DEPTH) BAD(&p->s, "blocks nest deeper than %d", GRAPH_DEPTH);
   scan_expect(&p->s, '{');
@@ -371,7 +371,7 @@ static void block(Parse *p, BlkId b) {
 }
 
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  Parse p = {.c = c, .s = scan_new(c, text, n, file, side, nside)};
+  GraphParse p = {.c = c, .s = scan_new(c, text, n, file, side, nside)};
   p.g = graph_new(c);
   p.s.dims = p.g->dims;
   p.ids = map_new(&c->scratch);

@@ -32,23 +32,23 @@
 #include "ir/graph.h"
 #include "ir/text.h"
 
-typedef struct Print {
+typedef struct GraphPrint {
   Graph *g;
   Text *t, *side;
   u32 *num; /* by value; 0: not yet defined */
   u32 next;
   bool *used; /* by symbol */
-} Print;
+} GraphPrint;
 
 /* ---- symbols that the text mentions ---- */
 
-static void use_type(Print *p, const Type *t) {
+static void use_type(GraphPrint *p, const Type *t) {
   for (; t->kind != TY_tensor; t = t->elem) {
   }
   for (u32 i = 0; i < t->rank; i++) dims_use(p->g->dims, t->dim[i], p->used);
 }
 
-static void use_block(Print *p, BlkId b) {
+static void use_block(GraphPrint *p, BlkId b) {
   Graph *g = p->g;
   const Blk *blk = &g->blk.at[b];
   for (u32 i = 0; i < blk->param.n; i++) use_type(p, graph_type(g, blk->param.at[i]));
@@ -67,15 +67,15 @@ static void use_block(Print *p, BlkId b) {
 
 /* ---- small parts ---- */
 
-static void put_str(Print *p, Str s) {
+static void put_str(GraphPrint *p, Str s) {
   text_quote(p->t, str_text(p->g->c, s), str_len(p->g->c, s));
 }
 
-static void put_sym(Print *p, Sym s) {
+static void put_sym(GraphPrint *p, Sym s) {
   dim_print(p->g->dims, dim_of_sym(p->g->dims, s), p->t);
 }
 
-static void put_layout(Print *p, const Value *x) {
+static void put_layout(GraphPrint *p, const Value *x) {
   text_fmt(p->t, " layout(%u", x->layout->block);
   for (u32 side = 0; side < 2; side++) {
     text_puts(p->t, ", [");
@@ -88,7 +88,7 @@ static void put_layout(Print *p, const Value *x) {
   text_puts(p->t, ")");
 }
 
-static void put_value(Print *p, Val v) {
+static void put_value(GraphPrint *p, Val v) {
   p->num[v] = p->next++;
   text_fmt(p->t, "%%%u", p->num[v]);
   const Value *x = graph_val(p->g, v);
@@ -102,7 +102,7 @@ static void put_value(Print *p, Val v) {
   if (x->layout) put_layout(p, x);
 }
 
-static void put_use(Print *p, Val v) {
+static void put_use(GraphPrint *p, Val v) {
   if (v) {
     text_fmt(p->t, "%%%u", p->num[v]);
   } else {
@@ -110,13 +110,13 @@ static void put_use(Print *p, Val v) {
   }
 }
 
-static void put_indent(Print *p, u32 depth) {
+static void put_indent(GraphPrint *p, u32 depth) {
   for (u32 i = 0; i < depth; i++) text_puts(p->t, "  ");
 }
 
 /* ---- nodes and blocks ---- */
 
-static void put_attr(Print *p, const Attr *a) {
+static void put_attr(GraphPrint *p, const Attr *a) {
   Text *t = p->t;
   text_fmt(t, "%s=", attr_name[a->key]);
   switch (a->kind) {
@@ -140,7 +140,7 @@ static void put_attr(Print *p, const Attr *a) {
   }
 }
 
-static void put_attrs(Print *p, const Node *n) {
+static void put_attrs(GraphPrint *p, const Node *n) {
   if (n->op == OP_const) {
     text_puts(p->t, " ");
     text_tensor(p->t, p->side, p->g->c, node_attr(n, AT_value)->u.t, GRAPH_INLINE);
@@ -153,7 +153,7 @@ static void put_attrs(Print *p, const Node *n) {
   }
 }
 
-static void put_params(Print *p, BlkId b) {
+static void put_params(GraphPrint *p, BlkId b) {
   const Blk *blk = &p->g->blk.at[b];
   text_puts(p->t, "(");
   for (u32 i = 0; i < blk->param.n; i++) {
@@ -167,9 +167,9 @@ static void put_params(Print *p, BlkId b) {
   text_puts(p->t, ")");
 }
 
-static void put_block(Print *p, BlkId b, u32 depth);
+static void put_block(GraphPrint *p, BlkId b, u32 depth);
 
-static void put_node(Print *p, const Node *n, u32 depth) {
+static void put_node(GraphPrint *p, const Node *n, u32 depth) {
   Text *t = p->t;
   for (u32 i = 0; i < n->nout; i++) {
     if (i) text_puts(t, ", ");
@@ -208,7 +208,7 @@ static void put_node(Print *p, const Node *n, u32 depth) {
   text_puts(t, "\n");
 }
 
-static void put_block(Print *p, BlkId b, u32 depth) {
+static void put_block(GraphPrint *p, BlkId b, u32 depth) {
   Graph *g = p->g;
   const Blk *blk = &g->blk.at[b];
   text_puts(p->t, "{\n");
@@ -240,7 +240,8 @@ static void put_block(Print *p, BlkId b, u32 depth) {
 void graph_print(Graph *g, Text *out, Text *side) {
   Ctx *c = g->c;
   u32 nsyms = dim_nsyms(g->dims);
-  Print p = {g, out, side, NEWS(&c->scratch, u32, g->val.n), 1, NEWS(&c->scratch, bool, nsyms + 1)};
+  GraphPrint p = {
+      g, out, side, NEWS(&c->scratch, u32, g->val.n), 1, NEWS(&c->scratch, bool, nsyms + 1)};
   use_block(&p, 1);
   text_puts(out, "graph");
   if (g->name) {

@@ -16,7 +16,7 @@ typedef struct Infer {
   const Type *in[3]; /* types of the first operands */
   Type *out;
 } Infer;
-typedef void Rule(Infer *f);
+typedef void InferRule(Infer *f);
 
 #define BAD(f, ...) fail((f)->g->c, ERR_input, (f)->n->loc, __VA_ARGS__)
 
@@ -646,7 +646,7 @@ static void rule_text(Infer *f) {
   set_out(f, 0, DT_str, x->dim, x->rank - 1);
 }
 
-static Rule *const rules[OP_COUNT] = {
+static InferRule *const rules[OP_COUNT] = {
     [OP_const] = rule_const,
     [OP_dims] = rule_dims,
     [OP_iota] = rule_shape_to,

@@ -16,12 +16,12 @@ extern const size_t mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h
 
 enum { PARTS_MAX = 192 };
 
-typedef struct Part {
+typedef struct LibPart {
   const char *name, *needs, *text; /* not terminated */
   size_t name_len, needs_len, text_len;
   u32 quick; /* 1 + number in quick.def, which has it in place of the text */
   bool used;
-} Part;
+} LibPart;
 
 static const char *find(const char *at, const char *end, const char *what) {
   size_t n = strlen(what);
@@ -31,19 +31,19 @@ static const char *find(const char *at, const char *end, const char *what) {
 }
 
 /* The first part at or after `at`; its end is returned, NULL when there is none. */
-static const char *next(const char *at, const char *end, Part *p) {
+static const char *next(const char *at, const char *end, LibPart *p) {
   if (!(at = find(at, end, "\n/*@ "))) return NULL;
   const char *head = find(at, end, " needs:"), *text = head ? find(head, end, "*/\n") : NULL;
   const char *tail = text ? find(text, end, "/*@ end */\n") : NULL;
   if (!tail) return NULL;
-  *p = (Part){.name = at + 5, .needs = head + 7, .text = text + 3};
+  *p = (LibPart){.name = at + 5, .needs = head + 7, .text = text + 3};
   p->name_len = (size_t)(head - p->name);
   p->needs_len = (size_t)(text - p->needs);
   p->text_len = (size_t)(tail - p->text);
   return tail;
 }
 
-static u32 list(Part *out) {
+static u32 list(LibPart *out) {
   const unsigned char *file[] = {mathlib_h, mathlibd_h, mathlibf_h, mathlibq_h, mathlibs_h};
   const size_t size[] = {mathlib_h_size, mathlibd_h_size, mathlibf_h_size, mathlibq_h_size,
                          mathlibs_h_size};
@@ -53,17 +53,17 @@ static u32 list(Part *out) {
     const char *at = (const char *)file[i], *end = at + size[i];
     while (n < PARTS_MAX && (at = next(at, end, &out[n]))) n++;
     for (u32 k = 0; file[i] == mathlibq_h && quick_make(&q, k); k++)
-      out[n++] = (Part){.name = q.name, .name_len = strlen(q.name), .quick = k + 1};
+      out[n++] = (LibPart){.name = q.name, .name_len = strlen(q.name), .quick = k + 1};
   }
   return n;
 }
 
-static bool is_named(const Part *p, const char *name, size_t n) {
+static bool is_named(const LibPart *p, const char *name, size_t n) {
   return p->name_len == n && !memcmp(p->name, name, n);
 }
 
 const char *mathlib_text(const char *name, size_t *n, const char **needs) {
-  Part part[PARTS_MAX];
+  LibPart part[PARTS_MAX];
   u32 count = list(part);
   for (u32 i = 0; i < count; i++) {
     if (part[i].quick || !is_named(&part[i], name, strlen(name))) continue;
@@ -75,7 +75,7 @@ const char *mathlib_text(const char *name, size_t *n, const char **needs) {
 }
 
 /* Marks the parts named in a list that is ended by a star or by the end of the string. */
-static void mark(Part *part, u32 count, const char *names) {
+static void mark(LibPart *part, u32 count, const char *names) {
   while (*names == ' ') names++;
   while (*names && *names != '*') {
     size_t n = strcspn(names, " *");
@@ -86,7 +86,7 @@ static void mark(Part *part, u32 count, const char *names) {
   }
 }
 
-static void mark_steps(Part *part, u32 count, u32 number) {
+static void mark_steps(LibPart *part, u32 count, u32 number) {
   Quick q;
   quick_make(&q, number);
   for (u32 i = 0; i < q.n; i++) {
@@ -97,7 +97,7 @@ static void mark_steps(Part *part, u32 count, u32 number) {
 
 void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma) {
   const char *text[] = {suffix, fma};
-  Part part[PARTS_MAX];
+  LibPart part[PARTS_MAX];
   u32 count = list(part);
   mark(part, count, names);
   for (u32 i = count; i-- > 0;)

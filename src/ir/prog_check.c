@@ -17,7 +17,7 @@ typedef enum VarState {
   VS_unroll, /* the same, of an unrolled loop */
 } VarState;
 
-typedef struct Check {
+typedef struct ProgCheck {
   Prog *p;
   Loc loc;
   bool input;
@@ -30,7 +30,7 @@ typedef struct Check {
   const Range *range;
   u32 depth;
   bool sure; /* what is being checked runs at least once */
-} Check;
+} ProgCheck;
 
 #define WRONG(o, ...)                                                                              \
   do {                                                                                             \
@@ -42,19 +42,19 @@ static const char *dt_name(DType dt) {
   return dt < DT_COUNT ? dtype_info[dt].name : "?";
 }
 
-static const char *buf_name(Check *o, BufId b) {
+static const char *buf_name(ProgCheck *o, BufId b) {
   return show(o->p->c, prog_buf(o->p, b)->name);
 }
 
 /* ---- buffers ---- */
 
-static void check_dtype(Check *o, DType dt, u32 lanes) {
+static void check_dtype(ProgCheck *o, DType dt, u32 lanes) {
   if (dt <= DT_none || dt >= DT_COUNT || dtype_info[dt].cls == 'C')
     WRONG(o, "%s is not a type of elements here", dt_name(dt));
   if (lanes < 1 || lanes > MAX_LANES) WRONG(o, "%u lanes, expected 1 to %d", lanes, MAX_LANES);
 }
 
-static void check_alias(Check *o, BufId id) {
+static void check_alias(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->alias >= id) WRONG(o, "view %s stands before what it shows", buf_name(o, id));
   const Buf *of = prog_buf(o->p, b->alias);
@@ -79,7 +79,7 @@ static void check_alias(Check *o, BufId id) {
           (unsigned long long)m);
 }
 
-static void check_data(Check *o, BufId id) {
+static void check_data(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   const Tensor *t = b->data;
   if (!t || t->dt != b->dt || t->rank != b->rank)
@@ -90,7 +90,7 @@ static void check_data(Check *o, BufId id) {
 
 /* Engines put a buffer where the plan says: it must fit there with all dimensions at their bounds.
  */
-static void check_place(Check *o, BufId id) {
+static void check_place(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   u64 end = dtype_bytes(b->dt);
   bool fits = b->offset % 64 == 0;
@@ -105,7 +105,7 @@ static void check_place(Check *o, BufId id) {
     WRONG(o, "%s does not lie in the arena, or not at a multiple of 64", buf_name(o, id));
 }
 
-static void check_buf(Check *o, BufId id) {
+static void check_buf(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
   check_dtype(o, b->dt, b->lanes);
@@ -123,7 +123,7 @@ static void check_buf(Check *o, BufId id) {
   if (o->p->planned && prog_is_planned(b)) check_place(o, id);
 }
 
-static void check_params(Check *o) {
+static void check_params(ProgCheck *o) {
   Prog *p = o->p;
   u32 in = 0, out = 0;
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -141,7 +141,7 @@ static void check_params(Check *o) {
 
 /* Made of constants and variables of unrolled loops? Then it is a constant once they are expanded.
  */
-static bool is_unrolled(Check *o, ExprId id) {
+static bool is_unrolled(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
   if (e->kind == EX_var) return o->var[e->ref] == VS_unroll;
@@ -153,7 +153,7 @@ static bool is_unrolled(Check *o, ExprId id) {
 
 /* Does e take both ends of its interval? True for sums of constants and of multiples of loop
  * variables with constant bounds, each met once. */
-static bool is_exact(Check *o, ExprId id) {
+static bool is_exact(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
   if (e->kind == EX_var) {
@@ -168,7 +168,7 @@ static bool is_exact(Check *o, ExprId id) {
   return is_exact(o, e->arg[0]) && is_exact(o, e->arg[1]);
 }
 
-static void check_range(Check *o, BufId b, u32 axis, ExprId e, u32 lanes) {
+static void check_range(ProgCheck *o, BufId b, u32 axis, ExprId e, u32 lanes) {
   const Buf *bp = prog_buf(o->p, b);
   i64 lo, hi, last = axis + 1 == bp->rank ? (i64)lanes - 1 : 0;
   Range r = ex_range(o->p, e, o->range);
@@ -182,9 +182,9 @@ static void check_range(Check *o, BufId b, u32 axis, ExprId e, u32 lanes) {
           (long long)r.lo, (long long)r.hi, (long long)hi);
 }
 
-static void check_expr(Check *o, ExprId id);
+static void check_expr(ProgCheck *o, ExprId id);
 
-static void check_index(Check *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   if (b == 0 || b >= o->p->buf.n) WRONG(o, "buffer %u does not exist", b);
   const Buf *bp = prog_buf(o->p, b);
   if (n != bp->rank) WRONG(o, "%s has rank %u, found %u indices", buf_name(o, b), bp->rank, n);
@@ -207,7 +207,7 @@ static void check_index(Check *o, BufId b, const ExprId *idx, u32 n, u32 lanes) 
 
 /* ---- expressions ---- */
 
-static void check_const(Check *o, const Expr *e) {
+static void check_const(ProgCheck *o, const Expr *e) {
   bool fits = e->lanes == 1;
   if (dtype_is_int(e->dt)) fits = fits && scalar_wrap(e->dt, e->imm.i) == e->imm.i;
   if (dtype_is_float(e->dt) && e->imm.f == e->imm.f)
@@ -220,7 +220,7 @@ static u32 bit_width(DType dt) {
   return dt == DT_bool ? 8 : dtype_info[dt].bits; /* its byte */
 }
 
-static void check_op(Check *o, const Expr *e) {
+static void check_op(ProgCheck *o, const Expr *e) {
   if (e->op >= OP_SCALARS) WRONG(o, "op %u is not scalar", (u32)e->op);
   const OpInfo *oi = &op_info[e->op];
   if (e->narg != oi->nin_min || e->narg == 0)
@@ -242,7 +242,7 @@ static void check_op(Check *o, const Expr *e) {
     WRONG(o, "%s of %s is not %s", oi->name, dt_name(dt), dt_name(e->dt));
 }
 
-static void check_vector(Check *o, const Expr *e) {
+static void check_vector(ProgCheck *o, const Expr *e) {
   const Expr *a = prog_expr(o->p, e->arg[0]);
   bool ok = a->dt == e->dt;
   if (e->kind == EX_splat) ok = ok && e->narg == 1 && a->lanes == 1;
@@ -273,7 +273,7 @@ static void check_vector(Check *o, const Expr *e) {
     WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
 }
 
-static void check_expr(Check *o, ExprId id) {
+static void check_expr(ProgCheck *o, ExprId id) {
   Prog *p = o->p;
   if (id == 0 || id >= p->nexpr) WRONG(o, "expression %u does not exist", id);
   if (o->expr[id]) WRONG(o, "expression %u is used twice", id);
@@ -307,7 +307,7 @@ static void check_expr(Check *o, ExprId id) {
   o->depth--;
 }
 
-static void check_scalar(Check *o, ExprId e, DType dt, const char *what) {
+static void check_scalar(ProgCheck *o, ExprId e, DType dt, const char *what) {
   check_expr(o, e);
   const Expr *ep = prog_expr(o->p, e);
   if (ep->dt != dt || ep->lanes != 1)
@@ -316,15 +316,15 @@ static void check_scalar(Check *o, ExprId e, DType dt, const char *what) {
 
 /* ---- statements ---- */
 
-static void check_list(Check *o, StmtId first);
+static void check_list(ProgCheck *o, StmtId first);
 
-static void declare(Check *o, VarId v, VarState state) {
+static void declare(ProgCheck *o, VarId v, VarState state) {
   if (v == 0 || v >= o->p->var.n || o->var[v] != VS_none || prog_var(o->p, v)->sym >= 0)
     WRONG(o, "variable %u is declared twice or does not exist", v);
   o->var[v] = (u8)state;
 }
 
-static void check_for(Check *o, const Stmt *s) {
+static void check_for(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   bool sure = o->sure;
   check_scalar(o, s->a, DT_i64, "the lower bound of a loop");
@@ -341,7 +341,7 @@ static void check_for(Check *o, const Stmt *s) {
   o->sure = sure;
 }
 
-static void check_assign(Check *o, const Stmt *s) {
+static void check_assign(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   check_expr(o, s->a);
   if (s->kind == ST_let) declare(o, s->var, VS_plain);
@@ -357,7 +357,7 @@ static void check_assign(Check *o, const Stmt *s) {
     WRONG(o, "%s belongs to the inputs and cannot be set", show(p->c, v->name));
 }
 
-static void check_store(Check *o, const Stmt *s) {
+static void check_store(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   check_expr(o, s->a);
   const Expr *e = prog_expr(p, s->a);
@@ -372,13 +372,13 @@ static void check_store(Check *o, const Stmt *s) {
     WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
 }
 
-static void check_barrier(Check *o, const Stmt *s) {
+static void check_barrier(ProgCheck *o, const Stmt *s) {
   if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
   if (prog_buf(o->p, s->buf)->space == BS_reg)
     WRONG(o, "a barrier is for loads from memory, %s is registers", buf_name(o, s->buf));
 }
 
-static void check_stmt(Check *o, const Stmt *s) {
+static void check_stmt(ProgCheck *o, const Stmt *s) {
   bool sure = o->sure;
   switch (s->kind) {
   case ST_for: check_for(o, s); return;
@@ -400,7 +400,7 @@ static void check_stmt(Check *o, const Stmt *s) {
   }
 }
 
-static void check_list(Check *o, StmtId first) {
+static void check_list(ProgCheck *o, StmtId first) {
   Prog *p = o->p;
   Loc around = o->loc;
   if (++o->depth > PROG_DEPTH) WRONG(o, "statements nest deeper than %d", PROG_DEPTH);
@@ -420,7 +420,7 @@ static void check_list(Check *o, StmtId first) {
 
 /* Nobody asks for more than all buffers side by side need: a mistake, or an attack on the memory of
  * who runs it. Buffers without a bound are refused. */
-static void check_arena(Check *o) {
+static void check_arena(ProgCheck *o) {
   Prog *p = o->p;
   u64 most = 0, bytes;
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -439,7 +439,7 @@ static void check(Prog *p, bool input) {
   Arena *a = &p->c->scratch;
   Range *none = NEWS(a, Range, p->var.n);
   for (VarId v = 0; v < p->var.n; v++) none[v] = (Range){INT64_MIN, INT64_MAX};
-  Check o = {.p = p, .loc = LOC_NONE, .input = input, .range = none};
+  ProgCheck o = {.p = p, .loc = LOC_NONE, .input = input, .range = none};
   o.mark = NEWS(a, u32, p->var.n);
   o.exact = NEWS(a, bool, p->var.n);
   for (u32 turn = 0; turn < 2; turn++) {

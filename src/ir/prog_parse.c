@@ -9,7 +9,7 @@
 #include "ir/prog.h"
 #include "ir/text.h"
 
-typedef struct Parse {
+typedef struct ProgParse {
   Scan s;
   Prog *p;
   Map buf;         /* name -> BufId */
@@ -18,13 +18,13 @@ typedef struct Parse {
   VEC(Str) scope;  /* names of variables that are visible, in order */
   VEC(u16) height; /* by expression */
   u32 depth;
-} Parse;
+} ProgParse;
 
-static void deeper(Parse *o) {
+static void deeper(ProgParse *o) {
   if (++o->depth > PROG_DEPTH) BAD(&o->s, "nested deeper than %d", PROG_DEPTH);
 }
 
-static ExprId make(Parse *o, const Expr *e) {
+static ExprId make(ProgParse *o, const Expr *e) {
   u16 most = 0;
   for (u32 i = 0; i < e->narg; i++)
     if (o->height.at[e->arg[i]] > most) most = o->height.at[e->arg[i]];
@@ -35,7 +35,7 @@ static ExprId make(Parse *o, const Expr *e) {
   return id;
 }
 
-static u32 lanes(Parse *o) {
+static u32 lanes(ProgParse *o) {
   i64 n = scan_integer(&o->s);
   if (n < 1 || n > MAX_LANES)
     BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
@@ -43,7 +43,7 @@ static u32 lanes(Parse *o) {
 }
 
 /* f32 or f32x8 */
-static DType type(Parse *o, u32 *nlanes) {
+static DType type(ProgParse *o, u32 *nlanes) {
   Scan *s = &o->s;
   size_t n = scan_word(s), k = n;
   *nlanes = 1;
@@ -58,7 +58,7 @@ static DType type(Parse *o, u32 *nlanes) {
 
 /* ---- expressions ---- */
 
-static ExprId expr(Parse *o);
+static ExprId expr(ProgParse *o);
 
 static bool is_digit(char ch) {
   return ch >= '0' && ch <= '9';
@@ -77,7 +77,7 @@ static bool at_literal(Scan *s) {
   return is_digit(ch) || ch == '-';
 }
 
-static ExprId literal(Parse *o) {
+static ExprId literal(ProgParse *o) {
   Scan *s = &o->s;
   bool boolean = scan_is_word(s, "true") || scan_is_word(s, "false");
   DType dt = boolean ? DT_bool : DT_i64;
@@ -106,7 +106,7 @@ static ExprId literal(Parse *o) {
 }
 
 /* Operands in parentheses; returns their number. */
-static u32 operands(Parse *o, ExprId *arg, u32 most) {
+static u32 operands(ProgParse *o, ExprId *arg, u32 most) {
   u32 n = 0;
   scan_expect(&o->s, '(');
   while (!scan_accept(&o->s, ')')) {
@@ -118,11 +118,11 @@ static u32 operands(Parse *o, ExprId *arg, u32 most) {
   return n;
 }
 
-static void expect_args(Parse *o, const Expr *e, u32 n) {
+static void expect_args(ProgParse *o, const Expr *e, u32 n) {
   if (e->narg != n) BAD(&o->s, "expected %u operands, found %u", n, e->narg);
 }
 
-static Op op_word(Parse *o) {
+static Op op_word(ProgParse *o) {
   Scan *s = &o->s;
   size_t n = scan_word(s);
   Op op = op_from_name(s->at, n);
@@ -131,7 +131,7 @@ static Op op_word(Parse *o) {
   return op;
 }
 
-static ExprId shuffle(Parse *o) {
+static ExprId shuffle(ProgParse *o) {
   u8 pick[MAX_LANES];
   ExprId arg[2];
   Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
@@ -148,7 +148,7 @@ static ExprId shuffle(Parse *o) {
   return make(o, &e);
 }
 
-static ExprId op_call(Parse *o) {
+static ExprId op_call(ProgParse *o) {
   ExprId arg[3];
   Expr e = {.kind = EX_op, .arg = arg, .op = op_word(o)};
   DType to = DT_none;
@@ -168,7 +168,7 @@ static ExprId op_call(Parse *o) {
   return make(o, &e);
 }
 
-static ExprId call(Parse *o) {
+static ExprId call(ProgParse *o) {
   ExprId arg[3];
   Expr e = {.arg = arg, .lanes = 1};
   if (scan_accept_word(&o->s, "shuffle")) return shuffle(o);
@@ -204,7 +204,7 @@ static ExprId call(Parse *o) {
 }
 
 /* "[" indices [":" lanes] "]"; nlanes keeps its value when none are written. */
-static u32 indices(Parse *o, BufId b, ExprId *idx, u32 *nlanes) {
+static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
   u32 n = 0;
   *nlanes = prog_buf(o->p, b)->lanes;
   scan_expect(&o->s, '[');
@@ -223,14 +223,14 @@ static u32 indices(Parse *o, BufId b, ExprId *idx, u32 *nlanes) {
   return n;
 }
 
-static BufId find_buf(Parse *o, Str name) {
+static BufId find_buf(ProgParse *o, Str name) {
   u32 *b = map_get(&o->buf, name);
   if (!b) BAD(&o->s, "no buffer is called %s", show(o->s.c, name));
   return *b;
 }
 
 /* at: of the name, because looking for what follows may have gone to the next line. */
-static VarId find_var(Parse *o, Str name, Loc at) {
+static VarId find_var(ProgParse *o, Str name, Loc at) {
   u32 *v = map_get(&o->var, name);
   if (v && *v) return *v;
   u32 *sym = map_get(&o->sym, name);
@@ -240,7 +240,7 @@ static VarId find_var(Parse *o, Str name, Loc at) {
   return prog_sym_var(o->p, *sym - 1);
 }
 
-static ExprId reference(Parse *o) {
+static ExprId reference(ProgParse *o) {
   Scan *s = &o->s;
   bool quoted = scan_peek(s) == '"';
   Str name = scan_name(s);
@@ -262,7 +262,7 @@ static ExprId reference(Parse *o) {
   return make(o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes});
 }
 
-static ExprId unit(Parse *o) {
+static ExprId unit(ProgParse *o) {
   Scan *s = &o->s;
   deeper(o);
   ExprId e;
@@ -281,7 +281,7 @@ static ExprId unit(Parse *o) {
   return e;
 }
 
-static ExprId binary(Parse *o, Op op, ExprId a, ExprId b) {
+static ExprId binary(ProgParse *o, Op op, ExprId a, ExprId b) {
   ExprId arg[2] = {a, b};
   const Expr *bp = prog_expr(o->p, b);
   Expr e = {.kind = EX_op, .op = op, .narg = 2, .arg = arg, .lanes = bp->lanes};
@@ -289,13 +289,13 @@ static ExprId binary(Parse *o, Op op, ExprId a, ExprId b) {
   return make(o, &e);
 }
 
-static ExprId term(Parse *o) {
+static ExprId term(ProgParse *o) {
   ExprId e = unit(o);
   while (scan_accept(&o->s, '*')) e = binary(o, OP_mul, e, unit(o));
   return e;
 }
 
-static ExprId sum(Parse *o) {
+static ExprId sum(ProgParse *o) {
   ExprId e = term(o);
   for (;;) {
     if (scan_accept(&o->s, '+'))
@@ -319,7 +319,7 @@ static Op compare_sign(Scan *s) {
   return equal ? OP_ge : OP_gt;
 }
 
-static ExprId expr(Parse *o) {
+static ExprId expr(ProgParse *o) {
   ExprId e = sum(o);
   Op op = compare_sign(&o->s);
   return op == OP_COUNT ? e : binary(o, op, e, sum(o));
@@ -327,9 +327,9 @@ static ExprId expr(Parse *o) {
 
 /* ---- statements ---- */
 
-static void list(Parse *o, Cursor at);
+static void list(ProgParse *o, Cursor at);
 
-static VarId declare(Parse *o, DType dt, Str name) {
+static VarId declare(ProgParse *o, DType dt, Str name) {
   u32 *slot = map_put(&o->var, name);
   if (*slot || map_get(&o->sym, name)) BAD(&o->s, "%s hides another name", show(o->s.c, name));
   VarId v = prog_add_var(o->p, dt, name);
@@ -338,11 +338,11 @@ static VarId declare(Parse *o, DType dt, Str name) {
   return v;
 }
 
-static void leave(Parse *o, u32 visible) {
+static void leave(ProgParse *o, u32 visible) {
   while (o->scope.n > visible) *map_put(&o->var, o->scope.at[--o->scope.n]) = 0;
 }
 
-static void loop(Parse *o, StmtId id) {
+static void loop(ProgParse *o, StmtId id) {
   Scan *s = &o->s;
   Str name = scan_name(s);
   Stmt st = *prog_stmt(o->p, id);
@@ -372,7 +372,7 @@ static void loop(Parse *o, StmtId id) {
   leave(o, visible);
 }
 
-static void let(Parse *o, StmtId id) {
+static void let(ProgParse *o, StmtId id) {
   Str name = scan_name(&o->s);
   u32 nlanes;
   scan_expect(&o->s, ':');
@@ -385,14 +385,14 @@ static void let(Parse *o, StmtId id) {
   prog_stmt(o->p, id)->a = value;
 }
 
-static void branch(Parse *o, StmtId id, bool is_if) {
+static void branch(ProgParse *o, StmtId id, bool is_if) {
   ExprId cond = expr(o);
   prog_stmt(o->p, id)->a = cond;
   list(o, prog_inside(id));
   if (is_if && scan_accept_word(&o->s, "else")) list(o, prog_else(id));
 }
 
-static void store(Parse *o, StmtId id, u8 flags) {
+static void store(ProgParse *o, StmtId id, u8 flags) {
   BufId b = find_buf(o, scan_name(&o->s));
   ExprId idx[MAX_RANK];
   u32 nlanes, n = indices(o, b, idx, &nlanes);
@@ -408,13 +408,13 @@ static void store(Parse *o, StmtId id, u8 flags) {
   st->a = value;
 }
 
-static StmtId begin(Parse *o, Cursor *at, StmtKind kind) {
+static StmtId begin(ProgParse *o, Cursor *at, StmtKind kind) {
   StmtId id = prog_push(o->p, at, kind);
   prog_stmt(o->p, id)->loc = o->s.loc;
   return id;
 }
 
-static void stmt(Parse *o, Cursor *at) {
+static void stmt(ProgParse *o, Cursor *at) {
   Scan *s = &o->s;
   scan_skip(s); /* to the line of the statement */
   if (scan_accept_word(s, "for")) {
@@ -455,7 +455,7 @@ static void stmt(Parse *o, Cursor *at) {
   }
 }
 
-static void list(Parse *o, Cursor at) {
+static void list(ProgParse *o, Cursor at) {
   deeper(o);
   u32 visible = o->scope.n;
   scan_expect(&o->s, '{');
@@ -466,13 +466,13 @@ static void list(Parse *o, Cursor at) {
 
 /* ---- declarations ---- */
 
-static BufSpace space(Parse *o) {
+static BufSpace space(ProgParse *o) {
   for (BufSpace k = 0; k < BS_COUNT; k++)
     if (scan_accept_word(&o->s, buf_space_name[k])) return k;
   BAD(&o->s, "expected in, out, const, temp, local or reg, found %s", scan_found(&o->s));
 }
 
-static void buffer(Parse *o) {
+static void buffer(ProgParse *o) {
   Scan *s = &o->s;
   Str name = scan_name(s);
   scan_expect(s, ':');
@@ -502,7 +502,7 @@ static void buffer(Parse *o) {
 }
 
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  Parse o = {.s = scan_new(c, text, n, file, side, nside)};
+  ProgParse o = {.s = scan_new(c, text, n, file, side, nside)};
   Scan *s = &o.s;
   o.p = prog_new(c, dims_new(c));
   s->dims = o.p->dims;

@@ -9,37 +9,37 @@
  */
 #include "ir/prog_mem.h"
 
-typedef struct Touch {
+typedef struct PlaceTouch {
   BufId buf;
   const ExprId *idx;
   u32 lanes;
   u32 order; /* of its statement */
   bool store;
   Nesting at;
-} Touch;
+} PlaceTouch;
 
-typedef struct Share {
+typedef struct PlaceShare {
   Prog *p;
   Arena *a;
   BufId from, to; /* roots */
-  VEC(Touch) touch;
+  VEC(PlaceTouch) touch;
   Nesting at;
   u32 order;
   bool deep; /* more loops than are looked at */
-} Share;
+} PlaceShare;
 
-static void add(Share *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
+static void add(PlaceShare *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
   BufId root = prog_root(o->p, b);
   if (root != o->from && root != o->to) return;
-  *vec_push(o->a, &o->touch) = (Touch){b, idx, lanes, o->order, store, o->at};
+  *vec_push(o->a, &o->touch) = (PlaceTouch){b, idx, lanes, o->order, store, o->at};
 }
 
-static void look(Share *o, ExprId id) {
+static void look(PlaceShare *o, ExprId id) {
   for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
     if (w.e->kind == EX_load) add(o, w.e->ref, w.e->arg, w.e->lanes, false);
 }
 
-static void walk(Share *o, StmtId first) {
+static void walk(PlaceShare *o, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     bool loop = s->kind == ST_for || s->kind == ST_while;
@@ -61,7 +61,7 @@ static void walk(Share *o, StmtId first) {
 
 /* e: an index that is the same expression in the load and in the store. Marks the loops whose
  * iterations it tells apart: no two values of their counters give the same index. */
-static void separate(Share *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
+static void separate(PlaceShare *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
   if (ep->kind == EX_var) { /* also with bounds that are not known */
@@ -92,7 +92,7 @@ static bool once(Prog *p, StmtId loop) {
 
 /* Is every element loaded, for the last time, before the store writes its place? The method above.
  */
-static bool in_order(Share *o, const Touch *load, const Touch *store) {
+static bool in_order(PlaceShare *o, const PlaceTouch *load, const PlaceTouch *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};
   if (load->order > store->order || x->rank != y->rank || x->dt != y->dt) return false;
@@ -113,15 +113,15 @@ static bool in_order(Share *o, const Touch *load, const Touch *store) {
 
 bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to) {
   Mark mark = arena_mark(&p->c->scratch);
-  Share o = {.p = p, .a = &p->c->scratch, .from = from, .to = to};
+  PlaceShare o = {.p = p, .a = &p->c->scratch, .from = from, .to = to};
   walk(&o, prog_stmt(p, kernel)->body);
   bool ok = !o.deep;
   for (u32 i = 0; ok && i < o.touch.n; i++) {
-    const Touch *x = &o.touch.at[i];
+    const PlaceTouch *x = &o.touch.at[i];
     if (prog_root(p, x->buf) != from) continue;
     if (x->store) ok = false;
     for (u32 k = 0; ok && k < o.touch.n; k++) {
-      const Touch *y = &o.touch.at[k];
+      const PlaceTouch *y = &o.touch.at[k];
       if (y->store && prog_root(p, y->buf) == to) ok = in_order(&o, x, y);
     }
   }

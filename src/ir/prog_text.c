@@ -39,12 +39,12 @@
 const char *const buf_space_name[BS_COUNT] = {"in",    "out",   "const", "temp",
                                               "state", "local", "reg"};
 
-typedef struct Print {
+typedef struct ProgPrint {
   Prog *p;
   Text *t, *side;
-} Print;
+} ProgPrint;
 
-static void put_name(Print *o, Str s) {
+static void put_name(ProgPrint *o, Str s) {
   static const char *const word[] = {
       "for",   "while", "if",  "else", "let",     "set",   "buf",  "sym",     "kernel", "true",
       "false", "inf",   "nan", "bits", "require", "arena", "math", "threads", "hold",   "barrier"};
@@ -56,7 +56,7 @@ static void put_name(Print *o, Str s) {
   text_name(o->t, o->p->c, s);
 }
 
-static void put_type(Print *o, DType dt, u32 lanes) {
+static void put_type(ProgPrint *o, DType dt, u32 lanes) {
   text_puts(o->t, dtype_info[dt].name);
   if (lanes > 1) text_fmt(o->t, "x%u", lanes);
 }
@@ -81,7 +81,7 @@ static int infix(Op op, const char **sign) {
 }
 
 /* The literal's own look says i64, f32 or bool; anything else is named behind it. */
-static void put_literal(Print *o, const Expr *e) {
+static void put_literal(ProgPrint *o, const Expr *e) {
   u8 raw[16] = {0};
   scalar_store(e->dt, raw, e->imm);
   size_t from = o->t->n;
@@ -94,16 +94,16 @@ static void put_literal(Print *o, const Expr *e) {
     text_fmt(o->t, ":%s", dtype_info[e->dt].name);
 }
 
-static void put_expr(Print *o, ExprId id, int place);
+static void put_expr(ProgPrint *o, ExprId id, int place);
 
-static void put_list(Print *o, const ExprId *e, u32 n) {
+static void put_list(ProgPrint *o, const ExprId *e, u32 n) {
   for (u32 i = 0; i < n; i++) {
     if (i) text_puts(o->t, ", ");
     put_expr(o, e[i], AT_compare);
   }
 }
 
-static void put_element(Print *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+static void put_element(ProgPrint *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   put_name(o, prog_buf(o->p, b)->name);
   text_puts(o->t, "[");
   put_list(o, idx, n);
@@ -111,7 +111,7 @@ static void put_element(Print *o, BufId b, const ExprId *idx, u32 n, u32 lanes) 
   text_puts(o->t, "]");
 }
 
-static void put_call(Print *o, const Expr *e) {
+static void put_call(ProgPrint *o, const Expr *e) {
   Text *t = o->t;
   switch (e->kind) {
   case EX_op:
@@ -132,7 +132,7 @@ static void put_call(Print *o, const Expr *e) {
   text_puts(t, ")");
 }
 
-static void put_expr(Print *o, ExprId id, int place) {
+static void put_expr(ProgPrint *o, ExprId id, int place) {
   const Expr *e = prog_expr(o->p, id);
   const char *sign = NULL;
   int own = e->kind == EX_op ? infix(e->op, &sign) : 0;
@@ -154,20 +154,20 @@ static void put_expr(Print *o, ExprId id, int place) {
 
 /* ---- statements ---- */
 
-static void put_indent(Print *o, u32 depth) {
+static void put_indent(ProgPrint *o, u32 depth) {
   for (u32 i = 0; i < depth; i++) text_puts(o->t, "  ");
 }
 
-static void put_stmts(Print *o, StmtId first, u32 depth);
+static void put_stmts(ProgPrint *o, StmtId first, u32 depth);
 
-static void put_body(Print *o, StmtId first, u32 depth) {
+static void put_body(ProgPrint *o, StmtId first, u32 depth) {
   text_puts(o->t, " {\n");
   put_stmts(o, first, depth + 1);
   put_indent(o, depth);
   text_puts(o->t, "}");
 }
 
-static void put_for(Print *o, const Stmt *s) {
+static void put_for(ProgPrint *o, const Stmt *s) {
   Text *t = o->t;
   text_puts(t, "for ");
   put_name(o, prog_var(o->p, s->var)->name);
@@ -181,7 +181,7 @@ static void put_for(Print *o, const Stmt *s) {
   if (s->flags & LF_unroll) text_puts(t, " unroll");
 }
 
-static void put_stmt(Print *o, const Stmt *s, u32 depth) {
+static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
   Text *t = o->t;
   put_indent(o, depth);
   switch (s->kind) {
@@ -235,13 +235,13 @@ static void put_stmt(Print *o, const Stmt *s, u32 depth) {
   text_puts(t, "\n");
 }
 
-static void put_stmts(Print *o, StmtId first, u32 depth) {
+static void put_stmts(ProgPrint *o, StmtId first, u32 depth) {
   for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) put_stmt(o, prog_stmt(o->p, s), depth);
 }
 
 /* ---- declarations ---- */
 
-static void put_buf(Print *o, const Buf *b) {
+static void put_buf(ProgPrint *o, const Buf *b) {
   text_puts(o->t, "buf ");
   put_name(o, b->name);
   text_fmt(o->t, ": %s ", buf_space_name[b->space]);
@@ -266,7 +266,7 @@ static void put_buf(Print *o, const Buf *b) {
 }
 
 void prog_print(Prog *p, Text *out, Text *side) {
-  Print o = {p, out, side};
+  ProgPrint o = {p, out, side};
   bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
   prog_names(p);
   for (BufId b = 1; b < p->buf.n; b++)

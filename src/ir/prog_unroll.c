@@ -71,13 +71,13 @@ static VarId declare(Unroll *o, VarId v) {
 }
 
 /* Where the copy goes on: behind `last`; `first` begins it. */
-typedef struct Made {
+typedef struct Unrolled {
   StmtId first, last;
-} Made;
+} Unrolled;
 
-static void copy_list(Unroll *o, StmtId first, Made *to);
+static void copy_list(Unroll *o, StmtId first, Unrolled *to);
 
-static void copy_steps(Unroll *o, const Stmt *s, Made *to) {
+static void copy_steps(Unroll *o, const Stmt *s, Unrolled *to) {
   i64 lo, hi;
   if (!ex_is_int(o->p, copy_expr(o, s->a), &lo) || !ex_is_int(o->p, copy_expr(o, s->b), &hi)) {
     o->failed = true;
@@ -93,7 +93,7 @@ static void copy_steps(Unroll *o, const Stmt *s, Made *to) {
   o->known[s->var] = false;
 }
 
-static void copy_stmt(Unroll *o, StmtId id, Made *to) {
+static void copy_stmt(Unroll *o, StmtId id, Unrolled *to) {
   Prog *p = o->p;
   Stmt s = *prog_stmt(p, id);
   const ExprId *idx = s.idx;
@@ -108,7 +108,7 @@ static void copy_stmt(Unroll *o, StmtId id, Made *to) {
   for (u32 i = 0; i < s.nidx; i++) s.idx[i] = copy_expr(o, idx[i]);
   if (s.kind == ST_for || s.kind == ST_let) s.var = declare(o, s.var);
   if (s.kind == ST_set && o->to[s.var]) s.var = o->to[s.var];
-  Made body = {0}, other = {0};
+  Unrolled body = {0}, other = {0};
   copy_list(o, s.body, &body);
   copy_list(o, s.other, &other);
   s.body = body.first;
@@ -123,7 +123,7 @@ static void copy_stmt(Unroll *o, StmtId id, Made *to) {
   to->last = made;
 }
 
-static void copy_list(Unroll *o, StmtId first, Made *to) {
+static void copy_list(Unroll *o, StmtId first, Unrolled *to) {
   for (StmtId id = first; id && !o->failed; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
     if (s.kind != ST_barrier && ++o->made > MOST_STATEMENTS) o->failed = true;
@@ -142,7 +142,7 @@ StmtId prog_unroll(Prog *p, StmtId first, Arena *a) {
   o.value = NEWS(a, i64, o.nvar);
   o.declared = NEWS(a, bool, o.nvar);
   o.to = NEWS(a, VarId, o.nvar);
-  Made all = {0};
+  Unrolled all = {0};
   copy_list(&o, first, &all);
   return o.failed ? 0 : all.first;
 }

@@ -9,28 +9,28 @@
 
 #include <string.h>
 
-typedef struct Axis {
+typedef struct ContractAxis {
   i64 dim;
   i64 step[3]; /* of result, a, b; 0 where the axis is absent */
-} Axis;
+} ContractAxis;
 
-typedef struct Spec {
+typedef struct ContractAxes {
   u32 nout, n; /* result axes, then reduced ones */
   char letter[WALK_RANK];
-  Axis axis[WALK_RANK];
-} Spec;
+  ContractAxis axis[WALK_RANK];
+} ContractAxes;
 
-static Axis *find(Spec *s, char letter) {
+static ContractAxis *find(ContractAxes *s, char letter) {
   const char *at = memchr(s->letter, letter, s->n);
   return at ? &s->axis[at - s->letter] : NULL;
 }
 
-static Axis *add(Spec *s, char letter) {
+static ContractAxis *add(ContractAxes *s, char letter) {
   s->letter[s->n] = letter;
   return &s->axis[s->n++];
 }
 
-static void read_spec(Ref *r, const char *text, Tensor *const *in, Spec *s) {
+static void read_spec(Ref *r, const char *text, Tensor *const *in, ContractAxes *s) {
   const char *letter[2] = {text, strchr(text, ',') + 1};
   const char *to = strstr(text, "->") + 2;
   memset(s, 0, sizeof *s);
@@ -40,7 +40,7 @@ static void read_spec(Ref *r, const char *text, Tensor *const *in, Spec *s) {
     i64 stride[MAX_RANK];
     shape_strides(in[k]->dim, in[k]->rank, stride);
     for (u32 i = 0; i < in[k]->rank; i++) {
-      Axis *a = find(s, letter[k][i]);
+      ContractAxis *a = find(s, letter[k][i]);
       if (!a) {
         a = add(s, letter[k][i]);
         a->dim = -1;
@@ -55,26 +55,26 @@ static void read_spec(Ref *r, const char *text, Tensor *const *in, Spec *s) {
 }
 
 /* Distance that one step of the loop moves in the operands: less is better. */
-static i64 spread(const Axis *a) {
+static i64 spread(const ContractAxis *a) {
   return a->dim == 1 ? INT64_MAX : a->step[1] + a->step[2];
 }
 
 /* Takes the innermost axis out of the nest; only the last one of each kind keeps the order of sums.
  */
-static Axis choose_inner(Spec *s) {
-  Axis none = {.dim = 1};
+static ContractAxis choose_inner(ContractAxes *s) {
+  ContractAxis none = {.dim = 1};
   if (!s->n) return none;
   u32 i = s->n - 1;
   if (s->nout && (s->n == s->nout || spread(&s->axis[s->nout - 1]) <= spread(&s->axis[i])))
     i = s->nout - 1;
-  Axis inner = s->axis[i];
+  ContractAxis inner = s->axis[i];
   memmove(&s->axis[i], &s->axis[i + 1], (s->n - i - 1) * sizeof inner);
   s->n--;
   return inner;
 }
 
 void ref_contract(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  Spec s;
+  ContractAxes s;
   i64 dim[MAX_RANK], stride[MAX_RANK];
   read_spec(r, str_text(r->c, node_attr(n, AT_spec)->u.s), in, &s);
   for (u32 i = 0; i < s.nout; i++) dim[i] = s.axis[i].dim;
@@ -84,7 +84,7 @@ void ref_contract(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Loops *loops = acc_loops(t->dt);
   u8 *acc = acc_begin(r, t); /* zero */
   const u8 *a = acc_read(r, in[0], false), *b = acc_read(r, in[1], false);
-  Axis inner = choose_inner(&s);
+  ContractAxis inner = choose_inner(&s);
   Walk w = {.rank = s.n, .arrays = 3};
   for (u32 i = 0; i < s.n; i++) {
     w.dim[i] = s.axis[i].dim;

@@ -94,16 +94,16 @@ static void charge(Ref *r, const Node *n) {
 
 /* What the iterations of a loop share. Carried values have two sets of buffers, which take turns:
  * one is read while the other is written. */
-typedef struct Run {
+typedef struct LoopRun {
   const Node *n;
   const Blk *b;
   u32 ncarried, nscan;
   Hold *carry[2], *scan;
   Tensor **cur; /* the carried values now */
-} Run;
+} LoopRun;
 
 /* One iteration; returns the condition. *mark moves when buffers grew. */
-static bool iterate(Ref *r, Run *run, i64 i, Mark *mark) {
+static bool iterate(Ref *r, LoopRun *run, i64 i, Mark *mark) {
   const Blk *b = run->b;
   Hold *next = run->carry[i & 1];
   bool grew = false;
@@ -124,7 +124,7 @@ static bool iterate(Ref *r, Run *run, i64 i, Mark *mark) {
 }
 
 void ref_loop(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  Run run = {.n = n, .b = &r->g->blk.at[n->blk[0]], .ncarried = n->nin - 2};
+  LoopRun run = {.n = n, .b = &r->g->blk.at[n->blk[0]], .ncarried = n->nin - 2};
   run.nscan = n->nout - run.ncarried;
   for (u32 s = 0; s < 2; s++) run.carry[s] = NEWS(r->a, Hold, run.ncarried);
   run.scan = NEWS(r->a, Hold, run.nscan);

@@ -7,11 +7,11 @@
  */
 #include "ir/ref.h"
 
-typedef struct Window {
+typedef struct RefWindow {
   u32 rank; /* of the spatial part, at least 1 */
   i64 in[MAX_RANK], out[MAX_RANK], size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK],
       lo[MAX_RANK];
-} Window;
+} RefWindow;
 
 typedef struct Tap {
   i64 x;    /* offset of the first operand element within the spatial part */
@@ -19,11 +19,11 @@ typedef struct Tap {
   i64 from; /* first result of the row it reaches */
   i64 n;    /* how many */
 } Tap;
-typedef VEC(Tap) Taps;
+typedef VEC(Tap) RefTaps;
 
 /* Reads the attributes and works out the extents of the result. */
 static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u32 rank,
-                        Window *w) {
+                        RefWindow *w) {
   u32 count;
   const Dim *stride = node_list(n, AT_stride, &count),
             *dilation = node_list(n, AT_dilation, &count);
@@ -45,18 +45,18 @@ static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u
 
 /* Merges or adds axes that change nothing: pointwise windows see one long row, scalars a row of
  * one. */
-static void window_flatten(Window *w) {
+static void window_flatten(RefWindow *w) {
   bool point = true;
   for (u32 i = 0; i < w->rank; i++)
     point = point && w->size[i] == 1 && w->stride[i] == 1 && w->in[i] == w->out[i] && !w->lo[i];
   if (!point) return;
   i64 n = shape_product(w->in, w->rank);
-  *w = (Window){.rank = 1, .in = {n}, .out = {n}, .size = {1}, .stride = {1}, .dilation = {1}};
+  *w = (RefWindow){.rank = 1, .in = {n}, .out = {n}, .size = {1}, .stride = {1}, .dilation = {1}};
 }
 
 /* The results of a row that position k of the window reaches on the last axis. If none, *next is
  * the next position worth trying: between two strides a wide window sees nothing but padding. */
-static bool reach(const Window *w, i64 k, Tap *t, i64 *next) {
+static bool reach(const RefWindow *w, i64 k, Tap *t, i64 *next) {
   u32 i = w->rank - 1;
   i64 d = w->dilation[i], shift = k * d - w->lo[i], stride = w->stride[i];
   i64 from = shift < 0 ? (-shift + stride - 1) / stride : 0;
@@ -73,7 +73,7 @@ static bool reach(const Window *w, i64 k, Tap *t, i64 *next) {
 
 /* Positions of the window on axis i that read no padding, for results o0 to o1: a window much
  * larger than the operand costs no more than the operand. */
-static void useful(const Window *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
+static void useful(const RefWindow *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
   i64 d = w->dilation[i], first = w->lo[i] - o1 * w->stride[i];
   i64 end = w->in[i] + w->lo[i] - o0 * w->stride[i];
   *k0 = first <= 0 ? 0 : (first + d - 1) / d;
@@ -83,7 +83,7 @@ static void useful(const Window *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
 }
 
 /* Taps of the result row at `row` (all spatial axes but the last). */
-static void window_taps(Ref *r, const Window *w, const i64 *row, Taps *taps) {
+static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *taps) {
   u32 last = w->rank - 1;
   Walk k = {.rank = last};
   i64 stride[MAX_RANK], kstride[MAX_RANK], k0[MAX_RANK], k1;
@@ -136,7 +136,7 @@ static const Tensor *spread_out(Ref *r, const Tensor *x, const i64 *by) {
 
 void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Tensor *x = in[0], *wt = in[1];
-  Window w;
+  RefWindow w;
   i64 group = node_int(n, AT_group, 1), cin = wt->dim[1], m = wt->dim[0];
   if (x->dim[1] != cin * group || m % group)
     REF_BAD(r, "conv: x has %lld channels, w expects %lld in %lld groups", (long long)x->dim[1],
@@ -156,7 +156,7 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   i64 size = (i64)loops->size, plane = shape_product(w.in, w.rank);
   i64 oplane = shape_product(w.out, w.rank), kplane = shape_product(w.size, w.rank);
   i64 len = w.out[w.rank - 1], stride = w.stride[w.rank - 1];
-  Taps taps = {0};
+  RefTaps taps = {0};
   Walk row = {.rank = w.rank - 1};
   for (u32 i = 0; i < row.rank; i++) row.dim[i] = w.out[i];
   i64 at = 0;
@@ -181,7 +181,7 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 }
 
 /* Shape of the result of a pool; leading axes stay. */
-static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, Window *w, i64 *lead) {
+static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, RefWindow *w, i64 *lead) {
   u32 ns;
   const Dim *size = node_list(n, AT_window, &ns);
   u32 rank = x->rank - ns;
@@ -197,10 +197,10 @@ static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, Window
 /* Calls fn for every tap of every row: results at `to`, operands at `from`, both counted in
  * elements. */
 typedef void TapFn(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base);
-static void pool_walk(Ref *r, const Window *w, i64 lead, TapFn *fn, void *user) {
+static void pool_walk(Ref *r, const RefWindow *w, i64 lead, TapFn *fn, void *user) {
   i64 plane = shape_product(w->in, w->rank), oplane = shape_product(w->out, w->rank);
   i64 stride = w->stride[w->rank - 1], at = 0;
-  Taps taps = {0};
+  RefTaps taps = {0};
   Walk row = {.rank = w->rank - 1};
   for (u32 i = 0; i < row.rank; i++) row.dim[i] = w->out[i];
   walk_start(&row);
@@ -215,27 +215,28 @@ static void pool_walk(Ref *r, const Window *w, i64 lead, TapFn *fn, void *user) 
   } while (walk_next(&row));
 }
 
-typedef struct Fold {
+typedef struct WindowFold {
   const Loops *loops;
   Op op;
   u8 *acc;
   const u8 *x;
-} Fold;
+} WindowFold;
 
 static void fold_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base) {
   (void)base;
-  const Fold *f = user;
+  const WindowFold *f = user;
   i64 size = (i64)f->loops->size;
   f->loops->fold(f->op, f->acc + to * size, 1, f->x + from * size, stride, k->n);
 }
 
 void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  Window w;
+  RefWindow w;
   i64 lead;
   bool max = n->op == OP_pool_max;
   Tensor *t = *out = pool_new(r, n, in[0], in[0]->dt, &w, &lead);
   if (!t->n) return;
-  Fold f = {acc_loops(t->dt), max ? OP_max : OP_add, acc_begin(r, t), acc_read(r, in[0], max)};
+  WindowFold f = {acc_loops(t->dt), max ? OP_max : OP_add, acc_begin(r, t),
+                  acc_read(r, in[0], max)};
   if (max) {
     Scalar lo = {0}, hi;
     if (t->dt != DT_bool) dtype_limits(t->dt, &lo, &hi);
@@ -246,13 +247,13 @@ void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   acc_finish(r, t, f.acc, max);
 }
 
-typedef struct Best {
+typedef struct BestTap {
   const i64 *key;
   i64 *at; /* -1: nothing seen yet */
-} Best;
+} BestTap;
 
 static void best_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base) {
-  const Best *b = user;
+  const BestTap *b = user;
   for (i64 i = 0; i < k->n; i++) {
     i64 here = from + i * stride, *at = &b->at[to + i];
     if (*at < 0 || b->key[here] > b->key[base + *at]) *at = here - base;
@@ -260,11 +261,11 @@ static void best_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64
 }
 
 void ref_pool_arg(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  Window w;
+  RefWindow w;
   i64 lead;
   Tensor *t = *out = pool_new(r, n, in[0], DT_i64, &w, &lead);
   if (!t->n) return;
-  Best b = {acc_keys(r, in[0]), ref_data(t)};
+  BestTap b = {acc_keys(r, in[0]), ref_data(t)};
   for (u64 i = 0; i < t->n; i++) b.at[i] = -1;
   pool_walk(r, &w, lead, best_tap, &b);
   for (u64 i = 0; i < t->n; i++)

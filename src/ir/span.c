@@ -18,14 +18,14 @@ typedef struct Span {
 } Span;
 
 /* Elements at place k of an axis; axis MAX_RANK: all. */
-typedef struct Part {
+typedef struct SpanPart {
   u32 axis;
   i64 k;
-} Part;
+} SpanPart;
 
-static const Part whole = {MAX_RANK, 0};
+static const SpanPart whole = {MAX_RANK, 0};
 
-static Span span_at(Graph *g, Val v, Part at, u32 *left);
+static Span span_at(Graph *g, Val v, SpanPart at, u32 *left);
 
 static Span span_type(DType dt) {
   u32 bits = dtype_info[dt].bits;
@@ -47,7 +47,7 @@ static Span span_join(Span a, Span b) {
   return (Span){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, same, a.below};
 }
 
-static Span span_const(const Tensor *t, Part at) {
+static Span span_const(const Tensor *t, SpanPart at) {
   Span s = {.lo = INT64_MAX, .hi = INT64_MIN};
   u64 inner = 1, extent = 1;
   if (t->n > SPAN_ELEMENTS || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
@@ -67,7 +67,7 @@ static Span span_const(const Tensor *t, Part at) {
   return s;
 }
 
-static Span span_dims(Graph *g, const Node *n, Part at) {
+static Span span_dims(Graph *g, const Node *n, SpanPart at) {
   u32 count;
   const Dim *d = node_list(n, AT_shape, &count);
   Span s = {.lo = INT64_MAX, .hi = INT64_MIN};
@@ -101,7 +101,7 @@ static Span span_param(Graph *g, Val v, u32 *left) {
 /* ---- views ---- */
 
 /* The same place before a reshape that only moves extents of 1; any place otherwise. */
-static Part part_reshape(const Type *from, const Type *to, Part at) {
+static SpanPart part_reshape(const Type *from, const Type *to, SpanPart at) {
   u32 i = 0;
   for (u32 k = 0; k < to->rank; k++) {
     if (to->dim[k] == 1) {
@@ -110,36 +110,36 @@ static Part part_reshape(const Type *from, const Type *to, Part at) {
     }
     while (i < from->rank && from->dim[i] == 1) i++;
     if (i == from->rank || from->dim[i] != to->dim[k]) return whole;
-    if (k == at.axis) return (Part){i, at.k};
+    if (k == at.axis) return (SpanPart){i, at.k};
     i++;
   }
   return whole;
 }
 
-static Part part_view(Graph *g, const Node *n, Part at) {
+static SpanPart part_view(Graph *g, const Node *n, SpanPart at) {
   const Type *from = graph_type(g, n->in[0]), *to = graph_type(g, n->out[0]);
   u32 count;
   if (at.axis >= to->rank) return whole;
   if (n->op == OP_reshape) return part_reshape(from, to, at);
-  if (n->op == OP_transpose) return (Part){(u32)node_list(n, AT_perm, &count)[at.axis], at.k};
+  if (n->op == OP_transpose) return (SpanPart){(u32)node_list(n, AT_perm, &count)[at.axis], at.k};
   if (n->op == OP_slice) {
     Dim start = node_list(n, AT_start, &count)[at.axis];
     i64 step = node_list(n, AT_step, &count)[at.axis];
-    return dim_is_const(start) ? (Part){at.axis, start + at.k * step} : whole;
+    return dim_is_const(start) ? (SpanPart){at.axis, start + at.k * step} : whole;
   }
   u32 more = to->rank - from->rank; /* broadcast */
   if (at.axis < more) return whole;
-  return (Part){at.axis - more, from->dim[at.axis - more] == 1 ? 0 : at.k};
+  return (SpanPart){at.axis - more, from->dim[at.axis - more] == 1 ? 0 : at.k};
 }
 
-static Span span_concat(Graph *g, const Node *n, Part at, u32 *left) {
+static Span span_concat(Graph *g, const Node *n, SpanPart at, u32 *left) {
   u32 axis = (u32)node_int(n, AT_axis, 0);
   Span s = {0};
   bool any = false;
   i64 from = 0;
   for (u32 i = 0; i < n->nin; i++) {
     Dim d = graph_type(g, n->in[i])->dim[axis];
-    Part p = at;
+    SpanPart p = at;
     if (at.axis == axis) {
       if (!dim_is_const(d)) return span_type(graph_type(g, n->out[0])->dt);
       p.k = at.k - from;
@@ -208,17 +208,17 @@ static Span span_cast(Graph *g, Val v, Span none, u32 *left) {
 }
 
 /* Of a scalar operator; a result that does not fit its type wraps, and is anything. */
-static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
+static Span span_map(Graph *g, const Node *n, SpanPart at, u32 *left) {
   DType dt = graph_type(g, n->out[0])->dt;
   Span none = span_type(dt), x[3], s = none;
   u32 rank = graph_type(g, n->out[0])->rank;
   if (n->nin > 3 || dt == DT_u64 || (!dtype_is_int(dt) && dt != DT_bool)) return none;
   for (u32 i = 0; i < n->nin; i++) {
     const Type *t = graph_type(g, n->in[i]);
-    Part p = at;
+    SpanPart p = at;
     if (at.axis < rank) {
       u32 more = rank - t->rank;
-      p = at.axis < more ? whole : (Part){at.axis - more, at.k};
+      p = at.axis < more ? whole : (SpanPart){at.axis - more, at.k};
       if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
     }
     x[i] = span_at(g, n->in[i], p, left);
@@ -259,7 +259,7 @@ static Span span_map(Graph *g, const Node *n, Part at, u32 *left) {
 
 /* ---- the walk ---- */
 
-static Span span_node(Graph *g, const Node *n, Val v, Part at, u32 *left) {
+static Span span_node(Graph *g, const Node *n, Val v, SpanPart at, u32 *left) {
   const Type *x = graph_type(g, n->nin ? n->in[0] : v);
   u32 axis = (u32)node_int(n, AT_axis, 0), count;
   if (n->op < OP_SCALARS) return span_map(g, n, at, left);
@@ -312,7 +312,7 @@ static Span span_node(Graph *g, const Node *n, Val v, Part at, u32 *left) {
   }
 }
 
-static Span span_at(Graph *g, Val v, Part at, u32 *left) {
+static Span span_at(Graph *g, Val v, SpanPart at, u32 *left) {
   if (graph_type(g, v)->kind != TY_tensor || !*left) return span_type(graph_type(g, v)->dt);
   --*left;
   NodeId def = graph_val(g, v)->def;
@@ -346,7 +346,7 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
   for (u32 i = 0; i < n; i++) {
     i64 lo, hi;
     u32 left = SPAN_NODES;
-    Span s = span_at(g, idx, n == 1 ? whole : (Part){t->rank - 1, i}, &left);
+    Span s = span_at(g, idx, n == 1 ? whole : (SpanPart){t->rank - 1, i}, &left);
     dim_bounds(g->dims, size[i], &lo, &hi);
     if (s.lo > s.hi) continue; /* there are none */
     if (s.lo < -lo) return false;

@@ -24,14 +24,14 @@ typedef struct Exact {
 } Exact;
 
 /* base + add + step * k; base: an integer scalar outside of the loop, 0: none. */
-typedef struct Line {
+typedef struct TripLine {
   Val base;
   i64 add, step;
   Exact exact; /* while its number is in this range no integer it went through has wrapped */
   i64 round;   /* no float rounds up to this; beyond, order is kept */
-} Line;
+} TripLine;
 
-static const Line NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = INT64_MAX};
+static const TripLine NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = INT64_MAX};
 
 /* The comparison holds in iteration k iff y - x + add - by * k > 0, by > 0. */
 typedef struct Gap {
@@ -93,7 +93,7 @@ static bool number(Graph *g, Val v, i64 *out) {
 
 /* ---- lines ---- */
 
-static bool line_of(Graph *g, Counted *l, Val v, u32 depth, Line *out);
+static bool line_of(Graph *g, Counted *l, Val v, u32 depth, TripLine *out);
 
 static bool is_outside(const Counted *l, Val v) {
   return v < l->i;
@@ -130,7 +130,7 @@ static Val both(Graph *g, Op op, Val a, Val b) {
   return mk_map2(g, op, left, mk_cast(g, mk_reshape(g, b, NULL, 0), DT_i64));
 }
 
-static bool is_number(const Line *l) {
+static bool is_number(const TripLine *l) {
   return !l->base && !l->step;
 }
 
@@ -142,7 +142,7 @@ static Exact moved(i64 k, i64 sign, Exact x) {
 }
 
 /* What is known of a sum tells nothing about its parts, unless one of them is a number. */
-static bool line_add(Graph *g, Op op, const Line *a, const Line *b, Line *out) {
+static bool line_add(Graph *g, Op op, const TripLine *a, const TripLine *b, TripLine *out) {
   i64 sign = op == OP_sub ? -1 : 1;
   Exact all = NO_LINE.exact, exact = all;
   if (is_number(b))
@@ -151,13 +151,13 @@ static bool line_add(Graph *g, Op op, const Line *a, const Line *b, Line *out) {
     exact = moved(a->add, sign, b->exact);
   else if (!contains(a->exact, all) || !contains(b->exact, all))
     return false;
-  *out = (Line){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
-                exact, a->round < b->round ? a->round : b->round};
+  *out = (TripLine){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
+                    exact, a->round < b->round ? a->round : b->round};
   return out->add >= -FAR && out->add <= FAR && out->step >= -INT32_MAX && out->step <= INT32_MAX;
 }
 
 /* A size that is not decided inside of the loop is known outside. */
-static bool line_dims(Graph *g, const Counted *l, Val v, Line *out) {
+static bool line_dims(Graph *g, const Counted *l, Val v, TripLine *out) {
   Dim d;
   u32 n;
   if (!graph_dim_list(g, v, &d, 1, &n) || n != 1) return false;
@@ -167,7 +167,7 @@ static bool line_dims(Graph *g, const Counted *l, Val v, Line *out) {
   return true;
 }
 
-static bool line_param(Graph *g, Counted *l, Val v, u32 depth, Line *out) {
+static bool line_param(Graph *g, Counted *l, Val v, u32 depth, TripLine *out) {
   if (v == l->i) {
     out->step = 1;
     return true;
@@ -184,7 +184,7 @@ static bool line_param(Graph *g, Counted *l, Val v, u32 depth, Line *out) {
 }
 
 /* What a value of this type adds to what the line went through. */
-static void go_through(Line *l, DType dt) {
+static void go_through(TripLine *l, DType dt) {
   Exact e = exact_in(dt);
   if (!dtype_is_float(dt))
     l->exact = common(l->exact, e);
@@ -192,8 +192,8 @@ static void go_through(Line *l, DType dt) {
     l->round = e.hi;
 }
 
-static bool line_node(Graph *g, Counted *l, const Node *n, Val v, u32 depth, Line *out) {
-  Line a, b;
+static bool line_node(Graph *g, Counted *l, const Node *n, Val v, u32 depth, TripLine *out) {
+  TripLine a, b;
   DType dt = graph_type(g, v)->dt;
   if (n->op == OP_reshape) return line_of(g, l, n->in[0], depth + 1, out);
   if (n->op == OP_cast) {
@@ -215,7 +215,7 @@ static bool line_node(Graph *g, Counted *l, const Node *n, Val v, u32 depth, Lin
   return true;
 }
 
-static bool line_of(Graph *g, Counted *l, Val v, u32 depth, Line *out) {
+static bool line_of(Graph *g, Counted *l, Val v, u32 depth, TripLine *out) {
   *out = NO_LINE;
   if (depth > TRIP_DEPTH || ++l->visits > TRIP_VISITS || !is_single(g, v) ||
       !has_numbers(graph_type(g, v)->dt))
@@ -240,7 +240,7 @@ static i64 far_add(i64 a, i64 b) {
 
 /* Does the line, from its start until it has met `other` by at most `past`, stay where it is exact?
  * A float that stands still matters on the side (up or down) where it is met. */
-static bool stays_exact(Graph *g, const Line *a, const Line *other, i64 past, bool above) {
+static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 past, bool above) {
   i64 lo = 0, hi = 0, olo = 0, ohi = 0;
   if (a->base) value_span(g, a->base, &lo, &hi);
   if (other->base) value_span(g, other->base, &olo, &ohi);
@@ -266,7 +266,7 @@ static bool gap_of(Graph *g, Counted *l, Val cond, bool inside, Gap *out) {
   }
   const Node *n = def ? graph_node(g, def) : NULL;
   if (!n || (n->op != OP_lt && n->op != OP_le && n->op != OP_gt && n->op != OP_ge)) return false;
-  Line a, b;
+  TripLine a, b;
   bool less = n->op == OP_lt || n->op == OP_le, strict = n->op == OP_lt || n->op == OP_gt;
   Val left = n->in[0], right = n->in[1];
   if (flip) less = !less, strict = !strict;

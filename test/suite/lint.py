@@ -115,6 +115,37 @@ def sizes():
         raise Fail("; ".join(over) or tail(got.text()))
 
 
+def defined(text):
+    """Names that a C text makes types of."""
+    text = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", text, flags=re.S)
+    for found in re.finditer(r"^\s*typedef\b", text, re.M):
+        end, depth = found.end(), 0
+        while text[end] != ";" or depth:
+            depth += (text[end] == "{") - (text[end] == "}")
+            end += 1
+        what = re.sub(r"\{.*\}", "", text[found.end():end], flags=re.S)
+        function = re.search(r"\(\s*\*?\s*(\w+)\s*\)\s*\(", what)
+        yield function.group(1) if function else re.findall(r"\w+", re.sub(r"\[[^\]]*\]|\(.*\)", "", what))[-1]
+
+
+def types():
+    """One meaning each: no two files define a type of the same name; and the page of nouns stays short."""
+    planted = "typedef u32 A; /* typedef B */\ntypedef struct C {\n  int x;\n} D;\ntypedef VEC(u32) E;\ntypedef int F(G *g);\ntypedef int (*H)(G *g);\n"
+    got = list(defined(planted))
+    if got != ["A", "D", "E", "F", "H"]:
+        raise Fail(f"types that are found where A, D, E, F and H are: {got}")
+    where = {}
+    for path in sources(".c", ".h", tops=("src",)):
+        for name in defined(read(path)):
+            where.setdefault(name, []).append(path)
+    twice = [f"{name}: {' '.join(paths)}" for name, paths in sorted(where.items()) if len(paths) > 1]
+    if twice:
+        raise Fail("\n  ".join([f"{len(twice)} names have two meanings"] + twice))
+    nouns = len(re.findall(r"^\| (?!noun|---)", read("docs/nouns.md"), re.M))
+    if not 0 < nouns <= 30:
+        raise Fail(f"docs/nouns.md has {nouns} nouns; 30 at most")
+
+
 def attrs(env):
     """The table of attributes is what its script writes."""
     got = run([env.need_python(), "tools/mkattrs.py", "--check"], 60, cwd=ROOT)
@@ -124,7 +155,7 @@ def attrs(env):
 
 def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
-           Test("lint/format", formatting), Test("lint/sizes", sizes),
+           Test("lint/format", formatting), Test("lint/sizes", sizes), Test("lint/types", types),
            Test("lint/attrs", lambda: attrs(env)),
            Test("lint/cppcheck", cppcheck, cost=30)]
     shared = [".clang-tidy", *sources(".h", ".def", tops=("src",))]

@@ -92,10 +92,10 @@ typedef struct Pool {
 } Pool;
 
 /* Names of variables in the function being written. */
-typedef struct Names {
+typedef struct LocalNames {
   VEC(const char *) scope; /* of the loops around what is being written */
   VEC(const char *) mark;  /* by number of the mark, in a kernel */
-} Names;
+} LocalNames;
 
 struct Emit {
   Ctx *c;
@@ -115,7 +115,7 @@ struct Emit {
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
   Map kernels;                     /* text of a kernel without its names -> 1 + number */
   VEC(const char *) kernel_word;   /* by number: what stands between NAME_ and _number */
-  Names names;
+  LocalNames names;
   u32 nkernels;
   const char **var; /* C name of each variable in scope */
   u32 nvars;        /* there is room for */
@@ -179,10 +179,10 @@ void name_end(Emit *e);
 const char *name_let(Emit *e, VarId v);
 void put_param_mark(Text *t, u32 number); /* stands for a parameter of the kernel */
 /* The text of a kernel with names in place of its marks. */
-void put_named(const Names *names, Text *t, const Text *marked, const char *const *param);
+void put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param);
 /* Its length with a letter, and a number where there is one, for each name: long names are not more
  * code. */
-u64 marked_bytes(const Names *names, const Text *marked);
+u64 marked_bytes(const LocalNames *names, const Text *marked);
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */

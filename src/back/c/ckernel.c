@@ -104,14 +104,14 @@ bool bufs_share(Prog *p, BufId x, BufId y) {
 }
 
 /* Where a parameter lies: bytes of the arena, or a root of its own outside of it. */
-typedef struct Place {
+typedef struct ParamPlace {
   u64 from, to;
   BufId root;
   u32 param;
-} Place;
+} ParamPlace;
 
 static int by_place(const void *x, const void *y) {
-  const Place *a = x, *b = y;
+  const ParamPlace *a = x, *b = y;
   if (a->from != b->from) return a->from < b->from ? -1 : 1;
   if (a->to != b->to) return a->to < b->to ? -1 : 1;
   return a->root < b->root ? -1 : a->root > b->root;
@@ -121,12 +121,12 @@ static int by_place(const void *x, const void *y) {
 static bool *shared_params(Emit *e, const Uses *u) {
   u32 n = u->buf.n;
   bool *shared = NEWS(&e->c->scratch, bool, n + 1);
-  Place *at = NEWS(&e->c->scratch, Place, n + 1);
+  ParamPlace *at = NEWS(&e->c->scratch, ParamPlace, n + 1);
   for (u32 i = 0; i < n; i++) {
     u64 bytes;
     Sym sym;
     BufId root = prog_root(e->p, u->buf.at[i]);
-    at[i] = (Place){UINT64_MAX, UINT64_MAX, root, i};
+    at[i] = (ParamPlace){UINT64_MAX, UINT64_MAX, root, i};
     if (!mem_in_arena(e->p, root)) continue;
     bool open = !mem_bytes(e->p, root, &bytes, &sym);
     at[i].from = open ? 0 : prog_buf(e->p, root)->offset;
@@ -250,7 +250,7 @@ static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
 /* A function that is being written: marks stand for names (cname.c). */
 typedef struct Function {
   Text params, text;
-  Names names;
+  LocalNames names;
   const char **param; /* names */
   bool shared;
 } Function;
@@ -260,12 +260,12 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   Function f = {.params = text_new(a), .text = text_new(a), .shared = is_shared(e, s)};
   Text *outer = e->t;
   u32 indent = e->indent;
-  Names outer_names = e->names;
+  LocalNames outer_names = e->names;
   Body outer_body = e->b;
   const char **outside = name_params(e, u);
   e->t = &f.text;
   e->indent = 1;
-  e->names = (Names){0};
+  e->names = (LocalNames){0};
   e->in_kernel = true;
   e->shared = f.shared ? s->body : 0;
   put_body(e, s->body, id);

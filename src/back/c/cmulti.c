@@ -21,21 +21,21 @@
 enum { BODIES = 16 };
 
 /* A body of the file. */
-typedef struct Part {
+typedef struct FileBody {
   Made made;
   const char *name;
   const char *features; /* that its functions are told; "": no more than the flags give */
   bool dot4;            /* the second of two from one program */
   Target target;
   EmitOptions o;
-} Part;
+} FileBody;
 
 typedef struct Multi {
   Ctx *c;
   const EmitOptions *o;
   Pool pool;
   u32 npart;
-  Part part[2 * BODIES];
+  FileBody part[2 * BODIES];
 } Multi;
 
 /* ---- features ---- */
@@ -49,7 +49,7 @@ static size_t feature(const char **list) {
 /* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
 static void put_has(Multi *m, Text *t) {
   for (u32 i = 1; i < m->npart; i++) {
-    const Part *part = &m->part[i];
+    const FileBody *part = &m->part[i];
     text_fmt(t,
              "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
              "    %s%s\n#define IG_HAS_%s 1\n#else\n#define IG_HAS_%s 0\n#endif\n",
@@ -109,7 +109,7 @@ static void put_pool(Multi *m, Text *t) {
 
 /* ---- bodies ---- */
 
-static void put_part(Text *t, Part *part, bool above) {
+static void put_part(Text *t, FileBody *part, bool above) {
   text_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
   if (above) text_fmt(t, "#if IG_HAS_%s\n", part->name);
   if (*part->features) put_target_push(t, part->features);
@@ -149,7 +149,7 @@ static void put_way(Multi *m, Text *t, const char *type, const char *function, c
   bool returns = strcmp(type, "void ") != 0;
   text_fmt(t, "\n%s%s_%s(%s) {\n  switch (ig_body()) {\n", type, name, function, params);
   for (u32 i = m->npart; i-- > 0;) {
-    const Part *part = &m->part[i];
+    const FileBody *part = &m->part[i];
     if (i) text_fmt(t, "#if IG_HAS_%s\n  case ig_body_%s:\n", part->name, part->name);
     if (!i) text_puts(t, "  default:\n");
     text_fmt(t, "    %s%s_%s_%s(%s);\n", returns ? "return " : "", name, function, part->name,
@@ -252,11 +252,12 @@ static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o)
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 
-static Part *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool dot4, Blob *blob) {
+static FileBody *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool dot4,
+                          Blob *blob) {
   u32 number = m->npart++;
-  Part *part = &m->part[number];
+  FileBody *part = &m->part[number];
   const Target *t = body->target;
-  *part = (Part){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
+  *part = (FileBody){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
   if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
   part->features = number ? part->target.features : "";
   part->o.target = &part->target;
@@ -305,7 +306,7 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   if (apart) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].p;
-    Part *part = add_part(m, &body[i], weights, false, blob);
+    FileBody *part = add_part(m, &body[i], weights, false, blob);
     if (i && part->made.e->dot4 && *body[i].target->dot4)
       add_part(m, &body[i], weights, true, blob);
   }

@@ -134,7 +134,7 @@ static size_t plain(const Text *t, size_t from) {
   return k - from;
 }
 
-void put_named(const Names *names, Text *t, const Text *marked, const char *const *param) {
+void put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param) {
   for (size_t i = 0, k; i < marked->n; i += k) {
     k = plain(marked, i);
     text_put(t, marked->at + i, k);
@@ -146,7 +146,7 @@ void put_named(const Names *names, Text *t, const Text *marked, const char *cons
   }
 }
 
-u64 marked_bytes(const Names *names, const Text *marked) {
+u64 marked_bytes(const LocalNames *names, const Text *marked) {
   u64 n = 0;
   for (size_t i = 0, k; i < marked->n; i += k) {
     k = plain(marked, i);

@@ -15,14 +15,14 @@ enum { NAME_CHARS = 500 };
 
 /* ---- what a kernel does ---- */
 
-typedef struct Count {
+typedef struct KernelCount {
   Emit *e;
   double macs;
   VEC(BufId) seen; /* roots */
   double bytes;
-} Count;
+} KernelCount;
 
-static void count_buf(Count *n, BufId b) {
+static void count_buf(KernelCount *n, BufId b) {
   BufId root = prog_root(n->e->p, b);
   u64 bytes;
   Sym sym;
@@ -43,7 +43,7 @@ static bool is_sum(Prog *p, const Expr *x) {
   return x->op == OP_fma;
 }
 
-static void count_expr(Count *n, ExprId id, double times) {
+static void count_expr(KernelCount *n, ExprId id, double times) {
   if (!id) return;
   const Expr *x = prog_expr(n->e->p, id);
   if (x->kind == EX_load) count_buf(n, x->ref);
@@ -53,7 +53,7 @@ static void count_expr(Count *n, ExprId id, double times) {
 }
 
 /* Extents that are open count with their bounds; of a loop that ends by its data one iteration. */
-static void count_list(Count *n, StmtId first, double times) {
+static void count_list(KernelCount *n, StmtId first, double times) {
   Prog *p = n->e->p;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
@@ -76,7 +76,7 @@ static u32 number_of(Emit *e, StmtId id) {
   if (*slot) return *slot - 1;
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
-  Count n = {.e = e};
+  KernelCount n = {.e = e};
   need_ranges(e);
   count_list(&n, s.body, 1);
   *vec_push(&e->c->keep, &e->profile) = (KernelFacts){

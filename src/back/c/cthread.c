@@ -20,13 +20,13 @@
 /* ---- the loop ---- */
 
 /* The loop, and those directly inside that are handed out with it. */
-typedef struct Chain {
+typedef struct ThreadChain {
   u32 n;
   Stmt at[16];
-} Chain;
+} ThreadChain;
 
-static Chain chain_of(Emit *e, StmtId first) {
-  Chain c = {0};
+static ThreadChain chain_of(Emit *e, StmtId first) {
+  ThreadChain c = {0};
   for (StmtId id = first; id && c.n < 16; id = prog_stmt(e->p, id)->body) {
     const Stmt *s = prog_stmt(e->p, id);
     if (s->next || s->kind != ST_for || !(s->flags & LF_parallel)) break;
@@ -51,7 +51,7 @@ static ExprId extent(Prog *p, const Stmt *s) {
 }
 
 ExprId shared_count(Emit *e, const Stmt *kernel) {
-  Chain c = chain_of(e, kernel->body);
+  ThreadChain c = chain_of(e, kernel->body);
   ExprId n = ex_int(e->p, 1);
   for (u32 i = 0; i < c.n; i++) n = ex_op2(e->p, OP_mul, n, extent(e->p, &c.at[i]));
   return n;
@@ -70,7 +70,7 @@ static void put_counter(Emit *e, const Stmt *s, const char *at) {
 
 /* Iterations from .. to - 1 of the chain, counted as one loop, the last fastest. */
 void put_shared(Emit *e, StmtId first) {
-  Chain c = chain_of(e, first);
+  ThreadChain c = chain_of(e, first);
   const Stmt *last = &c.at[c.n - 1];
   const char *names[16];
   put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");

@@ -143,12 +143,12 @@ static void hoist_reduce(Emit *e, ExprId id) {
 
 /* ---- shuffle ---- */
 
-typedef struct Source {
+typedef struct LaneSource {
   const char *name[2];
   u32 lanes; /* of each */
-} Source;
+} LaneSource;
 
-static void put_lane_list(Emit *e, const Source *from, const u8 *pick, u32 n) {
+static void put_lane_list(Emit *e, const LaneSource *from, const u8 *pick, u32 n) {
   text_puts(e->t, "{");
   for (u32 i = 0; i < n; i++)
     text_fmt(e->t, "%s%s", i ? ", " : "",
@@ -157,7 +157,7 @@ static void put_lane_list(Emit *e, const Source *from, const u8 *pick, u32 n) {
 }
 
 /* A permutation of the lanes of one or two pieces of the same width, which machines have. */
-static bool put_permuted(Emit *e, const Source *from, Elem k, const u8 *pick, u32 w) {
+static bool put_permuted(Emit *e, const LaneSource *from, Elem k, const u8 *pick, u32 w) {
   Pieces ps = lane_pieces(from->lanes, e->b.most);
   u32 part[2] = {0, 0}, n = 0;
   Text list = text_new(e->b.a);
@@ -188,7 +188,7 @@ static bool put_permuted(Emit *e, const Source *from, Elem k, const u8 *pick, u3
 
 static void hoist_shuffle(Emit *e, ExprId id) {
   Expr x = *prog_expr(e->p, id);
-  Source from = {{NULL, NULL}, prog_expr(e->p, x.arg[0])->lanes};
+  LaneSource from = {{NULL, NULL}, prog_expr(e->p, x.arg[0])->lanes};
   for (u32 i = 0; i < x.narg; i++) from.name[i] = operand(e, x.arg[i]);
   if (x.lanes == 1) {
     u32 k = x.pick[0];

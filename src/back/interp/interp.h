@@ -106,10 +106,10 @@ typedef enum RowKind { RW_const, RW_var, RW_lin, RW_let, RW_load, RW_op, RW_rand
 typedef enum RowClass { RC_float, RC_double, RC_int } RowClass; /* float: f32 and narrower */
 
 /* A value of every iteration: one element of its class each, or a single one for all (`one`). */
-typedef struct Val {
+typedef struct RowVal {
   void *p;
   bool one;
-} Val;
+} RowVal;
 
 struct Row {
   RowKind kind;
@@ -151,7 +151,7 @@ struct Plan {
   VEC(Atom *) atom;
   u32 nlet, nslot;
   bool shared; /* two accesses of one memory, one of them a store: look before running */
-  Val *let;
+  RowVal *let;
   i64 lo; /* of the run that is going on */
 };
 

@@ -19,7 +19,7 @@ typedef struct Local {
   bool again; /* assigned more than once */
 } Local;
 
-typedef struct Build {
+typedef struct PlanBuild {
   Run *r;
   Prog *p;
   const Stmt *loop;
@@ -30,28 +30,28 @@ typedef struct Build {
   Map access;         /* by buffer: 1 + its last access in plan->acc */
   bool in_let;        /* the row under construction outlives its statement */
   u32 work;           /* spent on looking through variables of the body */
-} Build;
+} PlanBuild;
 
-static Local *find_local(Build *o, VarId v) {
+static Local *find_local(PlanBuild *o, VarId v) {
   for (u32 i = 0; i < o->local.n; i++)
     if (o->local.at[i].var == v) return &o->local.at[i];
   return NULL;
 }
 
-static bool is_carried(Build *o, VarId v) {
+static bool is_carried(PlanBuild *o, VarId v) {
   for (u32 i = 0; i < o->carried.n; i++)
     if (o->carried.at[i] == v) return true;
   return false;
 }
 
-static bool is_stored(Build *o, BufId root) {
+static bool is_stored(PlanBuild *o, BufId root) {
   for (u32 i = 0; i < o->stored.n; i++)
     if (o->stored.at[i] == root) return true;
   return false;
 }
 
 /* Same value in every iteration, and computed without what the body changes? */
-static bool is_constant(Build *o, ExprId id) {
+static bool is_constant(PlanBuild *o, ExprId id) {
   for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);) {
     VarId v = w.e->kind == EX_var ? w.e->ref : 0;
     if (v && (v == o->loop->var || find_local(o, v) || is_carried(o, v))) return false;
@@ -82,9 +82,9 @@ static bool add_term(Sum *to, const Scalar *at, i64 coef) {
   return true;
 }
 
-static bool linear(Build *o, ExprId id, i64 coef, Sum *to);
+static bool linear(PlanBuild *o, ExprId id, i64 coef, Sum *to);
 
-static bool add_atom(Build *o, ExprId e, i64 coef, Sum *to) {
+static bool add_atom(PlanBuild *o, ExprId e, i64 coef, Sum *to) {
   Atom *a = NEW(o->r->a, Atom);
   a->e = e;
   *vec_push(o->r->a, &o->plan->atom) = a;
@@ -92,7 +92,7 @@ static bool add_atom(Build *o, ExprId e, i64 coef, Sum *to) {
 }
 
 /* Adds coef times the term to the sum; false when it is not linear in the loop variable. */
-static bool linear_term(Build *o, const AffTerm *t, i64 coef, Sum *to) {
+static bool linear_term(PlanBuild *o, const AffTerm *t, i64 coef, Sum *to) {
   if (!t->var) return is_constant(o, t->e) && add_atom(o, t->e, coef, to);
   const Local *l = find_local(o, t->var);
   if (l) return !l->again && ++o->work < MAX_WORK && linear(o, l->value, coef, to);
@@ -103,7 +103,7 @@ static bool linear_term(Build *o, const AffTerm *t, i64 coef, Sum *to) {
 }
 
 /* The same for an expression. */
-static bool linear(Build *o, ExprId id, i64 coef, Sum *to) {
+static bool linear(PlanBuild *o, ExprId id, i64 coef, Sum *to) {
   const Expr *e = prog_expr(o->p, id);
   Affine a;
   if (e->dt != DT_i64 || e->lanes != 1 || !affine_of(o->p, id, &a)) return false;
@@ -113,13 +113,13 @@ static bool linear(Build *o, ExprId id, i64 coef, Sum *to) {
   return true;
 }
 
-static Lin freeze(Build *o, const Sum *s) {
+static Lin freeze(PlanBuild *o, const Sum *s) {
   return (Lin){s->k, s->step, s->n, arena_copy(o->r->a, s->term, s->n * sizeof *s->term)};
 }
 
 /* ---- accesses ---- */
 
-static Row *build(Build *o, ExprId id);
+static Row *build(PlanBuild *o, ExprId id);
 
 /* flat = sum over axes of stride * index; false when it has too many terms. */
 static bool flatten(Access *a, Sum *flat) {
@@ -134,7 +134,7 @@ static bool flatten(Access *a, Sum *flat) {
   return true;
 }
 
-static bool fill_access(Build *o, Access *a) {
+static bool fill_access(PlanBuild *o, Access *a) {
   Run *r = o->r;
   u32 rank = prog_buf(o->p, a->buf)->rank;
   a->v = &r->view[a->buf];
@@ -163,7 +163,7 @@ static bool fill_access(Build *o, Access *a) {
 }
 
 /* Equal linear indices of one buffer share an access, so that it is located once. */
-static Access *access(Build *o, BufId b, const ExprId *idx) {
+static Access *access(PlanBuild *o, BufId b, const ExprId *idx) {
   Plan *plan = o->plan;
   u32 rank = prog_buf(o->p, b)->rank;
   u32 *slot = map_get(&o->access, b);
@@ -186,7 +186,7 @@ static Access *access(Build *o, BufId b, const ExprId *idx) {
 
 /* ---- rows ---- */
 
-static bool build_args(Build *o, Row *w, const Expr *e) {
+static bool build_args(PlanBuild *o, Row *w, const Expr *e) {
   w->narg = e->narg;
   w->from = prog_expr(o->p, e->arg[e->narg - 1])->dt;
   for (u32 i = 0; i < e->narg; i++) {
@@ -196,14 +196,14 @@ static bool build_args(Build *o, Row *w, const Expr *e) {
   return true;
 }
 
-static bool build_var(Build *o, Row *w, const Expr *e) {
+static bool build_var(PlanBuild *o, Row *w, const Expr *e) {
   const Local *l = find_local(o, e->ref);
   w->kind = l ? RW_let : RW_var;
   w->ref = l ? (u32)(l - o->local.at) : e->ref;
   return !is_carried(o, e->ref);
 }
 
-static bool build_load(Build *o, Row *w, const Expr *e) {
+static bool build_load(PlanBuild *o, Row *w, const Expr *e) {
   w->kind = RW_load;
   w->acc = access(o, e->ref, e->arg);
   if (!w->acc) return false;
@@ -212,7 +212,7 @@ static bool build_load(Build *o, Row *w, const Expr *e) {
   return true;
 }
 
-static Row *build(Build *o, ExprId id) {
+static Row *build(PlanBuild *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->lanes != 1 || e->dt == DT_str) return NULL;
   Row *w = NEW(o->r->a, Row);
@@ -246,12 +246,12 @@ static Row *build(Build *o, ExprId id) {
 
 /* ---- statements ---- */
 
-static bool is_var(Build *o, ExprId id, VarId v) {
+static bool is_var(PlanBuild *o, ExprId id, VarId v) {
   const Expr *e = prog_expr(o->p, id);
   return e->kind == EX_var && e->ref == v;
 }
 
-static bool is_element(Build *o, ExprId id, const Stmt *s) {
+static bool is_element(PlanBuild *o, ExprId id, const Stmt *s) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind != EX_load || e->ref != s->buf) return false;
   for (u32 i = 0; i < s->nidx; i++)
@@ -260,7 +260,7 @@ static bool is_element(Build *o, ExprId id, const Stmt *s) {
 }
 
 /* op(accumulator, x) or op(x, accumulator): which operand is the accumulator, or -1. */
-static int accumulator(Build *o, const Stmt *s, const Expr *e) {
+static int accumulator(PlanBuild *o, const Stmt *s, const Expr *e) {
   if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
   for (int i = 0; i < 2; i++) {
     if (s->kind == ST_set ? is_var(o, e->arg[i], s->var) : is_element(o, e->arg[i], s)) return i;
@@ -283,7 +283,7 @@ static void find_dot(Step *st) {
 }
 
 /* set u = op(u, x): x is a row, u folds over it in order. */
-static bool plan_fold(Build *o, const Stmt *s, Step *st) {
+static bool plan_fold(PlanBuild *o, const Stmt *s, Step *st) {
   const Expr *e = prog_expr(o->p, s->a);
   int at = accumulator(o, s, e);
   if (at < 0) return false;
@@ -298,7 +298,7 @@ static bool plan_fold(Build *o, const Stmt *s, Step *st) {
 }
 
 /* The same for y[k] = op(y[k], x) where the index does not move with the loop. */
-static bool plan_fold_mem(Build *o, const Stmt *s, Step *st) {
+static bool plan_fold_mem(PlanBuild *o, const Stmt *s, Step *st) {
   const Expr *e = prog_expr(o->p, s->a);
   int at = accumulator(o, s, e);
   if (at < 0) return false;
@@ -330,7 +330,7 @@ static void find_mac(Step *st) {
   }
 }
 
-static bool plan_store(Build *o, const Stmt *s, Step *st) {
+static bool plan_store(PlanBuild *o, const Stmt *s, Step *st) {
   st->dt = prog_expr(o->p, s->a)->dt;
   st->to = access(o, s->buf, s->idx);
   if (!st->to) return false;
@@ -343,7 +343,7 @@ static bool plan_store(Build *o, const Stmt *s, Step *st) {
   return true;
 }
 
-static bool plan_stmt(Build *o, const Stmt *s) {
+static bool plan_stmt(PlanBuild *o, const Stmt *s) {
   Step st = {0};
   bool ok;
   o->in_let = s->kind != ST_store;
@@ -365,7 +365,7 @@ static bool plan_stmt(Build *o, const Stmt *s) {
 }
 
 /* What the body declares, sets and stores; false when it holds anything else. */
-static bool survey(Build *o) {
+static bool survey(PlanBuild *o) {
   Arena *a = o->r->a;
   for (StmtId id = o->loop->body; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
@@ -391,7 +391,7 @@ static bool survey(Build *o) {
 
 /* Memory that is stored to: linear accesses are compared while running, others exclude company. A
  * fold keeps its accumulator out of memory, so nothing else may look at it. */
-static bool check_memory(Build *o) {
+static bool check_memory(PlanBuild *o) {
   Plan *plan = o->plan;
   for (u32 i = 0; i < plan->acc.n; i++) {
     Access *a = plan->acc.at[i];
@@ -412,14 +412,14 @@ static bool check_memory(Build *o) {
 }
 
 static Plan *make_plan(Run *r, StmtId id) {
-  Build o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id), .access = map_new(r->a)};
+  PlanBuild o = {.r = r, .p = r->p, .loop = prog_stmt(r->p, id), .access = map_new(r->a)};
   if (o.loop->step >= LIN_MAX || !survey(&o)) return NULL;
   if (!r->range) r->range = prog_ranges(r->p, r->env, r->a);
   o.plan = NEW(r->a, Plan);
   o.plan->var = o.loop->var;
   o.plan->step = o.loop->step;
   o.plan->nlet = o.local.n;
-  o.plan->let = NEWS(r->a, Val, o.local.n);
+  o.plan->let = NEWS(r->a, RowVal, o.local.n);
   for (StmtId s = o.loop->body; s; s = prog_stmt(r->p, s)->next)
     if (!plan_stmt(&o, prog_stmt(r->p, s))) return NULL;
   if (!check_memory(&o)) return NULL;
@@ -433,7 +433,7 @@ static Plan *make_plan(Run *r, StmtId id) {
 /* ---- bounds ---- */
 
 /* linear / constant */
-static bool side(Build *o, ExprId id, Lin *x, i64 *div) {
+static bool side(PlanBuild *o, ExprId id, Lin *x, i64 *div) {
   const Expr *e = prog_expr(o->p, id);
   Sum s = {0};
   *div = 1;
@@ -446,7 +446,7 @@ static bool side(Build *o, ExprId id, Lin *x, i64 *div) {
   return true;
 }
 
-static Bound make_bound(Build *o, ExprId id) {
+static Bound make_bound(PlanBuild *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   Bound b = {.op = OP_add, .e = id};
   bool two = e->kind == EX_op && (e->op == OP_max || e->op == OP_min);
@@ -461,7 +461,7 @@ Loop *loop_new(Run *r, StmtId id) {
   Loop *l = NEW(r->a, Loop);
   for (int i = 0; i < 2; i++) {
     Plan none = {0}; /* collects what would have to be evaluated beforehand: nothing may */
-    Build o = {
+    PlanBuild o = {
         .r = r, .p = r->p, .loop = prog_stmt(r->p, id), .plan = &none, .access = map_new(r->a)};
     *(i ? &l->hi : &l->lo) = make_bound(&o, i ? o.loop->b : o.loop->a);
   }

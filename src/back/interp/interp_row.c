@@ -76,11 +76,11 @@ static bool is_free(const Plan *pl, u64 n) {
 
 /* ---- rows ---- */
 
-static Val row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest);
+static RowVal row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest);
 
-static Val single(Row *w, Scalar x) {
+static RowVal single(Row *w, Scalar x) {
   row_put(w->cls, &w->cell, 0, x);
-  return (Val){&w->cell, true};
+  return (RowVal){&w->cell, true};
 }
 
 static u8 *element(const Access *a, u64 k) {
@@ -100,7 +100,7 @@ static const i64 *offsets(Run *r, Plan *pl, Access *a, u64 k0, u32 n) {
       for (u32 i = 0; i < n; i++) off[i] += (i64)(at + inc * i);
       continue;
     }
-    Val v = row(r, pl, a->row[d], k0, n, NULL);
+    RowVal v = row(r, pl, a->row[d], k0, n, NULL);
     const i64 *x = v.p;
     for (u32 i = 0; i < n; i++) {
       i64 at = x[v.one ? 0 : i];
@@ -115,33 +115,33 @@ static bool is_native(DType dt) {
   return dt == DT_f32 || dt == DT_f64 || dt == DT_i64;
 }
 
-static Val load(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
+static RowVal load(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
   Access *a = w->acc;
   void *o = slot(r, w->slot);
   if (a->linear) {
     const u8 *from = element(a, k0);
     if (a->inc == 0) return single(w, scalar_load(w->dt, from));
-    if (a->inc == 1 && is_native(w->dt) && !w->copy) return (Val){(void *)from, false};
+    if (a->inc == 1 && is_native(w->dt) && !w->copy) return (RowVal){(void *)from, false};
     kern_load(w->dt, o, from, a->inc, n);
-    return (Val){o, false};
+    return (RowVal){o, false};
   }
   const i64 *off = offsets(r, pl, a, k0, n);
   for (u32 i = 0; i < n; i++)
     row_put(w->cls, o, i, scalar_load(w->dt, a->v->data + off[i] * (i64)a->v->size));
-  return (Val){o, false};
+  return (RowVal){o, false};
 }
 
-static Val generic(const Run *r, Row *w, const Val *arg, void *o, u32 n) {
+static RowVal generic(const Run *r, Row *w, const RowVal *arg, void *o, u32 n) {
   Scalar x[3];
   for (u32 i = 0; i < n; i++) {
     for (u32 k = 0; k < w->narg; k++) x[k] = row_get(w->arg[k]->cls, arg[k].p, arg[k].one ? 0 : i);
     row_put(w->cls, o, i, apply(r->p, w->op, w->from, w->dt, w->sat, x));
   }
-  return (Val){o, false};
+  return (RowVal){o, false};
 }
 
-static Val operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
-  Val arg[3] = {{NULL, true}, {NULL, true}, {NULL, true}};
+static RowVal operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
+  RowVal arg[3] = {{NULL, true}, {NULL, true}, {NULL, true}};
   bool one = true;
   for (u32 k = 0; k < w->narg; k++) {
     arg[k] = row(r, pl, w->arg[k], k0, n, NULL);
@@ -149,7 +149,7 @@ static Val operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
   }
   if (one) {
     generic(r, w, arg, &w->cell, 1);
-    return (Val){&w->cell, true};
+    return (RowVal){&w->cell, true};
   }
   void *o = dest ? dest : slot(r, w->slot);
   if (w->op == OP_select) {
@@ -165,39 +165,39 @@ static Val operate(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
   } else {
     generic(r, w, arg, o, n);
   }
-  return (Val){o, false};
+  return (RowVal){o, false};
 }
 
-static Val numbers(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
-  Val seed = row(r, pl, w->arg[0], k0, n, NULL), index = row(r, pl, w->arg[1], k0, n, NULL);
+static RowVal numbers(Run *r, Plan *pl, Row *w, u64 k0, u32 n) {
+  RowVal seed = row(r, pl, w->arg[0], k0, n, NULL), index = row(r, pl, w->arg[1], k0, n, NULL);
   const i64 *s = seed.p, *x = index.p;
   void *o = slot(r, w->slot);
   for (u32 i = 0; i < n; i++) {
     double f = random_unit(w->dt, (u64)s[seed.one ? 0 : i], r->o.seed, (u64)x[index.one ? 0 : i]);
     row_put(w->cls, o, i, (Scalar){.f = f});
   }
-  return (Val){o, false};
+  return (RowVal){o, false};
 }
 
 /* Values of n iterations from the k0-th on. dest: where the result is wanted, if it is not there
  * anyway. */
-static Val row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
+static RowVal row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
   switch (w->kind) {
-  case RW_const: return (Val){&w->cell, true};
+  case RW_const: return (RowVal){&w->cell, true};
   case RW_var: return single(w, *r->var[w->ref]);
   case RW_lin: {
     i64 *o = slot(r, w->slot), inc = w->lin.step * pl->step;
     u64 x = (u64)lin_at(&w->lin, var_at(pl, k0));
     if (inc == 0) return single(w, (Scalar){.i = (i64)x});
     for (u32 i = 0; i < n; i++) o[i] = (i64)(x + (u64)inc * i);
-    return (Val){o, false};
+    return (RowVal){o, false};
   }
   case RW_let: return pl->let[w->ref];
   case RW_load: return load(r, pl, w, k0, n);
   case RW_op: return operate(r, pl, w, k0, n, dest);
   case RW_random: return numbers(r, pl, w, k0, n);
   }
-  return (Val){NULL, true};
+  return (RowVal){NULL, true};
 }
 
 /* ---- statements ---- */
@@ -205,7 +205,7 @@ static Val row(Run *r, Plan *pl, Row *w, u64 k0, u32 n, void *dest) {
 static void store(Run *r, Plan *pl, const Step *st, u64 k0, u32 n) {
   Access *a = st->to;
   if (!a->linear) {
-    Val v = row(r, pl, st->value, k0, n, NULL);
+    RowVal v = row(r, pl, st->value, k0, n, NULL);
     const i64 *off = offsets(r, pl, a, k0, n);
     for (u32 i = 0; i < n; i++)
       scalar_store(st->dt, a->v->data + off[i] * (i64)a->v->size,
@@ -213,11 +213,11 @@ static void store(Run *r, Plan *pl, const Step *st, u64 k0, u32 n) {
     return;
   }
   u8 *to = element(a, k0);
-  Val v = row(r, pl, st->value, k0, n, a->inc == 1 && is_native(st->dt) ? to : NULL);
+  RowVal v = row(r, pl, st->value, k0, n, a->inc == 1 && is_native(st->dt) ? to : NULL);
   if (v.p != to) kern_store(st->dt, to, a->inc, v.p, n, v.one);
 }
 
-static void fold(const Step *st, Scalar *acc, Val v, u32 n) {
+static void fold(const Step *st, Scalar *acc, RowVal v, u32 n) {
   if (kern_fold(st->op, st->dt, st->swap, acc, v.p, n, v.one)) return;
   RowClass cls = st->value->cls;
   for (u32 i = 0; i < n; i++) {
@@ -232,7 +232,7 @@ static void run_step(Run *r, Plan *pl, const Step *st, u64 k0, u32 n) {
     store(r, pl, st, k0, n);
     return;
   }
-  Val v = row(r, pl, st->value, k0, n, NULL);
+  RowVal v = row(r, pl, st->value, k0, n, NULL);
   if (st->kind == SP_let) {
     pl->let[st->ref] = v;
   } else if (st->kind == SP_fold_var) {

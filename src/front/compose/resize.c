@@ -27,12 +27,12 @@ const char *const resize_nearest_name[RN_COUNT] = {
 };
 
 /* What the elements of the result along one axis are made of. */
-typedef struct Taps {
+typedef struct ResizeTaps {
   u32 n;
   i64 *at;    /* [out, n] clamped places */
   double *w;  /* [out, n] */
   bool *gone; /* [out] outside of the region of interest */
-} Taps;
+} ResizeTaps;
 
 /* Which element is the nearest is told in the precision of the scales: place 8 of a row stretched
  * by 1.6 comes from place 5, although 1.6 as f32 is a little more. Weights need not care. */
@@ -79,7 +79,7 @@ static double kernel(const Resize *r, double d) {
 }
 
 /* Taps of output o: 2 or 4 neighbours, more when an antialiased kernel is stretched. */
-static void fill_taps(const Resize *r, const ResizeAxis *x, Taps *t, i64 o, double squeeze) {
+static void fill_taps(const Resize *r, const ResizeAxis *x, ResizeTaps *t, i64 o, double squeeze) {
   double s = source(r, x, (double)o);
   i64 *at = t->at + o * t->n;
   double *w = t->w + o * t->n, sum = 0;
@@ -101,10 +101,10 @@ static void fill_taps(const Resize *r, const ResizeAxis *x, Taps *t, i64 o, doub
   for (u32 k = 0; k < t->n; k++) at[k] = at[k] < 0 ? 0 : at[k] >= x->in ? x->in - 1 : at[k];
 }
 
-static Taps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
+static ResizeTaps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
   double squeeze = r->antialias && x->scale < 1 ? x->scale : 1;
   double reach = r->mode == RS_linear ? 1 : 2;
-  Taps t = {.n = r->mode == RS_nearest ? 1 : 2 * (u32)ceil(reach / squeeze)};
+  ResizeTaps t = {.n = r->mode == RS_nearest ? 1 : 2 * (u32)ceil(reach / squeeze)};
   u64 n;
   if (!size_mul((u64)x->out, t.n, &n) || n > (1u << 28))
     fail(g->c, ERR_input, g->loc, "resized extent %lld", (long long)x->out);
@@ -122,7 +122,7 @@ static Tensor *along(Graph *g, DType dt, i64 out, u32 axis, u32 rank) {
   return tensor_new(&g->c->work, dt, dim, rank - axis);
 }
 
-static Val gather_taps(Graph *g, Val v, const ResizeAxis *x, const Taps *t) {
+static Val gather_taps(Graph *g, Val v, const ResizeAxis *x, const ResizeTaps *t) {
   Type type = *graph_type(g, v);
   Val sum = 0;
   for (u32 k = 0; k < t->n; k++) {
@@ -142,7 +142,7 @@ static Val gather_taps(Graph *g, Val v, const ResizeAxis *x, const Taps *t) {
   return sum;
 }
 
-static Val matrix_taps(Graph *g, Val v, const ResizeAxis *x, const Taps *t) {
+static Val matrix_taps(Graph *g, Val v, const ResizeAxis *x, const ResizeTaps *t) {
   Type type = *graph_type(g, v);
   i64 dim[2] = {x->out, x->in};
   u64 n;
@@ -169,7 +169,7 @@ static Val matrix_taps(Graph *g, Val v, const ResizeAxis *x, const Taps *t) {
 }
 
 static Val resize_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
-  Taps t = plan_axis(g, r, x);
+  ResizeTaps t = plan_axis(g, r, x);
   v = t.n > 4 ? matrix_taps(g, v, x, &t) : gather_taps(g, v, x, &t);
   bool any = false;
   Tensor *gone = along(g, DT_bool, x->out, x->axis, graph_type(g, v)->rank);

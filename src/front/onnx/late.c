@@ -26,22 +26,22 @@ Val late_places(Build *b, Val k, Dim most, const char *wrong) {
 
 enum { ENTRY_DEPTH = 12 };
 
-typedef struct Entry {
+typedef struct ShapeEntry {
   i64 negative; /* a number below 0, or 0: the dimension */
   Dim dim;
-} Entry;
+} ShapeEntry;
 
-static Entry number_entry(i64 k) {
-  return (Entry){k < 0 ? k : 0, k < 0 ? 0 : k};
+static ShapeEntry number_entry(i64 k) {
+  return (ShapeEntry){k < 0 ? k : 0, k < 0 ? 0 : k};
 }
 
-static bool entry_at(Build *b, Val v, i64 at, Entry *out, u32 depth);
+static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth);
 
 /* What entry `at` of a comparison is, where that is certain. */
 static bool truth_at(Build *b, Val v, i64 at, bool *yes, u32 depth) {
   NodeId def = graph_val(b->g, v)->def;
   const Node *n = def ? graph_node(b->g, def) : NULL;
-  Entry x, y;
+  ShapeEntry x, y;
   if (!n || n->op != OP_eq || !entry_at(b, n->in[0], at, &x, depth) ||
       !entry_at(b, n->in[1], at, &y, depth))
     return false;
@@ -54,7 +54,7 @@ static bool truth_at(Build *b, Val v, i64 at, bool *yes, u32 depth) {
   return same || apart;
 }
 
-static bool entry_of_concat(Build *b, const Node *n, i64 at, Entry *out, u32 depth) {
+static bool entry_of_concat(Build *b, const Node *n, i64 at, ShapeEntry *out, u32 depth) {
   for (u32 i = 0; i < n->nin; i++) {
     Dim d = on_type(b, n->in[i])->dim[0];
     if (!dim_is_const(d)) return false;
@@ -64,7 +64,7 @@ static bool entry_of_concat(Build *b, const Node *n, i64 at, Entry *out, u32 dep
   return false;
 }
 
-static bool entry_at(Build *b, Val v, i64 at, Entry *out, u32 depth) {
+static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth) {
   Graph *g = b->g;
   const Type *t = on_type(b, v);
   if (depth > ENTRY_DEPTH || t->rank > 1 || !(dtype_is_int(t->dt)) || t->dt == DT_u64) return false;
@@ -81,7 +81,7 @@ static bool entry_at(Build *b, Val v, i64 at, Entry *out, u32 depth) {
   case OP_dims: {
     const Dim *list = node_list(n, AT_shape, &count);
     if (at >= (i64)count) return false;
-    *out = (Entry){0, list[at]};
+    *out = (ShapeEntry){0, list[at]};
     return true;
   }
   case OP_concat: return entry_of_concat(b, n, at, out, depth + 1);
@@ -127,7 +127,7 @@ bool late_dims(Build *b, Val v, Dim *out, u32 max, u32 *n) {
   Dim extent = t->rank ? t->dim[0] : 1;
   if (!dim_is_const(extent) || extent > (i64)(max - *n)) return false;
   for (i64 i = 0; i < extent; i++) {
-    Entry e;
+    ShapeEntry e;
     if (entry_at(b, v, i, &e, 0) && !e.negative) {
       out[(*n)++] = e.dim;
       continue;

@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* What a whole decode shares. */
-typedef struct Read {
+typedef struct ModelRead {
   Ctx *c;
   Arena *a;
   u64 *spent; /* see OnnxSparse */
   u32 nodes, tensors, records, items, graph_depth;
-} Read;
+} ModelRead;
 
-static void read_graph(Read *r, Wire k, OnnxGraph *g);
-static void read_type(Read *r, Wire k, DeclType *t);
+static void read_graph(ModelRead *r, Wire k, OnnxGraph *g);
+static void read_type(ModelRead *r, Wire k, DeclType *t);
 
 static void count(const Wire *k, u32 *n, u32 max, const char *what) {
   if (*n >= max)
@@ -46,7 +46,7 @@ static i32 read_i32(Wire *k) {
   return (i32)(u32)(u64)wire_int(k);
 }
 
-static void read_ints(Read *r, Wire *k, Ints *v) {
+static void read_ints(ModelRead *r, Wire *k, Ints *v) {
   for (Wire l = wire_list(k, WT_varint); wire_more(&l);) *ADD_ITEM(r, k, v) = (i64)wire_varint(&l);
 }
 
@@ -88,7 +88,7 @@ static void read_dim(Wire k, DeclDim *d) {
   }
 }
 
-static void read_shape(Read *r, Wire k, DeclType *t) {
+static void read_shape(ModelRead *r, Wire k, DeclType *t) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   t->has_shape = true;
@@ -103,7 +103,7 @@ static void read_shape(Read *r, Wire k, DeclType *t) {
 }
 
 /* The body of tensor_type and sparse_tensor_type. */
-static void read_tensor_type(Read *r, Wire k, DeclType *t) {
+static void read_tensor_type(ModelRead *r, Wire k, DeclType *t) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1:
@@ -118,7 +118,7 @@ static void read_tensor_type(Read *r, Wire k, DeclType *t) {
 
 /* The body of sequence_type, optional_type (element in field 1) and map_type (key in 1, value in
  * 2). */
-static void read_elem_type(Read *r, Wire k, DeclType *t) {
+static void read_elem_type(ModelRead *r, Wire k, DeclType *t) {
   u32 field = t->kind == OT_map ? 2 : 1;
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   t->elem = NEW(r->a, DeclType);
@@ -135,7 +135,7 @@ static void read_elem_type(Read *r, Wire k, DeclType *t) {
   }
 }
 
-static void read_type(Read *r, Wire k, DeclType *t) {
+static void read_type(ModelRead *r, Wire k, DeclType *t) {
   while (wire_next(&k)) {
     DeclTypeKind kind = OT_none;
     switch (k.field) {
@@ -156,7 +156,7 @@ static void read_type(Read *r, Wire k, DeclType *t) {
   }
 }
 
-static void read_value(Read *r, Wire k, DeclValue *v) {
+static void read_value(ModelRead *r, Wire k, DeclValue *v) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: v->name = wire_str(&k); break;
@@ -183,7 +183,7 @@ static void note_data(OnnxTensor *t, Wire *k) {
   if (!empty) t->fields |= 1u << field;
 }
 
-static void read_tensor(Read *r, Wire k, OnnxTensor *t) {
+static void read_tensor(ModelRead *r, Wire k, OnnxTensor *t) {
   u32 n[WIRE_COUNTS];
   count(&k, &r->tensors, ONNX_MAX_TENSORS, "tensors");
   wire_counts(k, n);
@@ -217,13 +217,13 @@ static void read_tensor(Read *r, Wire k, OnnxTensor *t) {
   }
 }
 
-static OnnxTensor *new_tensor(Read *r, Wire k) {
+static OnnxTensor *new_tensor(ModelRead *r, Wire k) {
   OnnxTensor *t = NEW(r->a, OnnxTensor);
   read_tensor(r, k, t);
   return t;
 }
 
-static void read_sparse(Read *r, Wire k, OnnxSparse *s) {
+static void read_sparse(ModelRead *r, Wire k, OnnxSparse *s) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   s->spent = r->spent;
   while (wire_next(&k)) {
@@ -238,7 +238,7 @@ static void read_sparse(Read *r, Wire k, OnnxSparse *s) {
 
 /* ---- nodes ---- */
 
-static OnnxGraph *new_graph(Read *r, Wire k) {
+static OnnxGraph *new_graph(ModelRead *r, Wire k) {
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");
   if (r->graph_depth >= ONNX_GRAPH_DEPTH) wire_limit(&k, k.pos, "graphs nested more than 16 deep");
   OnnxGraph *g = NEW(r->a, OnnxGraph);
@@ -258,14 +258,14 @@ static OnnxAttrType attr_type_of(u32 field) {
   return field < 24 ? (OnnxAttrType)type[field] : OA_none;
 }
 
-static void read_floats(Read *r, Wire *k, OnnxAttr *a) {
+static void read_floats(ModelRead *r, Wire *k, OnnxAttr *a) {
   for (Wire l = wire_list(k, WT_fixed32); wire_more(&l);) {
     u32 bits = wire_u32(&l);
     memcpy(ADD_ITEM(r, k, &a->floats), &bits, sizeof bits);
   }
 }
 
-static void read_attr_field(Read *r, Wire *k, OnnxAttr *a) {
+static void read_attr_field(ModelRead *r, Wire *k, OnnxAttr *a) {
   switch (k->field) {
   case 1: a->name = wire_str(k); break;
   case 2: a->f = wire_float(k); break;
@@ -294,7 +294,7 @@ static void read_attr_field(Read *r, Wire *k, OnnxAttr *a) {
   }
 }
 
-static void read_attr(Read *r, Wire k, OnnxAttr *a) {
+static void read_attr(ModelRead *r, Wire k, OnnxAttr *a) {
   size_t start = k.pos;
   i64 declared = 0;
   OnnxAttrType seen = OA_none;
@@ -317,9 +317,9 @@ static void read_attr(Read *r, Wire k, OnnxAttr *a) {
          start, show(r->c, a->name));
 }
 
-static void check_attrs(const Read *r, const Wire *k, const OnnxNode *n, size_t start);
+static void check_attrs(const ModelRead *r, const Wire *k, const OnnxNode *n, size_t start);
 
-static void read_node(Read *r, Wire k, OnnxNode *n) {
+static void read_node(ModelRead *r, Wire k, OnnxNode *n) {
   size_t start = k.pos;
   u32 have[WIRE_COUNTS];
   count(&k, &r->nodes, ONNX_MAX_NODES, "nodes");
@@ -343,7 +343,7 @@ static void read_node(Read *r, Wire k, OnnxNode *n) {
 }
 
 /* Refuses two attributes of one name. Few attributes are compared pairwise, many through a map. */
-static void check_attrs(const Read *r, const Wire *k, const OnnxNode *n, size_t start) {
+static void check_attrs(const ModelRead *r, const Wire *k, const OnnxNode *n, size_t start) {
   bool many = n->attrs.n > 16;
   Map seen = map_new(&r->c->scratch);
   for (u32 i = 0; i < n->attrs.n; i++) {
@@ -362,7 +362,7 @@ static void check_attrs(const Read *r, const Wire *k, const OnnxNode *n, size_t 
   }
 }
 
-static void read_graph(Read *r, Wire k, OnnxGraph *g) {
+static void read_graph(ModelRead *r, Wire k, OnnxGraph *g) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   RESERVE(r, &g->nodes, n[1]);
@@ -384,7 +384,7 @@ static void read_graph(Read *r, Wire k, OnnxGraph *g) {
   }
 }
 
-static void read_function(Read *r, Wire k, OnnxFunction *f) {
+static void read_function(ModelRead *r, Wire k, OnnxFunction *f) {
   u32 n[WIRE_COUNTS];
   wire_counts(k, n);
   RESERVE(r, &f->nodes, n[7]);
@@ -410,7 +410,7 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
   loc.file = file;
   Wire k = wire_open(c, at, n, loc);
   OnnxModel *m = NEW(&c->work, OnnxModel);
-  Read r = {.c = c, .a = &c->work, .spent = &m->sparse_spent};
+  ModelRead r = {.c = c, .a = &c->work, .spent = &m->sparse_spent};
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: m->ir_version = wire_int(&k); break;
@@ -442,12 +442,12 @@ const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name) {
 }
 
 OnnxTensor *onnx_tensor_at(Wire k) {
-  Read r = {.c = k.c, .a = &k.c->work};
+  ModelRead r = {.c = k.c, .a = &k.c->work};
   return new_tensor(&r, k);
 }
 
 OnnxSparse *onnx_sparse_at(Wire k, u64 *spent) {
-  Read r = {.c = k.c, .a = &k.c->work, .spent = spent};
+  ModelRead r = {.c = k.c, .a = &k.c->work, .spent = spent};
   OnnxSparse *s = NEW(r.a, OnnxSparse);
   read_sparse(&r, k, s);
   return s;

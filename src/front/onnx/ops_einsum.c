@@ -11,11 +11,11 @@
 
 enum { LETTERS = 52, LABELS = LETTERS + MAX_RANK, TERMS = 64 };
 
-typedef struct Term {
+typedef struct EinsumTerm {
   Val v;
   u32 n; /* axes */
   u8 label[MAX_RANK];
-} Term;
+} EinsumTerm;
 
 typedef struct Einsum {
   Build *b;
@@ -68,7 +68,7 @@ static u32 parse_term(Einsum *e, u8 *label, u32 rank) {
 }
 
 /* Without an output the letters that occur once, in order of the alphabet, behind the ellipsis. */
-static u32 implicit_output(const Einsum *e, const Term *t, u32 n, u8 *label) {
+static u32 implicit_output(const Einsum *e, const EinsumTerm *t, u32 n, u8 *label) {
   u32 count[LABELS] = {0}, k = 0;
   for (u32 i = 0; i < n; i++)
     for (u32 j = 0; j < t[i].n; j++) count[t[i].label[j]]++;
@@ -78,13 +78,13 @@ static u32 implicit_output(const Einsum *e, const Term *t, u32 n, u8 *label) {
   return k;
 }
 
-static void drop_axis(Einsum *e, Term *t, u32 axis) {
+static void drop_axis(Einsum *e, EinsumTerm *t, u32 axis) {
   t->v = mk_squeeze(e->b->g, t->v, axis);
   memmove(t->label + axis, t->label + axis + 1, --t->n - axis);
 }
 
 /* Extents of all labels; then no operand keeps an axis of extent 1 that another one stretches. */
-static void settle_extents(Einsum *e, Term *t, u32 n) {
+static void settle_extents(Einsum *e, EinsumTerm *t, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (u32 j = 0; j < t[i].n; j++) {
       u32 l = t[i].label[j];
@@ -128,7 +128,7 @@ static Val diagonal(Build *b, Val x, u32 p, u32 q) {
   return mk_transpose(g, x, perm);
 }
 
-static void take_diagonals(Einsum *e, Term *t) {
+static void take_diagonals(Einsum *e, EinsumTerm *t) {
   for (u32 p = 0; p < t->n; p++)
     for (u32 q = t->n; q-- > p + 1;) {
       if (t->label[p] != t->label[q]) continue;
@@ -137,7 +137,7 @@ static void take_diagonals(Einsum *e, Term *t) {
     }
 }
 
-static void sum_unneeded(Einsum *e, Term *t, const bool *need) {
+static void sum_unneeded(Einsum *e, EinsumTerm *t, const bool *need) {
   i64 axes[MAX_RANK];
   u32 n = 0, kept = 0;
   for (u32 i = 0; i < t->n; i++) {
@@ -150,17 +150,17 @@ static void sum_unneeded(Einsum *e, Term *t, const bool *need) {
   t->n = kept;
 }
 
-static void need_labels(bool *need, const Term *t, u32 n) {
+static void need_labels(bool *need, const EinsumTerm *t, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (u32 j = 0; j < t[i].n; j++) need[t[i].label[j]] = true;
 }
 
 /* x <- x times y, over what is needed further on. */
-static void multiply(Einsum *e, Term *x, const Term *y, const bool *need) {
+static void multiply(Einsum *e, EinsumTerm *x, const EinsumTerm *y, const bool *need) {
   char name[LABELS] = {0}, spec[3 * MAX_RANK + 8];
   u32 names = 0, p = 0;
-  Term r = {.n = 0};
-  const Term *both[2] = {x, y};
+  EinsumTerm r = {.n = 0};
+  const EinsumTerm *both[2] = {x, y};
   for (u32 k = 0; k < 2; k++) {
     for (u32 i = 0; i < both[k]->n; i++) {
       u32 l = both[k]->label[i];
@@ -185,7 +185,7 @@ static void multiply(Einsum *e, Term *x, const Term *y, const bool *need) {
 
 /* Axes in the order of the output; labels that all operands dropped cannot occur, as one of them
  * has the extent. */
-static Val ordered(Einsum *e, const Term *x, const u8 *label, u32 n) {
+static Val ordered(Einsum *e, const EinsumTerm *x, const u8 *label, u32 n) {
   i64 perm[MAX_RANK];
   for (u32 i = 0; i < n; i++) {
     const u8 *hit = memchr(x->label, label[i], x->n);
@@ -199,7 +199,7 @@ static Val ordered(Einsum *e, const Term *x, const u8 *label, u32 n) {
 }
 
 /* Fills the terms; returns the number of axes of the output. */
-static u32 parse_equation(Einsum *e, Term *t, u32 n, u8 *out) {
+static u32 parse_equation(Einsum *e, EinsumTerm *t, u32 n, u8 *out) {
   Build *b = e->b;
   for (u32 i = 0; i < n; i++) {
     t[i].v = mk_widen(b->g, on_in(b, i));
@@ -222,7 +222,7 @@ void build_einsum(Build *b) {
   u8 out[MAX_RANK];
   if (!n || n > TERMS) on_bad(b, "%u operands", n);
   DType dt = on_dtype(b, on_in(b, 0));
-  Term *t = NEWS(&b->c->scratch, Term, n);
+  EinsumTerm *t = NEWS(&b->c->scratch, EinsumTerm, n);
   u32 nout = parse_equation(&e, t, n, out);
   settle_extents(&e, t, n);
   for (u32 i = 0; i < n; i++) {

@@ -6,10 +6,10 @@
 
 /* ---- Slice ---- */
 
-typedef struct Cut {
+typedef struct SliceCut {
   Dim start, size;
   i64 step;
-} Cut;
+} SliceCut;
 
 static i64 clamp(i64 x, i64 lo, i64 hi) {
   return x < lo ? lo : x > hi ? hi : x;
@@ -17,15 +17,15 @@ static i64 clamp(i64 x, i64 lo, i64 hi) {
 
 /* For a known extent. Not numpy's rule: a start in front of the first element is that element, also
  * going backwards. */
-static Cut cut_static(i64 d, i64 start, i64 end, i64 step) {
-  if (!d) return (Cut){0, 0, step};
+static SliceCut cut_static(i64 d, i64 start, i64 end, i64 step) {
+  if (!d) return (SliceCut){0, 0, step};
   if (start < 0) start = start < -d ? 0 : start + d;
   if (end < 0) end = end < -d ? (step < 0 ? -1 : 0) : end + d;
   start = clamp(start, 0, step < 0 ? d - 1 : d);
   end = step < 0 ? clamp(end, -1, d) : clamp(end, 0, d);
   i64 span = step < 0 ? start - end : end - start, by = step < 0 ? -step : step;
   i64 size = span > 0 ? (span - 1) / by + 1 : 0;
-  return (Cut){size ? start : 0, size, step};
+  return (SliceCut){size ? start : 0, size, step};
 }
 
 /* The same for a symbolic extent, where the position can be told from its sign alone. */
@@ -34,16 +34,16 @@ static Dim place(Build *b, Dim d, i64 x) {
   return dim_max(b->ds, dim_addk(b->ds, d, x < -DIM_MAX ? -DIM_MAX : x), 0);
 }
 
-static Cut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
+static SliceCut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
   if (step == -1 && (start == -1 || start >= DIM_MAX) && end < -DIM_MAX)
-    return (Cut){dim_addk(b->ds, d, -1), d, -1};
+    return (SliceCut){dim_addk(b->ds, d, -1), d, -1};
   if (step < 1) on_unsupported(b, "negative steps over a symbolic dimension");
   Dim lo = place(b, d, start), hi = end > DIM_MAX ? d : place(b, d, end);
   if (dim_is_const(lo) && dim_is_const(hi))
-    return (Cut){lo, hi > lo ? (hi - lo - 1) / step + 1 : 0, step};
+    return (SliceCut){lo, hi > lo ? (hi - lo - 1) / step + 1 : 0, step};
   Dim span = lo == 0 ? hi : dim_sub(b->ds, hi, lo);
   if (step > 1) span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
-  return (Cut){lo, span, step};
+  return (SliceCut){lo, span, step};
 }
 
 /* A limit of a slice: a number as written, or a dimension. */
@@ -61,12 +61,12 @@ static Dim limit_at(Build *b, Dim d, const Limit *x) {
   return dim_min(b->ds, d, x->dim);
 }
 
-static Cut cut_open(Build *b, Dim d, const Limit *start, const Limit *end, i64 step) {
+static SliceCut cut_open(Build *b, Dim d, const Limit *start, const Limit *end, i64 step) {
   if (step < 1) on_unsupported(b, "negative steps with symbolic limits");
   Dim lo = limit_at(b, d, start), hi = limit_at(b, d, end);
   Dim span = lo == 0 ? hi : dim_max(b->ds, dim_sub(b->ds, hi, lo), 0);
   if (step > 1) span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
-  return (Cut){lo, span, step};
+  return (SliceCut){lo, span, step};
 }
 
 static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *axes,
@@ -81,9 +81,9 @@ static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *
     Dim d = t->dim[a];
     if (step[i] == 0) on_bad(b, "step is 0");
     i64 st = clamp(step[i], -DIM_MAX, DIM_MAX);
-    Cut c = start[i].open || end[i].open ? cut_open(b, d, &start[i], &end[i], st)
-            : dim_is_const(d)            ? cut_static(d, start[i].k, end[i].k, st)
-                                         : cut_symbolic(b, d, start[i].k, end[i].k, st);
+    SliceCut c = start[i].open || end[i].open ? cut_open(b, d, &start[i], &end[i], st)
+                 : dim_is_const(d)            ? cut_static(d, start[i].k, end[i].k, st)
+                                              : cut_symbolic(b, d, start[i].k, end[i].k, st);
     s[a] = c.start;
     z[a] = c.size;
     by[a] = c.step;

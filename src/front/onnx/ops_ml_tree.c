@@ -10,11 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum Mode { TM_leq, TM_lt, TM_gte, TM_gt, TM_eq, TM_neq, TM_member, TM_leaf } Mode;
+typedef enum TreeMode { TM_leq, TM_lt, TM_gte, TM_gt, TM_eq, TM_neq, TM_member, TM_leaf } TreeMode;
 typedef enum Agg { AG_average, AG_sum, AG_min, AG_max } Agg;
 
 typedef struct TreeNode {
-  Mode mode;
+  TreeMode mode;
   i64 feature, yes, no; /* children are indices of nodes */
   double value;         /* threshold, or number of the set */
   bool missing;         /* NaN goes to yes */
@@ -46,11 +46,11 @@ static const OnnxAttr *ints_attr(Build *b, const char *name, bool must) {
   return a;
 }
 
-static Mode mode_from(Build *b, Str s) {
+static TreeMode mode_from(Build *b, Str s) {
   static const char *const names[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
                                       "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
   for (u32 i = 0; i < 6; i++)
-    if (str_is(b->c, s, names[i])) return (Mode)i;
+    if (str_is(b->c, s, names[i])) return (TreeMode)i;
   if (str_is(b->c, s, "LEAF")) return TM_leaf;
   on_unsupported(b, "nodes of mode '%s'", show(b->c, s));
 }
@@ -202,7 +202,8 @@ static void read_ensemble(Forest *f) {
   for (u32 i = 0; i < n; i++) {
     i64 m = tensor_get(mode, i).i;
     if (m < 0 || m > TM_member) on_bad(b, "mode %lld is not known", (long long)m);
-    TreeNode t = {.mode = (Mode)m, .feature = feature->ints.at[i], .value = tensor_get(split, i).f};
+    TreeNode t = {
+        .mode = (TreeMode)m, .feature = feature->ints.at[i], .value = tensor_get(split, i).f};
     if (m == TM_member) t.value = f->sets++;
     t.missing = miss && i < miss->ints.n && miss->ints.at[i];
     t.yes = child(f, yes->ints.at[i], yleaf->ints.at[i] != 0, n, weight->n);
@@ -287,12 +288,12 @@ static void measure(Forest *f) {
 
 /* ---- the walk ---- */
 
-typedef struct Walk {
+typedef struct TreeWalk {
   Forest *f;
   Val x;                                              /* [rows, features] */
   Val feature, value, yes, no, mode, missing, member; /* tables; missing and member 0: none */
   u32 modes;                                          /* bit set */
-} Walk;
+} TreeWalk;
 
 static Val index_table(Forest *f, size_t field) {
   i64 n = f->node.n;
@@ -305,10 +306,10 @@ static Val index_table(Forest *f, size_t field) {
   return mk_const(f->b->g, t);
 }
 
-static Walk walk_tables(Forest *f, Val x) {
+static TreeWalk walk_tables(Forest *f, Val x) {
   Build *b = f->b;
   i64 n = f->node.n, features = on_static_dim(b, x, 1);
-  Walk w = {.f = f, .x = x};
+  TreeWalk w = {.f = f, .x = x};
   double *value = NEWS(&b->c->scratch, double, f->node.n),
          *mode = NEWS(&b->c->scratch, double, f->node.n);
   double *missing = NEWS(&b->c->scratch, double, f->node.n);
@@ -337,7 +338,7 @@ static Walk walk_tables(Forest *f, Val x) {
   return w;
 }
 
-static Val mode_holds(const Walk *w, Mode m, Val v, Val limit) {
+static Val mode_holds(const TreeWalk *w, TreeMode m, Val v, Val limit) {
   static const Op op[] = {OP_le, OP_lt, OP_ge, OP_gt, OP_eq, OP_ne};
   Build *b = w->f->b;
   Graph *g = b->g;
@@ -349,7 +350,7 @@ static Val mode_holds(const Walk *w, Mode m, Val v, Val limit) {
 }
 
 static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
-  Walk *w = user;
+  TreeWalk *w = user;
   (void)i;
   (void)cond;
   (void)scan;
@@ -357,7 +358,7 @@ static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   Val limit = mk_gather(g, w->value, at, 0), yes = 0, mode = 0;
   for (u32 m = 0; m < TM_leaf; m++) {
     if (!(w->modes >> m & 1)) continue;
-    Val holds = mode_holds(w, (Mode)m, v, limit);
+    Val holds = mode_holds(w, (TreeMode)m, v, limit);
     if (yes && !mode) mode = mk_gather(g, w->mode, at, 0);
     yes = yes ? mk_select(g, mk_map2(g, OP_eq, mode, mk_scalar(g, DT_u8, m)), holds, yes) : holds;
   }
@@ -377,7 +378,7 @@ static Val find_leaves(Forest *f, Val x) {
   for (u32 i = 0; i < f->root.n; i++) tensor_set(roots, i, (Scalar){.i = f->root.at[i]});
   Dim shape[2] = {on_dim(b, x, 0), n};
   Val at = mk_broadcast(g, mk_const(g, roots), shape, 2), scan;
-  Walk w = walk_tables(f, x);
+  TreeWalk w = walk_tables(f, x);
   if (f->depth) mk_loop(g, mk_scalar(g, DT_i64, f->depth), 0, &at, 1, &scan, 0, step_down, &w);
   return mk_addk(g, at, -(double)f->inner);
 }

@@ -6,12 +6,12 @@
  */
 #include "front/onnx/builder.h"
 
-typedef struct Pool {
+typedef struct NgramPool {
   Build *b;
   const OnnxAttr *ints, *strs, *start, *index;
   u32 items; /* in the pool */
   i64 size;  /* of the output */
-} Pool;
+} NgramPool;
 
 static const OnnxAttr *list_of(Build *b, const char *name, OnnxAttrType type) {
   const OnnxAttr *a = on_attr(b, name);
@@ -19,10 +19,10 @@ static const OnnxAttr *list_of(Build *b, const char *name, OnnxAttrType type) {
   return a;
 }
 
-static Pool read_pool(Build *b) {
-  Pool p = {.b = b,
-            .ints = list_of(b, "pool_int64s", OA_ints),
-            .strs = list_of(b, "pool_strings", OA_strings)};
+static NgramPool read_pool(Build *b) {
+  NgramPool p = {.b = b,
+                 .ints = list_of(b, "pool_int64s", OA_ints),
+                 .strs = list_of(b, "pool_strings", OA_strings)};
   p.start = list_of(b, "ngram_counts", OA_ints);
   p.index = list_of(b, "ngram_indexes", OA_ints);
   if (p.ints && !p.ints->ints.n) p.ints = NULL;
@@ -40,7 +40,7 @@ static Pool read_pool(Build *b) {
 }
 
 /* Items k of the n-grams from `from` on, as [count]. */
-static Val items_at(const Pool *p, u32 from, u32 count, u32 n, u32 k, DType dt) {
+static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType dt) {
   i64 dim = count;
   Tensor *t = tensor_new(&p->b->c->work, p->ints ? DT_i64 : DT_str, &dim, 1);
   for (u32 i = 0; i < count; i++) {
@@ -63,7 +63,7 @@ static Val items_behind(Build *b, Val x, i64 d, Val *there) {
 
 /* How often each n-gram occurs in x [rows, length], its items `step` apart: [rows, count]; 0 when
  * it cannot. */
-static Val count_hits(const Pool *p, Val x, u32 from, u32 count, u32 n, i64 step) {
+static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64 step) {
   Build *b = p->b;
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
@@ -84,7 +84,7 @@ static Val count_hits(const Pool *p, Val x, u32 from, u32 count, u32 n, i64 step
 }
 
 /* Counts of n-grams number `first` and following, at their places among the outputs. */
-static Val spread_counts(const Pool *p, Val counts, u32 first, u32 count) {
+static Val spread_counts(const NgramPool *p, Val counts, u32 first, u32 count) {
   Build *b = p->b;
   i64 dim[2] = {count, p->size};
   u64 cells;
@@ -98,7 +98,7 @@ static Val spread_counts(const Pool *p, Val counts, u32 first, u32 count) {
   return mk_contract(b->g, counts, mk_const(b->g, t), "bg,go->bo");
 }
 
-static Val weighted(const Pool *p, Val y) {
+static Val weighted(const NgramPool *p, Val y) {
   Build *b = p->b;
   Graph *g = b->g;
   const OnnxAttr *w = list_of(b, "weights", OA_floats);
@@ -117,7 +117,7 @@ static Val weighted(const Pool *p, Val y) {
 
 void build_tfidf(Build *b) {
   Graph *g = b->g;
-  Pool p = read_pool(b);
+  NgramPool p = read_pool(b);
   Val x = on_in(b, 0), sum = 0;
   u32 rank = on_rank(b, x), first = 0;
   i64 lo = on_int(b, "min_gram_length", 1), hi = on_int(b, "max_gram_length", 1),

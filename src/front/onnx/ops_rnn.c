@@ -12,16 +12,16 @@
 
 typedef enum CellKind { CELL_rnn = 1, CELL_gru = 3, CELL_lstm = 4 } CellKind; /* number of gates */
 
-typedef struct Act {
+typedef struct RnnAct {
   const char *name;
   double alpha, beta;
-} Act;
+} RnnAct;
 
 typedef struct Cell {
   Build *b;
   CellKind kind;
   u32 hidden;
-  Act act[3];
+  RnnAct act[3];
   double clip; /* 0: none */
   bool input_forget, linear_before_reset;
   /* of the direction being built */
@@ -54,7 +54,7 @@ static const struct {
             {"Softplus", 0, 0, 0},
             {"Affine", 1, 0, 2}};
 
-static Val activate(Cell *k, const Act *a, Val x) {
+static Val activate(Cell *k, const RnnAct *a, Val x) {
   Build *b = k->b;
   Graph *g = b->g;
   const char *n = a->name;
@@ -81,7 +81,7 @@ static Val activate(Cell *k, const Act *a, Val x) {
 
 /* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as
  * ONNX Runtime does). */
-static Val apply(Cell *k, const Act *a, Val x) {
+static Val apply(Cell *k, const RnnAct *a, Val x) {
   return activate(k, a, k->clip > 0 ? mk_clamp(k->b->g, x, -k->clip, k->clip) : x);
 }
 
@@ -103,7 +103,7 @@ static void read_acts(Cell *k, u32 d, u32 per) {
     u32 row = 0, nrows = sizeof acts / sizeof *acts;
     while (row < nrows && strcasecmp(acts[row].name, name)) row++;
     if (row == nrows) on_unsupported(b, "activation '%s'", name);
-    Act a = {acts[row].name, acts[row].alpha, acts[row].beta};
+    RnnAct a = {acts[row].name, acts[row].alpha, acts[row].beta};
     if (acts[row].takes >= 1 && (i32)ia < na) a.alpha = alpha[ia++];
     if (acts[row].takes >= 2 && (i32)ib < nb) a.beta = beta[ib++];
     if (i / per == d) k->act[i % per] = a;

@@ -15,11 +15,11 @@ typedef enum Fill { FILL_zeros, FILL_border, FILL_reflection } Fill;
 typedef enum Kind { SAMPLE_nearest, SAMPLE_linear, SAMPLE_cubic } Kind;
 
 /* Of one axis; all are [batch, points, taps]. */
-typedef struct Taps {
+typedef struct SampleTaps {
   Val at;     /* i64 */
   Val weight; /* 0: a single tap */
   Val inside; /* bool; 0: all are */
-} Taps;
+} SampleTaps;
 
 typedef struct Sampler {
   Build *b;
@@ -76,10 +76,10 @@ static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
 }
 
 /* Integer positions (as floats) to indices. */
-static Taps settle(const Sampler *s, Val at, Dim d) {
+static SampleTaps settle(const Sampler *s, Val at, Dim d) {
   Build *b = s->b;
   Graph *g = b->g;
-  Taps t = {0};
+  SampleTaps t = {0};
   Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, at)), -1), zero = mk_like(g, at, 0), lo, span;
   if (s->fill == FILL_zeros) {
     t.inside = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, zero), mk_map2(g, OP_le, at, last));
@@ -92,7 +92,7 @@ static Taps settle(const Sampler *s, Val at, Dim d) {
 }
 
 /* x: [batch, points], in units of elements, on an axis of extent d. */
-static Taps taps_at(const Sampler *s, Val x, Dim d) {
+static SampleTaps taps_at(const Sampler *s, Val x, Dim d) {
   Build *b = s->b;
   Graph *g = b->g;
   if (s->kind == SAMPLE_nearest)
@@ -105,7 +105,7 @@ static Taps taps_at(const Sampler *s, Val x, Dim d) {
     at[i] = mk_unsqueeze(g, mk_addk(g, base, first + i), 2);
     w[i] = mk_unsqueeze(g, tap_weight(b, s->kind, f, first + i), 2);
   }
-  Taps t = settle(s, mk_concat(g, at, (u32)n, 2), d);
+  SampleTaps t = settle(s, mk_concat(g, at, (u32)n, 2), d);
   t.weight = mk_concat(g, w, (u32)n, 2);
   return t;
 }
@@ -119,9 +119,9 @@ static Val spread(Build *b, Val x, u32 i, u32 n) {
 }
 
 /* All taps together, [batch, points, all]; axes are the n trailing ones of x. */
-static Taps join_taps(Build *b, Val x, const Taps *t, u32 n) {
+static SampleTaps join_taps(Build *b, Val x, const SampleTaps *t, u32 n) {
   Graph *g = b->g;
-  Taps r = {0};
+  SampleTaps r = {0};
   Type tx = *on_type(b, x);
   for (u32 i = 0; i < n; i++) {
     Val at = spread(b, t[i].at, i, n);
@@ -147,10 +147,10 @@ static Taps join_taps(Build *b, Val x, const Taps *t, u32 n) {
 static Val sample(const Sampler *s, Val x, const Val *pos, u32 n) {
   Build *b = s->b;
   Graph *g = b->g;
-  Taps t[MAX_RANK];
+  SampleTaps t[MAX_RANK];
   Type tx = *on_type(b, x);
   for (u32 i = 0; i < n; i++) t[i] = taps_at(s, pos[i], tx.dim[2 + i]);
-  Taps all = join_taps(b, x, t, n);
+  SampleTaps all = join_taps(b, x, t, n);
   Type ta = *on_type(b, all.at);
   Dim flat[3] = {tx.dim[0], tx.dim[1], dim_product(b->ds, tx.dim + 2, n)};
   Dim many[4] = {tx.dim[0], tx.dim[1], ta.dim[1], ta.dim[2]}, line[3] = {many[0], many[1], 0};

@@ -70,7 +70,7 @@ void build_string_concat(Build *b) {
 
 /* ---- StringSplit ---- */
 
-typedef struct Split {
+typedef struct StringSplit {
   Build *b;
   Val rows;   /* [n, k] */
   Val length; /* [n] */
@@ -78,7 +78,7 @@ typedef struct Split {
   Val from, to;     /* where piece j begins and ends: [n, pieces] */
   Val count;        /* of pieces: [n] */
   i64 pieces, most; /* at most; -1: any number of splits */
-} Split;
+} StringSplit;
 
 /* rows moved to the left by d places, zeros from the right; to the right when negative */
 static Val moved(Build *b, Val rows, i64 d) {
@@ -95,7 +95,7 @@ static Val moved(Build *b, Val rows, i64 d) {
 
 /* Place of mark number j in each row, for j below `pieces`; k where there are fewer: the number of
  * places up to which at most j marks have been seen. mark: i64[n, k], 0 or 1 */
-static Val mark_places(const Split *s, Val mark) {
+static Val mark_places(const StringSplit *s, Val mark) {
   Build *b = s->b;
   Graph *g = b->g;
   Val seen = mk_unsqueeze(g, mk_cum(g, OP_cumsum, mark, 1, false, false), 2);
@@ -121,7 +121,7 @@ static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
 }
 
 /* Where the delimiter stands: i64[n, k], 0 or 1. */
-static Val find_delimiter(const Split *s, const char *text, i64 d) {
+static Val find_delimiter(const StringSplit *s, const char *text, i64 d) {
   Build *b = s->b;
   Graph *g = b->g;
   Val all = 0;
@@ -137,7 +137,7 @@ static Val find_delimiter(const Split *s, const char *text, i64 d) {
   return mk_transpose(g, taken, (const i64[]){1, 0});
 }
 
-static void split_at(Split *s, const char *text, i64 d) {
+static void split_at(StringSplit *s, const char *text, i64 d) {
   Build *b = s->b;
   Graph *g = b->g;
   s->pieces = s->k / d + 1;
@@ -160,7 +160,7 @@ static Val run_edge(Build *b, Val word, i64 d) {
 }
 
 /* Between runs of blanks; none at the ends. */
-static void split_blanks(Split *s) {
+static void split_blanks(StringSplit *s) {
   Build *b = s->b;
   Graph *g = b->g;
   static const char blank[] = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
@@ -183,7 +183,7 @@ static void split_blanks(Split *s) {
 
 /* The pieces as texts [n, m], m as many as the row with most has; `rest` (u8[k]) behind the last.
  */
-static Val pieces_of(const Split *s, Dim n, Val rest) {
+static Val pieces_of(const StringSplit *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
   Val j = places(b, s->pieces);
@@ -203,7 +203,7 @@ void build_string_split(Build *b) {
   Type t = *on_type(b, x);
   Dim n = type_count(b->ds, &t), out[MAX_RANK];
   if (t.rank == MAX_RANK) on_unsupported(b, "rank %u", t.rank);
-  Split s = {.b = b, .most = on_int(b, "maxsplit", -1)};
+  StringSplit s = {.b = b, .most = on_int(b, "maxsplit", -1)};
   s.rows = on_bytes(b, mk_reshape(g, x, &n, 1));
   s.length = lengths(b, s.rows);
   s.k = width(b, s.rows);
@@ -432,7 +432,7 @@ void build_tokenizer(Build *b) {
   Regex r = regex_compile_set(b->c, token_pattern(b), g->loc, &runs);
   Str pad = on_str(b, "pad_value", "");
   i64 long_pad = (i64)str_len(b->c, pad);
-  Split s = {.b = b, .rows = on_bytes(b, mk_reshape(g, x, &n, 1))};
+  StringSplit s = {.b = b, .rows = on_bytes(b, mk_reshape(g, x, &n, 1))};
   if (width(b, s.rows) < long_pad)
     s.rows = mk_pad(g, s.rows, zero_byte(b), (const Dim[]){0, 0},
                     (const Dim[]){0, long_pad - width(b, s.rows)}, (const i64[]){0, 0});

@@ -6,10 +6,10 @@
  */
 #include "front/onnx/builder.h"
 
-typedef struct Rows {
+typedef struct UniqueRows {
   Build *b;
   Val x; /* [rows, columns] */
-} Rows;
+} UniqueRows;
 
 static Val sorted_order(Build *b, Val column) {
   Val v, order;
@@ -18,7 +18,7 @@ static Val sorted_order(Build *b, Val column) {
 }
 
 static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
-  Rows *r = user;
+  UniqueRows *r = user;
   Build *b = r->b;
   (void)cond;
   (void)scan;
@@ -28,7 +28,7 @@ static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Va
 }
 
 /* Places of the rows in sorted order. */
-static Val order_of(Rows *r) {
+static Val order_of(UniqueRows *r) {
   Build *b = r->b;
   Graph *g = b->g;
   Dim rows = on_dim(b, r->x, 0), columns = on_dim(b, r->x, 1);
@@ -75,7 +75,7 @@ void build_unique(Build *b) {
   Type tf = *on_type(b, front);
   flat[1] = dim_product(b->ds, tf.dim + 1, tf.rank - 1);
   Val key = t.dt == DT_bool ? mk_cast(g, front, DT_u8) : front;
-  Rows r = {.b = b, .x = mk_reshape(g, key, flat, 2)};
+  UniqueRows r = {.b = b, .x = mk_reshape(g, key, flat, 2)};
   Val order = order_of(&r), starts = starts_group(b, mk_gather(g, r.x, order, 0));
   Val zeros = mk_full(g, mk_scalar(g, DT_i64, 0), &rows, 1);
   if (on_int(b, "sorted", 1)) {

@@ -10,27 +10,27 @@
 #include <sys/stat.h>
 #include <string.h>
 
-typedef struct Read {
+typedef struct ProtoRead {
   Ctx *c;
   Arena *a;
   Loc loc;
   const char *path;
   u64 *spent;
   u32 count; /* elements, of ONNX_MAX_TENSORS */
-} Read;
+} ProtoRead;
 
 /* SequenceProto.DataType and OptionalProto.DataType. */
 enum { EL_none, EL_tensor, EL_sparse, EL_seq, EL_map, EL_opt };
 
-static void read_list(Read *r, Wire k, Datum *d);
+static void read_list(ProtoRead *r, Wire k, Datum *d);
 
-static void read_tensor(Read *r, Wire k, Datum *d) {
+static void read_tensor(ProtoRead *r, Wire k, Datum *d) {
   d->kind = TY_tensor;
   d->t = onnx_tensor(r->c, onnx_tensor_at(k), r->path, r->loc, r->a);
 }
 
 /* MapProto: keys are integers (field 3) or strings (4), values a SequenceProto (5). */
-static void read_map(Read *r, Wire k, Datum *d) {
+static void read_map(ProtoRead *r, Wire k, Datum *d) {
   VEC(i64) key = {0};
   bool text = false;
   d->kind = TY_seq;
@@ -54,7 +54,7 @@ static void read_map(Read *r, Wire k, Datum *d) {
 }
 
 /* One element: the field number less 2 is its kind, in both messages. */
-static void read_elem(Read *r, Wire *k, Datum *d) {
+static void read_elem(ProtoRead *r, Wire *k, Datum *d) {
   Wire m = wire_message(k);
   switch (k->field - 2) {
   case EL_tensor: read_tensor(r, m, d); break;
@@ -72,7 +72,7 @@ static void read_elem(Read *r, Wire *k, Datum *d) {
 }
 
 /* SequenceProto (d->kind TY_seq) or OptionalProto (TY_opt): same fields, many or one. */
-static void read_list(Read *r, Wire k, Datum *d) {
+static void read_list(ProtoRead *r, Wire k, Datum *d) {
   VEC(Datum) elems = {0};
   i64 type = EL_none;
   while (wire_next(&k)) {
@@ -99,7 +99,7 @@ static void read_list(Read *r, Wire k, Datum *d) {
 
 Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
                     Arena *a) {
-  Read r = {.c = c, .a = a, .loc = loc, .path = path, .spent = NEW(a, u64)};
+  ProtoRead r = {.c = c, .a = a, .loc = loc, .path = path, .spent = NEW(a, u64)};
   Datum *d = NEW(a, Datum);
   Wire k = wire_open(c, at, n, loc);
   switch (type ? type->kind : OT_none) {

@@ -22,9 +22,9 @@ enum {
 };
 #define MOST_WORK 400000000u /* instructions looked at while making states */
 
-typedef struct Range {
+typedef struct CodeRange {
   u32 lo, hi;
-} Range;
+} CodeRange;
 
 typedef enum TreeKind { TR_set, TR_cat, TR_alt, TR_repeat, TR_assert } TreeKind;
 typedef enum Look { LK_begin, LK_end, LK_word, LK_not_word } Look;
@@ -32,40 +32,40 @@ typedef enum Look { LK_begin, LK_end, LK_word, LK_not_word } Look;
 typedef struct Tree Tree;
 struct Tree {
   TreeKind kind;
-  VEC(Range) set;   /* TR_set: code points */
-  VEC(Tree *) part; /* TR_cat, TR_alt; the one of TR_repeat */
-  i32 least, most;  /* TR_repeat; most -1: any number */
+  VEC(CodeRange) set; /* TR_set: code points */
+  VEC(Tree *) part;   /* TR_cat, TR_alt; the one of TR_repeat */
+  i32 least, most;    /* TR_repeat; most -1: any number */
   Look look;
 };
 
-typedef struct Parse {
+typedef struct RegexParse {
   Ctx *c;
   Arena *a;
   Loc loc;
   const u8 *at, *end;
   u32 depth;
   bool fold, dot_all; /* flags i and s */
-} Parse;
+} RegexParse;
 
-static _Noreturn void bad(Parse *p, const char *why) {
+static _Noreturn void bad(RegexParse *p, const char *why) {
   fail(p->c, ERR_input, p->loc, "pattern: %s, %u bytes before its end", why, (u32)(p->end - p->at));
 }
 
-static _Noreturn void refuse(Parse *p, const char *what) {
+static _Noreturn void refuse(RegexParse *p, const char *what) {
   fail(p->c, ERR_unsupported, p->loc, "pattern: %s is not supported", what);
 }
 
-static Tree *tree(Parse *p, TreeKind kind) {
+static Tree *tree(RegexParse *p, TreeKind kind) {
   Tree *t = NEW(p->a, Tree);
   t->kind = kind;
   return t;
 }
 
-static void add_range(Parse *p, Tree *t, u32 lo, u32 hi) {
-  *vec_push(p->a, &t->set) = (Range){lo, hi};
+static void add_range(RegexParse *p, Tree *t, u32 lo, u32 hi) {
+  *vec_push(p->a, &t->set) = (CodeRange){lo, hi};
 }
 
-static bool take(Parse *p, const char *text) {
+static bool take(RegexParse *p, const char *text) {
   size_t n = strlen(text);
   if ((size_t)(p->end - p->at) < n || memcmp(p->at, text, n) != 0) return false;
   p->at += n;
@@ -74,7 +74,7 @@ static bool take(Parse *p, const char *text) {
 
 /* ---- characters and sets ---- */
 
-static u32 take_rune(Parse *p) {
+static u32 take_rune(RegexParse *p) {
   static const u8 first[] = {0, 0, 0xc0, 0xe0, 0xf0};
   u32 lead = *p->at, n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || (size_t)(p->end - p->at) < n)
@@ -88,27 +88,27 @@ static u32 take_rune(Parse *p) {
   return x;
 }
 
-static void negate(Parse *p, Tree *t, u32 from) {
+static void negate(RegexParse *p, Tree *t, u32 from) {
   /* sorted by insertion: sets are short */
   for (u32 i = from + 1; i < t->set.n; i++)
     for (u32 k = i; k > from && t->set.at[k].lo < t->set.at[k - 1].lo; k--) {
-      Range x = t->set.at[k];
+      CodeRange x = t->set.at[k];
       t->set.at[k] = t->set.at[k - 1];
       t->set.at[k - 1] = x;
     }
-  VEC(Range) out = {0};
+  VEC(CodeRange) out = {0};
   u32 next = 0;
   for (u32 i = from; i < t->set.n; i++) {
-    if (t->set.at[i].lo > next) *vec_push(p->a, &out) = (Range){next, t->set.at[i].lo - 1};
+    if (t->set.at[i].lo > next) *vec_push(p->a, &out) = (CodeRange){next, t->set.at[i].lo - 1};
     if (t->set.at[i].hi + 1 > next) next = t->set.at[i].hi + 1;
   }
-  if (next <= LAST_RUNE) *vec_push(p->a, &out) = (Range){next, LAST_RUNE};
+  if (next <= LAST_RUNE) *vec_push(p->a, &out) = (CodeRange){next, LAST_RUNE};
   t->set.n = from;
   for (u32 i = 0; i < out.n; i++) *vec_push(p->a, &t->set) = out.at[i];
 }
 
 /* Both cases of the ASCII letters in ranges from `from` on. */
-static void fold_case(Parse *p, Tree *t, u32 from) {
+static void fold_case(RegexParse *p, Tree *t, u32 from) {
   u32 n = t->set.n;
   for (u32 i = from; i < n; i++)
     for (u32 k = 0; k < 2; k++) {
@@ -140,7 +140,7 @@ static const struct {
     {"perl space", "\t\n\f\r  "},
 };
 
-static bool add_class(Parse *p, Tree *t, const char *name, size_t n, bool not ) {
+static bool add_class(RegexParse *p, Tree *t, const char *name, size_t n, bool not ) {
   u32 from = t->set.n;
   for (u32 i = 0; i < sizeof classes / sizeof *classes; i++) {
     if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n) != 0) continue;
@@ -152,7 +152,7 @@ static bool add_class(Parse *p, Tree *t, const char *name, size_t n, bool not ) 
 }
 
 /* \d \w \s and their opposites, behind the backslash. */
-static bool take_perl(Parse *p, Tree *t) {
+static bool take_perl(RegexParse *p, Tree *t) {
   static const struct {
     char small;
     const char *name;
@@ -165,7 +165,7 @@ static bool take_perl(Parse *p, Tree *t) {
   return false;
 }
 
-static u32 take_hex(Parse *p) {
+static u32 take_hex(RegexParse *p) {
   bool brace = take(p, "{");
   u32 x = 0, n = 0;
   for (; p->at < p->end && (brace ? n < 8 : n < 2); n++, p->at++) {
@@ -183,7 +183,7 @@ static u32 take_hex(Parse *p) {
 }
 
 /* One character behind a backslash. */
-static u32 take_escape(Parse *p) {
+static u32 take_escape(RegexParse *p) {
   static const char name[] = "tnrfva", value[] = "\t\n\r\f\v\a";
   if (p->at == p->end) bad(p, "a backslash at the end");
   u32 ch = *p->at;
@@ -199,12 +199,12 @@ static u32 take_escape(Parse *p) {
   return ch;
 }
 
-static u32 take_member(Parse *p) {
+static u32 take_member(RegexParse *p) {
   return take(p, "\\") ? take_escape(p) : take_rune(p);
 }
 
 /* Behind the bracket. */
-static Tree *take_set(Parse *p) {
+static Tree *take_set(RegexParse *p) {
   Tree *t = tree(p, TR_set);
   bool not = take(p, "^"), first = true;
   for (;; first = false) {
@@ -238,16 +238,16 @@ static Tree *take_set(Parse *p) {
 
 /* ---- the tree ---- */
 
-static Tree *take_alternatives(Parse *p);
+static Tree *take_alternatives(RegexParse *p);
 
-static Tree *assertion(Parse *p, Look look) {
+static Tree *assertion(RegexParse *p, Look look) {
   Tree *t = tree(p, TR_assert);
   t->look = look;
   return t;
 }
 
 /* (?i) or (?i:...): true when a group follows. */
-static bool take_flags(Parse *p) {
+static bool take_flags(RegexParse *p) {
   bool on = true;
   for (; p->at < p->end; p->at++) {
     if (take(p, ":")) return true;
@@ -264,12 +264,12 @@ static bool take_flags(Parse *p) {
   bad(p, "a group without )");
 }
 
-static void take_name(Parse *p) {
+static void take_name(RegexParse *p) {
   while (p->at < p->end && *p->at != '>') p->at++;
   if (!take(p, ">")) bad(p, "a name without >");
 }
 
-static Tree *take_group(Parse *p) {
+static Tree *take_group(RegexParse *p) {
   bool fold = p->fold, dot_all = p->dot_all;
   if (++p->depth > MOST_DEPTH) refuse(p, "nesting as deep as this");
   if (take(p, "?P<") || take(p, "?<")) {
@@ -287,7 +287,7 @@ static Tree *take_group(Parse *p) {
   return t;
 }
 
-static Tree *any_rune(Parse *p) {
+static Tree *any_rune(RegexParse *p) {
   Tree *t = tree(p, TR_set);
   if (p->dot_all) {
     add_range(p, t, 0, LAST_RUNE);
@@ -298,7 +298,7 @@ static Tree *any_rune(Parse *p) {
   return t;
 }
 
-static i32 take_number(Parse *p) {
+static i32 take_number(RegexParse *p) {
   i32 x = -1;
   while (p->at < p->end && *p->at >= '0' && *p->at <= '9') {
     x = (x < 0 ? 0 : x * 10) + (*p->at++ - '0');
@@ -308,7 +308,7 @@ static i32 take_number(Parse *p) {
 }
 
 /* {n}, {n,} or {n,m}; anything else is text. */
-static bool take_counts(Parse *p, i32 *least, i32 *most) {
+static bool take_counts(RegexParse *p, i32 *least, i32 *most) {
   const u8 *start = p->at;
   if (!take(p, "{")) return false;
   *least = *most = take_number(p);
@@ -321,7 +321,7 @@ static bool take_counts(Parse *p, i32 *least, i32 *most) {
   return false;
 }
 
-static Tree *take_atom(Parse *p) {
+static Tree *take_atom(RegexParse *p) {
   i32 least, most;
   if (take(p, "(")) return take_group(p);
   if (take(p, "[")) return take_set(p);
@@ -341,7 +341,7 @@ static Tree *take_atom(Parse *p) {
   return t;
 }
 
-static Tree *take_repeated(Parse *p) {
+static Tree *take_repeated(RegexParse *p) {
   Tree *t = take_atom(p);
   for (u32 n = 0; p->at < p->end; n++) {
     i32 least = 0, most = -1;
@@ -362,7 +362,7 @@ static Tree *take_repeated(Parse *p) {
   return t;
 }
 
-static Tree *take_alternatives(Parse *p) {
+static Tree *take_alternatives(RegexParse *p) {
   Tree *all = tree(p, TR_alt), *cat = tree(p, TR_cat);
   *vec_push(p->a, &all->part) = cat;
   while (p->at < p->end && *p->at != ')') {
@@ -387,12 +387,12 @@ typedef struct Code {
   u32 x, y; /* where it goes on; split: both */
 } Code;
 
-typedef struct Emit {
-  Parse *p;
+typedef struct RegexEmit {
+  RegexParse *p;
   VEC(Code) code;
-} Emit;
+} RegexEmit;
 
-static u32 emit(Emit *e, Code c) {
+static u32 emit(RegexEmit *e, Code c) {
   if (e->code.n == MOST_CODE) refuse(e->p, "a pattern as large as this");
   *vec_push(e->p->a, &e->code) = c;
   return e->code.n - 1;
@@ -409,9 +409,9 @@ static u32 encode(u32 x, u8 *out) {
 
 /* A range of code points whose encodings are a range of bytes at every place: alternatives. Ends
  * are jumps to be set later; they are collected in `ends`. */
-typedef VEC(u32) Places;
+typedef VEC(u32) JumpList;
 
-static void emit_span(Emit *e, u32 lo, u32 hi, Places *ends) {
+static void emit_span(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
   u8 from[4], to[4];
   u32 n = encode(lo, from);
   encode(hi, to);
@@ -425,7 +425,7 @@ static void emit_span(Emit *e, u32 lo, u32 hi, Places *ends) {
   e->code.at[split].y = e->code.n;
 }
 
-static void emit_range(Emit *e, u32 lo, u32 hi, Places *ends) {
+static void emit_range(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
   static const u32 edge[] = {0x7f, 0x7ff, 0xffff};
   for (u32 i = 0; i < 3; i++)
     if (lo <= edge[i] && hi > edge[i]) {
@@ -446,19 +446,19 @@ static void emit_range(Emit *e, u32 lo, u32 hi, Places *ends) {
 }
 
 /* A byte that is none: where no alternative is left. */
-static void emit_never(Emit *e) {
+static void emit_never(RegexEmit *e) {
   u32 at = emit(e, (Code){.kind = CD_byte, .lo = 1, .hi = 0});
   e->code.at[at].x = at + 1;
 }
 
-static void land(Emit *e, const Places *ends) {
+static void land(RegexEmit *e, const JumpList *ends) {
   for (u32 i = 0; i < ends->n; i++) e->code.at[ends->at[i]].x = e->code.n;
 }
 
-static void emit_tree(Emit *e, const Tree *t);
+static void emit_tree(RegexEmit *e, const Tree *t);
 
-static void emit_alt(Emit *e, const Tree *t) {
-  Places ends = {0};
+static void emit_alt(RegexEmit *e, const Tree *t) {
+  JumpList ends = {0};
   for (u32 i = 0; i < t->part.n; i++) {
     bool more = i + 1 < t->part.n;
     u32 split = more ? emit(e, (Code){.kind = CD_split}) : 0;
@@ -471,8 +471,8 @@ static void emit_alt(Emit *e, const Tree *t) {
   land(e, &ends);
 }
 
-static void emit_repeat(Emit *e, const Tree *t) {
-  Places ends = {0};
+static void emit_repeat(RegexEmit *e, const Tree *t) {
+  JumpList ends = {0};
   for (i32 i = 0; i < t->least; i++) emit_tree(e, t->part.at[0]);
   if (t->most < 0) {
     u32 split = emit(e, (Code){.kind = CD_split});
@@ -491,8 +491,8 @@ static void emit_repeat(Emit *e, const Tree *t) {
   for (u32 i = 0; i < ends.n; i++) e->code.at[ends.at[i]].y = e->code.n;
 }
 
-static void emit_tree(Emit *e, const Tree *t) {
-  Places ends = {0};
+static void emit_tree(RegexEmit *e, const Tree *t) {
+  JumpList ends = {0};
   switch (t->kind) {
   case TR_set:
     for (u32 i = 0; i < t->set.n; i++) emit_range(e, t->set.at[i].lo, t->set.at[i].hi, &ends);
@@ -515,8 +515,8 @@ static void emit_tree(Emit *e, const Tree *t) {
 
 typedef enum Beside { BS_edge, BS_word, BS_other } Beside; /* what stands before or after */
 
-typedef struct Make {
-  Parse *p;
+typedef struct RegexMake {
+  RegexParse *p;
   const Code *code;
   u32 ncode;
   bool looks; /* there are assertions */
@@ -528,7 +528,7 @@ typedef struct Make {
   u16 *stack, *list; /* of instructions */
   u32 *mark, stamp;  /* mark[i] == stamp: in list */
   u64 work;
-} Make;
+} RegexMake;
 
 static bool is_word(u32 ch) {
   return (ch >= '0' && ch <= '9') || ch == '_' || ((ch | 32) >= 'a' && (ch | 32) <= 'z');
@@ -544,7 +544,7 @@ static bool holds(Look look, Beside before, Beside after) {
 }
 
 /* Instructions of a state and all they lead to without a byte, in m->list; returns how many. */
-static u32 closure(Make *m, const u16 *key, Beside after) {
+static u32 closure(RegexMake *m, const u16 *key, Beside after) {
   u32 n = 0, top = 0;
   m->stamp++;
   for (u32 i = 0; i < key[1]; i++) m->stack[top++] = key[2 + i];
@@ -570,7 +570,7 @@ static u32 closure(Make *m, const u16 *key, Beside after) {
 }
 
 /* Number of the state that consists of m->stack[0..n), sorted by being marked in order. */
-static u32 state_of(Make *m, Beside before, u32 n) {
+static u32 state_of(RegexMake *m, Beside before, u32 n) {
   u16 *key = NEWS(m->p->a, u16, n + 2);
   key[0] = m->looks ? before : BS_edge;
   key[1] = (u16)n;
@@ -582,7 +582,7 @@ static u32 state_of(Make *m, Beside before, u32 n) {
   return (*slot = m->key.n) - 1;
 }
 
-static u32 step(Make *m, const u16 *key, u32 kind) {
+static u32 step(RegexMake *m, const u16 *key, u32 kind) {
   u32 ch = m->sample[kind];
   Beside after = is_word(ch) ? BS_word : BS_other;
   u32 n = closure(m, key, after), count = 0;
@@ -598,7 +598,7 @@ static u32 step(Make *m, const u16 *key, u32 kind) {
 }
 
 /* Bytes between the same edges of ranges are of one kind; word characters by themselves. */
-static void find_kinds(Make *m) {
+static void find_kinds(RegexMake *m) {
   bool edge[257] = {0};
   for (u32 i = 0; i < m->ncode; i++) {
     const Code *c = &m->code[i];
@@ -614,8 +614,8 @@ static void find_kinds(Make *m) {
   }
 }
 
-static Regex make_states(Parse *p, const Code *code, u32 n) {
-  Make m = {.p = p, .code = code, .ncode = n, .seen = map_new(p->a)};
+static Regex make_states(RegexParse *p, const Code *code, u32 n) {
+  RegexMake m = {.p = p, .code = code, .ncode = n, .seen = map_new(p->a)};
   m.stack = NEWS(p->a, u16, n + 1);
   m.list = NEWS(p->a, u16, n + 1);
   m.mark = NEWS(p->a, u32, n + 1);
@@ -637,33 +637,33 @@ static Regex make_states(Parse *p, const Code *code, u32 n) {
   return r;
 }
 
-static Parse parse_begin(Ctx *c, Str pattern, Loc loc) {
+static RegexParse parse_begin(Ctx *c, Str pattern, Loc loc) {
   const u8 *at = (const u8 *)str_text(c, pattern);
-  Parse p = {.c = c, .a = &c->work, .loc = loc, .at = at, .end = at + str_len(c, pattern)};
+  RegexParse p = {.c = c, .a = &c->work, .loc = loc, .at = at, .end = at + str_len(c, pattern)};
   if (p.end - p.at > MOST_LENGTH) refuse(&p, "a pattern as long as this");
   return p;
 }
 
-static Tree *parse_all(Parse *p) {
+static Tree *parse_all(RegexParse *p) {
   Tree *t = take_alternatives(p);
   if (p->at < p->end) bad(p, ") without its group");
   return t;
 }
 
-static Regex compile(Parse *p, const Tree *t) {
-  Emit e = {.p = p};
+static Regex compile(RegexParse *p, const Tree *t) {
+  RegexEmit e = {.p = p};
   emit_tree(&e, t);
   emit(&e, (Code){.kind = CD_match});
   return make_states(p, e.code.at, e.code.n);
 }
 
 Regex regex_compile(Ctx *c, Str pattern, Loc loc) {
-  Parse p = parse_begin(c, pattern, loc);
+  RegexParse p = parse_begin(c, pattern, loc);
   return compile(&p, parse_all(&p));
 }
 
 Regex regex_compile_set(Ctx *c, Str pattern, Loc loc, bool *runs) {
-  Parse p = parse_begin(c, pattern, loc);
+  RegexParse p = parse_begin(c, pattern, loc);
   const Tree *t = parse_all(&p);
   const char *text = str_text(c, pattern);
   *runs = false;

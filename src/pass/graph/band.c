@@ -34,12 +34,12 @@ typedef struct Room { /* memory of a value, and of others that lie in it */
   u32 first, last; /* positions */
 } Room;
 
-typedef struct Way { /* how the graph is run up to a cut */
+typedef struct BandWay { /* how the graph is run up to a cut */
   u64 peak;
   u64 kernels; /* more than without bands */
   u32 from;    /* the cut before */
   u32 bands;   /* of what lies between; 0: as it is */
-} Way;
+} BandWay;
 
 typedef struct Band {
   Graph *g;
@@ -308,8 +308,8 @@ static u32 fewest_rows(const Region *r, u32 *parts) {
 }
 
 /* The region in as many bands as it takes to stay within `want`, or in those that need least. */
-static Way best_bands(const Band *w, Region *r, u64 want, Arena *a) {
-  Way best = {.peak = UINT64_MAX};
+static BandWay best_bands(const Band *w, Region *r, u64 want, Arena *a) {
+  BandWay best = {.peak = UINT64_MAX};
   u64 fixed = around(w, r);
   u32 parts, rows = fewest_rows(r, &parts);
   const Lease *need = find_needs(w, r, a);
@@ -320,14 +320,14 @@ static Way best_bands(const Band *w, Region *r, u64 want, Arena *a) {
     bool ok = region_rows(r, bands, a);
     u64 peak = ok ? fixed + inside(r, need, a) : UINT64_MAX;
     arena_rewind(a, m);
-    if (peak < best.peak) best = (Way){peak, (u64)(bands - 1) * parts, 0, bands};
+    if (peak < best.peak) best = (BandWay){peak, (u64)(bands - 1) * parts, 0, bands};
   }
   return best;
 }
 
 /* ---- the choice ---- */
 
-static bool is_better(const Way *a, const Way *b) {
+static bool is_better(const BandWay *a, const BandWay *b) {
   return a->peak != b->peak ? a->peak < b->peak : a->kernels < b->kernels;
 }
 
@@ -369,35 +369,35 @@ static bool is_wall(const Band *w, u32 from) {
   return false;
 }
 
-static void offer(Way *to, const Way *before, u32 from, Way step, u64 want) {
-  Way x = {step.peak > before->peak ? step.peak : before->peak, before->kernels + step.kernels,
-           from, step.bands};
+static void offer(BandWay *to, const BandWay *before, u32 from, BandWay step, u64 want) {
+  BandWay x = {step.peak > before->peak ? step.peak : before->peak, before->kernels + step.kernels,
+               from, step.bands};
   if (x.peak < want) x.peak = want;
   if (is_better(&x, to)) *to = x;
 }
 
 /* The stretch between two cuts in bands, if it can be. */
-static void offer_bands(const Band *w, Way *way, u32 from, u32 to, u64 want) {
+static void offer_bands(const Band *w, BandWay *way, u32 from, u32 to, u64 want) {
   Mark m = arena_mark(w->a);
   Region r = region_between(w, from, to);
   if (region_open(&r, w->a)) {
-    Way step = best_bands(w, &r, want, w->a);
+    BandWay step = best_bands(w, &r, want, w->a);
     if (step.bands) offer(&way[to], &way[from], from, step, want);
   }
   arena_rewind(w->a, m);
 }
 
 /* way: by cut. */
-static void choose(const Band *w, u64 want, Way *way) {
+static void choose(const Band *w, u64 want, BandWay *way) {
   u32 steps = w->ncut > BAND_CUTS ? BAND_STEPS * BAND_CUTS / w->ncut : BAND_STEPS;
   if (steps < BAND_MERGE) steps = BAND_MERGE;
-  way[0] = (Way){want, 0, 0, 0};
+  way[0] = (BandWay){want, 0, 0, 0};
   for (u32 to = 1; to <= w->ncut; to++) {
     bool wall = false;
-    way[to] = (Way){.peak = UINT64_MAX};
+    way[to] = (BandWay){.peak = UINT64_MAX};
     for (u32 from = to; from-- > 0 && to - from <= steps;) {
       u64 peak = peak_between(w, w->cut[from], w->cut[to]);
-      if (to - from <= BAND_MERGE) offer(&way[to], &way[from], from, (Way){.peak = peak}, want);
+      if (to - from <= BAND_MERGE) offer(&way[to], &way[from], from, (BandWay){.peak = peak}, want);
       wall = wall || is_wall(w, from);
       if (wall && to - from >= BAND_MERGE) break;
       if (wall || peak <= want || way[from].peak > way[to].peak) continue;
@@ -455,7 +455,7 @@ static void describe(Graph *g, const Region *r, Text *t) {
 void band(Unit *u) {
   if (!u->ram || !u->g->blk.at[1].node.n) return;
   Band w = survey(u);
-  Way *way = NEWS(w.a, Way, w.ncut + 1);
+  BandWay *way = NEWS(w.a, BandWay, w.ncut + 1);
   choose(&w, u->ram, way);
   u64 least = way[w.ncut].peak;
   if (u->ram == BAND_NEAR) choose(&w, least + least / BAND_SLACK, way);

@@ -18,18 +18,19 @@ typedef struct Held { /* of one value, while bands are written */
   Val *part;          /* by band: rows that it computed; 0: none. The first: what rows fold to */
 } Held;
 
-typedef struct Split {
+typedef struct BandSplit {
   const Region *region;
   u32 count, next;
   Held *held; /* of the region being written, by position - from */
-} Split;
+} BandSplit;
 
 static Val rows_of(Graph *g, Val v, u32 axis, i64 from, i64 to) {
   return mk_slice_axis(g, v, axis, from, to - from);
 }
 
 /* Operand k of a node for these rows of its result, and the zeros around it. */
-static Val operand(const Split *s, const Region *r, const Node *n, u32 k, Stripe out, i64 pad[2]) {
+static Val operand(const BandSplit *s, const Region *r, const Node *n, u32 k, Stripe out,
+                   i64 pad[2]) {
   Graph *g = r->g;
   Val v = n->in[k];
   const BandNode *of = band_inner(r, v);
@@ -51,7 +52,7 @@ static const Dim *with_first(Graph *g, const Attr *a, u32 at, i64 value) {
 }
 
 /* The node for these rows of its result. */
-static Val compute(const Split *s, const Region *r, const BandNode *b, Stripe out) {
+static Val compute(const BandSplit *s, const Region *r, const BandNode *b, Stripe out) {
   Graph *g = r->g;
   Node n = *graph_node(g, b->id);
   Val *in = NEWS(&g->c->scratch, Val, n.nin + 1);
@@ -89,7 +90,7 @@ static Val keep(Graph *g, Val v, i64 from, i64 to) {
 }
 
 /* Goes on with what the bands before came to. */
-static void write_fold(Split *s, const Region *r, u32 i, Stripe rows) {
+static void write_fold(BandSplit *s, const Region *r, u32 i, Stripe rows) {
   Graph *g = r->g;
   const BandNode *b = &r->node[i];
   Held *h = &s->held[i];
@@ -109,7 +110,7 @@ static void write_fold(Split *s, const Region *r, u32 i, Stripe rows) {
   h->part[0] = before ? mk_map2(g, with, before, part) : part;
 }
 
-static void write_node(Split *s, const Region *r, u32 i, u32 band) {
+static void write_node(BandSplit *s, const Region *r, u32 i, u32 band) {
   Graph *g = r->g;
   const BandNode *b = &r->node[i];
   Held *h = &s->held[i];
@@ -129,7 +130,7 @@ static void write_node(Split *s, const Region *r, u32 i, u32 band) {
   if (after.from < after.to) h->kept = keep(g, h->rows, after.from - h->from, after.to - h->from);
 }
 
-static void write_band(Split *s, const Region *r, u32 band) {
+static void write_band(BandSplit *s, const Region *r, u32 band) {
   for (u32 i = 0; i < r->to - r->from; i++)
     if (r->node[i].id) write_node(s, r, i, band);
   for (u32 i = 0; i < r->to - r->from; i++) {
@@ -139,7 +140,7 @@ static void write_band(Split *s, const Region *r, u32 band) {
   }
 }
 
-static void write_region(Split *s, Edit *e, const Region *r) {
+static void write_region(BandSplit *s, Edit *e, const Region *r) {
   Graph *g = r->g;
   u32 count = r->to - r->from;
   s->held = NEWS(&g->c->scratch, Held, count);
@@ -160,7 +161,7 @@ static void write_region(Split *s, Edit *e, const Region *r) {
 
 /* Everything a region reads stands in front of its last node, and nothing between reads it. */
 static bool visit(Edit *e, NodeId id) {
-  Split *s = e->user;
+  BandSplit *s = e->user;
   if (s->next == s->count || e->g->cur != 1) return true;
   const Region *r = &s->region[s->next];
   u32 at = r->at[id];
@@ -174,6 +175,6 @@ static bool visit(Edit *e, NodeId id) {
 }
 
 void band_split(Graph *g, const Region *region, u32 count) {
-  Split s = {.region = region, .count = count};
+  BandSplit s = {.region = region, .count = count};
   if (count) edit_run(g, visit, &s);
 }

@@ -16,10 +16,10 @@ enum { CUT_DEPTH = 12, CUT_VISITS = 10000 }; /* values may be reached in very ma
 static const NodeId CUT_MANY = UINT32_MAX;   /* users read different parts */
 
 /* The part of a value that is read: elements start .. start + size - 1 on every axis. */
-typedef struct Box {
+typedef struct SliceBox {
   u32 rank;
   Dim start[MAX_RANK], size[MAX_RANK];
-} Box;
+} SliceBox;
 
 /* ---- what users read, at the start of a round ---- */
 
@@ -81,7 +81,7 @@ void canon_see_slices(Graph *g, Canon *k) {
 /* ---- slices ---- */
 
 /* The part a slice reads, if it is less than the whole and its elements lie side by side. */
-static bool box_of(Graph *g, const Node *n, Box *b) {
+static bool box_of(Graph *g, const Node *n, SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
   const Dim *start = node_list(n, AT_start, &b->rank), *size = node_list(n, AT_size, &b->rank);
   const Dim *step = node_list(n, AT_step, &b->rank);
@@ -102,7 +102,7 @@ static bool reduces(Op op) {
 
 /* The axis of a reshape's operand that is the one axis cut of its result; MAX_RANK: there is none.
  */
-static u32 axis_behind(Graph *g, const Node *n, const Box *b, u32 *cut) {
+static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
   const Type *in = graph_type(g, n->in[0]), *out = graph_type(g, n->out[0]);
   i64 before = 1, at = 1;
   u32 many = 0;
@@ -120,7 +120,7 @@ static u32 axis_behind(Graph *g, const Node *n, const Box *b, u32 *cut) {
 }
 
 /* Is the node behind a value one whose operands can be cut instead of it? */
-static bool divides(Graph *g, const Node *n, const Box *b) {
+static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   u32 cut;
   if (n->op < OP_SCALARS) return n->op != OP_bitcast;
   switch (n->op) { /* each is cut in a way of its own, see `part_of` */
@@ -137,14 +137,14 @@ static bool divides(Graph *g, const Node *n, const Box *b) {
   }
 }
 
-static Val cut_value(Graph *g, Val v, const Box *b) {
+static Val cut_value(Graph *g, Val v, const SliceBox *b) {
   return mk_slice(g, v, b->start, b->size, NULL);
 }
 
 /* Of an operand that broadcasting aligns with the result from the right. */
-static Box box_aligned(Graph *g, Val v, const Box *b) {
+static SliceBox box_aligned(Graph *g, Val v, const SliceBox *b) {
   const Type *t = graph_type(g, v);
-  Box x = {.rank = t->rank};
+  SliceBox x = {.rank = t->rank};
   for (u32 i = 0; i < t->rank; i++) {
     u32 k = b->rank - t->rank + i;
     bool one = t->dim[i] == 1;
@@ -155,11 +155,11 @@ static Box box_aligned(Graph *g, Val v, const Box *b) {
 }
 
 /* Operand k of a contraction: letters of the result are cut, sums run over all. */
-static Box box_contract(Graph *g, const Node *n, u32 k, const Box *b) {
+static SliceBox box_contract(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[k]);
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
   const char *in = k ? strchr(spec, ',') + 1 : spec, *out = strchr(spec, '>') + 1;
-  Box x = {.rank = t->rank};
+  SliceBox x = {.rank = t->rank};
   for (u32 i = 0; i < t->rank; i++) {
     const char *at = strchr(out, in[i]);
     x.start[i] = at ? b->start[at - out] : 0;
@@ -168,12 +168,12 @@ static Box box_contract(Graph *g, const Node *n, u32 k, const Box *b) {
   return x;
 }
 
-static Box box_reduce(Graph *g, const Node *n, const Box *b) {
+static SliceBox box_reduce(Graph *g, const Node *n, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
   u32 naxes, at = 0;
   const Dim *axes = node_list(n, AT_axes, &naxes);
   bool keep = node_int(n, AT_keep, 0) != 0;
-  Box x = {.rank = t->rank};
+  SliceBox x = {.rank = t->rank};
   for (u32 i = 0; i < t->rank; i++) {
     bool gone = false;
     for (u32 k = 0; k < naxes; k++) gone = gone || axes[k] == (Dim)i;
@@ -184,8 +184,8 @@ static Box box_reduce(Graph *g, const Node *n, const Box *b) {
   return x;
 }
 
-static Box box_transpose(const Node *n, const Box *b) {
-  Box x = {.rank = b->rank};
+static SliceBox box_transpose(const Node *n, const SliceBox *b) {
+  SliceBox x = {.rank = b->rank};
   u32 rank;
   const Dim *perm = node_list(n, AT_perm, &rank);
   for (u32 i = 0; i < rank; i++) {
@@ -195,9 +195,9 @@ static Box box_transpose(const Node *n, const Box *b) {
   return x;
 }
 
-static Box box_reshape(Graph *g, const Node *n, const Box *b) {
+static SliceBox box_reshape(Graph *g, const Node *n, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
-  Box x = {.rank = t->rank};
+  SliceBox x = {.rank = t->rank};
   u32 cut, axis = axis_behind(g, n, b, &cut);
   for (u32 i = 0; i < t->rank; i++) {
     x.start[i] = i == axis ? b->start[cut] : 0;
@@ -206,16 +206,16 @@ static Box box_reshape(Graph *g, const Node *n, const Box *b) {
   return x;
 }
 
-static Box box_concat(Graph *g, const Node *n, u32 k, const Box *b) {
-  Box x = *b;
+static SliceBox box_concat(Graph *g, const Node *n, u32 k, const SliceBox *b) {
+  SliceBox x = *b;
   i64 axis = node_int(n, AT_axis, 0);
   x.size[axis] = graph_type(g, n->in[k])->dim[axis];
   return x;
 }
 
 /* Of a slice: what it reads of its operand, in whatever order. Symbolic places count as 0. */
-static Box box_slice(const Node *n, const Box *b) {
-  Box x = *b;
+static SliceBox box_slice(const Node *n, const SliceBox *b) {
+  SliceBox x = *b;
   u32 rank;
   const Dim *start = node_list(n, AT_start, &rank), *step = node_list(n, AT_step, &rank);
   for (u32 i = 0; i < rank; i++) {
@@ -227,7 +227,7 @@ static Box box_slice(const Node *n, const Box *b) {
 }
 
 /* What operand k of the node must have for box b of its result. */
-static Box box_in(Graph *g, const Node *n, u32 k, const Box *b) {
+static SliceBox box_in(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   if (n->op < OP_SCALARS || n->op == OP_broadcast) return box_aligned(g, n->in[k], b);
   switch (n->op) { /* as in `divides` */
   case OP_contract: return box_contract(g, n, k, b);
@@ -241,11 +241,11 @@ static Box box_in(Graph *g, const Node *n, u32 k, const Box *b) {
 
 /* Can the node behind a value compute a part of it? An operand of which less than all is read must
  * have a known extent there: one that is open may turn out to be 1 and stretch, or not to fit. */
-static bool passes(Graph *g, const Node *n, const Box *b) {
+static bool passes(Graph *g, const Node *n, const SliceBox *b) {
   if (!divides(g, n, b)) return false;
   for (u32 k = 0; k < n->nin; k++) {
     const Type *t = graph_type(g, n->in[k]);
-    Box x = box_in(g, n, k, b);
+    SliceBox x = box_in(g, n, k, b);
     for (u32 i = 0; i < t->rank; i++)
       if (!dim_is_const(t->dim[i]) && x.size[i] != t->dim[i]) return false;
   }
@@ -253,11 +253,11 @@ static bool passes(Graph *g, const Node *n, const Box *b) {
 }
 
 /* Box b of what the node computes, from parts of its operands. */
-static Val part_of(Graph *g, Node n, const Box *b) {
+static Val part_of(Graph *g, Node n, const SliceBox *b) {
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
   g->loc = n.loc;
   for (u32 i = 0; i < n.nin; i++) {
-    Box x = box_in(g, &n, i, b);
+    SliceBox x = box_in(g, &n, i, b);
     in[i] = cut_value(g, n.in[i], &x);
   }
   if (n.op == OP_reshape) return mk_reshape(g, in[0], b->size, b->rank);
@@ -268,7 +268,7 @@ static Val part_of(Graph *g, Node n, const Box *b) {
 /* Is there work above that a part does less of? 1: yes; 0: no, and no harm; -1: a fold that keeps
  * its users in its accumulator only as long as they read all of it. *left: how many more values are
  * looked at. */
-static i32 saves(Edit *e, Val v, const Box *b, u32 depth, u32 *left) {
+static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   Graph *g = e->g;
   const Canon *k = e->user;
   NodeId def = graph_val(g, v)->def;
@@ -282,7 +282,7 @@ static i32 saves(Edit *e, Val v, const Box *b, u32 depth, u32 *left) {
   --*left;
   i32 found = 0;
   for (u32 i = 0; i < n->nin; i++) {
-    Box x = box_in(g, n, i, b);
+    SliceBox x = box_in(g, n, i, b);
     i32 got = saves(e, n->in[i], &x, depth - 1, left);
     if (got < 0) return got;
     found |= got;
@@ -296,7 +296,7 @@ bool canon_slice_up(Edit *e, NodeId id) {
   Canon *k = e->user;
   Node n = *graph_node(g, id);
   Val v = n.in[0];
-  Box b;
+  SliceBox b;
   if (v >= k->n || !k->cut[v] || k->cut[v] == CUT_MANY || !graph_val(g, v)->def) return false;
   if (k->part[v]) return edit_swap(e, id, k->part[v]);
   const Node *x = graph_node(g, graph_val(g, v)->def);
@@ -304,7 +304,7 @@ bool canon_slice_up(Edit *e, NodeId id) {
   bool fold = x->op == OP_contract || reduces(x->op);
   u32 left = CUT_VISITS;
   for (u32 i = 0, found = fold; i < x->nin && !fold; i++) {
-    Box in = box_in(g, x, i, &b);
+    SliceBox in = box_in(g, x, i, &b);
     i32 got = saves(e, x->in[i], &in, CUT_DEPTH, &left);
     found |= got > 0;
     if (got < 0 || (i + 1 == x->nin && !found)) return false;

@@ -8,16 +8,16 @@
 #include "pass/graph/match.h"
 #include "pass/pass.h"
 
-typedef struct List {
+typedef struct NameList {
   Graph *g;
   Text *t;
   Str last; /* node named last */
   const char *name;
   u32 count;
-} List;
+} NameList;
 
 /* Names of all nodes below, in the order they run; of what is computed, the outermost counts. */
-static void walk(List *l, const Node *n) {
+static void walk(NameList *l, const Node *n) {
   Graph *g = l->g;
   if (!l->name && n->nout == 1) l->name = match_name(g, n->out[0]);
   for (u32 i = 0; i < n->nin; i++) {
@@ -43,7 +43,7 @@ void group_list(Graph *g, Text *out, const char *before) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (!is_root(g, n)) continue;
       Text nodes = text_new(&g->c->scratch);
-      List l = {.g = g, .t = &nodes};
+      NameList l = {.g = g, .t = &nodes};
       walk(&l, n);
       text_fmt(out, "%sgroup %s", before, op_info[n->op].name);
       Str label = graph_val(g, n->out[0])->name;

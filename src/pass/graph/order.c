@@ -20,7 +20,7 @@ enum { ORDER_MOVES = 16 << 20 }; /* looked at in one block: more are given up */
 
 typedef VEC(u32) Ids;
 
-typedef struct Step {
+typedef struct OrderStep {
   NodeId node;
   Ids in;    /* memories it reads */
   Ids out;   /* memories it writes */
@@ -28,7 +28,7 @@ typedef struct Step {
   u32 waits; /* for that many */
   bool map;  /* element by element: may overwrite an operand */
   u64 bits;  /* in the hash of a set of units */
-} Step;
+} OrderStep;
 
 typedef struct Memory {
   u64 size;
@@ -49,7 +49,7 @@ typedef struct Order {
   u32 *stamp;     /* by node: 1 + last unit, of all blocks, that looked at it */
   u32 looked;     /* units of the blocks before */
   bool *done;     /* by node: has its place in the new order */
-  VEC(Step) step;
+  VEC(OrderStep) step;
   VEC(Memory) mem;
 } Order;
 
@@ -195,7 +195,7 @@ static void add_steps(Order *o) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     if (n->op == OP_const || is_inline(o->g, n)) continue;
     u64 bits = random_bits(7, o->step.n);
-    *vec_push(o->a, &o->step) = (Step){.node = b->node.at[i], .map = true, .bits = bits};
+    *vec_push(o->a, &o->step) = (OrderStep){.node = b->node.at[i], .map = true, .bits = bits};
     o->step_of[b->node.at[i]] = o->step.n;
   }
   for (u32 i = 0; i < o->step.n; i++) {
@@ -231,7 +231,7 @@ typedef struct Move {
 
 /* What running the unit does to a state; nothing is changed. */
 static Move try_step(const Order *o, const State *s, u32 from, u32 step) {
-  const Step *u = &o->step.at[step];
+  const OrderStep *u = &o->step.at[step];
   u64 need = 0, freed = 0, saved = 0;
   for (u32 i = 0; i < u->out.n; i++) {
     const Memory *m = &o->mem.at[u->out.at[i]];
@@ -250,7 +250,7 @@ static Move try_step(const Order *o, const State *s, u32 from, u32 step) {
 }
 
 static void run_step(const Order *o, State *s, const Move *m) {
-  const Step *u = &o->step.at[m->step];
+  const OrderStep *u = &o->step.at[m->step];
   s->peak = m->peak;
   s->live = m->live;
   s->set = m->set;
@@ -303,12 +303,12 @@ static u64 peak_as_given(const Order *o) {
 }
 
 /* The best moves of all so far, best first, no two to the same set of units. */
-typedef struct Best {
+typedef struct BestMoves {
   Move *at;
   u32 n, most;
-} Best;
+} BestMoves;
 
-static void offer(Best *b, const Move *m) {
+static void offer(BestMoves *b, const Move *m) {
   if (b->n == b->most && !is_better(m, &b->at[b->n - 1])) return;
   u32 i = 0;
   while (i < b->n && b->at[i].set != m->set) i++;
@@ -319,7 +319,7 @@ static void offer(Best *b, const Move *m) {
 }
 
 /* One unit more behind each of the best; the states move from now to then. */
-static void advance(const Order *o, const Best *best, State *now, State *then) {
+static void advance(const Order *o, const BestMoves *best, State *now, State *then) {
   for (u32 i = 0; i < best->n; i++) {
     const Move *m = &best->at[i];
     Path *p = NEW(o->a, Path);
@@ -338,7 +338,7 @@ static bool search(const Order *o, u64 limit, u32 *out) {
   State *now = NEWS(o->a, State, beam), *then = NEWS(o->a, State, beam);
   for (u32 i = 0; i < beam; i++) now[i] = new_state(o, o->a);
   for (u32 i = 0; i < beam && beam > 1; i++) then[i] = new_state(o, o->a);
-  Best best = {.at = NEWS(o->a, Move, beam), .most = beam};
+  BestMoves best = {.at = NEWS(o->a, Move, beam), .most = beam};
   for (u32 turn = 0; turn < n; turn++) {
     best.n = 0;
     for (u32 i = 0; i < live; i++)
@@ -360,13 +360,13 @@ static bool search(const Order *o, u64 limit, u32 *out) {
 
 /* ---- the block ---- */
 
-typedef struct Emit {
+typedef struct NewOrder {
   Order *o;
   Ids node;
-} Emit;
+} NewOrder;
 
 /* A node behind those of its block that it is computed from. */
-static void emit(Emit *e, NodeId id) {
+static void emit(NewOrder *e, NodeId id) {
   Order *o = e->o;
   if (!id || o->home[id] != o->blk || o->done[id]) return;
   o->done[id] = true;
@@ -379,7 +379,7 @@ static void emit(Emit *e, NodeId id) {
 /* Nodes in the new order; what is computed in place stands in front of its first user. */
 static void apply(Order *o, const u32 *order) {
   Blk *b = &o->g->blk.at[o->blk];
-  Emit e = {.o = o};
+  NewOrder e = {.o = o};
   for (u32 i = 0; i < b->node.n; i++)
     if (graph_node(o->g, b->node.at[i])->op == OP_const) emit(&e, b->node.at[i]);
   for (u32 i = 0; i < o->step.n; i++) emit(&e, o->step.at[order[i]].node);

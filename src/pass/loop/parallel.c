@@ -34,17 +34,17 @@
 enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thread */
 
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
-typedef struct Cut {
+typedef struct BufCut {
   BufId buf;
   u32 dim;
-} Cut;
+} BufCut;
 
 typedef struct Share {
   Prog *p;
   const Range *range; /* by variable */
   u32 *total;         /* by root: accesses of the whole program */
   bool *own;          /* by root: scratch of each thread */
-  Cut *cut;           /* by root: how its writers were split */
+  BufCut *cut;        /* by root: how its writers were split */
   double grain;
   u32 inside; /* of how many loops that stay between kernels */
   u32 round;  /* one more for every set of variables, or of roots: a number says which one has it */
@@ -66,15 +66,15 @@ typedef struct Chain {
 /* ---- memory ---- */
 
 /* An index as coef * v + what does not depend on the body + what ranges from lo to hi. */
-typedef struct Split {
+typedef struct IndexSplit {
   i64 coef, lo, hi;
   Affine outer;
-} Split;
+} IndexSplit;
 
-static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, Split *s) {
+static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, IndexSplit *s) {
   Affine a;
   if (!affine_of(o->p, e, &a)) return false;
-  *s = (Split){.lo = a.k, .hi = a.k};
+  *s = (IndexSplit){.lo = a.k, .hi = a.k};
   for (u32 i = 0; i < a.n; i++) {
     i64 coef = a.t[i].coef, x, y;
     if (!a.t[i].var) return false;
@@ -104,7 +104,7 @@ static bool same_outer(const Affine *a, const Affine *b) {
 
 /* Does dimension d keep the accesses of two iterations of v apart? */
 static bool keeps_apart(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
-  Split all = {0}, s;
+  IndexSplit all = {0}, s;
   BufId first = 0;
   const RootUse *use = access_root(in, root);
   for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
@@ -277,12 +277,12 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
     u32 d = split_dim(o, t);
     u64 bytes;
     Sym sym;
-    if (note && t->write && d < t->n) o->cut[t->root] = (Cut){t->buf, d};
+    if (note && t->write && d < t->n) o->cut[t->root] = (BufCut){t->buf, d};
     if (t->write) r.torn = fmax(r.torn, torn_lines(p, t, d));
     if (t->write || o->in_root[t->root] == o->round || space == BS_reg || space == BS_in) continue;
     if (!mem_bytes(p, t->root, &bytes, &sym)) continue;
     o->in_root[t->root] = o->round;
-    const Cut *c = &o->cut[t->root];
+    const BufCut *c = &o->cut[t->root];
     if (space == BS_const && d == t->n) r.weights += (double)bytes;
     if (space == BS_const) continue;
     if (c->buf) r.alone += (double)bytes;
@@ -328,13 +328,13 @@ static double lone_cost(Share *o, StmtId id) {
 
 /* ---- the choice ---- */
 
-typedef enum Way { WAY_one, WAY_chain, WAY_open } Way;
+typedef enum ShareWay { WAY_one, WAY_chain, WAY_open } ShareWay;
 
-typedef struct Choice {
-  Way way;
+typedef struct ShareChoice {
+  ShareWay way;
   double time;
   Chain chain;
-} Choice;
+} ShareChoice;
 
 /* Do the bounds depend on loops of the chain? */
 static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
@@ -415,7 +415,7 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
   return true;
 }
 
-static Choice choose(Share *o, StmtId id);
+static ShareChoice choose(Share *o, StmtId id);
 
 /* Time of a list whose pieces become kernels; whole: nothing is gained. */
 static double open_time(Share *o, StmtId first, double whole) {
@@ -458,7 +458,7 @@ static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *
 }
 
 /* Strips of a loop inside, if that is faster than *best. */
-static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Choice *best) {
+static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, ShareChoice *best) {
   Prog *p = o->p;
   for (u32 k = 1; k < nest->n; k++) {
     Chain c = *nest;
@@ -471,13 +471,13 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Cho
     c.strip = strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : SHARES, &part);
     double each = ceil(ceil(c.trips / c.strip) / p->threads);
     double time = whole * part + o->grain / 7 + reads_cost(&r, each);
-    if (time < best->time) *best = (Choice){WAY_chain, time, c};
+    if (time < best->time) *best = (ShareChoice){WAY_chain, time, c};
   }
 }
 
-static Choice choose(Share *o, StmtId id) {
+static ShareChoice choose(Share *o, StmtId id) {
   Prog *p = o->p;
-  Choice best = {.time = lone_cost(o, id)};
+  ShareChoice best = {.time = lone_cost(o, id)};
   double whole = cost(o, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
@@ -488,7 +488,7 @@ static Choice choose(Share *o, StmtId id) {
   if (shared) {
     r = reads_of(o, id, s->var, false);
     double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
-    if (time < best.time) best = (Choice){WAY_chain, time, c};
+    if (time < best.time) best = (ShareChoice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
   }
   if ((s->flags & LF_unroll) || ex_loads(p, s->a) || ex_loads(p, s->b)) return best;
@@ -500,17 +500,17 @@ static Choice choose(Share *o, StmtId id) {
   if (!shared) r = reads_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
     open += r.weights * figures.ns_per_byte_llc * trips(o, s, &fixed) / n;
-  if (open < best.time) best = (Choice){.way = WAY_open, .time = open};
+  if (open < best.time) best = (ShareChoice){.way = WAY_open, .time = open};
   return best;
 }
 
 /* ---- the new program ---- */
 
-typedef struct List {
+typedef struct StmtList {
   StmtId first, last;
-} List;
+} StmtList;
 
-static void add(Share *o, List *l, StmtId s) {
+static void add(Share *o, StmtList *l, StmtId s) {
   prog_stmt(o->p, s)->next = 0;
   if (l->last)
     prog_stmt(o->p, l->last)->next = s;
@@ -565,7 +565,7 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
 }
 
 /* A kernel of its own for the loops of the chain. */
-static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, List *l) {
+static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
   Prog *p = o->p;
   hand_out(o, c, cost(o, id));
   reads_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
@@ -578,24 +578,24 @@ static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, List *l) {
 
 /* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
  * are one kernel. */
-static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
+static void take_apart(Share *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
   u32 count = count_list(p, first), n = 0;
   bool *cut = NEWS(&p->c->scratch, bool, count + 1), alone = true;
   bool cuts = find_cuts(o, first, cut);
-  List serial = {0};
+  StmtList serial = {0};
   StmtId kernel = 0;
   for (StmtId id = first, next; id; id = next, n++) {
     next = prog_stmt(p, id)->next;
     prog_stmt(p, id)->next = 0;
-    Choice c = {0};
+    ShareChoice c = {0};
     if (cuts && alone && cut[n]) c = choose(o, id);
     alone = cuts && cut[n];
     if (c.way == WAY_one) {
       unmark(p, id, NULL);
       if (!kernel) {
         add(o, l, kernel = new_kernel(o, k));
-        serial = (List){0};
+        serial = (StmtList){0};
       }
       add(o, &serial, id);
       prog_stmt(p, kernel)->body = serial.first;
@@ -606,7 +606,7 @@ static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
       add_shared(o, k, id, &c.chain, l);
       continue;
     }
-    List inside = {0};
+    StmtList inside = {0};
     o->inside++;
     take_apart(o, k, prog_stmt(p, id)->body, &inside);
     o->inside--;
@@ -618,7 +618,7 @@ static void take_apart(Share *o, Stmt k, StmtId first, List *l) {
 
 static StmtId walk(Share *o, StmtId first) {
   Prog *p = o->p;
-  List l = {0};
+  StmtList l = {0};
   for (StmtId id = first, next; id; id = next) {
     Mark m = arena_mark(&p->c->scratch);
     Stmt s = *prog_stmt(p, id);
@@ -650,7 +650,7 @@ void parallel(Prog *p) {
   o.grain = p->grain ? p->grain : figures.grain_ns;
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
-  o.cut = NEWS(&p->c->scratch, Cut, p->buf.n);
+  o.cut = NEWS(&p->c->scratch, BufCut, p->buf.n);
   u32 vars = p->var.n + p->stmt.n; /* a loop may get one for its strips */
   o.in_var = NEWS(&p->c->scratch, u32, vars);
   o.last_var = NEWS(&p->c->scratch, u64, vars);

@@ -21,7 +21,7 @@
 
 #include "ir/prog_mem.h"
 
-typedef enum Way { WAY_append, WAY_ring, WAY_update, WAY_copy } Way;
+typedef enum StateWay { WAY_append, WAY_ring, WAY_update, WAY_copy } StateWay;
 
 /* A buffer that stands for the memory of a state while lowering. */
 typedef struct Stand {
@@ -32,20 +32,20 @@ typedef struct Stand {
   i64 ring;   /* places of the ring */
 } Stand;
 
-typedef struct Pair {
+typedef struct StatePair {
   Val in, out, whole; /* whole: of a ring, the concat */
-  Way way;
+  StateWay way;
   Growth grows;
   u32 axis; /* that is longer in memory; MAX_RANK: none */
   BufId mem, next;
   VarId head;
   Dim new; /* ring: extent of what is added */
   i64 ring;
-} Pair;
+} StatePair;
 
 struct States {
   Lower *l;
-  VEC(Pair) pair;
+  VEC(StatePair) pair;
   VEC(Stand) stand;
   VEC(Growth) size; /* extents that grow, each once */
   VEC(u32) rings;   /* numbers of the pairs that are rings */
@@ -70,7 +70,7 @@ static bool begins_with(const Node *n, Val v, u32 axis) {
   return true;
 }
 
-static bool is_ring(States *o, Pair *r) {
+static bool is_ring(States *o, StatePair *r) {
   Graph *g = o->l->g;
   const Node *n = def_of(o->l, r->out), *c = n && n->op == OP_slice ? def_of(o->l, n->in[0]) : NULL;
   if (!c || !begins_with(c, r->in, MAX_RANK)) return false;
@@ -91,7 +91,7 @@ static bool is_ring(States *o, Pair *r) {
   return true;
 }
 
-static Way way_of(States *o, Pair *r) {
+static StateWay way_of(States *o, StatePair *r) {
   const Node *n = def_of(o->l, r->out);
   r->axis = r->grows.axis;
   if (r->axis != MAX_RANK) return begins_with(n, r->in, r->axis) ? WAY_append : WAY_copy;
@@ -106,7 +106,7 @@ static Str name_of(Lower *l, Val v) {
   return graph_val(l->g, v)->name;
 }
 
-static BufId add_memory(States *o, const Pair *r) {
+static BufId add_memory(States *o, const StatePair *r) {
   Lower *l = o->l;
   Graph *g = l->g;
   const Type *t = graph_type(g, r->in);
@@ -125,7 +125,7 @@ static BufId add_memory(States *o, const Pair *r) {
 }
 
 /* Stand-ins are of the space `state` until the end, so that form_merge leaves their axes alone. */
-static BufId add_stand(States *o, const Pair *r, Val v, Dim shift) {
+static BufId add_stand(States *o, const StatePair *r, Val v, Dim shift) {
   Lower *l = o->l;
   if (r->axis == MAX_RANK) return r->mem;
   const Type *t = graph_type(l->g, v);
@@ -206,14 +206,14 @@ static void read_sizes(States *o) {
   hold_fixed(o);
   if (m) o->heads = prog_add_buf(p, BS_state, DT_i64, &m, 1, str_of(l->c, "heads"));
   for (u32 i = 0; i < o->rings.n; i++) {
-    Pair *r = &o->pair.at[o->rings.at[i]];
+    StatePair *r = &o->pair.at[o->rings.at[i]];
     require_range(l, o->heads, i, r->ring - 1, "the state was never cleared: %s",
                   name_of(l, r->in));
     r->head = let_new(p, &l->at, "head", number_at(p, o->heads, i));
   }
 }
 
-static void begin_pair(States *o, Pair *r) {
+static void begin_pair(States *o, StatePair *r) {
   Lower *l = o->l;
   u32 axis = r->axis;
   r->mem = add_memory(o, r);
@@ -243,7 +243,7 @@ States *states_begin(Lower *l) {
   graph_use_counts(g, o->uses);
   for (u32 i = 0; i < g->state.n; i++) {
     const Kept *s = &g->state.at[i];
-    Pair r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
+    StatePair r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
     r.way = way_of(o, &r);
     /* one value may be the next of one state, and the beginning of one concat */
@@ -312,7 +312,7 @@ static void copy_next(States *o) {
   Lower *l = o->l;
   BufId *from = NEWS(&l->c->scratch, BufId, o->pair.n);
   for (u32 i = 0; i < o->pair.n; i++) {
-    const Pair *r = &o->pair.at[i];
+    const StatePair *r = &o->pair.at[i];
     if (r->way != WAY_copy || r->in == r->out) continue;
     from[i] = l->buf[r->out];
     const Buf b = *prog_buf(l->p, from[i]);
@@ -346,7 +346,7 @@ static void write_sizes(States *o) {
     prog_store(p, &at, o->sizes, &idx, 1, ex_op2(p, OP_add, now, ex_int(p, 1)));
   }
   for (u32 i = 0; i < o->rings.n; i++) {
-    const Pair *r = &o->pair.at[o->rings.at[i]];
+    const StatePair *r = &o->pair.at[o->rings.at[i]];
     ExprId idx = ex_int(p, i), to = ex_op2(p, OP_add, ex_var(p, r->head), ex_dim(p, r->new));
     prog_store(p, &at, o->heads, &idx, 1, ex_op2(p, OP_mod, to, ex_int(p, r->ring)));
   }

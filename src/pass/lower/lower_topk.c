@@ -9,16 +9,16 @@
 
 enum { FEW = 16 };
 
-typedef struct Line {
+typedef struct TopkLine {
   Prog *p;
   BufId x;
   u32 axis;
   Dim n;
   bool largest;
   VarId var[MAX_RANK]; /* the line */
-} Line;
+} TopkLine;
 
-static void put_result(Lower *l, const Line *s, Cursor *at, VarId to, VarId best) {
+static void put_result(Lower *l, const TopkLine *s, Cursor *at, VarId to, VarId best) {
   Prog *p = s->p;
   VarId at_to[MAX_RANK], at_from[MAX_RANK];
   for (u32 i = 0; i < prog_buf(p, s->x)->rank; i++) {
@@ -31,7 +31,7 @@ static void put_result(Lower *l, const Line *s, Cursor *at, VarId to, VarId best
 
 /* ---- a few ---- */
 
-static void pick(Lower *l, const Line *s, Cursor at, Dim k) {
+static void pick(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   Prog *p = s->p;
   const Scalar no = {.i = 0}, yes = {.i = 1};
   BufId taken = prog_add_buf(p, BS_local, DT_bool, &s->n, 1, str_of(p->c, "taken"));
@@ -56,20 +56,20 @@ static void pick(Lower *l, const Line *s, Cursor at, Dim k) {
 /* ---- many ---- */
 
 /* The position that stands at place i of the run, or some other one when i is beyond the end. */
-static VarId position(const Line *s, Cursor *at, BufId pos, VarId i) {
+static VarId position(const TopkLine *s, Cursor *at, BufId pos, VarId i) {
   Prog *p = s->p;
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, s->n), ex_int(p, 1));
   ExprId idx = ex_op2(p, OP_min, ex_var(p, i), last);
   return let_new(p, at, "pos", ex_load(p, pos, &idx, 1));
 }
 
-static ExprId bounded(const Line *s, VarId from, ExprId plus) {
+static ExprId bounded(const TopkLine *s, VarId from, ExprId plus) {
   Prog *p = s->p;
   return ex_op2(p, OP_min, ex_op2(p, OP_add, ex_var(p, from), plus), ex_dim(p, s->n));
 }
 
 /* Merges two neighbouring runs of width w, the first of which starts at lo, from a into b. */
-static void merge_runs(const Line *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
+static void merge_runs(const TopkLine *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
   Prog *p = s->p;
   VarId mid = let_new(p, &at, "mid", bounded(s, lo, ex_var(p, w)));
   VarId hi = let_new(p, &at, "hi", bounded(s, mid, ex_var(p, w)));
@@ -90,7 +90,7 @@ static void merge_runs(const Line *s, Cursor at, BufId a, BufId b, VarId lo, Var
   prog_set(p, &at, i, ex_op2(p, OP_add, ex_var(p, i), other));
 }
 
-static void sort(Lower *l, const Line *s, Cursor at, Dim k) {
+static void sort(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId a = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "order"));
   BufId b = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "merged"));
@@ -119,7 +119,7 @@ static void sort(Lower *l, const Line *s, Cursor at, Dim k) {
 
 void lower_topk(Lower *l, Cursor at) {
   Prog *p = l->p;
-  Line s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
+  TopkLine s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
   s.largest = node_int(l->n, AT_largest, 1) != 0;
   s.n = prog_buf(p, s.x)->dim[s.axis];
   Dim k = prog_buf(p, lower_out(l, 0))->dim[s.axis];

@@ -12,14 +12,14 @@
  */
 #include "pass/memory/live.h"
 
-typedef struct Loop {
+typedef struct LifeLoop {
   u32 parent; /* 0: none */
   u32 first, last;
-} Loop;
+} LifeLoop;
 
-typedef struct Access {
+typedef struct LifeAccess {
   u32 life, loop;
-} Access;
+} LifeAccess;
 
 typedef struct Undo {
   u32 life, killed;
@@ -32,15 +32,15 @@ typedef struct Filling {
   double share; /* of the whole, where boxes do not overlap: less than 1 cannot be all */
 } Filling;
 
-typedef struct Walk {
+typedef struct Liveness {
   Prog *p;
   Arena *a;
   Lives l;
   VEC(StmtId) point;
-  VEC(Loop) loop;      /* 0 is unused */
-  VEC(Access) access;  /* one for each life and loop at most twice in a row */
-  VEC(Access) exposed; /* life that is needed throughout a loop */
-  u32 at;              /* innermost loop */
+  VEC(LifeLoop) loop;      /* 0 is unused */
+  VEC(LifeAccess) access;  /* one for each life and loop at most twice in a row */
+  VEC(LifeAccess) exposed; /* life that is needed throughout a loop */
+  u32 at;                  /* innermost loop */
   u32 *killed; /* by life: 1 + last point that is sure to have written all of it, on every path */
   VEC(Undo) undo;
   bool *varies;       /* by variable: set after its declaration */
@@ -50,31 +50,31 @@ typedef struct Walk {
   VEC(Box) box;       /* written so far by this kernel */
   VEC(u32) before;    /* by box: 1 + another of the same life; 0: none */
   Filling *filling;   /* by life */
-} Walk;
+} Liveness;
 
-static u32 now(Walk *w) {
+static u32 now(Liveness *w) {
   return w->point.n - 1;
 }
 
-static void touch(Walk *w, u32 life) {
+static void touch(Liveness *w, u32 life) {
   FitItem *it = &w->l.item[life];
   if (it->first > it->last) it->first = now(w);
   it->last = now(w);
   u32 n = w->access.n;
   if (n && w->access.at[n - 1].life == life && w->access.at[n - 1].loop == w->at) return;
-  *vec_push(w->a, &w->access) = (Access){life, w->at};
+  *vec_push(w->a, &w->access) = (LifeAccess){life, w->at};
 }
 
 /* ---- expressions ---- */
 
-static bool steady(Walk *w, ExprId id) {
+static bool steady(Liveness *w, ExprId id) {
   for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
     if (x.e->kind == EX_load || (x.e->kind == EX_var && w->varies[x.e->ref])) return false;
   return true;
 }
 
 /* Has a store of this very element been passed in this iteration? */
-static bool stored(Walk *w, const Expr *e) {
+static bool stored(Liveness *w, const Expr *e) {
   for (u32 i = w->passed.n; i-- > 0;) {
     const Stmt *s = prog_stmt(w->p, w->passed.at[i]);
     if (s->buf != e->ref || prog_expr(w->p, s->a)->lanes != e->lanes) continue;
@@ -86,23 +86,23 @@ static bool stored(Walk *w, const Expr *e) {
   return false;
 }
 
-static void load(Walk *w, const Expr *e) {
+static void load(Liveness *w, const Expr *e) {
   u32 life = w->l.of[e->ref], outer = 0;
   if (!life--) return;
   touch(w, life);
   for (u32 k = w->at; k; k = w->loop.at[k].parent)
     if (w->killed[life] <= w->loop.at[k].first) outer = k;
-  if (outer && !stored(w, e)) *vec_push(w->a, &w->exposed) = (Access){life, outer};
+  if (outer && !stored(w, e)) *vec_push(w->a, &w->exposed) = (LifeAccess){life, outer};
 }
 
-static void loads(Walk *w, ExprId id) {
+static void loads(Liveness *w, ExprId id) {
   for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
     if (x.e->kind == EX_load) load(w, x.e);
 }
 
 /* ---- inside a point ---- */
 
-static void add_box(Walk *w, u32 life, const Box *box) {
+static void add_box(Liveness *w, u32 life, const Box *box) {
   Filling *f = &w->filling[life];
   if (f->point != w->point.n) *f = (Filling){.point = w->point.n};
   *vec_push(w->a, &w->box) = *box;
@@ -112,7 +112,7 @@ static void add_box(Walk *w, u32 life, const Box *box) {
   f->share += all > 0 ? (double)(box->hi - box->lo) / (double)all : 1;
 }
 
-static void store(Walk *w, StmtId id) {
+static void store(Liveness *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
   for (u32 i = 0; i < s->nidx; i++) loads(w, s->idx[i]);
   u32 life = w->l.of[s->buf];
@@ -123,13 +123,13 @@ static void store(Walk *w, StmtId id) {
   *vec_push(w->a, &w->passed) = id;
 }
 
-static void kill(Walk *w, u32 life, u32 killed) {
+static void kill(Liveness *w, u32 life, u32 killed) {
   *vec_push(w->a, &w->undo) = (Undo){life, w->killed[life]};
   w->killed[life] = killed;
 }
 
 /* Are the boxes of a life all of it? */
-static bool is_whole(Walk *w, u32 life) {
+static bool is_whole(Liveness *w, u32 life) {
   const Filling *f = &w->filling[life];
   VEC(Box) box = {0};
   if (f->share < 0.999) return false;
@@ -139,16 +139,16 @@ static bool is_whole(Walk *w, u32 life) {
 
 /* What has been filled, now that a statement of the kernel is done; from: the first of its boxes.
  */
-static void filled(Walk *w, u32 from) {
+static void filled(Liveness *w, u32 from) {
   for (u32 i = from; i < w->box.n; i++) {
     u32 life = w->l.of[w->box.at[i].buf] - 1;
     if (w->killed[life] != w->point.n && is_whole(w, life)) kill(w, life, w->point.n);
   }
 }
 
-static void inner_list(Walk *w, StmtId first);
+static void inner_list(Liveness *w, StmtId first);
 
-static void inner(Walk *w, StmtId id) {
+static void inner(Liveness *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
   loads(w, s->a);
   loads(w, s->b);
@@ -164,7 +164,7 @@ static void inner(Walk *w, StmtId id) {
   w->maybe -= maybe;
 }
 
-static void inner_list(Walk *w, StmtId first) {
+static void inner_list(Liveness *w, StmtId first) {
   u32 passed = w->passed.n;
   for (StmtId s = first; s; s = prog_stmt(w->p, s)->next) inner(w, s);
   w->passed.n = passed;
@@ -172,14 +172,14 @@ static void inner_list(Walk *w, StmtId first) {
 
 /* ---- points ---- */
 
-static void begin(Walk *w, StmtId id) {
+static void begin(Liveness *w, StmtId id) {
   *vec_push(w->a, &w->point) = id;
 }
 
-static void list(Walk *w, StmtId first);
+static void list(Liveness *w, StmtId first);
 
 /* A part that may not run: what it kills counts only inside. */
-static void maybe(Walk *w, StmtId first) {
+static void maybe(Liveness *w, StmtId first) {
   u32 undo = w->undo.n;
   list(w, first);
   while (w->undo.n > undo) {
@@ -189,7 +189,7 @@ static void maybe(Walk *w, StmtId first) {
 }
 
 /* What both branches write has been written afterwards. */
-static void branches(Walk *w, const Stmt *s) {
+static void branches(Liveness *w, const Stmt *s) {
   u32 undo = w->undo.n, before = w->point.n;
   VEC(u32) both = {0};
   list(w, s->body);
@@ -209,9 +209,9 @@ static void branches(Walk *w, const Stmt *s) {
   for (u32 i = 0; i < most; i++) kill(w, both.at[i], before);
 }
 
-static void loop(Walk *w, const Stmt *s) {
+static void loop(Liveness *w, const Stmt *s) {
   u32 id = w->loop.n;
-  *vec_push(w->a, &w->loop) = (Loop){w->at, now(w), 0};
+  *vec_push(w->a, &w->loop) = (LifeLoop){w->at, now(w), 0};
   w->at = id;
   if (s->kind == ST_while) loads(w, s->a);
   maybe(w, s->body);
@@ -219,7 +219,7 @@ static void loop(Walk *w, const Stmt *s) {
   w->at = w->loop.at[id].parent;
 }
 
-static void stmt(Walk *w, StmtId id) {
+static void stmt(Liveness *w, StmtId id) {
   const Stmt *s = prog_stmt(w->p, id);
   begin(w, id);
   w->box.n = w->before.n = w->passed.n = 0;
@@ -246,44 +246,44 @@ static void stmt(Walk *w, StmtId id) {
   }
 }
 
-static void list(Walk *w, StmtId first) {
+static void list(Liveness *w, StmtId first) {
   for (StmtId s = first; s; s = prog_stmt(w->p, s)->next) stmt(w, s);
 }
 
 /* ---- lifetimes ---- */
 
-static void widen(Walk *w, u32 life, u32 loop) {
+static void widen(Liveness *w, u32 life, u32 loop) {
   FitItem *it = &w->l.item[life];
-  const Loop *k = &w->loop.at[loop];
+  const LifeLoop *k = &w->loop.at[loop];
   if (k->first < it->first) it->first = k->first;
   if (k->last > it->last) it->last = k->last;
 }
 
-static bool encloses(Walk *w, u32 outer, u32 inner) {
+static bool encloses(Liveness *w, u32 outer, u32 inner) {
   for (; inner && inner != outer; inner = w->loop.at[inner].parent) {
   }
   return inner == outer;
 }
 
 /* A life that is touched in a loop and outside of it spans that loop. */
-static void spread(Walk *w) {
+static void spread(Liveness *w) {
   u32 *common = NEWS(w->a, u32, w->l.n);
   bool *seen = NEWS(w->a, bool, w->l.n);
   for (u32 i = 0; i < w->access.n; i++) {
-    const Access *x = &w->access.at[i];
+    const LifeAccess *x = &w->access.at[i];
     if (!seen[x->life]) common[x->life] = x->loop;
     seen[x->life] = true;
     while (!encloses(w, common[x->life], x->loop))
       common[x->life] = w->loop.at[common[x->life]].parent;
   }
   for (u32 i = 0; i < w->access.n; i++) {
-    const Access *x = &w->access.at[i];
+    const LifeAccess *x = &w->access.at[i];
     for (u32 k = x->loop; k != common[x->life]; k = w->loop.at[k].parent) widen(w, x->life, k);
   }
   for (u32 i = 0; i < w->exposed.n; i++) widen(w, w->exposed.at[i].life, w->exposed.at[i].loop);
 }
 
-static void add_lives(Walk *w) {
+static void add_lives(Liveness *w) {
   Prog *p = w->p;
   Lives *l = &w->l;
   l->of = NEWS(w->a, u32, p->buf.n);
@@ -304,14 +304,14 @@ static void add_lives(Walk *w) {
 }
 
 Lives live_find(Prog *p, Arena *a) {
-  Walk w = {.p = p, .a = a};
+  Liveness w = {.p = p, .a = a};
   add_lives(&w);
   w.killed = NEWS(a, u32, w.l.n + 1);
   w.filling = NEWS(a, Filling, w.l.n + 1);
   w.varies = NEWS(a, bool, p->var.n);
   for (StmtId s = 1; s < p->stmt.n; s++)
     if (prog_stmt(p, s)->kind == ST_set) w.varies[prog_stmt(p, s)->var] = true;
-  *vec_push(a, &w.loop) = (Loop){0, 0, 0};
+  *vec_push(a, &w.loop) = (LifeLoop){0, 0, 0};
   list(&w, p->body);
   spread(&w);
   for (u32 i = 0; i < w.l.n; i++) { /* from before the first point to behind the last */

@@ -33,7 +33,7 @@ typedef struct Around {
   u32 nsorted;
 } Around;
 
-typedef struct Best {
+typedef struct BestPlan {
   FitItem *item; /* the best plan so far */
   FitItem *tried;
   u32 n;
@@ -41,7 +41,7 @@ typedef struct Best {
   u64 descent; /* steps of a search that never turns back */
   Around around;
   FitResult r;
-} Best;
+} BestPlan;
 
 enum { FIT_MANY = 2000 }; /* items; more are not searched */
 
@@ -288,7 +288,7 @@ static void sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
 }
 
 /* Keeps what was tried if it is better. */
-static void take(Best *b) {
+static void take(BestPlan *b) {
   u64 height = 0;
   for (u32 i = 0; i < b->n; i++)
     if (b->tried[i].offset + b->tried[i].size > height)
@@ -341,7 +341,7 @@ static u64 area(const FitItem *it) {
 
 /* Puts what a search has left over where it fits, the largest first, and keeps the plan if it is
  * better. Where much more is left than another time, that is not tried. */
-static void finish(Best *b, Key *order) {
+static void finish(BestPlan *b, Key *order) {
   u64 rest = 0;
   u32 done = 0;
   for (u32 i = 0; i < b->n; i++) {
@@ -361,7 +361,7 @@ static void finish(Best *b, Key *order) {
 /* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
  * one was found. A search that has gone wrong near its root seldom recovers, a new one often
  * succeeds at once. */
-static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
+static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
   for (u32 try = 0; budget; try++) {
     const Style *how = &style[try / FO_COUNT % FIT_STYLES];
@@ -386,7 +386,7 @@ static bool search(Best *b, u64 height, const Style *style, u64 budget, Key *ord
   return false;
 }
 
-static void improve(Best *b, u64 budget, Arena *a) {
+static void improve(BestPlan *b, u64 budget, Arena *a) {
   Key *order = NEWS(a, Key, b->n);
   u32 *rank = NEWS(a, u32, b->n);
   u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
@@ -404,7 +404,7 @@ static void improve(Best *b, u64 budget, Arena *a) {
 }
 
 FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
-  Best b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
+  BestPlan b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
   Key *order = NEWS(a, Key, n);
   u32 *from = NEWS(a, u32, n);
   b.item = NEWS(a, FitItem, n);

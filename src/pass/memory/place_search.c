@@ -23,18 +23,18 @@ typedef struct Saved {
   u64 value;
 } Saved;
 
-typedef struct Choice {
+typedef struct PlaceChoice {
   u64 low;
   u32 rank, id;
-} Choice;
+} PlaceChoice;
 
 /* Items that are not placed yet and lie in neighbouring sections. */
-typedef struct Part {
+typedef struct PlacePart {
   u32 id, n;       /* in Search.id */
   u32 first, last; /* sections */
   u64 level;       /* nothing goes below any more */
   u32 rank;        /* at the level itself, only items of this rank and behind */
-} Part;
+} PlacePart;
 
 typedef struct Search {
   const FitItem *item;
@@ -54,9 +54,9 @@ typedef struct Search {
   u32 *begin, *end; /* by section: how many open items of a part do; see cut */
   u32 turn;
   VEC(Saved) trail;
-  VEC(Choice) choice; /* three stacks of the recursion */
+  VEC(PlaceChoice) choice; /* three stacks of the recursion */
   VEC(u32) id;
-  VEC(Part) part;
+  VEC(PlacePart) part;
   u64 area, deep; /* area of what is placed: now, and at the deepest dead end so far */
   u64 *kept;      /* by item: where it lay there, or FIT_OPEN */
   u32 most;       /* alternatives of a section that is decided at once */
@@ -167,13 +167,13 @@ static bool has_hat(Search *s, u32 id) {
 /* ---- the tree ---- */
 
 static int by_low(const void *x, const void *y) {
-  const Choice *a = x, *b = y;
+  const PlaceChoice *a = x, *b = y;
   if (a->low != b->low) return a->low < b->low ? -1 : 1;
   return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 /* Nothing that is open ends below. */
-static u64 lowest_top(Search *s, const Part *p) {
+static u64 lowest_top(Search *s, const PlacePart *p) {
   u64 top = UINT64_MAX;
   s->work += p->n;
   for (u32 i = 0; i < p->n; i++) {
@@ -184,7 +184,7 @@ static u64 lowest_top(Search *s, const Part *p) {
 }
 
 /* Pushes the open items of a part that may be the next, best first. */
-static u32 choices(Search *s, const Part *p) {
+static u32 choices(Search *s, const PlacePart *p) {
   u64 most = 0, top = lowest_top(s, p);
   u32 from = s->choice.n;
   for (u32 sec = p->first; sec <= p->last; sec++)
@@ -195,7 +195,7 @@ static u32 choices(Search *s, const Part *p) {
     u64 low = s->low[id];
     if (low < p->level || low >= top || low + most > s->height) continue;
     if (low == p->level && s->rank[id] < p->rank) continue;
-    *vec_push(s->a, &s->choice) = (Choice){low, s->rank[id], id};
+    *vec_push(s->a, &s->choice) = (PlaceChoice){low, s->rank[id], id};
   }
   u32 n = s->choice.n - from;
   if (n) qsort(s->choice.at + from, n, sizeof *s->choice.at, by_low);
@@ -224,7 +224,7 @@ static u32 on_ground(Search *s, u32 sec, u64 top) {
   for (u32 k = s->start[sec]; k < s->start[sec] + s->alive[sec]; k++) {
     u32 id = s->member[k];
     if (!can_be_lowest(s, sec, id)) continue;
-    *vec_push(s->a, &s->choice) = (Choice){s->low[id], s->rank[id], id};
+    *vec_push(s->a, &s->choice) = (PlaceChoice){s->low[id], s->rank[id], id};
     if (reach < top || !has_room_below(s, id, reach)) continue;
     s->choice.n = from;
     return 0;
@@ -238,7 +238,7 @@ enum { FIT_LOOKS = 64 };
 
 /* Alternatives of the section that leaves the fewest; 0: none leaves few, or those that do cannot
  * be decided yet. */
-static u32 forced(Search *s, const Part *p) {
+static u32 forced(Search *s, const PlacePart *p) {
   u32 looks = 0;
   u64 top = lowest_top(s, p);
   for (u32 few = 1; few <= s->most; few++) {
@@ -263,7 +263,7 @@ static u32 forced(Search *s, const Part *p) {
 }
 
 /* Cuts what is open of a part where no item crosses, and pushes the pieces. */
-static void cut(Search *s, const Part *p, u64 level, u32 rank) {
+static void cut(Search *s, const PlacePart *p, u64 level, u32 rank) {
   for (u32 sec = p->first; sec <= p->last; sec++) s->begin[sec] = s->end[sec] = 0;
   for (u32 i = 0; i < p->n; i++) {
     u32 id = s->id.at[p->id + i];
@@ -274,13 +274,14 @@ static void cut(Search *s, const Part *p, u64 level, u32 rank) {
   s->work += 2 * p->n + (p->last - p->first);
   u32 from = s->part.n, alive = 0;
   for (u32 sec = p->first; sec <= p->last; sec++) {
-    if (!alive && s->begin[sec]) *vec_push(s->a, &s->part) = (Part){0, 0, sec, sec, level, rank};
+    if (!alive && s->begin[sec])
+      *vec_push(s->a, &s->part) = (PlacePart){0, 0, sec, sec, level, rank};
     alive += s->begin[sec];
     if (alive) s->part.at[s->part.n - 1].last = sec;
     alive -= s->end[sec];
   }
   for (u32 k = from; k < s->part.n; k++) {
-    Part *q = &s->part.at[k];
+    PlacePart *q = &s->part.at[k];
     q->id = s->id.n;
     for (u32 i = 0; i < p->n; i++) {
       u32 id = s->id.at[p->id + i];
@@ -299,7 +300,7 @@ static void dead_end(Search *s) {
   for (u32 i = 0; i < s->n; i++) s->kept[i] = s->placed[i] ? s->low[i] : FIT_OPEN;
 }
 
-static bool solve(Search *s, Part p) {
+static bool solve(Search *s, PlacePart p) {
   if (s->work > s->budget) return false;
   u32 from = s->choice.n, ids = s->id.n, parts = s->part.n;
   u32 n = forced(s, &p);
@@ -307,7 +308,7 @@ static bool solve(Search *s, Part p) {
   if (!must) n = choices(s, &p);
   if (!n) dead_end(s);
   for (u32 i = 0; i < n && hat && !done && s->work <= s->budget; i++) {
-    Choice c = s->choice.at[from + i];
+    PlaceChoice c = s->choice.at[from + i];
     u32 trail = s->trail.n;
     bool fits = put(s, c.id);
     hat = !fits || has_hat(s, c.id);
@@ -402,7 +403,7 @@ bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 
   s.turn = 1;
   for (u32 k = 0; k < s.nsec; k++) ok = ok && s.open[k] <= height && settle(&s, k);
   if (ok) {
-    cut(&s, &(Part){0, n, 0, s.nsec - 1, 0, 0}, 0, 0);
+    cut(&s, &(PlacePart){0, n, 0, s.nsec - 1, 0, 0}, 0, 0);
     u32 parts = s.part.n;
     for (u32 k = 0; ok && k < parts; k++) ok = solve(&s, s.part.at[k]);
   }

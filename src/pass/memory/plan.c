@@ -27,16 +27,16 @@ static u32 find(u32 *into, u32 i) {
   return i;
 }
 
-typedef struct Places {
+typedef struct PlaceSharing {
   Prog *p;
   Lives *l;
   u32 *into; /* by life: another whose place it has, or itself */
-} Places;
+} PlaceSharing;
 
 /* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
  * that ends there as well stays apart: the place would look free to another result of the kernel.
  */
-static bool take_over(Places *o, u32 from, u32 to) {
+static bool take_over(PlaceSharing *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
   FitItem *a = &o->l->item[x], *b = &o->l->item[to];
   if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
@@ -53,7 +53,7 @@ static bool take_over(Places *o, u32 from, u32 to) {
 /* In the order of kernels: whatever begins there takes the place of the first operand that allows
  * it. What begins and ends there, as the scratch of a kernel, takes no part; a place that is taken
  * leaves the list. */
-static void share(Places *o) {
+static void share(PlaceSharing *o) {
   Lives *l = o->l;
   u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
   u32 *next = NEWS(&o->p->c->scratch, u32, l->n + 1), *starts, *then;
@@ -99,7 +99,7 @@ void plan(Prog *p) {
   mem_sweep(p);
   if (!bounded(p)) return;
   Lives l = live_find(p, &p->c->scratch);
-  Places o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
+  PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
   share(&o);
   FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
   put_state_first(p, &l);
@@ -159,7 +159,7 @@ PlanReport plan_report(Prog *p, Arena *a) {
   Lives l = live_find(p, a);
   for (u32 k = 0; k < l.npoint; k++) r.kernels += prog_stmt(p, l.point[k])->kind == ST_kernel;
   for (u32 i = 0; i < l.n; i++) r.naive += l.item[i].size;
-  share(&(Places){p, &l, NEWS(a, u32, l.n + 1)});
+  share(&(PlaceSharing){p, &l, NEWS(a, u32, l.n + 1)});
   u32 at = find_peak(&l, &r.bound, a);
   list_peak(&l, at, &r, a);
   const Stmt *s = l.npoint ? prog_stmt(p, l.point[at]) : NULL;
