@@ -126,17 +126,18 @@ def defines(header):
         return dict(re.findall(r"^#define \w+?_(ARENA_BYTES|WEIGHT_BYTES|INPUTS|OUTPUTS|(?:IN|OUT)PUT\d+_(?:NAME|TYPE|SHAPE)) (.*)$", f.read(), re.M))
 
 
-def compile_ingot(model, cc, threads, flags):
-    """(library, header facts, seconds) of a model by `ingot build`; kept as long as neither ingot nor the model is newer."""
+def compile_ingot(model, cc, threads, flags, ingot=INGOT, tag=""):
+    """(library, header facts, seconds) of a model by `ingot build`; kept as long as neither ingot nor the model is newer. tag: of a version."""
     folder = os.path.join(BUILD, "bench", "ingot")
     os.makedirs(folder, exist_ok=True)
     name = re.sub(r"\W", "_", os.path.basename(model)[:-5])
-    base = os.path.join(folder, f"{name}-{cc}-{threads}")
+    base = os.path.join(folder, f"{name}-{cc}-{threads}{tag}")
     lib, note = base + ".a", base + ".json"
-    cmd = [INGOT, "build", model, "-o", lib, "--name", name, "--quiet", "--no-selftest", "-O3", "--march", "native", "--cc", cc, *flags]
+    march = [] if "--march" in flags else ["--march", "native"]
+    cmd = [ingot, "build", model, "-o", lib, "--name", name, "--quiet", "--no-selftest", "-O3", *march, "--cc", cc, *flags]
     if threads > 1:
         cmd += ["--threads", str(threads)]
-    if os.path.exists(note) and os.path.getmtime(note) > max(os.path.getmtime(INGOT), os.path.getmtime(model)):
+    if os.path.exists(note) and os.path.getmtime(note) > max(os.path.getmtime(ingot), os.path.getmtime(model)):
         with open(note) as f:
             old = json.load(f)
         if old["cmd"] == cmd:
@@ -154,13 +155,13 @@ def compile_ingot(model, cc, threads, flags):
     return lib, facts
 
 
-def start_ingot(engine, model, feed, threads, flags=()):
+def start_ingot(engine, model, feed, threads, flags=(), ingot=INGOT, tag=""):
     """A process of the compiled model around bench/turns.c."""
     import numpy as np
     cc = engine.split("-")[1]
     if not shutil.which(cc):
         raise Refused(f"{cc} is not installed")
-    lib, facts = compile_ingot(model, cc, threads, list(flags))
+    lib, facts = compile_ingot(model, cc, threads, list(flags), ingot, tag)
     d = defines(facts["header"])
     nin, nout = int(d["INPUTS"]), int(d["OUTPUTS"])
 
@@ -186,7 +187,7 @@ def start_ingot(engine, model, feed, threads, flags=()):
         for name, dtype, _ in ins:
             f.write(np.ascontiguousarray(feed[name], dtype).tobytes())
     c = Child(engine, [prog, prog + ".in", prog + ".out"], [o[0] for o in outs])
-    version = subprocess.run([INGOT, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip() or "ingot"
+    version = subprocess.run([ingot, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip() or "ingot"
     c.facts.update(version=version, settings="ingot build " + " ".join(facts["flags"]), build_s=facts["build_s"],
                    code_bytes=facts["code_bytes"], arena_bytes=int(d["ARENA_BYTES"]), const_bytes=int(d["WEIGHT_BYTES"]))
     c.outs, c.outfile = outs, prog + ".out"
@@ -345,6 +346,19 @@ def show(name, threads, row, engines):
             print(f"    {e}: {ort}{min(peers) / good[e]:.2f}x best", flush=True)
 
 
+def chosen(only, error):
+    """The networks that --only names, or all."""
+    import nets
+    if not only:
+        return nets.ORDER
+    parts = only.split(",")
+    names = [n for n in nets.ORDER if any(fnmatch.fnmatch(n, q) for q in parts)]
+    for q in parts:
+        if not any(fnmatch.fnmatch(n, q) for n in names):
+            error(f"no network is called {q}; --list names them")
+    return names
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--only", help="names of networks, or parts of them with *")
@@ -359,13 +373,7 @@ def main():
     a = p.parse_args()
     enter_venv()
     import nets
-    names = nets.ORDER
-    if a.only:
-        parts = a.only.split(",")
-        names = [n for n in names if any(fnmatch.fnmatch(n, q) for q in parts)]
-        for q in parts:
-            if not any(fnmatch.fnmatch(n, q) for n in names):
-                p.error(f"no network is called {q}; --list names them")
+    names = chosen(a.only, p.error)
     if a.list:
         print("\n".join(f"{n:16} {nets.NETS[n]['title']}" for n in names))
         return
