@@ -1,4 +1,4 @@
-"""The operator and type tables of docs/ir.md, made from src/ir/ops.def and src/ir/dtypes.def.
+"""The operator and type tables of docs/ir.md, made from src/ir/ops.def, src/ir/flags.def and src/ir/dtypes.def.
 
     python3 tools/opdoc.py --write    puts them between the markers in docs/ir.md
     python3 tools/opdoc.py --check    exit 1 if what is there is not what the tables say
@@ -21,24 +21,34 @@ def cell(text):
     return text.replace('\\"', '"').replace("|", "\\|")
 
 
+def small(flags):
+    return " ".join(f.lower() for f in flags.split("|") if f != "0")
+
+
 def scalars(text):
     yield "| operator | operands | of class | result | flags | meaning |"
     yield "| --- | --- | --- | --- | --- | --- |"
     rows = re.findall(r"^SC\((\w+), *(\d+), *(\w+), *(\w+), *([\w|]+), *" + STRING + r"\)", text, re.M)
     for name, nin, cls, res, flags, meaning in rows:
-        flags = " ".join(f.lower() for f in flags.split("|") if f != "0")
-        yield f"| `{name}` | {nin} | {cls} | {res} | {flags} | {cell(meaning) or name} |"
+        yield f"| `{name}` | {nin} | {cls} | {res} | {small(flags)} | {cell(meaning) or name} |"
 
 
 def structural(text):
-    yield "| operator | kind | operands | results | attributes | meaning |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    row = r"^OP\((\w+), *(\d+), *(\d+), *(\d+), *(\w+), *[\w|]+, *" + STRING + ", *" + STRING + r"\)"
-    for name, lo, hi, nout, kind, attrs, meaning in re.findall(row, text, re.M):
+    yield "| operator | kind | operands | results | flags | attributes | meaning |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    row = r"^OP\((\w+), *(\d+), *(\d+), *(\d+), *(\w+), *([\w|]+), *" + STRING + ", *" + STRING + r"\)"
+    for name, lo, hi, nout, kind, flags, attrs, meaning in re.findall(row, text, re.M):
         nin = lo if lo == hi else f"{lo} or more"
         nout = "any" if nout == "65535" else nout
         attrs = " ".join(f"`{a}`" for a in attrs.split())
-        yield f"| `{name}` | {kind} | {nin} | {nout} | {attrs} | {cell(meaning)} |"
+        yield f"| `{name}` | {kind} | {nin} | {nout} | {small(flags)} | {attrs} | {cell(meaning)} |"
+
+
+def flags(text):
+    yield "| flag | meaning |"
+    yield "| --- | --- |"
+    for name, meaning in re.findall(r"^FLAG\((\w+), *" + STRING + r"\)", text, re.M):
+        yield f"| {name.lower()} | {cell(meaning)} |"
 
 
 def dtypes(text):
@@ -51,8 +61,9 @@ def dtypes(text):
 
 
 def fill(doc):
-    ops, types = read("src", "ir", "ops.def"), read("src", "ir", "dtypes.def")
-    for mark, lines in ("scalar operators", scalars(ops)), ("structural operators", structural(ops)), ("types", dtypes(types)):
+    ops, types, about = read("src", "ir", "ops.def"), read("src", "ir", "dtypes.def"), read("src", "ir", "flags.def")
+    tables = {"scalar operators": scalars(ops), "structural operators": structural(ops), "flags": flags(about), "types": dtypes(types)}
+    for mark, lines in tables.items():
         lines = list(lines)
         if len(lines) < 10:
             sys.exit(f"{mark}: the table could not be read")

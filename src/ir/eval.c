@@ -481,9 +481,7 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
 }
 
 bool scalar_is_fast(Op op, DType d) {
-  bool fast = op == OP_exp1 || op == OP_exp || op == OP_log || op == OP_sin || op == OP_cos ||
-              op == OP_tanh || op == OP_gelu2 || op == OP_erf;
-  return fast && dtype_is_float(d) && d != DT_f64;
+  return op_is(op, OF_FAST) && dtype_is_float(d) && d != DT_f64;
 }
 
 /* Where a program has no function of its kind, it takes the fast one. */

@@ -68,9 +68,6 @@ bool type_can_have_layout(const Type *t);
 /* Does the node read its operands, and write its result, element by element? Others need memory in
  * plain order. */
 bool node_takes_layout(const Node *n);
-static inline bool op_is_alias(Op op) { /* its result is the memory of its operand */
-  return op == OP_reshape || op == OP_within;
-}
 bool node_is_view(const Node *n); /* reads its operand through another index: costs nothing */
 /* Bytes as integers, or those less a constant: costs next to nothing, so that bytes stay what lies
  * in memory. */
@@ -78,7 +75,8 @@ bool node_is_decode(Graph *g, const Node *n);
 /* The bytes q that v = q - *zero is made of by such nodes, *zero a byte of the same type; 0: v is
  * something else. */
 Val graph_bytes(Graph *g, Val v, i64 *zero);
-/* May operand k of a concat be written straight into its result? A fold whose vectors are blocks of
+/* May operand k of a concat, if nobody else reads it, be written straight into its result? Maps,
+ * contractions and pools go element by element. A fold whose vectors are blocks of
  * channels is not scattered into a result without them: its sums would be made one by one. It is
  * written as it lies and copied, which costs as much as one step of the fold. */
 bool part_fits(Graph *g, const Node *concat, u32 k);

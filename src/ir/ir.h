@@ -72,7 +72,17 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-typedef enum OpFlag { OF_COMM = 1, OF_ASSOC = 2, OF_PURE = 4 } OpFlag;
+/* Columns of ops.def that are yes or no, see flags.def: a bit each. */
+enum {
+#define FLAG(name, text) OF_BIT_##name,
+#include "ir/flags.def"
+#undef FLAG
+};
+typedef enum OpFlag {
+#define FLAG(name, text) OF_##name = 1 << OF_BIT_##name,
+#include "ir/flags.def"
+#undef FLAG
+} OpFlag;
 typedef enum OpClass {
   OC_NUM,
   OC_FLT,
@@ -87,14 +97,22 @@ struct OpInfo {
   const char *name;
   u16 nin_min, nin_max, nout;
   OpKind kind;
-  OpClass cls; /* scalar ops */
-  OpRes res;   /* scalar ops */
-  u8 flags;
+  OpClass cls;       /* scalar ops */
+  OpRes res;         /* scalar ops */
+  u16 flags;         /* of OpFlag */
   const char *attrs; /* structural ops */
   const char *text;
 };
 extern const OpInfo op_info[OP_COUNT];
 extern const char *const op_kind_name[OK_COUNT];
+
+static inline bool op_is(Op op, OpFlag flag) {
+  return (op_info[op].flags & flag) != 0;
+}
+/* Is an element of the result computed from those at its place? A bitcast reads bits in memory. */
+static inline bool op_is_elementwise(Op op) {
+  return op < OP_SCALARS && op != OP_bitcast;
+}
 
 /* ---- dimensions ---- */
 

@@ -13,7 +13,7 @@ bool type_can_have_layout(const Type *t) {
 }
 
 bool node_is_view(const Node *n) {
-  return n->op == OP_transpose || n->op == OP_slice || n->op == OP_broadcast;
+  return op_info[n->op].kind == OK_VIEW && !op_is(n->op, OF_ALIAS);
 }
 
 static bool is_byte(DType dt) {
@@ -46,22 +46,9 @@ Val graph_bytes(Graph *g, Val v, i64 *zero) {
 }
 
 bool node_takes_layout(const Node *n) {
-  if (node_is_view(n)) return true;
-  if (n->op < OP_SCALARS) return n->op != OP_bitcast;
-  switch (n->op) {
-  case OP_conv:
-  case OP_contract:
-  case OP_pool_max:
-  case OP_pool_sum:
-  case OP_reduce_sum:
-  case OP_reduce_prod:
-  case OP_reduce_max:
-  case OP_reduce_min:
-  case OP_concat:
-  case OP_pad: return true;
-  case OP_gather: return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
-  default: return false;
-  }
+  if (n->op == OP_gather) return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
+  if (op_is(n->op, OF_FOLD)) return n->op != OP_resume_sum;
+  return op_is_elementwise(n->op) || node_is_view(n) || op_info[n->op].kind == OK_JOIN;
 }
 
 /* Is the value computed in place from a fold that ends in the same kernel? */
@@ -84,6 +71,10 @@ static bool is_folded(Graph *g, const Node *n) {
 bool part_fits(Graph *g, const Node *concat, u32 k) {
   const Value *v = graph_val(g, concat->in[k]);
   const Layout *y = graph_val(g, concat->out[0])->layout;
+  if (!v->def || v->home != HOME_buffer) return false;
+  const Node *n = graph_node(g, v->def);
+  OpKind kind = op_info[n->op].kind;
+  if (kind != OK_MAP && (kind == OK_REDUCE || !op_is(n->op, OF_FOLD))) return false;
   bool same = !v->layout || !v->layout->block || (y && y->block == v->layout->block);
-  return same || !v->def || !is_folded(g, graph_node(g, v->def));
+  return same || !is_folded(g, n);
 }

@@ -7,13 +7,17 @@
 #include <string.h>
 
 /* The flags column, as ops.def spells it. */
-enum { COMM = OF_COMM, ASSOC = OF_ASSOC, PURE = OF_PURE };
+enum {
+#define FLAG(name, text) name = OF_##name,
+#include "ir/flags.def"
+#undef FLAG
+};
 
 const OpInfo op_info[OP_COUNT] = {
 #define SC(name, nin, cls, res, flags, text)                                                       \
-  [OP_##name] = {#name, nin, nin, 1, OK_MAP, OC_##cls, OR_##res, (flags) | PURE, "", text},
+  [OP_##name] = {#name, nin, nin, 1, OK_MAP, OC_##cls, OR_##res, flags, "", text},
 #define OP(name, lo, hi, nout, kind, flags, attrs, text)                                           \
-  [OP_##name] = {#name, lo, hi, nout, OK_##kind, OC_ANY, OR_none, (flags), attrs, text},
+  [OP_##name] = {#name, lo, hi, nout, OK_##kind, OC_ANY, OR_none, flags, attrs, text},
 #include "ir/ops.def"
 #undef SC
 #undef OP

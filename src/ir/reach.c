@@ -93,13 +93,11 @@ static Ends turned(Ends n) {
 
 /* The operands of a scalar operator, as far as they matter. */
 static void operands(Graph *g, const Node *n, Ends ends, u32 *left, Bounds *x) {
-  bool exact = n->op == OP_add || n->op == OP_cast || n->op == OP_floor || n->op == OP_ceil ||
-               n->op == OP_round || n->op == OP_select;
   bool pick = n->op == OP_max || n->op == OP_min;
   u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* a limit is looked at first */
   for (u32 i = 0; i < n->nin; i++) {
     u32 k = pick ? i ^ known : i;
-    Ends ask = exact || pick ? ends : END_both;
+    Ends ask = op_is(n->op, OF_MONO) ? ends : END_both;
     if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(ends);
     if (n->op == OP_sub && k == 0) ask = ends;
     if (n->op == OP_select && k == 0) continue;

@@ -59,7 +59,8 @@ static void ops(void) {
     CHECK(op_from_name(i->name, strlen(i->name)) == (Op)op);
     CHECK(i->nin_min <= i->nin_max && i->nout >= 1);
     CHECK((op < OP_SCALARS) == (i->kind == OK_MAP) && (op < OP_SCALARS) == (i->res != OR_none));
-    CHECK(i->flags & OF_PURE);
+    CHECK(op_is((Op)op, OF_FUNC) + op_is((Op)op, OF_SLOW) + op_is((Op)op, OF_CHEAP) <= 1);
+    CHECK(!op_is((Op)op, OF_COMM) || i->nin_max == 2);
     CHECK(op_from_name(i->name, strlen(i->name) - 1) != (Op)op);
   }
   for (int k = 0; k < OK_COUNT; k++) CHECK(op_kind_name[k] != NULL);

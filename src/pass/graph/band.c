@@ -127,7 +127,7 @@ static bool is_channelwise(Graph *g, const Node *n) {
     while (count && axes[count - 1] > 1) count--;
     return !count;
   }
-  if (n->op == OP_pool_max || n->op == OP_pool_sum) return true;
+  if (op_info[n->op].kind == OK_WINDOW) return op_is(n->op, OF_FOLD);
   return n->op == OP_conv && node_int(n, AT_group, 1) > 1 && graph_type(g, n->in[1])->dim[1] == 1;
 }
 
@@ -169,7 +169,7 @@ static void find_rooms(Band *w) {
     for (u32 k = 0; k < n->nout; k++) {
       Val v = n->out[k];
       if (n->op == OP_const || graph_val(g, v)->home != HOME_buffer) continue;
-      if (op_is_alias(n->op)) {
+      if (op_is(n->op, OF_ALIAS)) {
         w->in[v] = w->in[n->in[0]];
         continue;
       }

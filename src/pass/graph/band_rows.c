@@ -12,7 +12,7 @@
 static bool is_window(Graph *g, const Node *n) {
   u32 ns;
   if (n->op == OP_conv) return true;
-  if (n->op != OP_pool_max && n->op != OP_pool_sum) return false;
+  if (op_info[n->op].kind != OK_WINDOW || !op_is(n->op, OF_FOLD)) return false;
   node_list(n, AT_window, &ns);
   return ns + 2 == graph_type(g, n->out[0])->rank;
 }
@@ -48,7 +48,7 @@ bool band_node(Graph *g, const Node *n) {
   if (t->kind != TY_tensor || t->rank <= ROW_AXIS || t->rank > 5) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
-  if (n->op < OP_SCALARS) return n->op != OP_bitcast;
+  if (op_is_elementwise(n->op)) return true;
   if (n->op == OP_concat) return node_int(n, AT_axis, 0) != ROW_AXIS;
   return folds || is_window(g, n) || is_part(g, n);
 }

@@ -463,28 +463,6 @@ static bool visit(Edit *e, NodeId id) {
 
 /* ---- what is known about values at the start of a round ---- */
 
-/* Does a small change of an operand stay one in the result? Then what becomes of the result
- * decides. */
-static bool passes_on(Op op) {
-  switch (op) {
-  case OP_add:
-  case OP_sub:
-  case OP_mul:
-  case OP_neg:
-  case OP_select:
-  case OP_reduce_sum:
-  case OP_reduce_max:
-  case OP_contract:
-  case OP_conv:
-  case OP_reshape:
-  case OP_transpose:
-  case OP_slice:
-  case OP_broadcast:
-  case OP_concat: return true;
-  default: return false;
-  }
-}
-
 static bool harden(Canon *k, Val v) {
   bool was = k->ulp_tolerant[v];
   k->ulp_tolerant[v] = false;
@@ -505,8 +483,8 @@ static bool see_block(Graph *g, Canon *k, BlkId b) {
   for (u32 i = 0; i < x->ret.n; i++) news |= harden(k, x->ret.at[i]);
   for (u32 i = x->node.n; i--;) {
     const Node *n = graph_node(g, x->node.at[i]);
-    bool tolerant = n->op == OP_exp || n->op == OP_tanh || n->op == OP_erf ||
-                    (passes_on(n->op) && k->ulp_tolerant[n->out[0]]);
+    bool tolerant =
+        op_is(n->op, OF_SMOOTH) || (op_is(n->op, OF_NEAR) && k->ulp_tolerant[n->out[0]]);
     for (u32 j = 0; j < n->nin; j++)
       if (!tolerant || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
   }

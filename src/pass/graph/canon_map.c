@@ -120,31 +120,13 @@ static bool not_negative(Graph *g, Val v, u32 look) {
   NodeId def = graph_val(g, v)->def;
   if (!def || !look) return false;
   const Node *n = graph_node(g, def);
-  switch (n->op) {
-  case OP_const: return all_at_least(g, v, 0);
-  case OP_mul:
-    if (n->in[0] == n->in[1]) return true;
-    return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
-  case OP_add: return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
-  case OP_max: /* of two zeros the second is taken */ return not_negative(g, n->in[1], look - 1);
-  case OP_min:
-  case OP_div: return not_negative(g, n->in[0], look - 1) && not_negative(g, n->in[1], look - 1);
-  case OP_exp:
-  case OP_abs:
-  case OP_dims: return true;
-  case OP_cast:
-  case OP_sqrt:
-  case OP_recip:
-  case OP_reduce_sum:
-  case OP_reduce_max:
-  case OP_pool_sum:
-  case OP_pool_max:
-  case OP_reshape:
-  case OP_transpose:
-  case OP_slice:
-  case OP_broadcast: return not_negative(g, n->in[0], look - 1);
-  default: return false;
-  }
+  if (n->op == OP_const) return all_at_least(g, v, 0);
+  if (op_is(n->op, OF_NOT_NEGATIVE)) return true;
+  if (n->op == OP_max) return not_negative(g, n->in[1], look - 1); /* taken of two zeros */
+  if (n->op == OP_mul && n->in[0] == n->in[1]) return true;
+  bool keeps = op_is(n->op, OF_KEEPS_SIGN);
+  for (u32 i = 0; keeps && i < n->nin; i++) keeps = not_negative(g, n->in[i], look - 1);
+  return keeps;
 }
 
 bool canon_not_negative(Graph *g, Val v) {

@@ -97,7 +97,7 @@ static bool box_of(Graph *g, const Node *n, SliceBox *b) {
 }
 
 static bool reduces(Op op) {
-  return op == OP_reduce_sum || op == OP_reduce_prod || op == OP_reduce_max || op == OP_reduce_min;
+  return op_info[op].kind == OK_REDUCE && op_is(op, OF_FOLD) && op != OP_resume_sum;
 }
 
 /* The axis of a reshape's operand that is the one axis cut of its result; MAX_RANK: there is none.
@@ -122,7 +122,7 @@ static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
 /* Is the node behind a value one whose operands can be cut instead of it? */
 static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   u32 cut;
-  if (n->op < OP_SCALARS) return n->op != OP_bitcast;
+  if (op_is_elementwise(n->op)) return true;
   switch (n->op) { /* each is cut in a way of its own, see `part_of` */
   case OP_transpose:
   case OP_broadcast:

@@ -44,8 +44,7 @@ static bool can_transpose(Up *u, Val v, u32 rank, u32 depth) {
     u->gain++; /* the spec of a contraction takes a transpose in */
     return true;
   }
-  bool passes =
-      (n->op < OP_SCALARS && n->op != OP_bitcast) || n->op == OP_concat || n->op == OP_pad;
+  bool passes = op_is_elementwise(n->op) || op_info[n->op].kind == OK_JOIN;
   if (!passes || !canon_once(u->e, v)) return false;
   u32 nin = n->op == OP_pad ? 1 : n->nin;
   for (u32 i = 0; i < nin; i++)
@@ -124,7 +123,7 @@ static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   const Node *r = def_of(g, v);
   if (!r || op_info[r->op].kind != OK_REDUCE || !canon_once(e, v)) return false;
   const Type *x = graph_type(g, r->in[0]);
-  bool arg = r->op == OP_argmax || r->op == OP_argmin, keep = want->rank == x->rank;
+  bool arg = !op_is(r->op, OF_FOLD), keep = want->rank == x->rank;
   u32 naxes = 1;
   Dim own = node_int(r, AT_axis, 0);
   const Dim *axes = arg ? &own : node_list(r, AT_axes, &naxes);
@@ -144,7 +143,7 @@ static Val reduced(Graph *g, const Node *was, const Type *want) {
   bool keep = want->rank == graph_type(g, r.in[0])->rank;
   u32 naxes;
   g->loc = r.loc;
-  if (r.op == OP_argmax || r.op == OP_argmin)
+  if (!op_is(r.op, OF_FOLD))
     return mk_arg(g, r.op, r.in[0], node_int(&r, AT_axis, 0), keep, node_int(&r, AT_last, 0) != 0);
   const Dim *axes = node_list(&r, AT_axes, &naxes);
   return mk_reduce(g, r.op, r.in[0], axes, naxes, keep);
@@ -170,7 +169,7 @@ static bool can_reshape(Up *u, Val v, u32 depth) {
     u->gain++;
     return true;
   }
-  if (n->op >= OP_SCALARS || n->op == OP_bitcast || !canon_once(u->e, v)) return false;
+  if (!op_is_elementwise(n->op) || !canon_once(u->e, v)) return false;
   for (u32 i = 0; i < n->nin; i++)
     if (!can_reshape(u, n->in[i], depth - 1)) return false;
   return true;

@@ -54,7 +54,7 @@ static Text key_of(Arena *a, const Node *n) {
   Text t = text_new(a);
   put(&t, n->op);
   put(&t, n->nin);
-  if (n->nin == 2 && op_info[n->op].flags & OF_COMM && n->in[0] > n->in[1]) {
+  if (n->nin == 2 && op_is(n->op, OF_COMM) && n->in[0] > n->in[1]) {
     put(&t, n->in[1]);
     put(&t, n->in[0]);
   } else {

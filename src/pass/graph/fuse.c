@@ -66,9 +66,7 @@ static bool is_rows(Graph *g, const Node *n) {
 }
 
 static bool is_fold(const Node *n) {
-  OpKind k = kind_of(n);
-  return k == OK_REDUCE ? n->op != OP_argmax && n->op != OP_argmin
-                        : k == OK_CONTRACT || n->op == OP_pool_max || n->op == OP_pool_sum;
+  return op_is(n->op, OF_FOLD);
 }
 
 /* Can u take operand v as an expression? */
@@ -149,8 +147,8 @@ static void find_sinks(Fuse *f, BlkId b) {
     for (u32 j = 0; j < n->nin; j++) {
       Val v = n->in[j], to = SEVERAL;
       if (!v) continue;
-      bool map = kind_of(n) == OK_MAP && n->op != OP_bitcast;
-      if (map && same_shape(graph_type(g, v), graph_type(g, n->out[0]))) to = f->sink[n->out[0]];
+      if (op_is_elementwise(n->op) && same_shape(graph_type(g, v), graph_type(g, n->out[0])))
+        to = f->sink[n->out[0]];
       f->sink[v] = !f->sink[v] || f->sink[v] == to ? to : SEVERAL;
     }
   }
@@ -159,15 +157,7 @@ static void find_sinks(Fuse *f, BlkId b) {
 static u32 weight_of(const Fuse *f, const Node *n) {
   u32 w = 0;
   if (is_fold(n)) return 0; /* it lies in a register */
-  switch (n->op) {
-  case OP_add:
-  case OP_sub:
-  case OP_mul:
-  case OP_max:
-  case OP_min:
-  case OP_neg: break;
-  default: return CHEAP + 1;
-  }
+  if (!op_is(n->op, OF_CHEAP)) return CHEAP + 1;
   for (u32 i = 0; i < n->nin; i++)
     if (graph_val(f->g, n->in[i])->home != HOME_buffer) w += f->weight[n->in[i]];
   return 1 + w;
@@ -229,7 +219,7 @@ static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once";
   if (f->refused[v]) return f->refused[v];
   const Node *u = graph_node(g, f->user[v]);
-  if (kind_of(u) != OK_MAP || u->op == OP_bitcast) return "its user is not elementwise";
+  if (!op_is_elementwise(u->op)) return "its user is not elementwise";
   if (!same_shape(graph_type(g, v), graph_type(g, u->out[0]))) return "its user has another shape";
   return NULL;
 }

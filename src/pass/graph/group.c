@@ -33,7 +33,7 @@ static void walk(NameList *l, const Node *n) {
 
 /* Leaves and reshapes take no kernel; a test of indices computes nothing. */
 static bool is_root(Graph *g, const Node *n) {
-  if (op_info[n->op].kind == OK_LEAF || op_is_alias(n->op) || !n->nout) return false;
+  if (op_info[n->op].kind == OK_LEAF || op_is(n->op, OF_ALIAS) || !n->nout) return false;
   return graph_val(g, n->out[0])->home == HOME_buffer;
 }
 

@@ -73,18 +73,12 @@ static bool is_inline(const Graph *g, const Node *n) {
   return any;
 }
 
-static bool by_element(const Node *n) {
-  OpKind k = op_info[n->op].kind;
-  return k == OK_MAP || k == OK_CONTRACT || n->op == OP_pool_max || n->op == OP_pool_sum;
-}
-
 /* A concat that is fed as lower does it: its operand lies in its result. */
 static void join(Order *o, const Node *n) {
   for (u32 i = 0; i < n->nin; i++) {
     Val v = n->in[i];
     NodeId def = graph_val(o->g, v)->def;
-    if (def && o->home[def] == o->blk && o->uses[v] == 1 && by_element(graph_node(o->g, def)) &&
-        graph_val(o->g, v)->home == HOME_buffer && part_fits(o->g, n, i))
+    if (def && o->home[def] == o->blk && o->uses[v] == 1 && part_fits(o->g, n, i))
       o->of[v] = o->of[n->out[0]];
   }
 }
@@ -95,8 +89,8 @@ static void add_memories(Order *o) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
       if (n->op == OP_const || o->g->val.at[n->out[k]].home != HOME_buffer) continue;
-      if (op_is_alias(n->op)) o->of[n->out[k]] = o->of[n->in[0]];
-      if (op_is_alias(n->op)) continue;
+      if (op_is(n->op, OF_ALIAS)) o->of[n->out[k]] = o->of[n->in[0]];
+      if (op_is(n->op, OF_ALIAS)) continue;
       *vec_push(o->a, &o->mem) = (Memory){.size = bytes_of(o->g, graph_type(o->g, n->out[k]))};
       o->of[n->out[k]] = o->mem.n;
     }
@@ -107,7 +101,7 @@ static void add_memories(Order *o) {
     NodeId def = graph_val(o->g, b->ret.at[i])->def;
     if (!m || !def || !o->mem.at) continue;
     o->mem.at[m - 1].stays = true;
-    bool direct = o->blk == 1 && !op_is_alias(graph_node(o->g, def)->op);
+    bool direct = o->blk == 1 && !op_is(graph_node(o->g, def)->op, OF_ALIAS);
     if (direct) o->mem.at[m - 1].size = 0; /* the caller's */
   }
 }
@@ -174,7 +168,7 @@ static void read_node(Order *o, u32 step, NodeId id) {
   if (o->stamp[id] == o->looked + step + 1) return;
   o->stamp[id] = o->looked + step + 1;
   const Node *n = graph_node(o->g, id);
-  if (!by_element(n) || op_info[n->op].kind != OK_MAP) o->step.at[step].map = false;
+  if (op_info[n->op].kind != OK_MAP) o->step.at[step].map = false;
   for (u32 i = 0; i < n->nin; i++) read_value(o, step, n->in[i]);
   for (u32 i = 0; i < n->nout; i++) read_type(o, step, n->out[i]);
   for (u32 i = 0; i < n->nattr; i++) {
@@ -203,7 +197,7 @@ static void add_steps(Order *o) {
     const Node *n = graph_node(o->g, id);
     read_node(o, i, id);
     for (u32 k = 0; k < n->nout; k++)
-      if (o->of[n->out[k]] && !op_is_alias(n->op)) add_out(o, i, o->of[n->out[k]] - 1);
+      if (o->of[n->out[k]] && !op_is(n->op, OF_ALIAS)) add_out(o, i, o->of[n->out[k]] - 1);
     for (u32 k = 0; k < o->step.at[i].in.n; k++) o->mem.at[o->step.at[i].in.at[k]].uses++;
   }
 }

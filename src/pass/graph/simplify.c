@@ -81,19 +81,15 @@ static bool drop_neutral(Edit *e, NodeId id) {
 
 /* ---- elementwise operators ---- */
 
-static bool is_rounding(Op op) {
-  return op == OP_floor || op == OP_ceil || op == OP_round || op == OP_trunc;
-}
-
 static bool fix_unary(Edit *e, NodeId id) {
   Graph *g = e->g;
   Op op = graph_node(g, id)->op;
   NodeId def = graph_val(g, graph_node(g, id)->in[0])->def;
-  if (!def) return false;
+  if (!def || graph_node(g, id)->nin != 1) return false;
   const Node *x = graph_node(g, def);
   if (op == x->op && (op == OP_neg || op == OP_not)) return edit_swap(e, id, x->in[0]);
   bool idle =
-      (op == x->op && (op == OP_abs || op == OP_sign)) || (is_rounding(op) && is_rounding(x->op));
+      (op == x->op && op_is(op, OF_IDEM)) || (op_is(op, OF_ROUNDS) && op_is(x->op, OF_ROUNDS));
   if (idle) return edit_swap(e, id, x->out[0]);
   bool wraps = dtype_info[graph_type(g, x->out[0])->dt].cls == 'U'; /* |-x| is not |x| */
   if (op == OP_abs && x->op == OP_neg && !wraps)
@@ -107,8 +103,7 @@ static bool fix_unary(Edit *e, NodeId id) {
 static bool fix_equal_operands(Edit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   Op op = n->op;
-  if (n->nin != 2 || n->in[0] != n->in[1]) return false;
-  if (op != OP_max && op != OP_min && op != OP_and && op != OP_or) return false;
+  if (n->nin != 2 || n->in[0] != n->in[1] || !op_is(op, OF_IDEM)) return false;
   return edit_swap(e, id, n->in[0]);
 }
 
@@ -144,7 +139,7 @@ static bool drop_broadcast(Edit *e, NodeId id) {
 static bool order_constant(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
-  bool either = (op_info[n->op].flags & OF_COMM) && n->op != OP_max && n->op != OP_min;
+  bool either = op_is(n->op, OF_COMM) && n->op != OP_max && n->op != OP_min;
   if (!either || !graph_const(g, n->in[0]) || graph_const(g, n->in[1])) return false;
   Val k = n->in[0];
   n->in[0] = n->in[1];
@@ -374,7 +369,7 @@ static bool fix_broadcast(Edit *e, NodeId id) {
 static bool fix_reduce(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (n->op == OP_argmax || n->op == OP_argmin) return false;
+  if (!op_is(n->op, OF_FOLD)) return false;
   Type t = out_type(g, id);
   u32 naxes;
   const Dim *axes = node_list(n, AT_axes, &naxes);

@@ -154,31 +154,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
 /* ---- how long things take, in nanoseconds ---- */
 
 static double op_cost(Op op) {
-  switch (op) {
-  case OP_exp:
-  case OP_exp1:
-  case OP_log:
-  case OP_sin:
-  case OP_cos:
-  case OP_tan:
-  case OP_asin:
-  case OP_acos:
-  case OP_atan:
-  case OP_sinh:
-  case OP_cosh:
-  case OP_tanh:
-  case OP_asinh:
-  case OP_acosh:
-  case OP_atanh:
-  case OP_gelu2:
-  case OP_erf:
-  case OP_pow: return 20;
-  case OP_div:
-  case OP_mod:
-  case OP_fmod:
-  case OP_sqrt: return 4;
-  default: return 1;
-  }
+  return op_is(op, OF_FUNC) ? 20 : op_is(op, OF_SLOW) ? 4 : 1;
 }
 
 static double expr_cost(Prog *p, ExprId id) {

@@ -124,7 +124,7 @@ static void lower_node(Lower *l, const Node *n) {
     return;
   }
   lower_require(l);
-  if (op_is_alias(n->op)) {
+  if (op_is(n->op, OF_ALIAS)) {
     if (n->op == OP_within) lower_within(l);
     const Type *t = tensor_type(l, n->out[0]);
     BufId of = lower_in(l, 0);
@@ -167,7 +167,7 @@ static bool direct(Lower *l, Val v) {
   NodeId def = graph_val(l->g, v)->def;
   if (!def || l->buf[v]) return false;
   Op op = graph_node(l->g, def)->op;
-  return op != OP_const && !op_is_alias(op);
+  return op != OP_const && !op_is(op, OF_ALIAS);
 }
 
 static bool is_state(const Graph *g, u32 out) {

@@ -33,12 +33,8 @@ static void slots_find(Lower *l, const u32 *uses) {
       Dim at = 0;
       for (u32 k = 0; k < n->nin; k++) {
         const Value *v = graph_val(g, n->in[k]);
-        const Node *def = v->def ? graph_node(g, v->def) : NULL;
-        bool form =
-            def && (op_info[def->op].kind == OK_MAP || op_info[def->op].kind == OK_CONTRACT ||
-                    def->op == OP_pool_max || def->op == OP_pool_sum);
-        if (form && uses[n->in[k]] == 1 && v->home == HOME_buffer && l->block[v->def] == b &&
-            is_settled(l, graph_type(g, n->out[0]), &v->type) && part_fits(g, n, k))
+        if (uses[n->in[k]] == 1 && l->block[v->def] == b && part_fits(g, n, k) &&
+            is_settled(l, graph_type(g, n->out[0]), &v->type))
           l->slot[n->in[k]] = (Slot){n->out[0], axis, at};
         at = dim_add(g->dims, at, v->type.dim[axis]);
       }
