@@ -88,7 +88,9 @@ void fuse(Graph *g);         /* fuse.c */
 void fuse_explain(Graph *g,
                   Text *why); /* the same; says, a line each, which values keep a buffer and why */
 void fuse_check(Graph *g);    /* marks that came from a text: refused where they claim too much */
-/* group.c: a line for each group of a fused graph, `before` in front of it */
+/* group.c */
+Str group_label(Graph *g, const Node *root); /* of the kernel that computes it */
+/* A line for each group of a fused graph, `before` in front of it. */
 void group_list(Graph *g, Text *out, const char *before);
 void lower(Unit *u);       /* lower.c */
 void loop_fuse(Prog *p);   /* loop_fuse.c */

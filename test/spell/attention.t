@@ -1,6 +1,5 @@
 # scaled dot product attention with a mask that is added
 # groups: 6
-# is: attention
 # spelling: scale_behind
 (float[1,2,4,6] q, float[1,2,5,6] k, float[1,2,5,6] v, float[1,1,4,5] m) => (float[1,2,4,6] y) <float r = {2.4494897}> {
   t = Transpose <perm = [0, 1, 3, 2]> (k) s = MatMul(q, t) d = Div(s, r) a = Add(d, m) p = Softmax(a) y = MatMul(p, v) }

@@ -1,6 +1,5 @@
 # attention of heads that are cut out of the last axis, and put back
 # groups: 6
-# is: attention
 # spelling: transposes
 (float[1,4,12] q, float[1,5,12] k, float[1,5,12] v) => (float[1,4,12] y) <float r = {0.40824829}, int64[4] s = {1, -1, 2, 6}, int64[3] o = {1, 4, 12}> {
   a = Reshape(q, s) b = Reshape(k, s) c = Reshape(v, s) a1 = Transpose <perm = [0, 2, 1, 3]> (a) b1 = Transpose <perm = [0, 2, 3, 1]> (b)

@@ -1,6 +1,5 @@
 # attention with a mask of bools
 # groups: 6
-# is: attention
 # differ: Where with the operands the other way round needs a negated condition
 # spelling: keep
 (float[1,2,4,6] q, float[1,2,5,6] k, float[1,2,5,6] v, bool[1,1,4,5] m) => (float[1,2,4,6] y) <float r = {0.40824829}, float low = {-1e9}> {

@@ -1,6 +1,5 @@
 # Gelu by the error function
 # groups: 1
-# is: gelu
 # spelling: operator 20
 (float[2,8] x) => (float[2,8] y) { y = Gelu(x) }
 # spelling: torchscript

@@ -1,6 +1,5 @@
 # Gelu by tanh
 # groups: 1
-# is: gelu
 # spelling: operator 20
 (float[2,8] x) => (float[2,8] y) { y = Gelu <approximate = "tanh"> (x) }
 # spelling: new_gelu

@@ -1,6 +1,5 @@
 # group norm, as an operator and as the instance norm of groups
 # groups: 5
-# is: layer norm
 # differ: the operator keeps the axes of the image apart, Reshape joins them; a reshape keeps scale and bias out of the norm
 # spelling: reshapes
 (float[2,6,4,4] x, float[6,1,1] w_g, float[6,1,1] w_b) => (float[2,6,4,4] y) <int64[3] s = {0, 3, -1}, int64[4] o = {2, 6, 4, 4}, float[3] one = {1, 1, 1}, float[3] zero = {0, 0, 0}> {

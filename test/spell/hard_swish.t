@@ -1,6 +1,5 @@
 # x * clip(x + 3, 0, 6) / 6
 # groups: 1
-# is: hard swish
 # spelling: operator
 (float[2,8] x) => (float[2,8] y) { y = HardSwish(x) }
 # spelling: hard_sigmoid

@@ -1,6 +1,5 @@
 # instance norm
 # groups: 4
-# is: layer norm
 # spelling: operator
 (float[2,3,4,4] x, float[3] w_g, float[3] w_b) => (float[2,3,4,4] y) { y = InstanceNormalization(x, w_g, w_b) }
 # spelling: arithmetic

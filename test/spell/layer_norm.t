@@ -1,6 +1,5 @@
 # layer norm over the last axis
 # groups: 4
-# is: layer norm
 # spelling: operator
 (float[2,3,6] x, float[6] w_g, float[6] w_b) => (float[2,3,6] y) { y = LayerNormalization(x, w_g, w_b) }
 # spelling: torchscript

@@ -1,6 +1,5 @@
 # log of softmax
 # groups: 4
-# is: log softmax
 # spelling: operator
 (float[3,7] x) => (float[3,7] y) { y = LogSoftmax(x) }
 # spelling: shifted

@@ -1,6 +1,5 @@
 # the mean over places of an image
 # groups: 1
-# is: mean
 # spelling: pool
 (float[2,3,5,4] x) => (float[2,3] y) <int64[2] s = {2, 3}> { p = GlobalAveragePool(x) y = Reshape(p, s) }
 # spelling: reduce

@@ -1,6 +1,5 @@
 # x * tanh(softplus(x))
 # groups: 1
-# is: mish
 # spelling: operator 18
 (float[2,8] x) => (float[2,8] y) { y = Mish(x) }
 # spelling: softplus

@@ -1,6 +1,5 @@
 # a clip to 0..6
 # groups: 1
-# is: clip
 # spelling: clip
 (float[2,8] x) => (float[2,8] y) <float lo = {0}, float hi = {6}> { y = Clip(x, lo, hi) }
 # spelling: max_min

@@ -1,6 +1,5 @@
 # x over the root of the mean of its squares
 # groups: 2
-# is: rms norm
 # spelling: torchscript
 (float[2,3,6] x, float[6] w_g) => (float[2,3,6] y) <float two = {2}, float eps = {0.00001}> {
   p = Pow(x, two) v = ReduceMean <axes = [-1]> (p) a = Add(v, eps) s = Sqrt(a) q = Div(x, s) y = Mul(w_g, q)

@@ -1,6 +1,5 @@
 # x * sigmoid(x)
 # groups: 1
-# is: silu
 # spelling: sigmoid
 (float[2,8] x) => (float[2,8] y) { s = Sigmoid(x) y = Mul(x, s) }
 # spelling: sigmoid_first

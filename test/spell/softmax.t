@@ -1,6 +1,5 @@
 # softmax over the last axis
 # groups: 4
-# is: softmax
 # spelling: operator
 (float[3,7] x) => (float[3,7] y) { y = Softmax(x) }
 # spelling: arithmetic

@@ -1,34 +1,140 @@
-/* group.c: lists the groups of a fused graph: what becomes one kernel, with the name of what it
- * computes, where that has one, and the nodes of the model it comes from.
+/* group.c: what the groups of a fused graph, each of which becomes a kernel, are called.
  *
- *   group mul 'y' (gelu): 'erf' + 'y'
- *
- * In: a graph marked by fuse. Out: a line for each group, in order.
+ * In: the root of a group. Out: its label, "conv3x3_s2_relu conv1 + bn1 + relu1": a word that says
+ * what is computed, then the names of the nodes it comes from, where they have any. Both in the
+ * order the nodes run. The word is made of operators as the input spells them, of windows and
+ * strides, and never of names: back ends make identifiers of it, and a model with other names is
+ * the same program.
  */
-#include "pass/graph/match.h"
 #include "pass/pass.h"
 
-typedef struct NameList {
-  Graph *g;
-  Text *t;
-  Str last; /* node named last */
-  const char *name;
-  u32 count;
-} NameList;
+#include <string.h>
 
-/* Names of all nodes below, in the order they run; of what is computed, the outermost counts. */
-static void walk(NameList *l, const Node *n) {
-  Graph *g = l->g;
-  if (!l->name && n->nout == 1) l->name = match_name(g, n->out[0]);
-  for (u32 i = 0; i < n->nin; i++) {
-    const Value *v = graph_val(g, n->in[i]);
-    if (v->home != HOME_buffer && v->def) walk(l, graph_node(g, v->def));
+enum { LABEL_NAMES = 32 };
+
+typedef struct GroupLabel {
+  Graph *g;
+  Text word, names;
+  Loc last; /* the ONNX node that the word ends with */
+  u32 nodes, count;
+  Str last_name;
+  bool named; /* some node has a name */
+} GroupLabel;
+
+/* Letters and digits, small ones. */
+static void put_small(Text *t, const char *s) {
+  for (; *s; s++) {
+    bool upper = *s >= 'A' && *s <= 'Z';
+    bool fine = upper || (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') || *s == '_';
+    if (fine) text_fmt(t, "%c", upper ? *s - 'A' + 'a' : *s);
   }
-  Str name = n->loc.node ? n->loc.node : n->loc.op;
-  if (!name) name = str_of(g->c, op_info[n->op].name);
-  if (name == l->last) return;
-  text_fmt(l->t, l->count++ ? " + '%s'" : "'%s'", show(g->c, name));
-  l->last = name;
+}
+
+/* 3x3; a number that stands for all of them only once if that is asked for. */
+static void put_sizes(Text *t, const Dim *d, u32 n, bool once) {
+  bool same = once;
+  for (u32 i = 0; i < n; i++) {
+    if (!dim_is_const(d[i])) return;
+    same = same && d[i] == d[0];
+  }
+  for (u32 i = 0; i < (same && n ? 1 : n); i++)
+    text_fmt(t, "%s%lld", i ? "x" : "", (long long)d[i]);
+}
+
+static void put_steps(Text *t, const Node *n, AttrKey key, const char *prefix) {
+  u32 count = 0;
+  bool any = false;
+  const Dim *d = node_list(n, key, &count);
+  for (u32 i = 0; d && i < count; i++) any = any || d[i] != 1;
+  if (!any) return;
+  text_puts(t, prefix);
+  put_sizes(t, d, count, true);
+}
+
+/* BatchNormalization, LayerNormalization ... are batchnorm, layernorm. */
+static void shorten(Text *t) {
+  static const char tail[] = "alization";
+  size_t n = sizeof tail - 1;
+  if (t->n > n && !memcmp(t->at + t->n - n, tail, n)) t->n -= n;
+}
+
+/* conv3x3_s2, dwconv5x5, maxpool2x2_s2, relu */
+static void put_operator(Graph *g, Text *t, const Node *n) {
+  u32 count = 0;
+  const Type *w = n->op == OP_conv ? graph_type(g, n->in[1]) : NULL;
+  const Dim *window = op_info[n->op].kind == OK_WINDOW ? node_list(n, AT_window, &count) : NULL;
+  if (w && node_int(n, AT_group, 1) > 1 && w->dim[1] == 1) text_puts(t, "dw");
+  put_small(t, n->loc.op ? str_text(g->c, n->loc.op) : op_info[n->op].name);
+  shorten(t);
+  if (w) put_sizes(t, w->dim + 2, w->rank - 2, false);
+  if (window) put_sizes(t, window, count, false);
+  if (!w && !window) return;
+  put_steps(t, n, AT_stride, "_s");
+  put_steps(t, n, AT_dilation, "_d");
+}
+
+static void add_word(GroupLabel *l, const Node *n) {
+  if (l->nodes && n->loc.op && n->loc.op == l->last.op && n->loc.index == l->last.index) return;
+  Text t = text_new(&l->g->c->scratch);
+  put_operator(l->g, &t, n);
+  l->last = n->loc;
+  l->nodes++;
+  if (!l->word.n && t.n > KERNEL_WORD) t.n = KERNEL_WORD;
+  if (l->word.n && l->word.n + 1 + t.n > KERNEL_WORD) return;
+  if (l->word.n) text_puts(&l->word, "_");
+  text_put(&l->word, t.at, t.n);
+}
+
+static void add_name(GroupLabel *l, const Node *n) {
+  Ctx *c = l->g->c;
+  Str name = n->loc.node ? n->loc.node : str_of(c, op_info[n->op].name);
+  l->named = l->named || n->loc.node;
+  if (name == l->last_name) return;
+  text_puts(&l->names, l->count ? " + " : " ");
+  if (++l->count > LABEL_NAMES)
+    text_puts(&l->names, "...");
+  else
+    text_put(&l->names, str_text(c, name), str_len(c, name));
+  l->last_name = name;
+}
+
+static void add_node(GroupLabel *l, const Node *n) {
+  for (u32 i = 0; i < n->nin && l->count <= LABEL_NAMES; i++) {
+    const Value *x = graph_val(l->g, n->in[i]);
+    if (x->home != HOME_buffer && x->def) add_node(l, graph_node(l->g, x->def));
+  }
+  if (l->count > LABEL_NAMES) return;
+  add_word(l, n);
+  add_name(l, n);
+}
+
+/* A step of an operator that takes several kernels: it moves or folds what others compute, or reads
+ * what another step has left in memory. */
+static bool is_step(Graph *g, const Node *root) {
+  OpKind kind = op_info[root->op].kind;
+  if (kind != OK_MAP && kind != OK_CONTRACT && kind != OK_WINDOW) return true;
+  for (u32 i = 0; i < root->nin; i++) {
+    NodeId def = root->in[i] ? graph_val(g, root->in[i])->def : 0;
+    const Node *n = def ? graph_node(g, def) : NULL;
+    if (n && n->op != OP_const && graph_val(g, root->in[i])->home == HOME_buffer &&
+        n->loc.index == root->loc.index && n->loc.op == root->loc.op)
+      return true;
+  }
+  return false;
+}
+
+Str group_label(Graph *g, const Node *root) {
+  Arena *a = &g->c->scratch;
+  GroupLabel l = {.g = g, .word = text_new(a), .names = text_new(a)};
+  add_node(&l, root);
+  if (l.nodes == 1 && root->loc.op && is_step(g, root)) {
+    Text op = text_new(a);
+    put_small(&op, op_info[root->op].name);
+    bool same = op.n == l.word.n && !memcmp(op.at, l.word.at, op.n);
+    if (!same && l.word.n + 1 + op.n <= KERNEL_WORD) text_fmt(&l.word, "_%s", text_cstr(&op));
+  }
+  if (l.named) text_put(&l.word, l.names.at, l.names.n);
+  return str_intern(g->c, l.word.at, l.word.n);
 }
 
 /* Leaves and reshapes take no kernel; a test of indices computes nothing. */
@@ -42,13 +148,9 @@ void group_list(Graph *g, Text *out, const char *before) {
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (!is_root(g, n)) continue;
-      Text nodes = text_new(&g->c->scratch);
-      NameList l = {.g = g, .t = &nodes};
-      walk(&l, n);
       text_fmt(out, "%sgroup %s", before, op_info[n->op].name);
-      Str label = graph_val(g, n->out[0])->name;
-      if (label) text_fmt(out, " '%s'", show(g->c, label));
-      if (l.name) text_fmt(out, " (%s)", l.name);
-      text_fmt(out, ": %s\n", text_cstr(&nodes));
+      Str name = graph_val(g, n->out[0])->name;
+      if (name) text_fmt(out, " '%s'", show(g->c, name));
+      text_fmt(out, ": %s\n", show(g->c, group_label(g, n)));
     }
 }

@@ -273,7 +273,7 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   return flow && (element || folds);
 }
 
-/* Their words one behind the other, then their names while those are short (see lower_label.c);
+/* Their words one behind the other, then their names while those are short (see group.c);
  * steps of one node say theirs once. */
 static Str joined_label(Prog *p, Str a, Str b) {
   const char *x = str_text(p->c, a), *y = str_text(p->c, b);

@@ -146,10 +146,10 @@ static void lower_node(Lower *l, const Node *n) {
   else if (slots_all(l, n))
     return;
   else if (kinds[n->op])
-    kinds[n->op](l, lower_kernel(l, group_label(l, n)));
+    kinds[n->op](l, lower_kernel(l, group_label(l->g, n)));
   else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
     slot_redirect(l, &f);
-    lower_form(l, lower_kernel(l, group_label(l, n)), &f);
+    lower_form(l, lower_kernel(l, group_label(l->g, n)), &f);
   } else
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
   l->acc = 0;

@@ -100,9 +100,6 @@ bool group_fold(Lower *l, const Node *root, Form *f);
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
 
-/* lower_label.c */
-Str group_label(Lower *l, const Node *root); /* of the kernel that computes it */
-
 /* lower_layout.c */
 BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */
 void layout_done(Lower *l);                                   /* at the end */
