@@ -65,12 +65,12 @@ i64 affine_coef(const Affine *a, VarId v) {
   return 0;
 }
 
-static bool is_inner(const Affine *rest, i64 block, const InnerVar *inner, u32 n) {
+static bool is_inner(const Affine *rest, i64 block, const InnerVars *inner) {
   if (rest->k || rest->n > 1) return false;
   if (!rest->n) return true;
-  for (u32 i = 0; i < n; i++)
-    if (rest->t[0].var == inner[i].var && rest->t[0].coef > 0)
-      return inner[i].n <= block && rest->t[0].coef * (inner[i].n - 1) < block;
+  for (const InnerVar *v = inner->at; v < inner->at + inner->n; v++)
+    if (rest->t[0].var == v->var && rest->t[0].coef > 0)
+      return v->n <= block && rest->t[0].coef * (v->n - 1) < block;
   return false;
 }
 
@@ -93,12 +93,11 @@ static void take_multiples(Affine *a, i64 n, Affine *whole) {
   a->n = kept;
 }
 
-void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,
-              ExprId *r) {
+void ex_split(Prog *p, ExprId e, i64 block, const InnerVars *inner, ExprId *q, ExprId *r) {
   Affine rest, whole, parts;
   if (affine_of(p, e, &rest)) {
     take_multiples(&rest, block, &whole);
-    if (is_inner(&rest, block, inner, ninner) || !rest.n) {
+    if (is_inner(&rest, block, inner) || !rest.n) {
       *q = affine_expr(p, &whole);
       *r = affine_expr(p, &rest);
       return;
@@ -106,7 +105,7 @@ void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, E
     for (i64 n = block / 2; n > 1; n /= 2) { /* parts of a block, and what stays inside of one */
       Affine within = rest;
       take_multiples(&within, n, &parts);
-      if (!is_inner(&within, n, inner, ninner)) continue;
+      if (!is_inner(&within, n, inner)) continue;
       ExprId part = affine_expr(p, &parts), each = ex_int(p, block / n);
       *q = ex_op2(p, OP_add, affine_expr(p, &whole),
                   ex_op2(p, OP_div, ex_copy(p, part), ex_copy(p, each)));

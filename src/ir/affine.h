@@ -24,12 +24,18 @@ typedef struct InnerVar {
   i64 n;
 } InnerVar;
 
+enum { INNER_VARS = 3 };
+
+typedef struct InnerVars {
+  u32 n;
+  InnerVar at[INNER_VARS];
+} InnerVars;
+
 bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms, or too large */
 ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
 i64 affine_coef(const Affine *a, VarId v);
 /* e = block * *q + *r with 0 <= *r < block. Where the rest is not one of the inner variables, or 0,
  * division and remainder are left to the machine. */
-void ex_split(Prog *p, ExprId e, i64 block, const InnerVar *inner, u32 ninner, ExprId *q,
-              ExprId *r);
+void ex_split(Prog *p, ExprId e, i64 block, const InnerVars *inner, ExprId *q, ExprId *r);
 
 #endif

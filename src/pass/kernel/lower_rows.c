@@ -64,8 +64,7 @@ static Cursor open_fold(Rows *r, Cursor at) {
   i64 vectors = t->f.axis[t->lane].hi / t->lanes;
   t->panel = ex_int(p, 0);
   if (vectors > 1) t->panel = ex_var(p, prog_for(p, &at, t->panel, ex_int(p, vectors), "v"));
-  Nest x = {.l = t->l, .p = p, .f = &t->f, .at = at, .sub = t->val};
-  memcpy(x.var, t->var, sizeof x.var);
+  Nest x = tile_nest(t, at);
   for (u32 i = 0; i < t->f.naxes; i++) {
     if (!t->f.axis[i].fold || i == t->lane) continue;
     nest_loop(&x, i);
@@ -78,31 +77,26 @@ static Cursor open_fold(Rows *r, Cursor at) {
 static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
   Tile *t = &r->t, *o = &r->out;
   Prog *p = t->p;
-  Lower *l = t->l;
   BufId acc = tile_registers(p, t->f.acc, t->lanes, count, 1, "acc");
   BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
   ExprId zero = ex_int(p, 0), init = ex_splat(p, ex_const(p, t->f.acc, t->f.init), t->lanes);
   Cursor in = at;
   ExprId i = tile_unrolled(p, &in, count, "p");
   reg_store(p, &in, acc, i, zero, init);
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   in = open_fold(r, at);
   step(r, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
-  l->ninner--;
   reg_store(p, &at, all, zero, zero, fold_across(r, &at, acc, count));
   memcpy(o->val, t->val, sizeof o->val);
   for (u32 a = 0; a < t->f.naxes; a++)
     if (t->f.axis[a].fold) o->val[a] = t->val[a] = 0;
-  l->inner[l->ninner++] = (InnerVar){o->lane_var, o->lanes};
   tile_store(o, at, all, (TileSize){1, 1}, 0, tile, count);
-  l->ninner--;
 }
 
 bool lower_rows(Lower *l, Cursor at, const Form *f) {
   Rows r;
   if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
   Tile *t = &r.t;
-  Nest x = {.l = l, .p = l->p, .f = &t->f, .at = at, .sub = t->val};
+  Nest x = tile_nest(t, at);
   for (u32 i = 0; i < t->f.naxes; i++) {
     if (t->f.axis[i].fold || i == t->row) continue;
     nest_loop(&x, i);

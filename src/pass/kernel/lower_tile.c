@@ -74,14 +74,17 @@ ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
 
 /* ---- operands ---- */
 
-static Nest nest_of(const Tile *t, Cursor at) {
-  return (Nest){.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
+Nest tile_nest(const Tile *t, Cursor at) {
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
+  x.in.inner = t->inner;
+  memcpy(x.var, t->var, sizeof x.var);
+  return x;
 }
 
 /* Operand k at the place val says, as a vector. */
 ExprId tile_operand(const Tile *t, u32 k) {
   Prog *p = t->p;
-  Nest x = nest_of(t, prog_end());
+  Nest x = tile_nest(t, prog_end());
   if (t->use[k] == LU_packed) return pack_load(t, k);
   ExprId e = nest_load(&x, k);
   if (k == t->bytes) e = bytes_load(t, e);
@@ -109,7 +112,7 @@ Widen tile_widen(const Tile *t, ExprId held) {
 static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
-  Nest x = nest_of(t, *at);
+  Nest x = tile_nest(t, *at);
   Widen w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
@@ -119,7 +122,6 @@ static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
 /* The part of the lanes that is there: all, or the first few. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
-  Lower *l = t->l;
   ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
   if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
@@ -133,11 +135,9 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
     t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
     ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
     if (t->sum_in_f32) vec = bytes_sum(t, vec);
-    Nest x = nest_of(t, at);
-    BufId out = t->f.out.buf;
-    u32 n = t->f.out.rank;
-    for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
-    layout_address(l, &out, idx, &n);
+    Nest x = tile_nest(t, at);
+    BufId out;
+    u32 n = nest_address(&x, &t->f.out, &out, idx);
     ExprId value;
     if (t->lanes == 1) {
       value = nest_finish(&x, vec);
@@ -145,7 +145,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
       Widen w = tile_widen(t, vec);
       value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
       if (!value || !widen_place(&w, &out, idx, &n))
-        bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
+        bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
     } else {
       u8 *pick = NEWS(&p->c->keep, u8, 1);
       *pick = (u8)k;
@@ -237,7 +237,7 @@ static void open_fold(Tile *t, Nest *x) {
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
-  t->l->inner[t->l->ninner++] = (InnerVar){c, within};
+  t->inner.at[t->inner.n++] = (InnerVar){c, within};
   t->split_block = block;
   t->split_lane = c;
   t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
@@ -246,7 +246,6 @@ static void open_fold(Tile *t, Nest *x) {
 static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   const Form *f = &t->f;
-  u32 ninner = t->l->ninner;
   BufId acc = tile_registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
   Cursor init = at;
   ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
@@ -258,13 +257,10 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
     zero = sums_load(t);
   }
   reg_store(p, &init, acc, i, j, zero);
-  Nest x = nest_of(t, at);
-  memcpy(x.var, t->var, sizeof x.var);
-  open_fold(t, &x);
-  step_tile(t, x.at, acc, s, row, panel);
-  t->l->ninner = ninner;
-  for (u32 a = 0; a < f->naxes; a++)
-    if (f->axis[a].fold) t->val[a] = 0;
+  Tile in = *t;
+  Nest x = tile_nest(&in, at);
+  open_fold(&in, &x);
+  step_tile(&in, x.at, acc, s, row, panel);
   tile_store(t, at, acc, s, row, panel, valid);
 }
 
@@ -333,8 +329,7 @@ bool tile_is_batch(const Tile *t, u32 axis) {
 }
 
 static Cursor open_axes(Tile *t, Cursor at, bool batch) {
-  Nest x = nest_of(t, at);
-  memcpy(x.var, t->var, sizeof x.var);
+  Nest x = tile_nest(t, at);
   for (u32 i = 0; i < t->f.naxes; i++) {
     if (t->f.axis[i].fold || i == t->lane || i == t->row || tile_is_batch(t, i) != batch) continue;
     nest_loop(&x, i);
@@ -353,14 +348,9 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
     loop_free(p, at.owner);
     panel = times_plus(p, ex_var(p, o), each, panel);
   }
-  ExprId val[FORM_AXES];
-  VarId var[FORM_AXES];
-  memcpy(val, t->val, sizeof val);
-  memcpy(var, t->var, sizeof var);
-  if (!t->panels_innermost) at = open_axes(t, at, false);
-  loop_rows(t, at, each, panel, valid);
-  memcpy(t->val, val, sizeof val);
-  memcpy(t->var, var, sizeof var);
+  Tile in = *t;
+  if (!t->panels_innermost) at = open_axes(&in, at, false);
+  loop_rows(&in, at, each, panel, valid);
 }
 
 /* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one.
@@ -448,7 +438,7 @@ static void lower_along(Tile *t, Cursor at) {
   Dim extent = f->axis[t->lane].hi;
   i64 lanes = t->lanes, each = ALONG;
   if (dim_is_const(extent) && extent / lanes < each) each = extent / lanes;
-  Nest x = nest_of(t, at);
+  Nest x = tile_nest(t, at);
   for (u32 i = 0; i < f->naxes; i++) {
     if (f->axis[i].fold) continue;
     nest_loop(&x, i);
@@ -475,7 +465,7 @@ static void lower_along(Tile *t, Cursor at) {
   sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold) t->val[i] = 0;
-  x = nest_of(t, at);
+  x = tile_nest(t, at);
   nest_store(&x, sum);
 }
 
@@ -484,11 +474,9 @@ static void lower_along(Tile *t, Cursor at) {
 static void store_map(Tile *t, Cursor at) {
   Prog *p = t->p;
   ExprId idx[MAX_RANK + 1];
-  Nest x = nest_of(t, at);
-  BufId out = t->f.out.buf;
-  u32 n = t->f.out.rank;
-  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
-  layout_address(t->l, &out, idx, &n);
+  Nest x = tile_nest(t, at);
+  BufId out;
+  u32 n = nest_address(&x, &t->f.out, &out, idx);
   ExprId value = nest_value(&x);
   if (t->lanes > 1) {
     Widen w = tile_widen(t, 0);
@@ -522,7 +510,7 @@ static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
 static void lower_map(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
   i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
-  Nest x = nest_of(t, at);
+  Nest x = tile_nest(t, at);
   for (u32 i = 0; i < t->lane; i++) {
     nest_loop(&x, i);
     if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
@@ -548,14 +536,12 @@ static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   bool any = find_tiles(l, f, &t, &along);
   if ((!any || along) && lower_rows(l, at, f)) return true;
   if (!any) return false;
-  t.l->inner[t.l->ninner++] = (InnerVar){t.lane_var, t.lanes};
   if (along)
     lower_along(&t, at);
   else if (f->fold)
     lower_fold(&t, at);
   else
     lower_map(&t, at);
-  t.l->ninner--;
   return true;
 }
 
@@ -573,7 +559,7 @@ static bool lower_inside(Lower *l, Cursor at, const Form *f) {
   Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
   if (!find_tiles(l, &part, &t, &along) || along) return false;
   i64 more = (in.hi - in.lo) % t.lanes;
-  if (more && !l->acc) {
+  if (more && !f->epilogue) {
     part = form_inside(f, axis, in.lo, in.hi - more);
     bool done = lower_whole(l, at, &part);
     part = form_inside(f, axis, in.hi - t.lanes, in.hi);

@@ -44,17 +44,13 @@ static bool try_axis(Turn *x, u32 axis) {
   if (!blocked && t->f.axis[axis].hi < t->lanes) return false;
   t->pads = blocked;
   t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
-  bool ok = tile_map_is_wide(t);
-  l->ninner--;
-  return ok;
+  return tile_map_is_wide(t);
 }
 
 /* Writes a tile that is kept in a buffer, element by element in the order of the result. */
 static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  Lower *l = t->l;
   i64 n = t->f.axis[t->lane].hi;
   ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
   ExprId end = ex_int(p, t->lanes), idx[MAX_RANK + 1];
@@ -62,29 +58,25 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
     end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
   VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "e");
-  l->inner[l->ninner++] = (InnerVar){a, t->lanes};
-  l->inner[l->ninner++] = (InnerVar){b, ACROSS};
   t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, a));
   t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
-  Nest nest = {.l = l, .p = p, .f = &t->f, .at = at, .sub = t->val};
-  BufId out = t->f.out.buf;
-  u32 rank = t->f.out.rank;
-  for (u32 d = 0; d < rank; d++) idx[d] = nest_index(&nest, &t->f.out, d);
-  layout_address(l, &out, idx, &rank);
-  l->ninner -= 2;
+  Nest nest = tile_nest(t, at);
+  nest.in.inner = (InnerVars){2, {{a, t->lanes}, {b, ACROSS}}};
+  BufId out;
+  u32 rank = nest_address(&nest, &t->f.out, &out, idx);
   ExprId from[2] = {ex_var(p, b), ex_var(p, a)};
   prog_store(p, &at, out, idx, rank, ex_load(p, tile, from, 2));
 }
 
-/* The value in vectors along the operands, element `at_out` of the result's axis. */
-static ExprId vector_at(Turn *x, ExprId block, ExprId at_out) {
+/* The value in vectors along the operands, element first + e of the result's axis. */
+static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
   Tile *t = &x->t;
   Prog *p = t->p;
   t->panel = ex_copy(p, block);
   t->panel_at = ex_int(p, 0);
   t->val[t->lane] = tile_lane(t);
-  t->val[x->out] = at_out;
-  Nest nest = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), e);
+  Nest nest = tile_nest(t, prog_end());
   Widen w = tile_widen(t, 0);
   ExprId value = widen(&w, nest_value(&nest));
   if (!value) bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
@@ -99,13 +91,9 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
   Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .padded = &l->padded, .flat = &l->flat};
   t->val[t->lane] = lane;
   t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
-  Nest nest = {.l = l, .p = p, .f = &t->f, .sub = t->val};
-  *out = t->f.out.buf;
-  *rank = t->f.out.rank;
-  l->inner[l->ninner++] = (InnerVar){x->to, t->lanes};
-  for (u32 d = 0; d < *rank; d++) idx[d] = nest_index(&nest, &t->f.out, d);
-  layout_address(l, out, idx, rank);
-  l->ninner--;
+  Nest nest = tile_nest(t, prog_end());
+  nest.in.inner = (InnerVars){1, {{x->to, t->lanes}}};
+  *rank = nest_address(&nest, &t->f.out, out, idx);
   return widen_place(&w, out, idx, rank);
 }
 
@@ -114,14 +102,10 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
 static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  Lower *l = t->l;
   u32 lanes = t->lanes, rank;
   VarId v[TURN];
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, lanes};
   for (u32 i = 0; i < lanes; i++)
-    v[i] = tile_let(p, &at, vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, i))),
-                    "t");
-  l->ninner--;
+    v[i] = tile_let(p, &at, vector_at(x, block, first, ex_int(p, i)), "t");
   for (u32 n = lanes / 2; n > 0; n /= 2)
     for (u32 i = 0; i < lanes; i++) {
       if (i & n) continue;
@@ -133,7 +117,7 @@ static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
     BufId out;
     ExprId idx[MAX_RANK + 1], base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, lanes));
     if (!place_of(x, ex_op2(p, OP_add, base, ex_int(p, i)), first, &out, idx, &rank))
-      bug(p->c, l->n->loc, "a result is not contiguous along the lanes");
+      bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
     prog_store(p, &at, out, idx, rank, ex_var(p, v[i]));
   }
 }
@@ -142,17 +126,15 @@ static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
 static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  Lower *l = t->l;
+  Turn in = *x;
   Dim dim[2] = {ACROSS, t->lanes};
   BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 2, str_of(p->c, "tile"));
-  Cursor in = at;
-  VarId b = prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "e");
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
-  l->inner[l->ninner++] = (InnerVar){b, ACROSS};
-  ExprId value = vector_at(x, block, ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b)));
+  Cursor inside = at;
+  VarId b = prog_for(p, &inside, ex_int(p, 0), ex_int(p, count), "e");
+  in.t.inner.at[in.t.inner.n++] = (InnerVar){b, ACROSS};
+  ExprId value = vector_at(&in, block, first, ex_var(p, b));
   ExprId to[2] = {ex_var(p, b), ex_int(p, 0)};
-  l->ninner -= 2;
-  prog_store(p, &in, tile, to, 2, value);
+  prog_store(p, &inside, tile, to, 2, value);
   store_all(x, at, tile, block, first, count);
 }
 

@@ -213,7 +213,7 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
       ExprId to[2] = {ex_int(p, r), ex_int(p, c)};
       BufId from = w->f->in[0].buf;
       u32 n = 4;
-      layout_address(w->l, &from, idx, &n);
+      layout_address(w->l, &from, idx, &n, &(InnerVars){0});
       prog_store(p, &at, d, to, 2, ex_load_vec(p, from, idx, n, w->lanes));
     }
   const double(*bt)[WINO_SIDE] = w->m == 4 ? bt4 : bt2;
@@ -243,10 +243,13 @@ static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
     o[k]->rank = 3;
     for (u32 d = 0; d < 3; d++) o[k]->idx[d] = (Index){.n = 1, .axis = {axes[k][d]}, .coef = {1}};
   }
-  Val acc = l->acc;
-  l->acc = 0; /* not yet the value that users finish */
   if (!lower_tile(l, at, &f)) bug(l->c, l->n->loc, "a product of matrices has no tiles");
-  l->acc = acc;
+}
+
+static Nest wino_nest(const Wino *w, Cursor at) {
+  Nest x = {.l = w->l, .p = w->p, .f = w->f, .at = at, .sub = w->val};
+  x.in.inner = (InnerVars){1, {{w->lane_var, w->lanes}}};
+  return x;
 }
 
 /* Expressions over the lanes of a block, with vec in place of the folded value. */
@@ -271,11 +274,9 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
   w->val[w->high] = scaled(p, y, w->m, r);
   w->val[w->wide] = scaled(p, x, w->m, c);
   w->val[w->out] = ex_op2(p, OP_add, scaled(p, ob, w->lanes, 0), ex_var(p, w->lane_var));
-  Nest nest = {.l = w->l, .p = p, .f = f, .at = at, .sub = w->val};
-  BufId out = f->out.buf;
-  u32 n = f->out.rank;
-  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&nest, &f->out, d);
-  layout_address(w->l, &out, idx, &n);
+  Nest nest = wino_nest(w, at);
+  BufId out;
+  u32 n = nest_address(&nest, &f->out, &out, idx);
   Widen wide = wino_widen(w, combine(w, half, a[c], w->side, r, true));
   ExprId value = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var)));
   if (!value || !widen_place(&wide, &out, idx, &n))
@@ -318,7 +319,7 @@ static bool finishes(Wino *w) {
     w->val[i] = w->f->axis[i].hi == 1 ? 0 : ex_var(p, prog_add_var(p, DT_i64, 0));
   ExprId block = scaled(p, w->val[w->out], w->lanes, 0);
   w->val[w->out] = ex_op2(p, OP_add, block, ex_var(p, w->lane_var));
-  Nest nest = {.l = w->l, .p = p, .f = w->f, .sub = w->val};
+  Nest nest = wino_nest(w, prog_end());
   Widen wide = wino_widen(w, ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes));
   bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var))) != 0;
   memset(w->val, 0, sizeof w->val);
@@ -373,16 +374,11 @@ bool lower_winograd(Lower *l, Cursor at, const Form *f) {
   Prog *p = l->p;
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w.acc_var = prog_add_var(p, DT_f32, str_of(p->c, "acc"));
-  l->inner[l->ninner++] = (InnerVar){w.lane_var, w.lanes};
-  bool ok = finishes(&w);
-  if (ok) {
-    if (w.batch < FORM_AXES) {
-      w.val[w.batch] =
-          ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
-      loop_free(p, at.owner);
-    }
-    blocks(&w, at, weights(&w));
+  if (!finishes(&w)) return false;
+  if (w.batch < FORM_AXES) {
+    w.val[w.batch] = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
+    loop_free(p, at.owner);
   }
-  l->ninner--;
-  return ok;
+  blocks(&w, at, weights(&w));
+  return true;
 }

@@ -50,6 +50,7 @@ typedef struct Tile {
   VarId var[FORM_AXES];
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   ExprId panel, panel_at;
+  InnerVars inner; /* lane_var, and what else runs inside of blocks */
 } Tile;
 
 /* Accumulators of a tile: below and beside each other. */
@@ -105,6 +106,7 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 bool lower_rows(Lower *l, Cursor at, const Form *f);
 
 /* lower_tile.c */
+Nest tile_nest(const Tile *t, Cursor at); /* where val says */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */
 /* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.

@@ -117,6 +117,7 @@ static u32 lanes_for(const Tile *t, bool packed) {
 /* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. */
 static void stand_anywhere(Tile *t) {
   Prog *p = t->p;
+  t->inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
   for (u32 i = 0; i < t->f.naxes; i++)
     if (t->f.axis[i].hi != t->f.axis[i].lo + 1) t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
@@ -146,8 +147,8 @@ static bool reaches_out(Tile *t, ExprId e) {
 }
 
 bool tile_map_is_wide(Tile *t) {
-  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
   stand_anywhere(t);
+  Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
@@ -157,7 +158,7 @@ bool tile_map_is_wide(Tile *t) {
 
 /* How operand k moves; false: in a way that has no vectors. */
 static bool use_of(Tile *t, u32 k, bool *out) {
-  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .sub = t->val};
+  Nest x = tile_nest(t, prog_end());
   ExprId e = nest_load(&x, k);
   t->use[k] = LU_splat;
   if (!ex_mentions(t->p, e, t->lane_var)) return true;
@@ -183,14 +184,12 @@ static Finish finish_of(Prog *p, ExprId e) {
 /* Can what is made of the accumulator be stored as vectors? */
 static bool store_is_wide(Tile *t, bool *out) {
   Prog *p = t->p;
-  Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+  Nest x = tile_nest(t, prog_end());
   ExprId idx[MAX_RANK + 1];
-  BufId b = t->f.out.buf;
-  u32 n = t->f.out.rank;
+  BufId b;
   Widen w =
       tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->acc_var)->dt, (Scalar){0}), t->lanes));
-  for (u32 d = 0; d < n; d++) idx[d] = nest_index(&x, &t->f.out, d);
-  layout_address(t->l, &b, idx, &n);
+  u32 n = nest_address(&x, &t->f.out, &b, idx);
   bool place = widen_place(&w, &b, idx, &n);
   if (!place && !t->f.fold) return false;
   ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
@@ -436,7 +435,6 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
   stand_anywhere(t);
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool ok = true, out = false;
   t->partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
@@ -444,14 +442,13 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] == LU_vector) t->partial = false;
   }
   bool wide = ok && store_is_wide(t, &out);
-  l->ninner--;
   leave(t);
   if (!ok || (!f->fold && !wide)) return false;
   const Layout *y = layout_of(l, f->out.buf);
   t->wide_store = wide;
   t->pads = wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
   if (!t->pads && t->lanes > f->axis[t->lane].hi && !t->partial) {
-    t->lanes = lanes_for(t, false);
+    t->lanes = t->inner.at[0].n = lanes_for(t, false);
     if (y && y->block) return false;
   }
   if (!f->fold) return true;
@@ -494,10 +491,8 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   stand_anywhere(t);
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   bool out = false, ok = true;
   for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
-  l->ninner--;
   leave(t);
   return ok;
 }
@@ -517,10 +512,8 @@ static bool rows_along(Tile *t, u32 axis) {
   if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
   bool out = false, ok = true;
   stand_anywhere(t);
-  l->inner[l->ninner++] = (InnerVar){t->lane_var, t->lanes};
   for (u32 k = 0; k < t->f.nin && ok; k++)
     ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
-  l->ninner--;
   leave(t);
   return ok;
 }
@@ -559,9 +552,7 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   out->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
   stand_anywhere(out);
-  l->inner[l->ninner++] = (InnerVar){out->lane_var, out->lanes};
   out->wide_store = store_is_wide(out, &over);
-  l->ninner--;
   leave(out);
   for (u32 k = 0; k < f->nin; k++)
     if (t->use[k] == LU_packed) pack_const(t, k);

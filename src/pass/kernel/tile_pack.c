@@ -291,7 +291,7 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
     Cursor in = at;
     VarId lane = prog_for(p, &in, ex_int(p, lo), ex_int(p, hi), "l");
     if (!part) {
-      Nest x = {.l = t->l, .p = p, .f = &t->f, .sub = t->val};
+      Nest x = tile_nest(t, in);
       ExprId base = ex_op2(p, OP_mul, ex_copy(p, idx[q->n]), ex_int(p, t->lanes));
       t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
       value = nest_load(&x, k);

@@ -68,6 +68,7 @@ struct Form {
   Scalar init;
   Operand from; /* what the fold begins with; buf 0: init */
   DType dt;     /* of the fold's result, before its users finish it */
+  Val epilogue; /* that result, where they finish it in this kernel and `out` is theirs; 0: none */
 };
 
 /* form.c. buf: of each graph value. */

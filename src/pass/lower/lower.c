@@ -152,7 +152,6 @@ static void lower_node(Lower *l, const Node *n) {
     lower_form(l, lower_kernel(l, group_label(l->g, n)), &f);
   } else
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
-  l->acc = 0;
 }
 
 void lower_block(Lower *l, BlkId b) {

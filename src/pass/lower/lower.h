@@ -21,8 +21,6 @@ typedef struct Placed {
   const Layout *y;
 } Placed;
 
-enum { INNER_VARS = 8 };
-
 typedef struct Lower {
   Ctx *c;
   Graph *g;
@@ -31,18 +29,14 @@ typedef struct Lower {
   Map views;  /* see form_merge */
   Cursor at;  /* where the next statement goes */
   const Node *n;
-  Map inlined;     /* buffer -> the value it stands for, when that is computed in place and has no
-                    * memory
-                    */
-  BlkId *block;    /* by node */
-  Val acc;         /* value that lies in the accumulator of the kernel being written; 0: none */
-  ExprId acc_expr; /* that accumulator, rounded to its type */
-  Slot *slot;      /* by value: where in the result of a concat it is written */
+  Map inlined;  /* buffer -> the value it stands for, when that is computed in place and has no
+                 * memory
+                 */
+  BlkId *block; /* by node */
+  Slot *slot;   /* by value: where in the result of a concat it is written */
   States *states;
   Map named; /* buffer in name only -> entry of placed */
   VEC(Placed) placed;
-  InnerVar inner[INNER_VARS]; /* variables that run over lanes */
-  u32 ninner;
   Map padded, flat;    /* see widen.h */
   Map packed;          /* see tile_pack.c */
   Map not_below_0;     /* dimensions that every run has been tested for */
@@ -66,6 +60,13 @@ static inline BufId lower_out(const Lower *l, u32 i) {
 }
 
 /* lower_form.c */
+/* What surrounds an expression: handed down to whatever writes it. */
+typedef struct ExprScope {
+  Val acc;         /* value that lies in the accumulator; 0: none */
+  ExprId acc_expr; /* that accumulator, rounded to its type */
+  InnerVars inner; /* variables that run over lanes */
+} ExprScope;
+
 /* Loops over the axes of a form, opened one after the other. */
 typedef struct Nest {
   Lower *l;
@@ -74,11 +75,14 @@ typedef struct Nest {
   Cursor at;            /* innermost */
   VarId var[FORM_AXES]; /* 0: not open, or an extent of 1 */
   const ExprId *sub;    /* instead of variables: values of axes, 0 where there is none */
+  ExprScope in;
 } Nest;
 void nest_loop(Nest *x, u32 axis);
 void nest_loops(Nest *x, bool fold,
                 u32 but); /* all that are folded, or all that are not; but one */
 ExprId nest_index(Nest *x, const Operand *o, u32 i);
+/* Where the element of an operand lies in memory: buffer, indices and their number. */
+u32 nest_address(Nest *x, const Operand *o, BufId *b, ExprId *idx);
 ExprId nest_load(Nest *x, u32 in);
 void nest_store(Nest *x, ExprId value);
 /* What the users of a fold make of it, if it is finished in this kernel. */
@@ -91,20 +95,21 @@ ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 void inlined_find(Lower *l);
 bool inlined_make(Lower *l, const Node *n); /* its result needs no code of its own */
 bool is_inlined(const Lower *l, BufId b);
-ExprId inlined_load(Lower *l, BufId b,
-                    const ExprId *idx); /* element of a value that has no memory */
-ExprId inlined_eval(Lower *l, Val v,
-                    const ExprId *idx); /* element of v, computed from its operands */
+/* Element of a value that has no memory. */
+ExprId inlined_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in);
+/* Element of v, computed from its operands. */
+ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
 
 /* lower_layout.c */
-BufId layout_temp(Lower *l, Val v);                           /* of a value with a layout */
-void layout_done(Lower *l);                                   /* at the end */
-const Layout *layout_of(const Lower *l, BufId b);             /* NULL: plain */
-void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n); /* element -> place in memory */
+BufId layout_temp(Lower *l, Val v);               /* of a value with a layout */
+void layout_done(Lower *l);                       /* at the end */
+const Layout *layout_of(const Lower *l, BufId b); /* NULL: plain */
+/* Element -> place in memory. */
+void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner);
 
 /* lower_winograd.c: likewise, for 3x3 convolutions. */
 bool lower_winograd(Lower *l, Cursor at, const Form *f);

@@ -42,17 +42,26 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i) {
   return ex_op3(p, OP_select, one, ex_int(p, 0), e);
 }
 
+u32 nest_address(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
+  u32 n = o->rank;
+  *b = o->buf;
+  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
+  layout_address(x->l, b, idx, &n, &x->in.inner);
+  return n;
+}
+
 static ExprId load(Nest *x, const Operand *o) {
   ExprId idx[MAX_RANK + 1];
+  BufId at;
   const Buf *b = prog_buf(x->p, o->buf);
   if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
     return ex_const(x->p, b->dt,
                     tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
-  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-  if (is_inlined(x->l, o->buf)) return inlined_load(x->l, o->buf, idx);
-  BufId at = o->buf;
-  u32 n = o->rank;
-  layout_address(x->l, &at, idx, &n);
+  if (is_inlined(x->l, o->buf)) {
+    for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+    return inlined_load(x->l, o->buf, idx, &x->in);
+  }
+  u32 n = nest_address(x, o, &at, idx);
   return ex_load(x->p, at, idx, n);
 }
 
@@ -62,25 +71,23 @@ ExprId nest_load(Nest *x, u32 in) {
 
 /* A fold that its users finish: the value stored is theirs, in their buffer. */
 ExprId nest_finish(Nest *x, ExprId value) {
-  Lower *l = x->l;
-  if (!l->acc || !x->f->fold) return value;
+  if (!x->f->epilogue) return value;
   ExprId idx[MAX_RANK];
   Operand own = x->f->out; /* the index in the value itself, wherever it is written to */
   for (u32 i = 0; i < own.rank; i++) {
     own.idx[i].base = 0;
     idx[i] = nest_index(x, &own, i);
   }
-  l->acc_expr = value;
-  return inlined_eval(l, l->n->out[0], idx);
+  ExprScope in = x->in;
+  in.acc = x->f->epilogue;
+  in.acc_expr = value;
+  return inlined_eval(x->l, x->l->n->out[0], idx, &in);
 }
 
 void nest_store(Nest *x, ExprId value) {
-  const Operand *o = &x->f->out;
   ExprId idx[MAX_RANK + 1];
-  BufId to = o->buf;
-  u32 n = o->rank;
-  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
-  layout_address(x->l, &to, idx, &n);
+  BufId to;
+  u32 n = nest_address(x, &x->f->out, &to, idx);
   value = nest_finish(x, value);
   prog_store(x->p, &x->at, to, idx, n, value);
 }
@@ -229,15 +236,6 @@ static void fold_scalar(Nest *x) {
   nest_store(x, ex_finish(p, f->dt, ex_var(p, acc)));
 }
 
-/* One element of the row of accumulators, addressed for a load or a store. */
-static u32 row_index(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
-  u32 n = o->rank;
-  *b = o->buf;
-  for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
-  layout_address(x->l, b, idx, &n);
-  return n;
-}
-
 static void fold_row(Nest *x, u32 inner) {
   Prog *p = x->p;
   const Form *f = x->f;
@@ -257,22 +255,22 @@ static void fold_row(Nest *x, u32 inner) {
   Nest fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);
-  u32 n = row_index(&fill, &row, &at, idx);
+  u32 n = nest_address(&fill, &row, &at, idx);
   prog_store(p, &fill.at, at, idx, n, first_value(&fill));
   x->at = here;
   nest_loops(x, true, FORM_AXES);
   nest_loop(x, inner);
-  n = row_index(x, &row, &at, idx);
+  n = nest_address(x, &row, &at, idx);
   ExprId old = ex_load(p, at, idx, n);
-  row_index(x, &row, &at, idx);
+  nest_address(x, &row, &at, idx);
   prog_store(p, &x->at, at, idx, n, ex_op2(p, f->with, old, nest_value(x)));
   x->at = here;
   x->var[inner] = 0;
-  if (!apart && !x->l->acc) return;
+  if (!apart && !f->epilogue) return;
   fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);
-  n = row_index(&fill, &row, &at, idx);
+  n = nest_address(&fill, &row, &at, idx);
   nest_store(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n)));
 }
 
@@ -336,12 +334,12 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
   Form merged = *from, *f = &merged;
   /* axes are merged only where every operand is plain memory; those of a result that is finished
    * here keep their number */
-  bool whole = (!l->acc || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
+  bool whole = (!f->epilogue || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_inlined(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->views, f);
-  if (l->acc && f->out.buf != from->out.buf) merged = *from;
+  if (f->epilogue && f->out.buf != from->out.buf) merged = *from;
   if (!f->from.buf && /* kernels for vectors begin with a number */
       (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_transpose(l, at, f)))
     return;

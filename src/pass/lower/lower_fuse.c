@@ -64,17 +64,17 @@ bool inlined_make(Lower *l, const Node *n) {
 }
 
 /* The element of buffer b at idx, from memory or computed. */
-static ExprId element(Lower *l, BufId b, const ExprId *idx) {
-  if (is_inlined(l, b)) return inlined_load(l, b, idx);
+static ExprId element(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
+  if (is_inlined(l, b)) return inlined_load(l, b, idx, in);
   ExprId at[MAX_RANK + 1];
   u32 n = prog_buf(l->p, b)->rank;
   for (u32 i = 0; i < n; i++) at[i] = idx[i];
-  layout_address(l, &b, at, &n);
+  layout_address(l, &b, at, &n, &in->inner);
   return ex_load(l->p, b, at, n);
 }
 
 /* Element of a gather: its index counts from the end when negative, and is clamped. */
-static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
+static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx, const ExprScope *in) {
   Prog *p = l->p;
   BufId x = l->buf[n->in[0]], from = l->buf[n->in[1]];
   u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
@@ -82,7 +82,7 @@ static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
   Dim extent = prog_buf(p, x)->dim[axis];
   ExprId at[MAX_RANK], place[MAX_RANK];
   for (u32 i = 0; i < nidx; i++) place[i] = ex_copy(p, idx[axis + i]);
-  ExprId raw = ex_cast(p, DT_i64, element(l, from, place), false);
+  ExprId raw = ex_cast(p, DT_i64, element(l, from, place, in), false);
   ExprId neg = ex_op2(p, OP_lt, ex_copy(p, raw), ex_int(p, 0));
   ExprId end = ex_op2(p, OP_add, ex_copy(p, raw), ex_dim(p, extent));
   ExprId pos = ex_op3(p, OP_select, neg, end, raw);
@@ -90,23 +90,22 @@ static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx) {
   pos = ex_op2(p, OP_max, pos, ex_int(p, 0));
   for (u32 i = 0; i < rank; i++)
     at[i] = i == axis ? pos : ex_copy(p, idx[i < axis ? i : i + nidx - 1]);
-  return element(l, x, at);
+  return element(l, x, at, in);
 }
 
-ExprId inlined_eval(Lower *l, Val v, const ExprId *idx) {
+ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
-  if (n->op == OP_gather) return gather_eval(l, n, idx);
+  if (n->op == OP_gather) return gather_eval(l, n, idx, in);
   if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
     bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
-  Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx};
+  Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx, .in = *in};
   return nest_value(&x);
 }
 
-ExprId inlined_load(Lower *l, BufId b, const ExprId *idx) {
+ExprId inlined_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
   Val v = *map_get(&l->inlined, b);
-  if (v == l->acc) return ex_copy(l->p, l->acc_expr);
-  return inlined_eval(l, v, idx);
+  return v == in->acc ? ex_copy(l->p, in->acc_expr) : inlined_eval(l, v, idx, in);
 }
 
 /* The folded value below v, if there is one; there is at most one in a group. */
@@ -130,7 +129,7 @@ bool group_fold(Lower *l, const Node *root, Form *f) {
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
   f->out.buf = l->buf[root->out[0]]; /* same shape: fuse.c sees to that */
-  l->acc = v;
+  f->epilogue = v;
   return true;
 }
 

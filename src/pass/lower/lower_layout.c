@@ -84,7 +84,7 @@ const Layout *layout_of(const Lower *l, BufId b) {
   return at ? l->placed.at[*at].y : NULL;
 }
 
-void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n) {
+void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner) {
   Prog *p = l->p;
   const u32 *at = map_get(&l->named, *b);
   if (!at) return;
@@ -94,7 +94,7 @@ void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n) {
     if (y->lo[i]) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, y->lo[i]));
   if (!y->block) return;
   ExprId q, r;
-  ex_split(p, idx[1], y->block, l->inner, l->ninner, &q, &r);
+  ex_split(p, idx[1], y->block, inner, &q, &r);
   idx[1] = q;
   idx[(*n)++] = r;
 }
