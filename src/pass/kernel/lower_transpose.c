@@ -147,8 +147,12 @@ static bool can_turn(Turn *x) {
   u32 rank;
   if (t->lanes > TURN || t->l->unit->aim == AIM_size) return false;
   x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  ExprId first = ex_var(p, prog_add_var(p, DT_i64, 0));
-  return place_of(x, ex_int(p, 0), ex_op2(p, OP_mul, first, ex_int(p, t->lanes)), &out, idx, &rank);
+  ProgMark mark = prog_mark(p);
+  ExprId first =
+      ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));
+  bool ok = place_of(x, ex_int(p, 0), first, &out, idx, &rank);
+  prog_rewind(p, mark);
+  return ok;
 }
 
 /* Blocks of the lane axis from `from` on, tiles of so many elements along the result's axis. */

@@ -315,6 +315,7 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
 /* Can the group be finished in vectors? Tried on expressions that are thrown away. */
 static bool finishes(Wino *w) {
   Prog *p = w->p;
+  ProgMark mark = prog_mark(p);
   for (u32 i = 0; i < w->f->naxes; i++)
     w->val[i] = w->f->axis[i].hi == 1 ? 0 : ex_var(p, prog_add_var(p, DT_i64, 0));
   ExprId block = scaled(p, w->val[w->out], w->lanes, 0);
@@ -323,6 +324,7 @@ static bool finishes(Wino *w) {
   Widen wide = wino_widen(w, ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes));
   bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var))) != 0;
   memset(w->val, 0, sizeof w->val);
+  prog_rewind(p, mark);
   return ok;
 }
 

@@ -114,19 +114,23 @@ static u32 lanes_for(const Tile *t, bool packed) {
   return extent < n && !packed ? 1 : n;
 }
 
-/* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. */
-static void stand_anywhere(Tile *t) {
+/* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. What is written
+ * from here on is dropped by `leave`. */
+static ProgMark stand_anywhere(Tile *t) {
   Prog *p = t->p;
+  ProgMark mark = prog_mark(p);
   t->inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
   for (u32 i = 0; i < t->f.naxes; i++)
     if (t->f.axis[i].hi != t->f.axis[i].lo + 1) t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->panel_at = ex_int(p, 0);
   t->val[t->lane] = tile_lane(t);
+  return mark;
 }
 
-static void leave(Tile *t) {
+static void leave(Tile *t, ProgMark mark) {
   memset(t->val, 0, sizeof t->val);
+  prog_rewind(t->p, mark);
 }
 
 bool tile_is_const(const Tile *t, BufId b) {
@@ -147,13 +151,14 @@ static bool reaches_out(Tile *t, ExprId e) {
 }
 
 bool tile_map_is_wide(Tile *t) {
-  stand_anywhere(t);
+  ProgMark mark = stand_anywhere(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
-  leave(t);
-  return v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->pads || !reaches_out(t, v));
+  bool ok = v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->pads || !reaches_out(t, v));
+  leave(t, mark);
+  return ok;
 }
 
 /* How operand k moves; false: in a way that has no vectors. */
@@ -434,7 +439,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (t->lanes == 1) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
-  stand_anywhere(t);
+  ProgMark mark = stand_anywhere(t);
   bool ok = true, out = false;
   t->partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
@@ -442,7 +447,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] == LU_vector) t->partial = false;
   }
   bool wide = ok && store_is_wide(t, &out);
-  leave(t);
+  leave(t, mark);
   if (!ok || (!f->fold && !wide)) return false;
   const Layout *y = layout_of(l, f->out.buf);
   t->wide_store = wide;
@@ -490,10 +495,10 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
     while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  stand_anywhere(t);
+  ProgMark mark = stand_anywhere(t);
   bool out = false, ok = true;
   for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
-  leave(t);
+  leave(t, mark);
   return ok;
 }
 
@@ -511,10 +516,10 @@ static bool rows_along(Tile *t, u32 axis) {
   while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
   if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
   bool out = false, ok = true;
-  stand_anywhere(t);
+  ProgMark mark = stand_anywhere(t);
   for (u32 k = 0; k < t->f.nin && ok; k++)
     ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
-  leave(t);
+  leave(t, mark);
   return ok;
 }
 
@@ -551,9 +556,9 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   out->lanes = t->lanes;
   out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   out->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
-  stand_anywhere(out);
+  ProgMark mark = stand_anywhere(out);
   out->wide_store = store_is_wide(out, &over);
-  leave(out);
+  leave(out, mark);
   for (u32 k = 0; k < f->nin; k++)
     if (t->use[k] == LU_packed) pack_const(t, k);
   return true;
