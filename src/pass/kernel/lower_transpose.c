@@ -148,8 +148,7 @@ static bool can_turn(Turn *x) {
   if (t->lanes > TURN || t->l->unit->aim == AIM_size) return false;
   x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   ProgMark mark = prog_mark(p);
-  ExprId first =
-      ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));
+  ExprId first = ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));
   bool ok = place_of(x, ex_int(p, 0), first, &out, idx, &rank);
   prog_rewind(p, mark);
   return ok;

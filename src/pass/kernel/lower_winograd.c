@@ -213,7 +213,7 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
       ExprId to[2] = {ex_int(p, r), ex_int(p, c)};
       BufId from = w->f->in[0].buf;
       u32 n = 4;
-      layout_address(w->l, &from, idx, &n, &(InnerVars){0});
+      storage_address(w->l, &from, idx, &n, &(InnerVars){0});
       prog_store(p, &at, d, to, 2, ex_load_vec(p, from, idx, n, w->lanes));
     }
   const double(*bt)[WINO_SIDE] = w->m == 4 ? bt4 : bt2;

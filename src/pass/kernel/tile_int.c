@@ -24,8 +24,8 @@ bool bytes_begin(Tile *t) {
   for (u32 i = 0; i < f->naxes; i++) /* a part sums up fewer weights, so less is taken off */
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
-    const u32 *v = map_get(&l->inlined, f->in[k].buf);
-    Val q = v ? graph_bytes(l->g, *v, &t->zero) : 0;
+    const Storage *s = storage_of(l, f->in[k].buf);
+    Val q = s->kind == SK_inlined ? graph_bytes(l->g, s->value, &t->zero) : 0;
     if (!q || is_inlined(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
     f->in[k].buf = l->buf[q];
     t->bytes = k;

@@ -43,8 +43,10 @@ static BufId add_buf(Lower *l, BufSpace space, Val v, Str name) {
 }
 
 BufId lower_temp(Lower *l, Val v) {
-  if (!l->buf[v] && graph_val(l->g, v)->layout) l->buf[v] = layout_temp(l, v);
-  if (!l->buf[v]) l->buf[v] = add_buf(l, BS_temp, v, graph_val(l->g, v)->name);
+  if (l->buf[v]) return l->buf[v];
+  const Value *x = graph_val(l->g, v);
+  l->buf[v] = x->layout ? layout_temp(l, v) : add_buf(l, BS_temp, v, x->name);
+  if (l->storage[v].kind) *map_put(&l->stored, l->buf[v]) = v;
   return l->buf[v];
 }
 
@@ -192,7 +194,6 @@ void lower(Unit *u) {
   l.p->name = g->name;
   l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
   l.views = map_new(&u->c->scratch);
-  l.named = map_new(&u->c->scratch);
   l.padded = map_new(&u->c->scratch);
   l.flat = map_new(&u->c->scratch);
   l.packed = map_new(&u->c->scratch);
@@ -205,7 +206,7 @@ void lower(Unit *u) {
   l.p->grain = u->grain;
   fuse_check(g);
   layout_check(g);
-  inlined_find(&l);
+  storage_begin(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   l.states = states_begin(&l);
   for (u32 i = 0; i < b->param.n; i++) {
@@ -229,7 +230,7 @@ void lower(Unit *u) {
     if (out[i]) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
   diag_leave(u->c);
   states_end(l.states);
-  layout_done(&l);
+  storage_end(&l);
   mem_sweep(l.p);
   if (l.p->math == MP_s && !has_functions(l.p)) l.p->math = MP_f;
   u->p = l.p;

@@ -7,19 +7,29 @@
 #include "pass/pass.h"
 #include "pass/kernel/tune.h"
 
-/* A value that is written straight into its part of a concat. */
-typedef struct Slot {
-  Val into; /* 0: none */
-  u32 axis;
-  Dim offset;
-} Slot;
-
 typedef struct States States; /* what is kept from run to run, see lower_state.c */
-/* Memory of a value that is not plain row-major. */
-typedef struct Placed {
+
+/* Where a value lives. It has a buffer of its own shape in any case, of which forms are made as of
+ * any other; that is the memory, or stands for it. */
+typedef enum StorageKind {
+  SK_memory,  /* the buffer itself, row-major */
+  SK_inlined, /* nowhere: computed where it is read */
+  SK_slot,    /* a part of the result of a concat, written there at once */
+  SK_layout,  /* mem: channels in blocks, a border around */
+  SK_state    /* mem: kept from run to run and longer along one axis; maybe a ring */
+} StorageKind;
+
+typedef struct Storage {
+  StorageKind kind;
+  Val value;            /* inlined: this one */
+  const Layout *layout; /* NULL: row-major; one that is inlined is computed block by block */
   BufId mem;
-  const Layout *y;
-} Placed;
+  Val into;   /* result of a concat that it already lies in, in its place; 0: none */
+  u32 axis;   /* slot: of the concat; state: the one that is longer in memory */
+  Dim offset; /* where it begins along that axis, in a ring behind the head */
+  VarId head; /* ring: where the window begins; 0: none */
+  i64 ring;   /* places of the ring */
+} Storage;
 
 typedef struct Lower {
   Ctx *c;
@@ -29,14 +39,9 @@ typedef struct Lower {
   Map views;  /* see form_merge */
   Cursor at;  /* where the next statement goes */
   const Node *n;
-  Map inlined;  /* buffer -> the value it stands for, when that is computed in place and has no
-                 * memory
-                 */
-  BlkId *block; /* by node */
-  Slot *slot;   /* by value: where in the result of a concat it is written */
+  Storage *storage; /* by value; see storage_of */
+  Map stored;       /* buffer -> its value, where that is not simply SK_memory */
   States *states;
-  Map named; /* buffer in name only -> entry of placed */
-  VEC(Placed) placed;
   Map padded, flat;    /* see widen.h */
   Map packed;          /* see tile_pack.c */
   Map not_below_0;     /* dimensions that every run has been tested for */
@@ -92,24 +97,29 @@ void lower_plain(Lower *l, Cursor at, const Form *f); /* one element after the o
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
-void inlined_find(Lower *l);
 bool inlined_make(Lower *l, const Node *n); /* its result needs no code of its own */
-bool is_inlined(const Lower *l, BufId b);
-/* Element of a value that has no memory. */
-ExprId inlined_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in);
 /* Element of v, computed from its operands. */
 ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
-bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
-void slot_redirect(Lower *l, Form *f);   /* the result of l->n goes to its slot, if it has one */
 
-/* lower_layout.c */
-BufId layout_temp(Lower *l, Val v);               /* of a value with a layout */
-void layout_done(Lower *l);                       /* at the end */
-const Layout *layout_of(const Lower *l, BufId b); /* NULL: plain */
+/* lower_storage.c */
+void storage_begin(Lower *l);
+void storage_end(Lower *l);
+const Storage *storage_of(const Lower *l, BufId b); /* of the value whose buffer this is */
+static inline bool is_inlined(const Lower *l, BufId b) {
+  return storage_of(l, b)->kind == SK_inlined;
+}
+static inline const Layout *layout_of(const Lower *l, BufId b) { /* NULL: plain */
+  return storage_of(l, b)->layout;
+}
 /* Element -> place in memory. */
-void layout_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner);
+void storage_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner);
+/* Element, from memory or computed. */
+ExprId storage_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in);
+BufId layout_temp(Lower *l, Val v);      /* of a value with a layout */
+bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
+void slot_redirect(Lower *l, Form *f);   /* the result goes to its slot, if it has one */
 
 /* lower_winograd.c: likewise, for 3x3 convolutions. */
 bool lower_winograd(Lower *l, Cursor at, const Form *f);

@@ -46,23 +46,18 @@ u32 nest_address(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
   u32 n = o->rank;
   *b = o->buf;
   for (u32 i = 0; i < n; i++) idx[i] = nest_index(x, o, i);
-  layout_address(x->l, b, idx, &n, &x->in.inner);
+  storage_address(x->l, b, idx, &n, &x->in.inner);
   return n;
 }
 
 static ExprId load(Nest *x, const Operand *o) {
-  ExprId idx[MAX_RANK + 1];
-  BufId at;
+  ExprId idx[MAX_RANK];
   const Buf *b = prog_buf(x->p, o->buf);
   if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
     return ex_const(x->p, b->dt,
                     tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
-  if (is_inlined(x->l, o->buf)) {
-    for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
-    return inlined_load(x->l, o->buf, idx, &x->in);
-  }
-  u32 n = nest_address(x, o, &at, idx);
-  return ex_load(x->p, at, idx, n);
+  for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
+  return storage_load(x->l, o->buf, idx, &x->in);
 }
 
 ExprId nest_load(Nest *x, u32 in) {

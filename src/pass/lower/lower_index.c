@@ -46,8 +46,8 @@ static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   }
   from[1] = ex_op2(p, OP_mul, from[1], ex_int(p, y->block));
   to[1] = ex_op2(p, OP_mul, to[1], ex_int(p, y->block));
-  layout_address(l, &x, from, &n, &(InnerVars){0});
-  layout_address(l, &out, to, &m, &(InnerVars){0});
+  storage_address(l, &x, from, &n, &(InnerVars){0});
+  storage_address(l, &out, to, &m, &(InnerVars){0});
   prog_store(p, &at, out, to, m, ex_load_vec(p, x, from, n, y->block));
 }
 

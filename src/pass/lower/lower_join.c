@@ -5,15 +5,14 @@ void lower_concat(Lower *l, Cursor at) {
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   Dim offset = 0;
   for (u32 i = 0; i < l->n->nin; i++) {
-    Form f;
-    if (l->slot[l->n->in[i]].into == l->n->out[0]) { /* it is there already */
-      offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);
-      continue;
+    BufId from = lower_in(l, i);
+    if (storage_of(l, from)->into != l->n->out[0]) { /* not there already */
+      Form f;
+      form_part(l->p, from, lower_out(l, 0), axis, offset, &f);
+      prog_seek_end(l->p, &at);
+      lower_form(l, at, &f);
     }
-    form_part(l->p, lower_in(l, i), lower_out(l, 0), axis, offset, &f);
-    prog_seek_end(l->p, &at);
-    lower_form(l, at, &f);
-    offset = dim_add(l->p->dims, offset, prog_buf(l->p, lower_in(l, i))->dim[axis]);
+    offset = dim_add(l->p->dims, offset, prog_buf(l->p, from)->dim[axis]);
   }
 }
 

@@ -23,15 +23,6 @@
 
 typedef enum StateWay { WAY_append, WAY_ring, WAY_update, WAY_copy } StateWay;
 
-/* A buffer that stands for the memory of a state while lowering. */
-typedef struct Stand {
-  BufId buf, mem;
-  u32 axis;   /* the one that is longer in memory than here */
-  VarId head; /* ring: where the window begins; 0: none */
-  Dim shift;  /* and how far behind that this one begins */
-  i64 ring;   /* places of the ring */
-} Stand;
-
 typedef struct StatePair {
   Val in, out, whole; /* whole: of a ring, the concat */
   StateWay way;
@@ -46,7 +37,6 @@ typedef struct StatePair {
 struct States {
   Lower *l;
   VEC(StatePair) pair;
-  VEC(Stand) stand;
   VEC(Growth) size; /* extents that grow, each once */
   VEC(u32) rings;   /* numbers of the pairs that are rings */
   VEC(Sym) fixed;   /* other symbols in the shapes of states */
@@ -124,13 +114,20 @@ static BufId add_memory(States *o, const StatePair *r) {
   return prog_add_buf(l->p, BS_state, t->dt, dim, t->rank, name_of(l, r->in));
 }
 
-/* Stand-ins are of the space `state` until the end, so that form_merge leaves their axes alone. */
-static BufId add_stand(States *o, const StatePair *r, Val v, Dim shift) {
+/* A buffer in the shape of `like` for value v, which lies in the memory of a state. Such stand-ins
+ * are of the space `state` until the end, so that form_merge leaves their axes alone. */
+static BufId add_stand(States *o, const StatePair *r, Val v, Val like, Dim offset) {
   Lower *l = o->l;
   if (r->axis == MAX_RANK) return r->mem;
-  const Type *t = graph_type(l->g, v);
-  BufId b = prog_add_buf(l->p, BS_state, t->dt, t->dim, t->rank, name_of(l, v));
-  *vec_push(&l->c->scratch, &o->stand) = (Stand){b, r->mem, r->axis, r->head, shift, r->ring};
+  const Type *t = graph_type(l->g, like);
+  BufId b = prog_add_buf(l->p, BS_state, t->dt, t->dim, t->rank, name_of(l, like));
+  *map_put(&l->stored, b) = v;
+  l->storage[v] = (Storage){.kind = SK_state,
+                            .mem = r->mem,
+                            .axis = r->axis,
+                            .offset = offset,
+                            .head = r->head,
+                            .ring = r->ring};
   return b;
 }
 
@@ -215,24 +212,23 @@ static void read_sizes(States *o) {
 
 static void begin_pair(States *o, StatePair *r) {
   Lower *l = o->l;
-  u32 axis = r->axis;
   r->mem = add_memory(o, r);
-  l->buf[r->in] = add_stand(o, r, r->in, 0);
+  l->buf[r->in] = add_stand(o, r, r->in, r->in, 0);
   if (r->way == WAY_copy) {
-    r->next = r->grows.axis == MAX_RANK ? r->mem : add_stand(o, r, r->out, 0);
+    r->next = add_stand(o, r, r->in, r->out, 0);
     return;
   }
-  l->buf[r->out] = add_stand(o, r, r->out, r->way == WAY_ring ? r->new : 0);
+  l->buf[r->out] = add_stand(o, r, r->out, r->out, r->way == WAY_ring ? r->new : 0);
   if (r->way == WAY_update) return;
   Val whole = r->way == WAY_ring ? r->whole : r->out;
   const Node *c = def_of(l, whole);
   if (r->way == WAY_ring) {
-    l->buf[whole] = add_stand(o, r, whole, 0);
+    l->buf[whole] = add_stand(o, r, whole, whole, 0);
     /* what is new is stored once, by the concat, and not while it is being summed up */
     for (u32 i = 0; i < c->nin; i++)
-      if (l->slot[c->in[i]].into == whole) l->slot[c->in[i]] = (Slot){0};
+      if (l->storage[c->in[i]].into == whole) l->storage[c->in[i]] = (Storage){.kind = SK_memory};
   }
-  l->slot[r->in] = (Slot){whole, axis, 0};
+  l->storage[r->in].into = whole;
 }
 
 States *states_begin(Lower *l) {
@@ -266,19 +262,19 @@ bool states_holds(const States *o, const Node *n) {
 
 /* ---- other views of it ---- */
 
-static const Stand *stand_of(const States *o, BufId b) {
-  BufId root = prog_root(o->l->p, b);
-  for (u32 i = 0; i < o->stand.n; i++)
-    if (o->stand.at[i].buf == root) return &o->stand.at[i];
-  return NULL;
+/* Of a stand-in, or of a view of one; NULL: it is none. */
+static const Storage *stand_of(const States *o, BufId b) {
+  const Storage *s = storage_of(o->l, prog_root(o->l->p, b));
+  return s->kind == SK_state ? s : NULL;
 }
 
-/* Where the axis of the stand-in is in another shape of it: dimension *at, each step of the axis
- * being *scale steps there. */
-static bool axis_in(States *o, const Stand *s, const Dim *dim, u32 rank, u32 *at, i64 *scale) {
+/* Where the axis of the stand-in `of` is in another shape of it: dimension *at, each step of the
+ * axis being *scale steps there. */
+static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   Dims *ds = p->dims;
-  const Buf *b = prog_buf(p, s->buf);
+  const Storage *s = stand_of(o, of);
+  const Buf *b = prog_buf(p, prog_root(p, of));
   Dim inner = dim_product(ds, b->dim + s->axis + 1, b->rank - s->axis - 1);
   Dim outer = dim_product(ds, b->dim, s->axis), part = 1;
   if (!dim_is_const(inner)) { /* only as it is */
@@ -299,10 +295,9 @@ static bool axis_in(States *o, const Stand *s, const Dim *dim, u32 rank, u32 *at
 }
 
 bool states_view(States *o, BufId of, const Dim *dim, u32 rank) {
-  const Stand *s = stand_of(o, of);
   u32 at;
   i64 scale;
-  return !s || axis_in(o, s, dim, rank, &at, &scale);
+  return !stand_of(o, of) || axis_in(o, of, dim, rank, &at, &scale);
 }
 
 /* ---- behind the last node ---- */
@@ -353,12 +348,12 @@ static void write_sizes(States *o) {
 }
 
 /* The buffer that takes the place of b, a stand-in or a view of one. */
-static BufId real_buf(States *o, Map *made, const Stand *s, BufId b, u32 *at, i64 *scale) {
+static BufId real_buf(States *o, Map *made, const Storage *s, BufId b, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   Buf v = *prog_buf(p, b);
   Dim dim[MAX_RANK];
-  if (!axis_in(o, s, v.dim, v.rank, at, scale)) bug(p->c, LOC_NONE, "state in another shape");
-  if (b == s->buf) return s->mem;
+  if (!axis_in(o, b, v.dim, v.rank, at, scale)) bug(p->c, LOC_NONE, "state in another shape");
+  if (!v.alias) return s->mem;
   u32 *slot = map_put(made, b);
   for (u32 i = 0; i < v.rank; i++) dim[i] = v.dim[i];
   dim[*at] = dim_mul(p->dims, prog_buf(p, s->mem)->dim[s->axis], *scale);
@@ -370,10 +365,10 @@ static BufId real_buf(States *o, Map *made, const Stand *s, BufId b, u32 *at, i6
  * there. In a ring the index along dimension *at of it begins at the head. */
 static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
-  const Stand *s = stand_of(o, b);
+  const Storage *s = stand_of(o, b);
   BufId to = real_buf(o, made, s, b, at, scale);
   if (!s->head) return to;
-  ExprId from = ex_op2(p, OP_add, ex_var(p, s->head), ex_dim(p, s->shift));
+  ExprId from = ex_op2(p, OP_add, ex_var(p, s->head), ex_dim(p, s->offset));
   from = ex_op2(p, OP_mul, from, ex_int(p, *scale));
   idx[*at] = ex_op2(p, OP_add, from, idx[*at]);
   return to;
@@ -396,6 +391,7 @@ static void replace_stands(States *o) {
   Map made = map_new(&p->c->scratch);
   u32 at, nexpr = p->nexpr, nstmt = p->stmt.n;
   i64 scale;
+  if (!o->pair.n) return;
   for (ExprId e = 1; e < nexpr; e++) {
     Expr x = *prog_expr(p, e);
     if (x.kind != EX_load || !stand_of(o, x.ref)) continue;
@@ -404,13 +400,14 @@ static void replace_stands(States *o) {
   }
   for (StmtId s = 1; s < nstmt; s++) {
     Stmt x = *prog_stmt(p, s);
-    const Stand *w = x.kind == ST_store ? stand_of(o, x.buf) : NULL;
+    const Storage *w = x.kind == ST_store ? stand_of(o, x.buf) : NULL;
     if (!w) continue;
     BufId to = move_access(o, &made, x.buf, x.idx, &at, &scale);
     prog_stmt(p, s)->buf = to;
     if (w->head) store_again(o, s, at, w->ring * scale);
   }
-  for (u32 i = 0; i < o->stand.n; i++) prog_buf(p, o->stand.at[i].buf)->space = BS_temp;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (storage_of(o->l, b)->kind == SK_state) prog_buf(p, b)->space = BS_temp;
 }
 
 void states_end(States *o) {

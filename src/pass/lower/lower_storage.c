@@ -1,0 +1,199 @@
+/* lower_storage.c: where values live, and how their elements are found there.
+ *
+ * In: a graph whose values have homes and layouts. Out: a Storage for each, buffers, and the load
+ * or the place of any element. A value that is not in plain memory has a buffer in name only, with
+ * the dimensions of its type, of which forms are made as of any other. Where an element is loaded
+ * or stored, its index becomes the place in memory: channels are taken apart into block and lane,
+ * the border is added; of an inlined value the expression stands instead. What has a single user, a
+ * concat, is written where it belongs in its result. The border of a layout is written when the
+ * buffer is made, just in front of what writes the inside. How memory is kept from run to run is
+ * decided in lower_state.c.
+ */
+#include "pass/lower/lower.h"
+
+#include "ir/affine.h"
+#include "ir/text.h"
+
+/* ---- parts of a concat ---- */
+
+/* Is the shape of the whole known when the part is computed? Sizes that nodes find out are, if the
+ * part itself has them. */
+static bool is_settled(Lower *l, const Type *whole, const Type *part) {
+  Dims *ds = l->g->dims;
+  u32 n = dim_nsyms(ds);
+  bool *need = NEWS(&l->c->scratch, bool, n + 1), *have = NEWS(&l->c->scratch, bool, n + 1);
+  for (u32 i = 0; i < whole->rank; i++) dims_use(ds, whole->dim[i], need);
+  for (u32 i = 0; i < part->rank; i++) dims_use(ds, part->dim[i], have);
+  for (Sym s = 0; s < n; s++)
+    if (need[s] && !have[s] && dim_syminfo(ds, s)->kind == SY_data) return false;
+  return true;
+}
+
+/* Values with one user, a concat of the same block, are written where they belong. */
+static void slots_find(Lower *l) {
+  Graph *g = l->g;
+  BlkId *block = NEWS(&l->c->scratch, BlkId, g->node.n);
+  u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
+  graph_use_counts(g, uses);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) block[g->blk.at[b].node.at[i]] = b;
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+      if (n->op != OP_concat) continue;
+      u32 axis = (u32)node_int(n, AT_axis, 0);
+      Dim at = 0;
+      for (u32 k = 0; k < n->nin; k++) {
+        const Value *v = graph_val(g, n->in[k]);
+        if (uses[n->in[k]] == 1 && block[v->def] == b && part_fits(g, n, k) &&
+            is_settled(l, graph_type(g, n->out[0]), &v->type))
+          l->storage[n->in[k]] =
+              (Storage){.kind = SK_slot, .into = n->out[0], .axis = axis, .offset = at};
+        at = dim_add(g->dims, at, v->type.dim[axis]);
+      }
+    }
+}
+
+bool slots_all(Lower *l, const Node *n) {
+  if (n->op != OP_concat) return false;
+  for (u32 i = 0; i < n->nin; i++)
+    if (storage_of(l, l->buf[n->in[i]])->into != n->out[0]) return false;
+  return true;
+}
+
+void slot_redirect(Lower *l, Form *f) {
+  const Storage *s = storage_of(l, f->out.buf);
+  if (s->kind != SK_slot) return;
+  f->out.buf = lower_temp(l, s->into);
+  f->out.idx[s->axis].base = s->offset;
+}
+
+/* ---- layouts ---- */
+
+static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
+  return t->dim[i] + y->lo[i] + y->hi[i];
+}
+
+/* Zeros for dimension d in [from, to); the ones in front of it inside, the ones behind all over. */
+static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
+                      i64 to) {
+  Prog *p = l->p;
+  ExprId idx[MAX_RANK + 1];
+  u32 all = prog_buf(p, b)->rank, last = all - 1;
+  if (from == to) return;
+  for (u32 i = 0; i < last + (all == rank); i++) {
+    Dim lo = 0, hi = prog_buf(p, b)->dim[i];
+    if (i >= 2 && i < d) {
+      lo = y->lo[i];
+      hi -= y->hi[i];
+    } else if (i == d) {
+      lo = from;
+      hi = to;
+    }
+    if (hi == lo + 1)
+      idx[i] = ex_int(p, lo);
+    else
+      idx[i] = ex_var(p, prog_for(p, &at, ex_int(p, lo), ex_dim(p, hi), "i"));
+  }
+  ExprId zero = ex_const(p, prog_buf(p, b)->dt, (Scalar){.i = y->fill});
+  if (all > rank) {
+    idx[last] = ex_int(p, 0);
+    zero = ex_splat(p, zero, y->block);
+  }
+  prog_store(p, &at, b, idx, all, zero);
+}
+
+/* rest: of the last block only a part has channels. Bytes are read four at a time, those behind the
+ * last channel too; they count for nothing, but memory that nobody wrote is not read. */
+static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest) {
+  bool any = rest;
+  for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
+  if (!any) return;
+  Cursor at = lower_kernel(l, str_of(l->c, "border"));
+  for (u32 i = 2; i < rank; i++) {
+    i64 n = prog_buf(l->p, b)->dim[i];
+    zero_slab(l, at, b, y, rank, i, 0, y->lo[i]);
+    zero_slab(l, at, b, y, rank, i, n - y->hi[i], n);
+  }
+  i64 blocks = prog_buf(l->p, b)->dim[1];
+  if (rest) zero_slab(l, at, b, y, rank, 1, blocks - 1, blocks);
+}
+
+BufId layout_temp(Lower *l, Val v) {
+  Prog *p = l->p;
+  const Value *x = graph_val(l->g, v);
+  const Layout *y = x->layout;
+  const Type *t = &x->type;
+  Dim dim[MAX_RANK + 1];
+  u32 rank = t->rank;
+  for (u32 i = 0; i < rank; i++) dim[i] = i < 2 ? t->dim[i] : outer_dim(y, t, i);
+  if (y->block) {
+    dim[1] = (dim[1] + y->block - 1) / y->block;
+    dim[rank] = y->block;
+  }
+  BufId name = prog_add_buf(p, BS_temp, t->dt, t->dim, rank, x->name);
+  BufId mem = prog_add_buf(p, BS_temp, t->dt, dim, rank + (y->block != 0), x->name);
+  Storage *s = &l->storage[v];
+  if (s->kind == SK_memory) s->kind = SK_layout;
+  s->mem = mem;
+  s->layout = y;
+  zero_border(l, mem, y, rank,
+              y->block && t->dim[1] % y->block && dtype_bytes(t->dt) == 1 && t->dt != DT_bool);
+  return name;
+}
+
+/* ---- all kinds ---- */
+
+void storage_begin(Lower *l) {
+  l->storage = NEWS(&l->c->scratch, Storage, l->g->val.n);
+  l->stored = map_new(&l->c->scratch);
+  slots_find(l);
+}
+
+const Storage *storage_of(const Lower *l, BufId b) {
+  static const Storage memory = {.kind = SK_memory};
+  const Val *v = map_get(&l->stored, b);
+  return v ? &l->storage[*v] : &memory;
+}
+
+void storage_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner) {
+  Prog *p = l->p;
+  const Storage *s = storage_of(l, *b);
+  const Layout *y = s->layout;
+  if (!y) return;
+  *b = s->mem;
+  for (u32 i = 2; i < *n; i++)
+    if (y->lo[i]) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, y->lo[i]));
+  if (!y->block) return;
+  ExprId q, r;
+  ex_split(p, idx[1], y->block, inner, &q, &r);
+  idx[1] = q;
+  idx[(*n)++] = r;
+}
+
+ExprId storage_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
+  const Storage *s = storage_of(l, b);
+  if (s->kind == SK_inlined && s->value == in->acc) return ex_copy(l->p, in->acc_expr);
+  if (s->kind == SK_inlined) return inlined_eval(l, s->value, idx, in);
+  ExprId at[MAX_RANK + 1];
+  u32 n = prog_buf(l->p, b)->rank;
+  for (u32 i = 0; i < n; i++) at[i] = idx[i];
+  storage_address(l, &b, at, &n, &in->inner);
+  return ex_load(l->p, b, at, n);
+}
+
+/* Every access must have gone through storage_address: what is left would read memory nobody
+ * writes.
+ */
+void storage_end(Lower *l) {
+  Prog *p = l->p;
+  for (ExprId i = 1; i < p->nexpr; i++) {
+    const Expr *x = prog_expr(p, i);
+    if (x->kind == EX_load && layout_of(l, x->ref))
+      bug(l->c, LOC_NONE, "a load of %s by its plain name", show(l->c, prog_buf(p, x->ref)->name));
+  }
+  for (u32 i = 1; i < p->stmt.n; i++)
+    if (p->stmt.at[i].kind == ST_store && layout_of(l, p->stmt.at[i].buf))
+      bug(l->c, LOC_NONE, "a store to %s by its plain name",
+          show(l->c, prog_buf(p, p->stmt.at[i].buf)->name));
+}
