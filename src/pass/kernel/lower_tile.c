@@ -101,8 +101,7 @@ Widen tile_widen(const Tile *t, ExprId held) {
                  .lanes = t->lanes,
                  .acc_var = held ? t->acc_var : 0,
                  .vec = held,
-                 .padded = &t->l->padded,
-                 .flat = &t->l->flat,
+                 .once = &t->l->once,
                  .strided = t->f.fold && t->f.nin == 1};
 }
 

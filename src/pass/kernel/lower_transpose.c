@@ -88,7 +88,7 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
-  Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .padded = &l->padded, .flat = &l->flat};
+  Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .once = &l->once};
   t->val[t->lane] = lane;
   t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
   Nest nest = tile_nest(t, prog_end());

@@ -107,17 +107,19 @@ static bool recognise(Lower *l, const Form *f, Wino *w) {
  * all convolutions that read these weights in such patches. */
 static BufId weights(Wino *w) {
   Prog *p = w->p;
-  BufId from = w->f->in[1].buf, *known = map_put(&w->l->wino, (u64)from * 8 + w->m);
+  BufId from = w->f->in[1].buf;
+  u32 *known = map_put_bytes(&w->l->once, (i64[]){ON_winograd, from, w->m}, 3 * sizeof(i64));
   i64 dim[3] = {w->side * w->side, w->nout, w->nin};
   if (*known) return *known;
   Tensor *u = tensor_wrap(&p->c->keep, DT_f32, dim, 3, NULL);
-  *known = prog_add_const(p, u, prog_buf(p, from)->name);
-  *map_put(&w->l->wino_from, *known) = from;
-  return *known;
+  BufId made = *known = prog_add_const(p, u, prog_buf(p, from)->name);
+  *map_put_bytes(&w->l->once, (i64[]){ON_weights, made}, 2 * sizeof(i64)) = from;
+  return made;
 }
 
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a) {
-  const Tensor *as = prog_buf(l->p, b)->data, *k = prog_buf(l->p, *map_get(&l->wino_from, b))->data;
+  BufId from = *map_get_bytes(&l->once, (i64[]){ON_weights, b}, 2 * sizeof(i64));
+  const Tensor *as = prog_buf(l->p, b)->data, *k = prog_buf(l->p, from)->data;
   Tensor *u = tensor_new(a, DT_f32, as->dim, 3);
   u32 side = as->dim[0] == 36 ? 6 : 4;
   u64 pairs = (u64)as->dim[1] * (u64)as->dim[2];
@@ -259,8 +261,7 @@ static Widen wino_widen(const Wino *w, ExprId vec) {
                  .lanes = w->lanes,
                  .acc_var = w->acc_var,
                  .vec = vec,
-                 .padded = &w->l->padded,
-                 .flat = &w->l->flat};
+                 .once = &w->l->once};
 }
 
 static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,

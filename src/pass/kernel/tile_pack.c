@@ -70,9 +70,10 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
 /* Parts of one form read the same panels. Another form may read the same constant by other indices:
  * W and its transpose. */
 static u32 *packed_before(Tile *t, u32 k, const Places *q) {
-  i64 key[7 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
+  i64 key[8 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
   u32 n = 0;
   const Operand *o = &t->f.in[k];
+  key[n++] = ON_packed;
   key[n++] = o->buf;
   key[n++] = t->lanes;
   key[n++] = t->lane;
@@ -94,7 +95,7 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
     key[n++] = q->at[i].axis;
     key[n++] = q->at[i].n;
   }
-  return map_put_bytes(&t->l->packed, key, n * sizeof *key);
+  return map_put_bytes(&t->l->once, key, n * sizeof *key);
 }
 
 static const Tensor *data_of(const Tile *t, u32 k) {
@@ -240,8 +241,7 @@ void pack_const(Tile *t, u32 k) {
   pack_into(t, k, &q, t->sum_in_f32 ? as_floats(&p->c->scratch, x) : x, to);
   arena_rewind(&p->c->scratch, mark);
   Str name = prog_buf(p, t->f.in[k].buf)->name;
-  t->pack[k] = prog_add_const(p, to, name);
-  *packed_before(t, k, &q) = t->pack[k];
+  t->pack[k] = *known = prog_add_const(p, to, name);
 }
 
 /* The places of operand k that are not folded. */

@@ -37,16 +37,13 @@ static bool plain(DType dt) {
 /* The same memory without dimensions of 1 behind dimension d. */
 static BufId flat_view(const Widen *w, BufId b, u32 d) {
   Prog *p = w->p;
-  i64 key[2] = {(i64)b, (i64)d};
-  u32 *slot = map_put_bytes(w->flat, key, sizeof key);
+  u32 *slot = map_put_bytes(w->once, (i64[]){ON_flat, b, d}, 3 * sizeof(i64));
   if (*slot) return *slot;
   Dim dim[MAX_RANK];
   const Buf *x = prog_buf(p, b);
   memcpy(dim, x->dim, (d + 1) * sizeof *dim);
   Str name = x->name;
-  BufId v = prog_add_view(p, b, dim, d + 1, name);
-  *map_put_bytes(w->flat, key, sizeof key) = v;
-  return v;
+  return *slot = prog_add_view(p, b, dim, d + 1, name);
 }
 
 /* A constant whose last dimension is made a multiple of the lanes with zeros, if it is not. */
@@ -56,9 +53,8 @@ static BufId pad_const(const Widen *w, BufId b) {
   BufId root = prog_root(p, b);
   const Tensor *t = prog_buf(p, root)->data;
   i64 n = x->dim[x->rank - 1], more = (n + w->lanes - 1) / w->lanes * w->lanes;
-  if (!w->padded || prog_buf(p, root)->space != BS_const || n == more) return b;
-  i64 key[2] = {(i64)b, (i64)w->lanes};
-  u32 *slot = map_put_bytes(w->padded, key, sizeof key);
+  if (prog_buf(p, root)->space != BS_const || n == more) return b;
+  u32 *slot = map_put_bytes(w->once, (i64[]){ON_padded, b, w->lanes}, 3 * sizeof(i64));
   if (*slot) return *slot;
   i64 dim[MAX_RANK];
   memcpy(dim, x->dim, x->rank * sizeof *dim);
@@ -69,10 +65,7 @@ static BufId pad_const(const Widen *w, BufId b) {
   for (u64 i = 0; i < rows; i++)
     memcpy((u8 *)(uintptr_t)to->data + i * (u64)more * size,
            (const u8 *)t->data + i * (u64)n * size, (u64)n * size);
-  Str name = prog_buf(p, root)->name;
-  BufId made = prog_add_const(p, to, name);
-  *map_put_bytes(w->padded, key, sizeof key) = made;
-  return made;
+  return *slot = prog_add_const(p, to, prog_buf(p, root)->name);
 }
 
 /* The index at lane 0, if it steps by this much along the lanes; 0: it does not. */

@@ -2,7 +2,7 @@
 #ifndef INGOT_WIDEN_H
 #define INGOT_WIDEN_H
 
-#include "ir/prog.h"
+#include "pass/lower/form.h"
 
 typedef struct Widen {
   Prog *p;
@@ -10,8 +10,7 @@ typedef struct Widen {
   u32 lanes;
   VarId acc_var; /* stands for a value that is a vector already; 0: none */
   ExprId vec;    /* that vector; copied */
-  Map *padded;   /* constants made longer, so that the last vector stays inside; NULL: none are */
-  Map *flat;     /* views without trailing dimensions of 1 */
+  Map *once;     /* see OnceKind */
   bool strided;  /* loads may step by two */
 } Widen;
 

@@ -88,7 +88,18 @@ Scalar fold_init(Op op, DType dt); /* what nothing folds to */
 u32 form_phases(const Form *f);
 Form form_phase(Prog *p, const Form *f, u32 which);
 
-/* form_merge.c. views: buffers made here, to be found again. */
-void form_merge(Prog *p, Map *views, Form *f);
+/* What is made once and found again: first number of the key in a Map `once`. */
+typedef enum OnceKind {
+  ON_view,     /* of a buffer: form_merge.c */
+  ON_flat,     /* without dimensions of 1 at the end: widen.c */
+  ON_padded,   /* a constant made longer, so that the last vector stays inside: widen.c */
+  ON_packed,   /* in panels: tile_pack.c */
+  ON_winograd, /* weights transformed for patches of a size: lower_winograd.c */
+  ON_weights,  /* those that such were made from */
+  ON_tested    /* a dimension that every run has been tested for: lower_require.c */
+} OnceKind;
+
+/* form_merge.c */
+void form_merge(Prog *p, Map *once, Form *f);
 
 #endif

@@ -135,12 +135,11 @@ static Str view_name(Prog *p, BufId b) {
   return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
 }
 
-static BufId view_of(Prog *p, Map *views, BufId b, const Dim *dim, u32 rank) {
-  i64 key[2 + MAX_RANK];
+static BufId view_of(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank) {
   BufId root = prog_root(p, b);
-  key[0] = root;
-  for (u32 i = 0; i < rank; i++) key[1 + i] = dim[i];
-  u32 *slot = map_put_bytes(views, key, (1 + rank) * sizeof *key);
+  i64 key[2 + MAX_RANK] = {ON_view, root};
+  for (u32 i = 0; i < rank; i++) key[2 + i] = dim[i];
+  u32 *slot = map_put_bytes(once, key, (2 + rank) * sizeof *key);
   if (!*slot) *slot = prog_add_view(p, root, dim, rank, view_name(p, root));
   return *slot;
 }
@@ -153,7 +152,7 @@ static void look_at(Merge *m, Operand *o) {
   for (u32 i = 0; i < o->rank; i++) s->dim[i] = prog_buf(m->p, o->buf)->dim[i];
 }
 
-void form_merge(Prog *p, Map *views, Form *f) {
+void form_merge(Prog *p, Map *once, Form *f) {
   if (f->body == FB_iota || f->body == FB_random) return;
   Merge m = {.p = p, .f = f};
   look_at(&m, &f->out);
@@ -175,7 +174,7 @@ void form_merge(Prog *p, Map *views, Form *f) {
   for (u32 k = 0; k < m.n; k++) {
     Seen *s = &m.seen[k];
     if (s->merged)
-      s->o->buf = view_of(p, views, s->o->buf, s->dim, s->o->rank);
+      s->o->buf = view_of(p, once, s->o->buf, s->dim, s->o->rank);
     else
       *s->o = s->was;
   }

@@ -193,13 +193,7 @@ void lower(Unit *u) {
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;
   l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
-  l.views = map_new(&u->c->scratch);
-  l.padded = map_new(&u->c->scratch);
-  l.flat = map_new(&u->c->scratch);
-  l.packed = map_new(&u->c->scratch);
-  l.not_below_0 = map_new(&u->c->scratch);
-  l.wino = map_new(&u->c->scratch);
-  l.wino_from = map_new(&u->c->scratch);
+  l.once = map_new(&u->c->scratch);
   l.target = u->target;
   l.unit = u;
   l.p->threads = u->threads;

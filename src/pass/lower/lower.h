@@ -36,16 +36,12 @@ typedef struct Lower {
   Graph *g;
   Prog *p;
   BufId *buf; /* of each graph value */
-  Map views;  /* see form_merge */
   Cursor at;  /* where the next statement goes */
   const Node *n;
   Storage *storage; /* by value; see storage_of */
   Map stored;       /* buffer -> its value, where that is not simply SK_memory */
   States *states;
-  Map padded, flat;    /* see widen.h */
-  Map packed;          /* see tile_pack.c */
-  Map not_below_0;     /* dimensions that every run has been tested for */
-  Map wino, wino_from; /* weights and size of patches -> their transform, and back */
+  Map once; /* see OnceKind */
   const Unit *unit;
   const Target *target;
 } Lower;

@@ -333,7 +333,7 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_inlined(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
-  if (whole) form_merge(l->p, &l->views, f);
+  if (whole) form_merge(l->p, &l->once, f);
   if (f->epilogue && f->out.buf != from->out.buf) merged = *from;
   if (!f->from.buf && /* kernels for vectors begin with a number */
       (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_transpose(l, at, f)))

@@ -81,7 +81,7 @@ static void want_extents(Lower *l) {
       i64 lo, hi;
       dim_bounds(l->p->dims, t->dim[i], &lo, &hi);
       if (lo >= 0) continue;
-      u32 *once = map_put(&l->not_below_0, (u64)t->dim[i]);
+      u32 *once = map_put_bytes(&l->once, (i64[]){ON_tested, t->dim[i]}, 2 * sizeof(i64));
       if (*once) continue;
       *once = !l->at.owner; /* what stands inside a branch or loop may not have run */
       demand(l, compare(l, OP_ge, t->dim[i], 0),
