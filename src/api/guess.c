@@ -157,14 +157,9 @@ void api_hint_open(Ingot *m) {
     Val v = m->g->blk.at[1].param.at[api_seen(m, i, false)];
     const Type *t = graph_type(m->g, v);
     for (u32 k = 0; k < t->rank && !is_given(m, api_param_name(m, i)); k++) {
-      i64 k0;
-      const Sym *sym;
-      const i64 *coef;
-      if (dim_is_const(t->dim[k]) || dim_terms(m->g->dims, t->dim[k], &k0, &sym, &coef) != 1 ||
-          k0 || coef[0] != 1)
-        continue;
-      const SymInfo *info = dim_syminfo(m->g->dims, sym[0]);
-      if (info->kind != SY_input) continue;
+      Sym sym;
+      if (!dim_is_sym(m->g->dims, t->dim[k], SY_input, &sym)) continue;
+      const SymInfo *info = dim_syminfo(m->g->dims, sym);
       keep_number(m, &(BindDim){.symbol = info->name, .value = info->hi});
     }
   }

@@ -265,15 +265,12 @@ static Tensor *first_value(Ingot *m, Val v, const i64 *env) {
 
 static i64 *sizes_seen(Ingot *m) {
   Graph *g = m->g;
-  i64 *env = NEWS(&m->c->scratch, i64, dim_nsyms(g->dims) + 1), k0;
+  i64 *env = NEWS(&m->c->scratch, i64, dim_nsyms(g->dims) + 1);
   for (u32 i = 0; i < api_param_count(m); i++) {
     const Type *t = graph_type(g, g->blk.at[1].param.at[api_seen(m, i, false)]);
-    const Sym *sym;
-    const i64 *coef;
+    Sym sym;
     for (u32 k = 0; k < t->rank; k++)
-      if (!dim_is_const(t->dim[k]) && dim_terms(g->dims, t->dim[k], &k0, &sym, &coef) == 1 && !k0 &&
-          coef[0] == 1)
-        env[sym[0]] = m->in[i]->dim[k];
+      if (dim_is_sym(g->dims, t->dim[k], SY_input, &sym)) env[sym] = m->in[i]->dim[k];
   }
   return env;
 }

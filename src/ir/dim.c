@@ -51,6 +51,10 @@ static Sym only_sym(const Dims *ds, Dim d) {
   return f->n == 1 && f->k0 == 0 && f->coef[0] == 1 ? f->sym[0] : NO_SYM;
 }
 
+bool dim_is_sym(const Dims *ds, Dim d, SymKind kind, Sym *s) {
+  return (*s = only_sym(ds, d)) != NO_SYM && ds->sym.at[*s].kind == kind;
+}
+
 static bool is_op(const Dims *ds, Sym s, Op op) {
   return s != NO_SYM && ds->sym.at[s].kind == SY_derived && ds->sym.at[s].op == op;
 }

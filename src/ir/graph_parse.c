@@ -244,15 +244,10 @@ static void syms(GraphParse *p, Node *n) {
   scan_expect(&p->s, '(');
   while (!scan_accept(&p->s, ')')) {
     if (all.n) scan_expect(&p->s, ',');
-    i64 k0;
-    const Sym *sym;
-    const i64 *coef;
-    Dim d = scan_dim(&p->s);
-    bool one = !dim_is_const(d) && dim_terms(p->g->dims, d, &k0, &sym, &coef) == 1;
-    if (!one || k0 || coef[0] != 1 || dim_syminfo(p->g->dims, sym[0])->kind != SY_data) {
+    Sym sym;
+    if (!dim_is_sym(p->g->dims, scan_dim(&p->s), SY_data, &sym))
       BAD(&p->s, "a node can only set a symbol that is declared as data");
-    }
-    *vec_push(&p->c->work, &all) = sym[0];
+    *vec_push(&p->c->work, &all) = sym;
   }
   n->sym = all.at;
   n->nsym = all.n;

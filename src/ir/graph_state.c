@@ -7,16 +7,6 @@
  */
 #include "ir/graph.h"
 
-static bool is_symbol(Dims *ds, Dim d, Sym *s) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  if (dim_is_const(d) || dim_terms(ds, d, &k0, &sym, &coef) != 1 || k0 || coef[0] != 1)
-    return false;
-  *s = sym[0];
-  return dim_syminfo(ds, *s)->kind == SY_input;
-}
-
 bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
   const Type *a = graph_type(g, in), *b = graph_type(g, out);
   *how = (Growth){.axis = MAX_RANK};
@@ -27,7 +17,7 @@ bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
   for (u32 i = 0; i < a->rank; i++) {
     if (a->dim[i] == b->dim[i]) continue;
     *why = "their shapes differ";
-    if (how->axis != MAX_RANK || !is_symbol(g->dims, a->dim[i], &how->sym)) return false;
+    if (how->axis != MAX_RANK || !dim_is_sym(g->dims, a->dim[i], SY_input, &how->sym)) return false;
     how->axis = i;
     how->next = b->dim[i];
   }

@@ -172,8 +172,9 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
 
-/* Texts of a function, by what its name ends in; as the mathematics of a program: MP_f precise,
- * MP_q fast, MP_u fused, MP_s single. */
+/* Kinds of a function, by the letter its name ends in (expf, expq, ...): MP_f precise, of float;
+ * MP_d the same of double; MP_q fast and MP_u fused, of quick.def; MP_s single, of mathlibs.h.
+ * Prog.math is one of them, never MP_d. */
 typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
 
 /* eval.c: the meaning of every scalar op, in one place */
@@ -186,7 +187,8 @@ Scalar scalar_eval(Op op, DType d,
                    const Scalar *arg); /* d: dtype of operands (of a and b for select) */
 /* Operations that are other functions in programs that say so: see quick.def. */
 bool scalar_is_fast(Op op, DType d);
-MathPart scalar_part(MathPart math, Op op, DType d); /* which function it is in such a program */
+/* Which function it is in a program of that mathematics; the fast one where that has none. */
+MathPart scalar_part(MathPart math, Op op, DType d);
 Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
 u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
@@ -215,6 +217,7 @@ Dims *dims_copy(const Dims *ds); /* equal numbers mean the same in both; they pa
 bool dim_mentions(const Dims *ds, Dim d, Sym s);
 bool dim_is_data(const Dims *ds, Dim d); /* does a symbol of kind SY_data occur in it? */
 Dim dim_of_sym(Dims *ds, Sym s);
+bool dim_is_sym(const Dims *ds, Dim d, SymKind kind, Sym *s); /* one of that kind, nothing else? */
 static inline bool dim_is_const(Dim d) {
   return d >= 0;
 }

@@ -45,7 +45,7 @@ struct Buf {
   u32 lanes; /* of one element; 1 for scalars, more only in BS_reg */
   u32 rank;
   Dim *dim;
-  BufId alias;  /* other view of the same memory, or 0; same number of elements */
+  BufId alias;  /* other view of the same memory, or 0; same type and number of elements */
   Tensor *data; /* BS_const */
   u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: place in the arena, a multiple
                    of 64 */
@@ -60,11 +60,12 @@ struct Var {
 };
 
 typedef enum ExprKind {
-  EX_const,   /* imm */
-  EX_var,     /* ref: variable */
-  EX_load,    /* ref: buffer; arg: one index per dimension; lanes > 1: consecutive along the last */
-  EX_op,      /* op: a scalar op, elementwise over lanes; arg */
-  EX_splat,   /* arg[0] scalar -> lanes */
+  EX_const, /* imm */
+  EX_var,   /* ref: variable */
+  EX_load,  /* ref: buffer; arg: one index per dimension; lanes > 1: consecutive along the last, or
+               one element of registers that hold vectors */
+  EX_op,    /* op: a scalar op, elementwise over lanes; arg */
+  EX_splat, /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
   EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by pick */
   EX_quad,    /* arg[0]: load of four lanes of i8 or u8 from memory -> their bytes as i32, the first
@@ -88,7 +89,7 @@ struct Expr {
 };
 
 typedef enum StmtKind {
-  ST_for,     /* var from lo to hi (exclusive) by step; body */
+  ST_for,     /* var from lo to hi (exclusive) by step, which is above 0; body */
   ST_while,   /* cond; body */
   ST_if,      /* cond; body, other */
   ST_let,     /* declares var = value */
@@ -131,7 +132,7 @@ struct Stmt {
   u32 nidx;
   ExprId *idx;
   Str label;   /* kernel, require */
-  StmtId into; /* kernel: the one that merge has made it part of; 0: none */
+  StmtId into; /* kernel: the one that loop_fuse has made it part of; 0: none */
   Loc loc;
 };
 

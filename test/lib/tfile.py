@@ -153,12 +153,12 @@ def error(env, t):
         raise Fail("something was written to stdout")
 
 
+def files(kind):
+    """Those of test/KIND, in order."""
+    return [TFile(os.path.join(folder, name)) for folder, _, names in sorted(os.walk(os.path.join(TOP, kind)))
+            for name in sorted(names) if name.endswith(".t")]
+
+
 def tests(env):
-    found = []
-    for kind, fn in (("golden", golden), ("exec", execute), ("error", error)):
-        for folder, _, files in sorted(os.walk(os.path.join(TOP, kind))):
-            for name in sorted(files):
-                if name.endswith(".t"):
-                    t = TFile(os.path.join(folder, name))
-                    found.append(Test(t.name[:-2], lambda t=t, fn=fn: fn(env, t)))
-    return found
+    return [Test(t.name[:-2], lambda t=t, fn=fn: fn(env, t))
+            for kind, fn in (("golden", golden), ("exec", execute), ("error", error)) for t in files(kind)]

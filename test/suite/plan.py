@@ -81,10 +81,5 @@ def spoiled(env):
 
 
 def tests(env):
-    found = [Test("plan/figures", lambda: figures(env)), Test("plan/spoiled", lambda: spoiled(env))]
-    for folder, _, files in sorted(os.walk(os.path.join(tfile.TOP, "exec"))):
-        for name in sorted(files):
-            if name.endswith(".t"):
-                t = tfile.TFile(os.path.join(folder, name))
-                found.append(Test("plan/" + t.name[:-2], lambda t=t: watched(env, t)))
-    return found
+    return [Test("plan/figures", lambda: figures(env)), Test("plan/spoiled", lambda: spoiled(env))] + \
+        [Test("plan/" + t.name[:-2], lambda t=t: watched(env, t)) for t in tfile.files("exec")]
