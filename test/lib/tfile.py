@@ -5,7 +5,8 @@ A file opens with comment lines: what it shows, then lines of the form `# key: v
 golden  `# run: ARGS`. `ingot opt --check ARGS FILE` must print the part after the line `# expect`. What it prints is
         read and printed again by `ingot opt --stop=none -` and must come out the same.
 exec    `# input NAME = f32[2,2] {1, 2, 3, 4}` and `# output NAME = ...` lines, `# tol: RTOL ATOL` (absent: equal
-        to the bit, NaN equals NaN). Runs on every engine, or on those of `# engines: ref interp`.
+        to the bit, NaN equals NaN). Runs on every engine, C among them, or on those of `# engines: ref interp`; what is a
+        program goes to C as `ingot build` makes it, for `run` trusts no indices of a text.
 error   `# run: VERB ARGS`, `# exit: N`, any number of `# expect-stderr: TEXT`. FILE in ARGS stands for the text;
         without it the text, if there is any, becomes the last argument. Nothing may come on stdout.
 """
@@ -112,22 +113,26 @@ def parse_array(line):
 def execute(env, t):
     env.need_ingot()
     path = t.write(env)
+    program = t.body.startswith("prog")
     rtol, atol = (float(x) for x in t.one("tol", "0 0").split()[:2])
-    args = []
-    for i, line in enumerate(t.keys.get("input", [])):
-        name, a = parse_array(line)
-        npy.save(f"{path}.{i}.npy", a)
-        args += ["--input", f"{name}=@{path}.{i}.npy"]
-    want = dict(parse_array(line) for line in t.keys.get("output", []))
+    inputs, want = (dict(parse_array(line) for line in t.keys.get(key, [])) for key in ("input", "output"))
+    npy.save_npz(path + ".npz", inputs)
+    args = ["--inputs", path + ".npz"] if inputs else []
     if not want:
         raise Fail("lacks `# output` lines")
-    for engine in t.one("engines", " ".join(ENGINES)).split():
-        result = f"{path}.{engine}.npz"
+    every = dict.fromkeys((*ENGINES, "c"))
+    for engine in t.one("engines", " ".join(e for e in every if e != "ref" or not program)).split():
+        result, made = f"{path}.{engine}.npz", path + ".program"
         if os.path.exists(result):
             os.unlink(result)
-        got = run([env.ingot, "run", path, "--engine", engine, *args, "--output", result], LIMIT)
-        if got.rc:
-            raise Fail(f"{engine}: {explain(got)}: {tail(got.text())}")
+        commands = [[env.ingot, "run", path, "--engine", engine]]
+        if program and engine == "c":
+            commands = [[env.ingot, "build", path, "-O", "0", "-o", made], [made]]
+        commands[-1] += [*args, "--output", result]
+        for command in commands:
+            got = run(command, LIMIT)
+            if got.rc:
+                raise Fail(f"{engine}: {explain(got)}: {tail(got.text())}")
         have = npy.load_npz(result)
         for name, a in want.items():
             if name not in have:

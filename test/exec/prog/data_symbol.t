@@ -1,5 +1,4 @@
 # A symbol that is set while running: the shape of the output follows it. Views, while, if, wrapping integers.
-# engines: interp
 # input x = i32[2,3] {5, 0, -2, 0, 0, 7}
 # output found = i64[3,2] {0, 0, 0, 2, 1, 2}
 # output sum = u8[] {10}

@@ -1,5 +1,4 @@
 # Iterations that need what earlier ones wrote, next to some that do not.
-# engines: interp
 # input x = f32[6] {1, 2, 3, 4, 5, 6}
 # output running = f32[6] {1, 3, 6, 10, 15, 21}
 # output shifted = f32[6] {2, 3, 4, 5, 6, 6}

@@ -1,5 +1,4 @@
 # when loads are done changes nothing: barriers and registers that hold what they load
-# engines: interp
 # input x = f32[2,4] {1, 2, 3, 4, -1, 0.5, 0, 2}
 # input w = f32[4] {1, -1, 2, 0.5}
 # output y = f32[2,4] {2, -1, 7, 3, -2, -1.5, -1, 0}

@@ -1,5 +1,4 @@
 # A loop marked parallel that is not all of its kernel is no loop to share.
-# engines: interp
 # input x = f32[4] {1, 2, 3, 4}
 # output a = f32[4] {1, 4, 9, 16}
 # output b = f32[4] {2, 8, 18, 32}

@@ -1,5 +1,5 @@
 # A planned program: softmax in place, one arena, a view, places used twice.
-# engines: interp watch
+# engines: interp watch c
 # input x = f32[2,2] {0, 0, 1, 1}
 # output y = f32[4] {0.5, 0.5, 0.5, 0.5}
 prog planned

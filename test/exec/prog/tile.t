@@ -1,5 +1,4 @@
 # Vectors, registers, an unrolled loop, a symbolic dimension: a small matrix product with its epilogue.
-# engines: interp
 # input x = f32[2,4] {1, 2, 3, 4, -1, 0.5, 0, 2}
 # output y = f32[2,4] {10.5, 0, 31, 2, 0, 2, 10.5, 0}
 # output total = f32[] {44}
