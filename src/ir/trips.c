@@ -28,10 +28,10 @@ typedef struct TripLine {
   Val base;
   i64 add, step;
   Exact exact; /* while its number is in this range no integer it went through has wrapped */
-  i64 round;   /* no float rounds up to this; beyond, order is kept */
+  Exact round; /* and in this one no float was rounded; what is beyond reaches its ends at most */
 } TripLine;
 
-static const TripLine NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = INT64_MAX};
+static const TripLine NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = {INT64_MIN, INT64_MAX}};
 
 /* The comparison holds in iteration k iff y - x + add - by * k > 0, by > 0. */
 typedef struct Gap {
@@ -134,6 +134,11 @@ static bool is_number(const TripLine *l) {
   return !l->base && !l->step;
 }
 
+/* Did it go through nothing that wraps or rounds? */
+static bool is_sure(const TripLine *l) {
+  return contains(l->exact, NO_LINE.exact) && contains(l->round, NO_LINE.round);
+}
+
 /* k + sign * x, as x goes through its range; the ends of i64 mean that there is none. */
 static Exact moved(i64 k, i64 sign, Exact x) {
   i64 lo = sign > 0 ? x.lo : x.hi, hi = sign > 0 ? x.hi : x.lo;
@@ -144,15 +149,12 @@ static Exact moved(i64 k, i64 sign, Exact x) {
 /* What is known of a sum tells nothing about its parts, unless one of them is a number. */
 static bool line_add(Graph *g, Op op, const TripLine *a, const TripLine *b, TripLine *out) {
   i64 sign = op == OP_sub ? -1 : 1;
-  Exact all = NO_LINE.exact, exact = all;
-  if (is_number(b))
-    exact = moved(sign * b->add, 1, a->exact);
-  else if (is_number(a))
-    exact = moved(a->add, sign, b->exact);
-  else if (!contains(a->exact, all) || !contains(b->exact, all))
-    return false;
+  const TripLine *part = is_number(b) ? a : is_number(a) ? b : NULL;
+  i64 off = part == a ? sign * b->add : a->add, turn = part == a ? 1 : sign;
+  if (!part && !(is_sure(a) && is_sure(b))) return false;
   *out = (TripLine){both(g, op, a->base, b->base), a->add + sign * b->add, a->step + sign * b->step,
-                    exact, a->round < b->round ? a->round : b->round};
+                    NO_LINE.exact, NO_LINE.round};
+  if (part) out->exact = moved(off, turn, part->exact), out->round = moved(off, turn, part->round);
   return out->add >= -FAR && out->add <= FAR && out->step >= -INT32_MAX && out->step <= INT32_MAX;
 }
 
@@ -185,11 +187,8 @@ static bool line_param(Graph *g, Counted *l, Val v, u32 depth, TripLine *out) {
 
 /* What a value of this type adds to what the line went through. */
 static void go_through(TripLine *l, DType dt) {
-  Exact e = exact_in(dt);
-  if (!dtype_is_float(dt))
-    l->exact = common(l->exact, e);
-  else if (e.hi < l->round)
-    l->round = e.hi;
+  Exact *e = dtype_is_float(dt) ? &l->round : &l->exact;
+  *e = common(*e, exact_in(dt));
 }
 
 static bool line_node(Graph *g, Counted *l, const Node *n, Val v, u32 depth, TripLine *out) {
@@ -239,7 +238,8 @@ static i64 far_add(i64 a, i64 b) {
 }
 
 /* Does the line, from its start until it has met `other` by at most `past`, stay where it is exact?
- * A float that stands still matters on the side (up or down) where it is met. */
+ * A float that stands still may be rounded on the side where it is not met, beyond all of `other`:
+ * below, if it is the one above. */
 static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 past, bool above) {
   i64 lo = 0, hi = 0, olo = 0, ohi = 0;
   if (a->base) value_span(g, a->base, &lo, &hi);
@@ -248,9 +248,9 @@ static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 
   olo = far_add(olo, other->add), ohi = far_add(ohi, other->add);
   if (a->step > 0) hi = far_add(ohi > hi ? ohi : hi, past);
   if (a->step < 0) lo = far_add(olo < lo ? olo : lo, -past);
-  if (hi > a->exact.hi || lo < a->exact.lo) return false;
-  if (hi > a->round && (a->step || above)) return false;
-  return lo >= -a->round || (!a->step && above);
+  bool low = !a->step && above && olo > a->round.lo, high = !a->step && !above && ohi < a->round.hi;
+  return contains(a->exact, (Exact){lo, hi}) && (lo >= a->round.lo || low) &&
+         (hi <= a->round.hi || high);
 }
 
 /* What the comparison says, if it is of lines whose gap closes; outside of loops steps are 0 and

@@ -59,6 +59,12 @@ EMPTY = """g (float[8] x) => (float[n] y) { low = Constant <value = float {0}>()
   r = ReduceMin <keepdims = 0> (p)  big = Greater(r, high)  t = Cast <to = 7> (big)  u = Mul(t, five)
   y = Loop(u, go) <body = b (int64 i, bool k) => (bool k2, float s) { k2 = Identity(k)  s = Cast <to = 1> (i) }> }"""
 
+# what is compared is small again, but was rounded before: 2^24 + 51 is 2^24 + 52 as f32
+FAR = """g (int64 x) => (int64[n] y) { most = Constant <value = int64 {90}>()  go = Constant <value = bool {1}>()  by = Constant <value = int64 {%(by)d}>()  c0 = Constant <value = int64 {%(far)d}>()
+  z, y = Loop(most, go, c0) <body = b (int64 i, bool k, int64 c) => (bool k2, int64 d, int64 r) {
+    far = Constant <value = float {%(far)d}>()  end = Constant <value = float {%(end)d}>()
+    d = Add(c, by)  f = Cast <to = 1> (c)  t = %(form)s  k2 = Less(t, end)  r = Add(i, x) }> }"""
+
 
 def graph(step, kind, first, following, bound, rows=5, trip='""', start=0, more=""):
     return BODY % {"rows": rows, "more": more, "type": kind, "start": start, "step": step, "bound": bound, "first": first,
@@ -75,6 +81,8 @@ def cases(M, rng):
     for n, step in ((3, -1), (0, -2), (7, -1), (-2, -3)):
         number = f"n = Constant <value = int64 {{{n}}}>()"
         yield M(f"down{step}_{n}", None, [], [], {"x": x}, text=graph(step, "int64", *down, number, start=6))
+    for n, step in ((2, -1), (7, -1), (-4, -3)):
+        yield M(f"down{step}_to_{n}", None, [], [], {"x": x, "limit": np.array(n)}, text=graph(step, "int64", *down, "n = Identity(limit)", start=6, more=", int64 limit"))
     for kind, by, start in (("uint8", 1, 9), ("uint8", 2, 5), ("uint32", 2, 5), ("uint32", 3, 9)):
         yield M(f"{kind}_down_{by}", None, [], [], {"x": np.array(start, kind)}, text=UNSIGNED % {"type": kind, "by": by})
     for kind in ("uint8", "uint32"):
@@ -83,6 +91,9 @@ def cases(M, rng):
         yield M(f"{kind}_up_{n}", None, [], [], {"limit": np.array(n, kind)}, text=UPWARDS % {"type": kind}, compiled=n in (255, 300))
     yield M("rounded", None, [], [], {"x": np.array(101, np.float32)}, text=ROUNDED, compiled=True)
     yield M("of_nothing", None, [], [], {"x": np.zeros(8, np.float32)}, text=EMPTY, compiled=True)
+    for end in (50, 52):
+        yield M(f"far_up_{end}", None, [], [], {"x": np.array(3)}, text=FAR % {"by": 1, "far": 2**24, "end": end, "form": "Sub(f, far)"})
+        yield M(f"far_down_{end}", None, [], [], {"x": np.array(3)}, text=FAR % {"by": -1, "far": -2**24, "end": end, "form": "Sub(far, f)"})
     for trip in (0, 3, 9):
         number = f"n = Constant <value = int64 {{5}}>()  t = Constant <value = int64 {{{trip}}}>()"
         yield M(f"trip_{trip}", None, [], [], {"x": x}, text=graph(1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)", number, trip="t"))
