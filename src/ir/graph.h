@@ -57,7 +57,7 @@ extern const char *const home_name[HOME_COUNT];
 
 /* How a value with rank >= 3 lies in memory when it is not plain row-major. */
 struct Layout {
-  u32 block; /* channels (dimension 1) in groups of so many, innermost; 0: where they are */
+  u32 block; /* channels (dimension 1) in blocks of so many, innermost; 0: where they are */
   i64 lo[MAX_RANK], hi[MAX_RANK]; /* border around dimensions 2 and up */
   i64 fill; /* what the border holds: 0, or of bytes the zero point of those who read them */
 };
