@@ -39,8 +39,7 @@ static ExprId fold_across(Rows *r, Cursor *at, BufId acc, i64 count) {
 
 /* One point of the fold: acc[i] = with(acc[i], body) for results from `first` on. Operands that are
  * the same for all of them are loaded once. */
-static void step(Rows *r, Cursor at, BufId acc, ExprId first, i64 count) {
-  Tile *t = &r->t;
+static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   Prog *p = t->p;
   VarId held[FORM_IN] = {0};
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
@@ -58,24 +57,20 @@ static void step(Rows *r, Cursor at, BufId acc, ExprId first, i64 count) {
 
 /* The loops of the fold. The one over vectors of the lane axis is outermost: blocks of channels
  * follow each other in memory, and a line has nothing else to fold. */
-static Cursor open_fold(Rows *r, Cursor at) {
-  Tile *t = &r->t;
+static Cursor open_fold(Tile *t, Cursor at) {
   Prog *p = t->p;
   i64 vectors = t->f.axis[t->lane].hi / t->lanes;
   t->panel = ex_int(p, 0);
   if (vectors > 1) t->panel = ex_var(p, prog_for(p, &at, t->panel, ex_int(p, vectors), "v"));
-  Nest x = tile_nest(t, at);
-  for (u32 i = 0; i < t->f.naxes; i++) {
-    if (!t->f.axis[i].fold || i == t->lane) continue;
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
-  }
-  return x.at;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (t->f.axis[i].fold && i != t->lane) tile_loop(t, &at, i);
+  return at;
 }
 
 /* count results of tile number `tile`. */
 static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
-  Tile *t = &r->t, *o = &r->out;
+  const Tile *t = &r->t;
+  Tile fold = *t, out = r->out;
   Prog *p = t->p;
   BufId acc = tile_registers(p, t->f.acc, t->lanes, count, 1, "acc");
   BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
@@ -83,34 +78,27 @@ static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
   Cursor in = at;
   ExprId i = tile_unrolled(p, &in, count, "p");
   reg_store(p, &in, acc, i, zero, init);
-  in = open_fold(r, at);
-  step(r, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
+  in = open_fold(&fold, at);
+  step(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
   reg_store(p, &at, all, zero, zero, fold_across(r, &at, acc, count));
-  memcpy(o->val, t->val, sizeof o->val);
-  for (u32 a = 0; a < t->f.naxes; a++)
-    if (t->f.axis[a].fold) o->val[a] = t->val[a] = 0;
-  tile_store(o, at, all, (TileSize){1, 1}, 0, tile, count);
+  memcpy(out.val, t->val, sizeof out.val);
+  tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);
 }
 
 bool lower_rows(Lower *l, Cursor at, const Form *f) {
   Rows r;
   if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
   Tile *t = &r.t;
-  Nest x = tile_nest(t, at);
-  for (u32 i = 0; i < t->f.naxes; i++) {
-    if (t->f.axis[i].fold || i == t->row) continue;
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(l->p, x.var[i]);
-  }
-  memcpy(t->var, x.var, sizeof t->var);
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (!t->f.axis[i].fold && i != t->row) tile_loop(t, &at, i);
   i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
-  Cursor in = x.at;
+  Cursor in = at;
   ExprId tile = ex_int(l->p, 0);
   if (tiles > 1) {
     tile = ex_var(l->p, prog_for(l->p, &in, tile, ex_int(l->p, tiles), "r"));
     loop_free(l->p, in.owner);
   }
   one_tile(&r, in, tile, t->lanes);
-  if (n % t->lanes) one_tile(&r, x.at, ex_int(l->p, tiles), n % t->lanes);
+  if (n % t->lanes) one_tile(&r, at, ex_int(l->p, tiles), n % t->lanes);
   return true;
 }

@@ -81,6 +81,14 @@ Nest tile_nest(const Tile *t, Cursor at) {
   return x;
 }
 
+void tile_loop(Tile *t, Cursor *at, u32 axis) {
+  Nest x = tile_nest(t, *at);
+  nest_loop(&x, axis);
+  *at = x.at;
+  t->var[axis] = x.var[axis];
+  if (x.var[axis]) t->val[axis] = ex_var(t->p, x.var[axis]);
+}
+
 /* Operand k at the place val says, as a vector. */
 ExprId tile_operand(const Tile *t, u32 k) {
   Prog *p = t->p;
@@ -208,7 +216,7 @@ ExprId tile_lane(const Tile *t) {
 
 /* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
  * and over the channels of a block innermost: memory is read in order. */
-static void open_fold(Tile *t, Nest *x) {
+static void open_fold(Tile *t, Cursor *at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   VarId block = 0;
@@ -217,25 +225,24 @@ static void open_fold(Tile *t, Nest *x) {
     if (i == t->quad && i != t->split) {
       i64 n = (f->axis[i].hi + 3) / 4;
       t->quad_at = ex_int(p, 0);
-      if (n > 1) t->quad_at = ex_var(p, prog_for(p, &x->at, t->quad_at, ex_int(p, n), "q"));
+      if (n > 1) t->quad_at = ex_var(p, prog_for(p, at, t->quad_at, ex_int(p, n), "q"));
       t->val[i] = ex_op2(p, OP_mul, ex_copy(p, t->quad_at), ex_int(p, 4));
       continue;
     }
     if (i != t->split) {
-      nest_loop(x, i);
-      if (x->var[i]) t->val[i] = ex_var(p, x->var[i]);
-      if (x->var[i] && t->unroll >> i & 1) prog_stmt(p, x->at.owner)->flags |= LF_unroll;
+      tile_loop(t, at, i);
+      if (t->var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
       continue;
     }
     i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;
-    if (blocks > 1) block = prog_for(p, &x->at, ex_int(p, 0), ex_int(p, blocks), "cb");
+    if (blocks > 1) block = prog_for(p, at, ex_int(p, 0), ex_int(p, blocks), "cb");
   }
   if (t->split == FORM_AXES) return;
   i64 each = t->split == t->quad ? 4 : 1, n = (f->axis[t->split].hi + each - 1) / each,
       within = t->block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
-  VarId c = prog_for(p, &x->at, ex_int(p, 0), end, "c");
+  VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
   t->inner.at[t->inner.n++] = (InnerVar){c, within};
   t->split_block = block;
   t->split_lane = c;
@@ -257,9 +264,9 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   }
   reg_store(p, &init, acc, i, j, zero);
   Tile in = *t;
-  Nest x = tile_nest(&in, at);
-  open_fold(&in, &x);
-  step_tile(&in, x.at, acc, s, row, panel);
+  Cursor inside = at;
+  open_fold(&in, &inside);
+  step_tile(&in, inside, acc, s, row, panel);
   tile_store(t, at, acc, s, row, panel, valid);
 }
 
@@ -328,14 +335,10 @@ bool tile_is_batch(const Tile *t, u32 axis) {
 }
 
 static Cursor open_axes(Tile *t, Cursor at, bool batch) {
-  Nest x = tile_nest(t, at);
-  for (u32 i = 0; i < t->f.naxes; i++) {
-    if (t->f.axis[i].fold || i == t->lane || i == t->row || tile_is_batch(t, i) != batch) continue;
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
-  }
-  memcpy(t->var, x.var, sizeof x.var);
-  return x.at;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (!t->f.axis[i].fold && i != t->lane && i != t->row && tile_is_batch(t, i) == batch)
+      tile_loop(t, &at, i);
+  return at;
 }
 
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
@@ -396,16 +399,6 @@ static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first) {
   reg_store(p, &at, acc, zero, j, tile_joined(t, reg_load(p, acc, zero, j), arg));
 }
 
-/* Folds of other axes stand around that of the lanes. */
-static Cursor open_outer_folds(Tile *t, Nest *x) {
-  for (u32 i = 0; i < t->f.naxes; i++) {
-    if (!t->f.axis[i].fold || i == t->lane) continue;
-    nest_loop(x, i);
-    if (x->var[i]) t->val[i] = ex_var(t->p, x->var[i]);
-  }
-  return x->at;
-}
-
 /* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
  */
 static void loop_along(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i64 each) {
@@ -431,19 +424,15 @@ static ExprId fold_lanes(Tile *t, Cursor *at, ExprId v, u32 lanes) {
   return ex_hreduce(p, t->f.with, v);
 }
 
+/* Folds of other axes stand around that of the lanes. */
 static void lower_along(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->lane].hi;
   i64 lanes = t->lanes, each = ALONG;
   if (dim_is_const(extent) && extent / lanes < each) each = extent / lanes;
-  Nest x = tile_nest(t, at);
-  for (u32 i = 0; i < f->naxes; i++) {
-    if (f->axis[i].fold) continue;
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
-  }
-  at = x.at;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (!f->axis[i].fold) tile_loop(t, &at, i);
   BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
   BufId one = tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
@@ -451,20 +440,21 @@ static void lower_along(Tile *t, Cursor at) {
   ExprId j = tile_unrolled(p, &in, each, "v");
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
   reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
-  in = open_outer_folds(t, &x);
+  in = at;
+  Tile fold = *t;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && i != t->lane) tile_loop(&fold, &in, i);
   ExprId n = ex_dim(p, extent), vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
-  loop_along(t, in, acc, ex_int(p, 0), blocks, each);
-  loop_along(t, in, acc, ex_op2(p, OP_mul, ex_copy(p, blocks), ex_int(p, each)), vectors, 1);
-  t->lanes = 1;
-  loop_along(t, in, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+  loop_along(&fold, in, acc, ex_int(p, 0), blocks, each);
+  loop_along(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, blocks), ex_int(p, each)), vectors, 1);
+  fold.lanes = 1;
+  loop_along(&fold, in, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
   sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
-  for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold) t->val[i] = 0;
-  x = tile_nest(t, at);
+  Nest x = tile_nest(t, at);
   nest_store(&x, sum);
 }
 
@@ -487,36 +477,27 @@ static void store_map(Tile *t, Cursor at) {
 }
 
 /* Points of the lane axis from `from` on, `count` vectors of them. */
-static void map_lanes(Tile *t, Nest x, i64 from, i64 count) {
-  Prog *p = t->p;
-  ExprId v = ex_int(p, 0);
+static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
+  Prog *p = t.p;
+  t.panel = t.panel_at = ex_int(p, 0);
   if (!count) return;
   if (count > 1) {
-    v = ex_var(p, prog_for(p, &x.at, v, ex_int(p, count), "v"));
-    loop_free(p, x.at.owner);
+    t.panel = ex_var(p, prog_for(p, &at, t.panel, ex_int(p, count), "v"));
+    loop_free(p, at.owner);
   }
-  t->panel = v;
-  t->panel_at = ex_int(p, 0);
-  t->from = from;
-  t->val[t->lane] = tile_lane(t);
-  for (u32 i = t->lane + 1; i < t->f.naxes; i++) {
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(p, x.var[i]);
-  }
-  store_map(t, x.at);
+  t.from = from;
+  t.val[t.lane] = tile_lane(&t);
+  for (u32 i = t.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
+  store_map(&t, at);
 }
 
 static void lower_map(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
   i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
-  Nest x = tile_nest(t, at);
-  for (u32 i = 0; i < t->lane; i++) {
-    nest_loop(&x, i);
-    if (x.var[i]) t->val[i] = ex_var(t->p, x.var[i]);
-  }
-  map_lanes(t, x, 0, whole);
+  for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
+  map_lanes(*t, at, 0, whole);
   t->lanes = 1;
-  if (!t->pads) map_lanes(t, x, whole * lanes, n - whole * lanes);
+  if (!t->pads) map_lanes(*t, at, whole * lanes, n - whole * lanes);
 }
 
 /* ---- which ---- */

@@ -181,16 +181,12 @@ static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
 static void loop_tiles(Turn *x, Cursor at) {
   Tile *t = &x->t;
   i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes;
-  Nest nest = {.l = t->l, .p = t->p, .f = &t->f, .at = at};
-  for (u32 i = 0; i < t->f.naxes; i++) {
-    if (i == t->lane || i == x->out) continue;
-    nest_loop(&nest, i);
-    if (nest.var[i]) t->val[i] = ex_var(t->p, nest.var[i]);
-  }
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (i != t->lane && i != x->out) tile_loop(t, &at, i);
   x->turn = can_turn(x);
-  loop_blocks(x, nest.at, 0, whole, x->turn ? t->lanes : ACROSS);
+  loop_blocks(x, at, 0, whole, x->turn ? t->lanes : ACROSS);
   x->turn = false; /* channels that fill no block */
-  if (t->pads && n % t->lanes) loop_blocks(x, nest.at, whole, 1, ACROSS);
+  if (t->pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
 }
 
 bool lower_transpose(Lower *l, Cursor at, const Form *f) {

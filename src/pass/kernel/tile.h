@@ -106,7 +106,8 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 bool lower_rows(Lower *l, Cursor at, const Form *f);
 
 /* lower_tile.c */
-Nest tile_nest(const Tile *t, Cursor at); /* where val says */
+Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
+void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */
 /* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.

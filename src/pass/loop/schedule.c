@@ -219,21 +219,14 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
   }
 }
 
-/* Kernels stand in the lists of the entry. */
-static void visit_entry(Schedule *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    Stmt s = *prog_stmt(o->p, id);
-    if (s.kind != ST_kernel) {
-      visit_entry(o, s.body);
-      visit_entry(o, s.other);
-      continue;
-    }
-    o->lanes = prog_lanes(o->p, s.body, o->target);
-    visit_list(o, (Cursor){.owner = id}, 0, o->p->threads > 1);
-  }
-}
-
 void schedule(Unit *u) {
   Schedule o = {.p = u->p, .target = u->target};
-  if (u->target->lanes > 1) visit_entry(&o, u->p->body);
+  const Stmt *s;
+  if (u->target->lanes == 1) return;
+  for (StmtWalk w = prog_walk(u->p, u->p->body); (s = prog_next(&w));) {
+    if (s->kind != ST_kernel) continue;
+    o.lanes = prog_lanes(u->p, s->body, u->target);
+    visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);
+    w.skip = true;
+  }
 }

@@ -8,23 +8,16 @@
  */
 #include "pass/pass.h"
 
-static void unroll_kernels(Prog *p, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    Stmt s = *prog_stmt(p, id);
-    if (s.kind != ST_kernel) {
-      unroll_kernels(p, s.body);
-      unroll_kernels(p, s.other);
-      continue;
-    }
+void unroll(Prog *p) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+    if (s->kind != ST_kernel) continue;
     ProgMark m = prog_mark(p);
-    StmtId body = prog_unroll(p, s.body, &p->c->work);
+    StmtId body = prog_unroll(p, s->body, &p->c->work);
     if (body)
-      prog_stmt(p, id)->body = body;
+      prog_stmt(p, w.id)->body = body;
     else
       prog_rewind(p, m);
+    w.skip = true;
   }
-}
-
-void unroll(Prog *p) {
-  unroll_kernels(p, p->body);
 }
