@@ -109,8 +109,7 @@ static void use(Prog *p, bool *used, BufId b) {
   for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
 }
 
-/* Only what stands in a statement counts: expressions that were tried and thrown away read nothing.
- */
+/* Only what stands in a statement counts: what was widened, or folded, left expressions behind. */
 static bool *find_used(Prog *p) {
   bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
   const Stmt *s;

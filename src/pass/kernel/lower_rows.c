@@ -43,14 +43,13 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   Prog *p = t->p;
   VarId held[FORM_IN] = {0};
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
-  t->panel_at = zero;
-  t->val[t->lane] = tile_lane(t);
+  t->at.val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < t->f.nin; k++) {
     if (t->varies_by_row[k]) continue;
     held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId i = tile_unrolled(p, &at, count, "p");
-  t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
+  t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
   for (u32 k = 0; k < t->f.nin; k++) arg[k] = held[k] ? ex_var(p, held[k]) : tile_operand(t, k);
   reg_store(p, &at, acc, i, zero, tile_joined(t, reg_load(p, acc, i, zero), arg));
 }
@@ -60,8 +59,8 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
 static Cursor open_fold(Tile *t, Cursor at) {
   Prog *p = t->p;
   i64 vectors = t->f.axis[t->lane].hi / t->lanes;
-  t->panel = ex_int(p, 0);
-  if (vectors > 1) t->panel = ex_var(p, prog_for(p, &at, t->panel, ex_int(p, vectors), "v"));
+  t->at.panel = ex_int(p, 0);
+  if (vectors > 1) t->at.panel = ex_var(p, prog_for(p, &at, t->at.panel, ex_int(p, vectors), "v"));
   for (u32 i = 0; i < t->f.naxes; i++)
     if (t->f.axis[i].fold && i != t->lane) tile_loop(t, &at, i);
   return at;
@@ -81,7 +80,7 @@ static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
   in = open_fold(&fold, at);
   step(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
   reg_store(p, &at, all, zero, zero, fold_across(r, &at, acc, count));
-  memcpy(out.val, t->val, sizeof out.val);
+  memcpy(out.at.val, t->at.val, sizeof out.at.val);
   tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);
 }
 

@@ -75,9 +75,9 @@ ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
 /* ---- operands ---- */
 
 Nest tile_nest(const Tile *t, Cursor at) {
-  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->val};
-  x.in.inner = t->inner;
-  memcpy(x.var, t->var, sizeof x.var);
+  Nest x = {.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->at.val};
+  x.in.inner = t->at.inner;
+  memcpy(x.var, t->at.var, sizeof x.var);
   return x;
 }
 
@@ -85,8 +85,8 @@ void tile_loop(Tile *t, Cursor *at, u32 axis) {
   Nest x = tile_nest(t, *at);
   nest_loop(&x, axis);
   *at = x.at;
-  t->var[axis] = x.var[axis];
-  if (x.var[axis]) t->val[axis] = ex_var(t->p, x.var[axis]);
+  t->at.var[axis] = x.var[axis];
+  if (x.var[axis]) t->at.val[axis] = ex_var(t->p, x.var[axis]);
 }
 
 /* Operand k at the place val says, as a vector. */
@@ -95,7 +95,7 @@ ExprId tile_operand(const Tile *t, u32 k) {
   Nest x = tile_nest(t, prog_end());
   if (t->use[k] == LU_packed) return pack_load(t, k);
   ExprId e = nest_load(&x, k);
-  if (k == t->bytes) e = bytes_load(t, e);
+  if (k == t->bytes.operand) e = bytes_load(t, e);
   if (t->lanes == 1) return e;
   Widen w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
@@ -118,7 +118,7 @@ Widen tile_widen(const Tile *t, ExprId held) {
 /* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
 static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
-  t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
+  t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
   Widen w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
@@ -130,18 +130,19 @@ static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
-  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
+  if (t->row < FORM_AXES) t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
-                            ex_int(p, t->from));
-  bool whole = valid == t->lanes && t->wide_store;
+                            ex_int(p, t->at.from));
+  bool whole = valid == t->lanes && t->store.is_wide;
   VarId done = 0;
-  if (!whole && valid == t->lanes && t->lanes > 1 && t->wide_finish && !t->sum_in_f32)
+  if (!whole && valid == t->lanes && t->lanes > 1 && t->store.finish_is_wide &&
+      !t->bytes.sum_in_f32)
     done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
-    t->val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
+    t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
     ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
-    if (t->sum_in_f32) vec = bytes_sum(t, vec);
+    if (t->bytes.sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = tile_nest(t, at);
     BufId out;
     u32 n = nest_address(&x, &t->f.out, &out, idx);
@@ -168,7 +169,8 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
-  if (t->quad < FORM_AXES) return ex_op3(p, OP_dot4, arg[t->bytes], arg[1 - t->bytes], acc);
+  if (t->quad < FORM_AXES)
+    return ex_op3(p, OP_dot4, arg[t->bytes.operand], arg[1 - t->bytes.operand], acc);
   if (f->op == OP_mul && f->with == OP_add && f->acc == DT_f32 && t->l->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
@@ -185,21 +187,20 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     if (t->use[k] == LU_splat || t->varies_by_row[k]) continue;
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Cursor in = at;
-    t->panel = panel;
-    t->panel_at = tile_unrolled(p, &in, s.panels, "v");
-    t->val[t->lane] = tile_lane(t);
-    reg_store(p, &in, held[k], zero, t->panel_at, tile_operand(t, k));
+    ExprId j = tile_unrolled(p, &in, s.panels, "v");
+    t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
+    t->at.val[t->lane] = tile_lane(t);
+    reg_store(p, &in, held[k], zero, j, tile_operand(t, k));
   }
   ExprId i = tile_unrolled(p, &at, s.rows, "p");
-  if (t->row < FORM_AXES) t->val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
+  if (t->row < FORM_AXES) t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_splat) continue;
     splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
-  t->panel = panel;
-  t->panel_at = j;
-  t->val[t->lane] = tile_lane(t);
+  t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
+  t->at.val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < f->nin; k++)
     arg[k] = splat[k]  ? ex_var(p, splat[k])
              : held[k] ? reg_load(p, held[k], zero, j)
@@ -209,8 +210,7 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
 
 ExprId tile_lane(const Tile *t) {
   Prog *p = t->p;
-  ExprId panel = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
-  ExprId first = times_plus(p, panel, t->lanes, ex_int(p, t->from));
+  ExprId first = times_plus(p, ex_copy(p, t->at.panel), t->lanes, ex_int(p, t->at.from));
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
@@ -224,14 +224,14 @@ static void open_fold(Tile *t, Cursor *at) {
     if (!f->axis[i].fold) continue;
     if (i == t->quad && i != t->split) {
       i64 n = (f->axis[i].hi + 3) / 4;
-      t->quad_at = ex_int(p, 0);
-      if (n > 1) t->quad_at = ex_var(p, prog_for(p, at, t->quad_at, ex_int(p, n), "q"));
-      t->val[i] = ex_op2(p, OP_mul, ex_copy(p, t->quad_at), ex_int(p, 4));
+      t->at.quad = ex_int(p, 0);
+      if (n > 1) t->at.quad = ex_var(p, prog_for(p, at, t->at.quad, ex_int(p, n), "q"));
+      t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, 4));
       continue;
     }
     if (i != t->split) {
       tile_loop(t, at, i);
-      if (t->var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
+      if (t->at.var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
       continue;
     }
     i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;
@@ -243,10 +243,10 @@ static void open_fold(Tile *t, Cursor *at) {
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
-  t->inner.at[t->inner.n++] = (InnerVar){c, within};
-  t->split_block = block;
-  t->split_lane = c;
-  t->val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
+  t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
+  t->at.split_block = block;
+  t->at.split_lane = c;
+  t->at.val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
 }
 
 static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
@@ -257,9 +257,8 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
   ExprId zero = ex_const(p, f->acc, f->init);
   if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
-  if (t->sums) {
-    t->panel = panel;
-    t->panel_at = j;
+  if (t->bytes.sums) {
+    t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
     zero = sums_load(t);
   }
   reg_store(p, &init, acc, i, j, zero);
@@ -355,24 +354,25 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   loop_rows(&in, at, each, panel, valid);
 }
 
-/* Lanes from t->from on that fill whole vectors, then the rest in narrower ones or in part of one.
+/* Lanes from t->at.from on that fill whole vectors, then the rest in narrower ones or in part of
+ * one.
  */
 static void loop_lanes(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->lane].hi - t->from;
-  i64 whole = t->pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
+  i64 n = t->f.axis[t->lane].hi - t->at.from;
+  i64 whole = t->store.pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
   if (each > whole) each = whole;
   if (each) {
     i64 main = whole / each * each;
     loop_panels(t, at, 0, main, each, t->lanes);
     loop_panels(t, at, main, whole - main, whole - main, t->lanes);
   }
-  if (t->pads || n == whole * t->lanes) return;
-  if (t->partial) {
+  if (t->store.pads || n == whole * t->lanes) return;
+  if (t->store.partial) {
     loop_panels(t, at, whole, 1, 1, n - whole * t->lanes);
     return;
   }
   Tile rest = *t;
-  rest.from += whole * t->lanes;
+  rest.at.from += whole * t->lanes;
   for (rest.lanes = t->lanes; rest.lanes > n - whole * t->lanes;) rest.lanes /= 2;
   loop_lanes(&rest, at);
 }
@@ -394,7 +394,7 @@ static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first) {
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
-  t->val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+  t->at.val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
   reg_store(p, &at, acc, zero, j, tile_joined(t, reg_load(p, acc, zero, j), arg));
 }
@@ -479,25 +479,25 @@ static void store_map(Tile *t, Cursor at) {
 /* Points of the lane axis from `from` on, `count` vectors of them. */
 static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   Prog *p = t.p;
-  t.panel = t.panel_at = ex_int(p, 0);
+  t.at.panel = ex_int(p, 0);
   if (!count) return;
   if (count > 1) {
-    t.panel = ex_var(p, prog_for(p, &at, t.panel, ex_int(p, count), "v"));
+    t.at.panel = ex_var(p, prog_for(p, &at, t.at.panel, ex_int(p, count), "v"));
     loop_free(p, at.owner);
   }
-  t.from = from;
-  t.val[t.lane] = tile_lane(&t);
+  t.at.from = from;
+  t.at.val[t.lane] = tile_lane(&t);
   for (u32 i = t.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
   store_map(&t, at);
 }
 
 static void lower_map(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
-  i64 whole = t->pads ? (n + lanes - 1) / lanes : n / lanes;
+  i64 whole = t->store.pads ? (n + lanes - 1) / lanes : n / lanes;
   for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
   map_lanes(*t, at, 0, whole);
   t->lanes = 1;
-  if (!t->pads) map_lanes(*t, at, whole * lanes, n - whole * lanes);
+  if (!t->store.pads) map_lanes(*t, at, whole * lanes, n - whole * lanes);
 }
 
 /* ---- which ---- */

@@ -42,7 +42,7 @@ static bool try_axis(Turn *x, u32 axis) {
   }
   while (!blocked && t->lanes > 4 && t->lanes > t->f.axis[axis].hi) t->lanes /= 2;
   if (!blocked && t->f.axis[axis].hi < t->lanes) return false;
-  t->pads = blocked;
+  t->store.pads = blocked;
   t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
   return tile_map_is_wide(t);
 }
@@ -54,12 +54,12 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
   i64 n = t->f.axis[t->lane].hi;
   ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
   ExprId end = ex_int(p, t->lanes), idx[MAX_RANK + 1];
-  if (t->pads && n % t->lanes)
+  if (t->store.pads && n % t->lanes)
     end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
   VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "e");
-  t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, a));
-  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
+  t->at.val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, a));
+  t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
   Nest nest = tile_nest(t, at);
   nest.in.inner = (InnerVars){2, {{a, t->lanes}, {b, ACROSS}}};
   BufId out;
@@ -72,10 +72,9 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
 static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  t->panel = ex_copy(p, block);
-  t->panel_at = ex_int(p, 0);
-  t->val[t->lane] = tile_lane(t);
-  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), e);
+  t->at.panel = ex_copy(p, block);
+  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), e);
   Nest nest = tile_nest(t, prog_end());
   Widen w = tile_widen(t, 0);
   ExprId value = widen(&w, nest_value(&nest));
@@ -89,8 +88,8 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
   Prog *p = t->p;
   Lower *l = t->l;
   Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .once = &l->once};
-  t->val[t->lane] = lane;
-  t->val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
+  t->at.val[t->lane] = lane;
+  t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
   Nest nest = tile_nest(t, prog_end());
   nest.in.inner = (InnerVars){1, {{x->to, t->lanes}}};
   *rank = nest_address(&nest, &t->f.out, out, idx);
@@ -131,7 +130,7 @@ static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) 
   BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 2, str_of(p->c, "tile"));
   Cursor inside = at;
   VarId b = prog_for(p, &inside, ex_int(p, 0), ex_int(p, count), "e");
-  in.t.inner.at[in.t.inner.n++] = (InnerVar){b, ACROSS};
+  in.t.at.inner.at[in.t.at.inner.n++] = (InnerVar){b, ACROSS};
   ExprId value = vector_at(&in, block, first, ex_var(p, b));
   ExprId to[2] = {ex_var(p, b), ex_int(p, 0)};
   prog_store(p, &inside, tile, to, 2, value);
@@ -186,7 +185,7 @@ static void loop_tiles(Turn *x, Cursor at) {
   x->turn = can_turn(x);
   loop_blocks(x, at, 0, whole, x->turn ? t->lanes : ACROSS);
   x->turn = false; /* channels that fill no block */
-  if (t->pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
+  if (t->store.pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
 }
 
 bool lower_transpose(Lower *l, Cursor at, const Form *f) {
@@ -203,7 +202,7 @@ bool lower_transpose(Lower *l, Cursor at, const Form *f) {
     loop_tiles(&x, at);
     Form rest = *f;
     rest.axis[i].lo = f->axis[i].hi / x.t.lanes * x.t.lanes;
-    if (x.t.pads || rest.axis[i].lo == rest.axis[i].hi) return true;
+    if (x.t.store.pads || rest.axis[i].lo == rest.axis[i].hi) return true;
     lower_plain(l, at, &rest);
     return true;
   }

@@ -15,42 +15,56 @@ typedef enum LaneUse {
 /* What the users of a fold make of it: how much else there is to do beside the tile. */
 typedef enum Finish { FI_plain, FI_reads, FI_functions } Finish;
 
+/* An operand that is bytes in memory: see tile_int.c. */
+typedef struct TileBytes {
+  u32 operand;     /* FORM_IN: there is none */
+  i64 zero;        /* the zero point, taken off the sums at their start */
+  bool bias_128;   /* those bytes are signed; dot4 gets them larger by 128 */
+  bool sum_in_f32; /* sums are exact in f32 and made there */
+  BufId sums;      /* what the accumulators begin with, in panels; 0: f.init */
+} TileBytes;
+
+/* How sums are finished and stored. */
+typedef struct TileStore {
+  bool pads;    /* there is room behind the result: the last vector is stored whole */
+  bool partial; /* the last vector can be computed without room behind the operands */
+  bool finish_is_wide, is_wide; /* a vector of sums can be finished as one, and stored as one */
+  Finish finish;                /* what is made of the sum */
+} TileStore;
+
+/* Where a tile stands while it is written. */
+typedef struct TileAt {
+  i64 from;              /* point of the lane axis where panel 0 begins */
+  ExprId panel;          /* vector along the lane axis */
+  VarId var[FORM_AXES];  /* of loops */
+  ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
+  VarId split_block, split_lane;
+  ExprId quad;     /* which four of the quad axis */
+  InnerVars inner; /* lane_var, and what else runs inside of blocks */
+} TileAt;
+
 typedef struct Tile {
   Lower *l;
   Prog *p;
   Form f;
   u32 lanes; /* of the vectors being written now */
-  i64 from;  /* first point of the lane axis they cover */
   u32 lane;  /* the axis of the lanes */
   u32 row;   /* the axis that tiles have several points of; FORM_AXES: none */
   u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
   i64 block; /* of that one */
-  VarId split_block, split_lane;
-  u32 bytes; /* operand that is bytes in memory, less `zero`: see tile_int.c; FORM_IN: none is */
-  i64 zero;  /* taken off the sums at their start */
   u32 quad;  /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
-  bool bias_128;   /* those bytes are signed; dot4 gets them larger by 128 */
-  bool sum_in_f32; /* integers whose sum is exact in f32 and made there */
-  ExprId quad_at;  /* which four of that axis */
-  BufId sums;      /* what the accumulators begin with, in panels; 0: f.init */
+  TileBytes bytes;
   LaneUse use[FORM_IN];
   bool varies_by_row[FORM_IN]; /* moves along row */
   BufId pack[FORM_IN];
   bool packed_at_run[FORM_IN]; /* packed while running */
-  bool pads;        /* there is room behind the result: the last vector is stored whole */
-  bool partial;     /* the last vector can be computed without room behind the operands */
-  u64 unroll;       /* bit by axis: folds written out, as steps read the same vectors */
-  bool wide_finish; /* a vector of sums can be finished as one */
-  bool wide_store;  /* the finished vector can be stored as one */
+  TileStore store;
+  u64 unroll; /* bit by axis: folds written out, as steps read the same vectors */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
   bool panels_innermost;         /* loops over axes without panels stand around those over panels */
-  Finish finish;                 /* what is made of the sum */
   VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
-  VarId var[FORM_AXES];
-  ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
-  ExprId panel, panel_at;
-  InnerVars inner; /* lane_var, and what else runs inside of blocks */
+  TileAt at;
 } Tile;
 
 /* Accumulators of a tile: below and beside each other. */

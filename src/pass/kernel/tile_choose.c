@@ -24,7 +24,7 @@ static void drop_guards(Tile *t) {
   for (u32 k = 0; k < f->nin; k++) {
     Operand *o = &f->in[k];
     const Layout *y = layout_of(t->l, o->buf);
-    if (y && y->fill != (k == t->bytes ? t->zero : 0)) continue;
+    if (y && y->fill != (k == t->bytes.operand ? t->bytes.zero : 0)) continue;
     for (u32 d = 2; y && d < o->rank; d++) {
       Index *ix = &o->idx[d];
       if (!ix->guard || ix->n != 2) continue;
@@ -119,17 +119,17 @@ static u32 lanes_for(const Tile *t, bool packed) {
 static ProgMark stand_anywhere(Tile *t) {
   Prog *p = t->p;
   ProgMark mark = prog_mark(p);
-  t->inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
+  t->at.inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (t->f.axis[i].hi != t->f.axis[i].lo + 1) t->val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
-  t->panel = ex_var(p, prog_add_var(p, DT_i64, 0));
-  t->panel_at = ex_int(p, 0);
-  t->val[t->lane] = tile_lane(t);
+    if (t->f.axis[i].hi != t->f.axis[i].lo + 1)
+      t->at.val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->at.panel = ex_var(p, prog_add_var(p, DT_i64, 0));
+  t->at.val[t->lane] = tile_lane(t);
   return mark;
 }
 
 static void leave(Tile *t, ProgMark mark) {
-  memset(t->val, 0, sizeof t->val);
+  memset(t->at.val, 0, sizeof t->at.val);
   prog_rewind(t->p, mark);
 }
 
@@ -156,7 +156,7 @@ bool tile_map_is_wide(Tile *t) {
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
-  bool ok = v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->pads || !reaches_out(t, v));
+  bool ok = v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
   leave(t, mark);
   return ok;
 }
@@ -198,9 +198,9 @@ static bool store_is_wide(Tile *t, bool *out) {
   bool place = widen_place(&w, &b, idx, &n);
   if (!place && !t->f.fold) return false;
   ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
-  t->wide_finish = e && t->f.fold;
+  t->store.finish_is_wide = e && t->f.fold;
   if (e && place && reaches_out(t, e)) *out = true;
-  if (e && place && t->f.fold) t->finish = finish_of(p, e);
+  if (e && place && t->f.fold) t->store.finish = finish_of(p, e);
   return e && place;
 }
 
@@ -405,7 +405,7 @@ Tile tile_of(Lower *l, const Form *f) {
                 .f = *f,
                 .row = FORM_AXES,
                 .split = FORM_AXES,
-                .bytes = FORM_IN,
+                .bytes = {.operand = FORM_IN},
                 .quad = FORM_AXES};
 }
 
@@ -441,19 +441,20 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
   ProgMark mark = stand_anywhere(t);
   bool ok = true, out = false;
-  t->partial = true;
+  t->store.partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
     ok = use_of(t, k, &out);
-    if (t->use[k] == LU_vector) t->partial = false;
+    if (t->use[k] == LU_vector) t->store.partial = false;
   }
   bool wide = ok && store_is_wide(t, &out);
   leave(t, mark);
   if (!ok || (!f->fold && !wide)) return false;
   const Layout *y = layout_of(l, f->out.buf);
-  t->wide_store = wide;
-  t->pads = wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
-  if (!t->pads && t->lanes > f->axis[t->lane].hi && !t->partial) {
-    t->lanes = t->inner.at[0].n = lanes_for(t, false);
+  t->store.is_wide = wide;
+  t->store.pads =
+      wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
+  if (!t->store.pads && t->lanes > f->axis[t->lane].hi && !t->store.partial) {
+    t->lanes = t->at.inner.at[0].n = lanes_for(t, false);
     if (y && y->block) return false;
   }
   if (!f->fold) return true;
@@ -471,7 +472,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     else
       t->packed_at_run[k] = true;
   }
-  if (bytes && t->zero) pack_sums(t, 1 - t->bytes);
+  if (bytes && t->bytes.zero) pack_sums(t, 1 - t->bytes.operand);
   return true;
 }
 
@@ -557,7 +558,7 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   out->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
   ProgMark mark = stand_anywhere(out);
-  out->wide_store = store_is_wide(out, &over);
+  out->store.is_wide = store_is_wide(out, &over);
   leave(out, mark);
   for (u32 k = 0; k < f->nin; k++)
     if (t->use[k] == LU_packed) pack_const(t, k);

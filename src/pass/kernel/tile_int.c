@@ -25,13 +25,13 @@ bool bytes_begin(Tile *t) {
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
     const Storage *s = storage_of(l, f->in[k].buf);
-    Val q = s->kind == SK_inlined ? graph_bytes(l->g, s->value, &t->zero) : 0;
+    Val q = s->kind == SK_inlined ? graph_bytes(l->g, s->value, &t->bytes.zero) : 0;
     if (!q || is_inlined(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
     f->in[k].buf = l->buf[q];
-    t->bytes = k;
+    t->bytes.operand = k;
     return true;
   }
-  t->zero = 0;
+  t->bytes.zero = 0;
   return false;
 }
 
@@ -63,7 +63,7 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
 
 /* The folded axis of which four points are one step of dot4; FORM_AXES: there is none. */
 static u32 quad_axis(const Tile *t) {
-  const Operand *o = &t->f.in[t->bytes];
+  const Operand *o = &t->f.in[t->bytes.operand];
   const Layout *y = layout_of(t->l, o->buf);
   if (y && y->block) return t->block % 4 ? FORM_AXES : t->split;
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -75,7 +75,7 @@ static u32 quad_axis(const Tile *t) {
 
 /* The largest of all weights, without sign; *lo and *hi: the least and the greatest. */
 static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
-  const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes].buf))->data;
+  const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes.operand].buf))->data;
   *lo = *hi = 0;
   for (u64 i = 0; i < w->n; i++) {
     i64 x = tensor_get(w, i).i;
@@ -99,15 +99,15 @@ static bool is_exact(const Tile *t, i64 weight) {
 }
 
 bool bytes_settle(Tile *t) {
-  u32 w = 1 - t->bytes;
+  u32 w = 1 - t->bytes.operand;
   i64 lo, hi, most = largest(t, &lo, &hi);
   if (t->use[w] != LU_packed) return false;
-  if (t->use[t->bytes] == LU_splat && lo >= -128 && hi <= 127) t->quad = quad_axis(t);
+  if (t->use[t->bytes.operand] == LU_splat && lo >= -128 && hi <= 127) t->quad = quad_axis(t);
   if (t->quad < FORM_AXES) {
-    t->bias_128 = prog_buf(t->p, t->f.in[t->bytes].buf)->dt == DT_i8;
-    if (t->bias_128) t->zero += 128;
+    t->bytes.bias_128 = prog_buf(t->p, t->f.in[t->bytes.operand].buf)->dt == DT_i8;
+    if (t->bytes.bias_128) t->bytes.zero += 128;
   } else if (is_exact(t, most)) {
-    t->sum_in_f32 = true;
+    t->bytes.sum_in_f32 = true;
     t->f.acc = DT_f32;
   } else {
     return false;
@@ -134,6 +134,6 @@ ExprId bytes_load(const Tile *t, ExprId load) {
   if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
   Expr x = *prog_expr(p, load);
   ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, 4));
-  if (!t->bias_128) return e;
+  if (!t->bytes.bias_128) return e;
   return ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = (i32)0x80808080u}));
 }

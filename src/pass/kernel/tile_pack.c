@@ -78,7 +78,7 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   key[n++] = t->lanes;
   key[n++] = t->lane;
   key[n++] = t->quad;
-  key[n++] = t->sum_in_f32;
+  key[n++] = t->bytes.sum_in_f32;
   key[n++] = t->split;
   key[n++] = t->block;
   for (u32 d = 0; d < o->rank; d++) {
@@ -235,10 +235,10 @@ void pack_const(Tile *t, u32 k) {
   t->pack[k] = *known;
   if (*known) return;
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
-  Tensor *to = tensor_new(&p->c->keep, t->sum_in_f32 ? DT_f32 : x->dt, dim, q.n);
+  Tensor *to = tensor_new(&p->c->keep, t->bytes.sum_in_f32 ? DT_f32 : x->dt, dim, q.n);
   Mark mark = arena_mark(&p->c->scratch);
   if (!x->data) x = winograd_weights(t->l, t->f.in[k].buf, &p->c->scratch);
-  pack_into(t, k, &q, t->sum_in_f32 ? as_floats(&p->c->scratch, x) : x, to);
+  pack_into(t, k, &q, t->bytes.sum_in_f32 ? as_floats(&p->c->scratch, x) : x, to);
   arena_rewind(&p->c->scratch, mark);
   Str name = prog_buf(p, t->f.in[k].buf)->name;
   t->pack[k] = *known = prog_add_const(p, to, name);
@@ -270,13 +270,13 @@ void pack_sums(Tile *t, u32 k) {
       if (t->quad < FORM_AXES) value[t->quad]++;
     }
     Scalar s = tensor_get(to, e);
-    if (t->sum_in_f32)
-      s.f -= (double)(t->zero * sum);
+    if (t->bytes.sum_in_f32)
+      s.f -= (double)(t->bytes.zero * sum);
     else
-      s.i = scalar_wrap(DT_i32, s.i - t->zero * sum);
+      s.i = scalar_wrap(DT_i32, s.i - t->bytes.zero * sum);
     tensor_set(to, e, s);
   } while (next_place(&q, at));
-  t->sums = prog_add_const(p, to, str_of(p->c, "sums"));
+  t->bytes.sums = prog_add_const(p, to, str_of(p->c, "sums"));
 }
 
 /* ---- while running ---- */
@@ -293,7 +293,7 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
     if (!part) {
       Nest x = tile_nest(t, in);
       ExprId base = ex_op2(p, OP_mul, ex_copy(p, idx[q->n]), ex_int(p, t->lanes));
-      t->val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
+      t->at.val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
       value = nest_load(&x, k);
     }
     for (u32 i = 0; i + 1 < q->n; i++) to[i] = ex_copy(p, idx[i]);
@@ -325,11 +325,11 @@ void pack_run(Tile *t, Cursor at, u32 k) {
       if (panel)
         idx[q.n] = idx[i];
       else
-        t->val[q.at[i].axis] = idx[i];
+        t->at.val[q.at[i].axis] = idx[i];
     }
     pack_lanes(t, in, k, &q, idx, part ? rest : (i64)t->lanes);
   }
-  for (u32 i = 0; i < q.n; i++) t->val[q.at[i].axis] = 0;
+  for (u32 i = 0; i < q.n; i++) t->at.val[q.at[i].axis] = 0;
 }
 
 /* Can operand k be brought into panels while running? A folded axis in blocks is read as it is. */
@@ -353,18 +353,18 @@ static ExprId load_places(const Tile *t, BufId b, const Places *q) {
     const Place *x = &q->at[i];
     switch (x->kind) {
     case PL_axis: {
-      ExprId v = t->val[x->axis];
+      ExprId v = t->at.val[x->axis];
       idx[i] = v ? ex_copy(p, v) : ex_int(p, t->f.axis[x->axis].lo);
       break;
     }
     case PL_panel:
-      idx[i] = ex_op2(p, OP_add, ex_copy(p, t->panel), ex_copy(p, t->panel_at));
-      if (t->from) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, t->from / full));
+      idx[i] = ex_copy(p, t->at.panel);
+      if (t->at.from) idx[i] = ex_op2(p, OP_add, idx[i], ex_int(p, t->at.from / full));
       break;
-    case PL_block: idx[i] = ex_at(p, t->split_block); break;
-    case PL_within: idx[i] = ex_at(p, t->split_lane); break;
-    case PL_quad: idx[i] = t->quad_at ? ex_copy(p, t->quad_at) : ex_int(p, 0); break;
-    case PL_lane: idx[i] = ex_int(p, t->from % full); break;
+    case PL_block: idx[i] = ex_at(p, t->at.split_block); break;
+    case PL_within: idx[i] = ex_at(p, t->at.split_lane); break;
+    case PL_quad: idx[i] = t->at.quad ? ex_copy(p, t->at.quad) : ex_int(p, 0); break;
+    case PL_lane: idx[i] = ex_int(p, t->at.from % full); break;
     }
   }
   return ex_load_vec(p, b, idx, q->n, t->lanes);
@@ -376,6 +376,6 @@ ExprId pack_load(const Tile *t, u32 k) {
 }
 
 ExprId sums_load(const Tile *t) {
-  Places q = unfolded(t, 1 - t->bytes);
-  return load_places(t, t->sums, &q);
+  Places q = unfolded(t, 1 - t->bytes.operand);
+  return load_places(t, t->bytes.sums, &q);
 }

@@ -64,7 +64,7 @@ static Str key_of(const Tile *t) {
   }
   for (u32 k = 0; k < f->nin; k++) put_operand(t, &f->in[k], "svp"[t->use[k]], &out);
   put_operand(t, &f->out, 'o', &out);
-  text_fmt(&out, " %s", finish[t->finish]);
+  text_fmt(&out, " %s", finish[t->store.finish]);
   return str_intern(c, out.at, out.n);
 }
 
