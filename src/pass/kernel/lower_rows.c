@@ -92,11 +92,7 @@ bool lower_rows(Lower *l, Cursor at, const Form *f) {
     if (!t->f.axis[i].fold && i != t->row) tile_loop(t, &at, i);
   i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
   Cursor in = at;
-  ExprId tile = ex_int(l->p, 0);
-  if (tiles > 1) {
-    tile = ex_var(l->p, prog_for(l->p, &in, tile, ex_int(l->p, tiles), "r"));
-    loop_free(l->p, in.owner);
-  }
+  ExprId tile = count_free(l->p, &in, tiles, "r");
   one_tile(&r, in, tile, t->lanes);
   if (n % t->lanes) one_tile(&r, at, ex_int(l->p, tiles), n % t->lanes);
   return true;

@@ -282,14 +282,12 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
     Cursor in = at;
-    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
-    loop_free(p, in.owner);
+    VarId r = for_free(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
     ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
     one_tile(t, in, (TileSize){rows, panels}, first, panel, valid);
     done = ex_op2(p, OP_add, ex_copy(p, done), ex_op2(p, OP_mul, count, ex_int(p, rows)));
   }
-  VarId r = prog_for(p, &at, done, ex_dim(p, n), "r");
-  loop_free(p, at.owner);
+  VarId r = for_free(p, &at, done, ex_dim(p, n), "r");
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
@@ -311,11 +309,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
-    ExprId r = ex_int(p, 0);
-    if (count > 1) {
-      r = ex_var(p, prog_for(p, &in, r, ex_int(p, count), "r"));
-      loop_free(p, in.owner);
-    }
+    ExprId r = count_free(p, &in, count, "r");
     one_tile(t, in, (TileSize){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
              valid);
   }
@@ -343,12 +337,7 @@ static Cursor open_axes(Tile *t, Cursor at, bool batch) {
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
-  ExprId panel = ex_int(p, first);
-  if (count > each) {
-    VarId o = prog_for(p, &at, ex_int(p, 0), ex_int(p, count / each), "o");
-    loop_free(p, at.owner);
-    panel = times_plus(p, ex_var(p, o), each, panel);
-  }
+  ExprId panel = times_plus(p, count_free(p, &at, count / each, "o"), each, ex_int(p, first));
   Tile in = *t;
   if (!t->panels_innermost) at = open_axes(&in, at, false);
   loop_rows(&in, at, each, panel, valid);
@@ -479,12 +468,8 @@ static void store_map(Tile *t, Cursor at) {
 /* Points of the lane axis from `from` on, `count` vectors of them. */
 static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   Prog *p = t.p;
-  t.at.panel = ex_int(p, 0);
   if (!count) return;
-  if (count > 1) {
-    t.at.panel = ex_var(p, prog_for(p, &at, t.at.panel, ex_int(p, count), "v"));
-    loop_free(p, at.owner);
-  }
+  t.at.panel = count_free(p, &at, count, "v");
   t.at.from = from;
   t.at.val[t.lane] = tile_lane(&t);
   for (u32 i = t.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);

@@ -158,12 +158,9 @@ static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
   Tile *t = &x->t;
   Prog *p = t->p;
   i64 m = t->f.axis[x->out].hi;
-  ExprId block = ex_int(p, from), first = ex_int(p, 0);
   if (!blocks) return;
-  if (blocks > 1) {
-    block = ex_var(p, prog_for(p, &at, block, ex_int(p, from + blocks), "o"));
-    loop_free(p, at.owner);
-  }
+  ExprId first = ex_int(p, 0);
+  ExprId block = ex_op2(p, OP_add, count_free(p, &at, blocks, "o"), ex_int(p, from));
   if (m >= each) {
     Cursor in = at;
     if (m >= 2 * each)

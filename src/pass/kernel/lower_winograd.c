@@ -200,13 +200,11 @@ static ExprId image(Wino *w) {
 static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
-  VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
-  loop_free(p, at.owner);
+  VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) patch = ex_op2(p, OP_min, patch, ex_int(p, w->last));
   place(w, &at, patch, &y, &x);
-  VarId cb = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
-  loop_free(p, at.owner);
+  VarId cb = for_free(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId idx[MAX_RANK + 1] = {image(w), scaled(p, ex_var(p, cb), w->lanes, 0),
@@ -288,13 +286,11 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
 static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");
-  VarId i = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "t");
-  loop_free(p, at.owner);
+  VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) prog_if(p, &at, ex_op2(p, OP_le, ex_copy(p, patch), ex_int(p, w->last)));
   place(w, &at, patch, &y, &x);
-  VarId ob = prog_for(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
-  loop_free(p, at.owner);
+  VarId ob = for_free(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId from[3] = {ex_int(p, r * w->side + c), ex_var(p, i),
@@ -360,11 +356,8 @@ static void blocks(Wino *w, Cursor at, BufId u) {
     i64 n = part ? all % each : even ? count : all / each, size = part ? all % each : each;
     if (!n || (part && even)) continue;
     Cursor in = at;
-    ExprId first = ex_int(p, part ? all - size : 0);
-    if (!part && n > 1) {
-      first = scaled(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, n), "blk")), each, 0);
-      loop_free(p, in.owner);
-    }
+    ExprId first = ex_int(p, all - size);
+    if (!part) first = scaled(p, count_free(p, &in, n, "blk"), each, 0);
     input(w, in, first, size);
     multiply(w, in, u, size);
     output(w, in, first, size);
@@ -378,10 +371,8 @@ bool lower_winograd(Lower *l, Cursor at, const Form *f) {
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w.acc_var = prog_add_var(p, DT_f32, str_of(p->c, "acc"));
   if (!finishes(&w)) return false;
-  if (w.batch < FORM_AXES) {
-    w.val[w.batch] = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
-    loop_free(p, at.owner);
-  }
+  if (w.batch < FORM_AXES)
+    w.val[w.batch] = ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
   blocks(&w, at, weights(&w));
   return true;
 }

@@ -317,11 +317,8 @@ void pack_run(Tile *t, Cursor at, u32 k) {
     for (u32 i = 0; i + 1 < q.n; i++) {
       bool panel = q.at[i].kind == PL_panel;
       i64 count = panel ? (part ? 1 : whole) : q.at[i].n;
-      idx[i] = ex_int(p, panel && part ? whole : 0);
-      if (count > 1) {
-        idx[i] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "i"));
-        loop_free(p, in.owner);
-      }
+      idx[i] =
+          ex_op2(p, OP_add, count_free(p, &in, count, "i"), ex_int(p, panel && part ? whole : 0));
       if (panel)
         idx[q.n] = idx[i];
       else

@@ -134,6 +134,9 @@ void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *
 void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
 /* The iterations of this loop may run at the same time, see LF_parallel. */
 void loop_free(Prog *p, StmtId loop);
+VarId for_free(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name); /* such a loop */
+/* The counter of such a loop over n > 0; 0, and no loop, where n is 1. */
+ExprId count_free(Prog *p, Cursor *at, i64 n, const char *name);
 ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
 ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
 void store_at(Prog *p, Cursor *at, BufId b, const VarId *var, ExprId value);

@@ -159,11 +159,7 @@ static void gather_lines(Lower *l, Cursor at, const Picks *q) {
     i64 base = picks_base(q, i);
     count = picks_run(q, i, &step);
     Cursor in = at;
-    ExprId v = ex_int(p, 0);
-    if (count > 1) {
-      v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
-      loop_free(p, in.owner);
-    }
+    ExprId v = count_free(p, &in, count, "v");
     ExprId from = ex_op2(p, OP_mul, ex_copy(p, v), ex_int(p, step));
     ExprId to = ex_op2(p, OP_mul, v, ex_int(p, q->lanes));
     store_picks(l, &in, q, var, i, ex_op2(p, OP_add, from, ex_int(p, base)),
@@ -179,13 +175,10 @@ static void copy_line(Lower *l, Cursor at, BufId x, const VarId *from, BufId out
   for (u32 next; done < extent; lanes = next) {
     next = lanes > 4 ? lanes / 2 : 1;
     i64 count = (extent - done) / lanes;
-    ExprId src[MAX_RANK], dst[MAX_RANK], v = ex_int(p, 0);
+    ExprId src[MAX_RANK], dst[MAX_RANK];
     Cursor in = at;
     if (!count) continue;
-    if (count > 1) {
-      v = ex_var(p, prog_for(p, &in, v, ex_int(p, count), "v"));
-      loop_free(p, in.owner);
-    }
+    ExprId v = count_free(p, &in, count, "v");
     for (u32 i = 0; i + 1 < n; i++) src[i] = ex_at(p, from[i]);
     for (u32 i = 0; i + 1 < m; i++) dst[i] = ex_at(p, to[i]);
     v = ex_op2(p, OP_add, ex_op2(p, OP_mul, v, ex_int(p, lanes)), ex_int(p, done));

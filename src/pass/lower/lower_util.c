@@ -5,6 +5,17 @@ void loop_free(Prog *p, StmtId loop) {
   if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
 }
 
+VarId for_free(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {
+  VarId v = prog_for(p, at, lo, hi, name);
+  loop_free(p, at->owner);
+  return v;
+}
+
+ExprId count_free(Prog *p, Cursor *at, i64 n, const char *name) {
+  ExprId zero = ex_int(p, 0);
+  return n == 1 ? zero : ex_var(p, for_free(p, at, zero, ex_int(p, n), name));
+}
+
 static void open_all(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var,
                      bool free) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
