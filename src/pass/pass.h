@@ -81,6 +81,7 @@ void simplify(Graph *g);     /* simplify.c */
 void cse(Graph *g);          /* cse.c */
 void dce(Graph *g);          /* dce.c */
 void canon(Graph *g);        /* canon.c */
+void half(Unit *u);          /* half.c */
 void band(Unit *u);          /* band.c */
 void layout(Unit *u);        /* layout.c */
 void layout_check(Graph *g); /* marks that came from a text */
@@ -94,7 +95,7 @@ Str group_label(Graph *g, const Node *root); /* of the kernel that computes it *
 void group_list(Graph *g, Text *out, const char *before);
 void lower(Unit *u);       /* lower.c */
 void loop_fuse(Prog *p);   /* loop_fuse.c */
-void narrow(Prog *p);      /* narrow.c */
+void narrow(Unit *u);      /* narrow.c */
 void order(Graph *g);      /* order.c */
 void parallel(Prog *p);    /* parallel.c */
 double prog_time(Prog *p); /* of a run by one thread: to compare programs, roughly */

@@ -6,6 +6,7 @@ usage: mktargets.py FOLDER     FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/
 import os
 import sys
 
+import ml_dtypes  # noqa: F401  (numpy knows bfloat16 from then on)
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -37,15 +38,34 @@ class Net:
         return self.op("Conv", x, self.weight(cout, cin // group, k, k), self.weight(cout), kernel_shape=[k, k], group=group,
                        strides=[stride] * 2, pads=[pad] * 4, dilations=[dilation] * 2)
 
-    def save(self, path, y):
-        graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
-                                  [helper.make_tensor_value_info(y, TensorProto.FLOAT, None)], self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        onnx.save(model, path + ".onnx")
-        x = RNG.standard_normal(self.shape).astype(np.float32)
-        got = oracle.session(path + ".onnx").run(None, {"x": x})[0]
+    def rounded(self, kind):
+        """The same network with weights that this type holds, as f32."""
+        n = Net(self.shape)
+        n.nodes = self.nodes
+        for w in self.weights:
+            a = numpy_helper.to_array(w)
+            n.weights.append(numpy_helper.from_array(a.astype(kind).astype(a.dtype) if a.dtype == np.float32 else a, w.name))
+        return n
+
+    def model(self, y, kind=np.float32):
+        """kind: of input, result and weights; sizes that Resize is given stay f32."""
+        sizes = {i for n in self.nodes if n.op_type == "Resize" for i in n.input[1:]}
+        code = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        weights = []
+        for w in self.weights:
+            a = numpy_helper.to_array(w)
+            weights.append(numpy_helper.from_array(a.astype(kind), w.name) if a.dtype == np.float32 and w.name not in sizes else w)
+        graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", code, self.shape)],
+                                  [helper.make_tensor_value_info(y, code, None)], weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def save(self, path, y, kind=np.float32):
+        """The judge computes in f32: it has no bf16, and casts f16 for most operators."""
+        x = RNG.standard_normal(self.shape).astype(kind)
+        got = oracle.session(self.rounded(kind).model(y).SerializeToString()).run(None, {"x": x.astype(np.float32)})[0]
+        onnx.save(self.model(y, kind), path + ".onnx")
         os.makedirs(path, exist_ok=True)
-        for file, array in (("input_0.pb", x), ("output_0.pb", got)):
+        for file, array in (("input_0.pb", x), ("output_0.pb", got.astype(kind))):
             with open(os.path.join(path, file), "wb") as f:
                 f.write(numpy_helper.from_array(array).SerializeToString())
         with open(os.path.join(path, "largest"), "w") as f:
@@ -195,6 +215,9 @@ def main():
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)
+    for name, kind in (("mobile21", "float16"), ("attention", "float16"), ("attention", "bfloat16"), ("pools", "bfloat16")):
+        net, y = nets[name]
+        net.save(os.path.join(sys.argv[1], f"{name}-{kind}"), y, np.dtype(kind))
 
 
 if __name__ == "__main__":

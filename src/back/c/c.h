@@ -232,6 +232,10 @@ Elem elem_of(DType dt);
 u32 elem_bytes(Elem k);
 void put_vector_type(Emit *e, Elem k, u32 w);
 const char *vector_type(Emit *e, Elem k, u32 w);
+const char *memory_type(Emit *e, Elem k); /* of the piece, anywhere in memory */
+/* chalf.c */
+const char *need_half(Emit *e, DType dt, bool store); /* f16 and bf16 */
+const char *need_half_round(Emit *e, DType dt);
 const char *need_select(Emit *e, Elem k); /* choice by a mask */
 /* Opens conversions of the piece being written; the caller closes with what is returned. */
 const char *open_convert(Emit *e, Text *t, Elem from, Elem to);

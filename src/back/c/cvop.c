@@ -419,6 +419,8 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
   }
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_vec(e, x->arg[0], at); /* narrow floats are kept as f32 */
+  } else if (from == DT_f32 && (to == DT_f16 || to == DT_bf16)) {
+    put_args(e, need_half_round(e, to), x);
   } else if (is_convertible(from, to, x->sat)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_vec(e, x->arg[0], PR_any);
@@ -598,7 +600,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 
 /* ---- memory ---- */
 
-static const char *memory_type(Emit *e, Elem k) {
+const char *memory_type(Emit *e, Elem k) {
   Text t = text_new(e->b.a);
   u32 i = log2_of(e->b.piece.w);
   e->vec_type[k][i] = e->vec_mem[k][i] = true;
@@ -608,6 +610,7 @@ static const char *memory_type(Emit *e, Elem k) {
 
 /* Narrow floats, lane by lane: ig_load_f16x8(p), ig_store_f16x8(p, v). */
 static const char *need_narrow(Emit *e, DType dt, bool store) {
+  if (dt == DT_f16 || dt == DT_bf16) return need_half(e, dt, store);
   Text n = text_new(e->b.a);
   u32 w = e->b.piece.w;
   put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
@@ -658,6 +661,14 @@ static void put_load(Emit *e, const Expr *x, Prec at) {
   }
 }
 
+/* What is stored as f16 or bf16, before it is rounded: the store rounds. */
+static ExprId unrounded(Emit *e, DType to, ExprId id) {
+  const Expr *x = prog_expr(e->p, id);
+  bool rounds = x->kind == EX_op && x->op == OP_cast && (to == DT_f16 || to == DT_bf16) &&
+                prog_expr(e->p, x->arg[0])->dt == DT_f32 && !tmp_name(e, id);
+  return rounds ? x->arg[0] : id;
+}
+
 void put_piece_store(Emit *e, const Stmt *s) {
   const Buf *b = prog_buf(e->p, s->buf);
   u32 lanes = prog_expr(e->p, s->a)->lanes;
@@ -666,7 +677,7 @@ void put_piece_store(Emit *e, const Stmt *s) {
     text_fmt(e->t, "%s(", need_narrow(e, b->dt, true));
     put_address(e, s->buf, s->idx, s->nidx, lanes);
     text_puts(e->t, ", ");
-    put_vec(e, s->a, PR_any);
+    put_vec(e, unrounded(e, b->dt, s->a), PR_any);
     text_puts(e->t, ")");
     return;
   }

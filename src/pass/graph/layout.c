@@ -335,6 +335,12 @@ static Val plain_of(Work *w, Val v) {
   return w->plain[v];
 }
 
+/* Halves have no blocks: they are made of what lies in plain order, in vectors. */
+static bool makes_halves(Graph *g, const Node *n) {
+  DType dt = graph_type(g, n->out[0])->dt;
+  return n->op == OP_cast && (dt == DT_f16 || dt == DT_bf16);
+}
+
 static bool visit(Edit *e, NodeId id) {
   Work *w = e->user;
   Graph *g = e->g;
@@ -342,7 +348,7 @@ static bool visit(Edit *e, NodeId id) {
   if (g->cur != 1) return true;
   for (u32 i = 0; i < n->nout; i++) room(w, n->out[i]);
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
-  if (!node_takes_layout(n) || gather) {
+  if (!node_takes_layout(n) || gather || makes_halves(g, n)) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
       Val v = graph_node(g, id)->in[i];
       if (v && w->of[v]) {

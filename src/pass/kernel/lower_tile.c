@@ -476,13 +476,21 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   store_map(&t, at);
 }
 
+enum { LEAST_LANES = 4 };
+
+/* What fills no vector is done in vectors of half its lanes, and so on; then one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->lane].hi, lanes = t->lanes;
-  i64 whole = t->store.pads ? (n + lanes - 1) / lanes : n / lanes;
+  i64 n = t->f.axis[t->lane].hi;
   for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
-  map_lanes(*t, at, 0, whole);
-  t->lanes = 1;
-  if (!t->store.pads) map_lanes(*t, at, whole * lanes, n - whole * lanes);
+  if (t->store.pads) {
+    map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
+    return;
+  }
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LEAST_LANES ? t->lanes / 2 : 1) {
+    i64 count = (n - done) / t->lanes;
+    map_lanes(*t, at, done, count);
+    done += count * t->lanes;
+  }
 }
 
 /* ---- which ---- */

@@ -21,6 +21,17 @@ typedef struct Turn {
   VarId to;  /* lane of those */
 } Turn;
 
+/* Lanes of f32 change places; halves are rounded before, or where they are stored, which is the
+ * same. */
+static bool is_turned(DType dt) {
+  return dt == DT_f32 || dt == DT_f16 || dt == DT_bf16;
+}
+
+static ExprId stored_as(Prog *p, BufId out, ExprId value) {
+  DType dt = prog_buf(p, out)->dt;
+  return dt == DT_f32 ? value : ex_cast(p, dt, value, true);
+}
+
 static bool is_wide(const Axis *a, i64 least) {
   return !a->fold && !a->lo && dim_is_const(a->hi) && a->hi >= least;
 }
@@ -65,7 +76,7 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
   BufId out;
   u32 rank = nest_address(&nest, &t->f.out, &out, idx);
   ExprId from[2] = {ex_var(p, b), ex_var(p, a)};
-  prog_store(p, &at, out, idx, rank, ex_load(p, tile, from, 2));
+  prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_load(p, tile, from, 2)));
 }
 
 /* The value in vectors along the operands, element first + e of the result's axis. */
@@ -79,7 +90,10 @@ static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
   Widen w = tile_widen(t, 0);
   ExprId value = widen(&w, nest_value(&nest));
   if (!value) bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
-  return value;
+  const Expr *v = prog_expr(p, value);
+  if (v->dt == DT_f32) return value;
+  bool rounds = v->kind == EX_op && v->op == OP_cast && prog_expr(p, v->arg[0])->dt == DT_f32;
+  return rounds ? v->arg[0] : ex_cast(p, DT_f32, value, false);
 }
 
 /* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
@@ -117,7 +131,7 @@ static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
     ExprId idx[MAX_RANK + 1], base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, lanes));
     if (!place_of(x, ex_op2(p, OP_add, base, ex_int(p, i)), first, &out, idx, &rank))
       bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
-    prog_store(p, &at, out, idx, rank, ex_var(p, v[i]));
+    prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_var(p, v[i])));
   }
 }
 
@@ -188,7 +202,7 @@ static void loop_tiles(Turn *x, Cursor at) {
 bool lower_transpose(Lower *l, Cursor at, const Form *f) {
   Turn x = {.t = tile_of(l, f)};
   if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random ||
-      prog_buf(l->p, f->out.buf)->dt != DT_f32)
+      !is_turned(prog_buf(l->p, f->out.buf)->dt))
     return false;
   x.out = tile_lane_axis(&x.t);
   if (x.out == FORM_AXES || !is_wide(&f->axis[x.out], 4)) return false;

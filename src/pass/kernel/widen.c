@@ -21,6 +21,8 @@ static bool plain(DType dt) {
   switch (dt) {
   case DT_f32:
   case DT_f64:
+  case DT_f16:
+  case DT_bf16:
   case DT_i64:
   case DT_i32:
   case DT_i16:

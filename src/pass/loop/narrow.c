@@ -1,11 +1,14 @@
-/* narrow.c: integer constants take the narrowest type that holds them.
+/* narrow.c: constants take the narrowest type that holds them.
  *
  * In: a program. Out: the same program, the same bits, smaller constants. Weights of quantised
  * models become i32 when their zero points are subtracted, indices are i64, though most would fit
  * in a byte; on a small machine that is four or eight times the flash. The constant is stored in
- * i8, u8, i16, u16 or i32, and every load of it is a cast back, which is exact. Constants that are
- * loaded as vectors stay as they are packed. A type other than that of its neighbours makes a
- * kernel differ from one that was equal, and code costs memory too, so little is not saved.
+ * i8, u8, i16, u16 or i32, and every load of it is a cast back, which is exact. Integers that are
+ * loaded as vectors stay as they are packed. Floats that are only loaded as vectors become f16 or
+ * bf16 where that holds each of them, on machines that widen a register of them at a time: the
+ * weights of a network of halves take as many bytes as in its file. A type other than that of its
+ * neighbours makes a kernel differ from one that was equal, and code costs memory too, so little is
+ * not saved.
  *
  * needs: nothing  keeps: results bit for bit  breaks: nothing
  */
@@ -13,7 +16,7 @@
 
 /* Bytes worth the cast: those of whole bytes are weights of one kind, those of 16 bits may be
  * biases whose types differ from layer to layer. */
-enum { LEAST_BYTES = 64, LEAST_WORDS = 1024 };
+enum { LEAST_BYTES = 64, LEAST_WORDS = 1024, LEAST_HALVES = 1024 };
 
 static bool holds(DType dt, i64 lo, i64 hi) {
   Scalar least, most;
@@ -44,16 +47,35 @@ static DType narrowest(const Tensor *t) {
   return t->dt;
 }
 
-/* By buffer that owns memory: can every load of it become a cast? */
-static bool *find_plain(Prog *p) {
+/* f16 or bf16 if it holds all values, else f32. */
+static DType half_for(const Tensor *t) {
+  static const DType types[] = {DT_f16, DT_bf16};
+  for (u32 i = 0; i < sizeof types / sizeof *types; i++) {
+    u64 k = 0;
+    for (; k < t->n; k++) {
+      double x = tensor_get(t, k).f;
+      if (scalar_round(types[i], x) != x) break; /* nor a NaN */
+    }
+    if (k == t->n) return types[i];
+  }
+  return t->dt;
+}
+
+/* By buffer that owns memory: can every load of it become a cast? Floats are loaded as vectors, and
+ * others not. */
+static bool *find_plain(Prog *p, bool halves) {
   bool *plain = NEWS(&p->c->scratch, bool, p->buf.n);
-  for (BufId b = 1; b < p->buf.n; b++)
-    plain[b] = prog_buf(p, b)->space == BS_const && !prog_buf(p, b)->alias;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    bool wide = x->dt == DT_f32 && halves && x->data && x->data->n * 2 >= LEAST_HALVES;
+    plain[b] = x->space == BS_const && !x->alias && (x->dt != DT_f32 || wide);
+  }
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_buf(p, b)->dt != prog_buf(p, prog_root(p, b))->dt) plain[prog_root(p, b)] = false;
   for (ExprId e = 1; e < p->nexpr; e++) {
     const Expr *x = prog_expr(p, e);
-    if (x->kind == EX_load && x->lanes > 1) plain[prog_root(p, x->ref)] = false;
+    if (x->kind == EX_load && (x->dt == DT_f32 ? x->lanes < 4 : x->lanes > 1))
+      plain[prog_root(p, x->ref)] = false;
   }
   return plain;
 }
@@ -64,12 +86,13 @@ static void store_as(Prog *p, Buf *b, DType to) {
   b->data = t;
 }
 
-void narrow(Prog *p) {
-  bool *plain = find_plain(p);
+void narrow(Unit *u) {
+  Prog *p = u->p;
+  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->fma);
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);
-    DType to = plain[b] ? narrowest(bp->data) : bp->dt;
+    DType to = !plain[b] ? bp->dt : bp->dt == DT_f32 ? half_for(bp->data) : narrowest(bp->data);
     if (to == bp->dt) continue;
     was[b] = bp->dt;
     store_as(p, bp, to);

@@ -55,11 +55,9 @@ kernel "pad" {
       b11[0, 0, k, l, 0:8] = b6[0, 0, k, l, 0:8]
     }
   }
-  for v in 0..4 {
-    for k in 0..2 {
-      for l in 0..2 {
-        b11[0, div(v + 8, 8), k, l, mod(v + 8, 8)] = b6[0, div(v + 8, 8), k, l, mod(v + 8, 8)]
-      }
+  for k in 0..2 {
+    for l in 0..2 {
+      b11[0, 1, k, l, 0:4] = b6[0, 1, k, l, 0:4]
     }
   }
 }
