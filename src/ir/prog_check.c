@@ -20,13 +20,13 @@ typedef enum VarState {
 typedef struct ProgCheck {
   Prog *p;
   Loc loc;
-  bool input;
+  bool input;  /* the program was read: what is wrong is an error of its text, not a bug */
   u8 *var;     /* VarState, by variable */
   bool *exact; /* by variable: takes every value of its range, whatever the others do */
   bool *expr;  /* by expression: has a parent */
   bool *stmt;  /* by statement: has a place */
-  u32 *mark;   /* by variable: last index expression it was met in */
-  u32 nmark;
+  u32 *mark;   /* by variable: number of the last index expression it was met in */
+  u32 nmark;   /* of the one at hand */
   const Range *range;
   u32 depth;
   bool sure; /* what is being checked runs at least once */

@@ -535,7 +535,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     close_paren(e, PR_unary, at);
   } else if (x->dt == DT_f32 || x->dt == DT_f64) {
     put_float_op(e, x, at, x->dt == DT_f64);
-  } else {
+  } else { /* of those that saturate f8e5m2 has an infinity instead */
     const char *end = open_round(e, x->dt, x->dt != DT_f8e5m2);
     put_float_op(e, x, PR_any, false);
     text_puts(e->t, end);

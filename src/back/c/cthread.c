@@ -114,7 +114,9 @@ static const char *member(DType dt) {
   return dtype_is_float(dt) ? "d" : dtype_is_signed(dt) ? "i" : "u";
 }
 
-/* params: of the function, as written; without those of the range. */
+/* For a kernel with these arguments: NAME_share_KERNEL, which the entry calls and which puts them
+ * into the job, and the case of ig_part that takes them out and runs a chunk. params: of the
+ * function, as written; without those of the range. */
 void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
   Text *share = &e->shares, *part = &e->parts;
   text_puts(share, "\nstatic void ");

@@ -64,11 +64,6 @@ static bool is_pointed_at(const Emit *e, BufId b) {
   return e->used[b] && (x->space == BS_const && !x->alias ? e->blob : true);
 }
 
-/* With vectors a slot of 16 bytes is taken for every scalar and pointer of the entry and of the
- * largest kernel, and for every operation, as if a compiler kept each result; room for all vectors
- * likewise; and what the deepest chain of supporting functions needs. Of plain loops more is known:
- * see slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
- * supporting functions take, and registers that compilers put aside. */
 /* gcc makes vectors of plain loops over exp and its like at -O3: up to 450 bytes more than the
  * bound without this were seen for AVX-512. */
 static u64 functions_frame(const Emit *e) {
@@ -79,6 +74,11 @@ static u64 functions_frame(const Emit *e) {
   return 0;
 }
 
+/* With vectors a slot of 16 bytes is taken for every scalar and pointer of the entry and of the
+ * largest kernel, and for every operation, as if a compiler kept each result; room for all vectors
+ * likewise; and what the deepest chain of supporting functions needs. Of plain loops more is known:
+ * see slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
+ * supporting functions take, and registers that compilers put aside. */
 static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
@@ -456,7 +456,7 @@ static void plan_apart(Prog *p) {
   p->arena_bytes = at;
 }
 
-/* A function that one of two bodies needs is not needed by the other one. */
+/* A file of several bodies has functions that not all of them use: no warnings. */
 void put_quiet(Text *t) {
   text_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
                "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
@@ -580,7 +580,8 @@ void put_prelude(Emit *e, Text *t) {
   if (e->state) text_puts(t, "#include <string.h>\n\n");
 }
 
-/* Of the file: what a compiler for C++ would say of the rest is not worth reading. */
+/* Ends the part that put_prelude opens, which compilers for C++ skip: they have said that it is C.
+ */
 void put_end(Text *t) {
   text_puts(t, "\n#endif\n");
 }

@@ -26,7 +26,6 @@
 
 /* ---- small pieces ---- */
 
-/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
   VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
@@ -89,7 +88,6 @@ void tile_loop(Tile *t, Cursor *at, u32 axis) {
   if (x.var[axis]) t->at.val[axis] = ex_var(t->p, x.var[axis]);
 }
 
-/* Operand k at the place val says, as a vector. */
 ExprId tile_operand(const Tile *t, u32 k) {
   Prog *p = t->p;
   Nest x = tile_nest(t, prog_end());
@@ -164,7 +162,6 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   }
 }
 
-/* with(acc, body) */
 ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -334,6 +331,8 @@ static Cursor open_axes(Tile *t, Cursor at, bool batch) {
   return at;
 }
 
+/* Panels first .. first + count - 1, tiles of `each` beside each other; valid: lanes of a panel
+ * that the result has. */
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
@@ -378,7 +377,7 @@ static void lower_fold(Tile *t, Cursor at) {
 
 enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
 
-/* One step of the fold into acc[j], at point `at_point` of the lane axis. */
+/* One step of the fold into acc[j], lanes from point `first` of the lane axis on. */
 static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -497,7 +496,7 @@ static void lower_map(Tile *t, Cursor at) {
 
 /* along: the lanes are points of the fold. */
 static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
-  for (u32 i = 0; i < f->naxes; i++) /* of nothing: plain loops say so best */
+  for (u32 i = 0; i < f->naxes; i++) /* an empty axis: plain loops do nothing in fewer words */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
   *along = !tile_choose(l, f, t);
   return !*along || tile_choose_along(l, f, t);

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { WINO_SIDE = 6, WINO_ROWS = 14 };
+enum { WINO_SIDE = 6, WINO_ROWS = 14 }; /* of the largest patch; of a register tile, about */
 
 /* The transforms, for m = 2 and m = 4: input BT, weights G, output AT. */
 static const double bt2[4][WINO_SIDE] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
@@ -46,7 +46,8 @@ typedef struct Wino {
 
 /* ---- is it one? ---- */
 
-/* One axis that steps by `coef`; others have a single point. */
+/* The axis of the index that has several points, FORM_AXES: none; false: there are two, or it does
+ * not go in steps of one. */
 static bool lone(const Form *f, const Index *ix, u32 *axis) {
   *axis = FORM_AXES;
   for (u32 i = 0; i < ix->n; i++) {
@@ -197,6 +198,7 @@ static ExprId image(Wino *w) {
   return w->batch < FORM_AXES ? ex_copy(w->p, w->val[w->batch]) : ex_int(w->p, 0);
 }
 
+/* Patches from `first` on, so many, transformed into v. */
 static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
@@ -283,6 +285,7 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
   prog_store(p, &at, out, idx, n, value);
 }
 
+/* Their products in mm back as results, finished and stored. */
 static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");

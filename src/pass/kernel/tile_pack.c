@@ -9,7 +9,8 @@
 #include <string.h>
 #include "pass/kernel/tile.h"
 
-/* One dimension of the packed order. */
+/* One dimension of the packed order: an axis of the form, or the lanes as panels and lanes of one,
+ * or a folded axis as blocks and points within one, or as groups of four points. */
 typedef struct Place {
   enum { PL_axis, PL_panel, PL_block, PL_within, PL_quad, PL_lane } kind;
   u32 axis;
@@ -144,7 +145,7 @@ typedef struct Packing {
   u8 *to;
   const u8 *from;
   i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
-  i64 first[PACK_LIMITS];
+  i64 first[PACK_LIMITS]; /* by limit: its number at place 0 */
   Fence limit[PACK_LIMITS];
 } Packing;
 
@@ -281,7 +282,8 @@ void pack_sums(Tile *t, u32 k) {
 
 /* ---- while running ---- */
 
-/* Copies the lanes of one panel, or of some, and fills up with zeros. */
+/* Copies the valid lanes of a panel and fills it up with zeros. idx: by place, and behind them the
+ * panel. */
 static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, i64 valid) {
   Prog *p = t->p;
   for (u32 part = 0; part < 2; part++) {

@@ -52,7 +52,7 @@ static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
   return true;
 }
 
-/* All accesses of t to root are to slice v, of this size (-1: not known yet). */
+/* All accesses of t to root are to slice v, of this size (INT64_MIN: not known yet). */
 static bool sliced(const Accesses *t, BufId root, VarId v, Dim *size) {
   const RootUse *use = access_root(t, root);
   for (u32 i = use ? use->last : 0; i; i = t->at.at[i - 1].before) {
@@ -133,7 +133,7 @@ static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b,
 
 /* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
  * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
- * one, both: what a loop takes, and what it takes with another merged into it. */
+ * one, two, both: bytes that each of the loops takes, and the two as one. */
 static bool pays(u64 one, u64 two, u64 both) {
   u64 apart = one > two ? one : two;
   return both <= apart + apart / 4;
@@ -327,6 +327,7 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
   }
 }
 
+/* Kernels that are one loop over the same range first, then those that go through one row. */
 static void merge_list(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {

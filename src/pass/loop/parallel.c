@@ -47,8 +47,8 @@ typedef struct Share {
   BufCut *cut;        /* by root: how its writers were split */
   double grain;
   u32 inside; /* of how many loops that stay between kernels */
-  u32 round;  /* one more for every set of variables, or of roots: a number says which one has it */
-  u32 *in_var, *in_root;
+  u32 round;  /* number of the set at hand: what has it in in_var, or in_root, is a member */
+  u32 *in_var, *in_root;     /* by variable, by root: the last set it was put into */
   u64 *last_var, *last_root; /* by variable, by root: see find_cuts */
   u64 counted;               /* statements */
 } Share;
@@ -102,7 +102,8 @@ static bool same_outer(const Affine *a, const Affine *b) {
   return true;
 }
 
-/* Does dimension d keep the accesses of two iterations of v apart? */
+/* Does dimension d keep the accesses of any two iterations of v apart? Then its indices move by
+ * more from one iteration to the next than they spread within one. */
 static bool keeps_apart(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
   IndexSplit all = {0}, s;
   BufId first = 0;
@@ -218,10 +219,12 @@ static u32 split_dim(Share *o, const Touch *t) {
   return d;
 }
 
-/* When v is split: bytes that come from other threads; that were made by several threads; that are
- * weights; and cache lines at the ends of what threads write side by side. */
+/* What it costs in memory traffic to split a loop at some variable. */
 typedef struct Reads {
-  double handed, alone, weights, torn;
+  double handed;  /* bytes a thread reads that others have written */
+  double alone;   /* bytes that several threads have written: all of them, if one thread reads */
+  double weights; /* bytes of weights that every thread reads whole */
+  double torn;    /* cache lines that two threads write, at the ends of their parts */
 } Reads;
 
 /* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
@@ -238,7 +241,8 @@ static double torn_lines(Prog *p, const Touch *t, u32 d) {
   return fmod(inner, 64) == 0 ? 0 : outer;
 }
 
-/* Notes, on request, how results are split. */
+/* Of a loop whose iterations of v are split between threads; 0: one thread runs all. note: the cuts
+ * of its results are written down, for the kernels that read them. */
 static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
@@ -393,7 +397,8 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
 
 static ShareChoice choose(Share *o, StmtId id);
 
-/* Time of a list whose pieces become kernels; whole: nothing is gained. */
+/* Time of a list whose statements become kernels, those that share registers or variables one; it
+ * is `whole` where it cannot be cut. */
 static double open_time(Share *o, StmtId first, double whole) {
   Prog *p = o->p;
   bool *cut = NEWS(&p->c->scratch, bool, count_list(p, first) + 1), alone = true;
@@ -592,6 +597,7 @@ static void take_apart(Share *o, Stmt k, StmtId first, StmtList *l) {
   }
 }
 
+/* The list with its kernels as they are, or taken apart where that is faster. */
 static StmtId walk(Share *o, StmtId first) {
   Prog *p = o->p;
   StmtList l = {0};

@@ -40,7 +40,7 @@ struct States {
   VEC(Growth) size; /* extents that grow, each once */
   VEC(u32) rings;   /* numbers of the pairs that are rings */
   VEC(Sym) fixed;   /* other symbols in the shapes of states */
-  BufId lens, heads, sizes;
+  BufId lens, heads, sizes; /* their numbers, kept with the state: of size, rings and fixed */
   u32 *uses; /* by value */
 };
 
