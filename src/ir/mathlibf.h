@@ -73,12 +73,12 @@ static inline float im_logf(float x) {
 }
 /*@ end */
 
-/*@ tanhf needs: imk_clampf imk_expf */
+/*@ tanhf needs: imk_clampf imk_expf imk_signf */
 /* error 0.5. (E - 1) / (E + 1) with E = exp(2x), where E - 1 = (s - 1) + s q cancels nothing */
 static inline float im_tanhf(float x) {
   double q, s = imk_expf(2 * imk_clampf(x, 0x41400000), &q); /* from 12 on it is 1 */
   double m = (s - 1) + s * q;
-  return (float)(m / (m + 2));
+  return imk_signf((float)(m / (m + 2)), x); /* m of -0 is 0 */
 }
 /*@ end */
 

@@ -13,7 +13,7 @@ from lib.core import ROOT, Fail, Skip, Test, must, run, tail, want
 
 # What it says that it cannot do: types that numpy lacks, sizes without bound.
 REFUSED = {"exec": {"ops/loop_none", "ops/loop_stop", "ops/loop_trip", "scalar/cast_narrow"}}
-FUNCTIONS = {"f64": (2e-15, 0), "f16": (1e-3, 0)}  # of ops_f64 the last bits; ops_f16: tanh(-0) is 0
+FUNCTIONS = {"f64": (2e-15, 0)}  # of ops_f64 the last bits
 SINGLE = (1e-6, 1e-7)  # 3 units in the last place, through a few layers
 
 
