@@ -35,16 +35,6 @@ static void drop_guards(Tile *t) {
   }
 }
 
-static bool guarded(const Form *f, u32 axis) {
-  for (u32 k = 0; k < f->nin; k++)
-    for (u32 d = 0; d < f->in[k].rank; d++) {
-      const Index *ix = &f->in[k].idx[d];
-      for (u32 i = 0; i < ix->n; i++)
-        if (ix->guard && ix->axis[i] == axis) return true;
-    }
-  return false;
-}
-
 /* The axis that steps by one through this index; the others must not leave the block. */
 static u32 axis_in(const Form *f, const Index *ix, i64 block) {
   u32 found = FORM_AXES;
@@ -88,7 +78,8 @@ u32 tile_lane_axis(const Tile *t) {
     while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
     if (d) axis = axis_in(f, &f->out.idx[d - 1], 0);
   }
-  if (axis == FORM_AXES || guarded(f, axis) || f->axis[axis].lo || !dim_is_const(f->axis[axis].hi))
+  if (axis == FORM_AXES || form_guard(f, axis, NULL) || f->axis[axis].lo ||
+      !dim_is_const(f->axis[axis].hi))
     return FORM_AXES;
   return axis;
 }
@@ -221,7 +212,8 @@ static u32 movers(const Tile *t, u32 axis) {
 
 bool tile_row_fits(const Tile *t, u32 axis) {
   const Axis *a = &t->f.axis[axis];
-  if (a->fold || axis == t->lane || a->hi == a->lo + 1 || guarded(&t->f, axis)) return false;
+  if (a->fold || axis == t->lane || a->hi == a->lo + 1 || form_guard(&t->f, axis, NULL))
+    return false;
   u32 mask = movers(t, axis);
   return mask && !(mask & 1u << LU_packed);
 }
@@ -262,7 +254,7 @@ static u64 short_folds(const Form *f) {
   for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
     if (!a->fold || a->hi == a->lo + 1) continue;
-    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || guarded(f, i)) break;
+    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || form_guard(f, i, NULL)) break;
     steps *= a->hi - a->lo;
     if (steps > UNROLL_STEPS) break;
     mask |= (u64)1 << i;
@@ -423,7 +415,7 @@ static bool has_type(Prog *p, const Form *f) {
 
 static bool any_guard(const Form *f) {
   for (u32 i = 0; i < f->naxes; i++)
-    if (guarded(f, i)) return true;
+    if (form_guard(f, i, NULL)) return true;
   return false;
 }
 
@@ -490,7 +482,7 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold && f->axis[i].hi != 1) t->lane = i;
-  if (t->lane == FORM_AXES || guarded(&t->f, t->lane) || f->axis[t->lane].lo) return false;
+  if (t->lane == FORM_AXES || form_guard(&t->f, t->lane, NULL) || f->axis[t->lane].lo) return false;
   Dim n = f->axis[t->lane].hi;
   t->lanes = l->target->lanes;
   if (dim_is_const(n))
@@ -508,7 +500,7 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
 static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
   const Axis *a = &t->f.axis[axis];
-  if (!a->fold || a->lo || !dim_is_const(a->hi) || guarded(&t->f, axis)) return false;
+  if (!a->fold || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
   t->lane = axis;
   t->lanes = l->target->lanes;
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
@@ -533,7 +525,7 @@ static u32 last_axis(const Tile *t) {
   if (axis < FORM_AXES || !d || f->out.idx[d - 1].n != 1) return axis;
   axis = f->out.idx[d - 1].axis[0];
   const Axis *a = &f->axis[axis];
-  return a->fold || a->lo || !dim_is_const(a->hi) || guarded(f, axis) ? FORM_AXES : axis;
+  return a->fold || a->lo || !dim_is_const(a->hi) || form_guard(f, axis, NULL) ? FORM_AXES : axis;
 }
 
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {

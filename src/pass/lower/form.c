@@ -165,9 +165,18 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
 
 bool operand_moves(const Operand *o, u32 axis) {
   for (u32 d = 0; d < o->rank; d++)
-    for (u32 i = 0; i < o->idx[d].n; i++)
-      if (o->idx[d].axis[i] == axis) return true;
+    if (index_moves(&o->idx[d], axis)) return true;
   return false;
+}
+
+const Index *form_guard(const Form *f, u32 axis, const Operand **of) {
+  for (const Operand *o = f->in; o < f->in + f->nin; o++)
+    for (const Index *ix = o->idx; ix < o->idx + o->rank; ix++) {
+      if (!ix->guard || !index_moves(ix, axis)) continue;
+      if (of) *of = o;
+      return ix;
+    }
+  return NULL;
 }
 
 static void renumber(Operand *o, const u32 *to) {

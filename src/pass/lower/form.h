@@ -78,7 +78,12 @@ void form_copy(Prog *p, BufId from, BufId to, Form *f); /* broadcast where they 
 void form_part(Prog *p, BufId from, BufId to, u32 axis, Dim offset, Form *f);
 /* Operand of pad, spread out inside the result. */
 void form_spread(Prog *p, BufId from, BufId to, const Dim *lo, const Dim *interior, Form *f);
+static inline bool index_moves(const Index *ix, u32 axis) {
+  return (ix->n > 0 && ix->axis[0] == axis) || (ix->n > 1 && ix->axis[1] == axis);
+}
 bool operand_moves(const Operand *o, u32 axis);
+/* A guarded index that moves along the axis, NULL: none; *of: whose it is, if asked for. */
+const Index *form_guard(const Form *f, u32 axis, const Operand **of);
 /* The fold op on bool: or and and. */
 Op fold_op(Op op, DType dt);
 Scalar fold_init(Op op, DType dt); /* what nothing folds to */

@@ -30,18 +30,6 @@ static bool constant(const Index *ix) {
   return ix->n == 0 && ix->base == 0 && ix->shift == 0;
 }
 
-static bool guarded(const Merge *m, u32 axis) {
-  for (u32 k = 0; k < m->n; k++) {
-    const Operand *o = m->seen[k].o;
-    for (u32 i = 0; i < o->rank; i++) {
-      const Index *ix = &o->idx[i];
-      for (u32 t = 0; t < ix->n; t++)
-        if (ix->guard && ix->axis[t] == axis) return true;
-    }
-  }
-  return false;
-}
-
 /* An axis with a single point contributes 0 to every index. */
 static void forget(Merge *m, u32 axis) {
   for (u32 k = 0; k < m->n; k++) {
@@ -159,12 +147,12 @@ void form_merge(Prog *p, Map *once, Form *f) {
   for (u32 i = 0; i < f->nin; i++) look_at(&m, &f->in[i]);
   if (f->from.buf) look_at(&m, &f->from);
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].hi == 1 && !f->axis[i].lo && !guarded(&m, i)) forget(&m, i);
+    if (f->axis[i].hi == 1 && !f->axis[i].lo && !form_guard(f, i, NULL)) forget(&m, i);
   for (u32 k = 0; k < m.n; k++) squeeze(&m.seen[k]);
   u32 last = FORM_AXES,
       outer = FORM_AXES; /* the axis before, and the first, of those that matter */
   for (u32 i = 0; i < f->naxes; i++) {
-    if (f->axis[i].hi == 1 && !guarded(&m, i)) continue;
+    if (f->axis[i].hi == 1 && !form_guard(f, i, NULL)) continue;
     if (outer == FORM_AXES) outer = i;
     if (last < FORM_AXES && last != outer && can_merge(&m, last, i))
       merge(&m, last, i);

@@ -89,23 +89,6 @@ void nest_store(Nest *x, ExprId value) {
 
 /* ---- loops ---- */
 
-static bool uses(const Index *ix, u32 axis) {
-  return (ix->n > 0 && ix->axis[0] == axis) || (ix->n > 1 && ix->axis[1] == axis);
-}
-
-/* The guarded index that axis takes part in, if any; *dim: the extent it must stay in. */
-static const Index *guard_of(Nest *x, u32 axis, Dim *dim) {
-  for (u32 k = 0; k < x->f->nin; k++) {
-    const Operand *o = &x->f->in[k];
-    for (u32 i = 0; i < o->rank; i++) {
-      if (!o->idx[i].guard || !uses(&o->idx[i], axis)) continue;
-      *dim = prog_buf(x->p, o->buf)->dim[i];
-      return &o->idx[i];
-    }
-  }
-  return NULL;
-}
-
 /* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates,
  * which is wrong below zero only, where the other bound rules. */
 static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
@@ -128,11 +111,12 @@ void nest_loop(Nest *x, u32 axis) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
   Prog *p = x->p;
   const Axis *a = &x->f->axis[axis];
-  Dim dim = 0;
-  const Index *g = guard_of(x, axis, &dim);
+  const Operand *of;
+  const Index *g = form_guard(x->f, axis, &of);
   if (!g && a->hi == a->lo + 1) return;
   ExprId lo = ex_int(p, a->lo), hi = ex_dim(p, a->hi);
-  if (g && x->var[g->axis[g->axis[0] == axis]]) clip(x, g, axis, dim, &lo, &hi);
+  if (g && x->var[g->axis[g->axis[0] == axis]])
+    clip(x, g, axis, prog_buf(p, of->buf)->dim[g - of->idx], &lo, &hi);
   x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
   if (!a->fold) loop_free(p, x->at.owner);
 }

@@ -187,13 +187,12 @@ ExprId storage_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
  */
 void storage_end(Lower *l) {
   Prog *p = l->p;
-  for (ExprId i = 1; i < p->nexpr; i++) {
-    const Expr *x = prog_expr(p, i);
-    if (x->kind == EX_load && layout_of(l, x->ref))
-      bug(l->c, LOC_NONE, "a load of %s by its plain name", show(l->c, prog_buf(p, x->ref)->name));
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+    BufId wrong = s->kind == ST_store && layout_of(l, s->buf) ? s->buf : 0;
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_load && layout_of(l, x.e->ref)) wrong = x.e->ref;
+    if (wrong)
+      bug(l->c, s->loc, "%s is accessed by its plain name", show(l->c, prog_buf(p, wrong)->name));
   }
-  for (u32 i = 1; i < p->stmt.n; i++)
-    if (p->stmt.at[i].kind == ST_store && layout_of(l, p->stmt.at[i].buf))
-      bug(l->c, LOC_NONE, "a store to %s by its plain name",
-          show(l->c, prog_buf(p, p->stmt.at[i].buf)->name));
 }
