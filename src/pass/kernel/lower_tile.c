@@ -124,6 +124,16 @@ static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   return tile_let(p, at, value, "done");
 }
 
+void store_wide(Nest *x, const Widen *w, ExprId value) {
+  ExprId idx[MAX_RANK + 1];
+  BufId out;
+  u32 n = nest_address(x, &x->f->out, &out, idx);
+  value = widen(w, value);
+  if (!value || !widen_place(w, &out, idx, &n))
+    bug(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
+  prog_store(x->p, &x->at, out, idx, n, value);
+}
+
 /* The part of the lanes that is there: all, or the first few. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
@@ -139,26 +149,17 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
-    ExprId vec = reg_load(p, acc, i, j), idx[MAX_RANK + 1];
+    ExprId vec = done ? ex_var(p, done) : reg_load(p, acc, i, j);
     if (t->bytes.sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = tile_nest(t, at);
-    BufId out;
-    u32 n = nest_address(&x, &t->f.out, &out, idx);
-    ExprId value;
-    if (t->lanes == 1) {
-      value = nest_finish(&x, vec);
-    } else if (whole) {
+    if (whole && t->lanes > 1) {
       Widen w = tile_widen(t, vec);
-      value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
-      if (!value || !widen_place(&w, &out, idx, &n))
-        bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
-    } else {
-      u8 *pick = NEWS(&p->c->keep, u8, 1);
-      *pick = (u8)k;
-      value = done ? ex_shuffle(p, ex_var(p, done), 0, pick, 1)
-                   : nest_finish(&x, ex_shuffle(p, vec, 0, pick, 1));
+      store_wide(&x, &w, nest_finish(&x, ex_var(p, t->acc_var)));
+      continue;
     }
-    prog_store(p, &at, out, idx, n, value);
+    u8 pick = (u8)k;
+    if (t->lanes > 1) vec = ex_shuffle(p, vec, 0, &pick, 1);
+    nest_store(&x, done ? vec : nest_finish(&x, vec));
   }
 }
 
@@ -443,25 +444,18 @@ static void lower_along(Tile *t, Cursor at) {
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
   sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
   Nest x = tile_nest(t, at);
-  nest_store(&x, sum);
+  nest_store(&x, nest_finish(&x, sum));
 }
 
 /* ---- maps ---- */
 
 static void store_map(Tile *t, Cursor at) {
-  Prog *p = t->p;
-  ExprId idx[MAX_RANK + 1];
   Nest x = tile_nest(t, at);
-  BufId out;
-  u32 n = nest_address(&x, &t->f.out, &out, idx);
-  ExprId value = nest_value(&x);
-  if (t->lanes > 1) {
-    Widen w = tile_widen(t, 0);
-    value = widen(&w, value);
-    if (!value || !widen_place(&w, &out, idx, &n))
-      bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
-  }
-  prog_store(p, &at, out, idx, n, value);
+  Widen w = tile_widen(t, 0);
+  if (t->lanes > 1)
+    store_wide(&x, &w, nest_value(&x));
+  else
+    nest_store(&x, nest_value(&x));
 }
 
 /* Points of the lane axis from `from` on, `count` vectors of them. */

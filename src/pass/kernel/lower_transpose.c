@@ -64,7 +64,7 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
   Prog *p = t->p;
   i64 n = t->f.axis[t->lane].hi;
   ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
-  ExprId end = ex_int(p, t->lanes), idx[MAX_RANK + 1];
+  ExprId end = ex_int(p, t->lanes);
   if (t->store.pads && n % t->lanes)
     end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
@@ -73,10 +73,8 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
   Nest nest = tile_nest(t, at);
   nest.in.inner = (InnerVars){2, {{a, t->lanes}, {b, ACROSS}}};
-  BufId out;
-  u32 rank = nest_address(&nest, &t->f.out, &out, idx);
   ExprId from[2] = {ex_var(p, b), ex_var(p, a)};
-  prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_load(p, tile, from, 2)));
+  nest_store(&nest, stored_as(p, t->f.out.buf, ex_load(p, tile, from, 2)));
 }
 
 /* The value in vectors along the operands, element first + e of the result's axis. */

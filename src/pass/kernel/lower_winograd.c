@@ -269,20 +269,14 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
   Prog *p = w->p;
   const Form *f = w->f;
   const double(*a)[WINO_SIDE] = w->m == 4 ? at4 : at2;
-  ExprId idx[MAX_RANK + 1];
   if (f->axis[w->wide].hi % w->m)
     prog_if(p, &at, ex_op2(p, OP_lt, scaled(p, x, w->m, c), ex_int(p, f->axis[w->wide].hi)));
   w->val[w->high] = scaled(p, y, w->m, r);
   w->val[w->wide] = scaled(p, x, w->m, c);
   w->val[w->out] = ex_op2(p, OP_add, scaled(p, ob, w->lanes, 0), ex_var(p, w->lane_var));
   Nest nest = wino_nest(w, at);
-  BufId out;
-  u32 n = nest_address(&nest, &f->out, &out, idx);
   Widen wide = wino_widen(w, combine(w, half, a[c], w->side, r, true));
-  ExprId value = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var)));
-  if (!value || !widen_place(&wide, &out, idx, &n))
-    bug(p->c, w->l->n->loc, "a convolution cannot be finished in vectors");
-  prog_store(p, &at, out, idx, n, value);
+  store_wide(&nest, &wide, nest_finish(&nest, ex_var(p, w->acc_var)));
 }
 
 /* Their products in mm back as results, finished and stored. */

@@ -136,7 +136,8 @@ ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, w
 ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
 /* Finishes a tile and stores it; valid: lanes that are there. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
-ExprId tile_lane(const Tile *t); /* value of the lane axis */
+void store_wide(Nest *x, const Widen *w, ExprId value); /* the same of an expression, widened */
+ExprId tile_lane(const Tile *t);                        /* value of the lane axis */
 /* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
  * those that both factors of a contraction run along. */
 bool tile_is_batch(const Tile *t, u32 axis);

@@ -83,7 +83,6 @@ void nest_store(Nest *x, ExprId value) {
   ExprId idx[MAX_RANK + 1];
   BufId to;
   u32 n = nest_address(x, &x->f->out, &to, idx);
-  value = nest_finish(x, value);
   prog_store(x->p, &x->at, to, idx, n, value);
 }
 
@@ -212,7 +211,7 @@ static void fold_scalar(Nest *x) {
   nest_loops(x, true, FORM_AXES);
   prog_set(p, &x->at, acc, ex_op2(p, f->with, ex_var(p, acc), nest_value(x)));
   x->at = after;
-  nest_store(x, ex_finish(p, f->dt, ex_var(p, acc)));
+  nest_store(x, nest_finish(x, ex_finish(p, f->dt, ex_var(p, acc))));
 }
 
 static void fold_row(Nest *x, u32 inner) {
@@ -250,7 +249,7 @@ static void fold_row(Nest *x, u32 inner) {
   fill.f = &whole;
   nest_loop(&fill, inner);
   n = nest_address(&fill, &row, &at, idx);
-  nest_store(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n)));
+  nest_store(&fill, nest_finish(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n))));
 }
 
 /* ---- the choice ---- */
