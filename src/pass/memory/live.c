@@ -178,14 +178,18 @@ static void begin(Liveness *w, StmtId id) {
 
 static void list(Liveness *w, StmtId first);
 
-/* A part that may not run: what it kills counts only inside. */
-static void maybe(Liveness *w, StmtId first) {
-  u32 undo = w->undo.n;
-  list(w, first);
+static void roll_back(Liveness *w, u32 undo) {
   while (w->undo.n > undo) {
     Undo u = w->undo.at[--w->undo.n];
     w->killed[u.life] = u.killed;
   }
+}
+
+/* A part that may not run: what it kills counts only inside. */
+static void maybe(Liveness *w, StmtId first) {
+  u32 undo = w->undo.n;
+  list(w, first);
+  roll_back(w, undo);
 }
 
 /* What both branches write has been written afterwards. */
@@ -194,18 +198,12 @@ static void branches(Liveness *w, const Stmt *s) {
   VEC(u32) both = {0};
   list(w, s->body);
   for (u32 i = undo; i < w->undo.n; i++) *vec_push(w->a, &both) = w->undo.at[i].life;
-  while (w->undo.n > undo) {
-    Undo u = w->undo.at[--w->undo.n];
-    w->killed[u.life] = u.killed;
-  }
+  roll_back(w, undo);
   list(w, s->other);
   u32 most = 0;
   for (u32 i = 0; i < both.n; i++) /* those the other branch killed as well come to the front */
     if (w->killed[both.at[i]] > before) both.at[most++] = both.at[i];
-  while (w->undo.n > undo) {
-    Undo u = w->undo.at[--w->undo.n];
-    w->killed[u.life] = u.killed;
-  }
+  roll_back(w, undo);
   for (u32 i = 0; i < most; i++) kill(w, both.at[i], before);
 }
 
