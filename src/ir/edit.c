@@ -8,9 +8,12 @@
  * walk suffices.
  *
  * Nodes built during a visit are not visited in the same walk: run it again until nothing changes.
- * Dropped nodes keep their slot in g->node; ids never move.
+ * Dropped nodes keep their slot in g->node; ids never move. A walk that changes nothing leaves
+ * nothing that its visitor has built.
  */
 #include "ir/graph.h"
+
+#include <string.h>
 
 /* Edit with the room that its table has. The visitor sees the Edit. */
 typedef struct EditWalk {
@@ -99,6 +102,10 @@ static void walk_block(EditWalk *w, BlkId b) {
   g->cur = b;
   walk_nodes(w, list, count);
   blk = &g->blk.at[b];
+  if (!w->e.changed) { /* what was tried in vain goes */
+    blk->node.n = count;
+    if (count) memcpy(blk->node.at, list, count * sizeof *list);
+  }
   for (u32 i = 0; i < blk->ret.n; i++) blk->ret.at[i] = resolve(w, blk->ret.at[i]);
 }
 

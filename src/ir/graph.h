@@ -137,6 +137,7 @@ struct Graph {
   bool eager;        /* fold small integer computations while building (import; off for text) */
   bool blocks;       /* channels will lie in blocks: shapes of images are kept */
   bool ordered;      /* nodes stand in the order in which they are to run */
+  bool again;        /* canon has changed something, so that there may be more to do */
   u64 fold_bytes;    /* spent by constant folding, for the budget */
 };
 
@@ -281,8 +282,8 @@ const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `
 
 /* edit.c: one walk that every graph pass uses. visit sees the nodes of each block in order (a
  * control node before its blocks), operands already replaced; new nodes built during the visit land
- * in front of the node. Returns false to drop the node, whose outputs must then have been replaced.
- */
+ * in front of the node. Returns false to drop the node, whose outputs must then have been replaced;
+ * where it changes a node in place it sets `changed`. */
 typedef struct Edit {
   Graph *g;
   Val *with; /* with[v]: what replaces v, or v */

@@ -3,7 +3,8 @@
  *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... schedule
  * -->
  *
- * Text of a Graph enters at the first, text of a Prog at the second arrow.
+ * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
+ * make work for each other and run in rounds, until canon has nothing left to do.
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -37,6 +38,8 @@ const Pass pass_table[] = {
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
+
+enum { ROUNDS = 64 };
 
 /* Index of the pass; a name that is not in the table is refused with the list of those that are. */
 static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
@@ -88,7 +91,8 @@ static ptrdiff_t lower_row(void) {
   return i;
 }
 
-static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
+/* True if there are more nodes, or fewer, than before. */
+static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
   bool on_prog = pass - pass_table > lower_row();
@@ -115,8 +119,33 @@ static void run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
     }
     o->dumped(o->user, pass->name, t.at, t.n);
   }
-  if (o->timed) o->timed(o->user, pass->name, ms, before, size(u));
+  u32 after = size(u);
+  if (o->timed) o->timed(o->user, pass->name, ms, before, after);
   arena_clear(&c->scratch);
+  return after != before;
+}
+
+/* ---- rounds ---- */
+
+typedef struct Rounds {
+  u32 n;     /* so often canon has changed something */
+  bool open; /* the last time too: cse, which looks into all constants, waits until it rests */
+} Rounds;
+
+static u32 row_of(void (*graph)(Graph *g)) {
+  u32 i = 0;
+  while (pass_table[i].graph != graph) i++;
+  return i;
+}
+
+/* The row to run behind row i, which has changed something or not. */
+static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
+  void (*pass)(Graph * g) = pass_table[i].graph;
+  if (pass == cse && r->n && !changed) return row_of(canon) + 1;
+  if (pass != canon) return i + 1;
+  bool was = r->open;
+  r->open = u->g->again && ++r->n < ROUNDS;
+  return r->open ? row_of(fold) : was ? row_of(cse) : i + 1;
 }
 
 void pipeline_run(Unit *u, const PipeOptions *o) {
@@ -146,8 +175,10 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->aim = o->aim;
   c->pass = "input";
   if (o->check) verify(u);
-  for (u32 i = first; i < end; i++) {
-    if (!skip[i]) run(u, &pass_table[i], o, all || dump[i]);
+  Rounds r = {0};
+  for (u32 i = first; i < end;) {
+    bool leave = skip[i] || (r.open && pass_table[i].graph == cse);
+    i = leave ? i + 1 : row_after(&r, u, i, run(u, &pass_table[i], o, all || dump[i]));
   }
   c->pass = NULL;
 }

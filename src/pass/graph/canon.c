@@ -6,7 +6,8 @@
  * and a bias), constants meet across additions and multiplications, zero padding becomes the
  * padding of the convolution or pool behind it, and pointwise convolutions, with the maps behind
  * them, run over one long axis. Only values used once are changed, so nothing is computed twice.
- * Float rules are kept out of integer graphs.
+ * Float rules are kept out of integer graphs. Every node is looked at once; g->again says that
+ * there may be more to do, behind fold, simplify and dce (see pipeline.c).
  *
  * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are
  * reassociated)
@@ -14,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 #include "pass/graph/canon.h"
-
-enum { ROUNDS = 64 };
 
 bool canon_once(const Edit *e, Val v) {
   const Canon *k = e->user;
@@ -508,31 +507,7 @@ static Canon survey(Graph *g) {
   return k;
 }
 
-static u32 count_nodes(const Graph *g) {
-  u32 n = 0;
-  for (BlkId b = 1; b < g->blk.n; b++) n += g->blk.at[b].node.n;
-  return n;
-}
-
-/* Equal computations that rules have left; it looks into all constants, so not in every round. */
-static bool merged(Graph *g) {
-  dce(g); /* constants that were tried in vain */
-  u32 before = count_nodes(g);
-  cse(g);
-  dce(g);
-  return count_nodes(g) < before;
-}
-
 void canon(Graph *g) {
-  for (u32 i = 0; i < ROUNDS; i++) {
-    Canon k = survey(g);
-    if (!edit_run(g, visit, &k)) {
-      if (!merged(g)) break;
-      continue;
-    }
-    fold(g);
-    simplify(g);
-    dce(g);
-  }
-  dce(g);
+  Canon k = survey(g);
+  g->again = edit_run(g, visit, &k);
 }

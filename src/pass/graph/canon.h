@@ -1,7 +1,7 @@
 /* canon.h: what the files of the pass canon share, and their rules.
  *
  * A rule looks at one node; it returns true if it has replaced its output. Rules are listed by
- * operator in canon.c. They are tried until none applies, so each must lead towards the one form
+ * operator in canon.c. The pass is run until none applies, so each must lead towards the one form
  * that is wanted and never back.
  */
 #ifndef INGOT_CANON_H

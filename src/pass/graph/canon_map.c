@@ -1,6 +1,6 @@
 /* canon_map.c: rules of canon for elementwise spellings: activations, norms, softmax.
  *
- * In: a node. Out: the form that matchers (match.h) know. Products have one constant, outermost;
+ * In: a node. Out: one form for all of them. Products have one constant, outermost;
  * the operand that is nearer to the inputs stands first; a quotient by a value for each row is a
  * product with its reciprocal; clips are min(max(x, low), high). What could turn a finite result
  * into an infinite one, or back, is not done: constants are checked for their size.

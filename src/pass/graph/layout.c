@@ -347,6 +347,7 @@ static bool visit(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   if (g->cur != 1) return true;
   for (u32 i = 0; i < n->nout; i++) room(w, n->out[i]);
+  e->changed = true; /* operands in place */
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
   if (!node_takes_layout(n) || gather || makes_halves(g, n)) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
