@@ -235,9 +235,10 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
   EmitBody *body = NEWS(&c->keep, EmitBody, n);
   const char *why = NULL;
   for (u32 i = 0; i < n; i++) {
-    body[i].p = m->body ? m->body[i] : m->p;
+    Prog *p = m->body ? m->body[i] : m->p;
+    body[i].p = p;
     body[i].target = m->body ? m->bodies.at[i] : api_made(m);
-    TestRun *r = why ? NULL : make_test(m, body[i].p, !i && body[i].target->fma, o->selftest);
+    TestRun *r = why ? NULL : make_test(m, p, !i && body[i].target->fma, o->selftest);
     if (r && r->why) why = r->why;
     body[i].selftest = why ? NULL : &r->st;
   }

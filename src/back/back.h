@@ -99,12 +99,12 @@ typedef struct Blob {
   u64 n; /* bytes */
   VEC(Chunk) piece;
 } Blob;
-EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
+EmitFacts emit_c(const Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
                  Blob *blob); /* blob: WM_file, WM_pointer */
 
 /* One of several programs for the same model. */
 typedef struct EmitBody {
-  Prog *p;
+  const Prog *p;
   const Target *target;     /* of two bodies no two are for the same */
   const SelfTest *selftest; /* all have one, or none has */
 } EmitBody;
@@ -115,19 +115,19 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
                       Blob *blob);
 
 /* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
-u64 emit_size(Prog *p, const EmitOptions *o);
+u64 emit_size(const Prog *p, const EmitOptions *o);
 
 /* What emit_c would tell, without the weights: their form must be WM_literal. */
-EmitFacts emit_facts(Prog *p, const EmitOptions *o);
+EmitFacts emit_facts(const Prog *p, const EmitOptions *o);
 
 /* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of
  * text. p: the bodies of the file, in order. march and model: of EmitOptions. arena: its bytes.
  * NAME_facts is a table of them, ended by NULL. */
 typedef VEC(Str) Lines;
-Lines emit_lines(Prog *const *p, u32 n, const char *march, u64 model, u64 arena);
+Lines emit_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 arena);
 /* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. limit: by
  * input, of made-up integers. */
-void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
+void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
                  Text *t);
 
 /* c/cself.c */

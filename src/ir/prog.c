@@ -27,6 +27,24 @@ Prog *prog_new(Ctx *c, Dims *dims) {
   return p;
 }
 
+Prog *prog_extend(const Prog *p) {
+  Arena *a = &p->c->work;
+  Prog *q = NEW(a, Prog);
+  *q = *p;
+  q->buf.cap = p->buf.n; /* what is added to an array makes a longer one */
+  q->var.cap = p->var.n;
+  q->stmt.cap = p->stmt.n;
+  q->page.at = NEWS(a, Expr *, p->page.n);
+  memcpy(q->page.at, p->page.at, p->page.n * sizeof *q->page.at);
+  q->page.cap = p->page.n;
+  Expr **last = &q->page.at[p->page.n - 1];
+  *last = NEWS(a, Expr, EXPR_PAGE);
+  memcpy(*last, p->page.at[p->page.n - 1], EXPR_PAGE * sizeof **last);
+  q->sym_var = NEWS(a, VarId, p->nsym_var + 1);
+  if (p->nsym_var) memcpy(q->sym_var, p->sym_var, p->nsym_var * sizeof *q->sym_var);
+  return q;
+}
+
 /* ---- buffers and variables ---- */
 
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name) {
@@ -52,7 +70,7 @@ BufId prog_add_const(Prog *p, Tensor *t, Str name) {
   return b;
 }
 
-BufId prog_root(Prog *p, BufId b) {
+BufId prog_root(const Prog *p, BufId b) {
   while (prog_buf(p, b)->alias) b = prog_buf(p, b)->alias;
   return b;
 }
@@ -169,7 +187,7 @@ ExprId ex_op(Prog *p, Op op, const ExprId *arg, u32 n) {
   return make(p, op, arg, n, DT_none);
 }
 
-bool ex_is_int(Prog *p, ExprId e, i64 *x) {
+bool ex_is_int(const Prog *p, ExprId e, i64 *x) {
   const Expr *ep = prog_expr(p, e);
   if (ep->kind != EX_const || !dtype_is_int(ep->dt)) return false;
   *x = ep->imm.i;

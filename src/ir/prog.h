@@ -165,18 +165,21 @@ typedef struct Cursor {
 
 /* prog.c: construction. All builders are strict about types and leave through bug(). */
 Prog *prog_new(Ctx *c, Dims *dims);
-static inline Buf *prog_buf(Prog *p, BufId b) {
+/* A program to which more can be added, and the given one does not have it: all that there is
+ * belongs to both, and stays as it is. */
+Prog *prog_extend(const Prog *p);
+static inline Buf *prog_buf(const Prog *p, BufId b) {
   return &p->buf.at[b];
 }
 /* Expressions never move: code that walks one may build others. */
 enum { EXPR_PAGE = 256 };
-static inline Expr *prog_expr(Prog *p, ExprId e) {
+static inline Expr *prog_expr(const Prog *p, ExprId e) {
   return &p->page.at[e / EXPR_PAGE][e % EXPR_PAGE];
 }
-static inline Stmt *prog_stmt(Prog *p, StmtId s) {
+static inline Stmt *prog_stmt(const Prog *p, StmtId s) {
   return &p->stmt.at[s];
 }
-static inline Var *prog_var(Prog *p, VarId v) {
+static inline Var *prog_var(const Prog *p, VarId v) {
   return &p->var.at[v];
 }
 /* Does it have a place in the arena of a planned program? */
@@ -212,7 +215,7 @@ ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
 ExprId ex_new(Prog *p, const Expr *e);     /* as given, unchecked; operands are copied */
 ExprId ex_take(Prog *p, const Expr *e);    /* the same with the operands' own array */
-bool ex_is_int(Prog *p, ExprId e, i64 *x); /* an integer constant? */
+bool ex_is_int(const Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
 /* Statements. */
 Cursor prog_end(void);        /* end of the program's own list */
@@ -235,7 +238,7 @@ void prog_require(Prog *p, Cursor *at, ExprId cond, Str message);
 void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value);
 void prog_let(Prog *p, Cursor *at, VarId v, ExprId value);
 void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
-BufId prog_root(Prog *p, BufId b); /* the buffer whose memory b shares */
+BufId prog_root(const Prog *p, BufId b); /* the buffer whose memory b shares */
 /* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
 void prog_names(Prog *p);
 
@@ -252,10 +255,10 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
 /* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In
  * arena a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
-bool prog_has_state(Prog *p);
+bool prog_has_state(const Prog *p);
 /* Does the statement set a symbol to a size that is kept with the state? at: its place in the
  * arena, an i64. */
-bool prog_kept(Prog *p, StmtId id, Sym *sym, u64 *at);
+bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
 typedef struct Range {

@@ -8,13 +8,13 @@
  */
 #include "ir/prog.h"
 
-bool prog_has_state(Prog *p) {
+bool prog_has_state(const Prog *p) {
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_buf(p, b)->space == BS_state) return true;
   return false;
 }
 
-bool prog_kept(Prog *p, StmtId id, Sym *sym, u64 *at) {
+bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at) {
   const Stmt *s = prog_stmt(p, id);
   i32 k = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
   const Expr *e = k >= 0 && s->a ? prog_expr(p, s->a) : NULL;

@@ -99,7 +99,7 @@ typedef struct LocalNames {
 
 struct Emit {
   Ctx *c;
-  Prog *p;
+  Prog *p; /* as it was given, and what is made of it here: expressions of extents, symbols */
   const EmitOptions *o;
   Pool *pool;         /* NULL: the file has one body */
   const char *suffix; /* of this body's names: see put_own */
@@ -279,7 +279,7 @@ typedef struct Made {
 } Made;
 /* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL.
  * above: it is compiled only where its vectors are. */
-Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above);
+Made made_begin(const Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above);
 void made_entry(Made *f, Blob *blob);
 EmitFacts made_facts(const Made *f);
 void put_banner(Emit *e, Text *t, const char *suffix);
@@ -359,7 +359,7 @@ u64 selftest_bytes(Emit *e);
 void put_selftest(Emit *e, Text *out, const char *upper);
 
 /* crun.c */
-void put_caller(Emit *e, Text *out, Prog *const *body, u32 n, u64 arena);
+void put_caller(Emit *e, Text *out, const Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
 /* What a body calls its own carries its suffix, so that a file can have several: functions, types,

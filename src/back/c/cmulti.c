@@ -289,7 +289,7 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
                       Blob *blob) {
   Ctx *c = body[0].p->c;
   Multi *m = NEW(&c->keep, Multi);
-  Prog *progs[BODIES];
+  const Prog *progs[BODIES];
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);
   *m = (Multi){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};

@@ -50,7 +50,7 @@ static void put_shapes(Emit *e, Text *t) {
 /* ---- facts ---- */
 
 /* input "x" f32[n,8] */
-static Str value_line(Prog *p, const char *what, const Buf *b) {
+static Str value_line(const Prog *p, const char *what, const Buf *b) {
   Text t = text_new(&p->c->scratch);
   text_fmt(&t, "%s \"%s\" %s[", what, str_text(p->c, b->name), dtype_info[b->dt].name);
   for (u32 k = 0; k < b->rank; k++) {
@@ -75,8 +75,8 @@ static Str target_line(Ctx *c, const char *march) {
   return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
 }
 
-Lines emit_lines(Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
-  Prog *p = body[0];
+Lines emit_lines(const Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
+  const Prog *p = body[0];
   Ctx *c = p->c;
   Lines lines = {0};
   u64 hash = 0;
@@ -105,7 +105,7 @@ Lines emit_lines(Prog *const *body, u32 n, const char *march, u64 model, u64 are
   return lines;
 }
 
-static void put_facts(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
+static void put_facts(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
   Lines lines = emit_lines(body, n, e->o->march, e->o->hash, arena);
   text_fmt(t, "\nextern const char *const %s_facts[];\nconst char *const %s_facts[] = {\n",
            e->o->name, e->o->name);
@@ -119,7 +119,7 @@ static void put_facts(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
 
 /* ---- NAME_call ---- */
 
-void put_caller(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
+void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
   Prog *p = e->p;
   put_facts(e, t, body, n, arena);
   text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name,
@@ -144,7 +144,7 @@ void put_caller(Emit *e, Text *t, Prog *const *body, u32 n, u64 arena) {
 /* ---- the table of the runner ---- */
 
 /* Is the symbol known to the runner: by the shape of an input, or kept with the state? */
-static bool is_known(Prog *p, Sym s) {
+static bool is_known(const Prog *p, Sym s) {
   Sym kept;
   u64 at;
   if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
@@ -153,7 +153,7 @@ static bool is_known(Prog *p, Sym s) {
   return false;
 }
 
-static void put_value(Prog *p, Text *t, const Buf *b, u32 limit) {
+static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
                (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
@@ -191,7 +191,7 @@ static void put_value(Prog *p, Text *t, const Buf *b, u32 limit) {
 }
 
 /* Sizes that are kept with the state; how many there are. */
-static u32 put_kept_sizes(Prog *p, Text *t) {
+static u32 put_kept_sizes(const Prog *p, Text *t) {
   u32 n = 0;
   Sym sym;
   u64 at;
@@ -205,7 +205,7 @@ static u32 put_kept_sizes(Prog *p, Text *t) {
   return n;
 }
 
-void emit_runner(Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
+void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
                  Text *t) {
   u64 test_bytes = facts.selftest_bytes;
   text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",

@@ -440,22 +440,6 @@ void put_banner(Emit *e, Text *t, const char *suffix) {
                                 "own, no I/O. */\n");
 }
 
-/* Every buffer a place of its own: no reuse, so that sanitizers see what leaves its tensor. */
-static void plan_apart(Prog *p) {
-  u64 at = 0;
-  for (BufId b = 1; b < p->buf.n; b++) {
-    Buf *x = prog_buf(p, b);
-    if (!prog_is_planned(x)) continue;
-    u64 bytes;
-    Sym sym;
-    if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
-    x->offset = at;
-    if (!size_add(at, bytes, &at)) fail(p->c, ERR_unsupported, LOC_NONE, "the arena is too large");
-  }
-  p->planned = true;
-  p->arena_bytes = at;
-}
-
 /* A file of several bodies has functions that not all of them use: no warnings. */
 void put_quiet(Text *t) {
   text_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
@@ -463,10 +447,11 @@ void put_quiet(Text *t) {
                "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n");
 }
 
-Made made_begin(Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above) {
-  Ctx *c = p->c;
+Made made_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix, bool above) {
+  Ctx *c = given->c;
+  Prog *p = prog_extend(given);
+  mem_need_plan(p);
   prog_ready(p);
-  if (!p->planned) plan_apart(p);
   Emit *e = NEW(&c->keep, Emit);
   *e = (Emit){.c = c,
               .p = p,
@@ -553,13 +538,13 @@ EmitFacts made_facts(const Made *f) {
                      .feature = is_checked(e) && e->dot4 ? e->o->target->dot4 : ""};
 }
 
-EmitFacts emit_facts(Prog *p, const EmitOptions *o) {
+EmitFacts emit_facts(const Prog *p, const EmitOptions *o) {
   Made f = made_begin(p, o, NULL, "", false);
   made_entry(&f, NULL);
   return made_facts(&f);
 }
 
-u64 emit_size(Prog *p, const EmitOptions *o) {
+u64 emit_size(const Prog *p, const EmitOptions *o) {
   Made f = made_begin(p, o, NULL, "", true);
   made_entry(&f, NULL);
   return weights_bytes(f.e) + code_bytes(&f);
@@ -621,7 +606,7 @@ void put_functions(Made *f, Text *t) {
   put_part_end(e, t);
 }
 
-EmitFacts emit_c(Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob *blob) {
+EmitFacts emit_c(const Prog *p, const EmitOptions *o, Text *c_text, Text *h_text, Blob *blob) {
   Made f = made_begin(p, o, NULL, "", false);
   made_entry(&f, blob);
   EmitFacts facts = made_facts(&f);
