@@ -96,9 +96,9 @@ static void start_threads(Ctx *c, Ingot *m) {
 /* A library that somebody names is called only when it says of itself what we know of the model. */
 static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
-  Lines want = emit_lines((const Prog *const *)(m->body ? m->body : &m->p), m->body ? m->bodies.n : 1,
-                          api_march_text(m, api_made(m)), hash_bytes(m->source.at, m->source.n),
-                          m->arena_bytes);
+  Lines want = emit_lines((const Prog *const *)(m->body ? m->body : &m->p),
+                          m->body ? m->bodies.n : 1, api_march_text(m, api_made(m)),
+                          hash_bytes(m->source.at, m->source.n), m->arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
          m->library);

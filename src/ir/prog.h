@@ -213,8 +213,8 @@ ExprId ex_quad(Prog *p, ExprId a);
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
-ExprId ex_new(Prog *p, const Expr *e);     /* as given, unchecked; operands are copied */
-ExprId ex_take(Prog *p, const Expr *e);    /* the same with the operands' own array */
+ExprId ex_new(Prog *p, const Expr *e);           /* as given, unchecked; operands are copied */
+ExprId ex_take(Prog *p, const Expr *e);          /* the same with the operands' own array */
 bool ex_is_int(const Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
 /* Statements. */

@@ -447,7 +447,8 @@ void put_quiet(Text *t) {
                "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n");
 }
 
-Made made_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix, bool above) {
+Made made_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix,
+                bool above) {
   Ctx *c = given->c;
   Prog *p = prog_extend(given);
   mem_need_plan(p);

@@ -1,0 +1,59 @@
+/* Writing C leaves the program as it was given: its text, and how much of everything it has. */
+#include "check.h"
+#include <string.h>
+#include "back/back.h"
+#include "pass/pass.h"
+
+/* A symbol that only a shape names, loops handed out as one, and registers that are written out. */
+static const char text[] = "prog\nsym n in 1..4\nthreads 2\n"
+                           "buf x: in f32[n,8,8]\nbuf y: out f32[n,8,8]\nbuf r: reg f32x8[2]\n"
+                           "kernel \"twice\" {\n  for i in 0..n parallel {\n"
+                           "    for j in 0..8 step 2 parallel {\n"
+                           "      for k in 0..2 unroll {\n"
+                           "        r[k] = x[i, j + k, 0:8]\n"
+                           "      }\n      for k in 0..2 unroll {\n"
+                           "        y[i, j + k, 0:8] = tanh(r[k]) * r[k]\n"
+                           "      }\n    }\n  }\n}\n";
+
+typedef struct Size {
+  u32 bufs, vars, exprs, stmts, syms;
+} Size;
+
+static Size size_of(const Prog *p) {
+  return (Size){p->buf.n, p->var.n, p->nexpr, p->stmt.n, p->nsym_var};
+}
+
+static void emit(Ctx *c, void *arg) {
+  (void)arg;
+  Prog *p = prog_parse(c, text, strlen(text), str_of(c, "test"), NULL, 0);
+  Text before = text_new(&c->keep), after = text_new(&c->keep);
+  Text source = text_new(&c->keep), header = text_new(&c->keep);
+  plan(p);
+  prog_print(p, &before, NULL);
+  Size size = size_of(p);
+  EmitOptions o = {.name = "m",
+                   .version = "0",
+                   .source = "test",
+                   .options = "",
+                   .march = "avx2",
+                   .no_selftest = "",
+                   .literal_bytes = 1 << 20};
+  EmitBody body = {.p = p};
+  for (u32 i = 0; i < target_count; i++)
+    if (!strcmp(target_table[i].name, "avx2")) body.target = &target_table[i];
+  emit_bodies(&body, 1, &o, &source, &header, NULL);
+  Size then = size_of(p);
+  prog_print(p, &after, NULL);
+  CHECK(source.n && strstr(text_cstr(&source), "m_share_twice_0"));
+  CHECK(!memcmp(&size, &then, sizeof size));
+  CHECK(!strcmp(text_cstr(&before), text_cstr(&after)));
+}
+
+int main(void) {
+  Ctx *c = ctx_new(NULL, NULL);
+  Err err = ctx_protect(c, emit, NULL);
+  if (err) fprintf(stderr, "%s\n", c->diags ? c->diags->text : "?");
+  CHECK(err == ERR_ok);
+  ctx_free(c);
+  return check_end();
+}
