@@ -422,6 +422,9 @@ void api_passes(Ingot *m, const IngotPipe *p) {
 void api_bodies(Ingot *m) {
   Ctx *c = m->c;
   api_passes(m, NULL);
+  if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
+    api_make(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
+             &(Make){.target = api_made(m)});
   if (!m->bodies.n || m->body) return;
   Ingot first = *m;
   if (!m->reader)

@@ -97,7 +97,8 @@ typedef enum StmtKind {
   ST_store,   /* buf[index] = value; lanes > 1: consecutive along the last */
   ST_kernel,  /* names a region: one node or group; body. Reads only buffers and enclosing variables
                */
-  ST_require, /* cond; the run ends with the message in label where it does not hold */
+  ST_require, /* cond; the run ends with the message in label where it does not hold; in a kernel
+               * the kernel does, and the same one stands behind it */
   ST_barrier, /* loads of buf that stand behind it are not done before it: see schedule.c */
   ST_COUNT
 } StmtKind;
@@ -376,5 +377,11 @@ void prog_rewind(Prog *p, ProgMark m);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);
+/* What must be required behind a statement, so that no symbol leaves its bounds; 0: nothing.
+ * range: see prog_ranges. */
+ExprId prog_bound(Prog *p, const Stmt *s, const Range *range);
+/* The require of this condition among those that begin the list; 0: there is none. */
+StmtId prog_required(Prog *p, StmtId first, ExprId cond);
+bool ex_reads_state(Prog *p, ExprId e);
 
 #endif

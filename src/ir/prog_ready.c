@@ -2,19 +2,50 @@
  *
  * In: a program that prog_check has passed. Out: nothing, or the first thing that back ends which
  * make code need not know how to do, as ERR_unsupported: passes make no such programs, texts can
- * hold them. A kernel does not end the run (a `require` stands in the entry), takes scalars and
- * buffers from outside but no vectors, and has its registers to itself. Engines that walk a program
- * do without all that.
+ * hold them. A symbol is required to be in its bounds wherever it is set (the pass bounds), for
+ * memory is planned by them. A kernel does not end the run: what is required in it is required
+ * again behind it. It takes scalars and buffers from outside but no vectors, and has its registers
+ * to itself. Engines that walk a program do without all that.
  */
 #include "ir/prog.h"
 
 typedef struct Ready {
   Prog *p;
-  StmtId place;  /* 1 + the kernel at hand; 1: the entry */
-  StmtId *home;  /* by variable: the place that declares it; 0: a symbol, or none yet */
-  StmtId *owner; /* by buffer of registers: the place that uses it; 0: none yet */
+  StmtId place;       /* 1 + the kernel at hand; 1: the entry */
+  StmtId *home;       /* by variable: the place that declares it; 0: a symbol, or none yet */
+  StmtId *owner;      /* by buffer of registers: the place that uses it; 0: none yet */
+  const Range *range; /* by variable */
   Loc loc;
 } Ready;
+
+bool ex_reads_state(Prog *p, ExprId e) {
+  for (ExprWalk w = ex_walk(p, e); ex_next(&w);)
+    if (w.e->kind == EX_load && prog_buf(p, prog_root(p, w.e->ref))->space == BS_state) return true;
+  return false;
+}
+
+/* A condition on the state names it: that one is full is another thing than that a size is wrong.
+ */
+ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
+  if (s->kind != ST_set || prog_var(p, s->var)->sym < 0) return 0;
+  const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);
+  Range r = ex_range(p, s->a, range);
+  ExprId cond = 0;
+  for (u32 most = 0; most < 2; most++) {
+    if (most ? r.hi <= si->hi : r.lo >= si->lo) continue;
+    ExprId x = ex_reads_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
+    ExprId one = ex_op2(p, most ? OP_le : OP_ge, x, ex_int(p, most ? si->hi : si->lo));
+    cond = cond ? ex_op2(p, OP_and, cond, one) : one;
+  }
+  return cond;
+}
+
+StmtId prog_required(Prog *p, StmtId first, ExprId cond) {
+  StmtId id = first;
+  for (; id && prog_stmt(p, id)->kind == ST_require; id = prog_stmt(p, id)->next)
+    if (ex_same(p, prog_stmt(p, id)->a, cond)) return id;
+  return 0;
+}
 
 static void see_var(Ready *o, VarId v) {
   const Var *x = prog_var(o->p, v);
@@ -32,21 +63,36 @@ static void see_buf(Ready *o, BufId b) {
   o->owner[b] = o->place;
 }
 
+static void see_kernel(Ready *o, const Stmt *kernel) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, kernel->body); (s = prog_next(&w));)
+    if (s->kind == ST_require && !prog_required(o->p, kernel->next, s->a))
+      fail(o->p->c, ERR_unsupported, s->loc, "what a kernel requires is not required behind it");
+}
+
+static void see_set(Ready *o, const Stmt *s) {
+  ExprId cond = prog_bound(o->p, s, o->range);
+  see_var(o, s->var);
+  if (cond && !prog_required(o->p, s->next, cond))
+    fail(o->p->c, ERR_unsupported, o->loc,
+         "the symbol %s is set and not required to be in its bounds; run the pass bounds",
+         show(o->p->c, prog_var(o->p, s->var)->name));
+}
+
 static void see_list(Ready *o, StmtId first) {
   StmtId place = o->place;
   Loc around = o->loc;
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
-    if (s->kind == ST_require && place > 1)
-      fail(o->p->c, ERR_unsupported, o->loc, "a condition that ends the run stands in a kernel");
     for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) {
       if (x.e->kind == EX_var) see_var(o, x.e->ref);
       if (x.e->kind == EX_load) see_buf(o, x.e->ref);
     }
     if (s->kind == ST_store) see_buf(o, s->buf);
     if (s->kind == ST_let) o->home[s->var] = place;
-    if (s->kind == ST_set) see_var(o, s->var);
+    if (s->kind == ST_set) see_set(o, s);
+    if (s->kind == ST_kernel) see_kernel(o, s);
     if (s->kind == ST_kernel) o->place = id + 1;
     see_list(o, s->body);
     see_list(o, s->other);
@@ -58,7 +104,7 @@ static void see_list(Ready *o, StmtId first) {
 void prog_ready(Prog *p) {
   Arena *a = &p->c->scratch;
   Mark m = arena_mark(a);
-  Ready o = {.p = p, .place = 1, .loc = LOC_NONE};
+  Ready o = {.p = p, .place = 1, .range = prog_ranges(p, NULL, a), .loc = LOC_NONE};
   o.home = NEWS(a, StmtId, p->var.n);
   o.owner = NEWS(a, StmtId, p->buf.n);
   see_list(&o, p->body);

@@ -101,6 +101,7 @@ void parallel(Prog *p);    /* parallel.c */
 double prog_time(Prog *p); /* of a run by one thread: to compare programs, roughly */
 void plan(Prog *p);        /* plan.c */
 void schedule(Unit *u);    /* schedule.c */
+void bounds(Prog *p);      /* bounds.c */
 void unroll(Prog *p);      /* unroll.c */
 
 /* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */

@@ -1,6 +1,6 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... schedule
+ *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds
  * -->
  *
  * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
@@ -34,6 +34,7 @@ const Pass pass_table[] = {
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
   {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
   {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers"},
+  {"bounds",   NULL,     bounds, NULL, PX_exact, "ends runs in which a size leaves the bounds that memory was planned for"},
   {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel"},
 };
 /* clang-format on */

@@ -49,11 +49,24 @@ static void emit(Ctx *c, void *arg) {
   CHECK(!strcmp(text_cstr(&before), text_cstr(&after)));
 }
 
+/* A size that nothing keeps in its bounds is refused: memory was planned by them. */
+static const char loose[] = "prog\nsym u data in 0..4\nbuf x: in i64[1]\nbuf y: out f32[u]\n"
+                            "set u = x[0]\nkernel \"fill\" {\n  for i in 0..u {\n"
+                            "    y[i] = 1.0\n  }\n}\n";
+
+static void check_loose(Ctx *c, void *arg) {
+  Prog *p = prog_parse(c, loose, strlen(loose), str_of(c, "test"), NULL, 0);
+  if (arg) bounds(p);
+  prog_ready(p);
+}
+
 int main(void) {
   Ctx *c = ctx_new(NULL, NULL);
   Err err = ctx_protect(c, emit, NULL);
   if (err) fprintf(stderr, "%s\n", c->diags ? c->diags->text : "?");
   CHECK(err == ERR_ok);
+  CHECK(ctx_protect(c, check_loose, NULL) == ERR_unsupported);
+  CHECK(ctx_protect(c, check_loose, c) == ERR_ok);
   ctx_free(c);
   return check_end();
 }

@@ -158,8 +158,6 @@ struct Emit {
   VEC(KernelFacts) profile; /* kernels in the order of the entry, with EmitOptions.profile */
   Map profile_at;           /* StmtId -> 1 + number */
   const Range *range;       /* by variable; NULL: not needed yet */
-  u32 nrange;               /* variables that it has */
-  Loc loc;                  /* of the statements being written */
 };
 
 /* cwhy.c */
@@ -209,9 +207,6 @@ void put_stored(Emit *e, DType dt, ExprId x); /* a value as it lies in memory */
 void put_line(Emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void put_block(Emit *e, StmtId first);
 void begin_line(Emit *e);
-void need_ranges(Emit *e);                     /* e->range holds from here on */
-bool set_may_leave(Emit *e, const Stmt *s);    /* a symbol, and maybe beyond its bounds? */
-void put_symbol_check(Emit *e, const Stmt *s); /* ends the run, or the kernel, if it is */
 
 /* cbody.c: a list of statements as the body of a function, twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);

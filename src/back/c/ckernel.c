@@ -17,10 +17,9 @@ typedef struct Uses {
   VEC(VarId) var;
   u32 id; /* what e->takes_buf and its like say of this one */
   bool random;
-  StmtId handed;      /* the loop that threads share, if any: how far it goes they are told */
-  u32 size;           /* variables and operations: room they could take on the stack */
-  u32 bytes;          /* the same of plain loops, as compilers do it */
-  VEC(StmtId) leaves; /* what may set a symbol to a number beyond its bounds */
+  StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
+  u32 size;      /* variables and operations: room they could take on the stack */
+  u32 bytes;     /* the same of plain loops, as compilers do it */
 } Uses;
 
 static void use_dim(Uses *u, Dim d);
@@ -80,7 +79,6 @@ static void use_block(Uses *u, StmtId first) {
     if (s.kind == ST_set) {
       use_var(u, s.var);
       u->e->sets_var[s.var] = u->id;
-      if (set_may_leave(u->e, &s)) *vec_push(&u->e->c->scratch, &u->leaves) = id;
     }
     use_block(u, s.body);
     use_block(u, s.other);
@@ -363,7 +361,6 @@ void put_kernel_call(Emit *e, StmtId id) {
   text_puts(e->t, "); /* ");
   put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
   text_puts(e->t, " */\n");
-  for (u32 i = 0; i < u.leaves.n; i++) put_symbol_check(e, prog_stmt(e->p, u.leaves.at[i]));
   put_profile_call(e, id);
   if (e->o->ticks) text_fmt(e->t, "%s_tick(%s_user, %u);\n", e->o->name, e->o->name, id);
   arena_rewind(&e->c->scratch, m);

@@ -77,7 +77,7 @@ static u32 number_of(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
   KernelCount n = {.e = e};
-  need_ranges(e);
+  if (!e->range) e->range = prog_ranges(e->p, NULL, &e->c->keep);
   count_list(&n, s.body, 1);
   *vec_push(&e->c->keep, &e->profile) = (KernelFacts){
       str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), n.macs, n.bytes};

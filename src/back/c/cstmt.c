@@ -75,52 +75,6 @@ static void put_while(Emit *e, const Stmt *s) {
   put_line(e, "}");
 }
 
-void need_ranges(Emit *e) {
-  if (e->range && e->p->var.n <= e->nrange) return; /* unrolling adds variables */
-  e->range = prog_ranges(e->p, NULL, &e->c->keep);
-  e->nrange = e->p->var.n;
-}
-
-static const SymInfo *symbol_of(Emit *e, VarId v) {
-  return dim_syminfo(e->p->dims, (Sym)prog_var(e->p, v)->sym);
-}
-
-bool set_may_leave(Emit *e, const Stmt *s) {
-  if (s->kind != ST_set || prog_var(e->p, s->var)->sym < 0) return false;
-  const SymInfo *si = symbol_of(e, s->var);
-  need_ranges(e);
-  Range r = ex_range(e->p, s->a, e->range);
-  return r.lo < si->lo || r.hi > si->hi;
-}
-
-static bool reads_state(Prog *p, ExprId id) {
-  const Expr *x = prog_expr(p, id);
-  if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space == BS_state) return true;
-  for (u32 i = 0; i < x->narg; i++)
-    if (reads_state(p, x->arg[i])) return true;
-  return false;
-}
-
-/* Memory is sized by the bounds of symbols. However they were found, no run goes beyond them: it
- * ends where the symbol is set, a kernel first, and behind its call the entry. */
-void put_symbol_check(Emit *e, const Stmt *s) {
-  const SymInfo *si = symbol_of(e, s->var);
-  const char *name = e->var[s->var];
-  begin_line(e);
-  text_puts(e->t, "if (");
-  if (si->lo) text_fmt(e->t, "%s < %" PRId64 " || %s > %" PRId64, name, si->lo, name, si->hi);
-  if (!si->lo) text_fmt(e->t, "(uint64_t)%s > %" PRId64, name, si->hi);
-  if (e->in_kernel) {
-    text_puts(e->t, ") return;\n");
-    return;
-  }
-  Str text = sym_outside(e->c, si);
-  u32 status = reads_state(e->p, s->a) ? STATUS_STATE : why_add(e, e->loc, text);
-  text_fmt(e->t, ") return %u; /* ", status);
-  put_comment(e->t, str_text(e->c, text), str_len(e->c, text));
-  text_puts(e->t, " */\n");
-}
-
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
   hoist(e, s->a);
@@ -134,7 +88,6 @@ static void put_assign(Emit *e, const Stmt *s) {
   text_fmt(e->t, "%s = ", e->var[s->var]);
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
-  if (set_may_leave(e, s)) put_symbol_check(e, s);
 }
 
 static void put_store(Emit *e, const Stmt *s) {
@@ -154,13 +107,17 @@ static void put_store(Emit *e, const Stmt *s) {
   text_puts(e->t, ";\n");
 }
 
-/* What the sizes given by the caller, and those of the state, must satisfy. */
+/* What the sizes that are given or computed, and those of the state, must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
   hoist(e, s->a);
   begin_line(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
-  u32 status = reads_state(e->p, s->a) ? STATUS_STATE : why_add(e, s->loc, s->label);
+  if (e->in_kernel) {
+    text_puts(e->t, ")) return;\n");
+    return;
+  }
+  u32 status = ex_reads_state(e->p, s->a) ? STATUS_STATE : why_add(e, s->loc, s->label);
   text_fmt(e->t, ")) return %u; /* ", status);
   put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(e->t, " */\n");
@@ -177,11 +134,9 @@ static void put_barrier(Emit *e, const Stmt *s) {
 }
 
 void put_block(Emit *e, StmtId first) {
-  Loc around = e->loc;
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
     e->b.tmp.n = 0;
-    if (s.loc.line || s.loc.index >= 0 || s.loc.node) e->loc = s.loc;
     switch (s.kind) {
     case ST_for:
       if (e->in_kernel && id == e->shared)
@@ -200,5 +155,4 @@ void put_block(Emit *e, StmtId first) {
     default: break;
     }
   }
-  e->loc = around;
 }

@@ -460,8 +460,7 @@ Made made_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char 
               .pool = pool,
               .suffix = suffix,
               .above = above,
-              .state = prog_has_state(p),
-              .loc = LOC_NONE};
+              .state = prog_has_state(p)};
   e->weight = NEWS(&c->keep, u32, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++)
     e->weight[b] =

@@ -1,7 +1,7 @@
-# a run ends in the entry, not in a kernel
+# what ends a kernel must end the run behind it
 # run: compile
 # exit: 3
-# expect-stderr: :4: a condition that ends the run stands in a kernel
+# expect-stderr: :4: what a kernel requires is not required behind it
 prog p
 buf y: out f32[1]
 kernel "one" {
