@@ -81,7 +81,7 @@ typedef struct KernelFacts {
   double macs, bytes; /* multiply-adds of one call, as it does them; all of what it touches */
 } KernelFacts;
 
-/* c/emit.c: one C99 file and its header, appended to the texts. The program must be planned. */
+/* Of a file. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
   u64 input_bytes, output_bytes; /* arrays of the caller */
@@ -99,25 +99,23 @@ typedef struct Blob {
   u64 n; /* bytes */
   VEC(Chunk) piece;
 } Blob;
-EmitFacts emit_c(const Prog *p, const EmitOptions *o, Text *c_text, Text *h_text,
-                 Blob *blob); /* blob: WM_file, WM_pointer */
-
 /* One of several programs for the same model. */
 typedef struct EmitBody {
   const Prog *p;
   const Target *target;     /* of two bodies no two are for the same */
   const SelfTest *selftest; /* all have one, or none has */
 } EmitBody;
-/* c/cmulti.c: the same with a body for each program, in the order of target_table: the first is for
- * every machine, of the others the file takes the last that its CPU can run. target and selftest of
- * the options are not looked at. One body gives the same as emit_c. */
+/* c/cmulti.c: one C99 file and its header, appended to the texts, with a body for each program, in
+ * the order of target_table: the first is for every machine, of the others the file takes the last
+ * that its CPU can run. The programs are planned, and stay as they are. target and selftest of the
+ * options are not looked at. blob: WM_file, WM_pointer. */
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob);
 
 /* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
 u64 emit_size(const Prog *p, const EmitOptions *o);
 
-/* What emit_c would tell, without the weights: their form must be WM_literal. */
+/* What emit_bodies would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(const Prog *p, const EmitOptions *o);
 
 /* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of

@@ -97,67 +97,109 @@ typedef struct LocalNames {
   VEC(const char *) mark;  /* by number of the mark, in a kernel */
 } LocalNames;
 
+/* ---- what a body has, each known to one file of this folder or two ---- */
+
+typedef struct EntryText {
+  Text params; /* of NAME_run behind the arena */
+  Text args;   /* the names of these */
+  Text text;   /* body of NAME_run */
+} EntryText;
+
+typedef struct KernelTexts {
+  Map at;                 /* text of a kernel without its names -> 1 + number */
+  VEC(const char *) word; /* by number: what stands between NAME_ and _number */
+  Text text;              /* all of them */
+  Text heads;             /* their declarations, for parts that are compiled apart */
+  u64 *part_bytes;        /* by part: of its kernels */
+} KernelTexts;
+
+typedef struct WeightForm {
+  Pool *pool;  /* NULL: the file has one body */
+  u32 *number; /* by buffer: in the names of constants */
+  bool text;   /* long ones are strings */
+  bool blob;   /* or in a file of their own: */
+  u64 *place;  /* by buffer: offset there */
+  u64 bytes, hash;
+} WeightForm;
+
+/* What kernels and the entry could take of the stack, and how long their text is. */
+typedef struct Sizes {
+  u32 most_values;               /* of a kernel: parameters, variables and operations */
+  u32 most_params;               /* of a kernel */
+  u32 most_bytes;                /* that these, and all else of plain loops, take */
+  u64 entry_frame, kernel_frame; /* of the entry, of the largest kernel */
+  u64 code;                      /* bytes of statements, without names that comments quote */
+} Sizes;
+
+/* What the kernel being looked at needs: its number stands at what it has. */
+typedef struct UseMarks {
+  u32 n;                        /* kernels so far */
+  u32 *declares, *takes, *sets; /* by variable */
+  u32 *takes_buf;               /* by buffer */
+} UseMarks;
+
+typedef struct Statuses {
+  VEC(Str) text; /* of requires */
+  Map at;        /* text -> 1 + number */
+} Statuses;
+
+typedef struct SharedKernels {
+  u32 n, args; /* kernels that threads share; the most arguments of one */
+  Text cases;  /* that call them */
+  Text shares; /* functions that ask threads to */
+} SharedKernels;
+
+typedef struct Profile {
+  VEC(KernelFacts) kernel; /* in the order of the entry */
+  Map at;                  /* StmtId -> 1 + number */
+  const Range *range;      /* by variable; NULL: not needed yet */
+} Profile;
+
+/* A body of a file, while it is written. */
 struct Emit {
   Ctx *c;
   Prog *p; /* as it was given, and what is made of it here: expressions of extents, symbols */
   const EmitOptions *o;
-  Pool *pool;         /* NULL: the file has one body */
-  const char *suffix; /* of this body's names: see put_own */
-  u32 *weight;        /* by buffer: number in the names of constants */
-  bool above;         /* a body that is compiled only where its vectors are */
-  Text *t;            /* being written */
+  const char *marks[3]; /* suffix of this body's names, NAME, and that in capitals: see put_own */
+  bool above;           /* it is compiled only where its vectors are */
+  Text *t;              /* being written */
   u32 indent;
-  Text body;         /* kernels */
-  Text kernel_heads; /* their declarations, for parts that are compiled apart */
-  u64 code_text;     /* bytes of statements, without names that comments quote */
-  u64 *part_bytes;   /* by part: of its kernels */
+  EntryText entry;
+  KernelTexts kernels;
+  WeightForm weights;
+  Sizes sizes;
+  UseMarks marked;
+  Statuses why;
+  SharedKernels shared_kernels;
+  Profile profile;
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
-  Map kernels;                     /* text of a kernel without its names -> 1 + number */
-  VEC(const char *) kernel_word;   /* by number: what stands between NAME_ and _number */
   LocalNames names;
-  u32 nkernels;
   const char **var; /* C name of each variable in scope */
   u32 nvars;        /* there is room for */
+  bool *used;       /* by buffer: some kernel reads or writes it */
   char *written;    /* by buffer, in the kernel being written */
   u32 *param;       /* by buffer: 1 + number of the parameter it is in that kernel */
   bool state;       /* something is kept from run to run */
-  bool blob;        /* weights in a file of their own */
-  u64 *place;       /* by buffer: offset there */
-  u64 blob_bytes, blob_hash;
-  bool text_weights;
-  bool *open_out; /* by result: its shape is known only after running */
   bool random;
-  bool *used;      /* by buffer: some kernel reads or writes it */
-  StmtId shared;   /* the loop that threads share, of the kernel being written; 0: none */
-  bool in_kernel;  /* the text being written is that of a kernel, not of the entry */
-  u32 kernel_size; /* of the largest kernel: parameters, variables and operations */
-  u32 kernel_params, kernel_bytes; /* most parameters; most bytes that they and all else take */
+  bool *open_out; /* by result: its shape is known only after running */
+  StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
+  bool in_kernel; /* the text being written is that of a kernel, not of the entry */
   Body b;
   u32 nbodies;
   u32 *reg_body; /* by buffer: the body in which these registers have the number */
   u32 *reg;
-  u32 nlooked; /* kernels whose needs were looked at; by variable or buffer: */
-  u32 *declared, *takes_var, *sets_var, *takes_buf; /* the last of them that does that */
-  u64 entry_frame, kernel_frame;                    /* of the entry, of the largest kernel */
-  u64 quick_frame;                                  /* of the functions of cmath.c */
-  bool vectors;                                     /* some body is written twice */
+  bool vectors;                    /* some body is written twice */
   bool vec_type[VE_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
   bool vec_mem[VE_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
-  bool keeps;         /* loads are kept where they are */
-  bool holds;         /* loaded vectors are kept in registers */
-  bool intrinsics;    /* of x86, for what vectors cannot say */
-  bool dot4;          /* some of them for four bytes at a time */
-  VarId hole[3];      /* variables that stand for operands: see put_scalar_op */
-  VEC(Str) why;       /* texts of the statuses of requires */
-  Map why_at;         /* text -> 1 + number */
-  Text parts, shares; /* of kernels that threads share: cases that call them, functions that ask */
-  u32 nshared, job_args;
-  VEC(KernelFacts) profile; /* kernels in the order of the entry, with EmitOptions.profile */
-  Map profile_at;           /* StmtId -> 1 + number */
-  const Range *range;       /* by variable; NULL: not needed yet */
+  u64 quick_frame; /* of the functions of cmath.c */
+  bool keeps;      /* loads are kept where they are */
+  bool holds;      /* loaded vectors are kept in registers */
+  bool intrinsics; /* of x86, for what vectors cannot say */
+  bool dot4;       /* some of them for four bytes at a time */
+  VarId hole[3];   /* variables that stand for operands: see put_scalar_op */
 };
 
 /* cwhy.c */
@@ -260,37 +302,35 @@ bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
 
 /* emit.c */
-u64 arena_bytes(const Emit *e);
-/* Of a function that callers know: "static " for one of several. */
-const char *linkage(const Emit *e);
-
-/* A file, or one of the bodies that it has, while it is made. */
-typedef struct Made {
-  Emit *e;
-  Text upper;  /* NAME in capitals */
-  Text params; /* of NAME_run behind the arena */
-  Text args;   /* the names of these */
-  Text entry;  /* body of NAME_run */
-} Made;
 /* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL.
  * above: it is compiled only where its vectors are. */
-Made made_begin(const Prog *p, const EmitOptions *o, Pool *pool, const char *suffix, bool above);
-void made_entry(Made *f, Blob *blob);
-EmitFacts made_facts(const Made *f);
+Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix,
+                 bool above, Blob *blob);
+EmitFacts facts_of(Emit *e);
+u64 arena_bytes(const Emit *e);
+u64 buf_bytes(Emit *e, BufId b);        /* at most */
+bool is_argument(const Emit *e, Sym s); /* a size that the caller gives? */
+/* The arguments of NAME_run behind the arena, each behind a comma; how they are written, with %u
+ * for their numbers: */
+typedef struct ArgForms {
+  const char *size, *seed, *in, *out, *shape;
+} ArgForms;
+void put_run_args(Emit *e, Text *t, const ArgForms *f);
+/* Of a function that callers know: "static " for one of several. */
+const char *linkage(const Emit *e);
 void put_banner(Emit *e, Text *t, const char *suffix);
-void put_declarations(Made *f, Text *t, const EmitFacts *facts);
+void put_declarations(Emit *e, Text *t, const EmitFacts *facts);
 void put_prelude(Emit *e, Text *t);
-void put_end(Text *t);              /* of the file */
 void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
-void put_functions(Made *f, Text *t);
+void put_functions(Emit *e, Text *t);
 
 /* csplit.c: parts that are compiled side by side */
 bool has_parts(const Emit *e);
 void split_begin(Emit *e);
 u32 split_choose(Emit *e, u64 bytes); /* the part of a kernel whose text is so long */
 const char *kernel_linkage(const Emit *e);
-void put_split(const Emit *e, Text *t, const char *upper); /* what the macros mean */
+void put_split(Emit *e, Text *t); /* what the macros mean */
 void put_part_begin(const Emit *e, Text *t, u32 part);
 void put_part_end(const Emit *e, Text *t);
 
@@ -306,17 +346,18 @@ void put_sums(Emit *e, Text *t); /* what sums are without vectors */
  * has the functions that callers know. */
 void put_target_push(Text *t, const char *features);
 void put_target_pop(Text *t);
+void put_cpu_test(Text *t, const char *features, const char *gap); /* has this CPU all of them? */
 bool is_checked(const Emit *e); /* is the CPU asked before they are entered? */
 void put_region(Emit *e, Text *t);
-void put_region_end(Made *f, Text *t);
+void put_region_end(Emit *e, Text *t);
 const char *inner_linkage(const Emit *e); /* of a function inside that callers know */
 void put_target_name(Emit *e, Text *t);   /* NAME_target */
 
 /* cprofile.c: with EmitOptions.profile, else nothing */
 void put_profile_call(Emit *e, StmtId kernel);
 void put_profile_begin(Emit *e, Text *t);
-void put_profile_macro(Emit *e, Text *t, const char *upper);
-void put_profile_declarations(Emit *e, Text *t, const char *upper, u32 kernels);
+void put_profile_macro(Emit *e, Text *t);
+void put_profile_declarations(Emit *e, Text *t, u32 kernels);
 void put_profile_names(Emit *e, Text *t);
 
 /* cthread.c */
@@ -333,33 +374,32 @@ void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Tex
 u64 pool_bytes(const Emit *e); /* of the arena */
 void put_thread_headers(Emit *e, Text *t);
 void put_threads(Emit *e, Text *t);
-void put_thread_entry(Emit *e, Text *t, const char *params, const char *args);
+void put_thread_entry(Emit *e, Text *t);
 void put_thread_declarations(Emit *e, Text *t);
 
 /* cdata.c */
+void begin_weights(Emit *e, Pool *pool);
 void put_weights(Emit *e, Text *out);
 void make_blob(Emit *e, Blob *blob);
-u64 weights_bytes(Emit *e);
-u32 pool_add(Emit *e, BufId b);          /* number of these bytes */
+u64 weights_bytes(const Prog *p);
 void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
 void begin_blob(Blob *blob);
-u64 blob_add(Blob *blob, const Tensor *d); /* its place */
 void end_blob(Emit *e, Blob *blob);
 bool weight_is_text(const Emit *e,
                     const Tensor *d); /* stored as a string in a union; its array is w.at */
 
 /* cself.c */
 u64 selftest_bytes(Emit *e);
-void put_selftest(Emit *e, Text *out, const char *upper);
+void put_selftest(Emit *e, Text *out);
 
 /* crun.c */
 void put_caller(Emit *e, Text *out, const Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
 /* What a body calls its own carries its suffix, so that a file can have several: functions, types,
- * and macros that do not mean the same in all bodies. @ in the text stands for it; text_fmt does
- * the rest. */
+ * and macros that do not mean the same in all bodies. @ in the text stands for it, $ for NAME and
+ * ` for NAME in capitals; text_fmt does the rest. */
 void put_own(Emit *e, Text *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void put_marked(Emit *e, Text *t, const char *text); /* nothing but that */
 void put_runtime(Emit *e, Text *out);
@@ -367,6 +407,7 @@ void put_math(Emit *e, Text *out);
 const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this operation */
 MathPart math_part(const Emit *e, Op op, DType dt);
 void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
+void put_remark(Emit *e, Text *t, Str name);           /* as a comment that ends the line */
 void put_label(Text *t, const char *text, size_t n);   /* all of it, over several lines */
 Str short_text(Ctx *c, Str s); /* of a long one the beginning and a number, as unique as it was */
 void put_string(Text *t, const char *text, size_t n); /* a string literal that holds these bytes */

@@ -11,10 +11,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-u64 weights_bytes(Emit *e) {
+u64 weights_bytes(const Prog *p) {
   u64 n = 0;
-  for (BufId b = 1; b < e->p->buf.n; b++) {
-    const Buf *x = prog_buf(e->p, b);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
     if (x->space == BS_const && !x->alias) n += tensor_bytes(x->data);
   }
   return n;
@@ -97,23 +97,36 @@ static void put_text(Sink *to, const void *at, size_t n) {
 }
 
 bool weight_is_text(const Emit *e, const Tensor *d) {
-  return e->text_weights && tensor_bytes(d) >= 64;
+  return e->weights.text && tensor_bytes(d) >= 64;
 }
 
-u32 pool_add(Emit *e, BufId b) {
-  const Buf *x = prog_buf(e->p, b);
-  Arena *a = &e->c->keep;
+/* The number of these bytes. */
+static u32 pool_add(Arena *a, Pool *pool, const Buf *x) {
   u64 bytes = tensor_bytes(x->data);
-  u32 *slot = map_put(&e->pool->at, hash_bytes(x->data->data, bytes) + bytes);
-  for (u32 i = *slot; i; i = e->pool->before.at[i - 1]) {
-    const Tensor *d = e->pool->w.at[i - 1].data;
+  u32 *slot = map_put(&pool->at, hash_bytes(x->data->data, bytes) + bytes);
+  for (u32 i = *slot; i; i = pool->before.at[i - 1]) {
+    const Tensor *d = pool->w.at[i - 1].data;
     if (d->dt == x->data->dt && tensor_bytes(d) == bytes &&
         (!bytes || !memcmp(d->data, x->data->data, bytes)))
       return i - 1;
   }
-  *vec_push(a, &e->pool->w) = (Weight){.data = x->data, .name = x->name};
-  *vec_push(a, &e->pool->before) = *slot;
-  return (*slot = e->pool->w.n) - 1;
+  *vec_push(a, &pool->w) = (Weight){.data = x->data, .name = x->name};
+  *vec_push(a, &pool->before) = *slot;
+  return (*slot = pool->w.n) - 1;
+}
+
+void begin_weights(Emit *e, Pool *pool) {
+  Arena *a = &e->c->keep;
+  WeightMode mode = e->o->weights;
+  e->weights = (WeightForm){.pool = pool,
+                            .number = NEWS(a, u32, e->p->buf.n),
+                            .place = NEWS(a, u64, e->p->buf.n),
+                            .blob = mode == WM_file || mode == WM_pointer};
+  e->weights.text =
+      mode == WM_text || (mode == WM_auto && weights_bytes(e->p) > e->o->literal_bytes);
+  for (BufId b = 1; b < e->p->buf.n; b++)
+    e->weights.number[b] =
+        pool && prog_buf(e->p, b)->data ? pool_add(a, pool, prog_buf(e->p, b)) : b;
 }
 
 /* ---- weights in a file of their own ---- */
@@ -136,7 +149,7 @@ void begin_blob(Blob *blob) {
   blob_put(blob, zeros, BLOB_ALIGN);
 }
 
-u64 blob_add(Blob *blob, const Tensor *d) {
+static u64 blob_add(Blob *blob, const Tensor *d) {
   u64 place = blob->n;
   blob_put(blob, d->data, tensor_bytes(d));
   blob_put(blob, zeros, -blob->n % BLOB_ALIGN);
@@ -144,24 +157,25 @@ u64 blob_add(Blob *blob, const Tensor *d) {
 }
 
 void make_blob(Emit *e, Blob *blob) {
-  if (!e->pool) begin_blob(blob);
+  WeightForm *form = &e->weights;
+  if (!form->pool) begin_blob(blob);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_const || x->alias || !e->used[b]) continue;
-    Weight *w = e->pool ? &e->pool->w.at[e->weight[b]] : NULL;
-    e->place[b] = w && w->place ? w->place : blob_add(blob, x->data);
-    if (w) w->place = e->place[b];
+    Weight *w = form->pool ? &form->pool->w.at[form->number[b]] : NULL;
+    form->place[b] = w && w->place ? w->place : blob_add(blob, x->data);
+    if (w) w->place = form->place[b];
   }
-  if (!e->pool) end_blob(e, blob);
+  if (!form->pool) end_blob(e, blob);
 }
 
 void end_blob(Emit *e, Blob *blob) {
   u8 *head = arena_alloc(blob->a, BLOB_ALIGN);
   memcpy(head, "INGOTWTS", 8);
-  e->blob_hash = hash_pieces(blob->piece.at + 1, blob->piece.n - 1);
-  e->blob_bytes = blob->n;
+  e->weights.hash = hash_pieces(blob->piece.at + 1, blob->piece.n - 1);
+  e->weights.bytes = blob->n;
   put_u64(head + 8, blob->n);
-  put_u64(head + 16, e->blob_hash);
+  put_u64(head + 16, e->weights.hash);
   blob->piece.at[0].at = head;
 }
 
@@ -169,92 +183,77 @@ void end_blob(Emit *e, Blob *blob) {
  * from whatever lies behind. The assembler of clang knows lengths only when it lays out sections,
  * where nothing but moving backwards is an error; it shows the line, comment and all. */
 static void put_length_check(Emit *e, Text *t) {
-  const char *name = e->o->name;
-  u64 n = e->blob_bytes;
-  text_fmt(t,
-           "#ifdef __clang__\n"
-           "#define IG_WEIGHTS_LENGTH \".org %s_weights_file + %" PRIu64
-           " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
-           "  \".org .L%s_end + (.L%s_end - %s_weights_file) - %" PRIu64
-           " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
-           "#else\n"
-           "#define IG_WEIGHTS_LENGTH \".if .L%s_end - %s_weights_file - %" PRIu64
-           "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n\"\n"
-           "#endif\n",
-           name, n, n, name, name, name, n, n, name, name, n, n);
+  u64 n = e->weights.bytes;
+  put_own(e, t,
+          "#ifdef __clang__\n"
+          "#define IG_WEIGHTS_LENGTH \".org $_weights_file + %" PRIu64
+          " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
+          "  \".org .L$_end + (.L$_end - $_weights_file) - %" PRIu64
+          " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
+          "#else\n"
+          "#define IG_WEIGHTS_LENGTH \".if .L$_end - $_weights_file - %" PRIu64
+          "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n\"\n"
+          "#endif\n",
+          n, n, n, n, n, n);
 }
 
 /* The assembler looks for the file where the compiler runs, unless the macro says more. */
 static void put_incbin(Emit *e, Text *t) {
-  const char *name = e->o->name, *file = e->o->weights_file;
-  Text up = text_new(&e->c->scratch), own = text_new(&e->c->scratch);
-  text_fmt(&own, "%s.bin", name);
+  const char *file = e->o->weights_file;
+  Text own = text_new(&e->c->scratch);
+  put_own(e, &own, "$.bin");
   if (!file) file = text_cstr(&own);
   for (const char *s = file; *s; s++)
     if ((u8)*s < 0x20 || *s == '"' || *s == '\\')
       fail(e->c, ERR_usage, LOC_NONE, "an assembler takes no weight file of that name");
-  for (const char *s = name; *s; s++)
-    text_fmt(&up, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
-  const char *macro = text_cstr(&up);
-  text_fmt(
-      t,
-      "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU assembler "
-      "is needed; see --weights=pointer\"\n#endif\n"
-      "#ifndef %s_WEIGHTS_FILE /* found from the folder in which the compiler runs */\n"
-      "#define %s_WEIGHTS_FILE ",
-      macro, macro);
+  put_own(e, t,
+          "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU "
+          "assembler is needed; see --weights=pointer\"\n#endif\n"
+          "#ifndef `_WEIGHTS_FILE /* found from the folder in which the compiler runs */\n"
+          "#define `_WEIGHTS_FILE ");
   put_string(t, file, strlen(file));
-  text_fmt(t, "\n#endif\n");
+  text_puts(t, "\n#endif\n");
   put_length_check(e, t);
-  text_fmt(t,
-           "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl %s_weights_file\\n.hidden "
-           "%s_weights_file\\n\"\n"
-           "        \"%s_weights_file:\\n.incbin \\\"\" %s_WEIGHTS_FILE "
-           "\"\\\"\\n.L%s_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
-           "extern const unsigned char %s_weights_file[];\n",
-           name, name, name, macro, name, name);
+  put_own(e, t,
+          "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl $_weights_file\\n.hidden "
+          "$_weights_file\\n\"\n"
+          "        \"$_weights_file:\\n.incbin \\\"\" `_WEIGHTS_FILE "
+          "\"\\\"\\n.L$_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
+          "extern const unsigned char $_weights_file[];\n");
 }
 
 static void put_blob(Emit *e, Text *t) {
-  const char *name = e->o->name;
   if (e->o->weights == WM_file) put_incbin(e, t);
-  text_fmt(t,
-           "static int %s_weights_fit(const unsigned char *w) {\n"
-           "  static const unsigned char head[24] = {",
-           name);
+  put_own(e, t,
+          "static int $_weights_fit(const unsigned char *w) {\n"
+          "  static const unsigned char head[24] = {");
   u8 head[24] = "INGOTWTS";
-  put_u64(head + 8, e->blob_bytes);
-  put_u64(head + 16, e->blob_hash);
+  put_u64(head + 8, e->weights.bytes);
+  put_u64(head + 16, e->weights.hash);
   for (u32 i = 0; i < 24; i++) text_fmt(t, "%s%u", i ? ", " : "", head[i]);
   text_puts(t, "};\n  int i;\n  for (i = 0; i < 24; i++)\n    if (w[i] != head[i]) return 0;\n  "
                "return 1;\n}\n");
 }
 
 void put_weights_head(Emit *e, Text *t) {
-  if (e->blob) {
-    text_puts(t, "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-                 "#error \"the weights are little-endian: generate this file with "
-                 "--weights=literal\"\n#endif\n");
+  bool blob = e->weights.blob;
+  if (!blob && !e->weights.text) return;
+  text_fmt(t,
+           "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+           "#error \"the weights %s little-endian: generate %s with --weights=literal\"\n#endif\n",
+           blob ? "are" : "in this file are", blob ? "this file" : "it");
+  if (blob)
     put_blob(e, t);
-    return;
-  }
-  if (e->text_weights)
-    text_puts(
-        t,
-        "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-        "#error \"the weights in this file are little-endian: generate it with "
-        "--weights=literal\"\n"
-        "#endif\n"
-        "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
+  else
+    text_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored "
+                 "\"-Woverlength-strings\"\n#endif\n");
 }
 
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name) {
   if (!c_storage(d->dt))
     fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s",
          dtype_info[d->dt].name);
-  text_puts(t, "/* ");
-  put_comment(t, str_text(e->c, name), str_len(e->c, name));
-  text_puts(t, " */\n");
+  put_remark(e, t, name);
   if (!weight_is_text(e, d)) {
     put_literals(t, number, d);
     return;
@@ -273,7 +272,7 @@ void put_weights(Emit *e, Text *t) {
   put_weights_head(e, t);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (!e->blob && x->space == BS_const && !x->alias && e->used[b])
+    if (!e->weights.blob && x->space == BS_const && !x->alias && e->used[b])
       put_weight(e, t, x->data, b, x->name);
   }
 }

@@ -64,7 +64,9 @@ void put_buf_name(Emit *e, BufId b) {
     while (e->p->out.at[pos] != b) pos++;
     text_fmt(e->t, "out%u", pos);
     break;
-  case BS_const: text_fmt(e->t, weight_is_text(e, x->data) ? "w%u.at" : "w%u", e->weight[b]); break;
+  case BS_const:
+    text_fmt(e->t, weight_is_text(e, x->data) ? "w%u.at" : "w%u", e->weights.number[b]);
+    break;
   case BS_local: text_fmt(e->t, "s%u", b); break;
   case BS_reg: text_fmt(e->t, "r%u", b); break;
   default: text_fmt(e->t, "t%u", b); break;

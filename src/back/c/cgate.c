@@ -64,7 +64,7 @@ static void put_any_guard(Emit *e, Text *t) {
 }
 
 bool is_checked(const Emit *e) {
-  return !e->pool && *e->o->target->features && is_gated(e);
+  return !e->weights.pool && *e->o->target->features && is_gated(e);
 }
 
 /* Not #warning: that is an error of strict compilers where this need not be one. */
@@ -88,19 +88,19 @@ void put_gate(Emit *e, Text *t) {
     put_own(e, t, "#define IG_VECTORS@ 1\n");
     return;
   }
-  text_fmt(t, "#if " GNU " && \\\n    %s", e->pool ? "(" : e->o->target->guard);
-  if (e->pool) put_any_guard(e, t);
+  text_fmt(t, "#if " GNU " && \\\n    %s", e->weights.pool ? "(" : e->o->target->guard);
+  if (e->weights.pool) put_any_guard(e, t);
   put_own(e, t, "\n#define IG_VECTORS@ 1\n");
   if (is_checked(e))
     put_own(e, t,
             "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
             "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
   put_own(e, t, "#else\n#define IG_VECTORS@ 0\n");
-  if (!e->pool) put_message(e, t);
+  if (!e->weights.pool) put_message(e, t);
   text_puts(t, "#endif\n");
   if (is_checked(e)) text_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
-  if (!e->pool) put_quiet(t);
-  if (!e->pool && e->intrinsics) put_intrinsics(t); /* not inside a region */
+  if (!e->weights.pool) put_quiet(t);
+  if (!e->weights.pool && e->intrinsics) put_intrinsics(t); /* not inside a region */
 }
 
 void put_sums(Emit *e, Text *t) {
@@ -146,47 +146,48 @@ const char *inner_linkage(const Emit *e) {
 }
 
 void put_region(Emit *e, Text *t) {
-  const char *entry[3], *name = e->o->name, *target = e->o->target->name;
+  const char *entry[3], *target = e->o->target->name;
   if (!is_checked(e)) return;
   text_puts(t, "#if IG_REGION\n");
   put_target_push(t, e->o->target->features);
   for (u32 i = 0; i < entries(e, entry); i++)
-    text_fmt(t, "#define %s_%s %s_%s_%s\n", name, entry[i], name, entry[i], target);
+    put_own(e, t, "#define $_%s $_%s_%s\n", entry[i], entry[i], target);
   text_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
 }
 
-void put_region_end(Made *f, Text *t) {
-  Emit *e = f->e;
-  const char *entry[3], *name = e->o->name, *target = e->o->target->name;
+void put_cpu_test(Text *t, const char *features, const char *gap) {
+  for (const char *s = features; *s; s += strcspn(s, ","), s += *s == ',')
+    text_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", s == features ? "" : gap,
+             (int)strcspn(s, ","), s);
+}
+
+void put_region_end(Emit *e, Text *t) {
+  const char *entry[3], *target = e->o->target->name, *features = e->o->target->features;
   if (!is_checked(e)) return;
   u32 n = entries(e, entry);
   Text lacks = text_new(&e->c->keep);
   text_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
-  for (u32 i = 0; i < n; i++) text_fmt(t, "#undef %s_%s\n", name, entry[i]);
+  for (u32 i = 0; i < n; i++) put_own(e, t, "#undef $_%s\n", entry[i]);
   put_part_begin(e, t, 0);
   text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
                "static int ig_can_run(void) {\n  return ");
+  put_cpu_test(t, features, " &&\n         ");
   text_puts(&lacks, "this CPU lacks one of ");
-  for (const char *s = e->o->target->features; *s; s += strcspn(s, ","), s += *s == ',') {
-    bool first = s == e->o->target->features;
-    text_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", first ? "" : " &&\n         ",
-             (int)strcspn(s, ","), s);
-    text_fmt(&lacks, "%s%.*s", first ? "" : ", ", (int)strcspn(s, ","), s);
-  }
+  text_fill(&lacks, features, strlen(features), ",", &(const char *){", "});
   u32 status = why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
-  text_fmt(
-      t,
-      ";\n}\n\nint %s_run(void *arena%s) {\n  return ig_can_run() ? %s_run_%s(arena%s) : %u;\n}\n",
-      name, text_cstr(&f->params), name, target, text_cstr(&f->args), status);
+  put_own(
+      e, t,
+      ";\n}\n\nint $_run(void *arena%s) {\n  return ig_can_run() ? $_run_%s(arena%s) : %u;\n}\n",
+      text_cstr(&e->entry.params), target, text_cstr(&e->entry.args), status);
   if (n > 1)
-    text_fmt(t,
-             "\nint %s_threads_start(void *arena, int threads) {\n"
-             "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"
-             "  return %s_threads_start_%s(arena, threads);\n}\n"
-             "\nvoid %s_threads_stop(void *arena) {\n"
-             "  if (ig_can_run()) %s_threads_stop_%s(arena);\n}\n",
-             name, name, target, name, name, target);
+    put_own(e, t,
+            "\nint $_threads_start(void *arena, int threads) {\n"
+            "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"
+            "  return $_threads_start_%s(arena, threads);\n}\n"
+            "\nvoid $_threads_stop(void *arena) {\n"
+            "  if (ig_can_run()) $_threads_stop_%s(arena);\n}\n",
+            target, target);
   put_part_end(e, t);
   text_puts(t, "#endif\n");
 }
@@ -194,7 +195,7 @@ void put_region_end(Made *f, Text *t) {
 /* ---- which it is ---- */
 
 void put_target_name(Emit *e, Text *t) {
-  text_fmt(t, "\nconst char *%s_target(void) {\n", e->o->name);
+  put_own(e, t, "\nconst char *$_target(void) {\n");
   if (is_gated(e))
     put_own(e, t, "#if !IG_VECTORS@\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
   text_fmt(t, "  return \"%s\";\n}\n", e->o->target->name);

@@ -15,26 +15,29 @@ typedef struct Uses {
   Emit *e;
   VEC(BufId) buf;
   VEC(VarId) var;
-  u32 id; /* what e->takes_buf and its like say of this one */
+  u32 id; /* what e->marked says of this one */
   bool random;
   StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
   u32 size;      /* variables and operations: room they could take on the stack */
   u32 bytes;     /* the same of plain loops, as compilers do it */
 } Uses;
 
-static void use_dim(Uses *u, Dim d);
+static void use_expr(Uses *u, ExprWalk x);
 
 static void use_buf(Uses *u, BufId b) {
-  if (u->e->takes_buf[b] == u->id || prog_buf(u->e->p, b)->space == BS_reg) return;
-  u->e->takes_buf[b] = u->id;
-  *vec_push(&u->e->c->scratch, &u->buf) = b;
+  u32 *mark = &u->e->marked.takes_buf[b];
   const Buf *x = prog_buf(u->e->p, b);
-  for (u32 i = 1; i < x->rank; i++) use_dim(u, x->dim[i]);
+  if (*mark == u->id || x->space == BS_reg) return;
+  *mark = u->id;
+  *vec_push(&u->e->c->scratch, &u->buf) = b;
+  for (u32 i = 1; i < x->rank; i++)
+    if (!dim_is_const(x->dim[i])) use_expr(u, ex_walk(u->e->p, ex_dim(u->e->p, x->dim[i])));
 }
 
 static void use_var(Uses *u, VarId v) {
-  if (u->e->declared[v] == u->id || u->e->takes_var[v] == u->id) return;
-  u->e->takes_var[v] = u->id;
+  UseMarks *marked = &u->e->marked;
+  if (marked->declares[v] == u->id || marked->takes[v] == u->id) return;
+  marked->takes[v] = u->id;
   *vec_push(&u->e->c->scratch, &u->var) = v;
 }
 
@@ -48,45 +51,38 @@ static u32 slot(const Expr *x) {
   return simple ? 4 : dtype_bytes(x->dt) < 4 ? 192 : 16;
 }
 
-static void use_expr(Uses *u, ExprId id) {
-  if (!id) return;
-  Expr x = *prog_expr(u->e->p, id);
-  u->size++;
-  u->bytes += slot(&x);
-  if (x.kind == EX_var) use_var(u, x.ref);
-  if (x.kind == EX_load) use_buf(u, x.ref);
-  if (x.kind == EX_random) u->random = true;
-  for (u32 i = 0; i < x.narg; i++) use_expr(u, x.arg[i]);
-}
-
-static void use_dim(Uses *u, Dim d) {
-  if (!dim_is_const(d)) use_expr(u, ex_dim(u->e->p, d));
+static void use_expr(Uses *u, ExprWalk x) {
+  while (ex_next(&x)) {
+    u->size++;
+    u->bytes += slot(x.e);
+    if (x.e->kind == EX_var) use_var(u, x.e->ref);
+    if (x.e->kind == EX_load) use_buf(u, x.e->ref);
+    if (x.e->kind == EX_random) u->random = true;
+  }
 }
 
 static void use_block(Uses *u, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(u->e->p, id)->next) {
-    Stmt s = *prog_stmt(u->e->p, id);
-    if (s.kind == ST_barrier) continue;
-    use_expr(u, s.a);
-    if (id != u->handed) use_expr(u, s.b);
-    for (u32 i = 0; i < s.nidx; i++) use_expr(u, s.idx[i]);
-    if (s.kind == ST_store) use_buf(u, s.buf);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(u->e->p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_barrier) continue;
+    ExprWalk x = ex_walk_stmt(u->e->p, s);
+    if (w.id == u->handed) x.b = 0;
+    use_expr(u, x);
+    if (s->kind == ST_store) use_buf(u, s->buf);
     u->size++;
-    if (s.kind == ST_for || s.kind == ST_let) {
-      u->e->declared[s.var] = u->id;
+    if (s->kind == ST_for || s->kind == ST_let) {
+      u->e->marked.declares[s->var] = u->id;
       u->bytes += 16;
     }
-    if (s.kind == ST_set) {
-      use_var(u, s.var);
-      u->e->sets_var[s.var] = u->id;
+    if (s->kind == ST_set) {
+      use_var(u, s->var);
+      u->e->marked.sets[s->var] = u->id;
     }
-    use_block(u, s.body);
-    use_block(u, s.other);
   }
 }
 
 static bool sets_var(const Uses *u, u32 i) {
-  return u->e->sets_var[u->var.at[i]] == u->id;
+  return u->e->marked.sets[u->var.at[i]] == u->id;
 }
 
 /* The plan lets a result take the place of an operand, and views share their root. */
@@ -166,26 +162,22 @@ static const char **param_names(Emit *e, const Uses *u) {
 }
 
 static void put_params(Emit *e, Text *t, const Uses *u) {
-  bool first = true, *shared = shared_params(e, u);
-  for (u32 i = 0; i < u->buf.n; i++) {
+  bool *shared = shared_params(e, u);
+  const char *comma = "";
+  for (u32 i = 0; i < u->buf.n; i++, comma = ", ") {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
     const char *type = c_storage(b->dt);
     if (!type)
       fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
            dtype_info[b->dt].name);
-    bool out = e->written[u->buf.at[i]];
-    text_fmt(t, "%s%s%s *%s", first ? "" : ", ", out ? "" : "const ", type,
+    text_fmt(t, "%s%s%s *%s", comma, e->written[u->buf.at[i]] ? "" : "const ", type,
              shared[i] ? "" : "restrict ");
     put_param_mark(t, i);
-    first = false;
   }
-  for (u32 i = 0; i < u->var.n; i++) {
-    const Var *v = prog_var(e->p, u->var.at[i]);
-    /* one that the kernel sets (the count of nonzero) comes by address */
-    text_fmt(t, "%s%s %sa%u", first ? "" : ", ", c_type(v->dt), sets_var(u, i) ? "*" : "", i);
-    first = false;
-  }
-  if (u->random) text_fmt(t, "%suint64_t seed", first ? "" : ", ");
+  for (u32 i = 0; i < u->var.n; i++, comma = ", ") /* one that the kernel sets comes by address */
+    text_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->var.at[i])->dt),
+             sets_var(u, i) ? "*" : "", i);
+  if (u->random) text_fmt(t, "%suint64_t seed", comma);
 }
 
 /* The same once more, to be sent to threads. */
@@ -211,15 +203,15 @@ static void send(Emit *e, const Uses *u, u32 number, const Text *params, const c
 static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   for (u32 i = 0; i < u->buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
-    text_fmt(&e->body, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
+    text_fmt(&e->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
       Text d = text_new(&e->c->scratch);
       dim_print(e->p->dims, b->dim[k], &d);
-      text_puts(&e->body, k ? "," : "");
-      put_comment(&e->body, d.at, d.n);
+      text_puts(&e->kernels.text, k ? "," : "");
+      put_comment(&e->kernels.text, d.at, d.n);
     }
-    text_puts(&e->body, b->name ? "] " : "]");
-    if (b->name) put_comment(&e->body, str_text(e->c, b->name), str_len(e->c, b->name));
+    text_puts(&e->kernels.text, b->name ? "] " : "]");
+    if (b->name) put_comment(&e->kernels.text, str_text(e->c, b->name), str_len(e->c, b->name));
   }
 }
 
@@ -267,7 +259,7 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   e->in_kernel = true;
   e->shared = f.shared ? s->body : 0;
   put_body(e, s->body, id);
-  if (e->b.frame > e->kernel_frame) e->kernel_frame = e->b.frame;
+  if (e->b.frame > e->sizes.kernel_frame) e->sizes.kernel_frame = e->b.frame;
   put_params(e, &f.params, u);
   f.param = param_names(e, u);
   f.names = e->names;
@@ -284,11 +276,11 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   u64 bytes = marked_bytes(&f->names, &f->text);
   Text head = text_new(&e->c->scratch), params = text_new(&e->c->scratch);
   put_named(&f->names, &params, &f->params, f->param);
-  e->code_text += bytes;
-  text_puts(&e->body, "\n");
-  put_part_begin(e, &e->body, split_choose(e, bytes));
-  text_puts(&e->body, "/* ");
-  put_label(&e->body, str_text(e->c, s->label), str_len(e->c, s->label));
+  e->sizes.code += bytes;
+  text_puts(&e->kernels.text, "\n");
+  put_part_begin(e, &e->kernels.text, split_choose(e, bytes));
+  text_puts(&e->kernels.text, "/* ");
+  put_label(&e->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   text_fmt(&head, "%s%svoid ", kernel_linkage(e), f->shared ? "__attribute__((noinline)) " : "");
@@ -298,11 +290,11 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
     text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
   else if (!params.n)
     text_puts(&head, "void");
-  text_fmt(&e->body, " */\n%s) {\n", text_cstr(&head));
-  put_named(&f->names, &e->body, &f->text, f->param);
-  text_puts(&e->body, "}\n");
-  put_part_end(e, &e->body);
-  if (has_parts(e)) text_fmt(&e->kernel_heads, "%s);\n", text_cstr(&head));
+  text_fmt(&e->kernels.text, " */\n%s) {\n", text_cstr(&head));
+  put_named(&f->names, &e->kernels.text, &f->text, f->param);
+  text_puts(&e->kernels.text, "}\n");
+  put_part_end(e, &e->kernels.text);
+  if (has_parts(e)) text_fmt(&e->kernels.heads, "%s);\n", text_cstr(&head));
   if (f->shared) send(e, u, number, &params, f->param);
 }
 
@@ -319,49 +311,51 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
     if (prog_buf(e->p, root)->space == BS_local && mem_bytes(e->p, root, &bytes, &sym))
       text_fmt(&key, " %llu", (unsigned long long)bytes);
   }
-  u32 *slot = map_put_bytes(&e->kernels, key.at, key.n);
+  u32 *slot = map_put_bytes(&e->kernels.at, key.at, key.n);
   if (*slot) return *slot - 1;
-  u32 number = e->nkernels++;
+  u32 number = e->kernels.word.n;
   *slot = number + 1;
-  *vec_push(&e->c->keep, &e->kernel_word) = kernel_word(e, s->label);
+  *vec_push(&e->c->keep, &e->kernels.word) = kernel_word(e, s->label);
   put_function(e, s, u, &f, number);
   return number;
+}
+
+/* What the kernel could take of the stack, and its call of the code: its text quotes names. */
+static void count_kernel(Sizes *z, const Uses *u) {
+  u32 params = u->buf.n + u->var.n;
+  if (u->size + params > z->most_values) z->most_values = u->size + params;
+  if (params > z->most_params) z->most_params = params;
+  if (u->bytes + 8 * params > z->most_bytes) z->most_bytes = u->bytes + 8 * params;
+  z->code += 64 + 24 * (u64)params;
 }
 
 void put_kernel_call(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
   Mark m = arena_mark(&e->c->scratch);
-  bool shared = is_shared(e, &s), first = !shared;
-  Uses u = {.e = e, .id = ++e->nlooked, .handed = shared ? s.body : 0};
+  bool shared = is_shared(e, &s);
+  const char *comma = shared ? ", " : "";
+  Uses u = {.e = e, .id = ++e->marked.n, .handed = shared ? s.body : 0};
   use_block(&u, s.body);
-  u32 number = write_function(e, id, &s, &u), size = u.size + u.buf.n + u.var.n;
-  u32 params = u.buf.n + u.var.n;
-  if (size > e->kernel_size) e->kernel_size = size;
-  e->code_text += 64 + 24 * (u64)(u.buf.n + u.var.n); /* the call; its text quotes names */
-  if (params > e->kernel_params) e->kernel_params = params;
-  if (u.bytes + 8 * params > e->kernel_bytes) e->kernel_bytes = u.bytes + 8 * params;
-  for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
+  u32 number = write_function(e, id, &s, &u);
+  count_kernel(&e->sizes, &u);
+  begin_line(e);
   put_kernel_name(e, e->t, shared ? "share_" : "", number);
   text_puts(e->t, shared ? "(job" : "(");
-  for (u32 i = 0; i < u.buf.n; i++) {
-    text_puts(e->t, first ? "" : ", ");
+  for (u32 i = 0; i < u.buf.n; i++, comma = ", ") {
+    text_puts(e->t, comma);
     put_buf_name(e, u.buf.at[i]);
-    first = false;
   }
-  for (u32 i = 0; i < u.var.n; i++) {
-    text_fmt(e->t, "%s%s%s", first ? "" : ", ", sets_var(&u, i) ? "&" : "", e->var[u.var.at[i]]);
-    first = false;
-  }
-  if (u.random) text_fmt(e->t, "%sseed", first ? "" : ", ");
+  for (u32 i = 0; i < u.var.n; i++, comma = ", ")
+    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var[u.var.at[i]]);
+  if (u.random) text_fmt(e->t, "%sseed", comma);
   if (shared) {
     text_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);
     put_index(e, shared_count(e, &s));
   }
-  text_puts(e->t, "); /* ");
-  put_comment(e->t, str_text(e->c, s.label), str_len(e->c, s.label));
-  text_puts(e->t, " */\n");
+  text_puts(e->t, "); ");
+  put_remark(e, e->t, s.label);
   put_profile_call(e, id);
-  if (e->o->ticks) text_fmt(e->t, "%s_tick(%s_user, %u);\n", e->o->name, e->o->name, id);
+  if (e->o->ticks) put_own(e, e->t, "$_tick($_user, %u);\n", id);
   arena_rewind(&e->c->scratch, m);
 }

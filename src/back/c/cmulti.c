@@ -1,7 +1,7 @@
-/* cmulti.c: a file with several bodies, for CPUs that differ.
+/* cmulti.c: a file of one body, or of several for CPUs that differ.
  *
- * In: programs of one model, each made for another target. Out: one C file with the interface of
- * any other. Each program is written as emit.c does it, with the name of its body as the suffix of
+ * In: programs of one model, each made for another target. Out: one C file and its header. Each
+ * program is written as emit.c does it; of several, with the name of its body as the suffix of
  * every name of its own; gcc and clang are told by pragmas what its functions may use, so that the
  * file needs no flags. What callers know are functions that go to the body this CPU runs: the last
  * one whose features it has. The compiler's library found those out before the program began, and
@@ -22,7 +22,7 @@ enum { BODIES = 16 };
 
 /* A body of the file. */
 typedef struct FileBody {
-  Made made;
+  Emit *e;
   const char *name;
   const char *features; /* that its functions are told; "": no more than the flags give */
   bool dot4;            /* the second of two from one program */
@@ -37,14 +37,6 @@ typedef struct Multi {
   u32 npart;
   FileBody part[2 * BODIES];
 } Multi;
-
-/* ---- features ---- */
-
-/* The next of a list separated by commas; its length, 0 at the end. */
-static size_t feature(const char **list) {
-  *list += **list == ',';
-  return strcspn(*list, ",");
-}
 
 /* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
 static void put_has(Multi *m, Text *t) {
@@ -61,22 +53,15 @@ static void put_has(Multi *m, Text *t) {
   }
 }
 
-/* Inside a region of a target they would be taken for that target alone. */
-static void put_includes(Multi *m, Text *t) {
-  bool any = false;
-  for (u32 i = 0; i < m->npart; i++) any = any || m->part[i].made.e->intrinsics;
-  if (any) put_intrinsics(t);
-}
-
 /* ---- weights ---- */
 
 static void mark_weights(Multi *m) {
   for (u32 i = 0; i < m->npart; i++) {
-    Emit *e = m->part[i].made.e;
+    Emit *e = m->part[i].e;
     for (BufId b = 1; b < e->p->buf.n; b++) {
       const Buf *x = prog_buf(e->p, b);
       if (x->space == BS_const && !x->alias && e->used[b] && !m->part[i].dot4)
-        m->pool.w.at[e->weight[b]].users |= (u64)1 << i;
+        m->pool.w.at[e->weights.number[b]].users |= (u64)1 << i;
     }
   }
 }
@@ -89,21 +74,20 @@ static u64 pool_bytes_used(const Multi *m) {
 }
 
 static void put_pool(Multi *m, Text *t) {
-  Emit *e = m->part[0].made.e;
+  Emit *e = m->part[0].e;
   put_weights_head(e, t);
-  for (u32 i = 0; !e->blob && i < m->pool.w.n; i++) {
+  for (u32 i = 0; !e->weights.blob && i < m->pool.w.n; i++) {
     const Weight *w = &m->pool.w.at[i];
     if (!w->users) continue;
-    bool some = !(w->users & 1), first = true;
-    if (some) text_puts(t, "#if ");
-    for (u32 k = 1; some && k < m->npart; k++)
+    const char *gap = "#if "; /* or all bodies have it */
+    for (u32 k = 1; !(w->users & 1) && k < m->npart; k++)
       if (w->users >> k & 1) {
-        text_fmt(t, "%sIG_HAS_%s", first ? "" : " || ", m->part[k].name);
-        first = false;
+        text_fmt(t, "%sIG_HAS_%s", gap, m->part[k].name);
+        gap = " || ";
       }
-    if (some) text_puts(t, "\n");
+    if (!(w->users & 1)) text_puts(t, "\n");
     put_weight(e, t, w->data, i, w->name);
-    if (some) text_puts(t, "#endif\n");
+    if (!(w->users & 1)) text_puts(t, "#endif\n");
   }
 }
 
@@ -113,31 +97,27 @@ static void put_part(Text *t, FileBody *part, bool above) {
   text_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
   if (above) text_fmt(t, "#if IG_HAS_%s\n", part->name);
   if (*part->features) put_target_push(t, part->features);
-  put_support(part->made.e, t);
-  put_functions(&part->made, t);
+  put_support(part->e, t);
+  put_functions(part->e, t);
   if (*part->features) put_target_pop(t);
   if (above) text_puts(t, "#endif\n");
 }
 
 static void put_choice(Multi *m, Text *t) {
-  const char *up = text_cstr(&m->part[0].made.upper);
-  text_fmt(t,
-           "\n/* ---- which body ---- */\n\n"
-           "/* -D%s_BODY=%s, say, takes that one without asking what the CPU is. */\nenum {",
-           up, m->part[m->npart - 1].name);
+  put_own(m->part[0].e, t,
+          "\n/* ---- which body ---- */\n\n"
+          "/* -D`_BODY=%s, say, takes that one without asking what the CPU is. */\nenum {",
+          m->part[m->npart - 1].name);
   for (u32 i = 0; i < m->npart; i++) text_fmt(t, "%sig_body_%s", i ? ", " : " ", m->part[i].name);
-  text_fmt(t,
-           " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
-           "static int ig_body(void) {\n#ifdef %s_BODY\n  return IG_JOIN(ig_body_, %s_BODY);\n"
-           "#else\n",
-           up, up);
+  put_own(m->part[0].e, t,
+          " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
+          "static int ig_body(void) {\n#ifdef `_BODY\n  return IG_JOIN(ig_body_, `_BODY);\n"
+          "#else\n");
   for (u32 i = m->npart - 1; i; i--) {
-    const char *s = m->part[i].features;
-    text_fmt(t, "#if IG_HAS_%s\n  ", m->part[i].name);
-    for (size_t n, first = 1; (n = feature(&s)); s += n, first = 0)
-      text_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", first ? "if (" : " &&\n      ", (int)n, s);
-    text_fmt(t, "%sreturn ig_body_%s;\n#endif\n", *m->part[i].features ? ")\n    " : "",
-             m->part[i].name);
+    const FileBody *part = &m->part[i];
+    text_fmt(t, "#if IG_HAS_%s\n  %s", part->name, *part->features ? "if (" : "");
+    put_cpu_test(t, part->features, " &&\n      ");
+    text_fmt(t, "%sreturn ig_body_%s;\n#endif\n", *part->features ? ")\n    " : "", part->name);
   }
   text_fmt(t, "  return ig_body_%s;\n#endif\n}\n", m->part[0].name);
 }
@@ -162,70 +142,76 @@ static void put_way(Multi *m, Text *t, const char *type, const char *function, c
 
 /* NAME_target: of a body that is there twice, the target that gives the same bits. */
 static void put_name(Multi *m, Text *t) {
-  const Emit *first = m->part[0].made.e;
+  const char *first = m->part[0].name;
   text_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_body()) {\n", m->o->name);
   for (u32 i = m->npart - 1; i; i--)
     text_fmt(t, "  case ig_body_%s: return \"%s\";\n", m->part[i].name, m->part[i].target.name);
   text_puts(t, "  default: break;\n  }\n");
-  if (is_gated(first))
-    text_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", m->part[0].name,
-             m->part[0].name);
-  text_fmt(t, "  return \"%s\";\n}\n", m->part[0].name);
+  if (is_gated(m->part[0].e))
+    text_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", first, first);
+  text_fmt(t, "  return \"%s\";\n}\n", first);
 }
 
 static void put_ways(Multi *m, Text *t) {
-  Made *f = &m->part[0].made;
-  Text params = text_new(&m->c->keep), args = text_new(&m->c->keep);
+  Emit *e = m->part[0].e;
   bool pointer = m->o->weights == WM_pointer;
-  text_fmt(&params, "void *arena%s", text_cstr(&f->params));
-  text_fmt(&args, "arena%s", text_cstr(&f->args));
-  put_way(m, t, "int ", "run", text_cstr(&params), text_cstr(&args));
+  Str params = str_fmt(m->c, "void *arena%s", text_cstr(&e->entry.params));
+  Str args = str_fmt(m->c, "arena%s", text_cstr(&e->entry.args));
+  put_way(m, t, "int ", "run", str_text(m->c, params), str_text(m->c, args));
   put_way(m, t, "const char *", "why", "int status", "status");
   put_name(m, t);
   if (m->o->profile) put_way(m, t, "const char *", "kernel_name", "int kernel", "kernel");
-  if (f->e->p->threads > 1 && !m->o->openmp) {
+  if (e->p->threads > 1 && !m->o->openmp) {
     put_way(m, t, "int ", "threads_start", "void *arena, int threads", "arena, threads");
     put_way(m, t, "void ", "threads_stop", "void *arena", "arena");
   }
-  if (f->e->o->selftest)
+  if (e->o->selftest)
     put_way(m, t, "int ", "selftest",
             pointer ? "void *memory, const void *weight_file" : "void *memory",
             pointer ? "memory, weight_file" : "memory");
-  if (f->e->state) put_way(m, t, "void ", "reset", "void *arena", "arena");
+  if (e->state) put_way(m, t, "void ", "reset", "void *arena", "arena");
 }
 
 /* ---- the file ---- */
 
+/* The next buffer that is kept from run to run; the number of buffers: none. */
+static BufId next_state(const Prog *p, BufId b) {
+  while (b < p->buf.n && prog_buf(p, b)->space != BS_state) b++;
+  return b;
+}
+
 /* A caller must not notice which body runs. */
 static void check_alike(Multi *m) {
+  Emit *first = m->part[0].e;
   for (u32 i = 1; i < m->npart; i++) {
-    Prog *p = m->part[0].made.e->p, *q = m->part[i].made.e->p;
+    const Prog *p = first->p, *q = m->part[i].e->p;
     const char *name = m->part[i].name;
-    if (strcmp(text_cstr(&m->part[0].made.params), text_cstr(&m->part[i].made.params)) != 0)
+    if (strcmp(text_cstr(&first->entry.params), text_cstr(&m->part[i].e->entry.params)) != 0)
       fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
            name);
-    BufId b = 1, d = 1;
-    for (;; b++, d++) {
-      while (b < p->buf.n && prog_buf(p, b)->space != BS_state) b++;
-      while (d < q->buf.n && prog_buf(q, d)->space != BS_state) d++;
-      if (b >= p->buf.n && d >= q->buf.n) break;
+    for (BufId b = next_state(p, 1), d = next_state(q, 1); b < p->buf.n || d < q->buf.n;
+         b = next_state(p, b + 1), d = next_state(q, d + 1))
       if (b >= p->buf.n || d >= q->buf.n || prog_buf(p, b)->offset != prog_buf(q, d)->offset)
         fail(m->c, ERR_unsupported, LOC_NONE, "the body %s keeps its state at other places", name);
-    }
   }
 }
 
-static EmitFacts most(Multi *m) {
+static u64 larger(u64 a, u64 b) {
+  return a > b ? a : b;
+}
+
+static EmitFacts facts_of_all(Multi *m) {
   EmitFacts all = {.feature = ""};
-  const Prog *p = m->part[0].made.e->p;
+  const Prog *p = m->part[0].e->p;
+  if (m->npart == 1) return facts_of(m->part[0].e);
   for (u32 i = 0; i < m->npart; i++) {
-    EmitFacts f = made_facts(&m->part[i].made);
+    EmitFacts f = facts_of(m->part[i].e);
     if (m->part[i].dot4) continue;
-    if (f.arena_bytes > all.arena_bytes) all.arena_bytes = f.arena_bytes;
-    if (f.selftest_bytes > all.selftest_bytes) all.selftest_bytes = f.selftest_bytes;
-    if (f.stack_bytes > all.stack_bytes) all.stack_bytes = f.stack_bytes;
+    all.arena_bytes = larger(all.arena_bytes, f.arena_bytes);
+    all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
+    all.stack_bytes = larger(all.stack_bytes, f.stack_bytes);
     all.kernels += f.kernels;
-    if (f.nprofile > all.most_profile) all.most_profile = f.nprofile;
+    all.most_profile = (u32)larger(all.most_profile, f.nprofile);
     if (!i || target_is_here(&m->part[i].target)) {
       all.profile = f.profile;
       all.nprofile = f.nprofile;
@@ -236,7 +222,8 @@ static EmitFacts most(Multi *m) {
   }
   /* of the function in front: the arguments once more, and what is asked of the CPU */
   all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);
-  all.weight_bytes = m->part[0].made.e->blob ? m->part[0].made.e->blob_bytes : pool_bytes_used(m);
+  const WeightForm *w = &m->part[0].e->weights;
+  all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m);
   return all;
 }
 
@@ -244,16 +231,12 @@ static EmitFacts most(Multi *m) {
 static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o) {
   u64 bytes = 0;
   if (o->weights != WM_auto) return o->weights;
-  for (u32 i = 0; i < n; i++)
-    for (BufId b = 1; b < body[i].p->buf.n; b++) {
-      const Buf *x = prog_buf(body[i].p, b);
-      if (x->space == BS_const && !x->alias) bytes += tensor_bytes(x->data);
-    }
+  for (u32 i = 0; i < n; i++) bytes += weights_bytes(body[i].p);
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 
-static FileBody *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool dot4,
-                          Blob *blob) {
+static Emit *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool several, bool dot4,
+                      Blob *blob) {
   u32 number = m->npart++;
   FileBody *part = &m->part[number];
   const Target *t = body->target;
@@ -263,26 +246,33 @@ static FileBody *add_part(Multi *m, const EmitBody *body, WeightMode weights, bo
   part->o.target = &part->target;
   part->o.selftest = body->selftest;
   part->o.weights = weights;
-  const char *suffix = str_text(m->c, str_fmt(m->c, "_%s", part->name));
-  part->made = made_begin(body->p, &part->o, &m->pool, suffix, number > 0);
-  made_entry(&part->made, blob);
-  return part;
+  const char *suffix = several ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
+  part->e = emit_begin(body->p, &part->o, several ? &m->pool : NULL, suffix, number > 0, blob);
+  return part->e;
 }
 
-/* In front of all bodies. */
+/* In front of all bodies. Inside a region of a target headers would be taken for that target alone.
+ */
 static void put_head(Multi *m, Text *t) {
-  Emit *threaded = m->part[0].made.e;
-  for (u32 i = 0; i < m->npart; i++)
-    if (m->part[i].made.e->nshared) threaded = m->part[i].made.e;
-  put_prelude(m->part[0].made.e, t);
+  Emit *first = m->part[0].e, *threaded = first;
+  bool intrinsics = false, several = m->npart > 1;
+  for (u32 i = 0; i < m->npart; i++) {
+    if (m->part[i].e->shared_kernels.n) threaded = m->part[i].e;
+    intrinsics = intrinsics || m->part[i].e->intrinsics;
+  }
+  put_prelude(first, t);
   put_thread_headers(threaded, t);
-  put_has(m, t);
-  put_quiet(t);
-  put_includes(m, t);
-  put_split(m->part[0].made.e, t, text_cstr(&m->part[0].made.upper));
-  put_part_begin(m->part[0].made.e, t, 0);
-  put_pool(m, t);
-  put_part_end(m->part[0].made.e, t);
+  if (several) put_has(m, t);
+  if (several) put_quiet(t);
+  if (several && intrinsics) put_intrinsics(t);
+  put_split(first, t);
+  if (!several) put_support(first, t);
+  put_part_begin(first, t, 0);
+  if (several)
+    put_pool(m, t);
+  else
+    put_weights(first, t);
+  put_part_end(first, t);
 }
 
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
@@ -290,42 +280,35 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   Ctx *c = body[0].p->c;
   Multi *m = NEW(&c->keep, Multi);
   const Prog *progs[BODIES];
+  bool several = n > 1, apart = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);
   *m = (Multi){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
   WeightMode weights = weight_form(body, n, o);
-  if (n == 1) {
-    EmitOptions *one = NEW(&c->keep, EmitOptions);
-    *one = *o;
-    one->target = body->target;
-    one->selftest = body->selftest;
-    one->weights = weights;
-    return emit_c(body->p, one, c_text, h_text, blob);
-  }
-  bool apart = o->weights == WM_file || o->weights == WM_pointer;
-  if (apart) begin_blob(blob);
+  if (several && apart) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].p;
-    FileBody *part = add_part(m, &body[i], weights, false, blob);
-    if (i && part->made.e->dot4 && *body[i].target->dot4)
-      add_part(m, &body[i], weights, true, blob);
+    Emit *e = add_part(m, &body[i], weights, several, false, blob);
+    if (i && e->dot4 && *body[i].target->dot4) add_part(m, &body[i], weights, several, true, blob);
   }
-  if (apart) end_blob(m->part[0].made.e, blob);
+  Emit *first = m->part[0].e;
+  if (several && apart) end_blob(first, blob);
+  if (several) mark_weights(m);
   check_alike(m);
-  mark_weights(m);
-  EmitFacts facts = most(m);
-  Made *first = &m->part[0].made;
-  put_banner(first->e, h_text, ".h");
+  EmitFacts facts = facts_of_all(m);
+  put_banner(first, h_text, ".h");
   put_declarations(first, h_text, &facts);
-  put_banner(first->e, c_text, ".c");
+  put_banner(first, c_text, ".c");
   put_declarations(first, c_text, &facts);
   put_head(m, c_text);
-  for (u32 i = 0; i < m->npart; i++) put_part(c_text, &m->part[i], i > 0);
-  put_part_begin(first->e, c_text, 0);
-  put_choice(m, c_text);
-  put_ways(m, c_text);
-  if (o->caller) put_caller(first->e, c_text, progs, n, facts.arena_bytes);
-  put_part_end(first->e, c_text);
-  put_end(c_text);
+  for (u32 i = 0; several && i < m->npart; i++) put_part(c_text, &m->part[i], i > 0);
+  if (!several) put_functions(first, c_text);
+  put_part_begin(first, c_text, 0);
+  if (several) put_choice(m, c_text);
+  if (several) put_ways(m, c_text);
+  if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
+  put_part_end(first, c_text);
+  /* a compiler for C++ has been told all that it needs to know */
+  text_puts(c_text, "\n#endif\n");
   return facts;
 }

@@ -59,7 +59,8 @@ static void count_list(KernelCount *n, StmtId first, double times) {
     const Stmt *s = prog_stmt(p, id);
     double turns = 1;
     if (s->kind == ST_for) {
-      Range from = ex_range(p, s->a, n->e->range), to = ex_range(p, s->b, n->e->range);
+      Range from = ex_range(p, s->a, n->e->profile.range),
+            to = ex_range(p, s->b, n->e->profile.range);
       turns = ((double)to.hi - (double)from.lo) / (double)s->step;
       if (!(turns > 0)) turns = 0;
     }
@@ -72,16 +73,16 @@ static void count_list(KernelCount *n, StmtId first, double times) {
 
 /* The number of the kernel; a new one is described. */
 static u32 number_of(Emit *e, StmtId id) {
-  u32 *slot = map_put_bytes(&e->profile_at, &id, sizeof id);
+  u32 *slot = map_put_bytes(&e->profile.at, &id, sizeof id);
   if (*slot) return *slot - 1;
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
   KernelCount n = {.e = e};
-  if (!e->range) e->range = prog_ranges(e->p, NULL, &e->c->keep);
+  if (!e->profile.range) e->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
   count_list(&n, s.body, 1);
-  *vec_push(&e->c->keep, &e->profile) = (KernelFacts){
+  *vec_push(&e->c->keep, &e->profile.kernel) = (KernelFacts){
       str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), n.macs, n.bytes};
-  return (*slot = e->profile.n) - 1;
+  return (*slot = e->profile.kernel.n) - 1;
 }
 
 /* ---- text ---- */
@@ -94,34 +95,33 @@ void put_profile_begin(Emit *e, Text *t) {
   if (e->o->profile) text_puts(t, "  IG_PROFILE(-1);\n");
 }
 
-void put_profile_macro(Emit *e, Text *t, const char *upper) {
-  if (!e->o->profile) return;
-  text_fmt(t,
-           "#ifndef %s_PROFILE\n#define %s_PROFILE(kernel) %s_profile(kernel)\n#endif\n"
-           "#define IG_PROFILE(kernel) %s_PROFILE(kernel)\n",
-           upper, upper, e->o->name, upper);
+void put_profile_macro(Emit *e, Text *t) {
+  if (e->o->profile)
+    put_own(e, t,
+            "#ifndef `_PROFILE\n#define `_PROFILE(kernel) $_profile(kernel)\n#endif\n"
+            "#define IG_PROFILE(kernel) `_PROFILE(kernel)\n");
 }
 
-void put_profile_declarations(Emit *e, Text *t, const char *upper, u32 kernels) {
-  const char *name = e->o->name;
-  if (!e->o->profile) return;
-  text_fmt(t,
-           "/* To be written by the caller, who measures: %s_run calls it with -1 when it begins "
-           "and behind every kernel with\n"
-           " * its number, 0 to %s_KERNELS - 1, in the thread that has called %s_run. A macro "
-           "%s_PROFILE(kernel) that is\n"
-           " * defined where %s.c is compiled takes its place. */\n"
-           "#define %s_KERNELS %u\nvoid %s_profile(int kernel);\n"
-           "/* What it computes: values of the model. */\nconst char *%s_kernel_name(int "
-           "kernel);\n",
-           name, upper, name, upper, name, upper, kernels, name, name);
+void put_profile_declarations(Emit *e, Text *t, u32 kernels) {
+  if (e->o->profile)
+    put_own(e, t,
+            "/* To be written by the caller, who measures: $_run calls it with -1 when it begins "
+            "and behind every kernel with\n"
+            " * its number, 0 to `_KERNELS - 1, in the thread that has called $_run. A macro "
+            "`_PROFILE(kernel) that is\n"
+            " * defined where $.c is compiled takes its place. */\n"
+            "#define `_KERNELS %u\nvoid $_profile(int kernel);\n"
+            "/* What it computes: values of the model. */\nconst char *$_kernel_name(int "
+            "kernel);\n",
+            kernels);
 }
 
 void put_profile_names(Emit *e, Text *t) {
+  u32 n = e->profile.kernel.n;
   if (!e->o->profile) return;
-  const char **line = NEWS(&e->c->scratch, const char *, e->profile.n + 1);
-  for (u32 i = 0; i < e->profile.n; i++) line[i] = e->profile.at[i].nodes;
-  line[e->profile.n] = "not a kernel of this model";
-  put_own(e, t, "\n%sconst char *%s_kernel_name@(int kernel) {\n", linkage(e), e->o->name);
-  put_choice_of(t, "kernel", line, e->profile.n + 1);
+  const char **line = NEWS(&e->c->scratch, const char *, n + 1);
+  for (u32 i = 0; i < n; i++) line[i] = e->profile.kernel.at[i].nodes;
+  line[n] = "not a kernel of this model";
+  put_own(e, t, "\n%sconst char *$_kernel_name@(int kernel) {\n", linkage(e));
+  put_choice_of(t, "kernel", line, n + 1);
 }

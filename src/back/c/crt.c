@@ -24,7 +24,7 @@ void need(Emit *e, Need n) {
 }
 
 void put_marked(Emit *e, Text *t, const char *text) {
-  text_fill(t, text, strlen(text), "@", &e->suffix);
+  text_fill(t, text, strlen(text), "@$`", e->marks);
 }
 
 void put_own(Emit *e, Text *t, const char *fmt, ...) {
@@ -57,7 +57,7 @@ const char *math_name(Ctx *c, Op op, MathPart part) {
 static const char *fma_test(Emit *e) {
   const char *test = feature_test(e, "FMA");
   if (e->above || strcmp(test, "1") != 0) return test;
-  return is_gated(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->suffix)) : MATHLIB_FMA;
+  return is_gated(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->marks[0])) : MATHLIB_FMA;
 }
 
 void put_math(Emit *e, Text *out) {
@@ -66,7 +66,7 @@ void put_math(Emit *e, Text *out) {
     for (u32 part = 0; part < MP_COUNT; part++)
       if (e->math[op][part] || (part == MP_q && e->math[op][MP_u] && has_stand_in(e)))
         text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
-  if (names.n) mathlib_write(out, text_cstr(&names), e->suffix, fma_test(e));
+  if (names.n) mathlib_write(out, text_cstr(&names), e->marks[0], fma_test(e));
 }
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a
@@ -90,6 +90,12 @@ static void put_safe(Text *t, const char *text, size_t most, size_t line) {
 
 void put_comment(Text *t, const char *text, size_t n) {
   put_safe(t, text, n < COMMENT_NAME ? n : COMMENT_NAME, 0);
+}
+
+void put_remark(Emit *e, Text *t, Str name) {
+  text_puts(t, "/* ");
+  put_comment(t, str_text(e->c, name), str_len(e->c, name));
+  text_puts(t, " */\n");
 }
 
 void put_label(Text *t, const char *text, size_t n) {

@@ -107,8 +107,7 @@ Lines emit_lines(const Prog *const *body, u32 n, const char *march, u64 model, u
 
 static void put_facts(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
   Lines lines = emit_lines(body, n, e->o->march, e->o->hash, arena);
-  text_fmt(t, "\nextern const char *const %s_facts[];\nconst char *const %s_facts[] = {\n",
-           e->o->name, e->o->name);
+  put_own(e, t, "\nextern const char *const $_facts[];\nconst char *const $_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
     text_puts(t, "  ");
     put_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
@@ -120,22 +119,14 @@ static void put_facts(Emit *e, Text *t, const Prog *const *body, u32 n, u64 aren
 /* ---- NAME_call ---- */
 
 void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
-  Prog *p = e->p;
-  put_facts(e, t, body, n, arena);
-  text_fmt(t, "\nint %s_call" CALL_PARAMS ";\nint %s_call" CALL_PARAMS " {\n", e->o->name,
-           e->o->name);
-  text_puts(t, "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
   Text call = text_new(&e->c->keep);
-  text_fmt(&call, "  return %s_run(arena", e->o->name);
-  for (u32 s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
-      text_fmt(&call, ", size[%u]", s);
-  if (e->random) text_puts(&call, ", seed");
-  for (u32 i = 0; i < p->in.n; i++) text_fmt(&call, ", in[%u]", i);
-  for (u32 i = 0; i < p->out.n; i++) {
-    text_fmt(&call, ", out[%u]", i);
-    if (e->open_out[i]) text_fmt(&call, ", shape[%u]", i);
-  }
+  put_facts(e, t, body, n, arena);
+  put_own(e, t,
+          "\nint $_call" CALL_PARAMS ";\nint $_call" CALL_PARAMS " {\n"
+          "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
+  put_own(e, &call, "  return $_run(arena");
+  put_run_args(e, &call,
+               &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
   put_shapes(e, t);
   text_put(t, call.at, call.n);
   text_puts(t, ");\n}\n");
@@ -206,46 +197,41 @@ static u32 put_kept_sizes(const Prog *p, Text *t) {
 }
 
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
-                 Text *t) {
+                 Text *out) {
   u64 test_bytes = facts.selftest_bytes;
-  text_fmt(t, "\nextern int %s_call" CALL_PARAMS ";\nextern const char *%s_why(int status);\n",
-           name, name);
   bool state = prog_has_state(p);
-  if (test_bytes) text_fmt(t, "extern int %s_selftest(void *memory);\n", name);
-  if (state) text_fmt(t, "extern void %s_reset(void *arena);\n", name);
+  Text filled = text_new(&p->c->scratch), *t = &filled; /* $ stands for the name */
+  text_puts(t, "\nextern int $_call" CALL_PARAMS ";\nextern const char *$_why(int status);\n");
+  if (test_bytes) text_puts(t, "extern int $_selftest(void *memory);\n");
+  if (state) text_puts(t, "extern void $_reset(void *arena);\n");
   if (threads > 1)
-    text_fmt(t,
-             "extern int %s_threads_start(void *arena, int threads);\n"
-             "extern void %s_threads_stop(void *arena);\n",
-             name, name);
+    text_puts(t, "extern int $_threads_start(void *arena, int threads);\n"
+                 "extern void $_threads_stop(void *arena);\n");
+  text_fill(out, t->at, t->n, "$", &name);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
-    text_fmt(t, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
+    text_fmt(out, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
       if (b->rank > 8)
         fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
-      put_value(p, t, b, is_out ? 0 : limit[i]);
+      put_value(p, out, b, is_out ? 0 : limit[i]);
     }
-    text_puts(t, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
+    text_puts(out, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
   }
-  u32 ns = dim_nsyms(p->dims), nkept = put_kept_sizes(p, t);
-  text_fmt(t, "static const int64_t sizes[%u] = {", ns + 1);
-  for (u32 s = 0; s < ns; s++) text_fmt(t, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
+  u32 ns = dim_nsyms(p->dims), nkept = put_kept_sizes(p, out);
+  text_fmt(out, "static const int64_t sizes[%u] = {", ns + 1);
+  for (u32 s = 0; s < ns; s++) text_fmt(out, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
+  t->n = 0;
   text_fmt(t,
-           "0};\nconst Model ingot_model = {\"%s\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
-           "%" PRIu64 ", %" PRIu64 ", %s_call, %s_why, ",
-           name, p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes, name, name);
-  text_fmt(t, test_bytes ? "%s_selftest, " : "0, ", name);
-  text_fmt(t, state ? "%s_reset, " : "0, ", name);
-  if (threads > 1)
-    text_fmt(t, "%s_threads_start, %s_threads_stop, %u, ", name, name, threads);
-  else
-    text_puts(t, "0, 0, 1, ");
-  text_fmt(t, "%u};\n", facts.nprofile);
+           "0};\nconst Model ingot_model = {\"$\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
+           "%" PRIu64 ", %" PRIu64 ", $_call, $_why, %s, %s, %s, %u, %u};\n",
+           p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes,
+           test_bytes ? "$_selftest" : "0", state ? "$_reset" : "0",
+           threads > 1 ? "$_threads_start, $_threads_stop" : "0, 0", threads > 1 ? threads : 1,
+           facts.nprofile);
   if (facts.nprofile)
-    text_fmt(t,
-             "\nvoid %s_profile(int kernel);\nvoid %s_profile(int kernel) {\n"
-             "  ingot_kernel(kernel);\n}\n",
-             name, name);
+    text_puts(t, "\nvoid $_profile(int kernel);\nvoid $_profile(int kernel) {\n"
+                 "  ingot_kernel(kernel);\n}\n");
+  text_fill(out, t->at, t->n, "$", &name);
 }

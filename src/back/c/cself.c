@@ -136,23 +136,30 @@ static u64 place(Ctx *c, u64 *at, u64 bytes) {
   return here;
 }
 
-u64 selftest_bytes(Emit *e) {
-  const SelfTest *st = e->o->selftest;
-  u64 at = 0, n;
+/* Memory of the self-test: the arena, inputs and outputs one behind the other. Writes the pointers
+ * to these, if there is a text. */
+static u64 place_all(Emit *e, Text *t) {
+  u64 at = 0;
   place(e->c, &at, arena_bytes(e));
-  for (u32 i = 0; i < e->p->in.n; i++) place(e->c, &at, tensor_bytes(st->in[i]));
-  for (u32 i = 0; i < e->p->out.n; i++) {
-    const Buf *b = prog_buf(e->p, e->p->out.at[i]);
-    n = dtype_bytes(b->dt);
-    for (u32 k = 0; k < b->rank; k++) {
-      i64 lo, hi;
-      dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
-      if (!size_mul(n, (u64)hi, &n))
-        fail(e->c, ERR_unsupported, LOC_NONE, "an output has no bound");
-    }
-    place(e->c, &at, n);
+  for (u32 i = 0; i < e->p->in.n + e->p->out.n; i++) {
+    bool out = i >= e->p->in.n;
+    u32 k = out ? i - e->p->in.n : i;
+    BufId b = out ? e->p->out.at[k] : e->p->in.at[k];
+    const char *type = c_storage(prog_buf(e->p, b)->dt);
+    u64 bytes = out ? buf_bytes(e, b) : tensor_bytes(e->o->selftest->in[k]);
+    u64 here = place(e->c, &at, bytes);
+    u32 rank = prog_buf(e->p, b)->rank;
+    if (!t) continue;
+    text_fmt(t, "  %s *const %c%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, out ? 'y' : 'x', k,
+             type, here);
+    if (out && e->open_out[k]) text_fmt(t, "  int64_t s%u[%u] = {0};\n", k, rank ? rank : 1);
   }
-  return at ? at : 64;
+  return at;
+}
+
+u64 selftest_bytes(Emit *e) {
+  u64 n = place_all(e, NULL);
+  return n ? n : 64;
 }
 
 static void put_helpers(Emit *e, Text *t) {
@@ -201,48 +208,13 @@ static void put_bits_of(Emit *e, Text *t, DType dt, u32 k) {
 }
 
 static void put_run(Emit *e, Text *t) {
-  Prog *p = e->p;
-  const SelfTest *st = e->o->selftest;
-  bool threads = p->threads > 1 && !e->o->openmp;
-  if (threads) put_own(e, t, "  %s_threads_start@(m, %u);\n", e->o->name, p->threads);
-  put_own(e, t, "  status = %s_run@(m%s", e->o->name,
-          e->o->weights == WM_pointer ? ", weight_file" : "");
-  for (u32 s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s])
-      text_fmt(t, ", %" PRId64, st->size[s]);
-  if (e->random) text_puts(t, ", 0");
-  for (u32 i = 0; i < p->in.n; i++) text_fmt(t, ", x%u", i);
-  for (u32 i = 0; i < p->out.n; i++) {
-    text_fmt(t, ", y%u", i);
-    if (e->open_out[i]) text_fmt(t, ", s%u", i);
-  }
+  bool threads = e->p->threads > 1 && !e->o->openmp;
+  if (threads) put_own(e, t, "  $_threads_start@(m, %u);\n", e->p->threads);
+  put_own(e, t, "  status = $_run@(m%s", e->o->weights == WM_pointer ? ", weight_file" : "");
+  put_run_args(e, t, &(ArgForms){NULL, ", 0", ", x%u", ", y%u", ", s%u"});
   text_puts(t, ");\n");
-  if (threads) put_own(e, t, "  %s_threads_stop@(m);\n", e->o->name);
+  if (threads) put_own(e, t, "  $_threads_stop@(m);\n");
   text_puts(t, "  if (status) return status;\n");
-}
-
-static void put_pointers(Emit *e, Text *t) {
-  const SelfTest *st = e->o->selftest;
-  u64 at = 0, n;
-  place(e->c, &at, arena_bytes(e));
-  for (u32 i = 0; i < e->p->in.n; i++) {
-    const char *type = c_storage(st->in[i]->dt);
-    text_fmt(t, "  %s *const x%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
-             place(e->c, &at, tensor_bytes(st->in[i])));
-  }
-  for (u32 i = 0; i < e->p->out.n; i++) {
-    const Buf *b = prog_buf(e->p, e->p->out.at[i]);
-    const char *type = c_storage(b->dt);
-    n = dtype_bytes(b->dt);
-    for (u32 k = 0; k < b->rank; k++) {
-      i64 lo, hi;
-      dim_bounds(e->p->dims, b->dim[k], &lo, &hi);
-      n *= (u64)hi; /* checked by selftest_bytes */
-    }
-    text_fmt(t, "  %s *const y%u = (%s *)(void *)(m + %" PRIu64 ");\n", type, i, type,
-             place(e->c, &at, n));
-    if (e->open_out[i]) text_fmt(t, "  int64_t s%u[%u] = {0};\n", i, b->rank ? b->rank : 1);
-  }
 }
 
 static const char *fill_text(Emit *e, DType dt, u32 limit) {
@@ -252,25 +224,24 @@ static const char *fill_text(Emit *e, DType dt, u32 limit) {
   return text_cstr(&t);
 }
 
-void put_selftest(Emit *e, Text *t, const char *upper) {
+void put_selftest(Emit *e, Text *t) {
   const SelfTest *st = e->o->selftest;
   Prog *p = e->p;
   put_helpers(e, t);
   bool pointer = e->o->weights == WM_pointer;
-  put_own(e, t, "\n%sint %s_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
-          linkage(e), e->o->name, pointer ? ", const void *weight_file" : "");
-  put_pointers(e, t);
-  text_fmt(t,
-           "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
-           "  if (!m || (uintptr_t)m %% %s_ARENA_ALIGN) return 1;\n",
-           upper);
+  put_own(e, t, "\n%sint $_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
+          linkage(e), pointer ? ", const void *weight_file" : "");
+  place_all(e, t);
+  put_marked(e, t,
+             "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
+             "  if (!m || (uintptr_t)m % `_ARENA_ALIGN) return 1;\n");
   for (u32 i = 0; i < p->in.n; i++)
     if (st->in[i]->n)
       put_own(e, t,
               "  for (size_t i = 0; i < %" PRIu64
               "; i++) {\n    const uint32_t w = ig_test_word@(%u, i);\n    x%u[i] = %s;\n  }\n",
               st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
-  if (e->state) put_own(e, t, "  %s_reset@(m);\n", e->o->name);
+  if (e->state) put_own(e, t, "  $_reset@(m);\n");
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);

@@ -14,16 +14,16 @@ bool has_parts(const Emit *e) {
 }
 
 void split_begin(Emit *e) {
-  e->part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
-  e->kernel_heads = text_new(&e->c->keep);
-  if (has_parts(e)) e->part_bytes[0] = (u64)1 << 14;
+  e->kernels.part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
+  if (has_parts(e)) e->kernels.part_bytes[0] = (u64)1 << 14;
 }
 
 u32 split_choose(Emit *e, u64 bytes) {
   u32 part = 0;
+  u64 *has = e->kernels.part_bytes;
   for (u32 i = 1; i < e->o->split; i++)
-    if (e->part_bytes[i] < e->part_bytes[part]) part = i;
-  e->part_bytes[part] += bytes;
+    if (has[i] < has[part]) part = i;
+  has[part] += bytes;
   return part;
 }
 
@@ -31,20 +31,19 @@ const char *kernel_linkage(const Emit *e) {
   return has_parts(e) ? "INGOT_KERNEL " : "static ";
 }
 
-void put_split(const Emit *e, Text *t, const char *upper) {
+void put_split(Emit *e, Text *t) {
   if (!has_parts(e)) return;
-  text_fmt(t,
-           "#ifdef %s_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
-           "#ifndef %s_PARTS /* fewer than those */\n#define %s_PARTS %u\n#endif\n"
-           "#if %s_PART < 0 || %s_PART >= %s_PARTS\n"
-           "#error \"%s_PART is a number from 0 to %s_PARTS - 1\"\n#endif\n"
-           "#define INGOT_IN(part) (%s_PART == (part) %% %s_PARTS)\n"
-           "#if defined(__GNUC__) && !defined(__TINYC__)\n"
-           "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
-           "#else\n#define INGOT_KERNEL\n#endif\n"
-           "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-           upper, e->o->split - 1, upper, upper, e->o->split, upper, upper, upper, upper, upper,
-           upper, upper);
+  put_own(e, t,
+          "#ifdef `_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
+          "#ifndef `_PARTS /* fewer than those */\n#define `_PARTS %u\n#endif\n"
+          "#if `_PART < 0 || `_PART >= `_PARTS\n"
+          "#error \"`_PART is a number from 0 to `_PARTS - 1\"\n#endif\n"
+          "#define INGOT_IN(part) (`_PART == (part) %% `_PARTS)\n"
+          "#if defined(__GNUC__) && !defined(__TINYC__)\n"
+          "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
+          "#else\n#define INGOT_KERNEL\n#endif\n"
+          "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
+          e->o->split - 1, e->o->split);
   put_quiet(t);
 }
 

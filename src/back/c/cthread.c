@@ -118,7 +118,7 @@ static const char *member(DType dt) {
  * into the job, and the case of ig_part that takes them out and runs a chunk. params: of the
  * function, as written; without those of the range. */
 void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
-  Text *share = &e->shares, *part = &e->parts;
+  Text *share = &e->shared_kernels.shares, *part = &e->shared_kernels.cases;
   text_puts(share, "\nstatic void ");
   put_kernel_name(e, share, "share_", number);
   put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
@@ -150,8 +150,8 @@ void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Tex
   }
   put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
   text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
-  if (n > e->job_args) e->job_args = n;
-  e->nshared++;
+  if (n > e->shared_kernels.args) e->shared_kernels.args = n;
+  e->shared_kernels.n++;
 }
 
 /* ---- the pool ---- */
@@ -159,8 +159,8 @@ void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Tex
 /* Room for the pool in the arena, behind everything else. Sizes of POSIX's objects are not known
  * here: the file checks that they fit. */
 u64 pool_bytes(const Emit *e) {
-  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->job_args;
-  return e->nshared ? (n + 63) / 64 * 64 : 0;
+  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->shared_kernels.args;
+  return e->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
 }
 
 static const char pool_types[] =
@@ -260,7 +260,7 @@ static const char posix_worker[] =
     "  return p->sign == (IG_SIGN@ ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
 
 static const char posix_start[] =
-    "_threads_start@(void *arena, int threads) {\n"
+    "int $_threads_start@(void *arena, int threads) {\n"
     "  unsigned w = 1;\n"
     "  if (!arena || (uintptr_t)arena % 64) return 0;\n"
     "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
@@ -277,7 +277,7 @@ static const char posix_start[] =
     "  return (int)w;\n}\n";
 
 static const char posix_stop[] =
-    "_threads_stop@(void *arena) {\n"
+    "void $_threads_stop@(void *arena) {\n"
     "  ig_pool@ *const p = ig_pool_of@(arena);\n"
     "  if (!p) return;\n"
     "  pthread_mutex_lock(&p->lock);\n"
@@ -303,7 +303,7 @@ static const char openmp_worker[] =
     "    }\n  }\n}\n";
 
 void put_thread_headers(Emit *e, Text *t) {
-  if (!e->nshared) return;
+  if (!e->shared_kernels.n) return;
   text_puts(t, "#if !defined(__GNUC__)\n#error \"threads need the __atomic functions of gcc and "
                "clang\"\n#endif\n#include <sched.h>\n#include <string.h>\n");
   text_puts(t, e->o->openmp ? "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
@@ -312,13 +312,13 @@ void put_thread_headers(Emit *e, Text *t) {
 
 /* Behind the kernels, in front of the entry. */
 void put_threads(Emit *e, Text *t) {
-  if (!e->nshared) return;
+  const SharedKernels *k = &e->shared_kernels;
+  if (!k->n) return;
   put_own(e, t,
           "\n/* ---- threads ---- */\n\nenum { IG_THREADS@ = %u, IG_ARGS@ = %u, IG_POOL_BYTES@ = "
           "%" PRIu64 ", IG_SPIN@ = 2000, IG_YIELDS@ = 2000 };\n"
           "#define IG_POOL@ %" PRIu64 "\n#define IG_SIGN@ UINT64_C(0x%016" PRIx64 ")\n\n",
-          e->p->threads, e->job_args ? e->job_args : 1, pool_bytes(e), e->p->arena_bytes,
-          e->o->hash | 1);
+          e->p->threads, k->args ? k->args : 1, pool_bytes(e), e->p->arena_bytes, e->o->hash | 1);
   put_marked(e, t, pool_types);
   put_marked(e, t, e->o->openmp ? openmp_pool : posix_pool);
   put_own(e, t,
@@ -326,20 +326,20 @@ void put_threads(Emit *e, Text *t) {
           "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
           "static void ig_part@(const ig_job@ *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
           "  (void)w;\n  switch (j->kernel) {\n");
-  text_put(t, e->parts.at, e->parts.n);
+  text_put(t, k->cases.at, k->cases.n);
   text_puts(t, "  default: break;\n  }\n}\n");
   put_marked(e, t, pool_take);
   put_marked(e, t, e->o->openmp ? openmp_worker : posix_worker);
-  text_put(t, e->shares.at, e->shares.n);
+  text_put(t, k->shares.at, k->shares.n);
 }
 
-/* NAME_run around the body of the entry, and what starts and stops threads. args: as the body is
- * called, behind the arena. */
-void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
-  const char *name = e->o->name;
-  if (e->nshared)
-    put_own(e, t, "\n%sint %s_run@(void *arena%s) {\n", inner_linkage(e), name, params);
-  if (e->nshared && e->o->openmp) {
+/* NAME_run around the body of the entry, and what starts and stops threads. */
+void put_thread_entry(Emit *e, Text *t) {
+  const char *params = text_cstr(&e->entry.params), *args = text_cstr(&e->entry.args);
+  const char *mine = inner_linkage(e);
+  bool shared = e->shared_kernels.n;
+  if (shared) put_own(e, t, "\n%sint $_run@(void *arena%s) {\n", mine, params);
+  if (shared && e->o->openmp) {
     put_own(e, t,
             "  int status = 1;\n"
             "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
@@ -349,31 +349,31 @@ void put_thread_entry(Emit *e, Text *t, const char *params, const char *args) {
             "  if (omp_get_thread_num()) {\n"
             "    ig_worker@(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
             "  p->job.pool = NULL;\n  (void)ig_worker@;\n#endif\n  {\n"
-            "    status = %s_body@(&p->job, arena%s);\n"
+            "    status = $_body@(&p->job, arena%s);\n"
             "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
-            name, args);
-  } else if (e->nshared) {
+            args);
+  } else if (shared) {
     put_own(e, t,
             "  ig_pool@ *const p = ig_pool_of@(arena);\n  ig_job@ alone;\n  int status;\n"
             "  alone.pool = NULL;\n"
-            "  if (!p) return %s_body@(&alone, arena%s);\n"
+            "  if (!p) return $_body@(&alone, arena%s);\n"
             "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
             "  ig_call@(p);\n"
-            "  status = %s_body@(&p->job, arena%s);\n"
+            "  status = $_body@(&p->job, arena%s);\n"
             "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
-            name, args, name, args);
-    text_fmt(t, "\n%sint %s", inner_linkage(e), name);
+            args, args);
+    text_fmt(t, "\n%s", mine);
     put_marked(e, t, posix_start);
-    text_fmt(t, "\n%svoid %s", inner_linkage(e), name);
+    text_fmt(t, "\n%s", mine);
     put_marked(e, t, posix_stop);
-  }
-  if (!e->nshared && e->p->threads > 1 && !e->o->openmp)
+  } else if (e->p->threads > 1 && !e->o->openmp) {
     put_own(e, t,
             "\n/* Nothing in this model is worth sharing out. */\n"
-            "%sint %s_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
+            "%sint $_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
             "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
-            "\n%svoid %s_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
-            inner_linkage(e), name, inner_linkage(e), name);
+            "\n%svoid $_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
+            mine, mine);
+  }
 }
 
 void put_thread_declarations(Emit *e, Text *t) {
