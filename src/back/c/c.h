@@ -123,13 +123,13 @@ typedef struct WeightForm {
 } WeightForm;
 
 /* What kernels and the entry could take of the stack, and how long their text is. */
-typedef struct Sizes {
+typedef struct FrameSizes {
   u32 most_values;               /* of a kernel: parameters, variables and operations */
   u32 most_params;               /* of a kernel */
   u32 most_bytes;                /* that these, and all else of plain loops, take */
   u64 entry_frame, kernel_frame; /* of the entry, of the largest kernel */
   u64 code;                      /* bytes of statements, without names that comments quote */
-} Sizes;
+} FrameSizes;
 
 /* What the kernel being looked at needs: its number stands at what it has. */
 typedef struct UseMarks {
@@ -167,7 +167,7 @@ struct Emit {
   EntryText entry;
   KernelTexts kernels;
   WeightForm weights;
-  Sizes sizes;
+  FrameSizes sizes;
   UseMarks marked;
   Statuses why;
   SharedKernels shared_kernels;
@@ -361,17 +361,10 @@ void put_profile_declarations(Emit *e, Text *t, u32 kernels);
 void put_profile_names(Emit *e, Text *t);
 
 /* cthread.c */
-typedef struct SharedArg {
-  BufId buf; /* 0: a variable */
-  DType dt;
-  const char *name;
-  bool written;
-} SharedArg;
 bool is_shared(Emit *e, const Stmt *kernel);      /* is it a loop that threads share? */
 ExprId shared_count(Emit *e, const Stmt *kernel); /* its iterations */
 void put_shared(Emit *e, StmtId first);           /* the loop, inside its function */
-void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params);
-u64 pool_bytes(const Emit *e); /* of the arena */
+u64 pool_bytes(const Emit *e);                    /* of the arena */
 void put_thread_headers(Emit *e, Text *t);
 void put_threads(Emit *e, Text *t);
 void put_thread_entry(Emit *e, Text *t);

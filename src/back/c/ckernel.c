@@ -9,6 +9,7 @@
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct Uses {
@@ -180,23 +181,53 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
   if (u->random) text_fmt(t, "%suint64_t seed", comma);
 }
 
-/* The same once more, to be sent to threads. */
-static void send(Emit *e, const Uses *u, u32 number, const Text *params, const char *const *name) {
-  u32 n = 0;
-  SharedArg *arg = NEWS(&e->c->scratch, SharedArg, u->buf.n + u->var.n + 1);
-  for (u32 i = 0; i < u->buf.n + u->var.n; i++, n++) {
-    bool is_buf = i < u->buf.n;
-    Text var = text_new(&e->c->scratch);
-    text_fmt(&var, "a%u", i - u->buf.n);
-    arg[n].name = is_buf ? name[i] : text_cstr(&var);
-    if (is_buf)
-      arg[n].buf = u->buf.at[i];
-    else
-      arg[n].dt = prog_var(e->p, u->var.at[i - u->buf.n])->dt;
-    arg[n].written = is_buf && e->written[u->buf.at[i]];
+/* How threads get a buffer, and what they make of it: of scratch each has its own. */
+static void send_buf(Emit *e, Text *share, Text *part, u32 i, BufId b, const char *name) {
+  const char *way = e->written[b] ? "out" : "in";
+  BufId root = prog_root(e->p, b);
+  u64 bytes;
+  Sym sym;
+  text_fmt(share, "  j->a[%u].%s = %s;\n", i, way, name);
+  if (prog_buf(e->p, b)->space != BS_local)
+    text_fmt(part, "j->a[%u].%s", i, way);
+  else if (!mem_stride(e->p, root, &bytes, &sym))
+    mem_refuse(e->p, root, sym);
+  else
+    text_fmt(part, "(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")",
+             c_storage(prog_buf(e->p, b)->dt), i, bytes);
+}
+
+/* A function that asks threads to run the kernel, and the case by which they do. Variables travel
+ * as one of three kinds of numbers. params: of the kernel without its range. */
+static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
+                      const char *const *name) {
+  SharedKernels *k = &e->shared_kernels;
+  Text *share = &k->shares, *part = &k->cases;
+  u32 seed = u->buf.n + u->var.n, n = seed + u->random;
+  text_puts(share, "\nstatic void ");
+  put_kernel_name(e, share, "share_", number);
+  put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
+  text_put(share, params->at, params->n);
+  text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
+  text_fmt(part, "  case %u:\n    ", number);
+  put_kernel_name(e, part, "", number);
+  text_puts(part, "(");
+  for (u32 i = 0; i < n; i++) {
+    if (i) text_puts(part, ", ");
+    if (i < u->buf.n) {
+      send_buf(e, share, part, i, u->buf.at[i], name[i]);
+      continue;
+    }
+    DType dt = i < seed ? prog_var(e->p, u->var.at[i - u->buf.n])->dt : DT_u64;
+    char way = dtype_is_float(dt) ? 'd' : dtype_is_signed(dt) ? 'i' : 'u';
+    text_fmt(share, i < seed ? "  j->a[%u].%c = a%u;\n" : "  j->a[%u].%c = seed;\n", i, way,
+             i - u->buf.n);
+    text_fmt(part, "(%s)j->a[%u].%c", c_type(dt), i, way);
   }
-  if (u->random) arg[n++] = (SharedArg){.dt = DT_u64, .name = "seed"};
-  put_shared_call(e, number, arg, n, params);
+  put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
+  text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
+  if (n > k->args) k->args = n;
+  k->n++;
 }
 
 /* What the parameters are where the kernel is called first, for the reader. */
@@ -295,7 +326,7 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   text_puts(&e->kernels.text, "}\n");
   put_part_end(e, &e->kernels.text);
   if (has_parts(e)) text_fmt(&e->kernels.heads, "%s);\n", text_cstr(&head));
-  if (f->shared) send(e, u, number, &params, f->param);
+  if (f->shared) put_share(e, u, number, &params, f->param);
 }
 
 /* The number of the function, which is written unless there is an equal one. */
@@ -321,7 +352,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
 }
 
 /* What the kernel could take of the stack, and its call of the code: its text quotes names. */
-static void count_kernel(Sizes *z, const Uses *u) {
+static void count_kernel(FrameSizes *z, const Uses *u) {
   u32 params = u->buf.n + u->var.n;
   if (u->size + params > z->most_values) z->most_values = u->size + params;
   if (params > z->most_params) z->most_params = params;

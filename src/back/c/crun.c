@@ -16,12 +16,6 @@
 /* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
 static void put_shapes(Emit *e, Text *t) {
   Prog *p = e->p;
-  bool any = false;
-  for (u32 i = 0; i < p->out.n; i++) {
-    Buf b = *prog_buf(p, p->out.at[i]);
-    for (u32 k = 0; k < b.rank; k++) any = any || (!e->open_out[i] && !dim_is_const(b.dim[k]));
-  }
-  if (!any) return;
   const char **var = NEWS(&e->c->scratch, const char *, p->var.n + dim_nsyms(p->dims) + 64);
   for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
     if (dim_syminfo(p->dims, s)->kind != SY_input) continue;

@@ -50,6 +50,12 @@ static ExprId extent(Prog *p, const Stmt *s) {
   return ex_is_int(p, n, &k) && k >= 0 ? n : ex_op2(p, OP_max, n, ex_int(p, 0));
 }
 
+static void put_of(Emit *e, const char *op, ExprId x) {
+  text_fmt(e->t, "%s(", op);
+  put_index(e, x);
+  text_puts(e->t, ")");
+}
+
 ExprId shared_count(Emit *e, const Stmt *kernel) {
   ThreadChain c = chain_of(e, kernel->body);
   ExprId n = ex_int(e->p, 1);
@@ -57,101 +63,31 @@ ExprId shared_count(Emit *e, const Stmt *kernel) {
   return n;
 }
 
-/* lo + at * step */
-static void put_counter(Emit *e, const Stmt *s, const char *at) {
-  i64 lo;
-  if (!ex_is_int(e->p, s->a, &lo) || lo) {
-    put_index(e, s->a);
-    text_puts(e->t, " + ");
-  }
-  text_puts(e->t, at);
-  if (s->step > 1) text_fmt(e->t, " * %" PRId64, s->step);
-}
-
 /* Iterations from .. to - 1 of the chain, counted as one loop, the last fastest. */
 void put_shared(Emit *e, StmtId first) {
   ThreadChain c = chain_of(e, first);
-  const Stmt *last = &c.at[c.n - 1];
-  const char *names[16];
   put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
     ExprId inner = ex_int(e->p, 1);
-    Text at = text_new(&e->c->scratch), *outer = e->t;
     i64 k;
     for (u32 j = i + 1; j < c.n; j++) inner = ex_op2(e->p, OP_mul, inner, extent(e->p, &c.at[j]));
-    bool one = ex_is_int(e->p, inner, &k) && k == 1;
-    e->t = &at;
-    text_puts(&at, one ? "at" : "at / (");
-    if (!one) {
-      put_index(e, inner);
-      text_puts(&at, ")");
-    }
-    if (i) {
-      text_puts(&at, " % (");
-      put_index(e, extent(e->p, &c.at[i]));
-      text_puts(&at, ")");
-    }
-    e->t = outer;
-    Text name = text_new(&e->c->scratch);
-    text_fmt(&name, "at%u", i);
-    names[i] = text_cstr(&name);
+    e->var[c.at[i].var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
-    text_fmt(e->t, "const ptrdiff_t %s = ", names[i]);
-    put_counter(e, &c.at[i], text_cstr(&at));
+    text_fmt(e->t, "const ptrdiff_t at%u = ", i);
+    if (!ex_is_int(e->p, c.at[i].a, &k) || k) {
+      put_index(e, c.at[i].a);
+      text_puts(e->t, " + ");
+    }
+    text_puts(e->t, "at");
+    if (!ex_is_int(e->p, inner, &k) || k != 1) put_of(e, " / ", inner);
+    if (i) put_of(e, " % ", extent(e->p, &c.at[i]));
+    if (c.at[i].step > 1) text_fmt(e->t, " * %" PRId64, c.at[i].step);
     text_puts(e->t, ";\n");
   }
-  for (u32 i = 0; i < c.n; i++) e->var[c.at[i].var] = names[i];
-  put_block(e, last->body);
+  put_block(e, c.at[c.n - 1].body);
   e->indent--;
   put_line(e, "}");
-}
-
-/* ---- calls ---- */
-
-/* How a variable travels: as one of three numbers. */
-static const char *member(DType dt) {
-  return dtype_is_float(dt) ? "d" : dtype_is_signed(dt) ? "i" : "u";
-}
-
-/* For a kernel with these arguments: NAME_share_KERNEL, which the entry calls and which puts them
- * into the job, and the case of ig_part that takes them out and runs a chunk. params: of the
- * function, as written; without those of the range. */
-void put_shared_call(Emit *e, u32 number, const SharedArg *arg, u32 n, const Text *params) {
-  Text *share = &e->shared_kernels.shares, *part = &e->shared_kernels.cases;
-  text_puts(share, "\nstatic void ");
-  put_kernel_name(e, share, "share_", number);
-  put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
-  text_put(share, params->at, params->n);
-  text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
-  text_fmt(part, "  case %u:\n    ", number);
-  put_kernel_name(e, part, "", number);
-  text_puts(part, "(");
-  for (u32 i = 0; i < n; i++) {
-    const SharedArg *x = &arg[i];
-    const char *comma = i ? ", " : "";
-    if (x->buf) {
-      const Buf *b = prog_buf(e->p, x->buf);
-      text_fmt(share, "  j->a[%u].%s = %s;\n", i, x->written ? "out" : "in", x->name);
-      u64 bytes;
-      Sym sym;
-      BufId root = prog_root(e->p, x->buf);
-      if (b->space != BS_local)
-        text_fmt(part, "%sj->a[%u].%s", comma, i, x->written ? "out" : "in");
-      else if (!mem_stride(e->p, root, &bytes, &sym))
-        mem_refuse(e->p, root, sym);
-      else
-        text_fmt(part, "%s(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")", comma,
-                 c_storage(b->dt), i, bytes);
-    } else {
-      text_fmt(share, "  j->a[%u].%s = %s;\n", i, member(x->dt), x->name);
-      text_fmt(part, "%s(%s)j->a[%u].%s", comma, c_type(x->dt), i, member(x->dt));
-    }
-  }
-  put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
-  text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
-  if (n > e->shared_kernels.args) e->shared_kernels.args = n;
-  e->shared_kernels.n++;
 }
 
 /* ---- the pool ---- */

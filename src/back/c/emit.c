@@ -82,7 +82,7 @@ static u64 functions_frame(const Emit *e) {
  * see slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
  * supporting functions take, and registers that compilers put aside. */
 static u64 stack_bound(Emit *e) {
-  const Sizes *z = &e->sizes;
+  const FrameSizes *z = &e->sizes;
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   u64 frames = z->entry_frame + z->kernel_frame;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
@@ -255,7 +255,7 @@ static bool is_open(Emit *e, const Buf *b) {
   return false;
 }
 
-/* Sizes are arguments also where only the extent of a buffer names them. */
+/* FrameSizes are arguments also where only the extent of a buffer names them. */
 static void declare_symbols(Emit *e) {
   Prog *p = e->p;
   bool *used = NEWS(&e->c->scratch, bool, dim_nsyms(p->dims) + 1);
