@@ -107,7 +107,7 @@ typedef enum StmtKind {
  * only the body touches, and that an iteration reads, is written first by that iteration. Behind
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
- * loop. */
+ * loop: see prog_shared. */
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
 
 /* What is loaded to registers stays there and is not loaded again at each use. */
@@ -374,6 +374,15 @@ typedef struct ProgMark {
 } ProgMark;
 ProgMark prog_mark(const Prog *p);
 void prog_rewind(Prog *p, ProgMark m);
+
+/* prog_chain.c: loops that threads share as one, outermost first. */
+enum { SHARED_LOOPS = 16 };
+typedef struct SharedLoops {
+  u32 n; /* 0: one thread runs the kernel */
+  StmtId at[SHARED_LOOPS];
+} SharedLoops;
+SharedLoops prog_shared(Prog *p, StmtId first); /* of a kernel with this body */
+ExprId prog_trips(Prog *p, const Stmt *loop);   /* its iterations */
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

@@ -5,7 +5,7 @@
 #include "pass/pass.h"
 
 /* A symbol that only a shape names, loops handed out as one, and registers that are written out. */
-static const char text[] = "prog\nsym n in 1..4\nthreads 2\n"
+static const char nest[] = "prog\nsym n in 1..4\nthreads 2\n"
                            "buf x: in f32[n,8,8]\nbuf y: out f32[n,8,8]\nbuf r: reg f32x8[2]\n"
                            "kernel \"twice\" {\n  for i in 0..n parallel {\n"
                            "    for j in 0..8 step 2 parallel {\n"
@@ -23,8 +23,14 @@ static Size size_of(const Prog *p) {
   return (Size){p->buf.n, p->var.n, p->nexpr, p->stmt.n, p->nsym_var};
 }
 
+/* What the inner loop does depends on the outer one, which alone is handed out. */
+static const char corner[] = "prog\nthreads 2\nbuf x: in f32[8,8]\nbuf y: out f32[8,8]\n"
+                             "kernel \"corner\" {\n  for i in 0..8 parallel {\n"
+                             "    for j in i..8 parallel {\n      y[i, j] = x[i, j] + 1.0\n"
+                             "    }\n  }\n}\n";
+
 static void emit(Ctx *c, void *arg) {
-  (void)arg;
+  const char *text = arg;
   Prog *p = prog_parse(c, text, strlen(text), str_of(c, "test"), NULL, 0);
   Text before = text_new(&c->keep), after = text_new(&c->keep);
   Text source = text_new(&c->keep), header = text_new(&c->keep);
@@ -44,7 +50,9 @@ static void emit(Ctx *c, void *arg) {
   emit_bodies(&body, 1, &o, &source, &header, NULL);
   Size then = size_of(p);
   prog_print(p, &after, NULL);
-  CHECK(source.n && strstr(text_cstr(&source), "m_share_twice_0"));
+  bool one = text == corner;
+  CHECK(strstr(text_cstr(&source), one ? "m_share_corner_0" : "m_share_twice_0") != NULL);
+  CHECK(!strstr(text_cstr(&source), "at1") == one);
   CHECK(!memcmp(&size, &then, sizeof size));
   CHECK(!strcmp(text_cstr(&before), text_cstr(&after)));
 }
@@ -62,9 +70,11 @@ static void check_loose(Ctx *c, void *arg) {
 
 int main(void) {
   Ctx *c = ctx_new(NULL, NULL);
-  Err err = ctx_protect(c, emit, NULL);
-  if (err) fprintf(stderr, "%s\n", c->diags ? c->diags->text : "?");
-  CHECK(err == ERR_ok);
+  for (u32 i = 0; i < 2; i++) {
+    Err err = ctx_protect(c, emit, (void *)(i ? corner : nest));
+    if (err) fprintf(stderr, "%s\n", c->diags ? c->diags->text : "?");
+    CHECK(err == ERR_ok);
+  }
   CHECK(ctx_protect(c, check_loose, NULL) == ERR_unsupported);
   CHECK(ctx_protect(c, check_loose, c) == ERR_ok);
   ctx_free(c);

@@ -19,35 +19,15 @@
 
 /* ---- the loop ---- */
 
-/* The loop, and those directly inside that are handed out with it. */
-typedef struct ThreadChain {
-  u32 n;
-  Stmt at[16];
-} ThreadChain;
-
-static ThreadChain chain_of(Emit *e, StmtId first) {
-  ThreadChain c = {0};
-  for (StmtId id = first; id && c.n < 16; id = prog_stmt(e->p, id)->body) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if (s->next || s->kind != ST_for || !(s->flags & LF_parallel)) break;
-    c.at[c.n++] = *s;
-  }
-  return c;
-}
-
 bool is_shared(Emit *e, const Stmt *kernel) {
-  return e->p->threads > 1 && chain_of(e, kernel->body).n;
+  return prog_shared(e->p, kernel->body).n;
 }
 
-/* Iterations of one loop: not below 0. */
-static ExprId extent(Prog *p, const Stmt *s) {
-  ExprId n = ex_op2(p, OP_sub, ex_copy(p, s->b), ex_copy(p, s->a));
-  if (s->step > 1) {
-    n = ex_op2(p, OP_add, n, ex_int(p, s->step - 1));
-    n = ex_op2(p, OP_div, n, ex_int(p, s->step));
-  }
-  i64 k;
-  return ex_is_int(p, n, &k) && k >= 0 ? n : ex_op2(p, OP_max, n, ex_int(p, 0));
+/* Iterations of the loops from number i on. */
+static ExprId trips_from(Prog *p, const SharedLoops *c, u32 i) {
+  ExprId n = ex_int(p, 1);
+  for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, prog_trips(p, prog_stmt(p, c->at[i])));
+  return n;
 }
 
 static void put_of(Emit *e, const char *op, ExprId x) {
@@ -57,35 +37,33 @@ static void put_of(Emit *e, const char *op, ExprId x) {
 }
 
 ExprId shared_count(Emit *e, const Stmt *kernel) {
-  ThreadChain c = chain_of(e, kernel->body);
-  ExprId n = ex_int(e->p, 1);
-  for (u32 i = 0; i < c.n; i++) n = ex_op2(e->p, OP_mul, n, extent(e->p, &c.at[i]));
-  return n;
+  SharedLoops c = prog_shared(e->p, kernel->body);
+  return trips_from(e->p, &c, 0);
 }
 
-/* Iterations from .. to - 1 of the chain, counted as one loop, the last fastest. */
+/* Iterations from .. to - 1 of the loops, counted as one. */
 void put_shared(Emit *e, StmtId first) {
-  ThreadChain c = chain_of(e, first);
+  SharedLoops c = prog_shared(e->p, first);
   put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
-    ExprId inner = ex_int(e->p, 1);
+    const Stmt *s = prog_stmt(e->p, c.at[i]);
+    ExprId inner = trips_from(e->p, &c, i + 1);
     i64 k;
-    for (u32 j = i + 1; j < c.n; j++) inner = ex_op2(e->p, OP_mul, inner, extent(e->p, &c.at[j]));
-    e->var[c.at[i].var] = str_text(e->c, str_fmt(e->c, "at%u", i));
+    e->var[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
     text_fmt(e->t, "const ptrdiff_t at%u = ", i);
-    if (!ex_is_int(e->p, c.at[i].a, &k) || k) {
-      put_index(e, c.at[i].a);
+    if (!ex_is_int(e->p, s->a, &k) || k) {
+      put_index(e, s->a);
       text_puts(e->t, " + ");
     }
     text_puts(e->t, "at");
     if (!ex_is_int(e->p, inner, &k) || k != 1) put_of(e, " / ", inner);
-    if (i) put_of(e, " % ", extent(e->p, &c.at[i]));
-    if (c.at[i].step > 1) text_fmt(e->t, " * %" PRId64, c.at[i].step);
+    if (i) put_of(e, " % ", prog_trips(e->p, s));
+    if (s->step > 1) text_fmt(e->t, " * %" PRId64, s->step);
     text_puts(e->t, ";\n");
   }
-  put_block(e, c.at[c.n - 1].body);
+  put_block(e, prog_stmt(e->p, c.at[c.n - 1])->body);
   e->indent--;
   put_line(e, "}");
 }
