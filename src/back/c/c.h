@@ -218,11 +218,9 @@ const char *name_loop(Emit *e, VarId v);
 void name_end(Emit *e);
 const char *name_let(Emit *e, VarId v);
 void put_param_mark(Text *t, u32 number); /* stands for a parameter of the kernel */
-/* The text of a kernel with names in place of its marks. */
-void put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param);
-/* Its length with a letter, and a number where there is one, for each name: long names are not more
- * code. */
-u64 marked_bytes(const LocalNames *names, const Text *marked);
+/* The text of a kernel with names in place of its marks. Returns its length with a letter, and a
+ * number where there is one, for each name: long names are not more code. */
+u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param);
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */

@@ -11,28 +11,17 @@
 
 /* ---- what is in it ---- */
 
-static bool expr_is_special(Emit *e, ExprId id) {
-  if (!id) return false;
-  const Expr *x = prog_expr(e->p, id);
-  if (x->lanes > 1 || x->kind == EX_hreduce || x->kind == EX_shuffle || x->kind == EX_splat ||
-      x->kind == EX_quad)
-    return true;
-  if (x->kind == EX_load && prog_buf(e->p, x->ref)->space == BS_reg) return true;
-  for (u32 i = 0; i < x->narg; i++)
-    if (expr_is_special(e, x->arg[i])) return true;
-  return false;
-}
-
 static bool is_special(Emit *e, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
-    const Stmt *s = prog_stmt(e->p, id);
-    if (s->kind == ST_kernel) continue;
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(e->p, first); (s = prog_next(&w));) {
     if (s->kind == ST_for && s->flags & LF_unroll) return true;
     if (s->kind == ST_store && prog_buf(e->p, s->buf)->space == BS_reg) return true;
-    if (expr_is_special(e, s->a) || expr_is_special(e, s->b)) return true;
-    for (u32 i = 0; i < s->nidx; i++)
-      if (expr_is_special(e, s->idx[i])) return true;
-    if (is_special(e, s->body) || is_special(e, s->other)) return true;
+    for (ExprWalk x = ex_walk_stmt(e->p, s); ex_next(&x);)
+      if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
+          x.e->kind == EX_splat || x.e->kind == EX_quad ||
+          (x.e->kind == EX_load && prog_buf(e->p, x.e->ref)->space == BS_reg))
+        return true;
+    w.skip = s->kind == ST_kernel;
   }
   return false;
 }

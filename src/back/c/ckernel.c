@@ -67,8 +67,14 @@ static void use_block(Uses *u, StmtId first) {
   for (StmtWalk w = prog_walk(u->e->p, first); (s = prog_next(&w));) {
     if (s->kind == ST_barrier) continue;
     ExprWalk x = ex_walk_stmt(u->e->p, s);
+    u32 size = u->size, bytes = u->bytes;
     if (w.id == u->handed) x.b = 0;
     use_expr(u, x);
+    if (s->kind == ST_require) { /* comparisons that are at once branched on take no room */
+      u->size = size;
+      u->bytes = bytes;
+      continue;
+    }
     if (s->kind == ST_store) use_buf(u, s->buf);
     u->size++;
     if (s->kind == ST_for || s->kind == ST_let) {
@@ -304,8 +310,9 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
 }
 
 static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *f, u32 number) {
-  u64 bytes = marked_bytes(&f->names, &f->text);
-  Text head = text_new(&e->c->scratch), params = text_new(&e->c->scratch);
+  Arena *a = &e->c->scratch;
+  Text head = text_new(a), params = text_new(a), text = text_new(a);
+  u64 bytes = put_named(&f->names, &text, &f->text, f->param);
   put_named(&f->names, &params, &f->params, f->param);
   e->sizes.code += bytes;
   text_puts(&e->kernels.text, "\n");
@@ -322,7 +329,7 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   else if (!params.n)
     text_puts(&head, "void");
   text_fmt(&e->kernels.text, " */\n%s) {\n", text_cstr(&head));
-  put_named(&f->names, &e->kernels.text, &f->text, f->param);
+  text_put(&e->kernels.text, text.at, text.n);
   text_puts(&e->kernels.text, "}\n");
   put_part_end(e, &e->kernels.text);
   if (has_parts(e)) text_fmt(&e->kernels.heads, "%s);\n", text_cstr(&head));

@@ -119,45 +119,24 @@ void put_param_mark(Text *t, u32 number) {
   text_fmt(t, "%c%u%c", MARK_PARAM, number, MARK_END);
 }
 
-/* The mark at the beginning of the text: its number; *n: how long it is. */
-static u32 mark_number(const char *s, size_t *n) {
-  u32 number = 0;
-  for (*n = 1; s[*n] != MARK_END; ++*n) number = 10 * number + (u32)(s[*n] - '0');
-  ++*n;
-  return number;
-}
-
-/* How much of the text has no mark. */
-static size_t plain(const Text *t, size_t from) {
-  size_t k = from;
-  while (k < t->n && t->at[k] != MARK_VAR && t->at[k] != MARK_PARAM) k++;
-  return k - from;
-}
-
-void put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param) {
-  for (size_t i = 0, k; i < marked->n; i += k) {
-    k = plain(marked, i);
-    text_put(t, marked->at + i, k);
-    if (i + k == marked->n) break;
-    i += k;
-    bool is_param = marked->at[i] == MARK_PARAM;
-    u32 number = mark_number(marked->at + i, &k);
-    text_puts(t, is_param ? param[number] : names->mark.at[number]);
-  }
-}
-
-u64 marked_bytes(const LocalNames *names, const Text *marked) {
-  u64 n = 0;
-  for (size_t i = 0, k; i < marked->n; i += k) {
-    k = plain(marked, i);
-    n += k;
-    if (i + k == marked->n) break;
-    i += k;
-    bool is_param = marked->at[i] == MARK_PARAM;
-    u32 number = mark_number(marked->at + i, &k);
-    const char *name = is_param ? "" : names->mark.at[number];
+u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param) {
+  const char *s = marked->at, *end = s + marked->n;
+  u64 bytes = 0;
+  while (s < end) {
+    size_t k = 0;
+    while (s + k < end && s[k] != MARK_VAR && s[k] != MARK_PARAM) k++;
+    text_put(t, s, k);
+    bytes += k;
+    s += k;
+    if (s == end) break;
+    bool is_param = *s == MARK_PARAM;
+    u32 number = 0, digits = 0;
+    for (s++; *s != MARK_END; s++, digits++) number = 10 * number + (u32)(*s - '0');
+    const char *name = is_param ? param[number] : names->mark.at[number];
+    text_puts(t, name);
+    s++;
     while (*name >= 'a' && *name <= 'z') name++;
-    n += is_param ? k - 1 : *name == '_' ? 1 : 1 + strlen(name);
+    bytes += 1 + (is_param ? digits : *name == '_' ? 0 : strlen(name));
   }
-  return n;
+  return bytes;
 }

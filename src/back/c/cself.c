@@ -163,37 +163,31 @@ u64 selftest_bytes(Emit *e) {
 }
 
 static void put_helpers(Emit *e, Text *t) {
-  bool seen[DT_COUNT] = {0}, fills = false, hashes = false;
+  bool seen[DT_COUNT] = {0}, fills = false;
   for (u32 i = 0; i < e->p->in.n; i++) fills = fills || e->o->selftest->in[i]->n;
-  for (u32 i = 0; i < e->p->out.n; i++) {
-    seen[prog_buf(e->p, e->p->out.at[i])->dt] = hashes = true;
-  }
-  if (fills)
-    put_own(e, t,
-            "\n/* Element i of an input of the self-test is made from this word. */\n"
-            "static uint32_t ig_test_word@(uint32_t input, size_t i) {\n"
-            "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
-            "  w = (w ^ w >> 15) * 739982445u;\n"
-            "  w = (w ^ w >> 12) * 695872825u;\n"
-            "  return w ^ w >> 15;\n"
-            "}\n");
-  if (hashes)
-    put_own(e, t,
-            "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
-            "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
-            "1099511628211u;\n"
-            "  return hash;\n"
-            "}\n");
-  if (seen[DT_f32])
-    put_own(e, t,
-            "\nstatic uint64_t ig_test_f32@(float x) {\n  union { float f; uint32_t u; } v;\n  "
-            "v.f = x;\n"
-            "  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n");
-  if (seen[DT_f64])
-    put_own(e, t,
-            "\nstatic uint64_t ig_test_f64@(double x) {\n  union { double f; uint64_t u; } "
-            "v;\n  v.f = x;\n"
-            "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n");
+  for (u32 i = 0; i < e->p->out.n; i++) seen[prog_buf(e->p, e->p->out.at[i])->dt] = true;
+  const struct {
+    bool wanted;
+    const char *text;
+  } helper[] = {
+      {fills, "\n/* Element i of an input of the self-test is made from this word. */\n"
+              "static uint32_t ig_test_word@(uint32_t input, size_t i) {\n"
+              "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
+              "  w = (w ^ w >> 15) * 739982445u;\n  w = (w ^ w >> 12) * 695872825u;\n"
+              "  return w ^ w >> 15;\n}\n"},
+      {e->p->out.n, "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
+                    "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
+                    "1099511628211u;\n  return hash;\n}\n"},
+      {seen[DT_f32],
+       "\nstatic uint64_t ig_test_f32@(float x) {\n  union { float f; uint32_t u; } v;\n  "
+       "v.f = x;\n  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n"},
+      {seen[DT_f64],
+       "\nstatic uint64_t ig_test_f64@(double x) {\n  union { double f; uint64_t u; } "
+       "v;\n  v.f = x;\n"
+       "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n"},
+  };
+  for (u32 i = 0; i < sizeof helper / sizeof *helper; i++)
+    if (helper[i].wanted) put_marked(e, t, helper[i].text);
 }
 
 static void put_bits_of(Emit *e, Text *t, DType dt, u32 k) {

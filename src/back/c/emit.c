@@ -255,7 +255,7 @@ static bool is_open(Emit *e, const Buf *b) {
   return false;
 }
 
-/* FrameSizes are arguments also where only the extent of a buffer names them. */
+/* Sizes are arguments also where only the extent of a buffer names them. */
 static void declare_symbols(Emit *e) {
   Prog *p = e->p;
   bool *used = NEWS(&e->c->scratch, bool, dim_nsyms(p->dims) + 1);
@@ -265,9 +265,7 @@ static void declare_symbols(Emit *e) {
     if (used[s] && dim_syminfo(p->dims, s)->kind == SY_input) prog_sym_var(p, s);
     if (s >= p->nsym_var || !p->sym_var[s]) continue;
     const SymInfo *info = dim_syminfo(p->dims, s);
-    Text t = text_new(&e->c->keep);
-    text_fmt(&t, "n%u", s);
-    e->var[p->sym_var[s]] = text_cstr(&t);
+    e->var[p->sym_var[s]] = str_text(e->c, str_fmt(e->c, "n%u", s));
     if (info->kind == SY_data)
       put_line(e, "int64_t n%u = 0;", s);
     else
@@ -294,15 +292,14 @@ static void declare_own(Emit *e, Text *t) {
   }
 }
 
-/* Has the entry a pointer to it that it must make? In the arena, in the file of weights, or a view.
- */
+/* Must the entry make a pointer to it: in the arena, in the file of weights, or a view? */
 static bool is_declared(const Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
   return e->used[b] &&
          (prog_is_planned(x) || x->alias || (e->weights.blob && x->space == BS_const));
 }
 
-/* views may name their roots, which come before them */
+/* Pointers; views may name their roots, which come before them. */
 static void declare_buffers(Emit *e, Text *t) {
   const WeightForm *w = &e->weights;
   bool *seen = NEWS(&e->c->scratch, bool, w->pool ? w->pool->w.n : e->p->buf.n);
@@ -391,9 +388,8 @@ static void put_entry(Emit *e, Blob *blob) {
   e->sizes.entry_frame = e->b.frame;
   e->sizes.code += head.n;
   put_out_shapes(e);
-  for (BufId b = 1; b < e->p->buf.n;
-       b++) { /* weights that only views read are weights all the same */
-    BufId root = prog_root(e->p, b);
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    BufId root = prog_root(e->p, b); /* weights that only views read are weights all the same */
     if (e->used[b] && prog_buf(e->p, root)->space == BS_const) e->used[root] = true;
   }
   if (e->weights.blob) make_blob(e, blob);
