@@ -157,14 +157,9 @@ typedef struct Cut {
 } Cut;
 
 static bool is_open(Graph *g, const Type *t) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  for (u32 i = 0; i < t->rank; i++) {
-    u32 n = dim_is_const(t->dim[i]) ? 0 : dim_terms(g->dims, t->dim[i], &k0, &sym, &coef);
-    for (u32 k = 0; k < n; k++)
-      if (dim_syminfo(g->dims, sym[k])->kind != SY_input) return true;
-  }
+  for (u32 i = 0; i < t->rank; i++)
+    for (SymWalk w = dim_walk(g->dims, t->dim[i]); dim_next(&w);)
+      if (w.info->kind != SY_input) return true;
   return false;
 }
 

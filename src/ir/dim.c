@@ -310,27 +310,6 @@ Dims *dims_copy(const Dims *ds) {
   return d;
 }
 
-bool dim_mentions(const Dims *ds, Dim d, Sym s) {
-  const Aff *f = d >= 0 ? NULL : aff_of(ds, d);
-  for (u32 i = 0; f && i < f->n; i++) {
-    const SymInfo *x = &ds->sym.at[f->sym[i]];
-    if (f->sym[i] == s) return true;
-    if (x->kind == SY_derived && (dim_mentions(ds, x->a, s) || dim_mentions(ds, x->b, s)))
-      return true;
-  }
-  return false;
-}
-
-bool dim_is_data(const Dims *ds, Dim d) {
-  const Aff *f = d >= 0 ? NULL : aff_of(ds, d);
-  for (u32 i = 0; f && i < f->n; i++) {
-    const SymInfo *x = &ds->sym.at[f->sym[i]];
-    if (x->kind == SY_data) return true;
-    if (x->kind == SY_derived && (dim_is_data(ds, x->a) || dim_is_data(ds, x->b))) return true;
-  }
-  return false;
-}
-
 Ctx *dims_ctx(const Dims *ds) {
   return ds->c;
 }

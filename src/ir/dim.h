@@ -13,7 +13,6 @@ typedef struct Poly Poly; /* expression under construction */
 enum {
   DIM_TERMS = 32,   /* of one expression */
   DIM_FACTORS = 32, /* of one product */
-  DIM_SIZE = 400,   /* symbols and operations of one expression */
   DIM_DEPTH = 24,   /* levels of quotients, remainders, min and max */
 };
 #define NO_SYM UINT32_MAX /* as a monomial: 1 */

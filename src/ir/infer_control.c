@@ -63,15 +63,8 @@ static bool sets(Graph *g, const Blk *b, Sym s) {
 
 /* Does the dimension depend on a symbol that a node of the block sets? */
 static bool varies(Graph *g, const Blk *b, Dim d) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(g->dims, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo(g->dims, sym[i]);
-    if (s->kind == SY_data && sets(g, b, sym[i])) return true;
-    if (s->kind == SY_derived && (varies(g, b, s->a) || varies(g, b, s->b))) return true;
-  }
+  for (SymWalk w = dim_walk(g->dims, d); dim_next(&w);)
+    if (w.info->kind == SY_data && sets(g, b, w.sym)) return true;
   return false;
 }
 

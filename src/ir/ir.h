@@ -214,6 +214,28 @@ Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo,
 u32 dim_nsyms(const Dims *ds);
 SymInfo *dim_syminfo(Dims *ds, Sym s);
 Dims *dims_copy(const Dims *ds); /* equal numbers mean the same in both; they part from here on */
+/* The symbols that d is made of, a derived one before those it is derived from:
+ *
+ *   for (SymWalk w = dim_walk(ds, d); dim_next(&w);)
+ *     if (w.info->kind == SY_data) ...
+ */
+enum { DIM_SIZE = 400 }; /* symbols and operations of one dimension */
+typedef struct SymWalk {
+  const Dims *ds;
+  Sym sym; /* the one visited */
+  const SymInfo *info;
+  Dim a, b; /* whose symbols come next; set to 0 they are left out */
+  u32 n;
+  Sym more[DIM_SIZE]; /* those behind them */
+} SymWalk;
+static inline SymWalk dim_walk(const Dims *ds, Dim d) {
+  SymWalk w;
+  w.ds = ds;
+  w.a = d;
+  w.b = w.n = 0;
+  return w;
+}
+bool dim_next(SymWalk *w);
 bool dim_mentions(const Dims *ds, Dim d, Sym s);
 bool dim_is_data(const Dims *ds, Dim d); /* does a symbol of kind SY_data occur in it? */
 Dim dim_of_sym(Dims *ds, Sym s);

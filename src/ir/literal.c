@@ -99,24 +99,6 @@ void text_name(Text *t, const Ctx *c, Str s) {
     text_quote(t, at, n);
 }
 
-/* Marks the symbols that d is made of, and those that these are derived from. */
-void dims_use(Dims *ds, Dim d, bool *used) {
-  if (dim_is_const(d)) return;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    if (used[sym[i]]) continue;
-    used[sym[i]] = true;
-    const SymInfo *s = dim_syminfo(ds, sym[i]);
-    if (s->kind != SY_derived) continue;
-    Dim a = s->a, b = s->b;
-    dims_use(ds, a, used);
-    dims_use(ds, b, used);
-  }
-}
-
 void text_symbols(Text *t, const Ctx *c, Dims *ds, const bool *used) {
   for (Sym s = 0; s < dim_nsyms(ds); s++) {
     const SymInfo *si = dim_syminfo(ds, s);

@@ -14,18 +14,9 @@
 
 /* First symbol of d without an upper bound; false if there is none. */
 static bool unbounded(Dims *ds, Dim d, Sym *out) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo(ds, sym[i]);
-    if (s->kind == SY_derived) {
-      if (unbounded(ds, s->a, out) || unbounded(ds, s->b, out)) return true;
-    } else if (s->hi >= DIM_MAX) {
-      *out = sym[i];
-      return true;
-    }
+  for (SymWalk w = dim_walk(ds, d); dim_next(&w);) {
+    *out = w.sym;
+    if (w.info->kind != SY_derived && w.info->hi >= DIM_MAX) return true;
   }
   return false;
 }

@@ -59,27 +59,10 @@ static RefFn *const kernels[OP_COUNT] = {
 
 /* ---- symbols ---- */
 
-enum { DERIVED_DEPTH = 64 }; /* of derived symbols within derived symbols */
-
-static bool known_at(const Ref *r, Dim d, u32 depth) {
-  if (dim_is_const(d)) return true;
-  if (depth == DERIVED_DEPTH) return false;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(r->g->dims, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    if (sym[i] >= r->nsym) return false;
-    const SymInfo *s = dim_syminfo(r->g->dims, sym[i]);
-    if (s->kind != SY_derived ? !r->known[sym[i]]
-                              : !known_at(r, s->a, depth + 1) || !known_at(r, s->b, depth + 1))
-      return false;
-  }
-  return true;
-}
-
 bool ref_known(const Ref *r, Dim d) {
-  return known_at(r, d, 0);
+  for (SymWalk w = dim_walk(r->g->dims, d); dim_next(&w);)
+    if (w.sym >= r->nsym || (w.info->kind != SY_derived && !r->known[w.sym])) return false;
+  return true;
 }
 
 /* If d = actual leaves exactly one symbol open, that symbol is solved. */
@@ -93,7 +76,7 @@ static bool solve(Ref *r, Dim d, i64 actual) {
   for (u32 i = 0; i < n; i++) {
     const SymInfo *s = dim_syminfo(r->g->dims, sym[i]);
     if (s->kind == SY_derived) {
-      if (!known_at(r, s->a, 1) || !known_at(r, s->b, 1)) return false;
+      if (!ref_known(r, s->a) || !ref_known(r, s->b)) return false;
     } else if (!r->known[sym[i]]) {
       if (c) return false;
       c = coef[i];

@@ -24,19 +24,10 @@ static void need_node(Dce *d, NodeId n) {
 }
 
 static void need_dim(Dce *d, Dim x) {
-  Dims *ds = d->g->dims;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, x, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    if (d->seen[sym[i]]) continue;
-    d->seen[sym[i]] = true;
-    need_node(d, d->setter[sym[i]]);
-    const SymInfo *s = dim_syminfo(ds, sym[i]);
-    if (s->kind != SY_derived) continue;
-    need_dim(d, s->a);
-    need_dim(d, s->b);
+  for (SymWalk w = dim_walk(d->g->dims, x); dim_next(&w);) {
+    if (d->seen[w.sym]) w.a = w.b = 0;
+    if (!d->seen[w.sym]) need_node(d, d->setter[w.sym]);
+    d->seen[w.sym] = true;
   }
 }
 

@@ -138,17 +138,8 @@ static void follow(Order *o, u32 step, NodeId def) {
 }
 
 static void read_dim(Order *o, u32 step, Dim d) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(o->g->dims, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo(o->g->dims, sym[i]);
-    if (s->kind == SY_data) follow(o, step, o->setter[sym[i]]);
-    if (s->kind != SY_derived) continue;
-    read_dim(o, step, s->a);
-    read_dim(o, step, s->b);
-  }
+  for (SymWalk w = dim_walk(o->g->dims, d); dim_next(&w);)
+    if (w.info->kind == SY_data) follow(o, step, o->setter[w.sym]);
 }
 
 static void read_type(Order *o, u32 step, Val v) {
