@@ -45,7 +45,7 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
   t->at.val[t->lane] = tile_lane(t);
   for (u32 k = 0; k < t->f.nin; k++) {
-    if (t->varies_by_row[k]) continue;
+    if (tile_varies(t, k)) continue;
     held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId i = tile_unrolled(p, &at, count, "p");

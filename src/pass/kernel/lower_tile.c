@@ -182,7 +182,7 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
   VarId splat[FORM_IN] = {0};
   ExprId zero = ex_int(p, 0);
   for (u32 k = 0; k < f->nin; k++) {
-    if (t->use[k] == LU_splat || t->varies_by_row[k]) continue;
+    if (t->use[k] == LU_splat || tile_varies(t, k)) continue;
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Cursor in = at;
     ExprId j = tile_unrolled(p, &in, s.panels, "v");

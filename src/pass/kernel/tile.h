@@ -55,7 +55,6 @@ typedef struct Tile {
   u32 quad;  /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
   TileBytes bytes;
   LaneUse use[FORM_IN];
-  bool varies_by_row[FORM_IN]; /* moves along row */
   BufId pack[FORM_IN];
   bool packed_at_run[FORM_IN]; /* packed while running */
   TileStore store;
@@ -66,6 +65,11 @@ typedef struct Tile {
   VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
   TileAt at;
 } Tile;
+
+/* Is operand k another one in each row? */
+static inline bool tile_varies(const Tile *t, u32 k) {
+  return t->row < FORM_AXES && operand_moves(&t->f.in[k], t->row);
+}
 
 /* Accumulators of a tile: below and beside each other. */
 typedef struct TileSize {

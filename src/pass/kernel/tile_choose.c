@@ -456,7 +456,6 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (bytes && !bytes_settle(t)) return false;
   choose_size(t);
   for (u32 k = 0; k < f->nin; k++) {
-    t->varies_by_row[k] = t->row < FORM_AXES && operand_moves(&f->in[k], t->row);
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
@@ -540,11 +539,9 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   while (axis > 0 && !rows_along(t, axis - 1)) axis--;
   if (!axis || f->axis[row].hi < t->lanes) return false;
-  for (u32 k = 0; k < f->nin; k++) {
-    t->varies_by_row[k] = operand_moves(&f->in[k], row);
-    if (t->use[k] == LU_packed && t->varies_by_row[k]) return false;
-  }
   t->row = row;
+  for (u32 k = 0; k < f->nin; k++)
+    if (t->use[k] == LU_packed && tile_varies(t, k)) return false;
   *out = tile_of(l, f);
   out->lane = row;
   out->lanes = t->lanes;
