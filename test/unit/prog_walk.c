@@ -1,5 +1,5 @@
 /* Walks visit everything once, the outer before the inner and in the order of the text, however
- * deep it nests; what is to be left out is. */
+ * deep it nests; what is to be left out is. What is made behind a mark can be dropped. */
 #include "check.h"
 #include "ir/prog.h"
 
@@ -54,11 +54,28 @@ static void statements(Prog *p, VarId v) {
   CHECK(!prog_next(&none));
 }
 
+/* What is tried is dropped, but for variables of symbols, which others may have found by then. */
+static void trials(Prog *p, VarId v) {
+  Sym n = dim_sym(p->dims, SY_input, str_of(p->c, "n"), 1, 8);
+  ProgMark mark = prog_mark(p);
+  u32 nexpr = p->nexpr, nvar = p->var.n;
+  deep_sum(p, prog_add_var(p, DT_i64, 0));
+  prog_rewind(p, mark);
+  CHECK(p->nexpr == nexpr && p->var.n == nvar);
+  deep_sum(p, prog_add_var(p, DT_i64, 0));
+  VarId sym = prog_sym_var(p, n);
+  prog_add_var(p, DT_i64, 0);
+  prog_rewind(p, mark);
+  CHECK(p->nexpr == nexpr && p->var.n == sym + 1 && prog_sym_var(p, n) == sym);
+  CHECK(ex_mentions(p, deep_sum(p, v), v));
+}
+
 static void walk(Ctx *c, void *arg) {
   (void)arg;
   Prog *p = prog_new(c, dims_new(c));
   VarId v = prog_add_var(p, DT_i64, 0);
   expressions(p, v);
+  trials(p, v);
   statements(p, v);
 }
 
