@@ -52,13 +52,10 @@ static bool is_one_of(const char *name, const char *const *list, u32 n) {
 static void base_name(Emit *e, VarId v, char base[BASE]) {
   static const char *const words[] = {"if",  "do",  "for", "int", "asm", "sun",
                                       "arm", "sgi", "vax", "job", "to",  "at"};
-  Str name = prog_var(e->p, v)->name;
-  const char *s = name ? str_text(e->c, name) : "";
-  u32 n = 0;
-  while (n < BASE && s[n] >= 'a' && s[n] <= 'z') n++;
-  size_t digits = strspn(s + n, "0123456789");
+  const char *s = str_text(e->c, prog_var(e->p, v)->name);
+  size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"), digits = strspn(s + n, "0123456789");
   base[0] = 0;
-  if (n == BASE || s[n + digits]) return;
+  if (n >= BASE || s[n + digits]) return;
   memcpy(base, s, n);
   base[n] = 0;
   if (is_one_of(base, words, sizeof words / sizeof *words)) base[0] = 0;
