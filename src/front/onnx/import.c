@@ -287,12 +287,11 @@ static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
 
 /* What no version of the operator has is passed over; each is named once. */
 static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc) {
-  const char *known = n->attrs.n ? op_attrs(row) : NULL;
-  for (u32 i = 0; known && i < n->attrs.n; i++) {
+  for (u32 i = 0; i < n->attrs.n; i++) {
     Str name = n->attrs.at[i].name;
     Text word = text_new(&im->c->scratch);
     text_fmt(&word, " %s ", str_text(im->c, name));
-    if (strstr(known, text_cstr(&word))) continue;
+    if (strstr(op_attrs(row), text_cstr(&word))) continue;
     u32 *said = map_put(&im->odd, (u64)n->op << 32 | name);
     if (!*said)
       warn(im->c, loc, "attribute '%s' is not known and has no effect", show(im->c, name));

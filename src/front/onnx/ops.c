@@ -35,7 +35,7 @@ static int by_name(const void *key, const void *row) {
 const char *op_attrs(const OpRow *row) {
   const AttrRow *r =
       bsearch(row, attr_rows, sizeof attr_rows / sizeof *attr_rows, sizeof *attr_rows, by_name);
-  return r ? r->attrs : NULL;
+  return r ? r->attrs : "";
 }
 
 static const struct {

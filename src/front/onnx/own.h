@@ -65,7 +65,7 @@ struct Import {
 /* ops.c */
 extern const OpRow op_rows[];
 extern const u32 op_row_count;
-/* Names of the attributes any version of the operator has, each between blanks; NULL: not known. */
+/* Names of the attributes any version of the operator has, each between blanks. */
 const char *op_attrs(const OpRow *row);
 const char *domain_key(Ctx *c, Str domain); /* "ai", "ml", "ms"..., NULL for others */
 
