@@ -161,14 +161,13 @@ static void run_program(Ctx *c, void *arg) {
 }
 
 void api_bench_c(Bench *a) {
-  Err e = ctx_protect(a->m->c, run_program, a);
-  folder_remove(&a->folder);
-  if (e) longjmp(*a->m->c->door, (int)e);
+  folder_protect(a->m->c, &a->folder, run_program, a);
 }
 
-static void do_bench(Ctx *c, void *arg) {
-  Bench *a = arg;
+static void bench(Bench *a) {
   Ingot *m = a->m;
+  Ctx *c = m->c;
+  api_need(c, a->out, "the place of the times");
   a->start = time_ms();
   const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
@@ -190,10 +189,8 @@ static void do_bench(Ctx *c, void *arg) {
 
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out) {
-  IngotStatus s = api_need_all(m, out != NULL, "the place of the times");
-  if (s || !out) return s;
-  *out = (IngotBench){0};
+  if (out) *out = (IngotBench){0};
   Bench a = {
       .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};
-  return api_call(m, do_bench, &a);
+  API_CALL(m, bench(&a));
 }

@@ -42,11 +42,6 @@ typedef struct ProductBuild {
   CodeSize size;
 } ProductBuild;
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n > k && !strcmp(s + n - k, end);
-}
-
 static Product product(const char *path) {
   return ends_with(path, ".o")    ? PD_object
          : ends_with(path, ".a")  ? PD_archive
@@ -285,37 +280,24 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     api_native(m, o->cc);
   b.kind = product(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
-  Err e = ctx_protect(c, build, &b);
-  folder_remove(&b.folder);
-  if (e) longjmp(*c->door, (int)e);
+  folder_protect(c, &b.folder, build, &b);
   return b.size;
 }
 
-typedef struct BuildArg {
-  Ingot *m;
-  const IngotBuild *o;
-} BuildArg;
-
-static void do_build(Ctx *c, void *arg) {
-  BuildArg *a = arg;
-  (void)c;
-  api_build(a->m, a->o);
-}
-
-static void do_check_build(Ctx *c, void *arg) {
-  BuildArg *a = arg;
-  api_need(c, a->o, "the description of the build");
-  if (a->o->output)
-    check_build(c, a->o);
+static void check(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  api_need(c, o, "the description of the build");
+  if (o->output)
+    check_build(c, o);
   else
-    api_need_compiler(c, a->o->cc);
-  if (a->o->march) api_need_vectors(a->m, a->o->march, a->o->cc);
+    api_need_compiler(c, o->cc);
+  if (o->march) api_need_vectors(m, o->march, o->cc);
 }
 
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {
-  return api_call(m, do_check_build, &(BuildArg){m, o});
+  API_CALL(m, check(m, o));
 }
 
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o) {
-  return api_call(m, do_build, &(BuildArg){m, o});
+  API_CALL(m, api_build(m, o));
 }

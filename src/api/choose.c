@@ -36,20 +36,10 @@ static u64 constants(const Prog *p) {
   return n;
 }
 
-static EmitOptions options(const Ingot *m, const Target *target) {
-  return (EmitOptions){.name = "model",
-                       .version = "",
-                       .source = "",
-                       .options = "",
-                       .target = target,
-                       .openmp = m->openmp,
-                       .weights = WM_literal};
-}
-
 static void find_stack(Ctx *c, void *arg) {
   Tried *t = arg;
   (void)c;
-  EmitOptions o = options(&t->m, t->how.target);
+  EmitOptions o = api_nameless(&t->m, t->how.target);
   EmitFacts f = emit_facts(t->m.p, &o);
   t->arena = f.arena_bytes;
   t->stack = f.stack_bytes;
@@ -125,13 +115,11 @@ static const char *peak_of(const Ingot *m) {
   prog_names(p); /* two of one name get others */
   for (u32 i = 0; i < r.npeak && i < SHOWN; i++) {
     const Buf *b = prog_buf(p, r.peak[i]);
-    text_fmt(&t, "%s%s %s[", i ? ", " : "", show(c, b->name), dtype_info[b->dt].name);
-    for (u32 k = 0; k < b->rank; k++) {
-      i64 lo, hi;
-      dim_bounds(p->dims, b->dim[k], &lo, &hi);
-      text_fmt(&t, "%s%lld", k ? "," : "", (long long)hi);
-    }
-    text_fmt(&t, "] %llu bytes", (unsigned long long)r.peak_bytes[i]);
+    i64 lo, hi[MAX_RANK];
+    for (u32 k = 0; k < b->rank; k++) dim_bounds(p->dims, b->dim[k], &lo, &hi[k]);
+    text_fmt(&t, "%s%s %s %llu bytes", i ? ", " : "", show(c, b->name),
+             shape_text(c, dtype_info[b->dt].name, hi, b->rank),
+             (unsigned long long)r.peak_bytes[i]);
     put_node(c, &t, " of", made[i]);
   }
   if (r.npeak > SHOWN) text_fmt(&t, " and %u more", r.npeak - SHOWN);
@@ -180,7 +168,7 @@ static Tried choose_size(Ingot *m, const Target *target) {
   u32 ways = sizeof way / sizeof *way - (m->bodies.n > 0); /* a body is for its machine */
   for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     Tried t = try(m, way[i], i > 0);
-    EmitOptions o = options(m, way[i].target);
+    EmitOptions o = api_nameless(m, way[i].target);
     u64 cost = m->p->planned ? emit_size(m->p, &o) : 0;
     /* plain loops, which are many times slower, must save a quarter */
     if (cost >= (way[i].target != target ? least - least / 4 : least)) continue;

@@ -99,12 +99,8 @@ static double cosine(const Tensor *a, const Tensor *b) {
   return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / sqrt(xx) / sqrt(yy);
 }
 
-static const char *shape_text(Ctx *c, const Tensor *t) {
-  Text s = text_new(&c->keep);
-  text_fmt(&s, "%s[", dtype_info[t->dt].name);
-  for (u32 i = 0; i < t->rank; i++) text_fmt(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
-  text_puts(&s, "]");
-  return text_cstr(&s);
+static const char *tensor_text(Ctx *c, const Tensor *t) {
+  return shape_text(c, dtype_info[t->dt].name, t->dim, t->rank);
 }
 
 /* ---- tolerances ---- */
@@ -186,9 +182,7 @@ static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want,
   bool same = have->dt == want->dt && have->rank == want->rank;
   for (u32 i = 0; same && i < have->rank; i++) same = have->dim[i] == want->dim[i];
   if (!same) {
-    Text s = text_new(&c->keep);
-    text_fmt(&s, "%s, expected %s", shape_text(c, have), shape_text(c, want));
-    d->why = text_cstr(&s);
+    d->why = str_text(c, str_fmt(c, "%s, expected %s", tensor_text(c, have), tensor_text(c, want)));
     d->ok = 0;
     return;
   }
@@ -205,14 +199,13 @@ typedef struct CompareArg {
   const char *dir;
   double rtol, atol;
   IngotDiff *diff;
-  u32 max, n;
+  u32 max, *n;
   bool ok;
 } CompareArg;
 
 static void put_diff(CompareArg *a, IngotDiff d) {
   a->ok = a->ok && d.ok;
-  if (a->n < a->max) a->diff[a->n] = d;
-  a->n++;
+  if (*a->n < a->max) a->diff[(*a->n)++] = d;
 }
 
 static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
@@ -235,13 +228,6 @@ static bool compare_length(CompareArg *a, const char *name, const Datum *want, T
   return d.ok;
 }
 
-static Tensor *row_of(Ctx *c, const Tensor *stack, u32 i) {
-  u64 n;
-  shape_count(stack->dim + 1, stack->rank - 1, &n);
-  const u8 *from = (const u8 *)stack->data + n * i * dtype_bytes(stack->dt);
-  return tensor_wrap(&c->keep, stack->dt, stack->dim + 1, stack->rank - 1, from);
-}
-
 static void compare_stack(CompareArg *a, const Port *p, const char *name, const Datum *want) {
   Ingot *m = a->m;
   const Tensor *stack = m->out[p->elem[0].flat];
@@ -249,7 +235,7 @@ static void compare_stack(CompareArg *a, const Port *p, const char *name, const 
   if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
   for (u32 i = 0; i < want->n; i++) {
     IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
-    compare(m->c, m->rounds, row_of(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
+    compare(m->c, m->rounds, api_row(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
     put_diff(a, d);
   }
 }
@@ -315,6 +301,7 @@ static void do_compare(Ctx *c, void *arg) {
   CompareArg *a = arg;
   Ingot *m = a->m;
   api_need(c, a->dir, "the folder of what is expected");
+  api_need(c, a->n, "the place of their number");
   if (a->max) api_need(c, a->diff, "the place of the differences");
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
@@ -338,19 +325,11 @@ static void do_compare(Ctx *c, void *arg) {
 
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n) {
-  CompareArg a = {m, dir, rtol, atol, diff, max, 0, false};
-  IngotStatus s = api_need_all(m, n != NULL, "the place of their number");
-  if (!s) s = api_call(m, do_compare, &a);
-  if (n) *n = a.n < max ? a.n : max;
+  CompareArg a = {m, dir, rtol, atol, diff, max, n, false};
+  if (n) *n = 0;
+  IngotStatus s = api_call(m, do_compare, &a);
   return s ? s : a.ok ? INGOT_OK : INGOT_MISMATCH;
 }
-
-typedef struct DiffArg {
-  const Ingot *m;
-  const IngotTensor *have, *want;
-  double rtol, atol;
-  IngotDiff *diff;
-} DiffArg;
 
 static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   api_need_array(c, t);
@@ -363,15 +342,16 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   return x;
 }
 
-static void do_diff(Ctx *c, void *arg) {
-  DiffArg *a = arg;
-  api_need(c, a->diff, "the place of the difference");
-  Tensor x = as_tensor(c, a->have), y = as_tensor(c, a->want);
-  *a->diff = (IngotDiff){.name = str_text(c, str_of(c, a->want->name)), .ok = 1, .why = ""};
-  compare(c, a->m->rounds, &x, &y, a->rtol, a->atol, a->diff);
+static void diff_arrays(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
+                        double atol, IngotDiff *d) {
+  Ctx *c = m->c;
+  api_need(c, d, "the place of the difference");
+  Tensor x = as_tensor(c, have), y = as_tensor(c, want);
+  *d = (IngotDiff){.name = str_text(c, str_of(c, want->name)), .ok = 1, .why = ""};
+  compare(c, m->rounds, &x, &y, rtol, atol, d);
 }
 
 IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
                        double atol, IngotDiff *diff) {
-  return api_call(m, do_diff, &(DiffArg){m, have, want, rtol, atol, diff});
+  API_CALL(m, diff_arrays(m, have, want, rtol, atol, diff));
 }

@@ -49,17 +49,9 @@ static void need_plain_graph(Ingot *m) {
     fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");
 }
 
-typedef struct ExposeArg {
-  Ingot *m;
-  bool all;
-  const u32 *value; /* numbers; not all */
-  u32 n;
-} ExposeArg;
-
-static void do_expose(Ctx *c, void *arg) {
-  ExposeArg *a = arg;
-  Ingot *m = a->m;
-  if (!a->all && a->n) api_need(c, a->value, "the list of values");
+/* value: numbers of some; unless all are wanted. */
+static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
+  if (!all && n) api_need(m->c, value, "the list of values");
   need_plain_graph(m);
   api_forget_run(m);
   Graph *g = m->g;
@@ -67,26 +59,27 @@ static void do_expose(Ctx *c, void *arg) {
   Blk *b = &g->blk.at[1];
   b->ret.n = g->out_name.n = g->state.n = 0;
   m->ports = NULL;
-  for (u32 k = 0; k < (a->all ? vs.val.n : a->n); k++) {
-    u32 i = a->all ? k : a->value[k];
-    if (i >= vs.val.n) fail(c, ERR_usage, LOC_NONE, "there is no value number %u", i);
+  for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
+    u32 i = all ? k : value[k];
+    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "there is no value number %u", i);
     graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);
 }
 
 IngotStatus ingot_expose(Ingot *m) {
-  return api_call(m, do_expose, &(ExposeArg){.m = m, .all = true});
+  API_CALL(m, expose(m, true, NULL, 0));
 }
 
 IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n) {
-  return api_call(m, do_expose, &(ExposeArg){m, false, value, n});
+  API_CALL(m, expose(m, false, value, n));
 }
 
-static void do_stored(Ctx *c, void *arg) {
-  ExposeArg *a = arg;
-  need_plain_graph(a->m);
-  Graph *g = a->m->g;
+static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
+  Ctx *c = m->c;
+  api_need(c, out && nout ? out : NULL, "the place of the values");
+  need_plain_graph(m);
+  Graph *g = m->g;
   Values vs = list_values(g);
   Map number = map_new(&c->keep); /* label -> 1 + number of the value */
   bool *stored = NEWS(&c->keep, bool, vs.val.n + 1);
@@ -98,8 +91,8 @@ static void do_stored(Ctx *c, void *arg) {
     const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
     if (at) stored[*at - 1] = true;
   }
-  api_passes(a->m, &(IngotPipe){.stop = "fuse"});
-  g = a->m->g;
+  api_passes(m, &(IngotPipe){.stop = "fuse"});
+  g = m->g;
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -108,19 +101,17 @@ static void do_stored(Ctx *c, void *arg) {
       if (at) stored[*at - 1] = true;
     }
   }
-  u32 *value = NEWS(&c->keep, u32, vs.val.n + 1);
+  u32 *value = NEWS(&c->keep, u32, vs.val.n + 1), n = 0;
   for (u32 i = 0; i < vs.val.n; i++)
-    if (stored[i]) value[a->n++] = i;
-  a->value = value;
+    if (stored[i]) value[n++] = i;
+  *out = value;
+  *nout = n;
 }
 
 IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n) {
-  ExposeArg a = {.m = m};
-  IngotStatus s = api_need_all(m, value && n, "the place of the values");
-  if (!s) s = api_call(m, do_stored, &a);
-  if (value) *value = s ? NULL : a.value;
-  if (n) *n = s ? 0 : a.n;
-  return s;
+  if (value) *value = NULL;
+  if (n) *n = 0;
+  API_CALL(m, list_stored(m, value, n));
 }
 
 typedef struct OriginArg {
@@ -176,8 +167,7 @@ static void keep_block(Cut *u, BlkId b, u32 steps, u32 depth) {
   for (u32 i = 0; i < blk->ret.n; i++) keep_value(u, blk->ret.at[i], steps, depth);
 }
 
-/* The node that computes v is kept, unless it is too many steps away; then v becomes a parameter.
- */
+/* The node that computes v is kept; if it is too many steps away, v becomes a parameter. */
 static void keep_value(Cut *u, Val v, u32 steps, u32 depth) {
   if (!v) return;
   Graph *g = u->g;
@@ -209,11 +199,6 @@ static bool visit(Edit *e, NodeId id) {
   return u->steps[id] != 0;
 }
 
-typedef struct CutArg {
-  Ingot *m;
-  u32 value, depth;
-} CutArg;
-
 /* Parameters that are still read, then the new ones; positions are counted again. */
 static void set_params(Cut *u) {
   Graph *g = u->g;
@@ -230,22 +215,22 @@ static void set_params(Cut *u) {
   }
 }
 
-static void do_cut(Ctx *c, void *arg) {
-  CutArg *a = arg;
-  need_plain_graph(a->m);
-  api_forget_run(a->m);
-  Graph *g = a->m->g;
+static void cut(Ingot *m, u32 value, u32 depth) {
+  Ctx *c = m->c;
+  need_plain_graph(m);
+  api_forget_run(m);
+  Graph *g = m->g;
   Cut u = {.g = g, .vs = list_values(g), .param = map_new(&c->keep), .used = map_new(&c->keep)};
-  if (a->value >= u.vs.val.n)
+  if (value >= u.vs.val.n)
     fail(c, ERR_usage, LOC_NONE, "the model has %u values, there is no number %u", u.vs.val.n,
-         a->value);
-  Val v = u.vs.val.at[a->value];
-  Str name = value_name(g, v, a->value);
+         value);
+  Val v = u.vs.val.at[value];
+  Str name = value_name(g, v, value);
   u.steps = NEWS(&c->keep, u32, g->node.n);
-  keep_value(&u, v, 0, a->depth ? a->depth : UINT32_MAX - 2);
+  keep_value(&u, v, 0, depth ? depth : UINT32_MAX - 2);
   set_params(&u);
   g->blk.at[1].ret.n = g->out_name.n = g->state.n = 0;
-  a->m->ports = NULL;
+  m->ports = NULL;
   graph_result(g, v, name);
   bool eager = g->eager;
   g->eager = false;
@@ -256,9 +241,9 @@ static void do_cut(Ctx *c, void *arg) {
   for (u32 i = 0; i < g->pin.n; i++)
     if (map_get(&u.used, g->pin.at[i].param)) g->pin.at[n++] = g->pin.at[i];
   g->pin.n = n;
-  api_describe(a->m);
+  api_describe(m);
 }
 
 IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth) {
-  return api_call(m, do_cut, &(CutArg){m, value, depth});
+  API_CALL(m, cut(m, value, depth));
 }

@@ -15,12 +15,6 @@
 /* Weights above this go into a file beside the C, where there is a place for it. */
 #define BESIDE_BYTES ((u64)8 << 20)
 
-typedef struct EmitArg {
-  Ingot *m;
-  const IngotC *o;
-  Text source, header;
-} EmitArg;
-
 /* The runtime in a file has the prefixes ig_, IG_, im_ and imk_, compilers have __. The name occurs
  * in capitals too, so case does not matter. */
 static bool is_taken(const char *s) {
@@ -276,27 +270,38 @@ static void say_feature(Ctx *c, const EmitFacts *facts) {
          facts->feature);
 }
 
+EmitOptions api_nameless(const Ingot *m, const Target *target) {
+  return (EmitOptions){.name = "model",
+                       .version = "",
+                       .source = "",
+                       .options = "",
+                       .target = target,
+                       .openmp = m->openmp,
+                       .weights = WM_literal};
+}
+
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
   return emit_late(m, o, source, header, NULL);
 }
 
-static void do_emit(Ctx *c, void *arg) {
-  EmitArg *a = arg;
-  api_need(c, a->o, "the description of the C file");
-  a->source = text_new(&c->keep);
-  a->header = text_new(&c->keep);
-  EmitFacts facts = api_emit(a->m, a->o, &a->source, &a->header);
+static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+                       const char **header, size_t *nheader) {
+  Ctx *c = m->c;
+  Text s = text_new(&c->keep), h = text_new(&c->keep);
+  api_need(c, source && nsource && header && nheader ? source : NULL,
+           "the place of source and header");
+  api_need(c, o, "the description of the C file");
+  EmitFacts facts = api_emit(m, o, &s, &h);
   say_feature(c, &facts);
+  api_give(&s, source, nsource);
+  api_give(&h, header, nheader);
 }
 
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader) {
-  EmitArg a = {.m = m, .o = o};
-  IngotStatus s =
-      api_need_all(m, source && nsource && header && nheader, "the place of source and header");
-  if (!s) s = api_call(m, do_emit, &a);
-  api_give(s, &a.source, source, nsource);
-  return api_give(s, &a.header, header, nheader);
+  api_give(NULL, source, nsource);
+  api_give(NULL, header, nheader);
+  API_CALL(m, emit_texts(m, o, source, nsource, header, nheader));
 }
 
 u64 api_weight_bytes(const Ingot *m) {
@@ -309,52 +314,41 @@ u64 api_weight_bytes(const Ingot *m) {
   return n;
 }
 
-typedef struct WeightsArg {
-  Ingot *m;
-  Text all;
-} WeightsArg;
-
-static void do_weights(Ctx *c, void *arg) {
-  WeightsArg *a = arg;
-  a->all = text_new(&c->keep);
-  for (u32 i = 0; i < a->m->blob.piece.n; i++)
-    text_put(&a->all, a->m->blob.piece.at[i].at, a->m->blob.piece.at[i].n);
+static void give_weights(Ingot *m, const void **data, size_t *n) {
+  Text all = text_new(&m->c->keep);
+  api_need(m->c, data && n ? data : NULL, "the place of the weights");
+  for (u32 i = 0; i < m->blob.piece.n; i++)
+    text_put(&all, m->blob.piece.at[i].at, m->blob.piece.at[i].n);
+  *data = all.at;
+  *n = all.n;
 }
 
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
-  WeightsArg a = {.m = m};
-  IngotStatus s = api_need_all(m, data && n, "the place of the weights");
-  if (!s) s = api_call(m, do_weights, &a);
-  if (data) *data = s ? NULL : a.all.at;
-  if (n) *n = s ? 0 : a.all.n;
-  return s;
+  if (data) *data = NULL;
+  if (n) *n = 0;
+  API_CALL(m, give_weights(m, data, n));
 }
 
-typedef struct CFilesArg {
-  Ingot *m;
-  const IngotC *o;
-  const char *source, *header, *weights;
-} CFilesArg;
-
 /* In the order weights, header, source: a C file never stands without its weights. */
-static void do_write_c(Ctx *c, void *arg) {
-  CFilesArg *a = arg;
-  api_need(c, a->o, "the options");
-  IngotC o = *a->o;
+static void write_c(Ingot *m, const IngotC *options, const char *source_path,
+                    const char *header_path, const char *weights_path) {
+  Ctx *c = m->c;
+  api_need(c, options, "the options");
+  IngotC o = *options;
   Text source = text_new(&c->keep), header = text_new(&c->keep);
-  api_need(c, a->source, "the path of the source");
-  api_need(c, a->header, "the path of the header");
-  api_need(c, a->weights, "the path of the weights");
-  api_bodies(a->m);
-  bool large = !o.weights && api_weight_bytes(a->m) > BESIDE_BYTES;
+  api_need(c, source_path, "the path of the source");
+  api_need(c, header_path, "the path of the header");
+  api_need(c, weights_path, "the path of the weights");
+  api_bodies(m);
+  bool large = !o.weights && api_weight_bytes(m) > BESIDE_BYTES;
   if (large) o.weights = "file";
   LateTexts late = {0};
-  EmitFacts facts = emit_late(a->m, &o, &source, &header, &late);
+  EmitFacts facts = emit_late(m, &o, &source, &header, &late);
   say_feature(c, &facts);
-  const Blob *blob = &a->m->blob;
-  FileOut f[3] = {{.path = a->weights, .n = blob->piece.n, .piece = blob->piece.at},
-                  {.path = a->header, .at = header.at, .n = header.n},
-                  {.path = a->source}};
+  const Blob *blob = &m->blob;
+  FileOut f[3] = {{.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at},
+                  {.path = header_path, .at = header.at, .n = header.n},
+                  {.path = source_path}};
   VEC(Chunk) part = {0};
   size_t from = 0;
   for (u32 i = 0; i < late.n; i++) {
@@ -370,10 +364,10 @@ static void do_write_c(Ctx *c, void *arg) {
     warn(c, LOC_NONE,
          "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
          "text puts them into the C file",
-         (double)blob->n / 1e6, show_text(c, str_of(c, a->weights)));
+         (double)blob->n / 1e6, show_text(c, str_of(c, weights_path)));
 }
 
 IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
                           const char *weights) {
-  return api_call(m, do_write_c, &(CFilesArg){m, o, source, header, weights});
+  API_CALL(m, write_c(m, o, source, header, weights));
 }

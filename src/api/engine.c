@@ -79,12 +79,6 @@ void api_forget_run(Ingot *m) {
   m->nin = m->nout = 0;
 }
 
-typedef struct RunArg {
-  Ingot *m;
-  const char *engine;
-  u64 seed;
-} RunArg;
-
 static void check_pins(Ingot *m) {
   for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
     const Pin *p = &m->g->pin.at[i];
@@ -108,17 +102,16 @@ static void check_cost(Ingot *m) {
          "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
 }
 
-static void do_run(Ctx *c, void *arg) {
-  RunArg *a = arg;
-  Ingot *m = a->m;
-  const Engine *e = api_engine(c, a->engine, 0);
+static void run(Ingot *m, const char *engine, u64 seed) {
+  Ctx *c = m->c;
+  const Engine *e = api_engine(c, engine, 0);
   unsigned flags = e->info.flags;
   if (flags & INGOT_NATIVE && !m->library) api_need_compiler(c, NULL);
   m->runs = true;
   api_import(m, false);
   check_cost(m);
   api_forget_run(m);
-  m->in = api_inputs(m, a->seed);
+  m->in = api_inputs(m, seed);
   m->nin = api_param_count(m);
   m->nout = ingot_output_count(m);
   m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
@@ -129,12 +122,12 @@ static void do_run(Ctx *c, void *arg) {
     fail(c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
   if (flags & INGOT_NATIVE) api_here(m);
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
-  e->run(m, a->seed);
+  e->run(m, seed);
   api_decode(m);
 }
 
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
-  return api_call(m, do_run, &(RunArg){m, engine, seed});
+  API_CALL(m, run(m, engine, seed));
 }
 
 IngotTensor ingot_output(const Ingot *m, uint32_t i) {

@@ -26,50 +26,37 @@ IngotStatus ingot_set_guard(Ingot *m, IngotGuard *g) {
   return (IngotStatus)m->status;
 }
 
-typedef struct WriteArg {
-  const IngotFile *file;
-  u32 n;
-} WriteArg;
-
-static void do_write_files(Ctx *c, void *arg) {
-  WriteArg *a = arg;
-  FileOut *f = NEWS(&c->keep, FileOut, a->n);
-  if (a->n) api_need(c, a->file, "the list of files");
-  for (u32 i = 0; i < a->n; i++) {
-    api_need(c, a->file[i].path, "the path of a file");
-    if (a->file[i].n) api_need(c, a->file[i].data, "the contents of a file");
-    f[i] = (FileOut){.path = a->file[i].path, .at = a->file[i].data, .n = a->file[i].n};
+static void write_files(Ctx *c, const IngotFile *file, u32 n) {
+  FileOut *f = NEWS(&c->keep, FileOut, n);
+  if (n) api_need(c, file, "the list of files");
+  for (u32 i = 0; i < n; i++) {
+    api_need(c, file[i].path, "the path of a file");
+    if (file[i].n) api_need(c, file[i].data, "the contents of a file");
+    f[i] = (FileOut){.path = file[i].path, .at = file[i].data, .n = file[i].n};
   }
-  files_write(c, f, a->n);
+  files_write(c, f, n);
 }
 
 IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count) {
-  return api_call(m, do_write_files, &(WriteArg){file, count});
+  API_CALL(m, write_files(m->c, file, count));
 }
 
 IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n) {
   return ingot_write_files(m, &(IngotFile){path, data, n}, 1);
 }
 
-typedef struct PlanArg {
-  const char *const *path;
-  u32 n;
-} PlanArg;
-
-static void do_will_write(Ctx *c, void *arg) {
-  const PlanArg *a = arg;
-  if (a->n) api_need(c, a->path, "the list of paths");
-  for (u32 i = 0; i < a->n; i++) api_need(c, a->path[i], "a path");
-  files_plan(c, a->path, a->n);
+static void will_write(Ctx *c, const char *const *path, u32 n) {
+  if (n) api_need(c, path, "the list of paths");
+  for (u32 i = 0; i < n; i++) api_need(c, path[i], "a path");
+  files_plan(c, path, n);
 }
 
 IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n) {
-  return api_call(m, do_will_write, &(PlanArg){path, n});
+  API_CALL(m, will_write(m->c, path, n));
 }
 
 /* How many outputs a folder will receive is not known yet: those that are there are looked at. */
-static void do_will_write_outputs(Ctx *c, void *arg) {
-  const char *path = *((const PlanArg *)arg)->path;
+static void will_write_outputs(Ctx *c, const char *path) {
   struct stat st;
   api_need(c, path, "the path");
   if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
@@ -86,5 +73,5 @@ static void do_will_write_outputs(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_will_write_outputs(Ingot *m, const char *path) {
-  return api_call(m, do_will_write_outputs, &(PlanArg){&path, 1});
+  API_CALL(m, will_write_outputs(m->c, path));
 }

@@ -54,17 +54,13 @@ static void first_failure(Guess *a, const char *why) {
 static bool works(Guess *a) {
   Ctx *c = a->m->c;
   Loc here = c->here;
-  Diag **end = c->diags_end;
-  u32 warnings = c->nwarnings, errors = c->nerrors;
+  Said before = diag_said(c);
   const char *why;
   c->nerrors = 0;
   Err e = ctx_try(c, try_import, a, &why);
   if (e && !a->why) first_failure(a, why);
-  c->nerrors = errors;
   c->here = here;
-  c->diags_end = end;
-  *end = NULL;
-  c->nwarnings = warnings;
+  diag_unsay(c, before);
   return !e;
 }
 

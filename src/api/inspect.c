@@ -15,7 +15,8 @@ typedef struct Report {
   Text out;
   ModelFacts facts;
   double macs;
-  bool sized; /* see InspectArg */
+  bool sized;          /* imported with the sizes it would run with */
+  const char *missing; /* what it would need for that, if it can only be built so; NULL: nothing */
   IngotMemory memory;
 } Report;
 
@@ -36,10 +37,10 @@ static void count_constants(Report *r, Graph *g) {
     }
 }
 
-static void quote_json(Report *r, Str s) {
-  /* JSON strings hold any text; bytes outside printable ASCII are written as \u00XX. */
+/* JSON strings hold any text; bytes outside printable ASCII are written as \u00XX. */
+static void quote_json(Report *r, const char *before, Str s) {
   const char *t = str_text(r->m->c, s);
-  text_puts(&r->out, "\"");
+  text_fmt(&r->out, "%s\"", before);
   for (size_t i = 0; i < str_len(r->m->c, s); i++) {
     u8 ch = (u8)t[i];
     if (ch == '"' || ch == '\\')
@@ -52,20 +53,13 @@ static void quote_json(Report *r, Str s) {
   text_puts(&r->out, "\"");
 }
 
-static void value_line(Report *r, Str name, const Type *t, bool first) {
-  Dims *ds = r->m->g->dims;
+static void value_line(Report *r, Str name, const char *type, bool first) {
   if (!r->json) {
-    text_fmt(&r->out, "  %s: ", show(r->m->c, name));
-    type_print(ds, t, &r->out);
-    text_puts(&r->out, "\n");
+    text_fmt(&r->out, "  %s: %s\n", show(r->m->c, name), type);
     return;
   }
-  text_puts(&r->out, first ? "{\"name\":" : ",{\"name\":");
-  quote_json(r, name);
-  Text type = text_new(&r->m->c->scratch);
-  type_print(ds, t, &type);
-  text_puts(&r->out, ",\"type\":");
-  quote_json(r, str_intern(r->m->c, type.at, type.n));
+  quote_json(r, first ? "{\"name\":" : ",{\"name\":", name);
+  quote_json(r, ",\"type\":", str_of(r->m->c, type));
   text_puts(&r->out, "}");
 }
 
@@ -77,7 +71,8 @@ static void values(Report *r, bool inputs) {
                              : (inputs ? "inputs\n" : "outputs\n"));
   for (u32 i = 0; i < n; i++) {
     Str name = inputs ? graph_val(g, b->param.at[i])->name : g->out_name.at[i];
-    value_line(r, name, graph_type(g, inputs ? b->param.at[i] : b->ret.at[i]), i == 0);
+    const Type *t = graph_type(g, inputs ? b->param.at[i] : b->ret.at[i]);
+    value_line(r, name, type_text(g->dims, t), i == 0);
   }
   if (r->json) text_puts(&r->out, "],");
 }
@@ -104,15 +99,12 @@ static void state_part(Report *r) {
       text_puts(&r->out, "\n");
       continue;
     }
-    text_puts(&r->out, i ? ",{\"in\":" : "{\"in\":");
-    quote_json(r, in);
-    text_puts(&r->out, ",\"out\":");
-    quote_json(r, out);
-    text_puts(&r->out, ",\"grows\":");
+    quote_json(r, i ? ",{\"in\":" : "{\"in\":", in);
+    quote_json(r, ",\"out\":", out);
     if (with)
-      quote_json(r, with);
+      quote_json(r, ",\"grows\":", with);
     else
-      text_puts(&r->out, "null");
+      text_puts(&r->out, ",\"grows\":null");
     text_puts(&r->out, "}");
   }
   if (r->json) text_puts(&r->out, "],");
@@ -128,8 +120,7 @@ static void file_part(Report *r) {
     text_fmt(&r->out, "%s IR version %lld", r->m->reader->name, (long long)f->version);
   for (u32 i = 0; i < f->opset.n; i++) {
     if (r->json) {
-      text_puts(&r->out, i ? "," : "");
-      quote_json(r, f->opset.at[i].name);
+      quote_json(r, i ? "," : "", f->opset.at[i].name);
       text_fmt(&r->out, ":%lld", (long long)f->opset.at[i].version);
     } else {
       text_fmt(&r->out, ", %s %lld", show(c, f->opset.at[i].name),
@@ -149,8 +140,7 @@ static void file_part(Report *r) {
     text_fmt(&r->out, "operators (%u nodes)\n%s", f->nnodes, f->op.n ? " " : "  none");
   for (u32 i = 0; i < f->op.n; i++) {
     if (r->json) {
-      text_puts(&r->out, i ? "," : "");
-      quote_json(r, f->op.at[i].op);
+      quote_json(r, i ? "," : "", f->op.at[i].op);
       text_fmt(&r->out, ":%u", f->op.at[i].n);
     } else {
       text_fmt(&r->out, " %s %u", show(c, f->op.at[i].op), f->op.at[i].n);
@@ -164,12 +154,10 @@ static void refusals(Report *r) {
   text_puts(&r->out, r->json ? "\"unsupported\":[" : "unsupported nodes\n");
   for (const Diag *d = r->m->c->diags; d; d = d->next) {
     if (d->level != LV_error || d->code != ERR_unsupported) continue;
-    if (r->json) {
-      text_puts(&r->out, k ? "," : "");
-      quote_json(r, str_of(r->m->c, d->text));
-    } else {
+    if (r->json)
+      quote_json(r, k ? "," : "", str_of(r->m->c, d->text));
+    else
       text_fmt(&r->out, "  %s\n", d->text);
-    }
     k++;
   }
   if (r->json)
@@ -193,20 +181,11 @@ static void graph_part(Report *r) {
              dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
-/* Of a model that cannot be built as it is: what its file declares. */
 static void declared_line(Report *r, const DeclValue *v, bool first) {
-  const char *type = decl_text(r->m->c, &v->type);
-  if (!r->json) {
-    text_fmt(&r->out, "  %s: %s\n", show(r->m->c, v->name), type);
-    return;
-  }
-  text_puts(&r->out, first ? "{\"name\":" : ",{\"name\":");
-  quote_json(r, v->name);
-  text_puts(&r->out, ",\"type\":");
-  quote_json(r, str_of(r->m->c, type));
-  text_puts(&r->out, "}");
+  value_line(r, v->name, decl_text(r->m->c, &v->type), first);
 }
 
+/* Of a model that cannot be built as it is: what its file declares. */
 static void declared_part(Report *r) {
   const Model *g = r->m->model;
   text_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
@@ -223,8 +202,7 @@ static void memory_json(Report *r, const IngotMemory *x) {
   text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"groups\":%u,\"buffers\":%u,\"planned\":%s,",
            (unsigned long long)x->weights, x->groups, x->buffers, x->planned ? "true" : "false");
   if (!x->planned) {
-    text_puts(&r->out, "\"why\":");
-    quote_json(r, str_of(r->m->c, x->why));
+    quote_json(r, "\"why\":", str_of(r->m->c, x->why));
     text_puts(&r->out, "},");
     return;
   }
@@ -239,8 +217,7 @@ static void memory_json(Report *r, const IngotMemory *x) {
            (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
            (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
   for (u32 i = 0; i < x->npeak; i++) {
-    text_puts(&r->out, i ? ",{\"name\":" : "{\"name\":");
-    quote_json(r, str_of(r->m->c, x->peak[i].name));
+    quote_json(r, i ? ",{\"name\":" : "{\"name\":", str_of(r->m->c, x->peak[i].name));
     text_fmt(&r->out, ",\"bytes\":%llu}", (unsigned long long)x->peak[i].bytes);
   }
   text_puts(&r->out, "]},");
@@ -271,10 +248,8 @@ static void memory_text(Report *r, const IngotMemory *x) {
   text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
   for (u32 i = 0; i < x->npeak; i++) {
     const IngotTensor *t = &x->peak[i];
-    text_fmt(&r->out, "  %s: %s[", show(r->m->c, str_of(r->m->c, t->name)), t->dtype);
-    for (u32 k = 0; k < t->rank; k++)
-      text_fmt(&r->out, "%s%lld", k ? "," : "", (long long)t->dim[k]);
-    text_fmt(&r->out, "] %llu bytes\n", (unsigned long long)t->bytes);
+    text_fmt(&r->out, "  %s: %s %llu bytes\n", show(r->m->c, str_of(r->m->c, t->name)),
+             shape_text(r->m->c, t->dtype, t->dim, t->rank), (unsigned long long)t->bytes);
   }
 }
 
@@ -286,12 +261,12 @@ static void try_memory(Ctx *c, void *arg) {
   api_memory(r->m, &r->memory);
 }
 
-/* Comes last: the passes change the graph. missing: why there is none. */
-static void memory_part(Report *r, const char *missing) {
+/* Comes last: the passes change the graph. */
+static void memory_part(Report *r) {
   const char *why = "";
   Graph *g = r->m->g;
-  r->memory = (IngotMemory){.why = missing ? missing : ""};
-  if (!missing && ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
+  r->memory = (IngotMemory){.why = r->missing ? r->missing : ""};
+  if (!r->missing && ctx_try(r->m->c, try_memory, r, &why)) r->memory.why = why;
   if (!r->m->g) r->m->g = g;
   if (r->json)
     memory_json(r, &r->memory);
@@ -299,82 +274,64 @@ static void memory_part(Report *r, const char *missing) {
     memory_text(r, &r->memory);
 }
 
-typedef struct InspectArg {
-  Ingot *m;
-  bool json;
-  bool sized;          /* imported with the sizes it would run with */
-  const char *missing; /* what it would need for that, if it can only be built so; NULL: nothing */
-  Text out;
-  Err code;
-} InspectArg;
-
-static void try_import(Ctx *c, void *arg) {
-  InspectArg *a = arg;
+static void try_import(Ctx *c, void *m) {
   (void)c;
-  api_import(a->m, true);
+  api_import(m, true);
 }
 
-static void try_sizes(Ctx *c, void *arg) {
-  InspectArg *a = arg;
+static void try_sizes(Ctx *c, void *m) {
   (void)c;
-  api_import(a->m, false);
+  api_import(m, false);
 }
 
 /* With open dimensions as they are; what refuses those may take the sizes it would run with, and
  * then its messages about open ones do not matter; nor where some sizes are missing, but numbers
  * were found with which it can be built. */
-static Err import_any(Ctx *c, InspectArg *a) {
-  Diag **end = c->diags_end;
-  u32 errors = c->nerrors, warnings = c->nwarnings;
-  Err code = c->code, e = ctx_protect(c, try_import, a);
+static Err import_any(Report *r) {
+  Ctx *c = r->m->c;
+  Said before = diag_said(c);
+  Err e = ctx_protect(c, try_import, r->m);
   if (e != ERR_unsupported && e != ERR_input) return e;
-  Ctx said = *c;
-  Diag *first = *end;
+  Said open = diag_said(c);
+  Diag *first = *before.end;
   const char *why;
-  *end = NULL;
-  c->diags_end = end;
-  c->nerrors = errors;
-  c->nwarnings = warnings;
-  c->code = code;
-  a->sized = !ctx_try(c, try_sizes, a, &why);
-  if (!a->sized && a->m->hint.n) a->missing = why;
-  if (a->sized || a->missing) return ERR_ok;
-  *end = first;
-  c->diags_end = said.diags_end;
-  c->nerrors = said.nerrors;
-  c->nwarnings = said.nwarnings;
-  c->code = said.code;
+  diag_unsay(c, before);
+  r->sized = !ctx_try(c, try_sizes, r->m, &why);
+  if (!r->sized && r->m->hint.n) r->missing = why;
+  if (r->sized || r->missing) return ERR_ok;
+  diag_unsay(c, open);
+  *before.end = first;
   return e;
 }
 
-static void do_inspect(Ctx *c, void *arg) {
-  InspectArg *a = arg;
-  api_need_body(a->m);
-  Ingot *m = a->m;
-  Report r = {.m = m, .json = a->json};
-  r.out = text_new(&c->keep);
-  a->code = import_any(c, a);
-  if (a->code && a->code != ERR_unsupported) diag_leave(c);
-  r.sized = a->sized;
+static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
+  Ctx *c = m->c;
+  api_need(c, text && n ? text : NULL, "the place of the text");
+  api_need_body(m);
+  Report r = {.m = m, .json = json, .out = text_new(&c->keep)};
+  *code = import_any(&r);
+  if (*code && *code != ERR_unsupported) diag_leave(c);
   if (r.json) text_puts(&r.out, "{");
   if (m->reader && m->reader->facts) file_part(&r);
   if (m->g)
     graph_part(&r);
   else if (m->model)
     declared_part(&r);
-  if ((m->g || m->p || a->missing) && !a->code) memory_part(&r, a->missing);
+  if ((m->g || m->p || r.missing) && !*code) memory_part(&r);
   refusals(&r);
   if (r.json) text_puts(&r.out, "}\n");
-  text_cstr(&r.out);
-  a->out = r.out;
+  api_give(&r.out, text, n);
+}
+
+static IngotStatus try_inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
+  API_CALL(m, inspect(m, json, text, n, code));
 }
 
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n) {
-  InspectArg a = {.m = m, .json = json != 0};
-  IngotStatus s = api_need_all(m, text && n, "the place of the text");
-  if (!s) s = api_call(m, do_inspect, &a);
-  s = api_give(s, &a.out, text, n);
-  return s ? s : (IngotStatus)a.code;
+  Err code = ERR_ok;
+  api_give(NULL, text, n);
+  IngotStatus s = try_inspect(m, json != 0, text, n, &code);
+  return s ? s : (IngotStatus)code;
 }
 
 /* ---- lists ---- */
@@ -397,55 +354,43 @@ static void op_line(Text *out, const ReaderOp *o, bool json, bool first) {
   }
 }
 
-static void do_ops(Ctx *c, void *arg) {
-  InspectArg *a = arg;
-  a->out = text_new(&c->keep);
-  if (a->json) text_puts(&a->out, "[");
+static void list_ops(Ingot *m, bool json, Text *out) {
   u32 n = 0;
+  (void)m;
+  if (json) text_puts(out, "[");
   for (u32 k = 0; k < reader_count; k++) {
     ReaderOp o;
     for (u32 i = 0; reader_table[k].op && reader_table[k].op(i, &o); i++)
-      op_line(&a->out, &o, a->json, n++ == 0);
+      op_line(out, &o, json, n++ == 0);
   }
-  if (a->json) text_puts(&a->out, "\n]\n");
+  if (json) text_puts(out, "\n]\n");
 }
 
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n) {
-  InspectArg a = {.m = m, .json = json != 0};
-  IngotStatus s = api_need_all(m, text && n, "the place of the text");
-  if (!s) s = api_call(m, do_ops, &a);
-  return api_give(s, &a.out, text, n);
+  return api_text(m, list_ops, json != 0, text, n);
 }
 
-static void do_pass_list(Ctx *c, void *arg) {
-  InspectArg *a = arg;
-  a->out = text_new(&c->keep);
+static void list_passes(Ingot *m, bool json, Text *out) {
+  (void)m, (void)json;
   for (u32 i = 0; i < pass_count; i++)
-    text_fmt(&a->out, "%-10s %s%s\n", pass_table[i].name, pass_table[i].text,
+    text_fmt(out, "%-10s %s%s\n", pass_table[i].name, pass_table[i].text,
              pass_table[i].exact == PX_exact ? "" : " (last bits may change)");
 }
 
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
-  InspectArg a = {.m = m};
-  IngotStatus s = api_need_all(m, text && n, "the place of the text");
-  if (!s) s = api_call(m, do_pass_list, &a);
-  return api_give(s, &a.out, text, n);
+  return api_text(m, list_passes, false, text, n);
 }
 
 /* ---- fusion ---- */
 
-static void do_explain(Ctx *c, void *arg) {
-  InspectArg *a = arg;
-  api_need_one(a->m);
-  a->out = text_new(&c->keep);
-  api_passes(a->m, &(IngotPipe){.stop = "canon"});
-  if (!a->m->g) fail(c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
-  fuse_explain(a->m->g, &a->out);
+static void explain(Ingot *m, bool json, Text *out) {
+  (void)json;
+  api_need_one(m);
+  api_passes(m, &(IngotPipe){.stop = "canon"});
+  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
+  fuse_explain(m->g, out);
 }
 
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {
-  InspectArg a = {.m = m};
-  IngotStatus s = api_need_all(m, text && n, "the place of the text");
-  if (!s) s = api_call(m, do_explain, &a);
-  return api_give(s, &a.out, text, n);
+  return api_text(m, explain, false, text, n);
 }

@@ -53,13 +53,7 @@ static void fill(Ingot *m, IngotMemory *out) {
 static void fill_c(Ctx *c, void *arg) {
   MemoryArg *a = arg;
   (void)c;
-  EmitOptions o = {.name = "model",
-                   .version = "",
-                   .source = "",
-                   .options = "",
-                   .target = api_made(a->m),
-                   .openmp = a->m->openmp,
-                   .weights = WM_literal};
+  EmitOptions o = api_nameless(a->m, api_made(a->m));
   EmitFacts f = emit_facts(a->m->p, &o);
   a->out->arena = f.arena_bytes;
   a->out->stack = f.stack_bytes;
@@ -78,17 +72,14 @@ void api_memory(Ingot *m, IngotMemory *out) {
   if (out->planned) ctx_try(m->c, fill_c, &(MemoryArg){m, out}, &why);
 }
 
-static void do_memory(Ctx *c, void *arg) {
-  MemoryArg *a = arg;
-  (void)c;
-  api_need_body(a->m);
-  api_import(a->m, false);
-  api_memory(a->m, a->out);
+static void tell(Ingot *m, IngotMemory *out) {
+  api_need(m->c, out, "the place of the figures");
+  api_need_body(m);
+  api_import(m, false);
+  api_memory(m, out);
 }
 
 IngotStatus ingot_memory(Ingot *m, IngotMemory *out) {
-  IngotStatus s = api_need_all(m, out != NULL, "the place of the figures");
-  if (s || !out) return s;
-  *out = (IngotMemory){.why = ""};
-  return api_call(m, do_memory, &(MemoryArg){m, out});
+  if (out) *out = (IngotMemory){.why = ""};
+  API_CALL(m, tell(m, out));
 }

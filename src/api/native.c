@@ -237,19 +237,13 @@ void api_run_c(Ingot *m, u64 seed) {
   if (e) longjmp(*m->c->door, (int)e);
 }
 
-typedef struct LibraryArg {
-  Ingot *m;
-  const char *path, *name;
-} LibraryArg;
-
-static void do_set_library(Ctx *c, void *arg) {
-  LibraryArg *a = arg;
-  api_need(c, a->path, "the path of the library");
-  a->m->library =
-      str_text(c, strchr(a->path, '/') ? str_of(c, a->path) : str_fmt(c, "./%s", a->path));
-  a->m->entry = str_text(c, str_fmt(c, "%s_call", a->name ? a->name : "model"));
+static void set_library(Ingot *m, const char *path, const char *name) {
+  Ctx *c = m->c;
+  api_need(c, path, "the path of the library");
+  m->library = str_text(c, strchr(path, '/') ? str_of(c, path) : str_fmt(c, "./%s", path));
+  m->entry = str_text(c, str_fmt(c, "%s_call", name ? name : "model"));
 }
 
 IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
-  return api_call(m, do_set_library, &(LibraryArg){m, path, name});
+  API_CALL(m, set_library(m, path, name));
 }

@@ -84,13 +84,26 @@ struct Ingot {
 };
 
 /* session.c */
-/* Runs fn under protection unless the object has failed before. */
-IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg);
-void api_need(Ctx *c, const void *p, const char *what); /* refuses NULL */
-/* The same where not all that a call needs is there. */
-IngotStatus api_need_all(Ingot *m, bool there, const char *what);
-/* Hands out a text, or an empty one after a failure; returns s. */
-IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n);
+/* Runs `call` under protection unless the object has failed before, and returns the status from the
+ * function it stands in, where setjmp must stand: so it is no function. `call` may not change the
+ * variables of that function. */
+#define API_CALL(m, call)                                                                          \
+  do {                                                                                             \
+    Door door;                                                                                     \
+    if (api_enter(m, &door))                                                                       \
+      if (!setjmp(door.here)) {                                                                    \
+        call;                                                                                      \
+        door.passed = true;                                                                        \
+      }                                                                                            \
+    return api_leave(m, &door);                                                                    \
+  } while (0)
+bool api_enter(Ingot *m, Door *d); /* false: it has failed before, or is NULL */
+IngotStatus api_leave(Ingot *m, const Door *d);
+IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg); /* the same */
+void api_need(Ctx *c, const void *p, const char *what);                   /* refuses NULL */
+void api_give(Text *t, const char **text, size_t *n); /* hands it out; NULL: an empty one */
+typedef void TextFn(Ingot *m, bool json, Text *out);
+IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n);
 u64 api_weight_bytes(const Ingot *m); /* emit.c: of all bodies */
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
@@ -133,6 +146,7 @@ void api_run_ref(Ingot *m, const RefOptions *o);
 /* The targets of all bodies, or of the only one. */
 const char *api_march_text(Ingot *m, const Target *one);
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
+EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts about the C only */
 
 /* spawn.c */
 typedef struct Folder {
@@ -142,6 +156,8 @@ typedef struct Folder {
 typedef VEC(const char *) Words; /* an argument vector being made; ends with NULL when used */
 void folder_make(Ctx *c, Folder *f);
 void folder_remove(Folder *f); /* and the files in it */
+/* Runs fn, removes the folder, and leaves if fn failed. */
+void folder_protect(Ctx *c, Folder *f, void (*fn)(Ctx *c, void *arg), void *arg);
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
 /* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
@@ -257,8 +273,8 @@ CodeSize api_build(Ingot *m, const IngotBuild *o);
 enum { MADE_UP = 10 };
 void api_need_array(Ctx *c, const IngotTensor *x); /* refuses one that lacks a pointer */
 u32 *api_limits(Ingot *m);
-Tensor **api_inputs(Ingot *m, u64 seed);  /* one per parameter: given, or made up */
-const Tensor *api_given(Ingot *m, u32 i); /* array given for parameter i, or NULL */
+Tensor *api_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
+Tensor **api_inputs(Ingot *m, u64 seed);             /* one per parameter: given, or made up */
 
 /* freeze.c */
 const Given *api_frozen(const Ingot *m, Str name); /* what that input is frozen at, or NULL */

@@ -7,8 +7,6 @@
  */
 #include "api/own.h"
 
-#include <ctype.h>
-
 /* gcc takes a second or more for so much; headers, and looking for what belongs to a part, cost it
  * a third of that once more. */
 enum { PART_BYTES = 32 << 10 };
@@ -18,26 +16,18 @@ u32 parts_wanted(u64 code_bytes) {
   return n < 2 ? 1 : n > PARTS_MOST ? PARTS_MOST : (u32)n;
 }
 
-static const char *upper_of(Ctx *c, const char *name) {
-  Text t = text_new(&c->keep);
-  for (; *name; name++) {
-    char up = (char)toupper((unsigned char)*name);
-    text_put(&t, &up, 1);
-  }
-  return text_cstr(&t);
-}
-
 Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *source,
                     const char *name, u32 n) {
-  const char *upper = upper_of(c, name);
+  Text upper = text_new(&c->keep);
   Words objects = {0}, *job = NEWS(&c->keep, Words, n);
+  text_upper(&upper, name);
   for (u32 i = 0; i < n; i++) {
     Words *w = &job[i];
     const char *object = str_text(c, str_fmt(c, "%s.%u.o", source, i));
     for (u32 k = 0; k < begin->n; k++) *vec_push(&c->keep, w) = begin->at[k];
     if (n > 1) {
-      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PARTS=%u", upper, n));
-      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PART=%u", upper, i));
+      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PARTS=%u", text_cstr(&upper), n));
+      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PART=%u", text_cstr(&upper), i));
     }
     words_add(c, w, "-c -o");
     *vec_push(&c->keep, w) = object;

@@ -83,24 +83,17 @@ static void run(Ctx *c, void *arg) {
 void api_run_python(Ingot *m, u64 seed) {
   (void)seed; /* ONNX Runtime has its own; only made-up inputs depend on ours */
   Python p = {.m = m};
-  Err e = ctx_protect(m->c, run, &p);
-  folder_remove(&p.folder);
-  if (e) longjmp(*m->c->door, (int)e);
+  folder_protect(m->c, &p.folder, run, &p);
 }
 
-typedef struct PathArg {
-  Ingot *m;
-  const char *path;
-} PathArg;
-
-static void do_set_python(Ctx *c, void *arg) {
-  PathArg *a = arg;
-  if (a->path) spawn_check(c, "Python", a->path);
-  a->m->python = a->path ? str_text(c, str_of(c, a->path)) : NULL;
+static void set_python(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  if (path) spawn_check(c, "Python", path);
+  m->python = path ? str_text(c, str_of(c, path)) : NULL;
 }
 
 IngotStatus ingot_set_python(Ingot *m, const char *path) {
-  return api_call(m, do_set_python, &(PathArg){m, path});
+  API_CALL(m, set_python(m, path));
 }
 
 /* A status of its own, so that other programs are not taken for Python. */
@@ -121,26 +114,24 @@ static void ask(Ctx *c, void *arg) {
   if (code != 76) fail(c, ERR_system, LOC_NONE, "'%s' is not Python", python);
 }
 
-static void do_check_python(Ctx *c, void *arg) {
-  Python p = {.m = arg};
-  Err e = ctx_protect(c, ask, &p);
-  folder_remove(&p.folder);
-  if (e) longjmp(*c->door, (int)e);
+static void check_python(Ingot *m) {
+  Python p = {.m = m};
+  folder_protect(m->c, &p.folder, ask, &p);
 }
 
 IngotStatus ingot_check_python(Ingot *m) {
-  return api_call(m, do_check_python, m);
+  API_CALL(m, check_python(m));
 }
 
-static void do_write_inputs(Ctx *c, void *arg) {
-  PathArg *a = arg;
-  if (!a->m->nin && api_param_count(a->m)) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
-  api_need(c, a->path, "the path of the inputs");
-  api_write_inputs(a->m, a->path);
+static void write_used(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  if (!m->nin && api_param_count(m)) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(c, path, "the path of the inputs");
+  api_write_inputs(m, path);
 }
 
 IngotStatus ingot_write_inputs(Ingot *m, const char *path) {
-  return api_call(m, do_write_inputs, &(PathArg){m, path});
+  API_CALL(m, write_used(m, path));
 }
 
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i) {

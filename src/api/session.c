@@ -47,50 +47,52 @@ const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning) {
   return NULL;
 }
 
+bool api_enter(Ingot *m, Door *d) {
+  d->c = NULL;
+  if (m && !m->status) ctx_enter(m->c, d);
+  return d->c != NULL;
+}
+
+IngotStatus api_leave(Ingot *m, const Door *d) {
+  if (d->c) m->status = ctx_leave(d);
+  return m ? (IngotStatus)m->status : INGOT_USAGE;
+}
+
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
-  if (!m) return INGOT_USAGE;
-  if (m->status) return (IngotStatus)m->status;
-  m->status = ctx_protect(m->c, fn, arg);
-  return (IngotStatus)m->status;
+  API_CALL(m, fn(m->c, arg));
 }
 
 void api_need(Ctx *c, const void *p, const char *what) {
   if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
 }
 
-static void do_need(Ctx *c, void *arg) {
-  api_need(c, NULL, arg);
+void api_give(Text *t, const char **text, size_t *n) {
+  if (text) *text = t ? text_cstr(t) : "";
+  if (n) *n = t ? t->n : 0;
 }
 
-IngotStatus api_need_all(Ingot *m, bool there, const char *what) {
-  return there ? INGOT_OK : api_call(m, do_need, (void *)(uintptr_t)what);
+static void make_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
+  Text out = text_new(&m->c->keep);
+  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  fn(m, json, &out);
+  api_give(&out, text, n);
 }
 
-IngotStatus api_give(IngotStatus s, const Text *t, const char **text, size_t *n) {
-  if (text) *text = s || !t->n ? "" : t->at;
-  if (n) *n = s ? 0 : t->n;
-  return s;
+IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
+  api_give(NULL, text, n);
+  API_CALL(m, make_text(m, fn, json, text, n));
 }
 
 /* ---- open ---- */
 
-typedef struct OpenArg {
-  Ingot *m;
-  const char *path;
-  bool is_file;
-  const void *data; /* unless it is a file */
-  size_t n;
-} OpenArg;
-
-static void do_open(Ctx *c, void *arg) {
-  OpenArg *a = arg;
-  Ingot *m = a->m;
+static void open_model(Ingot *m, const char *path, bool is_file, const void *data, size_t n) {
+  Ctx *c = m->c;
   if (m->source.at) fail(c, ERR_usage, LOC_NONE, "a model is open already");
-  api_need(c, a->path, a->is_file ? "the path of the model" : "the name of the model");
-  if (a->n) api_need(c, a->data, "the model");
-  Source s = {.at = a->n ? a->data : (const u8 *)"", .n = a->n, .file = str_of(c, a->path)};
+  api_need(c, path, is_file ? "the path of the model" : "the name of the model");
+  if (n) api_need(c, data, "the model");
+  Source s = {.at = n ? data : (const u8 *)"", .n = n, .file = str_of(c, path)};
   c->here = (Loc){.file = s.file, .index = -1};
-  if (a->is_file) {
+  if (is_file) {
     s.path = str_text(c, s.file);
     reader_check_folder(c, s.path);
     File f = file_read(c, s.path);
@@ -102,11 +104,11 @@ static void do_open(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_open(Ingot *m, const char *path) {
-  return api_call(m, do_open, &(OpenArg){m, path, true, NULL, 0});
+  API_CALL(m, open_model(m, path, true, NULL, 0));
 }
 
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name) {
-  return api_call(m, do_open, &(OpenArg){m, name, false, data, n});
+  API_CALL(m, open_model(m, name, false, data, n));
 }
 
 /* ---- shapes ---- */
@@ -120,12 +122,6 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
   *end = stop;
   return v;
 }
-
-typedef struct SpecArg {
-  Ingot *m;
-  const char *spec;
-  int is_max;
-} SpecArg;
 
 /* One number and one bound for a dimension, and the number within the bound. What is said of it
  * under its name and by its place is compared by the importer, which knows the names. */
@@ -179,28 +175,27 @@ static bool is_list(const char *s) {
   return true;
 }
 
-static void do_set_dim(Ctx *c, void *arg) {
-  SpecArg *a = arg;
-  api_need(c, a->spec, "the dimension");
-  const char *s = a->spec;
+static void set_dims(Ingot *m, const char *spec) {
+  Ctx *c = m->c;
+  api_need(c, spec, "the dimension");
+  const char *s = spec;
   while (is_list(s)) {
     size_t n = strcspn(s, ",");
-    set_dim(a->m, str_text(c, str_intern(c, s, n)));
+    set_dim(m, str_text(c, str_intern(c, s, n)));
     s += n + 1;
   }
-  set_dim(a->m, s);
+  set_dim(m, s);
 }
 
 IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
-  return api_call(m, do_set_dim, &(SpecArg){m, spec, 0});
+  API_CALL(m, set_dims(m, spec));
 }
 
-/* x:1x3x224x224 or x:[1,3,224,224]; several separated by ',' outside brackets (only the first form)
- */
-static void do_set_shape(Ctx *c, void *arg) {
-  SpecArg *a = arg;
-  api_need(c, a->spec, "the shape");
-  const char *s = a->spec;
+/* x:1x3x224x224 or x:[1,3,224,224]; several of the first form, separated by ',' */
+static void set_shape(Ingot *m, const char *spec, bool is_max) {
+  Ctx *c = m->c;
+  api_need(c, spec, "the shape");
+  const char *s = spec;
   if (!*s) fail(c, ERR_usage, LOC_NONE, "a shape is empty");
   while (*s) {
     size_t len = strcspn(s, ",[");
@@ -208,24 +203,24 @@ static void do_set_shape(Ctx *c, void *arg) {
     const char *colon = NULL;
     for (size_t i = 0; i < len; i++)
       if (s[i] == ':' || s[i] == '=') colon = s + i;
-    if (!colon || colon == s) fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", a->spec);
+    if (!colon || colon == s) fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", spec);
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;
     bool bracket = *at == '[';
     if (bracket) at++;
     if (bracket != (s[len] == ']'))
-      fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", a->spec);
-    u32 from = a->m->dim.n;
+      fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", spec);
+    u32 from = m->dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
-      BindDim b = {.input = input, .axis = axis, .bound = a->is_max != 0};
-      b.value = parse_extent(c, at, &at, a->spec);
-      add_dim(a->m, b, a->spec);
+      BindDim b = {.input = input, .axis = axis, .bound = is_max != 0};
+      b.value = parse_extent(c, at, &at, spec);
+      add_dim(m, b, spec);
       if (at < s + len && *at != 'x' && *at != ',')
-        fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", a->spec, at);
+        fail(c, ERR_usage, LOC_NONE, "'%s': expected 'x' at '%s'", spec, at);
       if (at < s + len && ++at == s + len)
-        fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", a->spec);
+        fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", spec);
     }
-    for (u32 i = from; i < a->m->dim.n; i++) a->m->dim.at[i].rank = a->m->dim.n - from;
+    for (u32 i = from; i < m->dim.n; i++) m->dim.at[i].rank = m->dim.n - from;
     s += len;
     s += *s == ']';
     s += *s == ',';
@@ -233,7 +228,7 @@ static void do_set_shape(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max) {
-  return api_call(m, do_set_shape, &(SpecArg){m, spec, is_max});
+  API_CALL(m, set_shape(m, spec, is_max != 0));
 }
 
 /* ---- import ---- */
@@ -349,22 +344,11 @@ void api_import(Ingot *m, bool symbolic) {
   m->rounds = quantises(m->g);
 }
 
-static void do_import(Ctx *c, void *arg) {
-  SpecArg *a = arg;
-  (void)c;
-  api_import(a->m, a->is_max != 0);
-}
-
 IngotStatus ingot_import(Ingot *m, int symbolic) {
-  return api_call(m, do_import, &(SpecArg){m, NULL, symbolic});
+  API_CALL(m, api_import(m, symbolic != 0));
 }
 
 /* ---- passes and text ---- */
-
-typedef struct PipeArg {
-  Ingot *m;
-  const IngotPipe *pipe;
-} PipeArg;
 
 void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
@@ -455,42 +439,32 @@ void api_need_body(const Ingot *m) {
          m->march);
 }
 
-static void do_passes(Ctx *c, void *arg) {
-  PipeArg *a = arg;
-  (void)c;
-  api_need_one(a->m);
-  api_passes(a->m, a->pipe);
+static void passes(Ingot *m, const IngotPipe *pipe) {
+  api_need_one(m);
+  api_passes(m, pipe);
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
-  return api_call(m, do_passes, &(PipeArg){m, pipe});
+  API_CALL(m, passes(m, pipe));
 }
 
-typedef struct PrintArg {
-  Ingot *m;
-  Text text, side;
-  bool wants_side;
-} PrintArg;
-
-static void do_print(Ctx *c, void *arg) {
-  PrintArg *a = arg;
-  api_import(a->m, false);
-  a->text = text_new(&c->keep);
-  a->side = text_new(&c->keep);
-  Text *side = a->wants_side ? &a->side : NULL;
-  if (a->m->p)
-    prog_print(a->m->p, &a->text, side);
+static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
+  Ctx *c = m->c;
+  Text t = text_new(&c->keep), more = text_new(&c->keep);
+  api_need(c, text && n && (!side || nside) ? text : NULL, "the place of the text");
+  api_import(m, false);
+  if (m->p)
+    prog_print(m->p, &t, side ? &more : NULL);
   else
-    graph_print(a->m->g, &a->text, side);
-  text_cstr(&a->text);
+    graph_print(m->g, &t, side ? &more : NULL);
+  api_give(&t, text, n);
+  if (side) api_give(&more, side, nside);
 }
 
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
-  PrintArg a = {.m = m, .wants_side = side != NULL};
-  IngotStatus s = api_need_all(m, text && n && (!side || nside), "the place of the text");
-  if (!s) s = api_call(m, do_print, &a);
-  s = api_give(s, &a.text, text, n);
-  return side ? api_give(s, &a.side, side, nside) : s;
+  api_give(NULL, text, n);
+  if (side) api_give(NULL, side, nside);
+  API_CALL(m, print(m, text, n, side, nside));
 }
 
 /* ---- parameters ---- */

@@ -41,6 +41,12 @@ void folder_remove(Folder *f) {
   *f->path = 0;
 }
 
+void folder_protect(Ctx *c, Folder *f, void (*fn)(Ctx *c, void *arg), void *arg) {
+  Err e = ctx_protect(c, fn, arg);
+  folder_remove(f);
+  if (e) longjmp(*c->door, (int)e);
+}
+
 const char *folder_file(Ctx *c, const Folder *f, const char *name) {
   Text t = text_new(&c->keep);
   text_fmt(&t, "%s/%s", f->path, name);

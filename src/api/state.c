@@ -216,21 +216,16 @@ bool api_may_keep(Ingot *m, Str input) {
   return false;
 }
 
-typedef struct StateArg {
-  Ingot *m;
-  const char *spec;
-} StateArg;
-
-static void do_set_state(Ctx *c, void *arg) {
-  StateArg *a = arg;
-  api_need(c, a->spec, "the names of the state");
-  if (a->m->g || a->m->p)
+static void set_state(Ingot *m, const char *spec) {
+  Ctx *c = m->c;
+  api_need(c, spec, "the names of the state");
+  if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
-  *vec_push(&c->keep, &a->m->state) = str_text(c, str_of(c, a->spec));
+  *vec_push(&c->keep, &m->state) = str_text(c, str_of(c, spec));
 }
 
 IngotStatus ingot_set_state(Ingot *m, const char *spec) {
-  return api_call(m, do_set_state, &(StateArg){m, spec});
+  API_CALL(m, set_state(m, spec));
 }
 
 /* ---- what callers see ---- */
@@ -310,14 +305,12 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
   for (u32 i = 0; i < m->nout; i++) m->out[i] = out[api_seen(m, i, true)];
 }
 
-static void do_reset(Ctx *c, void *arg) {
-  Ingot *m = arg;
-  (void)c;
+static void reset(Ingot *m) {
   m->ref_state = NULL;
   m->interp_state = NULL;
   api_drop_arena(m);
 }
 
 IngotStatus ingot_reset(Ingot *m) {
-  return api_call(m, do_reset, m);
+  API_CALL(m, reset(m));
 }

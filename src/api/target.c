@@ -125,9 +125,7 @@ static void ask(Ctx *c, void *arg) {
 
 static void ask_compiler(Ingot *m, const char *cc, const char *name) {
   Ask a = {.m = m, .cc = cc, .name = name};
-  Err e = ctx_protect(m->c, ask, &a);
-  folder_remove(&a.folder);
-  if (e) longjmp(*m->c->door, (int)e);
+  folder_protect(m->c, &a.folder, ask, &a);
 }
 
 /* Vectors, or loops that somebody asked for. */
@@ -268,83 +266,75 @@ void words_body(Ctx *c, Words *w, const Ingot *m, const char *upper) {
     *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->target->name));
 }
 
-typedef struct TargetArg {
-  Ingot *m;
-  const char *name;
-} TargetArg;
-
-static void do_set_target(Ctx *c, void *arg) {
-  TargetArg *a = arg;
-  api_need(c, a->name, "the name of the target");
-  const Target *t = find_target(c, a->name);
-  if (!t && set_list(a->m, a->name)) return;
+static void set_target(Ingot *m, const char *name) {
+  Ctx *c = m->c;
+  api_need(c, name, "the name of the target");
+  const Target *t = find_target(c, name);
+  if (!t && set_list(m, name)) return;
   if (!t) {
     Text names = text_new(&c->scratch);
-    Near near = near_new(a->name);
+    Near near = near_new(name);
     near_try(&near, "native");
     near_try(&near, "multi");
     for (u32 i = 0; i < target_count; i++) {
       text_fmt(&names, ", %s", target_table[i].name);
       near_try(&near, target_table[i].name);
     }
-    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s%s", a->name,
+    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s%s", name,
          text_cstr(&names), near_text(c, &near));
   }
-  set(a->m, a->name, t);
+  set(m, name, t);
 }
 
-static void do_set_aim(Ctx *c, void *arg) {
-  TargetArg *a = arg;
-  api_need(c, a->name, "what is optimized for");
+static void set_aim(Ingot *m, const char *name) {
+  Ctx *c = m->c;
+  api_need(c, name, "what is optimized for");
   static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
-    if (strcmp(names[i], a->name) != 0) continue;
-    need_unpassed(a->m);
-    a->m->aim = (Aim)i;
+    if (strcmp(names[i], name) != 0) continue;
+    need_unpassed(m);
+    m->aim = (Aim)i;
     return;
   }
-  fail(c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
-       a->name);
+  fail(c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size", name);
 }
 
 /* 262144, 256K, 2M; also 256k, 256KB and 256KiB: all are powers of 2 */
-static void do_set_ram(Ctx *c, void *arg) {
-  TargetArg *a = arg;
+static void set_ram(Ingot *m, const char *name) {
+  Ctx *c = m->c;
   char *end;
   errno = 0;
-  if (!a->name) fail(c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
-  u64 n = isdigit((unsigned char)*a->name) ? strtoull(a->name, &end, 10) : 0, unit = 1;
+  if (!name) fail(c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
+  u64 n = isdigit((unsigned char)*name) ? strtoull(name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
   if (n && unit > 1) end++;
   if (n && unit > 1 && (!strcmp(end, "B") || !strcmp(end, "iB"))) end += strlen(end);
   if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "memory of '%s' bytes; expected a number, as 262144, 256K or 2M",
-         a->name);
-  a->m->ram = n;
+         name);
+  m->ram = n;
 }
 
 IngotStatus ingot_set_ram(Ingot *m, const char *bytes) {
-  return api_call(m, do_set_ram, &(TargetArg){m, bytes});
+  API_CALL(m, set_ram(m, bytes));
 }
 
 IngotStatus ingot_optimize_for(Ingot *m, const char *what) {
-  return api_call(m, do_set_aim, &(TargetArg){m, what});
+  API_CALL(m, set_aim(m, what));
 }
 
-static void do_set_precise(Ctx *c, void *arg) {
-  TargetArg *a = arg;
-  (void)c;
-  need_unpassed(a->m);
-  a->m->precise = true;
+static void set_precise(Ingot *m) {
+  need_unpassed(m);
+  m->precise = true;
 }
 
 IngotStatus ingot_set_precise(Ingot *m) {
-  return api_call(m, do_set_precise, &(TargetArg){m, NULL});
+  API_CALL(m, set_precise(m));
 }
 
 IngotStatus ingot_set_target(Ingot *m, const char *name) {
-  return api_call(m, do_set_target, &(TargetArg){m, name});
+  API_CALL(m, set_target(m, name));
 }
 
 /* ---- threads ---- */
@@ -353,26 +343,20 @@ void words_threads(Ctx *c, Words *w, const Ingot *m) {
   if (m->threads > 1) words_add(c, w, m->openmp ? "-fopenmp" : "-pthread");
 }
 
-typedef struct ThreadsArg {
-  Ingot *m;
-  int n, grain;
-  const char *api;
-} ThreadsArg;
-
-static void do_set_threads(Ctx *c, void *arg) {
-  ThreadsArg *a = arg;
-  bool openmp = a->api && !strcmp(a->api, "openmp");
-  if (a->n < 1 || a->n > MAX_THREADS)
-    fail(c, ERR_usage, LOC_NONE, "%d threads; there are 1 to %d", a->n, MAX_THREADS);
-  if (a->api && !openmp && strcmp(a->api, "pthread"))
-    fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", a->api);
-  if (a->grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", a->grain);
-  need_unpassed(a->m);
-  a->m->threads = (u32)a->n;
-  a->m->grain = (u32)a->grain;
-  a->m->openmp = openmp;
+static void set_threads(Ingot *m, int n, const char *api, int grain) {
+  Ctx *c = m->c;
+  bool openmp = api && !strcmp(api, "openmp");
+  if (n < 1 || n > MAX_THREADS)
+    fail(c, ERR_usage, LOC_NONE, "%d threads; there are 1 to %d", n, MAX_THREADS);
+  if (api && !openmp && strcmp(api, "pthread"))
+    fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", api);
+  if (grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", grain);
+  need_unpassed(m);
+  m->threads = (u32)n;
+  m->grain = (u32)grain;
+  m->openmp = openmp;
 }
 
 IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain) {
-  return api_call(m, do_set_threads, &(ThreadsArg){m, n, grain, api});
+  API_CALL(m, set_threads(m, n, api, grain));
 }

@@ -242,8 +242,7 @@ static u32 find(u32 *of, u32 i) {
   return i;
 }
 
-/* Least times, in a and in b, of all kernels that key is part of; false: they cannot be compared.
- */
+/* Least times, in a and b, of all kernels that key is part of; false: they cannot be compared. */
 static bool compare(Ctx *c, const Take *a, const Take *b, const char *key, double *from,
                     double *to) {
   u32 n = a->nkernel;
@@ -500,15 +499,8 @@ static void tune_all(Ctx *c, void *arg) {
   m->tuned = NULL; /* it was asked for more than that */
 }
 
-typedef struct TuneArg {
-  Ingot *m;
-  const IngotTune *o;
-} TuneArg;
-
-static void do_tune(Ctx *c, void *arg) {
-  TuneArg *a = arg;
-  Ingot *m = a->m;
-  const IngotTune *o = a->o;
+static void tune_model(Ingot *m, const IngotTune *o) {
+  Ctx *c = m->c;
   api_need(c, o, "the description of what is measured");
   api_need_compiler(c, o->cc);
   if (m->aim != AIM_time)
@@ -534,5 +526,5 @@ static void do_tune(Ctx *c, void *arg) {
 }
 
 IngotStatus ingot_tune(Ingot *m, const IngotTune *o) {
-  return api_call(m, do_tune, &(TuneArg){m, o});
+  API_CALL(m, tune_model(m, o));
 }

@@ -131,27 +131,19 @@ Tune *api_tuned(Ingot *m) {
   return m->tune = tuned_table(m->c, &found);
 }
 
-typedef struct TunedArg {
-  Ingot *m;
-  const char *path;
-  Text text;
-} TunedArg;
-
-static void do_set_tuned(Ctx *c, void *arg) {
-  TunedArg *a = arg;
-  api_need(c, a->path, "the path of the file");
-  a->m->tuned = str_text(c, str_of(c, a->path));
+static void set_tuned(Ingot *m, const char *path) {
+  api_need(m->c, path, "the path of the file");
+  m->tuned = str_text(m->c, str_of(m->c, path));
 }
 
 IngotStatus ingot_set_tuned(Ingot *m, const char *path) {
-  return api_call(m, do_set_tuned, &(TunedArg){.m = m, .path = path});
+  API_CALL(m, set_tuned(m, path));
 }
 
 /* Key and choices, the one taken first. */
-static void do_choices(Ctx *c, void *arg) {
-  TunedArg *a = arg;
-  Ingot *m = a->m;
-  a->text = text_new(&c->keep);
+static void list_choices(Ingot *m, bool json, Text *out) {
+  Ctx *c = m->c;
+  (void)json;
   if (m->passed) fail(c, ERR_usage, LOC_NONE, "the passes have run: nothing is left to choose");
   if (!api_tuned(m)) m->tune = tune_new(c);
   api_passes(m, NULL);
@@ -160,17 +152,13 @@ static void do_choices(Ctx *c, void *arg) {
     const Asked *q = &m->tune->asked.at[i];
     u32 *slot = map_put(&said, q->key);
     if ((*slot)++) continue;
-    text_fmt(&a->text, "%s\t%s", str_text(c, q->key), str_text(c, q->choice[q->taken]));
+    text_fmt(out, "%s\t%s", str_text(c, q->key), str_text(c, q->choice[q->taken]));
     for (u32 k = 0; k < q->n; k++)
-      if (k != q->taken) text_fmt(&a->text, "\t%s", str_text(c, q->choice[k]));
-    text_puts(&a->text, "\n");
+      if (k != q->taken) text_fmt(out, "\t%s", str_text(c, q->choice[k]));
+    text_puts(out, "\n");
   }
-  text_cstr(&a->text);
 }
 
 IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n) {
-  TunedArg a = {.m = m};
-  IngotStatus s = api_need_all(m, text && n, "the place of the text");
-  if (!s) s = api_call(m, do_choices, &a);
-  return api_give(s, &a.text, text, n);
+  return api_text(m, list_choices, false, text, n);
 }

@@ -17,11 +17,6 @@ static Loc file_loc(Ctx *c, const char *path) {
   return loc;
 }
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), k = strlen(end);
-  return n >= k && !strcmp(s + n - k, end);
-}
-
 /* What is frozen may be given too, but not otherwise (freeze.c). */
 static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
   for (u32 i = 0; pos < 0 && i < m->given.n; i++)
@@ -42,13 +37,6 @@ void api_need_array(Ctx *c, const IngotTensor *x) {
   if (x->bytes) api_need(c, x->data, "the contents of an array");
 }
 
-typedef struct InputArg {
-  Ingot *m;
-  const IngotTensor *t;
-  const char *text;
-  bool frozen;
-} InputArg;
-
 static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
   api_need_array(c, x);
   DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
@@ -63,20 +51,20 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
   return t;
 }
 
-static void do_input(Ctx *c, void *arg) {
-  InputArg *a = arg;
-  Tensor *t = copy_array(c, a->t);
-  Str name = str_of(c, a->t->name);
-  for (u32 i = 0; i < a->m->given.n; i++)
-    if (a->m->given.at[i].pos < 0 && a->m->given.at[i].name == name) {
-      a->m->given.at[i].data = t; /* another run with new contents */
+static void set_input(Ingot *m, const IngotTensor *x) {
+  Ctx *c = m->c;
+  Tensor *t = copy_array(c, x);
+  Str name = str_of(c, x->name);
+  for (u32 i = 0; i < m->given.n; i++)
+    if (m->given.at[i].pos < 0 && m->given.at[i].name == name) {
+      m->given.at[i].data = t; /* another run with new contents */
       return;
     }
-  add_given(a->m, name, -1, GV_data, t);
+  add_given(m, name, -1, GV_data, t);
 }
 
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
-  return api_call(m, do_input, &(InputArg){.m = m, .t = t});
+  API_CALL(m, set_input(m, t));
 }
 
 static void tell_number(Ingot *m, Str name, u32 n) {
@@ -194,72 +182,72 @@ static void add_words(Ingot *m, Str name, const char *text) {
   v->text = str_text(c, str_of(c, text));
 }
 
-static void do_input_spec(Ctx *c, void *arg) {
-  InputArg *a = arg;
-  api_need(c, a->text, "the input");
-  const char *eq = end_of_name(a->m, a->text);
-  if (!eq || eq == a->text)
+static void set_spec(Ingot *m, const char *text, bool frozen) {
+  Ctx *c = m->c;
+  api_need(c, text, "the input");
+  const char *eq = end_of_name(m, text);
+  if (!eq || eq == text)
     fail(c, ERR_usage, LOC_NONE,
          "'%s': expected NAME=VALUE, where VALUE is a number, true, false, a list [1,2,3], zeros, "
          "ones, rand or @FILE",
-         a->text);
-  Str name = str_intern(c, a->text, (size_t)(eq - a->text));
-  u32 from = a->m->given.n;
+         text);
+  Str name = str_intern(c, text, (size_t)(eq - text));
+  u32 from = m->given.n;
   if (eq[1] == '@')
-    add_file(a->m, name, eq + 2);
+    add_file(m, name, eq + 2);
   else if (strcmp(eq + 1, "rand"))
-    add_words(a->m, name, eq + 1);
-  else if (a->frozen)
-    fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", a->text);
+    add_words(m, name, eq + 1);
+  else if (frozen)
+    fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", text);
   else
-    add_given(a->m, name, -1, GV_rand, NULL);
-  for (u32 i = from; i < a->m->given.n; i++) {
-    Given *v = &a->m->given.at[i];
-    if (a->frozen && api_frozen(a->m, v->name))
+    add_given(m, name, -1, GV_rand, NULL);
+  for (u32 i = from; i < m->given.n; i++) {
+    Given *v = &m->given.at[i];
+    if (frozen && api_frozen(m, v->name))
       fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen twice", show(c, v->name));
-    v->frozen = a->frozen;
+    v->frozen = frozen;
   }
 }
 
 IngotStatus ingot_input_spec(Ingot *m, const char *spec) {
-  return api_call(m, do_input_spec, &(InputArg){.m = m, .text = spec});
+  API_CALL(m, set_spec(m, spec, false));
 }
 
 IngotStatus ingot_freeze(Ingot *m, const char *spec) {
-  return api_call(m, do_input_spec, &(InputArg){.m = m, .text = spec, .frozen = true});
+  API_CALL(m, set_spec(m, spec, true));
 }
 
-static void do_input_file(Ctx *c, void *arg) {
-  InputArg *a = arg;
-  api_need(c, a->text, "the path of the inputs");
-  Loc loc = file_loc(c, a->text);
-  if (ends_with(a->text, ".npz")) {
-    File f = file_read(c, a->text);
+static void set_file(Ingot *m, const char *text) {
+  Ctx *c = m->c;
+  api_need(c, text, "the path of the inputs");
+  Loc loc = file_loc(c, text);
+  if (ends_with(text, ".npz")) {
+    File f = file_read(c, text);
     NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
-    for (u32 i = 0; i < v.n; i++) add_given(a->m, v.at[i].name, -1, GV_data, v.at[i].t);
+    for (u32 i = 0; i < v.n; i++) add_given(m, v.at[i].name, -1, GV_data, v.at[i].t);
     return;
   }
-  int dir = c->io.open(c->io.user, AT_FDCWD, a->text, O_RDONLY | O_DIRECTORY, 0);
+  int dir = c->io.open(c->io.user, AT_FDCWD, text, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0 && errno == ENOENT) fail(c, ERR_system, loc, "no such file or directory");
   if (dir < 0)
     fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
   c->io.close(c->io.user, dir);
-  Strs files = data_list(c, data_folder(c, a->text), "input", &c->keep);
-  const Model *model = a->m->model;
+  Strs files = data_list(c, data_folder(c, text), "input", &c->keep);
+  const Model *model = m->model;
   for (u32 i = 0; i < files.n; i++) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
     const DeclValue *v = model && i < model->ninput ? model->input[i] : NULL;
     Datum *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
     if (v && d->kind != TY_tensor)
-      add_datum(a->m, v->name, d);
+      add_datum(m, v->name, d);
     else
-      add_given(a->m, 0, (i32)i, GV_data, d->t);
+      add_given(m, 0, (i32)i, GV_data, d->t);
   }
 }
 
 IngotStatus ingot_input_file(Ingot *m, const char *path) {
-  return api_call(m, do_input_file, &(InputArg){.m = m, .text = path});
+  API_CALL(m, set_file(m, path));
 }
 
 /* ---- for a run ---- */
@@ -344,22 +332,7 @@ static Tensor *spread(Ingot *m, u32 i, const Tensor *one) {
   return t;
 }
 
-/* f32[1,3,?]: the type of an array, or of what input i takes. */
-static const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank) {
-  Text t = text_new(&c->scratch);
-  text_fmt(&t, "%s[", dtype);
-  for (u32 k = 0; k < rank; k++) {
-    text_puts(&t, k ? "," : "");
-    if (dim[k] < 0)
-      text_puts(&t, "?");
-    else
-      text_fmt(&t, "%lld", (long long)dim[k]);
-  }
-  text_puts(&t, "]");
-  return text_cstr(&t);
-}
-
-static const char *type_text(Ingot *m, u32 i) {
+static const char *input_type(Ingot *m, u32 i) {
   IngotTensor info = ingot_input_info(m, i);
   return shape_text(m->c, info.dtype, info.dim, info.rank);
 }
@@ -382,14 +355,14 @@ static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
   if (t->dt != dt) {
     const char *cast = t->dt == DT_str ? NULL : numpy_name(dt);
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s%s%s%s", info.name,
-         type_text(m, i), have, cast ? "; in numpy: x.astype(\"" : "", cast ? cast : "",
+         input_type(m, i), have, cast ? "; in numpy: x.astype(\"" : "", cast ? cast : "",
          cast ? "\")" : "");
   }
   bool fits = t->rank == info.rank;
   for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == t->dim[k];
   if (!fits)
     fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s", info.name,
-         type_text(m, i), have);
+         input_type(m, i), have);
   return t;
 }
 
@@ -422,7 +395,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
            show(c, name));
     near_try(&near, str_text(c, x));
     text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
-    text_puts(&all, input ? decl_text(c, &input[i]->type) : type_text(m, i));
+    text_puts(&all, input ? decl_text(c, &input[i]->type) : input_type(m, i));
   }
   fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'; %s%s%s", show(c, name),
        n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));
@@ -456,6 +429,13 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
 
 /* ---- outputs ---- */
 
+Tensor *api_row(Ctx *c, const Tensor *stack, u32 i) {
+  u64 n;
+  shape_count(stack->dim + 1, stack->rank - 1, &n);
+  const u8 *from = (const u8 *)stack->data + n * i * dtype_bytes(stack->dt);
+  return tensor_wrap(&c->keep, stack->dt, stack->dim + 1, stack->rank - 1, from);
+}
+
 /* What an output of the model is, put together from outputs of the graph. */
 static Datum datum_of(Ingot *m, const Port *p) {
   Arena *a = &m->c->keep;
@@ -466,12 +446,7 @@ static Datum datum_of(Ingot *m, const Port *p) {
     i64 n = tensor_get(m->out[p->elem[1].flat], 0).i;
     d.n = n < 0 || n > stack->dim[0] ? 0 : (u32)n;
     d.elem = NEWS(a, Datum, d.n + 1);
-    u64 size;
-    shape_count(stack->dim + 1, stack->rank - 1, &size);
-    for (u32 i = 0; i < d.n; i++) {
-      const u8 *from = (const u8 *)stack->data + i * size * dtype_bytes(stack->dt);
-      d.elem[i].t = tensor_wrap(a, stack->dt, stack->dim + 1, stack->rank - 1, from);
-    }
+    for (u32 i = 0; i < d.n; i++) d.elem[i].t = api_row(m->c, stack, i);
     return d;
   }
   if (p->open && !tensor_get(m->out[p->elem[p->n].flat], 0).i) d.n = 0;
@@ -501,19 +476,18 @@ static NamedVec named_outputs(Ingot *m) {
   return v;
 }
 
-static void do_write(Ctx *c, void *arg) {
-  InputArg *a = arg;
-  Ingot *m = a->m;
+static void write_outputs(Ingot *m, const char *text) {
+  Ctx *c = m->c;
   if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
-  api_need(c, a->text, "the path of the outputs");
+  api_need(c, text, "the path of the outputs");
   Text out = text_new(&c->keep);
-  if (ends_with(a->text, ".npz")) {
+  if (ends_with(text, ".npz")) {
     NamedVec v = named_outputs(m);
     Str *name = NEWS(&c->keep, Str, v.n + 1);
     Tensor **t = NEWS(&c->keep, Tensor *, v.n + 1);
     for (u32 i = 0; i < v.n; i++) name[i] = v.at[i].name, t[i] = v.at[i].t;
     data_write_npz(c, &out, name, t, v.n);
-    file_write(c, a->text, out.at, out.n);
+    file_write(c, text, out.at, out.n);
     return;
   }
   const Model *g = m->ports ? m->model : NULL;
@@ -524,13 +498,12 @@ static void do_write(Ctx *c, void *arg) {
     Datum d = {.kind = TY_tensor, .t = m->out[i]};
     if (g) d = datum_of(m, &m->ports[i]);
     data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);
-    f[i] = (FileOut){.path = str_text(c, str_fmt(c, "%s/output_%u.pb", a->text, i)),
-                     .at = bytes.at,
-                     .n = bytes.n};
+    f[i] = (FileOut){
+        .path = str_text(c, str_fmt(c, "%s/output_%u.pb", text, i)), .at = bytes.at, .n = bytes.n};
   }
   files_write(c, f, n);
 }
 
 IngotStatus ingot_write_outputs(Ingot *m, const char *path) {
-  return api_call(m, do_write, &(InputArg){.m = m, .text = path});
+  API_CALL(m, write_outputs(m, path));
 }

@@ -31,6 +31,7 @@ typedef struct Map Map;     /* hash map: 64-bit key or byte string -> u32 */
 typedef struct Text Text;   /* growable output text */
 typedef struct Loc Loc;     /* where in the input something comes from */
 typedef struct Diag Diag;   /* one recorded message */
+typedef struct Door Door;   /* a protected call that is going on */
 typedef struct Alloc Alloc; /* allocator hook */
 typedef struct Io Io;       /* I/O hook */
 typedef struct Sink Sink;
@@ -149,12 +150,21 @@ struct Ctx {
   struct Planned *planned; /* those that will be written */
 };
 
+struct Door {
+  Ctx *c;
+  jmp_buf here, *outer;
+  bool passed; /* to the end, nothing failed */
+};
+
 /* ctx.c */
 /* NULL arguments: the system's; NULL result: no memory. */
 Ctx *ctx_new(const Alloc *alloc, const Io *io);
 void ctx_free(Ctx *c);
 /* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
+/* What it does before setjmp(d->here) and behind it. */
+void ctx_enter(Ctx *c, Door *d);
+Err ctx_leave(const Door *d);
 /* The same, but a failure other than ERR_system is taken back: its cause goes to the caller, who
  * says it in his own words. ERR_system leaves. */
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
@@ -182,9 +192,11 @@ Str str_fmt(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *str_text(const Ctx *c, Str s); /* NUL-terminated; may hold other NULs inside */
 size_t str_len(const Ctx *c, Str s);
 bool str_is(const Ctx *c, Str s, const char *cstr);
+bool ends_with(const char *s, const char *end);
 Text text_new(Arena *a);
 void text_put(Text *t, const void *at, size_t n);
 void text_puts(Text *t, const char *cstr);
+void text_upper(Text *t, const char *s); /* in capitals */
 void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_vfmt(Text *t, const char *fmt, va_list args);
 /* A template: whatever holds one of the marks has its text in place of it. */
@@ -219,6 +231,13 @@ _Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(
  * to it. */
 const char *diag_cause(const Diag *from);
 void diag_leave(Ctx *c); /* leaves if an error was recorded */
+typedef struct Said {
+  Diag **end;
+  u32 nerrors, nwarnings;
+  Err code;
+} Said;
+Said diag_said(const Ctx *c);    /* what has been said so far */
+void diag_unsay(Ctx *c, Said s); /* takes back what was said since */
 /* Printable form of model bytes: at most 64 characters, escapes, pure ASCII. In c->scratch. */
 const char *show(Ctx *c, Str s);
 const char *show_text(Ctx *c, Str s); /* of a message: longer */
@@ -234,8 +253,7 @@ void near_try(Near *n, const char *name);
 const char *near_text(Ctx *c, const Near *n);
 
 /* guard.c */
-/* doing: called with what is waited for, and NULL afterwards; may be NULL. NULL result: no memory.
- */
+/* doing (or NULL): called with what is waited for, and NULL afterwards. NULL result: no memory. */
 Guard *guard_new(void (*doing)(void *user, const char *what), void *user);
 void guard_free(Guard *g);
 void guard_end(

@@ -108,33 +108,35 @@ void ctx_free(Ctx *c) {
   m.resize(m.user, c, sizeof(Root), 0);
 }
 
-/* `outer` is not changed after setjmp, so it holds its value after the jump. */
+void ctx_enter(Ctx *c, Door *d) {
+  d->c = c;
+  d->outer = c->door;
+  d->passed = false;
+  c->door = &d->here;
+}
+
+Err ctx_leave(const Door *d) {
+  d->c->door = d->outer;
+  return d->passed ? ERR_ok : ((Root *)d->c)->left;
+}
+
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg) {
-  jmp_buf here;
-  jmp_buf *const outer = c->door;
-  Root *const r = (Root *)c;
-  c->door = &here;
-  r->left = ERR_ok;
-  if (setjmp(here) == 0) {
+  Door d;
+  ctx_enter(c, &d);
+  if (!setjmp(d.here)) {
     fn(c, arg);
-    r->left = ERR_ok; /* a protected call inside may have been left */
+    d.passed = true;
   }
-  c->door = outer;
-  return r->left;
+  return ctx_leave(&d);
 }
 
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) {
-  Diag **end = c->diags_end;
-  u32 nerrors = c->nerrors, nwarnings = c->nwarnings;
-  Err before = c->code, err = ctx_protect(c, fn, arg);
+  Said before = diag_said(c);
+  Err err = ctx_protect(c, fn, arg);
   if (err == ERR_ok) return err;
   if (err == ERR_system && c->door) longjmp(*c->door, (int)err);
-  *why = diag_cause(*end);
-  *end = NULL;
-  c->diags_end = end;
-  c->nerrors = nerrors;
-  c->nwarnings = nwarnings;
-  c->code = before;
+  *why = diag_cause(*before.end);
+  diag_unsay(c, before);
   return err;
 }
 

@@ -205,16 +205,23 @@ static const char *without_file(const Diag *d) {
   return d->text + (d->borrowed ? d->borrowed : d->file);
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), k = strlen(end);
-  return n >= k && !strcmp(text + n - k, end);
-}
-
 const char *diag_cause(const Diag *from) {
   const Diag *best = NULL;
   for (const Diag *d = from; d; d = d->next)
     if (d->level == LV_error && (!best || ends_with(d->text, without_file(best)))) best = d;
   return best ? without_file(best) : "more messages than are kept";
+}
+
+Said diag_said(const Ctx *c) {
+  return (Said){c->diags_end, c->nerrors, c->nwarnings, c->code};
+}
+
+void diag_unsay(Ctx *c, Said s) {
+  *s.end = NULL;
+  c->diags_end = s.end;
+  c->nerrors = s.nerrors;
+  c->nwarnings = s.nwarnings;
+  c->code = s.code;
 }
 
 void diag_leave(Ctx *c) {

@@ -6,6 +6,7 @@
  * text_quote; it also takes characters of UTF-8 as people type them.
  */
 #include "base/own.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,6 +83,11 @@ bool str_is(const Ctx *c, Str s, const char *cstr) {
   return str_len(c, s) == n && memcmp(str_text(c, s), cstr, n) == 0;
 }
 
+bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
 Text text_new(Arena *a) {
   return (Text){.a = a};
 }
@@ -107,6 +113,10 @@ void text_put(Text *t, const void *at, size_t n) {
 
 void text_puts(Text *t, const char *cstr) {
   text_put(t, cstr, strlen(cstr));
+}
+
+void text_upper(Text *t, const char *s) {
+  for (; *s; s++) text_put(t, &(char){(char)toupper((unsigned char)*s)}, 1);
 }
 
 void text_vfmt(Text *t, const char *fmt, va_list args) {

@@ -44,15 +44,14 @@ static const Aff *aff_of(const Dims *ds, Dim d) {
   return &ds->aff.at[-1 - d];
 }
 
-/* The symbol d consists of, or NO_SYM. */
-static Sym only_sym(const Dims *ds, Dim d) {
+Sym dim_only_sym(const Dims *ds, Dim d) {
   if (d >= 0) return NO_SYM;
   const Aff *f = aff_of(ds, d);
   return f->n == 1 && f->k0 == 0 && f->coef[0] == 1 ? f->sym[0] : NO_SYM;
 }
 
 bool dim_is_sym(const Dims *ds, Dim d, SymKind kind, Sym *s) {
-  return (*s = only_sym(ds, d)) != NO_SYM && ds->sym.at[*s].kind == kind;
+  return (*s = dim_only_sym(ds, d)) != NO_SYM && ds->sym.at[*s].kind == kind;
 }
 
 static bool is_op(const Dims *ds, Sym s, Op op) {
@@ -62,8 +61,8 @@ static bool is_op(const Dims *ds, Sym s, Op op) {
 u32 dim_factors(const Dims *ds, Sym s, Sym *out) {
   u32 n = 0;
   if (s == NO_SYM) return 0;
-  for (; is_op(ds, s, OP_mul); s = only_sym(ds, ds->sym.at[s].a))
-    out[n++] = only_sym(ds, ds->sym.at[s].b);
+  for (; is_op(ds, s, OP_mul); s = dim_only_sym(ds, ds->sym.at[s].a))
+    out[n++] = dim_only_sym(ds, ds->sym.at[s].b);
   out[n++] = s;
   for (u32 i = 0; i < n / 2; i++) {
     Sym t = out[i];
@@ -682,7 +681,7 @@ Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
 /* ---- smaller and larger ---- */
 
 static bool has_operand(const Dims *ds, Dim d, Op op, Dim x) {
-  Sym s = only_sym(ds, d);
+  Sym s = dim_only_sym(ds, d);
   return is_op(ds, s, op) && (ds->sym.at[s].a == x || ds->sym.at[s].b == x);
 }
 
@@ -727,16 +726,10 @@ Dim dim_max(Dims *ds, Dim a, Dim b) {
 
 /* ---- reading ---- */
 
-u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef) {
-  *k0 = d;
-  *sym = NULL;
-  *coef = NULL;
-  if (d >= 0) return 0;
+DimTerms dim_terms(const Dims *ds, Dim d) {
+  if (dim_is_const(d)) return (DimTerms){.k0 = d};
   const Aff *f = aff_of(ds, d);
-  *k0 = f->k0;
-  *sym = f->sym;
-  *coef = f->coef;
-  return f->n;
+  return (DimTerms){f->k0, f->n, f->sym, f->coef};
 }
 
 /* Values are kept within 2^62, far beyond any real extent, so that nothing overflows. */

@@ -62,13 +62,10 @@ static void print_atom(const Dims *ds, Sym s, bool tight, Text *t) {
 
 /* Operand of / or %: bare if it is a number, a name, or a call. */
 static void print_operand(const Dims *ds, Dim d, Text *t) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
-  bool bare = n == 0;
-  if (n == 1 && k0 == 0 && coef[0] == 1) {
-    const SymInfo *i = &ds->sym.at[sym[0]];
+  Sym s = dim_only_sym(ds, d);
+  bool bare = dim_is_const(d);
+  if (s != NO_SYM) {
+    const SymInfo *i = &ds->sym.at[s];
     bare = i->kind != SY_derived || i->op == OP_min || i->op == OP_max;
   }
   if (!bare) text_puts(t, "(");
@@ -77,28 +74,25 @@ static void print_operand(const Dims *ds, Dim d, Text *t) {
 }
 
 void dim_print(const Dims *ds, Dim d, Text *t) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    Sym f[DIM_FACTORS];
-    u32 nf = dim_factors(ds, sym[i], f);
-    i64 abs = coef[i] < 0 ? -coef[i] : coef[i];
-    if (coef[i] < 0)
+  DimTerms f = dim_terms(ds, d);
+  for (u32 i = 0; i < f.n; i++) {
+    Sym factor[DIM_FACTORS];
+    u32 nf = dim_factors(ds, f.sym[i], factor);
+    i64 abs = f.coef[i] < 0 ? -f.coef[i] : f.coef[i];
+    if (f.coef[i] < 0)
       text_puts(t, "-");
     else if (i > 0)
       text_puts(t, "+");
     if (abs != 1) text_fmt(t, "%lld*", (long long)abs);
     for (u32 j = 0; j < nf; j++) {
       if (j > 0) text_puts(t, "*");
-      print_atom(ds, f[j], abs != 1 || nf > 1, t);
+      print_atom(ds, factor[j], abs != 1 || nf > 1, t);
     }
   }
-  if (n == 0)
-    text_fmt(t, "%lld", (long long)k0);
-  else if (k0 != 0)
-    text_fmt(t, "%+lld", (long long)k0);
+  if (f.n == 0)
+    text_fmt(t, "%lld", (long long)f.k0);
+  else if (f.k0 != 0)
+    text_fmt(t, "%+lld", (long long)f.k0);
 }
 
 /* ---- parser ---- */

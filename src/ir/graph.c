@@ -166,8 +166,7 @@ static bool entries(Graph *g, Val v, Dim *out, u32 *n) {
   return graph_dim_list(g, v, out, EAGER_FLOATS, n);
 }
 
-/* n - 1 as some exporters write it: the sum of a dimension and a negative number, in either order.
- */
+/* n - 1 as some exporters write it: the sum of a dimension and a negative number, either first. */
 static bool dims_less(Graph *g, const Node *n, Dim *out, u32 *count) {
   Dim a[EAGER_FLOATS];
   i64 k[EAGER_FLOATS];
@@ -329,8 +328,7 @@ static bool dims_gather(Graph *g, const Node *n, Dim *out, u32 *count) {
   return true;
 }
 
-/* Integer tensors of rank 0 or 1 whose entries are dimensions: the same operation on the entries.
- */
+/* Integer tensors of rank 0 or 1 that hold dimensions: the same operation on the entries. */
 static bool dims_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   const Node *n = graph_node(g, id);
   Dim out[EAGER_FLOATS];
@@ -399,7 +397,7 @@ NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *at
   }
   n->nout = g->blk.at[blk[0]].ret.n - (op == OP_loop ? 1 : 0);
   Type *type = NEWS(&g->c->work, Type, n->nout);
-  infer_control(g, n, type);
+  infer_node(g, n, type);
   add_outputs(g, id, type);
   *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
   return id;

@@ -203,9 +203,8 @@ void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; f
 
 /* infer.c, infer_control.c: output types from operand types and attributes; checks the node. */
 /* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym
- * is NULL and kept otherwise. Not for CONTROL, whose types come from their blocks. */
+ * is NULL and kept otherwise. Those of CONTROL come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
-void infer_control(Graph *g, Node *n, Type *out);
 void infer_attrs(Graph *g, const Node *n); /* names and kinds as ops.def says */
 /* numpy broadcasting of n shapes; fails when they do not fit. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);

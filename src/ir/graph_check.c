@@ -69,18 +69,15 @@ static void check_attrs(GraphCheck *k) {
     const Attr *a = &n->attr[i];
     if (a->key <= AT_none || a->key >= AT_COUNT) BUG(k, "attribute key %d", (int)a->key);
     if (i && n->attr[i - 1].key >= a->key) BUG(k, "attributes are not sorted");
-    if (!attr_spec(n->op, a->key, &kind, &optional)) {
+    if (!attr_spec(n->op, a->key, &kind, &optional))
       BUG(k, "%s has no attribute %s", op_info[n->op].name, attr_name[a->key]);
-    }
     if (a->kind != kind) BUG(k, "attribute %s has the wrong kind", attr_name[a->key]);
-    if (a->kind == AK_dtype && (a->u.i <= DT_none || a->u.i >= DT_COUNT)) {
+    if (a->kind == AK_dtype && (a->u.i <= DT_none || a->u.i >= DT_COUNT))
       BUG(k, "attribute %s names no type", attr_name[a->key]);
-    }
   }
   for (AttrKey key = AT_none + 1; key < AT_COUNT; key++) {
-    if (attr_spec(n->op, key, &kind, &optional) && !optional && !node_attr(n, key)) {
+    if (attr_spec(n->op, key, &kind, &optional) && !optional && !node_attr(n, key))
       BUG(k, "%s lacks attribute %s", op_info[n->op].name, attr_name[key]);
-    }
   }
 }
 
@@ -97,20 +94,16 @@ static void check_dim(GraphCheck *k, Dim d) {
     return;
   }
   Dims *ds = k->g->dims;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(ds, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    if (sym[i] >= dim_nsyms(ds)) BUG(k, "symbol %u does not exist", sym[i]);
-    const SymInfo *s = dim_syminfo(ds, sym[i]);
-    if (s->kind == SY_input || k->symbol[sym[i]] == 1) continue;
-    if (s->kind == SY_data) {
+  DimTerms f = dim_terms(ds, d);
+  for (u32 i = 0; i < f.n; i++) {
+    if (f.sym[i] >= dim_nsyms(ds)) BUG(k, "symbol %u does not exist", f.sym[i]);
+    const SymInfo *s = dim_syminfo(ds, f.sym[i]);
+    if (s->kind == SY_input || k->symbol[f.sym[i]] == 1) continue;
+    if (s->kind == SY_data)
       BUG(k, "symbol %s is used where no node has set it", show(k->g->c, s->name));
-    }
     check_dim(k, s->a);
     check_dim(k, s->b);
-    reveal(k, sym[i]); /* once is enough: derived symbols form a graph, not a tree */
+    reveal(k, f.sym[i]); /* once is enough: derived symbols form a graph, not a tree */
   }
 }
 
@@ -120,12 +113,6 @@ static void check_type(GraphCheck *k, const Type *t) {
   }
   if (t->dt <= DT_none || t->dt >= DT_COUNT || t->rank > MAX_RANK) BUG(k, "malformed type");
   for (u32 i = 0; i < t->rank; i++) check_dim(k, t->dim[i]);
-}
-
-static const char *type_str(GraphCheck *k, const Type *t) {
-  Text text = text_new(&k->g->c->scratch);
-  type_print(k->g->dims, t, &text);
-  return text_cstr(&text);
 }
 
 /* ---- values ---- */
@@ -154,12 +141,10 @@ static void check_use(GraphCheck *k, Val v) {
 static void check_shape(GraphCheck *k) {
   const Node *n = k->n;
   const OpInfo *info = &op_info[n->op];
-  if (n->nin < info->nin_min || n->nin > info->nin_max) {
+  if (n->nin < info->nin_min || n->nin > info->nin_max)
     BUG(k, "%s has %u operands", info->name, n->nin);
-  }
-  if (info->kind != OK_CONTROL && n->nout != info->nout) {
+  if (info->kind != OK_CONTROL && n->nout != info->nout)
     BUG(k, "%s has %u results", info->name, n->nout);
-  }
   u32 nblk = n->op == OP_if ? 2 : n->op == OP_loop ? 1 : 0;
   if (n->nblk != nblk) BUG(k, "%s has %u blocks", info->name, n->nblk);
   for (u32 i = 0; i < n->nin; i++) {
@@ -178,18 +163,13 @@ static void check_types(GraphCheck *k) {
   Graph *g = k->g;
   Node copy = *k->n; /* inference must find the symbols of the node, and keep them */
   Type *t = NEWS(&g->c->scratch, Type, copy.nout + 1);
-  if (copy.nblk) {
-    infer_control(g, &copy, t);
-  } else {
-    infer_node(g, &copy, t);
-  }
+  infer_node(g, &copy, t);
   if (copy.nsym != k->n->nsym) BUG(k, "the node lacks a symbol that its op sets");
   for (u32 i = 0; i < copy.nout; i++) {
     const Type *have = graph_type(g, copy.out[i]);
-    if (!type_equal(have, &t[i])) {
+    if (!type_equal(have, &t[i]))
       BUG(k, "%s: result %u has type %s, inference gives %s", op_info[copy.op].name, i,
-          type_str(k, have), type_str(k, &t[i]));
-    }
+          type_text(g->dims, have), type_text(g->dims, &t[i]));
   }
 }
 
@@ -209,9 +189,8 @@ static void check_node(GraphCheck *k, NodeId id) {
   }
   for (u32 i = 0; i < n->nsym; i++) {
     if (n->sym[i] >= dim_nsyms(g->dims)) BUG(k, "symbol %u does not exist", n->sym[i]);
-    if (k->symbol[n->sym[i]] || dim_syminfo(g->dims, n->sym[i])->kind != SY_data) {
+    if (k->symbol[n->sym[i]] || dim_syminfo(g->dims, n->sym[i])->kind != SY_data)
       BUG(k, "symbol %u is set twice, or not one that data sets", n->sym[i]);
-    }
     reveal(k, n->sym[i]);
   }
   for (u32 i = 0; i < n->nout; i++) define(k, n->out[i], id, i);
@@ -247,9 +226,8 @@ static void check_all(Ctx *c, void *arg) {
   k->block = NEWS(&c->scratch, bool, g->blk.n);
   check_block(k, 1, 0);
   g->loc = loc;
-  if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n) {
+  if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n)
     BUG(k, "%u results, %u names", g->blk.at[1].ret.n, g->out_name.n);
-  }
   graph_check_state(g, ERR_input);
 }
 

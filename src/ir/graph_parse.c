@@ -156,9 +156,8 @@ static void attr(GraphParse *p, Op op, Attr *a) {
   for (a->key = AT_none + 1; a->key < AT_COUNT; a->key++) {
     if (strlen(attr_name[a->key]) == n && !memcmp(attr_name[a->key], p->s.at, n)) break;
   }
-  if (a->key == AT_COUNT || !attr_spec(op, a->key, &a->kind, &optional) || a->kind == AK_const) {
+  if (a->key == AT_COUNT || !attr_spec(op, a->key, &a->kind, &optional) || a->kind == AK_const)
     BAD(&p->s, "%s has no attribute %s", op_info[op].name, scan_found(&p->s));
-  }
   p->s.at += n;
   scan_expect(&p->s, '=');
   switch (a->kind) {
@@ -217,10 +216,9 @@ static void operands(GraphParse *p, Node *n) {
       *vec_push(&p->c->work, &in) = v;
     }
   }
-  if (in.n < info->nin_min || in.n > info->nin_max) {
+  if (in.n < info->nin_min || in.n > info->nin_max)
     BAD(&p->s, "%s takes %u to %u operands, found %u", info->name, info->nin_min, info->nin_max,
         in.n);
-  }
   n->in = in.at;
   n->nin = in.n;
 }
@@ -267,38 +265,26 @@ static Loc origin(GraphParse *p) {
   return loc;
 }
 
-static const char *type_str(GraphParse *p, const Type *t) {
-  Text text = text_new(&p->c->scratch);
-  type_print(p->g->dims, t, &text);
-  return text_cstr(&text);
-}
-
 /* Appends the node, with its outputs if their inferred types are those written. */
 static void append(GraphParse *p, Node *proto, const Decls *out, BlkId b) {
   Graph *g = p->g;
-  if (!proto->nblk && out->n != op_info[proto->op].nout) {
+  if (!proto->nblk && out->n != op_info[proto->op].nout)
     BAD(&p->s, "%s gives %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
         out->n);
-  }
   proto->nout = out->n;
   g->cur = b;
   Type *t = NEWS(&p->c->scratch, Type, out->n + 1);
   *vec_push(&p->c->work, &g->node) = *proto;
   NodeId id = g->node.n - 1;
   for (u32 i = 0; i < proto->nblk; i++) g->blk.at[proto->blk[i]].owner = id;
-  if (proto->nblk) {
-    infer_control(g, graph_node(g, id), t);
-  } else {
-    infer_node(g, graph_node(g, id), t);
-  }
+  infer_node(g, graph_node(g, id), t);
   graph_node(g, id)->out = NEWS(&p->c->work, Val, out->n);
   for (u32 i = 0; i < out->n; i++) {
     const Decl *d = &out->at[i];
     p->s.loc.line = d->line;
-    if (!type_equal(&t[i], &d->type)) {
-      BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id), type_str(p, &d->type),
-          op_info[proto->op].name, type_str(p, &t[i]));
-    }
+    if (!type_equal(&t[i], &d->type))
+      BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id),
+          type_text(g->dims, &d->type), op_info[proto->op].name, type_text(g->dims, &t[i]));
     *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home, d->layout};
     graph_node(g, id)->out[i] = g->val.n - 1;
     bind(p, d->id, g->val.n - 1);

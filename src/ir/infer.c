@@ -76,12 +76,6 @@ static u32 axis_of(Infer *f, u32 rank) {
 
 /* ---- small helpers ---- */
 
-static const char *type_str(Infer *f, const Type *t) {
-  Text text = text_new(&f->g->c->scratch);
-  type_print(f->ds, t, &text);
-  return text_cstr(&text);
-}
-
 Type sized_type(Graph *g, const Node *n, DType dt, const Dim *dim, u32 rank) {
   u64 count = 1;
   for (u32 k = 0; k < rank; k++)
@@ -94,8 +88,7 @@ static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
   f->out[i] = sized_type(f->g, f->n, dt, dim, rank);
 }
 
-/* Two precisions meet where a conversion of the model to narrow floats has left a Cast as it was.
- */
+/* Two precisions meet where a conversion to narrow floats has left a Cast as it was. */
 static const char *mixed_floats(Infer *f, u32 i, u32 j) {
   Graph *g = f->g;
   const Loc *from = NULL;
@@ -114,14 +107,14 @@ static const char *mixed_floats(Infer *f, u32 i, u32 j) {
 
 static void same_dtype(Infer *f, u32 i, u32 j) {
   if (f->in[i]->dt != f->in[j]->dt)
-    BAD(f, "%s: operands have types %s and %s%s", op_info[f->n->op].name, type_str(f, f->in[i]),
-        type_str(f, f->in[j]), mixed_floats(f, i, j));
+    BAD(f, "%s: operands have types %s and %s%s", op_info[f->n->op].name,
+        type_text(f->ds, f->in[i]), type_text(f->ds, f->in[j]), mixed_floats(f, i, j));
 }
 
 static void want_index(Infer *f, u32 i) {
   if (f->in[i]->dt != DT_i64 && f->in[i]->dt != DT_i32)
     BAD(f, "%s: indices must be i32 or i64, found %s", op_info[f->n->op].name,
-        type_str(f, f->in[i]));
+        type_text(f->ds, f->in[i]));
 }
 
 static bool may_equal(Dim a, Dim b) {
@@ -391,7 +384,7 @@ static void rule_reshape(Infer *f) {
   set_out(f, 0, f->in[0]->dt, shape, n);
   Dim have = type_count(f->ds, f->in[0]), want = type_count(f->ds, f->out);
   if (!may_equal(have, want))
-    BAD(f, "reshape: %s has %lld elements, the target has %lld", type_str(f, f->in[0]),
+    BAD(f, "reshape: %s has %lld elements, the target has %lld", type_text(f->ds, f->in[0]),
         (long long)have, (long long)want);
 }
 
@@ -449,7 +442,8 @@ static void rule_concat(Infer *f) {
   for (u32 k = 0; k < n->nin; k++) {
     const Type *t = graph_type(f->g, n->in[k]);
     if (t->rank != x->rank || t->dt != x->dt)
-      BAD(f, "concat: operand %u is %s, the first is %s", k, type_str(f, t), type_str(f, x));
+      BAD(f, "concat: operand %u is %s, the first is %s", k, type_text(f->ds, t),
+          type_text(f->ds, x));
     for (u32 i = 0; i < x->rank; i++) {
       if (i == axis) continue;
       if (!may_equal(dim[i], t->dim[i]))
@@ -514,7 +508,7 @@ static void rule_within(Infer *f) {
   node_list(f->n, AT_size, &n);
   want_index(f, 0);
   if (n != 1 && (!x->rank || x->dim[x->rank - 1] != (Dim)n))
-    BAD(f, "within: %u sizes for indices %s", n, type_str(f, x));
+    BAD(f, "within: %u sizes for indices %s", n, type_text(f->ds, x));
   set_out(f, 0, x->dt, x->dim, x->rank);
 }
 
@@ -689,10 +683,12 @@ void infer_node(Graph *g, Node *n, Type *out) {
   for (u32 i = 0; i < n->nin; i++) {
     if (!n->in[i]) BAD(&f, "%s: operand %u is missing", op_info[n->op].name, i);
     if (i < 3) f.in[i] = graph_type(g, n->in[i]);
-    if (graph_type(g, n->in[i])->kind != TY_tensor)
+    if (!n->nblk && graph_type(g, n->in[i])->kind != TY_tensor)
       BAD(&f, "%s: operand %u is not a tensor", op_info[n->op].name, i);
   }
-  if (n->op < OP_SCALARS)
+  if (n->nblk)
+    infer_control(g, n, out);
+  else if (n->op < OP_SCALARS)
     rule_map(&f);
   else if (rules[n->op])
     rules[n->op](&f);

@@ -118,10 +118,6 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
 }
 
 void infer_control(Graph *g, Node *n, Type *out) {
-  infer_attrs(g, n);
-  for (u32 i = 0; i < n->nin; i++)
-    if (!n->in[i])
-      fail(g->c, ERR_input, n->loc, "%s: operand %u is missing", op_info[n->op].name, i);
   u32 nret = g->blk.at[n->blk[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
   if (n->nout != want)
     fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",

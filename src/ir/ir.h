@@ -254,8 +254,14 @@ Dim dim_addk(Dims *ds, Dim a, i64 k);
 Dim dim_product(Dims *ds, const Dim *d, u32 n);
 void dim_bounds(const Dims *ds, Dim d, i64 *lo, i64 *hi);
 i64 dim_eval(const Dims *ds, Dim d, const i64 *env); /* env[sym]; derived symbols are computed */
-/* Terms of an affine expression: d = *k0 + sum coef[i] * sym[i]. Returns the number of terms. */
-u32 dim_terms(const Dims *ds, Dim d, i64 *k0, const Sym **sym, const i64 **coef);
+/* Terms of an affine expression: d = k0 + sum of n products coef[i] * sym[i]. */
+typedef struct DimTerms {
+  i64 k0;
+  u32 n;
+  const Sym *sym;
+  const i64 *coef;
+} DimTerms;
+DimTerms dim_terms(const Dims *ds, Dim d);
 void dim_print(const Dims *ds, Dim d, Text *t); /* 3, n, 2*n+1, (n+1)/2 */
 Str sym_outside(Ctx *c, const SymInfo *s);      /* what a run says that leaves the bounds of s */
 /* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
@@ -267,6 +273,9 @@ bool type_equal(const Type *x, const Type *y);
 bool type_is_static(const Type *t);      /* tensor whose dimensions are all constants */
 Dim type_count(Dims *ds, const Type *t); /* number of elements */
 void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
+const char *type_text(const Dims *ds, const Type *t);      /* the same, in c->scratch */
+const char *shape_text(Ctx *c, const char *dtype, const i64 *dim,
+                       u32 rank); /* f32[1,?], likewise */
 
 /* tensor.c */
 bool shape_count(const i64 *dim, u32 rank, u64 *n); /* product; false when above DIM_MAX */

@@ -308,18 +308,15 @@ static ExprId of_sym(Prog *p, Sym s) {
 
 ExprId ex_dim(Prog *p, Dim d) {
   if (dim_is_const(d)) return ex_int(p, d);
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(p->dims, d, &k0, &sym, &coef);
+  DimTerms f = dim_terms(p->dims, d);
   ExprId sum = ex_int(p, 0);
-  for (u32 i = 0; i < n; i++) {
-    i64 k = coef[i];
+  for (u32 i = 0; i < f.n; i++) {
+    i64 k = f.coef[i];
     bool minus = k < 0 && i > 0;
-    ExprId t = ex_op2(p, OP_mul, of_sym(p, sym[i]), ex_int(p, minus ? -k : k));
+    ExprId t = ex_op2(p, OP_mul, of_sym(p, f.sym[i]), ex_int(p, minus ? -k : k));
     sum = ex_op2(p, minus ? OP_sub : OP_add, sum, t);
   }
-  return ex_op2(p, k0 < 0 ? OP_sub : OP_add, sum, ex_int(p, k0 < 0 ? -k0 : k0));
+  return ex_op2(p, f.k0 < 0 ? OP_sub : OP_add, sum, ex_int(p, f.k0 < 0 ? -f.k0 : f.k0));
 }
 
 ExprId ex_copy(Prog *p, ExprId e) {

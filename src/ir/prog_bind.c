@@ -28,21 +28,19 @@ bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at) {
 
 /* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
 static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(ds, d, &k0, &sym, &coef), count = 0;
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo((Dims *)ds, sym[i]);
-    if (s->kind == SY_data || (s->kind == SY_input && bound[sym[i]])) continue;
+  DimTerms f = dim_terms(ds, d);
+  u32 count = 0;
+  for (u32 i = 0; i < f.n; i++) {
+    const SymInfo *s = dim_syminfo((Dims *)ds, f.sym[i]);
+    if (s->kind == SY_data || (s->kind == SY_input && bound[f.sym[i]])) continue;
     if (s->kind == SY_derived) {
       Sym sub;
       i64 k;
       if (!unknown(ds, s->a, bound, &sub, &k) && !unknown(ds, s->b, bound, &sub, &k)) continue;
       count++; /* inside div, mod, min, max: not solved for */
     }
-    *which = sym[i];
-    *coef_of = coef[i];
+    *which = f.sym[i];
+    *coef_of = f.coef[i];
     count++;
   }
   return count;

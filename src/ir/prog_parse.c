@@ -176,30 +176,23 @@ static ExprId call(ProgParse *o) {
     scan_expect(&o->s, '.');
     e.kind = EX_splat;
     e.lanes = lanes(o);
-    e.narg = operands(o, arg, 3);
-    expect_args(o, &e, 1);
-    e.dt = prog_expr(o->p, arg[0])->dt;
   } else if (scan_accept_word(&o->s, "reduce")) {
     scan_expect(&o->s, '.');
     e.kind = EX_hreduce;
     e.op = op_word(o);
-    e.narg = operands(o, arg, 3);
-    expect_args(o, &e, 1);
-    e.dt = prog_expr(o->p, arg[0])->dt;
   } else if (scan_accept_word(&o->s, "quad")) {
     e.kind = EX_quad;
     e.dt = DT_i32;
-    e.narg = operands(o, arg, 3);
-    expect_args(o, &e, 1);
   } else if (scan_accept_word(&o->s, "random")) {
     scan_expect(&o->s, '.');
     e.kind = EX_random;
     e.dt = scan_dtype(&o->s);
-    e.narg = operands(o, arg, 3);
-    expect_args(o, &e, 2);
   } else {
     return op_call(o);
   }
+  e.narg = operands(o, arg, 3);
+  expect_args(o, &e, e.kind == EX_random ? 2 : 1);
+  if (!e.dt) e.dt = prog_expr(o->p, arg[0])->dt;
   return make(o, &e);
 }
 

@@ -67,20 +67,17 @@ bool ref_known(const Ref *r, Dim d) {
 
 /* If d = actual leaves exactly one symbol open, that symbol is solved. */
 static bool solve(Ref *r, Dim d, i64 actual) {
-  if (dim_is_const(d)) return false;
-  i64 k0, c = 0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_terms(r->g->dims, d, &k0, &sym, &coef);
+  i64 c = 0;
+  DimTerms f = dim_terms(r->g->dims, d);
   Sym open = 0;
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo(r->g->dims, sym[i]);
+  for (u32 i = 0; i < f.n; i++) {
+    const SymInfo *s = dim_syminfo(r->g->dims, f.sym[i]);
     if (s->kind == SY_derived) {
       if (!ref_known(r, s->a) || !ref_known(r, s->b)) return false;
-    } else if (!r->known[sym[i]]) {
+    } else if (!r->known[f.sym[i]]) {
       if (c) return false;
-      c = coef[i];
-      open = sym[i];
+      c = f.coef[i];
+      open = f.sym[i];
     }
   }
   if (!c) return false;
@@ -243,23 +240,10 @@ void ref_block(Ref *r, BlkId b) {
 
 /* ---- entry points ---- */
 
-static const char *shape_text(const Ref *r, const Tensor *x) {
-  Text t = text_new(&r->c->scratch);
-  text_fmt(&t, "%s[", dtype_info[x->dt].name);
-  for (u32 i = 0; i < x->rank; i++) text_fmt(&t, "%s%lld", i ? "," : "", (long long)x->dim[i]);
-  text_puts(&t, "]");
-  return text_cstr(&t);
-}
-
-static const char *type_text(const Ref *r, const Type *type) {
-  Text t = text_new(&r->c->scratch);
-  type_print(r->g->dims, type, &t);
-  return text_cstr(&t);
-}
-
 static _Noreturn void bad_input(const Ref *r, Val v, const Tensor *x) {
   fail(r->c, ERR_input, LOC_NONE, "input \"%s\": expected %s, found %s",
-       show(r->c, graph_val(r->g, v)->name), type_text(r, graph_type(r->g, v)), shape_text(r, x));
+       show(r->c, graph_val(r->g, v)->name), type_text(r->g->dims, graph_type(r->g, v)),
+       shape_text(r->c, dtype_info[x->dt].name, x->dim, x->rank));
 }
 
 static void check_input(Ref *r, Val v, const Tensor *x) {

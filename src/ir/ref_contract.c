@@ -59,8 +59,7 @@ static i64 spread(const ContractAxis *a) {
   return a->dim == 1 ? INT64_MAX : a->step[1] + a->step[2];
 }
 
-/* Takes the innermost axis out of the nest; only the last one of each kind keeps the order of sums.
- */
+/* Takes the innermost axis out of the nest; only the last of each kind keeps the order of sums. */
 static ContractAxis choose_inner(ContractAxes *s) {
   ContractAxis none = {.dim = 1};
   if (!s->n) return none;

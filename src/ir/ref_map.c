@@ -64,8 +64,7 @@ static void map_fast(Ref *r, const Node *n, Tensor *const *in, Tensor *out) {
   } while (walk_next(&w));
 }
 
-/* Same bits, other type. In wide mode floats are f64 in memory and have their bits only in passing.
- */
+/* Same bits, other type. In wide mode floats are f64 in memory and have bits only in passing. */
 static Scalar bitcast(DType from, DType to, Scalar x) {
   u8 bits[16] = {0};
   if (dtype_is_float(from)) x.f = scalar_round(from, x.f);

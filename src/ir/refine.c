@@ -46,14 +46,12 @@ static Dim replace_sym(Rebind *r, Sym s) {
 
 static Dim replace(Rebind *r, Dim d) {
   Dims *ds = r->g->dims;
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) || !r->to.n ? 0 : dim_terms(ds, d, &k0, &sym, &coef);
+  DimTerms f = dim_terms(ds, d);
+  u32 n = r->to.n ? f.n : 0;
   if (!n) return d;
-  Sym *s = arena_copy(&r->g->c->scratch, sym, n * sizeof *s); /* dims may grow below */
-  i64 *k = arena_copy(&r->g->c->scratch, coef, n * sizeof *k);
-  Dim more = k0 > 0 ? k0 : 0, less = k0 < 0 ? -k0 : 0;
+  Sym *s = arena_copy(&r->g->c->scratch, f.sym, n * sizeof *s); /* dims may grow below */
+  i64 *k = arena_copy(&r->g->c->scratch, f.coef, n * sizeof *k);
+  Dim more = f.k0 > 0 ? f.k0 : 0, less = f.k0 < 0 ? -f.k0 : 0;
   bool same = true;
   for (u32 i = 0; i < n; i++) {
     Dim x = replace_sym(r, s[i]);
@@ -92,16 +90,11 @@ static void replace_attrs(Rebind *r, Node *n) {
   }
 }
 
-/* Keeps the node's symbols as long as they give the types it has; otherwise the node gets new ones.
- */
+/* Keeps the node's symbols as long as they give the types it has; else the node gets new ones. */
 static void infer_types(Graph *g, Node *n, Type *t) {
   u32 nsym = n->nsym;
   for (u32 round = 0; round < 2; round++) {
-    if (n->nblk) {
-      infer_control(g, n, t);
-    } else {
-      infer_node(g, n, t);
-    }
+    infer_node(g, n, t);
     bool same = n->nsym == nsym;
     for (u32 i = 0; i < n->nout; i++) same = same && type_equal(&t[i], graph_type(g, n->out[i]));
     if (same || !nsym || round) return;

@@ -29,6 +29,26 @@ Dim type_count(Dims *ds, const Type *t) {
   return dim_product(ds, t->dim, t->rank);
 }
 
+const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank) {
+  Text t = text_new(&c->scratch);
+  text_fmt(&t, "%s[", dtype);
+  for (u32 k = 0; k < rank; k++) {
+    text_puts(&t, k ? "," : "");
+    if (dim[k] < 0)
+      text_puts(&t, "?");
+    else
+      text_fmt(&t, "%lld", (long long)dim[k]);
+  }
+  text_puts(&t, "]");
+  return text_cstr(&t);
+}
+
+const char *type_text(const Dims *ds, const Type *t) {
+  Text text = text_new(&dims_ctx(ds)->scratch);
+  type_print(ds, t, &text);
+  return text_cstr(&text);
+}
+
 void type_print(const Dims *ds, const Type *t, Text *out) {
   u32 open = 0;
   for (; t && t->kind != TY_tensor; t = t->elem, open++)

@@ -134,12 +134,9 @@ static bool is_static(const Dim *d, u32 rank) {
 
 /* Does an extent depend on what a node finds out? No parameter can have it. */
 static bool is_found(Gen *G, Dim d) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
-  u32 n = dim_is_const(d) ? 0 : dim_terms(G->g->dims, d, &k0, &sym, &coef);
-  for (u32 i = 0; i < n; i++) {
-    const SymInfo *s = dim_syminfo(G->g->dims, sym[i]);
+  DimTerms f = dim_terms(G->g->dims, d);
+  for (u32 i = 0; i < f.n; i++) {
+    const SymInfo *s = dim_syminfo(G->g->dims, f.sym[i]);
     if (s->kind == SY_data || (s->kind == SY_derived && (is_found(G, s->a) || is_found(G, s->b))))
       return true;
   }

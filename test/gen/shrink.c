@@ -49,13 +49,10 @@ static bool evaluate(Graph *g, const Case *k, Val v, Tensor **out) {
 }
 
 static bool only_inputs(Graph *g, const Type *t) {
-  i64 k0;
-  const Sym *sym;
-  const i64 *coef;
   for (u32 i = 0; i < t->rank; i++) {
-    u32 n = dim_is_const(t->dim[i]) ? 0 : dim_terms(g->dims, t->dim[i], &k0, &sym, &coef);
-    for (u32 k = 0; k < n; k++)
-      if (dim_syminfo(g->dims, sym[k])->kind != SY_input) return false;
+    DimTerms f = dim_terms(g->dims, t->dim[i]);
+    for (u32 k = 0; k < f.n; k++)
+      if (dim_syminfo(g->dims, f.sym[k])->kind != SY_input) return false;
   }
   return true;
 }

@@ -151,18 +151,16 @@ static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
   Text syms = text_new(&p->c->scratch), coef2 = text_new(&p->c->scratch),
        syms2 = text_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
-    i64 lo, hi, k0;
-    const Sym *sym;
-    const i64 *c;
+    i64 lo, hi;
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
-    u32 n = dim_is_const(b->dim[k]) ? 0 : dim_terms(p->dims, b->dim[k], &k0, &sym, &c);
-    bool one = (n == 1 || n == 2) && is_known(p, sym[0]) && is_known(p, sym[n - 1]);
+    DimTerms f = dim_terms(p->dims, b->dim[k]);
+    bool one = (f.n == 1 || f.n == 2) && is_known(p, f.sym[0]) && is_known(p, f.sym[f.n - 1]);
     text_fmt(&most, "%" PRId64 ",", hi);
-    text_fmt(&base, "%" PRId64 ",", one ? k0 : hi);
-    text_fmt(&coef, "%" PRId64 ",", one ? c[0] : 0);
-    text_fmt(&syms, "%d,", one ? (int)sym[0] : -1);
-    text_fmt(&coef2, "%" PRId64 ",", one && n > 1 ? c[1] : 0);
-    text_fmt(&syms2, "%d,", one && n > 1 ? (int)sym[1] : -1);
+    text_fmt(&base, "%" PRId64 ",", one ? f.k0 : hi);
+    text_fmt(&coef, "%" PRId64 ",", one ? f.coef[0] : 0);
+    text_fmt(&syms, "%d,", one ? (int)f.sym[0] : -1);
+    text_fmt(&coef2, "%" PRId64 ",", one && f.n > 1 ? f.coef[1] : 0);
+    text_fmt(&syms2, "%d,", one && f.n > 1 ? (int)f.sym[1] : -1);
   }
   text_puts(t, "  {");
   put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));

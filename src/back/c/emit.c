@@ -9,7 +9,6 @@
 #include "ir/prog_mem.h"
 #include "ir/text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -467,7 +466,7 @@ Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char
   Text upper = text_new(&c->keep), none = text_new(&c->keep);
   mem_need_plan(p);
   prog_ready(p);
-  for (const char *s = o->name; *s; s++) text_fmt(&upper, "%c", toupper((unsigned char)*s));
+  text_upper(&upper, o->name);
   Emit *e = NEW(&c->keep, Emit);
   *e = (Emit){.c = c,
               .p = p,
