@@ -168,8 +168,7 @@ static bool has_name(const FormatRow *r, const u8 *name, size_t n) {
   return n >= r->n && !memcmp(name + n - r->n, r->magic, r->n);
 }
 
-/* Does a member have that name? An archive that is damaged has the members in front of the damage.
- */
+/* Does a member have that name? A damaged archive has the members in front of the damage. */
 static bool has_member(const FormatRow *r, const u8 *at, size_t n) {
   Zip z;
   ZipMember m;

@@ -107,8 +107,7 @@ Val compose_rsqrt(Graph *g, Val x, double eps);       /* 1 / sqrt(x + eps) */
  * deviation, which keep their axes, are returned where not NULL. */
 Val compose_normalize(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
 Val compose_rms(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *inv);
-/* x * scale + bias (0: none), which are cast to the type of x and broadcast against its last axes.
- */
+/* x * scale + bias (0: none), both cast to the type of x and broadcast against its last axes. */
 Val compose_affine(Graph *g, Val x, Val scale, Val bias);
 /* A vector with one entry a channel, to stand against x (channels on axis 1), of its type. */
 Val compose_per_channel(Graph *g, Val v, Val x);

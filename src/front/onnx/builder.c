@@ -4,16 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void say(Build *b, char *to, size_t n, const char *fmt, va_list ap) {
-  (void)b;
-  vsnprintf(to, n, fmt, ap);
-}
-
 _Noreturn void on_bad(Build *b, const char *fmt, ...) {
   char text[512];
   va_list ap;
   va_start(ap, fmt);
-  say(b, text, sizeof text, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   fail(b->c, ERR_input, b->g->loc, "%s", text);
 }
@@ -22,7 +17,7 @@ _Noreturn void on_unsupported(Build *b, const char *fmt, ...) {
   char text[512];
   va_list ap;
   va_start(ap, fmt);
-  say(b, text, sizeof text, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   fail(b->c, ERR_unsupported, b->g->loc, "%s is not supported here: %s", show(b->c, b->node->op),
        text);
@@ -39,6 +34,14 @@ Val on_in(Build *b, u32 i) {
   Val v = on_any(b, i);
   if (val_is_list(v)) on_bad(b, "input %u is a sequence or optional, expected a tensor", i);
   return v;
+}
+
+Val on_wide(Build *b, u32 i) {
+  return mk_widen(b->g, on_in(b, i));
+}
+
+void on_give(Build *b, Val y) {
+  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
 }
 
 DType on_dtype(Build *b, Val v) {
@@ -113,6 +116,17 @@ Str on_str(Build *b, const char *name, const char *otherwise) {
 
 bool on_str_is(Build *b, const char *name, const char *otherwise, const char *value) {
   return str_is(b->c, on_str(b, name, otherwise), value);
+}
+
+u32 on_choice(Build *b, const char *name, const char *words) {
+  const OnnxAttr *a = typed(b, name, OA_string, "a string");
+  u32 i = 0;
+  for (size_t n; a && *words; i++, words += n + (words[n] == ' ')) {
+    n = strcspn(words, " ");
+    if (str_len(b->c, a->s) == n && !memcmp(str_text(b->c, a->s), words, n)) return i;
+  }
+  if (a) on_bad(b, "%s '%s' is not known", name, show(b->c, a->s));
+  return 0;
 }
 
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max) {
@@ -203,16 +217,22 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
   return (u32)t->n;
 }
 
-u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max) {
-  u32 n;
+/* Numbers, not below `least`, or sizes that the run computes. */
+static u32 late_or_ints(Build *b, u32 i, Dim *out, u32 max, i64 least) {
+  u32 n = 0;
   Val blame;
-  if (graph_dim_list(b->g, on_in(b, i), out, max, &n)) return n;
-  n = 0;
   if (!import_known(b->im, b->in[i], &blame) && late_dims(b, b->in[i], out, max, &n)) return n;
   n = on_known_ints(b, i, out, max);
-  for (u32 k = 0; k < n; k++)
-    if (out[k] < 0) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
+  for (u32 k = 0; k < n; k++) {
+    if (out[k] < least) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
+    if (out[k] < 0) out[k] = ON_AUTO;
+  }
   return n;
+}
+
+u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max) {
+  u32 n;
+  return graph_dim_list(b->g, on_in(b, i), out, max, &n) ? n : late_or_ints(b, i, out, max, 0);
 }
 
 /* Lists put together from dimensions and numbers, negative ones included: looks through Concat. */
@@ -241,16 +261,7 @@ static bool list_entries(Build *b, Val v, Dim *out, u32 max, u32 *n, u32 depth) 
 
 u32 on_known_shape(Build *b, u32 i, Dim *out, u32 max) {
   u32 n = 0;
-  Val blame;
-  if (list_entries(b, on_in(b, i), out, max, &n, 0)) return n;
-  n = 0;
-  if (!import_known(b->im, b->in[i], &blame) && late_dims(b, b->in[i], out, max, &n)) return n;
-  n = on_known_ints(b, i, out, max);
-  for (u32 k = 0; k < n; k++) {
-    if (out[k] < -1) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
-    if (out[k] < 0) out[k] = ON_AUTO;
-  }
-  return n;
+  return list_entries(b, on_in(b, i), out, max, &n, 0) ? n : late_or_ints(b, i, out, max, -1);
 }
 
 i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max) {
@@ -266,6 +277,10 @@ u32 on_axis(Build *b, i64 axis, u32 rank) {
   if (at < 0 || at >= (i64)rank)
     on_bad(b, "axis %lld out of range for rank %u", (long long)axis, rank);
   return (u32)at;
+}
+
+u32 on_axis_of(Build *b, Val x, i64 otherwise) {
+  return on_axis(b, on_int(b, "axis", otherwise), on_rank(b, x));
 }
 
 void on_axes(Build *b, i64 *axes, u32 n, u32 rank) {

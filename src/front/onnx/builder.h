@@ -44,6 +44,11 @@ static inline bool on_wants(const Build *b, u32 i) {
 static inline const Type *on_type(Build *b, Val v) {
   return graph_type(b->g, v);
 }
+static inline Val on_opt(const Build *b, u32 i) {
+  return on_has(b, i) ? b->in[i] : 0;
+}
+Val on_wide(Build *b, u32 i);  /* on_in, widened */
+void on_give(Build *b, Val y); /* the first output, of the type of the first input */
 DType on_dtype(Build *b, Val v);
 u32 on_rank(Build *b, Val v);
 Dim on_dim(Build *b, Val v, u32 axis);
@@ -58,6 +63,8 @@ double on_float(Build *b, const char *name, double otherwise);
 Str on_str(Build *b, const char *name, const char *otherwise);
 bool on_str_is(Build *b, const char *name, const char *otherwise,
                const char *value); /* attr or default == value */
+/* Which of `words`, which blanks separate, it is; absent: the first; another is refused. */
+u32 on_choice(Build *b, const char *name, const char *words);
 /* Writes up to max entries; returns the count, or -1 when the attribute is absent. */
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max);
 i32 on_floats(Build *b, const char *name, double *out, u32 max);
@@ -80,6 +87,7 @@ i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max);
 
 /* axes: normalised into 0..rank-1, checked, duplicates refused */
 u32 on_axis(Build *b, i64 axis, u32 rank);
+u32 on_axis_of(Build *b, Val x, i64 otherwise); /* the attribute axis */
 void on_axes(Build *b, i64 *axes, u32 n, u32 rank);
 
 /* sub-graphs: imports g's nodes into the current block; in[] are its parameters' values (given),
@@ -112,11 +120,15 @@ Val text_number(Build *b, Val x, DType to);
 /* ops_control.c: the one element of v, of any rank */
 Val on_scalar(Build *b, Val v);
 
+/* ops_math.c: Relu, Tanh... as fused operators and recurrent cells name them; NULL name: none is */
+Val on_activated(Build *b, Val x, const char *name, double alpha, double beta);
+
 /* ops_nn.c: what the quantized relatives share; attributes are read from the node. */
 Val on_conv(Build *b, Val x, Val weights); /* without bias */
 Val on_average_pool(Build *b, Val x);
 Val on_global_average(Build *b, Val x);
-Val on_gemm(Build *b, Val x, Val y); /* the product alone, transposed as asked */
+Val on_channels(Build *b, Val x, bool to_front); /* moved from the end to axis 1, or back */
+Val on_gemm(Build *b, Val x, Val y);             /* the product alone, transposed as asked */
 
 /* ops_quant.c: x [.., k] quantized over its range, times w [k, n] with a scale and a zero point (0:
  * none), in all or one a column. */

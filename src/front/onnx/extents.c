@@ -22,10 +22,6 @@ typedef struct InDim {
   i64 given;  /* extent of the caller's array, or -1 */
 } InDim;
 
-static Loc here(const Import *im) {
-  return (Loc){.file = im->file, .index = -1};
-}
-
 /* ---- names ---- */
 
 /* A dimension without a name gets INPUT_AXIS; with more lines behind it where the model uses that
@@ -48,11 +44,7 @@ static InDim in_dim(Import *im, const DeclValue *v, u32 axis) {
 }
 
 static const char *array_type(Import *im, const Tensor *x) {
-  Text t = text_new(&im->c->scratch);
-  text_fmt(&t, "%s[", dtype_info[x->dt].name);
-  for (u32 k = 0; k < x->rank; k++) text_fmt(&t, "%s%lld", k ? "," : "", (long long)x->dim[k]);
-  text_puts(&t, "]");
-  return text_cstr(&t);
+  return shape_text(im->c, dtype_info[x->dt].name, x->dim, x->rank);
 }
 
 /* ---- what was said ---- */
@@ -79,11 +71,11 @@ static void tell_flag(Import *im, BindDim b) {
   const BindDim *old = slot ? &im->told.at[*slot - 1] : NULL;
   const BindDim *bound = old && old->bound ? old : &b, *number = bound == old ? &b : old;
   if (old && old->bound == b.bound && old->value != b.value)
-    fail(im->c, ERR_usage, here(im),
+    fail(im->c, ERR_usage, import_here(im),
          "dimension '%s' is given as %lld and as %lld: a name means the same in all inputs",
          show(im->c, b.symbol), (long long)old->value, (long long)b.value);
   if (old && bound->bound && !number->bound && number->value > bound->value)
-    fail(im->c, ERR_usage, here(im), "dimension '%s' is given as %lld, its bound is %lld",
+    fail(im->c, ERR_usage, import_here(im), "dimension '%s' is given as %lld, its bound is %lld",
          show(im->c, b.symbol), (long long)number->value, (long long)bound->value);
   tell(im, b);
 }
@@ -169,12 +161,11 @@ static void share_symbols(Import *im) {
 }
 
 static void warn_batch(Import *im, Str input, const char *name) {
-  warn(im->c, here(im), "input '%s': batch dimension 0 (%s) is not known, taken as 1",
+  warn(im->c, import_here(im), "input '%s': batch dimension 0 (%s) is not known, taken as 1",
        show(im->c, input), name);
 }
 
-/* What is the first dimension of one input may be another of the next: [batch,n] and [2,batch,m].
- */
+/* The first dimension of one input may be another of the next: [batch,n] and [2,batch,m]. */
 static void take_batches(Import *im) {
   const OnnxGraph *g = im->m->graph;
   for (u32 i = 0; i < g->inputs.n && !im->o->symbolic; i++) {
@@ -236,14 +227,13 @@ static _Noreturn void refuse_bind(Import *im, const BindDim *b) {
       near_try(&near, str_text(im->c, in_dim(im, v, j).name));
   }
   if (b->input)
-    fail(im->c, ERR_usage, here(im), "no input '%s' with a dimension %lld; inputs are %s%s",
+    fail(im->c, ERR_usage, import_here(im), "no input '%s' with a dimension %lld; inputs are %s%s",
          show(im->c, b->input), (long long)b->axis, text_cstr(&names), near_text(im->c, &near));
-  fail(im->c, ERR_usage, here(im), "no input has a dimension named '%s'; inputs are %s%s",
+  fail(im->c, ERR_usage, import_here(im), "no input has a dimension named '%s'; inputs are %s%s",
        show(im->c, b->symbol), text_cstr(&names), near_text(im->c, &near));
 }
 
-/* Could the flag mean this input: its name, a part of it such as x.0 and x.has, or a symbol in it?
- */
+/* Could the flag mean this input: its name, a part of it such as x.0 or x.has, a symbol in it? */
 static bool may_mean(Import *im, const BindDim *b, const DeclValue *v) {
   Str said = b->input ? b->input : b->symbol;
   const char *text = str_text(im->c, said), *name = str_text(im->c, v->name);
@@ -348,10 +338,10 @@ static i64 fixed_extent(Import *im, const InDim *d, const BindDim *b) {
   i64 value = -1;
   if (od && od->kind == OD_value && od->value >= 0) value = od->value;
   if (od && od->kind == OD_value && (od->value < -1 || od->value > DIM_MAX))
-    fail(im->c, ERR_input, here(im), "input '%s': dimension %u is %lld", show(im->c, d->v->name),
-         d->axis, (long long)od->value);
+    fail(im->c, ERR_input, import_here(im), "input '%s': dimension %u is %lld",
+         show(im->c, d->v->name), d->axis, (long long)od->value);
   if (b && value >= 0 && value != b->value)
-    fail(im->c, ERR_usage, here(im),
+    fail(im->c, ERR_usage, import_here(im),
          "input '%s': dimension %u is fixed at %lld by the model, %s %lld", show(im->c, d->v->name),
          d->axis, (long long)value, b->bound ? "the bound is" : "not", (long long)b->value);
   return b && !b->bound ? b->value : value;
@@ -361,7 +351,7 @@ static Dim fix_dim(Import *im, const InDim *d) {
   const BindDim *b = find_bind(im, d);
   i64 value = fixed_extent(im, d, b);
   if (value >= 0 && d->given >= 0 && d->given != value)
-    fail(im->c, ERR_input, here(im),
+    fail(im->c, ERR_input, import_here(im),
          "input '%s' is %s, the array given is %s: dimension %u is %lld, expected %lld",
          show(im->c, d->v->name), decl_text(im->c, &d->v->type),
          array_type(im, extents_array(im, d->v->name)), d->axis, (long long)d->given,
@@ -386,29 +376,31 @@ static u32 missing_rank(Import *im, const DeclValue *v, const Tensor *given) {
 Type extents_type(Import *im, const DeclValue *v) {
   const DeclType *t = &v->type;
   const char *name = show(im->c, v->name);
-  if (t->kind == OT_none) fail(im->c, ERR_input, here(im), "input '%s' has no type", name);
+  if (t->kind == OT_none) fail(im->c, ERR_input, import_here(im), "input '%s' has no type", name);
   if (!t->dt)
-    fail(im->c, ERR_input, here(im), "input '%s': element type %d is not known", name,
+    fail(im->c, ERR_input, import_here(im), "input '%s': element type %d is not known", name,
          t->elem_code);
   const Tensor *given = extents_array(im, v->name);
   u32 rank = t->has_shape ? t->dims.n : missing_rank(im, v, given);
   if (rank > MAX_RANK)
-    fail(im->c, ERR_unsupported, here(im), "input '%s': rank %u exceeds %d", name, rank, MAX_RANK);
+    fail(im->c, ERR_unsupported, import_here(im), "input '%s': rank %u exceeds %d", name, rank,
+         MAX_RANK);
   if (given && given->rank != rank)
-    fail(im->c, ERR_input, here(im),
+    fail(im->c, ERR_input, import_here(im),
          "input '%s' is %s, the array given is %s: it has %u dimensions, expected %u", name,
          decl_text(im->c, &v->type), array_type(im, given), given->rank, rank);
   for (u32 i = 0; i < im->o->ndim; i++)
     if (im->o->dim[i].input == v->name && im->o->dim[i].rank && im->o->dim[i].rank != rank)
-      fail(im->c, ERR_usage, here(im), "input '%s' is %s: it has %u dimensions, %u are given", name,
-           decl_text(im->c, &v->type), rank, im->o->dim[i].rank);
+      fail(im->c, ERR_usage, import_here(im),
+           "input '%s' is %s: it has %u dimensions, %u are given", name, decl_text(im->c, &v->type),
+           rank, im->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {
     InDim d = in_dim(im, v, i);
     dim[i] = fix_dim(im, &d);
     if (dim_is_const(dim[i]) && (!size_mul(total, (u64)dim[i], &total) || total > DIM_MAX))
-      fail(im->c, ERR_input, here(im), "input '%s' is too large", name);
+      fail(im->c, ERR_input, import_here(im), "input '%s' is too large", name);
   }
   return type_tensor(&im->c->work, t->dt, dim, rank);
 }

@@ -26,8 +26,7 @@ static void count_nodes(Count *k, const OnnxNode *node, u32 n, u32 depth) {
   }
 }
 
-/* Elements that the file declares for a tensor; what it says may be absurd and does not count then.
- */
+/* Elements that the file declares for a tensor; absurd numbers do not count. */
 static void count_tensor(ModelFacts *f, const OnnxTensor *t) {
   u64 n = 1;
   for (u32 i = 0; i < t->dims.n; i++)

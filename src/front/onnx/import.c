@@ -17,6 +17,10 @@ enum {
   IR_MAX = 14,
 };
 
+Loc import_here(const Import *im) {
+  return (Loc){.file = im->file, .index = -1};
+}
+
 Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
   return (Loc){.file = im->file, .node = n->name, .op = n->op, .index = index};
 }
@@ -35,13 +39,13 @@ Scope *scope_new(Import *im, Scope *up) {
 
 static void scope_graph(Import *im, Scope *s, const OnnxGraph *g) {
   s->graph = g;
-  Loc loc = {.file = im->file, .index = -1};
   for (u32 i = 0; i < g->inits.n + g->sparse_inits.n; i++) {
     bool sparse = i >= g->inits.n;
     const OnnxTensor *t = sparse ? g->sparse_inits.at[i - g->inits.n].values : &g->inits.at[i];
-    if (!t || !t->name) fail(im->c, ERR_input, loc, "initializer %u has no name", i);
+    if (!t || !t->name) fail(im->c, ERR_input, import_here(im), "initializer %u has no name", i);
     u32 *slot = map_put(&s->init, t->name);
-    if (*slot) fail(im->c, ERR_input, loc, "initializer '%s' given twice", show(im->c, t->name));
+    if (*slot)
+      fail(im->c, ERR_input, import_here(im), "initializer '%s' given twice", show(im->c, t->name));
     *slot = i + 1;
   }
   for (u32 i = 0; i < g->nodes.n; i++)
@@ -139,7 +143,7 @@ static void index_tables(Import *im) {
     u64 key = ((u64)f->domain << 32 | f->name) ^ (u64)f->overload * 0x9e3779b97f4a7c15u;
     u32 *slot = map_put(&im->fns, key);
     if (*slot)
-      fail(im->c, ERR_input, (Loc){.file = im->file, .index = -1}, "function '%s' is defined twice",
+      fail(im->c, ERR_input, import_here(im), "function '%s' is defined twice",
            show(im->c, f->name));
     *slot = i + 1;
   }
@@ -186,7 +190,7 @@ static void check_expansion(Import *im) {
   const OnnxGraph *g = im->m->graph;
   u64 nodes = im->m->functions.n ? count_nodes(im, fn, g->nodes.at, g->nodes.n, 0) : 0;
   if (nodes > ONNX_MAX_EXPANDED)
-    fail(im->c, ERR_unsupported, (Loc){.file = im->file, .index = -1},
+    fail(im->c, ERR_unsupported, import_here(im),
          "local functions, written out where they are called, make %s%llu nodes; the limit is %d",
          nodes >= UINT32_MAX ? "more than " : "",
          (unsigned long long)(nodes < UINT32_MAX ? nodes : UINT32_MAX), ONNX_MAX_EXPANDED);
@@ -299,8 +303,7 @@ static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc
   }
 }
 
-/* Runs the builder; a refusal is recorded and false returned, any other failure goes on outwards.
- */
+/* Runs the builder; a refusal is recorded and false returned, other failures go on outwards. */
 static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   b->opset = opset_of(im, n->domain);
   Attempt a = {im, b, find_row(im, n, b->opset), find_fn(im, n)};
@@ -437,33 +440,32 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
 
 /* A domain has two names, and may be listed again, but in one version. */
 static void check_opsets(Import *im, const OnnxOpset *at, u32 n, const char *where) {
-  Loc loc = {.file = im->file, .index = -1};
   for (u32 i = 0; i < n; i++)
     for (u32 k = 0; k < i; k++) {
       const char *a = domain_key(im->c, at[i].domain), *b = domain_key(im->c, at[k].domain);
       bool same = at[i].domain == at[k].domain || (a && b && !strcmp(a, b));
       if (same && at[i].version != at[k].version)
-        fail(im->c, ERR_input, loc, "%s imports opset %lld and opset %lld of domain '%s'", where,
-             (long long)at[k].version, (long long)at[i].version, show(im->c, at[i].domain));
+        fail(im->c, ERR_input, import_here(im),
+             "%s imports opset %lld and opset %lld of domain '%s'", where, (long long)at[k].version,
+             (long long)at[i].version, show(im->c, at[i].domain));
     }
 }
 
 static void check_versions(Import *im) {
-  Loc loc = {.file = im->file, .index = -1};
   if (im->m->ir_version < 1)
-    fail(im->c, ERR_input, loc, "IR version %lld is not an ONNX model",
+    fail(im->c, ERR_input, import_here(im), "IR version %lld is not an ONNX model",
          (long long)im->m->ir_version);
   if (im->m->ir_version < IR_MIN || im->m->ir_version > IR_MAX)
-    fail(im->c, ERR_unsupported, loc, "IR version %lld; %d to %d are read",
+    fail(im->c, ERR_unsupported, import_here(im), "IR version %lld; %d to %d are read",
          (long long)im->m->ir_version, IR_MIN, IR_MAX);
   for (u32 i = 0; i < im->m->opsets.n; i++) {
     const OnnxOpset *s = &im->m->opsets.at[i];
     const char *key = domain_key(im->c, s->domain);
     if (s->version < 1 && key)
-      fail(im->c, ERR_input, loc, "opset %lld of domain '%s'", (long long)s->version,
+      fail(im->c, ERR_input, import_here(im), "opset %lld of domain '%s'", (long long)s->version,
            show(im->c, s->domain));
     if (key && !strcmp(key, "ai") && s->version > OPSET_MAX)
-      fail(im->c, ERR_unsupported, loc, "opset %lld of ai.onnx; 1 to %d are read",
+      fail(im->c, ERR_unsupported, import_here(im), "opset %lld of ai.onnx; 1 to %d are read",
            (long long)s->version, OPSET_MAX);
   }
   check_opsets(im, im->m->opsets.at, im->m->opsets.n, "the model");
@@ -496,16 +498,14 @@ static void check_output_shape(Import *im, const DeclValue *o, const Type *t) {
     text_puts(&found, i ? "," : "");
     dim_print(im->g->dims, t->dim[i], &found);
   }
-  warn(im->c, (Loc){.file = im->file, .index = -1},
-       "output '%s' is declared as [%s] but computed as [%s]", show(im->c, o->name),
-       text_cstr(&said), text_cstr(&found));
+  warn(im->c, import_here(im), "output '%s' is declared as [%s] but computed as [%s]",
+       show(im->c, o->name), text_cstr(&said), text_cstr(&found));
 }
 
 static void check_output_type(Import *im, const DeclValue *o, Val v) {
   const Type *t = graph_type(im->g, v);
-  Loc loc = {.file = im->file, .index = -1};
   if (o->type.kind == OT_tensor && o->type.dt && t->kind == TY_tensor && t->dt != o->type.dt)
-    fail(im->c, ERR_input, loc, "output '%s' is declared as %s but computed as %s",
+    fail(im->c, ERR_input, import_here(im), "output '%s' is declared as %s but computed as %s",
          show(im->c, o->name), dtype_info[o->type.dt].name, dtype_info[t->dt].name);
   if (o->type.kind == OT_tensor && o->type.has_shape && t->kind == TY_tensor)
     check_output_shape(im, o, t);
@@ -531,8 +531,7 @@ static void put_outputs(Import *im, Val v, Str name, Port *p) {
   if (l->stack) {
     put_output(im, l->stack, name, &part[0]);
     if (l->keys && !l->count)
-      fail(im->c, ERR_unsupported, (Loc){.file = im->file, .index = -1}, "output '%s' is a map",
-           base);
+      fail(im->c, ERR_unsupported, import_here(im), "output '%s' is a map", base);
     if (l->keys)
       put_output(im, l->keys, str_fmt(im->c, "%s.keys", base), &part[1]);
     else
@@ -548,14 +547,13 @@ static void put_outputs(Import *im, Val v, Str name, Port *p) {
 
 static void import_outputs(Import *im) {
   const OnnxGraph *mg = im->m->graph;
-  Loc loc = {.file = im->file, .index = -1};
-  if (!mg->outputs.n) fail(im->c, ERR_input, loc, "the graph has no outputs");
+  if (!mg->outputs.n) fail(im->c, ERR_input, import_here(im), "the graph has no outputs");
   Port *port = NEWS(&im->c->keep, Port, mg->outputs.n);
   for (u32 i = 0; i < mg->outputs.n; i++) {
     const DeclValue *o = &mg->outputs.at[i];
     Val v = scope_find(im, o->name);
     if (!v)
-      fail(im->c, ERR_input, loc, "graph output '%s' is not computed by any node",
+      fail(im->c, ERR_input, import_here(im), "graph output '%s' is not computed by any node",
            show(im->c, o->name));
     if (v == VAL_POISON) continue;
     if (val_is_real(v)) check_output_type(im, o, v);

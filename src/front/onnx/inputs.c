@@ -18,29 +18,27 @@ enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24, FROZEN_MOST = 1 << 26, KNOWN_MOST = 
 
 /* The array given for a parameter of strings, as bytes: for contents that must be known. */
 static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
-  Loc loc = {.file = im->file, .index = -1};
   i64 dim[MAX_RANK];
   if (t->rank) memcpy(dim, t->dim, t->rank * sizeof *dim);
   dim[t->rank] = room;
   Tensor *rows = tensor_new(&im->c->work, DT_u8, dim, t->rank + 1);
   if (!text_encode(im->c, t, (u8 *)(uintptr_t)rows->data, room))
-    fail(im->c, ERR_input, loc,
+    fail(im->c, ERR_input, import_here(im),
          "input '%s': a string has more than %lld bytes, or ends with a zero",
          show(im->c, in->name), (long long)room);
   in->data = rows;
 }
 
 static Val text_param(Import *im, Str name, Type t) {
-  Loc loc = {.file = im->file, .index = -1};
   const Tensor *given = extents_array(im, name);
   if (given && given->dt != DT_str)
-    fail(im->c, ERR_input, loc, "input '%s' holds strings, the array is %s", show(im->c, name),
-         dtype_info[given->dt].name);
+    fail(im->c, ERR_input, import_here(im), "input '%s' holds strings, the array is %s",
+         show(im->c, name), dtype_info[given->dt].name);
   i64 room = extents_told(im, str_fmt(im->c, "%s.bytes", str_text(im->c, name)));
   i64 need = given ? text_longest(im->c, given) : 1;
   if (room < 0) room = need > TEXT_ROOM ? need : TEXT_ROOM;
   if (room < 1 || room > TEXT_MOST || t.rank == MAX_RANK)
-    fail(im->c, ERR_unsupported, loc, "input '%s': strings of %lld bytes, rank %u",
+    fail(im->c, ERR_unsupported, import_here(im), "input '%s': strings of %lld bytes, rank %u",
          show(im->c, name), (long long)room, t.rank);
   Dim dim[MAX_RANK];
   if (t.rank) memcpy(dim, t.dim, t.rank * sizeof *dim);
@@ -67,13 +65,12 @@ static void spread(Import *im, BindInput *in, Type t) {
 }
 
 static Val frozen_input(Import *im, const BindInput *in, const DeclValue *v, Type t) {
-  Loc loc = {.file = im->file, .index = -1};
   if (in->fill)
-    fail(im->c, ERR_usage, loc,
+    fail(im->c, ERR_usage, import_here(im),
          "input '%s' cannot be frozen: its shape is not known, or too large for one value to fill",
          show(im->c, v->name));
   if (in->data->dt != t.dt)
-    fail(im->c, ERR_input, loc, "input '%s' is %s, the array to freeze it at is %s",
+    fail(im->c, ERR_input, import_here(im), "input '%s' is %s, the array to freeze it at is %s",
          show(im->c, v->name), dtype_info[t.dt].name, dtype_info[in->data->dt].name);
   if (im->o->frozen) *vec_push(&im->c->keep, im->o->frozen) = *in;
   Val c = mk_const(im->g, (Tensor *)(uintptr_t)in->data);
@@ -114,7 +111,6 @@ __attribute__((format(printf, 2, 0))) static const char *text_of(Import *im, con
 static Val list_input(Import *im, Str name, const DeclType *type);
 
 static Val sequence_input(Import *im, Str name, const DeclType *type) {
-  Loc loc = {.file = im->file, .index = -1};
   const char *base = str_text(im->c, name);
   i64 n = extents_told(im, name);
   if (n < 0)
@@ -122,9 +118,11 @@ static Val sequence_input(Import *im, Str name, const DeclType *type) {
       n = n < 0 ? 1 : n + 1;
   if (n < 0 && im->o->symbolic) n = 1;
   if (n < 0) n = extents_miss(im, name, text_of(im, "the length of sequence '%s'", name));
-  if (n > MOST_ELEMENTS) fail(im->c, ERR_usage, loc, "input '%s' has too many elements", base);
+  if (n > MOST_ELEMENTS)
+    fail(im->c, ERR_usage, import_here(im), "input '%s' has too many elements", base);
   if (type->elem->kind != OT_tensor)
-    fail(im->c, ERR_unsupported, loc, "input '%s' is not a sequence of tensors", show(im->c, name));
+    fail(im->c, ERR_unsupported, import_here(im), "input '%s' is not a sequence of tensors",
+         show(im->c, name));
   Val *at = NEWS(&im->c->work, Val, (size_t)n + 1);
   for (u32 i = 0; i < (u32)n; i++)
     at[i] = element_param(im, str_fmt(im->c, "%s.%u", base, i), type->elem);
@@ -150,10 +148,8 @@ static Val list_input(Import *im, Str name, const DeclType *type) {
   return element_param(im, name, type);
 }
 
-/* A map is two parameters, x.keys and x.values, of one length: that of the array given, or -d x=N.
- */
+/* A map is two parameters, x.keys and x.values, as long as the array given, or -d x=N. */
 static Val map_input(Import *im, Str name, const DeclType *type) {
-  Loc loc = {.file = im->file, .index = -1};
   const char *base = str_text(im->c, name);
   Str part[2] = {str_fmt(im->c, "%s.keys", base), str_fmt(im->c, "%s.values", base)};
   const Tensor *given = extents_array(im, part[0]);
@@ -162,8 +158,9 @@ static Val map_input(Import *im, Str name, const DeclType *type) {
   if (n < 0 && im->o->symbolic) n = 1;
   if (n < 0) n = extents_miss(im, name, text_of(im, "the size of map '%s'", name));
   if (n > MOST_ELEMENTS || type->elem->kind != OT_tensor)
-    fail(im->c, ERR_unsupported, loc, "input '%s' is not a map of at most %d numbers or strings",
-         show(im->c, name), MOST_ELEMENTS);
+    fail(im->c, ERR_unsupported, import_here(im),
+         "input '%s' is not a map of at most %d numbers or strings", show(im->c, name),
+         MOST_ELEMENTS);
   DeclDim length = {.kind = OD_value, .value = n};
   Val v[2];
   for (u32 i = 0; i < 2; i++) {
@@ -178,28 +175,27 @@ static Val map_input(Import *im, Str name, const DeclType *type) {
 
 void import_inputs(Import *im) {
   const OnnxGraph *g = im->m->graph;
-  Loc loc = {.file = im->file, .index = -1};
   extents_open(im);
   for (u32 i = 0; i < g->inputs.n; i++) {
     const DeclValue *v = &g->inputs.at[i];
-    if (!v->name) fail(im->c, ERR_input, loc, "input %u has no name", i);
+    if (!v->name) fail(im->c, ERR_input, import_here(im), "input %u has no name", i);
     if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
     DeclTypeKind kind = v->type.kind;
     if (kind == OT_seq || kind == OT_opt) {
-      scope_define(im, v->name, list_input(im, v->name, &v->type), loc);
+      scope_define(im, v->name, list_input(im, v->name, &v->type), import_here(im));
       continue;
     }
     if (kind == OT_map) {
-      scope_define(im, v->name, map_input(im, v->name, &v->type), loc);
+      scope_define(im, v->name, map_input(im, v->name, &v->type), import_here(im));
       continue;
     }
     if (kind != OT_tensor && kind != OT_none) {
-      diag(im->c, ERR_unsupported, loc, "input '%s' is neither a tensor nor a sequence of tensors",
-           show(im->c, v->name));
-      scope_define(im, v->name, VAL_POISON, loc);
+      diag(im->c, ERR_unsupported, import_here(im),
+           "input '%s' is neither a tensor nor a sequence of tensors", show(im->c, v->name));
+      scope_define(im, v->name, VAL_POISON, import_here(im));
       continue;
     }
-    scope_define(im, v->name, tensor_param(im, v), loc);
+    scope_define(im, v->name, tensor_param(im, v), import_here(im));
   }
   extents_close(im);
 }

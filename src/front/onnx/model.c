@@ -32,8 +32,7 @@ static void count(const Wire *k, u32 *n, u32 max, const char *what) {
 #define ADD_ITEM(r, k, v)                                                                          \
   (count((k), &(r)->items, ONNX_MAX_ITEMS, "list elements"), vec_push((r)->a, (v)))
 
-/* Room for exactly n elements: growing by halves wastes most where lists are short, and most are.
- */
+/* Room for exactly n elements: growing by halves wastes most where lists are short, as most are. */
 #define RESERVE(r, v, n) reserve((r)->a, (void **)&(v)->at, &(v)->cap, (n), sizeof *(v)->at)
 
 static void reserve(Arena *a, void **at, u32 *cap, u32 n, size_t size) {

@@ -131,8 +131,7 @@ typedef struct Linear {
   Val decay, beta; /* exponentials, 0: none; last axis 1 where they do not differ */
 } Linear;
 
-/* state [batch, heads, dk, dv] <- decay * state + k (x) v', with v' = v or beta * (v - state . k)
- */
+/* state [batch, heads, dk, dv] <- decay * state + k (x) v'; v' is v, or beta * (v - state . k) */
 static void linear_step(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
   Linear *l = user;
   Val s = carried[0], k = mk_gather(g, l->k, t, 2), v = mk_gather(g, l->v, t, 2),
@@ -156,19 +155,13 @@ static Val linear_operand(Build *b, u32 i, i64 heads) {
 
 static void linear_gates(Linear *l, i64 heads) {
   Build *b = l->b;
-  bool gated = on_str_is(b, "update_rule", "gated_delta", "gated");
-  bool delta = on_str_is(b, "update_rule", "gated_delta", "delta");
-  bool both = on_str_is(b, "update_rule", "gated_delta", "gated_delta");
-  if (!gated && !delta && !both && !on_str_is(b, "update_rule", "gated_delta", "linear"))
-    on_bad(b, "update_rule '%s' is not known", show(b->c, on_str(b, "update_rule", "")));
-  if (on_has(b, 4) != (gated || both))
-    on_bad(b, "decay is given with the gated rules, and only with them");
-  if (on_has(b, 5) != (delta || both))
-    on_bad(b, "beta is given with the delta rules, and only with them");
+  u32 rule = on_choice(b, "update_rule", "gated_delta gated delta linear");
+  bool gated = rule < 2, delta = rule == 0 || rule == 2;
+  if (on_has(b, 4) != gated) on_bad(b, "decay is given with the gated rules, and only with them");
+  if (on_has(b, 5) != delta) on_bad(b, "beta is given with the delta rules, and only with them");
   DType type = on_dtype(b, l->q);
-  if (gated || both)
-    l->decay = mk_map1(b->g, OP_exp, mk_cast(b->g, linear_operand(b, 4, heads), type));
-  if (!delta && !both) return;
+  if (gated) l->decay = mk_map1(b->g, OP_exp, mk_cast(b->g, linear_operand(b, 4, heads), type));
+  if (!delta) return;
   bool shared = on_rank(b, b->in[5]) == 3 && on_dim(b, b->in[5], 2) == 1;
   l->beta = mk_cast(b->g, linear_operand(b, 5, shared ? 1 : heads), type);
 }

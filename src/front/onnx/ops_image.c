@@ -9,10 +9,8 @@
 void build_image_decoder(Build *b) {
   const Tensor *t = on_known(b, 0);
   if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be bytes, of rank 1");
-  bool bgr = on_str_is(b, "pixel_format", "RGB", "BGR"),
-       grey = on_str_is(b, "pixel_format", "RGB", "Grayscale");
-  if (!bgr && !grey && !on_str_is(b, "pixel_format", "RGB", "RGB"))
-    on_bad(b, "pixel_format '%s' is not known", show(b->c, on_str(b, "pixel_format", "")));
+  u32 format = on_choice(b, "pixel_format", "RGB BGR Grayscale");
+  bool bgr = format == 1, grey = format == 2;
   Image m = image_decode(b->c, &b->c->work, t->data, t->n, b->g->loc);
   i64 dim[3] = {m.height, m.width, grey ? 1 : 3};
   Tensor *out = tensor_new(&b->c->work, DT_u8, dim, 3);

@@ -118,8 +118,7 @@ static Val source_of(Graph *g, Val v) {
   }
 }
 
-/* k elements from a position only known at run time, Slice(x, i, i + k): a gather of k neighbours.
- */
+/* k elements from a position known at run time only, Slice(x, i, i + k): a gather of neighbours. */
 static bool slice_running(Build *b) {
   Graph *g = b->g;
   i64 axis = 0, step = 1, k;
@@ -321,10 +320,7 @@ void build_center_crop_pad(Build *b) {
   u32 rank = on_rank(b, x);
   i64 axes[MAX_RANK], want[MAX_RANK], lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   i32 n = on_ints(b, "axes", axes, MAX_RANK);
-  if (n < 0) {
-    n = (i32)rank;
-    for (u32 i = 0; i < rank; i++) axes[i] = i;
-  }
+  if (n < 0) n = (i32)axes_from(b->g, x, 0, axes);
   on_axes(b, axes, (u32)n, rank);
   if (on_known_ints(b, 1, want, MAX_RANK) != (u32)n) on_bad(b, "shape must have %d entries", n);
   for (i32 i = 0; i < n; i++) {
@@ -373,16 +369,12 @@ static Val on_coords(Build *b, Val x, Val idx, i64 from) {
   return within(b, idx, xt->dim + from, (u32)depth);
 }
 
+/* Argument 1: an index for each element. */
 void build_gather(Build *b) {
   Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
-  b->out[0] = mk_gather(b->g, x, on_index(b, on_in(b, 1), on_dim(b, x, axis)), axis);
-}
-
-void build_gather_elements(Build *b) {
-  Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
-  b->out[0] = mk_gather_elems(b->g, x, on_index(b, on_in(b, 1), on_dim(b, x, axis)), axis);
+  u32 axis = on_axis_of(b, x, 0);
+  Val at = on_index(b, on_in(b, 1), on_dim(b, x, axis));
+  b->out[0] = (b->arg ? mk_gather_elems : mk_gather)(b->g, x, at, axis);
 }
 
 void build_gather_nd(Build *b) {
@@ -392,7 +384,7 @@ void build_gather_nd(Build *b) {
 
 void build_scatter_elements(Build *b) {
   Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+  u32 axis = on_axis_of(b, x, 0);
   const char *how = str_text(b->c, on_str(b, "reduction", "none"));
   Val idx = on_index(b, on_in(b, 1), on_dim(b, x, axis));
   b->out[0] = mk_scatter_elems(b->g, x, idx, on_in(b, 2), axis, how);
@@ -474,7 +466,7 @@ void build_compress(Build *b) {
   Graph *g = b->g;
   i64 axis = 0;
   if (on_has_attr(b, "axis")) {
-    axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+    axis = on_axis_of(b, x, 0);
   } else {
     Dim n = type_count(b->ds, on_type(b, x));
     x = mk_reshape(g, x, &n, 1);
@@ -485,7 +477,7 @@ void build_compress(Build *b) {
 
 void build_topk(Build *b) {
   Val x = on_in(b, 0), some = 0, y[2];
-  u32 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), n;
+  u32 axis = on_axis_of(b, x, -1), n;
   Dim all = on_dim(b, x, axis), k = -1;
   bool number = true; /* k is one, not the name of a dimension */
   if (b->opset < 10)
@@ -504,7 +496,7 @@ void build_topk(Build *b) {
 
 void build_arg(Build *b) {
   Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+  u32 axis = on_axis_of(b, x, 0);
   b->out[0] = mk_arg(b->g, (Op)b->arg, x, axis, on_int(b, "keepdims", 1) != 0,
                      on_int(b, "select_last_index", 0) != 0);
 }
@@ -534,15 +526,10 @@ typedef enum Reduction {
 
 /* Axes to reduce; n = 0 with noop: leave x as it is (but apply the elementwise part). */
 static u32 reduce_axes(Build *b, Val x, i64 *axes) {
-  u32 rank = on_rank(b, x);
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
-  if (n > 0) {
-    on_axes(b, axes, (u32)n, rank);
-    return (u32)n;
-  }
-  if (on_int(b, "noop_with_empty_axes", 0)) return 0;
-  for (u32 i = 0; i < rank; i++) axes[i] = i;
-  return rank;
+  if (n <= 0) return on_int(b, "noop_with_empty_axes", 0) ? 0 : axes_from(b->g, x, 0, axes);
+  on_axes(b, axes, (u32)n, on_rank(b, x));
+  return (u32)n;
 }
 
 static Val log_sum_exp(Build *b, Val x, const i64 *axes, u32 n, bool keep) {
@@ -569,9 +556,10 @@ void build_reduce(Build *b) {
   u32 n = reduce_axes(b, x, axes);
   bool keep = on_int(b, "keepdims", 1) != 0;
   DType dt = on_dtype(b, x);
-  Val w = mk_widen(g, x), r = 0;
-  bool integer = dtype_is_int(dt);
-  switch ((Reduction)b->arg) {
+  Reduction how = (Reduction)b->arg;
+  bool real = how == RD_l2 || how == RD_log || how == RD_lse; /* also of integers */
+  Val w = real && dtype_is_int(dt) ? mk_cast(g, x, DT_f64) : mk_widen(g, x), r = 0;
+  switch (how) {
   case RD_max: r = mk_reduce(g, OP_reduce_max, x, axes, n, keep); break;
   case RD_min: r = mk_reduce(g, OP_reduce_min, x, axes, n, keep); break;
   case RD_prod: r = mk_reduce(g, OP_reduce_prod, w, axes, n, keep); break;
@@ -580,17 +568,10 @@ void build_reduce(Build *b) {
   case RD_l1: r = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_abs, w), axes, n, keep); break;
   case RD_sq: r = mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep); break;
   case RD_l2:
-    if (integer) w = mk_cast(g, w, DT_f64);
     r = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep));
     break;
-  case RD_log:
-    if (integer) w = mk_cast(g, w, DT_f64);
-    r = mk_map1(g, OP_log, mk_reduce(g, OP_reduce_sum, w, axes, n, keep));
-    break;
-  case RD_lse:
-    if (integer) w = mk_cast(g, w, DT_f64);
-    r = log_sum_exp(b, w, axes, n, keep);
-    break;
+  case RD_log: r = mk_map1(g, OP_log, mk_reduce(g, OP_reduce_sum, w, axes, n, keep)); break;
+  case RD_lse: r = log_sum_exp(b, w, axes, n, keep); break;
   }
   b->out[0] = mk_cast(g, r, dt);
 }

@@ -184,7 +184,7 @@ enum { MOST_PARTS = 1 << 16 };
 
 void build_split_to_sequence(Build *b) {
   Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x));
+  u32 axis = on_axis_of(b, x, 0);
   bool keep = on_int(b, "keepdims", 1) != 0 || on_has(b, 1);
   if (!on_has(b, 1) && !dim_is_const(on_dim(b, x, axis))) {
     split_open(b, x, axis, keep);

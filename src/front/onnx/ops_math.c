@@ -54,20 +54,12 @@ void build_mod(Build *b) {
   b->out[0] = mk_map2(b->g, c_like ? OP_fmod : OP_mod, x, y);
 }
 
-/* The result has the type of the base; an integer base with a float exponent goes through double.
- */
+/* The result has the type of the base; an integer with a float exponent goes through double. */
 void build_pow(Build *b) {
   Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
   DType dt = on_dtype(b, x), et = on_dtype(b, y);
-  if (dt == et)
-    b->out[0] = mk_map2(b->g, OP_pow, x, y);
-  else if (dtype_is_float(dt))
-    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
-  else if (dtype_is_int(et))
-    b->out[0] = mk_map2(b->g, OP_pow, x, mk_cast(b->g, y, dt));
-  else
-    b->out[0] = mk_cast(
-        b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, DT_f64), mk_cast(b->g, y, DT_f64)), dt);
+  DType in = dtype_is_float(dt) || dtype_is_int(et) ? dt : DT_f64;
+  b->out[0] = mk_cast(b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, in), mk_cast(b->g, y, in)), dt);
 }
 
 void build_bitshift(Build *b) {
@@ -163,14 +155,6 @@ void build_clip(Build *b) {
   b->out[0] = x;
 }
 
-static void finish(Build *b, Val y) {
-  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
-}
-
-static Val widened(Build *b) {
-  return mk_widen(b->g, on_in(b, 0));
-}
-
 void build_leakyrelu(Build *b) {
   Val x = on_in(b, 0);
   b->out[0] = compose_leaky_relu(b->g, x, mk_like(b->g, x, on_float(b, "alpha", 0.01f)));
@@ -183,62 +167,63 @@ void build_prelu(Build *b) {
   b->out[0] = compose_leaky_relu(b->g, x, slope);
 }
 
-void build_elu(Build *b) {
-  finish(b, compose_elu(b->g, widened(b), on_float(b, "alpha", 1)));
+/* Those with no attribute, and those with alpha, 1 by default; the argument is the place. */
+void build_activation(Build *b) {
+  static Val (*const plain[])(Graph *, Val) = {compose_sigmoid, compose_softplus, compose_softsign,
+                                               compose_mish};
+  static Val (*const by_alpha[])(Graph *, Val, double) = {compose_elu, compose_celu, compose_silu};
+  u32 n = sizeof plain / sizeof *plain;
+  Val x = on_wide(b, 0);
+  on_give(b, b->arg < n ? plain[b->arg](b->g, x)
+                        : by_alpha[b->arg - n](b->g, x, on_float(b, "alpha", 1)));
 }
 
-void build_celu(Build *b) {
-  finish(b, compose_celu(b->g, widened(b), on_float(b, "alpha", 1)));
+Val on_activated(Build *b, Val x, const char *name, double alpha, double beta) {
+  Graph *g = b->g;
+  if (!*name) return x;
+  if (!strcmp(name, "Relu")) return compose_relu(g, x);
+  if (!strcmp(name, "Tanh")) return mk_map1(g, OP_tanh, x);
+  if (!strcmp(name, "Sigmoid")) return compose_sigmoid(g, x);
+  if (!strcmp(name, "LeakyRelu")) return compose_leaky_relu(g, x, mk_like(g, x, alpha));
+  if (!strcmp(name, "Clip")) return mk_clamp(g, x, alpha, beta);
+  if (!strcmp(name, "HardSigmoid")) return compose_hard_sigmoid(g, x, alpha, beta);
+  if (!strcmp(name, "ThresholdedRelu"))
+    return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, alpha)), x, mk_like(g, x, 0));
+  if (!strcmp(name, "ScaledTanh"))
+    return mk_mulk(g, mk_map1(g, OP_tanh, mk_mulk(g, x, beta)), alpha);
+  if (!strcmp(name, "Elu")) return compose_elu(g, x, alpha);
+  if (!strcmp(name, "Softsign")) return compose_softsign(g, x);
+  if (!strcmp(name, "Softplus")) return mk_map1(g, OP_log, mk_addk(g, mk_map1(g, OP_exp, x), 1));
+  if (!strcmp(name, "Affine")) return mk_addk(g, mk_mulk(g, x, alpha), beta);
+  on_unsupported(b, "activation '%s'", name);
 }
 
 void build_selu(Build *b) {
   bool old = b->opset < 6;
   double alpha = on_float(b, "alpha", old ? 1.6732f : 1.67326319217681884765625);
   double gamma = on_float(b, "gamma", old ? 1.0507f : 1.05070102214813232421875);
-  finish(b, compose_selu(b->g, widened(b), alpha, gamma));
-}
-
-void build_sigmoid(Build *b) {
-  finish(b, compose_sigmoid(b->g, widened(b)));
+  on_give(b, compose_selu(b->g, on_wide(b, 0), alpha, gamma));
 }
 
 void build_hardsigmoid(Build *b) {
   double alpha = on_float(b, "alpha", 0.2f), beta = on_float(b, "beta", 0.5f);
-  finish(b, compose_hard_sigmoid(b->g, widened(b), alpha, beta));
+  on_give(b, compose_hard_sigmoid(b->g, on_wide(b, 0), alpha, beta));
 }
 
 void build_hardswish(Build *b) {
-  Val x = widened(b);
-  finish(b, mk_mul(b->g, x, compose_hard_sigmoid(b->g, x, 1.0f / 6, 0.5)));
-}
-
-void build_softplus(Build *b) {
-  finish(b, compose_softplus(b->g, widened(b)));
-}
-
-void build_softsign(Build *b) {
-  finish(b, compose_softsign(b->g, widened(b)));
-}
-
-void build_mish(Build *b) {
-  finish(b, compose_mish(b->g, widened(b)));
-}
-
-void build_swish(Build *b) {
-  finish(b, compose_silu(b->g, widened(b), on_float(b, "alpha", 1)));
+  Val x = on_wide(b, 0);
+  on_give(b, mk_mul(b->g, x, compose_hard_sigmoid(b->g, x, 1.0f / 6, 0.5)));
 }
 
 /* The first operand, activated, gates the second. */
 void build_swiglu(Build *b) {
-  Val x = widened(b), y = mk_widen(b->g, on_in(b, 1));
-  finish(b, mk_mul(b->g, compose_silu(b->g, x, on_float(b, "alpha", 1)), y));
+  Val x = on_wide(b, 0), y = on_wide(b, 1);
+  on_give(b, mk_mul(b->g, compose_silu(b->g, x, on_float(b, "alpha", 1)), y));
 }
 
 void build_gelu(Build *b) {
-  bool by_tanh = on_str_is(b, "approximate", "none", "tanh");
-  if (!by_tanh && !on_str_is(b, "approximate", "none", "none"))
-    on_bad(b, "approximate must be none or tanh");
-  finish(b, compose_gelu(b->g, widened(b), by_tanh));
+  bool by_tanh = on_choice(b, "approximate", "none tanh") == 1;
+  on_give(b, compose_gelu(b->g, on_wide(b, 0), by_tanh));
 }
 
 void build_thresholdedrelu(Build *b) {
@@ -255,8 +240,7 @@ void build_shrink(Build *b) {
   b->out[0] = mk_select(b->g, low, mk_addk(b->g, x, bias), r);
 }
 
-/* Inference: the identity. Training mode draws from a generator that the standard does not define.
- */
+/* Inference: the identity. Training draws from a generator that the standard does not define. */
 void build_dropout(Build *b) {
   Val x = on_in(b, 0);
   i64 mode = 0;

@@ -211,15 +211,10 @@ void build_normalizer(Build *b) {
   Val x = mk_cast(g, on_in(b, 0), DT_f32), norm;
   i64 axis = (i64)on_rank(b, x) - 1;
   if (axis < 0) on_bad(b, "the operand is a scalar");
-  if (on_str_is(b, "norm", "MAX", "MAX")) {
-    norm = mk_reduce(g, OP_reduce_max, x, &axis, 1, true);
-  } else if (on_str_is(b, "norm", "MAX", "L1")) {
-    norm = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_abs, x), &axis, 1, true);
-  } else if (on_str_is(b, "norm", "MAX", "L2")) {
-    norm = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, mk_mul(g, x, x), &axis, 1, true));
-  } else {
-    on_bad(b, "norm '%s' is not known", show(b->c, on_str(b, "norm", "")));
-  }
+  u32 kind = on_choice(b, "norm", "MAX L1 L2");
+  Val term = kind == 0 ? x : kind == 1 ? mk_map1(g, OP_abs, x) : mk_mul(g, x, x);
+  norm = mk_reduce(g, kind ? OP_reduce_sum : OP_reduce_max, term, &axis, 1, true);
+  if (kind == 2) norm = mk_map1(g, OP_sqrt, norm);
   Val none = mk_map2(g, OP_eq, norm, mk_like(g, norm, 0));
   b->out[0] = mk_select(g, none, x, mk_div(g, x, norm));
 }

@@ -41,14 +41,9 @@ void build_castmap(Build *b) {
   Graph *g = b->g;
   const List *l = map_in(b);
   if (on_dtype(b, l->keys) != DT_i64) on_bad(b, "the keys must be integers");
-  static const struct {
-    const char *name;
-    DType dt;
-  } to[] = {{"TO_FLOAT", DT_f32}, {"TO_INT64", DT_i64}, {"TO_STRING", DT_str}};
-  DType dt = DT_none, have = on_dtype(b, l->stack);
-  for (u32 i = 0; i < 3; i++)
-    if (on_str_is(b, "cast_to", "TO_FLOAT", to[i].name)) dt = to[i].dt;
-  if (!dt) on_bad(b, "cast_to '%s' is not known", show(b->c, on_str(b, "cast_to", "")));
+  static const DType to[] = {DT_f32, DT_i64, DT_str};
+  DType dt = to[on_choice(b, "cast_to", "TO_FLOAT TO_INT64 TO_STRING")],
+        have = on_dtype(b, l->stack);
   if ((dt == DT_str) != (have == DT_str)) on_unsupported(b, "numbers to strings, or back");
   Val y;
   Dim n = on_dim(b, l->keys, 0);

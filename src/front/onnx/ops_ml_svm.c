@@ -19,18 +19,16 @@ static Val kernel(Build *b, Val x, Val v) {
   MlNums p = ml_nums(b, "kernel_params");
   double gamma = p.n > 0 ? p.at[0] : 0, coef = p.n > 1 ? p.at[1] : 0,
          degree = p.n > 2 ? p.at[2] : 0;
-  if (on_str_is(b, "kernel_type", "LINEAR", "RBF")) {
+  u32 type = on_choice(b, "kernel_type", "LINEAR RBF SIGMOID POLY");
+  if (type == 1) {
     Val d = mk_sub(g, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
     Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
     return mk_map1(g, OP_exp, mk_mulk(g, s, -gamma));
   }
   Val s = mk_contract(g, x, v, "nf,mf->nm");
-  if (on_str_is(b, "kernel_type", "LINEAR", "LINEAR")) return s;
+  if (type == 0) return s;
   s = mk_addk(g, mk_mulk(g, s, gamma), coef);
-  if (on_str_is(b, "kernel_type", "LINEAR", "SIGMOID")) return mk_map1(g, OP_tanh, s);
-  if (on_str_is(b, "kernel_type", "LINEAR", "POLY"))
-    return mk_map2(g, OP_pow, s, mk_like(g, s, degree));
-  on_bad(b, "kernel_type '%s' is not known", show(b->c, on_str(b, "kernel_type", "")));
+  return type == 2 ? mk_map1(g, OP_tanh, s) : mk_map2(g, OP_pow, s, mk_like(g, s, degree));
 }
 
 static Val vectors(Build *b, Val x, u32 count) {

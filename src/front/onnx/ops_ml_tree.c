@@ -507,18 +507,14 @@ static u32 target_count(Build *b) {
 void build_treeregressor(Build *b) {
   Val x = ml_rows(b, on_in(b, 0));
   Forest f = forest_new(b, x);
-  static const char *const names[] = {"AVERAGE", "SUM", "MIN", "MAX"};
-  u32 agg = 0;
-  while (agg < 4 && !on_str_is(b, "aggregate_function", "SUM", names[agg])) agg++;
-  if (agg == 4)
-    on_bad(b, "aggregate_function '%s' is not known",
-           show(b->c, on_str(b, "aggregate_function", "")));
+  static const Agg aggs[] = {AG_sum, AG_average, AG_min, AG_max};
+  Agg agg = aggs[on_choice(b, "aggregate_function", "SUM AVERAGE MIN MAX")];
   f.targets = target_count(b);
   if (ml_nums(b, "nodes_values").wide) f.dt = DT_f64;
   Map nodes = read_nodes(&f);
   read_weights(&f, &nodes, "target");
   if (f.targets == 1) keep_first(&f);
-  Val y = add_base(b, evaluate(&f, x, (Agg)agg), f.targets);
+  Val y = add_base(b, evaluate(&f, x, agg), f.targets);
   b->out[0] = mk_cast(b->g, ml_post(b, y), DT_f32);
 }
 

@@ -10,10 +10,6 @@
 
 enum { MODERN = 21 };
 
-static Val in_or_none(const Build *b, u32 i) {
-  return on_has(b, i) ? b->in[i] : 0;
-}
-
 static void finish(Build *b, u32 i, Val x) {
   if (i < b->nout && (i == 0 || on_wants(b, i)))
     b->out[i] = mk_cast(b->g, x, on_dtype(b, b->in[0]));
@@ -41,26 +37,11 @@ static Val turned(Build *b, Val x, bool batch, bool last) {
 }
 
 void build_fusedmatmul(Build *b) {
-  Val x = turned(b, mk_widen(b->g, on_in(b, 0)), on_int(b, "transBatchA", 0) != 0,
-                 on_int(b, "transA", 0) != 0);
-  Val y = turned(b, mk_widen(b->g, on_in(b, 1)), on_int(b, "transBatchB", 0) != 0,
-                 on_int(b, "transB", 0) != 0);
+  Val x = turned(b, on_wide(b, 0), on_int(b, "transBatchA", 0) != 0, on_int(b, "transA", 0) != 0);
+  Val y = turned(b, on_wide(b, 1), on_int(b, "transBatchB", 0) != 0, on_int(b, "transB", 0) != 0);
   double alpha = on_float(b, "alpha", 1);
   Val r = mk_matmul(b->g, x, y);
   finish(b, 0, alpha == 1 ? r : mk_mulk(b->g, r, alpha));
-}
-
-static Val activated(Build *b, Val x, const char *name, double p, double q) {
-  Graph *g = b->g;
-  Val zero = mk_like(g, x, 0);
-  if (!*name) return x;
-  if (!strcmp(name, "Relu")) return mk_map2(g, OP_max, x, zero);
-  if (!strcmp(name, "Tanh")) return mk_map1(g, OP_tanh, x);
-  if (!strcmp(name, "Sigmoid")) return compose_sigmoid(g, x);
-  if (!strcmp(name, "LeakyRelu")) return compose_leaky_relu(g, x, mk_like(g, x, p));
-  if (!strcmp(name, "Clip")) return mk_clamp(g, x, p, q);
-  if (!strcmp(name, "HardSigmoid")) return compose_hard_sigmoid(g, x, p, q);
-  on_unsupported(b, "activation '%s'", name);
 }
 
 void build_fusedconv(Build *b) {
@@ -70,7 +51,7 @@ void build_fusedconv(Build *b) {
   build_conv(b);
   Val y = mk_widen(b->g, b->out[0]);
   if (on_has(b, 3)) y = mk_add(b->g, y, mk_widen(b->g, b->in[3]));
-  finish(b, 0, activated(b, y, str_text(b->c, on_str(b, "activation", "")), p[0], p[1]));
+  finish(b, 0, on_activated(b, y, str_text(b->c, on_str(b, "activation", "")), p[0], p[1]));
 }
 
 void build_fusedgemm(Build *b) {
@@ -78,13 +59,13 @@ void build_fusedgemm(Build *b) {
   build_gemm(b);
   Val y = mk_widen(b->g, b->out[0]);
   double p = on_float(b, "activation_alpha", 0.01), q = on_float(b, "activation_beta", 0);
-  finish(b, 0, activated(b, y, str_text(b->c, on_str(b, "activation", "")), p, q));
+  finish(b, 0, on_activated(b, y, str_text(b->c, on_str(b, "activation", "")), p, q));
 }
 
 /* ---- activations ---- */
 
 static Val with_bias(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0)), bias = in_or_none(b, 1);
+  Val x = on_wide(b, 0), bias = on_opt(b, 1);
   return bias ? mk_add(b->g, x, mk_widen(b->g, bias)) : x;
 }
 
@@ -101,16 +82,15 @@ void build_fastgelu(Build *b) {
 }
 
 void build_quickgelu(Build *b) {
-  finish(b, 0, compose_silu(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "alpha", 1.702f)));
+  finish(b, 0, compose_silu(b->g, on_wide(b, 0), on_float(b, "alpha", 1.702f)));
 }
 
 /* ---- normalisations of a sum; argument 1: by the root of the mean square ---- */
 
 void build_skipnorm(Build *b) {
   bool simple = b->arg != 0;
-  Val x = mk_add(b->g, mk_widen(b->g, on_in(b, 0)), mk_widen(b->g, on_in(b, 1))),
-      beta = simple ? 0 : in_or_none(b, 3);
-  Val bias = in_or_none(b, simple ? 3 : 4), mean = 0, inv, y;
+  Val x = mk_add(b->g, on_wide(b, 0), on_wide(b, 1)), beta = simple ? 0 : on_opt(b, 3);
+  Val bias = on_opt(b, simple ? 3 : 4), mean = 0, inv, y;
   if (bias) x = mk_add(b->g, x, mk_widen(b->g, bias));
   i64 axis = (i64)on_rank(b, x) - 1;
   double eps = on_float(b, "epsilon", 1e-12f);
@@ -139,14 +119,12 @@ void build_embednorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 2)), id = on_dtype(b, ids);
   Dim batch = on_dim(b, ids, 0);
   Val x = mk_widen(g, looked_up(b, 2, ids));
-  if (on_has(b, 8))
-    position = looked_up(b, 3, b->in[8]);
-  else
-    position = mk_slice_axis(g, place, 0, 0, on_dim(b, ids, 1));
+  position =
+      on_has(b, 8) ? looked_up(b, 3, b->in[8]) : mk_slice_axis(g, place, 0, 0, on_dim(b, ids, 1));
   x = mk_add(g, x, mk_widen(g, position));
   if (on_has(b, 1) && on_has(b, 4)) x = mk_add(g, x, mk_widen(g, looked_up(b, 4, b->in[1])));
   Val y = compose_normalize(g, x, &(i64){2}, 1, on_float(b, "epsilon", 1e-12f), NULL, NULL);
-  b->out[0] = mk_cast(g, compose_affine(b->g, y, on_in(b, 5), in_or_none(b, 6)), dt);
+  b->out[0] = mk_cast(g, compose_affine(b->g, y, on_in(b, 5), on_opt(b, 6)), dt);
   if (on_wants(b, 1)) {
     Val none = mk_full(g, mk_scalar(g, id, 0), &batch, 1);
     Val one = on_has(b, 7) ? mk_map2(g, OP_eq, b->in[7], mk_like(g, b->in[7], 1)) : 0;
@@ -160,11 +138,6 @@ void build_embednorm(Build *b) {
 void build_ms_pad(Build *b) {
   b->opset = MODERN;
   build_pad(b);
-}
-
-void build_ms_gathernd(Build *b) {
-  b->opset = 11;
-  build_gather_nd(b);
 }
 
 void build_ms_range(Build *b) {
@@ -186,16 +159,10 @@ void build_expanddims(Build *b) {
 }
 
 void build_nhwcmaxpool(Build *b) {
-  Graph *g = b->g;
-  u32 rank = on_rank(b, on_in(b, 0));
-  i64 perm[MAX_RANK] = {0};
-  if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
-  for (u32 i = 1; i < rank; i++) perm[i] = i == 1 ? (i64)rank - 1 : (i64)i - 1;
-  b->in[0] = mk_transpose(g, b->in[0], perm);
+  b->in[0] = on_channels(b, on_in(b, 0), true);
   b->opset = MODERN;
   build_maxpool(b);
-  for (u32 i = 1; i < rank; i++) perm[i] = i + 1 < rank ? (i64)i + 1 : 1;
-  b->out[0] = mk_transpose(g, b->out[0], perm);
+  b->out[0] = on_channels(b, b->out[0], false);
 }
 
 /* Distances of all pairs of rows. */
@@ -215,28 +182,27 @@ void build_cdist(Build *b) {
 /* ---- operators of opset 1 that old exporters of PyTorch and CoreML wrote ---- */
 
 void build_old_affine(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   finish(b, 0, mk_addk(b->g, mk_mulk(b->g, x, on_float(b, "alpha", 1)), on_float(b, "beta", 0)));
 }
 
 void build_old_scale(Build *b) {
-  finish(b, 0, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "scale", 1)));
+  finish(b, 0, mk_mulk(b->g, on_wide(b, 0), on_float(b, "scale", 1)));
 }
 
 void build_old_scaledtanh(Build *b) {
-  Val t =
-      mk_map1(b->g, OP_tanh, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "beta", 1)));
+  Val t = mk_map1(b->g, OP_tanh, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
   finish(b, 0, mk_mulk(b->g, t, on_float(b, "alpha", 1)));
 }
 
 void build_old_softplus(Build *b) {
-  Val e = mk_map1(b->g, OP_exp, mk_mulk(b->g, mk_widen(b->g, on_in(b, 0)), on_float(b, "beta", 1)));
+  Val e = mk_map1(b->g, OP_exp, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
   finish(b, 0, mk_mulk(b->g, mk_map1(b->g, OP_log, mk_addk(b->g, e, 1)), on_float(b, "alpha", 1)));
 }
 
 /* x * scale + a bias for each channel. */
 void build_old_imagescaler(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   const OnnxAttr *bias = on_attr(b, "bias");
   u32 rank = on_rank(b, x);
   if (rank < 3) on_bad(b, "the operand has rank %u, expected 4", rank);

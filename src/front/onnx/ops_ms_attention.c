@@ -13,10 +13,6 @@ typedef struct Heads {
   Val q, k, v; /* [batch, heads, length, size], as computed in */
 } Heads;
 
-static Val in_or_none(const Build *b, u32 i) {
-  return on_has(b, i) ? b->in[i] : 0;
-}
-
 static i64 heads_attr(Build *b, const char *name) {
   i64 n = on_int(b, name, 0);
   if (n < 1 || n > INT32_MAX) on_bad(b, "%s is %lld", name, (long long)n);
@@ -45,8 +41,7 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
   return mk_slice_axis(g, mk_slice_axis(g, keep, 2, past, ts.dim[2]), 3, 0, total);
 }
 
-/* A masked score is lowered by mask_filter_value, so that a row masked whole is as if it were not.
- */
+/* A masked score is lowered by mask_filter_value: a row masked whole is as if it were not. */
 static Val lower(Build *b, Val s, Val mask) {
   Val zero = mk_like(b->g, s, 0), low = mk_like(b->g, s, on_float(b, "mask_filter_value", -10000));
   return mask ? mk_add(b->g, s, mk_select(b->g, mask_keeps(b, mask, s), zero, low)) : s;
@@ -118,12 +113,12 @@ void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType
   if (on_int(b, "past_present_share_buffer", 0)) on_unsupported(b, "past_present_share_buffer");
   three_sizes(b, x, size);
   Heads h = split_projection(b, x, size, heads_attr(b, "num_heads"));
-  Dim before = append_past(b, &h, in_or_none(b, past), dt, 1);
-  b->out[0] = mk_cast(b->g, attend(b, &h, in_or_none(b, bias), in_or_none(b, mask), before), dt);
+  Dim before = append_past(b, &h, on_opt(b, past), dt, 1);
+  b->out[0] = mk_cast(b->g, attend(b, &h, on_opt(b, bias), on_opt(b, mask), before), dt);
 }
 
 void build_ms_attention(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0)), w = mk_widen(b->g, on_in(b, 1));
+  Val x = on_wide(b, 0), w = on_wide(b, 1);
   if (on_rank(b, x) != 3 || on_rank(b, w) != 2)
     on_bad(b, "expected an input of rank 3 and weights of rank 2");
   refuse(b, 6, "past_sequence_length");
@@ -151,7 +146,7 @@ static Val head_bias(Build *b, Val x, Val bias, Dim *at) {
 
 static Heads multihead_read(Build *b) {
   i64 n = heads_attr(b, "num_heads");
-  Val q = mk_widen(b->g, on_in(b, 0)), k = in_or_none(b, 1), v = in_or_none(b, 2);
+  Val q = on_wide(b, 0), k = on_opt(b, 1), v = on_opt(b, 2);
   Heads h;
   if (!k) {
     if (on_rank(b, q) != 5) on_bad(b, "without keys the query must have rank 5");
@@ -195,7 +190,7 @@ void build_multihead(Build *b) {
     }
     if (on_wants(b, 1 + i)) b->out[1 + i] = mk_cast(g, *kv[i], dt);
   }
-  b->out[0] = mk_cast(g, attend(b, &h, in_or_none(b, 5), in_or_none(b, 4), past), dt);
+  b->out[0] = mk_cast(g, attend(b, &h, on_opt(b, 5), on_opt(b, 4), past), dt);
 }
 
 /* ---- RotaryEmbedding ---- */
@@ -243,12 +238,12 @@ static Val head_norm(Build *b, Val x, Val weight) {
 
 static Heads grouped_read(Build *b) {
   i64 n = heads_attr(b, "num_heads"), kv = heads_attr(b, "kv_num_heads");
-  Val q = mk_widen(b->g, on_in(b, 0));
+  Val q = on_wide(b, 0);
   Heads h;
   if (on_rank(b, q) != 3) on_bad(b, "the query has rank %u, expected 3", on_rank(b, q));
   if (on_has(b, 1)) {
     h = (Heads){attn_split(b->g, q, n), attn_split(b->g, mk_widen(b->g, b->in[1]), kv),
-                attn_split(b->g, mk_widen(b->g, on_in(b, 2)), kv)};
+                attn_split(b->g, on_wide(b, 2), kv)};
   } else {
     Dim one = dim_div(b->ds, on_dim(b, q, 2), n + 2 * kv),
         size[3] = {dim_mul(b->ds, one, n), dim_mul(b->ds, one, kv), 0};
@@ -308,14 +303,14 @@ void build_groupquery(Build *b) {
   Dim batch[4] = {on_dim(b, h.q, 0), 1, 1, 1};
   c.past = mk_reshape(g, mk_map2(g, OP_max, before, mk_scalar(g, DT_i64, 0)), batch, 4);
   if (on_int(b, "do_rotary", 0)) grouped_rotate(b, &h, &c);
-  h.k = attn_extend(g, in_or_none(b, 3), c.past, h.k, c.length);
-  h.v = attn_extend(g, in_or_none(b, 4), c.past, h.v, c.length);
+  h.k = attn_extend(g, on_opt(b, 3), c.past, h.k, c.length);
+  h.v = attn_extend(g, on_opt(b, 4), c.past, h.v, c.length);
   Val s = attn_cap(g, attn_scores(g, h.q, h.k, on_float(b, "scale", 0)), on_float(b, "softcap", 0)),
       p;
   if (on_has(b, 10)) s = mk_add(g, s, mk_cast(g, b->in[10], on_dtype(b, s)));
   s = attn_hide(g, s, grouped_keeps(b, s, &c));
   if (on_has(b, 11) || on_int(b, "smooth_softmax", -1) == 1)
-    p = attn_sink_softmax(g, s, in_or_none(b, 11));
+    p = attn_sink_softmax(g, s, on_opt(b, 11));
   else
     p = attn_softmax(g, s);
   b->out[0] = mk_cast(g, attn_merge(g, attn_mix(g, p, h.v)), dt);

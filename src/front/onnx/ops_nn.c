@@ -23,10 +23,7 @@ static void read_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64
 typedef enum AutoPad { PAD_given, PAD_valid, PAD_upper, PAD_lower } AutoPad;
 
 static AutoPad auto_pad(Build *b) {
-  static const char *const name[] = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
-  for (u32 i = 0; i < 4; i++)
-    if (on_str_is(b, "auto_pad", "NOTSET", name[i])) return (AutoPad)i;
-  on_bad(b, "auto_pad '%s' is not known", show(b->c, on_str(b, "auto_pad", "")));
+  return (AutoPad)on_choice(b, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER");
 }
 
 /* Everything but the kernel's extents, which w->size holds; in: spatial extents of the operand. */
@@ -85,17 +82,6 @@ Val on_conv(Build *b, Val x, Val weights) {
   return window_conv(b->g, x, weights, on_int(b, "group", 1), w);
 }
 
-void build_conv(Build *b) {
-  Val x = on_in(b, 0), w = on_in(b, 1);
-  DType dt = on_dtype(b, x);
-  if (!on_has(b, 2)) {
-    b->out[0] = on_conv(b, x, w);
-    return;
-  }
-  Val y = on_conv(b, mk_widen(b->g, x), mk_widen(b->g, w));
-  b->out[0] = mk_cast(b->g, compose_bias(b->g, y, mk_widen(b->g, b->in[2])), dt);
-}
-
 /* What is cut from (positive) or added to (negative) both ends of the full result on axis i. */
 static void transpose_crop(Build *b, const Window *w, u32 i, Dim in, i64 more, const i64 *shape,
                            AutoPad kind, i64 *lo, i64 *hi) {
@@ -145,15 +131,15 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   return window_conv_transpose(b->g, x, weights, on_int(b, "group", 1), &w, lo, hi);
 }
 
-void build_convtranspose(Build *b) {
-  Val x = on_in(b, 0), w = on_in(b, 1);
-  DType dt = on_dtype(b, x);
+/* Argument 1: transposed. With a bias, it is rounded behind that. */
+void build_conv(Build *b) {
+  Val (*conv)(Build *, Val, Val) = b->arg ? conv_transpose : on_conv;
   if (!on_has(b, 2)) {
-    b->out[0] = conv_transpose(b, x, w);
+    b->out[0] = conv(b, on_in(b, 0), on_in(b, 1));
     return;
   }
-  Val y = conv_transpose(b, mk_widen(b->g, x), mk_widen(b->g, w));
-  b->out[0] = mk_cast(b->g, compose_bias(b->g, y, mk_widen(b->g, b->in[2])), dt);
+  Val w = on_wide(b, 1), y = conv(b, on_wide(b, 0), w);
+  on_give(b, compose_bias(b->g, y, on_wide(b, 2)));
 }
 
 /* A depthwise convolution over time; the state is what the next call needs of the past. */
@@ -164,20 +150,13 @@ void build_causalconv(Build *b) {
   i64 channels = on_static_dim(b, w, 0), k = on_static_dim(b, w, 2);
   if (k < 1) on_bad(b, "the kernel is empty");
   Dim shape[3] = {on_dim(b, x, 0), on_dim(b, x, 1), k - 1};
-  if (on_has(b, 3))
-    past = b->in[3];
-  else
-    past = mk_full(b->g, mk_like(b->g, x, 0), shape, 3);
+  past = on_has(b, 3) ? b->in[3] : mk_full(b->g, mk_like(b->g, x, 0), shape, 3);
   Val both[2] = {past, x};
   Val all = mk_concat(b->g, both, 2, 2);
   static const i64 one[1] = {1}, none[1] = {0};
   Val y = mk_conv(b->g, mk_widen(b->g, all), mk_widen(b->g, w), channels, one, one, none, none);
   if (on_has(b, 2)) y = compose_bias(b->g, y, mk_widen(b->g, b->in[2]));
-  bool silu =
-      on_str_is(b, "activation", "none", "silu") || on_str_is(b, "activation", "none", "swish");
-  if (!silu && !on_str_is(b, "activation", "none", "none"))
-    on_bad(b, "activation '%s' is not known", show(b->c, on_str(b, "activation", "")));
-  if (silu) {
+  if (on_choice(b, "activation", "none silu swish")) {
     y = mk_widen(b->g, mk_cast(b->g, y, dt)); /* the standard rounds in between */
     y = mk_mul(b->g, y, compose_sigmoid(b->g, y));
   }
@@ -232,8 +211,7 @@ Val on_average_pool(Build *b, Val x) {
 }
 
 void build_averagepool(Build *b) {
-  Val x = on_in(b, 0);
-  b->out[0] = mk_cast(b->g, on_average_pool(b, mk_widen(b->g, x)), on_dtype(b, x));
+  on_give(b, on_average_pool(b, on_wide(b, 0)));
 }
 
 /* p is a float in opset 1. */
@@ -256,16 +234,15 @@ static Val to_root(Build *b, Val x, double p) {
 }
 
 void build_lppool(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   double p = norm_order(b);
   Val sum = window_pool(b->g, OP_pool_sum, to_power(b, x, p), pool_window(b, x), 0);
-  b->out[0] = mk_cast(b->g, to_root(b, sum, p), on_dtype(b, b->in[0]));
+  on_give(b, to_root(b, sum, p));
 }
 
 static u32 spatial_axes(Build *b, Val x, i64 *axes) {
-  u32 n = spatial(b, x);
-  for (u32 i = 0; i < n; i++) axes[i] = 2 + i;
-  return n;
+  spatial(b, x); /* there are some */
+  return axes_from(b->g, x, 2, axes);
 }
 
 Val on_global_average(Build *b, Val x) {
@@ -275,8 +252,7 @@ Val on_global_average(Build *b, Val x) {
 }
 
 void build_globalaveragepool(Build *b) {
-  Val x = on_in(b, 0);
-  b->out[0] = mk_cast(b->g, on_global_average(b, mk_widen(b->g, x)), on_dtype(b, x));
+  on_give(b, on_global_average(b, on_wide(b, 0)));
 }
 
 void build_globalmaxpool(Build *b) {
@@ -288,11 +264,11 @@ void build_globalmaxpool(Build *b) {
 
 void build_globallppool(Build *b) {
   i64 axes[MAX_RANK];
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   u32 n = spatial_axes(b, x, axes);
   double p = norm_order(b);
   Val sum = mk_reduce(b->g, OP_reduce_sum, to_power(b, x, p), axes, n, true);
-  b->out[0] = mk_cast(b->g, to_root(b, sum, p), on_dtype(b, b->in[0]));
+  on_give(b, to_root(b, sum, p));
 }
 
 /* Elements go back to the places that indices (over the whole unpooled tensor) name; an
@@ -383,6 +359,15 @@ void build_matmul(Build *b) {
   b->out[0] = mk_matmul(b->g, on_in(b, 0), on_in(b, 1));
 }
 
+Val on_channels(Build *b, Val x, bool to_front) {
+  u32 rank = on_rank(b, x);
+  i64 perm[MAX_RANK] = {0};
+  if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
+  for (u32 i = 1; i < rank; i++) perm[i] = to_front ? i - 1 : i + 1;
+  perm[to_front ? 1 : rank - 1] = to_front ? rank - 1 : 1;
+  return mk_transpose(b->g, x, perm);
+}
+
 Val on_gemm(Build *b, Val x, Val y) {
   if (on_rank(b, x) != 2 || on_rank(b, y) != 2)
     on_bad(b, "operands have ranks %u and %u, expected 2", on_rank(b, x), on_rank(b, y));
@@ -393,7 +378,7 @@ Val on_gemm(Build *b, Val x, Val y) {
 
 /* alpha * x * y + beta * z; integers with factors other than 1 go through double. */
 void build_gemm(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0)), y = mk_widen(b->g, on_in(b, 1));
+  Val x = on_wide(b, 0), y = on_wide(b, 1);
   DType dt = on_dtype(b, b->in[0]);
   double alpha = on_float(b, "alpha", 1), beta = on_float(b, "beta", 1);
   Val r = on_gemm(b, x, y);

@@ -5,8 +5,7 @@
  */
 #include "front/onnx/builder.h"
 
-/* x as wide as it is computed in: the parameters of a normalisation may have a type of their own.
- */
+/* As wide as x is computed in: parameters of a normalisation may have a type of their own. */
 static Val as_type_of(Build *b, Val v, Val x) {
   return mk_cast(b->g, v, on_dtype(b, x));
 }
@@ -28,7 +27,7 @@ static Val batch_param(Build *b, u32 i, Val x, bool spatial) {
 }
 
 static Batch batch_read(Build *b) {
-  Batch s = {.x = mk_widen(b->g, on_in(b, 0))};
+  Batch s = {.x = on_wide(b, 0)};
   bool spatial = b->opset >= 9 || on_int(b, "spatial", 1);
   s.scale = batch_param(b, 1, s.x, spatial);
   s.bias = batch_param(b, 2, s.x, spatial);
@@ -74,14 +73,14 @@ void build_batchnorm(Build *b) {
 /* ---- other normalisations ---- */
 
 void build_instancenorm(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   i64 axes[MAX_RANK];
   if (on_rank(b, x) < 2) on_bad(b, "the operand has rank %u, expected at least 2", on_rank(b, x));
   u32 n = axes_from(b->g, x, 2, axes);
   Val y = compose_normalize(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), NULL, NULL);
   y = mk_mul(b->g, y, compose_per_channel(b->g, on_in(b, 1), x));
   y = mk_add(b->g, y, compose_per_channel(b->g, on_in(b, 2), x));
-  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
+  on_give(b, y);
 }
 
 static DType stash_type(Build *b) {
@@ -100,9 +99,9 @@ void build_layernorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), stash = stash_type(b);
   Val x = stashed(b, b->in[0], stash), mean, inv;
   i64 axes[MAX_RANK];
-  u32 n = axes_from(b->g, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
+  u32 n = axes_from(b->g, x, on_axis_of(b, x, -1), axes);
   Val y = compose_normalize(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), &mean, &inv);
-  b->out[0] = mk_cast(b->g, compose_affine(b->g, y, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0), dt);
+  b->out[0] = mk_cast(b->g, compose_affine(b->g, y, on_in(b, 1), on_opt(b, 2)), dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, mean, stash);
   if (on_wants(b, 2)) b->out[2] = mk_cast(b->g, inv, stash);
 }
@@ -111,7 +110,7 @@ void build_rmsnorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), stash = stash_type(b);
   Val x = stashed(b, b->in[0], stash);
   i64 axes[MAX_RANK];
-  u32 n = axes_from(b->g, x, on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), axes);
+  u32 n = axes_from(b->g, x, on_axis_of(b, x, -1), axes);
   Val inv, y = compose_rms(b->g, x, axes, n, on_float(b, "epsilon", 1e-5f), &inv);
   b->out[0] = mk_cast(b->g, compose_affine(b->g, y, on_in(b, 1), 0), dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, inv, stash); /* SimplifiedLayerNormalization */
@@ -122,13 +121,12 @@ void build_groupnorm(Build *b) {
   Val x = stashed(b, on_in(b, 0), stash_type(b));
   Val y = compose_group_norm(b->g, x, on_int(b, "num_groups", 0), on_in(b, 1), on_in(b, 2),
                              b->opset < 21, on_float(b, "epsilon", 1e-5f));
-  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
+  on_give(b, y);
 }
 
-/* The sum of squares over neighbouring channels is a pool whose window spans the channel axis only.
- */
+/* The sum of squares over neighbouring channels is a pool with a window along the channels. */
 void build_lrn(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   u32 rank = on_rank(b, x), n = rank - 1;
   i64 size = on_int(b, "size", 0);
   double alpha = on_float(b, "alpha", 1e-4f), beta = on_float(b, "beta", 0.75);
@@ -139,56 +137,48 @@ void build_lrn(Build *b) {
   window[0] = size;
   Val sum = mk_pool(b->g, OP_pool_sum, mk_mul(b->g, x, x), n, window, one, one, lo, hi);
   Val base = mk_addk(b->g, mk_mulk(b->g, sum, alpha / (double)size), on_float(b, "bias", 1));
-  Val y = mk_div(b->g, x, mk_map2(b->g, OP_pow, base, mk_like(b->g, x, beta)));
-  b->out[0] = mk_cast(b->g, y, on_dtype(b, b->in[0]));
+  on_give(b, mk_div(b->g, x, mk_map2(b->g, OP_pow, base, mk_like(b->g, x, beta))));
 }
 
 /* A vector of norm 0 stays. */
 void build_lpnorm(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0)), norm;
-  i64 axis = on_axis(b, on_int(b, "axis", -1), on_rank(b, x)), p = on_int(b, "p", 2);
+  Val x = on_wide(b, 0), norm;
+  i64 axis = on_axis_of(b, x, -1), p = on_int(b, "p", 2);
   if (p != 1 && p != 2) on_bad(b, "p must be 1 or 2, found %lld", (long long)p);
   Val term = p == 1 ? mk_map1(b->g, OP_abs, x) : mk_mul(b->g, x, x);
   norm = mk_reduce(b->g, OP_reduce_sum, term, &axis, 1, true);
   if (p == 2) norm = mk_map1(b->g, OP_sqrt, norm);
   Val zero = mk_like(b->g, x, 0), none = mk_map2(b->g, OP_eq, norm, zero);
-  b->out[0] =
-      mk_cast(b->g, mk_select(b->g, none, zero, mk_div(b->g, x, norm)), on_dtype(b, b->in[0]));
+  on_give(b, mk_select(b->g, none, zero, mk_div(b->g, x, norm)));
 }
 
 void build_meanvariance(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   i64 axes[MAX_RANK] = {0, 2, 3};
   i32 n = on_ints(b, "axes", axes, MAX_RANK);
   if (n < 0) n = 3;
   on_axes(b, axes, (u32)n, on_rank(b, x));
   Val d = mk_sub(b->g, x, mk_mean(b->g, x, axes, (u32)n, true));
   Val deviation = mk_map1(b->g, OP_sqrt, mk_mean(b->g, mk_mul(b->g, d, d), axes, (u32)n, true));
-  b->out[0] = mk_cast(b->g, mk_div(b->g, d, mk_addk(b->g, deviation, 1e-9)), on_dtype(b, b->in[0]));
+  on_give(b, mk_div(b->g, d, mk_addk(b->g, deviation, 1e-9)));
 }
 
 /* ---- softmax ---- */
 
 /* Before opset 13 all axes from `axis` on count as one. */
 static u32 softmax_axes(Build *b, Val x, i64 *axes) {
-  u32 axis = on_axis(b, on_int(b, "axis", b->opset < 13 ? 1 : -1), on_rank(b, x));
+  u32 axis = on_axis_of(b, x, b->opset < 13 ? 1 : -1);
   if (b->opset < 13) return axes_from(b->g, x, axis, axes);
   axes[0] = axis;
   return 1;
 }
 
+/* Argument 1: its logarithm. */
 void build_softmax(Build *b) {
   i64 axes[MAX_RANK];
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   u32 n = softmax_axes(b, x, axes);
-  b->out[0] = mk_cast(b->g, compose_softmax(b->g, x, axes, n), on_dtype(b, b->in[0]));
-}
-
-void build_logsoftmax(Build *b) {
-  i64 axes[MAX_RANK];
-  Val x = mk_widen(b->g, on_in(b, 0));
-  u32 n = softmax_axes(b, x, axes);
-  b->out[0] = mk_cast(b->g, compose_log_softmax(b->g, x, axes, n), on_dtype(b, b->in[0]));
+  on_give(b, (b->arg ? compose_log_softmax : compose_softmax)(b->g, x, axes, n));
 }
 
 /* 1 at the first of the largest, 0 elsewhere. */
@@ -214,10 +204,8 @@ void build_hardmax(Build *b) {
 /* Of log-probabilities [N, C, ...] and labels [N, ...]. Entries whose label is ignore_index weigh
  * nothing. */
 static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
-  bool mean = on_str_is(b, "reduction", "mean", "mean"),
-       sum = on_str_is(b, "reduction", "mean", "sum");
-  if (!mean && !sum && !on_str_is(b, "reduction", "mean", "none"))
-    on_bad(b, "reduction '%s' is not known", show(b->c, on_str(b, "reduction", "")));
+  u32 how = on_choice(b, "reduction", "mean sum none");
+  bool mean = how == 0, sum = how == 1;
   if (on_rank(b, logp) < 2 || on_rank(b, label) != on_rank(b, logp) - 1)
     on_bad(b, "labels of rank %u for scores of rank %u", on_rank(b, label), on_rank(b, logp));
   bool ignores = on_has_attr(b, "ignore_index");
@@ -247,9 +235,7 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
 }
 
 void build_nllloss(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
-  Val loss = likelihood_loss(b, x, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0);
-  b->out[0] = mk_cast(b->g, loss, on_dtype(b, b->in[0]));
+  on_give(b, likelihood_loss(b, on_wide(b, 0), on_in(b, 1), on_opt(b, 2)));
 }
 
 void build_crossentropyloss(Build *b) {
@@ -258,7 +244,6 @@ void build_crossentropyloss(Build *b) {
   if (on_rank(b, b->in[0]) < 2)
     on_bad(b, "scores have rank %u, expected 2 or more", on_rank(b, b->in[0]));
   Val logp = compose_log_softmax(b->g, mk_widen(b->g, b->in[0]), &channels, 1);
-  Val loss = likelihood_loss(b, logp, on_in(b, 1), on_has(b, 2) ? b->in[2] : 0);
-  b->out[0] = mk_cast(b->g, loss, dt);
+  b->out[0] = mk_cast(b->g, likelihood_loss(b, logp, on_in(b, 1), on_opt(b, 2)), dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, logp, dt);
 }

@@ -72,12 +72,7 @@ static bool is_zero(Build *b, Val v) {
   return t != NULL;
 }
 
-static Val input_or_none(const Build *b, u32 i) {
-  return on_has(b, i) ? b->in[i] : 0;
-}
-
-/* ---- in and out of quantized form; zero points (0: none) already stand against their operand ----
- */
+/* ---- in and out of quantized form; zero points (0: none) stand against their operand ---- */
 
 /* q - zero point: i32, or f32 for the narrow floats. */
 static Val centred(Build *b, Val q, Val zero) {
@@ -133,7 +128,7 @@ static DType division_type(Build *b, Val x, Val scale) {
 }
 
 void build_quantizelinear(Build *b) {
-  Val x = on_in(b, 0), scale = on_in(b, 1), zero = input_or_none(b, 2);
+  Val x = on_in(b, 0), scale = on_in(b, 1), zero = on_opt(b, 2);
   i64 axis = on_int(b, "axis", 1), block = block_size(b);
   DType div = division_type(b, x, scale), to = zero ? on_dtype(b, zero) : DT_u8;
   DType asked = dtype_attr(b, "output_dtype", to);
@@ -148,7 +143,7 @@ void build_quantizelinear(Build *b) {
 }
 
 void build_dequantizelinear(Build *b) {
-  Val x = on_in(b, 0), scale = on_in(b, 1), zero = input_or_none(b, 2);
+  Val x = on_in(b, 0), scale = on_in(b, 1), zero = on_opt(b, 2);
   i64 axis = on_int(b, "axis", 1), block = block_size(b);
   DType to = dtype_attr(b, "output_dtype", on_dtype(b, scale));
   if (on_dtype(b, x) != DT_i32) check_quantized(b, on_dtype(b, x));
@@ -163,8 +158,7 @@ void build_dequantizelinear(Build *b) {
 static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
   Val zero = mk_like(b->g, x, 0);
   i64 axes[MAX_RANK];
-  u32 rank = on_rank(b, x);
-  for (u32 i = 0; i < rank; i++) axes[i] = i;
+  u32 rank = axes_from(b->g, x, 0, axes);
   Val hi = mk_map2(b->g, OP_max, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
   Val lo = mk_map2(b->g, OP_min, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
   Val step = mk_div(b->g, mk_sub(b->g, hi, lo), mk_like(b->g, x, 255));
@@ -196,12 +190,12 @@ static Val per_column(Build *b, Val v) {
 }
 
 static Val left_centred(Build *b, u32 q, u32 zero) {
-  Val x = on_in(b, q), z = input_or_none(b, zero);
+  Val x = on_in(b, q), z = on_opt(b, zero);
   return centred(b, x, z ? per_row(b, z) : 0);
 }
 
 static Val right_centred(Build *b, u32 q, u32 zero) {
-  Val x = on_in(b, q), z = input_or_none(b, zero);
+  Val x = on_in(b, q), z = on_opt(b, zero);
   return centred(b, x, z ? per_column(b, z) : 0);
 }
 
@@ -240,14 +234,13 @@ static Val rounded_out(Build *b, Val x, Val zero) {
 
 void build_qlinearmatmul(Build *b) {
   Val acc = mk_matmul(b->g, left_centred(b, 0, 2), right_centred(b, 3, 5));
-  Val sx = per_row(b, on_in(b, 1)), sy = per_column(b, on_in(b, 4)), zero = input_or_none(b, 7);
+  Val sx = per_row(b, on_in(b, 1)), sy = per_column(b, on_in(b, 4)), zero = on_opt(b, 7);
   Val r = rescaled(b, acc, sx, sy, per_row(b, on_in(b, 6)));
   b->out[0] = rounded_out(b, r, zero ? per_row(b, zero) : 0);
 }
 
 static Val conv_i32(Build *b, u32 x, u32 xzero, u32 w, u32 wzero) {
-  Val vx = on_in(b, x), vw = on_in(b, w), zx = input_or_none(b, xzero),
-      zw = input_or_none(b, wzero);
+  Val vx = on_in(b, x), vw = on_in(b, w), zx = on_opt(b, xzero), zw = on_opt(b, wzero);
   if (zx) zx = against(b, zx, vx, 1, 0);
   if (zw) zw = against(b, zw, vw, 0, 0);
   return on_conv(b, centred(b, vx, zx), centred(b, vw, zw));
@@ -258,35 +251,25 @@ void build_convinteger(Build *b) {
   b->out[0] = conv_i32(b, 0, 2, 1, 3);
 }
 
-/* Moves the channels from the end to axis 1, or back. */
-static Val move_channels(Build *b, Val x, bool to_front) {
-  u32 rank = on_rank(b, x);
-  i64 perm[MAX_RANK] = {0};
-  if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
-  for (u32 i = 1; i < rank; i++) perm[i] = to_front ? i - 1 : i + 1;
-  perm[to_front ? 1 : rank - 1] = to_front ? rank - 1 : 1;
-  return mk_transpose(b->g, x, perm);
-}
-
 void build_qlinearconv(Build *b) {
   bool last = on_int(b, "channels_last", 0) != 0;
-  if (last) b->in[0] = move_channels(b, on_in(b, 0), true);
+  if (last) b->in[0] = on_channels(b, on_in(b, 0), true);
   Val acc = conv_i32(b, 0, 2, 3, 5), sw = on_in(b, 4);
   if (on_has(b, 8)) acc = mk_add(b->g, acc, against(b, b->in[8], acc, 1, 0));
-  Val sx = scalar(b, on_in(b, 1)), so = scalar(b, on_in(b, 6)), zero = input_or_none(b, 7);
+  Val sx = scalar(b, on_in(b, 1)), so = scalar(b, on_in(b, 6)), zero = on_opt(b, 7);
   Val r = rescaled(b, acc, sx, against(b, sw, acc, 1, 0), so);
   b->out[0] = rounded_out(b, r, zero ? scalar(b, zero) : 0);
-  if (last) b->out[0] = move_channels(b, b->out[0], false);
+  if (last) b->out[0] = on_channels(b, b->out[0], false);
 }
 
 /* The bias is i32 with the scale of the product; without an output scale the result is f32. */
 void build_qgemm(Build *b) {
-  Val x = left_centred(b, 0, 2), y = on_in(b, 3), zy = input_or_none(b, 5), sy = on_in(b, 4);
+  Val x = left_centred(b, 0, 2), y = on_in(b, 3), zy = on_opt(b, 5), sy = on_in(b, 4);
   bool by_row = on_int(b, "transB", 0) != 0;
   if (zy) zy = against(b, zy, y, by_row ? 0 : 1, 0);
   Val acc = on_gemm(b, x, centred(b, y, zy));
   if (on_has(b, 6)) acc = mk_add(b->g, acc, b->in[6]);
-  Val so = on_has(b, 7) ? scalar(b, b->in[7]) : 0, zero = input_or_none(b, 8);
+  Val so = on_has(b, 7) ? scalar(b, b->in[7]) : 0, zero = on_opt(b, 8);
   Val r = rescaled(b, acc, scalar(b, on_in(b, 1)), per_column(b, sy), so);
   double alpha = on_float(b, "alpha", 1);
   if (alpha != 1) r = mk_mulk(b->g, r, alpha);
@@ -297,7 +280,7 @@ void build_qgemm(Build *b) {
 
 /* A real number in f32 to the operator's output: scale and zero point are scalars. */
 static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
-  Val s = scalar(b, on_in(b, scale)), z = input_or_none(b, zero);
+  Val s = scalar(b, on_in(b, scale)), z = on_opt(b, zero);
   if (z) {
     otherwise = on_dtype(b, z);
     z = scalar(b, z);
@@ -307,7 +290,7 @@ static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
 
 /* Operand q with its scale and zero point in the two inputs behind it. */
 static Val real_input(Build *b, u32 q) {
-  Val x = on_in(b, q), scale = on_in(b, q + 1), zero = input_or_none(b, q + 2);
+  Val x = on_in(b, q), scale = on_in(b, q + 1), zero = on_opt(b, q + 2);
   return restored(b, x, scalar(b, scale), zero ? scalar(b, zero) : 0);
 }
 
@@ -321,17 +304,16 @@ void build_qlinearsigmoid(Build *b) {
 }
 
 void build_qlinearleakyrelu(Build *b) {
-  Val x = real_input(b, 0), low = mk_mulk(b->g, x, on_float(b, "alpha", 0.01f));
-  x = mk_select(b->g, mk_map2(b->g, OP_lt, x, mk_like(b->g, x, 0)), low, x);
-  b->out[0] = to_output(b, x, 3, 4, on_dtype(b, b->in[0]));
+  Val x = real_input(b, 0), slope = mk_like(b->g, x, on_float(b, "alpha", 0.01f));
+  b->out[0] = to_output(b, compose_leaky_relu(b->g, x, slope), 3, 4, on_dtype(b, b->in[0]));
 }
 
 void build_qlinearpool(Build *b) {
   bool last = on_int(b, "channels_last", 0) != 0;
   Val x = real_input(b, 0);
-  if (last) x = move_channels(b, x, true);
+  if (last) x = on_channels(b, x, true);
   x = b->arg ? on_global_average(b, x) : on_average_pool(b, x);
-  if (last) x = move_channels(b, x, false);
+  if (last) x = on_channels(b, x, false);
   b->out[0] = to_output(b, x, 3, 4, on_dtype(b, b->in[0]));
 }
 
@@ -346,11 +328,9 @@ void build_qlinearconcat(Build *b) {
 
 void build_qlinearsoftmax(Build *b) {
   Val x = real_input(b, 0);
-  u32 rank = on_rank(b, x), n = 0;
   i64 axes[MAX_RANK];
-  u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
-  bool flat = on_int(b, "opset", 13) < 13; /* all axes from there on count as one */
-  for (u32 i = axis; i < (flat ? rank : axis + 1); i++) axes[n++] = i;
+  u32 n = axes_from(b->g, x, on_axis_of(b, x, -1), axes);
+  if (on_int(b, "opset", 13) >= 13) n = 1; /* before, all axes from there on count as one */
   b->out[0] = to_output(b, compose_softmax(b->g, x, axes, n), 3, 4, on_dtype(b, b->in[0]));
 }
 
@@ -363,11 +343,9 @@ void build_qlinearwhere(Build *b) {
 void build_qlinearreducemean(Build *b) {
   Val x = real_input(b, 0);
   i64 axes[MAX_RANK];
-  u32 rank = on_rank(b, x);
   i32 n = on_ints(b, "axes", axes, MAX_RANK);
-  for (u32 i = 0; n <= 0 && i < rank; i++) axes[i] = i;
-  if (n <= 0) n = (i32)rank;
-  on_axes(b, axes, (u32)n, rank);
+  if (n <= 0) n = (i32)axes_from(b->g, x, 0, axes);
+  on_axes(b, axes, (u32)n, on_rank(b, x));
   Val y = mk_mean(b->g, x, axes, (u32)n, on_int(b, "keepdims", 1) != 0);
   b->out[0] = to_output(b, y, 3, 4, on_dtype(b, b->in[0]));
 }
@@ -393,7 +371,7 @@ Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero) {
 }
 
 void build_dynamicquantizematmul(Build *b) {
-  Val y = on_dynamic_product(b, on_in(b, 0), on_in(b, 1), on_in(b, 2), input_or_none(b, 3));
+  Val y = on_dynamic_product(b, on_in(b, 0), on_in(b, 1), on_in(b, 2), on_opt(b, 3));
   add_bias_to(b, y, 4);
 }
 
@@ -444,7 +422,7 @@ static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 b
 /* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
 void build_matmulnbits(Build *b) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0)), zero = input_or_none(b, 3);
+  Val x = mk_widen(g, on_in(b, 0)), zero = on_opt(b, 3);
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
       bits = packed_bits(b);
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
@@ -476,7 +454,7 @@ void build_matmulnbits(Build *b) {
 /* Rows of a table quantized in blocks; u8 holds several values along the last axis. */
 void build_gatherblockquantized(Build *b) {
   Graph *g = b->g;
-  Val data = on_in(b, 0), scale = on_in(b, 2), zero = input_or_none(b, 3);
+  Val data = on_in(b, 0), scale = on_in(b, 2), zero = on_opt(b, 3);
   i64 bits = packed_bits(b), block = on_int(b, "block_size", 128);
   bool packed = on_dtype(b, data) == DT_u8;
   if (!packed && !dtype_is_int(on_dtype(b, data)))

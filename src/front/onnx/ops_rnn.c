@@ -55,28 +55,7 @@ static const struct {
             {"Affine", 1, 0, 2}};
 
 static Val activate(Cell *k, const RnnAct *a, Val x) {
-  Build *b = k->b;
-  Graph *g = b->g;
-  const char *n = a->name;
-  Val zero = mk_like(g, x, 0);
-  if (!strcmp(n, "Sigmoid")) return compose_sigmoid(g, x);
-  if (!strcmp(n, "Tanh")) return mk_map1(g, OP_tanh, x);
-  if (!strcmp(n, "Relu")) return mk_map2(g, OP_max, x, zero);
-  if (!strcmp(n, "LeakyRelu"))
-    return mk_select(g, mk_map2(g, OP_lt, x, zero), mk_mulk(g, x, a->alpha), x);
-  if (!strcmp(n, "ThresholdedRelu"))
-    return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, a->alpha)), x, zero);
-  if (!strcmp(n, "ScaledTanh"))
-    return mk_mulk(g, mk_map1(g, OP_tanh, mk_mulk(g, x, a->beta)), a->alpha);
-  if (!strcmp(n, "HardSigmoid"))
-    return mk_clamp(g, mk_addk(g, mk_mulk(g, x, a->alpha), a->beta), 0, 1);
-  if (!strcmp(n, "Elu")) {
-    Val low = mk_mulk(g, mk_addk(g, mk_map1(g, OP_exp, x), -1), a->alpha);
-    return mk_select(g, mk_map2(g, OP_lt, x, zero), low, x);
-  }
-  if (!strcmp(n, "Softsign")) return mk_div(g, x, mk_addk(g, mk_map1(g, OP_abs, x), 1));
-  if (!strcmp(n, "Softplus")) return mk_map1(g, OP_log, mk_addk(g, mk_map1(g, OP_exp, x), 1));
-  return mk_addk(g, mk_mulk(g, x, a->alpha), a->beta); /* Affine */
+  return on_activated(k->b, x, a->name, a->alpha, a->beta);
 }
 
 /* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as
@@ -289,11 +268,8 @@ void build_rnn(Build *b) {
   k.input_forget = on_int(b, "input_forget", 0) != 0;
   k.linear_before_reset = on_int(b, "linear_before_reset", 0) != 0;
   if (on_has(b, 4)) k.lens = mk_cast(g, on_in(b, 4), DT_i64);
-  bool both = on_str_is(b, "direction", "forward", "bidirectional");
-  if (!both && !on_str_is(b, "direction", "forward", "forward") &&
-      !on_str_is(b, "direction", "forward", "reverse"))
-    on_bad(b, "direction '%s' is not known", show(b->c, on_str(b, "direction", "")));
-  bool reverse = on_str_is(b, "direction", "forward", "reverse");
+  u32 way = on_choice(b, "direction", "forward reverse bidirectional");
+  bool reverse = way == 1, both = way == 2;
   u32 ndir = both ? 2 : 1, per = k.kind == CELL_rnn ? 1 : k.kind == CELL_gru ? 2 : 3;
   if (on_static_dim(b, w, 0) != ndir)
     on_bad(b, "W has %lld directions, expected %u", (long long)on_static_dim(b, w, 0), ndir);

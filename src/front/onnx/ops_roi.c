@@ -134,9 +134,7 @@ void build_roialign(Build *b) {
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
   const char *usual = b->opset < 16 ? "output_half_pixel" : "half_pixel";
   bool half = on_str_is(b, "coordinate_transformation_mode", usual, "half_pixel");
-  Align a = {.b = b, .max = on_str_is(b, "mode", "avg", "max")};
-  if (!a.max && !on_str_is(b, "mode", "avg", "avg"))
-    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+  Align a = {.b = b, .max = on_choice(b, "mode", "avg max") == 1};
   a.y = span_of(b, rois, 1, t.dim[2], output_extent(b, "output_height"), half);
   a.x = span_of(b, rois, 0, t.dim[3], output_extent(b, "output_width"), half);
   Dim area = dim_mul(b->ds, t.dim[2], t.dim[3]),

@@ -155,9 +155,7 @@ void build_space_to_depth(Build *b) {
   Dim hb = dim_div(b->ds, h, r), wb = dim_div(b->ds, w, r);
   Dim split[6] = {n, c, hb, r, wb, r}, out[4] = {n, dim_mul(b->ds, c, r * r), hb, wb};
   static const i64 dcr[6] = {0, 3, 5, 1, 2, 4}, crd[6] = {0, 1, 3, 5, 2, 4};
-  bool columns = on_str_is(b, "mode", "DCR", "CRD");
-  if (!columns && !on_str_is(b, "mode", "DCR", "DCR"))
-    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+  bool columns = on_choice(b, "mode", "DCR CRD") == 1;
   Val y = mk_transpose(b->g, mk_reshape(b->g, x, split, 6), columns ? crd : dcr);
   b->out[0] = mk_reshape(b->g, y, out, 4);
 }
@@ -209,39 +207,29 @@ void build_tile(Build *b) {
 
 /* ---- constants ---- */
 
+/* Attributes value_..., of one element or several. */
 static Tensor *const_list(Build *b) {
-  const OnnxAttr *a;
-  if ((a = on_attr(b, "value_int"))) {
-    Tensor *t = tensor_new(&b->c->work, DT_i64, NULL, 0);
-    tensor_set(t, 0, (Scalar){.i = on_int(b, "value_int", 0)});
-    return t;
-  }
-  if ((a = on_attr(b, "value_float"))) {
-    Tensor *t = tensor_new(&b->c->work, DT_f32, NULL, 0);
-    tensor_set(t, 0, (Scalar){.f = on_float(b, "value_float", 0)});
-    return t;
-  }
-  if ((a = on_attr(b, "value_string"))) {
-    Tensor *t = tensor_new(&b->c->work, DT_str, NULL, 0);
-    tensor_set(t, 0, (Scalar){.i = on_str(b, "value_string", "")});
-    return t;
-  }
-  if ((a = on_attr(b, "value_ints")) && a->type == OA_ints) {
-    i64 n = a->ints.n;
-    Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
-    for (u32 i = 0; i < a->ints.n; i++) tensor_set(t, i, (Scalar){.i = a->ints.at[i]});
-    return t;
-  }
-  if ((a = on_attr(b, "value_floats")) && a->type == OA_floats) {
-    i64 n = a->floats.n;
-    Tensor *t = tensor_new(&b->c->work, DT_f32, &n, 1);
-    for (u32 i = 0; i < a->floats.n; i++) tensor_set(t, i, (Scalar){.f = (double)a->floats.at[i]});
-    return t;
-  }
-  if ((a = on_attr(b, "value_strings")) && a->type == OA_strings) {
-    i64 n = a->strings.n;
-    Tensor *t = tensor_new(&b->c->work, DT_str, &n, 1);
-    for (u32 i = 0; i < a->strings.n; i++) tensor_set(t, i, (Scalar){.i = a->strings.at[i]});
+  static const struct {
+    const char *name;
+    OnnxAttrType type;
+    DType dt;
+  } forms[] = {{"value_int", OA_int, DT_i64},       {"value_ints", OA_ints, DT_i64},
+               {"value_float", OA_float, DT_f32},   {"value_floats", OA_floats, DT_f32},
+               {"value_string", OA_string, DT_str}, {"value_strings", OA_strings, DT_str}};
+  for (u32 f = 0; f < sizeof forms / sizeof *forms; f++) {
+    const OnnxAttr *a = on_attr(b, forms[f].name);
+    if (!a) continue;
+    if (a->type != forms[f].type) on_bad(b, "attribute %s has another type", forms[f].name);
+    i64 n = a->type == OA_ints     ? a->ints.n
+            : a->type == OA_floats ? a->floats.n
+                                   : a->strings.n; /* 0 for one element */
+    bool many = a->type >= OA_floats;
+    Tensor *t = tensor_new(&b->c->work, forms[f].dt, &n, many);
+    for (u32 i = 0; i < t->n; i++)
+      tensor_set(t, i,
+                 forms[f].dt == DT_f32   ? (Scalar){.f = (double)(many ? a->floats.at[i] : a->f)}
+                 : forms[f].dt == DT_i64 ? (Scalar){.i = many ? a->ints.at[i] : a->i}
+                                         : (Scalar){.i = many ? a->strings.at[i] : a->s});
     return t;
   }
   return NULL;
@@ -361,7 +349,7 @@ void build_concat(Build *b) {
 
 void build_split(Build *b) {
   Val x = on_in(b, 0);
-  u32 axis = on_axis(b, on_int(b, "axis", 0), on_rank(b, x)), n = b->nout;
+  u32 axis = on_axis_of(b, x, 0), n = b->nout;
   Dim d = on_dim(b, x, axis), *size = NEWS(&b->c->work, Dim, n), at = 0;
   i32 given = on_ints_or_input(b, "split", 1, size, n);
   if (given >= 0 && (u32)given != n) on_bad(b, "%d sizes for %u outputs", given, n);

@@ -181,8 +181,7 @@ static void split_blanks(StringSplit *s) {
   s->count = mk_map2(g, OP_min, s->count, mk_like(g, s->count, (double)s->pieces));
 }
 
-/* The pieces as texts [n, m], m as many as the row with most has; `rest` (u8[k]) behind the last.
- */
+/* The pieces as texts [n, m], m as many as a row has at most; `rest` (u8[k]) behind the last. */
 static Val pieces_of(const StringSplit *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -317,12 +316,8 @@ void build_string_normalizer(Build *b) {
     Val at = mk_squeeze(g, mk_nonzero(g, mk_concat(g, keep, 2, 0)), 0);
     x = mk_gather(g, mk_concat(g, part, 2, 0), at, 0);
   }
-  bool upper = on_str_is(b, "case_change_action", "NONE", "UPPER"),
-       lower = on_str_is(b, "case_change_action", "NONE", "LOWER");
-  if (!upper && !lower && !on_str_is(b, "case_change_action", "NONE", "NONE"))
-    on_bad(b, "case_change_action '%s' is not known",
-           show(b->c, on_str(b, "case_change_action", "")));
-  if (upper || lower) x = on_text(b, change_case(b, on_bytes(b, x), upper));
+  u32 action = on_choice(b, "case_change_action", "NONE UPPER LOWER");
+  if (action) x = on_text(b, change_case(b, on_bytes(b, x), action == 1));
   b->out[0] = rank == 2 ? mk_unsqueeze(g, x, 0) : x;
 }
 

@@ -82,9 +82,7 @@ void build_momentum(Build *b) {
   Val rate, count;
   u32 n = read_step(b, 3, &rate, &count);
   double alpha = on_float(b, "alpha", 0), beta = on_float(b, "beta", 0);
-  bool nesterov = on_str_is(b, "mode", "standard", "nesterov");
-  if (!nesterov && !on_str_is(b, "mode", "standard", "standard"))
-    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+  bool nesterov = on_choice(b, "mode", "standard nesterov") == 1;
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i)),
         t = like(b, count, x);

@@ -74,12 +74,12 @@ void import_nodes(Import *im, const OnnxNode *node, u32 n);
 Scope *scope_new(Import *im, Scope *up);
 Val scope_find(Import *im, Str name); /* 0 when unknown */
 void scope_define(Import *im, Str name, Val v, Loc loc);
+Loc import_here(const Import *im); /* the file */
 Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 
 #define BODY_FAILS "its body cannot be built: " /* in front of the cause */
 
-/* Runs fn; after a failure the import stands where it stood before, and *why says what was wrong.
- */
+/* Runs fn; after a failure the import stands where it stood, and *why says what was wrong. */
 Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 
 /* inputs.c */
