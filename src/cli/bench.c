@@ -46,8 +46,7 @@ static void print_kernels_json(const IngotBench *b) {
   for (uint32_t i = 0; i < b->nkernel; i++) {
     const IngotKernel *k = &b->kernel[i];
     Rate r = rate_of(b, k, total);
-    printf("%s\n {\"values\":", i ? "," : "");
-    json_text(k->nodes);
+    json_text(i ? ",\n {\"values\":" : "\n {\"values\":", k->nodes);
     printf(",\"ms\":%.6f,\"share\":%.5f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f,"
            "\"peak_share\":%.5f,\"bytes\":%.0f,\"gbps\":%.3f}",
            k->ms, r.share, k->calls, k->macs, r.gflops, r.peak_share, k->bytes, r.gbps);

@@ -37,12 +37,17 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
   return s ? s : run_steps(*m, a, engine);
 }
 
-/* Both sides run the model with every value as an output. */
-static void run_exposed(Pair *p, const Args *a) {
+/* The judge runs the model with every value as an output. */
+static void run_judge(Pair *p, const Args *a) {
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
   if (p->ref && p->ref_bad) say_hint(p->ref, a);
+}
+
+/* Both sides do. */
+static void run_exposed(Pair *p, const Args *a) {
+  run_judge(p, a);
   if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
 }
 
@@ -59,10 +64,7 @@ static void run_stored(Pair *p, const Args *a) {
   const uint32_t *value = NULL;
   uint32_t n = 0;
   Ingot *plan = new_model();
-  *p = (Pair){0};
-  p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
-  if (p->ref) say_messages(p->ref, a->quiet);
-  if (p->ref && p->ref_bad) say_hint(p->ref, a);
+  run_judge(p, a);
   p->other = new_model();
   p->other_bad = plan && p->other ? prepare(plan, a) : INGOT_SYSTEM;
   if (!p->other_bad) p->other_bad = ingot_stored(plan, &value, &n);
@@ -97,15 +99,10 @@ static Widths widths_of(const Ingot *m) {
 static void print_row(const Args *a, Widths w, const char *name, const char *origin,
                       const IngotDiff *d) {
   if (a->json) {
-    printf("{\"value\":");
-    json_text(name);
-    printf(",\"node\":");
-    json_text(origin);
-    printf(",\"output\":");
-    if (d)
-      json_diff(d);
-    else
-      printf("null");
+    json_text("{\"value\":", name);
+    json_text(",\"node\":", origin);
+    printf(",\"output\":%s", d ? "" : "null");
+    if (d) json_diff(d);
     printf("}");
   } else {
     print_name(name, w.value + 1);
@@ -257,42 +254,18 @@ static int64_t find_first(Hunt *h) {
   return hi;
 }
 
-static void print_quoted(const char *word) {
-  if (!word[strspn(word,
-                   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+,=:")]) {
-    fputs(word, stdout);
-    return;
-  }
-  putchar('\'');
-  for (; *word; word++)
-    if (*word == '\'')
-      fputs("'\\''", stdout);
-    else
-      putchar(*word);
-  putchar('\'');
-}
-
-/* The command that shows it again: all that decides what the engine computes and how it is judged.
- */
+/* The command that shows it again: all that decides what the engine computes, and the judgement. */
 static void print_command(const Hunt *h, const char *path, const char *inputs) {
   const Args *a = h->a;
   const char *cc = getenv("CC");
   const IngotEngine *e = ingot_find_engine(engine_of(a));
-  if (cc && *cc && e && e->flags & INGOT_NATIVE) {
-    printf("CC=");
-    print_quoted(cc);
-    putchar(' ');
-  }
-  printf("ingot verify ");
-  print_quoted(path);
-  printf(" --inputs ");
-  print_quoted(inputs);
+  int with_cc = cc && *cc && e && e->flags & INGOT_NATIVE;
+  if (with_cc) shell_word("CC=", cc, stdout);
+  shell_word(with_cc ? " ingot verify " : "ingot verify ", path, stdout);
+  shell_word(" --inputs ", inputs, stdout);
   printf(" --engine %s", engine_of(a));
   if (a->march) printf(" --march %s", a->march);
-  if (a->tuned) {
-    printf(" --tuned ");
-    print_quoted(a->tuned);
-  }
+  if (a->tuned) shell_word(" --tuned ", a->tuned, stdout);
   if (a->precise) printf(" --precise");
   if (a->optimize_for) printf(" --optimize-for %s", a->optimize_for);
   if (a->threads) printf(" --threads %llu", a->threads);
@@ -363,10 +336,8 @@ int verify_bisect(const Args *a) {
   CutFiles files;
   Hunt h = {.a = &all, .files = &files};
   int result;
-  if (!name_files(&files, a->output ? a->output : "bisect.ing")) {
-    fputs("ingot verify: --output: the name is too long\n", stderr);
-    return INGOT_USAGE;
-  }
+  if (!name_files(&files, a->output ? a->output : "bisect.ing"))
+    return refuse(a, "--output: the name is too long");
   all.writes[all.nwrites++] = files.text;
   all.writes[all.nwrites++] = files.side;
   all.writes[all.nwrites++] = files.inputs;

@@ -2,11 +2,8 @@
 #include "cli/cli.h"
 
 int verb_build(const Args *a) {
-  if (!a->output) {
-    fputs("ingot build: --output is missing: OUT.o, OUT.a, OUT.so, or the name of a program\n",
-          stderr);
-    return INGOT_USAGE;
-  }
+  if (!a->output)
+    return refuse(a, "--output is missing: OUT.o, OUT.a, OUT.so, or the name of a program");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,

@@ -70,6 +70,7 @@ int keep_model(Args *a);
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
 IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
 Ingot *open_or_complain(void);
+int refuse(const Args *a, const char *why); /* says it, returns INGOT_USAGE */
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */
 
@@ -94,9 +95,9 @@ int verb_bench(const Args *a);
 /* print.c */
 int name_width(const char *s);               /* columns that print_name takes */
 void print_name(const char *s, int columns); /* of a model, padded with blanks */
-void shell_word(const char *s, FILE *to);    /* in quotes where a shell would see more in it */
-void json_text(const char *s);
-void json_real(double x); /* null where JSON has no number */
+/* `before` as it is, then s in quotes where a shell would see more in it */
+void shell_word(const char *before, const char *s, FILE *to);
+void json_text(const char *before, const char *s); /* the same in those of JSON */
 void json_diff(const IngotDiff *d);
 
 /* demo.c */

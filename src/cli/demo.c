@@ -216,11 +216,8 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
 }
 
 int verb_demo(const Args *a) {
-  Ingot *m = new_model();
-  if (!m) {
-    fputs("ingot: out of memory\n", stderr);
-    return INGOT_SYSTEM;
-  }
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
   size_t n = digits_test_bin_size / (PIXELS + 1);
   Digits d = {.pixel = digits_test_bin, .label = digits_test_bin + n * PIXELS, .n = (int)n};
   IngotStatus status = show(m, a->engine ? a->engine : ingot_engine(0)->name, &d);

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-void shell_word(const char *s, FILE *to) {
+void shell_word(const char *before, const char *s, FILE *to) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                               "_-+=:,./@%";
+  fputs(before, to);
   if (*s && strspn(s, plain) == strlen(s)) {
     fputs(s, to);
     return;
@@ -53,8 +54,8 @@ void print_name(const char *s, int columns) {
   while (columns-- > 0) putchar(' ');
 }
 
-void json_text(const char *s) {
-  putchar('"');
+void json_text(const char *before, const char *s) {
+  printf("%s\"", before);
   for (; *s; s++) {
     if (*s == '"' || *s == '\\')
       printf("\\%c", *s);
@@ -66,27 +67,23 @@ void json_text(const char *s) {
   putchar('"');
 }
 
-void json_real(double x) {
+/* null where JSON has no number */
+static void json_real(const char *before, double x) {
   if (isfinite(x))
-    printf("%.9g", x);
+    printf("%s%.9g", before, x);
   else
-    printf("null");
+    printf("%snull", before);
 }
 
 void json_diff(const IngotDiff *d) {
-  printf("{\"name\":");
-  json_text(d->name);
-  printf(",\"ok\":%s,\"max_abs\":", d->ok ? "true" : "false");
-  json_real(d->max_abs);
-  printf(",\"max_rel\":");
-  json_real(d->max_rel);
-  printf(",\"max_ulp\":%llu,\"cosine\":", (unsigned long long)d->max_ulp);
-  json_real(d->cosine);
-  printf(",\"rtol\":");
-  json_real(d->rtol);
-  printf(",\"atol\":");
-  json_real(d->atol);
-  printf(",\"why\":");
-  json_text(d->why);
+  json_text("{\"name\":", d->name);
+  printf(",\"ok\":%s", d->ok ? "true" : "false");
+  json_real(",\"max_abs\":", d->max_abs);
+  json_real(",\"max_rel\":", d->max_rel);
+  printf(",\"max_ulp\":%llu", (unsigned long long)d->max_ulp);
+  json_real(",\"cosine\":", d->cosine);
+  json_real(",\"rtol\":", d->rtol);
+  json_real(",\"atol\":", d->atol);
+  json_text(",\"why\":", d->why);
   printf("}");
 }

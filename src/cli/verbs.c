@@ -21,14 +21,8 @@ void say_hint(const Ingot *m, const Args *a) {
   const char *word;
   if (!ingot_hint(m, 0)) return;
   fprintf(stderr, "ingot: for example: ingot %s", a->verb);
-  for (int i = 0; i < a->nword; i++) {
-    fputc(' ', stderr);
-    shell_word(a->word[i], stderr);
-  }
-  for (uint32_t i = 0; (word = ingot_hint(m, i)); i++) {
-    fputc(' ', stderr);
-    shell_word(word, stderr);
-  }
+  for (int i = 0; i < a->nword; i++) shell_word(" ", a->word[i], stderr);
+  for (uint32_t i = 0; (word = ingot_hint(m, i)); i++) shell_word(" ", word, stderr);
   fputc('\n', stderr);
 }
 
@@ -121,6 +115,11 @@ Ingot *open_or_complain(void) {
   return m;
 }
 
+int refuse(const Args *a, const char *why) {
+  fprintf(stderr, "ingot %s: %s\n", a->verb, why);
+  return INGOT_USAGE;
+}
+
 /* ---- run ---- */
 
 static double element(const IngotTensor *t, uint64_t i, int *known) {
@@ -192,15 +191,11 @@ static int takes_outputs(const char *path) {
 }
 
 static int verb_run(const Args *a) {
-  if (a->library && (!a->engine || strcmp(a->engine, "c"))) {
-    fputs("ingot run: --library is the compiled model: it needs --engine c\n", stderr);
-    return INGOT_USAGE;
-  }
+  if (a->library && (!a->engine || strcmp(a->engine, "c")))
+    return refuse(a, "--library is the compiled model: it needs --engine c");
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
-  if (a->python && !(e && e->flags & INGOT_FILE)) {
-    fputs("ingot run: --python is for ONNX Runtime: it needs --engine onnxruntime\n", stderr);
-    return INGOT_USAGE;
-  }
+  if (a->python && !(e && e->flags & INGOT_FILE))
+    return refuse(a, "--python is for ONNX Runtime: it needs --engine onnxruntime");
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -233,12 +228,14 @@ static int verb_inspect(const Args *a) {
   return (int)s;
 }
 
-static int verb_ops(const Args *a) {
+/* ops or passes */
+static int verb_list(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   const char *text;
   size_t n = 0;
-  IngotStatus s = ingot_ops(m, a->json, &text, &n);
+  IngotStatus s =
+      strcmp(a->verb, "ops") ? ingot_pass_list(m, &text, &n) : ingot_ops(m, a->json, &text, &n);
   if (!s) fwrite(text, 1, n, stdout);
   return finish(m, a, s);
 }
@@ -370,11 +367,8 @@ static int verb_compile(const Args *a) {
     if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
   }
   const char *slash = strrchr(t.weights, '/');
-  if (a->tune && !a->march) {
-    fputs("ingot compile: --tune needs --march: C for any machine has no kernels to choose\n",
-          stderr);
-    return INGOT_USAGE;
-  }
+  if (a->tune && !a->march)
+    return refuse(a, "--tune needs --march: C for any machine has no kernels to choose");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   prefix(a, name, sizeof name);
@@ -396,16 +390,6 @@ static int verb_compile(const Args *a) {
   else if (!s)
     s = print_c(m, a, &o);
   watch_task(NULL);
-  return finish(m, a, s);
-}
-
-static int verb_passes(const Args *a) {
-  Ingot *m = open_or_complain();
-  if (!m) return INGOT_SYSTEM;
-  const char *text;
-  size_t n = 0;
-  IngotStatus s = ingot_pass_list(m, &text, &n);
-  if (!s) fwrite(text, 1, n, stdout);
   return finish(m, a, s);
 }
 
@@ -449,8 +433,8 @@ const Verb verb_table[] = {
      "time "
      "output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
-    {"passes", verb_passes, "", "", "list the passes", 0},
-    {"ops", verb_ops, "json", "[--json]", "list the supported operators", 0},
+    {"passes", verb_list, "", "", "list the passes", 0},
+    {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"demo", verb_demo, "engine", "[--engine NAME]",
      "classify handwritten digits with the built-in model", 0},
 };

@@ -181,12 +181,9 @@ static int uses_python(const Args *a) {
 /* Before work that takes long: a Python that is named and does not help. */
 static int check_python(const Args *a) {
   if (!a->python) return 0;
-  if (!uses_python(a)) {
-    fputs("ingot verify: --python is for ONNX Runtime, which is not among the engines here: leave "
-          "--engine out, or take onnxruntime\n",
-          stderr);
-    return INGOT_USAGE;
-  }
+  if (!uses_python(a))
+    return refuse(a, "--python is for ONNX Runtime, which is not among the engines here: leave "
+                     "--engine out, or take onnxruntime");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_set_python(m, a->python);
@@ -197,20 +194,12 @@ static int check_python(const Args *a) {
 int verb_verify(const Args *given) {
   Args own = *given;
   const Args *a = &own;
-  if (a->library && a->engine && strcmp(a->engine, "c")) {
-    fputs("ingot verify: --library is the compiled model: it needs --engine c\n", stderr);
-    return INGOT_USAGE;
-  }
-  if (a->library && (a->per_node || a->bisect)) {
-    fputs(
-        "ingot verify: --library is the whole model: --per-node and --bisect compile parts of it\n",
-        stderr);
-    return INGOT_USAGE;
-  }
-  if (a->steps > 1 && (a->per_node || a->bisect)) {
-    fputs("ingot verify: --steps: --per-node and --bisect look into a single run\n", stderr);
-    return INGOT_USAGE;
-  }
+  if (a->library && a->engine && strcmp(a->engine, "c"))
+    return refuse(a, "--library is the compiled model: it needs --engine c");
+  if (a->library && (a->per_node || a->bisect))
+    return refuse(a, "--library is the whole model: --per-node and --bisect compile parts of it");
+  if (a->steps > 1 && (a->per_node || a->bisect))
+    return refuse(a, "--steps: --per-node and --bisect look into a single run");
   int bad = check_python(a);
   if (!bad) bad = keep_model(&own);
   if (bad) return bad;
