@@ -135,15 +135,14 @@ static bool has_floats(const Prog *p) {
 }
 
 static _Noreturn void refuse(Ingot *m, const Tried *least) {
-  Ctx *c = m->c;
   unsigned long long need = total(least), over = need - m->ram;
   bool ports = least->ports > m->ram;
   if (!least->m.p->planned)
-    fail(c, ERR_unsupported, LOC_NONE,
+    fail(m->c, ERR_unsupported, LOC_NONE,
          "some size has no upper bound, so that no memory is enough "
          "for certain; --max-shapes sets one");
   fail(
-      c, ERR_unsupported, LOC_NONE,
+      m->c, ERR_unsupported, LOC_NONE,
       "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
       "--ram: arena %llu, stack %llu, inputs and outputs %llu; needed at the same time: %s; what "
       "helps: %s%s%s%s",

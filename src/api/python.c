@@ -124,9 +124,8 @@ IngotStatus ingot_check_python(Ingot *m) {
 }
 
 static void write_used(Ingot *m, const char *path) {
-  Ctx *c = m->c;
-  if (!m->nin && api_param_count(m)) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
-  api_need(c, path, "the path of the inputs");
+  if (!m->nin && api_param_count(m)) fail(m->c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(m->c, path, "the path of the inputs");
   api_write_inputs(m, path);
 }
 

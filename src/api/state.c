@@ -143,8 +143,7 @@ static bool may_pair(Ingot *m, u32 in, u32 out) {
 }
 
 u32 api_find_state(Ingot *m, Kept *pair, u32 max) {
-  Graph *g = m->g;
-  u32 ni = g->blk.at[1].param.n, no = g->out_name.n, n = 0;
+  u32 ni = m->g->blk.at[1].param.n, no = m->g->out_name.n, n = 0;
   for (u32 i = 0; i < ni; i++) {
     u32 found = 0, which = 0, back = 0;
     for (u32 k = 0; k < no; k++)

@@ -287,8 +287,7 @@ static void set_target(Ingot *m, const char *name) {
 }
 
 static void set_aim(Ingot *m, const char *name) {
-  Ctx *c = m->c;
-  api_need(c, name, "what is optimized for");
+  api_need(m->c, name, "what is optimized for");
   static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], name) != 0) continue;
@@ -296,23 +295,23 @@ static void set_aim(Ingot *m, const char *name) {
     m->aim = (Aim)i;
     return;
   }
-  fail(c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size", name);
+  fail(m->c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
+       name);
 }
 
 /* 262144, 256K, 2M; also 256k, 256KB and 256KiB: all are powers of 2 */
 static void set_ram(Ingot *m, const char *name) {
-  Ctx *c = m->c;
   char *end;
   errno = 0;
-  if (!name) fail(c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
+  if (!name) fail(m->c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
   u64 n = isdigit((unsigned char)*name) ? strtoull(name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
   if (n && unit > 1) end++;
   if (n && unit > 1 && (!strcmp(end, "B") || !strcmp(end, "iB"))) end += strlen(end);
   if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
-    fail(c, ERR_usage, LOC_NONE, "memory of '%s' bytes; expected a number, as 262144, 256K or 2M",
-         name);
+    fail(m->c, ERR_usage, LOC_NONE,
+         "memory of '%s' bytes; expected a number, as 262144, 256K or 2M", name);
   m->ram = n;
 }
 

@@ -336,7 +336,6 @@ static void set_choice(Tuner *t, Ingot *n, const Open *x, u32 choice) {
 }
 
 static void try_round(Tuner *t, u32 round) {
-  Ctx *c = t->m->c;
   Ingot *n = twin(t, &t->other);
   copy_table(t, n);
   for (u32 i = 0; i < t->trial.n; i++)
@@ -348,7 +347,7 @@ static void try_round(Tuner *t, u32 round) {
     Open *x = &t->open.at[t->trial.at[i].open];
     double from, to;
     if (t->trial.at[i].round != round ||
-        !compare(c, &t->base, &t->other, str_text(c, x->key), &from, &to))
+        !compare(t->m->c, &t->base, &t->other, str_text(t->m->c, x->key), &from, &to))
       continue;
     if (from / to > x->gain && from / to > GAIN) {
       x->gain = from / to;

@@ -52,9 +52,8 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
 }
 
 static void set_input(Ingot *m, const IngotTensor *x) {
-  Ctx *c = m->c;
-  Tensor *t = copy_array(c, x);
-  Str name = str_of(c, x->name);
+  Tensor *t = copy_array(m->c, x);
+  Str name = str_of(m->c, x->name);
   for (u32 i = 0; i < m->given.n; i++)
     if (m->given.at[i].pos < 0 && m->given.at[i].name == name) {
       m->given.at[i].data = t; /* another run with new contents */

@@ -44,16 +44,18 @@ size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
   return len;
 }
 
-const char *show(Ctx *c, Str s) {
-  char buf[SHOW_NAME + 1];
-  size_t n = show_bytes(buf, sizeof buf, str_text(c, s), str_len(c, s));
+static const char *shown(Ctx *c, Str s, size_t most) {
+  char buf[SHOW_TEXT + 1];
+  size_t n = show_bytes(buf, most + 1, str_text(c, s), str_len(c, s));
   return arena_copy(&c->scratch, buf, n + 1);
 }
 
+const char *show(Ctx *c, Str s) {
+  return shown(c, s, SHOW_NAME);
+}
+
 const char *show_text(Ctx *c, Str s) {
-  char buf[SHOW_TEXT + 1];
-  size_t n = show_bytes(buf, sizeof buf, str_text(c, s), str_len(c, s));
-  return arena_copy(&c->scratch, buf, n + 1);
+  return shown(c, s, SHOW_TEXT);
 }
 
 static void put(MessageLine *l, const char *fmt, va_list args) {
@@ -101,6 +103,7 @@ static void put_own_loc(MessageLine *l, const Ctx *c, Loc loc) {
 }
 
 static void put_loc(MessageLine *l, const Ctx *c, Loc loc) {
+  l->n = 0;
   put_own_loc(l, c, nowhere(loc) ? c->here : loc);
   l->borrowed = nowhere(loc) ? (u32)l->n : 0;
 }
@@ -152,7 +155,6 @@ static _Noreturn void leave(Ctx *c, Err code) {
 
 void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
   MessageLine l;
-  l.n = 0;
   va_list args;
   va_start(args, fmt);
   put_loc(&l, c, loc);
@@ -165,7 +167,6 @@ void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
 
 void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
   MessageLine l;
-  l.n = 0;
   va_list args;
   va_start(args, fmt);
   put_loc(&l, c, loc);
@@ -177,7 +178,6 @@ void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
 /* A warning that cannot be kept is a failure: nobody would miss it. */
 void warn(Ctx *c, Loc loc, const char *fmt, ...) {
   MessageLine l;
-  l.n = 0;
   va_list args;
   va_start(args, fmt);
   put_loc(&l, c, loc);
@@ -189,7 +189,6 @@ void warn(Ctx *c, Loc loc, const char *fmt, ...) {
 
 void bug(Ctx *c, Loc loc, const char *fmt, ...) {
   MessageLine l;
-  l.n = 0;
   va_list args;
   va_start(args, fmt);
   put_loc(&l, c, loc);

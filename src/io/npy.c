@@ -295,9 +295,7 @@ static u32 get_utf8(const u8 *s, size_t n, u32 *ch) {
 }
 
 static Str str_at(const Tensor *t, u64 i) {
-  Str s;
-  memcpy(&s, (const u8 *)t->data + i * sizeof s, sizeof s);
-  return s;
+  return (Str)tensor_get(t, i).i;
 }
 
 /* Characters of the longest string; false when one is not UTF-8. */

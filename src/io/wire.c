@@ -147,14 +147,6 @@ float wire_float(Wire *k) {
   return x;
 }
 
-double wire_double(Wire *k) {
-  expect(k, WT_fixed64);
-  u64 bits = wire_u64(k);
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 FileSpan wire_bytes(Wire *k) {
   expect(k, WT_bytes);
   size_t n;

@@ -20,14 +20,8 @@ struct FileSpan {
   size_t n;
 };
 
-typedef enum WireType {
-  WT_varint = 0,
-  WT_fixed64 = 1,
-  WT_bytes = 2,
-  WT_group = 3,
-  WT_end = 4,
-  WT_fixed32 = 5
-} WireType;
+/* In the order of their numbers. */
+typedef enum WireType { WT_varint, WT_fixed64, WT_bytes, WT_group, WT_end, WT_fixed32 } WireType;
 
 struct Wire {
   Ctx *c;
@@ -49,7 +43,6 @@ void wire_counts(Wire k, u32 *count);
 /* Value of the last tag, which must have the wire type asked for. */
 i64 wire_int(Wire *k);
 float wire_float(Wire *k);
-double wire_double(Wire *k);
 FileSpan wire_bytes(Wire *k);
 Str wire_str(Wire *k);
 Wire wire_message(Wire *k); /* steps over it; fails past WIRE_DEPTH */

@@ -200,15 +200,20 @@ typedef struct DimRange {
   i64 lo, hi;
 } DimRange;
 
-static i64 clamp(i64 x) {
-  return x > DIM_MAX ? DIM_MAX : x < -DIM_MAX ? -DIM_MAX : x;
+/* x between -most and most; x * y likewise. */
+static i64 within(i64 x, i64 most) {
+  return x > most ? most : x < -most ? -most : x;
+}
+
+static i64 mul_within(i64 x, i64 y, i64 most) {
+  if (x == 0 || y == 0) return 0;
+  i64 ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
+  i64 r = ax > most / ay ? most : ax * ay;
+  return (x < 0) != (y < 0) ? -r : r;
 }
 
 static i64 mul_bound(i64 x, i64 y) {
-  if (x == 0 || y == 0) return 0;
-  i64 ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
-  i64 r = ax > DIM_MAX / ay ? DIM_MAX : ax * ay;
-  return (x < 0) != (y < 0) ? -r : r;
+  return mul_within(x, y, DIM_MAX);
 }
 
 static i64 floor_div(i64 x, i64 y) { /* y > 0 */
@@ -232,7 +237,7 @@ static DimRange corners(DimRange a, DimRange b, i64 (*f)(i64, i64)) {
 }
 
 static DimRange add_range(DimRange a, DimRange b) {
-  DimRange r = {clamp(a.lo + b.lo), clamp(a.hi + b.hi)};
+  DimRange r = {within(a.lo + b.lo, DIM_MAX), within(a.hi + b.hi, DIM_MAX)};
   if (a.lo <= -DIM_MAX || b.lo <= -DIM_MAX) r.lo = -DIM_MAX;
   if (a.hi >= DIM_MAX || b.hi >= DIM_MAX) r.hi = DIM_MAX;
   return r;
@@ -340,8 +345,8 @@ static void narrow_derived(Dims *ds) {
 
 Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi) {
   u32 *found = map_get(&ds->by_name, (u64)kind << 32 | name);
-  lo = clamp(lo);
-  hi = clamp(hi);
+  lo = within(lo, DIM_MAX);
+  hi = within(hi, DIM_MAX);
   if (found) {
     SymInfo *i = &ds->sym.at[*found - 1];
     bool changed = lo > i->lo || hi < i->hi;
@@ -403,18 +408,20 @@ static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
 
 /* ---- sums and products ---- */
 
-Dim dim_add(Dims *ds, Dim a, Dim b) {
+/* a + k * b */
+static Dim add_times(Dims *ds, Dim a, Dim b, i64 k) {
   Poly p = poly_of(ds, a), q = poly_of(ds, b);
-  poly_add(ds, &p, &q, 1);
+  poly_add(ds, &p, &q, k);
   poly_fold(ds, &p);
   return poly_dim(ds, &p);
 }
 
+Dim dim_add(Dims *ds, Dim a, Dim b) {
+  return add_times(ds, a, b, 1);
+}
+
 Dim dim_sub(Dims *ds, Dim a, Dim b) {
-  Poly p = poly_of(ds, a), q = poly_of(ds, b);
-  poly_add(ds, &p, &q, -1);
-  poly_fold(ds, &p);
-  return poly_dim(ds, &p);
+  return add_times(ds, a, b, -1);
 }
 
 Dim dim_addk(Dims *ds, Dim a, i64 k) {
@@ -735,23 +742,12 @@ DimTerms dim_terms(const Dims *ds, Dim d) {
 /* Values are kept within 2^62, far beyond any real extent, so that nothing overflows. */
 #define EVAL_MAX ((i64)1 << 62)
 
-static i64 saturate(i64 x) {
-  return x > EVAL_MAX ? EVAL_MAX : x < -EVAL_MAX ? -EVAL_MAX : x;
-}
-
-static i64 sat_mul(i64 a, i64 b) {
-  if (a == 0 || b == 0) return 0;
-  i64 aa = a < 0 ? -a : a, ab = b < 0 ? -b : b;
-  i64 r = aa > EVAL_MAX / ab ? EVAL_MAX : aa * ab;
-  return (a < 0) != (b < 0) ? -r : r;
-}
-
 static i64 eval_sym(const Dims *ds, Sym s, const i64 *env) {
   const SymInfo *i = &ds->sym.at[s];
-  if (i->kind != SY_derived) return saturate(env[s]);
+  if (i->kind != SY_derived) return within(env[s], EVAL_MAX);
   i64 a = dim_eval(ds, i->a, env), b = dim_eval(ds, i->b, env);
   switch (i->op) {
-  case OP_mul: return sat_mul(a, b);
+  case OP_mul: return mul_within(a, b, EVAL_MAX);
   case OP_div: return b > 0 ? floor_div(a, b) : 0;
   case OP_mod: return b > 0 ? a - floor_div(a, b) * b : 0;
   case OP_min: return a < b ? a : b;
@@ -765,6 +761,6 @@ i64 dim_eval(const Dims *ds, Dim d, const i64 *env) {
   const Aff *f = aff_of(ds, d);
   i64 r = f->k0;
   for (u32 i = 0; i < f->n; i++)
-    r = saturate(r + sat_mul(f->coef[i], eval_sym(ds, f->sym[i], env)));
+    r = within(r + mul_within(f->coef[i], eval_sym(ds, f->sym[i], env), EVAL_MAX), EVAL_MAX);
   return r;
 }

@@ -71,10 +71,6 @@ static void put_str(GraphPrint *p, Str s) {
   text_quote(p->t, str_text(p->g->c, s), str_len(p->g->c, s));
 }
 
-static void put_sym(GraphPrint *p, Sym s) {
-  dim_print(p->g->dims, dim_of_sym(p->g->dims, s), p->t);
-}
-
 static void put_layout(GraphPrint *p, const Value *x) {
   text_fmt(p->t, " layout(%u", x->layout->block);
   for (u32 side = 0; side < 2; side++) {
@@ -195,7 +191,7 @@ static void put_node(GraphPrint *p, const Node *n, u32 depth) {
   }
   for (u32 i = 0; i < n->nsym; i++) {
     text_puts(t, i ? ", " : " sym(");
-    put_sym(p, n->sym[i]);
+    dim_print(p->g->dims, dim_of_sym(p->g->dims, n->sym[i]), t);
   }
   if (n->nsym) text_puts(t, ")");
   if (n->loc.op || n->loc.node || n->loc.index >= 0) {

@@ -83,14 +83,8 @@ typedef enum OpFlag {
 #include "ir/flags.def"
 #undef FLAG
 } OpFlag;
-typedef enum OpClass {
-  OC_NUM,
-  OC_FLT,
-  OC_INT,
-  OC_I32,
-  OC_BITS,
-  OC_ANY
-} OpClass; /* BITS: INT or bool */
+/* BITS: INT or bool */
+typedef enum OpClass { OC_NUM, OC_FLT, OC_INT, OC_I32, OC_BITS, OC_ANY } OpClass;
 typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
 
 struct OpInfo {

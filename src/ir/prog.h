@@ -245,10 +245,8 @@ void prog_names(Prog *p);
 
 /* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in
  * docs/ir.md. */
-enum {
-  PROG_INLINE = 64,
-  PROG_DEPTH = 400
-}; /* elements of a constant; nesting of statements, of operands */
+/* elements of a constant; nesting of statements, of operands */
+enum { PROG_INLINE = 64, PROG_DEPTH = 400 };
 extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, Text *out, Text *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);

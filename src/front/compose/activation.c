@@ -4,14 +4,14 @@
 #include <math.h>
 
 static Val negative(Graph *g, Val x) {
-  return mk_map2(g, OP_lt, x, mk_like(g, x, 0));
+  return mk_lt(g, x, mk_like(g, x, 0));
 }
 static Val exp_less_one(Graph *g, Val x) {
-  return mk_addk(g, mk_map1(g, OP_exp, x), -1);
+  return mk_addk(g, mk_exp(g, x), -1);
 }
 
 Val compose_relu(Graph *g, Val x) {
-  return mk_map2(g, OP_max, x, mk_like(g, x, 0));
+  return mk_max(g, x, mk_like(g, x, 0));
 }
 
 Val compose_leaky_relu(Graph *g, Val x, Val slope) {
@@ -19,8 +19,8 @@ Val compose_leaky_relu(Graph *g, Val x, Val slope) {
 }
 
 Val compose_sigmoid(Graph *g, Val x) {
-  Val e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, x));
-  return mk_map1(g, OP_recip, mk_addk(g, e, 1));
+  Val e = mk_exp(g, mk_neg(g, x));
+  return mk_recip(g, mk_addk(g, e, 1));
 }
 
 Val compose_hard_sigmoid(Graph *g, Val x, double alpha, double beta) {
@@ -37,9 +37,9 @@ Val compose_gelu(Graph *g, Val x, bool by_tanh) {
     Val cube = mk_mul(g, mk_mul(g, x, x), x);
     Val inner =
         mk_mulk(g, mk_add(g, x, mk_mulk(g, cube, 0.044715)), sqrt(2 / 3.14159265358979323846));
-    t = mk_map1(g, OP_tanh, inner);
+    t = mk_tanh(g, inner);
   } else {
-    t = mk_map1(g, OP_erf, mk_mulk(g, x, sqrt(0.5)));
+    t = mk_erf(g, mk_mulk(g, x, sqrt(0.5)));
   }
   return mk_mul(g, mk_mulk(g, x, 0.5), mk_addk(g, t, 1));
 }
@@ -55,21 +55,21 @@ Val compose_celu(Graph *g, Val x, double alpha) {
 }
 
 Val compose_selu(Graph *g, Val x, double alpha, double gamma) {
-  Val low = mk_mulk(g, mk_addk(g, mk_mulk(g, mk_map1(g, OP_exp, x), alpha), -alpha), gamma);
-  return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, 0)), mk_mulk(g, x, gamma), low);
+  Val low = mk_mulk(g, mk_addk(g, mk_mulk(g, mk_exp(g, x), alpha), -alpha), gamma);
+  return mk_select(g, mk_gt(g, x, mk_like(g, x, 0)), mk_mulk(g, x, gamma), low);
 }
 
 /* log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|)) */
 Val compose_softplus(Graph *g, Val x) {
-  Val e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, x)));
-  Val tail = mk_map1(g, OP_log, mk_addk(g, e, 1));
-  return mk_add(g, mk_map2(g, OP_max, x, mk_like(g, x, 0)), tail);
+  Val e = mk_exp(g, mk_neg(g, mk_abs(g, x)));
+  Val tail = mk_log(g, mk_addk(g, e, 1));
+  return mk_add(g, mk_max(g, x, mk_like(g, x, 0)), tail);
 }
 
 Val compose_softsign(Graph *g, Val x) {
-  return mk_div(g, x, mk_addk(g, mk_map1(g, OP_abs, x), 1));
+  return mk_div(g, x, mk_addk(g, mk_abs(g, x), 1));
 }
 
 Val compose_mish(Graph *g, Val x) {
-  return mk_mul(g, x, mk_map1(g, OP_tanh, compose_softplus(g, x)));
+  return mk_mul(g, x, mk_tanh(g, compose_softplus(g, x)));
 }

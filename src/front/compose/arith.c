@@ -1,18 +1,6 @@
 /* arith.c: small constructors on a Graph that layers and front ends share. See compose.h. */
 #include "front/compose/compose.h"
 
-Val mk_add(Graph *g, Val x, Val y) {
-  return mk_map2(g, OP_add, x, y);
-}
-Val mk_sub(Graph *g, Val x, Val y) {
-  return mk_map2(g, OP_sub, x, y);
-}
-Val mk_mul(Graph *g, Val x, Val y) {
-  return mk_map2(g, OP_mul, x, y);
-}
-Val mk_div(Graph *g, Val x, Val y) {
-  return mk_map2(g, OP_div, x, y);
-}
 Val mk_addk(Graph *g, Val x, double k) {
   return mk_add(g, x, mk_like(g, x, k));
 }
@@ -21,8 +9,8 @@ Val mk_mulk(Graph *g, Val x, double k) {
 }
 
 Val mk_clamp(Graph *g, Val x, double lo, double hi) {
-  x = mk_map2(g, OP_max, x, mk_like(g, x, lo));
-  return mk_map2(g, OP_min, x, mk_like(g, x, hi));
+  x = mk_max(g, x, mk_like(g, x, lo));
+  return mk_min(g, x, mk_like(g, x, hi));
 }
 
 Val mk_widen(Graph *g, Val x) {
@@ -47,6 +35,15 @@ Val mk_expand_tail(Graph *g, Val v, u32 n) {
   if (t->rank + n > MAX_RANK) fail(g->c, ERR_input, g->loc, "rank exceeds %d", MAX_RANK);
   for (u32 i = 0; i < t->rank + n; i++) dim[i] = i < t->rank ? t->dim[i] : 1;
   return mk_reshape(g, v, dim, t->rank + n);
+}
+
+Val mk_move_axis(Graph *g, Val x, u32 from, u32 to) {
+  i64 perm[MAX_RANK];
+  for (u32 i = 0, k = 0; i < graph_type(g, x)->rank; i++) {
+    if (k == from) k++;
+    perm[i] = i == to ? from : k++;
+  }
+  return mk_transpose(g, x, perm);
 }
 
 Val mk_full(Graph *g, Val scalar, const Dim *shape, u32 rank) {

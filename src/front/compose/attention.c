@@ -47,7 +47,7 @@ static Val ungrouped(Graph *g, Val x, Dim heads) {
 
 Val attn_scale(Graph *g, Val q, double scale) {
   if (scale) return mk_mulk(g, q, scale);
-  return mk_mul(g, q, mk_map1(g, OP_recip, mk_map1(g, OP_sqrt, mk_count(g, q, &(i64){3}, 1))));
+  return mk_mul(g, q, mk_recip(g, mk_sqrt(g, mk_count(g, q, &(i64){3}, 1))));
 }
 
 Val attn_scores(Graph *g, Val q, Val k, double scale) {
@@ -67,7 +67,7 @@ Val attn_mix(Graph *g, Val p, Val v) {
 }
 
 Val attn_cap(Graph *g, Val s, double cap) {
-  return cap > 0 ? mk_mulk(g, mk_map1(g, OP_tanh, mk_mulk(g, s, 1 / cap)), cap) : s;
+  return cap > 0 ? mk_mulk(g, mk_tanh(g, mk_mulk(g, s, 1 / cap)), cap) : s;
 }
 
 Val attn_hide(Graph *g, Val s, Val keep) {
@@ -78,16 +78,16 @@ Val attn_window(Graph *g, Val s, Val past, i64 left, i64 right) {
   Dim rows = val_dim(g, s, 2), cols = val_dim(g, s, 3), col[2] = {rows, 1};
   Val i = mk_add(g, mk_iota(g, DT_i64, col, 2, 0), past), j = mk_iota(g, DT_i64, &cols, 1, 0),
       keep = 0;
-  if (right >= 0) keep = mk_map2(g, OP_le, j, mk_addk(g, i, (double)right));
+  if (right >= 0) keep = mk_le(g, j, mk_addk(g, i, (double)right));
   if (left < 0) return keep;
-  Val low = mk_map2(g, OP_ge, j, mk_addk(g, i, -(double)left));
-  return keep ? mk_map2(g, OP_and, keep, low) : low;
+  Val low = mk_ge(g, j, mk_addk(g, i, -(double)left));
+  return keep ? mk_and(g, keep, low) : low;
 }
 
 Val attn_softmax(Graph *g, Val s) {
   Val top = mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true);
-  Val none = mk_map2(g, OP_eq, top, mk_like(g, s, -INFINITY));
-  Val e = mk_map1(g, OP_exp, mk_sub(g, s, mk_select(g, none, mk_like(g, s, 0), top)));
+  Val none = mk_eq(g, top, mk_like(g, s, -INFINITY));
+  Val e = mk_exp(g, mk_sub(g, s, mk_select(g, none, mk_like(g, s, 0), top)));
   Val sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
   return mk_div(g, e, mk_select(g, none, mk_like(g, s, 1), sum));
 }
@@ -125,24 +125,23 @@ Val attn_rotate(Graph *g, Val x, Val cos, Val sin, bool interleaved) {
 Val attn_lift(Graph *g, Val s, Val mask) {
   mask = mk_cast(g, mask, graph_type(g, s)->dt);
   Val low = mk_like(g, s, -INFINITY);
-  return mk_select(g, mk_map2(g, OP_eq, mask, low), low, mk_add(g, s, mask));
+  return mk_select(g, mk_eq(g, mask, low), low, mk_add(g, s, mask));
 }
 
 Val attn_between(Graph *g, Val start, Val end, Dim length) {
   Val j = mk_iota(g, DT_i64, &length, 1, 0);
-  Val keep = mk_map2(g, OP_lt, j, mk_expand_tail(g, mk_cast(g, end, DT_i64), 3));
+  Val keep = mk_lt(g, j, mk_expand_tail(g, mk_cast(g, end, DT_i64), 3));
   if (!start) return keep;
-  return mk_map2(g, OP_and, keep,
-                 mk_map2(g, OP_ge, j, mk_expand_tail(g, mk_cast(g, start, DT_i64), 3)));
+  return mk_and(g, keep, mk_ge(g, j, mk_expand_tail(g, mk_cast(g, start, DT_i64), 3)));
 }
 
 Val attn_extend(Graph *g, Val old, Val past, Val x, Dim length) {
   Type t = *graph_type(g, x);
   Dim shape[4] = {t.dim[0], t.dim[1], length, t.dim[3]}, line[3] = {length, 1, 0};
   Val j = mk_iota(g, DT_i64, line, 2, 0), at = mk_sub(g, j, past); /* [batch, 1, length, 1] */
-  Val zero = mk_like(g, x, 0), new = mk_map2(g, OP_ge, at, mk_scalar(g, DT_i64, 0));
-  new = mk_map2(g, OP_and, new, mk_map2(g, OP_lt, at, mk_extent(g, t.dim[2], DT_i64)));
-  Val idx = mk_map2(g, OP_max, at, mk_scalar(g, DT_i64, 0));
+  Val zero = mk_like(g, x, 0), new = mk_ge(g, at, mk_scalar(g, DT_i64, 0));
+  new = mk_and(g, new, mk_lt(g, at, mk_extent(g, t.dim[2], DT_i64)));
+  Val idx = mk_max(g, at, mk_scalar(g, DT_i64, 0));
   Val fresh = mk_gather_elems(g, x, mk_broadcast(g, idx, shape, 4), 2);
   if (old) {
     Dim have = val_dim(g, old, 2), lo[4] = {0}, hi[4] = {0};
@@ -155,8 +154,7 @@ Val attn_extend(Graph *g, Val old, Val past, Val x, Dim length) {
 
 Val attn_sink_softmax(Graph *g, Val s, Val sink) {
   Val more = sink ? mk_expand_tail(g, mk_cast(g, sink, graph_type(g, s)->dt), 2) : mk_like(g, s, 0);
-  Val top = mk_map2(g, OP_max, mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true), more);
-  Val e = mk_map1(g, OP_exp, mk_sub(g, s, top)),
-      sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
-  return mk_div(g, e, mk_add(g, sum, mk_map1(g, OP_exp, mk_sub(g, more, top))));
+  Val top = mk_max(g, mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true), more);
+  Val e = mk_exp(g, mk_sub(g, s, top)), sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
+  return mk_div(g, e, mk_add(g, sum, mk_exp(g, mk_sub(g, more, top))));
 }

@@ -67,18 +67,35 @@ struct ResizeAxis {
   double roi0, roi1; /* the region, as fractions of the operand */
 };
 
+/* A constructor for every scalar op of one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
+#define MK1(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x) {                                                   \
+    return mk_map1(g, OP_##name, x);                                                               \
+  }
+#define MK2(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x, Val y) {                                            \
+    return mk_map2(g, OP_##name, x, y);                                                            \
+  }
+#define MK3(name)
+#define MK_same(name, nin) MK##nin(name)
+#define MK_pred(name, nin) MK##nin(name)
+#define MK_sel(name, nin)
+#define MK_to(name, nin)
+#define SC(name, nin, cls, res, flags, text) MK_##res(name, nin)
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+
 /* arith.c: small constructors beside those of graph.h. k: a scalar of the type of x. */
-Val mk_add(Graph *g, Val x, Val y);
-Val mk_sub(Graph *g, Val x, Val y);
-Val mk_mul(Graph *g, Val x, Val y);
-Val mk_div(Graph *g, Val x, Val y);
 Val mk_addk(Graph *g, Val x, double k);
 Val mk_mulk(Graph *g, Val x, double k);
 Val mk_clamp(Graph *g, Val x, double lo, double hi);
-Val mk_widen(Graph *g, Val x);              /* f16, bf16, f8 -> f32; others as they are */
-Dim val_dim(Graph *g, Val v, u32 axis);     /* fails when v has no such axis */
-Val mk_extent(Graph *g, Dim d, DType dt);   /* scalar */
-Val mk_expand_tail(Graph *g, Val v, u32 n); /* appends n axes of extent 1 */
+Val mk_widen(Graph *g, Val x);                       /* f16, bf16, f8 -> f32; others as they are */
+Dim val_dim(Graph *g, Val v, u32 axis);              /* fails when v has no such axis */
+Val mk_extent(Graph *g, Dim d, DType dt);            /* scalar */
+Val mk_expand_tail(Graph *g, Val v, u32 n);          /* appends n axes of extent 1 */
+Val mk_move_axis(Graph *g, Val x, u32 from, u32 to); /* the others keep their order */
 Val mk_full(Graph *g, Val scalar, const Dim *shape, u32 rank);
 /* Product of these extents, a scalar of the type of x; the mean over them (x itself for n = 0). */
 Val mk_count(Graph *g, Val x, const i64 *axes, u32 n);

@@ -4,14 +4,14 @@
 
 Val compose_softmax(Graph *g, Val x, const i64 *axes, u32 n) {
   Val top = mk_reduce(g, OP_reduce_max, x, axes, n, true);
-  Val e = mk_map1(g, OP_exp, mk_sub(g, x, top));
+  Val e = mk_exp(g, mk_sub(g, x, top));
   return mk_div(g, e, mk_reduce(g, OP_reduce_sum, e, axes, n, true));
 }
 
 Val compose_log_softmax(Graph *g, Val x, const i64 *axes, u32 n) {
   Val d = mk_sub(g, x, mk_reduce(g, OP_reduce_max, x, axes, n, true));
-  Val sum = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, d), axes, n, true);
-  return mk_sub(g, d, mk_map1(g, OP_log, sum));
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_exp(g, d), axes, n, true);
+  return mk_sub(g, d, mk_log(g, sum));
 }
 
 u32 axes_from(Graph *g, Val x, u32 first, i64 *axes) {
@@ -21,7 +21,7 @@ u32 axes_from(Graph *g, Val x, u32 first, i64 *axes) {
 }
 
 Val compose_rsqrt(Graph *g, Val x, double eps) {
-  return mk_map1(g, OP_recip, mk_map1(g, OP_sqrt, mk_addk(g, x, eps)));
+  return mk_recip(g, mk_sqrt(g, mk_addk(g, x, eps)));
 }
 
 Val compose_normalize(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv) {

@@ -190,7 +190,7 @@ static Val repeat_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
     fail(g->c, ERR_unsupported, g->loc,
          "resizing a symbolic dimension, but to a multiple, to the nearest, is not supported");
   Dim n = dim_mul(g->dims, val_dim(g, v, x->axis), times);
-  Val at = mk_map2(g, OP_div, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, &times, 1));
+  Val at = mk_div(g, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, &times, 1));
   return mk_gather(g, v, at, x->axis);
 }
 
@@ -199,14 +199,13 @@ static Val repeat_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
 /* Where output o looks, as `source` says. */
 static Val late_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   Val scale = mk_div(g, len, n), one = mk_scalar(g, DT_f64, 1);
-  Val single = mk_map2(g, OP_eq, len, one),
-      half = mk_addk(g, mk_div(g, mk_addk(g, o, 0.5), scale), -0.5);
+  Val single = mk_eq(g, len, one), half = mk_addk(g, mk_div(g, mk_addk(g, o, 0.5), scale), -0.5);
   switch (r->coord) {
   case RC_half_pixel: return half;
   case RC_asymmetric: return mk_div(g, o, scale);
   case RC_pytorch_half_pixel: return mk_select(g, single, mk_scalar(g, DT_f64, -0.5), half);
   case RC_align_corners: {
-    Val last = mk_map2(g, OP_max, mk_addk(g, len, -1), one); /* of one, o is 0 */
+    Val last = mk_max(g, mk_addk(g, len, -1), one); /* of one, o is 0 */
     return mk_div(g, mk_mul(g, o, mk_addk(g, n, -1)), last);
   }
   default:
@@ -218,23 +217,22 @@ static Val late_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
 
 static Val late_nearest(Graph *g, const Resize *r, Val s) {
   switch (r->nearest) {
-  case RN_floor: return mk_map1(g, OP_floor, s);
-  case RN_ceil: return mk_map1(g, OP_ceil, s);
-  case RN_round_prefer_floor: return mk_map1(g, OP_ceil, mk_addk(g, s, -0.5));
-  default: return mk_map1(g, OP_floor, mk_addk(g, s, 0.5));
+  case RN_floor: return mk_floor(g, s);
+  case RN_ceil: return mk_ceil(g, s);
+  case RN_round_prefer_floor: return mk_ceil(g, mk_addk(g, s, -0.5));
+  default: return mk_floor(g, mk_addk(g, s, 0.5));
   }
 }
 
 static Val late_kernel(Graph *g, const Resize *r, Val d) {
   double a = r->cubic_a;
-  d = mk_map1(g, OP_abs, d);
-  if (r->mode == RS_linear)
-    return mk_map2(g, OP_max, mk_sub(g, mk_like(g, d, 1), d), mk_like(g, d, 0));
+  d = mk_abs(g, d);
+  if (r->mode == RS_linear) return mk_max(g, mk_sub(g, mk_like(g, d, 1), d), mk_like(g, d, 0));
   Val near = mk_addk(g, mk_mulk(g, d, a + 2), -(a + 3));
   near = mk_addk(g, mk_mul(g, mk_mul(g, near, d), d), 1);
   Val far = mk_addk(g, mk_mul(g, mk_addk(g, mk_mulk(g, d, a), -5 * a), d), 8 * a);
   far = mk_addk(g, mk_mul(g, far, d), -4 * a);
-  return mk_select(g, mk_map2(g, OP_le, d, mk_like(g, d, 1)), near, far);
+  return mk_select(g, mk_le(g, d, mk_like(g, d, 1)), near, far);
 }
 
 static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
@@ -246,13 +244,13 @@ static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
          "exclude_outside or antialias to a size only known at run time is not supported");
   Val n = mk_extent(g, in, DT_f64), len = mk_extent(g, x->to, DT_f64), sum = 0;
   Val o = mk_cast(g, mk_iota(g, DT_i64, &x->to, 1, 0), DT_f64), s = late_source(g, r, o, n, len);
-  Val first = r->mode == RS_nearest ? late_nearest(g, r, s) : mk_map1(g, OP_floor, s);
-  Val last = mk_map2(g, OP_sub, mk_extent(g, in, DT_i64), mk_scalar(g, DT_i64, 1));
+  Val first = r->mode == RS_nearest ? late_nearest(g, r, s) : mk_floor(g, s);
+  Val last = mk_sub(g, mk_extent(g, in, DT_i64), mk_scalar(g, DT_i64, 1));
   for (u32 i = x->axis; i < t.rank; i++) shape[i - x->axis] = i == x->axis ? x->to : 1;
   for (u32 k = 0; k < ntap; k++) {
     Val place = mk_addk(g, first, ntap == 4 ? (double)k - 1 : (double)k);
-    Val at = mk_map2(g, OP_max, mk_cast(g, place, DT_i64), mk_scalar(g, DT_i64, 0));
-    Val y = mk_gather(g, v, mk_map2(g, OP_min, at, last), x->axis);
+    Val at = mk_max(g, mk_cast(g, place, DT_i64), mk_scalar(g, DT_i64, 0));
+    Val y = mk_gather(g, v, mk_min(g, at, last), x->axis);
     if (ntap == 1) return y;
     Val w = mk_cast(g, late_kernel(g, r, mk_sub(g, place, s)), t.dt);
     y = mk_mul(g, y, mk_reshape(g, w, shape, t.rank - x->axis));
@@ -276,6 +274,6 @@ Val compose_resize(Graph *g, const Resize *r, Val v, const ResizeAxis *x, u32 n)
       fail(g->c, ERR_unsupported, g->loc, "cropping a symbolic dimension is not supported");
     v = x->in < 0 ? repeat_axis(g, r, v, x) : resize_axis(g, r, v, x);
   }
-  if (r->mode != RS_nearest && dtype_is_int(dt)) v = mk_cast_sat(g, mk_map1(g, OP_round, v), dt);
+  if (r->mode != RS_nearest && dtype_is_int(dt)) v = mk_cast_sat(g, mk_round(g, v), dt);
   return mk_cast(g, v, dt);
 }

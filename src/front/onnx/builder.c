@@ -93,24 +93,50 @@ bool on_has_attr(Build *b, const char *name) {
   return on_attr(b, name) != NULL;
 }
 
-static const OnnxAttr *typed(Build *b, const char *name, OnnxAttrType t, const char *want) {
+const OnnxAttr *on_typed(Build *b, const char *name, OnnxAttrType type) {
+  static const char *const want[OA_COUNT] = {[OA_float] = "a float",
+                                             [OA_int] = "an integer",
+                                             [OA_string] = "a string",
+                                             [OA_graph] = "a graph",
+                                             [OA_floats] = "a list of floats",
+                                             [OA_ints] = "a list of integers",
+                                             [OA_strings] = "a list of strings"};
   const OnnxAttr *a = on_attr(b, name);
-  if (a && a->type != t) on_bad(b, "attribute %s must be %s", name, want);
+  if (a && a->type != type) on_bad(b, "attribute %s must be %s", name, want[type]);
   return a;
 }
 
+Tensor *on_table(Build *b, const OnnxAttr *a) {
+  bool many = a->type >= OA_floats;
+  OnnxAttrType one = many ? a->type - OA_floats + OA_float : a->type;
+  i64 n = one == OA_float ? a->floats.n : one == OA_int ? a->ints.n : a->strings.n;
+  DType dt = one == OA_float ? DT_f32 : one == OA_int ? DT_i64 : DT_str;
+  Tensor *t = tensor_new(&b->c->work, dt, &n, many);
+  for (u32 i = 0; i < t->n; i++) {
+    Scalar x;
+    if (one == OA_float)
+      x.f = (double)(many ? a->floats.at[i] : a->f);
+    else if (one == OA_int)
+      x.i = many ? a->ints.at[i] : a->i;
+    else
+      x.i = many ? a->strings.at[i] : a->s;
+    tensor_set(t, i, x);
+  }
+  return t;
+}
+
 i64 on_int(Build *b, const char *name, i64 otherwise) {
-  const OnnxAttr *a = typed(b, name, OA_int, "an integer");
+  const OnnxAttr *a = on_typed(b, name, OA_int);
   return a ? a->i : otherwise;
 }
 
 double on_float(Build *b, const char *name, double otherwise) {
-  const OnnxAttr *a = typed(b, name, OA_float, "a float");
+  const OnnxAttr *a = on_typed(b, name, OA_float);
   return a ? (double)a->f : otherwise;
 }
 
 Str on_str(Build *b, const char *name, const char *otherwise) {
-  const OnnxAttr *a = typed(b, name, OA_string, "a string");
+  const OnnxAttr *a = on_typed(b, name, OA_string);
   return a ? a->s : str_of(b->c, otherwise);
 }
 
@@ -119,7 +145,7 @@ bool on_str_is(Build *b, const char *name, const char *otherwise, const char *va
 }
 
 u32 on_choice(Build *b, const char *name, const char *words) {
-  const OnnxAttr *a = typed(b, name, OA_string, "a string");
+  const OnnxAttr *a = on_typed(b, name, OA_string);
   u32 i = 0;
   for (size_t n; a && *words; i++, words += n + (words[n] == ' ')) {
     n = strcspn(words, " ");
@@ -130,7 +156,7 @@ u32 on_choice(Build *b, const char *name, const char *words) {
 }
 
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max) {
-  const OnnxAttr *a = typed(b, name, OA_ints, "a list of integers");
+  const OnnxAttr *a = on_typed(b, name, OA_ints);
   if (!a) return -1;
   if (a->ints.n > max)
     on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->ints.n, max);
@@ -138,8 +164,19 @@ i32 on_ints(Build *b, const char *name, i64 *out, u32 max) {
   return (i32)a->ints.n;
 }
 
+void on_int_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64 otherwise) {
+  i32 found = on_ints(b, name, to, n);
+  if (found < 0)
+    for (u32 i = 0; i < n; i++) to[i] = otherwise;
+  else if ((u32)found != n)
+    on_bad(b, "attribute %s has %d entries, expected %u", name, found, n);
+  for (u32 i = 0; i < n; i++)
+    if (to[i] < least || to[i] > INT32_MAX)
+      on_bad(b, "attribute %s: entry %u is %lld", name, i, (long long)to[i]);
+}
+
 i32 on_floats(Build *b, const char *name, double *out, u32 max) {
-  const OnnxAttr *a = typed(b, name, OA_floats, "a list of floats");
+  const OnnxAttr *a = on_typed(b, name, OA_floats);
   if (!a) return -1;
   if (a->floats.n > max)
     on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->floats.n, max);
@@ -157,7 +194,7 @@ Tensor *on_tensor(Build *b, const char *name) {
 }
 
 const OnnxGraph *on_graph(Build *b, const char *name) {
-  const OnnxAttr *a = typed(b, name, OA_graph, "a graph");
+  const OnnxAttr *a = on_typed(b, name, OA_graph);
   if (!a) on_bad(b, "attribute %s is missing", name);
   return a->g;
 }

@@ -58,6 +58,8 @@ i64 on_static_dim(Build *b, Val v, u32 axis); /* fails (unsupported) when symbol
 const OnnxAttr *on_attr(Build *b,
                         const char *name); /* after substitution in functions; NULL when absent */
 bool on_has_attr(Build *b, const char *name);
+const OnnxAttr *on_typed(Build *b, const char *name, OnnxAttrType type); /* refuses another type */
+Tensor *on_table(Build *b, const OnnxAttr *a); /* of one number or string, or a list of them */
 i64 on_int(Build *b, const char *name, i64 otherwise);
 double on_float(Build *b, const char *name, double otherwise);
 Str on_str(Build *b, const char *name, const char *otherwise);
@@ -67,6 +69,8 @@ bool on_str_is(Build *b, const char *name, const char *otherwise,
 u32 on_choice(Build *b, const char *name, const char *words);
 /* Writes up to max entries; returns the count, or -1 when the attribute is absent. */
 i32 on_ints(Build *b, const char *name, i64 *out, u32 max);
+/* Exactly n entries, none below least; all of them `otherwise` when the attribute is absent. */
+void on_int_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64 otherwise);
 i32 on_floats(Build *b, const char *name, double *out, u32 max);
 Tensor *on_tensor(Build *b, const char *name);         /* NULL when absent */
 const OnnxGraph *on_graph(Build *b, const char *name); /* fails when absent */

@@ -321,14 +321,13 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     if (val_is_list(b->in[i]))
       fail(im->c, ERR_input, loc, "input '%s' is a sequence or optional, expected a tensor",
            show(im->c, n->in.at[i]));
-  Graph *g = im->g;
-  BlkId cur = g->cur;
+  BlkId cur = im->g->cur;
   Scope *scope = im->scope;
   u32 depth = im->depth;
   Err e = ctx_protect(im->c, attempt, &a);
   if (!e) return true;
   if (e != ERR_unsupported) longjmp(*im->c->door, (int)e); /* already recorded */
-  g->cur = cur;
+  im->g->cur = cur;
   im->scope = scope;
   im->depth = depth;
   return false;

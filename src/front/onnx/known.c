@@ -44,7 +44,6 @@ static bool take_param(Slice *s, Val v) {
 
 /* Collects what v depends on; false when something is not known. */
 static bool collect(Slice *s, Val v) {
-  Graph *g = s->im->g;
   VEC(Val) todo = {0};
   *vec_push(&s->im->c->scratch, &todo) = v;
   while (todo.n) {
@@ -52,12 +51,12 @@ static bool collect(Slice *s, Val v) {
     u32 *slot = map_put(&s->seen, x);
     if (*slot) continue;
     *slot = 1;
-    NodeId id = graph_val(g, x)->def;
+    NodeId id = graph_val(s->im->g, x)->def;
     if (!id) {
       if (!take_param(s, x)) return false;
       continue;
     }
-    const Node *n = graph_node(g, id);
+    const Node *n = graph_node(s->im->g, id);
     OpKind k = op_info[n->op].kind;
     if (k == OK_CONTROL || k == OK_RANDOM || k == OK_DYNAMIC || n->op == OP_dims) return false;
     if (s->node.n == KNOWN_NODES) return false;

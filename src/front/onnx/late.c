@@ -14,11 +14,11 @@ enum { LATE_MOST = 1 << 24 }; /* of a bound: a row of indices is made of that si
 Val late_places(Build *b, Val k, Dim most, const char *wrong) {
   Graph *g = b->g;
   if (wrong) {
-    Val over = mk_map2(g, OP_gt, k, mk_extent(g, most, DT_i64));
-    Val bad = mk_map2(g, OP_or, over, mk_map2(g, OP_lt, k, mk_scalar(g, DT_i64, 0)));
+    Val over = mk_gt(g, k, mk_extent(g, most, DT_i64));
+    Val bad = mk_or(g, over, mk_lt(g, k, mk_scalar(g, DT_i64, 0)));
     k = mk_add(g, k, mk_demand(g, mk_cast(g, bad, DT_i64), wrong));
   }
-  Val below = mk_map2(g, OP_lt, mk_iota(g, DT_i64, &most, 1, 0), k);
+  Val below = mk_lt(g, mk_iota(g, DT_i64, &most, 1, 0), k);
   return mk_squeeze(g, mk_nonzero(g, below), 0);
 }
 

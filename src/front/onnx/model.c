@@ -368,7 +368,6 @@ static void read_graph(ModelRead *r, Wire k, OnnxGraph *g) {
   RESERVE(r, &g->inits, n[5]);
   RESERVE(r, &g->inputs, n[11]);
   RESERVE(r, &g->outputs, n[12]);
-  RESERVE(r, &g->infos, n[13]);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: read_node(r, wire_message(&k), vec_push(r->a, &g->nodes)); break;
@@ -376,7 +375,6 @@ static void read_graph(ModelRead *r, Wire k, OnnxGraph *g) {
     case 5: read_tensor(r, wire_message(&k), vec_push(r->a, &g->inits)); break;
     case 11: read_value(r, wire_message(&k), ADD_RECORD(r, &k, &g->inputs)); break;
     case 12: read_value(r, wire_message(&k), ADD_RECORD(r, &k, &g->outputs)); break;
-    case 13: read_value(r, wire_message(&k), ADD_RECORD(r, &k, &g->infos)); break;
     case 15: read_sparse(r, wire_message(&k), ADD_RECORD(r, &k, &g->sparse_inits)); break;
     default: wire_skip(&k);
     }
@@ -392,12 +390,10 @@ static void read_function(ModelRead *r, Wire k, OnnxFunction *f) {
     case 1: f->name = wire_str(&k); break;
     case 4: *ADD_ITEM(r, &k, &f->inputs) = wire_str(&k); break;
     case 5: *ADD_ITEM(r, &k, &f->outputs) = wire_str(&k); break;
-    case 6: *ADD_ITEM(r, &k, &f->attr_names) = wire_str(&k); break;
     case 7: read_node(r, wire_message(&k), vec_push(r->a, &f->nodes)); break;
     case 9: read_opset(wire_message(&k), ADD_RECORD(r, &k, &f->opsets)); break;
     case 10: f->domain = wire_str(&k); break;
     case 11: read_attr(r, wire_message(&k), ADD_RECORD(r, &k, &f->attrs)); break;
-    case 12: read_value(r, wire_message(&k), ADD_RECORD(r, &k, &f->infos)); break;
     case 13: f->overload = wire_str(&k); break;
     default: wire_skip(&k);
     }
@@ -415,21 +411,13 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
     case 1: m->ir_version = wire_int(&k); break;
     case 2: m->producer = wire_str(&k); break;
     case 3: m->producer_version = wire_str(&k); break;
-    case 4: m->domain = wire_str(&k); break;
-    case 5: m->model_version = wire_int(&k); break;
     case 7: m->graph = new_graph(&r, wire_message(&k)); break;
     case 8: read_opset(wire_message(&k), ADD_RECORD(&r, &k, &m->opsets)); break;
-    case 14: read_pair(wire_message(&k), ADD_RECORD(&r, &k, &m->props)); break;
-    case 20:
-      m->has_training = true;
-      wire_skip(&k);
-      break;
     case 25: read_function(&r, wire_message(&k), ADD_RECORD(&r, &k, &m->functions)); break;
     default: wire_skip(&k);
     }
   }
   m->nnodes = r.nodes;
-  m->ntensors = r.tensors;
   if (!m->graph) fail(c, ERR_input, loc, "no graph in %zu bytes: not an ONNX model", n);
   return m;
 }

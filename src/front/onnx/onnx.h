@@ -122,29 +122,24 @@ struct OnnxGraph {
   VEC(OnnxNode) nodes;
   VEC(OnnxTensor) inits;
   VEC(OnnxSparse) sparse_inits;
-  VEC(DeclValue) inputs, outputs, infos;
+  VEC(DeclValue) inputs, outputs;
 };
 
 struct OnnxFunction {
   Str name, domain, overload;
   Strs inputs, outputs;
-  Strs attr_names;     /* without default */
   VEC(OnnxAttr) attrs; /* with their defaults */
   VEC(OnnxNode) nodes;
   VEC(OnnxOpset) opsets;
-  VEC(DeclValue) infos;
 };
 
 struct OnnxModel {
   i64 ir_version;
-  Str producer, producer_version, domain;
-  i64 model_version;
+  Str producer, producer_version;
   VEC(OnnxOpset) opsets;
   VEC(OnnxFunction) functions;
-  VEC(OnnxPair) props;
   OnnxGraph *graph; /* never NULL */
-  bool has_training;
-  u32 nnodes, ntensors; /* in the whole model */
+  u32 nnodes;       /* in the whole model */
   u64 sparse_spent;
 };
 

@@ -67,7 +67,7 @@ static Val masked(Build *b, Val s) {
   if (keep) s = attn_hide(g, s, keep);
   if (on_has(b, 6)) {
     Val length = mk_expand_tail(g, mk_cast(g, b->in[6], DT_i64), 3);
-    s = attn_hide(g, s, mk_map2(g, OP_lt, mk_iota(g, DT_i64, &total, 1, 0), length));
+    s = attn_hide(g, s, mk_lt(g, mk_iota(g, DT_i64, &total, 1, 0), length));
   }
   return s;
 }
@@ -148,7 +148,7 @@ static void linear_step(Graph *g, void *user, Val t, Val *cond, Val *carried, Va
 }
 
 static Val linear_operand(Build *b, u32 i, i64 heads) {
-  Val x = mk_widen(b->g, on_in(b, i));
+  Val x = on_wide(b, i);
   if (on_rank(b, x) != 3) on_bad(b, "input %u has rank %u, expected 3", i, on_rank(b, x));
   return attn_split(b->g, x, heads);
 }
@@ -160,7 +160,7 @@ static void linear_gates(Linear *l, i64 heads) {
   if (on_has(b, 4) != gated) on_bad(b, "decay is given with the gated rules, and only with them");
   if (on_has(b, 5) != delta) on_bad(b, "beta is given with the delta rules, and only with them");
   DType type = on_dtype(b, l->q);
-  if (gated) l->decay = mk_map1(b->g, OP_exp, mk_cast(b->g, linear_operand(b, 4, heads), type));
+  if (gated) l->decay = mk_exp(b->g, mk_cast(b->g, linear_operand(b, 4, heads), type));
   if (!delta) return;
   bool shared = on_rank(b, b->in[5]) == 3 && on_dim(b, b->in[5], 2) == 1;
   l->beta = mk_cast(b->g, linear_operand(b, 5, shared ? 1 : heads), type);
@@ -194,7 +194,7 @@ void build_linearattention(Build *b) {
 
 void build_rotary(Build *b) {
   Graph *g = b->g;
-  Val x = on_in(b, 0), cos = mk_widen(g, on_in(b, 1)), sin = mk_widen(g, on_in(b, 2));
+  Val x = on_in(b, 0), cos = on_wide(b, 1), sin = on_wide(b, 2);
   bool packed = on_rank(b, x) == 3;
   i64 dim = on_int(b, "rotary_embedding_dim", 0);
   if (on_has(b, 3)) {
@@ -210,5 +210,5 @@ void build_rotary(Build *b) {
   if (dim_is_const(want) && dim_is_const(have) && want != have)
     on_bad(b, "%lld cosines for %lld rotated elements", (long long)have / 2, (long long)want);
   Val y = attn_rotate(g, x, cos, sin, on_int(b, "interleaved", 0) != 0);
-  b->out[0] = mk_cast(g, packed ? attn_merge(g, y) : y, on_dtype(b, b->in[0]));
+  on_give(b, packed ? attn_merge(g, y) : y);
 }

@@ -81,11 +81,10 @@ static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) 
 }
 
 void build_if(Build *b) {
-  Graph *g = b->g;
   Val cond = on_scalar(b, on_in(b, 0));
   Branch r[2] = {{.b = b, .body = on_graph(b, "then_branch")},
                  {.b = b, .body = on_graph(b, "else_branch")}};
-  const Tensor *known = graph_const(g, cond);
+  const Tensor *known = graph_const(b->g, cond);
   bool fits = true;
   if (known) {
     take_branch(b, r[tensor_get(known, 0).i ? 0 : 1].body);
@@ -139,7 +138,6 @@ static bool flag_at(const i64 *list, i32 n, u32 k) {
 
 /* Stacked along axis 0 in order of execution; moved to the axis and order asked for. */
 static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
-  Graph *g = b->g;
   u32 rank = on_rank(b, v), to = on_axis(b, axis, rank);
   if (backward) {
     const Type *t = on_type(b, v);
@@ -147,15 +145,12 @@ static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
     i64 step[MAX_RANK];
     for (u32 i = 0; i < rank; i++) step[i] = i ? 1 : -1;
     start[0] = t->dim[0] == 0 ? 0 : dim_addk(b->ds, t->dim[0], -1);
-    v = mk_slice(g, v, start, t->dim, step);
+    v = mk_slice(b->g, v, start, t->dim, step);
   }
-  i64 perm[MAX_RANK];
-  for (u32 i = 0; i < rank; i++) perm[i] = i < to ? i + 1 : i == to ? 0 : i;
-  return mk_transpose(g, v, perm);
+  return mk_move_axis(b->g, v, 0, to);
 }
 
 void build_scan(Build *b) {
-  Graph *g = b->g;
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
   if (count < 1 || count > (i64)b->nin || count > 64)
@@ -186,7 +181,7 @@ void build_scan(Build *b) {
   }
   Val *carried = NEWS(&b->c->work, Val, s.nstate + 1), *scan = NEWS(&b->c->work, Val, s.nout + 1);
   for (u32 k = 0; k < s.nstate; k++) carried[k] = on_in(b, k);
-  Val trip = mk_dims_as(g, DT_i64, 0, &s.length, 1);
+  Val trip = mk_dims_as(b->g, DT_i64, 0, &s.length, 1);
   on_loop(b, trip, 0, carried, s.nstate, scan, s.nout, scan_body, &s);
   for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) {
     if (k < s.nstate) {

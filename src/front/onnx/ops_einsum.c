@@ -202,7 +202,7 @@ static Val ordered(Einsum *e, const EinsumTerm *x, const u8 *label, u32 n) {
 static u32 parse_equation(Einsum *e, EinsumTerm *t, u32 n, u8 *out) {
   Build *b = e->b;
   for (u32 i = 0; i < n; i++) {
-    t[i].v = mk_widen(b->g, on_in(b, i));
+    t[i].v = on_wide(b, i);
     t[i].n = parse_term(e, t[i].label, on_rank(b, t[i].v));
     bool more = next(e) == ',';
     if (more != (i + 1 < n)) on_bad(b, "the equation does not have %u terms", n);

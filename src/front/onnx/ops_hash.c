@@ -11,25 +11,24 @@ static Val bits32(Build *b, u32 x) {
 }
 
 static Val times(Build *b, Val x, u32 k) {
-  return mk_map2(b->g, OP_mul, x, bits32(b, k));
+  return mk_mul(b->g, x, bits32(b, k));
 }
 
 static Val rotate(Build *b, Val x, u32 by) {
   Graph *g = b->g;
-  return mk_map2(g, OP_or, mk_map2(g, OP_shl, x, bits32(b, by)),
-                 mk_map2(g, OP_shr, x, bits32(b, 32 - by)));
+  return mk_or(g, mk_shl(g, x, bits32(b, by)), mk_shr(g, x, bits32(b, 32 - by)));
 }
 
 static Val fold_in(Build *b, Val x, u32 by) { /* x ^ x >> by */
-  return mk_map2(b->g, OP_xor, x, mk_map2(b->g, OP_shr, x, bits32(b, by)));
+  return mk_xor(b->g, x, mk_shr(b->g, x, bits32(b, by)));
 }
 
 /* The state behind a word; full: a bool that is false where the word is the tail, 0: never. */
 static Val mix(Build *b, Val h, Val word, Val full) {
   Graph *g = b->g;
   Val k = times(b, rotate(b, times(b, word, 0xcc9e2d51), 15), 0x1b873593);
-  Val met = mk_map2(g, OP_xor, h, k);
-  Val on = mk_map2(g, OP_add, times(b, rotate(b, met, 13), 5), bits32(b, 0xe6546b64));
+  Val met = mk_xor(g, h, k);
+  Val on = mk_add(g, times(b, rotate(b, met, 13), 5), bits32(b, 0xe6546b64));
   return full ? mk_select(g, full, on, met) : on;
 }
 
@@ -44,7 +43,7 @@ static void mix_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Build *b = x->b;
   (void)cond, (void)scan;
   Val end = mk_addk(g, mk_mulk(g, i, 4), 4);
-  Val full = mk_map2(g, OP_le, end, x->length);
+  Val full = mk_le(g, end, x->length);
   carried[0] = mix(b, carried[0], mk_gather(g, x->words, i, 1), full);
 }
 
@@ -57,7 +56,7 @@ static Val words_of(Build *b, Val rows) {
   Val all =
       mk_pad(g, rows, mk_scalar(g, DT_u8, 0), (const Dim[]){0, 0}, (const Dim[]){0, more}, none);
   Val byte = mk_cast(g, mk_reshape(g, all, shape, 3), DT_u32);
-  byte = mk_map2(g, OP_shl, byte, mk_cast(g, mk_ints(g, shift, 4), DT_u32));
+  byte = mk_shl(g, byte, mk_cast(g, mk_ints(g, shift, 4), DT_u32));
   return mk_reduce(g, OP_reduce_sum, byte, &(i64){2}, 1, false);
 }
 
@@ -65,11 +64,11 @@ static Val hash_text(Build *b, Val text, Val h) {
   Graph *g = b->g;
   Dim n = type_count(b->ds, on_type(b, text));
   Val rows = on_bytes(b, mk_reshape(g, text, &n, 1)), none;
-  Val used = mk_cast(g, mk_map2(g, OP_ne, rows, mk_scalar(g, DT_u8, 0)), DT_i64);
+  Val used = mk_cast(g, mk_ne(g, rows, mk_scalar(g, DT_u8, 0)), DT_i64);
   Hash x = {b, words_of(b, rows), mk_reduce(g, OP_reduce_sum, used, &(i64){1}, 1, false)};
   Val state = mk_full(g, h, &n, 1);
   mk_loop(g, mk_extent(g, on_dim(b, x.words, 1), DT_i64), 0, &state, 1, &none, 0, mix_column, &x);
-  return mk_map2(g, OP_xor, state, mk_cast(g, x.length, DT_u32));
+  return mk_xor(g, state, mk_cast(g, x.length, DT_u32));
 }
 
 static Val hash_number(Build *b, Val x, Val h) {
@@ -80,18 +79,16 @@ static Val hash_number(Build *b, Val x, Val h) {
   if (bytes != 4 && bytes != 8) on_bad(b, "elements of type %s", dtype_info[dt].name);
   if (dt != (DType)to.u.i) x = graph_node(g, graph_add(g, OP_bitcast, &x, 1, &to, 1))->out[0];
   h = mix(b, h, mk_cast(g, x, DT_u32), 0);
-  if (bytes == 8)
-    h = mix(b, h, mk_cast(g, mk_map2(g, OP_shr, x, mk_scalar(g, DT_u64, 32)), DT_u32), 0);
-  return mk_map2(g, OP_xor, h, bits32(b, bytes));
+  if (bytes == 8) h = mix(b, h, mk_cast(g, mk_shr(g, x, mk_scalar(g, DT_u64, 32)), DT_u32), 0);
+  return mk_xor(g, h, bits32(b, bytes));
 }
 
 void build_murmur(Build *b) {
-  Graph *g = b->g;
   Val x = on_in(b, 0), seed = bits32(b, (u32)on_int(b, "seed", 0));
   Type t = *on_type(b, x);
   Val h = t.dt == DT_str ? hash_text(b, x, seed) : hash_number(b, x, seed);
   h = times(b, fold_in(b, h, 16), 0x85ebca6b);
   h = fold_in(b, times(b, fold_in(b, h, 13), 0xc2b2ae35), 16);
-  h = mk_reshape(g, h, t.dim, t.rank);
-  b->out[0] = on_int(b, "positive", 1) ? h : mk_cast(g, h, DT_i32);
+  h = mk_reshape(b->g, h, t.dim, t.rank);
+  b->out[0] = on_int(b, "positive", 1) ? h : mk_cast(b->g, h, DT_i32);
 }

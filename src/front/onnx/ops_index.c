@@ -144,8 +144,8 @@ static Val late_limit(Build *b, Val v, Dim d) {
   Graph *g = b->g;
   Val zero = mk_scalar(g, DT_i64, 0), end = mk_extent(g, d, DT_i64);
   Val k = mk_cast(g, on_scalar(b, v), DT_i64);
-  k = mk_select(g, mk_map2(g, OP_lt, k, zero), mk_add(g, k, end), k);
-  return mk_map2(g, OP_min, mk_map2(g, OP_max, k, zero), end);
+  k = mk_select(g, mk_lt(g, k, zero), mk_add(g, k, end), k);
+  return mk_min(g, mk_max(g, k, zero), end);
 }
 
 /* Limits that are numbers of the run: the places between them are gathered, axis by axis. */
@@ -157,10 +157,10 @@ static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
     if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "steps of %lld", (long long)step[i]);
     Val lo = late_limit(b, mk_slice_axis(g, b->in[1], 0, i, 1), d);
     Val hi = late_limit(b, mk_slice_axis(g, b->in[2], 0, i, 1), d);
-    Val k = mk_sub(g, mk_map2(g, OP_max, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
+    Val k = mk_sub(g, mk_max(g, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
     Dim most = d;
     if (step[i] > 1) {
-      k = mk_map2(g, OP_div, mk_addk(g, k, (double)(step[i] - 1)), by);
+      k = mk_div(g, mk_addk(g, k, (double)(step[i] - 1)), by);
       most = dim_div(b->ds, dim_addk(b->ds, d, step[i] - 1), step[i]);
     }
     Val at = late_places(b, k, most, NULL);
@@ -255,12 +255,11 @@ static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode)
   i64 before[1] = {lo}, zero[1] = {0};
   Val at = mk_sub(g, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, before, 1));
   Val end = mk_dims(g, &last, 1);
-  if (!strcmp(mode, "edge"))
-    return mk_map2(g, OP_min, mk_map2(g, OP_max, at, mk_ints(g, zero, 1)), end);
-  if (!strcmp(mode, "wrap")) return mk_map2(g, OP_mod, at, mk_dims(g, &d, 1));
+  if (!strcmp(mode, "edge")) return mk_min(g, mk_max(g, at, mk_ints(g, zero, 1)), end);
+  if (!strcmp(mode, "wrap")) return mk_mod(g, at, mk_dims(g, &d, 1));
   Val period = mk_add(g, end, end); /* 0 for one element: the remainder is 0 then */
-  at = mk_map2(g, OP_mod, at, period);
-  return mk_map2(g, OP_min, at, mk_sub(g, period, at));
+  at = mk_mod(g, at, period);
+  return mk_min(g, at, mk_sub(g, period, at));
 }
 
 static Val pad_axis(Build *b, Val x, u32 axis, i64 lo, i64 hi, const char *mode) {
@@ -409,7 +408,7 @@ void build_tensor_scatter(Build *b) {
   for (u32 i = 0; i < rank; i++) shape[i] = u->dim[i], one[i] = i ? 1 : batch;
   Val idx = mk_add(g, mk_iota(g, DT_i64, shape, rank, axis), mk_reshape(g, start, one, rank));
   if (on_str_is(b, "mode", "linear", "circular"))
-    idx = mk_map2(g, OP_mod, idx, mk_dims_as(g, DT_i64, 0, &room, 1));
+    idx = mk_mod(g, idx, mk_dims_as(g, DT_i64, 0, &room, 1));
   b->out[0] = mk_scatter_elems(g, past, idx, upd, axis, "none");
 }
 
@@ -428,12 +427,11 @@ void build_onehot(Build *b) {
     on_bad(b, "values must hold two elements");
   Graph *g = b->g;
   Val at = mk_cast(g, idx, DT_i64), k = mk_scalar(g, DT_i64, (double)depth);
-  Val in_range =
-      mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_map1(g, OP_neg, k)), mk_map2(g, OP_lt, at, k));
-  at = mk_select(g, in_range, mk_map2(g, OP_mod, at, k), mk_scalar(g, DT_i64, -1));
+  Val in_range = mk_and(g, mk_ge(g, at, mk_neg(g, k)), mk_lt(g, at, k));
+  at = mk_select(g, in_range, mk_mod(g, at, k), mk_scalar(g, DT_i64, -1));
   Dim shape[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = i == axis ? depth : 1;
-  Val hit = mk_map2(g, OP_eq, mk_unsqueeze(g, at, axis), mk_iota(g, DT_i64, shape, rank, axis));
+  Val hit = mk_eq(g, mk_unsqueeze(g, at, axis), mk_iota(g, DT_i64, shape, rank, axis));
   Val off = mk_squeeze(g, mk_slice_axis(g, values, 0, 0, 1), 0);
   Val on = mk_squeeze(g, mk_slice_axis(g, values, 0, 1, 1), 0);
   b->out[0] = mk_select(g, hit, on, off);
@@ -452,7 +450,7 @@ void build_reverse_sequence(Build *b) {
   Val i = mk_iota(g, DT_i64, shape, rank, time),
       n = mk_reshape(g, mk_cast(g, len, DT_i64), one, rank);
   Val back = mk_addk(g, mk_sub(g, n, i), -1);
-  b->out[0] = mk_gather_elems(g, x, mk_select(g, mk_map2(g, OP_lt, i, n), back, i), time);
+  b->out[0] = mk_gather_elems(g, x, mk_select(g, mk_lt(g, i, n), back, i), time);
 }
 
 /* ---- selection ---- */
@@ -511,18 +509,8 @@ void build_cum(Build *b) {
 
 /* ---- reductions ---- */
 
-typedef enum Reduction {
-  RD_sum,
-  RD_mean,
-  RD_prod,
-  RD_max,
-  RD_min,
-  RD_l1,
-  RD_l2,
-  RD_log,
-  RD_lse,
-  RD_sq
-} Reduction;
+/* The argument of the row. */
+enum { RD_sum, RD_mean, RD_prod, RD_max, RD_min, RD_l1, RD_l2, RD_log, RD_lse, RD_sq };
 
 /* Axes to reduce; n = 0 with noop: leave x as it is (but apply the elementwise part). */
 static u32 reduce_axes(Build *b, Val x, i64 *axes) {
@@ -536,9 +524,9 @@ static Val log_sum_exp(Build *b, Val x, const i64 *axes, u32 n, bool keep) {
   Graph *g = b->g;
   Val top = mk_reduce(g, OP_reduce_max, x, axes, n, true);
   /* an infinite maximum must not be subtracted from itself */
-  Val finite = mk_select(g, mk_map1(g, OP_isinf, top), mk_like(g, top, 0), top);
-  Val s = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, mk_sub(g, x, finite)), axes, n, true);
-  Val r = mk_add(g, mk_map1(g, OP_log, s), finite);
+  Val finite = mk_select(g, mk_isinf(g, top), mk_like(g, top, 0), top);
+  Val s = mk_reduce(g, OP_reduce_sum, mk_exp(g, mk_sub(g, x, finite)), axes, n, true);
+  Val r = mk_add(g, mk_log(g, s), finite);
   if (keep || !n) return r;
   Dim dim[MAX_RANK];
   const Type *t = on_type(b, r);
@@ -556,21 +544,18 @@ void build_reduce(Build *b) {
   u32 n = reduce_axes(b, x, axes);
   bool keep = on_int(b, "keepdims", 1) != 0;
   DType dt = on_dtype(b, x);
-  Reduction how = (Reduction)b->arg;
-  bool real = how == RD_l2 || how == RD_log || how == RD_lse; /* also of integers */
+  bool real = b->arg == RD_l2 || b->arg == RD_log || b->arg == RD_lse; /* also of integers */
   Val w = real && dtype_is_int(dt) ? mk_cast(g, x, DT_f64) : mk_widen(g, x), r = 0;
-  switch (how) {
+  switch (b->arg) {
   case RD_max: r = mk_reduce(g, OP_reduce_max, x, axes, n, keep); break;
   case RD_min: r = mk_reduce(g, OP_reduce_min, x, axes, n, keep); break;
   case RD_prod: r = mk_reduce(g, OP_reduce_prod, w, axes, n, keep); break;
   case RD_sum: r = mk_reduce(g, OP_reduce_sum, w, axes, n, keep); break;
   case RD_mean: r = mk_mean(g, w, axes, n, keep); break;
-  case RD_l1: r = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_abs, w), axes, n, keep); break;
+  case RD_l1: r = mk_reduce(g, OP_reduce_sum, mk_abs(g, w), axes, n, keep); break;
   case RD_sq: r = mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep); break;
-  case RD_l2:
-    r = mk_map1(g, OP_sqrt, mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep));
-    break;
-  case RD_log: r = mk_map1(g, OP_log, mk_reduce(g, OP_reduce_sum, w, axes, n, keep)); break;
+  case RD_l2: r = mk_sqrt(g, mk_reduce(g, OP_reduce_sum, mk_mul(g, w, w), axes, n, keep)); break;
+  case RD_log: r = mk_log(g, mk_reduce(g, OP_reduce_sum, w, axes, n, keep)); break;
   case RD_lse: r = log_sum_exp(b, w, axes, n, keep); break;
   }
   b->out[0] = mk_cast(g, r, dt);

@@ -14,33 +14,32 @@ typedef struct Elim {
 static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val *scan) {
   Elim *e = user;
   Build *b = e->b;
-  (void)cond;
-  (void)scan;
+  (void)cond, (void)scan;
   Type t = *on_type(b, carried[0]);
   Dim line[3] = {t.dim[0], t.dim[1], 1};
   Val i = mk_iota(g, DT_i64, t.dim + 1, 1, 0), a = carried[0];
-  Val column = mk_gather(g, a, k, 2), below = mk_map2(g, OP_ge, i, k); /* [batch, n] */
-  Val size = mk_select(g, below, mk_map1(g, OP_abs, column), mk_like(g, a, -1));
+  Val column = mk_gather(g, a, k, 2), below = mk_ge(g, i, k); /* [batch, n] */
+  Val size = mk_select(g, below, mk_abs(g, column), mk_like(g, a, -1));
   Val p = mk_arg(g, OP_argmax, size, 1, true, false); /* [batch, 1] */
-  Val from = mk_select(g, mk_map2(g, OP_eq, i, k), p, mk_select(g, mk_map2(g, OP_eq, i, p), k, i));
+  Val from = mk_select(g, mk_eq(g, i, k), p, mk_select(g, mk_eq(g, i, p), k, i));
   Val rows = mk_broadcast(g, mk_reshape(g, from, line, 3), t.dim, 3);
   a = mk_gather_elems(g, a, rows, 1);
   column = mk_gather(g, a, k, 2);
   Val pivot = mk_gather(g, column, k, 1), row = mk_gather(g, a, k, 1); /* [batch], [batch, m] */
-  Val same = mk_map2(g, OP_eq, mk_squeeze(g, p, 1), k);
-  carried[1] = mk_mul(g, carried[1], mk_select(g, same, pivot, mk_map1(g, OP_neg, pivot)));
+  Val same = mk_eq(g, mk_squeeze(g, p, 1), k);
+  carried[1] = mk_mul(g, carried[1], mk_select(g, same, pivot, mk_neg(g, pivot)));
   Val zero = mk_like(g, a, 0), wide = mk_unsqueeze(g, pivot, 1), factor;
   if (e->whole) {
     row = mk_div(g, row, wide);
-    factor = mk_select(g, mk_map2(g, OP_eq, i, k), zero, column);
+    factor = mk_select(g, mk_eq(g, i, k), zero, column);
   } else {
-    factor = mk_select(g, mk_map2(g, OP_eq, wide, zero), zero, mk_div(g, column, wide));
-    factor = mk_select(g, mk_map2(g, OP_gt, i, k), factor, zero);
+    factor = mk_select(g, mk_eq(g, wide, zero), zero, mk_div(g, column, wide));
+    factor = mk_select(g, mk_gt(g, i, k), factor, zero);
   }
   Val taken = mk_mul(g, mk_unsqueeze(g, factor, 2), mk_unsqueeze(g, row, 1));
   Val left = mk_sub(g, a, taken);
   if (e->whole) {
-    Val here = mk_expand_tail(g, mk_map2(g, OP_eq, i, k), 1);
+    Val here = mk_expand_tail(g, mk_eq(g, i, k), 1);
     left = mk_select(g, here, mk_unsqueeze(g, row, 1), left);
   }
   carried[0] = left;
@@ -48,7 +47,7 @@ static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val 
 
 /* The operand as [batch, n, n]. */
 static Val square_matrices(Build *b, Type *t) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   *t = *on_type(b, x);
   if (t->rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", t->rank);
   Dim n = t->dim[t->rank - 1], m = t->dim[t->rank - 2];
@@ -65,7 +64,7 @@ void build_det(Build *b) {
   Dim batch = on_dim(b, a, 0), n = on_dim(b, a, 1);
   Val carried[2] = {a, mk_full(b->g, mk_like(b->g, a, 1), &batch, 1)};
   mk_loop(b->g, mk_extent(b->g, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
-  b->out[0] = mk_cast(b->g, mk_reshape(b->g, carried[1], t.dim, t.rank - 2), on_dtype(b, b->in[0]));
+  on_give(b, mk_reshape(b->g, carried[1], t.dim, t.rank - 2));
 }
 
 void build_inverse(Build *b) {
@@ -74,11 +73,10 @@ void build_inverse(Build *b) {
   Val a = square_matrices(b, &t), scan;
   Type ta = *on_type(b, a);
   Dim n = ta.dim[1];
-  Val unit = mk_map2(b->g, OP_eq, mk_iota(b->g, DT_i64, ta.dim, 3, 1),
-                     mk_iota(b->g, DT_i64, ta.dim, 3, 2));
+  Val unit = mk_eq(b->g, mk_iota(b->g, DT_i64, ta.dim, 3, 1), mk_iota(b->g, DT_i64, ta.dim, 3, 2));
   Val both[2] = {a, mk_cast(b->g, unit, ta.dt)};
   Val carried[2] = {mk_concat(b->g, both, 2, 2), mk_full(b->g, mk_like(b->g, a, 1), ta.dim, 1)};
   mk_loop(b->g, mk_extent(b->g, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);
   Val y = mk_slice_axis(b->g, carried[0], 2, n, n);
-  b->out[0] = mk_cast(b->g, mk_reshape(b->g, y, t.dim, t.rank), on_dtype(b, b->in[0]));
+  on_give(b, mk_reshape(b->g, y, t.dim, t.rank));
 }

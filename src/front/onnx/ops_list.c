@@ -27,9 +27,8 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
 static Val place_at(Build *b, u32 i, Val count, bool behind) {
   Graph *g = b->g;
   Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
-  x = mk_select(g, mk_map2(g, OP_lt, x, zero), mk_add(g, x, count), x);
-  Val wrong =
-      mk_map2(g, OP_or, mk_map2(g, OP_lt, x, zero), mk_map2(g, behind ? OP_gt : OP_ge, x, count));
+  x = mk_select(g, mk_lt(g, x, zero), mk_add(g, x, count), x);
+  Val wrong = mk_or(g, mk_lt(g, x, zero), mk_map2(g, behind ? OP_gt : OP_ge, x, count));
   return mk_add(g, x,
                 mk_demand(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
 }
@@ -41,10 +40,6 @@ static _Noreturn void refuse_place(Build *b) {
 /* 0, 1, ... capacity - 1 beside a stack of elements of that rank; or the numbers alone */
 static Val numbers(Build *b, Dim capacity) {
   return mk_iota(b->g, DT_i64, &capacity, 1, 0);
-}
-
-static Val column(Build *b, Val mask, Val stack) {
-  return mk_expand_tail(b->g, mask, on_rank(b, stack) - 1);
 }
 
 void build_sequence_construct(Build *b) {
@@ -102,12 +97,12 @@ static void insert_stacked(Build *b, Val stack, Val count, Val x, Val place) {
   Graph *g = b->g;
   Val part[2] = {stack, mk_unsqueeze(g, x, 0)};
   Val grown = mk_concat(g, part, 2, 0), k = numbers(b, on_dim(b, grown, 0));
-  Val at = place ? mk_map2(g, OP_min, place, count) : count;
+  Val at = place ? mk_min(g, place, count) : count;
   if (place) {
-    Val behind = mk_cast(g, mk_map2(g, OP_gt, k, at), DT_i64);
+    Val behind = mk_cast(g, mk_gt(g, k, at), DT_i64);
     grown = mk_gather(g, grown, mk_sub(g, k, behind), 0);
   }
-  Val here = column(b, mk_map2(g, OP_eq, k, at), grown);
+  Val here = mk_expand_tail(g, mk_eq(g, k, at), on_rank(b, grown) - 1);
   b->out[0] = list_stacked(b->im, mk_select(g, here, x, grown), mk_addk(g, count, 1));
 }
 
@@ -153,10 +148,10 @@ void build_sequence_erase(Build *b) {
   if (list_stack(b, l, &stack, &count)) {
     if (on_has(b, 1)) {
       Val k = numbers(b, on_dim(b, stack, 0));
-      Val behind = mk_map2(g, OP_ge, k, place_at(b, 1, count, false));
+      Val behind = mk_ge(g, k, place_at(b, 1, count, false));
       stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, behind, DT_i64)), 0);
     }
-    Val less = mk_map2(g, OP_max, mk_addk(g, count, -1), mk_like(g, count, 0));
+    Val less = mk_max(g, mk_addk(g, count, -1), mk_like(g, count, 0));
     b->out[0] = list_stacked(b->im, stack, less);
     return;
   }
@@ -166,16 +161,10 @@ void build_sequence_erase(Build *b) {
 
 /* ---- from and to tensors ---- */
 
-static Val front_axis(Build *b, Val x, u32 axis) {
-  i64 perm[MAX_RANK];
-  for (u32 i = 0; i < on_rank(b, x); i++) perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
-  return mk_transpose(b->g, x, perm);
-}
-
 /* Slices of extent 1 along an axis whose extent is not known: a stack. */
 static void split_open(Build *b, Val x, u32 axis, bool keep) {
   Dim d = on_dim(b, x, axis);
-  Val stack = front_axis(b, x, axis);
+  Val stack = mk_move_axis(b->g, x, axis, 0);
   if (keep) stack = mk_unsqueeze(b->g, stack, axis + 1);
   b->out[0] = list_stacked(b->im, stack, mk_extent(b->g, d, DT_i64));
 }
@@ -216,16 +205,14 @@ void build_split_to_sequence(Build *b) {
 static Val filled_rows(Build *b, const List *l) {
   Graph *g = b->g;
   Dim room = on_dim(b, l->stack, 0);
-  Val there = mk_map2(g, OP_lt, numbers(b, room), l->count);
+  Val there = mk_lt(g, numbers(b, room), l->count);
   return mk_gather(g, l->stack, mk_squeeze(g, mk_nonzero(g, there), 0), 0);
 }
 
 static void concat_stacked(Build *b, const List *l, i64 axis, bool fresh) {
   Val rows = filled_rows(b, l);
   u32 rank = on_rank(b, rows), to = on_axis(b, axis, fresh ? rank : rank - 1);
-  i64 perm[MAX_RANK];
-  for (u32 i = 0; i < rank; i++) perm[i] = i < to ? i + 1 : i == to ? 0 : i;
-  Val y = mk_transpose(b->g, rows, perm);
+  Val y = mk_move_axis(b->g, rows, 0, to);
   if (!fresh) {
     const Type *t = on_type(b, y);
     Dim dim[MAX_RANK];

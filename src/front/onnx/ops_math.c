@@ -59,7 +59,7 @@ void build_pow(Build *b) {
   Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
   DType dt = on_dtype(b, x), et = on_dtype(b, y);
   DType in = dtype_is_float(dt) || dtype_is_int(et) ? dt : DT_f64;
-  b->out[0] = mk_cast(b->g, mk_map2(b->g, OP_pow, mk_cast(b->g, x, in), mk_cast(b->g, y, in)), dt);
+  b->out[0] = mk_cast(b->g, mk_pow(b->g, mk_cast(b->g, x, in), mk_cast(b->g, y, in)), dt);
 }
 
 void build_bitshift(Build *b) {
@@ -70,10 +70,10 @@ void build_bitshift(Build *b) {
 }
 
 void build_isinf(Build *b) {
-  Val x = on_in(b, 0), zero = mk_like(b->g, x, 0), r = mk_map1(b->g, OP_isinf, x);
+  Val x = on_in(b, 0), zero = mk_like(b->g, x, 0), r = mk_isinf(b->g, x);
   bool pos = on_int(b, "detect_positive", 1) != 0, neg = on_int(b, "detect_negative", 1) != 0;
-  if (!pos) r = mk_map2(b->g, OP_and, r, mk_map2(b->g, OP_lt, x, zero));
-  if (!neg) r = mk_map2(b->g, OP_and, r, mk_map2(b->g, OP_gt, x, zero));
+  if (!pos) r = mk_and(b->g, r, mk_lt(b->g, x, zero));
+  if (!neg) r = mk_and(b->g, r, mk_gt(b->g, x, zero));
   b->out[0] = r;
 }
 
@@ -144,13 +144,11 @@ void build_relu(Build *b) {
 void build_clip(Build *b) {
   Val x = on_in(b, 0);
   if (b->opset < 11) {
-    if (on_has_attr(b, "min"))
-      x = mk_map2(b->g, OP_max, x, mk_like(b->g, x, on_float(b, "min", 0)));
-    if (on_has_attr(b, "max"))
-      x = mk_map2(b->g, OP_min, x, mk_like(b->g, x, on_float(b, "max", 0)));
+    if (on_has_attr(b, "min")) x = mk_max(b->g, x, mk_like(b->g, x, on_float(b, "min", 0)));
+    if (on_has_attr(b, "max")) x = mk_min(b->g, x, mk_like(b->g, x, on_float(b, "max", 0)));
   } else {
-    if (on_has(b, 1)) x = mk_map2(b->g, OP_max, x, mk_reshape(b->g, on_in(b, 1), NULL, 0));
-    if (on_has(b, 2)) x = mk_map2(b->g, OP_min, x, mk_reshape(b->g, on_in(b, 2), NULL, 0));
+    if (on_has(b, 1)) x = mk_max(b->g, x, mk_reshape(b->g, on_in(b, 1), NULL, 0));
+    if (on_has(b, 2)) x = mk_min(b->g, x, mk_reshape(b->g, on_in(b, 2), NULL, 0));
   }
   b->out[0] = x;
 }
@@ -182,18 +180,17 @@ Val on_activated(Build *b, Val x, const char *name, double alpha, double beta) {
   Graph *g = b->g;
   if (!*name) return x;
   if (!strcmp(name, "Relu")) return compose_relu(g, x);
-  if (!strcmp(name, "Tanh")) return mk_map1(g, OP_tanh, x);
+  if (!strcmp(name, "Tanh")) return mk_tanh(g, x);
   if (!strcmp(name, "Sigmoid")) return compose_sigmoid(g, x);
   if (!strcmp(name, "LeakyRelu")) return compose_leaky_relu(g, x, mk_like(g, x, alpha));
   if (!strcmp(name, "Clip")) return mk_clamp(g, x, alpha, beta);
   if (!strcmp(name, "HardSigmoid")) return compose_hard_sigmoid(g, x, alpha, beta);
   if (!strcmp(name, "ThresholdedRelu"))
-    return mk_select(g, mk_map2(g, OP_gt, x, mk_like(g, x, alpha)), x, mk_like(g, x, 0));
-  if (!strcmp(name, "ScaledTanh"))
-    return mk_mulk(g, mk_map1(g, OP_tanh, mk_mulk(g, x, beta)), alpha);
+    return mk_select(g, mk_gt(g, x, mk_like(g, x, alpha)), x, mk_like(g, x, 0));
+  if (!strcmp(name, "ScaledTanh")) return mk_mulk(g, mk_tanh(g, mk_mulk(g, x, beta)), alpha);
   if (!strcmp(name, "Elu")) return compose_elu(g, x, alpha);
   if (!strcmp(name, "Softsign")) return compose_softsign(g, x);
-  if (!strcmp(name, "Softplus")) return mk_map1(g, OP_log, mk_addk(g, mk_map1(g, OP_exp, x), 1));
+  if (!strcmp(name, "Softplus")) return mk_log(g, mk_addk(g, mk_exp(g, x), 1));
   if (!strcmp(name, "Affine")) return mk_addk(g, mk_mulk(g, x, alpha), beta);
   on_unsupported(b, "activation '%s'", name);
 }
@@ -228,14 +225,14 @@ void build_gelu(Build *b) {
 
 void build_thresholdedrelu(Build *b) {
   Val x = on_in(b, 0), alpha = mk_like(b->g, x, on_float(b, "alpha", 1));
-  b->out[0] = mk_select(b->g, mk_map2(b->g, OP_gt, x, alpha), x, mk_like(b->g, x, 0));
+  b->out[0] = mk_select(b->g, mk_gt(b->g, x, alpha), x, mk_like(b->g, x, 0));
 }
 
 void build_shrink(Build *b) {
   Val x = on_in(b, 0);
   double lambd = on_float(b, "lambd", 0.5), bias = on_float(b, "bias", 0);
-  Val low = mk_map2(b->g, OP_lt, x, mk_like(b->g, x, -lambd));
-  Val high = mk_map2(b->g, OP_gt, x, mk_like(b->g, x, lambd));
+  Val low = mk_lt(b->g, x, mk_like(b->g, x, -lambd));
+  Val high = mk_gt(b->g, x, mk_like(b->g, x, lambd));
   Val r = mk_select(b->g, high, mk_addk(b->g, x, -bias), mk_like(b->g, x, 0));
   b->out[0] = mk_select(b->g, low, mk_addk(b->g, x, bias), r);
 }

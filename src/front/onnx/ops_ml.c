@@ -11,12 +11,6 @@
 
 /* ---- shared; see ml.h ---- */
 
-static const OnnxAttr *list_attr(Build *b, const char *name, OnnxAttrType type) {
-  const OnnxAttr *a = on_attr(b, name);
-  if (a && a->type != type) on_bad(b, "attribute %s has the wrong type", name);
-  return a;
-}
-
 MlNums ml_nums(Build *b, const char *name) {
   const OnnxAttr *a = on_attr(b, name);
   MlNums r = {0};
@@ -66,12 +60,11 @@ bool ml_post_is(Build *b, const char *name) {
 static Val probit(Build *b, Val x) {
   Graph *g = b->g;
   Val y = mk_addk(g, mk_mulk(g, x, 2), -1), one = mk_like(g, x, 1);
-  Val log = mk_map1(g, OP_log, mk_mul(g, mk_sub(g, one, y), mk_add(g, one, y)));
+  Val log = mk_log(g, mk_mul(g, mk_sub(g, one, y), mk_add(g, one, y)));
   Val v = mk_addk(g, mk_mulk(g, log, 0.5), 2 / (3.14159265358979323846 * 0.147));
-  Val root = mk_map1(g, OP_sqrt, mk_sub(g, mk_mul(g, v, v), mk_mulk(g, log, 1 / 0.147)));
-  Val r = mk_map1(g, OP_sqrt, mk_sub(g, root, v));
-  return mk_mulk(g, mk_select(g, mk_map2(g, OP_lt, y, mk_like(g, y, 0)), mk_map1(g, OP_neg, r), r),
-                 1.41421356);
+  Val root = mk_sqrt(g, mk_sub(g, mk_mul(g, v, v), mk_mulk(g, log, 1 / 0.147)));
+  Val r = mk_sqrt(g, mk_sub(g, root, v));
+  return mk_mulk(g, mk_select(g, mk_lt(g, y, mk_like(g, y, 0)), mk_neg(g, r), r), 1.41421356);
 }
 
 /* Scores of 0 stay 0. */
@@ -79,12 +72,11 @@ static Val softmax_zero(Build *b, Val x) {
   Graph *g = b->g;
   static const i64 axis = 1;
   Val top = mk_reduce(g, OP_reduce_max, x, &axis, 1, true);
-  Val some = mk_map2(g, OP_gt, mk_map1(g, OP_abs, x), mk_like(g, x, 0.0000001));
-  Val small = mk_mul(g, x, mk_map1(g, OP_exp, mk_map1(g, OP_neg, top)));
-  Val e = mk_select(g, some, mk_map1(g, OP_exp, mk_sub(g, x, top)), small);
+  Val some = mk_gt(g, mk_abs(g, x), mk_like(g, x, 0.0000001));
+  Val small = mk_mul(g, x, mk_exp(g, mk_neg(g, top)));
+  Val e = mk_select(g, some, mk_exp(g, mk_sub(g, x, top)), small);
   Val sum = mk_reduce(g, OP_reduce_sum, e, &axis, 1, true);
-  return mk_select(g, mk_map2(g, OP_eq, sum, mk_like(g, sum, 0)), mk_like(g, x, 0.5),
-                   mk_div(g, e, sum));
+  return mk_select(g, mk_eq(g, sum, mk_like(g, sum, 0)), mk_like(g, x, 0.5), mk_div(g, e, sum));
 }
 
 Val ml_post(Build *b, Val scores) {
@@ -97,31 +89,17 @@ Val ml_post(Build *b, Val scores) {
 }
 
 u32 ml_label_count(Build *b, const char *ints) {
-  const OnnxAttr *i = list_attr(b, ints, OA_ints),
-                 *s = list_attr(b, "classlabels_strings", OA_strings);
+  const OnnxAttr *i = on_typed(b, ints, OA_ints),
+                 *s = on_typed(b, "classlabels_strings", OA_strings);
   u32 n = i ? i->ints.n : 0;
   return n ? n : s ? s->strings.n : 0;
 }
 
-static Tensor *int_table(Build *b, const OnnxAttr *a) {
-  i64 n = a->ints.n;
-  Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
-  for (u32 i = 0; i < a->ints.n; i++) tensor_set(t, i, (Scalar){.i = a->ints.at[i]});
-  return t;
-}
-
-static Tensor *str_table(Build *b, const OnnxAttr *a) {
-  i64 n = a->strings.n;
-  Tensor *t = tensor_new(&b->c->work, DT_str, &n, 1);
-  for (u32 i = 0; i < a->strings.n; i++) tensor_set(t, i, (Scalar){.i = a->strings.at[i]});
-  return t;
-}
-
 Val ml_labels(Build *b, Val index, const char *ints) {
-  const OnnxAttr *i = list_attr(b, ints, OA_ints),
-                 *s = list_attr(b, "classlabels_strings", OA_strings);
-  if (i && i->ints.n) return mk_gather(b->g, mk_const(b->g, int_table(b, i)), index, 0);
-  if (s && s->strings.n) return mk_gather(b->g, mk_const(b->g, str_table(b, s)), index, 0);
+  const OnnxAttr *i = on_typed(b, ints, OA_ints),
+                 *s = on_typed(b, "classlabels_strings", OA_strings);
+  if (i && i->ints.n) return mk_gather(b->g, mk_const(b->g, on_table(b, i)), index, 0);
+  if (s && s->strings.n) return mk_gather(b->g, mk_const(b->g, on_table(b, s)), index, 0);
   return index;
 }
 
@@ -129,10 +107,10 @@ Val ml_two_scores(Build *b, Val s, bool is_signed) {
   Val pair[2] = {0, s};
   if (ml_post_is(b, "PROBIT")) on_unsupported(b, "PROBIT of a single score for two classes");
   if (ml_post_is(b, "LOGISTIC")) {
-    pair[0] = compose_sigmoid(b->g, mk_map1(b->g, OP_neg, s));
+    pair[0] = compose_sigmoid(b->g, mk_neg(b->g, s));
     pair[1] = compose_sigmoid(b->g, s);
   } else {
-    pair[0] = is_signed ? mk_map1(b->g, OP_neg, s) : mk_sub(b->g, mk_like(b->g, s, 1), s);
+    pair[0] = is_signed ? mk_neg(b->g, s) : mk_sub(b->g, mk_like(b->g, s, 1), s);
   }
   return mk_concat(b->g, pair, 2, 1);
 }
@@ -168,7 +146,7 @@ void build_linearclassifier(Build *b) {
   if (rows == 1) {
     if (labels != 2) on_unsupported(b, "one score for %u labels", labels);
     Val only = mk_squeeze(g, s, 1);
-    index = mk_cast(g, mk_map2(g, OP_gt, only, mk_like(g, only, 0)), DT_i64);
+    index = mk_cast(g, mk_gt(g, only, mk_like(g, only, 0)), DT_i64);
     s = ml_two_scores(b, s, false);
   } else {
     if (labels && labels != rows) on_bad(b, "%u labels for %u scores", labels, rows);
@@ -201,7 +179,7 @@ void build_scaler(Build *b) {
 }
 
 void build_binarizer(Build *b) {
-  Val x = on_in(b, 0), one = mk_map2(b->g, OP_gt, x, mk_like(b->g, x, on_float(b, "threshold", 0)));
+  Val x = on_in(b, 0), one = mk_gt(b->g, x, mk_like(b->g, x, on_float(b, "threshold", 0)));
   b->out[0] = mk_cast(b->g, one, on_dtype(b, x));
 }
 
@@ -212,10 +190,10 @@ void build_normalizer(Build *b) {
   i64 axis = (i64)on_rank(b, x) - 1;
   if (axis < 0) on_bad(b, "the operand is a scalar");
   u32 kind = on_choice(b, "norm", "MAX L1 L2");
-  Val term = kind == 0 ? x : kind == 1 ? mk_map1(g, OP_abs, x) : mk_mul(g, x, x);
+  Val term = kind == 0 ? x : kind == 1 ? mk_abs(g, x) : mk_mul(g, x, x);
   norm = mk_reduce(g, kind ? OP_reduce_sum : OP_reduce_max, term, &axis, 1, true);
-  if (kind == 2) norm = mk_map1(g, OP_sqrt, norm);
-  Val none = mk_map2(g, OP_eq, norm, mk_like(g, norm, 0));
+  if (kind == 2) norm = mk_sqrt(g, norm);
+  Val none = mk_eq(g, norm, mk_like(g, norm, 0));
   b->out[0] = mk_select(g, none, x, mk_div(g, x, norm));
 }
 
@@ -224,16 +202,16 @@ void build_imputer(Build *b) {
   Val x = on_in(b, 0), gone;
   if (dtype_is_float(on_dtype(b, x))) {
     double was = on_float(b, "replaced_value_float", 0);
-    gone = isnan(was) ? mk_map1(g, OP_isnan, x) : mk_map2(g, OP_eq, x, mk_like(g, x, was));
+    gone = isnan(was) ? mk_isnan(g, x) : mk_eq(g, x, mk_like(g, x, was));
     b->out[0] = mk_select(g, gone, feature_list(b, "imputed_value_floats", x, 0), x);
     return;
   }
-  const OnnxAttr *list = list_attr(b, "imputed_value_int64s", OA_ints);
+  const OnnxAttr *list = on_typed(b, "imputed_value_int64s", OA_ints);
   if (!list || !list->ints.n) on_bad(b, "imputed_value_int64s is missing");
   Tensor *was = tensor_new(&b->c->work, DT_i64, NULL, 0);
   tensor_set(was, 0, (Scalar){.i = on_int(b, "replaced_value_int64", 0)});
-  gone = mk_map2(g, OP_eq, x, mk_cast(g, mk_const(g, was), on_dtype(b, x)));
-  b->out[0] = mk_select(g, gone, mk_cast(g, mk_const(g, int_table(b, list)), on_dtype(b, x)), x);
+  gone = mk_eq(g, x, mk_cast(g, mk_const(g, was), on_dtype(b, x)));
+  b->out[0] = mk_select(g, gone, mk_cast(g, mk_const(g, on_table(b, list)), on_dtype(b, x)), x);
 }
 
 void build_arrayfeatureextractor(Build *b) {
@@ -250,7 +228,7 @@ void build_arrayfeatureextractor(Build *b) {
 /* Each operand cut or filled to its number of columns, side by side. */
 void build_featurevectorizer(Build *b) {
   Graph *g = b->g;
-  const OnnxAttr *size = list_attr(b, "inputdimensions", OA_ints);
+  const OnnxAttr *size = on_typed(b, "inputdimensions", OA_ints);
   Val *part = NEWS(&b->c->scratch, Val, b->nin + 1);
   if (!b->nin) on_bad(b, "no operands");
   if (size && size->ints.n != b->nin)
@@ -277,21 +255,19 @@ void build_featurevectorizer(Build *b) {
 /* bool [..., categories]: x is that one; from version 4 on NaN is NaN. */
 static Val matches(Build *b, Val x, Tensor *keys) {
   Graph *g = b->g;
-  Val k = mk_const(g, keys), wide = mk_unsqueeze(g, x, on_rank(b, x)),
-      hit = mk_map2(g, OP_eq, wide, k);
+  Val k = mk_const(g, keys), wide = mk_unsqueeze(g, x, on_rank(b, x)), hit = mk_eq(g, wide, k);
   if (!dtype_is_float(keys->dt) || b->opset < 4) return hit;
-  return mk_map2(g, OP_or, hit,
-                 mk_map2(g, OP_and, mk_map1(g, OP_isnan, wide), mk_map1(g, OP_isnan, k)));
+  return mk_or(g, hit, mk_and(g, mk_isnan(g, wide), mk_isnan(g, k)));
 }
 
 void build_onehotencoder(Build *b) {
-  const OnnxAttr *ints = list_attr(b, "cats_int64s", OA_ints),
-                 *strs = list_attr(b, "cats_strings", OA_strings);
+  const OnnxAttr *ints = on_typed(b, "cats_int64s", OA_ints),
+                 *strs = on_typed(b, "cats_strings", OA_strings);
   Val x = on_in(b, 0);
   bool text = on_dtype(b, x) == DT_str;
   if (text ? !strs : !ints) on_bad(b, "there are no categories of the type of the operand");
   if (!text) x = mk_cast(b->g, x, DT_i64);
-  b->out[0] = mk_cast(b->g, matches(b, x, text ? str_table(b, strs) : int_table(b, ints)), DT_f32);
+  b->out[0] = mk_cast(b->g, matches(b, x, text ? on_table(b, strs) : on_table(b, ints)), DT_f32);
 }
 
 static Val look_up(Build *b, Val x, Tensor *keys, Tensor *values, Val otherwise) {
@@ -306,8 +282,7 @@ static Val look_up(Build *b, Val x, Tensor *keys, Tensor *values, Val otherwise)
            dtype_info[on_dtype(b, x)].name);
   Val hit = mk_cast(g, matches(b, x, keys), DT_u8);
   Val at = mk_arg(g, OP_argmax, hit, axis, false, false);
-  Val any =
-      mk_map2(g, OP_gt, mk_reduce(g, OP_reduce_max, hit, &axis, 1, false), mk_scalar(g, DT_u8, 0));
+  Val any = mk_gt(g, mk_reduce(g, OP_reduce_max, hit, &axis, 1, false), mk_scalar(g, DT_u8, 0));
   return mk_select(g, any, mk_gather(g, mk_const(g, values), at, 0), otherwise);
 }
 
@@ -320,6 +295,7 @@ static Tensor *one_value(Build *b, DType dt, Scalar s) {
 /* The list "keys" or "values" in whichever type it is given; NULL when there is none. */
 static Tensor *table_of(Build *b, const char *what) {
   static const char *const kind[] = {"tensor", "int64s", "floats", "strings"};
+  static const OnnxAttrType type[] = {OA_tensor, OA_ints, OA_floats, OA_strings};
   for (u32 i = 0; i < 4; i++) {
     const char *name = str_text(b->c, str_fmt(b->c, "%s_%s", what, kind[i]));
     const OnnxAttr *a = on_attr(b, name);
@@ -329,13 +305,7 @@ static Tensor *table_of(Build *b, const char *what) {
       i64 n = (i64)t->n;
       return tensor_wrap(&b->c->work, t->dt, &n, 1, t->data);
     }
-    if (i == 1) return int_table(b, list_attr(b, name, OA_ints));
-    if (i == 3) return str_table(b, list_attr(b, name, OA_strings));
-    MlNums v = ml_nums(b, name);
-    i64 n = v.n;
-    Tensor *t = tensor_new(&b->c->work, DT_f32, &n, 1);
-    for (u32 k = 0; k < v.n; k++) tensor_set(t, k, (Scalar){.f = v.at[k]});
-    return t;
+    return on_table(b, on_typed(b, name, type[i]));
   }
   return NULL;
 }
@@ -366,9 +336,9 @@ static Tensor *counted(Build *b, u64 n) {
 void build_labelencoder(Build *b) {
   Val x = on_in(b, 0);
   Tensor *keys = table_of(b, "keys"), *values = table_of(b, "values");
-  const OnnxAttr *classes = list_attr(b, "classes_strings", OA_strings);
+  const OnnxAttr *classes = on_typed(b, "classes_strings", OA_strings);
   if (!keys && classes) {
-    Tensor *names = str_table(b, classes), *order = counted(b, names->n);
+    Tensor *names = on_table(b, classes), *order = counted(b, names->n);
     bool text = on_dtype(b, x) == DT_str;
     keys = text ? names : order;
     values = text ? order : names;
@@ -378,10 +348,10 @@ void build_labelencoder(Build *b) {
 }
 
 void build_categorymapper(Build *b) {
-  const OnnxAttr *ints = list_attr(b, "cats_int64s", OA_ints),
-                 *strs = list_attr(b, "cats_strings", OA_strings);
+  const OnnxAttr *ints = on_typed(b, "cats_int64s", OA_ints),
+                 *strs = on_typed(b, "cats_strings", OA_strings);
   if (!ints || !strs) on_bad(b, "cats_int64s or cats_strings is missing");
-  Tensor *number = int_table(b, ints), *name = str_table(b, strs);
+  Tensor *number = on_table(b, ints), *name = on_table(b, strs);
   bool text = on_dtype(b, on_in(b, 0)) == DT_str;
   DType to = text ? DT_i64 : DT_str;
   b->out[0] =

@@ -20,7 +20,7 @@ static Val look_up(Build *b, const List *l, Val want) {
   Type t = {.dt = on_dtype(b, l->stack), .rank = 2, .dim = out};
   if (on_dtype(b, want) != on_dtype(b, l->keys)) on_bad(b, "keys of another type");
   if (on_dim(b, l->keys, 0) == 0) return zeros_of(b, &t);
-  Val hit = mk_map2(g, OP_eq, mk_unsqueeze(g, want, 1), l->keys);
+  Val hit = mk_eq(g, mk_unsqueeze(g, want, 1), l->keys);
   Val at = mk_arg(g, OP_argmax, mk_cast(g, hit, DT_i64), 1, false, false);
   Val there = mk_reduce(g, OP_reduce_max, hit, &(i64){1}, 1, false);
   Val none = mk_const(g, tensor_new(&b->c->work, t.dt, NULL, 0));
@@ -65,11 +65,7 @@ static Val words(Build *b, const OnnxAttr *i, const OnnxAttr *s, u32 *n) {
   if (s && (s->type != OA_strings || !s->strings.n)) s = NULL;
   if (!i == !s) on_bad(b, "exactly one list is expected, of integers or of strings");
   *n = i ? i->ints.n : s->strings.n;
-  i64 dim = *n;
-  Tensor *t = tensor_new(&b->c->work, i ? DT_i64 : DT_str, &dim, 1);
-  for (u32 k = 0; k < *n; k++)
-    tensor_set(t, k, (Scalar){.i = i ? i->ints.at[k] : (i64)s->strings.at[k]});
-  return mk_const(b->g, t);
+  return mk_const(b->g, on_table(b, i ? i : s));
 }
 
 void build_zipmap(Build *b) {

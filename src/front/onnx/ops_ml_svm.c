@@ -23,12 +23,12 @@ static Val kernel(Build *b, Val x, Val v) {
   if (type == 1) {
     Val d = mk_sub(g, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
     Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
-    return mk_map1(g, OP_exp, mk_mulk(g, s, -gamma));
+    return mk_exp(g, mk_mulk(g, s, -gamma));
   }
   Val s = mk_contract(g, x, v, "nf,mf->nm");
   if (type == 0) return s;
   s = mk_addk(g, mk_mulk(g, s, gamma), coef);
-  return type == 2 ? mk_map1(g, OP_tanh, s) : mk_map2(g, OP_pow, s, mk_like(g, s, degree));
+  return type == 2 ? mk_tanh(g, s) : mk_pow(g, s, mk_like(g, s, degree));
 }
 
 static Val vectors(Build *b, Val x, u32 count) {
@@ -52,7 +52,7 @@ void build_svmregressor(Build *b) {
   s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
   s = mk_unsqueeze(g, mk_addk(g, s, rho.at[0]), 1);
   if (on_int(b, "one_class", 0))
-    s = mk_select(g, mk_map2(g, OP_gt, s, mk_like(g, s, 0)), mk_like(g, s, 1), mk_like(g, s, -1));
+    s = mk_select(g, mk_gt(g, s, mk_like(g, s, 0)), mk_like(g, s, 1), mk_like(g, s, -1));
   b->out[0] = mk_cast(g, ml_post(b, s), DT_f32);
 }
 
@@ -99,7 +99,7 @@ static Val pair_table(Pairs *s, DType dt, double first, double second) {
 static Val votes(Pairs *s, Val score) {
   Graph *g = s->b->g;
   DType dt = on_dtype(s->b, score);
-  Val won = mk_cast(g, mk_map2(g, OP_gt, score, mk_like(g, score, 0)), dt);
+  Val won = mk_cast(g, mk_gt(g, score, mk_like(g, score, 0)), dt);
   Val lost = mk_sub(s->b->g, mk_like(g, won, 1), won);
   return mk_add(s->b->g, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"),
                 mk_contract(g, lost, pair_table(s, dt, 0, 1), "np,pk->nk"));
@@ -113,25 +113,19 @@ typedef struct Couple {
   Val live; /* bool [rows, 1]: not converged, in the round being built */
 } Couple;
 
-enum {
-  CP_p,
-  CP_qp,
-  CP_pqp,
-  CP_done,
-  CP_carried
-}; /* [rows, k], [rows, k], [rows, 1], bool [rows, 1] */
+/* [rows, k], [rows, k], [rows, 1], bool [rows, 1] */
+enum { CP_p, CP_qp, CP_pqp, CP_done, CP_carried };
 
 /* One coordinate of the iteration; carried: p, qp, pqp. */
 static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
   Couple *c = user;
-  (void)cond;
-  (void)scan;
+  (void)cond, (void)scan;
   Val row = mk_gather(g, c->q, t, 1); /* [rows, k] */
   Val diag = mk_unsqueeze(g, mk_gather(g, row, t, 1), 1),
       mine = mk_unsqueeze(g, mk_gather(g, carried[CP_qp], t, 1), 1);
   Val diff = mk_div(g, mk_sub(g, carried[CP_pqp], mine), diag), scale = mk_addk(g, diff, 1);
   Dim k = c->s->classes;
-  Val here = mk_map2(g, OP_eq, mk_iota(g, DT_i64, &k, 1, 0), t), p = carried[CP_p];
+  Val here = mk_eq(g, mk_iota(g, DT_i64, &k, 1, 0), t), p = carried[CP_p];
   p = mk_div(g, mk_select(g, here, mk_add(g, p, diff), p), scale);
   Val term = mk_add(g, mk_mul(g, diff, diag), mk_mulk(g, mine, 2));
   Val pqp = mk_div(g, mk_add(g, carried[CP_pqp], mk_mul(g, diff, term)), mk_mul(g, scale, scale));
@@ -143,23 +137,21 @@ static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val
 
 static void couple_round(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Couple *c = user;
-  (void)i;
-  (void)scan;
+  (void)i, (void)scan;
   double k = c->s->classes;
   Val p = carried[CP_p], in[3], unused;
   in[CP_p] = p;
   in[CP_qp] = mk_contract(g, c->q, p, "nij,nj->ni");
   in[CP_pqp] = mk_reduce(g, OP_reduce_sum, mk_mul(g, p, in[CP_qp]), &(i64){1}, 1, true);
-  Val err = mk_map1(g, OP_abs, mk_sub(g, in[CP_qp], in[CP_pqp]));
+  Val err = mk_abs(g, mk_sub(g, in[CP_qp], in[CP_pqp]));
   err = mk_reduce(g, OP_reduce_max, err, &(i64){1}, 1, true);
-  Val done =
-      mk_map2(g, OP_or, carried[CP_done], mk_map2(g, OP_lt, err, mk_like(g, err, 0.005 / k)));
+  Val done = mk_or(g, carried[CP_done], mk_lt(g, err, mk_like(g, err, 0.005 / k)));
   mk_loop(g, mk_scalar(g, DT_i64, k), 0, in, 3, &unused, 0, couple_one, c);
   carried[CP_p] = mk_select(g, done, p, in[CP_p]);
   carried[CP_qp] = in[CP_qp];
   carried[CP_pqp] = in[CP_pqp];
   carried[CP_done] = done;
-  *cond = mk_map1(g, OP_not, mk_reduce(g, OP_reduce_min, done, (const i64[]){0, 1}, 2, false));
+  *cond = mk_not(g, mk_reduce(g, OP_reduce_min, done, (const i64[]){0, 1}, 2, false));
 }
 
 /* Probability that the first class of each pair is right, [rows, pairs]. */
@@ -198,8 +190,8 @@ static Val probabilities(Pairs *s, Val score) {
   Val sum = mk_reduce(g, OP_reduce_sum, mk_mul(g, rt, rt), &(i64){2}, 1,
                       true); /* over j of r[j, i] squared */
   Dim kk[2] = {k, k};
-  Val diag = mk_map2(g, OP_eq, mk_iota(g, DT_i64, kk, 2, 0), mk_iota(g, DT_i64, kk, 2, 1));
-  Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_map1(g, OP_neg, mk_mul(g, rt, r)))};
+  Val diag = mk_eq(g, mk_iota(g, DT_i64, kk, 2, 0), mk_iota(g, DT_i64, kk, 2, 1));
+  Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_neg(g, mk_mul(g, rt, r)))};
   Val zero = mk_scalar(g, dt, 0), unused;
   Val carried[CP_carried] = {mk_full(g, mk_scalar(g, dt, 1.0 / k), square, 2),
                              mk_full(g, zero, square, 2), mk_full(g, zero, column, 2),

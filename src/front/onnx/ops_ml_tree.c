@@ -40,8 +40,7 @@ typedef struct Forest {
 /* ---- the forest from attributes ---- */
 
 static const OnnxAttr *ints_attr(Build *b, const char *name, bool must) {
-  const OnnxAttr *a = on_attr(b, name);
-  if (a && a->type != OA_ints) on_bad(b, "attribute %s must be a list of integers", name);
+  const OnnxAttr *a = on_typed(b, name, OA_ints);
   if (must && (!a || !a->ints.n)) on_bad(b, "attribute %s is missing", name);
   return a;
 }
@@ -340,31 +339,27 @@ static TreeWalk walk_tables(Forest *f, Val x) {
 
 static Val mode_holds(const TreeWalk *w, TreeMode m, Val v, Val limit) {
   static const Op op[] = {OP_le, OP_lt, OP_ge, OP_gt, OP_eq, OP_ne};
-  Build *b = w->f->b;
-  Graph *g = b->g;
+  Graph *g = w->f->b->g;
   if (m < TM_member) return mk_map2(g, op[m], v, limit);
-  if (!w->member) return mk_map2(g, OP_ne, v, v); /* sets are empty; NaN is not asked here */
+  if (!w->member) return mk_ne(g, v, v); /* sets are empty; NaN is not asked here */
   Val set = mk_gather(g, w->member, mk_cast(g, limit, DT_i64), 0); /* [rows, trees, widest] */
-  return mk_reduce(g, OP_reduce_max, mk_map2(g, OP_eq, mk_unsqueeze(g, v, 2), set), &(i64){2}, 1,
-                   false);
+  return mk_reduce(g, OP_reduce_max, mk_eq(g, mk_unsqueeze(g, v, 2), set), &(i64){2}, 1, false);
 }
 
 static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   TreeWalk *w = user;
-  (void)i;
-  (void)cond;
-  (void)scan;
+  (void)i, (void)cond, (void)scan;
   Val at = carried[0], v = mk_gather_elems(g, w->x, mk_gather(g, w->feature, at, 0), 1);
   Val limit = mk_gather(g, w->value, at, 0), yes = 0, mode = 0;
   for (u32 m = 0; m < TM_leaf; m++) {
     if (!(w->modes >> m & 1)) continue;
     Val holds = mode_holds(w, (TreeMode)m, v, limit);
     if (yes && !mode) mode = mk_gather(g, w->mode, at, 0);
-    yes = yes ? mk_select(g, mk_map2(g, OP_eq, mode, mk_scalar(g, DT_u8, m)), holds, yes) : holds;
+    yes = yes ? mk_select(g, mk_eq(g, mode, mk_scalar(g, DT_u8, m)), holds, yes) : holds;
   }
   if (w->missing) {
-    Val lost = mk_map2(g, OP_and, mk_map1(g, OP_isnan, v), mk_gather(g, w->missing, at, 0));
-    yes = mk_map2(g, OP_or, yes, lost);
+    Val lost = mk_and(g, mk_isnan(g, v), mk_gather(g, w->missing, at, 0));
+    yes = mk_or(g, yes, lost);
   }
   carried[0] = mk_select(g, yes, mk_gather(g, w->yes, at, 0), mk_gather(g, w->no, at, 0));
 }
@@ -469,7 +464,7 @@ static Val aggregate(Forest *f, Val leaf, Agg agg) {
     Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), leaf, 0); /* [rows, trees, targets] */
     Op op = agg == AG_min ? OP_reduce_min : agg == AG_max ? OP_reduce_max : OP_reduce_sum;
     y = mk_reduce(g, op, said, &(i64){1}, 1, false);
-    if (none != 0) y = mk_select(g, mk_map2(g, OP_eq, y, mk_like(g, y, none)), mk_like(g, y, 0), y);
+    if (none != 0) y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), mk_like(g, y, 0), y);
   }
   return agg == AG_average ? mk_div(g, y, mk_like(g, y, (double)f->root.n)) : y;
 }
@@ -528,7 +523,7 @@ void build_treeensemble(Build *b) {
   if (after) on_unsupported(b, "post_transform %s", post[after]);
   f.targets = target_count(b);
   read_ensemble(&f);
-  b->out[0] = mk_cast(b->g, evaluate(&f, x, (Agg)agg), on_dtype(b, b->in[0]));
+  on_give(b, evaluate(&f, x, (Agg)agg));
 }
 
 /* All weights name one class: a single score decides between two labels. */
@@ -541,7 +536,7 @@ static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
   if (base.n && !second) s = mk_addk(g, s, base.at[0]);
   double limit = labels == 2 && !is_signed ? 0.5 : 0;
   Val only = mk_squeeze(g, s, 1);
-  Val index = mk_cast(g, mk_map2(g, OP_gt, only, mk_like(g, only, limit)), DT_i64);
+  Val index = mk_cast(g, mk_gt(g, only, mk_like(g, only, limit)), DT_i64);
   if (labels == 1) {
     b->out[0] = index;
   } else if (second) {
@@ -555,7 +550,6 @@ static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
 }
 
 void build_treeclassifier(Build *b) {
-  Graph *g = b->g;
   Val x = ml_rows(b, on_in(b, 0));
   Forest f = forest_new(b, x);
   u32 labels = ml_label_count(b, "classlabels_int64s");
@@ -578,6 +572,6 @@ void build_treeclassifier(Build *b) {
   }
   f.targets = labels;
   Val s = add_base(b, evaluate(&f, x, AG_sum), labels);
-  b->out[0] = ml_labels(b, mk_arg(g, OP_argmax, s, 1, false, false), "classlabels_int64s");
-  if (on_wants(b, 1)) b->out[1] = mk_cast(g, ml_post(b, s), DT_f32);
+  b->out[0] = ml_labels(b, mk_arg(b->g, OP_argmax, s, 1, false, false), "classlabels_int64s");
+  if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, ml_post(b, s), DT_f32);
 }

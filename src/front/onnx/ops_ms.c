@@ -75,9 +75,8 @@ void build_biasgelu(Build *b) {
 
 void build_fastgelu(Build *b) {
   Val x = with_bias(b), cube = mk_mul(b->g, mk_mul(b->g, x, x), x);
-  Val t = mk_map1(b->g, OP_tanh,
-                  mk_add(b->g, mk_mulk(b->g, x, 0.7978845608028654),
-                         mk_mulk(b->g, cube, 0.035677408136300125)));
+  Val t = mk_tanh(b->g, mk_add(b->g, mk_mulk(b->g, x, 0.7978845608028654),
+                               mk_mulk(b->g, cube, 0.035677408136300125)));
   finish(b, 0, mk_mul(b->g, mk_mulk(b->g, x, 0.5), mk_addk(b->g, t, 1)));
 }
 
@@ -127,7 +126,7 @@ void build_embednorm(Build *b) {
   b->out[0] = mk_cast(g, compose_affine(b->g, y, on_in(b, 5), on_opt(b, 6)), dt);
   if (on_wants(b, 1)) {
     Val none = mk_full(g, mk_scalar(g, id, 0), &batch, 1);
-    Val one = on_has(b, 7) ? mk_map2(g, OP_eq, b->in[7], mk_like(g, b->in[7], 1)) : 0;
+    Val one = on_has(b, 7) ? mk_eq(g, b->in[7], mk_like(g, b->in[7], 1)) : 0;
     b->out[1] = one ? mk_reduce(g, OP_reduce_sum, mk_cast(g, one, id), &(i64){1}, 1, false) : none;
   }
   if (on_wants(b, 2)) b->out[2] = mk_cast(g, x, dt);
@@ -176,7 +175,7 @@ void build_cdist(Build *b) {
   Val d = mk_sub(g, mk_unsqueeze(g, mk_widen(g, b->in[0]), 1),
                  mk_unsqueeze(g, mk_widen(g, b->in[1]), 0));
   Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
-  finish(b, 0, root ? mk_map1(g, OP_sqrt, s) : s);
+  finish(b, 0, root ? mk_sqrt(g, s) : s);
 }
 
 /* ---- operators of opset 1 that old exporters of PyTorch and CoreML wrote ---- */
@@ -191,13 +190,13 @@ void build_old_scale(Build *b) {
 }
 
 void build_old_scaledtanh(Build *b) {
-  Val t = mk_map1(b->g, OP_tanh, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
+  Val t = mk_tanh(b->g, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
   finish(b, 0, mk_mulk(b->g, t, on_float(b, "alpha", 1)));
 }
 
 void build_old_softplus(Build *b) {
-  Val e = mk_map1(b->g, OP_exp, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
-  finish(b, 0, mk_mulk(b->g, mk_map1(b->g, OP_log, mk_addk(b->g, e, 1)), on_float(b, "alpha", 1)));
+  Val e = mk_exp(b->g, mk_mulk(b->g, on_wide(b, 0), on_float(b, "beta", 1)));
+  finish(b, 0, mk_mulk(b->g, mk_log(b->g, mk_addk(b->g, e, 1)), on_float(b, "alpha", 1)));
 }
 
 /* x * scale + a bias for each channel. */

@@ -33,7 +33,7 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
     return attn_between(g, mk_slice_axis(g, mask, 0, batch, batch),
                         mk_slice_axis(g, mask, 0, 0, batch), total);
   if (t.rank == 1) on_unsupported(b, "a mask index of this length");
-  Val keep = mk_map2(g, OP_gt, mask, mk_like(g, mask, 0));
+  Val keep = mk_gt(g, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
   if (t.rank == 3) return mk_unsqueeze(g, keep, 1);
   if (t.rank != 4) on_bad(b, "the mask has rank %u", t.rank);
@@ -232,7 +232,7 @@ typedef struct Cache {
 
 static Val head_norm(Build *b, Val x, Val weight) {
   Val square = mk_mean(b->g, mk_mul(b->g, x, x), &(i64){3}, 1, true);
-  Val root = mk_map1(b->g, OP_sqrt, mk_addk(b->g, square, on_float(b, "qk_norm_epsilon", 1e-6f)));
+  Val root = mk_sqrt(b->g, mk_addk(b->g, square, on_float(b, "qk_norm_epsilon", 1e-6f)));
   return mk_mul(b->g, mk_div(b->g, x, root), mk_cast(b->g, weight, on_dtype(b, x)));
 }
 
@@ -278,7 +278,7 @@ static Val grouped_keeps(Build *b, Val s, const Cache *c) {
   Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3);
   if (on_int(b, "causal", 1)) return attn_window(g, s, c->past, window < 0 ? -1 : window - 1, 0);
   Val end = mk_add(g, c->past, mk_extent(g, rows, DT_i64));
-  return mk_map2(g, OP_lt, mk_iota(g, DT_i64, &cols, 1, 0), end);
+  return mk_lt(g, mk_iota(g, DT_i64, &cols, 1, 0), end);
 }
 
 static void grouped_refuse(Build *b) {
@@ -301,7 +301,7 @@ void build_groupquery(Build *b) {
   Val before =
       mk_sub(g, mk_addk(g, mk_cast(g, on_in(b, 5), DT_i64), 1), mk_extent(g, length, DT_i64));
   Dim batch[4] = {on_dim(b, h.q, 0), 1, 1, 1};
-  c.past = mk_reshape(g, mk_map2(g, OP_max, before, mk_scalar(g, DT_i64, 0)), batch, 4);
+  c.past = mk_reshape(g, mk_max(g, before, mk_scalar(g, DT_i64, 0)), batch, 4);
   if (on_int(b, "do_rotary", 0)) grouped_rotate(b, &h, &c);
   h.k = attn_extend(g, on_opt(b, 3), c.past, h.k, c.length);
   h.v = attn_extend(g, on_opt(b, 4), c.past, h.v, c.length);

@@ -13,18 +13,12 @@ typedef struct NgramPool {
   i64 size;  /* of the output */
 } NgramPool;
 
-static const OnnxAttr *list_of(Build *b, const char *name, OnnxAttrType type) {
-  const OnnxAttr *a = on_attr(b, name);
-  if (a && a->type != type) on_bad(b, "attribute %s has the wrong type", name);
-  return a;
-}
-
 static NgramPool read_pool(Build *b) {
   NgramPool p = {.b = b,
-                 .ints = list_of(b, "pool_int64s", OA_ints),
-                 .strs = list_of(b, "pool_strings", OA_strings)};
-  p.start = list_of(b, "ngram_counts", OA_ints);
-  p.index = list_of(b, "ngram_indexes", OA_ints);
+                 .ints = on_typed(b, "pool_int64s", OA_ints),
+                 .strs = on_typed(b, "pool_strings", OA_strings)};
+  p.start = on_typed(b, "ngram_counts", OA_ints);
+  p.index = on_typed(b, "ngram_indexes", OA_ints);
   if (p.ints && !p.ints->ints.n) p.ints = NULL;
   if (!p.ints == !(p.strs && p.strs->strings.n))
     on_bad(b, "exactly one of pool_int64s and pool_strings is expected");
@@ -57,8 +51,8 @@ static Val items_behind(Build *b, Val x, i64 d, Val *there) {
   Dim length = on_dim(b, x, 1);
   Val at = mk_addk(g, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
   Val end = mk_extent(g, length, DT_i64);
-  *there = mk_unsqueeze(g, mk_map2(g, OP_lt, at, end), 1);
-  return mk_gather(g, x, mk_map2(g, OP_min, at, mk_addk(g, end, -1)), 1);
+  *there = mk_unsqueeze(g, mk_lt(g, at, end), 1);
+  return mk_gather(g, x, mk_min(g, at, mk_addk(g, end, -1)), 1);
 }
 
 /* How often each n-gram occurs in x [rows, length], its items `step` apart: [rows, count]; 0 when
@@ -75,11 +69,10 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
     Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
                : k   ? items_behind(b, x, step * (i64)k, &there)
                      : x;
-    Val hit =
-        mk_map2(g, OP_eq, mk_unsqueeze(g, part, 2), items_at(p, from, count, n, k, on_dtype(b, x)));
-    all = all ? mk_map2(g, OP_and, all, hit) : hit;
+    Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items_at(p, from, count, n, k, on_dtype(b, x)));
+    all = all ? mk_and(g, all, hit) : hit;
   }
-  if (there) all = mk_map2(g, OP_and, all, there); /* of the last item: it is the furthest */
+  if (there) all = mk_and(g, all, there); /* of the last item: it is the furthest */
   return mk_reduce(g, OP_reduce_sum, mk_cast(g, all, DT_f32), &(i64){1}, 1, false);
 }
 
@@ -101,12 +94,12 @@ static Val spread_counts(const NgramPool *p, Val counts, u32 first, u32 count) {
 static Val weighted(const NgramPool *p, Val y) {
   Build *b = p->b;
   Graph *g = b->g;
-  const OnnxAttr *w = list_of(b, "weights", OA_floats);
+  const OnnxAttr *w = on_typed(b, "weights", OA_floats);
   if (on_str_is(b, "mode", "", "TF")) return y;
   bool idf = on_str_is(b, "mode", "", "IDF");
   if (!idf && !on_str_is(b, "mode", "", "TFIDF"))
     on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
-  if (idf) y = mk_cast(g, mk_map2(g, OP_gt, y, mk_like(g, y, 0)), DT_f32);
+  if (idf) y = mk_cast(g, mk_gt(g, y, mk_like(g, y, 0)), DT_f32);
   if (!w || !w->floats.n) return y;
   if (w->floats.n < (u64)p->size)
     on_bad(b, "%u weights for %lld outputs", w->floats.n, (long long)p->size);

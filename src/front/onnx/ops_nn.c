@@ -9,17 +9,6 @@
 
 /* ---- reading of attributes ---- */
 
-static void read_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64 otherwise) {
-  i32 found = on_ints(b, name, to, n);
-  if (found < 0)
-    for (u32 i = 0; i < n; i++) to[i] = otherwise;
-  else if ((u32)found != n)
-    on_bad(b, "attribute %s has %d entries, expected %u", name, found, n);
-  for (u32 i = 0; i < n; i++)
-    if (to[i] < least || to[i] > INT32_MAX)
-      on_bad(b, "attribute %s: entry %u is %lld", name, i, (long long)to[i]);
-}
-
 typedef enum AutoPad { PAD_given, PAD_valid, PAD_upper, PAD_lower } AutoPad;
 
 static AutoPad auto_pad(Build *b) {
@@ -29,10 +18,10 @@ static AutoPad auto_pad(Build *b) {
 /* Everything but the kernel's extents, which w->size holds; in: spatial extents of the operand. */
 static void read_window(Build *b, Window *w, const Dim *in) {
   i64 pads[2 * MAX_RANK] = {0};
-  read_list(b, "strides", w->stride, w->n, 1, 1);
-  read_list(b, "dilations", w->dilation, w->n, 1, 1);
+  on_int_list(b, "strides", w->stride, w->n, 1, 1);
+  on_int_list(b, "dilations", w->dilation, w->n, 1, 1);
   AutoPad kind = auto_pad(b);
-  if (kind == PAD_given) read_list(b, "pads", pads, 2 * w->n, 0, 0);
+  if (kind == PAD_given) on_int_list(b, "pads", pads, 2 * w->n, 0, 0);
   for (u32 i = 0; i < w->n; i++) {
     w->lo[i] = pads[i];
     w->hi[i] = pads[w->n + i];
@@ -51,7 +40,7 @@ static u32 spatial(Build *b, Val x) {
 static Window pool_window(Build *b, Val x) {
   Window w = {.n = spatial(b, x)};
   if (!on_has_attr(b, "kernel_shape")) on_bad(b, "attribute kernel_shape is missing");
-  read_list(b, "kernel_shape", w.size, w.n, 1, 1);
+  on_int_list(b, "kernel_shape", w.size, w.n, 1, 1);
   read_window(b, &w, on_type(b, x)->dim + 2);
   return w;
 }
@@ -68,7 +57,7 @@ static void kernel_extents(Build *b, Window *w, Val weights) {
       on_bad(b, "the kernel has extent %lld", (long long)w->size[i]);
   }
   if (!on_has_attr(b, "kernel_shape")) return;
-  read_list(b, "kernel_shape", said, w->n, 1, 1);
+  on_int_list(b, "kernel_shape", said, w->n, 1, 1);
   for (u32 i = 0; i < w->n; i++)
     if (said[i] != w->size[i])
       on_bad(b, "kernel_shape says %lld on axis %u, the weights %lld", (long long)said[i], i,
@@ -115,12 +104,12 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   Window w = {.n = spatial(b, x)};
   i64 more[MAX_RANK], shape[MAX_RANK], pads[2 * MAX_RANK] = {0}, lo[MAX_RANK], hi[MAX_RANK];
   kernel_extents(b, &w, weights);
-  read_list(b, "strides", w.stride, w.n, 1, 1);
-  read_list(b, "dilations", w.dilation, w.n, 1, 1);
-  read_list(b, "output_padding", more, w.n, 0, 0);
+  on_int_list(b, "strides", w.stride, w.n, 1, 1);
+  on_int_list(b, "dilations", w.dilation, w.n, 1, 1);
+  on_int_list(b, "output_padding", more, w.n, 0, 0);
   AutoPad kind = auto_pad(b);
   bool shaped = output_shape(b, shape, w.n), by_rule = shaped || kind >= PAD_upper;
-  if (!by_rule && kind == PAD_given) read_list(b, "pads", pads, 2 * w.n, 0, 0);
+  if (!by_rule && kind == PAD_given) on_int_list(b, "pads", pads, 2 * w.n, 0, 0);
   for (u32 i = 0; i < w.n; i++) {
     lo[i] = pads[i];
     hi[i] = pads[w.n + i] - more[i];
@@ -179,7 +168,7 @@ static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, 
     for (u32 i = w->n; i-- > 0;) {
       Dim d = t.dim[2 + i];
       if (padded) d = dim_add(b->ds, d, dim_add(b->ds, w->lo[i], w->hi[i]));
-      at[i] = mk_map2(b->g, OP_mod, arg, scalar_dim(b, d));
+      at[i] = mk_mod(b->g, arg, scalar_dim(b, d));
       if (padded) at[i] = mk_sub(b->g, at[i], scalar_dim(b, w->lo[i]));
       arg = mk_div(b->g, arg, scalar_dim(b, d));
     }
@@ -223,14 +212,14 @@ static double norm_order(Build *b) {
 }
 
 static Val to_power(Build *b, Val x, double p) {
-  x = mk_map1(b->g, OP_abs, x);
+  x = mk_abs(b->g, x);
   if (p == 1) return x;
-  return p == 2 ? mk_mul(b->g, x, x) : mk_map2(b->g, OP_pow, x, mk_like(b->g, x, p));
+  return p == 2 ? mk_mul(b->g, x, x) : mk_pow(b->g, x, mk_like(b->g, x, p));
 }
 
 static Val to_root(Build *b, Val x, double p) {
   if (p == 1) return x;
-  return p == 2 ? mk_map1(b->g, OP_sqrt, x) : mk_map2(b->g, OP_pow, x, mk_like(b->g, x, 1 / p));
+  return p == 2 ? mk_sqrt(b->g, x) : mk_pow(b->g, x, mk_like(b->g, x, 1 / p));
 }
 
 void build_lppool(Build *b) {
@@ -279,9 +268,9 @@ void build_maxunpool(Build *b) {
   i64 pads[2 * MAX_RANK], want[MAX_RANK];
   Dim dim[MAX_RANK] = {on_dim(b, x, 0), on_dim(b, x, 1)}, none[MAX_RANK] = {0}, hi[MAX_RANK];
   if (!on_has_attr(b, "kernel_shape")) on_bad(b, "attribute kernel_shape is missing");
-  read_list(b, "kernel_shape", w.size, w.n, 1, 1);
-  read_list(b, "strides", w.stride, w.n, 1, 1);
-  read_list(b, "pads", pads, 2 * w.n, 0, 0);
+  on_int_list(b, "kernel_shape", w.size, w.n, 1, 1);
+  on_int_list(b, "strides", w.stride, w.n, 1, 1);
+  on_int_list(b, "pads", pads, 2 * w.n, 0, 0);
   for (u32 i = 0; i < w.n; i++) {
     i64 k = w.size[i] - w.stride[i] - pads[i] - pads[w.n + i];
     Dim d = on_dim(b, x, 2 + i);
@@ -316,9 +305,9 @@ void build_col2im(Build *b) {
   if (on_rank(b, x) != 3) on_bad(b, "the operand has rank %u, expected 3", on_rank(b, x));
   if (on_known_ints(b, 2, w.size, (MAX_RANK - 2) / 2) != w.n)
     on_bad(b, "image_shape and block_shape differ in length");
-  read_list(b, "strides", w.stride, w.n, 1, 1);
-  read_list(b, "dilations", w.dilation, w.n, 1, 1);
-  read_list(b, "pads", pads, 2 * w.n, 0, 0);
+  on_int_list(b, "strides", w.stride, w.n, 1, 1);
+  on_int_list(b, "dilations", w.dilation, w.n, 1, 1);
+  on_int_list(b, "pads", pads, 2 * w.n, 0, 0);
   Dim grid[MAX_RANK], wide[MAX_RANK], start[MAX_RANK] = {0}, dim[MAX_RANK];
   for (u32 i = 0; i < w.n; i++) {
     if (image[i] < 1 || image[i] > INT32_MAX || w.size[i] < 1 || w.size[i] > INT32_MAX)
@@ -361,11 +350,8 @@ void build_matmul(Build *b) {
 
 Val on_channels(Build *b, Val x, bool to_front) {
   u32 rank = on_rank(b, x);
-  i64 perm[MAX_RANK] = {0};
   if (rank < 3) on_bad(b, "the operand has rank %u, expected at least 3", rank);
-  for (u32 i = 1; i < rank; i++) perm[i] = to_front ? i - 1 : i + 1;
-  perm[to_front ? 1 : rank - 1] = to_front ? rank - 1 : 1;
-  return mk_transpose(b->g, x, perm);
+  return mk_move_axis(b->g, x, to_front ? rank - 1 : 1, to_front ? 1 : rank - 1);
 }
 
 Val on_gemm(Build *b, Val x, Val y) {

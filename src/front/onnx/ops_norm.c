@@ -137,7 +137,7 @@ void build_lrn(Build *b) {
   window[0] = size;
   Val sum = mk_pool(b->g, OP_pool_sum, mk_mul(b->g, x, x), n, window, one, one, lo, hi);
   Val base = mk_addk(b->g, mk_mulk(b->g, sum, alpha / (double)size), on_float(b, "bias", 1));
-  on_give(b, mk_div(b->g, x, mk_map2(b->g, OP_pow, base, mk_like(b->g, x, beta))));
+  on_give(b, mk_div(b->g, x, mk_pow(b->g, base, mk_like(b->g, x, beta))));
 }
 
 /* A vector of norm 0 stays. */
@@ -145,10 +145,10 @@ void build_lpnorm(Build *b) {
   Val x = on_wide(b, 0), norm;
   i64 axis = on_axis_of(b, x, -1), p = on_int(b, "p", 2);
   if (p != 1 && p != 2) on_bad(b, "p must be 1 or 2, found %lld", (long long)p);
-  Val term = p == 1 ? mk_map1(b->g, OP_abs, x) : mk_mul(b->g, x, x);
+  Val term = p == 1 ? mk_abs(b->g, x) : mk_mul(b->g, x, x);
   norm = mk_reduce(b->g, OP_reduce_sum, term, &axis, 1, true);
-  if (p == 2) norm = mk_map1(b->g, OP_sqrt, norm);
-  Val zero = mk_like(b->g, x, 0), none = mk_map2(b->g, OP_eq, norm, zero);
+  if (p == 2) norm = mk_sqrt(b->g, norm);
+  Val zero = mk_like(b->g, x, 0), none = mk_eq(b->g, norm, zero);
   on_give(b, mk_select(b->g, none, zero, mk_div(b->g, x, norm)));
 }
 
@@ -159,7 +159,7 @@ void build_meanvariance(Build *b) {
   if (n < 0) n = 3;
   on_axes(b, axes, (u32)n, on_rank(b, x));
   Val d = mk_sub(b->g, x, mk_mean(b->g, x, axes, (u32)n, true));
-  Val deviation = mk_map1(b->g, OP_sqrt, mk_mean(b->g, mk_mul(b->g, d, d), axes, (u32)n, true));
+  Val deviation = mk_sqrt(b->g, mk_mean(b->g, mk_mul(b->g, d, d), axes, (u32)n, true));
   on_give(b, mk_div(b->g, d, mk_addk(b->g, deviation, 1e-9)));
 }
 
@@ -195,7 +195,7 @@ void build_hardmax(Build *b) {
   Dim dim[MAX_RANK];
   for (u32 i = 0; i < u.rank; i++) dim[i] = i == axis ? u.dim[i] : 1;
   Val top = mk_arg(b->g, OP_argmax, x, axis, true, false);
-  Val hit = mk_map2(b->g, OP_eq, mk_iota(b->g, DT_i64, dim, u.rank, axis), top);
+  Val hit = mk_eq(b->g, mk_iota(b->g, DT_i64, dim, u.rank, axis), top);
   b->out[0] = mk_reshape(b->g, mk_cast(b->g, hit, t.dt), t.dim, t.rank);
 }
 
@@ -214,12 +214,12 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   if (ignores) { /* the label to be ignored need not be one */
     Val index =
         mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
-    skip = mk_map2(b->g, OP_eq, label, mk_reshape(b->g, index, NULL, 0));
+    skip = mk_eq(b->g, label, mk_reshape(b->g, index, NULL, 0));
     label = mk_select(b->g, skip, mk_like(b->g, label, 0), label);
   }
   label = on_index(b, label, on_dim(b, logp, 1));
   Val picked = mk_gather_elems(b->g, logp, mk_unsqueeze(b->g, label, 1), 1);
-  Val loss = mk_map1(b->g, OP_neg, mk_squeeze(b->g, picked, 1));
+  Val loss = mk_neg(b->g, mk_squeeze(b->g, picked, 1));
   if (weight) factor = mk_gather(b->g, as_type_of(b, weight, logp), label, 0);
   if (factor) loss = mk_mul(b->g, loss, factor);
   if (ignores) {

@@ -19,7 +19,7 @@ static Val lit(Build *b, DType dt, double x) {
 }
 
 static Val both(Build *b, Val x, Val y) {
-  return mk_map2(b->g, OP_and, x, y);
+  return mk_and(b->g, x, y);
 }
 
 static Val last_axis(Build *b, Val x) {
@@ -54,19 +54,18 @@ Val number_text(Build *b, Val x) {
   if (!dtype_is_int(dt)) on_unsupported(b, "%s as strings", dtype_info[dt].name);
   Dim room = room_for(dt);
   Val pow = powers(b), i = mk_iota(g, DT_i64, &room, 1, 0), zero = lit(b, DT_i64, 0);
-  Val minus = last_axis(b, mk_map2(g, OP_lt, x, mk_like(g, x, 0)));
+  Val minus = last_axis(b, mk_lt(g, x, mk_like(g, x, 0)));
   Val a = mk_cast(g, last_axis(b, x), DT_u64);
   a = mk_select(g, minus, mk_sub(g, lit(b, DT_u64, 0), a), a);
   i64 last = on_rank(b, a) - 1;
-  Val n =
-      mk_reduce(g, OP_reduce_sum, mk_cast(g, mk_map2(g, OP_ge, a, pow), DT_i64), &last, 1, true);
-  n = mk_map2(g, OP_max, n, lit(b, DT_i64, 1)); /* digits */
+  Val n = mk_reduce(g, OP_reduce_sum, mk_cast(g, mk_ge(g, a, pow), DT_i64), &last, 1, true);
+  n = mk_max(g, n, lit(b, DT_i64, 1)); /* digits */
   Val place = mk_sub(g, mk_addk(g, n, -1), mk_sub(g, i, mk_cast(g, minus, DT_i64)));
-  Val there = both(b, mk_map2(g, OP_ge, place, zero), mk_map2(g, OP_lt, place, n));
+  Val there = both(b, mk_ge(g, place, zero), mk_lt(g, place, n));
   Val by = mk_gather(g, pow, mk_clamp(g, place, 0, POWERS - 1), 0);
-  Val digit = mk_map2(g, OP_mod, mk_div(g, a, by), lit(b, DT_u64, 10));
+  Val digit = mk_mod(g, mk_div(g, a, by), lit(b, DT_u64, 10));
   Val byte = mk_addk(g, mk_cast(g, digit, DT_u8), '0');
-  Val sign = both(b, minus, mk_map2(g, OP_eq, i, zero));
+  Val sign = both(b, minus, mk_eq(g, i, zero));
   byte = mk_select(g, there, byte, lit(b, DT_u8, 0));
   return on_text(b, mk_select(g, sign, lit(b, DT_u8, '-'), byte));
 }
@@ -163,24 +162,23 @@ static void read_char(Graph *g, void *user, Val i, Val *cond, Val *now, Val *sca
   Val byte = mk_cast(g, mk_gather(g, r->rows, i, on_rank(b, r->rows) - 1), DT_i64);
   Val class = mk_gather(g, r->class, byte, 0);
   Val phase = mk_gather(g, r->next, mk_add(g, mk_mulk(g, now[R_phase], CLASSES), class), 0);
-#define IS(x, k) mk_map2(g, OP_eq, x, lit(b, DT_i64, k))
+#define IS(x, k) mk_eq(g, x, lit(b, DT_i64, k))
   Val digit = IS(class, C_digit), minus = IS(class, C_minus), whole = IS(phase, P_whole),
       part = IS(phase, P_part), power = both(b, IS(phase, P_power), digit);
-  Val d = mk_addk(g, byte, -'0'), used = both(b, digit, mk_map2(g, OP_or, whole, part));
+  Val d = mk_addk(g, byte, -'0'), used = both(b, digit, mk_or(g, whole, part));
   Val ten = lit(b, DT_u64, 10), old = now[R_digits], du = mk_cast(g, d, DT_u64);
-  Val fits = r->integer
-                 ? mk_map2(g, OP_le, old, mk_div(g, mk_sub(g, lit(b, DT_u64, 0x1p64), du), ten))
-                 : mk_map2(g, OP_lt, old, lit(b, DT_u64, 1e18));
-  Val take = both(b, used, fits), leave = both(b, used, mk_map1(g, OP_not, fits));
+  Val fits = r->integer ? mk_le(g, old, mk_div(g, mk_sub(g, lit(b, DT_u64, 0x1p64), du), ten))
+                        : mk_lt(g, old, lit(b, DT_u64, 1e18));
+  Val take = both(b, used, fits), leave = both(b, used, mk_not(g, fits));
   now[R_digits] = mk_select(g, take, mk_add(g, mk_mul(g, old, ten), du), old);
   Val up = mk_cast(g, both(b, leave, whole), DT_i64),
       down = mk_cast(g, both(b, take, part), DT_i64);
   now[R_shift] = mk_sub(g, mk_add(g, now[R_shift], up), down);
-  now[R_over] = mk_map2(g, OP_max, now[R_over], mk_cast(g, leave, DT_i64));
-  now[R_seen] = mk_map2(g, OP_max, now[R_seen], mk_cast(g, used, DT_i64));
+  now[R_over] = mk_max(g, now[R_over], mk_cast(g, leave, DT_i64));
+  now[R_seen] = mk_max(g, now[R_seen], mk_cast(g, used, DT_i64));
   Val sign = both(b, minus, IS(phase, P_sign)), esign = both(b, minus, IS(phase, P_esign));
-  now[R_minus] = mk_map2(g, OP_max, now[R_minus], mk_cast(g, sign, DT_i64));
-  now[R_eminus] = mk_map2(g, OP_max, now[R_eminus], mk_cast(g, esign, DT_i64));
+  now[R_minus] = mk_max(g, now[R_minus], mk_cast(g, sign, DT_i64));
+  now[R_eminus] = mk_max(g, now[R_eminus], mk_cast(g, esign, DT_i64));
   Val far = mk_clamp(g, mk_add(g, mk_mulk(g, now[R_power], 10), d), 0, 9999);
   now[R_power] = mk_select(g, power, far, now[R_power]);
   now[R_phase] = phase;
@@ -197,23 +195,22 @@ static Val shifted(Build *b, Val x, Val n) {
     snprintf(text, sizeof text, "1e%d", (int)i);
     tensor_set(t, (u64)i, (Scalar){.f = strtod(text, NULL)});
   }
-  Val ten = mk_gather(g, mk_const(g, t), mk_map1(g, OP_abs, n), 0);
-  Val up = mk_map2(g, OP_ge, n, lit(b, DT_i64, 0));
+  Val ten = mk_gather(g, mk_const(g, t), mk_abs(g, n), 0);
+  Val up = mk_ge(g, n, lit(b, DT_i64, 0));
   return mk_select(g, up, mk_mul(g, x, ten), mk_div(g, x, ten));
 }
 
 static Val float_of(Build *b, const Val *r) {
   Graph *g = b->g;
-  Val power =
-      mk_select(g, mk_cast(g, r[R_eminus], DT_bool), mk_map1(g, OP_neg, r[R_power]), r[R_power]);
+  Val power = mk_select(g, mk_cast(g, r[R_eminus], DT_bool), mk_neg(g, r[R_power]), r[R_power]);
   Val n = mk_add(g, r[R_shift], power), near = mk_clamp(g, n, -308, 308);
   Val rest = mk_clamp(g, mk_sub(g, n, near), -308, 308);
   Val v = shifted(b, shifted(b, mk_cast(g, r[R_digits], DT_f64), near), rest);
-  Val phase = r[R_phase], none = mk_map2(g, OP_eq, r[R_digits], lit(b, DT_u64, 0));
+  Val phase = r[R_phase], none = mk_eq(g, r[R_digits], lit(b, DT_u64, 0));
   v = mk_select(g, none, lit(b, DT_f64, 0), v); /* 0e9999 */
-  v = mk_select(g, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_inf)), lit(b, DT_f64, INFINITY), v);
-  v = mk_select(g, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_nan)), lit(b, DT_f64, NAN), v);
-  return mk_select(g, mk_cast(g, r[R_minus], DT_bool), mk_map1(g, OP_neg, v), v);
+  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), lit(b, DT_f64, INFINITY), v);
+  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_nan)), lit(b, DT_f64, NAN), v);
+  return mk_select(g, mk_cast(g, r[R_minus], DT_bool), mk_neg(g, v), v);
 }
 
 Val text_number(Build *b, Val x, DType to) {
@@ -228,20 +225,19 @@ Val text_number(Build *b, Val x, DType to) {
   mk_loop(g, mk_extent(g, on_dim(b, r.rows, rank - 1), DT_i64), 0, state, R_COUNT, none, 0,
           read_char, &r);
   Val zero = lit(b, DT_i64, 0), phase = state[R_phase];
-  Val bad = mk_map2(g, OP_or, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_bad)),
-                    mk_map2(g, OP_eq, state[R_seen], zero));
-  Val word = mk_map2(g, OP_or, mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_inf)),
-                     mk_map2(g, OP_eq, phase, lit(b, DT_i64, P_nan)));
-  bad = both(b, bad, mk_map1(g, OP_not, word));
+  Val bad = mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_bad)), mk_eq(g, state[R_seen], zero));
+  Val word =
+      mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), mk_eq(g, phase, lit(b, DT_i64, P_nan)));
+  bad = both(b, bad, mk_not(g, word));
   Val minus = mk_cast(g, state[R_minus], DT_bool);
   if (integer) {
-    bad = mk_map2(g, OP_or, bad, mk_cast(g, state[R_over], DT_bool));
+    bad = mk_or(g, bad, mk_cast(g, state[R_over], DT_bool));
     Val most = mk_add(g, lit(b, DT_u64, 0x1p63 - 1024),
                       mk_addk(g, mk_cast(g, state[R_minus], DT_u64), 1023));
-    if (dtype_is_signed(to)) bad = mk_map2(g, OP_or, bad, mk_map2(g, OP_gt, state[R_digits], most));
+    if (dtype_is_signed(to)) bad = mk_or(g, bad, mk_gt(g, state[R_digits], most));
   }
   Val right = mk_demand(g, mk_cast(g, bad, DT_i64), "a string is no number of its type");
-  bad = mk_map2(g, OP_ne, right, zero); /* never; the run has ended */
+  bad = mk_ne(g, right, zero); /* never; the run has ended */
   if (!integer) return mk_cast(g, mk_select(g, bad, lit(b, DT_f64, NAN), float_of(b, state)), to);
   Val v = mk_select(g, minus, mk_sub(g, lit(b, DT_u64, 0), state[R_digits]), state[R_digits]);
   return mk_cast(g, mk_select(g, bad, lit(b, DT_u64, 0), v), to);

@@ -91,7 +91,7 @@ static Val restored(Build *b, Val q, Val scale, Val zero) {
 static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   bool moved = zero && !is_zero(b, zero);
   if (dtype_is_int(to)) {
-    x = mk_widen(b->g, mk_map1(b->g, OP_round, x));
+    x = mk_widen(b->g, mk_round(b->g, x));
     if (moved) x = mk_add(b->g, x, mk_cast(b->g, zero, on_dtype(b, x)));
     return mk_cast_sat(b->g, x, to);
   }
@@ -159,12 +159,11 @@ static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
   Val zero = mk_like(b->g, x, 0);
   i64 axes[MAX_RANK];
   u32 rank = axes_from(b->g, x, 0, axes);
-  Val hi = mk_map2(b->g, OP_max, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
-  Val lo = mk_map2(b->g, OP_min, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
+  Val hi = mk_max(b->g, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
+  Val lo = mk_min(b->g, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
   Val step = mk_div(b->g, mk_sub(b->g, hi, lo), mk_like(b->g, x, 255));
-  *scale = mk_select(b->g, mk_map2(b->g, OP_eq, hi, lo), mk_like(b->g, x, 1), step);
-  Val at = mk_map1(b->g, OP_round,
-                   mk_clamp(b->g, mk_map1(b->g, OP_neg, mk_div(b->g, lo, *scale)), 0, 255));
+  *scale = mk_select(b->g, mk_eq(b->g, hi, lo), mk_like(b->g, x, 1), step);
+  Val at = mk_round(b->g, mk_clamp(b->g, mk_neg(b->g, mk_div(b->g, lo, *scale)), 0, 255));
   *point = mk_cast_sat(b->g, at, DT_u8);
   return quantized(b, mk_div(b->g, x, *scale), *point, DT_u8, true);
 }
@@ -399,8 +398,8 @@ static Val unpacked(Build *b, Val x, i64 bits) {
   if (per == 1) return x;
   if (t.dt != DT_u8) on_bad(b, "packed values must be u8, found %s", dtype_info[t.dt].name);
   Val shift = mk_cast(g, mk_mulk(g, mk_iota(g, DT_i32, &per, 1, 0), (double)bits), DT_u8);
-  Val y = mk_map2(g, OP_shr, mk_unsqueeze(g, x, t.rank), shift);
-  y = mk_map2(g, OP_and, y, mk_like(g, y, (double)((1 << bits) - 1)));
+  Val y = mk_shr(g, mk_unsqueeze(g, x, t.rank), shift);
+  y = mk_and(g, y, mk_like(g, y, (double)((1 << bits) - 1)));
   Dim dim[MAX_RANK];
   for (u32 i = 0; i < t.rank; i++) dim[i] = t.dim[i];
   dim[t.rank - 1] = dim_mul(b->ds, dim[t.rank - 1], per);
@@ -422,7 +421,7 @@ static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 b
 /* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
 void build_matmulnbits(Build *b) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0)), zero = on_opt(b, 3);
+  Val x = on_wide(b, 0), zero = on_opt(b, 3);
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
       bits = packed_bits(b);
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
@@ -448,7 +447,7 @@ void build_matmulnbits(Build *b) {
   }
   Val y = mk_matmul(g, x, mk_transpose(g, w, (const i64[]){1, 0}));
   if (on_has(b, 5)) y = mk_add(g, y, mk_cast(g, b->in[5], on_dtype(b, y)));
-  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
+  on_give(b, y);
 }
 
 /* Rows of a table quantized in blocks; u8 holds several values along the last axis. */

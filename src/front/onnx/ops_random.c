@@ -61,8 +61,8 @@ void build_random_normal(Build *b) {
   if (!dtype_is_float(dt)) on_unsupported(b, "element type %s", dtype_info[dt].name);
   Graph *g = b->g;
   Val u = uniform(b, dt, dim, rank, 0), v = uniform(b, dt, dim, rank, 0x5bd1e995);
-  Val r = mk_map1(g, OP_sqrt, mk_mulk(g, mk_map1(g, OP_log, mk_sub(g, mk_like(g, u, 1), u)), -2));
-  Val z = mk_mul(g, r, mk_map1(g, OP_cos, mk_mulk(g, v, 6.28318530717958647692)));
+  Val r = mk_sqrt(g, mk_mulk(g, mk_log(g, mk_sub(g, mk_like(g, u, 1), u)), -2));
+  Val z = mk_mul(g, r, mk_cos(g, mk_mulk(g, v, 6.28318530717958647692)));
   double mean = on_float(b, "mean", 0), scale = on_float(b, "scale", 1);
   b->out[0] = mk_cast(g, mk_addk(g, mk_mulk(g, z, scale), mean), dt);
 }
@@ -71,15 +71,15 @@ void build_bernoulli(Build *b) {
   Dim dim[MAX_RANK];
   u32 rank;
   DType dt = target(b, true, dim, &rank);
-  Val p = mk_widen(b->g, on_in(b, 0)), u = uniform(b, on_dtype(b, p), dim, rank, 0);
-  b->out[0] = mk_cast(b->g, mk_map2(b->g, OP_lt, u, p), dt);
+  Val p = on_wide(b, 0), u = uniform(b, on_dtype(b, p), dim, rank, 0);
+  b->out[0] = mk_cast(b->g, mk_lt(b->g, u, p), dt);
 }
 
 /* Input: unnormalised log-probabilities [batch, classes]. The sample is how many running sums lie
  * at or below u. */
 void build_multinomial(Build *b) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   if (on_rank(b, x) != 2) on_bad(b, "needs rank 2");
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
@@ -88,19 +88,19 @@ void build_multinomial(Build *b) {
   Val cdf = mk_cum(g, OP_cumsum, compose_softmax(g, x, &axis, 1), 1, false, false);
   Dim classes = on_dim(b, x, 1), shape[3] = {on_dim(b, x, 0), samples, 1};
   Val u = mk_random(g, on_dtype(b, x), shape, 3, seed_of(b));
-  Val below = mk_cast(g, mk_map2(g, OP_le, mk_unsqueeze(g, cdf, 1), u), DT_i64);
+  Val below = mk_cast(g, mk_le(g, mk_unsqueeze(g, cdf, 1), u), DT_i64);
   Val n = mk_reduce(g, OP_reduce_sum, below, &last, 1, false);
   Dim top = dim_addk(b->ds, classes, -1);
-  b->out[0] = mk_cast(g, mk_map2(g, OP_min, n, mk_dims_as(g, DT_i64, 0, &top, 1)), dt);
+  b->out[0] = mk_cast(g, mk_min(g, n, mk_dims_as(g, DT_i64, 0, &top, 1)), dt);
 }
 
 /* What is kept is made larger, so that the mean stays. */
 void on_dropout(Build *b, double ratio) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   Type t = *on_type(b, b->in[0]);
   if (!(ratio > 0 && ratio < 1)) on_bad(b, "ratio %g", ratio);
-  Val u = uniform(b, DT_f32, t.dim, t.rank, 0), keep = mk_map2(g, OP_ge, u, mk_like(g, u, ratio));
+  Val u = uniform(b, DT_f32, t.dim, t.rank, 0), keep = mk_ge(g, u, mk_like(g, u, ratio));
   Val y = mk_select(g, keep, mk_mulk(g, x, 1 / (1 - ratio)), mk_like(g, x, 0));
   b->out[0] = mk_cast(g, y, t.dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(g, keep, b->opset >= 10 ? DT_bool : t.dt);

@@ -59,8 +59,7 @@ static u32 named(Build *b, const char *attr, const char *otherwise, const char *
 }
 
 static ResizeMode read_mode(Build *b) {
-  static const char *const name[] = {"nearest", "linear", "cubic", "bilinear"};
-  u32 i = named(b, "mode", "nearest", name, 4);
+  u32 i = on_choice(b, "mode", "nearest linear cubic bilinear");
   return i == 3 ? RS_linear : (ResizeMode)i;
 }
 

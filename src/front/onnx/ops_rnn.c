@@ -100,13 +100,8 @@ static Val times_r(Cell *k, Val h) {
   return mk_contract(k->b->g, h, k->r, "bh,gh->bg");
 }
 
-static void step_rnn(Cell *k, Val x, Val *h) {
-  *h = apply(k, &k->act[0], mk_add(k->b->g, x, times_r(k, *h)));
-}
-
 static void step_gru(Cell *k, Val x, Val *h) {
-  Build *b = k->b;
-  Graph *g = b->g;
+  Graph *g = k->b->g;
   Dim two = 2 * (i64)k->hidden;
   Val r_zr = mk_slice_axis(g, k->r, 0, 0, two), r_h = mk_slice_axis(g, k->r, 0, two, k->hidden);
   Val zr = mk_add(g, mk_slice_axis(g, x, 1, 0, two), mk_contract(g, *h, r_zr, "bh,gh->bg"));
@@ -127,8 +122,7 @@ static void step_gru(Cell *k, Val x, Val *h) {
 }
 
 static void step_lstm(Cell *k, Val x, Val *h, Val *c) {
-  Build *b = k->b;
-  Graph *g = b->g;
+  Graph *g = k->b->g;
   Val all = mk_add(g, x, times_r(k, *h)); /* gates in the order i o f c */
   Val i = part(k, all, 1, 0), o = part(k, all, 1, 1), f = part(k, all, 1, 2);
   if (k->peep) i = mk_add(g, i, mk_mul(g, part(k, k->peep, 0, 0), *c));
@@ -147,14 +141,14 @@ static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan
   Val x = mk_gather(g, k->xw, t, 0), h = carried[0], c = k->kind == CELL_lstm ? carried[1] : 0;
   (void)cond;
   if (k->kind == CELL_rnn)
-    step_rnn(k, x, &h);
+    h = apply(k, &k->act[0], mk_add(g, x, times_r(k, h)));
   else if (k->kind == CELL_gru)
     step_gru(k, x, &h);
   else
     step_lstm(k, x, &h, &c);
   scan[0] = h;
   if (k->lens) { /* past the end of a sequence: state kept, output 0 */
-    Val live = mk_unsqueeze(g, mk_map2(g, OP_lt, t, k->lens), 1);
+    Val live = mk_unsqueeze(g, mk_lt(g, t, k->lens), 1);
     scan[0] = mk_select(g, live, h, mk_like(g, h, 0));
     h = mk_select(g, live, h, carried[0]);
     if (c) c = mk_select(g, live, c, carried[1]);
@@ -178,7 +172,7 @@ static Val reverse_time(Build *b, Val x, Val lens) {
   Dim shape[3] = {t->dim[0], t->dim[1], t->dim[2]};
   Val i = mk_iota(g, DT_i64, shape, 3, 0), n = mk_unsqueeze(g, lens, 1);
   Val back = mk_addk(g, mk_sub(g, n, i), -1);
-  return mk_gather_elems(g, x, mk_select(g, mk_map2(g, OP_lt, i, n), back, i), 0);
+  return mk_gather_elems(g, x, mk_select(g, mk_lt(g, i, n), back, i), 0);
 }
 
 /* Row d of an operand that has one row per direction. */
@@ -188,7 +182,7 @@ static Val row(Build *b, Val v, u32 d) {
 
 static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
   if (on_has(b, input)) {
-    Val h = row(b, mk_widen(b->g, on_in(b, input)), d);
+    Val h = row(b, on_wide(b, input), d);
     Dim want[2] = {on_dim(b, x, 1), hidden};
     bool fits = on_rank(b, h) == 2;
     for (u32 i = 0; fits && i < 2; i++) {
@@ -221,8 +215,8 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   Graph *g = b->g;
   u32 in_c = 6, in_p = 7;
   if (backward) x = reverse_time(b, x, k->lens);
-  Val w = row(b, mk_widen(g, on_in(b, 1)), d);
-  k->r = row(b, mk_widen(g, on_in(b, 2)), d);
+  Val w = row(b, on_wide(b, 1), d);
+  k->r = row(b, on_wide(b, 2), d);
   k->rb = k->peep = 0;
   if (k->quantized) {
     k->xw = on_dynamic_product(b, x, w, row(b, on_in(b, 8), d), row(b, on_in(b, 9), d));
@@ -231,8 +225,8 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   } else {
     k->xw = mk_contract(g, x, w, "tbi,gi->tbg");
   }
-  if (on_has(b, 3)) biases(k, mk_widen(g, on_in(b, 3)), d);
-  if (k->kind == CELL_lstm && on_has(b, in_p)) k->peep = row(b, mk_widen(g, on_in(b, in_p)), d);
+  if (on_has(b, 3)) biases(k, on_wide(b, 3), d);
+  if (k->kind == CELL_lstm && on_has(b, in_p)) k->peep = row(b, on_wide(b, in_p), d);
   Val carried[2] = {initial(b, 5, d, x, k->hidden), 0}, scan;
   u32 n = 1;
   if (k->kind == CELL_lstm) carried[n++] = initial(b, in_c, d, x, k->hidden);
@@ -252,7 +246,7 @@ static Val stack(Build *b, const Val *v, u32 n, u32 axis) {
 void build_rnn(Build *b) {
   Graph *g = b->g;
   Cell k = {.b = b, .kind = (CellKind)b->arg};
-  Val x = mk_widen(g, on_in(b, 0)), w = on_in(b, 1);
+  Val x = on_wide(b, 0), w = on_in(b, 1);
   DType dt = on_dtype(b, b->in[0]);
   if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3)
     on_bad(b, "X, W and R must have rank 3");

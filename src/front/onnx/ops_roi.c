@@ -42,7 +42,7 @@ static Reach span_of(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool hal
   s.start = mk_addk(g, mk_mulk(g, column(b, rois, i), scale), half ? -0.5 : 0);
   Val size =
       mk_sub(g, mk_addk(g, mk_mulk(g, column(b, rois, i + 2), scale), half ? -0.5 : 0), s.start);
-  if (!half) size = mk_map2(g, OP_max, size, mk_like(g, size, 1));
+  if (!half) size = mk_max(g, size, mk_like(g, size, 1));
   s.bin = mk_div(g, size, mk_like(g, size, (double)pooled));
   Type t = *on_type(b, s.bin);
   if (ratio > 0) {
@@ -50,9 +50,9 @@ static Reach span_of(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool hal
     return s;
   }
   /* the quotient may be a last bit too large, wherever the division ends up */
-  Val n = mk_map1(g, OP_ceil, s.bin), less = mk_addk(g, n, -1);
-  Val enough = mk_map2(g, OP_ge, mk_mulk(g, less, (double)pooled), size);
-  s.samples = mk_map2(g, OP_max, mk_select(g, enough, less, n), mk_like(g, size, 0));
+  Val n = mk_ceil(g, s.bin), less = mk_addk(g, n, -1);
+  Val enough = mk_ge(g, mk_mulk(g, less, (double)pooled), size);
+  s.samples = mk_max(g, mk_select(g, enough, less, n), mk_like(g, size, 0));
   return s;
 }
 
@@ -65,12 +65,12 @@ static Between between(Build *b, const Reach *s, Val k) {
   at = mk_add(g, at, mk_div(g, mk_mul(g, mk_addk(g, k, 0.5), s->bin), s->samples));
   Val end = mk_extent(g, s->extent, dt), last = mk_addk(g, end, -1);
   Between r;
-  r.in = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, mk_like(g, at, -1)), mk_map2(g, OP_le, at, end));
-  at = mk_map2(g, OP_min, mk_map2(g, OP_max, at, mk_like(g, at, 0)), last);
-  Val low = mk_map1(g, OP_floor, at);
+  r.in = mk_and(g, mk_ge(g, at, mk_like(g, at, -1)), mk_le(g, at, end));
+  at = mk_min(g, mk_max(g, at, mk_like(g, at, 0)), last);
+  Val low = mk_floor(g, at);
   r.part = mk_sub(g, at, low);
   r.low = mk_cast(g, low, DT_i64);
-  r.high = mk_cast(g, mk_map2(g, OP_min, mk_addk(g, low, 1), last), DT_i64);
+  r.high = mk_cast(g, mk_min(g, mk_addk(g, low, 1), last), DT_i64);
   return r;
 }
 
@@ -86,7 +86,7 @@ static void corners(const Align *a, const Between *y, const Between *x, Val *out
   Build *b = a->b;
   Graph *g = b->g;
   Val one = mk_like(g, y->part, 1), zero = mk_like(g, y->part, 0);
-  Val in = mk_map2(g, OP_and, over_y(b, y->in), over_x(b, x->in));
+  Val in = mk_and(g, over_y(b, y->in), over_x(b, x->in));
   for (u32 i = 0; i < 4; i++) {
     Val wy = over_y(b, i / 2 ? y->part : mk_sub(g, one, y->part));
     Val wx = over_x(b, i % 2 ? x->part : mk_sub(g, one, x->part));
@@ -101,15 +101,12 @@ static void align_step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Align *a = user;
   Build *b = a->b;
   DType dt = on_dtype(b, a->image);
-  (void)cond;
-  (void)scan;
-  Val ky = mk_cast(g, mk_div(g, i, a->columns), dt),
-      kx = mk_cast(g, mk_map2(g, OP_mod, i, a->columns), dt), v[4];
+  (void)cond, (void)scan;
+  Val ky = mk_cast(g, mk_div(g, i, a->columns), dt), kx = mk_cast(g, mk_mod(g, i, a->columns), dt),
+      v[4];
   Between y = between(b, &a->y, ky), x = between(b, &a->x, kx);
   corners(a, &y, &x, v);
-  Val live = mk_map2(g, OP_and, mk_map2(g, OP_lt, ky, a->y.samples),
-                     mk_map2(g, OP_lt, kx, a->x.samples)),
-      all;
+  Val live = mk_and(g, mk_lt(g, ky, a->y.samples), mk_lt(g, kx, a->x.samples)), all;
   live = mk_expand_tail(g, live, 2); /* [regions, 1, 1, 1] */
   Op op = a->max ? OP_max : OP_add;
   all = mk_map2(g, op, mk_map2(g, op, v[0], v[1]), mk_map2(g, op, v[2], v[3]));
@@ -129,7 +126,7 @@ static Dim output_extent(Build *b, const char *name) {
 
 void build_roialign(Build *b) {
   Graph *g = b->g;
-  Val image = mk_widen(g, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
+  Val image = on_wide(b, 0), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
   const char *usual = b->opset < 16 ? "output_half_pixel" : "half_pixel";
@@ -148,17 +145,17 @@ void build_roialign(Build *b) {
   mk_loop(g, mk_mul(g, most(b, a.y.samples), a.columns), 0, &acc, 1, &scan, 0, align_step, &a);
   Val count = mk_expand_tail(g, mk_mul(g, a.y.samples, a.x.samples), 2), one = mk_like(g, acc, 1);
   if (a.max)
-    acc = mk_select(g, mk_map2(g, OP_lt, count, one), mk_like(g, acc, 0), acc);
+    acc = mk_select(g, mk_lt(g, count, one), mk_like(g, acc, 0), acc);
   else
-    acc = mk_div(g, acc, mk_map2(g, OP_max, count, one));
-  b->out[0] = mk_cast(g, mk_transpose(g, acc, (const i64[]){0, 3, 1, 2}), on_dtype(b, b->in[0]));
+    acc = mk_div(g, acc, mk_max(g, count, one));
+  on_give(b, mk_transpose(g, acc, (const i64[]){0, 3, 1, 2}));
 }
 
 /* ---- MaxRoiPool ---- */
 
 static Val nearest_half_away(Build *b, Val x) {
-  Val up = mk_map1(b->g, OP_floor, mk_addk(b->g, mk_map1(b->g, OP_abs, x), 0.5));
-  return mk_mul(b->g, mk_map1(b->g, OP_sign, x), up);
+  Val up = mk_floor(b->g, mk_addk(b->g, mk_abs(b->g, x), 0.5));
+  return mk_mul(b->g, mk_sign(b->g, x), up);
 }
 
 /* bool [regions, pooled, extent]: which places belong to a bin. Bin k of n over `size` places is k
@@ -168,7 +165,7 @@ static Val bin_members(Build *b, Val rois, u32 i, Dim extent, Dim pooled) {
   double scale = on_float(b, "spatial_scale", 1);
   Val start = nearest_half_away(b, mk_mulk(g, column(b, rois, i), scale));
   Val end = nearest_half_away(b, mk_mulk(g, column(b, rois, i + 2), scale));
-  Val size = mk_map2(g, OP_max, mk_addk(g, mk_sub(g, end, start), 1), mk_like(g, start, 1));
+  Val size = mk_max(g, mk_addk(g, mk_sub(g, end, start), 1), mk_like(g, start, 1));
   Dim row[2] = {1, pooled};
   Val k = mk_iota(g, DT_i64, row, 2, 1), at = mk_iota(g, DT_i64, &extent, 1, 0),
       n = mk_like(g, k, (double)pooled);
@@ -177,13 +174,13 @@ static Val bin_members(Build *b, Val rois, u32 i, Dim extent, Dim pooled) {
   Val lo = mk_add(g, mk_div(g, mk_mul(g, k, size), n), start);
   Val hi = mk_addk(g, mk_mul(g, mk_addk(g, k, 1), size), (double)pooled - 1);
   hi = mk_add(g, mk_div(g, hi, n), start);
-  Val above = mk_map2(g, OP_ge, at, mk_unsqueeze(g, lo, 2));
-  return mk_map2(g, OP_and, above, mk_map2(g, OP_lt, at, mk_unsqueeze(g, hi, 2)));
+  Val above = mk_ge(g, at, mk_unsqueeze(g, lo, 2));
+  return mk_and(g, above, mk_lt(g, at, mk_unsqueeze(g, hi, 2)));
 }
 
 void build_maxroipool(Build *b) {
   Graph *g = b->g;
-  Val image = mk_widen(g, on_in(b, 0)), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
+  Val image = on_wide(b, 0), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
   i64 pooled[2];
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
@@ -200,6 +197,6 @@ void build_maxroipool(Build *b) {
                    3); /* [regions, channels, pooled, 1, width] */
   y = mk_select(g, mk_unsqueeze(g, mk_unsqueeze(g, in_x, 1), 1), y, low);
   y = mk_reduce(g, OP_reduce_max, y, &(i64){4}, 1, false);
-  y = mk_select(g, mk_map2(g, OP_eq, y, low), mk_like(g, y, 0), y); /* an empty bin */
-  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
+  y = mk_select(g, mk_eq(g, y, low), mk_like(g, y, 0), y); /* an empty bin */
+  on_give(b, y);
 }

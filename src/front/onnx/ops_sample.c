@@ -9,7 +9,6 @@
 #include "front/onnx/builder.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef enum Fill { FILL_zeros, FILL_border, FILL_reflection } Fill;
 typedef enum Kind { SAMPLE_nearest, SAMPLE_linear, SAMPLE_cubic } Kind;
@@ -34,10 +33,10 @@ typedef struct Sampler {
 static Val reflect(Build *b, Val x, Val lo, Val span) {
   Graph *g = b->g;
   Val zero = mk_like(g, x, 0), from = mk_sub(g, x, lo), twice = mk_mulk(g, span, 2);
-  Val t = mk_map2(g, OP_fmod, mk_map1(g, OP_abs, from), twice);
-  t = mk_select(g, mk_map2(g, OP_gt, t, span), mk_sub(g, twice, t), t);
-  t = mk_select(g, mk_map2(g, OP_gt, span, zero), t, zero); /* one element: everything is there */
-  Val in = mk_map2(g, OP_and, mk_map2(g, OP_ge, from, zero), mk_map2(g, OP_le, from, span));
+  Val t = mk_fmod(g, mk_abs(g, from), twice);
+  t = mk_select(g, mk_gt(g, t, span), mk_sub(g, twice, t), t);
+  t = mk_select(g, mk_gt(g, span, zero), t, zero); /* one element: everything is there */
+  Val in = mk_and(g, mk_ge(g, from, zero), mk_le(g, from, span));
   return mk_select(g, in, x, mk_add(g, lo, t));
 }
 
@@ -57,8 +56,8 @@ static Val come_back(const Sampler *s, Val x, Dim d) {
   borders(s, x, d, &lo, &span);
   if (s->fill == FILL_reflection) return reflect(b, x, lo, span);
   Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, x)), -1), zero = mk_like(g, x, 0);
-  Val near = mk_map2(g, OP_min, mk_map2(g, OP_max, x, zero), last);
-  Val out = mk_map2(g, OP_or, mk_map2(g, OP_lt, x, lo), mk_map2(g, OP_gt, x, mk_add(g, lo, span)));
+  Val near = mk_min(g, mk_max(g, x, zero), last);
+  Val out = mk_or(g, mk_lt(g, x, lo), mk_gt(g, x, mk_add(g, lo, span)));
   return mk_select(g, out, near, x);
 }
 
@@ -66,7 +65,7 @@ static Val come_back(const Sampler *s, Val x, Dim d) {
 static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
   if (kind == SAMPLE_linear) return i ? f : mk_sub(b->g, mk_like(b->g, f, 1), f);
   const double a = -0.75;
-  Val d = mk_map1(b->g, OP_abs, mk_addk(b->g, f, -i)), r; /* distance */
+  Val d = mk_abs(b->g, mk_addk(b->g, f, -i)), r; /* distance */
   if (i == 0 || i == 1) {
     r = mk_addk(b->g, mk_mulk(b->g, d, a + 2), -(a + 3));
     return mk_addk(b->g, mk_mul(b->g, mk_mul(b->g, r, d), d), 1);
@@ -82,28 +81,27 @@ static SampleTaps settle(const Sampler *s, Val at, Dim d) {
   SampleTaps t = {0};
   Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, at)), -1), zero = mk_like(g, at, 0), lo, span;
   if (s->fill == FILL_zeros) {
-    t.inside = mk_map2(g, OP_and, mk_map2(g, OP_ge, at, zero), mk_map2(g, OP_le, at, last));
+    t.inside = mk_and(g, mk_ge(g, at, zero), mk_le(g, at, last));
   } else if (s->fill == FILL_reflection) {
     borders(s, at, d, &lo, &span);
     at = reflect(b, at, lo, span);
   }
-  t.at = mk_cast(g, mk_map2(g, OP_min, mk_map2(g, OP_max, at, zero), last), DT_i64);
+  t.at = mk_cast(g, mk_min(g, mk_max(g, at, zero), last), DT_i64);
   return t;
 }
 
 /* x: [batch, points], in units of elements, on an axis of extent d. */
 static SampleTaps taps_at(const Sampler *s, Val x, Dim d) {
-  Build *b = s->b;
-  Graph *g = b->g;
+  Graph *g = s->b->g;
   if (s->kind == SAMPLE_nearest)
-    return settle(s, mk_unsqueeze(g, come_back(s, mk_map1(g, OP_round, x), d), 2), d);
+    return settle(s, mk_unsqueeze(g, come_back(s, mk_round(g, x), d), 2), d);
   /* a cubic kernel reaches over the border: only its taps are clamped */
   if (s->kind != SAMPLE_cubic || s->fill != FILL_border) x = come_back(s, x, d);
-  Val base = mk_map1(g, OP_floor, x), f = mk_sub(g, x, base), at[4], w[4];
+  Val base = mk_floor(g, x), f = mk_sub(g, x, base), at[4], w[4];
   i32 first = s->kind == SAMPLE_linear ? 0 : -1, n = s->kind == SAMPLE_linear ? 2 : 4;
   for (i32 i = 0; i < n; i++) {
     at[i] = mk_unsqueeze(g, mk_addk(g, base, first + i), 2);
-    w[i] = mk_unsqueeze(g, tap_weight(b, s->kind, f, first + i), 2);
+    w[i] = mk_unsqueeze(g, tap_weight(s->b, s->kind, f, first + i), 2);
   }
   SampleTaps t = settle(s, mk_concat(g, at, (u32)n, 2), d);
   t.weight = mk_concat(g, w, (u32)n, 2);
@@ -132,7 +130,7 @@ static SampleTaps join_taps(Build *b, Val x, const SampleTaps *t, u32 n) {
     Val w = t[i].weight ? spread(b, t[i].weight, i, n) : 0,
         in = t[i].inside ? spread(b, t[i].inside, i, n) : 0;
     if (w) r.weight = r.weight ? mk_mul(g, r.weight, w) : w;
-    if (in) r.inside = r.inside ? mk_map2(g, OP_and, r.inside, in) : in;
+    if (in) r.inside = r.inside ? mk_and(g, r.inside, in) : in;
   }
   Type ta = *on_type(b, r.at);
   Dim flat[3] = {ta.dim[0], ta.dim[1], dim_product(b->ds, ta.dim + 2, n)};
@@ -165,24 +163,12 @@ static Val sample(const Sampler *s, Val x, const Val *pos, u32 n) {
 /* ---- GridSample ---- */
 
 static Sampler grid_sampler(Build *b) {
-  Sampler s = {.b = b, .corners = on_int(b, "align_corners", 0) != 0};
-  const char *mode = str_text(b->c, on_str(b, "mode", "linear"));
-  const char *fill = str_text(b->c, on_str(b, "padding_mode", "zeros"));
-  if (!strcmp(mode, "nearest"))
-    s.kind = SAMPLE_nearest;
-  else if (!strcmp(mode, "linear") || !strcmp(mode, "bilinear"))
-    s.kind = SAMPLE_linear;
-  else if (!strcmp(mode, "cubic") || !strcmp(mode, "bicubic"))
-    s.kind = SAMPLE_cubic;
-  else
-    on_bad(b, "mode '%s' is not known", mode);
-  if (!strcmp(fill, "border"))
-    s.fill = FILL_border;
-  else if (!strcmp(fill, "reflection"))
-    s.fill = FILL_reflection;
-  else if (strcmp(fill, "zeros") != 0)
-    on_bad(b, "padding_mode '%s' is not known", fill);
-  return s;
+  static const Kind kinds[] = {SAMPLE_linear, SAMPLE_nearest, SAMPLE_cubic, SAMPLE_linear,
+                               SAMPLE_cubic};
+  return (Sampler){.b = b,
+                   .kind = kinds[on_choice(b, "mode", "linear nearest cubic bilinear bicubic")],
+                   .fill = (Fill)on_choice(b, "padding_mode", "zeros border reflection"),
+                   .corners = on_int(b, "align_corners", 0) != 0};
 }
 
 void build_gridsample(Build *b) {
@@ -229,7 +215,7 @@ static Val centred_axis(Build *b, DType dt, const Dim *size, u32 n, u32 i, bool 
 
 void build_affinegrid(Build *b) {
   Graph *g = b->g;
-  Val theta = mk_widen(g, on_in(b, 0)), col[MAX_RANK];
+  Val theta = on_wide(b, 0), col[MAX_RANK];
   Dim size[MAX_RANK], out[MAX_RANK];
   u32 rank = on_known_dims(b, 1, size, MAX_RANK), n = rank - 2;
   if (rank < 3 || on_rank(b, theta) != 3 || on_dim(b, theta, 1) != n ||
@@ -245,7 +231,7 @@ void build_affinegrid(Build *b) {
   out[0] = size[0];
   for (u32 i = 0; i < n; i++) out[1 + i] = size[2 + i];
   out[n + 1] = n;
-  b->out[0] = mk_cast(g, mk_reshape(g, grid, out, n + 2), on_dtype(b, b->in[0]));
+  on_give(b, mk_reshape(g, grid, out, n + 2));
 }
 
 /* ---- DeformConv ---- */
@@ -255,14 +241,6 @@ typedef struct Deform {
   i64 kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], pad[2 * MAX_RANK];
   i64 group, offset_group, taps; /* taps: elements of the kernel */
 } Deform;
-
-static void list_or(Build *b, const char *name, i64 *to, u32 n, i64 otherwise) {
-  i32 k = on_ints(b, name, to, n);
-  if (k >= 0 && (u32)k != n) on_bad(b, "%s has %d entries, expected %u", name, k, n);
-  for (u32 i = 0; k < 0 && i < n; i++) to[i] = otherwise;
-  for (u32 i = 0; i < n; i++)
-    if (to[i] < 0 || to[i] > INT32_MAX) on_bad(b, "%s has the entry %lld", name, (long long)to[i]);
-}
 
 static Deform deform_read(Build *b, Val x, Val w) {
   Deform d = {.n = on_rank(b, x) - 2, .taps = 1};
@@ -277,9 +255,9 @@ static Deform deform_read(Build *b, Val x, Val w) {
       on_bad(b, "the kernel is too large");
     d.taps = (i64)taps;
   }
-  list_or(b, "strides", d.stride, d.n, 1);
-  list_or(b, "dilations", d.dilation, d.n, 1);
-  list_or(b, "pads", d.pad, 2 * d.n, 0);
+  on_int_list(b, "strides", d.stride, d.n, 0, 1);
+  on_int_list(b, "dilations", d.dilation, d.n, 0, 1);
+  on_int_list(b, "pads", d.pad, 2 * d.n, 0, 0);
   i64 channels = on_static_dim(b, x, 1), out = on_static_dim(b, w, 0);
   if (d.group < 1 || d.offset_group < 1 || channels % d.offset_group || out % d.group ||
       on_static_dim(b, w, 1) * d.group != channels)
@@ -300,8 +278,7 @@ static Val regular_place(Build *b, const Deform *d, DType dt, const Dim *out, u3
 
 void build_deformconv(Build *b) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0)), w = mk_widen(g, on_in(b, 1)), offset = mk_widen(g, on_in(b, 2)),
-      pos[MAX_RANK];
+  Val x = on_wide(b, 0), w = on_wide(b, 1), offset = on_wide(b, 2), pos[MAX_RANK];
   Deform d = deform_read(b, x, w);
   DType type = on_dtype(b, x);
   Type tx = *on_type(b, x), to = *on_type(b, offset);
@@ -333,5 +310,5 @@ void build_deformconv(Build *b) {
   for (u32 i = 0; i < d.n; i++) shape[2 + i] = out[i];
   y = mk_reshape(g, y, shape, tx.rank);
   if (on_has(b, 3)) y = mk_add(g, y, mk_expand_tail(g, mk_cast(g, b->in[3], type), d.n));
-  b->out[0] = mk_cast(g, y, on_dtype(b, b->in[0]));
+  on_give(b, y);
 }

@@ -35,8 +35,7 @@ static void entry(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *sca
   Scan8 *s = user;
   Build *b = s->b;
   Val *seq = NEWS(&b->c->work, Val, s->nseq + 1);
-  (void)cond;
-  (void)carried;
+  (void)cond, (void)carried;
   for (u32 k = 0; k < s->nstate; k++) scan[k] = mk_gather(g, s->in[k], i, 0);
   for (u32 k = 0; k < s->nseq; k++) seq[k] = mk_gather(g, s->in[s->nstate + k], i, 0);
   s->seq = seq;

@@ -207,46 +207,21 @@ void build_tile(Build *b) {
 
 /* ---- constants ---- */
 
-/* Attributes value_..., of one element or several. */
-static Tensor *const_list(Build *b) {
+void build_constant(Build *b) {
   static const struct {
     const char *name;
-    OnnxAttrType type;
-    DType dt;
-  } forms[] = {{"value_int", OA_int, DT_i64},       {"value_ints", OA_ints, DT_i64},
-               {"value_float", OA_float, DT_f32},   {"value_floats", OA_floats, DT_f32},
-               {"value_string", OA_string, DT_str}, {"value_strings", OA_strings, DT_str}};
-  for (u32 f = 0; f < sizeof forms / sizeof *forms; f++) {
-    const OnnxAttr *a = on_attr(b, forms[f].name);
-    if (!a) continue;
-    if (a->type != forms[f].type) on_bad(b, "attribute %s has another type", forms[f].name);
-    i64 n = a->type == OA_ints     ? a->ints.n
-            : a->type == OA_floats ? a->floats.n
-                                   : a->strings.n; /* 0 for one element */
-    bool many = a->type >= OA_floats;
-    Tensor *t = tensor_new(&b->c->work, forms[f].dt, &n, many);
-    for (u32 i = 0; i < t->n; i++)
-      tensor_set(t, i,
-                 forms[f].dt == DT_f32   ? (Scalar){.f = (double)(many ? a->floats.at[i] : a->f)}
-                 : forms[f].dt == DT_i64 ? (Scalar){.i = many ? a->ints.at[i] : a->i}
-                                         : (Scalar){.i = many ? a->strings.at[i] : a->s});
-    return t;
-  }
-  return NULL;
-}
-
-void build_constant(Build *b) {
-  static const char *const forms[] = {"value",        "sparse_value", "value_int",
-                                      "value_ints",   "value_float",  "value_floats",
-                                      "value_string", "value_strings"};
-  u32 given = 0;
-  for (u32 i = 0; i < sizeof forms / sizeof *forms; i++) given += on_has_attr(b, forms[i]);
+    OnnxAttrType type; /* OA_none: a tensor */
+  } forms[] = {{"value", OA_none},          {"sparse_value", OA_none},
+               {"value_int", OA_int},       {"value_ints", OA_ints},
+               {"value_float", OA_float},   {"value_floats", OA_floats},
+               {"value_string", OA_string}, {"value_strings", OA_strings}};
+  u32 given = 0, at = 0;
+  for (u32 i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (on_has_attr(b, forms[i].name)) given++, at = i;
   if (given != 1) on_bad(b, "needs exactly one value, has %u", given);
-  Tensor *t = on_tensor(b, "value");
-  if (!t) t = on_tensor(b, "sparse_value");
-  if (!t) t = const_list(b);
-  if (!t) on_bad(b, "no value");
-  b->out[0] = mk_const(b->g, t);
+  const char *name = forms[at].name;
+  OnnxAttrType type = forms[at].type;
+  b->out[0] = mk_const(b->g, type ? on_table(b, on_typed(b, name, type)) : on_tensor(b, name));
 }
 
 void build_constant_of_shape(Build *b) {
@@ -271,10 +246,9 @@ static bool late_count(Build *b, Dim *n) {
   Val first =
       from ? mk_scalar(g, DT_i64, (double)start) : mk_cast(g, on_scalar(b, on_in(b, 0)), DT_i64);
   Val end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
-  Val count = mk_sub(g, mk_map2(g, OP_max, end, first), first);
+  Val count = mk_sub(g, mk_max(g, end, first), first);
   if (step > 1)
-    count = mk_map2(g, OP_div, mk_addk(g, count, (double)(step - 1)),
-                    mk_scalar(g, DT_i64, (double)step));
+    count = mk_div(g, mk_addk(g, count, (double)(step - 1)), mk_scalar(g, DT_i64, (double)step));
   k = 0;
   return late_dims(b, count, n, 1, &k);
 }
@@ -321,7 +295,7 @@ void build_eyelike(Build *b) {
   DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t.dt;
   if (!dt) on_bad(b, "element type is not known");
   Val row = mk_iota(b->g, DT_i64, t.dim, 2, 0), col = mk_iota(b->g, DT_i64, t.dim, 2, 1);
-  Val on = mk_map2(b->g, OP_eq, mk_addk(b->g, row, (double)on_int(b, "k", 0)), col);
+  Val on = mk_eq(b->g, mk_addk(b->g, row, (double)on_int(b, "k", 0)), col);
   b->out[0] = mk_cast(b->g, on, dt);
 }
 

@@ -102,7 +102,7 @@ static Complex completed(Build *b, Complex x, i64 n) {
   Val re[2] = {x.re, mirrored(b, x.re, n)};
   x.re = mk_concat(g, re, 2, 1);
   if (!x.im) return x;
-  Val im[2] = {x.im, mk_map1(g, OP_neg, mirrored(b, x.im, n))};
+  Val im[2] = {x.im, mk_neg(g, mirrored(b, x.im, n))};
   x.im = mk_concat(g, im, 2, 1);
   return x;
 }
@@ -137,22 +137,20 @@ static Complex apart(Build *b, Val x, u32 axis) {
 static Val together(Build *b, Complex y, const Type *t, u32 axis, i64 n) {
   Graph *g = b->g;
   Dim dim[MAX_RANK];
-  i64 perm[MAX_RANK];
   u32 k = 0, last = t->rank - 1;
   for (u32 i = 0; i < last; i++)
     if (i != axis) dim[k++] = t->dim[i];
   dim[k] = n;
-  for (u32 i = 0; i < last; i++)
-    perm[i] = i < axis ? (i64)i : i == axis ? (i64)last - 1 : (i64)i - 1;
   Val part[2] = {y.re, y.im};
   u32 parts = y.im ? 2 : 1;
   for (u32 i = 0; i < parts; i++)
-    part[i] = mk_unsqueeze(g, mk_transpose(g, mk_reshape(g, part[i], dim, last), perm), last);
+    part[i] =
+        mk_unsqueeze(g, mk_move_axis(g, mk_reshape(g, part[i], dim, last), last - 1, axis), last);
   return mk_concat(g, part, parts, last);
 }
 
 void build_dft(Build *b) {
-  Val x = mk_widen(b->g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   Type t = *on_type(b, x);
   if (t.rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", t.rank);
   bool inverse = on_int(b, "inverse", 0) != 0, half = on_int(b, "onesided", 0) != 0;
@@ -177,13 +175,13 @@ void build_dft(Build *b) {
     y.re = mk_mulk(b->g, y.re, 1 / (double)n);
     y.im = half ? 0 : mk_mulk(b->g, y.im, 1 / (double)n);
   }
-  b->out[0] = mk_cast(b->g, together(b, y, &t, axis, keep), on_dtype(b, b->in[0]));
+  on_give(b, together(b, y, &t, axis, keep));
 }
 
 /* Frames of the signal, times the window, transformed: [batch, frames, bins, 2]. */
 void build_stft(Build *b) {
   Graph *g = b->g;
-  Val x = mk_widen(g, on_in(b, 0));
+  Val x = on_wide(b, 0);
   Type t = *on_type(b, x);
   i64 step, n = 0;
   if (t.rank != 2 && t.rank != 3) on_bad(b, "the signal has rank %u, expected 3", t.rank);
@@ -210,7 +208,7 @@ void build_stft(Build *b) {
   c.re = fit(b, c.re, n);
   if (c.im) c.im = fit(b, c.im, n);
   Complex y = transform(b, c, n, keep, -1);
-  b->out[0] = mk_cast(g, together(b, y, &tf, 2, keep), on_dtype(b, b->in[0]));
+  on_give(b, together(b, y, &tf, 2, keep));
 }
 
 /* ---- windows ---- */
@@ -231,8 +229,8 @@ void build_window(Build *b) {
   Val n = mk_extent(g, size, DT_f64), i = mk_iota(g, DT_f64, &size, 1, 0);
   if (!on_int(b, "periodic", 1)) n = mk_addk(g, n, -1);
   Val at = mk_div(g, mk_mulk(g, i, turn), n);
-  Val w = mk_addk(g, mk_mulk(g, mk_map1(g, OP_cos, at), -row[1]), row[0]);
-  if (row[2]) w = mk_add(g, w, mk_mulk(g, mk_map1(g, OP_cos, mk_mulk(g, at, 2)), row[2]));
+  Val w = mk_addk(g, mk_mulk(g, mk_cos(g, at), -row[1]), row[0]);
+  if (row[2]) w = mk_add(g, w, mk_mulk(g, mk_cos(g, mk_mulk(g, at, 2)), row[2]));
   b->out[0] = mk_cast(g, w, output_type(b));
 }
 

@@ -31,7 +31,7 @@ static Val zero_byte(Build *b) {
 static Val lengths(Build *b, Val rows) {
   Graph *g = b->g;
   i64 last = on_rank(b, rows) - 1;
-  Val there = mk_cast(g, mk_map2(g, OP_ne, rows, zero_byte(b)), DT_i64);
+  Val there = mk_cast(g, mk_ne(g, rows, zero_byte(b)), DT_i64);
   Val end = mk_mul(g, there, mk_addk(g, places(b, width(b, rows)), 1));
   return mk_reduce(g, OP_reduce_max, end, &last, 1, false);
 }
@@ -45,9 +45,9 @@ static Val last_axis(Build *b, Val x) {
 static Val cut(Build *b, Val rows, Val from, Val to, Dim k) {
   Graph *g = b->g;
   Val i = places(b, k), at = mk_add(g, last_axis(b, from), i);
-  Val inside = mk_map2(g, OP_lt, at, last_axis(b, to));
+  Val inside = mk_lt(g, at, last_axis(b, to));
   Val most = mk_extent(g, dim_addk(b->ds, width(b, rows), -1), DT_i64);
-  at = mk_map2(g, OP_max, mk_map2(g, OP_min, at, most), mk_scalar(g, DT_i64, 0));
+  at = mk_max(g, mk_min(g, at, most), mk_scalar(g, DT_i64, 0));
   Val got = mk_gather_elems(g, rows, at, on_rank(b, rows) - 1);
   return mk_select(g, inside, got, zero_byte(b));
 }
@@ -64,7 +64,7 @@ void build_string_concat(Build *b) {
   Val n = lengths(b, x), zero = mk_like(g, n, 0);
   Val head = cut(b, x, mk_mulk(g, n, 0), n, k);
   Val tail = cut(b, y, mk_sub(g, zero, n), mk_extent(g, width(b, y), DT_i64), k);
-  Val first = mk_map2(g, OP_lt, places(b, k), last_axis(b, n));
+  Val first = mk_lt(g, places(b, k), last_axis(b, n));
   b->out[0] = on_text(b, mk_select(g, first, head, tail));
 }
 
@@ -96,10 +96,9 @@ static Val moved(Build *b, Val rows, i64 d) {
 /* Place of mark number j in each row, for j below `pieces`; k where there are fewer: the number of
  * places up to which at most j marks have been seen. mark: i64[n, k], 0 or 1 */
 static Val mark_places(const StringSplit *s, Val mark) {
-  Build *b = s->b;
-  Graph *g = b->g;
+  Graph *g = s->b->g;
   Val seen = mk_unsqueeze(g, mk_cum(g, OP_cumsum, mark, 1, false, false), 2);
-  Val below = mk_cast(g, mk_map2(g, OP_le, seen, places(b, s->pieces)), DT_i64);
+  Val below = mk_cast(g, mk_le(g, seen, places(s->b, s->pieces)), DT_i64);
   return mk_reduce(g, OP_reduce_sum, below, &(i64){1}, 1, false);
 }
 
@@ -113,10 +112,10 @@ typedef struct Taken {
 static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Taken *t = user;
   (void)cond;
-  Val here = mk_map2(g, OP_ge, i, carried[0]);
+  Val here = mk_ge(g, i, carried[0]);
   Val hit = mk_mul(t->b->g, mk_gather(g, t->match, i, 1), mk_cast(g, here, DT_i64));
   Val next = mk_addk(t->b->g, i, (double)t->length);
-  carried[0] = mk_select(g, mk_map2(g, OP_ne, hit, mk_like(g, hit, 0)), next, carried[0]);
+  carried[0] = mk_select(g, mk_ne(g, hit, mk_like(g, hit, 0)), next, carried[0]);
   scan[0] = hit;
 }
 
@@ -126,8 +125,8 @@ static Val find_delimiter(const StringSplit *s, const char *text, i64 d) {
   Graph *g = b->g;
   Val all = 0;
   for (i64 i = 0; i < d; i++) {
-    Val hit = mk_map2(g, OP_eq, moved(b, s->rows, i), mk_scalar(g, DT_u8, (u8)text[i]));
-    all = all ? mk_map2(g, OP_and, all, hit) : hit;
+    Val hit = mk_eq(g, moved(b, s->rows, i), mk_scalar(g, DT_u8, (u8)text[i]));
+    all = all ? mk_and(g, all, hit) : hit;
   }
   all = mk_cast(g, all, DT_i64);
   if (d == 1) return all;
@@ -144,12 +143,12 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
   Val mark = find_delimiter(s, text, d);
   if (s->most >= 0 && s->most < s->pieces) {
     Val seen = mk_cum(g, OP_cumsum, mark, 1, false, false);
-    Val early = mk_map2(g, OP_le, seen, mk_scalar(g, DT_i64, (double)s->most));
+    Val early = mk_le(g, seen, mk_scalar(g, DT_i64, (double)s->most));
     mark = mk_mul(g, mark, mk_cast(g, early, DT_i64));
     s->pieces = s->most + 1;
   }
   Val at = mark_places(s, mark); /* [n, pieces] */
-  s->to = mk_map2(g, OP_min, at, last_axis(b, s->length));
+  s->to = mk_min(g, at, last_axis(b, s->length));
   s->from = moved(b, mk_addk(g, at, (double)d), -1); /* the first begins at 0 */
   s->count = mk_addk(g, mk_reduce(g, OP_reduce_sum, mark, &(i64){1}, 1, false), 1);
 }
@@ -164,9 +163,9 @@ static void split_blanks(StringSplit *s) {
   Build *b = s->b;
   Graph *g = b->g;
   static const char blank[] = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
-  Val word = mk_map2(g, OP_ne, s->rows, zero_byte(b));
+  Val word = mk_ne(g, s->rows, zero_byte(b));
   for (u32 i = 0; blank[i]; i++)
-    word = mk_map2(g, OP_and, word, mk_map2(g, OP_ne, s->rows, mk_scalar(g, DT_u8, (u8)blank[i])));
+    word = mk_and(g, word, mk_ne(g, s->rows, mk_scalar(g, DT_u8, (u8)blank[i])));
   word = mk_cast(g, word, DT_i64);
   Val start = run_edge(b, word, -1), end = run_edge(b, word, 1);
   s->pieces = s->k / 2 + 1;
@@ -176,9 +175,9 @@ static void split_blanks(StringSplit *s) {
   s->from = mark_places(s, start);
   s->to = mk_addk(g, mark_places(s, end), 1);
   if (!cut_off) return;
-  Val last = mk_map2(g, OP_eq, places(b, s->pieces), mk_scalar(g, DT_i64, (double)s->most));
+  Val last = mk_eq(g, places(b, s->pieces), mk_scalar(g, DT_i64, (double)s->most));
   s->to = mk_select(g, last, last_axis(b, s->length), s->to); /* the rest as it is */
-  s->count = mk_map2(g, OP_min, s->count, mk_like(g, s->count, (double)s->pieces));
+  s->count = mk_min(g, s->count, mk_like(g, s->count, (double)s->pieces));
 }
 
 /* The pieces as texts [n, m], m as many as a row has at most; `rest` (u8[k]) behind the last. */
@@ -186,13 +185,13 @@ static Val pieces_of(const StringSplit *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
   Val j = places(b, s->pieces);
-  Val there = mk_map2(g, OP_lt, j, last_axis(b, s->count));
+  Val there = mk_lt(g, j, last_axis(b, s->count));
   Val to = mk_select(g, there, s->to, mk_like(g, s->to, 0));
   Dim wide[3] = {n, s->pieces, s->k};
   Val rows = mk_broadcast(g, mk_unsqueeze(g, s->rows, 1), wide, 3);
   Val all = mk_select(g, last_axis(b, there), cut(b, rows, s->from, to, s->k), rest);
   Val most = mk_reduce(g, OP_reduce_max, s->count, &(i64){0}, 1, false);
-  Val used = mk_squeeze(g, mk_nonzero(g, mk_map2(g, OP_lt, j, most)), 0);
+  Val used = mk_squeeze(g, mk_nonzero(g, mk_lt(g, j, most)), 0);
   return on_text(b, mk_gather(g, all, used, 1));
 }
 
@@ -256,8 +255,7 @@ static Val letter_table(Build *b, bool upper) {
 
 static Val between(Build *b, Val x, i64 lo, i64 hi) {
   Graph *g = b->g;
-  return mk_map2(g, OP_and, mk_map2(g, OP_ge, x, mk_like(g, x, (double)lo)),
-                 mk_map2(g, OP_le, x, mk_like(g, x, (double)hi)));
+  return mk_and(g, mk_ge(g, x, mk_like(g, x, (double)lo)), mk_le(g, x, mk_like(g, x, (double)hi)));
 }
 
 /* rows: u8[n, k] */
@@ -269,11 +267,10 @@ static Val change_case(Build *b, Val rows, bool upper) {
   Val lead = between(b, x, 0xc2, 0xdf), none = mk_like(g, x, 0);
   Val code = mk_add(g, mk_mulk(g, mk_addk(g, x, -0xc0), 64), mk_addk(g, moved(b, x, 1), -0x80));
   code = mk_gather(g, letter_table(b, upper), mk_select(g, lead, code, none), 0);
-  Val high = mk_map2(g, OP_shr, code, mk_like(g, code, 6)),
-      low = mk_map2(g, OP_and, code, mk_like(g, code, 63));
+  Val high = mk_shr(g, code, mk_like(g, code, 6)), low = mk_and(g, code, mk_like(g, code, 63));
   y = mk_select(g, lead, mk_addk(g, high, 0xc0), y);
   Val trail = moved(b, mk_cast(g, lead, DT_i64), -1);
-  trail = mk_map2(g, OP_ne, trail, mk_like(g, trail, 0));
+  trail = mk_ne(g, trail, mk_like(g, trail, 0));
   y = mk_select(g, trail, mk_addk(g, moved(b, low, -1), 0x80), y);
   return mk_cast(g, y, DT_u8);
 }
@@ -285,15 +282,12 @@ static Val folded(Build *b, Val text) {
 /* Which of x [n] are stop words. */
 static Val stopped(Build *b, Val x, const OnnxAttr *words) {
   Graph *g = b->g;
-  i64 n = words->strings.n;
-  Tensor *t = tensor_new(&b->c->work, DT_str, &n, 1);
-  for (u32 i = 0; i < words->strings.n; i++) tensor_set(t, i, (Scalar){.i = words->strings.at[i]});
-  Val list = mk_const(g, t);
+  Val list = mk_const(g, on_table(b, words));
   if (!on_int(b, "is_case_sensitive", 0)) {
     x = folded(b, x);
     list = folded(b, list);
   }
-  Val same = mk_map2(g, OP_eq, mk_unsqueeze(g, x, 1), list);
+  Val same = mk_eq(g, mk_unsqueeze(g, x, 1), list);
   return mk_reduce(g, OP_reduce_max, same, &(i64){1}, 1, false);
 }
 
@@ -304,15 +298,14 @@ void build_string_normalizer(Build *b) {
   if (rank < 1 || rank > 2 || (rank == 2 && on_dim(b, x, 0) != 1))
     on_bad(b, "the operand must have the shape [C] or [1, C]");
   if (rank == 2) x = mk_squeeze(g, x, 0);
-  const OnnxAttr *words = on_attr(b, "stopwords");
-  if (words && words->type != OA_strings) on_bad(b, "attribute stopwords must be strings");
+  const OnnxAttr *words = on_typed(b, "stopwords", OA_strings);
   if (words && words->strings.n) {
     /* one empty string where nothing is left */
     i64 one = 1;
     Val part[2] = {x, mk_const(g, tensor_new(&b->c->work, DT_str, &one, 1))};
     Val stop = stopped(b, x, words);
     Val left = mk_reduce(g, OP_reduce_min, stop, &(i64){0}, 1, true);
-    Val keep[2] = {mk_map1(g, OP_not, stop), left};
+    Val keep[2] = {mk_not(g, stop), left};
     Val at = mk_squeeze(g, mk_nonzero(g, mk_concat(g, keep, 2, 0)), 0);
     x = mk_gather(g, mk_concat(g, part, 2, 0), at, 0);
   }
@@ -355,7 +348,7 @@ static void match_byte(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Match *m = user;
   (void)cond, (void)scan;
   Val byte = mk_cast(g, mk_gather(g, m->rows, i, 1), DT_i64);
-  Val end = mk_map2(g, OP_eq, byte, mk_like(g, byte, 0));
+  Val end = mk_eq(g, byte, mk_like(g, byte, 0));
   carried[0] = mk_select(g, end, carried[0], match_step(m, carried[0], byte));
 }
 
@@ -383,11 +376,10 @@ static Val char_lengths(const Match *m) {
   Val none = mk_like(g, length, 0);
   for (i64 i = 0; i < 4; i++) {
     state = match_step(m, state, mk_cast(g, moved(b, m->rows, i), DT_i64));
-    Val first =
-        mk_map2(g, OP_and, mk_gather(g, m->accept, state, 0), mk_map2(g, OP_eq, length, none));
+    Val first = mk_and(g, mk_gather(g, m->accept, state, 0), mk_eq(g, length, none));
     length = mk_select(g, first, mk_like(g, length, (double)(i + 1)), length);
   }
-  return mk_select(g, mk_map2(g, OP_ne, m->rows, zero_byte(b)), length, none);
+  return mk_select(g, mk_ne(g, m->rows, zero_byte(b)), length, none);
 }
 
 /* The bytes of characters of the set (ends: the last bytes only): i64[n, k], 0 or 1. */
@@ -397,16 +389,15 @@ static Val char_bytes(Build *b, Val length, bool ends) {
   for (i64 i = 0; i < 4; i++) {
     Val hit = mk_map2(g, ends ? OP_eq : OP_gt, moved(b, length, -i),
                       mk_like(g, length, (double)(ends ? i + 1 : i)));
-    any = any ? mk_map2(g, OP_or, any, hit) : hit;
+    any = any ? mk_or(g, any, hit) : hit;
   }
   return mk_cast(g, any, DT_i64);
 }
 
 static Str token_pattern(Build *b) {
-  const OnnxAttr *list = on_attr(b, "separators");
+  const OnnxAttr *list = on_typed(b, "separators", OA_strings);
   if (on_int(b, "mark", 0)) on_unsupported(b, "attribute mark");
   if (on_int(b, "mincharnum", 1) > 1) on_unsupported(b, "attribute mincharnum above 1");
-  if (list && list->type != OA_strings) on_bad(b, "attribute separators must be strings");
   if (!list == !on_has_attr(b, "tokenexp"))
     on_bad(b, "one of the attributes separators and tokenexp is expected");
   /* all characters: an empty separator, and a lone dot, which alone takes ends of lines too */
@@ -434,8 +425,8 @@ void build_tokenizer(Build *b) {
   s.k = width(b, s.rows);
   Match m = match_new(b, s.rows, &r);
   Val length = char_lengths(&m), bytes = char_bytes(b, length, false);
-  Val start = runs ? run_edge(b, bytes, -1)
-                   : mk_cast(g, mk_map2(g, OP_gt, length, mk_like(g, length, 0)), DT_i64);
+  Val start =
+      runs ? run_edge(b, bytes, -1) : mk_cast(g, mk_gt(g, length, mk_like(g, length, 0)), DT_i64);
   Val end = runs ? run_edge(b, bytes, 1) : char_bytes(b, length, true);
   s.pieces = runs ? s.k / 2 + 1 : s.k;
   s.count = mk_reduce(g, OP_reduce_sum, start, &(i64){1}, 1, false);

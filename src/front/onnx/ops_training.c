@@ -42,7 +42,7 @@ void build_adagrad(Build *b) {
         h = tensor_of(b, 2, n, i);
     Val late = mk_addk(b->g, mk_mulk(b->g, like(b, count, x), on_float(b, "decay_factor", 0)), 1);
     h = mk_add(b->g, h, mk_mul(b->g, g, g));
-    Val root = mk_addk(b->g, mk_map1(b->g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+    Val root = mk_addk(b->g, mk_sqrt(b->g, h), on_float(b, "epsilon", 1e-6f));
     put(b, 0, n, i,
         mk_sub(b->g, x, mk_div(b->g, mk_mul(b->g, mk_div(b->g, like(b, rate, x), late), g), root)));
     put(b, 1, n, i, h);
@@ -51,8 +51,7 @@ void build_adagrad(Build *b) {
 
 /* 1 - k to the power of the step's number */
 static Val unbiased(Build *b, double k, Val count) {
-  return mk_sub(b->g, mk_like(b->g, count, 1),
-                mk_map2(b->g, OP_pow, mk_like(b->g, count, k), count));
+  return mk_sub(b->g, mk_like(b->g, count, 1), mk_pow(b->g, mk_like(b->g, count, k), count));
 }
 
 void build_adam(Build *b) {
@@ -65,11 +64,10 @@ void build_adam(Build *b) {
     Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mulk(g, d, 1 - alpha));
     Val h =
         mk_add(g, mk_mulk(g, tensor_of(b, 3, n, i), beta), mk_mulk(g, mk_mul(g, d, d), 1 - beta));
-    Val root = mk_addk(g, mk_map1(g, OP_sqrt, h), on_float(b, "epsilon", 1e-6f));
+    Val root = mk_addk(g, mk_sqrt(g, h), on_float(b, "epsilon", 1e-6f));
     Val t = mk_cast(g, count, DT_f64), r = mk_cast(g, rate, DT_f64);
-    Val right =
-        mk_div(g, mk_mul(g, r, mk_map1(g, OP_sqrt, unbiased(b, beta, t))), unbiased(b, alpha, t));
-    r = like(b, mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), right, r), x);
+    Val right = mk_div(g, mk_mul(g, r, mk_sqrt(g, unbiased(b, beta, t))), unbiased(b, alpha, t));
+    r = like(b, mk_select(g, mk_gt(g, t, mk_like(g, t, 0)), right, r), x);
     x = mk_sub(g, x, mk_mul(g, r, mk_div(g, v, root)));
     put(b, 0, n, i, mk_mulk(g, x, 1 - on_float(b, "norm_coefficient_post", 0)));
     put(b, 1, n, i, v);
@@ -86,8 +84,7 @@ void build_momentum(Build *b) {
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i)),
         t = like(b, count, x);
-    Val k =
-        mk_select(g, mk_map2(g, OP_gt, t, mk_like(g, t, 0)), mk_like(g, t, beta), mk_like(g, t, 1));
+    Val k = mk_select(g, mk_gt(g, t, mk_like(g, t, 0)), mk_like(g, t, beta), mk_like(g, t, 1));
     Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mul(g, k, d));
     Val move = nesterov ? mk_add(g, d, mk_mulk(g, v, alpha)) : v;
     put(b, 0, n, i, mk_sub(g, x, mk_mul(g, like(b, rate, x), move)));

@@ -20,8 +20,7 @@ static Val sorted_order(Build *b, Val column) {
 static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   UniqueRows *r = user;
   Build *b = r->b;
-  (void)cond;
-  (void)scan;
+  (void)cond, (void)scan;
   Val last = mk_addk(g, mk_extent(g, on_dim(b, r->x, 1), DT_i64), -1);
   Val column = mk_gather(g, mk_gather(g, r->x, mk_sub(g, last, i), 1), carried[0], 0);
   carried[0] = mk_gather(g, carried[0], sorted_order(b, column), 0);
@@ -43,14 +42,14 @@ static Val starts_group(Build *b, Val x) {
   Graph *g = b->g;
   Dim rows = on_dim(b, x, 0);
   Val i = mk_iota(g, DT_i64, &rows, 1, 0), zero = mk_scalar(g, DT_i64, 0);
-  Val before = mk_gather(g, x, mk_map2(g, OP_max, mk_addk(g, i, -1), zero), 0);
-  Val differs = mk_map2(g, OP_ne, x, before);
+  Val before = mk_gather(g, x, mk_max(g, mk_addk(g, i, -1), zero), 0);
+  Val differs = mk_ne(g, x, before);
   if (dtype_is_float(on_dtype(b, x))) {
-    Val both = mk_map2(g, OP_and, mk_map1(g, OP_isnan, x), mk_map1(g, OP_isnan, before));
-    differs = mk_map2(g, OP_and, differs, mk_map1(g, OP_not, both));
+    Val both = mk_and(g, mk_isnan(g, x), mk_isnan(g, before));
+    differs = mk_and(g, differs, mk_not(g, both));
   }
   differs = mk_reduce(g, OP_reduce_max, differs, &(i64){1}, 1, false);
-  return mk_map2(g, OP_or, differs, mk_map2(g, OP_eq, i, zero));
+  return mk_or(g, differs, mk_eq(g, i, zero));
 }
 
 static Val running_group(Build *b, Val starts) {
@@ -69,9 +68,7 @@ void build_unique(Build *b) {
   u32 axis = whole ? 0 : on_axis(b, on_int(b, "axis", 0), t.rank);
   if (t.dt == DT_str) on_unsupported(b, "strings");
   Dim total = type_count(b->ds, &t), rows = whole ? total : t.dim[axis], flat[2] = {rows, 1};
-  i64 perm[MAX_RANK];
-  for (u32 i = 0; i < t.rank; i++) perm[i] = i == 0 ? (i64)axis : i <= axis ? (i64)i - 1 : (i64)i;
-  Val front = whole ? mk_reshape(g, x, &total, 1) : mk_transpose(g, x, perm);
+  Val front = whole ? mk_reshape(g, x, &total, 1) : mk_move_axis(g, x, axis, 0);
   Type tf = *on_type(b, front);
   flat[1] = dim_product(b->ds, tf.dim + 1, tf.rank - 1);
   Val key = t.dt == DT_bool ? mk_cast(g, front, DT_u8) : front;
@@ -87,7 +84,7 @@ void build_unique(Build *b) {
                          running_group(b, starts), 0);
     Val first = mk_scatter_elems(g, zeros, order, mk_gather(g, order, head, 0), 0,
                                  "none"); /* of each row's group */
-    Val leads = mk_map2(g, OP_eq, first, i);
+    Val leads = mk_eq(g, first, i);
     out[1] = places_of(b, leads);
     out[2] = mk_gather(g, running_group(b, leads), first, 0);
   }
@@ -96,9 +93,7 @@ void build_unique(Build *b) {
   Val none = mk_full(g, mk_scalar(g, DT_i64, 0), tu.dim, 1),
       ones = mk_full(g, mk_scalar(g, DT_i64, 1), &rows, 1);
   out[3] = mk_scatter_elems(g, none, out[2], ones, 0, "add");
-  for (u32 i = 0; !whole && i < t.rank; i++)
-    perm[i] = i < axis ? (i64)i + 1 : i == axis ? 0 : (i64)i;
-  if (!whole) out[0] = mk_transpose(g, out[0], perm);
+  if (!whole) out[0] = mk_move_axis(g, out[0], 0, axis);
   for (u32 i = 0; i < b->nout && i < 4; i++)
     if (on_wants(b, i)) b->out[i] = out[i];
 }

@@ -155,8 +155,7 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   if (name) put_bytes(out, 8, str_text(c, name), str_len(c, name));
   if (t->dt == DT_str) {
     for (u64 i = 0; i < t->n; i++) {
-      Str s;
-      memcpy(&s, (const u8 *)t->data + i * sizeof s, sizeof s);
+      Str s = (Str)tensor_get(t, i).i;
       put_bytes(out, 6, str_text(c, s), str_len(c, s));
     }
     return;

@@ -4,7 +4,7 @@
  * needed at the same time do not overlap; see live.c for when, and place.c for where. A result that
  * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
  * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
- * others refuse it (mem_need_plan). What is kept from run to run lies first, in the order of the
+ * others refuse it. What is kept from run to run lies first, in the order of the
  * buffers: so it lies at the same places whatever the rest was made for.
  */
 #include "pass/memory/live.h"
