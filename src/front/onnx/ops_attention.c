@@ -182,7 +182,7 @@ void build_linearattention(Build *b) {
   Val state = on_has(b, 3) ? mk_cast(g, b->in[3], on_dtype(b, l.q))
                            : mk_full(g, mk_like(g, l.q, 0), shape, 4);
   Val scan;
-  mk_loop(g, mk_dims_as(g, DT_i64, 0, &steps, 1), 0, &state, 1, &scan, 1, linear_step, &l);
+  mk_loop(g, mk_extent(g, steps, DT_i64), 0, &state, 1, &scan, 1, linear_step, &l);
   /* [length, batch, heads, 1, dv] */
   Val y = mk_transpose(g, mk_squeeze(g, scan, 3), (const i64[]){1, 0, 2, 3});
   Dim flat[3] = {shape[0], steps, dim_mul(b->ds, heads, shape[3])};

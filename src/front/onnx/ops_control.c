@@ -120,10 +120,7 @@ static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   for (u32 k = 0; k < s->nstate; k++) in[k] = carried[k];
   for (u32 k = 0; k < s->nin; k++) {
     Val at = i;
-    if (s->backward[k]) {
-      Dim last = dim_addk(b->ds, s->length, -1);
-      at = mk_sub(g, mk_dims_as(g, DT_i64, 0, &last, 1), i);
-    }
+    if (s->backward[k]) at = mk_sub(g, mk_extent(g, dim_addk(b->ds, s->length, -1), DT_i64), i);
     in[s->nstate + k] = mk_gather(g, s->seq[k], at, s->axis[k]);
   }
   u32 n = on_subgraph(b, s->g, in, s->nstate + s->nin, ret, s->nstate + s->nout);
@@ -181,8 +178,7 @@ void build_scan(Build *b) {
   }
   Val *carried = NEWS(&b->c->work, Val, s.nstate + 1), *scan = NEWS(&b->c->work, Val, s.nout + 1);
   for (u32 k = 0; k < s.nstate; k++) carried[k] = on_in(b, k);
-  Val trip = mk_dims_as(b->g, DT_i64, 0, &s.length, 1);
-  on_loop(b, trip, 0, carried, s.nstate, scan, s.nout, scan_body, &s);
+  on_loop(b, mk_extent(b->g, s.length, DT_i64), 0, carried, s.nstate, scan, s.nout, scan_body, &s);
   for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) {
     if (k < s.nstate) {
       b->out[k] = carried[k];

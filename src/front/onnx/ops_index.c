@@ -407,8 +407,7 @@ void build_tensor_scatter(Build *b) {
   Dim shape[MAX_RANK], one[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = u->dim[i], one[i] = i ? 1 : batch;
   Val idx = mk_add(g, mk_iota(g, DT_i64, shape, rank, axis), mk_reshape(g, start, one, rank));
-  if (on_str_is(b, "mode", "linear", "circular"))
-    idx = mk_mod(g, idx, mk_dims_as(g, DT_i64, 0, &room, 1));
+  if (on_str_is(b, "mode", "linear", "circular")) idx = mk_mod(g, idx, mk_extent(g, room, DT_i64));
   b->out[0] = mk_scatter_elems(g, past, idx, upd, axis, "none");
 }
 

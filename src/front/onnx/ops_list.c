@@ -280,8 +280,8 @@ void build_sequence_map(Build *b) {
   }
   Val *ret = NEWS(&b->c->work, Val, b->nout);
   if (open) { /* all that there is room for; what lies behind the last element is not looked at */
-    Dim room = list_room(b, first);
-    on_loop(b, mk_dims_as(b->g, DT_i64, 0, &room, 1), 0, NULL, 0, ret, b->nout, map_body, &m);
+    on_loop(b, mk_extent(b->g, list_room(b, first), DT_i64), 0, NULL, 0, ret, b->nout, map_body,
+            &m);
     for (u32 j = 0; j < b->nout; j++) b->out[j] = list_stacked(b->im, ret[j], first->count);
     return;
   }

@@ -155,10 +155,6 @@ void build_causalconv(Build *b) {
 
 /* ---- pooling ---- */
 
-static Val scalar_dim(Build *b, Dim d) {
-  return mk_dims_as(b->g, DT_i64, 0, &d, 1);
-}
-
 /* arg: row-major places within the (padded) plane. The standard counts over all of x, and within a
  * plane either row by row or column by column. */
 static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, bool columns) {
@@ -168,13 +164,14 @@ static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, 
     for (u32 i = w->n; i-- > 0;) {
       Dim d = t.dim[2 + i];
       if (padded) d = dim_add(b->ds, d, dim_add(b->ds, w->lo[i], w->hi[i]));
-      at[i] = mk_mod(b->g, arg, scalar_dim(b, d));
-      if (padded) at[i] = mk_sub(b->g, at[i], scalar_dim(b, w->lo[i]));
-      arg = mk_div(b->g, arg, scalar_dim(b, d));
+      at[i] = mk_mod(b->g, arg, mk_extent(b->g, d, DT_i64));
+      if (padded) at[i] = mk_sub(b->g, at[i], mk_extent(b->g, w->lo[i], DT_i64));
+      arg = mk_div(b->g, arg, mk_extent(b->g, d, DT_i64));
     }
     for (u32 i = 0; i < w->n; i++) {
       u32 k = columns ? w->n - 1 - i : i;
-      acc = acc ? mk_add(b->g, mk_mul(b->g, acc, scalar_dim(b, t.dim[2 + k])), at[k]) : at[k];
+      acc = acc ? mk_add(b->g, mk_mul(b->g, acc, mk_extent(b->g, t.dim[2 + k], DT_i64)), at[k])
+                : at[k];
     }
   } else {
     acc = arg;
@@ -182,7 +179,7 @@ static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, 
   Dim planes = dim_mul(b->ds, t.dim[0], t.dim[1]), dim[MAX_RANK] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < w->n; i++) dim[2 + i] = 1;
   Val first = mk_mul(b->g, mk_iota(b->g, DT_i64, &planes, 1, 0),
-                     scalar_dim(b, dim_product(b->ds, t.dim + 2, w->n)));
+                     mk_extent(b->g, dim_product(b->ds, t.dim + 2, w->n), DT_i64));
   return mk_add(b->g, acc, mk_reshape(b->g, first, dim, t.rank));
 }
 

@@ -90,8 +90,7 @@ void build_multinomial(Build *b) {
   Val u = mk_random(g, on_dtype(b, x), shape, 3, seed_of(b));
   Val below = mk_cast(g, mk_le(g, mk_unsqueeze(g, cdf, 1), u), DT_i64);
   Val n = mk_reduce(g, OP_reduce_sum, below, &last, 1, false);
-  Dim top = dim_addk(b->ds, classes, -1);
-  b->out[0] = mk_cast(g, mk_min(g, n, mk_dims_as(g, DT_i64, 0, &top, 1)), dt);
+  b->out[0] = mk_cast(g, mk_min(g, n, mk_extent(g, dim_addk(b->ds, classes, -1), DT_i64)), dt);
 }
 
 /* What is kept is made larger, so that the mean stays. */

@@ -230,8 +230,7 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   Val carried[2] = {initial(b, 5, d, x, k->hidden), 0}, scan;
   u32 n = 1;
   if (k->kind == CELL_lstm) carried[n++] = initial(b, in_c, d, x, k->hidden);
-  Dim steps = on_dim(b, x, 0);
-  mk_loop(g, mk_dims_as(g, DT_i64, 0, &steps, 1), 0, carried, n, &scan, 1, body, k);
+  mk_loop(g, mk_extent(g, on_dim(b, x, 0), DT_i64), 0, carried, n, &scan, 1, body, k);
   *y = backward ? reverse_time(b, scan, k->lens) : scan;
   *h = carried[0];
   *c = carried[1];

@@ -17,8 +17,7 @@ void build_shape(Build *b) {
 }
 
 void build_size(Build *b) {
-  Dim n = type_count(b->ds, on_type(b, on_in(b, 0)));
-  b->out[0] = mk_dims_as(b->g, DT_i64, 0, &n, 1);
+  b->out[0] = mk_extent(b->g, type_count(b->ds, on_type(b, on_in(b, 0))), DT_i64);
 }
 
 /* ---- reshapes ---- */
