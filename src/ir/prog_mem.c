@@ -83,6 +83,17 @@ void mem_refuse(Prog *p, BufId b, Sym sym) {
        s->kind == SY_data ? " where it follows from those of the inputs" : "");
 }
 
+void mem_need_plan(Prog *p) {
+  if (p->planned) return;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    u64 bytes;
+    Sym sym;
+    if (!prog_buf(p, b)->alias && mem_in_arena(p, b) && !mem_bytes(p, b, &bytes, &sym))
+      mem_refuse(p, b, sym);
+  }
+  fail(p->c, ERR_usage, LOC_NONE, "the program has no memory plan; run the pass plan");
+}
+
 /* ---- buffers nobody uses ---- */
 
 static void use(Prog *p, bool *used, BufId b) {

@@ -16,6 +16,8 @@ bool mem_stride(Prog *p, BufId b, u64 *bytes, Sym *sym);
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym);
 /* Fails with ERR_unsupported for a buffer that mem_bytes found no size for. */
 _Noreturn void mem_refuse(Prog *p, BufId b, Sym sym);
+/* The same for the first such buffer of the arena; returns when the program is planned. */
+void mem_need_plan(Prog *p);
 /* Removes buffers that nothing touches, but for parameters; the others are numbered again. */
 void mem_sweep(Prog *p);
 /* Is b in the arena? Views are where their root is. */
