@@ -314,6 +314,9 @@ typedef struct ArgForms {
   const char *size, *seed, *in, *out, *shape;
 } ArgForms;
 void put_run_args(Emit *e, Text *t, const ArgForms *f);
+/* Extents of results, form with %u for result and axis: those that are open, known only after
+ * running, or the others as far as they are no numbers. */
+void put_out_shapes(Emit *e, const char *form, bool open);
 /* Of a function that callers know: "static " for one of several. */
 const char *linkage(const Emit *e);
 void put_banner(Emit *e, Text *t, const char *suffix);

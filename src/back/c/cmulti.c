@@ -56,12 +56,13 @@ static void put_has(Multi *m, Text *t) {
 /* ---- weights ---- */
 
 static void mark_weights(Multi *m) {
-  for (u32 i = 0; i < m->npart; i++) {
+  Weight *w = m->pool.w.at; /* NULL: there are none */
+  for (u32 i = 0; w && i < m->npart; i++) {
     Emit *e = m->part[i].e;
     for (BufId b = 1; b < e->p->buf.n; b++) {
       const Buf *x = prog_buf(e->p, b);
       if (x->space == BS_const && !x->alias && e->used[b] && !m->part[i].dot4)
-        m->pool.w.at[e->weights.number[b]].users |= (u64)1 << i;
+        w[e->weights.number[b]].users |= (u64)1 << i;
     }
   }
 }

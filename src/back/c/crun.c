@@ -15,30 +15,11 @@
 
 /* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
 static void put_shapes(Emit *e, Text *t) {
-  Prog *p = e->p;
-  const char **var = NEWS(&e->c->scratch, const char *, p->var.n + dim_nsyms(p->dims) + 64);
-  for (u32 s = 0; s < dim_nsyms(p->dims); s++) {
-    if (dim_syminfo(p->dims, s)->kind != SY_input) continue;
-    ex_dim(p, dim_of_sym(p->dims, s)); /* the symbol has a variable from here on */
-    Text name = text_new(&e->c->scratch);
-    text_fmt(&name, "size[%u]", s);
-    var[p->sym_var[s]] = text_cstr(&name);
-  }
-  Text *outer = e->t;
-  const char **outer_var = e->var;
+  for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
+    if (dim_syminfo(e->p->dims, s)->kind == SY_input)
+      e->var[prog_sym_var(e->p, s)] = str_text(e->c, str_fmt(e->c, "size[%u]", s));
   e->t = t;
-  e->var = var;
-  for (u32 i = 0; i < p->out.n; i++) {
-    Buf b = *prog_buf(p, p->out.at[i]);
-    for (u32 k = 0; k < b.rank; k++) {
-      if (e->open_out[i] || dim_is_const(b.dim[k])) continue;
-      text_fmt(t, "  shape[%u][%u] = ", i, k);
-      put_dim(e, b.dim[k]);
-      text_puts(t, ";\n");
-    }
-  }
-  e->t = outer;
-  e->var = outer_var;
+  put_out_shapes(e, "shape[%u][%u] = ", false);
 }
 
 /* ---- facts ---- */

@@ -351,12 +351,13 @@ static void put_reset(Emit *e, Text *t) {
   text_puts(t, "}\n");
 }
 
-static void put_out_shapes(Emit *e) {
+void put_out_shapes(Emit *e, const char *form, bool open) {
   for (u32 i = 0; i < e->p->out.n; i++) {
     Buf b = *prog_buf(e->p, e->p->out.at[i]);
-    for (u32 k = 0; e->open_out[i] && k < b.rank; k++) {
+    for (u32 k = 0; e->open_out[i] == open && k < b.rank; k++) {
+      if (!open && dim_is_const(b.dim[k])) continue;
       begin_line(e);
-      text_fmt(e->t, "out%u_shape[%u] = ", i, k);
+      text_fmt(e->t, form, i, k);
       put_dim(e, b.dim[k]);
       text_puts(e->t, ";\n");
     }
@@ -386,7 +387,7 @@ static void put_entry(Emit *e, Blob *blob) {
   put_body(e, e->p->body, 0);
   e->sizes.entry_frame = e->b.frame;
   e->sizes.code += head.n;
-  put_out_shapes(e);
+  put_out_shapes(e, "out%u_shape[%u] = ", true);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     BufId root = prog_root(e->p, b); /* weights that only views read are weights all the same */
     if (e->used[b] && prog_buf(e->p, root)->space == BS_const) e->used[root] = true;
