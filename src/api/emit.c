@@ -48,22 +48,6 @@ static WeightMode weight_mode(Ctx *c, const char *s) {
 
 /* ---- the self-test ---- */
 
-static double list_cost(Prog *p, StmtId first, const Range *var) {
-  double sum = 0;
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    Stmt s = *prog_stmt(p, id);
-    double times = 1;
-    if (s.kind == ST_for) {
-      times =
-          ((double)ex_range(p, s.b, var).hi - (double)ex_range(p, s.a, var).lo) / (double)s.step;
-      if (!(times > 0)) times = 0;
-    }
-    /* a while counts once: its condition depends on data, and max_steps ends what runs on */
-    sum += 1 + times * (list_cost(p, s.body, var) + list_cost(p, s.other, var));
-  }
-  return sum;
-}
-
 enum { SPLIT_MOST = 64 };
 
 typedef struct TestRun {
@@ -139,8 +123,7 @@ static void try_test(TestRun *r) {
 
 static bool is_long(Ingot *m, Prog *p) {
   NodeId dear;
-  return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) ||
-         list_cost(p, p->body, prog_ranges(p, NULL, &m->c->scratch)) > SELFTEST_COST;
+  return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) || prog_steps(p) > SELFTEST_COST;
 }
 
 static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {

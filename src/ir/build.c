@@ -202,12 +202,8 @@ Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *
 
 /* ---- views ---- */
 
-static bool same_shape(const Type *t, const Dim *shape, u32 rank) {
-  return t->rank == rank && (!rank || !memcmp(t->dim, shape, rank * sizeof *shape));
-}
-
 Val mk_reshape(Graph *g, Val x, const Dim *shape, u32 rank) {
-  if (same_shape(graph_type(g, x), shape, rank)) return x;
+  if (type_has_shape(graph_type(g, x), shape, rank)) return x;
   Attr at = at_list(AT_shape, shape, rank);
   return add(g, OP_reshape, &x, 1, &at, 1);
 }
@@ -240,7 +236,7 @@ Val mk_transpose(Graph *g, Val x, const i64 *perm) {
 Val mk_slice(Graph *g, Val x, const Dim *start, const Dim *size, const i64 *step) {
   const Type *t = graph_type(g, x);
   i64 ones[MAX_RANK];
-  bool whole = same_shape(t, size, t->rank);
+  bool whole = type_has_shape(t, size, t->rank);
   for (u32 i = 0; i < t->rank; i++) {
     ones[i] = 1;
     whole = whole && start[i] == 0 && (!step || step[i] == 1);
@@ -261,7 +257,7 @@ Val mk_slice_axis(Graph *g, Val x, u32 axis, Dim start, Dim size) {
 }
 
 Val mk_broadcast(Graph *g, Val x, const Dim *shape, u32 rank) {
-  if (same_shape(graph_type(g, x), shape, rank)) return x;
+  if (type_has_shape(graph_type(g, x), shape, rank)) return x;
   Attr at = at_list(AT_shape, shape, rank);
   return add(g, OP_broadcast, &x, 1, &at, 1);
 }

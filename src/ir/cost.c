@@ -1,13 +1,20 @@
-/* cost.c: how much work a graph asks for.
+/* cost.c: how much work a graph asks for, and how long a program takes.
  *
  * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written,
  * times those summed up for each; iterations of loops whose number is certain. A lower bound when
  * symbolic extents are taken at their smallest, an upper bound for a node when at their largest;
  * good for refusing and for budgets, not for predicting times. The multiply-adds that people are
  * told are counted here too.
+ *
+ * In: a program. Out: nanoseconds of a run by one thread, to compare ways to run it: what loops,
+ * loads, stores and operators take (figures of target.def, flags of ops.def) times how often they
+ * run; and statements run, for budgets. Memory and threads are counted by who splits loops.
  */
 #include "ir/graph.h"
+#include "ir/prog.h"
+#include "ir/target.h"
 
+#include <math.h>
 #include <string.h>
 
 /* An iteration costs what its body costs, and about so much as this many operations of a long row.
@@ -78,17 +85,6 @@ double node_steps(Graph *g, const Node *n, bool most) {
   }
 }
 
-/* Iterations of a loop that nothing but its count ends; 0 for others. */
-static double iterations(Graph *g, const Node *n) {
-  const Tensor *trip = graph_const(g, n->in[0]), *go = graph_const(g, n->in[1]);
-  const Blk *b = &g->blk.at[n->blk[0]];
-  const Tensor *next = graph_const(g, b->ret.at[0]);
-  bool stays = b->ret.at[0] == b->param.at[1] || (next && next->n == 1 && tensor_get(next, 0).i);
-  if (!trip || trip->n != 1 || !go || go->n != 1 || !tensor_get(go, 0).i || !stays) return 0;
-  double count = (double)tensor_get(trip, 0).i;
-  return count > 0 ? count : 0;
-}
-
 static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double *dearest) {
   double all = 0;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
@@ -96,7 +92,7 @@ static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double 
     const Node *n = graph_node(g, id);
     double x, y;
     if (n->op == OP_loop) {
-      double count = iterations(g, n);
+      double count = fmax((double)loop_turns(g, n), 0);
       x = count * (ITERATION + block_steps(g, n->blk[0], times * count, dear, dearest));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
@@ -167,4 +163,70 @@ double graph_macs(Graph *g, bool bounds) {
   for (u32 i = 0; env && i < ns; i++) env[i] = 1;
   const Sizes z = {g, true, env};
   return block_macs(&z, 1);
+}
+
+/* ---- programs ---- */
+
+static double most_turns(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
+  Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
+  *fixed = lo.lo == lo.hi && hi.lo == hi.hi;
+  double n = ceil(((double)hi.hi - (double)lo.lo) / (double)s->step);
+  return n > 0 ? n : 0;
+}
+
+double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
+  double n = most_turns(p, var, s, fixed);
+  return n > 1e9 ? figures.open_turns : n;
+}
+
+/* Indices become steps of pointers and cost nothing. */
+static double expr_time(Prog *p, ExprId id) {
+  const Expr *e = prog_expr(p, id);
+  double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
+  if (e->kind == EX_load) return figures.ns_per_step * wide;
+  for (u32 i = 0; i < e->narg; i++) sum += expr_time(p, e->arg[i]);
+  if (e->kind == EX_const || e->kind == EX_var || e->kind == EX_splat) return sum;
+  double steps = e->kind != EX_op        ? 2
+                 : op_is(e->op, OF_FUNC) ? figures.func_steps
+                 : op_is(e->op, OF_SLOW) ? figures.slow_steps
+                                         : 1;
+  return sum + figures.ns_per_step * wide * steps;
+}
+
+double stmt_time(Prog *p, const Range *var, StmtId id) {
+  const Stmt *s = prog_stmt(p, id);
+  double sum = list_time(p, var, s->body), own = s->kind == ST_store ? figures.ns_per_step : 0;
+  bool fixed;
+  if (s->kind == ST_for) return loop_trips(p, var, s, &fixed) * (sum + figures.ns_per_turn);
+  if (s->kind == ST_while) return figures.open_turns * (sum + expr_time(p, s->a));
+  return own + sum + list_time(p, var, s->other) + (s->a ? expr_time(p, s->a) : 0);
+}
+
+double list_time(Prog *p, const Range *var, StmtId first) {
+  double sum = 0;
+  for (StmtId s = first; s; s = prog_stmt(p, s)->next) sum += stmt_time(p, var, s);
+  return sum;
+}
+
+double prog_time(Prog *p) {
+  double calls = 0;
+  for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
+    if (prog_stmt(p, s)->kind == ST_kernel) calls += figures.call_ns;
+  return list_time(p, prog_ranges(p, NULL, &p->c->scratch), p->body) + calls;
+}
+
+/* A while counts once: its condition depends on data. */
+static double list_steps(Prog *p, const Range *var, StmtId first) {
+  double sum = 0;
+  bool fixed;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    double times = s->kind == ST_for ? most_turns(p, var, s, &fixed) : 1;
+    sum += 1 + times * (list_steps(p, var, s->body) + list_steps(p, var, s->other));
+  }
+  return sum;
+}
+
+double prog_steps(Prog *p) {
+  return list_steps(p, prog_ranges(p, NULL, &p->c->scratch), p->body);
 }

@@ -205,6 +205,9 @@ void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; f
 /* Writes n->nout types to out; fails with ERR_input at n->loc. Data symbols are created when n->sym
  * is NULL and kept otherwise. Those of CONTROL come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
+/* Does the loop run exactly its trip count? And that as a number; -1: it is not known. */
+bool loop_runs_through(Graph *g, const Node *n);
+i64 loop_turns(Graph *g, const Node *n);
 void infer_attrs(Graph *g, const Node *n); /* names and kinds as ops.def says */
 /* numpy broadcasting of n shapes; fails when they do not fit. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);

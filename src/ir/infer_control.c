@@ -33,14 +33,19 @@ static void infer_if(Graph *g, Node *n, Type *out) {
   }
 }
 
-/* Does the loop run exactly its trip count? */
-static bool runs_through(Graph *g, const Node *n, const Blk *b) {
+bool loop_runs_through(Graph *g, const Node *n) {
   const Tensor *t = graph_const(g, n->in[1]);
-  if (!t || !tensor_get(t, 0).i) return false;
+  const Blk *b = &g->blk.at[n->blk[0]];
   Val last = b->ret.at[0];
+  if (!t || !tensor_get(t, 0).i) return false;
   if (last == b->param.at[1]) return true;
   t = graph_const(g, last);
   return t && tensor_get(t, 0).i;
+}
+
+i64 loop_turns(Graph *g, const Node *n) {
+  const Tensor *trip = graph_const(g, n->in[0]);
+  return trip && loop_runs_through(g, n) ? tensor_get(trip, 0).i : -1;
 }
 
 static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *what) {
@@ -102,7 +107,7 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
     value_span(g, n->in[0], &lo, &most);
     if (most < hi) hi = most < 0 ? 0 : most;
   }
-  if (nscan && (!known || !runs_through(g, n, b))) trip = data_symbol(g, n, 0, 0, hi);
+  if (nscan && (!known || !loop_runs_through(g, n))) trip = data_symbol(g, n, 0, 0, hi);
   for (u32 i = 0; i < nscan; i++) {
     const Type *t = graph_type(g, b->ret.at[1 + ncarried + i]);
     Dim dim[MAX_RANK];

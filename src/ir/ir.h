@@ -264,8 +264,10 @@ size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
 /* type.c */
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank);
 bool type_equal(const Type *x, const Type *y);
-bool type_is_static(const Type *t);      /* tensor whose dimensions are all constants */
-Dim type_count(Dims *ds, const Type *t); /* number of elements */
+bool type_is_static(const Type *t); /* tensor whose dimensions are all constants */
+bool type_is_filled(const Type *t); /* it has elements, whatever sizes turn out to be */
+bool type_has_shape(const Type *t, const Dim *dim, u32 rank);
+Dim type_count(Dims *ds, const Type *t);                   /* number of elements */
 void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
 const char *type_text(const Dims *ds, const Type *t);      /* the same, in c->scratch */
 const char *shape_text(Ctx *c, const char *dtype, const i64 *dim,

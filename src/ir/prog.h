@@ -267,6 +267,14 @@ Range *prog_ranges(Prog *p, const i64 *env,
                    Arena *a); /* by variable; env: input symbols, or NULL */
 Range ex_range(Prog *p, ExprId e, const Range *var);
 
+/* cost.c: of a run by one thread, roughly; var: see prog_ranges. */
+/* Iterations, at most; *fixed: exactly. A guess where there is no bound. */
+double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed);
+double stmt_time(Prog *p, const Range *var, StmtId s);     /* nanoseconds */
+double list_time(Prog *p, const Range *var, StmtId first); /* of it and those behind it */
+double prog_time(Prog *p);                                 /* with what calling kernels takes */
+double prog_steps(Prog *p);                                /* statements run, at most */
+
 /* prog_walk.c: one after the other, the outer before the inner, in the order of the text:
  *
  *   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)

@@ -110,13 +110,6 @@ static void operands(Graph *g, const Node *n, Ends ends, u32 *left, Bounds *x) {
   }
 }
 
-/* Is there an element whatever the sizes are? The largest of nothing is the end of the type. */
-static bool is_filled(const Type *t) {
-  for (u32 i = 0; i < t->rank; i++)
-    if (!dim_is_const(t->dim[i]) || !t->dim[i]) return false;
-  return true;
-}
-
 static Bounds reach(Graph *g, Val v, Ends ends, u32 *left) {
   const Type *t = graph_type(g, v);
   NodeId def = graph_val(g, v)->def;
@@ -140,8 +133,8 @@ static Bounds reach(Graph *g, Val v, Ends ends, u32 *left) {
   case OP_gather_elems:
   case OP_gather_nd: return reach(g, n->in[0], ends, left);
   case OP_reduce_max:
-  case OP_reduce_min:
-    return is_filled(graph_type(g, n->in[0])) ? reach(g, n->in[0], ends, left) : nowhere;
+  case OP_reduce_min: /* of nothing: the end of the type */
+    return type_is_filled(graph_type(g, n->in[0])) ? reach(g, n->in[0], ends, left) : nowhere;
   case OP_topk: return v == n->out[0] ? reach(g, n->in[0], ends, left) : nowhere;
   case OP_concat:
     x[0] = reach(g, n->in[0], ends, left);

@@ -292,9 +292,7 @@ static Span span_node(Graph *g, const Node *n, Val v, SpanPart at, u32 *left) {
   case OP_gather_nd: return span_at(g, n->in[0], whole, left);
   case OP_reduce_max:
   case OP_reduce_min: /* of nothing: the end of the type */
-    for (u32 i = 0; i < x->rank; i++)
-      if (!dim_is_const(x->dim[i]) || !x->dim[i]) return span_type(x->dt);
-    return span_at(g, n->in[0], whole, left);
+    return type_is_filled(x) ? span_at(g, n->in[0], whole, left) : span_type(x->dt);
   case OP_within: {
     Span s = span_at(g, n->in[0], at, left);
     const Dim *size = node_list(n, AT_size, &count);

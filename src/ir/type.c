@@ -4,17 +4,26 @@
  */
 #include "ir/ir.h"
 
+#include <string.h>
+
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank) {
   /* dim of a scalar is not NULL either, so that memcpy may see it */
   return (Type){TY_tensor, dt, rank, arena_copy(a, dim, rank * sizeof *dim), NULL};
 }
 
+bool type_has_shape(const Type *t, const Dim *dim, u32 rank) {
+  return t->rank == rank && (!rank || !memcmp(t->dim, dim, rank * sizeof *dim));
+}
+
 bool type_equal(const Type *x, const Type *y) {
   for (; x->kind == y->kind && x->kind != TY_tensor; x = x->elem, y = y->elem)
     if (!x->elem || !y->elem) return x->elem == y->elem;
-  if (x->kind != y->kind || x->dt != y->dt || x->rank != y->rank) return false;
-  for (u32 i = 0; i < x->rank; i++)
-    if (x->dim[i] != y->dim[i]) return false;
+  return x->kind == y->kind && x->dt == y->dt && type_has_shape(x, y->dim, y->rank);
+}
+
+bool type_is_filled(const Type *t) {
+  for (u32 i = 0; i < t->rank; i++)
+    if (!dim_is_const(t->dim[i]) || !t->dim[i]) return false;
   return true;
 }
 

@@ -98,7 +98,6 @@ void loop_fuse(Prog *p);   /* loop_fuse.c */
 void narrow(Unit *u);      /* narrow.c */
 void order(Graph *g);      /* order.c */
 void parallel(Prog *p);    /* parallel.c */
-double prog_time(Prog *p); /* of a run by one thread: to compare programs, roughly */
 void plan(Prog *p);        /* plan.c */
 void schedule(Unit *u);    /* schedule.c */
 void bounds(Prog *p);      /* bounds.c */

@@ -85,10 +85,13 @@ static u32 size(const Unit *u) {
   return u->p ? u->p->stmt.n : count_nodes(u->g, 1);
 }
 
-/* Those behind it work on a program, the others on a graph. */
-static ptrdiff_t lower_row(void) {
-  ptrdiff_t i = 0;
-  while (pass_table[i].unit != lower) i++;
+static bool is_row(u32 i, const char *name) {
+  return !strcmp(pass_table[i].name, name);
+}
+
+static u32 row_of(const char *name) {
+  u32 i = 0;
+  while (!is_row(i, name)) i++;
   return i;
 }
 
@@ -96,7 +99,7 @@ static ptrdiff_t lower_row(void) {
 static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
-  bool on_prog = pass - pass_table > lower_row();
+  bool on_prog = pass > pass_table + row_of("lower");
   if (!on_prog && !u->g) {
     fail(c, ERR_usage, LOC_NONE, "pass %s works on a graph; found a program", pass->name);
   }
@@ -133,20 +136,13 @@ typedef struct Rounds {
   bool open; /* the last time too: cse, which looks into all constants, waits until it rests */
 } Rounds;
 
-static u32 row_of(void (*graph)(Graph *g)) {
-  u32 i = 0;
-  while (pass_table[i].graph != graph) i++;
-  return i;
-}
-
 /* The row to run behind row i, which has changed something or not. */
 static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
-  void (*pass)(Graph * g) = pass_table[i].graph;
-  if (pass == cse && r->n && !changed) return row_of(canon) + 1;
-  if (pass != canon) return i + 1;
+  if (is_row(i, "cse") && r->n && !changed) return row_of("canon") + 1;
+  if (!is_row(i, "canon")) return i + 1;
   bool was = r->open;
   r->open = u->g->again && ++r->n < ROUNDS;
-  return r->open ? row_of(fold) : was ? row_of(cse) : i + 1;
+  return r->open ? row_of("fold") : was ? row_of("cse") : i + 1;
 }
 
 void pipeline_run(Unit *u, const PipeOptions *o) {
@@ -178,7 +174,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   if (o->check) verify(u);
   Rounds r = {0};
   for (u32 i = first; i < end;) {
-    bool leave = skip[i] || (r.open && pass_table[i].graph == cse);
+    bool leave = skip[i] || (r.open && is_row(i, "cse"));
     i = leave ? i + 1 : row_after(&r, u, i, run(u, &pass_table[i], o, all || dump[i]));
   }
   c->pass = NULL;

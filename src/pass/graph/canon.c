@@ -274,8 +274,7 @@ static bool merge_bounds(Edit *e, NodeId id) {
 
 /* ---- padding ---- */
 
-/* Does every window of a pool see an element, with this much padding? */
-static bool windows_see(const Node *pool, const Dim *lo, const Dim *hi) {
+bool canon_windows_see(const Node *pool, const Dim *lo, const Dim *hi) {
   u32 ns;
   const Dim *window = node_list(pool, AT_window, &ns), *dil = node_list(pool, AT_dilation, &ns);
   for (u32 i = 0; i < ns; i++)
@@ -299,7 +298,7 @@ static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const D
                             const Dim *hi) {
   double x;
   if (pool->op != OP_pool_max || !canon_number(g, pad->in[1], &x) || x != 0) return false;
-  return windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
+  return canon_windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
 }
 
 /* May axis i of x be spread apart by the convolution n itself, in its spatial axis k? */

@@ -40,6 +40,8 @@ bool canon_number(Graph *g, Val v, double *x);            /* a float constant wi
 bool canon_within(Graph *g, Val v, double lo, double hi); /* constant, lo <= |element| <= hi */
 bool canon_power(Graph *g, Val v);                        /* constant, powers of two */
 Val canon_fold(Graph *g, Op op, Val a, Val b);            /* op of two constants, as a constant */
+/* Does every window of a pool see an element, with this much padding? */
+bool canon_windows_see(const Node *pool, const Dim *lo, const Dim *hi);
 
 /* canon_map.c: elementwise spellings */
 bool canon_not_negative(Graph *g, Val v); /* no element is below 0, or -0; NaN may be */

@@ -315,16 +315,6 @@ bool canon_slice_up(Edit *e, NodeId id) {
 
 /* ---- loops ---- */
 
-/* How often a loop runs that nothing ends early; -1: it is not known. */
-static i64 trips(Graph *g, const Node *n) {
-  const Tensor *trip = graph_const(g, n->in[0]), *cond = graph_const(g, n->in[1]);
-  const Blk *body = &g->blk.at[n->blk[0]];
-  const Tensor *next = graph_const(g, body->ret.at[0]);
-  if (!trip || !cond || !tensor_get(cond, 0).i) return -1;
-  bool on = body->ret.at[0] == body->param.at[1] || (next && tensor_get(next, 0).i);
-  return on ? tensor_get(trip, 0).i : -1;
-}
-
 /* Rows of what the loop stacks that somebody reads; -1: its carried values are results. */
 static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
   i64 most = 0;
@@ -393,7 +383,7 @@ bool canon_loop(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 carried = n->nin - 2;
-  i64 count = trips(g, n);
+  i64 count = loop_turns(g, n);
   if (n->nsym) return false;
   if (count == 1) return unroll_one(e, id, carried);
   i64 rows = rows_needed(e->user, n, carried);

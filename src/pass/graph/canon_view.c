@@ -113,10 +113,6 @@ bool canon_transpose_up(Edit *e, NodeId id) {
 
 /* ---- reshapes ---- */
 
-static bool same_shape(const Type *a, const Type *b) {
-  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
-}
-
 /* Is v a reduction, used once, that has this shape if it drops the axes it kept, or keeps them? */
 static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   Graph *g = e->g;
@@ -161,7 +157,7 @@ static bool can_reshape(Up *u, Val v, u32 depth) {
   Graph *g = u->e->g;
   const Type *t = graph_type(g, v);
   if (single(g, v) && t->rank <= u->to->rank) return true;
-  bool whole = same_shape(t, u->from);
+  bool whole = type_has_shape(t, u->from->dim, u->from->rank);
   if (graph_const(g, v)) return whole || fits_both(u, t);
   const Node *n = def_of(g, v);
   if (!whole || !n || !depth || ++u->nodes > UP_NODES) return false;
@@ -179,7 +175,8 @@ static Val reshaped(Up *u, Val v) {
   Graph *g = u->e->g;
   const Node *at = def_of(g, v);
   Type t = *graph_type(g, v);
-  if (!same_shape(&t, u->from) || (single(g, v) && t.rank <= u->to->rank)) return v;
+  if (!type_has_shape(&t, u->from->dim, u->from->rank) || (single(g, v) && t.rank <= u->to->rank))
+    return v;
   if (!at || at->op == OP_const) return mk_reshape(g, v, u->to->dim, u->to->rank);
   Node n = *at;
   if (n.op == OP_reshape) return mk_reshape(g, n.in[0], u->to->dim, u->to->rank);

@@ -50,6 +50,10 @@ typedef struct Fuse {
   bool check; /* marks are given: they may not claim more than the rules allow */
 } Fuse;
 
+static bool same_shape(Graph *g, Val a, Val b) {
+  return type_has_shape(graph_type(g, a), graph_type(g, b)->dim, graph_type(g, b)->rank);
+}
+
 static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
@@ -89,10 +93,6 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
     return node_is_view(v) ? NULL : "its user reads every element many times";
   default: return "its user needs the operand in memory";
   }
-}
-
-static bool same_shape(const Type *a, const Type *b) {
-  return a->rank == b->rank && (!a->rank || !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim));
 }
 
 /* Bytes as integers, down to the bytes, where a contraction reads them. */
@@ -147,8 +147,7 @@ static void find_sinks(Fuse *f, BlkId b) {
     for (u32 j = 0; j < n->nin; j++) {
       Val v = n->in[j], to = SEVERAL;
       if (!v) continue;
-      if (op_is_elementwise(n->op) && same_shape(graph_type(g, v), graph_type(g, n->out[0])))
-        to = f->sink[n->out[0]];
+      if (op_is_elementwise(n->op) && same_shape(g, v, n->out[0])) to = f->sink[n->out[0]];
       f->sink[v] = !f->sink[v] || f->sink[v] == to ? to : SEVERAL;
     }
   }
@@ -220,7 +219,7 @@ static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   if (f->refused[v]) return f->refused[v];
   const Node *u = graph_node(g, f->user[v]);
   if (!op_is_elementwise(u->op)) return "its user is not elementwise";
-  if (!same_shape(graph_type(g, v), graph_type(g, u->out[0]))) return "its user has another shape";
+  if (!same_shape(g, v, u->out[0])) return "its user has another shape";
   return NULL;
 }
 
@@ -231,7 +230,7 @@ static const char *not_on(const Fuse *f, Val v, const Node *n) {
   if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once"; /* a view */
   const Node *u = graph_node(f->g, f->user[v]);
   if (kind_of(u) != OK_MAP) return "a finished sum is not computed again where its user reads it";
-  if (!same_shape(graph_type(f->g, v), graph_type(f->g, u->out[0])))
+  if (!same_shape(f->g, v, u->out[0]))
     return "its user has another shape, and would compute the sum again";
   return NULL;
 }

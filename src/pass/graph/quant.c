@@ -214,23 +214,16 @@ static bool requantise(Edit *e, NodeId id) {
   return v && edit_swap(e, id, mk_map1(g, OP_round, v));
 }
 
-/* Does every window see an element of its operand? */
-static bool windows_see(const Node *pool) {
-  u32 ns;
-  const Dim *window = node_list(pool, AT_window, &ns), *dil = node_list(pool, AT_dilation, &ns);
-  const Dim *lo = node_list(pool, AT_pad_lo, &ns), *hi = node_list(pool, AT_pad_hi, &ns);
-  for (u32 i = 0; i < ns; i++)
-    if (dil[i] != 1 || lo[i] >= window[i] || hi[i] >= window[i]) return false;
-  return true;
-}
-
 /* pool_max((q - z) * s) -> (pool_max(q) - z) * s */
 static bool pool(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Scaled x;
   i64 zero;
-  if (!match_scaled(g, n.in[0], &x) || !is_one(g, x.scale) || !windows_see(&n)) return false;
+  u32 ns;
+  if (!match_scaled(g, n.in[0], &x) || !is_one(g, x.scale)) return false;
+  if (!canon_windows_see(&n, node_list(&n, AT_pad_lo, &ns), node_list(&n, AT_pad_hi, &ns)))
+    return false;
   Val q = graph_bytes(g, x.ints, &zero);
   if (!q || !(tensor_get(graph_const(g, x.scale), 0).f > 0)) return false;
   g->loc = n.loc;

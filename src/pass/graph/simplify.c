@@ -125,7 +125,7 @@ static bool drop_broadcast(Edit *e, NodeId id) {
     Dim dim[MAX_RANK];
     t[i] = x;
     u32 rank = fits ? infer_broadcast(g, t, n->nin, dim) : 0;
-    if (fits && rank == out->rank && !memcmp(dim, out->dim, rank * sizeof *dim)) {
+    if (fits && type_has_shape(out, dim, rank)) {
       n->in[i] = b->in[0];
       e->changed = true;
     } else {

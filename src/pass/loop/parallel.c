@@ -152,48 +152,6 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
   return true;
 }
 
-/* ---- how long things take, in nanoseconds ---- */
-
-static double op_cost(Op op) {
-  return op_is(op, OF_FUNC) ? 20 : op_is(op, OF_SLOW) ? 4 : 1;
-}
-
-static double expr_cost(Prog *p, ExprId id) {
-  const Expr *e = prog_expr(p, id);
-  double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
-  if (e->kind == EX_load) return 0.12 * wide; /* indices become steps of pointers */
-  for (u32 i = 0; i < e->narg; i++) sum += expr_cost(p, e->arg[i]);
-  return e->kind == EX_const || e->kind == EX_var || e->kind == EX_splat
-             ? sum
-             : sum + 0.12 * wide * (e->kind == EX_op ? op_cost(e->op) : 2);
-}
-
-/* Iterations, at most; *fixed: exactly. A guess where there is no bound. */
-static double trips(Share *o, const Stmt *s, bool *fixed) {
-  Range lo = ex_range(o->p, s->a, o->range), hi = ex_range(o->p, s->b, o->range);
-  *fixed = lo.lo == lo.hi && hi.lo == hi.hi;
-  double n = ceil(((double)hi.hi - (double)lo.lo) / (double)s->step);
-  return n > 1e9 ? 64 : n > 0 ? n : 0;
-}
-
-static double list_cost(Share *o, StmtId first);
-
-static double cost(Share *o, StmtId id) {
-  Prog *p = o->p;
-  const Stmt *s = prog_stmt(p, id);
-  double sum = list_cost(o, s->body), own = s->kind == ST_store ? 0.12 : 0;
-  bool fixed;
-  if (s->kind == ST_for) return trips(o, s, &fixed) * (sum + 0.2);
-  if (s->kind == ST_while) return 64 * (sum + expr_cost(p, s->a));
-  return own + sum + list_cost(o, s->other) + (s->a ? expr_cost(p, s->a) : 0);
-}
-
-static double list_cost(Share *o, StmtId first) {
-  double sum = 0;
-  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) sum += cost(o, s);
-  return sum;
-}
-
 /* ---- what threads read of each other ---- */
 
 /* Does it depend on a variable of the set? */
@@ -302,7 +260,7 @@ static double own_bytes(Share *o, StmtId loop) {
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
 static double lone_cost(Share *o, StmtId id) {
-  return cost(o, id) +
+  return stmt_time(o->p, o->range, id) +
          (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.ns_per_byte_shared);
 }
 
@@ -344,7 +302,7 @@ static Chain chain_from(Share *o, const Chain *nest, double whole) {
   double enough = (double)SHARES * o->p->threads;
   for (u32 i = 0; i < nest->n; i++) {
     bool fixed;
-    double n = trips(o, prog_stmt(o->p, nest->at[i]), &fixed);
+    double n = loop_trips(o->p, o->range, prog_stmt(o->p, nest->at[i]), &fixed);
     if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
     c.at[c.n++] = nest->at[i];
     c.trips *= n;
@@ -445,7 +403,7 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Sha
     Chain c = *nest;
     const Stmt *s = prog_stmt(p, c.at[k]);
     c.n = k + 1;
-    c.trips = trips(o, s, &c.fixed);
+    c.trips = loop_trips(o->p, o->range, s, &c.fixed);
     if (c.trips < 2 || s->step > INT32_MAX) continue;
     Reads r = reads_of(o, id, s->var, false);
     double part;
@@ -459,7 +417,7 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Sha
 static ShareChoice choose(Share *o, StmtId id) {
   Prog *p = o->p;
   ShareChoice best = {.time = lone_cost(o, id)};
-  double whole = cost(o, id), n = p->threads;
+  double whole = stmt_time(o->p, o->range, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
   if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
@@ -474,13 +432,14 @@ static ShareChoice choose(Share *o, StmtId id) {
   }
   if ((s->flags & LF_unroll) || ex_loads(p, s->a) || ex_loads(p, s->b)) return best;
   o->inside++;
-  double body = list_cost(o, s->body), open = open_time(o, s->body, body);
+  double body = list_time(o->p, o->range, s->body), open = open_time(o, s->body, body);
   o->inside--;
   if (open >= body) return best;
-  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) * trips(o, s, &fixed);
+  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) *
+         loop_trips(o->p, o->range, s, &fixed);
   if (!shared) r = reads_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
-    open += r.weights * figures.ns_per_byte_llc * trips(o, s, &fixed) / n;
+    open += r.weights * figures.ns_per_byte_llc * loop_trips(o->p, o->range, s, &fixed) / n;
   if (open < best.time) best = (ShareChoice){.way = WAY_open, .time = open};
   return best;
 }
@@ -548,7 +507,7 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
 /* A kernel of its own for the loops of the chain. */
 static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
   Prog *p = o->p;
-  hand_out(o, c, cost(o, id));
+  hand_out(o, c, stmt_time(o->p, o->range, id));
   reads_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
   unmark(p, id, c->strip ? NULL : c);
   if (c->strip) id = put_strips(o, id, c);
@@ -613,7 +572,7 @@ static StmtId walk(Share *o, StmtId first) {
       arena_rewind(&p->c->scratch, m);
       continue;
     }
-    double whole = list_cost(o, s.body), lone = 0;
+    double whole = list_time(o->p, o->range, s.body), lone = 0;
     for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
     if (whole < o->grain * 3 / 4 || open_time(o, s.body, lone) >= lone) {
       unmark(p, s.body, NULL);
@@ -647,12 +606,4 @@ void parallel(Prog *p) {
     if (x->space != BS_temp && x->space != BS_local) continue;
     x->space = o.own[root] ? BS_local : BS_temp;
   }
-}
-
-double prog_time(Prog *p) {
-  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
-  double calls = 0;
-  for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
-    if (prog_stmt(p, s)->kind == ST_kernel) calls += figures.call_ns;
-  return list_cost(&o, p->body) + calls;
 }
