@@ -279,8 +279,8 @@ static int verb_opt(const Args *a) {
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && !a->dump) {
     /* nobody reads megabytes of numbers on a terminal: there constants are named only */
-    int apart = a->output ? a->side : isatty(STDOUT_FILENO);
-    s = ingot_print(m, &text, &n, apart ? &side : NULL, &nside);
+    int named_only = a->output ? a->side : isatty(STDOUT_FILENO);
+    s = ingot_print(m, &text, &n, named_only ? &side : NULL, &nside);
     IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
     if (!s && a->output)
       s = ingot_write_files(m, f + !nside, 2 - !nside);

@@ -56,7 +56,7 @@ void poly_fold(const Dims *ds, Poly *p);                      /* see dim_pairs.c
 Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
 Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
 u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* up to DIM_FACTORS, none of them a product */
-Sym dim_only_sym(const Dims *ds, Dim d);           /* that d consists of, or NO_SYM */
+Sym dim_only_sym(const Dims *ds, Dim d);          /* that d consists of, or NO_SYM */
 Sym dim_find(const Dims *ds, Str name);           /* by the name in text; NO_SYM if unknown */
 /* raw: structure only, no decision by bounds, so that what was printed is read back as it was. */
 Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw);

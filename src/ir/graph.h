@@ -172,7 +172,7 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const BlkId *blk, u32 nblk);
-/* Product of the amounts of AT_input_dilation: each part of the result is lowered apart. */
+/* Product of the amounts of AT_input_dilation: each part of the result is lowered by itself. */
 enum { MOST_INPUT_DILATION = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);

@@ -93,15 +93,15 @@ void fuse_check(Graph *g);    /* marks that came from a text: refused where they
 Str group_label(Graph *g, const Node *root); /* of the kernel that computes it */
 /* A line for each group of a fused graph, `before` in front of it. */
 void group_list(Graph *g, Text *out, const char *before);
-void lower(Unit *u);       /* lower.c */
-void loop_fuse(Prog *p);   /* loop_fuse.c */
-void narrow(Unit *u);      /* narrow.c */
-void order(Graph *g);      /* order.c */
-void parallel(Prog *p);    /* parallel.c */
-void plan(Prog *p);        /* plan.c */
-void schedule(Unit *u);    /* schedule.c */
-void bounds(Prog *p);      /* bounds.c */
-void unroll(Prog *p);      /* unroll.c */
+void lower(Unit *u);     /* lower.c */
+void loop_fuse(Prog *p); /* loop_fuse.c */
+void narrow(Unit *u);    /* narrow.c */
+void order(Graph *g);    /* order.c */
+void parallel(Prog *p);  /* parallel.c */
+void plan(Prog *p);      /* plan.c */
+void schedule(Unit *u);  /* schedule.c */
+void bounds(Prog *p);    /* bounds.c */
+void unroll(Prog *p);    /* unroll.c */
 
 /* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
 void winograd_plan(Unit *u);

@@ -109,7 +109,7 @@ typedef struct KernelTexts {
   Map at;                 /* text of a kernel without its names -> 1 + number */
   VEC(const char *) word; /* by number: what stands between NAME_ and _number */
   Text text;              /* all of them */
-  Text heads;             /* their declarations, for parts that are compiled apart */
+  Text heads;             /* their declarations, for parts that are compiled separately */
   u64 *part_bytes;        /* by part: of its kernels */
 } KernelTexts;
 

@@ -281,19 +281,19 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   Ctx *c = body[0].p->c;
   Multi *m = NEW(&c->keep, Multi);
   const Prog *progs[BODIES];
-  bool several = n > 1, apart = o->weights == WM_file || o->weights == WM_pointer;
+  bool several = n > 1, beside = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);
   *m = (Multi){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
   WeightMode weights = weight_form(body, n, o);
-  if (several && apart) begin_blob(blob);
+  if (several && beside) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].p;
     Emit *e = add_part(m, &body[i], weights, several, false, blob);
     if (i && e->dot4 && *body[i].target->dot4) add_part(m, &body[i], weights, several, true, blob);
   }
   Emit *first = m->part[0].e;
-  if (several && apart) end_blob(first, blob);
+  if (several && beside) end_blob(first, blob);
   if (several) mark_weights(m);
   check_alike(m);
   EmitFacts facts = facts_of_all(m);

@@ -48,10 +48,10 @@ static bool truth_at(Build *b, Val v, i64 at, bool *yes, u32 depth) {
   i64 lo, hi;
   dim_bounds(b->ds, x.negative ? y.dim : x.dim, &lo, &hi);
   bool same = x.negative == y.negative && x.dim == y.dim;
-  bool apart =
+  bool differ =
       (x.negative != 0) != (y.negative != 0) ? lo >= 0 : dim_is_const(x.dim) && dim_is_const(y.dim);
   *yes = same;
-  return same || apart;
+  return same || differ;
 }
 
 static bool entry_of_concat(Build *b, const Node *n, i64 at, ShapeEntry *out, u32 depth) {

@@ -112,8 +112,8 @@ static i64 check_length(Build *b, i64 n) {
   return n;
 }
 
-/* Takes the parts of x [..., 1 or 2] apart, with `axis` at the end, as [batch, length]. */
-static Complex apart(Build *b, Val x, u32 axis) {
+/* The parts of x [..., 1 or 2], with `axis` at the end, as [batch, length]. */
+static Complex parts_of(Build *b, Val x, u32 axis) {
   Graph *g = b->g;
   Type t = *on_type(b, x);
   i64 perm[MAX_RANK];
@@ -133,7 +133,7 @@ static Complex apart(Build *b, Val x, u32 axis) {
   return (Complex){part[0], part[1]};
 }
 
-/* The inverse of apart, for results of length n; a real one has 1 as its last extent. */
+/* The inverse of parts_of, for results of length n; a real one has 1 as its last extent. */
 static Val together(Build *b, Complex y, const Type *t, u32 axis, i64 n) {
   Graph *g = b->g;
   Dim dim[MAX_RANK];
@@ -166,7 +166,7 @@ void build_dft(Build *b) {
   }
   check_length(b, n);
   i64 keep = half && !inverse ? n / 2 + 1 : n, given = half && inverse ? n / 2 + 1 : n;
-  Complex c = apart(b, x, axis);
+  Complex c = parts_of(b, x, axis);
   c.re = fit(b, c.re, given);
   if (c.im) c.im = fit(b, c.im, given);
   if (half && inverse) c = completed(b, c, n);
@@ -204,7 +204,7 @@ void build_stft(Build *b) {
   if (on_has(b, 2)) f = mk_mul(g, f, mk_expand_tail(g, mk_cast(g, b->in[2], on_dtype(b, f)), 1));
   Type tf = *on_type(b, f);
   i64 keep = on_int(b, "onesided", 1) ? n / 2 + 1 : n;
-  Complex c = apart(b, f, 2);
+  Complex c = parts_of(b, f, 2);
   c.re = fit(b, c.re, n);
   if (c.im) c.im = fit(b, c.im, n);
   Complex y = transform(b, c, n, keep, -1);

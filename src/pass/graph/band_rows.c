@@ -67,15 +67,16 @@ Stripe band_reads(Graph *g, const Node *n, u32 k, Stripe out, i64 pad[2]) {
   if (!is_window(g, n)) return out;
   const Dim *window = node_list(n, AT_window, &ns), *dilate = node_list(n, AT_input_dilation, &ns);
   i64 size = window ? window[0] : graph_type(g, n->in[1])->dim[ROW_AXIS];
-  i64 step = node_list(n, AT_stride, &ns)[0], apart = dilate ? dilate[0] : 1;
+  i64 step = node_list(n, AT_stride, &ns)[0], input_dilation = dilate ? dilate[0] : 1;
   i64 rows = graph_type(g, n->in[k])->dim[ROW_AXIS];
   i64 from = out.from * step - node_list(n, AT_pad_lo, &ns)[0];
   i64 to =
       from + (out.to - out.from - 1) * step + (size - 1) * node_list(n, AT_dilation, &ns)[0] + 1;
-  Stripe in = {from > 0 ? (from + apart - 1) / apart : 0, to > 0 ? (to - 1) / apart + 1 : 0};
+  Stripe in = {from > 0 ? (from + input_dilation - 1) / input_dilation : 0,
+               to > 0 ? (to - 1) / input_dilation + 1 : 0};
   if (in.to > rows) in.to = rows;
-  pad[0] = in.from * apart - from;
-  pad[1] = to - ((in.to - 1) * apart + 1);
+  pad[0] = in.from * input_dilation - from;
+  pad[1] = to - ((in.to - 1) * input_dilation + 1);
   return in;
 }
 

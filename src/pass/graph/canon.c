@@ -301,7 +301,8 @@ static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const D
   return canon_windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
 }
 
-/* May axis i of x be spread apart by the convolution n itself, in its spatial axis k? */
+/* May the convolution n itself put zeros between the elements of x along axis i, its spatial axis
+ * k? */
 static bool can_dilate_input(Graph *g, const Node *n, const Type *x, u32 i, u32 k) {
   u32 ns;
   return n->op == OP_conv && dim_is_const(x->dim[i]) && x->dim[i] > 0 &&

@@ -40,12 +40,12 @@ typedef struct Fuse {
   BlkId *blk;           /* by node */
   u32 *size;            /* by value: nodes that computing it in place would take */
   Val *epilogue;        /* by value: the folded value whose accumulator its group has; 0: none */
-  Val *sink;   /* by value: where all its uses end, at the latest; itself: not in one place */
-  u32 *weight; /* by value: operations that repeating it would take */
-  bool *apart; /* by value: its uses turned out to end in several groups */
-  bool *hot;   /* by value: bytes as integers that a contraction reads */
-  Val *root;   /* by value: of the group that its last use is in, of those seen in this round */
-  u32 *seen;   /* by value: that round */
+  Val *sink;       /* by value: where all its uses end, at the latest; itself: not in one place */
+  u32 *weight;     /* by value: operations that repeating it would take */
+  bool *scattered; /* by value: its uses turned out to end in several groups */
+  bool *hot;       /* by value: bytes as integers that a contraction reads */
+  Val *root;       /* by value: of the group that its last use is in, of those seen in this round */
+  u32 *seen;       /* by value: that round */
   u32 round;
   bool check; /* marks are given: they may not claim more than the rules allow */
 } Fuse;
@@ -164,7 +164,7 @@ static u32 weight_of(const Fuse *f, const Node *n) {
 
 /* May v, used several times, be computed again for every use? All of them are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
-  return f->sink[v] != v && !f->apart[v] && f->weight[v] <= CHEAP;
+  return f->sink[v] != v && !f->scattered[v] && f->weight[v] <= CHEAP;
 }
 
 /* The root of the group that v is computed in. */
@@ -174,7 +174,7 @@ static Val root_of(const Fuse *f, Val v) {
 }
 
 /* Decisions further down may have parted the uses of a value. Then it gets a buffer after all. */
-static bool find_apart(Fuse *f, BlkId b) {
+static bool find_scattered(Fuse *f, BlkId b) {
   Graph *g = f->g;
   const Blk *k = &g->blk.at[b];
   bool any = false;
@@ -183,13 +183,13 @@ static bool find_apart(Fuse *f, BlkId b) {
     const Node *n = graph_node(g, k->node.at[i]);
     for (u32 j = 0; j < n->nin; j++) {
       Val v = n->in[j];
-      if (!v || f->uses[v] < 2 || f->sink[v] == v || f->apart[v] || n->nout != 1) continue;
+      if (!v || f->uses[v] < 2 || f->sink[v] == v || f->scattered[v] || n->nout != 1) continue;
       if (graph_val(g, v)->home == HOME_buffer) continue;
       if (!f->epilogue[v] && node_is_view(graph_node(g, graph_val(g, v)->def)))
         continue; /* anywhere */
       Val r = root_of(f, n->out[0]);
-      f->apart[v] = f->seen[v] == f->round && f->root[v] != r;
-      any = any || f->apart[v];
+      f->scattered[v] = f->seen[v] == f->round && f->root[v] != r;
+      any = any || f->scattered[v];
       f->seen[v] = f->round;
       f->root[v] = r;
     }
@@ -280,7 +280,7 @@ static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
     bool two = f->epilogue[out] && f->epilogue[out] != f->epilogue[n->in[i]];
     if (two && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
     if (two) {
-      f->apart[n->in[i]] = f->uses[n->in[i]] > 1;
+      f->scattered[n->in[i]] = f->uses[n->in[i]] > 1;
       v->home = HOME_buffer;
       if (why) say(f, why, graph_node(f->g, v->def), "its user finishes another sum");
     }
@@ -331,17 +331,17 @@ static void run(Graph *g, Text *why, bool check) {
   f.epilogue = NEWS(a, Val, g->val.n);
   f.sink = NEWS(a, Val, g->val.n);
   f.weight = NEWS(a, u32, g->val.n);
-  f.apart = NEWS(a, bool, g->val.n);
+  f.scattered = NEWS(a, bool, g->val.n);
   f.hot = NEWS(a, bool, g->val.n);
   f.root = NEWS(a, Val, g->val.n);
   f.seen = NEWS(a, u32, g->val.n);
   count_users(&f);
   for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
-  for (bool again = true; again;) { /* every time at least one value more is apart */
+  for (bool again = true; again;) { /* every time at least one value more is scattered */
     Text said = why ? text_new(a) : (Text){0};
     decide(&f, why ? &said : NULL);
     again = false;
-    for (BlkId b = 1; b < g->blk.n; b++) again = find_apart(&f, b) || again;
+    for (BlkId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
     if (again && check) fail(g->c, ERR_input, LOC_NONE, "a sum is finished in two groups");
     if (why && !again) text_put(why, said.at, said.n);
   }

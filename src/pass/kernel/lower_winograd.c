@@ -347,7 +347,8 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   Dim vd[3] = {w->side * w->side, each, w->nin}, md[3] = {w->side * w->side, each, w->nout};
   w->v = prog_add_buf(p, BS_local, DT_f32, vd, 3, str_of(p->c, "patches"));
   w->mm = prog_add_buf(p, BS_local, DT_f32, md, 3, str_of(p->c, "products"));
-  /* One loop over blocks, of which the last may have patches that are none; or the last apart. */
+  /* One loop over blocks, of which the last may have patches that are none; or the last by itself.
+   */
   if (even) w->last = all % each ? all - 1 : 0;
   for (u32 part = 0; part < 2; part++) {
     i64 n = part ? all % each : even ? count : all / each, size = part ? all % each : each;

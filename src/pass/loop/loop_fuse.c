@@ -135,8 +135,8 @@ static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b,
  * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
  * one, two, both: bytes that each of the loops takes, and the two as one. */
 static bool pays(u64 one, u64 two, u64 both) {
-  u64 apart = one > two ? one : two;
-  return both <= apart + apart / 4;
+  u64 separate = one > two ? one : two;
+  return both <= separate + separate / 4;
 }
 
 static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {

@@ -10,7 +10,7 @@
  * loop inside it are, each with all of the loops around; or it stays as a loop between kernels and
  * the statements of its body become kernels, which balances better where iterations are few and
  * long (blocks of Winograd); or one thread runs all of it (what takes less than it costs to call
- * the others). A kernel of several statements is taken apart into kernels, one each.
+ * the others). A kernel of several statements is split into kernels, one each.
  *
  * What one thread has written and another reads costs more than arithmetic: the lines travel, and
  * whoever writes them next waits until every copy is gone. So a thread should read what it wrote
@@ -20,7 +20,7 @@
  *
  * A temporary that only a shared loop touches, and whose elements iterations use again, is scratch:
  * every thread gets its own. All other scratch becomes an ordinary temporary. A loop that reads
- * what it writes is shared out only if iterations can be seen to keep apart.
+ * what it writes is shared out only if iterations can be seen to be disjoint.
  *
  * needs: no plan  keeps: the order of every sum
  */
@@ -102,9 +102,9 @@ static bool same_outer(const Affine *a, const Affine *b) {
   return true;
 }
 
-/* Does dimension d keep the accesses of any two iterations of v apart? Then its indices move by
- * more from one iteration to the next than they spread within one. */
-static bool keeps_apart(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
+/* Do any two iterations of v access different places of dimension d? Then its indices move by more
+ * from one iteration to the next than they spread within one. */
+static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
   IndexSplit all = {0}, s;
   BufId first = 0;
   const RootUse *use = access_root(in, root);
@@ -124,9 +124,9 @@ static bool keeps_apart(Share *o, const Accesses *in, BufId root, VarId v, u32 d
   return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
 }
 
-static bool apart(Share *o, const Accesses *in, BufId root, VarId v) {
+static bool disjoint(Share *o, const Accesses *in, BufId root, VarId v) {
   for (u32 d = 0; d < MAX_RANK; d++)
-    if (keeps_apart(o, in, root, v, d)) return true;
+    if (separates(o, in, root, v, d)) return true;
   return false;
 }
 
@@ -145,7 +145,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
     BufSpace space = prog_buf(p, b)->space;
     bool inside = use->count == o->total[b];
     if (space == BS_reg && !inside) return false;
-    if (space == BS_reg || !use->read || !use->write || apart(o, &in, b, s->var)) continue;
+    if (space == BS_reg || !use->read || !use->write || disjoint(o, &in, b, s->var)) continue;
     if (!inside || (space != BS_temp && space != BS_local)) return false;
     if (own) own[b] = true;
   }
@@ -518,7 +518,7 @@ static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l)
 
 /* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
  * are one kernel. */
-static void take_apart(Share *o, Stmt k, StmtId first, StmtList *l) {
+static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
   u32 count = count_list(p, first), n = 0;
   bool *cut = NEWS(&p->c->scratch, bool, count + 1), alone = true;
@@ -548,7 +548,7 @@ static void take_apart(Share *o, Stmt k, StmtId first, StmtList *l) {
     }
     StmtList inside = {0};
     o->inside++;
-    take_apart(o, k, prog_stmt(p, id)->body, &inside);
+    split_kernel(o, k, prog_stmt(p, id)->body, &inside);
     o->inside--;
     prog_stmt(p, id)->body = inside.first;
     prog_stmt(p, id)->flags &= (u8)~LF_parallel;
@@ -578,7 +578,7 @@ static StmtId walk(Share *o, StmtId first) {
       unmark(p, s.body, NULL);
       add(o, &l, id);
     } else {
-      take_apart(o, s, s.body, &l);
+      split_kernel(o, s, s.body, &l);
     }
     arena_rewind(&p->c->scratch, m);
   }

@@ -220,9 +220,9 @@ static void fold_row(Nest *x, u32 inner) {
   ExprId idx[MAX_RANK + 1];
   BufId at;
   Operand row = f->out;
-  bool apart = f->acc != prog_buf(p, f->out.buf)->dt;
+  bool wider = f->acc != prog_buf(p, f->out.buf)->dt;
   nest_loops(x, false, inner);
-  if (apart) {
+  if (wider) {
     row = (Operand){.rank = 1};
     row.buf = prog_add_buf(p, BS_local, f->acc, &f->axis[inner].hi, 1, str_of(p->c, "row"));
     row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
@@ -244,7 +244,7 @@ static void fold_row(Nest *x, u32 inner) {
   prog_store(p, &x->at, at, idx, n, ex_op2(p, f->with, old, nest_value(x)));
   x->at = here;
   x->var[inner] = 0;
-  if (!apart && !f->epilogue) return;
+  if (!wider && !f->epilogue) return;
   fill = *x;
   fill.f = &whole;
   nest_loop(&fill, inner);

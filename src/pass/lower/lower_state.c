@@ -37,11 +37,11 @@ typedef struct StatePair {
 struct States {
   Lower *l;
   VEC(StatePair) pair;
-  VEC(Growth) size; /* extents that grow, each once */
-  VEC(u32) rings;   /* numbers of the pairs that are rings */
-  VEC(Sym) fixed;   /* other symbols in the shapes of states */
+  VEC(Growth) size;         /* extents that grow, each once */
+  VEC(u32) rings;           /* numbers of the pairs that are rings */
+  VEC(Sym) fixed;           /* other symbols in the shapes of states */
   BufId lens, heads, sizes; /* their numbers, kept with the state: of size, rings and fixed */
-  u32 *uses; /* by value */
+  u32 *uses;                /* by value */
 };
 
 /* ---- which way ---- */

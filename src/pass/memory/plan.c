@@ -34,7 +34,8 @@ typedef struct PlaceSharing {
 } PlaceSharing;
 
 /* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
- * that ends there as well stays apart: the place would look free to another result of the kernel.
+ * that ends there as well keeps its own place: the place would look free to another result of the
+ * kernel.
  */
 static bool take_over(PlaceSharing *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
