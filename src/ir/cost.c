@@ -119,11 +119,10 @@ double graph_steps(Graph *g, NodeId *dear) {
 /* A convolution over something with zeros between its elements multiplies so many times fewer
  * elements; transposed convolutions are imported so. */
 static double zeros_between(Graph *g, const Node *n) {
-  NodeId def = g->val.at[n->in[0]].def;
-  const Node *pad = def ? graph_node(g, def) : NULL;
+  const Node *pad = graph_def(g, n->in[0], OP_pad);
   u32 rank = 0;
   double all = 1;
-  if (n->op != OP_conv || !pad || pad->op != OP_pad) return 1;
+  if (n->op != OP_conv || !pad) return 1;
   const Dim *between = node_list(pad, AT_interior, &rank);
   for (u32 i = 0; i < rank; i++)
     if (dim_is_const(between[i])) all *= (double)between[i] + 1;

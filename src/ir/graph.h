@@ -150,10 +150,15 @@ static inline Value *graph_val(Graph *g, Val v) {
 static inline Node *graph_node(Graph *g, NodeId n) {
   return &g->node.at[n];
 }
-/* The node that defines v if it is op, else NULL. Building moves nodes: copy what is needed. */
+/* The node that defines v; NULL: a parameter. Building moves nodes: copy what is needed. */
+static inline const Node *graph_maker(Graph *g, Val v) {
+  NodeId def = graph_val(g, v)->def;
+  return def ? graph_node(g, def) : NULL;
+}
+/* The same if it is op, else NULL. */
 static inline const Node *graph_def(Graph *g, Val v, Op op) {
-  const Node *n = graph_node(g, graph_val(g, v)->def);
-  return graph_val(g, v)->def && n->op == op ? n : NULL;
+  const Node *n = graph_maker(g, v);
+  return n && n->op == op ? n : NULL;
 }
 static inline Type *graph_type(Graph *g, Val v) {
   return &g->val.at[v].type;

@@ -106,8 +106,7 @@ bool loop_steps(Graph *g, Val next, Val p, i64 *step) {
   *step = 0;
   if (!dtype_is_int(graph_type(g, p)->dt)) return false;
   for (u32 depth = 0; depth < TRIP_DEPTH && next != p; depth++) {
-    NodeId def = graph_val(g, next)->def;
-    const Node *n = def ? graph_node(g, def) : NULL;
+    const Node *n = graph_maker(g, next);
     DType dt = graph_type(g, next)->dt;
     if (!n || !dtype_is_int(dt) || !contains(exact_in(dt), mine) || !is_single(g, next))
       return false;
@@ -352,17 +351,16 @@ bool loop_always(Graph *g, Val cond) {
 }
 
 /* The operands of nested `and`s; a condition that only repeats the one before says nothing new. */
-static void take_apart(Graph *g, Counted *l, Val v, Terms *t, u32 depth) {
-  NodeId def = graph_val(g, v)->def;
-  const Node *n = def ? graph_node(g, def) : NULL;
+static void split_ands(Graph *g, Counted *l, Val v, Terms *t, u32 depth) {
+  const Node *n = graph_maker(g, v);
   if (v == l->go || loop_always(g, v)) return;
   if (++l->visits > TRIP_VISITS) t->over = true;
   if (t->over) return;
   if (n && n->op == OP_reshape && depth < TRIP_DEPTH && is_single(g, n->in[0])) {
-    take_apart(g, l, n->in[0], t, depth + 1);
+    split_ands(g, l, n->in[0], t, depth + 1);
   } else if (n && n->op == OP_and && depth < TRIP_DEPTH) {
-    take_apart(g, l, n->in[0], t, depth + 1);
-    take_apart(g, l, n->in[1], t, depth + 1);
+    split_ands(g, l, n->in[0], t, depth + 1);
+    split_ands(g, l, n->in[1], t, depth + 1);
   } else if (t->n == TRIP_TERMS) {
     t->over = true;
   } else {
@@ -390,8 +388,8 @@ static Val fewer(Graph *g, Val trip, Val n) {
 void loop_count(Graph *g, Counted *l, BlkId body) {
   Terms first = {.n = 0}, then = {.n = 0};
   BlkId outer = g->cur;
-  take_apart(g, l, l->cond, &first, 0);
-  take_apart(g, l, l->more, &then, 0);
+  split_ands(g, l, l->cond, &first, 0);
+  split_ands(g, l, l->more, &then, 0);
   if (first.over || then.over) return;
   Gap start[TRIP_TERMS];
   bool told[TRIP_TERMS], any = false;

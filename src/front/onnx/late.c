@@ -39,11 +39,9 @@ static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth);
 
 /* What entry `at` of a comparison is, where that is certain. */
 static bool truth_at(Build *b, Val v, i64 at, bool *yes, u32 depth) {
-  NodeId def = graph_val(b->g, v)->def;
-  const Node *n = def ? graph_node(b->g, def) : NULL;
+  const Node *n = graph_def(b->g, v, OP_eq);
   ShapeEntry x, y;
-  if (!n || n->op != OP_eq || !entry_at(b, n->in[0], at, &x, depth) ||
-      !entry_at(b, n->in[1], at, &y, depth))
+  if (!n || !entry_at(b, n->in[0], at, &x, depth) || !entry_at(b, n->in[1], at, &y, depth))
     return false;
   i64 lo, hi;
   dim_bounds(b->ds, x.negative ? y.dim : x.dim, &lo, &hi);

@@ -117,9 +117,8 @@ static bool all_at_least(Graph *g, Val v, double least) {
 }
 
 static bool not_negative(Graph *g, Val v, u32 look) {
-  NodeId def = graph_val(g, v)->def;
-  if (!def || !look) return false;
-  const Node *n = graph_node(g, def);
+  const Node *n = graph_maker(g, v);
+  if (!n || !look) return false;
   if (n->op == OP_const) return all_at_least(g, v, 0);
   if (op_is(n->op, OF_NOT_NEGATIVE)) return true;
   if (n->op == OP_max) return not_negative(g, n->in[1], look - 1); /* taken of two zeros */

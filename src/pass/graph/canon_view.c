@@ -22,11 +22,6 @@ static bool single(Graph *g, Val v) {
   return type_count(g->dims, graph_type(g, v)) == 1;
 }
 
-static const Node *def_of(Graph *g, Val v) {
-  NodeId def = graph_val(g, v)->def;
-  return def ? graph_node(g, def) : NULL;
-}
-
 static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
   return graph_node(g, graph_add(g, n->op, in, n->nin, at, n->nattr))->out[0];
 }
@@ -38,7 +33,7 @@ static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
 static bool can_transpose(Up *u, Val v, u32 rank, u32 depth) {
   Graph *g = u->e->g;
   if (single(g, v) || graph_const(g, v)) return true;
-  const Node *n = def_of(g, v);
+  const Node *n = graph_maker(g, v);
   if (!n || graph_type(g, v)->rank != rank || !depth || ++u->nodes > UP_NODES) return false;
   if (n->op == OP_transpose || (n->op == OP_contract && canon_once(u->e, v))) {
     u->gain++; /* the spec of a contraction takes a transpose in */
@@ -81,7 +76,7 @@ static Val transposed_node(Up *u, const Node *was, u32 rank) {
 
 static Val transposed(Up *u, Val v, u32 rank) {
   Graph *g = u->e->g;
-  const Node *n = def_of(g, v);
+  const Node *n = graph_maker(g, v);
   Type t = *graph_type(g, v);
   if (single(g, v) && t.rank < rank) return v;
   if (graph_const(g, v) || single(g, v)) {
@@ -104,7 +99,7 @@ bool canon_transpose_up(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   u32 rank;
   Up u = {.e = e, .perm = node_list(&n, AT_perm, &rank)};
-  const Node *x = def_of(g, n.in[0]);
+  const Node *x = graph_maker(g, n.in[0]);
   if (!x || x->op == OP_transpose || x->op == OP_const || x->op == OP_contract) return false;
   if (single(g, n.in[0])) return false;
   if (!can_transpose(&u, n.in[0], rank, UP_DEPTH) || !u.gain) return false;
@@ -116,7 +111,7 @@ bool canon_transpose_up(Edit *e, NodeId id) {
 /* Is v a reduction, used once, that has this shape if it drops the axes it kept, or keeps them? */
 static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   Graph *g = e->g;
-  const Node *r = def_of(g, v);
+  const Node *r = graph_maker(g, v);
   if (!r || op_info[r->op].kind != OK_REDUCE || !canon_once(e, v)) return false;
   const Type *x = graph_type(g, r->in[0]);
   bool arg = !op_is(r->op, OF_FOLD), keep = want->rank == x->rank;
@@ -159,7 +154,7 @@ static bool can_reshape(Up *u, Val v, u32 depth) {
   if (single(g, v) && t->rank <= u->to->rank) return true;
   bool whole = type_has_shape(t, u->from->dim, u->from->rank);
   if (graph_const(g, v)) return whole || fits_both(u, t);
-  const Node *n = def_of(g, v);
+  const Node *n = graph_maker(g, v);
   if (!whole || !n || !depth || ++u->nodes > UP_NODES) return false;
   if (n->op == OP_reshape || keeps_otherwise(u->e, v, u->to)) {
     u->gain++;
@@ -173,7 +168,7 @@ static bool can_reshape(Up *u, Val v, u32 depth) {
 
 static Val reshaped(Up *u, Val v) {
   Graph *g = u->e->g;
-  const Node *at = def_of(g, v);
+  const Node *at = graph_maker(g, v);
   Type t = *graph_type(g, v);
   if (!type_has_shape(&t, u->from->dim, u->from->rank) || (single(g, v) && t.rank <= u->to->rank))
     return v;
@@ -193,7 +188,7 @@ bool canon_reshape_up(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Type from = *graph_type(g, n.in[0]), to = *graph_type(g, n.out[0]);
   Up u = {.e = e, .from = &from, .to = &to};
-  const Node *x = def_of(g, n.in[0]);
+  const Node *x = graph_maker(g, n.in[0]);
   if (!x || x->op >= OP_SCALARS) return false;
   if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
   return edit_swap(e, id, reshaped(&u, n.in[0]));
@@ -257,7 +252,7 @@ bool canon_keep(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Type want = *graph_type(g, n.out[0]);
   if (!keeps_otherwise(e, n.in[0], &want)) return false;
-  return edit_swap(e, id, reduced(g, def_of(g, n.in[0]), &want));
+  return edit_swap(e, id, reduced(g, graph_maker(g, n.in[0]), &want));
 }
 
 /* A pool whose window is the whole image is a reduction. */

@@ -114,8 +114,7 @@ static bool is_step(Graph *g, const Node *root) {
   OpKind kind = op_info[root->op].kind;
   if (kind != OK_MAP && kind != OK_CONTRACT && kind != OK_WINDOW) return true;
   for (u32 i = 0; i < root->nin; i++) {
-    NodeId def = root->in[i] ? graph_val(g, root->in[i])->def : 0;
-    const Node *n = def ? graph_node(g, def) : NULL;
+    const Node *n = root->in[i] ? graph_maker(g, root->in[i]) : NULL;
     if (n && n->op != OP_const && graph_val(g, root->in[i])->home == HOME_buffer &&
         n->loc.index == root->loc.index && n->loc.op == root->loc.op)
       return true;
