@@ -274,6 +274,8 @@ void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
 /* span.c: is every index in -size..size-1, in every run? One size for all, or one for each place of
  * the last axis. */
 bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
+/* And counted from the front? */
+bool index_is_certain(Graph *g, Val idx, Dim extent);
 /* Between which numbers every element of an integer value lies, in every run. */
 void value_span(Graph *g, Val v, i64 *lo, i64 *hi);
 void value_span_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left); /* left: as below */

@@ -4,12 +4,14 @@
  * numbers and, above, as a dimension. Method: interval arithmetic backwards over the nodes that
  * made the value; positions (argmax, nonzero, topk, iota, the counter of a loop) are below the
  * extent they were found in. Used to leave out tests of indices that cannot fail; what is not
- * understood has the bounds of its type. Carried values of loops are not looked into.
+ * understood has the bounds of its type.
  */
 #include "ir/graph.h"
 
 enum { SPAN_NODES = 200, SPAN_MANY = 3000 }; /* looked at for one answer; many: for a size */
-#define SPAN_ELEMENTS ((u64)1 << 20)         /* of a constant */
+/* Of a constant that are looked at; more of types that hold indices. */
+#define SPAN_ELEMENTS ((u64)1 << 20)
+#define SPAN_INDICES  ((u64)1 << 24)
 
 typedef struct Span {
   i64 lo, hi;
@@ -50,7 +52,8 @@ static Span span_join(Span a, Span b) {
 static Span span_const(const Tensor *t, SpanPart at) {
   Span s = {.lo = INT64_MAX, .hi = INT64_MIN};
   u64 inner = 1, extent = 1;
-  if (t->n > SPAN_ELEMENTS || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
+  u64 most = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
+  if (t->n > most || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
     return span_type(t->dt);
   for (u32 i = at.axis; i < t->rank; i++) {
     if (i == at.axis)
@@ -81,12 +84,22 @@ static Span span_dims(Graph *g, const Node *n, SpanPart at) {
   return s;
 }
 
-/* The parameter of a loop's body that counts its iterations. */
+/* What a loop carries is what it begins with or what a round makes. */
+static Span span_carried(Graph *g, const Node *loop, u32 i, u32 *left) {
+  const Blk *body = &g->blk.at[loop->blk[0]];
+  Span first = span_at(g, loop->in[2 + i], whole, left);
+  return span_join(first, span_at(g, body->ret.at[1 + i], whole, left));
+}
+
+/* The parameter of a loop's body that counts its iterations, or that is carried. */
 static Span span_param(Graph *g, Val v, u32 *left) {
   Span s = span_type(graph_type(g, v)->dt);
+  u32 pos = graph_val(g, v)->pos;
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
-    if (!k->owner || !k->param.n || k->param.at[0] != v) continue;
+    if (!k->owner || pos >= k->param.n || k->param.at[pos] != v) continue;
+    if (pos == 1) return s;
+    if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, left);
     Val trip = graph_node(g, k->owner)->in[0];
     Span most = span_at(g, trip, whole, left);
     s.lo = 0;
@@ -274,6 +287,9 @@ static Span span_node(Graph *g, const Node *n, Val v, SpanPart at, u32 *left) {
   case OP_topk:
     if (v == n->out[1]) return span_extent(g, x->dim[axis]);
     return span_at(g, n->in[0], whole, left);
+  case OP_loop:
+    if (graph_val(g, v)->pos + 2 < n->nin) return span_carried(g, n, graph_val(g, v)->pos, left);
+    return span_type(graph_type(g, v)->dt);
   case OP_nonzero: {
     if (at.axis == 0 && at.k < x->rank) return span_extent(g, x->dim[at.k]);
     Span s = span_extent(g, x->rank ? x->dim[0] : 1);
@@ -351,6 +367,13 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
     if (s.hi >= lo && !(s.bound && at_most(g, s.below, size[i]))) return false;
   }
   return true;
+}
+
+bool index_is_certain(Graph *g, Val idx, Dim extent) {
+  i64 lo, hi, least, most;
+  value_span(g, idx, &lo, &hi);
+  dim_bounds(g->dims, extent, &least, &most);
+  return lo >= 0 && hi < least;
 }
 
 const char *index_wrong(Graph *g, const Node *n) {

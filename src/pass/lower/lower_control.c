@@ -75,6 +75,7 @@ static void store_scalar(Lower *l, BufId b, VarId v) {
 }
 
 void lower_loop(Lower *l) {
+  if (lower_walk(l)) return;
   Prog *p = l->p;
   const Node *n = l->n;
   const Blk *b = &l->g->blk.at[n->blk[0]];

@@ -8,38 +8,48 @@
  */
 #include "pass/lower/lower.h"
 
+void inlined_value(Lower *l, Val v) {
+  l->storage[v].kind = SK_inlined;
+  l->storage[v].value = v;
+  lower_temp(l, v);
+}
+
 bool inlined_make(Lower *l, const Node *n) {
   if (n->nout != 1 || graph_val(l->g, n->out[0])->home == HOME_buffer) return false;
-  l->storage[n->out[0]].kind = SK_inlined;
-  l->storage[n->out[0]].value = n->out[0];
-  lower_temp(l, n->out[0]);
+  inlined_value(l, n->out[0]);
   return true;
 }
 
-/* Element of a gather: its index counts from the end when negative, and is clamped. */
-static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx, const ExprScope *in) {
+/* The element of v at idx as an index: it counts from the end when negative, and is clamped. */
+static ExprId pick_eval(Lower *l, Val v, const ExprId *idx, Dim extent, const ExprScope *in) {
   Prog *p = l->p;
-  BufId x = l->buf[n->in[0]], from = l->buf[n->in[1]];
-  u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
-  u32 nidx = prog_buf(p, from)->rank;
-  Dim extent = prog_buf(p, x)->dim[axis];
-  ExprId at[MAX_RANK], place[MAX_RANK];
-  for (u32 i = 0; i < nidx; i++) place[i] = ex_copy(p, idx[axis + i]);
-  ExprId raw = ex_cast(p, DT_i64, storage_load(l, from, place, in), false);
+  ExprId raw = ex_cast(p, DT_i64, storage_load(l, l->buf[v], idx, in), false);
+  if (index_is_certain(l->g, v, extent)) return raw;
   ExprId neg = ex_op2(p, OP_lt, ex_copy(p, raw), ex_int(p, 0));
   ExprId end = ex_op2(p, OP_add, ex_copy(p, raw), ex_dim(p, extent));
   ExprId pos = ex_op3(p, OP_select, neg, end, raw);
   pos = ex_op2(p, OP_min, pos, ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1)));
-  pos = ex_op2(p, OP_max, pos, ex_int(p, 0));
-  for (u32 i = 0; i < rank; i++)
-    at[i] = i == axis ? pos : ex_copy(p, idx[i < axis ? i : i + nidx - 1]);
+  return ex_op2(p, OP_max, pos, ex_int(p, 0));
+}
+
+/* Element of a gather. */
+static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx, const ExprScope *in) {
+  Prog *p = l->p;
+  BufId x = l->buf[n->in[0]];
+  bool lines = n->op == OP_gather; /* else the index has the rank of x */
+  u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
+  u32 nidx = prog_buf(p, l->buf[n->in[1]])->rank, more = lines ? nidx - 1 : 0;
+  ExprId at[MAX_RANK], place[MAX_RANK];
+  for (u32 i = 0; i < nidx; i++) place[i] = ex_copy(p, idx[lines ? axis + i : i]);
+  ExprId pos = pick_eval(l, n->in[1], place, prog_buf(p, x)->dim[axis], in);
+  for (u32 i = 0; i < rank; i++) at[i] = i == axis ? pos : ex_copy(p, idx[i < axis ? i : i + more]);
   return storage_load(l, x, at, in);
 }
 
 ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
-  if (n->op == OP_gather) return gather_eval(l, n, idx, in);
+  if (n->op == OP_gather || n->op == OP_gather_elems) return gather_eval(l, n, idx, in);
   if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
     bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx, .in = *in};

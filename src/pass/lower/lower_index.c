@@ -14,7 +14,12 @@ static VarId read_index(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim ex
   return let_new(p, at, "pos", ex_op3(p, OP_select, neg, from_end, ex_var(p, raw)));
 }
 
-static VarId read_clamped(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim extent) {
+/* Of the gather at hand: in range. */
+static VarId read_clamped(Lower *l, Cursor *at, const VarId *var, Dim extent) {
+  Prog *p = l->p;
+  BufId idx = lower_in(l, 1);
+  if (index_is_certain(l->g, l->n->in[1], extent))
+    return let_new(p, at, "pick", ex_cast(p, DT_i64, load_at(p, idx, var), false));
   VarId pos = read_index(p, at, idx, var, extent);
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent), ex_int(p, 1));
   ExprId e = ex_op2(p, OP_min, ex_var(p, pos), last);
@@ -31,7 +36,7 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 /* Along an axis behind blocked channels: a block at a time. */
 static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   Prog *p = l->p;
-  BufId x = lower_in(l, 0), idx = lower_in(l, 1), out = lower_out(l, 0);
+  BufId x = lower_in(l, 0), out = lower_out(l, 0);
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, out)->rank, n = rank, m = rank;
   Dim dim[MAX_RANK];
   VarId var[MAX_RANK];
@@ -39,7 +44,7 @@ static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, out)->dim[i];
   dim[1] = (dim[1] + y->block - 1) / y->block;
   open_loops(p, &at, dim, rank, MAX_RANK, var);
-  VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
+  VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   for (u32 i = 0; i < rank; i++) {
     from[i] = i == axis ? ex_var(p, pick) : ex_at(p, var[i]);
     to[i] = ex_at(p, var[i]);
@@ -208,7 +213,7 @@ void lower_gather(Lower *l, Cursor at) {
   VarId var[MAX_RANK], from[MAX_RANK];
   const Dim *dim = prog_buf(p, out)->dim;
   open_loops(p, &at, dim, split, MAX_RANK, var);
-  VarId pick = read_clamped(p, &at, idx, var + axis, prog_buf(p, x)->dim[axis]);
+  VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   bool line = axis + 1 < rank && has_vectors(l, x) && dim_is_const(prog_buf(p, x)->dim[rank - 1]);
   open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split - line, MAX_RANK, var + split);
   for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
@@ -224,7 +229,7 @@ void lower_gather_elems(Lower *l, Cursor at) {
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank;
   VarId var[MAX_RANK], from[MAX_RANK];
   open_loops(p, &at, prog_buf(p, idx)->dim, rank, MAX_RANK, var);
-  VarId pick = read_clamped(p, &at, idx, var, prog_buf(p, x)->dim[axis]);
+  VarId pick = read_clamped(l, &at, var, prog_buf(p, x)->dim[axis]);
   for (u32 i = 0; i < rank; i++) from[i] = i == axis ? pick : var[i];
   store_at(p, &at, out, var, load_at(p, x, from));
 }
@@ -246,7 +251,7 @@ void lower_gather_nd(Lower *l, Cursor at) {
   for (u32 i = 0; i < batch; i++) from[i] = var[i];
   for (u32 k = 0; k < depth; k++) {
     coord[nrow] = number(p, &at, k);
-    from[batch + k] = read_clamped(p, &at, idx, coord, prog_buf(p, x)->dim[batch + k]);
+    from[batch + k] = read_clamped(l, &at, coord, prog_buf(p, x)->dim[batch + k]);
   }
   open_loops(p, &at, dim + nrow, prog_buf(p, out)->rank - nrow, MAX_RANK, var + nrow);
   for (u32 i = batch + depth; i < rank; i++) from[i] = var[nrow + i - batch - depth];

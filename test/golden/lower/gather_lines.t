@@ -18,9 +18,7 @@ buf b3: const i64[2] = {2, 0}
 buf b4: temp f32[2,10]
 kernel "gather" {
   for i in 0..2 {
-    let raw: i64 = b3[i]
-    let pos: i64 = select(raw < 0, raw + 3, raw)
-    let pick: i64 = max(min(pos, 2), 0)
+    let pick: i64 = b3[i]
     for v in 0..2 {
       b4[i, v * 4:4] = b1[pick, v * 4:4]
     }
