@@ -57,7 +57,7 @@ class Net:
             weights.append(numpy_helper.from_array(a.astype(kind), w.name) if a.dtype == np.float32 and w.name not in sizes else w)
         graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", code, self.shape)],
                                   [helper.make_tensor_value_info(y, code, None)], weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8)
 
     def save(self, path, y, kind=np.float32):
         """The judge computes in f32: it has no bf16, and casts f16 for most operators."""
@@ -208,10 +208,29 @@ def attention(tokens, width, heads):
     return n, n.op("MatMul", g, n.weight(3 * width, 7))
 
 
+def forest(rows, trees, leaves):
+    """Trees that are split wherever chance has it: walks of many lengths, rows and trees that do not fill the last lanes."""
+    n, rng = Net([rows, 6]), np.random.default_rng(6)
+    keys = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")
+    table, said = [], []
+    for t in range(trees):
+        nodes, ends = [[0, 0.0, "LEAF", 0, 0]], [0]
+        while len(ends) < leaves:
+            at = ends.pop(int(rng.integers(len(ends))))
+            nodes[at] = [int(rng.integers(6)), float(np.float32(rng.standard_normal())), "BRANCH_LEQ", len(nodes), len(nodes) + 1]
+            ends += [len(nodes), len(nodes) + 1]
+            nodes += [[0, 0.0, "LEAF", 0, 0], [0, 0.0, "LEAF", 0, 0]]
+        table += [[t, i, *node, int(rng.integers(2))] for i, node in enumerate(nodes)]
+        said += [(t, end, 0, float(np.float32(rng.standard_normal()))) for end in ends]
+    attrs = {f"nodes_{k}": list(v) for k, v in zip(keys, zip(*table))}
+    attrs |= {f"target_{k}": list(v) for k, v in zip(("treeids", "nodeids", "ids", "weights"), zip(*said))}
+    return n, n.op("TreeEnsembleRegressor", "x", domain="ai.onnx.ml", n_targets=1, **attrs)
+
+
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
             "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "widened": widened(),
-            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3)}
+            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

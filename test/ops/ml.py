@@ -83,6 +83,20 @@ def forests(M, rng, rows):
         yield M(f"classifier_twice_{count}", "TreeEnsembleClassifier", ["x"], ["l", "s"], {"x": rows()}, attrs=nodes | twice)
 
 
+def ends(M, rng):
+    """Thresholds and features without end: every mode alone, with and without NaN that answers yes."""
+    far = (np.inf, -np.inf, 0.0, -0.0)
+    for mode in MODES:
+        nodes, leaves = grow(rng, 13, 4, [mode], True)
+        nodes["nodes_values"] = [float(rng.choice(far)) if rng.random() < .3 else v for v in nodes["nodes_values"]]
+        x = (rng.integers(-4, 5, (30, FEATURES)) / 2).astype(np.float32)
+        x[rng.random(x.shape) < .3] = np.nan
+        x[rng.random(x.shape) < .1] = np.inf
+        x[rng.random(x.shape) < .1] = -np.inf
+        attrs = nodes | weights(rng, "target", leaves, [0], -1, True) | {"n_targets": 1}
+        yield M(f"regressor_ends_{mode[7:]}", "TreeEnsembleRegressor", ["x"], ["y"], {"x": x}, attrs=attrs)
+
+
 def machines(M, rng, rows):
     for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
         common = {"kernel_type": kernel, "kernel_params": [.3, .2, 2.0]}
@@ -147,6 +161,7 @@ def cases(Case, rng):
     def M(*args, **more):
         return Case(*args, **{"domain": "ai.onnx.ml"} | more)
     yield from shared(M, np.random.default_rng(5))
+    yield from ends(M, np.random.default_rng(7))
     yield from forests(M, rng, rows)
     yield from machines(M, rng, rows)
     yield from linear(M, rng, rows)

@@ -5,7 +5,7 @@ import re
 from lib import cpu
 from lib.core import Fail, Test, explain, run, tail
 
-NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention")
+NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention", "forest")
 TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
@@ -76,4 +76,4 @@ def weights(env):
 def tests(env):
     return [Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
-            if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention")]
+            if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention", "forest")]

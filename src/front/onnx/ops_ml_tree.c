@@ -1,23 +1,28 @@
 /* ops_ml_tree.c: TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
  *
- * The nodes of all trees become tables: feature, threshold, children. A loop of as many rounds as
- * the deepest tree has levels moves every (row, tree) one node down; a leaf is its own child. What
- * the leaves say is another table, read at the places reached. Leaves are numbered behind all other
- * nodes.
+ * The nodes of all trees become tables: feature, threshold, place of the first child; the second
+ * stands behind it. A loop of as many rounds as the deepest tree has levels moves every (row, tree)
+ * one node down; a leaf is its own child. What the leaves say is another table, read at the places
+ * reached.
+ *
+ * Every question becomes x <= threshold (or x < threshold, where the model asks nothing else), so
+ * that a step is: first child + not(x <= threshold). Where a NaN is to answer yes, the question is
+ * asked of a copy of the feature that has -inf instead; leaves ask of a column of -inf.
  */
 #include "front/onnx/ml.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 typedef enum TreeMode { TM_leq, TM_lt, TM_gte, TM_gt, TM_eq, TM_neq, TM_member, TM_leaf } TreeMode;
 typedef enum Agg { AG_average, AG_sum, AG_min, AG_max } Agg;
 
 typedef struct TreeNode {
   TreeMode mode;
-  i64 feature, yes, no; /* children are indices of nodes */
-  double value;         /* threshold, or number of the set */
-  bool missing;         /* NaN goes to yes */
+  i64 feature;  /* in the end: the column that is asked */
+  u32 yes, no;  /* children are indices of nodes */
+  double value; /* threshold, or number of the set */
+  bool missing; /* NaN goes to yes */
 } TreeNode;
 
 typedef struct Say { /* one weight of a leaf */
@@ -32,9 +37,14 @@ typedef struct Forest {
   VEC(TreeNode) node;
   VEC(u32) root;
   VEC(Say) say;
-  u32 inner, depth, targets; /* inner: nodes that are not leaves */
-  VEC(double) member;        /* sets, each padded with NaN to `widest` */
-  u32 widest, sets;
+  u32 depth, targets;
+  Op asks;            /* OP_le or OP_lt: what all nodes ask */
+  VEC(double) member; /* sets, one after the other */
+  VEC(u32) set;       /* where in `member` each begins, and the end */
+  u32 sets;           /* nodes that ask for one */
+  VEC(u32) place;     /* node at each place of the tables */
+  u32 *first;         /* by node: place of its first child */
+  u32 *leaf, leaves;  /* by node: its number among the leaves */
 } Forest;
 
 /* ---- the forest from attributes ---- */
@@ -149,36 +159,24 @@ static Tensor *tensor_attr(Build *b, const char *name) {
 
 /* Sets are listed one after the other, each ended by NaN. */
 static void read_members(Forest *f) {
-  Build *b = f->b;
-  Tensor *t = on_tensor(b, "membership_values");
-  u32 width = 0, sets = 0;
+  Arena *a = &f->b->c->scratch;
+  Tensor *t = on_tensor(f->b, "membership_values");
+  *vec_push(a, &f->set) = 0;
   for (u64 i = 0; t && i < t->n; i++) {
-    if (!isnan(tensor_get(t, i).f)) {
-      width++;
-      continue;
-    }
-    if (width > f->widest) f->widest = width;
-    width = 0;
-    sets++;
+    double x = tensor_get(t, i).f;
+    if (isnan(x))
+      *vec_push(a, &f->set) = f->member.n;
+    else
+      *vec_push(a, &f->member) = x;
   }
-  if (f->sets > sets) on_bad(b, "%u sets for %u nodes that ask for one", sets, f->sets);
-  u64 at = 0, cells;
-  if (!size_mul(f->sets, f->widest, &cells) || cells > (1u << 26))
-    on_unsupported(b, "sets of this size");
-  for (u32 s = 0; s < f->sets; s++) {
-    bool end = false;
-    for (u32 i = 0; i < f->widest; i++) {
-      end = end || isnan(tensor_get(t, at).f);
-      *vec_push(&b->c->scratch, &f->member) = end ? NAN : tensor_get(t, at++).f;
-    }
-    at++; /* the NaN */
-  }
+  if (f->sets >= f->set.n)
+    on_bad(f->b, "%u sets for %u nodes that ask for one", f->set.n - 1, f->sets);
 }
 
-static i64 child(Forest *f, i64 at, bool leaf, u32 inner, u64 leaves) {
+static u32 child(Forest *f, i64 at, bool leaf, u32 inner, u64 leaves) {
   if (at < 0 || (u64)at >= (leaf ? leaves : inner))
     on_bad(f->b, "a child %lld is not there", (long long)at);
-  return leaf ? at + inner : at;
+  return (u32)at + (leaf ? inner : 0);
 }
 
 static void read_ensemble(Forest *f) {
@@ -214,38 +212,112 @@ static void read_ensemble(Forest *f) {
     *vec_push(&b->c->scratch, &f->say) = (Say){n + i, to->ints.at[i], tensor_get(weight, i).f};
   }
   for (u32 i = 0; i < roots->ints.n; i++)
-    *vec_push(&b->c->scratch, &f->root) = (u32)child(f, roots->ints.at[i], false, n, 0);
+    *vec_push(&b->c->scratch, &f->root) = child(f, roots->ints.at[i], false, n, 0);
   read_members(f);
 }
 
-/* ---- order and depth ---- */
+/* ---- one kind of question ---- */
 
-/* Leaves behind the others; every number that names a node follows. */
-static void leaves_last(Forest *f) {
-  Arena *a = &f->b->c->scratch;
-  u32 n = f->node.n, at = 0, *to = NEWS(a, u32, n);
-  TreeNode *sorted = NEWS(a, TreeNode, n);
-  for (u32 pass = 0; pass < 2; pass++) {
-    for (u32 i = 0; i < n; i++)
-      if ((f->node.at[i].mode == TM_leaf) == (pass == 1)) to[i] = at++;
-    if (pass == 0) f->inner = at;
-  }
-  for (u32 i = 0; i < n; i++) {
-    TreeNode t = f->node.at[i];
-    t.yes = to[t.yes];
-    t.no = to[t.no];
-    sorted[to[i]] = t;
-  }
-  f->node.at = sorted;
-  for (u32 i = 0; i < f->root.n; i++) f->root.at[i] = to[f->root.at[i]];
-  for (u32 i = 0; i < f->say.n; i++) f->say.at[i].leaf = to[f->say.at[i].leaf];
+/* The largest number below x in the type that is compared; NaN, which nothing is at most, below
+ * them all. */
+static double below(const Forest *f, double x) {
+  if (x == -INFINITY) return NAN;
+  return f->dt == DT_f64 ? nextafter(x, -INFINITY) : (double)nextafterf((float)x, -INFINITY);
 }
+
+static u32 add_node(Forest *f, TreeNode t) {
+  *vec_push(&f->b->c->scratch, &f->node) = t;
+  return f->node.n - 1;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Is the feature of t one of these n numbers, in order? By halves: at the middle one, below it,
+ * above it. NaN is none of them, and passes all but the question of the middle if it is to answer
+ * yes. */
+static TreeNode search(Forest *f, TreeNode t, const double *x, u32 n) {
+  u32 mid = n / 2;
+  TreeNode at = t, under;
+  at.mode = TM_leq;
+  at.value = n ? x[mid] : NAN;
+  if (!n) return at;
+  t.missing = false;
+  under = t;
+  under.mode = TM_leq;
+  under.value = below(f, x[mid]);
+  under.yes = mid ? add_node(f, search(f, t, x, mid)) : t.no;
+  under.no = t.yes;
+  at.no = mid + 1 < n ? add_node(f, search(f, t, x + mid + 1, n - mid - 1)) : t.no;
+  at.yes = add_node(f, under);
+  return at;
+}
+
+/* Numbers each once: one that stands twice would be looked for below itself. */
+static TreeNode search_set(Forest *f, TreeNode t, double *x, u32 n) {
+  u32 kept = 0;
+  if (n) qsort(x, n, sizeof *x, ascending);
+  for (u32 i = 0; i < n; i++)
+    if (!kept || x[i] != x[kept - 1]) x[kept++] = x[i];
+  return search(f, t, x, kept);
+}
+
+static TreeNode swapped(TreeNode t) {
+  return (TreeNode){t.mode, t.feature, t.no, t.yes, t.value, !t.missing};
+}
+
+/* Greater becomes less with the children exchanged; nothing compares with NaN. */
+static TreeNode as_less(TreeNode t) {
+  if (t.mode == TM_gte || t.mode == TM_gt) {
+    t.mode = t.mode == TM_gt ? TM_leq : TM_lt;
+    if (!isnan(t.value)) t = swapped(t);
+  }
+  return t;
+}
+
+static TreeNode as_leq(Forest *f, TreeNode t) {
+  double only = t.value;
+  u32 set = (u32)t.value;
+  if (t.mode == TM_lt) t.value = below(f, t.value);
+  if (t.mode == TM_neq) {
+    t = swapped(t);
+    t.missing = false;
+  }
+  if (t.mode == TM_eq || t.mode == TM_neq) t = search_set(f, t, &only, !isnan(only));
+  if (t.mode == TM_member)
+    t = search_set(f, t, f->member.at + f->set.at[set], f->set.at[set + 1] - f->set.at[set]);
+  t.mode = TM_leq;
+  if (isnan(t.value) && t.missing) { /* only NaN answers yes: everything else is at most inf */
+    t = swapped(t);
+    t.value = INFINITY;
+  }
+  return t;
+}
+
+static void ask_alike(Forest *f) {
+  u32 n = f->node.n;
+  f->asks = OP_lt;
+  for (u32 i = 0; i < n; i++) {
+    TreeNode *t = &f->node.at[i];
+    *t = as_less(*t);
+    if (t->mode != TM_leaf && (t->mode != TM_lt || !(t->value > -INFINITY))) f->asks = OP_le;
+  }
+  for (u32 i = 0; f->asks == OP_le && i < n; i++)
+    if (f->node.at[i].mode != TM_leaf) {
+      TreeNode t = as_leq(f, f->node.at[i]);
+      f->node.at[i] = t; /* which may have moved */
+    }
+}
+
+/* ---- depth ---- */
 
 /* The children of a node, each once; returns how many. */
 static u32 children(const TreeNode *t, u32 *kid) {
   if (t->mode == TM_leaf) return 0;
-  kid[0] = (u32)t->yes;
-  kid[1] = (u32)t->no;
+  kid[0] = t->yes;
+  kid[1] = t->no;
   return t->yes == t->no ? 1 : 2;
 }
 
@@ -287,95 +359,116 @@ static void measure(Forest *f) {
 
 /* ---- the walk ---- */
 
+/* Children stand side by side, levels one after the other. A node with several parents has several
+ * places, its children one pair. */
+static void place_nodes(Forest *f, i64 *start) {
+  Arena *a = &f->b->c->scratch;
+  f->first = NEWS(a, u32, f->node.n);
+  f->leaf = NEWS(a, u32, f->node.n);
+  for (u32 i = 0; i < f->node.n; i++)
+    if (f->node.at[i].mode == TM_leaf) f->leaf[i] = f->leaves++;
+  for (u32 r = 0, i = 0; r < f->root.n; r++) {
+    start[r] = f->place.n;
+    *vec_push(a, &f->place) = f->root.at[r];
+    for (; i < f->place.n; i++) {
+      u32 node = f->place.at[i];
+      const TreeNode *t = &f->node.at[node];
+      if (t->mode == TM_leaf || f->first[node]) continue;
+      f->first[node] = f->place.n;
+      *vec_push(a, &f->place) = t->yes;
+      *vec_push(a, &f->place) = t->no;
+    }
+  }
+}
+
+/* What nodes ask of, [rows, columns]: features, features with -inf for NaN, -inf for the leaves. Of
+ * many features of which few are asked only those are taken. */
+static Val columns(Forest *f, Val x) {
+  Build *b = f->b;
+  Graph *g = b->g;
+  i64 features = on_static_dim(b, x, 1), count = 0, end = 0;
+  i64 *to = NEWS(&b->c->scratch, i64, (size_t)features + 1);
+  i64 *used = NEWS(&b->c->scratch, i64, (size_t)features + 1);
+  bool any[2] = {false, false};
+  for (u32 i = 0; i < f->node.n; i++) {
+    const TreeNode *t = &f->node.at[i];
+    if (t->mode == TM_leaf) continue;
+    if (t->feature < 0 || t->feature >= features)
+      on_bad(b, "a node asks for feature %lld of %lld", (long long)t->feature, (long long)features);
+    any[t->missing] = true;
+    to[t->feature] = 1;
+  }
+  for (i64 i = 0; i < features; i++)
+    if (to[i]) used[count++] = i;
+  bool few = 2 * count < features;
+  for (i64 i = 0; few && i < count; i++) to[used[i]] = i;
+  if (few && count) x = mk_gather(g, x, mk_ints(g, used, (u32)count), 1);
+  i64 width = few ? count : features;
+  Val part[3], least = mk_like(g, x, -INFINITY);
+  u32 n = 0;
+  if (any[0]) part[n++] = x;
+  if (any[1]) part[n++] = mk_select(g, mk_map1(g, OP_isnan, x), least, x);
+  end = n * width;
+  Dim shape[2] = {on_dim(b, x, 0), 1};
+  part[n++] = mk_broadcast(g, least, shape, 2);
+  for (u32 i = 0; i < f->node.n; i++) {
+    TreeNode *t = &f->node.at[i];
+    i64 at = few && t->mode != TM_leaf ? to[t->feature] : t->feature;
+    t->feature = t->mode == TM_leaf ? end : at + (t->missing && any[0] ? width : 0);
+  }
+  return mk_concat(g, part, n, 1);
+}
+
 typedef struct TreeWalk {
-  Forest *f;
-  Val x;                                              /* [rows, features] */
-  Val feature, value, yes, no, mode, missing, member; /* tables; missing and member 0: none */
-  u32 modes;                                          /* bit set */
+  Op asks;
+  Val x, feature, value, first; /* columns; tables by place */
 } TreeWalk;
 
-static Val index_table(Forest *f, size_t field) {
-  i64 n = f->node.n;
-  Tensor *t = tensor_new(&f->b->c->work, DT_i64, &n, 1);
-  for (u32 i = 0; i < f->node.n; i++) {
-    i64 v;
-    memcpy(&v, (const char *)&f->node.at[i] + field, sizeof v);
-    tensor_set(t, i, (Scalar){.i = v});
-  }
-  return mk_const(f->b->g, t);
+/* Length of the tables. No walk comes to the last place: it is there so that bounds, which do not
+ * know that leaves answer yes, tell that a step stays inside. */
+static i64 table_length(const Forest *f) {
+  return (i64)f->place.n + 1;
 }
 
 static TreeWalk walk_tables(Forest *f, Val x) {
   Build *b = f->b;
-  i64 n = f->node.n, features = on_static_dim(b, x, 1);
-  TreeWalk w = {.f = f, .x = x};
-  double *value = NEWS(&b->c->scratch, double, f->node.n),
-         *mode = NEWS(&b->c->scratch, double, f->node.n);
-  double *missing = NEWS(&b->c->scratch, double, f->node.n);
-  bool any = false;
-  for (u32 i = 0; i < f->node.n; i++) {
-    TreeNode *t = &f->node.at[i];
-    if (t->mode == TM_leaf)
-      t->feature = 0;
-    else
-      w.modes |= 1u << t->mode;
-    if (t->feature < 0 || (t->mode != TM_leaf && t->feature >= features))
-      on_bad(b, "a node asks for feature %lld of %lld", (long long)t->feature, (long long)features);
-    value[i] = t->value;
-    mode[i] = (double)t->mode;
-    missing[i] = t->missing;
-    any = any || (t->missing && t->mode != TM_leaf);
+  i64 n = table_length(f);
+  TreeWalk w = {.asks = f->asks, .x = columns(f, x)};
+  Tensor *feature = tensor_new(&b->c->work, DT_i64, &n, 1);
+  Tensor *first = tensor_new(&b->c->work, DT_i64, &n, 1);
+  double *value = NEWS(&b->c->scratch, double, (size_t)n);
+  for (u32 i = 0; i < f->place.n; i++) {
+    const TreeNode *t = &f->node.at[f->place.at[i]];
+    bool leaf = t->mode == TM_leaf;
+    tensor_set(feature, i, (Scalar){.i = t->feature});
+    tensor_set(first, i, (Scalar){.i = leaf ? i : f->first[f->place.at[i]]});
+    value[i] = leaf ? INFINITY : t->value;
   }
-  w.feature = index_table(f, offsetof(TreeNode, feature));
-  w.yes = index_table(f, offsetof(TreeNode, yes));
-  w.no = index_table(f, offsetof(TreeNode, no));
-  w.value = ml_const(b, on_dtype(b, x), value, &n, 1);
-  w.mode = ml_const(b, DT_u8, mode, &n, 1);
-  if (any) w.missing = ml_const(b, DT_bool, missing, &n, 1);
-  i64 sets[2] = {f->sets, f->widest};
-  if (f->sets && f->widest) w.member = ml_const(b, on_dtype(b, x), f->member.at, sets, 2);
+  w.feature = mk_const(b->g, feature);
+  w.first = mk_const(b->g, first);
+  w.value = ml_const(b, f->dt, value, &n, 1);
   return w;
-}
-
-static Val mode_holds(const TreeWalk *w, TreeMode m, Val v, Val limit) {
-  static const Op op[] = {OP_le, OP_lt, OP_ge, OP_gt, OP_eq, OP_ne};
-  Graph *g = w->f->b->g;
-  if (m < TM_member) return mk_map2(g, op[m], v, limit);
-  if (!w->member) return mk_ne(g, v, v); /* sets are empty; NaN is not asked here */
-  Val set = mk_gather(g, w->member, mk_cast(g, limit, DT_i64), 0); /* [rows, trees, widest] */
-  return mk_reduce(g, OP_reduce_max, mk_eq(g, mk_unsqueeze(g, v, 2), set), &(i64){2}, 1, false);
 }
 
 static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   TreeWalk *w = user;
   (void)i, (void)cond, (void)scan;
   Val at = carried[0], v = mk_gather_elems(g, w->x, mk_gather(g, w->feature, at, 0), 1);
-  Val limit = mk_gather(g, w->value, at, 0), yes = 0, mode = 0;
-  for (u32 m = 0; m < TM_leaf; m++) {
-    if (!(w->modes >> m & 1)) continue;
-    Val holds = mode_holds(w, (TreeMode)m, v, limit);
-    if (yes && !mode) mode = mk_gather(g, w->mode, at, 0);
-    yes = yes ? mk_select(g, mk_eq(g, mode, mk_scalar(g, DT_u8, m)), holds, yes) : holds;
-  }
-  if (w->missing) {
-    Val lost = mk_and(g, mk_isnan(g, v), mk_gather(g, w->missing, at, 0));
-    yes = mk_or(g, yes, lost);
-  }
-  carried[0] = mk_select(g, yes, mk_gather(g, w->yes, at, 0), mk_gather(g, w->no, at, 0));
+  Val no = mk_not(g, mk_map2(g, w->asks, v, mk_gather(g, w->value, at, 0)));
+  carried[0] = mk_add(g, mk_gather(g, w->first, at, 0), mk_cast(g, no, DT_i64));
 }
 
-/* Numbers of the leaves that [rows, trees] end in, counted from the first leaf. */
+/* Places that [rows, trees] end in. */
 static Val find_leaves(Forest *f, Val x) {
   Build *b = f->b;
   Graph *g = b->g;
-  i64 n = f->root.n;
-  Tensor *roots = tensor_new(&b->c->work, DT_i64, &n, 1);
-  for (u32 i = 0; i < f->root.n; i++) tensor_set(roots, i, (Scalar){.i = f->root.at[i]});
+  i64 n = f->root.n, *start = NEWS(&b->c->scratch, i64, f->root.n);
+  place_nodes(f, start);
   Dim shape[2] = {on_dim(b, x, 0), n};
-  Val at = mk_broadcast(g, mk_const(g, roots), shape, 2), scan;
+  Val at = mk_broadcast(g, mk_ints(g, start, f->root.n), shape, 2), scan;
   TreeWalk w = walk_tables(f, x);
   if (f->depth) mk_loop(g, mk_scalar(g, DT_i64, f->depth), 0, &at, 1, &scan, 0, step_down, &w);
-  return mk_addk(g, at, -(double)f->inner);
+  return at;
 }
 
 /* ---- what the leaves say ---- */
@@ -406,11 +499,11 @@ static u32 *tree_of(Forest *f) {
 /* The target of each tree, when every leaf has one weight and all of a tree the same target; else
  * NULL. */
 static i64 *single_targets(Forest *f) {
-  u32 *tree = tree_of(f), leaves = f->node.n - f->inner;
+  u32 *tree = tree_of(f);
   i64 *target = NEWS(&f->b->c->scratch, i64, f->root.n);
   bool *said = NEWS(&f->b->c->scratch, bool, f->node.n);
   for (u32 i = 0; i < f->root.n; i++) target[i] = -1;
-  if (!tree || f->say.n != leaves) return NULL;
+  if (!tree || f->say.n != f->leaves) return NULL;
   for (u32 i = 0; i < f->say.n; i++) {
     const Say *s = &f->say.at[i];
     i64 *t = &target[tree[s->leaf]];
@@ -422,24 +515,26 @@ static i64 *single_targets(Forest *f) {
 }
 
 /* Sums by one weight for each leaf, then one product that sends trees to their targets. */
-static Val sum_single(Forest *f, Val leaf, const i64 *target) {
+static Val sum_single(Forest *f, Val at, const i64 *target) {
   Build *b = f->b;
   Graph *g = b->g;
-  i64 n = f->node.n - f->inner, dim[2] = {f->root.n, f->targets};
-  double *w = NEWS(&b->c->scratch, double, (size_t)n),
+  i64 n = table_length(f), dim[2] = {f->root.n, f->targets};
+  double *w = NEWS(&b->c->scratch, double, f->node.n),
+         *said_at = NEWS(&b->c->scratch, double, (size_t)n),
          *to = NEWS(&b->c->scratch, double, (size_t)(dim[0] * dim[1]));
-  for (u32 i = 0; i < f->say.n; i++) w[f->say.at[i].leaf - f->inner] = f->say.at[i].weight;
-  Val said = mk_gather(g, ml_const(b, f->dt, w, &n, 1), leaf, 0);
+  for (u32 i = 0; i < f->say.n; i++) w[f->say.at[i].leaf] = f->say.at[i].weight;
+  for (u32 i = 0; i < f->place.n; i++) said_at[i] = w[f->place.at[i]];
+  Val said = mk_gather(g, ml_const(b, f->dt, said_at, &n, 1), at, 0);
   if (f->targets == 1) return mk_reduce(g, OP_reduce_sum, said, &(i64){1}, 1, true);
   for (u32 i = 0; i < f->root.n; i++) to[i * f->targets + (u64)target[i]] = 1;
   return mk_contract(g, said, ml_const(b, f->dt, to, dim, 2), "nt,tk->nk");
 }
 
 /* [rows, targets] */
-static Val aggregate(Forest *f, Val leaf, Agg agg) {
+static Val aggregate(Forest *f, Val at, Agg agg) {
   Build *b = f->b;
   Graph *g = b->g;
-  i64 leaves = f->node.n - f->inner, dim[2] = {leaves, f->targets};
+  i64 n = table_length(f), dim[2] = {f->leaves, f->targets};
   double none = agg == AG_min ? INFINITY : agg == AG_max ? -INFINITY : 0;
   u64 cells;
   for (u32 i = 0; i < f->say.n; i++)
@@ -448,20 +543,24 @@ static Val aggregate(Forest *f, Val leaf, Agg agg) {
   i64 *single = agg <= AG_sum ? single_targets(f) : NULL;
   Val y;
   if (single) {
-    y = sum_single(f, leaf, single);
+    y = sum_single(f, at, single);
   } else {
-    if (!size_mul((u64)leaves, f->targets, &cells) || cells > (1u << 28))
+    if (!size_mul(f->leaves, f->targets, &cells) || cells > (1u << 28))
       on_unsupported(b, "a table of this size");
     double *w = NEWS(&b->c->scratch, double, cells);
     for (u64 i = 0; i < cells; i++) w[i] = none;
     for (u32 i = 0; i < f->say.n; i++) {
       const Say *s = &f->say.at[i];
-      double *to = &w[(u64)(s->leaf - f->inner) * f->targets + (u64)s->target];
+      double *to = &w[(u64)f->leaf[s->leaf] * f->targets + (u64)s->target];
       *to = agg == AG_min   ? fmin(*to, s->weight)
             : agg == AG_max ? fmax(*to, s->weight)
                             : *to + s->weight;
     }
-    Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), leaf, 0); /* [rows, trees, targets] */
+    Tensor *leaf = tensor_new(&b->c->work, DT_i64, &n, 1);
+    for (u32 i = 0; i < f->place.n; i++)
+      tensor_set(leaf, i, (Scalar){.i = f->leaf[f->place.at[i]]});
+    Val row = mk_gather(g, mk_const(g, leaf), at, 0);
+    Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
     Op op = agg == AG_min ? OP_reduce_min : agg == AG_max ? OP_reduce_max : OP_reduce_sum;
     y = mk_reduce(g, op, said, &(i64){1}, 1, false);
     if (none != 0) y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), mk_like(g, y, 0), y);
@@ -480,7 +579,7 @@ static Val evaluate(Forest *f, Val x, Agg agg) {
   if (dtype_info[f->dt].bits < 32) f->dt = DT_f32;
   if (f->dt == DT_f64) x = mk_cast(f->b->g, x, DT_f64);
   f->dt = on_dtype(f->b, x);
-  leaves_last(f);
+  ask_alike(f);
   measure(f);
   return aggregate(f, find_leaves(f, x), agg);
 }
