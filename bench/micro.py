@@ -77,6 +77,19 @@ for name, f, shape in (("softmax-1536x128", lambda n, x: n.op("Softmax", x, axis
     layer(name, unary(f, *shape), "rows, elements, movement")
 
 
+
+def forest(*args):
+    def f(n):
+        import forests
+        forests.forest(*args)(n)
+    return f
+
+
+for count, leaves, depth in ((300, 63, 64), (100, 31, 64), (100, 64, 6), (200, 1024, 10), (10, 16, 4)):
+    for rows in (1, 100):
+        layer(f"forest-{count}x{leaves}{'' if depth > 60 else f'd{depth}'}@{rows}", forest(count, leaves, rows, depth), "trees")
+
+
 def peak(threads):
     """(GFLOP/s, GB/s) of this moment."""
     prog, source = os.path.join(peers.BUILD, "bench", "peak"), os.path.join(peers.HERE, "peak.c")
@@ -90,7 +103,7 @@ def peak(threads):
 def write(name):
     from netlib import Net
     path = os.path.join(FOLDER, name)
-    source = max(os.path.getmtime(os.path.join(peers.HERE, f)) for f in ("micro.py", "netlib.py"))
+    source = max(os.path.getmtime(os.path.join(peers.HERE, f)) for f in ("micro.py", "netlib.py", "forests.py"))
     if not os.path.exists(path + ".onnx") or os.path.getmtime(path + ".onnx") < source:
         n = Net(name)
         LAYERS[name][0](n)
@@ -117,8 +130,8 @@ def line(name, row, macs, size, top, engines):
             parts.append(f"{e} refused ({r.get('refused', '?')[:60]})")
             continue
         r["gflops"], r["gbps"] = 2e-6 * macs / r["min_ms"], 1e-6 * size / r["min_ms"]
-        rate = f"{100 * r['gflops'] / top[0]:.0f} % of peak" if macs else f"{r['gbps']:.1f} GB/s"
-        parts.append(f"{e} {1e3 * r['min_ms']:.1f} us {rate}")
+        rate = f" {100 * r['gflops'] / top[0]:.0f} % of peak" if macs else f" {r['gbps']:.1f} GB/s"
+        parts.append(f"{e} {1e3 * r['min_ms']:.1f} us{'' if LAYERS[name][1] == 'trees' else rate}")
     print(f"{name:24} " + "; ".join(parts), flush=True)
 
 

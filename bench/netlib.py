@@ -194,7 +194,10 @@ class Net:
     def model(self):
         outs = [helper.make_empty_tensor_value_info(o) for o in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, self.inputs, outs, self.inits)
-        m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8 if self.opset < 19 else 10)
+        sets = [helper.make_opsetid("", self.opset)]
+        if any(node.domain == "ai.onnx.ml" for node in self.nodes):
+            sets.append(helper.make_opsetid("ai.onnx.ml", 3))
+        m = helper.make_model(graph, opset_imports=sets, ir_version=8 if self.opset < 19 else 10)
         shapes = infer(m)
         for o in m.graph.output:
             o.CopyFrom(shapes[o.name])

@@ -218,14 +218,14 @@ def micro(results):
             v = row.get(e, {})
             if "gflops" in v:
                 rate = f"{100 * v['gflops'] / row['peak'][0]:.0f} %" if row["macs"] else f"{v['gbps']:.0f} GB/s"
-                cells.append(f"{number(1e3 * v['min_ms'])} us, {rate}")
+                cells.append(f"{number(1e3 * v['min_ms'])} us" + ("" if row["family"] == "trees" else f", {rate}"))
             else:
                 cells.append("refused" if v else "")
         body.append([k[6:].split("/")[0], row["family"], k.split("/")[1], *cells])
     if not body:
         return ""
     return ("## Layers alone\n\nMinima with warm weights, and percent of the multiply-add peak with direct convolution (Winograd may exceed 100), or bytes that must be touched "
-            "per second.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
+            "per second. Trees: 30 features; trees x leaves, d: depth if grown by levels, @: rows.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
 
 
 # ---- picture ----
