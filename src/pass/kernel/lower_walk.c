@@ -12,7 +12,10 @@
  */
 #include "pass/lower/lower.h"
 
-enum { WALK_NODES = 48 }; /* of the expression for one step */
+enum {
+  WALK_NODES = 48, /* of the expression for one step */
+  WALK_SHORT = 8,  /* rounds of which the last is not worth being looked for, with several lanes */
+};
 
 typedef struct ElementWalk {
   Lower *l;
@@ -183,7 +186,7 @@ static void walk_begin(ElementWalk *w, Cursor *at, u32 axis, i64 lanes) {
   move_lane(w, &in, g, start_value(w, axis, g));
 }
 
-/* One round; `moved` is no longer 0 if an element changes. */
+/* One round; `moved` is no longer 0 if an element changes, unless it is variable 0. */
 static void walk_step(ElementWalk *w, Cursor at, u32 axis, i64 lanes, VarId moved) {
   Lower *l = w->l;
   Prog *p = l->p;
@@ -191,29 +194,48 @@ static void walk_step(ElementWalk *w, Cursor at, u32 axis, i64 lanes, VarId move
   VarId g = each_lane(p, &at, lanes);
   ExprScope scope = {.acc = w->carried, .acc_expr = lane(w, g)};
   walk_index(w, lower_out(l, 0), axis, g, idx);
-  VarId next = let_new(p, &at, "next", inlined_eval(l, w->next, idx, &scope));
-  ExprId differs = ex_op2(p, OP_xor, ex_var(p, next), lane(w, g));
-  prog_set(p, &at, moved, ex_op2(p, OP_or, ex_var(p, moved), differs));
-  move_lane(w, &at, g, ex_var(p, next));
+  ExprId next = inlined_eval(l, w->next, idx, &scope);
+  if (moved) {
+    VarId to = let_new(p, &at, "next", next);
+    ExprId differs = ex_op2(p, OP_xor, ex_var(p, to), lane(w, g));
+    prog_set(p, &at, moved, ex_op2(p, OP_or, ex_var(p, moved), differs));
+    next = ex_var(p, to);
+  }
+  move_lane(w, &at, g, next);
+}
+
+static void walk_all(ElementWalk *w, Cursor at, u32 axis, i64 lanes) {
+  Prog *p = w->l->p;
+  prog_for(p, &at, ex_int(p, 0), walk_rounds(w), "round");
+  walk_step(w, at, axis, lanes, 0);
+}
+
+static void walk_until_still(ElementWalk *w, Cursor at, u32 axis, i64 lanes) {
+  Prog *p = w->l->p;
+  DType dt = w->type.dt;
+  Scalar zero = {.i = 0}, one = {.i = 1};
+  VarId round = let_new(p, &at, "round", ex_int(p, 0));
+  VarId moved = let_new(p, &at, "moved", ex_const(p, dt, one));
+  ExprId more = ex_op2(p, OP_lt, ex_var(p, round), walk_rounds(w));
+  ExprId any = ex_op2(p, OP_ne, ex_var(p, moved), ex_const(p, dt, zero));
+  prog_while(p, &at, ex_op2(p, OP_and, more, any));
+  prog_set(p, &at, moved, ex_const(p, dt, zero));
+  walk_step(w, at, axis, lanes, moved);
+  prog_set(p, &at, round, ex_op2(p, OP_add, ex_var(p, round), ex_int(p, 1)));
 }
 
 /* All rounds of the elements from w->pos on, so many along axis. */
 static void walk_lanes(ElementWalk *w, Cursor at, u32 axis, i64 lanes) {
   Lower *l = w->l;
   Prog *p = l->p;
-  DType dt = w->type.dt;
   ExprId idx[MAX_RANK];
-  Scalar zero = {.i = 0}, one = {.i = 1};
+  i64 rounds;
+  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= WALK_SHORT;
   walk_begin(w, &at, axis, lanes);
-  VarId round = let_new(p, &at, "round", ex_int(p, 0));
-  VarId moved = let_new(p, &at, "moved", ex_const(p, dt, one));
-  ExprId more = ex_op2(p, OP_lt, ex_var(p, round), walk_rounds(w));
-  ExprId any = ex_op2(p, OP_ne, ex_var(p, moved), ex_const(p, dt, zero));
-  Cursor in = at;
-  prog_while(p, &in, ex_op2(p, OP_and, more, any));
-  prog_set(p, &in, moved, ex_const(p, dt, zero));
-  walk_step(w, in, axis, lanes, moved);
-  prog_set(p, &in, round, ex_op2(p, OP_add, ex_var(p, round), ex_int(p, 1)));
+  if (lanes > 1 && is_short)
+    walk_all(w, at, axis, lanes);
+  else
+    walk_until_still(w, at, axis, lanes);
   VarId g = each_lane(p, &at, lanes);
   walk_index(w, lower_out(l, 0), axis, g, idx);
   prog_store(p, &at, lower_out(l, 0), idx, w->type.rank, lane(w, g));

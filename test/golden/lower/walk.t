@@ -2,7 +2,7 @@
 # not clamped: the tables say where they can lead.
 # run: --march avx2 --start=lower --stop=lower
 graph sym n in 1..100 (%x "x": f32[n,3]) {
-  %rounds: i64[] = const {3}
+  %rounds: i64[] = const {9}
   %yes: bool[] = const {true}
   %roots: i64[13] = const {0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0}
   %start: i64[n,13] = broadcast(%roots) {shape=[n,13]}
@@ -51,7 +51,7 @@ kernel "loop" {
       }
       let round: i64 = 0
       let moved: i64 = 1
-      while and(round < 3, moved != 0) {
+      while and(round < 9, moved != 0) {
         set moved = 0
         for g in 0..12 unroll {
           let next: i64 = b9[walk[g]] + cast.i64(not(x[i * 12 + g, b7[walk[g]]] <= b8[walk[g]]))
@@ -73,7 +73,7 @@ kernel "loop" {
     }
     let round: i64 = 0
     let moved: i64 = 1
-    while and(round < 3, moved != 0) {
+    while and(round < 9, moved != 0) {
       set moved = 0
       for g in 0..12 unroll {
         let next: i64 = b9[walk1[g]] + cast.i64(not(x[i + div(n, 12) * 12, b7[walk1[g]]] <= b8[walk1[g]]))
@@ -88,7 +88,7 @@ kernel "loop" {
     let at: i64 = b6[i + div(n, 12) * 12, 12]
     let round1: i64 = 0
     let moved1: i64 = 1
-    while and(round1 < 3, moved1 != 0) {
+    while and(round1 < 9, moved1 != 0) {
       set moved1 = 0
       let next: i64 = b9[at] + cast.i64(not(x[i + div(n, 12) * 12, b7[at]] <= b8[at]))
       set moved1 = or(moved1, xor(next, at))

@@ -1,0 +1,87 @@
+# A walk of few rounds is not asked whether it has come to rest, where several go side by side.
+# run: --march avx2 --start=lower --stop=lower
+graph sym n in 1..100 (%x "x": f32[n,3]) {
+  %rounds: i64[] = const {3}
+  %yes: bool[] = const {true}
+  %roots: i64[13] = const {0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0}
+  %start: i64[n,13] = broadcast(%roots) {shape=[n,13]}
+  %feature: i64[7] = const {0, 2, 2, 1, 2, 2, 0}
+  %limit: f32[7] = const {0.5, inf, inf, -1, inf, inf, 0}
+  %first: i64[7] = const {1, 1, 2, 4, 4, 5, 0}
+  %end: i64[n,13] = loop(%rounds, %yes, %start) {scans=0} (%i: i64[], %c: bool[], %at: i64[n,13]) {
+    %f: i64[n,13] = gather(%feature, %at) {axis=0}
+    %v: f32[n,13] = gather_elems(%x, %f) {axis=1}
+    %l: f32[n,13] = gather(%limit, %at) {axis=0}
+    %less: bool[n,13] = le(%v, %l)
+    %more: bool[n,13] = not(%less)
+    %by: i64[n,13] = cast(%more) {to=i64}
+    %to: i64[n,13] = gather(%first, %at) {axis=0}
+    %next: i64[n,13] = add(%to, %by)
+    return %c, %next
+  }
+  return %end "y"
+}
+
+# expect
+prog
+sym n in 1..100
+math fused
+buf x: in f32[n,3]
+buf y: out i64[n,13]
+buf b5: const i64[13] = {0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0}
+buf b6: temp i64[n,13]
+buf b7: const i64[7] = {0, 2, 2, 1, 2, 2, 0}
+buf b8: const f32[7] = {0.5, inf, inf, -1, inf, inf, 0}
+buf b9: const i64[7] = {1, 1, 2, 4, 4, 5, 0}
+buf walk: reg i64[12]
+buf walk1: reg i64[12]
+kernel "broadcast" {
+  for i in 0..n {
+    for j in 0..13 {
+      b6[i, j] = b5[j]
+    }
+  }
+}
+kernel "loop" {
+  for j in 0..13 {
+    for i in 0..div(n, 12) {
+      for g in 0..12 unroll {
+        walk[g] = b6[i * 12 + g, j]
+      }
+      for round in 0..3 {
+        for g in 0..12 unroll {
+          walk[g] = b9[walk[g]] + cast.i64(not(x[i * 12 + g, b7[walk[g]]] <= b8[walk[g]]))
+        }
+      }
+      for g in 0..12 unroll {
+        y[i * 12 + g, j] = walk[g]
+      }
+    }
+  }
+}
+kernel "loop" {
+  for i in 0..n - div(n, 12) * 12 {
+    for g in 0..12 unroll {
+      walk1[g] = b6[i + div(n, 12) * 12, g]
+    }
+    for round in 0..3 {
+      for g in 0..12 unroll {
+        walk1[g] = b9[walk1[g]] + cast.i64(not(x[i + div(n, 12) * 12, b7[walk1[g]]] <= b8[walk1[g]]))
+      }
+    }
+    for g in 0..12 unroll {
+      y[i + div(n, 12) * 12, g] = walk1[g]
+    }
+    let at: i64 = b6[i + div(n, 12) * 12, 12]
+    let round: i64 = 0
+    let moved: i64 = 1
+    while and(round < 3, moved != 0) {
+      set moved = 0
+      let next: i64 = b9[at] + cast.i64(not(x[i + div(n, 12) * 12, b7[at]] <= b8[at]))
+      set moved = or(moved, xor(next, at))
+      set at = next
+      set round = round + 1
+    }
+    y[i + div(n, 12) * 12, 12] = at
+  }
+}
