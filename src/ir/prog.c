@@ -382,6 +382,20 @@ StmtId prog_insert(Prog *p, Cursor *at, StmtKind kind) {
   return id;
 }
 
+void stmts_move(Prog *p, StmtList *to, StmtId id) {
+  prog_stmt(p, id)->next = 0;
+  if (to->last)
+    prog_stmt(p, to->last)->next = id;
+  else
+    to->first = id;
+  to->last = id;
+}
+
+void stmts_add(Prog *p, StmtList *to, const Stmt *s) {
+  *vec_push(&p->c->work, &p->stmt) = *s;
+  stmts_move(p, to, p->stmt.n - 1);
+}
+
 VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {
   VarId v = prog_add_var(p, DT_i64, str_of(p->c, name));
   StmtId id = prog_push(p, at, ST_for);

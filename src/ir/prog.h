@@ -67,7 +67,7 @@ typedef enum ExprKind {
   EX_op,    /* op: a scalar op, elementwise over lanes; arg */
   EX_splat, /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
-  EX_shuffle, /* lanes of arg[0] (and arg[1] behind them) chosen by pick */
+  EX_shuffle, /* lanes of arg[0] (and of the others behind them) chosen by pick */
   EX_quad,    /* arg[0]: load of four lanes of i8 or u8 from memory -> their bytes as i32, the first
                  lowest */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed
@@ -110,7 +110,8 @@ typedef enum StmtKind {
  * loop: see prog_shared. */
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
 
-/* What is loaded to registers stays there and is not loaded again at each use. */
+/* What is loaded to registers, or to a variable, stays there and is not loaded again at each use.
+ */
 typedef enum StoreFlag { SF_hold = 1 } StoreFlag;
 
 /* The loads are so many that done before they would go through memory: some compilers do not. */
@@ -127,13 +128,15 @@ struct Stmt {
   VarId var;          /* for, let, set */
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
   i64 step;           /* for */
-  u8 flags;           /* for: LoopFlag; store to registers: StoreFlag; barrier: BarrierFlag */
+  u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
+                         BarrierFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
   BufId buf;          /* store, barrier */
   u32 nidx;
   ExprId *idx;
   Str label;   /* kernel, require */
-  StmtId into; /* kernel: the one that loop_fuse has made it part of; 0: none */
+  StmtId into; /* kernel: the one that loop_fuse has made it part of, or that it is a copy of; 0:
+                  none */
   Loc loc;
 };
 
@@ -156,6 +159,11 @@ struct Prog {
   bool planned;    /* offsets are set */
   u64 arena_bytes; /* of a planned program */
 };
+
+/* A list that is being put together. */
+typedef struct StmtList {
+  StmtId first, last;
+} StmtList;
 
 /* Where statements are appended: the end of a list. Copies stay valid while others append. */
 typedef struct Cursor {
@@ -227,6 +235,8 @@ StmtId prog_push(Prog *p, Cursor *at, StmtKind kind);
 void prog_seek_end(Prog *p, Cursor *at);
 /* Behind at->last, or at the head of the list where that is 0; at->last is the new one. */
 StmtId prog_insert(Prog *p, Cursor *at, StmtKind kind);
+void stmts_add(Prog *p, StmtList *to, const Stmt *s); /* a new statement, whatever stood behind s */
+void stmts_move(Prog *p, StmtList *to, StmtId s);     /* one that is there */
 /* Where the id of the statement behind at->last stands. */
 StmtId *prog_link(Prog *p, const Cursor *at);
 /* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
@@ -374,6 +384,7 @@ void prog_check_input(Prog *p); /* the same for a program that came as text: ERR
 /* prog_unroll.c: a copy of the list with unrolled loops written out, whose operands lie in a; 0: it
  * would be too long, a bound is not known, or there are kernels in it. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
+StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* loops stay loops, kernels are not copied */
 /* What was made behind the mark is dropped, but for variables of symbols. */
 typedef struct ProgMark {
   u32 expr, stmt, var;
@@ -389,6 +400,11 @@ typedef struct SharedLoops {
 } SharedLoops;
 SharedLoops prog_shared(Prog *p, StmtId first); /* of a kernel with this body */
 ExprId prog_trips(Prog *p, const Stmt *loop);   /* its iterations */
+
+/* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
+ * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
+ * in a. */
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, Arena *a);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

@@ -252,9 +252,11 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     ok = ok && op_accepts(e->op, e->dt);
   }
   if (e->kind == EX_shuffle) {
-    ok = ok && e->narg <= 2 && e->pick;
-    const Expr *b = prog_expr(o->p, e->arg[e->narg - 1]);
-    ok = ok && b->dt == a->dt && b->lanes == a->lanes;
+    ok = ok && e->pick && a->lanes * e->narg <= 2 * MAX_LANES;
+    for (u32 i = 1; ok && i < e->narg; i++) {
+      const Expr *b = prog_expr(o->p, e->arg[i]);
+      ok = b->dt == a->dt && b->lanes == a->lanes;
+    }
     for (u32 i = 0; ok && i < e->lanes; i++) ok = e->pick[i] < a->lanes * e->narg;
   }
   if (e->kind == EX_random) {

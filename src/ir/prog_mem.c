@@ -65,6 +65,17 @@ static bool find_setter(Prog *p, StmtId first, Sym sym, bool loops, Loc *loc, bo
   return false;
 }
 
+bool mem_overlap(Prog *p, BufId x, BufId y) {
+  BufId r = prog_root(p, x), s = prog_root(p, y);
+  u64 n, m;
+  Sym sym;
+  if (s == r) return true;
+  const Buf *a = prog_buf(p, r), *b = prog_buf(p, s);
+  if (!mem_in_arena(p, r) || !mem_in_arena(p, s)) return false;
+  if (!mem_bytes(p, r, &n, &sym) || !mem_bytes(p, s, &m, &sym)) return true;
+  return a->offset < b->offset + m && b->offset < a->offset + n;
+}
+
 void mem_refuse(Prog *p, BufId b, Sym sym) {
   Str name = prog_buf(p, b)->name;
   if (sym == TOO_LARGE)

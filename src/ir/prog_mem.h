@@ -26,6 +26,11 @@ static inline bool mem_in_arena(Prog *p, BufId root) {
   return s == BS_temp || s == BS_state || s == BS_local;
 }
 
+/* May they overlap? The plan lets a result take the place of an operand, and views share their
+ * root.
+ */
+bool mem_overlap(Prog *p, BufId a, BufId b);
+
 /* The loops around a place, outermost first. */
 typedef struct Nesting {
   StmtId loop[MEM_NEST];

@@ -133,7 +133,7 @@ static Op op_word(ProgParse *o) {
 
 static ExprId shuffle(ProgParse *o) {
   u8 pick[MAX_LANES];
-  ExprId arg[2];
+  ExprId arg[2 * MAX_LANES];
   Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
   while (scan_accept(&o->s, '.')) {
     if (e.lanes == MAX_LANES) BAD(&o->s, "more than %d lanes", MAX_LANES);
@@ -143,7 +143,7 @@ static ExprId shuffle(ProgParse *o) {
     if (k >= 2 * MAX_LANES) BAD(&o->s, "lane %u is out of range", k);
     pick[e.lanes++] = (u8)k;
   }
-  e.narg = operands(o, arg, 2);
+  e.narg = operands(o, arg, 2 * MAX_LANES);
   e.dt = prog_expr(o->p, arg[0])->dt;
   return make(o, &e);
 }
@@ -385,7 +385,16 @@ static void branch(ProgParse *o, StmtId id, bool is_if) {
   if (is_if && scan_accept_word(&o->s, "else")) list(o, prog_else(id));
 }
 
-static void store(ProgParse *o, StmtId id, u8 flags) {
+static void set(ProgParse *o, StmtId id) {
+  Str name = scan_name(&o->s);
+  VarId v = find_var(o, name, o->s.loc);
+  scan_expect(&o->s, '=');
+  ExprId value = expr(o);
+  prog_stmt(o->p, id)->var = v;
+  prog_stmt(o->p, id)->a = value;
+}
+
+static void store(ProgParse *o, StmtId id) {
   BufId b = find_buf(o, scan_name(&o->s));
   ExprId idx[MAX_RANK];
   u32 nlanes, n = indices(o, b, idx, &nlanes);
@@ -395,7 +404,6 @@ static void store(ProgParse *o, StmtId id, u8 flags) {
     BAD(&o->s, "the store is of %u lanes, its value of %u", nlanes, prog_expr(o->p, value)->lanes);
   Stmt *st = prog_stmt(o->p, id);
   st->buf = b;
-  st->flags = flags;
   st->nidx = n;
   st->idx = arena_copy(&o->s.c->work, idx, n * sizeof *idx);
   st->a = value;
@@ -407,6 +415,18 @@ static StmtId begin(ProgParse *o, Cursor *at, StmtKind kind) {
   return id;
 }
 
+static void assign(ProgParse *o, Cursor *at, u8 flags) {
+  bool is_let = scan_accept_word(&o->s, "let"), is_set = !is_let && scan_accept_word(&o->s, "set");
+  StmtId id = begin(o, at, is_let ? ST_let : is_set ? ST_set : ST_store);
+  prog_stmt(o->p, id)->flags = flags;
+  if (is_let)
+    let(o, id);
+  else if (is_set)
+    set(o, id);
+  else
+    store(o, id);
+}
+
 static void stmt(ProgParse *o, Cursor *at) {
   Scan *s = &o->s;
   scan_skip(s); /* to the line of the statement */
@@ -416,16 +436,6 @@ static void stmt(ProgParse *o, Cursor *at) {
     branch(o, begin(o, at, ST_while), false);
   } else if (scan_accept_word(s, "if")) {
     branch(o, begin(o, at, ST_if), true);
-  } else if (scan_accept_word(s, "let")) {
-    let(o, begin(o, at, ST_let));
-  } else if (scan_accept_word(s, "set")) {
-    StmtId id = begin(o, at, ST_set);
-    Str name = scan_name(s);
-    VarId v = find_var(o, name, s->loc);
-    scan_expect(s, '=');
-    ExprId value = expr(o);
-    prog_stmt(o->p, id)->var = v;
-    prog_stmt(o->p, id)->a = value;
   } else if (scan_accept_word(s, "require")) {
     StmtId id = begin(o, at, ST_require);
     ExprId cond = expr(o);
@@ -443,8 +453,7 @@ static void stmt(ProgParse *o, Cursor *at) {
     prog_stmt(o->p, id)->label = label;
     list(o, prog_inside(id));
   } else {
-    u8 flags = scan_accept_word(s, "hold") ? SF_hold : 0;
-    store(o, begin(o, at, ST_store), flags);
+    assign(o, at, scan_accept_word(s, "hold") ? SF_hold : 0);
   }
 }
 

@@ -9,8 +9,8 @@
  *   stmt    = "for" name "in" expr ".." expr {flag} list
  *           | "while" expr list
  *           | "if" expr list ["else" list]
- *           | "let" name ":" type "=" expr
- *           | "set" name "=" expr
+ *           | ["hold"] "let" name ":" type "=" expr
+ *           | ["hold"] "set" name "=" expr
  *           | ["hold"] name "[" [index] "]" "=" expr
  *           | "kernel" quoted list
  *           | "require" expr "else" quoted
@@ -25,7 +25,7 @@
  *   call    = op "(" expr {"," expr} ")"
  *           | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
  *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
- *           | "shuffle" {"." lane} "(" expr ["," expr] ")"
+ *           | "shuffle" {"." lane} "(" expr {"," expr} ")"
  *   literal = (integer | float | "inf" | "nan" | "bits(" hex ")" | "true" | "false") [":" dtype]
  *           | quoted ":str"
  *
@@ -184,6 +184,8 @@ static void put_for(ProgPrint *o, const Stmt *s) {
 static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
   Text *t = o->t;
   put_indent(o, depth);
+  bool value = s->kind == ST_let || s->kind == ST_set || s->kind == ST_store;
+  if (value && s->flags & SF_hold) text_puts(t, "hold ");
   switch (s->kind) {
   case ST_for: put_for(o, s); break;
   case ST_while:
@@ -201,10 +203,7 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     text_puts(t, "set ");
     put_name(o, prog_var(o->p, s->var)->name);
     break;
-  case ST_store:
-    if (s->flags & SF_hold) text_puts(t, "hold ");
-    put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes);
-    break;
+  case ST_store: put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes); break;
   case ST_kernel:
     text_puts(t, "kernel ");
     text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
@@ -222,7 +221,7 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     break;
   case ST_COUNT: break;
   }
-  if (s->kind == ST_let || s->kind == ST_set || s->kind == ST_store) {
+  if (value) {
     text_puts(t, " = ");
     put_expr(o, s->a, AT_compare);
   } else if (s->kind != ST_require && s->kind != ST_barrier) {

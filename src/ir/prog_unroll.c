@@ -4,7 +4,7 @@
  * for each step, with numbers for its variable; integers that become known are folded, and of an
  * `if` whose condition does the part that runs is left. Registers are then indexed by numbers: each
  * element is a variable. Others stay loops. Names that a body declares are declared anew for each
- * step.
+ * step. prog_copy is the same without that.
  *
  * A network has thousands of kernels whose copies would take far more memory than all else, so one
  * is made when it is needed and goes with prog_rewind; operands lie in an arena of the caller.
@@ -17,8 +17,9 @@ enum { MOST_STATEMENTS = 20000 }; /* of a list written out */
 typedef struct Unroll {
   Prog *p;
   Arena *a;
-  u32 nvar; /* of the program as it was */
-  u32 made; /* statements */
+  u32 nvar;   /* of the program as it was */
+  u32 made;   /* statements */
+  bool whole; /* nothing is written out */
   bool failed;
   bool *known; /* by variable: it counts an unrolled loop, and is `value` now */
   i64 *value;
@@ -33,7 +34,8 @@ static bool is_known(const Expr *x) {
 /* Of numbers, which cannot be told from those that were written: or it stays as it is. */
 static void fold(Unroll *o, Expr *x) {
   Scalar arg[3];
-  if (x->kind != EX_op || x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return;
+  bool known = x->kind == EX_op && x->narg && x->lanes == 1;
+  if (!known || (x->dt != DT_i64 && x->dt != DT_bool)) return;
   if (x->op == OP_cast || x->op == OP_bitcast) return;
   for (u32 i = 0; i < x->narg; i++) {
     const Expr *a = prog_expr(o->p, x->arg[i]);
@@ -70,14 +72,9 @@ static VarId declare(Unroll *o, VarId v) {
   return o->to[v];
 }
 
-/* Where the copy goes on: behind `last`; `first` begins it. */
-typedef struct Unrolled {
-  StmtId first, last;
-} Unrolled;
+static void copy_list(Unroll *o, StmtId first, StmtList *to);
 
-static void copy_list(Unroll *o, StmtId first, Unrolled *to);
-
-static void copy_steps(Unroll *o, const Stmt *s, Unrolled *to) {
+static void copy_steps(Unroll *o, const Stmt *s, StmtList *to) {
   i64 lo, hi;
   if (!ex_is_int(o->p, copy_expr(o, s->a), &lo) || !ex_is_int(o->p, copy_expr(o, s->b), &hi)) {
     o->failed = true;
@@ -93,7 +90,7 @@ static void copy_steps(Unroll *o, const Stmt *s, Unrolled *to) {
   o->known[s->var] = false;
 }
 
-static void copy_stmt(Unroll *o, StmtId id, Unrolled *to) {
+static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
   Prog *p = o->p;
   Stmt s = *prog_stmt(p, id);
   const ExprId *idx = s.idx;
@@ -104,47 +101,52 @@ static void copy_stmt(Unroll *o, StmtId id, Unrolled *to) {
     copy_list(o, cond->imm.i ? s.body : s.other, to);
     return;
   }
-  s.idx = s.nidx ? NEWS(o->a, ExprId, s.nidx) : NULL;
+  s.idx = NEWS(o->a, ExprId, s.nidx);
   for (u32 i = 0; i < s.nidx; i++) s.idx[i] = copy_expr(o, idx[i]);
   if (s.kind == ST_for || s.kind == ST_let) s.var = declare(o, s.var);
   if (s.kind == ST_set && o->to[s.var]) s.var = o->to[s.var];
-  Unrolled body = {0}, other = {0};
+  StmtList body = {0}, other = {0};
   copy_list(o, s.body, &body);
   copy_list(o, s.other, &other);
   s.body = body.first;
   s.other = other.first;
-  s.next = 0;
-  *vec_push(&p->c->work, &p->stmt) = s;
-  StmtId made = p->stmt.n - 1;
-  if (to->last)
-    prog_stmt(p, to->last)->next = made;
-  else
-    to->first = made;
-  to->last = made;
+  stmts_add(p, to, &s);
 }
 
-static void copy_list(Unroll *o, StmtId first, Unrolled *to) {
+static void copy_list(Unroll *o, StmtId first, StmtList *to) {
   for (StmtId id = first; id && !o->failed; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
-    if (s.kind != ST_barrier && ++o->made > MOST_STATEMENTS) o->failed = true;
-    if (s.kind == ST_kernel) o->failed = true; /* which others know by its number */
+    bool kernel = s.kind == ST_kernel; /* which others know by its number */
+    if (s.kind != ST_barrier && ++o->made > MOST_STATEMENTS) o->failed = !o->whole;
+    if (kernel && !o->whole) o->failed = true;
     if (o->failed) return;
-    if (s.kind == ST_for && s.flags & LF_unroll)
+    if (kernel) s.into = id;
+    if (kernel)
+      stmts_add(o->p, to, &s);
+    else if (s.kind == ST_for && s.flags & LF_unroll && !o->whole)
       copy_steps(o, &s, to);
     else
       copy_stmt(o, id, to);
   }
 }
 
-StmtId prog_unroll(Prog *p, StmtId first, Arena *a) {
-  Unroll o = {.p = p, .a = a, .nvar = p->var.n};
+static StmtId copy_all(Prog *p, StmtId first, bool whole, Arena *a) {
+  Unroll o = {.p = p, .a = a, .nvar = p->var.n, .whole = whole};
   o.known = NEWS(a, bool, o.nvar);
   o.value = NEWS(a, i64, o.nvar);
   o.declared = NEWS(a, bool, o.nvar);
   o.to = NEWS(a, VarId, o.nvar);
-  Unrolled all = {0};
+  StmtList all = {0};
   copy_list(&o, first, &all);
   return o.failed ? 0 : all.first;
+}
+
+StmtId prog_unroll(Prog *p, StmtId first, Arena *a) {
+  return copy_all(p, first, false, a);
+}
+
+StmtId prog_copy(Prog *p, StmtId first, Arena *a) {
+  return copy_all(p, first, true, a);
 }
 
 ProgMark prog_mark(const Prog *p) {

@@ -102,6 +102,7 @@ void plan(Prog *p);      /* plan.c */
 void schedule(Unit *u);  /* schedule.c */
 void bounds(Prog *p);    /* bounds.c */
 void unroll(Prog *p);    /* unroll.c */
+void legalize(Unit *u);  /* legalize.c */
 
 /* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
 void winograd_plan(Unit *u);

@@ -36,6 +36,7 @@ const Pass pass_table[] = {
   {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers"},
   {"bounds",   NULL,     bounds, NULL, PX_exact, "ends runs in which a size leaves the bounds that memory was planned for"},
   {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel"},
+  {"legalize", NULL,     NULL, legalize, PX_exact, "splits vectors at the machine's registers and names these, likewise"},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
@@ -150,7 +151,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   enum { COUNT = sizeof pass_table / sizeof *pass_table };
   bool skip[COUNT] = {0}, dump[COUNT] = {0};
   u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
-  u32 end = pass_count - 1; /* unroll is run if it is named */
+  u32 end = pass_count - 2; /* unroll and legalize are run if they are named */
   if (o->stop) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }

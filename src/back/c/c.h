@@ -27,38 +27,15 @@ typedef enum BodyMode {
   BM_vectors /* GNU vectors in variables with names, loops written out: the target */
 } BodyMode;
 
-/* Elements of C vectors. */
-typedef enum Elem {
-  VE_f32,
-  VE_f64,
-  VE_i8,
-  VE_i16,
-  VE_i32,
-  VE_i64,
-  VE_u8,
-  VE_u16,
-  VE_u32,
-  VE_u64,
-  VE_COUNT
-} Elem;
-
 enum { WIDTHS = 7 }; /* powers of two up to MAX_LANES */
-
-/* An expression that has a C variable of its own in the statement being written. */
-typedef struct Tmp {
-  ExprId e;
-  const char *name;
-} Tmp;
 
 /* The body of a function, while it is written. */
 typedef struct Body {
   BodyMode mode;
-  u32 most;    /* lanes of a piece */
-  Piece piece; /* being written: BM_vectors */
-  u32 id;      /* of all bodies of the file, from 1 on */
-  Arena *a;    /* what lasts as long as the body */
-  u32 nreg, nlet, ntmp;
-  VEC(Tmp) tmp;
+  u32 w;    /* lanes of the value being written: BM_vectors */
+  u32 id;   /* of all bodies of the file, from 1 on */
+  Arena *a; /* what lasts as long as the body */
+  u32 nreg, nlet;
   Text decl;    /* of registers */
   Map declared; /* by name */
   u64 frame;    /* bytes its variables and values could take */
@@ -190,8 +167,8 @@ struct Emit {
   u32 *reg_body; /* by buffer: the body in which these registers have the number */
   u32 *reg;
   bool vectors;                    /* some body is written twice */
-  bool vec_type[VE_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
-  bool vec_mem[VE_COUNT][WIDTHS];  /* these */
+  bool vec_type[DT_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
+  bool vec_mem[DT_COUNT][WIDTHS];  /* these */
   Map helpers;                     /* by name: functions on vectors that are written */
   Text helper_text;
   u64 quick_frame; /* of the functions of cmath.c */
@@ -224,7 +201,7 @@ u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
-/* t3[(i * 4 + j) * 8]; with lanes > 1 the lane, or the first of the piece, being written */
+/* t3[(i * 4 + j) * 8]; with lanes > 1 the lane z */
 void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes);
 bool fold_int(Emit *e, ExprId x, i64 *value); /* a number, or true or false? */
 void put_dim(Emit *e, Dim d);
@@ -232,6 +209,9 @@ void put_dim(Emit *e, Dim d);
 /* cexpr.c */
 void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */
 void put_data(Emit *e, ExprId x, Prec at); /* the same as an operand */
+void put_operands(Emit *e, const Expr *x); /* (a, b), of a function */
+void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at);
+void put_unary(Emit *e, const char *sign, ExprId x, Prec at);
 void open_paren(Emit *e, Prec mine, Prec at);
 void close_paren(Emit *e, Prec mine, Prec at);
 _Noreturn void unsupported(Emit *e, const char *what);
@@ -252,51 +232,40 @@ void begin_line(Emit *e);
 void put_body(Emit *e, StmtId first, StmtId owner);
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 
-/* cvec.c: statements and values with lanes */
-void put_piece_name(Emit *e, const char *base,
-                    u32 lanes);                /* of the piece, or lane, being written */
-void hoist(Emit *e, ExprId x);                 /* variables for what a statement needs before it */
-bool is_hoisted(Emit *e, ExprId x);            /* would hoist write anything? */
-const char *tmp_name(const Emit *e, ExprId x); /* NULL: none */
-void put_vector_assign(Emit *e, const Stmt *s);
-void put_vector_store(Emit *e, const Stmt *s);
+/* cvec.c: vectors as arrays */
+void put_picked(Emit *e, const Expr *shuffle, u32 i); /* lane i of what it makes; in any form */
+void put_reduction(Emit *e, const Stmt *let);
+void put_lanes_assign(Emit *e, const Stmt *s);
+void put_lanes_store(Emit *e, const Stmt *s);
 
-/* cvop.c: values of a piece */
-#define HELPER "static inline __attribute__((always_inline)) "
-Elem elem_of(DType dt);
-u32 elem_bytes(Elem k);
-void put_vector_type(Emit *e, Elem k, u32 w);
-const char *vector_type(Emit *e, Elem k, u32 w);
-const char *memory_type(Emit *e, Elem k); /* of the piece, anywhere in memory */
-/* chalf.c */
-const char *need_half(Emit *e, DType dt, bool store); /* f16 and bf16 */
-const char *need_half_round(Emit *e, DType dt);
-const char *need_select(Emit *e, Elem k); /* choice by a mask */
-/* Opens conversions of the piece being written; the caller closes with what is returned. */
-const char *open_convert(Emit *e, Text *t, Elem from, Elem to);
-void put_piece(Emit *e, ExprId x);
-void put_piece_store(Emit *e, const Stmt *s);
+/* chelper.c: types of vectors as long as the one being written, and functions on them */
+DType elem_of(DType dt); /* of their elements */
+DType signed_of(u32 bytes);
+DType unsigned_of(u32 bytes);
+const char *vector_type(Emit *e, DType k, bool memory); /* memory: behind a pointer */
+/* Opens conversions; the caller closes with what is returned. */
+const char *open_convert(Emit *e, Text *t, DType from, DType to);
+const char *need_vector(Emit *e, const char *what, DType k, const char *loop); /* of cvop.def */
+const char *need_loop(Emit *e, const Expr *x, DType from); /* a scalar operation, lane by lane */
+const char *need_narrow(Emit *e, DType dt, bool store);    /* narrow floats likewise */
+/* f16 and bf16 in memory, f32 in registers; round: to what the other two leave of it */
+typedef enum HalfStep { HALF_load, HALF_store, HALF_round, HALF_STEPS } HalfStep;
+const char *need_half(Emit *e, DType dt, HalfStep step);
+static inline bool is_half(DType dt) {
+  return dt == DT_f16 || dt == DT_bf16;
+}
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
-const char *x86_prefix(u32 bits);          /* instructions of x86 for such vectors begin so */
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
-void put_vectors(Emit *e, Text *out);      /* types and functions, behind the runtime */
 
-/* cint8.c: bytes */
-/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
-ExprId quantised(Emit *e, const Expr *cast, i64 *k);
-const char *need_quantise(Emit *e, DType to);
-/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
-ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k);
-const char *need_requantise(Emit *e, DType as);
-const char *need_widen(Emit *e, Elem from); /* bytes to int32_t; NULL: in steps */
-const char *need_quad(Emit *e);             /* four bytes from memory as an int32_t */
-const char *need_dot4(Emit *e, const char *loop, const char *type); /* of the piece being written */
+/* cvop.c: vectors of the target */
+void put_vector(Emit *e, ExprId x, Prec at);
+void put_vector_store(Emit *e, const Stmt *s);
+void put_vectors(Emit *e, Text *out); /* types and functions, behind the runtime */
 
 /* cmath.c */
-const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the piece being written */
+const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the vector being written */
 
 /* ckernel.c */
-bool bufs_share(Prog *p, BufId a, BufId b); /* may they overlap in memory? */
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
 
 /* emit.c */

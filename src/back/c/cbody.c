@@ -1,9 +1,9 @@
 /* cbody.c: the body of a function: as it stands, or twice where it holds vectors.
  *
  * In: a list of statements: of a kernel, or of the entry. Out: its text. One that holds vectors,
- * registers or unrolled loops is written for the target, with C vectors in variables that have
- * names and with loops written out, under #if IG_VECTORS; and for any compiler, with arrays and
- * loops over lanes. What prog_unroll does not write out is left to the second form.
+ * registers or unrolled loops is written as prog_legalize makes it: for the target, with C vectors,
+ * under #if IG_VECTORS; and for any compiler, with arrays and loops over lanes. What prog_unroll
+ * does not write out is left to the second form.
  */
 #include "back/c/c.h"
 
@@ -63,77 +63,25 @@ static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   }
 }
 
-/* r0_5_1, a variable; declared piece by piece */
-static void put_variable(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
-  const Buf *x = prog_buf(e->p, b);
-  Text name = text_new(e->b.a);
-  text_fmt(&name, "r%u", number(e, b));
-  for (u32 i = 0; i < n; i++) {
-    i64 k;
-    if (!fold_int(e, idx[i], &k) || k < 0 || k >= x->dim[i])
-      fail(e->c, ERR_unsupported, LOC_NONE, "index %u of registers %s is not a constant in range",
-           i, show(e->c, x->name));
-    text_fmt(&name, "_%" PRId64, k);
-  }
-  if (is_new(e, &name)) {
-    Text *outer = e->t;
-    Piece piece = e->b.piece;
-    Pieces ps = lane_pieces(x->lanes, e->b.most);
-    for (u32 i = 0; i < ps.n; i++) {
-      e->t = &e->b.decl;
-      e->b.piece = ps.at[i];
-      text_puts(e->t, "  ");
-      if (ps.at[i].w > 1)
-        put_vector_type(e, elem_of(x->dt), ps.at[i].w);
-      else
-        text_puts(e->t, c_type(x->dt));
-      text_puts(e->t, " ");
-      put_piece_name(e, text_cstr(&name), x->lanes);
-      text_puts(e->t, ps.at[i].w > 1 ? " = {0};\n" : " = 0;\n");
-    }
-    e->t = outer;
-    e->b.piece = piece;
-    e->b.frame += x->lanes * elem_bytes(elem_of(x->dt)) + 16;
-  }
-  if (whole)
-    text_put(e->t, name.at, name.n);
-  else
-    put_piece_name(e, text_cstr(&name), x->lanes);
-}
-
-/* whole: the name that pieces or lanes are told apart behind. */
+/* whole: the name that lanes are told apart behind. */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   const Buf *x = prog_buf(e->p, b);
   if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
-  if (e->b.mode == BM_vectors) {
-    put_variable(e, b, idx, n, whole);
-    return;
-  }
   put_array(e, b, idx, n);
   if (x->lanes > 1 && !whole) text_puts(e->t, "[z]");
 }
 
 /* ---- bodies ---- */
 
-static void start(Emit *e, BodyMode mode, StmtId owner, u32 most) {
-  e->b = (Body){.mode = mode, .most = most, .piece = {0, 1, 0}};
-  e->b.id = ++e->nbodies;
+static void start(Emit *e, BodyMode mode, StmtId owner) {
+  e->b = (Body){.mode = mode, .id = ++e->nbodies};
   e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call empties it behind each kernel */
   if (mode == BM_plain) return;
   e->b.decl = text_new(e->b.a);
   e->b.declared = map_new(e->b.a);
 }
 
-static void write(Emit *e, StmtId first) {
-  Text *outer = e->t, text = text_new(e->b.a);
-  e->t = &text;
-  put_block(e, first);
-  e->t = outer;
-  text_put(outer, e->b.decl.at, e->b.decl.n);
-  text_put(outer, text.at, text.n);
-}
-
-/* Names of variables, which unrolling adds to. */
+/* Names of variables, which prog_legalize adds to. */
 static void need_names(Emit *e) {
   if (e->p->var.n <= e->nvars) return;
   const char **var = NEWS(&e->c->keep, const char *, 2 * e->p->var.n);
@@ -142,17 +90,26 @@ static void need_names(Emit *e) {
   e->nvars = 2 * e->p->var.n;
 }
 
-/* For the target: one kernel at a time is written out, and forgotten. */
-static bool put_unrolled(Emit *e, StmtId first) {
+/* One kernel at a time is copied, made what its form can say, written, and forgotten. */
+static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   Prog *p = e->p;
+  bool vectors = mode == BM_vectors;
+  start(e, mode, owner);
   ProgMark m = prog_mark(p);
-  StmtId shared = e->shared, body = prog_unroll(p, first, e->b.a);
+  StmtId shared = e->shared;
+  StmtId body = vectors ? prog_unroll(p, first, e->b.a) : prog_copy(p, first, e->b.a);
   if (body) {
-    need_names(e);
     if (shared == first) e->shared = body;
-    e->vectors = true;
-    if (!e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
-    write(e, body);
+    body = prog_legalize(p, body, vectors ? prog_lanes(p, first, e->o->target) : 0, e->b.a);
+    need_names(e);
+    e->vectors = e->vectors || vectors;
+    if (vectors && !e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
+    Text *outer = e->t, text = text_new(e->b.a);
+    e->t = &text;
+    put_block(e, body);
+    e->t = outer;
+    text_put(outer, e->b.decl.at, e->b.decl.n);
+    text_put(outer, text.at, text.n);
     e->shared = shared;
   }
   prog_rewind(p, m);
@@ -161,22 +118,21 @@ static bool put_unrolled(Emit *e, StmtId first) {
 
 /* Leaves in e->b.frame what the larger body takes. */
 void put_body(Emit *e, StmtId first, StmtId owner) {
+  const Target *t = e->o->target;
   if (!is_special(e, first)) {
-    start(e, BM_plain, owner, 1);
+    start(e, BM_plain, owner);
     put_block(e, first);
     e->b.frame = 0; /* counted by its operations */
     return;
   }
   u64 frame = 0;
-  start(e, BM_vectors, owner, prog_lanes(e->p, first, e->o->target));
-  bool twice = e->o->target->lanes > 1 && !e->o->target->loops && put_unrolled(e, first);
+  bool twice = t->lanes > 1 && !t->loops && put_form(e, first, BM_vectors, owner);
   if (twice) {
     if (e->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
     text_puts(e->t, "#else\n");
   }
-  start(e, BM_loops, owner, 1);
-  write(e, first);
+  put_form(e, first, BM_loops, owner);
   if (twice) text_puts(e->t, "#endif\n");
   if (frame > e->b.frame) e->b.frame = frame;
 }

@@ -32,15 +32,25 @@ const char *c_storage(DType dt) {
   return c_type(dt);
 }
 
-/* Formats narrower than f16, as arguments of ig_encode and ig_decode; see eval.c. */
-static const struct Narrow {
-  const char *encode, *decode;
-} narrow_formats[DT_COUNT] = {
-    [DT_f8e4m3fn] = {"3, 7, 0x7e, 0, 0x7f, 0x80", "3, 7, 0, 0x7f, 0x80"},
-    [DT_f8e4m3fnuz] = {"3, 8, 0x7f, 0, 0x80, 0x80", "3, 8, 0, 0x80, 0x80"},
-    [DT_f8e5m2] = {"2, 15, 0x7b, 0x7c, 0x7d, 0x80", "2, 15, 0x7c, 0x7d, 0x80"},
-    [DT_f8e5m2fnuz] = {"2, 16, 0x7f, 0, 0x80, 0x80", "2, 16, 0, 0x80, 0x80"},
-    [DT_f4e2m1] = {"1, 1, 7, 0, 0, 8", "1, 1, 0, 0, 8"},
+/* Floats and their bits: functions of crt.def that make one of the other, and what they are told
+ * behind it: see eval.c. Of those that saturate unless they are told not to, sat follows. */
+static const struct FloatBits {
+  Need get, put;
+  const char *from_bits, *to_bits, *decode, *encode;
+} float_bits[DT_COUNT] = {
+    [DT_f64] = {RT_of_bits, RT_bits, "ig_of_bits@(", "ig_bits@(", "", NULL},
+    [DT_f32] = {RT_of_f32_bits, RT_f32_bits, "ig_of_f32_bits@(", "ig_f32_bits@(", "", NULL},
+    [DT_f16] = {RT_get_f16, RT_put_f16, "ig_get_f16@(", "ig_put_f16@(", "", NULL},
+    [DT_bf16] = {RT_get_bf16, RT_put_bf16, "ig_get_bf16@(", "ig_put_bf16@(", "", NULL},
+    [DT_f8e8m0] = {RT_get_e8m0, RT_put_e8m0, "ig_get_e8m0@(", "ig_put_e8m0@(", "", ""},
+#define NARROW(encode, decode)                                                                     \
+  { RT_decode, RT_encode, "ig_decode@(", "ig_encode@(", ", " decode, ", " encode }
+    [DT_f8e4m3fn] = NARROW("3, 7, 0x7e, 0, 0x7f, 0x80", "3, 7, 0, 0x7f, 0x80"),
+    [DT_f8e4m3fnuz] = NARROW("3, 8, 0x7f, 0, 0x80, 0x80", "3, 8, 0, 0x80, 0x80"),
+    [DT_f8e5m2] = NARROW("2, 15, 0x7b, 0x7c, 0x7d, 0x80", "2, 15, 0x7c, 0x7d, 0x80"),
+    [DT_f8e5m2fnuz] = NARROW("2, 16, 0x7f, 0, 0x80, 0x80", "2, 16, 0, 0x80, 0x80"),
+    [DT_f4e2m1] = NARROW("1, 1, 7, 0, 0, 8", "1, 1, 0, 0, 8"),
+#undef NARROW
 };
 
 void unsupported(Emit *e, const char *what) {
@@ -72,8 +82,6 @@ void put_buf_name(Emit *e, BufId b) {
   default: text_fmt(e->t, "t%u", b); break;
   }
 }
-
-static void put_narrow_bits(Emit *e, DType dt, ExprId x);
 
 void open_paren(Emit *e, Prec mine, Prec at) {
   if (mine < at) text_puts(e->t, "(");
@@ -116,27 +124,46 @@ static void put_int(Emit *e, DType dt, i64 x) {
 
 /* ---- loads, casts, rounding ---- */
 
+/* Opens a call that makes a float of its bits; the caller closes with what is returned. */
+static const char *open_from_bits(Emit *e, DType dt) {
+  const struct FloatBits *f = &float_bits[dt];
+  if (!f->from_bits) unsupported(e, dtype_info[dt].name);
+  need(e, f->get);
+  put_marked(e, e->t, f->from_bits);
+  return str_text(e->c, str_fmt(e->c, "%s)", f->decode));
+}
+
+/* The bits of a float, as an unsigned integer. */
+static const char *open_to_bits(Emit *e, DType dt, bool sat) {
+  const struct FloatBits *f = &float_bits[dt];
+  if (!f->to_bits) unsupported(e, dtype_info[dt].name);
+  need(e, f->put);
+  put_marked(e, e->t, f->to_bits);
+  return f->encode ? str_text(e->c, str_fmt(e->c, "%s, %d)", f->encode, sat)) : ")";
+}
+
+/* Is a value of the type not what lies in memory? */
+static bool is_coded(DType dt) {
+  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
+}
+
+/* Where nothing is said, values too large for a type saturate unless that has an infinity for them.
+ */
+static bool saturates(DType dt) {
+  return dt != DT_f8e5m2;
+}
+
+/* The bits as they lie in memory. */
+static const char *open_code(Emit *e, DType dt) {
+  if (float_bits[dt].put == RT_encode) text_puts(e->t, "(uint8_t)");
+  return open_to_bits(e, dt, saturates(dt));
+}
+
 static void put_load(Emit *e, const Expr *x) {
-  if (prog_buf(e->p, x->ref)->space == BS_reg) {
-    put_reg(e, x->ref, x->arg, x->narg, false);
-  } else if (x->dt == DT_f16 || x->dt == DT_bf16) {
-    need(e, x->dt == DT_f16 ? RT_get_f16 : RT_get_bf16);
-    put_own(e, e->t, "ig_get_%s@(", dtype_info[x->dt].name);
-    put_element(e, x->ref, x->arg, x->narg, x->lanes);
-    text_puts(e->t, ")");
-  } else if (x->dt == DT_f8e8m0) {
-    need(e, RT_get_e8m0);
-    put_own(e, e->t, "ig_get_e8m0@(");
-    put_element(e, x->ref, x->arg, x->narg, x->lanes);
-    text_puts(e->t, ")");
-  } else if (narrow_formats[x->dt].decode) {
-    need(e, RT_decode);
-    put_own(e, e->t, "ig_decode@(");
-    put_element(e, x->ref, x->arg, x->narg, x->lanes);
-    text_fmt(e->t, ", %s)", narrow_formats[x->dt].decode);
-  } else {
-    put_element(e, x->ref, x->arg, x->narg, x->lanes);
-  }
+  bool coded = is_coded(x->dt) && prog_buf(e->p, x->ref)->space != BS_reg;
+  const char *end = coded ? open_from_bits(e, x->dt) : "";
+  put_element(e, x->ref, x->arg, x->narg, x->lanes);
+  text_puts(e->t, end);
 }
 
 /* Opens a call that rounds a float value to dt; the caller closes with what is returned. */
@@ -150,19 +177,8 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
     put_own(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
     return ")";
   }
-  if (dt == DT_f8e8m0) {
-    need(e, RT_put_e8m0);
-    need(e, RT_get_e8m0);
-    put_own(e, e->t, "ig_get_e8m0@(ig_put_e8m0@(");
-    return sat ? ", 1))" : ", 0))";
-  }
-  if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
-  need(e, RT_encode);
-  need(e, RT_decode);
-  Text t = text_new(&e->c->scratch);
-  put_own(e, e->t, "ig_decode@(ig_encode@(");
-  text_fmt(&t, ", %s, %d), %s)", narrow_formats[dt].encode, sat, narrow_formats[dt].decode);
-  return text_cstr(&t);
+  const char *outer = open_from_bits(e, dt), *inner = open_to_bits(e, dt, sat);
+  return str_text(e->c, str_fmt(e->c, "%s%s", inner, outer));
 }
 
 /* Width-limited integer: wraps to dt. */
@@ -188,57 +204,51 @@ static const char *open_wrap(Emit *e, DType dt) {
   return text_cstr(&t);
 }
 
-static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
+/* What saturates is told the limits; a number without a sign only the upper one. */
+static void put_clamped(Emit *e, DType to, ExprId a, Need n, const char *name) {
   Scalar lo, hi;
-  bool wide = prog_expr(e->p, a)->dt == DT_f64;
-  const char *f = wide ? "" : "f";
   dtype_limits(to, &lo, &hi);
-  if (to == DT_u64) {
-    need(e, sat ? (wide ? RT_clamp_fu : RT_clamp_fuf) : wide ? RT_to_u64 : RT_to_u64f);
-    put_own(e, e->t, "%s%s@(", sat ? "ig_clamp_fu" : "ig_to_u64", f);
-    put_data(e, a, PR_any);
-    text_puts(e->t, ")");
-  } else if (sat) {
-    need(e, wide ? RT_clamp_f : RT_clamp_ff);
-    put_own(e, e->t, "(%s)ig_clamp_f%s@(", c_type(to), f);
-    put_data(e, a, PR_any);
+  need(e, n);
+  put_own(e, e->t, "(%s)%s@(", c_type(to), name);
+  put_data(e, a, PR_any);
+  text_puts(e->t, ", ");
+  if (n != RT_clamp_u) {
+    put_int(e, DT_i64, to == DT_u64 ? 0 : lo.i);
     text_puts(e->t, ", ");
-    put_int(e, DT_i64, lo.i);
-    text_puts(e->t, ", ");
-    put_int(e, DT_i64, hi.i);
-    text_puts(e->t, ")");
-  } else {
-    need(e, wide ? RT_to_i64 : RT_to_i64f);
-    const char *end = open_wrap(e, to);
-    put_own(e, e->t, "ig_to_i64%s@(", f);
-    put_data(e, a, PR_any);
-    text_fmt(e->t, ")%s", end);
   }
+  put_int(e, DT_i64, to == DT_u64 ? INT64_MAX : hi.i);
+  text_puts(e->t, ")");
+}
+
+static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
+  bool wide = prog_expr(e->p, a)->dt == DT_f64, large = to == DT_u64;
+  const char *end = "";
+  if (sat && !large) {
+    put_clamped(e, to, a, wide ? RT_clamp_f : RT_clamp_ff, wide ? "ig_clamp_f" : "ig_clamp_ff");
+    return;
+  }
+  need(e, sat     ? (wide ? RT_clamp_fu : RT_clamp_fuf)
+          : large ? (wide ? RT_to_u64 : RT_to_u64f)
+                  : (wide ? RT_to_i64 : RT_to_i64f));
+  if (!large) end = open_wrap(e, to);
+  put_own(e, e->t, "%s%s@(",
+          sat     ? "ig_clamp_fu"
+          : large ? "ig_to_u64"
+                  : "ig_to_i64",
+          wide ? "" : "f");
+  put_data(e, a, PR_any);
+  text_fmt(e->t, ")%s", end);
 }
 
 static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
-  Scalar lo, hi;
-  dtype_limits(to, &lo, &hi);
   if (!sat || from == DT_bool) {
     const char *end = open_wrap(e, to);
     put_data(e, a, PR_any);
     text_puts(e->t, end);
   } else if (from == DT_u64) {
-    need(e, RT_clamp_u);
-    put_own(e, e->t, "(%s)ig_clamp_u@(", c_type(to));
-    put_data(e, a, PR_any);
-    text_puts(e->t, ", ");
-    put_int(e, DT_i64, hi.i);
-    text_puts(e->t, ")");
+    put_clamped(e, to, a, RT_clamp_u, "ig_clamp_u");
   } else {
-    need(e, RT_clamp_i);
-    put_own(e, e->t, "(%s)ig_clamp_i@(", c_type(to));
-    put_data(e, a, PR_any);
-    text_puts(e->t, ", ");
-    put_int(e, DT_i64, to == DT_u64 ? 0 : lo.i);
-    text_puts(e->t, ", ");
-    put_int(e, DT_i64, to == DT_u64 ? INT64_MAX : hi.i);
-    text_puts(e->t, ")");
+    put_clamped(e, to, a, RT_clamp_i, "ig_clamp_i");
   }
 }
 
@@ -279,51 +289,24 @@ static void put_cast(Emit *e, const Expr *x) {
 static void put_bits(Emit *e, ExprId id) {
   DType dt = prog_expr(e->p, id)->dt;
   const char *end = ")";
-  if (dt == DT_f64 || dt == DT_f32) {
-    need(e, dt == DT_f64 ? RT_bits : RT_f32_bits);
-    put_own(e, e->t, dt == DT_f64 ? "ig_bits@(" : "ig_f32_bits@(");
-  } else if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
-    put_own(e, e->t, "ig_put_%s@(", dtype_info[dt].name);
-  } else if (dtype_is_float(dt)) {
-    put_narrow_bits(e, dt, id);
-    return;
-  } else {
+  if (dtype_is_float(dt))
+    end = open_code(e, dt);
+  else
     text_fmt(e->t, "(uint%u_t)(", dtype_bytes(dt) * 8);
-  }
   put_data(e, id, PR_any);
   text_puts(e->t, end);
 }
 
 static void put_bitcast(Emit *e, const Expr *x) {
-  DType to = x->dt;
-  const char *end = ")";
-  if (to == DT_f64 || to == DT_f32) {
-    need(e, to == DT_f64 ? RT_of_bits : RT_of_f32_bits);
-    put_own(e, e->t, to == DT_f64 ? "ig_of_bits@(" : "ig_of_f32_bits@(");
-  } else if (to == DT_f16 || to == DT_bf16) {
-    need(e, to == DT_f16 ? RT_get_f16 : RT_get_bf16);
-    put_own(e, e->t, "ig_get_%s@(", dtype_info[to].name);
-  } else if (to == DT_f8e8m0) {
-    need(e, RT_get_e8m0);
-    put_own(e, e->t, "ig_get_e8m0@(");
-  } else if (dtype_is_float(to)) {
-    need(e, RT_decode);
-    Text t = text_new(&e->c->scratch);
-    put_own(e, e->t, "ig_decode@(");
-    text_fmt(&t, ", %s)", narrow_formats[to].decode);
-    end = text_cstr(&t);
-  } else {
-    end = open_wrap(e, to);
-  }
+  const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
   put_bits(e, x->arg[0]);
   text_puts(e->t, end);
 }
 
 /* ---- operators ---- */
 
-static void put_call(Emit *e, const Expr *x, const char *name) {
-  put_own(e, e->t, "%s@(", name);
+void put_operands(Emit *e, const Expr *x) {
+  text_puts(e->t, "(");
   for (u32 i = 0; i < x->narg; i++) {
     if (i) text_puts(e->t, ", ");
     put_data(e, x->arg[i], PR_any);
@@ -331,7 +314,12 @@ static void put_call(Emit *e, const Expr *x, const char *name) {
   text_puts(e->t, ")");
 }
 
-static void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
+static void put_call(Emit *e, const Expr *x, const char *name) {
+  put_own(e, e->t, "%s@", name);
+  put_operands(e, x);
+}
+
+void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
   open_paren(e, mine, at);
   put_data(e, x->arg[0], mine);
   text_fmt(e->t, " %s ", op);
@@ -339,71 +327,58 @@ static void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at)
   close_paren(e, mine, at);
 }
 
+void put_unary(Emit *e, const char *sign, ExprId x, Prec at) {
+  open_paren(e, PR_unary, at);
+  text_puts(e->t, sign);
+  put_data(e, x, PR_atom);
+  close_paren(e, PR_unary, at);
+}
+
 const char *c_infix(Op op) {
-  switch (op) {
-  case OP_add: return "+";
-  case OP_sub: return "-";
-  case OP_mul: return "*";
-  case OP_div: return "/";
-  case OP_eq: return "==";
-  case OP_ne: return "!=";
-  case OP_lt: return "<";
-  case OP_le: return "<=";
-  case OP_gt: return ">";
-  case OP_ge: return ">=";
-  case OP_and: return "&";
-  case OP_or: return "|";
-  case OP_xor: return "^";
-  default: return NULL;
-  }
+  static const char *const sign[OP_SCALARS] = {
+      [OP_add] = "+", [OP_sub] = "-", [OP_mul] = "*", [OP_div] = "/", [OP_eq] = "==",
+      [OP_ne] = "!=", [OP_lt] = "<",  [OP_le] = "<=", [OP_gt] = ">",  [OP_ge] = ">=",
+      [OP_and] = "&", [OP_or] = "|",  [OP_xor] = "^"};
+  return sign[op];
+}
+
+/* Functions of crt.def on floats: of double, of float. */
+static const struct FloatCall {
+  Need wide, narrow;
+  const char *name;
+} float_calls[OP_SCALARS] = {
+    [OP_max] = {RT_max, RT_maxf, "ig_max"},       [OP_min] = {RT_min, RT_minf, "ig_min"},
+    [OP_abs] = {RT_abs, RT_absf, "ig_abs"},       [OP_sign] = {RT_sign, RT_signf, "ig_sign"},
+    [OP_isnan] = {RT_nan, RT_isnanf, "ig_isnan"}, [OP_isinf] = {RT_inff, RT_isinff, "ig_isinf"},
+};
+
+static void put_float_call(Emit *e, const Expr *x, bool wide) {
+  const struct FloatCall *f = &float_calls[x->op];
+  need(e, wide ? f->wide : f->narrow);
+  put_call(e, x, wide ? f->name : str_text(e->c, str_fmt(e->c, "%sf", f->name)));
 }
 
 /* Value of a float operation in f32 or f64; rounding to a narrower type stands around it. */
 static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
-  switch (x->op) {
-  case OP_add:
-  case OP_sub: put_pair(e, x, c_infix(x->op), PR_add, at); return;
-  case OP_mul:
-  case OP_div: put_pair(e, x, c_infix(x->op), PR_mul, at); return;
-  case OP_neg:
-    open_paren(e, PR_unary, at);
-    text_puts(e->t, "-");
-    put_data(e, x->arg[0], PR_atom);
-    close_paren(e, PR_unary, at);
-    return;
-  case OP_recip:
+  bool sum = x->op == OP_add || x->op == OP_sub;
+  if (c_infix(x->op)) {
+    put_pair(e, x, c_infix(x->op), sum ? PR_add : PR_mul, at);
+  } else if (x->op == OP_neg) {
+    put_unary(e, "-", x->arg[0], at);
+  } else if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
     text_puts(e->t, wide ? "1.0 / " : "1.0f / ");
     put_data(e, x->arg[0], PR_unary);
     close_paren(e, PR_mul, at);
-    return;
-  case OP_max:
-    need(e, wide ? RT_max : RT_maxf);
-    put_call(e, x, wide ? "ig_max" : "ig_maxf");
-    return;
-  case OP_min:
-    need(e, wide ? RT_min : RT_minf);
-    put_call(e, x, wide ? "ig_min" : "ig_minf");
-    return;
-  case OP_abs:
-    need(e, wide ? RT_abs : RT_absf);
-    put_call(e, x, wide ? "ig_abs" : "ig_absf");
-    return;
-  case OP_sign:
-    need(e, wide ? RT_sign : RT_signf);
-    put_call(e, x, wide ? "ig_sign" : "ig_signf");
-    return;
-  default: break;
+  } else if (float_calls[x->op].name) {
+    put_float_call(e, x, wide);
+  } else {
+    MathPart part = math_part(e, x->op, x->dt);
+    bool stands_in = x->op == OP_fma && x->dt == DT_f32 && has_stand_in(e);
+    e->math[x->op][part] = true;
+    Str name = str_fmt(e->c, "im_%s", math_name(e->c, x->op, part));
+    put_call(e, x, stands_in ? "ig_mad" : str_text(e->c, name));
   }
-  MathPart part = math_part(e, x->op, x->dt);
-  e->math[x->op][part] = true;
-  if (x->op == OP_fma && x->dt == DT_f32 && has_stand_in(e)) {
-    put_call(e, x, "ig_mad");
-    return;
-  }
-  Text name = text_new(&e->c->scratch);
-  text_fmt(&name, "im_%s", math_name(e->c, x->op, part));
-  put_call(e, x, text_cstr(&name));
 }
 
 static const struct IntCall {
@@ -494,12 +469,8 @@ static bool is_with_itself(Emit *e, const Expr *x) {
 
 static void put_compare(Emit *e, const Expr *x, Prec at) {
   bool wide = prog_expr(e->p, x->arg[0])->dt == DT_f64;
-  if (x->op == OP_isnan) {
-    need(e, wide ? RT_nan : RT_isnanf);
-    put_call(e, x, wide ? "ig_isnan" : "ig_isnanf");
-  } else if (x->op == OP_isinf) {
-    need(e, wide ? RT_inff : RT_isinff);
-    put_call(e, x, wide ? "ig_isinf" : "ig_isinff");
+  if (float_calls[x->op].name) {
+    put_float_call(e, x, wide);
   } else if (is_with_itself(e, x)) {
     text_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
   } else { /* compilers warn of a comparison that is a bare operand of another */
@@ -537,8 +508,8 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     close_paren(e, PR_unary, at);
   } else if (x->dt == DT_f32 || x->dt == DT_f64) {
     put_float_op(e, x, at, x->dt == DT_f64);
-  } else { /* of those that saturate f8e5m2 has an infinity instead */
-    const char *end = open_round(e, x->dt, x->dt != DT_f8e5m2);
+  } else {
+    const char *end = open_round(e, x->dt, saturates(x->dt));
     put_float_op(e, x, PR_any, false);
     text_puts(e->t, end);
   }
@@ -546,8 +517,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 
 static void put_quad(Emit *e, const Expr *x) {
   const Expr *from = prog_expr(e->p, x->arg[0]);
-  if (e->b.mode != BM_vectors) need(e, RT_quad);
-  put_own(e, e->t, "%s@(&", e->b.mode == BM_vectors ? need_quad(e) : "ig_quad");
+  bool vectors = e->b.mode == BM_vectors;
+  need(e, vectors ? RT_quad_at : RT_quad);
+  put_own(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
   put_element(e, from->ref, from->arg, from->narg, 1);
   text_puts(e->t, ")");
 }
@@ -566,13 +538,12 @@ static void put_random(Emit *e, const Expr *x) {
 
 void put_data(Emit *e, ExprId id, Prec at) {
   const Expr *x = prog_expr(e->p, id);
-  const char *tmp = tmp_name(e, id);
   if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
-  e->b.frame += x->lanes > 1 ? 64 : 16;
-  if (tmp) {
-    put_piece_name(e, tmp, x->lanes);
+  if (x->lanes > 1 && e->b.mode == BM_vectors) {
+    put_vector(e, id, at);
     return;
   }
+  e->b.frame += x->lanes > 1 ? 64 : 16;
   switch (x->kind) {
   case EX_const:
     if (dtype_is_float(x->dt)) {
@@ -583,12 +554,16 @@ void put_data(Emit *e, ExprId id, Prec at) {
     } else
       put_int(e, x->dt, x->imm.i);
     break;
-  case EX_var: put_piece_name(e, e->var[x->ref], x->lanes); break;
+  case EX_var:
+    text_puts(e->t, e->var[x->ref]);
+    if (x->lanes > 1) text_puts(e->t, "[z]");
+    break;
   case EX_load: put_load(e, x); break;
   case EX_op: put_op(e, x, at); break;
   case EX_quad: put_quad(e, x); break;
   case EX_random: put_random(e, x); break;
   case EX_splat: put_data(e, x->arg[0], at); break;
+  case EX_shuffle: put_picked(e, x, 0); break;
   default: unsupported(e, "this place of a vector"); break;
   }
 }
@@ -597,31 +572,8 @@ void put_expr(Emit *e, ExprId x) {
   put_data(e, x, PR_any);
 }
 
-/* Code of a value in a format narrower than f16. */
-static void put_narrow_bits(Emit *e, DType dt, ExprId x) {
-  if (dt == DT_f8e8m0) {
-    need(e, RT_put_e8m0);
-    put_own(e, e->t, "ig_put_e8m0@(");
-    put_data(e, x, PR_any);
-    text_puts(e->t, ", 1)");
-    return;
-  }
-  if (!narrow_formats[dt].encode) unsupported(e, dtype_info[dt].name);
-  need(e, RT_encode);
-  put_own(e, e->t, "(uint8_t)ig_encode@(");
-  put_data(e, x, PR_any);
-  text_fmt(e->t, ", %s, %d)", narrow_formats[dt].encode, dt != DT_f8e5m2);
-}
-
 void put_stored(Emit *e, DType dt, ExprId x) {
-  if (dt == DT_f16 || dt == DT_bf16) {
-    need(e, dt == DT_f16 ? RT_put_f16 : RT_put_bf16);
-    put_own(e, e->t, "ig_put_%s@(", dtype_info[dt].name);
-    put_data(e, x, PR_any);
-    text_puts(e->t, ")");
-  } else if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) {
-    put_narrow_bits(e, dt, x);
-  } else {
-    put_data(e, x, PR_any);
-  }
+  const char *end = is_coded(dt) ? open_code(e, dt) : "";
+  put_data(e, x, PR_any);
+  text_puts(e->t, end);
 }

@@ -195,10 +195,8 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   else if (offset)
     text_fmt(e->t, "%" PRId64, offset);
   any = any || offset;
-  if (lanes > 1 && e->b.mode == BM_loops)
+  if (lanes > 1)
     text_puts(e->t, any ? " + z" : "z");
-  else if (lanes > 1 && e->b.piece.off)
-    text_fmt(e->t, any ? " + %u" : "%u", e->b.piece.off);
   else if (!any)
     text_puts(e->t, "0");
   text_puts(e->t, "]");

@@ -92,18 +92,6 @@ static bool sets_var(const Uses *u, u32 i) {
   return u->e->marked.sets[u->var.at[i]] == u->id;
 }
 
-/* The plan lets a result take the place of an operand, and views share their root. */
-bool bufs_share(Prog *p, BufId x, BufId y) {
-  BufId r = prog_root(p, x), s = prog_root(p, y);
-  u64 n, m;
-  Sym sym;
-  if (s == r) return true;
-  const Buf *a = prog_buf(p, r), *b = prog_buf(p, s);
-  if (!mem_in_arena(p, r) || !mem_in_arena(p, s)) return false;
-  if (!mem_bytes(p, r, &n, &sym) || !mem_bytes(p, s, &m, &sym)) return true;
-  return a->offset < b->offset + m && b->offset < a->offset + n;
-}
-
 /* Where a parameter lies: bytes of the arena, or a root of its own outside of it. */
 typedef struct ParamPlace {
   u64 from, to;
@@ -118,7 +106,8 @@ static int by_place(const void *x, const void *y) {
   return a->root < b->root ? -1 : a->root > b->root;
 }
 
-/* By parameter: does it share memory with another (bufs_share)? Where not the compiler may know. */
+/* By parameter: does it share memory with another (mem_overlap)? Where not the compiler may know.
+ */
 static bool *shared_params(Emit *e, const Uses *u) {
   u32 n = u->buf.n;
   bool *shared = NEWS(&e->c->scratch, bool, n + 1);

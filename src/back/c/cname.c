@@ -47,13 +47,13 @@ static bool is_one_of(const char *name, const char *const *list, u32 n) {
   return false;
 }
 
-/* What the program calls it, without the number that made it unique there; "" if that is nothing
+/* What the program calls it, without numbers that made it unique there; "" if that is nothing
  * for C: too long, not of small letters, a word of C or a macro of some compiler. */
 static void base_name(Emit *e, VarId v, char base[BASE]) {
   static const char *const words[] = {"if",  "do",  "for", "int", "asm", "sun",
                                       "arm", "sgi", "vax", "job", "to",  "at"};
   const char *s = str_text(e->c, prog_var(e->p, v)->name);
-  size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"), digits = strspn(s + n, "0123456789");
+  size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"), digits = strspn(s + n, "_0123456789");
   base[0] = 0;
   if (n >= BASE || s[n + digits]) return;
   memcpy(base, s, n);

@@ -21,8 +21,6 @@ void put_line(Emit *e, const char *fmt, ...) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
-  hoist(e, s->a);
-  hoist(e, s->b);
   const char *name = e->var[s->var] = name_loop(e, s->var);
   begin_line(e);
   text_fmt(e->t, "for (ptrdiff_t %s = ", name);
@@ -41,7 +39,6 @@ static void put_for(Emit *e, const Stmt *s) {
 }
 
 static void put_if(Emit *e, const Stmt *s) {
-  hoist(e, s->a);
   begin_line(e);
   text_puts(e->t, "if (");
   put_expr(e, s->a);
@@ -59,57 +56,70 @@ static void put_if(Emit *e, const Stmt *s) {
 }
 
 static void put_while(Emit *e, const Stmt *s) {
-  bool first = is_hoisted(e, s->a); /* parts of the condition are statements */
   begin_line(e);
-  text_puts(e->t, first ? "for (;;) {\n" : "while (");
-  e->indent++;
-  if (first) {
-    hoist(e, s->a);
-    begin_line(e);
-    text_puts(e->t, "if (!(");
-  }
+  text_puts(e->t, "while (");
   put_expr(e, s->a);
-  text_puts(e->t, first ? ")) break;\n" : ") {\n");
+  text_puts(e->t, ") {\n");
+  e->indent++;
   put_block(e, s->body);
   e->indent--;
   put_line(e, "}");
 }
 
+/* Of a vector, in a register: it is not loaded again at each use. */
+static void put_hold(Emit *e, const Stmt *s) {
+  if (!(s->flags & SF_hold) || e->b.mode != BM_vectors) return;
+  put_line(e, "IG_HOLD(%s);", e->var[s->var]);
+  e->holds = true;
+}
+
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
-  hoist(e, s->a);
-  if (s->kind == ST_let) e->var[s->var] = name_let(e, s->var);
-  if (v->lanes > 1) {
-    put_vector_assign(e, s);
+  bool vector = v->lanes > 1 && e->b.mode == BM_vectors;
+  e->b.w = v->lanes;
+  if (s->kind == ST_let) {
+    e->var[s->var] = name_let(e, s->var);
+    e->b.frame += v->lanes * dtype_bytes(elem_of(v->dt)) + 16;
+  }
+  if (v->lanes > 1 && !vector) {
+    put_lanes_assign(e, s);
+    return;
+  }
+  if (prog_expr(e->p, s->a)->kind == EX_hreduce) {
+    put_reduction(e, s);
     return;
   }
   begin_line(e);
-  if (s->kind == ST_let) text_fmt(e->t, "%s ", c_type(v->dt));
+  if (s->kind == ST_let)
+    text_fmt(e->t, "%s ", vector ? vector_type(e, elem_of(v->dt), false) : c_type(v->dt));
   text_fmt(e->t, "%s = ", e->var[s->var]);
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
+  put_hold(e, s);
 }
 
 static void put_store(Emit *e, const Stmt *s) {
   const Buf *b = prog_buf(e->p, s->buf);
+  bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->written[prog_root(e->p, s->buf)] = 1;
   e->written[s->buf] = 1;
-  for (u32 i = 0; i < s->nidx; i++) hoist(e, s->idx[i]);
-  hoist(e, s->a);
-  if (prog_expr(e->p, s->a)->lanes > 1) {
-    put_vector_store(e, s);
+  if (lanes && e->b.mode != BM_vectors) {
+    put_lanes_store(e, s);
     return;
   }
   begin_line(e);
-  put_element(e, s->buf, s->idx, s->nidx, 1);
-  text_puts(e->t, " = ");
-  put_stored(e, b->space == BS_reg ? DT_f32 : b->dt, s->a);
+  if (lanes) {
+    put_vector_store(e, s);
+  } else {
+    put_element(e, s->buf, s->idx, s->nidx, 1);
+    text_puts(e->t, " = ");
+    put_stored(e, b->space == BS_reg ? DT_f32 : b->dt, s->a);
+  }
   text_puts(e->t, ";\n");
 }
 
 /* What the sizes that are given or computed, and those of the state, must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
-  hoist(e, s->a);
   begin_line(e);
   text_puts(e->t, "if (!(");
   put_expr(e, s->a);
@@ -136,7 +146,6 @@ static void put_barrier(Emit *e, const Stmt *s) {
 void put_block(Emit *e, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
-    e->b.tmp.n = 0;
     switch (s.kind) {
     case ST_for:
       if (e->in_kernel && id == e->shared)
@@ -149,7 +158,7 @@ void put_block(Emit *e, StmtId first) {
     case ST_let:
     case ST_set: put_assign(e, &s); break;
     case ST_store: put_store(e, &s); break;
-    case ST_kernel: put_kernel_call(e, id); break;
+    case ST_kernel: put_kernel_call(e, s.into ? s.into : id); break;
     case ST_require: put_require(e, &s); break;
     case ST_barrier: put_barrier(e, &s); break;
     default: break;

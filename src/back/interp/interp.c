@@ -284,8 +284,11 @@ static void eval_lanes(Run *r, ExprId id, Scalar *out) {
     return;
   case EX_shuffle: {
     u32 n = prog_expr(p, e->arg[0])->lanes;
-    for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
-    for (u32 i = 0; i < e->lanes; i++) out[i] = arg[e->pick[i] >= n][e->pick[i] % n];
+    for (u32 k = 0; k < e->narg; k++) {
+      eval_lanes(r, e->arg[k], arg[0]);
+      for (u32 i = 0; i < e->lanes; i++)
+        if (e->pick[i] / n == k) out[i] = arg[0][e->pick[i] % n];
+    }
     return;
   }
   default: out[0] = eval(r, id); return;

@@ -446,19 +446,6 @@ static ShareChoice choose(Share *o, StmtId id) {
 
 /* ---- the new program ---- */
 
-typedef struct StmtList {
-  StmtId first, last;
-} StmtList;
-
-static void add(Share *o, StmtList *l, StmtId s) {
-  prog_stmt(o->p, s)->next = 0;
-  if (l->last)
-    prog_stmt(o->p, l->last)->next = s;
-  else
-    l->first = s;
-  l->last = s;
-}
-
 static StmtId new_kernel(Share *o, Stmt like) {
   Stmt *k = vec_push(&o->p->c->work, &o->p->stmt);
   *k = (Stmt){.kind = ST_kernel, .label = like.label, .loc = like.loc, .step = 1};
@@ -513,7 +500,7 @@ static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l)
   if (c->strip) id = put_strips(o, id, c);
   StmtId alone = new_kernel(o, k);
   prog_stmt(p, alone)->body = id;
-  add(o, l, alone);
+  stmts_move(o->p, l, alone);
 }
 
 /* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
@@ -534,10 +521,10 @@ static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
     if (c.way == WAY_one) {
       unmark(p, id, NULL);
       if (!kernel) {
-        add(o, l, kernel = new_kernel(o, k));
+        stmts_move(o->p, l, kernel = new_kernel(o, k));
         serial = (StmtList){0};
       }
-      add(o, &serial, id);
+      stmts_move(o->p, &serial, id);
       prog_stmt(p, kernel)->body = serial.first;
       continue;
     }
@@ -552,7 +539,7 @@ static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
     o->inside--;
     prog_stmt(p, id)->body = inside.first;
     prog_stmt(p, id)->flags &= (u8)~LF_parallel;
-    add(o, l, id);
+    stmts_move(o->p, l, id);
   }
 }
 
@@ -568,7 +555,7 @@ static StmtId walk(Share *o, StmtId first) {
       StmtId body = walk(o, s.body), other = walk(o, s.other);
       prog_stmt(p, id)->body = body;
       prog_stmt(p, id)->other = other;
-      add(o, &l, id);
+      stmts_move(o->p, &l, id);
       arena_rewind(&p->c->scratch, m);
       continue;
     }
@@ -576,7 +563,7 @@ static StmtId walk(Share *o, StmtId first) {
     for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
     if (whole < o->grain * 3 / 4 || open_time(o, s.body, lone) >= lone) {
       unmark(p, s.body, NULL);
-      add(o, &l, id);
+      stmts_move(o->p, &l, id);
     } else {
       split_kernel(o, s, s.body, &l);
     }

@@ -93,7 +93,7 @@ void lower_plain(Lower *l, Cursor at, const Form *f); /* one element after the o
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
-void inlined_value(Lower *l, Val v);         /* it is computed where it is read */
+void inlined_value(Lower *l, Val v);        /* it is computed where it is read */
 bool inlined_make(Lower *l, const Node *n); /* its result needs no code of its own */
 /* Element of v, computed from its operands. */
 ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);

@@ -1,0 +1,290 @@
+/* chelper.c: functions on vectors that a file needs.
+ *
+ * In: an operation, the type of its elements, and e->b.w, how many a vector has. Out: the name of a
+ * function, whose text is in the file once: a row of cvop.def, or a loop over lanes around the
+ * scalar code, which compilers turn into vectors where they can.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+/* ---- types ---- */
+
+/* Of values: narrow floats are computed with as f32, narrow integers and bools as bytes. */
+DType elem_of(DType dt) {
+  if (dtype_is_float(dt)) return dt == DT_f64 ? dt : DT_f32;
+  if (dtype_info[dt].bits >= 8) return dt;
+  return dtype_is_signed(dt) ? DT_i8 : DT_u8;
+}
+
+DType signed_of(u32 bytes) {
+  return bytes == 1 ? DT_i8 : bytes == 2 ? DT_i16 : bytes == 4 ? DT_i32 : DT_i64;
+}
+
+DType unsigned_of(u32 bytes) {
+  return bytes == 1 ? DT_u8 : bytes == 2 ? DT_u16 : bytes == 4 ? DT_u32 : DT_u64;
+}
+
+static u32 log2_of(u32 w) {
+  u32 n = 0;
+  while (w > 1) w /= 2, n++;
+  return n;
+}
+
+const char *vector_type(Emit *e, DType k, bool memory) {
+  Text t = text_new(e->b.a);
+  e->vec_type[k][log2_of(e->b.w)] = true;
+  if (memory) e->vec_mem[k][log2_of(e->b.w)] = true;
+  put_own(e, &t, "ig_%sx%u%s@", dtype_info[k].name, e->b.w, memory ? "u" : "");
+  return text_cstr(&t);
+}
+
+/* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
+ * for more at once compilers leave the vector registers. */
+const char *open_convert(Emit *e, Text *t, DType from, DType to) {
+  Text end = text_new(e->b.a);
+  bool bytes = (from == DT_u8 || from == DT_i8) && (to == DT_i32 || to == DT_f32);
+  const char *widen = bytes ? need_vector(e, "widen", from, NULL) : NULL;
+  if (widen) {
+    const char *rest = open_convert(e, t, DT_i32, to);
+    text_fmt(t, "%s(", widen);
+    text_fmt(&end, ")%s", rest);
+    return text_cstr(&end);
+  }
+  while (from != to) {
+    bool is_float = dtype_is_float(from), to_float = dtype_is_float(to);
+    u32 have = dtype_bytes(from), want = to_float && !is_float && have < 4 ? 4 : dtype_bytes(to);
+    DType next = to;
+    if (is_float && !to_float)
+      next = signed_of(have);
+    else if (!is_float && want > 2 * have)
+      next = signed_of(2 * have);
+    else if (!is_float && want < have / 2)
+      next = signed_of(have / 2);
+    else if (to_float && !is_float && have < 4)
+      next = DT_i32;
+    text_puts(t, "__builtin_convertvector(");
+    text_fmt(&end, ", %s)", vector_type(e, next, false));
+    from = next;
+  }
+  return text_cstr(&end);
+}
+
+/* ---- functions of the file ---- */
+
+/* Is it to be written? Then the caller appends its text to helper_text. */
+bool is_wanted(Emit *e, const char *name) {
+  u32 *slot = map_put_bytes(&e->helpers, name, strlen(name));
+  return !(*slot)++;
+}
+
+/* ---- rows of cvop.def ---- */
+
+static const struct VecHelper {
+  const char *name, *kinds;
+  u32 bits;
+  const char *text;
+} rows[] = {
+#define VH(name, kinds, bits, text) {#name, kinds, bits, text},
+#include "back/c/cvop.def"
+#undef VH
+};
+
+static u32 register_bits(const Emit *e, DType k) {
+  return e->b.w * 8 * (dtype_bytes(k) < 4 ? 4 : dtype_bytes(k));
+}
+
+static const struct VecHelper *find_row(const Emit *e, const char *name, DType k) {
+  char kind = dtype_is_float(k) ? 'F' : dtype_is_signed(k) ? 'I' : 'U';
+  for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *kinds = rows[i].kinds;
+    bool fits = *kinds == '*' || *kinds == kind || (*kinds == 'I' && kind == 'U');
+    if (fits && !strcmp(rows[i].name, name) &&
+        (!rows[i].bits || rows[i].bits == register_bits(e, k)))
+      return &rows[i];
+  }
+  return NULL;
+}
+
+/* Instructions of x86 for vectors of so many bits: how they begin, of which type integers are, what
+ * they need. */
+static const struct X86 {
+  u32 bits;
+  const char *prefix, *type, *feature;
+} x86[] = {{128, "_mm", "128i", "SSE2"},
+           {256, "_mm256", "256i", "AVX2"},
+           {512, "_mm512", "512i", "AVX512F"},
+           {0, "", "", ""}};
+
+/* What stands at $ and this letter. */
+static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop) {
+  u32 bytes = dtype_bytes(k);
+  const struct X86 *m = x86;
+  Scalar lo, hi;
+  while (m->bits && m->bits != register_bits(e, k)) m++;
+  dtype_limits(k, &lo, &hi);
+  switch (letter) {
+  case 'T': text_puts(t, vector_type(e, k, false)); break;
+  case 'F': text_puts(t, vector_type(e, DT_f32, false)); break;
+  case 'I': text_puts(t, vector_type(e, DT_i32, false)); break;
+  case 'H': text_puts(t, vector_type(e, DT_i16, false)); break;
+  case 'M': text_puts(t, vector_type(e, signed_of(bytes), false)); break;
+  case 'U': text_puts(t, vector_type(e, unsigned_of(bytes), false)); break;
+  case 'h': text_puts(t, vector_type(e, DT_u16, false)); break;
+  case 'm': text_puts(t, vector_type(e, DT_u16, true)); break;
+  case 'e': text_puts(t, c_type(k)); break;
+  case 'd': text_puts(t, dtype_info[k].name); break;
+  case 'k': text_fmt(t, "%sx%u", dtype_info[k].name, e->b.w); break;
+  case 'w': text_fmt(t, "%u", e->b.w); break;
+  case '<': text_fmt(t, "%d", (int)lo.i); break;
+  case '>': text_fmt(t, "%d", (int)hi.i); break;
+  case 'Y': text_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
+  case 'X': text_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
+  case 'p':
+    e->intrinsics = true;
+    text_puts(t, m->prefix);
+    break;
+  case 's': text_puts(t, k == DT_f64 ? "pd" : "ps"); break;
+  case 'v': text_puts(t, m->type); break;
+  case 'b': text_puts(t, dtype_is_signed(k) ? "s" : "us"); break;
+  case 'x':
+    for (u32 i = 0; i < e->b.w; i++) text_puts(t, i ? ", x" : "x");
+    break;
+  case 'S': text_puts(t, need_vector(e, "select", k, NULL)); break;
+  case 'Q': text_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
+  case 'R': text_puts(t, need_vector(e, "round", DT_f32, NULL)); break;
+  case 'L': text_puts(t, loop); break;
+  default: bug(e->c, LOC_NONE, "cvop.def: $%c", letter);
+  }
+}
+
+static void put_row(Emit *e, Text *t, const char *s, DType k, const char *loop) {
+  for (; *s; s++) {
+    size_t n = strcspn(s, "$");
+    text_put(t, s, n);
+    s += n;
+    if (!*s) return;
+    const char *end = s + 2;
+    if (s[1] == '(') { /* $(FEATURE) */
+      end = strchr(s, ')');
+      text_puts(t, feature_test(e, str_text(e->c, str_intern(e->c, s + 2, (size_t)(end - s - 2)))));
+      s = end;
+    } else if (s[1] == '[') { /* $[Fx] */
+      const char *close = open_convert(e, t, s[2] == 'F' ? DT_f32 : DT_i32, k);
+      text_fmt(t, "%c%s", s[3], close);
+      s += 4;
+    } else if (s[1] == '?') { /* up to $; */
+      if (!dtype_is_signed(k)) end = strstr(s, "$;") + 2;
+      s = end - 1;
+    } else {
+      if (s[1] != ';') put_letter(e, t, s[1], k, loop);
+      s++;
+    }
+  }
+}
+
+/* NULL: none of that width. loop: the operation lane by lane, if the rows of that name have it. */
+const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
+  const struct VecHelper *row = find_row(e, what, k);
+  Text n = text_new(e->b.a);
+  put_own(e, &n, "ig_%s_%sx%u@", what, dtype_info[k].name, e->b.w);
+  const char *name = text_cstr(&n);
+  if (!row || !is_wanted(e, name)) return row ? name : NULL;
+  Text t = text_new(e->b.a);
+  put_row(e, &t, row->text, k, loop);
+  put_marked(e, &e->helper_text, text_cstr(&t));
+  if (strstr(row->text, "_mm") || strstr(row->text, "vcvt_")) e->intrinsics = true;
+  return name;
+}
+
+/* ---- loops over lanes ---- */
+
+/* Names of operands in the scalar text of an operation: e->hole. */
+void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) {
+  Expr op = *x;
+  ExprId arg[3];
+  op.lanes = 1;
+  op.arg = arg;
+  for (u32 i = 0; i < x->narg; i++) {
+    Expr v = {.kind = EX_var, .dt = from, .lanes = 1, .ref = e->hole[i]};
+    if (x->op == OP_select && i == 0) v.dt = DT_bool;
+    e->var[e->hole[i]] = name[i];
+    arg[i] = ex_new(e->p, &v);
+  }
+  put_expr(e, ex_new(e->p, &op));
+}
+
+/* A loop over lanes around the scalar operation. */
+const char *need_loop(Emit *e, const Expr *x, DType from) {
+  static const char *const lane[3] = {"a.at[z]", "b.at[z]", "c.at[z]"};
+  Text n = text_new(e->b.a);
+  u32 w = e->b.w;
+  if (x->op == OP_cast || x->op == OP_bitcast)
+    put_own(e, &n, "ig_%s%s_%s_%sx%u@", op_info[x->op].name, x->sat ? "_sat" : "",
+            dtype_info[from].name, dtype_info[x->dt].name, w);
+  else
+    put_own(e, &n, "ig_%s_lanes_%sx%u@", op_info[x->op].name, dtype_info[from].name, w);
+  const char *name = text_cstr(&n);
+  if (!is_wanted(e, name)) return name;
+  DType k = elem_of(from), r = elem_of(x->dt);
+  Text t = text_new(e->b.a), *outer = e->t;
+  e->t = &t;
+  text_fmt(&t, "static inline %s %s(", vector_type(e, r, false), name);
+  for (u32 i = 0; i < x->narg; i++)
+    text_fmt(&t, "%s%s %c0", i ? ", " : "", vector_type(e, k, false), 'a' + i);
+  text_puts(&t, ") {\n");
+  for (u32 i = 0; i < x->narg; i++)
+    text_fmt(&t, "  union { %s v; %s at[%u]; } %c = {%c0};\n", vector_type(e, k, false), c_type(k),
+             w, 'a' + i, 'a' + i);
+  text_fmt(&t, "  union { %s v; %s at[%u]; } r;\n  for (int z = 0; z < %u; z++) r.at[z] = ",
+           vector_type(e, r, false), c_type(r), w, w);
+  put_scalar_op(e, x, from, lane);
+  text_puts(&t, ";\n  return r.v;\n}\n");
+  e->t = outer;
+  text_put(&e->helper_text, t.at, t.n);
+  return name;
+}
+
+const char *need_half(Emit *e, DType dt, HalfStep step) {
+  static const char *const name[][HALF_STEPS] = {{"load_f16", "store_f16", "round_f16"},
+                                                 {"load_bf16", "store_bf16", "round_bf16"}};
+  const char *const *row = name[dt == DT_bf16];
+  if (step == HALF_round) {
+    need_vector(e, row[HALF_load], DT_f32, NULL);
+    need_vector(e, row[HALF_store], DT_f32, NULL);
+  }
+  return need_vector(e, row[step], DT_f32, NULL);
+}
+
+/* Narrow floats, lane by lane: ig_load_f8e5m2x8(p), ig_store_f8e5m2x8(p, v). */
+const char *need_narrow(Emit *e, DType dt, bool store) {
+  if (is_half(dt)) return need_half(e, dt, store ? HALF_store : HALF_load);
+  Text n = text_new(e->b.a);
+  u32 w = e->b.w;
+  put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
+  const char *name = text_cstr(&n), *type = vector_type(e, DT_f32, false);
+  if (!is_wanted(e, name)) return name;
+  Text t = text_new(e->b.a), *outer = e->t;
+  e->t = &t;
+  Expr x = {.kind = EX_var, .dt = dt, .lanes = 1, .ref = e->hole[0]};
+  if (store) {
+    text_fmt(&t, "static inline void %s(%s *p, %s v) {\n  union { %s v; float at[%u]; } a = {v};\n",
+             name, c_storage(dt), type, type, w);
+    text_fmt(&t, "  for (int z = 0; z < %u; z++) p[z] = ", w);
+    e->var[e->hole[0]] = "a.at[z]";
+    put_stored(e, dt, ex_new(e->p, &x));
+    text_puts(&t, ";\n}\n");
+  } else { /* the bits, converted */
+    DType bits = dtype_bytes(dt) == 2 ? DT_u16 : DT_u8;
+    static const char *const lane[3] = {"p[z]", NULL, NULL};
+    Expr op = {.kind = EX_op, .op = OP_bitcast, .dt = dt, .narg = 1};
+    text_fmt(&t, "static inline %s %s(const %s *p) {\n  union { %s v; float at[%u]; } r;\n", type,
+             name, c_storage(dt), type, w);
+    text_fmt(&t, "  for (int z = 0; z < %u; z++) r.at[z] = ", w);
+    put_scalar_op(e, &op, bits, lane);
+    text_puts(&t, ";\n  return r.v;\n}\n");
+  }
+  e->t = outer;
+  text_put(&e->helper_text, t.at, t.n);
+  return name;
+}

@@ -1,0 +1,428 @@
+/* prog_legalize.c: statements as a machine can do them.
+ *
+ * In: a list that nobody else knows, as prog_unroll or prog_copy made it. Out: the same one,
+ * changed in place. For a machine with vectors:
+ *
+ * - An element of registers is a variable, declared where it is written first.
+ * - A vector that is longer than a register is several, of the pieces that prog_lanes.c tells; a
+ *   statement is one for each piece, since operations go lane by lane. A piece of one lane is a
+ *   scalar.
+ * - A shuffle takes its lanes from one or two variables as long as itself, which machines can do,
+ *   or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
+ *   operated on in order.
+ *
+ * Operations stay as they are, also those that only some machines have at once (dot4, fma,
+ * saturating casts, narrow floats): a C file leaves it to macros of the compiler which sequence is
+ * taken, so that it serves machines with and without them; see back/c/cvop.def.
+ *
+ * For any compiler (most = 0), whose vectors are arrays and whose statements are loops over lanes,
+ * only this: shuffles of several lanes and reductions stand alone, in a let, and their operands are
+ * variables or registers.
+ *
+ * In both, a scalar that is computed and then fills all lanes is computed once, and where a store
+ * of one piece could change what the next one loads, the value has a variable first. Expressions
+ * are strict, so nothing is computed before a statement that it would not have computed.
+ */
+#include "ir/prog_mem.h"
+
+typedef struct Register {
+  VarId var;    /* that it becomes */
+  StmtId first; /* statement that uses it */
+  u32 in, home; /* the list of that, and the innermost that has all uses */
+  bool written; /* by the first before anything is read */
+} Register;
+
+typedef struct Legal {
+  Prog *p;
+  Arena *a;
+  u32 most;
+  StmtList *out;     /* where statements go */
+  bool steps;        /* the statement at hand sets lanes one after the other */
+  Map part;          /* by variable: the first of its parts, which follow each other */
+  Map reg_at;        /* by buffer and element: 1 + number */
+  VEC(Register) reg; /* in the order of the text */
+  VEC(u32) around;   /* by list, in the order of the text: the one around it */
+  StmtId head;       /* of the list that declares registers which are not written first */
+} Legal;
+
+/* ---- expressions ---- */
+
+static Expr *at(const Legal *o, ExprId id) {
+  return prog_expr(o->p, id);
+}
+
+static ExprId make(Legal *o, Expr x, const ExprId *arg, u32 n) {
+  x.arg = n ? arena_copy(o->a, arg, n * sizeof *arg) : NULL;
+  x.narg = n;
+  return ex_take(o->p, &x);
+}
+
+static ExprId copy(Legal *o, ExprId id) {
+  Expr x = *at(o, id);
+  const ExprId *arg = x.arg;
+  x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
+  for (u32 i = 0; i < x.narg; i++) x.arg[i] = copy(o, arg[i]);
+  return ex_take(o->p, &x);
+}
+
+static Expr var_expr(const Legal *o, VarId v) {
+  const Var *x = prog_var(o->p, v);
+  return (Expr){.kind = EX_var, .dt = x->dt, .lanes = x->lanes, .ref = v};
+}
+
+static VarId new_var(Legal *o, DType dt, u32 lanes, Str name) {
+  VarId v = prog_add_var(o->p, dt, name);
+  prog_var(o->p, v)->lanes = lanes;
+  return v;
+}
+
+static Pieces pieces(const Legal *o, u32 lanes) {
+  if (o->most && lanes > 1) return lane_pieces(lanes, o->most);
+  return (Pieces){1, {{0, lanes, 0}}};
+}
+
+/* The variable of a piece. */
+static VarId part(Legal *o, VarId v, const Pieces *ps, u32 q) {
+  if (ps->n == 1) return v;
+  u32 *slot = map_put(&o->part, v);
+  if (!*slot) {
+    Var was = *prog_var(o->p, v);
+    for (u32 i = 0; i < ps->n; i++) {
+      Str name = str_fmt(o->p->c, "%s_%u", str_text(o->p->c, was.name), i);
+      VarId made = new_var(o, was.dt, ps->at[i].w, name);
+      if (!i) *slot = made;
+    }
+  }
+  return *slot + q;
+}
+
+/* One lane of a variable. */
+static ExprId lane(Legal *o, VarId v, u32 k) {
+  Pieces ps = pieces(o, prog_var(o->p, v)->lanes);
+  u32 q = 0;
+  while (ps.at[q].off + ps.at[q].w <= k) q++;
+  Expr x = var_expr(o, part(o, v, &ps, q));
+  if (x.lanes == 1) return ex_take(o->p, &x);
+  ExprId from = ex_take(o->p, &x);
+  u8 *pick = NEWS(o->a, u8, 1);
+  pick[0] = (u8)(k - ps.at[q].off);
+  return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = 1, .pick = pick}, &from, 1);
+}
+
+/* ---- pieces ---- */
+
+/* Lanes from one or two pieces as long as the result; else one by one. */
+static ExprId shuffle_piece(Legal *o, const Expr *x, const Piece *to) {
+  const u8 *pick = x->pick + to->off;
+  u32 w = to->w, n = prog_var(o->p, at(o, x->arg[0])->ref)->lanes;
+  Pieces ps = pieces(o, n);
+  u8 *mine = NEWS(o->a, u8, w);
+  u32 from[2], nfrom = 0;
+  ExprId arg[MAX_LANES];
+  Expr r = {.kind = EX_shuffle, .dt = x->dt, .lanes = w, .pick = mine};
+  if (w == 1) return lane(o, at(o, x->arg[pick[0] / n])->ref, pick[0] % n);
+  bool fits = true;
+  for (u32 i = 0; i < w && fits; i++) {
+    u32 k = pick[i] % n, q = 0, k2 = 0;
+    while (ps.at[q].off + ps.at[q].w <= k) q++;
+    u32 id = pick[i] / n * ps.n + q;
+    while (k2 < nfrom && from[k2] != id) k2++;
+    fits = ps.at[q].w == w && k2 < 2;
+    if (fits && k2 == nfrom) from[nfrom++] = id;
+    mine[i] = (u8)(k2 * w + k - ps.at[q].off);
+  }
+  for (u32 i = 0; fits && i < nfrom; i++) {
+    VarId v = at(o, x->arg[from[i] / ps.n])->ref;
+    Expr e = var_expr(o, part(o, v, &ps, from[i] % ps.n));
+    arg[i] = ex_take(o->p, &e);
+  }
+  if (fits) return make(o, r, arg, nfrom);
+  for (u32 i = 0; i < w; i++) {
+    arg[i] = lane(o, at(o, x->arg[pick[i] / n])->ref, pick[i] % n);
+    mine[i] = (u8)i;
+  }
+  return make(o, r, arg, w);
+}
+
+/* The indices of a piece: the last is moved. */
+static void move_last(Legal *o, ExprId *idx, u32 n, const Piece *to) {
+  if (!to->off || !n) return;
+  Expr k = {.kind = EX_const, .dt = DT_i64, .lanes = 1, .imm.i = to->off},
+       *last = at(o, idx[n - 1]);
+  if (last->kind == EX_const) {
+    last->imm.i += to->off;
+    return;
+  }
+  ExprId sum[2] = {idx[n - 1], ex_take(o->p, &k)};
+  idx[n - 1] = make(o, (Expr){.kind = EX_op, .op = OP_add, .dt = DT_i64, .lanes = 1}, sum, 2);
+}
+
+static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
+  Expr x = *at(o, id);
+  const ExprId *arg = x.arg;
+  const Piece *to = &ps->at[q];
+  if (x.lanes == 1) return copy(o, id);
+  if (x.kind == EX_shuffle) return shuffle_piece(o, &x, to);
+  if (x.kind == EX_splat && to->w == 1) return copy(o, arg[0]);
+  x.lanes = to->w;
+  if (x.kind == EX_var) x.ref = part(o, x.ref, ps, q);
+  x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
+  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece(o, arg[i], ps, q);
+  if (x.kind == EX_load) move_last(o, x.arg, x.narg, to);
+  return ex_take(o->p, &x);
+}
+
+/* A let, set or store, for each piece. */
+static void put_pieces(Legal *o, const Stmt *s) {
+  Pieces ps = pieces(o, at(o, s->a)->lanes);
+  for (u32 q = 0; q < ps.n; q++) {
+    Stmt one = *s;
+    if (ps.n > 1) one.a = piece(o, s->a, &ps, q);
+    if (s->kind != ST_store) one.var = part(o, s->var, &ps, q);
+    if (ps.at[q].w == 1) one.flags = 0;
+    if (ps.n > 1 && s->kind == ST_store) {
+      one.idx = NEWS(o->a, ExprId, s->nidx);
+      for (u32 i = 0; i < s->nidx; i++) one.idx[i] = copy(o, s->idx[i]);
+      move_last(o, one.idx, one.nidx, &ps.at[q]);
+    }
+    stmts_add(o->p, o->out, &one);
+  }
+}
+
+/* ---- before a statement ---- */
+
+/* It gets a variable of its own. */
+static void hoist(Legal *o, ExprId id) {
+  Expr *x = at(o, id);
+  VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "tmp"));
+  Stmt let = {.kind = ST_let, .var = v, .a = ex_take(o->p, x), .step = 1, .loc = LOC_NONE};
+  *x = var_expr(o, v);
+  put_pieces(o, &let);
+}
+
+static u64 reg_key(const Legal *o, BufId b, const ExprId *idx) {
+  u64 k = 0;
+  for (u32 i = 0; i < prog_buf(o->p, b)->rank; i++)
+    k = k * (u64)prog_buf(o->p, b)->dim[i] + (u64)at(o, idx[i])->imm.i;
+  return (u64)b << 32 | k;
+}
+
+static bool is_reg(const Legal *o, BufId b) {
+  return prog_buf(o->p, b)->space == BS_reg;
+}
+
+static Register *find_reg(Legal *o, BufId b, const ExprId *idx) {
+  return &o->reg.at[*map_get(&o->reg_at, reg_key(o, b, idx)) - 1];
+}
+
+/* A vector that lanes are taken from has a name. */
+static void need_name(Legal *o, ExprId id) {
+  const Expr *x = at(o, id);
+  if (x->kind != EX_var && !(x->kind == EX_load && is_reg(o, x->ref))) hoist(o, id);
+}
+
+static void reduce_lanes(Legal *o, Expr *x) {
+  VarId v = at(o, x->arg[0])->ref;
+  Expr op = {.kind = EX_op, .op = x->op, .dt = x->dt, .lanes = 1};
+  ExprId sum = lane(o, v, 0);
+  for (u32 i = 1; i < prog_var(o->p, v)->lanes; i++) {
+    ExprId pair[2] = {sum, lane(o, v, i)};
+    sum = make(o, op, pair, 2);
+  }
+  *x = *at(o, sum);
+}
+
+static void prepare(Legal *o, ExprId id) {
+  if (!id) return;
+  Expr *x = at(o, id);
+  bool lanes = x->kind == EX_hreduce || x->kind == EX_shuffle;
+  for (u32 i = 0; i < x->narg; i++) {
+    prepare(o, x->arg[i]);
+    if (lanes) need_name(o, x->arg[i]);
+  }
+  if (x->kind == EX_load && is_reg(o, x->ref) && o->most)
+    *x = var_expr(o, find_reg(o, x->ref, x->arg)->var);
+  if (x->kind == EX_splat && x->lanes > 1 && at(o, x->arg[0])->kind == EX_op) hoist(o, x->arg[0]);
+  if (!lanes) return;
+  Pieces ps = pieces(o, x->lanes);
+  if (o->most && x->kind == EX_hreduce)
+    reduce_lanes(o, x);
+  else if (o->most && ps.n == 1)
+    *x = *at(o, shuffle_piece(o, x, &ps.at[0]));
+  bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->most);
+  if (alone || (x->kind == EX_shuffle && o->steps)) hoist(o, id);
+}
+
+/* Does the value read, in another lane or place, what the store writes? */
+static bool clashes(const Legal *o, const Stmt *s, ExprId id) {
+  Prog *p = o->p;
+  const Expr *x = at(o, id);
+  for (u32 i = 0; i < x->narg; i++)
+    if (clashes(o, s, x->arg[i])) return true;
+  if (x->kind != EX_load || !mem_overlap(p, x->ref, s->buf)) return false;
+  const Buf *a = prog_buf(p, x->ref), *b = prog_buf(p, s->buf);
+  if (x->lanes != at(o, s->a)->lanes || a->rank != b->rank || a->dt != b->dt) return true;
+  for (u32 i = 0; i < a->rank; i++)
+    if (a->dim[i] != b->dim[i] || !ex_same(p, x->arg[i], s->idx[i])) return true;
+  return false;
+}
+
+/* ---- registers ---- */
+
+static void use_reg(Legal *o, BufId b, const ExprId *idx, StmtId s, u32 list, bool written) {
+  const Buf *x = prog_buf(o->p, b);
+  if (!is_reg(o, b)) return;
+  for (u32 i = 0; i < x->rank; i++) {
+    i64 k;
+    if (!ex_is_int(o->p, idx[i], &k) || k < 0 || k >= x->dim[i])
+      fail(o->p->c, ERR_unsupported, prog_stmt(o->p, s)->loc,
+           "index %u of registers %s is not a constant in range", i, show(o->p->c, x->name));
+  }
+  u32 *slot = map_put(&o->reg_at, reg_key(o, b, idx));
+  if (!*slot) {
+    Text name = text_new(o->a);
+    text_put(&name, str_text(o->p->c, x->name), str_len(o->p->c, x->name));
+    for (u32 i = 0; i < x->rank; i++) text_fmt(&name, "_%u", (u32)at(o, idx[i])->imm.i);
+    VarId v = new_var(o, x->dt, x->lanes, str_intern(o->p->c, name.at, name.n));
+    *vec_push(o->a, &o->reg) = (Register){v, s, list, list, written};
+    *slot = o->reg.n;
+  }
+  Register *r = &o->reg.at[*slot - 1];
+  while (r->home != list) /* the later of two is never around the other */
+    if (r->home > list)
+      r->home = o->around.at[r->home];
+    else
+      list = o->around.at[list];
+}
+
+static void use_regs(Legal *o, StmtId first, u32 around) {
+  u32 list = o->around.n;
+  *vec_push(o->a, &o->around) = around;
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    Stmt s = *prog_stmt(o->p, id);
+    for (ExprWalk x = ex_walk_stmt(o->p, &s); ex_next(&x);)
+      if (x.e->kind == EX_load) use_reg(o, x.e->ref, x.e->arg, id, list, false);
+    if (s.kind == ST_store) use_reg(o, s.buf, s.idx, id, list, true);
+    if (s.body) use_regs(o, s.body, list);
+    if (s.other) use_regs(o, s.other, list);
+  }
+}
+
+static bool is_declared(const Register *r) {
+  return r->written && r->in == r->home;
+}
+
+/* Registers are zero before they are written. */
+static void declare_regs(Legal *o) {
+  for (u32 i = 0; i < o->reg.n; i++) {
+    if (is_declared(&o->reg.at[i])) continue;
+    Expr x = var_expr(o, o->reg.at[i].var);
+    ExprId zero = make(o, (Expr){.kind = EX_const, .dt = x.dt, .lanes = 1}, NULL, 0);
+    if (x.lanes > 1)
+      zero = make(o, (Expr){.kind = EX_splat, .dt = x.dt, .lanes = x.lanes}, &zero, 1);
+    Stmt let = {.kind = ST_let, .var = x.ref, .a = zero, .step = 1, .loc = LOC_NONE};
+    put_pieces(o, &let);
+  }
+}
+
+/* ---- statements ---- */
+
+static StmtId legal_list(Legal *o, StmtId first);
+
+static void put_store(Legal *o, StmtId id, Stmt s) {
+  u32 lanes = at(o, s.a)->lanes;
+  bool reg = is_reg(o, s.buf), loops = !o->most && lanes > 1;
+  if (!reg && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
+  if (reg && o->most) {
+    const Register *r = find_reg(o, s.buf, s.idx);
+    s.kind = is_declared(r) && r->first == id ? ST_let : ST_set;
+    s.var = r->var;
+    s.buf = s.nidx = 0;
+    s.idx = NULL;
+  }
+  put_pieces(o, &s);
+}
+
+/* What the condition needs is computed before the first step, and again behind each. */
+static void put_while(Legal *o, StmtId id, Stmt s) {
+  StmtList *outer = o->out, before = {0}, again = {0};
+  ExprId second = copy(o, s.a);
+  o->out = &before;
+  prepare(o, s.a);
+  o->out = &again;
+  prepare(o, second);
+  o->out = outer;
+  s.body = legal_list(o, s.body);
+  if (before.first) {
+    VarId go = new_var(o, DT_bool, 1, str_of(o->p->c, "go"));
+    Expr var = var_expr(o, go);
+    stmts_add(o->p, &before, &(Stmt){.kind = ST_let, .var = go, .a = s.a, .loc = s.loc});
+    stmts_add(o->p, &again, &(Stmt){.kind = ST_set, .var = go, .a = second, .loc = s.loc});
+    s.a = ex_take(o->p, &var);
+    StmtId *end = &s.body;
+    while (*end) end = &prog_stmt(o->p, *end)->next;
+    *end = again.first;
+    for (StmtId b = before.first, next; b; b = next) {
+      next = prog_stmt(o->p, b)->next;
+      stmts_move(o->p, o->out, b);
+    }
+  }
+  *prog_stmt(o->p, id) = s;
+  stmts_move(o->p, o->out, id);
+}
+
+static void put_stmt(Legal *o, StmtId id) {
+  Stmt s = *prog_stmt(o->p, id);
+  if (s.kind == ST_while) {
+    put_while(o, id, s);
+    return;
+  }
+  bool assign = s.kind == ST_let || s.kind == ST_set;
+  bool lanes = (assign || s.kind == ST_store) && at(o, s.a)->lanes > 1;
+  o->steps = lanes && (s.kind == ST_set || (s.kind == ST_store && is_reg(o, s.buf)));
+  prepare(o, s.a);
+  prepare(o, s.b);
+  for (u32 i = 0; i < s.nidx; i++) prepare(o, s.idx[i]);
+  o->steps = false;
+  if (s.kind == ST_store) {
+    put_store(o, id, s);
+    return;
+  }
+  if (lanes) {
+    put_pieces(o, &s);
+    return;
+  }
+  if (s.kind != ST_kernel && s.body) s.body = legal_list(o, s.body);
+  if (s.other) s.other = legal_list(o, s.other);
+  prog_stmt(o->p, id)->body = s.body;
+  prog_stmt(o->p, id)->other = s.other;
+  stmts_move(o->p, o->out, id);
+}
+
+static StmtId legal_list(Legal *o, StmtId first) {
+  StmtList list = {0}, *outer = o->out;
+  o->out = &list;
+  if (first == o->head) declare_regs(o);
+  for (StmtId id = first, next; id; id = next) {
+    next = prog_stmt(o->p, id)->next;
+    put_stmt(o, id);
+  }
+  o->out = outer;
+  return list.first;
+}
+
+/* Threads that share loops have registers of their own: they are declared inside. */
+static StmtId inside_shared(Prog *p, StmtId first) {
+  const Stmt *s = prog_stmt(p, first);
+  bool shared = s->kind == ST_for && s->flags & LF_parallel && !s->next && s->body;
+  return shared ? inside_shared(p, s->body) : first;
+}
+
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, Arena *a) {
+  Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
+  if (most) {
+    o.head = inside_shared(p, first);
+    use_regs(&o, first, 0);
+  }
+  return legal_list(&o, first);
+}
