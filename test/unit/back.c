@@ -36,7 +36,7 @@ static const char *const quick_names[] = {
 #undef QO
 };
 
-static const char *type_text(Printer *o, DType dt) {
+static const char *numpy_type(Printer *o, DType dt) {
   if (!type_name[dt])
     fail(o->p->c, ERR_unsupported, LOC_NONE, "numpy has no type %s", dtype_info[dt].name);
   return type_name[dt];
@@ -50,7 +50,7 @@ static void put_name(Printer *o, Str s, char kind, u32 id) {
 }
 
 static void put_literal(Printer *o, DType dt, Scalar x) {
-  text_fmt(o->t, "%s(", type_text(o, dt));
+  text_fmt(o->t, "%s(", numpy_type(o, dt));
   if (!dtype_is_float(dt))
     text_fmt(o->t, dt == DT_u64 ? "%llu" : "%lld", (long long)x.i);
   else if (x.f == 0)
@@ -106,7 +106,7 @@ static void put(Printer *o, const char *form, ...) {
       break;
     }
     case 'd': put_dims(o, prog_buf(o->p, va_arg(args, u32))); break;
-    case 't': text_puts(o->t, type_text(o, va_arg(args, DType))); break;
+    case 't': text_puts(o->t, numpy_type(o, va_arg(args, DType))); break;
     case 'n': text_fmt(o->t, "%lld", (long long)va_arg(args, i64)); break;
     case 's': text_puts(o->t, va_arg(args, const char *)); break;
     case 'q': {
