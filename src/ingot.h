@@ -164,7 +164,8 @@ typedef struct IngotPipe {
   void *user;
 } IngotPipe;
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
-/* Why values keep a buffer of their own instead of being fused into their users, one line each. */
+/* Why values keep a buffer of their own instead of being fused into their users, and the family of
+ * each kernel with the reason and an estimate of its time, one line each. */
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n);
 /* Text of the graph or program as it stands; large constants go to *side when it is not NULL. */
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);

@@ -53,7 +53,7 @@ static Tried try(Ingot *m, Make how, bool again) {
   api_make(m, NULL, &how);
   Tried t = {.m = *m, .how = how, .arena = m->p->arena_bytes};
   t.weights = constants(m->p);
-  t.ns = prog_time(m->p);
+  t.ns = prog_time(m->p, NULL);
   if (m->p->planned) ctx_try(m->c, find_stack, &t, &why);
   return t;
 }

@@ -5,6 +5,7 @@
  * are then counted with every unknown dimension taken as 1.
  */
 #include "api/own.h"
+#include "pass/kernel/family.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -381,14 +382,19 @@ IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
   return api_text(m, list_passes, false, text, n);
 }
 
-/* ---- fusion ---- */
+/* ---- fusion and families ---- */
 
 static void explain(Ingot *m, bool json, Text *out) {
   (void)json;
   api_need_one(m);
   api_passes(m, &(IngotPipe){.stop = "canon"});
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
+  Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
+  m->g = g;
+  m->passed = false;
+  api_passes(m, &(IngotPipe){.start = "half", .stop = "lower"});
+  family_list(m->p, out);
 }
 
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {

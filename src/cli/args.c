@@ -111,7 +111,7 @@ static const Opt opts[] = {
     FLAG("no-selftest", no_selftest, "write no NAME_selftest"),
     LIST("state", NULL, state, "IN=OUT",
          "result OUT comes back as input IN: kept in the arena; may be repeated; auto: by names"),
-    FLAG("explain", explain, "say why values were not fused into their users"),
+    FLAG("explain", explain, "say what was fused and why not, and how kernels are written and why"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),

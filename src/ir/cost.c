@@ -207,11 +207,14 @@ double list_time(Prog *p, const Range *var, StmtId first) {
   return sum;
 }
 
-double prog_time(Prog *p) {
+double prog_time(Prog *p, double *each) {
+  const Range *var = prog_ranges(p, NULL, &p->c->scratch);
   double calls = 0;
+  for (StmtId s = 1; each && s < p->stmt.n; s++)
+    if (prog_stmt(p, s)->kind == ST_kernel) each[s] = stmt_time(p, var, s);
   for (StmtId s = p->body; s; s = prog_stmt(p, s)->next)
     if (prog_stmt(p, s)->kind == ST_kernel) calls += figures.call_ns;
-  return list_time(p, prog_ranges(p, NULL, &p->c->scratch), p->body) + calls;
+  return list_time(p, var, p->body) + calls;
 }
 
 /* A while counts once: its condition depends on data. */

@@ -135,7 +135,6 @@ struct Graph {
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */
   bool eager;        /* fold small integer computations while building (import; off for text) */
-  bool blocks;       /* channels will lie in blocks: shapes of images are kept */
   bool ordered;      /* nodes stand in the order in which they are to run */
   bool again;        /* canon has changed something, so that there may be more to do */
   u64 fold_bytes;    /* spent by constant folding, for the budget */

@@ -135,6 +135,7 @@ struct Stmt {
   u32 nidx;
   ExprId *idx;
   Str label;   /* kernel, require */
+  Str how;     /* kernel: the family it is written in, for people; 0: not said */
   StmtId into; /* kernel: the one that loop_fuse has made it part of, or that it is a copy of; 0:
                   none */
   Loc loc;
@@ -282,8 +283,9 @@ Range ex_range(Prog *p, ExprId e, const Range *var);
 double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed);
 double stmt_time(Prog *p, const Range *var, StmtId s);     /* nanoseconds */
 double list_time(Prog *p, const Range *var, StmtId first); /* of it and those behind it */
-double prog_time(Prog *p);                                 /* with what calling kernels takes */
-double prog_steps(Prog *p);                                /* statements run, at most */
+/* Of all, with what calling kernels takes; each, unless NULL: by statement, of every kernel. */
+double prog_time(Prog *p, double *each);
+double prog_steps(Prog *p); /* statements run, at most */
 
 /* prog_walk.c: one after the other, the outer before the inner, in the order of the text:
  *

@@ -3,30 +3,30 @@
 
 #include <string.h>
 
+enum { scalar, sse2 = scalar, neon, avx2, avx512 }; /* columns; no vectors: not asked */
+
+static const Costs costs[] = {
+#define AT(value, measured) value
+#define COST(name, what, how, a, b, c, d)                                                          \
+  [sse2].name = a, [neon].name = b, [avx2].name = c, [avx512].name = d,
+#include "ir/target.def"
+};
+
 const Target target_table[] = {
 #define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
-  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, cross, false},
-#define FIGURE(name, value, what, how)
+  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, cross, &costs[name], false},
 #include "ir/target.def"
-#undef FIGURE
-#undef TARGET
 };
 
 static const Target loops_table[] = {
 #define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
-  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, cross, lanes > 1},
-#define FIGURE(name, value, what, how)
+  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, cross, &costs[name], lanes > 1},
 #include "ir/target.def"
-#undef FIGURE
-#undef TARGET
 };
 
 const Figures figures = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)
 #define FIGURE(name, value, what, how) .name = value,
 #include "ir/target.def"
-#undef FIGURE
-#undef TARGET
 };
 
 const u32 target_count = sizeof target_table / sizeof *target_table;
@@ -47,11 +47,11 @@ bool target_is_here(const Target *t) {
   if (t == target_scalar() || t->loops) return true;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (t == target_find("avx512"))
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+    return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return t == target_find("avx2") ? avx2
+  return t == target_find("avx2") ? has_avx2
                                   : t == target_find("sse2") && __builtin_cpu_supports("sse2");
 #elif defined(__aarch64__)
   return t == target_find("neon");

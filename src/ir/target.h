@@ -4,6 +4,12 @@
 
 #include "base/base.h"
 
+/* What vector units can do, of one target: see target.def. */
+typedef struct Costs {
+#define COST(name, what, how, sse2, neon, avx2, avx512) double name;
+#include "ir/target.def"
+} Costs;
+
 typedef struct Target {
   const char *name;
   u32 lanes;            /* f32 elements of a vector register; 1: no vectors */
@@ -15,16 +21,14 @@ typedef struct Target {
   const char *features; /* of a function that is compiled for it alone; separated by commas */
   const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
   const char *cross;    /* a compiler for it on other machines; "": any will do */
-  bool loops;           /* what stands in for the vectors of another: see target_find */
+  const Costs *cost;
+  bool loops; /* what stands in for the vectors of another: see target_find */
 } Target;
 
-/* What estimates reckon with: see target.def. */
+/* What memory and threads cost: the same for all targets, see target.def. */
 typedef struct Figures {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)
 #define FIGURE(name, value, what, how) double name;
 #include "ir/target.def"
-#undef TARGET
-#undef FIGURE
 } Figures;
 
 /* target.c */

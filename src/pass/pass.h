@@ -8,8 +8,8 @@
 
 typedef struct Pass Pass;
 typedef struct Unit Unit;
-typedef struct Tune Tune; /* see tune.h */
-typedef struct WinoPlan WinoPlan;
+typedef struct Tune Tune;     /* see tune.h */
+typedef struct Chosen Chosen; /* see family.h */
 
 /* What families of kernels are chosen for. */
 typedef enum Aim {
@@ -34,7 +34,8 @@ struct Unit {
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
-  WinoPlan *wino;       /* which convolutions are Winograd's; NULL: not decided yet */
+  Chosen *chosen;       /* families of the convolutions, by node; NULL: not chosen yet */
+  u32 nchosen;
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -80,7 +81,7 @@ void fold(Graph *g);         /* fold.c */
 void simplify(Graph *g);     /* simplify.c */
 void cse(Graph *g);          /* cse.c */
 void dce(Graph *g);          /* dce.c */
-void canon(Graph *g);        /* canon.c */
+void canon(Unit *u);         /* canon.c */
 void half(Unit *u);          /* half.c */
 void band(Unit *u);          /* band.c */
 void layout(Unit *u);        /* layout.c */
@@ -103,17 +104,6 @@ void schedule(Unit *u);  /* schedule.c */
 void bounds(Prog *p);    /* bounds.c */
 void unroll(Prog *p);    /* unroll.c */
 void legalize(Unit *u);  /* legalize.c */
-
-/* winograd_plan.c: sets u->wino, for the graph as it is before or behind layout. */
-void winograd_plan(Unit *u);
-/* Results along a side of a patch for a convolution with these weights; 0: none. It reads patches
- * as if its result had a multiple of that many rows and columns. */
-u32 winograd_tile(const Unit *u, const void *weights, StmtId kernel, i64 in, i64 out, i64 high,
-                  i64 wide);
-u32 winograd_node(const Unit *u, const Node *n); /* the same */
-/* Few patches, and weights that come from memory: these are gone through once. */
-bool winograd_once(u32 m, i64 in, i64 out, i64 all);
-i64 winograd_block(u32 m, i64 in, i64 out, i64 all); /* patches, of so many, at a time */
 
 /* plan.c: figures of a program, planned or not */
 typedef struct PlanReport {

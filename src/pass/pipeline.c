@@ -22,7 +22,7 @@ const Pass pass_table[] = {
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
   {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
-  {"canon",    canon,    NULL, NULL,  PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
+  {"canon",    NULL,     NULL, canon, PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
   {"half",     NULL,     NULL, half,  PX_bounded, "computes with f16 and bf16 as f32, where there are vectors"},
   {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved"},
   {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them"},
@@ -167,8 +167,8 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->grain = o->grain;
   u->tune = o->tune;
   u->ram = o->ram;
-  if (u->g) u->g->blocks = u->target->lanes > 1 || u->ram;
-  u->wino = NULL;
+  u->chosen = NULL;
+  u->nchosen = 0;
   u->precise = o->precise;
   u->aim = o->aim;
   c->pass = "input";

@@ -1,9 +1,10 @@
 """Whole networks for each target with vectors: C equal to interp to the bit, and to ONNX Runtime within rounding."""
 import os
 import re
+import sys
 
 from lib import cpu
-from lib.core import Fail, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, must, run, tail, want
 
 NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention", "forest")
 TARGETS = ("sse2", "avx2", "avx512")
@@ -73,7 +74,45 @@ def weights(env):
         raise Fail(f"bytes of weights: {size}")
 
 
+def families(env):
+    """Each network meets its family, and --explain says which, why, and how long it may take."""
+    for net, words in (("dense32", "Winograd F(4x4), 0."), ("dilated", "segments (most places"), ("few", "rows of 8 lanes (operands lie"),
+                       ("mobile24", "lanes apart 6x1 of 8 lanes (every operand"), ("attention", "tile 6x2 of 8 lanes (what is loaded")):
+        got = must([env.need_ingot(), "opt", prepare(env, net)[0], "--march", "avx2", "--explain"], f"{net} --explain")
+        lines = [x for x in got.splitlines() if x.startswith("kernel '")]
+        if not any(words in x for x in lines):
+            raise Fail(f"{net}: no kernel is said to be `{words}`: {lines}")
+        for line in lines:
+            if not re.search(r", about [0-9]+\.[0-9]{3} us$", line):
+                raise Fail(f"{net}: no estimate in `{line}`")
+
+
+def figures(env):
+    """Every figure of vector units was measured for both kinds of x86 vectors, by a command that there is, on a machine that is named."""
+    with open(os.path.join(ROOT, "src", "ir", "target.def")) as f:
+        text = f.read()
+    with open(os.path.join(ROOT, "bench", "figures.py")) as f:
+        script = f.read()
+    machines = re.findall(r"^MACHINE\((\w+),", text, re.M)
+    rows = re.findall(r'^COST\((\w+), "([^"]+)", "([^"]*)",\s*(.*?)\)\)$', text, re.M | re.S)
+    want(len(rows) == text.count("\nCOST("), "a row of COST cannot be read")
+    for name, _, how, columns in rows:
+        measured = re.findall(r'AT\([^,]+, "([^"]*)"', columns)
+        want(len(measured) == 4, f"{name}: {len(measured)} targets of 4")
+        want(re.fullmatch(r"bench/figures.py (\w+)", how) and f'"{how.split()[1]}": {how.split()[1]}' in script and f'"{name}"' in script,
+             f"{name}: `{how}` does not measure it")
+        for target, seen in zip(("sse2", "neon", "avx2", "avx512"), measured):
+            found = [re.fullmatch(r"(\w+) (-?[0-9.]+)", x) for x in seen.split(", ")] if seen else []
+            want(found or target == "neon", f"{name} was not measured for {target}")
+            want(all(x and x.group(1) in machines for x in found), f"{name} for {target}: `{seen}` is not machines and values")
+    for name, how in re.findall(r'^FIGURE\((\w+), [^"]*"[^"]+",\s*"([^"]*)"\)$', text, re.M):
+        want(how, f"{name} has no command that measures it")
+    got = must([sys.executable, os.path.join(ROOT, "bench", "figures.py"), "fma_wait", "--march", "sse2"], "bench/figures.py")
+    want(re.search(r"\nsse2 +fma_wait +[0-9]+ ", got), f"bench/figures.py: {got}")
+
+
 def tests(env):
-    return [Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
+    return [Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
+            Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
             if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention", "forest")]

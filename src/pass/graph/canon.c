@@ -361,7 +361,8 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !canon_plain(g, n.in[0]) || g->blocks || node_attr(&n, AT_input_dilation))
+  if (ns < 2 || !canon_plain(g, n.in[0]) || ((const Canon *)e->user)->images ||
+      node_attr(&n, AT_input_dilation))
     return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
@@ -507,7 +508,9 @@ static Canon survey(Graph *g) {
   return k;
 }
 
-void canon(Graph *g) {
+void canon(Unit *u) {
+  Graph *g = u->g;
   Canon k = survey(g);
+  k.images = u->target->lanes > 1 || u->ram;
   g->again = edit_run(g, visit, &k);
 }

@@ -12,6 +12,7 @@
 /* About the values there are at the start of a round; what is built in it has no entry. */
 typedef struct Canon {
   u32 n;
+  bool images; /* keep their shape: channels will lie in blocks, or rows be computed in bands */
   u32 *uses;
   u32 *depth;         /* nodes on the longest way from a parameter or constant */
   bool *ulp_tolerant; /* used only where a change of the last bit moves results by as little: not

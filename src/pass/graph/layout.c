@@ -16,8 +16,7 @@
  *
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
-#include "pass/pass.h"
-#include "pass/kernel/segment.h"
+#include "pass/kernel/family.h"
 
 #include <string.h>
 
@@ -49,28 +48,18 @@ static void room(Work *w, Val v) {
 
 /* ---- what there is ---- */
 
-static bool depthwise(Graph *g, const Node *n) {
-  i64 group = node_int(n, AT_group, 1);
-  return group > 1 && group == graph_type(g, n->in[1])->dim[0] &&
-         graph_type(g, n->in[1])->dim[1] == 1;
+/* A convolution whose result lies in blocks. */
+static bool takes(const Unit *u, const Node *n) {
+  return family_of(u, n)->blocks;
 }
 
-/* A convolution the families take. Groups of channels may share a block. */
-static bool takes(Graph *g, const Node *n) {
-  if (n->op != OP_conv || !type_can_have_layout(graph_type(g, n->out[0])) ||
-      !graph_const(g, n->in[1]))
-    return false;
-  i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
-  if (group == 1 || depthwise(g, n)) return out >= 4;
-  return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
-}
-
-static double padded_share(Graph *g, u32 block) {
+static double padded_share(const Unit *u, u32 block) {
+  Graph *g = u->g;
   double all = 0, more = 0;
   const Blk *b = &g->blk.at[1];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
-    if (!takes(g, n)) continue;
+    if (!takes(u, n)) continue;
     double out = (double)graph_type(g, n->out[0])->dim[1];
     double work = 1;
     for (u32 k = 2; k < graph_type(g, n->out[0])->rank; k++)
@@ -151,7 +140,7 @@ static bool becomes_blocked(const Work *w, const Node *n) {
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
   if (n->op < OP_SCALARS) return map_fits(w, n);
   switch (n->op) {
-  case OP_conv: return takes(w->g, n);
+  case OP_conv: return takes(w->u, n);
   case OP_pool_max:
   case OP_pool_sum: return graph_type(w->g, n->in[0])->rank > 2 && any_blocked(w, n);
   case OP_reduce_sum:
@@ -188,47 +177,12 @@ static Val copy_of(Work *w, Val v) {
   return made;
 }
 
-/* Rows and columns that the convolution is computed in at once. */
-static i64 patch_of(const Work *w, const Node *n) {
-  u32 m = winograd_node(w->u, n);
-  return m ? m : 1;
-}
-
-/* Does the convolution go through its operand in parts that need no zeros? See segment.c. */
-static bool goes_in_parts(Graph *g, const Node *n) {
-  u32 ns;
-  const Dim *pad = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
-            *dilation = node_list(n, AT_dilation, &ns);
-  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
-             *k = graph_type(g, n->in[1]);
-  Slide s[MAX_RANK];
-  for (u32 i = 0; i < ns; i++)
-    s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
-  return !depthwise(g, n) && !node_attr(n, AT_input_dilation) && slides_are_sparse(s, ns);
-}
-
-/* Elements by which this convolution reads rows further than its kernel is wide, to read four at a
- * time; -1: it reads four channels at a time. */
-static i64 behind_rows(Graph *g, const Node *n) {
-  u32 ns;
-  const Type *k = graph_type(g, n->in[1]);
-  const Dim *dilation = node_list(n, AT_dilation, &ns);
-  i64 channels = k->dim[1], wide = k->dim[k->rank - 1];
-  bool few = channels * ((wide + 3) / 4) <= (channels + 3) / 4 * wide;
-  return few && dilation[ns - 1] == 1 && node_int(n, AT_group, 1) == 1 ? (wide + 3) / 4 * 4 - wide
-                                                                       : -1;
-}
-
 /* A convolution with too few results for blocks of them: its vectors run along the blocks of its
  * operand (lower_rows.c), or along the lines of it. */
 static bool reads_vectors(const Work *w, const Node *n) {
-  Graph *g = w->g;
   u32 ns;
-  if (n->op != OP_conv || takes(g, n) || !graph_const(g, n->in[1])) return false;
-  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
-  if (!type_can_have_layout(x) || !type_can_have_layout(o) || o->dt != DT_f32 ||
-      node_int(n, AT_group, 1) != 1 || node_attr(n, AT_input_dilation))
-    return false;
+  if (family_of(w->u, n)->family != FA_rows) return false;
+  const Type *x = graph_type(w->g, n->in[0]), *o = graph_type(w->g, n->out[0]);
   if (blocked(w, n->in[0])) return x->dim[1] % w->block == 0;
   return node_list(n, AT_stride, &ns)[ns - 1] == 1 && o->dim[o->rank - 1] >= w->u->target->lanes;
 }
@@ -244,7 +198,8 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
              *k = graph_type(g, n->in[1]);
   ns = x->rank - 2;
   bool any = false;
-  i64 patch = patch_of(w, n);
+  i64 patch = family_of(w->u, n)->patch;
+  if (!patch) patch = 1;
   for (u32 i = 0; i < ns; i++) {
     i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
     i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
@@ -290,7 +245,7 @@ static bool can_grow(const Work *w, Val x, i64 fill) {
  * into the order that all families read. */
 static bool fills_blocks(const Work *w, const Node *n) {
   const Type *x = graph_type(w->g, n->in[0]);
-  return x->dt == DT_f32 && takes(w->g, n) && x->dim[1] % w->block == 0;
+  return x->dt == DT_f32 && takes(w->u, n) && x->dim[1] % w->block == 0;
 }
 
 /* An operand with a border: the value itself where it has memory that can grow, else a copy. */
@@ -298,16 +253,17 @@ static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
   Val x = graph_node(g, id)->in[0], q = graph_bytes(g, x, &fill);
-  bool apart = depthwise(g, graph_node(g, id)); /* lanes run along its operand too */
-  if (goes_in_parts(g, graph_node(g, id))) return;
+  const Chosen *c = family_of(w->u, graph_node(g, id));
+  bool apart = c->family == FA_apart; /* lanes run along its operand too */
+  if (c->family == FA_segments) return;
   if (q) x = q;
-  if (q && !apart && !blocked(w, x)) more = behind_rows(g, graph_node(g, id));
+  if (q && !apart && !blocked(w, x)) more = c->behind;
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
   bool block = apart || blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
                (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
-  bool line = !q && !takes(g, graph_node(g, id));
+  bool line = !q && !c->blocks;
   bool mine = (q || line) && !block && x < w->nforeign && w->uses[x] == 1 && !w->foreign[x];
   if (mine && !w->of[x] && def &&
       (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
@@ -360,7 +316,7 @@ static bool visit(Edit *e, NodeId id) {
     return true;
   }
   if (becomes_blocked(w, n)) set_block(w, n->out[0]);
-  if (takes(g, n) || reads_vectors(w, n)) give_border(w, id);
+  if (takes(w->u, n) || reads_vectors(w, n)) give_border(w, id);
   return true;
 }
 
@@ -373,7 +329,7 @@ static void find_foreign(Work *w) {
   w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
-    if (takes(g, n)) w->wanted[n->in[0]] = true;
+    if (takes(w->u, n)) w->wanted[n->in[0]] = true;
   }
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
@@ -389,8 +345,9 @@ void layout(Unit *u) {
   Graph *g = u->g;
   Work w = {.g = g, .u = u, .block = u->target->block};
   if (u->target->lanes < 4) return;
-  winograd_plan(u);
-  if (w.block > 8 && padded_share(g, w.block) > 1.1 * padded_share(g, w.block / 2)) w.block /= 2;
+  families(u);
+  double most = u->target->cost->half_block;
+  if (most > 0 && padded_share(u, w.block) > most * padded_share(u, w.block / 2)) w.block /= 2;
   room(&w, g->val.n);
   find_foreign(&w);
   edit_run(g, visit, &w);

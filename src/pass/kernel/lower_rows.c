@@ -88,6 +88,7 @@ bool lower_rows(Lower *l, Cursor at, const Form *f) {
   Rows r;
   if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
   Tile *t = &r.t;
+  family_note(l->p, l->at.last, FA_rows, "of %u lanes ", t->lanes);
   for (u32 i = 0; i < t->f.naxes; i++)
     if (!t->f.axis[i].fold && i != t->row) tile_loop(t, &at, i);
   i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;

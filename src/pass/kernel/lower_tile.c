@@ -26,6 +26,11 @@
 
 /* ---- small pieces ---- */
 
+/* A form that is finished by its users is that of the value they finish. */
+const Chosen *tile_chosen(const Lower *l, const Form *f) {
+  return family_of(l->unit, f->epilogue ? graph_maker(l->g, f->epilogue) : l->n);
+}
+
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
   VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
@@ -496,12 +501,27 @@ static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
   return !*along || tile_choose_along(l, f, t);
 }
 
+static void note(const Tile *t, bool along) {
+  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
+  Family f = along                 ? FA_along
+             : !t->f.fold          ? FA_map
+             : t->quad < FORM_AXES ? FA_dot4
+             : splat               ? FA_product
+                                   : FA_apart;
+  if (along || !t->f.fold)
+    family_note(t->p, t->l->at.last, f, "of %u lanes ", t->lanes);
+  else
+    family_note(t->p, t->l->at.last, f, "%lldx%lld of %u lanes ",
+                (long long)tile_rows(t, t->panels), (long long)t->panels, t->lanes);
+}
+
 static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   Tile t;
   bool along;
   bool any = find_tiles(l, f, &t, &along);
   if ((!any || along) && lower_rows(l, at, f)) return true;
   if (!any) return false;
+  note(&t, along);
   if (along)
     lower_along(&t, at);
   else if (f->fold)
@@ -565,8 +585,10 @@ bool lower_tile(Lower *l, Cursor at, const Form *f) {
   Slide s[MAX_RANK];
   u32 dim = 0;
   if (!l->target || l->target->lanes < 4) return false;
-  u32 n = form_slides(l->p, f, s, &dim);
-  if (n && lower_segments(l, at, f, dim, n, s, true))
+  u32 n = tile_chosen(l, f)->sparse ? form_slides(l->p, f, s, &dim) : 0;
+  if (n && lower_segments(l, at, f, dim, n, s, true)) {
+    family_note(l->p, l->at.last, FA_segments, "%s", "");
     return lower_segments(l, at, f, dim, n, s, false);
+  }
   return lower_inside(l, at, f) || lower_whole(l, at, f);
 }

@@ -208,6 +208,7 @@ bool lower_transpose(Lower *l, Cursor at, const Form *f) {
     if (f->axis[i].lo || !dim_is_const(f->axis[i].hi) || f->axis[i].hi < 1) return false;
   for (u32 i = f->naxes; i-- > 0;) {
     if (i == x.out || !is_wide(&f->axis[i], 4) || !try_axis(&x, i)) continue;
+    family_note(l->p, l->at.last, FA_transpose, "of %u lanes ", x.t.lanes);
     loop_tiles(&x, at);
     Form rest = *f;
     rest.axis[i].lo = f->axis[i].hi / x.t.lanes * x.t.lanes;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { WINO_SIDE = 6, WINO_ROWS = 14 }; /* of the largest patch; of a register tile, about */
+enum { WINO_SIDE = 6 }; /* of the largest patch */
 
 /* The transforms, for m = 2 and m = 4: input BT, weights G, output AT. */
 static const double bt2[4][WINO_SIDE] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
@@ -46,60 +46,35 @@ typedef struct Wino {
 
 /* ---- is it one? ---- */
 
-/* The axis of the index that has several points, FORM_AXES: none; false: there are two, or it does
- * not go in steps of one. */
-static bool lone(const Form *f, const Index *ix, u32 *axis) {
-  *axis = FORM_AXES;
-  for (u32 i = 0; i < ix->n; i++) {
-    if (f->axis[ix->axis[i]].hi == 1) continue;
-    if (*axis < FORM_AXES || ix->coef[i] != 1) return false;
-    *axis = ix->axis[i];
-  }
-  return true;
-}
-
-/* Row or column: result axis o and a window of three taps, both in steps of one. */
-static bool slides(const Form *f, const Index *ix, u32 o, i64 *pad) {
-  if (ix->n != 2 || ix->axis[0] != o || ix->coef[0] != 1 || ix->coef[1] != 1) return false;
-  const Axis *k = &f->axis[ix->axis[1]];
+/* Row or column: a window of three, and as many zeros around its places as patches read. */
+static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
+  const Index *ix = &w->f->in[0].idx[d];
+  const Axis *k = &w->f->axis[ix->axis[1]];
+  const Layout *x = layout_of(w->l, w->f->in[0].buf);
   *pad = -ix->shift;
-  return k->fold && k->lo == 0 && k->hi == 3 && !ix->base;
+  return k->lo == 0 && k->hi == 3 && *pad <= x->lo[d] &&
+         patches * w->m + 2 - *pad <= prog_buf(w->p, w->f->in[0].buf)->dim[d] + x->hi[d];
 }
 
+/* Axes are those that form.c gives a convolution: 1 is of groups. */
 static bool recognise(Lower *l, const Form *f, Wino *w) {
+  const Chosen *c = tile_chosen(l, f);
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
-  Prog *p = l->p;
-  if (!f->fold || f->nin != 2 || f->op != OP_mul || f->with != OP_add || f->acc != DT_f32)
+  if (!c->patch || !y || !x || !y->block || y->block != x->block || f->out.idx[1].base % y->block)
     return false;
-  if (!y || !x || !y->block || y->block != x->block || f->out.rank != 4) return false;
-  BufId k = f->in[1].buf;
-  if (is_inlined(l, k) || prog_buf(p, k)->alias || prog_buf(p, k)->space != BS_const) return false;
-  const Dim *size = prog_buf(p, k)->dim; /* the axes may be a part of a larger window */
-  if (prog_buf(p, k)->rank != 4 || size[2] != 3 || size[3] != 3) return false;
-  *w = (Wino){.l = l, .p = p, .f = f, .lanes = y->block};
-  if (!lone(f, &f->out.idx[0], &w->batch) || !lone(f, &f->out.idx[1], &w->out) ||
-      !lone(f, &f->in[0].idx[1], &w->in) || !lone(f, &f->out.idx[2], &w->high) ||
-      !lone(f, &f->out.idx[3], &w->wide))
-    return false;
-  if (w->out == FORM_AXES || w->in == FORM_AXES || w->high == FORM_AXES || w->wide == FORM_AXES)
-    return false;
-  if (f->out.idx[1].base % y->block || !f->axis[w->in].fold || f->axis[w->out].fold) return false;
-  if (!slides(f, &f->in[0].idx[2], w->high, &w->pad_y) ||
-      !slides(f, &f->in[0].idx[3], w->wide, &w->pad_x))
-    return false;
+  *w = (Wino){.l = l, .p = l->p, .f = f, .lanes = y->block, .m = c->patch, .side = c->patch + 2};
+  w->batch = f->axis[0].hi == 1 ? FORM_AXES : 0;
+  w->out = 2;
+  w->high = 3;
+  w->wide = 4;
+  w->in = 5;
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
   if (w->nin % w->lanes || w->nout % w->lanes) return false;
-  w->m = winograd_tile(l->unit, prog_buf(p, k)->data->data, l->at.last, w->nin, w->nout,
-                       f->axis[w->high].hi, f->axis[w->wide].hi);
-  if (!w->m) return false;
-  w->side = w->m + 2;
+  if (c->key) tune_for(l->unit->tune, l->at.last, c->key);
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
   w->across = (f->axis[w->wide].hi + w->m - 1) / w->m;
-  const Dim *d = prog_buf(p, f->in[0].buf)->dim;
-  return w->pad_y <= x->lo[2] && w->pad_x <= x->lo[3] &&
-         w->down * w->m + 2 - w->pad_y <= d[2] + x->hi[2] &&
-         w->across * w->m + 2 - w->pad_x <= d[3] + x->hi[3];
+  return slides(w, 2, w->down, &w->pad_y) && slides(w, 3, w->across, &w->pad_x);
 }
 
 /* ---- weights ---- */
@@ -325,10 +300,10 @@ static bool finishes(Wino *w) {
 /* Patches of a block for threads that take whole blocks: what makes them end together. A tile of
  * rows costs about what two more patches would. */
 static i64 even_blocks(const Wino *w, i64 all, i64 most) {
-  i64 best = most, least = INT64_MAX;
-  for (i64 each = most; each >= WINO_ROWS / 2; each--) {
+  i64 best = most, least = INT64_MAX, rows = (i64)w->l->target->cost->tile_rows;
+  for (i64 each = most; each >= rows / 2; each--) {
     i64 count = (all + each - 1) / each, turns = (count + w->p->threads - 1) / w->p->threads;
-    i64 time = turns * (each + 2 * ((each + WINO_ROWS - 1) / WINO_ROWS));
+    i64 time = turns * (each + 2 * ((each + rows - 1) / rows));
     if (time >= least) continue;
     least = time;
     best = each;
@@ -338,9 +313,9 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
 
 static void blocks(Wino *w, Cursor at, BufId u) {
   Prog *p = w->p;
-  i64 all = w->down * w->across, each = winograd_block(w->m, w->nin, w->nout, all);
+  i64 all = w->down * w->across, each = winograd_block(w->l->target, w->m, w->nin, w->nout, all);
   /* threads share out the blocks; where there is but one, the places */
-  bool even = p->threads > 1 && !winograd_once(w->m, w->nin, w->nout, all);
+  bool even = p->threads > 1 && !winograd_once(w->l->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */
@@ -369,6 +344,8 @@ bool lower_winograd(Lower *l, Cursor at, const Form *f) {
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w.acc_var = prog_add_var(p, DT_f32, str_of(p->c, "acc"));
   if (!finishes(&w)) return false;
+  family_note(p, l->at.last, FA_winograd, "F(%ux%u), %.2f of the time of plain sums ", w.m, w.m,
+              tile_chosen(l, f)->share);
   if (w.batch < FORM_AXES)
     w.val[w.batch] = ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
   blocks(&w, at, weights(&w));

@@ -45,7 +45,7 @@ bool slide_inside(const Slide *s, Segment *out) {
   return out->lo < out->hi;
 }
 
-bool slides_are_sparse(const Slide *s, u32 n) {
+bool slides_are_sparse(const Target *t, const Slide *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {
     Segment at[MOST_SEGMENTS];
@@ -56,15 +56,7 @@ bool slides_are_sparse(const Slide *s, u32 n) {
     met *= (double)sum;
     all *= (double)(s[i].places * s[i].size);
   }
-  return met < 0.6 * all;
-}
-
-/* Positions of the window, also those that form.c has cut off: layout.c counts all of them. */
-static i64 window_size(Prog *p, const Form *f, u32 axis) {
-  const Operand *w = &f->in[1];
-  for (u32 d = 0; d < w->rank; d++)
-    if (w->idx[d].n == 1 && w->idx[d].axis[0] == axis) return prog_buf(p, w->buf)->dim[d];
-  return f->axis[axis].hi;
+  return met < t->cost->sparse * all;
 }
 
 /* The window over dimension d of in[0], if its places and what it slides over are known. */
@@ -76,8 +68,7 @@ static bool slide_of(Prog *p, const Form *f, u32 d, Slide *s) {
   if (place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
       !dim_is_const(extent))
     return false;
-  i64 size = f->nin == 2 ? window_size(p, f, ix->axis[1]) : window->hi;
-  *s = (Slide){place->hi, size, extent, ix->coef[0], ix->coef[1], -ix->shift};
+  *s = (Slide){place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift};
   return true;
 }
 
@@ -87,10 +78,9 @@ u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
   for (u32 d = 0; f->fold && f->nin == 2 && d < o->rank; d++) {
     if (!o->idx[d].guard) continue;
     if (!slide_of(p, f, d, &s[n]) || (n && *dim + n != d)) return 0;
-    if (f->out.idx[d].n && f->out.idx[d].coef[0] != 1) return 0; /* a phase: see form.c */
     if (!n++) *dim = d;
   }
-  return n && slides_are_sparse(s, n) ? n : 0;
+  return n;
 }
 
 Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {

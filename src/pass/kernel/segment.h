@@ -2,6 +2,7 @@
 #ifndef INGOT_SEGMENT_H
 #define INGOT_SEGMENT_H
 
+#include "ir/target.h"
 #include "pass/lower/form.h"
 
 /* A window along one dimension: place o and position k meet element o * stride + k * dilation -
@@ -23,10 +24,10 @@ u32 slide_segments(const Slide *s, Segment *out);
 /* Places where every position meets something; false: there are none. */
 bool slide_inside(const Slide *s, Segment *out);
 /* Is it worth while to go through segments instead of reading zeros? */
-bool slides_are_sparse(const Slide *s, u32 n);
+bool slides_are_sparse(const Target *t, const Slide *s, u32 n);
 
-/* The windows of a form, if they are sparse, and their number; *dim: that dimension of in[0] is the
- * first they slide over. 0: none. */
+/* The windows of a convolution that may leave its operand, and their number; *dim: that dimension
+ * of in[0] is the first they slide over. 0: none. */
 u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim);
 /* Places of the axis that the result of a fold without weights is contiguous along, where no
  * position of its window leaves the operand there; false: none. */

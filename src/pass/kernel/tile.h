@@ -3,6 +3,7 @@
 #define INGOT_TILE_H
 
 #include "pass/lower/lower.h"
+#include "pass/kernel/family.h"
 #include "pass/kernel/widen.h"
 
 /* What an operand does along the lanes. */
@@ -124,7 +125,8 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 bool lower_rows(Lower *l, Cursor at, const Form *f);
 
 /* lower_tile.c */
-Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
+const Chosen *tile_chosen(const Lower *l, const Form *f); /* if f is a convolution */
+Nest tile_nest(const Tile *t, Cursor at);                 /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */

@@ -8,14 +8,12 @@
 
 #include "ir/affine.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { UNROLL_STEPS = 25 };
-enum { FMA_WAIT = 8 };    /* multiplications that begin before the first has ended */
 enum { LONG_ROW = 1024 }; /* rows where their number is not known */
 enum { SHORT_ROW = 4 };   /* rows for which another axis is looked at */
-enum { WIDEST = 4 };      /* panels beside each other in a product of matrices */
-enum { PACK_ROWS = 8 };   /* fewer would not pay for bringing an operand into panels */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
@@ -287,16 +285,17 @@ i64 tile_rows(const Tile *t, i64 panels) {
 
 /* Time of one step of the fold, in multiplications: vectors come from the second level of the
  * cache, single elements from the first; a sum waits for the step before. */
-static double step_time(i64 rows, i64 panels) {
-  double products = rows * panels < FMA_WAIT ? FMA_WAIT : (double)(rows * panels);
-  return rows ? products + 1.5 * (double)panels + 0.5 * (double)rows : 0;
+static double step_time(const Costs *c, i64 rows, i64 panels) {
+  double products = fmax((double)(rows * panels), c->fma_wait);
+  return rows ? products + c->vector_load * (double)panels + c->element_load * (double)rows : 0;
 }
 
 /* The same over all rows. */
 static double column_time(const Tile *t, i64 panels) {
   Cover c = tile_cover(row_count(t), tile_rows(t, panels));
-  return (double)c.big * step_time(c.size, panels) +
-         (double)c.small * step_time(c.size - 1, panels);
+  const Costs *cost = t->l->target->cost;
+  return (double)c.big * step_time(cost, c.size, panels) +
+         (double)c.small * step_time(cost, c.size - 1, panels);
 }
 
 double tile_time(const Tile *t, i64 columns) {
@@ -308,7 +307,8 @@ static i64 best_panels(const Tile *t, i64 n) {
   Tile x = *t;
   i64 best = 1;
   double least = 0;
-  for (x.panels = 1; x.panels <= WIDEST && x.panels <= n; x.panels++) {
+  for (x.panels = 1; (double)x.panels <= t->l->target->cost->tile_panels && x.panels <= n;
+       x.panels++) {
     double cost = tile_time(&x, n);
     if (x.panels > 1 && cost > least) continue;
     best = x.panels;
@@ -317,15 +317,14 @@ static i64 best_panels(const Tile *t, i64 n) {
   return best;
 }
 
-/* Panels beside each other where there is one row, of vectors so wide that one is loaded at a time:
- * as few as keep sums from waiting for each other, since each is a stream of memory of its own, but
- * not with a rest that would wait. */
-static i64 few_panels(i64 n) {
-  enum { FEW = 4, MANY = 8 };
-  i64 cost[MANY + 1], least = INT64_MAX, best = FEW;
-  for (i64 v = FEW; v <= MANY; v++) {
+/* Panels beside each other where there is one row: as few as keep sums from waiting for each other,
+ * since each is a stream of memory of its own, but not with a rest that would wait. */
+static i64 few_panels(const Costs *c, i64 n) {
+  enum { MANY = 8 };
+  i64 few = (i64)fmax(c->streams, 1), cost[MANY + 1], least = INT64_MAX, best = few;
+  for (i64 v = few; v <= MANY; v++) {
     i64 rest = n % v;
-    cost[v] = n / v * v + (!rest || rest > FEW ? rest : FEW);
+    cost[v] = n / v * v + (!rest || rest > few ? rest : few);
     if (cost[v] < least) least = cost[v];
   }
   while (cost[best] * 20 > least * 21) best++;
@@ -343,7 +342,7 @@ static bool loops_inside(const Tile *t) {
 
 /* Rows of a tile whose operand slides along them under a window that is written out: sums and what
  * one line of the window reads shall stay in registers; its weights too where all lines are written
- * out, for compilers move loads ahead. Measured for vectors of 16. */
+ * out, for compilers move loads ahead. */
 static i64 window_rows(const Tile *t, i64 most) {
   const Form *f = &t->f;
   i64 lines = loops_inside(t) ? 1 : 2;
@@ -352,7 +351,8 @@ static i64 window_rows(const Tile *t, i64 most) {
       const Index *ix = &f->in[k].idx[d];
       if (ix->n != 2 || ix->axis[0] != t->row || !(t->unroll >> ix->axis[1] & 1)) continue;
       const Axis *window = &f->axis[ix->axis[1]];
-      i64 stride = ix->coef[0], size = window->hi - window->lo, room = t->l->target->regs - 11;
+      i64 stride = ix->coef[0], size = window->hi - window->lo,
+          room = (i64)t->l->target->cost->window;
       if (ix->coef[1] != 1 || stride < 1) continue;
       i64 fit = (room - lines * size + stride) / (1 + stride);
       return fit < 2 ? 2 : fit < most ? fit : most;
@@ -361,34 +361,36 @@ static i64 window_rows(const Tile *t, i64 most) {
 }
 
 static void choose_size(Tile *t) {
-  bool splat = false, packed = false;
+  const Target *to = t->l->target;
+  const Costs *c = to->cost;
+  bool splat = false, packed = false, quads = t->quad < FORM_AXES;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
-  bool narrow = t->l->target->regs < 32, quads = t->quad < FORM_AXES;
+  i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
   /* one panel at a time: then merge finds more that goes block by block */
-  bool small = t->l->unit->aim == AIM_size;
-  u32 lanes = t->l->target->lanes, each = t->lanes > lanes ? t->lanes / lanes : 1;
-  t->budget = !narrow ? 26 : quads ? 8 : 12; /* without vpdpbusd operands of dot4 take two each */
-  t->budget /= each;                         /* a vector is that many registers */
+  bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
+  t->budget = (i64)(quads ? c->dot4_sums : c->sums);
+  if (t->lanes > to->lanes) t->budget /= t->lanes / to->lanes; /* a vector is that many registers */
+  i64 half = t->budget >= 16 ? 8 : 6; /* sums that wait for nothing; what they add is loaded too */
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;
   }
   if (t->row == FORM_AXES) {
-    t->panels = small ? 1 : t->lanes >= 16 ? few_panels(n) : n < 8 ? n : t->budget >= 16 ? 8 : 6;
+    t->panels = small ? 1 : full && c->streams > 0 ? few_panels(c, n) : n < 8 ? n : half;
     t->most_rows = 1;
   } else if (splat && packed) {
-    t->most_rows = small ? 4 : 14;
-    t->panels = t->l->unit->aim != AIM_time ? 1
-                : narrow && quads           ? (n > 1 ? 2 : 1)
-                                            : best_panels(t, n);
+    t->most_rows = small ? 4 : (i64)c->tile_rows;
+    t->panels = t->l->unit->aim != AIM_time   ? 1
+                : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
+                                              : best_panels(t, n);
   } else {
     t->panels = 1;
-    t->most_rows = small ? 2 : t->budget >= 16 ? 8 : 6;
+    t->most_rows = small ? 2 : half;
     if (!small) t->unroll = short_folds(&t->f);
     t->panels_innermost = slides_along(t); /* lines are read once, not once a panel */
-    if (t->lanes >= 16 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
+    if (full && c->window > 0 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
   }
-  tile_tune(t, !splat || !packed ? 0 : narrow && quads ? 2 : WIDEST);
+  tile_tune(t, splat && packed ? widest : 0);
 }
 
 Tile tile_of(Lower *l, const Form *f) {
@@ -459,7 +461,8 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
-    else if (t->row == FORM_AXES || f->axis[t->row].hi < PACK_ROWS || t->split < FORM_AXES)
+    else if (t->row == FORM_AXES || (double)f->axis[t->row].hi < l->target->cost->pack_rows ||
+             t->split < FORM_AXES)
       return false; /* read too few times to be moved first */
     else
       t->packed_at_run[k] = true;

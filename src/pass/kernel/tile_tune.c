@@ -134,12 +134,12 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
   bool fixed = false; /* rows decide whether an operand is worth packing while running */
   for (u32 k = 0; k < t->f.nin; k++)
     fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
-  i64 room = t->budget >= 16 ? t->budget + 2 : t->budget;
+  i64 room = t->budget >= 16 ? t->budget + 2 : t->budget, tall = (i64)t->l->target->cost->tile_rows;
   for (u32 row = 0; row < t->f.naxes; row++) {
     if (row != t->row && (fixed || !tile_row_fits(t, row))) continue;
     for (i64 v = 1; v <= widest && v <= n; v++) {
       i64 last = 0;
-      for (i64 most = room / v > 14 ? 14 : room / v, sizes = 0; most > 1 && sizes < 3; most--) {
+      for (i64 most = room / v > tall ? tall : room / v, sizes = 0; most > 1 && sizes < 3; most--) {
         Choice x = {.row = row, .rows = rows_of(t, row, most), .panels = v};
         if (x.rows == last) continue;
         last = x.rows;

@@ -40,3 +40,13 @@ u32 tune_ask(Tune *t, StmtId kernel, Str key, const Str *choice, u32 n) {
   *vec_push(&t->c->keep, &t->asked) = (Asked){key, kernel, n, taken, copy, known};
   return taken;
 }
+
+void tune_for(Tune *t, StmtId kernel, Str key) {
+  for (u32 i = 0; i < t->asked.n; i++)
+    if (t->asked.at[i].key == key) {
+      Asked a = t->asked.at[i];
+      a.kernel = kernel;
+      *vec_push(&t->c->keep, &t->asked) = a;
+      return;
+    }
+}

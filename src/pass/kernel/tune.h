@@ -30,5 +30,7 @@ Str tune_get(const Tune *t, Str key);        /* 0: there is none */
 /* Which of n choices to take. A table can name only what is offered: whatever a file says, the code
  * is right. */
 u32 tune_ask(Tune *t, StmtId kernel, Str key, const Str *choice, u32 n);
+/* What was asked for no kernel yet was asked for this one too. */
+void tune_for(Tune *t, StmtId kernel, Str key);
 
 #endif

@@ -12,36 +12,36 @@
  * not rise above what a byte is worth: where a layer that makes the model one part in a hundred
  * larger also makes it WORTH parts in a hundred faster, it stays, and that is said.
  */
-#include "pass/pass.h"
+#include "pass/kernel/family.h"
 #include "pass/kernel/tune.h"
 
 static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
-enum { ROWS = 14, CHOICES = 3 };
+enum { CHOICES = 3 };
 
 static const u32 patch[CHOICES] = {4, 2, 0}; /* from the least accurate */
 static const double growth[CHOICES] = {4, 16. / 9, 1};
 
 /* A constant that convolutions read. */
 typedef struct Weights {
-  const void *data;
   double bytes;         /* in the model */
   double time[CHOICES]; /* of all its readers */
   u32 first, choice;    /* the first that is accurate enough, and the one taken */
 } Weights;
 
-struct WinoPlan {
+typedef struct WinoPlan {
   Map number; /* address of the data -> place in w + 1 */
   VEC(Weights) w;
-};
+} WinoPlan;
 
-bool winograd_once(u32 m, i64 in, i64 out, i64 all) {
-  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.far_bytes && all <= 2 * ROWS;
+bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all) {
+  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.far_bytes &&
+         all <= 2 * (i64)t->cost->tile_rows;
 }
 
-i64 winograd_block(u32 m, i64 in, i64 out, i64 all) {
-  i64 places = (m + 2) * (m + 2),
-      each = (i64)figures.block_bytes / (places * (in + out) * 4) / ROWS * ROWS;
-  return winograd_once(m, in, out, all) ? all : each < ROWS ? ROWS : each;
+i64 winograd_block(const Target *t, u32 m, i64 in, i64 out, i64 all) {
+  i64 places = (m + 2) * (m + 2), rows = (i64)t->cost->tile_rows,
+      each = (i64)figures.block_bytes / (places * (in + out) * 4) / rows * rows;
+  return winograd_once(t, m, in, out, all) ? all : each < rows ? rows : each;
 }
 
 /* ---- what it takes ---- */
@@ -51,7 +51,7 @@ static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 h
   double read = figures.byte_read * u->target->lanes * bytes;
   if (!m) return 9 * pairs * (double)images * (double)high * (double)wide + read;
   i64 all = (high + m - 1) / m * ((wide + m - 1) / m);
-  i64 again = (all - 1) / winograd_block(m, in, out, all);
+  i64 again = (all - 1) / winograd_block(u->target, m, in, out, all);
   double more = bytes > figures.near_bytes ? figures.byte_again * (double)again : 0;
   return side * side * pairs * (double)images * (double)all + read * (1 + more);
 }
@@ -70,18 +70,21 @@ static bool is_square(Graph *g, const Node *n) {
   return k->dim[0] >= 16 && k->dim[1] >= 16 && o->dim[2] >= 4 && o->dim[3] >= 4;
 }
 
-static void add_reader(Unit *u, const Node *n) {
-  Graph *g = u->g;
-  const Tensor *k = graph_const(g, n->in[1]);
-  const Type *o = graph_type(g, n->out[0]);
-  i64 out = k->dim[0], in = k->dim[1], images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
-  u32 *number = map_put(&u->wino->number, (u64)(uintptr_t)k->data);
+/* What the constant that n reads is in the plan; NULL: n is no such convolution. */
+static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
+  const Tensor *k = n->op == OP_conv ? graph_const(u->g, n->in[1]) : NULL;
+  if (!k || !is_square(u->g, n)) return NULL;
+  u32 *number = map_put(&p->number, (u64)(uintptr_t)k->data);
   if (!*number) {
-    *vec_push(&g->c->keep, &u->wino->w) =
-        (Weights){.data = k->data, .bytes = (double)tensor_bytes(k)};
-    *number = u->wino->w.n;
+    *vec_push(&u->c->scratch, &p->w) = (Weights){.bytes = (double)tensor_bytes(k)};
+    *number = p->w.n;
   }
-  Weights *w = &u->wino->w.at[*number - 1];
+  return &p->w.at[*number - 1];
+}
+
+static void add_reader(const Unit *u, const Node *n, Weights *w) {
+  const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
+  i64 out = k->dim[0], in = k->dim[1], images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   w->first = in > 256 || out > 256 || u->precise;
   for (u32 i = 0; i < CHOICES; i++)
     w->time[i] += conv_time(u, patch[i], in, out, images, o->dim[2], o->dim[3]);
@@ -117,17 +120,16 @@ static double const_bytes(Graph *g) {
 }
 
 /* What is said where gains are worth more than MOST. */
-static void say(Unit *u, double model, double more) {
+static void say(const Unit *u, const WinoPlan *p, double model, double more) {
   u32 n = 0;
-  for (u32 i = 0; i < u->wino->w.n; i++) n += u->wino->w.at[i].choice < CHOICES - 1;
+  for (u32 i = 0; i < p->w.n; i++) n += p->w.at[i].choice < CHOICES - 1;
   warn(u->c, LOC_NONE,
        "the weights take %.0f MB, %.1f times those of the model: transformed by Winograd's method, "
        "%u of them are worth it; --optimize-for size does without",
        (model + more) / 1e6, (model + more) / model, n);
 }
 
-static void budget(Unit *u) {
-  WinoPlan *p = u->wino;
+static void budget(const Unit *u, WinoPlan *p) {
   double model = const_bytes(u->g), own = 0, low = 0;
   for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
   double room = (MOST - 1) * model > FREE ? (MOST - 1) * model : FREE;
@@ -141,43 +143,43 @@ static void budget(Unit *u) {
       low = mid;
   }
   double all = choose(p, high);
-  if (all > own + room) say(u, model, all - own);
+  if (all > own + room) say(u, p, model, all - own);
 }
 
-void winograd_plan(Unit *u) {
+/* The choice for a convolution with these weights. No tuning takes what is less accurate than that
+ * made here, or what it has no room for. */
+static u32 ask(const Unit *u, const Node *n, const Weights *w, Chosen *to) {
+  const Type *k = graph_type(u->g, n->in[1]), *o = graph_type(u->g, n->out[0]);
+  Str text[CHOICES];
+  u32 count = CHOICES - w->choice;
+  if (!u->tune || count == 1) return w->choice;
+  for (u32 i = 0; i < count; i++) {
+    u32 m = patch[w->choice + i];
+    text[i] = m ? str_fmt(u->c, "F(%ux%u)", m, m) : str_of(u->c, "direct");
+  }
+  to->key = str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld",
+                    u->precise ? " precise" : "", (long long)o->dim[2], (long long)o->dim[3],
+                    (long long)k->dim[1], (long long)k->dim[0]);
+  return w->choice + tune_ask(u->tune, 0, to->key, text, count);
+}
+
+void winograd_plan(const Unit *u, Chosen *of) {
   const Blk *b = &u->g->blk.at[1];
-  u->wino = NEW(&u->c->keep, WinoPlan);
-  u->wino->number = map_new(&u->c->keep);
+  WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8) return;
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
-    if (is_square(u->g, n) && graph_const(u->g, n->in[1])) add_reader(u, n);
+    Weights *w = weights_of(u, &p, n);
+    if (w) add_reader(u, n, w);
   }
-  budget(u);
-}
-
-u32 winograd_tile(const Unit *u, const void *weights, StmtId kernel, i64 in, i64 out, i64 high,
-                  i64 wide) {
-  const u32 *number = u->wino ? map_get(&u->wino->number, (u64)(uintptr_t)weights) : NULL;
-  if (!number || !*number) return 0;
-  /* No tuning takes what is less accurate than the choice made here, or what it has no room for. */
-  u32 first = u->wino->w.at[*number - 1].choice, n = CHOICES - first;
-  if (!u->tune || n == 1) return patch[first];
-  Str text[CHOICES];
-  for (u32 i = 0; i < n; i++) {
-    u32 m = patch[first + i];
-    text[i] = m ? str_fmt(u->c, "F(%ux%u)", m, m) : str_of(u->c, "direct");
+  budget(u, &p);
+  for (u32 i = 0; i < b->node.n; i++) {
+    const Node *n = graph_node(u->g, b->node.at[i]);
+    const Weights *w = weights_of(u, &p, n);
+    if (!w) continue;
+    Chosen *to = &of[b->node.at[i]];
+    u32 taken = ask(u, n, w, to);
+    to->patch = patch[taken];
+    to->share = w->time[taken] / w->time[CHOICES - 1];
   }
-  Str key =
-      str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld", u->precise ? " precise" : "",
-              (long long)high, (long long)wide, (long long)in, (long long)out);
-  return patch[first + tune_ask(u->tune, kernel, key, text, n)];
-}
-
-u32 winograd_node(const Unit *u, const Node *n) {
-  Graph *g = u->g;
-  if (!is_square(g, n) || !graph_const(g, n->in[1])) return 0;
-  const Tensor *k = graph_const(g, n->in[1]);
-  const Type *o = graph_type(g, n->out[0]);
-  return winograd_tile(u, k->data, 0, k->dim[1], k->dim[0], o->dim[2], o->dim[3]);
 }

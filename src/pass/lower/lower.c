@@ -9,6 +9,7 @@
  * Complex numbers have no scalar ops and are refused, node by node.
  */
 #include "pass/lower/lower.h"
+#include "pass/kernel/family.h"
 #include "ir/prog_mem.h"
 
 static LowerFn *const kinds[OP_COUNT] = {
@@ -188,7 +189,7 @@ static bool has_functions(Prog *p) {
 
 void lower(Unit *u) {
   Graph *g = u->g;
-  if (!u->wino) winograd_plan(u);
+  families(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;

@@ -9,6 +9,7 @@
  * body has a condition.
  */
 #include "ir/prog_mem.h"
+#include "pass/kernel/family.h"
 #include "pass/lower/lower.h"
 
 #include <math.h>
@@ -322,6 +323,7 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
       (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_transpose(l, at, f)))
     return;
   u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
+  family_note(l->p, l->at.last, row == FORM_AXES ? FA_plain : FA_row, "%s", "");
   if (row == FORM_AXES) {
     lower_plain(l, at, f);
     return;

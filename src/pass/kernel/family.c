@@ -1,0 +1,124 @@
+/* family.c: which way each convolution is computed.
+ *
+ * In: a graph whose values have no layout yet, or have it from a text. Out: a row for every
+ * convolution, which layout.c and lowering read; it depends on types, weights and target alone, so
+ * whoever asks first gets what all others get. What is chosen of maps, pools and products of
+ * matrices depends on how values lie in memory, and is chosen by lowering (lower_form.c,
+ * lower_tile.c): families.def has them all.
+ */
+#include "pass/kernel/family.h"
+
+#include "pass/kernel/segment.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static bool is_depthwise(Graph *g, const Node *n) {
+  const Type *k = graph_type(g, n->in[1]);
+  i64 group = node_int(n, AT_group, 1);
+  return group > 1 && group == k->dim[0] && k->dim[1] == 1;
+}
+
+/* Does the result fill blocks of channels? Groups of channels may share one. */
+static bool fills_blocks(Graph *g, const Node *n) {
+  if (!type_can_have_layout(graph_type(g, n->out[0])) || !graph_const(g, n->in[1])) return false;
+  i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
+  if (group == 1 || is_depthwise(g, n)) return out >= LAYOUT_PART;
+  return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
+}
+
+/* Too few results for blocks of them: vectors run along the operand. */
+static bool has_few(Graph *g, const Node *n) {
+  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
+  return graph_const(g, n->in[1]) && type_can_have_layout(x) && type_can_have_layout(o) &&
+         o->dt == DT_f32 && node_int(n, AT_group, 1) == 1 && !node_attr(n, AT_input_dilation);
+}
+
+static bool is_sparse(const Unit *u, const Node *n) {
+  u32 ns;
+  const Dim *pad = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
+            *dilation = node_list(n, AT_dilation, &ns);
+  const Type *x = graph_type(u->g, n->in[0]), *o = graph_type(u->g, n->out[0]),
+             *k = graph_type(u->g, n->in[1]);
+  Slide s[MAX_RANK];
+  for (u32 i = 0; i < ns; i++) {
+    if (!dim_is_const(x->dim[2 + i]) || !dim_is_const(o->dim[2 + i]) ||
+        !dim_is_const(k->dim[2 + i]))
+      return false;
+    s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
+  }
+  return !node_attr(n, AT_input_dilation) && slides_are_sparse(u->target, s, ns);
+}
+
+/* Bytes are read along the axis of which fewer groups of four are needed. */
+static i64 behind_rows(Graph *g, const Node *n) {
+  u32 ns;
+  const Type *k = graph_type(g, n->in[1]);
+  const Dim *dilation = node_list(n, AT_dilation, &ns);
+  i64 channels = k->dim[1], wide = k->dim[k->rank - 1];
+  bool few = channels * ((wide + 3) / 4) <= (channels + 3) / 4 * wide;
+  return few && dilation[ns - 1] == 1 && node_int(n, AT_group, 1) == 1 ? (wide + 3) / 4 * 4 - wide
+                                                                       : -1;
+}
+
+static Chosen choose(const Unit *u, const Node *n) {
+  Graph *g = u->g;
+  Chosen c = {.blocks = fills_blocks(g, n), .sparse = is_sparse(u, n), .behind = -1};
+  if (c.blocks) c.behind = behind_rows(g, n);
+  c.family = is_depthwise(g, n) ? FA_apart
+             : c.sparse         ? FA_segments
+             : c.blocks         ? FA_product
+             : has_few(g, n)    ? FA_rows
+                                : FA_plain;
+  return c;
+}
+
+void families(Unit *u) {
+  Graph *g = u->g;
+  if (u->chosen || u->target->lanes < 4) return;
+  u->nchosen = g->node.n;
+  u->chosen = NEWS(&u->c->keep, Chosen, u->nchosen);
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      NodeId id = g->blk.at[b].node.at[i];
+      if (graph_node(g, id)->op == OP_conv) u->chosen[id] = choose(u, graph_node(g, id));
+    }
+  winograd_plan(u, u->chosen);
+}
+
+const Chosen *family_of(const Unit *u, const Node *n) {
+  static const Chosen none = {.family = FA_plain};
+  NodeId id = n && n->op == OP_conv ? graph_val(u->g, n->out[0])->def : u->nchosen;
+  return id < u->nchosen ? &u->chosen[id] : &none;
+}
+
+/* ---- what is said of it ---- */
+
+void family_note(Prog *p, StmtId kernel, Family f, const char *fmt, ...) {
+  static const char *const info[][2] = {
+#define FAMILY(name, title, why) {title, why},
+#include "pass/kernel/families.def"
+#undef FAMILY
+  };
+  Stmt *k = prog_stmt(p, kernel);
+  Text t = text_new(&p->c->scratch);
+  va_list ap;
+  text_fmt(&t, "%s ", info[f][0]);
+  va_start(ap, fmt);
+  text_vfmt(&t, fmt, ap);
+  va_end(ap);
+  text_fmt(&t, "(%s)", info[f][1]);
+  if (k->how && strstr(str_text(p->c, k->how), text_cstr(&t))) return; /* parts of a kind */
+  k->how = str_fmt(p->c, k->how ? "%s; %s" : "%s%s", k->how ? str_text(p->c, k->how) : "", t.at);
+}
+
+void family_list(Prog *p, Text *out) {
+  double *ns = NEWS(&p->c->scratch, double, p->stmt.n);
+  prog_time(p, ns);
+  for (StmtId s = 1; s < p->stmt.n; s++) {
+    const Stmt *k = prog_stmt(p, s);
+    if (k->kind != ST_kernel) continue;
+    text_fmt(out, "kernel '%s': %s, about %.3f us\n", show(p->c, k->label),
+             k->how ? str_text(p->c, k->how) : "loops of its operator", ns[s] / 1000);
+  }
+}

@@ -1,0 +1,41 @@
+/* family.h: the families of kernels, and what is chosen of them before values have a layout. */
+#ifndef INGOT_FAMILY_H
+#define INGOT_FAMILY_H
+
+#include "pass/pass.h"
+
+typedef enum Family {
+#define FAMILY(name, title, why) FA_##name,
+#include "pass/kernel/families.def"
+#undef FAMILY
+} Family;
+
+/* A convolution. Layout gives operands and results what this family reads, lowering writes it. */
+struct Chosen {
+  Family family;
+  u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
+                  are read as if there were a multiple of that many rows and columns */
+  bool blocks; /* its result may lie in blocks of channels */
+  bool sparse; /* parts of the result have windows that need no zeros: see segment.c */
+  i64 behind;  /* bytes are read four at a time along rows, so much further than the window is wide;
+                  -1: four channels are */
+  Str key;     /* under which the tuned choices were asked; 0: they were not */
+  double share; /* Winograd: estimated time over that of sums as they stand */
+};
+
+/* family.c: chosen once, by the first pass that asks. */
+void families(Unit *u);
+const Chosen *family_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
+/* Notes on a kernel how it is written: the family and, in few words, what else was chosen. */
+void family_note(Prog *p, StmtId kernel, Family f, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and an estimate */
+
+/* winograd_plan.c: sets patch, key and share of those that are Winograd's. */
+void winograd_plan(const Unit *u, Chosen *of);
+/* Few patches, and weights that come from memory: these are gone through once. */
+bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all);
+i64 winograd_block(const Target *t, u32 m, i64 in, i64 out,
+                   i64 all); /* patches, of so many, at a time */
+
+#endif
