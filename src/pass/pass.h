@@ -35,7 +35,6 @@ struct Unit {
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
   Chosen *chosen;       /* families of the convolutions, by node; NULL: not chosen yet */
-  u32 nchosen;
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum

@@ -168,7 +168,6 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->tune = o->tune;
   u->ram = o->ram;
   u->chosen = NULL;
-  u->nchosen = 0;
   u->precise = o->precise;
   u->aim = o->aim;
   c->pass = "input";

@@ -17,6 +17,7 @@
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
 #include "pass/kernel/family.h"
+#include "pass/kernel/segment.h"
 
 #include <string.h>
 
@@ -180,36 +181,26 @@ static Val copy_of(Work *w, Val v) {
 /* A convolution with too few results for blocks of them: its vectors run along the blocks of its
  * operand (lower_rows.c), or along the lines of it. */
 static bool reads_vectors(const Work *w, const Node *n) {
-  u32 ns;
+  Slide s[MAX_RANK];
   if (family_of(w->u, n)->family != FA_rows) return false;
-  const Type *x = graph_type(w->g, n->in[0]), *o = graph_type(w->g, n->out[0]);
-  if (blocked(w, n->in[0])) return x->dim[1] % w->block == 0;
-  return node_list(n, AT_stride, &ns)[ns - 1] == 1 && o->dim[o->rank - 1] >= w->u->target->lanes;
+  if (blocked(w, n->in[0])) return graph_type(w->g, n->in[0])->dim[1] % w->block == 0;
+  const Slide *row = &s[conv_slides(w->g, n, s) - 1];
+  return row->stride == 1 && row->places >= w->u->target->lanes;
 }
 
 /* The border that this convolution wants around its operand, with so much more behind rows. */
 static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
-  Graph *g = w->g;
-  u32 ns;
-  const Dim *plo = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
-            *dilation = node_list(n, AT_dilation, &ns),
-            *dilate = node_list(n, AT_input_dilation, &ns);
-  const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]),
-             *k = graph_type(g, n->in[1]);
-  ns = x->rank - 2;
+  Slide s[MAX_RANK];
+  u32 ns = conv_slides(w->g, n, s), patch = family_of(w->u, n)->patch;
   bool any = false;
-  i64 patch = family_of(w->u, n)->patch;
-  if (!patch) patch = 1;
   for (u32 i = 0; i < ns; i++) {
-    i64 rows = (o->dim[2 + i] + patch - 1) / patch * patch;
-    i64 last = (rows - 1) * stride[i] + (k->dim[2 + i] - 1) * dilation[i] - plo[i];
-    lo[2 + i] = plo[i] > 0 ? plo[i] : 0;
-    if (dilate) {
-      last = last < 0 ? last : last / dilate[i];
-      lo[2 + i] /= dilate[i];
-    }
+    i64 places = patch ? (s[i].places + patch - 1) / patch * patch : s[i].places;
+    i64 last = (places - 1) * s[i].stride + (s[i].size - 1) * s[i].dilation - s[i].pad;
+    i64 apart = s[i].spread ? s[i].spread : 1;
+    if (last > 0) last /= apart;
     if (i + 1 == ns) last += more;
-    hi[2 + i] = last >= x->dim[2 + i] ? last - x->dim[2 + i] + 1 : 0;
+    lo[2 + i] = s[i].pad > 0 ? s[i].pad / apart : 0;
+    hi[2 + i] = last >= s[i].extent ? last - s[i].extent + 1 : 0;
     any = any || lo[2 + i] || hi[2 + i];
   }
   return any;

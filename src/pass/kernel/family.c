@@ -35,30 +35,21 @@ static bool has_few(Graph *g, const Node *n) {
 }
 
 static bool is_sparse(const Unit *u, const Node *n) {
-  u32 ns;
-  const Dim *pad = node_list(n, AT_pad_lo, &ns), *stride = node_list(n, AT_stride, &ns),
-            *dilation = node_list(n, AT_dilation, &ns);
-  const Type *x = graph_type(u->g, n->in[0]), *o = graph_type(u->g, n->out[0]),
-             *k = graph_type(u->g, n->in[1]);
   Slide s[MAX_RANK];
-  for (u32 i = 0; i < ns; i++) {
-    if (!dim_is_const(x->dim[2 + i]) || !dim_is_const(o->dim[2 + i]) ||
-        !dim_is_const(k->dim[2 + i]))
+  u32 ns = conv_slides(u->g, n, s);
+  for (u32 i = 0; i < ns; i++)
+    if (!dim_is_const(s[i].extent) || !dim_is_const(s[i].places) || !dim_is_const(s[i].size) ||
+        s[i].spread)
       return false;
-    s[i] = (Slide){o->dim[2 + i], k->dim[2 + i], x->dim[2 + i], stride[i], dilation[i], pad[i]};
-  }
-  return !node_attr(n, AT_input_dilation) && slides_are_sparse(u->target, s, ns);
+  return slides_are_sparse(u->target, s, ns);
 }
 
 /* Bytes are read along the axis of which fewer groups of four are needed. */
 static i64 behind_rows(Graph *g, const Node *n) {
-  u32 ns;
-  const Type *k = graph_type(g, n->in[1]);
-  const Dim *dilation = node_list(n, AT_dilation, &ns);
-  i64 channels = k->dim[1], wide = k->dim[k->rank - 1];
-  bool few = channels * ((wide + 3) / 4) <= (channels + 3) / 4 * wide;
-  return few && dilation[ns - 1] == 1 && node_int(n, AT_group, 1) == 1 ? (wide + 3) / 4 * 4 - wide
-                                                                       : -1;
+  Slide s[MAX_RANK], *row = &s[conv_slides(g, n, s) - 1];
+  i64 channels = graph_type(g, n->in[1])->dim[1], quads = (row->size + 3) / 4;
+  bool few = channels * quads <= (channels + 3) / 4 * row->size;
+  return few && row->dilation == 1 && node_int(n, AT_group, 1) == 1 ? quads * 4 - row->size : -1;
 }
 
 static Chosen choose(const Unit *u, const Node *n) {
@@ -76,8 +67,7 @@ static Chosen choose(const Unit *u, const Node *n) {
 void families(Unit *u) {
   Graph *g = u->g;
   if (u->chosen || u->target->lanes < 4) return;
-  u->nchosen = g->node.n;
-  u->chosen = NEWS(&u->c->keep, Chosen, u->nchosen);
+  u->chosen = NEWS(&u->c->keep, Chosen, g->node.n);
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
@@ -88,8 +78,8 @@ void families(Unit *u) {
 
 const Chosen *family_of(const Unit *u, const Node *n) {
   static const Chosen none = {.family = FA_plain};
-  NodeId id = n && n->op == OP_conv ? graph_val(u->g, n->out[0])->def : u->nchosen;
-  return id < u->nchosen ? &u->chosen[id] : &none;
+  bool known = u->chosen && n && n->op == OP_conv; /* nobody makes more of them */
+  return known ? &u->chosen[graph_val(u->g, n->out[0])->def] : &none;
 }
 
 /* ---- what is said of it ---- */

@@ -10,6 +10,17 @@
 
 enum { SHARED = 4 }; /* results beside each other that one tile should have */
 
+u32 conv_slides(Graph *g, const Node *n, Slide *s) {
+  u32 ns;
+  const Dim *spread = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
+            *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns),
+            *x = graph_type(g, n->in[0])->dim + 2, *k = graph_type(g, n->in[1])->dim + 2,
+            *o = graph_type(g, n->out[0])->dim + 2;
+  for (u32 i = 0; i < ns; i++)
+    s[i] = (Slide){o[i], k[i], x[i], stride[i], dilation[i], pad[i], spread ? spread[i] : 0};
+  return ns;
+}
+
 static i64 floor_div(i64 a, i64 b) {
   return a / b - (a % b < 0);
 }
@@ -68,7 +79,7 @@ static bool slide_of(Prog *p, const Form *f, u32 d, Slide *s) {
   if (place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
       !dim_is_const(extent))
     return false;
-  *s = (Slide){place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift};
+  *s = (Slide){place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift, 0};
   return true;
 }
 

@@ -6,10 +6,10 @@
 #include "pass/lower/form.h"
 
 /* A window along one dimension: place o and position k meet element o * stride + k * dilation -
- * pad. */
+ * pad, over `spread` where elements stand so far apart; 0: beside each other. */
 typedef struct Slide {
   i64 places, size, extent;
-  i64 stride, dilation, pad;
+  i64 stride, dilation, pad, spread;
 } Slide;
 
 /* Places lo..hi that meet something at positions from..to, and nothing at the others. */
@@ -19,6 +19,8 @@ typedef struct Segment {
 
 enum { MOST_SEGMENTS = 9 };
 
+/* Those of a convolution, one for each dimension from 2 on; their number. */
+u32 conv_slides(Graph *g, const Node *n, Slide *s);
 /* Segments of all places, in order; 0: there are more, or a place meets nothing at all. */
 u32 slide_segments(const Slide *s, Segment *out);
 /* Places where every position meets something; false: there are none. */

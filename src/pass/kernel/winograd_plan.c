@@ -13,6 +13,7 @@
  * larger also makes it WORTH parts in a hundred faster, it stays, and that is said.
  */
 #include "pass/kernel/family.h"
+#include "pass/kernel/segment.h"
 #include "pass/kernel/tune.h"
 
 static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
@@ -56,24 +57,18 @@ static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 h
   return side * side * pairs * (double)images * (double)all + read * (1 + more);
 }
 
-/* A convolution that lower_winograd.c takes if weights and target are right. */
-static bool is_square(Graph *g, const Node *n) {
-  u32 ns;
-  if (n->op != OP_conv || node_int(n, AT_group, 1) != 1 || node_attr(n, AT_input_dilation))
-    return false;
-  const Type *k = graph_type(g, n->in[1]), *o = graph_type(g, n->out[0]);
-  const Dim *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns);
-  if (ns != 2 || o->dt != DT_f32 || !dim_is_const(o->dim[2]) || !dim_is_const(o->dim[3]))
-    return false;
-  for (u32 i = 0; i < 2; i++)
-    if (k->dim[2 + i] != 3 || stride[i] != 1 || dilation[i] != 1) return false;
-  return k->dim[0] >= 16 && k->dim[1] >= 16 && o->dim[2] >= 4 && o->dim[3] >= 4;
-}
-
-/* What the constant that n reads is in the plan; NULL: n is no such convolution. */
+/* What the constant that n reads is in the plan; NULL: n is no convolution for lower_winograd.c.
+ */
 static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
-  const Tensor *k = n->op == OP_conv ? graph_const(u->g, n->in[1]) : NULL;
-  if (!k || !is_square(u->g, n)) return NULL;
+  Slide s[MAX_RANK];
+  const Tensor *k = graph_const(u->g, n->in[1]);
+  if (k->dt != DT_f32 || node_int(n, AT_group, 1) != 1 || k->dim[0] < 16 || k->dim[1] < 16 ||
+      conv_slides(u->g, n, s) != 2)
+    return NULL;
+  for (u32 i = 0; i < 2; i++)
+    if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||
+        s[i].dilation != 1 || s[i].spread)
+      return NULL;
   u32 *number = map_put(&p->number, (u64)(uintptr_t)k->data);
   if (!*number) {
     *vec_push(&u->c->scratch, &p->w) = (Weights){.bytes = (double)tensor_bytes(k)};
@@ -169,16 +164,17 @@ void winograd_plan(const Unit *u, Chosen *of) {
   if (u->aim != AIM_time || u->target->lanes < 8) return;
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
-    Weights *w = weights_of(u, &p, n);
+    Weights *w = of[b->node.at[i]].family == FA_product ? weights_of(u, &p, n) : NULL;
     if (w) add_reader(u, n, w);
   }
   budget(u, &p);
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
-    const Weights *w = weights_of(u, &p, n);
-    if (!w) continue;
     Chosen *to = &of[b->node.at[i]];
-    u32 taken = ask(u, n, w, to);
+    const Weights *w = to->family == FA_product ? weights_of(u, &p, n) : NULL;
+    u32 taken = w ? ask(u, n, w, to) : CHOICES - 1;
+    if (!patch[taken]) continue;
+    to->family = FA_winograd;
     to->patch = patch[taken];
     to->share = w->time[taken] / w->time[CHOICES - 1];
   }
