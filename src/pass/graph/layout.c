@@ -54,23 +54,19 @@ static bool takes(const Unit *u, const Node *n) {
   return family_of(u, n)->blocks;
 }
 
-static double padded_share(const Unit *u, u32 block) {
-  Graph *g = u->g;
-  double all = 0, more = 0;
-  const Blk *b = &g->blk.at[1];
+/* Multiply-adds with the lanes that blocks of so many channels leave empty. */
+static double padded_work(const Unit *u, u32 block) {
+  const Blk *b = &u->g->blk.at[1];
+  double all = 0;
   for (u32 i = 0; i < b->node.n; i++) {
-    const Node *n = graph_node(g, b->node.at[i]);
+    const Node *n = graph_node(u->g, b->node.at[i]);
     if (!takes(u, n)) continue;
-    double out = (double)graph_type(g, n->out[0])->dim[1];
-    double work = 1;
-    for (u32 k = 2; k < graph_type(g, n->out[0])->rank; k++)
-      work *= (double)graph_type(g, n->out[0])->dim[k] * (double)graph_type(g, n->in[1])->dim[k];
-    work *= (double)graph_type(g, n->in[1])->dim[1];
-    all += work * out;
-    i64 blocks = ((i64)out + block - 1) / block;
-    more += work * (double)(blocks * block);
+    const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
+    double work = (double)((o->dim[1] + block - 1) / block * block) * (double)k->dim[1];
+    for (u32 d = 2; d < o->rank; d++) work *= (double)o->dim[d] * (double)k->dim[d];
+    all += work;
   }
-  return all > 0 ? more / all : 0;
+  return all;
 }
 
 /* ---- blocks ---- */
@@ -338,7 +334,7 @@ void layout(Unit *u) {
   if (u->target->lanes < 4) return;
   families(u);
   double most = u->target->cost->half_block;
-  if (most > 0 && padded_share(u, w.block) > most * padded_share(u, w.block / 2)) w.block /= 2;
+  if (most > 0 && padded_work(u, w.block) > most * padded_work(u, w.block / 2)) w.block /= 2;
   room(&w, g->val.n);
   find_foreign(&w);
   edit_run(g, visit, &w);
