@@ -62,7 +62,8 @@ static double padded_work(const Unit *u, u32 block) {
     const Node *n = graph_node(u->g, b->node.at[i]);
     if (!takes(u, n)) continue;
     const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
-    double work = (double)((o->dim[1] + block - 1) / block * block) * (double)k->dim[1];
+    i64 lanes = (o->dim[1] + block - 1) / block * block;
+    double work = (double)lanes * (double)k->dim[1];
     for (u32 d = 2; d < o->rank; d++) work *= (double)o->dim[d] * (double)k->dim[d];
     all += work;
   }

@@ -167,12 +167,14 @@ void winograd_plan(const Unit *u, Chosen *of) {
     Weights *w = of[b->node.at[i]].family == FA_product ? weights_of(u, &p, n) : NULL;
     if (w) add_reader(u, n, w);
   }
+  if (!p.w.at) return;
   budget(u, &p);
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
     Chosen *to = &of[b->node.at[i]];
     const Weights *w = to->family == FA_product ? weights_of(u, &p, n) : NULL;
-    u32 taken = w ? ask(u, n, w, to) : CHOICES - 1;
+    if (!w) continue;
+    u32 taken = ask(u, n, w, to);
     if (!patch[taken]) continue;
     to->family = FA_winograd;
     to->patch = patch[taken];
