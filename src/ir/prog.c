@@ -31,9 +31,12 @@ Prog *prog_extend(const Prog *p) {
   Arena *a = &p->c->work;
   Prog *q = NEW(a, Prog);
   *q = *p;
-  q->buf.cap = p->buf.n; /* what is added to an array makes a longer one */
-  q->var.cap = p->var.n;
-  q->stmt.cap = p->stmt.n;
+#define OWN(v, T)                                                                                  \
+  (q->v.at = NEWS(a, T, p->v.cap), memcpy(q->v.at, p->v.at, p->v.n * sizeof(T)))
+  OWN(buf, Buf); /* an array that grows may give back what it had */
+  OWN(var, Var);
+  OWN(stmt, Stmt);
+#undef OWN
   q->page.at = NEWS(a, Expr *, p->page.n);
   memcpy(q->page.at, p->page.at, p->page.n * sizeof *q->page.at);
   q->page.cap = p->page.n;

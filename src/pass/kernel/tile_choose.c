@@ -321,8 +321,9 @@ static i64 best_panels(const Tile *t, i64 n) {
  * since each is a stream of memory of its own, but not with a rest that would wait. */
 static i64 few_panels(const Costs *c, i64 n) {
   enum { MANY = 8 };
-  i64 few = (i64)fmax(c->streams, 1), cost[MANY + 1], least = INT64_MAX, best = few;
-  for (i64 v = few; v <= MANY; v++) {
+  i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[MANY + 1], least = INT64_MAX, best = few;
+  for (i64 v = 1; v <= MANY; v++) {
+    if (v < few) continue;
     i64 rest = n % v;
     cost[v] = n / v * v + (!rest || rest > few ? rest : few);
     if (cost[v] < least) least = cost[v];
