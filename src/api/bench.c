@@ -29,7 +29,7 @@ static double run_once(Bench *a) {
   InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
   double start = time_ms();
-  interp_run(a->m->p, &o, a->m->in, a->result, &c->keep);
+  interp_run(a->m->p, &o, a->m->run.in, a->result, &c->keep);
   double ms = time_ms() - start;
   arena_rewind(&c->keep, mark); /* results are not looked at */
   return ms;
@@ -59,7 +59,7 @@ void api_bench_interp(Bench *a) {
  * program makes up its own. */
 static bool can_store(Ingot *m) {
   for (u32 i = 0; i < api_param_count(m); i++) {
-    DType dt = m->in[i]->dt;
+    DType dt = m->run.in[i]->dt;
     u32 bits = dtype_info[dt].bits;
     if (!*str_text(m->c, api_param_name(m, i))) return false;
     if (dt == DT_bf16 || (dt != DT_bool && bits != 8 * dtype_bytes(dt)) ||
@@ -80,16 +80,16 @@ static void read_kernels(Ctx *c, Bench *a, const char *text) {
   const Ingot *m = a->m;
   const char *at = strstr(text, "kernels ");
   char *end = NULL;
-  if (!at || strtoul(at + 8, &end, 10) != m->nprofile)
+  if (!at || strtoul(at + 8, &end, 10) != m->written.nprofile)
     fail(c, ERR_system, LOC_NONE, "the program did not time its kernels:\n%.200s", text);
-  IngotKernel *k = NEWS(&c->keep, IngotKernel, m->nprofile + 1);
-  for (u32 i = 0; i < m->nprofile; i++) {
-    const KernelFacts *f = &m->profile[i];
+  IngotKernel *k = NEWS(&c->keep, IngotKernel, m->written.nprofile + 1);
+  for (u32 i = 0; i < m->written.nprofile; i++) {
+    const KernelFacts *f = &m->written.profile[i];
     double ms = strtod(end, &end), calls = strtod(end, &end);
     k[i] = (IngotKernel){f->nodes, ms, calls, f->macs * calls, f->bytes};
   }
   a->out->kernel = k;
-  a->out->nkernel = m->nprofile;
+  a->out->nkernel = m->written.nprofile;
 }
 
 /* bench/peak.c, compiled for this machine whatever the model is compiled for, and run. */
@@ -107,7 +107,7 @@ static void measure_peak(Ctx *c, Bench *a) {
   *vec_push(&c->keep, &w) = source;
   *vec_push(&c->keep, &w) = NULL;
   if (spawn_status(c, &a->folder, "C compiler", w.at)) return; /* it has no vectors: not known */
-  snprintf(threads, sizeof threads, "%u", a->m->threads > 1 ? a->m->threads : 1);
+  snprintf(threads, sizeof threads, "%u", a->m->wish.threads > 1 ? a->m->wish.threads : 1);
   snprintf(ms, sizeof ms, "%d", MS);
   spawn_run(c, &a->folder, "the measurement of the peak",
             (const char *const[]){program, threads, ms, NULL});
@@ -173,8 +173,8 @@ static void bench(Bench *a) {
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
   m->runs = true;
   api_import(m, false);
-  m->in = api_inputs(m, a->seed);
-  m->nin = api_param_count(m);
+  m->run.in = api_inputs(m, a->seed);
+  m->run.nin = api_param_count(m);
   a->result = NEWS(&c->keep, Tensor *, ingot_output_count(m) + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_NATIVE) {

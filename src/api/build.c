@@ -69,7 +69,7 @@ static void begin(Ctx *c, ProductBuild *b, Words *w, const char *standard) {
   const IngotBuild *o = b->o;
   words_compiler(c, w, o->cc);
   add(c, w, standard);
-  add_pair(c, w, "-O", o->optimize ? o->optimize : b->m->aim == AIM_size ? "s" : "2");
+  add_pair(c, w, "-O", o->optimize ? o->optimize : b->m->wish.aim == AIM_size ? "s" : "2");
   add(c, w, "-ffp-contract=off");
   words_target(c, w, b->m);
   words_threads(c, w, b->m);
@@ -87,7 +87,7 @@ static void put_file(Ctx *c, const char *path, FileOut f) {
 }
 
 static FileOut blob_file(const Ingot *m) {
-  return (FileOut){.n = m->blob.piece.n, .piece = m->blob.piece.at};
+  return (FileOut){.n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
 }
 
 /* Object files, one for each part. */
@@ -190,7 +190,7 @@ static void build(Ctx *c, void *arg) {
   EmitFacts facts = api_emit(b->m, &ic, &source, &header);
   b->size.arena = facts.arena_bytes;
   folder_make(c, &b->folder);
-  if (b->m->blob.n) {
+  if (b->m->written.blob.n) {
     Text blob = text_new(&c->keep);
     text_fmt(&blob, "%s.bin", ic.name);
     put_file(c, folder_file(c, &b->folder, text_cstr(&blob)), blob_file(b->m));
@@ -206,7 +206,7 @@ static void build(Ctx *c, void *arg) {
   }
   if (b->kind == PD_program) {
     text_put(&runner, runner_text, runner_text_size);
-    u32 threads = b->m->p->threads > 1 && !b->m->openmp ? b->m->p->threads : 1;
+    u32 threads = b->m->p->threads > 1 && !b->m->wish.openmp ? b->m->p->threads : 1;
     emit_runner(b->m->p, ic.name, api_limits(b->m), facts, threads, &runner);
     Words main = compile(c, b, "runner-main.c", &runner, 1);
     add_all(c, &object, &main);
@@ -217,7 +217,7 @@ static void build(Ctx *c, void *arg) {
   File f = file_read_own(c, made);
   FileOut out[MOST_FILES];
   u32 nout = 0;
-  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->blob.n) {
+  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->written.blob.n) {
     out[nout] = blob_file(b->m);
     out[nout++].path = beside(c, o->output, ".bin");
   }

@@ -135,8 +135,8 @@ static bool has_floats(const Prog *p) {
 }
 
 static _Noreturn void refuse(Ingot *m, const Tried *least) {
-  unsigned long long need = total(least), over = need - m->ram;
-  bool ports = least->ports > m->ram;
+  unsigned long long need = total(least), over = need - m->wish.ram;
+  bool ports = least->ports > m->wish.ram;
   if (!least->m.p->planned)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "some size has no upper bound, so that no memory is enough "
@@ -146,12 +146,12 @@ static _Noreturn void refuse(Ingot *m, const Tried *least) {
       "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
       "--ram: arena %llu, stack %llu, inputs and outputs %llu; needed at the same time: %s; what "
       "helps: %s%s%s%s",
-      need, least->how.target->name, over, (unsigned long long)m->ram,
+      need, least->how.target->name, over, (unsigned long long)m->wish.ram,
       (unsigned long long)least->arena, (unsigned long long)least->stack,
       (unsigned long long)least->ports, peak_of(&least->m),
       ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
       has_floats(least->m.p) ? ", a model quantised to int8, whose values take a quarter" : "",
-      m->threads > 1 ? ", fewer threads" : "",
+      m->wish.threads > 1 ? ", fewer threads" : "",
       m->bodies.n ? ", one target in place of several (--march scalar may do)" : "");
 }
 
@@ -223,19 +223,20 @@ static bool fits(Ingot *m, Fit *f, Make how) {
   if (!f->any || total(&t) < total(&f->least)) f->least = t;
   f->any = true;
   if (!t.m.p->planned) refuse(m, &t);
-  return total(&t) <= m->ram;
+  return total(&t) <= m->wish.ram;
 }
 
 /* For one target, programs in the order of the time they take; true: f->least fits. */
 static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
   if (fits(m, f, (Make){target, AIM_time, 0})) return true;
   if (fits(m, f, (Make){target, AIM_ram, 0})) return true;
-  u64 others = f->least.stack + f->least.ports, want = m->ram > others ? m->ram - others : 0;
+  u64 others = f->least.stack + f->least.ports,
+      want = m->wish.ram > others ? m->wish.ram - others : 0;
   for (u32 i = MORES; i > 0 && want > BAND_NEAR; i--)
     if (fits(m, f, (Make){target, AIM_ram, want + want * i / MORE})) return true;
   for (u32 i = 0; i < TRIES && want > BAND_NEAR; i++) {
     if (fits(m, f, (Make){target, AIM_ram, want})) return true;
-    u64 over = total(&f->least) - m->ram + want / SAVES; /* what band.c did not foresee */
+    u64 over = total(&f->least) - m->wish.ram + want / SAVES; /* what band.c did not foresee */
     want = want > over ? want - over : 0;
   }
   return fits(m, f, (Make){target, AIM_ram, BAND_NEAR}) ||
@@ -244,7 +245,7 @@ static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
 
 static void choose_budget(Ingot *m, const Target *target) {
   Fit f = {.any = false};
-  if (m->aim == AIM_time) {
+  if (m->wish.aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
     if (!ok && target->lanes > 1 && !m->bodies.n) ok = choose_fit(m, target_scalar(), &f);
     for (u32 part = 8; !ok && part <= 16; part *= 2) /* as choose_ram: the least there is is told */
@@ -252,16 +253,16 @@ static void choose_budget(Ingot *m, const Target *target) {
     if (!ok) refuse(m, &f.least);
     if (total(&f.least) < total(&f.fast)) say_trade(&f.fast, &f.least);
   } else {
-    f.least = m->aim == AIM_ram ? choose_ram(m, target) : choose_size(m, target);
-    if (!f.least.m.p->planned || total(&f.least) > m->ram) refuse(m, &f.least);
+    f.least = m->wish.aim == AIM_ram ? choose_ram(m, target) : choose_size(m, target);
+    if (!f.least.m.p->planned || total(&f.least) > m->wish.ram) refuse(m, &f.least);
   }
   *m = f.least.m;
 }
 
 void api_choose(Ingot *m, const Target *target) {
-  if (m->ram)
+  if (m->wish.ram)
     choose_budget(m, target);
-  else if (m->aim == AIM_size)
+  else if (m->wish.aim == AIM_size)
     *m = choose_size(m, target).m;
   else
     *m = choose_ram(m, target).m;

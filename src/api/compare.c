@@ -211,7 +211,7 @@ static void put_diff(CompareArg *a, IngotDiff d) {
 static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
   Ingot *m = a->m;
   IngotDiff d = {.name = str_text(m->c, api_result_name(m, flat)), .ok = 1, .why = ""};
-  compare(m->c, m->rounds, m->out[flat], want, a->rtol, a->atol, &d);
+  compare(m->c, m->rounds, m->run.out[flat], want, a->rtol, a->atol, &d);
   put_diff(a, d);
 }
 
@@ -230,8 +230,8 @@ static bool compare_length(CompareArg *a, const char *name, const Datum *want, T
 
 static void compare_stack(CompareArg *a, const Port *p, const char *name, const Datum *want) {
   Ingot *m = a->m;
-  const Tensor *stack = m->out[p->elem[0].flat];
-  i64 n = tensor_get(m->out[p->elem[1].flat], 0).i;
+  const Tensor *stack = m->run.out[p->elem[0].flat];
+  i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
   if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
   for (u32 i = 0; i < want->n; i++) {
     IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
@@ -257,7 +257,7 @@ static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 r
 
 static void compare_maps(CompareArg *a, const Port *p, const char *name, const Datum *want) {
   Ctx *c = a->m->c;
-  const Tensor *stack = a->m->out[p->elem[0].flat], *keys = a->m->out[p->elem[1].flat];
+  const Tensor *stack = a->m->run.out[p->elem[0].flat], *keys = a->m->run.out[p->elem[1].flat];
   if (!compare_length(a, name, want, TY_seq, stack->dim[0])) return;
   for (u32 i = 0; i < want->n; i++) {
     const Datum *m = &want->elem[i];
@@ -288,7 +288,7 @@ static void compare_port(CompareArg *a, const Port *p, const char *name, const D
   } else if (p->kind == TY_seq && p->open) {
     compare_stack(a, p, name, want);
   } else {
-    bool gone = p->open && !tensor_get(m->out[p->elem[p->n].flat], 0).i;
+    bool gone = p->open && !tensor_get(m->run.out[p->elem[p->n].flat], 0).i;
     if (!compare_length(a, name, want, p->kind, gone ? 0 : p->n)) return;
     for (u32 i = 0; i < want->n; i++) {
       const char *part = p->kind == TY_opt ? name : str_text(m->c, str_fmt(m->c, "%s.%u", name, i));
@@ -303,10 +303,10 @@ static void do_compare(Ctx *c, void *arg) {
   api_need(c, a->dir, "the folder of what is expected");
   api_need(c, a->n, "the place of their number");
   if (a->max) api_need(c, a->diff, "the place of the differences");
-  if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const Model *g = m->ports ? m->model : NULL;
-  u32 n = g ? g->noutput : m->nout;
+  u32 n = g ? g->noutput : m->run.nout;
   Loc loc = LOC_NONE;
   loc.file = str_of(c, a->dir);
   if (files.n != n) fail(c, ERR_input, loc, "holds %u outputs, the model has %u", files.n, n);

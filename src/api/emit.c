@@ -165,8 +165,8 @@ const char *api_march_text(Ingot *m, const Target *one) {
 /* What the caller said that shapes the output, in one spelling. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
-  for (u32 i = 0; i < m->dim.n; i++) {
-    const BindDim *b = &m->dim.at[i];
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    const BindDim *b = &m->told.dim.at[i];
     if (is_idle(m, b)) continue;
     text_puts(&t, gap(&t));
     if (b->symbol)
@@ -175,20 +175,21 @@ static const char *options_text(Ingot *m, const IngotC *o) {
       text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
     text_fmt(&t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
   }
-  for (u32 i = 0; i < m->given.n; i++)
-    if (m->given.at[i].frozen)
-      text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->given.at[i].name));
+  for (u32 i = 0; i < m->told.given.n; i++)
+    if (m->told.given.at[i].frozen)
+      text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->told.given.at[i].name));
   if (m->bodies.n || (m->target && m->target->lanes > 1))
     text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->target));
-  if (m->precise) text_fmt(&t, "%sprecise", gap(&t));
-  if (m->tune) text_fmt(&t, "%stuned", gap(&t));
-  if (m->aim != AIM_time)
-    text_fmt(&t, "%soptimize-for=%s", gap(&t), m->aim == AIM_ram ? "ram" : "size");
-  if (m->ram) text_fmt(&t, "%sram=%llu", gap(&t), (unsigned long long)m->ram);
-  if (m->threads > 1)
-    text_fmt(&t, "%sthreads=%u%s", gap(&t), m->threads, m->openmp ? " openmp" : "");
+  if (m->wish.precise) text_fmt(&t, "%sprecise", gap(&t));
+  if (m->tuning.tune) text_fmt(&t, "%stuned", gap(&t));
+  if (m->wish.aim != AIM_time)
+    text_fmt(&t, "%soptimize-for=%s", gap(&t), m->wish.aim == AIM_ram ? "ram" : "size");
+  if (m->wish.ram) text_fmt(&t, "%sram=%llu", gap(&t), (unsigned long long)m->wish.ram);
+  if (m->wish.threads > 1)
+    text_fmt(&t, "%sthreads=%u%s", gap(&t), m->wish.threads, m->wish.openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, "%sweights=%s", gap(&t), o->weights);
-  for (u32 i = 0; i < m->state.n; i++) text_fmt(&t, "%sstate %s", gap(&t), m->state.at[i]);
+  for (u32 i = 0; i < m->told.state.n; i++)
+    text_fmt(&t, "%sstate %s", gap(&t), m->told.state.at[i]);
   if (o->selftest) text_fmt(&t, "%s%sselftest", gap(&t), o->selftest < 0 ? "no-" : "");
   if (o->debug) text_fmt(&t, "%sdebug", gap(&t));
   if (o->split > 1) text_fmt(&t, "%ssplit=%d", gap(&t), o->split);
@@ -229,20 +230,20 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
                    .macs = m->macs,
                    .march = api_march_text(m, api_made(m)),
                    .no_selftest = why,
-                   .openmp = m->openmp,
+                   .openmp = m->wish.openmp,
                    .debug = o->debug != 0,
                    .split = (u32)o->split,
                    .caller = o->caller != 0,
                    .profile = o->profile != 0,
-                   .ticks = m->ticks,
+                   .ticks = m->tuning.ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
-  m->blob = (Blob){.a = &c->keep};
-  EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->blob);
-  m->profile = facts.profile;
-  m->nprofile = facts.nprofile;
+  m->written.blob = (Blob){.a = &c->keep};
+  EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->written.blob);
+  m->written.profile = facts.profile;
+  m->written.nprofile = facts.nprofile;
   return facts;
 }
 
@@ -259,7 +260,7 @@ EmitOptions api_nameless(const Ingot *m, const Target *target) {
                        .source = "",
                        .options = "",
                        .target = target,
-                       .openmp = m->openmp,
+                       .openmp = m->wish.openmp,
                        .weights = WM_literal};
 }
 
@@ -300,8 +301,8 @@ u64 api_weight_bytes(const Ingot *m) {
 static void give_weights(Ingot *m, const void **data, size_t *n) {
   Text all = text_new(&m->c->keep);
   api_need(m->c, data && n ? data : NULL, "the place of the weights");
-  for (u32 i = 0; i < m->blob.piece.n; i++)
-    text_put(&all, m->blob.piece.at[i].at, m->blob.piece.at[i].n);
+  for (u32 i = 0; i < m->written.blob.piece.n; i++)
+    text_put(&all, m->written.blob.piece.at[i].at, m->written.blob.piece.at[i].n);
   *data = all.at;
   *n = all.n;
 }
@@ -328,7 +329,7 @@ static void write_c(Ingot *m, const IngotC *options, const char *source_path,
   LateTexts late = {0};
   EmitFacts facts = emit_late(m, &o, &source, &header, &late);
   say_feature(c, &facts);
-  const Blob *blob = &m->blob;
+  const Blob *blob = &m->written.blob;
   FileOut f[3] = {{.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at},
                   {.path = header_path, .at = header.at, .n = header.n},
                   {.path = source_path}};

@@ -9,9 +9,10 @@
 #include <string.h>
 
 static void interpret(Ingot *m, InterpOptions o) {
-  if (!m->interp_state && api_has_state(m)) m->interp_state = interp_state(m->p, &m->c->keep);
-  o.state = m->interp_state;
-  interp_run(m->p, &o, m->in, m->out, &m->c->keep);
+  if (!m->kept.interp_state && api_has_state(m))
+    m->kept.interp_state = interp_state(m->p, &m->c->keep);
+  o.state = m->kept.interp_state;
+  interp_run(m->p, &o, m->run.in, m->run.out, &m->c->keep);
 }
 
 static void run_interp(Ingot *m, u64 seed) {
@@ -74,9 +75,9 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
 /* ---- run ---- */
 
 void api_forget_run(Ingot *m) {
-  m->out = NULL;
-  m->text = NULL;
-  m->nin = m->nout = 0;
+  m->run.out = NULL;
+  m->run.text = NULL;
+  m->run.nin = m->run.nout = 0;
 }
 
 static void check_pins(Ingot *m) {
@@ -84,7 +85,7 @@ static void check_pins(Ingot *m) {
     const Pin *p = &m->g->pin.at[i];
     u32 pos = 0;
     while (api_seen(m, pos, false) != graph_val(m->g, p->param)->pos) pos++;
-    if (!tensor_equal(m->c, m->in[pos], p->data))
+    if (!tensor_equal(m->c, m->run.in[pos], p->data))
       fail(m->c, ERR_input, LOC_NONE,
            "input '%s' decides shapes: the model was built for other contents",
            show(m->c, graph_val(m->g, p->param)->name));
@@ -106,15 +107,15 @@ static void run(Ingot *m, const char *engine, u64 seed) {
   Ctx *c = m->c;
   const Engine *e = api_engine(c, engine, 0);
   unsigned flags = e->info.flags;
-  if (flags & INGOT_NATIVE && !m->library) api_need_compiler(c, NULL);
+  if (flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(c, NULL);
   m->runs = true;
   api_import(m, false);
   check_cost(m);
   api_forget_run(m);
-  m->in = api_inputs(m, seed);
-  m->nin = api_param_count(m);
-  m->nout = ingot_output_count(m);
-  m->out = NEWS(&c->keep, Tensor *, m->nout + 1);
+  m->run.in = api_inputs(m, seed);
+  m->run.nin = api_param_count(m);
+  m->run.nout = ingot_output_count(m);
+  m->run.out = NEWS(&c->keep, Tensor *, m->run.nout + 1);
   check_pins(m);
   if (flags & INGOT_GRAPH && !m->g)
     fail(c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
@@ -131,11 +132,12 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {
 }
 
 IngotTensor ingot_output(const Ingot *m, uint32_t i) {
-  if (!m || !m->out || i >= m->nout || !m->out[i]) return (IngotTensor){"", "", 0, NULL, NULL, 0};
-  IngotTensor t = api_tensor(m, api_result_name(m, i), m->out[i]);
-  if (m->out[i]->dt == DT_str && m->text) {
-    t.data = m->text[i];
-    t.bytes = m->out[i]->n * sizeof(char *);
+  if (!m || !m->run.out || i >= m->run.nout || !m->run.out[i])
+    return (IngotTensor){"", "", 0, NULL, NULL, 0};
+  IngotTensor t = api_tensor(m, api_result_name(m, i), m->run.out[i]);
+  if (m->run.out[i]->dt == DT_str && m->run.text) {
+    t.data = m->run.text[i];
+    t.bytes = m->run.out[i]->n * sizeof(char *);
   }
   return t;
 }

@@ -10,8 +10,8 @@
 #include <string.h>
 
 const Given *api_frozen(const Ingot *m, Str name) {
-  for (u32 i = 0; i < m->given.n; i++)
-    if (m->given.at[i].frozen && m->given.at[i].name == name) return &m->given.at[i];
+  for (u32 i = 0; i < m->told.given.n; i++)
+    if (m->told.given.at[i].frozen && m->told.given.at[i].name == name) return &m->told.given.at[i];
   return NULL;
 }
 
@@ -105,13 +105,13 @@ static void freeze(Ingot *m, Given *v) {
 }
 
 void api_freeze_text(Ingot *m) {
-  for (u32 i = 0; i < m->given.n; i++) {
-    if (!m->given.at[i].frozen) continue;
+  for (u32 i = 0; i < m->told.given.n; i++) {
+    if (!m->told.given.at[i].frozen) continue;
     if (!m->g || m->g->state.n)
       fail(m->c, ERR_unsupported, LOC_NONE, "input '%s' cannot be frozen: the text is %s",
-           show(m->c, m->given.at[i].name),
+           show(m->c, m->told.given.at[i].name),
            m->g ? "of a graph with state" : "a program, not a graph");
-    freeze(m, &m->given.at[i]);
+    freeze(m, &m->told.given.at[i]);
   }
-  for (u32 i = 0; i < m->given.n; i++) api_is_dropped(m, &m->given.at[i]);
+  for (u32 i = 0; i < m->told.given.n; i++) api_is_dropped(m, &m->told.given.at[i]);
 }

@@ -99,10 +99,11 @@ static const DeclValue *state_with(Ingot *m, const BindDim *d) {
 /* ---- words ---- */
 
 static void keep_pair(Ingot *m, const char *option, Text *t) {
-  for (u32 i = 0; i + 1 < m->hint.n; i++)
-    if (!strcmp(m->hint.at[i], option) && !strcmp(m->hint.at[i + 1], text_cstr(t))) return;
-  *vec_push(&m->c->keep, &m->hint) = option;
-  *vec_push(&m->c->keep, &m->hint) = text_cstr(t);
+  for (u32 i = 0; i + 1 < m->told.hint.n; i++)
+    if (!strcmp(m->told.hint.at[i], option) && !strcmp(m->told.hint.at[i + 1], text_cstr(t)))
+      return;
+  *vec_push(&m->c->keep, &m->told.hint) = option;
+  *vec_push(&m->c->keep, &m->told.hint) = text_cstr(t);
 }
 
 static void keep_number(Ingot *m, const BindDim *d) {
@@ -134,17 +135,17 @@ static void keep_bound(Ingot *m, const DeclValue *v) {
     bool named = d->kind == OD_param, said = false;
     BindDim b = {.value = hi, .symbol = named ? d->param : 0, .input = named ? 0 : v->name};
     b.axis = named ? 0 : k;
-    for (u32 i = 0; i < m->dim.n; i++)
-      said = said || (!m->dim.at[i].bound && m->dim.at[i].symbol == b.symbol &&
-                      m->dim.at[i].input == b.input && m->dim.at[i].axis == b.axis);
+    for (u32 i = 0; i < m->told.dim.n; i++)
+      said = said || (!m->told.dim.at[i].bound && m->told.dim.at[i].symbol == b.symbol &&
+                      m->told.dim.at[i].input == b.input && m->told.dim.at[i].axis == b.axis);
     if (!said) keep_number(m, &b);
   }
   keep_pair(m, "--max-shapes", &t);
 }
 
 static bool is_given(const Ingot *m, Str name) {
-  for (u32 i = 0; i < m->given.n; i++)
-    if (m->given.at[i].name == name && m->given.at[i].kind == GV_data) return true;
+  for (u32 i = 0; i < m->told.given.n; i++)
+    if (m->told.given.at[i].name == name && m->told.given.at[i].kind == GV_data) return true;
   return false;
 }
 
@@ -194,7 +195,7 @@ void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
   u32 masks = miss->n < FEW ? 1u << miss->n : 1u << FEW;
   for (u32 i = 0; i < miss->n; i++) {
     if (miss->at[i].bind.rank) return; /* a whole shape cannot be guessed */
-    a.grows[i] = m->state.n && !miss->at[i].bind.value && state_with(m, &miss->at[i].bind);
+    a.grows[i] = m->told.state.n && !miss->at[i].bind.value && state_with(m, &miss->at[i].bind);
     growth = growth || a.grows[i];
   }
   if (growth && try_sizes(&a, 0, UINT32_MAX)) return;
@@ -207,7 +208,7 @@ void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss) {
 }
 
 const char *ingot_hint(const Ingot *m, uint32_t i) {
-  return m && i < m->hint.n ? m->hint.at[i] : NULL;
+  return m && i < m->told.hint.n ? m->told.hint.at[i] : NULL;
 }
 
 const char *ingot_nearest(const char *said, const char *const *name, size_t n) {

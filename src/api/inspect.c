@@ -298,7 +298,7 @@ static Err import_any(Report *r) {
   const char *why;
   diag_unsay(c, before);
   r->sized = !ctx_try(c, try_sizes, r->m, &why);
-  if (!r->sized && r->m->hint.n) r->missing = why;
+  if (!r->sized && r->m->told.hint.n) r->missing = why;
   if (r->sized || r->missing) return ERR_ok;
   diag_unsay(c, open);
   *before.end = first;

@@ -53,22 +53,22 @@ static void check_inputs(Ingot *m, const i64 *size) {
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
     for (u32 k = 0; k < b->rank; k++)
-      if (m->in[i]->dim[k] != dim_eval(p->dims, b->dim[k], size))
+      if (m->run.in[i]->dim[k] != dim_eval(p->dims, b->dim[k], size))
         fail(m->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %lld",
-             show(m->c, b->name), k, (long long)m->in[i]->dim[k],
+             show(m->c, b->name), k, (long long)m->run.in[i]->dim[k],
              (long long)dim_eval(p->dims, b->dim[k], size));
   }
 }
 
 static const char *entry_of(const Ingot *m) {
-  return m->entry ? m->entry : "model_call";
+  return m->compiled.entry ? m->compiled.entry : "model_call";
 }
 
 /* NAME_what beside the entry NAME_call; NULL: there is none. */
 static void *find(Ctx *c, const Ingot *m, const char *what) {
   const char *entry = entry_of(m);
   size_t stem = strlen(entry) - strlen("_call");
-  return dlsym(m->handle, str_text(c, str_fmt(c, "%.*s_%s", (int)stem, entry, what)));
+  return dlsym(m->kept.handle, str_text(c, str_fmt(c, "%.*s_%s", (int)stem, entry, what)));
 }
 
 static WhyFn *find_why(Ctx *c, const Ingot *m) {
@@ -89,8 +89,8 @@ static void start_threads(Ctx *c, Ingot *m) {
     StopFn *fn;
   } stop = {find(c, m, "threads_stop")};
   if (!start.p || !stop.p) return;
-  start.fn(m->arena, (int)m->p->threads);
-  m->stop = stop.fn;
+  start.fn(m->kept.arena, (int)m->p->threads);
+  m->kept.stop = stop.fn;
 }
 
 /* A library that somebody names is called only when it says of itself what we know of the model. */
@@ -98,21 +98,21 @@ static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
   Lines want = emit_lines((const Prog *const *)(m->body ? m->body : &m->p),
                           m->body ? m->bodies.n : 1, api_march_text(m, api_made(m)),
-                          hash_bytes(m->source.at, m->source.n), m->arena_bytes);
+                          hash_bytes(m->source.at, m->source.n), m->kept.arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
-         m->library);
+         m->compiled.library);
   for (u32 i = 0; i <= want.n; i++) {
     const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
     if (have[i] && line && !strcmp(have[i], line)) continue;
     if (!have[i] && !line) return;
     if (have[i] && line && !strncmp(have[i], "target ", 7) && !strncmp(line, "target ", 7))
       fail(c, ERR_input, LOC_NONE, "%s was made for %s, the model here is for %s; give --march %s",
-           m->library, show_text(c, str_of(c, have[i] + 7)), line + 7,
+           m->compiled.library, show_text(c, str_of(c, have[i] + 7)), line + 7,
            show_text(c, str_of(c, have[i] + 7)));
     fail(c, ERR_input, LOC_NONE,
-         "%s was made from another model or with other options: it has %s, expected %s", m->library,
-         have[i] ? show_text(c, str_of(c, have[i])) : "no more",
+         "%s was made from another model or with other options: it has %s, expected %s",
+         m->compiled.library, have[i] ? show_text(c, str_of(c, have[i])) : "no more",
          line ? show_text(c, want.at[i]) : "no more");
   }
 }
@@ -126,15 +126,15 @@ u8 *api_memory_for(Ctx *c, u64 arena_bytes) {
 Frame api_frame(Ingot *m, u8 *arena) {
   Ctx *c = m->c;
   Prog *p = m->p;
-  i64 *size = prog_bind(p, m->in, &c->keep);
+  i64 *size = prog_bind(p, m->run.in, &c->keep);
   bind_state(m, arena, size);
   check_inputs(m, size);
   const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
   void **out = NEWS(&c->keep, void *, p->out.n + 1);
   i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);
   for (u32 i = 0; i < p->in.n; i++) { /* aligned, and somewhere also when it is empty */
-    void *copy = arena_alloc(&c->keep, tensor_bytes(m->in[i]) + 1);
-    if (m->in[i]->n) memcpy(copy, m->in[i]->data, tensor_bytes(m->in[i]));
+    void *copy = arena_alloc(&c->keep, tensor_bytes(m->run.in[i]) + 1);
+    if (m->run.in[i]->n) memcpy(copy, m->run.in[i]->data, tensor_bytes(m->run.in[i]));
     in[i] = copy;
   }
   for (u32 i = 0; i < p->out.n; i++) {
@@ -153,18 +153,18 @@ Frame api_frame(Ingot *m, u8 *arena) {
 static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Ingot *m = n->m;
   Prog *p = m->p;
-  if (!m->arena) {
-    m->arena = api_memory_for(c, m->arena_bytes);
+  if (!m->kept.arena) {
+    m->kept.arena = api_memory_for(c, m->kept.arena_bytes);
     start_threads(c, m);
   }
-  Frame f = api_frame(m, m->arena);
-  int status = fn(m->arena, f.size, n->seed, f.in, f.out, f.shape);
+  Frame f = api_frame(m, m->kept.arena);
+  int status = fn(m->kept.arena, f.size, n->seed, f.in, f.out, f.shape);
   if (status && why)
     fail(c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
-    m->out[i] = tensor_wrap(&c->keep, b->dt, f.shape[i], b->rank, f.out[i]);
+    m->run.out[i] = tensor_wrap(&c->keep, b->dt, f.shape[i], b->rank, f.out[i]);
   }
 }
 
@@ -173,10 +173,10 @@ static void load(Ctx *c, Native *n) {
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   IngotC o = {
       .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_MOST, .caller = 1};
-  const char *library = n->m->library;
+  const char *library = n->m->compiled.library;
   /* gives every buffer its place, also where the code is there already */
   EmitFacts facts = api_emit(n->m, &o, &source, &header);
-  n->m->arena_bytes = facts.arena_bytes;
+  n->m->kept.arena_bytes = facts.arena_bytes;
   if (!library) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");
@@ -185,41 +185,41 @@ static void load(Ctx *c, Native *n) {
   } else {
     api_check_library(c, library);
   }
-  n->m->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  n->m->kept.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   folder_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
-  if (!n->m->handle)
-    fail(c, n->m->library ? ERR_input : ERR_system, LOC_NONE,
+  if (!n->m->kept.handle)
+    fail(c, n->m->compiled.library ? ERR_input : ERR_system, LOC_NONE,
          "the compiled model cannot be loaded: %s", dlerror());
 }
 
 static void run(Ctx *c, void *arg) {
   Native *n = arg;
   const char *entry = entry_of(n->m);
-  if (!n->m->handle) load(c, n);
+  if (!n->m->kept.handle) load(c, n);
   union {
     void *p;
     CallFn *fn;
-  } sym = {dlsym(n->m->handle, entry)};
-  if (!sym.p && n->m->library)
+  } sym = {dlsym(n->m->kept.handle, entry)};
+  if (!sym.p && n->m->compiled.library)
     fail(c, ERR_input, LOC_NONE,
          "%s has no function %s: build it with --caller, and give the name it was built with by "
          "--name",
-         n->m->library, entry);
+         n->m->compiled.library, entry);
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
-  if (n->m->library) check_facts(c, n->m);
+  if (n->m->compiled.library) check_facts(c, n->m);
   call(c, n, sym.fn, find_why(c, n->m));
 }
 
 void api_drop_arena(Ingot *m) {
-  if (m->stop) m->stop(m->arena);
-  m->stop = NULL;
-  m->arena = NULL;
+  if (m->kept.stop) m->kept.stop(m->kept.arena);
+  m->kept.stop = NULL;
+  m->kept.arena = NULL;
 }
 
 void api_close_c(Ingot *m) {
   api_drop_arena(m);
-  if (m->handle) dlclose(m->handle);
-  m->handle = NULL;
+  if (m->kept.handle) dlclose(m->kept.handle);
+  m->kept.handle = NULL;
 }
 
 void api_run_c(Ingot *m, u64 seed) {
@@ -240,8 +240,8 @@ void api_run_c(Ingot *m, u64 seed) {
 static void set_library(Ingot *m, const char *path, const char *name) {
   Ctx *c = m->c;
   api_need(c, path, "the path of the library");
-  m->library = str_text(c, strchr(path, '/') ? str_of(c, path) : str_fmt(c, "./%s", path));
-  m->entry = str_text(c, str_fmt(c, "%s_call", name ? name : "model"));
+  m->compiled.library = str_text(c, strchr(path, '/') ? str_of(c, path) : str_fmt(c, "./%s", path));
+  m->compiled.entry = str_text(c, str_fmt(c, "%s_call", name ? name : "model"));
 }
 
 IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {

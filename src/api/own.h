@@ -25,62 +25,92 @@ typedef struct Given {
 
 typedef VEC(const Target *) Targets;
 
+/* What programs are made for, as it was asked for. */
+typedef struct Wish {
+  const char *march;  /* where it is several machines */
+  Aim aim;            /* what programs are chosen by */
+  u64 ram;            /* bytes that they must fit into; 0: any number */
+  bool precise;       /* mathematics: see ingot_set_precise */
+  u32 threads, grain; /* that share a run; 0 or 1: one; see Prog */
+  bool openmp;        /* they are OpenMP's */
+} Wish;
+
+typedef struct Tuning {
+  Tune *tune;              /* measured choices; NULL: none */
+  const char *tuned;       /* file they are read from before the passes; NULL: none */
+  const Target *tuned_for; /* machine whose choices were read from there */
+  bool ticks;              /* C text tells which kernel has ended, see EmitOptions */
+} Tuning;
+
+typedef struct Compiled {
+  const char *cflags;          /* that the C compiler needs; NULL: those of target */
+  const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
+} Compiled;
+
+/* About the model, by its user. */
+typedef struct Told {
+  VEC(BindDim) dim;
+  VEC(Given) given;
+  VEC(const char *) hint;  /* see ingot_hint */
+  VEC(const char *) state; /* IN=OUT, auto */
+} Told;
+
+/* Between runs, by engine. */
+typedef struct EngineStates {
+  Tensor **ref_state; /* NULL: before the first */
+  InterpState *interp_state;
+  u8 *arena; /* c */
+  u64 arena_bytes;
+  void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
+  void *handle;              /* c: the library, while there is state */
+} EngineStates;
+
+typedef struct LastRun {
+  Tensor **in, **out;
+  u32 nin, nout;
+  Tensor **raw;       /* inputs before strings became bytes */
+  const char ***text; /* of outputs that are strings: their texts */
+} LastRun;
+
+/* With the last C text. */
+typedef struct Written {
+  Blob blob;                  /* weights */
+  const KernelFacts *profile; /* kernels, if it was asked to tell of them */
+  u32 nprofile;
+} Written;
+
 struct Ingot {
   Ctx *c;
   const char *python;   /* NULL: python3 */
   const Target *target; /* machine that code is made for; NULL: scalar */
   const Target *made;   /* machine of the program: target, or plain loops that were chosen in its
                            stead; NULL: not made yet */
-  const char *march;    /* as given, where it is several machines */
-  Targets bodies;     /* of one file, in the order of the table; target is the one of this machine;
-                         none: only target */
-  Aim aim;            /* what programs are chosen by */
-  u64 ram;            /* bytes that they must fit into; 0: any number */
-  bool precise;       /* mathematics: see ingot_set_precise */
-  u32 threads, grain; /* that share a run; 0 or 1: one; see Prog */
-  bool openmp;        /* they are OpenMP's */
-  Tune *tune;         /* measured choices; NULL: none */
-  const char *bands;  /* what runs in bands of rows, as a list of stretches; NULL: nothing */
-  const char *tuned;  /* file they are read from before the passes; NULL: none */
-  const Target *tuned_for;     /* machine whose choices were read from there */
-  bool ticks;                  /* C text tells which kernel has ended, see EmitOptions */
-  const char *cflags;          /* that the C compiler needs for it; NULL: those of target */
-  const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
-  Source source;               /* the model as it was given; at NULL: none is open */
-  const Reader *reader;        /* its format; NULL: the text of a program */
-  const Model *model;          /* what it declares; NULL: it shows when it is imported */
-  VEC(BindDim) dim;
-  VEC(Given) given;
-  VEC(const char *) hint; /* see ingot_hint */
-  BindInputs frozen;      /* inputs of the model that are constants of the graph */
+  Targets bodies;       /* of one file, in the order of the table; target is the one of this
+                           machine; none: only target */
+  Wish wish;
+  Tuning tuning;
+  Compiled compiled;
+  Told told;
+  Source source;        /* the model as it was given; at NULL: none is open */
+  const Reader *reader; /* its format; NULL: the text of a program */
+  const Model *model;   /* what it declares; NULL: it shows when it is imported */
+  BindInputs frozen;    /* inputs of the model that are constants of the graph */
   Port *ports; /* of the outputs that the model declares; NULL: they are those of the graph */
   Graph *g;
   Graph *origin; /* g as imported, where several programs are made of it; else NULL */
   Prog *p;
-  bool rounds;          /* quantises what it computes: see INGOT_AUTO */
   Prog **body;          /* by number of bodies, p among them; NULL: there is only p */
+  const char *bands;    /* what runs in bands of rows, as a list of stretches; NULL: nothing */
+  bool rounds;          /* quantises what it computes: see INGOT_AUTO */
   double macs;          /* of the graph as imported, with bounds for open dimensions */
   IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
   u32 ndesc[2];
-  VEC(const char *) state; /* as given: IN=OUT, auto */
-  Tensor **ref_state;      /* between runs, by engine; NULL: before the first */
-  InterpState *interp_state;
-  u8 *arena; /* c */
-  u64 arena_bytes;
-  void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
-  void *handle;              /* c: the library, while there is state */
-  bool passed;               /* the pipeline has run */
-  bool runs;                 /* will be run: then inputs that are made up need all their extents */
-  Err status;                /* of the first failure; later calls return it */
-  Tensor **in;               /* of the last run */
-  u32 nin;
-  Tensor **raw; /* the same before strings became bytes */
-  Tensor **out;
-  const char ***text;         /* of outputs that are strings: their texts */
-  Blob blob;                  /* weights of the last C text */
-  const KernelFacts *profile; /* kernels of the last C text, if it was asked to tell of them */
-  u32 nprofile;
-  u32 nout;
+  bool passed; /* the pipeline has run */
+  bool runs;   /* will be run: then inputs that are made up need all their extents */
+  Err status;  /* of the first failure; later calls return it */
+  EngineStates kept;
+  LastRun run;
+  Written written;
 };
 
 /* session.c */

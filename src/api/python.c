@@ -40,7 +40,7 @@ static void write_inputs(Ingot *m, const char *path, bool frozen) {
   Text out = text_new(&c->keep);
   for (u32 i = 0; i < n + more; i++) {
     name[i] = i < n ? api_param_name(m, i) : m->frozen.at[i - n].name;
-    data[i] = i < n ? m->raw[i] : (Tensor *)(uintptr_t)m->frozen.at[i - n].data;
+    data[i] = i < n ? m->run.raw[i] : (Tensor *)(uintptr_t)m->frozen.at[i - n].data;
   }
   data_write_npz(c, &out, name, data, n + more);
   file_write(c, path, out.at, out.n);
@@ -70,13 +70,14 @@ static void run(Ctx *c, void *arg) {
   if (code) spawn_blame(c, &p->folder, "Python", python, code);
   File f = file_read_own(c, out);
   NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
-  if (v.n != m->nout)
-    fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n, m->nout);
-  for (u32 i = 0; i < m->nout; i++) {
+  if (v.n != m->run.nout)
+    fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n,
+         m->run.nout);
+  for (u32 i = 0; i < m->run.nout; i++) {
     Str name = str_fmt(c, "arr_%u", i);
     for (u32 k = 0; k < v.n; k++)
-      if (v.at[k].name == name) m->out[i] = v.at[k].t;
-    if (!m->out[i]) fail(c, ERR_system, LOC_NONE, "onnxruntime did not write output %u", i);
+      if (v.at[k].name == name) m->run.out[i] = v.at[k].t;
+    if (!m->run.out[i]) fail(c, ERR_system, LOC_NONE, "onnxruntime did not write output %u", i);
   }
 }
 
@@ -124,7 +125,7 @@ IngotStatus ingot_check_python(Ingot *m) {
 }
 
 static void write_used(Ingot *m, const char *path) {
-  if (!m->nin && api_param_count(m)) fail(m->c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.nin && api_param_count(m)) fail(m->c, ERR_usage, LOC_NONE, "nothing has been run");
   api_need(m->c, path, "the path of the inputs");
   api_write_inputs(m, path);
 }
@@ -134,6 +135,6 @@ IngotStatus ingot_write_inputs(Ingot *m, const char *path) {
 }
 
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i) {
-  if (!m || i >= m->nin) return (IngotTensor){"", "", 0, NULL, NULL, 0};
-  return api_tensor(m, api_param_name(m, i), m->in[i]);
+  if (!m || i >= m->run.nin) return (IngotTensor){"", "", 0, NULL, NULL, 0};
+  return api_tensor(m, api_param_name(m, i), m->run.in[i]);
 }

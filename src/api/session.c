@@ -126,15 +126,15 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
 /* One number and one bound for a dimension, and the number within the bound. What is said of it
  * under its name and by its place is compared by the importer, which knows the names. */
 static void add_dim(Ingot *m, BindDim b, const char *spec) {
-  for (u32 i = 0; i < m->dim.n; i++) {
-    const BindDim *o = &m->dim.at[i];
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    const BindDim *o = &m->told.dim.at[i];
     if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;
     bool fits = b.bound ? o->value <= b.value : b.value <= o->value;
     if (o->bound == b.bound ? o->value != b.value : !fits)
       fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension has been given as %lld", spec,
            o->bound ? "the bound" : "the extent", (long long)o->value);
   }
-  *vec_push(&m->c->keep, &m->dim) = b;
+  *vec_push(&m->c->keep, &m->told.dim) = b;
 }
 
 /* name=N, name:N, input:axis=N */
@@ -210,7 +210,7 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
     if (bracket) at++;
     if (bracket != (s[len] == ']'))
       fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", spec);
-    u32 from = m->dim.n;
+    u32 from = m->told.dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = is_max != 0};
       b.value = parse_extent(c, at, &at, spec);
@@ -220,7 +220,7 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
       if (at < s + len && ++at == s + len)
         fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", spec);
     }
-    for (u32 i = from; i < m->dim.n; i++) m->dim.at[i].rank = m->dim.n - from;
+    for (u32 i = from; i < m->told.dim.n; i++) m->told.dim.at[i].rank = m->told.dim.n - from;
     s += len;
     s += *s == ']';
     s += *s == ',';
@@ -250,8 +250,8 @@ static void import_bound(Ingot *m, bool symbolic) {
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
   m->frozen.n = 0;
-  for (u32 i = 0; i < m->given.n; i++) {
-    Given *v = &m->given.at[i];
+  for (u32 i = 0; i < m->told.given.n; i++) {
+    Given *v = &m->told.given.at[i];
     if (v->pos >= (i32)model->ninput)
       fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos,
            model->ninput);
@@ -261,8 +261,8 @@ static void import_bound(Ingot *m, bool symbolic) {
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
   }
-  ImportOptions o = {.dim = m->dim.at,
-                     .ndim = m->dim.n,
+  ImportOptions o = {.dim = m->told.dim.at,
+                     .ndim = m->told.dim.n,
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
@@ -270,7 +270,7 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .missing = &missing,
                      .outputs = &m->ports};
   Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
-  if (e && missing.n && !m->hint.n) {
+  if (e && missing.n && !m->told.hint.n) {
     api_guess(m, &o, &missing);
     diag_leave(c);
   }
@@ -365,9 +365,9 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   o.target = how->target;
   o.aim = how->aim;
   o.ram = how->bands;
-  o.precise = m->precise;
-  o.threads = m->threads;
-  o.grain = m->grain;
+  o.precise = m->wish.precise;
+  o.threads = m->wish.threads;
+  o.grain = m->wish.grain;
   o.tune = how->aim == AIM_time ? api_tuned(m) : NULL; /* measured for time */
   pipeline_run(&u, &o);
   m->g = u.g;
@@ -394,11 +394,11 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed) return;
   api_import(m, false);
   if (!p && m->p) return; /* a program is run as it was written */
-  if (m->g && (m->bodies.n || m->aim != AIM_time || m->ram) && !m->origin)
+  if (m->g && (m->bodies.n || m->wish.aim != AIM_time || m->wish.ram) && !m->origin)
     m->origin = graph_copy(m->g);
   const Target *target = m->target ? m->target : target_scalar();
-  if (p || (m->aim == AIM_time && !m->ram))
-    api_make(m, p, &(Make){target, m->ram ? AIM_ram : AIM_time, m->ram});
+  if (p || (m->wish.aim == AIM_time && !m->wish.ram))
+    api_make(m, p, &(Make){target, m->wish.ram ? AIM_ram : AIM_time, m->wish.ram});
   else
     api_choose(m, target);
 }
@@ -427,7 +427,7 @@ void api_bodies(Ingot *m) {
 }
 
 void api_need_one(const Ingot *m) {
-  if (m->aim != AIM_time)
+  if (m->wish.aim != AIM_time)
     fail(m->c, ERR_usage, LOC_NONE,
          "for memory or size several programs are tried; expected one, which is shown");
   api_need_body(m);
@@ -436,7 +436,7 @@ void api_need_one(const Ingot *m) {
 void api_need_body(const Ingot *m) {
   if (m->bodies.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
-         m->march);
+         m->wish.march);
 }
 
 static void passes(Ingot *m, const IngotPipe *pipe) {

@@ -177,14 +177,14 @@ static Kept named_pair(Ingot *m, const char *spec) {
 
 void api_bind_state(Ingot *m) {
   Ctx *c = m->c;
-  if (!m->state.n) return;
+  if (!m->told.state.n) return;
   if (!m->g) fail(c, ERR_usage, LOC_NONE, "a program says for itself what it keeps");
   u32 most = m->g->blk.at[1].param.n;
   Kept *found = NEWS(&c->scratch, Kept, most + 1);
-  for (u32 i = 0; i < m->state.n; i++) {
+  for (u32 i = 0; i < m->told.state.n; i++) {
     u32 n = 1;
-    if (strcmp(m->state.at[i], "auto") != 0)
-      found[0] = named_pair(m, m->state.at[i]);
+    if (strcmp(m->told.state.at[i], "auto") != 0)
+      found[0] = named_pair(m, m->told.state.at[i]);
     else
       n = api_find_state(m, found, most);
     if (!n)
@@ -205,8 +205,8 @@ void api_bind_state(Ingot *m) {
 bool api_may_keep(Ingot *m, Str input) {
   const char *in = str_text(m->c, input);
   const Model *g = m->model;
-  for (u32 i = 0; i < m->state.n; i++) {
-    const char *spec = m->state.at[i];
+  for (u32 i = 0; i < m->told.state.n; i++) {
+    const char *spec = m->told.state.at[i];
     size_t n = strlen(in);
     if (!strncmp(spec, in, n) && spec[n] == '=') return true;
     for (u32 k = 0; k < g->noutput && !strcmp(spec, "auto"); k++)
@@ -220,7 +220,7 @@ static void set_state(Ingot *m, const char *spec) {
   api_need(c, spec, "the names of the state");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
-  *vec_push(&c->keep, &m->state) = str_text(c, str_of(c, spec));
+  *vec_push(&c->keep, &m->told.state) = str_text(c, str_of(c, spec));
 }
 
 IngotStatus ingot_set_state(Ingot *m, const char *spec) {
@@ -264,7 +264,7 @@ static i64 *sizes_seen(Ingot *m) {
     const Type *t = graph_type(g, g->blk.at[1].param.at[api_seen(m, i, false)]);
     Sym sym;
     for (u32 k = 0; k < t->rank; k++)
-      if (dim_is_sym(g->dims, t->dim[k], SY_input, &sym)) env[sym] = m->in[i]->dim[k];
+      if (dim_is_sym(g->dims, t->dim[k], SY_input, &sym)) env[sym] = m->run.in[i]->dim[k];
   }
   return env;
 }
@@ -278,7 +278,7 @@ static void check_room(Ingot *m) {
     i64 lo, hi;
     if (how.axis == MAX_RANK) continue;
     dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);
-    if (m->ref_state[k]->dim[how.axis] > hi)
+    if (m->kept.ref_state[k]->dim[how.axis] > hi)
       fail(m->c, ERR_input, LOC_NONE, "the state is full: %s cannot grow",
            show(m->c, dim_syminfo(g->dims, how.sym)->name));
   }
@@ -290,23 +290,23 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
   const Blk *b = &g->blk.at[1];
   Tensor **in = NEWS(&c->keep, Tensor *, b->param.n + 1),
          **out = NEWS(&c->keep, Tensor *, b->ret.n + 1);
-  if (!m->ref_state) {
+  if (!m->kept.ref_state) {
     const i64 *env = sizes_seen(m);
-    m->ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
+    m->kept.ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
     for (u32 k = 0; k < g->state.n; k++)
-      m->ref_state[k] = first_value(m, b->param.at[g->state.at[k].in], env);
+      m->kept.ref_state[k] = first_value(m, b->param.at[g->state.at[k].in], env);
   }
   check_room(m);
-  for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->in[i];
-  for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->ref_state[k];
+  for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->run.in[i];
+  for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->kept.ref_state[k];
   ref_run(g, o, in, out, &c->keep);
-  for (u32 k = 0; k < g->state.n; k++) m->ref_state[k] = out[g->state.at[k].out];
-  for (u32 i = 0; i < m->nout; i++) m->out[i] = out[api_seen(m, i, true)];
+  for (u32 k = 0; k < g->state.n; k++) m->kept.ref_state[k] = out[g->state.at[k].out];
+  for (u32 i = 0; i < m->run.nout; i++) m->run.out[i] = out[api_seen(m, i, true)];
 }
 
 static void reset(Ingot *m) {
-  m->ref_state = NULL;
-  m->interp_state = NULL;
+  m->kept.ref_state = NULL;
+  m->kept.interp_state = NULL;
   api_drop_arena(m);
 }
 

@@ -120,7 +120,7 @@ static void ask(Ctx *c, void *arg) {
          a->name);
   }
   a->m->target = read_answer(c, answer);
-  a->m->cflags = flag;
+  a->m->compiled.cflags = flag;
 }
 
 static void ask_compiler(Ingot *m, const char *cc, const char *name) {
@@ -169,13 +169,13 @@ void api_native(Ingot *m, const char *cc) {
     return;
   }
   m->target = here(m->c);
-  m->cflags = flags_here(m->c);
+  m->compiled.cflags = flags_here(m->c);
 }
 
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
  * named; only the compiler makes the most of this machine. */
 void api_here(Ingot *m) {
-  if (!m->cflags && !is_cross(NULL)) m->cflags = flags_here(m->c);
+  if (!m->compiled.cflags && !is_cross(NULL)) m->compiled.cflags = flags_here(m->c);
 }
 
 /* Code is made for what was chosen then. */
@@ -192,7 +192,8 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
-  if (m->bodies.n && m->march && !strcmp(m->march, name)) return true; /* as chosen before */
+  if (m->bodies.n && m->wish.march && !strcmp(m->wish.march, name))
+    return true; /* as chosen before */
   need_unpassed(m);
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
@@ -214,8 +215,8 @@ static bool set_list(Ingot *m, const char *name) {
     if (m->bodies.n == 1 || is_here(c, &target_table[i])) m->target = &target_table[i];
   }
   if (m->bodies.n == 1) m->bodies.n = 0;
-  m->march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
-  m->cflags = "";
+  m->wish.march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
+  m->compiled.cflags = "";
   return true;
 }
 
@@ -223,7 +224,7 @@ static void set(Ingot *m, const char *name, const Target *t) {
   if (m->target != t || m->bodies.n) need_unpassed(m);
   m->bodies.n = 0;
   m->target = t;
-  m->cflags = strcmp(name, "native") ? t->cflags : flags_here(m->c);
+  m->compiled.cflags = strcmp(name, "native") ? t->cflags : flags_here(m->c);
 }
 
 void api_march(Ingot *m, const char *name, const char *cc) {
@@ -247,17 +248,17 @@ void api_can_run(Ingot *m) {
 }
 
 void api_need_here(Ingot *m, const char *cc, const char *what) {
-  bool named =
-      m->cflags && strcmp(m->cflags, flags_here(m->c)) && strcmp(m->cflags, m->target->cflags);
+  bool named = m->compiled.cflags && strcmp(m->compiled.cflags, flags_here(m->c)) &&
+               strcmp(m->compiled.cflags, m->target->cflags);
   if (!named && !is_cross(cc) && is_here(m->c, m->target)) return;
   fail(m->c, ERR_usage, LOC_NONE, "%s on this machine: code for %s%s%s may not run here", what,
-       m->target->name, named ? " with " : "", named ? m->cflags : "");
+       m->target->name, named ? " with " : "", named ? m->compiled.cflags : "");
 }
 
 /* Plain loops in place of vectors run everywhere, and shall when they are compiled. */
 void words_target(Ctx *c, Words *w, const Ingot *m) {
   bool given_up = m->target && m->target->lanes > 1 && api_made(m)->lanes == 1;
-  if (m->cflags && !given_up) words_add(c, w, m->cflags);
+  if (m->compiled.cflags && !given_up) words_add(c, w, m->compiled.cflags);
 }
 
 /* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */
@@ -292,7 +293,7 @@ static void set_aim(Ingot *m, const char *name) {
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], name) != 0) continue;
     need_unpassed(m);
-    m->aim = (Aim)i;
+    m->wish.aim = (Aim)i;
     return;
   }
   fail(m->c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
@@ -312,7 +313,7 @@ static void set_ram(Ingot *m, const char *name) {
   if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
     fail(m->c, ERR_usage, LOC_NONE,
          "memory of '%s' bytes; expected a number, as 262144, 256K or 2M", name);
-  m->ram = n;
+  m->wish.ram = n;
 }
 
 IngotStatus ingot_set_ram(Ingot *m, const char *bytes) {
@@ -325,7 +326,7 @@ IngotStatus ingot_optimize_for(Ingot *m, const char *what) {
 
 static void set_precise(Ingot *m) {
   need_unpassed(m);
-  m->precise = true;
+  m->wish.precise = true;
 }
 
 IngotStatus ingot_set_precise(Ingot *m) {
@@ -339,7 +340,7 @@ IngotStatus ingot_set_target(Ingot *m, const char *name) {
 /* ---- threads ---- */
 
 void words_threads(Ctx *c, Words *w, const Ingot *m) {
-  if (m->threads > 1) words_add(c, w, m->openmp ? "-fopenmp" : "-pthread");
+  if (m->wish.threads > 1) words_add(c, w, m->wish.openmp ? "-fopenmp" : "-pthread");
 }
 
 static void set_threads(Ingot *m, int n, const char *api, int grain) {
@@ -351,9 +352,9 @@ static void set_threads(Ingot *m, int n, const char *api, int grain) {
     fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", api);
   if (grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", grain);
   need_unpassed(m);
-  m->threads = (u32)n;
-  m->grain = (u32)grain;
-  m->openmp = openmp;
+  m->wish.threads = (u32)n;
+  m->wish.grain = (u32)grain;
+  m->wish.openmp = openmp;
 }
 
 IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain) {

@@ -28,20 +28,20 @@ Tensor *api_encode(Ingot *m, u32 i, const Tensor *t) {
 static void decode(Ingot *m, const Port *p) {
   for (u32 i = 0; i < (p->open ? 2 : p->n); i++) decode(m, &p->elem[i]);
   if (p->kind != TY_tensor || !p->text) return;
-  Tensor *rows = m->out[p->flat];
+  Tensor *rows = m->run.out[p->flat];
   if (rows->dt != DT_u8) return; /* of an engine that has strings itself */
-  m->out[p->flat] = tensor_new(&m->c->keep, DT_str, rows->dim, rows->rank - 1);
-  text_decode(m->c, rows, m->out[p->flat]);
+  m->run.out[p->flat] = tensor_new(&m->c->keep, DT_str, rows->dim, rows->rank - 1);
+  text_decode(m->c, rows, m->run.out[p->flat]);
 }
 
 void api_decode(Ingot *m) {
   for (u32 i = 0; m->ports && i < m->model->noutput; i++) decode(m, &m->ports[i]);
-  m->text = NEWS(&m->c->keep, const char **, m->nout + 1);
-  for (u32 i = 0; i < m->nout; i++) {
-    const Tensor *t = m->out[i];
+  m->run.text = NEWS(&m->c->keep, const char **, m->run.nout + 1);
+  for (u32 i = 0; i < m->run.nout; i++) {
+    const Tensor *t = m->run.out[i];
     if (t->dt != DT_str) continue;
-    m->text[i] = NEWS(&m->c->keep, const char *, t->n + 1);
-    for (u64 k = 0; k < t->n; k++) m->text[i][k] = str_text(m->c, (Str)tensor_get(t, k).i);
+    m->run.text[i] = NEWS(&m->c->keep, const char *, t->n + 1);
+    for (u64 k = 0; k < t->n; k++) m->run.text[i][k] = str_text(m->c, (Str)tensor_get(t, k).i);
   }
 }
 

@@ -97,25 +97,26 @@ static Str other_str(Ctx *to, const Ctx *from, Str s) {
 static void twin_begin(Ctx *c, void *arg) {
   Ingot *const *pair = arg, *n = pair[0], *m = pair[1];
   n->source.path = m->source.path;
-  for (u32 i = 0; i < m->dim.n; i++) {
-    BindDim b = m->dim.at[i];
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    BindDim b = m->told.dim.at[i];
     b.symbol = other_str(c, m->c, b.symbol);
     b.input = other_str(c, m->c, b.input);
-    *vec_push(&c->keep, &n->dim) = b;
+    *vec_push(&c->keep, &n->told.dim) = b;
   }
-  for (u32 i = 0; i < m->given.n; i++) {
-    Given v = m->given.at[i];
+  for (u32 i = 0; i < m->told.given.n; i++) {
+    Given v = m->told.given.at[i];
     v.name = other_str(c, m->c, v.name);
-    *vec_push(&c->keep, &n->given) = v;
+    *vec_push(&c->keep, &n->told.given) = v;
   }
-  for (u32 i = 0; i < m->state.n; i++) *vec_push(&c->keep, &n->state) = m->state.at[i];
+  for (u32 i = 0; i < m->told.state.n; i++)
+    *vec_push(&c->keep, &n->told.state) = m->told.state.at[i];
   n->target = m->target;
-  n->cflags = m->cflags;
-  n->precise = m->precise;
-  n->ticks = true;
-  n->tune = tune_new(c);
+  n->compiled.cflags = m->compiled.cflags;
+  n->wish.precise = m->wish.precise;
+  n->tuning.ticks = true;
+  n->tuning.tune = tune_new(c);
   api_import(n, false);
-  n->in = api_inputs(n, 0);
+  n->run.in = api_inputs(n, 0);
 }
 
 static _Noreturn void blame(Tuner *t, const Ingot *n) {
@@ -255,7 +256,7 @@ static bool compare(Ctx *c, const Take *a, const Take *b, const char *key, doubl
     of[find(of, i)] = find(of, host_of(a, i));
     of[find(of, i)] = find(of, host_of(b, i));
   }
-  const Tune *t = a->m->tune;
+  const Tune *t = a->m->tuning.tune;
   for (u32 i = 0; i < t->asked.n; i++) {
     const Asked *q = &t->asked.at[i];
     if (!q->kernel || strcmp(str_text(a->m->c, q->key), key)) continue;
@@ -277,14 +278,14 @@ static bool compare(Ctx *c, const Take *a, const Take *b, const char *key, doubl
 /* Known choices for a twin. */
 static void copy_table(Tuner *t, Ingot *n) {
   for (u32 i = 0; i < t->found.line.n; i++)
-    tune_set(n->tune, other_str(n->c, t->m->c, t->found.line.at[i].key),
+    tune_set(n->tuning.tune, other_str(n->c, t->m->c, t->found.line.at[i].key),
              other_str(n->c, t->m->c, t->found.line.at[i].choice));
 }
 
 static void list_open(Tuner *t) {
   Ctx *c = t->m->c;
   const Ctx *from = t->base.m->c;
-  const Tune *tune = t->base.m->tune;
+  const Tune *tune = t->base.m->tuning.tune;
   Map seen = map_new(&c->scratch);
   t->open.n = t->trial.n = t->rounds = 0;
   for (u32 i = 0; i < tune->asked.n; i++) {
@@ -299,7 +300,7 @@ static void list_open(Tuner *t) {
 
 /* Do two keys choose for one kernel of the base? */
 static bool meet(Tuner *t, const char *a, const char *b) {
-  const Tune *tune = t->base.m->tune;
+  const Tune *tune = t->base.m->tuning.tune;
   const Ctx *c = t->base.m->c;
   for (u32 i = 0; i < tune->asked.n; i++) {
     if (strcmp(str_text(c, tune->asked.at[i].key), a)) continue;
@@ -332,7 +333,7 @@ static void plan_rounds(Tuner *t) {
 }
 
 static void set_choice(Tuner *t, Ingot *n, const Open *x, u32 choice) {
-  tune_set(n->tune, other_str(n->c, t->m->c, x->key), str_of(n->c, x->choice[choice]));
+  tune_set(n->tuning.tune, other_str(n->c, t->m->c, x->key), str_of(n->c, x->choice[choice]));
 }
 
 static void try_round(Tuner *t, u32 round) {
@@ -449,9 +450,9 @@ static const char *compiler_name(Tuner *t) {
   File f = file_read_own(c, folder_file(c, &t->folder, "log"));
   size_t n = 0;
   while (n < f.n && f.at[n] >= 0x20 && f.at[n] < 0x7f && n < 200) n++;
-  return str_text(c,
-                  str_fmt(c, "%s: %.*s -O%s %s", command, (int)n, (const char *)f.at,
-                          t->o->optimize ? t->o->optimize : "2", t->m->cflags ? t->m->cflags : ""));
+  return str_text(c, str_fmt(c, "%s: %.*s -O%s %s", command, (int)n, (const char *)f.at,
+                             t->o->optimize ? t->o->optimize : "2",
+                             t->m->compiled.cflags ? t->m->compiled.cflags : ""));
 }
 
 /* $XDG_CACHE_HOME/ingot/tune or ~/.cache/ingot/tune; its folder is made. */
@@ -494,19 +495,19 @@ static void tune_all(Ctx *c, void *arg) {
   u32 passes = 0;
   while (passes < AGAIN && tune_once(t)) passes++;
   if (!passes) say(t, "%s: all choices are known, nothing is measured", t->path);
-  m->tune = tuned_table(c, &t->found);
-  m->tuned = NULL; /* it was asked for more than that */
+  m->tuning.tune = tuned_table(c, &t->found);
+  m->tuning.tuned = NULL; /* it was asked for more than that */
 }
 
 static void tune_model(Ingot *m, const IngotTune *o) {
   Ctx *c = m->c;
   api_need(c, o, "the description of what is measured");
   api_need_compiler(c, o->cc);
-  if (m->aim != AIM_time)
+  if (m->wish.aim != AIM_time)
     fail(c, ERR_usage, LOC_NONE,
          "--tune and --optimize-for %s exclude each other: --tune measures time",
-         m->aim == AIM_ram ? "ram" : "size");
-  if (m->ram)
+         m->wish.aim == AIM_ram ? "ram" : "size");
+  if (m->wish.ram)
     fail(c, ERR_usage, LOC_NONE, "--tune and --ram exclude each other: --tune measures time");
   if (o->march)
     api_march(m, o->march, o->cc);

@@ -124,16 +124,16 @@ Tune *tuned_table(Ctx *c, const Found *f) {
 
 Tune *api_tuned(Ingot *m) {
   const Target *target = m->target ? m->target : target_scalar();
-  if (!m->tuned || m->tuned_for == target) return m->tune;
+  if (!m->tuning.tuned || m->tuning.tuned_for == target) return m->tuning.tune;
   Machine any = {.target = target->name};
-  Found found = tuned_read(m->c, m->tuned, &any, NULL);
-  m->tuned_for = target;
-  return m->tune = tuned_table(m->c, &found);
+  Found found = tuned_read(m->c, m->tuning.tuned, &any, NULL);
+  m->tuning.tuned_for = target;
+  return m->tuning.tune = tuned_table(m->c, &found);
 }
 
 static void set_tuned(Ingot *m, const char *path) {
   api_need(m->c, path, "the path of the file");
-  m->tuned = str_text(m->c, str_of(m->c, path));
+  m->tuning.tuned = str_text(m->c, str_of(m->c, path));
 }
 
 IngotStatus ingot_set_tuned(Ingot *m, const char *path) {
@@ -145,11 +145,11 @@ static void list_choices(Ingot *m, bool json, Text *out) {
   Ctx *c = m->c;
   (void)json;
   if (m->passed) fail(c, ERR_usage, LOC_NONE, "the passes have run: nothing is left to choose");
-  if (!api_tuned(m)) m->tune = tune_new(c);
+  if (!api_tuned(m)) m->tuning.tune = tune_new(c);
   api_passes(m, NULL);
   Map said = map_new(&c->keep);
-  for (u32 i = 0; i < m->tune->asked.n; i++) {
-    const Asked *q = &m->tune->asked.at[i];
+  for (u32 i = 0; i < m->tuning.tune->asked.n; i++) {
+    const Asked *q = &m->tuning.tune->asked.at[i];
     u32 *slot = map_put(&said, q->key);
     if ((*slot)++) continue;
     text_fmt(out, "%s\t%s", str_text(c, q->key), str_text(c, q->choice[q->taken]));

@@ -19,10 +19,11 @@ static Loc file_loc(Ctx *c, const char *path) {
 
 /* What is frozen may be given too, but not otherwise (freeze.c). */
 static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
-  for (u32 i = 0; pos < 0 && i < m->given.n; i++)
-    if (m->given.at[i].pos < 0 && m->given.at[i].name == name && !m->given.at[i].frozen)
+  for (u32 i = 0; pos < 0 && i < m->told.given.n; i++)
+    if (m->told.given.at[i].pos < 0 && m->told.given.at[i].name == name &&
+        !m->told.given.at[i].frozen)
       fail(m->c, ERR_usage, LOC_NONE, "input '%s' is given twice", show(m->c, name));
-  Given *v = vec_push(&m->c->keep, &m->given);
+  Given *v = vec_push(&m->c->keep, &m->told.given);
   *v = (Given){.name = name, .pos = pos, .kind = kind, .data = t};
   return v;
 }
@@ -54,9 +55,9 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
 static void set_input(Ingot *m, const IngotTensor *x) {
   Tensor *t = copy_array(m->c, x);
   Str name = str_of(m->c, x->name);
-  for (u32 i = 0; i < m->given.n; i++)
-    if (m->given.at[i].pos < 0 && m->given.at[i].name == name) {
-      m->given.at[i].data = t; /* another run with new contents */
+  for (u32 i = 0; i < m->told.given.n; i++)
+    if (m->told.given.at[i].pos < 0 && m->told.given.at[i].name == name) {
+      m->told.given.at[i].data = t; /* another run with new contents */
       return;
     }
   add_given(m, name, -1, GV_data, t);
@@ -67,7 +68,7 @@ IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
 }
 
 static void tell_number(Ingot *m, Str name, u32 n) {
-  *vec_push(&m->c->keep, &m->dim) = (BindDim){.symbol = name, .value = n};
+  *vec_push(&m->c->keep, &m->told.dim) = (BindDim){.symbol = name, .value = n};
 }
 
 static Tensor *map_values(Ctx *c, const Datum *d) {
@@ -191,7 +192,7 @@ static void set_spec(Ingot *m, const char *text, bool frozen) {
          "ones, rand or @FILE",
          text);
   Str name = str_intern(c, text, (size_t)(eq - text));
-  u32 from = m->given.n;
+  u32 from = m->told.given.n;
   if (eq[1] == '@')
     add_file(m, name, eq + 2);
   else if (strcmp(eq + 1, "rand"))
@@ -200,8 +201,8 @@ static void set_spec(Ingot *m, const char *text, bool frozen) {
     fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", text);
   else
     add_given(m, name, -1, GV_rand, NULL);
-  for (u32 i = from; i < m->given.n; i++) {
-    Given *v = &m->given.at[i];
+  for (u32 i = from; i < m->told.given.n; i++) {
+    Given *v = &m->told.given.at[i];
     if (frozen && api_frozen(m, v->name))
       fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen twice", show(c, v->name));
     v->frozen = frozen;
@@ -253,8 +254,8 @@ IngotStatus ingot_input_file(Ingot *m, const char *path) {
 
 static Given *find_given(const Ingot *m, u32 i) {
   Str name = api_param_name(m, i);
-  for (u32 k = 0; k < m->given.n; k++) {
-    Given *v = &m->given.at[k];
+  for (u32 k = 0; k < m->told.given.n; k++) {
+    Given *v = &m->told.given.at[k];
     if (v->name ? v->name == name : v->pos == (i32)i) return v;
   }
   return NULL;
@@ -388,7 +389,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
   u32 n = m->model ? m->model->ninput : api_param_count(m);
   for (u32 i = 0; i < n; i++) {
     Str x = input ? input[i]->name : api_param_name(m, i);
-    if (x == name && m->state.n)
+    if (x == name && m->told.state.n)
       fail(c, ERR_usage, LOC_NONE,
            "input '%s' is kept by --state: it begins with zeros and no value can be given",
            show(c, name));
@@ -403,9 +404,9 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
 Tensor **api_inputs(Ingot *m, u64 seed) {
   u32 n = api_param_count(m), *limit = api_limits(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
-  m->raw = NEWS(&m->c->keep, Tensor *, n + 1);
-  for (u32 k = 0; k < m->given.n; k++) {
-    const Given *v = &m->given.at[k];
+  m->run.raw = NEWS(&m->c->keep, Tensor *, n + 1);
+  for (u32 k = 0; k < m->told.given.n; k++) {
+    const Given *v = &m->told.given.at[k];
     bool found = !v->name && v->pos < (i32)n;
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
@@ -418,8 +419,8 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     Given *v = find_given(m, i);
     Tensor *t = v ? given_tensor(m, i, v) : NULL;
     in[i] = t ? check_given(m, i, t) : make_up(m, i, seed, limit[i]);
-    m->raw[i] = t ? t : in[i];
-    if (!v && !m->in)
+    m->run.raw[i] = t ? t : in[i];
+    if (!v && !m->run.in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
            show(m->c, api_param_name(m, i)), (unsigned long long)seed);
   }
@@ -438,17 +439,17 @@ Tensor *api_row(Ctx *c, const Tensor *stack, u32 i) {
 /* What an output of the model is, put together from outputs of the graph. */
 static Datum datum_of(Ingot *m, const Port *p) {
   Arena *a = &m->c->keep;
-  if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->out[p->flat]};
+  if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->run.out[p->flat]};
   Datum d = {.kind = p->kind, .n = p->n};
   if (p->kind == TY_seq && p->open) {
-    const Tensor *stack = m->out[p->elem[0].flat];
-    i64 n = tensor_get(m->out[p->elem[1].flat], 0).i;
+    const Tensor *stack = m->run.out[p->elem[0].flat];
+    i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
     d.n = n < 0 || n > stack->dim[0] ? 0 : (u32)n;
     d.elem = NEWS(a, Datum, d.n + 1);
     for (u32 i = 0; i < d.n; i++) d.elem[i].t = api_row(m->c, stack, i);
     return d;
   }
-  if (p->open && !tensor_get(m->out[p->elem[p->n].flat], 0).i) d.n = 0;
+  if (p->open && !tensor_get(m->run.out[p->elem[p->n].flat], 0).i) d.n = 0;
   d.elem = NEWS(a, Datum, d.n + 1);
   for (u32 i = 0; i < d.n; i++) d.elem[i] = datum_of(m, &p->elem[i]);
   return d;
@@ -459,7 +460,7 @@ static Datum datum_of(Ingot *m, const Port *p) {
 static NamedVec named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
   NamedVec v = {0};
-  bool *stacked = NEWS(a, bool, m->nout + 1);
+  bool *stacked = NEWS(a, bool, m->run.nout + 1);
   u32 nport = m->ports ? m->model->noutput : 0;
   for (u32 i = 0; i < nport; i++) {
     const Port *p = &m->ports[i];
@@ -470,14 +471,14 @@ static NamedVec named_outputs(Ingot *m) {
     for (u32 k = 0; k < d.n; k++)
       *vec_push(a, &v) = (Named){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
   }
-  for (u32 i = 0; i < m->nout; i++)
-    if (!stacked[i]) *vec_push(a, &v) = (Named){api_result_name(m, i), m->out[i]};
+  for (u32 i = 0; i < m->run.nout; i++)
+    if (!stacked[i]) *vec_push(a, &v) = (Named){api_result_name(m, i), m->run.out[i]};
   return v;
 }
 
 static void write_outputs(Ingot *m, const char *text) {
   Ctx *c = m->c;
-  if (!m->out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   api_need(c, text, "the path of the outputs");
   Text out = text_new(&c->keep);
   if (ends_with(text, ".npz")) {
@@ -490,11 +491,11 @@ static void write_outputs(Ingot *m, const char *text) {
     return;
   }
   const Model *g = m->ports ? m->model : NULL;
-  u32 n = g ? g->noutput : m->nout;
+  u32 n = g ? g->noutput : m->run.nout;
   FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
     Text bytes = text_new(&c->keep);
-    Datum d = {.kind = TY_tensor, .t = m->out[i]};
+    Datum d = {.kind = TY_tensor, .t = m->run.out[i]};
     if (g) d = datum_of(m, &m->ports[i]);
     data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);
     f[i] = (FileOut){

@@ -132,6 +132,20 @@ typedef struct Profile {
   const Range *range;      /* by variable; NULL: not needed yet */
 } Profile;
 
+/* Vectors of the target: what of the extension, and which functions on them, the text uses. */
+typedef struct VectorTexts {
+  bool twice;                    /* some body is written twice */
+  bool type[DT_COUNT][WIDTHS];   /* C vectors used; loads and stores through pointers use */
+  bool memory[DT_COUNT][WIDTHS]; /* these */
+  Map written;                   /* by name: functions on vectors that are written */
+  Text text;
+  u64 quick_frame; /* of the functions of cmath.c */
+  bool keeps;      /* loads are kept where they are */
+  bool holds;      /* loaded vectors are kept in registers */
+  bool intrinsics; /* of x86, for what vectors cannot say */
+  bool dot4;       /* some of them for four bytes at a time */
+} VectorTexts;
+
 /* A body of a file, while it is written. */
 struct Emit {
   Ctx *c;
@@ -162,21 +176,12 @@ struct Emit {
   bool *open_out; /* by result: its shape is known only after running */
   StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel; /* the text being written is that of a kernel, not of the entry */
+  VectorTexts vec;
   Body b;
   u32 nbodies;
   u32 *reg_body; /* by buffer: the body in which these registers have the number */
   u32 *reg;
-  bool vectors;                    /* some body is written twice */
-  bool vec_type[DT_COUNT][WIDTHS]; /* C vectors used; loads and stores through pointers use */
-  bool vec_mem[DT_COUNT][WIDTHS];  /* these */
-  Map helpers;                     /* by name: functions on vectors that are written */
-  Text helper_text;
-  u64 quick_frame; /* of the functions of cmath.c */
-  bool keeps;      /* loads are kept where they are */
-  bool holds;      /* loaded vectors are kept in registers */
-  bool intrinsics; /* of x86, for what vectors cannot say */
-  bool dot4;       /* some of them for four bytes at a time */
-  VarId hole[3];   /* variables that stand for operands: see put_scalar_op */
+  VarId hole[3]; /* variables that stand for operands: see put_scalar_op */
 };
 
 /* cwhy.c */

@@ -102,7 +102,7 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
     if (shared == first) e->shared = body;
     body = prog_legalize(p, body, vectors ? prog_lanes(p, first, e->o->target) : 0, e->b.a);
     need_names(e);
-    e->vectors = e->vectors || vectors;
+    e->vec.twice = e->vec.twice || vectors;
     if (vectors && !e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
     Text *outer = e->t, text = text_new(e->b.a);
     e->t = &text;

@@ -21,7 +21,7 @@ bool has_stand_in(const Emit *e) {
 bool is_gated(const Emit *e) {
   bool fused = e->math[OP_fma][MP_f];
   for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->math[op][MP_u];
-  return e->vectors || (fused && has_stand_in(e));
+  return e->vec.twice || (fused && has_stand_in(e));
 }
 
 /* ---- features ---- */
@@ -100,7 +100,7 @@ void put_gate(Emit *e, Text *t) {
   text_puts(t, "#endif\n");
   if (is_checked(e)) text_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
   if (!e->weights.pool) put_quiet(t);
-  if (!e->weights.pool && e->intrinsics) put_intrinsics(t); /* not inside a region */
+  if (!e->weights.pool && e->vec.intrinsics) put_intrinsics(t); /* not inside a region */
 }
 
 void put_sums(Emit *e, Text *t) {

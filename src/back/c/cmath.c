@@ -34,19 +34,18 @@ static void put_function(Emit *e, const char *name) {
   for (u32 op = 0; op < QO_COUNT; op++) /* not by steps, whose order is the compiler's */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
   put_own(e, &suffix, "x%u@", w);
-  quick_write(&e->helper_text, &q,
+  quick_write(&e->vec.text, &q,
               &(QuickForm){"static inline IG_QUICK ", f, u, text_cstr(&suffix), w});
 }
 
 const char *need_quick(Emit *e, const Expr *x) {
   const char *part = math_name(e->c, x->op, math_part(e, x->op, x->dt));
   Text name = text_new(e->b.a);
-  if (!e->quick_frame)
-    text_puts(&e->helper_text,
-              "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
-              "#else\n#define IG_QUICK\n#endif\n");
+  if (!e->vec.quick_frame)
+    text_puts(&e->vec.text, "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
+                            "#else\n#define IG_QUICK\n#endif\n");
   u64 frame = VALUES * 4 * e->b.w;
-  if (frame > e->quick_frame) e->quick_frame = frame;
+  if (frame > e->vec.quick_frame) e->vec.quick_frame = frame;
   put_function(e, part);
   put_own(e, &name, "im_%sx%u@", part, e->b.w);
   return text_cstr(&name);

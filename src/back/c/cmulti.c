@@ -259,7 +259,7 @@ static void put_head(Multi *m, Text *t) {
   bool intrinsics = false, several = m->npart > 1;
   for (u32 i = 0; i < m->npart; i++) {
     if (m->part[i].e->shared_kernels.n) threaded = m->part[i].e;
-    intrinsics = intrinsics || m->part[i].e->intrinsics;
+    intrinsics = intrinsics || m->part[i].e->vec.intrinsics;
   }
   put_prelude(first, t);
   put_thread_headers(threaded, t);
@@ -290,7 +290,8 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].p;
     Emit *e = add_part(m, &body[i], weights, several, false, blob);
-    if (i && e->dot4 && *body[i].target->dot4) add_part(m, &body[i], weights, several, true, blob);
+    if (i && e->vec.dot4 && *body[i].target->dot4)
+      add_part(m, &body[i], weights, several, true, blob);
   }
   Emit *first = m->part[0].e;
   if (several && beside) end_blob(first, blob);

@@ -70,7 +70,7 @@ static void put_while(Emit *e, const Stmt *s) {
 static void put_hold(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_hold) || e->b.mode != BM_vectors) return;
   put_line(e, "IG_HOLD(%s);", e->var[s->var]);
-  e->holds = true;
+  e->vec.holds = true;
 }
 
 static void put_assign(Emit *e, const Stmt *s) {
@@ -140,7 +140,7 @@ static void put_barrier(Emit *e, const Stmt *s) {
   text_puts(e->t, s->flags & BF_many ? "IG_FRESH(" : "IG_HERE(");
   put_buf_name(e, s->buf);
   text_puts(e->t, ");\n");
-  e->keeps = true;
+  e->vec.keeps = true;
 }
 
 void put_block(Emit *e, StmtId first) {

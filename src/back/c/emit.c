@@ -85,11 +85,11 @@ static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   u64 frames = z->entry_frame + z->kernel_frame;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
-  if (!e->vectors && !e->shared_kernels.n)
+  if (!e->vec.twice && !e->shared_kernels.n)
     return 512 + 8 * (entry + z->most_params) + z->most_bytes + frames + functions_frame(e);
   if (e->shared_kernels.n) entry += 64 + 2 * e->shared_kernels.args;
   if (is_checked(e)) entry += e->p->in.n + 2 * e->p->out.n + dim_nsyms(e->p->dims) + 32;
-  return 1024 + 16 * (entry + z->most_values) + frames + e->quick_frame;
+  return 1024 + 16 * (entry + z->most_values) + frames + e->vec.quick_frame;
 }
 
 u64 ram_bytes(const EmitFacts *f) {
@@ -414,7 +414,7 @@ static void put_flags(Emit *e, Text *t) {
   if (!is_gated(e) || e->weights.pool) return;
   text_fmt(t, " * Vectors for %s: gcc and clang for %s need no flags", mine->name,
            is_checked(e) ? "x86-64" : "that machine");
-  if (e->dot4 && *mine->dot4) text_fmt(t, " but -m%s where the CPU has it", mine->dot4);
+  if (e->vec.dot4 && *mine->dot4) text_fmt(t, " but -m%s where the CPU has it", mine->dot4);
   text_puts(t, ".\n * Others get plain loops instead, several times slower, and say so unless "
                "INGOT_PORTABLE is defined.\n");
 }
@@ -480,8 +480,7 @@ Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char
               .why = {.at = map_new(&c->keep)},
               .profile = {.at = map_new(&c->keep)},
               .shared_kernels = {.cases = none, .shares = none},
-              .helpers = map_new(&c->keep),
-              .helper_text = none};
+              .vec = {.written = map_new(&c->keep), .text = none}};
   e->b.a = &c->keep;
   begin_tables(e);
   begin_weights(e, pool);
@@ -497,7 +496,7 @@ Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char
 /* Of the text a compiler makes about a sixth; and what stands in every file. Half to twice of what
  * gcc makes of it at -O2 or -Os. */
 static u64 code_bytes(const Emit *e) {
-  return 1024 + (e->sizes.code + e->helper_text.n) / 6;
+  return 1024 + (e->sizes.code + e->vec.text.n) / 6;
 }
 
 EmitFacts facts_of(Emit *e) {
@@ -510,7 +509,7 @@ EmitFacts facts_of(Emit *e) {
                  .profile = e->profile.kernel.at,
                  .nprofile = e->profile.kernel.n,
                  .most_profile = e->profile.kernel.n,
-                 .feature = is_checked(e) && e->dot4 ? e->o->target->dot4 : ""};
+                 .feature = is_checked(e) && e->vec.dot4 ? e->o->target->dot4 : ""};
   for (u32 i = 0; i < e->p->in.n; i++) f.input_bytes += buf_bytes(e, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) f.output_bytes += buf_bytes(e, e->p->out.at[i]);
   return f;
