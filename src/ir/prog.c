@@ -31,8 +31,7 @@ Prog *prog_extend(const Prog *p) {
   Arena *a = &p->c->work;
   Prog *q = NEW(a, Prog);
   *q = *p;
-#define OWN(v, T)                                                                                  \
-  (q->v.at = NEWS(a, T, p->v.cap), memcpy(q->v.at, p->v.at, p->v.n * sizeof(T)))
+#define OWN(v, T) (q->v.at = NEWS(a, T, p->v.cap), memcpy(q->v.at, p->v.at, p->v.n * sizeof(T)))
   OWN(buf, Buf); /* an array that grows may give back what it had */
   OWN(var, Var);
   OWN(stmt, Stmt);
