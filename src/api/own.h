@@ -130,7 +130,9 @@ struct Ingot {
 bool api_enter(Ingot *m, Door *d); /* false: it has failed before, or is NULL */
 IngotStatus api_leave(Ingot *m, const Door *d);
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg); /* the same */
-void api_need(Ctx *c, const void *p, const char *what);                   /* refuses NULL */
+static inline void api_need(Ctx *c, const void *p, const char *what) {    /* refuses NULL */
+  if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
+}
 void api_give(Text *t, const char **text, size_t *n); /* hands it out; NULL: an empty one */
 typedef void TextFn(Ingot *m, bool json, Text *out);
 IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n);

@@ -62,10 +62,6 @@ IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
   API_CALL(m, fn(m->c, arg));
 }
 
-void api_need(Ctx *c, const void *p, const char *what) {
-  if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
-}
-
 void api_give(Text *t, const char **text, size_t *n) {
   if (text) *text = t ? text_cstr(t) : "";
   if (n) *n = t ? t->n : 0;

@@ -180,7 +180,8 @@ static void skip_list(char *to, size_t n, bool inexact, u32 one) {
   size_t at = 0;
   to[0] = 0;
   for (u32 i = 0; i < pass_count; i++) {
-    if (pass_table[i].unit) continue; /* whatever it does to last bits, nothing runs without it */
+    if (pass_table[i].unit == lower)
+      continue; /* whatever it does to last bits, nothing runs without it */
     bool all = one == pass_count + 1;
     if (all || i == one || (inexact && pass_table[i].exact == PX_bounded))
       at += (size_t)snprintf(to + at, n - at, "%s%s", at ? "," : "", pass_table[i].name);
@@ -191,7 +192,7 @@ static void judge_passes(const Case *k, u32 bind, const Run *ref, Verdict *v) {
   bool exact = k->mode == MODE_exact, bits = exact || !lower_rounds(k);
   char skip[400], what[64];
   for (u32 i = 0; bits && i < pass_count + 2; i++) { /* each; none; all */
-    if (i < pass_count && pass_table[i].unit) continue;
+    if (i < pass_count && pass_table[i].unit == lower) continue;
     skip_list(skip, sizeof skip, !exact, i);
     Run r = run(k, bind, skip, i % 4 == 3 ? "watch" : "interp", NULL, NULL);
     snprintf(what, sizeof what, "interp without [%.40s]", skip);

@@ -131,10 +131,10 @@ bool tile_is_const(const Tile *t, BufId b) {
 static bool reaches_out(Tile *t, ExprId e) {
   for (ExprWalk w = ex_walk(t->p, e); ex_next(&w);) {
     if (w.e->kind == EX_shuffle) return true;
-    if (w.e->kind != EX_load || w.e->lanes == 1) continue;
+    if (w.e->kind != EX_load || w.e->lanes <= 1) continue;
     const Buf *b = prog_buf(t->p, w.e->ref);
     if (b->lanes > 1) continue;
-    if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % t->lanes) return true;
+    if (!dim_is_const(b->dim[b->rank - 1]) || b->dim[b->rank - 1] % w.e->lanes) return true;
   }
   return false;
 }
