@@ -58,7 +58,8 @@ static void check_alias(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->alias >= id) WRONG(o, "view %s stands before what it shows", buf_name(o, id));
   const Buf *of = prog_buf(o->p, b->alias);
-  if (b->space != BS_temp || of->space == BS_reg)
+  bool local = b->space == BS_local && of->space == BS_local;
+  if ((b->space != BS_temp && !local) || of->space == BS_reg)
     WRONG(o, "view %s must be temp, of memory", buf_name(o, id));
   if (b->dt != of->dt) WRONG(o, "view %s changes the element type", buf_name(o, id));
   u64 n = 1, m = 1;

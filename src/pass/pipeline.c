@@ -155,6 +155,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   if (o->stop) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }
+  if (!o->stop && end <= first) end = first + 1;
   mark(c, "skip", o->skip, skip);
   bool all = o->dump && !strcmp(o->dump, "all");
   if (!all) mark(c, "dump", o->dump, dump);

@@ -20,11 +20,24 @@ static bool is_half(DType dt) {
   return dt == DT_f16 || dt == DT_bf16;
 }
 
+typedef struct Half {
+  bool precise;
+  Map made; /* casts back to halves that stand behind operators which were built again */
+} Half;
+
+/* Is this cast the end of the layer that computes its operand, not one that the model has? */
+static bool ends_layer(Graph *g, const Node *cast) {
+  NodeId of = graph_val(g, cast->in[0])->def;
+  const Loc *a = &cast->loc, *b = &graph_node(g, of)->loc;
+  return of && a->index >= 0 && a->index == b->index && a->node == b->node && a->op == b->op;
+}
+
 /* The f32 value that v was cast from and may stand for it; 0: there is none. */
 static Val cast_from(Edit *e, Val v) {
-  const Unit *u = e->user;
+  const Half *h = e->user;
   const Node *n = graph_def(e->g, v, OP_cast);
-  return n && !u->precise && graph_type(e->g, n->in[0])->dt == DT_f32 ? n->in[0] : 0;
+  if (!n || h->precise || graph_type(e->g, n->in[0])->dt != DT_f32) return 0;
+  return map_get(&h->made, v) || ends_layer(e->g, n) ? n->in[0] : 0;
 }
 
 static Val const_f32(Graph *g, const Tensor *t) {
@@ -64,7 +77,12 @@ static void rebuild(Edit *e, NodeId id) {
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
   for (u32 i = 0; i < n.nin; i++) in[i] = in_f32(e, n.in[i]);
   Val out = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
-  edit_replace(e, n.out[0], is_half(dt) ? mk_cast(g, out, dt) : out);
+  if (is_half(dt)) {
+    Half *h = e->user;
+    out = mk_cast(g, out, dt);
+    *map_put(&h->made, out) = 1;
+  }
+  edit_replace(e, n.out[0], out);
 }
 
 static bool visit(Edit *e, NodeId id) {
@@ -87,7 +105,8 @@ static bool visit(Edit *e, NodeId id) {
 }
 
 void half(Unit *u) {
-  if (u->target->lanes == 1 || !edit_run(u->g, visit, u)) return;
+  Half h = {u->precise, map_new(&u->c->scratch)};
+  if (u->target->lanes == 1 || !edit_run(u->g, visit, &h)) return;
   cse(u->g); /* casts of one value for several users */
   dce(u->g);
 }
