@@ -106,6 +106,8 @@ static void check_place(ProgCheck *o, BufId id) {
     WRONG(o, "%s does not lie in the arena, or not at a multiple of 64", buf_name(o, id));
 }
 
+enum { MOST_REGISTERS = 1 << 14 }; /* each becomes a variable */
+
 static void check_buf(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
@@ -119,6 +121,8 @@ static void check_buf(ProgCheck *o, BufId id) {
   u64 n;
   if (fixed && !shape_count(b->dim, b->rank, &n)) WRONG(o, "%s is too large", buf_name(o, id));
   if (!fixed && b->space == BS_reg) WRONG(o, "%s: registers of unknown number", buf_name(o, id));
+  if (fixed && b->space == BS_reg && n > MOST_REGISTERS)
+    WRONG(o, "%s: more than %d registers", buf_name(o, id), MOST_REGISTERS);
   if (b->space == BS_const) check_data(o, id);
   if (b->alias) check_alias(o, id);
   if (o->p->planned && prog_is_planned(b)) check_place(o, id);

@@ -54,7 +54,8 @@ static Text key_of(Arena *a, const Node *n) {
   Text t = text_new(a);
   put(&t, n->op);
   put(&t, n->nin);
-  if (n->nin == 2 && op_is(n->op, OF_COMM) && n->in[0] > n->in[1]) {
+  bool either = op_is(n->op, OF_COMM) && n->op != OP_max && n->op != OP_min; /* of two zeros */
+  if (n->nin == 2 && either && n->in[0] > n->in[1]) {
     put(&t, n->in[1]);
     put(&t, n->in[0]);
   } else {

@@ -135,7 +135,7 @@ static bool drop_broadcast(Edit *e, NodeId id) {
   return false;
 }
 
-/* The constant behind the other operand. Not max and min, which give the second of two zeros. */
+/* The constant behind the other operand. Not max and min, which give the first of two zeros. */
 static bool order_constant(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
