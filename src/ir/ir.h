@@ -150,6 +150,10 @@ DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
 static inline bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
+/* Floats of 16 bits: stored so, computed with as f32. */
+static inline bool dtype_is_half(DType d) {
+  return d == DT_f16 || d == DT_bf16;
+}
 static inline bool dtype_is_int(DType d) {
   return dtype_info[d].cls == 'I' || dtype_info[d].cls == 'U';
 }
@@ -281,7 +285,8 @@ static inline u64 tensor_bytes(const Tensor *t) {
   return t->n * dtype_bytes(t->dt);
 }
 Scalar tensor_get(const Tensor *t, u64 i);
-void tensor_set(Tensor *t, u64 i, Scalar x); /* only on tensors of tensor_new */
+void tensor_set(Tensor *t, u64 i, Scalar x);            /* only on tensors of tensor_new */
+Tensor *tensor_as(Arena *a, const Tensor *t, DType dt); /* the same numbers, of the same class */
 /* Strings as rows of k bytes, zeros behind them. False when one is longer, or ends with a zero. */
 bool text_encode(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
 void text_decode(Ctx *c, const Tensor *rows, Tensor *strings);     /* strings: of tensor_new */

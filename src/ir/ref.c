@@ -286,12 +286,7 @@ static void bind_inputs(Ref *r, Tensor *const *in) {
   for (u32 i = 0; i < b->param.n; i++) {
     check_input(r, b->param.at[i], in[i]);
     DType dt = ref_dtype(r, in[i]->dt);
-    Tensor *x = in[i];
-    if (dt != x->dt) {
-      x = tensor_new(r->a, dt, in[i]->dim, in[i]->rank);
-      for (u64 k = 0; k < x->n; k++) tensor_set(x, k, tensor_get(in[i], k));
-    }
-    r->val[b->param.at[i]] = x;
+    r->val[b->param.at[i]] = dt == in[i]->dt ? in[i] : tensor_as(r->a, in[i], dt);
   }
 }
 

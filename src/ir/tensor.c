@@ -51,6 +51,12 @@ void tensor_set(Tensor *t, u64 i, Scalar x) {
   scalar_store(t->dt, data + i * dtype_bytes(t->dt), x);
 }
 
+Tensor *tensor_as(Arena *a, const Tensor *t, DType dt) {
+  Tensor *to = tensor_new(a, dt, t->dim, t->rank);
+  for (u64 i = 0; i < t->n; i++) tensor_set(to, i, tensor_get(t, i));
+  return to;
+}
+
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
   (void)c; /* strings are interned: the same bytes are the same Str */
   if (x->dt != y->dt || x->rank != y->rank || x->n != y->n) return false;

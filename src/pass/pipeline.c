@@ -1,7 +1,6 @@
 /* pipeline.c: the passes in order, and the only code that runs, checks, dumps and times them.
  *
- *   model.onnx -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds
- * -->
+ *   model -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds -->
  *
  * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
  * make work for each other and run in rounds, until canon has nothing left to do.

@@ -256,9 +256,6 @@ const char *need_narrow(Emit *e, DType dt, bool store);    /* narrow floats like
 /* f16 and bf16 in memory, f32 in registers; round: to what the other two leave of it */
 typedef enum HalfStep { HALF_load, HALF_store, HALF_round, HALF_STEPS } HalfStep;
 const char *need_half(Emit *e, DType dt, HalfStep step);
-static inline bool is_half(DType dt) {
-  return dt == DT_f16 || dt == DT_bf16;
-}
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
 

@@ -27,7 +27,7 @@ const char *c_type(DType dt) {
 }
 
 const char *c_storage(DType dt) {
-  if (dt == DT_f16 || dt == DT_bf16) return "uint16_t";
+  if (dtype_is_half(dt)) return "uint16_t";
   if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) return "uint8_t";
   return c_type(dt);
 }
@@ -172,7 +172,7 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
     text_puts(e->t, "(float)(");
     return ")";
   }
-  if (dt == DT_f16 || dt == DT_bf16) {
+  if (dtype_is_half(dt)) {
     need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
     put_own(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
     return ")";

@@ -258,7 +258,7 @@ const char *need_half(Emit *e, DType dt, HalfStep step) {
 
 /* Narrow floats, lane by lane: ig_load_f8e5m2x8(p), ig_store_f8e5m2x8(p, v). */
 const char *need_narrow(Emit *e, DType dt, bool store) {
-  if (is_half(dt)) return need_half(e, dt, store ? HALF_store : HALF_load);
+  if (dtype_is_half(dt)) return need_half(e, dt, store ? HALF_store : HALF_load);
   Text n = text_new(e->b.a);
   u32 w = e->b.w;
   put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);

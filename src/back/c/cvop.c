@@ -152,7 +152,7 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
   }
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
-  } else if (from == DT_f32 && is_half(to)) {
+  } else if (from == DT_f32 && dtype_is_half(to)) {
     put_call(e, x, need_half(e, to, HALF_round));
   } else if (is_convertible(from, to, x->sat)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
@@ -353,7 +353,7 @@ static void put_load(Emit *e, const Expr *x, Prec at) {
 /* What is stored as a half, before it is rounded: the store rounds. */
 static ExprId unrounded(Emit *e, DType to, ExprId id) {
   const Expr *x = prog_expr(e->p, id);
-  bool rounds = is_half(to) && x->kind == EX_op && x->op == OP_cast &&
+  bool rounds = dtype_is_half(to) && x->kind == EX_op && x->op == OP_cast &&
                 prog_expr(e->p, x->arg[0])->dt == DT_f32;
   return rounds ? x->arg[0] : id;
 }

@@ -121,7 +121,7 @@ static bool not_negative(Graph *g, Val v, u32 look) {
   if (!n || !look) return false;
   if (n->op == OP_const) return all_at_least(g, v, 0);
   if (op_is(n->op, OF_NOT_NEGATIVE)) return true;
-  if (n->op == OP_max) return not_negative(g, n->in[1], look - 1); /* taken of two zeros */
+  if (n->op == OP_max) return not_negative(g, n->in[1], look - 1); /* but for the sign of a zero */
   if (n->op == OP_mul && n->in[0] == n->in[1]) return true;
   bool keeps = op_is(n->op, OF_KEEPS_SIGN);
   for (u32 i = 0; keeps && i < n->nin; i++) keeps = not_negative(g, n->in[i], look - 1);

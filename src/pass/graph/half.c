@@ -2,11 +2,13 @@
  *
  * In: a graph. Out: the same graph where every operator that computes with halves (f16 or bf16)
  * works on f32: its operands are cast, its result is cast back. Such an operator accumulates in
- * f32 and rounds once, at its end, so these casts change nothing by themselves. A value that is
- * cast back only to be cast again for its users keeps the bits that f32 has for it: a network of
- * halves rounds where its inputs and results are, not between its layers, unless --precise asks for
- * that. Operators that move elements follow what they move, so that a table of halves is gathered
- * as halves, and a transposed product stays f32.
+ * f32 and rounds once, at its end, so these casts change nothing by themselves. The result of a
+ * layer that is cast back only to be cast again for its users keeps the bits that f32 has for it: a
+ * network of halves rounds where its inputs and results are, not between its layers, unless
+ * --precise asks for that. A cast that the model has is what the model means, and stays; so do
+ * those to floats of 8 bits and fewer, by which models quantise. Operators that move elements
+ * follow what they move, so that a table of halves is gathered as halves, and a transposed product
+ * stays f32.
  *
  * Only for machines with vectors, which have no arithmetic for halves, but convert a register of
  * them at a time where they are loaded and stored. Elsewhere halves save memory, which is scarce.
@@ -14,11 +16,6 @@
  * needs: nothing  keeps: types of inputs, results and what blocks pass  breaks: nothing
  */
 #include "pass/pass.h"
-
-/* Casts to floats of 8 bits and fewer are what quantised models mean by them, and stay. */
-static bool is_half(DType dt) {
-  return dt == DT_f16 || dt == DT_bf16;
-}
 
 typedef struct Half {
   bool precise;
@@ -40,18 +37,12 @@ static Val cast_from(Edit *e, Val v) {
   return map_get(&h->made, v) || ends_layer(e->g, n) ? n->in[0] : 0;
 }
 
-static Val const_f32(Graph *g, const Tensor *t) {
-  Tensor *to = tensor_new(&g->c->work, DT_f32, t->dim, t->rank);
-  for (u64 i = 0; i < t->n; i++) tensor_set(to, i, tensor_get(t, i));
-  return mk_const(g, to);
-}
-
 static Val in_f32(Edit *e, Val v) {
   Graph *g = e->g;
-  if (!is_half(graph_type(g, v)->dt)) return v;
+  if (!dtype_is_half(graph_type(g, v)->dt)) return v;
   Val from = cast_from(e, v);
   const Tensor *t = graph_const(g, v);
-  return from ? from : t ? const_f32(g, t) : mk_cast(g, v, DT_f32);
+  return from ? from : t ? mk_const(g, tensor_as(&g->c->work, t, DT_f32)) : mk_cast(g, v, DT_f32);
 }
 
 typedef enum Part { PART_none, PART_computes, PART_moves } Part;
@@ -77,7 +68,7 @@ static void rebuild(Edit *e, NodeId id) {
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
   for (u32 i = 0; i < n.nin; i++) in[i] = in_f32(e, n.in[i]);
   Val out = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
-  if (is_half(dt)) {
+  if (dtype_is_half(dt)) {
     Half *h = e->user;
     out = mk_cast(g, out, dt);
     *map_put(&h->made, out) = 1;
@@ -91,7 +82,7 @@ static bool visit(Edit *e, NodeId id) {
   Part part = part_of(n);
   bool halves = false, made = false;
   for (u32 i = 0; i < n->nin; i++) {
-    if (!is_half(graph_type(g, n->in[i])->dt)) continue;
+    if (!dtype_is_half(graph_type(g, n->in[i])->dt)) continue;
     halves = true;
     made = made || cast_from(e, n->in[i]);
   }

@@ -281,8 +281,7 @@ static Val plain_of(Work *w, Val v) {
 
 /* Halves have no blocks: they are made of what lies in plain order, in vectors. */
 static bool makes_halves(Graph *g, const Node *n) {
-  DType dt = graph_type(g, n->out[0])->dt;
-  return n->op == OP_cast && (dt == DT_f16 || dt == DT_bf16);
+  return n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
 }
 
 static bool visit(Edit *e, NodeId id) {

@@ -24,7 +24,7 @@ typedef struct Turn {
 /* Lanes of f32 change places; halves are rounded before, or where they are stored, which is the
  * same. */
 static bool is_turned(DType dt) {
-  return dt == DT_f32 || dt == DT_f16 || dt == DT_bf16;
+  return dt == DT_f32 || dtype_is_half(dt);
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {

@@ -405,8 +405,7 @@ Tile tile_of(Lower *l, const Form *f) {
 }
 
 static bool is_plain(DType dt) {
-  return dt == DT_f32 || dt == DT_f16 || dt == DT_bf16 || dt == DT_i32 || dt == DT_u8 ||
-         dt == DT_i8;
+  return dt == DT_f32 || dtype_is_half(dt) || dt == DT_i32 || dt == DT_u8 || dt == DT_i8;
 }
 
 /* Vectors of f32, or of integers up to 32 bits, whose sums do not depend on their order. */

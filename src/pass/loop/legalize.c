@@ -4,7 +4,8 @@
  * end; one that unroll left as it was, or for a machine without vectors, stays. Only run when it
  * is named: back ends do it for one kernel at a time and forget it.
  *
- * needs: unroll  keeps: results bit for bit  breaks: registers are gone, vectors are the machine's
+ * needs: unroll  keeps: results bit for bit  breaks: no statement uses
+ * registers any more, vectors are the machine's
  */
 #include "pass/pass.h"
 

@@ -80,14 +80,9 @@ static bool *find_plain(Prog *p, bool halves) {
   return plain;
 }
 
-static void store_as(Prog *p, Buf *b, DType to) {
-  Tensor *t = tensor_new(&p->c->work, to, b->data->dim, b->data->rank);
-  for (u64 i = 0; i < t->n; i++) tensor_set(t, i, tensor_get(b->data, i));
-  b->data = t;
-}
-
 void narrow(Unit *u) {
   Prog *p = u->p;
+  /* of the machines of the table those that have fma widen halves by an instruction */
   bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->fma);
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -95,7 +90,7 @@ void narrow(Unit *u) {
     DType to = !plain[b] ? bp->dt : bp->dt == DT_f32 ? half_for(bp->data) : narrowest(bp->data);
     if (to == bp->dt) continue;
     was[b] = bp->dt;
-    store_as(p, bp, to);
+    bp->data = tensor_as(&p->c->work, bp->data, to);
     bp->dt = to;
   }
   for (BufId b = 1; b < p->buf.n; b++) { /* its views */
