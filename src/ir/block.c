@@ -1,0 +1,148 @@
+/* block.c: the table of block formats, made from blocks.def, and what blocks mean.
+ *
+ * In: a kind and bytes; out: integers with scales, or floats, with the bits that ggml's own readers
+ * give. One loop over planes serves all formats. Nothing is encoded here. */
+#include "ir/block.h"
+
+#include <string.h>
+
+#define TABLE(...)                                                                                 \
+  (const i8[]) {                                                                                   \
+    __VA_ARGS__                                                                                    \
+  }
+#define NONE NULL
+#define NO   BLOCK_NO
+const BlockInfo block_info[BK_COUNT] = {
+#define PLAIN(name, gguf, bytes, dt)                                                               \
+  [BK_##name] = {#name, gguf, 1, bytes, DT_##dt, 0, 0, NULL, 0, BV_none, 0, 0},
+#define BLOCK(name, gguf, elems, bytes, per, less, values, d, factor, scale_less, m)               \
+  [BK_##name] = {#name, gguf,   elems, bytes,       DT_none,    per,                               \
+                 less,  values, d,     BV_##factor, scale_less, m},
+#define PLANE(...)
+#include "ir/blocks.def"
+#undef PLAIN
+#undef BLOCK
+#undef PLANE
+};
+
+/* Those of a kind stand together. */
+static const Plane planes[] = {
+#define PLAIN(...)
+#define BLOCK(...)
+#define PLANE(name, part, at, chunks, run, digit, first, levels, into, shift)                      \
+  {BK_##name, BP_##part, at, chunks, run, BD_##digit, first, levels, into, shift},
+#include "ir/blocks.def"
+#undef PLAIN
+#undef BLOCK
+#undef PLANE
+};
+enum { NPLANES = sizeof planes / sizeof *planes };
+
+BlockKind block_from_name(const char *s, size_t n) {
+  for (int k = 0; k < BK_COUNT; k++) {
+    const char *name = block_info[k].name;
+    if (strlen(name) == n && memcmp(name, s, n) == 0) return (BlockKind)k;
+  }
+  return BK_COUNT;
+}
+
+BlockKind block_from_gguf(u64 type) {
+  for (int k = 0; k < BK_COUNT; k++)
+    if (block_info[k].gguf == type) return (BlockKind)k;
+  return BK_COUNT;
+}
+
+const Plane *block_planes(BlockKind k, u32 *n) {
+  u32 first = 0, end;
+  while (first < NPLANES && planes[first].kind != k) first++;
+  for (end = first; end < NPLANES && planes[end].kind == k;) end++;
+  *n = end - first;
+  return planes + first;
+}
+
+bool block_has(BlockKind k, BlockPart part) {
+  u32 n;
+  const Plane *p = block_planes(k, &n);
+  for (u32 i = 0; i < n; i++)
+    if (p[i].part == part) return true;
+  return false;
+}
+
+static i32 digit(BlockDigit d, u8 byte, u32 level) {
+  static const u8 power3[] = {1, 3, 9, 27, 81};
+  u32 bits = 1u << d; /* of BD_bits1 to BD_bits8 */
+  if (d == BD_byte) return (i8)byte;
+  if (d == BD_trit) return (u8)(byte * power3[level]) * 3 >> 8;
+  return byte >> bits * level & ((1 << bits) - 1);
+}
+
+static void add_plane(const Plane *p, const u8 *block, i16 *to) {
+  const u8 *from = block + p->at;
+  to += p->into;
+  for (u32 chunk = 0; chunk < p->chunks; chunk++, from += p->run)
+    for (u32 level = p->first; level < (u32)p->first + p->levels; level++, to += p->run)
+      for (u32 i = 0; i < p->run; i++)
+        to[i] = (i16)(to[i] + digit(p->digit, from[i], level) * (1 << p->shift));
+}
+
+static float half_at(const u8 *p) {
+  return (float)scalar_load(DT_f16, p).f;
+}
+
+static float factor_at(BlockFactor f, const u8 *p) {
+  u32 bits = *p < 2 ? 0x200000u << *p : (u32)(*p - 1) << 23;
+  float x;
+  if (f == BV_half) return half_at(p);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static void split(BlockKind k, const Plane *plane, u32 n, const u8 *block, BlockParts *to) {
+  const BlockInfo *b = &block_info[k];
+  i16 sc[BLOCK_GROUPS] = {0}, mn[BLOCK_GROUPS] = {0};
+  i16 *part[BP_COUNT] = {to->v, sc, mn};
+  bool has[BP_COUNT] = {0};
+  memset(to->v, 0, b->elems * sizeof *to->v);
+  for (u32 i = 0; i < n; i++) {
+    add_plane(&plane[i], block, part[plane[i].part]);
+    has[plane[i].part] = true;
+  }
+  for (u32 i = 0; i < b->elems; i++)
+    to->v[i] = b->values ? b->values[to->v[i]] : (i16)(to->v[i] - b->less);
+  float d = factor_at(b->factor, block + b->d), m = b->m == BLOCK_NO ? 0 : half_at(block + b->m);
+  for (u32 g = 0; g < b->elems / b->per; g++) {
+    to->s[g] = has[BP_scale] ? d * (float)(sc[g] - b->scale_less) : d;
+    to->o[g] = has[BP_least] ? -(m * (float)mn[g]) : m;
+  }
+}
+
+void block_split(BlockKind k, const u8 *block, BlockParts *to) {
+  u32 n;
+  const Plane *plane = block_planes(k, &n);
+  split(k, plane, n, block, to);
+}
+
+static void decode_plain(DType dt, const u8 *from, size_t n, float *to) {
+  for (size_t i = 0; i < n; i++) {
+    Scalar x = scalar_load(dt, from + i * dtype_bytes(dt));
+    to[i] = (float)scalar_cast(dt, DT_f32, x, false).f;
+  }
+}
+
+void block_decode(BlockKind k, const u8 *from, size_t n, float *to) {
+  const BlockInfo *b = &block_info[k];
+  BlockParts part;
+  u32 nplane;
+  const Plane *plane = block_planes(k, &nplane);
+  if (block_is_plain(k)) {
+    decode_plain(b->plain, from, n, to);
+    return;
+  }
+  for (size_t j = 0; j < n; j++, from += b->bytes, to += b->elems) {
+    split(k, plane, nplane, from, &part);
+    for (u32 i = 0; i < b->elems; i++) {
+      float x = part.s[i / b->per] * (float)part.v[i];
+      to[i] = b->m == BLOCK_NO ? x : x + part.o[i / b->per];
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/* block.h: block formats, rows of blocks.def: weights of a few bits with scales of their own.
+ *
+ * A value of them is u8[.., blocks, bytes] in both intermediate forms, as the file has it;
+ * OP_unblock says which floats they mean. */
+#ifndef INGOT_IR_BLOCK_H
+#define INGOT_IR_BLOCK_H
+
+#include "ir/ir.h"
+
+typedef struct BlockInfo BlockInfo; /* row of blocks.def */
+typedef struct Plane Plane;         /* integers of a block at even distances */
+typedef struct BlockParts BlockParts;
+
+typedef enum BlockKind {
+#define PLAIN(name, ...) BK_##name,
+#define BLOCK(name, ...) BK_##name,
+#define PLANE(...)
+#include "ir/blocks.def"
+#undef PLAIN
+#undef BLOCK
+#undef PLANE
+  BK_COUNT
+} BlockKind;
+
+typedef enum BlockPart { BP_quant, BP_scale, BP_least, BP_COUNT } BlockPart;
+/* What a byte of a plane holds. */
+typedef enum BlockDigit { BD_bits1, BD_bits2, BD_bits4, BD_bits8, BD_byte, BD_trit } BlockDigit;
+typedef enum BlockFactor { BV_none, BV_half, BV_power } BlockFactor;
+
+enum { BLOCK_MOST = 256, BLOCK_GROUPS = 16 }; /* elements and scales of a block, at most */
+enum { BLOCK_NO = 0xffff };                   /* no such byte */
+
+struct Plane {
+  BlockKind kind;
+  BlockPart part;
+  u16 at, chunks, run;
+  BlockDigit digit;
+  u16 first, levels, into, shift;
+};
+
+struct BlockInfo {
+  const char *name;
+  u32 gguf;         /* number of the type in GGUF files */
+  u32 elems, bytes; /* of one block */
+  DType plain;      /* elements one by one, of that type; DT_none: blocks, and what follows */
+  u32 per;          /* elements that share a scale */
+  i32 less;
+  const i8 *values; /* NULL: linear */
+  u32 d;
+  BlockFactor factor;
+  i32 scale_less;
+  u32 m; /* BLOCK_NO: nothing is added */
+};
+
+/* A block in the form that all formats share: element i is s[i / per] * v[i] + o[i / per]. */
+struct BlockParts {
+  i16 v[BLOCK_MOST];
+  float s[BLOCK_GROUPS], o[BLOCK_GROUPS]; /* o: 0 where nothing is added */
+};
+
+/* block.c */
+extern const BlockInfo block_info[BK_COUNT];
+BlockKind block_from_name(const char *s, size_t n); /* BK_COUNT if unknown */
+BlockKind block_from_gguf(u64 type);                /* BK_COUNT if unknown */
+const Plane *block_planes(BlockKind k, u32 *n);
+bool block_has(BlockKind k, BlockPart part); /* does a plane hold it? */
+static inline bool block_is_plain(BlockKind k) {
+  return block_info[k].plain != DT_none;
+}
+/* Of a block that is not plain. */
+void block_split(BlockKind k, const u8 *block, BlockParts *to);
+/* As many elements as n blocks have, in order; from may be unaligned. */
+void block_decode(BlockKind k, const u8 *from, size_t n, float *to);
+
+#endif

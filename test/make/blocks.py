@@ -1,0 +1,30 @@
+"""Writes, for a block format, blocks of random and extreme bytes and the floats that the gguf package reads in them: KIND FOLDER."""
+import os
+import sys
+import numpy as np
+import gguf
+from gguf.quants import dequantize
+
+
+def blocks(kind, count=400):
+    elems, size = gguf.GGML_QUANT_SIZES[kind]
+    rng = np.random.default_rng(int(kind))
+    x = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    for at, byte in enumerate((0, 255, 128, 127, 0x7c, 0xfc, 1, 0x80)):  # all bytes equal: zeros, NaN, infinities, numbers below the normal
+        x[at] = byte
+    for at in range(8, 60):  # one byte stands out
+        x[at] = (0, 255)[at % 2]
+        x[at, rng.integers(size)] = rng.integers(256)
+    return x
+
+
+def main(kind, out):
+    kind = gguf.GGMLQuantizationType[kind]
+    x = blocks(kind)
+    with np.errstate(all="ignore"):
+        y = dequantize(x, kind)
+    x.tofile(os.path.join(out, "in"))
+    y.astype(np.float32).tofile(os.path.join(out, "out"))
+
+
+main(*sys.argv[1:])
