@@ -251,6 +251,18 @@ def prog_words():
                 b"y[i] = y[i] +", b"set a = a +", b"x[i, j]", b"[0:8]", b"-9223372036854775808", b"1:u8", b"1.5:f64")
 
 
+def jsons():
+    """One of every kind of value and of what may stand in strings; keys twice, few and many."""
+    texts = [b"null", b"[1, -2.5e3, true, false, null, NaN, -Infinity]", b'{"a": {"b": [[], {}]}, "a": "\\u00e9\\ud83d\\ude42\\n"}',
+             ('{"\u00e9": [' + ",".join(f'{{"k{i}": {i}}}' for i in range(12)) + "]}").encode(),
+             ("{" + ",".join(f'"k{i % 10}": {i}' for i in range(24)) + "}").encode()]
+    return [(str(i), t) for i, t in enumerate(texts)]
+
+
+def json_words():
+    return [b"null", b"true", b"false", b"NaN", b"Infinity", b"\\u", b"\\ud83d\\ude42", b'"a":', b"[[", b"]]", b"{}", b"1e9", b"-0", b"\xc3\xa9"]
+
+
 def imports():
     cases = [*bound()]
     return [*cases, *chains(cases), *structures()]
@@ -258,6 +270,7 @@ def imports():
 
 SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_import": (imports, list),
+        "fuzz_json": (jsons, json_words),
         "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
         "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
         "fuzz_prog": (lambda: [*progs()], prog_words)}
