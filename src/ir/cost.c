@@ -10,8 +10,8 @@
  * loads, stores and operators take (figures of target.def, flags of ops.def) times how often they
  * run; and statements run, for budgets. Memory and threads are counted by who splits loops.
  */
+#include "ir/affine.h"
 #include "ir/graph.h"
-#include "ir/prog.h"
 #include "ir/target.h"
 
 #include <math.h>
@@ -166,7 +166,19 @@ double graph_macs(Graph *g, bool bounds) {
 
 /* ---- programs ---- */
 
+/* Is b a number more than a, whatever that is? So are the ends of a strip of a loop. */
+static bool ends_differ_by(Prog *p, ExprId a, ExprId b, i64 *by) {
+  Affine x, y;
+  if (!affine_of(p, a, &x) || !affine_of(p, b, &y) || x.n != y.n || !x.n) return false;
+  for (u32 i = 0; i < x.n; i++)
+    if (!x.t[i].var || affine_coef(&y, x.t[i].var) != x.t[i].coef) return false;
+  return !__builtin_sub_overflow(y.k, x.k, by);
+}
+
 static double most_turns(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
+  i64 by;
+  if ((*fixed = ends_differ_by(p, s->a, s->b, &by)))
+    return by > 0 ? ceil((double)by / (double)s->step) : 0;
   Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
   *fixed = lo.lo == lo.hi && hi.lo == hi.hi;
   double n = ceil(((double)hi.hi - (double)lo.lo) / (double)s->step);

@@ -81,6 +81,9 @@ def table(env):
         raise Fail(f"keys: {kernels[0]}")
     if not any("conv2" in k["values"] and k["bytes"] > 0 and k["calls"] == 1 for k in kernels):
         raise Fail(f"no kernel for conv2: {kernels}")
+    strips = json.loads(must([*bench, "--march", "scalar", "--threads", "2", "--threads-grain", "1", "--json"], "bench"))[0]["kernels"]
+    if sum(k["multiply_adds"] for k in strips) != macs:
+        raise Fail(f"kernels of two threads do {sum(k['multiply_adds'] for k in strips)} multiply-adds, the model has {macs}")
     text = must([*bench, "--march", "multi", "--threads", "2", "--threads-grain", "1"], "bench")
     if "of peak" not in text or "conv2" not in text or "kernels; the peak of this machine" not in text:
         raise Fail(f"no table of kernels:\n{text}")

@@ -58,12 +58,8 @@ static void count_list(KernelCount *n, StmtId first, double times) {
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
     double turns = 1;
-    if (s->kind == ST_for) {
-      Range from = ex_range(p, s->a, n->e->profile.range),
-            to = ex_range(p, s->b, n->e->profile.range);
-      turns = ((double)to.hi - (double)from.lo) / (double)s->step;
-      if (!(turns > 0)) turns = 0;
-    }
+    bool fixed;
+    if (s->kind == ST_for) turns = loop_trips(p, n->e->profile.range, s, &fixed);
     if (s->kind == ST_store) count_buf(n, s->buf);
     if (s->kind != ST_for) count_expr(n, s->a, times);
     count_list(n, s->body, times * turns);
