@@ -298,7 +298,7 @@ static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const D
                             const Dim *hi) {
   double x;
   if (pool->op != OP_pool_max || !canon_number(g, pad->in[1], &x) || x != 0) return false;
-  return canon_windows_see(pool, lo, hi) && canon_not_negative(g, pad->in[0]);
+  return canon_windows_see(pool, lo, hi) && canon_not_below_0(g, pad->in[0]);
 }
 
 /* May the convolution n itself put zeros between the elements of x along axis i, its spatial axis

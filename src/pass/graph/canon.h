@@ -45,7 +45,7 @@ Val canon_fold(Graph *g, Op op, Val a, Val b);            /* op of two constants
 bool canon_windows_see(const Node *pool, const Dim *lo, const Dim *hi);
 
 /* canon_map.c: elementwise spellings */
-bool canon_not_negative(Graph *g, Val v); /* no element is below 0, or -0; NaN may be */
+bool canon_not_below_0(Graph *g, Val v); /* no element; NaN and -0 may be */
 CanonRule canon_order, canon_zero, canon_outward, canon_clip, canon_reciprocal, canon_quotient,
     canon_power_of, canon_mean, canon_halves, canon_cubic, canon_hard_swish, canon_softplus,
     canon_affine, canon_rows, canon_log_sum;

@@ -5,6 +5,7 @@
  * product with its reciprocal; clips are min(max(x, low), high). What could turn a finite result
  * into an infinite one, or back, is not done: constants are checked for their size.
  */
+#include <float.h>
 #include <math.h>
 #include "pass/graph/canon.h"
 
@@ -116,20 +117,43 @@ static bool all_at_least(Graph *g, Val v, double least) {
   return t != NULL && dtype_is_float(t->dt);
 }
 
-static bool not_negative(Graph *g, Val v, u32 look) {
+/* The largest of nothing is -Inf. */
+static bool takes_some(Graph *g, const Node *n) {
+  const Type *x = graph_type(g, n->in[0]);
+  u32 nlo = 0, nhi = 0;
+  const Dim *lo = node_list(n, AT_pad_lo, &nlo), *hi = node_list(n, AT_pad_hi, &nhi);
+  for (u32 i = 0; i < nlo; i++)
+    if (lo[i]) return false;
+  for (u32 i = 0; i < nhi; i++)
+    if (hi[i]) return false;
+  for (u32 i = 0; i < x->rank; i++) {
+    i64 least, most;
+    dim_bounds(g->dims, x->dim[i], &least, &most);
+    if (least < 1) return false;
+  }
+  return true;
+}
+
+/* Integers wrap: of them only extents count. zero: -0 is as good as 0. */
+static bool not_negative(Graph *g, Val v, bool zero, u32 look) {
   const Node *n = graph_maker(g, v);
   if (!n || !look) return false;
   if (n->op == OP_const) return all_at_least(g, v, 0);
+  if (n->op == OP_dims) return true;
+  if (!dtype_is_float(graph_type(g, v)->dt)) return false;
   if (op_is(n->op, OF_NOT_NEGATIVE)) return true;
-  if (n->op == OP_max) return not_negative(g, n->in[1], look - 1); /* but for the sign of a zero */
+  if (n->op == OP_max) /* gives the first of two zeros */
+    return all_at_least(g, n->in[1], zero ? 0 : DBL_TRUE_MIN) ||
+           (zero && not_negative(g, n->in[1], zero, look - 1));
   if (n->op == OP_mul && n->in[0] == n->in[1]) return true;
+  if ((n->op == OP_reduce_max || n->op == OP_pool_max) && !takes_some(g, n)) return false;
   bool keeps = op_is(n->op, OF_KEEPS_SIGN);
-  for (u32 i = 0; keeps && i < n->nin; i++) keeps = not_negative(g, n->in[i], look - 1);
+  for (u32 i = 0; keeps && i < n->nin; i++) keeps = not_negative(g, n->in[i], zero, look - 1);
   return keeps;
 }
 
-bool canon_not_negative(Graph *g, Val v) {
-  return not_negative(g, v, LOOK);
+bool canon_not_below_0(Graph *g, Val v) {
+  return not_negative(g, v, true, LOOK);
 }
 
 /* Is v the sum of exponentials of numbers up to 0, at least one of which is 0? Then it is at least
@@ -179,7 +203,7 @@ bool canon_power_of(Edit *e, NodeId id) {
   if (k == 2) return edit_swap(e, id, mk_map2(g, OP_mul, x, x));
   if (k == 3) return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
   if (k == -1) return edit_swap(e, id, mk_map1(g, OP_recip, x));
-  if (fabs(k) != 0.5 || !canon_not_negative(g, x)) return false;
+  if (fabs(k) != 0.5 || !not_negative(g, x, false, LOOK)) return false;
   Val root = mk_map1(g, OP_sqrt, x);
   return edit_swap(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
 }
