@@ -111,10 +111,58 @@ static void state_part(Report *r) {
   if (r->json) text_puts(&r->out, "],");
 }
 
+/* "key value heads":3, */
+static void fact_json(Report *r, const Fact *f) {
+  Text key = text_new(&r->m->c->scratch);
+  for (const char *s = f->name; *s; s++) text_put(&key, *s == ' ' ? "_" : s, 1);
+  text_fmt(&r->out, "\"%s\":", text_cstr(&key));
+  if (f->text)
+    quote_json(r, "", f->text);
+  else
+    text_fmt(&r->out, "%llu", (unsigned long long)f->n);
+  text_puts(&r->out, ",");
+}
+
+/* Of a file that has weights and facts, but no operators. */
+static void weights_part(Report *r) {
+  Ctx *c = r->m->c;
+  const ModelFacts *f = &r->facts;
+  u32 tensors = 0;
+  text_fmt(&r->out, r->json ? "\"format\":\"%s\"," : "%s", r->m->reader->name);
+  if (f->version)
+    text_fmt(&r->out, r->json ? "\"format_version\":%lld," : " version %lld",
+             (long long)f->version);
+  text_puts(&r->out, r->json ? "" : "\n");
+  for (u32 i = 0; i < f->more.n; i++) {
+    const Fact *x = &f->more.at[i];
+    if (r->json)
+      fact_json(r, x);
+    else if (x->text)
+      text_fmt(&r->out, "%s %s\n", x->name, show(c, x->text));
+    else
+      text_fmt(&r->out, "%s %llu\n", x->name, (unsigned long long)x->n);
+  }
+  for (u32 i = 0; i < f->stored.n; i++) tensors += f->stored.at[i].n;
+  text_fmt(&r->out, r->json ? "\"tensors\":[" : "tensors (%u)\n", tensors);
+  for (u32 i = 0; i < f->stored.n; i++) {
+    const StoredCount *x = &f->stored.at[i];
+    text_fmt(&r->out,
+             r->json ? "%s{\"type\":\"%s\",\"count\":%u,\"elements\":%llu,\"bytes\":%llu}"
+                     : "%s  %s %u, %llu elements, %llu bytes\n",
+             r->json && i ? "," : "", x->kind, x->n, (unsigned long long)x->elems,
+             (unsigned long long)x->bytes);
+  }
+  text_puts(&r->out, r->json ? "]," : "");
+}
+
 static void file_part(Report *r) {
   Ctx *c = r->m->c;
   ModelFacts *f = &r->facts;
   r->m->reader->facts(c, r->m->model, f);
+  if (f->more.n) {
+    weights_part(r);
+    return;
+  }
   if (r->json)
     text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
   else

@@ -89,8 +89,9 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
   Source s = {.at = n ? data : (const u8 *)"", .n = n, .file = str_of(c, path)};
   c->here = (Loc){.file = s.file, .index = -1};
   if (is_file) {
-    s.path = str_text(c, s.file);
-    reader_check_folder(c, s.path);
+    s.path = reader_file(c, str_text(c, s.file));
+    s.file = str_of(c, s.path);
+    c->here.file = s.file;
     File f = file_read(c, s.path);
     s.at = f.n ? f.at : (const u8 *)"";
     s.n = f.n;

@@ -193,6 +193,8 @@ const char *str_text(const Ctx *c, Str s); /* NUL-terminated; may hold other NUL
 size_t str_len(const Ctx *c, Str s);
 bool str_is(const Ctx *c, Str s, const char *cstr);
 bool ends_with(const char *s, const char *end);
+size_t utf8_bytes(const char *at, size_t n); /* of the first character; 0: not well-formed */
+bool utf8_valid(const char *at, size_t n);
 Text text_new(Arena *a);
 void text_put(Text *t, const void *at, size_t n);
 void text_puts(Text *t, const char *cstr);

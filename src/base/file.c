@@ -179,18 +179,12 @@ File file_read_own(Ctx *c, const char *path) {
   return read_whole(c, path, true);
 }
 
-static bool is_utf8(const char *at, size_t n) {
-  for (size_t i = 0, k; i < n; i += k)
-    if (!(k = utf8_bytes(at + i, n - i))) return false;
-  return true;
-}
-
 /* Why a name from a model is not acceptable, or NULL. */
 static const char *bad_name(const char *name, size_t n) {
   if (n == 0) return "the name is empty";
   if (n > 255) return "the name is longer than 255 bytes";
   if (memchr(name, 0, n)) return "the name contains a NUL byte";
-  if (!is_utf8(name, n)) return "the name is not UTF-8";
+  if (!utf8_valid(name, n)) return "the name is not UTF-8";
   if (memchr(name, '\\', n)) return "the name contains a backslash";
   if (name[0] == '/') return "the name is an absolute path";
   if (n > 1 && name[1] == ':' && ((name[0] | 32) >= 'a' && (name[0] | 32) <= 'z'))

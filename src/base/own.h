@@ -38,7 +38,6 @@ typedef struct Planned {
 void *arena_try(Arena *a, size_t n);
 /* str.c */
 void strs_init(Ctx *c);
-size_t utf8_bytes(const char *at, size_t n); /* of the first character; 0: not well-formed */
 /* diag.c: printable form of n bytes, NUL-terminated in at most `room` bytes; returns its length. */
 size_t show_bytes(char *to, size_t room, const char *at, size_t n);
 /* file.c */

@@ -214,6 +214,12 @@ size_t utf8_bytes(const char *at, size_t n) {
   return more + 1;
 }
 
+bool utf8_valid(const char *at, size_t n) {
+  for (size_t i = 0, k; i < n; i += k)
+    if (!(k = utf8_bytes(at + i, n - i))) return false;
+  return true;
+}
+
 /* Reads one byte of quoted text that is ASCII into *out; returns bytes consumed, 0 if malformed. */
 static size_t unescape(const char *at, size_t n, char *out) {
   u8 b = (u8)at[0];

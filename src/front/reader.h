@@ -142,9 +142,24 @@ typedef struct NamedVersion {
   i64 version;
 } NamedVersion;
 
+/* Something a file says of itself. */
+typedef struct Fact {
+  const char *name; /* words with blanks; in JSON with underlines */
+  Str text;         /* or 0: a number */
+  u64 n;
+} Fact;
+/* Tensors that are stored in the same way. */
+typedef struct StoredCount {
+  const char *kind;
+  u32 n;
+  u64 elems, bytes;
+} StoredCount;
+
 /* What `inspect` reports of a file beside its inputs and outputs. */
 struct ModelFacts {
-  i64 version;             /* of the format */
+  i64 version;             /* of the format; 0: it has none */
+  VEC(Fact) more;          /* of a format that has no operators */
+  VEC(StoredCount) stored; /* likewise */
   VEC(NamedVersion) opset; /* of the sets of operators it uses */
   Str producer, producer_version;
   VEC(OpCount) op; /* operators in the order in which they come */
@@ -177,7 +192,9 @@ extern const u32 reader_count;
 /* The reader of a file and, where it decodes, its model. What no reader takes is refused by what it
  * seems to be (formats.c). */
 const Reader *reader_open(Ctx *c, const Source *s, const Model **model);
-void reader_check_folder(Ctx *c, const char *path); /* refuses one that holds a model */
+/* The file that stands for a folder, or the path itself; refuses a folder with a model that is not
+ * read. */
+const char *reader_file(Ctx *c, const char *path);
 File reader_side(Ctx *c, const char *path); /* PATH.bin beside a text form; empty: there is none */
 bool text_begins(const u8 *at, size_t n, const char *word); /* behind blanks and comments */
 /* Is there such an input, or one of whose elements this is the name (x.0)? */

@@ -6,6 +6,7 @@
  * people have.
  */
 #include "front/formats.h"
+#include "front/llm/llm.h"
 #include "front/onnx/import.h"
 #include "front/reader.h"
 
@@ -54,6 +55,12 @@ static bool sniff_any(const u8 *at, size_t n) {
 
 const Reader reader_table[] = {
     {.name = "the text of a graph", .sniff = sniff_graph, .import = import_graph},
+    {.name = "GGUF", .sniff = gguf_sniff, .read = lm_read, .import = lm_import, .facts = lm_facts},
+    {.name = "safetensors",
+     .sniff = lm_sniff,
+     .read = lm_read,
+     .import = lm_import,
+     .facts = lm_facts},
     {.name = "ONNX",
      .sniff = sniff_any,
      .read = onnx_open,
@@ -79,7 +86,8 @@ static void read_model(Ctx *c, void *arg) {
 }
 
 static _Noreturn void refuse(Ctx *c, const Format *f) {
-  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX): %s", f->name, f->advice);
+  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX, GGUF and safetensors): %s", f->name,
+       f->advice);
 }
 
 /* Few models begin with text: the version that opens them is a small number. */
@@ -98,6 +106,10 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
   if (!r->read) return r;
   if (!s->n) fail(c, ERR_input, LOC_NONE, "is empty");
   ReadArg a = {.r = r, .s = s};
+  if (r->sniff != sniff_any) {
+    *model = r->read(c, s);
+    return r;
+  }
   if (ctx_try(c, read_model, &a, &why)) { /* often one in somebody else's eyes */
     u64 whole;
     const Format *f = format_of(c, s->at, s->n, &whole);
@@ -112,11 +124,21 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
   return r;
 }
 
-void reader_check_folder(Ctx *c, const char *path) {
+/* Weights of a folder that has config.json; the index comes first, for it names all shards. */
+static const char *const weights[] = {"model.safetensors.index.json", "model.safetensors"};
+
+const char *reader_file(Ctx *c, const char *path) {
   struct stat st;
-  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return;
+  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return path;
   const Format *f = format_of_folder(c, path);
   if (f) refuse(c, f);
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  for (u32 i = 0; i < sizeof weights / sizeof *weights; i++) {
+    const char *file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, path, weights[i]));
+    if (!stat(file, &st)) return file;
+  }
+  return path;
 }
 
 /* ---- what is declared ---- */

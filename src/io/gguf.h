@@ -54,8 +54,9 @@ struct Gguf {
   StoredVec tensor;
 };
 
+bool gguf_sniff(const u8 *at, size_t n);
 Gguf *gguf_read(Ctx *c, const u8 *at, size_t n, Loc loc);
-const GgufKey *gguf_key(const Gguf *g, const char *name); /* NULL: absent */
+const GgufKey *gguf_key(Ctx *c, const Gguf *g, const char *name); /* NULL: absent */
 /* The element at *at, of a type that is no array, and *at moves behind it. Integers and bool as
  * i64 (a u64 beyond that is false), floats as double, strings as bytes of the file. */
 bool gguf_int(GgufType t, const u8 **at, i64 *out); /* false: not an integer, or too large */

@@ -48,7 +48,7 @@ BlockKind block_from_name(const char *s, size_t n) {
 
 BlockKind block_from_gguf(u64 type) {
   for (int k = 0; k < BK_COUNT; k++)
-    if (block_info[k].gguf == type) return (BlockKind)k;
+    if (block_info[k].gguf == type && type != BLOCK_NO) return (BlockKind)k;
   return BK_COUNT;
 }
 

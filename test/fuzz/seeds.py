@@ -18,6 +18,8 @@ from onnx import TensorProto, helper
 
 LARGEST = 1500  # bytes of an official model that is worth keeping
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "test"))
+from lib import containers
 
 
 def official():
@@ -263,6 +265,31 @@ def json_words():
     return [b"null", b"true", b"false", b"NaN", b"Infinity", b"\\u", b"\\ud83d\\ude42", b'"a":', b"[[", b"]]", b"{}", b"1e9", b"-0", b"\xc3\xa9"]
 
 
+def ggufs():
+    yield "small", containers.small_gguf()
+    yield "no-tensor", containers.gguf([containers.ARCH])
+    yield "align", containers.gguf([containers.ARCH, containers.key("general.alignment", containers.U32, 64)], [containers.tensor("w", [256], 12)], bytes(144), align=64)
+    for number, elems, size in ((0, 1, 4), (1, 1, 2), (2, 32, 18), (6, 32, 22), (14, 256, 210), (20, 32, 18), (30, 1, 2), (39, 32, 17)):
+        yield f"type{number}", containers.gguf([containers.ARCH, containers.key("llama.block_count", containers.U32, 2)],
+                                               [containers.tensor("token_embd.weight", [elems, 2], number)], bytes(2 * size))
+
+
+def gguf_words():
+    yield from (b"GGUF", b"general.alignment", b"general.architecture", b"split.count", b"split.no", b"llama.block_count", b"llama.attention.head_count",
+                b"token_embd.weight", b"output.weight", b"\xff" * 8, b"\0" * 8, b"\1" + bytes(7), bytes(7) + b"\x80", b"\x20" + bytes(7), b"\x09\0\0\0", b"\x08\0\0\0")
+
+
+def safes():
+    yield "small", containers.small_safetensors()
+    yield "none", containers.safetensors({}, b"")
+    for dtype, size in (("F64", 8), ("F8_E4M3", 1), ("U16", 2), ("I32", 4)):
+        yield dtype, containers.safetensors({"w": (dtype, [2, 1], 0, 2 * size)}, bytes(2 * size), pad=5)
+
+
+def safe_words():
+    yield from (b'"dtype":"F32"', b'"shape":[', b'"data_offsets":[0,', b'"__metadata__":{', b"BOOL", b"BF16", b"F8_E5M2", b"18446744073709551615", b"2147483648", b"\xff" * 8)
+
+
 def imports():
     cases = [*bound()]
     return [*cases, *chains(cases), *structures()]
@@ -271,6 +298,8 @@ def imports():
 SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_import": (imports, list),
         "fuzz_json": (jsons, json_words),
+        "fuzz_gguf": (lambda: [*ggufs()], gguf_words),
+        "fuzz_safetensors": (lambda: [*safes()], safe_words),
         "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
         "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
         "fuzz_prog": (lambda: [*progs()], prog_words)}

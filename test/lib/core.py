@@ -90,6 +90,20 @@ class Env:
             raise Skip("the packages of test/requirements-ml.txt could not be had (see build/setup.log)")
         return path
 
+    def need_lm(self):
+        """The Python of build/lm, which has the packages of test/requirements-lm.txt."""
+        path = os.path.join(self.build, "lm", "bin", "python")
+        if not os.path.exists(path):
+            raise Skip("the packages of test/requirements-lm.txt could not be had (see build/setup.log)")
+        return path
+
+    def lm_script(self, name, *args, timeout=600):
+        """Runs a script of test/make/ with that Python."""
+        got = run([self.need_lm(), os.path.join(ROOT, "test", "make", name), *args], timeout)
+        if got.rc:
+            raise Fail(f"test/make/{name} ended with {got.rc}: {tail(got.text())}")
+        return got.out.decode()
+
     def script(self, name, *args, timeout=600, path=None):
         """Runs a script of test/make/ with the Python of build/venv; path: a folder of more packages."""
         got = run([self.need_python(), os.path.join(ROOT, "test", "make", name), *args], timeout, env={"PYTHONPATH": path} if path else None)

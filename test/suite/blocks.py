@@ -1,22 +1,15 @@
 """Block formats (src/ir/blocks.def) against the gguf package, bit for bit, on random and extreme blocks. Skipped without that package."""
 import os
 import struct
-from lib.core import ROOT, Fail, Skip, Test, explain, run
+from lib.core import ROOT, Fail, Test, explain, run
 
 KINDS = ("BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4").split()
-
-
-def need_gguf(env):
-    python = os.path.join(env.build, "lm", "bin", "python")
-    if not os.path.exists(python):
-        raise Skip("the packages of language models are not there")
-    return python
 
 
 def case(env, kind):
     """(blocks, floats as the gguf package reads them)"""
     out = env.scratch("blocks", kind)
-    got = run([need_gguf(env), os.path.join(ROOT, "test", "make", "blocks.py"), kind, out], 60)
+    got = run([env.need_lm(), os.path.join(ROOT, "test", "make", "blocks.py"), kind, out], 60)
     if got.rc:
         raise Fail(explain(got))
     return [open(os.path.join(out, name), "rb").read() for name in ("in", "out")]

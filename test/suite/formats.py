@@ -30,8 +30,7 @@ def foreign():
     return (
         ("TensorFlow Lite", "--tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)),
         ("ONNX Runtime (.ort)", "made from", struct.pack("<I", 28) + b"ORTM" + bytes(64)),
-        ("GGUF", "optimum-cli", b"GGUF\3\0\0\0" + bytes(64)),
-        ("safetensors", "optimum-cli", struct.pack("<Q", 48) + b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' + bytes(4)),
+        ("GGML", "optimum-cli", b"tjgg" + bytes(64)),
         ("HDF5", "keras", b"\x89HDF\r\n\x1a\n" + bytes(64)),
         ("Git LFS", "git lfs pull", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
         ("PyTorch checkpoint", "torch.onnx.export", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."),
@@ -78,7 +77,7 @@ def broken(c):
 
 def folders(c):
     for member, name, advice in (("saved_model.pb", "SavedModel", "--saved-model"), ("Manifest.json", "Core ML", "made from"),
-                                 ("model.onnx", "folder with an ONNX model", "the file in it"), ("model.safetensors", "Hugging Face", "optimum-cli")):
+                                 ("model.onnx", "folder with an ONNX model", "the file in it"), ("pytorch_model.bin", "Hugging Face", "optimum-cli")):
         folder = c.path("d_" + member)
         os.makedirs(folder)
         with open(os.path.join(folder, member), "wb") as f:

@@ -44,6 +44,7 @@ struct LmList {
 };
 
 /* file.c */
+bool lm_sniff(const u8 *at, size_t n);
 LmFile *lm_open(Ctx *c, const Source *s);
 const Stored *lm_tensor(const LmFile *f, const char *name); /* NULL: absent */
 const Stored *lm_need(const LmFile *f, const char *name);   /* fails when absent */
@@ -66,6 +67,11 @@ bool lm_next_int(LmList *l, i64 lo, i64 hi, i64 *out);
 bool lm_next_float(LmList *l, double *out);
 bool lm_next_bool(LmList *l, bool *out);
 bool lm_next_text(LmList *l, FileSpan *out);
+
+/* facts.c: the row of the table of readers. */
+Model *lm_read(Ctx *c, const Source *s);
+Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
+void lm_facts(Ctx *c, const Model *m, ModelFacts *out);
 
 /* weight.c: a tensor as a value of the graph, rows times elements as the file has them, outermost
  * first: a constant of its own type, or floats behind `unblock`; of compressed-tensors (int8 with

@@ -1,0 +1,178 @@
+/* meta.c: what a model says about itself, by key and of a type that is asked for.
+ *
+ * In: an LmFile and a key. Out: numbers, texts, lists; ERR_input with the key where the file has
+ * another type, or a number outside of the bounds. Integers are read from any integer type of GGUF,
+ * floats from its floats; JSON has one kind of number, so an integer is a float there too.
+ */
+#include "front/llm/llm.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where a value lies: one of the two. */
+typedef struct LmFound {
+  const GgufKey *key;
+  const JsonDoc *doc;
+  const Json *json;
+} LmFound;
+
+static bool find(LmFile *f, const char *key, LmFound *out) {
+  Ctx *c = f->c;
+  *out = (LmFound){0};
+  if (f->gguf) {
+    const char *name =
+        *key == '.' ? str_text(c, str_fmt(c, "%s%s", str_text(c, f->arch), key)) : key;
+    out->key = gguf_key(c, f->gguf, name);
+    return out->key != NULL;
+  }
+  const char *colon = strchr(key, ':');
+  out->doc = f->config;
+  if (colon) {
+    out->doc = lm_side_json(f, str_text(c, str_intern(c, key, (size_t)(colon - key))));
+    key = colon + 1;
+  }
+  out->json = out->doc ? out->doc->root : NULL;
+  for (size_t n; out->json; key += n + 1) {
+    n = strcspn(key, ".");
+    out->json = json_get_bytes(out->json, key, n);
+    if (!key[n]) break;
+  }
+  return out->json && out->json->kind != JS_null;
+}
+
+/* A scalar is a list of one. */
+static LmList list_of(LmFile *f, const char *key, const LmFound *v) {
+  LmList l = {.f = f, .key = key, .n = 1, .doc = v->doc, .json = v->json};
+  if (v->key) {
+    l.n = v->key->n;
+    l.type = v->key->type;
+    l.at = v->key->at;
+  } else if (v->json->kind == JS_array) {
+    l.n = v->json->n;
+    l.json = v->json->at;
+  }
+  return l;
+}
+
+static _Noreturn void wrong(const LmList *l, const char *want) {
+  Ctx *c = l->f->c;
+  if (l->json)
+    json_fail(l->doc, l->json, ERR_input, "'%s' is %s, expected %s", l->key,
+              json_kind_name(l->json->kind), want);
+  fail(c, ERR_input, l->f->loc, "key '%s%s' has type %s, expected %s",
+       *l->key == '.' ? show(c, l->f->arch) : "", l->key, gguf_type_name[l->type], want);
+}
+
+static _Noreturn void outside(const LmList *l, const char *is, i64 lo, i64 hi) {
+  Ctx *c = l->f->c;
+  if (l->json)
+    json_fail(l->doc, l->json, ERR_input, "'%s' is %s, expected %lld to %lld", l->key, is,
+              (long long)lo, (long long)hi);
+  fail(c, ERR_input, l->f->loc, "key '%s%s' is %s, expected %lld to %lld",
+       *l->key == '.' ? show(c, l->f->arch) : "", l->key, is, (long long)lo, (long long)hi);
+}
+
+/* ---- elements ---- */
+
+/* Steps to the next element in JSON; GGUF readers move l->at themselves. */
+static void step(LmList *l) {
+  l->n--;
+  if (l->json) l->json++;
+}
+
+bool lm_next_int(LmList *l, i64 lo, i64 hi, i64 *out) {
+  const u8 *at = l->at;
+  bool fits = true;
+  if (!l->n) return false;
+  if (l->json ? l->json->kind != JS_int
+              : l->type == GT_bool || l->type == GT_array || l->type == GT_f32 ||
+                    l->type == GT_f64 || l->type == GT_string)
+    wrong(l, "an integer");
+  if (l->json)
+    *out = l->json->i;
+  else
+    fits = gguf_int(l->type, &l->at, out);
+  if (!fits || *out < lo || *out > hi) {
+    Text t = text_new(&l->f->c->scratch);
+    text_fmt(&t, fits ? "%lld" : "%llu", (long long)*out);
+    l->at = at;
+    outside(l, text_cstr(&t), lo, hi);
+  }
+  step(l);
+  return true;
+}
+
+bool lm_next_float(LmList *l, double *out) {
+  if (!l->n) return false;
+  if (l->json ? l->json->kind != JS_int && l->json->kind != JS_float
+              : l->type != GT_f32 && l->type != GT_f64)
+    wrong(l, "a number");
+  if (!l->json)
+    gguf_float(l->type, &l->at, out);
+  else
+    *out = l->json->kind == JS_int ? (double)l->json->i : l->json->f;
+  if (!isfinite(*out)) wrong(l, "a finite number");
+  step(l);
+  return true;
+}
+
+bool lm_next_bool(LmList *l, bool *out) {
+  i64 v = 0;
+  if (!l->n) return false;
+  if (l->json ? l->json->kind != JS_bool : l->type != GT_bool) wrong(l, "true or false");
+  if (!l->json) gguf_int(l->type, &l->at, &v);
+  *out = l->json ? l->json->b : v != 0;
+  step(l);
+  return true;
+}
+
+bool lm_next_text(LmList *l, FileSpan *out) {
+  if (!l->n) return false;
+  if (l->json ? l->json->kind != JS_string : l->type != GT_string) wrong(l, "a string");
+  if (l->json)
+    *out = (FileSpan){(const u8 *)l->json->text, l->json->n};
+  else
+    *out = gguf_string(&l->at);
+  step(l);
+  return true;
+}
+
+/* ---- by key ---- */
+
+bool lm_list(LmFile *f, const char *key, LmList *out) {
+  LmFound v;
+  if (!find(f, key, &v)) return false;
+  *out = list_of(f, key, &v);
+  return true;
+}
+
+/* Of one value, which is no list. */
+static bool find_one(LmFile *f, const char *key, const char *want, LmList *out) {
+  LmFound v;
+  if (!find(f, key, &v)) return false;
+  *out = list_of(f, key, &v);
+  if (v.key && v.key->array) out->type = GT_array;
+  if (v.json) out->json = v.json;
+  if (v.key ? v.key->array : v.json->kind == JS_array) wrong(out, want);
+  return true;
+}
+
+bool lm_int(LmFile *f, const char *key, i64 lo, i64 hi, i64 *out) {
+  LmList l;
+  return find_one(f, key, "an integer", &l) && lm_next_int(&l, lo, hi, out);
+}
+
+bool lm_float(LmFile *f, const char *key, double *out) {
+  LmList l;
+  return find_one(f, key, "a number", &l) && lm_next_float(&l, out);
+}
+
+bool lm_bool(LmFile *f, const char *key, bool *out) {
+  LmList l;
+  return find_one(f, key, "true or false", &l) && lm_next_bool(&l, out);
+}
+
+bool lm_text(LmFile *f, const char *key, FileSpan *out) {
+  LmList l;
+  return find_one(f, key, "a string", &l) && lm_next_text(&l, out);
+}
