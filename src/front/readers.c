@@ -60,6 +60,7 @@ const Reader reader_table[] = {
      .sniff = lm_sniff,
      .read = lm_read,
      .import = lm_import,
+     .binds = true,
      .facts = lm_facts},
     {.name = "ONNX",
      .sniff = sniff_any,

@@ -190,6 +190,8 @@ static void read_key(GgufCursor *k, Gguf *g) {
   Ctx *c = k->c;
   u32 *slot = map_put(&g->by_key, key.name);
   if (*slot) fail(c, ERR_input, k->loc, "key '%s' comes twice", show(c, key.name));
+  if (*str_text(c, key.name) == '.')
+    fail(c, ERR_input, k->loc, "key '%s' begins with '.'", show(c, key.name));
   key.type = take_type(k);
   if (key.type == GT_array) {
     key.array = true;

@@ -41,6 +41,7 @@ def bad_headers():
     yield "architecture-number", 4, "expected a string", k.gguf([k.key("general.architecture", U32, 1)])
     yield "key-twice", 4, "'x' comes twice", k.gguf([k.ARCH, k.key("x", U8, 1), k.key("x", U8, 2)])
     yield "key-empty", 4, "empty", k.gguf([k.ARCH, k.key("", U8, 1)])
+    yield "key-dot", 4, "begins with '.'", k.gguf([k.ARCH, k.key(".x", U8, 1)])
     yield "key-zero", 4, "zero", k.gguf([k.ARCH, k.key("a\0b", U8, 1)])
     yield "key-bytes", 4, "UTF-8", k.gguf([k.ARCH, k.key(b"\xff\xfe", U8, 1)])
     yield "string-long", 4, "needs 1000 bytes", k.gguf([k.ARCH, k.string("x") + struct.pack("<IQ", STRING, 1000)])

@@ -10,13 +10,17 @@
 
 Model *lm_read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
-  m->own = lm_open(c, s);
+  LmFile *f = lm_open(c, s);
+  m->own = f;
+  if (lm_is_encoder(f)) lm_encoder_declare(c, m);
   return m;
 }
 
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
-  const LmFile *f = m->own;
-  (void)s, (void)o;
+  LmFile *f = (LmFile *)m->own;
+  (void)s;
+  lm_check_quantised(f);
+  if (lm_is_encoder(f)) return lm_encoder(f, o);
   fail(c, ERR_unsupported, f->loc, "architecture '%s' is one that ingot does not build%s",
        show(c, f->arch),
        f->gguf ? "" : "; for ONNX export it: optimum-cli export onnx --model FOLDER OUT");

@@ -34,6 +34,18 @@ bool lm_side(LmFile *f, const char *name, File *out) {
   return true;
 }
 
+static JsonDoc *read_json(LmFile *f, const char *name, File file) {
+  Loc loc = {.file = str_of(f->c, beside(f, name)), .index = -1};
+  JsonDoc *doc = NEW(&f->c->work, JsonDoc);
+  *doc = json_read(f->c, file.at, file.n, loc, &f->c->work);
+  return doc;
+}
+
+const JsonDoc *lm_named_json(LmFile *f, Str name) {
+  File file = file_read_beneath(f->c, f->path, name, f->loc);
+  return read_json(f, str_text(f->c, name), file);
+}
+
 const JsonDoc *lm_side_json(LmFile *f, const char *name) {
   Ctx *c = f->c;
   Str key = str_of(c, name);
@@ -41,11 +53,7 @@ const JsonDoc *lm_side_json(LmFile *f, const char *name) {
   for (u32 i = 0; i < f->side.n; i++)
     if (f->side.at[i].name == key) return f->side.at[i].doc;
   JsonDoc *doc = NULL;
-  if (lm_side(f, name, &file)) {
-    Loc loc = {.file = str_of(c, beside(f, name)), .index = -1};
-    doc = NEW(&c->work, JsonDoc);
-    *doc = json_read(c, file.at, file.n, loc, &c->work);
-  }
+  if (lm_side(f, name, &file)) doc = read_json(f, name, file);
   *vec_push(&c->work, &f->side) = (LmSide){key, doc};
   return doc;
 }

@@ -52,6 +52,7 @@ const Stored *lm_need(const LmFile *f, const char *name);   /* fails when absent
  * there is none. */
 bool lm_side(LmFile *f, const char *name, File *out);
 const JsonDoc *lm_side_json(LmFile *f, const char *name);
+const JsonDoc *lm_named_json(LmFile *f, Str name); /* a name that stands in a file: confined */
 
 /* meta.c: values by key. false: absent (or null). A key is that of GGUF, where one that begins with
  * '.' stands behind the name of the architecture; or a path of members in config.json, separated by
@@ -77,5 +78,12 @@ void lm_facts(Ctx *c, const Model *m, ModelFacts *out);
  * first: a constant of its own type, or floats behind `unblock`; of compressed-tensors (int8 with
  * scales, packed int4) the product with the scales. name: with its end, "blk.0.attn_q.weight". */
 Val lm_weight(Graph *g, const LmFile *f, const char *name);
+/* Refuses quantised weights that are stored in other ways, as config.json says. */
+void lm_check_quantised(LmFile *f);
+
+/* encoder.c: ids i32[tokens] to the vector of a sentence, or to those of its tokens. */
+bool lm_is_encoder(const LmFile *f);
+void lm_encoder_declare(Ctx *c, Model *m);
+Graph *lm_encoder(LmFile *f, const ImportOptions *o);
 
 #endif

