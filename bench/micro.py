@@ -63,8 +63,9 @@ for m, w, k in ((128, 768, 768), (128, 3072, 768), (128, 768, 3072), (384, 768, 
 for w, k in ((64, 64), (256, 256), (512, 512), (1024, 512), (2048, 1024), (4096, 4096)):
     layer(f"gemv-{w}x{k}", matrix(1, w, k), "matrix times vector")
 layer("attention-12x128x64", attention, "attention")
-for name, f, shape in (("softmax-1536x128", lambda n, x: n.op("Softmax", x, axis=-1), (1536, 128)),
-                       ("layernorm-128x768", lambda n, x: n.layernorm(x), (1, 128, 768)),
+for rows, columns in ((3072, 64), (1536, 128), (900, 300), (256, 1024), (64, 4096)):
+    layer(f"softmax-{rows}x{columns}", unary(lambda n, x: n.op("Softmax", x, axis=-1), rows, columns), "rows, elements, movement")
+for name, f, shape in (("layernorm-128x768", lambda n, x: n.layernorm(x), (1, 128, 768)),
                        ("gelu-128x3072", lambda n, x: n.gelu(x), (128, 3072)),
                        ("silu-144@56", lambda n, x: n.silu(x), (1, 144, 56, 56)),
                        ("tanh-64k", lambda n, x: n.op("Tanh", x), (65536,)),

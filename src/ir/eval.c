@@ -289,6 +289,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
   DO(sqrt, sqrt)                                                                                   \
   DO(exp, exp)                                                                                     \
   DO(exp1, exp1)                                                                                   \
+  DO(exp0, exp0)                                                                                   \
   DO(log, log)                                                                                     \
   DO(sin, sin)                                                                                     \
   DO(cos, cos)                                                                                     \
@@ -489,6 +490,7 @@ MathPart scalar_part(MathPart math, Op op, DType d) {
   static const u8 has[OP_SCALARS] = {
       [OP_exp] = 1 << MP_u | 1 << MP_s,
       [OP_exp1] = 1 << MP_u,
+      [OP_exp0] = 1 << MP_u,
       [OP_sin] = 1 << MP_s,
       [OP_cos] = 1 << MP_s,
       [OP_tanh] = 1 << MP_u | 1 << MP_s,
@@ -507,6 +509,7 @@ Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg) {
   float x = (float)arg[0].f, y;
   switch (op) {
   case OP_exp: y = s ? im_exps(x) : u ? im_expu(x) : im_expq(x); break;
+  case OP_exp0: y = u ? im_exp0u(x) : im_exp0q(x); break;
   case OP_exp1: y = u ? im_exp1u(x) : im_exp1q(x); break;
   case OP_log: y = im_logq(x); break;
   case OP_sin: y = s ? im_sins(x) : im_sinq(x); break;

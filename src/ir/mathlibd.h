@@ -72,6 +72,12 @@ static inline double im_exp(double x) {
 }
 /*@ end */
 
+/*@ exp0 needs: exp */
+static inline double im_exp0(double x) {
+  return im_exp(x);
+}
+/*@ end */
+
 /*@ exp1 needs: exp */
 /* error 1.3 */
 static inline double im_exp1(double x) {

@@ -41,6 +41,12 @@ static inline float im_expf(float x) {
 }
 /*@ end */
 
+/*@ exp0f needs: expf */
+static inline float im_exp0f(float x) {
+  return im_expf(x);
+}
+/*@ end */
+
 /*@ exp1f needs: imk_clampf imk_expf */
 /* error 0.5 */
 static inline float im_exp1f(float x) {

@@ -96,11 +96,12 @@ static const struct {
   const char *name;
   void (*make)(Quick *to);
 } functions[] = {
-    {"expu", make_expu},   {"exp1u", make_exp1u},   {"tanhu", make_tanhu},
-    {"erfu", make_erfu},   {"gelu2u", make_gelu2u}, {"expq", make_expq},
-    {"exp1q", make_exp1q}, {"logq", make_logq},     {"tanhq", make_tanhq},
-    {"erfq", make_erfq},   {"gelu2q", make_gelu2q}, {"imk_waveq", make_waveq},
-    {"sinq", make_sinq},   {"cosq", make_cosq},
+    {"expu", make_expu},     {"exp1u", make_exp1u},     {"exp0u", make_exp0u},
+    {"tanhu", make_tanhu},   {"erfu", make_erfu},       {"gelu2u", make_gelu2u},
+    {"expq", make_expq},     {"exp0q", make_exp0q},     {"exp1q", make_exp1q},
+    {"logq", make_logq},     {"tanhq", make_tanhq},     {"erfq", make_erfq},
+    {"gelu2q", make_gelu2q}, {"imk_waveq", make_waveq}, {"sinq", make_sinq},
+    {"cosq", make_cosq},
 };
 
 bool quick_make(Quick *to, u32 number) {

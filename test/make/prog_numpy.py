@@ -112,6 +112,7 @@ op_exp, op_log, op_sin, op_cos, op_tan, op_sinh, op_cosh, op_tanh, op_asin, op_a
     np.exp, np.log, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh))
 erf = np.vectorize(math.erf, otypes=[f64])
 op_erf = in_double(lambda a: erf(a)[()])
+op_exp0 = in_double(np.exp)
 op_exp1 = in_double(lambda a: 1 + np.exp(a))
 op_gelu2 = in_double(lambda a: a * (1 + erf(a / math.sqrt(2))))
 

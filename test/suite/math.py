@@ -5,10 +5,10 @@ import shutil
 from lib import cfile, cpu
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
-ONE = ("exp exp1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gelu2 erf floor ceil trunc rint sqrt").split()
+ONE = ("exp exp1 exp0 log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gelu2 erf floor ceil trunc rint sqrt").split()
 TWO = "pow fmod mod".split()
 THREE = ["fma"]
-QUICK = ("exp1q exp1u expq logq sinq cosq tanhq gelu2q erfq expu tanhu gelu2u erfu "  # of programs that say `math fast`, `fused`
+QUICK = ("exp1q exp1u exp0q exp0u expq logq sinq cosq tanhq gelu2q erfq expu tanhu gelu2u erfu "  # of programs that say `math fast`, `fused`
          "exps tanhs gelu2s erfs sins coss").split()  # or `single`
 LOOPS = "exps tanhs gelu2s erfs".split()  # loops over these become vectors: as fast as those in double, or faster
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]

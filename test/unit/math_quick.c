@@ -158,10 +158,10 @@ static void steps(void) {
   static const struct {
     const char *name;
     float (*compiled)(float);
-  } all[] = {{"expu", im_expu},     {"exp1u", im_exp1u}, {"tanhu", im_tanhu},   {"erfu", im_erfu},
-             {"gelu2u", im_gelu2u}, {"expq", im_expq},   {"exp1q", im_exp1q},   {"logq", im_logq},
-             {"tanhq", im_tanhq},   {"erfq", im_erfq},   {"gelu2q", im_gelu2q}, {"sinq", im_sinq},
-             {"cosq", im_cosq}};
+  } all[] = {{"expu", im_expu},     {"exp1u", im_exp1u},   {"exp0u", im_exp0u}, {"tanhu", im_tanhu},
+             {"erfu", im_erfu},     {"gelu2u", im_gelu2u}, {"expq", im_expq},   {"exp1q", im_exp1q},
+             {"exp0q", im_exp0q},   {"logq", im_logq},     {"tanhq", im_tanhq}, {"erfq", im_erfq},
+             {"gelu2q", im_gelu2q}, {"sinq", im_sinq},     {"cosq", im_cosq}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (uint64_t u = 0; u <= 0xffffffff; u += 1999993) {
       float x = imk_f32((uint32_t)u), y = run_steps(all[i].name, (Value){.f = x}, (Value){0}).f;
@@ -189,12 +189,30 @@ static void gelus(const char *name, float (*mine)(float), double most, uint32_t 
   CHECK(same(mine(0x1p-149f), 0x1p-149f));
 }
 
+/* exp0 of what is not above 0; results that are no normal floats may be 0. */
+static void exp0s(const char *name, float (*mine)(float), double most, uint32_t stride, int show) {
+  double worst = 0, near = 0;
+  for (uint64_t u = 0x80000000; u <= 0xff800000;) {
+    float x = imk_f32((uint32_t)u), y = mine(x);
+    double want = exp(x), e = want < 0x1p-126 && y == 0 ? 0 : ulps(y, want);
+    if (e > worst) worst = e;
+    if (x > -20 && e > near) near = e;
+    u += stride ? stride : x < -0x1p-20f && x > -0x1p14f ? NEAR : 9973;
+  }
+  CHECK(worst <= most);
+  if (show) printf("%-10s %.3f, %.3f where |x| < 20\n", name, worst, near);
+  CHECK(same(mine(-INFINITY), 0) && mine(0.0f) == 1 && mine(-0.0f) == 1 && isnan(mine(NAN)));
+  CHECK(mine(-104.0f) == 0 && mine(-1e30f) == 0);
+}
+
 int main(int argc, char **argv) {
   uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) range(&fns[i], stride, argc > 1);
   gelus("gelu2", im_gelu2q, 5e-7, stride, argc > 1);
   gelus("gelu2 single", im_gelu2s, 3e-7, stride, argc > 1);
   gelus("gelu2 fused", im_gelu2u, 3.5e-7, stride, argc > 1);
+  exp0s("exp0", im_exp0q, 1, stride, argc > 1);
+  exp0s("exp0 fused", im_exp0u, 6, stride, argc > 1);
   specials();
   steps();
   return check_end();

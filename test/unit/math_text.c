@@ -12,7 +12,7 @@ static const char *const names[] = {"exp",   "log",   "sin",  "cos",  "tan",  "a
                                     "acosh", "atanh", "erf",  "pow",  "fmod", "floor",
                                     "ceil",  "trunc", "rint", "sqrt", "fma",  "mod"};
 
-static const char *const others[] = {"expq",   "exp1u", "logq",   "sinq", "cosq", "gelu2q",
+static const char *const others[] = {"expq",   "exp1u", "exp0u",  "logq", "sinq", "cosq", "gelu2q",
                                      "gelu2u", "exps",  "gelu2s", "sins", "coss", "tanhs"};
 
 static bool lists(const char *needs, const char *name, size_t n) {

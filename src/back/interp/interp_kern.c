@@ -147,6 +147,7 @@ Kern2 *kern2(Op op, DType dt) {
   UNARY(sqrt_##suffix, T, T, im_sqrt##f(a))                                                        \
   UNARY(exp_##suffix, T, T, im_exp##f(a))                                                          \
   UNARY(exp1_##suffix, T, T, im_exp1##f(a))                                                        \
+  UNARY(exp0_##suffix, T, T, im_exp0##f(a))                                                        \
   UNARY(log_##suffix, T, T, im_log##f(a))                                                          \
   UNARY(sin_##suffix, T, T, im_sin##f(a))                                                          \
   UNARY(cos_##suffix, T, T, im_cos##f(a))                                                          \
@@ -166,7 +167,7 @@ UNARY(neg_i, u64, u64, 0 - a)
     [OP_round] = round_##suffix, [OP_trunc] = trunc_##suffix, [OP_sqrt] = sqrt_##suffix,           \
     [OP_exp] = exp_##suffix, [OP_log] = log_##suffix, [OP_sin] = sin_##suffix,                     \
     [OP_cos] = cos_##suffix, [OP_tanh] = tanh_##suffix, [OP_erf] = erf_##suffix,                   \
-    [OP_exp1] = exp1_##suffix, [OP_gelu2] = gelu2_##suffix,                                        \
+    [OP_exp1] = exp1_##suffix, [OP_gelu2] = gelu2_##suffix, [OP_exp0] = exp0_##suffix,             \
   }
 
 static Kern1 *const rows1[3][OP_SCALARS] = {
@@ -178,6 +179,7 @@ static Kern1 *const rows1[3][OP_SCALARS] = {
 /* In programs that say `math fast`, `math fused` or `math single`. */
 UNARY(exp_q, float, float, im_expq(a))
 UNARY(exp1_q, float, float, im_exp1q(a))
+UNARY(exp0_q, float, float, im_exp0q(a))
 UNARY(log_q, float, float, im_logq(a))
 UNARY(sin_q, float, float, im_sinq(a))
 UNARY(cos_q, float, float, im_cosq(a))
@@ -186,6 +188,7 @@ UNARY(gelu2_q, float, float, im_gelu2q(a))
 UNARY(erf_q, float, float, im_erfq(a))
 UNARY(exp_u, float, float, im_expu(a))
 UNARY(exp1_u, float, float, im_exp1u(a))
+UNARY(exp0_u, float, float, im_exp0u(a))
 UNARY(tanh_u, float, float, im_tanhu(a))
 UNARY(gelu2_u, float, float, im_gelu2u(a))
 UNARY(erf_u, float, float, im_erfu(a))
@@ -197,14 +200,13 @@ UNARY(gelu2_s, float, float, im_gelu2s(a))
 UNARY(erf_s, float, float, im_erfs(a))
 
 static Kern1 *const rows1q[OP_SCALARS] = {
-    [OP_exp] = exp_q,   [OP_log] = log_q, [OP_sin] = sin_q,   [OP_cos] = cos_q,
-    [OP_tanh] = tanh_q, [OP_erf] = erf_q, [OP_exp1] = exp1_q, [OP_gelu2] = gelu2_q};
+    [OP_exp] = exp_q,   [OP_log] = log_q,     [OP_sin] = sin_q,
+    [OP_cos] = cos_q,   [OP_tanh] = tanh_q,   [OP_erf] = erf_q,
+    [OP_exp1] = exp1_q, [OP_gelu2] = gelu2_q, [OP_exp0] = exp0_q};
 
-static Kern1 *const rows1u[OP_SCALARS] = {[OP_exp] = exp_u,
-                                          [OP_exp1] = exp1_u,
-                                          [OP_tanh] = tanh_u,
-                                          [OP_gelu2] = gelu2_u,
-                                          [OP_erf] = erf_u};
+static Kern1 *const rows1u[OP_SCALARS] = {
+    [OP_exp] = exp_u,   [OP_exp1] = exp1_u,   [OP_exp0] = exp0_u,
+    [OP_tanh] = tanh_u, [OP_gelu2] = gelu2_u, [OP_erf] = erf_u};
 
 static Kern1 *const rows1s[OP_SCALARS] = {
     [OP_exp] = exp_s,   [OP_sin] = sin_s,     [OP_cos] = cos_s,

@@ -383,14 +383,21 @@ static void lower_fold(Tile *t, Cursor at) {
 
 enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
 
-/* One step of the fold into acc[j], lanes from point `first` of the lane axis on. */
-static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first) {
+/* One step of the fold into acc[j], lanes from point `first` of the lane axis on. The first `but`
+ * of them have been folded before. */
+static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
   t->at.val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
-  reg_store(p, &at, acc, zero, j, tile_joined(t, reg_load(p, acc, zero, j), arg));
+  ExprId sum = tile_joined(t, reg_load(p, acc, zero, j), arg);
+  if (but && !op_is(f->with, OF_IDEM)) {
+    u8 *pick = NEWS(&p->c->keep, u8, t->lanes);
+    for (u32 i = 0; i < t->lanes; i++) pick[i] = (u8)(i < but ? t->lanes + i : i);
+    sum = ex_shuffle(p, sum, reg_load(p, acc, zero, j), pick, t->lanes);
+  }
+  reg_store(p, &at, acc, zero, j, sum);
 }
 
 /* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
@@ -402,20 +409,53 @@ static void loop_along(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i6
   ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
   ExprId j = tile_unrolled(p, &at, each, "u"),
          more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
-  step_along(t, at, acc, j, times_plus(p, v, step, more));
+  step_along(t, at, acc, j, times_plus(p, v, step, more), 0);
 }
 
-/* The lanes of v folded: one half with the other as long as halves are vectors, then in order. */
-static ExprId fold_lanes(Tile *t, Cursor *at, ExprId v, u32 lanes) {
+/* A fold of known length: what is left behind blocks of `each` vectors goes into as many
+ * accumulators, and the last points, if they fill no vector, are the end of one that begins among
+ * those before them. */
+static void rest_along(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
   Prog *p = t->p;
-  for (; lanes > 4; lanes /= 2) {
+  i64 lanes = t->lanes, done = n / (lanes * each) * each, vectors = n / lanes;
+  for (i64 v = done; v < vectors; v++)
+    step_along(t, at, acc, ex_int(p, v - done), ex_int(p, v * lanes), 0);
+  if (n % lanes)
+    step_along(t, at, acc, ex_int(p, (vectors - done) % each), ex_int(p, n - lanes),
+               lanes - n % lanes);
+}
+
+/* One of unknown length: vector by vector, then point by point into `one`. */
+static void open_rest_along(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, i64 each) {
+  Prog *p = t->p;
+  i64 lanes = t->lanes;
+  ExprId vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
+  ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
+  loop_along(t, at, acc, ex_op2(p, OP_mul, blocks, ex_int(p, each)), vectors, 1);
+  t->lanes = 1;
+  loop_along(t, at, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+}
+
+/* The lanes of v folded: each with its partner in the other half, then in the other quarter ...,
+ * down to four, which are folded in order unless order does not matter. Vectors stay as long as
+ * they are: compilers take shorter ones out of them lane by lane. */
+static ExprId fold_lanes(Tile *t, Cursor *at, ExprId v) {
+  Prog *p = t->p;
+  u32 lanes = prog_expr(p, v)->lanes, last = op_is(t->f.with, OF_IDEM) ? 1 : 4;
+  for (u32 by = lanes / 2; by >= last; by /= 2) {
     VarId held = tile_let(p, at, v, "half");
     u8 *pick = NEWS(&p->c->keep, u8, lanes);
-    for (u32 i = 0; i < lanes; i++) pick[i] = (u8)i;
-    v = ex_op2(p, t->f.with, ex_shuffle(p, ex_var(p, held), 0, pick, lanes / 2),
-               ex_shuffle(p, ex_var(p, held), 0, pick + lanes / 2, lanes / 2));
+    for (u32 i = 0; i < lanes; i++) pick[i] = (u8)(i ^ by);
+    v = ex_op2(p, t->f.with, ex_var(p, held), ex_shuffle(p, ex_var(p, held), 0, pick, lanes));
   }
-  return ex_hreduce(p, t->f.with, v);
+  VarId held = tile_let(p, at, v, "part");
+  ExprId sum = 0;
+  for (u32 i = 0; i < last; i++) {
+    u8 pick = (u8)i;
+    ExprId one = ex_shuffle(p, ex_var(p, held), 0, &pick, 1);
+    sum = sum ? ex_op2(p, t->f.with, sum, one) : one;
+  }
+  return sum;
 }
 
 /* Folds of other axes stand around that of the lanes. */
@@ -424,30 +464,33 @@ static void lower_along(Tile *t, Cursor at) {
   const Form *f = &t->f;
   Dim extent = f->axis[t->lane].hi;
   i64 lanes = t->lanes, each = ALONG;
-  if (dim_is_const(extent) && extent / lanes < each) each = extent / lanes;
+  bool known = dim_is_const(extent);
+  if (known && extent / lanes < each) each = extent / lanes;
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].fold) tile_loop(t, &at, i);
   BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
-  BufId one = tile_registers(p, f->acc, 1, 1, 1, "sum");
+  BufId one = known ? 0 : tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
   Cursor in = at;
   ExprId j = tile_unrolled(p, &in, each, "v");
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
-  reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
+  if (one) reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
   in = at;
   Tile fold = *t;
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold && i != t->lane) tile_loop(&fold, &in, i);
-  ExprId n = ex_dim(p, extent), vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
+  ExprId n = ex_dim(p, extent);
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
   loop_along(&fold, in, acc, ex_int(p, 0), blocks, each);
-  loop_along(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, blocks), ex_int(p, each)), vectors, 1);
-  fold.lanes = 1;
-  loop_along(&fold, in, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+  if (known)
+    rest_along(&fold, in, acc, extent, each);
+  else
+    open_rest_along(&fold, in, acc, one, n, each);
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
-  sum = ex_op2(p, f->with, fold_lanes(t, &at, sum, (u32)lanes), reg_load(p, one, zero, zero));
+  sum = fold_lanes(t, &at, sum);
+  if (one) sum = ex_op2(p, f->with, sum, reg_load(p, one, zero, zero));
   Nest x = tile_nest(t, at);
   nest_store(&x, nest_finish(&x, sum));
 }
@@ -476,9 +519,11 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
 
 enum { LEAST_LANES = 4 };
 
-/* What fills no vector is done in vectors of half its lanes, and so on; then one by one. */
+/* What fills no vector is done in vectors of half its lanes, and so on. The last few are the end of
+ * one that makes its other elements again, or are made one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->lane].hi;
+  i64 n = t->f.axis[t->lane].hi, few = n % LEAST_LANES;
+  bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t);
   for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
@@ -488,6 +533,9 @@ static void lower_map(Tile *t, Cursor at) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
+    if (!again || t->lanes > LEAST_LANES || done + few != n) continue;
+    map_lanes(*t, at, n - LEAST_LANES, 1);
+    return;
   }
 }
 

@@ -95,6 +95,7 @@ Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
 bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
 u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
+bool tile_map_repeats(Tile *t);    /* may elements of a map be made again? They are not read. */
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */

@@ -150,6 +150,18 @@ bool tile_map_is_wide(Tile *t) {
   return ok;
 }
 
+bool tile_map_repeats(Tile *t) {
+  Prog *p = t->p;
+  BufId to = prog_root(p, t->f.out.buf);
+  bool ok = prog_buf(p, to)->space != BS_state;
+  ProgMark mark = stand_anywhere(t);
+  Nest x = tile_nest(t, prog_end());
+  for (ExprWalk w = ex_walk(p, nest_value(&x)); ex_next(&w);)
+    if (w.e->kind == EX_load && prog_root(p, w.e->ref) == to) ok = false;
+  leave(t, mark);
+  return ok;
+}
+
 /* How operand k moves; false: in a way that has no vectors. */
 static bool use_of(Tile *t, u32 k, bool *out) {
   Nest x = tile_nest(t, prog_end());

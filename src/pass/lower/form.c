@@ -6,6 +6,7 @@
  */
 #include "pass/lower/form.h"
 
+#include <math.h>
 #include <string.h>
 
 static Index of_axis(u32 axis) {
@@ -349,18 +350,40 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
 
 /* ---- all of them ---- */
 
-static void of_map(const Node *n, Prog *p, const BufId *buf, Form *f) {
+/* Is v something minus the largest of it, as softmax has it? Then it is never above 0. A largest
+ * value that is not finite may have been replaced by 0 where it is -inf: so are all of them. */
+static bool is_below_largest(Graph *g, Val v) {
+  const Node *n = graph_maker(g, v);
+  if (!n || n->op != OP_sub) return false;
+  const Node *top = graph_maker(g, n->in[1]), *is = NULL;
+  if (top && top->op == OP_select) {
+    const Tensor *zero = graph_const(g, top->in[1]);
+    is = graph_maker(g, top->in[0]);
+    if (!is || is->op != OP_eq || !zero || zero->n != 1 || tensor_get(zero, 0).f != 0) return false;
+    Val low = is->in[is->in[0] == top->in[2]];
+    const Tensor *t = graph_const(g, low);
+    if (is->in[0] != top->in[2] && is->in[1] != top->in[2]) return false;
+    if (!t || t->n != 1 || tensor_get(t, 0).f != -INFINITY) return false;
+    top = graph_maker(g, top->in[2]);
+  }
+  return top && top->op == OP_reduce_max && top->in[0] == n->in[0];
+}
+
+static void of_map(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_out(p, f, buf[n->out[0]]);
   u32 rank = f->naxes;
   for (u32 i = 0; i < n->nin; i++) add_stretched(p, f, buf[n->in[i]], rank);
   f->body = FB_op;
   f->op = n->op;
+  if (n->op == OP_exp && p->math == MP_u && graph_type(g, n->in[0])->dt == DT_f32 &&
+      is_below_largest(g, n->in[0]))
+    f->op = OP_exp0;
   if (n->op == OP_cast) f->sat = node_cast_sat(n);
 }
 
 bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   if (n->op < OP_SCALARS) {
-    of_map(n, p, buf, f);
+    of_map(g, n, p, buf, f);
     return true;
   }
   switch (n->op) {

@@ -19,7 +19,6 @@ buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, 
 buf acc: reg f32x8[3,2]
 buf b: reg f32x8[1,2]
 buf acc1: reg f32x8[1,2]
-buf sum: reg f32[1,1]
 kernel "conv1x1" {
   for l in 0..3 {
     for p in 0..3 unroll {
@@ -49,14 +48,14 @@ kernel "transpose_reduce_sum" {
       for v in 0..2 unroll {
         acc1[0, v] = splat.8(0.0)
       }
-      sum[0, 0] = 0.0
       for v in 0..1 {
         for u in 0..2 unroll {
           acc1[0, u] = acc1[0, u] + b5[0, v * 2 + u, j, k, 0:8]
         }
       }
       let half: f32x8 = acc1[0, 0] + acc1[0, 1]
-      b2[0, j, k] = reduce.add(shuffle.0.1.2.3(half) + shuffle.4.5.6.7(half)) + sum[0, 0]
+      let part: f32x8 = half + shuffle.4.5.6.7.0.1.2.3(half)
+      b2[0, j, k] = shuffle.0(part) + shuffle.1(part) + shuffle.2(part) + shuffle.3(part)
     }
   }
 }

@@ -15,21 +15,18 @@ buf b1: in f32[1,6,3,3]
 buf b2: out f32[1,6,1,1]
 buf b1_view: temp f32[6,9] alias b1
 buf acc: reg f32x4[1,2]
-buf sum: reg f32[1,1]
 kernel "reduce_sum_div" {
   for j in 0..6 {
     for v in 0..2 unroll {
       acc[0, v] = splat.4(0.0)
     }
-    sum[0, 0] = 0.0
     for v in 0..1 {
       for u in 0..2 unroll {
         acc[0, u] = acc[0, u] + b1_view[j, v * 8 + u * 4:4]
       }
     }
-    for v in 8..9 {
-      sum[0, 0] = sum[0, 0] + b1_view[j, v]
-    }
-    b2[0, j, 0, 0] = div(reduce.add(acc[0, 0] + acc[0, 1]) + sum[0, 0], 9.0)
+    acc[0, 0] = shuffle.4.5.6.3(acc[0, 0] + b1_view[j, 5:4], acc[0, 0])
+    let part: f32x4 = acc[0, 0] + acc[0, 1]
+    b2[0, j, 0, 0] = div(shuffle.0(part) + shuffle.1(part) + shuffle.2(part) + shuffle.3(part), 9.0)
   }
 }

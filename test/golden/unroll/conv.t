@@ -49,9 +49,7 @@ kernel "broadcast" {
   for j in 0..2 {
     for k in 0..6 {
       b6[0, j, k + 1, 1:4] = b1[0, j, k, 0:4]
-      for v in 0..2 {
-        b6[0, j, k + 1, v + 5] = b1[0, j, k, v + 4]
-      }
+      b6[0, j, k + 1, 3:4] = b1[0, j, k, 2:4]
     }
   }
 }
