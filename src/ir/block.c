@@ -99,20 +99,23 @@ static float factor_at(BlockFactor f, const u8 *p) {
 
 static void split(BlockKind k, const Plane *plane, u32 n, const u8 *block, BlockParts *to) {
   const BlockInfo *b = &block_info[k];
-  i16 sc[BLOCK_GROUPS] = {0}, mn[BLOCK_GROUPS] = {0};
-  i16 *part[BP_COUNT] = {to->v, sc, mn};
+  i16 *part[BP_COUNT] = {to->v, to->sc, to->mn};
   bool has[BP_COUNT] = {0};
   memset(to->v, 0, b->elems * sizeof *to->v);
+  memset(to->sc, 0, sizeof to->sc);
+  memset(to->mn, 0, sizeof to->mn);
   for (u32 i = 0; i < n; i++) {
     add_plane(&plane[i], block, part[plane[i].part]);
     has[plane[i].part] = true;
   }
   for (u32 i = 0; i < b->elems; i++)
     to->v[i] = b->values ? b->values[to->v[i]] : (i16)(to->v[i] - b->less);
-  float d = factor_at(b->factor, block + b->d), m = b->m == BLOCK_NO ? 0 : half_at(block + b->m);
+  to->d = factor_at(b->factor, block + b->d);
+  to->m = b->m == BLOCK_NO ? 0 : half_at(block + b->m);
   for (u32 g = 0; g < b->elems / b->per; g++) {
-    to->s[g] = has[BP_scale] ? d * (float)(sc[g] - b->scale_less) : d;
-    to->o[g] = has[BP_least] ? -(m * (float)mn[g]) : m;
+    to->sc[g] = (i16)(to->sc[g] - b->scale_less);
+    to->s[g] = has[BP_scale] ? to->d * (float)to->sc[g] : to->d;
+    to->o[g] = has[BP_least] ? -(to->m * (float)to->mn[g]) : to->m;
   }
 }
 

@@ -28,6 +28,7 @@ typedef enum BlockDigit { BD_bits1, BD_bits2, BD_bits4, BD_bits8, BD_byte, BD_tr
 typedef enum BlockFactor { BV_none, BV_half, BV_power } BlockFactor;
 
 enum { BLOCK_MOST = 256, BLOCK_GROUPS = 16 }; /* elements and scales of a block, at most */
+enum { BLOCK_X = 32 };                        /* factors of blocks share a scale in so many */
 enum { BLOCK_NO = 0xffff };                   /* no such byte */
 
 struct Plane {
@@ -54,8 +55,10 @@ struct BlockInfo {
 
 /* A block in the form that all formats share: element i is s[i / per] * v[i] + o[i / per]. */
 struct BlockParts {
-  i16 v[BLOCK_MOST];
+  i16 v[BLOCK_MOST];                      /* -128 to 127 */
   float s[BLOCK_GROUPS], o[BLOCK_GROUPS]; /* o: 0 where nothing is added */
+  float d, m;                             /* s = d, or d * sc; o = m, or -(m * mn) */
+  i16 sc[BLOCK_GROUPS], mn[BLOCK_GROUPS];
 };
 
 /* block.c */
@@ -66,6 +69,14 @@ const Plane *block_planes(BlockKind k, u32 *n);
 bool block_has(BlockKind k, BlockPart part); /* does a plane hold it? */
 static inline bool block_is_plain(BlockKind k) {
   return block_info[k].plain != DT_none;
+}
+/* Elements whose products with factors of the same scale are added up as integers. */
+static inline u32 block_group(BlockKind k) {
+  return block_info[k].per < BLOCK_X ? block_info[k].per : BLOCK_X;
+}
+/* Which scale element e of a block has. */
+static inline u32 block_scale(BlockKind k, u32 e) {
+  return block_info[k].per ? e / block_info[k].per : 0;
 }
 /* Of a block that is not plain. */
 void block_split(BlockKind k, const u8 *block, BlockParts *to);

@@ -330,6 +330,16 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
+Val mk_unblock(Graph *g, Val blocks, const char *kind) {
+  Attr at = at_str(g, AT_kind, kind);
+  return add(g, OP_unblock, &blocks, 1, &at, 1);
+}
+
+Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind) {
+  Attr at = at_str(g, AT_kind, kind);
+  return add(g, OP_dot_blocks, in, nin, &at, 1);
+}
+
 Val mk_bytes(Graph *g, Val strings, i64 k) {
   Dim size = k;
   Attr at = at_list(AT_k, &size, 1);

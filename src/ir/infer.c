@@ -6,6 +6,7 @@
  * engines check them again when they run.
  */
 #include "ir/infer.h"
+#include "ir/block.h"
 
 #include <string.h>
 
@@ -13,7 +14,7 @@ typedef struct Infer {
   Graph *g;
   Dims *ds;
   Node *n;
-  const Type *in[3]; /* types of the first operands */
+  const Type *in[4]; /* types of the first operands */
   Type *out;
 } Infer;
 typedef void InferRule(Infer *f);
@@ -640,6 +641,49 @@ static void rule_text(Infer *f) {
   set_out(f, 0, DT_str, x->dim, x->rank - 1);
 }
 
+/* The format of blocks that operand i, bytes, is made of. */
+static BlockKind blocks_of(Infer *f, u32 i) {
+  Str name = node_attr(f->n, AT_kind)->u.s;
+  const Type *x = f->in[i];
+  BlockKind k = block_from_name(str_text(f->g->c, name), str_len(f->g->c, name));
+  if (k == BK_COUNT) BAD(f, "there is no format of blocks '%s'", show(f->g->c, name));
+  if (x->dt != DT_u8 || x->rank < 2 || x->dim[x->rank - 1] != block_info[k].bytes)
+    BAD(f, "%s: blocks of %s are u8[.., n, %u], found %s", op_info[f->n->op].name,
+        block_info[k].name, block_info[k].bytes, type_text(f->ds, x));
+  return k;
+}
+
+static void rule_unblock(Infer *f) {
+  const BlockInfo *b = &block_info[blocks_of(f, 0)];
+  const Type *x = f->in[0];
+  Dim dim[MAX_RANK];
+  memcpy(dim, x->dim, x->rank * sizeof *dim);
+  dim[x->rank - 2] = dim_mul(f->ds, dim[x->rank - 2], b->elems);
+  set_out(f, 0, DT_f32, dim, x->rank - 1);
+}
+
+static void want_rows(Infer *f, u32 i, DType dt, Dim rows, i64 n) {
+  const Type *x = f->in[i];
+  if (x->dt != dt || x->rank != 2 || !may_equal(x->dim[0], rows) || x->dim[1] != n)
+    BAD(f, "dot_blocks: operand %u is %s, expected %s and %lld numbers a row", i,
+        type_text(f->ds, x), dtype_info[dt].name, (long long)n);
+}
+
+static void rule_dot_blocks(Infer *f) {
+  BlockKind k = blocks_of(f, 1);
+  const Type *w = f->in[1];
+  bool ints = f->n->nin > 2;
+  if (block_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]))
+    BAD(f, "dot_blocks: expected rows of blocks, of known number");
+  if (f->n->nin == 3) BAD(f, "dot_blocks: the sums of x are missing");
+  i64 n = w->dim[1] * block_info[k].elems;
+  Dim rows = f->in[0]->rank ? f->in[0]->dim[0] : 0, dim[2] = {rows, w->dim[0]};
+  want_rows(f, 0, ints ? DT_i8 : DT_f32, rows, n);
+  if (ints) want_rows(f, 2, DT_f32, rows, n / BLOCK_X);
+  if (ints) want_rows(f, 3, DT_i32, rows, n / block_group(k));
+  set_out(f, 0, DT_f32, dim, 2);
+}
+
 static InferRule *const rules[OP_COUNT] = {
     [OP_const] = rule_const,
     [OP_dims] = rule_dims,
@@ -674,6 +718,8 @@ static InferRule *const rules[OP_COUNT] = {
     [OP_nonzero] = rule_nonzero,
     [OP_bytes] = rule_bytes,
     [OP_text] = rule_text,
+    [OP_unblock] = rule_unblock,
+    [OP_dot_blocks] = rule_dot_blocks,
     [OP_topk] = rule_topk,
 };
 
@@ -682,7 +728,7 @@ void infer_node(Graph *g, Node *n, Type *out) {
   infer_attrs(g, n);
   for (u32 i = 0; i < n->nin; i++) {
     if (!n->in[i]) BAD(&f, "%s: operand %u is missing", op_info[n->op].name, i);
-    if (i < 3) f.in[i] = graph_type(g, n->in[i]);
+    if (i < 4) f.in[i] = graph_type(g, n->in[i]);
     if (!n->nblk && graph_type(g, n->in[i])->kind != TY_tensor)
       BAD(&f, "%s: operand %u is not a tensor", op_info[n->op].name, i);
   }

@@ -47,7 +47,7 @@ Val graph_bytes(Graph *g, Val v, i64 *zero) {
 
 bool node_takes_layout(const Node *n) {
   if (n->op == OP_gather) return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
-  if (op_is(n->op, OF_FOLD)) return n->op != OP_resume_sum;
+  if (op_is(n->op, OF_FOLD)) return n->op != OP_resume_sum && n->op != OP_dot_blocks;
   return op_is_elementwise(n->op) || node_is_view(n) || op_info[n->op].kind == OK_JOIN;
 }
 

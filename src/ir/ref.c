@@ -54,6 +54,8 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_random] = ref_random,
     [OP_bytes] = ref_bytes,
     [OP_text] = ref_text,
+    [OP_unblock] = ref_unblock,
+    [OP_dot_blocks] = ref_dot_blocks,
     [OP_topk] = ref_topk,
 };
 

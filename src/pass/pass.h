@@ -76,6 +76,7 @@ void pipeline_run(Unit *u, const PipeOptions *o);
 void infer(Graph *g);        /* infer.c */
 void strings(Graph *g);      /* strings.c */
 void quant(Graph *g);        /* quant.c */
+void unblock(Unit *u);       /* unblock.c */
 void fold(Graph *g);         /* fold.c */
 void simplify(Graph *g);     /* simplify.c */
 void cse(Graph *g);          /* cse.c */

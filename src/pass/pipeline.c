@@ -17,6 +17,7 @@ const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
   {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes"},
   {"quant",    quant,    NULL, NULL,  PX_bounded, "turns products of quantised tensors into sums of integers"},
+  {"unblock",  NULL,     NULL, unblock, PX_bounded, "takes blocks of weights apart, or multiplies with them as they are"},
   {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
   {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},

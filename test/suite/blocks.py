@@ -1,9 +1,19 @@
-"""Block formats (src/ir/blocks.def) against the gguf package, bit for bit, on random and extreme blocks. Skipped without that package."""
+"""Block formats (src/ir/blocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
+that package); and products with rows of blocks, which give the same bits on every engine, for rows one by one and together, and
+with any number of threads. Blocks are random here, of which the halves that scale are small."""
 import os
+import random
 import struct
+from lib import npy
 from lib.core import ROOT, Fail, Test, explain, run
 
-KINDS = ("BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4").split()
+# kind: elements, bytes, where halves lie
+KINDS = {"Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)), "Q5_1": (32, 24, (0, 2)), "Q8_0": (32, 34, (0,)),
+         "Q2_K": (256, 84, (80, 82)), "Q3_K": (256, 110, (108,)), "Q4_K": (256, 144, (0, 2)), "Q5_K": (256, 176, (0, 2)),
+         "Q6_K": (256, 210, (208,)), "IQ4_NL": (32, 18, (0,)), "IQ4_XS": (256, 136, (0,)), "TQ1_0": (256, 54, (52,)),
+         "TQ2_0": (256, 66, (64,)), "MXFP4": (32, 17, ())}
+PLAIN = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I16": 2, "I32": 4, "I64": 8, "F64": 8}
+ROWS, LENGTH, TOKENS = 37, 512, 7  # no multiple of lanes or tiles
 
 
 def case(env, kind):
@@ -20,13 +30,13 @@ def words(data):
     return [0x7fc00000 if x & 0x7fffffff > 0x7f800000 else x for x, in struct.iter_unpack("<I", data)]
 
 
-def same(got, want):
+def same(got, want, what=""):
     got, want = words(got), words(want)
     if len(got) != len(want):
-        raise Fail(f"{len(got)} floats, expected {len(want)}")
+        raise Fail(f"{what}{len(got)} floats, expected {len(want)}")
     wrong = [i for i, (a, b) in enumerate(zip(got, want)) if a != b]
     if wrong:
-        raise Fail(f"{len(wrong)} of {len(want)} floats differ, the first is {wrong[0]}: {got[wrong[0]]:#x}, expected {want[wrong[0]]:#x}")
+        raise Fail(f"{what}{len(wrong)} of {len(want)} floats differ, the first is {wrong[0]}: {got[wrong[0]]:#x}, expected {want[wrong[0]]:#x}")
 
 
 def decode(env, kind):
@@ -37,5 +47,129 @@ def decode(env, kind):
     same(got.out, want)
 
 
+def ingot(env, *args):
+    got = run([env.need_ingot(), *args], 60)
+    if got.rc or got.timed_out:
+        raise Fail(f"{' '.join(args)}: {explain(got)}")
+    return got.out
+
+
+def values(env, model, inputs, *options):
+    """Bytes of each output."""
+    out = model + ".npz"
+    given = [x for name, path in inputs.items() for x in ("--input", f"{name}=@{path}")]
+    ingot(env, "run", model, *given, "--quiet", "--output", out, *options)
+    return {name: struct.pack(f"<{len(a.data)}f", *a.data) for name, a in npy.load_npz(out).items()}
+
+
+def write(path, data):
+    with open(path, "wb" if isinstance(data, bytes) else "w") as f:
+        f.write(data)
+    return path
+
+
+def apart(env, kind):
+    """What `unblock` becomes, on engines: the bits of the gguf package, or of ref for plain elements."""
+    out = env.scratch("blocks", kind)
+    if kind in PLAIN:
+        elems, size, count = 1, PLAIN[kind], 64
+        data, want = random.Random(kind).randbytes(size * count), None
+    else:
+        data, want = case(env, kind)
+        elems, size, _ = KINDS[kind]
+        count = len(data) // size
+    model = write(os.path.join(out, "apart.ing"), f"graph (%x \"x\": u8[{count},{size}]) {{\n"
+                  f"  %y: f32[{count * elems}] = unblock(%x) {{kind=\"{kind}\"}}\n  return %y \"y\"\n}}\n")
+    x = write(os.path.join(out, "x.npy"), npy.encode(npy.Array("u8", (count, size), list(data))))
+    for options in (["--engine", "ref"], [], ["--march", "avx2"]):
+        got = values(env, model, {"x": x}, *options)["y"]
+        want = want or got
+        same(got, want, f"{options}: ")
+
+
+def weights(rng, kind, rows, length):
+    elems, size, halves = KINDS[kind]
+    data = bytearray(rng.randbytes(rows * length // elems * size))
+    for at in range(0, len(data), size):
+        for half in halves:
+            data[at + half:at + half + 2] = struct.pack("<e", rng.gauss(0, 0.02))
+        if kind == "MXFP4":
+            data[at] = rng.randrange(118, 125)
+    return data
+
+
+def products(rng, kinds):
+    """A graph with a product for each kind, finished by a sum."""
+    lines = []
+    for k, kind in enumerate(kinds):
+        elems, size, _ = KINDS[kind]
+        data = ", ".join(map(str, weights(rng, kind, ROWS, LENGTH)))
+        lines += [f"  %w{k}: u8[{ROWS},{LENGTH // elems},{size}] = const {{{data}}}",
+                  f"  %f{k}: f32[{ROWS},{LENGTH}] = unblock(%w{k}) {{kind=\"{kind}\"}}",
+                  f"  %c{k}: f32[t,{ROWS}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}",
+                  f"  %y{k}: f32[t,{ROWS}] = add(%c{k}, %b)"]
+    results = ", ".join(f'%y{k} "{kind}"' for k, kind in enumerate(kinds))
+    return "\n".join(["graph m", "sym t in 0..16", f'(%x "x": f32[t,{LENGTH}], %b "b": f32[t,{ROWS}]) {{', *lines, f"  return {results}", "}", ""])
+
+
+class Products:
+    """All of them on some rows of random inputs."""
+
+    def __init__(self, env, name):
+        rng = random.Random(0)
+        self.env, self.folder = env, env.scratch("blocks", name)
+        self.model = write(os.path.join(self.folder, "products.ing"), products(rng, KINDS))
+        self.x = [rng.gauss(0, 1) for _ in range(TOKENS * LENGTH)]
+        self.x[:64] = [0.0] * 32 + [3e38, -3e38] + [1e-45] * 30  # a group of zeros, one of extremes
+        self.b = [rng.gauss(0, 1) for _ in range(TOKENS * ROWS)]
+
+    def run(self, *options, rows=(0, TOKENS), model=None):
+        first, n = rows
+        inputs = {}
+        for name, data, length in (("x", self.x, LENGTH), ("b", self.b, ROWS)):
+            array = npy.Array("f32", (n, length), data[first * length:(first + n) * length])
+            inputs[name] = write(os.path.join(self.folder, f"{name}.npy"), npy.encode(array))
+        return values(self.env, model or self.model, inputs, *options)
+
+
+def all_same(got, want, what):
+    for kind in KINDS:
+        same(got[kind], want[kind], f"{what} {kind}: ")
+
+
+def exact(env):
+    """Engines agree with the reference, on bytes and on floats."""
+    p = Products(env, "exact")
+    parts = os.path.join(p.folder, "parts.ing")
+    ingot(env, "opt", p.model, "--stop=unblock", "--output", parts)
+    ints, floats = p.run("--engine", "ref", model=parts), p.run("--engine", "ref")
+    all_same(p.run(), ints, "interp")
+    all_same(p.run("--engine", "c"), ints, "c")
+    all_same(p.run("--precise"), floats, "precise")
+    near(ints, floats, 0.02)
+
+
+def vectors(env, march):
+    p = Products(env, march)
+    options = ["--march", march]
+    want = p.run(*options)
+    all_same(p.run(*options, "--engine", "c"), want, "c")
+    all_same(p.run(*options, "--threads", "3", "--threads-grain", "1"), want, "threads")
+    parts = [p.run(*options, rows=rows) for rows in ((0, 1), (1, 4), (5, 2))]
+    all_same({kind: b"".join(part[kind] for part in parts) for kind in KINDS}, want, "rows")
+    near(p.run(*options, "--precise"), p.run("--precise"), 1e-5)
+
+
+def near(got, want, by):
+    """Within a part of the largest; the first row, with its infinite factors, is left out."""
+    for kind in KINDS:
+        g, w = ([x for x, in struct.iter_unpack("<f", data[kind])][ROWS:] for data in (got, want))
+        if max(abs(a - b) for a, b in zip(g, w)) > by * max(map(abs, w)):
+            raise Fail(f"{kind}: {g[:4]}, expected {w[:4]}")
+
+
 def tests(env):
-    return [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in KINDS]
+    return [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
+        [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
+        [Test("blocks/product/exact", lambda: exact(env), 4)] + \
+        [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("sse2", "avx2", "avx512")]

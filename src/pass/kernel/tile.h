@@ -91,6 +91,8 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t);
  */
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
+/* How a tile whose lanes are chosen is finished and stored: sets lane_var, acc_var and store. */
+void tile_choose_store(Tile *t);
 Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
 bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
 u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */

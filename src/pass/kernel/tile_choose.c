@@ -510,6 +510,16 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   return ok;
 }
 
+void tile_choose_store(Tile *t) {
+  bool over = false;
+  t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
+  t->acc_var = prog_add_var(t->p, t->f.dt, str_of(t->p->c, "acc"));
+  if (t->lanes == 1) return;
+  ProgMark mark = stand_anywhere(t);
+  t->store.is_wide = store_is_wide(t, &over);
+  leave(t, mark);
+}
+
 /* Vectors along this folded axis: every operand is contiguous there, or a constant. */
 static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
@@ -543,7 +553,6 @@ static u32 last_axis(const Tile *t) {
 }
 
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
-  bool over = false;
   *t = tile_of(l, f);
   if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32 || f->nin != 2 || f->body != FB_op)
     return false;
@@ -560,11 +569,7 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   *out = tile_of(l, f);
   out->lane = row;
   out->lanes = t->lanes;
-  out->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
-  out->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
-  ProgMark mark = stand_anywhere(out);
-  out->store.is_wide = store_is_wide(out, &over);
-  leave(out, mark);
+  tile_choose_store(out);
   for (u32 k = 0; k < f->nin; k++)
     if (t->use[k] == LU_packed) pack_const(t, k);
   return true;

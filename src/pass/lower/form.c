@@ -401,6 +401,11 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   case OP_resume_sum: of_reduce(n, p, buf, f); return true;
   case OP_contract: of_contract(g, n, p, buf, f); return true;
   case OP_conv: of_conv(n, p, buf, f); return true;
+  case OP_dot_blocks:
+    set_out(p, f, buf[n->out[0]]);
+    f->body = FB_blocks;
+    set_fold(f, OP_add, DT_f32);
+    return true;
   case OP_pool_max:
   case OP_pool_sum:
   case OP_pool_argmax: of_pool(n, p, buf, f); return true;

@@ -51,6 +51,7 @@ typedef enum FormBody {
   FB_op,     /* op(in...); of a fold: on operands converted to acc */
   FB_iota,   /* value of axis `which` */
   FB_random, /* function of the row-major index of the result */
+  FB_blocks, /* products with rows of blocks: no operands, see lower_blocks.c */
 } FormBody;
 
 struct Form {
@@ -99,6 +100,7 @@ typedef enum OnceKind {
   ON_flat,     /* without dimensions of 1 at the end: widen.c */
   ON_padded,   /* a constant made longer, so that the last vector stays inside: widen.c */
   ON_packed,   /* in panels: tile_pack.c */
+  ON_blocks,   /* rows of blocks in panels: blocks_pack.c */
   ON_winograd, /* weights transformed for patches of a size: lower_winograd.c */
   ON_weights,  /* those that such were made from */
   ON_tested    /* a dimension that every run has been tested for: lower_require.c */

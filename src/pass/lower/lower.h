@@ -124,6 +124,9 @@ bool lower_winograd(Lower *l, Cursor at, const Form *f);
 /* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
 bool lower_tile(Lower *l, Cursor at, const Form *f);
 
+/* lower_blocks.c: products with rows of blocks, for all targets. */
+void lower_blocks(Lower *l, Cursor at, const Form *f);
+
 /* lower_walk.c: a loop that moves every element on its own; false: nothing was written. */
 bool lower_walk(Lower *l);
 

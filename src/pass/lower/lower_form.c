@@ -333,6 +333,10 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
 }
 
 void lower_form(Lower *l, Cursor at, const Form *f) {
+  if (f->body == FB_blocks) {
+    lower_blocks(l, at, f);
+    return;
+  }
   u32 n = form_phases(f);
   for (u32 i = 0; i < n; i++) {
     Form part = form_phase(l->p, f, i);

@@ -1,0 +1,127 @@
+/* blocks_pack.c: brings rows of blocks into panels, while compiling.
+ *
+ * In: a constant u8[rows, blocks, bytes] and the lanes of a vector. Out: constants of the program:
+ * integers, which stay as narrow as nibbles where they fit, and what scales them, as narrow as the
+ * file has it: halves, or halves for a block and bytes for its groups. Rows that fill up the last
+ * panel are zero. Nothing is rounded.
+ */
+#include "pass/kernel/blocks.h"
+
+#include <string.h>
+
+/* What is filled, at the row and unit that is being brought over. */
+typedef struct Packed {
+  Panels *q;
+  Tensor *quant, *s, *o, *d, *m;
+} Packed;
+
+static u32 largest(BlockKind k) {
+  static const u8 most[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
+                            [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
+  u32 n, sum[BLOCK_MOST] = {0}, all = 0;
+  const Plane *p = block_planes(k, &n);
+  for (u32 i = 0; i < n; i++) /* planes of the same integers begin at the same */
+    if (p[i].part == BP_quant) sum[p[i].into] += (u32)most[p[i].digit] << p[i].shift;
+  for (u32 i = 0; i < BLOCK_MOST; i++) all = sum[i] > all ? sum[i] : all;
+  return all;
+}
+
+static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
+  const BlockInfo *b = &block_info[k];
+  Panels q = {.kind = k, .lanes = lanes, .rows = w->dim[0], .group = block_group(k)};
+  u32 most = largest(k);
+  bool is_signed = b->values || most > 127;
+  q.blocks = w->dim[1];
+  q.n = q.blocks * (b->elems / BLOCK_X);
+  q.split = BLOCK_X / q.group;
+  q.less = is_signed ? 128 : b->less;
+  for (q.bits = 1; (is_signed ? 255u : most) >> q.bits;) q.bits++;
+  q.words = q.bits <= 4 ? 4 : 8;
+  return q;
+}
+
+static u64 place(const Packed *p, i64 row, i64 at, i64 each) {
+  u64 lanes = p->q->lanes;
+  return ((u64)row / lanes * (u64)each + (u64)at) * lanes + (u64)row % lanes;
+}
+
+/* 32 elements as words. */
+static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
+  Panels *q = p->q;
+  i32 *to = (i32 *)(uintptr_t)p->quant->data;
+  for (u32 j = 0; j < q->words; j++) {
+    u32 word = 0;
+    for (u32 i = 0; i < 4; i++) {
+      u32 u = (u32)(v[4 * j + i] + q->less);
+      if (q->words == 4) u |= (u32)(v[16 + 4 * j + i] + q->less) << 4;
+      word |= u << 8 * i;
+    }
+    memcpy(&to[place(p, row, unit * q->words + j, q->n * q->words)], &word, sizeof word);
+  }
+}
+
+static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 each, double x) {
+  u64 e = place(p, row, at, each);
+  if (!t) return;
+  tensor_set(t, e, dtype_is_float(t->dt) ? (Scalar){.f = x} : (Scalar){.i = (i64)x});
+}
+
+static void pack_block(Packed *p, i64 row, i64 block, const BlockParts *part) {
+  Panels *q = p->q;
+  const BlockInfo *b = &block_info[q->kind];
+  i64 units = b->elems / BLOCK_X, groups = b->elems / q->group, all = q->n * q->split;
+  for (i64 u = 0; u < units; u++) pack_unit(p, row, block * units + u, part->v + u * BLOCK_X);
+  for (i64 i = 0; i < groups; i++) {
+    u32 g = block_scale(q->kind, (u32)i * q->group);
+    set(p, p->s, row, block * groups + i, all, p->d ? part->sc[g] : (double)part->s[g]);
+    set(p, p->o, row, block * groups + i, all, p->m ? part->mn[g] : (double)part->o[g]);
+  }
+  set(p, p->d, row, block, q->blocks, (double)part->d);
+  set(p, p->m, row, block, q->blocks, (double)part->m);
+}
+
+static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 each) {
+  i64 dim[3] = {(q->rows + q->lanes - 1) / q->lanes, each, q->lanes};
+  return tensor_new(&l->c->keep, dt, dim, 3);
+}
+
+static BufId add(Lower *l, Tensor *t, Str name) {
+  return t ? prog_add_const(l->p, t, name) : 0;
+}
+
+Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes) {
+  const Tensor *w = prog_buf(l->p, prog_root(l->p, rows))->data;
+  Str name = prog_buf(l->p, rows)->name;
+  const BlockInfo *b = &block_info[kind];
+  Panels q = plan_panels(kind, w, lanes);
+  bool scales = block_has(kind, BP_scale), least = block_has(kind, BP_least), m = b->m != BLOCK_NO;
+  i64 groups = q.n * q.split, blocks = w->dim[1];
+  DType half = b->factor == BV_half ? DT_f16 : DT_f32;
+  BlockParts part;
+  u32 *known = map_put_bytes(&l->once, (i64[]){ON_blocks, rows, lanes}, 3 * sizeof(i64));
+  if (*known) {
+    q.quant = *known;
+    BufId next = *known;
+    q.s = ++next;
+    if (m) q.o = ++next;
+    if (scales) q.d = ++next;
+    if (least) q.m = ++next;
+    return q;
+  }
+  Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n * q.words)};
+  p.s = panels_new(l, &q, scales ? DT_i8 : half, groups);
+  if (m) p.o = panels_new(l, &q, least ? DT_i8 : DT_f16, groups);
+  if (scales) p.d = panels_new(l, &q, DT_f16, blocks);
+  if (least) p.m = panels_new(l, &q, DT_f16, blocks);
+  for (i64 row = 0; row < q.rows; row++)
+    for (i64 i = 0; i < blocks; i++) {
+      block_split(kind, (const u8 *)w->data + (row * blocks + i) * b->bytes, &part);
+      pack_block(&p, row, i, &part);
+    }
+  q.quant = *known = add(l, p.quant, name); /* the others follow: see above */
+  q.s = add(l, p.s, name);
+  q.o = add(l, p.o, name);
+  q.d = add(l, p.d, name);
+  q.m = add(l, p.m, name);
+  return q;
+}

@@ -1,0 +1,274 @@
+/* lower_blocks.c: products of rows with rows of blocks.
+ *
+ * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
+ * vector of results each, on every target; without vectors a panel is one row. Weights are integers
+ * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
+ * they are used.
+ *
+ *   integers  x is bytes: the products of a group are added up exactly, four at a time by dot4.
+ * Each group is then scaled and added to the sum in f32 floats    weights become f32 in registers,
+ * as unblock makes them, and products are added in order
+ *
+ * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
+ * of x give the same bits one by one and together, and for any number of threads.
+ */
+#include "pass/kernel/blocks.h"
+#include "pass/kernel/tile.h"
+
+enum { PANELS = 4 }; /* beside each other where there is one row of x: streams of memory */
+
+typedef struct BlockTile {
+  Tile t; /* its lanes are rows of weights, its rows are rows of x */
+  Prog *p;
+  Panels q;
+  BufId x, by, sum; /* by, sum 0: x is floats */
+  i64 rows;         /* of x in a tile where there are many */
+} BlockTile;
+
+/* Where a tile stands. */
+typedef struct BlockAt {
+  TileSize size;
+  ExprId row, panel;  /* the first ones */
+  ExprId unit, block; /* of the fold */
+} BlockAt;
+
+/* ---- pieces ---- */
+
+static ExprId spread(const BlockTile *b, ExprId e) {
+  return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
+}
+
+static ExprId plus(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
+}
+
+/* A vector of a constant in panels. */
+static ExprId panel_load(const BlockTile *b, BufId from, ExprId panel, ExprId at) {
+  ExprId idx[3] = {ex_copy(b->p, panel), at, ex_int(b->p, 0)};
+  return b->q.lanes > 1 ? ex_load_vec(b->p, from, idx, 3, b->q.lanes) : ex_load(b->p, from, idx, 3);
+}
+
+static ExprId ints(const BlockTile *b, i64 x) {
+  return spread(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
+}
+
+/* Element of an operand of the node, or four of them as one number. */
+static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four) {
+  Prog *p = b->p;
+  ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
+  u32 n = 2;
+  storage_address(b->t.l, &from, idx, &n, &b->t.at.inner);
+  return four ? ex_quad(p, ex_load_vec(p, from, idx, n, 4)) : ex_load(p, from, idx, n);
+}
+
+static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
+  if (b->t.l->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
+  return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
+}
+
+static ExprId minus(Prog *p, ExprId x) {
+  return ex_op1(p, OP_neg, x);
+}
+
+/* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
+static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId panel, u32 g, bool offset) {
+  Prog *p = b->p;
+  BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
+  ExprId e = panel_load(b, small, panel, plus(p, at->unit, b->q.split, ex_int(p, g)));
+  if (!large) return ex_cast(p, DT_f32, e, false);
+  e = ex_cast(p, DT_f32, ex_cast(p, DT_i32, e, false), false);
+  ExprId of = ex_cast(p, DT_f32, panel_load(b, large, panel, ex_copy(p, at->block)), false);
+  e = ex_op2(p, OP_mul, of, e);
+  return offset ? minus(p, e) : e;
+}
+
+static ExprId panel_at(const BlockTile *b, const BlockAt *at, ExprId j) {
+  return ex_op2(b->p, OP_add, ex_copy(b->p, at->panel), ex_copy(b->p, j));
+}
+
+static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
+  return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
+}
+
+/* Word j of the unit in each panel, in registers. */
+static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) {
+  Prog *p = b->p;
+  BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId from = plus(p, at->unit, b->q.words, ex_int(p, j));
+  reg_store(p, &in, w, ex_int(p, 0), v, panel_load(b, b->q.quant, panel_at(b, at, v), from));
+  return w;
+}
+
+/* ---- integers ---- */
+
+/* sums[i, v] += products of four elements of x with those of the words in w, or with the upper or
+ * lower halves of their bytes. */
+static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId w, i64 x,
+                     u32 shift) {
+  Prog *p = b->p;
+  ExprId zero = ex_int(p, 0), i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId four = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, x)), true);
+  VarId f = tile_let(p, &in, spread(b, four), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w, zero, v);
+  if (shift) e = ex_op2(p, OP_shr, e, ints(b, shift));
+  if (b->q.words == 4) e = ex_op2(p, OP_and, e, ints(b, 0x0f0f0f0f));
+  reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot4, e, ex_var(p, f), reg_load(p, sums, i, v)));
+}
+
+/* Sums of group g begin with what all of its elements are too large by. */
+static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
+  Prog *p = b->p;
+  BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = ints(b, 0);
+  if (b->q.less) {
+    ExprId sum =
+        x_load(b, b->sum, row_at(b, at, i), plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    sum = ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
+    first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
+  }
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  reg_store(p, &in, sums, i, v, first);
+  return sums;
+}
+
+/* acc[i, v] += the sums of group g, scaled. */
+static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId acc,
+                      u32 g) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId s = tile_let(p, &in, scale_load(b, at, panel_at(b, at, v), g, false), "s"), o = 0;
+  if (b->q.o) o = tile_let(p, &in, scale_load(b, at, panel_at(b, at, v), g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId by = x_load(b, b->by, row, ex_copy(p, at->unit), false);
+  ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, ex_copy(p, by)));
+  reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
+  if (!o) return;
+  ExprId sum = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+  ExprId more = ex_op2(p, OP_mul, by, ex_cast(p, DT_f32, sum, false));
+  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, more), reg_load(p, acc, i, v)));
+}
+
+static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  BufId sums[2];
+  u32 words = b->q.words, split = b->q.split;
+  for (u32 g = 0; g < split; g++) sums[g] = begin_group(b, at, in, g);
+  for (u32 j = 0; j < words; j++) {
+    BufId w = load_word(b, at, in, j);
+    add_four(b, at, in, sums[words == 8 && split == 2 ? j / 4 : 0], w, 4 * j, 0);
+    if (words == 4) add_four(b, at, in, sums[split - 1], w, 16 + 4 * j, 4);
+  }
+  for (u32 g = 0; g < split; g++) end_group(b, at, in, sums[g], acc, g);
+}
+
+/* ---- floats ---- */
+
+/* Products with one element of every word: byte k of it, or half of that. */
+static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc, BufId w, u32 e) {
+  Prog *p = b->p;
+  u32 g = e / b->q.group, shift = e % 4 * 8 + (b->q.words == 4 && e >= 16 ? 4 : 0);
+  ExprId zero = ex_int(p, 0), v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId u = reg_load(p, w, zero, v);
+  if (shift) u = ex_op2(p, OP_shr, u, ints(b, shift));
+  u = ex_op2(p, OP_and, u, ints(b, b->q.words == 4 ? 15 : 255));
+  if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
+  ExprId panel = panel_at(b, at, v);
+  ExprId f = ex_op2(p, OP_mul, scale_load(b, at, panel, g, false), ex_cast(p, DT_f32, u, false));
+  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, panel, g, true));
+  VarId weight = tile_let(p, &in, f, "w");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
+  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), spread(b, x), reg_load(p, acc, i, v)));
+}
+
+static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  BufId w[8];
+  for (u32 j = 0; j < b->q.words; j++) w[j] = load_word(b, at, in, j);
+  for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w[e / 4 % b->q.words], e);
+}
+
+/* ---- tiles ---- */
+
+/* valid: rows of the last panel that are there. */
+static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
+  Prog *p = b->p;
+  i64 units = block_info[b->q.kind].elems / BLOCK_X;
+  BufId acc = tile_registers(p, DT_f32, b->q.lanes, s.rows, s.panels, "acc");
+  Cursor in = at;
+  ExprId i = tile_unrolled(p, &in, s.rows, "p"), v = tile_unrolled(p, &in, s.panels, "v");
+  reg_store(p, &in, acc, i, v, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
+  BlockAt here = {.size = s, .row = row, .panel = panel};
+  in = at;
+  if (b->q.d && units > 1) {
+    here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
+    VarId u = prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u");
+    here.unit = plus(p, here.block, units, ex_var(p, u));
+  } else {
+    here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  }
+  if (b->by)
+    unit_of_ints(b, &here, in, acc);
+  else
+    unit_of_floats(b, &here, in, acc);
+  tile_store(&b->t, at, acc, s, row, panel, valid);
+}
+
+/* Panels from `first` on, `count` of them: several rows of x at a time, which go panel by panel;
+ * those that are left one by one with all panels. */
+static void some_panels(BlockTile *b, Cursor at, ExprId first, i64 count, i64 valid) {
+  Prog *p = b->p;
+  Dim rows = b->t.f.axis[0].hi;
+  ExprId done = ex_int(p, 0);
+  if (rows != 1 && b->rows > 1) {
+    ExprId tiles = ex_op2(p, OP_div, ex_dim(p, rows), ex_int(p, b->rows));
+    Cursor in = at;
+    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r");
+    ExprId panel = first;
+    if (count > 1)
+      panel = ex_op2(p, OP_add, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c")),
+                     ex_copy(p, first));
+    one_tile(b, in, (TileSize){b->rows, 1}, plus(p, ex_var(p, r), b->rows, ex_int(p, 0)), panel,
+             valid);
+    done = ex_op2(p, OP_mul, tiles, ex_int(p, b->rows));
+  }
+  ExprId row = ex_int(p, 0);
+  if (rows != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, rows), "r"));
+  one_tile(b, at, (TileSize){1, count}, row, first, valid);
+}
+
+static void all_panels(BlockTile *b, Cursor at) {
+  Prog *p = b->p;
+  i64 lanes = b->q.lanes > 1 ? b->q.lanes : 1;
+  i64 whole = b->q.rows / lanes, rest = b->q.rows % lanes;
+  i64 each = whole < PANELS ? whole : PANELS, many = each ? whole / each : 0;
+  if (many) {
+    Cursor in = at;
+    ExprId o = count_free(p, &in, many, "o");
+    some_panels(b, in, plus(p, o, each, ex_int(p, 0)), each, b->q.lanes);
+  }
+  if (many && whole % each) some_panels(b, at, ex_int(p, many * each), whole % each, b->q.lanes);
+  if (rest) some_panels(b, at, ex_int(p, whole), 1, rest);
+}
+
+void lower_blocks(Lower *l, Cursor at, const Form *f) {
+  const Node *n = f->epilogue ? graph_maker(l->g, f->epilogue) : l->n;
+  Str name = node_attr(n, AT_kind)->u.s;
+  BlockKind kind = block_from_name(str_text(l->c, name), str_len(l->c, name));
+  BufId w = l->buf[n->in[1]];
+  BlockTile b = {.t = tile_of(l, f), .p = l->p, .x = l->buf[n->in[0]]};
+  if (prog_buf(l->p, prog_root(l->p, w))->space != BS_const)
+    fail(l->c, ERR_unsupported, n->loc, "dot_blocks: rows of blocks that are not constant");
+  if (n->nin > 2) {
+    b.by = l->buf[n->in[2]];
+    b.sum = l->buf[n->in[3]];
+  }
+  b.q = blocks_pack(l, kind, w, l->target->lanes);
+  b.t.lane = 1;
+  b.t.row = 0;
+  b.t.lanes = b.q.lanes;
+  b.rows = l->target->lanes < 4 ? 1 : 4;
+  tile_choose_store(&b.t);
+  family_note(l->p, l->at.last, FA_blocks, "of %s, %u lanes ", block_info[kind].name, b.q.lanes);
+  all_panels(&b, at);
+}

@@ -1,0 +1,8 @@
+# a format of blocks that there is not
+# run: opt --stop=none
+# exit: 4
+# expect-stderr: :2: there is no format of blocks 'Q4'
+graph (%x: u8[2,18]) {
+  %y: f32[64] = unblock(%x) {kind="Q4"}
+  return %y
+}
