@@ -83,4 +83,7 @@ void block_split(BlockKind k, const u8 *block, BlockParts *to);
 /* As many elements as n blocks have, in order; from may be unaligned. */
 void block_decode(BlockKind k, const u8 *from, size_t n, float *to);
 
+/* block_encode.c: n blocks of floats; false: there is no quantiser of this kind. */
+bool block_encode(BlockKind k, const float *from, size_t n, u8 *to);
+
 #endif

@@ -1,0 +1,43 @@
+/* Quantisers: blocks of numbers that can be said exactly come back, and what has no quantiser is
+ * told. With the name of a kind it reads floats and writes blocks: test/suite/quantisers.py
+ * compares them with another writer's. */
+#include "check.h"
+#include "ir/block.h"
+
+#include <string.h>
+
+static void again(BlockKind k, float step, float from) {
+  float x[BLOCK_MOST] = {0}, y[BLOCK_MOST];
+  u8 block[BLOCK_MOST * 8];
+  const BlockInfo *b = &block_info[k];
+  for (u32 i = 0; i < b->elems; i++) x[i] = from + step * (float)(i % 16);
+  CHECK(block_encode(k, x, 1, block));
+  block_decode(k, block, 1, y);
+  for (u32 i = 0; i < b->elems; i++) CHECK(x[i] == y[i]);
+}
+
+static int filter(BlockKind k) {
+  float x[BLOCK_MOST];
+  u8 block[BLOCK_MOST];
+  while (fread(x, sizeof *x, block_info[k].elems, stdin) == block_info[k].elems) {
+    if (!block_encode(k, x, 1, block)) return 2;
+    fwrite(block, block_info[k].bytes, 1, stdout);
+  }
+  return ferror(stdin) || fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+  BlockKind k = argc > 1 ? block_from_name(argv[1], strlen(argv[1])) : BK_COUNT;
+  float x[BLOCK_MOST] = {0};
+  u8 block[BLOCK_MOST] = {0};
+  if (argc > 1) return k == BK_COUNT ? 2 : filter(k);
+  again(BK_Q4_0, 0.5f, -4);
+  again(BK_Q4_1, 0.25f, 3);
+  again(BK_Q5_0, 2, -32);
+  again(BK_Q5_1, 0, 7);
+  again(BK_Q8_0, 1, -127);
+  again(BK_F32, 0, 0.1f);
+  again(BK_BF16, 0, 1.5f);
+  CHECK(!block_encode(BK_Q4_K, x, 1, block) && !block_encode(BK_I8, x, 1, block));
+  return check_end();
+}
