@@ -15,11 +15,11 @@ ALL_CFLAGS += -DINGOT_IMAGES $(shell pkg-config --cflags libopenjp2)
 override LDFLAGS += -ljpeg -lopenjp2 -lwebp
 endif
 
-LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c))
+LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
@@ -78,13 +78,18 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed peak_text $< $@
+# What Unicode says of characters, for vocabularies: unicode_txt.
+$(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(call say,EMBED,$<)
+	$(Q)$(BUILD)/embed unicode_txt $< $@
 # As templates, see mathlib.c: places for a suffix of names and for what says whether there is fma.
 $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak unicode): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

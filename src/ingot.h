@@ -79,6 +79,20 @@ const char *ingot_nearest(const char *said, const char *const *name, size_t n);
 IngotStatus ingot_open(Ingot *m, const char *path);
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);
 
+/* Text and ids of tokens. A vocabulary is that of a GGUF file, of a tokenizer.json, of a
+ * tokenizer.model of SentencePiece, or of a folder with one of these; it needs no open model, and a
+ * model may have another one. Ids and texts are good until the next call with the same object.
+ * INGOT_SPECIAL: texts of special tokens such as <s> become these tokens, and these tokens become
+ * texts; without, no text can become one, and they are left out of texts. INGOT_BARE: without the
+ * tokens that the model wants in front of a text and behind it. What is no UTF-8 in a text is kept
+ * where tokens are bytes, else U+FFFD. */
+enum { INGOT_SPECIAL = 1, INGOT_BARE = 2 };
+IngotStatus ingot_open_vocab(Ingot *m, const char *path);
+IngotStatus ingot_tokenize(Ingot *m, const void *text, size_t n, unsigned flags,
+                           const uint32_t **ids, size_t *count);
+IngotStatus ingot_detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned flags,
+                             const char **text, size_t *bytes);
+
 /* Shapes: "batch=1", "batch:1", "images:0=1"; "x:1x3x224x224"; with is_max, bounds that stay
  * symbolic. */
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);

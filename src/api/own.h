@@ -111,6 +111,7 @@ struct Ingot {
   EngineStates kept;
   LastRun run;
   Written written;
+  const struct Vocab *vocab; /* of ingot_open_vocab; NULL: none */
 };
 
 /* session.c */

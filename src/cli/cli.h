@@ -23,11 +23,13 @@ struct Args {
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
+  const char *text, *ids;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
+  int special, bare;
   const char *state[64];
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
@@ -99,6 +101,9 @@ void print_name(const char *s, int columns); /* of a model, padded with blanks *
 void shell_word(const char *before, const char *s, FILE *to);
 void json_text(const char *before, const char *s); /* the same in those of JSON */
 void json_diff(const IngotDiff *d);
+
+/* tokens.c */
+int verb_tokenize(const Args *a);
 
 /* demo.c */
 int verb_demo(const Args *a);

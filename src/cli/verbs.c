@@ -433,6 +433,9 @@ const Verb verb_table[] = {
      "time "
      "output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
+    {"tokenize", verb_tokenize, "text ids special bare",
+     "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
+     "turn text into ids of tokens, or ids into text", 1},
     {"passes", verb_list, "", "", "list the passes", 0},
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"demo", verb_demo, "engine", "[--engine NAME]",

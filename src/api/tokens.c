@@ -1,0 +1,71 @@
+/* tokens.c: ingot_open_vocab, ingot_tokenize, ingot_detokenize. */
+#include "api/own.h"
+#include "front/tokens.h"
+#include "text/text.h"
+
+static void open_vocab(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  api_need(c, path, "the name of a file");
+  VocabFile f = vocab_file(c, path, &c->keep);
+  Vocab *v = NEW(&c->keep, Vocab);
+  if (!vocab_open(v, f.at, f.n)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  m->vocab = v;
+}
+
+IngotStatus ingot_open_vocab(Ingot *m, const char *path) {
+  API_CALL(m, open_vocab(m, path));
+}
+
+static const Vocab *need_vocab(Ingot *m) {
+  if (!m->vocab) fail(m->c, ERR_usage, LOC_NONE, "no vocabulary is open");
+  return m->vocab;
+}
+
+static void tokenize(Ingot *m, const void *text, size_t n, unsigned flags, const uint32_t **ids,
+                     size_t *count) {
+  Ctx *c = m->c;
+  const Vocab *v = need_vocab(m);
+  api_need(c, ids, "the place for ids");
+  api_need(c, count, "the place for their number");
+  if (n) api_need(c, text, "the text");
+  if (n > 1 << 28) fail(c, ERR_unsupported, LOC_NONE, "a text of more than 256 MB");
+  size_t room = vocab_room(v, n), max = room / 4 + n + 64;
+  arena_clear(&c->scratch);
+  u32 *out = NEWS(&c->scratch, u32, max);
+  u32 how = (flags & INGOT_SPECIAL ? VE_special : 0) | (flags & INGOT_BARE ? 0 : VE_around);
+  i64 got = vocab_encode(v, text, n, NULL, how, out, max, arena_alloc(&c->scratch, room), room);
+  if (got < 0) bug(c, LOC_NONE, "a text needs more room than vocab_room says");
+  *ids = out;
+  *count = (size_t)got;
+}
+
+IngotStatus ingot_tokenize(Ingot *m, const void *text, size_t n, unsigned flags,
+                           const uint32_t **ids, size_t *count) {
+  API_CALL(m, tokenize(m, text, n, flags, ids, count));
+}
+
+static void detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned flags, const char **text,
+                       size_t *bytes) {
+  Ctx *c = m->c;
+  const Vocab *v = need_vocab(m);
+  if (n) api_need(c, ids, "the ids");
+  api_need(c, text, "the place for the text");
+  api_need(c, bytes, "the place for its length");
+  arena_clear(&c->scratch);
+  Text t = text_new(&c->scratch);
+  Detok d = {.special = flags & INGOT_SPECIAL};
+  u8 *piece = arena_alloc(&c->scratch, vocab_piece_room(v));
+  for (size_t i = 0; i < n; i++) {
+    if (ids[i] >= v->head->ntoken)
+      fail(c, ERR_usage, LOC_NONE, "id %u: there are %u tokens", ids[i], v->head->ntoken);
+    text_put(&t, piece, detok_put(&d, v, ids[i], piece));
+  }
+  text_put(&t, piece, detok_end(&d, v, piece));
+  *text = text_cstr(&t);
+  *bytes = t.n;
+}
+
+IngotStatus ingot_detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned flags,
+                             const char **text, size_t *bytes) {
+  API_CALL(m, detokenize(m, ids, n, flags, text, bytes));
+}

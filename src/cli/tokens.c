@@ -1,0 +1,86 @@
+/* tokens.c: tokenize: text into ids, or ids into text. What is printed is that alone. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* All of standard input; NULL: it cannot be read, or there is no memory. */
+static char *read_all(size_t *n) {
+  size_t room = 1 << 16, got = 1;
+  char *at = malloc(room);
+  for (*n = 0; at && got; *n += got) {
+    if (*n == room) {
+      char *more = realloc(at, room *= 2);
+      if (!more) free(at);
+      at = more;
+    }
+    got = at ? fread(at + *n, 1, room - *n, stdin) : 0;
+  }
+  if (at && ferror(stdin)) {
+    free(at);
+    return NULL;
+  }
+  return at;
+}
+
+/* Numbers separated by spaces or commas; NULL: something else is there, or there is no memory. */
+static uint32_t *read_ids(const char *text, size_t *n) {
+  uint32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
+  *n = 0;
+  for (const char *p = text; ids;) {
+    char *end;
+    p += strspn(p, " ,\t\n");
+    if (!*p) return ids;
+    errno = 0;
+    unsigned long long x = strtoull(p, &end, 10);
+    if (*p < '0' || *p > '9' || errno || x > UINT32_MAX || (*end && !strchr(" ,\t\n", *end))) {
+      free(ids);
+      return NULL;
+    }
+    ids[(*n)++] = (uint32_t)x;
+    p = end;
+  }
+  return NULL;
+}
+
+static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flags) {
+  const uint32_t *ids;
+  size_t count;
+  IngotStatus s = ingot_tokenize(m, text, n, flags, &ids, &count);
+  for (size_t i = 0; !s && i < count; i++) printf("%s%u", i ? " " : "", ids[i]);
+  if (!s) putchar('\n');
+  return s;
+}
+
+static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned flags) {
+  const char *text;
+  size_t bytes;
+  IngotStatus s = ingot_detokenize(m, ids, n, flags, &text, &bytes);
+  if (s) return s;
+  fwrite(text, 1, bytes, stdout);
+  if (isatty(STDOUT_FILENO)) putchar('\n');
+  return s;
+}
+
+int verb_tokenize(const Args *a) {
+  if (!a->text == !a->ids) return refuse(a, "expected --text TEXT or --ids IDS");
+  unsigned flags = (a->special ? INGOT_SPECIAL : 0u) | (a->bare ? INGOT_BARE : 0u);
+  int from_stdin = a->text && !strcmp(a->text, "-");
+  size_t n = a->text ? strlen(a->text) : 0;
+  char *input = from_stdin ? read_all(&n) : NULL;
+  uint32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
+  if (from_stdin && !input) {
+    fprintf(stderr, "ingot tokenize: standard input cannot be read\n");
+    return INGOT_SYSTEM;
+  }
+  if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by spaces");
+  Ingot *m = open_or_complain();
+  IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
+  if (!s)
+    s = a->ids ? print_text(m, ids, n, flags) : print_ids(m, input ? input : a->text, n, flags);
+  free(input);
+  free(ids);
+  return m ? finish(m, a, s) : INGOT_SYSTEM;
+}

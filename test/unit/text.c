@@ -1,0 +1,125 @@
+/* Text <-> ids. Without arguments: what needs no files, such as the time that hostile texts take.
+ *
+ * `text MODEL FILE FLAGS` reads texts, each behind its length as 4 bytes, and prints a line of ids
+ * for each, then `|` and, in hexadecimal, the text that they give back. FLAGS: VE_* as a number.
+ */
+#include "front/llm/vocab_read.h"
+#include "check.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct Open {
+  const char *path;
+  const char *json;
+  VocabFile file;
+} Open;
+
+static void open_file(Ctx *c, void *arg) {
+  Open *o = arg;
+  if (o->path) {
+    o->file = vocab_file(c, o->path, &c->keep);
+    return;
+  }
+  JsonDoc d = json_read(c, (const u8 *)o->json, strlen(o->json), LOC_NONE, &c->keep);
+  o->file.at = vocab_make(vocab_from_json(&d, NULL, &c->keep), &o->file.n);
+}
+
+static i64 encode(const Vocab *v, const u8 *text, size_t n, u32 flags, u32 **ids) {
+  size_t room = vocab_room(v, n), max = 4 * n + 16;
+  void *work = malloc(room);
+  *ids = malloc(max * sizeof **ids);
+  i64 count = vocab_encode(v, text, n, NULL, flags, *ids, max, work, room);
+  free(work);
+  return count;
+}
+
+static size_t decode(const Vocab *v, const u32 *ids, i64 n, u8 *to) {
+  Detok d = {0};
+  size_t at = 0;
+  u8 *piece = malloc(vocab_piece_room(v));
+  for (i64 i = 0; i < n; i++) {
+    size_t got = detok_put(&d, v, ids[i], piece);
+    memcpy(to + at, piece, got);
+    at += got;
+  }
+  free(piece);
+  return at + detok_end(&d, v, to + at);
+}
+
+static int convert(const char *model, const char *path, u32 flags) {
+  Ctx *c = ctx_new(NULL, NULL);
+  Open o = {.path = model};
+  Err e = ctx_protect(c, open_file, &o);
+  if (e) {
+    fprintf(stderr, "%s\n", c->diags->text);
+    return (int)e;
+  }
+  Vocab v;
+  FILE *f = fopen(path, "rb");
+  u8 head[4];
+  if (!f || !vocab_open(&v, o.file.at, o.file.n)) return 1;
+  while (fread(head, 1, 4, f) == 4) {
+    size_t n = head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
+    u8 *text = malloc(n + 1);
+    u32 *ids;
+    if (fread(text, 1, n, f) != n) return 1;
+    i64 count = encode(&v, text, n, flags, &ids);
+    if (count < 0) return 1;
+    u8 *back = malloc((size_t)count * vocab_piece_room(&v) + 16);
+    for (i64 i = 0; i < count; i++) printf("%u ", ids[i]);
+    size_t nback = decode(&v, ids, count, back);
+    printf("| ");
+    for (size_t i = 0; i < nback; i++) printf("%02x", back[i]);
+    printf("\n");
+    free(back);
+    free(ids);
+    free(text);
+  }
+  fclose(f);
+  ctx_free(c);
+  return 0;
+}
+
+/* A word of a million letters: n log n, not n * n, for each model. */
+static void check_time(const char *json, size_t want) {
+  enum { N = 1 << 20 };
+  Ctx *c = ctx_new(NULL, NULL);
+  Open o = {.json = json};
+  Vocab v;
+  if (!CHECK(ctx_protect(c, open_file, &o) == ERR_ok)) {
+    fprintf(stderr, "%s\n", c->diags->text);
+    return;
+  }
+  CHECK(vocab_open(&v, o.file.at, o.file.n));
+  u8 *text = malloc(N);
+  u32 *ids;
+  memset(text, 'a', N);
+  clock_t start = clock();
+  i64 count = encode(&v, text, N, 0, &ids);
+  CHECK((double)(clock() - start) / CLOCKS_PER_SEC < 20);
+  CHECK(count == (i64)want);
+  u32 few[4];
+  CHECK(vocab_encode(&v, text, 4 * 64, NULL, 0, few, 1, malloc(0), 0) == VOCAB_ROOM ||
+        v.head->model == VM_wordpiece);
+  free(ids);
+  free(text);
+  ctx_free(c);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 3) return convert(argv[1], argv[2], (u32)atoi(argv[3]));
+  check_time(
+      "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{"
+      "\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"aa\":1,\"aaaa\":"
+      "2,\"aaaaaaaa\":3},\"merges\":[\"a a\",\"aa aa\",\"aaaa aaaa\"]}}",
+      (1 << 20) / 8);
+  check_time("{\"normalizer\":{\"type\":\"NFC\"},\"model\":{\"type\":\"Unigram\",\"unk_id\":0,"
+             "\"vocab\":[[\"<unk>\",0],"
+             "[\"a\",-1],[\"aaaa\",-2]]}}",
+             (1 << 20) / 4);
+  check_time("{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\","
+             "\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"##aaa\":2}}}",
+             1);
+  return check_end();
+}
