@@ -84,6 +84,22 @@ Val attn_window(Graph *g, Val s, Val past, i64 left, i64 right) {
   return keep ? mk_and(g, keep, low) : low;
 }
 
+Val attn_causal(Graph *g, const Causal *a, Val q, Val k, Val v) {
+  Dim heads = val_dim(g, q, 1);
+  bool split;
+  q = grouped(g, attn_scale(g, q, a->scale), val_dim(g, k, 1), &split);
+  Val s = mk_contract(g, q, k, split ? "bhgld,bhsd->bhgls" : "bhld,bhsd->bhls");
+  i64 last = split ? 4 : 3;
+  Dim rows = val_dim(g, s, (u32)last - 1), cols = val_dim(g, s, (u32)last), col[2] = {rows, 1};
+  Val i = mk_add(g, mk_iota(g, DT_i64, col, 2, 0), a->past), j = mk_iota(g, DT_i64, &cols, 1, 0);
+  Val keep = mk_le(g, j, i);
+  if (a->window > 0) keep = mk_and(g, keep, mk_gt(g, j, mk_addk(g, i, -(double)a->window)));
+  s = attn_hide(g, attn_cap(g, s, a->cap), keep);
+  Val y = mk_contract(g, compose_softmax(g, s, &last, 1), v,
+                      split ? "bhgls,bhsd->bhgld" : "bhls,bhsd->bhld");
+  return split ? ungrouped(g, y, heads) : y;
+}
+
 Val attn_softmax(Graph *g, Val s) {
   Val top = mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true);
   Val none = mk_eq(g, top, mk_like(g, s, -INFINITY));

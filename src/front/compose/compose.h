@@ -17,6 +17,14 @@
 typedef struct Window Window;
 typedef struct Resize Resize;
 typedef struct ResizeAxis ResizeAxis;
+typedef struct Causal Causal;
+
+/* See attn_causal. */
+struct Causal {
+  double scale, cap; /* see attn_scale, attn_cap */
+  Val past;          /* i64 */
+  i64 window;        /* keys that a query sees, its own the last of them; 0: all */
+};
 
 /* A window that slides over the axes behind batch and channels: [N, C, ...]. */
 struct Window {
@@ -152,6 +160,10 @@ Val attn_lift(Graph *g, Val s, Val mask);  /* plus a mask of floats, whose -Inf 
 Val attn_window(Graph *g, Val s, Val past, i64 left, i64 right);
 /* Keys below `end` and, if given, not below `start` (both [batch]): bool [batch, 1, 1, length]. */
 Val attn_between(Graph *g, Val start, Val end, Dim length);
+/* All of it where query i, at position past + i, sees the keys up to its own, of these the last
+ * `window` (0: all). Heads stay in their groups throughout, as the kernel of attention wants them.
+ */
+Val attn_causal(Graph *g, const Causal *a, Val q, Val k, Val v);
 Val attn_softmax(Graph *g, Val s); /* over the last axis; a row of -Inf gives zeros */
 /* The same whose sum counts one more score: 0, or one given for each head. */
 Val attn_sink_softmax(Graph *g, Val s, Val sink);

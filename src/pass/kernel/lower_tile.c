@@ -436,24 +436,20 @@ static void open_rest_along(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, 
   loop_along(t, at, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
 }
 
-/* The lanes of v folded: each with its partner in the other half, then in the other quarter ...,
- * down to four, which are folded in order unless order does not matter. Vectors stay as long as
- * they are: compilers take shorter ones out of them lane by lane. */
-static ExprId fold_lanes(Tile *t, Cursor *at, ExprId v) {
-  Prog *p = t->p;
-  u32 lanes = prog_expr(p, v)->lanes, last = op_is(t->f.with, OF_IDEM) ? 1 : 4;
+ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
+  u32 lanes = prog_expr(p, v)->lanes, last = op_is(with, OF_IDEM) ? 1 : 4;
   for (u32 by = lanes / 2; by >= last; by /= 2) {
     VarId held = tile_let(p, at, v, "half");
     u8 *pick = NEWS(&p->c->keep, u8, lanes);
     for (u32 i = 0; i < lanes; i++) pick[i] = (u8)(i ^ by);
-    v = ex_op2(p, t->f.with, ex_var(p, held), ex_shuffle(p, ex_var(p, held), 0, pick, lanes));
+    v = ex_op2(p, with, ex_var(p, held), ex_shuffle(p, ex_var(p, held), 0, pick, lanes));
   }
   VarId held = tile_let(p, at, v, "part");
   ExprId sum = 0;
   for (u32 i = 0; i < last; i++) {
     u8 pick = (u8)i;
     ExprId one = ex_shuffle(p, ex_var(p, held), 0, &pick, 1);
-    sum = sum ? ex_op2(p, t->f.with, sum, one) : one;
+    sum = sum ? ex_op2(p, with, sum, one) : one;
   }
   return sum;
 }
@@ -489,7 +485,7 @@ static void lower_along(Tile *t, Cursor at) {
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
-  sum = fold_lanes(t, &at, sum);
+  sum = tile_fold_lanes(p, &at, f->with, sum);
   if (one) sum = ex_op2(p, f->with, sum, reg_load(p, one, zero, zero));
   Nest x = tile_nest(t, at);
   nest_store(&x, nest_finish(&x, sum));

@@ -141,6 +141,10 @@ ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name);
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
+/* The lanes of v folded: each with its partner in the other half, then in the other quarter ...,
+ * down to four, which are folded in order unless order does not matter. Vectors stay as long as
+ * they are: compilers take shorter ones out of them lane by lane. */
+ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v);
 ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
 ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
 /* Finishes a tile and stores it; valid: lanes that are there. */

@@ -9,6 +9,7 @@
  * Complex numbers have no scalar ops and are refused, node by node.
  */
 #include "pass/lower/lower.h"
+#include "pass/kernel/attention.h"
 #include "pass/kernel/family.h"
 #include "ir/prog_mem.h"
 
@@ -118,6 +119,26 @@ static void check_interface(Lower *l, const Val *val, u32 n, const char *what) {
   }
 }
 
+static void lower_node(Lower *l, const Node *n);
+
+/* What is between the contractions of an attention that is not written as one. */
+static void lower_parts(Lower *l, const Node *root) {
+  NodeId id = graph_val(l->g, root->out[0])->def;
+  const Attentions *all = l->attentions;
+  if (!all->part[id]) return;
+  bool was = l->plain_parts;
+  l->plain_parts = true;
+  for (BlkId b = 1; b < l->g->blk.n; b++)
+    for (u32 i = 0; i < l->g->blk.at[b].node.n; i++) {
+      NodeId k = l->g->blk.at[b].node.at[i];
+      const Node *n = graph_node(l->g, k);
+      bool part = all->part[k] == all->part[id] && k != id;
+      if (part || (all->hidden[k] && !l->buf[n->out[0]])) lower_node(l, n);
+    }
+  l->plain_parts = was;
+  l->n = root;
+}
+
 static void lower_node(Lower *l, const Node *n) {
   Form f;
   l->n = n;
@@ -127,6 +148,7 @@ static void lower_node(Lower *l, const Node *n) {
     return;
   }
   lower_require(l);
+  if (n->nout == 1 && attention_takes(l, n)) return;
   if (op_is(n->op, OF_ALIAS)) {
     if (n->op == OP_within) lower_within(l);
     const Type *t = tensor_type(l, n->out[0]);
@@ -142,6 +164,10 @@ static void lower_node(Lower *l, const Node *n) {
   }
   if (states_holds(l->states, n) || inlined_make(l, n)) return;
   for (u32 i = 0; i < n->nout; i++) lower_temp(l, n->out[i]);
+  if (n->op == OP_contract) {
+    if (lower_attention(l, n)) return;
+    lower_parts(l, n);
+  }
   if (n->op == OP_if)
     lower_if(l);
   else if (n->op == OP_loop)
@@ -204,6 +230,7 @@ void lower(Unit *u) {
   storage_begin(&l);
   l.buf = NEWS(&u->c->scratch, BufId, g->val.n);
   l.states = states_begin(&l);
+  l.attentions = attention_find(&l);
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
     if (l.buf[v]) continue;

@@ -7,7 +7,8 @@
 #include "pass/pass.h"
 #include "pass/kernel/tune.h"
 
-typedef struct States States; /* what is kept from run to run, see lower_state.c */
+typedef struct States States;         /* what is kept from run to run, see lower_state.c */
+typedef struct Attentions Attentions; /* see attention.h */
 
 /* Where a value lives. It has a buffer of its own shape in any case, of which forms are made as of
  * any other; that is the memory, or stands for it. */
@@ -41,7 +42,9 @@ typedef struct Lower {
   Storage *storage; /* by value; see storage_of */
   Map stored;       /* buffer -> its value, where that is not simply SK_memory */
   States *states;
-  Map once; /* see OnceKind */
+  Attentions *attentions;
+  bool plain_parts; /* what is between contractions of an attention is lowered by itself */
+  Map once;         /* see OnceKind */
   const Unit *unit;
   const Target *target;
 } Lower;
@@ -97,6 +100,8 @@ void inlined_value(Lower *l, Val v);        /* it is computed where it is read *
 bool inlined_make(Lower *l, const Node *n); /* its result needs no code of its own */
 /* Element of v, computed from its operands. */
 ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);
+/* The folded value that v is made of in its group, or v itself; 0: none. */
+Val group_accumulator(Lower *l, Val v);
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 

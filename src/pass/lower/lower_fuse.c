@@ -69,6 +69,15 @@ static Val fold_below(Lower *l, Val v) {
   return 0;
 }
 
+Val group_accumulator(Lower *l, Val v) {
+  const Node *n = graph_maker(l->g, v);
+  if (!n || op_is(n->op, OF_FOLD)) return n ? v : 0;
+  Val found = 0;
+  for (u32 i = 0; i < n->nin && op_info[n->op].kind == OK_MAP && !found; i++)
+    found = fold_below(l, n->in[i]);
+  return found;
+}
+
 bool group_fold(Lower *l, const Node *root, Form *f) {
   if (op_info[root->op].kind != OK_MAP) return false;
   Val v = 0;

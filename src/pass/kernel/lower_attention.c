@@ -1,0 +1,751 @@
+/* lower_attention.c: attention without a matrix of scores.
+ *
+ * In: an Attention. Out: one kernel, or nothing where vectors do not fit. Rows go through the keys
+ * block by block with the largest score so far, the sum of weights and the weighted sum of values
+ * (Milakov and Gimelshein 2018, Dao 2022): where the largest grows, both sums shrink by the same
+ * factor. Blocks of keys begin at multiples of KEYS, wherever a row stands, and every sum has one
+ * order inside of a block: the bits of a row do not depend on how many rows are computed with it. A
+ * key that a row does not see has weight 0 and changes nothing.
+ *
+ *   for rows of a block                         shared by threads, with all that share no keys
+ *     for blocks of keys
+ *       for tiles of rows
+ *         scores    vectors along the depth, four keys at a time; as many vectors as there are
+ * lanes are folded crosswise into one of scores (see lower_rows.c) softmax   vectors of keys sums
+ * vectors along the width of values
+ */
+#include "pass/kernel/attention.h"
+#include "pass/kernel/tile.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  KEYS = 64,     /* of a block */
+  ROWS = 24,     /* of a block, about */
+  TILE_KEYS = 4, /* whose scores are summed side by side */
+  MOST_ROWS = 4, /* of a tile */
+  MOST_PANELS = 4
+};
+
+typedef struct Attend {
+  Lower *l;
+  Prog *p;
+  const Attention *a;
+  Form s, y;                          /* scores, and what is summed of values */
+  Val scores;                         /* what s makes, before maps */
+  u32 query, keys;                    /* operands of s */
+  u32 values;                         /* operand of y */
+  u32 dims;                           /* of scores, without the fold */
+  u32 of_s[MAX_RANK], of_y[MAX_RANK]; /* axes of them in both forms */
+  u32 depth, width;                   /* axis of s that is folded, axis of y along vectors */
+  u32 tile, block; /* dimensions of rows: in a tile, in a block; the same if there is one */
+  i64 rows, each;  /* of a tile at most; points of `block` in a block */
+  u32 lanes;
+  VarId lane, acc;
+  bool finish_loads; /* maps behind scores read memory along the keys */
+  ExprId val_s[FORM_AXES], val_y[FORM_AXES];
+  BufId largest, total, sums, score, shrink; /* scratch: of rows of a block; of those of a tile */
+} Attend;
+
+/* A tile while it is written. */
+typedef struct AttendTile {
+  i64 rows;
+  ExprId first, row; /* along dimension `tile`; among the rows of the block */
+  VarId from, stop;  /* keys of this block that some row sees */
+} AttendTile;
+
+/* ---- small pieces ---- */
+
+static Dim extent(const Attend *x, u32 d) {
+  return prog_buf(x->p, x->s.out.buf)->dim[d];
+}
+
+static ExprId plus(Prog *p, ExprId a, ExprId b) {
+  return ex_op2(p, OP_add, a, b);
+}
+
+static ExprId times(Prog *p, ExprId a, i64 k) {
+  return ex_op2(p, OP_mul, a, ex_int(p, k));
+}
+
+static ExprId number(Prog *p, double v) {
+  return ex_const(p, DT_f32, (Scalar){.f = v});
+}
+
+static ExprId wide(const Attend *x, ExprId e) {
+  return ex_splat(x->p, e, x->lanes);
+}
+
+static ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
+  Prog *p = x->p;
+  if (x->l->target->fma) return ex_op3(p, OP_fma, a, b, sum);
+  return plus(p, sum, ex_op2(p, OP_mul, a, b));
+}
+
+static ExprId power(const Attend *x, ExprId e) {
+  return ex_op1(x->p, x->p->math == MP_u ? OP_exp0 : OP_exp, e);
+}
+
+static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
+  Dim dim[2] = {rows, columns};
+  return prog_add_buf(x->p, BS_local, DT_f32, dim, 2, str_of(x->p->c, name));
+}
+
+static ExprId at2(Prog *p, BufId b, ExprId i, ExprId j, u32 lanes) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  return lanes > 1 ? ex_load_vec(p, b, idx, 2, lanes) : ex_load(p, b, idx, 2);
+}
+
+static void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  prog_store(p, at, b, idx, 2, value);
+}
+
+/* Every row stands at e along this dimension. */
+static void stand(Attend *x, u32 d, ExprId e) {
+  x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;
+}
+
+static ExprId row_at(const AttendTile *t, Prog *p, i64 r) {
+  return plus(p, ex_copy(p, t->row), ex_int(p, r));
+}
+
+static void stand_at(Attend *x, const AttendTile *t, i64 r) {
+  stand(x, x->tile, plus(x->p, ex_copy(x->p, t->first), ex_int(x->p, r)));
+}
+
+static Nest nest_of(const Attend *x, const Form *f, const ExprId *val) {
+  Nest n = {.l = x->l, .p = x->p, .f = f, .at = prog_end(), .sub = val};
+  n.in.inner = (InnerVars){1, {{x->lane, x->lanes}}};
+  return n;
+}
+
+/* A vector of an operand along the lane; 0: it is not contiguous. */
+static ExprId vector(const Attend *x, const Form *f, const ExprId *val, u32 k) {
+  Widen w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  Nest n = nest_of(x, f, val);
+  ExprId e = ex_cast(x->p, DT_f32, nest_load(&n, k), false);
+  return ex_mentions(x->p, e, x->lane) ? widen(&w, e) : 0;
+}
+
+static ExprId along(const Attend *x, ExprId vector) {
+  return plus(x->p, times(x->p, vector, x->lanes), ex_var(x->p, x->lane));
+}
+
+/* A vector that is loaded once: compilers would load it again for every product. */
+static VarId hold(Prog *p, Cursor *at, ExprId e, const char *name) {
+  VarId v = tile_let(p, at, e, name);
+  prog_stmt(p, at->last)->flags |= SF_hold;
+  return v;
+}
+
+/* What maps make of a score, at the place where val_s stands. */
+static ExprId finished(Attend *x, ExprId score) {
+  Prog *p = x->p;
+  if (x->a->seen == x->scores) return score;
+  ExprId idx[MAX_RANK];
+  Nest n = nest_of(x, &x->s, x->val_s);
+  for (u32 i = 0; i < x->dims; i++) idx[i] = nest_index(&n, &x->s.out, i);
+  ExprScope in = n.in;
+  in.acc = x->scores;
+  in.acc_expr = score;
+  ExprId e = inlined_eval(x->l, x->a->seen, idx, &in);
+  return ex_cast(p, DT_f32, e, false);
+}
+
+/* ---- choice ---- */
+
+static bool is_plain(const Form *f) {
+  for (u32 i = 0; i < f->naxes; i++)
+    if (form_guard(f, i, NULL)) return false;
+  return f->nin == 2 && f->fold && f->acc == DT_f32 && f->with == OP_add;
+}
+
+/* Axes of both forms, by dimension of scores. */
+static bool find_axes(Attend *x) {
+  const Form *s = &x->s, *y = &x->y;
+  u32 key = x->a->key, w = x->a->weights;
+  x->dims = s->out.rank;
+  if (y->in[w].rank != x->dims) return false;
+  for (u32 d = 0; d < x->dims; d++) {
+    const Index *a = &s->out.idx[d], *b = &y->in[w].idx[d];
+    if (a->n != 1 || b->n != 1 || a->coef[0] != 1 || b->coef[0] != 1) return false;
+    x->of_s[d] = a->axis[0];
+    x->of_y[d] = b->axis[0];
+    if (y->axis[b->axis[0]].fold != (d == key)) return false;
+  }
+  x->keys = operand_moves(&s->in[1], x->of_s[key]);
+  x->query = 1 - x->keys;
+  if (!operand_moves(&s->in[x->keys], x->of_s[key]) ||
+      operand_moves(&s->in[x->query], x->of_s[key]))
+    return false;
+  x->depth = x->width = FORM_AXES;
+  for (u32 i = 0; i < s->naxes; i++)
+    if (s->axis[i].fold) {
+      if (x->depth < FORM_AXES) return false;
+      x->depth = i;
+    }
+  for (u32 i = 0; i < y->naxes; i++)
+    if (!operand_moves(&y->in[w], i) && y->axis[i].hi != 1) {
+      if (x->width < FORM_AXES) return false;
+      x->width = i;
+    }
+  return x->depth < FORM_AXES && x->width < FORM_AXES;
+}
+
+/* Can rows along dimension d share keys and values? */
+static bool shares(const Attend *x, u32 d) {
+  return d != x->a->key && extent(x, d) != 1 && !operand_moves(&x->s.in[x->keys], x->of_s[d]) &&
+         !operand_moves(&x->y.in[x->values], x->of_y[d]);
+}
+
+/* Blocks have rows along the last such dimension, tiles along the one before it where that is a
+ * few: heads that share keys. */
+static bool find_rows(Attend *x) {
+  i64 most = (i64)x->l->target->cost->sums / TILE_KEYS;
+  if (most > MOST_ROWS) most = MOST_ROWS;
+  x->tile = x->block = MAX_RANK;
+  for (u32 d = 0; d < x->dims; d++) {
+    if (!shares(x, d)) continue;
+    x->tile = x->block;
+    x->block = d;
+  }
+  if (x->block == MAX_RANK) { /* a single row */
+    for (u32 d = 0; d < x->dims; d++)
+      if (d != x->a->key) x->block = d;
+    if (x->block == MAX_RANK) return false;
+    if (extent(x, x->block) != 1) return false;
+  }
+  bool few = x->tile < MAX_RANK && dim_is_const(extent(x, x->tile)) && extent(x, x->tile) <= ROWS;
+  if (!few) x->tile = x->block;
+  Cover c = {most, 0, 0};
+  if (few) c = tile_cover(extent(x, x->tile), most);
+  x->rows = c.size;
+  x->each = few ? ROWS / extent(x, x->tile) : ROWS / most * most;
+  if (dim_is_const(extent(x, x->block)) && extent(x, x->block) < x->each) {
+    x->each = extent(x, x->block);
+    if (!few && x->each < x->rows) x->rows = x->each;
+  }
+  return true;
+}
+
+static bool divides(const Attend *x, Dim n) {
+  return dim_is_const(n) && n > 0 && n % x->lanes == 0;
+}
+
+/* Are all operands vectors where they must be? Written for one place, and dropped. */
+static bool is_wide(Attend *x) {
+  Prog *p = x->p;
+  ProgMark mark = prog_mark(p);
+  for (u32 i = 0; i < x->s.naxes; i++) x->val_s[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+  for (u32 i = 0; i < x->y.naxes; i++) x->val_y[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
+  ExprId was = x->val_s[x->depth];
+  x->val_s[x->depth] = along(x, ex_copy(p, was));
+  x->val_y[x->width] = along(x, x->val_y[x->width]);
+  bool ok = vector(x, &x->s, x->val_s, x->keys) && vector(x, &x->s, x->val_s, x->query) &&
+            vector(x, &x->y, x->val_y, x->values);
+  Nest n = nest_of(x, &x->y, x->val_y);
+  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  ExprId idx[MAX_RANK + 1];
+  BufId out;
+  u32 rank = nest_address(&n, &x->y.out, &out, idx);
+  ok = ok && widen_place(&w, &out, idx, &rank);
+  x->val_s[x->depth] = was;
+  ExprId *key = &x->val_s[x->of_s[x->a->key]];
+  *key = along(x, *key);
+  ExprId e = finished(x, ex_var(p, x->acc));
+  w.acc_var = x->acc;
+  w.vec = wide(x, number(p, 0));
+  ok = ok && widen(&w, e);
+  x->finish_loads = false;
+  for (ExprWalk k = ex_walk(p, e); ex_next(&k);)
+    if (k.e->kind == EX_load)
+      for (u32 i = 0; i < k.e->narg; i++)
+        x->finish_loads = x->finish_loads || ex_mentions(p, k.e->arg[i], x->lane);
+  memset(x->val_s, 0, sizeof x->val_s);
+  memset(x->val_y, 0, sizeof x->val_y);
+  prog_rewind(p, mark);
+  return ok;
+}
+
+static bool choose(Lower *l, const Attention *a, Attend *x) {
+  Prog *p = l->p;
+  const Node *root = graph_node(l->g, a->root), *last = graph_maker(l->g, a->masked);
+  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->target->lanes, .values = 1 - a->weights};
+  x->scores = group_accumulator(l, a->masked);
+  const Node *first = graph_maker(l->g, x->scores);
+  lower_temp(l, a->masked); /* of both only the shape is used */
+  lower_temp(l, root->in[a->weights]);
+  if (!form_of(l->g, first, p, l->buf, &x->s) || !form_of(l->g, root, p, l->buf, &x->y))
+    return false;
+  x->s.out.buf = l->buf[a->masked];
+  slot_redirect(l, &x->y);
+  if (!last || !is_plain(&x->s) || !is_plain(&x->y) || !find_axes(x) || !find_rows(x)) return false;
+  for (u32 k = 0; k < 2; k++)
+    if (layout_of(l, x->s.in[k].buf) || layout_of(l, x->y.in[x->values].buf)) return false;
+  if (layout_of(l, x->y.out.buf) || !divides(x, x->s.axis[x->depth].hi) ||
+      !divides(x, x->y.axis[x->width].hi))
+    return false;
+  x->lane = prog_add_var(p, DT_i64, str_of(l->c, "lane"));
+  x->acc = prog_add_var(p, DT_f32, str_of(l->c, "acc"));
+  return is_wide(x);
+}
+
+/* ---- scores ---- */
+
+/* The lanes of a and b folded into groups of so many, those of a and b in turn. */
+static VarId fold_pair(Prog *p, Cursor *at, VarId a, VarId b, u32 each) {
+  return tile_let(
+      p, at, plus(p, tile_lane_groups(p, a, b, each, false), tile_lane_groups(p, a, b, each, true)),
+      "s");
+}
+
+static VarId held(Prog *p, Cursor *at, BufId reg, i64 i, i64 j) {
+  return tile_let(p, at, reg_load(p, reg, ex_int(p, i), ex_int(p, j)), "s");
+}
+
+/* Scores of keys c, c + lanes / 4, ... of a group; of each row a vector in which every key has a
+ * quarter of the lanes. */
+static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first, u32 c,
+                        VarId *to) {
+  Prog *p = x->p;
+  u32 apart = x->lanes / TILE_KEYS;
+  ExprId *key = &x->val_s[x->of_s[x->a->key]];
+  VarId at_key[TILE_KEYS];
+  BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, TILE_KEYS, "acc");
+  for (u32 i = 0; i < TILE_KEYS; i++) { /* behind the last key that one again */
+    ExprId e = plus(p, ex_copy(p, first), ex_int(p, c + i * apart));
+    ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent(x, x->a->key)), ex_int(p, 1));
+    at_key[i] = let_new(p, at, "key", ex_op2(p, OP_min, e, last));
+  }
+  for (i64 r = 0; r < t->rows; r++)
+    for (u32 i = 0; i < TILE_KEYS; i++)
+      reg_store(p, at, acc, ex_int(p, r), ex_int(p, i), wide(x, number(p, 0)));
+  Cursor in = *at;
+  ExprId v =
+      ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, x->s.axis[x->depth].hi / x->lanes), "v"));
+  x->val_s[x->depth] = along(x, v);
+  VarId q[MOST_ROWS];
+  for (i64 r = 0; r < t->rows; r++) {
+    stand_at(x, t, r);
+    q[r] = hold(p, &in, vector(x, &x->s, x->val_s, x->query), "q");
+  }
+  for (u32 i = 0; i < TILE_KEYS; i++) {
+    *key = ex_var(p, at_key[i]);
+    VarId k = hold(p, &in, vector(x, &x->s, x->val_s, x->keys), "k");
+    for (i64 r = 0; r < t->rows; r++) {
+      ExprId a = ex_int(p, r), b = ex_int(p, i);
+      reg_store(p, &in, acc, a, b,
+                joined(x, ex_var(p, q[r]), ex_var(p, k), reg_load(p, acc, a, b)));
+    }
+  }
+  for (i64 r = 0; r < t->rows; r++) {
+    VarId even = fold_pair(p, at, held(p, at, acc, r, 0), held(p, at, acc, r, 2), x->lanes / 2);
+    VarId odd = fold_pair(p, at, held(p, at, acc, r, 1), held(p, at, acc, r, 3), x->lanes / 2);
+    to[r] = fold_pair(p, at, even, odd, x->lanes / 4);
+  }
+}
+
+/* What maps make of a vector of scores of keys from `first` on. */
+static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId first, ExprId score) {
+  Prog *p = x->p;
+  if (x->a->seen == x->scores) return score;
+  stand_at(x, t, r);
+  x->val_s[x->of_s[x->a->key]] = plus(p, ex_copy(p, first), ex_var(p, x->lane));
+  Widen w = {.p = p,
+             .lane = x->lane,
+             .lanes = x->lanes,
+             .once = &x->l->once,
+             .acc_var = x->acc,
+             .vec = score};
+  return widen(&w, finished(x, ex_var(p, x->acc)));
+}
+
+static ExprId groups_of(const Attend *x, const AttendTile *t) {
+  Prog *p = x->p;
+  ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
+  return ex_op2(p, OP_div, plus(p, n, ex_int(p, x->lanes - 1)), ex_int(p, x->lanes));
+}
+
+static void write_scores(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  u32 parts = x->lanes / TILE_KEYS;
+  VarId z[MAX_LANES / TILE_KEYS][MOST_ROWS];
+  VarId g = prog_for(p, &at, ex_int(p, 0), groups_of(x, t), "g");
+  VarId first =
+      let_new(p, &at, "first", plus(p, ex_var(p, t->from), times(p, ex_var(p, g), x->lanes)));
+  for (u32 c = 0; c < parts; c++) some_scores(x, t, &at, ex_var(p, first), c, z[c]);
+  for (i64 r = 0; r < t->rows; r++) {
+    for (u32 n = parts / 2; n > 0; n /= 2)
+      for (u32 c = 0; c < n; c++) z[c][r] = fold_pair(p, &at, z[c][r], z[c + n][r], n);
+    ExprId e = ex_var(p, z[0][r]);
+    if (!x->finish_loads) e = finished_vector(x, t, r, ex_var(p, first), e);
+    put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
+  }
+}
+
+/* Maps that read memory along the keys: not behind the last of them. */
+static void finish_scores(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  for (i64 r = 0; r < t->rows; r++) {
+    ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
+    ExprId whole = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, x->lanes));
+    Cursor in = at;
+    VarId g = prog_for(p, &in, ex_int(p, 0), ex_copy(p, whole), "g");
+    ExprId place = times(p, ex_var(p, g), x->lanes);
+    ExprId first = plus(p, ex_var(p, t->from), ex_copy(p, place));
+    ExprId e = at2(p, x->score, ex_int(p, r), ex_copy(p, place), x->lanes);
+    put2(p, &in, x->score, ex_int(p, r), place, finished_vector(x, t, r, first, e));
+    in = at;
+    VarId k = prog_for(p, &in, times(p, whole, x->lanes), n, "k");
+    x->val_s[x->of_s[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
+    e = finished(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1));
+    put2(p, &in, x->score, ex_int(p, r), ex_var(p, k), e);
+  }
+}
+
+/* ---- limits ---- */
+
+/* The first key behind those that a row sees (or the first that it sees), at the place where val_s
+ * stands, between the first and the last of this block. */
+static ExprId limit_of(Attend *x, const Limit *m, ExprId from, ExprId stop) {
+  Prog *p = x->p;
+  ExprId idx[MAX_RANK];
+  Nest n = nest_of(x, &x->s, x->val_s);
+  const Buf *b = prog_buf(p, x->l->buf[m->at]);
+  u32 rank = b->rank;
+  for (u32 i = 0; i < rank; i++)
+    idx[i] = prog_buf(p, x->l->buf[m->at])->dim[i] == 1
+                 ? ex_int(p, 0)
+                 : nest_index(&n, &x->s.out, x->dims - rank + i);
+  ExprId e = ex_cast(p, DT_i64, storage_load(x->l, x->l->buf[m->at], idx, &n.in), false);
+  e = plus(p, e, ex_int(p, m->add));
+  return ex_op2(p, OP_max, ex_op2(p, OP_min, e, stop), from);
+}
+
+static bool has_low(const Attention *a) {
+  for (u32 i = 0; i < a->nlimit; i++)
+    if (a->limit[i].low) return true;
+  return false;
+}
+
+/* Do all rows of a tile see the same keys? */
+static bool is_common(const Attend *x) {
+  const Index *ix = &x->s.out.idx[x->tile];
+  for (u32 i = 0; i < x->a->nlimit; i++) {
+    const Type *t = graph_type(x->l->g, x->a->limit[i].at);
+    u32 behind = x->dims - x->tile;
+    if (t->rank >= behind && t->dim[t->rank - behind] != 1) return false;
+  }
+  return ix->n == 1;
+}
+
+/* Which keys of from..to each row sees: variables low and high, all of them where there is no
+ * limit.
+ */
+static void find_seen(Attend *x, const AttendTile *t, Cursor *at, VarId from, VarId to, VarId *low,
+                      VarId *high) {
+  Prog *p = x->p;
+  bool common = is_common(x);
+  for (i64 r = 0; r < t->rows; r++) {
+    low[r] = r ? low[0] : from;
+    high[r] = r ? high[0] : to;
+    if (!x->a->nlimit || (r && common)) continue;
+    stand_at(x, t, r);
+    x->val_s[x->of_s[x->a->key]] = ex_int(p, 0);
+    ExprId e[2] = {ex_var(p, to), ex_var(p, from)};
+    for (u32 i = 0; i < x->a->nlimit; i++) {
+      const Limit *m = &x->a->limit[i];
+      ExprId more = limit_of(x, m, ex_var(p, from), ex_var(p, to));
+      e[m->low] = ex_op2(p, m->low ? OP_max : OP_min, e[m->low], more);
+    }
+    high[r] = let_new(p, at, "high", e[0]);
+    if (has_low(x->a)) low[r] = let_new(p, at, "low", e[1]);
+  }
+}
+
+/* The largest, or smallest, of what rows have. */
+static ExprId over_rows(Prog *p, Op op, const VarId *v, i64 rows) {
+  ExprId e = ex_var(p, v[0]);
+  for (i64 r = 1; r < rows; r++)
+    if (v[r] != v[0]) e = ex_op2(p, op, e, ex_var(p, v[r]));
+  return e;
+}
+
+/* Scores of keys that a row does not see. */
+static void hide_keys(Attend *x, const AttendTile *t, Cursor at, const VarId *low,
+                      const VarId *high) {
+  Prog *p = x->p;
+  for (i64 r = 0; r < t->rows; r++)
+    for (u32 side = 0; side < 1 + (u32)has_low(x->a); side++) {
+      ExprId a = ex_op2(p, OP_sub, ex_var(p, high[r]), ex_var(p, t->from));
+      ExprId b = times(p, groups_of(x, t), x->lanes);
+      if (side) {
+        a = ex_int(p, 0);
+        b = ex_op2(p, OP_min, b, ex_op2(p, OP_sub, ex_var(p, low[r]), ex_var(p, t->from)));
+      }
+      Cursor in = at;
+      VarId k = prog_for(p, &in, a, b, "k");
+      put2(p, &in, x->score, ex_int(p, r), ex_var(p, k), number(p, -INFINITY));
+    }
+}
+
+/* ---- softmax and sums ---- */
+
+/* Scores become weights; what a row has so far shrinks as its largest score grows. */
+static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  BufId top = tile_registers(p, DT_f32, x->lanes, 1, 1, "top");
+  BufId sum = tile_registers(p, DT_f32, x->lanes, 1, 1, "sum");
+  ExprId zero = ex_int(p, 0), r = zero;
+  if (t->rows > 1) r = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, t->rows), "r"));
+  ExprId row = plus(p, ex_copy(p, t->row), ex_copy(p, r));
+  reg_store(p, &at, top, zero, zero, wide(x, number(p, -INFINITY)));
+  Cursor in = at;
+  ExprId v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), groups_of(x, t), "g")), x->lanes);
+  ExprId e = at2(p, x->score, ex_copy(p, r), v, x->lanes);
+  reg_store(p, &in, top, zero, zero, ex_op2(p, OP_max, reg_load(p, top, zero, zero), e));
+  ExprId here = tile_fold_lanes(p, &at, OP_max, reg_load(p, top, zero, zero));
+  VarId old = let_new(p, &at, "old", at2(p, x->largest, ex_copy(p, row), zero, 1));
+  VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), here));
+  ExprId none = ex_op2(p, OP_eq, ex_var(p, new), number(p, -INFINITY));
+  VarId base = let_new(p, &at, "base", ex_op3(p, OP_select, none, number(p, 0), ex_var(p, new)));
+  VarId less =
+      let_new(p, &at, "less", power(x, ex_op2(p, OP_sub, ex_var(p, old), ex_var(p, base))));
+  put2(p, &at, x->largest, ex_copy(p, row), zero, ex_var(p, new));
+  put2(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
+  reg_store(p, &at, sum, zero, zero, wide(x, number(p, 0)));
+  in = at;
+  v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), groups_of(x, t), "g")), x->lanes);
+  e = at2(p, x->score, ex_copy(p, r), ex_copy(p, v), x->lanes);
+  VarId weight =
+      tile_let(p, &in, power(x, ex_op2(p, OP_sub, e, wide(x, ex_var(p, base)))), "weight");
+  put2(p, &in, x->score, ex_copy(p, r), v, ex_var(p, weight));
+  reg_store(p, &in, sum, zero, zero, plus(p, reg_load(p, sum, zero, zero), ex_var(p, weight)));
+  e = tile_fold_lanes(p, &at, OP_add, reg_load(p, sum, zero, zero));
+  ExprId was = at2(p, x->total, ex_copy(p, row), zero, 1);
+  put2(p, &at, x->total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
+}
+
+/* Values of panels first .. first + count - 1, by weight, added to what rows have. */
+static void add_values(Attend *x, const AttendTile *t, Cursor at, i64 first, i64 count) {
+  Prog *p = x->p;
+  BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, count, "acc");
+  ExprId zero = ex_int(p, 0);
+  for (i64 r = 0; r < t->rows; r++) {
+    VarId less = let_new(p, &at, "less", at2(p, x->shrink, ex_int(p, r), zero, 1));
+    for (i64 v = 0; v < count; v++) {
+      ExprId was = at2(p, x->sums, row_at(t, p, r), ex_int(p, (first + v) * x->lanes), x->lanes);
+      reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v),
+                ex_op2(p, OP_mul, was, wide(x, ex_var(p, less))));
+    }
+  }
+  Cursor in = at;
+  ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
+  VarId k = prog_for(p, &in, ex_int(p, 0), n, "k"), w[MOST_ROWS];
+  x->val_y[x->of_y[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
+  for (i64 r = 0; r < t->rows; r++)
+    w[r] = hold(p, &in, wide(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1)), "w");
+  for (i64 v = 0; v < count; v++) {
+    x->val_y[x->width] = along(x, ex_int(p, first + v));
+    VarId b = hold(p, &in, vector(x, &x->y, x->val_y, x->values), "b");
+    for (i64 r = 0; r < t->rows; r++) {
+      ExprId i = ex_int(p, r), j = ex_int(p, v);
+      reg_store(p, &in, acc, i, j,
+                joined(x, ex_var(p, w[r]), ex_var(p, b), reg_load(p, acc, i, j)));
+    }
+  }
+  for (i64 r = 0; r < t->rows; r++)
+    for (i64 v = 0; v < count; v++)
+      put2(p, &at, x->sums, row_at(t, p, r), ex_int(p, (first + v) * x->lanes),
+           reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
+}
+
+/* ---- loops ---- */
+
+/* Rows of a tile and keys from..to, all there are in this block. */
+static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
+  Prog *p = x->p;
+  VarId low[MOST_ROWS], high[MOST_ROWS];
+  t.from = from;
+  t.stop = to;
+  find_seen(x, &t, &at, from, to, low, high);
+  if (x->a->nlimit) {
+    t.stop = let_new(p, &at, "stop", over_rows(p, OP_max, high, t.rows));
+    ExprId any = ex_op2(p, OP_gt, ex_var(p, t.stop), ex_var(p, from));
+    if (has_low(x->a))
+      any = ex_op2(p, OP_and, any,
+                   ex_op2(p, OP_lt, over_rows(p, OP_min, low, t.rows), ex_var(p, to)));
+    prog_if(p, &at, any);
+  }
+  write_scores(x, &t, at);
+  if (x->finish_loads) finish_scores(x, &t, at);
+  hide_keys(x, &t, at, low, high);
+  write_weights(x, &t, at);
+  i64 panels = x->y.axis[x->width].hi / x->lanes;
+  i64 most = (i64)x->l->target->cost->sums / t.rows;
+  if (most > MOST_PANELS) most = MOST_PANELS;
+  for (i64 v = 0; v < panels; v += most)
+    add_values(x, &t, at, v, panels - v < most ? panels - v : most);
+}
+
+/* All rows l0..l1 of a block, in tiles. */
+static void all_tiles(Attend *x, Cursor at, VarId l0, VarId l1, VarId from, VarId to) {
+  Prog *p = x->p;
+  if (x->tile != x->block) {
+    i64 n = extent(x, x->tile);
+    VarId i = prog_for(p, &at, ex_var(p, l0), ex_var(p, l1), "i");
+    stand(x, x->block, ex_var(p, i));
+    Cover c = tile_cover(n, x->rows);
+    for (i64 k = 0, done = 0; k < c.big + c.small; k++) {
+      ExprId row = times(p, ex_op2(p, OP_sub, ex_var(p, i), ex_var(p, l0)), n);
+      AttendTile t = {.rows = c.size - (k >= c.big), .first = ex_int(p, done)};
+      t.row = plus(p, row, ex_int(p, done));
+      one_tile(x, t, at, from, to);
+      done += t.rows;
+    }
+    return;
+  }
+  ExprId left = ex_op2(p, OP_sub, ex_var(p, l1), ex_var(p, l0)), done = ex_int(p, 0);
+  bool exact = dim_is_const(extent(x, x->block)) && extent(x, x->block) % x->rows == 0;
+  for (i64 rows = x->rows; rows > 0; rows = rows > 1 && !exact ? 1 : 0) {
+    if (rows == 1) {
+      Cursor in = at;
+      VarId r = prog_for(p, &in, ex_copy(p, done), ex_copy(p, left), "r");
+      AttendTile t = {
+          .rows = 1, .first = plus(p, ex_var(p, l0), ex_var(p, r)), .row = ex_var(p, r)};
+      one_tile(x, t, in, from, to);
+      continue;
+    }
+    ExprId count = ex_op2(p, OP_div, ex_copy(p, left), ex_int(p, rows));
+    Cursor in = at;
+    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    ExprId row = times(p, ex_var(p, r), rows);
+    AttendTile t = {.rows = rows, .first = plus(p, ex_var(p, l0), ex_copy(p, row)), .row = row};
+    one_tile(x, t, in, from, to);
+    done = times(p, count, rows);
+  }
+}
+
+/* Loops over the rows of a block; the row is *row, and val_y stands there. */
+static Cursor each_row(Attend *x, Cursor at, VarId l0, VarId l1, ExprId *row) {
+  Prog *p = x->p;
+  VarId i = prog_for(p, &at, ex_var(p, l0), ex_var(p, l1), "i");
+  stand(x, x->block, ex_var(p, i));
+  *row = ex_op2(p, OP_sub, ex_var(p, i), ex_var(p, l0));
+  if (x->tile == x->block) return at;
+  i64 n = extent(x, x->tile);
+  VarId g = prog_for(p, &at, ex_int(p, 0), ex_int(p, n), "j");
+  stand(x, x->tile, ex_var(p, g));
+  *row = plus(p, times(p, *row, n), ex_var(p, g));
+  return at;
+}
+
+static void begin_rows(Attend *x, Cursor at, VarId l0, VarId l1) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, l0, l1, &row);
+  put2(p, &at, x->largest, ex_copy(p, row), zero, number(p, -INFINITY));
+  put2(p, &at, x->total, ex_copy(p, row), zero, number(p, 0));
+  VarId v = prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v");
+  put2(p, &at, x->sums, row, times(p, ex_var(p, v), x->lanes), wide(x, number(p, 0)));
+}
+
+static void end_rows(Attend *x, Cursor at, VarId l0, VarId l1) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, l0, l1, &row);
+  ExprId sum = at2(p, x->total, ex_copy(p, row), zero, 1);
+  if (x->a->whole_rows) {
+    ExprId top = at2(p, x->largest, ex_copy(p, row), zero, 1);
+    ExprId none = ex_op2(p, OP_eq, top, number(p, -INFINITY));
+    sum = ex_op3(p, OP_select, none, number(p, 1), sum);
+  }
+  VarId by = let_new(p, &at, "by", ex_op1(p, OP_recip, sum));
+  ExprId v =
+      ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v"));
+  ExprId e = at2(p, x->sums, row, times(p, ex_copy(p, v), x->lanes), x->lanes);
+  x->val_y[x->width] = along(x, v);
+  Nest n = nest_of(x, &x->y, x->val_y);
+  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  ExprId idx[MAX_RANK + 1];
+  BufId out;
+  u32 rank = nest_address(&n, &x->y.out, &out, idx);
+  if (!widen_place(&w, &out, idx, &rank)) bug(p->c, LOC_NONE, "attention in another order");
+  prog_store(p, &at, out, idx, rank, ex_op2(p, OP_mul, e, wide(x, ex_var(p, by))));
+}
+
+static void write_kernel(Attend *x, Cursor at) {
+  Prog *p = x->p;
+  Dim rows = extent(x, x->block), keys = extent(x, x->a->key);
+  i64 most = x->each * (x->tile == x->block ? 1 : extent(x, x->tile));
+  x->largest = scratch(x, most, 1, "largest");
+  x->total = scratch(x, most, 1, "total");
+  x->sums = scratch(x, most, x->y.axis[x->width].hi, "sums");
+  x->score = scratch(x, x->rows, KEYS, "score");
+  x->shrink = scratch(x, x->rows, 1, "shrink");
+  for (u32 d = 0; d < x->dims; d++) {
+    if (d == x->a->key || d == x->tile || d == x->block) continue;
+    ExprId e = extent(x, d) == 1
+                   ? ex_int(p, 0)
+                   : ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, extent(x, d)), "h"));
+    stand(x, d, e);
+  }
+  ExprId blocks =
+      ex_op2(p, OP_div, plus(p, ex_dim(p, rows), ex_int(p, x->each - 1)), ex_int(p, x->each));
+  VarId b = for_free(p, &at, ex_int(p, 0), blocks, "b");
+  VarId l0 = let_new(p, &at, "first", times(p, ex_var(p, b), x->each));
+  ExprId end = plus(p, ex_var(p, l0), ex_int(p, x->each));
+  VarId l1 = let_new(p, &at, "end", ex_op2(p, OP_min, end, ex_dim(p, rows)));
+  begin_rows(x, at, l0, l1);
+  Cursor in = at;
+  blocks = ex_op2(p, OP_div, plus(p, ex_dim(p, keys), ex_int(p, KEYS - 1)), ex_int(p, KEYS));
+  VarId k = prog_for(p, &in, ex_int(p, 0), blocks, "k");
+  VarId from = let_new(p, &in, "from", times(p, ex_var(p, k), KEYS));
+  end = plus(p, ex_var(p, from), ex_int(p, KEYS));
+  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, end, ex_dim(p, keys)));
+  all_tiles(x, in, l0, l1, from, to);
+  end_rows(x, at, l0, l1);
+}
+
+/* ---- parts ---- */
+
+bool attention_takes(Lower *l, const Node *n) {
+  NodeId id = graph_val(l->g, n->out[0])->def;
+  u32 number = l->attentions->part[id];
+  if (l->attentions->hidden[id]) return !l->plain_parts;
+  return number && l->attentions->at.at[number - 1].root != id && !l->plain_parts;
+}
+
+/* Casts from halves are done where keys and values are loaded. */
+static void cast_in_place(Lower *l, const Attention *a, bool on) {
+  Val both[2] = {a->keys, a->values};
+  for (u32 i = 0; i < 2; i++) {
+    if (!both[i]) continue;
+    if (on) {
+      inlined_value(l, both[i]);
+      continue;
+    }
+    l->storage[both[i]] = (Storage){.kind = SK_memory};
+    l->buf[both[i]] = 0;
+  }
+}
+
+bool lower_attention(Lower *l, const Node *n) {
+  NodeId id = graph_val(l->g, n->out[0])->def;
+  u32 number = l->attentions->part[id];
+  if (!number) return false;
+  const Attention *a = &l->attentions->at.at[number - 1];
+  Attend x;
+  cast_in_place(l, a, true);
+  if (choose(l, a, &x)) {
+    Cursor at = lower_kernel(l, group_label(l->g, n));
+    family_note(l->p, l->at.last, FA_attention, "%lldx%d of %u lanes ", (long long)x.rows,
+                TILE_KEYS, x.lanes);
+    write_kernel(&x, at);
+    return true;
+  }
+  cast_in_place(l, a, false);
+  return false;
+}

@@ -1,0 +1,160 @@
+"""Attention over a cache that grows: a token's result has the same bits in whatever chunks tokens come, with any number of threads, and
+in interp as in C; and is near what NumPy-free arithmetic in double gives. Masks, grouped heads and halves vary."""
+import os
+import re
+
+from lib import cpu
+from lib.core import Fail, Test, must
+
+DEPTH, HEADS, ROOM, MOST = 32, 2, 150, 9
+TARGETS = ("sse2", "avx2", "avx512")
+# name: query heads that share a key head, type of the cache, window (0: none), a mask that is no limit
+CASES = {"grouped": (3, "f16", 0, False), "single": (1, "f32", 0, False), "window": (2, "bf16", 70, False), "masked": (5, "f32", 0, True)}
+
+
+def graph(group, cache, window, masked):
+    h, g, d, halves = HEADS, group, DEPTH, cache != "f32"
+    s = f"f32[{h},{g},t,past+t]"
+    lines = [f"%j: i64[past+t] = iota {{shape=[past+t], axis=0, to=i64}}", "%i: i64[t,1] = iota {shape=[t,1], axis=0, to=i64}",
+             "%p: i64[] = dims {shape=[past], to=i64, rank=0}", "%at: i64[t,1] = add(%i, %p)", "%le: bool[t,past+t] = le(%j, %at)"]
+    keep = "%le"
+    for new, old, now in (("%k", "%ko", "%kn"), ("%v", "%vo", "%vn")):
+        if halves:
+            lines.append(f"{now}h: {cache}[{h},t,{d}] = cast({now}) {{to={cache}}}")
+            now += "h"
+        lines.append(f"{new}: {cache}[{h},past+t,{d}] = concat({old}, {now}) {{axis=1}}")
+        lines.append(f"{new}f: f32[{h},past+t,{d}] = cast({new}) {{to=f32}}" if halves else "")
+    if window:
+        lines += [f"%w: i64[] = const {{{window}}}", "%lo: i64[t,1] = sub(%at, %w)", "%gt: bool[t,past+t] = gt(%j, %lo)",
+                  "%both: bool[t,past+t] = and(%le, %gt)"]
+        keep = "%both"
+    if masked:  # every third key counts for less
+        lines += ["%three: i64[] = const {3}", "%jm: i64[past+t] = mod(%j, %three)", "%jf: f32[past+t] = cast(%jm) {to=f32}"]
+    k, v = ("%kf", "%vf") if halves else ("%k", "%v")
+    lines += [f'%s0: {s} = contract(%q, {k}) {{spec="hgld,hsd->hgls"}}', "%scale: f32[] = const {0.25}", f"%s1: {s} = mul(%s0, %scale)"]
+    score = "%s1"
+    if masked:
+        lines.append(f"%s2: {s} = sub(%s1, %jf)")
+        score = "%s2"
+    lines += ["%low: f32[] = const {-inf}", f"%s: {s} = select({keep}, {score}, %low)", f"%m: f32[{h},{g},t,1] = reduce_max(%s) {{axes=[3], keep=1}}",
+              f"%x: {s} = sub(%s, %m)", f"%e: {s} = exp(%x)", f"%sum: f32[{h},{g},t,1] = reduce_sum(%e) {{axes=[3], keep=1}}",
+              f"%pr: {s} = div(%e, %sum)", f'%y: f32[{h},{g},t,{d}] = contract(%pr, {v}) {{spec="hgls,hsd->hgld"}}',
+              'return %y "y", %k next %ko, %v next %vo']
+    head = (f'graph att\nsym past in 0..{ROOM}\nsym t in 1..{MOST}\n(%q "q": f32[{h},{g},t,{d}], %ko "ko": {cache}[{h},past,{d}], '
+            f'%vo "vo": {cache}[{h},past,{d}], %kn "k": f32[{h},t,{d}], %vn "v": f32[{h},t,{d}]) {{\n')
+    return head + "".join(f"  {x}\n" for x in lines if x) + "}\n"
+
+
+MAIN = """#include "att.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+enum { H = HEADS, G = GROUP, D = DEPTH, N = 140 };
+static float Q[H * G][N][D], K[H][N][D], V[H][N][D], R[4][H * G][N][D];
+_Alignas(ATT_ARENA_ALIGN) static unsigned char arena[ATT_ARENA_BYTES];
+static unsigned z = 1;
+static float draw(void) { z = z * 1664525u + 1013904223u; return (float)((int)(z >> 20) - 2048) / 1024; }
+static int part(int pos, int t, float (*to)[N][D]) {
+  static float q[H * G * N * D], k[H * N * D], v[H * N * D], y[H * G * N * D];
+  for (int h = 0; h < H * G; h++) memcpy(q + h * t * D, Q[h][pos], sizeof(float) * t * D);
+  for (int h = 0; h < H; h++) {
+    memcpy(k + h * t * D, K[h][pos], sizeof(float) * t * D);
+    memcpy(v + h * t * D, V[h][pos], sizeof(float) * t * D);
+  }
+  int status = att_run(arena, t, q, k, v, y);
+  for (int h = 0; h < H * G; h++) memcpy(to[h][pos], y + h * t * D, sizeof(float) * t * D);
+  return status;
+}
+static double off(int h, int p) { /* the largest error of a row */
+  double s[N], top = -1e30, sum = 0, r[D] = {0}, worst = 0;
+  int from = WINDOW && p >= WINDOW ? p - WINDOW + 1 : 0;
+  for (int j = from; j <= p; j++) {
+    s[j] = 0;
+    for (int d = 0; d < D; d++) s[j] += (double)Q[h][p][d] * K[h / G][j][d] * 0.25;
+    if (MASKED) s[j] -= j % 3;
+    if (s[j] > top) top = s[j];
+  }
+  for (int j = from; j <= p; j++) {
+    sum += s[j] = exp(s[j] - top);
+    for (int d = 0; d < D; d++) r[d] += s[j] * V[h / G][j][d];
+  }
+  for (int d = 0; d < D; d++) {
+    double e = fabs(r[d] / sum - R[0][h][p][d]);
+    if (!(e <= worst)) worst = e;
+  }
+  return worst;
+}
+int main(void) {
+  const int chunks[4] = {1, 9, 4, 7};
+  for (int p = 0; p < N; p++)
+    for (int d = 0; d < D; d++) {
+      for (int h = 0; h < H * G; h++) Q[h][p][d] = draw();
+      for (int h = 0; h < H; h++) K[h][p][d] = draw(), V[h][p][d] = draw();
+    }
+  START;
+  for (int c = 0; c < 4; c++) {
+    att_reset(arena);
+    for (int p = 0; p < N;) {
+      int t = chunks[c] < N - p ? chunks[c] : N - p;
+      if (part(p, t, R[c])) return 1;
+      p += t;
+    }
+    if (memcmp(R[0], R[c], sizeof R[0])) return printf("chunks of %d differ\\n", chunks[c]), 0;
+  }
+  STOP;
+  double worst = 0;
+  unsigned hash = 0, word;
+  for (int h = 0; h < H * G; h++)
+    for (int p = 0; p < N; p++) {
+      double e = off(h, p);
+      if (!(e <= worst)) worst = e;
+      for (int d = 0; d < D; d++) memcpy(&word, &R[0][h][p][d], 4), hash = hash * 31 + word;
+    }
+  printf("%s %08x\\n", worst < NEAR ? "fine" : "far off", hash);
+  return 0;
+}
+"""
+NEAR = {"f32": "1e-5", "f16": "5e-3", "bf16": "4e-2"}  # what a value is rounded by in the cache
+
+
+def chunks(env, name, target):
+    cpu.need(target)
+    group, cache, window, masked = CASES[name]
+    work = env.scratch("attention", f"{name}-{target}")
+    model = os.path.join(work, "att.ing")
+    with open(model, "w") as f:
+        f.write(graph(*CASES[name]))
+    said = must([env.need_ingot(), "opt", model, "--march", target, "--explain"], "explain")
+    if "attention" not in said:
+        raise Fail("attention is not written as such")
+    main = os.path.join(work, "main.c")
+    results = set()
+    for threads in (1, 2):
+        text = MAIN.replace("NEAR", NEAR[cache]).replace("GROUP", str(group)).replace("WINDOW", str(window)).replace("MASKED", str(int(masked)))
+        text = text.replace("= HEADS", f"= {HEADS}").replace("= DEPTH", f"= {DEPTH}")
+        text = text.replace("START", f"att_threads_start(arena, {threads})" if threads > 1 else "(void)0")
+        text = text.replace("STOP", "att_threads_stop(arena)" if threads > 1 else "(void)0")
+        with open(main, "w") as f:
+            f.write(text)
+        source, program = os.path.join(work, "att.c"), os.path.join(work, "prog")
+        more = ["--threads", "2", "--threads-grain", "1"] if threads > 1 else []
+        must([env.ingot, "compile", model, "--march", target, "--quiet", "--no-selftest", "--name", "att", "-o", source, *more], "compile")
+        must(["cc", "-O1", "-w", main, source, "-lm", "-lpthread", "-o", program], "cc")
+        results.add(must([program], "program"))
+    if len(results) != 1 or not results.pop().startswith("fine"):
+        raise Fail(f"results: {results}")
+    found, fixed = [], os.path.join(work, "five.ing")
+    with open(fixed, "w") as f:
+        f.write(re.sub(r"\bt\b", "5", re.sub(r"sym t .*\n", "", graph(*CASES[name]))))
+    for engine in ("interp", "c"):
+        out = os.path.join(work, engine + ".npz")
+        must([env.ingot, "run", fixed, "--march", target, "--engine", engine, "--steps", "20", "--seed", "3", "--quiet", "-o", out], engine)
+        with open(out, "rb") as f:
+            found.append(f.read())
+    if found[0] != found[1]:
+        raise Fail("C and interp differ in their bits")
+
+
+def tests(env):
+    return [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
+            if target == "avx2" or name == "grouped"]
