@@ -436,8 +436,24 @@ static u64 eval_unsigned(Op op, DType d, u64 a, u64 b) {
   }
 }
 
+static i64 pairs(i64 a, i64 b, i64 c) {
+  u64 all = 0;
+  for (u32 i = 0; i < 32; i += 16) {
+    i64 sum = 0;
+    for (u32 k = i; k < i + 16; k += 8) sum += (i64)(u8)((u64)a >> k) * (i8)(u8)((u64)b >> k);
+    sum = sum < INT16_MIN ? INT16_MIN : sum > INT16_MAX ? INT16_MAX : sum;
+    all |= (u64)(u16)(((u64)c >> i) + (u64)sum) << i;
+  }
+  return (i32)(u32)all;
+}
+
 static i64 dot4(i64 a, i64 b, i64 c) {
   for (u32 i = 0; i < 32; i += 8) c += (u8)((u64)a >> i) * (i64)(i8)(u8)((u64)b >> i);
+  return c;
+}
+
+static i64 dot2(i64 a, i64 b, i64 c) {
+  for (u32 i = 0; i < 32; i += 16) c += (i64)(i16)(u16)((u64)a >> i) * (i16)(u16)((u64)b >> i);
   return c;
 }
 
@@ -467,7 +483,10 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
-      r.i = scalar_wrap(d, op == OP_dot4 ? dot4(a.i, b.i, c.i) : eval_int(op, d, a.i, b.i));
+      r.i = scalar_wrap(d, op == OP_dot4    ? dot4(a.i, b.i, c.i)
+                           : op == OP_dot2  ? dot2(a.i, b.i, c.i)
+                           : op == OP_pairs ? pairs(a.i, b.i, c.i)
+                                            : eval_int(op, d, a.i, b.i));
     return r;
   }
   double fb = n > 1 ? b.f : 0, fc = n > 2 ? c.f : 0;

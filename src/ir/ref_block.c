@@ -62,9 +62,7 @@ static double add_group(const BlockDot *b, const BlockParts *part, double acc, u
   i64 product = group_product(b->x, x, part->v + in_block, (u32)group);
   acc = rounded(b, acc + rounded(b, (double)product * rounded(b, part->s[g] * by)));
   if (info->m == BLOCK_NO) return acc;
-  i64 sum = tensor_get(b->sum, x / group).i;
-  double more = rounded(b, by * (double)sum);
-  return rounded(b, acc + rounded(b, part->o[g] * more));
+  return rounded(b, acc + rounded(b, part->o[g] * tensor_get(b->sum, x / group).f));
 }
 
 void ref_dot_blocks(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {

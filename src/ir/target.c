@@ -13,14 +13,16 @@ static const Costs costs[] = {
 };
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
-  {#name, lanes, regs, block, fma, guard, cflags, features, dot4, cross, &costs[name], false},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross)         \
+  {#name,    lanes, regs,  block, fma,          guard, cflags,                                     \
+   features, dot4,  pairs, cross, &costs[name], false},
 #include "ir/target.def"
 };
 
 static const Target loops_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, cross)                \
-  {#name "-loops", lanes, regs, block, false, "0", "", "", dot4, cross, &costs[name], lanes > 1},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross)         \
+  {#name "-loops", lanes, regs,  block,        false,    "0", "", "",                              \
+   dot4,           pairs, cross, &costs[name], lanes > 1},
 #include "ir/target.def"
 };
 

@@ -20,6 +20,7 @@ typedef struct Target {
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */
   const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
+  bool pairs;           /* OP_pairs takes less time */
   const char *cross;    /* a compiler for it on other machines; "": any will do */
   const Costs *cost;
   bool loops; /* what stands in for the vectors of another: see target_find */

@@ -49,6 +49,8 @@ static void count_expr(KernelCount *n, ExprId id, double times) {
   if (x->kind == EX_load) count_buf(n, x->ref);
   if (is_sum(n->e->p, x)) n->macs += times * x->lanes;
   if (x->kind == EX_op && x->op == OP_dot4) n->macs += 4 * times * x->lanes;
+  if (x->kind == EX_op && x->op == OP_dot2) n->macs += 2 * times * x->lanes;
+  if (x->kind == EX_op && x->op == OP_pairs) n->macs += 4 * times * x->lanes;
   for (u32 i = 0; i < x->narg; i++) count_expr(n, x->arg[i], times);
 }
 

@@ -42,9 +42,9 @@ static Val as_rows(Graph *g, Val v, Dim n) {
 }
 
 /* The operands of dot_blocks that stand for x, rows of floats: bytes, factors, sums of groups. */
-static void quantise(Graph *g, Val x, u32 group, Val *bytes, Val *by, Val *sum) {
+static void quantise(Graph *g, Val x, BlockKind k, Val *bytes, Val *by, Val *sums) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
-  i64 last = 2;
+  i64 last = 2, group = block_group(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / BLOCK_X, BLOCK_X}, 3);
   Val most = mk_reduce(g, OP_reduce_max, mk_map1(g, OP_abs, parts), &last, 1, true);
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
@@ -52,11 +52,17 @@ static void quantise(Graph *g, Val x, u32 group, Val *bytes, Val *by, Val *sum) 
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
   Val near = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
   Val q = mk_cast_sat(g, near, DT_i8);
+  Val factor = mk_map2(g, OP_div, most, mk_like(g, most, 127));
   Val wide = mk_cast(g, mk_reshape(g, q, (Dim[]){rows, n / group, group}, 3), DT_i32);
+  Val sum = mk_reduce(g, OP_reduce_sum, wide, &last, 1, false);
+  if (block_info[k].m != BLOCK_NO) {
+    sum = mk_reshape(g, sum, (Dim[]){rows, n / BLOCK_X, BLOCK_X / group}, 3);
+    sum = mk_map2(g, OP_mul, factor, mk_cast(g, sum, DT_f32));
+    sum = mk_reshape(g, sum, (Dim[]){rows, n / group}, 2);
+  }
   *bytes = mk_reshape(g, q, (Dim[]){rows, n}, 2);
-  *by =
-      mk_reshape(g, mk_map2(g, OP_div, most, mk_like(g, most, 127)), (Dim[]){rows, n / BLOCK_X}, 2);
-  *sum = mk_reduce(g, OP_reduce_sum, wide, &last, 1, false);
+  *by = mk_reshape(g, factor, (Dim[]){rows, n / BLOCK_X}, 2);
+  *sums = sum;
 }
 
 /* Is the spec of a contraction, whose operand `weights` is a matrix, ..k,rk->..r? */
@@ -83,7 +89,7 @@ static bool make_product(Edit *e, NodeId id) {
     return false;
   const Type *xt = graph_type(g, x), out = *graph_type(g, n.out[0]);
   in[0] = x = as_rows(g, x, xt->dim[xt->rank - 1]);
-  if (!b->precise) quantise(g, x, block_group(k), &in[0], &in[2], &in[3]);
+  if (!b->precise) quantise(g, x, k, &in[0], &in[2], &in[3]);
   Val y = mk_dot_blocks(g, in, b->precise ? 2 : 4, block_info[k].name);
   edit_replace(e, n.out[0], mk_reshape(g, y, out.dim, out.rank));
   return true;

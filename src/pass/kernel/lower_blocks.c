@@ -102,10 +102,10 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
 
 /* ---- integers ---- */
 
-/* sums[i, v] += products of four elements of x with those of the words in w, or with the upper or
- * lower halves of their bytes. */
-static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId w, i64 x,
-                     u32 shift) {
+/* sums[i, v] = op(words in w, or the upper or lower halves of their bytes; four elements of x;
+ * sums) */
+static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, Op op, BufId w,
+                     i64 x, u32 shift) {
   Prog *p = b->p;
   ExprId zero = ex_int(p, 0), i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId four = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, x)), true);
@@ -113,7 +113,7 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w, zero, v);
   if (shift) e = ex_op2(p, OP_shr, e, ints(b, shift));
   if (b->q.words == 4) e = ex_op2(p, OP_and, e, ints(b, 0x0f0f0f0f));
-  reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot4, e, ex_var(p, f), reg_load(p, sums, i, v)));
+  reg_store(p, &in, sums, i, v, ex_op3(p, op, e, ex_var(p, f), reg_load(p, sums, i, v)));
 }
 
 /* Sums of group g begin with what all of its elements are too large by. */
@@ -142,24 +142,62 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
   ExprId by = x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
-  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, ex_copy(p, by)));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, by));
   reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
   if (!o) return;
   ExprId sum = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
-  ExprId more = ex_op2(p, OP_mul, by, ex_cast(p, DT_f32, sum, false));
-  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, more), reg_load(p, acc, i, v)));
+  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, sum), reg_load(p, acc, i, v)));
+}
+
+/* Products of so many fours that stay in 16 bits, by pairs; 0: not one, or dot4 is as good. */
+static u32 most_pairs(const BlockTile *b) {
+  i64 largest = ((i64)1 << b->q.bits) - 1;
+  return b->t.l->target->pairs ? (u32)(INT16_MAX / (2 * 128 * largest)) : 0;
+}
+
+/* sums[i, v] += both halves of pairs[i, v] */
+static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId pairs) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId n =
+      ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001), reg_load(p, sums, i, v));
+  reg_store(p, &in, sums, i, v, n);
+}
+
+static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
+  Prog *p = b->p;
+  BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  reg_store(p, &in, to, i, v, ints(b, 0));
+  return to;
 }
 
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId sums[2];
-  u32 words = b->q.words, split = b->q.split;
-  for (u32 g = 0; g < split; g++) sums[g] = begin_group(b, at, in, g);
+  u32 words = b->q.words, split = b->q.split, most = most_pairs(b), left[2] = {most, most};
+  BufId sums[2], pairs[2];
+  for (u32 g = 0; g < split; g++) {
+    sums[g] = begin_group(b, at, in, g);
+    pairs[g] = most ? zeros(b, at, in) : 0;
+  }
   for (u32 j = 0; j < words; j++) {
     BufId w = load_word(b, at, in, j);
-    add_four(b, at, in, sums[words == 8 && split == 2 ? j / 4 : 0], w, 4 * j, 0);
-    if (words == 4) add_four(b, at, in, sums[split - 1], w, 16 + 4 * j, 4);
+    for (u32 upper = 0; upper < (words == 4 ? 2 : 1); upper++) {
+      u32 x = 4 * j + 16 * upper, g = x / b->q.group;
+      if (most && !left[g]) {
+        add_pairs(b, at, in, sums[g], pairs[g]);
+        pairs[g] = zeros(b, at, in);
+        left[g] = most;
+      }
+      left[g]--;
+      add_four(b, at, in, most ? pairs[g] : sums[g], most ? OP_pairs : OP_dot4, w, x, 4 * upper);
+    }
   }
-  for (u32 g = 0; g < split; g++) end_group(b, at, in, sums[g], acc, g);
+  for (u32 g = 0; g < split; g++) {
+    if (most) add_pairs(b, at, in, sums[g], pairs[g]);
+    end_group(b, at, in, sums[g], acc, g);
+  }
 }
 
 /* ---- floats ---- */
@@ -185,7 +223,8 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   for (u32 j = 0; j < b->q.words; j++) w[j] = load_word(b, at, in, j);
-  for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w[e / 4 % b->q.words], e);
+  for (u32 e = 0; e < BLOCK_X; e++)
+    add_one(b, at, in, acc, w[b->q.words == 4 ? e / 4 % 4 : e / 4], e);
 }
 
 /* ---- tiles ---- */

@@ -14,6 +14,8 @@
  * - A vector that a few products of one step read would be loaded at each of them, as their
  *   operand, and loads take longer than products. Read more often it stays without being told;
  *   where sums leave no room for it, loading again is right.
+ * - Sums in 16 bits (pairs): compilers know that their order does not matter, and would make all
+ *   products first, more than registers hold.
  *
  * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
  * breaks: nothing
@@ -166,6 +168,11 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
          all <= o->target->regs;
 }
 
+static bool is_pairs(Schedule *o, const Stmt *s) {
+  const Expr *x = prog_expr(o->p, s->a);
+  return is_reg(o, s->buf) && x->lanes > 1 && x->kind == EX_op && x->op == OP_pairs;
+}
+
 /* ---- lists ---- */
 
 static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed);
@@ -207,7 +214,7 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
       *prog_link(p, &at) = next;
       continue;
     }
-    if (s->kind == ST_store) s->flags = is_held(o, s, loop) ? SF_hold : 0;
+    if (s->kind == ST_store) s->flags = is_held(o, s, loop) || is_pairs(o, s) ? SF_hold : 0;
     if (s->kind == ST_for) {
       bool whole = handed && id == first && !next && s->flags & LF_parallel;
       visit_for(o, id, &at, loop, whole);
