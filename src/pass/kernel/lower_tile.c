@@ -535,6 +535,24 @@ static void lower_map(Tile *t, Cursor at) {
   }
 }
 
+/* An axis of open extent: whole vectors, then one by one. */
+static void lower_open_map(Tile *t, Cursor at) {
+  Prog *p = t->p;
+  for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
+  ExprId n = ex_dim(p, t->f.axis[t->lane].hi);
+  ExprId vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, t->lanes));
+  ExprId rest = ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, t->lanes));
+  for (u32 part = 0; part < 2; part++) {
+    Tile x = *t;
+    Cursor in = at;
+    x.lanes = part ? 1 : t->lanes;
+    x.at.panel = ex_var(p, for_free(p, &in, part ? rest : ex_int(p, 0), part ? n : vectors, "v"));
+    x.at.val[x.lane] = tile_lane(&x);
+    for (u32 i = x.lane + 1; i < x.f.naxes; i++) tile_loop(&x, &in, i);
+    store_map(&x, in);
+  }
+}
+
 /* ---- which ---- */
 
 /* along: the lanes are points of the fold. */
@@ -563,6 +581,11 @@ static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   Tile t;
   bool along;
   bool any = find_tiles(l, f, &t, &along);
+  if (!any && tile_choose_open(l, f, &t)) {
+    note(&t, false);
+    lower_open_map(&t, at);
+    return true;
+  }
   if ((!any || along) && lower_rows(l, at, f)) return true;
   if (!any) return false;
   note(&t, along);

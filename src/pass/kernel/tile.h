@@ -84,6 +84,8 @@ typedef struct Cover {
 
 /* tile_choose.c: decides all of it; false: no vectors. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
+/* The same for maps whose result is contiguous along an axis of open extent. */
+bool tile_choose_open(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
 bool tile_choose_along(Lower *l, const Form *f, Tile *t);
 

@@ -64,7 +64,8 @@ static bool fills_up(const Tile *t) {
          ix->base + ix->shift + extent == prog_buf(t->p, t->f.out.buf)->dim[1];
 }
 
-u32 tile_lane_axis(const Tile *t) {
+/* See tile_lane_axis; of known extent or not. */
+static u32 lane_axis(const Tile *t) {
   const Form *f = &t->f;
   const Layout *y = layout_of(t->l, f->out.buf);
   u32 axis = FORM_AXES;
@@ -76,10 +77,12 @@ u32 tile_lane_axis(const Tile *t) {
     while (d > 0 && !f->out.idx[d - 1].n && prog_buf(t->p, f->out.buf)->dim[d - 1] == 1) d--;
     if (d) axis = axis_in(f, &f->out.idx[d - 1], 0);
   }
-  if (axis == FORM_AXES || form_guard(f, axis, NULL) || f->axis[axis].lo ||
-      !dim_is_const(f->axis[axis].hi))
-    return FORM_AXES;
-  return axis;
+  return axis == FORM_AXES || form_guard(f, axis, NULL) || f->axis[axis].lo ? FORM_AXES : axis;
+}
+
+u32 tile_lane_axis(const Tile *t) {
+  u32 axis = lane_axis(t);
+  return axis < FORM_AXES && dim_is_const(t->f.axis[axis].hi) ? axis : FORM_AXES;
 }
 
 /* Does a window without weights slide along the lanes? */
@@ -485,6 +488,22 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
 
 bool tile_choose(Lower *l, const Form *f, Tile *t) {
   return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
+}
+
+bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
+  bool out = false;
+  *t = tile_of(l, f);
+  if (f->fold || !has_type(l->p, f) || layout_of(l, f->out.buf)) return false;
+  t->lane = lane_axis(t);
+  if (t->lane == FORM_AXES || f->axis[t->lane].fold || dim_is_const(f->axis[t->lane].hi))
+    return false;
+  t->lanes = l->target->lanes;
+  t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
+  t->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
+  ProgMark mark = stand_anywhere(t);
+  t->store.is_wide = store_is_wide(t, &out);
+  leave(t, mark);
+  return t->store.is_wide;
 }
 
 /* The folded axis along which every operand that moves steps by one. */

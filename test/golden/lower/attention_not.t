@@ -83,8 +83,11 @@ kernel "reduce_max" {
 }
 kernel "sub_exp" {
   for i in 0..2 {
-    for j in 0..n {
-      b16[i, j] = exp(b9[i, j] - b13[i, 0])
+    for v in 0..div(n, 4) {
+      b16[i, v * 4:4] = exp(b9[i, v * 4:4] - splat.4(b13[i, 0]))
+    }
+    for v in div(n, 4) * 4..n {
+      b16[i, v] = exp(b9[i, v] - b13[i, 0])
     }
   }
 }
@@ -111,8 +114,11 @@ kernel "reduce_sum" {
 }
 kernel "div" {
   for i in 0..2 {
-    for j in 0..n {
-      b10[i, j] = div(b16[i, j], b17[i, 0])
+    for v in 0..div(n, 4) {
+      b10[i, v * 4:4] = div(b16[i, v * 4:4], splat.4(b17[i, 0]))
+    }
+    for v in div(n, 4) * 4..n {
+      b10[i, v] = div(b16[i, v], b17[i, 0])
     }
   }
 }
