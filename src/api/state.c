@@ -152,7 +152,7 @@ u32 api_find_state(Ingot *m, Kept *pair, u32 max) {
         found++;
       }
     for (u32 k = 0; found == 1 && k < ni; k++) back += may_pair(m, k, which);
-    if (found == 1 && back == 1 && n < max) pair[n++] = (Kept){i, which};
+    if (found == 1 && back == 1 && n < max) pair[n++] = (Kept){.in = i, .out = which};
   }
   return n;
 }
@@ -163,7 +163,7 @@ static Kept named_pair(Ingot *m, const char *spec) {
     Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
     for (u32 i = 0; i < g->blk.at[1].param.n; i++)
       for (u32 k = 0; k < g->out_name.n; k++)
-        if (in_name(g, i) == in && g->out_name.at[k] == out) return (Kept){i, k};
+        if (in_name(g, i) == in && g->out_name.at[k] == out) return (Kept){.in = i, .out = k};
   }
   Text in = text_new(&m->c->scratch), out = text_new(&m->c->scratch);
   for (u32 i = 0; i < g->blk.at[1].param.n; i++)
@@ -278,7 +278,9 @@ static void check_room(Ingot *m) {
     i64 lo, hi;
     if (how.axis == MAX_RANK) continue;
     dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);
-    if (m->kept.ref_state[k]->dim[how.axis] > hi)
+    i64 now = m->kept.ref_state[k]->dim[how.axis], *env = sizes_seen(m);
+    env[how.sym] = now;
+    if (now > hi || (how.most && dim_eval(g->dims, how.next, env) > how.most))
       fail(m->c, ERR_input, LOC_NONE, "the state is full: %s cannot grow",
            show(m->c, dim_syminfo(g->dims, how.sym)->name));
   }

@@ -120,6 +120,7 @@ struct Pin {
  * that grow from run to run are 0. Callers see neither. */
 struct Kept {
   u32 in, out; /* positions in the parameters and the results of block 1 */
+  i64 most;    /* largest extent it may grow to; 0: what the bounds of its symbols allow */
 };
 
 struct Graph {
@@ -198,6 +199,7 @@ typedef struct Growth {
   u32 axis; /* MAX_RANK: none */
   Sym sym;
   Dim next;
+  i64 most; /* see Kept */
 } Growth;
 /* May `out` be the value of the parameter `in` in the next run? Else *why says what is wrong. */
 bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why);

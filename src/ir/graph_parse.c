@@ -330,7 +330,9 @@ static void state(GraphParse *p, u32 out) {
   u32 in = 0, n = g->blk.at[1].param.n;
   while (in < n && g->blk.at[1].param.at[in] != v) in++;
   if (in == n) BAD(&p->s, "what follows 'next' is not a parameter of the graph");
-  *vec_push(&p->c->work, &g->state) = (Kept){in, out};
+  i64 most = scan_accept_word(&p->s, "most") ? scan_integer(&p->s) : 0;
+  if (most < 0 || most > DIM_MAX) BAD(&p->s, "a state cannot grow to %lld", (long long)most);
+  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most};
 }
 
 static void block(GraphParse *p, BlkId b) {

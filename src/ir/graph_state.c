@@ -36,6 +36,7 @@ Growth state_growth(Graph *g, const Kept *s) {
   const Blk *b = &g->blk.at[1];
   if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
     bug(g->c, LOC_NONE, "state: %s", why);
+  how.most = s->most;
   return how;
 }
 
@@ -49,7 +50,8 @@ static void check_pair(Graph *g, Err code, const Kept *s, const Growth *how, con
   Growth other = state_growth(g, t);
   for (u32 i = 0; i < x->rank; i++) {
     if (!dim_mentions(g->dims, x->dim[i], how->sym)) continue;
-    if (other.axis != i || other.sym != how->sym || other.next != how->next)
+    if (other.axis != i || other.sym != how->sym || other.next != how->next ||
+        other.most != how->most)
       fail(g->c, code, LOC_NONE, "states '%s' and '%s' do not grow alike", name_of(g, s->in),
            name_of(g, t->in));
   }
@@ -70,6 +72,9 @@ void graph_check_state(Graph *g, Err code) {
     for (u32 k = 0; k < i; k++)
       if (g->state.at[k].in == s->in || g->state.at[k].out == s->out)
         fail(g->c, code, LOC_NONE, "'%s' or its next value is in two states", name_of(g, s->in));
+    if (s->most && how.axis == MAX_RANK)
+      fail(g->c, code, LOC_NONE, "state '%s' has a largest extent, but does not grow",
+           name_of(g, s->in));
     if (how.axis != MAX_RANK && dim_syminfo(g->dims, how.sym)->lo > 0)
       fail(g->c, code, LOC_NONE, "state '%s' begins empty, but %s is at least %lld",
            name_of(g, s->in), show(g->c, dim_syminfo(g->dims, how.sym)->name),

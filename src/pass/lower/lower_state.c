@@ -106,6 +106,7 @@ static BufId add_memory(States *o, const StatePair *r) {
   if (r->grows.axis != MAX_RANK) {
     i64 lo, hi;
     dim_bounds(g->dims, r->grows.next, &lo, &hi);
+    if (r->grows.most && r->grows.most < hi) hi = r->grows.most;
     if (hi >= DIM_MAX)
       fail(l->c, ERR_unsupported, LOC_NONE, "state '%s' grows without bound; --max-shapes sets one",
            show(l->c, name_of(l, r->in)));
@@ -184,6 +185,8 @@ static void hold_fixed(States *o) {
   }
 }
 
+#define FULL "the state is full: %s cannot grow"
+
 /* Sizes of what is kept come first: everything else may depend on them. */
 static void read_sizes(States *o) {
   Lower *l = o->l;
@@ -197,8 +200,11 @@ static void read_sizes(States *o) {
   if (n) o->lens = prog_add_buf(p, BS_state, DT_i64, &n, 1, str_of(l->c, "lengths"));
   for (u32 i = 0; i < o->size.n; i++) {
     SymInfo s = *dim_syminfo(p->dims, o->size.at[i].sym);
-    require_range(l, o->lens, i, s.hi, "the state is full: %s cannot grow", s.name);
+    require_range(l, o->lens, i, s.hi, FULL, s.name);
     prog_set(p, &l->at, prog_sym_var(p, o->size.at[i].sym), number_at(p, o->lens, i));
+    if (!o->size.at[i].most) continue;
+    ExprId fits = ex_op2(p, OP_le, ex_dim(p, o->size.at[i].next), ex_int(p, o->size.at[i].most));
+    prog_require(p, &l->at, fits, str_fmt(l->c, FULL, str_text(l->c, s.name)));
   }
   hold_fixed(o);
   if (m) o->heads = prog_add_buf(p, BS_state, DT_i64, &m, 1, str_of(l->c, "heads"));

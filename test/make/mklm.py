@@ -1,0 +1,337 @@
+"""Tiny random decoders of every architecture, as GGUF and as safetensors with config.json, and what they compute.
+
+usage: mklm.py DIR [NAME ...]    with the packages gguf, safetensors and numpy
+
+For each row of CASES: DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position. The reference is
+NumPy in f64, written from the formulas, not from ingot: all tokens at once, keys repeated for their query heads, halves turned, angles
+computed for each position.
+"""
+import json
+import math
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+from safetensors.numpy import save_file
+
+VOCAB, EMBED, LAYERS, HEADS, KV, FFN, LENGTH = 47, 32, 3, 4, 2, 56, 24
+
+BASE = {
+    "vocab_size": VOCAB, "hidden_size": EMBED, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": KV,
+    "intermediate_size": FFN, "max_position_embeddings": 96, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
+    "tie_word_embeddings": False,
+}
+GEMMA = {"hidden_activation": "gelu_pytorch_tanh", "hidden_act": "gelu", "tie_word_embeddings": True, "head_dim": 12}
+
+
+def case(model_type, **more):
+    return {**BASE, "model_type": model_type, **more}
+
+
+SHORT, LONG = [1.0, 1.25, 1.5, 1.75], [1.5, 2.0, 3.5, 5.0]
+CASES = {
+    "llama": case("llama"),
+    "llama_tied_bias": case("llama", tie_word_embeddings=True, attention_bias=True, mlp_bias=True),
+    "llama_head": case("llama", head_dim=6, num_key_value_heads=4),
+    "llama_linear": case("llama", rope_scaling={"type": "linear", "factor": 2.5}),
+    "llama_llama3": case("llama", num_key_value_heads=1, rope_scaling={
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}),
+    "llama_yarn": case("llama", rope_scaling={
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 24, "beta_fast": 2.0}),
+    "mistral": case("mistral", sliding_window=7),
+    "qwen2": case("qwen2", use_sliding_window=False, sliding_window=5, tie_word_embeddings=True),
+    "qwen3": case("qwen3", head_dim=16, rope_theta=1000000.0),
+    "gemma": case("gemma", **GEMMA),
+    "gemma2": case("gemma2", **GEMMA, sliding_window=6, query_pre_attn_scalar=12, attn_logit_softcapping=3.0, final_logit_softcapping=2.0),
+    "gemma3": case("gemma3_text", **GEMMA, sliding_window=6, sliding_window_pattern=3, query_pre_attn_scalar=12, rope_theta=1000000.0,
+                   rope_local_base_freq=10000.0),
+    "phi3": case("phi3", rope_scaling={"type": "longrope", "short_factor": SHORT, "long_factor": LONG},
+                 original_max_position_embeddings=64),
+    "phi3_part": case("phi3", partial_rotary_factor=0.5, sliding_window=9),
+    "smollm3": case("smollm3", num_hidden_layers=5, no_rope_layer_interval=4, rope_theta=50000.0),
+}
+# GGUF: names of architectures, and those whose rows of q and k are permuted
+ARCH = {"mistral": "llama", "gemma3_text": "gemma3"}
+PAIRS = ("llama", "mistral", "smollm3")
+FUSED, POST, HEAD_NORM = ("phi3",), ("gemma2", "gemma3_text"), ("qwen3", "gemma3_text")
+
+
+def head_size(c):
+    return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
+def make_weights(c, seed):
+    """Tensors by their names in safetensors."""
+    rng, kind = np.random.default_rng(seed), c["model_type"]
+    n, d, f, h, k = c["hidden_size"], head_size(c), c["intermediate_size"], c["num_attention_heads"], c["num_key_value_heads"]
+    w = {}
+
+    def matrix(name, rows, cols, with_bias=False):
+        w[name + ".weight"] = rng.normal(0, 1 / math.sqrt(cols), (rows, cols)).astype(np.float32)
+        if with_bias:
+            w[name + ".bias"] = rng.normal(0, 0.3, rows).astype(np.float32)
+
+    def norm(name, size=n):
+        middle = 0.0 if kind.startswith("gemma") else 1.0
+        w[name + ".weight"] = (middle + rng.normal(0, 0.2, size)).astype(np.float32)
+
+    w["model.embed_tokens.weight"] = rng.normal(0, 1, (c["vocab_size"], n)).astype(np.float32)
+    for i in range(c["num_hidden_layers"]):
+        at = f"model.layers.{i}."
+        bias, attn = kind == "qwen2" or c.get("attention_bias", False), at + "self_attn."
+        norm(at + "input_layernorm")
+        norm(at + "post_attention_layernorm")
+        if kind in POST:
+            norm(at + "pre_feedforward_layernorm")
+            norm(at + "post_feedforward_layernorm")
+        if kind in HEAD_NORM:
+            norm(attn + "q_norm", d)
+            norm(attn + "k_norm", d)
+        if kind in FUSED:
+            matrix(attn + "qkv_proj", (h + 2 * k) * d, n)
+            matrix(at + "mlp.gate_up_proj", 2 * f, n)
+        else:
+            matrix(attn + "q_proj", h * d, n, bias)
+            matrix(attn + "k_proj", k * d, n, bias)
+            matrix(attn + "v_proj", k * d, n, bias)
+            matrix(at + "mlp.gate_proj", f, n, c.get("mlp_bias", False))
+            matrix(at + "mlp.up_proj", f, n, c.get("mlp_bias", False))
+        matrix(attn + "o_proj", n, h * d, c.get("attention_bias", False))
+        matrix(at + "mlp.down_proj", n, f, c.get("mlp_bias", False))
+    norm("model.norm")
+    if not c["tie_word_embeddings"]:
+        matrix("lm_head", c["vocab_size"], n)
+    return w
+
+
+# ---- the reference ----
+
+def frequencies(c, local, context):
+    """Radians a position for each pair, and the gain of cosines and sines."""
+    d = int(head_size(c) * c.get("partial_rotary_factor", 1))
+    base = c["rope_local_base_freq"] if local else c["rope_theta"]
+    theta = base ** (-np.arange(0, d, 2) / d)
+    s = c.get("rope_scaling")
+    if not s or local:
+        return theta, 1.0
+    kind, factor = s.get("rope_type", s.get("type")), s.get("factor")
+    orig = s.get("original_max_position_embeddings", c.get("original_max_position_embeddings"))
+    if kind == "linear":
+        return theta / factor, 1.0
+    if kind == "llama3":
+        low, high = s["low_freq_factor"], s["high_freq_factor"]
+        wave = 2 * math.pi / theta
+        smooth = (orig / wave - low) / (high - low)
+        middle = theta * ((1 - smooth) / factor + smooth)
+        return np.where(wave > orig / low, theta / factor, np.where(wave < orig / high, theta, middle)), 1.0
+    if kind == "yarn":
+        def corr(turns):
+            return d * math.log(orig / (2 * math.pi * turns)) / (2 * math.log(base))
+        low = max(0, math.floor(corr(s.get("beta_fast", 32))))
+        high = min(d - 1, math.ceil(corr(s.get("beta_slow", 1))))
+        ramp = 1 - np.clip((np.arange(d // 2) - low) / max(0.001, high - low), 0, 1)
+        return theta / factor * (1 - ramp) + theta * ramp, 1 + 0.1 * math.log(factor)
+    if kind == "longrope":
+        ratio = c["max_position_embeddings"] / orig
+        return theta / np.array(s["long_factor"] if context > orig else s["short_factor"]), math.sqrt(1 + math.log(ratio) / math.log(orig))
+    raise ValueError(kind)
+
+
+def turn(x, theta, gain):
+    """x [length, heads, size]: element i with i + half, the rest as it is."""
+    half = len(theta)
+    angle = np.arange(len(x))[:, None, None] * theta
+    cos, sin = gain * np.cos(angle), gain * np.sin(angle)
+    a, b = x[..., :half], x[..., half:2 * half]
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos, x[..., 2 * half:]], -1)
+
+
+def rms(x, w, eps, plus):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * (w + plus)
+
+
+def window_of(c, i):
+    kind, window = c["model_type"], c.get("sliding_window")
+    if not window or kind in ("qwen2", "qwen3"):
+        return 0
+    period = {"gemma2": 2, "gemma3_text": c.get("sliding_window_pattern", 6)}.get(kind)
+    return window if not period or (i + 1) % period else 0
+
+
+def reference(c, weights, ids, context=0):
+    """Logits [length, vocabulary]."""
+    w = {k: v.astype(np.float64) for k, v in weights.items()}
+    kind, d, h, k, f = c["model_type"], head_size(c), c["num_attention_heads"], c["num_key_value_heads"], c["intermediate_size"]
+    gemma, t = kind.startswith("gemma"), len(ids)
+    eps, plus = c["rms_norm_eps"], float(gemma)
+
+    def linear(x, name):
+        return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
+
+    def norm(x, name):
+        return rms(x, w[name + ".weight"], eps, plus)
+
+    def capped(x, cap):
+        return cap * np.tanh(x / cap) if cap else x
+
+    def act(z):
+        if gemma:
+            return 0.5 * z * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z ** 3)))
+        return z / (1 + np.exp(-z))
+
+    x = w["model.embed_tokens.weight"][ids] * (math.sqrt(c["hidden_size"]) if gemma else 1)
+    scale = (c.get("query_pre_attn_scalar") or d) ** -0.5
+    for i in range(c["num_hidden_layers"]):
+        at, window = f"model.layers.{i}.", window_of(c, i)
+        y = norm(x, at + "input_layernorm")
+        if kind in FUSED:
+            q, key, v = np.split(linear(y, at + "self_attn.qkv_proj"), [h * d, (h + k) * d], -1)
+        else:
+            q, key, v = (linear(y, f"{at}self_attn.{p}_proj") for p in "qkv")
+        q, key, v = (z.reshape(t, -1, d) for z in (q, key, v))
+        if kind in HEAD_NORM:
+            q, key = norm(q, at + "self_attn.q_norm"), norm(key, at + "self_attn.k_norm")
+        if kind != "smollm3" or (i + 1) % c["no_rope_layer_interval"]:
+            theta, gain = frequencies(c, kind == "gemma3_text" and window > 0, context)
+            q, key = turn(q, theta, gain), turn(key, theta, gain)
+        key, v = (np.repeat(z, h // k, axis=1) for z in (key, v))
+        s = capped(np.einsum("ihd,jhd->hij", q, key) * scale, c.get("attn_logit_softcapping"))
+        back = np.arange(t)[:, None] - np.arange(t)
+        s = np.where((back >= 0) & ((back < window) | (window == 0)), s, -np.inf)
+        p = np.exp(s - s.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        y = linear(np.einsum("hij,jhd->ihd", p, v).reshape(t, h * d), at + "self_attn.o_proj")
+        x = x + (norm(y, at + "post_attention_layernorm") if kind in POST else y)
+        y = norm(x, at + ("pre_feedforward_layernorm" if kind in POST else "post_attention_layernorm"))
+        if kind in FUSED:
+            gate, up = np.split(linear(y, at + "mlp.gate_up_proj"), [f], -1)
+        else:
+            gate, up = linear(y, at + "mlp.gate_proj"), linear(y, at + "mlp.up_proj")
+        y = linear(act(gate) * up, at + "mlp.down_proj")
+        x = x + (norm(y, at + "post_feedforward_layernorm") if kind in POST else y)
+    x = norm(x, "model.norm")
+    out = x @ w["model.embed_tokens.weight"].T if c["tie_word_embeddings"] else linear(x, "lm_head")
+    return capped(out, c.get("final_logit_softcapping"))
+
+
+# ---- files ----
+
+GGUF_NAMES = {
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv",
+    "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+}
+
+
+def gguf_name(c, name):
+    stem, end = name.rsplit(".", 1)
+    if stem in GGUF_NAMES:
+        return f"{GGUF_NAMES[stem]}.{end}"
+    layer, part = stem.removeprefix("model.layers.").split(".", 1)
+    if part == "post_attention_layernorm":
+        return f"blk.{layer}.{'post_attention_norm' if c['model_type'] in POST else 'ffn_norm'}.{end}"
+    return f"blk.{layer}.{GGUF_NAMES[part]}.{end}"
+
+
+def permuted(x, heads):
+    """Rows of each head from halves to neighbours."""
+    return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
+def gguf_tensor(c, name, x):
+    if c["model_type"].startswith("gemma") and "norm" in name:
+        return x + np.float32(1)
+    if c["model_type"] in PAIRS and ".q_proj." in name:
+        return permuted(x, c["num_attention_heads"])
+    if c["model_type"] in PAIRS and ".k_proj." in name:
+        return permuted(x, c["num_key_value_heads"])
+    return x
+
+
+def write_gguf_rope(w, c, arch):
+    d = int(head_size(c) * c.get("partial_rotary_factor", 1))
+    w.add_rope_dimension_count(d)
+    w.add_rope_freq_base(c["rope_theta"])
+    s = c.get("rope_scaling")
+    if not s:
+        return
+    kind = s.get("rope_type", s.get("type"))
+    orig = s.get("original_max_position_embeddings", c.get("original_max_position_embeddings"))
+    if kind == "llama3":  # the outcome, as factors
+        plain = frequencies({**c, "rope_scaling": None}, False, 0)[0]
+        w.add_tensor("rope_freqs.weight", (plain / frequencies(c, False, 0)[0]).astype(np.float32))
+        return
+    if kind == "longrope":
+        w.add_tensor("rope_factors_long.weight", np.array(s["long_factor"], np.float32))
+        w.add_tensor("rope_factors_short.weight", np.array(s["short_factor"], np.float32))
+        w.add_rope_scaling_attn_factors(frequencies(c, False, 0)[1])
+        w.add_rope_scaling_orig_ctx_len(orig)
+        w.add_string(f"{arch}.rope.scaling.type", "longrope")
+        return
+    w.add_string(f"{arch}.rope.scaling.type", kind)
+    w.add_rope_scaling_factor(s["factor"])
+    if orig:
+        w.add_rope_scaling_orig_ctx_len(orig)
+    if "beta_fast" in s:
+        w.add_float32(f"{arch}.rope.scaling.yarn_beta_fast", s["beta_fast"])
+
+
+def write_gguf(path, c, weights, quant=None):
+    """quant: the block type of matrices whose rows it fits."""
+    arch = ARCH.get(c["model_type"], c["model_type"])
+    w = gguf.GGUFWriter(path, arch)
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(c["num_attention_heads"])
+    w.add_head_count_kv(c["num_key_value_heads"])
+    if "head_dim" in c:
+        w.add_key_length(head_size(c))
+        w.add_value_length(head_size(c))
+    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    w.add_vocab_size(c["vocab_size"])
+    if c.get("sliding_window") and any(window_of(c, i) for i in range(c["num_hidden_layers"])):
+        w.add_sliding_window(c["sliding_window"])
+    if "sliding_window_pattern" in c:
+        w.add_uint32(f"{arch}.attention.sliding_window_pattern", c["sliding_window_pattern"])
+    if c.get("attn_logit_softcapping"):
+        w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
+        w.add_final_logit_softcapping(c["final_logit_softcapping"])
+    write_gguf_rope(w, c, arch)
+    for name, x in weights.items():
+        x = np.ascontiguousarray(gguf_tensor(c, name, x))
+        if quant is not None and x.ndim == 2 and x.shape[1] % gguf.GGML_QUANT_SIZES[quant][0] == 0:
+            w.add_tensor(gguf_name(c, name), gguf.quants.quantize(x, quant), raw_dtype=quant)
+        else:
+            w.add_tensor(gguf_name(c, name), x)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def write_folder(path, c, weights):
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.json").write_text(json.dumps(c, indent=1))
+    save_file(weights, path / "model.safetensors")
+
+
+def main(out, only):
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    for seed, (name, c) in enumerate(CASES.items()):
+        if only and name not in only:
+            continue
+        weights = make_weights(c, seed)
+        ids = np.random.default_rng(1000 + seed).integers(0, c["vocab_size"], LENGTH)
+        write_folder(out / name, c, weights)
+        write_gguf(out / f"{name}.gguf", c, weights)
+        np.savez(out / f"{name}.npz", ids=ids.astype(np.int32), logits=reference(c, weights, ids, c["max_position_embeddings"]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
