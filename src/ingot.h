@@ -151,6 +151,18 @@ IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n);
  * lists them. */
 IngotStatus ingot_set_state(Ingot *m, const char *spec);
 
+/* Language models (GGUF, safetensors): the graph maps ids to logits, and keeps keys and values of
+ * earlier tokens as state. Before import. */
+typedef struct IngotLanguage {
+  uint64_t
+      context;    /* tokens that there is room for; 0: what the model was trained for, up to 4096 */
+  uint64_t chunk; /* most tokens of one run; 0: 64 */
+  int every;      /* logits of every token of a run, not only of the last */
+  const char *cache; /* type of keys and values: "f16" or "f32"; NULL: f16, f32 where
+                        ingot_set_precise was called */
+} IngotLanguage;
+IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
+
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
 /* NAME=VALUE. VALUE is @FILE.npy or @FILE.pb; rand, zeros or ones; a value: a number as C writes it
@@ -300,7 +312,17 @@ IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no 
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* State as before the first run. ingot_run goes on from the last run with the same engine. */
 IngotStatus ingot_reset(Ingot *m);
-IngotTensor ingot_output(const Ingot *m, uint32_t i);
+
+/* How well a language model foretells a text, given as ids: over all that follow another one in the
+ * same context the mean of -log of their probabilities. Longer texts are cut into contexts. */
+typedef struct IngotPerplexity {
+  double nll;        /* in nats */
+  double perplexity; /* exp of it */
+  uint64_t tokens;   /* that were foretold */
+} IngotPerplexity;
+IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
+                             IngotPerplexity *out);
+IngotTensor ingot_output(const Ingot *m, uint32_t i); /* of the last run; until the next */
 /* .npz, or a directory that receives output_0.pb ... */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 

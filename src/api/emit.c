@@ -298,6 +298,10 @@ u64 api_weight_bytes(const Ingot *m) {
   return n;
 }
 
+bool api_weights_apart(const Ingot *m) {
+  return api_weight_bytes(m) > BESIDE_BYTES;
+}
+
 static void give_weights(Ingot *m, const void **data, size_t *n) {
   Text all = text_new(&m->c->keep);
   api_need(m->c, data && n ? data : NULL, "the place of the weights");
@@ -324,7 +328,7 @@ static void write_c(Ingot *m, const IngotC *options, const char *source_path,
   api_need(c, header_path, "the path of the header");
   api_need(c, weights_path, "the path of the weights");
   api_bodies(m);
-  bool large = !o.weights && api_weight_bytes(m) > BESIDE_BYTES;
+  bool large = !o.weights && api_weights_apart(m);
   if (large) o.weights = "file";
   LateTexts late = {0};
   EmitFacts facts = emit_late(m, &o, &source, &header, &late);

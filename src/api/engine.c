@@ -12,7 +12,7 @@ static void interpret(Ingot *m, InterpOptions o) {
   if (!m->kept.interp_state && api_has_state(m))
     m->kept.interp_state = interp_state(m->p, &m->c->keep);
   o.state = m->kept.interp_state;
-  interp_run(m->p, &o, m->run.in, m->run.out, &m->c->keep);
+  interp_run(m->p, &o, m->run.in, m->run.out, &m->run.once);
 }
 
 static void run_interp(Ingot *m, u64 seed) {
@@ -112,6 +112,7 @@ static void run(Ingot *m, const char *engine, u64 seed) {
   api_import(m, false);
   check_cost(m);
   api_forget_run(m);
+  arena_clear(&m->run.once);
   m->run.in = api_inputs(m, seed);
   m->run.nin = api_param_count(m);
   m->run.nout = ingot_output_count(m);

@@ -124,28 +124,28 @@ u8 *api_memory_for(Ctx *c, u64 arena_bytes) {
 }
 
 Frame api_frame(Ingot *m, u8 *arena) {
-  Ctx *c = m->c;
   Prog *p = m->p;
-  i64 *size = prog_bind(p, m->run.in, &c->keep);
+  i64 *size = prog_bind(p, m->run.in, &m->run.once);
   bind_state(m, arena, size);
   check_inputs(m, size);
-  const void **in = NEWS(&c->keep, const void *, p->in.n + 1);
-  void **out = NEWS(&c->keep, void *, p->out.n + 1);
-  i64 **shape = NEWS(&c->keep, i64 *, p->out.n + 1);
+  const void **in = NEWS(&m->run.once, const void *, p->in.n + 1);
+  void **out = NEWS(&m->run.once, void *, p->out.n + 1);
+  i64 **shape = NEWS(&m->run.once, i64 *, p->out.n + 1);
   for (u32 i = 0; i < p->in.n; i++) { /* aligned, and somewhere also when it is empty */
-    void *copy = arena_alloc(&c->keep, tensor_bytes(m->run.in[i]) + 1);
+    void *copy = arena_alloc(&m->run.once, tensor_bytes(m->run.in[i]) + 1);
     if (m->run.in[i]->n) memcpy(copy, m->run.in[i]->data, tensor_bytes(m->run.in[i]));
     in[i] = copy;
   }
+  in[p->in.n] = m->kept.weights;
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     i64 dim[MAX_RANK], lo;
-    shape[i] = NEWS(&c->keep, i64, MAX_RANK);
+    shape[i] = NEWS(&m->run.once, i64, MAX_RANK);
     for (u32 k = 0; k < b->rank; k++) {
       dim_bounds(p->dims, b->dim[k], &lo, &dim[k]);
       shape[i][k] = dim_eval(p->dims, b->dim[k], size);
     }
-    out[i] = (void *)tensor_new(&c->keep, b->dt, dim, b->rank)->data;
+    out[i] = (void *)tensor_new(&m->run.once, b->dt, dim, b->rank)->data;
   }
   return (Frame){size, in, out, shape};
 }
@@ -164,8 +164,18 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
-    m->run.out[i] = tensor_wrap(&c->keep, b->dt, f.shape[i], b->rank, f.out[i]);
+    m->run.out[i] = tensor_wrap(&m->run.once, b->dt, f.shape[i], b->rank, f.out[i]);
   }
+}
+
+/* In one piece, and aligned as code that is given its weights wants them. */
+static const u8 *join_weights(Ctx *c, const Blob *blob) {
+  u8 *at = api_memory_for(c, blob->n), *to = at;
+  for (u32 i = 0; i < blob->piece.n; i++) {
+    if (blob->piece.at[i].n) memcpy(to, blob->piece.at[i].at, blob->piece.at[i].n);
+    to += blob->piece.at[i].n;
+  }
+  return at;
 }
 
 /* The library of the model, compiled if need be. */
@@ -174,9 +184,12 @@ static void load(Ctx *c, Native *n) {
   IngotC o = {
       .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_MOST, .caller = 1};
   const char *library = n->m->compiled.library;
+  bool apart = !library && api_weights_apart(n->m);
+  if (apart) o.weights = "pointer";
   /* gives every buffer its place, also where the code is there already */
   EmitFacts facts = api_emit(n->m, &o, &source, &header);
   n->m->kept.arena_bytes = facts.arena_bytes;
+  if (apart && !n->m->kept.weights) n->m->kept.weights = join_weights(c, &n->m->written.blob);
   if (!library) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");

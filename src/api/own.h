@@ -53,6 +53,7 @@ typedef struct Told {
   VEC(Given) given;
   VEC(const char *) hint;  /* see ingot_hint */
   VEC(const char *) state; /* IN=OUT, auto */
+  LmWish language;
 } Told;
 
 /* Between runs, by engine. */
@@ -63,9 +64,11 @@ typedef struct EngineStates {
   u64 arena_bytes;
   void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
   void *handle;              /* c: the library, while there is state */
+  const u8 *weights;         /* c: that are no part of the library; NULL: there are none */
 } EngineStates;
 
 typedef struct LastRun {
+  Arena once; /* what lasts until the next run: results, and what engines are called with */
   Tensor **in, **out;
   u32 nin, nout;
   Tensor **raw;       /* inputs before strings became bytes */
@@ -179,6 +182,8 @@ void api_run_ref(Ingot *m, const RefOptions *o);
 /* The targets of all bodies, or of the only one. */
 const char *api_march_text(Ingot *m, const Target *one);
 EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
+/* Are there so many weights that they are better no part of C text? */
+bool api_weights_apart(const Ingot *m);
 EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts about the C only */
 
 /* spawn.c */
@@ -252,6 +257,7 @@ void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *
                  const Text *others);
 
 /* native.c: what a call of NAME_call takes */
+/* in: behind the inputs stands the blob of weights, where they are no part of the code. */
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
                    void *const *out, int64_t *const *shape);
 typedef struct Frame {

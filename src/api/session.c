@@ -21,6 +21,7 @@ Ingot *ingot_new(const IngotAlloc *alloc) {
   }
   memset(m, 0, sizeof *m);
   m->c = c;
+  m->run.once.c = c;
   return m;
 }
 
@@ -28,6 +29,7 @@ void ingot_free(Ingot *m) {
   if (!m) return;
   Alloc a = m->c->alloc;
   api_close_c(m);
+  arena_clear(&m->run.once);
   ctx_free(m->c);
   a.resize(a.user, m, sizeof *m, 0);
 }
@@ -240,6 +242,12 @@ static void do_read(Ctx *c, void *arg) {
   a->m->g = a->m->reader->import(c, &a->m->source, a->m->model, a->o);
 }
 
+static LmWish wish_of(const Ingot *m) {
+  LmWish w = m->told.language;
+  if (!w.kept) w.kept = m->wish.precise ? DT_f32 : DT_f16;
+  return w;
+}
+
 /* By a reader that obeys its options. */
 static void import_bound(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
@@ -258,7 +266,8 @@ static void import_bound(Ingot *m, bool symbolic) {
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
   }
-  ImportOptions o = {.dim = m->told.dim.at,
+  ImportOptions o = {.language = wish_of(m),
+                     .dim = m->told.dim.at,
                      .ndim = m->told.dim.n,
                      .input = bind.at,
                      .ninput = bind.n,

@@ -26,6 +26,9 @@ struct Args {
   const char *text, *ids;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
+  unsigned long long context, chunk;
+  int every_token;
+  const char *cache;
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
@@ -104,6 +107,8 @@ void json_diff(const IngotDiff *d);
 
 /* tokens.c */
 int verb_tokenize(const Args *a);
+/* perplexity.c */
+int verb_perplexity(const Args *a);
 
 /* demo.c */
 int verb_demo(const Args *a);

@@ -40,6 +40,8 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
+  if (!s && (a->context || a->chunk || a->every_token || a->cache))
+    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   for (int i = 0; !s && i < a->nstate; i++) s = ingot_set_state(m, a->state[i]);
   for (int i = 0; !s && i < a->nfreeze; i++) s = ingot_freeze(m, a->freeze[i]);
   for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
@@ -393,7 +395,7 @@ static int verb_compile(const Args *a) {
   return finish(m, a, s);
 }
 
-#define SHAPES "input-dim shapes max-shapes freeze"
+#define SHAPES "input-dim shapes max-shapes freeze context chunk every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
@@ -436,6 +438,10 @@ const Verb verb_table[] = {
     {"tokenize", verb_tokenize, "text ids special bare",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "turn text into ids of tokens, or ids into text", 1},
+    {"perplexity", verb_perplexity,
+     "ids json engine march precise threads threads-api threads-grain context chunk cache",
+     "MODEL --ids \"1 2 3\" [--context N] [--json]",
+     "measure how well a language model foretells a text", 1},
     {"passes", verb_list, "", "", "list the passes", 0},
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"demo", verb_demo, "engine", "[--engine NAME]",

@@ -20,6 +20,7 @@ typedef struct DeclDim DeclDim;
 typedef struct BindDim BindDim;
 typedef struct BindInput BindInput;
 typedef struct ImportOptions ImportOptions;
+typedef struct LmWish LmWish;
 typedef struct Port Port;
 typedef VEC(Str) Strs;
 
@@ -120,7 +121,18 @@ struct Port {
   Port *elem; /* n of them, then those of an open one */
 };
 
+enum { LM_CONTEXT = 4096, LM_CHUNK = 64 }; /* unless more, or less, is asked for */
+
+/* Of a language model; zeros: as its reader thinks best. */
+struct LmWish {
+  i64 context; /* positions that there is room for */
+  i64 chunk;   /* most tokens of one run */
+  bool every;  /* logits of all tokens, not only of the last */
+  DType kept;  /* of keys and values: f16 or f32, always given */
+};
+
 struct ImportOptions {
+  LmWish language;
   BindDim *dim;
   u32 ndim;
   BindInput *input;

@@ -55,7 +55,12 @@ static bool sniff_any(const u8 *at, size_t n) {
 
 const Reader reader_table[] = {
     {.name = "the text of a graph", .sniff = sniff_graph, .import = import_graph},
-    {.name = "GGUF", .sniff = gguf_sniff, .read = lm_read, .import = lm_import, .facts = lm_facts},
+    {.name = "GGUF",
+     .sniff = gguf_sniff,
+     .read = lm_read,
+     .import = lm_import,
+     .binds = true,
+     .facts = lm_facts},
     {.name = "safetensors",
      .sniff = lm_sniff,
      .read = lm_read,

@@ -2,7 +2,8 @@
 
 usage: mklm.py DIR [NAME ...]    with the packages gguf, safetensors and numpy
 
-For each row of CASES: DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position. The reference is
+For each row of CASES: DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position; for each row of BAD:
+DIR/bad/NAME.gguf, which must be refused; DIR/cases.json lists both. The reference is
 NumPy in f64, written from the formulas, not from ingot: all tokens at once, keys repeated for their query heads, halves turned, angles
 computed for each position.
 """
@@ -43,7 +44,7 @@ CASES = {
     "qwen2": case("qwen2", use_sliding_window=False, sliding_window=5, tie_word_embeddings=True),
     "qwen3": case("qwen3", head_dim=16, rope_theta=1000000.0),
     "gemma": case("gemma", **GEMMA),
-    "gemma2": case("gemma2", **GEMMA, sliding_window=6, query_pre_attn_scalar=12, attn_logit_softcapping=3.0, final_logit_softcapping=2.0),
+    "gemma2": case("gemma2", **GEMMA, sliding_window=6, query_pre_attn_scalar=12, attn_logit_softcapping=3.0, final_logit_softcapping=25.0),
     "gemma3": case("gemma3_text", **GEMMA, sliding_window=6, sliding_window_pattern=3, query_pre_attn_scalar=12, rope_theta=1000000.0,
                    rope_local_base_freq=10000.0),
     "phi3": case("phi3", rope_scaling={"type": "longrope", "short_factor": SHORT, "long_factor": LONG},
@@ -252,35 +253,35 @@ def gguf_tensor(c, name, x):
 
 
 def write_gguf_rope(w, c, arch):
+    """Keys; returns tensors of factors."""
     d = int(head_size(c) * c.get("partial_rotary_factor", 1))
     w.add_rope_dimension_count(d)
     w.add_rope_freq_base(c["rope_theta"])
     s = c.get("rope_scaling")
     if not s:
-        return
+        return {}
     kind = s.get("rope_type", s.get("type"))
     orig = s.get("original_max_position_embeddings", c.get("original_max_position_embeddings"))
     if kind == "llama3":  # the outcome, as factors
         plain = frequencies({**c, "rope_scaling": None}, False, 0)[0]
-        w.add_tensor("rope_freqs.weight", (plain / frequencies(c, False, 0)[0]).astype(np.float32))
-        return
+        return {"rope_freqs.weight": (plain / frequencies(c, False, 0)[0]).astype(np.float32)}
     if kind == "longrope":
-        w.add_tensor("rope_factors_long.weight", np.array(s["long_factor"], np.float32))
-        w.add_tensor("rope_factors_short.weight", np.array(s["short_factor"], np.float32))
         w.add_rope_scaling_attn_factors(frequencies(c, False, 0)[1])
         w.add_rope_scaling_orig_ctx_len(orig)
         w.add_string(f"{arch}.rope.scaling.type", "longrope")
-        return
+        return {f"rope_factors_{which}.weight": np.array(s[which + "_factor"], np.float32) for which in ("long", "short")}
     w.add_string(f"{arch}.rope.scaling.type", kind)
     w.add_rope_scaling_factor(s["factor"])
     if orig:
         w.add_rope_scaling_orig_ctx_len(orig)
     if "beta_fast" in s:
         w.add_float32(f"{arch}.rope.scaling.yarn_beta_fast", s["beta_fast"])
+    return {}
 
 
-def write_gguf(path, c, weights, quant=None):
-    """quant: the block type of matrices whose rows it fits."""
+def write_gguf(path, c, weights, quant=None, change=None):
+    """quant: the block type of matrices whose rows it fits; change: is called with the writer and the tensors by name before they are
+    written."""
     arch = ARCH.get(c["model_type"], c["model_type"])
     w = gguf.GGUFWriter(path, arch)
     w.add_context_length(c["max_position_embeddings"])
@@ -301,13 +302,15 @@ def write_gguf(path, c, weights, quant=None):
     if c.get("attn_logit_softcapping"):
         w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
         w.add_final_logit_softcapping(c["final_logit_softcapping"])
-    write_gguf_rope(w, c, arch)
-    for name, x in weights.items():
-        x = np.ascontiguousarray(gguf_tensor(c, name, x))
+    tensors = {gguf_name(c, name): np.ascontiguousarray(gguf_tensor(c, name, x)) for name, x in weights.items()}
+    tensors |= write_gguf_rope(w, c, arch)
+    if change:
+        change(w, tensors)
+    for name, x in tensors.items():
         if quant is not None and x.ndim == 2 and x.shape[1] % gguf.GGML_QUANT_SIZES[quant][0] == 0:
-            w.add_tensor(gguf_name(c, name), gguf.quants.quantize(x, quant), raw_dtype=quant)
+            w.add_tensor(name, gguf.quants.quantize(x, quant), raw_dtype=quant)
         else:
-            w.add_tensor(gguf_name(c, name), x)
+            w.add_tensor(name, x)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -318,6 +321,71 @@ def write_folder(path, c, weights):
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.json").write_text(json.dumps(c, indent=1))
     save_file(weights, path / "model.safetensors")
+
+
+# ---- files that are wrong ----
+
+def put(key, kind, x):
+    """A change: that key has another value."""
+    def change(w, tensors):
+        w.kv_data[0][key] = gguf.GGUFValue(x, kind)
+    return change
+
+
+def no_key(key):
+    return lambda w, tensors: w.kv_data[0].pop(key)
+
+
+def no_tensor(name):
+    return lambda w, tensors: tensors.pop(name)
+
+
+def resize(name, *shape):
+    return lambda w, tensors: tensors.update({name: np.zeros(shape, np.float32)})
+
+
+U32, F32, TEXT = gguf.GGUFValueType.UINT32, gguf.GGUFValueType.FLOAT32, gguf.GGUFValueType.STRING
+BAD = [  # name, exit code, part of the message, case that is changed, change
+    ("no-tensor", 4, "blk.1.ffn_down.weight", "llama", no_tensor("blk.1.ffn_down.weight")),
+    ("no-embedding", 4, "token_embd.weight", "llama", no_tensor("token_embd.weight")),
+    ("no-bias", 4, "blk.0.attn_q.bias", "qwen2", no_tensor("blk.0.attn_q.bias")),
+    ("no-post-norm", 4, "blk.2.post_ffw_norm.weight", "gemma2", no_tensor("blk.2.post_ffw_norm.weight")),
+    ("rows", 4, "the tensor is 30x32, its model has 32x32", "llama", resize("blk.0.attn_q.weight", 30, 32)),
+    ("columns", 4, "the tensor is 32x31, its model has 32x32", "llama", resize("blk.0.attn_output.weight", 32, 31)),
+    ("norm-size", 4, "the tensor is 33, its model has 32", "llama", resize("blk.0.attn_norm.weight", 33)),
+    ("norm-rank", 4, "the tensor is 32x1, its model has 32", "llama", resize("output_norm.weight", 32, 1)),
+    ("bias-size", 4, "the tensor is 15, its model has 16", "qwen2", resize("blk.0.attn_v.bias", 15)),
+    ("heads", 4, "does not divide into 6 heads", "llama", put("llama.attention.head_count", U32, 6)),
+    ("heads-kv", 4, "4 query heads do not divide among 3 key heads", "llama", put("llama.attention.head_count_kv", U32, 3)),
+    ("heads-zero", 4, "llama.attention.head_count", "llama", put("llama.attention.head_count", U32, 0)),
+    ("heads-huge", 4, "llama.attention.head_count", "llama", put("llama.attention.head_count", U32, 2 ** 32 - 1)),
+    ("layers-many", 4, "llama.block_count", "llama", put("llama.block_count", U32, 1 << 20)),
+    ("layers-more", 4, "blk.3.", "llama", put("llama.block_count", U32, 4)),
+    ("layers-fewer", 3, "blk.2.", "llama", put("llama.block_count", U32, 2)),
+    ("head-odd", 4, "cannot be turned in pairs", "llama_head", put("llama.rope.dimension_count", U32, 5)),
+    ("turned-too-many", 4, "cannot be turned in pairs", "llama", put("llama.rope.dimension_count", U32, 10)),
+    ("value-size", 3, "keys of size 6 with values of size 8", "llama_head", put("llama.attention.value_length", U32, 8)),
+    ("vocabulary", 4, "the vocabulary has 48 tokens, its embedding 47 rows", "llama", put("llama.vocab_size", U32, 48)),
+    ("no-key", 4, "embedding_length", "llama", no_key("llama.embedding_length")),
+    ("key-type", 4, "llama.embedding_length", "llama", put("llama.embedding_length", TEXT, "32")),
+    ("epsilon", 4, "rms_epsilon", "llama", put("llama.attention.layer_norm_rms_epsilon", F32, math.nan)),
+    ("base", 4, "the base is -1", "llama", put("llama.rope.freq_base", F32, -1.0)),
+    ("scaling", 3, "scaling 'dynamic' is not known", "llama", put("llama.rope.scaling.type", TEXT, "dynamic")),
+    ("no-factor", 4, "linear scaling needs a factor", "llama_linear", no_key("llama.rope.scaling.factor")),
+    ("factor-zero", 4, "rope.scaling.factor is 0", "llama_linear", put("llama.rope.scaling.factor", F32, 0.0)),
+    ("factors-few", 4, "3 factors for 4 pairs", "llama_llama3", resize("rope_freqs.weight", 3)),
+    ("factors-zero", 4, "a factor of 0", "llama_llama3", resize("rope_freqs.weight", 4)),
+    ("architecture", 3, "architecture 'mamba'", "llama", put("general.architecture", TEXT, "mamba")),
+    ("experts", 3, ".expert_count", "llama", put("llama.expert_count", U32, 4)),
+    ("tensor-more", 3, "blk.0.ffn_gate_inp.weight", "llama", resize("blk.0.ffn_gate_inp.weight", 4, 32)),
+]
+
+
+def write_bad(out):
+    (out / "bad").mkdir(exist_ok=True)
+    for name, _, _, of, change in BAD:
+        write_gguf(out / "bad" / f"{name}.gguf", CASES[of], make_weights(CASES[of], 0), change=change)
+    return [{"name": name, "code": code, "says": says} for name, code, says, _, _ in BAD]
 
 
 def main(out, only):
@@ -331,6 +399,7 @@ def main(out, only):
         write_folder(out / name, c, weights)
         write_gguf(out / f"{name}.gguf", c, weights)
         np.savez(out / f"{name}.npz", ids=ids.astype(np.int32), logits=reference(c, weights, ids, c["max_position_embeddings"]))
+    (out / "cases.json").write_text(json.dumps({"names": list(CASES), "bad": write_bad(out)}))
 
 
 if __name__ == "__main__":

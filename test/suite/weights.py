@@ -154,9 +154,31 @@ def length(env, compiler):
             raise Fail(f"{len(data)} of {len(whole)} bytes: {explain(got)}: {tail(got.out.decode())}")
 
 
+def engine(env):
+    """Engine c hands large weights to NAME_call, behind the inputs."""
+    model, folder = dense(env, 1024, 3), env.scratch("weights", "engine")
+    found = {}
+    for name in ("interp", "c"):
+        out = os.path.join(folder, name + ".npz")
+        got = run([sys.executable, "-I", "-S", MEASURE, env.need_ingot(), "run", model, "--quiet", "--engine", name, "--output", out], LIMIT)
+        words = got.out.split()
+        if len(words) != 3 or words[0] != b"0":
+            raise Fail(f"engine {name}: {words}: {tail(got.text())}")
+        with open(out, "rb") as f:
+            found[name] = f.read()
+    if found["c"] != found["interp"]:
+        raise Fail("c and interp differ")
+    out = os.path.join(folder, "net.c")
+    compiled(env, dense(env, 16, 2), "--caller", "--weights", "pointer", "--no-selftest", "--quiet", "-o", out)
+    cc = run(["cc", "-std=c99", "-Werror", "-c", out, "-o", out + ".o"], LIMIT)
+    if cc.rc:
+        raise Fail(f"NAME_call of a file that is given its weights: {tail(cc.text())}")
+
+
 def tests(env):
     return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
             Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
             Test("weights/beside", lambda: beside(env), cost=3), Test("weights/shared", lambda: shared(env)),
+            Test("weights/engine", lambda: engine(env), cost=3),
             Test("weights/budget", lambda: budget(env), cost=2),
             *[Test(f"weights/length-{c}", lambda c=c: length(env, c)) for c in ("gcc", "clang")]]

@@ -100,6 +100,7 @@ void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
           "\nint $_call" CALL_PARAMS ";\nint $_call" CALL_PARAMS " {\n"
           "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
   put_own(e, &call, "  return $_run(arena");
+  if (e->o->weights == WM_pointer) text_fmt(&call, ", in[%u]", e->p->in.n);
   put_run_args(e, &call,
                &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
   put_shapes(e, t);

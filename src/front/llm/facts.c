@@ -4,7 +4,7 @@
  * token costs), and its graph. Sizes are listed as the file gives them, whatever its architecture:
  * a model that cannot be built can still be looked at.
  */
-#include "front/llm/llm.h"
+#include "front/llm/shape.h"
 
 #include <string.h>
 
@@ -13,6 +13,7 @@ Model *lm_read(Ctx *c, const Source *s) {
   LmFile *f = lm_open(c, s);
   m->own = f;
   if (lm_is_encoder(f)) lm_encoder_declare(c, m);
+  if (lm_arch(f)) lm_declare(c, m);
   return m;
 }
 
@@ -21,6 +22,7 @@ Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o
   (void)s;
   lm_check_quantised(f);
   if (lm_is_encoder(f)) return lm_encoder(f, o);
+  if (lm_arch(f)) return lm_decoder(f, o);
   fail(c, ERR_unsupported, f->loc, "architecture '%s' is one that ingot does not build%s",
        show(c, f->arch),
        f->gguf ? "" : "; for ONNX export it: optimum-cli export onnx --model FOLDER OUT");

@@ -1,0 +1,108 @@
+/* language.c: language models: what is asked of them, and how well they foretell a text.
+ *
+ * In: a model that maps ids to logits and keeps its context as state; ids of a text. Out: the mean
+ * of the negative logarithms of the probabilities that it gave to each id of the text. Method: the
+ * text is cut into stretches as long as the context, each begun anew and fed in runs of as many ids
+ * as the graph takes; sums are in double.
+ */
+#include "api/own.h"
+
+#include <math.h>
+#include <string.h>
+
+static void set_language(Ingot *m, const IngotLanguage *o) {
+  Ctx *c = m->c;
+  api_need(c, o, "what is asked of a language model");
+  if (m->g || m->p)
+    fail(c, ERR_usage, LOC_NONE, "a language model is told its context before it is imported");
+  if (o->context > DIM_MAX || o->chunk > DIM_MAX)
+    fail(c, ERR_usage, LOC_NONE, "a context or a chunk of so many tokens is out of range");
+  DType kept = o->cache ? dtype_from_name(o->cache, strlen(o->cache)) : DT_none;
+  if (o->cache && kept != DT_f16 && kept != DT_f32)
+    fail(c, ERR_usage, LOC_NONE, "'%s': keys and values are kept as f16 or f32", o->cache);
+  m->told.language = (LmWish){
+      .context = (i64)o->context, .chunk = (i64)o->chunk, .every = o->every != 0, .kept = kept};
+}
+
+IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o) {
+  API_CALL(m, set_language(m, o));
+}
+
+/* ---- perplexity ---- */
+
+typedef struct Foretell {
+  Ingot *m;
+  const char *engine;
+  i64 chunk, context;
+  double sum; /* of negative logarithms, in nats */
+  u64 n;      /* ids foretold */
+} Foretell;
+
+/* -log of the probability of id. */
+static double surprise(const float *logit, i64 n, i64 id) {
+  double top = -INFINITY, sum = 0;
+  for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;
+  for (i64 i = 0; i < n; i++) sum += exp((double)logit[i] - top);
+  return top + log(sum) - (double)logit[id];
+}
+
+/* A run of n ids at the end of what the state holds; the id behind each is foretold, `left` in all.
+ */
+static void feed(Foretell *o, const i32 *ids, i64 n, i64 left) {
+  Ingot *m = o->m;
+  Ctx *c = m->c;
+  IngotTensor x = {"ids", "i32", 1, &n, ids, (u64)n * 4};
+  IngotStatus s = ingot_input(m, &x);
+  if (!s) s = ingot_run(m, o->engine, 0);
+  if (s) longjmp(*c->door, (int)s);
+  IngotTensor y = ingot_output(m, 0);
+  for (i64 i = 0; i < n && i < left; i++) {
+    if (ids[i + 1] < 0 || ids[i + 1] >= y.dim[1])
+      fail(c, ERR_input, LOC_NONE, "id %d is not in the vocabulary of %lld", (int)ids[i + 1],
+           (long long)y.dim[1]);
+    o->sum += surprise((const float *)y.data + i * y.dim[1], y.dim[1], ids[i + 1]);
+    o->n++;
+  }
+}
+
+static void import_decoder(Foretell *o, u64 n) {
+  Ingot *m = o->m;
+  Ctx *c = m->c;
+  i64 lo;
+  if (!m->g) {
+    m->told.language.every = true;
+    if (!m->told.language.context && n < LM_CONTEXT) m->told.language.context = (i64)n;
+    api_import(m, false);
+  }
+  const Blk *b = m->g ? &m->g->blk.at[1] : NULL;
+  if (!b || !m->g->state.n || !m->g->state.at[0].most || m->g->out_name.n < 1 ||
+      !str_is(c, m->g->out_name.at[0], "logits"))
+    fail(c, ERR_usage, LOC_NONE, "is not a language model: it has no logits and no context");
+  dim_bounds(m->g->dims, graph_type(m->g, b->param.at[0])->dim[0], &lo, &o->chunk);
+  o->context = m->g->state.at[0].most;
+}
+
+static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
+                       IngotPerplexity *out) {
+  Ctx *c = m->c;
+  Foretell o = {.m = m, .engine = engine};
+  api_need(c, n ? ids : (const void *)"", "the ids");
+  api_need(c, out, "the place of the result");
+  if (n < 2)
+    fail(c, ERR_input, LOC_NONE, "a text of %llu tokens has none to foretell",
+         (unsigned long long)n);
+  import_decoder(&o, n);
+  for (u64 at = 0; at + 1 < n; at += (u64)o.context) {
+    i64 left = (i64)(n - at) < o.context ? (i64)(n - at) : o.context;
+    IngotStatus s = ingot_reset(m);
+    if (s) longjmp(*c->door, (int)s);
+    for (i64 i = 0; i < left; i += o.chunk)
+      feed(&o, ids + at + i, left - i < o.chunk ? left - i : o.chunk, left - i - 1);
+  }
+  *out = (IngotPerplexity){o.sum / (double)o.n, exp(o.sum / (double)o.n), o.n};
+}
+
+IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
+                             IngotPerplexity *out) {
+  API_CALL(m, perplexity(m, ids, n, engine, out));
+}

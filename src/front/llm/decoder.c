@@ -1,0 +1,317 @@
+/* decoder.c: a decoder as a Graph.
+ *
+ * In: an LmFile with its LmShape. Out: a Graph from ids [tokens] to logits, whose keys and values
+ * of earlier runs are state. Method: one function for each part of a layer; what differs between
+ * architectures is a number or a flag of LmShape. Attention is said as compose.h says it, over all
+ * positions so far: query heads that share a key head are a group, positions follow from the length
+ * of the state, and a window or the order of tokens is a mask made of positions.
+ *
+ * Every token is computed by the same sums whatever is computed beside it, so that results do not
+ * depend on how a text is cut into runs.
+ */
+#include "front/compose/compose.h"
+#include "front/llm/shape.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Decoder {
+  Graph *g;
+  LmFile *f;
+  const LmShape *s;
+  const LmWish *wish;
+  Dim tokens, past, all; /* of this run, of the runs before it, together */
+  Val before;            /* past as a scalar */
+  Val cos[2], sin[2];    /* by rotation: [1, tokens, pairs] */
+  Map used;              /* names of tensors that were read */
+} Decoder;
+
+static const char *const weight = ".weight", *const bias = ".bias";
+
+/* ---- weights ---- */
+
+static void set_place(Decoder *d, const char *name) {
+  d->g->loc = d->f->loc;
+  d->g->loc.node = str_of(d->g->c, name);
+}
+
+/* A tensor by its name, of this shape (cols 0: a vector), as f32. */
+static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
+  Graph *g = d->g;
+  set_place(d, name);
+  Val v = mk_cast(g, lm_weight(g, d->f, name), DT_f32);
+  const Type *t = graph_type(g, v);
+  if (t->rank != (cols ? 2 : 1) || t->dim[0] != rows || (cols && t->dim[1] != cols)) {
+    Text have = text_new(&g->c->scratch);
+    for (u32 i = 0; i < t->rank; i++) text_fmt(&have, "%s%lld", i ? "x" : "", (long long)t->dim[i]);
+    fail(g->c, ERR_input, g->loc, "the tensor is %s, its model has %lld%s%.0lld", text_cstr(&have),
+         (long long)rows, cols ? "x" : "", (long long)cols);
+  }
+  *map_put(&d->used, str_of(g->c, name)) = 1;
+  return v;
+}
+
+static bool is_there(Decoder *d, LmPart p, u32 layer, const char *end) {
+  return lm_tensor(d->f, lm_part_name(d->f, p, layer, end)) != NULL;
+}
+
+/* x [tokens, in] times the matrix [out, in], and its bias where there is one. */
+static Val linear(Decoder *d, LmPart p, u32 layer, Val x, i64 out) {
+  Graph *g = d->g;
+  Val w = tensor(d, lm_part_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
+  x = mk_contract(g, x, w, "tk,nk->tn");
+  if (!is_there(d, p, layer, bias)) return x;
+  return mk_add(g, x, tensor(d, lm_part_name(d->f, p, layer, bias), out, 0));
+}
+
+/* Over the last axis. */
+static Val norm(Decoder *d, LmPart p, u32 layer, Val x) {
+  Graph *g = d->g;
+  i64 last = graph_type(g, x)->rank - 1;
+  Val w = tensor(d, lm_part_name(d->f, p, layer, weight), val_dim(g, x, (u32)last), 0);
+  if (d->s->plus_one) w = mk_addk(g, w, 1);
+  return compose_affine(g, compose_rms(g, x, &last, 1, d->s->eps, NULL), w, 0);
+}
+
+/* ---- rotation ---- */
+
+enum { FINE = 64 }; /* positions of the fine table */
+
+/* cos (or sin) of step * i * freq for i below rows, as a constant [rows, n]. */
+static Val turns(Graph *g, const LmRope *r, i64 rows, i64 step, double gain, double (*of)(double)) {
+  Tensor *t = tensor_new(&g->c->work, DT_f32, (const i64[]){rows, r->n}, 2);
+  for (i64 i = 0; i < rows; i++)
+    for (u32 k = 0; k < r->n; k++)
+      tensor_set(t, (u64)(i * r->n + k), (Scalar){.f = gain * of((double)(i * step) * r->freq[k])});
+  return mk_const(g, t);
+}
+
+/* Angles of two small tables are added, that of the position in a stretch of FINE and that of the
+ * stretch: a table of all positions would be large, and an angle computed in f32 is not exact. */
+static void make_turns(Decoder *d, u32 i) {
+  Graph *g = d->g;
+  const LmRope *r = &d->s->rope[i];
+  i64 stretches = (d->s->context + FINE - 1) / FINE;
+  Val at = mk_add(g, mk_iota(g, DT_i64, &d->tokens, 1, 0), d->before);
+  Val stretch = mk_div(g, at, mk_scalar(g, DT_i64, FINE));
+  Val place = mk_sub(g, at, mk_mulk(g, stretch, FINE));
+  stretch = mk_min(g, stretch, mk_scalar(g, DT_i64, (double)(stretches - 1)));
+  Val c1 = mk_gather(g, turns(g, r, stretches, FINE, 1, cos), stretch, 0);
+  Val s1 = mk_gather(g, turns(g, r, stretches, FINE, 1, sin), stretch, 0);
+  Val c2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, cos), place, 0);
+  Val s2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, sin), place, 0);
+  Val c = mk_sub(g, mk_mul(g, c1, c2), mk_mul(g, s1, s2));
+  Val s = mk_add(g, mk_mul(g, s1, c2), mk_mul(g, c1, s2));
+  d->cos[i] = mk_unsqueeze(g, c, 0);
+  d->sin[i] = mk_unsqueeze(g, s, 0);
+}
+
+/* ---- attention ---- */
+
+/* [tokens, heads * size] as [1, heads, tokens, size]. */
+static Val heads_of(Decoder *d, Val x, i64 heads) {
+  return attn_split(d->g, mk_unsqueeze(d->g, x, 0), heads);
+}
+
+/* Behind the earlier ones, which are kept from run to run. */
+static Val remember(Decoder *d, const char *what, u32 layer, Val x) {
+  Graph *g = d->g;
+  Dim dim[4] = {1, d->s->kv_heads, d->past, d->s->head};
+  Str in = str_fmt(g->c, "past_%s.%u", what, layer), out = str_fmt(g->c, "%s.%u", what, layer);
+  Type t = type_tensor(&g->c->work, d->wish->kept, dim, 4);
+  Val old = graph_param(g, 1, t, in);
+  Val now = mk_concat(g, (const Val[]){old, mk_cast(g, x, d->wish->kept)}, 2, 2);
+  Kept *s = vec_push(&g->c->work, &g->state);
+  *s = (Kept){g->blk.at[1].param.n - 1, g->blk.at[1].ret.n, d->s->context};
+  graph_result(g, now, out);
+  return mk_cast(g, now, DT_f32);
+}
+
+/* Queries, keys and values [tokens, heads * size]. */
+static void project(Decoder *d, u32 layer, Val x, Val *q, Val *k, Val *v) {
+  const LmShape *s = d->s;
+  i64 nq = s->heads * s->head, nk = s->kv_heads * s->head;
+  if (s->arch->flags & LA_fused) {
+    Val all = linear(d, LP_qkv, layer, x, nq + 2 * nk);
+    *q = mk_slice_axis(d->g, all, 1, 0, nq);
+    *k = mk_slice_axis(d->g, all, 1, nq, nk);
+    *v = mk_slice_axis(d->g, all, 1, nq + nk, nk);
+    return;
+  }
+  if (s->arch->flags & LA_bias)
+    for (LmPart p = LP_q; p <= LP_v; p++) lm_need(d->f, lm_part_name(d->f, p, layer, bias));
+  *q = linear(d, LP_q, layer, x, nq);
+  *k = linear(d, LP_k, layer, x, nk);
+  *v = linear(d, LP_v, layer, x, nk);
+}
+
+static Val attention(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmShape *s = d->s;
+  const LmLayer *l = &s->layer[layer];
+  Val q, k, v;
+  project(d, layer, x, &q, &k, &v);
+  q = heads_of(d, q, s->heads);
+  k = heads_of(d, k, s->kv_heads);
+  v = heads_of(d, v, s->kv_heads);
+  if (s->arch->flags & LA_head_norm) {
+    q = norm(d, LP_q_norm, layer, q);
+    k = norm(d, LP_k_norm, layer, k);
+  }
+  set_place(d, lm_part_name(d->f, LP_attn_out, layer, ""));
+  if (l->rotated) {
+    q = attn_rotate(g, q, d->cos[l->rope], d->sin[l->rope], s->pairs);
+    k = attn_rotate(g, k, d->cos[l->rope], d->sin[l->rope], s->pairs);
+  }
+  k = remember(d, "key", layer, k);
+  v = remember(d, "value", layer, v);
+  Val score = attn_cap(g, attn_scores(g, q, k, s->scale), s->attn_cap);
+  score = attn_hide(g, score, attn_window(g, score, d->before, l->window ? l->window - 1 : -1, 0));
+  Val y = attn_merge(g, attn_mix(g, compose_softmax(g, score, &(i64){3}, 1), v));
+  return linear(d, LP_attn_out, layer, mk_squeeze(g, y, 0), s->embed);
+}
+
+/* ---- the rest of a layer ---- */
+
+static Val gate(Decoder *d, Val x) {
+  if (d->s->gate == LG_silu) return compose_silu(d->g, x, 1);
+  return compose_gelu(d->g, x, d->s->gate == LG_gelu_tanh);
+}
+
+static Val feed_forward(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmShape *s = d->s;
+  Val open, up;
+  if (s->arch->flags & LA_fused) {
+    Val both = linear(d, LP_gate_up, layer, x, 2 * s->ffn);
+    open = mk_slice_axis(g, both, 1, 0, s->ffn);
+    up = mk_slice_axis(g, both, 1, s->ffn, s->ffn);
+  } else {
+    open = linear(d, LP_gate, layer, x, s->ffn);
+    up = linear(d, LP_up, layer, x, s->ffn);
+  }
+  return linear(d, LP_down, layer, mk_mul(g, gate(d, open), up), s->embed);
+}
+
+static Val one_layer(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  bool post = d->s->arch->flags & LA_post_norm;
+  Val y = attention(d, layer, norm(d, LP_attn_norm, layer, x));
+  if (post) y = norm(d, LP_post_attn, layer, y);
+  x = mk_add(g, x, y);
+  y = feed_forward(d, layer, norm(d, post ? LP_pre_ffn : LP_ffn_norm, layer, x));
+  if (post) y = norm(d, LP_post_ffn, layer, y);
+  return mk_add(g, x, y);
+}
+
+/* ---- the whole ---- */
+
+static DeclValue declared(Ctx *c, const char *name, DType dt, const DeclDim *dim, u32 n) {
+  DeclValue v = {.name = str_of(c, name), .type = {.kind = OT_tensor, .dt = dt, .has_shape = true}};
+  for (u32 i = 0; i < n; i++) *vec_push(&c->work, &v.type.dims) = dim[i];
+  return v;
+}
+
+void lm_declare(Ctx *c, Model *m) {
+  DeclDim open[2] = {{.kind = OD_param, .param = str_of(c, "tokens")}, {.kind = OD_unknown}};
+  DeclValue *ids = NEW(&c->work, DeclValue), *logits = NEW(&c->work, DeclValue);
+  *ids = declared(c, "ids", DT_i32, open, 1);
+  *logits = declared(c, "logits", DT_f32, open, 2);
+  m->input = NEWS(&c->work, const DeclValue *, 1);
+  m->input[0] = ids;
+  m->ninput = 1;
+  m->output = logits;
+  m->noutput = 1;
+}
+
+static Val logits(Decoder *d, Val x, Val embedding) {
+  Graph *g = d->g;
+  const LmShape *s = d->s;
+  if (!d->wish->every)
+    x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* the last token */
+  x = norm(d, LP_out_norm, 0, x);
+  x = s->tied ? mk_contract(g, x, embedding, "tk,nk->tn") : linear(d, LP_output, 0, x, s->vocab);
+  return attn_cap(g, x, s->logit_cap);
+}
+
+/* The tensor that a name belongs to: scales and the like are NAME.weight_WHAT. */
+static Str owner_of(Ctx *c, Str name) {
+  const char *text = str_text(c, name), *end = strstr(text, ".weight_");
+  return end ? str_intern(c, text, (size_t)(end - text) + strlen(weight)) : name;
+}
+
+/* A tensor that a layer has and nobody read means that the layer is another than we think. */
+static void refuse_unused(Decoder *d) {
+  const LmFile *f = d->f;
+  const char *layer = f->gguf ? "blk." : "model.layers.";
+  for (u32 i = 0; i < f->tensor.n; i++) {
+    Str name = f->tensor.at[i].name;
+    const char *text = str_text(f->c, name);
+    if (strncmp(text, layer, strlen(layer)) != 0 || map_get(&d->used, owner_of(f->c, name)))
+      continue;
+    if (strstr(text, "rotary_emb.inv_freq")) continue; /* computed, and written by old tools */
+    fail(f->c, ERR_unsupported, f->loc, "tensor '%s' has no place in architecture '%s'",
+         show(f->c, name), d->s->arch->name);
+  }
+}
+
+static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
+  return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(g->c, name), lo, hi));
+}
+
+/* How many tokens a run takes: any number up to what is asked for, or a fixed one. */
+static Dim tokens_of(Graph *g, const LmShape *s, const ImportOptions *o) {
+  Ctx *c = g->c;
+  i64 most = o->language.chunk ? o->language.chunk : LM_CHUNK, fixed = 0;
+  for (u32 i = 0; i < o->ndim; i++) {
+    BindDim *b = &o->dim[i];
+    bool mine = b->input ? str_is(c, b->input, "ids") && b->axis == 0 && b->rank <= 1
+                         : str_is(c, b->symbol, "tokens");
+    if (!mine)
+      fail(c, ERR_usage, g->loc, "there is no open dimension '%s' here, only 'tokens'",
+           show(c, b->input ? b->input : b->symbol));
+    if (b->value < 1 || b->value > s->context)
+      fail(c, ERR_usage, g->loc, "a run of %lld tokens in a context of %lld", (long long)b->value,
+           (long long)s->context);
+    b->used = true;
+    if (b->bound)
+      most = b->value;
+    else
+      fixed = b->value;
+  }
+  if (fixed) return fixed;
+  return symbol(g, "tokens", 1, most < s->context ? most : s->context);
+}
+
+static void refuse_frozen(Graph *g, const ImportOptions *o) {
+  for (u32 i = 0; i < o->ninput; i++)
+    if (o->input[i].frozen)
+      fail(g->c, ERR_unsupported, g->loc, "input '%s' of a language model cannot be frozen",
+           show(g->c, o->input[i].name));
+}
+
+Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
+  Ctx *c = f->c;
+  Graph *g = graph_new(c);
+  const LmShape *s = lm_shape(f, o->language.context);
+  Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
+  g->eager = true;
+  g->loc = f->loc;
+  refuse_frozen(g, o);
+  d.used = map_new(&c->scratch);
+  d.tokens = tokens_of(g, s, o);
+  d.past = symbol(g, "past", 0, s->context - 1);
+  d.before = mk_extent(g, d.past, DT_i64);
+  Val ids = graph_param(g, 1, type_tensor(&c->work, DT_i32, &d.tokens, 1), str_of(c, "ids"));
+  for (u32 i = 0; i < 2; i++)
+    if (s->rope[i].n) make_turns(&d, i);
+  Val embedding = tensor(&d, lm_part_name(f, LP_embed, 0, weight), s->vocab, s->embed);
+  Val x = mk_gather(g, embedding, mk_within(g, ids, &(Dim){s->vocab}, 1), 0);
+  if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
+  graph_result(g, x, str_of(c, "logits")); /* its place; the value follows */
+  for (u32 i = 0; i < s->layers; i++) x = one_layer(&d, i, x);
+  g->blk.at[1].ret.at[0] = logits(&d, x, embedding);
+  refuse_unused(&d);
+  graph_check_state(g, ERR_input);
+  return g;
+}

@@ -1,0 +1,245 @@
+/* rope.c: how fast the pairs of a head turn.
+ *
+ * In: the keys of a file that speak of rotation, and its tensors of factors. Out: a frequency for
+ * each pair, and a factor for cosines and sines. Method: powers of the base, in double; each kind
+ * of scaling is a row of a table with a function that changes them.
+ */
+#include "front/llm/shape.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Scaling {
+  LmFile *f;
+  const LmShape *s;
+  const char *at; /* config.json: the object that holds it; NULL: none */
+  double base, factor;
+  double original; /* context before it was stretched */
+  u32 n;
+  double *freq;
+  double gain;
+} Scaling;
+
+static const double two_pi = 6.283185307179586476925;
+
+/* A number of the scaling: under its key of GGUF, or that member of the object. */
+static bool number(Scaling *r, const char *gguf, const char *member, double *out) {
+  LmFile *f = r->f;
+  if (f->gguf) return gguf && lm_float(f, gguf, out);
+  if (!member || !r->at) return false;
+  return lm_float(f, str_text(f->c, str_fmt(f->c, "%s.%s", r->at, member)), out);
+}
+
+static double some(Scaling *r, const char *gguf, const char *member, double otherwise) {
+  double x = otherwise;
+  if (number(r, gguf, member, &x) && (!(x > 0) || !isfinite(x)))
+    fail(r->f->c, ERR_input, r->f->loc, "rotation: %s is %g", r->f->gguf ? gguf : member, x);
+  return x;
+}
+
+/* ---- kinds ---- */
+
+static void scale_none(Scaling *r) {
+  (void)r;
+}
+
+static void scale_linear(Scaling *r) {
+  for (u32 i = 0; i < r->n; i++) r->freq[i] /= r->factor;
+}
+
+/* Slow pairs are stretched, fast ones are not, those between in part. GGUF has the outcome as a
+ * tensor of factors. */
+static void scale_llama3(Scaling *r) {
+  double low = some(r, NULL, "low_freq_factor", 1), high = some(r, NULL, "high_freq_factor", 4);
+  for (u32 i = 0; i < r->n; i++) {
+    double wave = two_pi / r->freq[i], part = (r->original / wave - low) / (high - low);
+    if (wave > r->original / low)
+      r->freq[i] /= r->factor;
+    else if (wave >= r->original / high)
+      r->freq[i] *= (1 - part) / r->factor + part;
+  }
+}
+
+/* The pair that turns so often over the original context. */
+static double pair_of_turns(const Scaling *r, double turns) {
+  return 2 * r->n * log(r->original / (two_pi * turns)) / (2 * log(r->base));
+}
+
+static double mscale(double factor, double by) {
+  return factor > 1 ? 0.1 * by * log(factor) + 1 : 1;
+}
+
+static void scale_yarn(Scaling *r) {
+  double fast = some(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32),
+         slow = some(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1), all = 0, one = 0;
+  double lo = fmax(0, floor(pair_of_turns(r, fast))),
+         hi = fmin(2 * r->n - 1, ceil(pair_of_turns(r, slow)));
+  for (u32 i = 0; i < r->n; i++) {
+    double ramp = (i - lo) / fmax(0.001, hi - lo), plain = 1 - fmin(1, fmax(0, ramp));
+    r->freq[i] *= plain + (1 - plain) / r->factor;
+  }
+  if (r->f->gguf) {
+    r->gain = mscale(r->factor, 1) * some(r, ".rope.scaling.attn_factor", NULL, 1);
+    return;
+  }
+  r->gain = mscale(r->factor, 1);
+  if (number(r, NULL, "mscale", &one) && number(r, NULL, "mscale_all_dim", &all) && one && all)
+    r->gain = mscale(r->factor, one) / mscale(r->factor, all);
+  r->gain = some(r, NULL, "attention_factor", r->gain);
+}
+
+static void divide(Scaling *r, const double *by, u32 n, const char *what) {
+  LmFile *f = r->f;
+  if (n != r->n) fail(f->c, ERR_input, f->loc, "'%s' has %u factors for %u pairs", what, n, r->n);
+  for (u32 i = 0; i < n; i++) {
+    if (!(by[i] > 0) || !isfinite(by[i]))
+      fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g", what, by[i]);
+    r->freq[i] /= by[i];
+  }
+}
+
+/* Factors that lie in a tensor; false: it is not there. */
+static bool divide_by_tensor(Scaling *r, const char *name) {
+  LmFile *f = r->f;
+  const Stored *t = lm_tensor(f, name);
+  if (!t) return false;
+  if (t->rank != 1 || t->kind != BK_F32)
+    fail(f->c, ERR_input, f->loc, "'%s' is not a list of f32", name);
+  float *x = NEWS(&f->c->scratch, float, (size_t)t->dim[0]);
+  double *by = NEWS(&f->c->scratch, double, (size_t)t->dim[0]);
+  memcpy(x, t->at, (size_t)t->bytes);
+  for (i64 i = 0; i < t->dim[0]; i++) by[i] = (double)x[i];
+  divide(r, by, (u32)t->dim[0], name);
+  return true;
+}
+
+static void scale_longrope(Scaling *r) {
+  LmFile *f = r->f;
+  bool is_long = (double)r->s->context > r->original;
+  if (f->gguf) {
+    divide_by_tensor(r, is_long ? "rope_factors_long.weight" : "rope_factors_short.weight");
+  } else {
+    const char *key =
+        str_text(f->c, str_fmt(f->c, "%s.%s", r->at, is_long ? "long_factor" : "short_factor"));
+    double *by = NEWS(&f->c->scratch, double, r->n + 1);
+    LmList l;
+    u32 n = 0;
+    if (!lm_list(f, key, &l)) fail(f->c, ERR_input, f->loc, "key '%s' is missing", key);
+    while (n <= r->n && lm_next_float(&l, &by[n])) n++;
+    divide(r, by, n, key);
+  }
+  double ratio = (double)r->s->longest / r->original;
+  r->gain = ratio > 1 ? sqrt(1 + log(ratio) / log(r->original)) : 1;
+  r->gain = some(r, ".rope.scaling.attn_factor", "attention_factor", r->gain);
+}
+
+typedef struct ScalingKind {
+  const char *name;
+  void (*apply)(Scaling *r);
+  bool factor; /* it needs one */
+} ScalingKind;
+
+static const ScalingKind kinds[] = {
+    {"none", scale_none, false},    {"default", scale_none, false},
+    {"linear", scale_linear, true}, {"llama3", scale_llama3, true},
+    {"yarn", scale_yarn, true},     {"longrope", scale_longrope, false},
+    {"su", scale_longrope, false}, /* an early name of it */
+};
+
+/* ---- which one ---- */
+
+static bool kind_name(Scaling *r, Str *out) {
+  static const char *const keys[] = {"rope_type", "type"};
+  LmFile *f = r->f;
+  FileSpan t = {0};
+  bool found = false;
+  if (f->gguf) {
+    found = lm_text(f, ".rope.scaling.type", &t);
+    double old;
+    if (!found && lm_float(f, ".rope.scale_linear", &old)) {
+      *out = str_of(f->c, "linear");
+      return true;
+    }
+  }
+  for (u32 i = 0; !f->gguf && r->at && !found && i < 2; i++)
+    found = lm_text(f, str_text(f->c, str_fmt(f->c, "%s.%s", r->at, keys[i])), &t);
+  if (found) *out = str_intern(f->c, t.at, t.n);
+  return found;
+}
+
+static i64 original_context(Scaling *r) {
+  static const char *const key = "original_max_position_embeddings";
+  LmFile *f = r->f;
+  i64 n;
+  const char *inside = str_text(f->c, str_fmt(f->c, "%s.%s", r->at ? r->at : "", key));
+  if (lm_either_int(f, ".rope.scaling.original_context_length", inside, 1, DIM_MAX, &n) ||
+      lm_either_int(f, NULL, key, 1, DIM_MAX, &n))
+    return n;
+  return r->s->longest ? r->s->longest : r->s->context;
+}
+
+static void apply_scaling(Scaling *r) {
+  LmFile *f = r->f;
+  Str name;
+  if (f->gguf) divide_by_tensor(r, "rope_freqs.weight");
+  if (!kind_name(r, &name)) return;
+  for (u32 i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (!str_is(f->c, name, kinds[i].name)) continue;
+    r->factor = some(r, ".rope.scaling.factor", "factor",
+                     some(r, ".rope.scale_linear", NULL, kinds[i].factor ? 0 : 1));
+    if (r->factor == 0)
+      fail(f->c, ERR_input, f->loc, "rotation: %s scaling needs a factor", kinds[i].name);
+    r->original = (double)original_context(r);
+    kinds[i].apply(r);
+    return;
+  }
+  fail(f->c, ERR_unsupported, f->loc, "rotation: scaling '%s' is not known", show(f->c, name));
+}
+
+/* Where config.json keeps what it says of rotation: newer files have one object for both kinds of
+ * layers, or one for each. */
+static const char *config_object(LmFile *f, bool local) {
+  const char *both = local ? "rope_parameters.sliding_attention" : "rope_parameters.full_attention";
+  static const char *const ends[] = {"rope_type", "type", "rope_theta"};
+  const char *const at[] = {both, "rope_parameters", "rope_scaling"};
+  for (u32 i = 0; i < sizeof at / sizeof *at; i++)
+    for (u32 k = 0; k < sizeof ends / sizeof *ends; k++) {
+      FileSpan t;
+      double x;
+      const char *key = str_text(f->c, str_fmt(f->c, "%s.%s", at[i], ends[k]));
+      if (k < 2 ? lm_text(f, key, &t) : lm_float(f, key, &x)) return at[i];
+    }
+  return NULL;
+}
+
+static i64 turned_elements(LmFile *f, const LmShape *s) {
+  i64 n = s->head;
+  double part = 1;
+  if (lm_either_float(f, NULL, "partial_rotary_factor", &part)) {
+    if (!(part > 0 && part <= 1))
+      fail(f->c, ERR_input, f->loc, "'partial_rotary_factor' is %g", part);
+    n = (i64)((double)s->head * part);
+  }
+  lm_either_int(f, ".rope.dimension_count", NULL, 1, LM_SIZE, &n);
+  if (n > s->head || n % 2)
+    fail(f->c, ERR_input, f->loc, "%lld elements of a head of %lld cannot be turned in pairs",
+         (long long)n, (long long)s->head);
+  return n;
+}
+
+LmRope lm_rope(LmFile *f, const LmShape *s, bool local) {
+  Scaling r = {.f = f, .s = s, .gain = 1, .base = 10000};
+  r.n = (u32)turned_elements(f, s) / 2;
+  if (!f->gguf) r.at = config_object(f, local);
+  if (local) r.base = (double)s->arch->local_base;
+  lm_either_float(f, local ? ".rope.freq_base_swa" : ".rope.freq_base",
+                  local ? "rope_local_base_freq" : "rope_theta", &r.base);
+  bool apart = r.at && strstr(r.at, "_attention"); /* an object of its own */
+  if (!local || apart) number(&r, NULL, "rope_theta", &r.base);
+  if (!(r.base > 0) || !isfinite(r.base))
+    fail(f->c, ERR_input, f->loc, "rotation: the base is %g", r.base);
+  r.freq = NEWS(&f->c->work, double, r.n);
+  for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
+  if (!local || apart) apply_scaling(&r);
+  return (LmRope){r.n, r.freq, r.gain};
+}
