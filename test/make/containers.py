@@ -1,6 +1,6 @@
 """Files of weights written or read by the packages gguf and safetensors, and what they hold, as test/unit/lm_file.c tells it.
 
-    containers.py write OUT     generated files OUT/NAME and OUT/NAME.txt
+    containers.py write OUT     generated files OUT/NAME and OUT/NAME.txt; of GGUF the numbers, OUT/NAME.f32
     containers.py read FILE     what FILE holds, on stdout
 """
 import json
@@ -17,6 +17,7 @@ import safetensors.numpy
 SHOWN = 64
 NAMES = {"UINT8": "u8", "INT8": "i8", "UINT16": "u16", "INT16": "i16", "UINT32": "u32", "INT32": "i32", "FLOAT32": "f32", "BOOL": "bool",
          "STRING": "string", "UINT64": "u64", "INT64": "i64", "FLOAT64": "f64"}
+PLAIN = "F32 F16 F64 I8 I16 I32 I64".split()
 KINDS = "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 I8 I16 I32 I64 F64".split()
 
 
@@ -61,6 +62,13 @@ def read_safetensors(path):
         yield f"tensor {name} {head[name]['dtype']} {''.join(f'{n} ' for n in shape)}{len(data)} {zlib.adler32(data):08x}"
 
 
+def numbers(path):
+    """All tensors as floats, one behind the other."""
+    with np.errstate(all="ignore"):
+        return np.concatenate([gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float32).ravel() if t.tensor_type.name not in PLAIN else
+                               t.data.astype(np.float32).ravel() for t in gguf.GGUFReader(path).tensors])
+
+
 def add(w, name, kind, shape, r):
     """Random bytes: what they mean is another test."""
     elems, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
@@ -100,6 +108,7 @@ def write(out):
         if not split:
             with open(os.path.join(out, name + ".txt"), "w") as f:
                 f.writelines(line + "\n" for line in read_gguf(os.path.join(out, name)))
+            numbers(os.path.join(out, name)).tofile(os.path.join(out, name + ".f32"))
     r = np.random.default_rng(6)
     arrays = {f"t{i}.{np.dtype(t).name}": (r.random((i + 1, 3)) * 100).astype(t) for i, t in
               enumerate(("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"))}

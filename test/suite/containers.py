@@ -215,6 +215,21 @@ def packages(env):
              == f.read(), "parts.gguf: ingot reads something else than the package")
 
 
+def weights(env):
+    """Tensors of every kind in GGUF as values of a graph; NaN is NaN."""
+    out = env.scratch("containers", "weights")
+    env.lm_script("containers.py", "write", out)
+    tool = os.path.join(ROOT, "build", "unit", "lm_file")
+    if not os.path.exists(tool):
+        raise Skip("build/unit is not built")
+    got = run([tool, "weights", os.path.join(out, "plain.gguf")], 60)
+    with open(os.path.join(out, "plain.gguf.f32"), "rb") as f:
+        expected = f.read()
+    want(got.rc == 0 and len(got.out) == len(expected), f"{explain(got)}, {len(got.out)} bytes of {len(expected)}: {got.text()}")
+    for i, ((a,), (b,)) in enumerate(zip(struct.iter_unpack("<f", got.out), struct.iter_unpack("<f", expected))):
+        want(a == b or (a != a and b != b), f"number {i} is {a}, expected {b}")
+
+
 def model(env, *names):
     """A file of a package in build/lm."""
     top = os.path.join(os.path.dirname(os.path.dirname(env.need_lm())), "lib")
@@ -258,5 +273,6 @@ def tests(env):
             Test("containers/split", lambda: split(env), 0.2),
             Test("containers/shards", lambda: shards(env), 0.2),
             Test("containers/packages", lambda: packages(env), 2),
+            Test("containers/weights", lambda: weights(env), 2),
             Test("containers/smollm2", lambda: smollm2(env), 3),
             Test("containers/minilm", lambda: minilm(env), 2)]

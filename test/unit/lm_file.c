@@ -1,6 +1,7 @@
-/* Containers of language models. Alone, it checks what keys and lists say. With `FILE` it writes
- * what an LmFile holds, line by line, for test/suite/containers.py to compare with other readers;
- * with `damage FILE` it reads the file cut off at every length and with every bit turned. */
+/* Containers of language models. Alone, it checks what keys and lists say. With `weights FILE` it
+ * writes the numbers of all tensors, as a graph of them computes; with `FILE` it writes what an
+ * LmFile holds, line by line, for test/suite/containers.py to compare with other readers; with
+ * `damage FILE` it reads the file cut off at every length and with every bit turned. */
 #include "check.h"
 #include "front/llm/llm.h"
 #include "io/safetensors.h"
@@ -79,6 +80,23 @@ static void show_file(Ctx *c, void *arg) {
   s.file = str_of(c, arg);
   put_file(c, &s, &out);
   fwrite(out.at, 1, out.n, stdout);
+}
+
+/* ---- what its tensors mean ---- */
+
+/* All of them as results of a graph, f32. */
+static void show_weights(Ctx *c, void *arg) {
+  File file = file_read(c, arg);
+  LmFile *f = lm_open(c, &(Source){file.at, file.n, str_of(c, arg), arg});
+  Graph *g = graph_new(c);
+  for (u32 i = 0; i < f->tensor.n; i++) {
+    Val v = lm_weight(g, f, str_text(c, f->tensor.at[i].name));
+    graph_result(g, mk_cast(g, v, DT_f32), f->tensor.at[i].name);
+  }
+  Tensor **out = NEWS(&c->work, Tensor *, f->tensor.n);
+  graph_check(g);
+  ref_run(g, &(RefOptions){0}, NULL, out, &c->work);
+  for (u32 i = 0; i < f->tensor.n; i++) fwrite(out[i]->data, sizeof(float), out[i]->n, stdout);
 }
 
 /* ---- damage ---- */
@@ -207,8 +225,8 @@ int main(int argc, char **argv) {
     return check_end();
   }
   Ctx *c = ctx_new(NULL, NULL);
-  bool harm = !strcmp(argv[1], "damage") && argc == 3;
-  Err e = ctx_protect(c, harm ? damage : show_file, argv[argc - 1]);
+  bool harm = !strcmp(argv[1], "damage"), numbers = !strcmp(argv[1], "weights");
+  Err e = ctx_protect(c, harm ? damage : numbers ? show_weights : show_file, argv[argc - 1]);
   for (const Diag *d = c->diags; d; d = d->next) fprintf(stderr, "%s\n", d->text);
   ctx_free(c);
   return harm && !e ? check_end() : (int)e;
