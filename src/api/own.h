@@ -186,6 +186,9 @@ EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
 bool api_weights_apart(const Ingot *m);
 EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts about the C only */
 
+/* rate.c: bytes per second; 0: too few to tell. */
+double api_read_rate(const void *at, size_t n);
+
 /* spawn.c */
 typedef struct Folder {
   char path[200]; /* "": none */

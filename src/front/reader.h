@@ -177,6 +177,9 @@ struct ModelFacts {
   VEC(OpCount) op; /* operators in the order in which they come */
   u32 nnodes;
   u64 params, bytes; /* elements of its weights, and their bytes */
+  u64 token_bytes;   /* of a language model: read for every token; 0: it is none */
+  const u8 *weights; /* and some of what is read, by which that can be timed */
+  size_t nweights;
 };
 
 struct ReaderOp {
