@@ -49,14 +49,16 @@ static Val constant(Graph *g, const Stored *t) {
   return v;
 }
 
-/* The numbers that blocks hold. */
+/* u8[.., blocks of a row, bytes of a block], and the numbers that they hold. */
 static Val unblocked(Graph *g, const Stored *t) {
   const BlockInfo *b = &block_info[t->kind];
-  Tensor *x = tensor_new(&g->c->work, DT_f32, t->dim, t->rank);
-  block_decode(t->kind, t->at, (size_t)(t->bytes / b->bytes), (float *)x->data);
-  Val v = mk_const(g, x);
+  i64 dim[STORED_RANK + 1];
+  memcpy(dim, t->dim, sizeof t->dim);
+  dim[t->rank - 1] /= b->elems;
+  dim[t->rank] = b->bytes;
+  Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, t->rank + 1, t->at));
   graph_val(g, v)->name = t->name;
-  return v;
+  return mk_unblock(g, v, b->name);
 }
 
 /* ---- integers with scales ---- */
