@@ -1,0 +1,155 @@
+/* sample.c: see sample.h.
+ *
+ * Candidates are a heap with the best one on top (the larger logit, then the lower id), from which
+ * as many are taken as top-k and top-p ask for: n + k log n.
+ */
+#include "text/sample.h"
+#include "ir/mathlibd.h"
+#include <string.h>
+
+/* ---- penalties ---- */
+
+static void penalise(const Sampler *s, Candidate *work, u32 n, const u32 *past, size_t npast) {
+  bool repeat = s->repeat > 0 && s->repeat != 1;
+  if (!repeat && s->frequency == 0 && s->presence == 0) return;
+  size_t from = s->window && npast > s->window ? npast - s->window : 0;
+  for (size_t i = from; i < npast; i++) {
+    u32 id = past[i], count = 0;
+    bool first = id < n;
+    for (size_t k = from; k < i && first; k++) first = past[k] != id;
+    if (!first) continue;
+    for (size_t k = i; k < npast; k++) count += past[k] == id;
+    float z = work[id].z;
+    if (repeat) z = z <= 0 ? z * s->repeat : z / s->repeat;
+    z -= (float)count * s->frequency;
+    work[id].z = z - s->presence;
+  }
+}
+
+/* ---- the heap ---- */
+
+static bool better(Candidate a, Candidate b) {
+  return a.z != b.z ? a.z > b.z : a.id < b.id;
+}
+
+static void sift(Candidate *heap, size_t n, size_t k) {
+  Candidate x = heap[k];
+  for (size_t kid; (kid = 2 * k + 1) < n; k = kid) {
+    if (kid + 1 < n && better(heap[kid + 1], heap[kid])) kid++;
+    if (!better(heap[kid], x)) break;
+    heap[k] = heap[kid];
+  }
+  heap[k] = x;
+}
+
+/* The best one goes behind the n - 1 others. */
+static Candidate take(Candidate *heap, size_t n) {
+  Candidate best = heap[0];
+  heap[0] = heap[n - 1];
+  heap[n - 1] = best;
+  if (n > 1) sift(heap, n - 1, 0);
+  return best;
+}
+
+/* ---- filters ---- */
+
+/* The candidates that top-k and top-p leave, best first, at the end of work; their number. */
+static u32 best_ones(const Sampler *s, Candidate *work, u32 n) {
+  u32 most = s->top_k && s->top_k < n ? s->top_k : n, kept = 0;
+  double all = 0, sum = 0;
+  for (u32 k = n / 2; k-- > 0;) sift(work, n, k);
+  double top = (double)work[0].z;
+  /* The probabilities are those of the top-k: all of them have to be known for their sum. */
+  if (s->top_p < 1 && most == n)
+    for (u32 i = 0; i < n; i++) all += im_exp((double)work[i].z - top);
+  if (s->top_p < 1 && most < n) {
+    for (u32 i = 0; i < most; i++) all += im_exp((double)take(work, n - i).z - top);
+    while (kept < most && (kept == 0 || sum < (double)s->top_p * all))
+      sum += im_exp((double)work[n - 1 - kept++].z - top);
+    return kept;
+  }
+  while (kept < most && (kept == 0 || s->top_p >= 1 || sum < (double)s->top_p * all))
+    sum += im_exp((double)take(work, n - kept++).z - top);
+  return kept;
+}
+
+static u64 next_number(u64 *state) {
+  u64 z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+static double weight(const Sampler *s, double top, float z) {
+  double away = (double)z - top;
+  if (s->min_p > 0 && im_exp(away) < (double)s->min_p) return 0;
+  return im_exp(away / (double)s->temperature);
+}
+
+u32 sample_next(Sampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
+                Candidate *work) {
+  const float lowest = -3.4028235e38f;
+  Candidate best = {lowest, 0};
+  for (u32 i = 0; i < n; i++) work[i] = (Candidate){logit[i] > lowest ? logit[i] : lowest, i};
+  penalise(s, work, n, past, npast);
+  for (u32 i = 0; i < n; i++) {
+    work[i].z = work[i].z > lowest ? work[i].z : lowest;
+    if (i == 0 || better(work[i], best)) best = work[i];
+  }
+  if (!(s->temperature > 0)) return best.id;
+  bool sorted = (s->top_k && s->top_k < n) || s->top_p < 1;
+  u32 kept = sorted ? best_ones(s, work, n) : n;
+  double sum = 0, at = 0, u = (double)(next_number(&s->state) >> 11) * 0x1p-53;
+  for (u32 i = 0; i < kept; i++) sum += weight(s, (double)best.z, work[sorted ? n - 1 - i : i].z);
+  u32 last = best.id;
+  for (u32 i = 0; i < kept; i++) {
+    const Candidate *c = &work[sorted ? n - 1 - i : i];
+    double w = weight(s, (double)best.z, c->z);
+    if (w == 0) continue;
+    at += w;
+    last = c->id;
+    if (u * sum < at) break;
+  }
+  return last;
+}
+
+/* ---- strings that end an answer ---- */
+
+size_t stops_room(const StopTexts *s, size_t piece) {
+  size_t most = 0;
+  for (u32 i = 0; i < s->n; i++) most = s->length[i] > most ? s->length[i] : most;
+  return most + piece;
+}
+
+/* Bytes of text[i] that held begins with from `at` on: all of them, or up to the end of held. */
+static size_t agrees(const StopTexts *s, size_t at, u32 i) {
+  size_t n = s->nheld - at < s->length[i] ? s->nheld - at : s->length[i];
+  return s->length[i] && !memcmp(s->held + at, s->text[i], n) ? n : 0;
+}
+
+size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to) {
+  if (s->stopped) return 0;
+  memcpy(s->held + s->nheld, piece, n);
+  s->nheld += n;
+  size_t at = 0;
+  bool open = false;
+  while (at < s->nheld && !s->stopped && !open) {
+    for (u32 i = 0; i < s->n; i++) {
+      size_t k = agrees(s, at, i);
+      s->stopped = s->stopped || (k && k == s->length[i]);
+      open = open || k;
+    }
+    at += !s->stopped && !open;
+  }
+  memcpy(to, s->held, at);
+  s->nheld = s->stopped ? 0 : s->nheld - at;
+  memmove(s->held, s->held + at, s->nheld);
+  return at;
+}
+
+size_t stops_end(StopTexts *s, u8 *to) {
+  size_t n = s->stopped ? 0 : s->nheld;
+  memcpy(to, s->held, n);
+  s->nheld = 0;
+  return n;
+}
