@@ -9,7 +9,7 @@
 
 /* ---- penalties ---- */
 
-static void penalise(const Sampler *s, Candidate *work, u32 n, const u32 *past, size_t npast) {
+static void penalise(const TokenSampler *s, Candidate *work, u32 n, const u32 *past, size_t npast) {
   bool repeat = s->repeat > 0 && s->repeat != 1;
   if (!repeat && s->frequency == 0 && s->presence == 0) return;
   size_t from = s->window && npast > s->window ? npast - s->window : 0;
@@ -54,7 +54,7 @@ static Candidate take(Candidate *heap, size_t n) {
 /* ---- filters ---- */
 
 /* The candidates that top-k and top-p leave, best first, at the end of work; their number. */
-static u32 best_ones(const Sampler *s, Candidate *work, u32 n) {
+static u32 best_ones(const TokenSampler *s, Candidate *work, u32 n) {
   u32 most = s->top_k && s->top_k < n ? s->top_k : n, kept = 0;
   double all = 0, sum = 0;
   for (u32 k = n / 2; k-- > 0;) sift(work, n, k);
@@ -80,13 +80,13 @@ static u64 next_number(u64 *state) {
   return z ^ z >> 31;
 }
 
-static double weight(const Sampler *s, double top, float z) {
+static double weight(const TokenSampler *s, double top, float z) {
   double away = (double)z - top;
   if (s->min_p > 0 && im_exp(away) < (double)s->min_p) return 0;
   return im_exp(away / (double)s->temperature);
 }
 
-u32 sample_next(Sampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
+u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
                 Candidate *work) {
   const float lowest = -3.4028235e38f;
   Candidate best = {lowest, 0};

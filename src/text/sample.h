@@ -11,11 +11,11 @@
 
 #include "base/base.h"
 
-typedef struct Sampler Sampler;     /* settings and the state of the generator */
-typedef struct Candidate Candidate; /* a token that may be next */
-typedef struct StopTexts StopTexts; /* strings that end an answer, wherever tokens begin */
+typedef struct TokenSampler TokenSampler; /* settings and the state of the generator */
+typedef struct Candidate Candidate;       /* a token that may be next */
+typedef struct StopTexts StopTexts;       /* strings that end an answer, wherever tokens begin */
 
-struct Sampler {
+struct TokenSampler {
   float temperature; /* 0 or less: the largest logit, of equal ones the lowest id */
   u32 top_k;         /* 0: all */
   float top_p;       /* 1 or more: all */
@@ -34,7 +34,7 @@ struct Candidate {
 
 /* past: tokens so far, the last one at the end. work: n elements. n is at least 1. A logit that is
  * no number is never chosen. */
-u32 sample_next(Sampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
+u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
                 Candidate *work);
 
 struct StopTexts {

@@ -290,6 +290,34 @@ def safe_words():
     yield from (b'"dtype":"F32"', b'"shape":[', b'"data_offsets":[0,', b'"__metadata__":{', b"BOOL", b"BF16", b"F8_E5M2", b"18446744073709551615", b"2147483648", b"\xff" * 8)
 
 
+def vocabularies():
+    """Of each kind a small one; templates and patterns with one of every construct."""
+    model = '"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "<0x41>": 3}, "merges": ["a b"], "byte_fallback": true}'
+    step = '"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}, {"type": "Prepend", "prepend": "x"}, {"type": "Replace", "pattern": {"String": " "}, "content": "_"}]}'
+    split = '"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true}, {"type": "ByteLevel", "add_prefix_space": false}]}'
+    rest = ('"added_tokens": [{"id": 4, "content": "<s>", "special": true, "lstrip": true, "single_word": true}], "decoder": {"type": "ByteLevel"}, "post_processor": '
+            '{"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}], "special_tokens": {"<s>": {"ids": [4]}}}')
+    unigram = '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["?", 0], ["a", -1.5], ["ab", -2]]}, "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}}'
+    piece = '{"model": {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1, "##b": 2}}, "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"}}'
+    for i, text in enumerate((f"{{{model}, {step}}}", f"{{{model}, {split}, {rest}}}", unigram, piece)):
+        yield f"json-{i}", b"\0" + text.encode()
+    one = b"\x0a\x0a\x0a\x03\xe2\x96\x81\x15\0\0\x80\xbf" + b"\x0a\x08\x0a\x01a\x15\0\0\0\xc0" + b"\x0a\x09\x0a\x05<unk>\x18\x02"
+    yield "spm-bpe", b"\1" + one + b"\x12\x02\x18\x02" + b"\x1a\x04\x18\x01\x20\x00"
+    yield "spm-unigram", b"\1" + one + b"\x12\x02\x18\x01"
+    templates = ("{% for m in messages if m.role == 'user' %}{{ loop.index0 ~ m['content'][::-1]|trim }}{% else %}x{% endfor %}", "{% set ns = namespace(a=1) %}{% set ns.a = 2 %}{{ ns.a }}",
+                 "{% macro f(a, b='x') %}{{ a|upper }}{% endmacro %}{{ f('a') }}{# c #}{%- if 1 is defined and not false -%} y {%- elif x %}z{% endif %}", "{{ messages|tojson(indent=2) }}{{ {'a': [1, 2.5]}|dictsort }}",
+                 "{{ 'a b'.split() + ['c'] }}{{ messages|selectattr('role', 'eq', 'user')|map(attribute='content')|join(', ') }}{% set t %}x{% endset %}{{ range(3)|list }}")
+    for i, text in enumerate(templates):
+        yield f"template-{i}", b"\2" + text.encode()
+    for i, text in enumerate((r"'s|'t| ?\p{L}+|\s+(?!\S)|\s+", r"(?i:'re|'ve)|[^\r\n\p{L}a-z]?\p{N}{1,3}|x*?y+", r"[\p{Lu}\p{M}]*(?:ab|c)?(?=\d).")):
+        yield f"pattern-{i}", b"\3" + text.encode()
+
+
+def vocabulary_words():
+    return [b'"type":', b'"model":', b'"vocab":', b'"merges":', b'"pattern":', b'"Regex":', b"{%", b"%}", b"{{", b"}}", b"{%-", b"-%}", b"{% for x in", b"{% endfor %}", b"{% endif %}", b"|", b" is ", b" in ",
+            b"messages", b"namespace(", b"tojson", b"\\p{L}", b"\\s", b"(?!", b"(?i:", b"[^", b"{1,3}", b"\xe2\x96\x81", b"<0x41>", b"\x0a\x08\x0a\x01a\x15"]
+
+
 def imports():
     cases = [*bound()]
     return [*cases, *chains(cases), *structures()]
@@ -300,6 +328,7 @@ SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_json": (jsons, json_words),
         "fuzz_gguf": (lambda: [*ggufs()], gguf_words),
         "fuzz_safetensors": (lambda: [*safes()], safe_words),
+        "fuzz_vocab": (lambda: [*vocabularies()], vocabulary_words),
         "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
         "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
         "fuzz_prog": (lambda: [*progs()], prog_words)}

@@ -15,7 +15,7 @@ static int convert(const char *path) {
   static u32 past[MOST];
   static Candidate work[MOST];
   FILE *f = fopen(path, "r");
-  Sampler s;
+  TokenSampler s;
   unsigned long long seed;
   unsigned draws, n, npast;
   if (!f) return 1;
@@ -66,7 +66,7 @@ static void check_greedy(void) {
   float z[] = {1, 3, 3, -1, 0};
   u32 past[] = {1, 1, 4};
   Candidate work[5];
-  Sampler s = {.temperature = 0, .top_p = 1};
+  TokenSampler s = {.temperature = 0, .top_p = 1};
   CHECK(sample_next(&s, z, 5, NULL, 0, work) == 1);
   s.repeat = 2;
   CHECK(sample_next(&s, z, 5, past, 3, work) == 2);
@@ -75,7 +75,7 @@ static void check_greedy(void) {
   s.window = 1;
   CHECK(sample_next(&s, z, 5, past, 3, work) == 1);
   float odd[] = {0.0f / 1, (float)__builtin_nanf(""), -(float)__builtin_inff()};
-  Sampler t = {.temperature = 1, .top_p = 1, .state = 5};
+  TokenSampler t = {.temperature = 1, .top_p = 1, .state = 5};
   for (int i = 0; i < 100; i++) CHECK(sample_next(&t, odd, 3, NULL, 0, work) == 0);
 }
 

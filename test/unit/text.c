@@ -1,10 +1,12 @@
 /* Text <-> ids. Without arguments: what needs no files, such as the time that hostile texts take.
  *
  * `text MODEL FILE FLAGS` reads texts, each behind its length as 4 bytes, and prints a line of ids
- * for each, then `|` and, in hexadecimal, the text that they give back. FLAGS: VE_* as a number.
+ * for each, then `|` and, in hexadecimal, the text that they give back. FLAGS: VE_* as a number; 4:
+ * the text is the message of a user, and ids are those of the chat template.
  */
 #include "front/llm/vocab_read.h"
 #include "check.h"
+#include "text/chat.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +34,18 @@ static i64 encode(const Vocab *v, const u8 *text, size_t n, u32 flags, u32 **ids
   i64 count = vocab_encode(v, text, n, NULL, flags, *ids, max, work, room);
   free(work);
   return count;
+}
+
+typedef struct Chat {
+  const Vocab *v;
+  ChatMessage m;
+  const u32 *ids;
+  size_t n;
+} Chat;
+
+static void chat(Ctx *c, void *arg) {
+  Chat *k = arg;
+  k->ids = chat_ids(c, k->v, &k->m, 1, true, 0, LOC_NONE, &c->work, &k->n);
 }
 
 static size_t decode(const Vocab *v, const u32 *ids, i64 n, u8 *to) {
@@ -64,8 +78,15 @@ static int convert(const char *model, const char *path, u32 flags) {
     u8 *text = malloc(n + 1);
     u32 *ids;
     if (fread(text, 1, n, f) != n) return 1;
-    i64 count = encode(&v, text, n, flags, &ids);
+    i64 count = encode(&v, text, n, flags & 3, &ids);
     if (count < 0) return 1;
+    if (flags & 4) {
+      Chat k = {.v = &v, .m = {"user", (const char *)text, n}};
+      if (ctx_protect(c, chat, &k)) return fprintf(stderr, "%s\n", c->diags->text), 1;
+      count = (i64)k.n;
+      ids = realloc(ids, (k.n + 1) * sizeof *ids);
+      memcpy(ids, k.ids, k.n * sizeof *ids);
+    }
     u8 *back = malloc((size_t)count * vocab_piece_room(&v) + 16);
     for (i64 i = 0; i < count; i++) printf("%u ", ids[i]);
     size_t nback = decode(&v, ids, count, back);

@@ -1,0 +1,45 @@
+/* chat.c: see chat.h. */
+#include "text/chat.h"
+#include <string.h>
+
+bool chat_has_template(const Vocab *v) {
+  u32 n;
+  vocab_part(v, VP_chat, &n, 1);
+  return n > 0;
+}
+
+static JinjaVal token_text(Arena *a, const Vocab *v, u32 id) {
+  u32 n = 0;
+  const u8 *at = id < v->head->ntoken ? vocab_token(v, id, &n) : NULL;
+  return jinja_text(a, (const char *)at, n, false);
+}
+
+JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
+                   Loc loc, Arena *a) {
+  u32 length;
+  const char *text = vocab_part(v, VP_chat, &length, 1);
+  if (!length) fail(c, ERR_unsupported, loc, "the model has no chat template");
+  JinjaVal vars = jinja_dict(a), list = jinja_list(a);
+  for (u32 i = 0; i < n; i++) {
+    JinjaVal message = jinja_dict(a);
+    jinja_set(a, message, "role", jinja_text(a, m[i].role, strlen(m[i].role), false));
+    jinja_set(a, message, "content", jinja_text(a, m[i].content, m[i].n, true));
+    jinja_add(a, list, message);
+  }
+  jinja_set(a, vars, "messages", list);
+  jinja_set(a, vars, "add_generation_prompt", (JinjaVal){.kind = JK_bool, .i = answer});
+  jinja_set(a, vars, "bos_token", token_text(a, v, v->head->bos));
+  jinja_set(a, vars, "eos_token", token_text(a, v, v->head->eos));
+  return jinja_render(c, text, length, vars, now, loc, a);
+}
+
+const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
+                    Loc loc, Arena *a, size_t *count) {
+  JinjaStr s = chat_text(c, v, m, n, answer, now, loc, a);
+  size_t room = vocab_room(v, s.n), max = room / 4 + s.n + 64;
+  u32 *ids = NEWS(a, u32, max);
+  i64 got = vocab_encode(v, s.at, s.n, s.mark, VE_special, ids, max, arena_alloc(a, room), room);
+  if (got < 0) bug(c, loc, "a chat needs more room than vocab_room says");
+  *count = (size_t)got;
+  return ids;
+}

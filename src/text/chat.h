@@ -1,0 +1,27 @@
+/* chat.h: messages -> the ids that a model expects, by the template of its vocabulary.
+ *
+ * What stands in the content of a message cannot become a special token, whatever it says and
+ * whatever the template does with it.
+ */
+#ifndef INGOT_CHAT_H
+#define INGOT_CHAT_H
+
+#include "text/jinja.h"
+#include "text/text.h"
+
+typedef struct ChatMessage ChatMessage;
+
+struct ChatMessage {
+  const char *role; /* "system", "user", "assistant" */
+  const char *content;
+  size_t n;
+};
+
+bool chat_has_template(const Vocab *v);
+/* answer: with the beginning of an answer. now: seconds since 1970. */
+JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
+                   Loc loc, Arena *a);
+const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
+                    Loc loc, Arena *a, size_t *count);
+
+#endif
