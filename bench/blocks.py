@@ -3,9 +3,10 @@
 
     bench/blocks.py [--march avx2,avx512] [--threads 1,2] [--kinds Q4_1,Q8_0] [--shapes 576x1536,2048x2048] [--rows 1,64] [--mb 128]
 
-A shape is OUTxIN. Several matrices, each of its own random bytes, are as large as --mb together, so that they come from memory; with
---mb 1 they stay in caches. Bytes are those of the file format. Beside them stands what reading memory alone takes (four streams), measured
-in the same minute. Needs nothing but ingot and a C compiler."""
+A shape is OUTxIN. For one row there are several matrices, each of its own bytes, as large as --mb together, so that they come from memory;
+with --mb 1 they stay in caches. For many rows there is one. Bytes are those of the file format. Beside them stands what reading memory alone takes
+(64 MB in four streams), measured in the same minute; of all the least time counts, so that other programs disturb little. Needs
+nothing but ingot and a C compiler."""
 import argparse
 import json
 import os
@@ -29,7 +30,7 @@ READ = r"""
 #include <string.h>
 #include <time.h>
 typedef uint64_t V __attribute__((vector_size(32), aligned(8)));
-enum { MB = 512 };
+enum { MB = 64 };
 static char *at;
 static int threads;
 static uint64_t sink[64];
@@ -54,7 +55,7 @@ int main(int argc, char **argv) {
   threads = argc > 1 ? atoi(argv[1]) : 1;
   at = malloc((size_t)MB << 20);
   memset(at, 1, (size_t)MB << 20);
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < 100; k++) {
     struct timespec s, e;
     pthread_t t[64];
     clock_gettime(CLOCK_MONOTONIC, &s);
@@ -129,7 +130,7 @@ def main():
                 if length % KINDS[kind][0]:
                     continue
                 for rows in map(int, o.rows.split(",")):
-                    path, size, macs = write(folder, kind, out, length, rows, float(o.mb) if rows == 1 else 4)
+                    path, size, macs = write(folder, kind, out, length, rows, float(o.mb) if rows == 1 else 0.1)
                     for march in o.march.split(","):
                         for threads in o.threads.split(","):
                             took = seconds(path, march, threads, ["--precise"] if o.precise else [])

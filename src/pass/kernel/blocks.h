@@ -12,16 +12,28 @@ typedef struct Panels {
   BlockKind kind;
   u32 lanes;
   i64 rows, n, blocks; /* of a row */
-  u32 words;           /* vectors of four bytes a lane that hold a unit: 4 with 4 bits, 8 with 8 */
+  u32 words;           /* vectors of four bytes a lane for a unit: 8 with 8 bits, else 4, and */
+  u32 high;            /* as many as an element has bits above its lower 4 */
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
   u32 bits;            /* that number has */
-  BufId quant;         /* i32[panels, n * words, lanes]: of four bits, word j holds elements 4 j to
-                          4 j + 3 in the lower halves of its bytes and those 16 behind in the upper */
-  BufId s, o; /* [panels, n * split, lanes] factors and offsets: f16, f32, or bytes that d and m
-                 are multiplied with; o 0: none */
-  BufId d, m; /* f16[panels, blocks, lanes]; 0: s and o are all */
+  BufId quant; /* i32[panels, n * (words + high), lanes]. Of 8 bits word j holds elements 4 j to
+                  4 j + 3. Else it holds their lower 4 bits, and in the upper halves of its bytes
+                  those of elements 16 behind. Behind these words are the upper bits: in each
+                  byte those of 4 j + i follow each other by j, as far as they fit */
+  BufId s, o;  /* [panels, n * split, lanes] factors and offsets: f16, f32, or bytes that d and m
+                  are multiplied with; o 0: none */
+  BufId d, m;  /* f16[panels, blocks, lanes]; 0: s and o are all */
 } Panels;
+
+/* Where the upper bits of elements 4 j to 4 j + 3 are: in which word behind the others, from which
+ * bit of its bytes on. */
+static inline u32 high_word(const Panels *q, u32 j) {
+  return q->words + j / (8 / q->high);
+}
+static inline u32 high_bit(const Panels *q, u32 j) {
+  return j % (8 / q->high) * q->high;
+}
 
 /* blocks_pack.c */
 Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes);

@@ -36,7 +36,8 @@ static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
   q.split = BLOCK_X / q.group;
   q.less = is_signed ? 128 : b->less;
   for (q.bits = 1; (is_signed ? 255u : most) >> q.bits;) q.bits++;
-  q.words = q.bits <= 4 ? 4 : 8;
+  q.words = q.bits <= 6 ? 4 : 8;
+  q.high = q.bits <= 4 || q.bits > 6 ? 0 : q.bits - 4;
   return q;
 }
 
@@ -48,16 +49,18 @@ static u64 place(const Packed *p, i64 row, i64 at, i64 each) {
 /* 32 elements as words. */
 static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
   Panels *q = p->q;
+  u32 all = q->words + q->high, word[8] = {0};
   i32 *to = (i32 *)(uintptr_t)p->quant->data;
-  for (u32 j = 0; j < q->words; j++) {
-    u32 word = 0;
-    for (u32 i = 0; i < 4; i++) {
-      u32 u = (u32)(v[4 * j + i] + q->less);
-      if (q->words == 4) u |= (u32)(v[16 + 4 * j + i] + q->less) << 4;
-      word |= u << 8 * i;
-    }
-    memcpy(&to[place(p, row, unit * q->words + j, q->n * q->words)], &word, sizeof word);
+  for (u32 e = 0; e < BLOCK_X; e++) {
+    u32 u = (u32)(v[e] + q->less), j = e / 4, byte = e % 4 * 8;
+    if (q->words == 8)
+      word[j] |= u << byte;
+    else
+      word[j % 4] |= (u & 15) << (byte + j / 4 * 4);
+    if (q->high) word[high_word(q, j)] |= u >> 4 << (byte + high_bit(q, j));
   }
+  for (u32 j = 0; j < all; j++)
+    memcpy(&to[place(p, row, unit * all + j, q->n * all)], &word[j], sizeof *word);
 }
 
 static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 each, double x) {
@@ -108,7 +111,7 @@ Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes) {
     if (least) q.m = ++next;
     return q;
   }
-  Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n * q.words)};
+  Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n * (q.words + q.high))};
   p.s = panels_new(l, &q, scales ? DT_i8 : half, groups);
   if (m) p.o = panels_new(l, &q, least ? DT_i8 : DT_f16, groups);
   if (scales) p.d = panels_new(l, &q, DT_f16, blocks);

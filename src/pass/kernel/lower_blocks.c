@@ -15,7 +15,10 @@
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
 
-enum { PANELS = 4 }; /* beside each other where there is one row of x: streams of memory */
+/* Panels beside each other where there is one row of x: streams of memory. Rows of x in a tile, of
+ * which each has a register or two for its sums, by the registers there are; and in those for the
+ * rest. */
+enum { PANELS = 4, MOST_ROWS = 8, REST_ROWS = 4 };
 
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
@@ -95,24 +98,42 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId from = plus(p, at->unit, b->q.words, ex_int(p, j));
+  ExprId from = plus(p, at->unit, b->q.words + b->q.high, ex_int(p, j));
   reg_store(p, &in, w, ex_int(p, 0), v, panel_load(b, b->q.quant, panel_at(b, at, v), from));
   return w;
 }
 
 /* ---- integers ---- */
 
-/* sums[i, v] = op(words in w, or the upper or lower halves of their bytes; four elements of x;
- * sums) */
-static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, Op op, BufId w,
-                     i64 x, u32 shift) {
+/* The bits `mask` of every lane of x, moved up by so many, or down. */
+static ExprId moved(const BlockTile *b, ExprId x, i32 by, i64 mask) {
+  if (by > 0) x = ex_op2(b->p, OP_shl, x, ints(b, by));
+  if (by < 0) x = ex_op2(b->p, OP_shr, x, ints(b, -by));
+  return ex_op2(b->p, OP_and, x, ints(b, mask));
+}
+
+/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words of the unit, in registers. */
+static ExprId four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
   Prog *p = b->p;
-  ExprId zero = ex_int(p, 0), i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId four = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, x)), true);
-  VarId f = tile_let(p, &in, spread(b, four), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w, zero, v);
-  if (shift) e = ex_op2(p, OP_shr, e, ints(b, shift));
-  if (b->q.words == 4) e = ex_op2(p, OP_and, e, ints(b, 0x0f0f0f0f));
+  ExprId zero = ex_int(p, 0);
+  if (b->q.words == 8) return reg_load(p, w[j], zero, v);
+  ExprId low = moved(b, reg_load(p, w[j % 4], zero, v), j < 4 ? 0 : -4, 0x0f0f0f0f);
+  if (!b->q.high) return low;
+  ExprId high = reg_load(p, w[high_word(&b->q, j)], zero, v);
+  i64 mask = b->q.high == 1 ? 0x10101010 : 0x30303030;
+  return ex_op2(p, OP_or, low, moved(b, high, 4 - (i32)high_bit(&b->q, j), mask));
+}
+
+/* sums[i, v] = op(elements 4 j to 4 j + 3 of the weights, or halves of them; those of x; sums).
+ * half: 0 or 1, the lower or the upper 4 bits; 2: all. */
+static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, Op op,
+                     const BufId *w, u32 j, u32 half) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  VarId f = tile_let(p, &in, spread(b, x), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = four_bytes(b, w, j, v);
+  if (half < 2) e = moved(b, e, half ? -4 : 0, 0x0f0f0f0f);
   reg_store(p, &in, sums, i, v, ex_op3(p, op, e, ex_var(p, f), reg_load(p, sums, i, v)));
 }
 
@@ -149,22 +170,6 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, sum), reg_load(p, acc, i, v)));
 }
 
-/* Products of so many fours that stay in 16 bits, by pairs; 0: not one, or dot4 is as good. */
-static u32 most_pairs(const BlockTile *b) {
-  i64 largest = ((i64)1 << b->q.bits) - 1;
-  return b->t.l->target->pairs ? (u32)(INT16_MAX / (2 * 128 * largest)) : 0;
-}
-
-/* sums[i, v] += both halves of pairs[i, v] */
-static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId pairs) {
-  Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId n =
-      ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001), reg_load(p, sums, i, v));
-  reg_store(p, &in, sums, i, v, n);
-}
-
 static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
@@ -174,46 +179,59 @@ static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
   return to;
 }
 
+/* sums[i, v] += both halves of pairs[i, v], times by */
+static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId pairs,
+                      i64 by) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId n = ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001 * by),
+                    reg_load(p, sums, i, v));
+  reg_store(p, &in, sums, i, v, n);
+}
+
+/* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
+ * added to the sums. Numbers of 8 bits are two of 4, the upper of which counts 16 times. */
+static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
+                           const BufId *w, u32 first, u32 end) {
+  bool halves = b->q.bits > 6;
+  u32 largest = halves ? 15 : (1u << b->q.bits) - 1, most = INT16_MAX / (2 * 128 * largest);
+  for (u32 from = first, to; from < end; from = to) {
+    to = from + most < end ? from + most : end;
+    BufId pairs[2] = {zeros(b, at, in), halves ? zeros(b, at, in) : 0};
+    for (u32 j = from; j < to; j++)
+      for (u32 half = 0; half < (halves ? 2 : 1); half++)
+        add_four(b, at, in, pairs[half], OP_pairs, w, j, halves ? half : 2);
+    add_pairs(b, at, in, sums, pairs[0], 1);
+    if (halves) add_pairs(b, at, in, sums, pairs[1], 16);
+  }
+}
+
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  u32 words = b->q.words, split = b->q.split, most = most_pairs(b), left[2] = {most, most};
-  BufId sums[2], pairs[2];
-  for (u32 g = 0; g < split; g++) {
-    sums[g] = begin_group(b, at, in, g);
-    pairs[g] = most ? zeros(b, at, in) : 0;
-  }
-  for (u32 j = 0; j < words; j++) {
-    BufId w = load_word(b, at, in, j);
-    for (u32 upper = 0; upper < (words == 4 ? 2 : 1); upper++) {
-      u32 x = 4 * j + 16 * upper, g = x / b->q.group;
-      if (most && !left[g]) {
-        add_pairs(b, at, in, sums[g], pairs[g]);
-        pairs[g] = zeros(b, at, in);
-        left[g] = most;
-      }
-      left[g]--;
-      add_four(b, at, in, most ? pairs[g] : sums[g], most ? OP_pairs : OP_dot4, w, x, 4 * upper);
-    }
-  }
-  for (u32 g = 0; g < split; g++) {
-    if (most) add_pairs(b, at, in, sums[g], pairs[g]);
-    end_group(b, at, in, sums[g], acc, g);
+  BufId w[8];
+  u32 fours = b->q.group / 4;
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId sums = begin_group(b, at, in, g);
+    if (b->t.l->target->pairs) group_of_pairs(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    for (u32 j = g * fours; j < (g + 1) * fours && !b->t.l->target->pairs; j++)
+      add_four(b, at, in, sums, OP_dot4, w, j, 2);
+    end_group(b, at, in, sums, acc, g);
   }
 }
 
 /* ---- floats ---- */
 
-/* Products with one element of every word: byte k of it, or half of that. */
-static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc, BufId w, u32 e) {
+/* Products with element e of the unit. */
+static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc, const BufId *w,
+                    u32 e) {
   Prog *p = b->p;
-  u32 g = e / b->q.group, shift = e % 4 * 8 + (b->q.words == 4 && e >= 16 ? 4 : 0);
-  ExprId zero = ex_int(p, 0), v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId u = reg_load(p, w, zero, v);
-  if (shift) u = ex_op2(p, OP_shr, u, ints(b, shift));
-  u = ex_op2(p, OP_and, u, ints(b, b->q.words == 4 ? 15 : 255));
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId u = moved(b, four_bytes(b, w, e / 4, v), -(i32)(e % 4 * 8), 255);
   if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
-  ExprId panel = panel_at(b, at, v);
-  ExprId f = ex_op2(p, OP_mul, scale_load(b, at, panel, g, false), ex_cast(p, DT_f32, u, false));
-  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, panel, g, true));
+  ExprId panel = panel_at(b, at, v), s = scale_load(b, at, panel, e / b->q.group, false);
+  ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
+  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, panel, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
@@ -222,9 +240,8 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
-  for (u32 j = 0; j < b->q.words; j++) w[j] = load_word(b, at, in, j);
-  for (u32 e = 0; e < BLOCK_X; e++)
-    add_one(b, at, in, acc, w[b->q.words == 4 ? e / 4 % 4 : e / 4], e);
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
 }
 
 /* ---- tiles ---- */
@@ -253,26 +270,25 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId pan
   tile_store(&b->t, at, acc, s, row, panel, valid);
 }
 
-/* Panels from `first` on, `count` of them: several rows of x at a time, which go panel by panel;
- * those that are left one by one with all panels. */
+/* Panels from `first` on, `count` of them: several rows of x at a time, which go panel by panel, as
+ * long as there are so many, then fewer; those that are left one by one with all panels. */
 static void some_panels(BlockTile *b, Cursor at, ExprId first, i64 count, i64 valid) {
   Prog *p = b->p;
-  Dim rows = b->t.f.axis[0].hi;
+  Dim n = b->t.f.axis[0].hi;
   ExprId done = ex_int(p, 0);
-  if (rows != 1 && b->rows > 1) {
-    ExprId tiles = ex_op2(p, OP_div, ex_dim(p, rows), ex_int(p, b->rows));
+  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+    ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
+    ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows)), panel = first;
     Cursor in = at;
-    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r");
-    ExprId panel = first;
+    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
     if (count > 1)
       panel = ex_op2(p, OP_add, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c")),
                      ex_copy(p, first));
-    one_tile(b, in, (TileSize){b->rows, 1}, plus(p, ex_var(p, r), b->rows, ex_int(p, 0)), panel,
-             valid);
-    done = ex_op2(p, OP_mul, tiles, ex_int(p, b->rows));
+    one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), panel, valid);
+    done = ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
   }
   ExprId row = ex_int(p, 0);
-  if (rows != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, rows), "r"));
+  if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   one_tile(b, at, (TileSize){1, count}, row, first, valid);
 }
 
@@ -306,7 +322,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.lane = 1;
   b.t.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = l->target->lanes < 4 ? 1 : 4;
+  b.rows = l->target->lanes < 4 ? 1 : l->target->regs > 16 ? MOST_ROWS : REST_ROWS;
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks, "of %s, %u lanes ", block_info[kind].name, b.q.lanes);
   all_panels(&b, at);
