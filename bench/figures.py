@@ -169,6 +169,28 @@ def dot4_sums(m):
             ("dot4_panels", min(v for v in wide if wide[v] > 0.97), " ".join(f"{v}:{x:.2f}" for v, x in wide.items()))]
 
 
+def dot2_tile(rows, panels, name, march):
+    """The same with numbers of 16 bits, two at a time."""
+    kind, p, si = {"sse2": ("__m128i", "_mm", "si128"), "avx2": ("__m256i", "_mm256", "si256"), "avx512": ("__m512i", "_mm512", "si512")}[march]
+    names = [f"s{i}_{v}" for i in range(rows) for v in range(panels)]
+    out = [f"static void {name}(const float *a, const float *w, float *y) {{"] + [f"  {kind} {s} = {p}_setzero_{si}();" for s in names]
+    out.append("  for (int k = 0; k < 256; k++) {")
+    out += [f"    {kind} b{v} = {p}_loadu_{si}((const {kind} *)(w + (k * {panels} + {v}) * LANES)); KEEP(b{v});" for v in range(panels)]
+    for i in range(rows):
+        out.append(f"    {{ {kind} x = {p}_set1_epi32(((const int *)a)[k * {rows} + {i}]);")
+        out += [f"      s{i}_{v} = {p}_add_epi32(s{i}_{v}, {p}_madd_epi16(x, b{v}));" for v in range(panels)] + ["    }"]
+    out.append("  }")
+    return "\n".join(out + [f"  {p}_storeu_{si}(({kind} *)(y + {n} * LANES), {s});" for n, s in enumerate(names)] + ["}"])
+
+
+def pairs(m):
+    shapes = [(r, v) for v in (1, 2, 3) for r in range(2, 9) if r * v <= REGISTERS[m.march] - 4]
+    floats = max(r * v / t for (r, v), t in tile_rates(m, shapes).items())
+    rate = {s: 2 * s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot2_tile(r, v, n, m.march)).items()}
+    best = max(rate.values())
+    return [("pairs", round(floats / best, 2), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(rate, key=lambda s: -rate[s])[:6]))]
+
+
 def streams(m):
     """A matrix times a vector, the matrix of 16 MiB: panels beside each other."""
     counts = (1, 2, 3, 4, 5, 6, 8)
@@ -277,7 +299,7 @@ int main(void) { double one = 0, two = 1e30, alone; block = memory(N);
             ("ns_per_byte_shared", round((shared - alone) / 16384, 3), f"{shared:.0f} ns for 16 KiB of the other's, {alone:.0f} of one's own")]
 
 
-MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "streams": streams, "window": window, "half_block": half_block,
+MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "pairs": pairs, "streams": streams, "window": window, "half_block": half_block,
             "pack_rows": pack_rows, "sparse": sparse, "memory": memory, "threads": threads}
 
 

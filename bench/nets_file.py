@@ -34,11 +34,12 @@ def finish(m, feed, path, count=None):
     os.replace(path + ".tmp", path)
 
 
-def quantised(of):
+def quantised(of, form="QDQ", weights="QInt8"):
+    """form: QDQ, QOperator, or dynamic, whose activations are quantised while it runs."""
     def write(path, make):
         import logging
 
-        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
         logging.disable(logging.WARNING)
         source = make(of)
         with np.load(source[:-5] + ".npz") as z:
@@ -52,8 +53,11 @@ def quantised(of):
             def get_next(self):
                 return self.left.pop() if self.left else None
 
-        quantize_static(source, path + ".q", Images(), quant_format=QuantFormat.QDQ, per_channel=True, activation_type=QuantType.QUInt8,
-                        weight_type=QuantType.QInt8)
+        if form == "dynamic":
+            quantize_dynamic(source, path + ".q", weight_type=QuantType[weights])
+        else:
+            quantize_static(source, path + ".q", Images(), quant_format=QuantFormat[form], per_channel=weights == "QInt8",
+                            activation_type=QuantType.QUInt8, weight_type=QuantType[weights])
         with open(source[:-5] + ".json") as f:
             count = json.load(f)["macs"]
         finish(onnx.load(path + ".q"), feed, path, count)
@@ -96,6 +100,10 @@ def put(name, title, write, **facts):
 put("sense", "Sense graph", sense, at_least=(1.9, 1.25), aim=(2.2, 1.5), gmac=0.25)
 put("resnet50-int8", "int8 QDQ ResNet-50 (u8 x s8 per channel)", quantised("resnet50"), at_least=(1.15, 1.1), aim=(1.4, 1.35), int8=True)
 put("mobilenetv2-int8", "int8 QDQ MobileNetV2", quantised("mobilenetv2"), at_least=(1.25, 1.15), aim=(1.6, 1.5), int8=True)
+put("resnet18-int8", "int8 QDQ ResNet-18 (u8 x s8 per channel)", quantised("resnet18"), int8=True)
+put("resnet18-dynamic", "int8 ResNet-18, quantised while running", quantised("resnet18", "dynamic", "QUInt8"), int8=True)
+put("efficientnet-u8u8", "int8 EfficientNet-B0 (QOperator, u8 x u8)", quantised("efficientnet-b0", "QOperator", "QUInt8"), int8=True)
+put("vit-int8", "int8 QDQ ViT-B/16", quantised("vit-b16"), int8=True)
 put("silero-v6", "Silero VAD 6, one chunk", real("silero_vad_v6", "silero_vad_v6-noise-steps"))
 put("magika", "Magika", real("magika", "magika-source"))
 put("basic-pitch", "Basic Pitch", real("basic_pitch", "basic_pitch-noise"))

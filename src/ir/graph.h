@@ -69,12 +69,16 @@ bool type_can_have_layout(const Type *t);
  * plain order. */
 bool node_takes_layout(const Node *n);
 bool node_is_view(const Node *n); /* reads its operand through another index: costs nothing */
-/* Bytes as integers, or those less a constant: costs next to nothing, so that bytes stay what lies
- * in memory. */
+/* Bytes or i16 as integers, or those less a constant: costs next to nothing, so that they stay what
+ * lies in memory. */
 bool node_is_decode(Graph *g, const Node *n);
-/* The bytes q that v = q - *zero is made of by such nodes, *zero a byte of the same type; 0: v is
- * something else. */
-Val graph_bytes(Graph *g, Val v, i64 *zero);
+/* What q v = q - *zero is made of by such nodes, *zero a number of the same type; 0: v is something
+ * else. */
+Val graph_narrow(Graph *g, Val v, i64 *zero);
+Val graph_bytes(Graph *g, Val v, i64 *zero); /* the same, only bytes */
+/* The bytes q that v = q - *zero is made of, *zero bytes of the same type or constants in their
+ * range, in a wider type; or 0, that is v = q. 0: v is something else. So v is from -255 to 255. */
+Val graph_bytes_apart(Graph *g, Val v, Val *zero);
 /* May operand k of a concat, if nobody else reads it, be written straight into its result? Maps,
  * contractions and pools go element by element. A fold whose vectors are blocks of
  * channels is not scattered into a result without them: its sums would be made one by one. It is

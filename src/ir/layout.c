@@ -4,7 +4,7 @@
 
 bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
-  if (t->dt != DT_f32 && t->dt != DT_i32 && t->dt != DT_u8 && t->dt != DT_i8) return false;
+  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_narrow(t->dt)) return false;
   for (u32 i = 0; i < t->rank; i++) {
     bool open = !dim_is_const(t->dim[i]);
     if (open ? i > 0 : t->dim[i] < 1) return false; /* images may be any number */
@@ -16,14 +16,10 @@ bool node_is_view(const Node *n) {
   return op_info[n->op].kind == OK_VIEW && !op_is(n->op, OF_ALIAS);
 }
 
-static bool is_byte(DType dt) {
-  return dt == DT_u8 || dt == DT_i8;
-}
-
 bool node_is_decode(Graph *g, const Node *n) {
   if (n->op != OP_cast && n->op != OP_sub) return false;
   if (graph_type(g, n->out[0])->dt != DT_i32) return false;
-  if (n->op == OP_cast) return is_byte(graph_type(g, n->in[0])->dt);
+  if (n->op == OP_cast) return dtype_is_narrow(graph_type(g, n->in[0])->dt);
   NodeId def = graph_val(g, n->in[0])->def;
   const Tensor *k = graph_const(g, n->in[1]);
   return k && k->n == 1 && def && graph_node(g, def)->op == OP_cast &&
@@ -31,7 +27,7 @@ bool node_is_decode(Graph *g, const Node *n) {
          type_equal(graph_type(g, n->in[0]), graph_type(g, n->out[0]));
 }
 
-Val graph_bytes(Graph *g, Val v, i64 *zero) {
+Val graph_narrow(Graph *g, Val v, i64 *zero) {
   NodeId def = graph_val(g, v)->def;
   Scalar lo, hi;
   *zero = 0;
@@ -43,6 +39,35 @@ Val graph_bytes(Graph *g, Val v, i64 *zero) {
   Val q = graph_node(g, def)->in[0];
   dtype_limits(graph_type(g, q)->dt, &lo, &hi);
   return *zero >= lo.i && *zero <= hi.i ? q : 0;
+}
+
+Val graph_bytes(Graph *g, Val v, i64 *zero) {
+  Val q = graph_narrow(g, v, zero);
+  return q && dtype_bytes(graph_type(g, q)->dt) == 1 ? q : 0;
+}
+
+/* The bytes that v is, cast to a wider type; 0: it is something else. */
+static Val cast_bytes(Graph *g, Val v) {
+  const Node *n = graph_def(g, v, OP_cast);
+  bool is = n && !dtype_is_float(graph_type(g, v)->dt) && dtype_bytes(graph_type(g, v)->dt) > 1;
+  return is && (graph_type(g, n->in[0])->dt == DT_u8 || graph_type(g, n->in[0])->dt == DT_i8)
+             ? n->in[0]
+             : 0;
+}
+
+Val graph_bytes_apart(Graph *g, Val v, Val *zero) {
+  Scalar lo, hi;
+  const Node *n = graph_def(g, v, OP_sub);
+  *zero = n ? n->in[1] : 0;
+  Val q = cast_bytes(g, n ? n->in[0] : v), z = n ? cast_bytes(g, n->in[1]) : 0;
+  if (!q || !n) return q;
+  DType dt = graph_type(g, q)->dt;
+  const Tensor *t = graph_const(g, *zero);
+  if (!t) return z && graph_type(g, z)->dt == dt ? q : 0;
+  dtype_limits(dt, &lo, &hi);
+  for (u64 i = 0; i < t->n; i++)
+    if (tensor_get(t, i).i < lo.i || tensor_get(t, i).i > hi.i) return 0;
+  return q;
 }
 
 bool node_takes_layout(const Node *n) {

@@ -68,8 +68,8 @@ typedef enum ExprKind {
   EX_splat, /* arg[0] scalar -> lanes */
   EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
   EX_shuffle, /* lanes of arg[0] (and of the others behind them) chosen by pick */
-  EX_quad,    /* arg[0]: load of four lanes of i8 or u8 from memory -> their bytes as i32, the first
-                 lowest */
+  EX_quad,    /* arg[0]: load of four lanes of i8 or u8, or of two of i16, from memory -> their bits
+                 as i32, the first lowest */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed
                */
   EX_COUNT

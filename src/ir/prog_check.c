@@ -272,8 +272,9 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     }
   }
   if (e->kind == EX_quad)
-    ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load && a->lanes == 4 &&
-         (a->dt == DT_u8 || a->dt == DT_i8) && prog_buf(o->p, a->ref)->space != BS_reg;
+    ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load &&
+         (a->lanes == 2 ? a->dt == DT_i16 : a->lanes == 4 && (a->dt == DT_u8 || a->dt == DT_i8)) &&
+         prog_buf(o->p, a->ref)->space != BS_reg;
   static const char *const name[EX_COUNT] = {"const",  "variable", "load", "op",    "splat",
                                              "reduce", "shuffle",  "quad", "random"};
   if (!ok)

@@ -126,6 +126,15 @@ def integer(seed, kind=U8):
     return n, n.op("ConvInteger", "x", n.const(n.bytes((24, 20, 3, 3), I8)), n.const(kind(40)), pads=[1, 1, 1, 1], kernel_shape=[3, 3])
 
 
+def patches(seed, cin, cout, kind=U8, wkind=I8, zero=0, wzero=0, dynamic=False):
+    """3x3 in steps of one, with channels that take all weights at one end; dynamic: the zero point is a result."""
+    n = Net(seed, [1, cin, 14, 11], kind)
+    w = n.bytes((cout, cin, 3, 3), wkind)
+    w[0], w[1] = np.iinfo(wkind).min, np.iinfo(wkind).max
+    z = n.op("ReduceMax", "x", keepdims=0) if dynamic else n.const(kind(zero))
+    return n, n.op("ConvInteger", "x", n.const(w), z, n.const(wkind(wzero)), pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+
+
 def pairs(seed, c, relu):
     """A small residual network as a quantiser leaves it."""
     n = Net(seed, [1, 3, 22, 18], np.float32)
@@ -188,6 +197,11 @@ def nets():
     yield "convinteger-signed", integer(26, I8)
     yield "pairs16", pairs(27, 16, True)
     yield "pairs12", pairs(28, 12, False)
+    yield "patches24", patches(31, 24, 32)
+    yield "patches-signed", patches(32, 32, 16, I8, zero=-128)
+    yield "patches-u8u8", patches(33, 16, 24, wkind=U8, zero=77, wzero=255)
+    yield "patches-long", patches(34, 200, 16, zero=255)
+    yield "patches-dynamic", patches(35, 16, 16, dynamic=True)
     yield "narrow", narrow(29)
     yield "narrow-signed", narrow(30, I8)
 

@@ -149,6 +149,12 @@ def op_dot4(a, b, c):
     return s if len(s) > 1 else s[0]
 
 
+def op_dot2(a, b, c):
+    a, b, c = np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c)
+    s = c + (a.view(i16).astype(i32) * b.view(i16).astype(i32)).reshape(-1, 2).sum(1, dtype=i32)
+    return s if len(s) > 1 else s[0]
+
+
 def mix(x):
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93 % 2**64
     x = (x ^ x >> 29) * 0xa0761d6478bd642f % 2**64

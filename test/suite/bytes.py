@@ -12,10 +12,12 @@ from suite.targets import TARGETS
 NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "pointwise-wide", "windows3", "windows3-stride", "windows7",
         "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "narrow", "narrow-signed", "matmul",
         "matmul-odd", "matmul-row", "matmul-signed", "matmul-u8u8", "matmulinteger", "matmulinteger-signed", "qgemm", "convinteger",
-        "convinteger-signed", "pairs16", "pairs12")
+        "convinteger-signed", "pairs16", "pairs12", "patches24", "patches-signed", "patches-u8u8", "patches-long", "patches-dynamic")
 FLOATS = ("pairs16", "pairs12")  # their last product has a bias in floats
 DOT4 = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "windows3", "windows7", "windows32", "matmul", "matmul-row",
         "matmulinteger", "qgemm", "convinteger", "pairs16")
+ROW = ("matmul-row",)  # weights are read once, as bytes
+PATCHES = {"patches24": "F(4x4)", "patches-signed": "F(4x4)", "patches-u8u8": "F(4x4)", "patches-long": "F(2x2)", "patches-dynamic": "F(4x4)"}
 
 
 def folder_of(env):
@@ -54,12 +56,21 @@ def check(env, net):
 
 
 def family(env, net):
-    """The products are taken four at a time, not one by one."""
-    got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--stop=lower"], 60)
-    if got.rc or b"dot4(" not in got.out:
-        raise Fail(f"no dot4 in the program: {explain(got)}")
+    """The products are taken four at a time where a machine has an instruction for that, else two: not one by one."""
+    for target, word in (("avx512", "dot4("), ("avx2", "dot4(" if net in ROW else "dot2(")):
+        got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", target, "--stop=lower"], 60)
+        if got.rc or word.encode() not in got.out:
+            raise Fail(f"no {word}) in the program for {target}: {explain(got)}")
+
+
+def patches(env, net):
+    """Winograd's method on integers, in the largest patches whose sums fit."""
+    got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--explain"], 60)
+    if got.rc or f"Winograd {PATCHES[net]}" not in got.out.decode():
+        raise Fail(f"no Winograd {PATCHES[net]}: {explain(got)}")
 
 
 def tests(env):
     return ([Test(f"bytes/{n}", lambda n=n: check(env, n), cost=10) for n in NETS] +
-            [Test(f"bytes/dot4-{n}", lambda n=n: family(env, n)) for n in DOT4])
+            [Test(f"bytes/family-{n}", lambda n=n: family(env, n)) for n in DOT4] +
+            [Test(f"bytes/patches-{n}", lambda n=n: patches(env, n)) for n in PATCHES])

@@ -39,6 +39,7 @@ typedef struct Body {
   Text decl;    /* of registers */
   Map declared; /* by name */
   u64 frame;    /* bytes its variables and values could take */
+  bool apart;   /* it should stay a function */
 } Body;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */
@@ -143,7 +144,7 @@ typedef struct VectorTexts {
   bool keeps;      /* loads are kept where they are */
   bool holds;      /* loaded vectors are kept in registers */
   bool intrinsics; /* of x86, for what vectors cannot say */
-  bool dot4;       /* some of them for four bytes at a time */
+  bool dot4;       /* some of them for several products at a time */
 } VectorTexts;
 
 /* A body of a file, while it is written. */

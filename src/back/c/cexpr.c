@@ -520,8 +520,13 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 static void put_quad(Emit *e, const Expr *x) {
   const Expr *from = prog_expr(e->p, x->arg[0]);
   bool vectors = e->b.mode == BM_vectors;
-  need(e, vectors ? RT_quad_at : RT_quad);
-  put_own(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
+  if (from->lanes == 2) {
+    need(e, vectors ? RT_pair_at : RT_pair);
+    put_own(e, e->t, vectors ? "ig_pair_at@(&" : "ig_pair@(&");
+  } else {
+    need(e, vectors ? RT_quad_at : RT_quad);
+    put_own(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
+  }
   put_element(e, from->ref, from->arg, from->narg, 1);
   text_puts(e->t, ")");
 }

@@ -152,6 +152,7 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
     break;
   case 'S': text_puts(t, need_vector(e, "select", k, NULL)); break;
   case 'Q': text_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
+  case 'J': text_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
   case 'R': text_puts(t, need_vector(e, "round", DT_f32, NULL)); break;
   case 'L': text_puts(t, loop); break;
   default: bug(e->c, LOC_NONE, "cvop.def: $%c", letter);

@@ -268,7 +268,7 @@ typedef struct Function {
   Text params, text;
   LocalNames names;
   const char **param; /* names */
-  bool shared;
+  bool shared, apart;
 } Function;
 
 static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
@@ -289,6 +289,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   put_params(e, &f.params, u);
   f.param = param_names(e, u);
   f.names = e->names;
+  f.apart = e->b.apart;
+  if (f.apart) need(e, RT_apart);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;
@@ -310,7 +312,10 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   put_label(&e->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
-  text_fmt(&head, "%s%svoid ", kernel_linkage(e), f->shared ? "__attribute__((noinline)) " : "");
+  text_fmt(&head, "%s%svoid ", kernel_linkage(e),
+           f->shared  ? "__attribute__((noinline)) "
+           : f->apart ? "IG_APART "
+                      : "");
   put_kernel_name(e, &head, "", number);
   text_fmt(&head, "(%s", text_cstr(&params));
   if (f->shared)

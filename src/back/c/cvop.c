@@ -122,6 +122,21 @@ static ExprId quantised(Emit *e, const Expr *cast, i64 *k) {
   return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
 }
 
+/* Likewise for i16 made of such bytes, less k again; as: their type. */
+static ExprId words(Emit *e, const Expr *x, DType *as, i64 *k) {
+  i64 less = 0;
+  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
+    less = splat_int(e, x->arg[1]);
+    x = prog_expr(e->p, x->arg[0]);
+  }
+  if (x->kind != EX_op || x->op != OP_cast || x->dt != DT_i16) return 0;
+  x = prog_expr(e->p, x->arg[0]);
+  if (x->kind != EX_op || x->op != OP_cast) return 0;
+  *as = x->dt;
+  ExprId y = quantised(e, x, k);
+  return y && *k == less ? y : 0;
+}
+
 /* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
 static ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
   const Expr *x = prog_expr(e->p, cast->arg[0]);
@@ -132,24 +147,40 @@ static ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
     x = prog_expr(e->p, x->arg[0]);
   }
   if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) x = prog_expr(e->p, x->arg[0]);
+  if (x->dt == DT_i16 && !less) return words(e, x, as, k);
   if (x->kind != EX_op || x->op != OP_cast) return 0;
   *as = x->dt;
   ExprId y = quantised(e, x, k);
   return y && *k == less ? y : 0;
 }
 
+/* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers again, less k.
+ * as: the type of the bytes. 0: x is something else. */
+static ExprId vector_bytes(Emit *e, const Expr *x, DType *as, i64 *k) {
+  *as = x->dt;
+  if (x->kind != EX_op) return 0;
+  if (x->dt == DT_i16) return words(e, x, as, k);
+  if (x->op != OP_cast) return 0;
+  ExprId y = quantised(e, x, k);
+  return y ? y : requantised(e, x, as, k);
+}
+
+/* Numbers that become bytes, and those that are made of these; false: x is something else. */
+static bool put_bytes(Emit *e, const Expr *x) {
+  i64 k;
+  DType as;
+  ExprId y = vector_bytes(e, x, &as, &k);
+  if (!y) return false;
+  const char *f = x->dt == DT_i16 ? "words" : x->dt == DT_f32 ? "requantise" : "quantise";
+  e->b.frame += e->b.w * 64;
+  text_fmt(e->t, "%s(", need_vector(e, f, as, NULL));
+  put_data(e, y, PR_any);
+  text_fmt(e->t, ", %d)", (int)k);
+  return true;
+}
+
 static void put_cast(Emit *e, const Expr *x, Prec at) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
-  i64 k;
-  DType as = to;
-  ExprId bytes = quantised(e, x, &k), y = bytes ? bytes : requantised(e, x, &as, &k);
-  if (y) {
-    e->b.frame += e->b.w * 64;
-    text_fmt(e->t, "%s(", need_vector(e, bytes ? "quantise" : "requantise", as, NULL));
-    put_data(e, y, PR_any);
-    text_fmt(e->t, ", %d)", (int)k);
-    return;
-  }
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (from == DT_f32 && dtype_is_half(to)) {
@@ -206,8 +237,8 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
               x->op == OP_pairs;
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
-  if (x->op == OP_dot4) {
-    e->vec.dot4 = true;
+  if (x->op == OP_dot4 || x->op == OP_dot2) {
+    e->vec.dot4 = e->b.apart = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
@@ -315,6 +346,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
       put_call(e, x, need_loop(e, x, from));
     return;
   }
+  if (put_bytes(e, x)) return;
   if (x->op == OP_cast) {
     put_cast(e, x, at);
     return;

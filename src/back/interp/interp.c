@@ -311,7 +311,10 @@ static Scalar quad(Run *r, const Expr *e) {
   Scalar lane[4];
   u32 all = 0;
   eval_lanes(r, e->arg[0], lane);
-  for (u32 i = 0; i < 4; i++) all |= (u32)(u8)lane[i].i << 8 * i;
+  if (prog_expr(r->p, e->arg[0])->lanes == 2)
+    all = (u32)(u16)lane[0].i | (u32)(u16)lane[1].i << 16;
+  else
+    for (u32 i = 0; i < 4; i++) all |= (u32)(u8)lane[i].i << 8 * i;
   return (Scalar){.i = (i32)all};
 }
 

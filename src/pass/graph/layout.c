@@ -9,10 +9,11 @@
  * or lines, and gets its border too. The block is as wide as the target's vectors, or half of that
  * where channel counts would leave too much of it empty.
  *
- * A convolution of integers whose operand is bytes less a zero point (graph_bytes) reads the bytes:
- * they get the blocks and the border, which holds the zero point. Blocks count elements, whatever
- * their size. Bytes are read four at a time, along the channels of a block; where channels are few,
- * along a row of the image, and then they stay in plain order with room behind the rows.
+ * A convolution of integers whose operand is bytes or i16 less a zero point (graph_narrow) reads
+ * these: they get the blocks and the border, which holds the zero point. Blocks count elements,
+ * whatever their size. Groups of them are read at a time, along the channels of a block; where
+ * channels are few, along a row of the image, and then they stay in plain order with room behind
+ * the rows.
  *
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
@@ -240,7 +241,7 @@ static bool fills_blocks(const Work *w, const Node *n) {
 static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
-  Val x = graph_node(g, id)->in[0], q = graph_bytes(g, x, &fill);
+  Val x = graph_node(g, id)->in[0], q = graph_narrow(g, x, &fill);
   const Chosen *c = family_of(w->u, graph_node(g, id));
   bool apart = c->family == FA_apart; /* lanes run along its operand too */
   if (c->family == FA_segments) return;

@@ -44,12 +44,15 @@ static bool is_sparse(const Unit *u, const Node *n) {
   return slides_are_sparse(u->target, s, ns);
 }
 
-/* Bytes are read along the axis of which fewer groups of four are needed. */
+/* Bytes are read along the axis of which fewer groups of four are needed, i16 of two. */
 static i64 behind_rows(Graph *g, const Node *n) {
   Slide s[MAX_RANK], *row = &s[conv_slides(g, n, s) - 1];
-  i64 channels = graph_type(g, n->in[1])->dim[1], quads = (row->size + 3) / 4;
-  bool few = channels * quads <= (channels + 3) / 4 * row->size;
-  return few && row->dilation == 1 && node_int(n, AT_group, 1) == 1 ? quads * 4 - row->size : -1;
+  i64 zero, channels = graph_type(g, n->in[1])->dim[1];
+  Val q = graph_narrow(g, n->in[0], &zero);
+  i64 each = q && graph_type(g, q)->dt == DT_i16 ? 2 : 4, groups = (row->size + each - 1) / each;
+  bool few = channels * groups <= (channels + each - 1) / each * row->size;
+  return few && row->dilation == 1 && node_int(n, AT_group, 1) == 1 ? groups * each - row->size
+                                                                    : -1;
 }
 
 static Chosen choose(const Unit *u, const Node *n) {

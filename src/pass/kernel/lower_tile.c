@@ -15,7 +15,7 @@
  * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
  * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
  * the accumulator before it is stored. Integers go the same ways; products of bytes are taken four
- * at a time, see tile_int.c.
+ * at a time, those of i16 two, see tile_int.c.
  */
 #include "pass/kernel/tile.h"
 
@@ -173,7 +173,8 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
   if (t->quad < FORM_AXES)
-    return ex_op3(p, OP_dot4, arg[t->bytes.operand], arg[1 - t->bytes.operand], acc);
+    return ex_op3(p, t->each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
+                  arg[1 - t->bytes.operand], acc);
   if (f->op == OP_mul && f->with == OP_add && f->acc == DT_f32 && t->l->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
@@ -226,10 +227,10 @@ static void open_fold(Tile *t, Cursor *at) {
   for (u32 i = 0; i < f->naxes; i++) {
     if (!f->axis[i].fold) continue;
     if (i == t->quad && i != t->split) {
-      i64 n = (f->axis[i].hi + 3) / 4;
+      i64 n = (f->axis[i].hi + t->each - 1) / t->each;
       t->at.quad = ex_int(p, 0);
       if (n > 1) t->at.quad = ex_var(p, prog_for(p, at, t->at.quad, ex_int(p, n), "q"));
-      t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, 4));
+      t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->each));
       continue;
     }
     if (i != t->split) {
@@ -241,7 +242,7 @@ static void open_fold(Tile *t, Cursor *at) {
     if (blocks > 1) block = prog_for(p, at, ex_int(p, 0), ex_int(p, blocks), "cb");
   }
   if (t->split == FORM_AXES) return;
-  i64 each = t->split == t->quad ? 4 : 1, n = (f->axis[t->split].hi + each - 1) / each,
+  i64 each = t->split == t->quad ? t->each : 1, n = (f->axis[t->split].hi + each - 1) / each,
       within = t->block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
@@ -565,11 +566,12 @@ static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
 
 static void note(const Tile *t, bool along) {
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
-  Family f = along                 ? FA_along
-             : !t->f.fold          ? FA_map
-             : t->quad < FORM_AXES ? FA_dot4
-             : splat               ? FA_product
-                                   : FA_apart;
+  Family f = along          ? FA_along
+             : !t->f.fold   ? FA_map
+             : t->each == 4 ? FA_dot4
+             : t->each == 2 ? FA_dot2
+             : splat        ? FA_product
+                            : FA_apart;
   if (along || !t->f.fold)
     family_note(t->p, t->l->at.last, f, "of %u lanes ", t->lanes);
   else

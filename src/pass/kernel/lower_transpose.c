@@ -19,17 +19,19 @@ typedef struct Turn {
   u32 out;   /* the axis that the result is contiguous along */
   bool turn; /* vectors of the result can be stored */
   VarId to;  /* lane of those */
+  DType as;  /* of the lanes that change places */
 } Turn;
 
 /* Lanes of f32 change places; halves are rounded before, or where they are stored, which is the
- * same. */
-static bool is_turned(DType dt) {
-  return dt == DT_f32 || dtype_is_half(dt);
+ * same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
+static DType turned_as(const Lower *l, DType dt) {
+  if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
+  return dtype_is_narrow(dt) && l->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {
   DType dt = prog_buf(p, out)->dt;
-  return dt == DT_f32 ? value : ex_cast(p, dt, value, true);
+  return dt == prog_expr(p, value)->dt ? value : ex_cast(p, dt, value, dtype_is_half(dt));
 }
 
 static bool is_wide(const Axis *a, i64 least) {
@@ -89,9 +91,10 @@ static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
   ExprId value = widen(&w, nest_value(&nest));
   if (!value) bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
   const Expr *v = prog_expr(p, value);
-  if (v->dt == DT_f32) return value;
-  bool rounds = v->kind == EX_op && v->op == OP_cast && prog_expr(p, v->arg[0])->dt == DT_f32;
-  return rounds ? v->arg[0] : ex_cast(p, DT_f32, value, false);
+  if (v->dt == x->as) return value;
+  bool rounds = x->as == DT_f32 && v->kind == EX_op && v->op == OP_cast &&
+                prog_expr(p, v->arg[0])->dt == DT_f32;
+  return rounds ? v->arg[0] : ex_cast(p, x->as, value, false);
 }
 
 /* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
@@ -139,7 +142,7 @@ static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) 
   Prog *p = t->p;
   Turn in = *x;
   Dim dim[2] = {ACROSS, t->lanes};
-  BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 2, str_of(p->c, "tile"));
+  BufId tile = prog_add_buf(p, BS_local, x->as, dim, 2, str_of(p->c, "tile"));
   Cursor inside = at;
   VarId b = prog_for(p, &inside, ex_int(p, 0), ex_int(p, count), "e");
   in.t.at.inner.at[in.t.at.inner.n++] = (InnerVar){b, ACROSS};
@@ -198,10 +201,10 @@ static void loop_tiles(Turn *x, Cursor at) {
 }
 
 bool lower_transpose(Lower *l, Cursor at, const Form *f) {
-  Turn x = {.t = tile_of(l, f)};
-  if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random ||
-      !is_turned(prog_buf(l->p, f->out.buf)->dt))
+  if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random)
     return false;
+  Turn x = {.t = tile_of(l, f), .as = turned_as(l, prog_buf(l->p, f->out.buf)->dt)};
+  if (x.as == DT_COUNT) return false;
   x.out = tile_lane_axis(&x.t);
   if (x.out == FORM_AXES || !is_wide(&f->axis[x.out], 4)) return false;
   for (u32 i = 0; i < f->naxes; i++)

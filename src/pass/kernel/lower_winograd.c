@@ -6,6 +6,12 @@
  * m x m results come back. Weights are transformed now, in double. Patches are taken in blocks
  * whose transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications
  * and loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
+ *
+ * Integers lose nothing: bytes that lie in memory as i16 (pairs.c) are transformed in 16 bits,
+ * which hold a hundred times 255; weights are transformed with the denominators of G left out, row
+ * by row, and fit 16 bits; products are summed modulo 2^32 (dot2). With AT made whole in return,
+ * the result is y times 3 * 3 and a power of two, modulo 2^32: the inverse of 9 and a shift give y,
+ * if y times that power fits 32 bits. winograd_plan.c sees to that.
  */
 #include "pass/kernel/tile.h"
 
@@ -29,12 +35,25 @@ static const double g4[6][3] = {{1. / 4, 0, 0},
 static const double at4[4][WINO_SIDE] = {
     {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
 
+/* The same for integers: rows of G without denominators, and AT times 2, or 3 times a power of two,
+ * by row. */
+static const double gi2[4][3] = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}};
+static const double gi4[6][3] = {{1, 0, 0}, {-1, -1, -1}, {-1, 1, -1},
+                                 {1, 2, 4}, {1, -2, 4},   {0, 0, 1}};
+static const double ati2[2][WINO_SIDE] = {{2, 1, 1, 0}, {0, 1, -1, -2}};
+static const double ati4[4][WINO_SIDE] = {
+    {6, 4, 4, 1, 1, 0}, {0, 2, -2, 1, -1, 0}, {0, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 6}};
+static const u32 shift2[2] = {1, 1}, shift4[4] = {3, 2, 1, 1};
+#define INVERSE_9 0x38e38e39 /* modulo 2^32 */
+
 typedef struct Wino {
   Lower *l;
   Prog *p;
+  Form form; /* over what lies in memory */
   const Form *f;
   u32 m, side;                    /* results and inputs along one side of a patch */
   u32 lanes;                      /* block of channels */
+  DType in_dt, dt;                /* of transformed inputs, and of sums */
   u32 batch, out, high, wide, in; /* axes: image, result channel, row, column, channel */
   i64 nin, nout, down, across;    /* channels; patches below and beside each other */
   i64 pad_y, pad_x;
@@ -56,13 +75,30 @@ static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
          patches * w->m + 2 - *pad <= prog_buf(w->p, w->f->in[0].buf)->dim[d] + x->hi[d];
 }
 
+/* f over what lies in memory: i16 that are used as i32. */
+static Form stored_form(Lower *l, const Form *f) {
+  Form r = *f;
+  const Storage *s = storage_of(l, f->in[0].buf);
+  i64 zero;
+  Val q = f->dt == DT_i32 && s->kind == SK_inlined ? graph_narrow(l->g, s->value, &zero) : 0;
+  if (q && !zero && graph_type(l->g, q)->dt == DT_i16) r.in[0].buf = l->buf[q];
+  return r;
+}
+
 /* Axes are those that form.c gives a convolution: 1 is of groups. */
-static bool recognise(Lower *l, const Form *f, Wino *w) {
-  const Chosen *c = tile_chosen(l, f);
+static bool recognise(Lower *l, const Form *given, Wino *w) {
+  const Chosen *c = tile_chosen(l, given);
+  Form stored = c->patch ? stored_form(l, given) : *given;
+  const Form *f = &stored;
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
   if (!c->patch || !y || !x || !y->block || y->block != x->block || f->out.idx[1].base % y->block)
     return false;
-  *w = (Wino){.l = l, .p = l->p, .f = f, .lanes = y->block, .m = c->patch, .side = c->patch + 2};
+  DType in_dt = prog_buf(l->p, f->in[0].buf)->dt;
+  if (in_dt != (f->dt == DT_f32 ? DT_f32 : DT_i16)) return false;
+  *w = (Wino){.l = l, .p = l->p, .form = *f, .lanes = y->block, .in_dt = in_dt, .dt = f->dt};
+  w->f = f = &w->form;
+  w->m = c->patch;
+  w->side = c->patch + 2;
   w->batch = f->axis[0].hi == 1 ? FORM_AXES : 0;
   w->out = 2;
   w->high = 3;
@@ -87,7 +123,7 @@ static BufId weights(Wino *w) {
   u32 *known = map_put_bytes(&w->l->once, (i64[]){ON_winograd, from, w->m}, 3 * sizeof(i64));
   i64 dim[3] = {w->side * w->side, w->nout, w->nin};
   if (*known) return *known;
-  Tensor *u = tensor_wrap(&p->c->keep, DT_f32, dim, 3, NULL);
+  Tensor *u = tensor_wrap(&p->c->keep, w->dt, dim, 3, NULL);
   BufId made = *known = prog_add_const(p, u, prog_buf(p, from)->name);
   *map_put_bytes(&w->l->once, (i64[]){ON_weights, made}, 2 * sizeof(i64)) = from;
   return made;
@@ -96,30 +132,38 @@ static BufId weights(Wino *w) {
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a) {
   BufId from = *map_get_bytes(&l->once, (i64[]){ON_weights, b}, 2 * sizeof(i64));
   const Tensor *as = prog_buf(l->p, b)->data, *k = prog_buf(l->p, from)->data;
-  Tensor *u = tensor_new(a, DT_f32, as->dim, 3);
+  Tensor *u = tensor_new(a, as->dt, as->dim, 3);
+  bool whole = as->dt == DT_i32;
   u32 side = as->dim[0] == 36 ? 6 : 4;
   u64 pairs = (u64)as->dim[1] * (u64)as->dim[2];
-  const double(*g)[3] = side == 6 ? g4 : g2;
-  float *to = (float *)(uintptr_t)u->data;
+  const double(*g)[3] = side == 6 ? (whole ? gi4 : g4) : whole ? gi2 : g2;
   for (u64 o = 0; o < pairs; o++) {
-    float x[3][3];
-    double t[WINO_SIDE][3];
-    memcpy(x, (const u8 *)k->data + o * sizeof x, sizeof x); /* at any address */
+    double x[3][3], t[WINO_SIDE][3];
+    for (u32 i = 0; i < 9; i++) {
+      Scalar s = tensor_get(k, o * 9 + i);
+      x[i / 3][i % 3] = whole ? (double)s.i : s.f;
+    }
     for (u32 i = 0; i < side; i++)
       for (u32 j = 0; j < 3; j++)
-        t[i][j] = g[i][0] * (double)x[0][j] + g[i][1] * (double)x[1][j] + g[i][2] * (double)x[2][j];
+        t[i][j] = g[i][0] * x[0][j] + g[i][1] * x[1][j] + g[i][2] * x[2][j];
     for (u32 i = 0; i < side; i++)
-      for (u32 j = 0; j < side; j++)
-        to[(i * side + j) * pairs + o] =
-            (float)(t[i][0] * g[j][0] + t[i][1] * g[j][1] + t[i][2] * g[j][2]);
+      for (u32 j = 0; j < side; j++) {
+        double y = t[i][0] * g[j][0] + t[i][1] * g[j][1] + t[i][2] * g[j][2];
+        tensor_set(u, (i * side + j) * pairs + o, whole ? (Scalar){.i = (i64)y} : (Scalar){.f = y});
+      }
   }
   return u;
 }
 
 /* ---- transforms ---- */
 
-static BufId registers(Wino *w, u32 rows, u32 columns, const char *name) {
-  return tile_registers(w->p, DT_f32, w->lanes, rows, columns, name);
+static BufId registers(Wino *w, DType dt, u32 rows, u32 columns, const char *name) {
+  return tile_registers(w->p, dt, w->lanes, rows, columns, name);
+}
+
+static ExprId all_lanes(Wino *w, DType dt, double x) {
+  Scalar s = dt == DT_f32 ? (Scalar){.f = x} : (Scalar){.i = (i64)x};
+  return ex_splat(w->p, ex_const(w->p, dt, s), w->lanes);
 }
 
 static ExprId reg_at(Wino *w, BufId b, u32 i, u32 j) {
@@ -137,8 +181,7 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
       if (c == 0 || (c < 0) == (pass == 0)) continue;
       ExprId e = across ? reg_at(w, b, j, k) : reg_at(w, b, k, j);
       double size = c < 0 ? -c : c;
-      if (size != 1)
-        e = ex_op2(p, OP_mul, e, ex_splat(p, ex_const(p, DT_f32, (Scalar){.f = size}), w->lanes));
+      if (size != 1) e = ex_op2(p, OP_mul, e, all_lanes(w, prog_buf(p, b)->dt, size));
       sum = !sum ? e : ex_op2(p, c < 0 ? OP_sub : OP_add, sum, e);
     }
   return sum;
@@ -176,7 +219,8 @@ static ExprId image(Wino *w) {
 /* Patches from `first` on, so many, transformed into v. */
 static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
-  BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->side, w->side, "h");
+  BufId d = registers(w, w->in_dt, w->side, w->side, "d"),
+        half = registers(w, w->in_dt, w->side, w->side, "h");
   VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) patch = ex_op2(p, OP_min, patch, ex_int(p, w->last));
@@ -207,7 +251,7 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
 static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
   Lower *l = w->l;
   Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .fold = true, .with = OP_add};
-  f.acc = f.dt = DT_f32;
+  f.acc = f.dt = w->dt;
   f.axis[0] = (Axis){.hi = w->side * w->side, .fold = false};
   f.axis[1] = (Axis){.hi = count, .fold = false};
   f.axis[2] = (Axis){.hi = w->nout, .fold = false};
@@ -239,25 +283,40 @@ static Widen wino_widen(const Wino *w, ExprId vec) {
                  .once = &w->l->once};
 }
 
+static const double (*back_of(const Wino *w))[WINO_SIDE] {
+  if (w->dt == DT_f32) return w->m == 4 ? at4 : at2;
+  return w->m == 4 ? ati4 : ati2;
+}
+
+/* What place (r, c) of a patch has come to: integers are multiples of it. */
+static ExprId result_of(Wino *w, BufId half, u32 r, u32 c) {
+  Prog *p = w->p;
+  ExprId e = combine(w, half, back_of(w)[c], w->side, r, true);
+  if (w->dt == DT_f32) return e;
+  if (w->m == 4) e = ex_op2(p, OP_mul, e, all_lanes(w, DT_i32, INVERSE_9));
+  const u32 *shift = w->m == 4 ? shift4 : shift2;
+  return ex_op2(p, OP_shr, e, all_lanes(w, DT_i32, shift[r] + shift[c]));
+}
+
 static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
                          u32 c) {
   Prog *p = w->p;
   const Form *f = w->f;
-  const double(*a)[WINO_SIDE] = w->m == 4 ? at4 : at2;
   if (f->axis[w->wide].hi % w->m)
     prog_if(p, &at, ex_op2(p, OP_lt, scaled(p, x, w->m, c), ex_int(p, f->axis[w->wide].hi)));
   w->val[w->high] = scaled(p, y, w->m, r);
   w->val[w->wide] = scaled(p, x, w->m, c);
   w->val[w->out] = ex_op2(p, OP_add, scaled(p, ob, w->lanes, 0), ex_var(p, w->lane_var));
   Nest nest = wino_nest(w, at);
-  Widen wide = wino_widen(w, combine(w, half, a[c], w->side, r, true));
+  Widen wide = wino_widen(w, result_of(w, half, r, c));
   store_wide(&nest, &wide, nest_finish(&nest, ex_var(p, w->acc_var)));
 }
 
 /* Their products in mm back as results, finished and stored. */
 static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
-  BufId d = registers(w, w->side, w->side, "d"), half = registers(w, w->m, w->side, "h");
+  BufId d = registers(w, w->dt, w->side, w->side, "d"),
+        half = registers(w, w->dt, w->m, w->side, "h");
   VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) prog_if(p, &at, ex_op2(p, OP_le, ex_copy(p, patch), ex_int(p, w->last)));
@@ -270,7 +329,7 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
       ExprId to[2] = {ex_int(p, r), ex_int(p, c)};
       prog_store(p, &at, d, to, 2, ex_load_vec(p, w->mm, from, 3, w->lanes));
     }
-  transform(w, &at, w->m == 4 ? at4 : at2, w->m, d, half);
+  transform(w, &at, back_of(w), w->m, d, half);
   for (u32 r = 0; r < w->m; r++) {
     Cursor row = at;
     if (w->f->axis[w->high].hi % w->m)
@@ -290,7 +349,7 @@ static bool finishes(Wino *w) {
   ExprId block = scaled(p, w->val[w->out], w->lanes, 0);
   w->val[w->out] = ex_op2(p, OP_add, block, ex_var(p, w->lane_var));
   Nest nest = wino_nest(w, prog_end());
-  Widen wide = wino_widen(w, ex_splat(p, ex_const(p, DT_f32, (Scalar){0}), w->lanes));
+  Widen wide = wino_widen(w, all_lanes(w, w->dt, 0));
   bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var))) != 0;
   memset(w->val, 0, sizeof w->val);
   prog_rewind(p, mark);
@@ -320,8 +379,8 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */
   Dim vd[3] = {w->side * w->side, each, w->nin}, md[3] = {w->side * w->side, each, w->nout};
-  w->v = prog_add_buf(p, BS_local, DT_f32, vd, 3, str_of(p->c, "patches"));
-  w->mm = prog_add_buf(p, BS_local, DT_f32, md, 3, str_of(p->c, "products"));
+  w->v = prog_add_buf(p, BS_local, w->in_dt, vd, 3, str_of(p->c, "patches"));
+  w->mm = prog_add_buf(p, BS_local, w->dt, md, 3, str_of(p->c, "products"));
   /* One loop over blocks, of which the last may have patches that are none; or the last by itself.
    */
   if (even) w->last = all % each ? all - 1 : 0;
@@ -342,7 +401,7 @@ bool lower_winograd(Lower *l, Cursor at, const Form *f) {
   if (!recognise(l, f, &w)) return false;
   Prog *p = l->p;
   w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  w.acc_var = prog_add_var(p, DT_f32, str_of(p->c, "acc"));
+  w.acc_var = prog_add_var(p, w.dt, str_of(p->c, "acc"));
   if (!finishes(&w)) return false;
   family_note(p, l->at.last, FA_winograd, "F(%ux%u), %.2f of the time of plain sums ", w.m, w.m,
               tile_chosen(l, f)->share);

@@ -16,7 +16,7 @@ typedef enum LaneUse {
 /* What the users of a fold make of it: how much else there is to do beside the tile. */
 typedef enum Finish { FI_plain, FI_reads, FI_functions } Finish;
 
-/* An operand that is bytes in memory: see tile_int.c. */
+/* An operand that is bytes, or i16, in memory: see tile_int.c. */
 typedef struct TileBytes {
   u32 operand;     /* FORM_IN: there is none */
   i64 zero;        /* the zero point, taken off the sums at their start */
@@ -40,7 +40,7 @@ typedef struct TileAt {
   VarId var[FORM_AXES];  /* of loops */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
-  ExprId quad;     /* which four of the quad axis */
+  ExprId quad;     /* which group of the quad axis */
   InnerVars inner; /* lane_var, and what else runs inside of blocks */
 } TileAt;
 
@@ -53,7 +53,8 @@ typedef struct Tile {
   u32 row;   /* the axis that tiles have several points of; FORM_AXES: none */
   u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
   i64 block; /* of that one */
-  u32 quad;  /* folded axis whose points are taken four at a time, by dot4; FORM_AXES: none */
+  u32 quad;  /* folded axis whose points are taken in groups; FORM_AXES: none */
+  i64 each;  /* points of a group: 4 by dot4, 2 by dot2; 1 where there are none */
   TileBytes bytes;
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];

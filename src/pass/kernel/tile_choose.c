@@ -379,7 +379,7 @@ static i64 window_rows(const Tile *t, i64 most) {
 static void choose_size(Tile *t) {
   const Target *to = t->l->target;
   const Costs *c = to->cost;
-  bool splat = false, packed = false, quads = t->quad < FORM_AXES;
+  bool splat = false, packed = false, quads = t->each > 1;
   i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
   /* one panel at a time: then merge finds more that goes block by block */
@@ -416,11 +416,12 @@ Tile tile_of(Lower *l, const Form *f) {
                 .row = FORM_AXES,
                 .split = FORM_AXES,
                 .bytes = {.operand = FORM_IN},
-                .quad = FORM_AXES};
+                .quad = FORM_AXES,
+                .each = 1};
 }
 
 static bool is_plain(DType dt) {
-  return dt == DT_f32 || dtype_is_half(dt) || dt == DT_i32 || dt == DT_u8 || dt == DT_i8;
+  return dt == DT_f32 || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
 }
 
 /* Vectors of f32, or of integers up to 32 bits, whose sums do not depend on their order. */

@@ -1,14 +1,16 @@
-/* tile_int.c: sums of products of bytes with constant weights.
+/* tile_int.c: sums of products of bytes, or of i16, with constant weights.
  *
- * In: a form over i32, one operand of which is bytes less a zero point (graph_bytes), the other a
- * constant. Out: the form over the bytes themselves. The zero point is taken off once: the sums
+ * In: a form over i32, one operand of which is bytes or i16 less a zero point (graph_narrow), the
+ * other a constant. Out: the form over these themselves. The zero point is taken off once: the sums
  * begin at minus the zero point times the sum of the weights. That holds where every product takes
  * part, so the border around the bytes must hold the zero point; a form whose operand still leaves
- * its dimension is left alone. Two ways to sum:
+ * its dimension is left alone. Three ways to sum:
  *   quads   the weights fit 8 bits and one operand does not move along the lanes: four points of a
  *           folded axis along which the bytes are contiguous are one step, dot4
- *   floats  all sums stay below 2^22, where f32 counts exactly: depthwise convolutions, short sums
- * Both give the integers of the form, to the bit, in any order. Everything else is i32 arithmetic.
+ *   pairs   the same of i16 and weights that fit 16 bits, two points at a time: dot2
+ *   floats  all sums of products of bytes stay below 2^22, where f32 counts exactly: depthwise
+ * convolutions, short sums All give the integers of the form, to the bit, in any order. Everything
+ * else is i32 arithmetic.
  */
 #include "pass/kernel/tile.h"
 
@@ -25,9 +27,14 @@ bool bytes_begin(Tile *t) {
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
     const Storage *s = storage_of(l, f->in[k].buf);
-    Val q = s->kind == SK_inlined ? graph_bytes(l->g, s->value, &t->bytes.zero) : 0;
-    if (!q || is_inlined(l, l->buf[q]) || !tile_is_const(t, f->in[1 - k].buf)) continue;
-    f->in[k].buf = l->buf[q];
+    if (!tile_is_const(t, f->in[1 - k].buf)) continue;
+    if (s->kind == SK_inlined) {
+      Val q = graph_narrow(l->g, s->value, &t->bytes.zero);
+      if (!q || is_inlined(l, l->buf[q])) continue;
+      f->in[k].buf = l->buf[q];
+    } else if (prog_buf(t->p, f->in[k].buf)->dt != DT_i16) {
+      continue;
+    }
     t->bytes.operand = k;
     return true;
   }
@@ -35,8 +42,8 @@ bool bytes_begin(Tile *t) {
   return false;
 }
 
-/* Does the axis step by one through memory in operand o, where groups of four stay inside? */
-static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
+/* Does the axis step by one through memory in operand o, where groups stay inside? */
+static bool is_contiguous(const Tile *t, const Operand *o, u32 axis, i64 each) {
   const Buf *b = prog_buf(t->p, o->buf);
   const Layout *y = layout_of(t->l, o->buf);
   u32 found = o->rank;
@@ -53,7 +60,7 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
     if (b->dim[d] != 1 || (y && (y->lo[d] || y->hi[d]))) return false;
   const Index *ix = &o->idx[found];
   if (found + 1 != o->rank || ix->base || !dim_is_const(b->dim[found])) return false;
-  i64 n = t->f.axis[axis].hi, last = ix->shift + (n + 3) / 4 * 4 - n;
+  i64 n = t->f.axis[axis].hi, last = ix->shift + (n + each - 1) / each * each - n;
   for (u32 i = 0; i < ix->n; i++) {
     if (!dim_is_const(t->f.axis[ix->axis[i]].hi) || ix->coef[i] < 0) return false;
     last += ix->coef[i] * (t->f.axis[ix->axis[i]].hi - 1);
@@ -61,14 +68,14 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis) {
   return last < b->dim[found] + (y ? y->hi[found] : 0);
 }
 
-/* The folded axis of which four points are one step of dot4; FORM_AXES: there is none. */
-static u32 quad_axis(const Tile *t) {
+/* The folded axis of which so many points are one step; FORM_AXES: there is none. */
+static u32 quad_axis(const Tile *t, i64 each) {
   const Operand *o = &t->f.in[t->bytes.operand];
   const Layout *y = layout_of(t->l, o->buf);
-  if (y && y->block) return t->block % 4 ? FORM_AXES : t->split;
+  if (y && y->block) return t->block % each ? FORM_AXES : t->split;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i)) return i;
+    if (a->fold && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i, each)) return i;
   }
   return FORM_AXES;
 }
@@ -77,7 +84,7 @@ static u32 quad_axis(const Tile *t) {
 static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
   const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes.operand].buf))->data;
   *lo = *hi = 0;
-  for (u64 i = 0; i < w->n; i++) {
+  for (u64 i = 0; w->data && i < w->n; i++) { /* Winograd's, made later, fit 16 bits */
     i64 x = tensor_get(w, i).i;
     *lo = x < *lo ? x : *lo;
     *hi = x > *hi ? x : *hi;
@@ -100,13 +107,17 @@ static bool is_exact(const Tile *t, i64 weight) {
 
 bool bytes_settle(Tile *t) {
   u32 w = 1 - t->bytes.operand;
-  i64 lo, hi, most = largest(t, &lo, &hi);
+  DType dt = prog_buf(t->p, t->f.in[t->bytes.operand].buf)->dt;
+  i64 lo, hi, most = largest(t, &lo, &hi), each = dt == DT_i16 ? 2 : 4,
+              room = dt == DT_i16 ? 0x8000 : 0x80;
   if (t->use[w] != LU_packed) return false;
-  if (t->use[t->bytes.operand] == LU_splat && lo >= -128 && hi <= 127) t->quad = quad_axis(t);
+  if (t->use[t->bytes.operand] == LU_splat && lo >= -room && hi < room)
+    t->quad = quad_axis(t, each);
   if (t->quad < FORM_AXES) {
-    t->bytes.bias_128 = prog_buf(t->p, t->f.in[t->bytes.operand].buf)->dt == DT_i8;
+    t->each = each;
+    t->bytes.bias_128 = dt == DT_i8;
     if (t->bytes.bias_128) t->bytes.zero += 128;
-  } else if (is_exact(t, most)) {
+  } else if (dt != DT_i16 && is_exact(t, most)) {
     t->bytes.sum_in_f32 = true;
     t->f.acc = DT_f32;
   } else {
@@ -133,7 +144,7 @@ ExprId bytes_load(const Tile *t, ExprId load) {
   Prog *p = t->p;
   if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
   Expr x = *prog_expr(p, load);
-  ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, 4));
+  ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, (u32)t->each));
   if (!t->bytes.bias_128) return e;
   return ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = (i32)0x80808080u}));
 }

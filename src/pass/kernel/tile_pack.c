@@ -2,7 +2,7 @@
  *
  * In: the index map of an operand. Out: [axes outside of the panels, panels, folded axes, lanes],
  * zeros where the last panel or block has no element: every step of the fold reads the next vector.
- * Where steps take four points at a time, an element is four bytes.
+ * Where steps take four points at a time, or two, an element is four bytes, or two times 16 bits.
  * A constant is brought into this order now, other operands while the kernel runs, anew for every
  * point of the axes outside of the panels.
  */
@@ -10,7 +10,7 @@
 #include "pass/kernel/tile.h"
 
 /* One dimension of the packed order: an axis of the form, or the lanes as panels and lanes of one,
- * or a folded axis as blocks and points within one, or as groups of four points. */
+ * or a folded axis as blocks and points within one, or as groups of points that are one step. */
 typedef struct Place {
   enum { PL_axis, PL_panel, PL_block, PL_within, PL_quad, PL_lane } kind;
   u32 axis;
@@ -40,12 +40,12 @@ static Places places_of(const Tile *t, u32 k) {
     if (i == t->split)
       q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
     else if (i == t->quad)
-      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + 3) / 4};
+      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + t->each - 1) / t->each};
     else
       q.at[q.n++] = (Place){PL_axis, i, whole(&f->axis[i])};
   }
   if (t->split < FORM_AXES && operand_moves(o, t->split))
-    q.at[q.n++] = (Place){PL_within, t->split, t->split == t->quad ? t->block / 4 : t->block};
+    q.at[q.n++] = (Place){PL_within, t->split, t->split == t->quad ? t->block / t->each : t->block};
   q.at[q.n++] = (Place){PL_lane, t->lane, t->lanes};
   return q;
 }
@@ -71,7 +71,7 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
 /* Parts of one form read the same panels. Another form may read the same constant by other indices:
  * W and its transpose. */
 static u32 *packed_before(Tile *t, u32 k, const Places *q) {
-  i64 key[8 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
+  i64 key[9 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
   u32 n = 0;
   const Operand *o = &t->f.in[k];
   key[n++] = ON_packed;
@@ -79,6 +79,7 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   key[n++] = t->lanes;
   key[n++] = t->lane;
   key[n++] = t->quad;
+  key[n++] = t->each;
   key[n++] = t->bytes.sum_in_f32;
   key[n++] = t->split;
   key[n++] = t->block;
@@ -108,8 +109,8 @@ static i64 step_of(const Tile *t, const Place *x) {
   switch (x->kind) {
   case PL_panel: return t->lanes;
   case PL_block: return t->block;
-  case PL_quad: return 4;
-  case PL_within: return t->split == t->quad ? 4 : 1;
+  case PL_quad: return t->each;
+  case PL_within: return t->split == t->quad ? t->each : 1;
   default: return 1;
   }
 }
@@ -184,24 +185,25 @@ static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 fro
   }
 }
 
-/* Packs elements of x, or the low bytes of four. */
+/* Packs elements of x, or the low bits of several. */
 static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Tensor *to) {
   static const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
   const Operand *o = &t->f.in[k];
   const Buf *b = prog_buf(t->p, o->buf);
-  bool four = t->quad < FORM_AXES;
-  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), from = four && big ? stride - 1 : 0;
+  bool group = t->quad < FORM_AXES;
+  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), size = wide / t->each,
+      from = group && big ? stride - size : 0;
   Packing *s = NEW(&t->p->c->scratch, Packing);
-  *s = (Packing){.rank = q->n + four, .size = four ? 1 : (u32)wide, .from = x->data};
+  *s = (Packing){.rank = q->n + group, .size = (u32)size, .from = x->data};
   s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
-  Place quad = {PL_axis, t->quad, 4};
+  Place quad = {PL_axis, t->quad, t->each};
   Fence axis[FORM_AXES] = {0};
   for (u32 i = s->rank; i-- > 0;) {
-    bool byte = i == q->n;
-    const Place *y = byte ? &quad : &q->at[i];
+    bool part = i == q->n;
+    const Place *y = part ? &quad : &q->at[i];
     s->dim[i] = y->n;
-    s->sto[i] = byte ? (big ? -1 : 1) : wide;
-    if (!byte) wide *= y->n;
+    s->sto[i] = part ? (big ? -size : size) : wide;
+    if (!part) wide *= y->n;
     axis[y->axis].step[i] = step_of(t, y);
   }
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -217,7 +219,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
     from += (ix->base + ix->shift) * stride;
     add_limit(s, ix->base + ix->shift, x);
   }
-  pack_box(s, 0, s->first, four && big ? 3 : 0, from);
+  pack_box(s, 0, s->first, group && big ? dtype_bytes(to->dt) - size : 0, from);
 }
 
 /* The same numbers as floats. */
@@ -266,7 +268,7 @@ void pack_sums(Tile *t, u32 k) {
     for (u32 i = 0; i < q.n; i++)
       if (!t->f.axis[q.at[i].axis].fold) e = e * (u64)q.at[i].n + (u64)at[i];
     values_at(t, &q, at, value);
-    for (u32 j = 0; j < (t->quad < FORM_AXES ? 4 : 1); j++) {
+    for (i64 j = 0; j < t->each; j++) {
       if (element(t, k, value, &pos)) sum += tensor_get(x, pos).i;
       if (t->quad < FORM_AXES) value[t->quad]++;
     }

@@ -53,7 +53,10 @@ static Str key_of(const Tile *t) {
   const Form *f = &t->f;
   Text out = text_new(&c->scratch);
   text_fmt(&out, "tile %s%s lanes %u axis %u:", dtype_info[f->acc].name,
-           t->quad < FORM_AXES ? "/4" : "", t->lanes, t->lane);
+           t->each == 4   ? "/4"
+           : t->each == 2 ? "/2"
+                          : "",
+           t->lanes, t->lane);
   for (u32 i = 0; i < f->naxes; i++) {
     text_puts(&out, " ");
     if (dim_is_const(f->axis[i].hi))

@@ -16,6 +16,8 @@
 #include "pass/kernel/segment.h"
 #include "pass/kernel/tune.h"
 
+#include <math.h>
+
 static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
 enum { CHOICES = 3 };
 
@@ -47,9 +49,18 @@ i64 winograd_block(const Target *t, u32 m, i64 in, i64 out, i64 all) {
 
 /* ---- what it takes ---- */
 
-static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 high, i64 wide) {
-  double side = m ? m + 2 : 3, pairs = (double)in * (double)out, bytes = side * side * pairs * 4;
+/* Bytes that a weight takes in memory. */
+static i64 weight_bytes(DType dt) {
+  return dt == DT_f32 ? 4 : 2;
+}
+
+static double conv_time(const Unit *u, u32 m, DType dt, const Type *k, const Type *o) {
+  i64 out = k->dim[0], in = k->dim[1], high = o->dim[2], wide = o->dim[3],
+      images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
+  double side = m ? m + 2 : 3, pairs = (double)in * (double)out,
+         bytes = side * side * pairs * (double)weight_bytes(dt);
   double read = figures.byte_read * u->target->lanes * bytes;
+  if (dt != DT_f32) pairs *= u->target->cost->pairs;
   if (!m) return 9 * pairs * (double)images * (double)high * (double)wide + read;
   i64 all = (high + m - 1) / m * ((wide + m - 1) / m);
   i64 again = (all - 1) / winograd_block(u->target, m, in, out, all);
@@ -57,13 +68,34 @@ static double conv_time(const Unit *u, u32 m, i64 in, i64 out, i64 images, i64 h
   return side * side * pairs * (double)images * (double)all + read * (1 + more);
 }
 
+/* A convolution of bytes that lie in memory as i16? */
+static bool is_whole(Graph *g, const Node *n) {
+  i64 none;
+  Val zero, q = graph_narrow(g, n->in[0], &none);
+  return graph_type(g, n->out[0])->dt == DT_i32 && q && !none && graph_type(g, q)->dt == DT_i16 &&
+         graph_bytes_apart(g, q, &zero);
+}
+
+/* The first of the choices in which sums of integers fit 32 bits, multiplied as lower_winograd.c
+ * has them: by 64 and 4. */
+static u32 first_whole(const Tensor *k) {
+  double most = 0;
+  u64 each = k->n / (u64)k->dim[0];
+  for (u64 i = 0; i < k->n; i += each) {
+    double sum = 0;
+    for (u64 j = 0; j < each; j++) sum += fabs((double)tensor_get(k, i + j).i);
+    most = fmax(most, 255 * sum);
+  }
+  return most * 64 < 0x1p31 ? 0 : most * 4 < 0x1p31 ? 1 : 2;
+}
+
 /* What the constant that n reads is in the plan; NULL: n is no convolution for lower_winograd.c.
  */
 static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
   Slide s[MAX_RANK];
   const Tensor *k = graph_const(u->g, n->in[1]);
-  if (k->dt != DT_f32 || node_int(n, AT_group, 1) != 1 || k->dim[0] < 16 || k->dim[1] < 16 ||
-      conv_slides(u->g, n, s) != 2)
+  if ((k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 || k->dim[0] < 16 ||
+      k->dim[1] < 16 || conv_slides(u->g, n, s) != 2)
     return NULL;
   for (u32 i = 0; i < 2; i++)
     if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||
@@ -71,7 +103,8 @@ static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
       return NULL;
   u32 *number = map_put(&p->number, (u64)(uintptr_t)k->data);
   if (!*number) {
-    *vec_push(&u->c->scratch, &p->w) = (Weights){.bytes = (double)tensor_bytes(k)};
+    *vec_push(&u->c->scratch, &p->w) =
+        (Weights){.bytes = (double)k->n * (double)weight_bytes(k->dt)};
     *number = p->w.n;
   }
   return &p->w.at[*number - 1];
@@ -79,10 +112,9 @@ static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
 
 static void add_reader(const Unit *u, const Node *n, Weights *w) {
   const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
-  i64 out = k->dim[0], in = k->dim[1], images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
-  w->first = in > 256 || out > 256 || u->precise;
-  for (u32 i = 0; i < CHOICES; i++)
-    w->time[i] += conv_time(u, patch[i], in, out, images, o->dim[2], o->dim[3]);
+  const Tensor *t = graph_const(u->g, n->in[1]);
+  w->first = t->dt == DT_i32 ? first_whole(t) : k->dim[0] > 256 || k->dim[1] > 256 || u->precise;
+  for (u32 i = 0; i < CHOICES; i++) w->time[i] += conv_time(u, patch[i], t->dt, k, o);
 }
 
 /* ---- the choice ---- */

@@ -1,0 +1,90 @@
+/* pairs.c: bytes that products read many times are stored as numbers of 16 bits.
+ *
+ * In: a graph of sums of products of bytes. Out: the same graph where bytes less a zero point,
+ * q - z, that a convolution or contraction with constant weights reads, are a value of i16: i32(q)
+ * - z becomes i32(i16(q) - z), and the value of i16 lies in memory. Whoever makes the bytes stores
+ * them so, and if nobody else reads the bytes they are never made. The zero point may be a result
+ * of the run (DynamicQuantizeLinear): it is taken off here, once, not off the sums.
+ *
+ * Only for machines that multiply numbers of 16 bits in pairs and have no instruction for four
+ * bytes (target.def: pairs): there bytes would be widened again for each product. Not where little
+ * is computed with each byte of the weights, which as bytes come from memory in half the time; and
+ * not where lanes of a depthwise convolution read the same value, which takes bytes.
+ *
+ * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
+ */
+#include "pass/pass.h"
+
+#include <string.h>
+
+enum { LEAST_ROWS = 4 }; /* points of a result for which weights of 16 bits are worth reading */
+
+typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
+
+typedef struct Pairs {
+  u8 *want; /* by value: Want */
+  u32 n;
+} Pairs;
+
+/* Points of a result that are computed with the same weights: those of the operand, without what is
+ * summed. */
+static double rows_of(Graph *g, const Node *n, u32 k) {
+  const Type *x = graph_type(g, n->in[k]), *o = graph_type(g, n->out[0]);
+  double rows = 1;
+  const char *spec = n->op == OP_contract ? str_text(g->c, node_attr(n, AT_spec)->u.s) : NULL;
+  for (u32 i = 0; spec && i < x->rank; i++) {
+    const char *letters = k ? strchr(spec, ',') + 1 : spec;
+    if (!strchr(strstr(spec, "->"), letters[i])) continue;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LEAST_ROWS;
+  }
+  for (u32 i = 0; !spec && i < o->rank; i++)
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LEAST_ROWS;
+  return rows;
+}
+
+static Want want_of(Graph *g, const Node *n, u32 k) {
+  const Tensor *w = graph_const(g, n->in[1 - k]);
+  i64 group = n->op == OP_conv ? node_int(n, AT_group, 1) : 1;
+  if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
+  if (n->op == OP_conv && k) return WANT_nothing;
+  if (group > 1 && w->dim[1] == 1) return WANT_bytes;
+  return rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
+}
+
+/* A zero point, i32, as i16. */
+static Val in_16_bits(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  if (t) return mk_const(g, tensor_as(&g->c->work, t, DT_i16));
+  return mk_cast(g, graph_def(g, v, OP_cast)->in[0], DT_i16);
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Pairs *p = e->user;
+  const Node *n = graph_node(g, id);
+  if (n->nout != 1 || n->out[0] >= p->n || p->want[n->out[0]] != WANT_pairs) return true;
+  Val v = n->out[0], zero, q = graph_bytes_apart(g, v, &zero);
+  const Type *t = graph_type(g, v);
+  if (!q || t->dt != DT_i32 || !type_has_shape(graph_type(g, q), t->dim, t->rank)) return true;
+  g->loc = n->loc;
+  Val x = mk_cast(g, q, DT_i16);
+  if (zero) x = mk_map2(g, OP_sub, x, in_16_bits(g, zero));
+  edit_replace(e, v, mk_cast(g, x, DT_i32));
+  return false;
+}
+
+void pairs(Unit *u) {
+  Graph *g = u->g;
+  Pairs p = {.want = NEWS(&u->c->scratch, u8, g->val.n), .n = g->val.n};
+  if (!(u->target->cost->pairs > 0) || u->target->lanes == 1 || u->aim != AIM_time) return;
+  for (NodeId i = 1; i < g->node.n; i++) {
+    const Node *n = graph_node(g, i);
+    for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
+      Want want = want_of(g, n, k);
+      if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
+    }
+  }
+  if (!edit_run(g, visit, &p)) return;
+  cse(g);
+  dce(g);
+}
