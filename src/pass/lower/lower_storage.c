@@ -103,8 +103,9 @@ static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u
   prog_store(p, &at, b, idx, all, zero);
 }
 
-/* rest: of the last block only a part has channels. Bytes are read four at a time, those behind the
- * last channel too; they count for nothing, but memory that nobody wrote is not read. */
+/* rest: of the last block only a part has channels. Bytes are read four at a time and i16 two,
+ * those behind the last channel too; they count for nothing, but memory that nobody wrote is not
+ * read. */
 static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest) {
   bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
@@ -137,8 +138,7 @@ BufId layout_temp(Lower *l, Val v) {
   if (s->kind == SK_memory) s->kind = SK_layout;
   s->mem = mem;
   s->layout = y;
-  zero_border(l, mem, y, rank,
-              y->block && t->dim[1] % y->block && dtype_bytes(t->dt) == 1 && t->dt != DT_bool);
+  zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow(t->dt));
   return name;
 }
 
