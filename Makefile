@@ -19,7 +19,7 @@ LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
@@ -78,6 +78,15 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed peak_text $< $@
+# Text <-> ids and the sampler as text for generated C, text_code: every function static, in need of im_exp (mathlib.c writes it).
+TEXT_CODE := $(addprefix src/text/,text.h view.c scan.c norm.c model.c encode.c decode.c sample.h sample.c)
+$(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q){ printf '#include <%s>\n' stdbool.h stddef.h stdint.h string.h; \
+	  printf 'typedef %s;\n' 'uint8_t u8' 'uint16_t u16' 'uint32_t u32' 'uint64_t u64' 'int64_t i64'; \
+	  echo '#define TEXT_FN static'; sed '/^#include/d' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
+	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -89,7 +98,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak unicode): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak unicode text_code): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -83,7 +83,7 @@ static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TextRo
   }
   TextWords w = words_of(e->v, at, n);
   const u8 *word;
-  size_t length;
+  size_t length = 0;
   while (!e->no_room && !e->out.full && words_next(&w, &word, &length))
     if (!vocab_word(e->v, word, length, &e->out, room)) e->no_room = true;
 }

@@ -328,14 +328,14 @@ static JinjaNode *one_argument(JinjaScan *s) {
 static JinjaNode *filters_and_tests(JinjaScan *s, JinjaNode *n) {
   for (;;) {
     JinjaNode *outer;
-    bool not = false;
+    bool negated = false;
     skip(s);
     if (accept(s, "|")) {
       outer = node(s, JN_filter);
       outer->value = word(s);
       if (accept(s, "(")) outer->b = arguments(s);
     } else if (accept_word(s, "is")) {
-      not = accept_word(s, "not");
+      negated = accept_word(s, "not");
       outer = node(s, JN_test);
       outer->value = word(s);
       skip(s);
@@ -352,7 +352,7 @@ static JinjaNode *filters_and_tests(JinjaScan *s, JinjaNode *n) {
     }
     outer->a = n;
     n = outer;
-    if (not ) {
+    if (negated) {
       outer = node(s, JN_not);
       outer->a = n;
       n = outer;
@@ -395,9 +395,9 @@ static JinjaNode *operators(JinjaScan *s, u32 level) {
       if (accept(s, ops[level][i])) found = ops[level][i];
     if (!found && level == 0) {
       const char *at = s->at;
-      bool not = accept_word(s, "not");
+      bool negated = accept_word(s, "not");
       if (accept_word(s, "in"))
-        found = not ? "not in" : "in";
+        found = negated ? "not in" : "in";
       else
         s->at = at;
     }

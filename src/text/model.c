@@ -186,7 +186,7 @@ static void begin_symbols(Bpe *b, const u8 *at, size_t n) {
 }
 
 static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
-  size_t length;
+  size_t length = 0;
   if (v->head->flags & VF_whole_first) {
     u32 id = trie_longest(&v->token, at, n, &length);
     if (id != VOCAB_NONE && length == n) {

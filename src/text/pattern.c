@@ -123,14 +123,14 @@ static bool escape(Pattern *r, CharSet *s, u32 *ch) {
     return true;
   }
   const u8 *start = r->at;
-  bool not = e >= 'A' && e <= 'Z', ok = false;
+  bool negated = e >= 'A' && e <= 'Z', ok = false;
   switch (e | 0x20) {
   case 's': ok = set_named(r->a, r->u, &named, "White_Space", 11); break;
   case 'd': ok = set_named(r->a, r->u, &named, "Nd", 2); break;
   case 'w': ok = set_named(r->a, r->u, &named, "w", 1); break;
   case 'p': {
     bool braces = accept(r, "{");
-    if (braces && accept(r, "^")) not = !not ;
+    if (braces && accept(r, "^")) negated = !negated;
     start = r->at;
     while (braces && r->at < r->end && *r->at != '}') r->at++;
     if (!braces && r->at < r->end) r->at++;
@@ -142,7 +142,7 @@ static bool escape(Pattern *r, CharSet *s, u32 *ch) {
   default: break;
   }
   if (!ok) no(r, "an escape that is not supported");
-  if (not ) named = set_not(r->a, &named);
+  if (negated) named = set_not(r->a, &named);
   set_join(r->a, s, &named);
   return false;
 }
@@ -150,7 +150,7 @@ static bool escape(Pattern *r, CharSet *s, u32 *ch) {
 /* Behind [. */
 static CharSet bracket(Pattern *r) {
   CharSet s = {0};
-  bool not = accept(r, "^");
+  bool negated = accept(r, "^");
   for (bool first = true; first || !peek(r, ']'); first = false) {
     u32 lo, hi;
     if (peek(r, '[') || (r->end - r->at > 1 && r->at[0] == '&' && r->at[1] == '&'))
@@ -177,7 +177,7 @@ static CharSet bracket(Pattern *r) {
       set_add(r->a, &s, lo, hi + 1);
   }
   r->at++;
-  return not ? set_not(r->a, &s) : s;
+  return negated ? set_not(r->a, &s) : s;
 }
 
 static void alternatives(Pattern *r);
@@ -202,10 +202,10 @@ static bool one_set(Pattern *r, CharSet *s) {
 }
 
 /* Behind ( with ?! or ?=. */
-static void look(Pattern *r, bool not ) {
+static void look(Pattern *r, bool negated) {
   CharSet s;
   if (!one_set(r, &s) || !accept(r, ")")) no(r, "looking ahead at more than one character");
-  emit(r, RX_ahead, set_number(r, s), not );
+  emit(r, RX_ahead, set_number(r, s), negated);
 }
 
 static void group(Pattern *r) {

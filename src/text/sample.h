@@ -11,6 +11,10 @@
 
 #include "base/base.h"
 
+#ifndef TEXT_FN
+#define TEXT_FN
+#endif
+
 typedef struct TokenSampler TokenSampler; /* settings and the state of the generator */
 typedef struct Candidate Candidate;       /* a token that may be next */
 typedef struct StopTexts StopTexts;       /* strings that end an answer, wherever tokens begin */
@@ -34,8 +38,8 @@ struct Candidate {
 
 /* past: tokens so far, the last one at the end. work: n elements. n is at least 1. A logit that is
  * no number is never chosen. */
-u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
-                Candidate *work);
+TEXT_FN u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
+                        Candidate *work);
 
 struct StopTexts {
   const char *const *text;
@@ -47,10 +51,10 @@ struct StopTexts {
 };
 
 /* Bytes that must fit into held and into `to` of stops_put, for pieces of at most `piece` bytes. */
-size_t stops_room(const StopTexts *s, size_t piece);
+TEXT_FN size_t stops_room(const StopTexts *s, size_t piece);
 /* Takes a piece of text; writes what is certain to stand before any of the strings. */
-size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to);
+TEXT_FN size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to);
 /* At the end of the answer: what was held back. */
-size_t stops_end(StopTexts *s, u8 *to);
+TEXT_FN size_t stops_end(StopTexts *s, u8 *to);
 
 #endif

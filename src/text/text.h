@@ -14,6 +14,11 @@
 
 #include "base/base.h"
 
+/* static in generated C, which has the text of these files in it (see the Makefile) */
+#ifndef TEXT_FN
+#define TEXT_FN
+#endif
+
 typedef struct Vocab Vocab;           /* the tables of a tokeniser */
 typedef struct Trie Trie;             /* byte strings with values */
 typedef struct Scanner Scanner;       /* a regular expression as a table of states */
@@ -170,16 +175,17 @@ struct Detok {
 
 /* ---- view.c ---- */
 /* False: these are not the bytes of a vocabulary. They must be aligned to 8. */
-bool vocab_open(Vocab *v, const void *at, size_t n);
-const void *vocab_part(const Vocab *v, VocabPart p, u32 *count, u32 size);
-const u8 *vocab_token(const Vocab *v, u32 id, u32 *n);
-u8 vocab_flags(const Vocab *v, u32 id);
-u32 trie_step(const Trie *t, u32 node, u8 byte); /* VOCAB_NONE: there is none; 0 is the root */
+TEXT_FN bool vocab_open(Vocab *v, const void *at, size_t n);
+TEXT_FN const void *vocab_part(const Vocab *v, VocabPart p, u32 *count, u32 size);
+TEXT_FN const u8 *vocab_token(const Vocab *v, u32 id, u32 *n);
+TEXT_FN u8 vocab_flags(const Vocab *v, u32 id);
+TEXT_FN u32 trie_step(const Trie *t, u32 node,
+                      u8 byte); /* VOCAB_NONE: there is none; 0 is the root */
 /* The longest string that begins at p; its value - 1, or VOCAB_NONE. */
-u32 trie_longest(const Trie *t, const u8 *p, size_t n, size_t *length);
-u32 utf8_get(const u8 *p, size_t n, u32 *length); /* a character, or VOCAB_BAD_BYTE + *p */
-u32 utf8_put(u8 *p, u32 ch);
-bool char_is_space(u32 ch);
+TEXT_FN u32 trie_longest(const Trie *t, const u8 *p, size_t n, size_t *length);
+TEXT_FN u32 utf8_get(const u8 *p, size_t n, u32 *length); /* a character, or VOCAB_BAD_BYTE + *p */
+TEXT_FN u32 utf8_put(u8 *p, u32 ch);
+TEXT_FN bool char_is_space(u32 ch);
 
 static inline u32 merge_hash(u32 left, u32 right, u32 seed) {
   u64 key = ((u64)left << 32 | right) * 0x9e3779b97f4a7c15u + seed;
@@ -187,8 +193,8 @@ static inline u32 merge_hash(u32 left, u32 right, u32 seed) {
 }
 
 /* ---- scan.c ---- */
-Scanner vocab_scanner(const Vocab *v, u32 k);
-size_t scanner_match(const Scanner *s, const u8 *p, size_t n); /* bytes; 0: none */
+TEXT_FN Scanner vocab_scanner(const Vocab *v, u32 k);
+TEXT_FN size_t scanner_match(const Scanner *s, const u8 *p, size_t n); /* bytes; 0: none */
 /* The words of a stretch, in order. */
 typedef struct TextWords {
   const Vocab *v;
@@ -196,19 +202,19 @@ typedef struct TextWords {
   u32 nstep, level;
   size_t pos[VOCAB_SPLITS + 1], end[VOCAB_SPLITS + 1];
 } TextWords;
-TextWords words_of(const Vocab *v, const u8 *at, size_t n);
-bool words_next(TextWords *w, const u8 **at, size_t *n);
+TEXT_FN TextWords words_of(const Vocab *v, const u8 *at, size_t n);
+TEXT_FN bool words_next(TextWords *w, const u8 **at, size_t *n);
 
 /* ---- norm.c ---- */
 typedef struct TextRoom {
   u8 *at;
   size_t n;
 } TextRoom;
-void *room_take(TextRoom *r, size_t n); /* NULL: there is no more */
+TEXT_FN void *room_take(TextRoom *r, size_t n); /* NULL: there is no more */
 /* Applies the steps of the part to the text; what comes out lies in r, if it is another. False:
  * room. */
-bool vocab_normalise(const Vocab *v, VocabPart steps, bool first, const u8 **at, size_t *n,
-                     TextRoom *r);
+TEXT_FN bool vocab_normalise(const Vocab *v, VocabPart steps, bool first, const u8 **at, size_t *n,
+                             TextRoom *r);
 
 /* ---- model.c ---- */
 typedef struct IdList {
@@ -216,24 +222,25 @@ typedef struct IdList {
   size_t n, max;
   bool full;
 } IdList;
-bool vocab_word(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r); /* false: room */
+TEXT_FN bool vocab_word(const Vocab *v, const u8 *at, size_t n, IdList *out,
+                        TextRoom r); /* false: room */
 
 /* ---- encode.c ---- */
 enum {
   VE_special = 1, /* texts of special tokens become these tokens */
   VE_around = 2,  /* with the tokens that the model wants in front and behind */
 };
-size_t vocab_room(const Vocab *v, size_t n);
+TEXT_FN size_t vocab_room(const Vocab *v, size_t n);
 /* Number of ids, or VOCAB_FULL, VOCAB_ROOM. marked, or NULL: a byte for each byte of text, not 0
  * where it must not be part of a special token, whatever flags say. room: aligned to 8. */
-i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags, u32 *ids,
-                 size_t max, void *room, size_t nroom);
+TEXT_FN i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
+                         u32 *ids, size_t max, void *room, size_t nroom);
 
 /* ---- decode.c ---- */
-size_t vocab_piece_room(const Vocab *v); /* bytes that one detok_put may write */
-size_t detok_put(Detok *d, const Vocab *v, u32 id, u8 *to);
-size_t detok_end(Detok *d, const Vocab *v,
-                 u8 *to); /* at most 12 bytes: what is left is no character */
-bool vocab_stops(const Vocab *v, u32 id);
+TEXT_FN size_t vocab_piece_room(const Vocab *v); /* bytes that one detok_put may write */
+TEXT_FN size_t detok_put(Detok *d, const Vocab *v, u32 id, u8 *to);
+TEXT_FN size_t detok_end(Detok *d, const Vocab *v,
+                         u8 *to); /* at most 12 bytes: what is left is no character */
+TEXT_FN bool vocab_stops(const Vocab *v, u32 id);
 
 #endif

@@ -55,19 +55,20 @@ static void put_trie(VocabOut *o, VocabPart part, TrieKeys *keys) {
   VEC(TrieRange) node = {0};
   WordVec first = {0}, value = {0};
   VEC(u8) label = {0};
+  const TrieKey *key = keys->at;
   if (keys->n) qsort(keys->at, keys->n, sizeof *keys->at, by_bytes);
   *vec_push(a, &node) = (TrieRange){0, keys->n, 0};
   *vec_push(a, &label) = 0;
   for (u32 i = 0; i < node.n; i++) {
     TrieRange r = node.at[i];
     u32 id = 0;
-    for (; r.lo < r.hi && keys->at[r.lo].n == r.depth; r.lo++) id = keys->at[r.lo].value;
+    for (; key && r.lo < r.hi && key[r.lo].n == r.depth; r.lo++) id = key[r.lo].value;
     *vec_push(a, &value) = id;
     *vec_push(a, &first) = node.n;
-    while (r.lo < r.hi) {
+    while (key && r.lo < r.hi) {
       u32 hi = r.lo;
-      u8 byte = keys->at[r.lo].at[r.depth];
-      while (hi < r.hi && keys->at[hi].at[r.depth] == byte) hi++;
+      u8 byte = key[r.lo].at[r.depth];
+      while (hi < r.hi && key[hi].at[r.depth] == byte) hi++;
       *vec_push(a, &node) = (TrieRange){r.lo, hi, r.depth + 1};
       *vec_push(a, &label) = byte;
       r.lo = hi;

@@ -4,7 +4,7 @@ import json
 import os
 import struct
 
-from lib.core import ROOT, Fail, Skip, Test, must, run, tail, want
+from lib.core import ROOT, Fail, Skip, Test, must, need, run, tail, want
 
 KINDS = ("gpt2", "gpt2-prefix", "llama3", "qwen2", "smollm", "gpt4o", "added", "llama2", "gemma", "gemma3", "unigram", "unigram-first", "bert",
          "bert-cased", "steps")
@@ -141,7 +141,47 @@ def refused(env):
         want(got.rc == code and words in got.text(), f"{text}: exit {got.rc}, {got.text()}; expected {code}, {words}")
 
 
+# A program around build/gen/text_code.txt: the same ids, with no heap and no part of the library.
+AROUND = """
+#include <stdio.h>
+static unsigned long long block[1 << 16], room[1 << 16];
+int main(int argc, char **argv) {
+  Vocab v;
+  u32 ids[256];
+  FILE *f = fopen(argv[1], "rb");
+  size_t n = fread(block, 1, sizeof block, f);
+  if (argc < 3 || !vocab_open(&v, block, n)) return 1;
+  i64 count = vocab_encode(&v, argv[2], strlen(argv[2]), NULL, 0, ids, 256, room, sizeof room);
+  for (i64 i = 0; i < count; i++) printf("%u ", ids[i]);
+  TokenSampler s = {.temperature = 1, .top_p = 1, .state = 1};
+  Candidate work[3];
+  float z[3] = {0, 1, 2};
+  printf("| %u\\n", sample_next(&s, z, 3, NULL, 0, work));
+  return count < 0;
+}
+"""
+
+
+def embedded(env):
+    """The text that generated C carries is C99 without warnings, has static functions only, and does what the library does."""
+    folder, table = cases(env)
+    text = os.path.join(ROOT, "build", "gen", "text_code.txt")
+    if not os.path.exists(text):
+        raise Skip("build/gen is not built")
+    here = env.scratch("tokens")
+    source, binary, block = (os.path.join(here, n) for n in ("around.c", "around", "gpt2.block"))
+    with open(text) as f, open(source, "w") as to:
+        to.write(f.read() + AROUND)
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-ffp-contract=off", "-I" + os.path.join(ROOT, "src"), "-include", "ir/mathlibd.h"]
+    must([need("cc"), *flags, "-o", binary, source], "cc")
+    must([program(), os.path.join(folder, "gpt2.json"), block], "text")
+    for text, ids, _ in table["gpt2"]["rows"][20:60]:
+        if "\0" not in text:
+            want(must([binary, block, text], "around").split("|")[0].split() == [str(i) for i in ids], f"{text!r}: other ids")
+
+
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
     return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
-            Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env))]
+            Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
+            Test("tokens/embedded", lambda: embedded(env))]

@@ -2,7 +2,8 @@
  *
  * `text MODEL FILE FLAGS` reads texts, each behind its length as 4 bytes, and prints a line of ids
  * for each, then `|` and, in hexadecimal, the text that they give back. FLAGS: VE_* as a number; 4:
- * the text is the message of a user, and ids are those of the chat template.
+ * the text is the message of a user, and ids are those of the chat template. `text MODEL FILE`
+ * writes the block of the vocabulary.
  */
 #include "front/llm/vocab_read.h"
 #include "check.h"
@@ -128,7 +129,19 @@ static void check_time(const char *json, size_t want) {
   ctx_free(c);
 }
 
+/* The block of a vocabulary, for programs that have it with them. */
+static int write_block(const char *model, const char *path) {
+  Ctx *c = ctx_new(NULL, NULL);
+  Open o = {.path = model};
+  FILE *f = fopen(path, "wb");
+  if (!f || ctx_protect(c, open_file, &o)) return 1;
+  bool good = fwrite(o.file.at, 1, o.file.n, f) == o.file.n;
+  ctx_free(c);
+  return fclose(f) || !good;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 3) return write_block(argv[1], argv[2]);
   if (argc > 3) return convert(argv[1], argv[2], (u32)atoi(argv[3]));
   check_time(
       "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{"
