@@ -2,6 +2,7 @@
 the vector of a sentence out. Sums of a few hundred products in f32 are good to 1e-5."""
 import os
 import shutil
+import threading
 from lib import npy
 from lib.core import Test, must, want
 from suite.cli import MODEL, Cli
@@ -13,7 +14,7 @@ SENTENCES = ("This is an example sentence", "Each sentence is converted", "Ünï
 
 
 def vector(env, folder, ids, *more):
-    out = os.path.join(env.scratch("encoders"), f"{os.getpid()}.npz")
+    out = os.path.join(env.scratch("encoders"), f"{threading.get_ident()}.npz")
     must([env.ingot, "run", folder, "-i", f"ids=[{','.join(ids.split())}]", "--quiet", "-o", out, *more], folder)
     return npy.load_npz(out)["vector"].data
 
@@ -46,7 +47,7 @@ def refused(env):
     c = Cli(env, "encoders")
     c.run("run", folder, "-i", "ids=[50]", code=4, text="50")
     c.run("run", folder, "-i", f"ids=[{','.join('1' * 17)}]", code=4, text="16")
-    c.run("run", folder, "-d", "tokens=17", "-i", "ids=[1]", code=2, text="takes 1 to 16")
+    c.run("run", folder, "-d", "tokens=17", "-i", "ids=[1]", code=2, text="expected 1 to 16")
     c.run("run", folder, "-d", "batch=2", "-i", "ids=[1]", code=2, text="only 'tokens'")
     for name, old, new, code, text in (("config.json", '"hidden_size": 24', '"hidden_size": 25', 4, "heads"), ("config.json", '"vocab_size": 50', '"vocab_size": 51', 4, "expected [51,24]"),
                                        ("config.json", '"gelu"', '"swish9"', 3, "hidden_act"), ("config.json", '"model_type": "bert"', '"model_type": "vit"', 3, "optimum-cli"),

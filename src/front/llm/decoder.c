@@ -206,24 +206,6 @@ static Val one_layer(Decoder *d, u32 layer, Val x) {
 
 /* ---- the whole ---- */
 
-static DeclValue declared(Ctx *c, const char *name, DType dt, const DeclDim *dim, u32 n) {
-  DeclValue v = {.name = str_of(c, name), .type = {.kind = OT_tensor, .dt = dt, .has_shape = true}};
-  for (u32 i = 0; i < n; i++) *vec_push(&c->work, &v.type.dims) = dim[i];
-  return v;
-}
-
-void lm_declare(Ctx *c, Model *m) {
-  DeclDim open[2] = {{.kind = OD_param, .param = str_of(c, "tokens")}, {.kind = OD_unknown}};
-  DeclValue *ids = NEW(&c->work, DeclValue), *logits = NEW(&c->work, DeclValue);
-  *ids = declared(c, "ids", DT_i32, open, 1);
-  *logits = declared(c, "logits", DT_f32, open, 2);
-  m->input = NEWS(&c->work, const DeclValue *, 1);
-  m->input[0] = ids;
-  m->ninput = 1;
-  m->output = logits;
-  m->noutput = 1;
-}
-
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
   const LmShape *s = d->s;
@@ -259,37 +241,6 @@ static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
   return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(g->c, name), lo, hi));
 }
 
-/* How many tokens a run takes: any number up to what is asked for, or a fixed one. */
-static Dim tokens_of(Graph *g, const LmShape *s, const ImportOptions *o) {
-  Ctx *c = g->c;
-  i64 most = o->language.chunk ? o->language.chunk : LM_CHUNK, fixed = 0;
-  for (u32 i = 0; i < o->ndim; i++) {
-    BindDim *b = &o->dim[i];
-    bool mine = b->input ? str_is(c, b->input, "ids") && b->axis == 0 && b->rank <= 1
-                         : str_is(c, b->symbol, "tokens");
-    if (!mine)
-      fail(c, ERR_usage, g->loc, "there is no open dimension '%s' here, only 'tokens'",
-           show(c, b->input ? b->input : b->symbol));
-    if (b->value < 1 || b->value > s->context)
-      fail(c, ERR_usage, g->loc, "a run of %lld tokens in a context of %lld", (long long)b->value,
-           (long long)s->context);
-    b->used = true;
-    if (b->bound)
-      most = b->value;
-    else
-      fixed = b->value;
-  }
-  if (fixed) return fixed;
-  return symbol(g, "tokens", 1, most < s->context ? most : s->context);
-}
-
-static void refuse_frozen(Graph *g, const ImportOptions *o) {
-  for (u32 i = 0; i < o->ninput; i++)
-    if (o->input[i].frozen)
-      fail(g->c, ERR_unsupported, g->loc, "input '%s' of a language model cannot be frozen",
-           show(g->c, o->input[i].name));
-}
-
 Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
@@ -297,12 +248,11 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
   g->eager = true;
   g->loc = f->loc;
-  refuse_frozen(g, o);
   d.used = map_new(&c->scratch);
-  d.tokens = tokens_of(g, s, o);
+  Val ids = lm_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
+  d.tokens = val_dim(g, ids, 0);
   d.past = symbol(g, "past", 0, s->context - 1);
   d.before = mk_extent(g, d.past, DT_i64);
-  Val ids = graph_param(g, 1, type_tensor(&c->work, DT_i32, &d.tokens, 1), str_of(c, "ids"));
   for (u32 i = 0; i < 2; i++)
     if (s->rope[i].n) make_turns(&d, i);
   Val embedding = tensor(&d, lm_part_name(f, LP_embed, 0, weight), s->vocab, s->embed);

@@ -112,8 +112,9 @@ static Val attention(Encoder *e, Val x, i64 i) {
   return linear(e, y, i, "attention.output.dense", n, n);
 }
 
-static Val encode(Encoder *e, Val ids, Dim length) {
+static Val encode(Encoder *e, Val ids) {
   Graph *g = e->g;
+  Dim length = val_dim(g, ids, 0);
   Val words = weight(e, "embeddings.word_embeddings.weight", e->vocab, e->hidden);
   Val places = weight(e, "embeddings.position_embeddings.weight", e->longest, e->hidden);
   Val types = weight(e, "embeddings.token_type_embeddings.weight", e->types, e->hidden);
@@ -203,49 +204,6 @@ bool lm_is_encoder(const LmFile *f) {
   return !f->gguf && str_is(f->c, f->arch, "bert");
 }
 
-void lm_encoder_declare(Ctx *c, Model *m) {
-  DeclValue *ids = NEW(&c->work, DeclValue), *out = NEW(&c->work, DeclValue);
-  ids->name = str_of(c, "ids");
-  ids->type = (DeclType){.kind = OT_tensor, .dt = DT_i32, .has_shape = true};
-  *vec_push(&c->work, &ids->type.dims) = (DeclDim){.kind = OD_param, .param = str_of(c, "tokens")};
-  out->name = str_of(c, "vector");
-  out->type = (DeclType){.kind = OT_tensor, .dt = DT_f32};
-  m->input = NEWS(&c->work, const DeclValue *, 1);
-  m->input[0] = ids;
-  m->ninput = 1;
-  m->output = out;
-  m->noutput = 1;
-}
-
-/* Any number of tokens up to what the model was made for, or the one that is asked for. */
-static Dim length_of(const Encoder *e, const ImportOptions *o) {
-  Graph *g = e->g;
-  Ctx *c = g->c;
-  i64 most = e->longest;
-  Dim fixed = -1;
-  for (u32 i = 0; i < o->ndim; i++) {
-    BindDim *b = &o->dim[i];
-    bool mine = b->input ? str_is(c, b->input, "ids") && b->axis == 0 && b->rank <= 1
-                         : str_is(c, b->symbol, "tokens");
-    if (!mine)
-      fail(c, ERR_usage, g->loc, "there is no open dimension '%s' here, only 'tokens'",
-           show(c, b->input ? b->input : b->symbol));
-    if (b->value < 1 || b->value > e->longest)
-      fail(c, ERR_usage, g->loc, "%lld tokens, the model takes 1 to %lld", (long long)b->value,
-           (long long)e->longest);
-    b->used = true;
-    if (b->bound)
-      most = b->value;
-    else
-      fixed = b->value;
-  }
-  for (u32 i = 0; i < o->ninput; i++)
-    if (o->input[i].frozen)
-      fail(c, ERR_unsupported, g->loc, "the ids of a text encoder cannot be frozen");
-  if (fixed >= 0) return fixed;
-  return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(c, "tokens"), 1, most));
-}
-
 Graph *lm_encoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
@@ -253,9 +211,7 @@ Graph *lm_encoder(LmFile *f, const ImportOptions *o) {
   g->eager = true;
   g->loc = f->loc;
   read_sizes(&e);
-  Dim length = length_of(&e, o);
-  Val ids = graph_param(g, 1, type_tensor(&c->work, DT_i32, &length, 1), str_of(c, "ids"));
-  Val x = encode(&e, ids, length);
+  Val x = encode(&e, lm_ids(g, o, e.longest, e.longest));
   if (!finish(&e, &x)) x = mk_squeeze(g, x, 0);
   graph_result(g, x, str_of(c, "vector"));
   return g;

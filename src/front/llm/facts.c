@@ -12,8 +12,8 @@ Model *lm_read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
   LmFile *f = lm_open(c, s);
   m->own = f;
-  if (lm_is_encoder(f)) lm_encoder_declare(c, m);
-  if (lm_arch(f)) lm_declare(c, m);
+  if (lm_is_encoder(f)) lm_declare(c, m, "vector");
+  if (lm_arch(f)) lm_declare(c, m, "logits");
   return m;
 }
 

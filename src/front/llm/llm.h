@@ -81,9 +81,13 @@ Val lm_weight(Graph *g, const LmFile *f, const char *name);
 /* Refuses quantised weights that are stored in other ways, as config.json says. */
 void lm_check_quantised(LmFile *f);
 
+/* ids.c: the input of all of them. most: tokens of a run, unless asked for otherwise, which may be
+ * up to limit. */
+void lm_declare(Ctx *c, Model *m, const char *result);
+Val lm_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
+
 /* encoder.c: ids i32[tokens] to the vector of a sentence, or to those of its tokens. */
 bool lm_is_encoder(const LmFile *f);
-void lm_encoder_declare(Ctx *c, Model *m);
 Graph *lm_encoder(LmFile *f, const ImportOptions *o);
 
 #endif

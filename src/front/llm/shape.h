@@ -94,7 +94,6 @@ bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *ou
 LmRope lm_rope(LmFile *f, const LmShape *s, bool local);
 
 /* decoder.c */
-void lm_declare(Ctx *c, Model *m); /* inputs and outputs of a decoder */
 Graph *lm_decoder(LmFile *f, const ImportOptions *o);
 
 #endif
