@@ -40,9 +40,11 @@ typedef struct Foretell {
 
 /* -log of the probability of id. */
 static double surprise(const float *logit, i64 n, i64 id) {
-  double top = -INFINITY, sum = 0;
+  double top = (double)logit[id];
   for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;
-  for (i64 i = 0; i < n; i++) sum += exp((double)logit[i] - top);
+  double sum = exp((double)logit[id] - top);
+  for (i64 i = 0; i < n; i++)
+    if (i != id) sum += exp((double)logit[i] - top);
   return top + log(sum) - (double)logit[id];
 }
 
