@@ -155,6 +155,7 @@ static const struct {
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
+    {"perplexity", "text", "FILE", "file with the text to be foretold; -: standard input"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
 

@@ -1,7 +1,7 @@
 /* perplexity.c: how well a language model foretells a text.
  *
- * In: a model and ids. Out: the mean negative logarithm of probabilities, its exponential, and how
- * many tokens they are taken over, as one line or as JSON.
+ * In: a model, and a text or its ids. Out: the mean negative logarithm of probabilities, its
+ * exponential, and how many tokens they are taken over, as one line or as JSON.
  */
 #include "cli/cli.h"
 
@@ -28,19 +28,61 @@ static int32_t *read_ids(const char *text, size_t *n) {
   return ids;
 }
 
+/* A whole file, "-" standard input; NULL: it cannot be read. */
+static char *read_file(const char *path, size_t *n) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+  size_t room = 1 << 16, got = 1;
+  char *at = f ? malloc(room) : NULL;
+  for (*n = 0; at && got; *n += got) {
+    if (*n == room) {
+      char *more = realloc(at, room *= 2);
+      if (!more) free(at);
+      at = more;
+    }
+    got = at ? fread(at + *n, 1, room - *n, f) : 0;
+  }
+  if (at && ferror(f)) {
+    free(at);
+    at = NULL;
+  }
+  if (f && f != stdin) fclose(f);
+  return at;
+}
+
+/* The tokens of a text, as the model wants them; NULL: after a failure that *s tells. */
+static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
+  size_t bytes;
+  const uint32_t *found;
+  char *text = read_file(a->text, &bytes);
+  if (!text) {
+    fprintf(stderr, "ingot: %s: %s\n", a->text, strerror(errno));
+    *s = INGOT_SYSTEM;
+    return NULL;
+  }
+  *s = ingot_open_vocab(m, a->model);
+  if (!*s) *s = ingot_tokenize(m, text, bytes, 0, &found, n);
+  free(text);
+  int32_t *ids = *s ? NULL : malloc((*n + 1) * sizeof *ids);
+  if (!*s && !ids) *s = INGOT_SYSTEM;
+  for (size_t i = 0; ids && i < *n; i++) ids[i] = (int32_t)found[i];
+  return ids;
+}
+
 int verb_perplexity(const Args *a) {
   size_t n = 0;
-  if (!a->ids) return refuse(a, "--ids is missing: the tokens of a text");
-  int32_t *ids = read_ids(a->ids, &n);
-  if (!ids) return refuse(a, "--ids: expected numbers, separated by blanks or commas");
+  IngotStatus s = INGOT_OK;
+  if (!a->ids == !a->text) return refuse(a, "expected --text FILE or --ids");
+  int32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
+  if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by blanks or commas");
   Ingot *m = open_or_complain();
   if (!m) {
     free(ids);
     return INGOT_SYSTEM;
   }
+  if (a->text) ids = text_ids(m, a, &n, &s);
   IngotPerplexity p;
   const char *engine = a->engine ? a->engine : engine_with(INGOT_NATIVE);
-  IngotStatus s = prepare(m, a);
+  if (!s) s = prepare(m, a);
   watch_task(engine);
   if (!s) s = ingot_perplexity(m, ids, n, engine, &p);
   watch_task(NULL);

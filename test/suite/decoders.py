@@ -12,7 +12,7 @@ LIMIT = 240
 NEAR = 1e-4  # of the logits, with keys and values in f32
 HALF = 1e-2  # with those rounded to f16
 FAST = {"CC": "tcc"} if shutil.which("tcc") else None
-# SmolLM2-135M in f32: best logits behind "The capital of France is"; what follows the prompts of test/decode.py; mean -log p of its text
+# SmolLM2-135M in floats: best logits behind "The capital of France is", mean -log p of the text of test/decode.py
 BEST = [(7042, 17.371), (260, 14.889), (4528, 13.245), (2250, 13.010), (1315, 12.952)]
 NLL = 3.63014
 WRONG_PAIRS = 5.065  # what halves instead of neighbours give
@@ -148,7 +148,7 @@ def real(env):
     for (i, x), (k, y) in zip(BEST, got["best"]):
         if i != k or abs(x - y) > 1e-3:
             raise Fail(f"best logits are {got['best']}, expected {BEST}")
-    if abs(got["nll"] - NLL) > 1e-3 or abs(got["nll"] - WRONG_PAIRS) < 1:
+    if abs(got["nll"] / NLL - 1) > 0.01 or abs(got["nll"] - WRONG_PAIRS) < 1:
         raise Fail(f"nll {got['nll']}, expected {NLL}")
     if got["wrong"]:
         raise Fail("; ".join(got["wrong"]))
