@@ -6,6 +6,9 @@
 #include "ir/block.h"
 #include "pass/lower/lower.h"
 
+/* Panels that lie together, step by step of the fold: one stream of memory for all. */
+enum { PANELS = 4 };
+
 /* Constants of the program, in panels of as many rows as a vector has lanes. n is a row in units of
  * BLOCK_X elements. */
 typedef struct Panels {
@@ -17,13 +20,13 @@ typedef struct Panels {
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
   u32 bits;            /* that number has */
-  BufId quant; /* i32[panels, n * (words + high), lanes]. Of 8 bits word j holds elements 4 j to
+  BufId quant; /* i32[panels / 4, n, 4, words + high, lanes]. Of 8 bits word j holds elements 4 j to
                   4 j + 3. Else it holds their lower 4 bits, and in the upper halves of its bytes
                   those of elements 16 behind. Behind these words are the upper bits: in each
                   byte those of 4 j + i follow each other by j, as far as they fit */
-  BufId s, o;  /* [panels, n * split, lanes] factors and offsets: f16, f32, or bytes that d and m
-                  are multiplied with; o 0: none */
-  BufId d, m;  /* f16[panels, blocks, lanes]; 0: s and o are all */
+  BufId s, o; /* [panels / 4, n * split, 4, 1, lanes] factors and offsets: f16, f32, or bytes that d
+                 and m are multiplied with; o 0: none */
+  BufId d, m; /* f16[panels / 4, blocks, 4, 1, lanes]; 0: s and o are all */
 } Panels;
 
 /* Where the upper bits of elements 4 j to 4 j + 3 are: in which word behind the others, from which

@@ -41,9 +41,11 @@ static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
   return q;
 }
 
-static u64 place(const Packed *p, i64 row, i64 at, i64 each) {
-  u64 lanes = p->q->lanes;
-  return ((u64)row / lanes * (u64)each + (u64)at) * lanes + (u64)row % lanes;
+/* Element of a constant: word `at` of `each` of a step of the fold, of which a row has n. */
+static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
+  i64 lanes = p->q->lanes, panel = row / lanes;
+  i64 where = panel / PANELS * n + step;
+  return (u64)(((where * PANELS + panel % PANELS) * each + at) * lanes + row % lanes);
 }
 
 /* 32 elements as words. */
@@ -60,11 +62,11 @@ static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
     if (q->high) word[high_word(q, j)] |= u >> 4 << (byte + high_bit(q, j));
   }
   for (u32 j = 0; j < all; j++)
-    memcpy(&to[place(p, row, unit * all + j, q->n * all)], &word[j], sizeof *word);
+    memcpy(&to[place(p, row, unit, q->n, j, all)], &word[j], sizeof *word);
 }
 
-static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 each, double x) {
-  u64 e = place(p, row, at, each);
+static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 n, double x) {
+  u64 e = place(p, row, at, n, 0, 1);
   if (!t) return;
   tensor_set(t, e, dtype_is_float(t->dt) ? (Scalar){.f = x} : (Scalar){.i = (i64)x});
 }
@@ -83,9 +85,10 @@ static void pack_block(Packed *p, i64 row, i64 block, const BlockParts *part) {
   set(p, p->m, row, block, q->blocks, (double)part->m);
 }
 
-static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 each) {
-  i64 dim[3] = {(q->rows + q->lanes - 1) / q->lanes, each, q->lanes};
-  return tensor_new(&l->c->keep, dt, dim, 3);
+static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 n, i64 each) {
+  i64 panels = (q->rows + q->lanes - 1) / q->lanes;
+  i64 dim[5] = {(panels + PANELS - 1) / PANELS, n, PANELS, each, q->lanes};
+  return tensor_new(&l->c->keep, dt, dim, 5);
 }
 
 static BufId add(Lower *l, Tensor *t, Str name) {
@@ -111,11 +114,11 @@ Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes) {
     if (least) q.m = ++next;
     return q;
   }
-  Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n * (q.words + q.high))};
-  p.s = panels_new(l, &q, scales ? DT_i8 : half, groups);
-  if (m) p.o = panels_new(l, &q, least ? DT_i8 : DT_f16, groups);
-  if (scales) p.d = panels_new(l, &q, DT_f16, blocks);
-  if (least) p.m = panels_new(l, &q, DT_f16, blocks);
+  Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n, q.words + q.high)};
+  p.s = panels_new(l, &q, scales ? DT_i8 : half, groups, 1);
+  if (m) p.o = panels_new(l, &q, least ? DT_i8 : DT_f16, groups, 1);
+  if (scales) p.d = panels_new(l, &q, DT_f16, blocks, 1);
+  if (least) p.m = panels_new(l, &q, DT_f16, blocks, 1);
   for (i64 row = 0; row < q.rows; row++)
     for (i64 i = 0; i < blocks; i++) {
       block_split(kind, (const u8 *)w->data + (row * blocks + i) * b->bytes, &part);

@@ -15,10 +15,9 @@
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
 
-/* Panels beside each other where there is one row of x: streams of memory. Rows of x in a tile, of
- * which each has a register or two for its sums, by the registers there are; and in those for the
- * rest. */
-enum { PANELS = 4, MOST_ROWS = 8, REST_ROWS = 4 };
+/* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
+ * are; and in those for the rest. A single one goes with PANELS of weights. */
+enum { MOST_ROWS = 8, REST_ROWS = 4 };
 
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
@@ -31,8 +30,9 @@ typedef struct BlockTile {
 /* Where a tile stands. */
 typedef struct BlockAt {
   TileSize size;
-  ExprId row, panel;  /* the first ones */
-  ExprId unit, block; /* of the fold */
+  ExprId row;           /* the first one */
+  ExprId group, inside; /* the first panel: which PANELS, and which of them */
+  ExprId unit, block;   /* of the fold */
 } BlockAt;
 
 /* ---- pieces ---- */
@@ -45,10 +45,13 @@ static ExprId plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
 }
 
-/* A vector of a constant in panels. */
-static ExprId panel_load(const BlockTile *b, BufId from, ExprId panel, ExprId at) {
-  ExprId idx[3] = {ex_copy(b->p, panel), at, ex_int(b->p, 0)};
-  return b->q.lanes > 1 ? ex_load_vec(b->p, from, idx, 3, b->q.lanes) : ex_load(b->p, from, idx, 3);
+/* A vector of a constant in panels: `word` of a step of the fold. */
+static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
+                         u32 word) {
+  Prog *p = b->p;
+  ExprId inside = ex_op2(p, OP_add, ex_copy(p, at->inside), ex_copy(p, v));
+  ExprId idx[5] = {ex_copy(p, at->group), step, inside, ex_int(p, word), ex_int(p, 0)};
+  return b->q.lanes > 1 ? ex_load_vec(p, from, idx, 5, b->q.lanes) : ex_load(p, from, idx, 5);
 }
 
 static ExprId ints(const BlockTile *b, i64 x) {
@@ -74,19 +77,15 @@ static ExprId minus(Prog *p, ExprId x) {
 }
 
 /* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
-static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId panel, u32 g, bool offset) {
+static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, bool offset) {
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
-  ExprId e = panel_load(b, small, panel, plus(p, at->unit, b->q.split, ex_int(p, g)));
+  ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
   if (!large) return ex_cast(p, DT_f32, e, false);
   e = ex_cast(p, DT_f32, ex_cast(p, DT_i32, e, false), false);
-  ExprId of = ex_cast(p, DT_f32, panel_load(b, large, panel, ex_copy(p, at->block)), false);
+  ExprId of = ex_cast(p, DT_f32, panel_load(b, at, large, v, ex_copy(p, at->block), 0), false);
   e = ex_op2(p, OP_mul, of, e);
   return offset ? minus(p, e) : e;
-}
-
-static ExprId panel_at(const BlockTile *b, const BlockAt *at, ExprId j) {
-  return ex_op2(b->p, OP_add, ex_copy(b->p, at->panel), ex_copy(b->p, j));
 }
 
 static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
@@ -98,8 +97,8 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId from = plus(p, at->unit, b->q.words + b->q.high, ex_int(p, j));
-  reg_store(p, &in, w, ex_int(p, 0), v, panel_load(b, b->q.quant, panel_at(b, at, v), from));
+  ExprId e = panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  reg_store(p, &in, w, ex_int(p, 0), v, e);
   return w;
 }
 
@@ -158,8 +157,8 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
                       u32 g) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  VarId s = tile_let(p, &in, scale_load(b, at, panel_at(b, at, v), g, false), "s"), o = 0;
-  if (b->q.o) o = tile_let(p, &in, scale_load(b, at, panel_at(b, at, v), g, true), "o");
+  VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
+  if (b->q.o) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
   ExprId by = x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
@@ -229,9 +228,9 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId u = moved(b, four_bytes(b, w, e / 4, v), -(i32)(e % 4 * 8), 255);
   if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
-  ExprId panel = panel_at(b, at, v), s = scale_load(b, at, panel, e / b->q.group, false);
+  ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
-  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, panel, e / b->q.group, true));
+  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
@@ -247,14 +246,15 @@ static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 /* ---- tiles ---- */
 
 /* valid: rows of the last panel that are there. */
-static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
+static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId group, ExprId inside,
+                     i64 valid) {
   Prog *p = b->p;
   i64 units = block_info[b->q.kind].elems / BLOCK_X;
   BufId acc = tile_registers(p, DT_f32, b->q.lanes, s.rows, s.panels, "acc");
   Cursor in = at;
   ExprId i = tile_unrolled(p, &in, s.rows, "p"), v = tile_unrolled(p, &in, s.panels, "v");
   reg_store(p, &in, acc, i, v, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
-  BlockAt here = {.size = s, .row = row, .panel = panel};
+  BlockAt here = {.size = s, .row = row, .group = group, .inside = inside};
   in = at;
   if (b->q.d && units > 1) {
     here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
@@ -267,43 +267,42 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId pan
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
-  tile_store(&b->t, at, acc, s, row, panel, valid);
+  tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
-/* Panels from `first` on, `count` of them: several rows of x at a time, which go panel by panel, as
- * long as there are so many, then fewer; those that are left one by one with all panels. */
-static void some_panels(BlockTile *b, Cursor at, ExprId first, i64 count, i64 valid) {
+/* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
+ * by panel, as long as there are so many, then fewer; those that are left one by one with all
+ * panels. */
+static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
   ExprId done = ex_int(p, 0);
   for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
-    ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows)), panel = first;
+    ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows)), inside = ex_int(p, first);
     Cursor in = at;
     ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
     if (count > 1)
-      panel = ex_op2(p, OP_add, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c")),
-                     ex_copy(p, first));
-    one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), panel, valid);
+      inside = ex_var(p, prog_for(p, &in, ex_int(p, first), ex_int(p, first + count), "c"));
+    one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
     done = ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
   }
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
-  one_tile(b, at, (TileSize){1, count}, row, first, valid);
+  one_tile(b, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
 }
 
 static void all_panels(BlockTile *b, Cursor at) {
   Prog *p = b->p;
   i64 lanes = b->q.lanes > 1 ? b->q.lanes : 1;
-  i64 whole = b->q.rows / lanes, rest = b->q.rows % lanes;
-  i64 each = whole < PANELS ? whole : PANELS, many = each ? whole / each : 0;
-  if (many) {
+  i64 whole = b->q.rows / lanes, rest = b->q.rows % lanes, groups = whole / PANELS;
+  if (groups) {
     Cursor in = at;
-    ExprId o = count_free(p, &in, many, "o");
-    some_panels(b, in, plus(p, o, each, ex_int(p, 0)), each, b->q.lanes);
+    ExprId o = count_free(p, &in, groups, "o");
+    some_panels(b, in, o, 0, PANELS, lanes);
   }
-  if (many && whole % each) some_panels(b, at, ex_int(p, many * each), whole % each, b->q.lanes);
-  if (rest) some_panels(b, at, ex_int(p, whole), 1, rest);
+  if (whole % PANELS) some_panels(b, at, ex_int(p, groups), 0, whole % PANELS, lanes);
+  if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
 }
 
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
