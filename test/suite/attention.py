@@ -3,7 +3,7 @@ in interp as in C; and is near what NumPy-free arithmetic in double gives. Masks
 import os
 import re
 
-from lib import cpu
+from lib import cpu, npy
 from lib.core import Fail, Test, must
 
 DEPTH, HEADS, ROOM, MOST = 32, 2, 150, 9
@@ -155,6 +155,41 @@ def chunks(env, name, target):
         raise Fail("C and interp differ in their bits")
 
 
+FIXED = """graph att
+(%q "q": f32[ROWS,16], %k "k": f32[KEYS,16], %v "v": f32[KEYS,32], %b "b": f32[KEYS]) {
+  %s0: f32[ROWS,KEYS] = contract(%q, %k) {spec="ld,sd->ls"}
+  %s: f32[ROWS,KEYS] = add(%s0, %b)
+  %m: f32[ROWS,1] = reduce_max(%s) {axes=[1], keep=1}
+  %x: f32[ROWS,KEYS] = sub(%s, %m)
+  %e: f32[ROWS,KEYS] = exp(%x)
+  %sum: f32[ROWS,1] = reduce_sum(%e) {axes=[1], keep=1}
+  %pr: f32[ROWS,KEYS] = div(%e, %sum)
+  %y: f32[ROWS,32] = contract(%pr, %v) {spec="ls,sd->ld"}
+  return %y "y"
+}
+""".replace("ROWS", "113").replace("KEYS", "9491")
+
+
+def fixed(env, target):
+    """Lengths that are known, and long: keys are packed."""
+    cpu.need(target)
+    work = env.scratch("attention", f"fixed-{target}")
+    model, found = os.path.join(work, "att.ing"), {}
+    with open(model, "w") as f:
+        f.write(FIXED)
+    if "attention" not in must([env.need_ingot(), "opt", model, "--march", target, "--explain"], "explain"):
+        raise Fail("attention is not written as such")
+    for engine in ("interp", "c", "ref"):
+        out = os.path.join(work, engine + ".npz")
+        must([env.ingot, "run", model, "--march", target, "--engine", engine, "--seed", "3", "--quiet", "-o", out], engine)
+        found[engine] = npy.load_npz_raw(out)["y"]
+    if found["interp"] != found["c"]:
+        raise Fail("C and interp differ in their bits")
+    off = max(abs(a - b) for a, b in zip(npy.decode(found["c"]).data, npy.decode(found["ref"]).data))
+    if not off < 2e-5:
+        raise Fail(f"{off} from the reference")
+
+
 def tests(env):
-    return [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
+    return [Test(f"attention/fixed-{target}", lambda t=target: fixed(env, t), cost=4) for target in ("avx2", "avx512")] + [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
             if target == "avx2" or name == "grouped"]

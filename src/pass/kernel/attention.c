@@ -176,7 +176,7 @@ static bool pays(const Finder *f, const Attention *a) {
   double bytes = 4 * (double)t->dim[a->key];
   if (a->key != t->rank - 1) return false;
   if (t->rank > 1 && dim_is_const(t->dim[t->rank - 2])) bytes *= (double)t->dim[t->rank - 2];
-  return bytes > figures.near_bytes;
+  return bytes > figures.score_bytes;
 }
 
 static bool match(Finder *f, NodeId id, Attention *a) {

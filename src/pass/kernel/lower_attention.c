@@ -7,81 +7,17 @@
  * order inside of a block: the bits of a row do not depend on how many rows are computed with it. A
  * key that a row does not see has weight 0 and changes nothing.
  *
- *   for rows of a block                         shared by threads, with all that share no keys
+ *   for rows of a block: shared by threads, with all that share no keys
  *     for blocks of keys
  *       for tiles of rows
- *         scores    vectors along the depth, four keys at a time; as many vectors as there are
- * lanes are folded crosswise into one of scores (see lower_rows.c) softmax   vectors of keys sums
- * vectors along the width of values
+ *         scores: see attend_scores.c
+ *         softmax: vectors of keys
+ *         sums: vectors along the width of values
  */
-#include "pass/kernel/attention.h"
-#include "pass/kernel/tile.h"
+#include "pass/kernel/attend.h"
 
 #include <math.h>
 #include <string.h>
-
-enum {
-  KEYS = 64,     /* of a block */
-  ROWS = 24,     /* of a block, about */
-  TILE_KEYS = 4, /* whose scores are summed side by side */
-  MOST_ROWS = 4, /* of a tile */
-  MOST_PANELS = 4
-};
-
-typedef struct Attend {
-  Lower *l;
-  Prog *p;
-  const Attention *a;
-  Form s, y;                          /* scores, and what is summed of values */
-  Val scores;                         /* what s makes, before maps */
-  u32 query, keys;                    /* operands of s */
-  u32 values;                         /* operand of y */
-  u32 dims;                           /* of scores, without the fold */
-  u32 of_s[MAX_RANK], of_y[MAX_RANK]; /* axes of them in both forms */
-  u32 depth, width;                   /* axis of s that is folded, axis of y along vectors */
-  u32 tile, block; /* dimensions of rows: in a tile, in a block; the same if there is one */
-  i64 rows, each;  /* of a tile at most; points of `block` in a block */
-  u32 lanes;
-  VarId lane, acc;
-  bool finish_loads; /* maps behind scores read memory along the keys */
-  ExprId val_s[FORM_AXES], val_y[FORM_AXES];
-  BufId largest, total, sums, score, shrink; /* scratch: of rows of a block; of those of a tile */
-} Attend;
-
-/* A tile while it is written. */
-typedef struct AttendTile {
-  i64 rows;
-  ExprId first, row; /* along dimension `tile`; among the rows of the block */
-  VarId from, stop;  /* keys of this block that some row sees */
-} AttendTile;
-
-/* ---- small pieces ---- */
-
-static Dim extent(const Attend *x, u32 d) {
-  return prog_buf(x->p, x->s.out.buf)->dim[d];
-}
-
-static ExprId plus(Prog *p, ExprId a, ExprId b) {
-  return ex_op2(p, OP_add, a, b);
-}
-
-static ExprId times(Prog *p, ExprId a, i64 k) {
-  return ex_op2(p, OP_mul, a, ex_int(p, k));
-}
-
-static ExprId number(Prog *p, double v) {
-  return ex_const(p, DT_f32, (Scalar){.f = v});
-}
-
-static ExprId wide(const Attend *x, ExprId e) {
-  return ex_splat(x->p, e, x->lanes);
-}
-
-static ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
-  Prog *p = x->p;
-  if (x->l->target->fma) return ex_op3(p, OP_fma, a, b, sum);
-  return plus(p, sum, ex_op2(p, OP_mul, a, b));
-}
 
 static ExprId power(const Attend *x, ExprId e) {
   return ex_op1(x->p, x->p->math == MP_u ? OP_exp0 : OP_exp, e);
@@ -90,68 +26,6 @@ static ExprId power(const Attend *x, ExprId e) {
 static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
   Dim dim[2] = {rows, columns};
   return prog_add_buf(x->p, BS_local, DT_f32, dim, 2, str_of(x->p->c, name));
-}
-
-static ExprId at2(Prog *p, BufId b, ExprId i, ExprId j, u32 lanes) {
-  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
-  return lanes > 1 ? ex_load_vec(p, b, idx, 2, lanes) : ex_load(p, b, idx, 2);
-}
-
-static void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value) {
-  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
-  prog_store(p, at, b, idx, 2, value);
-}
-
-/* Every row stands at e along this dimension. */
-static void stand(Attend *x, u32 d, ExprId e) {
-  x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;
-}
-
-static ExprId row_at(const AttendTile *t, Prog *p, i64 r) {
-  return plus(p, ex_copy(p, t->row), ex_int(p, r));
-}
-
-static void stand_at(Attend *x, const AttendTile *t, i64 r) {
-  stand(x, x->tile, plus(x->p, ex_copy(x->p, t->first), ex_int(x->p, r)));
-}
-
-static Nest nest_of(const Attend *x, const Form *f, const ExprId *val) {
-  Nest n = {.l = x->l, .p = x->p, .f = f, .at = prog_end(), .sub = val};
-  n.in.inner = (InnerVars){1, {{x->lane, x->lanes}}};
-  return n;
-}
-
-/* A vector of an operand along the lane; 0: it is not contiguous. */
-static ExprId vector(const Attend *x, const Form *f, const ExprId *val, u32 k) {
-  Widen w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
-  Nest n = nest_of(x, f, val);
-  ExprId e = ex_cast(x->p, DT_f32, nest_load(&n, k), false);
-  return ex_mentions(x->p, e, x->lane) ? widen(&w, e) : 0;
-}
-
-static ExprId along(const Attend *x, ExprId vector) {
-  return plus(x->p, times(x->p, vector, x->lanes), ex_var(x->p, x->lane));
-}
-
-/* A vector that is loaded once: compilers would load it again for every product. */
-static VarId hold(Prog *p, Cursor *at, ExprId e, const char *name) {
-  VarId v = tile_let(p, at, e, name);
-  prog_stmt(p, at->last)->flags |= SF_hold;
-  return v;
-}
-
-/* What maps make of a score, at the place where val_s stands. */
-static ExprId finished(Attend *x, ExprId score) {
-  Prog *p = x->p;
-  if (x->a->seen == x->scores) return score;
-  ExprId idx[MAX_RANK];
-  Nest n = nest_of(x, &x->s, x->val_s);
-  for (u32 i = 0; i < x->dims; i++) idx[i] = nest_index(&n, &x->s.out, i);
-  ExprScope in = n.in;
-  in.acc = x->scores;
-  in.acc_expr = score;
-  ExprId e = inlined_eval(x->l, x->a->seen, idx, &in);
-  return ex_cast(p, DT_f32, e, false);
 }
 
 /* ---- choice ---- */
@@ -203,8 +77,10 @@ static bool shares(const Attend *x, u32 d) {
 /* Blocks have rows along the last such dimension, tiles along the one before it where that is a
  * few: heads that share keys. */
 static bool find_rows(Attend *x) {
-  i64 most = (i64)x->l->target->cost->sums / TILE_KEYS;
-  if (most > MOST_ROWS) most = MOST_ROWS;
+  i64 most = x->packed ? x->budget / 2 : x->budget / TILE_KEYS,
+      rows = x->packed ? PACKED_ROWS : ROWS;
+  i64 at_most = x->packed ? MOST_ROWS : FEW_ROWS;
+  if (most > at_most) most = at_most;
   x->tile = x->block = MAX_RANK;
   for (u32 d = 0; d < x->dims; d++) {
     if (!shares(x, d)) continue;
@@ -217,12 +93,12 @@ static bool find_rows(Attend *x) {
     if (x->block == MAX_RANK) return false;
     if (extent(x, x->block) != 1) return false;
   }
-  bool few = x->tile < MAX_RANK && dim_is_const(extent(x, x->tile)) && extent(x, x->tile) <= ROWS;
+  bool few = x->tile < MAX_RANK && dim_is_const(extent(x, x->tile)) && extent(x, x->tile) <= rows;
   if (!few) x->tile = x->block;
   Cover c = {most, 0, 0};
   if (few) c = tile_cover(extent(x, x->tile), most);
   x->rows = c.size;
-  x->each = few ? ROWS / extent(x, x->tile) : ROWS / most * most;
+  x->each = few ? rows / extent(x, x->tile) : rows / most * most;
   if (dim_is_const(extent(x, x->block)) && extent(x, x->block) < x->each) {
     x->each = extent(x, x->block);
     if (!few && x->each < x->rows) x->rows = x->each;
@@ -243,9 +119,10 @@ static bool is_wide(Attend *x) {
   ExprId was = x->val_s[x->depth];
   x->val_s[x->depth] = along(x, ex_copy(p, was));
   x->val_y[x->width] = along(x, x->val_y[x->width]);
-  bool ok = vector(x, &x->s, x->val_s, x->keys) && vector(x, &x->s, x->val_s, x->query) &&
-            vector(x, &x->y, x->val_y, x->values);
-  Nest n = nest_of(x, &x->y, x->val_y);
+  bool ok = attend_vector(x, &x->s, x->val_s, x->keys) &&
+            attend_vector(x, &x->s, x->val_s, x->query) &&
+            attend_vector(x, &x->y, x->val_y, x->values);
+  Nest n = attend_nest(x, &x->y, x->val_y);
   Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
   ExprId idx[MAX_RANK + 1];
   BufId out;
@@ -254,7 +131,7 @@ static bool is_wide(Attend *x) {
   x->val_s[x->depth] = was;
   ExprId *key = &x->val_s[x->of_s[x->a->key]];
   *key = along(x, *key);
-  ExprId e = finished(x, ex_var(p, x->acc));
+  ExprId e = attend_finished(x, ex_var(p, x->acc));
   w.acc_var = x->acc;
   w.vec = wide(x, number(p, 0));
   ok = ok && widen(&w, e);
@@ -273,6 +150,9 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   Prog *p = l->p;
   const Node *root = graph_node(l->g, a->root), *last = graph_maker(l->g, a->masked);
   *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->target->lanes, .values = 1 - a->weights};
+  x->budget = (i64)l->target->cost->sums;
+  x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
+  if (x->packed) x->budget -= x->budget / 3; /* in one loop with softmax, whose constants stay */
   x->scores = group_accumulator(l, a->masked);
   const Node *first = graph_maker(l->g, x->scores);
   lower_temp(l, a->masked); /* of both only the shape is used */
@@ -292,119 +172,6 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   return is_wide(x);
 }
 
-/* ---- scores ---- */
-
-/* The lanes of a and b folded into groups of so many, those of a and b in turn. */
-static VarId fold_pair(Prog *p, Cursor *at, VarId a, VarId b, u32 each) {
-  return tile_let(
-      p, at, plus(p, tile_lane_groups(p, a, b, each, false), tile_lane_groups(p, a, b, each, true)),
-      "s");
-}
-
-static VarId held(Prog *p, Cursor *at, BufId reg, i64 i, i64 j) {
-  return tile_let(p, at, reg_load(p, reg, ex_int(p, i), ex_int(p, j)), "s");
-}
-
-/* Scores of keys c, c + lanes / 4, ... of a group; of each row a vector in which every key has a
- * quarter of the lanes. */
-static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first, u32 c,
-                        VarId *to) {
-  Prog *p = x->p;
-  u32 apart = x->lanes / TILE_KEYS;
-  ExprId *key = &x->val_s[x->of_s[x->a->key]];
-  VarId at_key[TILE_KEYS];
-  BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, TILE_KEYS, "acc");
-  for (u32 i = 0; i < TILE_KEYS; i++) { /* behind the last key that one again */
-    ExprId e = plus(p, ex_copy(p, first), ex_int(p, c + i * apart));
-    ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent(x, x->a->key)), ex_int(p, 1));
-    at_key[i] = let_new(p, at, "key", ex_op2(p, OP_min, e, last));
-  }
-  for (i64 r = 0; r < t->rows; r++)
-    for (u32 i = 0; i < TILE_KEYS; i++)
-      reg_store(p, at, acc, ex_int(p, r), ex_int(p, i), wide(x, number(p, 0)));
-  Cursor in = *at;
-  ExprId v =
-      ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, x->s.axis[x->depth].hi / x->lanes), "v"));
-  x->val_s[x->depth] = along(x, v);
-  VarId q[MOST_ROWS];
-  for (i64 r = 0; r < t->rows; r++) {
-    stand_at(x, t, r);
-    q[r] = hold(p, &in, vector(x, &x->s, x->val_s, x->query), "q");
-  }
-  for (u32 i = 0; i < TILE_KEYS; i++) {
-    *key = ex_var(p, at_key[i]);
-    VarId k = hold(p, &in, vector(x, &x->s, x->val_s, x->keys), "k");
-    for (i64 r = 0; r < t->rows; r++) {
-      ExprId a = ex_int(p, r), b = ex_int(p, i);
-      reg_store(p, &in, acc, a, b,
-                joined(x, ex_var(p, q[r]), ex_var(p, k), reg_load(p, acc, a, b)));
-    }
-  }
-  for (i64 r = 0; r < t->rows; r++) {
-    VarId even = fold_pair(p, at, held(p, at, acc, r, 0), held(p, at, acc, r, 2), x->lanes / 2);
-    VarId odd = fold_pair(p, at, held(p, at, acc, r, 1), held(p, at, acc, r, 3), x->lanes / 2);
-    to[r] = fold_pair(p, at, even, odd, x->lanes / 4);
-  }
-}
-
-/* What maps make of a vector of scores of keys from `first` on. */
-static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId first, ExprId score) {
-  Prog *p = x->p;
-  if (x->a->seen == x->scores) return score;
-  stand_at(x, t, r);
-  x->val_s[x->of_s[x->a->key]] = plus(p, ex_copy(p, first), ex_var(p, x->lane));
-  Widen w = {.p = p,
-             .lane = x->lane,
-             .lanes = x->lanes,
-             .once = &x->l->once,
-             .acc_var = x->acc,
-             .vec = score};
-  return widen(&w, finished(x, ex_var(p, x->acc)));
-}
-
-static ExprId groups_of(const Attend *x, const AttendTile *t) {
-  Prog *p = x->p;
-  ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-  return ex_op2(p, OP_div, plus(p, n, ex_int(p, x->lanes - 1)), ex_int(p, x->lanes));
-}
-
-static void write_scores(Attend *x, const AttendTile *t, Cursor at) {
-  Prog *p = x->p;
-  u32 parts = x->lanes / TILE_KEYS;
-  VarId z[MAX_LANES / TILE_KEYS][MOST_ROWS];
-  VarId g = prog_for(p, &at, ex_int(p, 0), groups_of(x, t), "g");
-  VarId first =
-      let_new(p, &at, "first", plus(p, ex_var(p, t->from), times(p, ex_var(p, g), x->lanes)));
-  for (u32 c = 0; c < parts; c++) some_scores(x, t, &at, ex_var(p, first), c, z[c]);
-  for (i64 r = 0; r < t->rows; r++) {
-    for (u32 n = parts / 2; n > 0; n /= 2)
-      for (u32 c = 0; c < n; c++) z[c][r] = fold_pair(p, &at, z[c][r], z[c + n][r], n);
-    ExprId e = ex_var(p, z[0][r]);
-    if (!x->finish_loads) e = finished_vector(x, t, r, ex_var(p, first), e);
-    put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
-  }
-}
-
-/* Maps that read memory along the keys: not behind the last of them. */
-static void finish_scores(Attend *x, const AttendTile *t, Cursor at) {
-  Prog *p = x->p;
-  for (i64 r = 0; r < t->rows; r++) {
-    ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-    ExprId whole = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, x->lanes));
-    Cursor in = at;
-    VarId g = prog_for(p, &in, ex_int(p, 0), ex_copy(p, whole), "g");
-    ExprId place = times(p, ex_var(p, g), x->lanes);
-    ExprId first = plus(p, ex_var(p, t->from), ex_copy(p, place));
-    ExprId e = at2(p, x->score, ex_int(p, r), ex_copy(p, place), x->lanes);
-    put2(p, &in, x->score, ex_int(p, r), place, finished_vector(x, t, r, first, e));
-    in = at;
-    VarId k = prog_for(p, &in, times(p, whole, x->lanes), n, "k");
-    x->val_s[x->of_s[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
-    e = finished(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1));
-    put2(p, &in, x->score, ex_int(p, r), ex_var(p, k), e);
-  }
-}
-
 /* ---- limits ---- */
 
 /* The first key behind those that a row sees (or the first that it sees), at the place where val_s
@@ -412,7 +179,7 @@ static void finish_scores(Attend *x, const AttendTile *t, Cursor at) {
 static ExprId limit_of(Attend *x, const Limit *m, ExprId from, ExprId stop) {
   Prog *p = x->p;
   ExprId idx[MAX_RANK];
-  Nest n = nest_of(x, &x->s, x->val_s);
+  Nest n = attend_nest(x, &x->s, x->val_s);
   const Buf *b = prog_buf(p, x->l->buf[m->at]);
   u32 rank = b->rank;
   for (u32 i = 0; i < rank; i++)
@@ -480,7 +247,7 @@ static void hide_keys(Attend *x, const AttendTile *t, Cursor at, const VarId *lo
   for (i64 r = 0; r < t->rows; r++)
     for (u32 side = 0; side < 1 + (u32)has_low(x->a); side++) {
       ExprId a = ex_op2(p, OP_sub, ex_var(p, high[r]), ex_var(p, t->from));
-      ExprId b = times(p, groups_of(x, t), x->lanes);
+      ExprId b = times(p, attend_groups(x, t), x->lanes);
       if (side) {
         a = ex_int(p, 0);
         b = ex_op2(p, OP_min, b, ex_op2(p, OP_sub, ex_var(p, low[r]), ex_var(p, t->from)));
@@ -503,7 +270,8 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   ExprId row = plus(p, ex_copy(p, t->row), ex_copy(p, r));
   reg_store(p, &at, top, zero, zero, wide(x, number(p, -INFINITY)));
   Cursor in = at;
-  ExprId v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), groups_of(x, t), "g")), x->lanes);
+  ExprId v =
+      times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), attend_groups(x, t), "g")), x->lanes);
   ExprId e = at2(p, x->score, ex_copy(p, r), v, x->lanes);
   reg_store(p, &in, top, zero, zero, ex_op2(p, OP_max, reg_load(p, top, zero, zero), e));
   ExprId here = tile_fold_lanes(p, &at, OP_max, reg_load(p, top, zero, zero));
@@ -517,7 +285,7 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   put2(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
   reg_store(p, &at, sum, zero, zero, wide(x, number(p, 0)));
   in = at;
-  v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), groups_of(x, t), "g")), x->lanes);
+  v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), attend_groups(x, t), "g")), x->lanes);
   e = at2(p, x->score, ex_copy(p, r), ex_copy(p, v), x->lanes);
   VarId weight =
       tile_let(p, &in, power(x, ex_op2(p, OP_sub, e, wide(x, ex_var(p, base)))), "weight");
@@ -528,38 +296,78 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   put2(p, &at, x->total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
 }
 
+static VarId weight_of(const Attend *x, Cursor *in, i64 r, VarId k) {
+  Prog *p = x->p;
+  return tile_let(p, in, wide(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1)), "w");
+}
+
+static VarId panel_of(Attend *x, Cursor *in, ExprId first, i64 v) {
+  Prog *p = x->p;
+  x->val_y[x->width] = along(x, plus(p, ex_copy(p, first), ex_int(p, v)));
+  return hold(p, in, attend_vector(x, &x->y, x->val_y, x->values), "b");
+}
+
+/* acc[r, v] += weight of row r * panel first + v of values, for one key. What there is less of is
+ * loaded first, and stays. */
+static void one_key(Attend *x, const AttendTile *t, Cursor in, BufId acc, VarId k, ExprId first,
+                    i64 count) {
+  Prog *p = x->p;
+  VarId w[MOST_ROWS], b[MOST_PANELS];
+  bool by_rows = count < t->rows;
+  for (i64 i = 0; i < (by_rows ? count : t->rows); i++) {
+    if (by_rows) b[i] = panel_of(x, &in, first, i);
+    if (!by_rows) w[i] = weight_of(x, &in, i, k);
+  }
+  for (i64 i = 0; i < (by_rows ? t->rows : count); i++) {
+    if (by_rows) w[i] = weight_of(x, &in, i, k);
+    if (!by_rows) b[i] = panel_of(x, &in, first, i);
+    for (i64 j = 0; j < (by_rows ? count : t->rows); j++) {
+      i64 r = by_rows ? i : j, v = by_rows ? j : i;
+      ExprId a = ex_int(p, r), c = ex_int(p, v);
+      reg_store(p, &in, acc, a, c,
+                joined(x, ex_var(p, w[r]), ex_var(p, b[v]), reg_load(p, acc, a, c)));
+    }
+  }
+}
+
 /* Values of panels first .. first + count - 1, by weight, added to what rows have. */
-static void add_values(Attend *x, const AttendTile *t, Cursor at, i64 first, i64 count) {
+static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, i64 count) {
   Prog *p = x->p;
   BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, count, "acc");
   ExprId zero = ex_int(p, 0);
   for (i64 r = 0; r < t->rows; r++) {
     VarId less = let_new(p, &at, "less", at2(p, x->shrink, ex_int(p, r), zero, 1));
     for (i64 v = 0; v < count; v++) {
-      ExprId was = at2(p, x->sums, row_at(t, p, r), ex_int(p, (first + v) * x->lanes), x->lanes);
+      ExprId place = times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes);
+      ExprId was = at2(p, x->sums, row_at(t, p, r), place, x->lanes);
       reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v),
                 ex_op2(p, OP_mul, was, wide(x, ex_var(p, less))));
     }
   }
   Cursor in = at;
   ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-  VarId k = prog_for(p, &in, ex_int(p, 0), n, "k"), w[MOST_ROWS];
+  VarId k = prog_for(p, &in, ex_int(p, 0), n, "k");
   x->val_y[x->of_y[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
-  for (i64 r = 0; r < t->rows; r++)
-    w[r] = hold(p, &in, wide(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1)), "w");
-  for (i64 v = 0; v < count; v++) {
-    x->val_y[x->width] = along(x, ex_int(p, first + v));
-    VarId b = hold(p, &in, vector(x, &x->y, x->val_y, x->values), "b");
-    for (i64 r = 0; r < t->rows; r++) {
-      ExprId i = ex_int(p, r), j = ex_int(p, v);
-      reg_store(p, &in, acc, i, j,
-                joined(x, ex_var(p, w[r]), ex_var(p, b), reg_load(p, acc, i, j)));
-    }
-  }
+  one_key(x, t, in, acc, k, first, count);
   for (i64 r = 0; r < t->rows; r++)
     for (i64 v = 0; v < count; v++)
-      put2(p, &at, x->sums, row_at(t, p, r), ex_int(p, (first + v) * x->lanes),
+      put2(p, &at, x->sums, row_at(t, p, r),
+           times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes),
            reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
+}
+
+/* All panels: as many at a time as there are registers for, then what is left. */
+static void all_values(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  i64 panels = x->y.axis[x->width].hi / x->lanes, most = x->budget / t->rows;
+  if (most > MOST_PANELS) most = MOST_PANELS;
+  if (panels >= most) {
+    Cursor in = at;
+    ExprId c = ex_int(p, 0);
+    if (panels >= 2 * most) c = ex_var(p, prog_for(p, &in, c, ex_int(p, panels / most), "c"));
+    add_values(x, t, in, times(p, c, most), most);
+  }
+  if (panels % most) add_values(x, t, at, ex_int(p, panels / most * most), panels % most);
 }
 
 /* ---- loops ---- */
@@ -579,15 +387,11 @@ static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
                    ex_op2(p, OP_lt, over_rows(p, OP_min, low, t.rows), ex_var(p, to)));
     prog_if(p, &at, any);
   }
-  write_scores(x, &t, at);
-  if (x->finish_loads) finish_scores(x, &t, at);
+  attend_scores(x, &t, at);
+  if (x->finish_loads) attend_finish(x, &t, at);
   hide_keys(x, &t, at, low, high);
   write_weights(x, &t, at);
-  i64 panels = x->y.axis[x->width].hi / x->lanes;
-  i64 most = (i64)x->l->target->cost->sums / t.rows;
-  if (most > MOST_PANELS) most = MOST_PANELS;
-  for (i64 v = 0; v < panels; v += most)
-    add_values(x, &t, at, v, panels - v < most ? panels - v : most);
+  all_values(x, &t, at);
 }
 
 /* All rows l0..l1 of a block, in tiles. */
@@ -667,7 +471,7 @@ static void end_rows(Attend *x, Cursor at, VarId l0, VarId l1) {
       ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v"));
   ExprId e = at2(p, x->sums, row, times(p, ex_copy(p, v), x->lanes), x->lanes);
   x->val_y[x->width] = along(x, v);
-  Nest n = nest_of(x, &x->y, x->val_y);
+  Nest n = attend_nest(x, &x->y, x->val_y);
   Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
   ExprId idx[MAX_RANK + 1];
   BufId out;
@@ -685,6 +489,7 @@ static void write_kernel(Attend *x, Cursor at) {
   x->sums = scratch(x, most, x->y.axis[x->width].hi, "sums");
   x->score = scratch(x, x->rows, KEYS, "score");
   x->shrink = scratch(x, x->rows, 1, "shrink");
+  if (x->packed) x->panels = scratch(x, x->s.axis[x->depth].hi, KEYS, "panels");
   for (u32 d = 0; d < x->dims; d++) {
     if (d == x->a->key || d == x->tile || d == x->block) continue;
     ExprId e = extent(x, d) == 1
@@ -705,6 +510,7 @@ static void write_kernel(Attend *x, Cursor at) {
   VarId from = let_new(p, &in, "from", times(p, ex_var(p, k), KEYS));
   end = plus(p, ex_var(p, from), ex_int(p, KEYS));
   VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, end, ex_dim(p, keys)));
+  if (x->packed) attend_pack(x, in, from);
   all_tiles(x, in, l0, l1, from, to);
   end_rows(x, at, l0, l1);
 }
@@ -741,8 +547,8 @@ bool lower_attention(Lower *l, const Node *n) {
   cast_in_place(l, a, true);
   if (choose(l, a, &x)) {
     Cursor at = lower_kernel(l, group_label(l->g, n));
-    family_note(l->p, l->at.last, FA_attention, "%lldx%d of %u lanes ", (long long)x.rows,
-                TILE_KEYS, x.lanes);
+    family_note(l->p, l->at.last, FA_attention, "of %lld rows and %u lanes ", (long long)x.rows,
+                x.lanes);
     write_kernel(&x, at);
     return true;
   }

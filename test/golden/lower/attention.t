@@ -155,10 +155,10 @@ kernel "contract" {
           let less1: f32 = shrink[1, 0]
           acc1[1, 0] = sums[r * 2 + 1, 0:4] * splat.4(less1)
           for k1 in 0..stop - from {
-            hold let w: f32x4 = splat.4(score[0, k1])
-            hold let w1: f32x4 = splat.4(score[1, k1])
             hold let b1: f32x4 = vo[from + k1, 0:4]
+            let w: f32x4 = splat.4(score[0, k1])
             acc1[0, 0] = acc1[0, 0] + w * b1
+            let w1: f32x4 = splat.4(score[1, k1])
             acc1[1, 0] = acc1[1, 0] + w1 * b1
           }
           sums[r * 2, 0:4] = acc1[0, 0]

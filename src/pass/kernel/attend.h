@@ -1,0 +1,120 @@
+/* attend.h: an attention on its way to a kernel; shared by the files of lower_attention.c. */
+#ifndef INGOT_ATTEND_H
+#define INGOT_ATTEND_H
+
+#include "pass/kernel/attention.h"
+#include "pass/kernel/tile.h"
+
+enum {
+  KEYS = 64,        /* of a block */
+  ROWS = 24,        /* of a block, about */
+  PACKED_ROWS = 96, /* the same where keys are packed for them */
+  TILE_KEYS = 4,    /* whose scores are summed side by side */
+  FEW_ROWS = 4,     /* of a tile, where keys are not packed */
+  MOST_ROWS = 6,    /* of any */
+  MOST_PANELS = 4
+};
+
+typedef struct Attend {
+  Lower *l;
+  Prog *p;
+  const Attention *a;
+  Form s, y;                          /* scores, and what is summed of values */
+  Val scores;                         /* what s makes, before maps */
+  u32 query, keys;                    /* operands of s */
+  u32 values;                         /* operand of y */
+  u32 dims;                           /* of scores, without the fold */
+  u32 of_s[MAX_RANK], of_y[MAX_RANK]; /* axes of them in both forms */
+  u32 depth, width;                   /* axis of s that is folded, axis of y along vectors */
+  u32 tile, block; /* dimensions of rows: in a tile, in a block; the same if there is one */
+  i64 rows, each;  /* of a tile at most; points of `block` in a block */
+  i64 budget;      /* registers for sums */
+  u32 lanes;
+  VarId lane, acc;
+  bool packed;       /* keys of a block are brought into panels first */
+  bool finish_loads; /* maps behind scores read memory along the keys */
+  ExprId val_s[FORM_AXES], val_y[FORM_AXES];
+  BufId panels;                              /* scratch, if packed: [depth, KEYS] */
+  BufId largest, total, sums, score, shrink; /* scratch: of rows of a block; of those of a tile */
+} Attend;
+
+/* A tile while it is written. */
+typedef struct AttendTile {
+  i64 rows;
+  ExprId first, row; /* along dimension `tile`; among the rows of the block */
+  VarId from, stop;  /* keys of this block that some row sees */
+} AttendTile;
+
+static inline Dim extent(const Attend *x, u32 d) {
+  return prog_buf(x->p, x->s.out.buf)->dim[d];
+}
+
+static inline ExprId plus(Prog *p, ExprId a, ExprId b) {
+  return ex_op2(p, OP_add, a, b);
+}
+
+static inline ExprId times(Prog *p, ExprId a, i64 k) {
+  return ex_op2(p, OP_mul, a, ex_int(p, k));
+}
+
+static inline ExprId number(Prog *p, double v) {
+  return ex_const(p, DT_f32, (Scalar){.f = v});
+}
+
+static inline ExprId wide(const Attend *x, ExprId e) {
+  return ex_splat(x->p, e, x->lanes);
+}
+
+static inline ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
+  Prog *p = x->p;
+  if (x->l->target->fma) return ex_op3(p, OP_fma, a, b, sum);
+  return plus(p, sum, ex_op2(p, OP_mul, a, b));
+}
+
+static inline ExprId at2(Prog *p, BufId b, ExprId i, ExprId j, u32 lanes) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  return lanes > 1 ? ex_load_vec(p, b, idx, 2, lanes) : ex_load(p, b, idx, 2);
+}
+
+static inline void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value) {
+  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
+  prog_store(p, at, b, idx, 2, value);
+}
+
+/* Every row stands at e along this dimension. */
+static inline void stand(Attend *x, u32 d, ExprId e) {
+  x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;
+}
+
+static inline ExprId row_at(const AttendTile *t, Prog *p, i64 r) {
+  return plus(p, ex_copy(p, t->row), ex_int(p, r));
+}
+
+static inline void stand_at(Attend *x, const AttendTile *t, i64 r) {
+  stand(x, x->tile, plus(x->p, ex_copy(x->p, t->first), ex_int(x->p, r)));
+}
+
+static inline ExprId along(const Attend *x, ExprId vector) {
+  return plus(x->p, times(x->p, vector, x->lanes), ex_var(x->p, x->lane));
+}
+
+/* A vector that is loaded once: compilers would load it again for every product. */
+static inline VarId hold(Prog *p, Cursor *at, ExprId e, const char *name) {
+  VarId v = tile_let(p, at, e, name);
+  prog_stmt(p, at->last)->flags |= SF_hold;
+  return v;
+}
+
+/* attend_scores.c */
+Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);
+/* A vector of an operand along the lane; 0: it is not contiguous. */
+ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k);
+/* What maps make of a score, at the place where val_s stands. */
+ExprId attend_finished(Attend *x, ExprId score);
+ExprId attend_groups(const Attend *x, const AttendTile *t); /* vectors of keys that a tile has */
+void attend_pack(Attend *x, Cursor at, VarId from);         /* keys from there on, into panels */
+void attend_scores(Attend *x, const AttendTile *t, Cursor at);
+/* Maps that read memory along the keys: not behind the last of them. */
+void attend_finish(Attend *x, const AttendTile *t, Cursor at);
+
+#endif
