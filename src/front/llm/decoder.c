@@ -165,9 +165,8 @@ static Val attention(Decoder *d, u32 layer, Val x) {
   }
   k = remember(d, "key", layer, k);
   v = remember(d, "value", layer, v);
-  Val score = attn_cap(g, attn_scores(g, q, k, s->scale), s->attn_cap);
-  score = attn_hide(g, score, attn_window(g, score, d->before, l->window ? l->window - 1 : -1, 0));
-  Val y = attn_merge(g, attn_mix(g, compose_softmax(g, score, &(i64){3}, 1), v));
+  Causal c = {.scale = s->scale, .cap = s->attn_cap, .past = d->before, .window = l->window};
+  Val y = attn_merge(g, attn_causal(g, &c, q, k, v));
   return linear(d, LP_attn_out, layer, mk_squeeze(g, y, 0), s->embed);
 }
 

@@ -111,6 +111,7 @@ Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);
 ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k);
 /* What maps make of a score, at the place where val_s stands. */
 ExprId attend_finished(Attend *x, ExprId score);
+ExprId attend_count(const Attend *x, const AttendTile *t);  /* keys of this block for a tile */
 ExprId attend_groups(const Attend *x, const AttendTile *t); /* vectors of keys that a tile has */
 void attend_pack(Attend *x, Cursor at, VarId from);         /* keys from there on, into panels */
 void attend_scores(Attend *x, const AttendTile *t, Cursor at);

@@ -110,10 +110,16 @@ static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId firs
   return widen(&w, attend_finished(x, ex_var(p, x->acc)));
 }
 
-ExprId attend_groups(const Attend *x, const AttendTile *t) {
+ExprId attend_count(const Attend *x, const AttendTile *t) {
   Prog *p = x->p;
   ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-  return ex_op2(p, OP_div, plus(p, n, ex_int(p, x->lanes - 1)), ex_int(p, x->lanes));
+  return ex_op2(p, OP_min, n, ex_int(p, KEYS)); /* as it is anyway: estimates look for a bound */
+}
+
+ExprId attend_groups(const Attend *x, const AttendTile *t) {
+  Prog *p = x->p;
+  ExprId n = plus(p, attend_count(x, t), ex_int(p, x->lanes - 1));
+  return ex_op2(p, OP_div, n, ex_int(p, x->lanes));
 }
 
 void attend_pack(Attend *x, Cursor at, VarId from) {
@@ -208,7 +214,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
 void attend_finish(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   for (i64 r = 0; r < t->rows; r++) {
-    ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
+    ExprId n = attend_count(x, t);
     ExprId whole = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, x->lanes));
     Cursor in = at;
     VarId g = prog_for(p, &in, ex_int(p, 0), ex_copy(p, whole), "g");

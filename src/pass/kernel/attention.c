@@ -126,7 +126,7 @@ static bool add_limits(const Finder *f, Attention *a, Val cond) {
     if (!is_key_number(f, a, n->in[k]) || !is_of_row(f, a, n->in[1 - k])) continue;
     bool low = k == 0 ? ge || gt : le || lt; /* key >= at, or at <= key */
     bool next = low ? gt || lt : le || ge;   /* that one itself is on the other side */
-    a->limit[a->nlimit++] = (Limit){n->in[1 - k], next, low};
+    a->limit[a->nlimit++] = (KeyLimit){n->in[1 - k], next, low};
     return true;
   }
   return false;

@@ -5,10 +5,10 @@
 #include "pass/lower/lower.h"
 
 typedef struct Attention Attention;
-typedef struct Limit Limit;
+typedef struct KeyLimit KeyLimit;
 
 /* Keys from `at` + add on are not seen by a row; low: those before it are not. */
-struct Limit {
+struct KeyLimit {
   Val at; /* integers, of the row */
   i64 add;
   bool low;
@@ -25,7 +25,7 @@ struct Attention {
   Val keys;        /* the value that stands for keys, if it is cast from halves; 0: not */
   Val values;      /* likewise */
   bool whole_rows; /* a row that sees no key is 0, else NaN */
-  Limit limit[LIMITS];
+  KeyLimit limit[LIMITS];
   u32 nlimit;
   NodeId part[ATTENTION_PARTS]; /* nodes between the contractions, that have a buffer otherwise */
   u32 npart;

@@ -176,7 +176,7 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
 
 /* The first key behind those that a row sees (or the first that it sees), at the place where val_s
  * stands, between the first and the last of this block. */
-static ExprId limit_of(Attend *x, const Limit *m, ExprId from, ExprId stop) {
+static ExprId limit_of(Attend *x, const KeyLimit *m, ExprId from, ExprId stop) {
   Prog *p = x->p;
   ExprId idx[MAX_RANK];
   Nest n = attend_nest(x, &x->s, x->val_s);
@@ -223,7 +223,7 @@ static void find_seen(Attend *x, const AttendTile *t, Cursor *at, VarId from, Va
     x->val_s[x->of_s[x->a->key]] = ex_int(p, 0);
     ExprId e[2] = {ex_var(p, to), ex_var(p, from)};
     for (u32 i = 0; i < x->a->nlimit; i++) {
-      const Limit *m = &x->a->limit[i];
+      const KeyLimit *m = &x->a->limit[i];
       ExprId more = limit_of(x, m, ex_var(p, from), ex_var(p, to));
       e[m->low] = ex_op2(p, m->low ? OP_max : OP_min, e[m->low], more);
     }
@@ -345,8 +345,7 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
     }
   }
   Cursor in = at;
-  ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-  VarId k = prog_for(p, &in, ex_int(p, 0), n, "k");
+  VarId k = prog_for(p, &in, ex_int(p, 0), attend_count(x, t), "k");
   x->val_y[x->of_y[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
   one_key(x, t, in, acc, k, first, count);
   for (i64 r = 0; r < t->rows; r++)
@@ -394,16 +393,16 @@ static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
   all_values(x, &t, at);
 }
 
-/* All rows l0..l1 of a block, in tiles. */
-static void all_tiles(Attend *x, Cursor at, VarId l0, VarId l1, VarId from, VarId to) {
+/* All `count` rows of a block from l0 on, in tiles. */
+static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, VarId to) {
   Prog *p = x->p;
   if (x->tile != x->block) {
     i64 n = extent(x, x->tile);
-    VarId i = prog_for(p, &at, ex_var(p, l0), ex_var(p, l1), "i");
-    stand(x, x->block, ex_var(p, i));
+    VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, count), "i");
+    stand(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
     Cover c = tile_cover(n, x->rows);
     for (i64 k = 0, done = 0; k < c.big + c.small; k++) {
-      ExprId row = times(p, ex_op2(p, OP_sub, ex_var(p, i), ex_var(p, l0)), n);
+      ExprId row = times(p, ex_var(p, i), n);
       AttendTile t = {.rows = c.size - (k >= c.big), .first = ex_int(p, done)};
       t.row = plus(p, row, ex_int(p, done));
       one_tile(x, t, at, from, to);
@@ -411,33 +410,33 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId l1, VarId from, VarI
     }
     return;
   }
-  ExprId left = ex_op2(p, OP_sub, ex_var(p, l1), ex_var(p, l0)), done = ex_int(p, 0);
+  ExprId done = ex_int(p, 0);
   bool exact = dim_is_const(extent(x, x->block)) && extent(x, x->block) % x->rows == 0;
   for (i64 rows = x->rows; rows > 0; rows = rows > 1 && !exact ? 1 : 0) {
     if (rows == 1) {
       Cursor in = at;
-      VarId r = prog_for(p, &in, ex_copy(p, done), ex_copy(p, left), "r");
+      VarId r = prog_for(p, &in, ex_copy(p, done), ex_var(p, count), "r");
       AttendTile t = {
           .rows = 1, .first = plus(p, ex_var(p, l0), ex_var(p, r)), .row = ex_var(p, r)};
       one_tile(x, t, in, from, to);
       continue;
     }
-    ExprId count = ex_op2(p, OP_div, ex_copy(p, left), ex_int(p, rows));
+    ExprId tiles = ex_op2(p, OP_div, ex_var(p, count), ex_int(p, rows));
     Cursor in = at;
-    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    VarId r = prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r");
     ExprId row = times(p, ex_var(p, r), rows);
     AttendTile t = {.rows = rows, .first = plus(p, ex_var(p, l0), ex_copy(p, row)), .row = row};
     one_tile(x, t, in, from, to);
-    done = times(p, count, rows);
+    done = times(p, tiles, rows);
   }
 }
 
 /* Loops over the rows of a block; the row is *row, and val_y stands there. */
-static Cursor each_row(Attend *x, Cursor at, VarId l0, VarId l1, ExprId *row) {
+static Cursor each_row(Attend *x, Cursor at, VarId l0, VarId count, ExprId *row) {
   Prog *p = x->p;
-  VarId i = prog_for(p, &at, ex_var(p, l0), ex_var(p, l1), "i");
-  stand(x, x->block, ex_var(p, i));
-  *row = ex_op2(p, OP_sub, ex_var(p, i), ex_var(p, l0));
+  VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, count), "i");
+  stand(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
+  *row = ex_var(p, i);
   if (x->tile == x->block) return at;
   i64 n = extent(x, x->tile);
   VarId g = prog_for(p, &at, ex_int(p, 0), ex_int(p, n), "j");
@@ -446,20 +445,20 @@ static Cursor each_row(Attend *x, Cursor at, VarId l0, VarId l1, ExprId *row) {
   return at;
 }
 
-static void begin_rows(Attend *x, Cursor at, VarId l0, VarId l1) {
+static void begin_rows(Attend *x, Cursor at, VarId l0, VarId count) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
-  at = each_row(x, at, l0, l1, &row);
+  at = each_row(x, at, l0, count, &row);
   put2(p, &at, x->largest, ex_copy(p, row), zero, number(p, -INFINITY));
   put2(p, &at, x->total, ex_copy(p, row), zero, number(p, 0));
   VarId v = prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v");
   put2(p, &at, x->sums, row, times(p, ex_var(p, v), x->lanes), wide(x, number(p, 0)));
 }
 
-static void end_rows(Attend *x, Cursor at, VarId l0, VarId l1) {
+static void end_rows(Attend *x, Cursor at, VarId l0, VarId count) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
-  at = each_row(x, at, l0, l1, &row);
+  at = each_row(x, at, l0, count, &row);
   ExprId sum = at2(p, x->total, ex_copy(p, row), zero, 1);
   if (x->a->whole_rows) {
     ExprId top = at2(p, x->largest, ex_copy(p, row), zero, 1);
@@ -501,18 +500,18 @@ static void write_kernel(Attend *x, Cursor at) {
       ex_op2(p, OP_div, plus(p, ex_dim(p, rows), ex_int(p, x->each - 1)), ex_int(p, x->each));
   VarId b = for_free(p, &at, ex_int(p, 0), blocks, "b");
   VarId l0 = let_new(p, &at, "first", times(p, ex_var(p, b), x->each));
-  ExprId end = plus(p, ex_var(p, l0), ex_int(p, x->each));
-  VarId l1 = let_new(p, &at, "end", ex_op2(p, OP_min, end, ex_dim(p, rows)));
-  begin_rows(x, at, l0, l1);
+  ExprId left = ex_op2(p, OP_sub, ex_dim(p, rows), ex_var(p, l0));
+  VarId count = let_new(p, &at, "count", ex_op2(p, OP_min, left, ex_int(p, x->each)));
+  begin_rows(x, at, l0, count);
   Cursor in = at;
   blocks = ex_op2(p, OP_div, plus(p, ex_dim(p, keys), ex_int(p, KEYS - 1)), ex_int(p, KEYS));
   VarId k = prog_for(p, &in, ex_int(p, 0), blocks, "k");
   VarId from = let_new(p, &in, "from", times(p, ex_var(p, k), KEYS));
-  end = plus(p, ex_var(p, from), ex_int(p, KEYS));
+  ExprId end = plus(p, ex_var(p, from), ex_int(p, KEYS));
   VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, end, ex_dim(p, keys)));
   if (x->packed) attend_pack(x, in, from);
-  all_tiles(x, in, l0, l1, from, to);
-  end_rows(x, at, l0, l1);
+  all_tiles(x, in, l0, count, from, to);
+  end_rows(x, at, l0, count);
 }
 
 /* ---- parts ---- */

@@ -59,22 +59,22 @@ kernel "dims" {
 kernel "contract" {
   for b in 0..1 {
     let first: i64 = b * 2
-    let end: i64 = min(first + 2, 2)
-    for i in first..end {
-      largest[i - first, 0] = -inf
-      total[i - first, 0] = 0.0
+    let count: i64 = min(2 - first, 2)
+    for i in 0..count {
+      largest[i, 0] = -inf
+      total[i, 0] = 0.0
       for v in 0..1 {
-        sums[i - first, v * 4:4] = splat.4(0.0)
+        sums[i, v * 4:4] = splat.4(0.0)
       }
     }
     for k in 0..div(past + 64, 64) {
       let from: i64 = k * 64
       let to: i64 = min(from + 64, past + 1)
-      for r in 0..div(end - first, 2) {
+      for r in 0..div(count, 2) {
         let high: i64 = min(to, max(min(b15[] + 1, to), from))
         let stop: i64 = high
         if stop > from {
-          for g in 0..div(stop - from + 3, 4) {
+          for g in 0..div(min(stop - from, 64) + 3, 4) {
             let first1: i64 = from + g * 4
             let key: i64 = min(first1, past)
             let key1: i64 = min(first1 + 1, past)
@@ -121,15 +121,15 @@ kernel "contract" {
             score[0, g * 4:4] = s6 * splat.4(0.5)
             score[1, g * 4:4] = s13 * splat.4(0.5)
           }
-          for k1 in high - from..div(stop - from + 3, 4) * 4 {
+          for k1 in high - from..div(min(stop - from, 64) + 3, 4) * 4 {
             score[0, k1] = -inf
           }
-          for k1 in high - from..div(stop - from + 3, 4) * 4 {
+          for k1 in high - from..div(min(stop - from, 64) + 3, 4) * 4 {
             score[1, k1] = -inf
           }
           for r1 in 0..2 {
             top[0, 0] = splat.4(-inf)
-            for g in 0..div(stop - from + 3, 4) {
+            for g in 0..div(min(stop - from, 64) + 3, 4) {
               top[0, 0] = max(top[0, 0], score[r1, g * 4:4])
             }
             let half: f32x4 = top[0, 0]
@@ -142,7 +142,7 @@ kernel "contract" {
             largest[r * 2 + r1, 0] = new
             shrink[r1, 0] = less
             sum[0, 0] = splat.4(0.0)
-            for g in 0..div(stop - from + 3, 4) {
+            for g in 0..div(min(stop - from, 64) + 3, 4) {
               let weight: f32x4 = exp(score[r1, g * 4:4] - splat.4(base))
               score[r1, g * 4:4] = weight
               sum[0, 0] = sum[0, 0] + weight
@@ -154,7 +154,7 @@ kernel "contract" {
           acc1[0, 0] = sums[r * 2, 0:4] * splat.4(less)
           let less1: f32 = shrink[1, 0]
           acc1[1, 0] = sums[r * 2 + 1, 0:4] * splat.4(less1)
-          for k1 in 0..stop - from {
+          for k1 in 0..min(stop - from, 64) {
             hold let b1: f32x4 = vo[from + k1, 0:4]
             let w: f32x4 = splat.4(score[0, k1])
             acc1[0, 0] = acc1[0, 0] + w * b1
@@ -166,10 +166,10 @@ kernel "contract" {
         }
       }
     }
-    for i in first..end {
-      let by: f32 = recip(total[i - first, 0])
+    for i in 0..count {
+      let by: f32 = recip(total[i, 0])
       for v in 0..1 {
-        y[i, 0, v * 4:4] = sums[i - first, v * 4:4] * splat.4(by)
+        y[first + i, 0, v * 4:4] = sums[i, v * 4:4] * splat.4(by)
       }
     }
   }
