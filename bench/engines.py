@@ -18,6 +18,7 @@ import numpy as np
 class Ort:
     """All optimisations, threads that spin as they do by default, inputs and outputs bound once."""
     settings = "graph optimisation all, threads spin (default), inputs and outputs bound once"
+    entries = {}
 
     def __init__(self, path, feed, threads):
         import onnxruntime as ort
@@ -26,6 +27,8 @@ class Ort:
         o = ort.SessionOptions()
         o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         o.intra_op_num_threads, o.inter_op_num_threads = threads, 1
+        for key, value in self.entries.items():
+            o.add_session_config_entry(key, value)
         self.s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
         self.b = self.s.io_binding()
         self.keep = [ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(a)) for a in feed.values()]
@@ -46,6 +49,12 @@ class Ort:
 
     def outputs(self):
         return dict(zip(self.names, (v.numpy() for v in self.outs)))
+
+
+class OrtExact(Ort):
+    """Sums of products of bytes do not saturate, also on CPUs without VNNI."""
+    settings = Ort.settings + ", session.x64quantprecision 1"
+    entries = {"session.x64quantprecision": "1"}
 
 
 class OpenVino:
@@ -120,7 +129,7 @@ def convert_mnn(path):
     return flat
 
 
-ENGINES = {"ort": Ort, "openvino": OpenVino, "mnn": Mnn}
+ENGINES = {"ort": Ort, "ort-exact": OrtExact, "openvino": OpenVino, "mnn": Mnn}
 
 
 def peak():

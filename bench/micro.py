@@ -5,6 +5,8 @@
 
 Each layer is a one-node network that takes turns as in bench/peers.py. Weights are warm, and a layer alone pays for bringing its input into
 the layout it wants, so these figures say how good a kernel is, not how fast a network will be. Results go to build/bench/results.json.
+Layers of bytes (int8-*) are compiled for AVX2, without instructions for products of bytes, and stand beside ONNX Runtime twice: as it is by
+default, which saturates such sums on CPUs without VNNI, and exact; on a CPU with VNNI it uses that.
 """
 import argparse
 import fnmatch
@@ -91,6 +93,58 @@ for count, leaves, depth in ((300, 63, 64), (100, 31, 64), (100, 64, 6), (200, 1
         layer(f"forest-{count}x{leaves}{'' if depth > 60 else f'd{depth}'}@{rows}", forest(count, leaves, rows, depth), "trees")
 
 
+def some_bytes(n, kind, *shape):
+    import numpy as np
+    return np.clip(n.rng.normal(0 if kind == np.int8 else 128, 30, shape), np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+
+
+def int8_conv(cin, cout, size, k, g=1, weights="int8", integer=False):
+    def f(n):
+        import numpy as np
+        w = np.dtype(weights).type
+        x, zero = n.input("x", some_bytes(n, np.uint8, 1, cin, size, size)), n.const(120, np.uint8)
+        wzero, k2 = 0 if w == np.int8 else 128, dict(kernel_shape=[k, k], pads=[k // 2] * 4, group=g)
+        weight = n.tensor(some_bytes(n, w, cout, cin // g, k, k))
+        if integer:
+            n.output(n.op("ConvInteger", x, weight, n.input("z", np.array(120, np.uint8)), n.const(wzero, w), **k2), "y")
+        else:
+            n.output(n.op("QLinearConv", x, n.const(.02), zero, weight, n.tensor(np.full(cout, .01, np.float32)), n.tensor(np.full(cout, wzero, w)),
+                          n.const(.03 * (cin // g * k * k) ** .5), n.const(100, np.uint8), **k2), "y")
+    return f
+
+
+def int8_matrix(m, width, k, integer=False):
+    def f(n):
+        import numpy as np
+        x, w = n.input("x", some_bytes(n, np.uint8, m, k)), n.tensor(some_bytes(n, np.int8, k, width))
+        if integer:
+            n.output(n.op("MatMulInteger", x, w, n.input("z", np.array(120, np.uint8))), "y")
+        else:
+            n.output(n.op("QLinearMatMul", x, n.const(.02), n.const(120, np.uint8), w, n.const(.01), n.const(0, np.int8), n.const(.03 * k ** .5),
+                          n.const(100, np.uint8)), "y")
+    return f
+
+
+def int8_add(n, c=256, size=56):
+    import numpy as np
+    a, b = (n.op("DequantizeLinear", n.input(i, some_bytes(n, np.uint8, 1, c, size, size)), n.const(s), n.const(z, np.uint8))
+            for i, s, z in (("a", .02, 120), ("b", .03, 100)))
+    n.output(n.op("QuantizeLinear", n.add(a, b), n.const(.04), n.const(110, np.uint8)), "y")
+
+
+INT8 = "int8, code for AVX2"
+for c, p in ((64, 56), (128, 28), (512, 7)):
+    layer(f"int8-conv3x3-{c}@{p}", int8_conv(c, c, p, 3), INT8)
+for a, b, p in ((256, 64, 56), (64, 256, 56), (1024, 256, 14)):
+    layer(f"int8-conv1x1-{a}to{b}@{p}", int8_conv(a, b, p, 1), INT8)
+layer("int8-conv1x1-u8u8-256@28", int8_conv(256, 256, 28, 1, weights="uint8"), INT8)
+layer("int8-depthwise3x3-144@56", int8_conv(144, 144, 56, 3, 144), INT8)
+layer("int8-convinteger3x3-64@56", int8_conv(64, 64, 56, 3, integer=True), INT8)
+layer("int8-matmul-128x768x768", int8_matrix(128, 768, 768), INT8)
+layer("int8-matmulinteger-128x768x768", int8_matrix(128, 768, 768, True), INT8)
+layer("int8-add-256@56", int8_add, INT8)
+
+
 def peak(threads):
     """(GFLOP/s, GB/s) of this moment."""
     prog, source = os.path.join(peers.BUILD, "bench", "peak"), os.path.join(peers.HERE, "peak.c")
@@ -156,10 +210,13 @@ def main():
     print(f"{info['cpu']}, load {info['load']:.1f}; peak {top[0]:.1f} GFLOP/s, read {top[1]:.1f} GB/s, {a.threads} thread(s); minima")
     for name in names:
         path, macs = write(name)
-        row = peers.measure(path, a.threads, engines, *((3, 40) if a.quick else (6, 100)), a.flags.split())
+        int8 = LAYERS[name][1] == INT8
+        beside = [*engines[:1], "ort-exact", *engines[1:]] if int8 and "ort" in engines else engines
+        row = peers.measure(path, a.threads, beside, *((3, 40) if a.quick else (6, 100)),
+                            [*a.flags.split(), *(("--march", "avx2") if int8 else ())])
         now = peak(a.threads)
         top = tuple(max(x) for x in zip(top, now))
-        line(name, row, macs, moved(path), top, engines)
+        line(name, row, macs, moved(path), top, beside)
         peers.keep({f"micro:{name}/{a.threads}": {**row, "macs": macs, "family": LAYERS[name][1], "peak": now}, "machine": info,
                     f"peak/{a.threads}": {"gflops": top[0], "gbps": top[1]}})
 

@@ -40,7 +40,7 @@ class Net:
         """An input, with the array it is measured with."""
         self.inputs.append(helper.make_tensor_value_info(name, TYPES[array.dtype], list(array.shape)))
         self.feed[name] = array
-        self.c[name] = array.shape[1] if array.ndim == 4 else array.shape[-1]
+        self.c[name] = array.shape[1] if array.ndim == 4 else array.shape[-1] if array.ndim else 1
         return name
 
     def image(self, *shape):
@@ -250,6 +250,10 @@ def macs(m, shapes):
     """Multiply-adds of the contractions, with direct convolution."""
     total = 0
     for n in m.graph.node:
+        if n.op_type in ("QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger"):
+            w, y = (extents(shapes[v]) for v in (n.input[3 if n.op_type.startswith("QL") else 1], n.output[0]))
+            total += int(np.prod(y)) * (int(np.prod(w[1:])) if "Conv" in n.op_type else w[-2])
+            continue
         if n.op_type not in ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU"):
             continue
         a, b, y = (extents(shapes[v]) for v in (n.input[0], n.input[1], n.output[0] or n.output[1]))

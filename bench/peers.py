@@ -6,7 +6,7 @@
 Every engine is a process of its own with the same inputs. They take turns: a block of a few hundred milliseconds each, 50 ms of quiet before
 it, everybody else stopped by a signal, so that threads that spin cannot disturb. Figures are medians and minima over all blocks of one
 run. Outputs are compared with those of ONNX Runtime as it is measured (its default, which saturates sums of products of bytes on CPUs without
-VNNI), and with numpy in double where bench/exact.py knows the operators.
+VNNI; int8 networks are measured with its exact setting too, ort-exact), and with numpy in double where bench/exact.py knows the operators.
 Results are kept in build/bench/results.json (a later run replaces the rows it measures, with all their engines); bench/report.py makes a document of them.
 """
 import argparse
@@ -391,8 +391,10 @@ def main():
         with open(model[:-5] + ".json") as f:
             facts = json.load(f)
         for t in (int(x) for x in a.threads.split(",")):
-            row = measure(model, t, engines, rounds, ms, a.flags.split(), truth)
-            show(name, t, row, engines)
+            exact = nets.NETS[name].get("int8") and "ort" in engines
+            beside = [*engines, "ort-exact"] if exact else engines
+            row = measure(model, t, beside, rounds, ms, a.flags.split(), truth)
+            show(name, t, row, beside)
             keep({f"{name}/{t}": {**row, "macs": facts["macs"], "weight_bytes": facts["weight_bytes"]}, "machine": info})
 
 

@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 RESULTS = os.path.join(ROOT, "build", "bench", "results.json")
 PEERS, OURS = ("ort", "openvino", "mnn"), ("ingot-gcc", "ingot-clang")
-TITLES = {"ort": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ingot-gcc": "ingot gcc", "ingot-clang": "ingot clang"}
+TITLES = {"ort": "ONNX Runtime", "ort-exact": "ONNX Runtime, exact", "openvino": "OpenVINO", "mnn": "MNN", "ingot-gcc": "ingot gcc", "ingot-clang": "ingot clang"}
 WRONG = 1e-2
 
 
@@ -209,7 +209,7 @@ def sizes(all_rows):
 
 
 def micro(results):
-    body, engines = [], ("ort", "openvino", "mnn", *OURS)
+    body, engines = [], ("ort", "ort-exact", "openvino", "mnn", *OURS)
     found = [k for k in results if k.startswith("micro:")]
     engines = [e for e in engines if any(e in results[k] for k in found)]
     for k in found:
