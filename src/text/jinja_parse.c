@@ -689,6 +689,7 @@ JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n) {
     text_put(&t, at[i] == '\r' ? "\n" : &at[i], 1);
   }
   if (t.n && t.at[t.n - 1] == '\n') t.n--;
+  if (!t.n) return NULL;
   JinjaScan s = {.j = j, .at = t.at, .start = t.at, .end = t.at + t.n, .line = 1};
-  return t.n ? statements(&s, NULL) : NULL;
+  return statements(&s, NULL);
 }

