@@ -19,7 +19,7 @@ LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
@@ -67,7 +67,7 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 # The text of the program `ingot build` puts around a model: runner_text.
-RUNNER := src/io/inflate.h src/io/zip.h tools/runner.c
+RUNNER := src/io/inflate.h src/io/zip.h tools/model.h tools/runner.c
 $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
@@ -87,6 +87,14 @@ $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	  printf 'typedef %s;\n' 'uint8_t u8' 'uint16_t u16' 'uint32_t u32' 'uint64_t u64' 'int64_t i64'; \
 	  echo '#define TEXT_FN static'; sed '/^#include/d' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
 	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
+# The text of the program around a language model, behind that: player_text.
+PLAYER := tools/model.h tools/edit.h tools/player.c
+$(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code.c $(PLAYER) $(BUILD)/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q){ echo '#define _XOPEN_SOURCE 700'; sed '/^#include "/d' src/ir/mathlib.h src/ir/mathlibd.h; \
+	  cat $(BUILD)/gen/text_code.txt; sed '/^#include "/d' $(PLAYER); } > $(BUILD)/gen/player.txt
+	$(Q)$(BUILD)/embed player_text $(BUILD)/gen/player.txt $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -98,7 +106,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner peak unicode text_code): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player peak unicode text_code): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -244,6 +244,11 @@ IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
  * output, for ingot_bench: the compiler only. */
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
+/* A language model as a program that talks, see tools/player.c: what ingot_build makes of it under
+ * a name in ~/.cache/ingot, where it is found the next time. output is not used. */
+IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
+int ingot_talks(const Ingot *m); /* is the open model one? */
+
 /* A kernel of a run: one or more nodes of the model. */
 typedef struct IngotKernel {
   const char *nodes; /* values that it computes */

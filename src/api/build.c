@@ -13,8 +13,8 @@
 
 #define FILE_BYTES ((u64)4 << 20)
 
-extern const unsigned char runner_text[];
-extern const size_t runner_text_size;
+extern const unsigned char runner_text[], player_text[];
+extern const size_t runner_text_size, player_text_size;
 
 typedef enum Product { PD_object, PD_archive, PD_shared, PD_program } Product;
 
@@ -173,6 +173,50 @@ static CodeSize measure(const File *f) {
   return z;
 }
 
+static void put_literal(Text *t, const char *name, const char *text) {
+  text_fmt(t, "  .chat.%s = ", name);
+  if (text) {
+    emit_string(t, text, strlen(text));
+    text_puts(t, ",\n");
+  } else {
+    text_puts(t, "0,\n");
+  }
+}
+
+/* The table of tools/player.c. The tables of the tokeniser come from a file, as weights do. */
+static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
+  const char *path = folder_file(c, &b->folder, "vocab.bin");
+  put_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
+  text_puts(t,
+            "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
+            "        \".incbin \\\"vocab.bin\\\"\\n.byte 0\\n.text\\n\");\n"
+            "extern const unsigned char ingot_vocab[];\n"
+            "const Player ingot_player = {\n");
+  text_fmt(t,
+           "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
+           s->nvocab, s->token_bytes, s->kv_bytes);
+  put_literal(t, "open", s->chat.open);
+  put_literal(t, "open_system", s->chat.open_system);
+  put_literal(t, "system", s->chat.system);
+  put_literal(t, "ask", s->chat.ask);
+  put_literal(t, "next", s->chat.next);
+  put_literal(t, "none", s->no_chat);
+  text_fmt(t, "  .chat.trims = %d, .context = %lld};\n", s->chat.trims,
+           (long long)api_context(b->m));
+}
+
+/* The program around a model: one that talks, or one that runs it on arrays. */
+static void put_main(Ctx *c, ProductBuild *b, EmitFacts facts, Text *t) {
+  const Speech *s = api_speech(b->m);
+  u32 threads = b->m->p->threads > 1 && !b->m->wish.openmp ? b->m->p->threads : 1;
+  if (s)
+    text_put(t, player_text, player_text_size);
+  else
+    text_put(t, runner_text, runner_text_size);
+  emit_runner(b->m->p, b->name, api_limits(b->m), facts, threads, t);
+  if (s) put_player(c, b, s, t);
+}
+
 static void build(Ctx *c, void *arg) {
   ProductBuild *b = arg;
   const IngotBuild *o = b->o;
@@ -205,9 +249,7 @@ static void build(Ctx *c, void *arg) {
     b->size.data += size.data;
   }
   if (b->kind == PD_program) {
-    text_put(&runner, runner_text, runner_text_size);
-    u32 threads = b->m->p->threads > 1 && !b->m->wish.openmp ? b->m->p->threads : 1;
-    emit_runner(b->m->p, ic.name, api_limits(b->m), facts, threads, &runner);
+    put_main(c, b, facts, &runner);
     Words main = compile(c, b, "runner-main.c", &runner, 1);
     add_all(c, &object, &main);
   }

@@ -5,6 +5,9 @@
  */
 #include "api/own.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* The public type is the inner one under another name. */
@@ -74,4 +77,21 @@ static void will_write_outputs(Ctx *c, const char *path) {
 
 IngotStatus ingot_will_write_outputs(Ingot *m, const char *path) {
   API_CALL(m, will_write_outputs(m->c, path));
+}
+
+const char *cache_file(Ctx *c, const char *name, const char *who) {
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  Str dir = 0;
+  if (base && *base == '/')
+    dir = str_of(c, base);
+  else if (home && *home == '/')
+    dir = str_fmt(c, "%s/.cache", home);
+  else
+    fail(c, ERR_usage, LOC_NONE,
+         "%s: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file", who);
+  const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
+  if ((mkdir(str_text(c, dir), 0700) && errno != EEXIST) ||
+      (mkdir(folder, 0700) && errno != EEXIST))
+    fail(c, ERR_system, LOC_NONE, "%s: %s", folder, strerror(errno));
+  return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

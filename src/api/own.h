@@ -188,6 +188,13 @@ EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts abo
 
 /* rate.c: bytes per second; 0: too few to tell. */
 double api_read_rate(const void *at, size_t n);
+/* play.c */
+const Speech *api_speech(Ingot *m); /* NULL: it is no language model */
+i64 api_context(const Ingot *m);    /* positions of its cache */
+
+/* files.c: $XDG_CACHE_HOME/ingot/NAME or ~/.cache/ingot/NAME; the folder is made. who: of whom it
+ * is said if there is no such place. */
+const char *cache_file(Ctx *c, const char *name, const char *who);
 
 /* spawn.c */
 typedef struct Folder {

@@ -455,24 +455,6 @@ static const char *compiler_name(Tuner *t) {
                              t->m->compiled.cflags ? t->m->compiled.cflags : ""));
 }
 
-/* $XDG_CACHE_HOME/ingot/tune or ~/.cache/ingot/tune; its folder is made. */
-static const char *cache_path(Ctx *c) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  Str dir = 0;
-  if (base && *base == '/')
-    dir = str_of(c, base);
-  else if (home && *home == '/')
-    dir = str_fmt(c, "%s/.cache", home);
-  else
-    fail(c, ERR_usage, LOC_NONE,
-         "--tune: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file");
-  const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
-  if ((mkdir(str_text(c, dir), 0700) && errno != EEXIST) ||
-      (mkdir(folder, 0700) && errno != EEXIST))
-    fail(c, ERR_system, LOC_NONE, "%s: %s", folder, strerror(errno));
-  return str_text(c, str_fmt(c, "%s/tune", folder));
-}
-
 /* Memory that no cache holds. */
 static void make_sweep(Tuner *t) {
   long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -486,7 +468,7 @@ static void tune_all(Ctx *c, void *arg) {
   Ingot *m = t->m;
   folder_make(c, &t->folder);
   t->machine = (Machine){m->target->name, cpu_name(c), compiler_name(t), INGOT_VERSION};
-  t->path = t->o->file ? t->o->file : cache_path(c);
+  t->path = t->o->file ? t->o->file : cache_file(c, "tune", "--tune");
   t->others = text_new(&c->keep);
   struct stat st;
   if (!stat(t->path, &st) || errno != ENOENT)

@@ -127,6 +127,7 @@ Lines emit_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 
  * input, of made-up integers. */
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
                  Text *t);
+void emit_string(Text *t, const char *text, size_t n); /* a literal of C that holds these bytes */
 
 /* c/cself.c */
 /* limit: of integers; 10: none but what the type says. false: no formula for its type. */

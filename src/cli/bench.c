@@ -82,6 +82,9 @@ int verb_bench(const Args *given) {
   int result = keep_model(&own), said = 0;
   Args rest = own;
   if (result) return result;
+  if (!own.engine && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0)
+    return result;
+  result = 0;
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};

@@ -24,6 +24,11 @@ struct Args {
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
   const char *text, *ids;
+  const char *prompt, *system;
+  const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
+      *presence_penalty; /* numbers, for the program that talks */
+  unsigned long long max_tokens;
+  int raw;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
   unsigned long long context, chunk;
@@ -86,6 +91,10 @@ void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in 
 
 /* build.c */
 int verb_build(const Args *a);
+
+/* play.c */
+int verb_play(const Args *a);
+int bench_player(const Args *a); /* the exit code; -1: the model is none that talks */
 
 /* verify.c */
 int verb_verify(const Args *a);

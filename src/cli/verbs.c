@@ -411,6 +411,11 @@ const Verb verb_table[] = {
      "data " SHAPES,
      "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", 1},
+    {"play", verb_play,
+     "model-path prompt system raw max-tokens context temperature top-k top-p min-p repeat-penalty "
+     "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise",
+     "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
+     "let a language model answer, or talk with it", 1},
     {"run", verb_run,
      "input inputs data text output engine march tuned precise optimize-for ram threads "
      "threads-api "

@@ -70,6 +70,7 @@ struct Model {
   u32 ninput;
   const DeclValue *output;
   u32 noutput;
+  bool talks; /* a language model that answers: see Reader.speech */
 };
 
 /* ---- what is asked for ---- */
@@ -178,9 +179,29 @@ struct ModelFacts {
   u32 nnodes;
   u64 params, bytes; /* elements of its weights, and their bytes */
   u64 token_bytes;   /* of a language model: read for every token; 0: it is none */
+  u64 kv_bytes;      /* and, of keys and values in f16, for every position before it */
   const u8 *weights; /* and some of what is read, by which that can be timed */
   size_t nweights;
 };
+
+/* What is said around messages, as the template of a model has it; NULL: it has no such place. */
+typedef struct ChatTexts {
+  const char *open;                 /* in front of the first message */
+  const char *open_system, *system; /* around the text of the system, up to that message, instead */
+  const char *ask;                  /* behind a message, up to the answer */
+  const char *next;                 /* behind an answer, up to the next message */
+  bool trims;                       /* white space around messages is dropped */
+} ChatTexts;
+
+/* What a language model has beside its graph. */
+typedef struct Speech {
+  const u8 *vocab; /* its tokeniser: a Vocab of text/text.h */
+  size_t nvocab;
+  ChatTexts chat;
+  const char *no_chat; /* why chat is empty, or NULL */
+  double token_bytes;  /* of weights that a token reads */
+  double kv_bytes;     /* of the cache, for each position before it */
+} Speech;
 
 struct ReaderOp {
   const char *domain, *name;
@@ -198,7 +219,9 @@ struct Reader {
   bool binds; /* import obeys its options; else inputs are frozen in the finished graph */
   void (*facts)(Ctx *c, const Model *m, ModelFacts *out); /* NULL: there are none */
   bool (*op)(u32 i, ReaderOp *out); /* what `ops` lists, false behind the last; NULL: nothing */
-  bool onnxruntime;                 /* the engine of that name runs its files */
+  /* Of a language model, that talks; NULL, or returns NULL: it does not. */
+  const Speech *(*speech)(Ctx *c, const Source *s, const Model *m);
+  bool onnxruntime; /* the engine of that name runs its files */
 };
 
 /* readers.c */

@@ -4,7 +4,7 @@
 #include "text/text.h"
 #include <string.h>
 
-static const u8 BAD[3] = {0xef, 0xbf, 0xbd};
+static const u8 REPLACEMENT[3] = {0xef, 0xbf, 0xbd};
 static const u8 SPACE[3] = {0xe2, 0x96, 0x81};
 
 size_t vocab_piece_room(const Vocab *v) {
@@ -30,7 +30,7 @@ static u8 bad_length(const Detok *d, bool one_by_one) {
 
 static size_t drop_bad(Detok *d, bool one_by_one, u8 *to) {
   u8 n = bad_length(d, one_by_one);
-  memcpy(to, BAD, 3);
+  memcpy(to, REPLACEMENT, 3);
   d->nkept = (u8)(d->nkept - n);
   memmove(d->kept, d->kept + n, d->nkept);
   return 3;

@@ -376,6 +376,5 @@ void put_comment(Text *t, const char *text, size_t n); /* harmless characters on
 void put_remark(Emit *e, Text *t, Str name);           /* as a comment that ends the line */
 void put_label(Text *t, const char *text, size_t n);   /* all of it, over several lines */
 Str short_text(Ctx *c, Str s); /* of a long one the beginning and a number, as unique as it was */
-void put_string(Text *t, const char *text, size_t n); /* a string literal that holds these bytes */
 
 #endif

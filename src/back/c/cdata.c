@@ -211,7 +211,7 @@ static void put_incbin(Emit *e, Text *t) {
           "assembler is needed; see --weights=pointer\"\n#endif\n"
           "#ifndef `_WEIGHTS_FILE /* found from the folder in which the compiler runs */\n"
           "#define `_WEIGHTS_FILE ");
-  put_string(t, file, strlen(file));
+  emit_string(t, file, strlen(file));
   text_puts(t, "\n#endif\n");
   put_length_check(e, t);
   put_own(e, t,

@@ -113,7 +113,7 @@ Str short_text(Ctx *c, Str s) {
 }
 
 /* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
-void put_string(Text *t, const char *text, size_t n) {
+void emit_string(Text *t, const char *text, size_t n) {
   text_puts(t, "\"");
   for (size_t i = 0; i < n; i++) {
     u8 ch = (u8)text[i];

@@ -85,7 +85,7 @@ static void put_facts(Emit *e, Text *t, const Prog *const *body, u32 n, u64 aren
   put_own(e, t, "\nextern const char *const $_facts[];\nconst char *const $_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
     text_puts(t, "  ");
-    put_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
+    emit_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
     text_puts(t, ",\n");
   }
   text_puts(t, "  0};\n");
@@ -145,7 +145,7 @@ static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
     text_fmt(&syms2, "%d,", one && f.n > 1 ? (int)f.sym[1] : -1);
   }
   text_puts(t, "  {");
-  put_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
+  emit_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
   text_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
            known ? kind : 'x', size,
            b->dt == DT_bf16 ? 14

@@ -52,7 +52,7 @@ void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) 
     text_fmt(t, "  static const char %s%u[] =", number, narrays);
     for (size_t chars = 0; i < n && (i == first || chars < MOST_CHARS); i++) {
       text_puts(t, "\n    ");
-      put_string(t, line[i], strlen(line[i]));
+      emit_string(t, line[i], strlen(line[i]));
       if (i + 1 < n) text_puts(t, " \"\\0\"");
       chars += strlen(line[i]) + 1;
     }

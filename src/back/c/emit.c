@@ -43,7 +43,7 @@ static void put_value_macros(Emit *e, Text *t, const char *what, u32 i, BufId id
   const Buf *b = prog_buf(e->p, id);
   Str name = short_text(e->c, b->name);
   put_own(e, t, "#define `_%s%u_NAME ", what, i);
-  put_string(t, str_text(e->c, name), str_len(e->c, name));
+  emit_string(t, str_text(e->c, name), str_len(e->c, name));
   put_own(e, t, "\n#define `_%s%u_TYPE \"%s\"\n#define `_%s%u_RANK %u\n#define `_%s%u_SHAPE ", what,
           i, dtype_info[b->dt].name, what, i, b->rank, what, i);
   put_shape(e, t, b);

@@ -13,7 +13,8 @@ Model *lm_read(Ctx *c, const Source *s) {
   LmFile *f = lm_open(c, s);
   m->own = f;
   if (lm_is_encoder(f)) lm_declare(c, m, "vector");
-  if (lm_arch(f)) lm_declare(c, m, "logits");
+  m->talks = lm_arch(f) != NULL;
+  if (m->talks) lm_declare(c, m, "logits");
   return m;
 }
 
@@ -126,7 +127,7 @@ static void cost_of_token(LmFile *f, ModelFacts *out, const i64 *size) {
   u64 n = 2 * 2; /* keys and values, f16 */
   if (size_mul(n, (u64)size[SZ_layers], &n) && size_mul(n, (u64)heads, &n) &&
       size_mul(n, (u64)size[SZ_head], &n))
-    say(f->c, out, "KV bytes per position", n);
+    say(f->c, out, "KV bytes per position", out->kv_bytes = n);
 }
 
 void lm_facts(Ctx *c, const Model *m, ModelFacts *out) {

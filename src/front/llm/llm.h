@@ -73,6 +73,8 @@ bool lm_next_text(LmList *l, FileSpan *out);
 Model *lm_read(Ctx *c, const Source *s);
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
 void lm_facts(Ctx *c, const Model *m, ModelFacts *out);
+/* speech.c */
+const Speech *lm_speech(Ctx *c, const Source *s, const Model *m); /* NULL: it does not talk */
 
 /* weight.c: a tensor as a value of the graph, rows times elements as the file has them, outermost
  * first: a constant of its own type, or floats behind `unblock`; of compressed-tensors (int8 with

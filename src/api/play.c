@@ -1,0 +1,91 @@
+/* play.c: language models as programs that talk.
+ *
+ * In: an opened model that has speech. Out: the program that `ingot build` makes of it, kept in
+ * ~/.cache/ingot under a name that is the hash of everything it depends on: the files of the model
+ * (where they lie, their sizes and times), options, the compiler, the machine, this version. A
+ * model that was played before starts without being read.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int ingot_talks(const Ingot *m) {
+  return m && m->reader && m->reader->speech && m->model && m->model->talks;
+}
+
+const Speech *api_speech(Ingot *m) {
+  return ingot_talks(m) ? m->reader->speech(m->c, &m->source, m->model) : NULL;
+}
+
+/* The largest extent of what grows from run to run. */
+i64 api_context(const Ingot *m) {
+  Prog *p = m->p;
+  Sym sym;
+  u64 at;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_kept(p, id, &sym, &at)) return dim_syminfo(p->dims, sym)->hi + 1;
+  return 0;
+}
+
+static void hash_text(Text *t, const char *name, const char *value) {
+  text_fmt(t, "%s=%s\n", name, value ? value : "");
+}
+
+/* A file that changes has another size or time. */
+static void hash_file(Ctx *c, Text *t, const char *path) {
+  struct stat st;
+  char *real = realpath(path, NULL);
+  if (stat(path, &st) != 0 || !real) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
+  text_fmt(t, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size,
+           (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+  free(real);
+}
+
+static const char *program_path(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  Text t = text_new(&c->keep);
+  const char *env = getenv("CC");
+  hash_text(&t, "version", INGOT_VERSION);
+  if (!access("/proc/self/exe", R_OK)) hash_file(c, &t, "/proc/self/exe");
+  hash_file(c, &t, m->source.path);
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    const BindDim *d = &m->told.dim.at[i];
+    text_fmt(&t, "dim %s %s %lld %lld %d\n", d->symbol ? str_text(c, d->symbol) : "",
+             d->input ? str_text(c, d->input) : "", (long long)d->axis, (long long)d->value,
+             d->bound);
+  }
+  hash_text(&t, "march", o->march);
+  hash_text(&t, "native", target_native_flags());
+  hash_text(&t, "cc", o->cc ? o->cc : env);
+  hash_text(&t, "optimize", o->optimize);
+  text_fmt(&t, "%u %u %d %d\n", m->wish.threads, m->wish.grain, m->wish.precise, m->wish.openmp);
+  u64 a = hash_bytes(t.at, t.n);
+  text_puts(&t, "again");
+  return cache_file(c,
+                    str_text(c, str_fmt(c, "play-%016llx%016llx", (unsigned long long)a,
+                                        (unsigned long long)hash_bytes(t.at, t.n))),
+                    "play");
+}
+
+static void player(Ingot *m, const IngotBuild *o, const char **program) {
+  Ctx *c = m->c;
+  struct stat st;
+  api_need(c, o, "the description of the build");
+  api_need(c, program, "the place of the result");
+  if (!m->source.path || !ingot_talks(m))
+    fail(c, ERR_unsupported, (Loc){.file = m->source.file, .index = -1},
+         "this is no language model with a tokeniser");
+  IngotBuild b = *o;
+  *program = b.output = program_path(m, o);
+  b.c.name = "lm";
+  b.c.selftest = -1;
+  if (!stat(b.output, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR) return;
+  api_build(m, &b);
+}
+
+IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
+  API_CALL(m, player(m, o, program));
+}

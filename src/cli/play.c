@@ -1,0 +1,134 @@
+/* play: a language model talks.
+ *
+ * The model becomes a program that is kept (ingot_player), and this process becomes that program
+ * (tools/player.c), with what was said about talking as its arguments. What it would refuse is
+ * refused here, before minutes of compiling.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_WORDS = 64, MOST_STOPS = 16, MOST_THREADS = 16, USUAL_CONTEXT = 4096 };
+
+typedef struct PlayArgs {
+  const char *word[MOST_WORDS];
+  char text[8][32]; /* of numbers */
+  int n, ntext;
+} PlayArgs;
+
+static void add(PlayArgs *p, const char *name, const char *value) {
+  if (!value) return;
+  p->word[p->n++] = name;
+  p->word[p->n++] = value;
+}
+
+static void add_whole(PlayArgs *p, const char *name, unsigned long long value) {
+  snprintf(p->text[p->ntext], sizeof p->text[0], "%llu", value);
+  add(p, name, p->text[p->ntext++]);
+}
+
+typedef struct PlayNumber {
+  const char *name, *value;
+  double least, most;
+  int whole;
+} PlayNumber;
+
+static int check_number(const PlayNumber *x) {
+  char *end;
+  double f = x->value ? strtod(x->value, &end) : 0;
+  if (!x->value) return 0;
+  if (*x->value && !*end && f >= x->least && f <= x->most && (!x->whole || f == (double)(long)f))
+    return 0;
+  fprintf(stderr, "ingot play: %s %s: expected a%s number from %g to %g\n", x->name, x->value,
+          x->whole ? " whole" : "", x->least, x->most);
+  return INGOT_USAGE;
+}
+
+/* --stop may be given several times; Args has only the last. */
+static int add_stops(PlayArgs *p, const Args *a) {
+  int n = 0;
+  for (int i = 0; i < a->nword; i++) {
+    const char *w = a->word[i], *value = NULL;
+    if (!strcmp(w, "--stop") && i + 1 < a->nword) value = a->word[++i];
+    if (!strncmp(w, "--stop=", 7)) value = w + 7;
+    if (value && n++ == MOST_STOPS) return refuse(a, "--stop was given too often");
+    if (value && !*value) return refuse(a, "--stop: an empty text is everywhere");
+    add(p, "--stop", value);
+  }
+  return 0;
+}
+
+static int collect(PlayArgs *p, const Args *a) {
+  const PlayNumber number[] = {
+      {"--temperature", a->temperature, 0, 100, 0},
+      {"--top-k", a->top_k, 0, 1e9, 1},
+      {"--top-p", a->top_p, 0, 1, 0},
+      {"--min-p", a->min_p, 0, 1, 0},
+      {"--repeat-penalty", a->repeat_penalty, 0.01, 100, 0},
+      {"--frequency-penalty", a->frequency_penalty, -100, 100, 0},
+      {"--presence-penalty", a->presence_penalty, -100, 100, 0},
+  };
+  add(p, "--prompt", a->prompt);
+  add(p, "--system", a->system);
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+    if (check_number(&number[i])) return INGOT_USAGE;
+    add(p, number[i].name, number[i].value);
+  }
+  if (a->max_tokens) add_whole(p, "--max-tokens", a->max_tokens);
+  add_whole(p, "--seed", a->seed);
+  if (a->raw) p->word[p->n++] = "--raw";
+  if (a->quiet) p->word[p->n++] = "--quiet";
+  return add_stops(p, a);
+}
+
+static unsigned long long usual_threads(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (unsigned long long)n;
+}
+
+/* Becomes the program of an opened model. */
+static int become(Ingot *m, const Args *a, const PlayArgs *p) {
+  const char *program;
+  watch_task("compile");
+  IngotStatus s =
+      ingot_player(m, &(IngotBuild){.cc = a->cc, .march = a->march, .optimize = "3"}, &program);
+  watch_task(NULL);
+  if (s) return finish(m, a, s);
+  say_messages(m, a->quiet);
+  fflush(stdout);
+  execv(program, (char *const *)p->word);
+  fprintf(stderr, "ingot %s: %s: %s\n", a->verb, program, strerror(errno));
+  return finish(m, a, INGOT_SYSTEM);
+}
+
+int verb_play(const Args *a) {
+  PlayArgs p = {.word = {"ingot play"}, .n = 1};
+  Args rest = *a;
+  if (!a->model) return refuse(a, "the model is missing: --model-path PATH");
+  int bad = collect(&p, a);
+  if (bad) return bad;
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  rest.march = NULL;
+  if (!rest.threads) rest.threads = usual_threads();
+  IngotStatus s = prepare(m, &rest);
+  return s ? finish(m, a, s) : become(m, a, &p);
+}
+
+int bench_player(const Args *a) {
+  PlayArgs p = {.word = {"ingot bench", "--bench"}, .n = 2};
+  Args rest = *a;
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  rest.march = NULL;
+  if (!rest.threads) rest.threads = 1;
+  if (a->json) p.word[p.n++] = "--json";
+  if (prepare(m, &rest) || !ingot_talks(m)) { /* what is wrong with it is said by who goes on */
+    ingot_free(m);
+    return -1;
+  }
+  return become(m, a, &p);
+}

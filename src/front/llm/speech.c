@@ -1,0 +1,137 @@
+/* speech.c: what a decoder needs to talk: its tokeniser, and what its template says around
+ * messages.
+ *
+ * In: the file of a model. Out: Speech. Programs hold no interpreter of templates: a template is
+ * rendered here for a few conversations whose messages are marked, and what stands between the
+ * marks are its texts. They are taken if longer conversations put together from them are those that
+ * the template gives. A template may refuse a system message; one that says something else in later
+ * turns loses the way to them, and every question begins a conversation.
+ */
+#include "front/llm/shape.h"
+#include "front/tokens.h"
+#include "text/jinja.h"
+#include "text/text.h"
+
+#include <string.h>
+
+enum { MOST_TURNS = 6 };
+
+typedef struct Turn {
+  const char *role, *text;
+} Turn;
+
+typedef struct Probe {
+  const char *at; /* the template */
+  size_t n;
+  const char *bos, *eos;
+  Loc loc;
+  const Turn *turn;
+  u32 nturn;
+  JinjaStr got;
+} Probe;
+
+static void render(Ctx *c, void *arg) {
+  Probe *p = arg;
+  Arena *a = &c->work;
+  JinjaVal vars = jinja_dict(a), messages = jinja_list(a);
+  for (u32 i = 0; i < p->nturn; i++) {
+    JinjaVal m = jinja_dict(a);
+    jinja_set(a, m, "role", jinja_text(a, p->turn[i].role, strlen(p->turn[i].role), false));
+    jinja_set(a, m, "content", jinja_text(a, p->turn[i].text, strlen(p->turn[i].text), true));
+    jinja_add(a, messages, m);
+  }
+  jinja_set(a, vars, "messages", messages);
+  jinja_set(a, vars, "add_generation_prompt", (JinjaVal){.kind = JK_bool, .i = 1});
+  jinja_set(a, vars, "bos_token", jinja_text(a, p->bos, strlen(p->bos), false));
+  jinja_set(a, vars, "eos_token", jinja_text(a, p->eos, strlen(p->eos), false));
+  p->got = jinja_render(c, p->at, p->n, vars, 0, p->loc, a);
+}
+
+/* The texts around the messages of a conversation, one more than there are messages. False: the
+ * template refuses it, or a message is not there once, in order, as it was said (without the white
+ * space around it if trims). */
+static bool texts_around(Ctx *c, Probe *p, const Turn *turn, u32 n, bool trims, const char **out,
+                         const char **why) {
+  p->turn = turn;
+  p->nturn = n;
+  if (ctx_try(c, render, p, why)) return false;
+  u32 at = 0;
+  for (u32 i = 0; i <= n; i++) {
+    u32 from = at;
+    while (at < p->got.n && !(p->got.mark && p->got.mark[at])) at++;
+    out[i] = str_text(c, str_intern(c, p->got.at + from, at - from));
+    if (i == n) break;
+    const char *text = turn[i].text;
+    size_t length = strlen(text);
+    if (trims) text++, length -= 2;
+    from = at;
+    while (at < p->got.n && p->got.mark && p->got.mark[at]) at++;
+    if (at - from != length || memcmp(p->got.at + from, text, length) != 0) {
+      *why = "its template changes what is said";
+      return false;
+    }
+  }
+  return at == p->got.n;
+}
+
+static bool is_same(const char *a, const char *b) {
+  return !strcmp(a, b);
+}
+
+static ChatTexts chat_of(Ctx *c, Probe *p, const char **why) {
+  static const Turn talk[] = {{"user", " one "},
+                              {"assistant", " two "},
+                              {"user", " three "},
+                              {"assistant", " four "},
+                              {"user", " five "}};
+  static const Turn told[] = {
+      {"system", " zero "}, {"user", " one "}, {"assistant", " two "}, {"user", " three "}};
+  const char *x[MOST_TURNS], *ignored;
+  ChatTexts t = {0};
+  *why = "its template puts messages together in another way";
+  t.trims = !texts_around(c, p, talk, 1, false, x, why);
+  if (t.trims && !texts_around(c, p, talk, 1, true, x, why)) return (ChatTexts){0};
+  t.open = x[0];
+  t.ask = x[1];
+  if (texts_around(c, p, talk, 5, t.trims, x, &ignored) && is_same(x[0], t.open) &&
+      is_same(x[1], t.ask) && is_same(x[3], t.ask) && is_same(x[5], t.ask) && is_same(x[2], x[4]))
+    t.next = x[2];
+  if (texts_around(c, p, told, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
+      is_same(x[4], t.ask)) {
+    t.open_system = x[0];
+    t.system = x[1];
+  }
+  *why = NULL;
+  return t;
+}
+
+static const char *token_text(Ctx *c, const Vocab *v, u32 id) {
+  u32 n = 0;
+  const u8 *at = id == VOCAB_NONE ? NULL : vocab_token(v, id, &n);
+  return str_text(c, str_intern(c, at ? (const char *)at : "", n));
+}
+
+const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
+  LmFile *f = (LmFile *)m->own;
+  Vocab v;
+  u32 n = 0;
+  ModelFacts facts = {0};
+  if (!s->path) return NULL;
+  VocabFile tables = vocab_file(c, s->path, &c->keep);
+  Speech *out = NEW(&c->keep, Speech);
+  if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
+  lm_facts(c, m, &facts);
+  *out = (Speech){.vocab = tables.at,
+                  .nvocab = tables.n,
+                  .token_bytes = (double)facts.token_bytes,
+                  .kv_bytes = (double)facts.kv_bytes};
+  const char *text = vocab_part(&v, VP_chat, &n, 1);
+  Probe p = {.at = text,
+             .n = n,
+             .bos = token_text(c, &v, v.head->bos),
+             .eos = token_text(c, &v, v.head->eos),
+             .loc = f->loc};
+  out->no_chat = "the model has no template of conversations";
+  if (n) out->chat = chat_of(c, &p, &out->no_chat);
+  return out;
+}

@@ -1,0 +1,73 @@
+"""A tiny random decoder with a tokeniser of bytes and a chat template, as GGUF: a model that talks nonsense.
+
+usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf
+"""
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+EMBED, LAYERS, HEADS, KV, FFN = 64, 2, 4, 2, 96
+TEMPLATE = ("{% for m in messages %}{{ '<' + m['role'][0] + '>' + m['content'] + '<end>' }}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<a>' }}{% endif %}")
+
+
+def byte_names():
+    """The printable characters that stand for bytes in byte-level vocabularies."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    names, more = {}, 256
+    for b in range(256):
+        names[b] = chr(b if b in plain else more)
+        more += b not in plain
+    return [names[b] for b in range(256)]
+
+
+def main(out):
+    rng = np.random.default_rng(5)
+    tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
+    kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
+    w = gguf.GGUFWriter(str(out / "tiny.gguf"), "llama")
+    w.add_block_count(LAYERS)
+    w.add_context_length(128)
+    w.add_embedding_length(EMBED)
+    w.add_feed_forward_length(FFN)
+    w.add_head_count(HEADS)
+    w.add_head_count_kv(KV)
+    w.add_layer_norm_rms_eps(1e-5)
+    w.add_rope_dimension_count(EMBED // HEADS)
+    w.add_tokenizer_model("gpt2")
+    w.add_tokenizer_pre("gpt-2")
+    w.add_token_list(tokens)
+    w.add_token_types(kinds)
+    w.add_token_merges(["a b"])
+    w.add_eos_token_id(0)
+    w.add_add_bos_token(False)
+    w.add_chat_template(TEMPLATE)
+
+    def put(name, *shape, scale=0.3):
+        w.add_tensor(name, (rng.standard_normal(shape) * scale).astype(np.float32))
+
+    embed = rng.standard_normal((len(tokens), EMBED)).astype(np.float32)
+    embed[:4] *= 0.01  # special tokens, and bytes that are no text, are unlikely
+    embed[4 + 127:260] *= 0.01
+    embed[4:4 + 32] *= 0.01
+    w.add_tensor("token_embd.weight", embed)
+    w.add_tensor("output_norm.weight", np.ones(EMBED, np.float32))
+    for i in range(LAYERS):
+        for name in ("attn_norm", "ffn_norm"):
+            w.add_tensor(f"blk.{i}.{name}.weight", np.ones(EMBED, np.float32))
+        put(f"blk.{i}.attn_q.weight", EMBED, EMBED)
+        put(f"blk.{i}.attn_k.weight", EMBED // HEADS * KV, EMBED)
+        put(f"blk.{i}.attn_v.weight", EMBED // HEADS * KV, EMBED)
+        put(f"blk.{i}.attn_output.weight", EMBED, EMBED)
+        put(f"blk.{i}.ffn_gate.weight", FFN, EMBED)
+        put(f"blk.{i}.ffn_up.weight", FFN, EMBED)
+        put(f"blk.{i}.ffn_down.weight", EMBED, FFN)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+main(Path(sys.argv[1]))

