@@ -155,6 +155,13 @@ def op_dot2(a, b, c):
     return s if len(s) > 1 else s[0]
 
 
+def op_pairs(a, b, c):
+    a, b, c = np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c)
+    two = (a.view(u8).astype(i32) * b.view(i8).astype(i32)).reshape(-1, 2).sum(1, dtype=i32).clip(-32768, 32767).astype(i16)
+    s = (c.view(i16) + two).view(i32)
+    return s if len(s) > 1 else s[0]
+
+
 def mix(x):
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93 % 2**64
     x = (x ^ x >> 29) * 0xa0761d6478bd642f % 2**64
