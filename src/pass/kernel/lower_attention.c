@@ -106,8 +106,13 @@ static bool find_rows(Attend *x) {
   return true;
 }
 
-static bool divides(const Attend *x, Dim n) {
-  return dim_is_const(n) && n > 0 && n % x->lanes == 0;
+/* Vectors as wide as the machine's, or half or a quarter of that, that fill both the depth and the
+ * width of a head; false: not even TILE_KEYS lanes do. */
+static bool choose_lanes(Attend *x) {
+  Dim depth = x->s.axis[x->depth].hi, width = x->y.axis[x->width].hi;
+  if (!dim_is_const(depth) || !dim_is_const(width) || depth < 1 || width < 1) return false;
+  while (x->lanes >= TILE_KEYS && (depth % x->lanes || width % x->lanes)) x->lanes /= 2;
+  return x->lanes >= TILE_KEYS;
 }
 
 /* Are all operands vectors where they must be? Written for one place, and dropped. */
@@ -164,9 +169,7 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   if (!last || !is_plain(&x->s) || !is_plain(&x->y) || !find_axes(x) || !find_rows(x)) return false;
   for (u32 k = 0; k < 2; k++)
     if (layout_of(l, x->s.in[k].buf) || layout_of(l, x->y.in[x->values].buf)) return false;
-  if (layout_of(l, x->y.out.buf) || !divides(x, x->s.axis[x->depth].hi) ||
-      !divides(x, x->y.axis[x->width].hi))
-    return false;
+  if (layout_of(l, x->y.out.buf) || !choose_lanes(x)) return false;
   x->lane = prog_add_var(p, DT_i64, str_of(l->c, "lane"));
   x->acc = prog_add_var(p, DT_f32, str_of(l->c, "acc"));
   return is_wide(x);
