@@ -57,6 +57,9 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
              d->input ? str_text(c, d->input) : "", (long long)d->axis, (long long)d->value,
              d->bound);
   }
+  const LmWish *w = &m->told.language;
+  text_fmt(&t, "language %lld %lld %d %d\n", (long long)w->context, (long long)w->chunk, w->every,
+           (int)w->kept);
   hash_text(&t, "march", o->march);
   hash_text(&t, "native", target_native_flags());
   hash_text(&t, "cc", o->cc ? o->cc : env);
