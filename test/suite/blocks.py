@@ -3,6 +3,7 @@ that package); and products with rows of blocks, which give the same bits on eve
 with any number of threads. Blocks are random here, of which the halves that scale are small."""
 import os
 import random
+import re
 import struct
 from lib import npy
 from lib.core import ROOT, Fail, Test, explain, run
@@ -100,18 +101,18 @@ def weights(rng, kind, rows, length):
     return data
 
 
-def products(rng, kinds):
+def products(rng, kinds, rows=ROWS):
     """A graph with a product for each kind, finished by a sum."""
     lines = []
     for k, kind in enumerate(kinds):
         elems, size, _ = KINDS[kind]
-        data = ", ".join(map(str, weights(rng, kind, ROWS, LENGTH)))
-        lines += [f"  %w{k}: u8[{ROWS},{LENGTH // elems},{size}] = const {{{data}}}",
-                  f"  %f{k}: f32[{ROWS},{LENGTH}] = unblock(%w{k}) {{kind=\"{kind}\"}}",
-                  f"  %c{k}: f32[t,{ROWS}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}",
-                  f"  %y{k}: f32[t,{ROWS}] = add(%c{k}, %b)"]
+        data = ", ".join(map(str, weights(rng, kind, rows, LENGTH)))
+        lines += [f"  %w{k}: u8[{rows},{LENGTH // elems},{size}] = const {{{data}}}",
+                  f"  %f{k}: f32[{rows},{LENGTH}] = unblock(%w{k}) {{kind=\"{kind}\"}}",
+                  f"  %c{k}: f32[t,{rows}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}",
+                  f"  %y{k}: f32[t,{rows}] = add(%c{k}, %b)"]
     results = ", ".join(f'%y{k} "{kind}"' for k, kind in enumerate(kinds))
-    return "\n".join(["graph m", "sym t in 0..16", f'(%x "x": f32[t,{LENGTH}], %b "b": f32[t,{ROWS}]) {{', *lines, f"  return {results}", "}", ""])
+    return "\n".join(["graph m", "sym t in 0..16", f'(%x "x": f32[t,{LENGTH}], %b "b": f32[t,{rows}]) {{', *lines, f"  return {results}", "}", ""])
 
 
 class Products:
@@ -162,6 +163,19 @@ def vectors(env, march):
     near(p.run(*options, "--precise"), p.run("--precise"), 1e-5)
 
 
+def onwards(env, march):
+    """One row of x reads the weights in the order in which they lie: memory is fetched ahead only so."""
+    folder = env.scratch("blocks", "onwards-" + march)
+    graph = products(random.Random(0), WAYS[:3], 64).replace("sym t in 0..16\n", "").replace("[t,", "[1,")
+    made = os.path.join(folder, "m.c")
+    ingot(env, "compile", write(os.path.join(folder, "m.ing"), graph), "--march", march, "--quiet", "--output", made)
+    text = open(made).read()
+    kernels = [part.split("#else")[0] for part in text.split("static IG_APART void ") if part.startswith("m_dot_blocks")]
+    orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
+    if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
+        raise Fail(f"weights are read in the orders {orders}")
+
+
 def near(got, want, by):
     """Within a part of the largest; the first row, with its infinite factors, is left out."""
     for kind in want:
@@ -171,7 +185,8 @@ def near(got, want, by):
 
 
 def tests(env):
-    return [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
+    return [Test(f"blocks/product/onwards/{march}", lambda m=march: onwards(env, m), 1) for march in ("avx2", "avx512")] + \
+        [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
         [Test("blocks/product/exact", lambda: exact(env), 4)] + \
         [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("avx2", "avx512")]

@@ -6,7 +6,8 @@
 #include "ir/block.h"
 #include "pass/lower/lower.h"
 
-/* Panels that lie together, step by step of the fold: one stream of memory for all. */
+/* Panels that lie together, word by word of the fold: one row of x with all of them reads memory
+ * strictly onwards, which is what machines fetch ahead of use. */
 enum { PANELS = 4 };
 
 /* Constants of the program, in panels of as many rows as a vector has lanes. n is a row in units of
@@ -20,13 +21,13 @@ typedef struct Panels {
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
   u32 bits;            /* that number has */
-  BufId quant; /* i32[panels / 4, n, 4, words + high, lanes]. Of 8 bits word j holds elements 4 j to
+  BufId quant; /* i32[panels / 4, n, words + high, 4, lanes]. Of 8 bits word j holds elements 4 j to
                   4 j + 3. Else it holds their lower 4 bits, and in the upper halves of its bytes
                   those of elements 16 behind. Behind these words are the upper bits: in each
                   byte those of 4 j + i follow each other by j, as far as they fit */
-  BufId s, o; /* [panels / 4, n * split, 4, 1, lanes] factors and offsets: f16, f32, or bytes that d
+  BufId s, o; /* [panels / 4, n * split, 1, 4, lanes] factors and offsets: f16, f32, or bytes that d
                  and m are multiplied with; o 0: none */
-  BufId d, m; /* f16[panels / 4, blocks, 4, 1, lanes]; 0: s and o are all */
+  BufId d, m; /* f16[panels / 4, blocks, 1, 4, lanes]; 0: s and o are all */
 } Panels;
 
 /* Where the upper bits of elements 4 j to 4 j + 3 are: in which word behind the others, from which

@@ -45,7 +45,7 @@ static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
   i64 lanes = p->q->lanes, panel = row / lanes;
   i64 where = panel / PANELS * n + step;
-  return (u64)(((where * PANELS + panel % PANELS) * each + at) * lanes + row % lanes);
+  return (u64)(((where * each + at) * PANELS + panel % PANELS) * lanes + row % lanes);
 }
 
 /* 32 elements as words. */
@@ -87,7 +87,7 @@ static void pack_block(Packed *p, i64 row, i64 block, const BlockParts *part) {
 
 static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 n, i64 each) {
   i64 panels = (q->rows + q->lanes - 1) / q->lanes;
-  i64 dim[5] = {(panels + PANELS - 1) / PANELS, n, PANELS, each, q->lanes};
+  i64 dim[5] = {(panels + PANELS - 1) / PANELS, n, each, PANELS, q->lanes};
   return tensor_new(&l->c->keep, dt, dim, 5);
 }
 

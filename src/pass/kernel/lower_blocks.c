@@ -50,7 +50,7 @@ static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, Expr
                          u32 word) {
   Prog *p = b->p;
   ExprId inside = ex_op2(p, OP_add, ex_copy(p, at->inside), ex_copy(p, v));
-  ExprId idx[5] = {ex_copy(p, at->group), step, inside, ex_int(p, word), ex_int(p, 0)};
+  ExprId idx[5] = {ex_copy(p, at->group), step, ex_int(p, word), inside, ex_int(p, 0)};
   return b->q.lanes > 1 ? ex_load_vec(p, from, idx, 5, b->q.lanes) : ex_load(p, from, idx, 5);
 }
 
