@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """docs/performance.md and docs/performance.svg from build/bench/results.json: what was measured, what was reached, what was not.
 
+    bench/report.py [--machine NAME RESULTS]    docs/performance-NAME.md instead, of results brought from another machine: every number of threads in one table
+
 Figures come from bench/peers.py and bench/micro.py; reasons for goals that are not reached from bench/why.txt (`NAME: reason`, one a line).
 """
 import json
 import math
 import os
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -77,8 +80,8 @@ class Row:
         return "; ".join(parts)
 
 
-def rows(results, nets):
-    return [Row(n, t, nets.NETS[n], results[f"{n}/{t}"]) for n in nets.ORDER for t in (1, 2) if f"{n}/{t}" in results]
+def rows(results, nets, counts=(1, 2)):
+    return [Row(n, t, nets.NETS[n], results[f"{n}/{t}"]) for n in nets.ORDER for t in counts if f"{n}/{t}" in results]
 
 
 def geometric(xs):
@@ -254,8 +257,43 @@ def picture(all_rows):
     return "\n".join(out) + "\n"
 
 
+def other_machine(name, results, all_rows):
+    """One table: times of ONNX Runtime and ingot by number of threads, and how many times as fast as one thread of its own ingot is."""
+    counts, m = sorted({r.threads for r in all_rows}), results["machine"]
+    by, body = {(r.name, r.threads): r for r in all_rows}, []
+    for r in all_rows:
+        if r.threads != counts[0] or "ingot-gcc" not in r.times or "ort" not in r.times:
+            continue
+        line = [r.spec["title"]]
+        for t in counts:
+            x = by.get((r.name, t))
+            if not x or "ort" not in x.times or "ingot-gcc" not in x.times:
+                line += ["", "", ""]
+                continue
+            line += [number(x.times["ort"]), number(x.times["ingot-gcc"]) + (f" ({r.times['ingot-gcc'] / x.times['ingot-gcc']:.1f}x)" if t > counts[0] else ""),
+                     f"{x.times['ort'] / x.times['ingot-gcc']:.2f}x"]
+        body.append(line)
+    means = []
+    for t in counts:
+        ratios = [x.times["ort"] / x.times["ingot-gcc"] for (_, n), x in by.items() if n == t and "ort" in x.times and "ingot-gcc" in x.times]
+        behind = sum(r < 1 for r in ratios)
+        means.append(f"{t} thread{'s' * (t > 1)}: geometric mean {geometric(ratios):.2f}x ONNX Runtime over {len(ratios)} networks, {behind} of them below 1x.")
+    head = ["network"] + [h for t in counts for h in (f"ORT, {t}T", f"ingot, {t}T", "ratio")]
+    return (f"# Performance: {name}\n\nWritten by `bench/report.py --machine {name} RESULTS`; do not edit. Measured there by `bench/peers.py --engines ort,ingot-gcc "
+            f"--threads {','.join(map(str, counts))} --rounds 3 --block 100`.\n\n{m['cpu']}, {m['cores']} cores; {m.get('gcc', 'gcc')}. Milliseconds, medians of a few blocks in turn; in brackets "
+            f"how many times as fast as one thread.\n\n" + table(head, body) + "\n" + "\n\n".join(means) + "\n")
+
+
 def main():
     import nets
+    if sys.argv[1:2] == ["--machine"]:
+        with open(sys.argv[3]) as f:
+            results = json.load(f)
+        path = os.path.join(ROOT, "docs", f"performance-{sys.argv[2]}.md")
+        with open(path, "w") as f:
+            f.write(other_machine(sys.argv[2], results, rows(results, nets, sorted({int(k.split("/")[1]) for k in results if "/" in k}))))
+        print(path)
+        return
     results = load()
     all_rows = rows(results, nets)
     parts = ["# Performance\n\nWritten by `make bench`; do not edit.\n\n![speed over the best peer](performance.svg)\n", methods(results, all_rows),
