@@ -172,7 +172,7 @@ def shards(env):
         c.save(index, json.dumps({"metadata": {}, "weight_map": names}).encode())
         return c
 
-    c.save("config.json", b'{"model_type": "llama"}')
+    c.save("config.json", b'{"model_type": "mamba"}')
     c.save("1.safetensors", k.safetensors({"a": ("F32", [1], 0, 4)}, bytes(4)))
     c.save("2.safetensors", k.safetensors({"b": ("F16", [2], 0, 4), "c": ("I8", [1], 4, 5)}, bytes(5)))
     save({"a": "1.safetensors", "c": "2.safetensors", "b": "2.safetensors"})

@@ -16,16 +16,16 @@
 
 enum { MOST_TURNS = 6 };
 
-typedef struct Turn {
+typedef struct Message {
   const char *role, *text;
-} Turn;
+} Message;
 
 typedef struct Probe {
   const char *at; /* the template */
   size_t n;
   const char *bos, *eos;
   Loc loc;
-  const Turn *turn;
+  const Message *turn;
   u32 nturn;
   JinjaStr got;
 } Probe;
@@ -50,7 +50,7 @@ static void render(Ctx *c, void *arg) {
 /* The texts around the messages of a conversation, one more than there are messages. False: the
  * template refuses it, or a message is not there once, in order, as it was said (without the white
  * space around it if trims). */
-static bool texts_around(Ctx *c, Probe *p, const Turn *turn, u32 n, bool trims, const char **out,
+static bool texts_around(Ctx *c, Probe *p, const Message *turn, u32 n, bool trims, const char **out,
                          const char **why) {
   p->turn = turn;
   p->nturn = n;
@@ -79,12 +79,12 @@ static bool is_same(const char *a, const char *b) {
 }
 
 static ChatTexts chat_of(Ctx *c, Probe *p, const char **why) {
-  static const Turn talk[] = {{"user", " one "},
-                              {"assistant", " two "},
-                              {"user", " three "},
-                              {"assistant", " four "},
-                              {"user", " five "}};
-  static const Turn told[] = {
+  static const Message talk[] = {{"user", " one "},
+                                 {"assistant", " two "},
+                                 {"user", " three "},
+                                 {"assistant", " four "},
+                                 {"user", " five "}};
+  static const Message told[] = {
       {"system", " zero "}, {"user", " one "}, {"assistant", " two "}, {"user", " three "}};
   const char *x[MOST_TURNS], *ignored;
   ChatTexts t = {0};

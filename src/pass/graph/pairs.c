@@ -21,10 +21,10 @@ enum { LEAST_ROWS = 4 }; /* points of a result for which weights of 16 bits are 
 
 typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 
-typedef struct Pairs {
+typedef struct PairWork {
   u8 *want; /* by value: Want */
   u32 n;
-} Pairs;
+} PairWork;
 
 /* Points of a result that are computed with the same weights: those of the operand, without what is
  * summed. */
@@ -60,7 +60,7 @@ static Val in_16_bits(Graph *g, Val v) {
 
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
-  Pairs *p = e->user;
+  PairWork *p = e->user;
   const Node *n = graph_node(g, id);
   if (n->nout != 1 || n->out[0] >= p->n || p->want[n->out[0]] != WANT_pairs) return true;
   Val v = n->out[0], zero, q = graph_bytes_apart(g, v, &zero);
@@ -75,7 +75,7 @@ static bool visit(Edit *e, NodeId id) {
 
 void pairs(Unit *u) {
   Graph *g = u->g;
-  Pairs p = {.want = NEWS(&u->c->scratch, u8, g->val.n), .n = g->val.n};
+  PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n), .n = g->val.n};
   if (!(u->target->cost->pairs > 0) || u->target->lanes == 1 || u->aim != AIM_time) return;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
