@@ -190,6 +190,21 @@ def fixed(env, target):
         raise Fail(f"{off} from the reference")
 
 
+def onwards(env, target):
+    """A tile of rows reads keys in the order in which they lie: memory is fetched ahead only so."""
+    work = env.scratch("attention", f"onwards-{target}")
+    model, source = os.path.join(work, "att.ing"), os.path.join(work, "att.c")
+    with open(model, "w") as f:
+        f.write(graph(*CASES["grouped"]))
+    must([env.need_ingot(), "compile", model, "--march", target, "--quiet", "--no-selftest", "-o", source], "compile")
+    with open(source) as f:
+        body = f.read().split("#else\n  float")[0]
+    order = [int(at) for at in re.findall(r"int64_t key\d+ = [^,;]*?v\d+ \+ \(uint64_t\)(\d+)", body)]
+    lanes = {"avx2": 8, "avx512": 16}[target]
+    if order[:lanes - 1] != list(range(1, lanes)):
+        raise Fail(f"keys are read in the order {order}")
+
+
 def tests(env):
-    return [Test(f"attention/fixed-{target}", lambda t=target: fixed(env, t), cost=4) for target in ("avx2", "avx512")] + [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
+    return [Test(f"attention/onwards-{target}", lambda t=target: onwards(env, t), cost=0.2) for target in ("avx2", "avx512")] + [Test(f"attention/fixed-{target}", lambda t=target: fixed(env, t), cost=4) for target in ("avx2", "avx512")] + [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
             if target == "avx2" or name == "grouped"]

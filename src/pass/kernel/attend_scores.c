@@ -54,17 +54,16 @@ static ExprId clamped(const Attend *x, ExprId key) {
   return ex_op2(p, OP_min, key, last);
 }
 
-/* Scores of keys c, c + lanes / 4, ... of a group; of each row a vector in which every key has a
- * quarter of the lanes. */
+/* Scores of the c-th TILE_KEYS keys of a group, in the order in which they lie: memory is fetched
+ * ahead only so. Of each row a vector in which every key has a quarter of the lanes. */
 static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first, u32 c,
                         VarId *to) {
   Prog *p = x->p;
-  u32 apart = x->lanes / TILE_KEYS;
   ExprId *key = &x->val_s[x->of_s[x->a->key]];
   VarId at_key[TILE_KEYS];
   BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, TILE_KEYS, "acc");
   for (u32 i = 0; i < TILE_KEYS; i++) { /* behind the last key that one again */
-    ExprId e = plus(p, ex_copy(p, first), ex_int(p, c + i * apart));
+    ExprId e = plus(p, ex_copy(p, first), ex_int(p, c * TILE_KEYS + i));
     at_key[i] = let_new(p, at, "key", clamped(x, e));
   }
   for (i64 r = 0; r < t->rows; r++)
@@ -93,6 +92,16 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
     VarId odd = fold_pair(p, at, held(p, at, acc, r, 1), held(p, at, acc, r, 3), x->lanes / 2);
     to[r] = fold_pair(p, at, even, odd, x->lanes / 4);
   }
+}
+
+/* Tiles of keys have been folded crosswise: lane i * parts + c has key c * TILE_KEYS + i. */
+static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
+  Prog *p = x->p;
+  u32 parts = x->lanes / TILE_KEYS;
+  if (parts == 1) return ex_var(p, folded);
+  u8 *pick = NEWS(&p->c->keep, u8, x->lanes);
+  for (u32 k = 0; k < x->lanes; k++) pick[k] = (u8)(k % TILE_KEYS * parts + k / TILE_KEYS);
+  return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, folded), 0, pick, x->lanes), "s"));
 }
 
 /* What maps make of a vector of scores of keys from `first` on. */
@@ -205,7 +214,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
   for (i64 r = 0; r < t->rows; r++) {
     for (u32 n = parts / 2; n > 0; n /= 2)
       for (u32 c = 0; c < n; c++) z[c][r] = fold_pair(p, &at, z[c][r], z[c + n][r], n);
-    ExprId e = ex_var(p, z[0][r]);
+    ExprId e = in_order(x, &at, z[0][r]);
     if (!x->finish_loads) e = finished_vector(x, t, r, ex_var(p, first), e);
     put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
   }
