@@ -78,14 +78,15 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed peak_text $< $@
-# Text <-> ids and the sampler as text for generated C, text_code: every function static, in need of im_exp (mathlib.c writes it).
+# Text <-> ids and the sampler as text for generated C, text_code: every function static, in need of im_exp (mathlib.c writes it); guards that are those of no
+# generated header.
 TEXT_CODE := $(addprefix src/text/,text.h view.c scan.c norm.c model.c encode.c decode.c sample.h sample.c)
 $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q){ printf '#include <%s>\n' stdbool.h stddef.h stdint.h string.h; \
 	  printf 'typedef %s;\n' 'uint8_t u8' 'uint16_t u16' 'uint32_t u32' 'uint64_t u64' 'int64_t i64'; \
-	  echo '#define TEXT_FN static'; sed '/^#include/d' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
+	  echo '#define TEXT_FN static'; sed -e '/^#include/d' -e 's/INGOT_\([A-Z]*\)_H$$/IG_\1_H/' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
 	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
 # The text of the program around a language model, behind that: player_text.
 PLAYER := tools/model.h tools/edit.h tools/player.c

@@ -231,7 +231,7 @@ static void build(Ctx *c, void *arg) {
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
-  EmitFacts facts = api_emit(b->m, &ic, &source, &header);
+  EmitFacts facts = api_emit(b->m, &ic, b->kind != PD_program, &source, &header);
   b->size.arena = facts.arena_bytes;
   folder_make(c, &b->folder);
   if (b->m->written.blob.n) {

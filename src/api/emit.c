@@ -197,7 +197,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   return text_cstr(&t);
 }
 
-static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header, LateTexts *late) {
+static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, Text *header,
+                           LateTexts *late) {
   Ctx *c = m->c;
   api_need(c, o->name, "the prefix of C names");
   if (!is_identifier(o->name))
@@ -240,6 +241,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, Text *source, Text *header
                    .weights_file = o->weights_file,
                    .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
+  if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
   m->written.blob = (Blob){.a = &c->keep};
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
@@ -264,8 +266,8 @@ EmitOptions api_nameless(const Ingot *m, const Target *target) {
                        .weights = WM_literal};
 }
 
-EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header) {
-  return emit_late(m, o, source, header, NULL);
+EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, Text *source, Text *header) {
+  return emit_late(m, o, plays, source, header, NULL);
 }
 
 static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
@@ -275,7 +277,7 @@ static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *n
   api_need(c, source && nsource && header && nheader ? source : NULL,
            "the place of source and header");
   api_need(c, o, "the description of the C file");
-  EmitFacts facts = api_emit(m, o, &s, &h);
+  EmitFacts facts = api_emit(m, o, true, &s, &h);
   say_feature(c, &facts);
   api_give(&s, source, nsource);
   api_give(&h, header, nheader);
@@ -331,7 +333,7 @@ static void write_c(Ingot *m, const IngotC *options, const char *source_path,
   bool large = !o.weights && api_weights_apart(m);
   if (large) o.weights = "file";
   LateTexts late = {0};
-  EmitFacts facts = emit_late(m, &o, &source, &header, &late);
+  EmitFacts facts = emit_late(m, &o, true, &source, &header, &late);
   say_feature(c, &facts);
   const Blob *blob = &m->written.blob;
   FileOut f[3] = {{.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at},

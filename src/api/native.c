@@ -187,7 +187,7 @@ static void load(Ctx *c, Native *n) {
   bool apart = !library && api_weights_apart(n->m);
   if (apart) o.weights = "pointer";
   /* gives every buffer its place, also where the code is there already */
-  EmitFacts facts = api_emit(n->m, &o, &source, &header);
+  EmitFacts facts = api_emit(n->m, &o, false, &source, &header);
   n->m->kept.arena_bytes = facts.arena_bytes;
   if (apart && !n->m->kept.weights) n->m->kept.weights = join_weights(c, &n->m->written.blob);
   if (!library) {

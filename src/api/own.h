@@ -181,7 +181,8 @@ void api_run_ref(Ingot *m, const RefOptions *o);
 /* emit.c */
 /* The targets of all bodies, or of the only one. */
 const char *api_march_text(Ingot *m, const Target *one);
-EmitFacts api_emit(Ingot *m, const IngotC *o, Text *source, Text *header);
+/* plays: with the functions of lm_c.c, if it is a language model. */
+EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, Text *source, Text *header);
 /* Are there so many weights that they are better no part of C text? */
 bool api_weights_apart(const Ingot *m);
 EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts about the C only */
@@ -191,6 +192,10 @@ double api_read_rate(const void *at, size_t n);
 /* play.c */
 const Speech *api_speech(Ingot *m); /* NULL: it is no language model */
 i64 api_context(const Ingot *m);    /* positions of its cache */
+
+/* lm_c.c: what the C of a language model has beside NAME_run; NULL: it is none. given: weights are
+ * an argument. */
+const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
 
 /* files.c: $XDG_CACHE_HOME/ingot/NAME or ~/.cache/ingot/NAME; the folder is made. who: of whom it
  * is said if there is no such place. */

@@ -52,6 +52,15 @@ typedef struct LateText {
 } LateText;
 typedef VEC(LateText) LateTexts;
 
+/* What callers get beside the program in the same file: text that calls NAME_run and the like, and
+ * bytes that lie where the weights do, at a multiple of 8. The code asks IG_TABLE_FITS, then takes
+ * IG_TABLE; both may name a parameter weight_file. */
+typedef struct EmitMore {
+  const void *table;
+  u64 ntable;
+  const char *macros, *declarations, *code;
+} EmitMore;
+
 typedef struct EmitOptions {
   const char *name;    /* prefix of all external names: an identifier */
   const char *version; /* of the generator */
@@ -71,6 +80,7 @@ typedef struct EmitOptions {
   u32 split;    /* kernels can be compiled in so many parts; 0 or 1: all at once */
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
+  const EmitMore *more;     /* NULL: nothing */
   LateTexts *late;          /* NULL: strings of weights are part of the text at once */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;

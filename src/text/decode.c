@@ -56,14 +56,15 @@ static size_t put_byte(Detok *d, bool one_by_one, u8 byte, u8 *to) {
 }
 
 static bool starts(const u8 *p, u32 n, const char *with) {
-  size_t k = strlen(with);
-  return n >= k && memcmp(p, with, k) == 0;
+  u32 k = 0;
+  while (k < n && with[k] && p[k] == (u8)with[k]) k++;
+  return !with[k];
 }
 
 /* A token of WordPiece with the space in front of it; n grows by one at most. */
 static u32 clean_word(u8 *p, u32 n) {
-  static const char *const tight[] = {" .",   " ?",  " !",  " ,",   " ' ",
-                                      " n't", " 'm", " 's", " 've", " 're"};
+  static const char tight[][5] = {" .",   " ?",  " !",  " ,",   " ' ",
+                                  " n't", " 'm", " 's", " 've", " 're"};
   u32 out = 0;
   for (u32 i = 0; i < n;) {
     u32 drop = 0;

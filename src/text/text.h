@@ -134,7 +134,7 @@ struct TokenMerge {
 /* Sections of the block, in the order of VocabPart. TextWords of 32 bits; labels, bytes and flags
  * are bytes, score is double (the last one: of unknown text). */
 /* clang-format off */
-#define VOCAB_PARTS(X) \
+#define VOCAB_SECTIONS(X) \
   X(token_at) X(token_byte) X(token_flag) X(trie_first) X(trie_value) X(trie_label) \
   X(raw_first) X(raw_value) X(raw_label) X(norm_first) X(norm_value) X(norm_label) X(merge) \
   X(slot) X(made_by) X(score) X(byte_id) X(norm) X(prep) X(split) X(unit) X(scanner) \
@@ -142,7 +142,7 @@ struct TokenMerge {
   X(compose) X(charsmap) X(prefix) X(suffix) X(stop) X(chat)
 /* clang-format on */
 #define VOCAB_PART_ENUM(name) VP_##name,
-typedef enum VocabPart { VOCAB_PARTS(VOCAB_PART_ENUM) VP_END } VocabPart;
+typedef enum VocabPart { VOCAB_SECTIONS(VOCAB_PART_ENUM) VP_END } VocabPart;
 
 typedef struct VocabHead {
   u32 magic, version, bytes;

@@ -97,6 +97,7 @@ typedef struct WeightForm {
   bool text;   /* long ones are strings */
   bool blob;   /* or in a file of their own: */
   u64 *place;  /* by buffer: offset there */
+  u64 table;   /* and that of EmitMore.table */
   u64 bytes, hash;
 } WeightForm;
 
@@ -350,6 +351,8 @@ void make_blob(Emit *e, Blob *blob);
 u64 weights_bytes(const Prog *p);
 void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
+void put_table(Emit *e, Text *t); /* of EmitMore */
+u64 table_bytes(const EmitOptions *o);
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);
 bool weight_is_text(const Emit *e,

@@ -149,9 +149,9 @@ void begin_blob(Blob *blob) {
   blob_put(blob, zeros, BLOB_ALIGN);
 }
 
-static u64 blob_add(Blob *blob, const Tensor *d) {
+static u64 blob_add(Blob *blob, const void *at, u64 n) {
   u64 place = blob->n;
-  blob_put(blob, d->data, tensor_bytes(d));
+  blob_put(blob, at, n);
   blob_put(blob, zeros, -blob->n % BLOB_ALIGN);
   return place;
 }
@@ -163,7 +163,8 @@ void make_blob(Emit *e, Blob *blob) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_const || x->alias || !e->used[b]) continue;
     Weight *w = form->pool ? &form->pool->w.at[form->number[b]] : NULL;
-    form->place[b] = w && w->place ? w->place : blob_add(blob, x->data);
+    form->place[b] =
+        w && w->place ? w->place : blob_add(blob, x->data->data, tensor_bytes(x->data));
     if (w) w->place = form->place[b];
   }
   if (!form->pool) end_blob(e, blob);
@@ -171,6 +172,8 @@ void make_blob(Emit *e, Blob *blob) {
 
 void end_blob(Emit *e, Blob *blob) {
   u8 *head = arena_alloc(blob->a, BLOB_ALIGN);
+  const EmitMore *more = e->o->more;
+  if (more) e->weights.table = blob_add(blob, more->table, more->ntable);
   memcpy(head, "INGOTWTS", 8);
   e->weights.hash = hash_pieces(blob->piece.at + 1, blob->piece.n - 1);
   e->weights.bytes = blob->n;
@@ -237,16 +240,28 @@ static void put_blob(Emit *e, Text *t) {
 
 void put_weights_head(Emit *e, Text *t) {
   bool blob = e->weights.blob;
-  if (!blob && !e->weights.text) return;
+  if (!blob && !e->weights.text && !e->o->more) return;
   text_fmt(t,
            "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-           "#error \"the weights %s little-endian: generate %s with --weights=literal\"\n#endif\n",
-           blob ? "are" : "in this file are", blob ? "this file" : "it");
+           "#error \"the %s little-endian%s\"\n#endif\n",
+           e->o->more ? "tables in this file are"
+           : blob     ? "weights are"
+                      : "weights in this file are",
+           e->o->more ? ""
+           : blob     ? ": generate this file with --weights=literal"
+                      : ": generate it with --weights=literal");
   if (blob)
     put_blob(e, t);
   else
     text_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored "
                  "\"-Woverlength-strings\"\n#endif\n");
+}
+
+static void put_string(Emit *e, Text *t, const void *at, u64 n) {
+  if (e->o->late)
+    *vec_push(&e->c->keep, e->o->late) = (LateText){t->n, {at, n, put_bytes}};
+  else
+    put_bytes(at, n, &(TextSink){{put_text}, t}.sink);
 }
 
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name) {
@@ -261,11 +276,29 @@ void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name) {
   text_fmt(t,
            "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
            tensor_bytes(d), c_storage(d->dt), d->n, number);
-  if (e->o->late)
-    *vec_push(&e->c->keep, e->o->late) = (LateText){t->n, {d->data, tensor_bytes(d), put_bytes}};
-  else
-    put_bytes(d->data, tensor_bytes(d), &(TextSink){{put_text}, t}.sink);
+  put_string(e, t, d->data, tensor_bytes(d));
   text_puts(t, "};\n");
+}
+
+void put_table(Emit *e, Text *t) {
+  const EmitMore *more = e->o->more;
+  bool given = e->o->weights == WM_pointer;
+  if (e->weights.blob) {
+    put_own(e, t,
+            given ? "#define IG_TABLE ((const unsigned char *)weight_file + %" PRIu64 ")\n"
+                    "#define IG_TABLE_FITS \\\n"
+                    "  (weight_file && (uintptr_t)weight_file %% 64 == 0 && "
+                    "$_weights_fit(weight_file))\n"
+                  : "#define IG_TABLE ($_weights_file + %" PRIu64 ")\n"
+                    "#define IG_TABLE_FITS $_weights_fit($_weights_file)\n",
+            e->weights.table);
+    return;
+  }
+  put_own(e, t,
+          "static const union { unsigned char bytes[%" PRIu64 "]; uint64_t word; } $_table = {\n",
+          more->ntable);
+  put_string(e, t, more->table, more->ntable);
+  put_own(e, t, "};\n#define IG_TABLE $_table.bytes\n#define IG_TABLE_FITS 1\n");
 }
 
 void put_weights(Emit *e, Text *t) {

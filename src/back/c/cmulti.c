@@ -224,7 +224,7 @@ static EmitFacts facts_of_all(Multi *m) {
   /* of the function in front: the arguments once more, and what is asked of the CPU */
   all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);
   const WeightForm *w = &m->part[0].e->weights;
-  all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m);
+  all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
   return all;
 }
 
@@ -309,6 +309,10 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   if (several) put_choice(m, c_text);
   if (several) put_ways(m, c_text);
   if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
+  if (o->more) {
+    put_table(first, c_text);
+    text_puts(c_text, o->more->code);
+  }
   put_part_end(first, c_text);
   /* a compiler for C++ has been told all that it needs to know */
   text_puts(c_text, "\n#endif\n");

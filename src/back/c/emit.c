@@ -203,6 +203,7 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
           "#ifndef INGOT_`_H\n#define INGOT_`_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n");
   put_fact_macros(e, t, facts);
   put_interface_macros(e, t);
+  if (e->o->more) text_puts(t, e->o->more->macros);
   text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_run_declarations(e, t);
   put_profile_declarations(e, t, facts->most_profile);
@@ -212,6 +213,7 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
     put_own(e, t,
             "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
             "void $_reset(void *arena);\n");
+  if (e->o->more) text_puts(t, e->o->more->declarations);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
@@ -499,11 +501,16 @@ static u64 code_bytes(const Emit *e) {
   return 1024 + (e->sizes.code + e->vec.text.n) / 6;
 }
 
+u64 table_bytes(const EmitOptions *o) {
+  return o->more ? o->more->ntable : 0;
+}
+
 EmitFacts facts_of(Emit *e) {
   EmitFacts f = {.arena_bytes = arena_bytes(e),
                  .selftest_bytes = e->o->selftest ? selftest_bytes(e) : 0,
                  .stack_bytes = stack_bound(e),
-                 .weight_bytes = e->weights.blob ? e->weights.bytes : weights_bytes(e->p),
+                 .weight_bytes =
+                     e->weights.blob ? e->weights.bytes : weights_bytes(e->p) + table_bytes(e->o),
                  .code_bytes = code_bytes(e),
                  .kernels = e->kernels.word.n,
                  .profile = e->profile.kernel.at,

@@ -1,0 +1,242 @@
+/* lm_c.c: the C of a language model as a library that plays.
+ *
+ * In: a model that talks, with its program. Out: macros, declarations and code that stand beside
+ * NAME_run in the same file, and the tables of the tokeniser, which lie with the weights. Method:
+ * the text below with names filled in, behind the text of src/text (text_code) and the functions
+ * that it needs, all of which is static.
+ *
+ * Marks: $ is NAME, ` is NAME in capitals, and where the weights are an argument ^ is that
+ * parameter, ~ is its name in a call; the text of a template is no format.
+ */
+#include "api/own.h"
+#include "text/text.h"
+#include "text/sample.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+extern const unsigned char text_code[];
+extern const size_t text_code_size;
+
+static const char declarations[] =
+    "\n/* ---- tokens ---- */\n\n"
+    "/* Runs n ids, any number that fits behind those before, at most `_CHUNK at a time; logits:\n"
+    " * `_VOCAB, of the last one. Beside what $_run returns: 2: n is 0, or an id is not from 0 to\n"
+    " * `_VOCAB - 1. 5: they do not fit into `_CONTEXT positions. Then nothing has changed. */\n"
+    "int $_prefill(void *arena, ^const int32_t *ids, size_t n, float *logits);\n"
+    "/* The same of one id. */\n"
+    "int $_decode(void *arena, ^int32_t id, float *logits);\n"
+    "/* How many ids were run since $_reset; -1: not an arena, or never cleared. */\n"
+    "int64_t $_position(const void *arena);\n"
+    "/* Forgets all ids but the first, as many as position says. 1: as $_run. 2: there are not so\n"
+    " * many. */\n"
+    "int $_rewind(void *arena, int64_t position);\n"
+    "\n/* ---- text ---- */\n\n"
+    "/* The number of ids of a text in UTF-8. -1: more than max. -2: memory is not\n"
+    " * `_TOKENIZE_BYTES(bytes), or not aligned to 8. -4: as $_run. flags: `_SPECIAL: texts of\n"
+    " * special tokens become these tokens; `_AROUND: with the tokens that the model wants in "
+    "front\n"
+    " * and behind. said, or NULL: a byte for each byte of text, not 0 where it is what somebody\n"
+    " * said, which is never part of a special token. */\n"
+    "int64_t $_tokenize(^const void *text, size_t bytes, const unsigned char *said, int flags,\n"
+    "                   int32_t *ids, size_t max, void *memory, size_t memory_bytes);\n"
+    "/* Where a text ends so far. Zero to begin with; special: special tokens are text, too. */\n"
+    "typedef struct $_stream {\n"
+    "  unsigned char kept[4], count, begun, special;\n"
+    "} $_stream;\n"
+    "/* Text that is certain with this id, whole characters, no zero behind: its length, at most\n"
+    " * `_PIECE_BYTES. id -1: what is left at the end. */\n"
+    "size_t $_detokenize(^$_stream *stream, int32_t id, char *to);\n"
+    "/* Does an answer end with this id? */\n"
+    "int $_ends(^int32_t id);\n"
+    "/* How the next token is chosen: penalties, top_k, top_p, min_p, temperature, a draw. All "
+    "zero\n"
+    " * is the largest logit, of equal ones the lowest id. */\n"
+    "typedef struct $_sampler {\n"
+    "  float temperature; /* 0 or less: the largest logit */\n"
+    "  uint32_t top_k; /* 0: all */\n"
+    "  float top_p; /* 0, 1 or more: all */\n"
+    "  float min_p; /* 0: all; else those with that part of the best one's probability */\n"
+    "  float repeat, frequency, presence; /* penalties of tokens in the window; 0: none */\n"
+    "  uint32_t window; /* of past tokens; 0: all that are given */\n"
+    "  uint64_t state; /* the seed to begin with */\n"
+    "} $_sampler;\n"
+    "/* past: ids so far, the last one at the end; they count for penalties only. memory:\n"
+    " * `_SAMPLE_BYTES, aligned to 4. */\n"
+    "int32_t $_sample($_sampler *s, const float *logits, const int32_t *past, size_t npast,\n"
+    "                 void *memory);\n";
+
+static const char code[] =
+    "\nint64_t $_position(const void *arena) {\n"
+    "  int64_t at;\n"
+    "  if (!arena || (uintptr_t)arena % `_ARENA_ALIGN) return -1;\n"
+    "  memcpy(&at, (const unsigned char *)arena + IG_KEPT, sizeof at);\n"
+    "  return at < 0 || at > `_CONTEXT ? -1 : at;\n"
+    "}\n"
+    "\nint $_prefill(void *arena, ^const int32_t *ids, size_t n, float *logits) {\n"
+    "  const int64_t before = $_position(arena);\n"
+    "  if (!arena || (uintptr_t)arena % `_ARENA_ALIGN) return 1;\n"
+    "  if (!n) return 2;\n"
+    "  if (before < 0 || n > (size_t)(`_CONTEXT - before)) return 5;\n"
+    "  for (size_t i = 0; i < n; i++)\n"
+    "    if (ids[i] < 0 || ids[i] >= `_VOCAB) return 2;\n"
+    "  for (size_t i = 0; i < n; i += `_CHUNK) {\n"
+    "    const size_t some = n - i < `_CHUNK ? n - i : `_CHUNK;\n"
+    "    const int status = $_run(arena, ~(int64_t)some, ids + i, logits);\n"
+    "    if (status) return status;\n"
+    "  }\n"
+    "  return 0;\n"
+    "}\n"
+    "\nint $_decode(void *arena, ^int32_t id, float *logits) {\n"
+    "  return $_prefill(arena, ~&id, 1, logits);\n"
+    "}\n"
+    "\nint $_rewind(void *arena, int64_t position) {\n"
+    "  if (!arena || (uintptr_t)arena % `_ARENA_ALIGN) return 1;\n"
+    "  if (position < 0 || position > $_position(arena)) return 2;\n"
+    "  memcpy((unsigned char *)arena + IG_KEPT, &position, sizeof position);\n"
+    "  return 0;\n"
+    "}\n"
+    "\nint64_t $_tokenize(^const void *text, size_t bytes, const unsigned char *said, int flags,\n"
+    "                   int32_t *ids, size_t max, void *memory, size_t memory_bytes) {\n"
+    "  Vocab v;\n"
+    "  if (!IG_TABLE_FITS || !vocab_open(&v, IG_TABLE, IG_TABLE_BYTES)) return -4;\n"
+    "  if (!memory || (uintptr_t)memory % 8) return VOCAB_ROOM;\n"
+    "  return vocab_encode(&v, text, bytes, said, (u32)flags, (u32 *)ids, max, memory,\n"
+    "                      memory_bytes);\n"
+    "}\n"
+    "\nsize_t $_detokenize(^$_stream *stream, int32_t id, char *to) {\n"
+    "  Vocab v;\n"
+    "  Detok d;\n"
+    "  size_t n;\n"
+    "  if (id < -1 || id >= IG_TOKENS) return 0;\n"
+    "  if (!IG_TABLE_FITS || !vocab_open(&v, IG_TABLE, IG_TABLE_BYTES)) return 0;\n"
+    "  memcpy(d.kept, stream->kept, sizeof d.kept);\n"
+    "  d.nkept = stream->count < 4 ? stream->count : 4;\n"
+    "  d.begun = stream->begun;\n"
+    "  d.special = stream->special;\n"
+    "  n = id < 0 ? detok_end(&d, &v, (u8 *)to) : detok_put(&d, &v, (u32)id, (u8 *)to);\n"
+    "  memcpy(stream->kept, d.kept, sizeof d.kept);\n"
+    "  stream->count = d.nkept;\n"
+    "  stream->begun = d.begun;\n"
+    "  return n;\n"
+    "}\n"
+    "\nint $_ends(^int32_t id) {\n"
+    "  Vocab v;\n"
+    "  return IG_TABLE_FITS && vocab_open(&v, IG_TABLE, IG_TABLE_BYTES) && id >= 0 &&\n"
+    "         vocab_stops(&v, (u32)id);\n"
+    "}\n"
+    "\nint32_t $_sample($_sampler *s, const float *logits, const int32_t *past, size_t npast,\n"
+    "                 void *memory) {\n"
+    "  TokenSampler own;\n"
+    "  u32 id;\n"
+    "  own.temperature = s->temperature;\n"
+    "  own.top_k = s->top_k;\n"
+    "  own.top_p = s->top_p > 0 ? s->top_p : 1;\n"
+    "  own.min_p = s->min_p;\n"
+    "  own.repeat = s->repeat;\n"
+    "  own.frequency = s->frequency;\n"
+    "  own.presence = s->presence;\n"
+    "  own.window = s->window;\n"
+    "  own.state = s->state;\n"
+    "  id = sample_next(&own, logits, IG_TOKENS, (const u32 *)past, npast, memory);\n"
+    "  s->state = own.state;\n"
+    "  return (int32_t)id;\n"
+    "}\n";
+
+/* What the text is filled with. */
+typedef struct LmFacts {
+  i64 vocab, chunk, context;
+  u64 kept; /* place in the arena of the number of positions */
+  u32 tokens;
+} LmFacts;
+
+/* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
+ * say in these words. */
+static bool find_facts(const Ingot *m, LmFacts *f) {
+  const Prog *p = m->p;
+  u32 sizes = 0, kept = 0;
+  i64 lo;
+  u64 at;
+  Sym sym;
+  if (p->in.n != 1 || p->out.n != 1) return false;
+  const Buf *in = prog_buf(p, p->in.at[0]), *out = prog_buf(p, p->out.at[0]);
+  if (in->dt != DT_i32 || in->rank != 1 || out->dt != DT_f32 || out->rank != 2 ||
+      out->dim[0] != 1 || !dim_is_const(out->dim[1]))
+    return false;
+  for (Sym s = 0; s < dim_nsyms(p->dims); s++) sizes += dim_syminfo(p->dims, s)->kind == SY_input;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_kept(p, id, &sym, &at) && !kept++) f->kept = at;
+  f->vocab = out->dim[1];
+  f->context = api_context(m);
+  dim_bounds(p->dims, in->dim[0], &lo, &f->chunk);
+  return sizes == 1 && kept == 1 && lo == 1;
+}
+
+static const char *filled(Ingot *m, const char *text, const char *const *by) {
+  Text t = text_new(&m->c->keep);
+  text_fill(&t, text, strlen(text), "$`^~", by);
+  return text_cstr(&t);
+}
+
+static void put_chat(Text *t, const char *upper, const char *name, const char *text) {
+  if (!text) return;
+  text_fmt(t, "#define %s_CHAT_%s ", upper, name);
+  emit_string(t, text, strlen(text));
+  text_puts(t, "\n");
+}
+
+/* Room for a text of n bytes is convex in n: its value at 0 and its slope far out bound it. */
+static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab *v,
+                       const LmFacts *f) {
+  const size_t far = (size_t)1 << 24;
+  text_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
+  text_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
+  text_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
+  text_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_special, upper, VE_around);
+  text_fmt(t, "#define %s_TOKENIZE_BYTES(bytes) ((size_t)(bytes) * %zu + %zu)\n", upper,
+           vocab_room(v, far + 1) - vocab_room(v, far), vocab_room(v, 0));
+  text_fmt(t, "#define %s_PIECE_BYTES %zu\n", upper, vocab_piece_room(v));
+  text_fmt(t, "#define %s_SAMPLE_BYTES %zu\n", upper, f->tokens * sizeof(Candidate));
+  const ChatTexts *c = &s->chat;
+  if (c->open || c->open_system)
+    text_puts(t,
+              "/* Around messages: in front of the first, or around the text of the system and in "
+              "front of it; behind a\n * message, up to the answer; behind an answer, up to the "
+              "next message. */\n");
+  put_chat(t, upper, "OPEN", c->open);
+  put_chat(t, upper, "OPEN_SYSTEM", c->open_system);
+  put_chat(t, upper, "SYSTEM", c->system);
+  put_chat(t, upper, "ASK", c->ask);
+  put_chat(t, upper, "NEXT", c->next);
+}
+
+const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
+  Ctx *c = m->c;
+  const Speech *s = api_speech(m);
+  LmFacts f = {0};
+  Vocab v;
+  if (!s || !find_facts(m, &f)) return NULL;
+  if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  f.tokens = v.head->ntoken < (u64)f.vocab ? v.head->ntoken : (u32)f.vocab;
+  Text upper = text_new(&c->keep), macros = text_new(&c->keep), t = text_new(&c->keep);
+  text_upper(&upper, name);
+  const char *by[] = {name, text_cstr(&upper), given ? "const void *weight_file, " : "",
+                      given ? "weight_file, " : ""};
+  put_macros(&macros, by[1], s, &v, &f);
+  text_fmt(&t,
+           "\n/* ---- text, tokens and what comes next ---- */\n\n"
+           "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n#endif\n"
+           "#define IG_TABLE_BYTES %zu\n#define IG_TOKENS %u\n#define IG_KEPT %" PRIu64 "\n"
+           "#define im_exp im_exp_text\n",
+           s->nvocab, f.tokens, f.kept);
+  mathlib_write(&t, "exp", "_text", MATHLIB_FMA);
+  text_put(&t, text_code, text_code_size);
+  text_puts(&t, filled(m, code, by));
+  EmitMore *more = NEW(&c->keep, EmitMore);
+  *more = (EmitMore){.table = s->vocab,
+                     .ntable = s->nvocab,
+                     .macros = text_cstr(&macros),
+                     .declarations = filled(m, declarations, by),
+                     .code = text_cstr(&t)};
+  return more;
+}
