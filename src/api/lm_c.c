@@ -143,6 +143,9 @@ static const char code[] =
     "  return (int32_t)id;\n"
     "}\n";
 
+/* Twice of what gcc takes without optimising; a test looks. */
+enum { STACK_AROUND = 512, STACK_TEXT = 6144 };
+
 /* What the text is filled with. */
 typedef struct LmFacts {
   i64 vocab, chunk, context;
@@ -237,6 +240,8 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
                      .ntable = s->nvocab,
                      .macros = text_cstr(&macros),
                      .declarations = filled(m, declarations, by),
-                     .code = text_cstr(&t)};
+                     .code = text_cstr(&t),
+                     .stack_around = STACK_AROUND,
+                     .stack_alone = STACK_TEXT};
   return more;
 }

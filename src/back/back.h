@@ -59,6 +59,7 @@ typedef struct EmitMore {
   const void *table;
   u64 ntable;
   const char *macros, *declarations, *code;
+  u64 stack_around, stack_alone; /* bytes: around a run, and of functions that run nothing */
 } EmitMore;
 
 typedef struct EmitOptions {

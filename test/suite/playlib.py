@@ -204,5 +204,20 @@ def objects(env):
             raise Fail(f"no talk_{name}")
 
 
+def stack(env):
+    here = env.scratch("playlib", "stack")
+    path = os.path.join(here, "deep.c")
+    got = run([env.need_ingot(), "compile", made(env), "-o", path, "--march", "scalar", "--context", "64"], LIMIT)
+    if got.rc:
+        raise Fail(explain(got) + tail(got.text()))
+    cfile.cc([need("gcc"), "-std=c99", "-O0", "-fcallgraph-info=su", "-c", "-o", path[:-1] + "o", path], "gcc")
+    with open(path[:-1] + "ci") as f, open(path[:-1] + "h") as h:
+        calls, bound = f.read(), cfile.macro(h.read(), "DEEP_STACK_BYTES")
+    for name in ("prefill", "decode", "rewind", "tokenize", "detokenize", "ends", "sample"):
+        used = cfile.deepest(calls, "deep_" + name)
+        if not 0 < used <= bound:
+            raise Fail(f"{name}: {used} bytes of stack, the header says {bound}")
+
+
 def tests(env):
-    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4)]
+    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4), Test("playlib/stack", lambda: stack(env), cost=2)]

@@ -353,6 +353,7 @@ void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
 void put_table(Emit *e, Text *t); /* of EmitMore */
 u64 table_bytes(const EmitOptions *o);
+u64 stack_with_more(const EmitOptions *o, u64 run); /* bytes, of what takes the most */
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);
 bool weight_is_text(const Emit *e,

@@ -501,6 +501,12 @@ static u64 code_bytes(const Emit *e) {
   return 1024 + (e->sizes.code + e->vec.text.n) / 6;
 }
 
+u64 stack_with_more(const EmitOptions *o, u64 run) {
+  if (!o->more) return run;
+  run += o->more->stack_around;
+  return run > o->more->stack_alone ? run : o->more->stack_alone;
+}
+
 u64 table_bytes(const EmitOptions *o) {
   return o->more ? o->more->ntable : 0;
 }
@@ -508,7 +514,7 @@ u64 table_bytes(const EmitOptions *o) {
 EmitFacts facts_of(Emit *e) {
   EmitFacts f = {.arena_bytes = arena_bytes(e),
                  .selftest_bytes = e->o->selftest ? selftest_bytes(e) : 0,
-                 .stack_bytes = stack_bound(e),
+                 .stack_bytes = stack_with_more(e->o, stack_bound(e)),
                  .weight_bytes =
                      e->weights.blob ? e->weights.bytes : weights_bytes(e->p) + table_bytes(e->o),
                  .code_bytes = code_bytes(e),
