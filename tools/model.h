@@ -4,6 +4,9 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { RANK = 9, OK = 0, USAGE = 2, UNSUPPORTED = 3, BAD = 4, SYSTEM = 5 };
 
@@ -47,3 +50,16 @@ typedef struct Model {
 } Model;
 
 extern const Model ingot_model;
+
+static int complain(int code, const char *what, const char *why) {
+  fprintf(stderr, "%s: %s: %s\n", ingot_model.name, what, why);
+  return code;
+}
+
+/* Zeroed, aligned for any use; failure ends the program, which holds nothing that would be lost. */
+static void *make(size_t n) {
+  void *p = NULL;
+  if (posix_memalign(&p, 64, n ? n : 1)) exit(complain(SYSTEM, "memory", "there is not enough"));
+  memset(p, 0, n);
+  return p;
+}

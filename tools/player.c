@@ -83,18 +83,6 @@ static void on_interrupt(int sig) {
   interrupted = 1;
 }
 
-static int complain(int code, const char *what, const char *why) {
-  fprintf(stderr, "%s: %s: %s\n", ingot_model.name, what, why);
-  return code;
-}
-
-static void *make(size_t n) {
-  void *p = NULL;
-  if (posix_memalign(&p, 64, n ? n : 1)) exit(complain(SYSTEM, "memory", "there is not enough"));
-  memset(p, 0, n);
-  return p;
-}
-
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -36,19 +36,6 @@ typedef struct Run {
   uint64_t seed;
 } Run;
 
-static int complain(int code, const char *what, const char *why) {
-  fprintf(stderr, "%s: %s: %s\n", ingot_model.name, what, why);
-  return code;
-}
-
-/* Zeroed, aligned for any use; failure ends the program, which holds nothing that would be lost. */
-static void *make(size_t n) {
-  void *p = NULL;
-  if (posix_memalign(&p, 64, n ? n : 1)) exit(complain(SYSTEM, "memory", "there is not enough"));
-  memset(p, 0, n);
-  return p;
-}
-
 static int is_big_endian(void) {
   const uint16_t one = 1;
   unsigned char first;
