@@ -104,7 +104,6 @@ def likelihoods(python, path, marches):
     with open(where, "w", encoding="utf-8") as f:
         f.write(TEXT)
     out = {f"ingot {m}": answer([INGOT, "perplexity", path, "--engine", "c", "--march", m, "--text", where, "--json"])["nll"] for m in marches}
-    out["ingot --precise"] = answer([INGOT, "perplexity", path, "--engine", "c", "--precise", "--text", where, "--json"])["nll"]
     if python:
         got = answer([python, os.path.join(HERE, "llama.py"), "nll", path, TEXT])
         out["llama.cpp, the text at once"], out["llama.cpp, token by token"] = got["nll"], got["nll_by_token"]
