@@ -209,10 +209,15 @@ def section(results):
     text = (f"## Language models\n\nWritten by `make bench-llm`. {results['processor']}, {results['date']}; load of the machine {min(loads):.1f} to {max(loads):.1f}"
             " (the measured threads among it). Tokens per second, medians"
             f" of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets. llama.cpp is `llama-cpp-python` {about.get('version', '?')}, built by pip for this machine"
-            f" ({about.get('built', '?')}), also beside `--march avx2`, which is ingot alone; for each figure the better of flash attention off and on."
-            " SmolLM2-135M is the file as it is; the others have random weights, a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py),"
-            " so their figures are about four times those of the whole. GB/s: weights and cache that a token needs, with `--march native`, and the share of"
-            " what reading memory alone reached in the same minute.\n\n" + table(results) + "\n")
+            f" ({about.get('built', '?')}), whatever `--march` ingot has; for each figure the better of flash attention off and on."
+            " GB/s: weights and cache that a token needs, with the first `--march`, and the share of what reading memory alone reached in the same minute.\n")
+    if any("/" in k and not k.startswith(REAL) for k in results):
+        text += ("Models other than SmolLM2-135M have random weights, a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py):"
+                 " figures are about four times those of the whole.\n")
+    if max(loads) > os.cpu_count() + 0.5:
+        text += ("**The machine was busy with other work meanwhile**: figures are far below those of a quiet one, the engines did not meet the same load, and ratios"
+                 " are no verdict in either direction.\n")
+    text += "\n" + table(results) + "\n"
     if nll:
         text += ("\nMean negative log-likelihood of SmolLM2-135M on a text of 97 tokens (less is better): " + "; ".join(f"{k} {v:.5f}" for k, v in nll.items()) + ".\n")
     return text
