@@ -237,6 +237,8 @@ typedef struct IngotBuild {
   const char *march;    /* a target, see ingot_set_target, or a CPU as for -march=; NULL: native */
   const char *optimize; /* "0", "1", "2", "3", "s"; NULL: "2" */
   const char *sanitize; /* as for -fsanitize=; NULL: nothing */
+  int arrays; /* a program around a language model runs it on arrays, as around any other, and does
+                 not talk */
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 /* Refuses before any work, with or without a model, what ingot_build would refuse whatever the

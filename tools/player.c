@@ -255,29 +255,43 @@ static int answer(Talk *t) {
 
 /* Bytes a second that threads of this machine read together, four places at a time each: the bound
  * of what decoding can do with as many. The best of a few rounds over more than caches hold. */
-enum { SWEEP_WORDS = 1 << 22, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
+enum { SWEEP_ALL = 1 << 25, SWEEP_LEAST = 1 << 20, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
+
+typedef struct Sweep {
+  uint64_t *at;
+  size_t n;
+} Sweep;
 
 static void *sweep(void *arg) {
-  uint64_t *p = arg, sum = 0;
-  const size_t part = SWEEP_WORDS / 4;
+  const Sweep *w = arg;
+  const uint64_t *p = w->at;
+  uint64_t sum = 0;
+  const size_t part = w->n / 4;
   for (size_t i = 0; i < part; i += 8)
     for (size_t k = 0; k < 8; k++)
       sum += p[i + k] + p[part + i + k] + p[2 * part + i + k] + p[3 * part + i + k];
-  p[0] = sum; /* else nobody would read */
+  w->at[0] = sum; /* else nobody would read */
   return NULL;
 }
 
 static double read_speed(int threads) {
   pthread_t id[SWEEP_THREADS];
-  uint64_t *p = make((size_t)threads * SWEEP_WORDS * sizeof *p);
+  Sweep part[SWEEP_THREADS];
+  size_t each = SWEEP_ALL / (size_t)threads / 64 * 64;
+  if (each < SWEEP_LEAST) each = SWEEP_LEAST;
+  uint64_t *p = make((size_t)threads * each * sizeof *p);
   double best = 0;
   for (int r = 0; r < SWEEP_ROUNDS; r++) {
+    int n = 0;
     double begin = now();
-    int n = 1;
-    while (n < threads && !pthread_create(&id[n], NULL, sweep, p + (size_t)n * SWEEP_WORDS)) n++;
-    sweep(p);
+    for (; n < threads; n++) {
+      part[n].at = p + (size_t)n * each;
+      part[n].n = each;
+      if (n && pthread_create(&id[n], NULL, sweep, &part[n])) break;
+    }
+    sweep(&part[0]);
     for (int i = 1; i < n; i++) pthread_join(id[i], NULL);
-    double speed = n * (double)(SWEEP_WORDS * sizeof *p) / (now() - begin);
+    double speed = (double)n * (double)(each * sizeof *p) / (now() - begin);
     if (speed > best) best = speed;
   }
   free(p);

@@ -131,6 +131,7 @@ static void run_program(Ctx *c, void *arg) {
   b.c.name = "model";
   b.c.selftest = -1;
   double start = time_ms();
+  b.arrays = 1;
   CodeSize size = api_build(a->m, &b);
   r->build_ms = time_ms() - start;
   r->text_bytes = size.text;

@@ -207,7 +207,7 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
 
 /* The program around a model: one that talks, or one that runs it on arrays. */
 static void put_main(Ctx *c, ProductBuild *b, EmitFacts facts, Text *t) {
-  const Speech *s = api_speech(b->m);
+  const Speech *s = b->o->arrays ? NULL : api_speech(b->m);
   u32 threads = b->m->p->threads > 1 && !b->m->wish.openmp ? b->m->p->threads : 1;
   if (s)
     text_put(t, player_text, player_text_size);

@@ -101,6 +101,9 @@ def measured(env):
         for key in ("prefill_tokens_per_s", "decode_tokens_per_s", "gb_per_s", "percent_of_bandwidth"):
             if context == 64 and not keys[key] > 0:
                 raise Fail(f"{key} is {keys[key]}")
+    got = run([env.ingot, "bench", made(env), "--engine", "c", "--per-kernel", "--json", "--march", "scalar", "-d", "tokens=1", "--seconds", "0.05"], LIMIT)
+    if got.rc or not json.loads(got.out)[0]["kernels"]:
+        raise Fail(f"no kernels: {explain(got)}: {tail(got.text())}")
         if keys["prefill_tokens"] != context:
             raise Fail(f"a context of {context} has a prompt of {keys['prefill_tokens']} tokens")
 
