@@ -212,6 +212,20 @@ static char *edit_terminal(Edit *e) {
   return c < 0 || c == 4 ? NULL : e->line;
 }
 
+/* A line that is too long is passed over, and said to be. */
+static char *edit_plain(Edit *e) {
+  while (fgets(e->line, EDIT_BYTES, stdin)) {
+    size_t n = strlen(e->line);
+    if (n + 1 < EDIT_BYTES || e->line[n - 1] == '\n') {
+      e->line[strcspn(e->line, "\r\n")] = 0;
+      return e->line;
+    }
+    for (int c = getchar(); c != EOF && c != '\n';) c = getchar();
+    fprintf(stderr, "a line of more than %d bytes is left out\n", EDIT_BYTES - 2);
+  }
+  return NULL;
+}
+
 /* The next line without its end, in memory of e; NULL behind the last. */
 static char *edit_line(Edit *e, const char *prompt) {
   const char *kind = getenv("TERM");
@@ -224,9 +238,7 @@ static char *edit_line(Edit *e, const char *prompt) {
   e->shown = e->npast;
   if (!isatty(0) || !isatty(1) || !kind || !strcmp(kind, "dumb")) {
     if (isatty(0)) fputs(prompt, stdout), fflush(stdout);
-    if (!fgets(e->line, EDIT_BYTES, stdin)) return NULL;
-    e->line[strcspn(e->line, "\r\n")] = 0;
-    return e->line;
+    return edit_plain(e);
   }
   char *line = edit_terminal(e);
   if (line) edit_keep(e);

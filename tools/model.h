@@ -51,8 +51,10 @@ typedef struct Model {
 
 extern const Model ingot_model;
 
+static const char *program; /* its name in messages; NULL: the model's */
+
 static int complain(int code, const char *what, const char *why) {
-  fprintf(stderr, "%s: %s: %s\n", ingot_model.name, what, why);
+  fprintf(stderr, "%s: %s: %s\n", program ? program : ingot_model.name, what, why);
   return code;
 }
 

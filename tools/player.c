@@ -59,6 +59,7 @@ typedef struct Talk {
   Vocab vocab;
   TokenSampler sampler;
   Candidate *candidate;
+  u32 ntoken; /* that have text and logits */
   void *arena;
   int64_t *size;  /* of the symbols of the model */
   u32 *ids;       /* in the cache, then those that wait for it */
@@ -150,8 +151,9 @@ static void add_message(Talk *t, const char *text) {
 }
 
 static int no_room(const Talk *t, size_t more) {
-  fprintf(stderr, "%s: the prompt has %s%zu tokens, and %zu of %zu positions are left\n",
-          ingot_model.name, more == (size_t)-1 ? "more than " : "",
+  fprintf(stderr,
+          "%s: the prompt has %s%zu tokens, and %zu of %zu positions are left (--context)\n",
+          program, more == (size_t)-1 ? "more than " : "",
           more == (size_t)-1 ? t->context - t->n : more, t->context - t->n, t->context);
   return BAD;
 }
@@ -230,7 +232,7 @@ static int answer(Talk *t) {
   t->told.answered = 0;
   t->told.read = 0;
   for (long i = 0; !bad && !interrupted && (t->o.max_tokens < 0 || i < t->o.max_tokens); i++) {
-    u32 id = sample_next(&t->sampler, t->logits, t->vocab.head->ntoken, t->ids, t->n, t->candidate);
+    u32 id = sample_next(&t->sampler, t->logits, t->ntoken, t->ids, t->n, t->candidate);
     t->told.answered++;
     if (vocab_stops(&t->vocab, id)) break;
     size_t n = detok_put(&detok, &t->vocab, id, t->piece);
@@ -342,7 +344,9 @@ static int load(Talk *t, const char *path) {
   forget(t);
   if (!bad) bad = fread(t->ids, 4, head[2], f) != head[2];
   fclose(f);
-  for (u32 i = 0; !bad && i < head[2]; i++) bad = t->ids[i] >= t->vocab.head->ntoken;
+  for (u32 i = 0; !bad && i < head[2]; i++) bad = t->ids[i] >= t->ntoken;
+  if (bad && head[0] == SAVE_MAGIC && head[2] > t->context)
+    return complain(BAD, path, "does not fit into the context"), OK;
   if (bad) return complain(BAD, path, "is no conversation with this model"), OK;
   t->n = head[2];
   return feed(t);
@@ -358,6 +362,7 @@ static int command(Talk *t, const char *line) {
   if (n == 6 && !memcmp(line, ":stats", 6)) return say_stats(t), OK;
   if (n == 5 && !memcmp(line, ":save", 5) && *arg) return save(t, arg), OK;
   if (n == 5 && !memcmp(line, ":load", 5) && *arg) return load(t, arg);
+  if (n != 5 || memcmp(line, ":help", 5)) fprintf(stderr, "%.*s: no such command\n", (int)n, line);
   fputs(":help         this\n"
         ":quit         end; so does Ctrl-D\n"
         ":stats        memory, and how fast the last answer came\n"
@@ -372,6 +377,8 @@ static int command(Talk *t, const char *line) {
 static int answer_to(Talk *t, const char *message) {
   size_t before = t->n;
   int bad = ask(t, message);
+  if (!bad && t->n == before)
+    bad = complain(USAGE, "the prompt", "is empty, and this model has no token that begins a text");
   if (bad) return t->n = before, bad;
   interrupted = 0;
   bad = answer(t);
@@ -408,7 +415,7 @@ static int compare_times(const void *a, const void *b) {
 }
 
 static void make_up(Talk *t, size_t from, size_t to) {
-  for (size_t i = from; i < to; i++) t->ids[i] = (u32)(i * 2654435761u % t->vocab.head->ntoken);
+  for (size_t i = from; i < to; i++) t->ids[i] = (u32)(i * 2654435761u % t->ntoken);
 }
 
 /* The cache filled up to `past` positions, `known` of which are there: memory nobody has written is
@@ -488,8 +495,8 @@ static int set_option(const Option *x, const char *text) {
   if (x->kind == K_text) return *(const char **)x->to = text, OK;
   if (!*text || *end || !(f >= x->least && f <= x->most) ||
       (x->kind == K_int && f != (double)(long)f)) {
-    fprintf(stderr, "%s: %s %s: expected a%s number from %g to %g\n", ingot_model.name, x->name,
-            text, x->kind == K_int ? " whole" : "", x->least, x->most);
+    fprintf(stderr, "%s: %s %s: expected a%s number from %g to %g\n", program, x->name, text,
+            x->kind == K_int ? " whole" : "", x->least, x->most);
     return USAGE;
   }
   if (x->kind == K_int)
@@ -526,6 +533,11 @@ static int read_options(Options *o, int argc, char **argv) {
   enum { N = sizeof table / sizeof *table };
   for (int i = 1; i < argc; i++) {
     const Option *x = table;
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+      for (x = table; x < table + N; x++)
+        printf("  %s%s\n", x->name, x->kind == K_flag ? "" : " VALUE");
+      exit(OK);
+    }
     while (x < table + N && strcmp(x->name, argv[i]) != 0) x++;
     if (x == table + N) return complain(USAGE, argv[i], "no such option");
     if (x->kind == K_flag) {
@@ -558,6 +570,9 @@ static int begin(Talk *t) {
                     "--raw continues a text");
   if (chats && t->o.system && !c->open_system)
     return complain(UNSUPPORTED, "--system", "the template of this model has no such message");
+  const Value *out = &ingot_model.out[0];
+  size_t rows = 1; /* logits: embeddings may be padded behind the last token */
+  for (int i = 0; i < out->rank; i++) rows *= (size_t)out->most[i];
   t->context = (size_t)ingot_player.context;
   t->chunk = (size_t)in->most[0];
   t->arena = make(ingot_model.arena);
@@ -565,8 +580,9 @@ static int begin(Talk *t) {
   memcpy(t->size, ingot_model.size, (size_t)ingot_model.nsym * sizeof *t->size);
   t->in = make(t->chunk * (size_t)in->size);
   t->ids = make(t->context * sizeof *t->ids);
-  t->logits = make(t->vocab.head->ntoken * sizeof(float));
-  t->candidate = make(t->vocab.head->ntoken * sizeof *t->candidate);
+  t->logits = make(rows * sizeof(float));
+  t->ntoken = (u32)(rows < t->vocab.head->ntoken ? rows : t->vocab.head->ntoken);
+  t->candidate = make(t->ntoken * sizeof *t->candidate);
   t->sampler = t->o.sampler;
   for (int i = 0; i < t->o.nstop; i++) t->stop_length[i] = strlen(t->o.stop[i]);
   t->stops.text = t->o.stop;
@@ -587,6 +603,7 @@ int main(int argc, char **argv) {
   talk.o.max_tokens = -1;
   talk.o.sampler = (TokenSampler){
       .temperature = 0.7f, .top_k = 40, .top_p = 0.9f, .repeat = 1, .window = PENALTY_WINDOW};
+  program = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
   int bad = read_options(&talk.o, argc, argv);
   if (!bad) bad = begin(&talk);
   if (bad) return bad;
@@ -597,5 +614,7 @@ int main(int argc, char **argv) {
         : talk.o.prompt ? answer_to(&talk, talk.o.prompt)
                         : converse(&talk);
   if (ingot_model.stop && talk.o.threads > 1) ingot_model.stop(talk.arena);
+  if ((fflush(stdout) || ferror(stdout)) && !bad)
+    bad = complain(SYSTEM, "standard output", "write failed");
   return bad ? bad : interrupted && talk.o.prompt ? 130 : OK;
 }

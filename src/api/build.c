@@ -97,7 +97,13 @@ static Words compile(Ctx *c, ProductBuild *b, const char *file, const Text *text
   put_file(c, source, (FileOut){.at = text->at, .n = text->n});
   begin(c, b, &w, "-std=c99");
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
-  add_pair(c, &w, "-I", b->folder.path); /* where .incbin looks, too */
+  if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
+    Text upper = text_new(&c->keep);
+    text_upper(&upper, b->name);
+    add(c, &w,
+        str_text(c, str_fmt(c, "-D%s_WEIGHTS_FILE=\"%s.bin\"", text_cstr(&upper),
+                            folder_file(c, &b->folder, b->name))));
+  }
   return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
 
@@ -187,11 +193,12 @@ static void put_literal(Text *t, const char *name, const char *text) {
 static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   const char *path = folder_file(c, &b->folder, "vocab.bin");
   put_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
-  text_puts(t,
-            "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
-            "        \".incbin \\\"vocab.bin\\\"\\n.byte 0\\n.text\\n\");\n"
-            "extern const unsigned char ingot_vocab[];\n"
-            "const Player ingot_player = {\n");
+  text_fmt(t,
+           "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
+           "        \".incbin \\\"%s\\\"\\n.byte 0\\n.text\\n\");\n"
+           "extern const unsigned char ingot_vocab[];\n"
+           "const Player ingot_player = {\n",
+           path);
   text_fmt(t,
            "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
            s->nvocab, s->token_bytes, s->kv_bytes);

@@ -111,7 +111,7 @@ static const char code[] =
     "  if (id < -1 || id >= IG_TOKENS) return 0;\n"
     "  if (!IG_TABLE_FITS || !vocab_open(&v, IG_TABLE, IG_TABLE_BYTES)) return 0;\n"
     "  memcpy(d.kept, stream->kept, sizeof d.kept);\n"
-    "  d.nkept = stream->count < 4 ? stream->count : 4;\n"
+    "  d.nkept = stream->count < 3 ? stream->count : 3;\n"
     "  d.begun = stream->begun;\n"
     "  d.special = stream->special;\n"
     "  n = id < 0 ? detok_end(&d, &v, (u8 *)to) : detok_put(&d, &v, (u32)id, (u8 *)to);\n"

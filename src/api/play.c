@@ -7,6 +7,7 @@
  */
 #include "api/own.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,13 +45,36 @@ static void hash_file(Ctx *c, Text *t, const char *path) {
   free(real);
 }
 
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The model, and what else of its folder it may be made of: parts, shards, JSON files, tokenisers,
+ * templates. */
+static void hash_folder(Ctx *c, Text *t, const char *path) {
+  static const char *const ends[] = {".gguf", ".safetensors", ".json", ".model", ".jinja"};
+  const char *slash = strrchr(path, '/');
+  const char *folder = slash ? str_text(c, str_intern(c, path, (size_t)(slash - path) + 1)) : "./";
+  VEC(const char *) name = {0};
+  bool alone = ends_with(path, ".gguf") && !strstr(path, "-of-");
+  DIR *d = alone ? NULL : opendir(folder);
+  hash_file(c, t, path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    for (u32 i = 0; i < sizeof ends / sizeof *ends; i++)
+      if (ends_with(e->d_name, ends[i]))
+        *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
+  if (d) closedir(d);
+  if (name.n) qsort(name.at, name.n, sizeof *name.at, by_name);
+  for (u32 i = 0; i < name.n; i++) hash_file(c, t, name.at[i]);
+}
+
 static const char *program_path(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep);
   const char *env = getenv("CC");
   hash_text(&t, "version", INGOT_VERSION);
   if (!access("/proc/self/exe", R_OK)) hash_file(c, &t, "/proc/self/exe");
-  hash_file(c, &t, m->source.path);
+  hash_folder(c, &t, m->source.path);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *d = &m->told.dim.at[i];
     text_fmt(&t, "dim %s %s %lld %lld %d\n", d->symbol ? str_text(c, d->symbol) : "",
@@ -78,14 +102,15 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   struct stat st;
   api_need(c, o, "the description of the build");
   api_need(c, program, "the place of the result");
+  Loc loc = {.file = m->source.file, .index = -1};
   if (!m->source.path || !ingot_talks(m))
-    fail(c, ERR_unsupported, (Loc){.file = m->source.file, .index = -1},
-         "this is no language model with a tokeniser");
+    fail(c, ERR_unsupported, loc, "is no language model that answers, of a file or a folder");
   IngotBuild b = *o;
   *program = b.output = program_path(m, o);
   b.c.name = "lm";
   b.c.selftest = -1;
   if (!stat(b.output, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR) return;
+  if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
   api_build(m, &b);
 }
 

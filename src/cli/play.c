@@ -13,6 +13,8 @@
 
 enum { MOST_WORDS = 64, MOST_STOPS = 16, MOST_THREADS = 16, USUAL_CONTEXT = 4096 };
 
+#define MOST_SEED 9000000000000000ull
+
 typedef struct PlayArgs {
   const char *word[MOST_WORDS];
   char text[8][32]; /* of numbers */
@@ -77,6 +79,7 @@ static int collect(PlayArgs *p, const Args *a) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);
   }
+  if (a->seed > MOST_SEED) return refuse(a, "--seed: expected a whole number up to 9e15");
   if (a->max_tokens) add_whole(p, "--max-tokens", a->max_tokens);
   add_whole(p, "--seed", a->seed);
   if (a->raw) p->word[p->n++] = "--raw";

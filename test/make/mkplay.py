@@ -1,6 +1,6 @@
 """A tiny random decoder with a tokeniser of bytes and a chat template, as GGUF: a model that talks nonsense.
 
-usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf
+usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens
 """
 import sys
 from pathlib import Path
@@ -23,11 +23,11 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(out):
+def main(path, rows=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
-    w = gguf.GGUFWriter(str(out / "tiny.gguf"), "llama")
+    w = gguf.GGUFWriter(str(path), "llama")
     w.add_block_count(LAYERS)
     w.add_context_length(128)
     w.add_embedding_length(EMBED)
@@ -48,7 +48,7 @@ def main(out):
     def put(name, *shape, scale=0.3):
         w.add_tensor(name, (rng.standard_normal(shape) * scale).astype(np.float32))
 
-    embed = rng.standard_normal((len(tokens), EMBED)).astype(np.float32)
+    embed = rng.standard_normal((rows or len(tokens), EMBED)).astype(np.float32)
     embed[:4] *= 0.01  # special tokens, and bytes that are no text, are unlikely
     embed[4 + 127:260] *= 0.01
     embed[4:4 + 32] *= 0.01
@@ -70,4 +70,6 @@ def main(out):
     w.close()
 
 
-main(Path(sys.argv[1]))
+main(Path(sys.argv[1]) / "tiny.gguf")
+main(Path(sys.argv[1]) / "padded.gguf", 900)
+main(Path(sys.argv[1]) / "short.gguf", 200)

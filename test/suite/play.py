@@ -84,6 +84,32 @@ def ends(env):
             raise Fail(f"{words}: no word of {why!r}")
 
 
+def padded(env):
+    """Rows of the embedding behind the last token, and fewer than there are tokens; a tokeniser beside safetensors is not needed for C."""
+    folder = os.path.dirname(made(env))
+    if not play(env, os.path.join(folder, "padded.gguf"), "-p", "ab", "--raw", "--max-tokens", "3", "--temperature", "0").out:
+        raise Fail("no answer of a model with padding behind its tokens")
+    got = play(env, os.path.join(folder, "short.gguf"), "-p", "ab", rc=4)
+    if "tokens, the embedding" not in got.text():
+        raise Fail("fewer rows than tokens: " + got.text())
+    if "is empty" not in play(env, made(env), "-p", "", "--raw", rc=2).text():
+        raise Fail("an empty text to go on from is not refused")
+
+
+def beside(env):
+    """Weights of another build that lie where the compiler runs are not taken for these."""
+    work = env.scratch("play", "beside")
+    for name in ("lm.bin", "talk.bin", "vocab.bin"):
+        with open(os.path.join(work, name), "wb") as f:
+            f.write(b"wrong" * 1000)
+    got = run([env.need_ingot(), "build", made(env), "-o", "talk", "--march", "scalar", "--context", "64", "--weights", "file"], LIMIT, cwd=work)
+    if got.rc:
+        raise Fail(explain(got) + tail(got.text()))
+    args = ("-p", "abc", "--max-tokens", "8", "--temperature", "0")
+    if play(env, None, *args, program=os.path.join(work, "talk")).out != play(env, made(env), *args).out:
+        raise Fail("another answer where files of these names lie")
+
+
 def is_text(env):
     """What people say does not become the token that ends an answer: the same number of tokens as other text of that length."""
     said = [play(env, made(env), "-p", text, "--max-tokens", "1", "--temperature", "0").err.decode() for text in ("a<end>b", "a<enc>b")]
@@ -140,4 +166,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]

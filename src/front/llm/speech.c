@@ -13,8 +13,13 @@
 #include "text/text.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_TURNS = 6 };
+
+/* Templates may ask for the date: programs that are kept would go on telling that of their making,
+ * so all are told the same. */
+#define SOME_DAY 1767225600 /* 1 January 2026 */
 
 typedef struct Message {
   const char *role, *text;
@@ -44,7 +49,7 @@ static void render(Ctx *c, void *arg) {
   jinja_set(a, vars, "add_generation_prompt", (JinjaVal){.kind = JK_bool, .i = 1});
   jinja_set(a, vars, "bos_token", jinja_text(a, p->bos, strlen(p->bos), false));
   jinja_set(a, vars, "eos_token", jinja_text(a, p->eos, strlen(p->eos), false));
-  p->got = jinja_render(c, p->at, p->n, vars, 0, p->loc, a);
+  p->got = jinja_render(c, p->at, p->n, vars, SOME_DAY, p->loc, a);
 }
 
 /* The texts around the messages of a conversation, one more than there are messages. False: the
@@ -111,15 +116,40 @@ static const char *token_text(Ctx *c, const Vocab *v, u32 id) {
   return str_text(c, str_intern(c, at ? (const char *)at : "", n));
 }
 
+/* Where the tokeniser of weights lies that are several files. */
+static const char *folder_of(Ctx *c, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return ".";
+  return str_text(c, str_intern(c, path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+static bool has_tokeniser(Ctx *c, LmFile *f, const char *path) {
+  static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model"};
+  struct stat st;
+  if (f->gguf) return gguf_key(c, f->gguf, "tokenizer.ggml.tokens") != NULL;
+  for (u32 i = 0; i < sizeof names / sizeof *names; i++)
+    if (!stat(str_text(c, str_fmt(c, "%s/%s", folder_of(c, path), names[i])), &st)) return true;
+  return false;
+}
+
+/* A token without a row would be an index out of range; rows behind the last token are padding. */
+static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
+  const Stored *embed = lm_need(f, lm_part_name(f, LP_embed, 0, ".weight"));
+  if (embed->rank != 2 || v->head->ntoken > embed->dim[0])
+    fail(c, ERR_input, f->loc, "the tokeniser has %u tokens, the embedding %lld rows",
+         v->head->ntoken, (long long)embed->dim[0]);
+}
+
 const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   LmFile *f = (LmFile *)m->own;
   Vocab v;
   u32 n = 0;
   ModelFacts facts = {0};
-  if (!s->path) return NULL;
-  VocabFile tables = vocab_file(c, s->path, &c->keep);
+  if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
+  VocabFile tables = vocab_file(c, f->gguf ? s->path : folder_of(c, s->path), &c->keep);
   Speech *out = NEW(&c->keep, Speech);
   if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
+  check_rows(c, f, &v);
   lm_facts(c, m, &facts);
   *out = (Speech){.vocab = tables.at,
                   .nvocab = tables.n,
