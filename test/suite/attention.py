@@ -1,6 +1,8 @@
 """Attention over a cache that grows: a token's result has the same bits in whatever chunks tokens come, with any number of threads, and
 in interp as in C; and is near what NumPy-free arithmetic in double gives. Masks, grouped heads and halves vary."""
+import math
 import os
+import random
 import re
 
 from lib import cpu, npy
@@ -205,6 +207,53 @@ def onwards(env, target):
         raise Fail(f"keys are read in the order {order}")
 
 
+LIMITED = """graph att
+sym n in 1..400
+(%q "q": f32[3,4], %k "k": f32[n,4], %v "v": f32[n,4], %at "at": TYPE[3,1]) {
+  %s0: f32[3,n] = contract(%q, %k) {spec="ld,sd->ls"}
+  %j: TYPE[n] = iota {shape=[n], axis=0, to=TYPE}
+  %keep: bool[3,n] = OP(%j, %at)
+  %low: f32[] = const {-inf}
+  %s: f32[3,n] = select(%keep, %s0, %low)
+  %m: f32[3,1] = reduce_max(%s) {axes=[1], keep=1}
+  %x: f32[3,n] = sub(%s, %m)
+  %e: f32[3,n] = exp(%x)
+  %sum: f32[3,1] = reduce_sum(%e) {axes=[1], keep=1}
+  %w: f32[3,n] = div(%e, %sum)
+  %y: f32[3,4] = contract(%w, %v) {spec="ls,sd->ld"}
+  return %y "y"
+}
+"""
+# type of numbers of keys: what three rows compare them with, and whether attention takes it as a limit
+LIMITS = {"i64": ((3, 2**63 - 1, -2**63), True), "i32": ((299, 2**31 - 1, -2**31), True), "f32": ((2.5, 298.5, math.inf), False),
+          "u8": ((3, 200, 255), False), "u64": ((3, 2**63 + 5, 2**64 - 1), False)}
+
+
+def limits(env, kind):
+    """Limits of any size, and masks that compare numbers of keys but are no limits: fractions, and numbers that wrap around."""
+    cpu.need("sse2")
+    work = env.scratch("attention", f"limits-{kind}")
+    model, given, keys = os.path.join(work, "att.ing"), os.path.join(work, "given.npz"), 300
+    at, is_limit = LIMITS[kind]
+    draw = random.Random(5)
+    arrays = {name: npy.Array("f32", (n, 4), [draw.uniform(-1, 1) for _ in range(4 * n)]) for name, n in (("q", 3), ("k", keys), ("v", keys))}
+    npy.save_npz(given, {**arrays, "at": npy.Array(kind, (3, 1), list(at))})
+    for op in ("lt", "le", "gt", "ge"):
+        with open(model, "w") as f:
+            f.write(LIMITED.replace("TYPE", kind).replace("OP", op))
+        if is_limit and "attention" not in must([env.need_ingot(), "opt", model, "--march", "sse2", "--explain"], "explain"):
+            raise Fail("attention is not written as such")
+        found = {}
+        for engine in ("ref", "interp") + ("c",) * (is_limit and op == "le"):
+            out = os.path.join(work, engine + ".npz")
+            must([env.need_ingot(), "run", model, "--march", "sse2", "--engine", engine, "--inputs", given, "--quiet", "-o", out], engine)
+            found[engine] = npy.load_npz(out)["y"]
+        for engine in found:
+            reason = npy.differ(found[engine], found["ref"], 0, 1e-5)
+            if reason:
+                raise Fail(f"{op}, {engine}: y {reason}")
+
+
 def tests(env):
-    return [Test(f"attention/onwards-{target}", lambda t=target: onwards(env, t), cost=0.2) for target in ("avx2", "avx512")] + [Test(f"attention/fixed-{target}", lambda t=target: fixed(env, t), cost=4) for target in ("avx2", "avx512")] + [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
+    return [Test(f"attention/limits-{kind}", lambda k=kind: limits(env, k), cost=0.5) for kind in LIMITS] + [Test(f"attention/onwards-{target}", lambda t=target: onwards(env, t), cost=0.2) for target in ("avx2", "avx512")] + [Test(f"attention/fixed-{target}", lambda t=target: fixed(env, t), cost=4) for target in ("avx2", "avx512")] + [Test(f"attention/{name}-{target}", lambda n=name, t=target: chunks(env, n, t), cost=4) for name in CASES for target in TARGETS
             if target == "avx2" or name == "grouped"]

@@ -3,11 +3,12 @@
  * In: a graph in which `unblock` makes floats of blocks. Out: the same graph without it:
  *
  *   gather(unblock(w), i)      rows are picked first, so that only those are taken apart
- *   contract(x, unblock(w))    dot_blocks, which multiplies with blocks as they are, if w is a
- * constant. Unless results are to be precise, x is made bytes first: 32 numbers in a row share a
- * factor, the largest of them over 127, and become the nearest integers. That costs about as much
- * as ggml's products do unblock(w)                 slices of bytes, shifts and products: what
- * blocks.def says of the format
+ *   contract(x, unblock(w))    dot_blocks on blocks as they are, if w is a constant
+ *   any other unblock(w)       slices of bytes, shifts and products, as blocks.def says
+ *
+ * Unless results are to be precise, x of a dot_blocks is made bytes first: 32 numbers in a row
+ * share a factor, the largest of them over 127, and become the nearest integers. That costs about
+ * as much precision as ggml's products do.
  *
  * Constants of plain elements are the same bytes with another type; small ones in blocks become
  * floats at once. Larger ones stay blocks.

@@ -101,12 +101,14 @@ static bool match_softmax(Finder *f, Attention *a, Val v) {
 
 /* ---- limits ---- */
 
-/* The number of the key itself? */
+/* The number of the key itself? Only in types of which i64 has all numbers and that do not wrap
+ * around before the last key; a limit between two integers would be none in i64. */
 static bool is_key_number(const Finder *f, const Attention *a, Val v) {
   const Node *n = graph_maker(f->g, v);
-  if (!n || n->op != OP_iota) return false;
-  u32 rank = graph_type(f->g, v)->rank, all = graph_type(f->g, a->masked)->rank;
-  return (u32)node_int(n, AT_axis, 0) + all - rank == a->key;
+  const Type *t = graph_type(f->g, v), *all = graph_type(f->g, a->masked);
+  if (!n || n->op != OP_iota || (t->dt != DT_i64 && t->dt != DT_i32)) return false;
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  return axis + all->rank - t->rank == a->key && t->dim[axis] == all->dim[a->key];
 }
 
 /* Is v the same for all keys? */

@@ -178,7 +178,8 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
 /* ---- limits ---- */
 
 /* The first key behind those that a row sees (or the first that it sees), at the place where val_s
- * stands, between the first and the last of this block. */
+ * stands, between the first and the last of this block. A limit may be any number: it is brought
+ * below the last before one is added. */
 static ExprId limit_of(Attend *x, const KeyLimit *m, ExprId from, ExprId stop) {
   Prog *p = x->p;
   ExprId idx[MAX_RANK];
@@ -190,8 +191,9 @@ static ExprId limit_of(Attend *x, const KeyLimit *m, ExprId from, ExprId stop) {
                  ? ex_int(p, 0)
                  : nest_index(&n, &x->s.out, x->dims - rank + i);
   ExprId e = ex_cast(p, DT_i64, storage_load(x->l, x->l->buf[m->at], idx, &n.in), false);
-  e = plus(p, e, ex_int(p, m->add));
-  return ex_op2(p, OP_max, ex_op2(p, OP_min, e, stop), from);
+  if (m->add) stop = ex_op2(p, OP_sub, stop, ex_int(p, m->add));
+  e = plus(p, ex_op2(p, OP_min, e, stop), ex_int(p, m->add));
+  return ex_op2(p, OP_max, e, from);
 }
 
 static bool has_low(const Attention *a) {

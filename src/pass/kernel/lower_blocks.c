@@ -5,9 +5,9 @@
  * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
  * they are used.
  *
- *   integers  x is bytes: the products of a group are added up exactly, four at a time by dot4.
- * Each group is then scaled and added to the sum in f32 floats    weights become f32 in registers,
- * as unblock makes them, and products are added in order
+ * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
+ * dot4; each group is then scaled and added to the sum in f32. Where x is floats, weights become
+ * f32 in registers, as unblock makes them, and products are added in order.
  *
  * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
  * of x give the same bits one by one and together, and for any number of threads.

@@ -71,7 +71,7 @@ kernel "contract" {
       let from: i64 = k * 64
       let to: i64 = min(from + 64, past + 1)
       for r in 0..div(count, 2) {
-        let high: i64 = min(to, max(min(b15[] + 1, to), from))
+        let high: i64 = min(to, max(min(b15[], to - 1) + 1, from))
         let stop: i64 = high
         if stop > from {
           for g in 0..div(min(stop - from, 64) + 3, 4) {
