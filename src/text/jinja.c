@@ -164,14 +164,12 @@ static JinjaVal arithmetic(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
 static bool contains(Jinja *j, JinjaVal in, JinjaVal what) {
   if (in.kind == JK_string) {
     if (what.kind != JK_string) jinja_fail(j, ERR_input, "'in' a string needs a string");
-    j->steps += in.s.n;
-    for (u32 i = 0; i + what.s.n <= in.s.n; i++)
-      if (!memcmp(in.s.at + i, what.s.at, what.s.n)) return true;
+    for (u32 i = 0; i <= in.s.n; i++)
+      if (str_at(j, in.s, i, what.s)) return true;
     return false;
   }
   if (in.kind == JK_dict || in.kind == JK_space) return dict_find(j, in.dict, what) != NULL;
   JinjaVal list = jinja_items(j, in);
-  j->steps += list.list->v.n;
   for (u32 i = 0; i < list.list->v.n; i++)
     if (jinja_same(j, list.list->v.at[i], what)) return true;
   return false;
@@ -191,8 +189,7 @@ static JinjaVal add(Jinja *j, JinjaVal a, JinjaVal b) {
   list.kind = a.kind;
   for (u32 k = 0; k < 2; k++) {
     const JinjaList *from = k ? b.list : a.list;
-    jinja_spend(j, from->v.n * sizeof(JinjaVal));
-    for (u32 i = 0; i < from->v.n; i++) jinja_add(j->a, list, from->v.at[i]);
+    for (u32 i = 0; i < from->v.n; i++) jinja_push(j, list, from->v.at[i]);
   }
   return list;
 }
@@ -213,7 +210,7 @@ static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
   if (op.at[0] == '+') return add(j, a, b);
   if (op.at[0] == '*' && a.kind == JK_string && is_number(b)) {
     JinjaOut o = out_new(j);
-    for (i64 i = 0; i < b.i; i++) out_str(&o, a.s), j->steps++;
+    for (i64 i = 0; i < b.i; i++) out_str(&o, a.s), jinja_step(j);
     return out_end(&o);
   }
   jinja_fail(j, ERR_unsupported, "operator '%s' on these values",
@@ -244,11 +241,10 @@ static JinjaVal slice(Jinja *j, const JinjaNode *n) {
       by > 0 ? bound(j, n->c, count, count, 0, count) : bound(j, n->c, -1, count, -1, count - 1);
   JinjaOut o = out_new(j);
   for (i64 i = from; by > 0 ? i < to : i > to; i += by) {
-    jinja_spend(j, sizeof(JinjaVal));
     if (text)
       out_str(&o, list.list->v.at[i].s);
     else
-      jinja_add(j->a, out, list.list->v.at[i]);
+      jinja_push(j, out, list.list->v.at[i]);
   }
   if (!text) out.kind = v.kind;
   return text ? out_end(&o) : out;
@@ -261,12 +257,11 @@ static JinjaVal build(Jinja *j, const JinjaNode *n) {
   if (n->op == JN_tuple) v.kind = JK_tuple;
   for (const JinjaNode *e = n->b; e; e = e->next) {
     JinjaVal x = eval(j, e->a);
-    jinja_spend(j, sizeof x);
     if (n->op == JN_dict) {
       e = e->next;
       dict_put(j, v.dict, x, eval(j, e->a));
     } else {
-      jinja_add(j->a, v, x);
+      jinja_push(j, v, x);
     }
   }
   return v;
@@ -315,7 +310,7 @@ static JinjaVal eval_now(Jinja *j, const JinjaNode *n) {
 
 static JinjaVal eval(Jinja *j, const JinjaNode *n) {
   if (++j->depth > JINJA_DEPTH) jinja_fail(j, ERR_input, "nested too deeply");
-  if (++j->steps > JINJA_STEPS) jinja_fail(j, ERR_input, "the template takes too many steps");
+  jinja_step(j);
   j->loc.line = n->line;
   JinjaVal v = eval_now(j, n);
   j->depth--;
@@ -352,8 +347,7 @@ static JinjaFlow run_for(Jinja *j, const JinjaNode *n, JinjaOut *out) {
       wanted = jinja_true(eval(j, n->e));
       j->frame = frame.outer;
     }
-    jinja_spend(j, sizeof(JinjaVal));
-    if (wanted) jinja_add(j->a, list, all.list->v.at[i]);
+    if (wanted) jinja_push(j, list, all.list->v.at[i]);
   }
   for (u32 i = 0; i < list.list->v.n && flow != JF_break; i++) {
     push(j, &frame);
@@ -406,7 +400,7 @@ static JinjaFlow run(Jinja *j, const JinjaNode *n, JinjaOut *out) {
   JinjaFlow flow = JF_on;
   if (++j->depth > JINJA_DEPTH) jinja_fail(j, ERR_input, "nested too deeply");
   for (; n && flow == JF_on; n = n->next) {
-    if (++j->steps > JINJA_STEPS) jinja_fail(j, ERR_input, "the template takes too many steps");
+    jinja_step(j);
     j->loc.line = n->line;
     flow = run_one(j, n, out);
   }

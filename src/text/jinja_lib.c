@@ -36,8 +36,9 @@ static JinjaVal str(JinjaStr s) {
 /* ---- strings ---- */
 
 /* Bytes of the character at p if it is in the set, or white space where there is none; else 0. */
-static u32 in_set(const char *p, size_t n, const JinjaStr *set) {
+static u32 in_set(Jinja *j, const char *p, size_t n, const JinjaStr *set) {
   u32 length, ch = utf8_get((const u8 *)p, n, &length);
+  jinja_scan(j, set ? set->n : 1);
   if (!set) return char_is_space(ch) || (ch >= 28 && ch <= 31) ? length : 0;
   for (u32 i = 0; i + length <= set->n; i++)
     if (!memcmp(set->at + i, p, length)) return length;
@@ -50,11 +51,11 @@ static u32 char_before(JinjaStr s, u32 to) {
   return from;
 }
 
-static JinjaStr strip(JinjaStr s, const JinjaStr *set, bool left, bool right) {
+static JinjaStr strip(Jinja *j, JinjaStr s, const JinjaStr *set, bool left, bool right) {
   u32 from = 0, to = s.n;
-  for (u32 n; left && from < to && (n = in_set(s.at + from, to - from, set));) from += n;
+  for (u32 n; left && from < to && (n = in_set(j, s.at + from, to - from, set));) from += n;
   for (u32 k;
-       right && to > from && (k = char_before(s, to)) >= from && in_set(s.at + k, to - k, set);)
+       right && to > from && (k = char_before(s, to)) >= from && in_set(j, s.at + k, to - k, set);)
     to = k;
   return str_part(s, from, to);
 }
@@ -62,7 +63,7 @@ static JinjaStr strip(JinjaStr s, const JinjaStr *set, bool left, bool right) {
 static JinjaVal strip_by(Jinja *j, JinjaVal v, const JinjaArgs *args, bool left, bool right) {
   JinjaVal set = arg(j, args, 0, "chars", nothing);
   JinjaStr chars = set.kind == JK_string ? set.s : (JinjaStr){0};
-  return str(strip(need_text(j, v), set.kind == JK_string ? &chars : NULL, left, right));
+  return str(strip(j, need_text(j, v), set.kind == JK_string ? &chars : NULL, left, right));
 }
 
 static JinjaVal m_strip(Jinja *j, JinjaVal v, const JinjaArgs *args) {
@@ -119,10 +120,6 @@ static JinjaVal f_title(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return change_case(j, v, (CaseRule){.first_only = true, .words = true});
 }
 
-static bool is_at(JinjaStr s, u32 i, JinjaStr what) {
-  return s.n - i >= what.n && !memcmp(s.at + i, what.at, what.n);
-}
-
 static JinjaVal m_replace(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaStr s = text_of(j, v).s, from = need_text(j, arg(j, args, 0, "old", nothing)),
            to = need_text(j, arg(j, args, 1, "new", nothing));
@@ -131,7 +128,7 @@ static JinjaVal m_replace(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaOut o = out_new(j);
   if (!from.n) jinja_fail(j, ERR_unsupported, "replace of the empty string");
   for (u32 i = 0; i < s.n;) {
-    if (left > 0 && is_at(s, i, from)) {
+    if (left > 0 && str_at(j, s, i, from)) {
       out_str(&o, to);
       i += from.n;
       left--;
@@ -152,35 +149,36 @@ static JinjaVal m_split(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   if (!spaces && !by.s.n) jinja_fail(j, ERR_input, "split by the empty string");
   u32 from = 0, i = 0;
   while (i < s.n) {
-    u32 cut = spaces ? in_set(s.at + i, s.n - i, NULL) : is_at(s, i, by.s) ? by.s.n : 0;
+    u32 cut = spaces ? in_set(j, s.at + i, s.n - i, NULL) : str_at(j, s, i, by.s) ? by.s.n : 0;
     if (!cut || left == 0) {
       i++;
       continue;
     }
     if (!spaces || i > from) {
-      jinja_spend(j, sizeof(JinjaVal));
-      jinja_add(j->a, list, str(str_part(s, from, i)));
+      jinja_push(j, list, str(str_part(s, from, i)));
       left--;
     }
     i += cut;
     from = i;
-    for (u32 k; spaces && left == 0 && from < s.n && (k = in_set(s.at + from, s.n - from, NULL));)
+    for (u32 k;
+         spaces && left == 0 && from < s.n && (k = in_set(j, s.at + from, s.n - from, NULL));)
       from += k;
     i = i < from ? from : i;
   }
   JinjaStr rest = str_part(s, from, s.n);
-  if (!spaces || rest.n) jinja_add(j->a, list, str(rest));
+  if (!spaces || rest.n) jinja_push(j, list, str(rest));
   return list;
 }
 
 static bool at_end(Jinja *j, JinjaStr s, JinjaVal what, bool front) {
   if (what.kind == JK_tuple) {
     for (u32 i = 0; i < what.list->v.n; i++)
-      if (at_end(j, s, what.list->v.at[i], front)) return true;
+      if (at_end(j, s, str(need_text(j, what.list->v.at[i])), front)) return true;
     return false;
   }
   JinjaStr w = need_text(j, what);
-  return w.n <= s.n && is_at(s, front ? 0 : s.n - w.n, w);
+  jinja_step(j);
+  return w.n <= s.n && str_at(j, s, front ? 0 : s.n - w.n, w);
 }
 
 static JinjaVal m_startswith(Jinja *j, JinjaVal v, const JinjaArgs *args) {
@@ -210,6 +208,7 @@ static JinjaVal m_join(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal list = jinja_items(j, arg(j, args, 0, NULL, nothing));
   JinjaOut o = out_new(j);
   for (u32 i = 0; i < list.list->v.n; i++) {
+    jinja_step(j);
     if (i) out_str(&o, need_text(j, v));
     out_str(&o, need_text(j, list.list->v.at[i]));
   }
@@ -287,7 +286,7 @@ static JinjaVal f_tojson(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 
 static JinjaVal f_length(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   (void)args;
-  if (v.kind == JK_string) return jinja_int(str_chars(v.s));
+  if (v.kind == JK_string) return jinja_int(str_chars(j, v.s));
   if (v.kind == JK_dict) return jinja_int(v.dict->v.n);
   return jinja_int(jinja_items(j, v).list->v.n);
 }
@@ -301,6 +300,7 @@ static JinjaVal f_default(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 /* a.b.c of v */
 static JinjaVal member(Jinja *j, JinjaVal v, JinjaVal path) {
   if (path.kind != JK_string) return jinja_attr(j, v, path);
+  jinja_scan(j, path.s.n);
   for (u32 i = 0, k; i <= path.s.n; i = k + 1) {
     for (k = i; k < path.s.n && path.s.at[k] != '.';) k++;
     v = v.kind == JK_undefined ? v : jinja_attr(j, v, str(str_part(path.s, i, k)));
@@ -314,6 +314,7 @@ static JinjaVal f_join(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaOut o = out_new(j);
   for (u32 i = 0; i < list.list->v.n; i++) {
     JinjaVal x = list.list->v.at[i];
+    jinja_step(j);
     if (i) out_value(&o, by);
     out_value(&o, attribute.kind == JK_undefined ? x : member(j, x, attribute));
   }
@@ -323,9 +324,8 @@ static JinjaVal f_join(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 static JinjaVal pair(Jinja *j, JinjaVal a, JinjaVal b) {
   JinjaVal t = jinja_list(j->a);
   t.kind = JK_tuple;
-  jinja_spend(j, 2 * sizeof a);
-  jinja_add(j->a, t, a);
-  jinja_add(j->a, t, b);
+  jinja_push(j, t, a);
+  jinja_push(j, t, b);
   return t;
 }
 
@@ -335,7 +335,7 @@ static JinjaVal m_items(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   if (v.kind == JK_undefined) return list;
   if (v.kind != JK_dict) jinja_fail(j, ERR_input, "items of something that is no mapping");
   for (u32 i = 0; i < v.dict->v.n; i++)
-    jinja_add(j->a, list, pair(j, v.dict->v.at[i].key, v.dict->v.at[i].value));
+    jinja_push(j, list, pair(j, v.dict->v.at[i].key, v.dict->v.at[i].value));
   return list;
 }
 
@@ -347,7 +347,7 @@ static JinjaVal m_keys(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 static JinjaVal m_values(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal list = jinja_list(j->a);
   (void)args;
-  for (u32 i = 0; i < v.dict->v.n; i++) jinja_add(j->a, list, v.dict->v.at[i].value);
+  for (u32 i = 0; i < v.dict->v.n; i++) jinja_push(j, list, v.dict->v.at[i].value);
   return list;
 }
 
@@ -357,8 +357,7 @@ static JinjaVal m_get(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 }
 
 static JinjaVal m_append(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  jinja_spend(j, sizeof v);
-  jinja_add(j->a, v, arg(j, args, 0, NULL, nothing));
+  jinja_push(j, v, arg(j, args, 0, NULL, nothing));
   return (JinjaVal){.kind = JK_none};
 }
 
@@ -368,6 +367,7 @@ static JinjaVal m_pop(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   i64 i = at.kind == JK_int ? at.i + (at.i < 0 ? n : 0) : -1;
   if (i < 0 || i >= n) jinja_fail(j, ERR_input, "pop of an element that is not there");
   out = v.list->v.at[i];
+  jinja_scan(j, (n - 1 - (size_t)i) * sizeof out);
   memmove(&v.list->v.at[i], &v.list->v.at[i + 1], (n - 1 - (size_t)i) * sizeof out);
   v.list->v.n--;
   return out;
@@ -378,6 +378,7 @@ static JinjaVal m_pop_key(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   for (u32 i = 0; i < v.dict->v.n; i++) {
     if (!jinja_same(j, v.dict->v.at[i].key, key)) continue;
     JinjaVal out = v.dict->v.at[i].value;
+    jinja_scan(j, (v.dict->v.n - 1 - (size_t)i) * sizeof(JinjaPair));
     memmove(&v.dict->v.at[i], &v.dict->v.at[i + 1],
             (v.dict->v.n - 1 - (size_t)i) * sizeof(JinjaPair));
     v.dict->v.n--;
@@ -390,8 +391,7 @@ static JinjaVal m_pop_key(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 static JinjaVal f_list(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal from = jinja_items(j, v), list = jinja_list(j->a);
   (void)args;
-  jinja_spend(j, from.list->v.n * sizeof v);
-  for (u32 i = 0; i < from.list->v.n; i++) jinja_add(j->a, list, from.list->v.at[i]);
+  for (u32 i = 0; i < from.list->v.n; i++) jinja_push(j, list, from.list->v.at[i]);
   return list;
 }
 
@@ -400,11 +400,10 @@ static JinjaVal f_reverse(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaOut o = out_new(j);
   (void)args;
   for (u32 i = from.list->v.n; i-- > 0;) {
-    jinja_spend(j, sizeof v);
     if (v.kind == JK_string)
       out_str(&o, from.list->v.at[i].s);
     else
-      jinja_add(j->a, list, from.list->v.at[i]);
+      jinja_push(j, list, from.list->v.at[i]);
   }
   return v.kind == JK_string ? out_end(&o) : list;
 }
@@ -432,7 +431,6 @@ static JinjaVal sort_key(Jinja *j, JinjaVal v, const JinjaArgs *args, u32 attrib
 static bool precedes(Jinja *j, JinjaVal a, JinjaVal b) {
   bool ordered;
   int d = jinja_compare(j, a, b, &ordered);
-  j->steps++;
   if (!ordered) jinja_fail(j, ERR_input, "values that have no order are sorted");
   return d < 0;
 }
@@ -444,11 +442,10 @@ static JinjaVal sorted(Jinja *j, JinjaVal list, const JinjaArgs *args, u32 place
   for (u32 i = 0; i < out.list->v.n; i++) {
     JinjaVal x = out.list->v.at[i], key = sort_key(j, by_first ? x.list->v.at[0] : x, args, place);
     u32 k = i;
-    jinja_add(j->a, keys, key);
+    jinja_push(j, keys, key);
     for (;
          k && precedes(j, down ? keys.list->v.at[k - 1] : key, down ? key : keys.list->v.at[k - 1]);
          k--) {
-      if (j->steps++ > JINJA_STEPS) jinja_fail(j, ERR_input, "the template takes too many steps");
       keys.list->v.at[k] = keys.list->v.at[k - 1];
       out.list->v.at[k] = out.list->v.at[k - 1];
     }
@@ -486,11 +483,11 @@ static JinjaVal f_unique(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   for (u32 i = 0; i < from.list->v.n; i++) {
     JinjaVal key = sort_key(j, from.list->v.at[i], args, 1);
     bool known = false;
-    for (u32 k = 0; k < keys.list->v.n && !known; k++, j->steps++)
+    for (u32 k = 0; k < keys.list->v.n && !known; k++)
       known = jinja_same(j, keys.list->v.at[k], key);
     if (known) continue;
-    jinja_add(j->a, keys, key);
-    jinja_add(j->a, out, from.list->v.at[i]);
+    jinja_push(j, keys, key);
+    jinja_push(j, out, from.list->v.at[i]);
   }
   return out;
 }
@@ -505,8 +502,9 @@ static JinjaVal chosen(Jinja *j, JinjaVal v, const JinjaArgs *args, bool of_memb
   for (u32 i = 0; i < from.list->v.n; i++) {
     JinjaVal x = from.list->v.at[i];
     JinjaVal of = of_member ? member(j, x, arg(j, args, 0, NULL, nothing)) : x;
+    jinja_step(j);
     bool holds = args->n > test ? jinja_test(j, args->at[test], of, &rest) : jinja_true(of);
-    if (holds == keep) jinja_add(j->a, out, x);
+    if (holds == keep) jinja_push(j, out, x);
   }
   return out;
 }
@@ -536,14 +534,13 @@ static JinjaVal f_map(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   for (u32 i = 1; i < args->n; i++) rest.at[rest.n++] = args->at[i];
   for (u32 i = 0; i < from.list->v.n; i++) {
     JinjaVal x = from.list->v.at[i];
-    jinja_spend(j, sizeof x);
     if (attribute.kind == JK_undefined) {
       x = jinja_filter(j, args->at[0], x, &rest);
     } else {
       x = member(j, x, attribute);
       if (x.kind == JK_undefined) x = otherwise;
     }
-    jinja_add(j->a, out, x);
+    jinja_push(j, out, x);
   }
   return out;
 }
@@ -571,7 +568,7 @@ static JinjaVal f_int(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   char b[64];
   if (v.kind == JK_string && v.s.n && v.s.n < sizeof b) {
     char *end;
-    JinjaStr s = strip(v.s, NULL, true, true);
+    JinjaStr s = strip(j, v.s, NULL, true, true);
     memcpy(b, s.at, s.n);
     b[s.n] = 0;
     long long x = strtoll(b, &end, 10);
@@ -673,7 +670,7 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
   if (str_equal(name.s, "ne") || str_equal(name.s, "!=")) return !jinja_same(j, v, with);
   if (str_equal(name.s, "in") && with.kind != JK_string) {
     JinjaVal list = jinja_items(j, with);
-    for (u32 i = 0; i < list.list->v.n; i++, j->steps++)
+    for (u32 i = 0; i < list.list->v.n; i++)
       if (jinja_same(j, list.list->v.at[i], v)) return true;
     return false;
   }
@@ -719,8 +716,7 @@ static JinjaVal make_range(Jinja *j, const JinjaArgs *args) {
   if (!x[2] || !args->n) jinja_fail(j, ERR_input, "range without an end or a step");
   JinjaVal list = jinja_list(j->a);
   for (i64 i = x[0]; x[2] > 0 ? i < x[1] : i > x[1];) {
-    jinja_spend(j, sizeof list);
-    jinja_add(j->a, list, jinja_int(i));
+    jinja_push(j, list, jinja_int(i));
     if (__builtin_add_overflow(i, x[2], &i)) break;
   }
   return list;

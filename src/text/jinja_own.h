@@ -13,6 +13,7 @@ enum {
   JINJA_DEPTH = 100,
   JINJA_STEPS = 4000000,
   JINJA_BYTES = 64 << 20, /* that strings and lists take in all */
+  JINJA_SCAN = 64 << 20,  /* of strings and lists that are looked at or moved in all */
 };
 
 typedef enum JinjaOp {
@@ -68,7 +69,7 @@ struct Jinja {
   JinjaFrame *frame, *global;
   i64 now;
   u32 depth;
-  u64 steps, bytes;
+  u64 steps, bytes, scanned;
 };
 
 struct JinjaOut {
@@ -91,7 +92,10 @@ _Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...)
 JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n);
 
 /* jinja_value.c */
-void jinja_spend(Jinja *j, u64 bytes);
+void jinja_spend(Jinja *j, u64 bytes); /* memory */
+void jinja_step(Jinja *j);             /* for every node that runs and every element walked */
+void jinja_scan(Jinja *j, u64 bytes);  /* for every byte that is looked at */
+void jinja_push(Jinja *j, JinjaVal list, JinjaVal v); /* jinja_add, and its memory is counted */
 JinjaOut out_new(Jinja *j);
 void out_str(JinjaOut *o, JinjaStr s);
 void out_plain(JinjaOut *o, const char *s);
@@ -108,7 +112,8 @@ bool jinja_same(Jinja *j, JinjaVal a, JinjaVal b);
 const JinjaVal *dict_find(Jinja *j, const JinjaDict *d, JinjaVal key);
 void dict_put(Jinja *j, JinjaDict *d, JinjaVal key, JinjaVal v);
 JinjaStr str_part(JinjaStr s, u32 from, u32 to);
-u32 str_chars(JinjaStr s);
+u32 str_chars(Jinja *j, JinjaStr s);
+bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* `what` stands in s at i */
 JinjaVal jinja_items(Jinja *j, JinjaVal v);              /* what a for loop walks, as a list */
 JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined: there is none */
 JinjaVal text_of(Jinja *j, JinjaVal v);                  /* str(v) */

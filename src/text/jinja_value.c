@@ -46,6 +46,21 @@ void jinja_spend(Jinja *j, u64 bytes) {
   if (j->bytes > JINJA_BYTES) jinja_fail(j, ERR_input, "the template needs too much memory");
 }
 
+void jinja_step(Jinja *j) {
+  if (++j->steps > JINJA_STEPS) jinja_fail(j, ERR_input, "the template takes too many steps");
+}
+
+void jinja_scan(Jinja *j, u64 bytes) {
+  j->scanned += bytes;
+  if (j->scanned > JINJA_SCAN) jinja_fail(j, ERR_input, "the template takes too many steps");
+}
+
+/* The first element makes room for eight (vec_grow). */
+void jinja_push(Jinja *j, JinjaVal list, JinjaVal v) {
+  jinja_spend(j, (list.list->v.n ? 1 : 8) * sizeof v);
+  jinja_add(j->a, list, v);
+}
+
 /* ---- strings ---- */
 
 bool str_equal(JinjaStr a, const char *b) {
@@ -56,10 +71,20 @@ JinjaStr str_part(JinjaStr s, u32 from, u32 to) {
   return (JinjaStr){s.at + from, s.mark ? s.mark + from : NULL, to - from};
 }
 
-u32 str_chars(JinjaStr s) {
+u32 str_chars(Jinja *j, JinjaStr s) {
   u32 n = 0;
+  jinja_scan(j, s.n);
   for (u32 i = 0; i < s.n; i++) n += ((u8)s.at[i] & 0xc0) != 0x80;
   return n;
+}
+
+/* By hand, as what it takes is the bytes that agree, not those of `what`. */
+bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what) {
+  u32 k = 0;
+  bool fits = s.n - i >= what.n;
+  while (fits && k < what.n && s.at[i + k] == what.at[k]) k++;
+  jinja_scan(j, (u64)k + 1);
+  return fits && k == what.n;
 }
 
 JinjaOut out_new(Jinja *j) {
@@ -93,6 +118,7 @@ JinjaVal out_end(JinjaOut *o) {
 static void out_float(JinjaOut *o, double f) {
   char b[64];
   for (int digits = 1; digits <= 17; digits++) {
+    jinja_step(o->j);
     snprintf(b, sizeof b, "%.*g", digits, f);
     if (strtod(b, NULL) == f) break;
   }
@@ -216,6 +242,7 @@ static int compare_lists(Jinja *j, const JinjaList *a, const JinjaList *b, bool 
 int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
   int d = 1;
   if (++j->depth > JINJA_DEPTH) jinja_fail(j, ERR_input, "values nested too deeply");
+  jinja_step(j);
   *ordered = true;
   if (is_number(a) && is_number(b)) {
     d = a.kind != JK_float && b.kind != JK_float ? (a.i < b.i ? -1 : a.i > b.i)
@@ -223,6 +250,7 @@ int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
                                                  : number(a) > number(b);
   } else if (a.kind == JK_string && b.kind == JK_string) {
     u32 n = a.s.n < b.s.n ? a.s.n : b.s.n;
+    jinja_scan(j, n);
     d = memcmp(a.s.at, b.s.at, n);
     if (!d) d = a.s.n < b.s.n ? -1 : a.s.n > b.s.n;
   } else if (a.kind == b.kind && (a.kind == JK_list || a.kind == JK_tuple)) {
@@ -251,7 +279,6 @@ bool jinja_same(Jinja *j, JinjaVal a, JinjaVal b) {
 }
 
 const JinjaVal *dict_find(Jinja *j, const JinjaDict *d, JinjaVal key) {
-  j->steps += d->v.n;
   for (u32 i = 0; i < d->v.n; i++)
     if (jinja_same(j, d->v.at[i].key, key)) return &d->v.at[i].value;
   return NULL;
@@ -273,12 +300,11 @@ JinjaVal jinja_items(Jinja *j, JinjaVal v) {
   JinjaVal list = jinja_list(j->a);
   if (v.kind == JK_undefined) return list;
   if (v.kind == JK_dict) {
-    for (u32 i = 0; i < v.dict->v.n; i++) jinja_add(j->a, list, v.dict->v.at[i].key);
+    for (u32 i = 0; i < v.dict->v.n; i++) jinja_push(j, list, v.dict->v.at[i].key);
   } else if (v.kind == JK_string) {
     for (u32 i = 0, k; i < v.s.n; i = k) {
       for (k = i + 1; k < v.s.n && ((u8)v.s.at[k] & 0xc0) == 0x80;) k++;
-      jinja_spend(j, sizeof(JinjaVal));
-      jinja_add(j->a, list, (JinjaVal){.kind = JK_string, .s = str_part(v.s, i, k)});
+      jinja_push(j, list, (JinjaVal){.kind = JK_string, .s = str_part(v.s, i, k)});
     }
   } else {
     jinja_fail(j, ERR_input, "a value that cannot be walked");

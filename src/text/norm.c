@@ -292,9 +292,9 @@ static size_t rule(const Chars *x, size_t i, const u32 *trie, u32 nunit, u32 *to
       unit = trie[node];
       if ((unit & 0x800000ff) != bytes[used]) return found;
       node ^= offset_of(unit);
-      if (!(unit & 0x100) || node >= nunit) continue;
+      if (b + 1 < n || !(unit & 0x100) || node >= nunit) continue;
       *to = trie[node] & 0x7fffffff;
-      if (b + 1 == n) found = k + 1 - i;
+      found = k + 1 - i;
     }
   }
   return found;

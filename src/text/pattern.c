@@ -115,9 +115,9 @@ static void add_char(Pattern *r, CharSet *s, u32 ch) {
 /* Behind \: adds what it means to s. True: it was one character, in *ch. */
 static bool escape(Pattern *r, CharSet *s, u32 *ch) {
   static const char letters[] = "rntfv0", means[] = "\r\n\t\f\v\0";
-  u8 e = (u8)character(r);
+  u32 e = character(r);
   CharSet named = {0};
-  const char *known = e ? strchr(letters, e) : NULL;
+  const char *known = e && e < 128 ? strchr(letters, (int)e) : NULL;
   if (known || !((e >= 'a' && e <= 'z') || (e >= 'A' && e <= 'Z') || (e >= '0' && e <= '9'))) {
     *ch = known ? (u8)means[known - letters] : e;
     return true;

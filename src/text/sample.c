@@ -121,26 +121,40 @@ size_t stops_room(const StopTexts *s, size_t piece) {
   return most + piece;
 }
 
-/* Bytes of text[i] that held begins with from `at` on: all of them, or up to the end of held. */
-static size_t agrees(const StopTexts *s, size_t at, u32 i) {
-  size_t n = s->nheld - at < s->length[i] ? s->nheld - at : s->length[i];
-  return s->length[i] && !memcmp(s->held + at, s->text[i], n) ? n : 0;
+/* Whether text[i] is what held ends with at `end`. */
+static bool stop_ends(const StopTexts *s, size_t end, u32 i) {
+  size_t n = s->length[i];
+  return n && n <= end && !memcmp(s->held + end - n, s->text[i], n);
+}
+
+/* Whether held from `at` on may become text[i]. */
+static bool stop_begins(const StopTexts *s, size_t at, u32 i) {
+  size_t n = s->nheld - at;
+  return n < s->length[i] && !memcmp(s->held + at, s->text[i], n);
+}
+
+/* Where the string begins that is complete first, of several the longest; else where one may begin.
+ */
+static size_t first_stop(StopTexts *s) {
+  size_t at = s->nheld;
+  for (size_t end = 1; end <= s->nheld && !s->stopped; end++)
+    for (u32 i = 0; i < s->n; i++) {
+      if (!stop_ends(s, end, i)) continue;
+      at = end - s->length[i] < at ? end - s->length[i] : at;
+      s->stopped = true;
+    }
+  if (s->stopped) return at;
+  for (at = 0; at < s->nheld; at++)
+    for (u32 i = 0; i < s->n; i++)
+      if (stop_begins(s, at, i)) return at;
+  return at;
 }
 
 size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to) {
   if (s->stopped) return 0;
   memcpy(s->held + s->nheld, piece, n);
   s->nheld += n;
-  size_t at = 0;
-  bool open = false;
-  while (at < s->nheld && !s->stopped && !open) {
-    for (u32 i = 0; i < s->n; i++) {
-      size_t k = agrees(s, at, i);
-      s->stopped = s->stopped || (k && k == s->length[i]);
-      open = open || k;
-    }
-    at += !s->stopped && !open;
-  }
+  size_t at = first_stop(s);
   memcpy(to, s->held, at);
   s->nheld = s->stopped ? 0 : s->nheld - at;
   memmove(s->held, s->held + at, s->nheld);

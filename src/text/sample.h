@@ -52,7 +52,8 @@ struct StopTexts {
 
 /* Bytes that must fit into held and into `to` of stops_put, for pieces of at most `piece` bytes. */
 TEXT_FN size_t stops_room(const StopTexts *s, size_t piece);
-/* Takes a piece of text; writes what is certain to stand before any of the strings. */
+/* Takes a piece of text; writes what is certain to stand before any of the strings. The answer ends
+ * in front of the one that is complete first, whatever longer one may begin before it. */
 TEXT_FN size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to);
 /* At the end of the answer: what was held back. */
 TEXT_FN size_t stops_end(StopTexts *s, u8 *to);

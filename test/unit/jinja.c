@@ -89,6 +89,42 @@ static void check_one(const char *text, const char *vars, Err want, const char *
   ctx_free(c);
 }
 
+/* Whatever one operation takes is counted: nothing that a loop repeats, or that grows faster than
+ * what it is given, is free. */
+static void check_bounds(void) {
+#define GROW                                                                                       \
+  "{% set n = namespace(s='aaaaaaaa') %}{% for i in range(18) %}{% set n.s = n.s ~ n.s %}{% "      \
+  "endfor %}"
+#define TIMES(n, x) "{% for i in range(" #n ") %}{% set q = " x " %}{% endfor %}"
+  static const char *const steps[] = {
+      "{% set n = namespace(a=[1],b=[1]) %}{% for i in range(40) %}{% set n.a = [n.a, n.a] %}"
+      "{% set n.b = [n.b, n.b] %}{% endfor %}{{ n.a == n.b }}",
+      GROW "{{ (n.s ~ 'b') in (n.s ~ n.s) }}",
+      GROW "{{ (n.s ~ n.s).replace(n.s ~ 'b', '') }}",
+      GROW "{{ n.s.strip('b' * 100000 ~ 'a') }}",
+      GROW TIMES(20000, "n.s | length"),
+      GROW TIMES(20000, "n.s == n.s"),
+      GROW TIMES(20000, "n.s.split('b')"),
+      "{% set l = range(100000) | list %}" TIMES(20000, "l.pop(0)"),
+      "{% set l = range(100000) | list %}" TIMES(20000, "l | select('none')"),
+      "{% set l = (',' * 100000).split(',') %}" TIMES(20000, "l | join"),
+      "{{ '' * 9223372036854775807 }}",
+  };
+  static const char *const memory[] = {".keys()", ".values()", " | first", " | list"};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    check_one(steps[i], "{}", ERR_input, "too many steps");
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+    char text[8192] = "{% set d = {";
+    size_t n = strlen(text);
+    for (int k = 0; k < 500; k++) n += (size_t)snprintf(text + n, sizeof text - n, "%d: 0,", k);
+    snprintf(text + n, sizeof text - n,
+             "} %%}{%% for i in range(5000) %%}{%% set k = d%s %%}{%% endfor %%}", memory[i]);
+    check_one(text, "{}", ERR_input, "too much memory");
+  }
+#undef GROW
+#undef TIMES
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) return convert(argv[1]);
   check_one("{{ 1 + 2 }}", "{}", ERR_ok, "3");
@@ -101,6 +137,7 @@ int main(int argc, char **argv) {
   check_one("{% for i in range(100000) %}{% for k in range(1000) %}{% endfor %}{% endfor %}", "{}",
             ERR_input, "too m");
   check_one("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "{}", ERR_input, "too deeply");
+  check_bounds();
   check_one("{{ 9223372036854775807 + 1 }}", "{}", ERR_input, "beyond 64 bits");
   return check_end();
 }

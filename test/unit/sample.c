@@ -37,17 +37,18 @@ static int convert(const char *path) {
 
 /* Whatever the pieces are, what comes out is the text up to the first stop string. */
 static void check_stops(void) {
-  static const char *const stop[] = {"\n\nUser:", "END", "ab"};
-  static const size_t length[] = {7, 3, 2};
-  static const char *const text[] = {"hello END x", "a a EN\n\nUser: y", "no stop EN",
-                                     "aab",         "\n\n\nUser:",       "ENEND"};
-  static const char *const want[] = {"hello ", "a a EN", "no stop EN", "a", "\n", "EN"};
-  for (int t = 0; t < 6; t++)
+  static const char *const stop[] = {"\n\nUser:", "END", "ab", "pqrX", "q"};
+  static const size_t length[] = {7, 3, 2, 4, 1};
+  static const char *const text[] = {
+      "hello END x", "a a EN\n\nUser: y", "no stop EN", "aab", "\n\n\nUser:", "ENEND", "1 pq",
+      "pqrX"};
+  static const char *const want[] = {"hello ", "a a EN", "no stop EN", "a", "\n", "EN", "1 p", "p"};
+  for (int t = 0; t < 8; t++)
     for (size_t step = 1; step < 6; step++) {
       u8 held[64], to[64];
       char out[64];
       size_t n = strlen(text[t]), at = 0;
-      StopTexts s = {.text = stop, .length = length, .n = 3, .held = held};
+      StopTexts s = {.text = stop, .length = length, .n = 5, .held = held};
       CHECK(stops_room(&s, 5) == 12);
       for (size_t i = 0; i < n; i += step) {
         size_t k = n - i < step ? n - i : step;

@@ -130,6 +130,50 @@ static void check_time(const char *json, size_t want) {
   ctx_free(c);
 }
 
+static void check_ids(const char *json, const char *text, const u32 *want, i64 nwant) {
+  Ctx *c = ctx_new(NULL, NULL);
+  Open o = {.json = json};
+  Vocab v;
+  u32 *ids;
+  if (!CHECK(ctx_protect(c, open_file, &o) == ERR_ok && vocab_open(&v, o.file.at, o.file.n))) {
+    fprintf(stderr, "%s\n", c->diags ? c->diags->text : json);
+    return;
+  }
+  i64 n = encode(&v, (const u8 *)text, strlen(text), 0, &ids);
+  CHECK(n == nwant && !memcmp(ids, want, (size_t)nwant * sizeof *want));
+  free(ids);
+  ctx_free(c);
+}
+
+/* Behind a backslash, a character that is not ASCII is itself, whatever its low byte is. */
+static void check_escape(void) {
+  check_ids("{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\\xc5\xb3\"},"
+            "\"behavior\":\"Isolated\",\"invert\":false},\"model\":{\"type\":\"BPE\",\"vocab\":{"
+            "\"a\":0,\"\xc5\xb3\":1,\"a\xc5\xb3\":2},\"merges\":[\"a \xc5\xb3\"]}}",
+            "a\xc5\xb3", (const u32[]){0, 1}, 2);
+}
+
+/* Rules "a" -> "x" and, in the middle of a character, "a\xc3" -> "y": the second is never taken. */
+static void check_rule(void) {
+  enum { UNITS = 256, BYTES = 4 + 4 * UNITS + 4 };
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  u32 unit[UNITS] = {0x60 << 10, 'a' | 0x100 | 3 << 10,
+                     0x80000000u, [4] = 0x80000000u | 2, [0xc1] = 0xc3 | 0x100 | 0xc5 << 10};
+  u8 map[BYTES + 2] = {(4 * UNITS) & 255, (4 * UNITS) >> 8};
+  char json[2048] = "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"";
+  size_t n = strlen(json);
+  for (u32 i = 0; i < 4 * UNITS; i++) map[4 + i] = (u8)(unit[i / 4] >> (8 * (i % 4)));
+  memcpy(map + 4 + 4 * UNITS, "x\0y", 4);
+  for (u32 i = 0; i < BYTES; i += 3) {
+    u32 three = (u32)map[i] << 16 | (u32)map[i + 1] << 8 | map[i + 2];
+    for (int k = 18; k >= 0; k -= 6) json[n++] = digits[three >> k & 63];
+  }
+  snprintf(json + n, sizeof json - n,
+           "\"},\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0],"
+           "[\"x\",-1],[\"y\",-1],[\"\xc3\xa9\",-1]]}}");
+  check_ids(json, "a\xc3\xa9", (const u32[]){1, 3}, 2);
+}
+
 /* The block of a vocabulary, for programs that have it with them. */
 static int write_block(const char *model, const char *path) {
   Ctx *c = ctx_new(NULL, NULL);
@@ -156,5 +200,7 @@ int main(int argc, char **argv) {
   check_time("{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\","
              "\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"##aaa\":2}}}",
              1);
+  check_escape();
+  check_rule();
   return check_end();
 }
