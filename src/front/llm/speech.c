@@ -9,8 +9,7 @@
  */
 #include "front/llm/shape.h"
 #include "front/tokens.h"
-#include "text/jinja.h"
-#include "text/text.h"
+#include "text/chat.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -21,42 +20,24 @@ enum { MOST_TURNS = 6 };
  * so all are told the same. */
 #define SOME_DAY 1767225600 /* 1 January 2026 */
 
-typedef struct Message {
-  const char *role, *text;
-} Message;
-
 typedef struct Probe {
-  const char *at; /* the template */
-  size_t n;
-  const char *bos, *eos;
+  const Vocab *v;
   Loc loc;
-  const Message *turn;
+  const ChatMessage *turn;
   u32 nturn;
   JinjaStr got;
 } Probe;
 
 static void render(Ctx *c, void *arg) {
   Probe *p = arg;
-  Arena *a = &c->work;
-  JinjaVal vars = jinja_dict(a), messages = jinja_list(a);
-  for (u32 i = 0; i < p->nturn; i++) {
-    JinjaVal m = jinja_dict(a);
-    jinja_set(a, m, "role", jinja_text(a, p->turn[i].role, strlen(p->turn[i].role), false));
-    jinja_set(a, m, "content", jinja_text(a, p->turn[i].text, strlen(p->turn[i].text), true));
-    jinja_add(a, messages, m);
-  }
-  jinja_set(a, vars, "messages", messages);
-  jinja_set(a, vars, "add_generation_prompt", (JinjaVal){.kind = JK_bool, .i = 1});
-  jinja_set(a, vars, "bos_token", jinja_text(a, p->bos, strlen(p->bos), false));
-  jinja_set(a, vars, "eos_token", jinja_text(a, p->eos, strlen(p->eos), false));
-  p->got = jinja_render(c, p->at, p->n, vars, SOME_DAY, p->loc, a);
+  p->got = chat_text(c, p->v, p->turn, p->nturn, true, SOME_DAY, p->loc, &c->work);
 }
 
 /* The texts around the messages of a conversation, one more than there are messages. False: the
  * template refuses it, or a message is not there once, in order, as it was said (without the white
  * space around it if trims). */
-static bool texts_around(Ctx *c, Probe *p, const Message *turn, u32 n, bool trims, const char **out,
-                         const char **why) {
+static bool texts_around(Ctx *c, Probe *p, const ChatMessage *turn, u32 n, bool trims,
+                         const char **out, const char **why) {
   p->turn = turn;
   p->nturn = n;
   if (ctx_try(c, render, p, why)) return false;
@@ -66,8 +47,8 @@ static bool texts_around(Ctx *c, Probe *p, const Message *turn, u32 n, bool trim
     while (at < p->got.n && !(p->got.mark && p->got.mark[at])) at++;
     out[i] = str_text(c, str_intern(c, p->got.at + from, at - from));
     if (i == n) break;
-    const char *text = turn[i].text;
-    size_t length = strlen(text);
+    const char *text = turn[i].content;
+    size_t length = turn[i].n;
     if (trims) text++, length -= 2;
     from = at;
     while (at < p->got.n && p->got.mark && p->got.mark[at]) at++;
@@ -84,13 +65,14 @@ static bool is_same(const char *a, const char *b) {
 }
 
 static ChatTexts chat_of(Ctx *c, Probe *p, const char **why) {
-  static const Message talk[] = {{"user", " one "},
-                                 {"assistant", " two "},
-                                 {"user", " three "},
-                                 {"assistant", " four "},
-                                 {"user", " five "}};
-  static const Message told[] = {
-      {"system", " zero "}, {"user", " one "}, {"assistant", " two "}, {"user", " three "}};
+#define SAYS(role, text)                                                                           \
+  { role, text, sizeof text - 1 }
+  static const ChatMessage talk[] = {SAYS("user", " one "), SAYS("assistant", " two "),
+                                     SAYS("user", " three "), SAYS("assistant", " four "),
+                                     SAYS("user", " five ")};
+  static const ChatMessage told[] = {SAYS("system", " zero "), SAYS("user", " one "),
+                                     SAYS("assistant", " two "), SAYS("user", " three ")};
+#undef SAYS
   const char *x[MOST_TURNS], *ignored;
   ChatTexts t = {0};
   *why = "its template puts messages together in another way";
@@ -108,12 +90,6 @@ static ChatTexts chat_of(Ctx *c, Probe *p, const char **why) {
   }
   *why = NULL;
   return t;
-}
-
-static const char *token_text(Ctx *c, const Vocab *v, u32 id) {
-  u32 n = 0;
-  const u8 *at = id == VOCAB_NONE ? NULL : vocab_token(v, id, &n);
-  return str_text(c, str_intern(c, at ? (const char *)at : "", n));
 }
 
 /* Where the tokeniser of weights lies that are several files. */
@@ -143,7 +119,6 @@ static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
 const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   LmFile *f = (LmFile *)m->own;
   Vocab v;
-  u32 n = 0;
   ModelFacts facts = {0};
   if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
   VocabFile tables = vocab_file(c, f->gguf ? s->path : folder_of(c, s->path), &c->keep);
@@ -155,13 +130,8 @@ const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
                   .nvocab = tables.n,
                   .token_bytes = (double)facts.token_bytes,
                   .kv_bytes = (double)facts.kv_bytes};
-  const char *text = vocab_part(&v, VP_chat, &n, 1);
-  Probe p = {.at = text,
-             .n = n,
-             .bos = token_text(c, &v, v.head->bos),
-             .eos = token_text(c, &v, v.head->eos),
-             .loc = f->loc};
+  Probe p = {.v = &v, .loc = f->loc};
   out->no_chat = "the model has no template of conversations";
-  if (n) out->chat = chat_of(c, &p, &out->no_chat);
+  if (chat_has_template(&v)) out->chat = chat_of(c, &p, &out->no_chat);
   return out;
 }
