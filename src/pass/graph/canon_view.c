@@ -108,11 +108,12 @@ bool canon_transpose_up(Edit *e, NodeId id) {
 
 /* ---- reshapes ---- */
 
-/* Is v a reduction, used once, that has this shape if it drops the axes it kept, or keeps them? */
+/* Is v a reduction of one operand, used once, that has this shape if it drops the axes it kept, or
+ * keeps them? (What resume_sum begins with would have to change its shape too.) */
 static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   Graph *g = e->g;
   const Node *r = graph_maker(g, v);
-  if (!r || op_info[r->op].kind != OK_REDUCE || !canon_once(e, v)) return false;
+  if (!r || op_info[r->op].kind != OK_REDUCE || r->nin != 1 || !canon_once(e, v)) return false;
   const Type *x = graph_type(g, r->in[0]);
   bool arg = !op_is(r->op, OF_FOLD), keep = want->rank == x->rank;
   u32 naxes = 1;
