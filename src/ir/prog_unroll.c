@@ -14,18 +14,27 @@
 
 enum { MOST_STATEMENTS = 20000 }; /* of a list written out */
 
+typedef struct Copied {
+  bool known;    /* it counts an unrolled loop, and is `value` now */
+  bool declared; /* the copy has a declaration */
+  VarId to;      /* what the copy calls it; 0: the same */
+  i64 value;
+} Copied;
+
 typedef struct Unroll {
   Prog *p;
   Arena *a;
-  u32 nvar;   /* of the program as it was */
   u32 made;   /* statements */
   bool whole; /* nothing is written out */
   bool failed;
-  bool *known; /* by variable: it counts an unrolled loop, and is `value` now */
-  i64 *value;
-  bool *declared; /* by variable: the copy has a declaration */
-  VarId *to;      /* by variable: what the copy calls it; 0: the same */
+  VarId from, until; /* variables that the list declares lie in between: few, of a program's many */
+  Copied *var;
 } Unroll;
+
+/* NULL: the list does not declare it. */
+static Copied *copied(const Unroll *o, VarId v) {
+  return v >= o->from && v < o->until ? &o->var[v - o->from] : NULL;
+}
 
 static bool is_known(const Expr *x) {
   return x->kind == EX_const && x->lanes == 1 && (x->dt == DT_i64 || x->dt == DT_bool);
@@ -52,24 +61,25 @@ static ExprId copy_expr(Unroll *o, ExprId id) {
   const ExprId *arg = x.arg;
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
   for (u32 i = 0; i < x.narg; i++) x.arg[i] = copy_expr(o, arg[i]);
-  if (x.kind == EX_var && o->known[x.ref])
-    x = (Expr){.kind = EX_const, .dt = DT_i64, .lanes = 1, .imm.i = o->value[x.ref]};
-  else if (x.kind == EX_var && o->to[x.ref])
-    x.ref = o->to[x.ref];
+  const Copied *v = x.kind == EX_var ? copied(o, x.ref) : NULL;
+  if (v && v->known)
+    x = (Expr){.kind = EX_const, .dt = DT_i64, .lanes = 1, .imm.i = v->value};
+  else if (v && v->to)
+    x.ref = v->to;
   fold(o, &x);
   return ex_take(o->p, &x);
 }
 
 static VarId declare(Unroll *o, VarId v) {
-  if (!o->declared[v]) {
-    o->declared[v] = true;
-    o->to[v] = 0;
+  Copied *now = copied(o, v);
+  if (!now->declared) {
+    now->declared = true;
     return v;
   }
   Var was = *prog_var(o->p, v);
-  o->to[v] = prog_add_var(o->p, was.dt, was.name);
-  prog_var(o->p, o->to[v])->lanes = was.lanes;
-  return o->to[v];
+  now->to = prog_add_var(o->p, was.dt, was.name);
+  prog_var(o->p, now->to)->lanes = was.lanes;
+  return now->to;
 }
 
 static void copy_list(Unroll *o, StmtId first, StmtList *to);
@@ -80,14 +90,15 @@ static void copy_steps(Unroll *o, const Stmt *s, StmtList *to) {
     o->failed = true;
     return;
   }
-  o->known[s->var] = true;
+  Copied *v = copied(o, s->var);
+  v->known = true;
   for (i64 i = lo; i < hi && !o->failed; i += s->step) {
-    o->value[s->var] = i;
+    v->value = i;
     if (++o->made > MOST_STATEMENTS) o->failed = true;
     copy_list(o, s->body, to);
     if (i > INT64_MAX - s->step) break;
   }
-  o->known[s->var] = false;
+  v->known = false;
 }
 
 static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
@@ -104,7 +115,8 @@ static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
   s.idx = NEWS(o->a, ExprId, s.nidx);
   for (u32 i = 0; i < s.nidx; i++) s.idx[i] = copy_expr(o, idx[i]);
   if (s.kind == ST_for || s.kind == ST_let) s.var = declare(o, s.var);
-  if (s.kind == ST_set && o->to[s.var]) s.var = o->to[s.var];
+  const Copied *v = s.kind == ST_set ? copied(o, s.var) : NULL;
+  if (v && v->to) s.var = v->to;
   StmtList body = {0}, other = {0};
   copy_list(o, s.body, &body);
   copy_list(o, s.other, &other);
@@ -130,12 +142,23 @@ static void copy_list(Unroll *o, StmtId first, StmtList *to) {
   }
 }
 
+static void find_declared(Unroll *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->kind == ST_kernel) continue;
+    if (s->kind == ST_for || s->kind == ST_let) {
+      if (!o->until || s->var < o->from) o->from = s->var;
+      if (s->var >= o->until) o->until = s->var + 1;
+    }
+    find_declared(o, s->body);
+    find_declared(o, s->other);
+  }
+}
+
 static StmtId copy_all(Prog *p, StmtId first, bool whole, Arena *a) {
-  Unroll o = {.p = p, .a = a, .nvar = p->var.n, .whole = whole};
-  o.known = NEWS(a, bool, o.nvar);
-  o.value = NEWS(a, i64, o.nvar);
-  o.declared = NEWS(a, bool, o.nvar);
-  o.to = NEWS(a, VarId, o.nvar);
+  Unroll o = {.p = p, .a = a, .whole = whole};
+  find_declared(&o, first);
+  o.var = NEWS(a, Copied, o.until - o.from);
   StmtList all = {0};
   copy_list(&o, first, &all);
   return o.failed ? 0 : all.first;
