@@ -9,8 +9,8 @@
  * else, as they come; on stderr what was done: tokens, times, bytes read. The text of this file
  * travels inside ingot and is compiled together with the tokeniser and the sampler (src/text), a
  * line editor (tools/edit.h) and two tables: the model (tools/model.h) and what is said around
- * messages (struct Player below). All memory is taken before the first token. Exit codes are those
- * of ingot; a model that has no more positions ends its answer with 0 and says so.
+ * messages (struct Player below). Memory is taken before an answer begins. Exit codes are those of
+ * ingot; a model that has no more positions ends its answer with 0 and says so.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* play: a language model talks.
  *
  * The model becomes a program that is kept (ingot_player), and this process becomes that program
- * (tools/player.c), with what was said about talking as its arguments. What it would refuse is
- * refused here, before minutes of compiling.
+ * (tools/player.c), with what was said about talking as its arguments. Numbers that it would
+ * refuse are refused here, before the model is compiled.
  */
 #include "cli/cli.h"
 

@@ -121,10 +121,6 @@ static JinjaVal call(Jinja *j, const JinjaNode *n) {
 
 /* ---- operators ---- */
 
-static bool is_number(JinjaVal v) {
-  return v.kind == JK_int || v.kind == JK_float || v.kind == JK_bool;
-}
-
 static i64 floor_div(i64 a, i64 b) {
   i64 q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
@@ -206,9 +202,9 @@ static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
     return jinja_truth(d < 0 || (d == 0 && op.n == 2));
   }
   if (op.at[0] == '~') return add(j, text_of(j, a), text_of(j, b));
-  if (is_number(a) && is_number(b)) return arithmetic(j, op, a, b);
+  if (jinja_is_number(a) && jinja_is_number(b)) return arithmetic(j, op, a, b);
   if (op.at[0] == '+') return add(j, a, b);
-  if (op.at[0] == '*' && a.kind == JK_string && is_number(b)) {
+  if (op.at[0] == '*' && a.kind == JK_string && jinja_is_number(b)) {
     JinjaOut o = out_new(j);
     for (i64 i = 0; i < b.i; i++) out_str(&o, a.s), jinja_step(j);
     return out_end(&o);

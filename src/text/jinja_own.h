@@ -124,4 +124,6 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
 bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
 bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
 
+bool jinja_is_number(JinjaVal v); /* or a bool */
+
 #endif

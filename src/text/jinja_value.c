@@ -223,7 +223,7 @@ bool jinja_true(JinjaVal v) {
   }
 }
 
-static bool is_number(JinjaVal v) {
+bool jinja_is_number(JinjaVal v) {
   return v.kind == JK_bool || v.kind == JK_int || v.kind == JK_float;
 }
 
@@ -244,7 +244,7 @@ int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
   if (++j->depth > JINJA_DEPTH) jinja_fail(j, ERR_input, "values nested too deeply");
   jinja_step(j);
   *ordered = true;
-  if (is_number(a) && is_number(b)) {
+  if (jinja_is_number(a) && jinja_is_number(b)) {
     d = a.kind != JK_float && b.kind != JK_float ? (a.i < b.i ? -1 : a.i > b.i)
         : number(a) < number(b)                  ? -1
                                                  : number(a) > number(b);

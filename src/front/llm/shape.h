@@ -70,7 +70,6 @@ struct LmShape {
   double embed_scale;         /* 0: none */
   double scale;               /* of scores */
   double attn_cap, logit_cap; /* 0: none */
-  double logit_scale;         /* 0: none */
   bool tied, pairs, plus_one;
   LmRope rope[2]; /* of all layers; of those with a window, where it differs */
   const LmLayer *layer;
