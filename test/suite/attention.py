@@ -8,14 +8,16 @@ import re
 from lib import cpu, npy
 from lib.core import Fail, Test, must
 
-DEPTH, HEADS, ROOM, MOST = 32, 2, 150, 9
+HEADS, MOST = 2, 9
 TARGETS = ("sse2", "avx2", "avx512")
-# name: query heads that share a key head, type of the cache, window (0: none), a mask that is no limit
-CASES = {"grouped": (3, "f16", 0, False), "single": (1, "f32", 0, False), "window": (2, "bf16", 70, False), "masked": (5, "f32", 0, True)}
+# name: query heads that share a key head, type of the cache, window (0: none), a mask that is no limit, size of a head, tokens; from 256 on keys come
+# in segments, which threads share
+CASES = {"grouped": (3, "f16", 0, False, 32, 140), "single": (1, "f32", 0, False, 32, 600), "window": (2, "bf16", 70, False, 32, 600),
+         "masked": (5, "f32", 0, True, 32, 300)}
 
 
-def graph(group, cache, window, masked):
-    h, g, d, halves = HEADS, group, DEPTH, cache != "f32"
+def graph(group, cache, window, masked, d, tokens):
+    h, g, halves = HEADS, group, cache != "f32"
     s = f"f32[{h},{g},t,past+t]"
     lines = [f"%j: i64[past+t] = iota {{shape=[past+t], axis=0, to=i64}}", "%i: i64[t,1] = iota {shape=[t,1], axis=0, to=i64}",
              "%p: i64[] = dims {shape=[past], to=i64, rank=0}", "%at: i64[t,1] = add(%i, %p)", "%le: bool[t,past+t] = le(%j, %at)"]
@@ -42,7 +44,7 @@ def graph(group, cache, window, masked):
               f"%x: {s} = sub(%s, %m)", f"%e: {s} = exp(%x)", f"%sum: f32[{h},{g},t,1] = reduce_sum(%e) {{axes=[3], keep=1}}",
               f"%pr: {s} = div(%e, %sum)", f'%y: f32[{h},{g},t,{d}] = contract(%pr, {v}) {{spec="hgls,hsd->hgld"}}',
               'return %y "y", %k next %ko, %v next %vo']
-    head = (f'graph att\nsym past in 0..{ROOM}\nsym t in 1..{MOST}\n(%q "q": f32[{h},{g},t,{d}], %ko "ko": {cache}[{h},past,{d}], '
+    head = (f'graph att\nsym past in 0..{tokens + 10}\nsym t in 1..{MOST}\n(%q "q": f32[{h},{g},t,{d}], %ko "ko": {cache}[{h},past,{d}], '
             f'%vo "vo": {cache}[{h},past,{d}], %kn "k": f32[{h},t,{d}], %vn "v": f32[{h},t,{d}]) {{\n')
     return head + "".join(f"  {x}\n" for x in lines if x) + "}\n"
 
@@ -51,7 +53,7 @@ MAIN = """#include "att.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-enum { H = HEADS, G = GROUP, D = DEPTH, N = 140 };
+enum { H = HEADS, G = GROUP, D = DEPTH, N = TOKENS };
 static float Q[H * G][N][D], K[H][N][D], V[H][N][D], R[4][H * G][N][D];
 _Alignas(ATT_ARENA_ALIGN) static unsigned char arena[ATT_ARENA_BYTES];
 static unsigned z = 1;
@@ -121,7 +123,7 @@ NEAR = {"f32": "1e-5", "f16": "5e-3", "bf16": "4e-2"}  # what a value is rounded
 
 def chunks(env, name, target):
     cpu.need(target)
-    group, cache, window, masked = CASES[name]
+    group, cache, window, masked, depth, tokens = CASES[name]
     work = env.scratch("attention", f"{name}-{target}")
     model = os.path.join(work, "att.ing")
     with open(model, "w") as f:
@@ -133,7 +135,7 @@ def chunks(env, name, target):
     results = set()
     for threads in (1, 2):
         text = MAIN.replace("NEAR", NEAR[cache]).replace("GROUP", str(group)).replace("WINDOW", str(window)).replace("MASKED", str(int(masked)))
-        text = text.replace("= HEADS", f"= {HEADS}").replace("= DEPTH", f"= {DEPTH}")
+        text = text.replace("= HEADS", f"= {HEADS}").replace("= DEPTH", f"= {depth}").replace("= TOKENS", f"= {tokens}")
         text = text.replace("START", f"att_threads_start(arena, {threads})" if threads > 1 else "(void)0")
         text = text.replace("STOP", "att_threads_stop(arena)" if threads > 1 else "(void)0")
         with open(main, "w") as f:
@@ -150,7 +152,7 @@ def chunks(env, name, target):
         f.write(re.sub(r"\bt\b", "5", re.sub(r"sym t .*\n", "", graph(*CASES[name]))))
     for engine in ("interp", "c"):
         out = os.path.join(work, engine + ".npz")
-        must([env.ingot, "run", fixed, "--march", target, "--engine", engine, "--steps", "20", "--seed", "3", "--quiet", "-o", out], engine)
+        must([env.ingot, "run", fixed, "--march", target, "--engine", engine, "--steps", str(tokens // 7), "--seed", "3", "--quiet", "-o", out], engine)
         with open(out, "rb") as f:
             found.append(f.read())
     if found[0] != found[1]:

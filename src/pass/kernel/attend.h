@@ -7,6 +7,7 @@
 
 enum {
   KEYS = 64,        /* of a block */
+  SEGMENT = 4,      /* blocks whose sums are apart from those of others */
   ROWS = 24,        /* of a block, about */
   PACKED_ROWS = 96, /* the same where keys are packed for them */
   TILE_KEYS = 4,    /* whose scores are summed side by side */
@@ -14,6 +15,12 @@ enum {
   MOST_ROWS = 6,    /* of any */
   MOST_PANELS = 4
 };
+
+/* What rows have of some keys: the largest score, the sum of weights, the weighted sum of values.
+ */
+typedef struct RowSums {
+  BufId largest, total, sums; /* [rows, 1], [rows, 1], [rows, width] */
+} RowSums;
 
 typedef struct Attend {
   Lower *l;
@@ -34,9 +41,20 @@ typedef struct Attend {
   bool packed;       /* keys of a block are brought into panels first */
   bool finish_loads; /* maps behind scores read memory along the keys */
   ExprId val_s[FORM_AXES], val_y[FORM_AXES];
-  BufId panels;                              /* scratch, if packed: [depth, KEYS] */
-  BufId largest, total, sums, score, shrink; /* scratch: of rows of a block; of those of a tile */
+  bool cut;            /* keys come in segments, as there may be several */
+  bool split;          /* threads may take segments of the same rows */
+  BufId panels;        /* scratch, if packed: [depth, KEYS] */
+  BufId score, shrink; /* scratch: of rows of a tile */
+  RowSums here;        /* scratch, of rows of a block: of this segment, or of all keys if not cut */
+  RowSums all;         /* if cut: of the segments so far */
+  RowSums parts;       /* if split: of every segment, by head, segment and row */
+  i64 most;            /* rows of a block */
 } Attend;
+
+/* Rows of a block, `count` of them from l0 on. */
+typedef struct RowBlock {
+  VarId l0, count;
+} RowBlock;
 
 /* A tile while it is written. */
 typedef struct AttendTile {
@@ -57,12 +75,20 @@ static inline ExprId times(Prog *p, ExprId a, i64 k) {
   return ex_op2(p, OP_mul, a, ex_int(p, k));
 }
 
+static inline ExprId minus(Prog *p, ExprId a, ExprId b) {
+  return ex_op2(p, OP_sub, a, b);
+}
+
 static inline ExprId number(Prog *p, double v) {
   return ex_const(p, DT_f32, (Scalar){.f = v});
 }
 
 static inline ExprId wide(const Attend *x, ExprId e) {
   return ex_splat(x->p, e, x->lanes);
+}
+
+static inline ExprId power(const Attend *x, ExprId e) {
+  return ex_op1(x->p, x->p->math == MP_u ? OP_exp0 : OP_exp, e);
 }
 
 static inline ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
@@ -104,6 +130,14 @@ static inline VarId hold(Prog *p, Cursor *at, ExprId e, const char *name) {
   prog_stmt(p, at->last)->flags |= SF_hold;
   return v;
 }
+
+/* attend_rows.c */
+/* Those of the rows of a block, with none of keys yet. */
+void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of);
+/* Those of one segment, rows from `first` on in their buffers, are added to those of all. */
+void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first);
+void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first); /* here, to parts */
+void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of);    /* the result of every row */
 
 /* attend_scores.c */
 Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);

@@ -7,6 +7,10 @@
  * order inside of a block: the bits of a row do not depend on how many rows are computed with it. A
  * key that a row does not see has weight 0 and changes nothing.
  *
+ * Where there may be many keys, the blocks come in segments, each with its own sums, which are
+ * merged in their order: a few rows behind many keys are shared by threads segment by segment, many
+ * rows by blocks of rows, and both have the same bits.
+ *
  *   for rows of a block: shared by threads, with all that share no keys
  *     for blocks of keys
  *       for tiles of rows
@@ -18,10 +22,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static ExprId power(const Attend *x, ExprId e) {
-  return ex_op1(x->p, x->p->math == MP_u ? OP_exp0 : OP_exp, e);
-}
 
 static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
   Dim dim[2] = {rows, columns};
@@ -280,13 +280,13 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   ExprId e = at2(p, x->score, ex_copy(p, r), v, x->lanes);
   reg_store(p, &in, top, zero, zero, ex_op2(p, OP_max, reg_load(p, top, zero, zero), e));
   ExprId here = tile_fold_lanes(p, &at, OP_max, reg_load(p, top, zero, zero));
-  VarId old = let_new(p, &at, "old", at2(p, x->largest, ex_copy(p, row), zero, 1));
+  VarId old = let_new(p, &at, "old", at2(p, x->here.largest, ex_copy(p, row), zero, 1));
   VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), here));
   ExprId none = ex_op2(p, OP_eq, ex_var(p, new), number(p, -INFINITY));
   VarId base = let_new(p, &at, "base", ex_op3(p, OP_select, none, number(p, 0), ex_var(p, new)));
   VarId less =
       let_new(p, &at, "less", power(x, ex_op2(p, OP_sub, ex_var(p, old), ex_var(p, base))));
-  put2(p, &at, x->largest, ex_copy(p, row), zero, ex_var(p, new));
+  put2(p, &at, x->here.largest, ex_copy(p, row), zero, ex_var(p, new));
   put2(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
   reg_store(p, &at, sum, zero, zero, wide(x, number(p, 0)));
   in = at;
@@ -297,8 +297,8 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   put2(p, &in, x->score, ex_copy(p, r), v, ex_var(p, weight));
   reg_store(p, &in, sum, zero, zero, plus(p, reg_load(p, sum, zero, zero), ex_var(p, weight)));
   e = tile_fold_lanes(p, &at, OP_add, reg_load(p, sum, zero, zero));
-  ExprId was = at2(p, x->total, ex_copy(p, row), zero, 1);
-  put2(p, &at, x->total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
+  ExprId was = at2(p, x->here.total, ex_copy(p, row), zero, 1);
+  put2(p, &at, x->here.total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
 }
 
 static VarId weight_of(const Attend *x, Cursor *in, i64 r, VarId k) {
@@ -344,7 +344,7 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
     VarId less = let_new(p, &at, "less", at2(p, x->shrink, ex_int(p, r), zero, 1));
     for (i64 v = 0; v < count; v++) {
       ExprId place = times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes);
-      ExprId was = at2(p, x->sums, row_at(t, p, r), place, x->lanes);
+      ExprId was = at2(p, x->here.sums, row_at(t, p, r), place, x->lanes);
       reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v),
                 ex_op2(p, OP_mul, was, wide(x, ex_var(p, less))));
     }
@@ -355,7 +355,7 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
   one_key(x, t, in, acc, k, first, count);
   for (i64 r = 0; r < t->rows; r++)
     for (i64 v = 0; v < count; v++)
-      put2(p, &at, x->sums, row_at(t, p, r),
+      put2(p, &at, x->here.sums, row_at(t, p, r),
            times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes),
            reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
 }
@@ -436,87 +436,186 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, V
   }
 }
 
-/* Loops over the rows of a block; the row is *row, and val_y stands there. */
-static Cursor each_row(Attend *x, Cursor at, VarId l0, VarId count, ExprId *row) {
+/* Keys of blocks from first to end - 1, for all rows of a block. */
+static void all_keys(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId end) {
   Prog *p = x->p;
-  VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, count), "i");
-  stand(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
-  *row = ex_var(p, i);
-  if (x->tile == x->block) return at;
-  i64 n = extent(x, x->tile);
-  VarId g = prog_for(p, &at, ex_int(p, 0), ex_int(p, n), "j");
-  stand(x, x->tile, ex_var(p, g));
-  *row = plus(p, times(p, *row, n), ex_var(p, g));
-  return at;
+  ExprId keys = ex_dim(p, extent(x, x->a->key));
+  VarId k = prog_for(p, &at, first, end, "k");
+  VarId from = let_new(p, &at, "from", times(p, ex_var(p, k), KEYS));
+  VarId to =
+      let_new(p, &at, "to", ex_op2(p, OP_min, plus(p, ex_var(p, from), ex_int(p, KEYS)), keys));
+  if (x->packed) attend_pack(x, at, from);
+  all_tiles(x, at, b.l0, b.count, from, to);
 }
 
-static void begin_rows(Attend *x, Cursor at, VarId l0, VarId count) {
-  Prog *p = x->p;
-  ExprId row, zero = ex_int(p, 0);
-  at = each_row(x, at, l0, count, &row);
-  put2(p, &at, x->largest, ex_copy(p, row), zero, number(p, -INFINITY));
-  put2(p, &at, x->total, ex_copy(p, row), zero, number(p, 0));
-  VarId v = prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v");
-  put2(p, &at, x->sums, row, times(p, ex_var(p, v), x->lanes), wide(x, number(p, 0)));
+/* ceil(n / each) */
+static ExprId pieces_of(Prog *p, Dim n, i64 each) {
+  return ex_op2(p, OP_div, plus(p, ex_dim(p, n), ex_int(p, each - 1)), ex_int(p, each));
 }
 
-static void end_rows(Attend *x, Cursor at, VarId l0, VarId count) {
+static ExprId key_blocks(const Attend *x) {
+  return pieces_of(x->p, extent(x, x->a->key), KEYS);
+}
+
+static ExprId segments(const Attend *x) {
+  return pieces_of(x->p, extent(x, x->a->key), KEYS * SEGMENT);
+}
+
+/* Into how many parts the keys of a block of rows are cut: all segments, where there is only one
+ * block of rows; else one. */
+static ExprId parts_of(const Attend *x) {
   Prog *p = x->p;
-  ExprId row, zero = ex_int(p, 0);
-  at = each_row(x, at, l0, count, &row);
-  ExprId sum = at2(p, x->total, ex_copy(p, row), zero, 1);
-  if (x->a->whole_rows) {
-    ExprId top = at2(p, x->largest, ex_copy(p, row), zero, 1);
-    ExprId none = ex_op2(p, OP_eq, top, number(p, -INFINITY));
-    sum = ex_op3(p, OP_select, none, number(p, 1), sum);
+  ExprId lone = minus(p, ex_int(p, 2), pieces_of(p, extent(x, x->block), x->each));
+  ExprId more =
+      ex_op2(p, OP_mul, minus(p, segments(x), ex_int(p, 1)), ex_op2(p, OP_max, lone, ex_int(p, 0)));
+  return plus(p, ex_int(p, 1), more);
+}
+
+static ExprId is_parted(const Attend *x) {
+  return ex_op2(x->p, OP_gt, parts_of(x), ex_int(x->p, 1));
+}
+
+static RowBlock rows_of_block(Attend *x, Cursor *at, ExprId b) {
+  Prog *p = x->p;
+  RowBlock r = {.l0 = let_new(p, at, "first", times(p, b, x->each))};
+  ExprId left = minus(p, ex_dim(p, extent(x, x->block)), ex_var(p, r.l0));
+  r.count = let_new(p, at, "count", ex_op2(p, OP_min, left, ex_int(p, x->each)));
+  return r;
+}
+
+/* Segment by segment from `first` on; part: it is the only one, and kept as that. */
+static void all_segments(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId end, ExprId part) {
+  Prog *p = x->p;
+  VarId s = prog_for(p, &at, first, end, "m");
+  ExprId from = times(p, ex_var(p, s), SEGMENT);
+  attend_begin(x, at, b, x->here);
+  all_keys(x, at, b, from,
+           ex_op2(p, OP_min, plus(p, ex_copy(p, from), ex_int(p, SEGMENT)), key_blocks(x)));
+  if (x->split) {
+    StmtId which = prog_if(p, &at, is_parted(x));
+    attend_keep(x, at, b, part);
+    at = prog_else(which);
   }
-  VarId by = let_new(p, &at, "by", ex_op1(p, OP_recip, sum));
-  ExprId v =
-      ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, x->y.axis[x->width].hi / x->lanes), "v"));
-  ExprId e = at2(p, x->sums, row, times(p, ex_copy(p, v), x->lanes), x->lanes);
-  x->val_y[x->width] = along(x, v);
-  Nest n = attend_nest(x, &x->y, x->val_y);
-  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
-  ExprId idx[MAX_RANK + 1];
-  BufId out;
-  u32 rank = nest_address(&n, &x->y.out, &out, idx);
-  if (!widen_place(&w, &out, idx, &rank)) bug(p->c, LOC_NONE, "attention in another order");
-  prog_store(p, &at, out, idx, rank, ex_op2(p, OP_mul, e, wide(x, ex_var(p, by))));
+  attend_merge(x, at, b, x->here, ex_int(p, 0));
+}
+
+/* All rows of a block, all keys. */
+static void whole_block(Attend *x, Cursor at, ExprId b) {
+  RowBlock r = rows_of_block(x, &at, b);
+  attend_begin(x, at, r, x->cut ? x->all : x->here);
+  if (x->cut)
+    all_segments(x, at, r, ex_int(x->p, 0), segments(x), 0);
+  else
+    all_keys(x, at, r, ex_int(x->p, 0), key_blocks(x));
+  attend_end(x, at, r, x->cut ? x->all : x->here);
+}
+
+static bool is_outer(const Attend *x, u32 d) {
+  return d != x->a->key && d != x->tile && d != x->block;
+}
+
+/* Stands at head h of all that share no keys. */
+static void stand_at_head(Attend *x, ExprId h) {
+  Prog *p = x->p;
+  for (u32 d = x->dims; d-- > 0;) {
+    if (!is_outer(x, d)) continue;
+    Dim n = extent(x, d);
+    stand(x, d, n == 1 ? ex_int(p, 0) : ex_op2(p, OP_mod, ex_copy(p, h), ex_dim(p, n)));
+    if (n != 1) h = ex_op2(p, OP_div, h, ex_dim(p, n));
+  }
+}
+
+static Dim heads_of(const Attend *x) {
+  Dim n = 1;
+  for (u32 d = 0; d < x->dims; d++)
+    if (is_outer(x, d)) n = dim_mul(x->p->dims, n, extent(x, d));
+  return n;
+}
+
+static RowSums row_scratch(const Attend *x) {
+  return (RowSums){scratch(x, x->most, 1, "largest"), scratch(x, x->most, 1, "total"),
+                   scratch(x, x->most, x->y.axis[x->width].hi, "sums")};
+}
+
+/* One loop, of which threads take iterations: blocks of rows, or segments where there is one block.
+ * The segments of a row are merged in their order, by whoever it is. */
+static void write_split(Attend *x, Cursor at) {
+  Prog *p = x->p;
+  Dim heads = heads_of(x);
+  Cursor in = at;
+  ExprId blocks = pieces_of(p, extent(x, x->block), x->each);
+  ExprId units = ex_op2(p, OP_mul, ex_dim(p, heads), ex_op2(p, OP_max, blocks, parts_of(x)));
+  VarId u = for_free(p, &in, ex_int(p, 0), units, "u");
+  VarId h = let_new(p, &in, "h", ex_op2(p, OP_mod, ex_var(p, u), ex_dim(p, heads)));
+  VarId piece = let_new(p, &in, "piece", ex_op2(p, OP_div, ex_var(p, u), ex_dim(p, heads)));
+  stand_at_head(x, ex_var(p, h));
+  VarId b =
+      let_new(p, &in, "b", ex_op3(p, OP_select, is_parted(x), ex_int(p, 0), ex_var(p, piece)));
+  VarId s =
+      let_new(p, &in, "s", ex_op3(p, OP_select, is_parted(x), ex_var(p, piece), ex_int(p, 0)));
+  RowBlock r = rows_of_block(x, &in, ex_var(p, b));
+  attend_begin(x, in, r, x->all);
+  ExprId next = plus(p, ex_var(p, s), ex_int(p, 1));
+  VarId end = let_new(p, &in, "end", ex_op3(p, OP_select, is_parted(x), next, segments(x)));
+  ExprId part = plus(p, ex_op2(p, OP_mul, ex_var(p, h), segments(x)), ex_var(p, s));
+  all_segments(x, in, r, ex_var(p, s), ex_var(p, end), times(p, part, x->most));
+  prog_if(p, &in, ex_op2(p, OP_le, parts_of(x), ex_int(p, 1)));
+  attend_end(x, in, r, x->all);
+
+  x->all = row_scratch(x); /* what threads have is theirs */
+  prog_if(p, &at, is_parted(x));
+  h = prog_for(p, &at, ex_int(p, 0), ex_dim(p, heads), "h");
+  stand_at_head(x, ex_var(p, h));
+  r = rows_of_block(x, &at, ex_int(p, 0));
+  attend_begin(x, at, r, x->all);
+  in = at;
+  s = prog_for(p, &in, ex_int(p, 0), segments(x), "m");
+  part = plus(p, ex_op2(p, OP_mul, ex_var(p, h), segments(x)), ex_var(p, s));
+  attend_merge(x, in, r, x->parts, times(p, part, x->most));
+  attend_end(x, at, r, x->all);
+}
+
+static BufId part_buffer(const Attend *x, Dim rows, Dim columns, const char *name) {
+  Dim dim[2] = {rows, columns};
+  return prog_add_buf(x->p, BS_temp, DT_f32, dim, 2, str_of(x->p->c, name));
+}
+
+static void add_scratch(Attend *x) {
+  Dims *ds = x->p->dims;
+  Dim keys = extent(x, x->a->key);
+  i64 lo, hi, segment = (i64)KEYS * SEGMENT;
+  dim_bounds(ds, keys, &lo, &hi);
+  x->cut = !x->packed && hi > segment;
+  x->split = x->cut && x->p->threads > 1;
+  x->most = x->each * (x->tile == x->block ? 1 : extent(x, x->tile));
+  x->here = row_scratch(x);
+  x->score = scratch(x, x->rows, KEYS, "score");
+  x->shrink = scratch(x, x->rows, 1, "shrink");
+  if (x->packed) x->panels = scratch(x, x->s.axis[x->depth].hi, KEYS, "panels");
+  if (x->cut) x->all = row_scratch(x);
+  if (!x->split) return;
+  Dim each = dim_mul(ds, dim_div(ds, dim_add(ds, keys, segment - 1), segment), x->most);
+  Dim rows = dim_mul(ds, heads_of(x), each);
+  x->parts = (RowSums){part_buffer(x, rows, 1, "largest"), part_buffer(x, rows, 1, "total"),
+                       part_buffer(x, rows, x->y.axis[x->width].hi, "sums")};
 }
 
 static void write_kernel(Attend *x, Cursor at) {
   Prog *p = x->p;
-  Dim rows = extent(x, x->block), keys = extent(x, x->a->key);
-  i64 most = x->each * (x->tile == x->block ? 1 : extent(x, x->tile));
-  x->largest = scratch(x, most, 1, "largest");
-  x->total = scratch(x, most, 1, "total");
-  x->sums = scratch(x, most, x->y.axis[x->width].hi, "sums");
-  x->score = scratch(x, x->rows, KEYS, "score");
-  x->shrink = scratch(x, x->rows, 1, "shrink");
-  if (x->packed) x->panels = scratch(x, x->s.axis[x->depth].hi, KEYS, "panels");
+  add_scratch(x);
+  if (x->split) {
+    write_split(x, at);
+    return;
+  }
   for (u32 d = 0; d < x->dims; d++) {
-    if (d == x->a->key || d == x->tile || d == x->block) continue;
+    if (!is_outer(x, d)) continue;
     ExprId e = extent(x, d) == 1
                    ? ex_int(p, 0)
                    : ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, extent(x, d)), "h"));
     stand(x, d, e);
   }
-  ExprId blocks =
-      ex_op2(p, OP_div, plus(p, ex_dim(p, rows), ex_int(p, x->each - 1)), ex_int(p, x->each));
-  VarId b = for_free(p, &at, ex_int(p, 0), blocks, "b");
-  VarId l0 = let_new(p, &at, "first", times(p, ex_var(p, b), x->each));
-  ExprId left = ex_op2(p, OP_sub, ex_dim(p, rows), ex_var(p, l0));
-  VarId count = let_new(p, &at, "count", ex_op2(p, OP_min, left, ex_int(p, x->each)));
-  begin_rows(x, at, l0, count);
-  Cursor in = at;
-  blocks = ex_op2(p, OP_div, plus(p, ex_dim(p, keys), ex_int(p, KEYS - 1)), ex_int(p, KEYS));
-  VarId k = prog_for(p, &in, ex_int(p, 0), blocks, "k");
-  VarId from = let_new(p, &in, "from", times(p, ex_var(p, k), KEYS));
-  ExprId end = plus(p, ex_var(p, from), ex_int(p, KEYS));
-  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, end, ex_dim(p, keys)));
-  if (x->packed) attend_pack(x, in, from);
-  all_tiles(x, in, l0, count, from, to);
-  end_rows(x, at, l0, count);
+  VarId b = for_free(p, &at, ex_int(p, 0), pieces_of(p, extent(x, x->block), x->each), "b");
+  whole_block(x, at, ex_var(p, b));
 }
 
 /* ---- parts ---- */

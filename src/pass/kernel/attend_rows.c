@@ -1,0 +1,95 @@
+/* attend_rows.c: what rows have of keys, from none of them to the result; see lower_attention.c.
+ *
+ * Sums of two segments are brought to the larger of the two largest scores before they are added. A
+ * segment of which a row sees nothing is left out: then the row does not depend on how many
+ * segments there are behind what it sees.
+ */
+#include "pass/kernel/attend.h"
+
+#include <math.h>
+
+/* Loops over the rows of a block; the row is *row, and val_y stands there. */
+static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
+  Prog *p = x->p;
+  VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, b.count), "i");
+  stand(x, x->block, plus(p, ex_var(p, b.l0), ex_var(p, i)));
+  *row = ex_var(p, i);
+  if (x->tile == x->block) return at;
+  i64 n = extent(x, x->tile);
+  VarId g = prog_for(p, &at, ex_int(p, 0), ex_int(p, n), "j");
+  stand(x, x->tile, ex_var(p, g));
+  *row = plus(p, times(p, *row, n), ex_var(p, g));
+  return at;
+}
+
+/* Loops over vectors along the width. */
+static ExprId each_vector(const Attend *x, Cursor *at) {
+  Prog *p = x->p;
+  i64 n = x->y.axis[x->width].hi / x->lanes;
+  return ex_var(p, prog_for(p, at, ex_int(p, 0), ex_int(p, n), "v"));
+}
+
+void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, b, &row);
+  put2(p, &at, of.largest, row, zero, number(p, -INFINITY));
+  put2(p, &at, of.total, row, zero, number(p, 0));
+  ExprId v = times(p, each_vector(x, &at), x->lanes);
+  put2(p, &at, of.sums, row, v, wide(x, number(p, 0)));
+}
+
+void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, b, &row);
+  ExprId to = plus(p, ex_copy(p, first), ex_copy(p, row));
+  put2(p, &at, x->parts.largest, to, zero, at2(p, x->here.largest, row, zero, 1));
+  put2(p, &at, x->parts.total, to, zero, at2(p, x->here.total, row, zero, 1));
+  ExprId v = times(p, each_vector(x, &at), x->lanes);
+  put2(p, &at, x->parts.sums, to, v, at2(p, x->here.sums, row, v, x->lanes));
+}
+
+void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, b, &row);
+  ExprId from = plus(p, ex_copy(p, first), ex_copy(p, row));
+  VarId top = let_new(p, &at, "top", at2(p, one.largest, from, zero, 1));
+  prog_if(p, &at, ex_op2(p, OP_ne, ex_var(p, top), number(p, -INFINITY)));
+  VarId old = let_new(p, &at, "old", at2(p, x->all.largest, row, zero, 1));
+  VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), ex_var(p, top)));
+  VarId less = let_new(p, &at, "less", power(x, minus(p, ex_var(p, old), ex_var(p, new))));
+  VarId more = let_new(p, &at, "more", power(x, minus(p, ex_var(p, top), ex_var(p, new))));
+  put2(p, &at, x->all.largest, row, zero, ex_var(p, new));
+  ExprId was = ex_op2(p, OP_mul, at2(p, x->all.total, row, zero, 1), ex_var(p, less));
+  ExprId add = ex_op2(p, OP_mul, at2(p, one.total, from, zero, 1), ex_var(p, more));
+  put2(p, &at, x->all.total, row, zero, plus(p, was, add));
+  ExprId v = times(p, each_vector(x, &at), x->lanes);
+  was = ex_op2(p, OP_mul, at2(p, x->all.sums, row, v, x->lanes), wide(x, ex_var(p, less)));
+  add = at2(p, one.sums, from, v, x->lanes);
+  put2(p, &at, x->all.sums, row, v, joined(x, add, wide(x, ex_var(p, more)), was));
+}
+
+void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of) {
+  Prog *p = x->p;
+  ExprId row, zero = ex_int(p, 0);
+  at = each_row(x, at, b, &row);
+  ExprId sum = at2(p, of.total, row, zero, 1);
+  if (x->a->whole_rows) {
+    ExprId top = at2(p, of.largest, row, zero, 1);
+    ExprId none = ex_op2(p, OP_eq, top, number(p, -INFINITY));
+    sum = ex_op3(p, OP_select, none, number(p, 1), sum);
+  }
+  VarId by = let_new(p, &at, "by", ex_op1(p, OP_recip, sum));
+  ExprId v = each_vector(x, &at);
+  ExprId e = at2(p, of.sums, row, times(p, ex_copy(p, v), x->lanes), x->lanes);
+  x->val_y[x->width] = along(x, v);
+  Nest n = attend_nest(x, &x->y, x->val_y);
+  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  ExprId idx[MAX_RANK + 1];
+  BufId out;
+  u32 rank = nest_address(&n, &x->y.out, &out, idx);
+  if (!widen_place(&w, &out, idx, &rank)) bug(p->c, LOC_NONE, "attention in another order");
+  prog_store(p, &at, out, idx, rank, ex_op2(p, OP_mul, e, wide(x, ex_var(p, by))));
+}
