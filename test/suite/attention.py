@@ -13,7 +13,7 @@ TARGETS = ("sse2", "avx2", "avx512")
 # name: query heads that share a key head, type of the cache, window (0: none), a mask that is no limit, size of a head, tokens; from 256 on keys come
 # in segments, which threads share
 CASES = {"grouped": (3, "f16", 0, False, 32, 140), "single": (1, "f32", 0, False, 32, 600), "window": (2, "bf16", 70, False, 32, 600),
-         "masked": (5, "f32", 0, True, 32, 300)}
+         "masked": (5, "f32", 0, True, 32, 300), "odd": (3, "f16", 0, False, 37, 280), "tiny": (2, "f32", 0, True, 3, 20)}
 
 
 def graph(group, cache, window, masked, d, tokens):

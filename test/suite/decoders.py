@@ -73,11 +73,10 @@ def session(env, *args):
 
 
 def chunks(env, folder, march):
-    """A text gives the same bits however it is cut into runs; with vectors, if the size of heads is a multiple of 4."""
+    """A text gives the same bits however it is cut into runs."""
     got = session(env, "chunks", folder, "interp", march)
-    wrong = [w for w in got["wrong"] if march == "scalar" or not w.startswith("llama_head:")]
-    if wrong or not got["models"]:
-        raise Fail("; ".join(wrong[:4]) or "no models")
+    if got["wrong"] or not got["models"]:
+        raise Fail("; ".join(got["wrong"][:4]) or "no models")
 
 
 def context(env, folder, engine):

@@ -40,6 +40,8 @@ typedef struct Attend {
   VarId lane, acc;
   bool packed;       /* keys of a block are brought into panels first */
   bool finish_loads; /* maps behind scores read memory along the keys */
+  bool finish_last;  /* or what is left of the depth behind the vectors comes first: they are a loop
+                      */
   ExprId val_s[FORM_AXES], val_y[FORM_AXES];
   bool cut;            /* keys come in segments, as there may be several */
   bool split;          /* threads may take segments of the same rows */
@@ -145,10 +147,10 @@ Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);
 ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k);
 /* What maps make of a score, at the place where val_s stands. */
 ExprId attend_finished(Attend *x, ExprId score);
-ExprId attend_count(const Attend *x, const AttendTile *t);  /* keys of this block for a tile */
-ExprId attend_groups(const Attend *x, const AttendTile *t); /* vectors of keys that a tile has */
-void attend_pack(Attend *x, Cursor at, VarId from);         /* keys from there on, into panels */
-void attend_scores(Attend *x, const AttendTile *t, Cursor at);
+ExprId attend_count(const Attend *x, const AttendTile *t);     /* keys of this block for a tile */
+ExprId attend_groups(const Attend *x, const AttendTile *t);    /* vectors of keys that a tile has */
+void attend_pack(Attend *x, Cursor at, VarId from);            /* keys from there on, into panels */
+void attend_scores(Attend *x, const AttendTile *t, Cursor at); /* with maps, unless finish_last */
 /* Maps that read memory along the keys: not behind the last of them. */
 void attend_finish(Attend *x, const AttendTile *t, Cursor at);
 

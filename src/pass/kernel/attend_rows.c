@@ -22,11 +22,22 @@ static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   return at;
 }
 
-/* Loops over vectors along the width. */
-static ExprId each_vector(const Attend *x, Cursor *at) {
+/* Loops along the width over vectors or, lanes being 1, over what is left behind the last whole
+ * one; the first element. */
+static ExprId each_piece(const Attend *x, Cursor *at, u32 lanes) {
   Prog *p = x->p;
-  i64 n = x->y.axis[x->width].hi / x->lanes;
-  return ex_var(p, prog_for(p, at, ex_int(p, 0), ex_int(p, n), "v"));
+  i64 n = x->y.axis[x->width].hi, whole = n / x->lanes;
+  if (lanes == 1) return ex_var(p, prog_for(p, at, ex_int(p, whole * x->lanes), ex_int(p, n), "v"));
+  return times(p, ex_var(p, prog_for(p, at, ex_int(p, 0), ex_int(p, whole), "v")), lanes);
+}
+
+/* Behind the vectors single elements, if there are any; 0: nothing. */
+static u32 next_lanes(const Attend *x, u32 lanes) {
+  return lanes > 1 && x->y.axis[x->width].hi % x->lanes ? 1 : 0;
+}
+
+static ExprId spread(const Attend *x, ExprId e, u32 lanes) {
+  return lanes > 1 ? wide(x, e) : e;
 }
 
 void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of) {
@@ -35,8 +46,11 @@ void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of) {
   at = each_row(x, at, b, &row);
   put2(p, &at, of.largest, row, zero, number(p, -INFINITY));
   put2(p, &at, of.total, row, zero, number(p, 0));
-  ExprId v = times(p, each_vector(x, &at), x->lanes);
-  put2(p, &at, of.sums, row, v, wide(x, number(p, 0)));
+  for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
+    Cursor in = at;
+    ExprId v = each_piece(x, &in, lanes);
+    put2(p, &in, of.sums, row, v, spread(x, number(p, 0), lanes));
+  }
 }
 
 void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first) {
@@ -46,8 +60,11 @@ void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first) {
   ExprId to = plus(p, ex_copy(p, first), ex_copy(p, row));
   put2(p, &at, x->parts.largest, to, zero, at2(p, x->here.largest, row, zero, 1));
   put2(p, &at, x->parts.total, to, zero, at2(p, x->here.total, row, zero, 1));
-  ExprId v = times(p, each_vector(x, &at), x->lanes);
-  put2(p, &at, x->parts.sums, to, v, at2(p, x->here.sums, row, v, x->lanes));
+  for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
+    Cursor in = at;
+    ExprId v = each_piece(x, &in, lanes);
+    put2(p, &in, x->parts.sums, to, v, at2(p, x->here.sums, row, v, lanes));
+  }
 }
 
 void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
@@ -65,10 +82,25 @@ void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
   ExprId was = ex_op2(p, OP_mul, at2(p, x->all.total, row, zero, 1), ex_var(p, less));
   ExprId add = ex_op2(p, OP_mul, at2(p, one.total, from, zero, 1), ex_var(p, more));
   put2(p, &at, x->all.total, row, zero, plus(p, was, add));
-  ExprId v = times(p, each_vector(x, &at), x->lanes);
-  was = ex_op2(p, OP_mul, at2(p, x->all.sums, row, v, x->lanes), wide(x, ex_var(p, less)));
-  add = at2(p, one.sums, from, v, x->lanes);
-  put2(p, &at, x->all.sums, row, v, joined(x, add, wide(x, ex_var(p, more)), was));
+  for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
+    Cursor in = at;
+    ExprId v = each_piece(x, &in, lanes);
+    was = ex_op2(p, OP_mul, at2(p, x->all.sums, row, v, lanes), spread(x, ex_var(p, less), lanes));
+    add = at2(p, one.sums, from, v, lanes);
+    put2(p, &in, x->all.sums, row, v, joined(x, add, spread(x, ex_var(p, more), lanes), was));
+  }
+}
+
+/* The place in the result of the element, or vector, from `first` on. */
+static u32 place_of(Attend *x, ExprId first, u32 lanes, BufId *out, ExprId *idx) {
+  Prog *p = x->p;
+  x->val_y[x->width] = lanes > 1 ? plus(p, first, ex_var(p, x->lane)) : first;
+  Nest n = attend_nest(x, &x->y, x->val_y);
+  Widen w = {.p = p, .lane = x->lane, .lanes = lanes, .once = &x->l->once};
+  u32 rank = nest_address(&n, &x->y.out, out, idx);
+  if (lanes > 1 && !widen_place(&w, out, idx, &rank))
+    bug(p->c, LOC_NONE, "attention in another order");
+  return rank;
 }
 
 void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of) {
@@ -82,14 +114,12 @@ void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of) {
     sum = ex_op3(p, OP_select, none, number(p, 1), sum);
   }
   VarId by = let_new(p, &at, "by", ex_op1(p, OP_recip, sum));
-  ExprId v = each_vector(x, &at);
-  ExprId e = at2(p, of.sums, row, times(p, ex_copy(p, v), x->lanes), x->lanes);
-  x->val_y[x->width] = along(x, v);
-  Nest n = attend_nest(x, &x->y, x->val_y);
-  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
-  ExprId idx[MAX_RANK + 1];
-  BufId out;
-  u32 rank = nest_address(&n, &x->y.out, &out, idx);
-  if (!widen_place(&w, &out, idx, &rank)) bug(p->c, LOC_NONE, "attention in another order");
-  prog_store(p, &at, out, idx, rank, ex_op2(p, OP_mul, e, wide(x, ex_var(p, by))));
+  for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
+    Cursor in = at;
+    ExprId v = each_piece(x, &in, lanes), idx[MAX_RANK + 1];
+    ExprId e = ex_op2(p, OP_mul, at2(p, of.sums, row, v, lanes), spread(x, ex_var(p, by), lanes));
+    BufId out;
+    u32 rank = place_of(x, v, lanes, &out, idx);
+    prog_store(p, &in, out, idx, rank, e);
+  }
 }

@@ -191,12 +191,32 @@ static void packed_scores(Attend *x, const AttendTile *t, Cursor at) {
     for (i64 v = 0; v < count; v++) {
       ExprId place = plus(p, ex_copy(p, first), ex_int(p, v * x->lanes));
       ExprId e = reg_load(p, acc, ex_int(p, r), ex_int(p, v));
-      if (!x->finish_loads) {
+      if (!x->finish_last) {
         ExprId key = plus(p, ex_var(p, t->from), ex_copy(p, place));
         e = finished_vector(x, t, r, key, e);
       }
       put2(p, &at, x->score, ex_int(p, r), place, e);
     }
+}
+
+/* What is left of the depth behind the vectors, number by number. */
+static void last_products(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  i64 depth = x->s.axis[x->depth].hi;
+  if (depth % x->lanes == 0) return;
+  for (i64 r = 0; r < t->rows; r++) {
+    Cursor in = at;
+    VarId k = prog_for(p, &in, ex_int(p, 0), attend_count(x, t), "k");
+    ExprId place = ex_var(p, k), row = ex_int(p, r);
+    VarId d = prog_for(p, &in, ex_int(p, depth / x->lanes * x->lanes), ex_int(p, depth), "d");
+    stand_at(x, t, r);
+    x->val_s[x->of_s[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
+    x->val_s[x->depth] = ex_var(p, d);
+    Nest n = attend_nest(x, &x->s, x->val_s);
+    ExprId a = ex_cast(p, DT_f32, nest_load(&n, x->query), false);
+    ExprId b = ex_cast(p, DT_f32, nest_load(&n, x->keys), false);
+    put2(p, &in, x->score, row, place, joined(x, a, b, at2(p, x->score, row, place, 1)));
+  }
 }
 
 void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
@@ -205,6 +225,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
     return;
   }
   Prog *p = x->p;
+  Cursor all = at;
   u32 parts = x->lanes / TILE_KEYS;
   VarId z[MAX_LANES / TILE_KEYS][MOST_ROWS];
   VarId g = prog_for(p, &at, ex_int(p, 0), attend_groups(x, t), "g");
@@ -215,9 +236,10 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
     for (u32 n = parts / 2; n > 0; n /= 2)
       for (u32 c = 0; c < n; c++) z[c][r] = fold_pair(p, &at, z[c][r], z[c + n][r], n);
     ExprId e = in_order(x, &at, z[0][r]);
-    if (!x->finish_loads) e = finished_vector(x, t, r, ex_var(p, first), e);
+    if (!x->finish_last) e = finished_vector(x, t, r, ex_var(p, first), e);
     put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
   }
+  last_products(x, t, all);
 }
 
 void attend_finish(Attend *x, const AttendTile *t, Cursor at) {

@@ -107,12 +107,13 @@ static bool find_rows(Attend *x) {
 }
 
 /* Vectors as wide as the machine's, or half or a quarter of that, that fill both the depth and the
- * width of a head; false: not even TILE_KEYS lanes do. */
+ * width of a head. If not even TILE_KEYS lanes do, what is left behind the last vector is computed
+ * number by number: slowly, but in the same order for any number of rows. */
 static bool choose_lanes(Attend *x) {
   Dim depth = x->s.axis[x->depth].hi, width = x->y.axis[x->width].hi;
   if (!dim_is_const(depth) || !dim_is_const(width) || depth < 1 || width < 1) return false;
-  while (x->lanes >= TILE_KEYS && (depth % x->lanes || width % x->lanes)) x->lanes /= 2;
-  return x->lanes >= TILE_KEYS;
+  while (x->lanes > TILE_KEYS && (depth % x->lanes || width % x->lanes)) x->lanes /= 2;
+  return !x->packed || (depth % x->lanes == 0 && width % x->lanes == 0);
 }
 
 /* Are all operands vectors where they must be? Written for one place, and dropped. */
@@ -145,6 +146,7 @@ static bool is_wide(Attend *x) {
     if (k.e->kind == EX_load)
       for (u32 i = 0; i < k.e->narg; i++)
         x->finish_loads = x->finish_loads || ex_mentions(p, k.e->arg[i], x->lane);
+  x->finish_last = x->finish_loads || x->s.axis[x->depth].hi % x->lanes;
   memset(x->val_s, 0, sizeof x->val_s);
   memset(x->val_y, 0, sizeof x->val_y);
   prog_rewind(p, mark);
@@ -360,6 +362,26 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
            reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
 }
 
+/* What is left of the width behind the panels, number by number. */
+static void last_values(Attend *x, const AttendTile *t, Cursor at) {
+  Prog *p = x->p;
+  i64 width = x->y.axis[x->width].hi;
+  for (i64 r = 0; r < t->rows; r++) {
+    Cursor in = at;
+    ExprId v =
+        ex_var(p, prog_for(p, &in, ex_int(p, width / x->lanes * x->lanes), ex_int(p, width), "v"));
+    ExprId row = row_at(t, p, r), less = at2(p, x->shrink, ex_int(p, r), ex_int(p, 0), 1);
+    put2(p, &in, x->here.sums, row, v, ex_op2(p, OP_mul, at2(p, x->here.sums, row, v, 1), less));
+    VarId k = prog_for(p, &in, ex_int(p, 0), attend_count(x, t), "k");
+    x->val_y[x->of_y[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
+    x->val_y[x->width] = v;
+    Nest n = attend_nest(x, &x->y, x->val_y);
+    ExprId w = at2(p, x->score, ex_int(p, r), ex_var(p, k), 1);
+    ExprId e = ex_cast(p, DT_f32, nest_load(&n, x->values), false);
+    put2(p, &in, x->here.sums, row, v, joined(x, w, e, at2(p, x->here.sums, row, v, 1)));
+  }
+}
+
 /* All panels: as many at a time as there are registers for, then what is left. */
 static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
@@ -372,6 +394,7 @@ static void all_values(Attend *x, const AttendTile *t, Cursor at) {
     add_values(x, t, in, times(p, c, most), most);
   }
   if (panels % most) add_values(x, t, at, ex_int(p, panels / most * most), panels % most);
+  if (x->y.axis[x->width].hi % x->lanes) last_values(x, t, at);
 }
 
 /* ---- loops ---- */
@@ -392,7 +415,7 @@ static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
     prog_if(p, &at, any);
   }
   attend_scores(x, &t, at);
-  if (x->finish_loads) attend_finish(x, &t, at);
+  if (x->finish_last) attend_finish(x, &t, at);
   hide_keys(x, &t, at, low, high);
   write_weights(x, &t, at);
   all_values(x, &t, at);
