@@ -79,6 +79,13 @@ const char *ingot_nearest(const char *said, const char *const *name, size_t n);
 IngotStatus ingot_open(Ingot *m, const char *path);
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);
 
+/* A further model of the same C file, whose functions are entries beside those of m: the arena
+ * serves all, equal weights are stored once, and each keeps a state of its own. What is said about
+ * its inputs (dimensions, shapes, constants, state) is said to *more, before anything is made of m;
+ * the rest is said to m. Its name in the file is that of its path. It is freed with m, and good for
+ * nothing else. */
+IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more);
+
 /* Text and ids of tokens. A vocabulary is that of a GGUF file, of a tokenizer.json, of a
  * tokenizer.model of SentencePiece, or of a folder with one of these; it needs no open model, and a
  * model may have another one. Ids and texts are good until the next call with the same object.

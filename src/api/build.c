@@ -329,6 +329,9 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     api_native(m, o->cc);
   b.kind = product(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
+  if (b.kind == PD_program && api_entry_count(m) > 1)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "a program runs one model; of several there are OUT.o, OUT.a and OUT.so");
   folder_protect(c, &b.folder, build, &b);
   return b.size;
 }

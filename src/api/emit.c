@@ -162,22 +162,28 @@ const char *api_march_text(Ingot *m, const Target *one) {
   return t.n ? text_cstr(&t) : one->name;
 }
 
-/* What the caller said that shapes the output, in one spelling. */
-static const char *options_text(Ingot *m, const IngotC *o) {
-  Text t = text_new(&m->c->keep);
+/* What was said about the inputs of a model. */
+static void put_shapes_said(const Ingot *m, Text *t) {
+  if (m->entry) text_fmt(t, "%sentry %s", gap(t), m->entry);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *b = &m->told.dim.at[i];
     if (is_idle(m, b)) continue;
-    text_puts(&t, gap(&t));
+    text_puts(t, gap(t));
     if (b->symbol)
-      text_puts(&t, str_text(m->c, b->symbol));
+      text_puts(t, str_text(m->c, b->symbol));
     else
-      text_fmt(&t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
-    text_fmt(&t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
+      text_fmt(t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
+    text_fmt(t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
   }
   for (u32 i = 0; i < m->told.given.n; i++)
     if (m->told.given.at[i].frozen)
-      text_fmt(&t, "%sfreeze %s", gap(&t), str_text(m->c, m->told.given.at[i].name));
+      text_fmt(t, "%sfreeze %s", gap(t), str_text(m->c, m->told.given.at[i].name));
+}
+
+/* What the caller said that shapes the output, in one spelling. */
+static const char *options_text(Ingot *m, const IngotC *o) {
+  Text t = text_new(&m->c->keep);
+  for (u32 i = 0; i < api_entry_count(m); i++) put_shapes_said(api_entry(m, i), &t);
   if (m->bodies.n || (m->target && m->target->lanes > 1))
     text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->target));
   if (m->wish.precise) text_fmt(&t, "%sprecise", gap(&t));
@@ -188,13 +194,60 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   if (m->wish.threads > 1)
     text_fmt(&t, "%sthreads=%u%s", gap(&t), m->wish.threads, m->wish.openmp ? " openmp" : "");
   if (o->weights) text_fmt(&t, "%sweights=%s", gap(&t), o->weights);
-  for (u32 i = 0; i < m->told.state.n; i++)
-    text_fmt(&t, "%sstate %s", gap(&t), m->told.state.at[i]);
+  for (u32 k = 0; k < api_entry_count(m); k++)
+    for (u32 i = 0; i < api_entry(m, k)->told.state.n; i++)
+      text_fmt(&t, "%sstate %s", gap(&t), api_entry(m, k)->told.state.at[i]);
   if (o->selftest) text_fmt(&t, "%s%sselftest", gap(&t), o->selftest < 0 ? "no-" : "");
   if (o->debug) text_fmt(&t, "%sdebug", gap(&t));
   if (o->split > 1) text_fmt(&t, "%ssplit=%d", gap(&t), o->split);
   if (o->profile) text_fmt(&t, "%sprofile", gap(&t));
   return text_cstr(&t);
+}
+
+/* ---- entries ---- */
+
+/* The programs of a body, each with its self-test; why: the first reason that one has none. */
+static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, const char **why) {
+  u32 n = api_entry_count(m);
+  EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
+  for (u32 i = 0; i < n; i++) {
+    Ingot *x = api_entry(m, i);
+    Prog *p = api_program(x, body);
+    TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
+    if (r && r->why) *why = r->why;
+    to[i] = (EmitEntry){x->entry, p, *why ? NULL : &r->st, x->macs};
+  }
+  return to;
+}
+
+static const char *source_text(Ingot *m) {
+  Text t = text_new(&m->c->keep);
+  for (u32 i = 0; i < api_entry_count(m); i++) {
+    const Ingot *x = api_entry(m, i);
+    text_fmt(&t, "%s%s", i ? ", " : "",
+             str_text(m->c, x->g && x->g->name ? x->g->name : x->p->name));
+  }
+  return text_cstr(&t);
+}
+
+static u64 source_hash(Ingot *m) {
+  u64 hash = hash_bytes(m->source.at, m->source.n);
+  for (u32 i = 1; i < api_entry_count(m); i++) {
+    const Source *s = &api_entry(m, i)->source;
+    hash = (hash ^ hash_bytes(s->at, s->n)) * 1099511628211u;
+  }
+  return hash;
+}
+
+/* What a file of several entries does not have. */
+static void need_one_entry(Ingot *m, const IngotC *o) {
+  static const char *const what[] = {"--caller", "--profile", "language models"};
+  bool wanted[] = {o->caller, o->profile, false};
+  if (api_entry_count(m) == 1) return;
+  for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
+  for (u32 i = 0; i < sizeof what / sizeof *what; i++)
+    if (wanted[i])
+      fail(m->c, ERR_unsupported, LOC_NONE, "%s: only of a file with one model", what[i]);
 }
 
 static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, Text *header,
@@ -210,25 +263,23 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
   if (o->split < 0 || o->split > SPLIT_MOST)
     fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, SPLIT_MOST);
   api_bodies(m);
+  need_one_entry(m, o);
   u32 n = m->body ? m->bodies.n : 1;
   EmitBody *body = NEWS(&c->keep, EmitBody, n);
   const char *why = NULL;
   for (u32 i = 0; i < n; i++) {
-    Prog *p = m->body ? m->body[i] : m->p;
-    body[i].p = p;
     body[i].target = m->body ? m->bodies.at[i] : api_made(m);
-    TestRun *r = why ? NULL : make_test(m, p, !i && body[i].target->fma, o->selftest);
-    if (r && r->why) why = r->why;
-    body[i].selftest = why ? NULL : &r->st;
+    body[i].n = api_entry_count(m);
+    body[i].entry = make_entries(m, i, !i && body[i].target->fma, o->selftest, &why);
   }
-  for (u32 i = 0; why && i < n; i++) body[i].selftest = NULL;
+  for (u32 i = 0; why && i < n; i++)
+    body[i].entry = make_entries(m, i, false, -1, &(const char *){NULL});
   if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
-                   .source = str_text(c, m->g && m->g->name ? m->g->name : m->p->name),
+                   .source = source_text(m),
                    .options = options_text(m, o),
-                   .hash = hash_bytes(m->source.at, m->source.n),
-                   .macs = m->macs,
+                   .hash = source_hash(m),
                    .march = api_march_text(m, api_made(m)),
                    .no_selftest = why,
                    .openmp = m->wish.openmp,
@@ -293,10 +344,11 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
 u64 api_weight_bytes(const Ingot *m) {
   u64 n = 0;
   for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
-    const Prog *p = m->body ? m->body[i] : m->p;
+    const Prog *p = api_program(m, i);
     for (BufId b = 1; b < p->buf.n; b++)
       if (p->buf.at[b].data) n += tensor_bytes(p->buf.at[b].data);
   }
+  for (u32 i = 0; i < m->also.n; i++) n += api_weight_bytes(m->also.at[i]);
   return n;
 }
 

@@ -115,6 +115,9 @@ struct Ingot {
   LastRun run;
   Written written;
   const struct Vocab *vocab; /* of ingot_open_vocab; NULL: none */
+  VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
+  const char *entry;         /* what its functions are called in such a file; NULL: it has one */
+  bool joined;               /* programs of all of these share an arena */
 };
 
 /* session.c */
@@ -165,6 +168,13 @@ Str api_result_name(const Ingot *m, u32 i);
  * bounds leave open in inputs that are made up */
 void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss);
 void api_hint_open(Ingot *m);
+
+/* entries.c */
+void api_open(Ingot *m, const char *path); /* session.c: a file */
+void api_entries(Ingot *m); /* programs of all models, for every body; after those of the first */
+u32 api_entry_count(const Ingot *m);         /* 1: there is only one model */
+Ingot *api_entry(Ingot *m, u32 i);           /* the model itself, then the others */
+Prog *api_program(const Ingot *m, u32 body); /* of a model that the passes have run on */
 
 /* choose.c */
 void api_choose(Ingot *m, const Target *target); /* makes several programs, keeps one */

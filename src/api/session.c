@@ -102,6 +102,10 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
   if (!text_begins(s.at, s.n, "prog")) m->reader = reader_open(c, &m->source, &m->model);
 }
 
+void api_open(Ingot *m, const char *path) {
+  open_model(m, path, true, NULL, 0);
+}
+
 IngotStatus ingot_open(Ingot *m, const char *path) {
   API_CALL(m, open_model(m, path, true, NULL, 0));
 }
@@ -409,7 +413,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
     api_choose(m, target);
 }
 
-void api_bodies(Ingot *m) {
+static void make_bodies(Ingot *m) {
   Ctx *c = m->c;
   api_passes(m, NULL);
   if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
@@ -430,6 +434,11 @@ void api_bodies(Ingot *m) {
   }
   *m = first;
   m->body = body;
+}
+
+void api_bodies(Ingot *m) {
+  make_bodies(m);
+  api_entries(m);
 }
 
 void api_need_one(const Ingot *m) {

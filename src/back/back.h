@@ -63,17 +63,15 @@ typedef struct EmitMore {
 } EmitMore;
 
 typedef struct EmitOptions {
-  const char *name;    /* prefix of all external names: an identifier */
-  const char *version; /* of the generator */
-  const char *source;  /* what the model was, for the comment */
-  const char *options; /* that shaped the output, for the comment */
-  u64 hash;            /* of the model */
-  double macs;
-  const char *march;        /* names of the targets of all bodies, separated by commas */
-  const Target *target;     /* whose vectors are written; every other machine gets plain loops */
-  const SelfTest *selftest; /* NULL: no self-test, because of */
-  const char *no_selftest;
-  bool openmp;  /* threads are OpenMP's */
+  const char *name;        /* prefix of all external names: an identifier */
+  const char *version;     /* of the generator */
+  const char *source;      /* what the model was, for the comment */
+  const char *options;     /* that shaped the output, for the comment */
+  u64 hash;                /* of the model */
+  const char *march;       /* names of the targets of all bodies, separated by commas */
+  const Target *target;    /* whose vectors are written; every other machine gets plain loops */
+  const char *no_selftest; /* why there is none */
+  bool openmp;             /* threads are OpenMP's */
   bool debug;   /* every buffer a static array of its own, so that sanitizers see what leaves it */
   bool caller;  /* add NAME_call, a function of fixed type around the entry */
   bool profile; /* calls NAME_PROFILE behind every kernel; see c/cprofile.c */
@@ -110,16 +108,23 @@ typedef struct Blob {
   u64 n; /* bytes */
   VEC(Chunk) piece;
 } Blob;
-/* One of several programs for the same model. */
-typedef struct EmitBody {
+/* A program of a file: one of its entries. */
+typedef struct EmitEntry {
+  const char *name; /* of the functions, behind that of the file; NULL: it is the only entry */
   const Prog *p;
-  const Target *target;     /* of two bodies no two are for the same */
-  const SelfTest *selftest; /* all have one, or none has */
+  const SelfTest *selftest; /* NULL: none; all entries have one, or none has */
+  double macs;
+} EmitEntry;
+/* The programs of a file for one machine; several were joined (progs_join). */
+typedef struct EmitBody {
+  const EmitEntry *entry;
+  u32 n;
+  const Target *target; /* of two bodies no two are for the same */
 } EmitBody;
-/* c/cmulti.c: one C99 file and its header, appended to the texts, with a body for each program, in
+/* c/cmulti.c: one C99 file and its header, appended to the texts, with a body for each target, in
  * the order of target_table: the first is for every machine, of the others the file takes the last
- * that its CPU can run. The programs are planned, and stay as they are. target and selftest of the
- * options are not looked at. blob: WM_file, WM_pointer. */
+ * that its CPU can run. All have the same entries. The programs are planned, and stay as they are.
+ * target of the options is not looked at. blob: WM_file, WM_pointer. */
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob);
 

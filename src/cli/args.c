@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum OptKind { OPT_flag, OPT_may, OPT_text, OPT_real, OPT_whole, OPT_list } OptKind;
 
@@ -294,6 +295,19 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   return 0;
 }
 
+/* A word that looks like one an option takes is a model only if there is such a file. */
+static int is_model(const char *word) {
+  const char *dot = strrchr(word, '.');
+  int other = strchr(word, '=') || (dot && (!strcmp(dot, ".npz") || !strcmp(dot, ".npy")));
+  return !other || !access(word, F_OK);
+}
+
+static void add_model(Args *a, const char *path) {
+  a->models[a->nmodels++] =
+      (ModelWords){path, a->ndim, a->nshape, a->nmax_shape, a->nstate, a->nfreeze, a->ninput};
+  a->model = a->models[0].path;
+}
+
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
   a->verb = v->name;
@@ -304,8 +318,8 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i], *eq = NULL;
     if (w[0] != '-' || !w[1]) {
-      if (a->model || !v->wants_model) return no_place(v, a, w);
-      a->model = w;
+      if (a->nmodels == v->wants_model || (a->model && !is_model(w))) return no_place(v, a, w);
+      add_model(a, w);
       continue;
     }
     int is_long = w[1] == '-';

@@ -21,6 +21,7 @@ int verb_build(const Args *a) {
   rest.march = NULL;                        /* goes to the compiler, which knows more of them */
   IngotStatus s = ingot_check_build(m, &o); /* --tune may take hours before it is built */
   if (!s) s = prepare(m, &rest);
+  if (!s) s = prepare_others(m, &rest);
   if (!s) s = tune(m, a, a->march);
   watch_task("build");
   if (!s) s = ingot_build(m, &o);

@@ -9,12 +9,21 @@
 typedef struct Args Args;
 typedef struct Verb Verb;
 
+/* What is said about the inputs of one model: how many words of each list stand in front of it. */
+typedef struct ModelWords {
+  const char *path;
+  int dim, shape, max_shape, state, freeze, input;
+} ModelWords;
+enum { MODELS_MOST = 16 };
+
 /* Options of all verbs; a verb refuses those its row does not list. */
 struct Args {
   const char *verb; /* and the words behind it, for a command to try instead */
   const char *const *word;
   int nword;
-  const char *model;
+  const char *model; /* the first */
+  ModelWords models[MODELS_MOST];
+  int nmodels;
   const void *bytes; /* of the model, where it is standard input and needed more than once */
   size_t nbytes;
   const char *engine, *data, *inputs, *output;
@@ -51,7 +60,7 @@ struct Verb {
   int (*run)(const Args *a); /* returns the exit code */
   const char *options;       /* names of the long options it takes, separated by spaces */
   const char *usage, *text;  /* one line each */
-  int wants_model;
+  int wants_model;           /* 0: none; 1; MODELS_MOST: that many at most */
 };
 
 /* args.c: fills a from argv; 0, or 2 after a message on stderr. */
@@ -73,6 +82,8 @@ void say_hint(const Ingot *m, const Args *a);
 /* Says which files will be written, opens the model and passes on everything the user said about
  * its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
+/* The same for the models behind the first, which become entries of one file. */
+IngotStatus prepare_others(Ingot *m, const Args *a);
 /* For verbs that open the model several times: keeps standard input, if it is that. 0, or the exit
  * code after a message. */
 int keep_model(Args *a);

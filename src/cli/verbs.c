@@ -19,7 +19,7 @@ void say_messages(const Ingot *m, int quiet) {
 
 void say_hint(const Ingot *m, const Args *a) {
   const char *word;
-  if (!ingot_hint(m, 0)) return;
+  if (!ingot_hint(m, 0) || a->nmodels > 1) return; /* which place is meant is not known */
   fprintf(stderr, "ingot: for example: ingot %s", a->verb);
   for (int i = 0; i < a->nword; i++) shell_word(" ", a->word[i], stderr);
   for (uint32_t i = 0; (word = ingot_hint(m, i)); i++) shell_word(" ", word, stderr);
@@ -33,18 +33,51 @@ int finish(Ingot *m, const Args *a, IngotStatus s) {
   return (int)s;
 }
 
+/* Words that stand in front of all models are said of each, those behind one of that one. */
+static int is_said(const Args *a, int k, int word, int first, int from, int to) {
+  return word < first || (word >= from && (k + 1 >= a->nmodels || word < to));
+}
+
+/* What was said about the inputs of model k. */
+static IngotStatus say_inputs(Ingot *m, const Args *a, int k) {
+  const ModelWords *first = &a->models[0], *w = &a->models[k];
+  const ModelWords *end = &a->models[k + 1 < a->nmodels ? k + 1 : k];
+  IngotStatus s = INGOT_OK;
+#define SAID(list) is_said(a, k, i, first->list, w->list, end->list)
+  for (int i = 0; !s && i < a->ndim; i++)
+    if (SAID(dim)) s = ingot_set_dim(m, a->dim[i]);
+  for (int i = 0; !s && i < a->nshape; i++)
+    if (SAID(shape)) s = ingot_set_shape(m, a->shape[i], 0);
+  for (int i = 0; !s && i < a->nmax_shape; i++)
+    if (SAID(max_shape)) s = ingot_set_shape(m, a->max_shape[i], 1);
+  for (int i = 0; !s && i < a->nstate; i++)
+    if (SAID(state)) s = ingot_set_state(m, a->state[i]);
+  for (int i = 0; !s && i < a->nfreeze; i++)
+    if (SAID(freeze)) s = ingot_freeze(m, a->freeze[i]);
+  for (int i = 0; !s && i < a->ninput; i++)
+    if (SAID(input)) s = ingot_input_spec(m, a->input[i]);
+#undef SAID
+  return s;
+}
+
+IngotStatus prepare_others(Ingot *m, const Args *a) {
+  IngotStatus s = INGOT_OK;
+  Ingot *more;
+  if (a->nmodels > 1 && a->tune) return (IngotStatus)refuse(a, "--tune measures one model");
+  for (int k = 1; !s && k < a->nmodels; k++) {
+    s = ingot_also(m, a->models[k].path, &more);
+    if (!s) s = say_inputs(more, a, k);
+  }
+  return s;
+}
+
 IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   if (!s && !a->bytes) s = ingot_open(m, a->model);
-  for (int i = 0; !s && i < a->ndim; i++) s = ingot_set_dim(m, a->dim[i]);
-  for (int i = 0; !s && i < a->nshape; i++) s = ingot_set_shape(m, a->shape[i], 0);
-  for (int i = 0; !s && i < a->nmax_shape; i++) s = ingot_set_shape(m, a->max_shape[i], 1);
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
-  for (int i = 0; !s && i < a->nstate; i++) s = ingot_set_state(m, a->state[i]);
-  for (int i = 0; !s && i < a->nfreeze; i++) s = ingot_freeze(m, a->freeze[i]);
-  for (int i = 0; !s && i < a->ninput; i++) s = ingot_input_spec(m, a->input[i]);
+  if (!s) s = say_inputs(m, a, 0);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);
@@ -386,6 +419,7 @@ static int verb_compile(const Args *a) {
               .debug = a->debug,
               .split = (int)a->split};
   IngotStatus s = prepare(m, &all);
+  if (!s) s = prepare_others(m, a);
   if (!s) s = tune(m, a, NULL);
   watch_task("compile");
   if (!s && output)
@@ -402,15 +436,15 @@ const Verb verb_table[] = {
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split caller profile debug input inputs "
      "data " SHAPES,
-     "MODEL [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
-     "turn a model into one C file (and its header with -o)", 1},
+     "MODEL... [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
+     "turn a model, or several, into one C file (and its header with -o)", MODELS_MOST},
     {"build", verb_build,
      "output name func-name weights state cc march tune tuned precise optimize-for ram optimize "
      "sanitize threads threads-api threads-grain selftest no-selftest caller profile debug input "
      "inputs "
      "data " SHAPES,
-     "MODEL -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
-     "turn a model into an object file, a library or a program", 1},
+     "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
+     "turn a model into an object file, a library or a program", MODELS_MOST},
     {"play", verb_play,
      "model-path prompt system raw max-tokens context temperature top-k top-p min-p repeat-penalty "
      "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise",

@@ -67,4 +67,7 @@ bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to);
  * there are any. */
 bool mem_collision(Prog *p, BufId *a, BufId *b);
 
+/* prog_join.c: programs that share an arena from now on, as entries of one file. */
+void progs_join(Prog *const *p, u32 n);
+
 #endif

@@ -44,7 +44,8 @@ static void emit(Ctx *c, void *arg) {
                    .march = "avx2",
                    .no_selftest = "",
                    .literal_bytes = 1 << 20};
-  EmitBody body = {.p = p};
+  EmitEntry entry = {.p = p};
+  EmitBody body = {.entry = &entry, .n = 1};
   for (u32 i = 0; i < target_count; i++)
     if (!strcmp(target_table[i].name, "avx2")) body.target = &target_table[i];
   emit_bodies(&body, 1, &o, &source, &header, NULL);

@@ -92,7 +92,7 @@ typedef struct KernelTexts {
 } KernelTexts;
 
 typedef struct WeightForm {
-  Pool *pool;  /* NULL: the file has one body */
+  Pool *pool;  /* NULL: the file has one program */
   u32 *number; /* by buffer: in the names of constants */
   bool text;   /* long ones are strings */
   bool blob;   /* or in a file of their own: */
@@ -148,25 +148,38 @@ typedef struct VectorTexts {
   bool dot4;       /* some of them for several products at a time */
 } VectorTexts;
 
-/* A body of a file, while it is written. */
-struct Emit {
-  Ctx *c;
-  Prog *p; /* as it was given, and what is made of it here: expressions of extents, symbols */
-  const EmitOptions *o;
-  const char *marks[3]; /* suffix of this body's names, NAME, and that in capitals: see put_own */
-  bool above;           /* it is compiled only where its vectors are */
-  Text *t;              /* being written */
-  u32 indent;
-  EntryText entry;
+/* A body of a file: what its programs have in common. Kernels with the same text are one, whichever
+ * of them call it. */
+typedef struct Common {
+  Emit *first; /* of the programs */
+  u32 n;
   KernelTexts kernels;
-  WeightForm weights;
-  FrameSizes sizes;
-  UseMarks marked;
   Statuses why;
   SharedKernels shared_kernels;
   Profile profile;
   bool need[RT_COUNT];
   bool math[OP_SCALARS][MP_COUNT]; /* functions used */
+  VectorTexts vec;
+  bool chosen; /* one of several bodies: which of them runs is found out by running */
+  bool above;  /* it is compiled only where its vectors are */
+} Common;
+
+/* A program of a body, while it is written: an entry of the file. */
+struct Emit {
+  Ctx *c;
+  Common *all;
+  Emit *next; /* program of the body */
+  Prog *p;    /* as it was given, and what is made of it here: expressions of extents, symbols */
+  const EmitOptions *o;
+  const EmitEntry *given;
+  const char *marks[5]; /* suffix of the body's names, NAME, that in capitals, and both with the
+                           name of the entry: see put_own */
+  Text *t;              /* being written */
+  u32 indent;
+  EntryText entry;
+  WeightForm weights;
+  FrameSizes sizes;
+  UseMarks marked;
   LocalNames names;
   const char **var; /* C name of each variable in scope */
   u32 nvars;        /* there is room for */
@@ -178,7 +191,6 @@ struct Emit {
   bool *open_out; /* by result: its shape is known only after running */
   StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel; /* the text being written is that of a kernel, not of the entry */
-  VectorTexts vec;
   Body b;
   u32 nbodies;
   u32 *reg_body; /* by buffer: the body in which these registers have the number */
@@ -273,11 +285,12 @@ const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the vector 
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
 
 /* emit.c */
-/* Writes the kernels and the entry, each aside. pool: of a file with several bodies, or NULL.
- * above: it is compiled only where its vectors are. */
-Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix,
-                 bool above, Blob *blob);
-EmitFacts facts_of(Emit *e);
+/* Writes the kernels and the entry of one more program of a body, each aside. pool: of a file with
+ * several programs, or NULL. */
+Common *body_begin(Ctx *c);
+Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool *pool,
+                 const char *suffix, Blob *blob);
+EmitFacts facts_of(const Common *body);
 u64 arena_bytes(const Emit *e);
 u64 buf_bytes(Emit *e, BufId b);        /* at most */
 bool is_argument(const Emit *e, Sym s); /* a size that the caller gives? */
@@ -298,6 +311,7 @@ void put_prelude(Emit *e, Text *t);
 void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Emit *e, Text *t);
+bool any_state(const Emit *e); /* of the body's programs */
 
 /* csplit.c: parts that are compiled side by side */
 bool has_parts(const Emit *e);
@@ -341,7 +355,8 @@ void put_shared(Emit *e, StmtId first);           /* the loop, inside its functi
 u64 pool_bytes(const Emit *e);                    /* of the arena */
 void put_thread_headers(Emit *e, Text *t);
 void put_threads(Emit *e, Text *t);
-void put_thread_entry(Emit *e, Text *t);
+void put_thread_entry(Emit *e, Text *t); /* of each program */
+void put_thread_start(Emit *e, Text *t); /* of the body */
 void put_thread_declarations(Emit *e, Text *t);
 
 /* cdata.c */
@@ -369,7 +384,10 @@ void put_caller(Emit *e, Text *out, const Prog *const *body, u32 n, u64 arena);
 /* crt.c */
 /* What a body calls its own carries its suffix, so that a file can have several: functions, types,
  * and macros that do not mean the same in all bodies. @ in the text stands for it, $ for NAME and
- * ` for NAME in capitals; text_fmt does the rest. */
+ * ` for NAME in capitals; MINE is NAME where the file has one entry, else NAME_ENTRY, and MY_CAPS
+ * that in capitals; text_fmt does the rest. */
+#define MINE    "\1"
+#define MY_CAPS "\2"
 void put_own(Emit *e, Text *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void put_marked(Emit *e, Text *t, const char *text); /* nothing but that */
 void put_runtime(Emit *e, Text *out);

@@ -102,8 +102,8 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
     if (shared == first) e->shared = body;
     body = prog_legalize(p, body, vectors ? prog_lanes(p, first, e->o->target) : 0, e->b.a);
     need_names(e);
-    e->vec.twice = e->vec.twice || vectors;
-    if (vectors && !e->above) put_own(e, e->t, "#if IG_VECTORS@\n");
+    e->all->vec.twice = e->all->vec.twice || vectors;
+    if (vectors && !e->all->above) put_own(e, e->t, "#if IG_VECTORS@\n");
     Text *outer = e->t, text = text_new(e->b.a);
     e->t = &text;
     put_block(e, body);
@@ -129,7 +129,7 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
   bool apart = false;
   bool twice = t->lanes > 1 && !t->loops && put_form(e, first, BM_vectors, owner);
   if (twice) {
-    if (e->above) return; /* it is compiled nowhere else */
+    if (e->all->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
     apart = e->b.apart;
     text_puts(e->t, "#else\n");

@@ -15,13 +15,13 @@
 #define GNU "defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE)"
 
 bool has_stand_in(const Emit *e) {
-  return e->o->target->fma && !e->above;
+  return e->o->target->fma && !e->all->above;
 }
 
 bool is_gated(const Emit *e) {
-  bool fused = e->math[OP_fma][MP_f];
-  for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->math[op][MP_u];
-  return e->vec.twice || (fused && has_stand_in(e));
+  bool fused = e->all->math[OP_fma][MP_f];
+  for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->all->math[op][MP_u];
+  return e->all->vec.twice || (fused && has_stand_in(e));
 }
 
 /* ---- features ---- */
@@ -44,7 +44,7 @@ static bool has_feature(const Target *t, const char *name) {
 const char *feature_test(Emit *e, const char *feature) {
   const Target *t = e->o->target;
   if (has_feature(t, feature)) return "1";
-  if (e->above && *t->features && strcmp(feature, "SSE2") != 0) return "0";
+  if (e->all->above && *t->features && strcmp(feature, "SSE2") != 0) return "0";
   return str_text(e->c, str_fmt(e->c, "defined(__%s__)", feature));
 }
 
@@ -64,7 +64,7 @@ static void put_any_guard(Emit *e, Text *t) {
 }
 
 bool is_checked(const Emit *e) {
-  return !e->weights.pool && *e->o->target->features && is_gated(e);
+  return !e->all->chosen && *e->o->target->features && is_gated(e);
 }
 
 /* Not #warning: that is an error of strict compilers where this need not be one. */
@@ -84,33 +84,33 @@ void put_intrinsics(Text *t) {
 
 void put_gate(Emit *e, Text *t) {
   if (!is_gated(e)) return;
-  if (e->above) {
+  if (e->all->above) {
     put_own(e, t, "#define IG_VECTORS@ 1\n");
     return;
   }
-  text_fmt(t, "#if " GNU " && \\\n    %s", e->weights.pool ? "(" : e->o->target->guard);
-  if (e->weights.pool) put_any_guard(e, t);
+  text_fmt(t, "#if " GNU " && \\\n    %s", e->all->chosen ? "(" : e->o->target->guard);
+  if (e->all->chosen) put_any_guard(e, t);
   put_own(e, t, "\n#define IG_VECTORS@ 1\n");
   if (is_checked(e))
     put_own(e, t,
             "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
             "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
   put_own(e, t, "#else\n#define IG_VECTORS@ 0\n");
-  if (!e->weights.pool) put_message(e, t);
+  if (!e->all->chosen) put_message(e, t);
   text_puts(t, "#endif\n");
   if (is_checked(e)) text_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
-  if (!e->weights.pool) put_quiet(t);
-  if (!e->weights.pool && e->vec.intrinsics) put_intrinsics(t); /* not inside a region */
+  if (!e->all->chosen) put_quiet(t);
+  if (!e->all->chosen && e->all->vec.intrinsics) put_intrinsics(t); /* not inside a region */
 }
 
 void put_sums(Emit *e, Text *t) {
   if (!is_gated(e) || !has_stand_in(e)) return;
-  if (e->math[OP_fma][MP_f])
+  if (e->all->math[OP_fma][MP_f])
     put_own(e, t,
             "#if IG_VECTORS@\n#define ig_mad@ im_fmaf@\n"
             "#else\n#define ig_mad@(a, b, c) ((a) * (b) + (c))\n#endif\n");
   for (u32 op = 0; op < OP_SCALARS; op++)
-    if (e->math[op][MP_u])
+    if (e->all->math[op][MP_u])
       put_own(e, t, "#if !IG_VECTORS@\n#define im_%s@ im_%s@\n#endif\n",
               math_name(e->c, (Op)op, MP_u), math_name(e->c, (Op)op, MP_q));
 }
@@ -130,15 +130,8 @@ void put_target_pop(Text *t) {
                "#else\n#pragma GCC pop_options\n#endif\n");
 }
 
-/* Functions that callers know and that use vectors. */
-static u32 entries(const Emit *e, const char **name) {
-  u32 n = 0;
-  name[n++] = "run";
-  if (e->p->threads > 1 && !e->o->openmp) {
-    name[n++] = "threads_start";
-    name[n++] = "threads_stop";
-  }
-  return n;
+static bool starts_threads(const Emit *e) {
+  return e->p->threads > 1 && !e->o->openmp;
 }
 
 const char *inner_linkage(const Emit *e) {
@@ -146,12 +139,16 @@ const char *inner_linkage(const Emit *e) {
 }
 
 void put_region(Emit *e, Text *t) {
-  const char *entry[3], *target = e->o->target->name;
+  const char *target = e->o->target->name;
   if (!is_checked(e)) return;
   text_puts(t, "#if IG_REGION\n");
   put_target_push(t, e->o->target->features);
-  for (u32 i = 0; i < entries(e, entry); i++)
-    put_own(e, t, "#define $_%s $_%s_%s\n", entry[i], entry[i], target);
+  for (Emit *x = e; x; x = x->next) put_own(x, t, "#define " MINE "_run " MINE "_run_%s\n", target);
+  if (starts_threads(e))
+    put_own(e, t,
+            "#define $_threads_start $_threads_start_%s\n"
+            "#define $_threads_stop $_threads_stop_%s\n",
+            target, target);
   text_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
 }
 
@@ -167,13 +164,13 @@ void put_cpu_test(Text *t, const char *features, const char *gap) {
 }
 
 void put_region_end(Emit *e, Text *t) {
-  const char *entry[3], *target = e->o->target->name, *features = e->o->target->features;
+  const char *target = e->o->target->name, *features = e->o->target->features;
   if (!is_checked(e)) return;
-  u32 n = entries(e, entry);
   Text lacks = text_new(&e->c->keep);
   text_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
-  for (u32 i = 0; i < n; i++) put_own(e, t, "#undef $_%s\n", entry[i]);
+  for (Emit *x = e; x; x = x->next) put_own(x, t, "#undef " MINE "_run\n");
+  if (starts_threads(e)) put_own(e, t, "#undef $_threads_start\n#undef $_threads_stop\n");
   put_part_begin(e, t, 0);
   text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
                "static int ig_can_run(void) {\n  return ");
@@ -181,11 +178,13 @@ void put_region_end(Emit *e, Text *t) {
   text_puts(&lacks, "this CPU lacks one of ");
   text_fill(&lacks, features, strlen(features), ",", &(const char *){", "});
   u32 status = why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
-  put_own(
-      e, t,
-      ";\n}\n\nint $_run(void *arena%s) {\n  return ig_can_run() ? $_run_%s(arena%s) : %u;\n}\n",
-      text_cstr(&e->entry.params), target, text_cstr(&e->entry.args), status);
-  if (n > 1)
+  text_puts(t, ";\n}\n");
+  for (Emit *x = e; x; x = x->next)
+    put_own(x, t,
+            "\nint " MINE "_run(void *arena%s) {\n  return ig_can_run() ? " MINE
+            "_run_%s(arena%s) : %u;\n}\n",
+            text_cstr(&x->entry.params), target, text_cstr(&x->entry.args), status);
+  if (starts_threads(e))
     put_own(e, t,
             "\nint $_threads_start(void *arena, int threads) {\n"
             "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"

@@ -33,8 +33,8 @@ static u32 log2_of(u32 w) {
 
 const char *vector_type(Emit *e, DType k, bool memory) {
   Text t = text_new(e->b.a);
-  e->vec.type[k][log2_of(e->b.w)] = true;
-  if (memory) e->vec.memory[k][log2_of(e->b.w)] = true;
+  e->all->vec.type[k][log2_of(e->b.w)] = true;
+  if (memory) e->all->vec.memory[k][log2_of(e->b.w)] = true;
   put_own(e, &t, "ig_%sx%u%s@", dtype_info[k].name, e->b.w, memory ? "u" : "");
   return text_cstr(&t);
 }
@@ -74,7 +74,7 @@ const char *open_convert(Emit *e, Text *t, DType from, DType to) {
 
 /* Is it to be written? Then the caller appends its text to helper_text. */
 bool is_wanted(Emit *e, const char *name) {
-  u32 *slot = map_put_bytes(&e->vec.written, name, strlen(name));
+  u32 *slot = map_put_bytes(&e->all->vec.written, name, strlen(name));
   return !(*slot)++;
 }
 
@@ -141,7 +141,7 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   case 'Y': text_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
   case 'X': text_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
   case 'p':
-    e->vec.intrinsics = true;
+    e->all->vec.intrinsics = true;
     text_puts(t, m->prefix);
     break;
   case 's': text_puts(t, k == DT_f64 ? "pd" : "ps"); break;
@@ -193,8 +193,8 @@ const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   if (!row || !is_wanted(e, name)) return row ? name : NULL;
   Text t = text_new(e->b.a);
   put_row(e, &t, row->text, k, loop);
-  put_marked(e, &e->vec.text, text_cstr(&t));
-  if (strstr(row->text, "_mm") || strstr(row->text, "vcvt_")) e->vec.intrinsics = true;
+  put_marked(e, &e->all->vec.text, text_cstr(&t));
+  if (strstr(row->text, "_mm") || strstr(row->text, "vcvt_")) e->all->vec.intrinsics = true;
   return name;
 }
 
@@ -242,7 +242,7 @@ const char *need_loop(Emit *e, const Expr *x, DType from) {
   put_scalar_op(e, x, from, lane);
   text_puts(&t, ";\n  return r.v;\n}\n");
   e->t = outer;
-  text_put(&e->vec.text, t.at, t.n);
+  text_put(&e->all->vec.text, t.at, t.n);
   return name;
 }
 
@@ -286,6 +286,6 @@ const char *need_narrow(Emit *e, DType dt, bool store) {
     text_puts(&t, ";\n  return r.v;\n}\n");
   }
   e->t = outer;
-  text_put(&e->vec.text, t.at, t.n);
+  text_put(&e->all->vec.text, t.at, t.n);
   return name;
 }

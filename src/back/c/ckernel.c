@@ -196,7 +196,7 @@ static void send_buf(Emit *e, Text *share, Text *part, u32 i, BufId b, const cha
  * as one of three kinds of numbers. params: of the kernel without its range. */
 static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
                       const char *const *name) {
-  SharedKernels *k = &e->shared_kernels;
+  SharedKernels *k = &e->all->shared_kernels;
   Text *share = &k->shares, *part = &k->cases;
   u32 seed = u->buf.n + u->var.n, n = seed + u->random;
   text_puts(share, "\nstatic void ");
@@ -229,15 +229,16 @@ static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
 static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   for (u32 i = 0; i < u->buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->buf.at[i]);
-    text_fmt(&e->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
+    text_fmt(&e->all->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
       Text d = text_new(&e->c->scratch);
       dim_print(e->p->dims, b->dim[k], &d);
-      text_puts(&e->kernels.text, k ? "," : "");
-      put_comment(&e->kernels.text, d.at, d.n);
+      text_puts(&e->all->kernels.text, k ? "," : "");
+      put_comment(&e->all->kernels.text, d.at, d.n);
     }
-    text_puts(&e->kernels.text, b->name ? "] " : "]");
-    if (b->name) put_comment(&e->kernels.text, str_text(e->c, b->name), str_len(e->c, b->name));
+    text_puts(&e->all->kernels.text, b->name ? "] " : "]");
+    if (b->name)
+      put_comment(&e->all->kernels.text, str_text(e->c, b->name), str_len(e->c, b->name));
   }
 }
 
@@ -306,10 +307,10 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   u64 bytes = put_named(&f->names, &text, &f->text, f->param);
   put_named(&f->names, &params, &f->params, f->param);
   e->sizes.code += bytes;
-  text_puts(&e->kernels.text, "\n");
-  put_part_begin(e, &e->kernels.text, split_choose(e, bytes));
-  text_puts(&e->kernels.text, "/* ");
-  put_label(&e->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
+  text_puts(&e->all->kernels.text, "\n");
+  put_part_begin(e, &e->all->kernels.text, split_choose(e, bytes));
+  text_puts(&e->all->kernels.text, "/* ");
+  put_label(&e->all->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   text_fmt(&head, "%s%svoid ", kernel_linkage(e),
@@ -322,11 +323,11 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
     text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
   else if (!params.n)
     text_puts(&head, "void");
-  text_fmt(&e->kernels.text, " */\n%s) {\n", text_cstr(&head));
-  text_put(&e->kernels.text, text.at, text.n);
-  text_puts(&e->kernels.text, "}\n");
-  put_part_end(e, &e->kernels.text);
-  if (has_parts(e)) text_fmt(&e->kernels.heads, "%s);\n", text_cstr(&head));
+  text_fmt(&e->all->kernels.text, " */\n%s) {\n", text_cstr(&head));
+  text_put(&e->all->kernels.text, text.at, text.n);
+  text_puts(&e->all->kernels.text, "}\n");
+  put_part_end(e, &e->all->kernels.text);
+  if (has_parts(e)) text_fmt(&e->all->kernels.heads, "%s);\n", text_cstr(&head));
   if (f->shared) put_share(e, u, number, &params, f->param);
 }
 
@@ -343,11 +344,11 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
     if (prog_buf(e->p, root)->space == BS_local && mem_bytes(e->p, root, &bytes, &sym))
       text_fmt(&key, " %llu", (unsigned long long)bytes);
   }
-  u32 *slot = map_put_bytes(&e->kernels.at, key.at, key.n);
+  u32 *slot = map_put_bytes(&e->all->kernels.at, key.at, key.n);
   if (*slot) return *slot - 1;
-  u32 number = e->kernels.word.n;
+  u32 number = e->all->kernels.word.n;
   *slot = number + 1;
-  *vec_push(&e->c->keep, &e->kernels.word) = kernel_word(e, s->label);
+  *vec_push(&e->c->keep, &e->all->kernels.word) = kernel_word(e, s->label);
   put_function(e, s, u, &f, number);
   return number;
 }

@@ -16,9 +16,9 @@ enum { VALUES = 64 }; /* that such a function keeps on the stack where it is not
 static void need_operation(Emit *e, QuickOp op) {
   const char *name = op == QO_const ? "imk_all" : quick_function(op);
   if (!name || !need_vector(e, name, DT_f32, NULL)) return;
-  if (op == QO_mad) e->math[OP_fma][MP_f] = true;
-  if (op == QO_farsin) e->math[OP_sin][MP_f] = true;
-  if (op == QO_farcos) e->math[OP_cos][MP_f] = true;
+  if (op == QO_mad) e->all->math[OP_fma][MP_f] = true;
+  if (op == QO_farsin) e->all->math[OP_sin][MP_f] = true;
+  if (op == QO_farcos) e->all->math[OP_cos][MP_f] = true;
 }
 
 /* A function, after those that it needs. */
@@ -34,18 +34,19 @@ static void put_function(Emit *e, const char *name) {
   for (u32 op = 0; op < QO_COUNT; op++) /* not by steps, whose order is the compiler's */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
   put_own(e, &suffix, "x%u@", w);
-  quick_write(&e->vec.text, &q,
+  quick_write(&e->all->vec.text, &q,
               &(QuickForm){"static inline IG_QUICK ", f, u, text_cstr(&suffix), w});
 }
 
 const char *need_quick(Emit *e, const Expr *x) {
   const char *part = math_name(e->c, x->op, math_part(e, x->op, x->dt));
   Text name = text_new(e->b.a);
-  if (!e->vec.quick_frame)
-    text_puts(&e->vec.text, "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
-                            "#else\n#define IG_QUICK\n#endif\n");
+  if (!e->all->vec.quick_frame)
+    text_puts(&e->all->vec.text,
+              "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
+              "#else\n#define IG_QUICK\n#endif\n");
   u64 frame = VALUES * 4 * e->b.w;
-  if (frame > e->vec.quick_frame) e->vec.quick_frame = frame;
+  if (frame > e->all->vec.quick_frame) e->all->vec.quick_frame = frame;
   put_function(e, part);
   put_own(e, &name, "im_%sx%u@", part, e->b.w);
   return text_cstr(&name);

@@ -1,12 +1,12 @@
 /* cmulti.c: a file of one body, or of several for CPUs that differ.
  *
- * In: programs of one model, each made for another target. Out: one C file and its header. Each
- * program is written as emit.c does it; of several, with the name of its body as the suffix of
- * every name of its own; gcc and clang are told by pragmas what its functions may use, so that the
- * file needs no flags. What callers know are functions that go to the body this CPU runs: the last
- * one whose features it has. The compiler's library found those out before the program began, and
- * asking it is a load and a test: nothing is stored here. Weights with the same bytes are written
- * once.
+ * In: the programs of a file, made for one target or for several. Out: one C file and its header.
+ * Each program is written as emit.c does it; those for one target are a body, and share kernels. Of
+ * several bodies each has its name as the suffix of every name of its own; gcc and clang are told
+ * by pragmas what its functions may use, so that the file needs no flags. What callers know are
+ * functions that go to the body this CPU runs: the last one whose features it has. The compiler's
+ * library found those out before the program began, and asking it is a load and a test: nothing is
+ * stored here. Weights with the same bytes are written once.
  *
  * A program in which sums of products of bytes occur is written twice, if some CPUs of its target
  * have an instruction for them: the second time for a target that has it.
@@ -22,13 +22,19 @@ enum { BODIES = 16 };
 
 /* A body of the file. */
 typedef struct FileBody {
-  Emit *e;
+  Emit *e; /* its first program */
   const char *name;
   const char *features; /* that its functions are told; "": no more than the flags give */
   bool dot4;            /* the second of two from one program */
   Target target;
   EmitOptions o;
 } FileBody;
+
+/* What kind of file it is. */
+typedef struct Kind {
+  bool bodies; /* several */
+  bool pooled; /* several programs, whose weights are looked at together */
+} Kind;
 
 typedef struct Multi {
   Ctx *c;
@@ -58,12 +64,12 @@ static void put_has(Multi *m, Text *t) {
 static void mark_weights(Multi *m) {
   Weight *w = m->pool.w.at; /* NULL: there are none */
   for (u32 i = 0; w && i < m->npart; i++) {
-    Emit *e = m->part[i].e;
-    for (BufId b = 1; b < e->p->buf.n; b++) {
-      const Buf *x = prog_buf(e->p, b);
-      if (x->space == BS_const && !x->alias && e->used[b] && !m->part[i].dot4)
-        w[e->weights.number[b]].users |= (u64)1 << i;
-    }
+    for (Emit *e = m->part[i].dot4 ? NULL : m->part[i].e; e; e = e->next)
+      for (BufId b = 1; b < e->p->buf.n; b++) {
+        const Buf *x = prog_buf(e->p, b);
+        if (x->space == BS_const && !x->alias && e->used[b])
+          w[e->weights.number[b]].users |= (u64)1 << i;
+      }
   }
 }
 
@@ -94,6 +100,11 @@ static void put_pool(Multi *m, Text *t) {
 
 /* ---- bodies ---- */
 
+/* NAME, or NAME_ENTRY. */
+static const char *own_name(const Emit *e) {
+  return e->marks[3];
+}
+
 static void put_part(Text *t, FileBody *part, bool above) {
   text_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
   if (above) text_fmt(t, "#if IG_HAS_%s\n", part->name);
@@ -123,10 +134,10 @@ static void put_choice(Multi *m, Text *t) {
   text_fmt(t, "  return ig_body_%s;\n#endif\n}\n", m->part[0].name);
 }
 
-/* A function that callers know: type with a blank or star behind it. */
-static void put_way(Multi *m, Text *t, const char *type, const char *function, const char *params,
-                    const char *args) {
-  const char *name = m->o->name;
+/* A function that callers know: type with a blank or star behind it. name: NAME, or that of the
+ * entry. */
+static void put_way(Multi *m, Text *t, const char *name, const char *type, const char *function,
+                    const char *params, const char *args) {
   bool returns = strcmp(type, "void ") != 0;
   text_fmt(t, "\n%s%s_%s(%s) {\n  switch (ig_body()) {\n", type, name, function, params);
   for (u32 i = m->npart; i-- > 0;) {
@@ -155,22 +166,26 @@ static void put_name(Multi *m, Text *t) {
 
 static void put_ways(Multi *m, Text *t) {
   Emit *e = m->part[0].e;
+  const char *name = m->o->name;
   bool pointer = m->o->weights == WM_pointer;
-  Str params = str_fmt(m->c, "void *arena%s", text_cstr(&e->entry.params));
-  Str args = str_fmt(m->c, "arena%s", text_cstr(&e->entry.args));
-  put_way(m, t, "int ", "run", str_text(m->c, params), str_text(m->c, args));
-  put_way(m, t, "const char *", "why", "int status", "status");
-  put_name(m, t);
-  if (m->o->profile) put_way(m, t, "const char *", "kernel_name", "int kernel", "kernel");
-  if (e->p->threads > 1 && !m->o->openmp) {
-    put_way(m, t, "int ", "threads_start", "void *arena, int threads", "arena, threads");
-    put_way(m, t, "void ", "threads_stop", "void *arena", "arena");
+  for (Emit *x = e; x; x = x->next) {
+    Str params = str_fmt(m->c, "void *arena%s", text_cstr(&x->entry.params));
+    Str args = str_fmt(m->c, "arena%s", text_cstr(&x->entry.args));
+    put_way(m, t, own_name(x), "int ", "run", str_text(m->c, params), str_text(m->c, args));
   }
-  if (e->o->selftest)
-    put_way(m, t, "int ", "selftest",
+  put_way(m, t, name, "const char *", "why", "int status", "status");
+  put_name(m, t);
+  if (m->o->profile) put_way(m, t, name, "const char *", "kernel_name", "int kernel", "kernel");
+  if (e->p->threads > 1 && !m->o->openmp) {
+    put_way(m, t, name, "int ", "threads_start", "void *arena, int threads", "arena, threads");
+    put_way(m, t, name, "void ", "threads_stop", "void *arena", "arena");
+  }
+  if (e->given->selftest)
+    put_way(m, t, name, "int ", "selftest",
             pointer ? "void *memory, const void *weight_file" : "void *memory",
             pointer ? "memory, weight_file" : "memory");
-  if (e->state) put_way(m, t, "void ", "reset", "void *arena", "arena");
+  for (Emit *x = e; x; x = x->next)
+    if (x->state) put_way(m, t, own_name(x), "void ", "reset", "void *arena", "arena");
 }
 
 /* ---- the file ---- */
@@ -182,19 +197,21 @@ static BufId next_state(const Prog *p, BufId b) {
 }
 
 /* A caller must not notice which body runs. */
-static void check_alike(Multi *m) {
-  Emit *first = m->part[0].e;
-  for (u32 i = 1; i < m->npart; i++) {
-    const Prog *p = first->p, *q = m->part[i].e->p;
-    const char *name = m->part[i].name;
-    if (strcmp(text_cstr(&first->entry.params), text_cstr(&m->part[i].e->entry.params)) != 0)
-      fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
-           name);
-    for (BufId b = next_state(p, 1), d = next_state(q, 1); b < p->buf.n || d < q->buf.n;
-         b = next_state(p, b + 1), d = next_state(q, d + 1))
-      if (b >= p->buf.n || d >= q->buf.n || prog_buf(p, b)->offset != prog_buf(q, d)->offset)
-        fail(m->c, ERR_unsupported, LOC_NONE, "the body %s keeps its state at other places", name);
-  }
+static void check_alike(Multi *m, Emit *first, Emit *other, const char *name) {
+  const Prog *p = first->p, *q = other->p;
+  if (strcmp(text_cstr(&first->entry.params), text_cstr(&other->entry.params)) != 0)
+    fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
+         name);
+  for (BufId b = next_state(p, 1), d = next_state(q, 1); b < p->buf.n || d < q->buf.n;
+       b = next_state(p, b + 1), d = next_state(q, d + 1))
+    if (b >= p->buf.n || d >= q->buf.n || prog_buf(p, b)->offset != prog_buf(q, d)->offset)
+      fail(m->c, ERR_unsupported, LOC_NONE, "the body %s keeps its state at other places", name);
+}
+
+static void check_bodies(Multi *m) {
+  for (u32 i = 1; i < m->npart; i++)
+    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
+      check_alike(m, x, y, m->part[i].name);
 }
 
 static u64 larger(u64 a, u64 b) {
@@ -203,10 +220,9 @@ static u64 larger(u64 a, u64 b) {
 
 static EmitFacts facts_of_all(Multi *m) {
   EmitFacts all = {.feature = ""};
-  const Prog *p = m->part[0].e->p;
-  if (m->npart == 1) return facts_of(m->part[0].e);
-  for (u32 i = 0; i < m->npart; i++) {
-    EmitFacts f = facts_of(m->part[i].e);
+  if (m->npart == 1) all = facts_of(m->part[0].e->all);
+  for (u32 i = 0; m->npart > 1 && i < m->npart; i++) {
+    EmitFacts f = facts_of(m->part[i].e->all);
     if (m->part[i].dot4) continue;
     all.arena_bytes = larger(all.arena_bytes, f.arena_bytes);
     all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
@@ -222,9 +238,12 @@ static EmitFacts facts_of_all(Multi *m) {
     all.output_bytes = f.output_bytes;
   }
   /* of the function in front: the arguments once more, and what is asked of the CPU */
-  all.stack_bytes += 16 * (p->in.n + 2 * (u64)p->out.n + dim_nsyms(p->dims) + 32);
+  u64 most = 0;
+  for (const Emit *x = m->part[0].e; x; x = x->next)
+    most = larger(most, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
+  if (m->npart > 1) all.stack_bytes += 16 * (most + 32);
   const WeightForm *w = &m->part[0].e->weights;
-  all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
+  if (w->pool) all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
   return all;
 }
 
@@ -232,23 +251,28 @@ static EmitFacts facts_of_all(Multi *m) {
 static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o) {
   u64 bytes = 0;
   if (o->weights != WM_auto) return o->weights;
-  for (u32 i = 0; i < n; i++) bytes += weights_bytes(body[i].p);
+  for (u32 i = 0; i < n; i++)
+    for (u32 k = 0; k < body[i].n; k++) bytes += weights_bytes(body[i].entry[k].p);
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 
-static Emit *add_part(Multi *m, const EmitBody *body, WeightMode weights, bool several, bool dot4,
+static Emit *add_part(Multi *m, const EmitBody *body, WeightMode weights, Kind kind, bool dot4,
                       Blob *blob) {
   u32 number = m->npart++;
   FileBody *part = &m->part[number];
   const Target *t = body->target;
+  Common *all = body_begin(m->c);
   *part = (FileBody){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
   if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
   part->features = number ? part->target.features : "";
   part->o.target = &part->target;
-  part->o.selftest = body->selftest;
   part->o.weights = weights;
-  const char *suffix = several ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
-  part->e = emit_begin(body->p, &part->o, several ? &m->pool : NULL, suffix, number > 0, blob);
+  all->chosen = kind.bodies;
+  all->above = number > 0;
+  const char *suffix = kind.bodies ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
+  for (u32 i = 0; i < body->n; i++)
+    emit_begin(all, &body->entry[i], &part->o, kind.pooled ? &m->pool : NULL, suffix, blob);
+  part->e = all->first;
   return part->e;
 }
 
@@ -258,8 +282,8 @@ static void put_head(Multi *m, Text *t) {
   Emit *first = m->part[0].e, *threaded = first;
   bool intrinsics = false, several = m->npart > 1;
   for (u32 i = 0; i < m->npart; i++) {
-    if (m->part[i].e->shared_kernels.n) threaded = m->part[i].e;
-    intrinsics = intrinsics || m->part[i].e->vec.intrinsics;
+    if (m->part[i].e->all->shared_kernels.n) threaded = m->part[i].e;
+    intrinsics = intrinsics || m->part[i].e->all->vec.intrinsics;
   }
   put_prelude(first, t);
   put_thread_headers(threaded, t);
@@ -269,7 +293,7 @@ static void put_head(Multi *m, Text *t) {
   put_split(first, t);
   if (!several) put_support(first, t);
   put_part_begin(first, t, 0);
-  if (several)
+  if (first->weights.pool)
     put_pool(m, t);
   else
     put_weights(first, t);
@@ -278,36 +302,37 @@ static void put_head(Multi *m, Text *t) {
 
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob) {
-  Ctx *c = body[0].p->c;
+  Ctx *c = body[0].entry[0].p->c;
   Multi *m = NEW(&c->keep, Multi);
   const Prog *progs[BODIES];
-  bool several = n > 1, beside = o->weights == WM_file || o->weights == WM_pointer;
+  Kind kind = {.bodies = n > 1, .pooled = n > 1 || body[0].n > 1};
+  bool beside = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);
   *m = (Multi){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
   WeightMode weights = weight_form(body, n, o);
-  if (several && beside) begin_blob(blob);
+  if (kind.pooled && beside) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
-    progs[i] = body[i].p;
-    Emit *e = add_part(m, &body[i], weights, several, false, blob);
-    if (i && e->vec.dot4 && *body[i].target->dot4)
-      add_part(m, &body[i], weights, several, true, blob);
+    progs[i] = body[i].entry[0].p;
+    Emit *e = add_part(m, &body[i], weights, kind, false, blob);
+    if (i && e->all->vec.dot4 && *body[i].target->dot4)
+      add_part(m, &body[i], weights, kind, true, blob);
   }
   Emit *first = m->part[0].e;
-  if (several && beside) end_blob(first, blob);
-  if (several) mark_weights(m);
-  check_alike(m);
+  if (kind.pooled && beside) end_blob(first, blob);
+  if (kind.pooled) mark_weights(m);
+  check_bodies(m);
   EmitFacts facts = facts_of_all(m);
   put_banner(first, h_text, ".h");
   put_declarations(first, h_text, &facts);
   put_banner(first, c_text, ".c");
   put_declarations(first, c_text, &facts);
   put_head(m, c_text);
-  for (u32 i = 0; several && i < m->npart; i++) put_part(c_text, &m->part[i], i > 0);
-  if (!several) put_functions(first, c_text);
+  for (u32 i = 0; kind.bodies && i < m->npart; i++) put_part(c_text, &m->part[i], i > 0);
+  if (!kind.bodies) put_functions(first, c_text);
   put_part_begin(first, c_text, 0);
-  if (several) put_choice(m, c_text);
-  if (several) put_ways(m, c_text);
+  if (kind.bodies) put_choice(m, c_text);
+  if (kind.bodies) put_ways(m, c_text);
   if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
   if (o->more) {
     put_table(first, c_text);

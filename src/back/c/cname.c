@@ -36,7 +36,7 @@ const char *kernel_word(Emit *e, Str label) {
 }
 
 void put_kernel_name(Emit *e, Text *t, const char *prefix, u32 number) {
-  put_own(e, t, "$_%s%s_%u@", prefix, e->kernels.word.at[number], number);
+  put_own(e, t, "$_%s%s_%u@", prefix, e->all->kernels.word.at[number], number);
 }
 
 /* ---- variables ---- */

@@ -61,7 +61,7 @@ static void count_list(KernelCount *n, StmtId first, double times) {
     const Stmt *s = prog_stmt(p, id);
     double turns = 1;
     bool fixed;
-    if (s->kind == ST_for) turns = loop_trips(p, n->e->profile.range, s, &fixed);
+    if (s->kind == ST_for) turns = loop_trips(p, n->e->all->profile.range, s, &fixed);
     if (s->kind == ST_store) count_buf(n, s->buf);
     if (s->kind != ST_for) count_expr(n, s->a, times);
     count_list(n, s->body, times * turns);
@@ -71,16 +71,16 @@ static void count_list(KernelCount *n, StmtId first, double times) {
 
 /* The number of the kernel; a new one is described. */
 static u32 number_of(Emit *e, StmtId id) {
-  u32 *slot = map_put_bytes(&e->profile.at, &id, sizeof id);
+  u32 *slot = map_put_bytes(&e->all->profile.at, &id, sizeof id);
   if (*slot) return *slot - 1;
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
   KernelCount n = {.e = e};
-  if (!e->profile.range) e->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
+  if (!e->all->profile.range) e->all->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
   count_list(&n, s.body, 1);
-  *vec_push(&e->c->keep, &e->profile.kernel) = (KernelFacts){
+  *vec_push(&e->c->keep, &e->all->profile.kernel) = (KernelFacts){
       str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), n.macs, n.bytes};
-  return (*slot = e->profile.kernel.n) - 1;
+  return (*slot = e->all->profile.kernel.n) - 1;
 }
 
 /* ---- text ---- */
@@ -115,10 +115,10 @@ void put_profile_declarations(Emit *e, Text *t, u32 kernels) {
 }
 
 void put_profile_names(Emit *e, Text *t) {
-  u32 n = e->profile.kernel.n;
+  u32 n = e->all->profile.kernel.n;
   if (!e->o->profile) return;
   const char **line = NEWS(&e->c->scratch, const char *, n + 1);
-  for (u32 i = 0; i < n; i++) line[i] = e->profile.kernel.at[i].nodes;
+  for (u32 i = 0; i < n; i++) line[i] = e->all->profile.kernel.at[i].nodes;
   line[n] = "not a kernel of this model";
   put_own(e, t, "\n%sconst char *$_kernel_name@(int kernel) {\n", linkage(e));
   put_choice_of(t, "kernel", line, n + 1);

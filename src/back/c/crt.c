@@ -13,8 +13,8 @@ static const struct {
 };
 
 void need(Emit *e, Need n) {
-  if (e->need[n]) return;
-  e->need[n] = true;
+  if (e->all->need[n]) return;
+  e->all->need[n] = true;
   for (const char *s = snippets[n].needs; *s;) {
     size_t len = strcspn(s, " ");
     for (u32 i = 0; i < RT_COUNT; i++)
@@ -24,7 +24,7 @@ void need(Emit *e, Need n) {
 }
 
 void put_marked(Emit *e, Text *t, const char *text) {
-  text_fill(t, text, strlen(text), "@$`", e->marks);
+  text_fill(t, text, strlen(text), "@$`" MINE MY_CAPS, e->marks);
 }
 
 void put_own(Emit *e, Text *t, const char *fmt, ...) {
@@ -40,7 +40,7 @@ void put_own(Emit *e, Text *t, const char *fmt, ...) {
 
 void put_runtime(Emit *e, Text *out) {
   for (u32 i = 0; i < RT_COUNT; i++)
-    if (e->need[i]) put_marked(e, out, snippets[i].text);
+    if (e->all->need[i]) put_marked(e, out, snippets[i].text);
 }
 
 MathPart math_part(const Emit *e, Op op, DType dt) {
@@ -56,7 +56,7 @@ const char *math_name(Ctx *c, Op op, MathPart part) {
 /* What is asked of the compiler's flags, functions of a target need not ask. */
 static const char *fma_test(Emit *e) {
   const char *test = feature_test(e, "FMA");
-  if (e->above || strcmp(test, "1") != 0) return test;
+  if (e->all->above || strcmp(test, "1") != 0) return test;
   return is_gated(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->marks[0])) : MATHLIB_FMA;
 }
 
@@ -64,7 +64,7 @@ void put_math(Emit *e, Text *out) {
   Text names = text_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
     for (u32 part = 0; part < MP_COUNT; part++)
-      if (e->math[op][part] || (part == MP_q && e->math[op][MP_u] && has_stand_in(e)))
+      if (e->all->math[op][part] || (part == MP_q && e->all->math[op][MP_u] && has_stand_in(e)))
         text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
   if (names.n) mathlib_write(out, text_cstr(&names), e->marks[0], fma_test(e));
 }

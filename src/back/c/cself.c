@@ -146,7 +146,7 @@ static u64 place_all(Emit *e, Text *t) {
     u32 k = out ? i - e->p->in.n : i;
     BufId b = out ? e->p->out.at[k] : e->p->in.at[k];
     const char *type = c_storage(prog_buf(e->p, b)->dt);
-    u64 bytes = out ? buf_bytes(e, b) : tensor_bytes(e->o->selftest->in[k]);
+    u64 bytes = out ? buf_bytes(e, b) : tensor_bytes(e->given->selftest->in[k]);
     u64 here = place(e->c, &at, bytes);
     u32 rank = prog_buf(e->p, b)->rank;
     if (!t) continue;
@@ -163,9 +163,12 @@ u64 selftest_bytes(Emit *e) {
 }
 
 static void put_helpers(Emit *e, Text *t) {
-  bool seen[DT_COUNT] = {0}, fills = false;
-  for (u32 i = 0; i < e->p->in.n; i++) fills = fills || e->o->selftest->in[i]->n;
-  for (u32 i = 0; i < e->p->out.n; i++) seen[prog_buf(e->p, e->p->out.at[i])->dt] = true;
+  bool seen[DT_COUNT] = {0}, fills = false, outputs = false;
+  for (const Emit *x = e; x; x = x->next) {
+    for (u32 i = 0; i < x->p->in.n; i++) fills = fills || x->given->selftest->in[i]->n;
+    for (u32 i = 0; i < x->p->out.n; i++) seen[prog_buf(x->p, x->p->out.at[i])->dt] = true;
+    outputs = outputs || x->p->out.n;
+  }
   const struct {
     bool wanted;
     const char *text;
@@ -175,9 +178,9 @@ static void put_helpers(Emit *e, Text *t) {
               "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
               "  w = (w ^ w >> 15) * 739982445u;\n  w = (w ^ w >> 12) * 695872825u;\n"
               "  return w ^ w >> 15;\n}\n"},
-      {e->p->out.n, "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
-                    "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
-                    "1099511628211u;\n  return hash;\n}\n"},
+      {outputs, "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
+                "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
+                "1099511628211u;\n  return hash;\n}\n"},
       {seen[DT_f32],
        "\nstatic uint64_t ig_test_f32@(float x) {\n  union { float f; uint32_t u; } v;\n  "
        "v.f = x;\n  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n"},
@@ -204,7 +207,7 @@ static void put_bits_of(Emit *e, Text *t, DType dt, u32 k) {
 static void put_run(Emit *e, Text *t) {
   bool threads = e->p->threads > 1 && !e->o->openmp;
   if (threads) put_own(e, t, "  $_threads_start@(m, %u);\n", e->p->threads);
-  put_own(e, t, "  status = $_run@(m%s", e->o->weights == WM_pointer ? ", weight_file" : "");
+  put_own(e, t, "  status = " MINE "_run@(m%s", e->o->weights == WM_pointer ? ", weight_file" : "");
   put_run_args(e, t, &(ArgForms){NULL, ", 0", ", x%u", ", y%u", ", s%u"});
   text_puts(t, ");\n");
   if (threads) put_own(e, t, "  $_threads_stop@(m);\n");
@@ -218,13 +221,13 @@ static const char *fill_text(Emit *e, DType dt, u32 limit) {
   return text_cstr(&t);
 }
 
-void put_selftest(Emit *e, Text *t) {
-  const SelfTest *st = e->o->selftest;
+static void put_test(Emit *e, Text *t) {
+  const SelfTest *st = e->given->selftest;
   Prog *p = e->p;
-  put_helpers(e, t);
   bool pointer = e->o->weights == WM_pointer;
-  put_own(e, t, "\n%sint $_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
-          linkage(e), pointer ? ", const void *weight_file" : "");
+  put_own(e, t,
+          "\n%sint " MINE "_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
+          e->all->n > 1 ? "static " : linkage(e), pointer ? ", const void *weight_file" : "");
   place_all(e, t);
   put_marked(e, t,
              "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
@@ -235,7 +238,7 @@ void put_selftest(Emit *e, Text *t) {
               "  for (size_t i = 0; i < %" PRIu64
               "; i++) {\n    const uint32_t w = ig_test_word@(%u, i);\n    x%u[i] = %s;\n  }\n",
               st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
-  if (e->state) put_own(e, t, "  $_reset@(m);\n");
+  if (e->state) put_own(e, t, "  " MINE "_reset@(m);\n");
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -256,4 +259,18 @@ void put_selftest(Emit *e, Text *t) {
             "#if !IG_VECTORS@\n  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n#endif\n",
             st->loops_hash);
   text_fmt(t, "  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n}\n", st->hash);
+}
+
+/* One for all entries: those after the first are tested if it is right. */
+void put_selftest(Emit *e, Text *t) {
+  bool pointer = e->o->weights == WM_pointer;
+  put_helpers(e, t);
+  for (Emit *x = e; x; x = x->next) put_test(x, t);
+  if (e->all->n == 1) return;
+  put_own(e, t, "\n%sint $_selftest@(void *memory%s) {\n  int status = 0;\n", linkage(e),
+          pointer ? ", const void *weight_file" : "");
+  for (Emit *x = e; x; x = x->next)
+    put_own(x, t, "  if (!status) status = " MINE "_selftest@(memory%s);\n",
+            pointer ? ", weight_file" : "");
+  text_puts(t, "  return status;\n}\n");
 }

@@ -14,13 +14,13 @@ bool has_parts(const Emit *e) {
 }
 
 void split_begin(Emit *e) {
-  e->kernels.part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
-  if (has_parts(e)) e->kernels.part_bytes[0] = (u64)1 << 14;
+  e->all->kernels.part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
+  if (has_parts(e)) e->all->kernels.part_bytes[0] = (u64)1 << 14;
 }
 
 u32 split_choose(Emit *e, u64 bytes) {
   u32 part = 0;
-  u64 *has = e->kernels.part_bytes;
+  u64 *has = e->all->kernels.part_bytes;
   for (u32 i = 1; i < e->o->split; i++)
     if (has[i] < has[part]) part = i;
   has[part] += bytes;

@@ -83,7 +83,7 @@ static void put_while(Emit *e, const Stmt *s) {
 static void put_hold(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_hold) || e->b.mode != BM_vectors) return;
   put_line(e, "IG_HOLD(%s);", e->var[s->var]);
-  e->vec.holds = true;
+  e->all->vec.holds = true;
 }
 
 static void put_assign(Emit *e, const Stmt *s) {
@@ -153,7 +153,7 @@ static void put_barrier(Emit *e, const Stmt *s) {
   text_puts(e->t, s->flags & BF_many ? "IG_FRESH(" : "IG_HERE(");
   put_buf_name(e, s->buf);
   text_puts(e->t, ");\n");
-  e->vec.keeps = true;
+  e->all->vec.keeps = true;
 }
 
 void put_block(Emit *e, StmtId first) {

@@ -73,8 +73,8 @@ void put_shared(Emit *e, StmtId first) {
 /* Room for the pool in the arena, behind everything else. Sizes of POSIX's objects are not known
  * here: the file checks that they fit. */
 u64 pool_bytes(const Emit *e) {
-  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->shared_kernels.args;
-  return e->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
+  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->all->shared_kernels.args;
+  return e->all->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
 }
 
 static const char pool_types[] =
@@ -217,7 +217,7 @@ static const char openmp_worker[] =
     "    }\n  }\n}\n";
 
 void put_thread_headers(Emit *e, Text *t) {
-  if (!e->shared_kernels.n) return;
+  if (!e->all->shared_kernels.n) return;
   text_puts(t, "#if !defined(__GNUC__)\n#error \"threads need the __atomic functions of gcc and "
                "clang\"\n#endif\n#include <sched.h>\n#include <string.h>\n");
   text_puts(t, e->o->openmp ? "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
@@ -226,7 +226,7 @@ void put_thread_headers(Emit *e, Text *t) {
 
 /* Behind the kernels, in front of the entry. */
 void put_threads(Emit *e, Text *t) {
-  const SharedKernels *k = &e->shared_kernels;
+  const SharedKernels *k = &e->all->shared_kernels;
   if (!k->n) return;
   put_own(e, t,
           "\n/* ---- threads ---- */\n\nenum { IG_THREADS@ = %u, IG_ARGS@ = %u, IG_POOL_BYTES@ = "
@@ -247,13 +247,14 @@ void put_threads(Emit *e, Text *t) {
   text_put(t, k->shares.at, k->shares.n);
 }
 
-/* NAME_run around the body of the entry, and what starts and stops threads. */
+/* NAME_run around the body of the entry. */
 void put_thread_entry(Emit *e, Text *t) {
   const char *params = text_cstr(&e->entry.params), *args = text_cstr(&e->entry.args);
   const char *mine = inner_linkage(e);
-  bool shared = e->shared_kernels.n;
-  if (shared) put_own(e, t, "\n%sint $_run@(void *arena%s) {\n", mine, params);
-  if (shared && e->o->openmp) {
+  bool shared = e->all->shared_kernels.n;
+  if (!shared) return;
+  put_own(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", mine, params);
+  if (e->o->openmp) {
     put_own(e, t,
             "  int status = 1;\n"
             "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
@@ -263,24 +264,31 @@ void put_thread_entry(Emit *e, Text *t) {
             "  if (omp_get_thread_num()) {\n"
             "    ig_worker@(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
             "  p->job.pool = NULL;\n  (void)ig_worker@;\n#endif\n  {\n"
-            "    status = $_body@(&p->job, arena%s);\n"
+            "    status = " MINE "_body@(&p->job, arena%s);\n"
             "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
             args);
-  } else if (shared) {
+  } else {
     put_own(e, t,
             "  ig_pool@ *const p = ig_pool_of@(arena);\n  ig_job@ alone;\n  int status;\n"
             "  alone.pool = NULL;\n"
-            "  if (!p) return $_body@(&alone, arena%s);\n"
+            "  if (!p) return " MINE "_body@(&alone, arena%s);\n"
             "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
             "  ig_call@(p);\n"
-            "  status = $_body@(&p->job, arena%s);\n"
+            "  status = " MINE "_body@(&p->job, arena%s);\n"
             "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
             args, args);
+  }
+}
+
+void put_thread_start(Emit *e, Text *t) {
+  const char *mine = inner_linkage(e);
+  if (e->o->openmp || e->p->threads < 2) return;
+  if (e->all->shared_kernels.n) {
     text_fmt(t, "\n%s", mine);
     put_marked(e, t, posix_start);
     text_fmt(t, "\n%s", mine);
     put_marked(e, t, posix_stop);
-  } else if (e->p->threads > 1 && !e->o->openmp) {
+  } else {
     put_own(e, t,
             "\n/* Nothing in this model is worth sharing out. */\n"
             "%sint $_threads_start@(void *arena, int threads) {\n  (void)threads;\n"

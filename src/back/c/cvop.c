@@ -238,7 +238,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->vec.dot4 = e->b.apart = true;
+    e->all->vec.dot4 = e->b.apart = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
@@ -457,7 +457,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
 }
 
 void put_vectors(Emit *e, Text *out) {
-  if (!e->vec.twice) return;
+  if (!e->all->vec.twice) return;
   put_own(e, out,
           "#if IG_VECTORS@\n"
           "#if defined(__clang__) || __GNUC__ >= 12\n"
@@ -465,7 +465,7 @@ void put_vectors(Emit *e, Text *out) {
           "#else\n"
           "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
           "#endif\n");
-  if (e->vec.keeps)
+  if (e->all->vec.keeps)
     text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
                    "#define IG_HERE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
                    "#if defined(__clang__)\n"
@@ -473,7 +473,7 @@ void put_vectors(Emit *e, Text *out) {
                    "#else\n"
                    "#define IG_FRESH(p) ((void)0)\n"
                    "#endif\n");
-  if (e->vec.holds)
+  if (e->all->vec.holds)
     text_puts(out, "/* v is in a register and not loaded again at each use */\n"
                    "#if defined(__x86_64__) || defined(__i386__)\n"
                    "#define IG_HOLD(v) __asm__(\"\" : \"+v\"(v))\n"
@@ -483,14 +483,14 @@ void put_vectors(Emit *e, Text *out) {
   for (DType k = 0; k < DT_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = dtype_bytes(k) << i;
-      if (e->vec.type[k][i])
+      if (e->all->vec.type[k][i])
         put_own(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", c_type(k),
                 dtype_info[k].name, 1u << i, bytes);
-      if (e->vec.memory[k][i])
+      if (e->all->vec.memory[k][i])
         put_own(e, out,
                 "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
                 c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
     }
-  text_put(out, e->vec.text.at, e->vec.text.n);
+  text_put(out, e->all->vec.text.at, e->all->vec.text.n);
   text_puts(out, "#endif\n");
 }

@@ -30,18 +30,18 @@ u32 why_add(Emit *e, Loc loc, Str message) {
     text_puts(&t, ": ");
   }
   text_puts(&t, show_text(e->c, message));
-  u32 *slot = map_put_bytes(&e->why.at, t.at, t.n);
+  u32 *slot = map_put_bytes(&e->all->why.at, t.at, t.n);
   if (!*slot) {
-    *vec_push(&e->c->keep, &e->why.text) = str_intern(e->c, t.at, t.n);
-    *slot = e->why.text.n;
+    *vec_push(&e->c->keep, &e->all->why.text) = str_intern(e->c, t.at, t.n);
+    *slot = e->all->why.text.n;
   }
   return COMMON + *slot - 1;
 }
 
 static const char *text_of(Emit *e, u32 status) {
   if (status < COMMON) return common[status];
-  return status < COMMON + e->why.text.n ? str_text(e->c, e->why.text.at[status - COMMON])
-                                         : "not a status of this model";
+  return status < COMMON + e->all->why.text.n ? str_text(e->c, e->all->why.text.at[status - COMMON])
+                                              : "not a status of this model";
 }
 
 void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) {
@@ -70,7 +70,7 @@ void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) 
 }
 
 void put_why(Emit *e, Text *t) {
-  u32 n = COMMON + e->why.text.n + 1;
+  u32 n = COMMON + e->all->why.text.n + 1;
   const char **line = NEWS(&e->c->scratch, const char *, n);
   for (u32 i = 0; i < n; i++) line[i] = text_of(e, i);
   put_own(e, t, "\n%sconst char *$_why@(int status) {\n", linkage(e));

@@ -42,16 +42,18 @@ u64 buf_bytes(Emit *e, BufId b) {
 static void put_value_macros(Emit *e, Text *t, const char *what, u32 i, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   Str name = short_text(e->c, b->name);
-  put_own(e, t, "#define `_%s%u_NAME ", what, i);
+  put_own(e, t, "#define " MY_CAPS "_%s%u_NAME ", what, i);
   emit_string(t, str_text(e->c, name), str_len(e->c, name));
-  put_own(e, t, "\n#define `_%s%u_TYPE \"%s\"\n#define `_%s%u_RANK %u\n#define `_%s%u_SHAPE ", what,
-          i, dtype_info[b->dt].name, what, i, b->rank, what, i);
+  put_own(e, t,
+          "\n#define " MY_CAPS "_%s%u_TYPE \"%s\"\n#define " MY_CAPS
+          "_%s%u_RANK %u\n#define " MY_CAPS "_%s%u_SHAPE ",
+          what, i, dtype_info[b->dt].name, what, i, b->rank, what, i);
   put_shape(e, t, b);
-  put_own(e, t, "\n#define `_%s%u_ELEMENTS %" PRIu64 "\n", what, i, elements(e, id));
+  put_own(e, t, "\n#define " MY_CAPS "_%s%u_ELEMENTS %" PRIu64 "\n", what, i, elements(e, id));
 }
 
 const char *linkage(const Emit *e) {
-  return e->weights.pool ? "static " : "";
+  return e->all->chosen ? "static " : "";
 }
 
 /* All that NAME_run needs: buffers, and what threads share. */
@@ -71,7 +73,7 @@ static u64 functions_frame(const Emit *e) {
   enum { SPILLED = 640 };
   for (u32 op = 0; op < OP_SCALARS; op++)
     for (u32 k = 0; k < MP_COUNT; k++)
-      if (e->math[op][k]) return SPILLED;
+      if (e->all->math[op][k]) return SPILLED;
   return 0;
 }
 
@@ -85,12 +87,12 @@ static u64 stack_bound(Emit *e) {
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   u64 frames = z->entry_frame + z->kernel_frame;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
-  if (!e->vec.twice && !e->shared_kernels.n)
+  if (!e->all->vec.twice && !e->all->shared_kernels.n)
     return 512 + 8 * (entry + z->most_params) + z->most_bytes + frames + functions_frame(e);
-  if (e->shared_kernels.n) entry += 64 + 2 * e->shared_kernels.args;
+  if (e->all->shared_kernels.n) entry += 64 + 2 * e->all->shared_kernels.args;
   if (is_checked(e)) entry += e->p->in.n + 2 * e->p->out.n + dim_nsyms(e->p->dims) + 32;
   /* a quarter more: clang without optimisation keeps masks and copies of vectors, too */
-  return 1024 + 16 * (entry + z->most_values) + frames + frames / 4 + e->vec.quick_frame;
+  return 1024 + 16 * (entry + z->most_values) + frames + frames / 4 + e->all->vec.quick_frame;
 }
 
 u64 ram_bytes(const EmitFacts *f) {
@@ -100,7 +102,7 @@ u64 ram_bytes(const EmitFacts *f) {
 /* Stack, and with it RAM. clang without optimisation hands vectors that the flags do not name to
  * inlined functions through memory of their own: up to 1.8 times the bound was seen. */
 static void put_stack_macros(Emit *e, Text *t, const EmitFacts *facts) {
-  bool more = e->weights.pool || is_checked(e);
+  bool more = e->all->chosen || is_checked(e);
   EmitFacts f = *facts;
   for (u32 i = 0; i <= more; i++, f.stack_bytes *= 2) {
     if (more)
@@ -108,8 +110,9 @@ static void put_stack_macros(Emit *e, Text *t, const EmitFacts *facts) {
                      : "#if !defined(__clang__) || defined(__OPTIMIZE__)\n");
     put_own(e, t,
             "#define `_STACK_BYTES %" PRIu64 "\n#define `_RAM_BYTES %" PRIu64
-            " /* arena, stack, inputs %" PRIu64 ", outputs %" PRIu64 " */\n",
-            f.stack_bytes, ram_bytes(&f), f.input_bytes, f.output_bytes);
+            " /* arena, stack, inputs %" PRIu64 ", outputs %" PRIu64 "%s */\n",
+            f.stack_bytes, ram_bytes(&f), f.input_bytes, f.output_bytes,
+            e->next ? " of the entry that has the most" : "");
   }
   if (more) text_puts(t, "#endif\n");
 }
@@ -129,13 +132,13 @@ static void put_fact_macros(Emit *e, Text *t, const EmitFacts *facts) {
     put_own(e, t, file ? " */\n" : "$.bin */\n");
   }
   put_stack_macros(e, t, facts);
-  put_own(e, t,
-          "#define `_MULTIPLY_ADDS %.0f\n#define `_CODE_BYTES %" PRIu64
-          " /* roughly; a linker knows */\n",
-          e->o->macs, facts->code_bytes);
+  for (Emit *x = e; x; x = x->next)
+    put_own(x, t, "#define " MY_CAPS "_MULTIPLY_ADDS %.0f\n", x->given->macs);
+  put_own(e, t, "#define `_CODE_BYTES %" PRIu64 " /* roughly; a linker knows */\n",
+          facts->code_bytes);
   if (e->p->threads > 1) put_own(e, t, "#define `_THREADS %u\n", e->p->threads);
-  put_own(e, t, "#define `_SELFTEST %d\n", e->o->selftest ? 1 : 0);
-  if (e->o->selftest)
+  put_own(e, t, "#define `_SELFTEST %d\n", e->given->selftest ? 1 : 0);
+  if (e->given->selftest)
     put_own(e, t, "#define `_SELFTEST_BYTES %" PRIu64 "\n", facts->selftest_bytes);
   put_own(e, t, "#define `_TARGET \"%s\"\n", e->o->march);
 }
@@ -147,50 +150,61 @@ bool is_argument(const Emit *e, Sym s) {
 
 /* Arrays and sizes that the caller gives or gets, as macros. */
 static void put_interface_macros(Emit *e, Text *t) {
-  put_own(e, t, "#define `_INPUTS %u\n#define `_OUTPUTS %u\n", e->p->in.n, e->p->out.n);
+  put_own(e, t, "#define " MY_CAPS "_INPUTS %u\n#define " MY_CAPS "_OUTPUTS %u\n", e->p->in.n,
+          e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(e, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(e, t, "OUTPUT", i, e->p->out.at[i]);
   for (Sym k = 0; k < dim_nsyms(e->p->dims); k++) {
     const SymInfo *info = dim_syminfo(e->p->dims, k);
     if (!is_argument(e, k)) continue;
-    put_own(e, t, "#define `_SIZE%u_NAME \"", k);
+    put_own(e, t, "#define " MY_CAPS "_SIZE%u_NAME \"", k);
     put_comment(t, str_text(e->c, info->name), str_len(e->c, info->name));
-    put_own(e, t, "\" /* the argument n%u */\n#define `_SIZE%u_MAX %" PRId64 "\n", k, k, info->hi);
+    put_own(e, t, "\" /* the argument n%u */\n#define " MY_CAPS "_SIZE%u_MAX %" PRId64 "\n", k, k,
+            info->hi);
   }
 }
 
-/* The entry, what its statuses mean, and which body it is. */
+bool any_state(const Emit *e) {
+  for (const Emit *x = e->all->first; x; x = x->next)
+    if (x->state) return true;
+  return false;
+}
+
+/* The entries, what their statuses mean, and which body it is. */
 static void put_run_declarations(Emit *e, Text *t) {
-  bool vectors = e->weights.pool || is_gated(e);
-  put_own(
-      e, t,
-      "/* 0: done. 1: arena is NULL or not aligned to `_ARENA_ALIGN. 2: a size is out of its "
-      "bounds.\n"
-      "%s%s * Others: see $_why. Inputs and outputs must not overlap each other or the arena. */\n"
-      "int $_run(void *arena%s);\n"
-      "/* What a status means. */\nconst char *$_why(int status);\n%sconst char *$_target(void);\n",
-      e->o->weights == WM_pointer
-          ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
-      : e->weights.blob ? " * 4: the weights belong to another model.\n"
-                        : "",
-      e->state
-          ? " * 5: the state is full, of another size, or was never cleared; nothing has changed.\n"
-          : "",
-      text_cstr(&e->entry.params),
-      vectors ? "/* The body that runs, and whose bits it gives: ingot run --march knows the name. "
-                "It ends in -loops where the compiler\n"
-                " * has no such vectors and plain loops stand in for them. */\n"
-              : "/* The body that runs. */\n");
+  bool vectors = e->all->chosen || is_gated(e);
+  put_own(e, t,
+          "/* 0: done. 1: arena is NULL or not aligned to `_ARENA_ALIGN. 2: a size is out of its "
+          "bounds.\n"
+          "%s%s * Others: see $_why. Inputs and outputs must not overlap each other or the arena. "
+          "*/\n",
+          e->o->weights == WM_pointer
+              ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
+          : e->weights.blob ? " * 4: the weights belong to another model.\n"
+                            : "",
+          any_state(e) ? " * 5: the state is full, of another size, or was never cleared; nothing "
+                         "has changed.\n"
+                       : "");
+  for (Emit *x = e; x; x = x->next)
+    put_own(x, t, "int " MINE "_run(void *arena%s);\n", text_cstr(&x->entry.params));
+  put_own(e, t,
+          "/* What a status means. */\nconst char *$_why(int status);\n%sconst char "
+          "*$_target(void);\n",
+          vectors ? "/* The body that runs, and whose bits it gives: ingot run --march knows the "
+                    "name. It ends in -loops where the compiler\n"
+                    " * has no such vectors and plain loops stand in for them. */\n"
+                  : "/* The body that runs. */\n");
 }
 
 static void put_selftest_declaration(Emit *e, Text *t) {
-  if (e->o->selftest) {
+  if (e->given->selftest) {
     put_own(e, t,
             "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
             "are as computed by ingot, 3\n"
-            " * when not; otherwise the status of $_run. memory: `_SELFTEST_BYTES, aligned like "
-            "the arena. */\n"
+            " * when not; otherwise the status of " MINE "_run%s. memory: `_SELFTEST_BYTES, "
+            "aligned like the arena. */\n"
             "int $_selftest(void *memory%s);\n",
+            e->next ? ", or of another entry" : "",
             e->o->weights == WM_pointer ? ", const void *weight_file" : "");
     return;
   }
@@ -203,17 +217,18 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
   put_own(e, t,
           "#ifndef INGOT_`_H\n#define INGOT_`_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n");
   put_fact_macros(e, t, facts);
-  put_interface_macros(e, t);
+  for (Emit *x = e; x; x = x->next) put_interface_macros(x, t);
   if (e->o->more) text_puts(t, e->o->more->macros);
   text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_run_declarations(e, t);
   put_profile_declarations(e, t, facts->most_profile);
   put_thread_declarations(e, t);
   put_selftest_declaration(e, t);
-  if (e->state)
-    put_own(e, t,
-            "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
-            "void $_reset(void *arena);\n");
+  for (Emit *x = e; x; x = x->next)
+    if (x->state)
+      put_own(x, t,
+              "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
+              "void " MINE "_reset(void *arena);\n");
   if (e->o->more) text_puts(t, e->o->more->declarations);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -226,7 +241,7 @@ void put_run_args(Emit *e, Text *t, const ArgForms *f) {
     if (f->size)
       text_fmt(t, f->size, s);
     else
-      text_fmt(t, ", %" PRId64, e->o->selftest->size[s]);
+      text_fmt(t, ", %" PRId64, e->given->selftest->size[s]);
   }
   if (e->random) text_puts(t, f->seed);
   for (u32 i = 0; i < e->p->in.n; i++)
@@ -343,7 +358,7 @@ static void declare_buffers(Emit *e, Text *t) {
 /* ---- state ---- */
 
 static void put_reset(Emit *e, Text *t) {
-  put_own(e, t, "\n%svoid $_reset@(void *arena) {\n", linkage(e));
+  put_own(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state) continue;
@@ -414,10 +429,10 @@ static void put_entry(Emit *e, Blob *blob) {
 /* Which compilers take the vectors; those of a file of several bodies ask by themselves. */
 static void put_flags(Emit *e, Text *t) {
   const Target *mine = e->o->target;
-  if (!is_gated(e) || e->weights.pool) return;
+  if (!is_gated(e) || e->all->chosen) return;
   text_fmt(t, " * Vectors for %s: gcc and clang for %s need no flags", mine->name,
            is_checked(e) ? "x86-64" : "that machine");
-  if (e->vec.dot4 && *mine->dot4) text_fmt(t, " but -m%s where the CPU has it", mine->dot4);
+  if (e->all->vec.dot4 && *mine->dot4) text_fmt(t, " but -m%s where the CPU has it", mine->dot4);
   text_puts(t, ".\n * Others get plain loops instead, several times slower, and say so unless "
                "INGOT_PORTABLE is defined.\n");
 }
@@ -429,7 +444,8 @@ void put_banner(Emit *e, Text *t, const char *suffix) {
   put_comment(t, e->o->options, strlen(e->o->options));
   text_puts(t, *e->o->options ? "\n" : "none\n");
   put_flags(e, t);
-  text_puts(t, !e->shared_kernels.n ? " * C99; no heap, no I/O, no library but memory moves. */\n"
+  text_puts(t, !e->all->shared_kernels.n
+                   ? " * C99; no heap, no I/O, no library but memory moves. */\n"
                : e->o->openmp ? " * C99 with __atomic functions and OpenMP; no heap, no I/O. */\n"
                               : " * C99 with __atomic functions and POSIX threads; no heap of its "
                                 "own, no I/O. */\n");
@@ -463,33 +479,56 @@ static void begin_tables(Emit *e) {
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
 }
 
-Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char *suffix,
-                 bool above, Blob *blob) {
-  Ctx *c = given->c;
-  Prog *p = prog_extend(given);
-  Text upper = text_new(&c->keep), none = text_new(&c->keep);
+Common *body_begin(Ctx *c) {
+  Common *all = NEW(&c->keep, Common);
+  Text none = text_new(&c->keep);
+  *all = (Common){.kernels = {.at = map_new(&c->keep), .text = none, .heads = none},
+                  .why = {.at = map_new(&c->keep)},
+                  .profile = {.at = map_new(&c->keep)},
+                  .shared_kernels = {.cases = none, .shares = none},
+                  .vec = {.written = map_new(&c->keep), .text = none}};
+  return all;
+}
+
+/* NAME, or NAME_ENTRY; in capitals. */
+static const char *caps_of(Ctx *c, const char *name) {
+  Text t = text_new(&c->keep);
+  text_upper(&t, name);
+  return text_cstr(&t);
+}
+
+static void join_body(Common *all, Emit *e) {
+  Emit **at = &all->first;
+  while (*at) at = &(*at)->next;
+  *at = e;
+  all->n++;
+}
+
+Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool *pool,
+                 const char *suffix, Blob *blob) {
+  Ctx *c = given->p->c;
+  Prog *p = prog_extend(given->p);
+  Text none = text_new(&c->keep);
+  const char *mine = o->name;
+  if (given->name) mine = str_text(c, str_fmt(c, "%s_%s", o->name, given->name));
   mem_need_plan(p);
   prog_ready(p);
-  text_upper(&upper, o->name);
   Emit *e = NEW(&c->keep, Emit);
   *e = (Emit){.c = c,
+              .all = all,
               .p = p,
               .o = o,
-              .marks = {suffix, o->name, text_cstr(&upper)},
-              .above = above,
+              .given = given,
+              .marks = {suffix, o->name, caps_of(c, o->name), mine, caps_of(c, mine)},
               .state = prog_has_state(p),
-              .entry = {none, none, none},
-              .kernels = {.at = map_new(&c->keep), .text = none, .heads = none},
-              .why = {.at = map_new(&c->keep)},
-              .profile = {.at = map_new(&c->keep)},
-              .shared_kernels = {.cases = none, .shares = none},
-              .vec = {.written = map_new(&c->keep), .text = none}};
+              .entry = {none, none, none}};
   e->b.a = &c->keep;
+  join_body(all, e);
   begin_tables(e);
   begin_weights(e, pool);
-  split_begin(e);
+  if (all->first == e) split_begin(e);
   if (o->ticks)
-    put_own(e, &e->kernels.text,
+    put_own(e, &e->all->kernels.text,
             "extern void (*$_tick)(void *, unsigned), *$_user;\n"
             "void (*$_tick)(void *, unsigned), *$_user;\n");
   put_entry(e, blob);
@@ -498,8 +537,10 @@ Emit *emit_begin(const Prog *given, const EmitOptions *o, Pool *pool, const char
 
 /* Of the text a compiler makes about a sixth; and what stands in every file. Half to twice of what
  * gcc makes of it at -O2 or -Os. */
-static u64 code_bytes(const Emit *e) {
-  return 1024 + (e->sizes.code + e->vec.text.n) / 6;
+static u64 code_bytes(const Common *body) {
+  u64 text = body->vec.text.n;
+  for (const Emit *e = body->first; e; e = e->next) text += e->sizes.code;
+  return 1024 + text / 6;
 }
 
 u64 stack_with_more(const EmitOptions *o, u64 run) {
@@ -512,29 +553,47 @@ u64 table_bytes(const EmitOptions *o) {
   return o->more ? o->more->ntable : 0;
 }
 
-EmitFacts facts_of(Emit *e) {
+static void add_entry_facts(EmitFacts *f, Emit *e) {
+  u64 in = 0, out = 0, stack = stack_with_more(e->o, stack_bound(e));
+  u64 test = e->given->selftest ? selftest_bytes(e) : 0;
+  for (u32 i = 0; i < e->p->in.n; i++) in += buf_bytes(e, e->p->in.at[i]);
+  for (u32 i = 0; i < e->p->out.n; i++) out += buf_bytes(e, e->p->out.at[i]);
+  if (in + out >= f->input_bytes + f->output_bytes) {
+    f->input_bytes = in;
+    f->output_bytes = out;
+  }
+  if (stack > f->stack_bytes) f->stack_bytes = stack;
+  if (test > f->selftest_bytes) f->selftest_bytes = test;
+}
+
+EmitFacts facts_of(const Common *body) {
+  const Emit *e = body->first;
   EmitFacts f = {.arena_bytes = arena_bytes(e),
-                 .selftest_bytes = e->o->selftest ? selftest_bytes(e) : 0,
-                 .stack_bytes = stack_with_more(e->o, stack_bound(e)),
                  .weight_bytes =
                      e->weights.blob ? e->weights.bytes : weights_bytes(e->p) + table_bytes(e->o),
-                 .code_bytes = code_bytes(e),
-                 .kernels = e->kernels.word.n,
-                 .profile = e->profile.kernel.at,
-                 .nprofile = e->profile.kernel.n,
-                 .most_profile = e->profile.kernel.n,
-                 .feature = is_checked(e) && e->vec.dot4 ? e->o->target->dot4 : ""};
-  for (u32 i = 0; i < e->p->in.n; i++) f.input_bytes += buf_bytes(e, e->p->in.at[i]);
-  for (u32 i = 0; i < e->p->out.n; i++) f.output_bytes += buf_bytes(e, e->p->out.at[i]);
+                 .code_bytes = code_bytes(body),
+                 .kernels = body->kernels.word.n,
+                 .profile = body->profile.kernel.at,
+                 .nprofile = body->profile.kernel.n,
+                 .most_profile = body->profile.kernel.n,
+                 .feature = is_checked(e) && body->vec.dot4 ? e->o->target->dot4 : ""};
+  for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
   return f;
 }
 
 EmitFacts emit_facts(const Prog *p, const EmitOptions *o) {
-  return facts_of(emit_begin(p, o, NULL, "", false, NULL));
+  EmitEntry only = {.p = p};
+  Common *body = body_begin(p->c);
+  emit_begin(body, &only, o, NULL, "", NULL);
+  return facts_of(body);
 }
 
 u64 emit_size(const Prog *p, const EmitOptions *o) {
-  return weights_bytes(p) + code_bytes(emit_begin(p, o, NULL, "", true, NULL));
+  EmitEntry only = {.p = p};
+  Common *body = body_begin(p->c);
+  body->above = true;
+  emit_begin(body, &only, o, NULL, "", NULL);
+  return weights_bytes(p) + code_bytes(body);
 }
 
 /* What a compiler must be told, and what it must not have been told. */
@@ -549,7 +608,7 @@ void put_prelude(Emit *e, Text *t) {
             "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
             "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
             "x87\"\n#endif\n\n");
-  if (e->state) text_puts(t, "#include <string.h>\n\n");
+  if (any_state(e)) text_puts(t, "#include <string.h>\n\n");
 }
 
 void put_support(Emit *e, Text *t) {
@@ -561,28 +620,37 @@ void put_support(Emit *e, Text *t) {
   put_vectors(e, t);
 }
 
-/* Kernels, the entry, and whatever else of the interface depends on the program. */
-void put_functions(Emit *e, Text *t) {
+static void put_run(Emit *e, Text *t) {
   const char *params = text_cstr(&e->entry.params);
-  put_profile_macro(e, t);
-  text_put(t, e->kernels.heads.at, e->kernels.heads.n);
-  text_put(t, e->kernels.text.at, e->kernels.text.n);
-  put_part_begin(e, t, 0);
-  put_threads(e, t);
-  if (e->shared_kernels.n)
-    put_own(e, t, "\nstatic int $_body@(ig_job@ *job, void *arena%s) {\n", params);
+  bool shared = e->all->shared_kernels.n;
+  if (shared)
+    put_own(e, t, "\nstatic int " MINE "_body@(ig_job@ *job, void *arena%s) {\n", params);
   else
-    put_own(e, t, "\n%sint $_run@(void *arena%s) {\n", inner_linkage(e), params);
+    put_own(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", inner_linkage(e), params);
+  if (shared && e->all->n > 1) text_puts(t, "  (void)job;\n"); /* it may share nothing */
   text_put(t, e->entry.text.at, e->entry.text.n);
   text_puts(t, "}\n");
   put_thread_entry(e, t);
+}
+
+/* Kernels, the entries, and whatever else of the interface depends on the programs. */
+void put_functions(Emit *e, Text *t) {
+  const KernelTexts *k = &e->all->kernels;
+  put_profile_macro(e, t);
+  text_put(t, k->heads.at, k->heads.n);
+  text_put(t, k->text.at, k->text.n);
+  put_part_begin(e, t, 0);
+  put_threads(e, t);
+  for (Emit *x = e; x; x = x->next) put_run(x, t);
+  put_thread_start(e, t);
   put_part_end(e, t);
   put_region_end(e, t);
   put_part_begin(e, t, 0);
   put_why(e, t);
   put_profile_names(e, t);
-  if (!e->weights.pool) put_target_name(e, t);
-  if (e->state) put_reset(e, t);
-  if (e->o->selftest) put_selftest(e, t);
+  if (!e->all->chosen) put_target_name(e, t);
+  for (Emit *x = e; x; x = x->next)
+    if (x->state) put_reset(x, t);
+  if (e->given->selftest) put_selftest(e, t);
   put_part_end(e, t);
 }

@@ -1,0 +1,99 @@
+/* entries.c: several models in one file.
+ *
+ * In: a model, and others that are to be entries beside it. Out: their programs, made for the same
+ * machines with the same options, which share one arena. Each of the others is an Ingot with the
+ * Ctx of the first: all that is done to one model can be done to it.
+ */
+#include "api/own.h"
+
+#include <string.h>
+#include <strings.h>
+
+u32 api_entry_count(const Ingot *m) {
+  return 1 + m->also.n;
+}
+
+Ingot *api_entry(Ingot *m, u32 i) {
+  return i ? m->also.at[i - 1] : m;
+}
+
+Prog *api_program(const Ingot *m, u32 body) {
+  return m->body ? m->body[body] : m->p;
+}
+
+/* The name of the file without its folder and what follows the first dot; what C does not allow in
+ * names becomes '_'. */
+static const char *entry_name(Ctx *c, const char *path) {
+  const char *slash = strrchr(path, '/'), *s = slash ? slash + 1 : path;
+  Text t = text_new(&c->keep);
+  for (; *s && *s != '.'; s++) {
+    bool fine = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
+    text_put(&t, fine ? s : "_", 1);
+  }
+  if (!t.n) fail(c, ERR_usage, LOC_NONE, "%s: no name for an entry can be made of it", path);
+  return text_cstr(&t);
+}
+
+/* Macros have the names in capitals, so case does not make them differ. */
+static void check_names(Ingot *m) {
+  for (u32 i = 1; i < api_entry_count(m); i++)
+    for (u32 k = 0; k < i; k++)
+      if (!strcasecmp(api_entry(m, i)->entry, api_entry(m, k)->entry))
+        fail(m->c, ERR_usage, LOC_NONE,
+             "two models are called '%s': entries of one file are called as their files are, and "
+             "need names that differ",
+             api_entry(m, i)->entry);
+}
+
+static void add_model(Ingot *m, const char *path, Ingot **more) {
+  Ctx *c = m->c;
+  api_need(c, more, "the place of the model");
+  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "models of one file must be opened at once");
+  if (!m->source.path) fail(c, ERR_usage, LOC_NONE, "of several models each must be a file");
+  Ingot *x = NEW(&c->keep, Ingot);
+  x->c = c;
+  x->run.once.c = c;
+  *vec_push(&c->keep, &m->also) = x;
+  api_open(x, path);
+  m->entry = entry_name(c, m->source.path);
+  x->entry = entry_name(c, x->source.path);
+  check_names(m);
+  c->here.file = m->source.file;
+  *more = x;
+}
+
+IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
+  if (more) *more = NULL;
+  API_CALL(m, add_model(m, path, more));
+}
+
+/* What is asked of the file is asked of all. */
+static void check_wishes(const Ingot *m) {
+  if (m->wish.aim != AIM_time || m->wish.ram)
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "--optimize-for and --ram choose the program of one model, not of several in one file");
+}
+
+void api_entries(Ingot *m) {
+  Ctx *c = m->c;
+  u32 n = api_entry_count(m);
+  if (n == 1 || m->joined) return;
+  check_wishes(m);
+  Prog **p = NEWS(&c->keep, Prog *, n);
+  for (u32 i = 1; i < n; i++) {
+    Ingot *x = api_entry(m, i);
+    x->target = m->target;
+    x->bodies = m->bodies;
+    x->wish = m->wish;
+    x->tuning = m->tuning;
+    c->here.file = x->source.file;
+    api_bodies(x);
+  }
+  c->here.file = m->source.file;
+  for (u32 body = 0; body < (m->body ? m->bodies.n : 1); body++) {
+    for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
+    progs_join(p, n);
+  }
+  m->joined = true;
+}
