@@ -143,7 +143,8 @@ void put_region(Emit *e, Text *t) {
   if (!is_checked(e)) return;
   text_puts(t, "#if IG_REGION\n");
   put_target_push(t, e->o->target->features);
-  for (Emit *x = e; x; x = x->next) put_own(x, t, "#define " MINE "_run " MINE "_run_%s\n", target);
+  for (Emit *x = e->all->first; x; x = x->next)
+    put_own(x, t, "#define " MINE "_run " MINE "_run_%s\n", target);
   if (starts_threads(e))
     put_own(e, t,
             "#define $_threads_start $_threads_start_%s\n"
@@ -169,7 +170,7 @@ void put_region_end(Emit *e, Text *t) {
   Text lacks = text_new(&e->c->keep);
   text_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
-  for (Emit *x = e; x; x = x->next) put_own(x, t, "#undef " MINE "_run\n");
+  for (Emit *x = e->all->first; x; x = x->next) put_own(x, t, "#undef " MINE "_run\n");
   if (starts_threads(e)) put_own(e, t, "#undef $_threads_start\n#undef $_threads_stop\n");
   put_part_begin(e, t, 0);
   text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
@@ -179,7 +180,7 @@ void put_region_end(Emit *e, Text *t) {
   text_fill(&lacks, features, strlen(features), ",", &(const char *){", "});
   u32 status = why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
   text_puts(t, ";\n}\n");
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t,
             "\nint " MINE "_run(void *arena%s) {\n  return ig_can_run() ? " MINE
             "_run_%s(arena%s) : %u;\n}\n",

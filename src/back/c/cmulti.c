@@ -31,10 +31,10 @@ typedef struct FileBody {
 } FileBody;
 
 /* What kind of file it is. */
-typedef struct Kind {
+typedef struct FileKind {
   bool bodies; /* several */
   bool pooled; /* several programs, whose weights are looked at together */
-} Kind;
+} FileKind;
 
 typedef struct Multi {
   Ctx *c;
@@ -168,7 +168,7 @@ static void put_ways(Multi *m, Text *t) {
   Emit *e = m->part[0].e;
   const char *name = m->o->name;
   bool pointer = m->o->weights == WM_pointer;
-  for (Emit *x = e; x; x = x->next) {
+  for (Emit *x = e->all->first; x; x = x->next) {
     Str params = str_fmt(m->c, "void *arena%s", text_cstr(&x->entry.params));
     Str args = str_fmt(m->c, "arena%s", text_cstr(&x->entry.args));
     put_way(m, t, own_name(x), "int ", "run", str_text(m->c, params), str_text(m->c, args));
@@ -184,7 +184,7 @@ static void put_ways(Multi *m, Text *t) {
     put_way(m, t, name, "int ", "selftest",
             pointer ? "void *memory, const void *weight_file" : "void *memory",
             pointer ? "memory, weight_file" : "memory");
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     if (x->state) put_way(m, t, own_name(x), "void ", "reset", "void *arena", "arena");
 }
 
@@ -256,7 +256,7 @@ static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o)
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 
-static Emit *add_part(Multi *m, const EmitBody *body, WeightMode weights, Kind kind, bool dot4,
+static Emit *add_part(Multi *m, const EmitBody *body, WeightMode weights, FileKind kind, bool dot4,
                       Blob *blob) {
   u32 number = m->npart++;
   FileBody *part = &m->part[number];
@@ -305,7 +305,7 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   Ctx *c = body[0].entry[0].p->c;
   Multi *m = NEW(&c->keep, Multi);
   const Prog *progs[BODIES];
-  Kind kind = {.bodies = n > 1, .pooled = n > 1 || body[0].n > 1};
+  FileKind kind = {.bodies = n > 1, .pooled = n > 1 || body[0].n > 1};
   bool beside = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > BODIES)
     fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, BODIES);

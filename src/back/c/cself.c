@@ -164,7 +164,7 @@ u64 selftest_bytes(Emit *e) {
 
 static void put_helpers(Emit *e, Text *t) {
   bool seen[DT_COUNT] = {0}, fills = false, outputs = false;
-  for (const Emit *x = e; x; x = x->next) {
+  for (const Emit *x = e->all->first; x; x = x->next) {
     for (u32 i = 0; i < x->p->in.n; i++) fills = fills || x->given->selftest->in[i]->n;
     for (u32 i = 0; i < x->p->out.n; i++) seen[prog_buf(x->p, x->p->out.at[i])->dt] = true;
     outputs = outputs || x->p->out.n;
@@ -265,11 +265,11 @@ static void put_test(Emit *e, Text *t) {
 void put_selftest(Emit *e, Text *t) {
   bool pointer = e->o->weights == WM_pointer;
   put_helpers(e, t);
-  for (Emit *x = e; x; x = x->next) put_test(x, t);
+  for (Emit *x = e->all->first; x; x = x->next) put_test(x, t);
   if (e->all->n == 1) return;
   put_own(e, t, "\n%sint $_selftest@(void *memory%s) {\n  int status = 0;\n", linkage(e),
           pointer ? ", const void *weight_file" : "");
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t, "  if (!status) status = " MINE "_selftest@(memory%s);\n",
             pointer ? ", weight_file" : "");
   text_puts(t, "  return status;\n}\n");
