@@ -169,6 +169,10 @@ typedef struct IngotLanguage {
                         ingot_set_precise was called */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
+/* The text of a file, without newlines at its end, is what the system says at the beginning of
+ * every conversation: programs and C text hold the keys and values of its tokens, and begin as if
+ * they had been run. Before import. */
+IngotStatus ingot_bake_prompt(Ingot *m, const char *path);
 
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);

@@ -33,6 +33,9 @@ typedef struct Player {
   double token_bytes; /* of weights that one token reads */
   double kv_bytes;    /* and of the cache, for each position before it */
   long context;       /* positions */
+  const char *system; /* what the system says unless --system does; NULL: nothing */
+  const u32 *baked;   /* ids whose keys and values are in the cache after a reset */
+  size_t nbaked;
   Chat chat;
 } Player;
 
@@ -64,6 +67,7 @@ typedef struct Talk {
   int64_t *size;  /* of the symbols of the model */
   u32 *ids;       /* in the cache, then those that wait for it */
   size_t n, done; /* of them, and how many are in the cache */
+  int fresh;      /* the cache is as a reset leaves it */
   size_t context; /* positions */
   float *logits;
   char *in; /* a chunk of ids, as the model takes them */
@@ -92,9 +96,28 @@ static double now(void) {
 
 /* ---- the model ---- */
 
+static void set_length(Talk *t, size_t n) {
+  int64_t length = (int64_t)n;
+  for (int i = 0; i < ingot_model.nkept; i++)
+    memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
+}
+
+/* Of ids that wait, those that the cache has from the beginning need not go through the model, but
+ * the last one must: its logits are wanted. */
+static void recall(Talk *t) {
+  size_t same = 0;
+  if (!t->fresh || !t->n) return;
+  while (same + 1 < t->n && same < ingot_player.nbaked && t->ids[same] == ingot_player.baked[same])
+    same++;
+  set_length(t, same);
+  t->done = same;
+  t->fresh = 0;
+}
+
 /* Ids that wait go through the model; the logits of the last one remain. */
 static int feed(Talk *t) {
   const Value *in = &ingot_model.in[0];
+  recall(t);
   while (t->done < t->n) {
     size_t n = t->n - t->done < t->chunk ? t->n - t->done : t->chunk;
     const void *ins[1] = {t->in};
@@ -117,16 +140,16 @@ static int feed(Talk *t) {
 
 /* The cache as it was with the first n tokens. */
 static void rewind_to(Talk *t, size_t n) {
-  int64_t length = (int64_t)n;
-  for (int i = 0; i < ingot_model.nkept; i++)
-    memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
+  set_length(t, n);
   t->n = t->done = n;
+  t->fresh = 0;
 }
 
 static void forget(Talk *t) {
   if (ingot_model.reset) ingot_model.reset(t->arena);
   t->n = t->done = 0;
   t->full = 0;
+  t->fresh = 1;
 }
 
 /* ---- text ---- */
@@ -189,7 +212,7 @@ static size_t length_of(const char *s) {
 /* The ids of a question. */
 static int ask(Talk *t, const char *message) {
   const Chat *c = &ingot_player.chat;
-  const char *system = t->o.system;
+  const char *system = t->o.system ? t->o.system : ingot_player.system;
   size_t all = length_of(c->open) + length_of(c->open_system) + length_of(c->system) +
                length_of(c->ask) + length_of(c->next) + length_of(system) + strlen(message) + 1;
   begin_text(t, all);
@@ -225,6 +248,7 @@ static int answer(Talk *t) {
   memset(&detok, 0, sizeof detok);
   t->stops.nheld = 0;
   t->stops.stopped = false;
+  recall(t);
   t->told.asked = t->n - t->done;
   t->told.begin = now();
   int bad = feed(t);

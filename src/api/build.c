@@ -189,6 +189,16 @@ static void put_literal(Text *t, const char *name, const char *text) {
   }
 }
 
+/* What the states begin with, and the message that it is. */
+static void put_baked(const Ingot *m, Text *t) {
+  if (!m->baked.n) return;
+  text_puts(t, "  .system = ");
+  emit_string(t, m->told.prompt, strlen(m->told.prompt));
+  text_fmt(t, ", .nbaked = %u, .baked = (const u32[]){", m->baked.n);
+  for (u32 i = 0; i < m->baked.n; i++) text_fmt(t, i ? ", %u" : "%u", m->baked.id[i]);
+  text_puts(t, "},\n");
+}
+
 /* The table of tools/player.c. The tables of the tokeniser come from a file, as weights do. */
 static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   const char *path = folder_file(c, &b->folder, "vocab.bin");
@@ -202,6 +212,7 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   text_fmt(t,
            "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
            s->nvocab, s->token_bytes, s->kv_bytes);
+  put_baked(b->m, t);
   put_literal(t, "open", s->chat.open);
   put_literal(t, "open_system", s->chat.open_system);
   put_literal(t, "system", s->chat.system);

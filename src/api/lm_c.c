@@ -190,11 +190,17 @@ static void put_chat(Text *t, const char *upper, const char *name, const char *t
 
 /* Room for a text of n bytes is convex in n: its value at 0 and its slope far out bound it. */
 static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab *v,
-                       const LmFacts *f) {
+                       const LmFacts *f, u32 nbaked) {
   const size_t far = (size_t)1 << 24;
   text_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
   text_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
   text_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
+  if (nbaked)
+    text_fmt(t,
+             "/* The first so many ids of a conversation that begins with the text of the system "
+             "are in the cache after a\n * reset: run those behind them. */\n"
+             "#define %s_BAKED %u\n",
+             upper, nbaked);
   text_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_special, upper, VE_around);
   text_fmt(t, "#define %s_TOKENIZE_BYTES(bytes) ((size_t)(bytes) * %zu + %zu)\n", upper,
            vocab_room(v, far + 1) - vocab_room(v, far), vocab_room(v, 0));
@@ -225,7 +231,8 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
   text_upper(&upper, name);
   const char *by[] = {name, text_cstr(&upper), given ? "const void *weight_file, " : "",
                       given ? "weight_file, " : ""};
-  put_macros(&macros, by[1], s, &v, &f);
+  put_macros(&macros, by[1], s, &v, &f, m->baked.n);
+  if (m->baked.n) put_chat(&macros, by[1], "SYSTEM_TEXT", m->told.prompt);
   text_fmt(&t,
            "\n/* ---- text, tokens and what comes next ---- */\n\n"
            "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n#endif\n"

@@ -54,7 +54,14 @@ typedef struct Told {
   VEC(const char *) hint;  /* see ingot_hint */
   VEC(const char *) state; /* IN=OUT, auto */
   LmWish language;
+  const char *prompt; /* a system message that the model begins behind; NULL: none */
 } Told;
+
+/* Ids whose keys and values are in the states from the beginning. */
+typedef struct Baked {
+  const u32 *id; /* NULL: none */
+  u32 n;
+} Baked;
 
 /* Between runs, by engine. */
 typedef struct EngineStates {
@@ -117,7 +124,8 @@ struct Ingot {
   const struct Vocab *vocab; /* of ingot_open_vocab; NULL: none */
   VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
   const char *entry;         /* what its functions are called in such a file; NULL: it has one */
-  bool joined;               /* programs of all of these share an arena */
+  Baked baked;
+  bool joined; /* programs of all of these share an arena */
 };
 
 /* session.c */
@@ -168,6 +176,9 @@ Str api_result_name(const Ingot *m, u32 i);
  * bounds leave open in inputs that are made up */
 void api_guess(Ingot *m, const ImportOptions *asked, const MissingDims *miss);
 void api_hint_open(Ingot *m);
+
+/* bake.c */
+void api_bake(Ingot *m); /* the prompt that was named, if one was, into the states of the program */
 
 /* entries.c */
 void api_open(Ingot *m, const char *path); /* session.c: a file */
@@ -234,7 +245,8 @@ void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32
 void spawn_check(Ctx *c, const char *what, const char *program); /* refuses one not there */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
-void api_need_compiler(Ctx *c, const char *cc);        /* before work: refuses one not there */
+bool api_has_compiler(Ctx *c, const char *cc);
+void api_need_compiler(Ctx *c, const char *cc); /* before work: refuses one not there */
 
 /* parts.c: a C file that was made for PARTS_MOST parts, as objects */
 enum { PARTS_MOST = 16 };

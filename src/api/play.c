@@ -84,6 +84,7 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   const LmWish *w = &m->told.language;
   text_fmt(&t, "language %lld %lld %d %d\n", (long long)w->context, (long long)w->chunk, w->every,
            (int)w->kept);
+  hash_text(&t, "prompt", m->told.prompt);
   hash_text(&t, "march", o->march);
   hash_text(&t, "native", target_native_flags());
   hash_text(&t, "cc", o->cc ? o->cc : env);

@@ -438,6 +438,7 @@ static void make_bodies(Ingot *m) {
 
 void api_bodies(Ingot *m) {
   make_bodies(m);
+  api_bake(m);
   api_entries(m);
 }
 

@@ -53,8 +53,8 @@ const char *folder_file(Ctx *c, const Folder *f, const char *name) {
   return text_cstr(&t);
 }
 
-/* Looks where posix_spawnp looks. */
-void spawn_check(Ctx *c, const char *what, const char *program) {
+/* Looks where posix_spawnp looks. Returns 0, or why it cannot be started. */
+static int find_program(Ctx *c, const char *program) {
   const char *path = getenv("PATH");
   if (!path) path = "/usr/local/bin:/bin:/usr/bin";
   if (strchr(program, '/')) path = "";
@@ -63,12 +63,18 @@ void spawn_check(Ctx *c, const char *what, const char *program) {
     size_t n = strcspn(at, ":");
     const char *file = program;
     if (n) file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, at, program));
-    if (access(file, X_OK) == 0) return;
+    if (access(file, X_OK) == 0) return 0;
     if (errno != ENOENT && errno != ENOTDIR) why = errno;
     at += n;
     if (!*at) break;
   }
-  fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
+  return why;
+}
+
+void spawn_check(Ctx *c, const char *what, const char *program) {
+  int why = find_program(c, program);
+  if (why)
+    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
 }
 
 /* Starts the program; returns 0 or an error. Under a guard it leads a group of its own, so that all
@@ -189,6 +195,12 @@ void words_compiler(Ctx *c, Words *w, const char *cc) {
   if (!cc || !*cc) cc = getenv("CC");
   words_add(c, w, cc && *cc ? cc : "cc");
   if (!w->n) fail(c, ERR_usage, LOC_NONE, "the name of the C compiler is empty");
+}
+
+bool api_has_compiler(Ctx *c, const char *cc) {
+  Words w = {0};
+  words_compiler(c, &w, cc);
+  return !find_program(c, w.at[0]);
 }
 
 void api_need_compiler(Ctx *c, const char *cc) {

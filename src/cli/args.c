@@ -59,6 +59,8 @@ static const Opt opts[] = {
     TEXT("temperature", NULL, temperature, "X", "0: always the likeliest token (default 0.7)"),
     TEXT("top-k", NULL, top_k, "N", "only the N likeliest tokens; 0: all (default 40)"),
     TEXT("top-p", NULL, top_p, "X", "only the likeliest that make up X together (default 0.9)"),
+    TEXT("bake-prompt", NULL, bake_prompt, "FILE",
+         "language models: what the system says; its keys and values are part of the code"),
     TEXT("min-p", NULL, min_p, "X", "only those X times as likely as the likeliest (default 0)"),
     TEXT("repeat-penalty", NULL, repeat_penalty, "X", "divide logits of tokens that were there"),
     TEXT("frequency-penalty", NULL, frequency_penalty, "X",

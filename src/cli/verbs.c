@@ -77,6 +77,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && !a->bytes) s = ingot_open(m, a->model);
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
+  if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s) s = say_inputs(m, a, 0);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
@@ -435,19 +436,20 @@ const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split caller profile debug input inputs "
-     "data " SHAPES,
+     "data bake-prompt " SHAPES,
      "MODEL... [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model, or several, into one C file (and its header with -o)", MODELS_MOST},
     {"build", verb_build,
      "output name func-name weights state cc march tune tuned precise optimize-for ram optimize "
      "sanitize threads threads-api threads-grain selftest no-selftest caller profile debug input "
      "inputs "
-     "data " SHAPES,
+     "data bake-prompt " SHAPES,
      "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", MODELS_MOST},
     {"play", verb_play,
      "model-path prompt system raw max-tokens context temperature top-k top-p min-p repeat-penalty "
-     "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise",
+     "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
+     "bake-prompt",
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
      "let a language model answer, or talk with it", 1},
     {"run", verb_run,

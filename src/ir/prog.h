@@ -30,7 +30,7 @@ typedef enum BufSpace {
   BS_out,   /* given by the caller, written */
   BS_const, /* data known now */
   BS_temp,  /* in the arena */
-  BS_state, /* in the arena, kept from run to run; all zero before the first */
+  BS_state, /* in the arena, kept from run to run; before the first: data, or all zero */
   BS_local, /* scratch of the kernel that declares it; each thread has its own */
   BS_reg,   /* registers: indexed by constants (or unrolled variables) only */
   BS_COUNT
@@ -46,7 +46,7 @@ struct Buf {
   u32 rank;
   Dim *dim;
   BufId alias;  /* other view of the same memory, or 0; same type and number of elements */
-  Tensor *data; /* BS_const */
+  Tensor *data; /* BS_const; BS_state: what it begins with, NULL: zeros */
   u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: place in the arena, a multiple
                    of 64 */
 };

@@ -84,9 +84,9 @@ static void check_data(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   const Tensor *t = b->data;
   if (!t || t->dt != b->dt || t->rank != b->rank)
-    WRONG(o, "constant %s without matching data", buf_name(o, id));
+    WRONG(o, "%s without matching data", buf_name(o, id));
   for (u32 i = 0; i < b->rank; i++)
-    if (t->dim[i] != b->dim[i]) WRONG(o, "constant %s without matching data", buf_name(o, id));
+    if (t->dim[i] != b->dim[i]) WRONG(o, "%s without matching data", buf_name(o, id));
 }
 
 /* Engines put a buffer where the plan says: it must fit there with all dimensions at their bounds.
@@ -114,8 +114,8 @@ static void check_buf(ProgCheck *o, BufId id) {
   check_dtype(o, b->dt, b->lanes);
   if (b->lanes > 1 && b->space != BS_reg)
     WRONG(o, "%s: only registers have vectors as elements", buf_name(o, id));
-  if ((b->data != NULL) != (b->space == BS_const))
-    WRONG(o, "%s: constants have data, others have none", buf_name(o, id));
+  if (b->space == BS_const ? !b->data : b->data && (b->space != BS_state || b->alias))
+    WRONG(o, "%s: constants have data, states may have, others have none", buf_name(o, id));
   bool fixed = true;
   for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
   u64 n;
@@ -123,7 +123,7 @@ static void check_buf(ProgCheck *o, BufId id) {
   if (!fixed && b->space == BS_reg) WRONG(o, "%s: registers of unknown number", buf_name(o, id));
   if (fixed && b->space == BS_reg && n > MOST_REGISTERS)
     WRONG(o, "%s: more than %d registers", buf_name(o, id), MOST_REGISTERS);
-  if (b->space == BS_const) check_data(o, id);
+  if (b->data) check_data(o, id);
   if (b->alias) check_alias(o, id);
   if (o->p->planned && prog_is_planned(b)) check_place(o, id);
 }

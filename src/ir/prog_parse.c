@@ -497,8 +497,8 @@ static void buffer(ProgParse *o) {
     BAD(s, "%s: in a planned program temp and local buffers have a place, others have none",
         show(s->c, name));
   prog_buf(o->p, b)->offset = (u64)offset;
-  if (sp != BS_const) return;
-  scan_expect(s, '=');
+  if (sp != BS_const && (sp != BS_state || !scan_accept(s, '='))) return;
+  if (sp == BS_const) scan_expect(s, '=');
   Tensor *data = scan_tensor(s, dt, dim, rank);
   prog_buf(o->p, b)->data = data;
 }

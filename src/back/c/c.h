@@ -148,6 +148,12 @@ typedef struct VectorTexts {
   bool dot4;       /* some of them for several products at a time */
 } VectorTexts;
 
+/* Where a piece of the state lies in the arena, and among the others. */
+typedef struct StatePiece {
+  u64 at, from, n;
+} StatePiece;
+typedef VEC(StatePiece) StatePieces;
+
 /* A body of a file: what its programs have in common. Kernels with the same text are one, whichever
  * of them call it. */
 typedef struct Common {
@@ -187,6 +193,8 @@ struct Emit {
   char *written;    /* by buffer, in the kernel being written */
   u32 *param;       /* by buffer: 1 + number of the parameter it is in that kernel */
   bool state;       /* something is kept from run to run */
+  BufId begins;     /* what the state begins with where it is not zero, in pieces; 0: it is */
+  StatePieces pieces;
   bool random;
   bool *open_out; /* by result: its shape is known only after running */
   StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
@@ -312,6 +320,10 @@ void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Emit *e, Text *t);
 bool any_state(const Emit *e); /* of the body's programs */
+
+/* cstate.c: what is kept from run to run */
+void begin_state(Emit *e); /* before tables are made for its buffers */
+void put_reset(Emit *e, Text *t);
 
 /* csplit.c: parts that are compiled side by side */
 bool has_parts(const Emit *e);

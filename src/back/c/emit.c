@@ -132,7 +132,7 @@ static void put_fact_macros(Emit *e, Text *t, const EmitFacts *facts) {
     put_own(e, t, file ? " */\n" : "$.bin */\n");
   }
   put_stack_macros(e, t, facts);
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t, "#define " MY_CAPS "_MULTIPLY_ADDS %.0f\n", x->given->macs);
   put_own(e, t, "#define `_CODE_BYTES %" PRIu64 " /* roughly; a linker knows */\n",
           facts->code_bytes);
@@ -185,7 +185,7 @@ static void put_run_declarations(Emit *e, Text *t) {
           any_state(e) ? " * 5: the state is full, of another size, or was never cleared; nothing "
                          "has changed.\n"
                        : "");
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t, "int " MINE "_run(void *arena%s);\n", text_cstr(&x->entry.params));
   put_own(e, t,
           "/* What a status means. */\nconst char *$_why(int status);\n%sconst char "
@@ -217,14 +217,14 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
   put_own(e, t,
           "#ifndef INGOT_`_H\n#define INGOT_`_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n");
   put_fact_macros(e, t, facts);
-  for (Emit *x = e; x; x = x->next) put_interface_macros(x, t);
+  for (Emit *x = e->all->first; x; x = x->next) put_interface_macros(x, t);
   if (e->o->more) text_puts(t, e->o->more->macros);
   text_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_run_declarations(e, t);
   put_profile_declarations(e, t, facts->most_profile);
   put_thread_declarations(e, t);
   put_selftest_declaration(e, t);
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     if (x->state)
       put_own(x, t,
               "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
@@ -355,20 +355,6 @@ static void declare_buffers(Emit *e, Text *t) {
   }
 }
 
-/* ---- state ---- */
-
-static void put_reset(Emit *e, Text *t) {
-  put_own(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
-  for (BufId b = 1; b < e->p->buf.n; b++) {
-    const Buf *x = prog_buf(e->p, b);
-    if (x->space != BS_state) continue;
-    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); ", x->offset,
-             buf_bytes(e, b));
-    put_remark(e, t, x->name);
-  }
-  text_puts(t, "}\n");
-}
-
 void put_out_shapes(Emit *e, const char *form, bool open) {
   for (u32 i = 0; i < e->p->out.n; i++) {
     Buf b = *prog_buf(e->p, e->p->out.at[i]);
@@ -477,6 +463,7 @@ static void begin_tables(Emit *e) {
   e->used = NEWS(a, bool, p->buf.n);
   e->open_out = NEWS(a, bool, p->out.n + 1);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
+  e->used[e->begins] = e->begins != 0;
 }
 
 Common *body_begin(Ctx *c) {
@@ -524,6 +511,7 @@ Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool
               .entry = {none, none, none}};
   e->b.a = &c->keep;
   join_body(all, e);
+  begin_state(e);
   begin_tables(e);
   begin_weights(e, pool);
   if (all->first == e) split_begin(e);
@@ -641,7 +629,7 @@ void put_functions(Emit *e, Text *t) {
   text_put(t, k->text.at, k->text.n);
   put_part_begin(e, t, 0);
   put_threads(e, t);
-  for (Emit *x = e; x; x = x->next) put_run(x, t);
+  for (Emit *x = e->all->first; x; x = x->next) put_run(x, t);
   put_thread_start(e, t);
   put_part_end(e, t);
   put_region_end(e, t);
@@ -649,7 +637,7 @@ void put_functions(Emit *e, Text *t) {
   put_why(e, t);
   put_profile_names(e, t);
   if (!e->all->chosen) put_target_name(e, t);
-  for (Emit *x = e; x; x = x->next)
+  for (Emit *x = e->all->first; x; x = x->next)
     if (x->state) put_reset(x, t);
   if (e->given->selftest) put_selftest(e, t);
   put_part_end(e, t);

@@ -92,6 +92,8 @@ InterpState *interp_state(Prog *p, Arena *a) {
     if (prog_buf(p, b)->space != BS_state) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
     s->at[b] = NEWS(a, u8, bytes ? bytes : 1);
+    const Tensor *first = prog_buf(p, b)->data;
+    if (first) memcpy(s->at[b], first->data, tensor_bytes(first));
   }
   return s;
 }

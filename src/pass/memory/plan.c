@@ -150,7 +150,8 @@ static void list_peak(const Lives *l, u32 at, PlanReport *r, Arena *a) {
 PlanReport plan_report(Prog *p, Arena *a) {
   PlanReport r = {0};
   for (BufId b = 1; b < p->buf.n; b++) {
-    if (prog_buf(p, b)->data) r.weights += tensor_bytes(prog_buf(p, b)->data);
+    if (prog_buf(p, b)->data && prog_buf(p, b)->space == BS_const)
+      r.weights += tensor_bytes(prog_buf(p, b)->data);
     if (prog_is_planned(prog_buf(p, b))) r.buffers++;
   }
   if (!bounded(p)) {

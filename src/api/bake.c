@@ -1,0 +1,134 @@
+/* bake.c: a language model that begins behind a prompt.
+ *
+ * In: a model that talks, with its program, and the text of a system message. Out: the same program
+ * whose states begin as they are behind that message: keys and values of its tokens are constants.
+ * Method: the program is run on these tokens, by engine c or, without a C compiler, by interp,
+ * which gives the same bits. Tokens at the end that depend on what follows are left out: the first
+ * ids of any conversation with this message are those that were run.
+ */
+#include "api/own.h"
+#include "text/text.h"
+
+#include <string.h>
+
+static void bake_prompt(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  api_need(c, path, "the path of the prompt");
+  if (m->g || m->p)
+    fail(c, ERR_usage, LOC_NONE, "a prompt must be named before the model is imported");
+  File f = file_read(c, path);
+  size_t n = f.n;
+  while (n && (f.at[n - 1] == '\n' || f.at[n - 1] == '\r')) n--;
+  if (!n) fail(c, ERR_input, LOC_NONE, "%s: the prompt is empty", path);
+  if (memchr(f.at, 0, n)) fail(c, ERR_input, LOC_NONE, "%s: a prompt has no zero in it", path);
+  m->told.prompt = str_text(c, str_intern(c, (const char *)f.at, n));
+}
+
+IngotStatus ingot_bake_prompt(Ingot *m, const char *path) {
+  API_CALL(m, bake_prompt(m, path));
+}
+
+/* ---- ids ---- */
+
+typedef struct PromptText {
+  Text text, marks; /* a byte for each: somebody said it */
+} PromptText;
+
+static void add(PromptText *p, const char *text, size_t n, char said) {
+  text_put(&p->text, text, n);
+  for (size_t i = 0; i < n; i++) text_put(&p->marks, &said, 1);
+}
+
+static const u32 *encode(Ctx *c, const Vocab *v, const PromptText *p, size_t *n) {
+  size_t room = vocab_room(v, p->text.n), max = room / 4 + p->text.n + 64;
+  u32 *ids = NEWS(&c->keep, u32, max);
+  i64 got = vocab_encode(v, (const u8 *)p->text.at, p->text.n, (const u8 *)p->marks.at, VE_special,
+                         ids, max, arena_alloc(&c->scratch, room), room);
+  if (got < 0) bug(c, LOC_NONE, "a prompt needs more room than vocab_room says");
+  *n = (size_t)got;
+  return ids;
+}
+
+/* The ids that begin the conversation whatever its first message is. */
+static void find_ids(Ingot *m, const Speech *s) {
+  static const char *const first[] = {"a",  " a",   "A", "1",  " ",
+                                      "\n", "\n\n", ".", "\"", "\xc3\xa9"};
+  Ctx *c = m->c;
+  const ChatTexts *chat = &s->chat;
+  const char *said = m->told.prompt;
+  size_t length = strlen(said);
+  Vocab v;
+  if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  if (chat->trims) {
+    while (length && strchr(" \t\r\n", said[0])) said++, length--;
+    while (length && strchr(" \t\r\n", said[length - 1])) length--;
+  }
+  for (u32 i = 0; i < sizeof first / sizeof *first; i++) {
+    PromptText p = {text_new(&c->keep), text_new(&c->keep)};
+    size_t n, same = 0;
+    add(&p, chat->open_system, strlen(chat->open_system), 0);
+    add(&p, said, length, 1);
+    add(&p, chat->system, strlen(chat->system), 0);
+    add(&p, first[i], strlen(first[i]), 1);
+    add(&p, chat->ask, strlen(chat->ask), 0);
+    const u32 *ids = encode(c, &v, &p, &n);
+    if (!i) m->baked = (Baked){ids, (u32)n};
+    while (same < n && same < m->baked.n && ids[same] == m->baked.id[same]) same++;
+    m->baked.n = (u32)same;
+  }
+}
+
+/* ---- the state behind them ---- */
+
+static void run_ids(Ingot *m, const Engine *e) {
+  Ctx *c = m->c;
+  const Buf *in = prog_buf(m->p, m->p->in.at[0]);
+  i64 lo, most;
+  dim_bounds(m->p->dims, in->dim[0], &lo, &most);
+  for (u32 at = 0; at < m->baked.n;) {
+    i64 n = m->baked.n - at < (u64)most ? m->baked.n - at : most;
+    arena_clear(&m->run.once);
+    Tensor *ids = tensor_new(&m->run.once, in->dt, &n, 1);
+    for (i64 i = 0; i < n; i++) tensor_set(ids, (u64)i, (Scalar){.i = m->baked.id[at + i]});
+    m->run.in = NEWS(&m->run.once, Tensor *, 1);
+    m->run.in[0] = ids;
+    m->run.out = NEWS(&c->keep, Tensor *, m->p->out.n + 1);
+    e->run(m, 0);
+    at += (u32)n;
+  }
+}
+
+static void keep_states(Ingot *m) {
+  Prog *p = m->p;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Buf *x = prog_buf(p, b);
+    if (x->space != BS_state || x->alias) continue;
+    const u8 *from = m->kept.arena ? m->kept.arena + x->offset : m->kept.interp_state->at[b];
+    for (u32 i = 0; i < x->rank; i++)
+      if (!dim_is_const(x->dim[i])) bug(m->c, LOC_NONE, "a state of open extent");
+    x->data = tensor_new(&m->c->keep, x->dt, x->dim, x->rank);
+    memcpy((void *)x->data->data, from, tensor_bytes(x->data));
+  }
+}
+
+void api_bake(Ingot *m) {
+  Ctx *c = m->c;
+  if (!m->told.prompt || m->baked.id) return;
+  Loc loc = {.file = m->source.file, .index = -1};
+  const Speech *s = api_speech(m);
+  if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is no language model that answers");
+  if (!s->chat.open_system)
+    fail(c, ERR_unsupported, loc, "--bake-prompt: %s",
+         s->no_chat ? s->no_chat : "the template of this model has no system message");
+  api_need_body(m);
+  find_ids(m, s);
+  if ((i64)m->baked.n >= api_context(m))
+    fail(c, ERR_input, loc, "--bake-prompt: %u tokens leave no room in a context of %lld",
+         m->baked.n, (long long)api_context(m));
+  bool compiled = target_is_here(api_made(m)) && api_has_compiler(c, NULL);
+  run_ids(m, api_engine(c, compiled ? "c" : "interp", 0));
+  keep_states(m);
+  api_close_c(m);
+  m->kept.interp_state = NULL;
+  api_forget_run(m);
+}

@@ -1,0 +1,89 @@
+/* cstate.c: what a generated model keeps from run to run, and how it begins.
+ *
+ * In: the states of a program. Out: NAME_reset, which clears them. States that do not begin with
+ * zeros are mostly zeros all the same, as a cache is that holds a few positions: what is not zero
+ * is one constant beside the weights, and is copied to its places.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { GRAIN = 64 }; /* bytes that are looked at together */
+
+static bool is_zero(const u8 *at, u64 n) {
+  for (u64 i = 0; i < n; i++)
+    if (at[i]) return false;
+  return true;
+}
+
+/* The pieces of a state that are not zero, in whole grains; neighbours are one. */
+static void add_pieces(Emit *e, const Buf *x, Text *all) {
+  const u8 *data = x->data->data;
+  u64 bytes = tensor_bytes(x->data);
+  bool open = false;
+  for (u64 i = 0; i < bytes; i += GRAIN) {
+    u64 n = bytes - i < GRAIN ? bytes - i : GRAIN;
+    bool zero = is_zero(data + i, n);
+    if (!zero && open)
+      e->pieces.at[e->pieces.n - 1].n += n;
+    else if (!zero)
+      *vec_push(&e->c->keep, &e->pieces) = (StatePiece){x->offset + i, all->n, n};
+    if (!zero) text_put(all, (const char *)data + i, n);
+    open = !zero;
+  }
+}
+
+void begin_state(Emit *e) {
+  Text all = text_new(&e->c->keep);
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (x->space == BS_state && x->data) add_pieces(e, x, &all);
+  }
+  if (!all.n) return;
+  if (e->o->weights == WM_pointer)
+    fail(e->c, ERR_unsupported, LOC_NONE,
+         "a state that begins with other than zeros lies with the weights: not with "
+         "--weights=pointer");
+  i64 n = (i64)all.n;
+  Tensor *t = tensor_wrap(&e->c->keep, DT_u8, &n, 1, all.at);
+  e->begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
+}
+
+static void put_pieces(Emit *e, Text *t) {
+  text_puts(t, "  static const struct { size_t at, from, n; } piece[] = {");
+  for (u32 i = 0; i < e->pieces.n; i++) {
+    const StatePiece *p = &e->pieces.at[i];
+    text_fmt(t, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 "}",
+             i % 4 ? ", "
+             : i   ? ",\n    "
+                   : "",
+             p->at, p->from, p->n);
+  }
+  text_puts(t, "};\n  const unsigned char *const from = ");
+  if (e->weights.blob) {
+    put_own(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->begins]);
+  } else {
+    Text *outer = e->t;
+    e->t = t;
+    put_buf_name(e, e->begins);
+    e->t = outer;
+  }
+  text_fmt(t,
+           ";\n  for (size_t i = 0; i < %u; i++)\n"
+           "    memcpy((unsigned char *)arena + piece[i].at, from + piece[i].from, piece[i].n);\n",
+           e->pieces.n);
+}
+
+void put_reset(Emit *e, Text *t) {
+  put_own(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
+  for (BufId b = 1; b < e->p->buf.n; b++) {
+    const Buf *x = prog_buf(e->p, b);
+    if (x->space != BS_state) continue;
+    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); ", x->offset,
+             buf_bytes(e, b));
+    put_remark(e, t, x->name);
+  }
+  if (e->begins) put_pieces(e, t);
+  text_puts(t, "}\n");
+}
