@@ -1,9 +1,9 @@
 /* prog_unfuse.c: a program as a machine without fused multiply-add computes it.
  *
- * In: a program. Out: the same one, changed in place: products of f32 are rounded before they are
- * added, and functions are those of `math fast` where it said `math fused`; and what is needed to
- * change it back. That is what lowering makes for a target without fma. Narrower floats keep their
- * fma: lowering makes none of them.
+ * In: a program. Out: the same one, changed in place: products of f32 and f64 are rounded before
+ * they are added, and functions are those of `math fast` where it said `math fused`; and what is
+ * needed to change it back. That is what lowering makes for a target without fma. Narrower floats
+ * keep their fma: lowering makes none of them.
  */
 #include "ir/prog.h"
 
@@ -13,7 +13,7 @@ Unfused prog_unfuse(Prog *p, Arena *a) {
   if (u.any) p->math = MP_q;
   for (ExprId id = 1; id < n; id++) {
     Expr x = *prog_expr(p, id);
-    if (x.kind != EX_op || x.op != OP_fma || x.dt != DT_f32) continue;
+    if (x.kind != EX_op || x.op != OP_fma || (x.dt != DT_f32 && x.dt != DT_f64)) continue;
     *vec_push(a, &u.was) = (UnfusedExpr){id, x};
     x.op = OP_mul;
     x.narg = 2;

@@ -374,10 +374,10 @@ static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
     put_float_call(e, x, wide);
   } else {
     MathPart part = math_part(e, x->op, x->dt);
-    bool stands_in = x->op == OP_fma && x->dt == DT_f32 && has_stand_in(e);
+    bool stands_in = x->op == OP_fma && has_stand_in(e);
     e->all->math[x->op][part] = true;
     Str name = str_fmt(e->c, "im_%s", math_name(e->c, x->op, part));
-    put_call(e, x, stands_in ? "ig_mad" : str_text(e->c, name));
+    put_call(e, x, !stands_in ? str_text(e->c, name) : wide ? "ig_mad64" : "ig_mad");
   }
 }
 

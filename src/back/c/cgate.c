@@ -19,7 +19,7 @@ bool has_stand_in(const Emit *e) {
 }
 
 bool is_gated(const Emit *e) {
-  bool fused = e->all->math[OP_fma][MP_f];
+  bool fused = e->all->math[OP_fma][MP_f] || e->all->math[OP_fma][MP_d];
   for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->all->math[op][MP_u];
   return e->all->vec.twice || (fused && has_stand_in(e));
 }
@@ -105,10 +105,16 @@ void put_gate(Emit *e, Text *t) {
 
 void put_sums(Emit *e, Text *t) {
   if (!is_gated(e) || !has_stand_in(e)) return;
-  if (e->all->math[OP_fma][MP_f])
-    put_own(e, t,
-            "#if IG_VECTORS@\n#define ig_mad@ im_fmaf@\n"
-            "#else\n#define ig_mad@(a, b, c) ((a) * (b) + (c))\n#endif\n");
+  static const struct {
+    MathPart part;
+    const char *name, *fused;
+  } sums[] = {{MP_f, "ig_mad", "im_fmaf"}, {MP_d, "ig_mad64", "im_fma"}};
+  for (u32 i = 0; i < 2; i++)
+    if (e->all->math[OP_fma][sums[i].part])
+      put_own(e, t,
+              "#if IG_VECTORS@\n#define %s@ %s@\n"
+              "#else\n#define %s@(a, b, c) ((a) * (b) + (c))\n#endif\n",
+              sums[i].name, sums[i].fused, sums[i].name);
   for (u32 op = 0; op < OP_SCALARS; op++)
     if (e->all->math[op][MP_u])
       put_own(e, t, "#if !IG_VECTORS@\n#define im_%s@ im_%s@\n#endif\n",

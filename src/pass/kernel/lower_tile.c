@@ -175,7 +175,7 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   if (t->quad < FORM_AXES)
     return ex_op3(p, t->each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
-  if (f->op == OP_mul && f->with == OP_add && f->acc == DT_f32 && t->l->target->fma)
+  if (f->op == OP_mul && f->with == OP_add && tile_is_float(f->acc) && t->l->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }
@@ -275,7 +275,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 /* ---- loops around tiles ---- */
 
-enum { REST_ROWS = 4 };
+enum { REST_ROWS = 4, LEAST_GAIN = 2 };
 
 /* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
@@ -308,14 +308,14 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     return;
   }
   i64 lo = t->f.axis[t->row].lo;
-  Cover c = tile_cover(n - lo, most);
+  Cover c = tile_cover(t->at.rows ? t->at.rows : n - lo, most);
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
-    ExprId r = count_free(p, &in, count, "r");
-    one_tile(t, in, (TileSize){rows, panels}, times_plus(p, r, rows, ex_int(p, lo + first)), panel,
-             valid);
+    ExprId r = times_plus(p, count_free(p, &in, count, "r"), rows, ex_int(p, lo + first));
+    if (t->at.rows) r = ex_op2(p, OP_add, ex_copy(p, t->at.row), r);
+    one_tile(t, in, (TileSize){rows, panels}, r, panel, valid);
   }
 }
 
@@ -372,12 +372,59 @@ static void loop_lanes(Tile *t, Cursor at) {
   loop_lanes(&rest, at);
 }
 
+/* Rows of a product of matrices that are multiplied with all panels before the next ones are. All
+ * rows are read again for every tile of panels, all panels for every block of rows: so blocks that
+ * stay in a core's own cache, unless that would have the panels read about as often. 0: no blocks.
+ */
+static i64 block_rows(const Tile *t) {
+  const Form *f = &t->f;
+  if (t->row == FORM_AXES || !dim_is_const(f->axis[t->row].hi) || f->nin != 2) return 0;
+  double fold = 1, size = dtype_bytes(f->dt), other = 1;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (!dim_is_const(f->axis[i].hi)) return 0;
+    double n = (double)(f->axis[i].hi - f->axis[i].lo);
+    if (f->axis[i].fold)
+      fold *= n;
+    else if (i != t->row && i != t->lane && !tile_is_batch(t, i))
+      other *= n;
+  }
+  u32 moves = operand_moves(&f->in[0], t->row) ? 0 : 1;
+  if (other > 1 || t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
+  i64 rows = f->axis[t->row].hi - f->axis[t->row].lo, lanes = f->axis[t->lane].hi;
+  i64 tile = tile_rows(t, t->panels), each = (i64)(figures.own_bytes / (fold * size)) / tile * tile;
+  if (each < tile) each = tile;
+  if (each >= rows) return 0;
+  double read_rows = (double)rows * (double)lanes / (double)(t->panels * t->lanes),
+         read_panels = (double)lanes * (double)rows / (double)each;
+  if (read_rows < LEAST_GAIN * read_panels) return 0;
+  i64 blocks = (rows + each - 1) / each, tiles = (rows + blocks * tile - 1) / (blocks * tile);
+  return tiles * tile;
+}
+
+static void loop_blocks(Tile *t, Cursor at, i64 each) {
+  Prog *p = t->p;
+  i64 n = t->f.axis[t->row].hi - t->f.axis[t->row].lo;
+  for (u32 part = 0; part < 2; part++) {
+    i64 count = part ? n % each > 0 : n / each, first = part ? n / each * each : 0;
+    if (!count) continue;
+    Tile in = *t;
+    Cursor inside = at;
+    in.at.rows = part ? n % each : each;
+    in.at.row = times_plus(p, count_free(p, &inside, count, "b"), each, ex_int(p, first));
+    loop_lanes(&in, inside);
+  }
+}
+
 static void lower_fold(Tile *t, Cursor at) {
   at = open_axes(t, at, true);
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->packed_at_run[k]) pack_run(t, at, k);
   if (t->panels_innermost) at = open_axes(t, at, false);
-  loop_lanes(t, at);
+  i64 each = block_rows(t);
+  if (each)
+    loop_blocks(t, at, each);
+  else
+    loop_lanes(t, at);
 }
 
 /* ---- along the fold ---- */
@@ -438,7 +485,7 @@ static void open_rest_along(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, 
 }
 
 ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
-  u32 lanes = prog_expr(p, v)->lanes, last = op_is(with, OF_IDEM) ? 1 : 4;
+  u32 lanes = prog_expr(p, v)->lanes, last = op_is(with, OF_IDEM) ? 1 : lanes < 4 ? lanes : 4;
   for (u32 by = lanes / 2; by >= last; by /= 2) {
     VarId held = tile_let(p, at, v, "half");
     u8 *pick = NEWS(&p->c->keep, u8, lanes);

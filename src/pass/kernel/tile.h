@@ -36,6 +36,8 @@ typedef struct TileStore {
 /* Where a tile stands while it is written. */
 typedef struct TileAt {
   i64 from;              /* point of the lane axis where panel 0 begins */
+  ExprId row;            /* rows are a block of them that begins here, of */
+  i64 rows;              /* so many; 0: all there are */
   ExprId panel;          /* vector along the lane axis */
   VarId var[FORM_AXES];  /* of loops */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
@@ -67,6 +69,11 @@ typedef struct Tile {
   VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
   TileAt at;
 } Tile;
+
+/* Floats that are computed with as they are. */
+static inline bool tile_is_float(DType dt) {
+  return dt == DT_f32 || dt == DT_f64;
+}
 
 /* Is operand k another one in each row? */
 static inline bool tile_varies(const Tile *t, u32 k) {

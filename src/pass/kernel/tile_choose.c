@@ -93,9 +93,18 @@ static bool slides_along(const Tile *t) {
   return false;
 }
 
+/* Of a register, of the widest elements that the form computes with. */
+static u32 full_lanes(const Tile *t) {
+  Prog *p = t->p;
+  const Form *f = &t->f;
+  bool wide = prog_buf(p, f->out.buf)->dt == DT_f64 || f->dt == DT_f64;
+  for (u32 k = 0; k < f->nin; k++) wide = wide || prog_buf(p, f->in[k].buf)->dt == DT_f64;
+  return wide ? t->l->target->lanes / 2 : t->l->target->lanes;
+}
+
 static u32 lanes_for(const Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
-  u32 n = t->l->target->lanes;
+  u32 n = full_lanes(t);
   if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
@@ -290,6 +299,22 @@ static i64 row_count(const Tile *t) {
   return hi > LONG_ROW ? LONG_ROW : hi > 1 ? hi : 1;
 }
 
+enum { PAID = 4 }; /* times the rows that pay for panels */
+
+/* Is the second factor of a large product better read in panels, although it has vectors? A panel's
+ * lines are far apart there: more of them than a cache's own sets hold, each on a page of its own,
+ * read anew for every few rows. */
+static bool is_scattered(const Tile *t, u32 k) {
+  const Form *f = &t->f;
+  if (t->use[k] != LU_vector || f->nin != 2 || t->row == FORM_AXES || tile_varies(t, k) ||
+      t->use[1 - k] != LU_splat || !pack_can_run(t, k))
+    return false;
+  double bytes = (double)f->axis[t->lane].hi * dtype_bytes(f->acc);
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold) bytes *= (double)(f->axis[i].hi - f->axis[i].lo);
+  return bytes > figures.own_bytes && (double)row_count(t) >= PAID * t->l->target->cost->pack_rows;
+}
+
 /* Most rows of tiles that are so many panels wide. */
 i64 tile_rows(const Tile *t, i64 panels) {
   if (t->rows && panels == t->panels) return t->rows;
@@ -421,10 +446,10 @@ Tile tile_of(Lower *l, const Form *f) {
 }
 
 static bool is_plain(DType dt) {
-  return dt == DT_f32 || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
+  return tile_is_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
 }
 
-/* Vectors of f32, or of integers up to 32 bits, whose sums do not depend on their order. */
+/* Vectors of f32 and f64, or of integers up to 32 bits, whose sums do not depend on their order. */
 static bool has_type(Prog *p, const Form *f) {
   if (f->body == FB_iota || f->body == FB_random) return false;
   if (!is_plain(prog_buf(p, f->out.buf)->dt)) return false;
@@ -471,6 +496,8 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (!f->fold) return true;
   t->row = row_axis(t);
   find_split(t);
+  for (u32 k = 0; k < f->nin; k++)
+    if (is_scattered(t, k)) t->use[k] = LU_packed;
   if (bytes && !bytes_settle(t)) return false;
   choose_size(t);
   for (u32 k = 0; k < f->nin; k++) {
@@ -498,7 +525,7 @@ bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
   t->lane = lane_axis(t);
   if (t->lane == FORM_AXES || f->axis[t->lane].fold || dim_is_const(f->axis[t->lane].hi))
     return false;
-  t->lanes = l->target->lanes;
+  t->lanes = full_lanes(t);
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   t->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
   ProgMark mark = stand_anywhere(t);
@@ -512,13 +539,13 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
   *t = tile_of(l, f);
   t->lane = FORM_AXES;
-  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32) return false;
+  if (!f->fold || !tile_is_float(f->acc) || f->dt != f->acc) return false;
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold && f->axis[i].hi != 1) t->lane = i;
   if (t->lane == FORM_AXES || form_guard(&t->f, t->lane, NULL) || f->axis[t->lane].lo) return false;
   Dim n = f->axis[t->lane].hi;
-  t->lanes = l->target->lanes;
+  t->lanes = full_lanes(t);
   if (dim_is_const(n))
     while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
@@ -546,7 +573,7 @@ static bool rows_along(Tile *t, u32 axis) {
   const Axis *a = &t->f.axis[axis];
   if (!a->fold || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
   t->lane = axis;
-  t->lanes = l->target->lanes;
+  t->lanes = full_lanes(t);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *y = layout_of(l, t->f.in[k].buf);
     if (y && y->block && operand_moves(&t->f.in[k], axis)) t->lanes = y->block;
@@ -574,7 +601,7 @@ static u32 last_axis(const Tile *t) {
 
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   *t = tile_of(l, f);
-  if (!f->fold || f->acc != DT_f32 || f->dt != DT_f32 || f->nin != 2 || f->body != FB_op)
+  if (!f->fold || !tile_is_float(f->acc) || f->dt != f->acc || f->nin != 2 || f->body != FB_op)
     return false;
   drop_guards(t);
   u32 row = last_axis(t), axis = f->naxes;
