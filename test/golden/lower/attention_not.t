@@ -1,4 +1,4 @@
-# a depth of three has no vectors: the steps are kernels of their own, and the mask is computed
+# weights that something else needs: the steps are kernels of their own, and the mask is computed
 # run: --march sse2 --start=fuse --stop=lower
 graph att
 sym n in 1..100
@@ -14,7 +14,7 @@ sym n in 1..100
   %sum: f32[2,1] = reduce_sum(%e) {axes=[1], keep=1}
   %w: f32[2,n] = div(%e, %sum)
   %y: f32[2,4] = contract(%w, %v) {spec="ls,sd->ld"}
-  return %y "y"
+  return %y "y", %w "w"
 }
 
 # expect
@@ -26,10 +26,10 @@ buf k: in f32[n,3]
 buf v: in f32[n,4]
 buf at: in i64[2,1]
 buf y: out f32[2,4]
-buf b9: temp f32[2,n]
-buf b10: temp f32[2,n]
-buf b11: temp i64[n]
-buf b13: temp f32[2,1]
+buf w: out f32[2,n]
+buf b8: temp i64[n]
+buf b11: temp f32[2,n]
+buf b12: temp f32[2,1]
 buf acc: reg f32x4[1,4]
 buf sum: reg f32[1,1]
 buf b16: temp f32[2,n]
@@ -40,21 +40,21 @@ buf acc2: reg f32x4[2,1]
 buf b: reg f32x4[1,1]
 kernel "iota" {
   for i in 0..n {
-    b11[i] = i
+    b8[i] = i
   }
 }
 kernel "le_contract_select" {
   for i in 0..2 {
     for j in 0..n {
-      b9[i, j] = 0.0
+      b11[i, j] = 0.0
     }
     for k in 0..3 {
       for j in 0..n {
-        b9[i, j] = b9[i, j] + q[i, k] * k[j, k]
+        b11[i, j] = b11[i, j] + q[i, k] * k[j, k]
       }
     }
     for j in 0..n {
-      b9[i, j] = select(b11[j] <= at[i, 0], b9[i, j], -inf)
+      b11[i, j] = select(b8[j] <= at[i, 0], b11[i, j], -inf)
     }
   }
 }
@@ -66,28 +66,28 @@ kernel "reduce_max" {
     sum[0, 0] = -inf
     for v in 0..div(n, 16) {
       for u in 0..4 unroll {
-        acc[0, u] = max(acc[0, u], b9[i, v * 16 + u * 4:4])
+        acc[0, u] = max(acc[0, u], b11[i, v * 16 + u * 4:4])
       }
     }
     for v in div(n, 16) * 4..div(n, 4) {
-      acc[0, 0] = max(acc[0, 0], b9[i, v * 4:4])
+      acc[0, 0] = max(acc[0, 0], b11[i, v * 4:4])
     }
     for v in div(n, 4) * 4..n {
-      sum[0, 0] = max(sum[0, 0], b9[i, v])
+      sum[0, 0] = max(sum[0, 0], b11[i, v])
     }
     let half: f32x4 = max(max(max(acc[0, 0], acc[0, 1]), acc[0, 2]), acc[0, 3])
     let half1: f32x4 = max(half, shuffle.2.3.0.1(half))
     let part: f32x4 = max(half1, shuffle.1.0.3.2(half1))
-    b13[i, 0] = max(shuffle.0(part), sum[0, 0])
+    b12[i, 0] = max(shuffle.0(part), sum[0, 0])
   }
 }
 kernel "sub_exp" {
   for i in 0..2 {
     for v in 0..div(n, 4) {
-      b16[i, v * 4:4] = exp(b9[i, v * 4:4] - splat.4(b13[i, 0]))
+      b16[i, v * 4:4] = exp(b11[i, v * 4:4] - splat.4(b12[i, 0]))
     }
     for v in div(n, 4) * 4..n {
-      b16[i, v] = exp(b9[i, v] - b13[i, 0])
+      b16[i, v] = exp(b11[i, v] - b12[i, 0])
     }
   }
 }
@@ -115,10 +115,10 @@ kernel "reduce_sum" {
 kernel "div" {
   for i in 0..2 {
     for v in 0..div(n, 4) {
-      b10[i, v * 4:4] = div(b16[i, v * 4:4], splat.4(b17[i, 0]))
+      w[i, v * 4:4] = div(b16[i, v * 4:4], splat.4(b17[i, 0]))
     }
     for v in div(n, 4) * 4..n {
-      b10[i, v] = div(b16[i, v], b17[i, 0])
+      w[i, v] = div(b16[i, v], b17[i, 0])
     }
   }
 }
@@ -129,7 +129,7 @@ kernel "contract" {
   for k in 0..n {
     b[0, 0] = v[k, 0:4]
     for p in 0..2 unroll {
-      let x: f32x4 = splat.4(b10[p, k])
+      let x: f32x4 = splat.4(w[p, k])
       acc2[p, 0] = acc2[p, 0] + x * b[0, 0]
     }
   }
