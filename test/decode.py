@@ -59,8 +59,8 @@ class Session:
 
 def chunks(library, folder, engine, march):
     wrong, models = [], sorted(Path(folder).glob("*.gguf"))
-    for path in models:
-        s = Session(library, path, engine, march, chunk=90, every=1)
+    for path, cache in [(p, None) for p in models] + [(Path(folder) / f"{name}.gguf", b"int8") for name in ("qwen3", "gemma2")]:
+        s = Session(library, path, engine, march, chunk=90, every=1, cache=cache)
         ids = np.random.default_rng(7).integers(0, 47, 90)
         one = s.feed(ids, 1)
         for chunk in (7, 64, 90):
@@ -151,7 +151,10 @@ def real(library, path):
     p, chat, want = PROMPTS[0]
     if greedy(s, prompt_ids(encode, p, chat), 6) != want[:6]:
         wrong.append(f"'{p}' is continued otherwise token by token")
-    return {"best": best, "wrong": wrong, "nll": nll(s, encode(TEXT))}
+    have = nll(s, encode(TEXT))
+    s.close()
+    s = Session(library, path, "c", context=128, every=1, cache=b"int8")
+    return {"best": best, "wrong": wrong, "nll": have, "nll_int8": nll(s, encode(TEXT))}
 
 
 if __name__ == "__main__":

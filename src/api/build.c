@@ -211,7 +211,7 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
            path);
   text_fmt(t,
            "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
-           s->nvocab, s->token_bytes, s->kv_bytes);
+           s->nvocab, s->token_bytes, api_kv_bytes(b->m));
   put_baked(b->m, t);
   put_literal(t, "open", s->chat.open);
   put_literal(t, "open_system", s->chat.open_system);

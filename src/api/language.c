@@ -18,8 +18,9 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "a context or a chunk of so many tokens is out of range");
   DType kept = o->cache ? dtype_from_name(o->cache, strlen(o->cache)) : DT_none;
-  if (o->cache && kept != DT_f16 && kept != DT_f32)
-    fail(c, ERR_usage, LOC_NONE, "'%s': keys and values are kept as f16 or f32", o->cache);
+  if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
+  if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)
+    fail(c, ERR_usage, LOC_NONE, "'%s': keys and values are kept as f16, f32 or int8", o->cache);
   m->told.language = (LmWish){
       .context = (i64)o->context, .chunk = (i64)o->chunk, .every = o->every != 0, .kept = kept};
 }

@@ -211,8 +211,9 @@ EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts abo
 /* rate.c: bytes per second; 0: too few to tell. */
 double api_read_rate(const void *at, size_t n);
 /* play.c */
-const Speech *api_speech(Ingot *m); /* NULL: it is no language model */
-i64 api_context(const Ingot *m);    /* positions of its cache */
+const Speech *api_speech(Ingot *m);  /* NULL: it is no language model */
+i64 api_context(const Ingot *m);     /* positions of its cache */
+double api_kv_bytes(const Ingot *m); /* that each of them takes there */
 
 /* lm_c.c: what the C of a language model has beside NAME_run; NULL: it is none. given: weights are
  * an argument. */

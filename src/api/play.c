@@ -31,6 +31,21 @@ i64 api_context(const Ingot *m) {
   return 0;
 }
 
+double api_kv_bytes(const Ingot *m) {
+  Prog *p = m->p;
+  double sum = 0;
+  i64 positions = api_context(m);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    u64 bytes;
+    Sym sym;
+    if (x->space == BS_state && prog_root(p, b) == b && x->rank == 4 &&
+        mem_bytes(p, b, &bytes, &sym))
+      sum += (double)bytes;
+  }
+  return positions ? sum / (double)positions : 0;
+}
+
 static void hash_text(Text *t, const char *name, const char *value) {
   text_fmt(t, "%s=%s\n", name, value ? value : "");
 }

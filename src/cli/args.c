@@ -134,7 +134,7 @@ static const Opt opts[] = {
     FLAG("every-token", every_token,
          "language models: logits of every token, not only of the last"),
     TEXT("cache", NULL, cache, "TYPE",
-         "language models: type of keys and values that are kept, f16 (default) or f32"),
+         "language models: keys and values are kept as f16 (default), f32 or int8"),
     FLAG("explain", explain, "say what was fused and why not, and how kernels are written and why"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),

@@ -200,7 +200,6 @@ typedef struct Speech {
   ChatTexts chat;
   const char *no_chat; /* why chat is empty, or NULL */
   double token_bytes;  /* of weights that a token reads */
-  double kv_bytes;     /* of the cache, for each position before it */
 } Speech;
 
 struct ReaderOp {

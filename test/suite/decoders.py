@@ -136,7 +136,7 @@ def fixed(env, folder):
         raise Fail("tokens=1 does not fix the length of ids")
     ingot(env, "opt", model, "-d", "batch=1", rc=2)
     ingot(env, "opt", model, "-d", "tokens=97", rc=2)
-    ingot(env, "opt", model, "--cache", "i8", rc=2)
+    ingot(env, "opt", model, "--cache", "i16", rc=2)
 
 
 def real(env):
@@ -150,6 +150,8 @@ def real(env):
             raise Fail(f"best logits are {got['best']}, expected {BEST}")
     if abs(got["nll"] / NLL - 1) > 0.01 or abs(got["nll"] - WRONG_PAIRS) < 1:
         raise Fail(f"nll {got['nll']}, expected {NLL}")
+    if abs(got["nll_int8"] / got["nll"] - 1) > 0.005:
+        raise Fail(f"nll {got['nll_int8']} with keys and values as int8, {got['nll']} with f16")
     if got["wrong"]:
         raise Fail("; ".join(got["wrong"]))
 

@@ -113,18 +113,37 @@ static Val heads_of(Decoder *d, Val x, i64 heads) {
   return attn_split(d->g, mk_unsqueeze(d->g, x, 0), heads);
 }
 
-/* Behind the earlier ones, which are kept from run to run. */
-static Val remember(Decoder *d, const char *what, u32 layer, Val x) {
+/* x [1, heads, tokens, n] behind the earlier ones, which are kept from run to run. */
+static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
-  Dim dim[4] = {1, d->s->kv_heads, d->past, d->s->head};
+  Type of = *graph_type(g, x);
+  Dim dim[4] = {1, of.dim[1], d->past, of.dim[3]};
   Str in = str_fmt(g->c, "past_%s.%u", what, layer), out = str_fmt(g->c, "%s.%u", what, layer);
-  Type t = type_tensor(&g->c->work, d->wish->kept, dim, 4);
-  Val old = graph_param(g, 1, t, in);
-  Val now = mk_concat(g, (const Val[]){old, mk_cast(g, x, d->wish->kept)}, 2, 2);
+  Val old = graph_param(g, 1, type_tensor(&g->c->work, of.dt, dim, 4), in);
+  Val now = mk_concat(g, (const Val[]){old, x}, 2, 2);
   Kept *s = vec_push(&g->c->work, &g->state);
   *s = (Kept){g->blk.at[1].param.n - 1, g->blk.at[1].ret.n, d->s->context};
   graph_result(g, now, out);
-  return mk_cast(g, now, DT_f32);
+  return now;
+}
+
+/* As numbers from -127 to 127, with a factor for each head of each token. */
+static Val remember_bytes(Decoder *d, const char *what, u32 layer, Val x) {
+  Graph *g = d->g;
+  Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
+  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
+  Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), mk_like(g, most, 0));
+  Val q = mk_cast_sat(g, mk_map1(g, OP_round, mk_mul(g, x, inverse)), DT_i8);
+  Val by = mk_div(g, most, mk_like(g, most, 127));
+  q = append(d, what, layer, q);
+  by = append(d, str_text(g->c, str_fmt(g->c, "%s_scale", what)), layer, by);
+  return mk_mul(g, mk_cast(g, q, DT_f32), by);
+}
+
+static Val remember(Decoder *d, const char *what, u32 layer, Val x) {
+  Graph *g = d->g;
+  if (d->wish->kept == DT_i8) return remember_bytes(d, what, layer, x);
+  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->wish->kept)), DT_f32);
 }
 
 /* Queries, keys and values [tokens, heads * size]. */

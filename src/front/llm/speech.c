@@ -126,10 +126,7 @@ const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
   check_rows(c, f, &v);
   lm_facts(c, m, &facts);
-  *out = (Speech){.vocab = tables.at,
-                  .nvocab = tables.n,
-                  .token_bytes = (double)facts.token_bytes,
-                  .kv_bytes = (double)facts.kv_bytes};
+  *out = (Speech){.vocab = tables.at, .nvocab = tables.n, .token_bytes = (double)facts.token_bytes};
   Probe p = {.v = &v, .loc = f->loc};
   out->no_chat = "the model has no template of conversations";
   if (chat_has_template(&v)) out->chat = chat_of(c, &p, &out->no_chat);

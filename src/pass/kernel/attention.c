@@ -159,15 +159,30 @@ static void find_limits(Finder *f, Attention *a) {
 
 /* ---- all of it ---- */
 
-/* What a contraction reads through views, if that is cast from halves for it alone; else 0. */
+static DType cast_from(const Finder *f, const Node *n) {
+  return n && n->op == OP_cast ? graph_type(f->g, n->in[0])->dt : DT_none;
+}
+
+/* Floats from bytes, by a factor. */
+static bool is_scaled(const Finder *f, const Node *n) {
+  for (u32 k = 0; n && n->op == OP_mul && k < 2; k++) {
+    Val x = n->in[k];
+    if (cast_from(f, graph_maker(f->g, x)) == DT_i8 && f->uses[x] == 1 &&
+        graph_val(f->g, x)->home == HOME_inline)
+      return true;
+  }
+  return false;
+}
+
+/* What a contraction reads through views, if that is made of halves or bytes for it alone; else 0.
+ */
 static Val cast_below(const Finder *f, Val v) {
   const Node *n = graph_maker(f->g, v);
   while (n && node_is_view(n) && graph_val(f->g, v)->home == HOME_inline && f->uses[v] == 1) {
     v = n->in[0];
     n = graph_maker(f->g, v);
   }
-  if (!n || n->op != OP_cast || f->uses[v] != 1 || !dtype_is_half(graph_type(f->g, n->in[0])->dt))
-    return 0;
+  if (f->uses[v] != 1 || (!dtype_is_half(cast_from(f, n)) && !is_scaled(f, n))) return 0;
   return graph_val(f->g, v)->home == HOME_buffer ? v : 0;
 }
 

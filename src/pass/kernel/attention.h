@@ -22,7 +22,7 @@ struct Attention {
   u32 key;         /* dimension of that one along which it is */
   Val masked;      /* what it is the softmax of */
   Val seen;        /* that before keys were hidden by limits */
-  Val keys;        /* the value that stands for keys, if it is cast from halves; 0: not */
+  Val keys;        /* the value that stands for keys, if made of halves or bytes; 0: not */
   Val values;      /* likewise */
   bool whole_rows; /* a row that sees no key is 0, else NaN */
   KeyLimit limit[LIMITS];

@@ -459,12 +459,12 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, V
   }
 }
 
-/* Keys of blocks from first to end - 1, for all rows of a block. */
-static void all_keys(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId end) {
+/* Keys of so many blocks from `first` on, for all rows of a block. */
+static void all_keys(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId count) {
   Prog *p = x->p;
   ExprId keys = ex_dim(p, extent(x, x->a->key));
-  VarId k = prog_for(p, &at, first, end, "k");
-  VarId from = let_new(p, &at, "from", times(p, ex_var(p, k), KEYS));
+  VarId k = prog_for(p, &at, ex_int(p, 0), count, "k");
+  VarId from = let_new(p, &at, "from", times(p, plus(p, first, ex_var(p, k)), KEYS));
   VarId to =
       let_new(p, &at, "to", ex_op2(p, OP_min, plus(p, ex_var(p, from), ex_int(p, KEYS)), keys));
   if (x->packed) attend_pack(x, at, from);
@@ -513,7 +513,7 @@ static void all_segments(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId 
   ExprId from = times(p, ex_var(p, s), SEGMENT);
   attend_begin(x, at, b, x->here);
   all_keys(x, at, b, from,
-           ex_op2(p, OP_min, plus(p, ex_copy(p, from), ex_int(p, SEGMENT)), key_blocks(x)));
+           ex_op2(p, OP_min, minus(p, key_blocks(x), ex_copy(p, from)), ex_int(p, SEGMENT)));
   if (x->split) {
     StmtId which = prog_if(p, &at, is_parted(x));
     attend_keep(x, at, b, part);
