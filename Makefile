@@ -20,7 +20,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/speak.o
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
 
@@ -96,6 +96,14 @@ $(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code
 	$(Q){ echo '#define _XOPEN_SOURCE 700'; sed '/^#include "/d' src/ir/mathlib.h src/ir/mathlibd.h; \
 	  cat $(BUILD)/gen/text_code.txt; sed '/^#include "/d' $(PLAYER); } > $(BUILD)/gen/player.txt
 	$(Q)$(BUILD)/embed player_text $(BUILD)/gen/player.txt $@
+# The same program inside ingot, around the interpreter: for machines without a C compiler. What is a table there is behind a pointer here.
+$(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
+	$(call say,EMBED,$@)
+	$(Q){ printf '#define %s\n' 'ingot_model (*speak_model)' 'ingot_player (*speak_player)' 'main player_main'; \
+	  echo 'int main(int argc, char **argv);'; cat $(BUILD)/gen/player.txt; \
+	  printf '%s\n' '#undef ingot_model' '#undef ingot_player' 'const Model *speak_model;' 'const Player *speak_player;'; \
+	  printf '%s\n' 'struct Ingot;' 'int speak(struct Ingot *m, int argc, char **argv);'; cat tools/speak.h; } > $@
+$(BUILD)/gen/speak.o: ALL_CFLAGS += -Isrc -Wno-unused-function
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -107,7 +115,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player peak unicode text_code): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode text_code): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

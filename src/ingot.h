@@ -258,9 +258,26 @@ IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
 /* A language model as a program that talks, see tools/player.c: what ingot_build makes of it under
- * a name in ~/.cache/ingot, where it is found the next time. output is not used. */
+ * a name in ~/.cache/ingot, where it is found the next time. output is not used. *program NULL: it
+ * is not there yet, and there is no C compiler; a warning says so. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
 int ingot_talks(const Ingot *m); /* is the open model one? */
+
+/* The same model in this process, by the interpreter: what a program that talks has as tables.
+ * ingot_feed runs n ids, 1 to chunk, behind the first `position` of those that were run before;
+ * logits: of the last one. */
+typedef struct IngotSpeech {
+  const void *vocab; /* the tokeniser, as programs hold it */
+  size_t nvocab;
+  uint64_t context, chunk, logits;
+  double token_bytes, kv_bytes; /* that a token reads: of weights, of each position before it */
+  const char *open, *open_system, *system, *ask, *next; /* of its template; NULL: none */
+  const char *none;                                     /* why there are none, or NULL */
+  int trims;
+  const char *prompt; /* of ingot_bake_prompt */
+} IngotSpeech;
+IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
+IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
 /* A kernel of a run: one or more nodes of the model. */
 typedef struct IngotKernel {

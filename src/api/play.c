@@ -113,6 +113,12 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
                     "play");
 }
 
+static const char *compiler_name(Ctx *c, const char *cc) {
+  Words w = {0};
+  words_compiler(c, &w, cc);
+  return w.at[0];
+}
+
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
   Ctx *c = m->c;
   struct stat st;
@@ -127,6 +133,13 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   b.c.selftest = -1;
   if (!stat(b.output, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR) return;
   if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
+  if (!api_has_compiler(c, o->cc)) {
+    *program = NULL;
+    api_march(m, o->march ? o->march : "native", o->cc);
+    warn(c, LOC_NONE, "there is no C compiler '%s': the model is interpreted, slowly",
+         compiler_name(c, o->cc));
+    return;
+  }
   api_build(m, &b);
 }
 

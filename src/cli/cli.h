@@ -103,6 +103,10 @@ void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in 
 /* build.c */
 int verb_build(const Args *a);
 
+/* tools/speak.h: the program that talks, around the interpreter. Its exit code; below 0: the
+ * messages of m say what failed. */
+int speak(Ingot *m, int argc, char **argv);
+
 /* play.c */
 int verb_play(const Args *a);
 int bench_player(const Args *a); /* the exit code; -1: the model is none that talks */

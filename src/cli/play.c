@@ -92,6 +92,18 @@ static unsigned long long usual_threads(void) {
   return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (unsigned long long)n;
 }
 
+/* Without a compiler: the program as it is in here. */
+static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
+  if (strcmp(a->verb, "play")) {
+    ingot_free(m);
+    return refuse(a, "what would be measured is compiled C"), INGOT_SYSTEM;
+  }
+  int status = speak(m, p->n, (char **)p->word);
+  if (status < 0) return finish(m, a, (IngotStatus)-status);
+  ingot_free(m);
+  return status;
+}
+
 /* Becomes the program of an opened model. */
 static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   const char *program;
@@ -101,6 +113,7 @@ static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   watch_task(NULL);
   if (s) return finish(m, a, s);
   say_messages(m, a->quiet);
+  if (!program) return interpret(m, a, p);
   fflush(stdout);
   execv(program, (char *const *)p->word);
   fprintf(stderr, "ingot %s: %s: %s\n", a->verb, program, strerror(errno));

@@ -20,11 +20,11 @@ def made(env):
     return os.path.join(out, "tiny.gguf")
 
 
-def play(env, model, *args, rc=0, stdin=None, program=None):
-    cache = os.path.join(env.build, "play", "cache")
+def play(env, model, *args, rc=0, stdin=None, program=None, cc=None):
+    cache = os.path.join(env.build, "play", "cache" + ("-none" if cc else ""))
     os.makedirs(cache, exist_ok=True)
     words = [program, *args] if program else [env.need_ingot(), "play", "-m", model, "--march", "scalar", "--context", "64", *args]
-    got = run(words, LIMIT, env={"XDG_CACHE_HOME": cache}, stdin=stdin)
+    got = run(words, LIMIT, env={"XDG_CACHE_HOME": cache, **({"CC": cc} if cc else {})}, stdin=stdin)
     if got.rc != rc or got.timed_out:
         raise Fail(f"{' '.join(args)}: {explain(got)}: {tail(got.text(), 4)}")
     return got
@@ -64,6 +64,22 @@ def talks(env):
         raise Fail(f"{answers} and then {two.out!r}")
     if "positions" not in one.err.decode() or "tokens in" not in one.err.decode():
         raise Fail("no word on stderr of what was done: " + one.err.decode())
+
+
+def interpreted(env):
+    """Without a C compiler: it is said, the answers are the same, nothing is kept; what was compiled before needs none."""
+    lines = b"ab\ncd\n:reset\nab\n"
+    args = ("--temperature", "3", "--seed", "5", "--max-tokens", "4")
+    one, two = play(env, made(env), *args, stdin=lines), play(env, made(env), *args, stdin=lines, cc="/no/compiler")
+    if one.out != two.out or "no C compiler '/no/compiler': the model is interpreted" not in two.text():
+        raise Fail(f"{two.out!r} is not {one.out!r}: {two.text()}")
+    if os.listdir(os.path.join(env.build, "play", "cache-none", "ingot")):
+        raise Fail("something was kept without a compiler")
+    if "positions are left" not in play(env, made(env), "-p", "x" * 100, rc=4, cc="/no/compiler").text():
+        raise Fail("a prompt longer than the context")
+    got = run([env.ingot, "bench", made(env)], LIMIT, env={"CC": "/no/compiler", "XDG_CACHE_HOME": os.path.join(env.build, "play", "cache-none")})
+    if got.rc != 5 or "compiled C" not in got.text():
+        raise Fail(f"bench without a compiler: {explain(got)}")
 
 
 def ends(env):
@@ -166,4 +182,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]

@@ -1,0 +1,79 @@
+/* speech.c: a language model for a program that talks in this process.
+ *
+ * In: an opened model that talks. Out: its tables, and logits of ids that are run behind those that
+ * were run before. Method: the interpreter, whose states are kept in the session; how many
+ * positions of them count is the caller's to say, so that he can go back.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+static void speech(Ingot *m, IngotSpeech *out) {
+  Ctx *c = m->c;
+  api_need(c, out, "the place of the tables");
+  const Speech *s = api_speech(m);
+  Loc loc = {.file = m->source.file, .index = -1};
+  if (!s) fail(c, ERR_unsupported, loc, "is no language model that answers");
+  api_passes(m, NULL);
+  const Buf *in = prog_buf(m->p, m->p->in.at[0]), *logits = prog_buf(m->p, m->p->out.at[0]);
+  i64 lo, chunk;
+  if (m->p->in.n != 1 || m->p->out.n != 1 || in->dt != DT_i32 || logits->dt != DT_f32 ||
+      logits->rank != 2 || logits->dim[0] != 1 || !dim_is_const(logits->dim[1]))
+    fail(c, ERR_unsupported, loc, "its program is not from ids to logits of the last one");
+  dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
+  *out = (IngotSpeech){.vocab = s->vocab,
+                       .nvocab = s->nvocab,
+                       .context = (u64)api_context(m),
+                       .chunk = (u64)chunk,
+                       .logits = (u64)logits->dim[1],
+                       .token_bytes = s->token_bytes,
+                       .kv_bytes = s->kv_bytes,
+                       .open = s->chat.open,
+                       .open_system = s->chat.open_system,
+                       .system = s->chat.system,
+                       .ask = s->chat.ask,
+                       .next = s->chat.next,
+                       .none = s->no_chat,
+                       .trims = s->chat.trims,
+                       .prompt = m->told.prompt};
+}
+
+IngotStatus ingot_speech(Ingot *m, IngotSpeech *out) {
+  API_CALL(m, speech(m, out));
+}
+
+/* Sizes that are kept with the state. */
+static void set_position(Ingot *m, i64 position) {
+  Prog *p = m->p;
+  Sym sym, unbound;
+  u64 at, bytes;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
+    if (!prog_kept(p, id, &sym, &at)) continue;
+    for (BufId b = 1; b < p->buf.n; b++) {
+      const Buf *x = prog_buf(p, b);
+      if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &unbound) &&
+          at >= x->offset && at < x->offset + bytes)
+        memcpy(m->kept.interp_state->at[b] + (at - x->offset), &position, sizeof position);
+    }
+  }
+}
+
+static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits) {
+  Ctx *c = m->c;
+  if (n) api_need(c, ids, "the ids");
+  api_need(c, logits, "the place of the logits");
+  if (!m->p) fail(c, ERR_usage, LOC_NONE, "ingot_speech comes before ingot_feed");
+  i64 count = (i64)n;
+  Tensor *out[1];
+  arena_clear(&m->run.once);
+  if (!m->kept.interp_state) m->kept.interp_state = interp_state(m->p, &c->keep);
+  set_position(m, (i64)position);
+  Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
+  InterpOptions o = {.state = m->kept.interp_state};
+  interp_run(m->p, &o, &in, out, &m->run.once);
+  memcpy(logits, out[0]->data, tensor_bytes(out[0]));
+}
+
+IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits) {
+  API_CALL(m, feed(m, ids, n, position, logits));
+}
