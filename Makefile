@@ -15,8 +15,14 @@ ALL_CFLAGS += -DINGOT_IMAGES $(shell pkg-config --cflags libopenjp2)
 override LDFLAGS += -ljpeg -lopenjp2 -lwebp
 endif
 
+# LLVM is found when ingot runs, and not needed to build it; LLVM=0 leaves engine jit out.
+ifeq ($(LLVM),0)
+ALL_CFLAGS += -DINGOT_NO_LLVM
+endif
+
 LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
+LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
@@ -44,7 +50,7 @@ $(BUILD)/libingot.a: $(LIB_OBJ)
 $(BUILD)/libingot.so: $(LIB_OBJ)
 	@echo '{ global: ingot_*; local: *; };' >$(BUILD)/libingot.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm -lpthread $(LDFLAGS)
 
 $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/objects.a
 	$(call say,LINK,$@)
@@ -177,7 +183,7 @@ docs: all
 	@$(PYTHON) test/run --bless docs/
 
 $(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/objects.a $(wildcard test/fuzz/*.h)
-	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/objects.a -lm
+	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/objects.a -lm -lpthread
 fuzz-programs:
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/objects.a
 	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
@@ -193,7 +199,7 @@ N       ?= 2000
 SEED    ?= 1
 OPS    ?=
 $(BUILD)/randgraph: $(wildcard test/gen/*.[ch]) $(BUILD)/objects.a
-	$(CC) $(ALL_CFLAGS) -o $@ $(wildcard test/gen/*.c) $(BUILD)/objects.a -lm $(LDFLAGS)
+	$(CC) $(ALL_CFLAGS) -o $@ $(wildcard test/gen/*.c) $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 gen: all $(BUILD)/randgraph
 	@mkdir -p $(BUILD)/tmp/gen
 	@$(BUILD)/randgraph --folder $(BUILD)/tmp/gen --seed $(SEED) --count $(N) $(if $(OPS),--only $(OPS)) $(GENFLAGS)
@@ -232,7 +238,7 @@ bench: setup all $(BUILD)/bench/plan
 
 $(BUILD)/bench/plan: bench/plan.c bench/plan_cases.h $(BUILD)/objects.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/objects.a -lm $(LDFLAGS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 bench-c: setup all
 	@$(BUILD)/venv/bin/python bench/c.py
 bench-plan: setup all $(BUILD)/bench/plan
@@ -253,7 +259,7 @@ $(BUILD)/ingot.pc: src/ingot.h Makefile
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	  'Name: ingot' 'Description: compiler for neural networks' 'Version: $(VERSION)' \
-	  'Libs: -L$${libdir} -lingot -lm' 'Cflags: -I$${includedir}' >$@
+	  'Libs: -L$${libdir} -lingot -lm -lpthread' 'Cflags: -I$${includedir}' >$@
 
 install: all
 	@rm -f $(BUILD)/ingot.pc && $(MAKE) --no-print-directory $(BUILD)/ingot.pc
@@ -272,7 +278,7 @@ distclean:
 
 help:
 	@printf '%s\n' \
-	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set; V=1: commands)' \
+	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set; V=1: commands; LLVM=0: without engine jit)' \
 	  'make run           the built-in digit model on held-out digits' \
 	  'make check         in a minute, with nothing but a C compiler and python3: the part of the tests to run while working' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \

@@ -321,16 +321,17 @@ uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
 /* Engines: "interp" runs the passes (if not done) and walks the program, "watch" with a check of
- * every use of memory; "c" compiles it; "ref" evaluates the graph as imported, "ref64" in double;
- * "onnxruntime" has Python run the file. */
+ * every use of memory; "c" compiles it, "jit" by LLVM in this process; "ref" evaluates the graph as
+ * imported, "ref64" in double; "onnxruntime" has Python run the file. */
 enum {
-  INGOT_GRAPH = 1,  /* evaluates the graph; others, unless they read the file, the program */
-  INGOT_FILE = 2,   /* another program reads the ONNX file; it may not be there */
-  INGOT_EXACT = 4,  /* equal to the first engine to the bit */
-  INGOT_NATIVE = 8, /* compiles */
-  INGOT_TIMED = 16, /* ingot_bench measures it */
-  INGOT_JUDGE = 32, /* the one that others are compared with */
-  INGOT_PEER = 64   /* compared with it unless one is named */
+  INGOT_GRAPH = 1,     /* evaluates the graph; others, unless they read the file, the program */
+  INGOT_FILE = 2,      /* another program reads the ONNX file; it may not be there */
+  INGOT_EXACT = 4,     /* equal to the first engine to the bit */
+  INGOT_NATIVE = 8,    /* compiles */
+  INGOT_TIMED = 16,    /* ingot_bench measures it */
+  INGOT_JUDGE = 32,    /* the one that others are compared with */
+  INGOT_PEER = 64,     /* compared with it unless one is named */
+  INGOT_OPTIONAL = 128 /* needs a library that may not be there: runs if it is named */
 };
 typedef struct IngotEngine {
   const char *name;
@@ -339,6 +340,7 @@ typedef struct IngotEngine {
 const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last */
 const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
 
+uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */
 IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */

@@ -22,9 +22,9 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* ---- interp ---- */
+/* ---- in this process ---- */
 
-static double run_once(Bench *a) {
+static double interpret(Bench *a) {
   Ctx *c = a->m->c;
   InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
@@ -35,14 +35,14 @@ static double run_once(Bench *a) {
   return ms;
 }
 
-void api_bench_interp(Bench *a) {
+void bench_runs(Bench *a, double (*once)(Bench *a)) {
   IngotBench *r = a->out;
   double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), start = a->start, end;
-  run_once(a);
+  once(a);
   r->first_ms = time_ms() - start;
-  for (u32 i = 1; i < WARM_UP && time_ms() - start < a->seconds * 1e3; i++) run_once(a);
+  for (u32 i = 1; i < WARM_UP && time_ms() - start < a->seconds * 1e3; i++) once(a);
   end = time_ms() + a->seconds * 1e3;
-  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || time_ms() < end); r->n++) ms[r->n] = run_once(a);
+  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || time_ms() < end); r->n++) ms[r->n] = once(a);
   qsort(ms, (size_t)r->n, sizeof *ms, ascending);
   r->min_ms = ms[0];
   r->p50_ms = ms[(r->n - 1) / 2];
@@ -51,6 +51,10 @@ void api_bench_interp(Bench *a) {
   struct rusage use;
   getrusage(RUSAGE_SELF, &use);
   r->rss_kb = (uint64_t)use.ru_maxrss;
+}
+
+void api_bench_interp(Bench *a) {
+  bench_runs(a, interpret);
 }
 
 /* ---- c ---- */
@@ -180,6 +184,10 @@ static void bench(Bench *a) {
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_NATIVE) {
     api_native(m, a->build ? a->build->cc : NULL);
+    api_can_run(m);
+  }
+  if (e->info.flags & INGOT_OPTIONAL) {
+    api_this(m);
     api_can_run(m);
   }
   api_passes(m, NULL);

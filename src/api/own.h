@@ -72,6 +72,9 @@ typedef struct EngineStates {
   void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
   void *handle;              /* c: the library, while there is state */
   const u8 *weights;         /* c: that are no part of the library; NULL: there are none */
+  Jit *jit;                  /* NULL: not made yet */
+  const Prog *jit_of;        /* that it was made of */
+  u8 *jit_arena;
 } EngineStates;
 
 typedef struct LastRun {
@@ -259,6 +262,7 @@ Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *sou
 /* target.c */
 void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */
 void api_here(Ingot *m);                   /* the same for the C compiler only */
+void api_this(Ingot *m);                   /* the same where no compiler is asked */
 /* A target, or a CPU that the C compiler knows. */
 void api_march(Ingot *m, const char *name, const char *cc);
 /* Refuses a compiler that has not the vectors of the target that is named. */
@@ -327,6 +331,12 @@ typedef struct Bench {
 } Bench;
 void api_bench_interp(Bench *a);
 void api_bench_c(Bench *a);
+void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once: ms of a run */
+
+/* jit.c: code of LLVM in this process */
+void api_run_jit(Ingot *m, u64 seed);
+void api_bench_jit(Bench *a);
+void api_close_jit(Ingot *m);
 
 /* engine.c */
 typedef struct Engine {

@@ -29,6 +29,7 @@ void ingot_free(Ingot *m) {
   if (!m) return;
   Alloc a = m->c->alloc;
   api_close_c(m);
+  api_close_jit(m);
   arena_clear(&m->run.once);
   ctx_free(m->c);
   a.resize(a.user, m, sizeof *m, 0);

@@ -309,6 +309,7 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
 static void reset(Ingot *m) {
   m->kept.ref_state = NULL;
   m->kept.interp_state = NULL;
+  m->kept.jit_arena = NULL;
   api_drop_arena(m);
 }
 

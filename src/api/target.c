@@ -172,6 +172,10 @@ void api_native(Ingot *m, const char *cc) {
   m->compiled.cflags = flags_here(m->c);
 }
 
+void api_this(Ingot *m) {
+  if (!m->target) m->target = here(m->c);
+}
+
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
  * named; only the compiler makes the most of this machine. */
 void api_here(Ingot *m) {

@@ -145,6 +145,28 @@ void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts fa
                  Text *t);
 void emit_string(Text *t, const char *text, size_t n); /* a literal of C that holds these bytes */
 
+/* llvm/: programs as machine code, by LLVM's library, if there is one. */
+typedef struct Llvm Llvm;
+typedef struct JitCode JitCode;
+typedef struct LlvmOptions {
+  const Target *target; /* whose vectors the program has */
+  bool object;          /* for others: no function of this process is called */
+} LlvmOptions;
+typedef int JitFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
+                  void *const *out, int64_t *const *shape);
+typedef struct Jit {
+  JitFn *run; /* behind the inputs: a pointer to weights */
+  const void **weights;
+  Lines why; /* see status_text */
+  JitCode *code;
+} Jit;
+u32 llvm_version(void); /* 14 to 19; 0: there is none */
+/* For this machine; ERR_unsupported where there is no LLVM. It lasts as long as the context, or to
+ * jit_end. */
+Jit *jit_make(const Prog *p, const LlvmOptions *o);
+void jit_end(Jit *j);
+const char *status_text(Ctx *c, const Lines *why, u32 status);
+
 /* c/cself.c */
 /* limit: of integers; 10: none but what the type says. false: no formula for its type. */
 bool selftest_fill(Tensor *t, u32 input, u32 limit);

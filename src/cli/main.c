@@ -43,7 +43,11 @@ static int act(int argc, char **argv) {
     return 0;
   }
   if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v")) {
-    puts("ingot " INGOT_VERSION);
+    uint32_t llvm = ingot_llvm();
+    if (llvm)
+      printf("ingot " INGOT_VERSION " (LLVM %u)\n", llvm);
+    else
+      puts("ingot " INGOT_VERSION);
     return 0;
   }
   for (int i = 0; i < verb_count; i++)

@@ -267,6 +267,11 @@ Verdict judge_library(const Case *k, const char *library, const char *name) {
   for (u32 b = 0; b < k->nbind && !v.what[0]; b++) {
     Run x = run(k, b, NULL, "interp", NULL, NULL), y = run(k, b, NULL, "c", library, name);
     hold(&v, &y, &x, LIKE_bits, "C");
+    if (b + 1 == k->nbind && ingot_llvm()) { /* the code is the same for all sizes */
+      Run z = run(k, b, NULL, "jit", NULL, NULL);
+      hold(&v, &z, &x, LIKE_bits, "jit");
+      ingot_free(z.m);
+    }
     ingot_free(x.m);
     ingot_free(y.m);
   }

@@ -1,0 +1,160 @@
+/* lcompile.c: modules of LLVM as object code, several at a time.
+ *
+ * In: units that hold functions. Out: an object file of each, in memory. A unit has a context of
+ * its own, so that threads share nothing; there are as many threads as cores.
+ */
+#include "back/llvm/llvm.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- machines ---- */
+
+/* Names of LLVM's targets by the beginning of a triple. */
+static const struct {
+  const char *begins, *name, *holds;
+} targets[] = {
+    {"x86_64", "X86", "=v,0"},      {"i386", "X86", "=v,0"},       {"i686", "X86", "=v,0"},
+    {"aarch64", "AArch64", "=w,0"}, {"arm64", "AArch64", "=w,0"},  {"thumb", "ARM", NULL},
+    {"arm", "ARM", NULL},           {"wasm", "WebAssembly", NULL}, {"riscv", "RISCV", NULL},
+};
+
+static void set_up(Gen *g, const char *name) {
+  static const char *const parts[] = {"TargetInfo", "Target", "TargetMC", "AsmPrinter",
+                                      "AsmParser"};
+  for (u32 i = 0; i < sizeof parts / sizeof *parts; i++) {
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "LLVMInitialize%s%s", name, parts[i]);
+    union {
+      void *p;
+      void (*fn)(void);
+    } init = {dlsym(g->l->handle, symbol)};
+    if (!init.p)
+      fail(g->c, ERR_unsupported, LOC_NONE, "this LLVM was built without the target %s", name);
+    init.fn();
+  }
+}
+
+static const char *keep(Gen *g, char *text) {
+  const char *copy = str_text(g->c, str_of(g->c, text));
+  g->l->LLVMDisposeMessage(text);
+  return copy;
+}
+
+void machine_find(Gen *g, const char *triple) {
+  bool here = !triple;
+  g->triple = here ? keep(g, g->l->LLVMGetDefaultTargetTriple()) : triple;
+  u32 i = 0, n = sizeof targets / sizeof *targets;
+  while (i < n && strncmp(g->triple, targets[i].begins, strlen(targets[i].begins))) i++;
+  if (i == n)
+    fail(g->c, ERR_unsupported, LOC_NONE, "ingot knows no target of LLVM for %s", g->triple);
+  set_up(g, targets[i].name);
+  g->holds = targets[i].holds;
+  g->cpu = here ? keep(g, g->l->LLVMGetHostCPUName()) : "";
+  g->features = here ? keep(g, g->l->LLVMGetHostCPUFeatures()) : "";
+  char *why = NULL;
+  if (g->l->LLVMGetTargetFromTriple(g->triple, &g->machine, &why))
+    fail(g->c, ERR_unsupported, LOC_NONE, "LLVM: %s", keep(g, why));
+}
+
+static LLVMTargetMachineRef new_machine(Gen *g) {
+  return g->l->LLVMCreateTargetMachine(g->machine, g->triple, g->cpu, g->features,
+                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+}
+
+/* ---- units ---- */
+
+void units_begin(Gen *g, u32 n) {
+  g->units = NEWS(&g->c->keep, Unit, n);
+  g->nunits = n;
+  for (u32 i = 0; i < n; i++) {
+    Unit *u = &g->units[i];
+    u->machine = new_machine(g);
+    u->context = g->l->LLVMContextCreate();
+    u->module = g->l->LLVMModuleCreateWithNameInContext("ingot", u->context);
+    u->builder = g->l->LLVMCreateBuilderInContext(u->context);
+    LLVMTargetDataRef layout = g->l->LLVMCreateTargetDataLayout(u->machine);
+    g->l->LLVMSetTarget(u->module, g->triple);
+    g->l->LLVMSetModuleDataLayout(u->module, layout);
+    g->l->LLVMDisposeTargetData(layout);
+  }
+  g->unit = g->units;
+}
+
+void units_end(Gen *g) {
+  for (u32 i = 0; i < g->nunits; i++) {
+    Unit *u = &g->units[i];
+    if (u->builder) g->l->LLVMDisposeBuilder(u->builder);
+    if (u->module) g->l->LLVMDisposeModule(u->module);
+    if (u->context) g->l->LLVMContextDispose(u->context);
+    if (u->machine) g->l->LLVMDisposeTargetMachine(u->machine);
+    if (u->object) g->l->LLVMDisposeMemoryBuffer(u->object);
+    *u = (Unit){0};
+  }
+}
+
+/* ---- compiling ---- */
+
+#define PASSES "default<O2>"
+
+typedef struct Crew {
+  Gen *g;
+  atomic_uint next; /* unit that nobody has taken */
+} Crew;
+
+static char *verify(const Llvm *l, Unit *u) {
+  char *why = NULL;
+  if (l->LLVMVerifyModule(u->module, LLVMReturnStatusAction, &why)) return why;
+  l->LLVMDisposeMessage(why);
+  return NULL;
+}
+
+/* Only LLVM is called: contexts of ingot are of one thread. */
+static void compile(const Llvm *l, Unit *u) {
+  char *why = verify(l, u);
+  u->why = why;
+  if (why) return;
+  LLVMPassBuilderOptionsRef o = l->LLVMCreatePassBuilderOptions();
+  LLVMErrorRef e = l->LLVMRunPasses(u->module, PASSES, u->machine, o);
+  l->LLVMDisposePassBuilderOptions(o);
+  if (e) {
+    u->why = l->LLVMGetErrorMessage(e);
+    return;
+  }
+  if (l->LLVMTargetMachineEmitToMemoryBuffer(u->machine, u->module, LLVMObjectFile, &why,
+                                             &u->object))
+    u->why = why;
+}
+
+static void *work(void *arg) {
+  Crew *crew = arg;
+  for (u32 i; (i = atomic_fetch_add(&crew->next, 1)) < crew->g->nunits;)
+    compile(crew->g->l, &crew->g->units[i]);
+  return NULL;
+}
+
+static u32 cores(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (u32)n;
+}
+
+u32 units_wanted(u32 kernels) {
+  u32 most = cores() * 2, n = (kernels + 3) / 4;
+  return n < 1 ? 1 : n > most ? most : n;
+}
+
+void units_compile(Gen *g) {
+  Crew crew = {.g = g};
+  pthread_t helper[MAX_THREADS];
+  u32 n = 0, most = cores() < g->nunits ? cores() : g->nunits;
+  while (n + 1 < most && !pthread_create(&helper[n], NULL, work, &crew)) n++;
+  work(&crew);
+  for (u32 i = 0; i < n; i++) pthread_join(helper[i], NULL);
+  for (u32 i = 0; i < g->nunits; i++)
+    if (g->units[i].why)
+      bug(g->c, LOC_NONE, "LLVM refuses the code of a model: %.400s", g->units[i].why);
+}

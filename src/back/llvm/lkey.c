@@ -1,0 +1,84 @@
+/* lkey.c: a kernel as a text of numbers, in which two are equal only if one function serves both.
+ *
+ * Buffers and variables are numbered by their first use, so that layers of the same shapes are the
+ * same text; names are not in it. Of all kernels together it is what compiled code is kept by.
+ */
+#include "back/llvm/llvm.h"
+#include "ir/prog_mem.h"
+
+typedef struct Key {
+  Gen *g;
+  Text t;
+  Map buf, var; /* id -> 1 + number */
+} Key;
+
+static void put(Key *k, u64 x) { /* in seven bits each, the last with the eighth set */
+  u8 byte[10];
+  u32 n = 0;
+  for (; x > 127; x >>= 7) byte[n++] = (u8)(x & 127);
+  byte[n++] = (u8)(x | 128);
+  text_put(&k->t, byte, n);
+}
+
+static void put_id(Key *k, Map *m, u32 id) {
+  u32 *slot = map_put(m, id);
+  if (!*slot) *slot = m->n;
+  put(k, *slot);
+}
+
+static void put_expr(Key *k, ExprId id) {
+  if (!id) {
+    put(k, EX_COUNT);
+    return;
+  }
+  const Expr *x = prog_expr(k->g->p, id);
+  put(k, x->kind);
+  put(k, x->dt);
+  put(k, x->lanes);
+  put(k, x->op << 1 | x->sat);
+  if (x->kind == EX_const) put(k, (u64)x->imm.i);
+  if (x->kind == EX_var) put_id(k, &k->var, x->ref);
+  if (x->kind == EX_load) put_id(k, &k->buf, x->ref);
+  if (x->kind == EX_shuffle) text_put(&k->t, x->pick, x->lanes);
+  put(k, x->narg);
+  for (u32 i = 0; i < x->narg; i++) put_expr(k, x->arg[i]);
+}
+
+static void put_list(Key *k, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(k->g->p, id)->next) {
+    const Stmt *s = prog_stmt(k->g->p, id);
+    put(k, s->kind);
+    put(k, s->flags);
+    put(k, (u64)s->step);
+    put_id(k, &k->var, s->var);
+    put_id(k, &k->buf, s->buf);
+    put_expr(k, s->a);
+    put_expr(k, s->b);
+    put(k, s->nidx);
+    for (u32 i = 0; i < s->nidx; i++) put_expr(k, s->idx[i]);
+    put_list(k, s->body);
+    put_list(k, s->other);
+  }
+  put(k, ST_COUNT);
+}
+
+static void put_buf(Key *k, BufId b) {
+  const Buf *x = prog_buf(k->g->p, b);
+  put_id(k, &k->buf, b);
+  put(k, x->dt);
+  put(k, x->lanes);
+  put(k, x->rank);
+  for (u32 i = 0; i < x->rank; i++) put(k, (u64)x->dim[i]);
+}
+
+Text kernel_key(Gen *g, StmtId first, const Taken *u) {
+  Arena *a = &g->c->scratch;
+  Key k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a)};
+  const Stmt *s;
+  for (u32 i = 0; i < u->buf.n; i++) put_buf(&k, u->buf.at[i]);
+  for (u32 i = 0; i < u->var.n; i++) put_id(&k, &k.var, u->var.at[i]);
+  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) /* registers have shapes too */
+    if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) put_buf(&k, s->buf);
+  put_list(&k, first);
+  return k.t;
+}

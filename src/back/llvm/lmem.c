@@ -1,0 +1,250 @@
+/* lmem.c: memory: addresses, loads and stores, and floats that lie there in fewer bits.
+ *
+ * In: index expressions, known to stay in range; so their arithmetic does not wrap, and LLVM is
+ * told. Numbers inside of an address are summed up behind it: elements that differ by a number
+ * share one pointer.
+ */
+#include "back/llvm/llvm.h"
+
+/* ---- index arithmetic ---- */
+
+static LVal index_bin(Gen *g, Op op, LVal a, LVal b) {
+  LLVMBuilderRef at = g->unit->builder;
+  switch (op) {
+  case OP_add: return g->l->LLVMBuildNSWAdd(at, a, b, "");
+  case OP_sub: return g->l->LLVMBuildNSWSub(at, a, b, "");
+  case OP_mul: return g->l->LLVMBuildNSWMul(at, a, b, "");
+  case OP_max: return lv_pick(g, lv_icmp(g, LLVMIntSGT, a, b), a, b);
+  default: return lv_pick(g, lv_icmp(g, LLVMIntSLT, a, b), a, b);
+  }
+}
+
+LVal gen_index(Gen *g, ExprId id) {
+  const Expr *x = prog_expr(g->p, id);
+  bool plain =
+      x->op == OP_add || x->op == OP_sub || x->op == OP_mul || x->op == OP_max || x->op == OP_min;
+  if (x->kind != EX_op || x->dt != DT_i64 || !plain) return gen_expr(g, id);
+  LVal a = gen_index(g, x->arg[0]), b = gen_index(g, x->arg[1]);
+  return index_bin(g, x->op, a, b);
+}
+
+LVal gen_dim(Gen *g, Dim d) {
+  return dim_is_const(d) ? lv_int(g, 64, 1, d) : gen_index(g, ex_dim(g->p, d));
+}
+
+static LVal sum(Gen *g, Op op, LVal a, LVal b) {
+  if (!b) return a;
+  if (!a && op == OP_add) return b;
+  return index_bin(g, op, a ? a : lv_int(g, 64, 1, 0), b);
+}
+
+/* The index without the number in it, which is added to *k; NULL: it is nothing else. */
+static LVal split(Gen *g, ExprId id, i64 *k) {
+  const Expr *x = prog_expr(g->p, id);
+  i64 number, ka = 0, kb = 0;
+  if (ex_is_int(g->p, id, &number)) {
+    *k += number;
+    return NULL;
+  }
+  if (x->kind != EX_op || x->dt != DT_i64 || x->narg != 2) return gen_index(g, id);
+  if (x->op == OP_add || x->op == OP_sub) {
+    LVal a = split(g, x->arg[0], &ka), b = split(g, x->arg[1], &kb);
+    *k += x->op == OP_add ? ka + kb : ka - kb;
+    return sum(g, x->op, a, b);
+  }
+  if (x->op != OP_mul || !ex_is_int(g->p, x->arg[1], &number)) return gen_index(g, id);
+  LVal a = split(g, x->arg[0], &ka);
+  *k += ka * number;
+  return a ? index_bin(g, OP_mul, a, lv_int(g, 64, 1, number)) : NULL;
+}
+
+/* ---- addresses ---- */
+
+static LVal step(Gen *g, LType t, LVal at, LVal by) {
+  return by ? g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, at, &by, 1, "") : at;
+}
+
+/* Row-major, by Horner's rule. t: of an element. */
+static LVal element(Gen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 n) {
+  const Buf *x = prog_buf(g->p, b);
+  LVal at = NULL;
+  i64 k = 0;
+  for (u32 i = 0; i < n; i++) {
+    Dim d = x->dim[i];
+    if (i && dim_is_const(d)) {
+      k *= d;
+      if (at && d != 1) at = index_bin(g, OP_mul, at, lv_int(g, 64, 1, d));
+    } else if (i && (at || k)) {
+      at = sum(g, OP_add, at, k ? lv_int(g, 64, 1, k) : NULL);
+      at = index_bin(g, OP_mul, at, gen_dim(g, d));
+      k = 0;
+    }
+    at = sum(g, OP_add, at, split(g, idx[i], &k));
+  }
+  base = step(g, t, base, at);
+  return k ? step(g, t, base, lv_int(g, 64, 1, k)) : base;
+}
+
+/* Registers that are no variables, since not all loops over them are written out: zero at first. */
+static LVal gen_registers(Gen *g, BufId b) {
+  const Buf *x = prog_buf(g->p, b);
+  LLVMBuilderRef builder = g->unit->builder;
+  i64 n = 1;
+  if (g->reg[b]) return g->reg[b];
+  for (u32 i = 0; i < x->rank; i++) n *= x->dim[i];
+  LType t = lt_value(g, x->dt, x->lanes), all = g->l->LLVMArrayType(t, (unsigned)n);
+  LVal at = lv_place(g, all);
+  LLVMBasicBlockRef here = g->l->LLVMGetInsertBlock(builder);
+  g->l->LLVMPositionBuilderAtEnd(builder, g->head);
+  lv_store(g, g->l->LLVMConstNull(all), at, 0);
+  g->reg[b] = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
+  g->l->LLVMPositionBuilderAtEnd(builder, here);
+  return g->reg[b];
+}
+
+LVal gen_buf(Gen *g, BufId b) {
+  LVal at = g->base[b];
+  if (!at) bug(g->c, LOC_NONE, "a buffer has no address here");
+  return g->moving[b] ? lv_load(g, lt_pointer(g, lt_memory(g, prog_buf(g->p, b)->dt, 1)), at, 0)
+                      : at;
+}
+
+static LVal address(Gen *g, BufId b, const ExprId *idx, u32 n) {
+  return element(g, b, gen_buf(g, b), lt_memory(g, prog_buf(g->p, b)->dt, 1), idx, n);
+}
+
+/* ---- loads and stores ---- */
+
+/* Are values of the type other bits than memory has? */
+static bool is_coded(DType dt) {
+  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
+}
+
+LVal gen_load(Gen *g, const Expr *x) {
+  const Buf *b = prog_buf(g->p, x->ref);
+  if (b->space == BS_reg) {
+    LType t = lt_value(g, b->dt, b->lanes);
+    return lv_load(g, t, element(g, x->ref, gen_registers(g, x->ref), t, x->arg, x->narg), 0);
+  }
+  LType t = lt_memory(g, b->dt, x->lanes);
+  LVal at = address(g, x->ref, x->arg, x->narg);
+  if (x->lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
+  LVal raw = lv_load(g, t, at, dtype_bytes(b->dt));
+  if (b->dt == DT_bool) return lv_icmp(g, LLVMIntNE, raw, lv_int(g, 8, x->lanes, 0));
+  return is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
+}
+
+LVal gen_quad(Gen *g, const Expr *x) {
+  const Expr *from = prog_expr(g->p, x->arg[0]);
+  LVal at = address(g, from->ref, from->arg, from->narg);
+  LType t = lt_int(g, 32);
+  return lv_load(g, t, lv_cast(g, LLVMBitCast, at, lt_pointer(g, t)), 4 / from->lanes);
+}
+
+void gen_store(Gen *g, const Stmt *s) {
+  const Buf *b = prog_buf(g->p, s->buf);
+  u32 lanes = prog_expr(g->p, s->a)->lanes;
+  LVal x = gen_expr(g, s->a);
+  if (b->space == BS_reg) {
+    LType t = lt_value(g, b->dt, b->lanes);
+    lv_store(g, x, element(g, s->buf, gen_registers(g, s->buf), t, s->idx, s->nidx), 0);
+    return;
+  }
+  LType t = lt_memory(g, b->dt, lanes);
+  LVal at = address(g, s->buf, s->idx, s->nidx);
+  if (lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
+  if (b->dt == DT_bool) x = lv_cast(g, LLVMZExt, x, t);
+  if (is_coded(b->dt)) x = bits_of_float(g, b->dt, x, lanes);
+  lv_store(g, x, at, dtype_bytes(b->dt));
+}
+
+/* ---- narrow floats ---- */
+
+static LVal words(Gen *g, LVal x, u32 lanes, LLVMOpcode op, i64 k) {
+  return lv_bin(g, op, x, lv_int(g, 32, lanes, k));
+}
+
+static LVal as_float(Gen *g, LVal x, u32 lanes) {
+  return lv_cast(g, LLVMBitCast, x, lt_lanes(g, lt_real(g, false), lanes));
+}
+
+static LVal as_word(Gen *g, LVal x, u32 lanes) {
+  return lv_cast(g, LLVMBitCast, x, lt_lanes(g, lt_int(g, 32), lanes));
+}
+
+static LVal is_above(Gen *g, LVal x, u32 lanes, i64 k) {
+  return lv_icmp(g, LLVMIntUGT, x, lv_int(g, 32, lanes, k));
+}
+
+/* Has the machine instructions for halves? Else LLVM would call functions of a library. */
+static bool has_halves(const Gen *g) {
+  return has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
+}
+
+static LType half_type(Gen *g, u32 lanes) {
+  return lt_lanes(g, g->l->LLVMHalfTypeInContext(g->unit->context), lanes);
+}
+
+/* The exponent moves into place by a product with 2^112, which also makes numbers of what is below
+ * the least normal; what had all bits of the exponent set gets them again. */
+static LVal widen_f16(Gen *g, LVal u, u32 lanes) {
+  LVal m = words(g, words(g, u, lanes, LLVMAnd, 0x7fff), lanes, LLVMShl, 13);
+  LVal f = lv_bin(g, LLVMFMul, as_float(g, m, lanes), lv_real(g, false, lanes, 0x1p112));
+  f = as_word(g, f, lanes);
+  LVal full = words(g, f, lanes, LLVMOr, 0x7f800000);
+  f = lv_pick(g, is_above(g, m, lanes, 0xf7fffff), full, f);
+  LVal sign = words(g, words(g, u, lanes, LLVMAnd, 0x8000), lanes, LLVMShl, 16);
+  return as_float(g, lv_bin(g, LLVMOr, f, sign), lanes);
+}
+
+/* See cvop.def: normal numbers round by adding half of what is cut off, small ones by adding 0.5.
+ */
+static LVal narrow_f16(Gen *g, LVal u, u32 lanes) {
+  LVal a = words(g, u, lanes, LLVMAnd, 0x7fffffff), top = words(g, a, lanes, LLVMLShr, 13);
+  LVal n = words(g, words(g, a, lanes, LLVMSub, 0x38000000), lanes, LLVMAdd, 0xfff);
+  n = words(g, lv_bin(g, LLVMAdd, n, words(g, top, lanes, LLVMAnd, 1)), lanes, LLVMLShr, 13);
+  LVal s = lv_bin(g, LLVMFAdd, as_float(g, a, lanes), lv_real(g, false, lanes, 0.5));
+  s = words(g, as_word(g, s, lanes), lanes, LLVMSub, 0x3f000000);
+  LVal nan = words(g, words(g, top, lanes, LLVMAnd, 0x3ff), lanes, LLVMOr, 0x7e00);
+  LVal over = lv_pick(g, is_above(g, a, lanes, 0x7f800000), nan, lv_int(g, 32, lanes, 0x7c00));
+  n = lv_pick(g, is_above(g, a, lanes, 0x387fffff), n, s);
+  n = lv_pick(g, is_above(g, a, lanes, 0x477fffff), over, n);
+  LVal sign = words(g, words(g, u, lanes, LLVMLShr, 16), lanes, LLVMAnd, 0x8000);
+  return lv_bin(g, LLVMOr, n, sign);
+}
+
+static LVal narrow_bf16(Gen *g, LVal u, u32 lanes) {
+  LVal top = words(g, u, lanes, LLVMLShr, 16), odd = words(g, top, lanes, LLVMAnd, 1);
+  LVal n = lv_bin(g, LLVMAdd, words(g, u, lanes, LLVMAdd, 0x7fff), odd);
+  LVal nan = is_above(g, words(g, u, lanes, LLVMAnd, 0x7fffffff), lanes, 0x7f800000);
+  return lv_pick(g, nan, words(g, top, lanes, LLVMOr, 0x40), words(g, n, lanes, LLVMLShr, 16));
+}
+
+LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
+  LType real = lt_value(g, dt, lanes), word = lt_lanes(g, lt_int(g, 32), lanes);
+  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, bits, real);
+  if (dt == DT_f16 && has_halves(g))
+    return lv_cast(g, LLVMFPExt, lv_cast(g, LLVMBitCast, bits, half_type(g, lanes)), real);
+  if (!dtype_is_half(dt))
+    return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
+  LVal u = lv_cast(g, LLVMZExt, bits, word);
+  if (dt == DT_f16) return widen_f16(g, u, lanes);
+  return as_float(g, words(g, u, lanes, LLVMShl, 16), lanes);
+}
+
+LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
+  LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
+  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, x, raw);
+  if (dt == DT_f16 && has_halves(g))
+    return lv_cast(g, LLVMBitCast, lv_cast(g, LLVMFPTrunc, x, half_type(g, lanes)), raw);
+  if (!dtype_is_half(dt)) return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
+  LVal u = as_word(g, x, lanes);
+  return lv_cast(g, LLVMTrunc, dt == DT_f16 ? narrow_f16(g, u, lanes) : narrow_bf16(g, u, lanes),
+                 raw);
+}
+
+LVal round_float(Gen *g, DType dt, LVal x, u32 lanes) {
+  if (dtype_is_half(dt)) return float_of_bits(g, dt, bits_of_float(g, dt, x, lanes), lanes);
+  Called f = {CK_cast, OP_cast, DT_f32, dt, dt != DT_f8e5m2};
+  return gen_call(g, f, &x, 1, lanes);
+}

@@ -1,0 +1,212 @@
+/* lstmt.c: statements as blocks of LLVM, and the body of a function.
+ *
+ * In: a list of statements, of a kernel or of the entry. Out: blocks. As in the C back end, a list
+ * that holds vectors, registers or unrolled loops is written as prog_unroll and prog_legalize make
+ * it for the target; where loops cannot be written out, vectors stay whole, which LLVM splits, and
+ * registers are arrays. A variable is a value of LLVM; one with several values a place in memory,
+ * of which passes make values again.
+ */
+#include "back/llvm/llvm.h"
+
+#include <string.h>
+
+static void gen_list(Gen *g, StmtId first);
+
+static LLVMBasicBlockRef new_block(Gen *g, const char *name) {
+  return g->l->LLVMAppendBasicBlockInContext(g->unit->context, g->fn, name);
+}
+
+static void go_on(Gen *g, LLVMBasicBlockRef at) {
+  g->l->LLVMPositionBuilderAtEnd(g->unit->builder, at);
+}
+
+static void jump(Gen *g, LLVMBasicBlockRef to) {
+  g->l->LLVMBuildBr(g->unit->builder, to);
+}
+
+/* ---- control ---- */
+
+static void gen_for(Gen *g, const Stmt *s) {
+  LLVMBuilderRef b = g->unit->builder;
+  LVal lo = gen_index(g, s->a), hi = gen_index(g, s->b);
+  LLVMBasicBlockRef before = g->l->LLVMGetInsertBlock(b), test = new_block(g, "test");
+  LLVMBasicBlockRef body = new_block(g, "body"), end = new_block(g, "end");
+  jump(g, test);
+  go_on(g, test);
+  LVal i = g->l->LLVMBuildPhi(b, lt_int(g, 64), "");
+  g->l->LLVMBuildCondBr(b, lv_icmp(g, LLVMIntSLT, i, hi), body, end);
+  g->var[s->var] = i;
+  g->placed[s->var] = false;
+  go_on(g, body);
+  gen_list(g, s->body);
+  LVal next = g->l->LLVMBuildNSWAdd(b, i, lv_int(g, 64, 1, s->step), "");
+  LLVMBasicBlockRef last = g->l->LLVMGetInsertBlock(b);
+  jump(g, test);
+  g->l->LLVMAddIncoming(i, (LVal[]){lo, next}, (LLVMBasicBlockRef[]){before, last}, 2);
+  go_on(g, end);
+}
+
+static void gen_while(Gen *g, const Stmt *s) {
+  LLVMBasicBlockRef test = new_block(g, "test"), body = new_block(g, "body");
+  LLVMBasicBlockRef end = new_block(g, "end");
+  jump(g, test);
+  go_on(g, test);
+  g->l->LLVMBuildCondBr(g->unit->builder, gen_expr(g, s->a), body, end);
+  go_on(g, body);
+  gen_list(g, s->body);
+  jump(g, test);
+  go_on(g, end);
+}
+
+static void gen_if(Gen *g, const Stmt *s) {
+  LLVMBasicBlockRef yes = new_block(g, "yes"), end = new_block(g, "end");
+  LLVMBasicBlockRef no = s->other ? new_block(g, "no") : end;
+  g->l->LLVMBuildCondBr(g->unit->builder, gen_expr(g, s->a), yes, no);
+  go_on(g, yes);
+  gen_list(g, s->body);
+  jump(g, end);
+  if (s->other) {
+    go_on(g, no);
+    gen_list(g, s->other);
+    jump(g, end);
+  }
+  go_on(g, end);
+}
+
+static void gen_require(Gen *g, const Stmt *s) {
+  LLVMBuilderRef b = g->unit->builder;
+  LLVMBasicBlockRef good = new_block(g, "good"), bad = new_block(g, "bad");
+  g->l->LLVMBuildCondBr(b, gen_expr(g, s->a), good, bad);
+  go_on(g, bad);
+  if (g->in_kernel)
+    g->l->LLVMBuildRetVoid(b);
+  else
+    g->l->LLVMBuildRet(b, lv_int(g, 32, 1, status_of(g, s)));
+  go_on(g, good);
+}
+
+/* ---- variables ---- */
+
+/* A value that passes do not see through. */
+static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
+  LType t = g->l->LLVMTypeOf(x), type = g->l->LLVMFunctionType(t, &t, 1, 0);
+  char text[1] = "", constraints[16];
+  size_t n = strlen(how);
+  memcpy(constraints, how, n + 1);
+  LVal fn =
+      g->l->LLVMGetInlineAsm(type, text, 0, constraints, n, stays, 0, LLVMInlineAsmDialectATT, 0);
+  return g->l->LLVMBuildCall2(g->unit->builder, type, fn, &x, 1, "");
+}
+
+static void gen_assign(Gen *g, const Stmt *s) {
+  const Var *v = prog_var(g->p, s->var);
+  LVal x = gen_expr(g, s->a);
+  if (s->flags & SF_hold && v->lanes > 1 && g->holds) x = opaque(g, x, g->holds, false);
+  if (s->kind == ST_let) g->placed[s->var] = g->is_set[s->var];
+  if (!g->placed[s->var]) {
+    g->var[s->var] = x;
+    return;
+  }
+  if (s->kind == ST_let) g->var[s->var] = lv_place(g, lt_value(g, v->dt, v->lanes));
+  lv_store(g, x, g->var[s->var], 0);
+}
+
+/* Loads behind it are through an address that is known only then. */
+static void gen_barrier(Gen *g, const Stmt *s) {
+  if (!g->moving[s->buf]) return;
+  lv_store(g, opaque(g, gen_buf(g, s->buf), "=r,0", true), g->base[s->buf], 0);
+}
+
+static void gen_list(Gen *g, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(g->p, id)->next) {
+    Stmt s = *prog_stmt(g->p, id); /* writing may add expressions, never statements */
+    switch (s.kind) {
+    case ST_for: gen_for(g, &s); break;
+    case ST_while: gen_while(g, &s); break;
+    case ST_if: gen_if(g, &s); break;
+    case ST_let:
+    case ST_set: gen_assign(g, &s); break;
+    case ST_store: gen_store(g, &s); break;
+    case ST_kernel: gen_kernel_call(g, s.into ? s.into : id); break;
+    case ST_require: gen_require(g, &s); break;
+    case ST_barrier: gen_barrier(g, &s); break;
+    default: break;
+    }
+  }
+}
+
+/* ---- bodies ---- */
+
+static bool is_special(Gen *g, StmtId first) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_for && s->flags & LF_unroll) return true;
+    if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) return true;
+    for (ExprWalk x = ex_walk_stmt(g->p, s); ex_next(&x);)
+      if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
+          (x.e->kind == EX_load && prog_buf(g->p, x.e->ref)->space == BS_reg))
+        return true;
+    w.skip = s->kind == ST_kernel;
+  }
+  return false;
+}
+
+/* Variables, which prog_legalize adds to. */
+static void need_vars(Gen *g) {
+  u32 n = g->p->var.n + dim_nsyms(g->p->dims) + 64;
+  if (g->p->var.n <= g->nvars) return;
+  LVal *var = NEWS(&g->c->keep, LVal, 2 * n);
+  bool *placed = NEWS(&g->c->keep, bool, 2 * n), *is_set = NEWS(&g->c->keep, bool, 2 * n);
+  for (u32 i = 0; i < g->nvars; i++) {
+    var[i] = g->var[i];
+    placed[i] = g->placed[i];
+    is_set[i] = g->is_set[i];
+  }
+  g->var = var;
+  g->placed = placed;
+  g->is_set = is_set;
+  g->nvars = 2 * n;
+}
+
+/* Which variables get a second value, here or in kernels. */
+static void mark_sets(Gen *g, StmtId first) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));)
+    if (s->kind == ST_let) g->is_set[s->var] = false;
+  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));)
+    if (s->kind == ST_set) g->is_set[s->var] = true;
+}
+
+static void mark_barriers(Gen *g, StmtId first) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) {
+    if (s->kind != ST_barrier || g->moving[s->buf] || !g->base[s->buf]) continue;
+    LVal at = lv_place(g, g->l->LLVMTypeOf(g->base[s->buf]));
+    lv_store(g, g->base[s->buf], at, 0);
+    g->base[s->buf] = at;
+    g->moving[s->buf] = true;
+  }
+}
+
+void gen_body(Gen *g, StmtId first) {
+  Prog *p = g->p;
+  const Target *t = g->o->target;
+  ProgMark m = prog_mark(p);
+  StmtId body = 0;
+  bool special = is_special(g, first);
+  if (special && t->lanes > 1 && !t->loops) {
+    body = prog_unroll(p, first, &g->c->scratch);
+    if (body) body = prog_legalize(p, body, prog_lanes(p, first, t), &g->c->scratch);
+  }
+  if (body && g->in_kernel) mark_barriers(g, body);
+  if (special && !body) {
+    body = prog_copy(p, first, &g->c->scratch);
+    if (body) body = prog_legalize(p, body, 0, &g->c->scratch);
+  }
+  if (!body) body = first;
+  need_vars(g);
+  mark_sets(g, body);
+  g->unit->work += p->nexpr - m.expr;
+  gen_list(g, body);
+  prog_rewind(p, m);
+}

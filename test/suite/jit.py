@@ -1,0 +1,101 @@
+"""Engine jit, in batches: LLVM takes longer to load than a small model to compile, so one process (test/unit/agree.c) runs many models
+on interp and on jit and compares bits. `make gen` compares the two on random graphs. Where there is no LLVM, or the build is without, the
+tests say so."""
+import glob
+import os
+import re
+import shutil
+from lib import cpu, tfile
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from suite import official
+
+PIECES, EVERY = 4, 5  # of the official cases every fifth, and each time others lowered for vectors
+
+
+def need(env):
+    """The version of LLVM that ingot finds."""
+    got = run([env.need_ingot(), "--version"], 60).out.decode()
+    found = re.search(r"\(LLVM (\d+)\)", got)
+    if not found:
+        raise Skip("ingot finds no LLVM")
+    return int(found[1])
+
+
+def agree(env, name, lines):
+    need(env)
+    program = os.path.join(env.build, "unit", "agree")
+    if not os.path.exists(program):
+        raise Skip("build/unit is not built")
+    path = os.path.join(env.scratch("jit"), name)
+    with open(path, "w") as f:
+        f.writelines(" ".join(words) + "\n" for words in lines)
+    got = run([program, path], 600, cwd=ROOT, merge=True)
+    text = got.out.decode("utf-8", "replace")
+    if got.rc or not re.search(r"^[1-9]\d* agree", text, re.M):
+        raise Fail(f"{explain(got)}: {tail(text, 12)}")
+
+
+def texts(env):
+    """Graphs of test/exec, plain and for vectors."""
+    out = []
+    for t in tfile.files("exec"):
+        if t.body.startswith("graph"):
+            path = t.write(env)
+            out += [(path, "-", "-"), (path, "-", "native")]
+    agree(env, "exec", out)
+
+
+def cases(env, piece):
+    if not env.data:
+        raise Skip("no official test data")
+    all_cases = [c for c in official.index(env)[0] if c["kind"] != "light"]
+    target = "avx512" if cpu.can_run("avx512") else "avx2" if cpu.can_run("avx2") else "-"
+    some = [c for i, c in enumerate(all_cases) if i % (PIECES * EVERY) == piece * EVERY]
+    agree(env, f"official{piece}", [(c["model"], c["data"] or "-", ("-", target)[i % 2]) for i, c in enumerate(some)])
+
+
+def headers(env):
+    """functions.def says what LLVM's headers say, and types.h has their numbers."""
+    config = next((c for v in ("", *(f"-{n}" for n in range(19, 13, -1))) if (c := shutil.which("llvm-config" + v))), None)
+    if not config:
+        raise Skip("llvm-config is not installed")
+    include = run([config, "--includedir"], 20).out.decode().strip()
+    if not os.path.exists(os.path.join(include, "llvm-c", "Core.h")):
+        raise Skip("the headers of LLVM are not installed")
+    path = os.path.join(env.scratch("jit"), "headers.c")
+    own = open(os.path.join(ROOT, "src", "back", "llvm", "types.h")).read()
+    numbers = ""
+    for body in re.findall(r"typedef enum \w+ \{(.*?)\}", own, re.S):
+        value = -1
+        for name, given in re.findall(r"(LLVM\w+)(?: = (\d+))?", body):
+            value = int(given) if given else value + 1
+            numbers += f"_Static_assert({name} == {value}, \"{name}\");\n"
+    with open(path, "w") as f:
+        f.write("#include <llvm-c/Core.h>\n#include <llvm-c/Analysis.h>\n#include <llvm-c/TargetMachine.h>\n#include <llvm-c/LLJIT.h>\n"
+                "#include <llvm-c/Orc.h>\n#include <llvm-c/Error.h>\n#include <llvm-c/Transforms/PassBuilder.h>\n"
+                "#include <llvm/Config/llvm-config.h>\n#if LLVM_VERSION_MAJOR < 15\n#define LLVMOrcCSymbolMapPair LLVMJITCSymbolMapPair\n#endif\n"
+                "#if LLVM_VERSION_MAJOR > 17\n#define LLVMGetInlineAsm LLVMSkipped\n#endif\n"
+                "#define LF(r, n, p) _Static_assert(__builtin_types_compatible_p(__typeof__(n), r p), #n);\n"
+                '#include "back/llvm/functions.def"\n' + numbers)
+    got = run(["cc", "-fsyntax-only", "-I" + os.path.join(ROOT, "src"), "-I" + include, path], 60)
+    if got.rc:
+        raise Fail(tail(got.text(), 8))
+
+
+def absent(env):
+    """ingot works where there is no such library, and says what is missing; so does a build without."""
+    need(env)
+    model = os.path.join(ROOT, "models", "digits.onnx")
+    command = [env.ingot, "run", model, "-d", "batch=1", "--quiet", "--engine"]
+    got = run([*command, "interp"], 60, env={"INGOT_LLVM": "/nowhere/libLLVM.so"})
+    if got.rc:
+        raise Fail(f"interp: {explain(got)}: {tail(got.text())}")
+    got = run([*command, "jit"], 60, env={"INGOT_LLVM": "/nowhere/libLLVM.so"})
+    if got.rc != 3 or "LLVM" not in got.text():
+        raise Fail(f"jit: {explain(got)}, expected exit 3: {tail(got.text())}")
+
+
+def tests(env):
+    return [Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
+            Test("jit/absent", lambda: absent(env), cost=1),
+            *(Test(f"jit/official-{i}", lambda i=i: cases(env, i), cost=5) for i in range(PIECES))]
