@@ -27,7 +27,7 @@ static void speech(Ingot *m, IngotSpeech *out) {
                        .chunk = (u64)chunk,
                        .logits = (u64)logits->dim[1],
                        .token_bytes = s->token_bytes,
-                       .kv_bytes = s->kv_bytes,
+                       .kv_bytes = api_kv_bytes(m),
                        .open = s->chat.open,
                        .open_system = s->chat.open_system,
                        .system = s->chat.system,
