@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Kernels of f64 as ordinary graphs, beside NumPy: vector_add, vector_mul, fma, dot of 10,000 and products of square matrices.
+
+    bench/f64.py [--march native] [--threads N] [--rounds N] [--json FILE]
+
+Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns, with inputs of
+their own round by round so that no result is made twice, and outputs are added up. Prints the least time of each (of the
+processor, where there is one thread: other programs do not count), GB/s of what is read and
+written or GFLOP/s, the ratio, and for products the part of the multiply-add peak that a loop of fma in registers reaches between the
+turns. Runs on build/venv/bin/python.
+"""
+import argparse
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import numpy as np  # noqa: E402  (reads the number of threads when it is loaded)
+import onnx  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+N = 10000
+VEC = [N]
+# name: nodes, inputs, output, what NumPy does, bytes moved, operations
+CASES = {
+    "vector_add": ([("Add", "ab", "y")], {"a": VEC, "b": VEC}, VEC, lambda a, b, y: np.add(a, b, out=y), 24 * N, 0),
+    "vector_mul": ([("Mul", "ab", "y")], {"a": VEC, "b": VEC}, VEC, lambda a, b, y: np.multiply(a, b, out=y), 24 * N, 0),
+    "vector_fma": ([("Mul", "ab", "t"), ("Add", "tc", "y")], {"a": VEC, "b": VEC, "c": VEC}, VEC,
+                   lambda a, b, c, y: np.add(np.multiply(a, b, out=y), c, out=y), 32 * N, 0),
+    "dot": ([("MatMul", "ab", "y")], {"a": VEC, "b": VEC}, [], lambda a, b, y: y.fill(np.dot(a, b)), 16 * N, 0),
+}
+for n in (100, 512, 1024):
+    CASES[f"matmul_{n}"] = ([("MatMul", "ab", "y")], {"a": [n, n], "b": [n, n]}, [n, n], lambda a, b, y: np.matmul(a, b, out=y), 0, 2 * n**3)
+PEAK = r"""
+#include <time.h>
+#if defined __AVX512F__
+#define W 64
+#elif defined __AVX__
+#define W 32
+#else
+#define W 16
+#endif
+typedef double Vec __attribute__((vector_size(W)));
+/* GFLOP/s of multiply-adds in registers. */
+double peak(void) {
+  Vec s[12], x = {0}, y = {0};
+  struct timespec a, b;
+  long n = 20000;
+  for (int i = 0; i < 12; i++) s[i] = x + i;
+  x += 0.999; y += 1e-9;
+  __asm__ volatile("" : "+v"(x), "+v"(y));
+  clock_gettime(CLOCK_MONOTONIC, &a);
+  for (long k = 0; k < n; k++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; i++) s[i] = s[i] * x + y;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &b);
+  for (int i = 1; i < 12; i++) s[0] += s[i];
+  __asm__ volatile("" : : "v"(s[0]));
+  return 12.0 * 2 * (W / 8) * n / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
+}
+"""
+
+
+def build(folder, name, march, threads):
+    """The function of a graph: takes arrays, inputs first."""
+    nodes, inputs, shape, _, _, _ = CASES[name]
+    value = lambda n, s: helper.make_tensor_value_info(n, TensorProto.DOUBLE, s)
+    graph = helper.make_graph([helper.make_node(op, list(i), [o]) for op, i, o in nodes], name, [value(*x) for x in inputs.items()],
+                              [value("y", shape)])
+    model, lib = os.path.join(folder, name + ".onnx"), os.path.join(folder, f"lib{name}.so")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    words = [os.path.join(ROOT, "build", "ingot"), "build", model, "-o", lib, "--name", name, "--march", march, "-O3", "--quiet"]
+    subprocess.run(words + (["--threads", str(threads)] if threads > 1 else []), check=True)
+    header = [os.path.join(folder, h) for h in os.listdir(folder) if h.endswith(f"{name}.h")]
+    arena = max([int(m) for h in header for m in re.findall(r"_ARENA_(?:SIZE|BYTES) (\d+)", open(h).read())] or [1 << 26])
+    return getattr(ctypes.CDLL(lib), name + "_run"), arena
+
+
+def build_peak(folder):
+    source, lib = os.path.join(folder, "peak.c"), os.path.join(folder, "libpeak.so")
+    with open(source, "w") as f:
+        f.write(PEAK)
+    subprocess.run(["gcc", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", source, "-o", lib], check=True)
+    f = ctypes.CDLL(lib).peak
+    f.restype = ctypes.c_double
+    return f
+
+
+def measure(folder, name, o, peak):
+    clock = time.thread_time if o.threads == 1 else time.perf_counter
+    _, inputs, shape, numpy, moved, flops = CASES[name]
+    run, arena = build(folder, name, o.march, o.threads)
+    rng = np.random.default_rng(1)
+    room = np.zeros(arena + 64, np.uint8)
+    at = ctypes.c_void_p((room.ctypes.data + 63) // 64 * 64)
+    feed = [rng.random(s) for s in inputs.values()]
+    ours, theirs = np.zeros(shape), np.zeros(shape)
+    words = [ctypes.c_void_p(a.ctypes.data) for a in [*feed, ours]]
+    count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
+    best, used, top = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0
+    for _ in range(o.rounds):
+        feed[0].flat[0] = rng.random()
+        for who in best:
+            start = clock()
+            if who == "ingot":
+                for _ in range(count):
+                    run(at, *words)
+            else:
+                for _ in range(count):
+                    numpy(*feed, theirs)
+            best[who] = min(best[who], (clock() - start) / count)
+        used += float(ours.flat[0]) + float(theirs.flat[0])
+        if not np.allclose(ours, theirs, rtol=1e-12):
+            sys.exit(f"f64: {name}: results differ")
+        top = max(top, peak() * o.threads) if flops else 0
+    rate = (flops or moved) / best["ingot"] / 1e9
+    return {"case": name, "ingot_us": best["ingot"] * 1e6, "numpy_us": best["numpy"] * 1e6, "ratio": best["numpy"] / best["ingot"],
+            "rate": rate, "unit": "GFLOP/s" if flops else "GB/s", "percent_of_peak": 100 * rate / top if top else None}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--march", default="native")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--rounds", type=int, default=40)
+    p.add_argument("--json")
+    o = p.parse_args()
+    rows = []
+    print(f"{'kernel':12} {'ingot us':>10} {'numpy us':>10} {'ratio':>6} {'rate':>8} {'':8} {'of peak':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        peak = build_peak(folder)
+        for name in CASES:
+            r = measure(folder, name, o, peak)
+            rows.append(r)
+            part = f"{r['percent_of_peak']:6.0f}%" if r["percent_of_peak"] else ""
+            print(f"{name:12} {r['ingot_us']:10.2f} {r['numpy_us']:10.2f} {r['ratio']:6.2f} {r['rate']:8.1f} {r['unit']:8} {part}", flush=True)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(rows, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
