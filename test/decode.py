@@ -68,6 +68,13 @@ def chunks(library, folder, engine, march):
             if rows.any():
                 wrong.append(f"{path.stem}: runs of {chunk} give other bits from token {rows.argmax()} on")
         s.close()
+    for name in ("gemma2", "gemma3", "mistral"):  # short runs: layers with a window keep less than the context
+        path, ids = Path(folder) / f"{name}.gguf", np.random.default_rng(7).integers(0, 47, 90)
+        whole, some = (Session(library, path, engine, march, chunk=n, every=1) for n in (90, 7))
+        if any((some.feed(ids, n) != whole.feed(ids, 90)).any() for n in (7, 1)):
+            wrong.append(f"{name}: a window that wraps around gives other bits")
+        whole.close()
+        some.close()
     return {"models": len(models), "wrong": wrong}
 
 

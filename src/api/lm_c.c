@@ -29,7 +29,8 @@ static const char declarations[] =
     "/* How many ids were run since $_reset; -1: not an arena, or never cleared. */\n"
     "int64_t $_position(const void *arena);\n"
     "/* Forgets all ids but the first, as many as position says. 1: as $_run. 2: there are not so\n"
-    " * many. */\n"
+    " * many; or layers with a window have overwritten what was there: then only 0 is possible. "
+    "*/\n"
     "int $_rewind(void *arena, int64_t position);\n"
     "\n/* ---- text ---- */\n\n"
     "/* The number of ids of a text in UTF-8. -1: more than max. -2: memory is not\n"
@@ -92,7 +93,9 @@ static const char code[] =
     "}\n"
     "\nint $_rewind(void *arena, int64_t position) {\n"
     "  if (!arena || (uintptr_t)arena % `_ARENA_ALIGN) return 1;\n"
-    "  if (position < 0 || position > $_position(arena)) return 2;\n"
+    "  const int64_t now = $_position(arena);\n"
+    "  if (position < 0 || position > now) return 2;\n"
+    "  if (position && position < now && now > IG_RING) return 2;\n"
     "  memcpy((unsigned char *)arena + IG_KEPT, &position, sizeof position);\n"
     "  return 0;\n"
     "}\n"
@@ -150,6 +153,7 @@ enum { STACK_AROUND = 512, STACK_TEXT = 6144 };
 typedef struct LmFacts {
   i64 vocab, chunk, context;
   u64 kept; /* place in the arena of the number of positions */
+  i64 ring; /* positions that every layer keeps, at least */
   u32 tokens;
 } LmFacts;
 
@@ -171,6 +175,12 @@ static bool find_facts(const Ingot *m, LmFacts *f) {
     if (prog_kept(p, id, &sym, &at) && !kept++) f->kept = at;
   f->vocab = out->dim[1];
   f->context = api_context(m);
+  f->ring = f->context;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space == BS_state && x->rank == 4 && dim_is_const(x->dim[2]) && x->dim[2] < f->ring)
+      f->ring = x->dim[2];
+  }
   dim_bounds(p->dims, in->dim[0], &lo, &f->chunk);
   return sizes == 1 && kept == 1 && lo == 1;
 }
@@ -237,8 +247,8 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
            "\n/* ---- text, tokens and what comes next ---- */\n\n"
            "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n#endif\n"
            "#define IG_TABLE_BYTES %zu\n#define IG_TOKENS %u\n#define IG_KEPT %" PRIu64 "\n"
-           "#define im_exp im_exp_text\n",
-           s->nvocab, f.tokens, f.kept);
+           "#define IG_RING %lld\n#define im_exp im_exp_text\n",
+           s->nvocab, f.tokens, f.kept, (long long)f.ring);
   mathlib_write(&t, "exp", "_text", MATHLIB_FMA);
   text_put(&t, text_code, text_code_size);
   text_puts(&t, filled(m, code, by));

@@ -125,6 +125,7 @@ struct Pin {
 struct Kept {
   u32 in, out; /* positions in the parameters and the results of block 1 */
   i64 most;    /* largest extent it may grow to; 0: what the bounds of its symbols allow */
+  i64 window;  /* results depend on no more than the last so many of what was there; 0: on all */
 };
 
 struct Graph {

@@ -332,7 +332,9 @@ static void state(GraphParse *p, u32 out) {
   if (in == n) BAD(&p->s, "what follows 'next' is not a parameter of the graph");
   i64 most = scan_accept_word(&p->s, "most") ? scan_integer(&p->s) : 0;
   if (most < 0 || most > DIM_MAX) BAD(&p->s, "a state cannot grow to %lld", (long long)most);
-  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most};
+  i64 window = scan_accept_word(&p->s, "window") ? scan_integer(&p->s) : 0;
+  if (window < 0 || window > DIM_MAX) BAD(&p->s, "a window of %lld", (long long)window);
+  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most, window};
 }
 
 static void block(GraphParse *p, BlkId b) {

@@ -75,6 +75,8 @@ void graph_check_state(Graph *g, Err code) {
     if (s->most && how.axis == MAX_RANK)
       fail(g->c, code, LOC_NONE, "state '%s' has a largest extent, but does not grow",
            name_of(g, s->in));
+    if (s->window && how.axis == MAX_RANK)
+      fail(g->c, code, LOC_NONE, "state '%s' has a window, but does not grow", name_of(g, s->in));
     if (how.axis != MAX_RANK && dim_syminfo(g->dims, how.sym)->lo > 0)
       fail(g->c, code, LOC_NONE, "state '%s' begins empty, but %s is at least %lld",
            name_of(g, s->in), show(g->c, dim_syminfo(g->dims, how.sym)->name),

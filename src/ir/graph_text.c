@@ -227,6 +227,7 @@ static void put_block(GraphPrint *p, BlkId b, u32 depth) {
       text_puts(p->t, " next ");
       put_use(p, g->blk.at[1].param.at[g->state.at[k].in]);
       if (g->state.at[k].most) text_fmt(p->t, " most %lld", (long long)g->state.at[k].most);
+      if (g->state.at[k].window) text_fmt(p->t, " window %lld", (long long)g->state.at[k].window);
     }
   }
   text_puts(p->t, "\n");

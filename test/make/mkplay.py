@@ -1,6 +1,7 @@
 """A tiny random decoder with a tokeniser of bytes and a chat template, as GGUF: a model that talks nonsense.
 
-usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens
+usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
+window.gguf, whose layers see 16 tokens
 """
 import sys
 from pathlib import Path
@@ -23,13 +24,15 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None):
+def main(path, rows=None, window=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
     w = gguf.GGUFWriter(str(path), "llama")
     w.add_block_count(LAYERS)
     w.add_context_length(128)
+    if window:
+        w.add_sliding_window(window)
     w.add_embedding_length(EMBED)
     w.add_feed_forward_length(FFN)
     w.add_head_count(HEADS)
@@ -73,3 +76,4 @@ def main(path, rows=None):
 main(Path(sys.argv[1]) / "tiny.gguf")
 main(Path(sys.argv[1]) / "padded.gguf", 900)
 main(Path(sys.argv[1]) / "short.gguf", 200)
+main(Path(sys.argv[1]) / "window.gguf", window=16)

@@ -19,6 +19,7 @@ CASES = {"grouped": (3, "f16", 0, False, 32, 140), "single": (1, "f32", 0, False
 def graph(group, cache, window, masked, d, tokens):
     h, g, halves = HEADS, group, cache != "f32"
     s = f"f32[{h},{g},t,past+t]"
+    kept = f" window {window}" if window else ""  # then so many places are enough, and those of one run
     lines = [f"%j: i64[past+t] = iota {{shape=[past+t], axis=0, to=i64}}", "%i: i64[t,1] = iota {shape=[t,1], axis=0, to=i64}",
              "%p: i64[] = dims {shape=[past], to=i64, rank=0}", "%at: i64[t,1] = add(%i, %p)", "%le: bool[t,past+t] = le(%j, %at)"]
     keep = "%le"
@@ -43,7 +44,7 @@ def graph(group, cache, window, masked, d, tokens):
     lines += ["%low: f32[] = const {-inf}", f"%s: {s} = select({keep}, {score}, %low)", f"%m: f32[{h},{g},t,1] = reduce_max(%s) {{axes=[3], keep=1}}",
               f"%x: {s} = sub(%s, %m)", f"%e: {s} = exp(%x)", f"%sum: f32[{h},{g},t,1] = reduce_sum(%e) {{axes=[3], keep=1}}",
               f"%pr: {s} = div(%e, %sum)", f'%y: f32[{h},{g},t,{d}] = contract(%pr, {v}) {{spec="hgls,hsd->hgld"}}',
-              'return %y "y", %k next %ko, %v next %vo']
+              f'return %y "y", %k next %ko{kept}, %v next %vo{kept}']
     head = (f'graph att\nsym past in 0..{tokens + 10}\nsym t in 1..{MOST}\n(%q "q": f32[{h},{g},t,{d}], %ko "ko": {cache}[{h},past,{d}], '
             f'%vo "vo": {cache}[{h},past,{d}], %kn "k": f32[{h},t,{d}], %vn "v": f32[{h},t,{d}]) {{\n')
     return head + "".join(f"  {x}\n" for x in lines if x) + "}\n"
@@ -131,6 +132,8 @@ def chunks(env, name, target):
     said = must([env.need_ingot(), "opt", model, "--march", target, "--explain"], "explain")
     if "attention" not in said:
         raise Fail("attention is not written as such")
+    if window and f"state {cache}[{HEADS},{window + MOST},{depth}]" not in must([env.ingot, "opt", model, "--march", target, "--stop=lower"], "opt"):
+        raise Fail("the window does not wrap around")
     main = os.path.join(work, "main.c")
     results = set()
     for threads in (1, 2):

@@ -204,6 +204,46 @@ def objects(env):
             raise Fail(f"no talk_{name}")
 
 
+WINDOW = r"""
+#include "ring.h"
+#include <stdio.h>
+#include <string.h>
+static unsigned char arena[RING_ARENA_BYTES] __attribute__((aligned(64)));
+static float y[RING_VOCAB], first[RING_VOCAB];
+int main(void) {
+  int32_t ids[50];
+  for (int i = 0; i < 50; i++) ids[i] = 4 + i * 37 % 200;
+  ring_reset(arena);
+  if (ring_prefill(arena, ids, 20, first) || ring_rewind(arena, 3) || ring_prefill(arena, ids + 3, 17, y) || memcmp(y, first, sizeof y)) return 1;
+  if (ring_prefill(arena, ids + 20, 30, first) || ring_rewind(arena, 40) != 2 || ring_position(arena) != 50 || ring_rewind(arena, 50)) return 2;
+  if (ring_rewind(arena, 0) || ring_prefill(arena, ids, 50, y) || memcmp(y, first, sizeof y)) return 3;
+  return 0;
+}
+"""
+
+
+def window(env):
+    """Layers that see 16 tokens keep 16 and those of one run: what they overwrote cannot be gone back to, all else can."""
+    here = env.scratch("playlib", "window")
+    path, driver, program = (os.path.join(here, name) for name in ("ring.c", "main.c", "prog"))
+    with open(driver, "w") as f:
+        f.write(WINDOW)
+    model = os.path.join(os.path.dirname(made(env)), "window.gguf")
+    sizes = []
+    for chunk in ("64", "5"):
+        got = run([env.need_ingot(), "compile", model, "-o", path, "--march", "scalar", "--context", "64", "--chunk", chunk, "--quiet"], LIMIT)
+        if got.rc:
+            raise Fail(explain(got) + tail(got.text()))
+        with open(path[:-1] + "h") as f:
+            sizes.append(cfile.macro(f.read(), "RING_ARENA_BYTES"))
+    if sizes[0] - sizes[1] < 2 * 2 * 2 * 16 * 2 * (64 - 16 - 5):  # layers, keys and values, heads, size, bytes, places
+        raise Fail(f"arenas of {sizes} bytes")
+    cfile.cc([need("gcc"), *FLAGS, "-Wno-overlength-strings", "-o", program, driver, path, "-lm"], "gcc")
+    got = run([program], LIMIT)
+    if got.rc:
+        raise Fail(f"step {got.rc} gives something else")
+
+
 def stack(env):
     here = env.scratch("playlib", "stack")
     path = os.path.join(here, "deep.c")
@@ -220,4 +260,4 @@ def stack(env):
 
 
 def tests(env):
-    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4), Test("playlib/stack", lambda: stack(env), cost=2)]
+    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4), Test("playlib/stack", lambda: stack(env), cost=2), Test("playlib/window", lambda: window(env), cost=2)]

@@ -122,7 +122,10 @@ static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   Val old = graph_param(g, 1, type_tensor(&g->c->work, of.dt, dim, 4), in);
   Val now = mk_concat(g, (const Val[]){old, x}, 2, 2);
   Kept *s = vec_push(&g->c->work, &g->state);
-  *s = (Kept){g->blk.at[1].param.n - 1, g->blk.at[1].ret.n, d->s->context};
+  *s = (Kept){.in = g->blk.at[1].param.n - 1,
+              .out = g->blk.at[1].ret.n,
+              .most = d->s->context,
+              .window = d->s->layer[layer].window};
   graph_result(g, now, out);
   return now;
 }

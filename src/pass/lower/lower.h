@@ -29,7 +29,7 @@ typedef struct Storage {
   u32 axis;   /* slot: of the concat; state: the one that is longer in memory */
   Dim offset; /* where it begins along that axis, in a ring behind the head */
   VarId head; /* ring: where the window begins; 0: none */
-  i64 ring;   /* places of the ring */
+  i64 ring;   /* places of the ring; without a head: an index is taken modulo it */
 } Storage;
 
 typedef struct Lower {

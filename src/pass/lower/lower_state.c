@@ -1,9 +1,10 @@
 /* lower_state.c: results that are parameters of the next run, kept where they lie.
  *
  * In: the pairs of a graph (Graph.state). Out: buffers of the space `state`, and how the program
- * goes on from them. A pair is kept in one of four ways:
+ * goes on from them. A pair is kept in one of five ways:
  *
  *   append  next = concat(past, new): new is written behind what is there, nothing else moves
+ *   wrap    the same, and results depend on the last W of past at most: as append, in fewer places
  *   ring    next = the last W of concat(past, new), new being no longer than W: see below
  *   update  next = scatter(past, ...), the only use of past: the elements are replaced in place
  *   copy    anything else: computed elsewhere, copied at the end of the run
@@ -16,12 +17,16 @@
  * A ring of C = W + new places is stored twice, one behind the other, and every new element in
  * both: so a window that begins at `head`, wherever that is, lies in one piece, and reading it
  * takes an addition and no remainder. After the run `head` goes on by the length of new.
+ *
+ * Where an append wraps, element i is at place i modulo C = W + new, the extent of the memory. An
+ * element before the last W may be read, and is then a later one: a number that a mask hides.
+ * Single elements are far apart in memory, so that no vector reaches over the end.
  */
 #include "pass/lower/lower.h"
 
 #include "ir/prog_mem.h"
 
-typedef enum StateWay { WAY_append, WAY_ring, WAY_update, WAY_copy } StateWay;
+typedef enum StateWay { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } StateWay;
 
 typedef struct StatePair {
   Val in, out, whole; /* whole: of a ring, the concat */
@@ -32,6 +37,7 @@ typedef struct StatePair {
   VarId head;
   Dim new; /* ring: extent of what is added */
   i64 ring;
+  i64 window; /* see Kept */
 } StatePair;
 
 struct States {
@@ -81,10 +87,37 @@ static bool is_ring(States *o, StatePair *r) {
   return true;
 }
 
+/* Places that it would grow to; what has no bound is refused. */
+static i64 most_places(States *o, const StatePair *r) {
+  Lower *l = o->l;
+  i64 lo, hi;
+  dim_bounds(l->g->dims, r->grows.next, &lo, &hi);
+  if (r->grows.most && r->grows.most < hi) hi = r->grows.most;
+  if (hi >= DIM_MAX)
+    fail(l->c, ERR_unsupported, LOC_NONE, "state '%s' grows without bound; --max-shapes sets one",
+         show(l->c, graph_val(l->g, r->in)->name));
+  return hi;
+}
+
+/* Is a window and what is new less than all? Elements are vectors along the axes behind. */
+static bool wraps(States *o, StatePair *r) {
+  Graph *g = o->l->g;
+  const Type *t = graph_type(g, r->in);
+  Dim inner = dim_product(g->dims, t->dim + r->axis + 1, t->rank - r->axis - 1);
+  Dim new = dim_sub(g->dims, r->grows.next, t->dim[r->axis]);
+  i64 lo, hi;
+  dim_bounds(g->dims, new, &lo, &hi);
+  if (!r->window || inner == 1 || hi >= DIM_MAX || r->window >= most_places(o, r) - hi)
+    return false;
+  r->ring = r->window + hi;
+  return true;
+}
+
 static StateWay way_of(States *o, StatePair *r) {
   const Node *n = def_of(o->l, r->out);
   r->axis = r->grows.axis;
-  if (r->axis != MAX_RANK) return begins_with(n, r->in, r->axis) ? WAY_append : WAY_copy;
+  if (r->axis != MAX_RANK && !begins_with(n, r->in, r->axis)) return WAY_copy;
+  if (r->axis != MAX_RANK) return wraps(o, r) ? WAY_wrap : WAY_append;
   if (is_ring(o, r)) return WAY_ring;
   bool update = n && (n->op == OP_scatter_nd || n->op == OP_scatter_elems);
   return update && n->in[0] == r->in && o->uses[r->in] == 1 ? WAY_update : WAY_copy;
@@ -103,15 +136,8 @@ static BufId add_memory(States *o, const StatePair *r) {
   Dim dim[MAX_RANK];
   for (u32 i = 0; i < t->rank; i++) dim[i] = t->dim[i];
   if (r->way == WAY_ring) dim[r->axis] = 2 * r->ring;
-  if (r->grows.axis != MAX_RANK) {
-    i64 lo, hi;
-    dim_bounds(g->dims, r->grows.next, &lo, &hi);
-    if (r->grows.most && r->grows.most < hi) hi = r->grows.most;
-    if (hi >= DIM_MAX)
-      fail(l->c, ERR_unsupported, LOC_NONE, "state '%s' grows without bound; --max-shapes sets one",
-           show(l->c, name_of(l, r->in)));
-    dim[r->grows.axis] = hi;
-  }
+  if (r->grows.axis != MAX_RANK)
+    dim[r->grows.axis] = r->way == WAY_wrap ? r->ring : most_places(o, r);
   return prog_add_buf(l->p, BS_state, t->dt, dim, t->rank, name_of(l, r->in));
 }
 
@@ -247,12 +273,16 @@ States *states_begin(Lower *l) {
     const Kept *s = &g->state.at[i];
     StatePair r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
+    r.window = s->window;
     r.way = way_of(o, &r);
     /* one value may be the next of one state, and the beginning of one concat */
     for (u32 k = 0; k < o->pair.n; k++)
       if (o->pair.at[k].out == r.out || (r.whole && o->pair.at[k].whole == r.whole))
         r.way = WAY_copy;
-    if (r.way == WAY_copy) r.axis = r.grows.axis;
+    if (r.way == WAY_copy) {
+      r.axis = r.grows.axis;
+      r.ring = 0;
+    }
     *vec_push(&l->c->scratch, &o->pair) = r;
   }
   read_sizes(o);
@@ -303,7 +333,10 @@ static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 
 bool states_view(States *o, BufId of, const Dim *dim, u32 rank) {
   u32 at;
   i64 scale;
-  return !stand_of(o, of) || axis_in(o, of, dim, rank, &at, &scale);
+  const Storage *s = stand_of(o, of);
+  if (!s) return true;
+  bool wrapped = s->ring && !s->head;
+  return axis_in(o, of, dim, rank, &at, &scale) && (!wrapped || scale == 1);
 }
 
 /* ---- behind the last node ---- */
@@ -373,6 +406,7 @@ static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i6
   Prog *p = o->l->p;
   const Storage *s = stand_of(o, b);
   BufId to = real_buf(o, made, s, b, at, scale);
+  if (!s->head && s->ring) idx[*at] = ex_op2(p, OP_mod, idx[*at], ex_int(p, s->ring));
   if (!s->head) return to;
   ExprId from = ex_op2(p, OP_add, ex_var(p, s->head), ex_dim(p, s->offset));
   from = ex_op2(p, OP_mul, from, ex_int(p, *scale));
