@@ -250,6 +250,8 @@ typedef struct IngotBuild {
   const char *sanitize; /* as for -fsanitize=; NULL: nothing */
   int arrays; /* a program around a language model runs it on arrays, as around any other, and does
                  not talk */
+  int chats, system; /* ingot_player, before anything is compiled: refuses a model whose template
+                        has no conversations, or no message of the system */
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 /* Refuses before any work, with or without a model, what ingot_build would refuse whatever the
@@ -262,6 +264,8 @@ IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
  * is not there yet, and there is no C compiler; a warning says so. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
 int ingot_talks(const Ingot *m); /* is the open model one? */
+/* Removes all such programs; no model need be open. How many there were, and their bytes. */
+IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 
 /* The same model in this process, by the interpreter: what a program that talks has as tables.
  * ingot_feed runs n ids, 1 to chunk, behind the first `position` of those that were run before;

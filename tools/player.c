@@ -2,7 +2,8 @@
  *
  *   prog [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X] [--top-k N]
  *        [--top-p X] [--min-p X] [--repeat-penalty X] [--frequency-penalty X]
- *        [--presence-penalty X] [--seed N] [--stop TEXT] [--threads N] [--quiet]
+ *        [--presence-penalty X] [--seed N] [--stop TEXT] [--date YYYY-MM-DD] [--threads N]
+ *        [--quiet]
  *   prog --bench [--json] [--threads N]
  *
  * In: a prompt, or without one the lines of a conversation. Out: on stdout the answers and nothing
@@ -17,7 +18,8 @@
 #include <signal.h>
 #include <time.h>
 
-/* Texts of the model's template around what is said; NULL: there is no such way. */
+/* Texts of the model's template around what is said; NULL: there is no such way. The form of a
+ * date stands between the bytes 1 and 2. */
 typedef struct Chat {
   const char *open;                 /* in front of the first message */
   const char *open_system, *system; /* in front of and behind the text of the system, instead */
@@ -44,7 +46,7 @@ extern const Player ingot_player;
 enum { STOPS = 16, STOP_BYTES = 256, PENALTY_WINDOW = 64, SAVE_MAGIC = 0x4c4e4731 };
 
 typedef struct Options {
-  const char *prompt, *system, *stop[STOPS];
+  const char *prompt, *system, *date, *stop[STOPS];
   int nstop, raw, quiet, threads, bench, json;
   long max_tokens;
   TokenSampler sampler;
@@ -59,6 +61,7 @@ typedef struct Told {
 
 typedef struct Talk {
   Options o;
+  Chat chat; /* with dates */
   Vocab vocab;
   TokenSampler sampler;
   Candidate *candidate;
@@ -166,7 +169,7 @@ static int add_text(Talk *t, const char *text, size_t n, int marked) {
 
 static void add_message(Talk *t, const char *text) {
   size_t n = strlen(text);
-  if (ingot_player.chat.trims) {
+  if (t->chat.trims) {
     while (n && strchr(" \t\r\n", text[0])) text++, n--;
     while (n && strchr(" \t\r\n", text[n - 1])) n--;
   }
@@ -211,7 +214,7 @@ static size_t length_of(const char *s) {
 
 /* The ids of a question. */
 static int ask(Talk *t, const char *message) {
-  const Chat *c = &ingot_player.chat;
+  const Chat *c = &t->chat;
   const char *system = t->o.system ? t->o.system : ingot_player.system;
   size_t all = length_of(c->open) + length_of(c->open_system) + length_of(c->system) +
                length_of(c->ask) + length_of(c->next) + length_of(system) + strlen(message) + 1;
@@ -415,18 +418,20 @@ static int answer_to(Talk *t, const char *message) {
 static int converse(Talk *t) {
   Edit edit;
   char *line;
+  int refused = OK, asked = !isatty(0); /* a script learns of a question that was refused */
   memset(&edit, 0, sizeof edit);
   if (isatty(0)) fputs(":help lists what else can be said\n", stderr);
   while ((line = edit_line(&edit, "> "))) {
     int status = line[0] == ':' ? command(t, line) : *line ? answer_to(t, line) : OK;
     if (status == 1) break;
     if (status == SYSTEM) return status;
+    if (status && asked) refused = status;
     if (t->full) {
       fputs("the context is full: a new conversation begins\n", stderr);
       forget(t);
     }
   }
-  return OK;
+  return refused;
 }
 
 /* ---- measuring ---- */
@@ -539,6 +544,7 @@ static int read_options(Options *o, int argc, char **argv) {
       {"--prompt", K_text, &o->prompt, 0, 0},
       {"--system", K_text, &o->system, 0, 0},
       {"--stop", K_text, &stop, 0, 0},
+      {"--date", K_text, &o->date, 0, 0},
       {"--raw", K_flag, &o->raw, 0, 0},
       {"--quiet", K_flag, &o->quiet, 0, 0},
       {"--bench", K_flag, &o->bench, 0, 0},
@@ -581,14 +587,69 @@ static int read_options(Options *o, int argc, char **argv) {
   return OK;
 }
 
+/* ---- dates ---- */
+
+/* Of --date, or today. */
+static int read_date(const char *text, struct tm *day) {
+  time_t now = time(NULL);
+  char end;
+  memset(day, 0, sizeof *day);
+  if (!text) return localtime_r(&now, day) ? OK : complain(SYSTEM, "the date", "is not known");
+  if (strlen(text) != 10 ||
+      sscanf(text, "%4d-%2d-%2d%c", &day->tm_year, &day->tm_mon, &day->tm_mday, &end) != 3 ||
+      day->tm_year < 1900 || day->tm_mon < 1 || day->tm_mon > 12 || day->tm_mday < 1 ||
+      day->tm_mday > 31)
+    return complain(USAGE, "--date", "expected YYYY-MM-DD");
+  day->tm_year -= 1900;
+  day->tm_mon--;
+  day->tm_hour = 12; /* at which every day begins and ends somewhere else */
+  day->tm_isdst = -1;
+  return mktime(day) == (time_t)-1 ? complain(USAGE, "--date", "is no day") : OK;
+}
+
+/* The text with dates in place of their forms. */
+static const char *with_dates(const char *text, const struct tm *day) {
+  enum { FORM = 256 };
+  size_t room = 1, n = 0;
+  if (!text || !strchr(text, 1)) return text;
+  for (const char *s = text; *s; s++) room += *s == 1 ? FORM : 1;
+  char *out = make(room), form[FORM];
+  for (; *text; text++) {
+    size_t length = *text == 1 ? strcspn(text + 1, "\2") : FORM;
+    if (*text != 1 || length >= FORM || !text[length + 1]) {
+      out[n++] = *text;
+      continue;
+    }
+    memcpy(form, text + 1, length);
+    form[length] = 0;
+    n += strftime(out + n, FORM, form, day);
+    text += length + 1;
+  }
+  return out;
+}
+
+static int fill_dates(Talk *t) {
+  struct tm day;
+  const char **text[] = {&t->chat.open, &t->chat.open_system, &t->chat.system, &t->chat.ask,
+                         &t->chat.next};
+  int bad = read_date(t->o.date, &day);
+  for (size_t i = 0; !bad && i < sizeof text / sizeof *text; i++)
+    *text[i] = with_dates(*text[i], &day);
+  return bad;
+}
+
 /* ---- main ---- */
 
 static int begin(Talk *t) {
   const Value *in = &ingot_model.in[0];
-  const Chat *c = &ingot_player.chat;
+  const Chat *c = &t->chat;
+  t->chat = ingot_player.chat;
+  if (fill_dates(t)) return USAGE;
   if (!vocab_open(&t->vocab, ingot_player.vocab, ingot_player.nvocab))
     return complain(SYSTEM, "the tokeniser", "its tables are damaged");
   int chats = !t->o.raw && !t->o.bench;
+  if (t->o.raw && t->o.system)
+    return complain(USAGE, "--system", "is part of a conversation, and --raw is none");
   if (chats && !c->open)
     return complain(UNSUPPORTED, c->none ? c->none : "the model has no template of conversations",
                     "--raw continues a text");

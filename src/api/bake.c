@@ -54,7 +54,7 @@ static void find_ids(Ingot *m, const Speech *s) {
   static const char *const first[] = {"a",  " a",   "A", "1",  " ",
                                       "\n", "\n\n", ".", "\"", "\xc3\xa9"};
   Ctx *c = m->c;
-  const ChatTexts *chat = &s->chat;
+  const ChatTexts texts = api_chat(m, s), *chat = &texts;
   const char *said = m->told.prompt;
   size_t length = strlen(said);
   Vocab v;

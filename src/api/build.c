@@ -212,12 +212,14 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   text_fmt(t,
            "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
            s->nvocab, s->token_bytes, api_kv_bytes(b->m));
+  /* ids that are part of the program were computed with a date */
+  ChatTexts chat = b->m->baked.n ? api_chat(b->m, s) : s->chat;
   put_baked(b->m, t);
-  put_literal(t, "open", s->chat.open);
-  put_literal(t, "open_system", s->chat.open_system);
-  put_literal(t, "system", s->chat.system);
-  put_literal(t, "ask", s->chat.ask);
-  put_literal(t, "next", s->chat.next);
+  put_literal(t, "open", chat.open);
+  put_literal(t, "open_system", chat.open_system);
+  put_literal(t, "system", chat.system);
+  put_literal(t, "ask", chat.ask);
+  put_literal(t, "next", chat.next);
   put_literal(t, "none", s->no_chat);
   text_fmt(t, "  .chat.trims = %d, .context = %lld};\n", s->chat.trims,
            (long long)api_context(b->m));
@@ -249,6 +251,7 @@ static void build(Ctx *c, void *arg) {
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
+  b->m->linked = true;
   EmitFacts facts = api_emit(b->m, &ic, b->kind != PD_program, &source, &header);
   b->size.arena = facts.arena_bytes;
   folder_make(c, &b->folder);

@@ -180,10 +180,22 @@ static void put_shapes_said(const Ingot *m, Text *t) {
       text_fmt(t, "%sfreeze %s", gap(t), str_text(m->c, m->told.given.at[i].name));
 }
 
+static void put_language(const Ingot *m, Text *t) {
+  const LmWish *w = &m->told.language;
+  if (w->context) text_fmt(t, "%scontext=%lld", gap(t), (long long)w->context);
+  if (w->chunk) text_fmt(t, "%schunk=%lld", gap(t), (long long)w->chunk);
+  if (w->every) text_fmt(t, "%severy-token", gap(t));
+  if (w->kept) text_fmt(t, "%scache=%s", gap(t), dtype_info[w->kept].name);
+  if (m->told.prompt)
+    text_fmt(t, "%sbake-prompt=%016llx", gap(t),
+             (unsigned long long)hash_bytes(m->told.prompt, strlen(m->told.prompt)));
+}
+
 /* What the caller said that shapes the output, in one spelling. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_shapes_said(api_entry(m, i), &t);
+  put_language(m, &t);
   if (m->bodies.n || (m->target && m->target->lanes > 1))
     text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->target));
   if (m->wish.precise) text_fmt(&t, "%sprecise", gap(&t));
@@ -220,12 +232,19 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
   return to;
 }
 
+/* Of the model; files of language models have none in them. */
+static Str name_of(const Ingot *m) {
+  Str name = m->g && m->g->name ? m->g->name : m->p->name;
+  if (name || !m->source.file || !ingot_talks(m)) return name;
+  const char *path = str_text(m->c, m->source.file), *slash = strrchr(path, '/');
+  return str_of(m->c, slash ? slash + 1 : path);
+}
+
 static const char *source_text(Ingot *m) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) {
     const Ingot *x = api_entry(m, i);
-    text_fmt(&t, "%s%s", i ? ", " : "",
-             str_text(m->c, x->g && x->g->name ? x->g->name : x->p->name));
+    text_fmt(&t, "%s%s", i ? ", " : "", str_text(m->c, name_of(x)));
   }
   return text_cstr(&t);
 }
@@ -290,6 +309,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
                    .ticks = m->tuning.ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
+                   .linked = m->linked,
                    .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);

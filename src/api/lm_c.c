@@ -200,7 +200,7 @@ static void put_chat(Text *t, const char *upper, const char *name, const char *t
 
 /* Room for a text of n bytes is convex in n: its value at 0 and its slope far out bound it. */
 static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab *v,
-                       const LmFacts *f, u32 nbaked) {
+                       const LmFacts *f, u32 nbaked) { /* s: dates filled in */
   const size_t far = (size_t)1 << 24;
   text_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
   text_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
@@ -241,7 +241,9 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
   text_upper(&upper, name);
   const char *by[] = {name, text_cstr(&upper), given ? "const void *weight_file, " : "",
                       given ? "weight_file, " : ""};
-  put_macros(&macros, by[1], s, &v, &f, m->baked.n);
+  Speech dated = *s;
+  dated.chat = api_chat(m, s);
+  put_macros(&macros, by[1], &dated, &v, &f, m->baked.n);
   if (m->baked.n) put_chat(&macros, by[1], "SYSTEM_TEXT", m->told.prompt);
   text_fmt(&t,
            "\n/* ---- text, tokens and what comes next ---- */\n\n"

@@ -128,6 +128,7 @@ struct Ingot {
   VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
   const char *entry;         /* what its functions are called in such a file; NULL: it has one */
   Baked baked;
+  bool linked; /* C text is made to be compiled at once: see EmitOptions */
   bool joined; /* programs of all of these share an arena */
 };
 
@@ -217,6 +218,8 @@ double api_read_rate(const void *at, size_t n);
 const Speech *api_speech(Ingot *m);  /* NULL: it is no language model */
 i64 api_context(const Ingot *m);     /* positions of its cache */
 double api_kv_bytes(const Ingot *m); /* that each of them takes there */
+/* Its texts with dates filled in: those of one day, the same for all. */
+ChatTexts api_chat(Ingot *m, const Speech *s);
 
 /* lm_c.c: what the C of a language model has beside NAME_run; NULL: it is none. given: weights are
  * an argument. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int ingot_talks(const Ingot *m) {
@@ -19,6 +20,34 @@ int ingot_talks(const Ingot *m) {
 
 const Speech *api_speech(Ingot *m) {
   return ingot_talks(m) ? m->reader->speech(m->c, &m->source, m->model) : NULL;
+}
+
+#define SOME_DAY 1767225600 /* 1 January 2026 */
+
+static const char *with_day(Ctx *c, const char *text) {
+  time_t day = SOME_DAY;
+  struct tm tm;
+  char date[256];
+  if (!text || !strchr(text, 1) || !gmtime_r(&day, &tm)) return text;
+  Text t = text_new(&c->keep);
+  for (const char *end; (end = strchr(text, 2)); text = end + 1) {
+    const char *begin = strchr(text, 1);
+    text_put(&t, text, (size_t)(begin - text));
+    const char *form = str_text(c, str_intern(c, begin + 1, (size_t)(end - begin - 1)));
+    text_put(&t, date, strftime(date, sizeof date, form, &tm));
+  }
+  text_puts(&t, text);
+  return text_cstr(&t);
+}
+
+ChatTexts api_chat(Ingot *m, const Speech *s) {
+  ChatTexts t = s->chat;
+  t.open = with_day(m->c, t.open);
+  t.open_system = with_day(m->c, t.open_system);
+  t.system = with_day(m->c, t.system);
+  t.ask = with_day(m->c, t.ask);
+  t.next = with_day(m->c, t.next);
+  return t;
 }
 
 /* The largest extent of what grows from run to run. */
@@ -113,6 +142,17 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
                     "play");
 }
 
+/* What the program would refuse need not be compiled. */
+static void check_talk(Ingot *m, const IngotBuild *o) {
+  const Speech *s = api_speech(m);
+  Loc loc = {.file = m->source.file, .index = -1};
+  if (o->chats && !s->chat.open)
+    fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
+         s->no_chat ? s->no_chat : "the model has no template of conversations");
+  if (o->chats && o->system && !s->chat.open_system)
+    fail(m->c, ERR_unsupported, loc, "--system: the template of this model has no such message");
+}
+
 static const char *compiler_name(Ctx *c, const char *cc) {
   Words w = {0};
   words_compiler(c, &w, cc);
@@ -133,6 +173,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   b.c.selftest = -1;
   if (!stat(b.output, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR) return;
   if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
+  check_talk(m, o);
   if (!api_has_compiler(c, o->cc)) {
     *program = NULL;
     api_march(m, o->march ? o->march : "native", o->cc);
@@ -145,4 +186,29 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
   API_CALL(m, player(m, o, program));
+}
+
+/* ---- what was kept ---- */
+
+static void clean(Ingot *m, u64 *count, u64 *bytes) {
+  Ctx *c = m->c;
+  api_need(c, count && bytes ? count : NULL, "the place of the figures");
+  const char *any = cache_file(c, "", "clean");
+  DIR *d = opendir(any);
+  struct stat st;
+  for (struct dirent *e; d && (e = readdir(d));) {
+    const char *path = str_text(c, str_fmt(c, "%s%s", any, e->d_name));
+    size_t hex = strncmp(e->d_name, "play-", 5) ? 0 : strspn(e->d_name + 5, "0123456789abcdef");
+    if (hex != 32 || e->d_name[37] || lstat(path, &st) || !S_ISREG(st.st_mode)) continue;
+    if (unlink(path)) fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", path);
+    ++*count;
+    *bytes += (u64)st.st_size;
+  }
+  if (d) closedir(d);
+}
+
+IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
+  if (count) *count = 0;
+  if (bytes) *bytes = 0;
+  API_CALL(m, clean(m, count, bytes));
 }

@@ -21,6 +21,7 @@ static void speech(Ingot *m, IngotSpeech *out) {
       logits->rank != 2 || logits->dim[0] != 1 || !dim_is_const(logits->dim[1]))
     fail(c, ERR_unsupported, loc, "its program is not from ids to logits of the last one");
   dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
+  ChatTexts chat = m->told.prompt ? api_chat(m, s) : s->chat;
   *out = (IngotSpeech){.vocab = s->vocab,
                        .nvocab = s->nvocab,
                        .context = (u64)api_context(m),
@@ -28,13 +29,13 @@ static void speech(Ingot *m, IngotSpeech *out) {
                        .logits = (u64)logits->dim[1],
                        .token_bytes = s->token_bytes,
                        .kv_bytes = api_kv_bytes(m),
-                       .open = s->chat.open,
-                       .open_system = s->chat.open_system,
-                       .system = s->chat.system,
-                       .ask = s->chat.ask,
-                       .next = s->chat.next,
+                       .open = chat.open,
+                       .open_system = chat.open_system,
+                       .system = chat.system,
+                       .ask = chat.ask,
+                       .next = chat.next,
                        .none = s->no_chat,
-                       .trims = s->chat.trims,
+                       .trims = chat.trims,
                        .prompt = m->told.prompt};
 }
 

@@ -21,6 +21,25 @@ static const Vocab *need_vocab(Ingot *m) {
   return m->vocab;
 }
 
+/* Bytes of the text that no token says, where tokens are bytes: ids do not have them. */
+static void warn_lost(Ctx *c, const Vocab *v, const u8 *text, size_t n) {
+  bool seen[256] = {0};
+  u32 lost = 0, first = 0, id[8];
+  size_t room = vocab_room(v, 1);
+  void *memory = arena_alloc(&c->scratch, room);
+  if (!(v->head->flags & VF_byte_level)) return;
+  for (size_t i = 0; i < n; i++) {
+    if (seen[text[i]]) continue;
+    seen[text[i]] = true;
+    if (vocab_encode(v, &text[i], 1, NULL, 0, id, 8, memory, room)) continue;
+    if (!lost++) first = text[i];
+  }
+  if (lost)
+    warn(c, LOC_NONE,
+         "%u kind%s of bytes in the text, the first 0x%02x, have no token and are lost", lost,
+         lost > 1 ? "s" : "", first);
+}
+
 static void tokenize(Ingot *m, const void *text, size_t n, unsigned flags, const uint32_t **ids,
                      size_t *count) {
   Ctx *c = m->c;
@@ -35,6 +54,7 @@ static void tokenize(Ingot *m, const void *text, size_t n, unsigned flags, const
   u32 how = (flags & INGOT_SPECIAL ? VE_special : 0) | (flags & INGOT_BARE ? 0 : VE_around);
   i64 got = vocab_encode(v, text, n, NULL, how, out, max, arena_alloc(&c->scratch, room), room);
   if (got < 0) bug(c, LOC_NONE, "a text needs more room than vocab_room says");
+  warn_lost(c, v, text, n);
   *ids = out;
   *count = (size_t)got;
 }

@@ -79,6 +79,7 @@ typedef struct EmitOptions {
   u32 split;    /* kernels can be compiled in so many parts; 0 or 1: all at once */
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
+  bool linked;              /* the header goes with an object, which has its weights inside */
   const EmitMore *more;     /* NULL: nothing */
   LateTexts *late;          /* NULL: strings of weights are part of the text at once */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */

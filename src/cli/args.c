@@ -61,6 +61,8 @@ static const Opt opts[] = {
     TEXT("top-p", NULL, top_p, "X", "only the likeliest that make up X together (default 0.9)"),
     TEXT("bake-prompt", NULL, bake_prompt, "FILE",
          "language models: what the system says; its keys and values are part of the code"),
+    TEXT("date", NULL, date, "YYYY-MM-DD", "the day that templates are told (default: today)"),
+    FLAG("clean", clean, "remove all programs that were kept, and say how large they were"),
     TEXT("min-p", NULL, min_p, "X", "only those X times as likely as the likeliest (default 0)"),
     TEXT("repeat-penalty", NULL, repeat_penalty, "X", "divide logits of tokens that were there"),
     TEXT("frequency-penalty", NULL, frequency_penalty, "X",
@@ -341,7 +343,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     int e = set_value(a, v, o, eq);
     if (e) return e;
   }
-  if (v->wants_model && !a->model && !a->help) return bad(v, "MODEL", "missing");
+  if (v->wants_model && !a->model && !a->help && !a->clean) return bad(v, "MODEL", "missing");
   return 0;
 }
 

@@ -33,11 +33,11 @@ struct Args {
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
   const char *text, *ids;
-  const char *prompt, *system, *bake_prompt;
+  const char *prompt, *system, *bake_prompt, *date;
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* numbers, for the program that talks */
   unsigned long long max_tokens;
-  int raw;
+  int raw, clean;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
   unsigned long long context, chunk;

@@ -75,6 +75,9 @@ static int collect(PlayArgs *p, const Args *a) {
   };
   add(p, "--prompt", a->prompt);
   add(p, "--system", a->system);
+  add(p, "--date", a->date);
+  if (a->raw && a->system)
+    return refuse(a, "--system is part of a conversation, and --raw is none");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);
@@ -108,8 +111,13 @@ static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
 static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   const char *program;
   watch_task("compile");
-  IngotStatus s =
-      ingot_player(m, &(IngotBuild){.cc = a->cc, .march = a->march, .optimize = "3"}, &program);
+  IngotStatus s = ingot_player(m,
+                               &(IngotBuild){.cc = a->cc,
+                                             .march = a->march,
+                                             .optimize = "3",
+                                             .chats = !a->raw && !strcmp(a->verb, "play"),
+                                             .system = a->system != NULL},
+                               &program);
   watch_task(NULL);
   if (s) return finish(m, a, s);
   say_messages(m, a->quiet);
@@ -120,9 +128,21 @@ static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   return finish(m, a, INGOT_SYSTEM);
 }
 
+static int clean(const Args *a) {
+  uint64_t count = 0, bytes = 0;
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = ingot_clean(m, &count, &bytes);
+  if (!s && !a->quiet)
+    fprintf(stderr, "%llu program%s removed, %.1f MB\n", (unsigned long long)count,
+            count == 1 ? "" : "s", (double)bytes * 1e-6);
+  return finish(m, a, s);
+}
+
 int verb_play(const Args *a) {
   PlayArgs p = {.word = {"ingot play"}, .n = 1};
   Args rest = *a;
+  if (a->clean) return clean(a);
   if (!a->model) return refuse(a, "the model is missing: --model-path PATH");
   int bad = collect(&p, a);
   if (bad) return bad;

@@ -449,7 +449,7 @@ const Verb verb_table[] = {
     {"play", verb_play,
      "model-path prompt system raw max-tokens context temperature top-k top-p min-p repeat-penalty "
      "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
-     "bake-prompt",
+     "bake-prompt date clean",
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
      "let a language model answer, or talk with it", 1},
     {"run", verb_run,

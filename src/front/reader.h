@@ -184,7 +184,8 @@ struct ModelFacts {
   size_t nweights;
 };
 
-/* What is said around messages, as the template of a model has it; NULL: it has no such place. */
+/* What is said around messages, as the template of a model has it; NULL: it has no such place. The
+ * form of a date, as strftime takes it, stands between the bytes 1 and 2. */
 typedef struct ChatTexts {
   const char *open;                 /* in front of the first message */
   const char *open_system, *system; /* around the text of the system, up to that message, instead */

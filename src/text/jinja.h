@@ -69,7 +69,10 @@ JinjaVal jinja_list(Arena *a);
 void jinja_add(Arena *a, JinjaVal list, JinjaVal v);
 void jinja_set(Arena *a, JinjaVal dict, const char *key, JinjaVal v);
 
-/* jinja.c: the text that the template gives. now: seconds since 1970, for strftime_now. */
+/* jinja.c: the text that the template gives. now: seconds since 1970, for strftime_now; or
+ * JINJA_DATES: a date is its form between DATE_BEGIN and DATE_END, to be filled in later. */
+#define JINJA_DATES INT64_MIN
+enum { DATE_BEGIN = 1, DATE_END = 2 };
 JinjaStr jinja_render(Ctx *c, const char *at, size_t n, JinjaVal vars, i64 now, Loc loc, Arena *a);
 
 #endif

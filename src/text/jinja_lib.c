@@ -726,11 +726,17 @@ static JinjaVal today(Jinja *j, const JinjaArgs *args) {
   JinjaStr format = need_text(j, arg(j, args, 0, NULL, nothing));
   char f[128], b[256];
   struct tm tm;
-  time_t now = (time_t)j->now;
+  time_t now = j->now == JINJA_DATES ? 0 : (time_t)j->now;
   if (!format.n || format.n >= sizeof f || !gmtime_r(&now, &tm))
     jinja_fail(j, ERR_input, "a date in this form");
   memcpy(f, format.at, format.n);
   f[format.n] = 0;
+  if (j->now == JINJA_DATES) {
+    b[0] = DATE_BEGIN;
+    memcpy(b + 1, f, format.n);
+    b[format.n + 1] = DATE_END;
+    return jinja_text(j->a, b, format.n + 2, false);
+  }
   size_t n = strftime(b, sizeof b, f, &tm);
   return jinja_text(j->a, b, n, false);
 }

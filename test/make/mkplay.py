@@ -1,7 +1,8 @@
 """A tiny random decoder with a tokeniser of bytes and a chat template, as GGUF: a model that talks nonsense.
 
 usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
-window.gguf, whose layers see 16 tokens
+window.gguf, whose layers see 16 tokens; today.gguf, whose
+template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system
 """
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None):
+def main(path, rows=None, window=None, template=TEMPLATE):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
@@ -46,7 +47,8 @@ def main(path, rows=None, window=None):
     w.add_token_merges(["a b"])
     w.add_eos_token_id(0)
     w.add_add_bos_token(False)
-    w.add_chat_template(TEMPLATE)
+    if template:
+        w.add_chat_template(template)
 
     def put(name, *shape, scale=0.3):
         w.add_tensor(name, (rng.standard_normal(shape) * scale).astype(np.float32))
@@ -77,3 +79,7 @@ main(Path(sys.argv[1]) / "tiny.gguf")
 main(Path(sys.argv[1]) / "padded.gguf", 900)
 main(Path(sys.argv[1]) / "short.gguf", 200)
 main(Path(sys.argv[1]) / "window.gguf", window=16)
+main(Path(sys.argv[1]) / "today.gguf", template="{{ strftime_now('%d %b %Y') }}" + TEMPLATE)
+main(Path(sys.argv[1]) / "leap.gguf", template="29 Feb 2024" + TEMPLATE)
+main(Path(sys.argv[1]) / "plain.gguf", template=None)
+main(Path(sys.argv[1]) / "user.gguf", template="{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + TEMPLATE)

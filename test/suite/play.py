@@ -1,6 +1,7 @@
 """`ingot play` and programs of `ingot build` around language models: a tiny one with a tokeniser of bytes and a template (test/make/mkplay.py), and
 SmolLM2. The answer alone is on stdout; seeds and greedy answers repeat, in any chunks and with any number of threads; what is said is no special token; stop texts, the end
 of the context, refusals, conversations with :save and :load. Skipped without the packages of test/requirements-lm.txt."""
+from datetime import datetime
 import glob
 import json
 import os
@@ -80,6 +81,59 @@ def interpreted(env):
     got = run([env.ingot, "bench", made(env)], LIMIT, env={"CC": "/no/compiler", "XDG_CACHE_HOME": os.path.join(env.build, "play", "cache-none")})
     if got.rc != 5 or "compiled C" not in got.text():
         raise Fail(f"bench without a compiler: {explain(got)}")
+
+
+def dates(env):
+    """A template is told today's date, or the one that is given; C text has one day always."""
+    folder = os.path.dirname(made(env))
+
+    def said(name, *words):
+        return play(env, os.path.join(folder, name), "-p", "ab", "--temperature", "0", "--max-tokens", "6", *words, cc="/no/compiler").out
+
+    leap, today = said("leap.gguf"), []
+    if said("today.gguf", "--date", "2024-02-29") != leap or said("today.gguf", "--date", "2025-03-01") == leap:
+        raise Fail("a given date")
+    for _ in range(2):  # midnight may pass once
+        day = datetime.now().strftime("%Y-%m-%d")
+        today.append(said("today.gguf") == said("today.gguf", "--date", day))
+    if not any(today):
+        raise Fail("today")
+    for wrong in ("2024-2-29", "today", "2024-13-01"):
+        play(env, os.path.join(folder, "today.gguf"), "-p", "ab", "--date", wrong, rc=2, cc="/no/compiler")
+    out = os.path.join(env.scratch("play", "dates"), "m.c")
+    run([env.ingot, "compile", os.path.join(folder, "today.gguf"), "--context", "64", "--quiet", "-o", out], LIMIT)
+    with open(out[:-2] + ".h", encoding="utf-8") as f:
+        head = f.read()
+    if '#define M_CHAT_OPEN "01 Jan 2026<u>"' not in head or "from today.gguf\n" not in head or "options: context=64" not in head:
+        raise Fail(head[:2000])
+
+
+def refused(env):
+    """Before anything is compiled: templates that are missing, or have no such message; a question that a pipe asks ends with its status; what is kept can be removed."""
+    folder = os.path.dirname(made(env))
+    for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "has no such message"),
+                                 ("tiny.gguf", ["--system", "x", "--raw"], 2, "--raw is none")):
+        if why not in play(env, os.path.join(folder, name), "-p", "ab", *words, rc=rc, cc="/bin/false").text():
+            raise Fail(f"{name}: no word of {why!r}")
+    got = play(env, made(env), "--max-tokens", "2", stdin=b"ab\n" + b"x" * 100 + b"\nab\n", rc=4, cc="/no/compiler")
+    if got.out.count(b"\n") != 2:
+        raise Fail(f"two of three questions have answers: {got.out!r}")
+    cache = os.path.join(env.scratch("play", "clean"), "ingot")
+    os.makedirs(cache, exist_ok=True)
+    for name in ("play-" + "0a" * 16, "play-mine", "tune"):
+        with open(os.path.join(cache, name), "w") as f:
+            f.write("x" * 1000)
+    got = run([env.ingot, "play", "--clean"], LIMIT, env={"XDG_CACHE_HOME": os.path.dirname(cache)})
+    if got.rc or "1 program removed, 0.0 MB" not in got.text() or sorted(os.listdir(cache)) != ["play-mine", "tune"]:
+        raise Fail(f"{explain(got)}: {got.text()}: {os.listdir(cache)}")
+    for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "is no GGUF file")):
+        path = os.path.join(os.path.dirname(cache), name)
+        if name == "x.gguf":
+            with open(path, "wb") as f:
+                f.write(b"XGUF" + b"a" * 100)
+        got = run([env.ingot, "tokenize", path, "--text", "a"], LIMIT)
+        if got.rc != 4 or why not in got.text():
+            raise Fail(f"{name}: {explain(got)}: {got.text()}")
 
 
 def ends(env):
@@ -170,6 +224,10 @@ def real(env):
     env.need_lm()
     if not found:
         raise Skip("SmolLM2 is not there")
+    for text, lost in ((b"a\x04b", True), ("a é".encode(), False)):
+        got = run([env.need_ingot(), "tokenize", found[0], "--text", "-"], LIMIT, stdin=text)
+        if got.rc or ("the first 0x04, have no token" in got.text()) != lost:
+            raise Fail(f"bytes without a token: {text!r}: {got.text()}")
     cache = os.path.join(env.scratch("play", "real"), "cache")
     shutil.rmtree(cache, ignore_errors=True)
     os.makedirs(cache)
@@ -182,4 +240,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]

@@ -125,7 +125,7 @@ static void put_fact_macros(Emit *e, Text *t, const EmitFacts *facts) {
           "#define `_ARENA_BYTES %" PRIu64
           "\n#define `_ARENA_ALIGN 64\n#define `_WEIGHT_BYTES %" PRIu64 "\n",
           facts->arena_bytes ? facts->arena_bytes : 1, facts->weight_bytes);
-  if (e->o->weights == WM_file) {
+  if (e->o->weights == WM_file && !e->o->linked) {
     put_own(e, t,
             "/* They come from a file where the C file is compiled, see `_WEIGHTS_FILE there: ");
     if (file) put_comment(t, file, strlen(file));

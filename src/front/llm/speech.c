@@ -16,8 +16,8 @@
 
 enum { MOST_TURNS = 6 };
 
-/* Templates may ask for the date: programs that are kept would go on telling that of their making,
- * so all are told the same. */
+/* Templates may ask for the date: its form stands in their texts, for programs to fill in when they
+ * run. One that does more with it than to show it is told the same day always. */
 #define SOME_DAY 1767225600 /* 1 January 2026 */
 
 typedef struct Probe {
@@ -25,12 +25,13 @@ typedef struct Probe {
   Loc loc;
   const ChatMessage *turn;
   u32 nturn;
+  i64 now;
   JinjaStr got;
 } Probe;
 
 static void render(Ctx *c, void *arg) {
   Probe *p = arg;
-  p->got = chat_text(c, p->v, p->turn, p->nturn, true, SOME_DAY, p->loc, &c->work);
+  p->got = chat_text(c, p->v, p->turn, p->nturn, true, p->now, p->loc, &c->work);
 }
 
 /* The texts around the messages of a conversation, one more than there are messages. False: the
@@ -92,6 +93,20 @@ static ChatTexts chat_of(Ctx *c, Probe *p, const char **why) {
   return t;
 }
 
+/* Are forms of dates between their marks, as they were put there? */
+static bool dates_are_whole(const ChatTexts *t) {
+  const char *text[] = {t->open, t->open_system, t->system, t->ask, t->next};
+  for (u32 i = 0; i < sizeof text / sizeof *text; i++) {
+    bool inside = false;
+    for (const char *s = text[i] ? text[i] : ""; *s; s++) {
+      if (*s == (inside ? DATE_BEGIN : DATE_END)) return false;
+      if (*s == DATE_BEGIN || *s == DATE_END) inside = !inside;
+    }
+    if (inside) return false;
+  }
+  return true;
+}
+
 /* Where the tokeniser of weights lies that are several files. */
 static const char *folder_of(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
@@ -127,8 +142,11 @@ const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   check_rows(c, f, &v);
   lm_facts(c, m, &facts);
   *out = (Speech){.vocab = tables.at, .nvocab = tables.n, .token_bytes = (double)facts.token_bytes};
-  Probe p = {.v = &v, .loc = f->loc};
+  Probe p = {.v = &v, .loc = f->loc, .now = JINJA_DATES};
   out->no_chat = "the model has no template of conversations";
   if (chat_has_template(&v)) out->chat = chat_of(c, &p, &out->no_chat);
+  p.now = SOME_DAY;
+  if (chat_has_template(&v) && (!out->chat.open || !dates_are_whole(&out->chat)))
+    out->chat = chat_of(c, &p, &out->no_chat);
   return out;
 }

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* An ONNX file begins with its version, a SentencePiece model with its first piece. */
+enum { ONNX_BEGINS = 0x08 };
+
 static bool exists(const char *path, bool *folder) {
   struct stat st;
   if (stat(path, &st)) return false;
@@ -77,6 +80,12 @@ static VocabSpec *from_file(Ctx *c, const char *path, Arena *a) {
   if (f.n >= 4 && !memcmp(f.at, "GGUF", 4))
     return vocab_from_gguf(c, gguf_read(c, f.at, f.n, loc_of(c, path)), loc_of(c, path), a);
   if (ends_with(path, ".json")) return from_json(c, path, a);
+  if (ends_with(path, ".gguf"))
+    fail(c, ERR_input, loc_of(c, path), "is no GGUF file: it does not begin with GGUF");
+  if (ends_with(path, ".onnx") || (f.n && f.at[0] == ONNX_BEGINS))
+    fail(c, ERR_input, loc_of(c, path),
+         "an ONNX model has no vocabulary; there is one in GGUF files, tokenizer.json, "
+         "tokenizer.model, and folders with one of these");
   return vocab_from_spm(c, f.at, f.n, loc_of(c, path), a);
 }
 
