@@ -344,6 +344,8 @@ typedef struct IngotEngine {
 const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last */
 const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
 
+/* Engine jit keeps its code in this folder and finds it there; "": in ~/.cache/ingot. */
+IngotStatus ingot_keep_code(Ingot *m, const char *folder);
 uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */
 IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static Jit *code_of(Ingot *m) {
-  LlvmOptions o = {.target = api_made(m)};
+  LlvmOptions o = {.target = api_made(m), .keep = m->compiled.keep, .version = INGOT_VERSION};
   if (m->kept.jit_of != m->p) api_close_jit(m);
   if (!m->kept.jit) m->kept.jit = jit_make(m->p, &o);
   m->kept.jit_of = m->p;
@@ -73,6 +73,16 @@ void api_close_jit(Ingot *m) {
   jit_end(m->kept.jit);
   m->kept.jit = NULL;
   m->kept.jit_arena = NULL;
+}
+
+static void keep_code(Ingot *m, const char *folder) {
+  Ctx *c = m->c;
+  api_need(c, folder, "the folder of code");
+  m->compiled.keep = *folder ? str_text(c, str_of(c, folder)) : cache_file(c, ".", "--keep-code");
+}
+
+IngotStatus ingot_keep_code(Ingot *m, const char *folder) {
+  API_CALL(m, keep_code(m, folder));
 }
 
 uint32_t ingot_llvm(void) {

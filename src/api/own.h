@@ -45,6 +45,7 @@ typedef struct Tuning {
 typedef struct Compiled {
   const char *cflags;          /* that the C compiler needs; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
+  const char *keep;            /* engine jit: folder of code; NULL: none */
 } Compiled;
 
 /* About the model, by its user. */
@@ -303,8 +304,6 @@ void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *
 
 /* native.c: what a call of NAME_call takes */
 /* in: behind the inputs stands the blob of weights, where they are no part of the code. */
-typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
-                   void *const *out, int64_t *const *shape);
 typedef struct Frame {
   i64 *size;
   const void **in;

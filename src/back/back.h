@@ -152,11 +152,14 @@ typedef struct JitCode JitCode;
 typedef struct LlvmOptions {
   const Target *target; /* whose vectors the program has */
   bool object;          /* for others: no function of this process is called */
+  const char *keep;     /* folder of code that was made before; NULL: none */
+  const char *version;  /* of ingot */
 } LlvmOptions;
-typedef int JitFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
-                  void *const *out, int64_t *const *shape);
+/* NAME_call of generated C, and what code of LLVM is called by. */
+typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
+                   void *const *out, int64_t *const *shape);
 typedef struct Jit {
-  JitFn *run; /* behind the inputs: a pointer to weights */
+  CallFn *run; /* behind the inputs: a pointer to weights */
   const void **weights;
   Lines why; /* see status_text */
   JitCode *code;

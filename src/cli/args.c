@@ -103,6 +103,8 @@ static const Opt opts[] = {
           "least work handed to a thread, in ns by estimate (default 4000)"),
     {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
      "measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0},
+    {"keep-code", NULL, OPT_may, offsetof(Args, keep_code), 0, 0, "[=DIR]",
+     "engine jit: keep compiled code in DIR (~/.cache/ingot), and take what is there", 0, 0},
     TEXT("tuned", NULL, tuned, "FILE", "cut kernels as measured before, where FILE knows"),
     FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),
     FLAG("debug", debug,

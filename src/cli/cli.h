@@ -43,6 +43,7 @@ struct Args {
   unsigned long long context, chunk;
   int every_token;
   const char *cache;
+  const char *keep_code; /* "": the default folder */
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;

@@ -89,6 +89,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
                           (int)a->threads_grain);
   if (!s && a->tuned) s = ingot_set_tuned(m, a->tuned);
+  if (!s && a->keep_code) s = ingot_keep_code(m, a->keep_code);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   if (!s && a->python) s = ingot_set_python(m, a->python);
   return s;
@@ -453,19 +454,20 @@ const Verb verb_table[] = {
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
      "let a language model answer, or talk with it", 1},
     {"run", verb_run,
-     "input inputs data text output engine march tuned precise optimize-for ram threads "
+     "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
      "threads-grain library name python seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"verify", verb_verify,
-     "data input inputs engine march tuned precise optimize-for ram threads threads-api "
+     "data input inputs engine keep-code march tuned precise optimize-for ram threads threads-api "
      "threads-grain "
      "library name seed state steps rtol atol json per-node bisect python output " SHAPES,
      "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
-     "input inputs data engine seed seconds cc march tune tuned precise optimize-for ram optimize "
+     "input inputs data engine keep-code seed seconds cc march tune tuned precise optimize-for ram "
+     "optimize "
      "threads threads-api threads-grain state per-kernel json " SHAPES,
      "MODEL [--engine NAME] [--seconds S] [--per-kernel]",
      "measure runs: time, memory, size of code", 1},

@@ -95,7 +95,37 @@ def absent(env):
         raise Fail(f"jit: {explain(got)}, expected exit 3: {tail(got.text())}")
 
 
+def kept(env):
+    """Code that was kept is used, one file for each program; what is cut off or changed is made again."""
+    need(env)
+    folder, model = env.scratch("jit", "kept"), os.path.join(ROOT, "models", "digits.onnx")
+    shutil.rmtree(folder)
+    os.makedirs(folder)
+
+    def result(*args):
+        got = run([env.ingot, "run", model, "-d", "batch=2", "--quiet", "--seed", "5", "--engine", "jit", *args], 60)
+        if got.rc:
+            raise Fail(f"{explain(got)}: {tail(got.text())}")
+        return got.out
+
+    plain, keep = result(), f"--keep-code={folder}"
+    first = result(keep)
+    (name,) = os.listdir(folder)
+    path = os.path.join(folder, name)
+    whole, made = open(path, "rb").read(), os.stat(path).st_ino
+    again, same = result(keep), os.stat(path).st_ino == made
+    with open(path, "wb") as f:
+        f.write(whole[:-100])
+    cut = result(keep)
+    if not same or open(path, "rb").read() != whole:
+        raise Fail("code that was there was made again, or what was cut off was not")
+    vectors = result(keep, "--march", "native"), result("--march", "native")
+    if len({plain, first, again, cut}) != 1 or vectors[0] != vectors[1] or len(os.listdir(folder)) != 2:
+        raise Fail("results differ, or programs share a file")
+
+
 def tests(env):
-    return [Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
+    return [Test("jit/kept", lambda: kept(env), cost=2),
+            Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
             Test("jit/absent", lambda: absent(env), cost=1),
             *(Test(f"jit/official-{i}", lambda i=i: cases(env, i), cost=5) for i in range(PIECES))]

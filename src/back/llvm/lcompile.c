@@ -68,12 +68,21 @@ static LLVMTargetMachineRef new_machine(Gen *g) {
 
 /* ---- units ---- */
 
+/* Of programs with vectors the loops are as they shall be: LLVM cleans up, and moves what does not
+ * change out of them. To unroll them once more, as the usual passes do, takes five times as long
+ * and makes no network faster. Plain loops take the usual ones. */
+#define USUAL_PASSES "default<O2>"
+#define VECTOR_PASSES                                                                              \
+  "function(sroa,early-cse,instcombine,simplifycfg,loop-simplify,lcssa,"                           \
+  "loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
+
 void units_begin(Gen *g, u32 n) {
-  g->units = NEWS(&g->c->keep, Unit, n);
+  g->units = NEWS(&g->c->keep, LlvmUnit, n);
   g->nunits = n;
   for (u32 i = 0; i < n; i++) {
-    Unit *u = &g->units[i];
+    LlvmUnit *u = &g->units[i];
     u->machine = new_machine(g);
+    u->passes = g->o->target->lanes > 1 ? VECTOR_PASSES : USUAL_PASSES;
     u->context = g->l->LLVMContextCreate();
     u->module = g->l->LLVMModuleCreateWithNameInContext("ingot", u->context);
     u->builder = g->l->LLVMCreateBuilderInContext(u->context);
@@ -87,26 +96,24 @@ void units_begin(Gen *g, u32 n) {
 
 void units_end(Gen *g) {
   for (u32 i = 0; i < g->nunits; i++) {
-    Unit *u = &g->units[i];
+    LlvmUnit *u = &g->units[i];
     if (u->builder) g->l->LLVMDisposeBuilder(u->builder);
     if (u->module) g->l->LLVMDisposeModule(u->module);
     if (u->context) g->l->LLVMContextDispose(u->context);
     if (u->machine) g->l->LLVMDisposeTargetMachine(u->machine);
     if (u->object) g->l->LLVMDisposeMemoryBuffer(u->object);
-    *u = (Unit){0};
+    *u = (LlvmUnit){0};
   }
 }
 
 /* ---- compiling ---- */
-
-#define PASSES "default<O2>"
 
 typedef struct Crew {
   Gen *g;
   atomic_uint next; /* unit that nobody has taken */
 } Crew;
 
-static char *verify(const Llvm *l, Unit *u) {
+static char *verify(const Llvm *l, LlvmUnit *u) {
   char *why = NULL;
   if (l->LLVMVerifyModule(u->module, LLVMReturnStatusAction, &why)) return why;
   l->LLVMDisposeMessage(why);
@@ -114,12 +121,12 @@ static char *verify(const Llvm *l, Unit *u) {
 }
 
 /* Only LLVM is called: contexts of ingot are of one thread. */
-static void compile(const Llvm *l, Unit *u) {
+static void compile(const Llvm *l, LlvmUnit *u) {
   char *why = verify(l, u);
   u->why = why;
   if (why) return;
   LLVMPassBuilderOptionsRef o = l->LLVMCreatePassBuilderOptions();
-  LLVMErrorRef e = l->LLVMRunPasses(u->module, PASSES, u->machine, o);
+  LLVMErrorRef e = l->LLVMRunPasses(u->module, u->passes, u->machine, o);
   l->LLVMDisposePassBuilderOptions(o);
   if (e) {
     u->why = l->LLVMGetErrorMessage(e);

@@ -4,22 +4,22 @@
 #include "back/llvm/llvm.h"
 
 /* An integer of these lanes and type. */
-typedef struct Kind {
+typedef struct IntKind {
   Gen *g;
   DType dt;
   u32 bits, lanes;
   bool is_signed;
-} Kind;
+} IntKind;
 
-static LVal number(const Kind *k, i64 x) {
+static LVal number(const IntKind *k, i64 x) {
   return lv_int(k->g, k->bits, k->lanes, x);
 }
 
-static LVal is_equal(const Kind *k, LVal a, i64 x) {
+static LVal is_equal(const IntKind *k, LVal a, i64 x) {
   return lv_icmp(k->g, LLVMIntEQ, a, number(k, x));
 }
 
-static LVal negated(const Kind *k, LVal a) {
+static LVal negated(const IntKind *k, LVal a) {
   return lv_bin(k->g, LLVMSub, number(k, 0), a);
 }
 
@@ -29,7 +29,7 @@ typedef struct Divisor {
   bool plain;             /* neither, as a constant tells */
 } Divisor;
 
-static Divisor divisor(const Kind *k, ExprId id, LVal b) {
+static Divisor divisor(const IntKind *k, ExprId id, LVal b) {
   const Expr *e = prog_expr(k->g->p, id);
   if (e->kind == EX_splat) e = prog_expr(k->g->p, e->arg[0]);
   if (e->kind == EX_const && e->imm.i != 0 && e->imm.i != -1)
@@ -44,7 +44,7 @@ static Divisor divisor(const Kind *k, ExprId id, LVal b) {
   return d;
 }
 
-static LVal quotient(const Kind *k, ExprId id, LVal a, LVal b) {
+static LVal quotient(const IntKind *k, ExprId id, LVal a, LVal b) {
   Divisor d = divisor(k, id, b);
   LVal q = lv_bin(k->g, k->is_signed ? LLVMSDiv : LLVMUDiv, a, d.safe);
   if (d.plain) return q;
@@ -53,7 +53,7 @@ static LVal quotient(const Kind *k, ExprId id, LVal a, LVal b) {
 }
 
 /* floors: with the sign of b. A divisor of 1, which stands for 0 and -1, leaves 0. */
-static LVal rest(const Kind *k, ExprId id, LVal a, LVal b, bool floors) {
+static LVal rest(const IntKind *k, ExprId id, LVal a, LVal b, bool floors) {
   Divisor d = divisor(k, id, b);
   LVal r = lv_bin(k->g, k->is_signed ? LLVMSRem : LLVMURem, a, d.safe);
   if (!k->is_signed || !floors) return r;
@@ -62,7 +62,7 @@ static LVal rest(const Kind *k, ExprId id, LVal a, LVal b, bool floors) {
   return lv_pick(k->g, lv_bin(k->g, LLVMAnd, sides, some), lv_bin(k->g, LLVMAdd, r, d.safe), r);
 }
 
-static LVal shift(const Kind *k, Op op, LVal a, LVal b) {
+static LVal shift(const IntKind *k, Op op, LVal a, LVal b) {
   LVal far = lv_icmp(k->g, LLVMIntUGE, b, number(k, dtype_info[k->dt].bits));
   bool sign = op == OP_shr && k->is_signed;
   LVal by = lv_pick(k->g, far, number(k, sign ? k->bits - 1 : 0), b);
@@ -71,7 +71,7 @@ static LVal shift(const Kind *k, Op op, LVal a, LVal b) {
   return sign ? r : lv_pick(k->g, far, number(k, 0), r);
 }
 
-static LVal sign_of(const Kind *k, LVal a) {
+static LVal sign_of(const IntKind *k, LVal a) {
   LVal zero = number(k, 0), one = number(k, 1);
   LVal up = lv_icmp(k->g, k->is_signed ? LLVMIntSGT : LLVMIntUGT, a, zero);
   LVal r = lv_pick(k->g, up, one, zero);
@@ -81,12 +81,12 @@ static LVal sign_of(const Kind *k, LVal a) {
 /* ---- products of bytes and of halves ---- */
 
 /* Bits i to i + n - 1 of each lane. */
-static LVal field(const Kind *k, LVal a, u32 i, u32 n, bool is_signed) {
+static LVal field(const IntKind *k, LVal a, u32 i, u32 n, bool is_signed) {
   LVal up = lv_bin(k->g, LLVMShl, a, number(k, 32 - i - n));
   return lv_bin(k->g, is_signed ? LLVMAShr : LLVMLShr, up, number(k, 32 - n));
 }
 
-static LVal products(const Kind *k, LVal a, LVal b, u32 from, u32 to, u32 n, bool first_signed) {
+static LVal products(const IntKind *k, LVal a, LVal b, u32 from, u32 to, u32 n, bool first_signed) {
   LVal sum = NULL;
   for (u32 i = from; i < to; i += n) {
     LVal x = field(k, a, i, n, first_signed), y = field(k, b, i, n, true);
@@ -97,41 +97,41 @@ static LVal products(const Kind *k, LVal a, LVal b, u32 from, u32 to, u32 n, boo
 }
 
 /* The instruction for a vector of 32-bit numbers, of these names for 128, 256 and 512 bits. */
-static const char *named(const Kind *k, const char *const *name) {
+static const char *named(const IntKind *k, const char *const *name) {
   return k->lanes == 4 ? name[0] : k->lanes == 8 ? name[1] : k->lanes == 16 ? name[2] : NULL;
 }
 
-static bool has_vnni(const Kind *k) {
+static bool has_vnni(const IntKind *k) {
   return has_feature(k->g, "avx512vnni") && (k->lanes == 16 || has_feature(k->g, "avx512vl"));
 }
 
 /* Has the machine pmaddwd, and pmaddubsw, of this width? */
-static bool has_madd(const Kind *k) {
+static bool has_madd(const IntKind *k) {
   return has_feature(k->g, k->lanes == 4 ? "ssse3" : k->lanes == 8 ? "avx2" : "avx512bw");
 }
 
 /* The same bits as lanes of 16, or of 8. */
-static LVal parts(const Kind *k, LVal a, u32 bits) {
+static LVal parts(const IntKind *k, LVal a, u32 bits) {
   return lv_cast(k->g, LLVMBitCast, a, lt_lanes(k->g, lt_int(k->g, bits), k->lanes * 32 / bits));
 }
 
-static LVal whole(const Kind *k, LVal a) {
+static LVal whole(const IntKind *k, LVal a) {
   return lv_cast(k->g, LLVMBitCast, a, lt_lanes(k->g, lt_int(k->g, 32), k->lanes));
 }
 
-static LVal madd(const Kind *k, LVal a, LVal b) {
+static LVal madd(const IntKind *k, LVal a, LVal b) {
   static const char *const name[] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
                                      "llvm.x86.avx512.pmaddw.d.512"};
   LVal arg[] = {parts(k, a, 16), parts(k, b, 16)};
-  return lv_named(k->g, named(k, name), arg, 2);
+  return lv_intrinsic(k->g, named(k, name), NULL, arg, 2);
 }
 
-static LVal words(const Kind *k, LLVMOpcode op, LVal a) {
+static LVal words(const IntKind *k, LLVMOpcode op, LVal a) {
   return lv_bin(k->g, op, a, lv_int(k->g, 16, k->lanes * 2, 8));
 }
 
 /* Even and odd bytes as numbers of 16 bits: shifts, as cvop.def has it. */
-static LVal dot4_in_pairs(const Kind *k, LVal a, LVal b, LVal c) {
+static LVal dot4_in_pairs(const IntKind *k, LVal a, LVal b, LVal c) {
   LVal u = parts(k, a, 16), v = parts(k, b, 16);
   LVal lo =
       madd(k, words(k, LLVMLShr, words(k, LLVMShl, u)), words(k, LLVMAShr, words(k, LLVMShl, v)));
@@ -139,32 +139,32 @@ static LVal dot4_in_pairs(const Kind *k, LVal a, LVal b, LVal c) {
   return lv_bin(k->g, LLVMAdd, c, lv_bin(k->g, LLVMAdd, lo, hi));
 }
 
-static LVal dot(const Kind *k, Op op, LVal *arg) {
+static LVal dot(const IntKind *k, Op op, LVal *arg) {
   static const char *const four[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
                                      "llvm.x86.avx512.vpdpbusd.512"};
   static const char *const two[] = {"llvm.x86.avx512.vpdpwssd.128", "llvm.x86.avx512.vpdpwssd.256",
                                     "llvm.x86.avx512.vpdpwssd.512"};
   LVal with[] = {arg[2], arg[0], arg[1]};
   const char *name = named(k, op == OP_dot4 ? four : two);
-  if (name && has_vnni(k)) return lv_named(k->g, name, with, 3);
+  if (name && has_vnni(k)) return lv_intrinsic(k->g, name, NULL, with, 3);
   if (name && has_madd(k) && op == OP_dot4) return dot4_in_pairs(k, arg[0], arg[1], arg[2]);
   if (name && has_madd(k)) return lv_bin(k->g, LLVMAdd, arg[2], madd(k, arg[0], arg[1]));
   LVal sum = products(k, arg[0], arg[1], 0, 32, op == OP_dot4 ? 8 : 16, op == OP_dot2);
   return lv_bin(k->g, LLVMAdd, arg[2], sum);
 }
 
-static LVal saturated(const Kind *k, LVal x) {
+static LVal saturated(const IntKind *k, LVal x) {
   LVal lo = number(k, INT16_MIN), hi = number(k, INT16_MAX);
   x = lv_pick(k->g, lv_icmp(k->g, LLVMIntSLT, x, lo), lo, x);
   return lv_pick(k->g, lv_icmp(k->g, LLVMIntSGT, x, hi), hi, x);
 }
 
-static LVal pairs(const Kind *k, LVal *arg) {
+static LVal pairs(const IntKind *k, LVal *arg) {
   static const char *const name[] = {"llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.avx2.pmadd.ub.sw",
                                      "llvm.x86.avx512.pmaddubs.w.512"};
   if (named(k, name) && has_madd(k)) {
     LVal with[] = {parts(k, arg[0], 8), parts(k, arg[1], 8)};
-    LVal sum = lv_named(k->g, named(k, name), with, 2);
+    LVal sum = lv_intrinsic(k->g, named(k, name), NULL, with, 2);
     return whole(k, lv_bin(k->g, LLVMAdd, parts(k, arg[2], 16), sum));
   }
   LVal lo = saturated(k, products(k, arg[0], arg[1], 0, 16, 8, false));
@@ -177,7 +177,7 @@ static LVal pairs(const Kind *k, LVal *arg) {
 /* ---- all ---- */
 
 LVal gen_int_op(Gen *g, const Expr *x, LVal *arg) {
-  Kind k = {g, x->dt, lt_bits(x->dt), x->lanes, dtype_is_signed(x->dt)};
+  IntKind k = {g, x->dt, lt_bits(x->dt), x->lanes, dtype_is_signed(x->dt)};
   LVal a = arg[0], b = arg[1], r;
   LLVMIntPredicate more = k.is_signed ? LLVMIntSGT : LLVMIntUGT;
   switch (x->op) {

@@ -103,7 +103,7 @@ static void link_objects(Gen *g, Jit *to) {
   }
   union {
     uint64_t at;
-    JitFn *fn;
+    CallFn *fn;
   } entry = {0};
   check(g, l->LLVMOrcLLJITLookup(jit, &entry.at, ENTRY_NAME));
   to->run = entry.fn;
@@ -114,10 +114,13 @@ static void make(Ctx *c, void *arg) {
   Gen *g = &m->g;
   (void)c;
   machine_find(g, NULL);
-  units_begin(g, units_wanted(count_kernels(g->p)));
   list_statuses(g);
-  gen_entry(g);
-  units_compile(g);
+  if (!kept_read(g)) {
+    units_begin(g, units_wanted(count_kernels(g->p)));
+    gen_entry(g);
+    units_compile(g);
+    kept_write(g);
+  }
   link_objects(g, m->to);
 }
 

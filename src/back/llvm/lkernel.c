@@ -14,7 +14,7 @@
 
 typedef struct Marks {
   Gen *g;
-  Taken *to;
+  KernelTakes *to;
   bool *has_buf, *has_var, *declared, *sets, *writes;
 } Marks;
 
@@ -96,7 +96,7 @@ static u64 least_bytes(Gen *g, BufId b) {
 }
 
 static void describe(Gen *g, LVal fn, const Marks *m, u32 i) {
-  const Taken *u = m->to;
+  const KernelTakes *u = m->to;
   BufId b = u->buf.at[i], root = prog_root(g->p, b);
   bool shared = false;
   BufSpace space = prog_buf(g->p, root)->space;
@@ -112,7 +112,7 @@ static void describe(Gen *g, LVal fn, const Marks *m, u32 i) {
 
 /* What of the attributes is not in the text of the kernel. */
 static void put_attributes(Gen *g, Text *t, const Marks *m) {
-  const Taken *u = m->to;
+  const KernelTakes *u = m->to;
   for (u32 i = 0; i < u->buf.n; i++) {
     BufSpace space = prog_buf(g->p, prog_root(g->p, u->buf.at[i]))->space;
     text_puts(t, space == BS_in || space == BS_out ? "o" : "i");
@@ -124,7 +124,7 @@ static void put_attributes(Gen *g, Text *t, const Marks *m) {
 /* ---- functions ---- */
 
 static LType type_of(Gen *g, const Marks *m) {
-  const Taken *u = m->to;
+  const KernelTakes *u = m->to;
   u32 n = 0;
   LType *t = NEWS(&g->c->scratch, LType, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n; i++)
@@ -137,8 +137,8 @@ static LType type_of(Gen *g, const Marks *m) {
   return g->l->LLVMFunctionType(g->l->LLVMVoidTypeInContext(g->unit->context), t, n, 0);
 }
 
-static Unit *least_busy(Gen *g) {
-  Unit *u = g->units;
+static LlvmUnit *least_busy(Gen *g) {
+  LlvmUnit *u = g->units;
   for (u32 i = 1; i < g->nunits; i++)
     if (g->units[i].work < u->work) u = &g->units[i];
   return u;
@@ -146,7 +146,7 @@ static Unit *least_busy(Gen *g) {
 
 /* Where the function of the caller was, and what names meant there. */
 typedef struct Outside {
-  Unit *unit;
+  LlvmUnit *unit;
   LVal fn, seed;
   LLVMBasicBlockRef head, at; /* at: where it had come to */
   LVal *base, *reg, *var;
@@ -154,7 +154,7 @@ typedef struct Outside {
 } Outside;
 
 static Outside enter(Gen *g, const Marks *m, const char *name) {
-  const Taken *u = m->to;
+  const KernelTakes *u = m->to;
   Arena *a = &g->c->scratch;
   Outside o = {g->unit, g->fn, g->seed, g->head, NULL, g->base, g->reg, NULL, g->moving, NULL};
   o.at = g->l->LLVMGetInsertBlock(g->unit->builder);
@@ -180,7 +180,7 @@ static Outside enter(Gen *g, const Marks *m, const char *name) {
   return o;
 }
 
-static void leave(Gen *g, const Taken *u, const Outside *o) {
+static void leave(Gen *g, const KernelTakes *u, const Outside *o) {
   for (u32 i = 0; i < u->var.n; i++) {
     g->var[u->var.at[i]] = o->var[i];
     g->placed[u->var.at[i]] = o->placed[i];
@@ -227,7 +227,7 @@ void gen_kernel_call(Gen *g, StmtId id) {
   Arena *a = &g->c->scratch;
   if (!body) return;
   Mark mark = arena_mark(a);
-  Taken u = {0};
+  KernelTakes u = {0};
   u32 nvars = g->p->var.n + dim_nsyms(g->p->dims) + 1;
   Marks m = {.g = g, .to = &u};
   m.has_buf = NEWS(a, bool, g->p->buf.n);

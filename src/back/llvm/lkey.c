@@ -6,13 +6,14 @@
 #include "back/llvm/llvm.h"
 #include "ir/prog_mem.h"
 
-typedef struct Key {
+typedef struct KernelKey {
   Gen *g;
   Text t;
   Map buf, var; /* id -> 1 + number */
-} Key;
+  bool whole;   /* of the program: ids are what they are */
+} KernelKey;
 
-static void put(Key *k, u64 x) { /* in seven bits each, the last with the eighth set */
+static void put(KernelKey *k, u64 x) { /* in seven bits each, the last with the eighth set */
   u8 byte[10];
   u32 n = 0;
   for (; x > 127; x >>= 7) byte[n++] = (u8)(x & 127);
@@ -20,13 +21,13 @@ static void put(Key *k, u64 x) { /* in seven bits each, the last with the eighth
   text_put(&k->t, byte, n);
 }
 
-static void put_id(Key *k, Map *m, u32 id) {
-  u32 *slot = map_put(m, id);
+static void put_id(KernelKey *k, Map *m, u32 id) {
+  u32 *slot = k->whole ? &id : map_put(m, id);
   if (!*slot) *slot = m->n;
   put(k, *slot);
 }
 
-static void put_expr(Key *k, ExprId id) {
+static void put_expr(KernelKey *k, ExprId id) {
   if (!id) {
     put(k, EX_COUNT);
     return;
@@ -44,7 +45,7 @@ static void put_expr(Key *k, ExprId id) {
   for (u32 i = 0; i < x->narg; i++) put_expr(k, x->arg[i]);
 }
 
-static void put_list(Key *k, StmtId first) {
+static void put_list(KernelKey *k, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(k->g->p, id)->next) {
     const Stmt *s = prog_stmt(k->g->p, id);
     put(k, s->kind);
@@ -56,29 +57,72 @@ static void put_list(Key *k, StmtId first) {
     put_expr(k, s->b);
     put(k, s->nidx);
     for (u32 i = 0; i < s->nidx; i++) put_expr(k, s->idx[i]);
+    if (k->whole) put(k, s->into);
     put_list(k, s->body);
     put_list(k, s->other);
   }
   put(k, ST_COUNT);
 }
 
-static void put_buf(Key *k, BufId b) {
+/* By its terms: numbers of expressions are those of one table. */
+static void put_dim(KernelKey *k, Dim d) {
+  DimTerms t = dim_terms(k->g->p->dims, d);
+  put(k, (u64)t.k0);
+  put(k, t.n);
+  for (u32 i = 0; i < t.n; i++) {
+    put(k, t.sym[i]);
+    put(k, (u64)t.coef[i]);
+  }
+}
+
+static void put_buf(KernelKey *k, BufId b) {
   const Buf *x = prog_buf(k->g->p, b);
   put_id(k, &k->buf, b);
   put(k, x->dt);
   put(k, x->lanes);
   put(k, x->rank);
-  for (u32 i = 0; i < x->rank; i++) put(k, (u64)x->dim[i]);
+  for (u32 i = 0; i < x->rank; i++) put_dim(k, x->dim[i]);
 }
 
-Text kernel_key(Gen *g, StmtId first, const Taken *u) {
+Text kernel_key(Gen *g, StmtId first, const KernelTakes *u) {
   Arena *a = &g->c->scratch;
-  Key k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a)};
+  KernelKey k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a)};
   const Stmt *s;
   for (u32 i = 0; i < u->buf.n; i++) put_buf(&k, u->buf.at[i]);
   for (u32 i = 0; i < u->var.n; i++) put_id(&k, &k.var, u->var.at[i]);
   for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) /* registers have shapes too */
     if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) put_buf(&k, s->buf);
   put_list(&k, first);
+  return k.t;
+}
+
+/* Everything that code depends on: constants are given to it, names are not in it. */
+Text program_key(Gen *g) {
+  Arena *a = &g->c->scratch;
+  Prog *p = g->p;
+  KernelKey k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a), .whole = true};
+  text_fmt(&k.t, "%s LLVM %u %s %s %s %s %u", g->o->version, g->l->version, g->triple, g->cpu,
+           g->features, g->o->target->name, p->math);
+  for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
+    const SymInfo *info = dim_syminfo(p->dims, s);
+    const Dim part[2] = {info->a, info->b};
+    put(&k, info->kind);
+    put(&k, (u64)info->lo);
+    put(&k, (u64)info->hi);
+    put(&k, info->op);
+    for (u32 i = 0; info->kind == SY_derived && i < 2; i++) put_dim(&k, part[i]);
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    put_buf(&k, b);
+    put(&k, x->space);
+    put(&k, x->alias);
+    put(&k, x->offset);
+  }
+  for (VarId v = 1; v < p->var.n; v++) {
+    put(&k, prog_var(p, v)->dt);
+    put(&k, (u64)(i64)prog_var(p, v)->sym);
+  }
+  put_list(&k, p->body);
   return k.t;
 }

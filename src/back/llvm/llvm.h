@@ -24,22 +24,23 @@ struct Llvm {
 };
 
 /* One of the modules that are compiled side by side. */
-typedef struct Unit {
+typedef struct LlvmUnit {
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   u64 work; /* of what is in it, roughly: expressions */
+  const char *passes;
   LLVMTargetMachineRef machine;
   LLVMMemoryBufferRef object;
   const char *why; /* it could not be compiled */
-} Unit;
+} LlvmUnit;
 
 /* What a kernel takes from outside: buffers, variables, the seed. */
-typedef struct Taken {
+typedef struct KernelTakes {
   VEC(BufId) buf;
   VEC(VarId) var;
   bool random;
-} Taken;
+} KernelTakes;
 
 struct Gen {
   Ctx *c;
@@ -48,8 +49,8 @@ struct Gen {
   const LlvmOptions *o;
   const char *triple, *cpu, *features; /* of the machine */
   LLVMTargetRef machine;
-  Unit *unit; /* being written to */
-  Unit *units;
+  LlvmUnit *unit; /* being written to */
+  LlvmUnit *units;
   u32 nunits;
   LVal fn;
   LLVMBasicBlockRef head; /* of the function: for what lasts as long as it */
@@ -66,6 +67,7 @@ struct Gen {
   u32 nkernels;
   const char *holds; /* constraint of a vector in a register; NULL: the machine has none */
   Lines *why;        /* texts of requires */
+  const char *file;  /* that objects are kept in; NULL: none */
 };
 
 /* find.c */
@@ -92,9 +94,8 @@ LVal lv_put_lane(Gen *g, LVal x, LVal one, u32 i);
 LVal lv_load(Gen *g, LType t, LVal at, u32 align);
 void lv_store(Gen *g, LVal x, LVal at, u32 align);
 LVal lv_place(Gen *g, LType t); /* memory of the function */
-/* A function of LLVM's own; type: of its name. */
+/* A function of LLVM's own; type: of its operands, or NULL where the name tells it. */
 LVal lv_intrinsic(Gen *g, const char *name, LType type, const LVal *arg, u32 n);
-LVal lv_named(Gen *g, const char *name, const LVal *arg, u32 n); /* one that has no types */
 bool has_feature(const Gen *g, const char *name);
 _Noreturn void lv_refuse(Gen *g, const char *what);
 
@@ -152,6 +153,11 @@ void units_compile(Gen *g); /* an object of each, side by side */
 void units_end(Gen *g);
 
 /* lkey.c: text that two kernels share only if one function serves both */
-Text kernel_key(Gen *g, StmtId first, const Taken *u);
+Text kernel_key(Gen *g, StmtId first, const KernelTakes *u);
+Text program_key(Gen *g);
+
+/* lkeep.c: objects of a program in a file */
+bool kept_read(Gen *g);
+void kept_write(Gen *g);
 
 #endif

@@ -125,21 +125,14 @@ LVal lv_place(Gen *g, LType t) {
 
 /* ---- functions of LLVM ---- */
 
-static LVal call_intrinsic(Gen *g, const char *name, LType *type, u32 ntypes, const LVal *arg,
-                           u32 n) {
+LVal lv_intrinsic(Gen *g, const char *name, LType type, const LVal *arg, u32 n) {
   LVal args[4];
+  LType types[1] = {type};
+  size_t ntypes = type ? 1 : 0;
   unsigned id = g->l->LLVMLookupIntrinsicID(name, strlen(name));
   if (!id) lv_refuse(g, name);
   memcpy(args, arg, n * sizeof *arg);
-  LVal fn = g->l->LLVMGetIntrinsicDeclaration(g->unit->module, id, type, ntypes);
-  LType ft = g->l->LLVMIntrinsicGetType(g->unit->context, id, type, ntypes);
+  LVal fn = g->l->LLVMGetIntrinsicDeclaration(g->unit->module, id, types, ntypes);
+  LType ft = g->l->LLVMIntrinsicGetType(g->unit->context, id, types, ntypes);
   return g->l->LLVMBuildCall2(g->unit->builder, ft, fn, args, n, "");
-}
-
-LVal lv_intrinsic(Gen *g, const char *name, LType type, const LVal *arg, u32 n) {
-  return call_intrinsic(g, name, &type, 1, arg, n);
-}
-
-LVal lv_named(Gen *g, const char *name, const LVal *arg, u32 n) {
-  return call_intrinsic(g, name, NULL, 0, arg, n);
 }

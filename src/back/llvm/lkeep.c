@@ -1,0 +1,70 @@
+/* lkeep.c: compiled code in a file, for the next time.
+ *
+ * A file is named by a hash of everything that its code depends on: the program, the machine, the
+ * versions. In it are a mark, the number of objects, then of each its size and its bytes, and a
+ * hash of all that. One that is cut off or changed is taken for none; whoever can write to the
+ * folder can have code run, as with any cache of programs.
+ */
+#include "back/llvm/llvm.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char mark[16] = "ingot objects 1";
+
+/* Two hashes of 64 bits: one alone meets another too easily. */
+static void name_file(Gen *g) {
+  Text key = program_key(g);
+  u64 first = hash_bytes(key.at, key.n);
+  text_puts(&key, "again");
+  text_put(&key, &first, sizeof first);
+  Text path = text_new(&g->c->keep);
+  text_fmt(&path, "%s/jit-%016llx%016llx", g->o->keep, (unsigned long long)first,
+           (unsigned long long)hash_bytes(key.at, key.n));
+  g->file = text_cstr(&path);
+}
+
+static u64 number_at(const u8 *at) {
+  u64 x;
+  memcpy(&x, at, sizeof x);
+  return x;
+}
+
+static bool is_whole(const File *f) {
+  if (f->n < sizeof mark + 16 || memcmp(f->at, mark, sizeof mark) != 0) return false;
+  return number_at(f->at + f->n - 8) == hash_bytes(f->at, f->n - 8);
+}
+
+bool kept_read(Gen *g) {
+  if (!g->o->keep) return false;
+  name_file(g);
+  if (access(g->file, R_OK)) return false;
+  File f = file_read_own(g->c, g->file);
+  if (!is_whole(&f)) return false;
+  u64 n = number_at(f.at + sizeof mark), at = sizeof mark + 8;
+  g->units = NEWS(&g->c->keep, LlvmUnit, n);
+  for (u64 i = 0; i < n; i++) {
+    u64 size = number_at(f.at + at);
+    g->units[i].object = g->l->LLVMCreateMemoryBufferWithMemoryRangeCopy(
+        (const char *)f.at + at + 8, (size_t)size, "kept");
+    g->nunits = (u32)i + 1;
+    at += 8 + size;
+  }
+  return true;
+}
+
+void kept_write(Gen *g) {
+  if (!g->file) return;
+  Text t = text_new(&g->c->keep);
+  u64 n = g->nunits;
+  text_put(&t, mark, sizeof mark);
+  text_put(&t, &n, sizeof n);
+  for (u32 i = 0; i < g->nunits; i++) {
+    u64 size = g->l->LLVMGetBufferSize(g->units[i].object);
+    text_put(&t, &size, sizeof size);
+    text_put(&t, g->l->LLVMGetBufferStart(g->units[i].object), (size_t)size);
+  }
+  u64 hash = hash_bytes(t.at, t.n);
+  text_put(&t, &hash, sizeof hash);
+  file_write(g->c, g->file, t.at, t.n);
+}
