@@ -1,7 +1,7 @@
 /* bench.c: how long a run takes.
  *
  * In: a model with inputs, an engine, a time. Out: the distribution of run times, the time to a
- * first result, peak memory and, for C, the size of the code. The interpreter is measured here; C
+ * first result, peak memory and, for C, the size of the code. Interpreters are measured here; C
  * as a program of its own (tools/runner.c), so that its memory is that of the model and not of the
  * compiler.
  */
@@ -26,10 +26,12 @@ static int ascending(const void *a, const void *b) {
 
 static double interpret(Bench *a) {
   Ctx *c = a->m->c;
-  InterpOptions o = {.seed = a->seed};
   Mark mark = arena_mark(&c->keep);
   double start = time_ms();
-  interp_run(a->m->p, &o, a->m->run.in, a->result, &c->keep);
+  if (a->vm)
+    vm_run(a->vm, &(VmOptions){.seed = a->seed}, a->m->run.in, a->result, &c->keep);
+  else
+    interp_run(a->m->p, &(InterpOptions){.seed = a->seed}, a->m->run.in, a->result, &c->keep);
   double ms = time_ms() - start;
   arena_rewind(&c->keep, mark); /* results are not looked at */
   return ms;
@@ -54,6 +56,11 @@ void bench_runs(Bench *a, double (*once)(Bench *a)) {
 }
 
 void api_bench_interp(Bench *a) {
+  bench_runs(a, interpret);
+}
+
+void api_bench_vm(Bench *a) {
+  a->vm = api_vm(a->m);
   bench_runs(a, interpret);
 }
 

@@ -23,6 +23,20 @@ static void run_watch(Ingot *m, u64 seed) {
   interpret(m, (InterpOptions){.seed = seed, .watch = true});
 }
 
+VmProgram *api_vm(Ingot *m) {
+  if (m->kept.vm_of != m->p) {
+    m->kept.vm = vm_compile(m->p, &m->c->keep);
+    m->kept.vm_of = m->p;
+  }
+  return m->kept.vm;
+}
+
+static void run_vm(Ingot *m, u64 seed) {
+  if (!m->kept.vm_state && api_has_state(m)) m->kept.vm_state = interp_state(m->p, &m->c->keep);
+  VmOptions o = {.seed = seed, .state = m->kept.vm_state};
+  vm_run(api_vm(m), &o, m->run.in, m->run.out, &m->run.once);
+}
+
 static void run_ref(Ingot *m, u64 seed) {
   RefOptions o = {.seed = seed};
   api_run_ref(m, &o);
@@ -35,6 +49,7 @@ static void run_ref64(Ingot *m, u64 seed) {
 
 static const Engine engines[] = {
     {{"interp", INGOT_EXACT | INGOT_PEER | INGOT_TIMED}, run_interp, api_bench_interp},
+    {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED}, run_vm, api_bench_vm},
     {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE}, api_run_c, api_bench_c},
     {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL}, api_run_jit, api_bench_jit},
     {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL},

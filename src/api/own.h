@@ -67,7 +67,9 @@ typedef struct Baked {
 /* Between runs, by engine. */
 typedef struct EngineStates {
   Tensor **ref_state; /* NULL: before the first */
-  InterpState *interp_state;
+  InterpState *interp_state, *vm_state;
+  VmProgram *vm; /* what vm runs, of that program; NULL: not made */
+  const Prog *vm_of;
   u8 *arena; /* c */
   u64 arena_bytes;
   void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
@@ -327,11 +329,13 @@ typedef struct Bench {
   const IngotBuild *build;
   double seconds, start; /* start: when the call began, in ms */
   u64 seed;
+  VmProgram *vm;   /* NULL: interp */
   Tensor **result; /* of runs, which nobody looks at */
   IngotBench *out;
   Folder folder;
 } Bench;
 void api_bench_interp(Bench *a);
+void api_bench_vm(Bench *a);
 void api_bench_c(Bench *a);
 void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once: ms of a run */
 
@@ -348,6 +352,7 @@ typedef struct Engine {
 } Engine;
 /* The engine of that name (NULL: the first) with all of the flags; fails if there is none. */
 void api_forget_run(Ingot *m); /* what it gave, when the model changes or is run again */
+VmProgram *api_vm(Ingot *m);   /* of its program */
 const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 
 /* build.c */

@@ -26,6 +26,16 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
 
 InterpState *interp_state(Prog *p, Arena *a); /* as before the first run */
 
+/* vm/: the same by bytecode; state: of interp_state. What vm_compile makes can be run any number of
+ * times; p must live as long. */
+typedef struct VmProgram VmProgram;
+typedef struct VmOptions {
+  u64 seed;
+  InterpState *state;
+} VmOptions;
+VmProgram *vm_compile(Prog *p, Arena *a);
+void vm_run(VmProgram *v, const VmOptions *o, Tensor *const *in, Tensor **out, Arena *a);
+
 /* Where the weights of a generated file are. */
 typedef enum WeightMode {
   WM_auto,    /* literal up to literal_bytes, text above */

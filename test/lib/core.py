@@ -14,7 +14,7 @@ from .cpu import emulated
 from .outcome import Fail, Skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ENGINES = tuple(os.environ.get("ENGINES", "ref interp").split())  # every engine must pass every test
+ENGINES = tuple(os.environ.get("ENGINES", "ref interp vm").split())  # every engine must pass every test
 
 # Environment of programs built by `make asan`.
 SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1:hard_rss_limit_mb=4000",

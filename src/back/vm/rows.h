@@ -1,0 +1,376 @@
+/* rows.h: loops over the lanes of registers, for machine.c.
+ *
+ * In: registers, rows of memory, an operation with its types. Out: registers or rows. What is used
+ * much is written out as loops that compilers turn into vectors; the rest goes lane by lane through
+ * src/ir/eval.c, which says what it means. Both have the same bits.
+ */
+#ifndef INGOT_VM_ROWS_H
+#define INGOT_VM_ROWS_H
+
+#if defined(__GNUC__)
+#define VM_ALIAS __attribute__((may_alias))
+#else
+#define VM_ALIAS
+#endif
+/* A register is the same as the one written, or apart from it: no iteration waits for another. */
+#if defined(__clang__)
+#define VM_FREE _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define VM_FREE _Pragma("GCC ivdep")
+#else
+#define VM_FREE
+#endif
+
+typedef float VM_ALIAS vm_f;
+typedef double VM_ALIAS vm_d;
+typedef i32 VM_ALIAS vm_w;
+typedef i64 VM_ALIAS vm_l;
+typedef u32 VM_ALIAS vm_uw;
+typedef u64 VM_ALIAS vm_ul;
+typedef i8 VM_ALIAS vm_i8;
+typedef u8 VM_ALIAS vm_u8;
+typedef i16 VM_ALIAS vm_i16;
+typedef u16 VM_ALIAS vm_u16;
+
+/* Vectors of programs have 8 or 16 lanes, as registers of CPUs: these without a loop around them.
+ */
+#define EACH(n, ...)                                                                               \
+  do {                                                                                             \
+    VM_FREE for (u32 i = 0; i < (n); i++) {                                                        \
+      __VA_ARGS__;                                                                                 \
+    }                                                                                              \
+  } while (0)
+#if defined(__AVX2__)
+#define EACH_FEW(n, ...)                                                                           \
+  do {                                                                                             \
+    if ((n) == VM_WIDTH) {                                                                         \
+      VM_FREE for (u32 i = 0; i < VM_WIDTH; i++) {                                                 \
+        __VA_ARGS__;                                                                               \
+      }                                                                                            \
+    } else                                                                                         \
+      EACH(n, __VA_ARGS__);                                                                        \
+  } while (0)
+#else
+#define EACH_FEW EACH
+#endif
+#if defined(__AVX512F__)
+#define VM_WIDTH 16
+#else
+#define VM_WIDTH 8
+#endif
+
+/* ---- elements ---- */
+
+static DType held_as(DType dt) {
+  if (dt == DT_f64) return DT_f64;
+  if (dt == DT_i64 || dt == DT_u64 || dt == DT_u32 || dt == DT_str) return DT_i64;
+  return dtype_is_float(dt) ? DT_f32 : DT_i32;
+}
+
+static u32 held_bytes(DType dt) {
+  DType h = held_as(dt);
+  return h == DT_f64 || h == DT_i64 ? 8 : 4;
+}
+
+static Scalar get(DType dt, const u64 *reg, u32 i) {
+  return scalar_load(held_as(dt), (const u8 *)reg + (size_t)i * held_bytes(dt));
+}
+
+static void put(DType dt, u64 *reg, u32 i, Scalar x) {
+  scalar_store(held_as(dt), (u8 *)reg + (size_t)i * held_bytes(dt), x);
+}
+
+static DType result_of(u32 o) {
+  return (DType)(o >> 24);
+}
+
+static Scalar apply(MathPart math, u32 o, const Scalar *arg) {
+  return scalar_eval_as(math, (Op)(o & 0xff), (DType)(o >> 8 & 0xff), arg);
+}
+
+static void general(MathPart math, u32 o, u64 *to, const u64 *const *from, u32 narg, u32 n) {
+  DType dt = (DType)(o >> 8 & 0xff);
+  bool select = (o & 0xff) == OP_select;
+  for (u32 i = 0; i < n; i++) {
+    Scalar arg[3] = {{.i = 0}, {.i = 0}, {.i = 0}};
+    for (u32 k = 0; k < narg; k++) arg[k] = get(select && !k ? DT_bool : dt, from[k], i);
+    put(result_of(o), to, i, apply(math, o, arg));
+  }
+}
+
+/* ---- memory and registers ---- */
+
+#define READ(T, R, expr)                                                                           \
+  {                                                                                                \
+    const T *p = (const T *)(const void *)from;                                                    \
+    R *o = (R *)to;                                                                                \
+    if (inc == 1)                                                                                  \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const T x = p[i];                                                                          \
+        o[i] = (R)(expr);                                                                          \
+      }                                                                                            \
+    else                                                                                           \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const T x = p[inc * (i64)i];                                                               \
+        o[i] = (R)(expr);                                                                          \
+      }                                                                                            \
+    return;                                                                                        \
+  }
+
+static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
+  switch (dt) {
+  case DT_f32:
+  case DT_i32: READ(vm_uw, vm_uw, x)
+  case DT_f64:
+  case DT_i64:
+  case DT_u64: READ(vm_ul, vm_ul, x)
+  case DT_u32:
+  case DT_str: READ(vm_uw, vm_l, x)
+  case DT_i16: READ(vm_i16, vm_w, x)
+  case DT_u16: READ(vm_u16, vm_w, x)
+  case DT_i8: READ(vm_i8, vm_w, x)
+  case DT_u8: READ(vm_u8, vm_w, x)
+  case DT_bool: READ(vm_u8, vm_w, x != 0)
+  case DT_bf16: READ(vm_u16, vm_uw, (u32)x << 16)
+  default: break;
+  }
+  for (u32 i = 0; i < n; i++)
+    put(dt, to, i, scalar_load(dt, from + inc * (i64)i * (i64)dtype_bytes(dt)));
+}
+#undef READ
+
+#define WRITE(T, R, expr)                                                                          \
+  {                                                                                                \
+    const R *p = (const R *)(const void *)from;                                                    \
+    T *o = (T *)(void *)to;                                                                        \
+    if (inc == 1)                                                                                  \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const R x = p[i];                                                                          \
+        o[i] = (T)(expr);                                                                          \
+      }                                                                                            \
+    else                                                                                           \
+      for (u32 i = 0; i < n; i++) {                                                                \
+        const R x = p[i];                                                                          \
+        o[inc * (i64)i] = (T)(expr);                                                               \
+      }                                                                                            \
+    return;                                                                                        \
+  }
+
+static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
+  switch (dt) {
+  case DT_f32:
+  case DT_i32: WRITE(vm_uw, vm_uw, x)
+  case DT_f64:
+  case DT_i64:
+  case DT_u64: WRITE(vm_ul, vm_ul, x)
+  case DT_u32:
+  case DT_str: WRITE(vm_uw, vm_ul, x)
+  case DT_i16:
+  case DT_u16: WRITE(vm_u16, vm_uw, x)
+  case DT_i8:
+  case DT_u8: WRITE(vm_u8, vm_uw, x)
+  case DT_bool: WRITE(vm_u8, vm_uw, x != 0)
+  default: break;
+  }
+  for (u32 i = 0; i < n; i++)
+    scalar_store(dt, to + inc * (i64)i * (i64)dtype_bytes(dt), get(dt, from, i));
+}
+#undef WRITE
+
+#define FIT(T, R)                                                                                  \
+  {                                                                                                \
+    const R *a = (const R *)(const void *)from;                                                    \
+    R *o = (R *)(void *)to;                                                                        \
+    VM_FREE for (u32 i = 0; i < n; i++) o[i] = (R)(T)a[i];                                         \
+    return;                                                                                        \
+  }
+
+static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
+  switch (dt) {
+  case DT_i8: FIT(i8, vm_w)
+  case DT_u8: FIT(u8, vm_w)
+  case DT_i16: FIT(i16, vm_w)
+  case DT_u16: FIT(u16, vm_w)
+  case DT_u32: FIT(u32, vm_l)
+  default: break;
+  }
+  for (u32 i = 0; i < n; i++) {
+    Scalar x = get(dt, from, i);
+    if (dtype_is_float(dt))
+      x.f = scalar_round(dt, x.f);
+    else
+      x.i = scalar_wrap(dt, x.i);
+    put(dt, to, i, x);
+  }
+}
+#undef FIT
+
+#define CONVERT(A, O, expr)                                                                        \
+  {                                                                                                \
+    const A *a = (const A *)(const void *)from;                                                    \
+    O *o = (O *)(void *)to;                                                                        \
+    for (u32 i = 0; i < n; i++) {                                                                  \
+      const A x = a[i];                                                                            \
+      o[i] = (O)(expr);                                                                            \
+    }                                                                                              \
+    return;                                                                                        \
+  }
+
+/* Floats of whole numbers that fit, which is what quantisation makes. */
+#define CLAMP(lo, hi) CONVERT(vm_f, vm_w, x != x ? 0 : x <= (lo) ? (lo) : x >= (hi) ? (hi) : (i32)x)
+
+static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
+  DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a), hb = held_as(b);
+  bool sat = how >> 16 & 1;
+  if (b == DT_f32 && ha == DT_i32) CONVERT(vm_w, vm_f, x)
+  if (b == DT_f32 && (a == DT_i64 || a == DT_u32)) CONVERT(vm_l, vm_f, x)
+  if (b == DT_f64 && ha == DT_i32) CONVERT(vm_w, vm_d, x)
+  if (b == DT_i64 && ha == DT_i32) CONVERT(vm_w, vm_l, x)
+  if (b == DT_i32 && ha == DT_i32) CONVERT(vm_w, vm_w, x)
+  if (b == DT_i32 && hb == ha && !sat) CONVERT(vm_w, vm_w, x)
+  if (b == DT_bool && ha == DT_i32) CONVERT(vm_w, vm_w, x != 0)
+  if (b == DT_bool && ha == DT_i64) CONVERT(vm_l, vm_w, x != 0)
+  if (sat && a == DT_f32 && b == DT_i8) CLAMP(-128, 127)
+  if (sat && a == DT_f32 && b == DT_u8) CLAMP(0, 255)
+  for (u32 i = 0; i < n; i++) put(b, to, i, scalar_cast(a, b, get(a, from, i), sat));
+}
+#undef CLAMP
+#undef CONVERT
+
+static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
+  DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff);
+  for (u32 i = 0; i < n; i++) {
+    u8 raw[16] = {0};
+    scalar_store(a, raw, get(a, from, i));
+    put(b, to, i, scalar_load(b, raw));
+  }
+}
+
+/* ---- functions ---- */
+
+#define FUNCTION(name, expr)                                                                       \
+  case OP_##name:                                                                                  \
+    VM_FREE for (u32 i = 0; i < n; i++) {                                                          \
+      const T x = a[i];                                                                            \
+      o[i] = (expr);                                                                               \
+    }                                                                                              \
+    return true;
+
+static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
+  typedef float T;
+  MathPart part = (MathPart)(what >> 16 & 0xff);
+  if (part == MP_q) switch (what & 0xff) {
+      FUNCTION(exp, im_expq(x))
+      FUNCTION(exp1, im_exp1q(x))
+      FUNCTION(exp0, im_exp0q(x))
+      FUNCTION(log, im_logq(x))
+      FUNCTION(tanh, im_tanhq(x))
+      FUNCTION(gelu2, im_gelu2q(x))
+      FUNCTION(erf, im_erfq(x))
+    default: return false;
+    }
+  if (part == MP_u) switch (what & 0xff) {
+      FUNCTION(exp, im_expu(x))
+      FUNCTION(exp1, im_exp1u(x))
+      FUNCTION(exp0, im_exp0u(x))
+      FUNCTION(tanh, im_tanhu(x))
+      FUNCTION(gelu2, im_gelu2u(x))
+      FUNCTION(erf, im_erfu(x))
+    default: return false;
+    }
+  if (part != MP_f) return false;
+  switch (what & 0xff) {
+    FUNCTION(neg, -x)
+    FUNCTION(abs, imk_f32(imk_u32(x) & 0x7fffffff))
+    FUNCTION(recip, 1 / x)
+    FUNCTION(floor, im_floorf(x))
+    FUNCTION(ceil, im_ceilf(x))
+    FUNCTION(round, im_rintf(x))
+    FUNCTION(trunc, im_truncf(x))
+    FUNCTION(sqrt, im_sqrtf(x))
+    FUNCTION(exp, im_expf(x))
+    FUNCTION(log, im_logf(x))
+    FUNCTION(tanh, im_tanhf(x))
+    FUNCTION(erf, im_erff(x))
+  default: return false;
+  }
+}
+
+static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
+  typedef double T;
+  switch (what & 0xff) {
+    FUNCTION(neg, -x)
+    FUNCTION(recip, 1 / x)
+    FUNCTION(sqrt, im_sqrt(x))
+    FUNCTION(exp, im_exp(x))
+  default: return false;
+  }
+}
+#undef FUNCTION
+
+/* ---- folds, in order ---- */
+
+#define FOLD(T, name, expr)                                                                        \
+  case OP_##name: {                                                                                \
+    T a = *(T *)(void *)to;                                                                        \
+    const T *p = (const T *)(const void *)from;                                                    \
+    for (u32 i = first; i < n; i++) {                                                              \
+      const T b = p[i];                                                                            \
+      a = (expr);                                                                                  \
+    }                                                                                              \
+    *(T *)(void *)to = a;                                                                          \
+    return;                                                                                        \
+  }
+
+static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+  DType dt = (DType)(o >> 8 & 0xff);
+  if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
+    case DT_f32:
+      switch (o & 0xff) {
+        FOLD(vm_f, add, a + b)
+        FOLD(vm_f, mul, a * b)
+        FOLD(vm_f, max, b > a || b != b ? b : a)
+        FOLD(vm_f, min, b < a || b != b ? b : a)
+      default: break;
+      }
+      break;
+    case DT_f64:
+      switch (o & 0xff) {
+        FOLD(vm_d, add, a + b)
+        FOLD(vm_d, mul, a * b)
+        FOLD(vm_d, max, b > a || b != b ? b : a)
+        FOLD(vm_d, min, b < a || b != b ? b : a)
+      default: break;
+      }
+      break;
+    case DT_i32:
+      switch (o & 0xff) {
+        FOLD(vm_uw, add, a + b)
+        FOLD(vm_w, max, a > b ? a : b)
+        FOLD(vm_w, min, a < b ? a : b)
+      default: break;
+      }
+      break;
+    case DT_i64:
+      switch (o & 0xff) {
+        FOLD(vm_ul, add, a + b)
+        FOLD(vm_l, max, a > b ? a : b)
+        FOLD(vm_l, min, a < b ? a : b)
+        FOLD(vm_ul, or, a | b)
+        FOLD(vm_ul, and, a & b)
+      default: break;
+      }
+      break;
+    default: break;
+    }
+  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
+  for (u32 i = first; i < n; i++) {
+    pair[1] = get(dt, from, i);
+    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
+    pair[0] = apply(math, o, pair);
+  }
+  put(dt, to, 0, pair[0]);
+}
+#undef FOLD
+
+#endif

@@ -1,0 +1,236 @@
+/* tile.h: the loops of a panel, for machine.c.
+ *
+ * In: sums in registers of the machine, and two operands that walk through memory in three loops
+ * around each other. Out: the sums. Method: rows x columns vectors stay in registers of the CPU
+ * while the loops run; there is a function for each number of rows and columns that registers have
+ * room for, and larger panels are done in parts. Every sum is added up in the order of the loops,
+ * whatever the parts are. Where there are no such vectors, plain loops do the same.
+ */
+#ifndef INGOT_VM_TILE_H
+#define INGOT_VM_TILE_H
+
+typedef struct Walk {
+  const u8 *at; /* the element at the beginning of all loops, of the first row or column */
+  i64 step[3];  /* bytes, of the loops from the outermost on */
+  i64 next;     /* bytes, to the next row or column */
+} Walk;
+
+static inline i32 tile_dot4(u32 a, u32 b) {
+  return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +
+         (i32)(u8)(a >> 16) * (i8)(u8)(b >> 16) + (i32)(u8)(a >> 24) * (i8)(u8)(b >> 24);
+}
+
+static inline u32 tile_dot2(u32 a, u32 b) {
+  return (u32)((i32)(i16)(u16)a * (i16)(u16)b) +
+         (u32)((i32)(i16)(u16)(a >> 16) * (i16)(u16)(b >> 16));
+}
+
+/* One element of a panel: sum + x * y. */
+static void tile_lane(u32 kind, vm_uw *acc, const vm_uw *x, const vm_uw *y) {
+  vm_f *sum = (vm_f *)(void *)acc;
+  float a = *(const vm_f *)(const void *)x, b = *(const vm_f *)(const void *)y;
+  switch (kind) {
+  case VP_fma_b:
+  case VP_fma_m: *sum = im_fmaf(a, b, *sum); break;
+  case VP_mac_b:
+  case VP_mac_m: *sum = *sum + a * b; break;
+  case VP_dot4_b: *acc += (u32)tile_dot4(*x, *y); break;
+  default: *acc += tile_dot2(*x, *y); break;
+  }
+}
+
+static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
+                       const Walk *x, const Walk *y) {
+  u32 wide = kind == VP_fma_m || kind == VP_mac_m;
+  for (i64 i0 = 0; i0 < n[0]; i0++)
+    for (i64 i1 = 0; i1 < n[1]; i1++)
+      for (i64 i2 = 0; i2 < n[2]; i2++)
+        for (u32 k = 0; k < rows * cols; k++) {
+          const u8 *a = x->at + i0 * x->step[0] + i1 * x->step[1] + i2 * x->step[2] +
+                        (i64)(k / cols) * x->next;
+          const u8 *b = y->at + i0 * y->step[0] + i1 * y->step[1] + i2 * y->step[2] +
+                        (i64)(k % cols) * y->next;
+          for (u32 i = 0; i < lanes; i++)
+            tile_lane(kind, (vm_uw *)sum + k * lanes + i,
+                      (const vm_uw *)(const void *)(a + (size_t)(4 * wide * i)),
+                      (const vm_uw *)(const void *)(b + (size_t)4 * i));
+        }
+}
+
+#if defined(__AVX2__) && defined(__FMA__) && !defined(VM_NO_TILES)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#define TILE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TILE_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+#define KEEP8_fma(a, x, y)   _mm256_fmadd_ps(x, y, a)
+#define KEEP8_mac(a, x, y)   _mm256_add_ps(a, _mm256_mul_ps(x, y))
+#define ONE8_f(p)            _mm256_set1_ps(*(const vm_f *)(const void *)(p))
+#define ALL8_f(p)            _mm256_loadu_ps((const float *)(const void *)(p))
+#define PUT8_f(p, v)         _mm256_storeu_ps((float *)(void *)(p), v)
+#define ONE8_w(p)            _mm256_set1_epi32(*(const vm_w *)(const void *)(p))
+#define ALL8_w(p)            _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define PUT8_w(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define KEEP8_dot2(a, x, y)  _mm256_add_epi32(a, _mm256_madd_epi16(x, y))
+#define KEEP16_fma(a, x, y)  _mm512_fmadd_ps(x, y, a)
+#define KEEP16_mac(a, x, y)  _mm512_add_ps(a, _mm512_mul_ps(x, y))
+#define ONE16_f(p)           _mm512_set1_ps(*(const vm_f *)(const void *)(p))
+#define ALL16_f(p)           _mm512_loadu_ps((const void *)(p))
+#define PUT16_f(p, v)        _mm512_storeu_ps((void *)(p), v)
+#define ONE16_w(p)           _mm512_set1_epi32(*(const vm_w *)(const void *)(p))
+#define ALL16_w(p)           _mm512_loadu_si512((const void *)(p))
+#define PUT16_w(p, v)        _mm512_storeu_si512((void *)(p), v)
+#define KEEP16_dot2(a, x, y) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
+#define KEEP16_dot4(a, x, y) _mm512_dpbusd_epi32(a, x, y)
+
+/* R x C sums, of a row that has `cols` in the file. */
+#define TILE(R, C, V, W, get, type, keep)                                                          \
+  static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n, const Walk *x,     \
+                                              const Walk *y) {                                     \
+    V sum[R][C];                                                                                   \
+    TILE_UNROLL for (u32 r = 0; r < R; r++) {                                                      \
+      TILE_UNROLL for (u32 c = 0; c < C; c++) sum[r][c] =                                          \
+          ALL##W##_##type(acc + (r * cols + c) * W);                                               \
+    }                                                                                              \
+    const i64 sx = x->step[2], sy = y->step[2], nx = x->next, ny = y->next;                        \
+    for (i64 i0 = 0; i0 < n[0]; i0++)                                                              \
+      for (i64 i1 = 0; i1 < n[1]; i1++) {                                                          \
+        const u8 *px = x->at + i0 * x->step[0] + i1 * x->step[1];                                  \
+        const u8 *py = y->at + i0 * y->step[0] + i1 * y->step[1];                                  \
+        for (i64 i2 = 0; i2 < n[2]; i2++, px += sx, py += sy) {                                    \
+          V b[C];                                                                                  \
+          TILE_UNROLL for (u32 c = 0; c < C; c++) b[c] = ALL##W##_##type(py + (i64)c * ny);        \
+          TILE_UNROLL for (u32 r = 0; r < R; r++) {                                                \
+            V a = get##W##_##type(px + (i64)r * nx);                                               \
+            TILE_UNROLL for (u32 c = 0; c < C; c++) sum[r][c] =                                    \
+                KEEP##W##_##keep(sum[r][c], a, b[c]);                                              \
+          }                                                                                        \
+        }                                                                                          \
+      }                                                                                            \
+    TILE_UNROLL for (u32 r = 0; r < R; r++) {                                                      \
+      TILE_UNROLL for (u32 c = 0; c < C; c++)                                                      \
+          PUT##W##_##type(acc + (r * cols + c) * W, sum[r][c]);                                    \
+    }                                                                                              \
+  }
+
+enum { TILE_ROWS = 14, TILE_COLS = 4 };
+typedef void Tile(u32 *acc, u32 cols, const i64 *n, const Walk *x, const Walk *y);
+
+#define TILE_LIST(DO, ...)                                                                         \
+  DO(1, 1, __VA_ARGS__)                                                                            \
+  DO(2, 1, __VA_ARGS__)                                                                            \
+  DO(3, 1, __VA_ARGS__)                                                                            \
+  DO(4, 1, __VA_ARGS__)                                                                            \
+  DO(5, 1, __VA_ARGS__)                                                                            \
+  DO(6, 1, __VA_ARGS__)                                                                            \
+  DO(7, 1, __VA_ARGS__)                                                                            \
+  DO(8, 1, __VA_ARGS__)                                                                            \
+  DO(10, 1, __VA_ARGS__)                                                                           \
+  DO(12, 1, __VA_ARGS__)                                                                           \
+  DO(14, 1, __VA_ARGS__)                                                                           \
+  DO(1, 2, __VA_ARGS__)                                                                            \
+  DO(2, 2, __VA_ARGS__)                                                                            \
+  DO(3, 2, __VA_ARGS__)                                                                            \
+  DO(4, 2, __VA_ARGS__)                                                                            \
+  DO(5, 2, __VA_ARGS__)                                                                            \
+  DO(6, 2, __VA_ARGS__)                                                                            \
+  DO(7, 2, __VA_ARGS__)                                                                            \
+  DO(8, 2, __VA_ARGS__)                                                                            \
+  DO(12, 2, __VA_ARGS__)                                                                           \
+  DO(13, 2, __VA_ARGS__)                                                                           \
+  DO(1, 3, __VA_ARGS__)                                                                            \
+  DO(2, 3, __VA_ARGS__)                                                                            \
+  DO(3, 3, __VA_ARGS__)                                                                            \
+  DO(4, 3, __VA_ARGS__)                                                                            \
+  DO(6, 3, __VA_ARGS__)                                                                            \
+  DO(8, 3, __VA_ARGS__)                                                                            \
+  DO(1, 4, __VA_ARGS__)                                                                            \
+  DO(2, 4, __VA_ARGS__)                                                                            \
+  DO(3, 4, __VA_ARGS__)                                                                            \
+  DO(4, 4, __VA_ARGS__)                                                                            \
+  DO(6, 4, __VA_ARGS__)
+#define TILE_PLACE(R, C, W, get, keep) [C][R] = tile_##get##keep##W##_##R##_##C,
+#define TILES(V, W, get, type, keep)                                                               \
+  TILE_LIST(TILE, V, W, get, type, keep)                                                           \
+  static Tile *const tiles_##get##keep##W[TILE_COLS + 1][TILE_ROWS + 1] = {                        \
+      TILE_LIST(TILE_PLACE, W, get, keep)};
+
+TILES(__m256, 8, ONE, f, fma)
+TILES(__m256, 8, ALL, f, fma)
+TILES(__m256i, 8, ONE, w, dot2)
+#if defined(__AVX512F__)
+TILES(__m512, 16, ONE, f, fma)
+TILES(__m512, 16, ALL, f, fma)
+TILES(__m512i, 16, ONE, w, dot2)
+TILES(__m512i, 16, ONE, w, dot4)
+#endif
+
+typedef Tile *const (*Tiles)[TILE_ROWS + 1];
+
+/* w: lanes of the vectors it has. */
+static Tiles tiles_of(u32 kind, u32 lanes, u32 *w) {
+#if defined(__AVX512F__)
+  *w = 16;
+  if (lanes % 16 == 0) switch (kind) {
+    case VP_fma_b: return tiles_ONEfma16;
+    case VP_fma_m: return tiles_ALLfma16;
+    case VP_dot4_b: return tiles_ONEdot416;
+    case VP_dot2_b: return tiles_ONEdot216;
+    default: return NULL;
+    }
+#endif
+  *w = 8;
+  if (lanes % 8 == 0) switch (kind) {
+    case VP_fma_b: return tiles_ONEfma8;
+    case VP_fma_m: return tiles_ALLfma8;
+    case VP_dot2_b: return tiles_ONEdot28;
+    default: return NULL;
+    }
+  return NULL;
+}
+
+/* Of so many rows or columns, how many at a time: parts that are about equal. */
+static u32 tile_part(Tile *const *row, u32 left, u32 most) {
+  u32 parts = (left + most - 1) / most, n = (left + parts - 1) / parts;
+  while (n > 1 && !row[n]) n--;
+  return n;
+}
+
+static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n, const Walk *x,
+                     const Walk *y) {
+  u32 w;
+  Tiles all = tiles_of(kind, lanes, &w);
+  if (!all) return false;
+  bool joined = lanes == w || (kind != VP_fma_m && y->next == 4 * (i64)lanes);
+  u32 parts = joined ? 1 : lanes / w; /* of a vector, each by itself */
+  u32 wide = joined ? cols * (lanes / w) : cols, apart = cols * (lanes / w);
+  for (u32 part = 0; part < parts; part++)
+    for (u32 c = 0, nc; c < wide; c += nc) {
+      nc = joined ? wide - c : 1;
+      if (nc > TILE_COLS) nc = nc % 3 == 0 || nc > 8 ? 3 : nc > 6 ? 4 : nc == 5 ? 3 : 2;
+      Walk v = *y, u = *x;
+      u32 *acc = sum + (joined ? (size_t)c : (size_t)c * (lanes / w) + part) * w;
+      v.at += joined && lanes != w ? (i64)c * 4 * w : (i64)c * y->next;
+      if (joined && lanes != w) v.next = 4 * (i64)w;
+      v.at += (size_t)part * 4 * w;
+      if (kind == VP_fma_m) u.at += (size_t)part * 4 * w;
+      u32 most = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
+      for (u32 r = 0, nr; r < rows; r += nr, u.at += (i64)nr * u.next) {
+        nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (most + 1) / 2 : most);
+        all[nc][nr](acc + (size_t)r * apart * w, apart, n, &u, &v);
+      }
+    }
+  return true;
+}
+#else
+static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n, const Walk *x,
+                     const Walk *y) {
+  (void)kind, (void)sum, (void)lanes, (void)rows, (void)cols, (void)n, (void)x, (void)y;
+  return false;
+}
+#endif
+
+#endif

@@ -1,0 +1,117 @@
+/* vm.h: register bytecode, and the machine that runs it.
+ *
+ * Code is words of 32 bits; vmops.def has the instructions. A machine has a file of registers,
+ * slots of 8 bytes, and buffers. A register is the number of its first slot. An element of class f
+ * or w takes 4 bytes, of d or l 8; a vector lies in as many slots as it fills. What each slot holds
+ * before the code starts is zero but for VmCode.init.
+ *
+ * Memory is reached only through buffers: each access names one, a register with an offset and a
+ * number added to it, in elements of its type. The machine compares every offset, and the last one
+ * of what it reads or writes, with the extent of the buffer; where it does not fit, the run ends
+ * with VM_BOUNDS. So code that has been verified can compute nonsense but touches nothing else. To
+ * be verified, once and without running, is for every instruction:
+ *   - its opcode is in the table, and all its words are there; so many for each (vm_words);
+ *   - a register and what its class and lanes take (row lanes where that number is 0) lie in the
+ *     file; lanes are at most VM_LANES;
+ *   - a buffer is one of nbuf, a type has a class (vm_class), and is that of what it stands for;
+ *   - an operation is a scalar one, takes as many operands, and `fun` has that function;
+ *   - a jump leads to the first word of an instruction, and the last instruction is a stop or jmp;
+ *   - a message is one of nmessage; lanes that pick chooses are below their number;
+ *   - a panel has 1 to VM_TILE rows and columns, and all its registers lie in the file.
+ * Code may loop for ever: whoever runs code of others gives it a limit (Vm.fuel).
+ */
+#ifndef INGOT_VM_H
+#define INGOT_VM_H
+
+#include "back/back.h"
+
+typedef enum VmOp {
+#define VM(name, operands) VM_##name,
+#include "back/vm/vmops.def"
+#undef VM
+  VM_COUNT
+} VmOp;
+
+typedef struct VmOpInfo {
+  const char *name, *operands;
+} VmOpInfo;
+extern const VmOpInfo vm_ops[VM_COUNT];
+
+enum { VM_LANES = 1024, VM_TILE = 32 };
+
+/* How a value is held in registers. */
+typedef enum VmClass { VC_none, VC_f, VC_d, VC_w, VC_l } VmClass;
+
+/* What a panel multiplies: x is one element for all lanes (b) or a vector (m). */
+typedef enum VmPanel {
+  VP_fma_b, /* f32, fma */
+  VP_fma_m,
+  VP_mac_b, /* f32, rounded before it is added */
+  VP_mac_m,
+  VP_dot4_b, /* w: four bytes of x, see OP_dot4 */
+  VP_dot2_b,
+  VP_COUNT
+} VmPanel;
+
+typedef struct VmInit {
+  u32 slot;
+  u64 bits;
+} VmInit;
+
+typedef struct VmCode {
+  u32 *word;
+  u32 nword;
+  u32 slots; /* of the file */
+  u32 row;   /* most lanes of a row */
+  u32 nbuf, nmessage;
+  MathPart math;
+  VmInit *init;
+  u32 ninit;
+} VmCode;
+
+typedef struct VmMem {
+  u8 *at;
+  u64 bytes;
+} VmMem;
+
+typedef struct Vm {
+  const VmCode *code;
+  u64 *file; /* VmCode.slots, at a multiple of 64 */
+  VmMem *buf;
+  u64 seed; /* of random numbers */
+  u64 fuel; /* backward jumps and rows, at most; 0: no limit */
+  u32 at;   /* word where it ended */
+} Vm;
+
+typedef enum VmEnd {
+  VM_DONE,
+  VM_BOUNDS,    /* an offset left its buffer */
+  VM_TIRED,     /* no fuel */
+  VM_NEED = 16, /* and the number of the message */
+} VmEnd;
+
+/* machine.c: the same text for several instruction sets. The file has been initialised. */
+u32 vm_exec(Vm *m);
+u32 vm_exec_avx2(Vm *m);
+u32 vm_exec_avx512(Vm *m);
+void vm_begin(Vm *m); /* clears the file and stores VmCode.init */
+
+/* vm_ops.c */
+VmClass vm_class(DType dt);
+u32 vm_class_bytes(VmClass c);
+u32 vm_words(u32 head); /* of the instruction, with its first; 0: there is none such */
+
+/* ---- programs ---- */
+
+/* A Prog as code, with what whoever runs it must know. */
+struct VmProgram {
+  const Prog *p;
+  VmCode code;
+  u32 *buf;    /* by root buffer of p: its number in the machine; UINT32_MAX: none */
+  u32 *symbol; /* by symbol: the slot that holds it; 0: none */
+  u32 nsymbol;
+  Str *message;
+  StmtId *needs; /* by message: the statement that requires it */
+};
+
+#endif

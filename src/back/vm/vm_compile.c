@@ -1,0 +1,293 @@
+/* vm_compile.c: statements become instructions.
+ *
+ * In: a Prog that has passed prog_check. Out: VmCode. Method: one walk. Kernels are unrolled as the
+ * C back end unrolls them, so that registers of the program are registers of the machine; loops
+ * that vm_panel.c or vm_row.c know are single instructions or rows, all others count and jump. What
+ * only depends on constants was computed by the passes, or is by pure; what nothing reads is
+ * dropped where slots are given out.
+ */
+#include "back/vm/build.h"
+
+/* ---- statements ---- */
+
+static void define(Build *b, VarId v, bool mutable, Val x) {
+  VarInfo *i = &b->var[v];
+  const Var *var = prog_var(b->p, v);
+  VmClass cls = vm_class(var->dt);
+  if (!mutable && !b->reg.at[x.reg].named) {
+    i->val = x;
+    i->mutable = false;
+    return;
+  }
+  i->val = (Val){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
+  i->mutable = mutable;
+  b->reg.at[i->val.reg].named = mutable;
+  settle(b, x, i->val.reg, cls, var->lanes);
+}
+
+static u32 message(Build *b, StmtId id, Str text) {
+  *vec_push(b->a, &b->message) = text;
+  *vec_push(b->a, &b->needs) = id;
+  return b->message.n - 1;
+}
+
+/* A symbol that is set has bounds, by which memory was planned. */
+static void check_symbol(Build *b, StmtId id, VarId v) {
+  i32 sym = prog_var(b->p, v)->sym;
+  if (sym < 0) return;
+  const SymInfo *si = dim_syminfo(b->p->dims, (Sym)sym);
+  Val x = b->var[v].val;
+  u32 text = message(b, id, sym_outside(b->c, si));
+  Val lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
+  effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
+  Val hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
+  effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
+}
+
+static void set(Build *b, StmtId id) {
+  const Stmt *s = prog_stmt(b->p, id);
+  const Var *v = prog_var(b->p, s->var);
+  settle(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
+  check_symbol(b, id, s->var);
+}
+
+/* To the label unless the condition holds. */
+static void branch_unless(Build *b, ExprId cond, u32 label) {
+  static const struct {
+    VmOp op;
+    bool swap;
+  } turned[] = {
+      [OP_lt] = {VM_jle_l, true},  [OP_le] = {VM_jlt_l, true},  [OP_gt] = {VM_jle_l, false},
+      [OP_ge] = {VM_jlt_l, false}, [OP_eq] = {VM_jne_l, false}, [OP_ne] = {VM_jeq_l, false}};
+  const Expr *e = prog_expr(b->p, cond);
+  if (e->kind == EX_op && e->op < sizeof turned / sizeof *turned && turned[e->op].op &&
+      prog_expr(b->p, e->arg[0])->dt == DT_i64) {
+    Val x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
+    bool swap = turned[e->op].swap;
+    effect(b, turned[e->op].op, 1, (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
+    return;
+  }
+  effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, label}, 2);
+}
+
+static void compile_if(Build *b, Stmt s) {
+  u32 other = label_new(b), end = label_new(b);
+  branch_unless(b, s.a, other);
+  compile_list(b, s.body);
+  if (s.other) effect(b, VM_jmp, 1, &end, 1);
+  label_here(b, other);
+  compile_list(b, s.other);
+  label_here(b, end);
+}
+
+static void compile_while(Build *b, Stmt s) {
+  u32 top = label_new(b), end = label_new(b);
+  label_here(b, top);
+  level_push(b, s.body);
+  branch_unless(b, s.a, end);
+  compile_list(b, s.body);
+  effect(b, VM_jmp, 1, &top, 1);
+  level_pop(b);
+  label_here(b, end);
+}
+
+static void compile_for(Build *b, Stmt s) {
+  u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
+  Val lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
+  b->reg.at[at].named = true;
+  if (b->reg.at[hi.reg].named) { /* what the body sets does not move the end */
+    u32 copy = new_reg(b, VC_l, 1);
+    settle(b, hi, copy, VC_l, 1);
+    hi.reg = copy;
+  }
+  effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
+  effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  label_here(b, top);
+  level_push(b, s.body);
+  b->var[s.var] = (VarInfo){.val = {at, b->cur, 1}};
+  compile_list(b, s.body);
+  effect(b, VM_next, 1, (u32[]){at, step.reg, hi.reg, top}, 4);
+  level_pop(b);
+  label_here(b, end);
+}
+
+/* ---- kernels ---- */
+
+/* Registers that only constants name are registers here; others are memory. */
+static void choose_registers(Build *b, StmtId first) {
+  Prog *p = b->p;
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_kernel) w.skip = true; /* its registers are its own */
+    bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
+    for (u32 i = 0; store && i < s->nidx; i++) {
+      i64 x;
+      if (!ex_is_int(p, s->idx[i], &x)) b->memory[s->buf] = true;
+    }
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);) {
+      if (x.e->kind != EX_load || prog_buf(p, x.e->ref)->space != BS_reg) continue;
+      b->reads[x.e->ref]++;
+      for (u32 i = 0; i < x.e->narg; i++) {
+        i64 k;
+        if (!ex_is_int(p, x.e->arg[i], &k)) b->memory[x.e->ref] = true;
+      }
+    }
+  }
+}
+
+static void give_registers(Build *b, StmtId first) {
+  Prog *p = b->p;
+  const Stmt *s;
+  choose_registers(b, first);
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_kernel) w.skip = true;
+    if (s->kind != ST_store || prog_buf(p, s->buf)->space != BS_reg) continue;
+    const Buf *buf = prog_buf(p, s->buf);
+    i64 n = 1;
+    if (b->bufreg[s->buf].reg || b->buf[s->buf] != UINT32_MAX) continue;
+    for (u32 i = 0; i < buf->rank; i++) {
+      if (!dim_is_const(buf->dim[i])) b->memory[s->buf] = true;
+      n *= buf->dim[i];
+    }
+    if (b->memory[s->buf]) {
+      b->buf[s->buf] = b->nbuf++;
+      continue;
+    }
+    VmClass cls = vm_class(buf->dt);
+    u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8, r = new_reg(b, cls, 1);
+    b->reg.at[r].slots = (u32)n * slots;
+    b->reg.at[r].named = true;
+    b->bufreg[s->buf] = (Val){r, 0, buf->lanes};
+  }
+}
+
+/* Unrolling makes variables. */
+static void know_vars(Build *b, StmtId first) {
+  u32 n = b->p->var.n;
+  const Stmt *s;
+  if (n > b->nvar) {
+    VarInfo *var = NEWS(b->a, VarInfo, 2 * n);
+    bool *sets = NEWS(b->a, bool, 2 * n);
+    for (VarId v = 0; v < b->nvar; v++) {
+      var[v] = b->var[v];
+      sets[v] = b->sets[v];
+    }
+    b->var = var;
+    b->sets = sets;
+    b->nvar = 2 * n;
+  }
+  for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));)
+    if (s->kind == ST_set) b->sets[s->var] = true;
+}
+
+static void compile_kernel(Build *b, StmtId body) {
+  StmtId flat = prog_unroll(b->p, body, b->a);
+  if (flat) body = flat;
+  know_vars(b, body);
+  give_registers(b, body);
+  level_push(b, body);
+  compile_list(b, body);
+  level_pop(b);
+}
+
+static void compile_stmt(Build *b, StmtId id) {
+  const Stmt *s = prog_stmt(b->p, id);
+  u32 reg;
+  switch (s->kind) {
+  case ST_for:
+    if (!panel_loop(b, id) && !row_loop(b, s)) compile_for(b, *s);
+    break;
+  case ST_while: compile_while(b, *s); break;
+  case ST_if: compile_if(b, *s); break;
+  case ST_let: define(b, s->var, b->sets[s->var], compile(b, s->a)); break;
+  case ST_set: set(b, id); break;
+  case ST_store: {
+    u32 lanes = prog_expr(b->p, s->a)->lanes;
+    Val v = compile(b, s->a);
+    s = prog_stmt(b->p, id);
+    if (in_registers(b, s->buf, s->idx, &reg)) {
+      settle(b, v, reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+      break;
+    }
+    Place at = place(b, s->buf, s->idx);
+    store_to(b, &at, v, lanes);
+    break;
+  }
+  case ST_kernel: compile_kernel(b, s->body); break;
+  case ST_require: {
+    Val ok = compile(b, s->a);
+    effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
+    break;
+  }
+  default: break; /* a barrier: loads are where the program says */
+  }
+}
+
+void compile_list(Build *b, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(b->p, id)->next) compile_stmt(b, id);
+}
+
+/* ---- programs ---- */
+
+static void number_buffers(Build *b) {
+  for (BufId id = 1; id < b->p->buf.n; id++) {
+    const Buf *buf = prog_buf(b->p, id);
+    b->buf[id] = UINT32_MAX;
+    if (!buf->alias && buf->space != BS_reg) b->buf[id] = b->nbuf++;
+  }
+}
+
+/* Symbols are in registers of their own, where whoever runs the code finds them. */
+static void add_symbols(Build *b, VmProgram *v) {
+  Prog *p = b->p;
+  u32 nsym = p->nsym_var;
+  v->symbol = NEWS(b->a, u32, nsym + 1);
+  v->nsymbol = nsym;
+  for (u32 s = 0; s < nsym; s++) {
+    VarId var = p->sym_var[s];
+    if (!var) continue;
+    u32 r = new_reg(b, VC_l, 1);
+    bool data = dim_syminfo(p->dims, s)->kind == SY_data;
+    b->reg.at[r].fixed = true;
+    b->reg.at[r].named = data;
+    b->var[var] = (VarInfo){.val = {r, data ? 1 : 0, 1}, .mutable = data};
+    v->symbol[s] = r;
+  }
+}
+
+/* Dimensions are expressions of symbols that need not have a variable yet. */
+static void need_symbols(Prog *p) {
+  for (BufId id = 1; id < p->buf.n; id++)
+    for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
+}
+
+VmProgram *vm_compile(Prog *given, Arena *a) {
+  Prog *p = prog_extend(given);
+  VmProgram *v = NEW(a, VmProgram);
+  Build *b = NEW(a, Build);
+  need_symbols(p);
+  *b = (Build){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
+  *vec_push(a, &b->reg) = (VReg){0}; /* 0 is none */
+  b->nlabel = 1;
+  know_vars(b, p->body);
+  b->buf = NEWS(a, u32, p->buf.n);
+  b->bufreg = NEWS(a, Val, p->buf.n);
+  b->memory = NEWS(a, bool, p->buf.n);
+  b->reads = NEWS(a, u32, p->buf.n);
+  number_buffers(b);
+  add_symbols(b, v);
+  level_push(b, p->body); /* level 1; 0 collects all */
+  b->level[0].id = ++b->nlevel;
+  give_registers(b, p->body);
+  compile_list(b, p->body);
+  level_pop(b);
+  effect(b, VM_stop, 1, NULL, 0);
+  vm_finish(b, &v->code);
+  for (u32 s = 0; s < v->nsymbol; s++)
+    if (v->symbol[s]) v->symbol[s] = b->reg.at[v->symbol[s]].slot;
+  v->p = given;
+  v->buf = b->buf;
+  v->message = b->message.at;
+  v->needs = b->needs.at;
+  return v;
+}

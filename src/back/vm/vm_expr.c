@@ -1,0 +1,457 @@
+/* vm_expr.c: expressions become instructions.
+ *
+ * In: an expression of a Prog. Out: the register that holds its value. Equal lanes stay one element
+ * until an instruction needs them all. Addresses are sums of terms with constant factors, put
+ * together from what changes least to what changes most, so that a loop adds one term to what is
+ * known around it. An operator that has no instruction of its own becomes a general one.
+ */
+#include "back/vm/build.h"
+
+#include "ir/prog_mem.h"
+
+static u32 latest(u32 a, u32 b) {
+  return a > b ? a : b;
+}
+
+static Val read_var(Build *b, VarId v) {
+  VarInfo *i = &b->var[v];
+  Val x = i->val;
+  if (i->mutable) x.avail = latest(x.avail, i->level);
+  return x;
+}
+
+bool row_depends(Build *b, ExprId e) {
+  if (!b->row.var) return false;
+  for (ExprWalk w = ex_walk(b->p, e); ex_next(&w);)
+    if (w.e->kind == EX_var && (w.e->ref == b->row.var || !b->var[w.e->ref].val.lanes)) return true;
+  return false;
+}
+
+Val widen_val(Build *b, Val v, VmClass cls, u32 lanes) {
+  static const VmOp splat[] = {
+      [VC_f] = VM_splat_f, [VC_d] = VM_splat_d, [VC_w] = VM_splat_w, [VC_l] = VM_splat_l};
+  if (v.lanes == lanes || lanes == 1) return v;
+  return pure(b, splat[cls], lanes, cls, v.avail, &v.reg, 1);
+}
+
+/* ---- places ---- */
+
+/* A sum of terms: coef * value, or value * value. */
+typedef struct Part {
+  Val x, by; /* by.reg 0: coef */
+  i64 coef;
+} Part;
+enum { MOST_PARTS = 64 };
+typedef struct Parts {
+  Part at[MOST_PARTS];
+  u32 n;
+  i64 k;
+} Parts;
+
+static void add_part(Build *b, Parts *to, Val x, i64 coef, Val by) {
+  for (u32 i = 0; i < to->n; i++) {
+    Part *p = &to->at[i];
+    if (p->x.reg != x.reg || p->by.reg != by.reg) continue;
+    p->coef = (i64)((u64)p->coef + (u64)coef);
+    return;
+  }
+  if (to->n == MOST_PARTS) fail(b->c, ERR_unsupported, LOC_NONE, "vm: an index has too many terms");
+  to->at[to->n++] = (Part){x, by, coef};
+}
+
+static Val sum_parts(Build *b, Parts *p) {
+  Val sum = {0};
+  for (u32 i = 1; i < p->n; i++) /* few: what is known first comes first */
+    for (u32 k = i; k && p->at[k - 1].x.avail > p->at[k].x.avail; k--) {
+      Part t = p->at[k];
+      p->at[k] = p->at[k - 1];
+      p->at[k - 1] = t;
+    }
+  for (u32 i = 0; i < p->n; i++) {
+    Part *t = &p->at[i];
+    if (!t->by.reg && !t->coef) continue;
+    Val by = t->by.reg ? t->by : integer(b, t->coef);
+    u32 avail = latest(latest(t->x.avail, by.avail), sum.avail);
+    bool once = !t->by.reg && t->coef == 1;
+    if (!sum.reg)
+      sum = once ? t->x : pure(b, VM_mul_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg}, 2);
+    else if (once)
+      sum = pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, t->x.reg}, 2);
+    else
+      sum = pure(b, VM_mad_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg, sum.reg}, 3);
+  }
+  return sum.reg ? sum : integer(b, 0);
+}
+
+static Val dim_val(Build *b, Dim d) {
+  return compile(b, ex_dim(b->p, d));
+}
+
+/* Elements from one index of the axis to the next: a number, or *sym. */
+static i64 stride_of(Build *b, const Buf *buf, u32 axis, Val *sym) {
+  i64 n = buf->lanes;
+  *sym = (Val){0};
+  for (u32 i = axis + 1; i < buf->rank; i++) {
+    if (dim_is_const(buf->dim[i])) {
+      n *= buf->dim[i] ? buf->dim[i] : 1;
+      continue;
+    }
+    Val d = dim_val(b, buf->dim[i]); /* an empty buffer has no elements that could be named */
+    if (!sym->reg)
+      *sym = d;
+    else
+      *sym = pure(b, VM_mul_l, 1, VC_l, latest(sym->avail, d.avail), (u32[]){sym->reg, d.reg}, 2);
+  }
+  if (sym->reg && n != 1)
+    *sym = pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, integer(b, n).reg}, 2);
+  return n;
+}
+
+/* A term of an index, e times coef times a stride. */
+static void add_term(Build *b, Place *to, Parts *parts, const AffTerm *t, i64 stride, Val sym) {
+  i64 coef = sym.reg ? t->coef : (i64)((u64)t->coef * (u64)stride);
+  Val x = t->var && t->var == b->row.var ? b->row.at : compile(b, t->e);
+  if (t->var && t->var == b->row.var) {
+    to->moves = true;
+    if (!sym.reg)
+      to->inc += coef * b->row.step;
+    else {
+      Val s = pure(b, VM_mul_l, 1, VC_l, sym.avail,
+                   (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
+      to->step = !to->step.reg ? s
+                               : pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
+                                      (u32[]){to->step.reg, s.reg}, 2);
+    }
+  }
+  if (!sym.reg) {
+    add_part(b, parts, x, coef, (Val){0});
+    return;
+  }
+  if (coef != 1) x = pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, integer(b, coef).reg}, 2);
+  add_part(b, parts, x, 1, sym);
+}
+
+/* Offsets of all lanes, where they are no arithmetic series. */
+static void place_apart(Build *b, Place *to, const Buf *buf, const ExprId *idx) {
+  Val sum = {0};
+  for (u32 i = 0; i < buf->rank; i++) {
+    Val sym, x = compile(b, idx[i]);
+    i64 stride = stride_of(b, buf, i, &sym);
+    if (!sym.reg) sym = integer(b, stride);
+    if (stride != 1 || sym.avail || sym.reg != integer(b, 1).reg) {
+      VmOp op = x.lanes == 1 ? VM_mul_l : VM_vmuls_l;
+      x = pure(b, op, x.lanes, VC_l, latest(x.avail, sym.avail), (u32[]){x.reg, sym.reg}, 2);
+    }
+    if (!sum.reg) {
+      sum = x;
+      continue;
+    }
+    u32 avail = latest(sum.avail, x.avail);
+    if (sum.lanes == 1 && x.lanes == 1)
+      sum = pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
+    else if (x.lanes == 1)
+      sum = pure(b, VM_vadds_l, 0, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
+    else
+      sum = pure(b, sum.lanes == 1 ? VM_vaddr_l : VM_vadd_l, 0, VC_l, avail,
+                 (u32[]){sum.reg, x.reg}, 2);
+  }
+  to->at = widen_val(b, sum, VC_l, 0);
+  to->apart = true;
+}
+
+/* A row whose lanes are a constant distance apart? */
+static bool is_series(Build *b, const Affine *a) {
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].var != b->row.var && row_depends(b, a->t[i].e)) return false;
+  return true;
+}
+
+Place place(Build *b, BufId id, const ExprId *idx) {
+  const Buf *buf = prog_buf(b->p, id);
+  Place to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
+  Parts parts;
+  parts.n = 0;
+  parts.k = 0;
+  for (u32 i = 0; i < buf->rank; i++) {
+    Affine a;
+    Val sym;
+    if (!affine_of(b->p, idx[i], &a)) a = (Affine){.n = 1, .t = {{idx[i], 0, 1}}};
+    if (!is_series(b, &a)) {
+      place_apart(b, &to, buf, idx);
+      return to;
+    }
+    i64 stride = stride_of(b, buf, i, &sym);
+    for (u32 k = 0; k < a.n; k++) add_term(b, &to, &parts, &a.t[k], stride, sym);
+    if (!sym.reg)
+      to.k += a.k * stride;
+    else if (a.k)
+      add_part(b, &parts, integer(b, a.k), 1, sym);
+  }
+  if (to.step.reg && to.inc) {
+    Val inc = integer(b, to.inc);
+    to.step = pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
+  }
+  if (to.k != (i32)to.k) {
+    add_part(b, &parts, integer(b, to.k), 1, (Val){0});
+    to.k = 0;
+  }
+  to.at = sum_parts(b, &parts);
+  return to;
+}
+
+Val load_from(Build *b, const Place *at, u32 lanes) {
+  VmClass cls = vm_class(at->dt);
+  u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
+  if (at->apart) return result(b, VM_gather, 0, cls, w, 4);
+  if (at->moves && (at->step.reg || at->inc != 1)) {
+    w[3] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
+    w[4] = at->dt;
+    return result(b, VM_loads, 0, cls, w, 5);
+  }
+  if (at->moves) lanes = 0;
+  if (lanes != 1 && at->dt == DT_f32) return result(b, VM_vld_f32, lanes, cls, w, 3);
+  if (lanes == 1) switch (at->dt) {
+    case DT_f32: return result(b, VM_ld_f32, 1, cls, w, 3);
+    case DT_f64: return result(b, VM_ld_f64, 1, cls, w, 3);
+    case DT_i32: return result(b, VM_ld_i32, 1, cls, w, 3);
+    case DT_i64:
+    case DT_u64: return result(b, VM_ld_i64, 1, cls, w, 3);
+    default: break;
+    }
+  return result(b, VM_load, lanes, cls, w, 4);
+}
+
+void store_to(Build *b, const Place *at, Val v, u32 lanes) {
+  VmClass cls = vm_class(at->dt);
+  if (at->moves || at->apart) lanes = 0;
+  v = widen_val(b, v, cls, lanes);
+  u32 w[6] = {at->buf, at->at.reg, (u32)(i32)at->k, v.reg, at->dt, 0};
+  VmOp op = at->apart ? VM_scatter : VM_store;
+  u32 n = 5;
+  if (at->moves && !at->apart && (at->step.reg || at->inc != 1)) {
+    w[4] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
+    w[5] = at->dt;
+    op = VM_stores;
+    n = 6;
+  } else if (op == VM_store && at->dt == DT_f32) {
+    op = lanes == 1 ? VM_st_f32 : VM_vst_f32;
+    n = 4;
+  } else if (op == VM_store && lanes == 1 && at->dt == DT_f64) {
+    op = VM_st_f64;
+    n = 4;
+  } else if (op == VM_store && lanes == 1 && (at->dt == DT_i64 || at->dt == DT_u64)) {
+    op = VM_st_i64;
+    n = 4;
+  }
+  effect(b, op, lanes, w, n);
+}
+
+bool in_registers(Build *b, BufId id, const ExprId *idx, u32 *reg) {
+  const Buf *buf = prog_buf(b->p, id);
+  i64 at = 0, x;
+  if (!b->bufreg[id].reg) return false;
+  for (u32 i = 0; i < buf->rank; i++) {
+    if (!ex_is_int(b->p, idx[i], &x) || !dim_is_const(buf->dim[i])) return false;
+    at = at * buf->dim[i] + x;
+  }
+  VmClass cls = vm_class(buf->dt);
+  u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8;
+  *reg = part_reg(b, b->bufreg[id].reg, (u32)at * slots, cls, buf->lanes);
+  return true;
+}
+
+/* ---- operators ---- */
+
+u32 operation(Build *b, Op op, DType of, DType to) {
+  MathPart part = op < OP_SCALARS && op_info[op].nin_min == 1 ? scalar_part(b->p->math, op, of) : 0;
+  return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
+}
+
+/* The instruction for one element; behind it stand those for vectors. 0: there is none. */
+static VmOp binary(Op op, DType dt) {
+  static const VmOp by[][5] = {
+#define ROW(op)                                                                                    \
+  [OP_##op] = {                                                                                    \
+      [VC_f] = VM_##op##_f, [VC_d] = VM_##op##_d, [VC_w] = VM_##op##_w, [VC_l] = VM_##op##_l}
+      ROW(add),
+      ROW(sub),
+      ROW(mul),
+      ROW(max),
+      ROW(min),
+      ROW(eq),
+      ROW(ne),
+      ROW(lt),
+      ROW(le),
+#undef ROW
+      [OP_gt] = {[VC_f] = VM_lt_f, [VC_d] = VM_lt_d, [VC_w] = VM_lt_w, [VC_l] = VM_lt_l},
+      [OP_ge] = {[VC_f] = VM_le_f, [VC_d] = VM_le_d, [VC_w] = VM_le_w, [VC_l] = VM_le_l},
+      [OP_div] = {[VC_f] = VM_div_f, [VC_d] = VM_div_d},
+      [OP_and] = {[VC_w] = VM_and_w, [VC_l] = VM_and_l},
+      [OP_or] = {[VC_w] = VM_or_w, [VC_l] = VM_or_l},
+      [OP_xor] = {[VC_w] = VM_xor_w, [VC_l] = VM_xor_l},
+  };
+  bool order = op == OP_max || op == OP_min || (op >= OP_lt && op <= OP_ge);
+  if (op >= sizeof by / sizeof *by || (dt == DT_u64 && order)) return 0;
+  return by[op][vm_class(dt)];
+}
+
+/* Results of + - * and of functions are not yet what the type can hold. */
+static Val fitted(Build *b, Val v, DType dt) {
+  if (dt == DT_f32 || dt == DT_f64 || dt == DT_i32 || dt == DT_i64 || dt == DT_u64) return v;
+  return pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
+}
+
+static Val apply_binary(Build *b, VmOp op, const Expr *e, DType dt, const Val *x) {
+  bool swap = e->op == OP_gt || e->op == OP_ge, pred = op_info[e->op].res == OR_pred;
+  Val l = x[swap], r = x[!swap];
+  u32 lanes = l.lanes == 1 ? r.lanes : l.lanes, avail = latest(l.avail, r.avail);
+  u32 form = l.lanes == 1 ? (r.lanes == 1 ? 0 : 3) : r.lanes == 1 ? 2 : 1;
+  VmClass cls = pred ? VC_w : vm_class(dt);
+  Val v = pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
+  bool wraps = e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div;
+  return wraps ? fitted(b, v, dt) : v;
+}
+
+static Val apply_fma(Build *b, DType dt, Val *x, u32 lanes) {
+  VmClass cls = vm_class(dt);
+  u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
+  if (lanes == 1)
+    return pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, avail,
+                (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+  if (x[0].lanes == 1) {
+    Val t = x[0];
+    x[0] = x[1];
+    x[1] = t;
+  }
+  for (u32 i = 0; i < 3; i += 2) x[i] = widen_val(b, x[i], cls, lanes);
+  VmOp op = cls == VC_f ? VM_vfma_f : VM_vfma_d;
+  if (x[1].lanes == 1) op = (VmOp)(op + 1);
+  return pure(b, op, lanes, cls, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+}
+
+static Val apply_dot(Build *b, Op op, Val *x, u32 lanes) {
+  u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
+  bool one = x[0].lanes == 1 && lanes != 1;
+  for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
+  VmOp code = op == OP_dot4 ? VM_vdot4 : VM_vdot2;
+  return pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+}
+
+static Val apply_general(Build *b, const Expr *e, DType of, Val *x, u32 lanes) {
+  u32 w[4], avail = 0;
+  for (u32 i = 0; i < e->narg; i++) {
+    VmClass cls = e->op == OP_select && !i ? VC_w : vm_class(of);
+    w[i] = widen_val(b, x[i], cls, lanes).reg;
+    avail = latest(avail, x[i].avail);
+  }
+  w[e->narg] = operation(b, e->op, of, e->dt);
+  VmClass cls = vm_class(e->dt);
+  if (e->op == OP_select && of != DT_str) {
+    static const VmOp sel[] = {
+        [VC_f] = VM_vsel_f, [VC_d] = VM_vsel_d, [VC_w] = VM_vsel_w, [VC_l] = VM_vsel_l};
+    return pure(b, sel[cls], lanes, cls, avail, w, 3);
+  }
+  if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
+    Val v = pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
+    return fitted(b, v, of); /* what the general way has rounded stays */
+  }
+  return pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
+}
+
+static Val apply_convert(Build *b, const Expr *e, DType of, Val x) {
+  if (e->op == OP_cast && of == e->dt) return x;
+  u32 how = (u32)of | (u32)e->dt << 8 | (u32)e->sat << 16;
+  return pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
+              (u32[]){x.reg, how}, 2);
+}
+
+static Val compile_op(Build *b, const Expr *e) {
+  Val x[3] = {{0}};
+  DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
+  u32 lanes = 1;
+  for (u32 i = 0; i < e->narg; i++) {
+    x[i] = compile(b, e->arg[i]);
+    if (x[i].lanes != 1) lanes = x[i].lanes;
+  }
+  VmOp op = e->narg == 2 ? binary(e->op, of) : 0;
+  if (op) return apply_binary(b, op, e, of, x);
+  if (e->op == OP_cast || e->op == OP_bitcast) return apply_convert(b, e, of, x[0]);
+  if (e->op == OP_fma) return fitted(b, apply_fma(b, of, x, lanes), of);
+  if (e->op == OP_dot4 || e->op == OP_dot2) return apply_dot(b, e->op, x, lanes);
+  if (lanes == 1 && of == DT_i64 && (e->op == OP_div || e->op == OP_mod))
+    return pure(b, e->op == OP_div ? VM_div_l : VM_mod_l, 1, VC_l, latest(x[0].avail, x[1].avail),
+                (u32[]){x[0].reg, x[1].reg}, 2);
+  return apply_general(b, e, of, x, lanes);
+}
+
+static Val compile_shuffle(Build *b, const Expr *e) {
+  VmClass cls = vm_class(e->dt);
+  u32 per = prog_expr(b->p, e->arg[0])->lanes, to = new_reg(b, cls, e->lanes);
+  for (u32 k = 0; k < e->narg; k++) {
+    u32 w[3 + MAX_LANES / 4] = {0};
+    u8 *pick = (u8 *)(w + 3);
+    bool any = false;
+    for (u32 i = 0; i < e->lanes; i++) {
+      bool here = e->pick[i] / per == k;
+      pick[i] = here ? (u8)(e->pick[i] % per) : 255;
+      any |= here;
+    }
+    if (!any) continue;
+    w[0] = to;
+    w[1] = widen_val(b, compile(b, e->arg[k]), cls, per).reg;
+    w[2] = per;
+    effect(b, vm_class_bytes(cls) == 4 ? VM_pick_w : VM_pick_l, e->lanes, w,
+           3 + (e->lanes + 3) / 4);
+  }
+  return (Val){to, b->cur + 1, e->lanes};
+}
+
+static Val compile_load(Build *b, const Expr *e) {
+  u32 reg;
+  if (in_registers(b, e->ref, e->arg, &reg)) return (Val){reg, b->cur + 1, e->lanes};
+  Place at = place(b, e->ref, e->arg);
+  return load_from(b, &at, e->lanes);
+}
+
+static Val compile_random(Build *b, const Expr *e) {
+  Val seed = compile(b, e->arg[0]), at = compile(b, e->arg[1]);
+  u32 lanes = seed.lanes == 1 ? at.lanes : seed.lanes;
+  seed = widen_val(b, seed, VC_l, lanes);
+  at = widen_val(b, at, VC_l, lanes);
+  return result(b, VM_random, lanes, vm_class(e->dt), (u32[]){seed.reg, at.reg, e->dt}, 3);
+}
+
+static Val row_counter(Build *b) {
+  if (!b->row.iota.reg)
+    b->row.iota =
+        result(b, VM_iota, 0, VC_l, (u32[]){b->row.at.reg, integer(b, b->row.step).reg}, 2);
+  b->def = 0; /* it may be read again */
+  return b->row.iota;
+}
+
+Val compile(Build *b, ExprId id) {
+  const Expr *e = prog_expr(b->p, id);
+  switch (e->kind) {
+  case EX_const: return constant(b, e->dt, e->imm);
+  case EX_var: return e->ref == b->row.var ? row_counter(b) : read_var(b, e->ref);
+  case EX_load: return compile_load(b, e);
+  case EX_op: return compile_op(b, e);
+  case EX_splat: return compile(b, e->arg[0]);
+  case EX_hreduce: {
+    const Expr *a = prog_expr(b->p, e->arg[0]);
+    Val x = widen_val(b, compile(b, e->arg[0]), vm_class(a->dt), a->lanes);
+    Val to = result(b, VM_reduce, a->lanes, vm_class(e->dt),
+                    (u32[]){x.reg, operation(b, e->op, e->dt, e->dt)}, 2);
+    to.lanes = 1;
+    return to;
+  }
+  case EX_shuffle: return compile_shuffle(b, e);
+  case EX_quad: {
+    const Expr *a = prog_expr(b->p, e->arg[0]);
+    Place at = place(b, a->ref, a->arg);
+    return result(b, VM_quad, 1, VC_w, (u32[]){at.buf, at.at.reg, (u32)(i32)at.k, at.dt}, 4);
+  }
+  case EX_random: return compile_random(b, e);
+  default: return (Val){0};
+  }
+}

@@ -1,0 +1,329 @@
+/* vm_row.c: loops over elements become rows.
+ *
+ * In: a `for` whose body is a list of let, set and store of scalars. Out: a loop that takes as many
+ * iterations at a time as a row has lanes, statement by statement; or nothing. Iterations may run
+ * so when none of them reads or writes what another one writes. A variable from outside may only be
+ * folded into, once, and not be read elsewhere. Memory that is stored to may be touched elsewhere
+ * in the body only at the same element: the offset is the same sum of terms, which moves with the
+ * loop. Everything else runs one iteration at a time.
+ */
+#include "back/vm/build.h"
+
+#include <string.h>
+#include "ir/prog_mem.h"
+
+bool flat_of(Build *b, BufId id, const ExprId *idx, Affine *to) {
+  const Buf *buf = prog_buf(b->p, id);
+  i64 stride = buf->lanes;
+  *to = (Affine){0};
+  for (u32 i = buf->rank; i-- > 0;) {
+    Affine a;
+    if (!affine_of(b->p, idx[i], &a)) return false;
+    to->k += a.k * stride;
+    for (u32 k = 0; k < a.n; k++) {
+      u32 at = 0;
+      if (!a.t[k].var) return false;
+      while (at < to->n && to->t[at].var != a.t[k].var) at++;
+      if (at == AFFINE_TERMS) return false;
+      if (at == to->n) to->t[to->n++] = (AffTerm){a.t[k].e, a.t[k].var, 0};
+      to->t[at].coef += a.t[k].coef * stride;
+    }
+    if (i && !dim_is_const(buf->dim[i])) return false;
+    stride *= i && buf->dim[i] ? buf->dim[i] : 1;
+  }
+  return true;
+}
+
+static bool same_terms(const Affine *x, const Affine *y) {
+  if (x->k != y->k) return false;
+  for (u32 i = 0; i < x->n; i++)
+    if (affine_coef(y, x->t[i].var) != x->t[i].coef) return false;
+  for (u32 i = 0; i < y->n; i++)
+    if (affine_coef(x, y->t[i].var) != y->t[i].coef) return false;
+  return true;
+}
+
+/* ---- what may become rows ---- */
+
+enum { MOST_ACCESSES = 64, MOST_LOCALS = 64 };
+
+typedef struct Access {
+  BufId buf;
+  const ExprId *idx;
+  const Stmt *store; /* NULL: a load */
+} Access;
+
+typedef struct Look {
+  Build *b;
+  const Stmt *loop;
+  Access acc[MOST_ACCESSES];
+  u32 nacc;
+  VarId local[MOST_LOCALS], carried[MOST_LOCALS];
+  u32 nlocal, ncarried;
+} Look;
+
+static bool has_var(const VarId *at, u32 n, VarId v) {
+  while (n && at[n - 1] != v) n--;
+  return n != 0;
+}
+
+static bool look_access(Look *o, BufId buf, const ExprId *idx, const Stmt *store) {
+  if (o->nacc == MOST_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
+  if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* registers */
+  o->acc[o->nacc++] = (Access){buf, idx, store};
+  return true;
+}
+
+static bool look_expr(Look *o, ExprWalk w) {
+  while (ex_next(&w)) {
+    if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad ||
+        w.e->kind == EX_shuffle)
+      return false;
+    if (w.e->kind == EX_load && !look_access(o, w.e->ref, w.e->arg, NULL)) return false;
+  }
+  return true;
+}
+
+static bool look_stmt(Look *o, const Stmt *s) {
+  Prog *p = o->b->p;
+  if (s->kind == ST_barrier) return true;
+  if (s->kind != ST_let && s->kind != ST_set && s->kind != ST_store) return false;
+  if (!look_expr(o, ex_walk_stmt(p, s))) return false;
+  if (s->kind == ST_store) return look_access(o, s->buf, s->idx, s);
+  if (prog_var(p, s->var)->sym >= 0) return false;
+  if (s->kind == ST_let) {
+    if (o->nlocal == MOST_LOCALS) return false;
+    o->local[o->nlocal++] = s->var;
+    return true;
+  }
+  if (has_var(o->local, o->nlocal, s->var)) return true;
+  if (has_var(o->carried, o->ncarried, s->var) || o->ncarried == MOST_LOCALS) return false;
+  o->carried[o->ncarried++] = s->var;
+  return true;
+}
+
+static bool mentions_any(Look *o, const ExprId *idx, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
+      if (w.e->kind == EX_load || (w.e->kind == EX_var && has_var(o->local, o->nlocal, w.e->ref)))
+        return true;
+  return false;
+}
+
+/* Do both touch the same element in every iteration, and another one in each? */
+static bool same_element(Look *o, const Access *x, const Access *y) {
+  Build *b = o->b;
+  Affine fx, fy;
+  if (dtype_bytes(prog_buf(b->p, x->buf)->dt) != dtype_bytes(prog_buf(b->p, y->buf)->dt))
+    return false;
+  if (flat_of(b, x->buf, x->idx, &fx) && flat_of(b, y->buf, y->idx, &fy) &&
+      !mentions_any(o, x->idx, prog_buf(b->p, x->buf)->rank))
+    return affine_coef(&fx, o->loop->var) != 0 && same_terms(&fx, &fy);
+  if (x->buf != y->buf) return false;
+  u32 rank = prog_buf(b->p, x->buf)->rank;
+  bool moves = false;
+  if (mentions_any(o, x->idx, rank)) return false;
+  for (u32 i = 0; i < rank; i++) {
+    Affine a;
+    if (!ex_same(b->p, x->idx[i], y->idx[i])) return false;
+    moves |= affine_of(b->p, x->idx[i], &a) && affine_coef(&a, o->loop->var) != 0;
+  }
+  return moves;
+}
+
+static bool is_uniform(Look *o, const ExprId *idx, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
+      if (w.e->kind == EX_load || (w.e->kind == EX_var && (w.e->ref == o->loop->var ||
+                                                           has_var(o->local, o->nlocal, w.e->ref))))
+        return false;
+  return true;
+}
+
+/* op(y[k], x) stored to y[k], which does not move: which operand is y[k]; -1: none. */
+static int folds_memory(Look *o, const Stmt *s) {
+  const Expr *e = prog_expr(o->b->p, s->a);
+  if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
+  if (!is_uniform(o, s->idx, s->nidx)) return -1;
+  for (int k = 0; k < 2; k++) {
+    const Expr *y = prog_expr(o->b->p, e->arg[k]);
+    bool same = y->kind == EX_load && y->ref == s->buf;
+    for (u32 i = 0; same && i < s->nidx; i++) same = ex_same(o->b->p, y->arg[i], s->idx[i]);
+    if (same) return k;
+  }
+  return -1;
+}
+
+static bool memory_allows(Look *o) {
+  Prog *p = o->b->p;
+  for (u32 i = 0; i < o->nacc; i++) {
+    const Access *s = &o->acc[i];
+    if (!s->store) continue;
+    u32 company = 0, others = 0;
+    for (u32 k = 0; k < o->nacc; k++) {
+      if (k == i || !mem_overlap(p, s->buf, o->acc[k].buf)) continue;
+      company++;
+      if (!same_element(o, s, &o->acc[k])) others++;
+    }
+    if (is_uniform(o, s->idx, s->store->nidx)) {
+      if (company != 1 || folds_memory(o, s->store) < 0) return false;
+    } else if (others)
+      return false;
+  }
+  return true;
+}
+
+/* A fold: op(v, x) or op(x, v), or fma(a, b, v): the operand that is v; -1: none. */
+static int accumulator(Build *b, VarId v, const Expr *e) {
+  if (e->kind != EX_op || op_info[e->op].res != OR_same) return -1;
+  u32 from = e->op == OP_fma ? 2 : 0;
+  if (e->narg != 2 && e->op != OP_fma) return -1;
+  for (u32 i = from; i < e->narg; i++) {
+    const Expr *a = prog_expr(b->p, e->arg[i]);
+    if (a->kind == EX_var && a->ref == v) return (int)i;
+  }
+  return -1;
+}
+
+static bool variables_allow(Look *o) {
+  Prog *p = o->b->p;
+  for (u32 i = 0; i < o->ncarried; i++) {
+    u32 reads = 0;
+    for (StmtId id = o->loop->body; id; id = prog_stmt(p, id)->next) {
+      const Stmt *s = prog_stmt(p, id);
+      for (ExprWalk w = ex_walk_stmt(p, s); ex_next(&w);)
+        reads += w.e->kind == EX_var && w.e->ref == o->carried[i];
+      if (s->kind != ST_set || s->var != o->carried[i]) continue;
+      const Expr *e = prog_expr(p, s->a);
+      if (accumulator(o->b, s->var, e) < 0) return false;
+      if (e->op == OP_fma && e->dt != DT_f32 && e->dt != DT_f64) return false;
+    }
+    if (reads != 1) return false;
+  }
+  return true;
+}
+
+/* ---- writing ---- */
+
+/* to = op(to, x), lane by lane. */
+static void fold(Build *b, Val to, const Expr *e, int acc) {
+  VmClass cls = vm_class(e->dt);
+  bool exact = e->dt == DT_f32 || e->dt == DT_f64;
+  if (e->op == OP_fma) {
+    Val x = widen_val(b, compile(b, e->arg[0]), cls, 0),
+        y = widen_val(b, compile(b, e->arg[1]), cls, 0);
+    effect(b, cls == VC_f ? VM_fdot_f : VM_fdot_d, 0, (u32[]){to.reg, x.reg, y.reg}, 3);
+    return;
+  }
+  const Expr *x = prog_expr(b->p, e->arg[1 - acc]);
+  if (exact && e->op == OP_add && x->kind == EX_op && x->op == OP_mul) {
+    Val l = widen_val(b, compile(b, x->arg[0]), cls, 0),
+        r = widen_val(b, compile(b, x->arg[1]), cls, 0);
+    effect(b, cls == VC_f ? VM_dot_f : VM_dot_d, 0, (u32[]){to.reg, l.reg, r.reg}, 3);
+    return;
+  }
+  Val v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);
+  effect(b, acc ? VM_foldr : VM_fold, 0, (u32[]){to.reg, v.reg, operation(b, e->op, e->dt, e->dt)},
+         3);
+}
+
+static bool contiguous(const Place *p) {
+  return p->dt == DT_f32 && p->moves && !p->apart && !p->step.reg && p->inc == 1;
+}
+
+/* y = y + x * z in f32, element by element of memory: one instruction. */
+static bool multiply_add(Build *b, Look *o, const Stmt *s) {
+  const Expr *e = prog_expr(b->p, s->a);
+  if (e->dt != DT_f32 || e->kind != EX_op || e->op != OP_add) return false;
+  const Expr *y = prog_expr(b->p, e->arg[0]), *m = prog_expr(b->p, e->arg[1]);
+  if (y->kind != EX_load || y->ref != s->buf || m->kind != EX_op || m->op != OP_mul) return false;
+  for (u32 i = 0; i < s->nidx; i++)
+    if (!ex_same(b->p, y->arg[i], s->idx[i])) return false;
+  u32 first = 0;
+  if (!row_depends(b, m->arg[0])) first = 1;
+  const Expr *x = prog_expr(b->p, m->arg[first]), *z = prog_expr(b->p, m->arg[1 - first]);
+  if (x->kind != EX_load || !is_uniform(o, &m->arg[1 - first], 0)) return false;
+  Place py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
+  if (!contiguous(&py) || !contiguous(&px)) return false;
+  u32 w[9] = {py.buf, py.at.reg, (u32)(i32)py.k, px.buf, px.at.reg, (u32)(i32)px.k};
+  if (!row_depends(b, m->arg[1 - first])) {
+    w[6] = compile(b, m->arg[1 - first]).reg;
+    effect(b, VM_macs_f, 0, w, 7);
+    return true;
+  }
+  if (z->kind != EX_load) return false;
+  Place pz = place(b, z->ref, z->arg);
+  if (!contiguous(&pz)) return false;
+  w[6] = pz.buf;
+  w[7] = pz.at.reg;
+  w[8] = (u32)(i32)pz.k;
+  effect(b, VM_macv_f, 0, w, 9);
+  return true;
+}
+
+static void write_store(Build *b, Look *o, const Stmt *s) {
+  int acc = folds_memory(o, s);
+  if (acc >= 0) {
+    Place at = place(b, s->buf, s->idx);
+    Val v = load_from(b, &at, 1);
+    u32 reg = new_reg(b, vm_class(at.dt), 1);
+    settle(b, v, reg, vm_class(at.dt), 1);
+    fold(b, (Val){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
+    store_to(b, &at, (Val){reg, b->cur + 1, 1}, 1);
+    return;
+  }
+  if (multiply_add(b, o, s)) return;
+  Val v = compile(b, s->a);
+  Place at = place(b, s->buf, s->idx);
+  store_to(b, &at, v, 0);
+}
+
+static void write_stmt(Build *b, Look *o, const Stmt *s) {
+  if (s->kind == ST_store) {
+    write_store(b, o, s);
+  } else if (s->kind == ST_let || (s->kind == ST_set && has_var(o->local, o->nlocal, s->var))) {
+    Val v = compile(b, s->a);
+    if (b->reg.at[v.reg].named) {
+      u32 copy = new_reg(b, vm_class(prog_var(b->p, s->var)->dt), 1);
+      settle(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
+      v = (Val){copy, b->cur + 1, 1};
+    }
+    b->def = 0; /* what the variable holds is read from there */
+    b->var[s->var] = (VarInfo){.val = v};
+  } else if (s->kind == ST_set) {
+    const Expr *e = prog_expr(b->p, s->a);
+    fold(b, b->var[s->var].val, e, accumulator(b, s->var, e));
+  }
+}
+
+bool row_loop(Build *b, const Stmt *loop) {
+  Prog *p = b->p;
+  Look *o = NEW(b->a, Look);
+  o->b = b;
+  o->loop = loop;
+  if (b->row.var || !loop->body) return false;
+  for (StmtId id = loop->body; id; id = prog_stmt(p, id)->next)
+    if (!look_stmt(o, prog_stmt(p, id))) return false;
+  if (!memory_allows(o) || !variables_allow(o)) return false;
+  u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
+  Val lo = compile(b, loop->a), hi = compile(b, loop->b), step = integer(b, loop->step);
+  b->reg.at[at].named = true;
+  if (b->reg.at[hi.reg].named) {
+    u32 copy = new_reg(b, VC_l, 1);
+    settle(b, hi, copy, VC_l, 1);
+    hi.reg = copy;
+  }
+  effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
+  effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  label_here(b, top);
+  level_push(b, loop->body);
+  effect(b, VM_rows, 1, (u32[]){at, hi.reg, step.reg}, 3);
+  b->row = (RowLoop){.var = loop->var, .step = loop->step, .at = {at, b->cur, 1}};
+  b->var[loop->var] = (VarInfo){.val = {at, b->cur, 0}};
+  for (StmtId id = loop->body; id; id = prog_stmt(p, id)->next) write_stmt(b, o, prog_stmt(p, id));
+  effect(b, VM_next, 1, (u32[]){at, integer(b, loop->step * ROW_LANES).reg, hi.reg, top}, 4);
+  level_pop(b);
+  label_here(b, end);
+  b->row = (RowLoop){0};
+  return true;
+}
