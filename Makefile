@@ -27,7 +27,7 @@ GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
 VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
-VM_OBJ  := $(if $(VM_X86),$(patsubst %,$(BUILD)/obj/src/back/vm/machine_%.o,avx2 avx512))
+VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/speak.o
 
@@ -129,16 +129,18 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The machine of the bytecode, once for each instruction set that it finds where it runs; not with sanitizers, which would take it for three.
-VM_FLAGS_avx2   := -mavx2 -mfma
-VM_FLAGS_avx512 := -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
+VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 ifneq (,$(VM_X86))
-$(VM_OBJ): $(BUILD)/obj/src/back/vm/machine_%.o: src/back/vm/machine.c
+$(VM_OBJ): $(BUILD)/obj/src/back/vm/%.o:
 	@mkdir -p $(@D)
-	$(call say,CC,$< $*)
-	$(Q)$(CC) $(ALL_CFLAGS) -O3 $(VM_FLAGS_$*) -DVM_NAME=vm_exec_$* -MMD -MP -c -o $@ $<
+	$(call say,CC,src/back/vm/$(notdir $*).c $(patsubst %/,%,$(dir $*)))
+	$(Q)$(CC) $(ALL_CFLAGS) -O3 $(VM_FLAGS_$(patsubst %/,%,$(dir $*))) -MMD -MP -c -o $@ src/back/vm/$(notdir $*).c
+$(filter %/machine.o,$(VM_OBJ)): src/back/vm/machine.c
+$(filter %/tile.o,$(VM_OBJ)): src/back/vm/tile.c
 $(BUILD)/obj/src/back/vm/vm_run.o: ALL_CFLAGS += -DINGOT_VM_X86
 endif
-$(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
+$(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
 
 # The loops over rows are written to be vectorised.
 $(BUILD)/obj/src/back/interp/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)

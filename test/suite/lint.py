@@ -103,7 +103,7 @@ def cppcheck():
            "missingInclude", "unknownMacro", "invalidPointerCast", "internalAstError"]
     got = run(["cppcheck", "--quiet", "-j2", "--std=c11", "--language=c", "--enable=portability,performance",
                "--inline-suppr", "--error-exitcode=1", *("--suppress=" + x for x in off),
-               "-D_GNU_SOURCE", "-D__GNUC__=12", "-Isrc", "src"], 400, cwd=ROOT)
+               "-D_GNU_SOURCE", "-D__GNUC__=12", "-DVM_SWITCH", "-Isrc", "src"], 400, cwd=ROOT)
     if got.rc:
         raise Fail(tail(got.text(), 20))
 

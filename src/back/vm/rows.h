@@ -7,30 +7,11 @@
 #ifndef INGOT_VM_ROWS_H
 #define INGOT_VM_ROWS_H
 
-#if defined(__GNUC__)
-#define VM_ALIAS __attribute__((may_alias))
-#else
-#define VM_ALIAS
-#endif
-/* A register is the same as the one written, or apart from it: no iteration waits for another. */
-#if defined(__clang__)
-#define VM_FREE _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define VM_FREE _Pragma("GCC ivdep")
-#else
-#define VM_FREE
-#endif
+#include "back/vm/lanes.h"
 
-typedef float VM_ALIAS vm_f;
-typedef double VM_ALIAS vm_d;
-typedef i32 VM_ALIAS vm_w;
-typedef i64 VM_ALIAS vm_l;
-typedef u32 VM_ALIAS vm_uw;
-typedef u64 VM_ALIAS vm_ul;
-typedef i8 VM_ALIAS vm_i8;
-typedef u8 VM_ALIAS vm_u8;
-typedef i16 VM_ALIAS vm_i16;
-typedef u16 VM_ALIAS vm_u16;
+#include <string.h>
+#include "ir/mathlibd.h"
+#include "ir/mathlibs.h"
 
 /* Vectors of programs have 8 or 16 lanes, as registers of CPUs: these without a loop around them.
  */
@@ -251,13 +232,13 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
 #define FUNCTION(name, expr)                                                                       \
   case OP_##name:                                                                                  \
     VM_FREE for (u32 i = 0; i < n; i++) {                                                          \
-      const T x = a[i];                                                                            \
+      const REAL x = a[i];                                                                         \
       o[i] = (expr);                                                                               \
     }                                                                                              \
     return true;
 
+#define REAL float
 static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
-  typedef float T;
   MathPart part = (MathPart)(what >> 16 & 0xff);
   if (part == MP_q) switch (what & 0xff) {
       FUNCTION(exp, im_expq(x))
@@ -296,8 +277,9 @@ static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
   }
 }
 
+#undef REAL
+#define REAL double
 static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
-  typedef double T;
   switch (what & 0xff) {
     FUNCTION(neg, -x)
     FUNCTION(recip, 1 / x)
@@ -306,6 +288,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
   default: return false;
   }
 }
+#undef REAL
 #undef FUNCTION
 
 /* ---- folds, in order ---- */

@@ -94,6 +94,10 @@ typedef enum VmEnd {
 u32 vm_exec(Vm *m);
 u32 vm_exec_avx2(Vm *m);
 u32 vm_exec_avx512(Vm *m);
+/* tile.c: likewise; p: the instruction `panel`. False: it would leave a buffer. */
+bool vm_tile(Vm *m, const u32 *p, u32 lanes);
+bool vm_tile_avx2(Vm *m, const u32 *p, u32 lanes);
+bool vm_tile_avx512(Vm *m, const u32 *p, u32 lanes);
 void vm_begin(Vm *m); /* clears the file and stores VmCode.init */
 
 /* vm_ops.c */

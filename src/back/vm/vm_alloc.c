@@ -33,7 +33,7 @@ static bool is_reg(char kind) {
   return kind == 'd' || kind == 'D' || kind == 's' || kind == 'S';
 }
 
-static u32 root_of(const Build *b, u32 r) {
+static u32 root_of(const VmBuild *b, u32 r) {
   return b->reg.at[r].parent ? b->reg.at[r].parent : r;
 }
 
@@ -48,7 +48,7 @@ static bool has_effect(u32 head) {
 
 /* ---- dead code ---- */
 
-static void count_uses(const Build *b, const u32 *w, u32 *uses, u32 by) {
+static void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
     if (is_reg(o.kind) && (o.word > 1 || o.also_read || has_effect(*w)))
@@ -56,7 +56,7 @@ static void count_uses(const Build *b, const u32 *w, u32 *uses, u32 by) {
 }
 
 /* What nothing reads is marked by a head of 0 words: VM_LABEL with label 0. */
-static void drop_dead(Build *b, Words32 *code) {
+static void drop_dead(VmBuild *b, Words32 *code) {
   u32 *uses = NEWS(b->a, u32, b->reg.n), *start = NEWS(b->a, u32, code->n + 1), n = 0;
   for (u32 i = 0; i < code->n; i += length(code->at + i)) {
     start[n++] = i;
@@ -85,7 +85,7 @@ static void drop_dead(Build *b, Words32 *code) {
 /* ---- live ranges ---- */
 
 /* Labels are gone from here on; place: by label. */
-static void strip_labels(Build *b, Words32 *code, u32 *place) {
+static void strip_labels(VmBuild *b, Words32 *code, u32 *place) {
   u32 n = 0;
   for (u32 i = 0, words; i < code->n; i += words) {
     words = length(code->at + i);
@@ -110,7 +110,7 @@ typedef struct Jump {
 } Jump;
 typedef VEC(Jump) Jumps;
 
-static Jumps find_ranges(Build *b, const Words32 *code) {
+static Jumps find_ranges(VmBuild *b, const Words32 *code) {
   Jumps back = {0};
   for (u32 i = 0; i < code->n; i += vm_words(code->at[i])) {
     Operands o = {.at = vm_ops[code->at[i] & 0xffff].operands};
@@ -138,7 +138,7 @@ static int by_first(const void *a, const void *b) {
 
 /* Loops come in the order of their ends, inner ones before those around them: what is named in a
  * loop and was there before is needed until it ends. tree: by place of a name, see below. */
-static void stretch(Build *b, const Jumps *back, VReg **list, u32 n) {
+static void stretch(VmBuild *b, const Jumps *back, VReg **list, u32 n) {
   /* last names are few in any one loop: registers by last, and a list for each word of code */
   u32 *head, *next, words = 0;
   for (u32 i = 0; i < n; i++) words = list[i]->last > words ? list[i]->last : words;
@@ -199,7 +199,7 @@ static u32 take(Slots *s, u32 slots) {
   return at;
 }
 
-static void scan(Build *b, VReg **list, u32 n, Slots *s) {
+static void scan(VmBuild *b, VReg **list, u32 n, Slots *s) {
   VReg **ends = arena_copy(b->a, list, (n + 1) * sizeof *list);
   u32 done = 0;
   qsort(list, n, sizeof *list, by_first);
@@ -211,7 +211,7 @@ static void scan(Build *b, VReg **list, u32 n, Slots *s) {
   }
 }
 
-static void give_slots(Build *b, const Words32 *code, VmCode *out) {
+static void give_slots(VmBuild *b, const Words32 *code, VmCode *out) {
   Slots s = {.a = b->a, .top = 1};
   Jumps back = find_ranges(b, code);
   VReg **list = NEWS(b->a, VReg *, b->reg.n + 1);
@@ -229,7 +229,7 @@ static void give_slots(Build *b, const Words32 *code, VmCode *out) {
   out->slots = (s.top + 7) / 8 * 8;
 }
 
-void vm_finish(Build *b, VmCode *out) {
+void vm_finish(VmBuild *b, VmCode *out) {
   Words32 code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);

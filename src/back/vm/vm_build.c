@@ -1,6 +1,6 @@
 /* vm_build.c: instructions are put into streams.
  *
- * In: operations on virtual registers. Out: the streams of Build.level. What has no effect and
+ * In: operations on virtual registers. Out: the streams of VmBuild.level. What has no effect and
  * depends on nothing that changes in a level goes to where it is known, and the same operation on
  * the same registers is there only once in a level.
  */
@@ -12,13 +12,13 @@ static u32 slots_of(VmClass cls, u32 lanes) {
   return ((lanes ? lanes : ROW_LANES) * vm_class_bytes(cls) + 7) / 8;
 }
 
-u32 new_reg(Build *b, VmClass cls, u32 lanes) {
+u32 new_reg(VmBuild *b, VmClass cls, u32 lanes) {
   VReg *r = vec_push(b->a, &b->reg);
   r->slots = slots_of(cls, lanes);
   return b->reg.n - 1;
 }
 
-u32 part_reg(Build *b, u32 of, u32 off, VmClass cls, u32 lanes) {
+u32 part_reg(VmBuild *b, u32 of, u32 off, VmClass cls, u32 lanes) {
   u32 r = new_reg(b, cls, lanes);
   b->reg.at[r].parent = of;
   b->reg.at[r].off = off;
@@ -26,27 +26,27 @@ u32 part_reg(Build *b, u32 of, u32 off, VmClass cls, u32 lanes) {
   return r;
 }
 
-void put_words(Build *b, Words32 *to, const u32 *w, u32 n) {
+void put_words(VmBuild *b, Words32 *to, const u32 *w, u32 n) {
   for (u32 i = 0; i < n; i++) *vec_push(b->a, to) = w[i];
 }
 
-u32 label_new(Build *b) {
+u32 label_new(VmBuild *b) {
   return b->nlabel++;
 }
 
-void label_here(Build *b, u32 label) {
+void label_here(VmBuild *b, u32 label) {
   put_words(b, &b->level[b->cur].body, (const u32[]){VM_LABEL, label}, 2);
   b->def = 0;
 }
 
-void effect(Build *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
+void effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
   Words32 *to = &b->level[b->cur].body;
   *vec_push(b->a, to) = (u32)op | lanes << 16;
   put_words(b, to, operand, n);
   b->def = 0;
 }
 
-Val result(Build *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
+VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
   Words32 *to = &b->level[b->cur].body;
   u32 reg = new_reg(b, cls, lanes);
   *vec_push(b->a, to) = (u32)op | lanes << 16;
@@ -54,10 +54,10 @@ Val result(Build *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n)
   put_words(b, to, operand, n);
   b->def = to->n - n - 1;
   b->defreg = reg;
-  return (Val){reg, b->cur + 1, lanes};
+  return (VmVal){reg, b->cur + 1, lanes};
 }
 
-Val pure(Build *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
+VmVal pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
   if (!lanes || avail > b->cur) return result(b, op, lanes, cls, operand, n);
   u32 key[8] = {b->level[avail].id, (u32)op | lanes << 16};
   memcpy(key + 2, operand, n * sizeof *key);
@@ -70,20 +70,20 @@ Val pure(Build *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operan
     put_words(b, to, operand, n);
     *known = reg;
   }
-  return (Val){*known, avail, lanes};
+  return (VmVal){*known, avail, lanes};
 }
 
-static Val preset(Build *b, VmClass cls, u64 bits) {
+static VmVal preset(VmBuild *b, VmClass cls, u64 bits) {
   u32 *known = map_put_bytes(&b->constant, &(u64[]){bits, cls}, 16);
   if (!*known) {
     *known = new_reg(b, cls, 1);
     b->reg.at[*known].fixed = true;
     *vec_push(b->a, &b->init) = (VmInit){*known, bits};
   }
-  return (Val){*known, 0, 1};
+  return (VmVal){*known, 0, 1};
 }
 
-Val constant(Build *b, DType dt, Scalar x) {
+VmVal constant(VmBuild *b, DType dt, Scalar x) {
   VmClass cls = vm_class(dt);
   u64 bits = 0;
   DType as = cls == VC_f ? DT_f32 : cls == VC_d ? DT_f64 : cls == VC_w ? DT_i32 : DT_i64;
@@ -91,11 +91,11 @@ Val constant(Build *b, DType dt, Scalar x) {
   return preset(b, cls, bits);
 }
 
-Val integer(Build *b, i64 x) {
+VmVal integer(VmBuild *b, i64 x) {
   return preset(b, VC_l, (u64)x);
 }
 
-void settle(Build *b, Val v, u32 reg, VmClass cls, u32 lanes) {
+void settle(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
   static const VmOp move[] = {
       [VC_f] = VM_mov_f, [VC_d] = VM_mov_d, [VC_w] = VM_mov_w, [VC_l] = VM_mov_l};
   if (b->def && b->defreg == v.reg && (v.lanes == lanes)) {
@@ -109,29 +109,29 @@ void settle(Build *b, Val v, u32 reg, VmClass cls, u32 lanes) {
 }
 
 /* Variables that a list sets are not the same before and behind it. */
-static void see_sets(Build *b, StmtId first) {
+static void see_sets(VmBuild *b, StmtId first) {
   const Stmt *s;
   for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));) {
     if (s->kind != ST_set || b->var[s->var].level == b->cur + 1) continue;
-    *vec_push(b->a, &b->undo) = (Undo){s->var, b->var[s->var].level};
+    *vec_push(b->a, &b->undo) = (SetUndo){s->var, b->var[s->var].level};
     b->var[s->var].level = b->cur + 1;
   }
 }
 
-void level_push(Build *b, StmtId first) {
+void level_push(VmBuild *b, StmtId first) {
   if (b->cur + 1 == MOST_LEVELS)
     fail(b->c, ERR_unsupported, LOC_NONE, "vm: loops are nested too deeply");
-  Nest *l = &b->level[++b->cur];
-  *l = (Nest){.id = ++b->nlevel, .nundo = b->undo.n};
+  VmLevel *l = &b->level[++b->cur];
+  *l = (VmLevel){.id = ++b->nlevel, .nundo = b->undo.n};
   see_sets(b, first);
   b->def = 0;
 }
 
 /* What it has collected goes to the end of the body around it. */
-void level_pop(Build *b) {
-  Nest *l = &b->level[b->cur];
+void level_pop(VmBuild *b) {
+  VmLevel *l = &b->level[b->cur];
   for (; b->undo.n > l->nundo; b->undo.n--) {
-    Undo *u = &b->undo.at[b->undo.n - 1];
+    SetUndo *u = &b->undo.at[b->undo.n - 1];
     b->var[u->var].level = u->level;
   }
   b->cur--;

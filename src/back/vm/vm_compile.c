@@ -10,7 +10,7 @@
 
 /* ---- statements ---- */
 
-static void define(Build *b, VarId v, bool mutable, Val x) {
+static void define(VmBuild *b, VarId v, bool mutable, VmVal x) {
   VarInfo *i = &b->var[v];
   const Var *var = prog_var(b->p, v);
   VmClass cls = vm_class(var->dt);
@@ -19,32 +19,32 @@ static void define(Build *b, VarId v, bool mutable, Val x) {
     i->mutable = false;
     return;
   }
-  i->val = (Val){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
+  i->val = (VmVal){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
   i->mutable = mutable;
   b->reg.at[i->val.reg].named = mutable;
   settle(b, x, i->val.reg, cls, var->lanes);
 }
 
-static u32 message(Build *b, StmtId id, Str text) {
+static u32 message(VmBuild *b, StmtId id, Str text) {
   *vec_push(b->a, &b->message) = text;
   *vec_push(b->a, &b->needs) = id;
   return b->message.n - 1;
 }
 
 /* A symbol that is set has bounds, by which memory was planned. */
-static void check_symbol(Build *b, StmtId id, VarId v) {
+static void check_symbol(VmBuild *b, StmtId id, VarId v) {
   i32 sym = prog_var(b->p, v)->sym;
   if (sym < 0) return;
   const SymInfo *si = dim_syminfo(b->p->dims, (Sym)sym);
-  Val x = b->var[v].val;
+  VmVal x = b->var[v].val;
   u32 text = message(b, id, sym_outside(b->c, si));
-  Val lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
+  VmVal lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
   effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
-  Val hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
+  VmVal hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
   effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
 }
 
-static void set(Build *b, StmtId id) {
+static void set(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   const Var *v = prog_var(b->p, s->var);
   settle(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
@@ -52,7 +52,7 @@ static void set(Build *b, StmtId id) {
 }
 
 /* To the label unless the condition holds. */
-static void branch_unless(Build *b, ExprId cond, u32 label) {
+static void branch_unless(VmBuild *b, ExprId cond, u32 label) {
   static const struct {
     VmOp op;
     bool swap;
@@ -62,7 +62,7 @@ static void branch_unless(Build *b, ExprId cond, u32 label) {
   const Expr *e = prog_expr(b->p, cond);
   if (e->kind == EX_op && e->op < sizeof turned / sizeof *turned && turned[e->op].op &&
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
-    Val x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
+    VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
     bool swap = turned[e->op].swap;
     effect(b, turned[e->op].op, 1, (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
     return;
@@ -70,7 +70,7 @@ static void branch_unless(Build *b, ExprId cond, u32 label) {
   effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, label}, 2);
 }
 
-static void compile_if(Build *b, Stmt s) {
+static void compile_if(VmBuild *b, Stmt s) {
   u32 other = label_new(b), end = label_new(b);
   branch_unless(b, s.a, other);
   compile_list(b, s.body);
@@ -80,7 +80,7 @@ static void compile_if(Build *b, Stmt s) {
   label_here(b, end);
 }
 
-static void compile_while(Build *b, Stmt s) {
+static void compile_while(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b);
   label_here(b, top);
   level_push(b, s.body);
@@ -91,9 +91,9 @@ static void compile_while(Build *b, Stmt s) {
   label_here(b, end);
 }
 
-static void compile_for(Build *b, Stmt s) {
+static void compile_for(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
-  Val lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
+  VmVal lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) { /* what the body sets does not move the end */
     u32 copy = new_reg(b, VC_l, 1);
@@ -114,7 +114,7 @@ static void compile_for(Build *b, Stmt s) {
 /* ---- kernels ---- */
 
 /* Registers that only constants name are registers here; others are memory. */
-static void choose_registers(Build *b, StmtId first) {
+static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
@@ -135,7 +135,7 @@ static void choose_registers(Build *b, StmtId first) {
   }
 }
 
-static void give_registers(Build *b, StmtId first) {
+static void give_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   choose_registers(b, first);
@@ -157,12 +157,12 @@ static void give_registers(Build *b, StmtId first) {
     u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8, r = new_reg(b, cls, 1);
     b->reg.at[r].slots = (u32)n * slots;
     b->reg.at[r].named = true;
-    b->bufreg[s->buf] = (Val){r, 0, buf->lanes};
+    b->bufreg[s->buf] = (VmVal){r, 0, buf->lanes};
   }
 }
 
 /* Unrolling makes variables. */
-static void know_vars(Build *b, StmtId first) {
+static void know_vars(VmBuild *b, StmtId first) {
   u32 n = b->p->var.n;
   const Stmt *s;
   if (n > b->nvar) {
@@ -180,7 +180,7 @@ static void know_vars(Build *b, StmtId first) {
     if (s->kind == ST_set) b->sets[s->var] = true;
 }
 
-static void compile_kernel(Build *b, StmtId body) {
+static void compile_kernel(VmBuild *b, StmtId body) {
   StmtId flat = prog_unroll(b->p, body, b->a);
   if (flat) body = flat;
   know_vars(b, body);
@@ -190,9 +190,44 @@ static void compile_kernel(Build *b, StmtId body) {
   level_pop(b);
 }
 
-static void compile_stmt(Build *b, StmtId id) {
+/* A sum in registers to which lanes of memory, or one element of it, times something are added: the
+ * load is part of the instruction. */
+static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
+  const Expr *e = prog_expr(b->p, s->a), *c, *x = NULL;
+  u32 at, k = 0;
+  if (e->kind != EX_op || e->op != OP_fma || e->dt != DT_f32 || e->lanes == 1) return false;
+  c = prog_expr(b->p, e->arg[2]);
+  if (c->kind != EX_load || c->ref != s->buf || !in_registers(b, c->ref, c->arg, &at) ||
+      b->reg.at[at].off != b->reg.at[acc].off)
+    return false;
+  for (; k < 2; k++) {
+    x = prog_expr(b->p, e->arg[k]);
+    if (x->kind == EX_splat) x = prog_expr(b->p, x->arg[0]);
+    if (x->kind == EX_load && x->dt == DT_f32 && prog_buf(b->p, x->ref)->space != BS_reg) break;
+  }
+  if (k == 2) return false;
+  bool one = x->lanes == 1;
+  VmPlace from = place(b, x->ref, x->arg);
+  VmVal y = widen_val(b, compile(b, e->arg[1 - k]), VC_f, e->lanes);
+  u32 w[5] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg};
+  effect(b, one ? VM_vfmab_f : VM_vfmam_f, e->lanes, w, 5);
+  return true;
+}
+
+static void store(VmBuild *b, const Stmt *s) {
+  u32 lanes = prog_expr(b->p, s->a)->lanes, reg;
+  if (in_registers(b, s->buf, s->idx, &reg)) {
+    if (!multiply_add(b, s, reg))
+      settle(b, compile(b, s->a), reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+    return;
+  }
+  VmVal v = compile(b, s->a);
+  VmPlace at = place(b, s->buf, s->idx);
+  store_to(b, &at, v, lanes);
+}
+
+static void compile_stmt(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
-  u32 reg;
   switch (s->kind) {
   case ST_for:
     if (!panel_loop(b, id) && !row_loop(b, s)) compile_for(b, *s);
@@ -201,21 +236,10 @@ static void compile_stmt(Build *b, StmtId id) {
   case ST_if: compile_if(b, *s); break;
   case ST_let: define(b, s->var, b->sets[s->var], compile(b, s->a)); break;
   case ST_set: set(b, id); break;
-  case ST_store: {
-    u32 lanes = prog_expr(b->p, s->a)->lanes;
-    Val v = compile(b, s->a);
-    s = prog_stmt(b->p, id);
-    if (in_registers(b, s->buf, s->idx, &reg)) {
-      settle(b, v, reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
-      break;
-    }
-    Place at = place(b, s->buf, s->idx);
-    store_to(b, &at, v, lanes);
-    break;
-  }
+  case ST_store: store(b, s); break;
   case ST_kernel: compile_kernel(b, s->body); break;
   case ST_require: {
-    Val ok = compile(b, s->a);
+    VmVal ok = compile(b, s->a);
     effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
     break;
   }
@@ -223,13 +247,13 @@ static void compile_stmt(Build *b, StmtId id) {
   }
 }
 
-void compile_list(Build *b, StmtId first) {
+void compile_list(VmBuild *b, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(b->p, id)->next) compile_stmt(b, id);
 }
 
 /* ---- programs ---- */
 
-static void number_buffers(Build *b) {
+static void number_buffers(VmBuild *b) {
   for (BufId id = 1; id < b->p->buf.n; id++) {
     const Buf *buf = prog_buf(b->p, id);
     b->buf[id] = UINT32_MAX;
@@ -238,7 +262,7 @@ static void number_buffers(Build *b) {
 }
 
 /* Symbols are in registers of their own, where whoever runs the code finds them. */
-static void add_symbols(Build *b, VmProgram *v) {
+static void add_symbols(VmBuild *b, VmProgram *v) {
   Prog *p = b->p;
   u32 nsym = p->nsym_var;
   v->symbol = NEWS(b->a, u32, nsym + 1);
@@ -264,14 +288,14 @@ static void need_symbols(Prog *p) {
 VmProgram *vm_compile(Prog *given, Arena *a) {
   Prog *p = prog_extend(given);
   VmProgram *v = NEW(a, VmProgram);
-  Build *b = NEW(a, Build);
+  VmBuild *b = NEW(a, VmBuild);
   need_symbols(p);
-  *b = (Build){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
+  *b = (VmBuild){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
   *vec_push(a, &b->reg) = (VReg){0}; /* 0 is none */
   b->nlabel = 1;
   know_vars(b, p->body);
   b->buf = NEWS(a, u32, p->buf.n);
-  b->bufreg = NEWS(a, Val, p->buf.n);
+  b->bufreg = NEWS(a, VmVal, p->buf.n);
   b->memory = NEWS(a, bool, p->buf.n);
   b->reads = NEWS(a, u32, p->buf.n);
   number_buffers(b);

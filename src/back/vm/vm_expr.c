@@ -13,21 +13,21 @@ static u32 latest(u32 a, u32 b) {
   return a > b ? a : b;
 }
 
-static Val read_var(Build *b, VarId v) {
+static VmVal read_var(VmBuild *b, VarId v) {
   VarInfo *i = &b->var[v];
-  Val x = i->val;
+  VmVal x = i->val;
   if (i->mutable) x.avail = latest(x.avail, i->level);
   return x;
 }
 
-bool row_depends(Build *b, ExprId e) {
+bool row_depends(VmBuild *b, ExprId e) {
   if (!b->row.var) return false;
   for (ExprWalk w = ex_walk(b->p, e); ex_next(&w);)
     if (w.e->kind == EX_var && (w.e->ref == b->row.var || !b->var[w.e->ref].val.lanes)) return true;
   return false;
 }
 
-Val widen_val(Build *b, Val v, VmClass cls, u32 lanes) {
+VmVal widen_val(VmBuild *b, VmVal v, VmClass cls, u32 lanes) {
   static const VmOp splat[] = {
       [VC_f] = VM_splat_f, [VC_d] = VM_splat_d, [VC_w] = VM_splat_w, [VC_l] = VM_splat_l};
   if (v.lanes == lanes || lanes == 1) return v;
@@ -37,40 +37,39 @@ Val widen_val(Build *b, Val v, VmClass cls, u32 lanes) {
 /* ---- places ---- */
 
 /* A sum of terms: coef * value, or value * value. */
-typedef struct Part {
-  Val x, by; /* by.reg 0: coef */
+typedef struct OffsetPart {
+  VmVal x, by; /* by.reg 0: coef */
   i64 coef;
-} Part;
+} OffsetPart;
 enum { MOST_PARTS = 64 };
-typedef struct Parts {
-  Part at[MOST_PARTS];
+typedef struct OffsetParts {
+  OffsetPart at[MOST_PARTS];
   u32 n;
-  i64 k;
-} Parts;
+} OffsetParts;
 
-static void add_part(Build *b, Parts *to, Val x, i64 coef, Val by) {
+static void add_part(VmBuild *b, OffsetParts *to, VmVal x, i64 coef, VmVal by) {
   for (u32 i = 0; i < to->n; i++) {
-    Part *p = &to->at[i];
+    OffsetPart *p = &to->at[i];
     if (p->x.reg != x.reg || p->by.reg != by.reg) continue;
     p->coef = (i64)((u64)p->coef + (u64)coef);
     return;
   }
   if (to->n == MOST_PARTS) fail(b->c, ERR_unsupported, LOC_NONE, "vm: an index has too many terms");
-  to->at[to->n++] = (Part){x, by, coef};
+  to->at[to->n++] = (OffsetPart){x, by, coef};
 }
 
-static Val sum_parts(Build *b, Parts *p) {
-  Val sum = {0};
+static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
+  VmVal sum = {0};
   for (u32 i = 1; i < p->n; i++) /* few: what is known first comes first */
     for (u32 k = i; k && p->at[k - 1].x.avail > p->at[k].x.avail; k--) {
-      Part t = p->at[k];
+      OffsetPart t = p->at[k];
       p->at[k] = p->at[k - 1];
       p->at[k - 1] = t;
     }
   for (u32 i = 0; i < p->n; i++) {
-    Part *t = &p->at[i];
+    OffsetPart *t = &p->at[i];
     if (!t->by.reg && !t->coef) continue;
-    Val by = t->by.reg ? t->by : integer(b, t->coef);
+    VmVal by = t->by.reg ? t->by : integer(b, t->coef);
     u32 avail = latest(latest(t->x.avail, by.avail), sum.avail);
     bool once = !t->by.reg && t->coef == 1;
     if (!sum.reg)
@@ -83,20 +82,20 @@ static Val sum_parts(Build *b, Parts *p) {
   return sum.reg ? sum : integer(b, 0);
 }
 
-static Val dim_val(Build *b, Dim d) {
+static VmVal dim_val(VmBuild *b, Dim d) {
   return compile(b, ex_dim(b->p, d));
 }
 
 /* Elements from one index of the axis to the next: a number, or *sym. */
-static i64 stride_of(Build *b, const Buf *buf, u32 axis, Val *sym) {
+static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
   i64 n = buf->lanes;
-  *sym = (Val){0};
+  *sym = (VmVal){0};
   for (u32 i = axis + 1; i < buf->rank; i++) {
     if (dim_is_const(buf->dim[i])) {
       n *= buf->dim[i] ? buf->dim[i] : 1;
       continue;
     }
-    Val d = dim_val(b, buf->dim[i]); /* an empty buffer has no elements that could be named */
+    VmVal d = dim_val(b, buf->dim[i]); /* an empty buffer has no elements that could be named */
     if (!sym->reg)
       *sym = d;
     else
@@ -108,23 +107,24 @@ static i64 stride_of(Build *b, const Buf *buf, u32 axis, Val *sym) {
 }
 
 /* A term of an index, e times coef times a stride. */
-static void add_term(Build *b, Place *to, Parts *parts, const AffTerm *t, i64 stride, Val sym) {
+static void add_term(VmBuild *b, VmPlace *to, OffsetParts *parts, const AffTerm *t, i64 stride,
+                     VmVal sym) {
   i64 coef = sym.reg ? t->coef : (i64)((u64)t->coef * (u64)stride);
-  Val x = t->var && t->var == b->row.var ? b->row.at : compile(b, t->e);
+  VmVal x = t->var && t->var == b->row.var ? b->row.at : compile(b, t->e);
   if (t->var && t->var == b->row.var) {
     to->moves = true;
     if (!sym.reg)
       to->inc += coef * b->row.step;
     else {
-      Val s = pure(b, VM_mul_l, 1, VC_l, sym.avail,
-                   (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
+      VmVal s = pure(b, VM_mul_l, 1, VC_l, sym.avail,
+                     (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
       to->step = !to->step.reg ? s
                                : pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
                                       (u32[]){to->step.reg, s.reg}, 2);
     }
   }
   if (!sym.reg) {
-    add_part(b, parts, x, coef, (Val){0});
+    add_part(b, parts, x, coef, (VmVal){0});
     return;
   }
   if (coef != 1) x = pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, integer(b, coef).reg}, 2);
@@ -132,10 +132,10 @@ static void add_term(Build *b, Place *to, Parts *parts, const AffTerm *t, i64 st
 }
 
 /* Offsets of all lanes, where they are no arithmetic series. */
-static void place_apart(Build *b, Place *to, const Buf *buf, const ExprId *idx) {
-  Val sum = {0};
+static void place_apart(VmBuild *b, VmPlace *to, const Buf *buf, const ExprId *idx) {
+  VmVal sum = {0};
   for (u32 i = 0; i < buf->rank; i++) {
-    Val sym, x = compile(b, idx[i]);
+    VmVal sym, x = compile(b, idx[i]);
     i64 stride = stride_of(b, buf, i, &sym);
     if (!sym.reg) sym = integer(b, stride);
     if (stride != 1 || sym.avail || sym.reg != integer(b, 1).reg) {
@@ -160,21 +160,20 @@ static void place_apart(Build *b, Place *to, const Buf *buf, const ExprId *idx) 
 }
 
 /* A row whose lanes are a constant distance apart? */
-static bool is_series(Build *b, const Affine *a) {
+static bool is_series(VmBuild *b, const Affine *a) {
   for (u32 i = 0; i < a->n; i++)
     if (a->t[i].var != b->row.var && row_depends(b, a->t[i].e)) return false;
   return true;
 }
 
-Place place(Build *b, BufId id, const ExprId *idx) {
+VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
   const Buf *buf = prog_buf(b->p, id);
-  Place to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
-  Parts parts;
+  VmPlace to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
+  OffsetParts parts;
   parts.n = 0;
-  parts.k = 0;
   for (u32 i = 0; i < buf->rank; i++) {
     Affine a;
-    Val sym;
+    VmVal sym;
     if (!affine_of(b->p, idx[i], &a)) a = (Affine){.n = 1, .t = {{idx[i], 0, 1}}};
     if (!is_series(b, &a)) {
       place_apart(b, &to, buf, idx);
@@ -188,18 +187,32 @@ Place place(Build *b, BufId id, const ExprId *idx) {
       add_part(b, &parts, integer(b, a.k), 1, sym);
   }
   if (to.step.reg && to.inc) {
-    Val inc = integer(b, to.inc);
+    VmVal inc = integer(b, to.inc);
     to.step = pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
   }
   if (to.k != (i32)to.k) {
-    add_part(b, &parts, integer(b, to.k), 1, (Val){0});
+    add_part(b, &parts, integer(b, to.k), 1, (VmVal){0});
     to.k = 0;
   }
   to.at = sum_parts(b, &parts);
   return to;
 }
 
-Val load_from(Build *b, const Place *at, u32 lanes) {
+VmPlace place_affine(VmBuild *b, BufId id, const Affine *a) {
+  VmPlace to = {.buf = b->buf[prog_root(b->p, id)], .dt = prog_buf(b->p, id)->dt, .k = a->k};
+  OffsetParts parts;
+  parts.n = 0;
+  for (u32 i = 0; i < a->n; i++)
+    if (a->t[i].coef) add_part(b, &parts, read_var(b, a->t[i].var), a->t[i].coef, (VmVal){0});
+  if (to.k != (i32)to.k) {
+    add_part(b, &parts, integer(b, to.k), 1, (VmVal){0});
+    to.k = 0;
+  }
+  to.at = sum_parts(b, &parts);
+  return to;
+}
+
+VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
   if (at->apart) return result(b, VM_gather, 0, cls, w, 4);
@@ -221,7 +234,7 @@ Val load_from(Build *b, const Place *at, u32 lanes) {
   return result(b, VM_load, lanes, cls, w, 4);
 }
 
-void store_to(Build *b, const Place *at, Val v, u32 lanes) {
+void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   if (at->moves || at->apart) lanes = 0;
   v = widen_val(b, v, cls, lanes);
@@ -246,7 +259,7 @@ void store_to(Build *b, const Place *at, Val v, u32 lanes) {
   effect(b, op, lanes, w, n);
 }
 
-bool in_registers(Build *b, BufId id, const ExprId *idx, u32 *reg) {
+bool in_registers(VmBuild *b, BufId id, const ExprId *idx, u32 *reg) {
   const Buf *buf = prog_buf(b->p, id);
   i64 at = 0, x;
   if (!b->bufreg[id].reg) return false;
@@ -262,7 +275,7 @@ bool in_registers(Build *b, BufId id, const ExprId *idx, u32 *reg) {
 
 /* ---- operators ---- */
 
-u32 operation(Build *b, Op op, DType of, DType to) {
+u32 operation(VmBuild *b, Op op, DType of, DType to) {
   MathPart part = op < OP_SCALARS && op_info[op].nin_min == 1 ? scalar_part(b->p->math, op, of) : 0;
   return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
 }
@@ -296,30 +309,30 @@ static VmOp binary(Op op, DType dt) {
 }
 
 /* Results of + - * and of functions are not yet what the type can hold. */
-static Val fitted(Build *b, Val v, DType dt) {
+static VmVal fitted(VmBuild *b, VmVal v, DType dt) {
   if (dt == DT_f32 || dt == DT_f64 || dt == DT_i32 || dt == DT_i64 || dt == DT_u64) return v;
   return pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
 }
 
-static Val apply_binary(Build *b, VmOp op, const Expr *e, DType dt, const Val *x) {
+static VmVal apply_binary(VmBuild *b, VmOp op, const Expr *e, DType dt, const VmVal *x) {
   bool swap = e->op == OP_gt || e->op == OP_ge, pred = op_info[e->op].res == OR_pred;
-  Val l = x[swap], r = x[!swap];
+  VmVal l = x[swap], r = x[!swap];
   u32 lanes = l.lanes == 1 ? r.lanes : l.lanes, avail = latest(l.avail, r.avail);
   u32 form = l.lanes == 1 ? (r.lanes == 1 ? 0 : 3) : r.lanes == 1 ? 2 : 1;
   VmClass cls = pred ? VC_w : vm_class(dt);
-  Val v = pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
+  VmVal v = pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
   bool wraps = e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div;
   return wraps ? fitted(b, v, dt) : v;
 }
 
-static Val apply_fma(Build *b, DType dt, Val *x, u32 lanes) {
+static VmVal apply_fma(VmBuild *b, DType dt, VmVal *x, u32 lanes) {
   VmClass cls = vm_class(dt);
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   if (lanes == 1)
     return pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, avail,
                 (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
   if (x[0].lanes == 1) {
-    Val t = x[0];
+    VmVal t = x[0];
     x[0] = x[1];
     x[1] = t;
   }
@@ -329,7 +342,7 @@ static Val apply_fma(Build *b, DType dt, Val *x, u32 lanes) {
   return pure(b, op, lanes, cls, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
 }
 
-static Val apply_dot(Build *b, Op op, Val *x, u32 lanes) {
+static VmVal apply_dot(VmBuild *b, Op op, VmVal *x, u32 lanes) {
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   bool one = x[0].lanes == 1 && lanes != 1;
   for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
@@ -337,7 +350,7 @@ static Val apply_dot(Build *b, Op op, Val *x, u32 lanes) {
   return pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
 }
 
-static Val apply_general(Build *b, const Expr *e, DType of, Val *x, u32 lanes) {
+static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 lanes) {
   u32 w[4], avail = 0;
   for (u32 i = 0; i < e->narg; i++) {
     VmClass cls = e->op == OP_select && !i ? VC_w : vm_class(of);
@@ -352,21 +365,21 @@ static Val apply_general(Build *b, const Expr *e, DType of, Val *x, u32 lanes) {
     return pure(b, sel[cls], lanes, cls, avail, w, 3);
   }
   if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
-    Val v = pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
+    VmVal v = pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
     return fitted(b, v, of); /* what the general way has rounded stays */
   }
   return pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
 }
 
-static Val apply_convert(Build *b, const Expr *e, DType of, Val x) {
+static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
   if (e->op == OP_cast && of == e->dt) return x;
   u32 how = (u32)of | (u32)e->dt << 8 | (u32)e->sat << 16;
   return pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
               (u32[]){x.reg, how}, 2);
 }
 
-static Val compile_op(Build *b, const Expr *e) {
-  Val x[3] = {{0}};
+static VmVal compile_op(VmBuild *b, const Expr *e) {
+  VmVal x[3] = {{0}};
   DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
   u32 lanes = 1;
   for (u32 i = 0; i < e->narg; i++) {
@@ -384,7 +397,7 @@ static Val compile_op(Build *b, const Expr *e) {
   return apply_general(b, e, of, x, lanes);
 }
 
-static Val compile_shuffle(Build *b, const Expr *e) {
+static VmVal compile_shuffle(VmBuild *b, const Expr *e) {
   VmClass cls = vm_class(e->dt);
   u32 per = prog_expr(b->p, e->arg[0])->lanes, to = new_reg(b, cls, e->lanes);
   for (u32 k = 0; k < e->narg; k++) {
@@ -403,25 +416,25 @@ static Val compile_shuffle(Build *b, const Expr *e) {
     effect(b, vm_class_bytes(cls) == 4 ? VM_pick_w : VM_pick_l, e->lanes, w,
            3 + (e->lanes + 3) / 4);
   }
-  return (Val){to, b->cur + 1, e->lanes};
+  return (VmVal){to, b->cur + 1, e->lanes};
 }
 
-static Val compile_load(Build *b, const Expr *e) {
+static VmVal compile_load(VmBuild *b, const Expr *e) {
   u32 reg;
-  if (in_registers(b, e->ref, e->arg, &reg)) return (Val){reg, b->cur + 1, e->lanes};
-  Place at = place(b, e->ref, e->arg);
+  if (in_registers(b, e->ref, e->arg, &reg)) return (VmVal){reg, b->cur + 1, e->lanes};
+  VmPlace at = place(b, e->ref, e->arg);
   return load_from(b, &at, e->lanes);
 }
 
-static Val compile_random(Build *b, const Expr *e) {
-  Val seed = compile(b, e->arg[0]), at = compile(b, e->arg[1]);
+static VmVal compile_random(VmBuild *b, const Expr *e) {
+  VmVal seed = compile(b, e->arg[0]), at = compile(b, e->arg[1]);
   u32 lanes = seed.lanes == 1 ? at.lanes : seed.lanes;
   seed = widen_val(b, seed, VC_l, lanes);
   at = widen_val(b, at, VC_l, lanes);
   return result(b, VM_random, lanes, vm_class(e->dt), (u32[]){seed.reg, at.reg, e->dt}, 3);
 }
 
-static Val row_counter(Build *b) {
+static VmVal row_counter(VmBuild *b) {
   if (!b->row.iota.reg)
     b->row.iota =
         result(b, VM_iota, 0, VC_l, (u32[]){b->row.at.reg, integer(b, b->row.step).reg}, 2);
@@ -429,7 +442,7 @@ static Val row_counter(Build *b) {
   return b->row.iota;
 }
 
-Val compile(Build *b, ExprId id) {
+VmVal compile(VmBuild *b, ExprId id) {
   const Expr *e = prog_expr(b->p, id);
   switch (e->kind) {
   case EX_const: return constant(b, e->dt, e->imm);
@@ -439,19 +452,19 @@ Val compile(Build *b, ExprId id) {
   case EX_splat: return compile(b, e->arg[0]);
   case EX_hreduce: {
     const Expr *a = prog_expr(b->p, e->arg[0]);
-    Val x = widen_val(b, compile(b, e->arg[0]), vm_class(a->dt), a->lanes);
-    Val to = result(b, VM_reduce, a->lanes, vm_class(e->dt),
-                    (u32[]){x.reg, operation(b, e->op, e->dt, e->dt)}, 2);
+    VmVal x = widen_val(b, compile(b, e->arg[0]), vm_class(a->dt), a->lanes);
+    VmVal to = result(b, VM_reduce, a->lanes, vm_class(e->dt),
+                      (u32[]){x.reg, operation(b, e->op, e->dt, e->dt)}, 2);
     to.lanes = 1;
     return to;
   }
   case EX_shuffle: return compile_shuffle(b, e);
   case EX_quad: {
     const Expr *a = prog_expr(b->p, e->arg[0]);
-    Place at = place(b, a->ref, a->arg);
+    VmPlace at = place(b, a->ref, a->arg);
     return result(b, VM_quad, 1, VC_w, (u32[]){at.buf, at.at.reg, (u32)(i32)at.k, at.dt}, 4);
   }
   case EX_random: return compile_random(b, e);
-  default: return (Val){0};
+  default: return (VmVal){0};
   }
 }

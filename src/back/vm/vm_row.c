@@ -12,7 +12,7 @@
 #include <string.h>
 #include "ir/prog_mem.h"
 
-bool flat_of(Build *b, BufId id, const ExprId *idx, Affine *to) {
+bool flat_of(VmBuild *b, BufId id, const ExprId *idx, Affine *to) {
   const Buf *buf = prog_buf(b->p, id);
   i64 stride = buf->lanes;
   *to = (Affine){0};
@@ -47,34 +47,34 @@ static bool same_terms(const Affine *x, const Affine *y) {
 
 enum { MOST_ACCESSES = 64, MOST_LOCALS = 64 };
 
-typedef struct Access {
+typedef struct RowAccess {
   BufId buf;
   const ExprId *idx;
   const Stmt *store; /* NULL: a load */
-} Access;
+} RowAccess;
 
-typedef struct Look {
-  Build *b;
+typedef struct RowLook {
+  VmBuild *b;
   const Stmt *loop;
-  Access acc[MOST_ACCESSES];
+  RowAccess acc[MOST_ACCESSES];
   u32 nacc;
   VarId local[MOST_LOCALS], carried[MOST_LOCALS];
   u32 nlocal, ncarried;
-} Look;
+} RowLook;
 
 static bool has_var(const VarId *at, u32 n, VarId v) {
   while (n && at[n - 1] != v) n--;
   return n != 0;
 }
 
-static bool look_access(Look *o, BufId buf, const ExprId *idx, const Stmt *store) {
+static bool look_access(RowLook *o, BufId buf, const ExprId *idx, const Stmt *store) {
   if (o->nacc == MOST_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
   if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* registers */
-  o->acc[o->nacc++] = (Access){buf, idx, store};
+  o->acc[o->nacc++] = (RowAccess){buf, idx, store};
   return true;
 }
 
-static bool look_expr(Look *o, ExprWalk w) {
+static bool look_expr(RowLook *o, ExprWalk w) {
   while (ex_next(&w)) {
     if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad ||
         w.e->kind == EX_shuffle)
@@ -84,7 +84,7 @@ static bool look_expr(Look *o, ExprWalk w) {
   return true;
 }
 
-static bool look_stmt(Look *o, const Stmt *s) {
+static bool look_stmt(RowLook *o, const Stmt *s) {
   Prog *p = o->b->p;
   if (s->kind == ST_barrier) return true;
   if (s->kind != ST_let && s->kind != ST_set && s->kind != ST_store) return false;
@@ -102,7 +102,7 @@ static bool look_stmt(Look *o, const Stmt *s) {
   return true;
 }
 
-static bool mentions_any(Look *o, const ExprId *idx, u32 n) {
+static bool mentions_any(RowLook *o, const ExprId *idx, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
       if (w.e->kind == EX_load || (w.e->kind == EX_var && has_var(o->local, o->nlocal, w.e->ref)))
@@ -111,8 +111,8 @@ static bool mentions_any(Look *o, const ExprId *idx, u32 n) {
 }
 
 /* Do both touch the same element in every iteration, and another one in each? */
-static bool same_element(Look *o, const Access *x, const Access *y) {
-  Build *b = o->b;
+static bool same_element(RowLook *o, const RowAccess *x, const RowAccess *y) {
+  VmBuild *b = o->b;
   Affine fx, fy;
   if (dtype_bytes(prog_buf(b->p, x->buf)->dt) != dtype_bytes(prog_buf(b->p, y->buf)->dt))
     return false;
@@ -131,7 +131,7 @@ static bool same_element(Look *o, const Access *x, const Access *y) {
   return moves;
 }
 
-static bool is_uniform(Look *o, const ExprId *idx, u32 n) {
+static bool is_uniform(RowLook *o, const ExprId *idx, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
       if (w.e->kind == EX_load || (w.e->kind == EX_var && (w.e->ref == o->loop->var ||
@@ -141,7 +141,7 @@ static bool is_uniform(Look *o, const ExprId *idx, u32 n) {
 }
 
 /* op(y[k], x) stored to y[k], which does not move: which operand is y[k]; -1: none. */
-static int folds_memory(Look *o, const Stmt *s) {
+static int folds_memory(RowLook *o, const Stmt *s) {
   const Expr *e = prog_expr(o->b->p, s->a);
   if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
   if (!is_uniform(o, s->idx, s->nidx)) return -1;
@@ -154,10 +154,10 @@ static int folds_memory(Look *o, const Stmt *s) {
   return -1;
 }
 
-static bool memory_allows(Look *o) {
+static bool memory_allows(RowLook *o) {
   Prog *p = o->b->p;
   for (u32 i = 0; i < o->nacc; i++) {
-    const Access *s = &o->acc[i];
+    const RowAccess *s = &o->acc[i];
     if (!s->store) continue;
     u32 company = 0, others = 0;
     for (u32 k = 0; k < o->nacc; k++) {
@@ -174,7 +174,7 @@ static bool memory_allows(Look *o) {
 }
 
 /* A fold: op(v, x) or op(x, v), or fma(a, b, v): the operand that is v; -1: none. */
-static int accumulator(Build *b, VarId v, const Expr *e) {
+static int accumulator(VmBuild *b, VarId v, const Expr *e) {
   if (e->kind != EX_op || op_info[e->op].res != OR_same) return -1;
   u32 from = e->op == OP_fma ? 2 : 0;
   if (e->narg != 2 && e->op != OP_fma) return -1;
@@ -185,7 +185,7 @@ static int accumulator(Build *b, VarId v, const Expr *e) {
   return -1;
 }
 
-static bool variables_allow(Look *o) {
+static bool variables_allow(RowLook *o) {
   Prog *p = o->b->p;
   for (u32 i = 0; i < o->ncarried; i++) {
     u32 reads = 0;
@@ -206,33 +206,33 @@ static bool variables_allow(Look *o) {
 /* ---- writing ---- */
 
 /* to = op(to, x), lane by lane. */
-static void fold(Build *b, Val to, const Expr *e, int acc) {
+static void fold(VmBuild *b, VmVal to, const Expr *e, int acc) {
   VmClass cls = vm_class(e->dt);
   bool exact = e->dt == DT_f32 || e->dt == DT_f64;
   if (e->op == OP_fma) {
-    Val x = widen_val(b, compile(b, e->arg[0]), cls, 0),
-        y = widen_val(b, compile(b, e->arg[1]), cls, 0);
+    VmVal x = widen_val(b, compile(b, e->arg[0]), cls, 0),
+          y = widen_val(b, compile(b, e->arg[1]), cls, 0);
     effect(b, cls == VC_f ? VM_fdot_f : VM_fdot_d, 0, (u32[]){to.reg, x.reg, y.reg}, 3);
     return;
   }
   const Expr *x = prog_expr(b->p, e->arg[1 - acc]);
   if (exact && e->op == OP_add && x->kind == EX_op && x->op == OP_mul) {
-    Val l = widen_val(b, compile(b, x->arg[0]), cls, 0),
-        r = widen_val(b, compile(b, x->arg[1]), cls, 0);
+    VmVal l = widen_val(b, compile(b, x->arg[0]), cls, 0),
+          r = widen_val(b, compile(b, x->arg[1]), cls, 0);
     effect(b, cls == VC_f ? VM_dot_f : VM_dot_d, 0, (u32[]){to.reg, l.reg, r.reg}, 3);
     return;
   }
-  Val v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);
+  VmVal v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);
   effect(b, acc ? VM_foldr : VM_fold, 0, (u32[]){to.reg, v.reg, operation(b, e->op, e->dt, e->dt)},
          3);
 }
 
-static bool contiguous(const Place *p) {
+static bool contiguous(const VmPlace *p) {
   return p->dt == DT_f32 && p->moves && !p->apart && !p->step.reg && p->inc == 1;
 }
 
 /* y = y + x * z in f32, element by element of memory: one instruction. */
-static bool multiply_add(Build *b, Look *o, const Stmt *s) {
+static bool multiply_add(VmBuild *b, RowLook *o, const Stmt *s) {
   const Expr *e = prog_expr(b->p, s->a);
   if (e->dt != DT_f32 || e->kind != EX_op || e->op != OP_add) return false;
   const Expr *y = prog_expr(b->p, e->arg[0]), *m = prog_expr(b->p, e->arg[1]);
@@ -243,7 +243,7 @@ static bool multiply_add(Build *b, Look *o, const Stmt *s) {
   if (!row_depends(b, m->arg[0])) first = 1;
   const Expr *x = prog_expr(b->p, m->arg[first]), *z = prog_expr(b->p, m->arg[1 - first]);
   if (x->kind != EX_load || !is_uniform(o, &m->arg[1 - first], 0)) return false;
-  Place py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
+  VmPlace py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
   if (!contiguous(&py) || !contiguous(&px)) return false;
   u32 w[9] = {py.buf, py.at.reg, (u32)(i32)py.k, px.buf, px.at.reg, (u32)(i32)px.k};
   if (!row_depends(b, m->arg[1 - first])) {
@@ -252,7 +252,7 @@ static bool multiply_add(Build *b, Look *o, const Stmt *s) {
     return true;
   }
   if (z->kind != EX_load) return false;
-  Place pz = place(b, z->ref, z->arg);
+  VmPlace pz = place(b, z->ref, z->arg);
   if (!contiguous(&pz)) return false;
   w[6] = pz.buf;
   w[7] = pz.at.reg;
@@ -261,32 +261,32 @@ static bool multiply_add(Build *b, Look *o, const Stmt *s) {
   return true;
 }
 
-static void write_store(Build *b, Look *o, const Stmt *s) {
+static void write_store(VmBuild *b, RowLook *o, const Stmt *s) {
   int acc = folds_memory(o, s);
   if (acc >= 0) {
-    Place at = place(b, s->buf, s->idx);
-    Val v = load_from(b, &at, 1);
+    VmPlace at = place(b, s->buf, s->idx);
+    VmVal v = load_from(b, &at, 1);
     u32 reg = new_reg(b, vm_class(at.dt), 1);
     settle(b, v, reg, vm_class(at.dt), 1);
-    fold(b, (Val){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
-    store_to(b, &at, (Val){reg, b->cur + 1, 1}, 1);
+    fold(b, (VmVal){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
+    store_to(b, &at, (VmVal){reg, b->cur + 1, 1}, 1);
     return;
   }
   if (multiply_add(b, o, s)) return;
-  Val v = compile(b, s->a);
-  Place at = place(b, s->buf, s->idx);
+  VmVal v = compile(b, s->a);
+  VmPlace at = place(b, s->buf, s->idx);
   store_to(b, &at, v, 0);
 }
 
-static void write_stmt(Build *b, Look *o, const Stmt *s) {
+static void write_stmt(VmBuild *b, RowLook *o, const Stmt *s) {
   if (s->kind == ST_store) {
     write_store(b, o, s);
   } else if (s->kind == ST_let || (s->kind == ST_set && has_var(o->local, o->nlocal, s->var))) {
-    Val v = compile(b, s->a);
+    VmVal v = compile(b, s->a);
     if (b->reg.at[v.reg].named) {
       u32 copy = new_reg(b, vm_class(prog_var(b->p, s->var)->dt), 1);
       settle(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
-      v = (Val){copy, b->cur + 1, 1};
+      v = (VmVal){copy, b->cur + 1, 1};
     }
     b->def = 0; /* what the variable holds is read from there */
     b->var[s->var] = (VarInfo){.val = v};
@@ -296,9 +296,9 @@ static void write_stmt(Build *b, Look *o, const Stmt *s) {
   }
 }
 
-bool row_loop(Build *b, const Stmt *loop) {
+bool row_loop(VmBuild *b, const Stmt *loop) {
   Prog *p = b->p;
-  Look *o = NEW(b->a, Look);
+  RowLook *o = NEW(b->a, RowLook);
   o->b = b;
   o->loop = loop;
   if (b->row.var || !loop->body) return false;
@@ -306,7 +306,7 @@ bool row_loop(Build *b, const Stmt *loop) {
     if (!look_stmt(o, prog_stmt(p, id))) return false;
   if (!memory_allows(o) || !variables_allow(o)) return false;
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
-  Val lo = compile(b, loop->a), hi = compile(b, loop->b), step = integer(b, loop->step);
+  VmVal lo = compile(b, loop->a), hi = compile(b, loop->b), step = integer(b, loop->step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) {
     u32 copy = new_reg(b, VC_l, 1);

@@ -68,7 +68,7 @@ static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
     if (k == UINT32_MAX || bp->alias) continue;
     if (bp->space == BS_const)
       o->buf[k] = borrow(o, bp->data);
-    else if (bp->space == BS_state && mem_bytes(p, b, &bytes, &sym))
+    else if (state && bp->space == BS_state && mem_bytes(p, b, &bytes, &sym))
       o->buf[k] = (VmMem){state->at[b], bytes};
     else if (prog_is_planned(bp) && arena && mem_bytes(p, b, &bytes, &sym))
       o->buf[k] = (VmMem){arena + bp->offset, bytes};

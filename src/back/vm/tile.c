@@ -1,29 +1,27 @@
-/* tile.h: the loops of a panel, for machine.c.
+/* tile.c: the instruction `panel`.
  *
  * In: sums in registers of the machine, and two operands that walk through memory in three loops
  * around each other. Out: the sums. Method: rows x columns vectors stay in registers of the CPU
  * while the loops run; there is a function for each number of rows and columns that registers have
  * room for, and larger panels are done in parts. Every sum is added up in the order of the loops,
- * whatever the parts are. Where there are no such vectors, plain loops do the same.
+ * whatever the parts are. Where there are no such vectors, plain loops do the same. Compiled as
+ * machine.c is, once for each instruction set.
  */
-#ifndef INGOT_VM_TILE_H
-#define INGOT_VM_TILE_H
+#include "back/vm/lanes.h"
 
-typedef struct Walk {
+#if defined(VM_AVX512)
+#define TILE_NAME vm_tile_avx512
+#elif defined(VM_AVX2)
+#define TILE_NAME vm_tile_avx2
+#else
+#define TILE_NAME vm_tile
+#endif
+
+typedef struct TileWalk {
   const u8 *at; /* the element at the beginning of all loops, of the first row or column */
   i64 step[3];  /* bytes, of the loops from the outermost on */
   i64 next;     /* bytes, to the next row or column */
-} Walk;
-
-static inline i32 tile_dot4(u32 a, u32 b) {
-  return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +
-         (i32)(u8)(a >> 16) * (i8)(u8)(b >> 16) + (i32)(u8)(a >> 24) * (i8)(u8)(b >> 24);
-}
-
-static inline u32 tile_dot2(u32 a, u32 b) {
-  return (u32)((i32)(i16)(u16)a * (i16)(u16)b) +
-         (u32)((i32)(i16)(u16)(a >> 16) * (i16)(u16)(b >> 16));
-}
+} TileWalk;
 
 /* One element of a panel: sum + x * y. */
 static void tile_lane(u32 kind, vm_uw *acc, const vm_uw *x, const vm_uw *y) {
@@ -34,13 +32,13 @@ static void tile_lane(u32 kind, vm_uw *acc, const vm_uw *x, const vm_uw *y) {
   case VP_fma_m: *sum = im_fmaf(a, b, *sum); break;
   case VP_mac_b:
   case VP_mac_m: *sum = *sum + a * b; break;
-  case VP_dot4_b: *acc += (u32)tile_dot4(*x, *y); break;
-  default: *acc += tile_dot2(*x, *y); break;
+  case VP_dot4_b: *acc += (u32)lane_dot4(*x, *y); break;
+  default: *acc += lane_dot2(*x, *y); break;
   }
 }
 
 static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
-                       const Walk *x, const Walk *y) {
+                       const TileWalk *x, const TileWalk *y) {
   u32 wide = kind == VP_fma_m || kind == VP_mac_m;
   for (i64 i0 = 0; i0 < n[0]; i0++)
     for (i64 i1 = 0; i1 < n[1]; i1++)
@@ -88,8 +86,8 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 
 /* R x C sums, of a row that has `cols` in the file. */
 #define TILE(R, C, V, W, get, type, keep)                                                          \
-  static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n, const Walk *x,     \
-                                              const Walk *y) {                                     \
+  static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n, const TileWalk *x, \
+                                              const TileWalk *y) {                                 \
     V sum[R][C];                                                                                   \
     TILE_UNROLL for (u32 r = 0; r < R; r++) {                                                      \
       TILE_UNROLL for (u32 c = 0; c < C; c++) sum[r][c] =                                          \
@@ -117,7 +115,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
   }
 
 enum { TILE_ROWS = 14, TILE_COLS = 4 };
-typedef void Tile(u32 *acc, u32 cols, const i64 *n, const Walk *x, const Walk *y);
+typedef void TileLoops(u32 *acc, u32 cols, const i64 *n, const TileWalk *x, const TileWalk *y);
 
 #define TILE_LIST(DO, ...)                                                                         \
   DO(1, 1, __VA_ARGS__)                                                                            \
@@ -155,7 +153,7 @@ typedef void Tile(u32 *acc, u32 cols, const i64 *n, const Walk *x, const Walk *y
 #define TILE_PLACE(R, C, W, get, keep) [C][R] = tile_##get##keep##W##_##R##_##C,
 #define TILES(V, W, get, type, keep)                                                               \
   TILE_LIST(TILE, V, W, get, type, keep)                                                           \
-  static Tile *const tiles_##get##keep##W[TILE_COLS + 1][TILE_ROWS + 1] = {                        \
+  static TileLoops *const tiles_##get##keep##W[TILE_COLS + 1][TILE_ROWS + 1] = {                   \
       TILE_LIST(TILE_PLACE, W, get, keep)};
 
 TILES(__m256, 8, ONE, f, fma)
@@ -168,10 +166,10 @@ TILES(__m512i, 16, ONE, w, dot2)
 TILES(__m512i, 16, ONE, w, dot4)
 #endif
 
-typedef Tile *const (*Tiles)[TILE_ROWS + 1];
+typedef TileLoops *const (*TileTable)[TILE_ROWS + 1];
 
 /* w: lanes of the vectors it has. */
-static Tiles tiles_of(u32 kind, u32 lanes, u32 *w) {
+static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
 #if defined(__AVX512F__)
   *w = 16;
   if (lanes % 16 == 0) switch (kind) {
@@ -193,16 +191,16 @@ static Tiles tiles_of(u32 kind, u32 lanes, u32 *w) {
 }
 
 /* Of so many rows or columns, how many at a time: parts that are about equal. */
-static u32 tile_part(Tile *const *row, u32 left, u32 most) {
+static u32 tile_part(TileLoops *const *row, u32 left, u32 most) {
   u32 parts = (left + most - 1) / most, n = (left + parts - 1) / parts;
   while (n > 1 && !row[n]) n--;
   return n;
 }
 
-static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n, const Walk *x,
-                     const Walk *y) {
+static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
+                     const TileWalk *x, const TileWalk *y) {
   u32 w;
-  Tiles all = tiles_of(kind, lanes, &w);
+  TileTable all = tiles_of(kind, lanes, &w);
   if (!all) return false;
   bool joined = lanes == w || (kind != VP_fma_m && y->next == 4 * (i64)lanes);
   u32 parts = joined ? 1 : lanes / w; /* of a vector, each by itself */
@@ -211,7 +209,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
     for (u32 c = 0, nc; c < wide; c += nc) {
       nc = joined ? wide - c : 1;
       if (nc > TILE_COLS) nc = nc % 3 == 0 || nc > 8 ? 3 : nc > 6 ? 4 : nc == 5 ? 3 : 2;
-      Walk v = *y, u = *x;
+      TileWalk v = *y, u = *x;
       u32 *acc = sum + (joined ? (size_t)c : (size_t)c * (lanes / w) + part) * w;
       v.at += joined && lanes != w ? (i64)c * 4 * w : (i64)c * y->next;
       if (joined && lanes != w) v.next = 4 * (i64)w;
@@ -226,11 +224,60 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
   return true;
 }
 #else
-static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n, const Walk *x,
-                     const Walk *y) {
+static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
+                     const TileWalk *x, const TileWalk *y) {
   (void)kind, (void)sum, (void)lanes, (void)rows, (void)cols, (void)n, (void)x, (void)y;
   return false;
 }
 #endif
 
-#endif
+/* Where a walk reaches from its first element on, in elements: the least and the largest. */
+static bool walk_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, i64 lanes,
+                      i64 size) {
+  double lo = (double)at, hi = (double)at;
+  for (u32 k = 0; k < 3; k++) {
+    double d = (double)(i32)step[k] * (double)(n[k] - 1);
+    if (d < 0)
+      lo += d;
+    else
+      hi += d;
+  }
+  double d = (double)(i32)step[3] * (double)(count - 1);
+  if (d < 0)
+    lo += d;
+  else
+    hi += d;
+  return lo >= 0 && hi <= (double)(i64)(b->bytes / (u64)size) - (double)lanes;
+}
+
+#define FAR ((i64)1 << 44)
+
+/* Operands of a panel behind its first word: see vmops.def. False: it would leave a buffer. */
+bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
+  u32 rows = p[2], cols = p[3], kind = p[4];
+  bool wide = kind == VP_fma_m || kind == VP_mac_m;
+  /* elements of x are bytes, or halves, that are read four bytes at a time */
+  i64 size = kind == VP_dot4_b ? 1 : kind == VP_dot2_b ? 2 : 4;
+  i64 n[3], xa = (i64)m->file[p[9]], ya = (i64)m->file[p[16]];
+  for (u32 k = 0; k < 3; k++) {
+    n[k] = (i64)m->file[p[5 + k]];
+    if (n[k] <= 0) return true;
+    if (n[k] >= (i64)1 << 40) return false;
+  }
+  const VmMem *bx = &m->buf[p[8]], *by = &m->buf[p[15]];
+  if (xa < -FAR || xa > FAR || ya < -FAR || ya > FAR) return false;
+  xa += (i32)p[10];
+  ya += (i32)p[17];
+  if (!walk_fits(bx, xa, p + 11, n, rows, wide ? lanes : 4 / size, size)) return false;
+  if (!walk_fits(by, ya, p + 18, n, cols, lanes, 4)) return false;
+  TileWalk x = {bx->at + xa * size, {0}, (i32)p[14] * size};
+  TileWalk y = {by->at + ya * 4, {0}, (i32)p[21] * (i64)4};
+  for (u32 k = 0; k < 3; k++) {
+    x.step[k] = (i32)p[11 + k] * size;
+    y.step[k] = (i32)p[18 + k] * (i64)4;
+  }
+  u32 *sum = (u32 *)(void *)(m->file + p[1]);
+  if (!tile_run(kind, sum, lanes, rows, cols, n, &x, &y))
+    tile_plain(kind, sum, lanes, rows, cols, n, &x, &y);
+  return true;
+}

@@ -1,0 +1,44 @@
+/* lanes.h: elements of registers and of memory, for machine.c and tile.c. */
+#ifndef INGOT_VM_LANES_H
+#define INGOT_VM_LANES_H
+
+#include "back/vm/vm.h"
+#include "ir/mathlibf.h"
+
+#if defined(__GNUC__)
+#define VM_ALIAS __attribute__((may_alias))
+#else
+#define VM_ALIAS
+#endif
+/* A register is the same as the one written, or apart from it: no iteration waits for another. */
+#if defined(__clang__)
+#define VM_FREE _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define VM_FREE _Pragma("GCC ivdep")
+#else
+#define VM_FREE
+#endif
+
+typedef float VM_ALIAS vm_f;
+typedef double VM_ALIAS vm_d;
+typedef i32 VM_ALIAS vm_w;
+typedef i64 VM_ALIAS vm_l;
+typedef u32 VM_ALIAS vm_uw;
+typedef u64 VM_ALIAS vm_ul;
+typedef i8 VM_ALIAS vm_i8;
+typedef u8 VM_ALIAS vm_u8;
+typedef i16 VM_ALIAS vm_i16;
+typedef u16 VM_ALIAS vm_u16;
+
+/* The sums of products of OP_dot4 and OP_dot2. */
+static inline i32 lane_dot4(u32 a, u32 b) {
+  return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +
+         (i32)(u8)(a >> 16) * (i8)(u8)(b >> 16) + (i32)(u8)(a >> 24) * (i8)(u8)(b >> 24);
+}
+
+static inline u32 lane_dot2(u32 a, u32 b) {
+  return (u32)((i32)(i16)(u16)a * (i16)(u16)b) +
+         (u32)((i32)(i16)(u16)(a >> 16) * (i16)(u16)(b >> 16));
+}
+
+#endif
