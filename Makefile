@@ -129,18 +129,20 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The machine of the bytecode, once for each instruction set that it finds where it runs; not with sanitizers, which would take it for three.
+# Loops over lanes are written to be vectorised; nobody looks at the flags of floating-point exceptions.
+VM_LOOPS        := -O3 -fno-trapping-math
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
-VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512
 ifneq (,$(VM_X86))
 $(VM_OBJ): $(BUILD)/obj/src/back/vm/%.o:
 	@mkdir -p $(@D)
 	$(call say,CC,src/back/vm/$(notdir $*).c $(patsubst %/,%,$(dir $*)))
-	$(Q)$(CC) $(ALL_CFLAGS) -O3 $(VM_FLAGS_$(patsubst %/,%,$(dir $*))) -MMD -MP -c -o $@ src/back/vm/$(notdir $*).c
+	$(Q)$(CC) $(ALL_CFLAGS) $(VM_LOOPS) $(VM_FLAGS_$(patsubst %/,%,$(dir $*))) -MMD -MP -c -o $@ src/back/vm/$(notdir $*).c
 $(filter %/machine.o,$(VM_OBJ)): src/back/vm/machine.c
 $(filter %/tile.o,$(VM_OBJ)): src/back/vm/tile.c
 $(BUILD)/obj/src/back/vm/vm_run.o: ALL_CFLAGS += -DINGOT_VM_X86
 endif
-$(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
+$(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,$(VM_LOOPS))
 
 # The loops over rows are written to be vectorised.
 $(BUILD)/obj/src/back/interp/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)

@@ -19,6 +19,13 @@
 #define VM_FREE
 #endif
 
+/* A loop as long as a vector becomes one, if it is not written out before. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define VM_WHOLE _Pragma("GCC unroll 1")
+#else
+#define VM_WHOLE
+#endif
+
 typedef float VM_ALIAS vm_f;
 typedef double VM_ALIAS vm_d;
 typedef i32 VM_ALIAS vm_w;
@@ -29,6 +36,19 @@ typedef i8 VM_ALIAS vm_i8;
 typedef u8 VM_ALIAS vm_u8;
 typedef i16 VM_ALIAS vm_i16;
 typedef u16 VM_ALIAS vm_u16;
+
+/* max and min of eval.c, as two choices that need no jumps: NaN if either is, of equal ones the
+ * first. */
+#define LANE_ORDER(T, name, than)                                                                  \
+  static inline T name(T a, T b) {                                                                 \
+    const T x = b than a ? b : a;                                                                  \
+    return b != b ? b : x;                                                                         \
+  }
+LANE_ORDER(float, lane_larger_f, >)
+LANE_ORDER(float, lane_smaller_f, <)
+LANE_ORDER(double, lane_larger_d, >)
+LANE_ORDER(double, lane_smaller_d, <)
+#undef LANE_ORDER
 
 /* The sums of products of OP_dot4 and OP_dot2. */
 static inline i32 lane_dot4(u32 a, u32 b) {

@@ -25,7 +25,7 @@
 #define EACH_FEW(n, ...)                                                                           \
   do {                                                                                             \
     if ((n) == VM_WIDTH) {                                                                         \
-      VM_FREE for (u32 i = 0; i < VM_WIDTH; i++) {                                                 \
+      VM_FREE VM_WHOLE for (u32 i = 0; i < VM_WIDTH; i++) {                                        \
         __VA_ARGS__;                                                                               \
       }                                                                                            \
     } else                                                                                         \
@@ -312,8 +312,8 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       switch (o & 0xff) {
         FOLD(vm_f, add, a + b)
         FOLD(vm_f, mul, a * b)
-        FOLD(vm_f, max, b > a || b != b ? b : a)
-        FOLD(vm_f, min, b < a || b != b ? b : a)
+        FOLD(vm_f, max, lane_larger_f(a, b))
+        FOLD(vm_f, min, lane_smaller_f(a, b))
       default: break;
       }
       break;
@@ -321,8 +321,8 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       switch (o & 0xff) {
         FOLD(vm_d, add, a + b)
         FOLD(vm_d, mul, a * b)
-        FOLD(vm_d, max, b > a || b != b ? b : a)
-        FOLD(vm_d, min, b < a || b != b ? b : a)
+        FOLD(vm_d, max, lane_larger_d(a, b))
+        FOLD(vm_d, min, lane_smaller_d(a, b))
       default: break;
       }
       break;

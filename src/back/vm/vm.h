@@ -116,6 +116,11 @@ struct VmProgram {
   u32 nsymbol;
   Str *message;
   StmtId *needs; /* by message: the statement that requires it */
+  u8 *arena;     /* for all runs; NULL: the program is not planned */
+  u64 *file;     /* likewise */
 };
+
+/* vm_run.c: memory for all runs. */
+void vm_room(VmProgram *v, Arena *a);
 
 #endif

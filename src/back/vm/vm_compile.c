@@ -313,5 +313,6 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   v->buf = b->buf;
   v->message = b->message.at;
   v->needs = b->needs.at;
+  vm_room(v, a);
   return v;
 }

@@ -23,6 +23,11 @@ static u8 *aligned(Arena *a, u64 bytes) {
   return at + (64 - (uintptr_t)at % 64) % 64;
 }
 
+void vm_room(VmProgram *v, Arena *a) {
+  if (v->p->planned) v->arena = aligned(a, v->p->arena_bytes);
+  v->file = (u64 *)(void *)aligned(a, (u64)v->code.slots * 8);
+}
+
 static u64 bytes_now(VmCall *o, BufId b) {
   const Buf *bp = prog_buf(o->p, b);
   u64 n = dtype_bytes(bp->dt) * bp->lanes;
@@ -58,7 +63,7 @@ static VmMem borrow(VmCall *o, const Tensor *t) {
 static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   Prog *p = o->p;
   const InterpState *state = opt->state;
-  u8 *arena = p->planned ? aligned(o->a, p->arena_bytes) : NULL;
+  u8 *arena = o->v->arena;
   if (!state && prog_has_state(p)) state = interp_state(p, o->a);
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *bp = prog_buf(p, b);
@@ -117,7 +122,7 @@ static u32 (*machine(void))(Vm *) {
 static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   VmProgram *v = o->v;
   Vm m = {.code = &v->code, .buf = o->buf, .seed = opt->seed};
-  m.file = (u64 *)(void *)aligned(o->a, (u64)v->code.slots * 8);
+  m.file = v->file;
   vm_begin(&m);
   for (u32 s = 0; s < v->nsymbol; s++)
     if (v->symbol[s]) m.file[v->symbol[s]] = (u64)o->env[s];
