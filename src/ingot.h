@@ -325,17 +325,19 @@ uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
 /* Engines: "interp" runs the passes (if not done) and walks the program, "watch" with a check of
- * every use of memory; "c" compiles it, "jit" by LLVM in this process; "ref" evaluates the graph as
- * imported, "ref64" in double; "onnxruntime" has Python run the file. */
+ * every use of memory; "vm" runs it as bytecode; "c" compiles it, "jit" by LLVM in this process;
+ * "ref" evaluates the graph as imported, "ref64" in double; "onnxruntime" has Python run the file.
+ */
 enum {
-  INGOT_GRAPH = 1,     /* evaluates the graph; others, unless they read the file, the program */
-  INGOT_FILE = 2,      /* another program reads the ONNX file; it may not be there */
-  INGOT_EXACT = 4,     /* equal to the first engine to the bit */
-  INGOT_NATIVE = 8,    /* compiles */
-  INGOT_TIMED = 16,    /* ingot_bench measures it */
-  INGOT_JUDGE = 32,    /* the one that others are compared with */
-  INGOT_PEER = 64,     /* compared with it unless one is named */
-  INGOT_OPTIONAL = 128 /* needs a library that may not be there: runs if it is named */
+  INGOT_GRAPH = 1,      /* evaluates the graph; others, unless they read the file, the program */
+  INGOT_FILE = 2,       /* another program reads the ONNX file; it may not be there */
+  INGOT_EXACT = 4,      /* equal to the first engine to the bit */
+  INGOT_NATIVE = 8,     /* compiles */
+  INGOT_TIMED = 16,     /* ingot_bench measures it */
+  INGOT_JUDGE = 32,     /* the one that others are compared with */
+  INGOT_PEER = 64,      /* compared with it unless one is named */
+  INGOT_OPTIONAL = 128, /* needs a library that may not be there: runs if it is named */
+  INGOT_HOST = 256      /* ingot_bench lowers for this machine; it needs no compiler */
 };
 typedef struct IngotEngine {
   const char *name;

@@ -189,14 +189,12 @@ static void bench(Bench *a) {
   m->run.nin = api_param_count(m);
   a->result = NEWS(&c->keep, Tensor *, ingot_output_count(m) + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
+  if (e->info.flags & INGOT_HOST) api_host(m);
   if (e->info.flags & INGOT_NATIVE) {
     api_native(m, a->build ? a->build->cc : NULL);
     api_can_run(m);
   }
-  if (e->info.flags & INGOT_OPTIONAL) {
-    api_this(m);
-    api_can_run(m);
-  }
+  if (e->info.flags & INGOT_OPTIONAL) api_can_run(m);
   api_passes(m, NULL);
   if (a->build && a->build->c.profile && !(e->info.flags & INGOT_NATIVE))
     fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);

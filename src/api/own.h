@@ -268,7 +268,7 @@ Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *sou
 /* target.c */
 void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */
 void api_here(Ingot *m);                   /* the same for the C compiler only */
-void api_this(Ingot *m);                   /* the same where no compiler is asked */
+void api_host(Ingot *m);                   /* the same where no compiler is asked */
 /* A target, or a CPU that the C compiler knows. */
 void api_march(Ingot *m, const char *name, const char *cc);
 /* Refuses a compiler that has not the vectors of the target that is named. */

@@ -172,7 +172,7 @@ void api_native(Ingot *m, const char *cc) {
   m->compiled.cflags = flags_here(m->c);
 }
 
-void api_this(Ingot *m) {
+void api_host(Ingot *m) {
   if (!m->target) m->target = here(m->c);
 }
 

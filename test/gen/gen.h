@@ -87,7 +87,7 @@ void case_free(Case *k);
 
 /* judge.c */
 enum { JUDGE_NAME = 32 };
-Verdict judge_program(const Case *k); /* ref against interp with all passes, and without each */
+Verdict judge_program(const Case *k); /* ref against interp with all passes, and without each; vm */
 /* The C of the case, for name_call; false when it is not supported. */
 bool judge_emit(const Case *k, const char *name, const char *path, Verdict *v);
 Verdict judge_library(const Case *k, const char *library, const char *name); /* interp against C */

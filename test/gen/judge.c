@@ -188,6 +188,14 @@ static void skip_list(char *to, size_t n, bool inexact, u32 one) {
   }
 }
 
+/* The program is the same, and so are the bits. */
+static void judge_vm(const Case *k, u32 bind, Verdict *v) {
+  Run x = run(k, bind, NULL, "interp", NULL, NULL), y = run(k, bind, NULL, "vm", NULL, NULL);
+  hold(v, &y, &x, LIKE_bits, "vm");
+  ingot_free(x.m);
+  ingot_free(y.m);
+}
+
 static void judge_passes(const Case *k, u32 bind, const Run *ref, Verdict *v) {
   bool exact = k->mode == MODE_exact, bits = exact || !lower_rounds(k);
   char skip[400], what[64];
@@ -202,6 +210,7 @@ static void judge_passes(const Case *k, u32 bind, const Run *ref, Verdict *v) {
     ingot_free(r.m);
     if (!go) return;
   }
+  judge_vm(k, bind, v);
   if (exact) return;
   Run all = run(k, bind, NULL, "interp", NULL, NULL);
   if (all.status && all.status != INGOT_UNSUPPORTED) hold(v, &all, ref, LIKE_bits, "interp");
