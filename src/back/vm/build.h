@@ -125,11 +125,11 @@ bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* the operand o */
 
 /* vm_row.c */
-bool row_loop(VmBuild *b, const Stmt *s); /* false: nothing was written */
+bool vm_row_loop(VmBuild *b, const Stmt *s); /* false: nothing was written */
 bool flat_of(VmBuild *b, BufId buf, const ExprId *idx, Affine *to);
 
 /* vm_panel.c */
-bool panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
+bool vm_panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
 
 /* vm_compile.c */
 void compile_list(VmBuild *b, StmtId first);

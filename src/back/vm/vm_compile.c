@@ -230,7 +230,7 @@ static void compile_stmt(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   switch (s->kind) {
   case ST_for:
-    if (!panel_loop(b, id) && !row_loop(b, s)) compile_for(b, *s);
+    if (!vm_panel_loop(b, id) && !vm_row_loop(b, s)) compile_for(b, *s);
     break;
   case ST_while: compile_while(b, *s); break;
   case ST_if: compile_if(b, *s); break;

@@ -309,7 +309,7 @@ static VmVal trips(VmBuild *b, const Stmt *s) {
   return pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, integer(b, lo).reg}, 2);
 }
 
-bool panel_loop(VmBuild *b, StmtId id) {
+bool vm_panel_loop(VmBuild *b, StmtId id) {
   PanelMatch o = {.b = b, .p = b->p};
   u32 base, w[21], n = 3;
   if (!find_loops(&o, id)) return false;

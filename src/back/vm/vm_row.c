@@ -296,7 +296,7 @@ static void write_stmt(VmBuild *b, RowLook *o, const Stmt *s) {
   }
 }
 
-bool row_loop(VmBuild *b, const Stmt *loop) {
+bool vm_row_loop(VmBuild *b, const Stmt *loop) {
   Prog *p = b->p;
   RowLook *o = NEW(b->a, RowLook);
   o->b = b;
