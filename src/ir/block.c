@@ -89,7 +89,12 @@ static float half_at(const u8 *p) {
   return (float)scalar_load(DT_f16, p).f;
 }
 
+static float single_at(const u8 *p) {
+  return (float)scalar_load(DT_f32, p).f;
+}
+
 static float factor_at(BlockFactor f, const u8 *p) {
+  if (f == BV_single) return single_at(p);
   u32 bits = *p < 2 ? 0x200000u << *p : (u32)(*p - 1) << 23;
   float x;
   if (f == BV_half) return half_at(p);
@@ -111,7 +116,9 @@ static void split(BlockKind k, const Plane *plane, u32 n, const u8 *block, Block
   for (u32 i = 0; i < b->elems; i++)
     to->v[i] = b->values ? b->values[to->v[i]] : (i16)(to->v[i] - b->less);
   to->d = factor_at(b->factor, block + b->d);
-  to->m = b->m == BLOCK_NO ? 0 : half_at(block + b->m);
+  to->m = b->m == BLOCK_NO         ? 0
+          : b->factor == BV_single ? single_at(block + b->m)
+                                   : half_at(block + b->m);
   for (u32 g = 0; g < b->elems / b->per; g++) {
     to->sc[g] = (i16)(to->sc[g] - b->scale_less);
     to->s[g] = has[BP_scale] ? to->d * (float)to->sc[g] : to->d;

@@ -25,7 +25,7 @@ typedef enum BlockKind {
 typedef enum BlockPart { BP_quant, BP_scale, BP_least, BP_COUNT } BlockPart;
 /* What a byte of a plane holds. */
 typedef enum BlockDigit { BD_bits1, BD_bits2, BD_bits4, BD_bits8, BD_byte, BD_trit } BlockDigit;
-typedef enum BlockFactor { BV_none, BV_half, BV_power } BlockFactor;
+typedef enum BlockFactor { BV_none, BV_half, BV_power, BV_single } BlockFactor;
 
 enum { BLOCK_MOST = 256, BLOCK_GROUPS = 16 }; /* elements and scales of a block, at most */
 enum { BLOCK_X = 32 };                        /* factors of blocks share a scale in so many */

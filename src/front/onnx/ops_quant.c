@@ -5,7 +5,7 @@
  * compute on dequantized f32. Scale and zero point come per tensor, per channel, or per block of an
  * axis.
  */
-#include "front/onnx/builder.h"
+#include "front/onnx/packed.h"
 
 /* ---- parameters ---- */
 
@@ -142,6 +142,30 @@ void build_quantizelinear(Build *b) {
   b->out[0] = quantized(b, mk_div(b->g, mk_cast(b->g, x, div), scale), zero, asked, sat);
 }
 
+/* A matrix of 4 or 8 bits in blocks along an axis as rows that stay packed; 0: it does not. */
+static Val packed_matrix(Build *b, Val x, Val scale, Val zero, i64 axis, i64 block) {
+  const Tensor *q = graph_const(b->g, x), *s = graph_const(b->g, scale),
+               *z = zero ? graph_const(b->g, zero) : NULL;
+  if (!q || !s || (zero && !z) || q->rank != 2 || s->rank != 2 || !dtype_is_int(q->dt)) return 0;
+  u32 at = on_axis(b, axis, 2), bits = dtype_info[q->dt].bits;
+  i64 n = q->dim[at], rows = q->dim[1 - at], low = dtype_is_signed(q->dt) ? 1 << (bits - 1) : 0;
+  if (!packed_fits(rows, n, block, bits, true) || n % block || s->dt != DT_f32) return 0;
+  if (s->dim[at] != n / block || s->dim[1 - at] != rows || (z && z->n != s->n)) return 0;
+  PackedRows p = packed_new(b->g->c, rows, n, bits);
+  for (i64 r = 0; r < rows; r++)
+    for (i64 i = 0; i < n; i++) {
+      i64 of = i / block, blocks = n / block, e = (r * n + i) / BLOCK_X;
+      u64 in = (u64)(at ? r * n + i : i * rows + r),
+          by = (u64)(at ? r * blocks + of : of * rows + r);
+      p.code[r * n + i] = (u8)(tensor_get(q, in).i + low);
+      if (i % BLOCK_X) continue;
+      p.scale[e] = (float)tensor_get(s, by).f;
+      p.zero[e] = (float)(low + (z ? tensor_get(z, by).i : 0));
+    }
+  Val v = packed_value(b->g, &p, true);
+  return at ? v : mk_transpose(b->g, v, (const i64[]){1, 0});
+}
+
 void build_dequantizelinear(Build *b) {
   Val x = on_in(b, 0), scale = on_in(b, 1), zero = on_opt(b, 2);
   i64 axis = on_int(b, "axis", 1), block = block_size(b);
@@ -150,6 +174,11 @@ void build_dequantizelinear(Build *b) {
   if (zero && on_dtype(b, zero) != on_dtype(b, x))
     on_bad(b, "the zero point is %s, the operand %s", dtype_info[on_dtype(b, zero)].name,
            dtype_info[on_dtype(b, x)].name);
+  Val packed = block && to == DT_f32 ? packed_matrix(b, x, scale, zero, axis, block) : 0;
+  if (packed) {
+    b->out[0] = packed;
+    return;
+  }
   if (zero) zero = against(b, zero, x, axis, block);
   b->out[0] = mk_cast(b->g, restored(b, x, against(b, scale, x, axis, block), zero), to);
 }
@@ -384,6 +413,8 @@ void build_qattention(Build *b) {
 
 /* ---- weights in blocks of packed bits ---- */
 
+enum { ACCURACY_INT8 = 4 }; /* of MatMulNBits: the other factor may become bytes */
+
 static i64 packed_bits(Build *b) {
   i64 bits = on_int(b, "bits", 4);
   if (bits != 2 && bits != 4 && bits != 8) on_unsupported(b, "%lld bits", (long long)bits);
@@ -418,6 +449,47 @@ static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 b
   return mk_cast(g, mk_reshape(g, zero, all, 2), on_dtype(b, like));
 }
 
+/* Numbers of a constant; NULL: it is none, or has another number of them. */
+static const Tensor *known(Build *b, Val v, u64 n) {
+  const Tensor *t = v ? graph_const(b->g, v) : NULL;
+  return t && t->n == n ? t : NULL;
+}
+
+static u32 code_at(const u8 *at, i64 i, i64 bits) {
+  return bits == 8 ? at[i] : at[i / 2] >> (i % 2 * 4) & 15;
+}
+
+/* The zero of a block, as a code. */
+static float zero_at(const Tensor *zero, i64 row, i64 block, i64 blocks, i64 bits) {
+  i64 bytes = (blocks * bits + 7) / 8;
+  if (!zero) return (float)(1 << (bits - 1));
+  if (zero->dt != DT_u8) return (float)tensor_get(zero, (u64)(row * blocks + block)).f;
+  return (float)code_at((const u8 *)zero->data + row * bytes, block, bits);
+}
+
+/* The weights of MatMulNBits as rows that stay packed; 0: they do not. */
+static Val packed_weights(Build *b, i64 n, i64 k, i64 block, i64 bits) {
+  i64 blocks = (k + block - 1) / block, bytes = block * bits / 8, zbytes = (blocks * bits + 7) / 8;
+  Val zero = on_opt(b, 3);
+  bool exact = on_int(b, "accuracy_level", 0) != ACCURACY_INT8;
+  if (!packed_fits(n, k, block, bits, exact) || on_has(b, 4)) return 0;
+  const Tensor *w = known(b, on_in(b, 1), (u64)(n * blocks * bytes)),
+               *s = known(b, on_in(b, 2), (u64)(n * blocks)), *z = NULL;
+  if (zero) z = known(b, zero, (u64)(n * (on_dtype(b, zero) == DT_u8 ? zbytes : blocks)));
+  if (!w || w->dt != DT_u8 || !s || !dtype_is_float(s->dt) || (zero && !z)) return 0;
+  if (z && z->dt != DT_u8 && !dtype_is_float(z->dt)) return 0;
+  PackedRows p = packed_new(b->g->c, n, k, bits);
+  for (i64 r = 0; r < n; r++)
+    for (i64 i = 0; i < k; i++) {
+      const u8 *row = (const u8 *)w->data + (r * blocks + i / block) * bytes;
+      p.code[r * k + i] = (u8)code_at(row, i % block, bits);
+      if (i % BLOCK_X) continue;
+      p.scale[(r * k + i) / BLOCK_X] = (float)tensor_get(s, (u64)(r * blocks + i / block)).f;
+      p.zero[(r * k + i) / BLOCK_X] = zero_at(z, r, i / block, blocks, bits);
+    }
+  return packed_value(b->g, &p, exact);
+}
+
 /* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
 void build_matmulnbits(Build *b) {
   Graph *g = b->g;
@@ -427,6 +499,13 @@ void build_matmulnbits(Build *b) {
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
     on_bad(b, "N, K and block_size must be positive");
   if (on_int(b, "weight_prepacked", 0)) on_unsupported(b, "weight_prepacked");
+  Val rows = on_dtype(b, x) == DT_f32 ? packed_weights(b, n, k, block, bits) : 0;
+  if (rows) {
+    Val y = mk_matmul(g, x, mk_transpose(g, rows, (const i64[]){1, 0}));
+    if (on_has(b, 5)) y = mk_add(g, y, mk_cast(g, b->in[5], on_dtype(b, y)));
+    on_give(b, y);
+    return;
+  }
   i64 blocks = (k + block - 1) / block;
   Dim packed[2] = {n, blocks * (block * bits / 8)}, cut[3] = {n, blocks, block},
       row[2] = {n, blocks * block};

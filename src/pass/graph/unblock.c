@@ -10,6 +10,9 @@
  * share a factor, the largest of them over 127, and become the nearest integers. That costs about
  * as much precision as ggml's products do.
  *
+ * Blocks that are exact (ONNX's) are multiplied with floats, and only with few rows: for many they
+ * become floats now.
+ *
  * Constants of plain elements are the same bytes with another type; small ones in blocks become
  * floats at once. Larger ones stay blocks.
  *
@@ -66,14 +69,34 @@ static void quantise(Graph *g, Val x, BlockKind k, Val *bytes, Val *by, Val *sum
   *sums = sum;
 }
 
-/* Is the spec of a contraction, whose operand `weights` is a matrix, ..k,rk->..r? */
-static bool is_product(Graph *g, const Node *n, u32 weights) {
+/* Is the spec of a contraction, whose operand `weights` is a matrix, ..k,rk->..r? turned: ..k,kr.
+ */
+static bool is_product(Graph *g, const Node *n, u32 weights, bool turned) {
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *to = strstr(spec, "->") + 2;
   const char *part[2] = {spec, strchr(spec, ',') + 1};
   const char *w = part[weights], *x = part[1 - weights];
   u32 rank = graph_type(g, n->in[1 - weights])->rank;
-  return rank && x[rank - 1] == w[1] && !memcmp(x, to, rank - 1) && to[rank - 1] == w[0] &&
-         strlen(to) == rank;
+  return rank && x[rank - 1] == w[!turned] && !memcmp(x, to, rank - 1) &&
+         to[rank - 1] == w[turned] && strlen(to) == rank;
+}
+
+/* What makes v of blocks: an unblock, or one whose matrix is transposed. */
+static const Node *blocks_behind(Graph *g, Val v, bool *turned) {
+  const Node *t = graph_def(g, v, OP_transpose);
+  u32 rank = 0;
+  const Dim *perm = t ? node_list(t, AT_perm, &rank) : NULL;
+  *turned = rank == 2 && perm[0] == 1;
+  return graph_def(g, *turned ? t->in[0] : v, OP_unblock);
+}
+
+/* So many rows share weights that were taken apart once, while compiling. */
+enum { MANY_ROWS = 16 };
+
+static bool has_many_rows(Graph *g, Val x) {
+  const Type *t = graph_type(g, x);
+  Dim rows = 1;
+  for (u32 i = 0; i + 1 < t->rank; i++) rows = dim_mul(g->dims, rows, t->dim[i]);
+  return dim_is_const(rows) && rows >= MANY_ROWS;
 }
 
 static bool make_product(Edit *e, NodeId id) {
@@ -81,17 +104,20 @@ static bool make_product(Edit *e, NodeId id) {
   BlocksPass *b = e->user;
   Node n = *graph_node(g, id); /* building moves the nodes */
   if (n.op != OP_contract) return false;
-  u32 weights = graph_def(g, n.in[1], OP_unblock) ? 1 : 0;
-  const Node *from = graph_def(g, n.in[weights], OP_unblock);
+  bool turned = false;
+  u32 weights = blocks_behind(g, n.in[1], &turned) ? 1 : 0;
+  const Node *from = blocks_behind(g, n.in[weights], &turned);
   if (!from || !graph_const(g, from->in[0]) || graph_type(g, from->in[0])->rank != 3) return false;
   BlockKind k = kind_of(g, from);
   Val w = from->in[0], x = n.in[1 - weights], in[4] = {0, w};
-  if (block_is_plain(k) || graph_type(g, x)->dt != DT_f32 || !is_product(g, &n, weights))
+  if (block_is_plain(k) || graph_type(g, x)->dt != DT_f32 || !is_product(g, &n, weights, turned))
     return false;
+  bool exact = node_int(from, AT_exact, 0) != 0, precise = b->precise || exact;
+  if (exact && has_many_rows(g, x)) return false;
   const Type *xt = graph_type(g, x), out = *graph_type(g, n.out[0]);
   in[0] = x = as_rows(g, x, xt->dim[xt->rank - 1]);
-  if (!b->precise) quantise(g, x, k, &in[0], &in[2], &in[3]);
-  Val y = mk_dot_blocks(g, in, b->precise ? 2 : 4, block_info[k].name);
+  if (!precise) quantise(g, x, k, &in[0], &in[2], &in[3]);
+  Val y = mk_dot_blocks(g, in, precise ? 2 : 4, block_info[k].name);
   edit_replace(e, n.out[0], mk_reshape(g, y, out.dim, out.rank));
   return true;
 }
@@ -206,6 +232,22 @@ static Val power_at(Apart *a, u32 at) {
   return bits_as(g, bits, DT_f32);
 }
 
+static Val single_at(Apart *a, u32 at) {
+  Graph *g = a->g;
+  Val bits = 0;
+  for (u32 i = 0; i < 4; i++) {
+    Val byte = mk_cast(g, bytes_at(a, at + i, 1), DT_u32);
+    if (i) byte = mk_map2(g, OP_shl, byte, mk_like(g, byte, 8.0 * i));
+    bits = bits ? mk_map2(g, OP_or, bits, byte) : byte;
+  }
+  return bits_as(g, bits, DT_f32);
+}
+
+static Val factor_at(Apart *a, u32 at) {
+  BlockFactor f = block_info[a->kind].factor;
+  return f == BV_half ? half_at(a, at) : f == BV_single ? single_at(a, at) : power_at(a, at);
+}
+
 static Val table_values(Apart *a, Val q) {
   Graph *g = a->g;
   Tensor *t = tensor_new(&g->c->work, DT_f32, (i64[]){16}, 1);
@@ -225,12 +267,12 @@ static Val floats(Graph *g, BlockKind k, Val x) {
   if (a.rank + 2 > MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "unblock of rank %u", a.rank);
   Val q = integers(&a, BP_quant), sc = integers(&a, BP_scale), mn = integers(&a, BP_least);
   Val v = b->values ? table_values(&a, q) : mk_cast(g, less(g, q, b->less), DT_f32);
-  Val s = b->factor == BV_half ? half_at(&a, b->d) : power_at(&a, b->d);
+  Val s = factor_at(&a, b->d);
   if (sc) s = mk_map2(g, OP_mul, s, mk_cast(g, less(g, sc, b->scale_less), DT_f32));
   s = sc ? shaped(&a, s, groups, 1, 0) : shaped(&a, s, 1, 1, 0);
   v = mk_map2(g, OP_mul, s, shaped(&a, v, groups, b->per, 0));
   if (b->m != BLOCK_NO) {
-    Val o = half_at(&a, b->m);
+    Val o = b->factor == BV_single ? single_at(&a, b->m) : half_at(&a, b->m);
     if (mn) o = mk_map2(g, OP_mul, o, mk_cast(g, mn, DT_f32));
     o = mn ? shaped(&a, o, groups, 1, 0) : shaped(&a, o, 1, 1, 0);
     v = mk_map2(g, mn ? OP_sub : OP_add, v, o);
@@ -284,6 +326,7 @@ static bool visit_rest(Edit *e, NodeId id) {
   BlockKind k = kind_of(g, &n);
   const Tensor *t = graph_const(g, n.in[0]);
   bool plain = block_is_plain(k), small = t && t->n / block_info[k].bytes < SMALL / BLOCK_MOST;
+  if (t && block_info[k].factor == BV_single) small = true; /* floats would be the same, later */
   Val by = plain ? retyped(g, k, n.in[0]) : small ? decoded(g, k, t) : floats(g, k, n.in[0]);
   edit_replace(e, n.out[0], by);
   return false;

@@ -116,7 +116,7 @@ Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes) {
   }
   Packed p = {.q = &q, .quant = panels_new(l, &q, DT_i32, q.n, q.words + q.high)};
   p.s = panels_new(l, &q, scales ? DT_i8 : half, groups, 1);
-  if (m) p.o = panels_new(l, &q, least ? DT_i8 : DT_f16, groups, 1);
+  if (m) p.o = panels_new(l, &q, least ? DT_i8 : half, groups, 1);
   if (scales) p.d = panels_new(l, &q, DT_f16, blocks, 1);
   if (least) p.m = panels_new(l, &q, DT_f16, blocks, 1);
   for (i64 row = 0; row < q.rows; row++)

@@ -221,12 +221,20 @@ static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId
 
 /* ---- floats ---- */
 
+/* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
+static ExprId one_element(const BlockTile *b, const BufId *w, u32 e, ExprId v) {
+  u32 j = e / 4, byte = e % 4 * 8;
+  if (b->q.words == 8 || b->q.high) return moved(b, four_bytes(b, w, j, v), -(i32)byte, 255);
+  ExprId word = reg_load(b->p, w[j % 4], ex_int(b->p, 0), v);
+  return moved(b, word, -(i32)(byte + j / 4 * 4), 15);
+}
+
 /* Products with element e of the unit. */
 static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc, const BufId *w,
                     u32 e) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId u = moved(b, four_bytes(b, w, e / 4, v), -(i32)(e % 4 * 8), 255);
+  ExprId u = one_element(b, w, e, v);
   if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
   ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
