@@ -19,9 +19,9 @@ static void planes_fit(BlockKind k) {
     for (u32 at = p[i].at; at < p[i].at + (u32)p[i].chunks * p[i].run; at++) read[at] = true;
     for (u32 at = p[i].into; at < end; at++) given[p[i].part][at] = true;
   }
-  read[b->d] = true;
-  if (b->factor == BV_half) read[b->d + 1] = true;
-  if (b->m != BLOCK_NO) read[b->m] = read[b->m + 1] = true;
+  u32 factor = b->factor == BV_half ? 2 : b->factor == BV_single ? 4 : 1;
+  for (u32 i = 0; i < factor; i++) read[b->d + i] = true;
+  for (u32 i = 0; b->m != BLOCK_NO && i < factor; i++) read[b->m + i] = true;
   for (u32 at = 0; at < b->bytes; at++) CHECK(read[at]);
   for (u32 part = 0; part < BP_COUNT; part++)
     for (u32 at = 0; at < count[part]; at++)
@@ -53,6 +53,12 @@ static void by_hand(void) {
   u8 f16[4] = {0x00, 0x3c, 0x00, 0xfc};
   block_decode(BK_F16, f16, 2, x);
   CHECK(x[0] == 1 && x[1] < -3e38f);
+  u8 n4[24] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0x21, 0xf0}; /* 1, -2 */
+  block_decode(BK_N4Z, n4, 1, x);
+  CHECK(x[0] == -1 && x[1] == 0 && x[2] == -2 && x[3] == 13 && x[4] == -2);
+  u8 n8[36] = {0, 0, 0, 0x3f, 0x80, 0xff}; /* 0.5 */
+  block_decode(BK_N8, n8, 1, x);
+  CHECK(x[0] == 0 && x[1] == 63.5f && x[2] == -64);
   u8 fp4[17] = {255, 0x79}; /* the largest factor is no NaN */
   block_decode(BK_MXFP4, fp4, 1, x);
   CHECK(x[0] == -0x1p127f && x[16] > 3e38f);

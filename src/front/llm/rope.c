@@ -70,6 +70,8 @@ static double mscale(double factor, double by) {
 }
 
 static void scale_yarn(Scaling *r) {
+  if (r->base <= 1)
+    fail(r->f->c, ERR_input, r->f->loc, "rotation: yarn scaling of a base of %g", r->base);
   double fast = some(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32),
          slow = some(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1), all = 0, one = 0;
   double lo = fmax(0, floor(pair_of_turns(r, fast))),
@@ -129,6 +131,8 @@ static void scale_longrope(Scaling *r) {
     divide(r, by, n, key);
   }
   double ratio = (double)r->s->longest / r->original;
+  if (ratio > 1 && r->original <= 1)
+    fail(f->c, ERR_input, f->loc, "rotation: longrope scaling of an original context of 1");
   r->gain = ratio > 1 ? sqrt(1 + log(ratio) / log(r->original)) : 1;
   r->gain = some(r, ".rope.scaling.attn_factor", "attention_factor", r->gain);
 }
