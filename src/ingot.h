@@ -252,6 +252,8 @@ typedef struct IngotBuild {
                  not talk */
   int chats, system; /* ingot_player, before anything is compiled: refuses a model whose template
                         has no conversations, or no message of the system */
+  const char *via;    /* "llvm": object code without a C compiler; NULL: C */
+  const char *triple; /* via llvm: TRIPLE[,CPU[,FEATURES]] as LLVM has them; NULL: by march */
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
 /* Refuses before any work, with or without a model, what ingot_build would refuse whatever the
@@ -347,6 +349,8 @@ const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last 
 const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
 
 /* Engine jit keeps its code in this folder and finds it there; "": in ~/.cache/ingot. */
+/* The program as LLVM is given it, for the target that is set (else this machine). */
+IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n);
 IngotStatus ingot_keep_code(Ingot *m, const char *folder);
 uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */
 IngotStatus ingot_set_library(Ingot *m, const char *path,

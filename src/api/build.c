@@ -107,6 +107,17 @@ static Words compile(Ctx *c, ProductBuild *b, const char *file, const Text *text
   return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
 
+/* By LLVM: the C serves only for its header. */
+static Words assemble(Ctx *c, ProductBuild *b) {
+  const char *path = folder_file(c, &b->folder, "model.o");
+  Text object = text_new(&c->keep);
+  Words w = {0};
+  api_object(b->m, b->o, b->name, &object);
+  put_file(c, path, (FileOut){.at = object.at, .n = object.n});
+  add(c, &w, path);
+  return w;
+}
+
 static void add_all(Ctx *c, Words *w, const Words *more) {
   for (u32 i = 0; i < more->n; i++) add(c, w, more->at[i]);
 }
@@ -247,7 +258,11 @@ static void build(Ctx *c, void *arg) {
   ic.caller = ic.caller || b->kind == PD_program;
   if (!ic.split) ic.split = PARTS_MOST;
   api_bodies(b->m);
-  if (!ic.weights && api_weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
+  if (o->via) {
+    api_need_body(b->m);
+    ic.selftest = -1;
+  }
+  if (!o->via && !ic.weights && api_weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
   if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
@@ -262,7 +277,7 @@ static void build(Ctx *c, void *arg) {
   }
   text_fmt(&file, "%s.c", ic.name);
   u32 parts = ic.split == PARTS_MOST ? parts_wanted(facts.code_bytes) : 1;
-  Words object = compile(c, b, text_cstr(&file), &source, parts);
+  Words object = o->via ? assemble(c, b) : compile(c, b, text_cstr(&file), &source, parts);
   for (u32 i = 0; i < object.n; i++) {
     File one = file_read_own(c, object.at[i]);
     CodeSize size = measure(&one);
@@ -320,6 +335,11 @@ static void check_build(Ctx *c, const IngotBuild *o) {
     if (!strcmp(end, foreign[i].end))
       fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, and programs", o->output,
            foreign[i].why);
+  if (o->triple && !o->via)
+    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --via llvm too");
+  if (o->via) api_check_via(c, o);
+  if (o->via && product(o->output) == PD_program)
+    fail(c, ERR_unsupported, LOC_NONE, "--via llvm makes OUT.o, OUT.a and OUT.so, no programs");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
   const char *path[MOST_FILES] = {o->output};
@@ -329,7 +349,19 @@ static void check_build(Ctx *c, const IngotBuild *o) {
     if (o->c.weights && !strcmp(o->c.weights, "pointer")) path[n++] = beside(c, o->output, ".bin");
   }
   files_plan(c, path, n);
-  api_need_compiler(c, o->cc);
+  if (!o->via || product(o->output) == PD_shared) api_need_compiler(c, o->cc);
+}
+
+/* Machines of LLVM that are not told by a target have plain loops. */
+static void set_machine(Ingot *m, const IngotBuild *o) {
+  if (o->march)
+    api_march(m, o->march, o->cc);
+  else if (o->via && o->triple)
+    api_march(m, "scalar", NULL);
+  else if (o->via)
+    api_this(m);
+  else
+    api_native(m, o->cc);
 }
 
 CodeSize api_build(Ingot *m, const IngotBuild *o) {
@@ -337,10 +369,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the description of the build");
   check_build(c, o);
-  if (o->march)
-    api_march(m, o->march, o->cc);
-  else
-    api_native(m, o->cc);
+  set_machine(m, o);
   b.kind = product(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
   if (b.kind == PD_program && api_entry_count(m) > 1)

@@ -75,6 +75,62 @@ void api_close_jit(Ingot *m) {
   m->kept.jit_arena = NULL;
 }
 
+/* ---- object code ---- */
+
+/* What LLVM calls a machine that a target is for; NULL: this one with all it has. */
+static const char *machine_of(Ctx *c, const Target *t) {
+  if (!*t->features && !strcmp(t->name, "neon")) return "aarch64-linux-gnu,generic,+neon,+fp-armv8";
+  if (!*t->features) return ",,";
+  Text s = text_new(&c->keep);
+  text_puts(&s, ",,");
+  for (const char *at = t->features; *at;) {
+    size_t n = strcspn(at, ",");
+    text_fmt(&s, "%s+%.*s", s.n > 2 ? "," : "", (int)n, at);
+    at += n + (at[n] == ',');
+  }
+  return text_cstr(&s);
+}
+
+static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *name) {
+  bool native = !o || !o->march || !strcmp(o->march, "native");
+  LlvmOptions l = {.target = api_made(m), .object = true, .version = INGOT_VERSION, .name = name};
+  l.machine = o && o->triple ? o->triple : native ? NULL : machine_of(m->c, l.target);
+  return l;
+}
+
+void api_check_via(Ctx *c, const IngotBuild *o) {
+  static const char *const only_c = "only C has it: build without --via llvm";
+  if (strcmp(o->via, "llvm") != 0) fail(c, ERR_usage, LOC_NONE, "--via %s: there is llvm", o->via);
+  if (o->sanitize) fail(c, ERR_unsupported, LOC_NONE, "--sanitize: %s", only_c);
+  if (o->c.weights) fail(c, ERR_unsupported, LOC_NONE, "--weights: %s", only_c);
+  if (o->c.selftest > 0) fail(c, ERR_unsupported, LOC_NONE, "--selftest: %s", only_c);
+  if (o->c.caller) fail(c, ERR_unsupported, LOC_NONE, "--caller: %s", only_c);
+  if (o->c.profile) fail(c, ERR_unsupported, LOC_NONE, "--profile: %s", only_c);
+  if (o->c.debug) fail(c, ERR_unsupported, LOC_NONE, "--debug: %s", only_c);
+}
+
+void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
+  LlvmOptions l = object_options(m, o, name);
+  if (m->p->threads > 1)
+    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --via llvm");
+  llvm_object(m->p, &l, to);
+}
+
+static void print_llvm(Ingot *m, Text *to) {
+  api_this(m);
+  api_passes(m, NULL);
+  LlvmOptions l = object_options(m, NULL, "model");
+  l.object = false;
+  llvm_print(m->p, &l, to);
+}
+
+IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
+  if (!m) return INGOT_USAGE;
+  Text t = text_new(&m->c->keep);
+  *text = NULL;
+  API_CALL(m, (print_llvm(m, &t), api_give(&t, text, n)));
+}
+
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   api_need(c, folder, "the folder of code");

@@ -343,6 +343,9 @@ void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once: m
 void api_run_jit(Ingot *m, u64 seed);
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
+void api_check_via(Ctx *c, const IngotBuild *o); /* refuses what only C has */
+/* The object file of a model that has passed; name: of its functions. */
+void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to);
 
 /* engine.c */
 typedef struct Engine {

@@ -164,6 +164,9 @@ typedef struct LlvmOptions {
   bool object;          /* for others: no function of this process is called */
   const char *keep;     /* folder of code that was made before; NULL: none */
   const char *version;  /* of ingot */
+  /* of objects: */
+  const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this one */
+  const char *name;    /* prefix of its names */
 } LlvmOptions;
 /* NAME_call of generated C, and what code of LLVM is called by. */
 typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *const *in,
@@ -179,6 +182,9 @@ u32 llvm_version(void); /* 14 to 19; 0: there is none */
  * jit_end. */
 Jit *jit_make(const Prog *p, const LlvmOptions *o);
 void jit_end(Jit *j);
+/* An object file, and its code as LLVM writes it: what the header of the C declares. */
+void llvm_object(const Prog *p, const LlvmOptions *o, Text *to);
+void llvm_print(const Prog *p, const LlvmOptions *o, Text *to);
 const char *status_text(Ctx *c, const Lines *why, u32 status);
 
 /* c/cself.c */

@@ -10,7 +10,9 @@ int verb_build(const Args *a) {
                   .cc = a->cc,
                   .march = a->march,
                   .optimize = a->optimize,
-                  .sanitize = a->sanitize};
+                  .sanitize = a->sanitize,
+                  .via = a->via,
+                  .triple = a->triple};
   o.c = (IngotC){.name = a->name,
                  .weights = a->weights,
                  .selftest = a->no_selftest ? -1 : a->selftest,

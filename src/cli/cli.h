@@ -44,6 +44,7 @@ struct Args {
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
+  const char *via, *triple;
   int explain, precise, choices;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;

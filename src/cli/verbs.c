@@ -314,6 +314,11 @@ static int verb_opt(const Args *a) {
     if (!s) fwrite(text, 1, n, stdout);
     return finish(m, a, s);
   }
+  if (!s && a->dump && !strcmp(a->dump, "llvm")) {
+    s = ingot_print_llvm(m, &text, &n);
+    if (!s) fwrite(text, 1, n, stdout);
+    return finish(m, a, s);
+  }
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && !a->dump) {
     /* nobody reads megabytes of numbers on a terminal: there constants are named only */
@@ -441,8 +446,9 @@ const Verb verb_table[] = {
      "MODEL... [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model, or several, into one C file (and its header with -o)", MODELS_MOST},
     {"build", verb_build,
-     "output name func-name weights state cc march tune tuned precise optimize-for ram optimize "
-     "sanitize threads threads-api threads-grain selftest no-selftest caller profile debug input "
+     "output name func-name weights state cc march via triple tune tuned precise optimize-for ram "
+     "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
+     "debug input "
      "inputs "
      "data bake-prompt " SHAPES,
      "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",

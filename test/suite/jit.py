@@ -124,8 +124,51 @@ def kept(env):
         raise Fail("results differ, or programs share a file")
 
 
+MAIN = """#include <stdio.h>
+#include "net.h"
+_Alignas(64) static unsigned char arena[NET_ARENA_BYTES];
+static float x[NET_INPUT0_ELEMENTS], y[NET_OUTPUT0_ELEMENTS];
+int main(void) {
+  for (int i = 0; i < NET_INPUT0_ELEMENTS; i++) x[i] = (float)(i * 37 % 17) / 16;
+  printf("%d %s %s %s\\n", net_run(arena, x, y), net_target(), net_why(0), net_why(net_run(0, x, y)));
+  for (int i = 0; i < NET_OUTPUT0_ELEMENTS; i++) printf("%a\\n", (double)y[i]);
+  return 0;
+}
+"""
+
+
+def objects(env):
+    """Object code by LLVM, linked into a program: the header and the bits of the C, and no name but those of the header."""
+    need(env)
+    folder, model = env.scratch("jit", "objects"), os.path.join(ROOT, "models", "digits.onnx")
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(MAIN)
+
+    def ok(*command):
+        got = run(list(command), 120, cwd=folder)
+        if got.rc:
+            raise Fail(f"{' '.join(command[:3])}: {explain(got)}: {tail(got.text())}")
+        return got.out
+
+    printed = set()
+    for march in ("scalar", "native"):
+        printed.clear()
+        for kind, via in ((".a", ["--no-selftest"]), (".o", ["--via", "llvm"]), (".a", ["--via", "llvm"]), (".so", ["--via", "llvm"])):
+            ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--march", march, "--name", "net", "-o", "net" + kind, *via)
+            ok("cc", "main.c", "./net" + kind, "-o", "main")
+            printed.add(ok("./main"))
+        if len(printed) != 1:
+            raise Fail(f"{march}: C and LLVM differ")
+    names = {line.split()[-1]: line.split()[-2] for line in ok("nm", "-g", "net.o").decode().splitlines()}
+    if {n for n, kind in names.items() if kind == "T"} != {"net_run", "net_why", "net_target"}:
+        raise Fail(f"names: {names}")
+    if any(kind == "U" and n not in ("memcpy", "memmove", "memset") for n, kind in names.items()):
+        raise Fail(f"calls: {names}")
+
+
 def tests(env):
-    return [Test("jit/kept", lambda: kept(env), cost=2),
+    return [Test("jit/objects", lambda: objects(env), cost=5),
+            Test("jit/kept", lambda: kept(env), cost=2),
             Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
             Test("jit/absent", lambda: absent(env), cost=1),
             *(Test(f"jit/official-{i}", lambda i=i: cases(env, i), cost=5) for i in range(PIECES))]

@@ -65,8 +65,8 @@ const Llvm *llvm_load(Ctx *c) {
     fail(c, ERR_unsupported, LOC_NONE, "INGOT_LLVM=%s: there is no such LLVM (%d to %d)", named,
          OLDEST, NEWEST);
   if (!l->handle)
-    fail(c, ERR_unsupported, LOC_NONE,
-         "engine jit needs LLVM %d to %d, and no libLLVM is installed here", OLDEST, NEWEST);
+    fail(c, ERR_unsupported, LOC_NONE, "LLVM %d to %d is needed, and no libLLVM is installed here",
+         OLDEST, NEWEST);
   const char *missing = find_all(l);
   if (missing)
     fail(c, ERR_unsupported, LOC_NONE, "this LLVM has no function %s: versions %d to %d do",
@@ -84,11 +84,21 @@ u32 llvm_version(void) {
 Jit *jit_make(const Prog *p, const LlvmOptions *o) {
   (void)o;
   fail(p->c, ERR_unsupported, LOC_NONE,
-       "engine jit is not in this build, which was made with LLVM=0");
+       "LLVM is not part of this build, which was made with LLVM=0");
 }
 
 void jit_end(Jit *j) {
   (void)j;
+}
+
+void llvm_object(const Prog *p, const LlvmOptions *o, Text *to) {
+  (void)to;
+  jit_make(p, o);
+}
+
+void llvm_print(const Prog *p, const LlvmOptions *o, Text *to) {
+  (void)to;
+  jit_make(p, o);
 }
 
 const char *status_text(Ctx *c, const Lines *why, u32 status) {

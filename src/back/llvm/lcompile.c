@@ -45,17 +45,28 @@ static const char *keep(Gen *g, char *text) {
   return copy;
 }
 
-void machine_find(Gen *g, const char *triple) {
-  bool here = !triple;
-  g->triple = here ? keep(g, g->l->LLVMGetDefaultTargetTriple()) : triple;
+/* The part of "TRIPLE,CPU,FEATURES" up to the next comma; the last one is all that is left. */
+static const char *next_part(Ctx *c, const char **at, bool last) {
+  size_t n = last ? strlen(*at) : strcspn(*at, ",");
+  const char *part = str_text(c, str_intern(c, *at, n));
+  *at += n + (!last && (*at)[n] == ',');
+  return part;
+}
+
+/* NULL: this machine; "": this one, but not its CPU; else TRIPLE,CPU,FEATURES. */
+void machine_find(Gen *g, const char *machine) {
+  bool here = !machine || !*machine || *machine == ',';
+  const char *rest = machine ? machine : "";
+  g->triple = next_part(g->c, &rest, false);
+  if (here) g->triple = keep(g, g->l->LLVMGetDefaultTargetTriple());
   u32 i = 0, n = sizeof targets / sizeof *targets;
   while (i < n && strncmp(g->triple, targets[i].begins, strlen(targets[i].begins))) i++;
   if (i == n)
     fail(g->c, ERR_unsupported, LOC_NONE, "ingot knows no target of LLVM for %s", g->triple);
   set_up(g, targets[i].name);
   g->holds = targets[i].holds;
-  g->cpu = here ? keep(g, g->l->LLVMGetHostCPUName()) : "";
-  g->features = here ? keep(g, g->l->LLVMGetHostCPUFeatures()) : "";
+  g->cpu = machine ? next_part(g->c, &rest, false) : keep(g, g->l->LLVMGetHostCPUName());
+  g->features = machine ? next_part(g->c, &rest, true) : keep(g, g->l->LLVMGetHostCPUFeatures());
   char *why = NULL;
   if (g->l->LLVMGetTargetFromTriple(g->triple, &g->machine, &why))
     fail(g->c, ERR_unsupported, LOC_NONE, "LLVM: %s", keep(g, why));
@@ -154,6 +165,12 @@ u32 units_wanted(u32 kernels) {
   return n < 1 ? 1 : n > most ? most : n;
 }
 
+static void blame(Gen *g) {
+  for (u32 i = 0; i < g->nunits; i++)
+    if (g->units[i].why)
+      bug(g->c, LOC_NONE, "LLVM refuses the code of a model: %.400s", g->units[i].why);
+}
+
 void units_compile(Gen *g) {
   Crew crew = {.g = g};
   pthread_t helper[MAX_THREADS];
@@ -161,7 +178,10 @@ void units_compile(Gen *g) {
   while (n + 1 < most && !pthread_create(&helper[n], NULL, work, &crew)) n++;
   work(&crew);
   for (u32 i = 0; i < n; i++) pthread_join(helper[i], NULL);
-  for (u32 i = 0; i < g->nunits; i++)
-    if (g->units[i].why)
-      bug(g->c, LOC_NONE, "LLVM refuses the code of a model: %.400s", g->units[i].why);
+  blame(g);
+}
+
+void units_check(Gen *g) {
+  for (u32 i = 0; i < g->nunits; i++) g->units[i].why = verify(g->l, &g->units[i]);
+  blame(g);
 }

@@ -7,7 +7,15 @@
 #include "back/llvm/llvm.h"
 #include "ir/prog_mem.h"
 
-enum { STATUS_SIZE = 2, STATUS_STATE = 5, STATUS_FIRST = 6 };
+/* Those of generated C; see cwhy.c. */
+static const char *const common[STATUS_FIRST] = {
+    "done",
+    "the arena is NULL or not aligned",
+    "a size is out of its bounds",
+    "the self-test computed other bits than ingot",
+    "the weights are NULL, not aligned to 64 bytes, or belong to another model",
+    [STATUS_STATE] = "the state is full, of another size, or was never cleared",
+};
 
 /* ---- statuses ---- */
 
@@ -43,70 +51,50 @@ void list_statuses(Gen *g) {
 }
 
 const char *status_text(Ctx *c, const Lines *why, u32 status) {
-  if (status == STATUS_SIZE) return "a size is out of its bounds";
-  if (status == STATUS_STATE) return "the state is full, of another size, or was never cleared";
+  if (status < STATUS_FIRST) return common[status];
   u32 i = status - STATUS_FIRST;
-  return status >= STATUS_FIRST && i < why->n ? str_text(c, why->at[i])
-                                              : "not a status of the model";
+  return i < why->n ? str_text(c, why->at[i]) : "not a status of this model";
 }
 
-/* ---- arguments ---- */
+/* ---- what is around the body ---- */
 
-typedef enum EntryArg { EA_arena, EA_size, EA_seed, EA_in, EA_out, EA_shape, EA_COUNT } EntryArg;
-
-static LVal argument(Gen *g, EntryArg i) {
-  return g->l->LLVMGetParam(g->fn, i);
-}
-
-static LType bytes(Gen *g) {
-  return lt_pointer(g, lt_int(g, 8));
-}
-
-/* Element i of an array of pointers, or of numbers. */
-static LVal at(Gen *g, LType t, LVal array, u64 i) {
+LVal lv_element(Gen *g, LType t, LVal array, u64 i) {
   LVal by = lv_int(g, 64, 1, (i64)i);
-  return lv_load(g, t, g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, array, &by, 1, ""), 0);
+  return g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, array, &by, 1, "");
 }
 
-static LVal place_of(Gen *g, BufId b, LVal weights) {
+static LVal place_of(Gen *g, BufId b) {
   BufId root = prog_root(g->p, b);
   const Buf *x = prog_buf(g->p, root);
   u32 pos = 0;
-  LVal by;
   switch (x->space) {
   case BS_in:
     while (g->p->in.at[pos] != root) pos++;
-    return at(g, bytes(g), argument(g, EA_in), pos);
+    return g->given.in[pos];
   case BS_out:
     while (g->p->out.at[pos] != root) pos++;
-    return at(g, bytes(g), argument(g, EA_out), pos);
-  case BS_const: return at(g, bytes(g), weights, root);
-  default:
-    by = lv_int(g, 64, 1, (i64)x->offset);
-    return g->l->LLVMBuildInBoundsGEP2(g->unit->builder, lt_int(g, 8), argument(g, EA_arena), &by,
-                                       1, "");
+    return g->given.out[pos];
+  case BS_const: return g->given.weight[root];
+  default: return lv_element(g, lt_int(g, 8), g->given.arena, x->offset);
   }
 }
 
 static void place_buffers(Gen *g) {
-  LVal weights = lv_cast(g, LLVMBitCast, at(g, bytes(g), argument(g, EA_in), g->p->in.n),
-                         lt_pointer(g, bytes(g)));
   for (BufId b = 1; b < g->p->buf.n; b++) {
     const Buf *x = prog_buf(g->p, b);
     if (x->space == BS_reg) continue;
-    g->base[b] =
-        lv_cast(g, LLVMBitCast, place_of(g, b, weights), lt_pointer(g, lt_memory(g, x->dt, 1)));
+    g->base[b] = lv_cast(g, LLVMBitCast, place_of(g, b), lt_pointer(g, lt_memory(g, x->dt, 1)));
   }
 }
 
-/* Sizes are arguments; those that are found out while running begin with 0. */
+/* Sizes are given; those that are found out while running begin with 0. */
 static void place_symbols(Gen *g) {
   for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) {
     const SymInfo *info = dim_syminfo(g->p->dims, s);
     if (info->kind == SY_derived) continue;
     VarId v = prog_sym_var(g->p, s);
     if (info->kind == SY_input) {
-      g->var[v] = at(g, lt_int(g, 64), argument(g, EA_size), s);
+      g->var[v] = g->given.size[s];
       continue;
     }
     g->var[v] = lv_place(g, lt_int(g, 64));
@@ -119,28 +107,23 @@ static void place_symbols(Gen *g) {
 static void store_shapes(Gen *g) {
   for (u32 i = 0; i < g->p->out.n; i++) {
     const Buf *b = prog_buf(g->p, g->p->out.at[i]);
-    LVal shape = NULL;
+    if (!is_open_shape(g->p, b)) continue;
     for (u32 k = 0; k < b->rank; k++) {
-      if (!dim_is_data(g->p->dims, b->dim[k])) continue;
-      LType word = lt_int(g, 64);
-      if (!shape) shape = at(g, lt_pointer(g, word), argument(g, EA_shape), i);
-      LVal by = lv_int(g, 64, 1, k), n = gen_dim(g, b->dim[k]);
-      lv_store(g, n, g->l->LLVMBuildInBoundsGEP2(g->unit->builder, word, shape, &by, 1, ""), 0);
+      LVal n = gen_dim(g, b->dim[k]);
+      lv_store(g, n, lv_element(g, lt_int(g, 64), g->given.shape[i], k), 8);
     }
   }
 }
 
-void gen_entry(Gen *g) {
+bool is_open_shape(Prog *p, const Buf *b) {
+  for (u32 i = 0; i < b->rank; i++)
+    if (dim_is_data(p->dims, b->dim[i])) return true;
+  return false;
+}
+
+void gen_around(Gen *g, LVal fn, LLVMBasicBlockRef first) {
   LLVMBuilderRef b = g->unit->builder;
-  LType word = lt_int(g, 64), table = lt_pointer(g, bytes(g)), pointer = lt_pointer(g, word);
-  LType param[EA_COUNT] = {bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
-  LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);
-  LLVMContextRef c = g->unit->context;
-  g->fn = lv_function(g, ENTRY_NAME, type);
-  g->head = g->l->LLVMAppendBasicBlockInContext(c, g->fn, "head");
-  LLVMBasicBlockRef first = g->l->LLVMAppendBasicBlockInContext(c, g->fn, "first");
-  g->l->LLVMPositionBuilderAtEnd(b, first);
-  g->seed = argument(g, EA_seed);
+  g->fn = fn;
   place_symbols(g);
   place_buffers(g);
   gen_body(g, g->p->body);
@@ -148,4 +131,57 @@ void gen_entry(Gen *g) {
   g->l->LLVMBuildRet(b, lv_int(g, 32, 1, 0));
   g->l->LLVMPositionBuilderAtEnd(b, g->head);
   g->l->LLVMBuildBr(b, first);
+}
+
+LLVMBasicBlockRef gen_head(Gen *g, LVal fn) {
+  LLVMContextRef c = g->unit->context;
+  g->fn = fn;
+  g->head = g->l->LLVMAppendBasicBlockInContext(c, fn, "head");
+  LLVMBasicBlockRef first = g->l->LLVMAppendBasicBlockInContext(c, fn, "first");
+  g->l->LLVMPositionBuilderAtEnd(g->unit->builder, first);
+  return first;
+}
+
+/* ---- a function of fixed type ---- */
+
+typedef enum EntryArg { EA_arena, EA_size, EA_seed, EA_in, EA_out, EA_shape, EA_COUNT } EntryArg;
+
+static LVal argument(Gen *g, EntryArg i) {
+  return g->l->LLVMGetParam(g->fn, i);
+}
+
+static LType bytes(Gen *g) {
+  return lt_pointer(g, lt_int(g, 8));
+}
+
+static LVal take(Gen *g, LType t, EntryArg array, u64 i) {
+  return lv_load(g, t, lv_element(g, t, argument(g, array), i), 0);
+}
+
+static void take_given(Gen *g) {
+  EntryGiven *to = &g->given;
+  LType word = lt_int(g, 64), pointer = bytes(g);
+  LVal weights =
+      lv_cast(g, LLVMBitCast, take(g, pointer, EA_in, g->p->in.n), lt_pointer(g, pointer));
+  to->arena = argument(g, EA_arena);
+  for (u32 i = 0; i < g->p->in.n; i++) to->in[i] = take(g, pointer, EA_in, i);
+  for (u32 i = 0; i < g->p->out.n; i++) {
+    to->out[i] = take(g, pointer, EA_out, i);
+    to->shape[i] = take(g, lt_pointer(g, word), EA_shape, i);
+  }
+  for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) to->size[s] = take(g, word, EA_size, s);
+  for (BufId b = 1; b < g->p->buf.n; b++)
+    if (prog_buf(g->p, b)->space == BS_const)
+      to->weight[b] = lv_load(g, pointer, lv_element(g, pointer, weights, b), 0);
+}
+
+void gen_entry(Gen *g) {
+  LType word = lt_int(g, 64), table = lt_pointer(g, bytes(g)), pointer = lt_pointer(g, word);
+  LType param[EA_COUNT] = {bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
+  LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);
+  LVal fn = lv_function(g, ENTRY_NAME, type);
+  LLVMBasicBlockRef first = gen_head(g, fn);
+  g->seed = argument(g, EA_seed);
+  take_given(g);
+  gen_around(g, fn, first);
 }

@@ -7,6 +7,7 @@
 #include "back/llvm/llvm.h"
 
 #include <math.h>
+#include <string.h>
 
 LVal gen_fma(Gen *g, LVal a, LVal b, LVal c) {
   return lv_intrinsic(g, "llvm.fma", g->l->LLVMTypeOf(a), (LVal[]){a, b, c}, 3);
@@ -34,10 +35,42 @@ static const char *instruction(Op op) {
   case OP_floor: return "llvm.floor";
   case OP_ceil: return "llvm.ceil";
   case OP_trunc: return "llvm.trunc";
-  case OP_round: return "llvm.rint";
+  case OP_round: return "llvm.nearbyint";
   case OP_abs: return "llvm.fabs";
   default: return NULL;
   }
+}
+
+/* Has the machine instructions that round to integers? Else objects do it by arithmetic. */
+static bool has_rounding(const Gen *g) {
+  return !g->o->object || has_feature(g, "sse4.1") || has_feature(g, "avx2") ||
+         has_feature(g, "avx512f") || !strncmp(g->triple, "aarch64", 7) ||
+         !strncmp(g->triple, "wasm", 4);
+}
+
+static LVal with_sign(Gen *g, LVal x, LVal sign) {
+  return lv_intrinsic(g, "llvm.copysign", g->l->LLVMTypeOf(x), (LVal[]){x, sign}, 2);
+}
+
+/* To nearest, by what a sum with 2^23 leaves; zeros keep their sign. See cvop.def. */
+static LVal nearest(Gen *g, LVal x, u32 lanes) {
+  LVal big = lv_real(g, false, lanes, 0x1p23);
+  LVal a = lv_intrinsic(g, "llvm.fabs", g->l->LLVMTypeOf(x), &x, 1);
+  LVal r = lv_bin(g, LLVMFSub, lv_bin(g, LLVMFAdd, a, big), big);
+  return lv_pick(g, lv_fcmp(g, LLVMRealOLT, a, big), with_sign(g, r, x), x);
+}
+
+static LVal rounded(Gen *g, Op op, LVal x, u32 lanes) {
+  LVal one = lv_real(g, false, lanes, 1), r = nearest(g, x, lanes);
+  if (op == OP_round) return r;
+  if (op == OP_trunc) {
+    LVal a = lv_intrinsic(g, "llvm.fabs", g->l->LLVMTypeOf(x), &x, 1);
+    return with_sign(g, rounded(g, OP_floor, a, lanes), x);
+  }
+  bool up = op == OP_ceil;
+  LVal off = lv_fcmp(g, up ? LLVMRealOLT : LLVMRealOGT, r, x);
+  LVal moved = lv_bin(g, up ? LLVMFAdd : LLVMFSub, r, one);
+  return lv_pick(g, off, up ? with_sign(g, moved, x) : moved, r);
 }
 
 static LVal function(Gen *g, const Expr *x, LVal *arg) {
@@ -68,6 +101,9 @@ static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
   default: break;
   }
   const char *name = instruction(x->op);
+  bool rounds = op_is(x->op, OF_ROUNDS);
+  if (rounds && !has_rounding(g) && wide) lv_refuse(g, op_info[x->op].name);
+  if (rounds && !has_rounding(g)) return rounded(g, x->op, a, x->lanes);
   return name ? lv_intrinsic(g, name, g->l->LLVMTypeOf(a), arg, 1) : function(g, x, arg);
 }
 

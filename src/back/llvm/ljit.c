@@ -54,7 +54,7 @@ static u32 count_kernels(Prog *p) {
   return n;
 }
 
-static void begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why) {
+void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why) {
   Ctx *c = p->c;
   u32 vars;
   *g = (Gen){.c = c, .p = prog_extend(p), .o = o, .why = why, .numbers = map_new(&c->keep)};
@@ -76,6 +76,11 @@ static void begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why) {
   g->base = NEWS(&c->keep, LVal, p->buf.n);
   g->reg = NEWS(&c->keep, LVal, p->buf.n);
   g->moving = NEWS(&c->keep, bool, p->buf.n);
+  g->given = (EntryGiven){.in = NEWS(&c->keep, LVal, p->in.n + 1),
+                          .out = NEWS(&c->keep, LVal, p->out.n + 1),
+                          .shape = NEWS(&c->keep, LVal, p->out.n + 1),
+                          .size = NEWS(&c->keep, LVal, dim_nsyms(p->dims) + 1),
+                          .weight = NEWS(&c->keep, LVal, p->buf.n)};
 }
 
 static void link_objects(Gen *g, Jit *to) {
@@ -128,7 +133,7 @@ Jit *jit_make(const Prog *p, const LlvmOptions *o) {
   Ctx *c = p->c;
   Making *m = NEW(&c->keep, Making);
   m->to = NEW(&c->keep, Jit);
-  begin(&m->g, p, o, &m->to->why);
+  gen_begin(&m->g, p, o, &m->to->why);
   Err e = ctx_protect(c, make, m);
   units_end(&m->g);
   if (e) {

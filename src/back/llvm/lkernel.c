@@ -162,6 +162,10 @@ static Outside enter(Gen *g, const Marks *m, const char *name) {
   o.placed = NEWS(a, bool, u->var.n + 1);
   g->unit = least_busy(g);
   g->fn = lv_function(g, name, type_of(g, m));
+  if (g->o->object) {
+    g->l->LLVMSetLinkage(g->fn, LLVMInternalLinkage);
+    lv_attribute(g, g->fn, ~0u, "noinline", 0);
+  }
   g->base = NEWS(a, LVal, g->p->buf.n);
   g->moving = NEWS(a, bool, g->p->buf.n);
   g->reg = NEWS(a, LVal, g->p->buf.n);

@@ -42,6 +42,11 @@ typedef struct KernelTakes {
   bool random;
 } KernelTakes;
 
+/* What the entry is given, by number of input, output, symbol, buffer. */
+typedef struct EntryGiven {
+  LVal arena, *in, *out, *shape, *size, *weight;
+} EntryGiven;
+
 struct Gen {
   Ctx *c;
   Prog *p;
@@ -62,6 +67,7 @@ struct Gen {
   bool *is_set;           /* by variable, in the body at hand: more than one value */
   u32 nvars;
   LVal seed;
+  EntryGiven given;
   bool in_kernel;
   Map numbers; /* text of a kernel -> 1 + its number */
   u32 nkernels;
@@ -140,7 +146,16 @@ void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value);
 LVal lv_function(Gen *g, const char *name, LType type);
 
 /* lentry.c */
+enum { STATUS_STATE = 5, STATUS_FIRST = 6 };
 void gen_entry(Gen *g);
+LLVMBasicBlockRef gen_head(Gen *g, LVal fn); /* begins a function */
+/* The body of one that runs the program, once g->given is set. */
+void gen_around(Gen *g, LVal fn, LLVMBasicBlockRef first);
+LVal lv_element(Gen *g, LType t, LVal array, u64 i); /* its address */
+bool is_open_shape(Prog *p, const Buf *b);           /* does it depend on what is found out? */
+
+/* ljit.c */
+void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why);
 u32 status_of(Gen *g, const Stmt *require);
 void list_statuses(Gen *g); /* of the entry, in order */
 #define ENTRY_NAME "ingot_entry"
@@ -149,6 +164,7 @@ void list_statuses(Gen *g); /* of the entry, in order */
 void machine_find(Gen *g, const char *triple); /* sets up a target of LLVM */
 u32 units_wanted(u32 kernels);
 void units_begin(Gen *g, u32 n);
+void units_check(Gen *g);   /* is it what LLVM takes? */
 void units_compile(Gen *g); /* an object of each, side by side */
 void units_end(Gen *g);
 

@@ -69,6 +69,7 @@ typedef enum LLVMOpcode {
   LLVMSIToFP = 36,
   LLVMFPTrunc = 37,
   LLVMFPExt = 38,
+  LLVMPtrToInt = 39,
   LLVMBitCast = 41
 } LLVMOpcode;
 typedef enum LLVMIntPredicate {
@@ -92,7 +93,11 @@ typedef enum LLVMRealPredicate {
   LLVMRealUNO = 8,
   LLVMRealUNE = 14
 } LLVMRealPredicate;
-typedef enum LLVMLinkage { LLVMExternalLinkage = 0, LLVMPrivateLinkage = 9 } LLVMLinkage;
+typedef enum LLVMLinkage {
+  LLVMExternalLinkage = 0,
+  LLVMInternalLinkage = 8,
+  LLVMPrivateLinkage = 9
+} LLVMLinkage;
 typedef enum LLVMCodeGenOptLevel { LLVMCodeGenLevelDefault = 2 } LLVMCodeGenOptLevel;
 typedef enum LLVMRelocMode { LLVMRelocPIC = 2 } LLVMRelocMode;
 typedef enum LLVMCodeModel { LLVMCodeModelDefault = 0 } LLVMCodeModel;
