@@ -359,7 +359,7 @@ static void set_machine(Ingot *m, const IngotBuild *o) {
   else if (o->via && o->triple)
     api_march(m, "scalar", NULL);
   else if (o->via)
-    api_this(m);
+    api_host(m);
   else
     api_native(m, o->cc);
 }

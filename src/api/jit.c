@@ -117,7 +117,7 @@ void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
 }
 
 static void print_llvm(Ingot *m, Text *to) {
-  api_this(m);
+  api_host(m);
   api_passes(m, NULL);
   LlvmOptions l = object_options(m, NULL, "model");
   l.object = false;

@@ -187,11 +187,11 @@ def state(w):
 
 def bench(w):
     lines = json.loads(w.run("bench", MODEL, "--seconds", "0.05", "--json"))
-    want([line["engine"] for line in lines] == ["interp", "c"], f"engines: {lines}")
+    want([line["engine"] for line in lines] == ["interp", "vm", "c"], f"engines: {lines}")
     for line in lines:
         want(line["n"] >= 5 and 0 < line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"times: {line}")
         want(line["rss_kb"] > 100 and line["first_ms"] > 0, f"memory: {line}")
-    want(500 < lines[1]["text_bytes"] < 100000 and lines[1]["data_bytes"] > 10000, f"code: {lines[1]}")
+    want(500 < lines[2]["text_bytes"] < 100000 and lines[2]["data_bytes"] > 10000, f"code: {lines[2]}")
     want("P99" in w.run("bench", MODEL, "--seconds", "0.01", "--engine", "interp"), "no table")
     w.run("bench", MODEL, "--engine", "steam", code=2)
 
