@@ -361,14 +361,41 @@ IngotStatus ingot_import(Ingot *m, int symbolic) {
 
 /* ---- passes and text ---- */
 
+/* "bytecode" is no pass but can be named among them: the list without it, and whether it was there.
+ */
+static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
+  Text t = text_new(&c->keep);
+  *found = false;
+  for (const char *s = list; s && *s;) {
+    size_t n = strcspn(s, ",");
+    bool this = n == 8 && !strncmp(s, "bytecode", n);
+    if (!this) {
+      if (t.n) text_puts(&t, ",");
+      text_put(&t, s, n);
+    }
+    *found |= this;
+    s += n + (s[n] == ',');
+  }
+  return *found ? (t.n ? text_cstr(&t) : NULL) : list;
+}
+
+static void dump_bytecode(Ingot *m, const IngotPipe *p) {
+  Text t = text_new(&m->c->keep);
+  if (!m->p)
+    fail(m->c, ERR_usage, LOC_NONE, "there is no program yet: bytecode is made behind all passes");
+  vm_dump(api_vm(m), &t);
+  p->dumped(p->user, "bytecode", t.at, t.n);
+}
+
 void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
+  bool bytecode = false;
   Unit u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
     o = (PipeOptions){.start = p->start,
                       .stop = p->stop,
                       .skip = p->skip,
-                      .dump = p->dump,
+                      .dump = without_bytecode(m->c, p->dump, &bytecode),
                       .check = p->check != 0,
                       .dumped = p->dumped,
                       .timed = p->timed,
@@ -387,6 +414,7 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   m->made = how->target;
   api_describe(m);
   m->passed = true;
+  if (bytecode && p->dumped) dump_bytecode(m, p);
 }
 
 const Target *api_made(const Ingot *m) {

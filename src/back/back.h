@@ -34,6 +34,7 @@ typedef struct VmOptions {
   InterpState *state;
 } VmOptions;
 VmProgram *vm_compile(Prog *p, Arena *a);
+void vm_dump(const VmProgram *v, Text *t); /* its code as text */
 void vm_run(VmProgram *v, const VmOptions *o, Tensor *const *in, Tensor **out, Arena *a);
 
 /* Where the weights of a generated file are. */

@@ -132,6 +132,7 @@ bool flat_of(VmBuild *b, BufId buf, const ExprId *idx, Affine *to);
 bool vm_panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
 
 /* vm_compile.c */
+bool vm_runs(VmBuild *b, ExprId lo, ExprId hi); /* a loop, once at least? */
 void compile_list(VmBuild *b, StmtId first);
 
 /* vm_alloc.c */

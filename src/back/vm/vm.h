@@ -105,6 +105,10 @@ VmClass vm_class(DType dt);
 u32 vm_class_bytes(VmClass c);
 u32 vm_words(u32 head); /* of the instruction, with its first; 0: there is none such */
 
+/* vm_text.c: exact inverses. What is read has the form of code; to be run it must be verified. */
+void vm_print(const VmCode *c, Text *t);
+VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a);
+
 /* ---- programs ---- */
 
 /* A Prog as code, with what whoever runs it must know. */

@@ -91,6 +91,11 @@ static void compile_while(VmBuild *b, Stmt s) {
   label_here(b, end);
 }
 
+bool vm_runs(VmBuild *b, ExprId lo, ExprId hi) {
+  i64 x, y;
+  return ex_is_int(b->p, lo, &x) && ex_is_int(b->p, hi, &y) && x < y;
+}
+
 static void compile_for(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
   VmVal lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
@@ -101,7 +106,7 @@ static void compile_for(VmBuild *b, Stmt s) {
     hi.reg = copy;
   }
   effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
-  effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  if (!vm_runs(b, s.a, s.b)) effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
   label_here(b, top);
   level_push(b, s.body);
   b->var[s.var] = (VarInfo){.val = {at, b->cur, 1}};

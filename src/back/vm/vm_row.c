@@ -314,7 +314,7 @@ bool vm_row_loop(VmBuild *b, const Stmt *loop) {
     hi.reg = copy;
   }
   effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
-  effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  if (!vm_runs(b, loop->a, loop->b)) effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
   label_here(b, top);
   level_push(b, loop->body);
   effect(b, VM_rows, 1, (u32[]){at, hi.reg, step.reg}, 3);
