@@ -78,7 +78,8 @@ static const Opt opts[] = {
     TEXT("stop", NULL, stop, "PASS", "last pass to run; none for no pass at all"),
     TEXT("skip", NULL, skip, "P,Q", "passes to leave out"),
     TEXT("dump", NULL, dump, "P,Q",
-         "passes whose result is printed, or all; bytecode: what engine vm runs; llvm: what LLVM gets"),
+         "passes whose result is printed, or all; bytecode: what engine vm runs; llvm: what LLVM "
+         "gets"),
     TEXT("name", "f", name, "NAME",
          "prefix of all C names (default: from the output file, else model)"),
     TEXT("weights", NULL, weights, "HOW",
