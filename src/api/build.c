@@ -386,7 +386,7 @@ static void check(Ingot *m, const IngotBuild *o) {
     check_build(c, o);
   else
     api_need_compiler(c, o->cc);
-  if (o->march) api_need_vectors(m, o->march, o->cc);
+  if (o->march && !o->via) api_need_vectors(m, o->march, o->cc);
 }
 
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {

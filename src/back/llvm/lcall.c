@@ -30,9 +30,7 @@ u64 llvm_called(u64 code, u64 a, u64 b, u64 c) {
   Scalar arg[3] = {scalar_of(a, from), scalar_of(b, from), scalar_of(c, from)}, x = {.i = 0};
   u8 raw[8] = {0};
   switch ((CallKind)(code & 15)) {
-  case CK_op:
-    x = flag ? scalar_eval(op, from, arg) : scalar_eval_as(math, op, from, arg);
-    return bits_of(x, to);
+  case CK_op: return bits_of(scalar_eval_as(math, op, from, arg), to);
   case CK_cast: return bits_of(scalar_cast(from, to, arg[0], flag), to);
   case CK_decode: memcpy(raw, &a, sizeof raw); return bits_of(scalar_load(from, raw), from);
   case CK_encode:

@@ -84,7 +84,7 @@ static LLVMTargetMachineRef new_machine(Gen *g) {
  * and makes no network faster. Plain loops take the usual ones. */
 #define USUAL_PASSES "default<O2>"
 #define VECTOR_PASSES                                                                              \
-  "function(sroa,early-cse,instcombine,simplifycfg,loop-simplify,lcssa,"                           \
+  "always-inline,function(sroa,early-cse,instcombine,simplifycfg,loop-simplify,lcssa,"             \
   "loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
 
 void units_begin(Gen *g, u32 n) {

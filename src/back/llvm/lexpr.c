@@ -79,8 +79,7 @@ static LVal function(Gen *g, const Expr *x, LVal *arg) {
     Str name = str_fmt(g->c, "%s%c", op_info[x->op].name, part == MP_q ? 'q' : 'u');
     return gen_quick(g, str_text(g->c, name), x->lanes, arg);
   }
-  DType dt = x->dt == DT_f64 ? DT_f64 : DT_f32;
-  return gen_call(g, (Called){CK_op, x->op, dt, dt, false}, arg, x->narg, x->lanes);
+  return gen_math(g, x->op, part, arg, x->narg, x->lanes);
 }
 
 /* In f32 or f64; rounding to a narrower type is the caller's. */

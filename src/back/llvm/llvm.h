@@ -125,13 +125,16 @@ LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes); /* one of less than a byte *
 LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg);
 LVal gen_fma(Gen *g, LVal a, LVal b, LVal c);
 
+/* lmath.c: a function of mathlib*.h */
+LVal gen_math(Gen *g, Op op, MathPart part, const LVal *arg, u32 n, u32 lanes);
+
 /* lcall.c: what is left to functions of ingot itself, lane by lane */
 typedef enum CallKind { CK_op, CK_cast, CK_decode, CK_encode, CK_random } CallKind;
 typedef struct Called {
   CallKind kind;
   Op op;
   DType from, to;
-  bool flag; /* of a cast: saturates; of an operation: the precise function */
+  bool flag; /* of a cast: it saturates */
 } Called;
 LVal gen_call(Gen *g, Called f, const LVal *arg, u32 n, u32 lanes);
 u64 llvm_called(u64 code, u64 a, u64 b, u64 c);

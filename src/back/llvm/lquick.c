@@ -50,7 +50,7 @@ static LVal far(const QuickCode *s, Op op, LVal x, LVal y) {
   LLVMBasicBlockRef end = g->l->LLVMAppendBasicBlockInContext(g->unit->context, g->fn, "near");
   g->l->LLVMBuildCondBr(b, all, end, rare);
   g->l->LLVMPositionBuilderAtEnd(b, rare);
-  LVal exact = gen_call(g, (Called){CK_op, op, DT_f32, DT_f32, true}, &x, 1, s->lanes);
+  LVal exact = gen_math(g, op, MP_f, &x, 1, s->lanes);
   LVal other = lv_pick(g, near, y, exact);
   LLVMBasicBlockRef last = g->l->LLVMGetInsertBlock(b);
   g->l->LLVMBuildBr(b, end);
