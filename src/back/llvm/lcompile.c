@@ -87,6 +87,13 @@ static LLVMTargetMachineRef new_machine(Gen *g) {
   "always-inline,function(sroa,early-cse,instcombine,simplifycfg,loop-simplify,lcssa,"             \
   "loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
 
+/* Without this LLVM ends the process at an error. */
+static void hear(LLVMDiagnosticInfoRef said, void *arg) {
+  LlvmUnit *u = arg;
+  if (u->l->LLVMGetDiagInfoSeverity(said) == LLVMDSError && !u->why)
+    u->why = u->l->LLVMGetDiagInfoDescription(said);
+}
+
 void units_begin(Gen *g, u32 n) {
   g->units = NEWS(&g->c->keep, LlvmUnit, n);
   g->nunits = n;
@@ -95,6 +102,8 @@ void units_begin(Gen *g, u32 n) {
     u->machine = new_machine(g);
     u->passes = g->o->target->lanes > 1 ? VECTOR_PASSES : USUAL_PASSES;
     u->context = g->l->LLVMContextCreate();
+    u->l = g->l;
+    g->l->LLVMContextSetDiagnosticHandler(u->context, hear, u);
     u->module = g->l->LLVMModuleCreateWithNameInContext("ingot", u->context);
     u->builder = g->l->LLVMCreateBuilderInContext(u->context);
     LLVMTargetDataRef layout = g->l->LLVMCreateTargetDataLayout(u->machine);

@@ -25,6 +25,7 @@ struct Llvm {
 
 /* One of the modules that are compiled side by side. */
 typedef struct LlvmUnit {
+  const Llvm *l;
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef builder;

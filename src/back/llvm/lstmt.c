@@ -98,10 +98,16 @@ static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
   return g->l->LLVMBuildCall2(g->unit->builder, type, fn, &x, 1, "");
 }
 
+static bool fills_register(const Gen *g, const Var *v) {
+  u32 bits = v->lanes * 8 * lane_bytes(v->dt);
+  bool whole = bits == 128 || bits == 256 || bits == 512;
+  return g->holds && v->lanes > 1 && v->dt != DT_bool && whole && bits <= 32 * g->o->target->lanes;
+}
+
 static void gen_assign(Gen *g, const Stmt *s) {
   const Var *v = prog_var(g->p, s->var);
   LVal x = gen_expr(g, s->a);
-  if (s->flags & SF_hold && v->lanes > 1 && g->holds) x = opaque(g, x, g->holds, false);
+  if (s->flags & SF_hold && fills_register(g, v)) x = opaque(g, x, g->holds, false);
   if (s->kind == ST_let) g->placed[s->var] = g->is_set[s->var];
   if (!g->placed[s->var]) {
     g->var[s->var] = x;

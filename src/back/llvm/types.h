@@ -20,6 +20,8 @@ typedef struct LLVMOpaqueMemoryBuffer *LLVMMemoryBufferRef;
 typedef struct LLVMOpaqueTargetData *LLVMTargetDataRef;
 typedef struct LLVMOpaqueTargetMachine *LLVMTargetMachineRef;
 typedef struct LLVMTarget *LLVMTargetRef;
+typedef struct LLVMOpaqueDiagnosticInfo *LLVMDiagnosticInfoRef;
+typedef void (*LLVMDiagnosticHandler)(LLVMDiagnosticInfoRef, void *);
 typedef struct LLVMOpaquePassBuilderOptions *LLVMPassBuilderOptionsRef;
 typedef struct LLVMOpaqueError *LLVMErrorRef;
 typedef struct LLVMOrcOpaqueLLJIT *LLVMOrcLLJITRef;
@@ -93,6 +95,7 @@ typedef enum LLVMRealPredicate {
   LLVMRealUNO = 8,
   LLVMRealUNE = 14
 } LLVMRealPredicate;
+typedef enum LLVMDiagnosticSeverity { LLVMDSError = 0 } LLVMDiagnosticSeverity;
 typedef enum LLVMLinkage {
   LLVMExternalLinkage = 0,
   LLVMInternalLinkage = 8,
