@@ -370,6 +370,8 @@ BAD = [  # name, exit code, part of the message, case that is changed, change
     ("key-type", 4, "llama.embedding_length", "llama", put("llama.embedding_length", TEXT, "32")),
     ("epsilon", 4, "rms_epsilon", "llama", put("llama.attention.layer_norm_rms_epsilon", F32, math.nan)),
     ("base", 4, "the base is -1", "llama", put("llama.rope.freq_base", F32, -1.0)),
+    ("base-one", 4, "yarn scaling of a base of 1", "llama_yarn", put("llama.rope.freq_base", F32, 1.0)),
+    ("original-one", 4, "an original context of 1", "phi3", put("phi3.rope.scaling.original_context_length", U32, 1)),
     ("scaling", 3, "scaling 'dynamic' is not known", "llama", put("llama.rope.scaling.type", TEXT, "dynamic")),
     ("no-factor", 4, "linear scaling needs a factor", "llama_linear", no_key("llama.rope.scaling.factor")),
     ("factor-zero", 4, "rope.scaling.factor is 0", "llama_linear", put("llama.rope.scaling.factor", F32, 0.0)),
