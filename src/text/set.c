@@ -2,12 +2,21 @@
 #include "text/pattern.h"
 #include <string.h>
 
+/* Behind all others, or meeting the last one: at no cost. */
+static void add_last(Arena *a, CharSet *s, u32 lo, u32 hi) {
+  CharRange *last = s->range.n ? &s->range.at[s->range.n - 1] : NULL;
+  if (!last || lo > last->hi)
+    *vec_push(a, &s->range) = (CharRange){lo, hi};
+  else if (hi > last->hi)
+    last->hi = hi;
+}
+
 /* Ranges that meet become one; cost is linear in their number. */
 void set_add(Arena *a, CharSet *s, u32 lo, u32 hi) {
   u32 i = 0, n = 0;
   if (lo >= hi) return;
-  if (s->range.n && lo > s->range.at[s->range.n - 1].hi) {
-    *vec_push(a, &s->range) = (CharRange){lo, hi};
+  if (!s->range.n || lo >= s->range.at[s->range.n - 1].lo) {
+    add_last(a, s, lo, hi);
     return;
   }
   CharRange *old = arena_copy(a, s->range.at, s->range.n * sizeof *old);
@@ -23,7 +32,14 @@ void set_add(Arena *a, CharSet *s, u32 lo, u32 hi) {
 }
 
 void set_join(Arena *a, CharSet *s, const CharSet *t) {
-  for (u32 i = 0; i < t->range.n; i++) set_add(a, s, t->range.at[i].lo, t->range.at[i].hi);
+  CharSet all = {0};
+  const u32 n = s->range.n, m = t->range.n;
+  for (u32 i = 0, k = 0; i < n || k < m;) {
+    bool mine = k == m || (i < n && s->range.at[i].lo <= t->range.at[k].lo);
+    const CharRange *r = mine ? &s->range.at[i++] : &t->range.at[k++];
+    add_last(a, &all, r->lo, r->hi);
+  }
+  *s = all;
 }
 
 CharSet set_not(Arena *a, const CharSet *s) {

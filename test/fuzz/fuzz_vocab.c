@@ -1,5 +1,5 @@
-/* Bytes -> tokenizer.json, tokenizer.model, a chat template or a pattern; the first byte says
- * which.
+/* Bytes -> tokenizer.json, tokenizer.model, a chat template, a pattern, or a GGUF file; the first
+ * byte says which, and a GGUF file is known by its own.
  *
  * A vocabulary that is accepted encodes the bytes themselves, within the room that it asks for, to
  * ids that it has, and gives text back that is UTF-8.
@@ -57,6 +57,8 @@ static void run(Ctx *c, void *arg) {
     jinja_add(&c->work, list, m);
     jinja_set(&c->work, vars, "messages", list);
     jinja_render(c, (const char *)j->at, j->n, vars, 0, LOC_NONE, &c->work);
+  } else if (j->kind == 4) {
+    make(c, vocab_from_gguf(c, gguf_read(c, j->at, j->n, LOC_NONE), LOC_NONE, &c->work), j);
   } else {
     VocabSpec *s = spec_new(c, &c->work, LOC_NONE);
     size_t n = j->n < 64 ? j->n : 64;
@@ -71,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *at, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *at, size_t n) {
   if (n == 0) return 0;
   Job j = {.kind = at[0] % 4, .at = at + 1, .n = n - 1};
+  if (at[0] == 'G') j = (Job){.kind = 4, .at = at, .n = n};
   Ctx *c = ctx_new(NULL, NULL);
   Err e = ctx_protect(c, run, &j);
   if (e != ERR_ok && e != ERR_input && e != ERR_unsupported) abort();

@@ -313,8 +313,29 @@ def vocabularies():
         yield f"pattern-{i}", b"\3" + text.encode()
 
 
+def gguf_vocabularies():
+    """As GGUF files hold them: byte-level BPE, SentencePiece, WordPiece."""
+    def keys(model, tokens, **more):
+        c = containers
+        kinds = {"scores": c.F32, "token_type": c.I32, "merges": c.STRING}
+        yield c.ARCH
+        yield c.key("tokenizer.ggml.model", c.STRING, model)
+        yield c.key("tokenizer.ggml.tokens", c.ARRAY, (c.STRING, tokens))
+        for name, x in more.items():
+            if isinstance(x, list):
+                yield c.key(f"tokenizer.ggml.{name}", c.ARRAY, (kinds[name], x))
+            else:
+                yield c.key(f"tokenizer.ggml.{name}", c.STRING if isinstance(x, str) else c.BOOL if isinstance(x, bool) else c.U32, x)
+
+    bytewise = [chr(b) for b in range(33, 127)] + ["\u0120", "ab", "<s>", "\u0120a"]
+    yield "gguf-bpe", containers.gguf([*keys("gpt2", bytewise, pre="gpt-2", merges=["a b", "\u0120 a"], token_type=[1] * 96 + [3, 1], bos_token_id=96, add_bos_token=True)])
+    yield "gguf-spm", containers.gguf([*keys("llama", ["<unk>", "<s>", "<0x41>", "\u2581", "a", "\u2581a"], scores=[0, 0, 0, -1, -2, -3], token_type=[2, 3, 6, 1, 1, 1],
+                                             unknown_token_id=0, bos_token_id=1, eos_token_id=1)])
+    yield "gguf-bert", containers.gguf([*keys("bert", ["[UNK]", "[CLS]", "\u2581a", "b"], token_type=[3, 3, 1, 1], unknown_token_id=0, cls_token_id=1)])
+
+
 def vocabulary_words():
-    return [b'"type":', b'"model":', b'"vocab":', b'"merges":', b'"pattern":', b'"Regex":', b"{%", b"%}", b"{{", b"}}", b"{%-", b"-%}", b"{% for x in", b"{% endfor %}", b"{% endif %}", b"|", b" is ", b" in ",
+    return [b"tokenizer.ggml.pre", b"llama-bpe", b"qwen2", b"smollm", b"tokenizer.ggml.add_space_prefix", b"tokenizer.chat_template", b'"type":', b'"model":', b'"vocab":', b'"merges":', b'"pattern":', b'"Regex":', b"{%", b"%}", b"{{", b"}}", b"{%-", b"-%}", b"{% for x in", b"{% endfor %}", b"{% endif %}", b"|", b" is ", b" in ",
             b"messages", b"namespace(", b"tojson", b"\\p{L}", b"\\s", b"(?!", b"(?i:", b"[^", b"{1,3}", b"\xe2\x96\x81", b"<0x41>", b"\x0a\x08\x0a\x01a\x15"]
 
 
@@ -328,7 +349,7 @@ SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_json": (jsons, json_words),
         "fuzz_gguf": (lambda: [*ggufs()], gguf_words),
         "fuzz_safetensors": (lambda: [*safes()], safe_words),
-        "fuzz_vocab": (lambda: [*vocabularies()], vocabulary_words),
+        "fuzz_vocab": (lambda: [*vocabularies(), *gguf_vocabularies()], vocabulary_words),
         "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
         "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
         "fuzz_prog": (lambda: [*progs()], prog_words)}

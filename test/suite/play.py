@@ -136,6 +136,24 @@ def refused(env):
             raise Fail(f"{name}: {explain(got)}: {got.text()}")
 
 
+def races(env):
+    """Threads that share every loop of the model, under ThreadSanitizer: no report, and the answers of one thread."""
+    work = env.scratch("play", "races")
+    program = os.path.join(work, "talk")
+    got = run([env.need_ingot(), "build", made(env), "-o", program, "--march", "sse2", "--context", "64", "--chunk", "8", "--threads", "3", "--threads-grain", "1", "--sanitize", "thread",
+               "-O", "1"], LIMIT)
+    if got.rc and "tsan" in got.text():
+        raise Skip("the C compiler has no ThreadSanitizer")
+    if got.rc:
+        raise Fail(explain(got) + tail(got.text()))
+    lines = b"abcdefghijklmnop\n:reset\nab\ncd\n"
+    args = ("--temperature", "0", "--max-tokens", "6")
+    shared = run([program, *args], LIMIT, stdin=lines, env={"TSAN_OPTIONS": "halt_on_error=1"})
+    alone = run([program, *args, "--threads", "1"], LIMIT, stdin=lines)
+    if shared.rc or alone.rc or shared.out != alone.out or len(shared.out) < 12:
+        raise Fail(f"{explain(shared)}: {shared.out!r} beside {alone.out!r}: {tail(shared.text(), 20)}")
+
+
 def ends(env):
     """Stop texts, the context, refusals."""
     args = ("-p", "abc", "--temperature", "0", "--raw")
@@ -240,4 +258,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
