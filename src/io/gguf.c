@@ -82,8 +82,8 @@ static size_t left(const GgufCursor *k) {
 
 static void need(const GgufCursor *k, u64 n, const char *what) {
   if (n > left(k))
-    fail(k->c, ERR_input, k->loc, "byte %zu: %s needs %llu bytes, the file has %zu more", k->pos,
-         what, (unsigned long long)n, left(k));
+    fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: %s needs %llu bytes, the file has %zu more",
+         k->pos, what, (unsigned long long)n, left(k));
 }
 
 static u64 load(const u8 *at, u32 bytes) {
@@ -102,8 +102,8 @@ static FileSpan take_string(GgufCursor *k, u64 max, const char *what) {
   u64 n = take(k, 8, what);
   need(k, n, what);
   if (n > max)
-    fail(k->c, ERR_input, k->loc, "byte %zu: %s has %llu bytes, expected at most %llu", k->pos,
-         what, (unsigned long long)n, (unsigned long long)max);
+    fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: %s has %llu bytes, expected at most %llu",
+         k->pos, what, (unsigned long long)n, (unsigned long long)max);
   k->pos += (size_t)n;
   return (FileSpan){k->base + k->pos - n, (size_t)n};
 }
@@ -112,7 +112,7 @@ static FileSpan take_string(GgufCursor *k, u64 max, const char *what) {
 static Str take_name(GgufCursor *k, u64 max, const char *what) {
   FileSpan s = take_string(k, max, what);
   if (!s.n || memchr(s.at, 0, s.n) || !utf8_valid((const char *)s.at, s.n))
-    fail(k->c, ERR_input, k->loc, "byte %zu: %s is %s", k->pos - s.n, what,
+    fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: %s is %s", k->pos - s.n, what,
          s.n ? "not UTF-8, or holds a zero" : "empty");
   return str_intern(k->c, s.at, s.n);
 }
@@ -122,8 +122,8 @@ static Str take_name(GgufCursor *k, u64 max, const char *what) {
 static GgufType take_type(GgufCursor *k) {
   u64 t = take(k, 4, "the type of a value");
   if (t >= GT_COUNT)
-    fail(k->c, ERR_input, k->loc, "byte %zu: type %llu of a value, expected 0 to %d", k->pos - 4,
-         (unsigned long long)t, GT_COUNT - 1);
+    fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: type %llu of a value, expected 0 to %d",
+         k->pos - 4, (unsigned long long)t, GT_COUNT - 1);
   return (GgufType)t;
 }
 
@@ -131,7 +131,7 @@ static GgufType take_type(GgufCursor *k) {
 static void check_bools(const GgufCursor *k, u64 n) {
   for (u64 i = 0; i < n; i++)
     if (k->base[k->pos + i] > 1)
-      fail(k->c, ERR_input, k->loc, "byte %llu: a bool is %u, expected 0 or 1",
+      fail(k->c, ERR_input, k->loc, "GGUF, byte %llu: a bool is %u, expected 0 or 1",
            (unsigned long long)(k->pos + i), k->base[k->pos + i]);
 }
 
@@ -151,8 +151,9 @@ static void skip_flat(GgufCursor *k, GgufType t, u64 n) {
 static u64 take_count(GgufCursor *k, GgufType t) {
   u64 n = take(k, 8, "the length of an array");
   if (n > left(k) / type_bytes[t] || n > MAX_ELEMENTS)
-    fail(k->c, ERR_input, k->loc, "byte %zu: an array of %llu of type %s, the file has %zu more %s",
-         k->pos - 8, (unsigned long long)n, gguf_type_name[t], left(k),
+    fail(k->c, ERR_input, k->loc,
+         "GGUF, byte %zu: an array of %llu of type %s, the file has %zu more %s", k->pos - 8,
+         (unsigned long long)n, gguf_type_name[t], left(k),
          n > MAX_ELEMENTS ? "bytes, and it may have 2^26" : "bytes");
   return n;
 }
@@ -179,8 +180,8 @@ static void skip_array(GgufCursor *k, GgufType t, u64 n) {
       continue;
     }
     if (depth == GGUF_DEPTH)
-      fail(k->c, ERR_input, k->loc, "byte %zu: arrays lie more than %d deep in each other", k->pos,
-           GGUF_DEPTH);
+      fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: arrays lie more than %d deep in each other",
+           k->pos, GGUF_DEPTH);
     todo[depth++] = n;
   }
 }
