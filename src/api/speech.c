@@ -64,6 +64,10 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   if (n) api_need(c, ids, "the ids");
   api_need(c, logits, "the place of the logits");
   if (!m->p) fail(c, ERR_usage, LOC_NONE, "ingot_speech comes before ingot_feed");
+  u64 room = (u64)api_context(m);
+  if (!n || n > room || position > room - n)
+    fail(c, ERR_usage, LOC_NONE, "%zu ids behind %llu do not fit into a context of %llu", n,
+         (unsigned long long)position, (unsigned long long)room);
   i64 count = (i64)n;
   Tensor *out[1];
   arena_clear(&m->run.once);
