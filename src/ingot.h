@@ -235,6 +235,11 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
 IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
                           const char *weights);
 
+/* The model as a file of bytecode, weights inside, which ingot_open takes as any other model, to be
+ * run by the engine "vm". */
+IngotStatus ingot_write_vm(Ingot *m, const char *path);
+int ingot_is_vm(const Ingot *m); /* is the open model such a file? */
+
 /* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 

@@ -181,7 +181,7 @@ static void bench(Bench *a) {
   Ctx *c = m->c;
   api_need(c, a->out, "the place of the times");
   a->start = time_ms();
-  const Engine *e = api_engine(c, a->engine, INGOT_TIMED);
+  const Engine *e = api_engine_for(m, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
   m->runs = true;
   api_import(m, false);

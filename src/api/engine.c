@@ -88,6 +88,13 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
        flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t), near_text(c, &near));
 }
 
+const Engine *api_engine_for(const Ingot *m, const char *name, unsigned flags) {
+  bool own = api_is_bytecode(m);
+  const Engine *e = api_engine(m->c, own && !name ? "vm" : name, flags);
+  if (own && e->run != run_vm) api_need_model(m, e->info.name);
+  return e;
+}
+
 /* ---- run ---- */
 
 void api_forget_run(Ingot *m) {
@@ -121,7 +128,7 @@ static void check_cost(Ingot *m) {
 
 static void run(Ingot *m, const char *engine, u64 seed) {
   Ctx *c = m->c;
-  const Engine *e = api_engine(c, engine, 0);
+  const Engine *e = api_engine_for(m, engine, 0);
   unsigned flags = e->info.flags;
   if (flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(c, NULL);
   m->runs = true;

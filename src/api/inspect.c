@@ -241,6 +241,31 @@ static void graph_part(Report *r) {
              dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
+/* Of a file of bytecode. */
+static void bytecode_part(Report *r) {
+  Prog *p = r->m->p;
+  VmFacts f = vm_facts(r->m->kept.vm);
+  const char *form = "bytecode version %u: %llu instruction words, %llu registers\n";
+  if (r->json)
+    form = "\"format\":\"bytecode\",\"format_version\":%u,\"words\":%llu,\"registers\":%llu,";
+  text_fmt(&r->out, form, f.version, (unsigned long long)f.words, (unsigned long long)f.slots);
+  for (u32 out = 0; out < 2; out++) {
+    u32 n = out ? p->out.n : p->in.n;
+    text_puts(&r->out, r->json ? (out ? "\"outputs\":[" : "\"inputs\":[")
+                               : (out ? "outputs\n" : "inputs\n"));
+    for (u32 i = 0; i < n; i++) {
+      const Buf *b = prog_buf(p, out ? p->out.at[i] : p->in.at[i]);
+      Type t = type_tensor(&r->m->c->scratch, b->dt, b->dim, b->rank);
+      value_line(r, b->name, type_text(p->dims, &t), i == 0);
+    }
+    if (r->json) text_puts(&r->out, "],");
+  }
+  text_fmt(&r->out,
+           r->json ? "\"weight_bytes\":%llu,\"arena_bytes\":%llu"
+                   : "weights %llu bytes\narena %llu bytes\n",
+           (unsigned long long)f.weights, (unsigned long long)f.arena);
+}
+
 static void declared_line(Report *r, const DeclValue *v, bool first) {
   value_line(r, v->name, decl_text(r->m->c, &v->type), first);
 }
@@ -373,6 +398,13 @@ static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code
   if (*code && *code != ERR_unsupported) diag_leave(c);
   if (r.json) text_puts(&r.out, "{");
   if (m->reader && m->reader->facts) file_part(&r);
+  if (api_is_bytecode(m)) {
+    if (*code) diag_leave(c);
+    bytecode_part(&r);
+    text_puts(&r.out, r.json ? "}\n" : "");
+    api_give(&r.out, text, n);
+    return;
+  }
   if (m->g)
     graph_part(&r);
   else if (m->model)

@@ -357,6 +357,12 @@ typedef struct Engine {
 void api_forget_run(Ingot *m); /* what it gave, when the model changes or is run again */
 VmProgram *api_vm(Ingot *m);   /* of its program */
 const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
+const Engine *api_engine_for(const Ingot *m, const char *name, unsigned flags); /* that runs m */
+
+/* bytecode.c */
+bool api_is_bytecode(const Ingot *m);                  /* is the open model a file of it? */
+void api_read_bytecode(Ingot *m);                      /* import */
+void api_need_model(const Ingot *m, const char *what); /* refuses such a file */
 
 /* build.c */
 typedef struct CodeSize {

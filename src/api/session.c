@@ -100,7 +100,8 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
     s.n = f.n;
   }
   m->source = s;
-  if (!text_begins(s.at, s.n, "prog")) m->reader = reader_open(c, &m->source, &m->model);
+  if (!text_begins(s.at, s.n, "prog") && !api_is_bytecode(m))
+    m->reader = reader_open(c, &m->source, &m->model);
 }
 
 void api_open(Ingot *m, const char *path) {
@@ -325,6 +326,8 @@ static void import(Ingot *m, bool symbolic) {
   }
   if (m->reader) {
     m->g = m->reader->import(c, s, m->model, &(ImportOptions){.symbolic = symbolic});
+  } else if (api_is_bytecode(m)) {
+    api_read_bytecode(m);
   } else {
     File side = reader_side(c, s->path);
     m->p = prog_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
@@ -432,6 +435,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
     fail(m->c, ERR_usage, LOC_NONE, "the passes were stopped before they had made a program");
   if (m->passed) return;
   api_import(m, false);
+  if (p) api_need_model(m, "passes");
   if (!p && m->p) return; /* a program is run as it was written */
   if (m->g && (m->bodies.n || m->wish.aim != AIM_time || m->wish.ram) && !m->origin)
     m->origin = graph_copy(m->g);
@@ -445,6 +449,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
 static void make_bodies(Ingot *m) {
   Ctx *c = m->c;
   api_passes(m, NULL);
+  api_need_model(m, "compiling");
   if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
     api_make(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
              &(Make){.target = api_made(m)});

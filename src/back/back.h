@@ -31,11 +31,26 @@ InterpState *interp_state(Prog *p, Arena *a); /* as before the first run */
 typedef struct VmProgram VmProgram;
 typedef struct VmOptions {
   u64 seed;
+  u64 fuel; /* of code that others have made, see Vm.fuel: a run that needs more is refused */
   InterpState *state;
 } VmOptions;
 VmProgram *vm_compile(Prog *p, Arena *a);
 void vm_dump(const VmProgram *v, Text *t); /* its code as text */
 void vm_run(VmProgram *v, const VmOptions *o, Tensor *const *in, Tensor **out, Arena *a);
+
+/* vm/vm_file.c: a file of bytecode, see vm/igb.h; that of a program without a plan is refused. The
+ * pieces belong to v and the arena. What is read may point into the bytes. vm_prog: the program
+ * whose inputs, outputs and memory it has; one of a file has nothing else. */
+typedef VEC(Chunk) VmChunks;
+void vm_write(const VmProgram *v, Arena *a, VmChunks *out);
+bool vm_sniff(const u8 *at, size_t n);
+VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a);
+Prog *vm_prog(const VmProgram *v);
+typedef struct VmFacts {
+  u32 version;                      /* of the format */
+  u64 words, slots, arena, weights; /* of code, of 4 bytes; registers, of 8; bytes */
+} VmFacts;
+VmFacts vm_facts(const VmProgram *v);
 
 /* Where the weights of a generated file are. */
 typedef enum WeightMode {

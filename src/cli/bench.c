@@ -76,12 +76,24 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
   if (a->per_kernel) print_kernels(b);
 }
 
+/* Bytecode runs on one engine. */
+static int is_bytecode(const Args *a) {
+  Ingot *m = new_model();
+  IngotStatus s = !m         ? INGOT_SYSTEM
+                  : a->bytes ? ingot_open_bytes(m, a->bytes, a->nbytes, a->model)
+                             : ingot_open(m, a->model);
+  int is = !s && ingot_is_vm(m);
+  ingot_free(m);
+  return is;
+}
+
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
   int result = keep_model(&own), said = 0;
   Args rest = own;
   if (result) return result;
+  if (!own.engine && is_bytecode(&own)) own.engine = "vm";
   if (!own.engine && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0)
     return result;
   result = 0;

@@ -389,13 +389,31 @@ static int may_write_weights(const char *how) {
   return !how || !strcmp(how, "file") || !strcmp(how, "pointer");
 }
 
+/* Bytecode: nothing that says how C is written means anything here. */
+static int compile_bytecode(const Args *a) {
+  if (a->weights || a->selftest || a->no_selftest || a->caller || a->profile || a->debug ||
+      a->split || a->name)
+    return refuse(a, "an option is for C, and --output names a file of bytecode");
+  Args all = *a;
+  all.writes[all.nwrites++] = a->output;
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = prepare(m, &all);
+  watch_task("compile");
+  if (!s) s = ingot_write_vm(m, a->output);
+  watch_task(NULL);
+  return finish(m, a, s);
+}
+
 static int verb_compile(const Args *a) {
   const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
   size_t len = output ? strlen(output) : 0;
   char name[256];
   OutputFiles t = {"", "", ""};
+  if (len > 4 && !strcmp(output + len - 4, ".igb")) return compile_bytecode(a);
   if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.weights)) {
-    fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c\n", output);
+    fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c or .igb\n",
+            output);
     return INGOT_USAGE;
   }
   if (!output && a->weights && (!strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))) {
@@ -443,8 +461,9 @@ const Verb verb_table[] = {
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split caller profile debug input inputs "
      "data bake-prompt " SHAPES,
-     "MODEL... [-d batch=1] [-o FILE.c] [--march CPU] [--weights HOW] [--state auto]",
-     "turn a model, or several, into one C file (and its header with -o)", MODELS_MOST},
+     "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--march CPU] [--weights HOW] [--state auto]",
+     "turn a model, or several, into one C file (and its header with -o), or into bytecode",
+     MODELS_MOST},
     {"build", verb_build,
      "output name func-name weights state cc march via triple tune tuned precise optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "

@@ -9,7 +9,9 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 import zipfile
 import zlib
 import numpy as np
@@ -339,6 +341,31 @@ def vocabulary_words():
             b"messages", b"namespace(", b"tojson", b"\\p{L}", b"\\s", b"(?!", b"(?i:", b"[^", b"{1,3}", b"\xe2\x96\x81", b"<0x41>", b"\x0a\x08\x0a\x01a\x15"]
 
 
+def bytecode():
+    """Small graphs of the tests as files of bytecode: whatever operators they have, and no large weights."""
+    tool = os.path.join(ROOT, "build", "ingot")
+    top, n = os.path.join(ROOT, "test", "exec"), 0
+    with tempfile.TemporaryDirectory() as folder:
+        made = os.path.join(folder, "made.igb")
+        for at, _, files in sorted(os.walk(top)):
+            for name in sorted(files)[::3]:
+                with open(os.path.join(at, name)) as f:
+                    lines = f.read().split("\n")
+                begin = next((i for i, x in enumerate(lines) if x.startswith(("graph", "prog"))), None)
+                end = next((i for i, x in enumerate(lines) if x == "}"), None)
+                if begin is None or end is None or end < begin:
+                    continue
+                text = os.path.join(folder, "text.ing")
+                with open(text, "w") as f:
+                    f.write("\n".join(lines[begin:end + 1]) + "\n")
+                if subprocess.run([tool, "compile", text, "--quiet", "-o", made], capture_output=True, check=False).returncode:
+                    continue
+                if os.path.getsize(made) <= 6000:
+                    with open(made, "rb") as f:
+                        yield f"{n}-{name}", f.read()
+                    n += 1
+
+
 def imports():
     cases = [*bound()]
     return [*cases, *chains(cases), *structures()]
@@ -352,6 +379,7 @@ SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_vocab": (lambda: [*vocabularies(), *gguf_vocabularies()], vocabulary_words),
         "fuzz_npz": (lambda: [*archives()], lambda: [*words(), *tags()]),
         "fuzz_graph": (lambda: [*golden(b"graph")], graph_words),
+        "fuzz_igb": (lambda: [*bytecode()], list),
         "fuzz_prog": (lambda: [*progs()], prog_words)}
 
 

@@ -29,6 +29,19 @@ static void mac(vm_f *y, const vm_f *x, const vm_f *z, float c, u32 n) {
     VM_FREE for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * c;
 }
 
+/* The iterations of a panel, of loops around each other, count as so many jumps. */
+static bool afford(const u64 *file, const u32 *trips, u64 *fuel) {
+  u64 all = 1;
+  for (u32 k = 0; k < 3; k++) {
+    const i64 n = (i64)file[trips[k]];
+    if (n <= 0) return true;
+    if ((u64)n >= *fuel / all) return false;
+    all *= (u64)n;
+  }
+  *fuel -= all;
+  return true;
+}
+
 #ifdef VM_BASE
 void vm_begin(Vm *m) {
   const VmCode *c = m->code;

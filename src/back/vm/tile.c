@@ -9,6 +9,8 @@
  */
 #include "back/vm/lanes.h"
 
+#include <string.h>
+
 #if defined(VM_AVX512)
 #define TILE_NAME vm_tile_avx512
 #elif defined(VM_AVX2)
@@ -24,16 +26,19 @@ typedef struct TileWalk {
 } TileWalk;
 
 /* One element of a panel: sum + x * y. */
-static void tile_lane(u32 kind, vm_uw *acc, const vm_uw *x, const vm_uw *y) {
+static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   vm_f *sum = (vm_f *)(void *)acc;
-  float a = *(const vm_f *)(const void *)x, b = *(const vm_f *)(const void *)y;
+  u32 word;
+  float a, b = *(const vm_f *)(const void *)y;
+  memcpy(&word, x, 4); /* four bytes, or two halves, begin anywhere */
+  memcpy(&a, x, 4);
   switch (kind) {
   case VP_fma_b:
   case VP_fma_m: *sum = im_fmaf(a, b, *sum); break;
   case VP_mac_b:
   case VP_mac_m: *sum = *sum + a * b; break;
-  case VP_dot4_b: *acc += (u32)lane_dot4(*x, *y); break;
-  default: *acc += lane_dot2(*x, *y); break;
+  case VP_dot4_b: *acc += (u32)lane_dot4(word, *y); break;
+  default: *acc += lane_dot2(word, *y); break;
   }
 }
 
@@ -49,8 +54,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
           const u8 *b = y->at + i0 * y->step[0] + i1 * y->step[1] + i2 * y->step[2] +
                         (i64)(k % cols) * y->next;
           for (u32 i = 0; i < lanes; i++)
-            tile_lane(kind, (vm_uw *)sum + k * lanes + i,
-                      (const vm_uw *)(const void *)(a + (size_t)(4 * wide * i)),
+            tile_lane(kind, (vm_uw *)sum + k * lanes + i, a + (size_t)(4 * wide * i),
                       (const vm_uw *)(const void *)(b + (size_t)4 * i));
         }
 }

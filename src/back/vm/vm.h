@@ -13,7 +13,9 @@
  *   - its opcode is in the table, and all its words are there; so many for each (vm_words);
  *   - a register and what its class and lanes take (row lanes where that number is 0) lie in the
  *     file; lanes are at most VM_LANES;
- *   - a buffer is one of nbuf, a type has a class (vm_class), and is that of what it stands for;
+ *   - a buffer is one of nbuf, and none that is only read where it is written, which is what an
+ *     instruction does with its first operand; elements of it are aligned as their type wants;
+ *   - a type has a class (vm_class), and is that of what it stands for;
  *   - an operation is a scalar one, takes as many operands, and `fun` has that function;
  *   - a jump leads to the first word of an instruction, and the last instruction is a stop or jmp;
  *   - a message is one of nmessage; lanes that pick chooses are below their number;
@@ -54,8 +56,8 @@ typedef enum VmPanel {
 } VmPanel;
 
 typedef struct VmInit {
-  u32 slot;
   u64 bits;
+  u32 slot, zero;
 } VmInit;
 
 typedef struct VmCode {

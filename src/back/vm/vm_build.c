@@ -78,7 +78,7 @@ static VmVal preset(VmBuild *b, VmClass cls, u64 bits) {
   if (!*known) {
     *known = new_reg(b, cls, 1);
     b->reg.at[*known].fixed = true;
-    *vec_push(b->a, &b->init) = (VmInit){*known, bits};
+    *vec_push(b->a, &b->init) = (VmInit){.slot = *known, .bits = bits};
   }
   return (VmVal){*known, 0, 1};
 }

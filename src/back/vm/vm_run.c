@@ -34,6 +34,7 @@ static u64 bytes_now(VmCall *o, BufId b) {
   for (u32 i = 0; i < bp->rank; i++) {
     if (dim_is_data(o->p->dims, bp->dim[i])) return UINT64_MAX;
     i64 d = dim_eval(o->p->dims, bp->dim[i], o->env);
+    if (d < 0) fail(o->c, ERR_input, LOC_NONE, "vm: buffer %s has no size", show(o->c, bp->name));
     if (d && n > (u64)DIM_MAX / (u64)d)
       fail(o->c, ERR_system, LOC_NONE, "vm: buffer %s is too large", show(o->c, bp->name));
     n *= (u64)d;
@@ -119,23 +120,33 @@ static u32 (*machine(void))(Vm *) {
   return vm_exec;
 }
 
+/* Those that code sets; what it leaves there need not be in their bounds if it ended early. */
+static void read_symbols(VmCall *o, const Vm *m) {
+  for (u32 s = 0; s < o->v->nsymbol; s++) {
+    const SymInfo *si = dim_syminfo(o->p->dims, s);
+    i64 x = o->v->symbol[s] ? (i64)m->file[o->v->symbol[s]] : 0;
+    if (o->v->symbol[s] && si->kind == SY_data && x >= si->lo && x <= si->hi) o->env[s] = x;
+  }
+}
+
 static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   VmProgram *v = o->v;
-  Vm m = {.code = &v->code, .buf = o->buf, .seed = opt->seed};
+  Vm m = {.code = &v->code, .buf = o->buf, .seed = opt->seed, .fuel = opt->fuel};
   m.file = v->file;
   vm_begin(&m);
   for (u32 s = 0; s < v->nsymbol; s++)
     if (v->symbol[s]) m.file[v->symbol[s]] = (u64)o->env[s];
   u32 end = machine()(&m);
-  for (u32 s = 0; s < v->nsymbol; s++)
-    if (v->symbol[s]) o->env[s] = (i64)m.file[v->symbol[s]];
+  read_symbols(o, &m);
   if (end >= VM_NEED) {
     const Stmt *s = prog_stmt(o->p, v->needs[end - VM_NEED]);
     fail(o->c, ERR_input, s->loc, "%s", show_text(o->c, v->message[end - VM_NEED]));
   }
   check_extents(o, in);
+  if (end == VM_TIRED) fail(o->c, ERR_input, LOC_NONE, "vm: the run does not end");
   if (end == VM_BOUNDS)
-    fail(o->c, ERR_system, LOC_NONE, "vm: an index is out of bounds (word %u)", m.at);
+    fail(o->c, v->p->body ? ERR_system : ERR_input, LOC_NONE,
+         "vm: an index is out of bounds (word %u)", m.at);
 }
 
 void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out, Arena *a) {
@@ -157,8 +168,12 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     i64 *dim = NEWS(a, i64, b->rank + 1);
+    const VmMem *mem = &o.buf[v->buf[p->out.at[i]]];
+    u64 n = 0;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], o.env);
-    out[i] = tensor_wrap(a, b->dt, dim, b->rank, o.buf[v->buf[p->out.at[i]]].at);
+    if (!shape_count(dim, b->rank, &n) || n > mem->bytes / dtype_bytes(b->dt))
+      fail(o.c, ERR_input, LOC_NONE, "vm: output %s has no such size", show(o.c, b->name));
+    out[i] = tensor_wrap(a, b->dt, dim, b->rank, mem->at);
   }
   if (own) arena_rewind(&p->c->scratch, mark);
 }

@@ -1,0 +1,43 @@
+/* bytecode.c: models as files of bytecode.
+ *
+ * In: a model, or such a file that is open. Out: the file, or a program whose inputs and outputs
+ * are the file's and which only the engine vm can run.
+ */
+#include "api/own.h"
+
+bool api_is_bytecode(const Ingot *m) {
+  return m->source.at && vm_sniff(m->source.at, m->source.n);
+}
+
+void api_need_model(const Ingot *m, const char *what) {
+  if (api_is_bytecode(m))
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "%s: the file is bytecode, which only the engine vm runs; the model it was made of is "
+         "needed",
+         what);
+}
+
+void api_read_bytecode(Ingot *m) {
+  m->kept.vm = vm_read(m->c, m->source.at, m->source.n, &m->c->keep);
+  m->p = vm_prog(m->kept.vm);
+  m->kept.vm_of = m->p;
+}
+
+static void write_bytecode(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  VmChunks piece = {0};
+  api_need(c, path, "the path of the file");
+  api_need_one(m);
+  api_need_body(m);
+  api_bodies(m);
+  vm_write(api_vm(m), &c->keep, &piece);
+  files_write(c, &(FileOut){.path = path, .piece = piece.at, .n = piece.n}, 1);
+}
+
+IngotStatus ingot_write_vm(Ingot *m, const char *path) {
+  API_CALL(m, write_bytecode(m, path));
+}
+
+int ingot_is_vm(const Ingot *m) {
+  return m && api_is_bytecode(m);
+}

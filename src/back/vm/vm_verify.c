@@ -1,0 +1,429 @@
+/* vm_verify.c: is a file of bytecode one that can be run?
+ *
+ * In: bytes of anybody. Out: an Igb, or what is wrong and where. Method: the checksum finds what
+ * was damaged on its way; then, as if somebody had made the file with care to do harm, every number
+ * is compared with what it counts or points at. One pass over the code: what an instruction needs
+ * is in vmops.def, and where instructions begin is a section of the file, compared on the way, so
+ * that jumps are looked up and no memory is asked for. Offsets into buffers are numbers that code
+ * computes: those the machine compares, see vm.h.
+ */
+#include "back/vm/igb.h"
+
+#include <string.h>
+
+u32 igb_tables(void) {
+  return (u32)VM_COUNT | (u32)OP_SCALARS << 12 | (u32)DT_COUNT << 24;
+}
+
+IgbSum igb_sum(void) {
+  return (IgbSum){0x9e3779b97f4a7c15, 0, 0};
+}
+
+/* Any change of one word changes it: every step can be undone. */
+static void sum_word(IgbSum *s, u64 w) {
+  if (s->at == offsetof(IgbHead, check)) w = 0;
+  s->h = (s->h ^ w) * 0xd6e8feb86659fd93;
+  s->h ^= s->h >> 32;
+  s->at += 8;
+}
+
+void igb_sum_add(IgbSum *s, const void *at, u64 n) {
+  const u8 *p = at;
+  for (u64 i = 0, w; i < n;) {
+    u64 have = s->at % 8;
+    if (!have && n - i >= 8) {
+      memcpy(&w, p + i, 8);
+      sum_word(s, w);
+      i += 8;
+      continue;
+    }
+    s->word |= (u64)p[i++] << 8 * have;
+    s->at++;
+    if (have < 7) continue;
+    s->at -= 8;
+    sum_word(s, s->word);
+    s->word = 0;
+  }
+}
+
+static u64 sum_of(const void *at, u64 n) {
+  IgbSum s = igb_sum();
+  igb_sum_add(&s, at, n);
+  return s.h;
+}
+
+/* ---- instructions ---- */
+
+typedef struct Check {
+  const Igb *g;
+  const u32 *w; /* the instruction */
+  const VmOpInfo *op;
+  u32 lanes;      /* 1 at least */
+  DType type, to; /* of a type among the operands: what is read, and written */
+  const char *why;
+} Check;
+
+static bool wrong(Check *c, const char *why) {
+  if (!c->why) c->why = why;
+  return false;
+}
+
+static u32 bytes_of_letter(const Check *c, char cls, bool written) {
+  if (cls == '?') return vm_class_bytes(vm_class(written ? c->to : c->type));
+  return cls == 'd' || cls == 'l' ? 8 : 4;
+}
+
+static bool check_register(Check *c, u32 reg, u64 bytes) {
+  u64 slots = (bytes + 7) / 8;
+  return (reg < c->g->code.slots && slots <= c->g->code.slots - reg) ||
+         wrong(c, "a register is not in the file of registers");
+}
+
+static bool check_type(Check *c, u32 t) {
+  return (t < DT_COUNT && vm_class((DType)t) != VC_none) || wrong(c, "an unknown type");
+}
+
+/* Operands of the operation, the class that both types must have; 0: any. */
+static bool check_operation(Check *c, u32 o, u32 narg, VmClass cls) {
+  u32 op = o & 0xff, type = o >> 8 & 0xff, to = o >> 24;
+  if (op >= OP_SCALARS || op_info[op].nin_min != narg) return wrong(c, "an unknown operation");
+  if (!check_type(c, type) || !check_type(c, to)) return false;
+  c->type = (DType)type;
+  c->to = (DType)to;
+  if (cls && (vm_class(c->type) != cls || vm_class(c->to) != cls))
+    return wrong(c, "an operation of another type");
+  return true;
+}
+
+/* The type among the operands, if there is one, which stands behind what it is needed for. */
+static bool check_types(Check *c, u32 op, u32 words) {
+  u32 last = words > 1 ? c->w[words - 1] : 0;
+  char kind = 0;
+  for (const char *s = c->op->operands; *s; s++)
+    if (*s == 't' || *s == 'T' || *s == 'o') kind = *s;
+  if (kind == 'o') {
+    u32 narg = op == VM_gen3 ? 3 : op == VM_gen1 || op == VM_fun_f || op == VM_fun_d ? 1 : 2;
+    VmClass cls = op == VM_fun_f ? VC_f : op == VM_fun_d ? VC_d : VC_none;
+    return check_operation(c, last, narg, cls);
+  }
+  if (kind == 'T') {
+    if (last >> 17) return wrong(c, "an unknown type");
+    if (!check_type(c, last & 0xff) || !check_type(c, last >> 8 & 0xff)) return false;
+    c->type = (DType)(last & 0xff);
+    c->to = (DType)(last >> 8 & 0xff);
+  }
+  if (kind == 't') {
+    if (!check_type(c, last)) return false;
+    c->type = c->to = (DType)last;
+    if (op == VM_random && !dtype_is_float(c->type)) return wrong(c, "random is of floats");
+    if (op == VM_quad && dtype_bytes(c->type) > 4) return wrong(c, "a quad has 4 bytes");
+  }
+  return true;
+}
+
+/* Bytes of an element that the access wants at a multiple of them. */
+static u32 element_bytes(const Check *c, u32 op, u32 operand) {
+  if (op == VM_quad) return 1;
+  if (op == VM_panel && operand == 8) {
+    u32 kind = c->w[4];
+    return kind == VP_dot4_b ? 1 : kind == VP_dot2_b ? 2 : 4;
+  }
+  if (op == VM_ld_f64 || op == VM_ld_i64 || op == VM_st_f64 || op == VM_st_i64) return 8;
+  return c->type ? dtype_bytes(c->type) : 4;
+}
+
+/* An instruction whose first operand is a buffer writes it, and reads all others. */
+static bool check_buffer(Check *c, u32 op, u32 operand) {
+  u32 k = c->w[operand];
+  if (k >= c->g->code.nbuf) return wrong(c, "an unknown buffer");
+  const IgbBuf *b = &c->g->buf[k];
+  if (operand == 1 && (b->space == IB_in || b->space == IB_weights))
+    return wrong(c, "writes to an input or to weights");
+  if (b->space <= IB_out &&
+      dtype_bytes((DType)c->g->port[b->port].type) < element_bytes(c, op, operand))
+    return wrong(c, "an input or output is used as of another type");
+  return true;
+}
+
+static bool check_pick(Check *c) {
+  const u8 *pick = (const u8 *)(c->w + 4);
+  u32 n = c->w[3], bytes = (c->w[0] & 0xffff) == VM_pick_l ? 8 : 4;
+  if (!(c->w[0] >> 16) || n > VM_LANES) return wrong(c, "a number of lanes is wrong");
+  for (u32 i = 0; i < c->lanes; i++)
+    if (pick[i] != 255 && pick[i] >= n) return wrong(c, "a lane that is not there");
+  return check_register(c, c->w[2], (u64)n * bytes);
+}
+
+static bool check_panel(Check *c) {
+  u32 rows = c->w[2], cols = c->w[3];
+  if (rows < 1 || rows > VM_TILE || cols < 1 || cols > VM_TILE || c->w[4] >= VP_COUNT ||
+      !(c->w[0] >> 16))
+    return wrong(c, "a panel of an impossible kind");
+  return check_register(c, c->w[1], (u64)rows * cols * c->lanes * 4);
+}
+
+static bool check_operand(Check *c, u32 op, const char *s, u32 k) {
+  u32 x = c->w[k];
+  char cls = s[1];
+  u64 lanes = *s == 'D' || *s == 'S' ? c->lanes : 1;
+  switch (*s) {
+  case 'd':
+  case 'D':
+    if (cls == '*') return check_panel(c);
+    return check_register(c, x, lanes * bytes_of_letter(c, cls, true));
+  case 's':
+  case 'S':
+    if (op == VM_pick_w || op == VM_pick_l) return check_pick(c);
+    if (op == VM_gen3 && k == 2 && (c->w[5] & 0xff) == OP_select) cls = 'w';
+    return check_register(c, x, lanes * bytes_of_letter(c, cls, false));
+  case 'b': return check_buffer(c, op, k);
+  case 'j':
+    return (x < c->g->code.nword && c->g->starts[x / 8] >> x % 8 & 1) ||
+           wrong(c, "a jump into an instruction or out of the code");
+  case 'i': return op != VM_need || x < c->g->code.nmessage || wrong(c, "an unknown message");
+  default: return true;
+  }
+}
+
+static bool check_instruction(Check *c) {
+  u32 op = *c->w & 0xffff, lanes = *c->w >> 16, words = vm_words(*c->w), k = 1;
+  c->op = &vm_ops[op];
+  c->lanes = lanes ? lanes : c->g->code.row;
+  if (lanes > VM_LANES) return wrong(c, "a number of lanes is wrong");
+  if (!check_types(c, op, words)) return false;
+  for (const char *s = c->op->operands; *s; s++) {
+    if (*s == ' ' || (s > c->op->operands && s[-1] != ' ')) continue;
+    if (!check_operand(c, op, s, k)) return false;
+    k++;
+  }
+  return true;
+}
+
+static const char *check_code(const Igb *g, u64 *where) {
+  u32 last = VM_COUNT, words;
+  for (u32 at = 0; at < g->code.nword; at += words) {
+    Check c = {.g = g, .w = g->code.word + at};
+    *where = g->head->section[IS_code].at + (u64)at * 4;
+    words = vm_words(*c.w);
+    if (!words) return "an unknown instruction";
+    if (words > g->code.nword - at) return "the last instruction is not whole";
+    for (u32 i = 0; i < words; i++)
+      if ((g->starts[(at + i) / 8] >> (at + i) % 8 & 1) != !i)
+        return "the map of instructions is wrong";
+    if (!check_instruction(&c)) return c.why;
+    last = *c.w & 0xffff;
+  }
+  return last == VM_stop || last == VM_jmp ? NULL : "the code does not end";
+}
+
+/* ---- tables ---- */
+
+static bool text_there(const Igb *g, IgbText t) {
+  u64 n = g->head->section[IS_text].n;
+  return t.at <= n && t.n <= n - t.at;
+}
+
+static const char *check_buffers(const Igb *g, u64 *where) {
+  const IgbHead *h = g->head;
+  for (u32 i = 0; i < g->code.nbuf; i++) {
+    const IgbBuf *b = &g->buf[i];
+    u64 all = b->space == IB_weights ? h->section[IS_weights].n : h->arena;
+    *where = h->section[IS_buffers].at + i * sizeof *b;
+    if (b->space >= IB_COUNT) return "a buffer of an unknown kind";
+    if (b->space <= IB_out) {
+      if (b->port >= g->nport || g->port[b->port].buf != i) return "a buffer without its port";
+      if ((b->port < h->nin) != (b->space == IB_in))
+        return "a buffer of another kind than its port";
+      continue;
+    }
+    if (b->at % IGB_ALIGN || b->at > all || b->bytes > all - b->at)
+      return "a buffer is not in its memory";
+    if (b->space != IB_weights && b->bytes % IGB_ALIGN) return "a buffer is not whole";
+  }
+  return NULL;
+}
+
+/* Steps follow each other from dimension to dimension, dimensions from port to port: then each is
+ * looked at once. first: of the steps, where this dimension must begin. */
+static const char *check_steps(const Igb *g, const IgbDim *d, u32 *first) {
+  u64 all = g->head->section[IS_steps].n;
+  u32 depth = 0;
+  if (d->step != *first || d->step > all || d->n > all - d->step)
+    return "an extent is not in its place";
+  *first += d->n;
+  for (const IgbStep *s = g->step + d->step, *end = s + d->n; s < end; s++) {
+    if (s->op >= IG_COUNT || (s->op == IG_symbol && s->symbol >= g->nsymbol))
+      return "an unknown step of an extent";
+    if (s->op == IG_number && (s->k < 0 || s->k > IGB_MOST)) return "a number is out of range";
+    if (s->op > IG_symbol && depth < 2) return "an extent lacks an operand";
+    depth = s->op > IG_symbol ? depth - 1 : depth + 1;
+    if (depth > IGB_STACK) return "an extent is too deep";
+  }
+  return depth == 1 ? NULL : "an extent is no number";
+}
+
+static const char *check_ports(const Igb *g, u64 *where) {
+  const IgbHead *h = g->head;
+  u32 dims = 0, steps = 0;
+  for (u32 i = 0; i < g->nport; i++) {
+    const IgbPort *p = &g->port[i];
+    u64 all = h->section[IS_dims].n;
+    *where = h->section[IS_ports].at + i * sizeof *p;
+    if (!text_there(g, p->name)) return "a name is not in the file";
+    if (p->buf >= g->code.nbuf || g->buf[p->buf].port != i || g->buf[p->buf].space > IB_out)
+      return "a port without its buffer";
+    if (p->type >= DT_COUNT || vm_class((DType)p->type) == VC_none) return "an unknown type";
+    if (p->rank > IGB_RANK || p->dim != dims || p->dim > all || p->rank > all - p->dim)
+      return "a shape is not in its place";
+    dims += p->rank;
+    for (u32 k = 0; k < p->rank; k++) {
+      const char *why = check_steps(g, &g->dim[p->dim + k], &steps);
+      if (why) return why;
+    }
+  }
+  return NULL;
+}
+
+static const char *check_rest(const Igb *g, u64 *where) {
+  const IgbHead *h = g->head;
+  for (u32 i = 0; i < g->nsymbol; i++) {
+    const IgbSymbol *s = &g->symbol[i];
+    *where = h->section[IS_symbols].at + i * sizeof *s;
+    if (!text_there(g, s->name) || s->slot >= h->slots || s->data > 1 || s->lo < 0 ||
+        s->lo > s->hi || s->hi > IGB_MOST)
+      return "a symbol is wrong";
+  }
+  for (u32 i = 0; i < g->code.nmessage; i++) {
+    *where = h->section[IS_messages].at + i * sizeof *g->message;
+    if (!text_there(g, g->message[i])) return "a message is not in the file";
+  }
+  for (u32 i = 0; i < g->code.ninit; i++) {
+    *where = h->section[IS_init].at + i * sizeof *g->code.init;
+    if (g->code.init[i].slot >= h->slots) return "a register is not in the file of registers";
+  }
+  return NULL;
+}
+
+/* ---- the head ---- */
+
+static const u8 section_bytes[IS_COUNT] = {[IS_code] = 4,
+                                           [IS_starts] = 1,
+                                           [IS_init] = sizeof(VmInit),
+                                           [IS_buffers] = sizeof(IgbBuf),
+                                           [IS_ports] = sizeof(IgbPort),
+                                           [IS_dims] = sizeof(IgbDim),
+                                           [IS_steps] = sizeof(IgbStep),
+                                           [IS_symbols] = sizeof(IgbSymbol),
+                                           [IS_messages] = sizeof(IgbText),
+                                           [IS_text] = 1,
+                                           [IS_weights] = 1};
+
+static const char *check_head(const u8 *at, size_t n, u64 *where) {
+  const IgbHead *h = (const IgbHead *)(const void *)at;
+  const u32 one = 1;
+  *where = 0;
+  if (n < sizeof *h || memcmp(h->magic, IGB_MAGIC, 8) != 0) return "is no bytecode";
+  if (*(const u8 *)&one != 1) return "this machine is not little-endian";
+  *where = offsetof(IgbHead, version);
+  if (h->version != IGB_VERSION || h->tables != igb_tables())
+    return "is bytecode of another version of ingot";
+  *where = offsetof(IgbHead, bytes);
+  if (h->bytes != n || n % IGB_ALIGN) return "is truncated, or longer than it says";
+  *where = offsetof(IgbHead, check);
+  if (sum_of(at, n) != h->check) return "is damaged: the checksum differs";
+  *where = offsetof(IgbHead, arena);
+  if (h->arena % IGB_ALIGN || h->arena > (u64)IGB_MOST || !h->slots || h->slots > 1 << 26 ||
+      !h->row || h->row > VM_LANES || h->math >= MP_COUNT || h->math == MP_d)
+    return "a number of the head is out of range";
+  for (u32 i = 0; i < IS_COUNT; i++) {
+    const IgbSpan *s = &h->section[i];
+    *where = offsetof(IgbHead, section) + i * sizeof *s;
+    if (s->at % IGB_ALIGN || s->at > n || s->n > (n - s->at) / section_bytes[i] ||
+        (i != IS_weights && s->n > UINT32_MAX / 64))
+      return "a section is not in the file";
+  }
+  if (h->section[IS_starts].n < (h->section[IS_code].n + 7) / 8) return "a section is too short";
+  if (h->nin > h->section[IS_ports].n) return "there are fewer ports than inputs";
+  return NULL;
+}
+
+static const void *section(const u8 *at, IgbSection s) {
+  return at + ((const IgbHead *)(const void *)at)->section[s].at;
+}
+
+const char *igb_open(const void *file, size_t n, Igb *g, u64 *where) {
+  const u8 *at = file;
+  const IgbHead *h = file;
+  const char *why = check_head(at, n, where);
+  if (why) return why;
+  *g = (Igb){.head = h};
+  g->code = (VmCode){.word = (u32 *)section(at, IS_code),
+                     .nword = (u32)h->section[IS_code].n,
+                     .slots = h->slots,
+                     .row = h->row,
+                     .nbuf = (u32)h->section[IS_buffers].n,
+                     .nmessage = (u32)h->section[IS_messages].n,
+                     .math = (MathPart)h->math,
+                     .init = (VmInit *)section(at, IS_init),
+                     .ninit = (u32)h->section[IS_init].n};
+  g->starts = section(at, IS_starts);
+  g->weights = section(at, IS_weights);
+  g->text = section(at, IS_text);
+  g->buf = section(at, IS_buffers);
+  g->port = section(at, IS_ports);
+  g->dim = section(at, IS_dims);
+  g->step = section(at, IS_steps);
+  g->symbol = section(at, IS_symbols);
+  g->message = section(at, IS_messages);
+  g->nport = (u32)h->section[IS_ports].n;
+  g->nsymbol = (u32)h->section[IS_symbols].n;
+  why = check_ports(g, where);
+  if (!why) why = check_buffers(g, where);
+  if (!why) why = check_rest(g, where);
+  return why ? why : check_code(g, where);
+}
+
+/* ---- extents ---- */
+
+static i64 floor_div(i64 a, i64 b) {
+  i64 q = a / b;
+  return a % b && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+/* False: out of range, where nothing can be told of an extent any more. */
+static bool apply_step(u32 op, i64 a, i64 b, i64 *r) {
+  const i64 most = (i64)1 << 20; /* whose square still fits */
+  switch (op) {
+  case IG_add: *r = a + b; break;
+  case IG_sub: *r = a - b; break;
+  case IG_mul:
+    if ((a > most || a < -most) && (b > most || b < -most)) return false;
+    *r = a * b;
+    break;
+  case IG_div:
+    if (b <= 0) return false;
+    *r = floor_div(a, b);
+    break;
+  case IG_mod:
+    if (b <= 0) return false;
+    *r = a - floor_div(a, b) * b;
+    break;
+  case IG_min: *r = a < b ? a : b; break;
+  default: *r = a > b ? a : b; break;
+  }
+  return *r >= -IGB_MOST && *r <= IGB_MOST;
+}
+
+i64 igb_extent(const Igb *g, const IgbDim *d, const i64 *value) {
+  i64 stack[IGB_STACK];
+  u32 n = 0;
+  for (const IgbStep *s = g->step + d->step, *end = s + d->n; s < end; s++) {
+    if (s->op <= IG_symbol) {
+      stack[n++] = s->op == IG_symbol ? value[s->symbol] : s->k;
+      continue;
+    }
+    n--;
+    if (!apply_step(s->op, stack[n - 1], stack[n], &stack[n - 1])) return -1;
+  }
+  return stack[0] >= 0 ? stack[0] : -1;
+}
