@@ -202,7 +202,7 @@ VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a) {
   scan_expect_word(&o.s, "math");
   code->math = scan_math(&o);
   while (scan_peek(&o.s) == 'r') {
-    VmInit x = {numbered(&o, 'r'), 0};
+    VmInit x = {.slot = numbered(&o, 'r')};
     scan_expect(&o.s, '=');
     x.bits = scan_bits(&o);
     *vec_push(a, &o.init) = x;
