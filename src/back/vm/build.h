@@ -79,6 +79,10 @@ typedef struct VmBuild {
   u32 def;    /* where in the stream at hand the last result is named; 0: nowhere */
   u32 defreg; /* and which register that is */
   RowLoop row;
+  struct {
+    u32 key[8], n, reg;
+  } loaded[8]; /* what the body at hand has loaded since it last stored or could be jumped to */
+  u32 nloaded;
   u32 *reads; /* by buffer of registers: loads in the kernel at hand */
 } VmBuild;
 
@@ -106,6 +110,8 @@ void effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n);
 VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
 /* One that depends on nothing but its operands, of which the last is there from `avail` on. */
 VmVal pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n);
+/* A load: the same as result, unless it is there already. */
+VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
 VmVal constant(VmBuild *b, DType dt, Scalar x);
 VmVal integer(VmBuild *b, i64 x);
 /* The value in that register, by making the instruction that computed it write there if it can. */

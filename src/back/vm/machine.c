@@ -52,6 +52,8 @@ void vm_begin(Vm *m) {
 
 /* ---- the loop ---- */
 
+#define LANES (head >> 16 ? head >> 16 : vl)
+
 #define REG(T, k) ((T *)(void *)(file + pc[k]))
 #define f_(k)     REG(vm_f, k)
 #define d_(k)     REG(vm_d, k)
@@ -63,13 +65,13 @@ void vm_begin(Vm *m) {
 /* clang-format off */
 #if defined(__GNUC__) && !defined(VM_SWITCH)
 #define CASE(name) L_##name:
-#define NEXT(words) { pc += (words); head = *pc; n = head >> 16 ? head >> 16 : vl; goto *label[head & 0xffff]; }
+#define NEXT(words) { pc += (words); head = *pc; goto *label[head & 0xffff]; }
 #define BEGIN NEXT(0)
 #define END
 #else
 #define CASE(name) case VM_##name:
 #define NEXT(words) { pc += (words); continue; }
-#define BEGIN for (;;) { head = *pc; n = head >> 16 ? head >> 16 : vl; switch (head & 0xffff) {
+#define BEGIN for (;;) { head = *pc; switch (head & 0xffff) {
 #define END default: goto bounds; } }
 #endif
 /* clang-format on */
@@ -90,7 +92,7 @@ u32 VM_NAME(Vm *m) {
   u64 *const file = m->file;
   u64 fuel = m->fuel;
   const MathPart math = m->code->math;
-  u32 vl = 0, n, head, end;
+  u32 vl = 0, head, end;
   /* clang-format off */
   BEGIN
 #include "back/vm/handlers.def"

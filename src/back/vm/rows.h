@@ -17,7 +17,8 @@
  */
 #define EACH(n, ...)                                                                               \
   do {                                                                                             \
-    VM_FREE for (u32 i = 0; i < (n); i++) {                                                        \
+    const u32 all_lanes = (n);                                                                     \
+    VM_FREE for (u32 i = 0; i < all_lanes; i++) {                                                  \
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   } while (0)
@@ -81,6 +82,13 @@ static void general(MathPart math, u32 o, u64 *to, const u64 *const *from, u32 n
 
 /* ---- memory and registers ---- */
 
+/* As bits: a number of f16 has the exponent of a float 112 too small. */
+static inline u32 half_bits(u32 h) {
+  u32 m = h & 0x7fff;
+  u32 x = m >= 0x7c00 ? 0x7f800000 | (m & 0x3ff) << 13 : imk_u32(imk_f32(m << 13) * 0x1p112f);
+  return x | (h & 0x8000) << 16;
+}
+
 #define READ(T, R, expr)                                                                           \
   {                                                                                                \
     const T *p = (const T *)(const void *)from;                                                    \
@@ -112,6 +120,7 @@ static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
   case DT_i8: READ(vm_i8, vm_w, x)
   case DT_u8: READ(vm_u8, vm_w, x)
   case DT_bool: READ(vm_u8, vm_w, x != 0)
+  case DT_f16: READ(vm_u16, vm_uw, half_bits(x))
   case DT_bf16: READ(vm_u16, vm_uw, (u32)x << 16)
   default: break;
   }
@@ -203,6 +212,7 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
 static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
   DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a), hb = held_as(b);
   bool sat = how >> 16 & 1;
+  if (b == DT_f32 && ha == DT_f32) CONVERT(vm_uw, vm_uw, x)
   if (b == DT_f32 && ha == DT_i32) CONVERT(vm_w, vm_f, x)
   if (b == DT_f32 && (a == DT_i64 || a == DT_u32)) CONVERT(vm_l, vm_f, x)
   if (b == DT_f64 && ha == DT_i32) CONVERT(vm_w, vm_d, x)
@@ -220,6 +230,11 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 
 static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
   DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff);
+  bool words = (a == DT_f32 && b == DT_i32) || (a == DT_i32 && b == DT_f32);
+  if (words || (a == DT_f64 && held_as(b) == DT_i64) || (held_as(a) == DT_i64 && b == DT_f64)) {
+    memmove(to, from, n * (words ? 4 : 8));
+    return;
+  }
   for (u32 i = 0; i < n; i++) {
     u8 raw[16] = {0};
     scalar_store(a, raw, get(a, from, i));

@@ -35,11 +35,19 @@ u32 label_new(VmBuild *b) {
 }
 
 void label_here(VmBuild *b, u32 label) {
+  b->nloaded = 0;
   put_words(b, &b->level[b->cur].body, (const u32[]){VM_LABEL, label}, 2);
   b->def = 0;
 }
 
+/* Registers that are written to are none that a load has made, but for moves: see settle. */
+static bool keeps_loads(VmOp op) {
+  const char *s = vm_ops[op].operands;
+  return op != VM_rows && (*s == 'd' || *s == 'D');
+}
+
 void effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
+  if (!keeps_loads(op)) b->nloaded = 0;
   Words32 *to = &b->level[b->cur].body;
   *vec_push(b->a, to) = (u32)op | lanes << 16;
   put_words(b, to, operand, n);
@@ -55,6 +63,22 @@ VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
   b->def = to->n - n - 1;
   b->defreg = reg;
   return (VmVal){reg, b->cur + 1, lanes};
+}
+
+VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
+  u32 key[8] = {(u32)op | lanes << 16};
+  memcpy(key + 1, operand, n * sizeof *key);
+  for (u32 i = 0; i < n; i++) /* registers that are set again are no key */
+    if (i == 1 && b->reg.at[operand[i]].named) return result(b, op, lanes, cls, operand, n);
+  for (u32 i = 0; i < b->nloaded; i++)
+    if (b->loaded[i].n == n && !memcmp(b->loaded[i].key, key, sizeof key))
+      return (VmVal){b->loaded[i].reg, b->cur + 1, lanes};
+  VmVal v = result(b, op, lanes, cls, operand, n);
+  if (b->nloaded == 8) b->nloaded = 0;
+  memcpy(b->loaded[b->nloaded].key, key, sizeof key);
+  b->loaded[b->nloaded].n = n;
+  b->loaded[b->nloaded++].reg = v.reg;
+  return v;
 }
 
 VmVal pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
@@ -101,6 +125,7 @@ void settle(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
   if (b->def && b->defreg == v.reg && (v.lanes == lanes)) {
     b->level[b->cur].body.at[b->def] = reg;
     b->def = 0;
+    b->nloaded = 0;
     return;
   }
   VmOp op = move[cls];
@@ -124,7 +149,7 @@ void level_push(VmBuild *b, StmtId first) {
   VmLevel *l = &b->level[++b->cur];
   *l = (VmLevel){.id = ++b->nlevel, .nundo = b->undo.n};
   see_sets(b, first);
-  b->def = 0;
+  b->def = b->nloaded = 0;
 }
 
 /* What it has collected goes to the end of the body around it. */
@@ -137,5 +162,5 @@ void level_pop(VmBuild *b) {
   b->cur--;
   put_words(b, &b->level[b->cur].body, l->pre.at, l->pre.n);
   put_words(b, &b->level[b->cur].body, l->body.at, l->body.n);
-  b->def = 0;
+  b->def = b->nloaded = 0;
 }

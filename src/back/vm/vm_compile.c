@@ -51,28 +51,33 @@ static void set(VmBuild *b, StmtId id) {
   check_symbol(b, id, s->var);
 }
 
-/* To the label unless the condition holds. */
-static void branch_unless(VmBuild *b, ExprId cond, u32 label) {
+/* To the label if the condition is what is wanted. */
+static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
   static const struct {
-    VmOp op;
+    VmOp yes, no; /* no: of the operands in the other order, but for eq and ne */
     bool swap;
-  } turned[] = {
-      [OP_lt] = {VM_jle_l, true},  [OP_le] = {VM_jlt_l, true},  [OP_gt] = {VM_jle_l, false},
-      [OP_ge] = {VM_jlt_l, false}, [OP_eq] = {VM_jne_l, false}, [OP_ne] = {VM_jeq_l, false}};
+  } by[] = {[OP_lt] = {VM_jlt_l, VM_jle_l, false}, [OP_le] = {VM_jle_l, VM_jlt_l, false},
+            [OP_gt] = {VM_jlt_l, VM_jle_l, true},  [OP_ge] = {VM_jle_l, VM_jlt_l, true},
+            [OP_eq] = {VM_jeq_l, VM_jne_l, false}, [OP_ne] = {VM_jne_l, VM_jeq_l, false}};
   const Expr *e = prog_expr(b->p, cond);
-  if (e->kind == EX_op && e->op < sizeof turned / sizeof *turned && turned[e->op].op &&
+  if (e->kind == EX_op && e->op < sizeof by / sizeof *by && by[e->op].yes &&
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
     VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
-    bool swap = turned[e->op].swap;
-    effect(b, turned[e->op].op, 1, (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
+    bool swap = by[e->op].swap != !want;
+    effect(b, want ? by[e->op].yes : by[e->op].no, 1,
+           (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
     return;
   }
-  effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, label}, 2);
+  u32 skip = want ? label_new(b) : label;
+  effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, skip}, 2);
+  if (!want) return;
+  effect(b, VM_jmp, 1, &label, 1);
+  label_here(b, skip);
 }
 
 static void compile_if(VmBuild *b, Stmt s) {
   u32 other = label_new(b), end = label_new(b);
-  branch_unless(b, s.a, other);
+  branch(b, s.a, false, other);
   compile_list(b, s.body);
   if (s.other) effect(b, VM_jmp, 1, &end, 1);
   label_here(b, other);
@@ -80,13 +85,14 @@ static void compile_if(VmBuild *b, Stmt s) {
   label_here(b, end);
 }
 
+/* The condition stands twice: before the loop, and at its end. */
 static void compile_while(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b);
+  branch(b, s.a, false, end);
   label_here(b, top);
   level_push(b, s.body);
-  branch_unless(b, s.a, end);
   compile_list(b, s.body);
-  effect(b, VM_jmp, 1, &top, 1);
+  branch(b, s.a, true, top);
   level_pop(b);
   label_here(b, end);
 }

@@ -215,23 +215,23 @@ VmPlace place_affine(VmBuild *b, BufId id, const Affine *a) {
 VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
-  if (at->apart) return result(b, VM_gather, 0, cls, w, 4);
+  if (at->apart) return loaded(b, VM_gather, 0, cls, w, 4);
   if (at->moves && (at->step.reg || at->inc != 1)) {
     w[3] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
     w[4] = at->dt;
-    return result(b, VM_loads, 0, cls, w, 5);
+    return loaded(b, VM_loads, 0, cls, w, 5);
   }
   if (at->moves) lanes = 0;
-  if (lanes != 1 && at->dt == DT_f32) return result(b, VM_vld_f32, lanes, cls, w, 3);
+  if (lanes != 1 && at->dt == DT_f32) return loaded(b, VM_vld_f32, lanes, cls, w, 3);
   if (lanes == 1) switch (at->dt) {
-    case DT_f32: return result(b, VM_ld_f32, 1, cls, w, 3);
-    case DT_f64: return result(b, VM_ld_f64, 1, cls, w, 3);
-    case DT_i32: return result(b, VM_ld_i32, 1, cls, w, 3);
+    case DT_f32: return loaded(b, VM_ld_f32, 1, cls, w, 3);
+    case DT_f64: return loaded(b, VM_ld_f64, 1, cls, w, 3);
+    case DT_i32: return loaded(b, VM_ld_i32, 1, cls, w, 3);
     case DT_i64:
-    case DT_u64: return result(b, VM_ld_i64, 1, cls, w, 3);
+    case DT_u64: return loaded(b, VM_ld_i64, 1, cls, w, 3);
     default: break;
     }
-  return result(b, VM_load, lanes, cls, w, 4);
+  return loaded(b, VM_load, lanes, cls, w, 4);
 }
 
 void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
