@@ -110,9 +110,9 @@ typedef enum StmtKind {
  * loop: see prog_shared. */
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
 
-/* What is loaded to registers, or to a variable, stays there and is not loaded again at each use.
- */
-typedef enum StoreFlag { SF_hold = 1 } StoreFlag;
+/* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
+ * use. ahead: it is read in one stream, of which memory further on may be fetched already. */
+typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
 
 /* The loads are so many that done before they would go through memory: some compilers do not. */
 typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;

@@ -453,7 +453,8 @@ static void stmt(ProgParse *o, Cursor *at) {
     prog_stmt(o->p, id)->label = label;
     list(o, prog_inside(id));
   } else {
-    assign(o, at, scan_accept_word(s, "hold") ? SF_hold : 0);
+    u8 hold = scan_accept_word(s, "hold") ? SF_hold : 0;
+    assign(o, at, hold | (scan_accept_word(s, "ahead") ? SF_ahead : 0));
   }
 }
 

@@ -144,6 +144,7 @@ typedef struct VectorTexts {
   u64 quick_frame; /* of the functions of cmath.c */
   bool keeps;      /* loads are kept where they are */
   bool holds;      /* loaded vectors are kept in registers */
+  bool fetches;    /* memory is fetched ahead */
   bool intrinsics; /* of x86, for what vectors cannot say */
   bool dot4;       /* some of them for several products at a time */
 } VectorTexts;

@@ -86,6 +86,21 @@ static void put_hold(Emit *e, const Stmt *s) {
   e->all->vec.holds = true;
 }
 
+/* Behind the first vector that it loads. */
+static void put_ahead(Emit *e, const Stmt *s) {
+  if (!(s->flags & SF_ahead) || e->b.mode != BM_vectors) return;
+  for (ExprWalk w = ex_walk(e->p, s->a); ex_next(&w);) {
+    if (w.e->kind != EX_load || w.e->lanes < 2) continue;
+    Expr x = *w.e;
+    begin_line(e);
+    text_puts(e->t, "IG_AHEAD(&");
+    put_element(e, x.ref, x.arg, x.narg, 1);
+    text_puts(e->t, ");\n");
+    e->vec.fetches = true;
+    return;
+  }
+}
+
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
   bool vector = v->lanes > 1 && e->b.mode == BM_vectors;
@@ -109,6 +124,7 @@ static void put_assign(Emit *e, const Stmt *s) {
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
   put_hold(e, s);
+  put_ahead(e, s);
 }
 
 static void put_store(Emit *e, const Stmt *s) {

@@ -25,6 +25,7 @@ typedef struct BlockTile {
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
   i64 rows;         /* of x in a tile where there are many */
+  bool ahead;       /* weights that a single row reads are fetched ahead: products are slow */
 } BlockTile;
 
 /* Where a tile stands. */
@@ -99,6 +100,7 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId e = panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
+  if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
 }
 
@@ -326,6 +328,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     b.sum = l->buf[n->in[3]];
   }
   b.q = blocks_pack(l, kind, w, l->target->lanes);
+  b.ahead = b.q.lanes > 4 && l->target->pairs;
   b.t.lane = 1;
   b.t.row = 0;
   b.t.lanes = b.q.lanes;

@@ -214,7 +214,10 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
       *prog_link(p, &at) = next;
       continue;
     }
-    if (s->kind == ST_store) s->flags = is_held(o, s, loop) || is_pairs(o, s) ? SF_hold : 0;
+    if (s->kind == ST_store) {
+      s->flags &= SF_ahead;
+      if (is_held(o, s, loop) || is_pairs(o, s)) s->flags |= SF_hold;
+    }
     if (s->kind == ST_for) {
       bool whole = handed && id == first && !next && s->flags & LF_parallel;
       visit_for(o, id, &at, loop, whole);
