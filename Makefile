@@ -143,6 +143,8 @@ $(filter %/tile.o,$(VM_OBJ)): src/back/vm/tile.c
 $(BUILD)/obj/src/back/vm/vm_run.o: ALL_CFLAGS += -DINGOT_VM_X86
 endif
 $(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,$(VM_LOOPS))
+# Sanitizers around hundreds of labels cost an optimiser minutes; and so the form with a switch is tested.
+$(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
 
 # The loops over rows are written to be vectorised.
 $(BUILD)/obj/src/back/interp/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)

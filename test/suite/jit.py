@@ -74,7 +74,8 @@ def headers(env):
         f.write("#include <llvm-c/Core.h>\n#include <llvm-c/Analysis.h>\n#include <llvm-c/TargetMachine.h>\n#include <llvm-c/LLJIT.h>\n"
                 "#include <llvm-c/Orc.h>\n#include <llvm-c/Error.h>\n#include <llvm-c/Transforms/PassBuilder.h>\n"
                 "#include <llvm/Config/llvm-config.h>\n#if LLVM_VERSION_MAJOR < 15\n#define LLVMOrcCSymbolMapPair LLVMJITCSymbolMapPair\n#endif\n"
-                "#if LLVM_VERSION_MAJOR > 17\n#define LLVMGetInlineAsm LLVMSkipped\n#endif\n"
+                "#if LLVM_VERSION_MAJOR > 17 /* its texts are const there */\nLLVMValueRef LLVMInlined(LLVMTypeRef, char *, size_t, char *, "
+                "size_t, LLVMBool, LLVMBool, LLVMInlineAsmDialect, LLVMBool);\n#define LLVMGetInlineAsm LLVMInlined\n#endif\n"
                 "#define LF(r, n, p) _Static_assert(__builtin_types_compatible_p(__typeof__(n), r p), #n);\n"
                 '#include "back/llvm/functions.def"\n' + numbers)
     got = run(["cc", "-fsyntax-only", "-I" + os.path.join(ROOT, "src"), "-I" + include, path], 60)
@@ -159,6 +160,8 @@ def objects(env):
             printed.add(ok("./main"))
         if len(printed) != 1:
             raise Fail(f"{march}: C and LLVM differ")
+    for triple in ("wasm32", "thumbv7em-none-eabihf,cortex-m4"):
+        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--via", "llvm", "--triple", triple, "-o", "other.o")
     names = {line.split()[-1]: line.split()[-2] for line in ok("nm", "-g", "net.o").decode().splitlines()}
     if {n for n, kind in names.items() if kind == "T"} != {"net_run", "net_why", "net_target"}:
         raise Fail(f"names: {names}")
@@ -166,8 +169,24 @@ def objects(env):
         raise Fail(f"calls: {names}")
 
 
+REFUSED = [(2, "--via", ["--via", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--via", "llvm", "--caller"]),
+           (3, "--threads", ["--via", "llvm", "--threads", "2"]), (3, "z80-none", ["--via", "llvm", "--triple", "z80-none"]),
+           (3, "--weights", ["--via", "llvm", "--weights", "text"])]
+
+
+def refused(env):
+    """What LLVM cannot make is refused by name."""
+    need(env)
+    for code, word, args in REFUSED:
+        got = run([env.ingot, "build", os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1", "--quiet", "-o",
+                   os.path.join(env.scratch("jit"), "no.o"), *args], 60)
+        if got.rc != code or word not in got.text():
+            raise Fail(f"{args}: {explain(got)}, expected exit {code} and {word}: {tail(got.text())}")
+
+
 def tests(env):
-    return [Test("jit/objects", lambda: objects(env), cost=5),
+    return [Test("jit/refused", lambda: refused(env), cost=1),
+            Test("jit/objects", lambda: objects(env), cost=5),
             Test("jit/kept", lambda: kept(env), cost=2),
             Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
             Test("jit/absent", lambda: absent(env), cost=1),

@@ -38,7 +38,7 @@ static void *open_any(u32 *version) {
   }
   *version = (u32)strtoul(named, &end, 10);
   if (!*end) return *version < OLDEST || *version > NEWEST ? NULL : open_version(*version);
-  const char *number = strpbrk(named, "0123456789");
+  const char *slash = strrchr(named, '/'), *number = strpbrk(slash ? slash : named, "0123456789");
   *version = number ? (u32)strtoul(number, NULL, 10) : 0;
   return dlopen(named, RTLD_LAZY | RTLD_LOCAL);
 }

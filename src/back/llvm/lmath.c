@@ -209,15 +209,15 @@ static void read_all(CText *r) {
 /* ---- calls ---- */
 
 /* What was being written, while a function is. */
-typedef struct Around {
+typedef struct FunctionAround {
   LVal fn;
   LLVMBasicBlockRef head, at;
-} Around;
+} FunctionAround;
 
 static void define(Gen *g, const char *part) {
   Arena *a = &g->c->keep;
   Text t = text_new(a);
-  Around o = {g->fn, g->head, g->l->LLVMGetInsertBlock(g->unit->builder)};
+  FunctionAround o = {g->fn, g->head, g->l->LLVMGetInsertBlock(g->unit->builder)};
   mathlib_write(&t, part, "", "0");
   const char *text = text_cstr(&t);
   CText r = {.g = g, .at = text, .end = text + t.n};
