@@ -365,6 +365,12 @@ u32 lane_bytes(DType dt); /* of an element in a register */
 u32 prog_lanes(Prog *p, StmtId first, const Target *t);
 Pieces lane_pieces(u32 lanes, u32 most);
 
+/* prog_bytes.c */
+/* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers of 16 bits or
+ * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
+ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
+i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */
+
 /* prog_unfuse.c */
 typedef struct UnfusedExpr {
   ExprId id;

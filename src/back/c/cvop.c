@@ -87,18 +87,6 @@ static void put_mask(Emit *e, ExprId id, u32 bytes) {
 
 /* ---- operations ---- */
 
-/* The number that fills all lanes, if it is one. */
-static const Expr *splat_const(Emit *e, ExprId id) {
-  const Expr *s = prog_expr(e->p, id);
-  const Expr *c = s->kind == EX_splat ? prog_expr(e->p, s->arg[0]) : s;
-  return c->kind == EX_const ? c : NULL;
-}
-
-static i64 splat_int(Emit *e, ExprId id) {
-  const Expr *c = splat_const(e, id);
-  return c ? c->imm.i : INT64_MIN;
-}
-
 static bool is_convertible(DType from, DType to, bool sat) {
   bool wide = to == DT_f32 || to == DT_f64, full = is_full(from) || from == DT_bool;
   if (dtype_is_float(from)) return wide && (from == DT_f32 || from == DT_f64 || to == DT_f64);
@@ -106,70 +94,11 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
-/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
-static ExprId quantised(Emit *e, const Expr *cast, i64 *k) {
-  const Expr *x = prog_expr(e->p, cast->arg[0]);
-  *k = 0;
-  if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
-  if (e->b.w < 4) return 0;
-  if (x->kind == EX_op && x->op == OP_add) {
-    const Expr *c = splat_const(e, x->arg[1]);
-    if (!c || !(c->imm.f >= -255 && c->imm.f <= 255)) return 0;
-    *k = (i64)c->imm.f;
-    if ((double)*k != c->imm.f) return 0;
-    x = prog_expr(e->p, x->arg[0]);
-  }
-  return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
-}
-
-/* Likewise for i16 made of such bytes, less k again; as: their type. */
-static ExprId words(Emit *e, const Expr *x, DType *as, i64 *k) {
-  i64 less = 0;
-  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
-    less = splat_int(e, x->arg[1]);
-    x = prog_expr(e->p, x->arg[0]);
-  }
-  if (x->kind != EX_op || x->op != OP_cast || x->dt != DT_i16) return 0;
-  x = prog_expr(e->p, x->arg[0]);
-  if (x->kind != EX_op || x->op != OP_cast) return 0;
-  *as = x->dt;
-  ExprId y = quantised(e, x, k);
-  return y && *k == less ? y : 0;
-}
-
-/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
-static ExprId requantised(Emit *e, const Expr *cast, DType *as, i64 *k) {
-  const Expr *x = prog_expr(e->p, cast->arg[0]);
-  i64 less = 0;
-  if (cast->dt != DT_f32 || e->b.w < 4) return 0;
-  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i32) {
-    less = splat_int(e, x->arg[1]);
-    x = prog_expr(e->p, x->arg[0]);
-  }
-  if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) x = prog_expr(e->p, x->arg[0]);
-  if (x->dt == DT_i16 && !less) return words(e, x, as, k);
-  if (x->kind != EX_op || x->op != OP_cast) return 0;
-  *as = x->dt;
-  ExprId y = quantised(e, x, k);
-  return y && *k == less ? y : 0;
-}
-
-/* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers again, less k.
- * as: the type of the bytes. 0: x is something else. */
-static ExprId vector_bytes(Emit *e, const Expr *x, DType *as, i64 *k) {
-  *as = x->dt;
-  if (x->kind != EX_op) return 0;
-  if (x->dt == DT_i16) return words(e, x, as, k);
-  if (x->op != OP_cast) return 0;
-  ExprId y = quantised(e, x, k);
-  return y ? y : requantised(e, x, as, k);
-}
-
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
   DType as;
-  ExprId y = vector_bytes(e, x, &as, &k);
+  ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
   const char *f = x->dt == DT_i16 ? "words" : x->dt == DT_f32 ? "requantise" : "quantise";
   e->b.frame += e->b.w * 64;
@@ -286,7 +215,7 @@ static void put_wrapped(Emit *e, const Expr *x, const char *op) {
 static bool put_shift(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
   bool left = x->op == OP_shl;
-  i64 n = splat_int(e, x->arg[1]);
+  i64 n = ex_splat_int(e->p, x->arg[1]);
   if (n < 0 || n >= (i64)dtype_info[x->dt].bits) return false;
   text_fmt(e->t, "(%s)((%s)", mine(e, k), left ? mine(e, unsigned_of(dtype_bytes(k))) : mine(e, k));
   put_data(e, x->arg[0], PR_atom);

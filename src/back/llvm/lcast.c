@@ -133,3 +133,26 @@ LVal gen_bitcast(Gen *g, const Expr *x, LVal a) {
   if (to == DT_bool) return lv_icmp(g, LLVMIntNE, a, lv_int(g, 8, lanes, 0));
   return wrap_int(g, to, a, lanes);
 }
+
+/* The sum with 1.5 * 2^23 rounds to whole numbers. NaN becomes the lower bound, which is a byte of
+ * 0 where there is no sign; else 0 is put in its place. See cvop.def. */
+LVal gen_bytes(Gen *g, const Expr *x, LVal y, DType as, i64 k) {
+  Scalar least, most;
+  u32 lanes = x->lanes;
+  dtype_limits(as, &least, &most);
+  LVal lo = lv_real(g, false, lanes, (double)(least.i - k));
+  LVal hi = lv_real(g, false, lanes, (double)(most.i - k)),
+       magic = lv_real(g, false, lanes, 0x1.8p23);
+  LVal is = dtype_is_signed(as) ? lv_fcmp(g, LLVMRealUNO, y, y) : NULL;
+  LVal t = lv_pick(g, lv_fcmp(g, LLVMRealOGT, y, lo), y, lo);
+  t = lv_bin(g, LLVMFAdd, lv_pick(g, lv_fcmp(g, LLVMRealOLT, t, hi), t, hi), magic);
+  if (x->dt == DT_f32) {
+    LVal r = lv_bin(g, LLVMFSub, t, magic);
+    return is ? lv_pick(g, is, lv_real(g, false, lanes, (double)-k), r) : r;
+  }
+  i64 add = x->dt == DT_i16 ? 0 : k; /* numbers of 16 bits are less k */
+  LVal r = lv_cast(g, LLVMBitCast, t, lt_lanes(g, lt_int(g, 32), lanes));
+  r = lv_bin(g, LLVMAdd, r, lv_int(g, 32, lanes, add - 0x4b400000));
+  if (is) r = lv_pick(g, is, lv_int(g, 32, lanes, add - k), r);
+  return lv_cast(g, LLVMTrunc, r, lt_value(g, x->dt, lanes));
+}

@@ -141,6 +141,10 @@ static LVal compare(Gen *g, const Expr *x, LVal a, LVal b) {
 
 static LVal gen_op(Gen *g, const Expr *x) {
   LVal arg[3] = {NULL, NULL, NULL};
+  DType as;
+  i64 k;
+  ExprId y = ex_bytes(g->p, x, &as, &k);
+  if (y) return gen_bytes(g, x, gen_expr(g, y), as, k);
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
   if (x->op == OP_cast) return gen_cast(g, x, arg[0]);
   if (x->op == OP_bitcast) return gen_bitcast(g, x, arg[0]);

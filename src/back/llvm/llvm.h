@@ -122,6 +122,8 @@ LVal gen_expr(Gen *g, ExprId x);
 LVal gen_int_op(Gen *g, const Expr *x, LVal *arg);
 LVal gen_cast(Gen *g, const Expr *x, LVal a);
 LVal gen_bitcast(Gen *g, const Expr *x, LVal a);
+/* What ex_bytes finds x to be, of y. */
+LVal gen_bytes(Gen *g, const Expr *x, LVal y, DType as, i64 k);
 LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes); /* one of less than a byte */
 LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg);
 LVal gen_fma(Gen *g, LVal a, LVal b, LVal c);

@@ -1,0 +1,77 @@
+/* prog_bytes.c: where a program makes bytes of floats, or numbers of such bytes.
+ *
+ * In: an expression. Out: what it rounds and saturates, if it is one of these: round(y) + k as a
+ * byte; that less k as a number of 16 bits; or as a float. Back ends have shorter ways for them
+ * than step by step: the bounds are whole numbers, so they may be met before rounding.
+ */
+#include "ir/prog.h"
+
+enum { FEWEST_LANES = 4 };
+
+/* The number that fills all lanes, if it is one. */
+static const Expr *splat_const(const Prog *p, ExprId id) {
+  const Expr *s = prog_expr(p, id);
+  const Expr *c = s->kind == EX_splat ? prog_expr(p, s->arg[0]) : s;
+  return c->kind == EX_const ? c : NULL;
+}
+
+i64 ex_splat_int(const Prog *p, ExprId id) {
+  const Expr *c = splat_const(p, id);
+  return c ? c->imm.i : INT64_MIN;
+}
+
+/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
+static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
+  const Expr *x = prog_expr(p, cast->arg[0]);
+  *k = 0;
+  if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
+  if (x->kind == EX_op && x->op == OP_add) {
+    const Expr *c = splat_const(p, x->arg[1]);
+    if (!c || !(c->imm.f >= -255 && c->imm.f <= 255)) return 0;
+    *k = (i64)c->imm.f;
+    if ((double)*k != c->imm.f) return 0;
+    x = prog_expr(p, x->arg[0]);
+  }
+  return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
+}
+
+/* Likewise for i16 made of such bytes, less k again; as: their type. */
+static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
+  i64 less = 0;
+  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
+    less = ex_splat_int(p, x->arg[1]);
+    x = prog_expr(p, x->arg[0]);
+  }
+  if (x->kind != EX_op || x->op != OP_cast || x->dt != DT_i16) return 0;
+  x = prog_expr(p, x->arg[0]);
+  if (x->kind != EX_op || x->op != OP_cast) return 0;
+  *as = x->dt;
+  ExprId y = quantised(p, x, k);
+  return y && *k == less ? y : 0;
+}
+
+/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
+static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
+  const Expr *x = prog_expr(p, cast->arg[0]);
+  i64 less = 0;
+  if (cast->dt != DT_f32) return 0;
+  if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i32) {
+    less = ex_splat_int(p, x->arg[1]);
+    x = prog_expr(p, x->arg[0]);
+  }
+  if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) x = prog_expr(p, x->arg[0]);
+  if (x->dt == DT_i16 && !less) return words(p, x, as, k);
+  if (x->kind != EX_op || x->op != OP_cast) return 0;
+  *as = x->dt;
+  ExprId y = quantised(p, x, k);
+  return y && *k == less ? y : 0;
+}
+
+ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
+  *as = x->dt;
+  if (x->kind != EX_op || x->lanes < FEWEST_LANES) return 0;
+  if (x->dt == DT_i16) return words(p, x, as, k);
+  if (x->op != OP_cast) return 0;
+  ExprId y = quantised(p, x, k);
+  return y ? y : requantised(p, x, as, k);
+}
