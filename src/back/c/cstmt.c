@@ -96,7 +96,7 @@ static void put_ahead(Emit *e, const Stmt *s) {
     text_puts(e->t, "IG_AHEAD(&");
     put_element(e, x.ref, x.arg, x.narg, 1);
     text_puts(e->t, ");\n");
-    e->vec.fetches = true;
+    e->all->vec.fetches = true;
     return;
   }
 }

@@ -409,7 +409,7 @@ void put_vectors(Emit *e, Text *out) {
                    "#elif defined(__aarch64__)\n"
                    "#define IG_HOLD(v) __asm__(\"\" : \"+w\"(v))\n"
                    "#else\n#define IG_HOLD(v) (void)0\n#endif\n");
-  if (e->vec.fetches)
+  if (e->all->vec.fetches)
     text_fmt(out,
              "/* memory behind p, which is read soon */\n"
              "#define IG_AHEAD(p) __builtin_prefetch((const void *)((uintptr_t)(p) + %d))\n",
