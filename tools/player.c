@@ -105,15 +105,14 @@ static void set_length(Talk *t, size_t n) {
     memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
 }
 
-/* Of ids that wait, those that the cache has from the beginning need not go through the model, but
- * the last one must: its logits are wanted. */
+/* Ids that wait and begin with those that the cache has from the beginning need not go through the
+ * model again. All of these, or none: layers with a window may have overwritten the first. */
 static void recall(Talk *t) {
-  size_t same = 0;
+  size_t all = ingot_player.nbaked;
   if (!t->fresh || !t->n) return;
-  while (same + 1 < t->n && same < ingot_player.nbaked && t->ids[same] == ingot_player.baked[same])
-    same++;
-  set_length(t, same);
-  t->done = same;
+  if (t->n <= all || (all && memcmp(t->ids, ingot_player.baked, all * sizeof *t->ids))) all = 0;
+  set_length(t, all);
+  t->done = all;
   t->fresh = 0;
 }
 

@@ -34,6 +34,24 @@ def answers(env):
     want(play(env, made(env), *how, "--system", "be loud", "--bake-prompt", prompt(env), "-p", "ab").out == other.out, "another message of the system")
 
 
+def window(env):
+    """Layers with a window overwrite what is far behind: a message longer than that is not gone back into."""
+    model, long = os.path.join(os.path.dirname(made(env)), "window.gguf"), "be as brief as anybody ever was here"
+    how = ("--temperature", "0", "--max-tokens", "3")
+    baked = ingot_program(env, model, "--bake-prompt", prompt(env, long), "--chunk", "4")
+    told = ingot_program(env, model, "--chunk", "4")
+    for words in (("--system", long), ("--system", "be as br")):
+        same = words[1] == long
+        one, two = play(env, None, *how, *words, "-p", "ab", program=told), play(env, None, *how, *(() if same else words), "-p", "ab", program=baked)
+        want(one.out == two.out, f"{words}: {two.out!r} is not {one.out!r}")
+
+
+def ingot_program(env, model, *args):
+    path = os.path.join(env.scratch("bake", "window"), "baked" if "--bake-prompt" in args else "told")
+    ingot(env, "build", model, "-o", path, "--march", "scalar", "--context", "64", "--quiet", *args)
+    return path
+
+
 def ingot(env, *args, rc=0, cc=None):
     got = run([env.need_ingot(), *args], LIMIT, env={"CC": cc} if cc else None)
     if got.rc != rc:
@@ -109,4 +127,4 @@ def begins(env):
 
 
 def tests(env):
-    return [Test(f"bake/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((answers, 6), (library, 6), (interpreted, 3), (refused, 2), (begins, 1))]
+    return [Test(f"bake/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((answers, 6), (window, 6), (library, 6), (interpreted, 3), (refused, 2), (begins, 1))]
