@@ -22,23 +22,32 @@
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   } while (0)
-#if defined(__AVX2__)
+#define EACH_OF(lanes, ...)                                                                        \
+  {                                                                                                \
+    VM_FREE VM_WHOLE for (u32 i = 0; i < (lanes); i++) {                                           \
+      __VA_ARGS__;                                                                                 \
+    }                                                                                              \
+  }
+#if defined(__AVX512F__)
 #define EACH_FEW(n, ...)                                                                           \
   do {                                                                                             \
-    if ((n) == VM_WIDTH) {                                                                         \
-      VM_FREE VM_WHOLE for (u32 i = 0; i < VM_WIDTH; i++) {                                        \
-        __VA_ARGS__;                                                                               \
-      }                                                                                            \
-    } else                                                                                         \
+    if ((n) == 16)                                                                                 \
+      EACH_OF(16, __VA_ARGS__)                                                                     \
+    else if ((n) == 8)                                                                             \
+      EACH_OF(8, __VA_ARGS__)                                                                      \
+    else                                                                                           \
+      EACH(n, __VA_ARGS__);                                                                        \
+  } while (0)
+#elif defined(__AVX2__)
+#define EACH_FEW(n, ...)                                                                           \
+  do {                                                                                             \
+    if ((n) == 8)                                                                                  \
+      EACH_OF(8, __VA_ARGS__)                                                                      \
+    else                                                                                           \
       EACH(n, __VA_ARGS__);                                                                        \
   } while (0)
 #else
 #define EACH_FEW EACH
-#endif
-#if defined(__AVX512F__)
-#define VM_WIDTH 16
-#else
-#define VM_WIDTH 8
 #endif
 
 /* ---- elements ---- */
