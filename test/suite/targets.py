@@ -1,4 +1,4 @@
-"""Whole networks for each target with vectors: C equal to interp to the bit, and to ONNX Runtime within rounding."""
+"""Whole networks for each target with vectors: C equal to interp and vm to the bit, and to ONNX Runtime within rounding."""
 import os
 import re
 import sys
@@ -10,7 +10,7 @@ NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dil
 TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
-SLOW = {"dense272"}  # too much for the interpreter: C only
+SLOW = {"dense272"}  # too much for the interpreter
 
 
 def prepare(env, net):
@@ -34,18 +34,17 @@ def check(env, net, target):
                "--atol", f"{near:g}"], 120)
     if got.rc:
         raise Fail(f"C against ONNX Runtime: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")
-    if net in SLOW:
-        return
-    results = []
-    for engine in ("c", "interp"):
+    results = {}
+    for engine in ("c", "vm") if net in SLOW else ("c", "vm", "interp"):
         out = os.path.join(data, f"{target}-{engine}.npz")
         got = run([env.ingot, "run", model, "--data", data, "-o", out, "--engine", engine, "--march", target], 120)
         if got.rc:
             raise Fail(f"{engine}: {explain(got)}: {tail(got.text(), 4)}")
         with open(out, "rb") as f:
-            results.append(f.read())
-    if results[0] != results[1]:
-        raise Fail("C and interp differ in their bits")
+            results[engine] = f.read()
+    for engine, bits in results.items():
+        if bits != results["c"]:
+            raise Fail(f"C and {engine} differ in their bits")
 
 
 def precise(env, target):
