@@ -25,7 +25,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o
 VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
@@ -113,6 +113,21 @@ $(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
 	  printf '%s\n' '#undef ingot_model' '#undef ingot_player' 'const Model *speak_model;' 'const Player *speak_player;'; \
 	  printf '%s\n' 'struct Ingot;' 'int speak(struct Ingot *m, int argc, char **argv);'; cat tools/speak.h; } > $@
 $(BUILD)/gen/speak.o: ALL_CFLAGS += -Isrc -Wno-unused-function
+# The machine of the bytecode as one file and its header: vm_source, vm_header.
+VM_ALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
+$(BUILD)/join: tools/join.c
+	@mkdir -p $(@D)
+	$(call say,HOSTCC,$<)
+	$(Q)$(HOSTCC) -std=c11 $(WARN) -O1 -o $@ $<
+$(BUILD)/gen/vm_source.c: $(VM_ALONE) $(BUILD)/join $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)$(BUILD)/join tools/vm/ingot_vm.c $(BUILD)/gen/vm_source.txt src tools
+	$(Q)$(BUILD)/embed vm_source $(BUILD)/gen/vm_source.txt $@
+$(BUILD)/gen/vm_header.c: tools/vm/ingot_vm.h $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)$(BUILD)/embed vm_header $< $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -124,7 +139,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode text_code): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode text_code vm_source vm_header): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -293,7 +308,7 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 distclean:
 	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
 

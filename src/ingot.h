@@ -239,6 +239,9 @@ IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const c
  * run by the engine "vm". */
 IngotStatus ingot_write_vm(Ingot *m, const char *path);
 int ingot_is_vm(const Ingot *m); /* is the open model such a file? */
+/* The machine that runs such files, as a C file of its own and its header, which says how. */
+IngotStatus ingot_emit_vm(Ingot *m, const char **source, size_t *nsource, const char **header,
+                          size_t *nheader);
 
 /* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);

@@ -5,6 +5,9 @@
  */
 #include "api/own.h"
 
+extern const unsigned char vm_source[], vm_header[];
+extern const size_t vm_source_size, vm_header_size;
+
 bool api_is_bytecode(const Ingot *m) {
   return m->source.at && vm_sniff(m->source.at, m->source.n);
 }
@@ -40,4 +43,19 @@ IngotStatus ingot_write_vm(Ingot *m, const char *path) {
 
 int ingot_is_vm(const Ingot *m) {
   return m && api_is_bytecode(m);
+}
+
+static void emit_vm(Ingot *m, const char **source, size_t *nsource, const char **header,
+                    size_t *nheader) {
+  api_need(m->c, source && nsource && header && nheader ? source : NULL,
+           "the place of source and header");
+  *source = (const char *)vm_source;
+  *nsource = vm_source_size;
+  *header = (const char *)vm_header;
+  *nheader = vm_header_size;
+}
+
+IngotStatus ingot_emit_vm(Ingot *m, const char **source, size_t *nsource, const char **header,
+                          size_t *nheader) {
+  API_CALL(m, emit_vm(m, source, nsource, header, nheader));
 }

@@ -148,6 +148,7 @@ static const Opt opts[] = {
     FLAG("explain", explain, "say what was fused and why not, and how kernels are written and why"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
+    FLAG("emit", emit, "write it: the only thing there is to do"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),
     TEXT("text", NULL, text, "TEXT", "text to turn into ids; -: standard input"),
     TEXT("ids", NULL, ids, "IDS", "tokens as numbers, separated by blanks or commas"),
@@ -186,6 +187,7 @@ static const struct {
     {"play", "seed", "N", "seed of the choice of tokens (default 0)"},
     {"play", "threads", "N", "threads that share the work (default: the cores, at most 16)"},
     {"play", "march", "CPU", "machine the program is for (default native)"},
+    {"vm", "output", "FILE.c", "where it goes; the header beside it"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
 

@@ -45,7 +45,7 @@ struct Args {
   const char *cache;
   const char *keep_code; /* "": the default folder */
   const char *via, *triple;
-  int explain, precise, choices;
+  int explain, precise, choices, emit;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
   int special, bare;

@@ -455,6 +455,24 @@ static int verb_compile(const Args *a) {
   return finish(m, a, s);
 }
 
+/* ---- vm ---- */
+
+static int verb_vm(const Args *a) {
+  const char *output = a->output ? a->output : "";
+  size_t len = strlen(output), n, nh;
+  OutputFiles t;
+  if (!a->emit || len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.source)
+    return refuse(a, "expected --emit and --output FILE.c");
+  name_files(&t, output);
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  const char *source, *header;
+  IngotStatus s = ingot_emit_vm(m, &source, &n, &header, &nh);
+  IngotFile f[] = {{t.header, header, nh}, {t.source, source, n}};
+  if (!s) s = ingot_write_files(m, f, 2);
+  return finish(m, a, s);
+}
+
 #define SHAPES "input-dim shapes max-shapes freeze context chunk every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
@@ -512,6 +530,8 @@ const Verb verb_table[] = {
      "text ids json engine march precise threads threads-api threads-grain context chunk cache",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
      "measure how well a language model foretells a text", 1},
+    {"vm", verb_vm, "emit output", "--emit -o FILE.c",
+     "write the machine that runs bytecode as one C file (and its header)", 0},
     {"passes", verb_list, "", "", "list the passes", 0},
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"demo", verb_demo, "engine", "[--engine NAME]",

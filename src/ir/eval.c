@@ -212,6 +212,36 @@ void scalar_store(DType d, void *p, Scalar x) {
 
 /* ---- conversion ---- */
 
+/* Largest finite value of the floats that have no infinity; 0 for those that have. */
+static double largest(DType d) {
+  switch (d) {
+  case DT_f8e4m3fn: return 448;
+  case DT_f8e4m3fnuz: return 240;
+  case DT_f8e5m2fnuz: return 57344;
+  case DT_f8e8m0: return 0x1p127;
+  case DT_f4e2m1: return 6;
+  default: return 0;
+  }
+}
+
+void dtype_limits(DType d, Scalar *lo, Scalar *hi) {
+  u32 bits = dtype_info[d].bits;
+  *lo = *hi = (Scalar){.i = 0};
+  switch (dtype_info[d].cls) {
+  case 'F':
+    hi->f = largest(d) != 0 ? largest(d) : INFINITY;
+    lo->f = d == DT_f8e8m0 ? 0x1p-127 : -hi->f;
+    break;
+  case 'I':
+    hi->i = (i64)(((u64)1 << (bits - 1)) - 1);
+    lo->i = -hi->i - 1;
+    break;
+  case 'U': hi->i = bits == 64 ? -1 : (i64)(((u64)1 << bits) - 1); break;
+  case 'B': hi->i = 1; break;
+  default: break;
+  }
+}
+
 i64 scalar_wrap(DType d, i64 x) {
   u32 bits = dtype_info[d].bits;
   if (bits == 0 || bits >= 64) return x;

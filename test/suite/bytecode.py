@@ -2,8 +2,11 @@
 what a file is not is said with the byte at which that shows. test/unit/bytecode.c changes every byte of a small one.
 """
 import os
+import shutil
+import struct
 from lib import npy, tfile
-from lib.core import ROOT, Fail, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, need, run, tail
+from suite import promises
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
 LIMIT = 60
@@ -87,5 +90,101 @@ def refused(env):
                 raise Fail(f"{what}: {got.text()}")
 
 
+PROGRAM = """#include "ingot_vm.h"
+#include "model.h"
+enum { ROOM = 20000 };
+static uint64_t memory[ROOM];
+static float result[10];
+static int same(IngotVm *vm, int64_t *size) {
+  const IngotVmArray in[] = {{(void *)image, sizeof image}}, out[] = {{result, sizeof result}};
+  if (ingot_vm_run(vm, memory, size, 0, 0, in, out)) return 0;
+  for (size_t i = 0; i < sizeof result; i++)
+    if (((const unsigned char *)result)[i] != expected[i]) return 0;
+  return 1;
+}
+static int check(void) {
+  IngotVm vm;
+  int64_t size[2] = {1, 0}, dim[4], least, most;
+  const IngotVmArray in[] = {{(void *)image, sizeof image - 4}}, out[] = {{result, sizeof result}};
+  if (ingot_vm_open(model, sizeof model - 64, &vm) != INGOT_VM_BAD) return 1;
+  if (ingot_vm_open(model, sizeof model, &vm) || vm.memory_bytes > sizeof memory) return 2;
+  if (vm.inputs != 1 || vm.outputs != 1 || vm.symbols != SYMBOLS) return 3;
+  if (SYMBOLS && (ingot_vm_symbol(&vm, 0, &least, &most) || most != 3)) return 4;
+  IngotVmPort p = ingot_vm_port(&vm, 1);
+  ingot_vm_shape(&vm, 1, size, dim);
+  if (p.rank != 2 || p.element_bytes != 4 || dim[0] != 1 || dim[1] != 10) return 5;
+  ingot_vm_reset(&vm, memory);
+  if (!same(&vm, SYMBOLS ? size : NULL) || !same(&vm, SYMBOLS ? size : NULL)) return 6;
+  if (ingot_vm_run(&vm, memory, SYMBOLS ? size : NULL, 0, 0, in, out) != INGOT_VM_REFUSED) return 7;
+  return ingot_vm_run(&vm, memory, SYMBOLS ? size : NULL, 0, 5, (IngotVmArray[]){{(void *)image, sizeof image}}, out) == INGOT_VM_TIRED ? 0 : 8;
+}
+"""
+WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+M4 = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
+MOST_CODE = 65000  # bytes on a Cortex-M4, all instructions and all functions of float and double
+
+
+def around(env, name, more):
+    """A folder with the machine, a model and what the interpreter makes of an image."""
+    folder = env.scratch("bytecode", name)
+    path = {x: os.path.join(folder, x) for x in ("ingot_vm.c", "ingot_vm.h", "model.h", "model.igb", "image.npy", "out.npz", "main.c", "board.c", "board.ld")}
+    image = npy.Array("f32", (1, 1, 8, 8), [i % 17 / 16 for i in range(64)])
+    npy.save(path["image.npy"], image)
+    must([env.need_ingot(), "vm", "--emit", "-o", path["ingot_vm.c"]], "emit")
+    must([env.ingot, "compile", DIGITS, *more, "-o", path["model.igb"]], "compile")
+    must([env.ingot, "run", DIGITS, *more, "--engine", "interp", "--input", f"image=@{path['image.npy']}", "--output", path["out.npz"]], "interp")
+    result = struct.pack("<10f", *next(iter(npy.load_npz(path["out.npz"]).values())).data)
+    with open(path["model.igb"], "rb") as f:
+        model = f.read()
+    numbers = lambda raw: ",".join(map(str, raw))
+    with open(path["model.h"], "w") as f:
+        f.write(f"__attribute__((aligned(64))) static const unsigned char model[] = {{{numbers(model)}}};\n"
+                f"static const unsigned char expected[] = {{{numbers(result)}}};\nenum {{ SYMBOLS = {len(more) > 1 and more[0] != '-d'} }};\n"
+                .replace("True", "1").replace("False", "0"))
+        f.write(f"static const float image[] = {{{','.join(map(str, image.data))}}};\n")
+    return folder, path
+
+
+def alone(env):
+    """The machine as one file, by two compilers: the bits of the interpreter, no names but its own, no library."""
+    for name, more in (("fixed", ["-d", "batch=1"]), ("open", ["--max-shapes", "image:3x1x8x8"])):
+        folder, path = around(env, "alone_" + name, more)
+        with open(path["main.c"], "w") as f:
+            f.write(PROGRAM + "int main(void) { return check(); }\n")
+        for cc in ("gcc", "clang"):
+            program = os.path.join(folder, cc)
+            if not shutil.which(cc):
+                continue
+            for i, c in enumerate(("ingot_vm.c", "main.c")):
+                must([cc, *WARN, "-O1", "-fno-pie", "-ffp-contract=off", "-c", "-o", program + str(i), path[c]], c)
+            must([cc, "-no-pie", "-o", program, program + "0", program + "1"], "link")
+            must([program], f"{name} by {cc}")
+            symbols = must(["nm", program + "0"], "nm").out.decode().split("\n")
+            if bad := [x for x in symbols if (" U " in x and x.split()[-1] not in ("memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_")) or (" T " in x and " ingot_vm_" not in x) or " B " in x or " D " in x]:
+                raise Fail(f"{cc}: {bad}")
+
+
+def board(env):
+    """On a simulated Cortex-M4, where it is a bound number of bytes."""
+    need("arm-none-eabi-gcc")
+    need("qemu-system-arm")
+    folder, path = around(env, "board", ["-d", "batch=1"])
+    start = promises.BOARD[promises.BOARD.index("extern uint32_t"):promises.BOARD.index("__attribute__((aligned(64)))")].replace("%%0", "%0")
+    with open(path["board.c"], "w") as f:
+        f.write(PROGRAM + start + "void reset(void) {\n  *(volatile uint32_t *)0xe000ed88 |= 0xf << 20;\n"
+                "  __asm__ volatile(\"dsb\\n isb\");\n  leave((uint32_t)check());\n  for (;;) continue;\n}\n")
+    with open(path["board.ld"], "w") as f:
+        f.write(promises.SCRIPT)
+    made, image = os.path.join(folder, "vm.o"), os.path.join(folder, "board.elf")
+    must(["arm-none-eabi-gcc", *M4, *WARN, "-Os", "-ffreestanding", "-c", "-o", made, path["ingot_vm.c"]], "the machine")
+    size = int(must(["arm-none-eabi-size", made], "size").out.decode().splitlines()[1].split()[0])
+    print(f"Cortex-M4: the machine of the bytecode has {size} bytes", flush=True)
+    if size > MOST_CODE:
+        raise Fail(f"{size} bytes of code, the bound is {MOST_CODE}")
+    must(["arm-none-eabi-gcc", *M4, "-std=c99", "-Os", "-ffreestanding", "-nostdlib", "-T", path["board.ld"], "-o", image, path["board.c"], made, "-lgcc"], "link")
+    must(["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel", image], "the board")
+
+
 def tests(env):
-    return [Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/refused", lambda: refused(env), cost=2)]
+    return [Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/board", lambda: board(env), cost=8),
+            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/refused", lambda: refused(env), cost=2)]

@@ -35,7 +35,10 @@ typedef enum VmOp {
 } VmOp;
 
 typedef struct VmOpInfo {
-  const char *name, *operands;
+  const char *operands;
+#ifndef VM_ALONE
+  const char *name;
+#endif
 } VmOpInfo;
 extern const VmOpInfo vm_ops[VM_COUNT];
 
@@ -107,6 +110,8 @@ VmClass vm_class(DType dt);
 u32 vm_class_bytes(VmClass c);
 u32 vm_words(u32 head); /* of the instruction, with its first; 0: there is none such */
 
+#ifndef VM_ALONE /* where there is nothing of ingot but the machine */
+
 /* vm_text.c: exact inverses. What is read has the form of code; to be run it must be verified. */
 void vm_print(const VmCode *c, Text *t);
 VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a);
@@ -129,4 +134,5 @@ struct VmProgram {
 /* vm_run.c: memory for all runs. */
 void vm_room(VmProgram *v, Arena *a);
 
+#endif
 #endif

@@ -6,7 +6,11 @@
 #include "back/vm/vm.h"
 
 const VmOpInfo vm_ops[VM_COUNT] = {
-#define VM(name, operands) {#name, operands},
+#ifdef VM_ALONE
+#define VM(name, operands) {operands},
+#else
+#define VM(name, operands) {operands, #name},
+#endif
 #include "back/vm/vmops.def"
 #undef VM
 };

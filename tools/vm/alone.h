@@ -1,0 +1,173 @@
+/* What the machine needs of ingot where it stands alone: types, tables and the few functions of C
+ * that are no more than a line. Takes the place of ir.h and back.h in ingot_vm.c. */
+#ifndef VM_ALONE_H
+#define VM_ALONE_H
+
+#include <stdbool.h>
+
+/* string.h need not be there */
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *to, int x, size_t n);
+
+#define VM_ALONE
+#define VM_NO_TILES
+#ifdef __OPTIMIZE_SIZE__ /* one place that jumps, not one behind each instruction */
+#define VM_SWITCH
+#endif
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
+/* Names that a linker sees. */
+#define vm_exec        ingot_vm_exec_
+#define vm_tile        ingot_vm_tile_
+#define vm_begin       ingot_vm_begin_
+#define vm_ops         ingot_vm_ops_
+#define vm_class       ingot_vm_class_
+#define vm_class_bytes ingot_vm_class_bytes_
+#define vm_words       ingot_vm_words_
+#define igb_tables     ingot_vm_tables_
+#define igb_sum        ingot_vm_sum_
+#define igb_sum_add    ingot_vm_sum_add_
+#define igb_open       ingot_vm_verify_
+#define igb_extent     ingot_vm_extent_
+#define dtype_info     ingot_vm_types_
+#define dtype_limits   ingot_vm_limits_
+#define op_info        ingot_vm_operations_
+#define scalar_load    ingot_vm_load_
+#define scalar_store   ingot_vm_store_
+#define scalar_cast    ingot_vm_cast_
+#define scalar_round   ingot_vm_round_
+#define scalar_eval    ingot_vm_eval_
+#define scalar_is_fast ingot_vm_is_fast_
+#define scalar_part    ingot_vm_part_
+#define scalar_eval_as ingot_vm_eval_as_
+#define scalar_wrap    ingot_vm_wrap_
+#define random_bits    ingot_vm_random_bits_
+#define random_unit    ingot_vm_random_unit_
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+
+typedef enum DType {
+#define DT(name, cls, bits, bytes, onnx, text) DT_##name,
+#include "ir/dtypes.def"
+#undef DT
+  DT_COUNT
+} DType;
+
+typedef struct DTypeInfo {
+  char name[12];
+  char cls;
+  u8 bits, bytes;
+} DTypeInfo;
+extern const DTypeInfo dtype_info[DT_COUNT];
+
+typedef enum Op {
+#define SC(name, nin, cls, res, flags, text) OP_##name,
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+  OP_SCALARS
+} Op;
+enum {
+#define FLAG(name, text) OF_BIT_##name,
+#include "ir/flags.def"
+#undef FLAG
+};
+typedef enum OpFlag {
+#define FLAG(name, text) OF_##name = 1 << OF_BIT_##name,
+#include "ir/flags.def"
+#undef FLAG
+} OpFlag;
+typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
+typedef struct OpInfo {
+  u8 nin_min, res;
+  u16 flags;
+} OpInfo;
+extern const OpInfo op_info[OP_SCALARS];
+
+typedef union Scalar {
+  double f;
+  i64 i;
+} Scalar;
+typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
+
+static inline bool op_is(Op op, OpFlag flag) {
+  return (op_info[op].flags & flag) != 0;
+}
+static inline bool dtype_is_float(DType d) {
+  return dtype_info[d].cls == 'F';
+}
+static inline bool dtype_is_signed(DType d) {
+  return dtype_info[d].cls == 'I';
+}
+static inline u32 dtype_bytes(DType d) {
+  return dtype_info[d].bytes;
+}
+
+Scalar scalar_load(DType d, const void *p);
+void scalar_store(DType d, void *p, Scalar x);
+Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
+double scalar_round(DType d, double x);
+Scalar scalar_eval(Op op, DType d, const Scalar *arg);
+bool scalar_is_fast(Op op, DType d);
+MathPart scalar_part(MathPart math, Op op, DType d);
+Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
+i64 scalar_wrap(DType d, i64 x);
+u64 random_bits(u64 seed, u64 index);
+double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
+void dtype_limits(DType d, Scalar *lo, Scalar *hi);
+
+#include "ir/mathlibd.h"
+#include "ir/mathlibs.h"
+
+#define NAN      imk_nan()
+#define INFINITY imk_inf()
+#define isnan(x) ((x) != (x))
+#define isinf(x) (imk_abs(x) == imk_inf())
+#define fabs     imk_abs
+#define fabsf    imk_absf
+#define ldexp    alone_ldexp
+#define frexpf   alone_frexpf
+#define strchr   alone_find
+#define memmove  alone_move
+#define memcmp   alone_differ
+
+/* exp: no result is subnormal or infinite */
+static inline double alone_ldexp(double x, int exp) {
+  return x * imk_f64((u64)(1023 + exp) << 52);
+}
+/* x > 0, finite */
+static inline float alone_frexpf(float x, int *exp) {
+  u64 u = imk_u64(x);
+  *exp = (int)(u >> 52) - 1022;
+  return (float)imk_f64((u & 0xfffffffffffff) | (u64)1022 << 52);
+}
+static inline const char *alone_find(const char *s, int c) {
+  while (*s && *s != c) s++;
+  return *s ? s : NULL;
+}
+static inline void alone_move(void *to, const void *from, size_t n) {
+  u8 *t = to;
+  const u8 *f = from;
+  if (t <= f)
+    for (size_t i = 0; i < n; i++) t[i] = f[i];
+  else
+    while (n--) t[n] = f[n];
+}
+static inline int alone_differ(const void *a, const void *b, size_t n) {
+  const u8 *x = a, *y = b;
+  for (size_t i = 0; i < n; i++)
+    if (x[i] != y[i]) return 1;
+  return 0;
+}
+
+#endif

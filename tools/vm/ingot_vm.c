@@ -1,0 +1,200 @@
+/* The machine of ingot's bytecode, its verifier, and what is around a run.
+ *
+ * In: a model as bytes, arrays, one block of memory. Out: results, or why there are none. The
+ * machine, the verifier and the mathematics are those of ingot itself; `ingot vm --emit` puts their
+ * texts in place of what is included here.
+ */
+#include "vm/ingot_vm.h"
+
+#include "vm/alone.h"
+
+#include "back/vm/igb.h"
+
+enum { CLS_N = 'N', CLS_F = 'F', CLS_I = 'I', CLS_U = 'U', CLS_B = 'B', CLS_S = 'S', CLS_C = 'C' };
+const DTypeInfo dtype_info[DT_COUNT] = {
+#define DT(name, cls, bits, bytes, onnx, text) {#name, CLS_##cls, bits, bytes},
+#include "ir/dtypes.def"
+#undef DT
+};
+
+enum {
+#define FLAG(name, text) name = OF_##name,
+#include "ir/flags.def"
+#undef FLAG
+};
+const OpInfo op_info[OP_SCALARS] = {
+#define SC(name, nin, cls, res, flags, text) {nin, OR_##res, flags},
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+};
+
+#include "ir/eval.c"
+
+#include "back/vm/vm_ops.c"
+
+#include "back/vm/vm_verify.c"
+
+#include "back/vm/tile.c"
+
+#include "back/vm/machine.c"
+
+/* ---- around a run ---- */
+
+typedef char alone_igb_fits[sizeof(Igb) <= sizeof((IngotVm *)0)->own ? 1 : -1];
+
+typedef struct Block { /* the parts of the block of memory */
+  u8 *arena;
+  u64 *file;
+  VmMem *buf;
+} Block;
+
+static const Igb *opened(const IngotVm *vm) {
+  return (const Igb *)(const void *)vm->own;
+}
+
+static u64 whole(u64 n) {
+  return (n + 63) / 64 * 64;
+}
+
+/* Parts lie at multiples of 64 if the block does. */
+static u64 divide(const Igb *g, u8 *memory, Block *b) {
+  u64 file = g->head->arena, buf = file + whole((u64)g->code.slots * 8);
+  if (b) {
+    b->arena = memory;
+    b->file = (u64 *)(void *)(memory + file);
+    b->buf = (VmMem *)(void *)(memory + buf);
+  }
+  return buf + whole((u64)g->code.nbuf * sizeof(VmMem));
+}
+
+static int failed(IngotVm *vm, int code, const char *why) {
+  vm->why = why;
+  vm->why_bytes = 0;
+  while (why[vm->why_bytes]) vm->why_bytes++;
+  return code;
+}
+
+int ingot_vm_open(const void *igb, size_t bytes, IngotVm *vm) {
+  Igb g;
+  memset(vm, 0, sizeof *vm);
+  if ((uintptr_t)igb % 8) return failed(vm, INGOT_VM_BAD, "is not at a multiple of 8");
+  const char *why = igb_open(igb, bytes, &g, &vm->where);
+  if (why) return failed(vm, INGOT_VM_BAD, why);
+  memcpy(vm->own, &g, sizeof g);
+  vm->inputs = g.head->nin;
+  vm->outputs = g.nport - g.head->nin;
+  vm->symbols = g.nsymbol;
+  vm->memory_bytes = divide(&g, NULL, NULL);
+  vm->why = "";
+  return INGOT_VM_OK;
+}
+
+IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i) {
+  const Igb *g = opened(vm);
+  IngotVmPort p = {"", 0, "", 0, 0};
+  if (i >= g->nport) return p;
+  const IgbPort *x = &g->port[i];
+  p.name = g->text + x->name.at;
+  p.name_bytes = x->name.n;
+  p.type = dtype_info[x->type].name;
+  p.element_bytes = dtype_bytes((DType)x->type);
+  p.rank = x->rank;
+  return p;
+}
+
+void ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim) {
+  const Igb *g = opened(vm);
+  for (u32 k = 0; i < g->nport && k < g->port[i].rank; k++)
+    dim[k] = igb_extent(g, &g->dim[g->port[i].dim + k], size);
+}
+
+int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most) {
+  const Igb *g = opened(vm);
+  if (i >= g->nsymbol) return 0;
+  *least = g->symbol[i].lo;
+  *most = g->symbol[i].hi;
+  return (int)g->symbol[i].data;
+}
+
+void ingot_vm_reset(const IngotVm *vm, void *memory) {
+  memset(memory, 0, (size_t)opened(vm)->head->arena);
+}
+
+/* Bytes of a port; false: it has no such shape. */
+static bool port_bytes(const Igb *g, const IgbPort *p, const i64 *size, u64 *bytes) {
+  *bytes = dtype_bytes((DType)p->type);
+  for (u32 k = 0; k < p->rank; k++) {
+    i64 n = igb_extent(g, &g->dim[p->dim + k], size);
+    if (n < 0 || (n && *bytes > (u64)IGB_MOST / (u64)n)) return false;
+    *bytes *= (u64)n;
+  }
+  return true;
+}
+
+static bool symbols_fit(const Igb *g, const i64 *size, u32 data) {
+  if (!size) return !g->nsymbol;
+  for (u32 i = 0; i < g->nsymbol; i++)
+    if (g->symbol[i].data == data && (size[i] < g->symbol[i].lo || size[i] > g->symbol[i].hi))
+      return false;
+  return true;
+}
+
+/* The buffers of a run. */
+static bool give(const Igb *g, const Block *b, const i64 *size, const IngotVmArray *in,
+                 const IngotVmArray *out) {
+  for (u32 i = 0; i < g->code.nbuf; i++) {
+    const IgbBuf *x = &g->buf[i];
+    VmMem *m = &b->buf[i];
+    m->bytes = x->bytes;
+    if (x->space == IB_weights)
+      m->at = (u8 *)(uintptr_t)(g->weights + x->at);
+    else
+      m->at = b->arena + x->at;
+    if (x->space > IB_out) continue;
+    const IngotVmArray *a = x->space == IB_in ? &in[x->port] : &out[x->port - g->head->nin];
+    u64 bytes;
+    m->at = a->at;
+    m->bytes = a->bytes;
+    if (!a->at || (uintptr_t)a->at % dtype_bytes((DType)g->port[x->port].type)) return false;
+    if (x->space == IB_in && (!port_bytes(g, &g->port[x->port], size, &bytes) || bytes != m->bytes))
+      return false;
+  }
+  return true;
+}
+
+int ingot_vm_run(IngotVm *vm, void *memory, int64_t *size, uint64_t seed, uint64_t fuel,
+                 const IngotVmArray *in, const IngotVmArray *out) {
+  const Igb *g = opened(vm);
+  Block b;
+  vm->why = "";
+  vm->why_bytes = 0;
+  if (!memory || (uintptr_t)memory % 8)
+    return failed(vm, INGOT_VM_REFUSED, "memory is not aligned");
+  if (!symbols_fit(g, size, 0)) return failed(vm, INGOT_VM_REFUSED, "a size is out of bounds");
+  for (u32 i = 0; i < g->nsymbol; i++)
+    if (g->symbol[i].data) size[i] = g->symbol[i].lo;
+  divide(g, memory, &b);
+  if (!give(g, &b, size, in, out)) return failed(vm, INGOT_VM_REFUSED, "an array does not fit");
+  Vm m = {.code = &g->code, .file = b.file, .buf = b.buf, .seed = seed, .fuel = fuel};
+  vm_begin(&m);
+  for (u32 i = 0; i < g->nsymbol; i++)
+    if (g->symbol[i].slot) m.file[g->symbol[i].slot] = (u64)size[i];
+  u32 end = vm_exec(&m);
+  if (end >= VM_NEED) {
+    vm->why = g->text + g->message[end - VM_NEED].at;
+    vm->why_bytes = g->message[end - VM_NEED].n;
+    return INGOT_VM_REFUSED;
+  }
+  if (end == VM_TIRED) return failed(vm, INGOT_VM_TIRED, "the run does not end");
+  if (end == VM_BOUNDS) return failed(vm, INGOT_VM_OUTSIDE, "an index is out of bounds");
+  for (u32 i = 0; i < g->nsymbol; i++)
+    if (g->symbol[i].data && g->symbol[i].slot) size[i] = (i64)m.file[g->symbol[i].slot];
+  bool fits = symbols_fit(g, size, 1);
+  for (u32 i = g->head->nin; fits && i < g->nport; i++) {
+    u64 bytes;
+    fits = port_bytes(g, &g->port[i], size, &bytes) && bytes <= out[i - g->head->nin].bytes;
+  }
+  return fits ? INGOT_VM_OK : failed(vm, INGOT_VM_REFUSED, "an output does not fit");
+}
