@@ -258,8 +258,8 @@ typedef struct IngotBuild {
   const char *sanitize; /* as for -fsanitize=; NULL: nothing */
   int arrays; /* a program around a language model runs it on arrays, as around any other, and does
                  not talk */
-  int chats, system; /* ingot_player, before anything is compiled: refuses a model whose template
-                        has no conversations, or no message of the system */
+  int chats, system;  /* ingot_player, before anything is compiled: refuses a model whose template
+                         has no conversations, or no message of the system */
   const char *via;    /* "llvm": object code without a C compiler; NULL: C */
   const char *triple; /* via llvm: TRIPLE[,CPU[,FEATURES]] as LLVM has them; NULL: by march */
 } IngotBuild;
