@@ -311,12 +311,17 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 /* ---- floats ---- */
 
 /* Operations of one operand and the functions of mathlib*.h that they are. */
-#define EACH_FUNCTION(DO)                                                                          \
+#define EACH_ROUNDING(DO)                                                                          \
   DO(floor, floor)                                                                                 \
   DO(ceil, ceil)                                                                                   \
   DO(round, rint)                                                                                  \
   DO(trunc, trunc)                                                                                 \
-  DO(sqrt, sqrt)                                                                                   \
+  DO(sqrt, sqrt)
+#ifdef VM_SINGLE /* a machine that refuses code with functions that are computed in double */
+#define EACH_FUNCTION EACH_ROUNDING
+#else
+#define EACH_FUNCTION(DO)                                                                          \
+  EACH_ROUNDING(DO)                                                                                \
   DO(exp, exp)                                                                                     \
   DO(exp1, exp1)                                                                                   \
   DO(exp0, exp0)                                                                                   \
@@ -335,6 +340,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
   DO(atanh, atanh)                                                                                 \
   DO(gelu2, gelu2)                                                                                 \
   DO(erf, erf)
+#endif
 
 static double eval_f64(Op op, double a, double b, double c) {
   switch (op) {
@@ -344,7 +350,9 @@ static double eval_f64(Op op, double a, double b, double c) {
   case OP_div: return a / b;
   case OP_mod: return im_mod(a, b);
   case OP_fmod: return im_fmod(a, b);
+#ifndef VM_SINGLE
   case OP_pow: return im_pow(a, b);
+#endif
   case OP_max: return b > a || isnan(b) ? b : a; /* of equal ones (-0, 0) the first */
   case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fma(a, b, c);
@@ -368,7 +376,9 @@ static float eval_f32(Op op, float a, float b, float c) {
   case OP_div: return a / b;
   case OP_mod: return im_modf(a, b);
   case OP_fmod: return im_fmodf(a, b);
+#ifndef VM_SINGLE
   case OP_pow: return im_powf(a, b);
+#endif
   case OP_max: return b > a || isnan(b) ? b : a;
   case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fmaf(a, b, c);

@@ -13,6 +13,10 @@ void *memset(void *to, int x, size_t n);
 #define VM_NO_TILES
 #ifdef __OPTIMIZE_SIZE__ /* one place that jumps, not one behind each instruction */
 #define VM_SWITCH
+#define VM_SMALL
+#endif
+#ifdef INGOT_VM_SINGLE
+#define VM_SINGLE
 #endif
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-function"

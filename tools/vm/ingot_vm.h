@@ -5,6 +5,8 @@
  * verified once, and then it can compute nonsense at worst: it reads and writes nothing but itself,
  * the arrays it is given and one block of memory. Results have the bits of all engines of ingot, if
  * products are not contracted to fma (-ffp-contract=off, or -std=c99 with gcc).
+ * Compiled with -DINGOT_VM_SINGLE it has no functions (exp, sin, pow ...) that are computed in
+ * double, and refuses models that need one: of float64, or made with --precise.
  *
  *   IngotVm vm;
  *   if (ingot_vm_open(model, model_bytes, &vm)) ...          vm.why, vm.where

@@ -293,10 +293,12 @@ static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
     FUNCTION(round, im_rintf(x))
     FUNCTION(trunc, im_truncf(x))
     FUNCTION(sqrt, im_sqrtf(x))
+#ifndef VM_SINGLE
     FUNCTION(exp, im_expf(x))
     FUNCTION(log, im_logf(x))
     FUNCTION(tanh, im_tanhf(x))
     FUNCTION(erf, im_erff(x))
+#endif
   default: return false;
   }
 }
@@ -308,7 +310,9 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     FUNCTION(neg, -x)
     FUNCTION(recip, 1 / x)
     FUNCTION(sqrt, im_sqrt(x))
+#ifndef VM_SINGLE
     FUNCTION(exp, im_exp(x))
+#endif
   default: return false;
   }
 }

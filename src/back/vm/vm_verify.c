@@ -92,6 +92,11 @@ static bool check_operation(Check *c, u32 o, u32 narg, VmClass cls) {
   c->to = (DType)to;
   if (cls && (vm_class(c->type) != cls || vm_class(c->to) != cls))
     return wrong(c, "an operation of another type");
+#ifdef VM_SINGLE
+  if (op_is((Op)op, OF_FUNC) && dtype_is_float(c->type) &&
+      (scalar_part(c->g->code.math, (Op)op, c->type) < MP_q || (cls && (o >> 16 & 0xff) < MP_q)))
+    return wrong(c, "a function in double, which this machine was made without");
+#endif
   return true;
 }
 
