@@ -89,13 +89,15 @@ static void gen_require(Gen *g, const Stmt *s) {
 
 /* A value that passes do not see through. */
 static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
-  LType t = g->l->LLVMTypeOf(x), type = g->l->LLVMFunctionType(t, &t, 1, 0);
+  LType params[1] = {g->l->LLVMTypeOf(x)};
+  LType type = g->l->LLVMFunctionType(params[0], params, 1, 0);
   char text[1] = "", constraints[16];
   size_t n = strlen(how);
   memcpy(constraints, how, n + 1);
   LVal fn =
       g->l->LLVMGetInlineAsm(type, text, 0, constraints, n, stays, 0, LLVMInlineAsmDialectATT, 0);
-  return g->l->LLVMBuildCall2(g->unit->builder, type, fn, &x, 1, "");
+  LVal arg[1] = {x};
+  return g->l->LLVMBuildCall2(g->unit->builder, type, fn, arg, 1, "");
 }
 
 static bool fills_register(const Gen *g, const Var *v) {

@@ -95,10 +95,16 @@ static void add_symbols(IgbWriter *w) {
   }
 }
 
+static IgbBuf *buf_at(IgbWriter *w, u32 k) {
+  if (!w->buf.at || k >= w->buf.n)
+    bug(w->p->c, LOC_NONE, "bytecode names a buffer that is not there");
+  return &w->buf.at[k];
+}
+
 static void add_port(IgbWriter *w, BufId b) {
   const Buf *x = prog_buf(w->p, b);
   u32 k = w->v->buf[b];
-  w->buf.at[k] = (IgbBuf){.space = x->space == BS_in ? IB_in : IB_out, .port = w->port.n};
+  *buf_at(w, k) = (IgbBuf){.space = x->space == BS_in ? IB_in : IB_out, .port = w->port.n};
   *vec_push(w->a, &w->port) = (IgbPort){
       .name = add_text(w, x->name), .buf = k, .type = x->dt, .rank = x->rank, .dim = w->dim.n};
   for (u32 i = 0; i < x->rank; i++) {
@@ -124,18 +130,20 @@ static void add_buffers(IgbWriter *w) {
     if (x->space == BS_const) {
       u32 *seen = map_put_bytes(&known, &x->data, sizeof x->data);
       if (!*seen) {
-        w->buf.at[k] = (IgbBuf){.space = IB_weights, .at = weights, .bytes = tensor_bytes(x->data)};
+        *buf_at(w, k) =
+            (IgbBuf){.space = IB_weights, .at = weights, .bytes = tensor_bytes(x->data)};
         weights = (weights + tensor_bytes(x->data) + 63) / 64 * 64;
         *seen = k + 1;
       }
-      w->buf.at[k] = w->buf.at[*seen - 1];
+      *buf_at(w, k) = *buf_at(w, *seen - 1);
       continue;
     }
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
-    w->buf.at[k] = (IgbBuf){
+    *buf_at(w, k) = (IgbBuf){
         .space = x->space == BS_state ? IB_state : IB_arena, .at = x->offset, .bytes = bytes};
     if (prog_is_planned(x)) continue;
-    w->buf.at[k].at = w->head.arena; /* registers that are indexed: the plan has no room for them */
+    buf_at(w, k)->at =
+        w->head.arena; /* registers that are indexed: the plan has no room for them */
     w->head.arena += bytes;
   }
   w->head.section[IS_weights].n = weights;
@@ -160,7 +168,7 @@ static void put_weights(IgbWriter *w) {
   for (BufId b = 1; b < w->p->buf.n; b++) {
     const Buf *x = prog_buf(w->p, b);
     u32 k = w->v->buf[b];
-    if (k == UINT32_MAX || x->alias || x->space != BS_const || w->buf.at[k].at != at) continue;
+    if (k == UINT32_MAX || x->alias || x->space != BS_const || buf_at(w, k)->at != at) continue;
     put(w, x->data->data, tensor_bytes(x->data));
     at += (tensor_bytes(x->data) + 63) / 64 * 64;
   }
