@@ -100,7 +100,8 @@ def cppcheck():
     analyzer, which does; the rest of its checks count."""
     need("cppcheck")
     off = ["nullPointerRedundantCheck", "nullPointer", "ctunullpointer", "uninitvar", "shiftNegative", "autoVariables",
-           "missingInclude", "unknownMacro", "invalidPointerCast", "internalAstError"]
+           "missingInclude", "unknownMacro", "invalidPointerCast", "internalAstError",
+           "returnDanglingLifetime:src/back/llvm/*"]  # what LLVM makes of an array does not point into it
     got = run(["cppcheck", "--quiet", "-j2", "--std=c11", "--language=c", "--enable=portability,performance",
                "--inline-suppr", "--error-exitcode=1", *("--suppress=" + x for x in off),
                "-D_GNU_SOURCE", "-D__GNUC__=12", "-DVM_SWITCH", "-Isrc", "src"], 400, cwd=ROOT)
