@@ -2,7 +2,7 @@
  *
  * In: an opened model that talks, and the arguments of tools/player.c. Out: what that program does.
  * This text stands behind that of the program (build/gen/speak.c), whose tables it fills from the
- * model and whose calls go to the interpreter: answers have the same bits, and come slowly. The
+ * model and whose calls run as bytecode: answers have the same bits, and come slower. The
  * arena of the program holds one number: the positions that are in the cache.
  */
 #include "ingot.h"

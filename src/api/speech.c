@@ -1,8 +1,8 @@
 /* speech.c: a language model for a program that talks in this process.
  *
  * In: an opened model that talks. Out: its tables, and logits of ids that are run behind those that
- * were run before. Method: the interpreter, whose states are kept in the session; how many
- * positions of them count is the caller's to say, so that he can go back.
+ * were run before. Method: bytecode with the vectors of this machine; states are kept in the
+ * session, and how many positions of them count is the caller's to say, so that he can go back.
  */
 #include "api/own.h"
 
@@ -14,6 +14,7 @@ static void speech(Ingot *m, IngotSpeech *out) {
   const Speech *s = api_speech(m);
   Loc loc = {.file = m->source.file, .index = -1};
   if (!s) fail(c, ERR_unsupported, loc, "is no language model that answers");
+  api_host(m);
   api_passes(m, NULL);
   const Buf *in = prog_buf(m->p, m->p->in.at[0]), *logits = prog_buf(m->p, m->p->out.at[0]);
   i64 lo, chunk;
@@ -54,7 +55,7 @@ static void set_position(Ingot *m, i64 position) {
       const Buf *x = prog_buf(p, b);
       if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &unbound) &&
           at >= x->offset && at < x->offset + bytes)
-        memcpy(m->kept.interp_state->at[b] + (at - x->offset), &position, sizeof position);
+        memcpy(m->kept.vm_state->at[b] + (at - x->offset), &position, sizeof position);
     }
   }
 }
@@ -71,11 +72,10 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   i64 count = (i64)n;
   Tensor *out[1];
   arena_clear(&m->run.once);
-  if (!m->kept.interp_state) m->kept.interp_state = interp_state(m->p, &c->keep);
+  if (!m->kept.vm_state) m->kept.vm_state = interp_state(m->p, &c->keep);
   set_position(m, (i64)position);
   Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
-  InterpOptions o = {.state = m->kept.interp_state};
-  interp_run(m->p, &o, &in, out, &m->run.once);
+  vm_run(api_vm(m), &(VmOptions){.state = m->kept.vm_state}, &in, out, &m->run.once);
   memcpy(logits, out[0]->data, tensor_bytes(out[0]));
 }
 
