@@ -654,8 +654,9 @@ static bool lower_inside(Lower *l, Cursor at, const Form *f) {
   u32 axis;
   Tile t;
   bool along;
-  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
-      !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
+  bool known = prog_buf(l->p, prog_root(l->p, f->in[0].buf))->space == BS_const; /* has panels */
+  if (known || layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) ||
+      is_inlined(l, f->in[0].buf) || !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
     return false;
   i64 n = f->axis[axis].hi;
   Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
