@@ -279,6 +279,10 @@ bench-c: setup all
 	@$(BUILD)/venv/bin/python bench/c.py
 bench-plan: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/plan.py
+bench-engines: setup all
+	@$(PYTHON) bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
+	@$(PYTHON) bench/expression.py
+	@$(BUILD)/venv/bin/python bench/f64.py
 bench-llm: setup all
 	@$(PYTHON) bench/llm.py --only '$(ONLY)' --threads $(THREADS) $(if $(QUICK),--rounds 1,--doc)
 	@$(PYTHON) bench/llm.py --prompts
@@ -330,6 +334,7 @@ help:
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
+	  'make bench-engines interp, vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
@@ -338,4 +343,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
-  bench bench-c bench-plan bench-llm run install clean distclean help
+  bench bench-c bench-plan bench-engines bench-llm run install clean distclean help
