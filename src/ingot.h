@@ -277,7 +277,7 @@ int ingot_talks(const Ingot *m); /* is the open model one? */
 /* Removes all such programs; no model need be open. How many there were, and their bytes. */
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 
-/* The same model in this process, by the interpreter: what a program that talks has as tables.
+/* The same model in this process, as bytecode: what a program that talks has as tables.
  * ingot_feed runs n ids, 1 to chunk, behind the first `position` of those that were run before;
  * logits: of the last one. */
 typedef struct IngotSpeech {

@@ -33,6 +33,10 @@ static void write_bytecode(Ingot *m, const char *path) {
   api_need_one(m);
   api_need_body(m);
   api_bodies(m);
+  for (BufId b = 1; b < m->p->buf.n; b++)
+    if (prog_buf(m->p, b)->space == BS_state && prog_buf(m->p, b)->data)
+      fail(c, ERR_unsupported, LOC_NONE,
+           "a state that begins with data has no bytecode: compile the model to C");
   vm_write(api_vm(m), &c->keep, &piece);
   files_write(c, &(FileOut){.path = path, .piece = piece.at, .n = piece.n}, 1);
 }

@@ -159,6 +159,16 @@ typedef struct LmFacts {
 
 /* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
  * say in these words. */
+i64 api_ring(const Ingot *m) {
+  i64 ring = api_context(m);
+  for (BufId b = 1; b < m->p->buf.n; b++) {
+    const Buf *x = prog_buf(m->p, b);
+    if (x->space == BS_state && x->rank == 4 && dim_is_const(x->dim[2]) && x->dim[2] < ring)
+      ring = x->dim[2];
+  }
+  return ring;
+}
+
 static bool find_facts(const Ingot *m, LmFacts *f) {
   const Prog *p = m->p;
   u32 sizes = 0, kept = 0;
@@ -175,12 +185,7 @@ static bool find_facts(const Ingot *m, LmFacts *f) {
     if (prog_kept(p, id, &sym, &at) && !kept++) f->kept = at;
   f->vocab = out->dim[1];
   f->context = api_context(m);
-  f->ring = f->context;
-  for (BufId b = 1; b < p->buf.n; b++) {
-    const Buf *x = prog_buf(p, b);
-    if (x->space == BS_state && x->rank == 4 && dim_is_const(x->dim[2]) && x->dim[2] < f->ring)
-      f->ring = x->dim[2];
-  }
+  f->ring = api_ring(m);
   dim_bounds(p->dims, in->dim[0], &lo, &f->chunk);
   return sizes == 1 && kept == 1 && lo == 1;
 }

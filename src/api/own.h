@@ -68,6 +68,7 @@ typedef struct Baked {
 typedef struct EngineStates {
   Tensor **ref_state; /* NULL: before the first */
   InterpState *interp_state, *vm_state;
+  u64 fed;       /* ids that ingot_feed has run: positions of the cache */
   VmProgram *vm; /* what vm runs, of that program; NULL: not made */
   const Prog *vm_of;
   u8 *arena; /* c */
@@ -224,7 +225,9 @@ double api_kv_bytes(const Ingot *m); /* that each of them takes there */
 /* Its texts with dates filled in: those of one day, the same for all. */
 ChatTexts api_chat(Ingot *m, const Speech *s);
 
-/* lm_c.c: what the C of a language model has beside NAME_run; NULL: it is none. given: weights are
+/* lm_c.c: positions that every layer's cache holds, at least. */
+i64 api_ring(const Ingot *m);
+/* What the C of a language model has beside NAME_run; NULL: it is none. given: weights are
  * an argument. */
 const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
 

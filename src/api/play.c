@@ -177,7 +177,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   if (!api_has_compiler(c, o->cc)) {
     *program = NULL;
     api_march(m, o->march ? o->march : "native", o->cc);
-    warn(c, LOC_NONE, "there is no C compiler '%s': the model is interpreted, slowly",
+    warn(c, LOC_NONE, "there is no C compiler '%s': the model runs as bytecode, slower",
          compiler_name(c, o->cc));
     return;
   }

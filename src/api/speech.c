@@ -69,6 +69,12 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   if (!n || n > room || position > room - n)
     fail(c, ERR_usage, LOC_NONE, "%zu ids behind %llu do not fit into a context of %llu", n,
          (unsigned long long)position, (unsigned long long)room);
+  if (position > m->kept.fed)
+    fail(c, ERR_usage, LOC_NONE, "of %llu positions %llu have been run",
+         (unsigned long long)position, (unsigned long long)m->kept.fed);
+  if (position && position < m->kept.fed && m->kept.fed > (u64)api_ring(m))
+    fail(c, ERR_usage, LOC_NONE, "positions in front of %llu have been overwritten: go back to 0",
+         (unsigned long long)m->kept.fed);
   i64 count = (i64)n;
   Tensor *out[1];
   arena_clear(&m->run.once);
@@ -76,6 +82,7 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   set_position(m, (i64)position);
   Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
   vm_run(api_vm(m), &(VmOptions){.state = m->kept.vm_state}, &in, out, &m->run.once);
+  m->kept.fed = position + n;
   memcpy(logits, out[0]->data, tensor_bytes(out[0]));
 }
 

@@ -71,10 +71,20 @@ IngotStatus prepare_others(Ingot *m, const Args *a) {
   return s;
 }
 
+/* Bytecode is a program that has been made: what shapes one is said to compile. */
+static int shapes_program(const Args *a) {
+  return a->context || a->chunk || a->every_token || a->cache || a->bake_prompt || a->ndim ||
+         a->nshape || a->nmax_shape || a->nfreeze || a->nstate || a->march || a->optimize_for ||
+         a->ram || a->precise || a->threads || a->threads_api || a->threads_grain || a->tuned ||
+         a->tune;
+}
+
 IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   if (!s && !a->bytes) s = ingot_open(m, a->model);
+  if (!s && ingot_is_vm(m) && shapes_program(a))
+    return refuse(a, "the file is bytecode, and an option shapes programs: say it to compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -392,8 +402,10 @@ static int may_write_weights(const char *how) {
 /* Bytecode: nothing that says how C is written means anything here. */
 static int compile_bytecode(const Args *a) {
   if (a->weights || a->selftest || a->no_selftest || a->caller || a->profile || a->debug ||
-      a->split || a->name)
+      a->split || a->name || a->cc || a->tune || a->tuned || a->threads || a->threads_api ||
+      a->threads_grain)
     return refuse(a, "an option is for C, and --output names a file of bytecode");
+  if (a->nmodels > 1) return refuse(a, "a file of bytecode has one model");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;
   Ingot *m = open_or_complain();

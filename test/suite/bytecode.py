@@ -74,7 +74,10 @@ def refused(env):
         got = must([env.ingot, *args], " ".join(args), 3)
         if "the file is bytecode" not in got.text():
             raise Fail(f"{args}: {got.text()}")
-    must([env.ingot, "compile", DIGITS, "-d", "batch=1", "--weights", "text", "-o", path], "an option of C", 2)
+    for args in (["--weights", "text"], ["--threads", "8"], ["--tune"], ["--cc", "gcc"], [os.path.join(folder, "nothing.onnx")]):
+        must([env.ingot, "compile", DIGITS, "-d", "batch=1", *args, "-o", path], f"for C: {args}", 2)
+    for args in (["-d", "batch=3"], ["--precise"], ["--march", "scalar"], ["--threads", "4"], ["--context", "10"]):
+        must([env.ingot, "run", path, *args], f"for compile: {args}", 2)
     for args in (["inspect"], ["inspect", "--json"], ["bench", "--seconds", "0.05"]):
         must([env.ingot, args[0], path, *args[1:]], args[0])
     with open(path, "rb") as f:

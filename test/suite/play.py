@@ -72,7 +72,7 @@ def interpreted(env):
     lines = b"ab\ncd\n:reset\nab\n"
     args = ("--temperature", "3", "--seed", "5", "--max-tokens", "4")
     one, two = play(env, made(env), *args, stdin=lines), play(env, made(env), *args, stdin=lines, cc="/no/compiler")
-    if one.out != two.out or "no C compiler '/no/compiler': the model is interpreted" not in two.text():
+    if one.out != two.out or "no C compiler '/no/compiler': the model runs as bytecode" not in two.text():
         raise Fail(f"{two.out!r} is not {one.out!r}: {two.text()}")
     if os.listdir(os.path.join(env.build, "play", "cache-none", "ingot")):
         raise Fail("something was kept without a compiler")
