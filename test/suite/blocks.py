@@ -147,6 +147,7 @@ def exact(env):
     ingot(env, "opt", p.model, "--stop=unblock", "--output", parts)
     ints, floats = p.run("--engine", "ref", model=parts), p.run("--engine", "ref")
     all_same(p.run(), ints, "interp")
+    all_same(p.run("--engine", "vm"), ints, "vm")
     all_same(p.run("--engine", "c"), ints, "c")
     all_same(p.run("--precise"), floats, "precise")
     near(ints, floats, 0.02)
@@ -156,6 +157,7 @@ def vectors(env, march):
     p = Products(env, march, WAYS)
     options = ["--march", march]
     want = p.run(*options)
+    all_same(p.run(*options, "--engine", "vm"), want, "vm")
     all_same(p.run(*options, "--engine", "c"), want, "c")
     all_same(p.run(*options, "--threads", "3", "--threads-grain", "1"), want, "threads")
     parts = [p.run(*options, rows=rows) for rows in ((0, 1), (1, 4), (5, 2))]

@@ -163,7 +163,7 @@ def tests(env):
         def say(e=e):
             raise e
         return [Test("decoders/setup", say)]
-    return [*(Test(f"decoders/{n}/{e}", lambda n=n, e=e: check(env, folder, n, e), 0.3) for n in table["names"] for e in ("interp", "c")),
+    return [*(Test(f"decoders/{n}/{e}", lambda n=n, e=e: check(env, folder, n, e), 0.3) for n in table["names"] for e in ("interp", "vm", "c")),
             *(Test(f"decoders/chunks/{m}", lambda m=m: chunks(env, folder, m), 3) for m in ("scalar", "avx2", "avx512")),
             *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "interp", "c")),
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),

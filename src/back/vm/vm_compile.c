@@ -17,6 +17,7 @@ static void define(VmBuild *b, VarId v, bool mutable, VmVal x) {
   if (!mutable && !b->reg.at[x.reg].named) {
     i->val = x;
     i->mutable = false;
+    b->def = 0; /* whoever reads the variable reads it there */
     return;
   }
   i->val = (VmVal){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
