@@ -369,6 +369,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the description of the build");
   check_build(c, o);
+  if (o->via) api_need_plain(m);
   set_machine(m, o);
   b.kind = product(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);

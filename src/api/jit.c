@@ -109,6 +109,16 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
   if (o->c.debug) fail(c, ERR_unsupported, LOC_NONE, "--debug: %s", only_c);
 }
 
+/* The C of these has functions beside NAME_run, which its header declares. */
+void api_need_plain(Ingot *m) {
+  static const char *const through_c = "build it through C, without --via llvm";
+  Loc loc = {.file = m->source.file, .index = -1};
+  if (ingot_talks(m))
+    fail(m->c, ERR_unsupported, loc, "--via llvm: is a language model: %s", through_c);
+  if (api_entry_count(m) > 1)
+    fail(m->c, ERR_unsupported, LOC_NONE, "--via llvm: several models in one file: %s", through_c);
+}
+
 void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
   LlvmOptions l = object_options(m, o, name);
   if (m->p->threads > 1)
@@ -117,6 +127,7 @@ void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
 }
 
 static void print_llvm(Ingot *m, Text *to) {
+  api_need_model(m, "code of LLVM");
   api_host(m);
   api_passes(m, NULL);
   LlvmOptions l = object_options(m, NULL, "model");

@@ -347,6 +347,7 @@ void api_run_jit(Ingot *m, u64 seed);
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
 void api_check_via(Ctx *c, const IngotBuild *o); /* refuses what only C has */
+void api_need_plain(Ingot *m); /* refuses models of which objects would lack functions */
 /* The object file of a model that has passed; name: of its functions. */
 void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to);
 

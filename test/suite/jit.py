@@ -7,7 +7,7 @@ import re
 import shutil
 from lib import cpu, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
-from suite import official
+from suite import bake, official, play
 
 PIECES, EVERY = 4, 5  # of the official cases every fifth, and each time others lowered for vectors
 
@@ -184,8 +184,38 @@ def refused(env):
             raise Fail(f"{args}: {explain(got)}, expected exit {code} and {word}: {tail(got.text())}")
 
 
+def plain(env):
+    """Objects have NAME_run, not the rest of what the C of a language model or of several models declares, and states that begin with zeros;
+    bytecode is no model."""
+    need(env)
+    folder, digits = env.scratch("jit", "plain"), os.path.join(ROOT, "models", "digits.onnx")
+
+    def no(word, *args):
+        got = run([env.ingot, *args, "--quiet"], 60, cwd=folder)
+        if got.rc != 3 or word not in got.text():
+            raise Fail(f"{args}: {explain(got)}, expected exit 3 and {word}: {tail(got.text())}")
+
+    with open(os.path.join(folder, "state.ing"), "w") as f:
+        f.write(bake.PROG)
+    shutil.copy(digits, os.path.join(folder, "more.onnx"))
+    no("through C", "build", "state.ing", "--via", "llvm", "-o", "no.o")
+    no("several models", "build", digits, "more.onnx", "--via", "llvm", "-o", "no.o")
+    got = run([env.ingot, "compile", digits, "-d", "batch=1", "--quiet", "-o", "m.igb"], 60, cwd=folder)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+    no("bytecode", "opt", "--dump=llvm", "m.igb")
+
+
+def talks(env):
+    """A language model has functions that only C has."""
+    need(env)
+    got = run([env.ingot, "build", play.made(env), "--context", "64", "--via", "llvm", "--quiet", "-o", os.path.join(env.scratch("jit", "talks"), "no.o")], 60)
+    if got.rc != 3 or "language model" not in got.text():
+        raise Fail(f"{explain(got)}, expected exit 3: {tail(got.text())}")
+
+
 def tests(env):
-    return [Test("jit/refused", lambda: refused(env), cost=1),
+    return [Test("jit/refused", lambda: refused(env), cost=1), Test("jit/plain", lambda: plain(env), cost=1), Test("jit/talks", lambda: talks(env), cost=1),
             Test("jit/objects", lambda: objects(env), cost=5),
             Test("jit/kept", lambda: kept(env), cost=2),
             Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),

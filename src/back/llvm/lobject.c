@@ -165,6 +165,10 @@ static void gen_reset(Gen *g) {
     u64 n;
     Sym sym;
     if (x->space != BS_state) continue;
+    if (x->data)
+      fail(g->c, ERR_unsupported, LOC_NONE,
+           "object code through LLVM: state %s begins with other than zeros: build it through C",
+           show(g->c, x->name));
     if (!mem_stride(g->p, b, &n, &sym)) mem_refuse(g->p, b, sym);
     LVal at = lv_element(g, lt_int(g, 8), g->l->LLVMGetParam(fn, 0), x->offset);
     g->l->LLVMBuildMemSet(g->unit->builder, at, lv_int(g, 8, 1, 0), lv_int(g, 64, 1, (i64)n), 64);
