@@ -77,30 +77,38 @@ void api_close_jit(Ingot *m) {
 
 /* ---- object code ---- */
 
-/* What LLVM calls a machine that a target is for; NULL: this one with all it has. */
-static const char *machine_of(Ctx *c, const Target *t) {
-  if (!*t->features && !strcmp(t->name, "neon")) return "aarch64-linux-gnu,generic,+neon,+fp-armv8";
-  if (!*t->features) return ",,";
+/* What LLVM calls a machine that a target is for: TRIPLE,CPU,FEATURES. triple: as it was given, up
+ * to all three of them, to which come the features of the target; NULL: by the target. */
+static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
+  bool neon = !strcmp(t->name, "neon");
+  if (!triple) triple = neon ? "aarch64-linux-gnu,generic" : "";
   Text s = text_new(&c->keep);
-  text_puts(&s, ",,");
-  for (const char *at = t->features; *at;) {
+  text_puts(&s, triple);
+  const char *cpu = strchr(triple, ','), *features = cpu ? strchr(cpu + 1, ',') : NULL;
+  text_puts(&s, features ? "" : cpu ? "," : ",,");
+  bool some = features && features[1];
+  for (const char *at = neon ? "neon,fp-armv8" : t->features; *at; some = true) {
     size_t n = strcspn(at, ",");
-    text_fmt(&s, "%s+%.*s", s.n > 2 ? "," : "", (int)n, at);
+    text_fmt(&s, "%s+%.*s", some ? "," : "", (int)n, at);
     at += n + (at[n] == ',');
   }
   return text_cstr(&s);
 }
 
 static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *name) {
-  bool native = !o || !o->march || !strcmp(o->march, "native");
   LlvmOptions l = {.target = api_made(m), .object = true, .version = INGOT_VERSION, .name = name};
-  l.machine = o && o->triple ? o->triple : native ? NULL : machine_of(m->c, l.target);
+  const char *triple = o ? o->triple : NULL;
+  bool here = o ? !o->march || !strcmp(o->march, "native") : target_is_here(l.target);
+  if (triple || !here) l.machine = machine_of(m->c, l.target, triple);
   return l;
 }
 
 void api_check_via(Ctx *c, const IngotBuild *o) {
   static const char *const only_c = "only C has it: build without --via llvm";
   if (strcmp(o->via, "llvm") != 0) fail(c, ERR_usage, LOC_NONE, "--via %s: there is llvm", o->via);
+  if (o->optimize) fail(c, ERR_unsupported, LOC_NONE, "--optimize: %s", only_c);
+  if (o->cc && !ends_with(o->output, ".so"))
+    fail(c, ERR_unsupported, LOC_NONE, "--cc: only OUT.so needs a C compiler with --via llvm");
   if (o->sanitize) fail(c, ERR_unsupported, LOC_NONE, "--sanitize: %s", only_c);
   if (o->c.weights) fail(c, ERR_unsupported, LOC_NONE, "--weights: %s", only_c);
   if (o->c.selftest > 0) fail(c, ERR_unsupported, LOC_NONE, "--selftest: %s", only_c);

@@ -162,6 +162,10 @@ def objects(env):
             raise Fail(f"{march}: C and LLVM differ")
     for triple in ("wasm32", "thumbv7em-none-eabihf,cortex-m4"):
         ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--via", "llvm", "--triple", triple, "-o", "other.o")
+    for triple in ("x86_64-linux-gnu", "x86_64-linux-gnu,haswell", "x86_64-linux-gnu,,+sse3") if cpu.can_run("sse2") else ():
+        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--via", "llvm", "--triple", triple, "--march", "avx2", "-o", "other.o")
+        if b"ymm" not in ok("objdump", "-d", "other.o"):
+            raise Fail(f"{triple}: no vectors of avx2")
     names = {line.split()[-1]: line.split()[-2] for line in ok("nm", "-g", "net.o").decode().splitlines()}
     if {n for n, kind in names.items() if kind == "T"} != {"net_run", "net_why", "net_target"}:
         raise Fail(f"names: {names}")
@@ -171,7 +175,8 @@ def objects(env):
 
 REFUSED = [(2, "--via", ["--via", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--via", "llvm", "--caller"]),
            (3, "--threads", ["--via", "llvm", "--threads", "2"]), (3, "z80-none", ["--via", "llvm", "--triple", "z80-none"]),
-           (3, "--weights", ["--via", "llvm", "--weights", "text"])]
+           (3, "--weights", ["--via", "llvm", "--weights", "text"]), (3, "--optimize", ["--via", "llvm", "-O", "3"]), (3, "--cc", ["--via", "llvm", "--cc", "gcc"]),
+           (3, "wasm32", ["--via", "llvm", "--triple", "wasm32", "--march", "avx2"]), (3, "aarch64", ["--via", "llvm", "--triple", "aarch64", "--march", "sse2"])]
 
 
 def refused(env):

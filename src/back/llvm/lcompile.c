@@ -23,6 +23,21 @@ static const struct {
     {"arm", "ARM", NULL},           {"wasm", "WebAssembly", NULL}, {"riscv", "RISCV", NULL},
 };
 
+static u32 find_target(Gen *g, const char *triple) {
+  u32 i = 0, n = sizeof targets / sizeof *targets;
+  while (i < n && strncmp(triple, targets[i].begins, strlen(targets[i].begins))) i++;
+  if (i == n) fail(g->c, ERR_unsupported, LOC_NONE, "ingot knows no target of LLVM for %s", triple);
+  return i;
+}
+
+/* The name of a compiler for vectors begins with a triple that has them. */
+static void need_vectors(Gen *g, const char *name) {
+  const Target *t = g->o->target;
+  if (t->loops || !*t->cross || !strcmp(targets[find_target(g, t->cross)].name, name)) return;
+  fail(g->c, ERR_unsupported, LOC_NONE, "%s is no machine with the vectors of %s", g->triple,
+       t->name);
+}
+
 static void set_up(Gen *g, const char *name) {
   static const char *const parts[] = {"TargetInfo", "Target", "TargetMC", "AsmPrinter",
                                       "AsmParser"};
@@ -59,10 +74,8 @@ void machine_find(Gen *g, const char *machine) {
   const char *rest = machine ? machine : "";
   g->triple = next_part(g->c, &rest, false);
   if (here) g->triple = keep(g, g->l->LLVMGetDefaultTargetTriple());
-  u32 i = 0, n = sizeof targets / sizeof *targets;
-  while (i < n && strncmp(g->triple, targets[i].begins, strlen(targets[i].begins))) i++;
-  if (i == n)
-    fail(g->c, ERR_unsupported, LOC_NONE, "ingot knows no target of LLVM for %s", g->triple);
+  u32 i = find_target(g, g->triple);
+  need_vectors(g, targets[i].name);
   set_up(g, targets[i].name);
   g->holds = targets[i].holds;
   g->cpu = machine ? next_part(g->c, &rest, false) : keep(g, g->l->LLVMGetHostCPUName());
