@@ -2,10 +2,11 @@
 what a file is not is said with the byte at which that shows. test/unit/bytecode.c changes every byte of a small one.
 """
 import os
+import platform
 import shutil
 import struct
 from lib import npy, tfile
-from lib.core import ROOT, Fail, Test, explain, need, run, tail
+from lib.core import ROOT, Fail, Skip, Test, explain, need, run, tail
 from suite import promises
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
@@ -203,6 +204,38 @@ def board(env):
     must([program], "a model with functions in double on it")
 
 
+# A panel of halves that begin at a multiple of 2 only: x = 0 1 2 .., from the second on; y = 1 everywhere.
+PANEL = """#include "back/vm/vm.h"
+int main(void) {
+  static _Alignas(64) u64 file[16];
+  static _Alignas(64) u32 y[8];
+  static _Alignas(64) u16 x[8];
+  const u32 code[] = {VM_panel | 8u << 16, 4, 1, 1, VP_dot2_b, 0, 0, 1, 0, 2, 1, 0, 0, 2, 0, 1, 2, 0, 0, 0, 0, 0};
+  VmMem buf[] = {{(u8 *)x, sizeof x}, {(u8 *)y, sizeof y}};
+  Vm m = {.file = file, .buf = buf};
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+  for (u32 i = 0; i < 8; i++) x[i] = (u16)i, y[i] = 0x10001;
+  file[0] = 1;
+  file[1] = 3;
+  if (!vm_tile_avx2(&m, code, 8)) return 1;
+  for (u32 i = 0; i < 8; i++)
+    if (((const u32 *)(file + 4))[i] != 1 + 2 + 3 + 4 + 5 + 6) return 2;
+  return 0;
+}
+"""
+
+
+def anywhere(env):
+    """Tiles of vectors read words of bytes and halves wherever they begin."""
+    if platform.machine() != "x86_64":
+        raise Skip("no vectors of x86")
+    folder = env.scratch("bytecode", "anywhere")
+    source, program = write(folder, "panel.c", PANEL), os.path.join(folder, "panel")
+    must(["gcc", "-std=gnu11", "-O0", "-I", os.path.join(ROOT, "src"), "-mavx2", "-mfma", "-DVM_AVX2", "-fsanitize=alignment", "-fno-sanitize-recover=all",
+          "-o", program, source, os.path.join(ROOT, "src/back/vm/tile.c")], "a tile")
+    must([program], "words at any byte")
+
+
 def tests(env):
-    return [Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/board", lambda: board(env), cost=8),
+    return [Test("bytecode/anywhere", lambda: anywhere(env), cost=2), Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/board", lambda: board(env), cost=8),
             Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/refused", lambda: refused(env), cost=2)]

@@ -25,12 +25,18 @@ typedef struct TileWalk {
   i64 next;     /* bytes, to the next row or column */
 } TileWalk;
 
+/* Four bytes, or two halves, begin anywhere. */
+static inline u32 tile_word(const u8 *x) {
+  u32 word;
+  memcpy(&word, x, 4);
+  return word;
+}
+
 /* One element of a panel: sum + x * y. */
 static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   vm_f *sum = (vm_f *)(void *)acc;
-  u32 word;
+  const u32 word = tile_word(x);
   float a, b = *(const vm_f *)(const void *)y;
-  memcpy(&word, x, 4); /* four bytes, or two halves, begin anywhere */
   memcpy(&a, x, 4);
   switch (kind) {
   case VP_fma_b:
@@ -73,7 +79,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 #define ONE8_f(p)            _mm256_set1_ps(*(const vm_f *)(const void *)(p))
 #define ALL8_f(p)            _mm256_loadu_ps((const float *)(const void *)(p))
 #define PUT8_f(p, v)         _mm256_storeu_ps((float *)(void *)(p), v)
-#define ONE8_w(p)            _mm256_set1_epi32(*(const vm_w *)(const void *)(p))
+#define ONE8_w(p)            _mm256_set1_epi32((int)tile_word(p))
 #define ALL8_w(p)            _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define PUT8_w(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define KEEP8_dot2(a, x, y)  _mm256_add_epi32(a, _mm256_madd_epi16(x, y))
@@ -82,7 +88,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 #define ONE16_f(p)           _mm512_set1_ps(*(const vm_f *)(const void *)(p))
 #define ALL16_f(p)           _mm512_loadu_ps((const void *)(p))
 #define PUT16_f(p, v)        _mm512_storeu_ps((void *)(p), v)
-#define ONE16_w(p)           _mm512_set1_epi32(*(const vm_w *)(const void *)(p))
+#define ONE16_w(p)           _mm512_set1_epi32((int)tile_word(p))
 #define ALL16_w(p)           _mm512_loadu_si512((const void *)(p))
 #define PUT16_w(p, v)        _mm512_storeu_si512((void *)(p), v)
 #define KEEP16_dot2(a, x, y) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
