@@ -61,6 +61,7 @@ void api_bench_interp(Bench *a) {
 
 void api_bench_vm(Bench *a) {
   a->vm = api_vm(a->m);
+  vm_ready(a->vm); /* what runs ask for is given back behind each */
   bench_runs(a, interpret);
 }
 

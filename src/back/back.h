@@ -31,16 +31,19 @@ InterpState *interp_state(Prog *p, Arena *a); /* as before the first run */
 typedef struct VmProgram VmProgram;
 typedef struct VmOptions {
   u64 seed;
-  u64 fuel; /* of code that others have made, see Vm.fuel: a run that needs more is refused */
+  u64 fuel; /* see Vm.fuel: a run that needs more is refused; 0: VM_FUEL for code of a file */
   InterpState *state;
 } VmOptions;
 VmProgram *vm_compile(Prog *p, Arena *a);
 void vm_dump(const VmProgram *v, Text *t); /* its code as text */
 void vm_run(VmProgram *v, const VmOptions *o, Tensor *const *in, Tensor **out, Arena *a);
+/* Memory for all runs, of the arena that v lives in: else the first run of a file asks for it. */
+void vm_ready(VmProgram *v);
 
 /* vm/vm_file.c: a file of bytecode, see vm/igb.h; that of a program without a plan is refused. The
- * pieces belong to v and the arena. What is read may point into the bytes. vm_prog: the program
- * whose inputs, outputs and memory it has; one of a file has nothing else. */
+ * pieces belong to v and the arena. What is read copies all but the weights, which stay where they
+ * are in the bytes. vm_prog: the program whose inputs, outputs and memory it has; one of a file has
+ * nothing else. */
 typedef VEC(Chunk) VmChunks;
 void vm_write(const VmProgram *v, Arena *a, VmChunks *out);
 bool vm_sniff(const u8 *at, size_t n);

@@ -33,7 +33,10 @@ void *memset(void *to, int x, size_t n);
 #define igb_tables     ingot_vm_tables_
 #define igb_sum        ingot_vm_sum_
 #define igb_sum_add    ingot_vm_sum_add_
-#define igb_open       ingot_vm_verify_
+#define igb_element    ingot_vm_element_
+#define igb_head       ingot_vm_head_
+#define igb_verify     ingot_vm_verify_
+#define igb_open       ingot_vm_open_
 #define igb_extent     ingot_vm_extent_
 #define dtype_info     ingot_vm_types_
 #define dtype_limits   ingot_vm_limits_

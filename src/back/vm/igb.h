@@ -1,10 +1,12 @@
 /* igb.h: bytecode as a file, .igb.
  *
  * Numbers are little-endian; a section begins at a multiple of 64 and lies in the file where the
- * head says. A file is used where it lies: code, tables and weights are read in place, so it must
- * be at a multiple of 64 in memory. What it needs besides is one block of memory, the arena.
- * Nothing in a file is believed: see vm_verify.c. Opcodes, types and operations are numbers of
- * vmops.def, dtypes.def and ops.def: a change of these tables is a new IGB_VERSION.
+ * head says. A file can be used where it lies, at a multiple of 64 in memory, if nobody changes it:
+ * code that has been verified is believed. ingot maps files that others may write to: it copies the
+ * head, the code and the tables, verifies the copies, and reads only weights in place, which can be
+ * any numbers. What a file needs besides is one block of memory, the arena. Nothing in a file is
+ * believed: see vm_verify.c. Opcodes, types and operations are numbers of vmops.def, dtypes.def and
+ * ops.def: a change of these tables is a new IGB_VERSION.
  *
  * An extent of an input or output is a list of steps for a stack of numbers, so that shapes may
  * depend on symbols: those that inputs decide are given to a run, others are set by the code.
@@ -94,7 +96,7 @@ typedef struct IgbSymbol {
   i64 lo, hi;
 } IgbSymbol;
 
-/* A file that has been opened: what its sections hold, where it lies. */
+/* A file that has been opened: what its sections hold, where it or their copies lie. */
 typedef struct Igb {
   const IgbHead *head;
   VmCode code;
@@ -117,7 +119,11 @@ typedef struct IgbSum {
 } IgbSum;
 IgbSum igb_sum(void);
 void igb_sum_add(IgbSum *s, const void *at, u64 n);
-/* NULL, or what is wrong with the file, at which byte. */
+extern const u8 igb_element[IS_COUNT]; /* bytes of the elements of a section */
+/* NULL, or what is wrong with a file, at which byte. First the head, which may be a copy, then all
+ * else by where its sections are, then the head and all sections in place. */
+const char *igb_head(const IgbHead *h, const void *file, size_t n, u64 *where);
+const char *igb_verify(const IgbHead *h, const void *const *section, Igb *g, u64 *where);
 const char *igb_open(const void *at, size_t n, Igb *g, u64 *where);
 /* An extent, by the values of symbols; -1: it is not between 0 and IGB_MOST. */
 i64 igb_extent(const Igb *g, const IgbDim *d, const i64 *value);

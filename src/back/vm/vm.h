@@ -20,7 +20,10 @@
  *   - a jump leads to the first word of an instruction, and the last instruction is a stop or jmp;
  *   - a message is one of nmessage; lanes that pick chooses are below their number;
  *   - a panel has 1 to VM_TILE rows and columns, and all its registers lie in the file.
- * Code may loop for ever: whoever runs code of others gives it a limit (Vm.fuel).
+ * Code may loop for ever: whoever runs code of others gives it a limit (Vm.fuel). A jump that is
+ * taken to its own word or one before takes 1, a panel as many as its three loops have iterations
+ * together; nothing else takes any, as it does at most VM_LANES elements and what follows lies
+ * ahead. So a run executes at most fuel * nword instructions, with so many iterations of panels.
  */
 #ifndef INGOT_VM_H
 #define INGOT_VM_H
@@ -43,6 +46,7 @@ typedef struct VmOpInfo {
 extern const VmOpInfo vm_ops[VM_COUNT];
 
 enum { VM_LANES = 1024, VM_TILE = 32 };
+#define VM_FUEL ((u64)1 << 40) /* of code that was read, if nothing else is said: hours */
 
 /* How a value is held in registers. */
 typedef enum VmClass { VC_none, VC_f, VC_d, VC_w, VC_l } VmClass;
@@ -84,7 +88,7 @@ typedef struct Vm {
   u64 *file; /* VmCode.slots, at a multiple of 64 */
   VmMem *buf;
   u64 seed; /* of random numbers */
-  u64 fuel; /* backward jumps and rows, at most; 0: no limit */
+  u64 fuel; /* the run ends before it has used up so much; 0: no limit */
   u32 at;   /* word where it ended */
 } Vm;
 
@@ -127,12 +131,11 @@ struct VmProgram {
   u32 nsymbol;
   Str *message;
   StmtId *needs; /* by message: the statement that requires it */
-  u8 *arena;     /* for all runs; NULL: the program is not planned */
+  Arena *a;      /* that it lives in */
+  u8 *arena;     /* for all runs, see vm_ready; NULL: the program is not planned */
   u64 *file;     /* likewise */
+  bool foreign;  /* read from a file: others have made the code */
 };
-
-/* vm_run.c: memory for all runs. */
-void vm_room(VmProgram *v, Arena *a);
 
 #endif
 #endif

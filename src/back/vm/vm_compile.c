@@ -325,6 +325,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   v->buf = b->buf;
   v->message = b->message.at;
   v->needs = b->needs.at;
-  vm_room(v, a);
+  v->a = a;
+  vm_ready(v);
   return v;
 }

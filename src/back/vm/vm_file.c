@@ -2,7 +2,7 @@
  *
  * In: a VmProgram of a planned program, or the bytes of a file. Out: the pieces of a file, of which
  * the weights are those of the program, or a VmProgram whose program has the memory, the inputs and
- * the outputs, and no statements: what it computes is code that lies in the file. See igb.h.
+ * the outputs, and no statements: what it computes is a copy of the code. See igb.h.
  */
 #include "back/vm/igb.h"
 
@@ -80,6 +80,16 @@ static void add_steps(IgbWriter *w, Dim d) {
   }
 }
 
+/* Numbers on the stack, at most. */
+static u32 deepest(const IgbStep *s, u32 n) {
+  u32 depth = 0, most = 0;
+  for (u32 i = 0; i < n; i++) {
+    depth = s[i].op > IG_symbol ? depth - 1 : depth + 1;
+    if (depth > most) most = depth;
+  }
+  return most;
+}
+
 static void add_symbols(IgbWriter *w) {
   Dims *ds = w->p->dims;
   w->number = NEWS(w->a, u32, dim_nsyms(ds) + 1);
@@ -110,6 +120,11 @@ static void add_port(IgbWriter *w, BufId b) {
   for (u32 i = 0; i < x->rank; i++) {
     u32 first = w->step.n;
     add_steps(w, x->dim[i]);
+    if (deepest(&w->step.at[first], w->step.n - first) > IGB_STACK)
+      fail(w->c, ERR_unsupported, LOC_NONE,
+           "%s: dimension %u is too deep an expression for a file of bytecode, which keeps %d "
+           "numbers at most while it is computed",
+           show(w->c, x->name), i, IGB_STACK);
     *vec_push(w->a, &w->dim) = (IgbDim){first, w->step.n - first};
   }
 }
@@ -319,16 +334,33 @@ static void read_rest(IgbReader *r, VmProgram *v) {
   for (u32 i = 0; i < r->g.code.nmessage; i++) v->message[i] = text_of(r, r->g.message[i]);
 }
 
+/* The file may change while it is used: what is verified is what has been copied. */
+static void open_copy(IgbReader *r, size_t n) {
+  IgbHead *h = NEW(r->a, IgbHead);
+  const void *section[IS_COUNT];
+  u64 where;
+  if (n >= sizeof *h) memcpy(h, r->at, sizeof *h);
+  const char *why = igb_head(h, r->at, n, &where);
+  if (why) damaged(r->c, where, why);
+  for (u32 i = 0; i < IS_COUNT; i++) {
+    const u64 bytes = h->section[i].n * igb_element[i];
+    section[i] = r->at + h->section[i].at;
+    if (i == IS_weights) continue;
+    void *copy = arena_alloc(r->a, bytes + 1);
+    section[i] = bytes ? memcpy(copy, section[i], bytes) : copy;
+  }
+  why = igb_verify(h, section, &r->g, &where);
+  if (why) damaged(r->c, where, why);
+}
+
 VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a) {
   IgbReader r = {.c = c, .a = a, .at = at};
-  u64 where;
   if ((uintptr_t)at % IGB_ALIGN) { /* a caller's bytes: files are mapped */
     u8 *copy = arena_array(a, 1, n + IGB_ALIGN);
     copy += (IGB_ALIGN - (uintptr_t)copy % IGB_ALIGN) % IGB_ALIGN;
     r.at = memcpy(copy, at, n);
   }
-  const char *why = igb_open(r.at, n, &r.g, &where);
-  if (why) damaged(c, where, why);
+  open_copy(&r, n);
   VmProgram *v = NEW(a, VmProgram);
   r.p = prog_new(c, dims_new(c));
   r.p->planned = true;
@@ -341,7 +373,8 @@ VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a) {
   read_rest(&r, v);
   v->code = r.g.code;
   v->p = r.p;
-  vm_room(v, a);
+  v->a = a;
+  v->foreign = true;
   return v;
 }
 

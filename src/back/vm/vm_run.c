@@ -23,9 +23,10 @@ static u8 *aligned(Arena *a, u64 bytes) {
   return at + (64 - (uintptr_t)at % 64) % 64;
 }
 
-void vm_room(VmProgram *v, Arena *a) {
-  if (v->p->planned) v->arena = aligned(a, v->p->arena_bytes);
-  v->file = (u64 *)(void *)aligned(a, (u64)v->code.slots * 8);
+void vm_ready(VmProgram *v) {
+  if (v->file) return;
+  if (v->p->planned) v->arena = aligned(v->a, v->p->arena_bytes);
+  v->file = (u64 *)(void *)aligned(v->a, (u64)v->code.slots * 8);
 }
 
 static u64 bytes_now(VmCall *o, BufId b) {
@@ -131,7 +132,8 @@ static void read_symbols(VmCall *o, const Vm *m) {
 
 static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   VmProgram *v = o->v;
-  Vm m = {.code = &v->code, .buf = o->buf, .seed = opt->seed, .fuel = opt->fuel};
+  u64 fuel = opt->fuel || !v->foreign ? opt->fuel : VM_FUEL;
+  Vm m = {.code = &v->code, .buf = o->buf, .seed = opt->seed, .fuel = fuel};
   m.file = v->file;
   vm_begin(&m);
   for (u32 s = 0; s < v->nsymbol; s++)
@@ -143,7 +145,11 @@ static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
     fail(o->c, ERR_input, s->loc, "%s", show_text(o->c, v->message[end - VM_NEED]));
   }
   check_extents(o, in);
-  if (end == VM_TIRED) fail(o->c, ERR_input, LOC_NONE, "vm: the run does not end");
+  if (end == VM_TIRED)
+    fail(
+        o->c, ERR_input, LOC_NONE,
+        "vm: the run takes more than %llu jumps back and iterations of panels, the limit (word %u)",
+        (unsigned long long)fuel, m.at);
   if (end == VM_BOUNDS)
     fail(o->c, v->p->body ? ERR_system : ERR_input, LOC_NONE,
          "vm: an index is out of bounds (word %u)", m.at);
@@ -156,6 +162,7 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
   bool own = a != &p->c->scratch;
   Mark mark = arena_mark(&p->c->scratch);
   if (!opt) opt = &none;
+  vm_ready(v);
   check_input(&o, in);
   o.env = prog_bind(p, in, o.a);
   o.buf = NEWS(o.a, VmMem, v->code.nbuf + 1);

@@ -5,7 +5,8 @@
  * is compared with what it counts or points at. One pass over the code: what an instruction needs
  * is in vmops.def, and where instructions begin is a section of the file, compared on the way, so
  * that jumps are looked up and no memory is asked for. Offsets into buffers are numbers that code
- * computes: those the machine compares, see vm.h.
+ * computes: those the machine compares, see vm.h. What has been verified must not change any more:
+ * whoever has no hold over the bytes copies them first (igb_head, igb_verify); weights may change.
  */
 #include "back/vm/igb.h"
 
@@ -311,20 +312,19 @@ static const char *check_rest(const Igb *g, u64 *where) {
 
 /* ---- the head ---- */
 
-static const u8 section_bytes[IS_COUNT] = {[IS_code] = 4,
-                                           [IS_starts] = 1,
-                                           [IS_init] = sizeof(VmInit),
-                                           [IS_buffers] = sizeof(IgbBuf),
-                                           [IS_ports] = sizeof(IgbPort),
-                                           [IS_dims] = sizeof(IgbDim),
-                                           [IS_steps] = sizeof(IgbStep),
-                                           [IS_symbols] = sizeof(IgbSymbol),
-                                           [IS_messages] = sizeof(IgbText),
-                                           [IS_text] = 1,
-                                           [IS_weights] = 1};
+const u8 igb_element[IS_COUNT] = {[IS_code] = 4,
+                                  [IS_starts] = 1,
+                                  [IS_init] = sizeof(VmInit),
+                                  [IS_buffers] = sizeof(IgbBuf),
+                                  [IS_ports] = sizeof(IgbPort),
+                                  [IS_dims] = sizeof(IgbDim),
+                                  [IS_steps] = sizeof(IgbStep),
+                                  [IS_symbols] = sizeof(IgbSymbol),
+                                  [IS_messages] = sizeof(IgbText),
+                                  [IS_text] = 1,
+                                  [IS_weights] = 1};
 
-static const char *check_head(const u8 *at, size_t n, u64 *where) {
-  const IgbHead *h = (const IgbHead *)(const void *)at;
+const char *igb_head(const IgbHead *h, const void *file, size_t n, u64 *where) {
   const u32 one = 1;
   *where = 0;
   if (n < sizeof *h || memcmp(h->magic, IGB_MAGIC, 8) != 0) return "is no bytecode";
@@ -335,7 +335,7 @@ static const char *check_head(const u8 *at, size_t n, u64 *where) {
   *where = offsetof(IgbHead, bytes);
   if (h->bytes != n || n % IGB_ALIGN) return "is truncated, or longer than it says";
   *where = offsetof(IgbHead, check);
-  if (sum_of(at, n) != h->check) return "is damaged: the checksum differs";
+  if (sum_of(file, n) != h->check) return "is damaged: the checksum differs";
   *where = offsetof(IgbHead, arena);
   if (h->arena % IGB_ALIGN || h->arena > (u64)IGB_MOST || !h->slots || h->slots > 1 << 26 ||
       !h->row || h->row > VM_LANES || h->math >= MP_COUNT || h->math == MP_d)
@@ -343,7 +343,7 @@ static const char *check_head(const u8 *at, size_t n, u64 *where) {
   for (u32 i = 0; i < IS_COUNT; i++) {
     const IgbSpan *s = &h->section[i];
     *where = offsetof(IgbHead, section) + i * sizeof *s;
-    if (s->at % IGB_ALIGN || s->at > n || s->n > (n - s->at) / section_bytes[i] ||
+    if (s->at % IGB_ALIGN || s->at > n || s->n > (n - s->at) / igb_element[i] ||
         (i != IS_weights && s->n > UINT32_MAX / 64))
       return "a section is not in the file";
   }
@@ -352,40 +352,41 @@ static const char *check_head(const u8 *at, size_t n, u64 *where) {
   return NULL;
 }
 
-static const void *section(const u8 *at, IgbSection s) {
-  return at + ((const IgbHead *)(const void *)at)->section[s].at;
-}
-
-const char *igb_open(const void *file, size_t n, Igb *g, u64 *where) {
-  const u8 *at = file;
-  const IgbHead *h = file;
-  const char *why = check_head(at, n, where);
-  if (why) return why;
+const char *igb_verify(const IgbHead *h, const void *const *section, Igb *g, u64 *where) {
   *g = (Igb){.head = h};
-  g->code = (VmCode){.word = (u32 *)section(at, IS_code),
+  g->code = (VmCode){.word = (u32 *)section[IS_code],
                      .nword = (u32)h->section[IS_code].n,
                      .slots = h->slots,
                      .row = h->row,
                      .nbuf = (u32)h->section[IS_buffers].n,
                      .nmessage = (u32)h->section[IS_messages].n,
                      .math = (MathPart)h->math,
-                     .init = (VmInit *)section(at, IS_init),
+                     .init = (VmInit *)section[IS_init],
                      .ninit = (u32)h->section[IS_init].n};
-  g->starts = section(at, IS_starts);
-  g->weights = section(at, IS_weights);
-  g->text = section(at, IS_text);
-  g->buf = section(at, IS_buffers);
-  g->port = section(at, IS_ports);
-  g->dim = section(at, IS_dims);
-  g->step = section(at, IS_steps);
-  g->symbol = section(at, IS_symbols);
-  g->message = section(at, IS_messages);
+  g->starts = section[IS_starts];
+  g->weights = section[IS_weights];
+  g->text = section[IS_text];
+  g->buf = section[IS_buffers];
+  g->port = section[IS_ports];
+  g->dim = section[IS_dims];
+  g->step = section[IS_steps];
+  g->symbol = section[IS_symbols];
+  g->message = section[IS_messages];
   g->nport = (u32)h->section[IS_ports].n;
   g->nsymbol = (u32)h->section[IS_symbols].n;
-  why = check_ports(g, where);
+  const char *why = check_ports(g, where);
   if (!why) why = check_buffers(g, where);
   if (!why) why = check_rest(g, where);
   return why ? why : check_code(g, where);
+}
+
+const char *igb_open(const void *file, size_t n, Igb *g, u64 *where) {
+  const IgbHead *h = file;
+  const void *section[IS_COUNT];
+  const char *why = igb_head(h, file, n, where);
+  if (why) return why;
+  for (u32 i = 0; i < IS_COUNT; i++) section[i] = (const u8 *)file + h->section[i].at;
+  return igb_verify(h, section, g, where);
 }
 
 /* ---- extents ---- */
