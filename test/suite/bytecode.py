@@ -101,26 +101,29 @@ static uint64_t memory[ROOM];
 static float result[10];
 static int same(IngotVm *vm, int64_t *size) {
   const IngotVmArray in[] = {{(void *)image, sizeof image}}, out[] = {{result, sizeof result}};
-  if (ingot_vm_run(vm, memory, size, 0, 0, in, out)) return 0;
+  if (ingot_vm_run(vm, memory, sizeof memory, size, 0, 0, in, out)) return 0;
   for (size_t i = 0; i < sizeof result; i++)
     if (((const unsigned char *)result)[i] != expected[i]) return 0;
   return 1;
 }
 static int check(void) {
   IngotVm vm;
-  int64_t size[2] = {1, 0}, dim[4], least, most;
+  int64_t size[2] = {1, 0}, dim[INGOT_VM_RANK], least, most;
   const IngotVmArray in[] = {{(void *)image, sizeof image - 4}}, out[] = {{result, sizeof result}};
   if (ingot_vm_open(model, sizeof model - 64, &vm) != INGOT_VM_BAD) return 1;
   if (ingot_vm_open(model, sizeof model, &vm) || vm.memory_bytes > sizeof memory) return 2;
   if (vm.inputs != 1 || vm.outputs != 1 || vm.symbols != SYMBOLS) return 3;
   if (SYMBOLS && (ingot_vm_symbol(&vm, 0, &least, &most) || most != 3)) return 4;
   IngotVmPort p = ingot_vm_port(&vm, 1);
-  ingot_vm_shape(&vm, 1, size, dim);
-  if (p.rank != 2 || p.element_bytes != 4 || dim[0] != 1 || dim[1] != 10) return 5;
-  ingot_vm_reset(&vm, memory);
+  if (ingot_vm_shape(&vm, 1, NULL, dim) != (SYMBOLS ? -1 : 2) || ingot_vm_shape(&vm, 2, size, dim) != -1) return 9;
+  if (ingot_vm_shape(&vm, 1, size, dim) != 2 || p.rank != 2 || p.element_bytes != 4 || dim[0] != 1 || dim[1] != 10) return 5;
+  size_t few = (size_t)vm.memory_bytes - 1;
+  if (ingot_vm_reset(&vm, memory, few) != INGOT_VM_REFUSED || vm.why[10] != 't') return 10;
+  if (ingot_vm_run(&vm, memory, few, SYMBOLS ? size : NULL, 0, 0, (IngotVmArray[]){{(void *)image, sizeof image}}, out) != INGOT_VM_REFUSED) return 11;
+  if (ingot_vm_reset(&vm, memory, sizeof memory)) return 12;
   if (!same(&vm, SYMBOLS ? size : NULL) || !same(&vm, SYMBOLS ? size : NULL)) return 6;
-  if (ingot_vm_run(&vm, memory, SYMBOLS ? size : NULL, 0, 0, in, out) != INGOT_VM_REFUSED) return 7;
-  return ingot_vm_run(&vm, memory, SYMBOLS ? size : NULL, 0, 5, (IngotVmArray[]){{(void *)image, sizeof image}}, out) == INGOT_VM_TIRED ? 0 : 8;
+  if (ingot_vm_run(&vm, memory, sizeof memory, SYMBOLS ? size : NULL, 0, 0, in, out) != INGOT_VM_REFUSED) return 7;
+  return ingot_vm_run(&vm, memory, sizeof memory, SYMBOLS ? size : NULL, 0, 5, (IngotVmArray[]){{(void *)image, sizeof image}}, out) == INGOT_VM_TIRED ? 0 : 8;
 }
 """
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -171,6 +174,9 @@ def alone(env):
                 own(cc, must(["nm", machine], "nm").out.decode().split("\n"))
             must([cc, *WARN, "-no-pie", "-fno-pie", "-o", program, path["main.c"], machine], "link")
             must([program], f"{name} by {cc}")
+        if name == "fixed":  # the machine that is made for small code
+            must(["cc", *WARN, "-Os", "-no-pie", "-fno-pie", "-ffp-contract=off", "-o", program, path["main.c"], path["ingot_vm.c"]], "the machine with -Os")
+            must([program], f"{name}, small")
 
 
 def board(env):

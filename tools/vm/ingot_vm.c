@@ -42,6 +42,7 @@ const OpInfo op_info[OP_SCALARS] = {
 
 /* ---- around a run ---- */
 
+typedef char alone_rank_fits[(int)INGOT_VM_RANK == (int)IGB_RANK ? 1 : -1];
 typedef char alone_igb_fits[sizeof(Igb) <= sizeof((IngotVm *)0)->own ? 1 : -1];
 
 typedef struct Block { /* the parts of the block of memory */
@@ -104,10 +105,12 @@ IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i) {
   return p;
 }
 
-void ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim) {
+int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim) {
   const Igb *g = opened(vm);
-  for (u32 k = 0; i < g->nport && k < g->port[i].rank; k++)
+  if (i >= g->nport || (!size && g->nsymbol)) return -1;
+  for (u32 k = 0; k < g->port[i].rank; k++)
     dim[k] = igb_extent(g, &g->dim[g->port[i].dim + k], size);
+  return (int)g->port[i].rank;
 }
 
 int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most) {
@@ -118,8 +121,17 @@ int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most
   return (int)g->symbol[i].data;
 }
 
-void ingot_vm_reset(const IngotVm *vm, void *memory) {
+static int check_memory(IngotVm *vm, const void *memory, size_t bytes) {
+  if (!memory || (uintptr_t)memory % 8)
+    return failed(vm, INGOT_VM_REFUSED, "memory is not aligned");
+  return bytes < vm->memory_bytes ? failed(vm, INGOT_VM_REFUSED, "memory is too small")
+                                  : INGOT_VM_OK;
+}
+
+int ingot_vm_reset(IngotVm *vm, void *memory, size_t bytes) {
+  if (check_memory(vm, memory, bytes)) return INGOT_VM_REFUSED;
   memset(memory, 0, (size_t)opened(vm)->head->arena);
+  return INGOT_VM_OK;
 }
 
 /* Bytes of a port; false: it has no such shape. */
@@ -164,14 +176,13 @@ static bool give(const Igb *g, const Block *b, const i64 *size, const IngotVmArr
   return true;
 }
 
-int ingot_vm_run(IngotVm *vm, void *memory, int64_t *size, uint64_t seed, uint64_t fuel,
-                 const IngotVmArray *in, const IngotVmArray *out) {
+int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_t seed,
+                 uint64_t fuel, const IngotVmArray *in, const IngotVmArray *out) {
   const Igb *g = opened(vm);
   Block b;
   vm->why = "";
   vm->why_bytes = 0;
-  if (!memory || (uintptr_t)memory % 8)
-    return failed(vm, INGOT_VM_REFUSED, "memory is not aligned");
+  if (check_memory(vm, memory, bytes)) return INGOT_VM_REFUSED;
   if (!symbols_fit(g, size, 0)) return failed(vm, INGOT_VM_REFUSED, "a size is out of bounds");
   for (u32 i = 0; i < g->nsymbol; i++)
     if (g->symbol[i].data) size[i] = g->symbol[i].lo;

@@ -2,18 +2,18 @@
  *
  * One C99 file, ingot_vm.c, without heap, writable data or any function of a library but memcpy and
  * memset. A model lies anywhere in memory, flash for example, at a multiple of 8 bytes; it is
- * verified once, and then it can compute nonsense at worst: it reads and writes nothing but itself,
- * the arrays it is given and one block of memory. Results have the bits of all engines of ingot, if
- * products are not contracted to fma (-ffp-contract=off, or -std=c99 with gcc).
- * Compiled with -DINGOT_VM_SINGLE it has no functions (exp, sin, pow ...) that are computed in
- * double, and refuses models that need one: of float64, or made with --precise.
+ * verified once, and if nobody changes it after that it can compute nonsense at worst: it reads and
+ * writes nothing but itself, the arrays it is given and one block of memory. Results have the bits
+ * of all engines of ingot, if products are not contracted to fma (-ffp-contract=off, or -std=c99
+ * with gcc). Compiled with -DINGOT_VM_SINGLE it has no functions (exp, sin, pow ...) that are
+ * computed in double, and refuses models that need one: of float64, or made with --precise.
  *
  *   IngotVm vm;
  *   if (ingot_vm_open(model, model_bytes, &vm)) ...          vm.why, vm.where
  *   static uint64_t memory[...];                              vm.memory_bytes
- *   ingot_vm_reset(&vm, memory);
+ *   if (ingot_vm_reset(&vm, memory, sizeof memory)) ...       it is too small
  *   const IngotVmArray in[] = {{image, sizeof image}}, out[] = {{result, sizeof result}};
- *   if (ingot_vm_run(&vm, memory, NULL, 0, 0, in, out)) ...   vm.why
+ *   if (ingot_vm_run(&vm, memory, sizeof memory, NULL, 0, 0, in, out)) ...   vm.why
  */
 #ifndef INGOT_VM_ALONE_H
 #define INGOT_VM_ALONE_H
@@ -32,6 +32,8 @@ enum { /* what calls return */
        INGOT_VM_TIRED,   /* it has used up its fuel */
        INGOT_VM_BAD      /* no model, or a damaged one */
 };
+
+enum { INGOT_VM_RANK = 16 }; /* dimensions of an input or output, at most */
 
 /* A model. It is not copied: it stays where it is as long as this is used. */
 typedef struct IngotVm {
@@ -58,17 +60,20 @@ typedef struct IngotVmArray {
 int ingot_vm_open(const void *igb, size_t bytes, IngotVm *vm);
 /* Number i of inputs, and behind them of outputs. */
 IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i);
-/* Its extents, rank of them, -1 where there is none, by the values of all symbols; NULL: a model
- * without any. Those that are decided by a run are what it wrote there. */
-void ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim);
+/* Its extents, rank of them, at most INGOT_VM_RANK, -1 where there is none, by the values of all
+ * symbols; NULL: a model without any. Those that are decided by a run are what it wrote there.
+ * Returns the rank; -1: there is no such port, or the model has symbols and none are given. */
+int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim);
 /* Bounds of a symbol; 1: the run decides it, else who calls it does. */
 int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most);
-/* State as before the first run. */
-void ingot_vm_reset(const IngotVm *vm, void *memory);
-/* size: by symbol, see ingot_vm_shape; seed: of random numbers; fuel: jumps back, at most; 0: as
- * many as it likes. An array of an input has exactly its bytes, that of an output room for them. */
-int ingot_vm_run(IngotVm *vm, void *memory, int64_t *size, uint64_t seed, uint64_t fuel,
-                 const IngotVmArray *in, const IngotVmArray *out);
+/* State as before the first run. Memory that has fewer bytes than the model needs is refused. */
+int ingot_vm_reset(IngotVm *vm, void *memory, size_t bytes);
+/* size: by symbol, see ingot_vm_shape; seed: of random numbers; fuel: of it a jump back takes 1, a
+ * product of matrices as many as its loops have iterations, and the run ends before it is used up;
+ * 0: no limit, for models that are trusted. An array of an input has exactly its bytes, that of an
+ * output room for them. */
+int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_t seed,
+                 uint64_t fuel, const IngotVmArray *in, const IngotVmArray *out);
 
 #ifdef __cplusplus
 }
