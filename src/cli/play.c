@@ -78,6 +78,8 @@ static int collect(PlayArgs *p, const Args *a) {
   add(p, "--date", a->date);
   if (a->raw && a->system)
     return refuse(a, "--system is part of a conversation, and --raw is none");
+  if (a->raw && a->bake_prompt)
+    return refuse(a, "--bake-prompt is part of a conversation, and --raw is none");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);

@@ -503,7 +503,8 @@ const Verb verb_table[] = {
      "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
      "turn a model into an object file, a library or a program", MODELS_MOST},
     {"play", verb_play,
-     "model-path prompt system raw max-tokens context temperature top-k top-p min-p repeat-penalty "
+     "model-path prompt system raw max-tokens context cache temperature top-k top-p min-p "
+     "repeat-penalty "
      "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
      "bake-prompt date clean",
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
