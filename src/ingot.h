@@ -274,7 +274,8 @@ IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
  * is not there yet, and there is no C compiler; a warning says so. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
 int ingot_talks(const Ingot *m); /* is the open model one? */
-/* Removes all such programs; no model need be open. How many there were, and their bytes. */
+/* Removes all such programs, and code of ingot_keep_code in the same folder; no model need be open.
+ * How many there were, and their bytes. */
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 
 /* The same model in this process, as bytecode: what a program that talks has as tables.

@@ -8,10 +8,16 @@
 
 #include <string.h>
 
+static Jit *make_code(Ingot *m) {
+  Text self = text_new(&m->c->keep);
+  if (m->compiled.keep) api_name_self(m->c, &self);
+  LlvmOptions o = {.target = api_made(m), .keep = m->compiled.keep, .maker = text_cstr(&self)};
+  return jit_make(m->p, &o);
+}
+
 static Jit *code_of(Ingot *m) {
-  LlvmOptions o = {.target = api_made(m), .keep = m->compiled.keep, .version = INGOT_VERSION};
   if (m->kept.jit_of != m->p) api_close_jit(m);
-  if (!m->kept.jit) m->kept.jit = jit_make(m->p, &o);
+  if (!m->kept.jit) m->kept.jit = make_code(m);
   m->kept.jit_of = m->p;
   if (!m->kept.jit_arena) m->kept.jit_arena = api_memory_for(m->c, m->p->arena_bytes + 1);
   return m->kept.jit;
@@ -96,7 +102,7 @@ static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
 }
 
 static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *name) {
-  LlvmOptions l = {.target = api_made(m), .object = true, .version = INGOT_VERSION, .name = name};
+  LlvmOptions l = {.target = api_made(m), .object = true, .name = name};
   const char *triple = o ? o->triple : NULL;
   bool here = o ? !o->march || !strcmp(o->march, "native") : target_is_here(l.target);
   if (triple || !here) l.machine = machine_of(m->c, l.target, triple);

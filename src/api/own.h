@@ -219,6 +219,7 @@ EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts abo
 /* rate.c: bytes per second; 0: too few to tell. */
 double api_read_rate(const void *at, size_t n);
 /* play.c */
+void api_name_self(Ctx *c, Text *t); /* this ingot, for keys of what it makes */
 const Speech *api_speech(Ingot *m);  /* NULL: it is no language model */
 i64 api_context(const Ingot *m);     /* positions of its cache */
 double api_kv_bytes(const Ingot *m); /* that each of them takes there */

@@ -89,6 +89,12 @@ static void hash_file(Ctx *c, Text *t, const char *path) {
   free(real);
 }
 
+/* One that was built again may make other code, whatever its version. */
+void api_name_self(Ctx *c, Text *t) {
+  hash_text(t, "version", INGOT_VERSION);
+  if (!access("/proc/self/exe", R_OK)) hash_file(c, t, "/proc/self/exe");
+}
+
 static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -116,8 +122,7 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep);
   const char *env = getenv("CC");
-  hash_text(&t, "version", INGOT_VERSION);
-  if (!access("/proc/self/exe", R_OK)) hash_file(c, &t, "/proc/self/exe");
+  api_name_self(c, &t);
   hash_folder(c, &t, m->source.path);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *d = &m->told.dim.at[i];
@@ -190,6 +195,17 @@ IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
 
 /* ---- what was kept ---- */
 
+/* Programs of play and code of engine jit: a hash behind one of these. */
+static bool is_kept(const char *name) {
+  static const char *const begins[] = {"play-", "jit-"};
+  for (u32 i = 0; i < sizeof begins / sizeof *begins; i++) {
+    size_t n = strlen(begins[i]);
+    if (!strncmp(name, begins[i], n) && strspn(name + n, "0123456789abcdef") == 32)
+      return !name[n + 32];
+  }
+  return false;
+}
+
 static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
   api_need(c, count && bytes ? count : NULL, "the place of the figures");
@@ -198,8 +214,7 @@ static void clean(Ingot *m, u64 *count, u64 *bytes) {
   struct stat st;
   for (struct dirent *e; d && (e = readdir(d));) {
     const char *path = str_text(c, str_fmt(c, "%s%s", any, e->d_name));
-    size_t hex = strncmp(e->d_name, "play-", 5) ? 0 : strspn(e->d_name + 5, "0123456789abcdef");
-    if (hex != 32 || e->d_name[37] || lstat(path, &st) || !S_ISREG(st.st_mode)) continue;
+    if (!is_kept(e->d_name) || lstat(path, &st) || !S_ISREG(st.st_mode)) continue;
     if (unlink(path)) fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", path);
     ++*count;
     *bytes += (u64)st.st_size;

@@ -182,7 +182,7 @@ typedef struct LlvmOptions {
   const Target *target; /* whose vectors the program has */
   bool object;          /* for others: no function of this process is called */
   const char *keep;     /* folder of code that was made before; NULL: none */
-  const char *version;  /* of ingot */
+  const char *maker;    /* of such code: this ingot and no other */
   /* of objects: */
   const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this one */
   const char *name;    /* prefix of its names */

@@ -136,7 +136,7 @@ static int clean(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_clean(m, &count, &bytes);
   if (!s && !a->quiet)
-    fprintf(stderr, "%llu program%s removed, %.1f MB\n", (unsigned long long)count,
+    fprintf(stderr, "%llu file%s removed, %.1f MB\n", (unsigned long long)count,
             count == 1 ? "" : "s", (double)bytes * 1e-6);
   return finish(m, a, s);
 }

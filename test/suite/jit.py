@@ -123,6 +123,11 @@ def kept(env):
     vectors = result(keep, "--march", "native"), result("--march", "native")
     if len({plain, first, again, cut}) != 1 or vectors[0] != vectors[1] or len(os.listdir(folder)) != 2:
         raise Fail("results differ, or programs share a file")
+    other = os.path.join(folder, "ingot")
+    shutil.copy(env.ingot, other)
+    got = run([other, "run", model, "-d", "batch=2", "--quiet", "--seed", "5", "--engine", "jit", keep], 60)
+    if got.rc or got.out != plain or len(os.listdir(folder)) != 4:
+        raise Fail(f"an ingot that was built again takes the code of the one before: {explain(got)}")
 
 
 MAIN = """#include <stdio.h>

@@ -120,11 +120,11 @@ def refused(env):
         raise Fail(f"two of three questions have answers: {got.out!r}")
     cache = os.path.join(env.scratch("play", "clean"), "ingot")
     os.makedirs(cache, exist_ok=True)
-    for name in ("play-" + "0a" * 16, "play-mine", "tune"):
+    for name in ("play-" + "0a" * 16, "play-mine", "jit-" + "9f" * 16, "jit-mine", "tune"):
         with open(os.path.join(cache, name), "w") as f:
             f.write("x" * 1000)
     got = run([env.ingot, "play", "--clean"], LIMIT, env={"XDG_CACHE_HOME": os.path.dirname(cache)})
-    if got.rc or "1 program removed, 0.0 MB" not in got.text() or sorted(os.listdir(cache)) != ["play-mine", "tune"]:
+    if got.rc or "2 files removed, 0.0 MB" not in got.text() or sorted(os.listdir(cache)) != ["jit-mine", "play-mine", "tune"]:
         raise Fail(f"{explain(got)}: {got.text()}: {os.listdir(cache)}")
     for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "is no GGUF file")):
         path = os.path.join(os.path.dirname(cache), name)

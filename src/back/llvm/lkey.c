@@ -58,6 +58,7 @@ static void put_list(KernelKey *k, StmtId first) {
     put(k, s->nidx);
     for (u32 i = 0; i < s->nidx; i++) put_expr(k, s->idx[i]);
     if (k->whole) put(k, s->into);
+    if (k->whole && s->kind == ST_require) put(k, status_of(k->g, s));
     put_list(k, s->body);
     put_list(k, s->other);
   }
@@ -96,12 +97,13 @@ Text kernel_key(Gen *g, StmtId first, const KernelTakes *u) {
   return k.t;
 }
 
-/* Everything that code depends on: constants are given to it, names are not in it. */
+/* Everything that code depends on: constants are given to it, names are not in it. Texts of
+ * requires are not, but which of them are equal decides the numbers that it returns. */
 Text program_key(Gen *g) {
   Arena *a = &g->c->scratch;
   Prog *p = g->p;
   KernelKey k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a), .whole = true};
-  text_fmt(&k.t, "%s LLVM %u %s %s %s %s %u", g->o->version, g->l->version, g->triple, g->cpu,
+  text_fmt(&k.t, "%s LLVM %u %s %s %s %s %u", g->o->maker, g->l->version, g->triple, g->cpu,
            g->features, g->o->target->name, p->math);
   for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
     const SymInfo *info = dim_syminfo(p->dims, s);
