@@ -5,7 +5,7 @@ import glob
 import os
 import re
 import shutil
-from lib import cpu, tfile
+from lib import cpu, onnxfile, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 from suite import bake, official, play
 
@@ -130,6 +130,26 @@ def kept(env):
         raise Fail(f"an ingot that was built again takes the code of the one before: {explain(got)}")
 
 
+def statuses(env):
+    """Two programs that differ only in which of their checks have the same text do not share code: its numbers would name another check."""
+    need(env)
+    folder = env.scratch("jit", "statuses")
+    sums = {"one": [("Sum", ["x", "y", "y", "w"], ["z"])], "two": [("Add", ["x", "y"], ["s"]), ("Add", ["s", "y"], ["t"]), ("Add", ["t", "w"], ["z"])]}
+    for name, nodes in sums.items():
+        g = onnxfile.Graph()
+        for op, ins, outs in nodes:
+            g.node(op, ins, outs)
+        for x, dim in (("x", "N"), ("y", "M"), ("w", "K")):
+            g.input([dim], name=x)
+        g.output("z", ["N"])
+        with open(os.path.join(folder, name + ".onnx"), "wb") as f:
+            f.write(onnxfile.model(g))
+        got = run([env.ingot, "run", name + ".onnx", "--max-shapes", "x:8,y:8,w:8", "--engine", "jit", "--keep-code=.", "--quiet",
+                   "--input", "x=[1,2]", "--input", "y=[1,2]", "--input", "w=[1,2,3]"], 60, cwd=folder)
+        if got.rc != 4 or f"node {len(nodes) - 1} " not in got.text() or "K is neither" not in got.text():
+            raise Fail(f"{name}: {explain(got)}: {tail(got.text())}")
+
+
 MAIN = """#include <stdio.h>
 #include "net.h"
 _Alignas(64) static unsigned char arena[NET_ARENA_BYTES];
@@ -227,7 +247,7 @@ def talks(env):
 def tests(env):
     return [Test("jit/refused", lambda: refused(env), cost=1), Test("jit/plain", lambda: plain(env), cost=1), Test("jit/talks", lambda: talks(env), cost=1),
             Test("jit/objects", lambda: objects(env), cost=5),
-            Test("jit/kept", lambda: kept(env), cost=2),
+            Test("jit/kept", lambda: kept(env), cost=2), Test("jit/statuses", lambda: statuses(env), cost=1),
             Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
             Test("jit/absent", lambda: absent(env), cost=1),
             *(Test(f"jit/official-{i}", lambda i=i: cases(env, i), cost=5) for i in range(PIECES))]
