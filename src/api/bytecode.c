@@ -53,8 +53,11 @@ static void emit_vm(Ingot *m, const char **source, size_t *nsource, const char *
                     size_t *nheader) {
   api_need(m->c, source && nsource && header && nheader ? source : NULL,
            "the place of source and header");
-  *source = (const char *)vm_source;
-  *nsource = vm_source_size;
+  Text t = text_new(&m->c->keep);
+  text_fmt(&t, "#define INGOT_VM_TABLES 0x%08xu /* of this version of ingot */\n", vm_tables());
+  text_put(&t, vm_source, vm_source_size);
+  *source = text_cstr(&t);
+  *nsource = t.n;
   *header = (const char *)vm_header;
   *nheader = vm_header_size;
 }

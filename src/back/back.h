@@ -47,6 +47,7 @@ void vm_ready(VmProgram *v);
 typedef VEC(Chunk) VmChunks;
 void vm_write(const VmProgram *v, Arena *a, VmChunks *out);
 bool vm_sniff(const u8 *at, size_t n);
+u32 vm_tables(void); /* see igb_tables */
 VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a);
 Prog *vm_prog(const VmProgram *v);
 typedef struct VmFacts {

@@ -158,12 +158,20 @@ static void deep(void) {
   ctx_free(c);
 }
 
+/* Rows that change places are other tables. */
+static void tables(void) {
+  static const char *const row[] = {"stop ", "jmp j", "jmp ", "stop j"};
+  CHECK(igb_rows(row, 2) != igb_rows((const char *const[]){row[1], row[0]}, 2));
+  CHECK(igb_rows(row, 2) != igb_rows(row + 2, 2) && igb_rows(row, 2) != igb_rows(row, 3));
+}
+
 int main(void) {
   Made f = make();
   if (!CHECK(f.n)) return check_end();
   CHECK(hostile(f.at, f.n));
   changed(&f);
   deep();
+  tables();
   every_end(&f);
   every_byte(&f);
   free(f.at);

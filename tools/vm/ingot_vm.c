@@ -2,7 +2,7 @@
  *
  * In: a model as bytes, arrays, one block of memory. Out: results, or why there are none. The
  * machine, the verifier and the mathematics are those of ingot itself; `ingot vm --emit` puts their
- * texts in place of what is included here.
+ * texts in place of what is included here, and defines INGOT_VM_TABLES, see igb_tables.
  */
 #include "vm/ingot_vm.h"
 
@@ -39,6 +39,10 @@ const OpInfo op_info[OP_SCALARS] = {
 #include "back/vm/tile.c"
 
 #include "back/vm/machine.c"
+
+u32 igb_tables(void) {
+  return INGOT_VM_TABLES;
+}
 
 /* ---- around a run ---- */
 

@@ -6,7 +6,8 @@
  * head, the code and the tables, verifies the copies, and reads only weights in place, which can be
  * any numbers. What a file needs besides is one block of memory, the arena. Nothing in a file is
  * believed: see vm_verify.c. Opcodes, types and operations are numbers of vmops.def, dtypes.def and
- * ops.def: a change of these tables is a new IGB_VERSION.
+ * ops.def: a change of these tables shows in IgbHead.tables; any other in the meaning of a file is
+ * a new IGB_VERSION.
  *
  * An extent of an input or output is a list of steps for a stack of numbers, so that shapes may
  * depend on symbols: those that inputs decide are given to a run, others are set by the code.
@@ -111,8 +112,11 @@ typedef struct Igb {
   u32 nport, nsymbol;
 } Igb;
 
-/* vm_verify.c */
+/* vm_file.c: the tables that numbers of a file refer to, row by row, as one number: one that is
+ * changed or elsewhere is another. The machine alone is given it (INGOT_VM_TABLES). */
 u32 igb_tables(void);
+u32 igb_rows(const char *const *row, u32 n);
+/* vm_verify.c */
 /* The checksum, of pieces one behind the other. */
 typedef struct IgbSum {
   u64 h, at, word; /* word: those of its bytes that are there, at % 8 */

@@ -9,6 +9,35 @@
 #include <string.h>
 #include "ir/prog_mem.h"
 
+/* Rows of the tables, as far as the meaning of a file depends on them. */
+static const char *const table_row[] = {
+#define VM(name, operands) #name " " operands,
+#include "back/vm/vmops.def"
+#undef VM
+#define SC(name, nin, cls, res, flags, text) #name " " #nin " " #cls " " #res,
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
+#define DT(name, cls, bits, bytes, onnx, text) #name " " #cls " " #bits " " #bytes,
+#include "ir/dtypes.def"
+#undef DT
+};
+
+u32 igb_rows(const char *const *row, u32 n) {
+  u32 h = 2166136261; /* FNV-1a, with the zero that ends a row */
+  for (u32 i = 0; i < n; i++)
+    for (const char *s = row[i];; s++) {
+      h = (h ^ (u8)*s) * 16777619;
+      if (!*s) break;
+    }
+  return h;
+}
+
+u32 igb_tables(void) {
+  return igb_rows(table_row, sizeof table_row / sizeof *table_row);
+}
+
 /* ---- to a file ---- */
 
 typedef struct IgbWriter {
@@ -252,6 +281,10 @@ typedef struct IgbReader {
   Prog *p;
   Sym *sym; /* by symbol of the file */
 } IgbReader;
+
+u32 vm_tables(void) {
+  return igb_tables();
+}
 
 bool vm_sniff(const u8 *at, size_t n) {
   return n >= 8 && !memcmp(at, IGB_MAGIC, 8);

@@ -12,10 +12,6 @@
 
 #include <string.h>
 
-u32 igb_tables(void) {
-  return (u32)VM_COUNT | (u32)OP_SCALARS << 12 | (u32)DT_COUNT << 24;
-}
-
 IgbSum igb_sum(void) {
   return (IgbSum){0x9e3779b97f4a7c15, 0, 0};
 }
