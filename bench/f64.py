@@ -79,7 +79,7 @@ def build(folder, name, march, threads):
     words = [os.path.join(ROOT, "build", "ingot"), "build", model, "-o", lib, "--name", name, "--march", march, "-O3", "--quiet"]
     subprocess.run(words + (["--threads", str(threads)] if threads > 1 else []), check=True)
     header = [os.path.join(folder, h) for h in os.listdir(folder) if h.endswith(f"{name}.h")]
-    arena = max([int(m) for h in header for m in re.findall(r"_ARENA_(?:SIZE|BYTES) (\d+)", open(h).read())] or [1 << 26])
+    arena = max(int(m) for h in header for m in re.findall(r"_ARENA_BYTES (\d+)", open(h).read()))
     return getattr(ctypes.CDLL(lib), name + "_run"), arena
 
 

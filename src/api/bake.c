@@ -2,7 +2,7 @@
  *
  * In: a model that talks, with its program, and the text of a system message. Out: the same program
  * whose states begin as they are behind that message: keys and values of its tokens are constants.
- * Method: the program is run on these tokens, by engine c or, without a C compiler, by interp,
+ * Method: the program is run on these tokens, by engine c or, without a C compiler, by vm,
  * which gives the same bits. Tokens at the end that depend on what follows are left out: the first
  * ids of any conversation with this message are those that were run.
  */
@@ -103,7 +103,7 @@ static void keep_states(Ingot *m) {
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *x = prog_buf(p, b);
     if (x->space != BS_state || x->alias) continue;
-    const u8 *from = m->kept.arena ? m->kept.arena + x->offset : m->kept.interp_state->at[b];
+    const u8 *from = m->kept.arena ? m->kept.arena + x->offset : m->kept.vm_state->at[b];
     for (u32 i = 0; i < x->rank; i++)
       if (!dim_is_const(x->dim[i])) bug(m->c, LOC_NONE, "a state of open extent");
     x->data = tensor_new(&m->c->keep, x->dt, x->dim, x->rank);
@@ -126,9 +126,9 @@ void api_bake(Ingot *m) {
     fail(c, ERR_input, loc, "--bake-prompt: %u tokens leave no room in a context of %lld",
          m->baked.n, (long long)api_context(m));
   bool compiled = target_is_here(api_made(m)) && api_has_compiler(c, NULL);
-  run_ids(m, api_engine(c, compiled ? "c" : "interp", 0));
+  run_ids(m, api_engine(c, compiled ? "c" : "vm", 0));
   keep_states(m);
   api_close_c(m);
-  m->kept.interp_state = NULL;
+  m->kept.vm_state = NULL;
   api_forget_run(m);
 }

@@ -22,10 +22,8 @@ const Speech *api_speech(Ingot *m) {
   return ingot_talks(m) ? m->reader->speech(m->c, &m->source, m->model) : NULL;
 }
 
-#define SOME_DAY 1767225600 /* 1 January 2026 */
-
 static const char *with_day(Ctx *c, const char *text) {
-  time_t day = SOME_DAY;
+  time_t day = CHAT_DAY;
   struct tm tm;
   char date[256];
   if (!text || !strchr(text, 1) || !gmtime_r(&day, &tm)) return text;

@@ -184,6 +184,9 @@ struct ModelFacts {
   size_t nweights;
 };
 
+/* The day that a template is told where the program cannot fill in its own: 1 January 2026. */
+#define CHAT_DAY 1767225600
+
 /* What is said around messages, as the template of a model has it; NULL: it has no such place. The
  * form of a date, as strftime takes it, stands between the bytes 1 and 2. */
 typedef struct ChatTexts {

@@ -330,12 +330,7 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
-Val mk_unblock(Graph *g, Val blocks, const char *kind) {
-  Attr at = at_str(g, AT_kind, kind);
-  return add(g, OP_unblock, &blocks, 1, &at, 1);
-}
-
-Val mk_unblock_as(Graph *g, Val blocks, const char *kind, bool exact) {
+Val mk_unblock(Graph *g, Val blocks, const char *kind, bool exact) {
   Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_exact, 1)};
   return add(g, OP_unblock, &blocks, 1, at, exact ? 2 : 1);
 }

@@ -265,8 +265,8 @@ Val mk_demand(Graph *g, Val wrong,
               const char *text); /* zeros, i64; else the run ends and says text */
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
-Val mk_unblock(Graph *g, Val blocks, const char *kind); /* u8[.., n, bytes]; kind: of blocks.def */
-Val mk_unblock_as(Graph *g, Val blocks, const char *kind, bool exact);
+/* blocks: u8[.., n, bytes]; kind: of blocks.def; exact: multiplied as floats. */
+Val mk_unblock(Graph *g, Val blocks, const char *kind, bool exact);
 Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);

@@ -143,15 +143,12 @@ static void copy_list(Unroll *o, StmtId first, StmtList *to) {
 }
 
 static void find_declared(Unroll *o, StmtId first) {
-  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
-    const Stmt *s = prog_stmt(o->p, id);
-    if (s->kind == ST_kernel) continue;
-    if (s->kind == ST_for || s->kind == ST_let) {
-      if (!o->until || s->var < o->from) o->from = s->var;
-      if (s->var >= o->until) o->until = s->var + 1;
-    }
-    find_declared(o, s->body);
-    find_declared(o, s->other);
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));) {
+    w.skip = s->kind == ST_kernel;
+    if (s->kind != ST_for && s->kind != ST_let) continue;
+    if (!o->until || s->var < o->from) o->from = s->var;
+    if (s->var >= o->until) o->until = s->var + 1;
   }
 }
 

@@ -16,10 +16,6 @@
 
 enum { MOST_TURNS = 6 };
 
-/* Templates may ask for the date: its form stands in their texts, for programs to fill in when they
- * run. One that does more with it than to show it is told the same day always. */
-#define SOME_DAY 1767225600 /* 1 January 2026 */
-
 typedef struct Probe {
   const Vocab *v;
   Loc loc;
@@ -145,7 +141,7 @@ const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   Probe p = {.v = &v, .loc = f->loc, .now = JINJA_DATES};
   out->no_chat = "the model has no template of conversations";
   if (chat_has_template(&v)) out->chat = chat_of(c, &p, &out->no_chat);
-  p.now = SOME_DAY;
+  p.now = CHAT_DAY; /* one that does more with a date than to show it is told the same always */
   if (chat_has_template(&v) && (!out->chat.open || !dates_are_whole(&out->chat)))
     out->chat = chat_of(c, &p, &out->no_chat);
   return out;

@@ -58,7 +58,7 @@ static Val unblocked(Graph *g, const Stored *t) {
   dim[t->rank] = b->bytes;
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, t->rank + 1, t->at));
   graph_val(g, v)->name = t->name;
-  return mk_unblock(g, v, b->name);
+  return mk_unblock(g, v, b->name, false);
 }
 
 /* ---- integers with scales ---- */

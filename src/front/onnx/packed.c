@@ -44,7 +44,7 @@ Val packed_value(Graph *g, const PackedRows *p, bool exact) {
       quant[k] = (u8)(code[2 * k] | code[2 * k + 1] << 4);
   }
   arena_rewind(&g->c->scratch, p->before);
-  return mk_unblock_as(g, mk_const(g, t), b->name, exact);
+  return mk_unblock(g, mk_const(g, t), b->name, exact);
 }
 
 PackedRows packed_new(Ctx *c, i64 rows, i64 n, i64 bits) {

@@ -131,7 +131,8 @@ static bool pick_rows(Edit *e, NodeId id) {
   i64 axis = node_int(&n, AT_axis, 0);
   if (!from || axis + 1 >= graph_type(g, n.in[0])->rank) return false;
   const char *kind = block_info[kind_of(g, from)].name;
-  edit_replace(e, n.out[0], mk_unblock(g, mk_gather(g, from->in[0], n.in[1], axis), kind));
+  bool exact = node_int(from, AT_exact, 0) != 0;
+  edit_replace(e, n.out[0], mk_unblock(g, mk_gather(g, from->in[0], n.in[1], axis), kind, exact));
   return true;
 }
 

@@ -374,26 +374,24 @@ static void loop_lanes(Tile *t, Cursor at) {
 
 /* Rows of a product of matrices that are multiplied with all panels before the next ones are. All
  * rows are read again for every tile of panels, all panels for every block of rows: so blocks that
- * stay in a core's own cache, unless that would have the panels read about as often. 0: no blocks.
- */
+ * stay in a core's own cache where all rows do not, unless that would have the panels read about as
+ * often. 0: no blocks. */
 static i64 block_rows(const Tile *t) {
   const Form *f = &t->f;
   if (t->row == FORM_AXES || !dim_is_const(f->axis[t->row].hi) || f->nin != 2) return 0;
-  double fold = 1, size = dtype_bytes(f->dt), other = 1;
   for (u32 i = 0; i < f->naxes; i++) {
-    if (!dim_is_const(f->axis[i].hi)) return 0;
-    double n = (double)(f->axis[i].hi - f->axis[i].lo);
-    if (f->axis[i].fold)
-      fold *= n;
-    else if (i != t->row && i != t->lane && !tile_is_batch(t, i))
-      other *= n;
+    const Axis *a = &f->axis[i];
+    if (!dim_is_const(a->hi)) return 0;
+    bool around = !a->fold && i != t->row && i != t->lane && !tile_is_batch(t, i);
+    if (around && a->hi - a->lo > 1) return 0;
   }
   u32 moves = operand_moves(&f->in[0], t->row) ? 0 : 1;
-  if (other > 1 || t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
+  if (t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
   i64 rows = f->axis[t->row].hi - f->axis[t->row].lo, lanes = f->axis[t->lane].hi;
-  i64 tile = tile_rows(t, t->panels), each = (i64)(figures.own_bytes / (fold * size)) / tile * tile;
+  double row_bytes = tile_folds(t) * dtype_bytes(f->dt);
+  if ((double)rows * row_bytes <= figures.near_bytes) return 0;
+  i64 tile = tile_rows(t, t->panels), each = (i64)(figures.own_bytes / row_bytes) / tile * tile;
   if (each < tile) each = tile;
-  if (each >= rows) return 0;
   double read_rows = (double)rows * (double)lanes / (double)(t->panels * t->lanes),
          read_panels = (double)lanes * (double)rows / (double)each;
   if (read_rows < LEAST_GAIN * read_panels) return 0;
@@ -654,13 +652,13 @@ static bool lower_inside(Lower *l, Cursor at, const Form *f) {
   u32 axis;
   Tile t;
   bool along;
-  bool known = prog_buf(l->p, prog_root(l->p, f->in[0].buf))->space == BS_const; /* has panels */
-  if (known || layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) ||
-      is_inlined(l, f->in[0].buf) || !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
+      !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
     return false;
   i64 n = f->axis[axis].hi;
   Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
   if (!find_tiles(l, &part, &t, &along) || along) return false;
+  if (tile_is_const(&t, f->in[0].buf)) return false; /* it has panels, and parts of it have none */
   i64 more = (in.hi - in.lo) % t.lanes;
   if (more && !f->epilogue) {
     part = form_inside(f, axis, in.lo, in.hi - more);

@@ -75,6 +75,14 @@ static inline bool tile_is_float(DType dt) {
   return dt == DT_f32 || dt == DT_f64;
 }
 
+/* Points of the fold; every axis of it is of known extent. */
+static inline double tile_folds(const Tile *t) {
+  double n = 1;
+  for (u32 i = 0; i < t->f.naxes; i++)
+    if (t->f.axis[i].fold) n *= (double)(t->f.axis[i].hi - t->f.axis[i].lo);
+  return n;
+}
+
 /* Is operand k another one in each row? */
 static inline bool tile_varies(const Tile *t, u32 k) {
   return t->row < FORM_AXES && operand_moves(&t->f.in[k], t->row);

@@ -309,9 +309,7 @@ static bool is_scattered(const Tile *t, u32 k) {
   if (t->use[k] != LU_vector || f->nin != 2 || t->row == FORM_AXES || tile_varies(t, k) ||
       t->use[1 - k] != LU_splat || !pack_can_run(t, k))
     return false;
-  double bytes = (double)f->axis[t->lane].hi * dtype_bytes(f->acc);
-  for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold) bytes *= (double)(f->axis[i].hi - f->axis[i].lo);
+  double bytes = (double)f->axis[t->lane].hi * dtype_bytes(f->acc) * tile_folds(t);
   return bytes > figures.own_bytes && (double)row_count(t) >= PAID * t->l->target->cost->pack_rows;
 }
 

@@ -2,8 +2,8 @@
 # are multiplied in blocks that stay in a cache
 # run: --march=avx2 --start=layout --stop=lower
 graph
-(%a: f64[240,256], %b: f64[256,256], %x: f64[8,100]) {
-  %c: f64[240,256] = contract(%a, %b) {spec="mk,kn->mn"}
+(%a: f64[720,256], %b: f64[256,256], %x: f64[8,100]) {
+  %c: f64[720,256] = contract(%a, %b) {spec="mk,kn->mn"}
   %s: f64[8] = reduce_sum(%x) {axes=[1], keep=0}
   return %c, %s
 }
@@ -11,10 +11,10 @@ graph
 # expect
 prog
 math fused
-buf b1: in f64[240,256]
+buf b1: in f64[720,256]
 buf b2: in f64[256,256]
 buf b3: in f64[8,100]
-buf b4: out f64[240,256]
+buf b4: out f64[720,256]
 buf b5: out f64[8]
 buf b2_panels: local f64[64,256,4]
 buf acc: reg f64x4[6,2]
@@ -28,7 +28,7 @@ kernel "contract" {
       }
     }
   }
-  for b in 0..2 {
+  for b in 0..6 {
     for o in 0..32 {
       for r in 0..20 {
         for p in 0..6 unroll {
