@@ -412,7 +412,7 @@ void put_vectors(Emit *e, Text *out) {
   if (e->all->vec.fetches)
     text_fmt(out,
              "/* memory behind p, which is read soon */\n"
-             "#define IG_AHEAD(p) __builtin_prefetch((const void *)((uintptr_t)(p) + %d))\n",
+             "#define IG_AHEAD(p) __builtin_prefetch((const void *)((uintptr_t)(p) + %d), 0, 2)\n",
              (int)figures.fetch_bytes);
   for (DType k = 0; k < DT_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {

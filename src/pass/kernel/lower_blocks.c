@@ -25,7 +25,7 @@ typedef struct BlockTile {
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
   i64 rows;         /* of x in a tile where there are many */
-  bool ahead;       /* weights that a single row reads are fetched ahead: products are slow */
+  bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
 
 /* Where a tile stands. */
@@ -328,7 +328,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     b.sum = l->buf[n->in[3]];
   }
   b.q = blocks_pack(l, kind, w, l->target->lanes);
-  b.ahead = b.q.lanes > 4 && l->target->pairs;
+  b.ahead = b.q.lanes > 4 && (l->target->pairs || b.q.high || b.q.d);
   b.t.lane = 1;
   b.t.row = 0;
   b.t.lanes = b.q.lanes;
