@@ -294,6 +294,58 @@ typedef struct IngotSpeech {
 IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
+/* The open model with smaller numbers, as a file of its own format that others read too: ONNX with
+ * QuantizeLinear and its relatives, which ONNX Runtime runs. Fields may be NULL or 0. */
+typedef struct IngotQuantize {
+  const char *output;
+  /* ONNX: "static" (default; bytes for weights and activations, whose ranges are measured),
+   * "dynamic" (ranges of activations are found when it runs), "weights8", "weights4", "f16", "bf16"
+   * (weights only) */
+  const char *method;
+  /* An .npz of arrays under the names of inputs, or a folder of them: see docs/quantize.md. data is
+   * for calibration, holdout for the error that is told; without holdout the last fifth of data. */
+  const char *data, *holdout;
+  const char *calibrate;   /* "minmax", "average", "percentile", "entropy", "mse"; NULL: the best */
+  const char *activations; /* "u8" (default) or "s8" */
+  int symmetric;           /* their zero point is the middle of the range */
+  const char *per;         /* scales of weights: "channel" (default), "tensor", "group" */
+  uint32_t block;          /* elements of a group; 0: 32 */
+  int bias_correction, equalize;
+  const char *const *keep; /* nodes that stay as they are: names, with * and ? */
+  uint32_t nkeep;
+  /* Layers are measured one by one, and those that cost most stay as they are until the outputs
+   * have at least so many dB; with label, until at most so many points of accuracy are lost. NULL:
+   * all are quantised. */
+  const char *budget;
+  const char *label; /* array of data with the numbers of the classes that outputs should tell */
+} IngotQuantize;
+
+typedef struct IngotLayer {
+  const char *name, *op;
+  int kept;                    /* it was left as it is */
+  const char *why;             /* kept: by whose wish */
+  uint64_t before, after;      /* bytes of its weights */
+  double sqnr, mse, max_error; /* of its result in the whole model; sqnr in dB */
+  double alone;                /* dB of the outputs if it is the only one; NaN: not measured */
+} IngotLayer;
+
+/* Outputs of the quantised model against those of the model. */
+typedef struct IngotLoss {
+  uint32_t examples; /* 0: nothing was measured */
+  double sqnr, mse, max_error;
+  double accuracy, was; /* with a label, in percent; else NaN */
+} IngotLoss;
+
+typedef struct IngotQuantized {
+  const char *method, *calibrate; /* that were taken */
+  const IngotLayer *layer;
+  uint32_t nlayer;
+  uint64_t before, after; /* bytes of the files */
+  IngotLoss data, holdout;
+} IngotQuantized;
+/* Writes o->output; what is in *out is good until ingot_free. */
+IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+
 /* A kernel of a run: one or more nodes of the model. */
 typedef struct IngotKernel {
   const char *nodes; /* values that it computes */

@@ -376,6 +376,41 @@ typedef struct CodeSize {
 } CodeSize;
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
+/* examples.c: inputs of many runs */
+typedef struct Examples {
+  u32 n, ninput;
+  const Str *name; /* of inputs */
+  Tensor ***at;    /* at[i][k]: input k in example i */
+  i64 *label;      /* per_label for each example; NULL: none were asked for */
+  u32 per_label;
+} Examples;
+/* From an .npz or a folder of them; label: the array that has the numbers of classes, or NULL. */
+Examples api_examples(Ingot *m, const char *path, const char *label);
+Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step); /* every step-th */
+
+/* quantize_run.c: models in memory over examples */
+typedef struct Rig Rig; /* a model that is run again and again */
+typedef struct Sums {   /* over elements: squares of what is wanted, of the error */
+  double signal, noise, most;
+  u64 n;
+} Sums;
+struct Rig {
+  Ctx *c;
+  Text model;       /* its bytes */
+  const char *file; /* for messages */
+  Ingot *s;         /* NULL: to be opened */
+  Tensor **last;    /* inputs of the last run */
+};
+void rig_run(Rig *t, const Examples *e, u32 i);
+const Tensor *rig_value(const Rig *t, const char *name); /* of the last run; NULL: no such */
+void rig_close(Rig *t);
+void sums_add(Sums *s, const Tensor *have, const Tensor *want);
+double sums_sqnr(const Sums *s); /* dB */
+double sums_mse(const Sums *s);
+
+/* quantize.c: formats by the name of their reader */
+void api_quantize_onnx(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+
 /* values.c */
 /* By input: made-up integers are below it; at most MADE_UP, and less where they are indices. */
 enum { MADE_UP = 10 };

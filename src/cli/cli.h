@@ -49,6 +49,11 @@ struct Args {
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
   int special, bare;
+  const char *method, *holdout, *calibrate, *activations, *per, *budget, *label;
+  unsigned long long block;
+  int symmetric, bias_correction, equalize;
+  const char *keep[256];
+  int nkeep;
   const char *state[64];
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
@@ -137,6 +142,9 @@ IngotStatus give_text(Ingot *m, const Args *a); /* --text as the input ids of th
 
 /* perplexity.c */
 int verb_perplexity(const Args *a);
+
+/* quantize.c */
+int verb_quantize(const Args *a);
 
 /* demo.c */
 int verb_demo(const Args *a);

@@ -41,6 +41,11 @@ static void reserve(Arena *a, void **at, u32 *cap, u32 n, size_t size) {
   *cap = n;
 }
 
+/* The message that k is about to walk. */
+static FileSpan body_of(const Wire *k) {
+  return (FileSpan){k->base + k->pos, k->end - k->pos};
+}
+
 static i32 read_i32(Wire *k) {
   return (i32)(u32)(u64)wire_int(k);
 }
@@ -189,7 +194,7 @@ static void read_tensor(ModelRead *r, Wire k, OnnxTensor *t) {
   RESERVE(r, &t->dims, n[1]);
   RESERVE(r, &t->external, n[13]);
   t->base = k.base;
-  t->body = (FileSpan){k.base + k.pos, k.end - k.pos};
+  t->body = body_of(&k);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: read_ints(r, &k, &t->dims); break;
@@ -295,6 +300,7 @@ static void read_attr_field(ModelRead *r, Wire *k, OnnxAttr *a) {
 
 static void read_attr(ModelRead *r, Wire k, OnnxAttr *a) {
   size_t start = k.pos;
+  a->body = body_of(&k);
   i64 declared = 0;
   OnnxAttrType seen = OA_none;
   while (wire_next(&k)) {
@@ -322,6 +328,7 @@ static void read_node(ModelRead *r, Wire k, OnnxNode *n) {
   size_t start = k.pos;
   u32 have[WIRE_COUNTS];
   count(&k, &r->nodes, ONNX_MAX_NODES, "nodes");
+  n->body = body_of(&k);
   wire_counts(k, have);
   RESERVE(r, &n->in, have[1]);
   RESERVE(r, &n->out, have[2]);
@@ -363,6 +370,7 @@ static void check_attrs(const ModelRead *r, const Wire *k, const OnnxNode *n, si
 
 static void read_graph(ModelRead *r, Wire k, OnnxGraph *g) {
   u32 n[WIRE_COUNTS];
+  g->body = body_of(&k);
   wire_counts(k, n);
   RESERVE(r, &g->nodes, n[1]);
   RESERVE(r, &g->inits, n[5]);
@@ -406,6 +414,7 @@ OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file) {
   Wire k = wire_open(c, at, n, loc);
   OnnxModel *m = NEW(&c->work, OnnxModel);
   ModelRead r = {.c = c, .a = &c->work, .spent = &m->sparse_spent};
+  m->body = body_of(&k);
   while (wire_next(&k)) {
     switch (k.field) {
     case 1: m->ir_version = wire_int(&k); break;

@@ -4,7 +4,8 @@
  * bulk data are not copied but point into the file, which must outlive the model. Decoding is a
  * pure function of the bytes: external files are only opened by onnx_tensor. Field order in the
  * structs is that of use, not of the file. What ingot never looks at (documentation, training,
- * devices, quantization notes) is skipped.
+ * devices, quantization notes) is skipped; it stays in the bytes that messages remember (body),
+ * from which edit.h writes a model again.
  */
 #ifndef INGOT_ONNX_H
 #define INGOT_ONNX_H
@@ -57,7 +58,8 @@ struct OnnxTensor {
   u32 fields;    /* bits 1 << field number of the data fields that hold at least one byte */
   bool is_external, has_segment;
   VEC(OnnxPair) external;
-  const u8 *base; /* start of the file, for positions in messages */
+  const u8 *base;     /* start of the file, for positions in messages */
+  const Tensor *data; /* its elements, of a tensor that is in no file; else NULL */
 };
 
 struct OnnxSparse {
@@ -108,6 +110,7 @@ struct OnnxAttr {
   VEC(OnnxGraph *) graphs;
   VEC(OnnxSparse) sparses;
   VEC(DeclType) types;
+  FileSpan body; /* as read; none: made by edit.h */
 };
 
 struct OnnxNode {
@@ -115,6 +118,8 @@ struct OnnxNode {
   Strs in; /* "" (0): absent */
   Strs out;
   VEC(OnnxAttr) attrs; /* no two of the same name */
+  FileSpan body;       /* as read; none: made by edit.h */
+  bool edited;         /* its fields, not body, say what it is */
 };
 
 struct OnnxGraph {
@@ -123,6 +128,7 @@ struct OnnxGraph {
   VEC(OnnxTensor) inits;
   VEC(OnnxSparse) sparse_inits;
   VEC(DeclValue) inputs, outputs;
+  FileSpan body;
 };
 
 struct OnnxFunction {
@@ -141,6 +147,7 @@ struct OnnxModel {
   OnnxGraph *graph; /* never NULL */
   u32 nnodes;       /* in the whole model */
   u64 sparse_spent;
+  FileSpan body;
 };
 
 /* model.c */

@@ -145,6 +145,24 @@ static void put_packed(Text *out, const Tensor *t, u64 bytes) {
   }
 }
 
+static bool is_packed(DType dt) {
+  return dtype_info[dt].bits < 8 && dt != DT_bool;
+}
+
+u64 data_raw_bytes(const Tensor *t) {
+  u32 per = is_packed(t->dt) ? 8 / dtype_info[t->dt].bits : 1;
+  return per > 1 ? t->n / per + (t->n % per != 0) : tensor_bytes(t);
+}
+
+void data_write_raw(Ctx *c, Text *out, const Tensor *t) {
+  u64 bytes = data_raw_bytes(t);
+  if (is_packed(t->dt))
+    put_packed(out, t, bytes);
+  else if (bytes > 0) /* turned round on big-endian hosts: the format is little-endian */
+    text_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data,
+             bytes);
+}
+
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   for (u32 i = 0; i < t->rank; i++) {
     put_varint(out, 1 << 3 | WT_varint);
@@ -160,19 +178,13 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
     }
     return;
   }
-  u32 bits = dtype_info[t->dt].bits;
-  bool packed = bits < 8 && t->dt != DT_bool;
-  u64 bytes = packed ? t->n / (8 / bits) + (t->n % (8 / bits) != 0) : tensor_bytes(t);
+  u64 bytes = data_raw_bytes(t);
   if (bytes > WIRE_MAX_BYTES - 4096)
     fail(c, ERR_unsupported, LOC_NONE, "a tensor of %llu bytes does not fit a protobuf file",
          (unsigned long long)bytes);
   put_varint(out, 9 << 3 | WT_bytes);
   put_varint(out, bytes);
-  if (packed)
-    put_packed(out, t, bytes);
-  else if (bytes > 0) /* turned round on big-endian hosts: the format is little-endian */
-    text_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data,
-             bytes);
+  data_write_raw(c, out, t);
 }
 
 /* Elements are messages within, so each is made on the side first. */

@@ -19,6 +19,9 @@ struct Datum {
 Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
                     Arena *a);
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
+/* The elements alone, as raw_data and files beside a model hold them; no strings. */
+u64 data_raw_bytes(const Tensor *t);
+void data_write_raw(Ctx *c, Text *out, const Tensor *t);
 void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d);
 /* The folder, or test_data_set_0 in it where the arrays are there. */
 const char *data_folder(Ctx *c, const char *folder);

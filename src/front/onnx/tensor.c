@@ -237,6 +237,7 @@ static Tensor *from_file(const Load *l, const char *model_path) {
 
 Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc, Arena *a) {
   Load l = {.c = c, .a = a, .loc = loc, .t = t};
+  if (t->data) return tensor_wrap(a, t->data->dt, t->data->dim, t->data->rank, t->data->data);
   l.dt = check_dtype(c, loc, t);
   l.n = check_shape(c, loc, t->name, &t->dims);
   u64 bits; /* n <= 2^40, so neither step can wrap; checked all the same */

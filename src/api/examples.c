@@ -1,0 +1,218 @@
+/* examples.c: inputs of many runs, from files.
+ *
+ * In: an .npz with arrays under the names of the model's inputs, or a folder of such files, each
+ * one example. Out: the tensors of every example. In a single file examples lie along the first
+ * axis: an array with one dimension more than the input holds one example in each row; one with as
+ * many holds as many examples as the input's own first dimension, taken as 1 if it is open, goes
+ * into it. What has one example only is the same in all. Numbers that are not finite are refused
+ * here, where their place is known.
+ */
+#include "api/own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How the array of one input is cut. */
+typedef struct ExampleCut {
+  const Tensor *t;
+  u64 n;    /* examples; 1: the same for all */
+  i64 rows; /* of the first axis for each; 0: an example has one dimension less */
+} ExampleCut;
+
+static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
+  if (!dtype_is_float(t->dt)) return;
+  for (u64 i = 0; i < t->n; i++) {
+    double x = tensor_get(t, i).f;
+    if (isfinite(x)) continue;
+    fail(c, ERR_input, loc, "array '%s' holds %s at element %llu: expected finite numbers",
+         show(c, name), isnan(x) ? "NaN" : "an infinity", (unsigned long long)i);
+  }
+}
+
+static const Tensor *find_array(const NamedVec *v, Str name) {
+  for (u32 i = 0; i < v->n; i++)
+    if (v->at[i].name == name) return v->at[i].t;
+  return NULL;
+}
+
+static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedVec *v, Str name) {
+  Text t = text_new(&c->scratch);
+  Near near = near_new(str_text(c, name));
+  for (u32 i = 0; i < v->n; i++) {
+    text_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
+    near_try(&near, str_text(c, v->at[i].name));
+  }
+  fail(c, ERR_input, loc, "no array for input '%s'; it has %s%s", show(c, name),
+       v->n ? text_cstr(&t) : "none", near_text(c, &near));
+}
+
+static void warn_unused(Ingot *m, Loc loc, const NamedVec *v, Str label) {
+  for (u32 i = 0; i < v->n; i++) {
+    bool used = label && v->at[i].name == label;
+    for (u32 k = 0; k < m->model->ninput; k++) used |= m->model->input[k]->name == v->at[i].name;
+    if (!used)
+      warn(m->c, loc, "array '%s' is no input of the model: it is not used",
+           show(m->c, v->at[i].name));
+  }
+}
+
+static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
+  Ctx *c = m->c;
+  *loc = LOC_NONE;
+  loc->file = str_of(c, path);
+  File f = file_read(c, path);
+  NamedVec v = data_read_npz(c, f.at, f.n, *loc, &c->keep);
+  for (u32 i = 0; i < v.n; i++) check_finite(c, *loc, v.at[i].name, v.at[i].t);
+  warn_unused(m, *loc, &v, label);
+  return v;
+}
+
+/* ---- labels ---- */
+
+static i64 *read_labels(Ctx *c, Loc loc, const NamedVec *v, Str name, u32 examples, u32 *per) {
+  const Tensor *t = find_array(v, name);
+  if (!t) fail(c, ERR_input, loc, "no array '%s' for the labels", show(c, name));
+  if (!dtype_is_int(t->dt) || !t->n || t->n % examples)
+    fail(c, ERR_input, loc,
+         "labels '%s' are %s: expected integers, as many for each of %u examples", show(c, name),
+         shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), examples);
+  i64 *to = NEWS(&c->keep, i64, t->n);
+  for (u64 i = 0; i < t->n; i++) to[i] = tensor_get(t, i).i;
+  *per = (u32)(t->n / examples);
+  return to;
+}
+
+/* ---- one file ---- */
+
+static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) {
+  const DeclType *d = &in->type;
+  u32 rank = d->has_shape ? d->dims.n : t->rank ? t->rank - 1 : 0;
+  const DeclDim *first = d->has_shape && rank ? &d->dims.at[0] : NULL;
+  i64 rows = first && first->kind == OD_value && first->value > 0 ? first->value : 1;
+  ExampleCut cut = {.t = t, .n = 1};
+  if (t->rank == rank + 1) {
+    cut.n = (u64)t->dim[0];
+  } else if (t->rank == rank && rank) {
+    cut.rows = rows;
+    cut.n = (u64)(t->dim[0] / rows);
+    if (t->dim[0] % rows) cut.n = 0;
+  } else if (t->rank != rank) {
+    fail(c, ERR_input, loc,
+         "array '%s' is %s, the input %s: expected as many dimensions, or one more",
+         show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
+         decl_text(c, d));
+  } else {
+    cut.rows = -1; /* a scalar, the same for all */
+  }
+  if (!cut.n)
+    fail(c, ERR_input, loc,
+         "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",
+         show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), (long long)rows,
+         decl_text(c, d));
+  return cut;
+}
+
+static Tensor *part_of(Ctx *c, const ExampleCut *cut, u32 i) {
+  const Tensor *t = cut->t;
+  i64 dim[MAX_RANK];
+  u64 at = cut->n == 1 ? 0 : i, bytes;
+  if (cut->rows < 0) return tensor_wrap(&c->keep, t->dt, t->dim, t->rank, t->data);
+  u32 less = cut->rows == 0;
+  for (u32 k = less; k < t->rank; k++) dim[k - less] = t->dim[k];
+  if (!less) dim[0] = cut->rows;
+  bytes = tensor_bytes(t) / cut->n;
+  return tensor_wrap(&c->keep, t->dt, dim, t->rank - less, (const u8 *)t->data + at * bytes);
+}
+
+static Examples from_file(Ingot *m, const char *path, Str label) {
+  Ctx *c = m->c;
+  Loc loc;
+  const Model *model = m->model;
+  NamedVec v = read_arrays(m, path, &loc, label);
+  ExampleCut *cut = NEWS(&c->keep, ExampleCut, model->ninput + 1);
+  u64 n = 1;
+  Str many = 0;
+  for (u32 i = 0; i < model->ninput; i++) {
+    const Tensor *t = find_array(&v, model->input[i]->name);
+    if (!t) fail_missing(c, loc, &v, model->input[i]->name);
+    cut[i] = cut_of(c, loc, model->input[i], t);
+    if (cut[i].n > 1 && n > 1 && cut[i].n != n)
+      fail(c, ERR_input, loc, "'%s' has %llu examples, but '%s' has %llu",
+           show(c, model->input[i]->name), (unsigned long long)cut[i].n, show(c, many),
+           (unsigned long long)n);
+    if (cut[i].n > 1) n = cut[i].n, many = model->input[i]->name;
+  }
+  if (n > 1 << 24) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)n);
+  Examples e = {.n = (u32)n, .ninput = model->ninput, .at = NEWS(&c->keep, Tensor **, n)};
+  for (u32 i = 0; i < e.n; i++) {
+    e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
+    for (u32 k = 0; k < e.ninput; k++) e.at[i][k] = part_of(c, &cut[k], i);
+  }
+  if (label) e.label = read_labels(c, loc, &v, label, e.n, &e.per_label);
+  return e;
+}
+
+/* ---- a folder ---- */
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static Examples from_folder(Ingot *m, const char *path, DIR *dir, Str label) {
+  Ctx *c = m->c;
+  VEC(const char *) file = {0};
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  for (struct dirent *d; (d = readdir(dir));)
+    if (ends_with(d->d_name, ".npz"))
+      *vec_push(&c->keep, &file) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
+  closedir(dir);
+  if (!file.n) fail(c, ERR_input, loc, "is a folder without .npz files");
+  qsort(file.at, file.n, sizeof *file.at, by_name);
+  Examples e = {.n = file.n, .ninput = m->model->ninput, .at = NEWS(&c->keep, Tensor **, file.n)};
+  if (label) e.label = NEWS(&c->keep, i64, file.n), e.per_label = 1;
+  for (u32 i = 0; i < e.n; i++) {
+    NamedVec v = read_arrays(m, file.at[i], &loc, label);
+    e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
+    for (u32 k = 0; k < e.ninput; k++) {
+      Str name = m->model->input[k]->name;
+      const Tensor *t = find_array(&v, name);
+      if (!t) fail_missing(c, loc, &v, name);
+      e.at[i][k] = tensor_wrap(&c->keep, t->dt, t->dim, t->rank, t->data);
+    }
+    u32 per;
+    if (label) e.label[i] = read_labels(c, loc, &v, label, 1, &per)[0];
+  }
+  return e;
+}
+
+Examples api_examples(Ingot *m, const char *path, const char *label) {
+  Ctx *c = m->c;
+  Str of = label ? str_of(c, label) : 0;
+  DIR *dir = opendir(path);
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  if (!dir && errno != ENOTDIR) fail(c, ERR_system, loc, "%s", strerror(errno));
+  if (!dir && !ends_with(path, ".npz"))
+    fail(c, ERR_usage, loc, "expected an .npz file, or a folder of them");
+  Examples e = dir ? from_folder(m, path, dir, of) : from_file(m, path, of);
+  Str *name = NEWS(&c->keep, Str, e.ninput + 1);
+  for (u32 k = 0; k < e.ninput; k++) name[k] = m->model->input[k]->name;
+  e.name = name;
+  return e;
+}
+
+Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step) {
+  Examples some = *e;
+  some.n = (n + step - 1) / step;
+  some.at = NEWS(a, Tensor **, some.n + 1);
+  if (e->label) some.label = NEWS(a, i64, (size_t)some.n * e->per_label + 1);
+  for (u32 i = 0; i < some.n; i++) {
+    u32 of = from + i * step;
+    some.at[i] = e->at[of];
+    for (u32 k = 0; e->label && k < e->per_label; k++)
+      some.label[i * e->per_label + k] = e->label[of * e->per_label + k];
+  }
+  return some;
+}

@@ -1,0 +1,35 @@
+/* quantize.c: a model with smaller numbers.
+ *
+ * In: an open model and what is wished. Out: a file of the same format. One row of a table for each
+ * format that can be written; the others are refused by name.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+static const struct {
+  const char *reader; /* Reader.name */
+  void (*make)(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+} makers[] = {
+    {"ONNX", api_quantize_onnx},
+};
+
+static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
+  Ctx *c = m->c;
+  api_need(c, o, "what is wished of the quantised model");
+  api_need(c, out, "the place of what was made");
+  api_need(c, o->output, "the path of the quantised model");
+  *out = (IngotQuantized){0};
+  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  for (u32 i = 0; m->reader && i < sizeof makers / sizeof *makers; i++)
+    if (!strcmp(makers[i].reader, m->reader->name)) {
+      makers[i].make(m, o, out);
+      return;
+    }
+  fail(c, ERR_unsupported, LOC_NONE, "is %s, which is not quantised: expected an ONNX file",
+       m->reader ? m->reader->name : "a program");
+}
+
+IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
+  API_CALL(m, quantize(m, o, out));
+}

@@ -1,0 +1,434 @@
+/* quantize_onnx.c: ONNX models, quantised by what is measured.
+ *
+ * In: an open model, examples, wishes. Out: a model whose layers have small numbers, in a file, and
+ * what that costs: layer by layer, and in the outputs, on the examples it was calibrated with and
+ * on others. Method: the model is run over the examples with the inputs of its layers as outputs;
+ * every way to choose ranges that is allowed makes a model, and the one whose outputs are nearest
+ * is taken. With a budget each layer is quantised alone to see what it costs; then the dearest are
+ * left as they are, as few as the budget allows (bisection).
+ */
+#include "api/own.h"
+#include "front/onnx/quantize.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOME_EXAMPLES = 32, SOME_LABELLED = 512 }; /* that choices are made by */
+
+typedef struct Quantize {
+  Ingot *m;
+  Ctx *c;
+  const IngotQuantize *o;
+  IngotQuantized *out;
+  QuantJob *j;
+  Examples data, holdout, some;
+  Tensor ***want_data, ***want_holdout, ***want_some; /* outputs of the model: by example, output */
+  u32 noutput;
+  const char **output;
+  QuantRange range;
+  double budget;
+  double *alone;
+  bool *by_budget;
+  Rig a, b; /* under way: closed whatever happens */
+} Quantize;
+
+/* ---- words ---- */
+
+static u32 choose_word(Ctx *c, const char *option, const char *said, const char *const *name, u32 n,
+                       u32 otherwise) {
+  Text t = text_new(&c->scratch);
+  if (!said) return otherwise;
+  Near near = near_new(said);
+  for (u32 i = 0; i < n; i++) {
+    if (!strcmp(said, name[i])) return i;
+    near_try(&near, name[i]);
+    text_fmt(&t, "%s%s", i ? ", " : "", name[i]);
+  }
+  fail(c, ERR_usage, LOC_NONE, "%s '%s': expected one of %s%s", option, said, text_cstr(&t),
+       near_text(c, &near));
+}
+
+static QuantWish read_wish(Ctx *c, const IngotQuantize *o) {
+  static const char *const types[] = {"u8", "s8"};
+  QuantWish w = {.symmetric = o->symmetric != 0, .equalize = o->equalize != 0, .block = 32};
+  w.method =
+      (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
+  bool weights = w.method == QM_weights8 || w.method == QM_weights4;
+  w.per = (QuantPer)choose_word(c, "scales per", o->per, quant_per_name, QP_COUNT,
+                                weights ? QP_group : QP_channel);
+  w.is_signed = choose_word(c, "activations", o->activations, types, 2, 0) == 1;
+  if (o->block) w.block = o->block;
+  if (w.block < 16 || w.block & (w.block - 1))
+    fail(c, ERR_usage, LOC_NONE, "blocks of %u: expected a power of 2, at least 16", w.block);
+  if (w.per == QP_group && !weights)
+    fail(c, ERR_usage, LOC_NONE, "scales per group are for the methods weights8 and weights4");
+  if (w.per != QP_group && w.method == QM_weights4)
+    fail(c, ERR_usage, LOC_NONE, "weights of 4 bits have scales per group");
+  if (!o->data && w.method == QM_static)
+    fail(c, ERR_usage, LOC_NONE,
+         "method static measures activations: it needs data, an .npz with arrays for the inputs");
+  if (!o->data && (o->holdout || o->label || o->budget || o->bias_correction))
+    fail(c, ERR_usage, LOC_NONE, "%s needs data",
+         o->holdout  ? "a holdout"
+         : o->label  ? "a label"
+         : o->budget ? "a budget"
+                     : "bias correction");
+  return w;
+}
+
+static double read_budget(Ctx *c, const char *text) {
+  char *end;
+  double x = strtod(text, &end);
+  if (end == text || *end || !isfinite(x) || x < 0)
+    fail(c, ERR_usage, LOC_NONE, "budget '%s': expected a number: dB, or points with a label",
+         text);
+  return x;
+}
+
+/* * stands for any text, ? for any character. */
+static bool matches(const char *form, const char *s) {
+  const char *star = NULL, *from = NULL;
+  while (*s) {
+    if (*form == '*') {
+      star = form++;
+      from = s;
+    } else if (*form == '?' || *form == *s) {
+      form++;
+      s++;
+    } else if (star) {
+      form = star + 1;
+      s = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (*form == '*') form++;
+  return !*form;
+}
+
+static void keep_named(Quantize *q) {
+  Ctx *c = q->c;
+  for (u32 i = 0; i < q->o->nkeep; i++) {
+    const char *form = q->o->keep[i];
+    Near near = near_new(form);
+    bool found = false;
+    for (u32 k = 0; k < q->j->layer.n; k++) {
+      QuantLayer *l = &q->j->layer.at[k];
+      bool fits = matches(form, str_text(c, l->name)) || matches(form, str_text(c, l->y));
+      near_try(&near, str_text(c, l->name));
+      l->skip |= fits;
+      found |= fits;
+    }
+    if (!found)
+      fail(c, ERR_usage, LOC_NONE,
+           "no layer '%s' to keep: expected the name of a Conv, Gemm or MatMul with constant "
+           "weights%s",
+           form, near_text(c, &near));
+  }
+}
+
+/* ---- running ---- */
+
+static Tensor *copy_value(Ctx *c, const Tensor *t) {
+  Tensor *y = tensor_new(&c->keep, t->dt, t->dim, t->rank);
+  if (t->n) memcpy((void *)(uintptr_t)y->data, t->data, tensor_bytes(t));
+  return y;
+}
+
+static void begin_rig(Quantize *q, Rig *t, const struct OnnxModel *m, QuantProbe which) {
+  rig_close(t);
+  *t = (Rig){.c = q->c, .model = text_new(&q->c->work), .file = str_text(q->c, q->m->source.file)};
+  quant_probe(q->j, m, which, &t->model);
+}
+
+/* What the model itself gives. */
+static Tensor ***run_model(Quantize *q, const Examples *e) {
+  Tensor ***out = NEWS(&q->c->keep, Tensor **, e->n + 1);
+  for (u32 i = 0; i < e->n; i++) {
+    rig_run(&q->a, e, i);
+    out[i] = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
+    for (u32 k = 0; k < q->noutput; k++) {
+      const Tensor *t = rig_value(&q->a, q->output[k]);
+      out[i][k] = t && dtype_is_float(t->dt) ? copy_value(q->c, t) : NULL;
+    }
+  }
+  return out;
+}
+
+static void want_outputs(Quantize *q) {
+  const Model *model = q->m->model;
+  q->noutput = model->noutput;
+  q->output = NEWS(&q->c->keep, const char *, q->noutput + 1);
+  for (u32 k = 0; k < q->noutput; k++) q->output[k] = str_text(q->c, model->output[k].name);
+  begin_rig(q, &q->a, model->own, QB_none);
+  q->want_data = run_model(q, &q->data);
+  q->want_holdout = run_model(q, &q->holdout);
+  u32 most = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
+  u32 step = (q->data.n + most - 1) / most;
+  if (!step) step = 1;
+  q->some = api_some(&q->data, &q->c->keep, 0, q->data.n, step);
+  q->want_some = NEWS(&q->c->keep, Tensor **, q->some.n + 1);
+  for (u32 i = 0; i < q->some.n; i++) q->want_some[i] = q->want_data[i * step];
+  rig_close(&q->a);
+}
+
+/* ---- errors ---- */
+
+/* Of the rows of the first output that is a float, those whose largest number is where the label
+ * says. */
+static u32 count_right(const Quantize *q, Tensor **out, const Examples *e, u32 i) {
+  const Tensor *t = NULL;
+  u32 right = 0;
+  for (u32 k = 0; k < q->noutput && !t; k++) t = out[k];
+  if (!t || !e->per_label || t->n % e->per_label) return 0;
+  u64 n = t->n / e->per_label;
+  for (u32 r = 0; r < e->per_label; r++) {
+    u64 best = 0;
+    for (u64 k = 1; k < n; k++)
+      if (tensor_get(t, r * n + k).f > tensor_get(t, r * n + best).f) best = k;
+    right += (i64)best == e->label[i * e->per_label + r];
+  }
+  return right;
+}
+
+/* Outputs of several kinds count alike: their relative errors are averaged. */
+static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples *e, u32 right,
+                             u32 was) {
+  IngotLoss l = {.examples = e->n, .accuracy = NAN, .was = NAN};
+  double ratio = 0;
+  u32 kinds = 0;
+  Sums all = {0};
+  for (u32 k = 0; k < q->noutput; k++) {
+    if (!sums[k].n) continue;
+    if (sums[k].signal > 0) ratio += sums[k].noise / sums[k].signal;
+    all.noise += sums[k].noise;
+    all.n += sums[k].n;
+    all.most = fmax(all.most, sums[k].most);
+    kinds++;
+  }
+  l.sqnr = !kinds ? (double)NAN : ratio > 0 ? -10 * log10(ratio / kinds) : (double)INFINITY;
+  l.mse = sums_mse(&all);
+  l.max_error = all.most;
+  if (e->label && e->n) {
+    double of = 100.0 / ((double)e->n * e->per_label);
+    l.accuracy = right * of;
+    l.was = was * of;
+  }
+  return l;
+}
+
+/* The model in rig b over examples, against outputs that are known. layers: sums of the errors of
+ * results, against rig a; NULL: not wanted. */
+static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, Sums *layers) {
+  Sums *sums = NEWS(&q->c->keep, Sums, q->noutput + 1);
+  Tensor **have = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
+  u32 right = 0, was = 0;
+  for (u32 i = 0; i < e->n; i++) {
+    rig_run(&q->b, e, i);
+    for (u32 k = 0; k < q->noutput; k++) {
+      have[k] = (Tensor *)(uintptr_t)rig_value(&q->b, q->output[k]);
+      if (want[i][k]) sums_add(&sums[k], have[k], want[i][k]);
+      if (!want[i][k]) have[k] = NULL;
+    }
+    if (e->label) right += count_right(q, have, e, i), was += count_right(q, want[i], e, i);
+    if (!layers) continue;
+    rig_run(&q->a, e, i);
+    for (u32 k = 0; k < q->j->layer.n; k++) {
+      const char *y = str_text(q->c, q->j->layer.at[k].y);
+      sums_add(&layers[k], rig_value(&q->b, y), rig_value(&q->a, y));
+    }
+  }
+  return finish_loss(q, sums, e, right, was);
+}
+
+/* Of the layers that are not skipped, on some examples. */
+static IngotLoss measure_some(Quantize *q) {
+  Mark mark = arena_mark(&q->c->work);
+  begin_rig(q, &q->b, quant_make(q->j), QB_none);
+  IngotLoss l = measure(q, &q->some, q->want_some, NULL);
+  rig_close(&q->b);
+  arena_rewind(&q->c->work, mark);
+  return l;
+}
+
+/* ---- calibration ---- */
+
+static void look(Quantize *q, QuantLook what) {
+  for (u32 i = 0; i < q->data.n; i++) {
+    rig_run(&q->a, &q->data, i);
+    for (u32 k = 0; k < q->j->point.n; k++) {
+      const Tensor *t = rig_value(&q->a, str_text(q->c, q->j->point.at[k].name));
+      if (t) quant_see(q->j, k, t, what);
+    }
+  }
+}
+
+/* Which ranges: as named, or those with the least error in the outputs. */
+static void calibrate(Quantize *q) {
+  static const QuantRange tried[] = {QR_minmax, QR_mse, QR_percentile};
+  u32 asked = choose_word(q->c, "calibrate", q->o->calibrate, quant_range_name, QR_COUNT, QR_COUNT);
+  look(q, QL_range);
+  if (asked != QR_minmax && asked != QR_average) look(q, QL_bins);
+  q->range = (QuantRange)asked;
+  if (asked == QR_COUNT) {
+    double best = -INFINITY;
+    q->range = QR_minmax;
+    for (u32 i = 0; i < sizeof tried / sizeof *tried; i++) {
+      quant_choose(q->j, tried[i]);
+      double db = measure_some(q).sqnr;
+      if (!(db > best)) continue;
+      best = db;
+      q->range = tried[i];
+    }
+  }
+  quant_choose(q->j, q->range);
+  q->out->calibrate = quant_range_name[q->range];
+}
+
+static void learn(Quantize *q) {
+  bool ranges = q->j->wish.method == QM_static;
+  if (!ranges && !q->o->bias_correction) return;
+  begin_rig(q, &q->a, q->j->m, QB_points);
+  if (ranges) calibrate(q);
+  if (q->o->bias_correction) {
+    look(q, QL_means);
+    quant_correct(q->j);
+  }
+  rig_close(&q->a);
+}
+
+/* ---- the budget ---- */
+
+static bool within(const Quantize *q, const IngotLoss *l) {
+  if (q->o->label) return l->was - l->accuracy <= q->budget;
+  return !(l->sqnr < q->budget);
+}
+
+typedef struct Cost {
+  u32 layer;
+  double db;
+} Cost;
+
+static int dearer(const void *a, const void *b) {
+  double x = ((const Cost *)a)->db, y = ((const Cost *)b)->db;
+  return x < y ? -1 : x > y;
+}
+
+static void spend(Quantize *q) {
+  QuantJob *j = q->j;
+  u32 n = 0, lo = 0;
+  Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
+  IngotLoss all = measure_some(q);
+  if (within(q, &all)) return;
+  for (u32 i = 0; i < j->layer.n; i++)
+    if (!j->layer.at[i].skip) cost[n++].layer = i;
+  for (u32 i = 0; i < n; i++) j->layer.at[cost[i].layer].skip = true;
+  for (u32 i = 0; i < n; i++) {
+    j->layer.at[cost[i].layer].skip = false;
+    cost[i].db = q->alone[cost[i].layer] = measure_some(q).sqnr;
+    j->layer.at[cost[i].layer].skip = true;
+  }
+  qsort(cost, n, sizeof *cost, dearer);
+  for (u32 hi = n; lo < hi;) { /* the dearest lo are too few, or lo is 0; hi are enough */
+    u32 mid = lo + (hi - lo) / 2;
+    for (u32 i = 0; i < n; i++) j->layer.at[cost[i].layer].skip = i < mid;
+    IngotLoss l = measure_some(q);
+    if (within(q, &l))
+      hi = mid;
+    else
+      lo = mid + 1;
+  }
+  for (u32 i = 0; i < n; i++) {
+    j->layer.at[cost[i].layer].skip = i < lo;
+    q->by_budget[cost[i].layer] = i < lo;
+  }
+}
+
+/* ---- what is told ---- */
+
+static void tell_layers(Quantize *q, const Sums *sums) {
+  u32 n = q->j->layer.n;
+  IngotLayer *to = NEWS(&q->c->keep, IngotLayer, n + 1);
+  for (u32 i = 0; i < n; i++) {
+    const QuantLayer *l = &q->j->layer.at[i];
+    to[i] = (IngotLayer){.name = str_text(q->c, l->name),
+                         .op = str_text(q->c, l->op),
+                         .kept = l->skip,
+                         .why = !l->skip          ? ""
+                                : q->by_budget[i] ? "the budget"
+                                                  : "asked for",
+                         .before = l->before,
+                         .after = l->after,
+                         .alone = q->alone[i],
+                         .sqnr = NAN,
+                         .mse = NAN,
+                         .max_error = NAN};
+    if (sums) {
+      to[i].sqnr = sums_sqnr(&sums[i]);
+      to[i].mse = sums_mse(&sums[i]);
+      to[i].max_error = sums[i].most;
+    } else if (l->coded && !l->skip) { /* of the weights alone: nothing was run */
+      to[i].sqnr = l->coded->sqnr;
+      to[i].mse = l->coded->mse;
+      to[i].max_error = l->coded->max_error;
+    }
+  }
+  q->out->layer = to;
+  q->out->nlayer = n;
+}
+
+/* ---- all of it ---- */
+
+static void read_data(Quantize *q) {
+  const IngotQuantize *o = q->o;
+  Examples all = api_examples(q->m, o->data, o->label);
+  u32 apart = o->holdout || all.n < 2 ? 0 : all.n / 5 ? all.n / 5 : 1;
+  q->data = api_some(&all, &q->c->keep, 0, all.n - apart, 1);
+  q->holdout = o->holdout ? api_examples(q->m, o->holdout, o->label)
+                          : api_some(&all, &q->c->keep, all.n - apart, apart, 1);
+  want_outputs(q);
+}
+
+static void work(Ctx *c, void *arg) {
+  Quantize *q = arg;
+  QuantWish w = read_wish(c, q->o);
+  q->out->method = quant_method_name[w.method];
+  if (q->o->budget) q->budget = read_budget(c, q->o->budget);
+  q->j = quant_open(c, q->m->model, q->m->source.path, &w);
+  u32 n = q->j->layer.n;
+  if (!n && w.method != QM_f16 && w.method != QM_bf16)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "has nothing to quantise: no Conv, Gemm or MatMul with constant f32 weights");
+  q->alone = NEWS(&c->keep, double, n + 1);
+  q->by_budget = NEWS(&c->keep, bool, n + 1);
+  for (u32 i = 0; i < n; i++) q->alone[i] = NAN;
+  keep_named(q);
+  if (q->o->data) {
+    read_data(q);
+    learn(q);
+    if (q->o->budget) spend(q);
+  }
+  struct OnnxModel *made = quant_make(q->j);
+  Sums *sums = q->o->data ? NEWS(&c->keep, Sums, n + 1) : NULL;
+  for (u32 i = 0; !sums && i < n; i++)
+    if (!q->j->layer.at[i].skip) quant_code(q->j, &q->j->layer.at[i]);
+  if (sums) {
+    begin_rig(q, &q->a, q->j->m, QB_results);
+    begin_rig(q, &q->b, made, QB_results);
+    q->out->data = measure(q, &q->data, q->want_data, sums);
+    begin_rig(q, &q->b, made, QB_none);
+    q->out->holdout = measure(q, &q->holdout, q->want_holdout, NULL);
+  }
+  tell_layers(q, sums);
+  q->out->before = quant_source_bytes(&q->m->source, q->m->model);
+  q->out->after = quant_write(q->j, made, q->o->output);
+}
+
+void api_quantize_onnx(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
+  Quantize q = {.m = m, .c = m->c, .o = o, .out = out};
+  Err e = ctx_protect(m->c, work, &q);
+  rig_close(&q.a);
+  rig_close(&q.b);
+  if (e) longjmp(*m->c->door, (int)e);
+}

@@ -1,0 +1,102 @@
+/* quantize_run.c: models in memory over examples.
+ *
+ * In: bytes of an ONNX model, and inputs. Out: its outputs, run by run, by the machine for bytecode
+ * (engine vm), which needs no compiler; sums of errors. A rig keeps its session as long as the
+ * shapes of inputs stay the same, and opens another one when they change.
+ */
+#include "api/own.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_shapes(const Examples *e, Tensor **a, Tensor **b) {
+  for (u32 k = 0; k < e->ninput; k++) {
+    if (a[k]->rank != b[k]->rank || a[k]->dt != b[k]->dt) return false;
+    for (u32 i = 0; i < a[k]->rank; i++)
+      if (a[k]->dim[i] != b[k]->dim[i]) return false;
+  }
+  return true;
+}
+
+void rig_close(Rig *t) {
+  ingot_free(t->s);
+  t->s = NULL;
+}
+
+static void open_rig(Rig *t) {
+  IngotAlloc alloc = {t->c->alloc.resize, t->c->alloc.user};
+  rig_close(t);
+  t->s = ingot_new(&alloc);
+  if (!t->s) fail(t->c, ERR_system, LOC_NONE, "out of memory");
+  ingot_open_bytes(t->s, t->model.at, t->model.n, t->file);
+}
+
+static void set_host(Ctx *c, void *arg) {
+  (void)c;
+  api_host(arg);
+}
+
+static IngotStatus attempt(Rig *t, const Examples *e, u32 i) {
+  Ingot *s = t->s;
+  IngotStatus r = INGOT_OK;
+  for (u32 k = 0; !r && k < e->ninput; k++) {
+    IngotTensor x = api_tensor(s, 0, e->at[i][k]);
+    x.name = str_text(t->c, e->name[k]);
+    r = ingot_input(s, &x);
+  }
+  if (!r && !t->last) r = api_call(s, set_host, s);
+  if (!r) r = ingot_run(s, "vm", 0);
+  return r;
+}
+
+static _Noreturn void fail_as(Ctx *c, const Ingot *s, IngotStatus r, u32 i) {
+  const char *text = NULL;
+  int is_warning;
+  for (u32 k = 0; k < ingot_message_count(s); k++) {
+    const char *x = ingot_message(s, k, &is_warning);
+    if (!is_warning) text = x;
+  }
+  fail(c, (Err)r, LOC_NONE, "example %u: %s", i, text ? text : "the model cannot be run");
+}
+
+void rig_run(Rig *t, const Examples *e, u32 i) {
+  bool kept = t->s && t->last && same_shapes(e, t->last, e->at[i]);
+  if (!kept) {
+    open_rig(t);
+    t->last = NULL;
+  }
+  IngotStatus r = attempt(t, e, i);
+  if (r && kept) { /* contents may decide shapes */
+    open_rig(t);
+    t->last = NULL;
+    r = attempt(t, e, i);
+  }
+  if (r) fail_as(t->c, t->s, r, i);
+  t->last = e->at[i];
+}
+
+const Tensor *rig_value(const Rig *t, const char *name) {
+  for (u32 i = 0; i < t->s->run.nout; i++)
+    if (!strcmp(str_text(t->s->c, api_result_name(t->s, i)), name)) return t->s->run.out[i];
+  return NULL;
+}
+
+void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
+  if (!have || !want || have->n != want->n || !dtype_is_float(want->dt)) return;
+  for (u64 i = 0; i < want->n; i++) {
+    double x = tensor_get(want, i).f, e = tensor_get(have, i).f - x;
+    s->signal += x * x;
+    s->noise += e * e;
+    s->most = fmax(s->most, fabs(e));
+  }
+  s->n += want->n;
+}
+
+double sums_sqnr(const Sums *s) {
+  if (!s->n) return NAN;
+  return s->noise > 0 ? 10 * log10(s->signal / s->noise) : INFINITY;
+}
+
+double sums_mse(const Sums *s) {
+  return s->n ? s->noise / (double)s->n : NAN;
+}

@@ -1,0 +1,231 @@
+/* quant_fold.c: what is done to a model before its numbers become small.
+ *
+ * In: the graph of a job. Out: the same function in exact arithmetic, with
+ *   - BatchNormalization with constant statistics folded into the Conv that alone feeds it, as ONNX
+ *     Runtime does before it quantises: the weights that are rounded are those that are multiplied;
+ *   - constant matrices behind a Transpose turned now;
+ *   - (equalize) channels between two convolutions scaled so that the weights on both sides have
+ * the same range: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
+ *     Correction, 2019. Only where nothing or a Relu stands between, which scales pass through.
+ */
+#include "front/onnx/edit.h"
+#include "front/onnx/quantize.h"
+#include <math.h>
+#include <string.h>
+
+static bool is_op(const QuantJob *j, const OnnxNode *n, const char *op) {
+  return str_is(j->c, n->op, op) && (!n->domain || str_is(j->c, n->domain, "ai.onnx"));
+}
+
+static u32 readers_of(const QuantJob *j, Str name) {
+  u32 *n = map_get(&j->readers, name);
+  return n ? *n : 0;
+}
+
+static Tensor *copy_of(QuantJob *j, const Tensor *t) {
+  Tensor *y = tensor_new(&j->c->keep, DT_f32, t->dim, t->rank);
+  memcpy((void *)(uintptr_t)y->data, t->data, tensor_bytes(t));
+  return y;
+}
+
+static float *numbers(const Tensor *t) {
+  return (float *)(uintptr_t)t->data;
+}
+
+/* Puts elements under a name of their own, so that others who read the old one see no change. */
+static void give(QuantJob *j, OnnxNode *n, u32 operand, const Tensor *t, const char *end) {
+  Str old = operand < n->in.n ? n->in.at[operand] : n->out.at[0];
+  Str name = onnx_fresh(j->c, &j->taken, str_text(j->c, old), end);
+  onnx_put_init(j->c, j->m->graph, name, t);
+  *map_put(&j->init, name) = j->m->graph->inits.n;
+  while (n->in.n <= operand) *vec_push(&j->c->work, &n->in) = 0;
+  n->in.at[operand] = name;
+  n->edited = true;
+}
+
+/* ---- normalisation ---- */
+
+enum { BN_scale = 1, BN_bias, BN_mean, BN_var };
+
+static bool fold_norm(QuantJob *j, OnnxNode *bn) {
+  OnnxGraph *g = j->m->graph;
+  u32 *by = bn->in.n == 5 ? map_get(&j->maker, bn->in.at[0]) : NULL;
+  OnnxNode *conv = by ? &g->nodes.at[*by - 1] : NULL;
+  if (!conv || !is_op(j, conv, "Conv") || readers_of(j, bn->in.at[0]) != 1) return false;
+  if (bn->out.n != 1 || onnx_get_int(j->c, bn, "training_mode", 0) || conv->in.n < 2) return false;
+  const Tensor *w = quant_constant(j, conv->in.at[1]), *b = NULL, *of[5] = {NULL};
+  if (conv->in.n > 2 && conv->in.at[2] && !(b = quant_constant(j, conv->in.at[2]))) return false;
+  if (!w || w->rank < 3) return false;
+  i64 n = w->dim[0];
+  for (u32 i = BN_scale; i <= BN_var; i++) {
+    of[i] = quant_constant(j, bn->in.at[i]);
+    if (!of[i] || of[i]->rank != 1 || of[i]->dim[0] != n) return false;
+  }
+  double eps = (double)onnx_get_float(j->c, bn, "epsilon", 1e-5f);
+  Tensor *w2 = copy_of(j, w), *b2 = tensor_new(&j->c->keep, DT_f32, &n, 1);
+  u64 per = w->n / (u64)n;
+  for (i64 i = 0; i < n; i++) {
+    u64 at = (u64)i;
+    double f = tensor_get(of[BN_scale], at).f / sqrt(tensor_get(of[BN_var], at).f + eps);
+    double was = b ? tensor_get(b, at).f : 0;
+    for (u64 k = 0; k < per; k++) numbers(w2)[at * per + k] *= (float)f;
+    numbers(b2)[i] =
+        (float)((was - tensor_get(of[BN_mean], at).f) * f + tensor_get(of[BN_bias], at).f);
+  }
+  give(j, conv, 1, w2, "_folded");
+  give(j, conv, 2, b2, conv->in.n > 2 && conv->in.at[2] ? "_folded" : "_bias");
+  conv->out.at[0] = bn->out.at[0];
+  bn->out.n = 0; /* taken out below */
+  return true;
+}
+
+/* ---- transposes ---- */
+
+static bool fold_turn(QuantJob *j, OnnxNode *n) {
+  const OnnxAttr *perm = onnx_attr(j->c, n, "perm");
+  if (n->in.n != 1 || n->out.n != 1 || readers_of(j, n->out.at[0]) == 0) return false;
+  if (perm && (perm->ints.n != 2 || perm->ints.at[0] != 1)) return false;
+  const Tensor *t = quant_constant(j, n->in.at[0]);
+  if (!t || t->rank != 2) return false;
+  for (u32 i = 0; i < j->m->graph->outputs.n; i++)
+    if (j->m->graph->outputs.at[i].name == n->out.at[0]) return false;
+  i64 dim[2] = {t->dim[1], t->dim[0]};
+  Tensor *y = tensor_new(&j->c->keep, DT_f32, dim, 2);
+  for (i64 r = 0; r < dim[1]; r++)
+    for (i64 k = 0; k < dim[0]; k++)
+      tensor_set(y, (u64)(k * dim[1] + r), tensor_get(t, (u64)(r * dim[0] + k)));
+  onnx_put_init(j->c, j->m->graph, n->out.at[0], y);
+  *map_put(&j->init, n->out.at[0]) = j->m->graph->inits.n;
+  n->out.n = 0;
+  return true;
+}
+
+/* Initializers that nobody reads any more. */
+static void drop_unread(QuantJob *j, Map *before) {
+  OnnxGraph *g = j->m->graph;
+  VEC(Str) gone = {0};
+  for (u32 i = 0; i < g->inits.n; i++)
+    if (map_get(before, g->inits.at[i].name) && !readers_of(j, g->inits.at[i].name))
+      *vec_push(&j->c->work, &gone) = g->inits.at[i].name;
+  for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
+}
+
+void quant_fold(QuantJob *j) {
+  OnnxGraph *g = j->m->graph;
+  Map read = map_copy(&j->c->work, &j->readers);
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    OnnxNode *n = &g->nodes.at[i];
+    if (is_op(j, n, "BatchNormalization")) fold_norm(j, n);
+    if (is_op(j, n, "Transpose")) fold_turn(j, n);
+  }
+  u32 k = 0;
+  for (u32 i = 0; i < g->nodes.n; i++)
+    if (g->nodes.at[i].out.n) g->nodes.at[k++] = g->nodes.at[i];
+  bool changed = k < g->nodes.n;
+  g->nodes.n = k;
+  if (!changed) return;
+  quant_index(j);
+  drop_unread(j, &read);
+  quant_index(j);
+}
+
+/* ---- equalisation ---- */
+
+static const OnnxNode *only_reader(const QuantJob *j, Str name) {
+  const OnnxGraph *g = j->m->graph;
+  if (readers_of(j, name) != 1) return NULL;
+  for (u32 i = 0; i < g->nodes.n; i++)
+    for (u32 k = 0; k < g->nodes.at[i].in.n; k++)
+      if (g->nodes.at[i].in.at[k] == name) return &g->nodes.at[i];
+  return NULL;
+}
+
+static QuantLayer *layer_at(QuantJob *j, const OnnxNode *n) {
+  for (u32 i = 0; n && i < j->layer.n; i++)
+    if (&j->m->graph->nodes.at[j->layer.at[i].node] == n) return &j->layer.at[i];
+  return NULL;
+}
+
+/* The convolution that alone reads what l makes. */
+static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
+  const OnnxNode *n = only_reader(j, l->y);
+  if (n && is_op(j, n, "Relu")) n = only_reader(j, n->out.at[0]);
+  QuantLayer *to = layer_at(j, n);
+  return to && n->in.at[0] == to->x && is_op(j, n, "Conv") ? to : NULL;
+}
+
+static i64 groups_of(const QuantJob *j, const QuantLayer *l) {
+  return onnx_get_int(j->c, &j->m->graph->nodes.at[l->node], "group", 1);
+}
+
+/* Weights of l that read its input channel ch: first, and how far apart runs of `run` lie. */
+typedef struct ChannelUse {
+  u64 first, step, run, count;
+} ChannelUse;
+
+static ChannelUse reads_of(const QuantLayer *l, i64 groups, i64 ch) {
+  i64 in = l->weight->dim[1], out = l->weight->dim[0], per = out / groups;
+  u64 run = l->weight->n / (u64)(in * out);
+  i64 g = ch / in;
+  return (ChannelUse){.first = ((u64)(g * per * in) + (u64)(ch % in)) * run,
+                      .step = (u64)in * run,
+                      .run = run,
+                      .count = (u64)per};
+}
+
+static double far_of(const float *w, ChannelUse r) {
+  double far = 0;
+  for (u64 i = 0; i < r.count; i++)
+    for (u64 k = 0; k < r.run; k++) far = fmax(far, fabs((double)w[r.first + i * r.step + k]));
+  return far;
+}
+
+static void scale_by(float *w, ChannelUse r, double f) {
+  for (u64 i = 0; i < r.count; i++)
+    for (u64 k = 0; k < r.run; k++) w[r.first + i * r.step + k] *= (float)f;
+}
+
+static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
+  i64 n = a->weight->dim[0], groups = groups_of(j, b);
+  u64 per = a->weight->n / (u64)n;
+  if (groups < 1 || b->weight->dim[1] * groups != n || b->weight->dim[0] % groups) return;
+  float *wa = numbers(a->weight), *wb = numbers(b->weight), *ba = a->bias ? numbers(a->bias) : NULL;
+  for (i64 i = 0; i < n; i++) {
+    ChannelUse mine = {.first = (u64)i * per, .step = per, .run = per, .count = 1};
+    ChannelUse theirs = reads_of(b, groups, i);
+    double ra = far_of(wa, mine), rb = far_of(wb, theirs);
+    if (!(ra > 0) || !(rb > 0)) continue;
+    double s = sqrt(ra / rb); /* both sides then reach as far */
+    if (!(s > 1e-4 && s < 1e4)) continue;
+    scale_by(wa, mine, 1 / s);
+    scale_by(wb, theirs, s);
+    if (ba) ba[i] = (float)(ba[i] / s);
+  }
+}
+
+enum { EQUAL_ROUNDS = 8 }; /* a layer is in two pairs: ranges settle after a few */
+
+void quant_equalize(QuantJob *j) {
+  Map read = map_copy(&j->c->work, &j->readers);
+  for (u32 i = 0; i < j->layer.n; i++) { /* elements that can be changed */
+    QuantLayer *l = &j->layer.at[i];
+    OnnxNode *n = &j->m->graph->nodes.at[l->node];
+    l->weight = copy_of(j, l->weight);
+    give(j, n, 1, l->weight, "_equal");
+    l->w = n->in.at[1];
+    if (!l->bias) continue;
+    l->bias = copy_of(j, l->bias);
+    give(j, n, 2, l->bias, "_equal");
+    l->b = n->in.at[2];
+  }
+  for (u32 round = 0; round < EQUAL_ROUNDS; round++)
+    for (u32 i = 0; i < j->layer.n; i++) {
+      QuantLayer *to = is_op(j, &j->m->graph->nodes.at[j->layer.at[i].node], "Conv")
+                           ? next_layer(j, &j->layer.at[i])
+                           : NULL;
+      if (to) equalize(j, &j->layer.at[i], to);
+    }
+  quant_index(j);
+  drop_unread(j, &read);
+  quant_index(j);
+}

@@ -1,0 +1,208 @@
+/* quant_layers.c: what of a model is quantised.
+ *
+ * In: a decoded model. Out: a QuantJob: a copy of it with normalisations folded, its layers, and
+ * the tensors that these read. A layer is a Conv, Gemm or MatMul of the main graph whose weights
+ * are an initializer, or the value of a Constant, of f32. Products of two computed matrices,
+ * recurrent layers and everything in sub-graphs and functions stay as they are.
+ */
+#include "front/onnx/edit.h"
+#include "front/onnx/quantize.h"
+#include <string.h>
+
+const char *const quant_method_name[QM_COUNT] = {"static",   "dynamic", "weights8",
+                                                 "weights4", "f16",     "bf16"};
+const char *const quant_range_name[QR_COUNT] = {"minmax", "average", "percentile", "entropy",
+                                                "mse"};
+const char *const quant_per_name[QP_COUNT] = {"channel", "tensor", "group"};
+
+/* A value that a sub-graph reads has a reader that is not seen: such names count twice. */
+static void count_inner(QuantJob *j, const OnnxGraph *g, bool inner) {
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    for (u32 k = 0; inner && k < n->in.n; k++) *map_put(&j->readers, n->in.at[k]) += 2;
+    for (u32 k = 0; k < n->attrs.n; k++) {
+      const OnnxAttr *a = &n->attrs.at[k];
+      if (a->g) count_inner(j, a->g, true);
+      for (u32 x = 0; x < a->graphs.n; x++) count_inner(j, a->graphs.at[x], true);
+    }
+  }
+}
+
+void quant_index(QuantJob *j) {
+  const OnnxGraph *g = j->m->graph;
+  Arena *a = &j->c->work;
+  j->init = map_new(a);
+  j->maker = map_new(a);
+  j->readers = map_new(a);
+  for (u32 i = 0; i < g->inits.n; i++) *map_put(&j->init, g->inits.at[i].name) = i + 1;
+  for (u32 i = 0; i < g->outputs.n; i++) *map_put(&j->readers, g->outputs.at[i].name) += 1;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    for (u32 k = 0; k < n->in.n; k++) *map_put(&j->readers, n->in.at[k]) += 1;
+    for (u32 k = 0; k < n->out.n; k++)
+      if (n->out.at[k]) *map_put(&j->maker, n->out.at[k]) = i + 1;
+  }
+  count_inner(j, g, false);
+}
+
+const Tensor *quant_constant(QuantJob *j, Str name) {
+  const OnnxGraph *g = j->m->graph;
+  const OnnxTensor *t = NULL;
+  u32 *at = map_get(&j->init, name), *by = map_get(&j->maker, name);
+  if (at) {
+    t = &g->inits.at[*at - 1];
+  } else if (by && str_is(j->c, g->nodes.at[*by - 1].op, "Constant")) {
+    const OnnxAttr *a = onnx_attr(j->c, &g->nodes.at[*by - 1], "value");
+    t = a && a->type == OA_tensor ? a->t : NULL;
+  }
+  if (!t || t->dt != DT_f32) return NULL;
+  const Tensor *x = onnx_tensor(j->c, t, j->path, LOC_NONE, &j->c->keep);
+  if ((uintptr_t)x->data % sizeof(float) == 0) return x;
+  return tensor_wrap(&j->c->keep, DT_f32, x->dim, x->rank,
+                     arena_copy(&j->c->keep, x->data, tensor_bytes(x)));
+}
+
+static bool is_input(const QuantJob *j, Str name) {
+  for (u32 i = 0; i < j->m->graph->inputs.n; i++)
+    if (j->m->graph->inputs.at[i].name == name) return true;
+  return false;
+}
+
+static u32 point_of(QuantJob *j, Str name, i32 axis) {
+  for (u32 i = 0; i < j->point.n; i++)
+    if (j->point.at[i].name == name) return i;
+  *vec_push(&j->c->keep, &j->point) =
+      (QuantPoint){.name = name, .axis = axis, .lo = 0, .hi = 0, .from = 0, .to = 0};
+  return j->point.n - 1;
+}
+
+/* The constant that an Add behind a MatMul adds to its columns; 0: there is none. */
+static Str bias_behind(QuantJob *j, Str y, i64 columns) {
+  const OnnxGraph *g = j->m->graph;
+  u32 *uses = map_get(&j->readers, y);
+  if (!uses || *uses != 1) return 0;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    if (!str_is(j->c, n->op, "Add") || n->domain || n->in.n != 2) continue;
+    if (n->in.at[0] != y && n->in.at[1] != y) continue;
+    Str b = n->in.at[n->in.at[0] == y];
+    const Tensor *t = quant_constant(j, b);
+    u32 *shared = map_get(&j->readers, b);
+    return t && t->rank == 1 && t->dim[0] == columns && shared && *shared == 1 ? b : 0;
+  }
+  return 0;
+}
+
+static bool is_plain(const QuantJob *j, const OnnxNode *n, const char *op) {
+  return str_is(j->c, n->op, op) && (!n->domain || str_is(j->c, n->domain, "ai.onnx"));
+}
+
+/* Is node i a layer? Fills *l. */
+static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
+  Ctx *c = j->c;
+  const OnnxNode *n = &j->m->graph->nodes.at[i];
+  bool conv = is_plain(j, n, "Conv"), gemm = is_plain(j, n, "Gemm"),
+       product = is_plain(j, n, "MatMul");
+  if ((!conv && !gemm && !product) || n->in.n < 2 || n->out.n != 1) return false;
+  *l = (QuantLayer){.name = n->name ? n->name : n->out.at[0],
+                    .op = n->op,
+                    .x = n->in.at[0],
+                    .w = n->in.at[1],
+                    .b = n->in.n > 2 ? n->in.at[2] : 0,
+                    .y = n->out.at[0],
+                    .node = i};
+  l->weight = quant_constant(j, l->w);
+  l->bias = l->b ? quant_constant(j, l->b) : NULL;
+  if (!l->weight || (l->b && !l->bias) || quant_constant(j, l->x)) return false;
+  if (is_input(j, l->w) && !map_get(&j->init, l->w)) return false;
+  if (conv) {
+    l->axis = 0;
+    if (l->weight->rank < 3 || (l->bias && l->bias->rank != 1)) return false;
+  } else {
+    if (l->weight->rank != 2) return false;
+    bool turned = gemm && onnx_get_int(c, n, "transB", 0);
+    l->axis = turned ? 0 : 1;
+    if (gemm && (onnx_get_int(c, n, "transA", 0) || onnx_get_float(c, n, "alpha", 1) != 1 ||
+                 onnx_get_float(c, n, "beta", 1) != 1))
+      return false;
+    i64 columns = l->weight->dim[l->axis];
+    if (l->bias && (l->bias->rank != 1 || l->bias->dim[0] != columns)) return false;
+    if (product) l->late_bias = bias_behind(j, l->y, columns);
+  }
+  if (!l->weight->n || l->weight->n < 2) return false;
+  l->before = tensor_bytes(l->weight);
+  l->after = l->before;
+  l->point = point_of(j, l->x, conv ? 1 : -1);
+  return true;
+}
+
+QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *w) {
+  QuantJob *j = NEW(&c->work, QuantJob);
+  *j = (QuantJob){.c = c, .wish = *w, .path = path, .m = onnx_copy(c, m->own)};
+  j->taken = onnx_names(c, j->m->graph);
+  quant_index(j);
+  quant_fold(j);
+  quant_index(j);
+  for (u32 i = 0; i < j->m->graph->nodes.n; i++) {
+    QuantLayer l;
+    if (match_layer(j, i, &l)) *vec_push(&c->keep, &j->layer) = l;
+  }
+  if (w->equalize) quant_equalize(j);
+  bool conv = false;
+  for (u32 i = 0; i < j->layer.n; i++) conv |= j->layer.at[i].weight->rank > 2;
+  if (w->method != QM_weights4 || !conv) return j;
+  j->four = onnx_raise(c, j->m, 21);
+  quant_index(j);
+  if (!j->four)
+    warn(c, LOC_NONE,
+         "convolutions get weights of 8 bits: 4 need version 21 of the operators of ONNX, to which "
+         "this model is not converted");
+  return j;
+}
+
+/* ---- values to look at ---- */
+
+static void show_value(QuantJob *j, OnnxModel *m, Str name) {
+  OnnxGraph *g = m->graph;
+  for (u32 i = 0; i < g->outputs.n; i++)
+    if (g->outputs.at[i].name == name) return;
+  *vec_push(&j->c->work, &g->outputs) = (DeclValue){.name = name};
+}
+
+void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, Text *to) {
+  OnnxModel *shown = onnx_copy(j->c, m);
+  for (u32 i = 0; which == QB_points && i < j->point.n; i++)
+    show_value(j, shown, j->point.at[i].name);
+  for (u32 i = 0; which == QB_results && i < j->layer.n; i++)
+    show_value(j, shown, j->layer.at[i].y);
+  OnnxOut out = {.model = *to, .side = text_new(&j->c->work), .from = j->path};
+  onnx_write(j->c, shown, &out);
+  *to = out.model;
+}
+
+u64 quant_write(QuantJob *j, const OnnxModel *m, const char *path) {
+  Ctx *c = j->c;
+  const char *slash = strrchr(path, '/');
+  Str beside = str_fmt(c, "%s.data", path), name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
+  OnnxOut out = {.model = text_new(&c->work),
+                 .side = text_new(&c->work),
+                 .side_name = str_text(c, name),
+                 .side_from = SIDE_FROM,
+                 .from = j->path};
+  onnx_write(c, m, &out);
+  FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
+                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
+  files_write(c, f, out.side.n ? 2 : 1);
+  return out.model.n + out.side.n;
+}
+
+u64 quant_source_bytes(const Source *s, const Model *m) {
+  const OnnxModel *om = m->own;
+  u64 n = s->n, count;
+  for (u32 i = 0; i < om->graph->inits.n; i++) {
+    const OnnxTensor *t = &om->graph->inits.at[i];
+    if (t->is_external && shape_count(t->dims.at, t->dims.n, &count))
+      n += count * dtype_bytes(t->dt);
+  }
+  return n;
+}

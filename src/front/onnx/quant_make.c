@@ -1,0 +1,474 @@
+/* quant_make.c: a model whose layers have small numbers.
+ *
+ * In: a job with ranges (static) and the layers to leave out. Out: a model of its own that ONNX
+ * Runtime runs:
+ *   static    x -> QuantizeLinear -> DequantizeLinear -> layer, weights and bias behind
+ *             DequantizeLinear too (QDQ); everybody reads x as the bytes have it, so that nothing
+ * is stored twice. Bytes go through pools and reshapes in front, which do not change them. dynamic
+ * x -> DynamicQuantizeLinear -> MatMulInteger or ConvInteger -> float, times both scales weights*
+ * MatMulNBits, or weights behind DequantizeLinear f16, bf16 weights behind Cast Initializers that
+ * nobody reads any more are left out.
+ */
+#include "front/onnx/edit.h"
+#include "front/onnx/quantize.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct QuantMake {
+  QuantJob *j;
+  Ctx *c;
+  OnnxModel *m;
+  OnnxGraph *g;
+  Map taken;
+  Map bytes;          /* Str x -> Str of its dequantised form, or of the result of Cast */
+  Map scale, zero;    /* dynamic: Str x -> Str */
+  const char *linear; /* domain of QuantizeLinear and DequantizeLinear */
+} QuantMake;
+
+static Str fresh(QuantMake *k, Str stem, const char *end) {
+  return onnx_fresh(k->c, &k->taken, str_text(k->c, stem), end);
+}
+
+static Tensor *new_tensor(QuantMake *k, DType dt, const i64 *dim, u32 rank) {
+  return tensor_new(&k->c->work, dt, dim, rank);
+}
+
+static Str put_tensor(QuantMake *k, Str stem, const char *end, const Tensor *t) {
+  Str name = fresh(k, stem, end);
+  onnx_put_init(k->c, k->g, name, t);
+  return name;
+}
+
+static Str put_number(QuantMake *k, Str stem, const char *end, DType dt, Scalar x) {
+  Tensor *t = new_tensor(k, dt, NULL, 0);
+  tensor_set(t, 0, x);
+  return put_tensor(k, stem, end, t);
+}
+
+/* A node with one result, named after that. */
+static OnnxNode *put_node(QuantMake *k, const char *op, const char *domain, const Str *in, u32 nin,
+                          Str out) {
+  Str name = str_fmt(k->c, "%s_%s", str_text(k->c, out), op);
+  OnnxNode *n = onnx_add_node(k->c, k->g, op, domain, name);
+  for (u32 i = 0; i < nin; i++) onnx_node_in(k->c, n, in[i]);
+  onnx_node_out(k->c, n, out);
+  return n;
+}
+
+/* The node of a layer; adding nodes moves it. */
+static OnnxNode *node_of(QuantMake *k, const QuantLayer *l) {
+  OnnxNode *n = &k->g->nodes.at[l->node];
+  n->edited = true;
+  return n;
+}
+
+static void set_in(QuantMake *k, const QuantLayer *l, u32 operand, Str name) {
+  OnnxNode *n = node_of(k, l);
+  while (n->in.n <= operand) *vec_push(&k->c->work, &n->in) = 0;
+  n->in.at[operand] = name;
+}
+
+/* ---- static ---- */
+
+/* x as its bytes have it, behind a pair of nodes. */
+static Str through_bytes(QuantMake *k, Str x, float scale, i32 zero) {
+  DType dt = k->j->wish.is_signed ? DT_i8 : DT_u8;
+  Str s = put_number(k, x, "_scale", DT_f32, (Scalar){.f = (double)scale});
+  Str z = put_number(k, x, "_zero_point", dt, (Scalar){.i = zero});
+  Str q = fresh(k, x, "_quantized"), d = fresh(k, x, "_dequantized");
+  put_node(k, "QuantizeLinear", k->linear, (Str[]){x, s, z}, 3, q);
+  put_node(k, "DequantizeLinear", k->linear, (Str[]){q, s, z}, 3, d);
+  return d;
+}
+
+static u32 readers_of(const QuantMake *k, Str name) {
+  u32 *n = map_get(&k->j->readers, name);
+  return n ? *n : 0;
+}
+
+/* Does the node only move elements, or pick the largest? Then its bytes are those of its input. */
+static bool moves_bytes(const QuantMake *k, const OnnxNode *n) {
+  static const char *const ops[] = {"MaxPool", "Flatten",   "Reshape",
+                                    "Squeeze", "Unsqueeze", "Transpose"};
+  for (u32 i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (str_is(k->c, n->op, ops[i]) && !n->domain && n->out.n == 1) return true;
+  return false;
+}
+
+/* Who reads x in the main graph reads `by` instead, but layers that stay as they are. */
+static void redirect(QuantMake *k, Str x, Str by) {
+  for (u32 i = 0; i < k->j->m->graph->nodes.n; i++) {
+    bool skip = false;
+    for (u32 l = 0; l < k->j->layer.n; l++)
+      skip |= k->j->layer.at[l].node == i && k->j->layer.at[l].skip;
+    OnnxNode *n = &k->g->nodes.at[i];
+    for (u32 o = 0; !skip && o < n->in.n; o++)
+      if (n->in.at[o] == x) {
+        n->in.at[o] = by;
+        n->edited = true;
+      }
+  }
+}
+
+/* Bytes of x. Where x is a pool or a view of a tensor that nobody else reads, that one's too. */
+static void make_bytes(QuantMake *k, const QuantPoint *p) {
+  float scale;
+  i32 zero;
+  quant_scale(k->j, p, &scale, &zero);
+  Str d = through_bytes(k, p->name, scale, zero), x = p->name;
+  *map_put(&k->bytes, p->name) = d;
+  redirect(k, p->name, d);
+  for (;;) {
+    u32 *by = map_get(&k->j->maker, x);
+    const OnnxNode *n = by ? &k->j->m->graph->nodes.at[*by - 1] : NULL;
+    if (!n || !moves_bytes(k, n) || !n->in.n) return;
+    x = n->in.at[0];
+    if (readers_of(k, x) != 1 || !map_get(&k->j->maker, x) || map_get(&k->bytes, x)) return;
+    d = through_bytes(k, x, scale, zero);
+    *map_put(&k->bytes, x) = d;
+    redirect(k, x, d);
+  }
+}
+
+/* Bytes of scales: one for each channel, or one. */
+static Str put_scales(QuantMake *k, const QuantLayer *l, const Coded *q) {
+  i64 n = l->weight->dim[l->axis];
+  Tensor *t = new_tensor(k, DT_f32, &n, q->per_row ? 1 : 0);
+  memcpy((void *)(uintptr_t)t->data, q->scale, tensor_bytes(t));
+  return put_tensor(k, l->w, "_scale", t);
+}
+
+static Str put_zeros(QuantMake *k, const QuantLayer *l, const Coded *q, DType dt) {
+  i64 n = l->weight->dim[l->axis];
+  return put_tensor(k, l->w, "_zero_point", new_tensor(k, dt, &n, q->per_row ? 1 : 0));
+}
+
+/* Weights behind DequantizeLinear. */
+static void make_weights(QuantMake *k, QuantLayer *l) {
+  const Coded *q = quant_code(k->j, l);
+  bool four = quant_bits(k->j, l) == 4;
+  DType dt = four ? DT_i4 : DT_i8;
+  Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
+  Str in[3] = {put_tensor(k, l->w, "_quantized", codes), put_scales(k, l, q),
+               put_zeros(k, l, q, dt)};
+  Str d = fresh(k, l->w, "_dequantized");
+  OnnxNode *n = put_node(k, "DequantizeLinear", k->linear, in, 3, d);
+  if (q->per_row) onnx_set_int(k->c, n, "axis", l->axis);
+  set_in(k, l, 1, d);
+  u64 scales = q->per_row ? (u64)l->weight->dim[l->axis] : 1;
+  l->after = (four ? (l->weight->n + 1) / 2 : l->weight->n) + 4 * scales;
+}
+
+static double bias_at(const QuantLayer *l, u64 i) {
+  return (l->bias ? tensor_get(l->bias, i).f : 0) + (l->shift ? l->shift[i] : 0);
+}
+
+/* What the layer adds, as floats. */
+static void make_float_bias(QuantMake *k, const QuantLayer *l) {
+  i64 n = l->weight->dim[l->axis];
+  Tensor *t = new_tensor(k, DT_f32, &n, 1);
+  for (u64 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.f = (double)(float)bias_at(l, i)});
+  set_in(k, l, 2, put_tensor(k, l->b ? l->b : l->w, "_bias", t));
+}
+
+/* Multiples of what products of bytes are multiples of, so that sums stay integers. */
+static void make_bias(QuantMake *k, QuantLayer *l) {
+  const Coded *q = quant_code(k->j, l);
+  float sx;
+  i32 zero;
+  quant_scale(k->j, &k->j->point.at[l->point], &sx, &zero);
+  i64 n = l->weight->dim[l->axis];
+  Tensor *codes = new_tensor(k, DT_i32, &n, 1),
+         *scale = new_tensor(k, DT_f32, &n, q->per_row ? 1 : 0);
+  for (u64 i = 0; i < codes->n; i++) {
+    float s = sx * q->scale[q->per_row ? i : 0];
+    double x = rint(bias_at(l, i) / (double)s);
+    if (!(fabs(x) < 0x1p30) || !(s > 1e-35f)) {
+      make_float_bias(k, l);
+      return;
+    }
+    tensor_set(codes, i, (Scalar){.i = (i64)x});
+    if (i == 0 || q->per_row) tensor_set(scale, i, (Scalar){.f = (double)s});
+  }
+  Str stem = l->b ? l->b : l->w, in[2] = {put_tensor(k, stem, "_bias_quantized", codes),
+                                          put_tensor(k, stem, "_bias_scale", scale)};
+  Str d = fresh(k, stem, "_bias_dequantized");
+  OnnxNode *node = put_node(k, "DequantizeLinear", k->linear, in, 2, d);
+  if (q->per_row) onnx_set_int(k->c, node, "axis", 0);
+  set_in(k, l, 2, d);
+}
+
+/* The Add behind a MatMul takes the correction. */
+static void move_late_bias(QuantMake *k, const QuantLayer *l) {
+  const Tensor *b = quant_constant(k->j, l->late_bias);
+  Tensor *t = new_tensor(k, DT_f32, b->dim, b->rank);
+  for (u64 i = 0; i < t->n; i++)
+    tensor_set(t, i, (Scalar){.f = (double)(float)(tensor_get(b, i).f + l->shift[i])});
+  Str name = put_tensor(k, l->late_bias, "_corrected", t);
+  for (u32 i = 0; i < k->g->nodes.n; i++)
+    for (u32 o = 0; o < k->g->nodes.at[i].in.n; o++)
+      if (k->g->nodes.at[i].in.at[o] == l->late_bias) {
+        k->g->nodes.at[i].in.at[o] = name;
+        k->g->nodes.at[i].edited = true;
+      }
+}
+
+static bool takes_bias(const QuantMake *k, const QuantLayer *l) {
+  return !str_is(k->c, l->op, "MatMul");
+}
+
+static void make_static(QuantMake *k, QuantLayer *l) {
+  make_weights(k, l);
+  if (takes_bias(k, l) && (l->bias || l->shift)) make_bias(k, l);
+  if (!takes_bias(k, l) && l->shift && l->late_bias) move_late_bias(k, l);
+}
+
+/* ---- dynamic ---- */
+
+static Str dynamic_bytes(QuantMake *k, Str x, Str *scale, Str *zero) {
+  u32 *at = map_get(&k->bytes, x);
+  if (!at) {
+    Str q = fresh(k, x, "_quantized"), s = fresh(k, x, "_scale"), z = fresh(k, x, "_zero_point");
+    OnnxNode *n = put_node(k, "DynamicQuantizeLinear", "", &x, 1, q);
+    onnx_node_out(k->c, n, s);
+    onnx_node_out(k->c, n, z);
+    *map_put(&k->bytes, x) = q;
+    *map_put(&k->scale, x) = s;
+    *map_put(&k->zero, x) = z;
+    at = map_get(&k->bytes, x);
+  }
+  *scale = *map_get(&k->scale, x);
+  *zero = *map_get(&k->zero, x);
+  return *at;
+}
+
+/* Weights of MatMulInteger [k, n], or of ConvInteger, which ONNX Runtime has for u8 only. */
+static Str dynamic_weights(QuantMake *k, const QuantLayer *l, const Coded *q) {
+  const Tensor *w = l->weight;
+  bool conv = w->rank > 2, turned = !conv && l->axis == 0;
+  i64 dim[MAX_RANK];
+  memcpy(dim, w->dim, w->rank * sizeof *dim);
+  if (turned) dim[0] = w->dim[1], dim[1] = w->dim[0];
+  Tensor *t = new_tensor(k, conv ? DT_u8 : DT_i8, dim, w->rank);
+  for (u64 i = 0; i < w->n; i++) {
+    u64 to = turned ? i % (u64)w->dim[1] * (u64)w->dim[0] + i / (u64)w->dim[1] : i;
+    tensor_set(t, to, (Scalar){.i = conv ? q->code[i] + 128 : q->code[i]});
+  }
+  return put_tensor(k, l->w, "_quantized", t);
+}
+
+/* f32[n], or f32[n,1,1] against the channels of a convolution. */
+static Tensor *by_channel(QuantMake *k, const QuantLayer *l) {
+  const Tensor *w = l->weight;
+  i64 dim[MAX_RANK];
+  u32 rank = w->rank > 2 ? w->rank - 1 : 1;
+  for (u32 i = 0; i < rank; i++) dim[i] = i ? 1 : w->dim[l->axis];
+  return new_tensor(k, DT_f32, dim, rank);
+}
+
+static void make_dynamic(QuantMake *k, QuantLayer *l) {
+  const Coded *q = quant_code(k->j, l);
+  bool conv = l->weight->rank > 2;
+  Str xs, xz, xq = dynamic_bytes(k, l->x, &xs, &xz), wq = dynamic_weights(k, l, q);
+  Str sums = fresh(k, l->y, "_sums"), plain = fresh(k, l->y, "_floats"),
+      by = fresh(k, l->y, "_scale");
+  Tensor *s = by_channel(k, l);
+  for (u64 i = 0; i < s->n; i++)
+    tensor_set(s, i, (Scalar){.f = (double)q->scale[q->per_row ? i : 0]});
+  bool moved = l->bias || l->shift;
+  Str scaled = moved ? fresh(k, l->y, "_scaled") : l->y;
+  OnnxNode *n = node_of(k, l);
+  n->op = str_of(k->c, conv ? "ConvInteger" : "MatMulInteger");
+  n->in.n = 0;
+  onnx_node_in(k->c, n, xq);
+  onnx_node_in(k->c, n, wq);
+  onnx_node_in(k->c, n, xz);
+  n->out.at[0] = sums;
+  if (!conv) n->attrs.n = 0;
+  if (conv) {
+    Str z = put_number(k, l->w, "_zero_point", DT_u8, (Scalar){.i = 128});
+    onnx_node_in(k->c, node_of(k, l), z);
+  }
+  OnnxNode *cast = put_node(k, "Cast", "", &sums, 1, plain);
+  onnx_set_int(k->c, cast, "to", 1);
+  put_node(k, "Mul", "", (Str[]){xs, put_tensor(k, l->w, "_scale", s)}, 2, by);
+  put_node(k, "Mul", "", (Str[]){plain, by}, 2, scaled);
+  if (moved) {
+    Tensor *b = by_channel(k, l);
+    for (u64 i = 0; i < b->n; i++) tensor_set(b, i, (Scalar){.f = (double)(float)bias_at(l, i)});
+    put_node(k, "Add", "", (Str[]){scaled, put_tensor(k, l->w, "_bias", b)}, 2, l->y);
+  }
+  l->after = l->weight->n + 4 * s->n;
+}
+
+/* ---- weights only ---- */
+
+/* MatMulNBits: rows of the result's channels, blocks along what is summed, low bits first. */
+static void make_blocks(QuantMake *k, QuantLayer *l) {
+  const Coded *q = quant_code(k->j, l);
+  const Tensor *w = l->weight;
+  u32 bits = k->j->wish.method == QM_weights4 ? 4 : 8, block = k->j->wish.block;
+  i64 rows = w->dim[l->axis], n = w->dim[1 - l->axis], blocks = (i64)q->per_row,
+      bytes = (i64)block * bits / 8;
+  Tensor *t = new_tensor(k, DT_u8, (i64[]){rows, blocks, bytes}, 3),
+         *s = new_tensor(k, DT_f32, (i64[]){rows * blocks}, 1);
+  u8 *to = (u8 *)(uintptr_t)t->data;
+  i32 middle = 1 << (bits - 1);
+  for (i64 r = 0; r < rows; r++)
+    for (i64 i = 0; i < blocks * block; i++) {
+      i32 code = i < n ? q->code[l->axis ? i * rows + r : r * n + i] : 0;
+      u32 x = (u32)(code + middle);
+      i64 at = r * blocks * bytes + i * bits / 8;
+      to[at] = (u8)(to[at] | (bits == 4 && i % 2 ? x << 4 : x));
+    }
+  memcpy((void *)(uintptr_t)s->data, q->scale, tensor_bytes(s));
+  Str wq = put_tensor(k, l->w, bits == 4 ? "_Q4" : "_Q8", t),
+      sq = put_tensor(k, l->w, "_scales", s);
+  bool moved = takes_bias(k, l) && (l->bias || l->shift);
+  if (moved) make_float_bias(k, l);
+  OnnxNode *node = node_of(k, l);
+  Str b = moved ? node->in.at[2] : 0;
+  node->op = str_of(k->c, "MatMulNBits");
+  node->domain = str_of(k->c, "com.microsoft");
+  node->in.n = 1;
+  node->attrs.n = 0;
+  onnx_node_in(k->c, node, wq);
+  onnx_node_in(k->c, node, sq);
+  for (u32 i = 3; moved && i < 5; i++) onnx_node_in(k->c, node, 0);
+  if (moved) onnx_node_in(k->c, node, b);
+  onnx_set_int(k->c, node, "K", n);
+  onnx_set_int(k->c, node, "N", rows);
+  onnx_set_int(k->c, node, "bits", bits);
+  onnx_set_int(k->c, node, "block_size", block);
+  onnx_set_int(k->c, node, "accuracy_level", 4); /* the other factor may become bytes */
+  onnx_need_opset(k->c, k->m, "com.microsoft", 1);
+  if (!moved && l->shift && l->late_bias) move_late_bias(k, l);
+  l->after = tensor_bytes(t) + tensor_bytes(s);
+}
+
+static void make_small(QuantMake *k, QuantLayer *l) {
+  if (quant_in_blocks(k->j, l)) {
+    make_blocks(k, l);
+    return;
+  }
+  make_weights(k, l);
+  if (takes_bias(k, l) && l->shift) make_float_bias(k, l);
+  if (!takes_bias(k, l) && l->shift && l->late_bias) move_late_bias(k, l);
+}
+
+/* ---- halves ---- */
+
+enum { LEAST_HALVES = 64 }; /* elements of a tensor for which a Cast pays */
+
+/* Is it read by a layer that stays as it is? */
+static bool is_kept(const QuantMake *k, Str name) {
+  for (u32 i = 0; i < k->j->layer.n; i++)
+    if (k->j->layer.at[i].skip && (k->j->layer.at[i].w == name || k->j->layer.at[i].b == name))
+      return true;
+  return false;
+}
+
+static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
+  Tensor *y = new_tensor(k, to, t->dim, t->rank);
+  for (u64 i = 0; i < t->n; i++) {
+    double x = tensor_get(t, i).f, h = scalar_round(to, x);
+    if (isfinite(x) && !isfinite(h)) return NULL; /* beyond the largest half */
+    tensor_set(y, i, (Scalar){.f = h});
+  }
+  return y;
+}
+
+static void make_halves(QuantMake *k, DType to) {
+  const OnnxGraph *from = k->j->m->graph;
+  for (u32 i = 0; i < from->inits.n; i++) {
+    Str name = from->inits.at[i].name;
+    const Tensor *t = quant_constant(k->j, name), *h = NULL;
+    if (!t || t->n < LEAST_HALVES || !readers_of(k, name) || is_kept(k, name)) continue;
+    if (!(h = halves(k, t, to))) continue;
+    Str narrow = put_tensor(k, name, to == DT_f16 ? "_f16" : "_bf16", h);
+    onnx_drop_init(k->g, name);
+    OnnxNode *n = put_node(k, "Cast", "", &narrow, 1, name); /* sub-graphs read it too */
+    onnx_set_int(k->c, n, "to", 1);
+    for (u32 l = 0; l < k->j->layer.n; l++)
+      if (k->j->layer.at[l].w == name) k->j->layer.at[l].after = tensor_bytes(h);
+  }
+}
+
+/* ---- all of it ---- */
+
+static void count_reads(Map *m, const OnnxGraph *g) {
+  for (u32 i = 0; i < g->outputs.n; i++) *map_put(m, g->outputs.at[i].name) = 1;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    for (u32 o = 0; o < n->in.n; o++) *map_put(m, n->in.at[o]) = 1;
+    for (u32 o = 0; o < n->attrs.n; o++) {
+      const OnnxAttr *a = &n->attrs.at[o];
+      if (a->g) count_reads(m, a->g);
+      for (u32 x = 0; x < a->graphs.n; x++) count_reads(m, a->graphs.at[x]);
+    }
+  }
+}
+
+/* Takes out weights that were read before and are no more. */
+static void drop_unread(QuantMake *k) {
+  Map read = map_new(&k->c->work);
+  Strs gone = {0};
+  OnnxGraph *g = k->g;
+  count_reads(&read, g);
+  for (u32 i = 0; i < g->inits.n; i++) {
+    Str name = g->inits.at[i].name;
+    if (!map_get(&read, name) && readers_of(k, name)) *vec_push(&k->c->work, &gone) = name;
+  }
+  for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
+  u32 n = 0;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *x = &g->nodes.at[i];
+    bool dead = str_is(k->c, x->op, "Constant") && x->out.n == 1 && !map_get(&read, x->out.at[0]) &&
+                readers_of(k, x->out.at[0]);
+    if (!dead) g->nodes.at[n++] = *x;
+  }
+  g->nodes.n = n;
+}
+
+static void need_version(QuantMake *k, i64 least, const char *what) {
+  i64 have = onnx_opset(k->c, k->m, "");
+  if (have < least)
+    fail(k->c, ERR_unsupported, LOC_NONE,
+         "uses version %lld of the operators of ONNX, and %s needs %lld: convert it first "
+         "(onnx.version_converter)",
+         (long long)have, what, (long long)least);
+}
+
+OnnxModel *quant_make(QuantJob *j) {
+  Ctx *c = j->c;
+  QuantMake k = {.j = j, .c = c, .m = onnx_copy(c, j->m), .linear = ""};
+  QuantMethod how = j->wish.method;
+  k.g = k.m->graph;
+  k.taken = map_copy(&c->work, &j->taken);
+  k.bytes = map_new(&c->work);
+  k.scale = map_new(&c->work);
+  k.zero = map_new(&c->work);
+  if (how == QM_dynamic) need_version(&k, 11, "DynamicQuantizeLinear");
+  if (how == QM_f16 || how == QM_bf16) need_version(&k, how == QM_f16 ? 6 : 13, "Cast");
+  if (onnx_opset(c, k.m, "") < 13) k.linear = "com.microsoft"; /* those of ONNX know no axis */
+  bool any = false;
+  for (u32 i = 0; i < j->layer.n; i++) {
+    QuantLayer *l = &j->layer.at[i];
+    l->after = l->before;
+    if (l->skip) continue;
+    any = true;
+    if (how == QM_static) make_static(&k, l);
+    if (how == QM_dynamic) make_dynamic(&k, l);
+    if (how == QM_weights8 || how == QM_weights4) make_small(&k, l);
+  }
+  if (any && *k.linear && how <= QM_weights4) onnx_need_opset(c, k.m, k.linear, 1);
+  bool *used = NEWS(&c->work, bool, j->point.n + 1);
+  for (u32 i = 0; i < j->layer.n; i++)
+    if (!j->layer.at[i].skip) used[j->layer.at[i].point] = true;
+  for (u32 i = 0; how == QM_static && i < j->point.n; i++)
+    if (used[i]) make_bytes(&k, &j->point.at[i]);
+  if (how == QM_f16 || how == QM_bf16) make_halves(&k, how == QM_f16 ? DT_f16 : DT_bf16);
+  onnx_sort(c, k.g);
+  drop_unread(&k);
+  return k.m;
+}

@@ -1,0 +1,252 @@
+/* quant_range.c: which range of numbers the bytes of an activation stand for.
+ *
+ * In: values of a tensor in runs over examples. Out: a range, hence a scale and a zero point.
+ *   minmax      all that was seen
+ *   average     the mean of what single runs reached (ONNX Runtime's moving average, without decay)
+ *   percentile  all but one in ten thousand on either side
+ *   entropy     of ranges around zero the one whose bytes lose least information: the divergence of
+ *               Kullback and Leibler between the histogram and itself in 128 steps (TensorRT)
+ *   mse         the range with the least mean square error, found end by end on the histogram
+ * Zero is always in the range: paddings and Relu make it exactly.
+ */
+#include "front/onnx/edit.h"
+#include "front/onnx/quantize.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- looking ---- */
+
+static void see_range(QuantPoint *p, const Tensor *t) {
+  double lo = 0, hi = 0;
+  const u8 *at = t->data;
+  for (u64 i = 0; i < t->n; i++) {
+    float x;
+    memcpy(&x, at + 4 * i, 4);
+    if ((double)x < lo) lo = (double)x;
+    if ((double)x > hi) hi = (double)x;
+  }
+  p->lo = fmin(p->lo, lo);
+  p->hi = fmax(p->hi, hi);
+  p->sum_lo += lo;
+  p->sum_hi += hi;
+  p->runs++;
+}
+
+static void see_bins(QuantJob *j, QuantPoint *p, const Tensor *t) {
+  double per = p->hi > p->lo ? QUANT_BINS / (p->hi - p->lo) : 0;
+  if (!p->bin) p->bin = NEWS(&j->c->keep, u64, QUANT_BINS);
+  const u8 *at = t->data;
+  for (u64 i = 0; i < t->n; i++) {
+    float x;
+    memcpy(&x, at + 4 * i, 4);
+    double k = ((double)x - p->lo) * per;
+    p->bin[k >= QUANT_BINS - 1 ? QUANT_BINS - 1 : k > 0 ? (u32)k : 0]++;
+  }
+}
+
+static double through_bytes(double x, float scale, i32 zero, i32 least) {
+  double q = rint(x / (double)scale) + zero;
+  q = q < least ? least : q > least + 255 ? least + 255 : q;
+  return (q - zero) * (double)scale;
+}
+
+static void see_means(QuantJob *j, QuantPoint *p, const Tensor *t) {
+  u32 axis = p->axis < 0 ? t->rank - 1 : (u32)p->axis;
+  if (!t->rank || axis >= t->rank) return;
+  u64 n = (u64)t->dim[axis], inner = 1;
+  for (u32 i = axis + 1; i < t->rank; i++) inner *= (u64)t->dim[i];
+  if (!p->sum) {
+    p->channels = (u32)n;
+    p->sum = NEWS(&j->c->keep, double, n);
+    p->sum_of_bytes = NEWS(&j->c->keep, double, n);
+  }
+  if (p->channels != n || !n) return;
+  float scale;
+  i32 zero, least = j->wish.is_signed ? -128 : 0;
+  quant_scale(j, p, &scale, &zero);
+  bool bytes = j->wish.method == QM_static;
+  for (u64 i = 0; i < t->n; i++) {
+    double x = tensor_get(t, i).f;
+    u64 ch = i / inner % n;
+    p->sum[ch] += x;
+    p->sum_of_bytes[ch] += bytes ? through_bytes(x, scale, zero, least) : x;
+  }
+  p->counted += t->n / n;
+}
+
+void quant_see(QuantJob *j, u32 point, const Tensor *t, QuantLook look) {
+  QuantPoint *p = &j->point.at[point];
+  if (t->dt != DT_f32) return;
+  if (look == QL_range) see_range(p, t);
+  if (look == QL_bins) see_bins(j, p, t);
+  if (look == QL_means) see_means(j, p, t);
+}
+
+/* ---- choosing ---- */
+
+static double center(const QuantPoint *p, u32 bin) {
+  return p->lo + ((double)bin + 0.5) * (p->hi - p->lo) / QUANT_BINS;
+}
+
+/* One in so many may fall outside, on either side. */
+#define OUTSIDE 10000
+
+static void choose_percentile(QuantPoint *p) {
+  u64 all = 0, below = 0, above = 0;
+  u32 first = 0, last = QUANT_BINS - 1;
+  double wide = (p->hi - p->lo) / QUANT_BINS;
+  for (u32 i = 0; i < QUANT_BINS; i++) all += p->bin[i];
+  u64 most = all / OUTSIDE;
+  while (first < last && below + p->bin[first] <= most) below += p->bin[first++];
+  while (last > first && above + p->bin[last] <= most) above += p->bin[last--];
+  p->from = fmin(0, p->lo + first * wide);
+  p->to = fmax(0, p->lo + (last + 1) * wide);
+}
+
+/* Sum of squared errors if from..to are 255 steps. */
+static double error_of(const QuantPoint *p, double from, double to) {
+  double step = (to - from) / 255, sum = 0, wide = (p->hi - p->lo) / QUANT_BINS;
+  if (!(step > 0)) return INFINITY;
+  double within = step > wide ? 0 : wide * wide / 12; /* of values within a bin */
+  for (u32 i = 0; i < QUANT_BINS; i++) {
+    if (!p->bin[i]) continue;
+    double x = center(p, i), q = rint((x - from) / step) * step + from;
+    q = q < from ? from : q > to ? to : q;
+    sum += (double)p->bin[i] * ((x - q) * (x - q) + within);
+  }
+  return sum;
+}
+
+static void choose_mse(QuantPoint *p, bool symmetric) {
+  enum { STEPS = 64, ROUNDS = 2 };
+  double far = fmax(-p->lo, p->hi), from = symmetric ? -far : p->lo, to = symmetric ? far : p->hi;
+  double lo = from, hi = to, best = error_of(p, from, to);
+  for (u32 round = 0; round < ROUNDS; round++)
+    for (u32 end = 0; end < 2; end++)
+      for (u32 i = 1; i < STEPS; i++) {
+        double f = 1 - (double)i / STEPS;
+        double a = end == 0 || symmetric ? lo * f : from, b = end == 1 || symmetric ? hi * f : to;
+        double e = error_of(p, a, b);
+        if (e >= best) continue;
+        best = e;
+        from = a;
+        to = b;
+      }
+  p->from = from;
+  p->to = to;
+}
+
+/* Divergence of the bins first..last, with what is outside put at the ends, and the same bins made
+ * equal within each of 128 steps. */
+static double divergence(const QuantPoint *p, u32 first, u32 last) {
+  enum { STEPS = 128 };
+  u32 n = last - first + 1;
+  double outside[2] = {0, 0}, all = 0, sum = 0, smooth = 0;
+  for (u32 i = 0; i < QUANT_BINS; i++) {
+    all += (double)p->bin[i];
+    if (i < first) outside[0] += (double)p->bin[i];
+    if (i > last) outside[1] += (double)p->bin[i];
+  }
+  for (u32 s = 0; s < STEPS; s++) {
+    u32 a = first + s * n / STEPS, b = first + (s + 1) * n / STEPS, filled = 0;
+    double mass = 0;
+    for (u32 i = a; i < b; i++) {
+      mass += (double)p->bin[i];
+      filled += p->bin[i] > 0;
+    }
+    for (u32 i = a; i < b; i++) {
+      double have = (double)p->bin[i];
+      if (i == first) have += outside[0];
+      if (i == last) have += outside[1];
+      double q = filled && p->bin[i] ? mass / filled : 0;
+      if (have <= 0) continue;
+      if (q <= 0) smooth += have; /* the bytes say that this never happens */
+      sum += have / all * log(have / fmax(q, 1e-3));
+    }
+  }
+  return sum + smooth / all;
+}
+
+static void choose_entropy(QuantPoint *p) {
+  enum { CANDIDATES = 96 };
+  double wide = (p->hi - p->lo) / QUANT_BINS, best = INFINITY;
+  p->from = p->lo;
+  p->to = p->hi;
+  for (u32 i = CANDIDATES / 8; i <= CANDIDATES; i++) {
+    double f = (double)i / CANDIDATES;
+    u32 first = (u32)((p->lo - p->lo * f) / -wide < 0 ? (p->lo * f - p->lo) / wide : 0);
+    u32 last = (u32)((p->hi * f - p->lo) / wide);
+    if (last >= QUANT_BINS) last = QUANT_BINS - 1;
+    if (last <= first + 128) continue;
+    double e = divergence(p, first, last);
+    if (e >= best) continue;
+    best = e;
+    p->from = p->lo * f;
+    p->to = p->hi * f;
+  }
+}
+
+void quant_choose(QuantJob *j, QuantRange how) {
+  for (u32 i = 0; i < j->point.n; i++) {
+    QuantPoint *p = &j->point.at[i];
+    bool spread = p->bin && p->hi > p->lo;
+    p->from = p->lo;
+    p->to = p->hi;
+    if (how == QR_average && p->runs) {
+      p->from = p->sum_lo / p->runs;
+      p->to = p->sum_hi / p->runs;
+    }
+    if (how == QR_percentile && spread) choose_percentile(p);
+    if (how == QR_entropy && spread) choose_entropy(p);
+    if (how == QR_mse && spread) choose_mse(p, j->wish.symmetric);
+  }
+}
+
+void quant_scale(const QuantJob *j, const QuantPoint *p, float *scale, i32 *zero) {
+  i32 least = j->wish.is_signed ? -128 : 0;
+  double far = fmax(-p->from, p->to);
+  double step = j->wish.symmetric ? far / 127 : (p->to - p->from) / 255;
+  *scale = step > 1e-30 ? (float)step : 1;
+  double z = j->wish.symmetric ? least + 128 : rint(-p->from / (double)*scale) + least;
+  *zero = (i32)(z < least ? least : z > least + 255 ? least + 255 : z);
+}
+
+/* ---- correction of biases ---- */
+
+/* Element i of the weights reads this channel of x. */
+static u64 read_channel(const QuantJob *j, const QuantLayer *l, u64 i) {
+  const Tensor *w = l->weight;
+  if (w->rank == 2) return l->axis ? i / (u64)w->dim[1] : i % (u64)w->dim[1];
+  i64 groups = onnx_get_int(j->c, &j->m->graph->nodes.at[l->node], "group", 1);
+  u64 in = (u64)w->dim[1], run = w->n / (in * (u64)w->dim[0]), out = i / (in * run);
+  u64 per = (u64)w->dim[0] / (u64)(groups > 0 ? groups : 1);
+  return out / (per ? per : 1) * in + i / run % in;
+}
+
+static u64 made_channel(const QuantLayer *l, u64 i) {
+  const Tensor *w = l->weight;
+  if (w->rank == 2) return l->axis ? i % (u64)w->dim[1] : i / (u64)w->dim[1];
+  return i / (w->n / (u64)w->dim[0]);
+}
+
+void quant_correct(QuantJob *j) {
+  for (u32 k = 0; k < j->layer.n; k++) {
+    QuantLayer *l = &j->layer.at[k];
+    const QuantPoint *p = &j->point.at[l->point];
+    const Tensor *w = l->weight;
+    if (!p->sum || !p->counted) continue;
+    u64 n = (u64)w->dim[l->axis];
+    const float *now = quant_code(j, l)->value;
+    double *shift = NEWS(&j->c->keep, double, n);
+    bool fits = true;
+    for (u64 i = 0; fits && i < w->n; i++) {
+      u64 from = read_channel(j, l, i);
+      fits = from < p->channels;
+      if (!fits) break;
+      shift[made_channel(l, i)] +=
+          tensor_get(w, i).f * p->sum[from] - (double)now[i] * p->sum_of_bytes[from];
+    }
+    for (u64 i = 0; i < n; i++) shift[i] /= (double)p->counted;
+    l->shift = fits ? shift : NULL;
+  }
+}

@@ -1,0 +1,146 @@
+/* quant_weight.c: weights as integers.
+ *
+ * In: the weights of a layer. Out: codes and scales, by channel of the result, for the whole
+ * tensor, or by block of neighbours along the axis that is summed over; what the codes stand for;
+ * the error.
+ *
+ * Method: for each group several scales are tried, from the one that just holds its largest number
+ * down to smaller ones that cut it off; with the codes of each the scale is fitted again by least
+ * squares, and the one with the least squared error is taken. For 4 bits also negative ones, which
+ * put the larger half of the codes (-8) on the side of the largest number.
+ */
+#include "front/onnx/edit.h"
+#include "front/onnx/quantize.h"
+#include <math.h>
+#include <string.h>
+
+/* The elements of one group, at even distances. */
+typedef struct Group {
+  const float *w;
+  u64 first, step, n;
+} Group;
+
+typedef struct Levels {
+  i32 least, most;
+  bool turns; /* scales may be negative */
+} Levels;
+
+static u64 place_of(const Group *g, u64 i) {
+  return g->first + i * g->step;
+}
+
+static i32 level(double x, double inverse, Levels v) {
+  double q = rint(x * inverse);
+  return q < v.least ? v.least : q > v.most ? v.most : (i32)q;
+}
+
+/* The best scale for the codes that `scale` makes, and the error with it. */
+static double fit(const float *x, u64 n, Levels v, double *scale) {
+  double inverse = 1 / *scale, xq = 0, qq = 0, xx = 0;
+  for (u64 i = 0; i < n; i++) {
+    double q = level((double)x[i], inverse, v);
+    xq += (double)x[i] * q;
+    qq += q * q;
+    xx += (double)x[i] * (double)x[i];
+  }
+  if (!(qq > 0)) return INFINITY;
+  *scale = (double)(float)(xq / qq);
+  double s = *scale;
+  return xx - 2 * s * xq + s * s * qq;
+}
+
+static double search(const float *x, u64 n, Levels v) {
+  double far = 0;
+  for (u64 i = 0; i < n; i++)
+    if (fabs((double)x[i]) > fabs(far)) far = (double)x[i];
+  if (!(fabs(far) > 1e-30)) return 1;
+  u32 tries = v.most < 16 ? 20 : 8;
+  double best = INFINITY, found = fabs(far) / v.most;
+  for (u32 i = 0; i < tries * (1 + v.turns); i++) {
+    double f = 1 - 0.5 * (double)(i % tries) / tries;
+    if (v.most >= 16) f = 1 - 0.12 * (double)(i % tries) / tries;
+    double s = i < tries ? fabs(far) / v.most * f : far / v.least * f;
+    double e = fit(x, n, v, &s);
+    if (e >= best || !(fabs(s) > 1e-30)) continue;
+    best = e;
+    found = s;
+  }
+  return found;
+}
+
+static void code_group(const Group *g, Levels v, Coded *to, u64 number, float *room) {
+  for (u64 i = 0; i < g->n; i++) room[i] = g->w[place_of(g, i)];
+  double s = search(room, g->n, v);
+  to->scale[number] = (float)s;
+  for (u64 i = 0; i < g->n; i++) {
+    i32 q = level((double)room[i], 1 / (double)(float)s, v);
+    to->code[place_of(g, i)] = (i8)q;
+    to->value[place_of(g, i)] = (float)q * (float)s;
+  }
+}
+
+static void tell_error(const Tensor *w, Coded *to) {
+  double signal = 0, noise = 0, most = 0;
+  for (u64 i = 0; i < w->n; i++) {
+    double x = tensor_get(w, i).f, e = (double)to->value[i] - x;
+    signal += x * x;
+    noise += e * e;
+    most = fmax(most, fabs(e));
+  }
+  to->mse = noise / (double)w->n;
+  to->max_error = most;
+  to->sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+bool quant_in_blocks(const QuantJob *j, const QuantLayer *l) {
+  bool weights = j->wish.method == QM_weights8 || j->wish.method == QM_weights4;
+  return weights && l->weight->rank == 2 && j->wish.per == QP_group;
+}
+
+u32 quant_bits(const QuantJob *j, const QuantLayer *l) {
+  return j->wish.method == QM_weights4 && (l->weight->rank == 2 || j->four) ? 4 : 8;
+}
+
+/* f16 and bf16: there are no codes. */
+static void narrow(const Tensor *w, DType to, Coded *out) {
+  for (u64 i = 0; i < w->n; i++) out->value[i] = (float)scalar_round(to, tensor_get(w, i).f);
+}
+
+const Coded *quant_code(QuantJob *j, QuantLayer *l) {
+  const Tensor *w = l->weight;
+  Arena *a = &j->c->keep;
+  QuantMethod how = j->wish.method;
+  if (l->coded) return l->coded;
+  Coded *to = NEW(a, Coded);
+  to->value = NEWS(a, float, w->n);
+  l->coded = to;
+  if (how == QM_f16 || how == QM_bf16) {
+    narrow(w, how == QM_f16 ? DT_f16 : DT_bf16, to);
+    tell_error(w, to);
+    return to;
+  }
+  bool blocks = quant_in_blocks(j, l), four = quant_bits(j, l) == 4;
+  Levels v = {four ? -8 : -127, four ? 7 : 127, four && blocks};
+  u64 rows = (u64)w->dim[l->axis], n = w->n / rows;
+  u64 size = blocks ? j->wish.block : j->wish.per == QP_tensor ? w->n : n;
+  to->code = NEWS(a, i8, w->n);
+  to->per_row = j->wish.per == QP_tensor ? 0 : (n + size - 1) / size;
+  to->scale = NEWS(a, float, to->per_row ? rows * to->per_row : 1);
+  Mark mark = arena_mark(&j->c->scratch);
+  float *room = NEWS(&j->c->scratch, float, size);
+  if (!to->per_row) {
+    Group g = {.w = w->data, .step = 1, .n = w->n};
+    code_group(&g, v, to, 0, room);
+  }
+  /* element k of row r: r * n + k, or k * rows + r where rows are the inner axis */
+  u64 step = l->axis ? rows : 1, row = l->axis ? 1 : n;
+  for (u64 r = 0; to->per_row && r < rows; r++)
+    for (u64 b = 0; b < to->per_row; b++) {
+      u64 from = b * size, count = from + size < n ? size : n - from;
+      Group g = {.w = w->data, .first = r * row + from * step, .step = step, .n = count};
+      code_group(&g, v, to, r * to->per_row + b, room);
+    }
+  arena_rewind(&j->c->scratch, mark);
+  tell_error(w, to);
+  return to;
+}
