@@ -49,14 +49,18 @@ static IngotStatus attempt(Rig *t, const Examples *e, u32 i) {
   return r;
 }
 
-static _Noreturn void fail_as(Ctx *c, const Ingot *s, IngotStatus r, u32 i) {
+/* Says what the session said, but for the file, which is said anyway. */
+static _Noreturn void fail_as(const Rig *t, IngotStatus r, u32 i) {
+  const Ingot *s = t->s;
   const char *text = NULL;
+  size_t n = strlen(t->file);
   int is_warning;
   for (u32 k = 0; k < ingot_message_count(s); k++) {
     const char *x = ingot_message(s, k, &is_warning);
     if (!is_warning) text = x;
   }
-  fail(c, (Err)r, LOC_NONE, "example %u: %s", i, text ? text : "the model cannot be run");
+  if (text && !strncmp(text, t->file, n) && !strncmp(text + n, ": ", 2)) text += n + 2;
+  fail(t->c, (Err)r, LOC_NONE, "example %u: %s", i, text ? text : "the model cannot be run");
 }
 
 void rig_run(Rig *t, const Examples *e, u32 i) {
@@ -71,7 +75,7 @@ void rig_run(Rig *t, const Examples *e, u32 i) {
     t->last = NULL;
     r = attempt(t, e, i);
   }
-  if (r) fail_as(t->c, t->s, r, i);
+  if (r) fail_as(t, r, i);
   t->last = e->at[i];
 }
 

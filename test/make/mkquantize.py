@@ -3,7 +3,7 @@ and NAME_ort.onnx (what ONNX Runtime's own quantiser makes of the same examples:
 
 MobileNetV2 and ResNet-18 layer by layer, at 64x64 and half the width for the sake of time, batch normalisation unfolded; BERT-tiny as published (2 layers of 128). Weights are
 random with the spreads that trained ones have: channels of different range, statistics of normalisation that belong to what comes in. Images have the spectrum of photographs.
-The digit classifier of models/ has its own images.
+A few products of matrices of 512; the digit classifier of models/, which has its own images.
 """
 import os
 import sys
@@ -123,6 +123,14 @@ def bert(path, words=1000, length=32, wide=128, heads=2):
     return lambda rng, count: {"ids": rng.integers(0, words, (count, length))}
 
 
+def dense(path, wide=512):
+    n, x = Net(4), "x"
+    for _ in range(4):
+        x = n.op("Relu", n.dense(x, wide, wide))
+    n.write(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", wide])], n.dense(x, wide, 64), ["batch", 64])
+    return lambda rng, count: {"x": rng.standard_normal((count, wide), np.float32)}
+
+
 def digits(path, root):
     with open(os.path.join(root, "models", "digits.onnx"), "rb") as f, open(path, "wb") as to:
         to.write(f.read())
@@ -143,7 +151,7 @@ class Reader(CalibrationDataReader):
 def main(out):
     os.makedirs(out, exist_ok=True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("digits", None)):
+    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("digits", None)):
         path = os.path.join(out, name)
         if make:
             gives = make(path + ".onnx") or (lambda rng, count: {"x": images(rng, count)})

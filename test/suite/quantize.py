@@ -60,5 +60,102 @@ def against_ort(env, name, method="static"):
     want(worst <= step, f"C and ONNX Runtime differ by {worst / step:.2f} steps")
 
 
+def methods(env, name, least):
+    """Every method in ONNX Runtime: what was told is true there too."""
+    folder, where = made(env), env.scratch("quantize", name + "_methods")
+    model, held, others, told = os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "_held.npz"), {}, {}
+    for method in least:
+        others[method] = os.path.join(where, method + ".onnx")
+        told[method] = quantize(env, model, others[method], "--data", model[:-5] + ".npz", "--holdout", held, "--method", method)["holdout"]["sqnr_db"]
+    got = in_ort(env, {"model": model, "others": others, "held": held}, where)
+    for method, db in least.items():
+        sqnr = got[method]["sqnr"]
+        want(sqnr >= db and abs(sqnr - told[method]) < 1, f"{method}: {sqnr:.2f} dB, told {told[method]:.2f}, expected {db}")
+
+
+def accuracy(env):
+    """The digit classifier loses at most half a point with 8 bits, and one and a half with weights of 4."""
+    folder, where = made(env), env.scratch("quantize", "accuracy")
+    model, held = os.path.join(folder, "digits.onnx"), os.path.join(folder, "digits_held.npz")
+    for method, points in (("static", 0.5), ("weights4", 1.5), ("weights8", 0.5), ("dynamic", 0.5)):
+        small = os.path.join(where, method + ".onnx")
+        told = quantize(env, model, small, "--data", model[:-5] + ".npz", "--holdout", held, "--label", "label", "--method", method)["holdout"]
+        lost = in_ort(env, {"model": model, "others": {"x": small}, "held": held}, where)["x"]["lost"]
+        want(lost <= points and abs(told["float_accuracy"] - told["accuracy"] - lost) < 0.4, f"{method}: {lost:.2f} points lost, told {told}")
+
+
+def small(env):
+    """Weights of 4 bits: the file, and what the C has, at most 0.16 of what floats take."""
+    folder, where = made(env), env.scratch("quantize", "small")
+    model, four = os.path.join(folder, "dense.onnx"), os.path.join(where, "four.onnx")
+    quantize(env, model, four, "--method", "weights4")
+    ratio = os.path.getsize(four) / os.path.getsize(model)
+    weights = [json.loads(run([env.need_ingot(), "inspect", m, "-d", "batch=1", "--json"], 60).out)["memory"]["weights"] for m in (model, four)]
+    want(ratio <= 0.16 and weights[1] <= 0.16 * weights[0], f"{ratio:.4f} of the file, {weights[1] / weights[0]:.4f} of the weights")
+
+
+def layers(env):
+    """What stays as it is, by name and by budget, and what else is told."""
+    folder, where = made(env), env.scratch("quantize", "layers")
+    model, out = os.path.join(folder, "mobilenet.onnx"), os.path.join(where, "x.onnx")
+    data = ("--data", model[:-5] + ".npz", "--calibrate", "minmax")
+    kept = quantize(env, model, out, *data, "--keep", "/Conv_2*")["layers"]
+    for layer in kept:
+        want(layer["kept"] == layer["name"].startswith("/Conv_2") and (layer["bytes"] == layer["bytes_before"]) == layer["kept"], str(layer))
+    plain, bert = quantize(env, model, out, *data), os.path.join(folder, "bert.onnx")
+    biased = [quantize(env, bert, out, "--data", bert[:-5] + ".npz", "--calibrate", "mse", *how)["holdout"]["sqnr_db"] for how in ((), ("--bias-correction",))]
+    want(biased[1] > biased[0], f"bias correction does not help: {biased} dB")
+    alike = quantize(env, model, out, *data, "--per", "tensor"), quantize(env, model, out, *data, "--per", "tensor", "--equalize")
+    want(alike[1]["holdout"]["sqnr_db"] > alike[0]["holdout"]["sqnr_db"], "equalisation does not help where a layer has one scale")
+    budget = plain["data"]["sqnr_db"] + 2
+    held = quantize(env, model, out, *data, "--budget", str(budget))
+    count = sum(layer["kept"] for layer in held["layers"])
+    want(held["data"]["sqnr_db"] >= budget and 0 < count < len(held["layers"]) / 2, f"{count} layers stay for {budget:.1f} dB, {held['data']['sqnr_db']:.1f}")
+
+
+def ranges(env):
+    """All ways to choose ranges; without one the best on the examples; signed and symmetric bytes; a folder of examples of several lengths."""
+    folder, where = made(env), env.scratch("quantize", "ranges")
+    model, out = os.path.join(folder, "digits.onnx"), os.path.join(where, "x.onnx")
+    data = ("--data", model[:-5] + ".npz", "--label", "label")
+    got = {how: quantize(env, model, out, *data, "--calibrate", how)["data"]["sqnr_db"] for how in ("minmax", "average", "percentile", "entropy", "mse")}
+    best = quantize(env, model, out, *data)
+    want(min(got.values()) > 40 and got[best["calibrate"]] == best["data"]["sqnr_db"] >= max(got["minmax"], got["mse"], got["percentile"]) - 0.5, f"{got}, taken {best['calibrate']}")
+    for how in (("--activations", "s8"), ("--symmetric",), ("--activations", "s8", "--symmetric")):
+        want(quantize(env, model, out, *data, *how)["data"]["sqnr_db"] > 40, str(how))
+    some = os.path.join(where, "folder")
+    os.makedirs(some, exist_ok=True)
+    images = npy.load_npz(model[:-5] + ".npz")["image"]
+    for i, n in enumerate((1, 3, 2, 3)):
+        npy.save_npz(os.path.join(some, f"{i}.npz"), {"image": npy.Array("f32", (n, 1, 8, 8), images.data[64 * i:64 * (i + n)])})
+    got = quantize(env, model, out, "--data", some)
+    want(got["data"]["examples"] == 3 and got["holdout"]["examples"] == 1 and got["holdout"]["sqnr_db"] > 40, str(got["holdout"]))
+
+
+def refused(env):
+    folder, where = made(env), env.scratch("quantize", "refused")
+    model, out = os.path.join(folder, "digits.onnx"), os.path.join(where, "none.onnx")
+    good = npy.load_npz(model[:-5] + ".npz")["image"]
+    arrays = {"nan": {"image": npy.Array("f32", good.shape, [float("nan"), *good.data[1:]])}, "flat": {"image": npy.Array("f32", (60, 64), good.data)},
+              "wide": {"image": npy.Array("f32", (60, 1, 4, 16), good.data)}, "double": {"image": npy.Array("f64", good.shape, good.data)}, "named": {"images": good}}
+    for name, a in arrays.items():
+        npy.save_npz(os.path.join(where, name + ".npz"), a)
+    data = ("--data", model[:-5] + ".npz")
+    cases = [((), 2, "needs data"), ((*data, "--keep", "conv9"), 2, "did you mean 'conv1'?"), ((*data, "--method", "int8"), 2, "expected one of static"),
+             ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "no array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
+             (("--data", os.path.join(where, "nan.npz")), 4, "array 'image' holds NaN at element 0"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
+             (("--data", os.path.join(where, "wide.npz")), 4, "dimension 2 is 4, expected 8"), (("--data", os.path.join(where, "double.npz")), 4, 'astype("float32")'),
+             (("--data", os.path.join(where, "named.npz")), 4, "no array for input 'image'; it has images; did you mean 'images'?"), (("--data", where + "/nothing.npz"), 5, "No such file")]
+    for how, rc, text in cases:
+        said = quantize(env, model, out, *how, rc=rc)
+        want(text in said and not os.path.exists(out), f"{how}: {said}")
+    want("read" in quantize(env, model, model, "--method", "f16", rc=2), "its own model is replaced")
+
+
 def tests(env):
-    return [*(Test(f"quantize/{name}", lambda n=name: against_ort(env, n), cost=10) for name in ENGINES)]
+    bert = {"dynamic": 30, "weights8": 35, "weights4": 15, "f16": 60, "bf16": 45}
+    return [*(Test(f"quantize/{name}", lambda n=name: against_ort(env, n), cost=5) for name in ENGINES),
+            Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
+            Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1),
+            Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1)]

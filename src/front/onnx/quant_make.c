@@ -164,11 +164,15 @@ static double bias_at(const QuantLayer *l, u64 i) {
 }
 
 /* What the layer adds, as floats. */
-static void make_float_bias(QuantMake *k, const QuantLayer *l) {
+static const Tensor *float_bias(QuantMake *k, const QuantLayer *l) {
   i64 n = l->weight->dim[l->axis];
   Tensor *t = new_tensor(k, DT_f32, &n, 1);
   for (u64 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.f = (double)(float)bias_at(l, i)});
-  set_in(k, l, 2, put_tensor(k, l->b ? l->b : l->w, "_bias", t));
+  return t;
+}
+
+static void make_float_bias(QuantMake *k, const QuantLayer *l) {
+  set_in(k, l, 2, put_tensor(k, l->b ? l->b : l->w, "_bias", float_bias(k, l)));
 }
 
 /* Multiples of what products of bytes are multiples of, so that sums stay integers. */
@@ -242,63 +246,42 @@ static Str dynamic_bytes(QuantMake *k, Str x, Str *scale, Str *zero) {
   return *at;
 }
 
-/* Weights of MatMulInteger [k, n], or of ConvInteger, which ONNX Runtime has for u8 only. */
+/* Weights of MatMulInteger: [k, n]. */
 static Str dynamic_weights(QuantMake *k, const QuantLayer *l, const Coded *q) {
   const Tensor *w = l->weight;
-  bool conv = w->rank > 2, turned = !conv && l->axis == 0;
-  i64 dim[MAX_RANK];
-  memcpy(dim, w->dim, w->rank * sizeof *dim);
-  if (turned) dim[0] = w->dim[1], dim[1] = w->dim[0];
-  Tensor *t = new_tensor(k, conv ? DT_u8 : DT_i8, dim, w->rank);
-  for (u64 i = 0; i < w->n; i++) {
-    u64 to = turned ? i % (u64)w->dim[1] * (u64)w->dim[0] + i / (u64)w->dim[1] : i;
-    tensor_set(t, to, (Scalar){.i = conv ? q->code[i] + 128 : q->code[i]});
-  }
+  if (l->axis)
+    return put_tensor(k, l->w, "_quantized", tensor_wrap(&k->c->work, DT_i8, w->dim, 2, q->code));
+  i64 dim[2] = {w->dim[1], w->dim[0]};
+  Tensor *t = new_tensor(k, DT_i8, dim, 2);
+  for (u64 i = 0; i < w->n; i++)
+    tensor_set(t, i % (u64)dim[0] * (u64)dim[1] + i / (u64)dim[0], (Scalar){.i = q->code[i]});
   return put_tensor(k, l->w, "_quantized", t);
-}
-
-/* f32[n], or f32[n,1,1] against the channels of a convolution. */
-static Tensor *by_channel(QuantMake *k, const QuantLayer *l) {
-  const Tensor *w = l->weight;
-  i64 dim[MAX_RANK];
-  u32 rank = w->rank > 2 ? w->rank - 1 : 1;
-  for (u32 i = 0; i < rank; i++) dim[i] = i ? 1 : w->dim[l->axis];
-  return new_tensor(k, DT_f32, dim, rank);
 }
 
 static void make_dynamic(QuantMake *k, QuantLayer *l) {
   const Coded *q = quant_code(k->j, l);
-  bool conv = l->weight->rank > 2;
   Str xs, xz, xq = dynamic_bytes(k, l->x, &xs, &xz), wq = dynamic_weights(k, l, q);
   Str sums = fresh(k, l->y, "_sums"), plain = fresh(k, l->y, "_floats"),
-      by = fresh(k, l->y, "_scale");
-  Tensor *s = by_channel(k, l);
-  for (u64 i = 0; i < s->n; i++)
-    tensor_set(s, i, (Scalar){.f = (double)q->scale[q->per_row ? i : 0]});
-  bool moved = l->bias || l->shift;
+      by = fresh(k, l->y, "_scale"), ws = put_scales(k, l, q);
+  bool moved = takes_bias(k, l) && (l->bias || l->shift);
   Str scaled = moved ? fresh(k, l->y, "_scaled") : l->y;
   OnnxNode *n = node_of(k, l);
-  n->op = str_of(k->c, conv ? "ConvInteger" : "MatMulInteger");
-  n->in.n = 0;
+  n->op = str_of(k->c, "MatMulInteger");
+  n->in.n = n->attrs.n = 0;
   onnx_node_in(k->c, n, xq);
   onnx_node_in(k->c, n, wq);
   onnx_node_in(k->c, n, xz);
   n->out.at[0] = sums;
-  if (!conv) n->attrs.n = 0;
-  if (conv) {
-    Str z = put_number(k, l->w, "_zero_point", DT_u8, (Scalar){.i = 128});
-    onnx_node_in(k->c, node_of(k, l), z);
-  }
   OnnxNode *cast = put_node(k, "Cast", "", &sums, 1, plain);
   onnx_set_int(k->c, cast, "to", 1);
-  put_node(k, "Mul", "", (Str[]){xs, put_tensor(k, l->w, "_scale", s)}, 2, by);
+  put_node(k, "Mul", "", (Str[]){xs, ws}, 2, by);
   put_node(k, "Mul", "", (Str[]){plain, by}, 2, scaled);
   if (moved) {
-    Tensor *b = by_channel(k, l);
-    for (u64 i = 0; i < b->n; i++) tensor_set(b, i, (Scalar){.f = (double)(float)bias_at(l, i)});
-    put_node(k, "Add", "", (Str[]){scaled, put_tensor(k, l->w, "_bias", b)}, 2, l->y);
+    Str b = put_tensor(k, l->w, "_bias", float_bias(k, l));
+    put_node(k, "Add", "", (Str[]){scaled, b}, 2, l->y);
   }
-  l->after = l->weight->n + 4 * s->n;
+  if (!takes_bias(k, l) && l->shift && l->late_bias) move_late_bias(k, l);
+  l->after = l->weight->n + 4 * (q->per_row ? (u64)l->weight->dim[l->axis] : 1);
 }
 
 /* ---- weights only ---- */
@@ -458,8 +441,9 @@ OnnxModel *quant_make(QuantJob *j) {
     if (l->skip) continue;
     any = true;
     if (how == QM_static) make_static(&k, l);
-    if (how == QM_dynamic) make_dynamic(&k, l);
-    if (how == QM_weights8 || how == QM_weights4) make_small(&k, l);
+    bool product = how == QM_dynamic && l->weight->rank == 2;
+    if (product) make_dynamic(&k, l);
+    if (how != QM_static && how <= QM_weights4 && !product) make_small(&k, l);
   }
   if (any && *k.linear && how <= QM_weights4) onnx_need_opset(c, k.m, k.linear, 1);
   bool *used = NEWS(&c->work, bool, j->point.n + 1);

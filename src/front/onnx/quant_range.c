@@ -4,8 +4,8 @@
  *   minmax      all that was seen
  *   average     the mean of what single runs reached (ONNX Runtime's moving average, without decay)
  *   percentile  all but one in ten thousand on either side
- *   entropy     of ranges around zero the one whose bytes lose least information: the divergence of
- *               Kullback and Leibler between the histogram and itself in 128 steps (TensorRT)
+ *   entropy     of the range made smaller by a factor the one whose bytes lose least information:
+ * the divergence of Kullback and Leibler between the histogram and itself in 256 steps (TensorRT)
  *   mse         the range with the least mean square error, found end by end on the histogram
  * Zero is always in the range: paddings and Relu make it exactly.
  */
@@ -137,53 +137,61 @@ static void choose_mse(QuantPoint *p, bool symmetric) {
 }
 
 /* Divergence of the bins first..last, with what is outside put at the ends, and the same bins made
- * equal within each of 128 steps. */
-static double divergence(const QuantPoint *p, u32 first, u32 last) {
-  enum { STEPS = 128 };
+ * equal within each of 256 steps. */
+static double divergence(const u64 *bin, u32 first, u32 last) {
+  enum { STEPS = 256 };
   u32 n = last - first + 1;
-  double outside[2] = {0, 0}, all = 0, sum = 0, smooth = 0;
+  double outside[2] = {0, 0}, inside = 0, sum = 0;
   for (u32 i = 0; i < QUANT_BINS; i++) {
-    all += (double)p->bin[i];
-    if (i < first) outside[0] += (double)p->bin[i];
-    if (i > last) outside[1] += (double)p->bin[i];
+    if (i < first) outside[0] += (double)bin[i];
+    if (i > last) outside[1] += (double)bin[i];
+    if (i >= first && i <= last) inside += (double)bin[i];
   }
+  double all = inside + outside[0] + outside[1];
+  if (!(inside > 0)) return INFINITY;
   for (u32 s = 0; s < STEPS; s++) {
     u32 a = first + s * n / STEPS, b = first + (s + 1) * n / STEPS, filled = 0;
     double mass = 0;
     for (u32 i = a; i < b; i++) {
-      mass += (double)p->bin[i];
-      filled += p->bin[i] > 0;
+      mass += (double)bin[i];
+      filled += bin[i] > 0;
     }
     for (u32 i = a; i < b; i++) {
-      double have = (double)p->bin[i];
-      if (i == first) have += outside[0];
-      if (i == last) have += outside[1];
-      double q = filled && p->bin[i] ? mass / filled : 0;
-      if (have <= 0) continue;
-      if (q <= 0) smooth += have; /* the bytes say that this never happens */
-      sum += have / all * log(have / fmax(q, 1e-3));
+      double have = (double)bin[i] + (i == first ? outside[0] : 0) + (i == last ? outside[1] : 0);
+      double q = bin[i] ? mass / filled : 1e-3; /* the bytes say that this hardly happens */
+      if (have > 0) sum += have / all * log(have / all / (q / inside));
     }
   }
-  return sum + smooth / all;
+  return sum;
 }
 
-static void choose_entropy(QuantPoint *p) {
+/* Zeros, of which Relu makes many, lose nothing whatever the range: their bin counts as its
+ * neighbours do. */
+static u64 *without_zeros(QuantJob *j, const QuantPoint *p) {
+  u64 *bin = arena_copy(&j->c->scratch, p->bin, QUANT_BINS * sizeof *bin);
+  u32 at = (u32)(-p->lo / (p->hi - p->lo) * QUANT_BINS);
+  at = at < QUANT_BINS ? at : QUANT_BINS - 1;
+  u64 left = at ? bin[at - 1] : 0, right = at + 1 < QUANT_BINS ? bin[at + 1] : 0;
+  bin[at] = left > right ? left : right;
+  return bin;
+}
+
+static void choose_entropy(QuantJob *j, QuantPoint *p) {
   enum { CANDIDATES = 96 };
   double wide = (p->hi - p->lo) / QUANT_BINS, best = INFINITY;
-  p->from = p->lo;
-  p->to = p->hi;
+  Mark mark = arena_mark(&j->c->scratch);
+  const u64 *bin = without_zeros(j, p);
   for (u32 i = CANDIDATES / 8; i <= CANDIDATES; i++) {
-    double f = (double)i / CANDIDATES;
-    u32 first = (u32)((p->lo - p->lo * f) / -wide < 0 ? (p->lo * f - p->lo) / wide : 0);
-    u32 last = (u32)((p->hi * f - p->lo) / wide);
-    if (last >= QUANT_BINS) last = QUANT_BINS - 1;
-    if (last <= first + 128) continue;
-    double e = divergence(p, first, last);
+    double f = (double)i / CANDIDATES, first = (p->lo * f - p->lo) / wide,
+           last = (p->hi * f - p->lo) / wide;
+    u32 to = last < QUANT_BINS - 1 ? (u32)last : QUANT_BINS - 1;
+    double e = divergence(bin, (u32)first, to);
     if (e >= best) continue;
     best = e;
     p->from = p->lo * f;
     p->to = p->hi * f;
   }
+  arena_rewind(&j->c->scratch, mark);
 }
 
 void quant_choose(QuantJob *j, QuantRange how) {
@@ -197,7 +205,7 @@ void quant_choose(QuantJob *j, QuantRange how) {
       p->to = p->sum_hi / p->runs;
     }
     if (how == QR_percentile && spread) choose_percentile(p);
-    if (how == QR_entropy && spread) choose_entropy(p);
+    if (how == QR_entropy && spread) choose_entropy(j, p);
     if (how == QR_mse && spread) choose_mse(p, j->wish.symmetric);
   }
 }

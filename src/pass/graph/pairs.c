@@ -6,8 +6,10 @@
  * them so, and if nobody else reads the bytes they are never made. The zero point may be a result
  * of the run (DynamicQuantizeLinear): it is taken off here, once, not off the sums.
  *
- * Only for machines that multiply numbers of 16 bits in pairs and have no instruction for four
- * bytes (target.def: pairs): there bytes would be widened again for each product. Not where little
+ * For machines that multiply numbers of 16 bits in pairs and have no instruction for four bytes
+ * (target.def: pairs): there bytes would be widened again for each product. On the others with
+ * vectors only where products of matrices read bytes whose zero point is a result, which four at a
+ * time cannot do. Not where little
  * is computed with each byte of the weights, which as bytes come from memory in half the time; and
  * not where lanes of a depthwise convolution read the same value, which takes bytes.
  *
@@ -24,6 +26,7 @@ typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 typedef struct PairWork {
   u8 *want; /* by value: Want */
   u32 n;
+  bool moved; /* only products of matrices, of bytes whose zero point is a result */
 } PairWork;
 
 /* Points of a result that are computed with the same weights: those of the operand, without what is
@@ -65,6 +68,7 @@ static bool visit(Edit *e, NodeId id) {
   if (n->nout != 1 || n->out[0] >= p->n || p->want[n->out[0]] != WANT_pairs) return true;
   Val v = n->out[0], zero, q = graph_bytes_apart(g, v, &zero);
   const Type *t = graph_type(g, v);
+  if (p->moved && (!zero || graph_const(g, zero))) return true;
   if (!q || t->dt != DT_i32 || !type_has_shape(graph_type(g, q), t->dim, t->rank)) return true;
   g->loc = n->loc;
   Val x = mk_cast(g, q, DT_i16);
@@ -75,12 +79,14 @@ static bool visit(Edit *e, NodeId id) {
 
 void pairs(Unit *u) {
   Graph *g = u->g;
-  PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n), .n = g->val.n};
-  if (!(u->target->cost->pairs > 0) || u->target->lanes == 1 || u->aim != AIM_time) return;
+  PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
+                .n = g->val.n,
+                .moved = !(u->target->cost->pairs > 0)};
+  if (u->target->lanes == 1 || u->aim != AIM_time) return;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
     for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
-      Want want = want_of(g, n, k);
+      Want want = p.moved && n->op != OP_contract ? WANT_nothing : want_of(g, n, k);
       if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
     }
   }
