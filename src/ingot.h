@@ -158,6 +158,20 @@ IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n);
  * lists them. */
 IngotStatus ingot_set_state(Ingot *m, const char *spec);
 
+/* Derivatives: "loss", or "loss:x,w1": after import the model has an output x.grad for each of
+ * these values (inputs, constants or others by name; none: all inputs of floats), the derivative of
+ * the sum of loss, an output or another value. */
+IngotStatus ingot_set_grad(Ingot *m, const char *spec);
+
+/* The model as one step of its training: "loss=cross_entropy,optimizer=adam". After import its
+ * inputs are those it had, "label" and "rate", its outputs "loss" and, of cross_entropy, "right",
+ * the number of the batch that was classified rightly; weights and moments are state. Keys: loss
+ * (cross_entropy, mse, mae, bce, bce_logits), optimizer (sgd, momentum, adam, adamw, rmsprop,
+ * adagrad), momentum, beta1, beta2, epsilon, decay, clip (numbers), axis (of the classes), output
+ * (a name), freeze (a pattern of weights that stay, with *; may be repeated), recompute (1: loops
+ * compute again what they would keep). */
+IngotStatus ingot_set_train(Ingot *m, const char *spec);
+
 /* Language models (GGUF, safetensors): the graph maps ids to logits, and keeps keys and values of
  * earlier tokens as state. Before import. */
 typedef struct IngotLanguage {

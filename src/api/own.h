@@ -56,6 +56,8 @@ typedef struct Told {
   VEC(const char *) state; /* IN=OUT, auto */
   LmWish language;
   const char *prompt; /* a system message that the model begins behind; NULL: none */
+  const char *grad;   /* see ingot_set_grad; NULL: none */
+  const char *train;  /* see ingot_set_train; NULL: none */
 } Told;
 
 /* Ids whose keys and values are in the states from the beginning. */
@@ -194,6 +196,13 @@ void api_entries(Ingot *m); /* programs of all models, for every body; after tho
 u32 api_entry_count(const Ingot *m);         /* 1: there is only one model */
 Ingot *api_entry(Ingot *m, u32 i);           /* the model itself, then the others */
 Prog *api_program(const Ingot *m, u32 body); /* of a model that the passes have run on */
+
+/* grad.c */
+void api_grad(Ingot *m); /* derivatives that were asked for, after import */
+
+/* train.c */
+void api_train(Ingot *m);                          /* the step, if it was asked for, likewise */
+bool api_is_train_input(const Ingot *m, Str name); /* one that the step has and the model has not */
 
 /* choose.c */
 void api_choose(Ingot *m, const Target *target); /* makes several programs, keeps one */

@@ -268,6 +268,7 @@ static void import_bound(Ingot *m, bool symbolic) {
            model->ninput);
     if (v->pos >= 0) v->name = model->input[v->pos]->name;
     v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
+    if (api_is_train_input(m, v->name)) continue;
     if (!model_takes_input(c, m->model, v->name)) api_no_input(m, v->name);
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
@@ -278,6 +279,7 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
+                     .trains = m->told.train != NULL,
                      .frozen = &m->frozen,
                      .missing = &missing,
                      .outputs = &m->ports};
@@ -350,6 +352,8 @@ static bool quantises(const Graph *g) {
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
+  api_train(m);
+  api_grad(m);
   api_bind_state(m);
   if (api_has_state(m)) m->ports = NULL; /* outputs are counted otherwise */
   api_describe(m);

@@ -295,8 +295,10 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
   if (!m->kept.ref_state) {
     const i64 *env = sizes_seen(m);
     m->kept.ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
-    for (u32 k = 0; k < g->state.n; k++)
-      m->kept.ref_state[k] = first_value(m, b->param.at[g->state.at[k].in], env);
+    for (u32 k = 0; k < g->state.n; k++) {
+      Tensor *start = g->state.at[k].start;
+      m->kept.ref_state[k] = start ? start : first_value(m, b->param.at[g->state.at[k].in], env);
+    }
   }
   check_room(m);
   for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->run.in[i];

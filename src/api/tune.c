@@ -110,6 +110,8 @@ static void twin_begin(Ctx *c, void *arg) {
   }
   for (u32 i = 0; i < m->told.state.n; i++)
     *vec_push(&c->keep, &n->told.state) = m->told.state.at[i];
+  n->told.grad = m->told.grad;
+  n->told.train = m->told.train;
   n->target = m->target;
   n->compiled.cflags = m->compiled.cflags;
   n->wish.precise = m->wish.precise;

@@ -33,7 +33,7 @@ struct Args {
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump;
   const char *text, *ids;
-  const char *prompt, *system, *bake_prompt, *date;
+  const char *prompt, *system, *bake_prompt, *date, *grad, *train;
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* numbers, for the program that talks */
   unsigned long long max_tokens;

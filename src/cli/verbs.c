@@ -74,9 +74,9 @@ IngotStatus prepare_others(Ingot *m, const Args *a) {
 /* Bytecode is a program that has been made: what shapes one is said to compile. */
 static int shapes_program(const Args *a) {
   return a->context || a->chunk || a->every_token || a->cache || a->bake_prompt || a->ndim ||
-         a->nshape || a->nmax_shape || a->nfreeze || a->nstate || a->march || a->optimize_for ||
-         a->ram || a->precise || a->threads || a->threads_api || a->threads_grain || a->tuned ||
-         a->tune;
+         a->nshape || a->nmax_shape || a->nfreeze || a->nstate || a->grad || a->train || a->march ||
+         a->optimize_for || a->ram || a->precise || a->threads || a->threads_api ||
+         a->threads_grain || a->tuned || a->tune;
 }
 
 IngotStatus prepare(Ingot *m, const Args *a) {
@@ -89,6 +89,8 @@ IngotStatus prepare(Ingot *m, const Args *a) {
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s) s = say_inputs(m, a, 0);
+  if (!s && a->train) s = ingot_set_train(m, a->train);
+  if (!s && a->grad) s = ingot_set_grad(m, a->grad);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);
@@ -485,7 +487,7 @@ static int verb_vm(const Args *a) {
   return finish(m, a, s);
 }
 
-#define SHAPES "input-dim shapes max-shapes freeze context chunk every-token cache"
+#define SHAPES "input-dim shapes max-shapes freeze grad train context chunk every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "

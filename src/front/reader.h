@@ -138,6 +138,7 @@ struct ImportOptions {
   u32 ndim;
   BindInput *input;
   u32 ninput;
+  bool trains;          /* see Graph.trains */
   bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
   BindInputs *frozen;   /* receives those that became constants; NULL: not wanted */
   MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */

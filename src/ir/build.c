@@ -200,6 +200,34 @@ Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *
   return add(g, op, &x, 1, at, 5);
 }
 
+Val mk_mirror(Graph *g, Val weights, i64 group) {
+  Type t = *graph_type(g, weights);
+  u32 n = t.rank - 2;
+  i64 c = t.dim[0], m = t.dim[1], perm[MAX_RANK];
+  if (!dim_is_const(c) || !dim_is_const(m))
+    fail(g->c, ERR_unsupported, g->loc, "weights whose channels are not known numbers");
+  Dim dim[MAX_RANK], start[MAX_RANK] = {0};
+  i64 step[MAX_RANK] = {1, 1};
+  if (group < 1 || c % group)
+    fail(g->c, ERR_input, g->loc, "%lld channels in %lld groups", (long long)c, (long long)group);
+  if (t.rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "weights of rank %u", t.rank);
+  dim[0] = group;
+  dim[1] = c / group;
+  dim[2] = m;
+  for (u32 i = 0; i < n; i++) dim[3 + i] = t.dim[2 + i];
+  for (u32 i = 0; i < n + 3; i++) perm[i] = i;
+  perm[1] = 2;
+  perm[2] = 1;
+  Val w = mk_transpose(g, mk_reshape(g, weights, dim, n + 3), perm);
+  dim[0] = dim_mul(g->dims, m, group);
+  for (u32 i = 0; i < n; i++) {
+    dim[2 + i] = t.dim[2 + i];
+    start[2 + i] = t.dim[2 + i] - 1;
+    step[2 + i] = -1;
+  }
+  return mk_slice(g, mk_reshape(g, w, dim, n + 2), start, dim, step);
+}
+
 /* ---- views ---- */
 
 Val mk_reshape(Graph *g, Val x, const Dim *shape, u32 rank) {

@@ -53,6 +53,7 @@ Graph *graph_copy(const Graph *from) {
   COPY_VEC(a, &g->blk);
   COPY_VEC(a, &g->pin);
   COPY_VEC(a, &g->state);
+  COPY_VEC(a, &g->drift);
   COPY_VEC(a, &g->out_name);
   for (Val v = 1; v < g->val.n; v++) {
     Type *t = &g->val.at[v].type;
@@ -136,7 +137,7 @@ static bool is_small(Graph *g, const Node *n, const Type *out) {
   u64 total = 0;
   for (u32 i = 0; i < n->nin; i++) {
     const Tensor *t = n->in[i] ? graph_const(g, n->in[i]) : NULL;
-    if (!t) return false;
+    if (!t || graph_val(g, n->in[i])->weight) return false;
     total += t->n;
   }
   return total <= (op_info[n->op].kind == OK_CONTRACT ? EAGER_SUM : EAGER_IN);
@@ -401,6 +402,22 @@ NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *at
   add_outputs(g, id, type);
   *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
   return id;
+}
+
+void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out) {
+  Arena *a = &g->c->work;
+  Node *node = graph_node(g, loop);
+  u32 had = node->nout;
+  for (u32 i = 0; i < n; i++) *vec_push(a, &g->blk.at[node->blk[0]].ret) = v[i];
+  for (u32 i = 0; i < node->nattr; i++)
+    if (node->attr[i].key == AT_scans) node->attr[i].u.i += n;
+  node->nout += n;
+  Type *type = NEWS(a, Type, node->nout);
+  infer_node(g, node, type);
+  Val *all = NEWS(a, Val, had + n);
+  memcpy(all, node->out, had * sizeof *all);
+  node->out = all;
+  for (u32 i = 0; i < n; i++) out[i] = all[had + i] = add_value(g, type[had + i], 0, loop, had + i);
 }
 
 /* ---- access ---- */

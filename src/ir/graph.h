@@ -20,6 +20,7 @@ typedef struct Blk Blk;
 typedef struct Attr Attr;
 typedef struct Pin Pin;
 typedef struct Kept Kept;
+typedef struct Drift Drift;
 typedef struct Layout Layout;
 
 typedef enum AttrKey {
@@ -92,6 +93,7 @@ struct Value {
   u32 pos;    /* output number of def, or parameter number */
   Home home;
   const Layout *layout; /* NULL: plain */
+  bool weight;          /* a constant that training changes: see Graph.trains */
 };
 
 struct Node {
@@ -120,12 +122,18 @@ struct Pin {
   Tensor *data;
 };
 
-/* A result that is a parameter of the next run; before the first, that holds zeros, and dimensions
- * that grow from run to run are 0. Callers see neither. */
+/* A result that is a parameter of the next run; before the first, that holds `start`, or zeros, and
+ * dimensions that grow from run to run are 0. Callers see neither. */
 struct Kept {
-  u32 in, out; /* positions in the parameters and the results of block 1 */
-  i64 most;    /* largest extent it may grow to; 0: what the bounds of its symbols allow */
-  i64 window;  /* results depend on no more than the last so many of what was there; 0: on all */
+  u32 in, out;   /* positions in the parameters and the results of block 1 */
+  i64 most;      /* largest extent it may grow to; 0: what the bounds of its symbols allow */
+  i64 window;    /* results depend on no more than the last so many of what was there; 0: on all */
+  Tensor *start; /* of the parameter's type, which then has no open dimension; NULL: zeros */
+};
+
+/* A constant that each step of training replaces by what the step has computed: a running mean. */
+struct Drift {
+  Val of, next;
 };
 
 struct Graph {
@@ -137,10 +145,12 @@ struct Graph {
   VEC(Blk) blk;
   VEC(Pin) pin;
   VEC(Kept) state;
+  VEC(Drift) drift;
   VEC(Str) out_name; /* names of the results of block 1; parameters carry theirs */
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */
   bool eager;        /* fold small integer computations while building (import; off for text) */
+  bool trains;       /* import: weights are not folded, layers do as in training; see train.h */
   bool ordered;      /* nodes stand in the order in which they are to run */
   bool again;        /* canon has changed something, so that there may be more to do */
   u64 fold_bytes;    /* spent by constant folding, for the budget */
@@ -182,6 +192,8 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const BlkId *blk, u32 nblk);
+/* A loop gives n values of its body more, stacked as its scans are; out: the stacks. */
+void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out);
 /* Product of the amounts of AT_input_dilation: each part of the result is lowered by itself. */
 enum { MOST_INPUT_DILATION = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
@@ -243,6 +255,9 @@ Val mk_contract(Graph *g, Val a, Val b, const char *spec);
 Val mk_matmul(Graph *g, Val a, Val b); /* numpy matmul, any ranks >= 1, batch broadcast */
 Val mk_conv(Graph *g, Val x, Val w, i64 group, const i64 *stride, const i64 *dilation,
             const i64 *pad_lo, const i64 *pad_hi);
+/* Weights [C, M/group, k...] as a convolution's [M, C/group, k... mirrored]: what goes the other
+ * way. */
+Val mk_mirror(Graph *g, Val weights, i64 group);
 Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *stride,
             const i64 *dilation, const i64 *pad_lo, const i64 *pad_hi);
 Val mk_reshape(Graph *g, Val x, const Dim *shape, u32 rank);

@@ -285,7 +285,7 @@ static void append(GraphParse *p, Node *proto, const Decls *out, BlkId b) {
     if (!type_equal(&t[i], &d->type))
       BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id),
           type_text(g->dims, &d->type), op_info[proto->op].name, type_text(g->dims, &t[i]));
-    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home, d->layout};
+    *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home, d->layout, false};
     graph_node(g, id)->out[i] = g->val.n - 1;
     bind(p, d->id, g->val.n - 1);
   }
@@ -334,7 +334,12 @@ static void state(GraphParse *p, u32 out) {
   if (most < 0 || most > DIM_MAX) BAD(&p->s, "a state cannot grow to %lld", (long long)most);
   i64 window = scan_accept_word(&p->s, "window") ? scan_integer(&p->s) : 0;
   if (window < 0 || window > DIM_MAX) BAD(&p->s, "a window of %lld", (long long)window);
-  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most, window};
+  const Type *t = graph_type(g, v);
+  bool from = scan_accept_word(&p->s, "from");
+  if (from && !type_is_static(t))
+    BAD(&p->s, "a state that begins with contents has open dimensions");
+  Tensor *start = from ? scan_tensor(&p->s, t->dt, t->dim, t->rank) : NULL;
+  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most, window, start};
 }
 
 static void block(GraphParse *p, BlkId b) {

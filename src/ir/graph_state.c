@@ -57,6 +57,13 @@ static void check_pair(Graph *g, Err code, const Kept *s, const Growth *how, con
   }
 }
 
+static bool starts_right(Graph *g, const Kept *s) {
+  const Type *t = graph_type(g, g->blk.at[1].param.at[s->in]);
+  bool same = t->dt == s->start->dt && t->rank == s->start->rank;
+  for (u32 i = 0; same && i < t->rank; i++) same = t->dim[i] == s->start->dim[i];
+  return same;
+}
+
 void graph_check_state(Graph *g, Err code) {
   const Blk *b = &g->blk.at[1];
   for (u32 i = 0; i < g->state.n; i++) {
@@ -77,6 +84,9 @@ void graph_check_state(Graph *g, Err code) {
            name_of(g, s->in));
     if (s->window && how.axis == MAX_RANK)
       fail(g->c, code, LOC_NONE, "state '%s' has a window, but does not grow", name_of(g, s->in));
+    if (s->start && !starts_right(g, s))
+      fail(g->c, code, LOC_NONE, "state '%s' begins with contents of another type",
+           name_of(g, s->in));
     if (how.axis != MAX_RANK && dim_syminfo(g->dims, how.sym)->lo > 0)
       fail(g->c, code, LOC_NONE, "state '%s' begins empty, but %s is at least %lld",
            name_of(g, s->in), show(g->c, dim_syminfo(g->dims, how.sym)->name),

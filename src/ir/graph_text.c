@@ -228,6 +228,9 @@ static void put_block(GraphPrint *p, BlkId b, u32 depth) {
       put_use(p, g->blk.at[1].param.at[g->state.at[k].in]);
       if (g->state.at[k].most) text_fmt(p->t, " most %lld", (long long)g->state.at[k].most);
       if (g->state.at[k].window) text_fmt(p->t, " window %lld", (long long)g->state.at[k].window);
+      if (!g->state.at[k].start) continue;
+      text_puts(p->t, " from ");
+      text_tensor(p->t, p->side, g->c, g->state.at[k].start, GRAPH_INLINE);
     }
   }
   text_puts(p->t, "\n");

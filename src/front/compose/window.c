@@ -77,35 +77,6 @@ Val compose_bias(Graph *g, Val y, Val bias) {
   return mk_add(g, y, mk_expand_tail(g, bias, graph_type(g, y)->rank - 2));
 }
 
-/* Weights [C, M/group, k...] as a convolution's [M, C/group, k... mirrored]. */
-static Val mirror_weights(Graph *g, Val weights, i64 group) {
-  Type t = *graph_type(g, weights);
-  u32 n = t.rank - 2;
-  i64 c = t.dim[0], m = t.dim[1], perm[MAX_RANK];
-  if (!dim_is_const(c) || !dim_is_const(m))
-    fail(g->c, ERR_unsupported, g->loc, "weights whose channels are not known numbers");
-  Dim dim[MAX_RANK], start[MAX_RANK] = {0};
-  i64 step[MAX_RANK] = {1, 1};
-  if (group < 1 || c % group)
-    fail(g->c, ERR_input, g->loc, "%lld channels in %lld groups", (long long)c, (long long)group);
-  if (t.rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "weights of rank %u", t.rank);
-  dim[0] = group;
-  dim[1] = c / group;
-  dim[2] = m;
-  for (u32 i = 0; i < n; i++) dim[3 + i] = t.dim[2 + i];
-  for (u32 i = 0; i < n + 3; i++) perm[i] = i;
-  perm[1] = 2;
-  perm[2] = 1;
-  Val w = mk_transpose(g, mk_reshape(g, weights, dim, n + 3), perm);
-  dim[0] = dim_mul(g->dims, m, group);
-  for (u32 i = 0; i < n; i++) {
-    dim[2 + i] = t.dim[2 + i];
-    start[2 + i] = t.dim[2 + i] - 1;
-    step[2 + i] = -1;
-  }
-  return mk_slice(g, mk_reshape(g, w, dim, n + 2), start, dim, step);
-}
-
 Val window_conv_transpose(Graph *g, Val x, Val weights, i64 group, const Window *w,
                           const i64 *cut_lo, const i64 *cut_hi) {
   i64 lo[MAX_RANK], hi[MAX_RANK], ones[MAX_RANK], spread[MAX_RANK] = {0};
@@ -123,7 +94,7 @@ Val window_conv_transpose(Graph *g, Val x, Val weights, i64 group, const Window 
     ones[i] = 1;
   }
   Val y = mk_pad(g, x, mk_like(g, x, 0), none, none, spread);
-  y = mk_conv(g, y, mirror_weights(g, weights, group), group, ones, w->dilation, lo, hi);
+  y = mk_conv(g, y, mk_mirror(g, weights, group), group, ones, w->dilation, lo, hi);
   if (!crops) return y;
   for (u32 i = 0; i < w->n + 2; i++)
     size[i] = i < 2 ? val_dim(g, y, i) : dim_sub(g->dims, val_dim(g, y, i), size[i]);

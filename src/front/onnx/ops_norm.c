@@ -52,6 +52,7 @@ void build_batchnorm(Build *b) {
   for (u32 i = 1; i < b->nout; i++) more = more || on_wants(b, i);
   bool train =
       b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
+  train = train || b->g->trains;
   if (more && !train) on_bad(b, "outputs after the first are there in training mode only");
   if (!train) {
     b->out[0] =
@@ -62,11 +63,14 @@ void build_batchnorm(Build *b) {
   Val var = mk_mean(b->g, mk_mul(b->g, d, d), s.axes, s.n, true);
   b->out[0] = mk_cast(b->g, compose_batch_norm(b->g, s.x, s.scale, s.bias, mean, var, eps), dt);
   Val stat[4] = {blend(b, s.mean, mean, momentum), blend(b, s.var, var, momentum), mean, var};
-  for (u32 i = 1; i < b->nout && i < 5; i++) {
-    if (!on_wants(b, i)) continue;
+  for (u32 i = 1; i < 5; i++) {
+    bool drifts = i < 3 && b->g->trains, wanted = i < b->nout && on_wants(b, i);
+    if (!drifts && !wanted) continue;
     Val like = on_in(b, i % 2 ? 3 : 4);
     Type t = *on_type(b, like);
-    b->out[i] = mk_cast(b->g, mk_reshape(b->g, stat[i - 1], t.dim, t.rank), t.dt);
+    Val next = mk_cast(b->g, mk_reshape(b->g, stat[i - 1], t.dim, t.rank), t.dt);
+    if (drifts) *vec_push(&b->c->work, &b->g->drift) = (Drift){like, next};
+    if (wanted) b->out[i] = next;
   }
 }
 

@@ -4,8 +4,19 @@
 
 #include "ir/graph.h"
 
+typedef struct GradOptions {
+  bool recompute; /* loops keep what they carry and compute the rest of a turn again, instead of
+                     keeping all that derivatives read */
+} GradOptions;
+
 /* Appends to g->cur the derivatives of the sum of y with respect to each x; zs are held fixed. All
- * are values that block already has. What has no rule fails with ERR_unsupported at g->loc. */
+ * are values that the block, or one around it, already has; x may be constants. Loops between them
+ * get results more, which hold what the derivatives need of each turn. What has no derivative fails
+ * with ERR_unsupported at the place of its node. */
 void grad(Graph *g, Val y, const Val *x, u32 nx, const Val *z, u32 nz, Val *out);
+void grad_with(Graph *g, const GradOptions *o, Val y, const Val *x, u32 nx, const Val *z, u32 nz,
+               Val *out);
+/* Why an operator hands no derivative on, or is refused; NULL: it has a rule. */
+const char *grad_reason(Op op);
 
 #endif

@@ -38,6 +38,7 @@ typedef struct StatePair {
   Dim new; /* ring: extent of what is added */
   i64 ring;
   i64 window; /* see Kept */
+  Tensor *start;
 } StatePair;
 
 struct States {
@@ -245,6 +246,7 @@ static void read_sizes(States *o) {
 static void begin_pair(States *o, StatePair *r) {
   Lower *l = o->l;
   r->mem = add_memory(o, r);
+  prog_buf(l->p, r->mem)->data = r->start;
   l->buf[r->in] = add_stand(o, r, r->in, r->in, 0);
   if (r->way == WAY_copy) {
     r->next = add_stand(o, r, r->in, r->out, 0);
@@ -274,11 +276,13 @@ States *states_begin(Lower *l) {
     StatePair r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
     r.window = s->window;
+    r.start = s->start;
     r.way = way_of(o, &r);
     /* one value may be the next of one state, and the beginning of one concat */
     for (u32 k = 0; k < o->pair.n; k++)
       if (o->pair.at[k].out == r.out || (r.whole && o->pair.at[k].whole == r.whole))
         r.way = WAY_copy;
+    if (r.start && r.way == WAY_ring) r.way = WAY_copy; /* its memory has another shape */
     if (r.way == WAY_copy) {
       r.axis = r.grows.axis;
       r.ring = 0;

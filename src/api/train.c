@@ -1,0 +1,139 @@
+/* train.c: the model as the step that trains it.
+ *
+ * In: "loss=cross_entropy,optimizer=adam,clip=1,freeze=conv*" (ingot_set_train). Out: after import,
+ * which leaves weights and layers as training needs them, the graph of one step, see
+ * pass/graph/train.h. Values are words or numbers; `freeze` may be said several times, `output` is
+ * the name of the result that is compared with the label (the first).
+ */
+#include "api/own.h"
+#include "pass/graph/train.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Freeze {
+  Ctx *c;
+  VEC(const char *) glob;
+} Freeze;
+
+/* Does the pattern, in which * stands for any characters, fit? */
+static bool fits(const char *glob, const char *s) {
+  const char *star = NULL, *from = NULL;
+  while (*s) {
+    if (*glob == '*') {
+      star = ++glob;
+      from = s;
+    } else if (*glob == *s) {
+      glob++, s++;
+    } else if (star) {
+      glob = star;
+      s = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (*glob == '*') glob++;
+  return !*glob;
+}
+
+static bool trains(void *user, Str name) {
+  const Freeze *f = user;
+  for (u32 i = 0; i < f->glob.n; i++)
+    if (fits(f->glob.at[i], str_text(f->c, name))) return false;
+  return true;
+}
+
+typedef enum TrainKind { TK_word, TK_number } TrainKind;
+
+static const struct {
+  const char *key;
+  TrainKind kind;
+  size_t at;
+} keys[] = {
+    {"loss", TK_word, offsetof(TrainOptions, loss)},
+    {"optimizer", TK_word, offsetof(TrainOptions, optimizer)},
+    {"momentum", TK_number, offsetof(TrainOptions, momentum)},
+    {"beta1", TK_number, offsetof(TrainOptions, beta1)},
+    {"beta2", TK_number, offsetof(TrainOptions, beta2)},
+    {"epsilon", TK_number, offsetof(TrainOptions, epsilon)},
+    {"decay", TK_number, offsetof(TrainOptions, decay)},
+    {"clip", TK_number, offsetof(TrainOptions, clip)},
+};
+enum { NKEYS = sizeof keys / sizeof *keys };
+
+static u32 output_named(Ingot *m, const char *name) {
+  for (u32 i = 0; i < m->g->out_name.n; i++)
+    if (!strcmp(str_text(m->c, m->g->out_name.at[i]), name)) return i;
+  fail(m->c, ERR_usage, LOC_NONE, "--train: there is no output '%s'",
+       show(m->c, str_of(m->c, name)));
+}
+
+static double number_of(Ctx *c, const char *key, const char *value) {
+  char *end;
+  double x = strtod(value, &end);
+  if (!*value || *end || !(x >= 0))
+    fail(c, ERR_usage, LOC_NONE, "--train: %s=%s: expected a number that is not negative", key,
+         show(c, str_of(c, value)));
+  return x;
+}
+
+static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const char *value) {
+  Ctx *c = m->c;
+  Text all = text_new(&c->scratch);
+  for (u32 i = 0; i < NKEYS; i++) {
+    text_fmt(&all, "%s, ", keys[i].key);
+    if (strcmp(keys[i].key, key) != 0) continue;
+    char *field = (char *)o + keys[i].at;
+    if (keys[i].kind == TK_word)
+      *(const char **)field = value;
+    else
+      *(double *)field = number_of(c, key, value);
+    return;
+  }
+  if (!strcmp(key, "axis")) {
+    o->axis = (i64)number_of(c, key, value);
+  } else if (!strcmp(key, "output")) {
+    o->output = output_named(m, value);
+  } else if (!strcmp(key, "freeze")) {
+    *vec_push(&c->keep, &f->glob) = value;
+  } else if (!strcmp(key, "recompute")) {
+    o->recompute = number_of(c, key, value) != 0;
+  } else {
+    fail(c, ERR_usage, LOC_NONE,
+         "--train: there is no '%s'; expected %saxis, output, freeze, recompute",
+         show(c, str_of(c, key)), text_cstr(&all));
+  }
+}
+
+void api_train(Ingot *m) {
+  const char *spec = m->told.train;
+  if (!spec) return;
+  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--train needs a model, found a program");
+  Freeze f = {.c = m->c};
+  TrainOptions o = {.loss = "cross_entropy", .optimizer = "sgd", .trains = trains, .user = &f};
+  while (*spec) {
+    size_t n = strcspn(spec, ","), k = strcspn(spec, "=");
+    if (k >= n)
+      fail(m->c, ERR_usage, LOC_NONE, "--train: expected KEY=VALUE,...; found '%s'",
+           show(m->c, str_of(m->c, spec)));
+    const char *key = str_text(m->c, str_intern(m->c, spec, k));
+    set_one(m, &o, &f, key, str_text(m->c, str_intern(m->c, spec + k + 1, n - k - 1)));
+    spec += n + (spec[n] == ',');
+  }
+  train_step(m->g, &o);
+  m->ports = NULL; /* its outputs are others than the model declares */
+}
+
+bool api_is_train_input(const Ingot *m, Str name) {
+  return m->told.train && (str_is(m->c, name, "label") || str_is(m->c, name, "rate"));
+}
+
+static void set_train(Ingot *m, const char *spec) {
+  api_need(m->c, spec, "how to train");
+  m->told.train = str_text(m->c, str_of(m->c, spec));
+}
+
+IngotStatus ingot_set_train(Ingot *m, const char *spec) {
+  API_CALL(m, set_train(m, spec));
+}

@@ -1,0 +1,260 @@
+/* grad_move.c: derivatives of what moves elements: views, joins, gathers, scatters, topk.
+ *
+ * In: a node and what its result got. Out: what its operands get: the same elements, moved back. A
+ * gather is undone by a scatter that adds, a scatter by a gather; of several updates of one place
+ * only those that take part in what is there get anything.
+ */
+#include "pass/graph/grad_own.h"
+
+#include <string.h>
+
+/* ---- views ---- */
+
+void back_reshape(Grad *d, const Node *n, Val v) {
+  Type t = *graph_type(d->g, n->in[0]);
+  grad_give(d, n->in[0], mk_reshape(d->g, v, t.dim, t.rank));
+}
+
+void back_broadcast(Grad *d, const Node *n, Val v) {
+  grad_give(d, n->in[0], v);
+}
+
+void back_transpose(Grad *d, const Node *n, Val v) {
+  u32 c;
+  const i64 *perm = node_list(n, AT_perm, &c);
+  i64 back[MAX_RANK];
+  for (u32 i = 0; i < c; i++) back[perm[i]] = i;
+  grad_give(d, n->in[0], mk_transpose(d->g, v, back));
+}
+
+/* Spread apart, turned round where the step is negative, and zeros around it. */
+void back_slice(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  Dims *ds = g->dims;
+  Type t = *graph_type(g, n->in[0]);
+  u32 c;
+  const Dim *start = node_list(n, AT_start, &c), *size = node_list(n, AT_size, &c);
+  const i64 *step = node_list(n, AT_step, &c);
+  Dim lo[MAX_RANK], hi[MAX_RANK], from[MAX_RANK] = {0};
+  i64 inner[MAX_RANK], turn[MAX_RANK];
+  for (u32 i = 0; i < t.rank; i++) {
+    i64 far = step[i] < 0 ? -step[i] : step[i];
+    if (size[i] == 0) { /* nothing was read */
+      grad_give(d, n->in[0], grad_zeros(g, n->in[0]));
+      return;
+    }
+    Dim reach = dim_mul(ds, dim_addk(ds, size[i], -1), far); /* from the first to the last */
+    turn[i] = step[i] < 0 ? -1 : 1;
+    from[i] = step[i] < 0 ? dim_addk(ds, size[i], -1) : 0;
+    lo[i] = step[i] < 0 ? dim_sub(ds, start[i], reach) : start[i];
+    hi[i] = dim_sub(ds, dim_addk(ds, t.dim[i], -1), dim_add(ds, lo[i], reach));
+    inner[i] = far - 1;
+  }
+  v = mk_slice(g, v, from, size, turn);
+  grad_give(d, n->in[0], mk_pad(g, v, mk_like(g, v, 0), lo, hi, inner));
+}
+
+/* ---- joins ---- */
+
+void back_concat(Grad *d, const Node *n, Val v) {
+  u32 axis = (u32)node_int(n, AT_axis, 0);
+  Dim at = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    Dim size = graph_type(d->g, n->in[i])->dim[axis];
+    if (grad_wants(d, n->in[i])) grad_give(d, n->in[i], mk_slice_axis(d->g, v, axis, at, size));
+    at = dim_add(d->g->dims, at, size);
+  }
+}
+
+static Val total(Graph *g, Val v) {
+  i64 axes[MAX_RANK];
+  u32 rank = graph_type(g, v)->rank;
+  for (u32 i = 0; i < rank; i++) axes[i] = i;
+  return mk_reduce(g, OP_reduce_sum, v, axes, rank, false);
+}
+
+/* What stands around gets what x does not. */
+void back_pad(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  Type t = *graph_type(g, n->in[0]);
+  u32 c;
+  const Dim *lo = node_list(n, AT_lo, &c);
+  const i64 *inner = node_list(n, AT_interior, &c);
+  i64 step[MAX_RANK];
+  for (u32 i = 0; i < t.rank; i++) step[i] = inner[i] + 1;
+  Val mine = mk_slice(g, v, lo, t.dim, step);
+  grad_give(d, n->in[0], mine);
+  if (grad_wants(d, n->in[1]))
+    grad_give(d, n->in[1], mk_map2(g, OP_sub, total(g, v), total(g, mine)));
+}
+
+/* ---- gathers ---- */
+
+/* Indices as a gather reads them: what is outside is clamped, where a scatter would skip it. */
+static Val clamped(Graph *g, Val idx, const Dim *size, u32 n) {
+  idx = mk_cast(g, idx, DT_i64);
+  if (index_fits(g, idx, size, n)) return idx;
+  Val end = mk_dims_as(g, DT_i64, n == 1 ? 0 : 1, size, n);
+  Val low = mk_map2(g, OP_max, idx, mk_map1(g, OP_neg, end));
+  return mk_map2(g, OP_min, low, mk_map2(g, OP_sub, end, mk_scalar(g, DT_i64, 1)));
+}
+
+/* The gathered axis is moved to the front, where rows are added up. v: [.., idx.., ..] */
+static Val ungather(Graph *g, const Type *t, Val idx, u32 axis, Val v) {
+  u32 rank = graph_type(g, v)->rank, more = graph_type(g, idx)->rank;
+  i64 perm[MAX_RANK], back[MAX_RANK];
+  Dim dim[MAX_RANK];
+  for (u32 i = 0; i < rank; i++) perm[i] = i < more ? axis + i : i < more + axis ? i - more : i;
+  for (u32 i = 0; i < t->rank; i++) {
+    u32 from = i == 0 ? axis : i <= axis ? i - 1 : i;
+    dim[i] = t->dim[from];
+    back[from] = i;
+  }
+  Val zero = mk_broadcast(g, mk_like(g, v, 0), dim, t->rank);
+  Val at = mk_unsqueeze(g, clamped(g, idx, &t->dim[axis], 1), more);
+  return mk_transpose(g, mk_scatter_nd(g, zero, at, mk_transpose(g, v, perm), "add"), back);
+}
+
+void back_gather(Grad *d, const Node *n, Val v) {
+  Type t = *graph_type(d->g, n->in[0]);
+  i64 axis = node_int(n, AT_axis, 0);
+  if (!grad_wants(d, n->in[0])) return;
+  if (d->by_rows && d->by_rows[n->in[0]])
+    *vec_push(&d->g->c->work, &d->rows) = (RowGot){n->in[0], n->in[1], v, axis};
+  else
+    grad_give(d, n->in[0], ungather(d->g, &t, n->in[1], (u32)axis, v));
+}
+
+void back_gather_elems(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  i64 axis = node_int(n, AT_axis, 0);
+  Val idx = clamped(g, n->in[1], &graph_type(g, n->in[0])->dim[axis], 1);
+  grad_give(d, n->in[0], mk_scatter_elems(g, grad_zeros(g, n->in[0]), idx, v, axis, "add"));
+}
+
+/* Coordinates with those of the batch in front. */
+static Val whole_coordinates(Graph *g, Val idx, u32 batch) {
+  Type t = *graph_type(g, idx);
+  Val part[MAX_RANK + 1];
+  Dim dim[MAX_RANK];
+  if (!batch) return idx;
+  memcpy(dim, t.dim, t.rank * sizeof *dim);
+  dim[t.rank - 1] = 1;
+  for (u32 i = 0; i < batch; i++) part[i] = mk_iota(g, DT_i64, dim, t.rank, i);
+  part[batch] = idx;
+  return mk_concat(g, part, batch + 1, t.rank - 1);
+}
+
+void back_gather_nd(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  Type t = *graph_type(g, n->in[0]), ti = *graph_type(g, n->in[1]);
+  u32 batch = (u32)node_int(n, AT_batch, 0), depth = (u32)ti.dim[ti.rank - 1];
+  Val idx = mk_cast(g, n->in[1], DT_i64);
+  if (depth) idx = clamped(g, idx, t.dim + batch, depth);
+  idx = whole_coordinates(g, idx, batch);
+  grad_give(d, n->in[0], mk_scatter_nd(g, grad_zeros(g, n->in[0]), idx, v, "add"));
+}
+
+void back_topk(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  if (v)
+    grad_give(d, n->in[0],
+              mk_scatter_elems(g, grad_zeros(g, n->in[0]), n->out[1], v, node_int(n, AT_axis, 0),
+                               "none"));
+}
+
+/* ---- scatters ---- */
+
+typedef struct Spots {
+  Graph *g;
+  Val idx;
+  bool elems;
+  i64 axis;
+} Spots;
+
+static Val put(const Spots *p, Val x, Val u, const char *reduce) {
+  return p->elems ? mk_scatter_elems(p->g, x, p->idx, u, p->axis, reduce)
+                  : mk_scatter_nd(p->g, x, p->idx, u, reduce);
+}
+
+static Val look(const Spots *p, Val x) {
+  return p->elems ? mk_gather_elems(p->g, x, p->idx, p->axis) : mk_gather_nd(p->g, x, p->idx, 0);
+}
+
+static Val filled(Graph *g, Val like, DType dt, double x) {
+  Type t = *graph_type(g, like);
+  return mk_broadcast(g, mk_scalar(g, dt, x), t.dim, t.rank);
+}
+
+/* The number of each element, of i64, counted through. */
+static Val numbered(Graph *g, Val like) {
+  Type t = *graph_type(g, like);
+  Dim n = type_count(g->dims, &t);
+  return mk_reshape(g, mk_iota(g, DT_i64, &n, 1, 0), t.dim, t.rank);
+}
+
+/* The last update of a place is what is there; all others, and x, get nothing. */
+static void unput_last(Grad *d, const Node *n, const Spots *p, Val v) {
+  Graph *g = d->g;
+  Val u = n->in[2];
+  grad_give(d, n->in[0], put(p, v, grad_zeros(g, u), "none"));
+  if (!grad_wants(d, u)) return;
+  Val number = numbered(g, u),
+      last = look(p, put(p, filled(g, n->in[0], DT_i64, -1), number, "none"));
+  grad_give(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), look(p, v), mk_like(g, v, 0)));
+}
+
+/* The product of all other factors of its place, for a factor f where `at` is that place's. */
+static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
+  Val none = mk_like(g, f, 0), one = mk_like(g, f, 1);
+  Val is_zero = mk_map2(g, OP_eq, f, none);
+  Val alone = mk_select(g, mk_map2(g, OP_eq, zeros, one), product, none);
+  Val rest = mk_select(g, mk_map2(g, OP_eq, zeros, none), mk_map2(g, OP_div, product, f), none);
+  return mk_select(g, is_zero, alone, rest);
+}
+
+/* Products without the factors that are 0, and how many of those there are. */
+static void unput_product(Grad *d, const Node *n, const Spots *p, Val v) {
+  Graph *g = d->g;
+  Val x = n->in[0], u = n->in[2], none = mk_like(g, x, 0), one = mk_like(g, x, 1);
+  DType dt = graph_type(g, x)->dt;
+  Val x0 = mk_map2(g, OP_eq, x, none), u0 = mk_map2(g, OP_eq, u, none);
+  Val zeros = put(p, mk_cast(g, x0, dt), mk_cast(g, u0, dt), "add");
+  Val product = put(p, mk_select(g, x0, one, x), mk_select(g, u0, one, u), "mul");
+  grad_give(d, x, mk_map2(g, OP_mul, v, other_factors(g, x, product, zeros)));
+  if (grad_wants(d, u))
+    grad_give(
+        d, u,
+        mk_map2(g, OP_mul, look(p, v), other_factors(g, u, look(p, product), look(p, zeros))));
+}
+
+/* Shared among those that are what is there. */
+static void unput_extreme(Grad *d, const Node *n, const Spots *p, Val v) {
+  Graph *g = d->g;
+  Val x = n->in[0], u = n->in[2], none = mk_like(g, v, 0);
+  DType dt = graph_type(g, x)->dt;
+  Val mine = mk_map2(g, OP_eq, x, n->out[0]), its = mk_map2(g, OP_eq, u, look(p, n->out[0]));
+  Val part = mk_map2(g, OP_div, v, put(p, mk_cast(g, mine, dt), mk_cast(g, its, dt), "add"));
+  grad_give(d, x, mk_select(g, mine, part, none));
+  if (grad_wants(d, u)) grad_give(d, u, mk_select(g, its, look(p, part), none));
+}
+
+/* A run whose indices are outside is refused: a scatter skips them, the gathers here would not. */
+void back_scatter(Grad *d, const Node *n, Val v) {
+  Graph *g = d->g;
+  Type t = *graph_type(g, n->in[0]), ti = *graph_type(g, n->in[1]);
+  Spots p = {g, n->in[1], n->op == OP_scatter_elems, node_int(n, AT_axis, 0)};
+  const char *reduce = str_text(g->c, node_attr(n, AT_reduce)->u.s);
+  u32 depth = p.elems ? 1 : (u32)ti.dim[ti.rank - 1];
+  if (depth) p.idx = mk_within(g, p.idx, p.elems ? &t.dim[p.axis] : t.dim, depth);
+  if (!strcmp(reduce, "none")) {
+    unput_last(d, n, &p, v);
+  } else if (!strcmp(reduce, "add")) {
+    grad_give(d, n->in[0], v);
+    if (grad_wants(d, n->in[2])) grad_give(d, n->in[2], look(&p, v));
+  } else if (!strcmp(reduce, "mul")) {
+    unput_product(d, n, &p, v);
+  } else {
+    unput_extreme(d, n, &p, v);
+  }
+}

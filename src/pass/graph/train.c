@@ -1,0 +1,138 @@
+/* train.c: a model as the step that trains it.
+ *
+ * In: a model whose weights are labelled constants of floats, a loss and an optimizer by name. Out:
+ * the same graph with weights and moments as states, and of its results only the loss: forward,
+ * backward and update as ordinary nodes, so that every engine and back end runs it. It stands in
+ * front of all passes.
+ */
+#include "pass/graph/train_own.h"
+
+Val train_keep(Graph *g, Type t, Str name, Tensor *start) {
+  Val v = graph_param(g, 1, t, name);
+  Kept *k = vec_push(&g->c->work, &g->state);
+  *k = (Kept){.in = g->blk.at[1].param.n - 1, .start = start};
+  return v;
+}
+
+void train_next(Graph *g, Val param, Val next) {
+  for (u32 i = 0; i < g->state.n; i++) {
+    if (g->blk.at[1].param.at[g->state.at[i].in] != param) continue;
+    g->state.at[i].out = g->blk.at[1].ret.n;
+    graph_result(g, next, str_fmt(g->c, "%s.next", str_text(g->c, graph_val(g, param)->name)));
+  }
+}
+
+/* ---- weights ---- */
+
+static bool drifts(const Graph *g, Val v) {
+  for (u32 i = 0; i < g->drift.n; i++)
+    if (g->drift.at[i].of == v) return true;
+  return false;
+}
+
+static bool is_weight(Graph *g, const TrainOptions *o, const Node *n) {
+  if (n->op != OP_const || !graph_val(g, n->out[0])->name || drifts(g, n->out[0])) return false;
+  if (!dtype_is_float(graph_type(g, n->out[0])->dt) || !graph_const(g, n->out[0])->n) return false;
+  return !o->trains || o->trains(o->user, graph_val(g, n->out[0])->name);
+}
+
+typedef struct Swaps {
+  Val *old, *new;
+  u32 n;
+} Swaps;
+
+static void replace_all(Graph *g, const Swaps *s) {
+  Val *by = NEWS(&g->c->work, Val, g->val.n);
+  for (u32 i = 0; i < s->n; i++) by[s->old[i]] = s->new[i];
+  for (NodeId id = 1; id < g->node.n; id++) {
+    Node *n = graph_node(g, id);
+    for (u32 k = 0; k < n->nin; k++)
+      if (by[n->in[k]]) n->in[k] = by[n->in[k]];
+  }
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 k = 0; k < g->blk.at[b].ret.n; k++)
+      if (by[g->blk.at[b].ret.at[k]]) g->blk.at[b].ret.at[k] = by[g->blk.at[b].ret.at[k]];
+}
+
+/* Labelled constants of floats become parameters that are kept. */
+static Swaps open_weights(Graph *g, const TrainOptions *o) {
+  Swaps s = {0};
+  u32 most = g->blk.at[1].node.n + 1;
+  s.old = NEWS(&g->c->work, Val, most);
+  s.new = NEWS(&g->c->work, Val, most);
+  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
+    Node n = *graph_node(g, g->blk.at[1].node.at[i]);
+    if (!is_weight(g, o, &n)) continue;
+    Val v = n.out[0];
+    if (dtype_bytes(graph_type(g, v)->dt) < 4)
+      fail(g->c, ERR_unsupported, n.loc, "weight '%s' is %s; training takes f32 and f64",
+           show(g->c, graph_val(g, v)->name), dtype_info[graph_type(g, v)->dt].name);
+    s.old[s.n] = v;
+    s.new[s.n++] =
+        train_keep(g, *graph_type(g, v), graph_val(g, v)->name, node_attr(&n, AT_value)->u.t);
+    graph_val(g, v)->name = 0;
+  }
+  replace_all(g, &s);
+  return s;
+}
+
+/* Constants that drift become parameters that are kept, too. */
+static void open_drifts(Graph *g) {
+  Swaps s = {NEWS(&g->c->work, Val, g->drift.n + 1), NEWS(&g->c->work, Val, g->drift.n + 1), 0};
+  for (u32 i = 0; i < g->drift.n; i++) {
+    const Node *n = graph_def(g, g->drift.at[i].of, OP_const);
+    if (!n) continue;
+    Val v = n->out[0];
+    s.old[s.n] = v;
+    s.new[s.n] =
+        train_keep(g, *graph_type(g, v), graph_val(g, v)->name, node_attr(n, AT_value)->u.t);
+    graph_val(g, v)->name = 0;
+    train_next(g, s.new[s.n++], g->drift.at[i].next);
+  }
+  replace_all(g, &s);
+}
+
+/* Derivatives scaled so that they are no longer than `most` all together. */
+static void clip(Graph *g, double most, Val *d, u32 n) {
+  Val sum = 0;
+  i64 axes[MAX_RANK];
+  for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
+  for (u32 i = 0; i < n; i++) {
+    u32 rank = graph_type(g, d[i])->rank;
+    Val x = mk_reduce(g, OP_reduce_sum, mk_map2(g, OP_mul, d[i], d[i]), axes, rank, false);
+    x = mk_cast(g, x, DT_f32);
+    sum = sum ? mk_map2(g, OP_add, sum, x) : x;
+  }
+  Val length = mk_map2(g, OP_add, mk_map1(g, OP_sqrt, sum), mk_scalar(g, DT_f32, 1e-6));
+  Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length),
+                   mk_scalar(g, DT_f32, 1));
+  for (u32 i = 0; i < n; i++)
+    d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
+}
+
+u32 train_step(Graph *g, const TrainOptions *o) {
+  Blk *b = &g->blk.at[1];
+  if (g->state.n)
+    fail(g->c, ERR_unsupported, LOC_NONE, "a model with state cannot be trained step by step");
+  if (o->output >= b->ret.n)
+    fail(g->c, ERR_usage, LOC_NONE, "output %u of a model that has %u", o->output, b->ret.n);
+  Val y = b->ret.at[o->output], right = 0;
+  if (!dtype_is_float(graph_type(g, y)->dt))
+    fail(g->c, ERR_unsupported, LOC_NONE, "output %u is %s; a loss compares floats", o->output,
+         type_text(g->dims, graph_type(g, y)));
+  g->cur = 1;
+  g->eager = false;
+  b->ret.n = g->out_name.n = 0;
+  Val loss = train_loss(g, o, y, &right);
+  Val rate = graph_param(g, 1, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, "rate"));
+  graph_result(g, loss, str_of(g->c, "loss"));
+  if (right) graph_result(g, right, str_of(g->c, "right"));
+  Swaps w = open_weights(g, o);
+  if (!w.n) fail(g->c, ERR_unsupported, LOC_NONE, "the model has no weights to train");
+  Val *d = NEWS(&g->c->work, Val, w.n);
+  grad_with(g, &(GradOptions){o->recompute}, loss, w.new, w.n, NULL, 0, d);
+  if (o->clip > 0) clip(g, o->clip, d, w.n);
+  train_update(g, o, rate, w.new, d, w.n);
+  open_drifts(g);
+  return w.n;
+}

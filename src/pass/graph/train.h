@@ -1,0 +1,34 @@
+/* train.h: a model as the step that trains it. */
+#ifndef INGOT_TRAIN_H
+#define INGOT_TRAIN_H
+
+#include "pass/graph/grad.h"
+
+typedef struct TrainOptions TrainOptions;
+
+/* Names are those of the tables in train_loss.c and train_update.c; numbers of 0 are the usual ones
+ * of the optimizer (train_update.c), as PyTorch has them. */
+struct TrainOptions {
+  const char *loss;      /* cross_entropy, mse, mae, bce, bce_logits */
+  const char *optimizer; /* sgd, momentum, adam, adamw, rmsprop, adagrad */
+  double momentum;       /* momentum; of sgd none */
+  double beta1, beta2;   /* adam, adamw; rmsprop: beta2 */
+  double epsilon;
+  double decay;   /* weights shrink by this times the rate: added to derivatives, but with adamw */
+  double clip;    /* derivatives are scaled so that all together are not longer; 0: as they are */
+  i64 axis;       /* cross_entropy: of the classes; 0: axis 1 */
+  u32 output;     /* which result is compared with the label */
+  bool recompute; /* see GradOptions */
+  bool (*trains)(void *user, Str name); /* is the weight of that name trained? NULL: all are */
+  void *user;
+};
+
+/* Makes of the model g, in place, a graph of one step. Its parameters stay; behind them come
+ * "label" (i64 classes, or floats of the result's type) and "rate" (f32, a scalar). Results:
+ * "loss", a scalar, and of cross_entropy "right", i64: how many of the batch were. Weights, the
+ * labelled constants of floats, become states that begin with their contents, and so do the moments
+ * of the optimizer, named WEIGHT.m and so on. Fails where there is no weight to train, or the loss
+ * does not fit. Returns the number of weights. */
+u32 train_step(Graph *g, const TrainOptions *o);
+
+#endif

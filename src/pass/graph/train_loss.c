@@ -1,0 +1,150 @@
+/* train_loss.c: losses, as nodes.
+ *
+ * In: the result of a model. Out: the mean loss over its elements (cross_entropy: over what has a
+ * class), and the parameter "label" it is compared with. Where the result is a softmax or its
+ * logarithm, or for bce a sigmoid, the loss is computed from what went into it, which neither over-
+ * nor underflows.
+ */
+#include "pass/graph/train_own.h"
+
+#include <string.h>
+
+typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Val *right);
+
+static Val add(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_add, a, b);
+}
+static Val sub(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_sub, a, b);
+}
+static Val mul(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_mul, a, b);
+}
+
+static Val total(Graph *g, Val x) {
+  i64 axes[MAX_RANK];
+  for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
+  return mk_reduce(g, OP_reduce_sum, x, axes, graph_type(g, x)->rank, false);
+}
+
+/* x over the number of elements that `of` has. */
+static Val per_element(Graph *g, Val x, Val of) {
+  Dim n = type_count(g->dims, graph_type(g, of));
+  Val count = mk_dims_as(g, DT_i64, 0, &n, 1);
+  return mk_map2(g, OP_div, x, mk_cast(g, count, graph_type(g, x)->dt));
+}
+
+static Val mean(Graph *g, Val x) {
+  return per_element(g, total(g, x), x);
+}
+
+static Val add_label(Graph *g, DType dt, const Dim *dim, u32 rank) {
+  return graph_param(g, 1, type_tensor(&g->c->work, dt, dim, rank), str_of(g->c, "label"));
+}
+
+static Val label_like(Graph *g, Val y) {
+  const Type *t = graph_type(g, y);
+  return add_label(g, t->dt, t->dim, t->rank);
+}
+
+/* ---- cross entropy ---- */
+
+static bool sums_exp(Graph *g, Val v) {
+  const Node *n = graph_def(g, v, OP_reduce_sum);
+  return n && graph_def(g, n->in[0], OP_exp);
+}
+
+/* Logarithms of the probabilities that y is, or stands for. */
+static Val log_probability(Graph *g, Val y, i64 axis) {
+  const Node *n = graph_def(g, y, OP_div);
+  if (n && sums_exp(g, n->in[1]) && graph_def(g, n->in[0], OP_exp))
+    return sub(g, graph_def(g, n->in[0], OP_exp)->in[0], mk_map1(g, OP_log, n->in[1]));
+  n = graph_def(g, y, OP_sub);
+  const Node *log = n ? graph_def(g, n->in[1], OP_log) : NULL;
+  if (log && sums_exp(g, log->in[0])) return y;
+  Val d = sub(g, y, mk_reduce(g, OP_reduce_max, y, &axis, 1, true));
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, d), &axis, 1, true);
+  return sub(g, d, mk_map1(g, OP_log, sum));
+}
+
+/* Label: the number of the class, of i64, in the shape of y without the axis of classes. */
+static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Val *right) {
+  Type t = *graph_type(g, y);
+  u32 axis = o->axis ? (u32)o->axis : 1, rank = 0;
+  if (axis >= t.rank)
+    fail(g->c, ERR_unsupported, LOC_NONE, "cross_entropy: classes on axis %u of a result %s", axis,
+         type_text(g->dims, &t));
+  Dim dim[MAX_RANK], kept[MAX_RANK];
+  memcpy(kept, t.dim, t.rank * sizeof *kept);
+  kept[axis] = 1;
+  for (u32 i = 0; i < t.rank; i++)
+    if (i != axis) dim[rank++] = t.dim[i];
+  Val label = add_label(g, DT_i64, dim, rank);
+  Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis),
+                   mk_reshape(g, label, kept, t.rank));
+  Val taken = mk_select(g, is, log_probability(g, y, axis), mk_like(g, y, 0));
+  *right = total(
+      g, mk_cast(g, mk_map2(g, OP_eq, mk_arg(g, OP_argmax, y, axis, false, false), label), DT_i64));
+  return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
+}
+
+/* ---- others; labels are floats in the shape of y ---- */
+
+static Val mse(Graph *g, const TrainOptions *o, Val y, Val *right) {
+  (void)o, (void)right;
+  Val d = sub(g, y, label_like(g, y));
+  return mean(g, mul(g, d, d));
+}
+
+static Val mae(Graph *g, const TrainOptions *o, Val y, Val *right) {
+  (void)o, (void)right;
+  return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
+}
+
+/* max(z, 0) - z t + log(1 + exp(-|z|)) */
+static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Val *right) {
+  (void)o, (void)right;
+  Val t = label_like(g, z), e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, z)));
+  Val soft = mk_map1(g, OP_log, add(g, e, mk_like(g, z, 1)));
+  return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), mul(g, z, t)), soft));
+}
+
+/* What a sigmoid was made of: 1 / (exp(-z) + 1); 0: y is none. */
+static Val logit_of(Graph *g, Val y) {
+  const Node *n = graph_def(g, y, OP_recip);
+  n = n ? graph_def(g, n->in[0], OP_add) : NULL;
+  const Tensor *one = n ? graph_const(g, n->in[1]) : NULL;
+  n = one && one->n == 1 && tensor_get(one, 0).f == 1 ? graph_def(g, n->in[0], OP_exp) : NULL;
+  n = n ? graph_def(g, n->in[0], OP_neg) : NULL;
+  return n ? n->in[0] : 0;
+}
+
+/* Logarithms below -100 count as that. */
+static Val bce(Graph *g, const TrainOptions *o, Val y, Val *right) {
+  Val z = logit_of(g, y);
+  if (z) return bce_logits(g, o, z, right);
+  Val t = label_like(g, y), one = mk_like(g, y, 1), low = mk_like(g, y, -100);
+  Val yes = mk_map2(g, OP_max, mk_map1(g, OP_log, y), low);
+  Val no = mk_map2(g, OP_max, mk_map1(g, OP_log, sub(g, one, y)), low);
+  return mk_map1(g, OP_neg, mean(g, add(g, mul(g, t, yes), mul(g, sub(g, one, t), no))));
+}
+
+static const struct {
+  const char *name;
+  LossFn *make;
+} losses[] = {{"cross_entropy", cross_entropy},
+              {"mse", mse},
+              {"mae", mae},
+              {"bce", bce},
+              {"bce_logits", bce_logits}};
+enum { NLOSSES = sizeof losses / sizeof *losses };
+
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Val *right) {
+  Text all = text_new(&g->c->scratch);
+  for (u32 i = 0; i < NLOSSES; i++) {
+    if (!strcmp(losses[i].name, o->loss)) return losses[i].make(g, o, y, right);
+    text_fmt(&all, "%s%s", i ? ", " : "", losses[i].name);
+  }
+  fail(g->c, ERR_usage, LOC_NONE, "there is no loss '%s'; expected one of %s",
+       show(g->c, str_of(g->c, o->loss)), text_cstr(&all));
+}

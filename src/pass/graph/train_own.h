@@ -1,0 +1,20 @@
+/* train_own.h: what the files of train share. */
+#ifndef INGOT_TRAIN_OWN_H
+#define INGOT_TRAIN_OWN_H
+
+#include "pass/graph/train.h"
+
+/* A parameter that the step keeps: what it begins with, and its next value. */
+Val train_keep(Graph *g, Type t, Str name, Tensor *start);
+void train_next(Graph *g, Val param, Val next);
+
+/* train_loss.c */
+/* The loss of result y, a scalar, and how many of the batch are right (0: not counted). Adds the
+ * parameter "label". */
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Val *right);
+
+/* train_update.c */
+/* The next values of weights w, kept parameters, whose derivatives are d. */
+void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const Val *d, u32 n);
+
+#endif

@@ -1,0 +1,157 @@
+/* train_update.c: optimizers, as nodes.
+ *
+ * In: weights, kept parameters, their derivatives d and the rate r. Out: their next values; the
+ * moments are states too. The formulas and usual numbers are PyTorch's:
+ *
+ *   sgd, momentum   v = mu v + d          w -= r v
+ *   adam, adamw     m = b1 m + (1 - b1) d   v = b2 v + (1 - b2) d^2
+ *                   w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+ *   rmsprop         v = b2 v + (1 - b2) d^2   w -= r d / (sqrt(v) + eps)
+ *   adagrad         v = v + d^2             w -= r d / (sqrt(v) + eps)
+ *
+ * Powers of b1 and b2 are states that begin with 1, so that no step is counted.
+ */
+#include "pass/graph/train_own.h"
+
+#include <string.h>
+
+typedef struct Update {
+  Graph *g;
+  const struct Optimizer *kind;
+  double mu, b1, b2, eps, decay;
+  Val rate;   /* of the type of w */
+  Val p1, p2; /* powers of b1 and b2 after this step, f32 */
+} Update;
+
+/* Returns what is subtracted from w, before the rate. */
+typedef Val MoveFn(const Update *u, Val w, Val d);
+
+struct Optimizer {
+  const char *name;
+  MoveFn *move;
+  double mu, b1, b2, eps, decay; /* usual numbers */
+  bool powers;                   /* reads p1 and p2 */
+  bool apart;                    /* weights shrink on their own, derivatives do not hear of it */
+};
+
+static Val add(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_add, a, b);
+}
+static Val mul(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_mul, a, b);
+}
+static Val over(Graph *g, Val a, Val b) {
+  return mk_map2(g, OP_div, a, b);
+}
+static Val times(Graph *g, Val a, double k) {
+  return mul(g, a, mk_like(g, a, k));
+}
+static Val root(Graph *g, Val a) {
+  return mk_map1(g, OP_sqrt, a);
+}
+
+/* A state in the shape of w that begins with zeros. */
+static Val moment(const Update *u, Val w, const char *end) {
+  Graph *g = u->g;
+  Str name = str_fmt(g->c, "%s.%s", str_text(g->c, graph_val(g, w)->name), end);
+  return train_keep(g, *graph_type(g, w), name, NULL);
+}
+
+/* m = k m + (1 - k) x */
+static Val blend(const Update *u, Val m, double k, Val x) {
+  Val next = add(u->g, times(u->g, m, k), times(u->g, x, 1 - k));
+  train_next(u->g, m, next);
+  return next;
+}
+
+static Val move_sgd(const Update *u, Val w, Val d) {
+  (void)u, (void)w;
+  return d;
+}
+
+static Val move_momentum(const Update *u, Val w, Val d) {
+  Val v = moment(u, w, "v"), next = add(u->g, times(u->g, v, u->mu), d);
+  train_next(u->g, v, next);
+  return next;
+}
+
+/* 1 - p, of the type of w */
+static Val unbiased(const Update *u, Val p, Val w) {
+  Graph *g = u->g;
+  return mk_cast(g, mk_map2(g, OP_sub, mk_like(g, p, 1), p), graph_type(g, w)->dt);
+}
+
+static Val move_adam(const Update *u, Val w, Val d) {
+  Graph *g = u->g;
+  Val m = blend(u, moment(u, w, "m"), u->b1, d);
+  Val v = blend(u, moment(u, w, "v"), u->b2, mul(g, d, d));
+  Val scale = mk_map1(g, OP_recip, root(g, unbiased(u, u->p2, w)));
+  Val low = add(g, mul(g, root(g, v), scale), mk_like(g, v, u->eps));
+  return over(g, mul(g, m, mk_map1(g, OP_recip, unbiased(u, u->p1, w))), low);
+}
+
+static Val move_rmsprop(const Update *u, Val w, Val d) {
+  Graph *g = u->g;
+  Val v = blend(u, moment(u, w, "v"), u->b2, mul(g, d, d));
+  return over(g, d, add(g, root(g, v), mk_like(g, v, u->eps)));
+}
+
+static Val move_adagrad(const Update *u, Val w, Val d) {
+  Graph *g = u->g;
+  Val v = moment(u, w, "v"), next = add(g, v, mul(g, d, d));
+  train_next(g, v, next);
+  return over(g, d, add(g, root(g, next), mk_like(g, v, u->eps)));
+}
+
+static const struct Optimizer optimizers[] = {
+    {"sgd", move_sgd, 0, 0, 0, 0, 0, false, false},
+    {"momentum", move_momentum, 0.9, 0, 0, 0, 0, false, false},
+    {"adam", move_adam, 0, 0.9, 0.999, 1e-8, 0, true, false},
+    {"adamw", move_adam, 0, 0.9, 0.999, 1e-8, 0.01, true, true},
+    {"rmsprop", move_rmsprop, 0, 0, 0.99, 1e-8, 0, false, false},
+    {"adagrad", move_adagrad, 0, 0, 0, 1e-10, 0, false, false},
+};
+enum { NOPTIMIZERS = sizeof optimizers / sizeof *optimizers };
+
+static const struct Optimizer *find(Graph *g, const char *name) {
+  Text all = text_new(&g->c->scratch);
+  for (u32 i = 0; i < NOPTIMIZERS; i++) {
+    if (!strcmp(optimizers[i].name, name)) return &optimizers[i];
+    text_fmt(&all, "%s%s", i ? ", " : "", optimizers[i].name);
+  }
+  fail(g->c, ERR_usage, LOC_NONE, "there is no optimizer '%s'; expected one of %s",
+       show(g->c, str_of(g->c, name)), text_cstr(&all));
+}
+
+/* k to the power of the number of this step: a state that begins with 1. */
+static Val power(Graph *g, double k, const char *name) {
+  Tensor *one = tensor_new(&g->c->work, DT_f32, NULL, 0);
+  tensor_set(one, 0, (Scalar){.f = 1});
+  Val p = train_keep(g, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, name), one);
+  Val next = times(g, p, k);
+  train_next(g, p, next);
+  return next;
+}
+
+void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const Val *d, u32 n) {
+  const struct Optimizer *kind = find(g, o->optimizer);
+  Update u = {.g = g, .kind = kind};
+  u.mu = o->momentum ? o->momentum : kind->mu;
+  u.b1 = o->beta1 ? o->beta1 : kind->b1;
+  u.b2 = o->beta2 ? o->beta2 : kind->b2;
+  u.eps = o->epsilon ? o->epsilon : kind->eps;
+  u.decay = o->decay ? o->decay : kind->decay;
+  if (kind->powers) {
+    u.p1 = power(g, u.b1, "beta1.power");
+    u.p2 = power(g, u.b2, "beta2.power");
+  }
+  for (u32 i = 0; i < n; i++) {
+    Val x = w[i], by = d[i];
+    u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
+    if (u.decay && !kind->apart) by = add(g, by, times(g, x, u.decay));
+    Val move = mul(g, u.rate, kind->move(&u, w[i], by));
+    if (u.decay && kind->apart)
+      x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), times(g, u.rate, u.decay)));
+    train_next(g, w[i], mk_map2(g, OP_sub, x, move));
+  }
+}

@@ -1,0 +1,144 @@
+"""The step that trains a model: equal to the same formulas written by hand, step by step, on every engine; the loss falls."""
+import math
+import os
+import random
+from lib import npy
+from lib.core import ENGINES, Fail, Test, explain, run, tail
+
+N, IN, HIDDEN, OUT = 6, 4, 5, 3
+RATE = 0.05
+
+
+def numbers(r, *shape):
+    n = 1
+    for k in shape:
+        n *= k
+    return [round(r.gauss(0, 0.6), 3) for _ in range(n)]
+
+
+def const(values):
+    return "{" + ", ".join(repr(v) for v in values) + "}"
+
+
+class Net:
+    """Two dense layers with tanh between, in double: forward, backward and update as they stand in books."""
+
+    def __init__(self, loss):
+        r = random.Random(7)
+        self.loss = loss
+        self.w = {"w1": numbers(r, IN, HIDDEN), "b1": numbers(r, HIDDEN), "w2": numbers(r, HIDDEN, OUT), "b2": numbers(r, OUT)}
+        self.x = numbers(r, N, IN)
+        self.label = [r.randrange(OUT) for _ in range(N)] if loss == "cross_entropy" else [float(r.randrange(2)) for _ in range(N * OUT)]
+        self.m, self.v, self.t = {}, {}, 0
+
+    def text(self):
+        shapes = {"w1": f"{IN},{HIDDEN}", "b1": f"{HIDDEN}", "w2": f"{HIDDEN},{OUT}", "b2": f"{OUT}"}
+        lines = [f'  %{k} "{k}": f32[{shapes[k]}] = const {const(v)}' for k, v in self.w.items()]
+        return (f'graph (%x "x": f32[{N},{IN}]) {{\n' + "\n".join(lines) + f'''
+  %p: f32[{N},{HIDDEN}] = contract(%x, %w1) {{spec = "nk,km->nm"}}
+  %q: f32[{N},{HIDDEN}] = add(%p, %b1)
+  %h: f32[{N},{HIDDEN}] = tanh(%q)
+  %r: f32[{N},{OUT}] = contract(%h, %w2) {{spec = "nk,km->nm"}}
+  %y: f32[{N},{OUT}] = add(%r, %b2)
+  return %y "y"
+}}
+''')
+
+    def step(self, update):
+        w, x = self.w, self.x
+        h = [[math.tanh(w["b1"][j] + sum(x[i * IN + k] * w["w1"][k * HIDDEN + j] for k in range(IN))) for j in range(HIDDEN)] for i in range(N)]
+        y = [[w["b2"][j] + sum(h[i][k] * w["w2"][k * OUT + j] for k in range(HIDDEN)) for j in range(OUT)] for i in range(N)]
+        loss, dy = 0.0, []
+        for i in range(N):
+            if self.loss == "cross_entropy":
+                total = sum(math.exp(v) for v in y[i])
+                loss += (math.log(total) - y[i][self.label[i]]) / N
+                dy.append([(math.exp(v) / total - (j == self.label[i])) / N for j, v in enumerate(y[i])])
+                continue
+            row = []
+            for j, v in enumerate(y[i]):
+                t = self.label[i * OUT + j]
+                if self.loss == "mse":
+                    loss += (v - t) ** 2 / (N * OUT)
+                    row.append(2 * (v - t) / (N * OUT))
+                else:
+                    p = 1 / (1 + math.exp(-v))
+                    loss -= (t * math.log(p) + (1 - t) * math.log(1 - p)) / (N * OUT)
+                    row.append((p - t) / (N * OUT))
+            dy.append(row)
+        dh = [[sum(dy[i][j] * w["w2"][k * OUT + j] for j in range(OUT)) * (1 - h[i][k] ** 2) for k in range(HIDDEN)] for i in range(N)]
+        d = {"w1": [sum(x[i * IN + k] * dh[i][j] for i in range(N)) for k in range(IN) for j in range(HIDDEN)],
+             "b1": [sum(dh[i][j] for i in range(N)) for j in range(HIDDEN)],
+             "w2": [sum(h[i][k] * dy[i][j] for i in range(N)) for k in range(HIDDEN) for j in range(OUT)],
+             "b2": [sum(dy[i][j] for i in range(N)) for j in range(OUT)]}
+        self.t += 1
+        update(self, d)
+        return loss
+
+
+# ---- optimizers, as PyTorch has them ----
+
+def each(fn):
+    def update(n, d):
+        for k, row in d.items():
+            m, v = n.m.setdefault(k, [0.0] * len(row)), n.v.setdefault(k, [0.0] * len(row))
+            for i, g in enumerate(row):
+                n.w[k][i], m[i], v[i] = fn(n.w[k][i], g, m[i], v[i], n.t)
+    return update
+
+
+def adam(w, g, m, v, t, decay=0.0):
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    return w * (1 - RATE * decay) - RATE * (m / (1 - 0.9 ** t)) / (math.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v
+
+
+OPTIMIZERS = {
+    "sgd": each(lambda w, g, m, v, t: (w - RATE * g, m, v)),
+    "momentum": each(lambda w, g, m, v, t: (w - RATE * (0.9 * m + g), 0.9 * m + g, v)),
+    "adam": each(adam),
+    "adamw": each(lambda *a: adam(*a, decay=0.01)),
+    "rmsprop": each(lambda w, g, m, v, t: (w - RATE * g / (math.sqrt(0.99 * v + 0.01 * g * g) + 1e-8), m, 0.99 * v + 0.01 * g * g)),
+    "adagrad": each(lambda w, g, m, v, t: (w - RATE * g / (math.sqrt(v + g * g) + 1e-10), m, v + g * g)),
+    "decayed": each(lambda w, g, m, v, t: (w - RATE * (g + 0.1 * w), m, v)),
+}
+SPECS = {"decayed": "sgd,decay=0.1"}
+
+
+def clipped(n, d):
+    length = math.sqrt(sum(g * g for row in d.values() for g in row)) + 1e-6
+    OPTIMIZERS["sgd"](n, {k: [g * min(1, 0.1 / length) for g in row] for k, row in d.items()})
+
+
+def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8)):
+    env.need_ingot()
+    net = Net(loss)
+    folder = env.scratch("train", f"{loss}-{optimizer}")
+    path = os.path.join(folder, "net.ing")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(net.text())
+    label = "[" + ",".join(str(v) for v in net.label) + "]"
+    if loss != "cross_entropy":
+        label = "[" + ",".join("[" + ",".join(str(v) for v in net.label[i * OUT:i * OUT + OUT]) + "]" for i in range(N)) + "]"
+    x = "[" + ",".join("[" + ",".join(str(v) for v in net.x[i * IN:i * IN + IN]) + "]" for i in range(N)) + "]"
+    want = [net.step(update) for _ in range(max(steps))]
+    if want[-1] > 0.95 * want[0]:
+        raise Fail(f"the loss does not fall: {want}")
+    for engine in engines:
+        for k in steps:
+            out = os.path.join(folder, f"{engine}.npz")
+            got = run([env.ingot, "run", path, "--train", f"loss={loss},optimizer={SPECS.get(optimizer, optimizer)}", "--input", f"x={x}", "--input", f"label={label}",
+                       "--input", f"rate={RATE}", "--steps", str(k), "--engine", engine, "-o", out], 60)
+            if got.rc:
+                raise Fail(f"{engine}: {explain(got)}: {tail(got.text())}")
+            found = npy.load_npz(out)["loss"].data[0]
+            if abs(found - want[k - 1]) > 1e-5 * max(1, abs(want[k - 1])):
+                raise Fail(f"{engine}: the loss of step {k} is {found}, expected {want[k - 1]}")
+
+
+def tests(env):
+    some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
+    out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
+    out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
+    out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))
+    out.append(Test("train/c", lambda: check(env, "cross_entropy", "adam", OPTIMIZERS["adam"], ("c",), (3,)), cost=2))
+    return out
