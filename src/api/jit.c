@@ -19,7 +19,7 @@ static Jit *code_of(Ingot *m) {
   if (m->kept.jit_of != m->p) api_close_jit(m);
   if (!m->kept.jit) m->kept.jit = make_code(m);
   m->kept.jit_of = m->p;
-  if (!m->kept.jit_arena) m->kept.jit_arena = api_memory_for(m->c, m->p->arena_bytes + 1);
+  if (!m->kept.jit_arena) m->kept.jit_arena = api_arena_for(m, m->p->arena_bytes + 1);
   return m->kept.jit;
 }
 

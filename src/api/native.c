@@ -117,10 +117,19 @@ static void check_facts(Ctx *c, Ingot *m) {
   }
 }
 
-/* Zero, as NAME_reset leaves the state. */
 u8 *api_memory_for(Ctx *c, u64 arena_bytes) {
   u8 *arena = NEWS(&c->keep, u8, arena_bytes + 64);
   return arena + 64 - (uintptr_t)arena % 64;
+}
+
+u8 *api_arena_for(Ingot *m, u64 bytes) {
+  u8 *arena = api_memory_for(m->c, bytes);
+  for (BufId b = 1; b < m->p->buf.n; b++) {
+    const Buf *x = prog_buf(m->p, b);
+    if (x->space == BS_state && !x->alias && x->data && x->data->n)
+      memcpy(arena + x->offset, x->data->data, tensor_bytes(x->data));
+  }
+  return arena;
 }
 
 Frame api_frame(Ingot *m, u8 *arena) {
@@ -154,7 +163,7 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Ingot *m = n->m;
   Prog *p = m->p;
   if (!m->kept.arena) {
-    m->kept.arena = api_memory_for(c, m->kept.arena_bytes);
+    m->kept.arena = api_arena_for(m, m->kept.arena_bytes);
     start_threads(c, m);
   }
   Frame f = api_frame(m, m->kept.arena);

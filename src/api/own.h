@@ -201,8 +201,9 @@ Prog *api_program(const Ingot *m, u32 body); /* of a model that the passes have 
 void api_grad(Ingot *m); /* derivatives that were asked for, after import */
 
 /* train.c */
-void api_train(Ingot *m);                          /* the step, if it was asked for, likewise */
-bool api_is_train_input(const Ingot *m, Str name); /* one that the step has and the model has not */
+void api_train(Ingot *m); /* the step, if it was asked for, likewise */
+/* Does the model declare it, or has the step an input of that name? */
+bool api_takes_input(const Ingot *m, Str name);
 
 /* choose.c */
 void api_choose(Ingot *m, const Target *target); /* makes several programs, keeps one */
@@ -325,9 +326,10 @@ typedef struct Frame {
   void **out;
   i64 **shape;
 } Frame;
-u8 *api_memory_for(Ctx *c, u64 arena_bytes); /* an arena, zero */
-Frame api_frame(Ingot *m, u8 *arena);        /* for m->in */
-void api_drop_arena(Ingot *m);               /* the state and the threads of engine c */
+u8 *api_memory_for(Ctx *c, u64 bytes);  /* zero, aligned as an arena */
+u8 *api_arena_for(Ingot *m, u64 bytes); /* with the state as NAME_reset leaves it */
+Frame api_frame(Ingot *m, u8 *arena);   /* for m->in */
+void api_drop_arena(Ingot *m);          /* the state and the threads of engine c */
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 

@@ -125,8 +125,9 @@ void api_train(Ingot *m) {
   m->ports = NULL; /* its outputs are others than the model declares */
 }
 
-bool api_is_train_input(const Ingot *m, Str name) {
-  return m->told.train && (str_is(m->c, name, "label") || str_is(m->c, name, "rate"));
+bool api_takes_input(const Ingot *m, Str name) {
+  bool more = m->told.train && (str_is(m->c, name, "label") || str_is(m->c, name, "rate"));
+  return more || model_takes_input(m->c, m->model, name);
 }
 
 static void set_train(Ingot *m, const char *spec) {

@@ -142,7 +142,7 @@ static DType declared_dtype(Ingot *m, Str name) {
 static const char *end_of_name(Ingot *m, const char *spec) {
   const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
   for (const char *s = first; m->model && s; s = strchr(s + 1, '='))
-    if (model_takes_input(m->c, m->model, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
+    if (api_takes_input(m, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
   return at ? at : first;
 }
 
@@ -171,7 +171,7 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
 static void add_words(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
   DType dt = declared_dtype(m, name);
-  if (m->model && !model_takes_input(c, m->model, name)) api_no_input(m, name);
+  if (m->model && !api_takes_input(m, name)) api_no_input(m, name);
   if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)

@@ -88,9 +88,9 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
-  if (!s) s = say_inputs(m, a, 0);
   if (!s && a->train) s = ingot_set_train(m, a->train);
   if (!s && a->grad) s = ingot_set_grad(m, a->grad);
+  if (!s) s = say_inputs(m, a, 0);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);
   if (!s && a->march) s = ingot_set_target(m, a->march);

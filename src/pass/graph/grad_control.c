@@ -45,14 +45,14 @@ static void each_use(Graph *g, BlkId b, UseFn *fn, void *user) {
   for (u32 i = 0; i < g->blk.at[b].ret.n; i++) fn(user, &g->blk.at[b].ret.at[i]);
 }
 
-typedef struct Outside {
+typedef struct FromOutside {
   const Grad *d;
   bool *seen; /* by value: defined inside, or in the list */
   Vals list;
-} Outside;
+} FromOutside;
 
 static void find_outside(void *user, Val *use) {
-  Outside *o = user;
+  FromOutside *o = user;
   if (!grad_wants(o->d, *use) || o->seen[*use]) return;
   o->seen[*use] = true;
   *vec_push(&o->d->g->c->work, &o->list) = *use;
@@ -60,7 +60,7 @@ static void find_outside(void *user, Val *use) {
 
 /* Values from outside that the blocks of n read and derivatives pass through. */
 static Vals outside_of(Grad *d, const Node *n) {
-  Outside o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
+  FromOutside o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
   for (u32 i = 0; i < n->nblk; i++) mark_inside(d->g, n->blk[i], o.seen);
   for (u32 i = 0; i < n->nblk; i++) each_use(d->g, n->blk[i], find_outside, &o);
   return o.list;
@@ -111,22 +111,22 @@ static Supply supply_new(Graph *g, BlkId from, BlkId to) {
 }
 
 /* Nodes of block b from `mark` on stand aside until close_gap: others are built in front. */
-typedef struct Gap {
+typedef struct Opening {
   BlkId b, cur;
   u32 n;
   NodeId *node;
-} Gap;
+} Opening;
 
-static Gap open_gap(Graph *g, BlkId b, u32 mark) {
+static Opening open_gap(Graph *g, BlkId b, u32 mark) {
   Blk *k = &g->blk.at[b];
-  Gap gap = {b, g->cur, k->node.n - mark, NULL};
+  Opening gap = {b, g->cur, k->node.n - mark, NULL};
   gap.node = arena_copy(&g->c->work, k->node.at + mark, gap.n * sizeof *gap.node);
   k->node.n = mark;
   g->cur = b;
   return gap;
 }
 
-static void close_gap(Graph *g, const Gap *gap) {
+static void close_gap(Graph *g, const Opening *gap) {
   for (u32 i = 0; i < gap->n; i++) *vec_push(&g->c->work, &g->blk.at[gap->b].node) = gap->node[i];
   g->cur = gap->cur;
 }
@@ -216,7 +216,7 @@ static BlkId back_branch(Grad *d, const Node *n, u32 which, const Vals *out) {
   g->cur = cur;
   Supply s = supply_new(g, from, to);
   need_operands(&s);
-  Gap gap = open_gap(g, to, 0);
+  Opening gap = open_gap(g, to, 0);
   copy_needed(&s);
   close_gap(g, &gap);
   each_use(g, to, swap_use, &s);
@@ -301,7 +301,7 @@ static void supply_turn(Grad *d, const Turns *t) {
   Supply s = supply_new(g, t->from, t->to);
   Vals kept = {0};
   if (d->o.recompute) need_operands(&s);
-  Gap gap = open_gap(g, t->to, t->mark);
+  Opening gap = open_gap(g, t->to, t->mark);
   for (u32 i = 0; i < g->blk.at[t->from].param.n; i++) {
     Val p = g->blk.at[t->from].param.at[i];
     if (!s.needed[p]) continue;

@@ -6,14 +6,14 @@
 #include "pass/graph/grad_own.h"
 
 /* What formulas see. */
-typedef struct Around {
+typedef struct MapSite {
   Graph *g;
   const Val *in;
   Val out, got;
-} Around;
-typedef Val Formula(const Around *m);
+} MapSite;
+typedef Val Formula(const MapSite *m);
 
-static Val like(const Around *m, double x) {
+static Val like(const MapSite *m, double x) {
   return mk_like(m->g, m->got, x);
 }
 
@@ -34,7 +34,7 @@ static Val like(const Around *m, double x) {
 #define CAST(a, b)      mk_cast(m->g, a, graph_type(m->g, b)->dt)
 
 #define FORMULA(op, letter, formula)                                                               \
-  static Val op##_##letter(const Around *m) {                                                      \
+  static Val op##_##letter(const MapSite *m) {                                                     \
     return formula;                                                                                \
   }
 #define MAP1(op, da)         FORMULA(op, a, da)
@@ -62,7 +62,7 @@ static Formula *const formulas[OP_SCALARS][3] = {
 };
 
 void grad_map(Grad *d, const Node *n, Val v) {
-  Around m = {d->g, n->in, n->out[0], v};
+  MapSite m = {d->g, n->in, n->out[0], v};
   for (u32 i = 0; i < n->nin; i++)
     if (grad_wants(d, n->in[i])) grad_give(d, n->in[i], formulas[n->op][i](&m));
 }
