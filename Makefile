@@ -287,6 +287,12 @@ bench-llm: setup all
 	@$(PYTHON) bench/llm.py --only '$(ONLY)' --threads $(THREADS) $(if $(QUICK),--rounds 1,--doc)
 	@$(PYTHON) bench/llm.py --prompts
 
+# ingot with a profile of its own work: build-tuned/CC-pgo/ingot, and how long it takes for ten networks. PGOFLAGS="--cc clang --bolt".
+pgo: setup all
+	@$(PYTHON) bench/pgo.py $(PGOFLAGS)
+bench-tuned: setup all
+	@$(PYTHON) bench/tuned.py $(if $(filter *,$(ONLY)),,--only '$(ONLY)') $(if $(QUICK),--rounds 3,--doc)
+
 run: all
 	@CC="$(CC)" $(BUILD)/ingot demo --engine c
 
@@ -312,9 +318,9 @@ install: all
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
 distclean:
-	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan
+	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
 
 help:
 	@printf '%s\n' \
@@ -336,6 +342,8 @@ help:
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make bench-engines interp, vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
+	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \
+	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
@@ -343,4 +351,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
-  bench bench-c bench-plan bench-engines bench-llm run install clean distclean help
+  bench bench-c bench-plan bench-engines bench-llm bench-tuned pgo run install clean distclean help

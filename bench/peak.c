@@ -2,8 +2,9 @@
  *
  *   peak THREADS MS
  *
- * Out: one line, "GFLOPS GBPS": multiply-adds counted as two, in float32, from registers only;
- * bytes read per second from an array far larger than any cache, four streams a thread. Each is the
+ * Out: one line, "GFLOPS GBPS GFLOPS64": multiply-adds counted as two, in float32, from registers
+ * only; bytes read per second from an array far larger than any cache, four streams a thread;
+ * multiply-adds in float64. Each is the
  * best of many stretches of about a millisecond, in MS milliseconds, over all threads together:
  * short enough to fall between the turns of other processes. Compiled with -O3 -march=native
  * -ffp-contract=fast.
@@ -24,7 +25,9 @@ enum { BYTES = 32 };
 enum { BYTES = 16 };
 #endif
 enum { LANES = BYTES / 4, CHAINS = 12, MOST = 64, STREAMS = 4 };
+enum { MULTIPLY, STREAM, MULTIPLY64, KINDS }; /* what is measured */
 typedef float Vec __attribute__((vector_size(BYTES)));
+typedef double Vec64 __attribute__((vector_size(BYTES)));
 typedef int64_t Ints __attribute__((vector_size(BYTES)));
 
 static const size_t room = (size_t)256 << 20, piece = (size_t)16 << 20;
@@ -63,6 +66,19 @@ static double multiply(void) {
   return done;
 }
 
+/* The same in double; loops of constant length are written out by the compiler. */
+static double multiply64(void) {
+  Vec64 a[CHAINS], m = {0}, b = {0};
+  m = m + 0.9999;
+  b = b + 0.0001;
+  for (int i = 0; i < CHAINS; i++) a[i] = b + (double)i;
+  for (int k = 0; k < 32 * 4096; k++)
+    for (int i = 0; i < CHAINS; i++) a[i] = a[i] * m + b;
+  for (int i = 1; i < CHAINS; i++) a[0] += a[i];
+  sink = (float)a[0][0];
+  return 32 * 4096 * 2.0 * CHAINS * (LANES / 2);
+}
+
 /* Bytes of the next piece of the array. */
 static double stream(const char *at, int k) {
   size_t part = room / STREAMS, step = piece / STREAMS, from = (size_t)k * step % part;
@@ -81,14 +97,16 @@ static double stream(const char *at, int k) {
 static void *body(void *arg) {
   int me = (int)(intptr_t)arg;
   char *at = NULL;
-  double best[2] = {0, 0};
+  double best[KINDS] = {0};
   if (posix_memalign((void **)&at, 4096, room)) exit(5);
   memset(at, me + 1, room);
-  for (int kind = 0; kind < 2; kind++) {
-    int turns = (int)(total * (kind ? 1 : 2)) + 1;
+  for (int kind = 0; kind < KINDS; kind++) {
+    int turns = (int)(total * (kind == STREAM ? 1 : 2)) + 1;
     for (int k = 0; k < turns; k++) {
       pthread_barrier_wait(&gate);
-      double from = now(), done = kind ? stream(at, k) : multiply();
+      double from = now(), done = kind == MULTIPLY ? multiply()
+                                  : kind == STREAM ? stream(at, k)
+                                                   : multiply64();
       work[me] = done / (now() - from);
       pthread_barrier_wait(&gate);
       double all = 0;
@@ -96,7 +114,7 @@ static void *body(void *arg) {
       if (all > best[kind]) best[kind] = all;
     }
   }
-  if (!me) printf("%.2f %.2f\n", best[0] / 1e9, best[1] / 1e9);
+  if (!me) printf("%.2f %.2f %.2f\n", best[0] / 1e9, best[1] / 1e9, best[2] / 1e9);
   free(at);
   return NULL;
 }

@@ -276,8 +276,26 @@ typedef struct IngotBuild {
                          has no conversations, or no message of the system */
   const char *via;    /* "llvm": object code without a C compiler; NULL: C */
   const char *triple; /* via llvm: TRIPLE[,CPU[,FEATURES]] as LLVM has them; NULL: by march */
+  const char *preset; /* "balanced", "max", "dev", "size": what is not said by optimize and lto; see
+                         ingot_presets; NULL: balanced */
+  int lto;            /* optimise across object files when they are linked; .o and .a: compile the
+                         model in one piece */
+  int relaxed;        /* the compiler may take sums in any order: other bits, and refused where they
+                         differ from those of the strict build by more than ingot_diff allows */
+  const char *pgo;    /* compile with a profile of runs: "": on made-up inputs, or a few prompts;
+                         FILE.npz, a folder of them; a list of prompts, as JSON or lines; NULL: no */
+  int bolt;           /* programs: have llvm-bolt lay out the code as it runs */
+  double seconds;     /* how long each step is measured, of programs on arrays; 0: 1 */
+  void (*said)(void *user, const char *line); /* every command that is started; may be NULL */
+  void *user;
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
+/* With lto, relaxed, pgo or bolt, alone or of a preset, the build is a tuned one: what the same
+ * options make without these is written beside the product (OUT.baseline, OUT.baseline.so), every
+ * step is measured, in turn with the others, and ingot_build_report tells what each gained. No
+ * text: it was no tuned build. Profiles are kept in ~/.cache/ingot; ingot_clean removes them. */
+IngotStatus ingot_build_report(Ingot *m, int json, const char **text, size_t *n);
+IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n);
 /* Refuses before any work, with or without a model, what ingot_build would refuse whatever the
  * model is: options, outputs (as ingot_will_write), a C compiler that is not there. Without an
  * output, for ingot_bench: the compiler only. */
@@ -532,6 +550,10 @@ typedef struct IngotFile {
   size_t n;
 } IngotFile;
 IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
+/* This machine: CPU, features, caches, what it reaches when it is measured (about a second),
+ * compilers and what they can do, other tools and libraries or the Debian package that has them,
+ * the target that native stands for. No model need be open. */
+IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
 /* Names of passes, one a line, with what they do. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 

@@ -12,9 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-extern const unsigned char peak_text[];
-extern const size_t peak_text_size;
-
 enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
 
 static int ascending(const void *a, const void *b) {
@@ -104,31 +101,11 @@ static void read_kernels(Ctx *c, Bench *a, const char *text) {
   a->out->nkernel = m->written.nprofile;
 }
 
-/* bench/peak.c, compiled for this machine whatever the model is compiled for, and run. */
 static void measure_peak(Ctx *c, Bench *a) {
-  enum { MS = 60 };
-  const char *source = folder_file(c, &a->folder, "peak.c"),
-             *program = folder_file(c, &a->folder, "peak");
-  Words w = {0};
-  char threads[16], ms[16];
-  file_write(c, source, peak_text, peak_text_size);
-  words_compiler(c, &w, a->build ? a->build->cc : NULL);
-  words_add(c, &w, target_native_flags());
-  words_add(c, &w, "-O3 -ffp-contract=fast -pthread -o");
-  *vec_push(&c->keep, &w) = program;
-  *vec_push(&c->keep, &w) = source;
-  *vec_push(&c->keep, &w) = NULL;
-  if (spawn_status(c, &a->folder, "C compiler", w.at)) return; /* it has no vectors: not known */
-  snprintf(threads, sizeof threads, "%u", a->m->wish.threads > 1 ? a->m->wish.threads : 1);
-  snprintf(ms, sizeof ms, "%d", MS);
-  spawn_run(c, &a->folder, "the measurement of the peak",
-            (const char *const[]){program, threads, ms, NULL});
-  File log = file_read(c, folder_file(c, &a->folder, "log"));
-  Text t = text_new(&c->keep);
-  char *end;
-  text_put(&t, log.at, log.n);
-  a->out->peak_gflops = strtod(text_cstr(&t), &end);
-  a->out->peak_gbps = strtod(end, NULL);
+  Peak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL,
+                    a->m->wish.threads > 1 ? a->m->wish.threads : 1);
+  a->out->peak_gflops = p.gflops;
+  a->out->peak_gbps = p.gbps;
 }
 
 static void run_program(Ctx *c, void *arg) {

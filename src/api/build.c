@@ -1,10 +1,11 @@
 /* build.c: the model as an object file, a library or a program.
  *
  * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all.
- * Everything is made in a temporary folder and then copied. Weights above FILE_BYTES are assembled
+ * Everything is made in a temporary folder and then copied; a tuned build (steps.c) makes several
+ * variants of the same text there. Weights above FILE_BYTES are assembled
  * in from a file, because C compilers are slow on long strings.
  */
-#include "api/own.h"
+#include "api/product.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -16,9 +17,7 @@
 extern const unsigned char runner_text[], player_text[];
 extern const size_t runner_text_size, player_text_size;
 
-typedef enum Product { PD_object, PD_archive, PD_shared, PD_program } Product;
-
-enum { MOST_FILES = 3 };
+enum { MOST_FILES = 4 };
 
 /* Names that promise what is not made. */
 static const struct {
@@ -33,16 +32,7 @@ static const struct {
     {".wasm", "would be WebAssembly"},
 };
 
-typedef struct ProductBuild {
-  Ingot *m;
-  const IngotBuild *o;
-  Product kind;
-  Folder folder;
-  const char *name; /* prefix of C names */
-  CodeSize size;
-} ProductBuild;
-
-static Product product(const char *path) {
+Product product_of(const char *path) {
   return ends_with(path, ".o")    ? PD_object
          : ends_with(path, ".a")  ? PD_archive
          : ends_with(path, ".so") ? PD_shared
@@ -65,14 +55,29 @@ static void run(Ctx *c, ProductBuild *b, const char *what, Words *w) {
   spawn_run(c, &b->folder, what, w->at);
 }
 
-static void begin(Ctx *c, ProductBuild *b, Words *w, const char *standard) {
+const char *build_usual(const ProductBuild *b) {
+  return b->m->wish.aim == AIM_size ? "s" : "2";
+}
+
+/* Objects that others link hold machine code, whatever compiler they have. */
+static bool links(const ProductBuild *b) {
+  return b->kind >= PD_shared;
+}
+
+static void begin(Ctx *c, ProductBuild *b, const Variant *v, Words *w) {
   const IngotBuild *o = b->o;
   words_compiler(c, w, o->cc);
-  add(c, w, standard);
-  add_pair(c, w, "-O", o->optimize ? o->optimize : b->m->wish.aim == AIM_size ? "s" : "2");
+  add(c, w, "-std=c99");
+  add_pair(c, w, "-O", v->optimize);
   add(c, w, "-ffp-contract=off");
   words_target(c, w, b->m);
   words_threads(c, w, b->m);
+  if (b->preset->debug) add(c, w, "-g");
+  if (v->relaxed) words_add(c, w, relaxed_flags);
+  if (v->lto && links(b)) words_add(c, w, b->chain.lto);
+  for (u32 i = 0; i < v->profile.n; i++) add(c, w, v->profile.at[i]);
+  /* llvm-bolt splits functions itself */
+  if (v->relocs && b->chain.kind == CK_gcc) add(c, w, "-fno-reorder-blocks-and-partition");
   if (o->sanitize) {
     add_pair(c, w, "-fsanitize=", o->sanitize);
     add(c, w, "-fno-sanitize-recover=all");
@@ -90,12 +95,20 @@ static FileOut blob_file(const Ingot *m) {
   return (FileOut){.n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
 }
 
-/* Object files, one for each part. */
-static Words compile(Ctx *c, ProductBuild *b, const char *file, const Text *text, u32 parts) {
+/* Object files, one for each part. A profile refers to the names of sources, which the folder must
+ * not be part of. */
+static Words compile(Ctx *c, ProductBuild *b, const Variant *v, const char *file, const Text *text,
+                     u32 parts) {
   const char *source = folder_file(c, &b->folder, file);
   Words w = {0};
+  Text named = text_new(&c->keep);
+  if (v->profile.n) {
+    text_fmt(&named, "#line 1 \"%s\"\n", file);
+    text_put(&named, text->at, text->n);
+    text = &named;
+  }
   put_file(c, source, (FileOut){.at = text->at, .n = text->n});
-  begin(c, b, &w, "-std=c99");
+  begin(c, b, v, &w);
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
   if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
     Text upper = text_new(&c->keep);
@@ -123,8 +136,7 @@ static void add_all(Ctx *c, Words *w, const Words *more) {
 }
 
 /* One object file of several. */
-static const char *join(Ctx *c, ProductBuild *b, const Words *object) {
-  const char *path = folder_file(c, &b->folder, "product.o");
+static const char *join(Ctx *c, ProductBuild *b, const char *path, const Words *object) {
   Words w = {0};
   if (object->n == 1) return object->at[0];
   words_compiler(c, &w, b->o->cc);
@@ -136,8 +148,8 @@ static const char *join(Ctx *c, ProductBuild *b, const Words *object) {
   return path;
 }
 
-static const char *archive(Ctx *c, ProductBuild *b, const Words *object) {
-  const char *ar = getenv("AR"), *path = folder_file(c, &b->folder, "product.a");
+static const char *archive(Ctx *c, ProductBuild *b, const char *path, const Words *object) {
+  const char *ar = getenv("AR");
   Words w = {0};
   words_add(c, &w, ar && *ar ? ar : "ar");
   add(c, &w, "rcsD");
@@ -147,11 +159,14 @@ static const char *archive(Ctx *c, ProductBuild *b, const Words *object) {
   return path;
 }
 
-static const char *link(Ctx *c, ProductBuild *b, const Words *object) {
-  const char *path = folder_file(c, &b->folder, "product");
+/* kind: of a program around the code, or of the product. */
+static const char *link(Ctx *c, ProductBuild *b, const Variant *v, Product kind, const char *path,
+                        const Words *object) {
   Words w = {0};
-  begin(c, b, &w, "-std=c99");
-  if (b->kind == PD_shared) add(c, &w, "-shared");
+  begin(c, b, v, &w);
+  if (kind == PD_shared) add(c, &w, "-shared");
+  if (b->preset->strip && !v->relocs) add(c, &w, "-s");
+  if (v->relocs) add(c, &w, "-Wl,--emit-relocs");
   add(c, &w, "-o");
   add(c, &w, path);
   add_all(c, &w, object);
@@ -237,78 +252,141 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
 }
 
 /* The program around a model: one that talks, or one that runs it on arrays. */
-static void put_main(Ctx *c, ProductBuild *b, EmitFacts facts, Text *t) {
-  const Speech *s = b->o->arrays ? NULL : api_speech(b->m);
+static void put_main(Ctx *c, ProductBuild *b, bool speaks, Text *t) {
+  const Speech *s = speaks ? api_speech(b->m) : NULL;
   u32 threads = b->m->p->threads > 1 && !b->m->wish.openmp ? b->m->p->threads : 1;
   if (s)
     text_put(t, player_text, player_text_size);
   else
     text_put(t, runner_text, runner_text_size);
-  emit_runner(b->m->p, b->name, api_limits(b->m), facts, threads, t);
+  emit_runner(b->m->p, b->name, api_limits(b->m), b->facts, threads, t);
   if (s) put_player(c, b, s, t);
 }
 
-static void build(Ctx *c, void *arg) {
-  ProductBuild *b = arg;
-  const IngotBuild *o = b->o;
-  IngotC ic = o->c;
-  Text source = text_new(&c->keep), header = text_new(&c->keep), runner = text_new(&c->keep),
-       file = text_new(&c->keep);
-  ic.name = b->name;
-  ic.caller = ic.caller || b->kind == PD_program;
-  if (!ic.split) ic.split = PARTS_MOST;
-  api_bodies(b->m);
-  if (o->via) {
-    api_need_body(b->m);
-    ic.selftest = -1;
-  }
-  if (!o->via && !ic.weights && api_weight_bytes(b->m) > FILE_BYTES) ic.weights = "file";
-  if (ic.weights && !strcmp(ic.weights, "pointer") && b->kind == PD_program)
-    fail(c, ERR_usage, LOC_NONE,
-         "a program holds its weights: --weights=pointer is for .o, .a and .so");
-  b->m->linked = true;
-  EmitFacts facts = api_emit(b->m, &ic, b->kind != PD_program, &source, &header);
-  b->size.arena = facts.arena_bytes;
-  folder_make(c, &b->folder);
-  if (b->m->written.blob.n) {
-    Text blob = text_new(&c->keep);
-    text_fmt(&blob, "%s.bin", ic.name);
-    put_file(c, folder_file(c, &b->folder, text_cstr(&blob)), blob_file(b->m));
-  }
-  text_fmt(&file, "%s.c", ic.name);
-  u32 parts = ic.split == PARTS_MOST ? parts_wanted(facts.code_bytes) : 1;
-  Words object = o->via ? assemble(c, b) : compile(c, b, text_cstr(&file), &source, parts);
+/* What talks is as much worth tuning as the model. What reads arrays is not, and is compiled once:
+ * with the first variant, which is the plainest. */
+static Words compile_main(Ctx *c, ProductBuild *b, const Variant *v, bool speaks) {
+  if (!speaks && b->runner.n) return b->runner;
+  Text text = text_new(&c->keep);
+  Variant strict = *v;
+  strict.relaxed = false;
+  put_main(c, b, speaks, &text);
+  Words main = compile(c, b, &strict, speaks ? "player-main.c" : "runner-main.c", &text, 1);
+  if (!speaks) b->runner = main;
+  return main;
+}
+
+/* The code as a program. */
+static const char *make_program(Ctx *c, ProductBuild *b, const Variant *v, const Words *object,
+                                bool speaks, const char *what) {
+  Words main = compile_main(c, b, v, speaks), all = {0};
+  add_all(c, &all, object);
+  add_all(c, &all, &main);
+  const char *path = folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s-%s", v->step, what)));
+  return link(c, b, v, PD_program, path, &all);
+}
+
+void build_variant(Ctx *c, ProductBuild *b, Variant *v) {
+  const char *source = str_text(c, str_fmt(c, "%s.c", b->name));
+  u32 parts = v->lto && !links(b) ? 1 : b->parts;
+  Text text = v->relaxed ? relaxed_text(c, &b->source) : b->source;
+  Words object = b->o->via ? assemble(c, b) : compile(c, b, v, source, &text, parts);
+  const char *path = folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s-product", v->step)));
+  b->size.text = b->size.data = 0;
   for (u32 i = 0; i < object.n; i++) {
     File one = file_read_own(c, object.at[i]);
     CodeSize size = measure(&one);
     b->size.text += size.text;
     b->size.data += size.data;
   }
-  if (b->kind == PD_program) {
-    put_main(c, b, facts, &runner);
-    Words main = compile(c, b, "runner-main.c", &runner, 1);
-    add_all(c, &object, &main);
+  v->product = b->kind == PD_object    ? join(c, b, path, &object)
+               : b->kind == PD_archive ? archive(c, b, path, &object)
+               : b->kind == PD_shared  ? link(c, b, v, PD_shared, path, &object)
+                                       : make_program(c, b, v, &object, b->speaks, "product");
+  if (b->kind == PD_program) v->program = v->product;
+  if (v->program && b->kind != PD_program)
+    v->program = make_program(c, b, v, &object, b->speaks, "program");
+  if (v->arrays)
+    v->arrays = b->speaks ? make_program(c, b, v, &object, false, "arrays") : v->program;
+}
+
+/* The text of the model, once for all variants, and what it needs beside it. */
+static void emit_text(Ctx *c, ProductBuild *b) {
+  const IngotBuild *o = b->o;
+  IngotC *ic = &b->ic;
+  *ic = o->c;
+  ic->name = b->name;
+  ic->caller = ic->caller || b->kind == PD_program || steps_wanted(o);
+  if (!ic->split) ic->split = PARTS_MOST;
+  api_bodies(b->m);
+  if (o->via) {
+    api_need_body(b->m);
+    ic->selftest = -1;
   }
-  const char *made = b->kind == PD_object    ? join(c, b, &object)
-                     : b->kind == PD_archive ? archive(c, b, &object)
-                                             : link(c, b, &object);
-  File f = file_read_own(c, made);
+  if (!o->via && !ic->weights && api_weight_bytes(b->m) > FILE_BYTES) ic->weights = "file";
+  if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
+    fail(c, ERR_usage, LOC_NONE,
+         "a program holds its weights: --weights=pointer is for .o, .a and .so");
+  b->m->linked = true;
+  b->source = text_new(&c->keep);
+  b->header = text_new(&c->keep);
+  b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);
+  b->size.arena = b->facts.arena_bytes;
+  b->parts = ic->split == PARTS_MOST ? parts_wanted(b->facts.code_bytes) : 1;
+  b->speaks = b->kind == PD_program && !o->arrays && api_speech(b->m);
+  if (!b->m->written.blob.n) return;
+  put_file(c, folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s.bin", b->name))),
+           blob_file(b->m));
+}
+
+static void make_executable(Ctx *c, const char *path) {
+  mode_t mask = umask(022);
+  umask(mask);
+  if (chmod(path, 0777 & ~mask))
+    fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", path);
+}
+
+/* Everything at its place; baseline: NULL: there is none. */
+static void write_product(Ctx *c, ProductBuild *b, const char *product, const char *baseline) {
+  const IngotBuild *o = b->o;
+  const char *beside_it = baseline ? steps_baseline(c, o->output) : NULL;
+  File f = file_read_own(c, product), base = {0};
   FileOut out[MOST_FILES];
   u32 nout = 0;
-  if (ic.weights && !strcmp(ic.weights, "pointer") && b->m->written.blob.n) {
+  if (b->ic.weights && !strcmp(b->ic.weights, "pointer") && b->m->written.blob.n) {
     out[nout] = blob_file(b->m);
     out[nout++].path = beside(c, o->output, ".bin");
   }
   if (b->kind != PD_program)
-    out[nout++] = (FileOut){.path = beside(c, o->output, ".h"), .at = header.at, .n = header.n};
+    out[nout++] =
+        (FileOut){.path = beside(c, o->output, ".h"), .at = b->header.at, .n = b->header.n};
+  if (baseline) {
+    base = file_read_own(c, baseline);
+    out[nout++] = (FileOut){.path = beside_it, .at = base.at, .n = base.n};
+  }
   out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n};
   files_write(c, out, nout);
-  if (b->kind >= PD_shared && strcmp(o->output, "-")) {
-    mode_t mask = umask(022);
-    umask(mask);
-    if (chmod(o->output, 0777 & ~mask))
-      fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", o->output);
+  if (b->kind < PD_shared) return;
+  if (strcmp(o->output, "-")) make_executable(c, o->output);
+  if (baseline) make_executable(c, beside_it);
+}
+
+static void build(Ctx *c, void *arg) {
+  ProductBuild *b = arg;
+  const IngotBuild *o = b->o;
+  folder_make(c, &b->folder);
+  emit_text(c, b);
+  if (steps_wanted(o)) {
+    steps_run(c, b);
+    write_product(c, b, b->step.at[b->step.n - 1].v.product, b->step.at[0].v.product);
+    gains_report(b, false, &b->m->report[0]);
+    gains_report(b, true, &b->m->report[1]);
+    return;
   }
+  Variant v = {.step = "only"};
+  v.optimize = o->optimize ? o->optimize : o->preset ? b->preset->optimize : build_usual(b);
+  build_variant(c, b, &v);
+  write_product(c, b, v.product, NULL);
 }
 
 /* A C name from the file name: libnet.a gives net; other characters than letters and digits become
@@ -326,7 +404,8 @@ static const char *stem(Ctx *c, const char *path, Product kind) {
   return t.n ? text_cstr(&t) : "model";
 }
 
-static void check_build(Ctx *c, const IngotBuild *o) {
+static void check_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
   api_need(c, o->output, "the name of the output");
   const char *end = strrchr(o->output, '.');
   if (!*o->output || o->output[strlen(o->output) - 1] == '/')
@@ -338,18 +417,25 @@ static void check_build(Ctx *c, const IngotBuild *o) {
   if (o->triple && !o->via)
     fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --via llvm too");
   if (o->via) api_check_via(c, o);
-  if (o->via && product(o->output) == PD_program)
+  if (o->via && product_of(o->output) == PD_program)
     fail(c, ERR_unsupported, LOC_NONE, "--via llvm makes OUT.o, OUT.a and OUT.so, no programs");
+  if (o->via && (o->preset || steps_wanted(o)))
+    fail(c, ERR_unsupported, LOC_NONE,
+         "--via llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --relaxed are for "
+         "one");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
   const char *path[MOST_FILES] = {o->output};
   u32 n = 1;
-  if (product(o->output) != PD_program) {
+  if (product_of(o->output) != PD_program) {
     path[n++] = beside(c, o->output, ".h");
     if (o->c.weights && !strcmp(o->c.weights, "pointer")) path[n++] = beside(c, o->output, ".bin");
   }
+  if (steps_wanted(o)) path[n++] = steps_baseline(c, o->output);
+  preset_find(c, o->preset);
   files_plan(c, path, n);
-  if (!o->via || product(o->output) == PD_shared) api_need_compiler(c, o->cc);
+  if (!o->via || product_of(o->output) == PD_shared) api_need_compiler(c, o->cc);
+  if (steps_wanted(o)) steps_check(m, o);
 }
 
 /* Machines of LLVM that are not told by a target have plain loops. */
@@ -368,10 +454,21 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the description of the build");
-  check_build(c, o);
+  check_build(m, o);
+  b.preset = preset_find(c, o->preset);
+  b.folder.said = o->said;
+  b.folder.user = o->user;
+  if (o->said) {
+    Text t = text_new(&c->keep);
+    text_fmt(&t, "preset %s: ", b.preset->name);
+    preset_text(b.preset, &t);
+    o->said(o->user, text_cstr(&t));
+  }
+  if (b.preset->aim != AIM_time && m->wish.aim == AIM_time && !m->passed)
+    m->wish.aim = b.preset->aim;
   if (o->via) api_need_plain(m);
   set_machine(m, o);
-  b.kind = product(o->output);
+  b.kind = product_of(o->output);
   b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
   if (b.kind == PD_program && api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
@@ -384,7 +481,7 @@ static void check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the build");
   if (o->output)
-    check_build(c, o);
+    check_build(m, o);
   else
     api_need_compiler(c, o->cc);
   if (o->march && !o->via) api_need_vectors(m, o->march, o->cc);

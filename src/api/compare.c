@@ -342,8 +342,8 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   return x;
 }
 
-static void diff_arrays(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
-                        double atol, IngotDiff *d) {
+void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
+              IngotDiff *d) {
   Ctx *c = m->c;
   api_need(c, d, "the place of the difference");
   Tensor x = as_tensor(c, have), y = as_tensor(c, want);
@@ -353,5 +353,5 @@ static void diff_arrays(Ingot *m, const IngotTensor *have, const IngotTensor *wa
 
 IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
                        double atol, IngotDiff *diff) {
-  API_CALL(m, diff_arrays(m, have, want, rtol, atol, diff));
+  API_CALL(m, api_diff(m, have, want, rtol, atol, diff));
 }

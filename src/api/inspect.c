@@ -38,20 +38,9 @@ static void count_constants(Report *r, Graph *g) {
     }
 }
 
-/* JSON strings hold any text; bytes outside printable ASCII are written as \u00XX. */
 static void quote_json(Report *r, const char *before, Str s) {
-  const char *t = str_text(r->m->c, s);
-  text_fmt(&r->out, "%s\"", before);
-  for (size_t i = 0; i < str_len(r->m->c, s); i++) {
-    u8 ch = (u8)t[i];
-    if (ch == '"' || ch == '\\')
-      text_fmt(&r->out, "\\%c", ch);
-    else if (ch < 0x20 || ch > 0x7e)
-      text_fmt(&r->out, "\\u%04x", ch);
-    else
-      text_put(&r->out, t + i, 1);
-  }
-  text_puts(&r->out, "\"");
+  text_puts(&r->out, before);
+  text_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
 }
 
 static void value_line(Report *r, Str name, const char *type, bool first) {

@@ -134,8 +134,9 @@ struct Ingot {
   VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
   const char *entry;         /* what its functions are called in such a file; NULL: it has one */
   Baked baked;
-  bool linked; /* C text is made to be compiled at once: see EmitOptions */
-  bool joined; /* programs of all of these share an arena */
+  bool linked;    /* C text is made to be compiled at once: see EmitOptions */
+  bool joined;    /* programs of all of these share an arena */
+  Text report[2]; /* on the last tuned build, as text and as JSON */
 };
 
 /* session.c */
@@ -230,6 +231,7 @@ EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts abo
 double api_read_rate(const void *at, size_t n);
 /* play.c */
 void api_name_self(Ctx *c, Text *t); /* this ingot, for keys of what it makes */
+void api_name_file(Ctx *c, Text *t, const char *path);
 const Speech *api_speech(Ingot *m);  /* NULL: it is no language model */
 i64 api_context(const Ingot *m);     /* positions of its cache */
 double api_kv_bytes(const Ingot *m); /* that each of them takes there */
@@ -248,8 +250,10 @@ const char *cache_file(Ctx *c, const char *name, const char *who);
 
 /* spawn.c */
 typedef struct Folder {
-  char path[200]; /* "": none */
-  const Ctx *c;   /* under whose guard it is */
+  char path[200];                             /* "": none */
+  const Ctx *c;                               /* under whose guard it is */
+  void (*said)(void *user, const char *line); /* told of every command; may be NULL */
+  void *user;
 } Folder;
 typedef VEC(const char *) Words; /* an argument vector being made; ends with NULL when used */
 void folder_make(Ctx *c, Folder *f);
@@ -259,6 +263,9 @@ void folder_protect(Ctx *c, Folder *f, void (*fn)(Ctx *c, void *arg), void *arg)
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
 /* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
+/* The same, and what it prints. */
+const char *spawn_text(Ctx *c, const Folder *f, const char *what, const char *const *argv,
+                       int *status);
 _Noreturn void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program,
                            int status); /* fails with the log */
 void spawn_run(Ctx *c, const Folder *f, const char *what,
@@ -266,6 +273,7 @@ void spawn_run(Ctx *c, const Folder *f, const char *what,
 enum { SPAWN_MOST = 16 };
 /* Up to SPAWN_MOST programs, as many at a time as there are processors; fails unless all exit 0. */
 void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32 n);
+bool spawn_has(Ctx *c, const char *program);
 void spawn_check(Ctx *c, const char *what, const char *program); /* refuses one not there */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
@@ -280,6 +288,8 @@ Words parts_compile(Ctx *c, const Folder *f, const Words *begin, const char *sou
                     const char *name, u32 n);
 
 /* target.c */
+const Target *api_target_here(Ctx *c);     /* what native stands for */
+const char *api_target_flags(Ctx *c);      /* that a compiler takes for it */
 void api_native(Ingot *m, const char *cc); /* unless one was chosen: the machine we are on */
 void api_here(Ingot *m);                   /* the same for the C compiler only */
 void api_host(Ingot *m);                   /* the same where no compiler is asked */
@@ -292,8 +302,43 @@ void words_body(Ctx *c, Words *w, const Ingot *m,
                 const char *upper); /* the one to be run here, of C with that name */
 void words_threads(Ctx *c, Words *w, const Ingot *m);
 void api_can_run(Ingot *m); /* refuses to run code for a target that this machine is not */
+bool api_runs_here(Ingot *m, const char *cc); /* by its target; a CPU that is named may have more */
 void api_need_here(Ingot *m, const char *cc,
                    const char *what); /* refuses code that may not run here */
+
+/* rate.c: what this machine can do at most, by bench/peak.c. */
+typedef struct Peak {
+  double gflops, gflops64; /* multiply-adds count as two; 0: not known */
+  double gbps;             /* read from memory */
+} Peak;
+Peak api_peak(Ctx *c, const Folder *f, const char *cc, u32 threads);
+
+/* toolchain.c */
+typedef enum CompilerKind { CK_gcc, CK_clang, CK_tcc, CK_other } CompilerKind;
+typedef struct Tool {
+  const char *name, *package; /* package: of Debian */
+  const char *use;
+  const char *flag; /* that makes it tell its version */
+  bool suffixed;    /* its name may have a number of a version behind it */
+} Tool;
+extern const Tool tool_table[];
+extern const u32 tool_count;
+const char *tool_find(Ctx *c, const char *name); /* the name it is started by, or NULL */
+_Noreturn void tool_missing(Ctx *c, const char *name, const char *why); /* fails */
+/* The line that tells it; NULL: it does not start. */
+const char *tool_version(Ctx *c, const Folder *f, const Tool *t, const char *program);
+/* w: the compiler, as words_compiler makes it. version: a line. */
+const char *compiler_version(Ctx *c, const Folder *f, const Words *w);
+CompilerKind compiler_kind(Ctx *c, const Folder *f, const Words *w);
+/* Does it make a program of a few lines with these flags? */
+bool compiler_takes(Ctx *c, const Folder *f, const Words *w, const char *flags);
+const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind kind,
+                         const char *march); /* what -march= means; NULL: it does not say */
+/* llvm-profdata of that clang, or any; NULL: there is none */
+const char *compiler_profdata(Ctx *c, const Folder *f, const Words *w);
+
+/* doctor.c */
+const char *api_cpu_name(Ctx *c);
 
 /* library.c */
 void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut off */
@@ -421,6 +466,9 @@ double sums_mse(const Sums *s);
 
 /* quantize.c: formats by the name of their reader */
 void api_quantize_onnx(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+/* compare.c */
+void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
+              IngotDiff *d);
 
 /* values.c */
 /* By input: made-up integers are below it; at most MADE_UP, and less where they are indices. */

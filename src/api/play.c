@@ -78,7 +78,7 @@ static void hash_text(Text *t, const char *name, const char *value) {
 }
 
 /* A file that changes has another size or time. */
-static void hash_file(Ctx *c, Text *t, const char *path) {
+void api_name_file(Ctx *c, Text *t, const char *path) {
   struct stat st;
   char *real = realpath(path, NULL);
   if (stat(path, &st) != 0 || !real) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
@@ -90,7 +90,7 @@ static void hash_file(Ctx *c, Text *t, const char *path) {
 /* One that was built again may make other code, whatever its version. */
 void api_name_self(Ctx *c, Text *t) {
   hash_text(t, "version", INGOT_VERSION);
-  if (!access("/proc/self/exe", R_OK)) hash_file(c, t, "/proc/self/exe");
+  if (!access("/proc/self/exe", R_OK)) api_name_file(c, t, "/proc/self/exe");
 }
 
 static int by_name(const void *a, const void *b) {
@@ -106,14 +106,14 @@ static void hash_folder(Ctx *c, Text *t, const char *path) {
   VEC(const char *) name = {0};
   bool alone = ends_with(path, ".gguf") && !strstr(path, "-of-");
   DIR *d = alone ? NULL : opendir(folder);
-  hash_file(c, t, path);
+  api_name_file(c, t, path);
   for (struct dirent *e; d && (e = readdir(d));)
     for (u32 i = 0; i < sizeof ends / sizeof *ends; i++)
       if (ends_with(e->d_name, ends[i]))
         *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
   if (d) closedir(d);
   if (name.n) qsort(name.at, name.n, sizeof *name.at, by_name);
-  for (u32 i = 0; i < name.n; i++) hash_file(c, t, name.at[i]);
+  for (u32 i = 0; i < name.n; i++) api_name_file(c, t, name.at[i]);
 }
 
 static const char *program_path(Ingot *m, const IngotBuild *o) {
@@ -193,13 +193,14 @@ IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
 
 /* ---- what was kept ---- */
 
-/* Programs of play and code of engine jit: a hash behind one of these. */
+/* Programs of play, code of engine jit, profiles of build: a hash behind one of these, and behind
+ * that of profiles a number. */
 static bool is_kept(const char *name) {
-  static const char *const begins[] = {"play-", "jit-"};
+  static const char *const begins[] = {"play-", "jit-", "pgo-"};
   for (u32 i = 0; i < sizeof begins / sizeof *begins; i++) {
     size_t n = strlen(begins[i]);
     if (!strncmp(name, begins[i], n) && strspn(name + n, "0123456789abcdef") == 32)
-      return !name[n + 32];
+      return !name[n + 32] || (name[n + 32] == '.' && !strncmp(name, "pgo-", 4));
   }
   return false;
 }

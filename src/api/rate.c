@@ -1,12 +1,18 @@
-/* rate.c: how fast memory is read.
+/* rate.c: how fast this machine is.
  *
  * In: bytes, perhaps a file that is mapped. Out: bytes per second of the fastest of a few passes
  * over them by one thread, the first not counted: it may wait for a disk. Several sums in turn, so
- * that loads wait for memory and not for each other.
+ * that loads wait for memory and not for each other. And what bench/peak.c measures, compiled for
+ * this machine.
  */
 #include "api/own.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+extern const unsigned char peak_text[];
+extern const size_t peak_text_size;
 
 enum { PASSES = 3, LEAST = 1 << 16 };
 #define MOST  ((size_t)256 << 20) /* bytes of a pass */
@@ -37,4 +43,31 @@ double api_read_rate(const void *at, size_t n) {
       if (pass && bytes >= LEAST && ms > 0 && (double)bytes / ms > best) best = (double)bytes / ms;
     }
   return best * 1000;
+}
+
+Peak api_peak(Ctx *c, const Folder *f, const char *cc, u32 threads) {
+  enum { MS = 60 };
+  const char *source = folder_file(c, f, "peak.c"), *program = folder_file(c, f, "peak");
+  Peak p = {0};
+  Words w = {0};
+  char many[16], ms[16], *end;
+  file_write(c, source, peak_text, peak_text_size);
+  words_compiler(c, &w, cc);
+  words_add(c, &w, target_native_flags());
+  words_add(c, &w, "-O3 -ffp-contract=fast -pthread -o");
+  *vec_push(&c->keep, &w) = program;
+  *vec_push(&c->keep, &w) = source;
+  *vec_push(&c->keep, &w) = NULL;
+  if (spawn_status(c, f, "C compiler", w.at)) return p; /* it has no vectors: not known */
+  snprintf(many, sizeof many, "%u", threads);
+  snprintf(ms, sizeof ms, "%d", MS);
+  int status;
+  const char *what = "the measurement of the peak";
+  const char *text =
+      spawn_text(c, f, what, (const char *const[]){program, many, ms, NULL}, &status);
+  if (status) spawn_blame(c, f, what, program, status);
+  p.gflops = strtod(text, &end);
+  p.gbps = strtod(end, &end);
+  p.gflops64 = strtod(end, NULL);
+  return p;
 }

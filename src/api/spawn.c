@@ -71,6 +71,10 @@ static int find_program(Ctx *c, const char *program) {
   return why;
 }
 
+bool spawn_has(Ctx *c, const char *program) {
+  return !find_program(c, program);
+}
+
 void spawn_check(Ctx *c, const char *what, const char *program) {
   int why = find_program(c, program);
   if (why)
@@ -123,13 +127,30 @@ static int told(Ctx *c, const char *what, const char *program, int e, int status
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+static void say_command(Ctx *c, const Folder *f, const char *const *argv) {
+  if (!f->said) return;
+  Text t = text_new(&c->keep);
+  for (u32 i = 0; argv[i]; i++) text_fmt(&t, "%s%s", i ? " " : "", argv[i]);
+  f->said(f->user, text_cstr(&t));
+}
+
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
   const char *log = folder_file(c, f, "log");
   pid_t pid = 0;
+  say_command(c, f, argv);
   guard_say(c, what);
   int e = start(c, log, argv, &pid), status = e ? 0 : wait_for(c, pid);
   guard_say(c, NULL);
   return told(c, what, argv[0], e, status);
+}
+
+const char *spawn_text(Ctx *c, const Folder *f, const char *what, const char *const *argv,
+                       int *status) {
+  Text t = text_new(&c->keep);
+  *status = spawn_status(c, f, what, argv);
+  File log = file_read_own(c, folder_file(c, f, "log"));
+  text_put(&t, log.at, log.n);
+  return text_cstr(&t);
 }
 
 static _Noreturn void blame(Ctx *c, const char *log, const char *what, const char *program,
@@ -159,6 +180,7 @@ void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32
   guard_say(c, what);
   while (ended < started || (started < n && !failed)) {
     if (started < n && !failed && started - ended < side) {
+      say_command(c, f, job[started].at);
       log[started] = folder_file(c, f, str_text(c, str_fmt(c, "log%u", started)));
       e = start(c, log[started], job[started].at, &pid[started]);
       failed = e != 0;
@@ -200,7 +222,7 @@ void words_compiler(Ctx *c, Words *w, const char *cc) {
 bool api_has_compiler(Ctx *c, const char *cc) {
   Words w = {0};
   words_compiler(c, &w, cc);
-  return !find_program(c, w.at[0]);
+  return spawn_has(c, w.at[0]);
 }
 
 void api_need_compiler(Ctx *c, const char *cc) {

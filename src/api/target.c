@@ -26,24 +26,24 @@ static const Target *named_here(Ctx *c) {
   return t;
 }
 
-static const Target *here(Ctx *c) {
+const Target *api_target_here(Ctx *c) {
   const Target *t = named_here(c);
   return t ? t : target_native();
 }
 
 /* That a compiler takes for it. */
-static const char *flags_here(Ctx *c) {
+const char *api_target_flags(Ctx *c) {
   const Target *t = named_here(c);
   return t ? t->cflags : target_native_flags();
 }
 
 /* The table goes from small to large: nothing behind the one that is named can be run. */
 static bool is_here(Ctx *c, const Target *t) {
-  return t->loops || (target_is_here(t) && t <= here(c));
+  return t->loops || (target_is_here(t) && t <= api_target_here(c));
 }
 
 static const Target *find_target(Ctx *c, const char *name) {
-  return strcmp(name, "native") ? target_find(name) : here(c);
+  return strcmp(name, "native") ? target_find(name) : api_target_here(c);
 }
 
 /* "arm-none-eabi-gcc" is another machine's compiler and knows nothing of this one. */
@@ -60,6 +60,7 @@ static bool is_cross(const char *cc) {
 typedef struct Ask {
   Ingot *m;
   const char *cc, *name; /* name: of a CPU; NULL: what the compiler takes without being told */
+  const char *more;      /* flags for single features, or "" */
   Folder folder;
 } Ask;
 
@@ -77,7 +78,7 @@ static void write_question(Ctx *c, const char *path) {
 static int preprocess(Ctx *c, Ask *a, const char *flag, const char *question, const char *answer) {
   Words w = {0};
   words_compiler(c, &w, a->cc);
-  if (*flag) *vec_push(&c->keep, &w) = flag;
+  words_add(c, &w, flag);
   words_add(c, &w, "-E -P -o");
   *vec_push(&c->keep, &w) = answer;
   *vec_push(&c->keep, &w) = question;
@@ -104,8 +105,9 @@ static void ask(Ctx *c, void *arg) {
   folder_make(c, &a->folder);
   const char *question = folder_file(c, &a->folder, "ask.c"),
              *answer = folder_file(c, &a->folder, "answer"), *flag = "";
-  const char *march = a->name ? str_text(c, str_fmt(c, "-march=%s", a->name)) : "",
-             *mcpu = a->name ? str_text(c, str_fmt(c, "-mcpu=%s", a->name)) : "";
+  const char *name = a->name ? a->name : "";
+  const char *march = str_text(c, str_fmt(c, "%s%s%s", *name ? "-march=" : "", name, a->more)),
+             *mcpu = str_text(c, str_fmt(c, "%s%s%s", *name ? "-mcpu=" : "", name, a->more));
   write_question(c, question);
   if (!preprocess(c, a, march, question, answer)) {
     flag = march;
@@ -115,16 +117,18 @@ static void ask(Ctx *c, void *arg) {
     int status = preprocess(c, a, "", question, answer);
     Words w = {0};
     words_compiler(c, &w, a->cc);
-    if (status || !a->name) spawn_blame(c, &a->folder, "C compiler", w.at[0], status);
-    fail(c, ERR_usage, LOC_NONE, "--march %s: neither ingot nor the C compiler knows this machine",
-         a->name);
+    if (status || (!a->name && !*a->more))
+      spawn_blame(c, &a->folder, "C compiler", w.at[0], status);
+    fail(c, ERR_usage, LOC_NONE,
+         "--march %s%s: neither ingot nor the C compiler knows this machine%s", name, a->more,
+         *a->more ? ", or one of the features" : "");
   }
   a->m->target = read_answer(c, answer);
   a->m->compiled.cflags = flag;
 }
 
-static void ask_compiler(Ingot *m, const char *cc, const char *name) {
-  Ask a = {.m = m, .cc = cc, .name = name};
+static void ask_compiler(Ingot *m, const char *cc, const char *name, const char *more) {
+  Ask a = {.m = m, .cc = cc, .name = name, .more = more};
   folder_protect(m->c, &a.folder, ask, &a);
 }
 
@@ -165,21 +169,21 @@ void api_need_vectors(Ingot *m, const char *march, const char *cc) {
 void api_native(Ingot *m, const char *cc) {
   if (m->target) return;
   if (is_cross(cc)) {
-    ask_compiler(m, cc, NULL);
+    ask_compiler(m, cc, NULL, "");
     return;
   }
-  m->target = here(m->c);
-  m->compiled.cflags = flags_here(m->c);
+  m->target = api_target_here(m->c);
+  m->compiled.cflags = api_target_flags(m->c);
 }
 
 void api_host(Ingot *m) {
-  if (!m->target) m->target = here(m->c);
+  if (!m->target) m->target = api_target_here(m->c);
 }
 
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
  * named; only the compiler makes the most of this machine. */
 void api_here(Ingot *m) {
-  if (!m->compiled.cflags && !is_cross(NULL)) m->compiled.cflags = flags_here(m->c);
+  if (!m->compiled.cflags && !is_cross(NULL)) m->compiled.cflags = api_target_flags(m->c);
 }
 
 /* Code is made for what was chosen then. */
@@ -228,10 +232,59 @@ static void set(Ingot *m, const char *name, const Target *t) {
   if (m->target != t || m->bodies.n) need_unpassed(m);
   m->bodies.n = 0;
   m->target = t;
-  m->compiled.cflags = strcmp(name, "native") ? t->cflags : flags_here(m->c);
+  m->compiled.cflags = strcmp(name, "native") ? t->cflags : api_target_flags(m->c);
+}
+
+/* Kernels want several features together: whoever names the first of them shall know the others. */
+static void warn_missing(Ingot *m, const char *name) {
+  for (const Target *t = m->target + 1; t < target_table + target_count; t++) {
+    size_t n = strcspn(t->features, ",");
+    const char *first = str_text(m->c, str_fmt(m->c, "+%.*s", (int)n, t->features));
+    const char *at = n ? strstr(name, first) : NULL;
+    if (at && (!at[n + 1] || at[n + 1] == ','))
+      warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; those for %s are taken",
+           name, t->name, t->features, m->target->name);
+  }
+}
+
+/* "x86-64-v3,+avx512f", "+avx2,-avx512f": a CPU, or what the compiler takes without one, with
+ * single features more or less. false: name says nothing of features. */
+static bool set_features(Ingot *m, const char *name, const char *cc) {
+  Ctx *c = m->c;
+  const char *base = NULL;
+  Text more = text_new(&c->keep);
+  if (*name != '+' && *name != '-' && !strstr(name, ",+") && !strstr(name, ",-")) return false;
+  for (const char *s = name; s;) {
+    size_t n = strcspn(s, ",");
+    bool sign = *s == '+' || *s == '-';
+    if (n <= sign || strspn(s + sign, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n - sign ||
+        (!sign && s != name))
+      fail(c, ERR_usage, LOC_NONE,
+           "--march %s: expected a CPU and features behind it, as x86-64-v3,+avx512f or "
+           "+avx2,+fma,-avx512f",
+           name);
+    if (sign)
+      text_fmt(&more, " -m%s%.*s", *s == '-' ? "no-" : "", (int)n - 1, s + 1);
+    else
+      base = str_text(c, str_intern(c, s, n));
+    s = s[n] ? s + n + 1 : NULL;
+  }
+  const Target *t = base ? find_target(c, base) : NULL;
+  const char *flags = text_cstr(&more);
+  if (t) { /* its flags stand for it */
+    flags = str_text(
+        c, str_fmt(c, "%s%s", strcmp(base, "native") ? t->cflags : api_target_flags(c), flags));
+    base = NULL;
+  }
+  need_unpassed(m);
+  m->bodies.n = 0;
+  ask_compiler(m, cc, base, flags);
+  warn_missing(m, name);
+  return true;
 }
 
 void api_march(Ingot *m, const char *name, const char *cc) {
+  if (set_features(m, name, cc)) return;
   const Target *t = find_target(m->c, name);
   if (!t && set_list(m, name)) return;
   if (t) {
@@ -240,7 +293,7 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   }
   if (strpbrk(name, " \t\n") || !*name)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is not the name of a CPU", name);
-  ask_compiler(m, cc, name);
+  ask_compiler(m, cc, name, "");
   if (m->target == target_scalar())
     warn(m->c, LOC_NONE,
          "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
@@ -251,10 +304,14 @@ void api_can_run(Ingot *m) {
     fail(m->c, ERR_usage, LOC_NONE, "code for %s does not run on this machine", m->target->name);
 }
 
+bool api_runs_here(Ingot *m, const char *cc) {
+  return !is_cross(cc) && (!m->target || is_here(m->c, m->target));
+}
+
 void api_need_here(Ingot *m, const char *cc, const char *what) {
-  bool named = m->compiled.cflags && strcmp(m->compiled.cflags, flags_here(m->c)) &&
+  bool named = m->compiled.cflags && strcmp(m->compiled.cflags, api_target_flags(m->c)) &&
                strcmp(m->compiled.cflags, m->target->cflags);
-  if (!named && !is_cross(cc) && is_here(m->c, m->target)) return;
+  if (!named && api_runs_here(m, cc)) return;
   fail(m->c, ERR_usage, LOC_NONE, "%s on this machine: code for %s%s%s may not run here", what,
        m->target->name, named ? " with " : "", named ? m->compiled.cflags : "");
 }

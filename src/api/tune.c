@@ -416,19 +416,6 @@ static bool tune_once(Tuner *t) {
 
 /* ---- the file ---- */
 
-static const char *cpu_name(Ctx *c) {
-  FILE *f = fopen("/proc/cpuinfo", "r");
-  char line[512];
-  const char *found = NULL;
-  while (f && !found && fgets(line, sizeof line, f)) {
-    if (strncmp(line, "model name", 10) && strncmp(line, "CPU part", 8)) continue;
-    const char *colon = strchr(line, ':');
-    if (colon) found = str_text(c, str_intern(c, colon + 2, strcspn(colon + 2, "\n")));
-  }
-  if (f) fclose(f);
-  return found && *found ? found : "unknown";
-}
-
 /* Its words, as what is in them may be a flag; as a number where a line of the file cannot hold
  * them. */
 static const char *command_name(Ctx *c, const Words *w) {
@@ -446,13 +433,8 @@ static const char *compiler_name(Tuner *t) {
   Words w = {0};
   words_compiler(c, &w, t->o->cc);
   const char *command = command_name(c, &w);
-  *vec_push(&c->keep, &w) = "--version";
-  *vec_push(&c->keep, &w) = NULL;
-  spawn_run(c, &t->folder, "C compiler", w.at);
-  File f = file_read_own(c, folder_file(c, &t->folder, "log"));
-  size_t n = 0;
-  while (n < f.n && f.at[n] >= 0x20 && f.at[n] < 0x7f && n < 200) n++;
-  return str_text(c, str_fmt(c, "%s: %.*s -O%s %s", command, (int)n, (const char *)f.at,
+  const char *version = compiler_version(c, &t->folder, &w);
+  return str_text(c, str_fmt(c, "%s: %s -O%s %s", command, version,
                              t->o->optimize ? t->o->optimize : "2",
                              t->m->compiled.cflags ? t->m->compiled.cflags : ""));
 }
@@ -469,7 +451,7 @@ static void tune_all(Ctx *c, void *arg) {
   Tuner *t = arg;
   Ingot *m = t->m;
   folder_make(c, &t->folder);
-  t->machine = (Machine){m->target->name, cpu_name(c), compiler_name(t), INGOT_VERSION};
+  t->machine = (Machine){m->target->name, api_cpu_name(c), compiler_name(t), INGOT_VERSION};
   t->path = t->o->file ? t->o->file : cache_file(c, "tune", "--tune");
   t->others = text_new(&c->keep);
   struct stat st;

@@ -203,6 +203,8 @@ void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 void text_vfmt(Text *t, const char *fmt, va_list args);
 /* A template: whatever holds one of the marks has its text in place of it. */
 void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text);
+/* "..." of JSON; bytes outside printable ASCII are written as \u00XX. */
+void text_json(Text *t, const char *at, size_t n);
 /* "..." with \" \\ \n \xHH escapes; pure ASCII. */
 void text_quote(Text *t, const char *at, size_t n);
 /* Reads what text_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;

@@ -166,6 +166,20 @@ Str str_fmt(Ctx *c, const char *fmt, ...) {
   return s;
 }
 
+void text_json(Text *t, const char *at, size_t n) {
+  text_puts(t, "\"");
+  for (size_t i = 0; i < n; i++) {
+    u8 ch = (u8)at[i];
+    if (ch == '"' || ch == '\\')
+      text_fmt(t, "\\%c", ch);
+    else if (ch < 0x20 || ch > 0x7e)
+      text_fmt(t, "\\u%04x", ch);
+    else
+      text_put(t, at + i, 1);
+  }
+  text_puts(t, "\"");
+}
+
 /* quoted: '"' { 0x20..0x7e except '"' and '\' | '\"' | '\\' | '\n' | '\x' hex hex } '"' */
 void text_quote(Text *t, const char *at, size_t n) {
   static const char hex[] = "0123456789abcdef";

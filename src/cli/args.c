@@ -87,6 +87,18 @@ static const Opt opts[] = {
          "above 8 MB), pointer: an argument"),
     TEXT("func-name", NULL, name, "NAME", "the same as --name"),
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
+    TEXT("preset", NULL, preset, "NAME",
+         "balanced (default), max, dev or size: --presets lists what they set"),
+    FLAG("presets", presets, "list the presets; no model is needed"),
+    FLAG("lto", lto, "optimise across files when linking; OUT.o, OUT.a: compile in one piece"),
+    {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
+     "compile with a profile of runs: FILE.npz, a folder of them, prompts (.json, lines), or made "
+     "up",
+     0, 0},
+    FLAG("bolt", bolt, "programs: have llvm-bolt lay out the code as it runs"),
+    FLAG("relaxed", relaxed,
+         "the compiler may take sums in any order; the error that makes is told"),
+    FLAG("verbose", verbose, "every command that is started, and what the preset sets"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
          "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
@@ -202,7 +214,11 @@ static const struct {
     {"verify", "engine", "NAME", "only this one, not all that can be compared:"},
     {"bench", "engine", "NAME", "only one of these:"},
     {"build", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
+     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march=, also with "
+     "features: x86-64-v3,+avx512f"},
+    {"build", "seconds", "X", "how long to measure each step of a tuned build (default 1)"},
+    {"build", "clean", NULL, "remove profiles and programs that were kept; no model is needed"},
+    {"build", "json", NULL, "the table of a tuned build, machine-readable"},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"perplexity", "text", "FILE", "file with the text to be foretold; -: standard input"},
@@ -379,7 +395,8 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     int e = set_value(a, v, o, eq);
     if (e) return e;
   }
-  if (v->wants_model && !a->model && !a->help && !a->clean) return bad(v, "MODEL", "missing");
+  if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets)
+    return bad(v, "MODEL", "missing");
   return 0;
 }
 

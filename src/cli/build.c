@@ -1,7 +1,32 @@
-/* build: a model as machine code. */
+/* build: a model as machine code; of a tuned build, what each step gained. */
 #include "cli/cli.h"
 
+static void say_command(void *user, const char *line) {
+  (void)user;
+  watch_line("", line);
+}
+
+static int print_presets(const Args *a) {
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_presets(m, a->json, &text, &n);
+  if (!s) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}
+
+static IngotStatus print_gains(Ingot *m, const Args *a) {
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_build_report(m, a->json, &text, &n);
+  if (!s) fwrite(text, 1, n, stdout);
+  return s;
+}
+
 int verb_build(const Args *a) {
+  if (a->clean) return clean_kept(a);
+  if (a->presets) return print_presets(a);
   if (!a->output)
     return refuse(a, "--output is missing: OUT.o, OUT.a, OUT.so, or the name of a program");
   Ingot *m = open_or_complain();
@@ -12,7 +37,14 @@ int verb_build(const Args *a) {
                   .optimize = a->optimize,
                   .sanitize = a->sanitize,
                   .via = a->via,
-                  .triple = a->triple};
+                  .triple = a->triple,
+                  .preset = a->preset,
+                  .lto = a->lto,
+                  .relaxed = a->relaxed,
+                  .pgo = a->pgo,
+                  .bolt = a->bolt,
+                  .seconds = a->seconds,
+                  .said = a->verbose ? say_command : NULL};
   o.c = (IngotC){.name = a->name,
                  .weights = a->weights,
                  .selftest = a->no_selftest ? -1 : a->selftest,
@@ -28,5 +60,6 @@ int verb_build(const Args *a) {
   watch_task("build");
   if (!s) s = ingot_build(m, &o);
   watch_task(NULL);
+  if (!s) s = print_gains(m, a);
   return finish(m, a, s);
 }

@@ -45,6 +45,8 @@ struct Args {
   const char *cache;
   const char *keep_code; /* "": the default folder */
   const char *via, *triple;
+  const char *preset, *pgo; /* pgo: "" for a workload that is made up */
+  int presets, lto, relaxed, bolt, verbose;
   int explain, precise, choices, emit;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
@@ -116,6 +118,7 @@ int speak(Ingot *m, int argc, char **argv);
 
 /* play.c */
 int verb_play(const Args *a);
+int clean_kept(const Args *a);   /* --clean */
 int bench_player(const Args *a); /* the exit code; -1: the model is none that talks */
 
 /* verify.c */

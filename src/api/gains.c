@@ -1,0 +1,152 @@
+/* gains.c: what each step of a tuned build gained.
+ *
+ * In: times of programs that took turns. Out: a table, as text or JSON, with a command that repeats
+ * it. Ratios are taken round by round, so that what slows the machine down for a while counts for
+ * both; a step gains or loses only where the middle half of the rounds says so.
+ */
+#include "api/product.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GAIN 1.01
+
+typedef struct Gain {
+  double median, ratio; /* ms; baseline over step */
+  const char *word;     /* "faster", "slower", "no gain" */
+} Gain;
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static Gain gain_of(const ProductBuild *b, const TunedStep *s, u32 measure) {
+  const TunedStep *base = &b->step.at[0];
+  double ms[ROUNDS], ratio[ROUNDS];
+  for (u32 r = 0; r < ROUNDS; r++) {
+    ms[r] = s->ms[measure][r];
+    ratio[r] = ms[r] > 0 ? base->ms[measure][r] / ms[r] : 1;
+  }
+  qsort(ms, ROUNDS, sizeof *ms, ascending);
+  qsort(ratio, ROUNDS, sizeof *ratio, ascending);
+  Gain g = {ms[ROUNDS / 2], ratio[ROUNDS / 2], "no gain"};
+  if (ratio[ROUNDS / 4] > GAIN) g.word = "faster";
+  if (ratio[ROUNDS - 1 - ROUNDS / 4] < 1 / GAIN) g.word = "slower";
+  if (s == base) g.word = "";
+  return g;
+}
+
+static const char *measure_name(const ProductBuild *b, u32 i) {
+  return !b->speaks ? "run" : i ? "prefill" : "decode";
+}
+
+/* The steps of a run that takes half a second, for a program on arrays. */
+static void put_command(const ProductBuild *b, Text *t) {
+  Ctx *c = b->m->c;
+  const char *output = b->o->output;
+  if (b->kind != PD_program || !b->measures) return;
+  const char *here = strchr(output, '/') ? "" : "./";
+  double ms = gain_of(b, &b->step.at[0], 0).median;
+  double steps = ms > 0 ? 500 / ms : 1;
+  const char *with = b->speaks ? "--prompt hi --max-tokens 64 --temperature 0 --quiet"
+                               : str_text(c, str_fmt(c, "--steps %.0f",
+                                                     steps < 1     ? 1
+                                                     : steps > 1e8 ? 1e8
+                                                                   : steps));
+  if (b->speaks && !api_speech(b->m)->chat.open) with = str_text(c, str_fmt(c, "%s --raw", with));
+  text_fmt(t, "hyperfine -N --warmup 3 '%s%s %s' '%s%s %s'", here, steps_baseline(c, output), with,
+           here, output, with);
+}
+
+static void put_rows(const ProductBuild *b, bool json, Text *t) {
+  for (u32 k = 0; k < (b->measures ? b->measures : 1); k++)
+    for (u32 i = 0; i < b->step.n; i++) {
+      const TunedStep *s = &b->step.at[i];
+      Gain g = gain_of(b, s, k);
+      unsigned long long bytes = s->bytes;
+      if (json && b->measures)
+        text_fmt(t,
+                 "%s\n  {\"measure\": \"%s\", \"step\": \"%s\", \"median_ms\": %.6f, \"ratio\": "
+                 "%.4f, \"gain\": \"%s\", \"bytes\": %llu}",
+                 k + i ? "," : "", measure_name(b, k), s->v.step, g.median, g.ratio, g.word, bytes);
+      else if (json)
+        text_fmt(t, "%s\n  {\"step\": \"%s\", \"bytes\": %llu}", i ? "," : "", s->v.step, bytes);
+      else if (b->measures)
+        text_fmt(t, "%-8s %-10s %12.4f %7.3f %12llu%s%s\n", measure_name(b, k), s->v.step, g.median,
+                 g.ratio, bytes, *g.word ? "  " : "", g.word);
+      else
+        text_fmt(t, "%-8s %-10s %12s %7s %12llu\n", "", s->v.step, "-", "-", bytes);
+    }
+}
+
+static void put_idle(const ProductBuild *b, Text *t) {
+  text_fmt(t, "profile: %s; %u of %u functions of the model ran", b->from_cache ? "kept" : "made",
+           b->nfunction - b->idle.n, b->nfunction);
+  for (u32 i = 0; i < b->idle.n; i++)
+    text_fmt(t, "%s%s", i ? ", " : "; without a profile: ", b->idle.at[i]);
+  text_puts(t, "\n");
+}
+
+static void put_text(ProductBuild *b, const Text *command, Text *t) {
+  const char *unit = b->speaks ? "ms/token" : "median ms";
+  text_fmt(t, "%-8s %-10s %12s %7s %12s\n", "measure", "step", unit, "ratio", "bytes");
+  put_rows(b, false, t);
+  if (b->unmeasured) text_fmt(t, "not measured: %s\n", b->unmeasured);
+  if (b->profiled) put_idle(b, t);
+  if (b->relaxed.name)
+    text_fmt(t,
+             "relaxed: output %s differs from the strict build by %.3g at most, %.3g of its "
+             "value\n",
+             b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
+  if (command->n) text_fmt(t, "again: %.*s\n", (int)command->n, command->at);
+}
+
+static void put_json(ProductBuild *b, const Text *command, Text *t) {
+  text_fmt(t, "{\"compiler\": ");
+  text_json(t, b->chain.version, strlen(b->chain.version));
+  text_fmt(t, ", \"target\": \"%s\", \"rounds\": %d,\n \"steps\": [", b->m->target->name, ROUNDS);
+  put_rows(b, true, t);
+  text_puts(t, "]");
+  if (b->unmeasured) {
+    text_puts(t, ",\n \"not_measured\": ");
+    text_json(t, b->unmeasured, strlen(b->unmeasured));
+  }
+  if (b->profiled)
+    text_fmt(t, ",\n \"profile\": {\"kept\": %s, \"functions\": %u, \"without\": [",
+             b->from_cache ? "true" : "false", b->nfunction);
+  for (u32 i = 0; i < b->idle.n; i++) {
+    if (i) text_puts(t, ", ");
+    text_json(t, b->idle.at[i], strlen(b->idle.at[i]));
+  }
+  if (b->profiled) text_puts(t, "]}");
+  if (b->relaxed.name) {
+    text_puts(t, ",\n \"relaxed\": {\"output\": ");
+    text_json(t, b->relaxed.name, strlen(b->relaxed.name));
+    text_fmt(t, ", \"max_abs\": %.9g, \"max_rel\": %.9g}", b->relaxed.max_abs, b->relaxed.max_rel);
+  }
+  if (command->n) {
+    text_puts(t, ",\n \"again\": ");
+    text_json(t, command->at, command->n);
+  }
+  text_puts(t, "}\n");
+}
+
+void gains_report(ProductBuild *b, bool json, Text *t) {
+  Text command = text_new(&b->m->c->keep);
+  *t = text_new(&b->m->c->keep);
+  put_command(b, &command);
+  if (json)
+    put_json(b, &command, t);
+  else
+    put_text(b, &command, t);
+}
+
+static void give_report(Ingot *m, bool json, Text *out) {
+  const Text *t = &m->report[json];
+  if (t->n) text_put(out, t->at, t->n);
+}
+
+IngotStatus ingot_build_report(Ingot *m, int json, const char **text, size_t *n) {
+  return api_text(m, give_report, json, text, n);
+}

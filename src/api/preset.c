@@ -1,0 +1,66 @@
+/* preset.c: named sets of options for build.
+ *
+ * One row of a table each. What a user says in so many words goes before what a row says; --presets
+ * lists the rows, --verbose the one that was taken.
+ */
+#include "api/product.h"
+
+#include <string.h>
+
+static const Preset presets[] = {
+    {"balanced", "2", false, false, false, AIM_time,
+     "what build does without a preset: code for this machine that compiles fast"},
+    {"max", "3", true, true, false, AIM_time, "the fastest code, however long it compiles"},
+    {"dev", "1", false, false, true, AIM_time, "compiles fastest, and debuggers see the lines"},
+    {"size", "s", true, true, false, AIM_size, "the least code and weights"},
+};
+enum { NPRESETS = sizeof presets / sizeof *presets };
+
+const Preset *preset_named(const char *name) {
+  for (u32 i = 0; name && i < NPRESETS; i++)
+    if (!strcmp(presets[i].name, name)) return &presets[i];
+  return name ? NULL : &presets[0];
+}
+
+const Preset *preset_find(Ctx *c, const char *name) {
+  const Preset *p = preset_named(name);
+  if (p) return p;
+  Text names = text_new(&c->scratch);
+  Near near = near_new(name);
+  for (u32 i = 0; i < NPRESETS; i++) {
+    text_fmt(&names, "%s%s", i ? ", " : "", presets[i].name);
+    near_try(&near, presets[i].name);
+  }
+  fail(c, ERR_usage, LOC_NONE, "no preset '%s'; there are %s%s", name, text_cstr(&names),
+       near_text(c, &near));
+}
+
+void preset_text(const Preset *p, Text *t) {
+  text_fmt(t, "-O%s, --march native", p->optimize);
+  if (p->lto) text_puts(t, ", --lto");
+  if (p->strip) text_puts(t, ", no symbols (-s)");
+  if (p->debug) text_puts(t, ", -g");
+  if (p->aim == AIM_size) text_puts(t, ", --optimize-for size");
+}
+
+static void list(Ingot *m, bool json, Text *t) {
+  for (u32 i = 0; i < NPRESETS; i++) {
+    const Preset *p = &presets[i];
+    Text sets = text_new(&m->c->keep);
+    preset_text(p, &sets);
+    if (!json) {
+      text_fmt(t, "%-9s %-62s %s\n", p->name, text_cstr(&sets), p->what);
+      continue;
+    }
+    text_fmt(t, "%s{\"name\": \"%s\", \"sets\": ", i ? ",\n " : "[", p->name);
+    text_json(t, sets.at, sets.n);
+    text_puts(t, ", \"what\": ");
+    text_json(t, p->what, strlen(p->what));
+    text_puts(t, "}");
+  }
+  if (json) text_puts(t, "]\n");
+}
+
+IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n) {
+  return api_text(m, list, json, text, n);
+}

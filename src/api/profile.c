@@ -1,0 +1,292 @@
+/* profile.c: a profile of runs, for the compiler.
+ *
+ * In: a model's text, a workload. Out: flags that make gcc or clang use the profile; functions of
+ * the model that did not run. Method: an instrumented build runs the workload; gcc writes a file
+ * for each object (.gcda), clang one that llvm-profdata merges. Profiles are kept in ~/.cache/ingot
+ * under the hash of all they depend on: the text, the flags, the compiler, the workload. The first
+ * file of one says of what build it is and which functions did not run, the others are what the
+ * compiler reads. LTO and instrumentation do not go together: the profile is made without.
+ */
+#include "api/product.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HEAD "ingot profile 1 "
+enum { MOST_PROFILES = PARTS_MOST + 1 };
+
+/* Static functions go by the name of their file, not by its path. */
+static const char plain_names[] = "-mllvm -static-func-full-module-prefix=0";
+
+typedef struct RunProfile {
+  ProductBuild *b;
+  Words file;         /* of the folder, that the compiler reads: in the order of the cache */
+  const char *merged; /* of clang: the only one */
+  u32 model;          /* of gcc: how many of them are of the model; the other is of what talks */
+  const char *key;
+} RunProfile;
+
+/* Objects and their profiles have the names that parts_compile gives them. */
+static void name_files(Ctx *c, RunProfile *p, const Variant *v) {
+  ProductBuild *b = p->b;
+  u32 parts = v->lto && b->kind < PD_shared ? 1 : b->parts;
+  if (b->chain.kind == CK_clang) {
+    p->merged = folder_file(c, &b->folder, "merged.profdata");
+    *vec_push(&c->keep, &p->file) = p->merged;
+    return;
+  }
+  for (u32 i = 0; i < parts; i++)
+    *vec_push(&c->keep, &p->file) =
+        folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s.c.%u.gcda", b->name, i)));
+  p->model = p->file.n;
+  if (b->speaks) *vec_push(&c->keep, &p->file) = folder_file(c, &b->folder, "player-main.c.0.gcda");
+}
+
+static void name_key(Ctx *c, RunProfile *p, const Variant *v) {
+  ProductBuild *b = p->b;
+  Text t = text_new(&c->keep);
+  api_name_self(c, &t);
+  if (b->m->source.path && strcmp(b->m->source.path, "-")) api_name_file(c, &t, b->m->source.path);
+  text_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
+  text_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
+           b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->relaxed, v->lto,
+           b->m->wish.threads);
+  for (u32 i = 0; i < b->chain.cc.n; i++) text_fmt(&t, "%s ", b->chain.cc.at[i]);
+  text_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);
+  u64 first = hash_bytes(t.at, t.n);
+  text_puts(&t, "again");
+  p->key = str_text(c, str_fmt(c, "%016llx%016llx", (unsigned long long)first,
+                               (unsigned long long)hash_bytes(t.at, t.n)));
+}
+
+static _Noreturn void refuse_kept(Ctx *c, const char *path) {
+  fail(c, ERR_system, LOC_NONE,
+       "%s is damaged, or the profile of another build; `ingot build --clean` removes what is kept",
+       path);
+}
+
+static const char *kept(Ctx *c, const RunProfile *p, u32 i) {
+  return cache_file(c, str_text(c, str_fmt(c, "pgo-%s.%u", p->key, i)), "--pgo");
+}
+
+/* ---- functions that did not run ---- */
+
+/* gcov: "Function 'NAME'", then "Lines executed:0.00% of 3" or "No executable lines". */
+static void read_gcov(Ctx *c, ProductBuild *b, const char *text) {
+  static const char mark[] = "Function '", lines[] = "Lines executed:";
+  for (const char *at = text; (at = strstr(at, mark));) {
+    at += sizeof mark - 1;
+    size_t n = strcspn(at, "'\n");
+    const char *next = at + strcspn(at, "\n");
+    if (!*next) break;
+    next++;
+    if (strncmp(next, lines, sizeof lines - 1)) continue;
+    b->nfunction++;
+    if (strtod(next + sizeof lines - 1, NULL) <= 0)
+      *vec_push(&c->keep, &b->idle) = str_text(c, str_intern(c, at, n));
+  }
+}
+
+static void ask_gcov(Ctx *c, RunProfile *p) {
+  ProductBuild *b = p->b;
+  int status;
+  Words w = {0};
+  for (u32 i = 0; i < b->chain.cc.n; i++) *vec_push(&c->keep, &w) = b->chain.cc.at[i];
+  words_add(c, &w, "-print-prog-name=gcov");
+  *vec_push(&c->keep, &w) = NULL;
+  const char *said = spawn_text(c, &b->folder, "C compiler", w.at, &status);
+  const char *gcov = str_text(c, str_intern(c, said, strcspn(said, "\n")));
+  if (status || !spawn_has(c, gcov)) return; /* nothing else depends on it */
+  for (u32 i = 0; i < p->model; i++) {
+    said = spawn_text(c, &b->folder, "gcov",
+                      (const char *const[]){gcov, "-n", "-f", p->file.at[i], NULL}, &status);
+    if (!status) read_gcov(c, b, said);
+  }
+}
+
+/* llvm-profdata: "  FILE.c:NAME:" and, among others, "    Block counts: [0, 12]". */
+static void read_profdata(Ctx *c, ProductBuild *b, const char *text) {
+  static const char mark[] = "\n    Block counts: [";
+  const char *own = str_text(c, str_fmt(c, "%s.c:", b->name)), *name = NULL;
+  size_t n = 0;
+  for (const char *at = text; at && *at; at = strchr(at + 1, '\n')) {
+    const char *line = at + (*at == '\n');
+    size_t length = strcspn(line, "\n");
+    if (length > 3 && !strncmp(line, "  ", 2) && line[2] != ' ' && line[length - 1] == ':') {
+      name = line + 2;
+      n = length - 3;
+    }
+    if (!name || strncmp(at, mark, sizeof mark - 1)) continue;
+    const char *last = memchr(name, ':', n);
+    bool is_own =
+        !strncmp(name, own, strlen(own)) ||
+        (!last && !strncmp(name, b->name, strlen(b->name)) && name[strlen(b->name)] == '_');
+    size_t skip = last ? (size_t)(last + 1 - name) : 0;
+    bool ran = strcspn(at + sizeof mark - 1, "123456789") < strcspn(at + sizeof mark - 1, "]");
+    b->nfunction += is_own;
+    if (is_own && !ran)
+      *vec_push(&c->keep, &b->idle) = str_text(c, str_intern(c, name + skip, n - skip));
+    name = NULL;
+  }
+}
+
+static void ask_profdata(Ctx *c, RunProfile *p) {
+  int status;
+  const char *said =
+      spawn_text(c, &p->b->folder, "llvm-profdata",
+                 (const char *const[]){p->b->chain.profdata, "show", "--all-functions", "--counts",
+                                       p->merged, NULL},
+                 &status);
+  if (!status) read_profdata(c, p->b, said);
+}
+
+/* ---- making ---- */
+
+/* clang's, as many as there were programs. */
+static void merge(Ctx *c, RunProfile *p) {
+  ProductBuild *b = p->b;
+  Words w = {0};
+  DIR *d = opendir(b->folder.path);
+  *vec_push(&c->keep, &w) = b->chain.profdata;
+  words_add(c, &w, "merge -o");
+  *vec_push(&c->keep, &w) = p->merged;
+  u32 before = w.n;
+  for (struct dirent *e; d && (e = readdir(d));)
+    if (ends_with(e->d_name, ".profraw"))
+      *vec_push(&c->keep, &w) = folder_file(c, &b->folder, e->d_name);
+  if (d) closedir(d);
+  if (w.n == before)
+    fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile");
+  *vec_push(&c->keep, &w) = NULL;
+  spawn_run(c, &b->folder, "llvm-profdata", w.at);
+}
+
+static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
+  for (u32 i = 0; i < b->work.run.n; i++) {
+    const Words *with = &b->work.run.at[i];
+    Words w = {0};
+    *vec_push(&c->keep, &w) = program;
+    for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
+    *vec_push(&c->keep, &w) = NULL;
+    spawn_run(c, &b->folder, "the instrumented program", w.at);
+  }
+}
+
+static void make(Ctx *c, RunProfile *p, const Variant *like) {
+  ProductBuild *b = p->b;
+  Variant v = *like;
+  struct stat st;
+  bool clang = b->chain.kind == CK_clang;
+  v.step = "instrumented";
+  v.lto = like->lto && b->kind < PD_shared; /* one piece, which is not LTO to the compiler */
+  v.program = "";
+  v.arrays = NULL;
+  v.profile = (Words){0};
+  if (clang) {
+    *vec_push(&c->keep, &v.profile) =
+        str_text(c, str_fmt(c, "-fprofile-generate=%s", b->folder.path));
+    words_add(c, &v.profile, plain_names);
+  } else {
+    words_add(c, &v.profile, "-fprofile-generate -ftest-coverage");
+  }
+  if (b->m->wish.threads > 1) words_add(c, &v.profile, "-fprofile-update=atomic");
+  build_variant(c, b, &v);
+  run_workload(c, b, v.program);
+  if (clang) merge(c, p);
+  for (u32 i = 0; i < p->file.n; i++)
+    if (stat(p->file.at[i], &st))
+      fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile: %s",
+           strerror(errno));
+  if (clang)
+    ask_profdata(c, p);
+  else
+    ask_gcov(c, p);
+}
+
+/* ---- keeping ---- */
+
+static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
+  struct stat st;
+  for (u32 i = 0; i < p->file.n; i++) {
+    const char *path = is_kept ? kept(c, p, i + 1) : p->file.at[i];
+    if (stat(path, &st)) refuse_kept(c, path);
+    f[i] = file_read_own(c, path);
+  }
+}
+
+/* The first line: what build they are of, and what their bytes are: compilers take much for a
+ * profile. */
+static const char *first_line(Ctx *c, const RunProfile *p, const File *f) {
+  Text t = text_new(&c->keep);
+  for (u32 i = 0; i < p->file.n; i++)
+    text_fmt(&t, "%016llx", (unsigned long long)hash_bytes(f[i].at, f[i].n));
+  return str_text(c, str_fmt(c, HEAD "%s %u %016llx ", p->key, p->file.n,
+                             (unsigned long long)hash_bytes(t.at, t.n)));
+}
+
+static void keep(Ctx *c, const RunProfile *p) {
+  const ProductBuild *b = p->b;
+  Text head = text_new(&c->keep);
+  FileOut out[MOST_PROFILES + 1];
+  File f[MOST_PROFILES];
+  read_files(c, p, false, f);
+  text_fmt(&head, "%s%u\n", first_line(c, p, f), b->nfunction);
+  for (u32 i = 0; i < b->idle.n; i++) text_fmt(&head, "%s\n", b->idle.at[i]);
+  for (u32 i = 0; i < p->file.n; i++)
+    out[i] = (FileOut){.path = kept(c, p, i + 1), .at = f[i].at, .n = f[i].n};
+  out[p->file.n] = (FileOut){.path = kept(c, p, 0), .at = head.at, .n = head.n};
+  files_write(c, out, p->file.n + 1);
+}
+
+/* false: there is none. */
+static bool take(Ctx *c, RunProfile *p) {
+  ProductBuild *b = p->b;
+  struct stat st;
+  const char *path = kept(c, p, 0);
+  File f[MOST_PROFILES];
+  if (stat(path, &st)) return false;
+  File head = file_read_own(c, path);
+  Text t = text_new(&c->keep);
+  text_put(&t, head.at, head.n);
+  read_files(c, p, true, f);
+  const char *at = text_cstr(&t), *want = first_line(c, p, f);
+  char *end;
+  if (strncmp(at, want, strlen(want))) refuse_kept(c, path);
+  b->nfunction = (u32)strtoul(at + strlen(want), &end, 10);
+  for (at = end; *at == '\n' && at[1];) {
+    size_t n = strcspn(++at, "\n");
+    *vec_push(&c->keep, &b->idle) = str_text(c, str_intern(c, at, n));
+    at += n;
+  }
+  for (u32 i = 0; i < p->file.n; i++)
+    files_write(c, &(FileOut){.path = p->file.at[i], .at = f[i].at, .n = f[i].n, .passing = true},
+                1);
+  b->from_cache = true;
+  return true;
+}
+
+Words profile_make(Ctx *c, ProductBuild *b, const Variant *like) {
+  RunProfile p = {.b = b};
+  Words use = {0};
+  name_files(c, &p, like);
+  name_key(c, &p, like);
+  b->profiled = true;
+  if (!take(c, &p)) {
+    make(c, &p, like);
+    keep(c, &p);
+  }
+  if (b->chain.kind == CK_clang) {
+    *vec_push(&c->keep, &use) = str_text(c, str_fmt(c, "-fprofile-use=%s", p.merged));
+    words_add(c, &use, plain_names);
+    words_add(c, &use, "-Werror=profile-instr-out-of-date -Wno-profile-instr-unprofiled");
+    return use;
+  }
+  /* partial training: what did not run is compiled as if there were no profile, for it may be the
+   * body for another CPU */
+  words_add(c, &use, "-fprofile-use -fprofile-partial-training -fprofile-correction");
+  words_add(c, &use, "-Wno-missing-profile");
+  return use;
+}

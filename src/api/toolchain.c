@@ -1,0 +1,152 @@
+/* toolchain.c: compilers and other tools: which are there, and what they can do.
+ *
+ * In: the words that start a compiler, or the name of a tool. Out: its version, its kind, whether
+ * it takes some flags: it is asked, by a few lines that it preprocesses or compiles, never guessed
+ * from its name. A tool that is missing is named with the Debian package that has it.
+ */
+#include "api/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const Tool tool_table[] = {
+    {"llvm-profdata", "llvm", "merges profiles: build --pgo with clang", "merge --version", true},
+    {"llvm-bolt", "bolt-16", "lays out programs: build --bolt", "--version", true},
+    {"perf2bolt", "bolt-16", "reads samples: build --bolt", "--version", true},
+    {"perf", "linux-perf", "takes samples: build --bolt", "--version", false},
+    {"ld.lld", "lld", "links: build --lto with clang", "--version", true},
+    {"gcov", "gcc", "names functions that did not run: build --pgo with gcc", "--version", false},
+    {"ar", "binutils", "makes archives: build -o OUT.a", "--version", false},
+    {"hyperfine", "hyperfine", "repeats measurements of build", "--version", false},
+    {"mpirun", "openmpi-bin", "starts programs on several machines (Open MPI)", "--version", false},
+};
+const u32 tool_count = sizeof tool_table / sizeof *tool_table;
+
+enum { OLDEST = 11, NEWEST = 25 }; /* versions of LLVM that names may end with */
+
+static const Tool *tool_named(const char *name) {
+  for (u32 i = 0; i < tool_count; i++)
+    if (!strcmp(tool_table[i].name, name)) return &tool_table[i];
+  return NULL;
+}
+
+const char *tool_find(Ctx *c, const char *name) {
+  const Tool *t = tool_named(name);
+  if (spawn_has(c, name)) return name;
+  for (int v = NEWEST; t && t->suffixed && v >= OLDEST; v--) {
+    const char *one = str_text(c, str_fmt(c, "%s-%d", name, v));
+    if (spawn_has(c, one)) return one;
+  }
+  return NULL;
+}
+
+void tool_missing(Ctx *c, const char *name, const char *why) {
+  const Tool *t = tool_named(name);
+  fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not there: Debian has it in the package %s",
+       why, name, t ? t->package : name);
+}
+
+static Words with(Ctx *c, const Words *w, const char *more) {
+  Words all = {0};
+  for (u32 i = 0; i < w->n; i++) *vec_push(&c->keep, &all) = w->at[i];
+  words_add(c, &all, more);
+  return all;
+}
+
+static void end(Ctx *c, Words *w) {
+  *vec_push(&c->keep, w) = NULL;
+}
+
+static const char *ask(Ctx *c, const Folder *f, const Words *w, const char *more, int *status) {
+  Words all = with(c, w, more);
+  end(c, &all);
+  return spawn_text(c, f, "C compiler", all.at, status);
+}
+
+/* The printable beginning of a line. */
+static const char *line_of(Ctx *c, const char *at) {
+  size_t n = 0;
+  while (at[n] >= 0x20 && at[n] < 0x7f && n < 200) n++;
+  return str_text(c, str_intern(c, at, n));
+}
+
+const char *compiler_version(Ctx *c, const Folder *f, const Words *w) {
+  int status;
+  const char *said = ask(c, f, w, "--version", &status);
+  if (status) said = ask(c, f, w, "-v", &status); /* tcc */
+  if (status) spawn_blame(c, f, "C compiler", w->at[0], status);
+  return line_of(c, said);
+}
+
+/* Licences have versions too: the first line with a digit, a point, a digit. */
+static const char *version_line(const char *said) {
+  for (const char *at = said; *at; at++) {
+    bool number = *at >= '0' && *at <= '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '9';
+    if (!number) continue;
+    while (at > said && at[-1] != '\n') at--;
+    return at + strspn(at, " \t");
+  }
+  return said;
+}
+
+const char *tool_version(Ctx *c, const Folder *f, const Tool *t, const char *program) {
+  Words w = {0};
+  int status;
+  *vec_push(&c->keep, &w) = program;
+  words_add(c, &w, t->flag);
+  end(c, &w);
+  const char *said = spawn_text(c, f, t->name, w.at, &status);
+  return status ? NULL : line_of(c, version_line(said));
+}
+
+CompilerKind compiler_kind(Ctx *c, const Folder *f, const Words *w) {
+  static const char text[] = "#if defined(__clang__)\ningot clang\n#elif defined(__TINYC__)\ningot "
+                             "tcc\n#elif defined(__GNUC__)\ningot gcc\n#endif\n";
+  static const char *const names[] = {"ingot gcc", "ingot clang", "ingot tcc"};
+  const char *path = folder_file(c, f, "kind.c");
+  Words all = with(c, w, "-E -P");
+  int status;
+  file_write(c, path, text, sizeof text - 1);
+  *vec_push(&c->keep, &all) = path;
+  end(c, &all);
+  const char *said = spawn_text(c, f, "C compiler", all.at, &status);
+  for (u32 i = 0; !status && i < sizeof names / sizeof *names; i++)
+    if (strstr(said, names[i])) return (CompilerKind)i;
+  if (status) spawn_blame(c, f, "C compiler", w->at[0], status);
+  return CK_other;
+}
+
+bool compiler_takes(Ctx *c, const Folder *f, const Words *w, const char *flags) {
+  static const char text[] = "int main(int n, char **v) { return n > 9 ? v[0][0] : 0; }\n";
+  const char *path = folder_file(c, f, "takes.c");
+  Words all = with(c, w, flags);
+  file_write(c, path, text, sizeof text - 1);
+  words_add(c, &all, "-o");
+  *vec_push(&c->keep, &all) = folder_file(c, f, "takes");
+  *vec_push(&c->keep, &all) = path;
+  end(c, &all);
+  return !spawn_status(c, f, "C compiler", all.at);
+}
+
+/* gcc lists it among its options, clang in the command that it would start. */
+const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind kind,
+                         const char *march) {
+  static const char mark[] = "\"-target-cpu\" \"";
+  int status;
+  if (kind != CK_gcc && kind != CK_clang) return NULL;
+  Words all = with(c, w, march);
+  const char *said =
+      ask(c, f, &all, kind == CK_gcc ? "-Q --help=target" : "-### -c -x c /dev/null", &status);
+  const char *at = status ? NULL : strstr(said, kind == CK_gcc ? "-march=" : mark);
+  if (!at) return NULL;
+  at += strlen(kind == CK_gcc ? "-march=" : mark);
+  at += strspn(at, " \t");
+  return str_text(c, str_intern(c, at, strcspn(at, " \t\n\"")));
+}
+
+const char *compiler_profdata(Ctx *c, const Folder *f, const Words *w) {
+  int status;
+  const char *said = line_of(c, ask(c, f, w, "-print-prog-name=llvm-profdata", &status));
+  if (!status && strchr(said, '/') && spawn_has(c, said)) return said;
+  return tool_find(c, "llvm-profdata");
+}

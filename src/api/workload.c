@@ -1,0 +1,117 @@
+/* workload.c: what programs are run on to be profiled.
+ *
+ * In: what --pgo names: an archive of arrays, a folder of such, for language models a list of
+ * prompts (JSON, all of whose strings count, or a text of one prompt a line), or nothing. Out: the
+ * arguments of one run after the other. Without a word inputs are made up, and language models are
+ * asked a few short questions.
+ */
+#include "api/product.h"
+#include "io/json.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_PROMPTS = 200, MADE_UP_RUNS = 3 };
+
+static const char *const usual_prompts[] = {
+    "hi", "what is python?", "1+1", "Explain in two sentences what a compiler does.",
+    "Name four uses of a hash table and one thing it is bad at."};
+
+void workload_check(Ctx *c, const char *path) {
+  struct stat st;
+  if (!*path) return;
+  if (stat(path, &st))
+    fail(c, ERR_system, LOC_NONE, "--pgo=%s: there is no such file or folder", path);
+}
+
+static Words *add_run(Ctx *c, Workload *w) {
+  return vec_push(&c->keep, &w->run);
+}
+
+static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
+  *vec_push(&c->keep, w) = a;
+  *vec_push(&c->keep, w) = b;
+}
+
+static void add_file(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+  struct stat st;
+  if (stat(path, &st)) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
+  text_fmt(key, "%s %lld %lld.%09ld\n", path, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+           st.st_mtim.tv_nsec);
+  add_pair(c, add_run(c, &b->work), "--inputs", path);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_folder(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+  VEC(const char *) name = {0};
+  DIR *d = opendir(path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    if (ends_with(e->d_name, ".npz"))
+      *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s/%s", path, e->d_name));
+  if (d) closedir(d);
+  if (!name.n) fail(c, ERR_input, LOC_NONE, "--pgo=%s: the folder has no .npz files", path);
+  qsort(name.at, name.n, sizeof *name.at, by_name);
+  for (u32 i = 0; i < name.n; i++) add_file(c, b, name.at[i], key);
+}
+
+/* The sampler draws, from a seed, so that it is profiled too. */
+static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, Text *key) {
+  if (b->work.run.n == MOST_PROMPTS) return;
+  Words *w = add_run(c, &b->work);
+  add_pair(c, w, "--prompt", str_text(c, str_intern(c, text, n)));
+  words_add(c, w, "--max-tokens 32 --seed 1 --quiet");
+  if (!api_speech(b->m)->chat.open) words_add(c, w, "--raw");
+  text_put(key, text, n);
+  text_puts(key, "\n");
+}
+
+/* All strings that are values, in the order of the text. */
+static void add_strings(Ctx *c, ProductBuild *b, const Json *j, Text *key) {
+  bool has_keys = j->kind == JS_object;
+  if (j->kind == JS_string) add_prompt(c, b, j->text, j->n, key);
+  if (j->kind != JS_array && !has_keys) return;
+  for (u32 i = 0; i < j->n; i++) add_strings(c, b, has_keys ? json_value(j, i) : &j->at[i], key);
+}
+
+static void add_prompts(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+  File f = file_read(c, path);
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  if (ends_with(path, ".json")) {
+    add_strings(c, b, json_read(c, f.at, f.n, loc, &c->keep).root, key);
+  } else {
+    for (size_t i = 0, n; i < f.n; i += n + 1) {
+      n = 0;
+      while (i + n < f.n && f.at[i + n] != '\n') n++;
+      add_prompt(c, b, (const char *)f.at + i, n, key);
+    }
+  }
+  if (!b->work.run.n) fail(c, ERR_input, loc, "has no prompts");
+}
+
+void workload_read(Ctx *c, ProductBuild *b) {
+  const char *path = b->o->pgo ? b->o->pgo : "";
+  Text key = text_new(&c->keep);
+  struct stat st;
+  workload_check(c, path);
+  if (!*path && b->speaks) {
+    for (u32 i = 0; i < sizeof usual_prompts / sizeof *usual_prompts; i++)
+      add_prompt(c, b, usual_prompts[i], strlen(usual_prompts[i]), &key);
+  } else if (!*path) {
+    for (u32 i = 0; i < MADE_UP_RUNS; i++)
+      add_pair(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
+  } else if (b->speaks) {
+    add_prompts(c, b, path, &key);
+  } else if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+    add_folder(c, b, path, &key);
+  } else if (ends_with(path, ".npz")) {
+    add_file(c, b, path, &key);
+  } else {
+    fail(c, ERR_usage, LOC_NONE, "--pgo=%s: expected FILE.npz or a folder of such files", path);
+  }
+  b->work.key = text_cstr(&key);
+}
