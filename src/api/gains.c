@@ -73,7 +73,7 @@ static void put_rows(const ProductBuild *b, bool json, Text *t) {
       else if (json)
         text_fmt(t, "%s\n  {\"step\": \"%s\", \"bytes\": %llu}", i ? "," : "", s->v.step, bytes);
       else if (b->measures)
-        text_fmt(t, "%-8s %-10s %12.4f %7.3f %12llu%s%s\n", measure_name(b, k), s->v.step, g.median,
+        text_fmt(t, "%-8s %-10s %12.5g %7.3f %12llu%s%s\n", measure_name(b, k), s->v.step, g.median,
                  g.ratio, bytes, *g.word ? "  " : "", g.word);
       else
         text_fmt(t, "%-8s %-10s %12s %7s %12llu\n", "", s->v.step, "-", "-", bytes);

@@ -54,7 +54,7 @@ const char *folder_file(Ctx *c, const Folder *f, const char *name) {
 }
 
 /* Looks where posix_spawnp looks. Returns 0, or why it cannot be started. */
-static int find_program(Ctx *c, const char *program) {
+static int find_program(Ctx *c, const char *program, const char **found) {
   const char *path = getenv("PATH");
   if (!path) path = "/usr/local/bin:/bin:/usr/bin";
   if (strchr(program, '/')) path = "";
@@ -63,7 +63,10 @@ static int find_program(Ctx *c, const char *program) {
     size_t n = strcspn(at, ":");
     const char *file = program;
     if (n) file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, at, program));
-    if (access(file, X_OK) == 0) return 0;
+    if (access(file, X_OK) == 0) {
+      if (found) *found = file;
+      return 0;
+    }
     if (errno != ENOENT && errno != ENOTDIR) why = errno;
     at += n;
     if (!*at) break;
@@ -72,11 +75,20 @@ static int find_program(Ctx *c, const char *program) {
 }
 
 bool spawn_has(Ctx *c, const char *program) {
-  return !find_program(c, program);
+  return !find_program(c, program, NULL);
+}
+
+const char *spawn_real(Ctx *c, const char *program) {
+  const char *found = program;
+  char *real = find_program(c, program, &found) ? NULL : realpath(found, NULL);
+  if (!real) return program;
+  const char *path = str_text(c, str_of(c, real));
+  free(real);
+  return path;
 }
 
 void spawn_check(Ctx *c, const char *what, const char *program) {
-  int why = find_program(c, program);
+  int why = find_program(c, program, NULL);
   if (why)
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
 }

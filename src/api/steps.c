@@ -60,6 +60,7 @@ static void find_bolt(Ctx *c, const Folder *f, ToolChain *t) {
   const char *perf = tool_find(c, "perf");
   t->bolt = tool_find(c, "llvm-bolt");
   if (!t->bolt) tool_missing(c, "llvm-bolt", "--bolt");
+  t->bolt = spawn_real(c, t->bolt); /* it looks for its library from there */
   t->perf2bolt = tool_find(c, "perf2bolt");
   if (perf && t->perf2bolt && bolt_has_branches(c, f, perf)) t->perf = perf;
 }

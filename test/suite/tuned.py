@@ -169,6 +169,15 @@ def broken(env):
     w.refused("x", "--pgo", "--cc", gcc, code=5, has="/proc/nothing", env={"XDG_CACHE_HOME": "/proc/nothing"})
 
 
+def bolt(env):
+    if not any(shutil.which(x) for x in ("llvm-bolt", *(f"llvm-bolt-{v}" for v in range(11, 26)))):
+        raise Skip("llvm-bolt is not installed: package bolt-16")
+    w = Work(env, "bolt")
+    w.build("--bolt", "-o", "p", has="run      bolt")
+    if bits(w, w.path("p")) != bits(w, w.path("p.baseline")):
+        raise Fail("the program that was laid out anew gives other bits")
+
+
 def foreign(env):
     """What is kept under a name is the profile of another build."""
     w = Work(env, "foreign")
@@ -186,6 +195,14 @@ def foreign(env):
     with open(os.path.join(w.cache, "ingot", kept[1]), "wb") as f:
         f.write(b"no profile")
     w.refused("c", "--pgo", "--name", "a", code=5, has="profile")
+
+
+def relaxed(env, cc):
+    """Sums in any order, and exp as good as before: its rounding to a whole number is kept from the compiler."""
+    need(cc)
+    w = Work(env, "relaxed-" + cc)
+    w.build("--cc", cc, "--march", "scalar", "--relaxed", "-o", "p", has="relaxed: output probability differs")
+    w.build("--cc", cc, "--march", "sse2", "--relaxed", "--lto", "-o", "p.so", has="relaxed: output probability differs")
 
 
 def features(env):
@@ -226,5 +243,6 @@ def tests(env):
     return [Test("tuned/presets", lambda: presets(env), cost=2), Test("tuned/gcc", lambda: steps(env, "gcc"), cost=15),
             Test("tuned/clang", lambda: steps(env, "clang"), cost=15), Test("tuned/libraries", lambda: libraries(env), cost=12),
             Test("tuned/workloads", lambda: workloads(env), cost=8), Test("tuned/refusals", lambda: refusals(env), cost=2),
-            Test("tuned/broken", lambda: broken(env), cost=8), Test("tuned/foreign", lambda: foreign(env), cost=12),
+            Test("tuned/bolt", lambda: bolt(env), cost=3), Test("tuned/broken", lambda: broken(env), cost=8), Test("tuned/foreign", lambda: foreign(env), cost=12),
+            Test("tuned/relaxed-gcc", lambda: relaxed(env, "gcc"), cost=3), Test("tuned/relaxed-clang", lambda: relaxed(env, "clang"), cost=3),
             Test("tuned/features", lambda: features(env), cost=3), Test("tuned/doctor", lambda: doctor(env), cost=5)]
