@@ -122,8 +122,8 @@ static void keep_named(Quantize *q) {
     }
     if (!found)
       fail(c, ERR_usage, LOC_NONE,
-           "no layer '%s' to keep: expected the name of a Conv, Gemm or MatMul with constant "
-           "weights%s",
+           "no layer '%s' to keep: expected the name of a Conv, Gemm, MatMul or Gather with "
+           "constant weights%s",
            form, near_text(c, &near));
   }
 }
@@ -399,7 +399,7 @@ static void work(Ctx *c, void *arg) {
   u32 n = q->j->layer.n;
   if (!n && w.method != QM_f16 && w.method != QM_bf16)
     fail(c, ERR_unsupported, LOC_NONE,
-         "has nothing to quantise: no Conv, Gemm or MatMul with constant f32 weights");
+         "has nothing to quantise: no Conv, Gemm, MatMul or Gather with constant f32 weights");
   q->alone = NEWS(&c->keep, double, n + 1);
   q->by_budget = NEWS(&c->keep, bool, n + 1);
   for (u32 i = 0; i < n; i++) q->alone[i] = NAN;

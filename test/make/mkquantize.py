@@ -131,6 +131,18 @@ def dense(path, wide=512):
     return lambda rng, count: {"x": rng.standard_normal((count, wide), np.float32)}
 
 
+def old(path, opset=11):
+    """As exporters wrote in 2019: weights are inputs too (IR version 3), operators of version 11, for which QuantizeLinear has no axis."""
+    n = Net(5)
+    x = n.op("Relu", n.op("Conv", "x", n.tensor(n.rng.standard_normal((8, 3, 3, 3)).astype(np.float32)), n.tensor(np.zeros(8, np.float32)), pads=[1] * 4))
+    x = n.op("Relu", n.op("Conv", x, n.tensor(n.rng.standard_normal((16, 8, 3, 3)).astype(np.float32)), strides=[2, 2]))
+    y = n.op("Gemm", n.op("Flatten", n.op("GlobalAveragePool", x)), n.tensor(n.rng.standard_normal((16, 10)).astype(np.float32)), n.tensor(np.zeros(10, np.float32)))
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])] + [helper.make_tensor_value_info(i.name, TensorProto.FLOAT, i.dims) for i in n.inits]
+    graph = helper.make_graph(n.nodes, "net", inputs, [helper.make_tensor_value_info(y, TensorProto.FLOAT, [1, 10])], n.inits)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=3), path)
+    return lambda rng, count: {"x": rng.standard_normal((count, 3, 16, 16), np.float32)}
+
+
 def digits(path, root):
     with open(os.path.join(root, "models", "digits.onnx"), "rb") as f, open(path, "wb") as to:
         to.write(f.read())
@@ -151,7 +163,7 @@ class Reader(CalibrationDataReader):
 def main(out):
     os.makedirs(out, exist_ok=True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("digits", None)):
+    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("old", old), ("digits", None)):
         path = os.path.join(out, name)
         if make:
             gives = make(path + ".onnx") or (lambda rng, count: {"x": images(rng, count)})
@@ -160,6 +172,8 @@ def main(out):
             parts = digits(path + ".onnx", root)
         for part, end in zip(parts, ("", "_held")):
             np.savez(path + end, **part)
+        if name in ("dense", "old"):
+            continue
         quant_pre_process(path + ".onnx", path + "_pre.onnx", skip_symbolic_shape=True)
         quantize_static(path + "_pre.onnx", path + "_ort.onnx", Reader({k: v for k, v in parts[0].items() if k != "label"}), quant_format=QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)

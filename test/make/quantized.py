@@ -4,6 +4,7 @@ import json
 import sys
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 
 
@@ -28,6 +29,7 @@ def main(job):
     data = dict(np.load(job["held"]))
     want, report, kept = outputs(job["model"], data), {}, {}
     for name, path in job["others"].items():
+        onnx.checker.check_model(path)
         got = kept[name] = outputs(path, data)
         noise = ((got - want).astype(np.float64) ** 2).sum()
         report[name] = {"sqnr": float(10 * np.log10((want.astype(np.float64) ** 2).sum() / noise)) if noise else 999.0}

@@ -61,7 +61,7 @@ def against_ort(env, name, method="static"):
 
 
 def methods(env, name, least):
-    """Every method in ONNX Runtime: what was told is true there too."""
+    """Every method in ONNX Runtime: what was told is true there too, as far as bytes that it makes of the other factor (accuracy_level 4) do not matter."""
     folder, where = made(env), env.scratch("quantize", name + "_methods")
     model, held, others, told = os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "_held.npz"), {}, {}
     for method in least:
@@ -70,7 +70,7 @@ def methods(env, name, least):
     got = in_ort(env, {"model": model, "others": others, "held": held}, where)
     for method, db in least.items():
         sqnr = got[method]["sqnr"]
-        want(sqnr >= db and abs(sqnr - told[method]) < 1, f"{method}: {sqnr:.2f} dB, told {told[method]:.2f}, expected {db}")
+        want(sqnr >= db and abs(sqnr - told[method]) < 2.5, f"{method}: {sqnr:.2f} dB, told {told[method]:.2f}, expected {db}")
 
 
 def accuracy(env):
@@ -157,5 +157,6 @@ def tests(env):
     return [*(Test(f"quantize/{name}", lambda n=name: against_ort(env, n), cost=5) for name in ENGINES),
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
+            Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
             Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1),
             Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1)]

@@ -210,6 +210,7 @@ void quant_equalize(QuantJob *j) {
   for (u32 i = 0; i < j->layer.n; i++) { /* elements that can be changed */
     QuantLayer *l = &j->layer.at[i];
     OnnxNode *n = &j->m->graph->nodes.at[l->node];
+    if (!is_op(j, n, "Conv")) continue;
     l->weight = copy_of(j, l->weight);
     give(j, n, 1, l->weight, "_equal");
     l->w = n->in.at[1];

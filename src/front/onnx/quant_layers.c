@@ -97,6 +97,26 @@ static bool is_plain(const QuantJob *j, const OnnxNode *n, const char *op) {
   return str_is(j->c, n->op, op) && (!n->domain || str_is(j->c, n->domain, "ai.onnx"));
 }
 
+enum { LEAST_TABLE = 4096 }; /* elements of a table whose bytes are worth two more nodes */
+
+static bool match_table(QuantJob *j, u32 i, QuantLayer *l) {
+  const OnnxNode *n = &j->m->graph->nodes.at[i];
+  if (!is_plain(j, n, "Gather") || n->in.n != 2 || n->out.n != 1) return false;
+  const Tensor *t = quant_constant(j, n->in.at[0]);
+  if (!t || t->rank != 2 || t->n < LEAST_TABLE || onnx_get_int(j->c, n, "axis", 0)) return false;
+  *l = (QuantLayer){.name = n->name ? n->name : n->out.at[0],
+                    .op = n->op,
+                    .x = n->in.at[1],
+                    .w = n->in.at[0],
+                    .y = n->out.at[0],
+                    .node = i,
+                    .weight = t,
+                    .table = true,
+                    .before = tensor_bytes(t),
+                    .after = tensor_bytes(t)};
+  return true;
+}
+
 /* Is node i a layer? Fills *l. */
 static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   Ctx *c = j->c;
@@ -145,7 +165,7 @@ QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *
   quant_index(j);
   for (u32 i = 0; i < j->m->graph->nodes.n; i++) {
     QuantLayer l;
-    if (match_layer(j, i, &l)) *vec_push(&c->keep, &j->layer) = l;
+    if (match_layer(j, i, &l) || match_table(j, i, &l)) *vec_push(&c->keep, &j->layer) = l;
   }
   if (w->equalize) quant_equalize(j);
   bool conv = false;

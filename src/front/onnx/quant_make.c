@@ -329,6 +329,30 @@ static void make_blocks(QuantMake *k, QuantLayer *l) {
   l->after = tensor_bytes(t) + tensor_bytes(s);
 }
 
+/* Rows of bytes are picked, and scales by the same numbers; whoever takes both apart first would
+ * have the whole table in floats. */
+static void make_table(QuantMake *k, QuantLayer *l) {
+  const Coded *q = quant_code(k->j, l);
+  const Tensor *w = l->weight;
+  i64 dim[2] = {w->dim[0], 1};
+  Tensor *codes = tensor_wrap(&k->c->work, DT_i8, w->dim, 2, q->code),
+         *scale = new_tensor(k, DT_f32, dim, q->per_row ? 2 : 0);
+  memcpy((void *)(uintptr_t)scale->data, q->scale, tensor_bytes(scale));
+  Str rows = fresh(k, l->y, "_quantized"), plain = fresh(k, l->y, "_floats"),
+      by = put_tensor(k, l->w, "_scale", scale);
+  set_in(k, l, 0, put_tensor(k, l->w, "_quantized", codes));
+  node_of(k, l)->out.at[0] = rows;
+  OnnxNode *cast = put_node(k, "Cast", "", &rows, 1, plain);
+  onnx_set_int(k->c, cast, "to", 1);
+  if (q->per_row) {
+    Str each = fresh(k, l->y, "_scale");
+    put_node(k, "Gather", "", (Str[]){by, l->x}, 2, each);
+    by = each;
+  }
+  put_node(k, "Mul", "", (Str[]){plain, by}, 2, l->y);
+  l->after = w->n + tensor_bytes(scale);
+}
+
 static void make_small(QuantMake *k, QuantLayer *l) {
   if (quant_in_blocks(k->j, l)) {
     make_blocks(k, l);
@@ -431,6 +455,7 @@ OnnxModel *quant_make(QuantJob *j) {
   k.bytes = map_new(&c->work);
   k.scale = map_new(&c->work);
   k.zero = map_new(&c->work);
+  if (how == QM_static) need_version(&k, 10, "QLinearConv, which runtimes make of it,");
   if (how == QM_dynamic) need_version(&k, 11, "DynamicQuantizeLinear");
   if (how == QM_f16 || how == QM_bf16) need_version(&k, how == QM_f16 ? 6 : 13, "Cast");
   if (onnx_opset(c, k.m, "") < 13) k.linear = "com.microsoft"; /* those of ONNX know no axis */
@@ -440,6 +465,10 @@ OnnxModel *quant_make(QuantJob *j) {
     l->after = l->before;
     if (l->skip) continue;
     any = true;
+    if (l->table && how <= QM_weights4) {
+      make_table(&k, l);
+      continue;
+    }
     if (how == QM_static) make_static(&k, l);
     bool product = how == QM_dynamic && l->weight->rank == 2;
     if (product) make_dynamic(&k, l);
@@ -448,10 +477,11 @@ OnnxModel *quant_make(QuantJob *j) {
   if (any && *k.linear && how <= QM_weights4) onnx_need_opset(c, k.m, k.linear, 1);
   bool *used = NEWS(&c->work, bool, j->point.n + 1);
   for (u32 i = 0; i < j->layer.n; i++)
-    if (!j->layer.at[i].skip) used[j->layer.at[i].point] = true;
+    if (!j->layer.at[i].skip && !j->layer.at[i].table) used[j->layer.at[i].point] = true;
   for (u32 i = 0; how == QM_static && i < j->point.n; i++)
     if (used[i]) make_bytes(&k, &j->point.at[i]);
   if (how == QM_f16 || how == QM_bf16) make_halves(&k, how == QM_f16 ? DT_f16 : DT_bf16);
+  if (k.m->ir_version < 4) k.m->ir_version = 4; /* before, initializers had to be inputs too */
   onnx_sort(c, k.g);
   drop_unread(&k);
   return k.m;

@@ -240,9 +240,9 @@ static u64 made_channel(const QuantLayer *l, u64 i) {
 void quant_correct(QuantJob *j) {
   for (u32 k = 0; k < j->layer.n; k++) {
     QuantLayer *l = &j->layer.at[k];
-    const QuantPoint *p = &j->point.at[l->point];
+    const QuantPoint *p = l->table ? NULL : &j->point.at[l->point];
     const Tensor *w = l->weight;
-    if (!p->sum || !p->counted) continue;
+    if (!p || !p->sum || !p->counted) continue;
     u64 n = (u64)w->dim[l->axis];
     const float *now = quant_code(j, l)->value;
     double *shift = NEWS(&j->c->keep, double, n);

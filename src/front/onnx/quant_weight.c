@@ -94,11 +94,11 @@ static void tell_error(const Tensor *w, Coded *to) {
 
 bool quant_in_blocks(const QuantJob *j, const QuantLayer *l) {
   bool weights = j->wish.method == QM_weights8 || j->wish.method == QM_weights4;
-  return weights && l->weight->rank == 2 && j->wish.per == QP_group;
+  return weights && !l->table && l->weight->rank == 2 && j->wish.per == QP_group;
 }
 
 u32 quant_bits(const QuantJob *j, const QuantLayer *l) {
-  return j->wish.method == QM_weights4 && (l->weight->rank == 2 || j->four) ? 4 : 8;
+  return j->wish.method == QM_weights4 && !l->table && (l->weight->rank == 2 || j->four) ? 4 : 8;
 }
 
 /* f16 and bf16: there are no codes. */

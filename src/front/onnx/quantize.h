@@ -80,6 +80,7 @@ struct QuantLayer {
   u32 point;                   /* of x */
   u32 axis;                    /* of the weights: channels of the result */
   const Tensor *weight, *bias; /* f32; bias NULL: there is none */
+  bool table;                  /* rows that a Gather picks: x are their numbers, and no point */
   Str late_bias;               /* what an Add behind a MatMul adds; 0: nothing */
   bool skip;                   /* stays as it is */
   u64 before, after;           /* bytes of the weights; after: by the last quant_make */
