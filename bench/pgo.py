@@ -3,7 +3,7 @@
 
     bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
 
-Builds ingot as make does (build-tuned/CC-baseline), then instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
+The baseline is build/ingot, or, with another compiler than make takes, ingot built by it (build-tuned/CC-baseline). Then it is built instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
 tokeniser, and builds it again with the profile (build-tuned/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
 time of the process, medians over rounds. bench/tuned.py builds its other rows with the functions of this file.
 """
@@ -166,7 +166,8 @@ def main():
     if o.bolt and not tool("llvm-bolt"):
         sys.exit("bench: --bolt needs llvm-bolt: package bolt-16")
     models = ten_models()[:o.models]
-    programs = {"baseline": make(f"{o.cc}-baseline", o.cc, "-O2 -g"), "pgo": with_profile(f"{o.cc}-pgo", o.cc, "-O2 -g", models)}
+    base = os.path.join(BUILD, "ingot") if o.cc in ("cc", "gcc") else make(f"{o.cc}-baseline", o.cc, "-O2 -g")
+    programs = {"baseline": base, "pgo": with_profile(f"{o.cc}-pgo", o.cc, "-O2 -g", models)}
     if o.bolt:
         relocs = with_profile(f"{o.cc}-bolt", o.cc, "-O2 -g -Wl,--emit-relocs" + ("" if "clang" in o.cc else " -fno-reorder-blocks-and-partition"), models)
         programs["pgo+bolt"] = relocs and laid_out(relocs, lambda p: train(p, models[:2]))

@@ -118,9 +118,14 @@ def measure(name, compilers, rounds):
     return {"rows": rows, "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0]}
 
 
-def cell(base, one):
+def cell(steps, step):
+    """Milliseconds and a ratio: of native to the baseline, of the others to native."""
+    one, base = steps[step], steps.get("baseline" if step == "native" else "native")
+    text = f"{statistics.median(one['ms']):.4g} ms"
+    if step == "baseline" or not base:
+        return text
     ratio, word = pgo.verdict(base["ms"], one["ms"])
-    return f"{statistics.median(one['ms']):.3f} ms" + ("" if base is one else f", {ratio:.2f}x" + (" (no gain)" if word == "no gain" else ""))
+    return text + f", {ratio:.3f}" + (" (no gain)" if word == "no gain" else "")
 
 
 def table(results):
@@ -128,7 +133,7 @@ def table(results):
     for name, found in results["programs"].items():
         for what, by_cc in found["rows"].items():
             for cc, steps in by_cc.items():
-                cells = [cell(steps["baseline"], steps[s]) if s in steps else "-" for s in STEPS]
+                cells = [cell(steps, s) if s in steps else "-" for s in STEPS]
                 out.append(f"| {name}, {what} | {cc} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
@@ -136,8 +141,8 @@ def table(results):
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
     text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
-            f"{max(loads):.1f} (what is measured among it). Medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns; ratios are to the baseline of the "
-            "same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
+            f"{max(loads):.1f} (what is measured among it). Medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns. Ratios are speeds, of native to the baseline and of the "
+            "others to native with the same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
             "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes, CPU time).\n\n")
     text += table(results) + "\n"
     missing = {}
