@@ -316,7 +316,8 @@ static void emit_text(Ctx *c, ProductBuild *b) {
   IngotC *ic = &b->ic;
   *ic = o->c;
   ic->name = b->name;
-  ic->caller = ic->caller || b->kind == PD_program || steps_wanted(o);
+  bool measured = steps_wanted(o) && steps_measured(c, b);
+  ic->caller = ic->caller || b->kind == PD_program || measured;
   if (!ic->split) ic->split = PARTS_MOST;
   api_bodies(b->m);
   if (o->via) {

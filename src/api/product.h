@@ -99,6 +99,8 @@ Text relaxed_text(Ctx *c, Text *text);
 /* steps.c */
 bool steps_wanted(const IngotBuild *o);
 void steps_check(Ingot *m, const IngotBuild *o); /* before work: refuses what is missing */
+/* Can they be measured? Else b->unmeasured says why not; refuses steps that need it. */
+bool steps_measured(Ctx *c, ProductBuild *b);
 void steps_run(Ctx *c, ProductBuild *b);
 const char *steps_baseline(Ctx *c, const char *output); /* OUT.baseline, OUT.baseline.so */
 

@@ -239,10 +239,10 @@ static void list_steps(Ctx *c, ProductBuild *b) {
 }
 
 /* Code for elsewhere can be linked with LTO, and nothing else. */
-static bool runs_here(Ctx *c, ProductBuild *b) {
+bool steps_measured(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--relaxed" : NULL;
-  if (b->ic.weights && !strcmp(b->ic.weights, "pointer"))
+  if (o->c.weights && !strcmp(o->c.weights, "pointer"))
     b->unmeasured = "the code has no weights of its own";
   else if (api_entry_count(b->m) > 1)
     b->unmeasured = "a program runs one model";
@@ -256,7 +256,7 @@ static bool runs_here(Ctx *c, ProductBuild *b) {
 void steps_run(Ctx *c, ProductBuild *b) {
   ChainCheck k = {.o = b->o, .chain = &b->chain, .folder = b->folder};
   find_tools(c, &k);
-  bool runs = runs_here(c, b);
+  bool runs = !b->unmeasured;
   list_steps(c, b);
   if (runs) workload_read(c, b);
   Words profile = {0};

@@ -149,6 +149,10 @@ def refusals(env):
     w.refused("x.o", "--pgo", "--weights", "pointer", code=3, has="without its weights")
     w.refused("x", "--pgo", "--sanitize", "address", code=3, has="exclude each other")
     w.refused("-", "--lto", code=2, has="two files")
+    cross = "aarch64-linux-gnu-gcc"
+    if shutil.which(cross):
+        w.refused("x", "--pgo", "--cc", cross, code=3, has="does not run here")
+        w.build("--lto", "--cc", cross, "-o", "elsewhere", has="not measured: code for neon does not run here")
     if shutil.which("tcc"):
         w.refused("x", "--pgo", "--cc", "tcc", code=3, has="is for gcc and clang")
 
