@@ -2,12 +2,14 @@
  *
  * In: times of programs that took turns. Out: a table, as text or JSON, with a command that repeats
  * it. Ratios are taken round by round, so that what slows the machine down for a while counts for
- * both; a step gains or loses only where the middle half of the rounds says so.
+ * both; a step gains or loses only where the middle half of the rounds says so, and the best rounds
+ * too. Where more runs than there are processors, the table says that it is no verdict.
  */
 #include "api/product.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GAIN 1.01
 
@@ -23,16 +25,17 @@ static int ascending(const void *a, const void *b) {
 
 static Gain gain_of(const ProductBuild *b, const TunedStep *s, u32 measure) {
   const TunedStep *base = &b->step.at[0];
-  double ms[ROUNDS], ratio[ROUNDS];
+  double ms[ROUNDS], ratio[ROUNDS], least = base->ms[measure][0];
   for (u32 r = 0; r < ROUNDS; r++) {
     ms[r] = s->ms[measure][r];
     ratio[r] = ms[r] > 0 ? base->ms[measure][r] / ms[r] : 1;
+    if (base->ms[measure][r] < least) least = base->ms[measure][r];
   }
   qsort(ms, ROUNDS, sizeof *ms, ascending);
   qsort(ratio, ROUNDS, sizeof *ratio, ascending);
   Gain g = {ms[ROUNDS / 2], ratio[ROUNDS / 2], "no gain"};
-  if (ratio[ROUNDS / 4] > GAIN) g.word = "faster";
-  if (ratio[ROUNDS - 1 - ROUNDS / 4] < 1 / GAIN) g.word = "slower";
+  if (ratio[ROUNDS / 4] > GAIN && ms[0] < least) g.word = "faster";
+  if (ratio[ROUNDS - 1 - ROUNDS / 4] < 1 / GAIN && ms[0] > least) g.word = "slower";
   if (s == base) g.word = "";
   return g;
 }
@@ -88,11 +91,17 @@ static void put_idle(const ProductBuild *b, Text *t) {
   text_puts(t, "\n");
 }
 
+static bool is_busy(const ProductBuild *b) {
+  return b->measures && b->load > (double)sysconf(_SC_NPROCESSORS_ONLN) + 0.5;
+}
+
 static void put_text(ProductBuild *b, const Text *command, Text *t) {
   const char *unit = b->speaks ? "ms/token" : "median ms";
   text_fmt(t, "%-8s %-10s %12s %7s %12s\n", "measure", "step", unit, "ratio", "bytes");
   put_rows(b, false, t);
   if (b->unmeasured) text_fmt(t, "not measured: %s\n", b->unmeasured);
+  if (is_busy(b))
+    text_fmt(t, "the machine was busy, with a load of %.1f: this is no verdict\n", b->load);
   if (b->profiled) put_idle(b, t);
   if (b->relaxed.name)
     text_fmt(t,
@@ -105,7 +114,8 @@ static void put_text(ProductBuild *b, const Text *command, Text *t) {
 static void put_json(ProductBuild *b, const Text *command, Text *t) {
   text_fmt(t, "{\"compiler\": ");
   text_json(t, b->chain.version, strlen(b->chain.version));
-  text_fmt(t, ", \"target\": \"%s\", \"rounds\": %d,\n \"steps\": [", b->m->target->name, ROUNDS);
+  text_fmt(t, ", \"target\": \"%s\", \"rounds\": %d, \"load\": %.2f, \"busy\": %s,\n \"steps\": [",
+           b->m->target->name, ROUNDS, b->load, is_busy(b) ? "true" : "false");
   put_rows(b, true, t);
   text_puts(t, "]");
   if (b->unmeasured) {

@@ -274,7 +274,7 @@ enum { SPAWN_MOST = 16 };
 /* Up to SPAWN_MOST programs, as many at a time as there are processors; fails unless all exit 0. */
 void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32 n);
 bool spawn_has(Ctx *c, const char *program);
-const char *spawn_real(Ctx *c, const char *program); /* where links to it lead */
+const char *spawn_real(Ctx *c, const char *program);             /* where links to it lead */
 void spawn_check(Ctx *c, const char *what, const char *program); /* refuses one not there */
 void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */

@@ -74,6 +74,7 @@ typedef struct ProductBuild {
   Workload work;
   VEC(TunedStep) step;
   u32 measures;           /* 0: it was not measured */
+  double load;            /* of the machine, meanwhile */
   const char *unmeasured; /* why not */
   IngotDiff relaxed;      /* name NULL: not relaxed */
   bool profiled, from_cache;
