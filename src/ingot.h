@@ -334,6 +334,10 @@ typedef struct IngotQuantize {
    * "dynamic" (ranges of activations are found when it runs), "weights8", "weights4", "f16", "bf16"
    * (weights only) */
   const char *method;
+  /* Language models, GGUF and safetensors: the type of weights, "Q8_0", or a mixture of types,
+   * "Q4_K_M", as llama.cpp mixes them. The file is GGUF. Of the rest only keep is for them: names
+   * of tensors. */
+  const char *to;
   /* An .npz of arrays under the names of inputs, or a folder of them: see docs/quantize.md. data is
    * for calibration, holdout for the error that is told; without holdout the last fifth of data. */
   const char *data, *holdout;

@@ -421,6 +421,9 @@ VmProgram *api_vm(Ingot *m);   /* of its program */
 const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 const Engine *api_engine_for(const Ingot *m, const char *name, unsigned flags); /* that runs m */
 
+/* requant.c */
+void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+
 /* bytecode.c */
 bool api_is_bytecode(const Ingot *m);                  /* is the open model a file of it? */
 void api_read_bytecode(Ingot *m);                      /* import */

@@ -10,8 +10,11 @@
 static const struct {
   const char *reader; /* Reader.name */
   void (*make)(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+  bool types; /* weights are given types by name */
 } makers[] = {
-    {"ONNX", api_quantize_onnx},
+    {"ONNX", api_quantize_onnx, false},
+    {"GGUF", api_requantise, true},
+    {"safetensors", api_requantise, true},
 };
 
 static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
@@ -23,10 +26,14 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   for (u32 i = 0; m->reader && i < sizeof makers / sizeof *makers; i++)
     if (!strcmp(makers[i].reader, m->reader->name)) {
+      if (o->to && !makers[i].types)
+        fail(c, ERR_usage, LOC_NONE, "--to is for language models; of %s there are methods",
+             makers[i].reader);
       makers[i].make(m, o, out);
       return;
     }
-  fail(c, ERR_unsupported, LOC_NONE, "is %s, which is not quantised: expected an ONNX file",
+  fail(c, ERR_unsupported, LOC_NONE,
+       "is %s, which is not quantised: expected ONNX, GGUF or safetensors",
        m->reader ? m->reader->name : "a program");
 }
 

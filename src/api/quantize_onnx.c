@@ -86,27 +86,6 @@ static double read_budget(Ctx *c, const char *text) {
   return x;
 }
 
-/* * stands for any text, ? for any character. */
-static bool matches(const char *form, const char *s) {
-  const char *star = NULL, *from = NULL;
-  while (*s) {
-    if (*form == '*') {
-      star = form++;
-      from = s;
-    } else if (*form == '?' || *form == *s) {
-      form++;
-      s++;
-    } else if (star) {
-      form = star + 1;
-      s = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (*form == '*') form++;
-  return !*form;
-}
-
 static void keep_named(Quantize *q) {
   Ctx *c = q->c;
   for (u32 i = 0; i < q->o->nkeep; i++) {
@@ -115,7 +94,7 @@ static void keep_named(Quantize *q) {
     bool found = false;
     for (u32 k = 0; k < q->j->layer.n; k++) {
       QuantLayer *l = &q->j->layer.at[k];
-      bool fits = matches(form, str_text(c, l->name)) || matches(form, str_text(c, l->y));
+      bool fits = name_fits(form, str_text(c, l->name)) || name_fits(form, str_text(c, l->y));
       near_try(&near, str_text(c, l->name));
       l->skip |= fits;
       found |= fits;

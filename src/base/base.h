@@ -255,6 +255,7 @@ Near near_new(const char *said);
 void near_try(Near *n, const char *name);
 /* "; did you mean 'NAME'?", or "". */
 const char *near_text(Ctx *c, const Near *n);
+bool name_fits(const char *form, const char *name); /* * stands for any text, ? for any byte */
 
 /* guard.c */
 /* doing (or NULL): called with what is waited for, and NULL afterwards. NULL result: no memory. */
@@ -296,7 +297,8 @@ void file_write(Ctx *c, const char *path, const void *at, size_t n);
 struct Chunk {
   const void *at;
   size_t n;
-  /* NULL: the bytes themselves; otherwise writes what it makes of them, in parts */
+  /* NULL: the bytes themselves; otherwise writes what it makes of them, in parts; if it fails
+   * there is no file */
   void (*make)(const void *at, size_t n, Sink *to);
 };
 /* Where bytes go that are made one after the other. */

@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What does not fit errno. */
-enum { EX_directory = -1, EX_long = -2, EX_notfile = -3, EX_links = -4 };
+/* What does not fit errno. EX_made: who makes the bytes has failed, and said why. */
+enum { EX_directory = -1, EX_long = -2, EX_notfile = -3, EX_links = -4, EX_made = -5 };
 
 /* Pipes and devices have no size; this bounds what an endless one can take. */
 #define STREAM_MAX ((size_t)1 << 31)
@@ -362,15 +362,27 @@ static void put_fd(Sink *to, const void *at, size_t n) {
   if (!s->err) s->err = write_all(s->c, s->fd, at, n);
 }
 
+typedef struct Making {
+  const Chunk *piece;
+  Sink *to;
+} Making;
+
+static void make_piece(Ctx *c, void *arg) {
+  const Making *m = arg;
+  (void)c;
+  m->piece->make(m->piece->at, m->piece->n, m->to);
+}
+
 static int write_out(Ctx *c, int fd, const FileOut *f) {
   FdSink to = {{put_fd}, c, fd, 0};
   if (!f->piece) put_fd(&to.sink, f->at, f->n);
-  for (size_t i = 0; f->piece && i < f->n; i++) {
+  for (size_t i = 0; f->piece && i < f->n && !to.err; i++) {
     const Chunk *p = &f->piece[i];
-    if (p->make)
-      p->make(p->at, p->n, &to.sink);
-    else
+    Making m = {p, &to.sink};
+    if (!p->make)
       put_fd(&to.sink, p->at, p->n);
+    else if (ctx_protect(c, make_piece, &m))
+      return EX_made;
   }
   return to.err;
 }
@@ -514,6 +526,7 @@ void files_write(Ctx *c, const FileOut *f, u32 n) {
   }
   guard_leave(c);
   arena_rewind(&c->scratch, m);
+  if (err == EX_made) diag_leave(c);
   if (err) fail(c, ERR_system, loc, "cannot write: %s", reason(err));
 }
 

@@ -56,3 +56,23 @@ const char *near_text(Ctx *c, const Near *n) {
   if (n->name) text_fmt(&t, "; did you mean '%s'?", show(c, str_of(c, n->name)));
   return text_cstr(&t);
 }
+
+bool name_fits(const char *form, const char *name) {
+  const char *star = NULL, *from = NULL;
+  while (*name) {
+    if (*form == '*') {
+      star = form++;
+      from = name;
+    } else if (*form == '?' || *form == *name) {
+      form++;
+      name++;
+    } else if (star) {
+      form = star + 1;
+      name = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (*form == '*') form++;
+  return !*form;
+}

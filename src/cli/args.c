@@ -170,6 +170,8 @@ static const Opt opts[] = {
     TEXT("ids", NULL, ids, "IDS", "tokens as numbers, separated by blanks or commas"),
     FLAG("special", special, "texts of special tokens are these tokens, and the other way round"),
     FLAG("bare", bare, "without the tokens that the model wants around a text"),
+    TEXT("to", NULL, to, "TYPE",
+         "language models: types of weights, as llama.cpp names them: Q4_K_M, Q8_0, F16 ..."),
     TEXT("method", NULL, method, "HOW",
          "static (default): bytes, ranges from --data; dynamic; only weights: weights8, weights4, "
          "f16, bf16"),

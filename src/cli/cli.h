@@ -51,7 +51,7 @@ struct Args {
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
   int special, bare;
-  const char *method, *holdout, *calibrate, *activations, *per, *budget, *label;
+  const char *to, *method, *holdout, *calibrate, *activations, *per, *budget, *label;
   unsigned long long block;
   int symmetric, bias_correction, equalize;
   const char *keep[256];

@@ -26,7 +26,7 @@ static void print_loss(const char *what, const IngotLoss *l) {
   putchar('\n');
 }
 
-static void print_table(const IngotQuantized *q) {
+static void print_table(const IngotQuantized *q, int tensors) {
   int wide = 5, alone = 0;
   for (uint32_t i = 0; i < q->nlayer; i++) {
     int w = name_width(q->layer[i].name);
@@ -35,8 +35,9 @@ static void print_table(const IngotQuantized *q) {
   }
   wide = wide > 48 ? 48 : wide;
   if (q->nlayer)
-    printf("%-*s %-8s %9s %9s %9s %10s %10s%s\n", wide, "layer", "operator", "SQNR dB", "MSE",
-           "max error", "bytes", "now", alone ? "  alone dB" : "");
+    printf("%-*s %-8s %9s %9s %9s %10s %10s%s\n", wide, tensors ? "tensor" : "layer",
+           tensors ? "type" : "operator", "SQNR dB", "MSE", "max error", "bytes", "now",
+           alone ? "  alone dB" : "");
   for (uint32_t i = 0; i < q->nlayer; i++) {
     const IngotLayer *l = &q->layer[i];
     print_name(l->name, wide);
@@ -98,6 +99,7 @@ static void print_json(const IngotQuantized *q) {
 int verb_quantize(const Args *a) {
   IngotQuantize o = {.output = a->output,
                      .method = a->method,
+                     .to = a->to,
                      .data = a->data,
                      .holdout = a->holdout,
                      .calibrate = a->calibrate,
@@ -125,6 +127,6 @@ int verb_quantize(const Args *a) {
   if (!s && a->json)
     print_json(&q);
   else if (!s)
-    print_table(&q);
+    print_table(&q, a->to != NULL);
   return finish(m, a, s);
 }

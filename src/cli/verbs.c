@@ -530,9 +530,9 @@ const Verb verb_table[] = {
      "MODEL [--engine NAME] [--seconds S] [--per-kernel]",
      "measure runs: time, memory, size of code", 1},
     {"quantize", verb_quantize,
-     "data holdout method calibrate activations symmetric per block bias-correction equalize keep "
-     "budget label output json",
-     "MODEL --data FILE.npz|DIR -o OUT [--method HOW] [--keep NODE] [--budget X]",
+     "to data holdout method calibrate activations symmetric per block bias-correction equalize "
+     "keep budget label output json",
+     "MODEL --data FILE.npz|DIR | --to TYPE -o OUT [--method HOW] [--keep NODE] [--budget X]",
      "write a model with smaller numbers, and say what that costs", 1},
     {"inspect", verb_inspect,
      "json state march precise optimize-for ram threads threads-grain input inputs data " SHAPES,

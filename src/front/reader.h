@@ -22,6 +22,9 @@ typedef struct BindInput BindInput;
 typedef struct ImportOptions ImportOptions;
 typedef struct LmWish LmWish;
 typedef struct Port Port;
+typedef struct RequantWish RequantWish;
+typedef struct RequantRow RequantRow;
+typedef struct RequantPlan RequantPlan;
 typedef VEC(Str) Strs;
 
 struct Source {
@@ -207,6 +210,30 @@ typedef struct Speech {
   double token_bytes;  /* of weights that a token reads */
 } Speech;
 
+/* ---- weights of other types ---- */
+
+struct RequantWish {
+  const char *to;          /* the name of a type, or of a mixture of types */
+  const char *const *keep; /* patterns with * and ?: tensors that stay as they are */
+  u32 nkeep;
+};
+
+/* A tensor before and after; errors are known when the file has been written. */
+struct RequantRow {
+  Str name;
+  const char *from, *to;    /* names of types */
+  u64 elems, before, after; /* bytes */
+  double squares, errors;   /* sums of squares: of the elements, of what they are off by */
+  double most;              /* the largest error */
+};
+
+/* A model in another form: pieces of a file, for files_write, and what becomes of its tensors. */
+struct RequantPlan {
+  VEC(Chunk) piece;
+  VEC(RequantRow) row;
+  u64 bytes; /* of the file */
+};
+
 struct ReaderOp {
   const char *domain, *name;
   i32 since, until; /* versions it is read in; until 0: no end */
@@ -226,6 +253,8 @@ struct Reader {
   /* Of a language model, that talks; NULL, or returns NULL: it does not. */
   const Speech *(*speech)(Ctx *c, const Source *s, const Model *m);
   bool onnxruntime; /* the engine of that name runs its files */
+  /* A GGUF file of it with weights of other types; NULL: there is none. */
+  RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantWish *o);
 };
 
 /* readers.c */

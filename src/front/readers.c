@@ -6,7 +6,7 @@
  * people have.
  */
 #include "front/formats.h"
-#include "front/llm/llm.h"
+#include "front/llm/requant.h"
 #include "front/onnx/import.h"
 #include "front/reader.h"
 
@@ -61,14 +61,16 @@ const Reader reader_table[] = {
      .import = lm_import,
      .binds = true,
      .facts = lm_facts,
-     .speech = lm_speech},
+     .speech = lm_speech,
+     .requantise = lm_requantise},
     {.name = "safetensors",
      .sniff = lm_sniff,
      .read = lm_read,
      .import = lm_import,
      .binds = true,
      .facts = lm_facts,
-     .speech = lm_speech},
+     .speech = lm_speech,
+     .requantise = lm_requantise},
     {.name = "ONNX",
      .sniff = sniff_any,
      .read = onnx_open,

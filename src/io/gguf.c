@@ -29,16 +29,13 @@ enum {
   MIN_KEY_BYTES = 8 + 1 + 4 + 1,
   MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8,
   MIN_ALIGNMENT = 8,
-  MAX_ALIGNMENT = 4096,
-  DEFAULT_ALIGNMENT = 32,
 };
 #define MAX_SIZE  ((u64)INT32_MAX) /* of one axis */
 #define MAX_BYTES ((u64)1 << 40)   /* of one tensor */
 
 const char *const gguf_type_name[GT_COUNT] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                               "bool", "string", "array", "u64", "i64", "f64"};
-/* Bytes of an element; of the two that have none of their own, the fewest. */
-static const u8 type_bytes[GT_COUNT] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+const u8 gguf_type_bytes[GT_COUNT] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
 /* Types of tensors that exist, or existed, and are not read. */
 static const struct {
@@ -142,7 +139,7 @@ static void skip_flat(GgufCursor *k, GgufType t, u64 n) {
     for (u64 i = 0; i < n; i++) take_string(k, MAX_STRING, "a string");
     return;
   }
-  if (!size_mul(n, type_bytes[t], &bytes)) bytes = UINT64_MAX;
+  if (!size_mul(n, gguf_type_bytes[t], &bytes)) bytes = UINT64_MAX;
   need(k, bytes, "a value");
   if (t == GT_bool) check_bools(k, n);
   k->pos += (size_t)bytes;
@@ -150,7 +147,7 @@ static void skip_flat(GgufCursor *k, GgufType t, u64 n) {
 
 static u64 take_count(GgufCursor *k, GgufType t) {
   u64 n = take(k, 8, "the length of an array");
-  if (n > left(k) / type_bytes[t] || n > MAX_ELEMENTS)
+  if (n > left(k) / gguf_type_bytes[t] || n > MAX_ELEMENTS)
     fail(k->c, ERR_input, k->loc,
          "GGUF, byte %zu: an array of %llu of type %s, the file has %zu more %s", k->pos - 8,
          (unsigned long long)n, gguf_type_name[t], left(k),
@@ -216,7 +213,7 @@ const GgufKey *gguf_key(Ctx *c, const Gguf *g, const char *name) {
 
 bool gguf_int(GgufType t, const u8 **at, i64 *out) {
   if (t == GT_f32 || t == GT_f64 || t == GT_string || t == GT_array) return false;
-  u32 bytes = type_bytes[t], gap = 64 - 8 * bytes;
+  u32 bytes = gguf_type_bytes[t], gap = 64 - 8 * bytes;
   u64 x = load(*at, bytes);
   bool is_signed = t == GT_i8 || t == GT_i16 || t == GT_i32 || t == GT_i64;
   *at += bytes;
@@ -230,8 +227,8 @@ bool gguf_int(GgufType t, const u8 **at, i64 *out) {
 bool gguf_float(GgufType t, const u8 **at, double *out) {
   u64 x = 0;
   if (t != GT_f32 && t != GT_f64) return false;
-  x = load(*at, type_bytes[t]);
-  *at += type_bytes[t];
+  x = load(*at, gguf_type_bytes[t]);
+  *at += gguf_type_bytes[t];
   if (t == GT_f64) {
     memcpy(out, &x, sizeof x);
   } else {
@@ -379,17 +376,17 @@ static u64 read_records(GgufCursor *k, u32 least, const char *what) {
 
 static u64 read_alignment(const GgufCursor *k, const Gguf *g) {
   const GgufKey *key = gguf_key(k->c, g, "general.alignment");
-  i64 n = DEFAULT_ALIGNMENT;
-  if (!key) return DEFAULT_ALIGNMENT;
+  i64 n = GGUF_ALIGNMENT;
+  if (!key) return GGUF_ALIGNMENT;
   const u8 *at = key->at;
   if (key->array || key->type != GT_u32)
     fail(k->c, ERR_input, k->loc, "key 'general.alignment' has type %s%s, expected u32",
          key->array ? "array of " : "", gguf_type_name[key->type]);
   gguf_int(key->type, &at, &n);
-  if (n < MIN_ALIGNMENT || n > MAX_ALIGNMENT || (n & (n - 1)))
+  if (n < MIN_ALIGNMENT || n > GGUF_ALIGNMENT_MOST || (n & (n - 1)))
     fail(k->c, ERR_input, k->loc,
          "key 'general.alignment' is %lld, expected a power of two from %d to %d", (long long)n,
-         MIN_ALIGNMENT, MAX_ALIGNMENT);
+         MIN_ALIGNMENT, GGUF_ALIGNMENT_MOST);
   return (u64)n;
 }
 

@@ -13,10 +13,14 @@
 
 typedef struct Gguf Gguf;       /* a file */
 typedef struct GgufKey GgufKey; /* a key and where its value lies */
+typedef struct GgufOut GgufOut; /* a file that is put together */
+typedef VEC(Chunk) GgufPieces;
 
 enum {
   GGUF_RANK = 4,
-  GGUF_DEPTH = 4, /* arrays in arrays */
+  GGUF_DEPTH = 4,      /* arrays in arrays */
+  GGUF_ALIGNMENT = 32, /* unless the file says otherwise */
+  GGUF_ALIGNMENT_MOST = 4096,
 };
 
 /* In the order of their numbers. */
@@ -63,5 +67,32 @@ bool gguf_int(GgufType t, const u8 **at, i64 *out); /* false: not an integer, or
 bool gguf_float(GgufType t, const u8 **at, double *out);
 FileSpan gguf_string(const u8 **at);
 extern const char *const gguf_type_name[GT_COUNT];
+/* Bytes of an element; of the two that have none of their own, the fewest. */
+extern const u8 gguf_type_bytes[GT_COUNT];
+
+/* gguf_write.c: keys and tensors stand in the file in the order of the calls */
+struct GgufOut {
+  Ctx *c;
+  Arena *a;
+  u64 alignment;
+  Text keys, tensors; /* their records */
+  u64 nkey, ntensor;
+  u64 end;          /* of the data so far */
+  GgufPieces piece; /* of the data */
+  u64 bytes;        /* of the whole file, when it is finished */
+};
+GgufOut *gguf_out(Ctx *c, Arena *a, u64 alignment);
+void gguf_put_int(GgufOut *o, const char *name, GgufType t, i64 x); /* or bool */
+void gguf_put_float(GgufOut *o, const char *name, double x);        /* an f32 */
+void gguf_put_text(GgufOut *o, const char *name, const void *at, size_t n);
+/* A list; its n elements are added next. */
+void gguf_put_list(GgufOut *o, const char *name, GgufType t, u64 n);
+void gguf_add_int(GgufOut *o, GgufType t, i64 x);
+void gguf_add_float(GgufOut *o, double x);
+void gguf_add_text(GgufOut *o, const void *at, size_t n);
+void gguf_put_key(GgufOut *o, const GgufKey *k); /* of another file, as it is */
+/* t->at is not looked at: data are, or make, t->bytes bytes. */
+void gguf_put_tensor(GgufOut *o, const Stored *t, Chunk data);
+GgufPieces gguf_finish(GgufOut *o); /* of the whole file, for files_write */
 
 #endif

@@ -85,5 +85,11 @@ void block_decode(BlockKind k, const u8 *from, size_t n, float *to);
 
 /* block_encode.c: n blocks of floats; false: there is no quantiser of this kind. */
 bool block_encode(BlockKind k, const float *from, size_t n, u8 *to);
+/* The inverse of block_split: integers as planes hold them (q, sc, mn; NULL where there are none),
+ * of a kind whose factor is a half. */
+void block_join(BlockKind k, const i32 *const *part, float d, float m, u8 *to);
+
+/* block_search.c: the same as block_encode, for kinds whose scales are integers */
+bool block_search(BlockKind k, const float *from, size_t n, u8 *to);
 
 #endif

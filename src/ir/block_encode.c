@@ -1,6 +1,7 @@
 /* block_encode.c: floats to blocks, with the bytes that ggml's reference quantisers write.
  *
- * In: floats; out: blocks of a kind that has a row below, or plain floats. The step d of a block is
+ * In: floats; out: blocks of a kind that has a row below, or plain floats; kinds with scales in
+ * blocks of scales are left to block_search.c. The step d of a block is
  * found in f32 and rounded to f16 for storage only; integers are x times 1 / d, rounded as the row
  * says. Where 1 / d is infinite (numbers near the smallest), what is not finite becomes 0. Where in
  * the block an integer lies say the planes of blocks.def.
@@ -73,12 +74,20 @@ static void put_half(u8 *to, float x) {
   to[1] = (u8)(bits >> 8);
 }
 
+void block_join(BlockKind k, const i32 *const *part, float d, float m, u8 *to) {
+  const BlockInfo *b = &block_info[k];
+  u32 n;
+  const Plane *plane = block_planes(k, &n);
+  memset(to, 0, b->bytes);
+  for (u32 i = 0; i < n; i++) put_plane(&plane[i], part[plane[i].part], to);
+  put_half(to + b->d, d);
+  if (b->m != BLOCK_NO) put_half(to + b->m, m);
+}
+
 static void encode(const Quantiser *z, const float *x, u8 *to) {
   const BlockInfo *b = &block_info[z->kind];
   float lo = 0, hi = 0, d;
   i32 q[BLOCK_MOST];
-  u32 n;
-  const Plane *plane = block_planes(z->kind, &n);
   if (z->rule == SR_range) {
     range(x, b->elems, &lo, &hi);
     d = (hi - lo) / z->div;
@@ -92,10 +101,7 @@ static void encode(const Quantiser *z, const float *x, u8 *to) {
     q[i] = z->rule == SR_far ? rounded(t) : truncated(t + z->add) & 255;
     if (q[i] > z->most) q[i] = z->most;
   }
-  memset(to, 0, b->bytes);
-  for (u32 i = 0; i < n; i++) put_plane(&plane[i], q, to);
-  put_half(to + b->d, d);
-  if (b->m != BLOCK_NO) put_half(to + b->m, lo);
+  block_join(z->kind, (const i32 *const[]){q, NULL, NULL}, d, lo, to);
 }
 
 static void encode_plain(BlockKind k, const float *from, size_t n, u8 *to) {
@@ -113,7 +119,7 @@ bool block_encode(BlockKind k, const float *from, size_t n, u8 *to) {
     return true;
   }
   while (z < end && z->kind != k) z++;
-  if (z == end) return false;
+  if (z == end) return block_search(k, from, n, to);
   for (size_t j = 0; j < n; j++, from += b->elems, to += b->bytes) encode(z, from, to);
   return true;
 }

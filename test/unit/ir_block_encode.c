@@ -4,6 +4,7 @@
 #include "check.h"
 #include "ir/block.h"
 
+#include <math.h>
 #include <string.h>
 
 static void again(BlockKind k, float step, float from) {
@@ -14,6 +15,35 @@ static void again(BlockKind k, float step, float from) {
   CHECK(block_encode(k, x, 1, block));
   block_decode(k, block, 1, y);
   for (u32 i = 0; i < b->elems; i++) CHECK(x[i] == y[i]);
+}
+
+/* The same where scales are integers times an f16, which rounds by up to 2^-11. */
+static void near_again(BlockKind k, float step, float from) {
+  float x[BLOCK_MOST], y[BLOCK_MOST], most = 0;
+  u8 block[BLOCK_MOST];
+  for (u32 i = 0; i < BLOCK_MOST; i++) {
+    x[i] = from + step * (float)(i % 16);
+    most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+  }
+  CHECK(block_encode(k, x, 1, block));
+  block_decode(k, block, 1, y);
+  for (u32 i = 0; i < BLOCK_MOST; i++) CHECK(fabsf(x[i] - y[i]) <= most * 0x1p-9f);
+}
+
+/* Numbers at the ends of the range are no blocks that could be read, but do no harm; zeros, and
+ * what is nearly 0, are 0. */
+static void ends(BlockKind k) {
+  static const float huge[] = {3.4e38f, -3.4e38f, 1e20f, NAN, INFINITY, -INFINITY};
+  float x[BLOCK_MOST] = {0}, y[BLOCK_MOST];
+  u8 block[BLOCK_MOST];
+  for (int tiny = 0; tiny < 2; tiny++) {
+    for (u32 i = 0; i < BLOCK_MOST; i++) x[i] = tiny ? (i % 2 ? 1e-40f : -1e-42f) : 0;
+    CHECK(block_encode(k, x, 1, block));
+    block_decode(k, block, 1, y);
+    for (u32 i = 0; i < BLOCK_MOST; i++) CHECK(y[i] == 0);
+  }
+  for (u32 i = 0; i < BLOCK_MOST; i++) x[i] = huge[i * 7 % 6];
+  CHECK(block_encode(k, x, 1, block));
 }
 
 static int filter(BlockKind k) {
@@ -38,6 +68,13 @@ int main(int argc, char **argv) {
   again(BK_Q8_0, 1, -127);
   again(BK_F32, 0, 0.1f);
   again(BK_BF16, 0, 1.5f);
-  CHECK(!block_encode(BK_Q4_K, x, 1, block) && !block_encode(BK_I8, x, 1, block));
+  near_again(BK_Q2_K, 0, -0.75f);
+  near_again(BK_Q3_K, 0, -4);
+  near_again(BK_Q4_K, 0.5f, 0);
+  near_again(BK_Q4_K, 0.25f, -3);
+  near_again(BK_Q5_K, 0, 31);
+  near_again(BK_Q6_K, 1, -8);
+  ends(BK_Q2_K), ends(BK_Q3_K), ends(BK_Q4_K), ends(BK_Q5_K), ends(BK_Q6_K);
+  CHECK(!block_encode(BK_IQ4_NL, x, 1, block) && !block_encode(BK_I8, x, 1, block));
   return check_end();
 }

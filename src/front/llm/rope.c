@@ -18,6 +18,8 @@ typedef struct Scaling {
   u32 n;
   double *freq;
   double gain;
+  const char *kind; /* NULL: none */
+  double fast, slow;
 } Scaling;
 
 static const double two_pi = 6.283185307179586476925;
@@ -72,10 +74,11 @@ static double mscale(double factor, double by) {
 static void scale_yarn(Scaling *r) {
   if (r->base <= 1)
     fail(r->f->c, ERR_input, r->f->loc, "rotation: yarn scaling of a base of %g", r->base);
-  double fast = some(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32),
-         slow = some(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1), all = 0, one = 0;
-  double lo = fmax(0, floor(pair_of_turns(r, fast))),
-         hi = fmin(2 * r->n - 1, ceil(pair_of_turns(r, slow)));
+  double all = 0, one = 0;
+  r->fast = some(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32);
+  r->slow = some(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1);
+  double lo = fmax(0, floor(pair_of_turns(r, r->fast))),
+         hi = fmin(2 * r->n - 1, ceil(pair_of_turns(r, r->slow)));
   for (u32 i = 0; i < r->n; i++) {
     double ramp = (i - lo) / fmax(0.001, hi - lo), plain = 1 - fmin(1, fmax(0, ramp));
     r->freq[i] *= plain + (1 - plain) / r->factor;
@@ -194,6 +197,7 @@ static void apply_scaling(Scaling *r) {
     if (r->factor == 0)
       fail(f->c, ERR_input, f->loc, "rotation: %s scaling needs a factor", kinds[i].name);
     r->original = (double)original_context(r);
+    r->kind = kinds[i].name;
     kinds[i].apply(r);
     return;
   }
@@ -245,5 +249,5 @@ LmRope lm_rope(LmFile *f, const LmShape *s, bool local) {
   r.freq = NEWS(&f->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
   if (!local || apart) apply_scaling(&r);
-  return (LmRope){r.n, r.freq, r.gain};
+  return (LmRope){r.n, r.freq, r.gain, r.base, r.kind, r.at, r.factor, r.original, r.fast, r.slow};
 }

@@ -33,13 +33,21 @@ const LmArch *lm_arch(const LmFile *f) {
   return NULL;
 }
 
-const char *lm_part_name(const LmFile *f, LmPart p, u32 layer, const char *end) {
-  const char *name = part_names[p][!f->gguf], *hole = strstr(name, "%u");
-  Text t = text_new(&f->c->scratch);
+static const char *fill_name(Ctx *c, const char *name, u32 layer, const char *end) {
+  const char *hole = strstr(name, "%u");
+  Text t = text_new(&c->scratch);
   text_put(&t, name, hole ? (size_t)(hole - name) : strlen(name));
   if (hole) text_fmt(&t, "%u%s", layer, hole + 2);
   text_puts(&t, end);
   return text_cstr(&t);
+}
+
+const char *lm_part_name(const LmFile *f, LmPart p, u32 layer, const char *end) {
+  return fill_name(f->c, part_names[p][!f->gguf], layer, end);
+}
+
+const char *lm_gguf_name(Ctx *c, LmPart p, u32 layer, const char *end) {
+  return fill_name(c, part_names[p][0], layer, end);
 }
 
 bool lm_either_int(LmFile *f, const char *gguf, const char *config, i64 lo, i64 hi, i64 *out) {

@@ -50,7 +50,12 @@ typedef enum LmGate { LG_silu, LG_gelu, LG_gelu_tanh } LmGate;
 struct LmRope {
   u32 n;
   const double *freq;
-  double gain; /* of cosines and sines */
+  double gain;             /* of cosines and sines */
+  double base;             /* whose powers the frequencies are, where nothing is scaled */
+  const char *scaling;     /* how they were, as config.json calls it; NULL: not by a key */
+  const char *at;          /* config.json: the object that says it */
+  double factor, original; /* of the scaling; original: context that it stretches */
+  double fast, slow;       /* yarn: turns over that context between which pairs are mixed */
 };
 
 struct LmLayer {
@@ -85,6 +90,7 @@ const LmArch *lm_arch(const LmFile *f); /* NULL: not one of archs.def */
 LmShape *lm_shape(LmFile *f, i64 context);
 /* "blk.3.attn_q.weight"; in c->scratch. */
 const char *lm_part_name(const LmFile *f, LmPart p, u32 layer, const char *end);
+const char *lm_gguf_name(Ctx *c, LmPart p, u32 layer, const char *end); /* as a GGUF file has it */
 /* One of two keys, for GGUF and for config.json; NULL: it has none. */
 bool lm_either_int(LmFile *f, const char *gguf, const char *config, i64 lo, i64 hi, i64 *out);
 bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *out);

@@ -89,7 +89,7 @@ static VocabSpec *from_file(Ctx *c, const char *path, Arena *a) {
   return vocab_from_spm(c, f.at, f.n, loc_of(c, path), a);
 }
 
-VocabFile vocab_file(Ctx *c, const char *path, Arena *a) {
+VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
   static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model"};
   bool folder = false, other;
   if (exists(path, &folder) && folder) {
@@ -103,7 +103,11 @@ VocabFile vocab_file(Ctx *c, const char *path, Arena *a) {
            "the folder has no tokenizer.json and no tokenizer.model");
     path = found;
   }
+  return from_file(c, path, a);
+}
+
+VocabFile vocab_file(Ctx *c, const char *path, Arena *a) {
   VocabFile v;
-  v.at = vocab_make(from_file(c, path, a), &v.n);
+  v.at = vocab_make(vocab_spec(c, path, a), &v.n);
   return v;
 }

@@ -178,6 +178,12 @@ static void read_merges(const GgufVocab *v) {
 
 /* ---- kinds ---- */
 
+static void set_cuts(VocabSpec *s, const struct PreTokenizer *p) {
+  if (p->flags & PT_nfc) spec_form(s, false, true);
+  for (u32 i = 0; p->pattern[i]; i++)
+    spec_split(s, p->pattern[i], strlen(p->pattern[i]), SB_isolated);
+}
+
 static void set_gpt2(const GgufVocab *v) {
   VocabSpec *s = v->s;
   FileSpan pre = text(v, "tokenizer.ggml.pre");
@@ -192,14 +198,43 @@ static void set_gpt2(const GgufVocab *v) {
   s->head.model = VM_bpe;
   s->head.decode = VD_bytes;
   s->head.flags |= VF_byte_level | (p->flags & PT_whole_first ? VF_whole_first : 0);
-  if (p->flags & PT_nfc) spec_form(s, false, true);
-  for (u32 i = 0; p->pattern[i]; i++)
-    spec_split(s, p->pattern[i], strlen(p->pattern[i]), SB_isolated);
+  set_cuts(s, p);
   spec_bytes_alphabet(s);
   if (flag(v, "tokenizer.ggml.add_bos_token", p->flags & PT_bos) && s->head.bos != VOCAB_NONE)
     *vec_push(s->a, &s->prefix) = s->head.bos;
   if (flag(v, "tokenizer.ggml.add_eos_token", false) && s->head.eos != VOCAB_NONE)
     *vec_push(s->a, &s->suffix) = s->head.eos;
+}
+
+static FileSpan scanner_of(const VocabSpec *s, u32 i) {
+  u32 from = s->scanner_at.at[i];
+  u32 to = i + 1 < s->scanner_at.n ? s->scanner_at.at[i + 1] : s->scanner.n;
+  return (FileSpan){(const u8 *)(s->scanner.at + from), (to - from) * sizeof *s->scanner.at};
+}
+
+/* Do the two cut text alike, step by step? */
+static bool cuts_alike(const VocabSpec *s, const VocabSpec *t) {
+  if (s->split.n != t->split.n || s->norm.n != t->norm.n || s->prep.n != t->prep.n) return false;
+  for (u32 i = 0; i < s->norm.n; i++)
+    if (s->norm.at[i].kind != t->norm.at[i].kind) return false;
+  for (u32 i = 0; i < s->split.n; i++) {
+    FileSpan x = scanner_of(s, s->split.at[i].a), y = scanner_of(t, t->split.at[i].a);
+    if (s->split.at[i].kind != t->split.at[i].kind || x.n != y.n || memcmp(x.at, y.at, x.n) != 0)
+      return false;
+  }
+  return true;
+}
+
+const char *vocab_pre_name(const VocabSpec *s, Arena *a) {
+  bool whole = s->head.flags & VF_whole_first;
+  for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++) {
+    const struct PreTokenizer *p = &pre_tokenizers[i];
+    VocabSpec *probe = spec_new(s->c, a, s->loc);
+    if (whole != ((p->flags & PT_whole_first) != 0)) continue;
+    set_cuts(probe, p);
+    if (cuts_alike(s, probe)) return p->name;
+  }
+  return NULL;
 }
 
 /* unigram: t5 */

@@ -31,5 +31,10 @@ void vocab_charsmap(VocabSpec *s, const u8 *at, size_t n);
 
 /* vocab_gguf.c: keys tokenizer.* */
 VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a);
+/* What GGUF calls the way in which text is cut, of a vocabulary of bytes; NULL: it has no name. */
+const char *vocab_pre_name(const VocabSpec *s, Arena *a);
+
+/* vocab_file.c: as vocab_file (front/tokens.h), before the tables are made */
+VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a);
 
 #endif

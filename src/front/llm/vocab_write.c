@@ -1,0 +1,253 @@
+/* vocab_write.c: tokenizer.json or tokenizer.model -> keys tokenizer.* of a GGUF file.
+ *
+ * In: the folder of a model. Out: kind gpt2 for tokens of bytes, whose way of cutting text must be
+ * one that GGUF has a name for; kind llama for BPE by scores, which only tokenizer.model holds.
+ * What the file asks for around texts, and its template, go with it. Anything else is refused:
+ * another tokeniser would give other tokens and no message.
+ */
+#include "front/llm/vocab_write.h"
+#include "front/llm/vocab_read.h"
+#include "io/wire.h"
+
+#include <string.h>
+
+enum { TT_normal = 1, TT_unknown, TT_control, TT_user, TT_unused, TT_byte };
+
+typedef struct WrittenToken {
+  FileSpan text;
+  u32 type;
+  double score;
+} WrittenToken;
+
+typedef struct VocabOut {
+  LmFile *f;
+  GgufOut *o;
+  const VocabSpec *s;
+  WrittenToken *token;
+  u64 rows;
+} VocabOut;
+
+static _Noreturn void refuse(const VocabOut *v, const char *what) {
+  fail(v->f->c, ERR_unsupported, v->f->loc, "the tokeniser: %s cannot be said in GGUF", what);
+}
+
+static void put_text(const VocabOut *v, const char *key, const char *text) {
+  gguf_put_text(v->o, key, text, strlen(text));
+}
+
+/* ---- tokens ---- */
+
+static void set_token(const VocabOut *v, u64 id, FileSpan text, u32 type, double score) {
+  if (id >= v->rows)
+    fail(v->f->c, ERR_input, v->f->loc, "the tokeniser has token %llu, the embedding %llu rows",
+         (unsigned long long)id, (unsigned long long)v->rows);
+  v->token[id] = (WrittenToken){text, type, score};
+}
+
+/* Names for rows that no token has. */
+static void name_unused(const VocabOut *v) {
+  for (u64 i = 0; i < v->rows; i++) {
+    if (v->token[i].type) continue;
+    Str name = str_fmt(v->f->c, "[PAD%llu]", (unsigned long long)i);
+    v->token[i].text = (FileSpan){(const u8 *)str_text(v->f->c, name), str_len(v->f->c, name)};
+    v->token[i].type = TT_unused;
+  }
+}
+
+static void add_added(const VocabOut *v, const JsonDoc *d) {
+  const Json *list = d ? json_member(d, d->root, "added_tokens", JS_array) : NULL;
+  for (u32 i = 0; list && i < list->n; i++) {
+    const Json *j = &list->at[i], *text = json_need(d, j, "content", JS_string);
+    bool special = json_bool(d, j, "special", false);
+    i64 id = json_need(d, j, "id", JS_int)->i;
+    double score = id >= 0 && (u64)id < v->rows ? v->token[id].score : 0;
+    set_token(v, (u64)id, (FileSpan){(const u8 *)text->text, text->n},
+              special ? TT_control : TT_user, score);
+  }
+}
+
+static void put_tokens(const VocabOut *v, bool scores) {
+  GgufOut *o = v->o;
+  gguf_put_list(o, "tokenizer.ggml.tokens", GT_string, v->rows);
+  for (u64 i = 0; i < v->rows; i++) gguf_add_text(o, v->token[i].text.at, v->token[i].text.n);
+  if (scores) {
+    gguf_put_list(o, "tokenizer.ggml.scores", GT_f32, v->rows);
+    for (u64 i = 0; i < v->rows; i++) gguf_add_float(o, v->token[i].score);
+  }
+  gguf_put_list(o, "tokenizer.ggml.token_type", GT_i32, v->rows);
+  for (u64 i = 0; i < v->rows; i++) gguf_add_int(o, GT_i32, v->token[i].type);
+}
+
+/* ---- tokens of bytes ---- */
+
+static void put_merges(const VocabOut *v, const JsonDoc *d, const Json *model) {
+  const Json *merges = json_need(d, model, "merges", JS_array);
+  Text t = text_new(&v->f->c->scratch);
+  gguf_put_list(v->o, "tokenizer.ggml.merges", GT_string, merges->n);
+  for (u32 i = 0; i < merges->n; i++) {
+    const Json *j = &merges->at[i];
+    t.n = 0;
+    if (j->kind == JS_string) {
+      text_put(&t, j->text, j->n);
+    } else { /* checked by vocab_json.c: two strings */
+      text_put(&t, j->at[0].text, j->at[0].n);
+      text_puts(&t, " ");
+      text_put(&t, j->at[1].text, j->at[1].n);
+    }
+    gguf_add_text(v->o, t.at, t.n);
+  }
+}
+
+static void put_bytes(const VocabOut *v, const JsonDoc *d) {
+  const Json *model = json_need(d, d->root, "model", JS_object);
+  const Json *vocab = json_need(d, model, "vocab", JS_object);
+  const char *pre = vocab_pre_name(v->s, &v->f->c->scratch);
+  if (!pre) refuse(v, "the way in which it cuts text");
+  for (u32 i = 0; i < vocab->n; i++) {
+    const Json *text = json_key(vocab, i);
+    set_token(v, (u64)json_value(vocab, i)->i, (FileSpan){(const u8 *)text->text, text->n},
+              TT_normal, 0);
+  }
+  add_added(v, d);
+  name_unused(v);
+  put_text(v, "tokenizer.ggml.model", "gpt2");
+  put_text(v, "tokenizer.ggml.pre", pre);
+  put_tokens(v, false);
+  put_merges(v, d, model);
+}
+
+/* ---- SentencePiece ---- */
+
+typedef struct SpmPieces {
+  u64 n;
+  i64 kind;
+  bool prefix, squeeze;
+} SpmPieces;
+
+static void read_piece(const VocabOut *v, Wire k, u64 id) {
+  FileSpan text = {(const u8 *)"", 0};
+  double score = 0;
+  i64 type = TT_normal;
+  while (wire_next(&k)) {
+    if (k.field == 1)
+      text = wire_bytes(&k);
+    else if (k.field == 2)
+      score = (double)wire_float(&k);
+    else if (k.field == 3)
+      type = wire_int(&k);
+    else
+      wire_skip(&k);
+  }
+  set_token(v, id, text, (u32)type, score);
+}
+
+static void read_trainer(SpmPieces *p, Wire k) {
+  while (wire_next(&k))
+    if (k.field == 3)
+      p->kind = wire_int(&k);
+    else
+      wire_skip(&k);
+}
+
+static void read_normalizer(const VocabOut *v, SpmPieces *p, Wire k) {
+  while (wire_next(&k)) {
+    switch (k.field) {
+    case 2:
+      if (wire_bytes(&k).n) refuse(v, "a map of characters");
+      break;
+    case 3: p->prefix = wire_int(&k) != 0; break;
+    case 4: p->squeeze = wire_int(&k) != 0; break;
+    default: wire_skip(&k);
+    }
+  }
+}
+
+static SpmPieces read_pieces(const VocabOut *v, File file) {
+  SpmPieces p = {.kind = 1, .prefix = true, .squeeze = true};
+  Wire k = wire_open(v->f->c, file.at, file.n, v->f->loc);
+  while (wire_next(&k)) {
+    if (k.field == 1)
+      read_piece(v, wire_message(&k), p.n++);
+    else if (k.field == 2)
+      read_trainer(&p, wire_message(&k));
+    else if (k.field == 3)
+      read_normalizer(v, &p, wire_message(&k));
+    else
+      wire_skip(&k);
+  }
+  return p;
+}
+
+static void put_spm(const VocabOut *v, File file, const JsonDoc *d) {
+  SpmPieces p = read_pieces(v, file);
+  if (p.kind != 2) refuse(v, "a model of SentencePiece that is not BPE");
+  add_added(v, d);
+  name_unused(v);
+  put_text(v, "tokenizer.ggml.model", "llama");
+  put_text(v, "tokenizer.ggml.pre", "default");
+  put_tokens(v, true);
+  gguf_put_int(v->o, "tokenizer.ggml.add_space_prefix", GT_bool, p.prefix);
+  if (p.squeeze) gguf_put_int(v->o, "tokenizer.ggml.remove_extra_whitespaces", GT_bool, 1);
+}
+
+/* ---- the rest ---- */
+
+static void put_id(const VocabOut *v, const char *key, u32 id) {
+  if (id != VOCAB_NONE) gguf_put_int(v->o, key, GT_u32, id);
+}
+
+/* Is that list the token, or nothing? */
+static bool is_around(const VocabOut *v, const WordVec *list, u32 id) {
+  if (list->n > 1 || (list->n && list->at[0] != id)) refuse(v, "what it puts around texts");
+  return list->n;
+}
+
+static void put_rest(const VocabOut *v, bool spm) {
+  const VocabSpec *s = v->s;
+  u32 eot = VOCAB_NONE;
+  bool bos = is_around(v, &s->prefix, s->head.bos), eos = is_around(v, &s->suffix, s->head.eos);
+  if (spm) { /* tokenizer.model does not say it */
+    bos = true;
+    eos = false;
+    lm_bool(v->f, "tokenizer_config.json:add_bos_token", &bos);
+    lm_bool(v->f, "tokenizer_config.json:add_eos_token", &eos);
+  }
+  put_id(v, "tokenizer.ggml.bos_token_id", s->head.bos);
+  put_id(v, "tokenizer.ggml.eos_token_id", s->head.eos);
+  put_id(v, "tokenizer.ggml.padding_token_id", s->head.pad);
+  if (spm) put_id(v, "tokenizer.ggml.unknown_token_id", s->head.unknown);
+  for (u32 i = s->stop.n; i-- > 0;)
+    if (s->stop.at[i] != s->head.eos) eot = s->stop.at[i];
+  put_id(v, "tokenizer.ggml.eot_token_id", eot);
+  gguf_put_int(v->o, "tokenizer.ggml.add_bos_token", GT_bool, bos);
+  gguf_put_int(v->o, "tokenizer.ggml.add_eos_token", GT_bool, eos);
+  if (s->nchat) gguf_put_text(v->o, "tokenizer.chat_template", s->chat, s->nchat);
+}
+
+static const char *folder_of(const LmFile *f) {
+  const char *slash = f->path ? strrchr(f->path, '/') : NULL;
+  if (!slash) return ".";
+  return str_text(f->c, str_intern(f->c, f->path, (size_t)(slash - f->path)));
+}
+
+void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
+  Ctx *c = f->c;
+  const JsonDoc *d = lm_side_json(f, "tokenizer.json");
+  File file;
+  bool spm = lm_side(f, "tokenizer.model", &file);
+  if (!d && !spm) {
+    warn(c, f->loc,
+         "no tokenizer.json and no tokenizer.model beside it: the file will have no tokeniser");
+    return;
+  }
+  VocabOut v = {.f = f, .o = o, .rows = rows, .token = NEWS(&c->work, WrittenToken, rows)};
+  v.s = vocab_spec(c, folder_of(f), &c->work);
+  bool bytes = d && v.s->head.flags & VF_byte_level;
+  if (bytes)
+    put_bytes(&v, d);
+  else if (spm)
+    put_spm(&v, file, d);
+  else
+    refuse(&v, "one of tokenizer.json that is not of bytes (without tokenizer.model)");
+  put_rest(&v, !bytes);
+}

@@ -1,0 +1,136 @@
+"""Language models quantised to GGUF: types, keys and bytes against the gguf package (test/make/mkquant.py); safetensors folders as GGUF, with
+their logits and tokens; what cannot be done is refused, and leaves no file."""
+import json
+import os
+import shutil
+from lib import npy
+from lib.core import ROOT, Fail, Test, explain, run, tail, want
+
+LIMIT = 120
+SIMPLE = ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
+MIXED = ("Q2_K", "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M", "Q6_K")
+
+
+def ingot(env, *args, rc=0):
+    got = run([env.need_ingot(), *args], LIMIT)
+    if got.rc != rc or got.timed_out:
+        raise Fail(f"{args[0]}: {explain(got)}: {tail(got.text() + got.out.decode(), 4)}")
+    return got
+
+
+def files(env):
+    out = os.path.join(env.build, "requant")
+
+    def make():
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        env.lm_script("mkquant.py", "make", out)
+    env.generated(out, ["make/mkquant.py"], make)
+    return out
+
+
+def mixtures(env, names):
+    folder, out, pairs = files(env), env.scratch("requant", names[0]), []
+    source = os.path.join(folder, "wide.gguf")
+    for name in names:
+        path = os.path.join(out, name + ".gguf")
+        ingot(env, "quantize", source, "--to", name, "-o", path)
+        pairs += [path, name]
+    wrong = env.lm_script("mkquant.py", "check", source, *pairs)
+    want(not wrong, wrong)
+
+
+def parts(env):
+    """Several files in, one file out."""
+    folder, out = files(env), env.scratch("requant", "parts")
+    first = sorted(n for n in os.listdir(folder) if n.startswith("parts"))[0]
+    path = os.path.join(out, "whole.gguf")
+    ingot(env, "quantize", os.path.join(folder, first), "--to", "Q8_0", "-o", path)
+    wrong = env.lm_script("mkquant.py", "check", os.path.join(folder, "wide.gguf"), path, "Q8_0")
+    want(not wrong, wrong)
+
+
+def table(env):
+    """The table adds up; --keep leaves tensors as they are; a file of its own types is the same file again."""
+    folder, out = files(env), env.scratch("requant", "table")
+    source, path, again = os.path.join(folder, "wide.gguf"), os.path.join(out, "q.gguf"), os.path.join(out, "again.gguf")
+    got = json.loads(ingot(env, "quantize", source, "--to", "Q4_K_M", "--keep", "blk.?.ffn_*", "--keep", "output.weight", "-o", path, "--json").out)
+    rows = {r["name"]: r for r in got["layers"]}
+    for name, r in rows.items():
+        kept = ".ffn_" in name or name in ("output.weight", "output_norm.weight", "blk.0.attn_norm.weight", "blk.0.attn_q.bias")
+        want(r["kept"] == kept and (r["op"] == "F32" or not kept), f"{name}: {r}")
+        want(kept == (r["bytes"] == r["bytes_before"]), f"{name}: {r}")
+        want(kept or 20 < r["sqnr_db"] < 80, f"{name}: {r}")
+    want(got["bytes"] == sum(r["bytes"] for r in rows.values()), "bytes do not add up")
+    want(os.path.getsize(path) - got["bytes"] < 16384, "the file is larger than its tensors and keys")
+    said = ingot(env, "quantize", path, "--to", "Q4_K_M", "--keep", "*", "-o", again).text()
+    want(open(path, "rb").read() == open(again, "rb").read() and "already" not in said, "all kept, and the file is another")
+    said = ingot(env, "quantize", path, "--to", "Q4_0", "-o", again).text()
+    want("already" in said, f"Q4_K to Q4_0 without a warning: {said}")
+
+
+# name, arguments behind the verb ({} the folder of files, OUT one of its own), exit code, what is said
+REFUSED = (
+    ("type", "{}/wide.gguf --to Q4_K_X -o OUT/no.gguf", 2, "did you mean 'Q4_K_"),
+    ("no-type", "{}/wide.gguf -o OUT/no.gguf", 2, "--to"),
+    ("method", "{}/wide.gguf --to Q8_0 --method static -o OUT/no.gguf", 2, "--method"),
+    ("keep", "{}/wide.gguf --to Q8_0 --keep blk.9.* -o OUT/no.gguf", 2, "blk.9.*"),
+    ("nan", "{}/nan.gguf --to Q4_K_M -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
+    ("nan-simple", "{}/nan.gguf --to Q8_0 -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
+    ("large", "{}/large.gguf --to F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot say"),
+    ("large-blocks", "{}/large.gguf --to Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
+    ("self", "{}/wide.gguf --to Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
+    ("folder", "{}/wide.gguf --to Q8_0 -o OUT", 2, "directory"),
+    ("nowhere", "{}/wide.gguf --to Q8_0 -o OUT/none/no.gguf", 5, "cannot write"),
+    ("full", "{}/wide.gguf --to Q8_0 -o /dev/full", 5, "No space left"),
+    ("short", "SHORT --to Q8_0 -o OUT/no.gguf", 4, "bytes"),
+    ("onnx", ROOT + "/models/digits.onnx --to Q8_0 -o OUT/no.onnx", 2, "--to is for language models"),
+)
+
+
+def refused(env, row):
+    name, text, code, says = row
+    folder, out = files(env), env.scratch("requant", "refused", name)
+    wide, short = os.path.join(folder, "wide.gguf"), os.path.join(env.scratch("requant", "short"), "short.gguf")
+    if "SHORT" in text:
+        with open(wide, "rb") as f, open(short, "wb") as t:
+            t.write(f.read(1 << 20))
+    before = os.stat(wide).st_mtime_ns
+    words = [w.replace("{}", folder).replace("OUT", out).replace("SHORT", short) for w in text.split()]
+    got = ingot(env, "quantize", *words, rc=code)
+    want(says in got.text(), f"'{says}' is not in: {tail(got.text(), 3)}")
+    want(not os.listdir(out) and os.stat(wide).st_mtime_ns == before, f"it has left {os.listdir(out)}")
+
+
+# ---- folders ----
+
+def decoders(env):
+    from suite.decoders import load
+    return load(env)
+
+
+def folder_case(env, name):
+    """A folder as GGUF has the logits of the folder, and the keys and tensors of the GGUF file of the same model."""
+    from suite.decoders import NEAR
+    folder, _ = decoders(env)
+    out = os.path.join(env.scratch("requant", name), name + ".gguf")
+    got = ingot(env, "quantize", os.path.join(folder, name), "--to", "F32", "-o", out)
+    want("no tokeniser" in got.text(), "a folder without a tokeniser, and no word of it")
+    expected = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
+    ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
+    y = os.path.join(os.path.dirname(out), "y.npz")
+    ingot(env, "run", out, "--input", "ids=[" + ",".join(str(i) for i in ids.data) + "]", "--every-token", "--cache", "f32", "--output", y, "--quiet")
+    have = npy.decode(npy.load_npz_raw(y)["logits"])
+    far = max(abs(a - b) for a, b in zip(have.data, expected.data))
+    want(tuple(have.shape) == tuple(expected.shape) and far <= NEAR, f"logits are off by {far:.3g}")
+
+
+def tests(env):
+    return [Test("requant/simple", lambda: mixtures(env, SIMPLE), 3),
+            Test("requant/mixed", lambda: mixtures(env, MIXED), 4),
+            Test("requant/parts", lambda: parts(env), 1),
+            Test("requant/table", lambda: table(env), 1),
+            *(Test(f"requant/refused/{r[0]}", lambda r=r: refused(env, r), 0.05) for r in REFUSED),
+            *(Test(f"requant/folder/{n}", lambda n=n: folder_case(env, n), 0.2)
+              for n in ("llama", "llama_tied_bias", "llama_head", "llama_linear", "llama_llama3", "llama_yarn", "mistral", "qwen2", "qwen3", "gemma", "gemma2",
+                        "gemma3", "phi3", "phi3_part", "smollm3"))]
