@@ -362,13 +362,13 @@ static void put_fd(Sink *to, const void *at, size_t n) {
   if (!s->err) s->err = write_all(s->c, s->fd, at, n);
 }
 
-typedef struct Making {
+typedef struct PieceMaker {
   const Chunk *piece;
   Sink *to;
-} Making;
+} PieceMaker;
 
 static void make_piece(Ctx *c, void *arg) {
-  const Making *m = arg;
+  const PieceMaker *m = arg;
   (void)c;
   m->piece->make(m->piece->at, m->piece->n, m->to);
 }
@@ -378,7 +378,7 @@ static int write_out(Ctx *c, int fd, const FileOut *f) {
   if (!f->piece) put_fd(&to.sink, f->at, f->n);
   for (size_t i = 0; f->piece && i < f->n && !to.err; i++) {
     const Chunk *p = &f->piece[i];
-    Making m = {p, &to.sink};
+    PieceMaker m = {p, &to.sink};
     if (!p->make)
       put_fd(&to.sink, p->at, p->n);
     else if (ctx_protect(c, make_piece, &m))

@@ -203,10 +203,11 @@ static double try_neighbours(SearchedBlock *b) {
     GroupSet *g = &b->set[i], was = *g;
     for (u32 l = 0; l < LANES; l++) g->err[l] = INFINITY;
     for (int c = 0; c < (k->mn_hi ? 9 : 3); c++) {
+      int sc_step = c % 3 - 1, mn_step = c / 3 - 1;
       float sc[LANES], mn[LANES], s[LANES], o[LANES], err[LANES];
       for (u32 l = 0; l < LANES; l++) {
-        sc[l] = nearest(was.sc[l] + (float)(c % 3 - 1), k->sc_lo, k->sc_hi);
-        mn[l] = k->mn_hi ? nearest(was.mn[l] + (float)(c / 3 - 1), 0, k->mn_hi) : 0;
+        sc[l] = nearest(was.sc[l] + (float)sc_step, k->sc_lo, k->sc_hi);
+        mn[l] = k->mn_hi ? nearest(was.mn[l] + (float)mn_step, 0, k->mn_hi) : 0;
         s[l] = b->d * sc[l];
         o[l] = -(b->m * mn[l]);
       }

@@ -10,12 +10,12 @@
 
 typedef enum LmWhen { LW_all, LW_first, LW_part, LW_more, LW_shared, LW_layers } LmWhen;
 
-typedef struct Rule {
+typedef struct MixRule {
   const char *mixture, *part;
   LmWhen when;
   i64 n;
   BlockKind kind;
-} Rule;
+} MixRule;
 
 #define MIXTURE(name, number, kind)
 #define RULE(mixture, part, when, n, kind)
@@ -30,7 +30,7 @@ static const LmMixture mixtures[] = {
 #define MIXTURE(name, number, kind)
 };
 
-static const Rule rules[] = {
+static const MixRule rules[] = {
 #undef RULE
 #define RULE(mixture, part, when, n, kind) {mixture, part, LW_##when, n, BK_##kind},
 #include "front/llm/mixtures.def"
@@ -82,7 +82,7 @@ static i64 layer_of(const char *name) {
   return n;
 }
 
-static bool holds(const Rule *r, i64 layer, const LmSizes *z) {
+static bool holds(const MixRule *r, i64 layer, const LmSizes *z) {
   i64 n = z->layers;
   switch (r->when) {
   case LW_all: return true;

@@ -12,10 +12,10 @@
 
 enum { PART = 1 << 16 }; /* elements that are encoded at a time, at least a row */
 
-typedef struct Rows {
+typedef struct EncodeRoom {
   float *x, *y; /* before and after */
   u8 *bytes;
-} Rows;
+} EncodeRoom;
 
 typedef struct Requant {
   Ctx *c;
@@ -23,7 +23,7 @@ typedef struct Requant {
   LmMoved t;
   i64 rows, cols;
   RequantRow *row; /* what is found out */
-  const Rows *room;
+  const EncodeRoom *room;
 } Requant;
 
 /* ---- one tensor ---- */
@@ -171,7 +171,8 @@ static LmMovedVec tensors_of_gguf(LmFile *f, LmSizes *z) {
 
 /* ---- the whole ---- */
 
-static Chunk piece_of(LmFile *f, const LmMoved *t, const Rows *room, RequantRow *row, Stored *out) {
+static Chunk piece_of(LmFile *f, const LmMoved *t, const EncodeRoom *room, RequantRow *row,
+                      Stored *out) {
   Requant *r = NEW(&f->c->work, Requant);
   const BlockInfo *b = &block_info[t->kind];
   *out = *t->from;
@@ -193,14 +194,14 @@ static Chunk piece_of(LmFile *f, const LmMoved *t, const Rows *room, RequantRow 
   return (Chunk){.at = r, .n = (size_t)out->bytes, .make = make_tensor};
 }
 
-static Rows make_room(Ctx *c, const LmMovedVec *all) {
+static EncodeRoom make_room(Ctx *c, const LmMovedVec *all) {
   u64 most = PART;
   for (u32 i = 0; i < all->n; i++) {
     const Stored *t = all->at[i].from;
     if (t->rank && (u64)t->dim[t->rank - 1] > most) most = (u64)t->dim[t->rank - 1];
   }
-  return (Rows){NEWS(&c->work, float, most), NEWS(&c->work, float, most),
-                arena_array(&c->work, most, sizeof(double))};
+  return (EncodeRoom){NEWS(&c->work, float, most), NEWS(&c->work, float, most),
+                      arena_array(&c->work, most, sizeof(double))};
 }
 
 RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantWish *o) {
@@ -213,7 +214,7 @@ RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantWish *o) {
   copy_keys(f, out, mix);
   choose(f, mix, o, &z, &all);
   warn_lossy(f, &all);
-  Rows *room = NEW(&c->work, Rows);
+  EncodeRoom *room = NEW(&c->work, EncodeRoom);
   *room = make_room(c, &all);
   RequantRow *row =
       NEWS(&c->work, RequantRow, all.n + 1); /* pieces point to them: they do not move */

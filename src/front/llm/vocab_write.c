@@ -19,25 +19,25 @@ typedef struct WrittenToken {
   double score;
 } WrittenToken;
 
-typedef struct VocabOut {
+typedef struct VocabKeys {
   LmFile *f;
   GgufOut *o;
   const VocabSpec *s;
   WrittenToken *token;
   u64 rows;
-} VocabOut;
+} VocabKeys;
 
-static _Noreturn void refuse(const VocabOut *v, const char *what) {
+static _Noreturn void refuse(const VocabKeys *v, const char *what) {
   fail(v->f->c, ERR_unsupported, v->f->loc, "the tokeniser: %s cannot be said in GGUF", what);
 }
 
-static void put_text(const VocabOut *v, const char *key, const char *text) {
+static void put_text(const VocabKeys *v, const char *key, const char *text) {
   gguf_put_text(v->o, key, text, strlen(text));
 }
 
 /* ---- tokens ---- */
 
-static void set_token(const VocabOut *v, u64 id, FileSpan text, u32 type, double score) {
+static void set_token(const VocabKeys *v, u64 id, FileSpan text, u32 type, double score) {
   if (id >= v->rows)
     fail(v->f->c, ERR_input, v->f->loc, "the tokeniser has token %llu, the embedding %llu rows",
          (unsigned long long)id, (unsigned long long)v->rows);
@@ -45,7 +45,7 @@ static void set_token(const VocabOut *v, u64 id, FileSpan text, u32 type, double
 }
 
 /* Names for rows that no token has. */
-static void name_unused(const VocabOut *v) {
+static void name_unused(const VocabKeys *v) {
   for (u64 i = 0; i < v->rows; i++) {
     if (v->token[i].type) continue;
     Str name = str_fmt(v->f->c, "[PAD%llu]", (unsigned long long)i);
@@ -54,7 +54,7 @@ static void name_unused(const VocabOut *v) {
   }
 }
 
-static void add_added(const VocabOut *v, const JsonDoc *d) {
+static void add_added(const VocabKeys *v, const JsonDoc *d) {
   const Json *list = d ? json_member(d, d->root, "added_tokens", JS_array) : NULL;
   for (u32 i = 0; list && i < list->n; i++) {
     const Json *j = &list->at[i], *text = json_need(d, j, "content", JS_string);
@@ -66,7 +66,7 @@ static void add_added(const VocabOut *v, const JsonDoc *d) {
   }
 }
 
-static void put_tokens(const VocabOut *v, bool scores) {
+static void put_tokens(const VocabKeys *v, bool scores) {
   GgufOut *o = v->o;
   gguf_put_list(o, "tokenizer.ggml.tokens", GT_string, v->rows);
   for (u64 i = 0; i < v->rows; i++) gguf_add_text(o, v->token[i].text.at, v->token[i].text.n);
@@ -80,7 +80,7 @@ static void put_tokens(const VocabOut *v, bool scores) {
 
 /* ---- tokens of bytes ---- */
 
-static void put_merges(const VocabOut *v, const JsonDoc *d, const Json *model) {
+static void put_merges(const VocabKeys *v, const JsonDoc *d, const Json *model) {
   const Json *merges = json_need(d, model, "merges", JS_array);
   Text t = text_new(&v->f->c->scratch);
   gguf_put_list(v->o, "tokenizer.ggml.merges", GT_string, merges->n);
@@ -98,7 +98,7 @@ static void put_merges(const VocabOut *v, const JsonDoc *d, const Json *model) {
   }
 }
 
-static void put_bytes(const VocabOut *v, const JsonDoc *d) {
+static void put_bytes(const VocabKeys *v, const JsonDoc *d) {
   const Json *model = json_need(d, d->root, "model", JS_object);
   const Json *vocab = json_need(d, model, "vocab", JS_object);
   const char *pre = vocab_pre_name(v->s, &v->f->c->scratch);
@@ -124,7 +124,7 @@ typedef struct SpmPieces {
   bool prefix, squeeze;
 } SpmPieces;
 
-static void read_piece(const VocabOut *v, Wire k, u64 id) {
+static void read_piece(const VocabKeys *v, Wire k, u64 id) {
   FileSpan text = {(const u8 *)"", 0};
   double score = 0;
   i64 type = TT_normal;
@@ -149,7 +149,7 @@ static void read_trainer(SpmPieces *p, Wire k) {
       wire_skip(&k);
 }
 
-static void read_normalizer(const VocabOut *v, SpmPieces *p, Wire k) {
+static void read_normalizer(const VocabKeys *v, SpmPieces *p, Wire k) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 2:
@@ -162,7 +162,7 @@ static void read_normalizer(const VocabOut *v, SpmPieces *p, Wire k) {
   }
 }
 
-static SpmPieces read_pieces(const VocabOut *v, File file) {
+static SpmPieces read_pieces(const VocabKeys *v, File file) {
   SpmPieces p = {.kind = 1, .prefix = true, .squeeze = true};
   Wire k = wire_open(v->f->c, file.at, file.n, v->f->loc);
   while (wire_next(&k)) {
@@ -178,7 +178,7 @@ static SpmPieces read_pieces(const VocabOut *v, File file) {
   return p;
 }
 
-static void put_spm(const VocabOut *v, File file, const JsonDoc *d) {
+static void put_spm(const VocabKeys *v, File file, const JsonDoc *d) {
   SpmPieces p = read_pieces(v, file);
   if (p.kind != 2) refuse(v, "a model of SentencePiece that is not BPE");
   add_added(v, d);
@@ -192,17 +192,17 @@ static void put_spm(const VocabOut *v, File file, const JsonDoc *d) {
 
 /* ---- the rest ---- */
 
-static void put_id(const VocabOut *v, const char *key, u32 id) {
+static void put_id(const VocabKeys *v, const char *key, u32 id) {
   if (id != VOCAB_NONE) gguf_put_int(v->o, key, GT_u32, id);
 }
 
 /* Is that list the token, or nothing? */
-static bool is_around(const VocabOut *v, const WordVec *list, u32 id) {
+static bool is_around(const VocabKeys *v, const WordVec *list, u32 id) {
   if (list->n > 1 || (list->n && list->at[0] != id)) refuse(v, "what it puts around texts");
   return list->n;
 }
 
-static void put_rest(const VocabOut *v, bool spm) {
+static void put_rest(const VocabKeys *v, bool spm) {
   const VocabSpec *s = v->s;
   u32 eot = VOCAB_NONE;
   bool bos = is_around(v, &s->prefix, s->head.bos), eos = is_around(v, &s->suffix, s->head.eos);
@@ -240,7 +240,7 @@ void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
          "no tokenizer.json and no tokenizer.model beside it: the file will have no tokeniser");
     return;
   }
-  VocabOut v = {.f = f, .o = o, .rows = rows, .token = NEWS(&c->work, WrittenToken, rows)};
+  VocabKeys v = {.f = f, .o = o, .rows = rows, .token = NEWS(&c->work, WrittenToken, rows)};
   v.s = vocab_spec(c, folder_of(f), &c->work);
   bool bytes = d && v.s->head.flags & VF_byte_level;
   if (bytes)
