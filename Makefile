@@ -146,6 +146,8 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode
 # The machine of the bytecode, once for each instruction set that it finds where it runs; not with sanitizers, which would take it for three.
 # Loops over lanes are written to be vectorised; nobody looks at the flags of floating-point exceptions.
 VM_LOOPS        := -O3 -fno-trapping-math
+# Lanes of groups, likewise.
+$(BUILD)/obj/src/ir/block_search.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,$(VM_LOOPS))
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512
 ifneq (,$(VM_X86))

@@ -104,11 +104,27 @@ static void encode(const Quantiser *z, const float *x, u8 *to) {
   block_join(z->kind, (const i32 *const[]){q, NULL, NULL}, d, lo, to);
 }
 
+/* The nearest half, ties to even; false: x is beyond them, or no number. */
+static bool float_half(float x, u8 *to) {
+  float shifted = fabsf(x) + 0.5f; /* of numbers below the normal halves it has their last bit */
+  u32 bits, small;
+  memcpy(&bits, &x, sizeof bits);
+  memcpy(&small, &shifted, sizeof small);
+  u32 a = bits & 0x7fffffff, even = a >> 13 & 1;
+  u32 h = a < 0x38800000 ? small - 0x3f000000 : (a - 0x38000000 + 0xfff + even) >> 13;
+  if (a >= 0x47800000) return false;
+  h |= bits >> 16 & 0x8000;
+  to[0] = (u8)h;
+  to[1] = (u8)(h >> 8);
+  return true;
+}
+
 static void encode_plain(BlockKind k, const float *from, size_t n, u8 *to) {
   DType dt = block_info[k].plain;
   for (size_t i = 0; i < n; i++)
-    scalar_store(dt, to + i * dtype_bytes(dt),
-                 scalar_cast(DT_f32, dt, (Scalar){.f = from[i]}, false));
+    if (dt != DT_f16 || !float_half(from[i], to + i * 2))
+      scalar_store(dt, to + i * dtype_bytes(dt),
+                   scalar_cast(DT_f32, dt, (Scalar){.f = from[i]}, false));
 }
 
 bool block_encode(BlockKind k, const float *from, size_t n, u8 *to) {

@@ -67,20 +67,21 @@ static inline float nearest(float t, float lo, float hi) {
 static void residuals(const SearchedKind *k, const GroupSet *g, const float *s, const float *o,
                       Residuals *out) {
   float inverse[LANES];
-  memset(out, 0, sizeof *out);
+  Residuals sum = {0};
   for (u32 l = 0; l < LANES; l++) inverse[l] = inverse_of(s[l]);
   for (u32 i = 0; i < g->n; i++)
     for (u32 l = 0; l < LANES; l++) {
       float x = g->x[i][l], w = g->w[i][l];
       float v = nearest((x - o[l]) * inverse[l], k->lo, k->hi);
       float r = x - (s[l] * v + o[l]), wr = w * r, wv = w * v;
-      out->rr[l] += wr * r;
-      out->rv[l] += wr * v;
-      out->r[l] += wr;
-      out->vv[l] += wv * v;
-      out->v[l] += wv;
-      out->w[l] += w;
+      sum.rr[l] += wr * r;
+      sum.rv[l] += wr * v;
+      sum.r[l] += wr;
+      sum.vv[l] += wv * v;
+      sum.v[l] += wv;
+      sum.w[l] += w;
     }
+  *out = sum;
 }
 
 /* The error alone, as a block with this s and o will have it. */
