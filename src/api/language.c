@@ -15,6 +15,9 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   api_need(c, o, "what is asked of a language model");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "a language model is told its context before it is imported");
+  if (m->source.at && !(m->reader && m->reader->speech))
+    fail(c, ERR_usage, LOC_NONE,
+         "is no language model: --context, --chunk, --every-token and --cache are for those");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "a context or a chunk of so many tokens is out of range");
   DType kept = o->cache ? dtype_from_name(o->cache, strlen(o->cache)) : DT_none;

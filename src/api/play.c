@@ -134,15 +134,35 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   hash_text(&t, "prompt", m->told.prompt);
   hash_text(&t, "march", o->march);
   hash_text(&t, "native", target_native_flags());
-  hash_text(&t, "cc", o->cc ? o->cc : env);
   hash_text(&t, "optimize", o->optimize);
   text_fmt(&t, "%u %u %d %d\n", m->wish.threads, m->wish.grain, m->wish.precise, m->wish.openmp);
   u64 a = hash_bytes(t.at, t.n);
-  text_puts(&t, "again");
+  hash_text(&t, "cc", o->cc ? o->cc : env);
   return cache_file(c,
                     str_text(c, str_fmt(c, "play-%016llx%016llx", (unsigned long long)a,
                                         (unsigned long long)hash_bytes(t.at, t.n))),
                     "play");
+}
+
+static bool is_program(const char *path) {
+  struct stat st;
+  return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR;
+}
+
+/* The same program as another compiler made it: the names differ in their last 16 digits. NULL:
+ * none did. */
+static const char *by_another(Ctx *c, const char *path) {
+  const char *name = strrchr(path, '/') + 1, *found = NULL;
+  const char *folder = str_text(c, str_intern(c, path, (size_t)(name - path)));
+  size_t same = strlen(name) - 16;
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d));) {
+    if (strlen(e->d_name) != same + 16 || strncmp(e->d_name, name, same) != 0) continue;
+    const char *other = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
+    if (is_program(other) && (!found || strcmp(other, found) < 0)) found = other;
+  }
+  if (d) closedir(d);
+  return found;
 }
 
 /* What the program would refuse need not be compiled. */
@@ -164,7 +184,6 @@ static const char *compiler_name(Ctx *c, const char *cc) {
 
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
   Ctx *c = m->c;
-  struct stat st;
   api_need(c, o, "the description of the build");
   api_need(c, program, "the place of the result");
   Loc loc = {.file = m->source.file, .index = -1};
@@ -174,10 +193,16 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   *program = b.output = program_path(m, o);
   b.c.name = "lm";
   b.c.selftest = -1;
-  if (!stat(b.output, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR) return;
+  if (is_program(b.output)) return;
+  bool compiles = api_has_compiler(c, o->cc);
+  const char *other = compiles ? NULL : by_another(c, b.output);
+  if (other) {
+    *program = other;
+    return;
+  }
   if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
   check_talk(m, o);
-  if (!api_has_compiler(c, o->cc)) {
+  if (!compiles) {
     *program = NULL;
     api_march(m, o->march ? o->march : "native", o->cc);
     warn(c, LOC_NONE, "there is no C compiler '%s': the model runs as bytecode, slower",

@@ -297,6 +297,41 @@ static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, 
   return (IngotTensor){str_text(m->c, name), dtype_info[dt].name, rank, d, NULL, 0};
 }
 
+/* The number that was given for an extent of an input of a program, which no import has bound;
+ * NULL: none. */
+static BindDim *said_of(const Ingot *m, const Buf *b, u32 k) {
+  Sym sym;
+  bool named = dim_is_sym(m->p->dims, b->dim[k], SY_input, &sym);
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    BindDim *d = &m->told.dim.at[i];
+    bool by_name = named && d->symbol && d->symbol == dim_syminfo(m->p->dims, sym)->name;
+    if (!d->bound && (by_name || (d->input && d->input == b->name && d->axis == k))) return d;
+  }
+  return NULL;
+}
+
+/* -d of a program: numbers for the arrays of a run, whose bounds are checked where it is run. */
+static void bind_program(Ingot *m) {
+  Ctx *c = m->c;
+  for (u32 i = 0; i < m->p->in.n; i++) {
+    const Buf *b = prog_buf(m->p, m->p->in.at[i]);
+    for (u32 k = 0; k < b->rank; k++) {
+      BindDim *d = said_of(m, b, k);
+      if (!d) continue;
+      d->used = true;
+      if (dim_is_const(b->dim[k]) && b->dim[k] != d->value)
+        fail(c, ERR_usage, LOC_NONE, "dimension %u of input '%s' is %lld, and %lld is given", k,
+             show(c, b->name), (long long)b->dim[k], (long long)d->value);
+    }
+  }
+  for (u32 i = 0; i < m->told.dim.n; i++) {
+    const BindDim *d = &m->told.dim.at[i];
+    if (!d->used && !d->bound)
+      fail(c, ERR_usage, LOC_NONE, "the program has no dimension '%s'",
+           show(c, d->symbol ? d->symbol : d->input));
+  }
+}
+
 /* Made when the model changes, so that asking for a description cannot run out of memory. */
 void api_describe(Ingot *m) {
   for (u32 out = 0; out < 2; out++) {
@@ -312,7 +347,12 @@ void api_describe(Ingot *m) {
         m->desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
       } else {
         const Buf *b = prog_buf(m->p, out ? m->p->out.at[i] : m->p->in.at[i]);
-        m->desc[out][i] = describe(m, name, b->dt, b->dim, b->rank);
+        Dim dim[MAX_RANK];
+        for (u32 k = 0; k < b->rank; k++) {
+          const BindDim *d = out || dim_is_const(b->dim[k]) ? NULL : said_of(m, b, k);
+          dim[k] = d ? d->value : b->dim[k];
+        }
+        m->desc[out][i] = describe(m, name, b->dt, dim, b->rank);
       }
     }
   }
@@ -334,6 +374,7 @@ static void import(Ingot *m, bool symbolic) {
     File side = reader_side(c, s->path);
     m->p = prog_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
   }
+  if (m->p) bind_program(m);
   api_freeze_text(m);
 }
 

@@ -71,12 +71,43 @@ IngotStatus prepare_others(Ingot *m, const Args *a) {
   return s;
 }
 
+/* The first of these options that was given; NULL: none. */
+typedef struct SaidOption {
+  const char *name;
+  int said;
+} SaidOption;
+static const char *first_said(const SaidOption *o, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (o[i].said) return o[i].name;
+  return NULL;
+}
+
+static int refuse_option(const Args *a, const char *name, const char *why) {
+  fprintf(stderr, "ingot %s: --%s: %s\n", a->verb, name, why);
+  return INGOT_USAGE;
+}
+
 /* Bytecode is a program that has been made: what shapes one is said to compile. */
-static int shapes_program(const Args *a) {
-  return a->context || a->chunk || a->every_token || a->cache || a->bake_prompt || a->ndim ||
-         a->nshape || a->nmax_shape || a->nfreeze || a->nstate || a->grad || a->train || a->march ||
-         a->optimize_for || a->ram || a->precise || a->threads || a->threads_api ||
-         a->threads_grain || a->tuned || a->tune;
+static const char *shapes_program(const Args *a) {
+  const SaidOption o[] = {{"context", a->context != 0},
+                          {"chunk", a->chunk != 0},
+                          {"every-token", a->every_token},
+                          {"cache", a->cache != NULL},
+                          {"bake-prompt", a->bake_prompt != NULL},
+                          {"shapes", a->nshape},
+                          {"max-shapes", a->nmax_shape},
+                          {"freeze", a->nfreeze},
+                          {"state", a->nstate},
+                          {"march", a->march != NULL},
+                          {"optimize-for", a->optimize_for != NULL},
+                          {"ram", a->ram != NULL},
+                          {"precise", a->precise},
+                          {"threads", a->threads != 0},
+                          {"threads-api", a->threads_api != NULL},
+                          {"threads-grain", a->threads_grain != 0},
+                          {"tuned", a->tuned != NULL},
+                          {"tune", a->tune != NULL}};
+  return first_said(o, sizeof o / sizeof *o);
 }
 
 IngotStatus prepare(Ingot *m, const Args *a) {
@@ -84,7 +115,8 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   if (!s && !a->bytes) s = ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
-    return refuse(a, "the file is bytecode, and an option shapes programs: say it to compile");
+    return refuse_option(a, shapes_program(a),
+                         "the file is bytecode, a program already made: say it to compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -304,6 +336,13 @@ static void timed(void *user, const char *pass, double ms, uint32_t before, uint
   fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
 }
 
+/* To --output, or to standard output. */
+static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size_t n) {
+  if (a->output) return ingot_write_files(m, &(IngotFile){a->output, text, n}, 1);
+  fwrite(text, 1, n, stdout);
+  return INGOT_OK;
+}
+
 static int verb_opt(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -324,16 +363,16 @@ static int verb_opt(const Args *a) {
   IngotStatus s = prepare(m, &all);
   if (!s && (a->explain || a->choices)) {
     s = a->choices ? ingot_choices(m, &text, &n) : ingot_explain(m, &text, &n);
-    if (!s) fwrite(text, 1, n, stdout);
+    if (!s) s = give_opt_text(m, a, text, n);
     return finish(m, a, s);
   }
   if (!s && a->dump && !strcmp(a->dump, "llvm")) {
     s = ingot_print_llvm(m, &text, &n);
-    if (!s) fwrite(text, 1, n, stdout);
+    if (!s) s = give_opt_text(m, a, text, n);
     return finish(m, a, s);
   }
   if (!s) s = ingot_passes(m, &pipe);
-  if (!s && !a->dump) {
+  if (!s && (a->output || !a->dump)) {
     /* nobody reads megabytes of numbers on a terminal: there constants are named only */
     int named_only = a->output ? a->side : isatty(STDOUT_FILENO);
     s = ingot_print(m, &text, &n, named_only ? &side : NULL, &nside);
@@ -404,10 +443,22 @@ static int may_write_weights(const char *how) {
 
 /* Bytecode: nothing that says how C is written means anything here. */
 static int compile_bytecode(const Args *a) {
-  if (a->weights || a->selftest || a->no_selftest || a->caller || a->profile || a->debug ||
-      a->split || a->name || a->cc || a->tune || a->tuned || a->threads || a->threads_api ||
-      a->threads_grain)
-    return refuse(a, "an option is for C, and --output names a file of bytecode");
+  const SaidOption o[] = {{"weights", a->weights != NULL},
+                          {"selftest", a->selftest},
+                          {"no-selftest", a->no_selftest},
+                          {"caller", a->caller},
+                          {"profile", a->profile},
+                          {"debug", a->debug},
+                          {"split", a->split != 0},
+                          {"name", a->name != NULL},
+                          {"cc", a->cc != NULL},
+                          {"tune", a->tune != NULL},
+                          {"tuned", a->tuned != NULL},
+                          {"threads", a->threads != 0},
+                          {"threads-api", a->threads_api != NULL},
+                          {"threads-grain", a->threads_grain != 0}};
+  const char *only_c = first_said(o, sizeof o / sizeof *o);
+  if (only_c) return refuse_option(a, only_c, "is for C, and --output names a file of bytecode");
   if (a->nmodels > 1) return refuse(a, "a file of bytecode has one model");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;

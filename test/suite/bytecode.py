@@ -53,7 +53,12 @@ def same(env):
         f.write(npy.encode(npy.Array("f32", (5, 1, 8, 8), [i % 17 / 16 for i in range(320)])))
     both(env, "fixed", [DIGITS, "-d", "batch=1"], ["--seed", "3"], [])
     both(env, "vectors", [DIGITS, "-d", "batch=1", "--march", "avx2"], ["--seed", "3"], [])
-    both(env, "open", [DIGITS, "--max-shapes", "image:32x1x8x8"], [], ["--input", f"image=@{image}"])
+    opened = both(env, "open", [DIGITS, "--max-shapes", "image:32x1x8x8"], [], ["--input", f"image=@{image}"])
+    if b"[3,10]" not in must([env.ingot, "run", opened, "-d", "image:0=3"], "a size for made-up inputs").out:
+        raise Fail("image:0=3 does not make three images")
+    must([env.ingot, "run", opened, "-d", "image:0=33"], "a size out of bounds", 4)
+    must([env.ingot, "run", opened, "-d", "image:1=2"], "a size that is another", 2)
+    must([env.ingot, "run", opened, "-d", "nothing=2"], "a size of nothing", 2)
     counter = write(folder, "counter.ing", COUNTER)
     path = os.path.join(folder, "counter.igb")
     must([env.ingot, "compile", counter, "--state", "s=t", "-o", path], "state")
@@ -76,9 +81,13 @@ def refused(env):
         if "the file is bytecode" not in got.text():
             raise Fail(f"{args}: {got.text()}")
     for args in (["--weights", "text"], ["--threads", "8"], ["--tune"], ["--cc", "gcc"], [os.path.join(folder, "nothing.onnx")]):
-        must([env.ingot, "compile", DIGITS, "-d", "batch=1", *args, "-o", path], f"for C: {args}", 2)
+        got = must([env.ingot, "compile", DIGITS, "-d", "batch=1", *args, "-o", path], f"for C: {args}", 2)
+        if args[0].startswith("--") and args[0] + ":" not in got.text():
+            raise Fail(f"the option is not named: {got.text()}")
     for args in (["-d", "batch=3"], ["--precise"], ["--march", "scalar"], ["--threads", "4"], ["--context", "10"]):
-        must([env.ingot, "run", path, *args], f"for compile: {args}", 2)
+        got = must([env.ingot, "run", path, *args], f"for compile: {args}", 2)
+        if (args[0] if args[0] != "-d" else "batch") not in got.text():
+            raise Fail(f"the option is not named: {got.text()}")
     for args in (["inspect"], ["inspect", "--json"], ["bench", "--seconds", "0.05"]):
         must([env.ingot, args[0], path, *args[1:]], args[0])
     with open(path, "rb") as f:
@@ -124,6 +133,8 @@ static int check(void) {
   if (ingot_vm_reset(&vm, memory, sizeof memory)) return 12;
   if (!same(&vm, SYMBOLS ? size : NULL) || !same(&vm, SYMBOLS ? size : NULL)) return 6;
   if (ingot_vm_run(&vm, memory, sizeof memory, SYMBOLS ? size : NULL, 0, 0, in, out) != INGOT_VM_REFUSED) return 7;
+  if (ingot_vm_run(&vm, memory, sizeof memory, SYMBOLS ? size : NULL, 0, 0, (IngotVmArray[]){{(void *)image, sizeof image}},
+                   (IngotVmArray[]){{result, sizeof result - 4}}) != INGOT_VM_REFUSED) return 13;
   return ingot_vm_run(&vm, memory, sizeof memory, SYMBOLS ? size : NULL, 0, 5, (IngotVmArray[]){{(void *)image, sizeof image}}, out) == INGOT_VM_TIRED ? 0 : 8;
 }
 """

@@ -76,6 +76,16 @@ def usage(c):
     c.run("run", MODEL, "-o", "out.npy", code=2, text="expected FILE.npz or a directory")
 
 
+def texts(c):
+    """What opt prints goes to --output, whatever it is; what is for language models is refused for others."""
+    c.run("opt", MODEL, "-d", "batch=1", "--dump=fuse", "-o", "dump.ing")
+    want("prog" in open(c.path("dump.ing")).read()[:200], "opt --dump -o writes no file")
+    c.run("opt", MODEL, "-d", "batch=1", "--explain", "-o", "why.txt")
+    want(os.path.getsize(c.path("why.txt")) > 0, "opt --explain -o writes no file")
+    for flag in (["--context", "8"], ["--cache", "f32"], ["--chunk", "4"], ["--every-token"]):
+        c.run("run", MODEL, "-d", "batch=1", *flag, code=2, text="no language model")
+
+
 def specs(c):
     """What is said about dimensions must fit the model, also where the rest is not known."""
     tail_of = ("compile", MODEL, "-o", "x.c")
@@ -279,7 +289,7 @@ def demo(c):
     want(b"right" in got.out, "demo does not state the accuracy")
 
 
-CASES = (help_texts, usage, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+CASES = (help_texts, usage, texts, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
 
 
 def tests(env):

@@ -74,6 +74,10 @@ def interpreted(env):
     one, two = play(env, made(env), *args, stdin=lines), play(env, made(env), *args, stdin=lines, cc="/no/compiler")
     if one.out != two.out or "no C compiler '/no/compiler': the model runs as bytecode" not in two.text():
         raise Fail(f"{two.out!r} is not {one.out!r}: {two.text()}")
+    words = [env.ingot, "play", "-m", made(env), "--march", "scalar", "--context", "64", *args]
+    kept = run(words, LIMIT, env={"XDG_CACHE_HOME": os.path.join(env.build, "play", "cache"), "CC": "/no/compiler"}, stdin=lines)
+    if kept.out != one.out or "no C compiler" in kept.text():
+        raise Fail(f"a kept program is not found without a compiler: {kept.text()}")
     if os.listdir(os.path.join(env.build, "play", "cache-none", "ingot")):
         raise Fail("something was kept without a compiler")
     if "positions are left" not in play(env, made(env), "-p", "x" * 100, rc=4, cc="/no/compiler").text():

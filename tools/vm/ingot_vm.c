@@ -180,18 +180,39 @@ static bool give(const Igb *g, const Block *b, const i64 *size, const IngotVmArr
   return true;
 }
 
+/* Sizes that the run has decided so far. */
+static void decided(const Igb *g, const Vm *m, i64 *size) {
+  for (u32 i = 0; i < g->nsymbol; i++)
+    if (g->symbol[i].data && g->symbol[i].slot) size[i] = (i64)m->file[g->symbol[i].slot];
+}
+
+static bool outputs_fit(const Igb *g, const i64 *size, const IngotVmArray *out) {
+  bool fits = symbols_fit(g, size, 1);
+  for (u32 i = g->head->nin; fits && i < g->nport; i++) {
+    u64 bytes;
+    fits = port_bytes(g, &g->port[i], size, &bytes) && bytes <= out[i - g->head->nin].bytes;
+  }
+  return fits;
+}
+
 int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_t seed,
                  uint64_t fuel, const IngotVmArray *in, const IngotVmArray *out) {
   const Igb *g = opened(vm);
   Block b;
+  bool decides = false; /* of a size, how much room an output needs */
   vm->why = "";
   vm->why_bytes = 0;
   if (check_memory(vm, memory, bytes)) return INGOT_VM_REFUSED;
   if (!symbols_fit(g, size, 0)) return failed(vm, INGOT_VM_REFUSED, "a size is out of bounds");
-  for (u32 i = 0; i < g->nsymbol; i++)
-    if (g->symbol[i].data) size[i] = g->symbol[i].lo;
+  for (u32 i = 0; i < g->nsymbol; i++) {
+    if (!g->symbol[i].data) continue;
+    size[i] = g->symbol[i].lo;
+    decides = true;
+  }
   divide(g, memory, &b);
   if (!give(g, &b, size, in, out)) return failed(vm, INGOT_VM_REFUSED, "an array does not fit");
+  if (!decides && !outputs_fit(g, size, out))
+    return failed(vm, INGOT_VM_REFUSED, "an output does not fit");
   Vm m = {.code = &g->code, .file = b.file, .buf = b.buf, .seed = seed, .fuel = fuel};
   vm_begin(&m);
   for (u32 i = 0; i < g->nsymbol; i++)
@@ -203,13 +224,8 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
     return INGOT_VM_REFUSED;
   }
   if (end == VM_TIRED) return failed(vm, INGOT_VM_TIRED, "the run does not end");
+  decided(g, &m, size);
+  if (!outputs_fit(g, size, out)) return failed(vm, INGOT_VM_REFUSED, "an output does not fit");
   if (end == VM_BOUNDS) return failed(vm, INGOT_VM_OUTSIDE, "an index is out of bounds");
-  for (u32 i = 0; i < g->nsymbol; i++)
-    if (g->symbol[i].data && g->symbol[i].slot) size[i] = (i64)m.file[g->symbol[i].slot];
-  bool fits = symbols_fit(g, size, 1);
-  for (u32 i = g->head->nin; fits && i < g->nport; i++) {
-    u64 bytes;
-    fits = port_bytes(g, &g->port[i], size, &bytes) && bytes <= out[i - g->head->nin].bytes;
-  }
-  return fits ? INGOT_VM_OK : failed(vm, INGOT_VM_REFUSED, "an output does not fit");
+  return INGOT_VM_OK;
 }
