@@ -20,7 +20,7 @@ ifeq ($(LLVM),0)
 ALL_CFLAGS += -DINGOT_NO_LLVM
 endif
 
-LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c))
+LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c src/lang/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin

@@ -558,6 +558,19 @@ IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
  * compilers and what they can do, other tools and libraries or the Debian package that has them,
  * the target that native stands for. No model need be open. */
 IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
+/* Programs of the language (docs/language.md), which need no open model. run: `write` gets what is
+ * printed; engine runs what is computed with tensors, NULL: vm; seed: of random numbers without
+ * one. check: all errors, as messages. format: the text laid out anew; valid until ingot_free. */
+typedef struct IngotScript {
+  const char *engine;
+  uint64_t seed;
+  void (*write)(void *user, const char *text, size_t n);
+  void *user;
+} IngotScript;
+IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
+IngotStatus ingot_script_check(Ingot *m, const char *path);
+IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
+
 /* Names of passes, one a line, with what they do. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 

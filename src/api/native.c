@@ -252,7 +252,7 @@ void api_run_c(Ingot *m, u64 seed) {
   api_can_run(m);
   Native n = {.m = m, .seed = seed};
   Err e = ctx_protect(m->c, run, &n);
-  if (e || !api_has_state(m)) {
+  if (e || (!api_has_state(m) && !m->stays)) {
     api_close_c(m);
   }
   folder_remove(&n.folder);

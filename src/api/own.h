@@ -135,6 +135,7 @@ struct Ingot {
   const char *entry;         /* what its functions are called in such a file; NULL: it has one */
   Baked baked;
   bool linked;    /* C text is made to be compiled at once: see EmitOptions */
+  bool stays;     /* engine c: what was compiled is kept for the next run */
   bool joined;    /* programs of all of these share an arena */
   Text report[2]; /* on the last tuned build, as text and as JSON */
 };

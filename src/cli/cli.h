@@ -109,6 +109,12 @@ Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is remove
 void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
 void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in front */
 
+/* script.c */
+int is_script(const char *path); /* a program of the language, by its name */
+int run_script(const Args *a);
+int verb_check(const Args *a);
+int verb_fmt(const Args *a);
+
 /* build.c */
 int verb_build(const Args *a);
 

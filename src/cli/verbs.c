@@ -272,6 +272,7 @@ static int takes_outputs(const char *path) {
 }
 
 static int verb_run(const Args *a) {
+  if (is_script(a->model)) return run_script(a);
   if (a->library && (!a->engine || strcmp(a->engine, "c")))
     return refuse(a, "--library is the compiled model: it needs --engine c");
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
@@ -568,6 +569,8 @@ const Verb verb_table[] = {
      "threads-grain library name python seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
+    {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
+    {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "print a program, laid out anew", 1},
     {"verify", verb_verify,
      "data input inputs engine keep-code march tuned precise optimize-for ram threads threads-api "
      "threads-grain "

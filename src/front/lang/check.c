@@ -1,0 +1,424 @@
+/* check.c: statements, and bindings of variables.
+ *
+ * In: a tree. Out: the same with types, places of names and conversions; errors. Method: see
+ * check.h. A pass that tells nothing is repeated until it changes nothing, then one tells.
+ */
+#include "front/lang/check.h"
+
+#include <string.h>
+
+enum { MOST_PASSES = 60 };
+
+/* ---- bindings ---- */
+
+u32 bind_root(Checker *k, u32 b) {
+  while (k->bind.at[b].with != b) b = k->bind.at[b].with;
+  return b;
+}
+
+const LangType *bind_type(Checker *k, u32 b) {
+  return k->bind.at[bind_root(k, b)].type;
+}
+
+void bind_join(Checker *k, u32 b, const LangType *t) {
+  Binding *x = &k->bind.at[bind_root(k, b)];
+  if (x->declared) return;
+  t = type_join(k->a, x->type, t);
+  if (type_same(t, x->type)) return;
+  x->type = t;
+  k->changed = true;
+}
+
+static void unite(Checker *k, u32 p, u32 q) {
+  p = bind_root(k, p), q = bind_root(k, q);
+  if (p == q) return;
+  if (k->bind.at[q].declared) { /* what is written down stays */
+    u32 t = p;
+    p = q, q = t;
+  }
+  const LangType *t = k->bind.at[q].type;
+  k->bind.at[q].with = p;
+  k->changed = true;
+  bind_join(k, p, t);
+}
+
+u32 bind_of(Checker *k, Ast *n, u32 slot) {
+  if (!n->bind) {
+    Binding *b = vec_push(k->a, &k->bind);
+    n->bind = k->bind.n - 1;
+    *b = (Binding){.type = &type_none, .with = n->bind};
+  }
+  u32 all = !k->in->outer && k->in->names == k->global ? slot_get(&k->shared, slot) : 0;
+  if (all) unite(k, all, n->bind);
+  slot_set(k, &k->in->cur, slot, n->bind);
+  slot_set(k, &k->in->fn->last, slot, n->bind);
+  return n->bind;
+}
+
+/* ---- paths ---- */
+
+SlotBinds state_save(Checker *k) {
+  SlotBinds s = {0};
+  s.n = s.cap = k->in->cur.n;
+  s.at = k->in->cur.n ? arena_copy(k->a, k->in->cur.at, k->in->cur.n * sizeof *s.at) : NULL;
+  return s;
+}
+
+static void restore(Checker *k, const SlotBinds *from) {
+  for (u32 i = 0; i < k->in->cur.n; i++) k->in->cur.at[i] = slot_get(from, i);
+}
+
+void state_merge(Checker *k, const SlotBinds *other) {
+  for (u32 i = 0; i < other->n; i++) {
+    u32 here = slot_get(&k->in->cur, i), there = other->at[i];
+    if (here && there && here != there)
+      unite(k, here, there);
+    else if (there)
+      slot_set(k, &k->in->cur, i, there);
+  }
+}
+
+/* ---- messages ---- */
+
+void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...) {
+  if (!k->tell) return;
+  Text t = text_new(k->a);
+  va_list args;
+  va_start(args, fmt);
+  text_vfmt(&t, fmt, args);
+  va_end(args);
+  script_error(k->s, n->at, hint, "%s", text_cstr(&t));
+}
+
+/* ---- types as they are written ---- */
+
+const LangType *type_by_name(const char *name) {
+  static const struct {
+    const char *name;
+    const LangType *type;
+  } known[] = {{"int32", &type_int},     {"int64", &type_int},     {"int", &type_int},
+               {"float32", &type_float}, {"float64", &type_float}, {"float", &type_float},
+               {"bool", &type_bool},     {"string", &type_string}, {"concept", &type_any},
+               {"any", &type_any}};
+  for (u32 i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i].name, name)) return known[i].type;
+  return NULL;
+}
+
+static const LangType *named_type(Checker *k, const Ast *n) {
+  const char *name = str_text(k->c, n->name);
+  const LangType *t = type_by_name(name);
+  if (t) return t;
+  for (u32 i = 0; i < k->s->root->nkid; i++) {
+    const Ast *m = k->s->root->kid[i];
+    if (m->kind == AST_model && m->name == n->name) return &type_object;
+  }
+  check_wrong(k, n,
+              "types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U",
+              "there is no type '%s'", show(k->c, n->name));
+  return &type_any;
+}
+
+static const LangType *tensor_type(Checker *k, const Ast *n) {
+  LangType *t = NEW(k->a, LangType);
+  i64 *dim = NEWS(k->a, i64, n->nkid + 1);
+  Str *name = NEWS(k->a, Str, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++) {
+    dim[i] = n->kid[i]->kind == AST_int ? n->kid[i]->i : -1;
+    name[i] = n->kid[i]->name;
+  }
+  *t = (LangType){.kind = KD_tensor, .shaped = n->i, .rank = n->nkid, .dim = dim, .name = name};
+  return t;
+}
+
+static const LangType *listed(Checker *k, const Ast *n, LangKind kind) {
+  LangType *t = NEW(k->a, LangType);
+  t->kind = kind;
+  t->n = n->nkid;
+  t->item = NEWS(k->a, const LangType *, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++) t->item[i] = check_type(k, n->kid[i]);
+  t->elem = !n->a ? &type_any : check_type(k, n->a);
+  return t;
+}
+
+const LangType *check_type(Checker *k, const Ast *n) {
+  switch (n->kind) {
+  case AST_tarray: return type_array(k->a, check_type(k, n->a));
+  case AST_ttuple: return listed(k, n, KD_tuple);
+  case AST_tfn: return listed(k, n, KD_fn);
+  case AST_ttensor: return tensor_type(k, n);
+  default: return named_type(k, n);
+  }
+}
+
+/* ---- functions ---- */
+
+static LangFn *fn_of(Checker *k, Ast *n) {
+  LangFn *f = n->fn;
+  if (f) return f;
+  f = n->fn = NEW(&k->c->work, LangFn);
+  f->ast = n;
+  f->result = &type_none;
+  f->self = (LangType){.kind = KD_fn, .n = n->nkid, .elem = &type_none, .fn = f};
+  f->self.item = NEWS(&k->c->work, const LangType *, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++)
+    f->self.item[i] = n->kid[i]->a ? check_type(k, n->kid[i]->a) : &type_any;
+  if (n->b) {
+    f->result = f->self.elem = check_type(k, n->b);
+    f->declared = true;
+  }
+  return f;
+}
+
+/* What the function gives joins what it gave elsewhere. */
+static void gives(Checker *k, Ast *value, const Ast *at, const LangType *t) {
+  LangFn *f = k->in->fn;
+  if (!k->in->outer) return; /* the file itself gives nothing */
+  if (f->declared) {
+    if (value)
+      check_goes(k, value, f->result, "the function returns");
+    else if (!type_fits(t, f->result))
+      check_wrong(k, at, NULL, "the function returns %s, but nothing is returned here",
+                  lang_type_text(k->c, f->result));
+    return;
+  }
+  const LangType *all = type_join(k->a, f->result, t);
+  if (!type_same(all, f->result)) {
+    f->result = f->self.elem = all;
+    k->changed = true;
+  }
+  if (value) check_goes(k, value, f->result, "the function returns");
+}
+
+/* The statement whose value is that of the block; NULL: none. */
+static Ast *last_of(const Ast *block) {
+  return block->nkid ? block->kid[block->nkid - 1] : NULL;
+}
+
+/* Does the statement always leave the function? */
+static bool leaves(const Ast *n) {
+  if (!n) return false;
+  if (n->kind == AST_return) return true;
+  if (n->kind == AST_block) return leaves(last_of(n));
+  return n->kind == AST_if && n->c && leaves(n->b) && leaves(n->c);
+}
+
+static bool is_expr(const Ast *n) {
+  return n->kind >= AST_name && n->kind <= AST_member;
+}
+
+const LangType *check_fn(Checker *k, Ast *n) {
+  LangFn *f = fn_of(k, n);
+  InFn in = {.outer = k->in, .fn = f};
+  Asts body = {0};
+  for (u32 i = 0; k->tell && i < n->nkid; i++)
+    if (n->kid[i]->a) check_type(k, n->kid[i]->a);
+  if (k->tell && n->b) check_type(k, n->b);
+  f->capture.n = 0;
+  k->in = &in;
+  names_collect(k, n->a, &body);
+  names_open(k, n->a, NULL);
+  for (u32 i = 0; i < n->nkid; i++) {
+    Ast *p = n->kid[i];
+    p->slot = names_define(k, p->name);
+    u32 b = bind_of(k, p, p->slot);
+    k->bind.at[b].type = f->self.item[i];
+    k->bind.at[b].declared = p->a != NULL && f->self.item[i]->kind != KD_any;
+  }
+  for (u32 i = 0; i < body.n; i++) body.at[i]->slot = names_define(k, body.at[i]->name);
+  const LangType *t = check_block(k, n->a);
+  Ast *last = last_of(n->a);
+  if (!leaves(n->a) && (!f->declared || (last && is_expr(last))))
+    gives(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
+  names_close(k, n->a);
+  k->in = in.outer;
+  return &f->self;
+}
+
+/* ---- statements ---- */
+
+static const LangType *check_let(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a);
+  u32 b = bind_of(k, n, n->slot);
+  if (n->b) {
+    Binding *x = &k->bind.at[bind_root(k, b)];
+    x->type = check_type(k, n->b);
+    x->declared = true;
+  }
+  bind_join(k, b, t);
+  check_goes(k, n->a, bind_type(k, b), "the variable is");
+  return bind_type(k, b);
+}
+
+/* An array in arrays of the variable, whose innermost elements become t as well. */
+static const LangType *wrapped(Checker *k, const Ast *target, const LangType *t) {
+  for (; target->kind == AST_index; target = target->a) t = type_array(k->a, t);
+  return t;
+}
+
+static u32 target_bind(Checker *k, const Ast *name) {
+  for (u32 i = 0; i < name->nplace; i++) {
+    const VarPlace *p = &name->place[i];
+    if (p->kind == PL_self) continue;
+    bool outside = p->kind == PL_global && k->in->outer;
+    u32 b = slot_get(outside ? &k->shared : &k->in->cur, p->slot);
+    if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
+    if (b) return b;
+  }
+  return 0;
+}
+
+static const LangType *check_set(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->b);
+  Ast *base = n->a;
+  while (base->kind == AST_index) {
+    check_goes(k, base->b, (check_expr(k, base->b), &type_float), "an index is");
+    base->b->to = NULL;
+    base = base->a;
+  }
+  if (base->kind == AST_member) {
+    check_expr(k, base->a);
+    return t;
+  }
+  if (!names_find(k, base, base->name)) {
+    check_wrong(k, base, "let defines a variable", "Cannot assign to undefined variable: %s",
+                show(k->c, base->name));
+    return t;
+  }
+  u32 b = target_bind(k, base);
+  if (!b) return t; /* of a function around, or not defined yet: the run knows */
+  const LangType *now = bind_type(k, b);
+  if (n->a->kind == AST_index && now->kind == KD_tensor)
+    check_wrong(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
+                "elements of a tensor cannot be assigned to");
+  else if (n->a->kind != AST_index || now->kind == KD_array || now->kind == KD_none)
+    bind_join(k, b, wrapped(k, n->a, t));
+  now = bind_type(k, b);
+  for (const Ast *i = n->a; i->kind == AST_index; i = i->a)
+    now = now->kind == KD_array ? now->elem : &type_any;
+  check_goes(k, n->b, now, "the variable is");
+  return now;
+}
+
+const LangType *check_if(Checker *k, Ast *n, bool valued) {
+  check_expr(k, n->a);
+  SlotBinds before = state_save(k);
+  const LangType *t = check_block(k, n->b), *u = &type_null;
+  SlotBinds first = state_save(k);
+  restore(k, &before);
+  if (n->c) u = n->c->kind == AST_if ? check_if(k, n->c, valued) : check_block(k, n->c);
+  if (n->c && leaves(n->c))
+    restore(k, &first);
+  else if (!leaves(n->b))
+    state_merge(k, &first);
+  const LangType *both = type_join(k->a, t, u);
+  if (leaves(n->b)) both = u;
+  if (n->c && leaves(n->c)) both = t;
+  n->type = both;
+  n->to = valued && both->kind == KD_float ? both : NULL;
+  return both;
+}
+
+static const LangType *check_loop(Checker *k, Ast *n) {
+  SlotBinds before = state_save(k);
+  k->in->loops++;
+  const LangType *t = check_block(k, n->b);
+  k->in->loops--;
+  state_merge(k, &before);
+  return type_join(k->a, t, &type_null);
+}
+
+static const LangType *check_for(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a), *elem = &type_any;
+  Asts body = {0};
+  if (t->kind == KD_array)
+    elem = t->elem;
+  else if (t->kind != KD_any && t->kind != KD_none)
+    check_wrong(k, n->a, "loops walk arrays and ranges such as 0..10",
+                "Cannot iterate over type %s", kind_name[t->kind]);
+  names_collect(k, n->b, &body);
+  names_open(k, n, NULL);
+  u32 slot = names_define(k, n->name);
+  for (u32 i = 0; i < body.n; i++) body.at[i]->slot = names_define(k, body.at[i]->name);
+  bind_join(k, bind_of(k, n, slot), elem);
+  t = check_loop(k, n);
+  names_close(k, n);
+  return t;
+}
+
+static const LangType *check_return(Checker *k, Ast *n) {
+  const LangType *t = n->a ? check_expr(k, n->a) : &type_null;
+  gives(k, n->a, n, t);
+  return &type_none;
+}
+
+const LangType *check_statement(Checker *k, Ast *n) {
+  switch (n->kind) {
+  case AST_let: return check_let(k, n);
+  case AST_set: return check_set(k, n);
+  case AST_return: return check_return(k, n);
+  case AST_fn:
+    if (!n->name) return check_expr(k, n);
+    bind_join(k, bind_of(k, n, n->slot), &fn_of(k, n)->self);
+    return check_fn(k, n);
+  case AST_model:
+  case AST_import: bind_join(k, bind_of(k, n, n->slot), &type_object); return &type_null;
+  case AST_if: return check_if(k, n, false);
+  case AST_while: check_expr(k, n->a); return check_loop(k, n);
+  case AST_for: return check_for(k, n);
+  case AST_break:
+  case AST_continue:
+    if (!k->in->loops)
+      check_wrong(k, n, NULL, "'%s' outside of a loop",
+                  n->kind == AST_break ? "break" : "continue");
+    return &type_none;
+  default: return check_expr(k, n);
+  }
+}
+
+const LangType *check_block(Checker *k, Ast *n) {
+  const LangType *t = &type_null;
+  for (u32 i = 0; i < n->nkid; i++) t = check_statement(k, n->kid[i]);
+  return n->type = t;
+}
+
+/* ---- the file ---- */
+
+/* Functions of the file can be called from anywhere in it. */
+static void hoist(Checker *k, const Asts *body) {
+  for (u32 i = 0; i < body->n; i++) {
+    Ast *n = body->at[i];
+    if (n->kind != AST_fn || slot_get(&k->in->cur, n->slot)) continue;
+    bind_join(k, bind_of(k, n, n->slot), &fn_of(k, n)->self);
+  }
+}
+
+static void pass(Checker *k) {
+  Script *s = k->s;
+  Asts body = {0};
+  InFn in = {.fn = s->main};
+  k->in = &in;
+  k->changed = false;
+  names_collect(k, s->root, &body);
+  names_open(k, s->root, NULL);
+  k->global = in.names;
+  for (u32 i = 0; i < body.n; i++) body.at[i]->slot = names_define(k, body.at[i]->name);
+  hoist(k, &body);
+  check_block(k, s->root);
+  names_close(k, s->root);
+}
+
+void script_check(Script *s) {
+  Checker k = {.s = s, .c = s->c, .a = &s->c->work};
+  *vec_push(k.a, &k.bind) = (Binding){.type = &type_none}; /* number 0 is none */
+  if (!s->main) {
+    s->main = NEW(k.a, LangFn);
+    s->main->ast = s->root;
+    s->main->result = &type_none;
+  }
+  u32 n = 0;
+  do pass(&k);
+  while (k.changed && ++n < MOST_PASSES);
+  k.tell = true;
+  pass(&k);
+}

@@ -1,0 +1,88 @@
+/* check.h: what the files of the checker share.
+ *
+ * A variable of the program is a slot of a function. What it holds may change its type where `let`
+ * defines it anew, so types belong to bindings: one for each place that defines a name. Where paths
+ * meet, the bindings that they bring are made one, and its type is that of all that was ever put
+ * there. The tree is walked until no type changes, then once more to tell errors and to note where
+ * values change their kind.
+ */
+#ifndef INGOT_LANG_CHECK_H
+#define INGOT_LANG_CHECK_H
+
+#include "front/lang/lang.h"
+
+typedef struct Checker Checker;
+typedef struct ScopeNames ScopeNames; /* a scope */
+typedef struct InFn InFn;             /* a function that is being walked */
+typedef struct Binding Binding;
+
+struct Binding {
+  const LangType *type;
+  u32 with;      /* another that it has become one with; itself: none */
+  bool declared; /* its type was written down */
+};
+
+struct ScopeNames {
+  ScopeNames *outer; /* of the same function */
+  Map slot;          /* Str -> 1 + slot */
+};
+
+struct InFn {
+  InFn *outer;
+  LangFn *fn;
+  ScopeNames *names;
+  SlotBinds cur; /* by slot: the binding that holds there; 0: none yet */
+  u32 loops;     /* around what is being walked */
+  u32 nslot;
+};
+
+struct Checker {
+  Script *s;
+  Ctx *c;
+  Arena *a;
+  InFn *in;
+  ScopeNames *global;
+  VEC(Binding) bind;
+  SlotBinds shared; /* by slot of the file: the binding of all that is ever put there, if functions
+                       see it */
+  bool tell, changed;
+};
+
+/* names.c */
+u32 slot_get(const SlotBinds *s, u32 slot);
+void slot_set(Checker *k, SlotBinds *s, u32 slot, u32 b);
+void names_open(Checker *k, Ast *n, Asts *body); /* a scope with what these define */
+void names_close(Checker *k, Ast *n);
+u32 names_define(Checker *k, Str name);           /* the slot in the innermost scope */
+void names_collect(Checker *k, Ast *n, Asts *to); /* what defines names in it, scopes in it apart */
+/* Fills n->place; false: there is no such name. */
+bool names_find(Checker *k, Ast *n, Str name);
+const LangType *names_type(Checker *k,
+                           const Ast *n); /* of what was found; KD_none: not yet there */
+void names_near(Checker *k, Near *near);
+
+/* check.c */
+const LangType *check_block(Checker *k, Ast *n);
+const LangType *check_statement(Checker *k, Ast *n);
+const LangType *check_fn(Checker *k, Ast *n);
+const LangType *check_if(Checker *k, Ast *n, bool valued);
+u32 bind_root(Checker *k, u32 b);
+u32 bind_of(Checker *k, Ast *n, u32 slot); /* that n makes at slot, which it then holds */
+void bind_join(Checker *k, u32 b, const LangType *t);
+const LangType *bind_type(Checker *k, u32 b);
+SlotBinds state_save(Checker *k);
+void state_merge(Checker *k, const SlotBinds *other); /* what another path leaves behind comes in */
+void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* A type as it is written. */
+const LangType *check_type(Checker *k, const Ast *n);
+const LangType *type_by_name(const char *name); /* NULL: there is none */
+
+/* check_expr.c */
+const LangType *check_expr(Checker *k, Ast *n);
+/* The value of n goes where `to` is wanted: what it becomes there, or an error. */
+void check_goes(Checker *k, Ast *n, const LangType *to, const char *what);
+/* check_call.c */
+const LangType *check_call(Checker *k, Ast *n);
+
+#endif

@@ -1,0 +1,225 @@
+/* check_call.c: calls.
+ *
+ * In: a call. Out: the type of what it gives; arguments that were given by name stand in their
+ * places. A name that is called is a function of the program if there is one of that name, else a
+ * built-in: a variable that is no function hides none.
+ */
+#include "front/lang/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- arguments by name ---- */
+
+/* Puts what was given as `name` at `place`, behind those that came before it. */
+static bool put(Checker *k, Ast *n, u32 from, u32 place) {
+  Ast *x = n->kid[from];
+  if (place < from) {
+    check_wrong(k, x, NULL, "the argument '%s' is given twice", show(k->c, x->name));
+    return false;
+  }
+  if (place >= n->nkid || n->kid[place]->kind != AST_named) {
+    check_wrong(k, x, "arguments before it are missing", "the argument '%s' cannot stand here",
+                show(k->c, x->name));
+    return false;
+  }
+  n->kid[from] = n->kid[place];
+  n->kid[place] = x;
+  return true;
+}
+
+/* args: names separated by spaces. */
+static u32 place_of(const char *args, const char *name) {
+  u32 i = 0;
+  for (const char *s = args; *s; i++) {
+    size_t n = strcspn(s, " ");
+    if (n == strlen(name) && !memcmp(s, name, n)) return i;
+    s += n + (s[n] == ' ');
+  }
+  return UINT32_MAX;
+}
+
+static void by_name(Checker *k, Ast *n, const char *args) {
+  for (u32 i = 0; i < n->nkid;) {
+    Ast *x = n->kid[i];
+    if (x->kind != AST_named) {
+      i++;
+      continue;
+    }
+    u32 place = place_of(args, str_text(k->c, x->name));
+    if (place == i) {
+      n->kid[i++] = x->a;
+      continue;
+    }
+    if (place == UINT32_MAX) {
+      check_wrong(k, x, args, "there is no argument '%s'", show(k->c, x->name));
+      n->kid[i++] = x->a;
+    } else if (!put(k, n, i, place)) {
+      n->kid[i++] = x->a;
+    }
+  }
+}
+
+static const char *fn_args(Checker *k, const LangFn *f) {
+  Text t = text_new(k->a);
+  for (u32 i = 0; i < f->ast->nkid; i++)
+    text_fmt(&t, "%s%s", i ? " " : "", str_text(k->c, f->ast->kid[i]->name));
+  return text_cstr(&t);
+}
+
+/* ---- built-ins ---- */
+
+typedef struct Sig {
+  char arg[16];
+  u32 n, least;
+  bool more; /* any number of the last */
+  char result;
+} Sig;
+
+static Sig sig_read(const char *s) {
+  Sig g = {.least = UINT32_MAX};
+  for (; *s != ':'; s++) {
+    if (*s == '?')
+      g.least = g.n;
+    else if (*s == '*')
+      g.more = true;
+    else
+      g.arg[g.n++] = *s;
+  }
+  if (g.least == UINT32_MAX) g.least = g.more ? g.n - 1 : g.n;
+  g.result = s[1];
+  return g;
+}
+
+static bool sig_takes(char letter, const LangType *t) {
+  LangKind kind = t->kind;
+  bool number = kind == KD_int || kind == KD_float;
+  if (kind == KD_any || kind == KD_none) return true;
+  switch (letter) {
+  case 'T': return kind == KD_tensor;
+  case 'A': return kind == KD_array;
+  case 'n': return number;
+  case 'N': return number || kind == KD_tensor;
+  case 'X': return kind == KD_array || kind == KD_tensor;
+  case 'i': return kind == KD_int;
+  case 'b': return kind == KD_bool;
+  case 's': return kind == KD_string;
+  case 'F': return kind == KD_fn;
+  case 'o': return kind == KD_object;
+  default: return true;
+  }
+}
+
+static const char *sig_text(char letter) {
+  switch (letter) {
+  case 'T': return "a tensor";
+  case 'A': return "an array";
+  case 'n': return "a number";
+  case 'N': return "a number or a tensor";
+  case 'X': return "a tensor or an array";
+  case 'i': return "an integer";
+  case 'b': return "a boolean";
+  case 's': return "a string";
+  case 'F': return "a function";
+  default: return "an object";
+  }
+}
+
+static const LangType *numbers(Checker *k, const Ast *n) {
+  const LangType *t = &type_none;
+  for (u32 i = 0; i < n->nkid; i++) t = type_join(k->a, t, n->kid[i]->type);
+  if (n->nkid == 1 && t->kind == KD_tensor && strcmp(builtin_info[n->builtin - 1].name, "abs"))
+    return &type_float;
+  return t;
+}
+
+static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
+  const LangType *first = n->nkid ? n->kid[0]->type : &type_none;
+  switch (letter) {
+  case 'T': return &type_tensor_any;
+  case 'A': return type_array(k->a, &type_any);
+  case 'I': return type_array(k->a, &type_int);
+  case 'D': return type_array(k->a, &type_float);
+  case 'L': return type_array(k->a, &type_tensor_any);
+  case 'f': return &type_float;
+  case 'i': return &type_int;
+  case 'b': return &type_bool;
+  case 's': return &type_string;
+  case 'o': return &type_object;
+  case '_': return &type_null;
+  case '=': return numbers(k, n);
+  case '~':
+    return first->kind == KD_tensor                           ? first
+           : first->kind == KD_int || first->kind == KD_float ? &type_float
+                                                              : &type_any;
+  default: return &type_any;
+  }
+}
+
+static void wrong_count(Checker *k, const Ast *n, const char *name, const Sig *g) {
+  char want[48];
+  if (g->more)
+    snprintf(want, sizeof want, "at least %u", g->least);
+  else if (g->least == g->n)
+    snprintf(want, sizeof want, "exactly %u", g->n);
+  else
+    snprintf(want, sizeof want, "%u to %u", g->least, g->n);
+  check_wrong(k, n, NULL, "%s() takes %s argument%s, got %u", name, want,
+              g->n == 1 && !g->more && g->least == g->n ? "" : "s", n->nkid);
+}
+
+static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
+  const BuiltinInfo *b = &builtin_info[row];
+  Sig g = sig_read(b->sig);
+  n->builtin = (i32)row + 1;
+  if (k->tell) by_name(k, n, b->args);
+  for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
+  if (n->nkid < g.least || (n->nkid > g.n && !g.more)) {
+    wrong_count(k, n, b->name, &g);
+    return sig_result(k, n, g.result);
+  }
+  for (u32 i = 0; i < n->nkid; i++) {
+    char letter = g.arg[i < g.n ? i : g.n - 1];
+    if (!sig_takes(letter, n->kid[i]->type))
+      check_wrong(k, n->kid[i], NULL, "%s() takes %s here, found %s", b->name, sig_text(letter),
+                  lang_type_text(k->c, n->kid[i]->type));
+  }
+  return sig_result(k, n, g.result);
+}
+
+/* ---- functions of the program ---- */
+
+static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
+  if (f->fn && k->tell) by_name(k, n, fn_args(k, f->fn));
+  for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
+  if (n->nkid != f->n) {
+    check_wrong(k, n, NULL, "Wrong number of arguments: expected %u, got %u", f->n, n->nkid);
+    return f->elem;
+  }
+  for (u32 i = 0; i < n->nkid; i++) {
+    check_goes(k, n->kid[i], f->item[i], "the parameter is");
+    n->kid[i]->to = NULL; /* the call sees to it, where symbols of shapes have their meaning */
+  }
+  return f->elem;
+}
+
+const LangType *check_call(Checker *k, Ast *n) {
+  n->builtin = 0;
+  Ast *f = n->a;
+  const LangType *t = NULL;
+  if (f->kind == AST_name && f->name) {
+    i32 row = builtin_find(str_text(k->c, f->name));
+    bool own = names_find(k, f, f->name);
+    if (own) t = names_type(k, f);
+    bool callable = own && (t->kind == KD_fn || t->kind == KD_object || t->kind == KD_any ||
+                            (t->kind == KD_none && row < 0));
+    if (row >= 0 && !callable) return check_builtin(k, n, (u32)row);
+    f->type = t;
+  }
+  if (!t) t = check_expr(k, f);
+  if (t->kind == KD_fn) return check_function(k, n, t);
+  for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
+  if (t->kind != KD_any && t->kind != KD_none && t->kind != KD_object)
+    check_wrong(k, n, NULL, "Cannot call non-function value: %s", kind_name[t->kind]);
+  return &type_any;
+}

@@ -1,0 +1,266 @@
+/* check_expr.c: types of expressions.
+ *
+ * In: a tree of an expression. Out: its type, and the same in every node. What cannot work whatever
+ * the values are is an error here; what depends on them is left to the run.
+ */
+#include "front/lang/check.h"
+
+#include <string.h>
+
+static bool is_number(const LangType *t) {
+  return t->kind == KD_int || t->kind == KD_float;
+}
+
+/* Not known, or not any more. */
+static bool is_open(const LangType *t) {
+  return t->kind == KD_any || t->kind == KD_none;
+}
+
+/* Does a value of type x change where y is wanted? */
+static bool changes(const LangType *x, const LangType *y) {
+  if (y->kind == KD_float) return x->kind != KD_float;
+  if (y->kind == KD_tensor) return x->kind != KD_tensor || y->shaped;
+  if (y->kind == KD_array)
+    return x->kind != KD_array || (!type_same(x, y) && changes(x->elem, y->elem));
+  if (y->kind == KD_tuple && x->kind == KD_tuple && x->n == y->n)
+    for (u32 i = 0; i < y->n; i++)
+      if (changes(x->item[i], y->item[i])) return true;
+  return y->kind != KD_any && x->kind == KD_any; /* the run looks whether it fits */
+}
+
+void check_goes(Checker *k, Ast *n, const LangType *to, const char *what) {
+  const LangType *t = n->type ? n->type : &type_any;
+  if (!type_fits(t, to)) {
+    const char *hint = t->kind == KD_float && to->kind == KD_int
+                           ? "x as int32 cuts off what is behind the point"
+                       : to->kind == KD_string ? "str(x) makes a string of it"
+                                               : NULL;
+    const char *want =
+        arena_copy(k->a, lang_type_text(k->c, to), strlen(lang_type_text(k->c, to)) + 1);
+    check_wrong(k, n, hint, "%s %s, found %s", what, want, lang_type_text(k->c, t));
+    return;
+  }
+  n->to = to->kind != KD_none && changes(t, to) ? to : NULL;
+}
+
+/* ---- names and literals ---- */
+
+static const LangType *check_name(Checker *k, Ast *n) {
+  if (!n->name) return &type_any; /* an error that was told by the parser */
+  if (!names_find(k, n, n->name)) {
+    const char *name = str_text(k->c, n->name);
+    Near near = near_new(name);
+    names_near(k, &near);
+    if (builtin_find(name) >= 0) {
+      check_wrong(k, n, "built-in functions are called, they are no values",
+                  "%s is a built-in function", show(k->c, n->name));
+      return &type_any;
+    }
+    const char *hint = near.name && strcmp(near.name, name) ? near.name : NULL;
+    Text t = text_new(k->a);
+    if (hint) text_fmt(&t, "did you mean '%s'?", hint);
+    check_wrong(k, n, hint ? text_cstr(&t) : NULL, "Undefined variable: %s", show(k->c, n->name));
+    return &type_any;
+  }
+  const LangType *t = names_type(k, n);
+  bool here = t->kind == KD_none && !k->in->loops && !k->in->outer;
+  if (here && n->place[0].kind == PL_global && !slot_get(&k->in->cur, n->place[0].slot)) {
+    check_wrong(k, n, "it is defined further below", "Undefined variable: %s", show(k->c, n->name));
+    return &type_any;
+  }
+  return t;
+}
+
+static const LangType *check_array(Checker *k, Ast *n) {
+  const LangType *t = &type_none;
+  for (u32 i = 0; i < n->nkid; i++) t = type_join(k->a, t, check_expr(k, n->kid[i]));
+  for (u32 i = 0; i < n->nkid; i++) check_goes(k, n->kid[i], t, "elements are");
+  return type_array(k->a, t);
+}
+
+static const LangType *check_tuple(Checker *k, Ast *n) {
+  LangType *t = NEW(k->a, LangType);
+  t->kind = KD_tuple;
+  t->n = n->nkid;
+  t->item = NEWS(k->a, const LangType *, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++) t->item[i] = check_expr(k, n->kid[i]);
+  return t;
+}
+
+static void want_number(Checker *k, Ast *n, const char *what) {
+  const LangType *t = check_expr(k, n);
+  if (!is_number(t) && !is_open(t))
+    check_wrong(k, n, NULL, "%s is a number, found %s", what, lang_type_text(k->c, t));
+}
+
+/* ---- operators ---- */
+
+static const char *verb(Tok op) {
+  switch (op) {
+  case TOK_add: return "add";
+  case TOK_sub: return "subtract";
+  case TOK_mul: return "multiply";
+  case TOK_div: return "divide";
+  case TOK_mod: return "modulo";
+  case TOK_at: return "multiply";
+  default: return "compare";
+  }
+}
+
+static const LangType *no_way(Checker *k, const Ast *n, const LangType *x, const LangType *y) {
+  bool text = n->op == TOK_add && (x->kind == KD_string || y->kind == KD_string);
+  const char *hint = text ? "str(x) makes a string of any value"
+                     : n->op == TOK_add && (x->kind == KD_array || y->kind == KD_array)
+                         ? "a + [x] appends an element"
+                         : NULL;
+  check_wrong(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
+              kind_name[y->kind]);
+  return &type_any;
+}
+
+static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const LangType *y) {
+  if (is_open(x) || is_open(y)) return &type_any;
+  bool tensors = x->kind == KD_tensor || y->kind == KD_tensor;
+  if (tensors && n->op != TOK_mod && (x->kind == KD_tensor || is_number(x)) &&
+      (y->kind == KD_tensor || is_number(y)))
+    return &type_tensor_any;
+  if (n->op == TOK_at) return no_way(k, n, x, y);
+  if (n->op == TOK_mod) return x->kind == KD_int && y->kind == KD_int ? x : no_way(k, n, x, y);
+  if (is_number(x) && is_number(y)) return type_join(k->a, x, y);
+  if (n->op != TOK_add || x->kind != y->kind) return no_way(k, n, x, y);
+  if (x->kind == KD_string) return x;
+  if (x->kind != KD_array) return no_way(k, n, x, y);
+  const LangType *t = type_join(k->a, x, y);
+  check_goes(k, n->a, t, "elements are");
+  check_goes(k, n->b, t, "elements are");
+  return t;
+}
+
+static const LangType *check_binary(Checker *k, Ast *n) {
+  const LangType *x = check_expr(k, n->a), *y = check_expr(k, n->b);
+  switch (n->op) {
+  case TOK_and:
+  case TOK_or:
+  case TOK_eq:
+  case TOK_ne: return &type_bool;
+  case TOK_lt:
+  case TOK_le:
+  case TOK_gt:
+  case TOK_ge: {
+    bool fine = is_open(x) || is_open(y) ||
+                ((is_number(x) || x->kind == KD_tensor) && (is_number(y) || y->kind == KD_tensor));
+    if (!fine) no_way(k, n, x, y);
+    return &type_bool;
+  }
+  default: return arithmetic(k, n, x, y);
+  }
+}
+
+static const LangType *check_unary(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a);
+  if (n->op == TOK_not) return &type_bool;
+  if (is_number(t) || is_open(t) || t->kind == KD_tensor) return t;
+  check_wrong(k, n, NULL, "Cannot negate %s", kind_name[t->kind]);
+  return &type_any;
+}
+
+static const LangType *check_cast(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a), *to = type_by_name(str_text(k->c, n->name));
+  if (!to || (!is_number(to) && to->kind != KD_bool)) {
+    check_wrong(k, n, "casts are to int32, int64, float32, float64 and bool",
+                "Unknown cast target type: %s", show(k->c, n->name));
+    return &type_any;
+  }
+  if (!is_number(t) && !is_open(t) && t->kind != KD_bool && t->kind != KD_tensor)
+    check_wrong(k, n, NULL, "Cannot cast %s to %s", kind_name[t->kind], show(k->c, n->name));
+  return to;
+}
+
+static const LangType *check_index(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a), *i = check_expr(k, n->b);
+  if (i->kind != KD_int && i->kind != KD_array && !is_open(i))
+    check_wrong(k, n->b,
+                i->kind == KD_float ? "x as int32 cuts off what is behind the point" : NULL,
+                "Index must be an integer or range, got %s", kind_name[i->kind]);
+  if (t->kind == KD_array && i->kind == KD_int) return t->elem;
+  if (t->kind == KD_array) return i->kind == KD_array ? t : &type_any;
+  if (t->kind != KD_tensor && !is_open(t))
+    check_wrong(k, n, NULL, "Cannot index into %s", kind_name[t->kind]);
+  return &type_any;
+}
+
+static const LangType *check_item(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a);
+  if (t->kind == KD_array) return t->elem;
+  if (t->kind == KD_tuple && n->i >= 0 && (u64)n->i < t->n) return t->item[n->i];
+  if (t->kind == KD_tuple)
+    check_wrong(k, n, NULL, "Tuple index out of bounds: index %lld on tuple of length %u",
+                (long long)n->i, t->n);
+  else if (!is_open(t))
+    check_wrong(k, n, NULL, "Cannot index type %s with tuple index syntax", kind_name[t->kind]);
+  return &type_any;
+}
+
+/* ---- match ---- */
+
+static const LangType *check_match(Checker *k, Ast *n) {
+  const LangType *t = check_expr(k, n->a), *all = &type_none;
+  SlotBinds before = state_save(k), after = {0};
+  for (u32 i = 0; i < n->nkid; i++) {
+    Ast *arm = n->kid[i];
+    Asts body = {0};
+    names_collect(k, arm->b, &body);
+    names_open(k, arm, NULL);
+    if (arm->a && arm->a->kind == AST_name) {
+      arm->a->slot = names_define(k, arm->a->name);
+      bind_join(k, bind_of(k, arm->a, arm->a->slot), t);
+    }
+    for (u32 j = 0; j < body.n; j++) body.at[j]->slot = names_define(k, body.at[j]->name);
+    all = type_join(k->a, all,
+                    arm->b->kind == AST_block ? check_block(k, arm->b) : check_expr(k, arm->b));
+    names_close(k, arm);
+    state_merge(k, &after);
+    after = state_save(k);
+    for (u32 j = 0; j < k->in->cur.n; j++) k->in->cur.at[j] = slot_get(&before, j);
+  }
+  state_merge(k, &after);
+  n->to = all->kind == KD_float ? all : NULL;
+  return all;
+}
+
+static const LangType *plain(Checker *k, Ast *n) {
+  switch (n->kind) {
+  case AST_name: return check_name(k, n);
+  case AST_int: return &type_int;
+  case AST_float: return &type_float;
+  case AST_string: return &type_string;
+  case AST_bool: return &type_bool;
+  case AST_array: return check_array(k, n);
+  case AST_repeat:
+    want_number(k, n->b, "how often a value is repeated");
+    return type_array(k->a, check_expr(k, n->a));
+  case AST_tuple: return check_tuple(k, n);
+  case AST_match: return check_match(k, n);
+  case AST_unary: return check_unary(k, n);
+  case AST_binary: return check_binary(k, n);
+  case AST_range:
+    want_number(k, n->a, "the start of a range");
+    want_number(k, n->b, "the end of a range");
+    return type_array(k->a, &type_int);
+  case AST_cast: return check_cast(k, n);
+  case AST_call: return check_call(k, n);
+  case AST_named: return check_expr(k, n->a);
+  case AST_index: return check_index(k, n);
+  case AST_item: return check_item(k, n);
+  case AST_member: check_expr(k, n->a); return &type_any;
+  case AST_fn: return check_fn(k, n);
+  case AST_if: return check_if(k, n, true);
+  default: return &type_any;
+  }
+}
+
+const LangType *check_expr(Checker *k, Ast *n) {
+  n->to = NULL;
+  const LangType *t = plain(k, n);
+  return n->type = n->to ? n->to : t;
+}

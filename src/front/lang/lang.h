@@ -1,0 +1,198 @@
+/* lang.h: programs of the language (docs/language.md), from text to a checked tree.
+ *
+ * A text becomes tokens, these a tree of Ast in c->work, and the checker finds out what every name
+ * means and which type every expression has. Errors are diags with line, column, the line itself
+ * and a caret below it; all of a file are found in one go. Nothing here runs anything.
+ */
+#ifndef INGOT_LANG_H
+#define INGOT_LANG_H
+
+#include "ir/ir.h"
+
+typedef struct Script Script;     /* a text, its tokens and its tree */
+typedef struct Token Token;       /* some bytes of the text */
+typedef struct Ast Ast;           /* a statement or expression */
+typedef struct LangType LangType; /* of a value, as far as it is known before the run */
+typedef struct VarPlace VarPlace; /* where a name may be found while it runs */
+typedef struct LangFn LangFn;     /* what is known of a function */
+typedef struct Capture Capture;
+typedef VEC(u32) SlotBinds;
+typedef struct BuiltinInfo BuiltinInfo; /* row of builtins.def */
+
+typedef enum Tok {
+#define TOK(name, text) TOK_##name,
+#include "front/lang/tokens.def"
+#undef TOK
+  TOK_COUNT
+} Tok;
+extern const char *const tok_text[TOK_COUNT];
+
+struct Token {
+  Tok kind;
+  u32 at, n;  /* bytes of the text */
+  bool first; /* on its line */
+};
+
+typedef enum AstKind {
+#define AST(name, text) AST_##name,
+#include "front/lang/ast.def"
+#undef AST
+  AST_COUNT
+} AstKind;
+
+/* Types. KD_none: of what never has a value, or has not been looked at; KD_any: the run will tell.
+ */
+typedef enum LangKind {
+#define KIND(name, text) KD_##name,
+#include "front/lang/kinds.def"
+#undef KIND
+  KD_COUNT
+} LangKind;
+extern const char *const kind_name[KD_COUNT]; /* as type() tells */
+
+enum { TYPE_DEPTH = 8 }; /* of arrays in arrays; what is deeper is any */
+
+struct LangType {
+  LangKind kind;
+  const LangType *elem;  /* of an array; result of a function */
+  const LangType **item; /* of a tuple; parameters of a function */
+  u32 n;
+  bool shaped;      /* a tensor whose shape is known */
+  u32 rank;         /* of it */
+  const i64 *dim;   /* -1: not known */
+  const Str *name;  /* of dimensions that are symbols, or NULL: there are none */
+  const LangFn *fn; /* KD_fn: the one it is, where that is known */
+};
+
+typedef enum PlaceKind { PL_local, PL_global, PL_self } PlaceKind;
+struct VarPlace {
+  PlaceKind kind;
+  u32 slot;
+};
+
+/* A variable of the functions around it that a function takes along, by value, when it is defined.
+ */
+struct Capture {
+  Str name;
+  u32 slot;
+  const VarPlace *from; /* in the function around it */
+  u32 nfrom;
+};
+
+struct LangFn {
+  Ast *ast;
+  u32 nslot;
+  VEC(Capture) capture;
+  const LangType *result;
+  bool declared;  /* result was written down */
+  LangType self;  /* KD_fn */
+  SlotBinds last; /* for the checker: by slot, what held there when it was walked before */
+};
+
+/* Fields by kind: see ast.def. */
+struct Ast {
+  AstKind kind;
+  Tok op;
+  u32 at;     /* byte of the text that messages point at */
+  u32 height; /* of the tree below it */
+  Str name;
+  i64 i;
+  double f;
+  Ast *a, *b, *c;
+  Ast **kid;
+  u32 nkid;
+  /* from the checker */
+  const LangType *type;  /* of its value */
+  const LangType *to;    /* what its value becomes; NULL: it stays */
+  u32 bind;              /* its variable, for the checker alone */
+  u32 slot, nslot;       /* of what it defines; of a scope: the first and how many */
+  const VarPlace *place; /* where a name is looked for, in this order */
+  u32 nplace;
+  i32 builtin; /* of a call: 1 + its row; 0: none */
+  LangFn *fn;
+};
+
+struct Script {
+  Ctx *c;
+  Str file;
+  const char *at; /* a zero behind it */
+  u32 n;
+  VEC(Token) token; /* without comments, ended by TOK_end */
+  VEC(Token) comment;
+  u32 nerror;
+  Ast *root;    /* a block */
+  LangFn *main; /* that holds the statements of the file */
+};
+
+/* Signatures: a letter for each argument, then ':' and the result.
+ *   T tensor  A array  n number  N number or tensor  X tensor or array  i integer  b boolean
+ *   s string  F function  o object  v anything
+ * ? before an argument: it and those behind it may be left out; * before ':': any number of them.
+ * Results are these and: f float  I D L arrays of integers, floats, tensors  _ nothing
+ *   = the number that all arguments are
+ *   ~ a tensor if the first is one, else a float */
+struct BuiltinInfo {
+  const char *name, *sig;
+  const char *args; /* what they are called, for messages and for arguments by name */
+};
+extern const BuiltinInfo builtin_info[];
+extern const u32 builtin_count;
+
+/* lex.c */
+Script *script_new(Ctx *c, Str file, const char *at, size_t n); /* with its tokens */
+/* Records an error at a byte of the text; hint may be NULL. */
+void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same as a text: FILE:LINE:COLUMN: what, the line, a caret. In c->work. */
+const char *script_place(Script *s, u32 at, const char *what, const char *hint);
+u32 script_line(const Script *s, u32 at);
+
+/* parse.c */
+enum { LANG_DEPTH = 200, LANG_HEIGHT = 1200 }; /* of what stands in each other; of trees */
+void script_parse(Script *s);
+
+/* parse_expr.c */
+typedef struct Parser {
+  Script *s;
+  u32 at; /* token */
+  u32 depth;
+  bool panic; /* an error has been told, up to the next statement all is quiet */
+} Parser;
+Ast *parse_expr(Parser *p);
+Ast *parse_type(Parser *p);
+Ast *parse_block(Parser *p);                /* parse.c */
+Ast *parse_fn(Parser *p, Str name, u32 at); /* parse.c: from its parameters on */
+Ast *ast_new(Parser *p, AstKind kind, u32 at);
+typedef VEC(Ast *) Asts;
+void ast_take(Parser *p, Ast *n, const Asts *kids);
+void ast_grow(Parser *p, Ast *n); /* its height, when all below it is there */
+const Token *parse_peek(const Parser *p);
+bool parse_is(const Parser *p, Tok kind);
+bool parse_eat(Parser *p, Tok kind);
+bool parse_is_word(const Parser *p, const char *word);
+void parse_want(Parser *p, Tok kind, const char *where);
+void parse_error(Parser *p, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+Str parse_name(Parser *p, const char *what); /* an identifier, or an error */
+void parse_deeper(Parser *p);
+bool parse_too_deep(Parser *p);
+
+/* types.c */
+extern const LangType type_any, type_null, type_int, type_float, type_bool, type_string, type_none,
+    type_tensor_any, type_object;
+const LangType *type_array(Arena *a, const LangType *elem);
+const LangType *type_join(Arena *a, const LangType *x, const LangType *y);
+bool type_same(const LangType *x, const LangType *y);
+/* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
+bool type_fits(const LangType *x, const LangType *y);
+const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
+
+/* check.c */
+void script_check(Script *s);
+/* names.c */
+i32 builtin_find(const char *name); /* its row; -1: there is none */
+
+/* format.c: the same program, laid out anew. */
+void script_format(const Script *s, Text *out);
+
+#endif

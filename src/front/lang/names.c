@@ -1,0 +1,178 @@
+/* names.c: what names mean.
+ *
+ * Scopes are opened by functions, `for` and the arms of match; blocks of if and while are part of
+ * the scope around them. A scope knows all names that are defined anywhere in it. A name is looked
+ * for in the scopes of its function from the inside out, and while it runs in the first of these
+ * that holds something by then. Variables of functions around are taken along by value; those of
+ * the file are seen as they are.
+ */
+#include "front/lang/check.h"
+
+#include <string.h>
+
+const BuiltinInfo builtin_info[] = {
+#define BI(name, sig, args) {#name, sig, args},
+#include "front/lang/builtins.def"
+#undef BI
+};
+const u32 builtin_count = sizeof builtin_info / sizeof *builtin_info;
+
+i32 builtin_find(const char *name) {
+  for (u32 i = 0; i < builtin_count; i++)
+    if (!strcmp(builtin_info[i].name, name)) return (i32)i;
+  return -1;
+}
+
+/* ---- scopes ---- */
+
+u32 slot_get(const SlotBinds *s, u32 slot) {
+  return slot < s->n ? s->at[slot] : 0;
+}
+
+void slot_set(Checker *k, SlotBinds *s, u32 slot, u32 b) {
+  while (s->n <= slot) *vec_push(k->a, s) = 0;
+  s->at[slot] = b;
+}
+
+void names_collect(Checker *k, Ast *n, Asts *to) {
+  if (!n) return;
+  switch (n->kind) {
+  case AST_let:
+  case AST_import:
+  case AST_model: *vec_push(k->a, to) = n; break;
+  case AST_fn:
+    if (n->name) *vec_push(k->a, to) = n;
+    return;
+  case AST_for:
+  case AST_match: names_collect(k, n->a, to); return;
+  default: break;
+  }
+  names_collect(k, n->a, to);
+  if (n->kind != AST_let) names_collect(k, n->b, to);
+  names_collect(k, n->c, to);
+  for (u32 i = 0; i < n->nkid; i++) names_collect(k, n->kid[i], to);
+}
+
+u32 names_define(Checker *k, Str name) {
+  ScopeNames *s = k->in->names;
+  u32 *slot = map_put(&s->slot, name);
+  if (!*slot) *slot = 1 + k->in->nslot++;
+  if (k->in->nslot > k->in->fn->nslot) k->in->fn->nslot = k->in->nslot;
+  return *slot - 1;
+}
+
+void names_open(Checker *k, Ast *n, Asts *body) {
+  ScopeNames *s = NEW(k->a, ScopeNames);
+  s->outer = k->in->names;
+  s->slot = map_new(k->a);
+  k->in->names = s;
+  n->slot = k->in->nslot;
+  for (u32 i = 0; body && i < body->n; i++) body->at[i]->slot = names_define(k, body->at[i]->name);
+}
+
+void names_close(Checker *k, Ast *n) {
+  k->in->names = k->in->names->outer;
+  n->nslot = k->in->nslot - n->slot;
+}
+
+/* ---- lookup ---- */
+
+enum { PLACES = 16 };
+typedef struct FoundPlaces {
+  VarPlace at[PLACES];
+  u32 n;
+} FoundPlaces;
+
+static void add(FoundPlaces *f, PlaceKind kind, u32 slot) {
+  if (f->n < PLACES) f->at[f->n++] = (VarPlace){kind, slot};
+}
+
+static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to);
+
+/* What the function takes along of those around it; its slot, or -1. */
+static i64 capture(Checker *k, InFn *in, Str name) {
+  for (u32 i = 0; i < in->fn->capture.n; i++)
+    if (in->fn->capture.at[i].name == name) return in->fn->capture.at[i].slot;
+  FoundPlaces from = {.n = 0};
+  find_local(k, in->outer, name, &from);
+  if (!from.n) return -1;
+  Capture *c = vec_push(k->a, &in->fn->capture);
+  *c = (Capture){name, in->nslot++, arena_copy(k->a, from.at, from.n * sizeof *from.at), from.n};
+  if (in->nslot > in->fn->nslot) in->fn->nslot = in->nslot;
+  return c->slot;
+}
+
+static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to) {
+  for (ScopeNames *s = in->names; s && s != k->global; s = s->outer) {
+    const u32 *slot = map_get(&s->slot, name);
+    if (slot) add(to, PL_local, *slot - 1);
+  }
+  if (!in->outer) return;
+  if (in->fn->ast->name == name) add(to, PL_self, 0);
+  i64 slot = capture(k, in, name);
+  if (slot >= 0) add(to, PL_local, (u32)slot);
+}
+
+bool names_find(Checker *k, Ast *n, Str name) {
+  FoundPlaces f = {.n = 0};
+  find_local(k, k->in, name, &f);
+  const u32 *slot = map_get(&k->global->slot, name);
+  if (slot) add(&f, PL_global, *slot - 1);
+  if (slot && k->in->outer && !slot_get(&k->shared, *slot - 1)) {
+    Binding *b = vec_push(k->a, &k->bind);
+    *b = (Binding){.type = &type_none, .with = k->bind.n - 1};
+    slot_set(k, &k->shared, *slot - 1, b->with);
+    k->changed = true;
+  }
+  n->nplace = f.n;
+  n->place = f.n ? arena_copy(k->a, f.at, f.n * sizeof *f.at) : NULL;
+  return f.n > 0;
+}
+
+/* Of a variable that a function has taken along: what it is where the function is defined. */
+static const LangType *captured(Checker *k, InFn *in, u32 slot) {
+  for (u32 i = 0; i < in->fn->capture.n; i++) {
+    const Capture *c = &in->fn->capture.at[i];
+    const LangType *t = &type_none;
+    if (c->slot != slot) continue;
+    for (u32 j = 0; j < c->nfrom; j++) {
+      if (c->from[j].kind == PL_self) return &in->outer->fn->self;
+      u32 b = slot_get(&in->outer->cur, c->from[j].slot);
+      t = type_join(k->a, t, b ? bind_type(k, b) : captured(k, in->outer, c->from[j].slot));
+    }
+    return t;
+  }
+  return &type_none;
+}
+
+const LangType *names_type(Checker *k, const Ast *n) {
+  const LangType *t = &type_none;
+  for (u32 i = 0; i < n->nplace; i++) {
+    const VarPlace *p = &n->place[i];
+    if (p->kind == PL_self) {
+      t = type_join(k->a, t, &k->in->fn->self);
+      continue;
+    }
+    bool outside = p->kind == PL_global && k->in->outer;
+    u32 b = slot_get(outside ? &k->shared : &k->in->cur, p->slot);
+    if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
+    if (b)
+      t = type_join(k->a, t, bind_type(k, b));
+    else if (p->kind == PL_local)
+      t = type_join(k->a, t, captured(k, k->in, p->slot));
+    if (b && !outside) break; /* it holds something here, the others are behind it */
+  }
+  return t;
+}
+
+void names_near(Checker *k, Near *near) {
+  for (u32 i = 0; i < builtin_count; i++) near_try(near, builtin_info[i].name);
+  for (u32 i = 0; i < k->s->token.n; i++) { /* any name of the text that is defined there */
+    const Token *t = &k->s->token.at[i];
+    Str name = t->kind == TOK_name ? str_intern(k->c, k->s->at + t->at, t->n) : 0;
+    bool known = name && map_get(&k->global->slot, name);
+    for (ScopeNames *s = k->in->names; name && !known && s; s = s->outer)
+      known = map_get(&s->slot, name) != NULL;
+    if (known) near_try(near, str_text(k->c, name));
+  }
+}

@@ -1,0 +1,477 @@
+/* parse_expr.c: expressions and types.
+ *
+ * In: tokens. Out: trees. Method: precedence climbing (Pratt) over the table of levels below, where
+ * calls, indices and members bind tightest. After an error nothing more is told until the statement
+ * is over: every function then returns what it has, and loops end because they ask for panic.
+ */
+#include "front/lang/lang.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of binary operators, from loose to tight; all group from the left. */
+static const u8 level[TOK_COUNT] = {
+    [TOK_and] = 1, [TOK_and2] = 1,  [TOK_or] = 1,   [TOK_or2] = 1,  [TOK_range] = 2, [TOK_upto] = 2,
+    [TOK_as] = 3,  [TOK_eq] = 4,    [TOK_ne] = 4,   [TOK_lt] = 5,   [TOK_le] = 5,    [TOK_gt] = 5,
+    [TOK_ge] = 5,  [TOK_add] = 6,   [TOK_sub] = 6,  [TOK_mul] = 7,  [TOK_div] = 7,   [TOK_mod] = 7,
+    [TOK_at] = 8,  [TOK_lpar] = 10, [TOK_lsq] = 11, [TOK_dot] = 11,
+};
+enum { PREFIX = 9 };
+
+/* ---- tokens ---- */
+
+const Token *parse_peek(const Parser *p) {
+  return &p->s->token.at[p->at];
+}
+
+bool parse_is(const Parser *p, Tok kind) {
+  return parse_peek(p)->kind == kind;
+}
+
+static const Token *next(Parser *p) {
+  const Token *t = parse_peek(p);
+  if (t->kind != TOK_end) p->at++;
+  return t;
+}
+
+bool parse_eat(Parser *p, Tok kind) {
+  if (!parse_is(p, kind)) return false;
+  next(p);
+  return true;
+}
+
+bool parse_is_word(const Parser *p, const char *word) {
+  const Token *t = parse_peek(p);
+  return t->kind == TOK_name && t->n == strlen(word) && !memcmp(p->s->at + t->at, word, t->n);
+}
+
+void parse_error(Parser *p, const char *hint, const char *fmt, ...) {
+  if (p->panic) return;
+  Text t = text_new(&p->s->c->work);
+  va_list args;
+  va_start(args, fmt);
+  text_vfmt(&t, fmt, args);
+  va_end(args);
+  script_error(p->s, parse_peek(p)->at, hint, "%s", text_cstr(&t));
+  p->panic = true;
+}
+
+/* What stands there, for messages. */
+static const char *found(const Parser *p) {
+  const Token *t = parse_peek(p);
+  Text s = text_new(&p->s->c->work);
+  if (t->kind == TOK_end) return "the end of the file";
+  text_fmt(&s, "'%.*s'", (int)(t->n < 40 ? t->n : 40), p->s->at + t->at);
+  return text_cstr(&s);
+}
+
+void parse_want(Parser *p, Tok kind, const char *where) {
+  if (parse_eat(p, kind)) return;
+  parse_error(p, NULL, "expected '%s' %s, found %s", tok_text[kind], where, found(p));
+}
+
+Str parse_name(Parser *p, const char *what) {
+  const Token *t = parse_peek(p);
+  if (parse_eat(p, TOK_name)) return str_intern(p->s->c, p->s->at + t->at, t->n);
+  const char *hint = t->kind >= TOK_let && t->kind <= TOK_not ? "this word is taken" : NULL;
+  parse_error(p, hint, "expected %s, found %s", what, found(p));
+  return 0;
+}
+
+void parse_deeper(Parser *p) {
+  p->depth++;
+}
+
+bool parse_too_deep(Parser *p) {
+  if (p->depth < LANG_DEPTH) return false;
+  parse_error(p, "give parts of it a name", "nested more than %d deep", LANG_DEPTH);
+  return true;
+}
+
+Ast *ast_new(Parser *p, AstKind kind, u32 at) {
+  Ast *n = NEW(&p->s->c->work, Ast);
+  n->kind = kind;
+  n->at = at;
+  return n;
+}
+
+/* Trees that lean to one side are as high as they are long: what walks them must not be led too
+ * far.
+ */
+void ast_grow(Parser *p, Ast *n) {
+  u32 high = 0;
+  Ast *part[] = {n->a, n->b, n->c};
+  for (u32 i = 0; i < 3; i++)
+    if (part[i] && part[i]->height > high) high = part[i]->height;
+  for (u32 i = 0; i < n->nkid; i++)
+    if (n->kid[i]->height > high) high = n->kid[i]->height;
+  n->height = high + 1;
+  if (n->height <= LANG_HEIGHT) return;
+  parse_error(p, "give parts of it a name", "the expression is too long");
+  n->height = 0;
+}
+
+void ast_take(Parser *p, Ast *n, const Asts *kids) {
+  n->nkid = kids->n;
+  n->kid = NEWS(&p->s->c->work, Ast *, kids->n + 1);
+  for (u32 i = 0; i < kids->n; i++) n->kid[i] = kids->at[i];
+}
+
+static void keep(Parser *p, Asts *list, Ast *n) {
+  *vec_push(&p->s->c->work, list) = n;
+}
+
+/* ---- types ---- */
+
+/* tensor < type , [ extents ] >; the word has been read */
+static void tensor_type(Parser *p, Ast *n) {
+  Asts dims = {0};
+  if (!parse_eat(p, TOK_lt)) return;
+  parse_type(p);
+  n->i = 1;
+  parse_want(p, TOK_comma, "between type and shape of a tensor");
+  parse_want(p, TOK_lsq, "before the shape of a tensor");
+  while (!p->panic && !parse_is(p, TOK_rsq)) {
+    Ast *d = ast_new(p, AST_tname, parse_peek(p)->at);
+    const Token *t = parse_peek(p);
+    if (parse_eat(p, TOK_int)) {
+      d->kind = AST_int;
+      d->i = strtoll(p->s->at + t->at, NULL, 10);
+    } else {
+      d->name = parse_name(p, "an extent: a number or a name");
+    }
+    keep(p, &dims, d);
+    if (!parse_eat(p, TOK_comma)) break;
+  }
+  parse_want(p, TOK_rsq, "behind the shape of a tensor");
+  parse_want(p, TOK_gt, "behind the type of a tensor");
+  if (dims.n > MAX_RANK) parse_error(p, NULL, "a tensor has at most %d dimensions", MAX_RANK);
+  ast_take(p, n, &dims);
+}
+
+static void type_list(Parser *p, Ast *n, const char *where) {
+  Asts list = {0};
+  while (!p->panic && !parse_is(p, TOK_rpar)) {
+    keep(p, &list, parse_type(p));
+    if (!parse_eat(p, TOK_comma)) break;
+  }
+  parse_want(p, TOK_rpar, where);
+  ast_take(p, n, &list);
+}
+
+static Ast *array_type(Parser *p, u32 at) {
+  Ast *n = ast_new(p, AST_tarray, at);
+  n->a = parse_type(p);
+  if (parse_eat(p, TOK_semi) && !parse_eat(p, TOK_int))
+    parse_error(p, NULL, "expected the number of elements, found %s", found(p));
+  parse_want(p, TOK_rsq, "behind the type of an array");
+  return n;
+}
+
+static Ast *plain_type(Parser *p) {
+  u32 at = parse_peek(p)->at;
+  if (parse_eat(p, TOK_lsq)) return array_type(p, at);
+  if (parse_eat(p, TOK_lpar)) {
+    Ast *n = ast_new(p, AST_ttuple, at);
+    type_list(p, n, "behind the types of a tuple");
+    return n;
+  }
+  if (parse_eat(p, TOK_fn)) {
+    Ast *n = ast_new(p, AST_tfn, at);
+    parse_want(p, TOK_lpar, "in the type of a function");
+    type_list(p, n, "in the type of a function");
+    if (parse_eat(p, TOK_arrow)) n->a = parse_type(p);
+    return n;
+  }
+  bool tensor = parse_is_word(p, "tensor");
+  Ast *n = ast_new(p, tensor ? AST_ttensor : AST_tname, at);
+  n->name = parse_name(p, "a type");
+  if (tensor) tensor_type(p, n);
+  return n;
+}
+
+Ast *parse_type(Parser *p) {
+  if (parse_too_deep(p)) return ast_new(p, AST_tname, parse_peek(p)->at);
+  p->depth++;
+  Ast *n = plain_type(p);
+  p->depth--;
+  return n;
+}
+
+/* ---- literals ---- */
+
+static void escape(Parser *p, const Token *t, u32 *i, Text *to) {
+  static const char from[] = "ntr0\"\\", what[] = "\n\t\r\0\"\\";
+  const char *s = p->s->at + t->at;
+  char ch = s[*i + 1];
+  const char *k = ch ? strchr(from, ch) : NULL;
+  if (k)
+    text_put(to, &what[k - from], 1);
+  else
+    text_put(to, s + *i, 2); /* any other pair is two characters */
+  *i += 2;
+}
+
+static Ast *string(Parser *p) {
+  const Token *t = next(p);
+  Ast *n = ast_new(p, AST_string, t->at);
+  Text s = text_new(&p->s->c->work);
+  u32 end = t->n > 1 ? t->n - 1 : t->n; /* one that does not end has been told of */
+  for (u32 i = 1; i < end;) {
+    if (p->s->at[t->at + i] == '\\' && i + 1 < end)
+      escape(p, t, &i, &s);
+    else
+      text_put(&s, p->s->at + t->at + i++, 1);
+  }
+  n->name = str_intern(p->s->c, s.at, s.n);
+  return n;
+}
+
+static Ast *number(Parser *p) {
+  const Token *t = parse_peek(p);
+  Ast *n = ast_new(p, t->kind == TOK_int ? AST_int : AST_float, t->at);
+  errno = 0;
+  if (n->kind == AST_int) n->i = strtoll(p->s->at + t->at, NULL, 10);
+  if (errno == ERANGE)
+    parse_error(p, "integers have 64 bits; a float has a point in it",
+                "the number is too large for an integer");
+  if (n->kind == AST_float) n->f = strtod(p->s->at + t->at, NULL);
+  next(p);
+  return n;
+}
+
+/* [ ] , [ value ; times ] , [ value , ... ] */
+static Ast *array(Parser *p) {
+  Asts list = {0};
+  Ast *n = ast_new(p, AST_array, next(p)->at);
+  while (!p->panic && !parse_is(p, TOK_rsq)) {
+    keep(p, &list, parse_expr(p));
+    if (list.n == 1 && parse_eat(p, TOK_semi)) {
+      n->kind = AST_repeat;
+      n->a = list.at[0];
+      n->b = parse_expr(p);
+      break;
+    }
+    if (!parse_eat(p, TOK_comma)) break;
+  }
+  parse_want(p, TOK_rsq, "behind the elements of an array");
+  if (n->kind == AST_array) ast_take(p, n, &list);
+  return n;
+}
+
+/* ( ) , ( value ) , ( value , ... ) */
+static Ast *paren(Parser *p) {
+  Asts list = {0};
+  Ast *n = ast_new(p, AST_tuple, next(p)->at);
+  bool comma = false;
+  while (!p->panic && !parse_is(p, TOK_rpar)) {
+    keep(p, &list, parse_expr(p));
+    if (!parse_eat(p, TOK_comma)) break;
+    comma = true;
+  }
+  parse_want(p, TOK_rpar, "behind what stands in parentheses");
+  if (list.n == 1 && !comma) return list.at[0];
+  ast_take(p, n, &list);
+  return n;
+}
+
+/* ---- match ---- */
+
+static Ast *pattern(Parser *p) {
+  const Token *t = parse_peek(p);
+  bool minus = parse_eat(p, TOK_sub);
+  Ast *n = NULL;
+  if (parse_is(p, TOK_int) || parse_is(p, TOK_float)) {
+    n = number(p);
+    n->i = minus ? -n->i : n->i;
+    n->f = minus ? -n->f : n->f;
+    return n;
+  }
+  if (!minus && parse_is(p, TOK_string)) return string(p);
+  if (!minus && (parse_is(p, TOK_true) || parse_is(p, TOK_false))) {
+    n = ast_new(p, AST_bool, t->at);
+    n->i = next(p)->kind == TOK_true;
+    return n;
+  }
+  if (parse_is_word(p, "_")) {
+    next(p);
+    return NULL;
+  }
+  n = ast_new(p, AST_name, t->at);
+  n->name = parse_name(p, "a pattern: a number, a string, true, false, a name or _");
+  return n;
+}
+
+static Ast *match(Parser *p) {
+  Asts arms = {0};
+  Ast *n = ast_new(p, AST_match, next(p)->at);
+  n->a = parse_expr(p);
+  parse_want(p, TOK_lbrace, "before the arms of a match");
+  while (!p->panic && !parse_is(p, TOK_rbrace)) {
+    Ast *arm = ast_new(p, AST_arm, parse_peek(p)->at);
+    arm->a = pattern(p);
+    parse_want(p, TOK_fat, "behind a pattern");
+    arm->b = parse_is(p, TOK_lbrace) ? parse_block(p) : parse_expr(p);
+    keep(p, &arms, arm);
+    parse_eat(p, TOK_comma);
+  }
+  if (!arms.n) parse_error(p, "a match has at least one arm", "a match without arms");
+  parse_want(p, TOK_rbrace, "behind the arms of a match");
+  ast_take(p, n, &arms);
+  return n;
+}
+
+/* ---- if as an expression ---- */
+
+static Ast *choice(Parser *p) {
+  Ast *n = ast_new(p, AST_if, next(p)->at);
+  n->a = parse_expr(p);
+  n->b = parse_block(p);
+  if (!parse_eat(p, TOK_else))
+    parse_error(p, "an if that is used as a value has an else", "expected 'else', found %s",
+                found(p));
+  else if (parse_is(p, TOK_if) && !parse_too_deep(p))
+    p->depth++, n->c = choice(p), p->depth--;
+  else
+    n->c = parse_block(p);
+  return n;
+}
+
+/* ---- expressions ---- */
+
+static Ast *primary(Parser *p) {
+  const Token *t = parse_peek(p);
+  switch (t->kind) {
+  case TOK_int:
+  case TOK_float: return number(p);
+  case TOK_string: return string(p);
+  case TOK_lsq: return array(p);
+  case TOK_lpar: return paren(p);
+  case TOK_if: return choice(p);
+  case TOK_match: return match(p);
+  case TOK_fn: next(p); return parse_fn(p, 0, t->at);
+  case TOK_true:
+  case TOK_false: {
+    Ast *n = ast_new(p, AST_bool, t->at);
+    n->i = next(p)->kind == TOK_true;
+    return n;
+  }
+  default: break;
+  }
+  Ast *n = ast_new(p, AST_name, t->at);
+  if (t->kind == TOK_name)
+    n->name = parse_name(p, "a name");
+  else
+    parse_error(p, t->kind == TOK_dot ? "a float has a digit before the point" : NULL,
+                "expected an expression, found %s", found(p));
+  return n;
+}
+
+static Ast *at_level(Parser *p, u32 min);
+
+static Ast *unary(Parser *p) {
+  const Token *t = parse_peek(p);
+  if (t->kind != TOK_sub && t->kind != TOK_bang && t->kind != TOK_not) return primary(p);
+  Ast *n = ast_new(p, AST_unary, next(p)->at);
+  n->op = t->kind == TOK_bang ? TOK_not : t->kind;
+  n->a = at_level(p, PREFIX);
+  return n;
+}
+
+/* name : value is an argument by name */
+static Ast *argument(Parser *p) {
+  const Token *t = parse_peek(p);
+  if (t->kind != TOK_name || p->s->token.at[p->at + 1].kind != TOK_colon) return parse_expr(p);
+  Ast *n = ast_new(p, AST_named, t->at);
+  n->name = parse_name(p, "a name");
+  next(p);
+  n->a = parse_expr(p);
+  return n;
+}
+
+static Ast *call(Parser *p, Ast *what) {
+  Asts list = {0};
+  Ast *n = ast_new(p, AST_call, what->at);
+  next(p);
+  n->a = what;
+  while (!p->panic && !parse_is(p, TOK_rpar)) {
+    keep(p, &list, argument(p));
+    if (!parse_eat(p, TOK_comma)) break;
+  }
+  parse_want(p, TOK_rpar, "behind the arguments of a call");
+  ast_take(p, n, &list);
+  return n;
+}
+
+/* .0 .name; of t.0.1 the scanner has made a float. */
+static Ast *member(Parser *p, Ast *what) {
+  next(p);
+  const Token *t = parse_peek(p);
+  Ast *n = ast_new(p, AST_item, t->at);
+  n->a = what;
+  if (parse_eat(p, TOK_int)) {
+    n->i = strtoll(p->s->at + t->at, NULL, 10);
+  } else if (t->kind == TOK_float && memchr(p->s->at + t->at, '.', t->n) &&
+             !memchr(p->s->at + t->at, 'e', t->n) && !memchr(p->s->at + t->at, 'E', t->n)) {
+    char *end;
+    n->i = strtoll(p->s->at + t->at, &end, 10);
+    Ast *outer = ast_new(p, AST_item, t->at);
+    outer->a = n;
+    outer->i = strtoll(end + 1, NULL, 10);
+    next(p);
+    return outer;
+  } else {
+    n->kind = AST_member;
+    n->name = parse_name(p, "a number or a name behind '.'");
+  }
+  return n;
+}
+
+static Ast *infix(Parser *p, Ast *left) {
+  const Token *t = parse_peek(p);
+  switch (t->kind) {
+  case TOK_lpar: return call(p, left);
+  case TOK_dot: return member(p, left);
+  case TOK_lsq: {
+    Ast *n = ast_new(p, AST_index, next(p)->at);
+    n->a = left;
+    n->b = parse_expr(p);
+    parse_want(p, TOK_rsq, "behind an index");
+    return n;
+  }
+  case TOK_as: {
+    Ast *n = ast_new(p, AST_cast, next(p)->at);
+    n->a = left;
+    n->name = parse_name(p, "a type");
+    return n;
+  }
+  default: break;
+  }
+  bool range = t->kind == TOK_range || t->kind == TOK_upto;
+  Ast *n = ast_new(p, range ? AST_range : AST_binary, next(p)->at);
+  n->op = t->kind == TOK_and2 ? TOK_and : t->kind == TOK_or2 ? TOK_or : t->kind;
+  n->a = left;
+  n->b = at_level(p, level[t->kind]);
+  return n;
+}
+
+static Ast *at_level(Parser *p, u32 min) {
+  if (parse_too_deep(p)) return ast_new(p, AST_name, parse_peek(p)->at);
+  p->depth++;
+  Ast *n = unary(p);
+  ast_grow(p, n);
+  while (!p->panic && level[parse_peek(p)->kind] > min) {
+    n = infix(p, n);
+    ast_grow(p, n);
+  }
+  if (!p->panic) p->depth--;
+  return n;
+}
+
+Ast *parse_expr(Parser *p) {
+  u32 depth = p->depth;
+  Ast *n = at_level(p, 0);
+  p->depth = depth;
+  return n;
+}

@@ -1,0 +1,152 @@
+/* types.c: types of values, before the run.
+ *
+ * They form a lattice: nothing, below it all kinds, above them `any`; an integer is below a float,
+ * arrays and tuples are ordered as their elements are. Tensors hold floats; of their shapes as much
+ * is known as was written down.
+ */
+#include "front/lang/lang.h"
+
+#include <string.h>
+
+const char *const kind_name[KD_COUNT] = {
+#define KIND(name, text) text,
+#include "front/lang/kinds.def"
+#undef KIND
+};
+
+const LangType type_any = {.kind = KD_any}, type_null = {.kind = KD_null},
+               type_int = {.kind = KD_int}, type_float = {.kind = KD_float},
+               type_bool = {.kind = KD_bool}, type_string = {.kind = KD_string},
+               type_none = {.kind = KD_none}, type_tensor_any = {.kind = KD_tensor},
+               type_object = {.kind = KD_object};
+
+static u32 depth(const LangType *t) {
+  u32 most = 0;
+  if (t->kind == KD_array && t->elem) return 1 + depth(t->elem);
+  for (u32 i = 0; t->kind == KD_tuple && i < t->n; i++) {
+    u32 d = depth(t->item[i]);
+    if (d > most) most = d;
+  }
+  return t->kind == KD_tuple ? most + 1 : 0;
+}
+
+const LangType *type_array(Arena *a, const LangType *elem) {
+  LangType *t = NEW(a, LangType);
+  t->kind = KD_array;
+  t->elem = depth(elem) >= TYPE_DEPTH ? &type_any : elem;
+  return t;
+}
+
+static bool same_shape(const LangType *x, const LangType *y) {
+  if (x->shaped != y->shaped || x->rank != y->rank) return false;
+  for (u32 i = 0; x->shaped && i < x->rank; i++) {
+    Str p = x->name ? x->name[i] : 0, q = y->name ? y->name[i] : 0;
+    if (x->dim[i] != y->dim[i] || p != q) return false;
+  }
+  return true;
+}
+
+bool type_same(const LangType *x, const LangType *y) {
+  if (x == y) return true;
+  if (x->kind != y->kind) return false;
+  if (x->kind == KD_tensor) return same_shape(x, y);
+  if (x->kind == KD_array) return type_same(x->elem, y->elem);
+  if (x->kind != KD_tuple && x->kind != KD_fn) return true;
+  if (x->n != y->n) return false;
+  for (u32 i = 0; i < x->n; i++)
+    if (!type_same(x->item[i], y->item[i])) return false;
+  return x->kind == KD_tuple || x->fn == y->fn;
+}
+
+static const LangType *join_tuples(Arena *a, const LangType *x, const LangType *y) {
+  LangType *t = NEW(a, LangType);
+  if (x->n != y->n) return &type_any;
+  t->kind = KD_tuple;
+  t->n = x->n;
+  t->item = NEWS(a, const LangType *, x->n + 1);
+  for (u32 i = 0; i < x->n; i++) t->item[i] = type_join(a, x->item[i], y->item[i]);
+  return t;
+}
+
+const LangType *type_join(Arena *a, const LangType *x, const LangType *y) {
+  if (x->kind == KD_none || type_same(x, y)) return y;
+  if (y->kind == KD_none) return x;
+  if ((x->kind == KD_int && y->kind == KD_float) || (x->kind == KD_float && y->kind == KD_int))
+    return &type_float;
+  if (x->kind != y->kind) return &type_any;
+  if (x->kind == KD_array) return type_array(a, type_join(a, x->elem, y->elem));
+  if (x->kind == KD_tuple && depth(x) < TYPE_DEPTH) return join_tuples(a, x, y);
+  return x->kind == KD_tensor ? &type_tensor_any : &type_any;
+}
+
+/* Numbers, in arrays in arrays. */
+static bool is_numeric(const LangType *t) {
+  while (t->kind == KD_array) t = t->elem;
+  return t->kind == KD_int || t->kind == KD_float || t->kind == KD_any || t->kind == KD_none;
+}
+
+static bool shape_fits(const LangType *x, const LangType *y) {
+  if (!x->shaped || !y->shaped) return true;
+  if (x->rank != y->rank) return false;
+  for (u32 i = 0; i < x->rank; i++)
+    if (x->dim[i] >= 0 && y->dim[i] >= 0 && x->dim[i] != y->dim[i]) return false;
+  return true;
+}
+
+bool type_fits(const LangType *x, const LangType *y) {
+  if (x->kind == KD_any || y->kind == KD_any || x->kind == KD_none || y->kind == KD_none)
+    return true;
+  if (x->kind == KD_int && y->kind == KD_float) return true;
+  if (x->kind == KD_array && y->kind == KD_tensor) return is_numeric(x);
+  if (x->kind != y->kind) return false;
+  if (x->kind == KD_array) return type_fits(x->elem, y->elem);
+  if (x->kind == KD_tensor) return shape_fits(x, y);
+  if (x->kind != KD_tuple && x->kind != KD_fn) return true;
+  if (x->n != y->n) return x->kind == KD_fn && (!x->fn || !y->fn) && x->n == UINT32_MAX;
+  for (u32 i = 0; i < x->n; i++)
+    if (!type_fits(x->item[i], y->item[i])) return false;
+  return true;
+}
+
+static void put(Ctx *c, const LangType *t, Text *out) {
+  switch (t->kind) {
+  case KD_array:
+    text_puts(out, "[");
+    put(c, t->elem, out);
+    text_puts(out, "]");
+    return;
+  case KD_tuple:
+  case KD_fn:
+    text_puts(out, t->kind == KD_fn ? "fn(" : "(");
+    for (u32 i = 0; i < t->n; i++) {
+      if (i) text_puts(out, ", ");
+      put(c, t->item[i], out);
+    }
+    text_puts(out, ")");
+    if (t->kind == KD_fn && t->elem && t->elem->kind != KD_fn && t->elem->kind != KD_none) {
+      text_puts(out, " -> ");
+      put(c, t->elem, out);
+    }
+    return;
+  case KD_tensor:
+    text_puts(out, "tensor");
+    for (u32 i = 0; t->shaped && i < t->rank; i++) {
+      text_puts(out, i ? ", " : "<float64, [");
+      if (t->name && t->name[i])
+        text_puts(out, str_text(c, t->name[i]));
+      else if (t->dim[i] >= 0)
+        text_fmt(out, "%lld", (long long)t->dim[i]);
+      else
+        text_puts(out, "?");
+    }
+    if (t->shaped) text_puts(out, t->rank ? "]>" : "<float64, []>");
+    return;
+  default: text_puts(out, kind_name[t->kind]);
+  }
+}
+
+const char *lang_type_text(Ctx *c, const LangType *t) {
+  Text out = text_new(&c->scratch);
+  put(c, t, &out);
+  return text_cstr(&out);
+}

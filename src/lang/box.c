@@ -1,0 +1,188 @@
+/* box.c: memory of values.
+ *
+ * Boxes are counted, and all of them are in one list: so what a failure leaves behind can be freed.
+ * Nothing a program does makes a box hold itself: functions take copies of variables along.
+ */
+#include "lang/own.h"
+#include "lang/tensor.h"
+
+#include <string.h>
+
+void *share_new(Eval *ev, LangKind kind, size_t bytes) {
+  Holder *b = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, bytes);
+  if (!b) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  memset(b, 0, bytes);
+  b->refs = 1;
+  b->kind = kind;
+  b->bytes = bytes;
+  b->next = ev->all;
+  if (ev->all) ev->all->prev = b;
+  ev->all = b;
+  return b;
+}
+
+static void share_free(Eval *ev, Holder *b) {
+  if (b->prev)
+    b->prev->next = b->next;
+  else
+    ev->all = b->next;
+  if (b->next) b->next->prev = b->prev;
+  ev->c->alloc.resize(ev->c->alloc.user, b, b->bytes, 0);
+}
+
+/* What it holds is let go. Lists in lists are as deep as programs make them, so those whose last
+ * share this was wait in a chain instead of on the stack. */
+static void unchain(Eval *ev, Worth *d, Holder **waiting) {
+  if (!worth_is_boxed(d)) return;
+  Holder *b = d->u.box;
+  d->kind = KD_none;
+  if (--b->refs) return;
+  if (b->prev)
+    b->prev->next = b->next;
+  else
+    ev->all = b->next;
+  if (b->next) b->next->prev = b->prev;
+  b->next = *waiting;
+  b->prev = NULL;
+  *waiting = b;
+}
+
+static void release(Eval *ev, Holder *b, Holder **waiting) {
+  if (b->kind == KD_array || b->kind == KD_tuple) {
+    BoxList *l = (BoxList *)b;
+    for (u64 i = 0; i < l->n; i++) unchain(ev, &l->at[i], waiting);
+  } else if (b->kind == KD_fn) {
+    BoxFn *f = (BoxFn *)b;
+    for (u32 i = 0; i < f->n; i++) unchain(ev, &f->with[i], waiting);
+  } else if (b->kind == KD_tensor) {
+    lazy_release(ev, (Lazy *)b);
+  } else if (b->kind == KD_object) {
+    thing_release(ev, (Thing *)b);
+  } else if (b->kind == KD_none) {
+    ident_release(ev, (Ident *)b);
+  }
+}
+
+void share_drop(Eval *ev, Holder *b) {
+  if (!b || --b->refs) return;
+  Holder *waiting = NULL;
+  release(ev, b, &waiting);
+  share_free(ev, b);
+  while (waiting) {
+    Holder *x = waiting;
+    waiting = x->next;
+    release(ev, x, &waiting);
+    ev->c->alloc.resize(ev->c->alloc.user, x, x->bytes, 0);
+  }
+}
+
+void share_drop_all(Eval *ev) {
+  while (ev->all) {
+    Holder *b = ev->all;
+    if (b->kind == KD_tensor) lazy_forget(ev, (Lazy *)b);
+    share_free(ev, b);
+  }
+}
+
+Worth worth_share(const Worth *d) {
+  if (worth_is_boxed(d)) d->u.box->refs++;
+  return *d;
+}
+
+void worth_drop(Eval *ev, Worth *d) {
+  if (worth_is_boxed(d)) share_drop(ev, d->u.box);
+  d->kind = KD_none;
+}
+
+Worth worth_int(i64 i) {
+  return (Worth){KD_int, {.i = i}};
+}
+
+Worth worth_float(double f) {
+  return (Worth){KD_float, {.f = f}};
+}
+
+Worth worth_bool(bool b) {
+  return (Worth){KD_bool, {.i = b}};
+}
+
+static void too_many(Eval *ev, u64 n) {
+  if (n > MOST_ELEMENTS)
+    ARG_BAD(ev, "a value of %llu elements: the limit is %llu", (unsigned long long)n,
+            (unsigned long long)MOST_ELEMENTS);
+}
+
+Worth worth_text(Eval *ev, const char *at, size_t n) {
+  too_many(ev, n);
+  BoxText *t = share_new(ev, KD_string, sizeof *t + n + 1);
+  t->n = n;
+  if (n) memcpy(t->at, at, n);
+  return (Worth){KD_string, {.text = t}};
+}
+
+Worth worth_list(Eval *ev, LangKind kind, u64 n) {
+  too_many(ev, n);
+  BoxList *l = share_new(ev, kind, sizeof *l + (size_t)n * sizeof *l->at);
+  l->n = n;
+  for (u64 i = 0; i < n; i++) l->at[i].kind = KD_null;
+  return (Worth){kind, {.list = l}};
+}
+
+BoxList *list_own(Eval *ev, Worth *d) {
+  BoxList *l = d->u.list;
+  if (l->box.refs == 1) return l;
+  Worth copy = worth_list(ev, d->kind, l->n);
+  for (u64 i = 0; i < l->n; i++) copy.u.list->at[i] = worth_share(&l->at[i]);
+  worth_drop(ev, d);
+  *d = copy;
+  return d->u.list;
+}
+
+static bool same_lists(Eval *ev, const BoxList *x, const BoxList *y) {
+  if (x == y) return true;
+  if (x->n != y->n) return false;
+  for (u64 i = 0; i < x->n; i++)
+    if (!worth_equal(ev, &x->at[i], &y->at[i])) return false;
+  return true;
+}
+
+bool worth_equal(Eval *ev, const Worth *x, const Worth *y) {
+  if (x->kind == KD_int && y->kind == KD_float) return (double)x->u.i == y->u.f;
+  if (x->kind == KD_float && y->kind == KD_int) return x->u.f == (double)y->u.i;
+  if (x->kind != y->kind) return false;
+  switch (x->kind) {
+  case KD_null: return true;
+  case KD_int:
+  case KD_bool: return x->u.i == y->u.i;
+  case KD_float: return x->u.f == y->u.f;
+  case KD_string:
+    return x->u.text->n == y->u.text->n && !memcmp(x->u.text->at, y->u.text->at, x->u.text->n);
+  case KD_array:
+  case KD_tuple: {
+    if (ev->depth > EVAL_DEPTH) eval_fail(ev, ev->at, "arrays are nested too deeply to compare");
+    ev->depth++;
+    bool same = same_lists(ev, x->u.list, y->u.list);
+    ev->depth--;
+    return same;
+  }
+  case KD_tensor: return lazy_equal(ev, x->u.lazy, y->u.lazy);
+  default: return false; /* functions and objects are equal to nothing */
+  }
+}
+
+bool worth_true(const Worth *d) {
+  switch (d->kind) {
+  case KD_none:
+  case KD_null: return false;
+  case KD_int:
+  case KD_bool: return d->u.i != 0;
+  case KD_float: return d->u.f != 0;
+  default: return true;
+  }
+}
+
+const char *worth_kind(const Worth *d) {
+  if (d->kind == KD_tensor && lazy_is_raw(d->u.lazy)) return "tensor";
+  if (d->kind == KD_object) return thing_kind(d->u.thing);
+  return kind_name[d->kind];
+}

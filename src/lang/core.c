@@ -1,0 +1,168 @@
+/* core.c: built-in functions of numbers, strings and arrays. */
+#include "lang/own.h"
+#include "lang/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+static void put(Eval *ev, const Text *t) {
+  if (ev->o->write && t->n) ev->o->write(ev->o->user, t->at, t->n);
+}
+
+void bi_print(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Mark mark = arena_mark(&ev->stack);
+  Text t = text_new(&ev->stack);
+  for (u32 i = 0; i < n; i++) { /* what is shown may compute: that comes first */
+    if (i) text_puts(&t, " ");
+    show_worth(ev, &arg[i], &t);
+  }
+  text_puts(&t, "\n");
+  put(ev, &t);
+  arena_rewind(&ev->stack, mark);
+  (void)out;
+}
+
+void bi_str(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Mark mark = arena_mark(&ev->stack);
+  Text t = text_new(&ev->stack);
+  show_worth(ev, &arg[0], &t);
+  *out = worth_text(ev, t.at, t.n);
+  arena_rewind(&ev->stack, mark);
+  (void)n;
+}
+
+void bi_len(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  switch (arg->kind) {
+  case KD_string: *out = worth_int((i64)arg->u.text->n); return;
+  case KD_array:
+  case KD_tuple: *out = worth_int((i64)arg->u.list->n); return;
+  case KD_tensor: *out = worth_int((i64)arg->u.lazy->n); return;
+  default: ARG_BAD(ev, "len() takes an array, a string or a tensor, got %s", worth_kind(arg));
+  }
+}
+
+void bi_range(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  i64 from = n > 1 ? arg_int(ev, &arg[0]) : 0, end = arg_int(ev, &arg[n > 1 ? 1 : 0]);
+  i64 step = n > 2 ? arg_int(ev, &arg[2]) : 1;
+  if (!step) ARG_BAD(ev, "range(): the step is 0");
+  u64 span = step > 0     ? (end > from ? (u64)end - (u64)from : 0)
+             : from > end ? (u64)from - (u64)end
+                          : 0;
+  u64 by = step > 0 ? (u64)step : 0 - (u64)step, count = span / by + (span % by != 0);
+  *out = worth_list(ev, KD_array, count);
+  for (u64 i = 0; i < count; i++) out->u.list->at[i] = worth_int((i64)((u64)from + i * (u64)step));
+}
+
+void bi_type(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const char *text = worth_kind(&arg[0]);
+  *out = worth_text(ev, text, strlen(text));
+  (void)n;
+}
+
+void bi_assert(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)out;
+  if (worth_true(&arg[0])) return;
+  Text t = text_new(&ev->c->keep);
+  if (n > 1) show_worth(ev, &arg[1], &t);
+  ARG_BAD(ev, "%s", n > 1 ? text_cstr(&t) : "the assertion does not hold");
+}
+
+/* ---- numbers, and tensors element by element ---- */
+
+static void of_one(Eval *ev, Worth *arg, TensorOp op, double (*fn)(double), Worth *out) {
+  if (arg->kind == KD_tensor) {
+    Lazy *t = arg->u.lazy;
+    *out = worth_lazy(lazy_make(ev, op, &t, 1, NULL, 0, t->dim, t->rank));
+    out->u.lazy->raw = t->raw;
+  } else {
+    *out = worth_float(fn(arg_number(ev, arg)));
+  }
+}
+
+void bi_abs(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg->kind == KD_int)
+    *out = worth_int(arg->u.i < 0 ? (i64)(0 - (u64)arg->u.i) : arg->u.i);
+  else
+    of_one(ev, arg, RC_DO_abs, fabs, out);
+}
+
+void bi_sqrt(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg->kind != KD_tensor && arg_number(ev, arg) < 0) ARG_BAD(ev, "sqrt() of a negative number");
+  of_one(ev, arg, RC_DO_sqrt, sqrt, out);
+}
+
+void bi_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg->kind != KD_tensor && !(arg_number(ev, arg) > 0))
+    ARG_BAD(ev, "log() of a number that is not above 0");
+  of_one(ev, arg, RC_DO_log, log, out);
+}
+
+void bi_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_one(ev, arg, RC_DO_exp, exp, out);
+  (void)n;
+}
+
+void bi_sin(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_one(ev, arg, RC_DO_sin, sin, out);
+  (void)n;
+}
+
+void bi_cos(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_one(ev, arg, RC_DO_cos, cos, out);
+  (void)n;
+}
+
+void bi_tan(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_one(ev, arg, RC_DO_tan, tan, out);
+  (void)n;
+}
+
+void bi_pow(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg[0].kind != KD_tensor && arg[1].kind != KD_tensor) {
+    *out = worth_float(pow(arg_number(ev, &arg[0]), arg_number(ev, &arg[1])));
+    return;
+  }
+  Lazy *p = arg[0].kind == KD_tensor ? lazy_share(arg[0].u.lazy)
+                                     : lazy_scalar(ev, arg_number(ev, &arg[0]));
+  Lazy *q = arg[1].kind == KD_tensor ? lazy_share(arg[1].u.lazy)
+                                     : lazy_scalar(ev, arg_number(ev, &arg[1]));
+  *out = worth_lazy(tensor_two(ev, RC_DO_pow, p, q, "pow()"));
+  lazy_drop(ev, p);
+  lazy_drop(ev, q);
+}
+
+/* Of a tensor its largest or smallest element, of two numbers the one; of two tensors, element by
+ * element. */
+static void pick(Eval *ev, Worth *arg, u32 n, bool largest, Worth *out) {
+  if (n == 1) {
+    Lazy *t = arg_tensor(ev, arg);
+    const double *x = lazy_data(ev, t);
+    if (!t->n) ARG_BAD(ev, "%s() of an empty tensor", builtin_name(ev));
+    double best = x[0];
+    for (u64 i = 1; i < t->n; i++)
+      if (largest ? x[i] > best : x[i] < best) best = x[i];
+    *out = worth_float(best);
+  } else if (arg[0].kind == KD_tensor && arg[1].kind == KD_tensor) {
+    *out = worth_lazy(tensor_two(ev, largest ? RC_DO_max : RC_DO_min, arg[0].u.lazy, arg[1].u.lazy,
+                                 builtin_name(ev)));
+  } else if (arg[0].kind == KD_int && arg[1].kind == KD_int) {
+    bool first = largest ? arg[0].u.i >= arg[1].u.i : arg[0].u.i <= arg[1].u.i;
+    *out = worth_int(arg[first ? 0 : 1].u.i);
+  } else {
+    double x = arg_number(ev, &arg[0]), y = arg_number(ev, &arg[1]);
+    *out = worth_float(largest ? fmax(x, y) : fmin(x, y));
+  }
+}
+
+void bi_min(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  pick(ev, arg, n, false, out);
+}
+
+void bi_max(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  pick(ev, arg, n, true, out);
+}

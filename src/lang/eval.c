@@ -1,0 +1,325 @@
+/* eval.c: statements and plain expressions, by a walk over the tree.
+ *
+ * In: a checked tree. Out: what the program prints. Each node gives a value; break, continue and
+ * return are noted in `flow`, and whoever runs statements looks there after each. How deep nodes
+ * may be inside each other, calls included, is bounded, so that no program exhausts the stack.
+ */
+#include "lang/own.h"
+
+#include <math.h>
+#include <string.h>
+
+_Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
+  Text t = text_new(&ev->c->keep);
+  va_list args;
+  va_start(args, fmt);
+  text_vfmt(&t, fmt, args);
+  va_end(args);
+  const char *what = text_cstr(&t);
+  fail(ev->c, ERR_input, LOC_NONE, "%s", at ? script_place(ev->s, at->at, what, NULL) : what);
+}
+
+static const Worth null = {.kind = KD_null};
+
+/* ---- variables ---- */
+
+static Worth *place_of(Eval *ev, const VarPlace *p) {
+  Locals *l = p->kind == PL_global ? ev->global : ev->local;
+  return p->slot < l->n ? &l->at[p->slot] : NULL;
+}
+
+Worth *eval_variable(Eval *ev, const Ast *name) {
+  for (u32 i = 0; i < name->nplace; i++) {
+    if (name->place[i].kind == PL_self) return NULL;
+    Worth *d = place_of(ev, &name->place[i]);
+    if (d && d->kind != KD_none) return d;
+  }
+  return NULL;
+}
+
+static Worth eval_name(Eval *ev, const Ast *n) {
+  for (u32 i = 0; i < n->nplace; i++) {
+    if (n->place[i].kind == PL_self) {
+      ev->local->self->box.refs++;
+      return (Worth){KD_fn, {.fn = ev->local->self}};
+    }
+    Worth *d = place_of(ev, &n->place[i]);
+    if (d && d->kind != KD_none) return worth_share(d);
+  }
+  eval_fail(ev, n, "Undefined variable: %s", str_text(ev->c, n->name));
+}
+
+/* Takes v. */
+static Worth define(Eval *ev, u32 slot, Worth v) {
+  Worth old = ev->local->at[slot];
+  ev->local->at[slot] = v;
+  worth_drop(ev, &old);
+  return worth_share(&v);
+}
+
+/* ---- assignment ---- */
+
+static i64 element(Eval *ev, const Ast *at, const Worth *i, u64 n) {
+  if (i->kind != KD_int && i->kind != KD_float)
+    eval_fail(ev, at, "Index must be an integer or range, got %s", worth_kind(i));
+  double f = i->kind == KD_int ? 0 : trunc(i->u.f);
+  i64 k = i->kind == KD_int ? i->u.i : fabs(f) < 9e18 ? (i64)f : -1;
+  if (k < 0 || (u64)k >= n)
+    eval_fail(ev, at, "Index %lld out of bounds (len=%llu)", (long long)k, (unsigned long long)n);
+  return k;
+}
+
+enum { INDICES = 64 };
+
+/* name[i][j].. = v; indices are evaluated from the left, behind v. */
+static void assign_element(Eval *ev, const Ast *n, Worth v) {
+  const Ast *at[INDICES], *base = n->a;
+  Worth index[INDICES];
+  u32 depth = 0;
+  for (; base->kind == AST_index; base = base->a) {
+    if (depth == INDICES) eval_fail(ev, n, "more than %d indices", INDICES);
+    at[depth++] = base;
+  }
+  for (u32 i = depth; i-- > 0;) index[i] = eval_node(ev, at[i]->b);
+  Worth *to = eval_variable(ev, base);
+  if (!to)
+    eval_fail(ev, base, "Cannot assign to undefined variable: %s", str_text(ev->c, base->name));
+  for (u32 i = depth; i-- > 0;) {
+    if (to->kind != KD_array) eval_fail(ev, at[i], "Cannot index into %s", worth_kind(to));
+    BoxList *l = list_own(ev, to);
+    to = &l->at[element(ev, at[i]->b, &index[i], l->n)];
+  }
+  Worth old = *to;
+  *to = v;
+  worth_drop(ev, &old);
+}
+
+static Worth eval_set(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->b);
+  if (ev->flow != FLOW_next) return v;
+  if (n->a->kind == AST_index) {
+    assign_element(ev, n, worth_share(&v));
+    return v;
+  }
+  if (n->a->kind != AST_name) eval_fail(ev, n->a, "Invalid assignment target");
+  Worth *to = eval_variable(ev, n->a);
+  if (!to)
+    eval_fail(ev, n->a, "Cannot assign to undefined variable: %s", str_text(ev->c, n->a->name));
+  Worth old = *to;
+  *to = worth_share(&v);
+  worth_drop(ev, &old);
+  return v;
+}
+
+/* ---- blocks and control ---- */
+
+void eval_hoist(Eval *ev, const Ast *block) {
+  for (u32 i = 0; i < block->nkid; i++) {
+    Ast *n = block->kid[i];
+    if (n->kind != AST_fn || !n->name || ev->local->at[n->slot].kind != KD_none) continue;
+    Worth f = define(ev, n->slot, eval_closure(ev, n));
+    worth_drop(ev, &f);
+  }
+}
+
+Worth eval_block(Eval *ev, const Ast *n) {
+  Worth v = null;
+  for (u32 i = 0; i < n->nkid && ev->flow == FLOW_next; i++) {
+    worth_drop(ev, &v);
+    v = eval_node(ev, n->kid[i]);
+  }
+  return v;
+}
+
+static bool holds(Eval *ev, Ast *n) {
+  Worth c = eval_node(ev, n);
+  bool yes = worth_true(&c);
+  worth_drop(ev, &c);
+  return yes;
+}
+
+static Worth eval_if(Eval *ev, const Ast *n) {
+  if (holds(ev, n->a)) return eval_block(ev, n->b);
+  if (!n->c) return null;
+  return n->c->kind == AST_if ? eval_node(ev, n->c) : eval_block(ev, n->c);
+}
+
+/* After a turn of a loop: does it go on? */
+static bool goes_on(Eval *ev) {
+  if (ev->flow == FLOW_return) return false;
+  bool end = ev->flow == FLOW_break;
+  ev->flow = FLOW_next;
+  return !end;
+}
+
+static Worth eval_while(Eval *ev, const Ast *n) {
+  Worth v = null;
+  while (holds(ev, n->a)) {
+    worth_drop(ev, &v);
+    v = eval_block(ev, n->b);
+    if (!goes_on(ev)) break;
+  }
+  return v;
+}
+
+static void forget(Eval *ev, const Ast *scope) {
+  for (u32 i = 0; i < scope->nslot; i++) worth_drop(ev, &ev->local->at[scope->slot + i]);
+}
+
+/* One turn with the variable at v, which is taken; *last is the value of the loop. */
+static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
+  Worth x = define(ev, n->slot, v);
+  worth_drop(ev, &x);
+  worth_drop(ev, last);
+  *last = eval_block(ev, n->b);
+  return goes_on(ev);
+}
+
+static Worth eval_for(Eval *ev, const Ast *n) {
+  Worth last = null;
+  bool on = true;
+  if (n->a->kind == AST_range && !n->a->to) { /* never stored */
+    i64 from, end;
+    eval_bounds(ev, n->a, &from, &end);
+    forget(ev, n);
+    for (i64 i = from; on && i < end; i++) on = turn(ev, n, worth_int(i), &last);
+  } else {
+    Worth over = eval_node(ev, n->a);
+    if (ev->flow != FLOW_next) return over;
+    if (over.kind != KD_array)
+      eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
+    forget(ev, n);
+    for (u64 i = 0; on && i < over.u.list->n; i++)
+      on = turn(ev, n, worth_share(&over.u.list->at[i]), &last);
+    worth_drop(ev, &over);
+  }
+  forget(ev, n);
+  return last;
+}
+
+static Worth eval_return(Eval *ev, const Ast *n) {
+  Worth v = n->a ? eval_node(ev, n->a) : null;
+  if (ev->flow != FLOW_next) return v;
+  ev->result = v;
+  ev->flow = FLOW_return;
+  return null;
+}
+
+/* ---- expressions ---- */
+
+static Worth eval_list(Eval *ev, const Ast *n) {
+  Worth l = worth_list(ev, n->kind == AST_array ? KD_array : KD_tuple, n->nkid);
+  for (u32 i = 0; i < n->nkid; i++) l.u.list->at[i] = eval_node(ev, n->kid[i]);
+  return l;
+}
+
+static Worth eval_repeat(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a), times = eval_node(ev, n->b);
+  if (ev->flow != FLOW_next) return v;
+  ev->at = n;
+  double k = arg_number(ev, &times);
+  if (k >= 0x1p62) k = 0x1p62; /* too many, which is told below */
+  Worth l = worth_list(ev, KD_array, k > 0 ? (u64)k : 0);
+  for (u64 i = 0; i < l.u.list->n; i++) l.u.list->at[i] = worth_share(&v);
+  worth_drop(ev, &v);
+  return l;
+}
+
+static bool fits(Eval *ev, const Ast *pattern, const Worth *v) {
+  if (!pattern || pattern->kind == AST_name) return true;
+  switch (pattern->kind) {
+  case AST_int: return v->kind == KD_int && v->u.i == pattern->i;
+  case AST_float: return v->kind == KD_float && fabs(v->u.f - pattern->f) < 0x1p-52;
+  case AST_bool: return v->kind == KD_bool && v->u.i == pattern->i;
+  default:
+    return v->kind == KD_string && v->u.text->n == str_len(ev->c, pattern->name) &&
+           !memcmp(v->u.text->at, str_text(ev->c, pattern->name), v->u.text->n);
+  }
+}
+
+static Worth eval_match(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a);
+  if (ev->flow != FLOW_next) return v;
+  for (u32 i = 0; i < n->nkid; i++) {
+    const Ast *arm = n->kid[i];
+    if (!fits(ev, arm->a, &v)) continue;
+    forget(ev, arm);
+    if (arm->a && arm->a->kind == AST_name) {
+      Worth x = define(ev, arm->a->slot, v);
+      worth_drop(ev, &x);
+    } else {
+      worth_drop(ev, &v);
+    }
+    Worth r = arm->b->kind == AST_block ? eval_block(ev, arm->b) : eval_node(ev, arm->b);
+    forget(ev, arm);
+    return r;
+  }
+  eval_fail(ev, n, "Non-exhaustive match: value %s didn't match any pattern", worth_kind(&v));
+}
+
+static Worth eval_item(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a);
+  if (ev->flow != FLOW_next) return v;
+  if (v.kind != KD_tuple && v.kind != KD_array)
+    eval_fail(ev, n, "Cannot index type %s with tuple index syntax", worth_kind(&v));
+  if (n->i < 0 || (u64)n->i >= v.u.list->n)
+    eval_fail(ev, n, "Tuple index out of bounds: index %lld on tuple of length %llu",
+              (long long)n->i, (unsigned long long)v.u.list->n);
+  Worth x = worth_share(&v.u.list->at[n->i]);
+  worth_drop(ev, &v);
+  return x;
+}
+
+static Worth eval_two(Eval *ev, const Ast *n) {
+  if (n->op == TOK_and || n->op == TOK_or) {
+    bool first = holds(ev, n->a);
+    if (first == (n->op == TOK_or)) return worth_bool(first);
+    return worth_bool(holds(ev, n->b));
+  }
+  Worth x = eval_node(ev, n->a), y = eval_node(ev, n->b);
+  Worth r = ev->flow == FLOW_next ? eval_binary(ev, n, &x, &y) : null;
+  worth_drop(ev, &x);
+  worth_drop(ev, &y);
+  return r;
+}
+
+static Worth plain(Eval *ev, Ast *n) {
+  switch (n->kind) {
+  case AST_int: return worth_int(n->i);
+  case AST_float: return worth_float(n->f);
+  case AST_bool: return worth_bool(n->i);
+  case AST_string: return worth_text(ev, str_text(ev->c, n->name), str_len(ev->c, n->name));
+  case AST_name: return eval_name(ev, n);
+  case AST_array:
+  case AST_tuple: return eval_list(ev, n);
+  case AST_repeat: return eval_repeat(ev, n);
+  case AST_range: return eval_range(ev, n);
+  case AST_unary: return eval_unary(ev, n);
+  case AST_binary: return eval_two(ev, n);
+  case AST_cast: return eval_cast(ev, n);
+  case AST_index: return eval_index(ev, n);
+  case AST_item: return eval_item(ev, n);
+  case AST_match: return eval_match(ev, n);
+  case AST_call: return eval_call(ev, n);
+  case AST_named: return eval_node(ev, n->a);
+  case AST_let: return define(ev, n->slot, eval_node(ev, n->a));
+  case AST_set: return eval_set(ev, n);
+  case AST_if: return eval_if(ev, n);
+  case AST_while: return eval_while(ev, n);
+  case AST_for: return eval_for(ev, n);
+  case AST_return: return eval_return(ev, n);
+  case AST_block: return eval_block(ev, n);
+  case AST_break: ev->flow = FLOW_break; return null;
+  case AST_continue: ev->flow = FLOW_continue; return null;
+  case AST_fn: return n->name ? define(ev, n->slot, eval_closure(ev, n)) : eval_closure(ev, n);
+  default: eval_fail(ev, n, "this is not supported yet");
+  }
+}
+
+Worth eval_node(Eval *ev, Ast *n) {
+  if (++ev->depth > EVAL_DEPTH) eval_fail(ev, n, "calls are nested too deeply");
+  Worth d = plain(ev, n);
+  ev->depth--;
+  if (n->to && ev->flow == FLOW_next) eval_becomes(ev, n, &d, n->to);
+  return d;
+}

@@ -1,0 +1,191 @@
+/* eval_call.c: calls of functions and built-ins.
+ *
+ * A function has variables of its own: parameters, what it took along when it was defined, and what
+ * it defines. They lie in an arena that is taken back when it returns.
+ */
+#include "lang/own.h"
+#include "lang/tensor.h"
+#include "lang/thing.h"
+
+#include <math.h>
+#include <string.h>
+
+BuiltinFn *const builtin_fn[] = {
+#define BI(name, sig, args) bi_##name,
+#include "front/lang/builtins.def"
+#undef BI
+};
+
+enum { MOST_ARGS = 1 << 16 };
+
+Worth eval_closure(Eval *ev, Ast *n) {
+  LangFn *f = n->fn;
+  BoxFn *b = share_new(ev, KD_fn, sizeof *b + f->capture.n * sizeof *b->with);
+  b->fn = f;
+  b->n = f->capture.n;
+  for (u32 i = 0; i < b->n; i++) {
+    const Capture *c = &f->capture.at[i];
+    const Ast name = {.kind = AST_name, .place = c->from, .nplace = c->nfrom};
+    const Worth *d = eval_variable(ev, &name);
+    if (d) b->with[i] = worth_share(d);
+    if (!d && c->nfrom && c->from[0].kind == PL_self && ev->local->self) {
+      b->with[i] = (Worth){KD_fn, {.fn = ev->local->self}};
+      ev->local->self->box.refs++;
+    }
+  }
+  return (Worth){KD_fn, {.fn = b}};
+}
+
+static void fill(Eval *ev, Locals *l, BoxFn *f, const Worth *arg, u32 n) {
+  for (u32 i = 0; i < n; i++) l->at[f->fn->ast->kid[i]->slot] = arg[i];
+  for (u32 i = 0; i < f->n; i++)
+    if (f->with[i].kind != KD_none) l->at[f->fn->capture.at[i].slot] = worth_share(&f->with[i]);
+  l->self = f;
+  (void)ev;
+}
+
+/* Parameters with shapes: what their symbols stand for is the same in the whole call. */
+static void check_sizes(Eval *ev, const Ast *at, BoxFn *f, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    const LangType *t = f->fn->self.item[i];
+    if (t->kind == KD_any) continue;
+    eval_becomes(ev, at->kind == AST_call && i < at->nkid ? at->kid[i] : at,
+                 &ev->local->at[f->fn->ast->kid[i]->slot], t);
+  }
+}
+
+Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
+  LangFn *fn = f->fn;
+  if (n != fn->ast->nkid)
+    eval_fail(ev, at, "Wrong number of arguments: expected %u, got %u", fn->ast->nkid, n);
+  Mark mark = arena_mark(&ev->stack);
+  Locals *l = arena_alloc(&ev->stack, sizeof *l + fn->nslot * sizeof *l->at);
+  l->outer = ev->local;
+  l->n = fn->nslot;
+  fill(ev, l, f, arg, n);
+  ev->local = l;
+  check_sizes(ev, at, f, n);
+  Worth v = eval_block(ev, fn->ast->a);
+  if (ev->flow == FLOW_return) {
+    worth_drop(ev, &v);
+    v = ev->result;
+    ev->result.kind = KD_none;
+  }
+  ev->flow = FLOW_next;
+  for (u32 i = 0; i < l->n; i++) worth_drop(ev, &l->at[i]);
+  ev->local = l->outer;
+  arena_rewind(&ev->stack, mark);
+  if (fn->result->kind == KD_float && v.kind == KD_int) v = worth_float((double)v.u.i);
+  return v;
+}
+
+/* ---- arguments ---- */
+
+const char *builtin_name(const Eval *ev) {
+  const Ast *n = ev->at;
+  return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
+}
+
+double arg_number(Eval *ev, const Worth *d) {
+  if (d->kind == KD_int) return (double)d->u.i;
+  if (d->kind == KD_float) return d->u.f;
+  if (d->kind == KD_tensor && d->u.lazy->n == 1) return lazy_data(ev, d->u.lazy)[0];
+  ARG_BAD(ev, "%s() takes a number here, got %s", builtin_name(ev), worth_kind(d));
+}
+
+i64 arg_int(Eval *ev, const Worth *d) {
+  if (d->kind == KD_int) return d->u.i;
+  if (d->kind == KD_float && d->u.f == trunc(d->u.f) && fabs(d->u.f) < 0x1p62) return (i64)d->u.f;
+  ARG_BAD(ev, "%s() takes an integer here, got %s", builtin_name(ev), worth_kind(d));
+}
+
+BoxList *arg_array(Eval *ev, const Worth *d) {
+  if (d->kind == KD_array) return d->u.list;
+  ARG_BAD(ev, "%s() takes an array here, got %s", builtin_name(ev), worth_kind(d));
+}
+
+/* ---- calls ---- */
+
+/* push and pop change the variable that they are given. */
+static Worth change(Eval *ev, Ast *n) {
+  const char *name = builtin_info[n->builtin - 1].name;
+  bool pushes = !strcmp(name, "push");
+  Worth v = pushes ? eval_node(ev, n->kid[1]) : (Worth){.kind = KD_null};
+  Worth *to = n->kid[0]->kind == AST_name ? eval_variable(ev, n->kid[0]) : NULL, own;
+  if (!to) {
+    own = eval_node(ev, n->kid[0]);
+    to = &own;
+  }
+  ev->at = n;
+  BoxList *l = arg_array(ev, to);
+  if (!pushes && !l->n) eval_fail(ev, n, "pop() of an empty array");
+  Worth d = worth_list(ev, KD_array, l->n + (pushes ? 1 : 0) - (pushes ? 0 : 1));
+  for (u64 i = 0; i < l->n && i < d.u.list->n; i++) d.u.list->at[i] = worth_share(&l->at[i]);
+  if (pushes)
+    d.u.list->at[l->n] = v;
+  else
+    v = worth_share(&l->at[l->n - 1]);
+  worth_drop(ev, to);
+  if (to == &own) return pushes ? d : (worth_drop(ev, &d), v);
+  *to = d;
+  return pushes ? worth_share(to) : v;
+}
+
+void bi_push(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)arg, (void)n, (void)out;
+  ARG_BAD(ev, "push() has no variable"); /* change() is called instead */
+}
+
+void bi_pop(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_push(ev, arg, n, out);
+}
+
+static Worth eval_method(Eval *ev, Ast *n, Worth *arg) {
+  Worth on = eval_node(ev, n->a->a);
+  Worth r = thing_method(ev, n, &on, str_text(ev->c, n->a->name), arg, n->nkid);
+  worth_drop(ev, &on);
+  return r;
+}
+
+static Worth apply(Eval *ev, Ast *n, Worth *arg) {
+  Worth out = {.kind = KD_null};
+  if (n->builtin) {
+    ev->at = n;
+    builtin_fn[n->builtin - 1](ev, arg, n->nkid, &out);
+    ev->at = n;
+  } else if (n->a->kind == AST_member) {
+    out = eval_method(ev, n, arg);
+  } else {
+    Worth f = eval_node(ev, n->a);
+    if (f.kind == KD_fn) {
+      out = call_fn(ev, n, f.u.fn, arg, n->nkid);
+      for (u32 i = 0; i < n->nkid; i++) arg[i].kind = KD_none; /* they were taken */
+    } else if (f.kind == KD_object) {
+      out = thing_call(ev, n, f.u.thing, arg, n->nkid);
+    } else {
+      eval_fail(ev, n, "Cannot call non-function value: %s", worth_kind(&f));
+    }
+    worth_drop(ev, &f);
+  }
+  return out;
+}
+
+static bool is_change(const Ast *n) {
+  if (!n->builtin) return false;
+  const char *name = builtin_info[n->builtin - 1].name;
+  return !strcmp(name, "push") || !strcmp(name, "pop");
+}
+
+Worth eval_call(Eval *ev, Ast *n) {
+  enum { FEW = 8 };
+  Worth few[FEW], *arg = few;
+  if (is_change(n)) return change(ev, n);
+  Mark mark = arena_mark(&ev->stack);
+  if (n->nkid > FEW) arg = arena_array(&ev->stack, n->nkid, sizeof *arg);
+  for (u32 i = 0; i < n->nkid; i++) arg[i] = eval_node(ev, n->kid[i]);
+  Worth out = {.kind = KD_null};
+  if (ev->flow == FLOW_next) out = apply(ev, n, arg);
+  for (u32 i = 0; i < n->nkid; i++) worth_drop(ev, &arg[i]);
+  arena_rewind(&ev->stack, mark);
+  return out;
+}

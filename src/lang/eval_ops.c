@@ -1,0 +1,289 @@
+/* eval_ops.c: operators, casts, indices, and what a value becomes where a type is wanted.
+ *
+ * Integers have 64 bits and wrap; a float on either side makes floats of both; no divisor may be
+ * zero.
+ */
+#include "lang/own.h"
+#include "lang/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- arithmetic ---- */
+
+static const char *verb(Tok op) {
+  switch (op) {
+  case TOK_add: return "add";
+  case TOK_sub: return "subtract";
+  case TOK_mul:
+  case TOK_at: return "multiply";
+  case TOK_div: return "divide";
+  case TOK_mod: return "modulo";
+  default: return "compare";
+  }
+}
+
+static _Noreturn void cannot(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
+  eval_fail(ev, n, "Cannot %s %s and %s", verb(n->op), worth_kind(x), worth_kind(y));
+}
+
+static Worth of_ints(Eval *ev, const Ast *n, i64 x, i64 y) {
+  switch (n->op) {
+  case TOK_add: return worth_int((i64)((u64)x + (u64)y));
+  case TOK_sub: return worth_int((i64)((u64)x - (u64)y));
+  case TOK_mul: return worth_int((i64)((u64)x * (u64)y));
+  case TOK_lt: return worth_bool(x < y);
+  case TOK_le: return worth_bool(x <= y);
+  case TOK_gt: return worth_bool(x > y);
+  case TOK_ge: return worth_bool(x >= y);
+  default: break;
+  }
+  if (!y) eval_fail(ev, n, n->op == TOK_mod ? "Modulo by zero" : "Division by zero");
+  if (y == -1) return worth_int(n->op == TOK_mod ? 0 : (i64)(0 - (u64)x)); /* no trap */
+  return worth_int(n->op == TOK_mod ? x % y : x / y);
+}
+
+static Worth of_floats(Eval *ev, const Ast *n, double x, double y) {
+  switch (n->op) {
+  case TOK_add: return worth_float(x + y);
+  case TOK_sub: return worth_float(x - y);
+  case TOK_mul: return worth_float(x * y);
+  case TOK_lt: return worth_bool(x < y);
+  case TOK_le: return worth_bool(x <= y);
+  case TOK_gt: return worth_bool(x > y);
+  case TOK_ge: return worth_bool(x >= y);
+  default: break;
+  }
+  if (y == 0) eval_fail(ev, n, "Division by zero");
+  return worth_float(x / y);
+}
+
+static Worth joined(Eval *ev, const Worth *x, const Worth *y) {
+  if (x->kind == KD_string) {
+    u64 n = x->u.text->n;
+    if (n + y->u.text->n > MOST_ELEMENTS) ARG_BAD(ev, "the string becomes too long");
+    BoxText *t = share_new(ev, KD_string, sizeof *t + n + y->u.text->n + 1);
+    t->n = n + y->u.text->n;
+    memcpy(t->at, x->u.text->at, n);
+    memcpy(t->at + n, y->u.text->at, y->u.text->n);
+    return (Worth){KD_string, {.text = t}};
+  }
+  u64 n = x->u.list->n, more = y->u.list->n;
+  Worth d = worth_list(ev, KD_array, n + more);
+  for (u64 i = 0; i < n; i++) d.u.list->at[i] = worth_share(&x->u.list->at[i]);
+  for (u64 i = 0; i < more; i++) d.u.list->at[n + i] = worth_share(&y->u.list->at[i]);
+  return d;
+}
+
+static bool is_number(const Worth *d) {
+  return d->kind == KD_int || d->kind == KD_float;
+}
+
+Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
+  ev->at = n;
+  if (n->op == TOK_eq || n->op == TOK_ne)
+    return worth_bool(worth_equal(ev, x, y) == (n->op == TOK_eq));
+  if (n->op != TOK_mod && (x->kind == KD_tensor || y->kind == KD_tensor) &&
+      (x->kind == KD_tensor || is_number(x)) && (y->kind == KD_tensor || is_number(y)))
+    return tensor_binary(ev, n, n->op, x, y);
+  if (n->op == TOK_at) cannot(ev, n, x, y);
+  if (x->kind == KD_int && y->kind == KD_int) return of_ints(ev, n, x->u.i, y->u.i);
+  if (is_number(x) && is_number(y) && n->op != TOK_mod)
+    return of_floats(ev, n, x->kind == KD_int ? (double)x->u.i : x->u.f,
+                     y->kind == KD_int ? (double)y->u.i : y->u.f);
+  bool joins =
+      n->op == TOK_add && x->kind == y->kind && (x->kind == KD_string || x->kind == KD_array);
+  if (!joins) cannot(ev, n, x, y);
+  return joined(ev, x, y);
+}
+
+Worth eval_unary(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a), r = v;
+  if (ev->flow != FLOW_next) return v;
+  if (n->op == TOK_not) {
+    r = worth_bool(!worth_true(&v));
+  } else if (v.kind == KD_int) {
+    r = worth_int((i64)(0 - (u64)v.u.i));
+  } else if (v.kind == KD_float) {
+    r = worth_float(-v.u.f);
+  } else if (v.kind == KD_tensor) {
+    ev->at = n;
+    r = tensor_negate(ev, v.u.lazy);
+  } else {
+    eval_fail(ev, n, "Cannot negate %s", worth_kind(&v));
+  }
+  worth_drop(ev, &v);
+  return r;
+}
+
+/* ---- casts ---- */
+
+static i64 truncated(double x) {
+  if (isnan(x)) return 0;
+  if (x >= 0x1p63) return INT64_MAX;
+  if (x < -0x1p63) return INT64_MIN;
+  return (i64)x;
+}
+
+Worth eval_cast(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a);
+  char to = *str_text(ev->c, n->name);
+  if (ev->flow != FLOW_next) return v;
+  if (v.kind == KD_tensor && v.u.lazy->n == 1) {
+    double x = lazy_data(ev, v.u.lazy)[0];
+    worth_drop(ev, &v);
+    v = worth_float(x);
+  }
+  if (!is_number(&v) && v.kind != KD_bool)
+    eval_fail(ev, n, "Cannot cast %s to %s", worth_kind(&v), str_text(ev->c, n->name));
+  double x = v.kind == KD_float ? v.u.f : (double)v.u.i;
+  if (to == 'b') return worth_bool(x != 0);
+  if (to == 'f') return worth_float(x);
+  return v.kind == KD_float ? worth_int(truncated(x)) : worth_int(v.u.i);
+}
+
+/* ---- ranges and indices ---- */
+
+static i64 bound(Eval *ev, Ast *n) {
+  Worth d = eval_node(ev, n);
+  if (ev->flow != FLOW_next) return 0;
+  if (d.kind == KD_float) return truncated(d.u.f);
+  if (d.kind != KD_int)
+    eval_fail(ev, n, "a range goes from number to number, got %s", worth_kind(&d));
+  return d.u.i;
+}
+
+void eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end) {
+  *from = bound(ev, range->a);
+  *end = bound(ev, range->b);
+  if (range->op != TOK_upto) return;
+  if (*end == INT64_MAX) eval_fail(ev, range, "the range is too long");
+  *end += 1;
+}
+
+Worth eval_range(Eval *ev, const Ast *n) {
+  i64 from, end;
+  eval_bounds(ev, n, &from, &end);
+  ev->at = n;
+  u64 count = end > from ? (u64)end - (u64)from : 0;
+  Worth d = worth_list(ev, KD_array, count);
+  for (u64 i = 0; i < count; i++) d.u.list->at[i] = worth_int(from + (i64)i);
+  return d;
+}
+
+/* From the first to the last element of the index, clipped. */
+static Worth slice(Eval *ev, const Ast *n, const BoxList *l, const BoxList *index) {
+  i64 from = 0, to = 0;
+  if (index->n) {
+    const Worth *a = &index->at[0], *b = &index->at[index->n - 1];
+    if (a->kind != KD_int || b->kind != KD_int)
+      eval_fail(ev, n->b, "Index must be an integer or range, got an array of %s", worth_kind(a));
+    from = a->u.i < 0 ? a->u.i + (i64)l->n : a->u.i;
+    to = b->u.i < 0 ? b->u.i + (i64)l->n : b->u.i;
+    to = to < (i64)l->n ? to + 1 : (i64)l->n;
+    from = from < 0 ? 0 : from;
+  }
+  u64 count = to > from ? (u64)(to - from) : 0;
+  Worth d = worth_list(ev, KD_array, count);
+  for (u64 i = 0; i < count; i++) d.u.list->at[i] = worth_share(&l->at[from + (i64)i]);
+  return d;
+}
+
+static Worth at_index(Eval *ev, const Ast *n, const Worth *v, const Worth *i) {
+  if (v->kind == KD_tensor) return tensor_index(ev, n, v->u.lazy, i);
+  if (v->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(v));
+  if (i->kind == KD_array) return slice(ev, n, v->u.list, i->u.list);
+  if (i->kind != KD_int)
+    eval_fail(ev, n->b, "Index must be an integer or range, got %s", worth_kind(i));
+  i64 k = i->u.i < 0 ? i->u.i + (i64)v->u.list->n : i->u.i;
+  if (k < 0 || (u64)k >= v->u.list->n)
+    eval_fail(ev, n->b, "Index out of bounds: %lld", (long long)i->u.i);
+  return worth_share(&v->u.list->at[k]);
+}
+
+Worth eval_index(Eval *ev, const Ast *n) {
+  Worth i, r, *name = n->a->kind == AST_name && !n->a->to ? eval_variable(ev, n->a) : NULL;
+  Worth v = name ? (Worth){.kind = KD_null} : eval_node(ev, n->a);
+  i = eval_node(ev, n->b);
+  if (ev->flow != FLOW_next) return v;
+  if (name) name = eval_variable(ev, n->a); /* the index may have defined it anew */
+  ev->at = n;
+  r = at_index(ev, n, name ? name : &v, &i);
+  worth_drop(ev, &v);
+  worth_drop(ev, &i);
+  return r;
+}
+
+/* ---- what a type wants ---- */
+
+static _Noreturn void unfit(Eval *ev, const Ast *n, const Worth *d, const LangType *to) {
+  eval_fail(ev, n, "expected %s, found %s", lang_type_text(ev->c, to), worth_kind(d));
+}
+
+static void check_size(Eval *ev, const Ast *n, const Lazy *t, u32 i, const LangType *to) {
+  Str name = to->name ? to->name[i] : 0;
+  i64 want = to->dim[i];
+  Locals *l = ev->local;
+  for (u32 k = 0; name && k < l->nsize; k++)
+    if (l->size[k].name == name) want = l->size[k].n;
+  if (want < 0 && name) {
+    if (l->nsize == SYMBOLS)
+      eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
+    l->size[l->nsize++] = (SymbolSize){name, t->dim[i]};
+  }
+  if (want >= 0 && want != t->dim[i])
+    eval_fail(ev, n, "the shape is %s, expected %s where %s is %lld",
+              dims_text(ev, t->dim, t->rank), lang_type_text(ev->c, to),
+              name ? str_text(ev->c, name) : "the extent", (long long)want);
+}
+
+static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+  if (d->kind == KD_array) {
+    ev->at = n;
+    Worth t = worth_lazy(lazy_of_array(ev, d));
+    worth_drop(ev, d);
+    *d = t;
+  }
+  if (d->kind != KD_tensor) unfit(ev, n, d, to);
+  const Lazy *t = d->u.lazy;
+  if (to->shaped && t->rank != to->rank)
+    eval_fail(ev, n, "the shape is %s, expected %s", dims_text(ev, t->dim, t->rank),
+              lang_type_text(ev->c, to));
+  for (u32 i = 0; to->shaped && i < t->rank; i++) check_size(ev, n, t, i, to);
+}
+
+/* Does an element change? Only then is the list copied. */
+static bool is_ready(const Worth *d, const LangType *to) {
+  if (to->kind == KD_any || to->kind == KD_none) return true;
+  if (to->kind == KD_float) return d->kind == KD_float;
+  return to->kind == d->kind && to->kind != KD_array && to->kind != KD_tuple &&
+         to->kind != KD_tensor;
+}
+
+static void becomes_list(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+  if (d->kind != to->kind) unfit(ev, n, d, to);
+  if (to->kind == KD_tuple && d->u.list->n != to->n) unfit(ev, n, d, to);
+  for (u64 i = 0; i < d->u.list->n; i++) {
+    const LangType *elem = to->kind == KD_tuple ? to->item[i] : to->elem;
+    if (is_ready(&d->u.list->at[i], elem)) continue;
+    eval_becomes(ev, n, &list_own(ev, d)->at[i], elem);
+  }
+}
+
+void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+  switch (to->kind) {
+  case KD_any:
+  case KD_none: return;
+  case KD_float:
+    if (d->kind == KD_int)
+      *d = worth_float((double)d->u.i);
+    else if (d->kind != KD_float)
+      unfit(ev, n, d, to);
+    return;
+  case KD_array:
+  case KD_tuple: becomes_list(ev, n, d, to); return;
+  case KD_tensor: becomes_tensor(ev, n, d, to); return;
+  default:
+    if (d->kind != to->kind) unfit(ev, n, d, to);
+  }
+}

@@ -1,0 +1,302 @@
+/* force.c: tensors that are looked at are computed.
+ *
+ * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed in the
+ * order in which it was made; that list, in bytes, is the key of a table. What is not in there
+ * becomes a Graph, whose parameters are the tensors that are known. The first time the reference
+ * evaluates it if it is small, for most structures never come again; from the second time on the
+ * chosen engine runs the program that the passes make of it.
+ *
+ * A derivative needs the steps between its ends also where their results are known by now: then all
+ * recipes that gradients go through are listed again.
+ */
+#include "lang/tensor.h"
+#include "pass/graph/grad.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_MADE = 256 }; /* programs that are kept */
+#define SMALL_STEPS                                                                                \
+  300000.0 /* operations of a graph that is evaluated once before it is compiled */
+
+typedef struct TensorProg {
+  Ingot *m;
+  u32 nin, nout, runs;
+  Tensor **in, **out;
+} TensorProg;
+
+struct Recipes {
+  Map by_key; /* key -> 1 + number */
+  VEC(TensorProg) made;
+  Arena a;
+  u32 mark; /* of the last list */
+};
+
+typedef struct Needed {
+  Eval *ev;
+  VEC(Lazy *) all; /* by serial, once it is sorted */
+  Lazy *const *out;
+  u32 nout;
+  bool deep; /* see above */
+  Ingot *m;  /* while it is built */
+} Needed;
+
+/* ---- what is needed ---- */
+
+static bool is_open(const Needed *k, const Lazy *t) {
+  if (t->op == RC_DO_leaf) return false;
+  return !t->data || (k->deep && t->tracked);
+}
+
+static void collect(Needed *k, Arena *a) {
+  VEC(Lazy *) todo = {0};
+  u32 mark = ++k->ev->made->mark;
+  k->all.n = 0;
+  for (u32 i = 0; i < k->nout; i++) *vec_push(a, &todo) = k->out[i];
+  while (todo.n) {
+    Lazy *t = todo.at[--todo.n];
+    if (t->mark == mark) continue;
+    t->mark = mark;
+    *vec_push(a, &k->all) = t;
+    for (u32 i = 0; is_open(k, t) && i < t->nin; i++) *vec_push(a, &todo) = t->in[i];
+  }
+}
+
+static int by_serial(const void *x, const void *y) {
+  const Lazy *p = *(Lazy *const *)x, *q = *(Lazy *const *)y;
+  return p->serial < q->serial ? -1 : p->serial > q->serial;
+}
+
+static bool has_grad(const Needed *k) {
+  for (u32 i = 0; i < k->all.n; i++)
+    if (k->all.at[i]->op == RC_DO_grad && !k->all.at[i]->data) return true;
+  return false;
+}
+
+static void list(Needed *k, Arena *a) {
+  collect(k, a);
+  if (has_grad(k)) {
+    k->deep = true;
+    collect(k, a);
+  }
+  qsort(k->all.at, k->all.n, sizeof *k->all.at, by_serial);
+  for (u32 i = 0; i < k->all.n; i++) k->all.at[i]->place = i;
+}
+
+static void put_u32(Text *t, u64 x) {
+  u32 v = (u32)x;
+  text_put(t, &v, sizeof v);
+}
+
+static Text key_of(const Needed *k, Arena *a) {
+  Text t = text_new(a);
+  for (u32 i = 0; i < k->all.n; i++) {
+    const Lazy *x = k->all.at[i];
+    bool open = is_open(k, x);
+    put_u32(&t, open ? x->op : 0);
+    put_u32(&t, x->rank);
+    for (u32 d = 0; d < x->rank; d++) put_u32(&t, (u64)x->dim[d]);
+    if (!open) continue;
+    for (u32 j = 0; j < x->nin; j++) put_u32(&t, x->in[j]->place);
+    text_put(&t, x->attr, x->nattr * sizeof *x->attr);
+  }
+  for (u32 i = 0; i < k->nout; i++) put_u32(&t, k->out[i]->place);
+  return t;
+}
+
+/* ---- the graph ---- */
+
+/* All derivatives of y that are asked for, at once: they share what lies in between. */
+static void build_grads(Graph *g, Needed *k, Val *val, const Lazy *y) {
+  Val *x = NEWS(&g->c->work, Val, k->all.n), *d = NEWS(&g->c->work, Val, k->all.n);
+  u32 *who = NEWS(&g->c->work, u32, k->all.n), n = 0;
+  for (u32 i = 0; i < k->all.n; i++) {
+    const Lazy *t = k->all.at[i];
+    if (!is_open(k, t) || t->op != RC_DO_grad || t->in[0] != y || t->in[1]->op != RC_DO_leaf)
+      continue;
+    x[n] = val[t->in[1]->place];
+    who[n++] = i;
+  }
+  if (n) grad(g, val[y->place], x, n, NULL, 0, d);
+  for (u32 i = 0; i < n; i++) val[who[i]] = d[i];
+}
+
+static Val build_grad(Graph *g, Needed *k, Val *val, const Lazy *t, u32 at) {
+  if (t->in[1]->op == RC_DO_leaf) {
+    build_grads(g, k, val, t->in[0]);
+    return val[at];
+  }
+  Val d;
+  grad(g, val[t->in[0]->place], &val[t->in[1]->place], 1, NULL, 0, &d);
+  return d;
+}
+
+static void build(Ctx *c, void *arg) {
+  Needed *k = arg;
+  Graph *g = graph_new(c);
+  Val *val = NEWS(&c->work, Val, k->all.n), in[MAX_RANK * 4];
+  g->name = str_of(c, "tensors");
+  g->loc = LOC_NONE;
+  for (u32 i = 0; i < k->all.n; i++) {
+    const Lazy *t = k->all.at[i];
+    if (is_open(k, t)) continue;
+    Type type = type_tensor(&c->work, DT_f64, t->dim, t->rank);
+    val[i] = graph_param(g, 1, type, str_fmt(c, "x%u", i));
+  }
+  for (u32 i = 0; i < k->all.n; i++) {
+    const Lazy *t = k->all.at[i];
+    if (!is_open(k, t) || val[i]) continue;
+    if (t->op == RC_DO_grad) {
+      val[i] = build_grad(g, k, val, t, i);
+      continue;
+    }
+    Val *operand = t->nin <= sizeof in / sizeof *in ? in : NEWS(&c->work, Val, t->nin);
+    for (u32 j = 0; j < t->nin; j++) operand[j] = val[t->in[j]->place];
+    val[i] = mk_reshape(g, recipe_build(g, t, operand), t->dim, t->rank);
+  }
+  for (u32 i = 0; i < k->nout; i++) graph_result(g, val[k->out[i]->place], str_fmt(c, "y%u", i));
+  k->m->g = g;
+  k->m->reader = &reader_table[0];
+  k->m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
+  api_describe(k->m);
+}
+
+/* What went wrong in the session of a program is said in that of the script. */
+static void told(Eval *ev, Ingot *m, IngotStatus s) {
+  if (!s) return;
+  const Diag *d = m->c->diags;
+  Err code = (Err)s == ERR_system ? ERR_system : (Err)s;
+  const char *text = d ? diag_cause(d) : "out of memory";
+  fail(ev->c, code, LOC_NONE, "%s", ev->at ? script_place(ev->s, ev->at->at, text, NULL) : text);
+}
+
+static void made_free(Recipes *r) {
+  for (u32 i = 0; i < r->made.n; i++) ingot_free(r->made.at[i].m);
+  r->made.n = 0;
+}
+
+void recipes_free(Eval *ev) {
+  if (!ev->made) return;
+  made_free(ev->made);
+  arena_clear(&ev->made->a);
+  ev->made = NULL;
+}
+
+static Recipes *recipes_of(Eval *ev) {
+  if (!ev->made) {
+    ev->made = NEW(&ev->c->keep, Recipes);
+    ev->made->a.c = ev->c;
+    ev->made->by_key = map_new(&ev->made->a);
+  }
+  return ev->made;
+}
+
+u32 lazy_mark(Eval *ev) {
+  return ++recipes_of(ev)->mark;
+}
+
+static TensorProg *make(Needed *k, const Text *key) {
+  Eval *ev = k->ev;
+  Recipes *r = ev->made;
+  if (r->made.n == MOST_MADE) {
+    made_free(r);
+    memset(&r->made, 0, sizeof r->made);
+    arena_clear(&r->a);
+    r->by_key = map_new(&r->a);
+  }
+  TensorProg *made = vec_push(&r->a, &r->made);
+  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
+  made->m = k->m = ingot_new(&alloc);
+  if (!made->m) {
+    r->made.n--;
+    fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  }
+  made->m->c->guard = ev->c->guard;
+  told(ev, made->m, api_call(made->m, build, k));
+  made->nout = k->nout;
+  for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);
+  Arena *a = &made->m->c->keep;
+  made->in = NEWS(a, Tensor *, made->nin + 1);
+  made->out = NEWS(a, Tensor *, made->nout + 1);
+  for (u32 i = 0, n = 0; i < k->all.n; i++)
+    if (!is_open(k, k->all.at[i]))
+      made->in[n++] = tensor_wrap(a, DT_f64, k->all.at[i]->dim, k->all.at[i]->rank, NULL);
+  *map_put_bytes(&r->by_key, key->at, key->n) = r->made.n;
+  return made;
+}
+
+/* ---- runs ---- */
+
+typedef struct RunOnce {
+  Eval *ev;
+  TensorProg *made;
+} RunOnce;
+
+static void run(Ctx *c, void *arg) {
+  RunOnce *t = arg;
+  TensorProg *d = t->made;
+  Ingot *m = d->m;
+  const Engine *e = api_engine(c, t->ev->o->engine ? t->ev->o->engine : "vm", 0);
+  bool graph = e->info.flags & INGOT_GRAPH;
+  NodeId dear;
+  if (e->info.flags & INGOT_FILE)
+    fail(c, ERR_usage, LOC_NONE, "engine %s runs files only", e->info.name);
+  arena_clear(&m->run.once);
+  m->run.in = d->in;
+  m->run.out = d->out;
+  m->run.nin = d->nin;
+  m->run.nout = d->nout;
+  bool once = !d->runs && m->g && graph_steps(m->g, &dear) < SMALL_STEPS;
+  d->runs++;
+  if (once && !graph) {
+    ref_run(m->g, &(RefOptions){0}, d->in, d->out, &m->run.once);
+    return;
+  }
+  m->stays = true;
+  if (!graph) {
+    if (e->info.flags & INGOT_NATIVE) api_here(m);
+    if (!m->p) api_passes(m, NULL);
+  }
+  e->run(m, 0);
+}
+
+static void finish(Needed *k, TensorProg *made) {
+  Eval *ev = k->ev;
+  for (u32 i = 0; i < k->nout; i++) {
+    Lazy *t = k->out[i];
+    if (!t->data) {
+      u64 bytes = (t->n ? t->n : 1) * sizeof(double);
+      t->data = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, (size_t)bytes);
+      if (!t->data) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+      memcpy(t->data, made->out[i]->data, (size_t)t->n * sizeof(double));
+    }
+    t->size = 0;
+    if (!t->tracked) lazy_drop_recipe(ev, t);
+  }
+}
+
+void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
+  Mark mark = arena_mark(&ev->stack);
+  Lazy **out = arena_array(&ev->stack, n + 1, sizeof *out);
+  Needed k = {.ev = ev, .out = out};
+  for (u32 i = 0; i < n; i++)
+    if (!t[i]->data) out[k.nout++] = t[i];
+  if (k.nout) {
+    Recipes *r = recipes_of(ev);
+    list(&k, &ev->stack);
+    Text key = key_of(&k, &ev->stack);
+    const u32 *at = map_get_bytes(&r->by_key, key.at, key.n);
+    TensorProg *made = at ? &r->made.at[*at - 1] : make(&k, &key);
+    for (u32 i = 0, j = 0; i < k.all.n; i++)
+      if (!is_open(&k, k.all.at[i])) made->in[j++]->data = k.all.at[i]->data;
+    RunOnce turn = {ev, made};
+    told(ev, made->m, api_call(made->m, run, &turn));
+    finish(&k, made);
+  }
+  arena_rewind(&ev->stack, mark);
+}
+
+const double *lazy_data(Eval *ev, Lazy *t) {
+  if (!t->data) lazy_force(ev, &t, 1);
+  return t->data;
+}

@@ -1,0 +1,296 @@
+/* grads.c: gradients.
+ *
+ * tensor_backward writes down, for every leaf that the loss depends on and that wants one, the
+ * recipe of its derivative, added to what the leaf has: the optimiser, or whoever looks, computes
+ * all of them in one program together with the loss. Gradients that nobody asked for since are
+ * computed when the next loss comes, so that chains do not grow from step to step.
+ */
+#include "lang/thing.h"
+
+#include <string.h>
+
+/* ---- leaves ---- */
+
+void bi_tensor_requires_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  bool flag = worth_true(&arg[1]);
+  (void)n;
+  if (t->tracked == flag) {
+    *out = worth_share(&arg[0]);
+    return;
+  }
+  Lazy *leaf = lazy_leaf_of(ev, t);
+  leaf->tracked = flag;
+  leaf->id = lazy_ident(ev, t); /* copies share their gradient */
+  leaf->id->box.refs++;
+  *out = worth_lazy(leaf);
+}
+
+/* ---- backward ---- */
+
+typedef VEC(Lazy *) Lazies;
+
+/* Leaves that gradients go to. */
+static void find_leaves(Eval *ev, Lazy *loss, Lazies *to) {
+  Lazies todo = {0};
+  u32 mark = lazy_mark(ev);
+  *vec_push(&ev->stack, &todo) = loss;
+  while (todo.n) {
+    Lazy *t = todo.at[--todo.n];
+    if (t->mark == mark || !t->tracked) continue;
+    t->mark = mark;
+    if (t->op == RC_DO_leaf) *vec_push(&ev->stack, to) = t;
+    for (u32 i = 0; i < t->nin; i++) *vec_push(&ev->stack, &todo) = t->in[i];
+  }
+}
+
+static Lazy *derivative(Eval *ev, Lazy *y, Lazy *x) {
+  Lazy *in[2] = {y, x};
+  return lazy_make(ev, RC_DO_grad, in, 2, NULL, 0, x->dim, x->rank);
+}
+
+static void add_grad(Eval *ev, Ident *id, Lazy *g) {
+  Lazy *old = id->grad;
+  if (old) {
+    Lazy *both = tensor_two(ev, RC_DO_add, old, g, "gradients");
+    lazy_drop(ev, g);
+    lazy_drop(ev, old);
+    g = both;
+  }
+  id->grad = g;
+}
+
+/* What was written down for the loss before is computed, if nobody has yet. */
+static void settle(Eval *ev) {
+  Lazies leaves = {0}, grads = {0};
+  Mark mark = arena_mark(&ev->stack);
+  if (!ev->last_loss) return;
+  find_leaves(ev, ev->last_loss, &leaves);
+  for (u32 i = 0; i < leaves.n; i++)
+    if (leaves.at[i]->id && leaves.at[i]->id->grad && !leaves.at[i]->id->grad->data)
+      *vec_push(&ev->stack, &grads) = leaves.at[i]->id->grad;
+  if (grads.n) lazy_force(ev, grads.at, grads.n);
+  arena_rewind(&ev->stack, mark);
+}
+
+static void backward(Eval *ev, Lazy *loss) {
+  Lazies leaves = {0};
+  settle(ev);
+  Mark mark = arena_mark(&ev->stack);
+  find_leaves(ev, loss, &leaves);
+  for (u32 i = 0; i < leaves.n; i++)
+    add_grad(ev, lazy_ident(ev, leaves.at[i]), derivative(ev, loss, leaves.at[i]));
+  arena_rewind(&ev->stack, mark);
+  Lazy *old = ev->last_loss;
+  ev->last_loss = lazy_share(loss);
+  lazy_drop(ev, old);
+}
+
+void bi_tensor_backward(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *loss = arg_tensor(ev, &arg[0]);
+  if (!loss->tracked)
+    ARG_BAD(ev, "tensor_backward(): no gradient goes through this tensor; tensor_requires_grad(t, "
+                "true) marks what it is computed from");
+  backward(ev, loss);
+  (void)n, (void)out;
+}
+
+static Worth raw_copy(Eval *ev, Lazy *t) {
+  Lazy *r = lazy_leaf_of(ev, t);
+  r->raw = true;
+  return worth_lazy(r);
+}
+
+void bi_tensor_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  (void)n;
+  if (t->id && t->id->grad) {
+    settle(ev);
+    *out = raw_copy(ev, t->id->grad);
+    return;
+  }
+  if (!ev->last_loss || !t->tracked || t->op == RC_DO_leaf)
+    ARG_BAD(ev, "tensor_grad(): the tensor has no gradient");
+  Lazy *g = derivative(ev, ev->last_loss, t);
+  *out = raw_copy(ev, g);
+  lazy_drop(ev, g);
+}
+
+static void forget_grad(Eval *ev, Lazy *t) {
+  if (!t->id || !t->id->grad) return;
+  Lazy *old = t->id->grad;
+  t->id->grad = NULL;
+  lazy_drop(ev, old);
+}
+
+void bi_tensor_zero_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  if (t->id && t->id->grad) {
+    forget_grad(ev, t);
+    t->id->grad = lazy_new(ev, t->dim, t->rank);
+  }
+  *out = worth_share(&arg[0]);
+  (void)n;
+}
+
+void bi_tensor_set_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const BoxList *l = arg_array(ev, &arg[1]);
+  if (l->n != t->n)
+    ARG_BAD(ev, "tensor_set_grad(): %llu numbers for shape %s", (unsigned long long)l->n,
+            dims_text(ev, t->dim, t->rank));
+  Lazy *leaf = lazy_leaf_of(ev, t);
+  leaf->tracked = t->tracked;
+  Lazy *g = lazy_new(ev, t->dim, t->rank);
+  for (u64 i = 0; i < l->n; i++) g->data[i] = arg_number(ev, &l->at[i]);
+  lazy_ident(ev, leaf)->grad = g;
+  *out = worth_lazy(leaf);
+  (void)n;
+}
+
+void bi_reset_graph(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  settle(ev);
+  lazy_drop(ev, ev->last_loss);
+  ev->last_loss = NULL;
+  (void)arg, (void)n, (void)out;
+}
+
+/* ---- gradients of functions ---- */
+
+static Lazy *leaf_of(Eval *ev, const Worth *d) {
+  Lazy *t;
+  const i64 one = 1;
+  if (d->kind == KD_tensor) {
+    t = lazy_leaf_of(ev, d->u.lazy);
+  } else if (d->kind == KD_array) {
+    t = lazy_of_array(ev, d);
+  } else {
+    t = lazy_new(ev, &one, 1);
+    t->data[0] = arg_number(ev, d);
+  }
+  t->tracked = true;
+  return t;
+}
+
+/* f(x) as a tensor, x a leaf; then the derivative, a number where x was one. */
+static Worth grad_at(Eval *ev, BoxFn *f, const Worth *x) {
+  const Ast *at = ev->at;
+  Lazy *leaf = leaf_of(ev, x);
+  Worth arg = worth_lazy(lazy_share(leaf));
+  Worth y = call_fn(ev, at, f, &arg, 1);
+  ev->at = at;
+  if (y.kind != KD_tensor || !y.u.lazy->tracked)
+    ARG_BAD(ev, "the function gives %s that does not depend on its argument", worth_kind(&y));
+  Lazy *d = derivative(ev, y.u.lazy, leaf);
+  lazy_data(ev, d);
+  worth_drop(ev, &y);
+  lazy_drop(ev, leaf);
+  Worth out = worth_lazy(d);
+  if (x->kind == KD_int || x->kind == KD_float) {
+    out = worth_float(d->data[0]);
+    lazy_drop(ev, d);
+  }
+  return out;
+}
+
+/* autograd(loss, [w, b]): what backward would add to each. */
+static Worth grads_of(Eval *ev, Lazy *loss, const BoxList *l) {
+  Worth out = worth_list(ev, KD_array, l->n);
+  for (u64 i = 0; i < l->n; i++)
+    out.u.list->at[i] = worth_lazy(derivative(ev, loss, arg_tensor(ev, &l->at[i])));
+  Mark mark = arena_mark(&ev->stack);
+  Lazy **d = arena_array(&ev->stack, l->n + 1, sizeof *d);
+  for (u64 i = 0; i < l->n; i++) d[i] = out.u.list->at[i].u.lazy;
+  lazy_force(ev, d, (u32)l->n);
+  arena_rewind(&ev->stack, mark);
+  return out;
+}
+
+/* autograd(x): a leaf; autograd(f, x): the gradient of f there; autograd(loss, [w, ..]). */
+void bi_autograd(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  if (n == 1)
+    *out = worth_lazy(leaf_of(ev, &arg[0]));
+  else if (arg[0].kind == KD_fn)
+    *out = grad_at(ev, arg[0].u.fn, &arg[1]);
+  else
+    *out = grads_of(ev, arg_tensor(ev, &arg[0]), arg_array(ev, &arg[1]));
+}
+
+/* ---- by hand ---- */
+
+static Worth numbers(Eval *ev, Lazy *t) {
+  const double *x = lazy_data(ev, t);
+  Worth out = worth_list(ev, KD_array, t->n);
+  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = worth_float(x[i]);
+  return out;
+}
+
+/* The derivative of y by x, for a given derivative of what y leads to. */
+static Worth back(Eval *ev, Lazy *y, Lazy *x, Lazy *given) {
+  Lazy *z = tensor_two(ev, RC_DO_mul, y, given, "gradients"), *d = derivative(ev, z, x);
+  Worth out = numbers(ev, d);
+  lazy_drop(ev, d);
+  lazy_drop(ev, z);
+  return out;
+}
+
+static Lazy *given(Eval *ev, const Worth *d, const Lazy *like) {
+  const BoxList *l = arg_array(ev, d);
+  if (l->n != like->n)
+    ARG_BAD(ev, "%s(): %llu numbers for shape %s", builtin_name(ev), (unsigned long long)l->n,
+            dims_text(ev, like->dim, like->rank));
+  Lazy *t = lazy_new(ev, like->dim, like->rank);
+  for (u64 i = 0; i < l->n; i++) t->data[i] = arg_number(ev, &l->at[i]);
+  return t;
+}
+
+static Lazy *tracked(Eval *ev, const Worth *d) {
+  Lazy *t = lazy_leaf_of(ev, arg_tensor(ev, d));
+  t->tracked = true;
+  return t;
+}
+
+void bi_autograd_compute_linear_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Worth in[3], y;
+  for (u32 i = 0; i < 3; i++) in[i] = worth_lazy(tracked(ev, &arg[i]));
+  bi_nn_linear(ev, in, 3, &y);
+  Lazy *g = given(ev, &arg[3], y.u.lazy);
+  *out = worth_list(ev, KD_tuple, 3);
+  for (u32 i = 0; i < 3; i++) out->u.list->at[i] = back(ev, y.u.lazy, in[i].u.lazy, g);
+  for (u32 i = 0; i < 3; i++) worth_drop(ev, &in[i]);
+  worth_drop(ev, &y);
+  lazy_drop(ev, g);
+  (void)n;
+}
+
+void bi_autograd_compute_relu_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *x = tracked(ev, &arg[0]), *g = given(ev, &arg[1], x);
+  Lazy *y = lazy_make(ev, RC_DO_relu, &x, 1, NULL, 0, x->dim, x->rank);
+  *out = back(ev, y, x, g);
+  lazy_drop(ev, y);
+  lazy_drop(ev, g);
+  lazy_drop(ev, x);
+  (void)n;
+}
+
+/* Of its result s: s (1 - s). */
+void bi_autograd_compute_sigmoid_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *s = arg_tensor(ev, &arg[0]), *g = given(ev, &arg[1], s);
+  const double *x = lazy_data(ev, s);
+  *out = worth_list(ev, KD_array, s->n);
+  for (u64 i = 0; i < s->n; i++) out->u.list->at[i] = worth_float(g->data[i] * x[i] * (1 - x[i]));
+  lazy_drop(ev, g);
+  (void)n;
+}
+
+void bi_autograd_compute_mse_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *p = tracked(ev, &arg[0]), *t = arg_tensor(ev, &arg[1]);
+  Worth in[2] = {worth_lazy(p), worth_lazy(t)}, y;
+  bi_loss_mse(ev, in, 2, &y);
+  Lazy *d = derivative(ev, y.u.lazy, p);
+  *out = numbers(ev, d);
+  lazy_drop(ev, d);
+  worth_drop(ev, &y);
+  lazy_drop(ev, p);
+  (void)n;
+}

@@ -1,0 +1,245 @@
+/* lazy.c: tensors as values.
+ *
+ * In: shapes, data, recipes. Out: boxes. A recipe holds the tensors it is applied to; when it has
+ * been computed it lets them go, unless gradients go through it. So loops do not collect what they
+ * have computed: only chains that nobody looks at grow, and those are computed when they are
+ * LAZY_SIZE long.
+ */
+#include "lang/tensor.h"
+
+#include <string.h>
+
+static double *data_new(Eval *ev, u64 n) {
+  size_t bytes = (size_t)(n ? n : 1) * sizeof(double);
+  double *p = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, bytes);
+  if (!p) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  memset(p, 0, bytes);
+  return p;
+}
+
+static void data_free(Eval *ev, Lazy *t) {
+  if (!t->data) return;
+  ev->c->alloc.resize(ev->c->alloc.user, t->data, (size_t)(t->n ? t->n : 1) * sizeof(double), 0);
+  t->data = NULL;
+}
+
+static void inputs_free(Eval *ev, Lazy *t) {
+  if (!t->in) return;
+  ev->c->alloc.resize(ev->c->alloc.user, t->in, t->nin * sizeof *t->in, 0);
+  t->in = NULL;
+  t->nin = 0;
+}
+
+u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
+  u64 n = 1;
+  for (u32 i = 0; i < rank; i++) {
+    if (dim[i] < 0)
+      ARG_BAD(ev, "%s(): an extent is negative: %s", builtin_name(ev), dims_text(ev, dim, rank));
+    if (!size_mul(n, (u64)dim[i], &n) || n > MOST_ELEMENTS)
+      ARG_BAD(ev, "%s(): a tensor of shape %s has too many elements", builtin_name(ev),
+              dims_text(ev, dim, rank));
+  }
+  return n;
+}
+
+static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
+  if (rank > MAX_RANK)
+    ARG_BAD(ev, "%s(): a tensor has at most %d dimensions", builtin_name(ev), MAX_RANK);
+  u64 n = dims_count(ev, dim, rank);
+  Lazy *t = share_new(ev, KD_tensor, sizeof *t);
+  t->rank = rank;
+  t->n = n;
+  if (rank) memcpy(t->dim, dim, rank * sizeof *dim);
+  t->serial = ev->serial++;
+  return t;
+}
+
+Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
+  Lazy *t = blank(ev, dim, rank);
+  t->data = data_new(ev, t->n);
+  return t;
+}
+
+Lazy *lazy_scalar(Eval *ev, double x) {
+  Lazy *t = lazy_new(ev, NULL, 0);
+  t->data[0] = x;
+  return t;
+}
+
+Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *attr, u32 nattr,
+                const i64 *dim, u32 rank) {
+  Lazy *t = blank(ev, dim, rank);
+  t->in = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, nin * sizeof *t->in);
+  if (!t->in) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  t->op = op;
+  t->nin = nin;
+  t->nattr = (u8)nattr;
+  t->size = 1;
+  for (u32 i = 0; i < nattr; i++) t->attr[i] = attr[i];
+  for (u32 i = 0; i < nin; i++) {
+    t->in[i] = lazy_share(in[i]);
+    t->tracked |= in[i]->tracked && op != RC_DO_grad;
+    t->size += in[i]->data ? 0 : in[i]->size;
+  }
+  if (t->size > LAZY_SIZE) lazy_force(ev, &t, 1);
+  return t;
+}
+
+Lazy *lazy_leaf_of(Eval *ev, Lazy *t) {
+  const double *from = lazy_data(ev, t);
+  Lazy *leaf = lazy_new(ev, t->dim, t->rank);
+  memcpy(leaf->data, from, (size_t)t->n * sizeof *from);
+  return leaf;
+}
+
+Ident *lazy_ident(Eval *ev, Lazy *t) {
+  if (!t->id) {
+    t->id = share_new(ev, KD_none, sizeof *t->id);
+    t->id->line = ev->serial++;
+  }
+  return t->id;
+}
+
+void lazy_drop_recipe(Eval *ev, Lazy *t) {
+  for (u32 i = 0; i < t->nin; i++) lazy_drop(ev, t->in[i]);
+  inputs_free(ev, t);
+  t->op = RC_DO_leaf;
+}
+
+/* Chains of recipes can be long: they are let go one by one, not each by the one before it. */
+void lazy_release(Eval *ev, Lazy *t) {
+  Lazy *chain = NULL, *x = t;
+  for (;;) {
+    for (u32 i = 0; i < x->nin; i++) {
+      Lazy *y = x->in[i];
+      if (y->box.refs > 1) {
+        y->box.refs--;
+        continue;
+      }
+      /* waits in the chain: the box itself is freed behind what it holds */
+      y->serial = (u64)(uintptr_t)chain;
+      chain = y;
+    }
+    inputs_free(ev, x);
+    data_free(ev, x);
+    if (x->id) share_drop(ev, &x->id->box);
+    x->id = NULL;
+    if (x != t) share_drop(ev, &x->box); /* nothing is left in it */
+    if (!chain) return;
+    x = chain;
+    chain = (Lazy *)(uintptr_t)x->serial;
+  }
+}
+
+void lazy_forget(Eval *ev, Lazy *t) {
+  data_free(ev, t);
+  inputs_free(ev, t);
+}
+
+void ident_release(Eval *ev, Ident *id) {
+  if (id->grad) lazy_drop(ev, id->grad);
+  id->grad = NULL;
+}
+
+Lazy *lazy_share(Lazy *t) {
+  t->box.refs++;
+  return t;
+}
+
+void lazy_drop(Eval *ev, Lazy *t) {
+  if (t) share_drop(ev, &t->box);
+}
+
+Worth worth_lazy(Lazy *t) {
+  return (Worth){KD_tensor, {.lazy = t}};
+}
+
+bool lazy_is_raw(const Lazy *t) {
+  return t->raw;
+}
+
+bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {
+  if (x->rank != y->rank || memcmp(x->dim, y->dim, x->rank * sizeof *x->dim)) return false;
+  const double *p = lazy_data(ev, x), *q = lazy_data(ev, y);
+  for (u64 i = 0; i < x->n; i++)
+    if (p[i] != q[i]) return false;
+  return true;
+}
+
+/* ---- shapes and text ---- */
+
+const char *dims_text(Eval *ev, const i64 *dim, u32 rank) {
+  Text t = text_new(&ev->c->keep);
+  text_puts(&t, "[");
+  for (u32 i = 0; i < rank; i++) text_fmt(&t, "%s%lld", i ? ", " : "", (long long)dim[i]);
+  text_puts(&t, "]");
+  return text_cstr(&t);
+}
+
+static void put_dims(const Lazy *t, Text *out) {
+  text_puts(out, "[");
+  for (u32 i = 0; i < t->rank; i++) text_fmt(out, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
+  text_puts(out, "]");
+}
+
+static void put_data(const double *x, u64 n, bool exponent, Text *out) {
+  text_puts(out, "[");
+  for (u64 i = 0; i < n; i++) {
+    if (i) text_puts(out, ", ");
+    show_float(out, x[i], exponent);
+  }
+  text_puts(out, "]");
+}
+
+void lazy_show(Eval *ev, Lazy *t, Text *out) {
+  const double *x = lazy_data(ev, t);
+  if (t->raw) {
+    text_puts(out, "Tensor(");
+    put_dims(t, out);
+    text_puts(out, ", ");
+    put_data(x, t->n, false, out);
+  } else {
+    text_puts(out, "AutogradTensor(");
+    put_data(x, t->n, true, out);
+    text_puts(out, ", shape=");
+    put_dims(t, out);
+  }
+  text_puts(out, ")");
+}
+
+void lazy_show_plain(Eval *ev, Lazy *t, Text *out) {
+  const double *x = lazy_data(ev, t);
+  text_puts(out, "Tensor(shape: ");
+  put_dims(t, out);
+  text_puts(out, ", data: ");
+  put_data(x, t->n, true, out);
+  text_puts(out, ")");
+}
+
+/* ---- arrays in arrays ---- */
+
+static u64 fill(Eval *ev, const Worth *d, const i64 *dim, u32 rank, double *to) {
+  if (!rank) {
+    *to = arg_number(ev, d);
+    return 1;
+  }
+  if (d->kind != KD_array || (i64)d->u.list->n != dim[0])
+    ARG_BAD(ev, "the rows of an array that becomes a tensor have different lengths");
+  u64 n = 0;
+  for (u64 i = 0; i < d->u.list->n; i++)
+    n += fill(ev, &d->u.list->at[i], dim + 1, rank - 1, to + n);
+  return n;
+}
+
+Lazy *lazy_of_array(Eval *ev, const Worth *array) {
+  i64 dim[MAX_RANK];
+  u32 rank = 0;
+  for (const Worth *d = array; d->kind == KD_array; d = &d->u.list->at[0]) {
+    if (rank == MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
+    dim[rank++] = (i64)d->u.list->n;
+    if (!d->u.list->n) break;
+  }
+  Lazy *t = lazy_new(ev, dim, rank);
+  fill(ev, array, dim, rank, t->data);
+  return t;
+}

@@ -1,0 +1,350 @@
+/* nn.c: built-in functions of networks: activations, layers as functions, losses, attention. */
+#include "lang/thing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- activations ---- */
+
+static void apply(Eval *ev, const Worth *arg, TensorOp op, const double *attr, u32 nattr,
+                  Worth *out) {
+  Lazy *t = arg_tensor(ev, arg);
+  *out = worth_lazy(lazy_make(ev, op, &t, 1, attr, nattr, t->dim, t->rank));
+}
+
+#define ACTIVATION(name, op)                                                                       \
+  void bi_##name(Eval *ev, Worth *arg, u32 n, Worth *out) {                                        \
+    apply(ev, arg, op, NULL, 0, out);                                                              \
+    (void)n;                                                                                       \
+  }
+ACTIVATION(nn_relu, RC_DO_relu)
+ACTIVATION(nn_sigmoid, RC_DO_sigmoid)
+ACTIVATION(nn_tanh, RC_DO_tanh)
+ACTIVATION(nn_gelu, RC_DO_gelu)
+ACTIVATION(tensor_relu, RC_DO_relu)
+ACTIVATION(tensor_sigmoid, RC_DO_sigmoid)
+ACTIVATION(tensor_tanh, RC_DO_tanh)
+ACTIVATION(tensor_gelu, RC_DO_gelu)
+
+/* The same of numbers. */
+static void of_any(Eval *ev, const Worth *arg, TensorOp op, double (*fn)(double), Worth *out) {
+  if (arg->kind == KD_tensor)
+    apply(ev, arg, op, NULL, 0, out);
+  else
+    *out = worth_float(fn(arg_number(ev, arg)));
+}
+
+static double relu(double x) {
+  return x > 0 ? x : 0;
+}
+
+static double sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+void bi_relu(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_any(ev, arg, RC_DO_relu, relu, out);
+  (void)n;
+}
+
+void bi_sigmoid(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_any(ev, arg, RC_DO_sigmoid, sigmoid, out);
+  (void)n;
+}
+
+void bi_tanh(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  of_any(ev, arg, RC_DO_tanh, tanh, out);
+  (void)n;
+}
+
+void bi_nn_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const double all = 1;
+  apply(ev, arg, RC_DO_softmax, &all, 1, out);
+  (void)n;
+}
+
+void bi_tensor_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_nn_softmax(ev, arg, n, out);
+}
+
+void bi_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const double last = 0;
+  apply(ev, arg, RC_DO_softmax, &last, 1, out);
+  (void)n;
+}
+
+void bi_nn_leaky_relu(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const double slope = n > 1 ? arg_number(ev, &arg[1]) : 0.01;
+  apply(ev, arg, RC_DO_leaky_relu, &slope, 1, out);
+}
+
+void bi_nn_elu(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const double alpha = n > 1 ? arg_number(ev, &arg[1]) : 1;
+  apply(ev, arg, RC_DO_elu, &alpha, 1, out);
+}
+
+/* ---- layers ---- */
+
+void bi_nn_linear(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *in[3];
+  for (u32 i = 0; i < 3; i++) in[i] = arg_tensor(ev, &arg[i]);
+  const Lazy *x = in[0], *w = in[1], *b = in[2];
+  if (!x->rank || w->rank != 2 || x->dim[x->rank - 1] != w->dim[0] || b->n != (u64)w->dim[1])
+    ARG_BAD(
+        ev,
+        "nn_linear(): shapes %s, %s and %s do not fit: x [.., in], weights [in, out], bias [out]",
+        dims_text(ev, x->dim, x->rank), dims_text(ev, w->dim, w->rank),
+        dims_text(ev, b->dim, b->rank));
+  i64 dim[MAX_RANK];
+  memcpy(dim, x->dim, sizeof dim);
+  dim[x->rank - 1] = w->dim[1];
+  *out = worth_lazy(lazy_make(ev, RC_DO_linear, in, 3, NULL, 0, dim, x->rank));
+  (void)n;
+}
+
+void bi_nn_embedding(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *in[2] = {arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])};
+  if (in[1]->rank != 2)
+    ARG_BAD(ev, "nn_embedding(): the table is a matrix, got shape %s",
+            dims_text(ev, in[1]->dim, in[1]->rank));
+  const double *index = lazy_data(ev, in[0]);
+  for (u64 i = 0; i < in[0]->n; i++)
+    if (!(index[i] >= 0 && index[i] < (double)in[1]->dim[0]))
+      ARG_BAD(ev, "nn_embedding(): index %g is out of bounds for %lld rows", index[i],
+              (long long)in[1]->dim[0]);
+  const i64 dim[2] = {(i64)in[0]->n, in[1]->dim[1]};
+  *out = worth_lazy(lazy_make(ev, RC_DO_gather, in, 2, NULL, 0, dim, 2));
+  (void)n;
+}
+
+static Worth forward(Eval *ev, Thing *layer, const Worth *x) {
+  Worth out = worth_lazy(layer_forward(ev, layer, arg_tensor(ev, x)));
+  share_drop(ev, &layer->box);
+  return out;
+}
+
+static Thing *made(Eval *ev, BuiltinFn *make, Worth *arg, u32 n) {
+  Worth out;
+  make(ev, arg, n, &out);
+  return out.u.thing;
+}
+
+void bi_nn_conv2d(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = forward(ev, made(ev, bi_conv2d, arg + 1, 5), &arg[0]);
+  (void)n;
+}
+
+/* A stride of 0 is the size of the kernel. */
+static Thing *pool(Eval *ev, BuiltinFn *make, Worth *arg) {
+  Worth size[2] = {arg[1], arg_int(ev, &arg[2]) ? arg[2] : arg[1]};
+  return made(ev, make, size, 2);
+}
+
+void bi_nn_maxpool2d(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = forward(ev, pool(ev, bi_maxpool2d, arg), &arg[0]);
+  (void)n;
+}
+
+void bi_nn_avgpool2d(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = forward(ev, pool(ev, bi_avgpool2d, arg), &arg[0]);
+  (void)n;
+}
+
+void bi_nn_batchnorm(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = forward(ev, made(ev, bi_batchnorm, arg + 1, 1), &arg[0]);
+  (void)n;
+}
+
+/* ---- losses: a number, or a tensor of one element where gradients go through ---- */
+
+static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
+  Lazy *in[2] = {arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])};
+  const i64 one = 1;
+  if (in[0]->n != in[1]->n)
+    ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev),
+            dims_text(ev, in[0]->dim, in[0]->rank), dims_text(ev, in[1]->dim, in[1]->rank));
+  Lazy *same = lazy_make(ev, RC_DO_reshape, &in[1], 1, NULL, 0, in[0]->dim, in[0]->rank);
+  if (in[1]->rank != in[0]->rank) in[1] = same;
+  Lazy *t = lazy_make(ev, op, in, 2, NULL, 0, &one, 1);
+  lazy_drop(ev, same);
+  *out = worth_lazy(t);
+  if (t->tracked) return;
+  *out = worth_float(lazy_data(ev, t)[0]);
+  lazy_drop(ev, t);
+}
+
+#define LOSS(name, op)                                                                             \
+  void bi_##name(Eval *ev, Worth *arg, u32 n, Worth *out) {                                        \
+    loss(ev, arg, op, out);                                                                        \
+    (void)n;                                                                                       \
+  }
+LOSS(loss_mse, RC_DO_mse)
+LOSS(nn_mse_loss, RC_DO_mse)
+LOSS(mse_loss, RC_DO_mse)
+LOSS(loss_cross_entropy, RC_DO_cross_entropy)
+LOSS(nn_cross_entropy_loss, RC_DO_cross_entropy)
+LOSS(nn_cross_entropy, RC_DO_cross_entropy)
+LOSS(cross_entropy, RC_DO_cross_entropy)
+LOSS(nn_binary_cross_entropy, RC_DO_bce)
+LOSS(binary_cross_entropy, RC_DO_bce)
+LOSS(nn_cross_entropy_logits, RC_DO_cross_entropy_logits)
+
+/* ---- attention ---- */
+
+void bi_positional_encoding(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const i64 dim[2] = {arg_int(ev, &arg[0]), arg_int(ev, &arg[1])};
+  if (dim[1] % 2) ARG_BAD(ev, "positional_encoding(): the dimension must be even");
+  Lazy *t = lazy_new(ev, dim, 2);
+  for (i64 i = 0; i < dim[0]; i++)
+    for (i64 j = 0; j < dim[1]; j++) {
+      double at = (double)i / pow(10000, (double)(j / 2 * 2) / (double)dim[1]);
+      t->data[i * dim[1] + j] = j % 2 ? cos(at) : sin(at);
+    }
+  *out = worth_lazy(t);
+  (void)n;
+}
+
+void bi_attention_mask_causal(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  i64 k = arg_int(ev, &arg[0]);
+  const i64 dim[2] = {k, k};
+  Lazy *t = lazy_new(ev, dim, 2);
+  for (i64 i = 0; i < k; i++)
+    for (i64 j = 0; j <= i; j++) t->data[i * k + j] = 1;
+  *out = worth_lazy(t);
+  (void)n;
+}
+
+static Lazy *op_of(Eval *ev, TensorOp op, Lazy *x, const i64 *dim, u32 rank) {
+  return lazy_make(ev, op, &x, 1, NULL, 0, dim, rank);
+}
+
+/* q [.., n, d], k [.., m, d], v [.., m, e]: output and weights; mask may be NULL. */
+static Worth attend(Eval *ev, Lazy *q, Lazy *k, Lazy *v, Lazy *mask) {
+  u32 r = q->rank;
+  bool fits = r >= 2 && k->rank == r && v->rank == r && q->dim[r - 1] == k->dim[r - 1] &&
+              k->dim[r - 2] == v->dim[r - 2] && !memcmp(q->dim, k->dim, (r - 2) * sizeof *q->dim) &&
+              !memcmp(q->dim, v->dim, (r - 2) * sizeof *q->dim);
+  if (!fits)
+    ARG_BAD(ev, "%s(): shapes %s, %s and %s do not fit", builtin_name(ev),
+            dims_text(ev, q->dim, q->rank), dims_text(ev, k->dim, k->rank),
+            dims_text(ev, v->dim, v->rank));
+  i64 dim[MAX_RANK], flat[2] = {q->dim[r - 2], k->dim[r - 2]};
+  memcpy(dim, q->dim, sizeof dim);
+  dim[r - 1] = k->dim[r - 2];
+  Lazy *in[3] = {q, k, NULL}, *wide = NULL;
+  if (mask) { /* one for all, or one number for each score */
+    bool whole = mask->n == dims_count(ev, dim, r);
+    if (!whole && mask->n != (u64)(flat[0] * flat[1]))
+      ARG_BAD(ev, "%s(): a mask of shape %s for scores of shape %s", builtin_name(ev),
+              dims_text(ev, mask->dim, mask->rank), dims_text(ev, dim, r));
+    in[2] = wide =
+        whole ? op_of(ev, RC_DO_reshape, mask, dim, r) : op_of(ev, RC_DO_reshape, mask, flat, 2);
+  }
+  Lazy *w = lazy_make(ev, RC_DO_attention_weights, in, mask ? 3 : 2, NULL, 0, dim, r);
+  lazy_drop(ev, wide);
+  dim[r - 1] = v->dim[r - 1];
+  Lazy *mix[2] = {w, v};
+  Worth out = worth_list(ev, KD_array, 2);
+  out.u.list->at[0] = worth_lazy(lazy_make(ev, RC_DO_matmul, mix, 2, NULL, 0, dim, r));
+  out.u.list->at[1] = worth_lazy(w);
+  return out;
+}
+
+void bi_attention_scaled(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = attend(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1]), arg_tensor(ev, &arg[2]),
+                n > 3 ? arg_tensor(ev, &arg[3]) : NULL);
+}
+
+void bi_attention_scaled_dot_product(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_attention_scaled(ev, arg, n, out);
+}
+
+/* [batch, len, dim] to [batch, heads, len, dim / heads]: an axis more, and two exchanged. */
+static Lazy *split(Eval *ev, Lazy *x, i64 heads) {
+  const i64 apart[4] = {x->dim[0], x->dim[1], heads, x->dim[2] / heads};
+  const i64 dim[4] = {x->dim[0], heads, x->dim[1], x->dim[2] / heads};
+  Lazy *y = op_of(ev, RC_DO_reshape, x, apart, 4), *z = op_of(ev, RC_DO_swap12, y, dim, 4);
+  lazy_drop(ev, y);
+  return z;
+}
+
+void bi_attention_multi_head(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *part[3];
+  i64 heads = arg_int(ev, &arg[4]), width = arg_int(ev, &arg[3]);
+  for (u32 i = 0; i < 3; i++) {
+    Lazy *x = arg_tensor(ev, &arg[i]);
+    if (x->rank != 3 || heads < 1 || x->dim[2] != width || width % heads)
+      ARG_BAD(ev, "%s(): shape %s, expected [batch, length, %lld], a multiple of %lld heads",
+              builtin_name(ev), dims_text(ev, x->dim, x->rank), (long long)width, (long long)heads);
+    part[i] = split(ev, x, heads);
+  }
+  *out = attend(ev, part[0], part[1], part[2], n > 5 ? arg_tensor(ev, &arg[5]) : NULL);
+  Lazy *y = out->u.list->at[0].u.lazy;
+  const i64 dim[3] = {y->dim[0], y->dim[2], width};
+  const i64 apart[4] = {y->dim[0], y->dim[2], heads, width / heads};
+  Lazy *z = op_of(ev, RC_DO_swap12, y, apart, 4);
+  out->u.list->at[0] = worth_lazy(op_of(ev, RC_DO_reshape, z, dim, 3));
+  lazy_drop(ev, z);
+  lazy_drop(ev, y);
+  for (u32 i = 0; i < 3; i++) lazy_drop(ev, part[i]);
+}
+
+void bi_mha_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_attention_multi_head(ev, arg, n, out);
+}
+
+/* x [.., dim] times what projections begin with: the identity, or a wave. */
+static Lazy *project(Eval *ev, Lazy *x, i64 from, i64 to) {
+  const i64 dim[2] = {from, to};
+  Lazy *w = lazy_new(ev, dim, 2);
+  for (i64 i = 0; i < from * to; i++)
+    w->data[i] = from == to ? i / to == i % to : 0.1 * sin(0.7 * (double)i);
+  i64 shape[MAX_RANK];
+  memcpy(shape, x->dim, sizeof shape);
+  shape[x->rank - 1] = to;
+  Lazy *in[2] = {x, w}, *y = lazy_make(ev, RC_DO_matmul, in, 2, NULL, 0, shape, x->rank);
+  lazy_drop(ev, w);
+  return y;
+}
+
+void bi_attention_self(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *x = arg_tensor(ev, &arg[0]);
+  i64 dim = arg_int(ev, &arg[1]), dk = arg_int(ev, &arg[2]), dv = arg_int(ev, &arg[3]);
+  if (x->rank < 2 || x->dim[x->rank - 1] != dim || dk < 1 || dv < 1)
+    ARG_BAD(ev, "attention_self(): shape %s, expected [.., %lld]", dims_text(ev, x->dim, x->rank),
+            (long long)dim);
+  Lazy *q = project(ev, x, dim, dk), *k = project(ev, x, dim, dk), *v = project(ev, x, dim, dv);
+  *out = attend(ev, q, k, v, n > 4 ? arg_tensor(ev, &arg[4]) : NULL);
+  lazy_drop(ev, q);
+  lazy_drop(ev, k);
+  lazy_drop(ev, v);
+}
+
+/* ---- devices: there is one ---- */
+
+void bi_gpu_available(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_bool(false);
+  (void)ev, (void)arg, (void)n;
+}
+
+void bi_gpu_info(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_text(ev, "No GPU available", 16);
+  (void)arg, (void)n;
+}
+
+void bi_tensor_device(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  arg_tensor(ev, &arg[0]);
+  *out = worth_text(ev, "CPU", 3);
+  (void)n;
+}
+
+void bi_tensor_to_gpu(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)arg, (void)n, (void)out;
+  ARG_BAD(ev, "tensor_to_gpu(): there is no GPU; gpu_available() tells");
+}
+
+void bi_tensor_to_cpu(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  arg_tensor(ev, &arg[0]);
+  *out = worth_share(&arg[0]);
+  (void)n;
+}

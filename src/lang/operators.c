@@ -1,0 +1,125 @@
+/* operators.c: arithmetic of tensors and numbers, and indices of tensors.
+ *
+ * Shapes are broadcast as numpy does. A comparison takes tensors of one element as numbers.
+ */
+#include "lang/tensor.h"
+
+#include <string.h>
+
+Lazy *arg_tensor(Eval *ev, const Worth *d) {
+  if (d->kind == KD_tensor) return d->u.lazy;
+  ARG_BAD(ev, "%s() takes a tensor here, got %s", builtin_name(ev), worth_kind(d));
+}
+
+Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what) {
+  i64 dim[MAX_RANK];
+  u32 rank = x->rank > y->rank ? x->rank : y->rank;
+  for (u32 i = 0; i < rank; i++) { /* from the last axis on */
+    i64 p = i < x->rank ? x->dim[x->rank - 1 - i] : 1,
+        q = i < y->rank ? y->dim[y->rank - 1 - i] : 1;
+    if (p != q && p != 1 && q != 1)
+      ARG_BAD(ev, "%s: shape mismatch %s vs %s", what, dims_text(ev, x->dim, x->rank),
+              dims_text(ev, y->dim, y->rank));
+    dim[rank - 1 - i] = p == 1 ? q : p;
+  }
+  Lazy *in[2] = {x, y};
+  return lazy_make(ev, op, in, 2, NULL, 0, dim, rank);
+}
+
+/* A share of the tensor, or the number as one. */
+static Lazy *as_tensor(Eval *ev, const Worth *d) {
+  return d->kind == KD_tensor ? lazy_share(d->u.lazy) : lazy_scalar(ev, arg_number(ev, d));
+}
+
+/* x @ y: matrices, or stacks of them. */
+static Lazy *matmul(Eval *ev, Lazy *x, Lazy *y) {
+  bool fine = x->rank >= 1 && y->rank == 2 && x->dim[x->rank - 1] == y->dim[0];
+  bool stack = x->rank >= 3 && y->rank == x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 2] &&
+               !memcmp(x->dim, y->dim, (x->rank - 2) * sizeof *x->dim);
+  if (!fine && !stack)
+    ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev), dims_text(ev, x->dim, x->rank),
+            dims_text(ev, y->dim, y->rank));
+  i64 dim[MAX_RANK];
+  memcpy(dim, x->dim, sizeof dim);
+  dim[x->rank - 1] = y->dim[y->rank - 1];
+  Lazy *in[2] = {x, y};
+  return lazy_make(ev, RC_DO_matmul, in, 2, NULL, 0, dim, x->rank);
+}
+
+void bi_tensor_matmul(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  *out = worth_lazy(matmul(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])));
+}
+
+static bool compare(Eval *ev, const Ast *at, Tok op, const Worth *p, const Worth *q) {
+  for (u32 i = 0; i < 2; i++) {
+    const Worth *d = i ? q : p;
+    if (d->kind == KD_tensor && d->u.lazy->n != 1)
+      eval_fail(ev, at, "Cannot compare a tensor of shape %s",
+                dims_text(ev, d->u.lazy->dim, d->u.lazy->rank));
+  }
+  double x = arg_number(ev, p), y = arg_number(ev, q);
+  switch (op) {
+  case TOK_lt: return x < y;
+  case TOK_le: return x <= y;
+  case TOK_gt: return x > y;
+  default: return x >= y;
+  }
+}
+
+Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth *y) {
+  static const TensorOp of[TOK_COUNT] = {[TOK_add] = RC_DO_add,
+                                         [TOK_sub] = RC_DO_sub,
+                                         [TOK_mul] = RC_DO_mul,
+                                         [TOK_div] = RC_DO_div,
+                                         [TOK_at] = RC_DO_matmul};
+  ev->at = at;
+  if (!of[op]) return worth_bool(compare(ev, at, op, x, y));
+  if (op == TOK_div && y->kind != KD_tensor && arg_number(ev, y) == 0)
+    eval_fail(ev, at, "Division by zero");
+  Lazy *p = as_tensor(ev, x), *q = as_tensor(ev, y);
+  Lazy *r = op == TOK_at ? matmul(ev, p, q) : tensor_two(ev, of[op], p, q, tok_text[op]);
+  lazy_drop(ev, p);
+  lazy_drop(ev, q);
+  return worth_lazy(r);
+}
+
+Worth tensor_negate(Eval *ev, Lazy *t) {
+  return worth_lazy(lazy_make(ev, RC_DO_neg, &t, 1, NULL, 0, t->dim, t->rank));
+}
+
+/* Rows from .. from + count - 1 of the first axis; `drop`: one row, without that axis. */
+static Lazy *rows(Eval *ev, Lazy *t, i64 from, i64 count, bool drop) {
+  i64 dim[MAX_RANK];
+  memcpy(dim, t->dim, sizeof dim);
+  dim[0] = count;
+  double attr[2] = {(double)from, (double)count};
+  Lazy *r = lazy_make(ev, RC_DO_slice, &t, 1, attr, 2, drop ? dim + 1 : dim, t->rank - drop);
+  r->raw = t->raw;
+  return r;
+}
+
+Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
+  ev->at = at;
+  if (!t->rank) eval_fail(ev, at, "a tensor without dimensions has no elements to choose from");
+  i64 n = t->dim[0];
+  if (index->kind == KD_array) {
+    const BoxList *l = index->u.list;
+    i64 from = 0, to = 0;
+    if (l->n) {
+      from = arg_int(ev, &l->at[0]);
+      to = arg_int(ev, &l->at[l->n - 1]);
+      from = from < 0 ? from + n : from;
+      to = to < 0 ? to + n : to;
+      to = to < n ? to + 1 : n;
+      from = from < 0 ? 0 : from;
+    }
+    return worth_lazy(rows(ev, t, to > from ? from : 0, to > from ? to - from : 0, false));
+  }
+  if (index->kind != KD_int)
+    eval_fail(ev, at->b, "Index must be an integer or range, got %s", worth_kind(index));
+  i64 i = index->u.i < 0 ? index->u.i + n : index->u.i;
+  if (i < 0 || i >= n) eval_fail(ev, at->b, "Index out of bounds: %lld", (long long)index->u.i);
+  if (t->rank == 1 && !t->tracked) return worth_float(lazy_data(ev, t)[i]);
+  return worth_lazy(rows(ev, t, i, 1, t->rank > 1));
+}

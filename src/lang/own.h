@@ -1,0 +1,166 @@
+/* own.h: private to src/lang: values of a running program, and what walks its tree.
+ *
+ * A Worth is a value: small ones lie in it, others in a Holder that counts who holds it. Arrays,
+ * tuples and tensors are values too: a box that several hold is copied before it changes. A
+ * function that gives a Worth gives a share of its box; one that takes a Worth leaves the caller's
+ * share alone, unless it says that it takes it. After a failure the boxes that are left are freed
+ * together.
+ */
+#ifndef INGOT_LANG_OWN_H
+#define INGOT_LANG_OWN_H
+
+#include "api/own.h"
+#include "front/lang/lang.h"
+
+typedef struct Worth Worth;
+typedef struct Holder Holder;
+typedef struct BoxText BoxText;
+typedef struct BoxList BoxList;
+typedef struct BoxFn BoxFn;
+typedef struct Thing Thing;     /* a layer, an optimiser, a model */
+typedef struct Lazy Lazy;       /* a tensor: see lazy.c */
+typedef struct Ident Ident;     /* what copies of a tensor share */
+typedef struct Locals Locals;   /* variables of a call */
+typedef struct Eval Eval;       /* a program that runs */
+typedef struct Recipes Recipes; /* see force.c */
+
+struct Holder {
+  u32 refs;
+  LangKind kind;       /* KD_none: an Ident */
+  Holder *prev, *next; /* all there are */
+  size_t bytes;
+};
+
+struct Worth {
+  LangKind kind; /* KD_none: a variable that holds nothing yet */
+  union {
+    i64 i; /* KD_int, KD_bool */
+    double f;
+    Holder *box;
+    BoxText *text;
+    BoxList *list;
+    BoxFn *fn;
+    Thing *thing;
+    Lazy *lazy;
+  } u;
+};
+
+struct BoxText {
+  Holder box;
+  size_t n;
+  char at[]; /* a zero behind it */
+};
+
+struct BoxList { /* KD_array, KD_tuple */
+  Holder box;
+  u64 n;
+  Worth at[];
+};
+
+struct BoxFn {
+  Holder box;
+  LangFn *fn;
+  u32 n;
+  Worth with[]; /* by capture */
+};
+
+typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return } Flow;
+
+typedef struct SymbolSize {
+  Str name;
+  i64 n;
+} SymbolSize;
+
+enum { SYMBOLS = 16 };
+struct Locals {
+  Locals *outer;
+  BoxFn *self;              /* NULL: the file */
+  SymbolSize size[SYMBOLS]; /* what symbols of types stand for in this call */
+  u32 nsize, n;
+  Worth at[];
+};
+
+/* No array, tensor or string has more elements. */
+#define MOST_ELEMENTS ((u64)1 << 28)
+enum { EVAL_DEPTH = 10000 }; /* nodes of the tree inside each other, calls included */
+
+struct Eval {
+  Ctx *c;
+  Script *s;
+  const IngotScript *o;
+  Holder *all;
+  Locals *global, *local;
+  Arena stack; /* of Locals */
+  Flow flow;
+  Worth result; /* of the return under way */
+  u32 depth;
+  const Ast *at;   /* the call that a built-in works for */
+  Recipes *made;   /* programs of tensors */
+  u64 serial;      /* of the next tensor */
+  u64 random;      /* state of random numbers without a seed */
+  Lazy *last_loss; /* that tensor_backward was called with */
+};
+
+typedef void BuiltinFn(Eval *ev, Worth *arg, u32 n, Worth *out);
+
+/* box.c */
+void *share_new(Eval *ev, LangKind kind, size_t bytes); /* zero; fails if there is no memory */
+static inline bool worth_is_boxed(const Worth *d) {
+  return d->kind >= KD_string && d->kind <= KD_object;
+}
+Worth worth_share(const Worth *d);
+void worth_drop(Eval *ev, Worth *d); /* and it holds nothing */
+void share_drop(Eval *ev, Holder *b);
+void share_drop_all(Eval *ev);
+Worth worth_int(i64 i);
+Worth worth_float(double f);
+Worth worth_bool(bool b);
+Worth worth_text(Eval *ev, const char *at, size_t n);
+Worth worth_list(Eval *ev, LangKind kind, u64 n); /* of nulls */
+/* The list by itself: copied if others hold it. d is changed. */
+BoxList *list_own(Eval *ev, Worth *d);
+bool worth_equal(Eval *ev, const Worth *x, const Worth *y);
+bool worth_true(const Worth *d);
+const char *worth_kind(const Worth *d); /* as type() tells */
+
+/* show.c */
+void show_worth(Eval *ev, const Worth *d, Text *out);
+void show_float(Text *out, double x, bool exponent); /* exponent: as tensors have it */
+void show_number(Text *out, double x);               /* a field: no point where it is whole */
+
+/* eval.c */
+Worth eval_node(Eval *ev, Ast *n);
+Worth eval_block(Eval *ev, const Ast *n);
+_Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+Worth *eval_variable(Eval *ev, const Ast *name); /* NULL: nothing is there yet */
+void eval_hoist(Eval *ev, const Ast *block);
+
+/* eval_ops.c */
+Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y);
+Worth eval_unary(Eval *ev, const Ast *n);
+Worth eval_cast(Eval *ev, const Ast *n);
+Worth eval_index(Eval *ev, const Ast *n);
+Worth eval_range(Eval *ev, const Ast *n);
+void eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end);
+/* d becomes what the type wants, or fails at n. */
+void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to);
+
+/* eval_call.c */
+Worth eval_call(Eval *ev, Ast *n);
+Worth eval_closure(Eval *ev, Ast *fn);
+Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
+
+/* arguments of built-ins; n counts from 0 */
+#define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
+const char *builtin_name(const Eval *ev);
+double arg_number(Eval *ev, const Worth *d);
+i64 arg_int(Eval *ev, const Worth *d);
+BoxList *arg_array(Eval *ev, const Worth *d);
+
+#define BI(name, sig, args) BuiltinFn bi_##name;
+#include "front/lang/builtins.def"
+#undef BI
+extern BuiltinFn *const builtin_fn[];
+
+#endif

@@ -1,0 +1,105 @@
+/* random.c: random numbers.
+ *
+ * With a seed: a key of 32 bytes by a 64-bit congruential generator, ChaCha with 12 rounds (D. J.
+ * Bernstein), and normal numbers by Holder and Muller, whose second result is not used: the numbers
+ * that programs of this language have always had. Without: the same from a seed that goes on from
+ * call to call, and begins with that of the run.
+ */
+#include "lang/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct ChaCha {
+  u32 key[8], out[16];
+  u64 block;
+  u32 used; /* words of out */
+} ChaCha;
+
+static u32 left(u32 x, u32 n) {
+  return x << n | x >> (32 - n);
+}
+
+static void quarter(u32 *x, u32 a, u32 b, u32 c, u32 d) {
+  x[a] += x[b], x[d] = left(x[d] ^ x[a], 16);
+  x[c] += x[d], x[b] = left(x[b] ^ x[c], 12);
+  x[a] += x[b], x[d] = left(x[d] ^ x[a], 8);
+  x[c] += x[d], x[b] = left(x[b] ^ x[c], 7);
+}
+
+static void fill(ChaCha *r) {
+  u32 in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
+  memcpy(in + 4, r->key, sizeof r->key);
+  in[12] = (u32)r->block;
+  in[13] = (u32)(r->block >> 32);
+  memcpy(r->out, in, sizeof in);
+  for (u32 i = 0; i < 6; i++) { /* columns, then diagonals: two rounds */
+    for (u32 k = 0; k < 4; k++) quarter(r->out, k, k + 4, k + 8, k + 12);
+    for (u32 k = 0; k < 4; k++)
+      quarter(r->out, k, (k + 1) % 4 + 4, (k + 2) % 4 + 8, (k + 3) % 4 + 12);
+  }
+  for (u32 i = 0; i < 16; i++) r->out[i] += in[i];
+  r->block++;
+  r->used = 0;
+}
+
+static ChaCha start(u64 seed) {
+  ChaCha r = {.used = 16};
+  for (u32 i = 0; i < 8; i++) {
+    seed = seed * 6364136223846793005u + 11634580027462260723u;
+    u32 x = (u32)(((seed >> 18) ^ seed) >> 27), turn = (u32)(seed >> 59);
+    r.key[i] = x >> turn | x << ((32 - turn) & 31);
+  }
+  return r;
+}
+
+static u32 word(ChaCha *r) {
+  if (r->used == 16) fill(r);
+  return r->out[r->used++];
+}
+
+static double uniform(ChaCha *r) {
+  u64 low = word(r), high = word(r);
+  return (double)((high << 32 | low) >> 11) * 0x1p-53;
+}
+
+static Worth drawn(Eval *ev, const Worth *shape, u64 seed, bool normal) {
+  const BoxList *l = arg_array(ev, shape);
+  i64 dim[MAX_RANK];
+  if (l->n > MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
+  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
+  Lazy *t = lazy_new(ev, dim, (u32)l->n);
+  ChaCha r = start(seed);
+  for (u64 i = 0; i < t->n; i++) {
+    double u = uniform(&r);
+    t->data[i] = normal ? sqrt(-2 * log(u)) * cos(2 * M_PI * uniform(&r)) : u;
+  }
+  return worth_lazy(t);
+}
+
+static u64 next_seed(Eval *ev) {
+  return random_bits(ev->random, ev->serial);
+}
+
+void bi_tensor_randn_seeded(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = drawn(ev, &arg[0], (u64)arg_int(ev, &arg[1]), true);
+  (void)n;
+}
+
+void bi_tensor_randn(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = drawn(ev, &arg[0], next_seed(ev), true);
+  (void)n;
+}
+
+void bi_tensor_rand(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = drawn(ev, &arg[0], next_seed(ev), false);
+  (void)n;
+}
+
+void bi_random_normal(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = drawn(ev, &arg[0], n > 1 ? (u64)arg_int(ev, &arg[1]) : next_seed(ev), true);
+}
+
+void bi_random_uniform(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = drawn(ev, &arg[0], n > 1 ? (u64)arg_int(ev, &arg[1]) : next_seed(ev), false);
+}

@@ -1,0 +1,260 @@
+/* recipes.c: the graph of each recipe, as layers of front/compose and core operators, in f64.
+ *
+ * In: a recipe and the values of its operands. Out: the value of its result; whoever calls gives it
+ * its shape. Shapes have been checked when the recipe was written down.
+ */
+#include "lang/tensor.h"
+#include "front/compose/compose.h"
+
+#include <math.h>
+
+const char *const recipe_name[RECIPE_COUNT] = {
+#define RECIPE(name) #name,
+#include "lang/recipes.def"
+#undef RECIPE
+};
+
+static u32 rank_of(Graph *g, Val v) {
+  return graph_type(g, v)->rank;
+}
+
+static u32 all_axes(Graph *g, Val v, i64 *axes) {
+  u32 n = rank_of(g, v);
+  for (u32 i = 0; i < n; i++) axes[i] = i;
+  return n;
+}
+
+static Val sum_all(Graph *g, Val v) {
+  i64 axes[MAX_RANK];
+  u32 n = all_axes(g, v, axes);
+  return n ? mk_reduce(g, OP_reduce_sum, v, axes, n, false) : v;
+}
+
+static Val mean_all(Graph *g, Val v, u64 n) {
+  return mk_div(g, sum_all(g, v), mk_like(g, v, (double)n));
+}
+
+static Val softmax(Graph *g, const Lazy *t, Val x) {
+  i64 axes[MAX_RANK];
+  u32 n = all_axes(g, x, axes);
+  if (!n) return mk_like(g, x, 1);
+  if (t->attr[0] == 1) return compose_softmax(g, x, axes, n);
+  return compose_softmax(g, x, &axes[n - 1], 1);
+}
+
+/* x [.., in], w [in, out], b [out] */
+static Val linear(Graph *g, const Val *in) {
+  return mk_add(g, mk_matmul(g, in[0], in[1]), in[2]);
+}
+
+static Val transpose(Graph *g, Val x) {
+  i64 perm[MAX_RANK];
+  u32 n = all_axes(g, x, perm);
+  if (n < 2) return x;
+  perm[n - 1] = n - 2;
+  perm[n - 2] = n - 1;
+  return mk_transpose(g, x, perm);
+}
+
+static Val of_axis(Graph *g, const Lazy *t, Val x, bool mean) {
+  i64 axis = (i64)t->attr[0];
+  return mean ? mk_mean(g, x, &axis, 1, false) : mk_reduce(g, OP_reduce_sum, x, &axis, 1, false);
+}
+
+static Val rows(Graph *g, const Lazy *t, Val x) {
+  return mk_slice_axis(g, x, 0, (Dim)t->attr[0], (Dim)t->attr[1]);
+}
+
+static Window window(i64 size, i64 stride, i64 pad) {
+  Window w = {.n = 2};
+  for (u32 i = 0; i < 2; i++) {
+    w.size[i] = size;
+    w.stride[i] = stride;
+    w.dilation[i] = 1;
+    w.lo[i] = w.hi[i] = w.given[i] = pad;
+  }
+  return w;
+}
+
+static Val conv(Graph *g, const Lazy *t, const Val *in) {
+  Window w = window(t->in[1]->dim[3], (i64)t->attr[0], (i64)t->attr[1]);
+  w.size[0] = t->in[1]->dim[2];
+  Val y = window_conv(g, in[0], in[1], 1, w);
+  return t->nin > 2 ? compose_bias(g, y, in[2]) : y;
+}
+
+static Val pool(Graph *g, const Lazy *t, Val x, bool mean) {
+  Window w = window((i64)t->attr[0], (i64)t->attr[1], 0);
+  return mean ? window_average(g, x, w, false) : window_pool(g, OP_pool_max, x, w, -INFINITY);
+}
+
+/* Over all axes but channels (axis 1), with a gain and an offset for each channel. */
+static Val batchnorm(Graph *g, const Lazy *t, const Val *in) {
+  i64 axes[MAX_RANK];
+  u32 n = 0;
+  for (u32 i = 0; i < t->rank; i++)
+    if (i != 1) axes[n++] = i;
+  Val y = compose_normalize(g, in[0], axes, n, t->attr[0], NULL, NULL);
+  if (t->nin < 3) return y;
+  return mk_add(g, mk_mul(g, y, compose_per_channel(g, in[1], y)),
+                compose_per_channel(g, in[2], y));
+}
+
+static Val layernorm(Graph *g, const Lazy *t, const Val *in) {
+  i64 axis = (i64)t->rank - 1;
+  Val y = compose_normalize(g, in[0], &axis, 1, t->attr[0], NULL, NULL);
+  return t->nin < 3 ? y : compose_affine(g, y, in[1], in[2]);
+}
+
+/* ---- losses: shape [1] ---- */
+
+static Val mse(Graph *g, const Lazy *t, const Val *in) {
+  Val d = mk_sub(g, in[0], in[1]);
+  return mean_all(g, mk_mul(g, d, d), t->in[0]->n);
+}
+
+static Val cross_entropy(Graph *g, const Lazy *t, const Val *in) {
+  Val p = mk_clamp(g, in[0], 1e-10, 1 - 1e-10);
+  return mean_all(g, mk_neg(g, mk_mul(g, in[1], mk_log(g, p))), t->in[0]->n);
+}
+
+static Val cross_entropy_logits(Graph *g, const Lazy *t, const Val *in) {
+  const Lazy *z = t->in[0];
+  i64 axis = (i64)z->rank - 1;
+  u64 rows = z->rank > 1 && z->dim[z->rank - 1] ? z->n / (u64)z->dim[z->rank - 1] : 1;
+  Val lp = z->rank ? compose_log_softmax(g, in[0], &axis, 1) : mk_like(g, in[0], 0);
+  return mean_all(g, mk_neg(g, mk_mul(g, in[1], lp)), rows);
+}
+
+static Val bce(Graph *g, const Lazy *t, const Val *in) {
+  Val p = mk_clamp(g, in[0], 1e-10, 1 - 1e-10), one = mk_like(g, p, 1);
+  Val yes = mk_mul(g, in[1], mk_log(g, p));
+  Val no = mk_mul(g, mk_sub(g, one, in[1]), mk_log(g, mk_sub(g, one, p)));
+  return mean_all(g, mk_neg(g, mk_add(g, yes, no)), t->in[0]->n);
+}
+
+/* ---- attention ---- */
+
+/* q [.., n, d], k [.., m, d], mask that broadcasts against [.., n, m]: above 0.5 keeps */
+static Val attention(Graph *g, const Lazy *t, const Val *in) {
+  i64 axis = (i64)t->rank - 1;
+  double d = (double)t->in[0]->dim[t->in[0]->rank - 1];
+  Val s = mk_mulk(g, mk_matmul(g, in[0], transpose(g, in[1])), 1 / sqrt(d));
+  if (t->nin > 2) {
+    Val keep = mk_gt(g, in[2], mk_like(g, in[2], 0.5));
+    s = mk_select(g, keep, s, mk_like(g, s, -1e9));
+  }
+  return compose_softmax(g, s, &axis, 1);
+}
+
+/* ---- recurrent layers: steps are written out ---- */
+
+/* x [batch, steps, in], wi [in, 4 h], wh [h, 4 h], b [4 h]; gates i f g o side by side */
+static Val gate(Graph *g, Val all, i64 h, u32 i) {
+  return mk_slice_axis(g, all, 1, (Dim)(i * h), (Dim)h);
+}
+
+static Val step_of(Graph *g, Val x, i64 s) {
+  return mk_squeeze(g, mk_slice_axis(g, x, 1, s, 1), 1);
+}
+
+static Val start(Graph *g, const Lazy *t) {
+  const Dim shape[2] = {t->dim[0], t->dim[2]};
+  return mk_broadcast(g, mk_scalar(g, DT_f64, 0), shape, 2);
+}
+
+static Val lstm(Graph *g, const Lazy *t, const Val *in) {
+  i64 h = t->dim[2], steps = t->dim[1];
+  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t), cell = hid;
+  for (i64 s = 0; s < steps; s++) {
+    Val all = mk_add(
+        g, mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), mk_matmul(g, hid, in[2])), in[3]);
+    Val i = compose_sigmoid(g, gate(g, all, h, 0)), f = compose_sigmoid(g, gate(g, all, h, 1));
+    Val c = mk_tanh(g, gate(g, all, h, 2)), o = compose_sigmoid(g, gate(g, all, h, 3));
+    cell = mk_add(g, mk_mul(g, f, cell), mk_mul(g, i, c));
+    hid = mk_mul(g, o, mk_tanh(g, cell));
+    out[s] = mk_unsqueeze(g, hid, 1);
+  }
+  return mk_concat(g, out, (u32)steps, 1);
+}
+
+/* gates r z n side by side; the reset gate is applied before the product */
+static Val gru(Graph *g, const Lazy *t, const Val *in) {
+  i64 h = t->dim[2], steps = t->dim[1];
+  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t);
+  Val wn = mk_slice_axis(g, in[2], 1, (Dim)(2 * h), (Dim)h);
+  for (i64 s = 0; s < steps; s++) {
+    Val xi = mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), in[3]);
+    Val hh = mk_matmul(g, hid, in[2]);
+    Val r = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 0), gate(g, hh, h, 0)));
+    Val z = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 1), gate(g, hh, h, 1)));
+    Val n = mk_tanh(g, mk_add(g, gate(g, xi, h, 2), mk_matmul(g, mk_mul(g, r, hid), wn)));
+    Val keep = mk_mul(g, z, hid);
+    hid = mk_add(g, keep, mk_mul(g, mk_sub(g, mk_like(g, z, 1), z), n));
+    out[s] = mk_unsqueeze(g, hid, 1);
+  }
+  return mk_concat(g, out, (u32)steps, 1);
+}
+
+/* ---- all ---- */
+
+static Val two(Graph *g, Op op, const Val *in) {
+  return mk_map2(g, op, in[0], in[1]);
+}
+
+static Val one(Graph *g, const Lazy *t, const Val *in) {
+  switch (t->op) {
+  case RC_DO_neg: return mk_neg(g, in[0]);
+  case RC_DO_abs: return mk_abs(g, in[0]);
+  case RC_DO_sqrt: return mk_sqrt(g, in[0]);
+  case RC_DO_exp: return mk_exp(g, in[0]);
+  case RC_DO_log: return mk_log(g, in[0]);
+  case RC_DO_sin: return mk_sin(g, in[0]);
+  case RC_DO_cos: return mk_cos(g, in[0]);
+  case RC_DO_tan: return mk_tan(g, in[0]);
+  case RC_DO_relu: return compose_relu(g, in[0]);
+  case RC_DO_sigmoid: return compose_sigmoid(g, in[0]);
+  case RC_DO_tanh: return mk_tanh(g, in[0]);
+  case RC_DO_gelu: return compose_gelu(g, in[0], true);
+  case RC_DO_leaky_relu: return compose_leaky_relu(g, in[0], mk_like(g, in[0], t->attr[0]));
+  case RC_DO_elu: return compose_elu(g, in[0], t->attr[0]);
+  case RC_DO_softmax: return softmax(g, t, in[0]);
+  case RC_DO_transpose: return transpose(g, in[0]);
+  case RC_DO_swap12: return mk_transpose(g, in[0], (const i64[]){0, 2, 1, 3});
+  case RC_DO_sum: return sum_all(g, in[0]);
+  case RC_DO_mean: return mean_all(g, in[0], t->in[0]->n);
+  case RC_DO_sum_axis: return of_axis(g, t, in[0], false);
+  case RC_DO_mean_axis: return of_axis(g, t, in[0], true);
+  case RC_DO_slice: return rows(g, t, in[0]);
+  case RC_DO_maxpool2d: return pool(g, t, in[0], false);
+  case RC_DO_avgpool2d: return pool(g, t, in[0], true);
+  default: return in[0]; /* reshape: the caller's */
+  }
+}
+
+Val recipe_build(Graph *g, const Lazy *t, const Val *in) {
+  switch (t->op) {
+  case RC_DO_add: return two(g, OP_add, in);
+  case RC_DO_sub: return two(g, OP_sub, in);
+  case RC_DO_mul: return two(g, OP_mul, in);
+  case RC_DO_div: return two(g, OP_div, in);
+  case RC_DO_pow: return two(g, OP_pow, in);
+  case RC_DO_max: return two(g, OP_max, in);
+  case RC_DO_min: return two(g, OP_min, in);
+  case RC_DO_matmul: return mk_matmul(g, in[0], in[1]);
+  case RC_DO_linear: return linear(g, in);
+  case RC_DO_concat: return mk_concat(g, in, t->nin, (i64)t->attr[0]);
+  case RC_DO_gather: return mk_gather(g, in[1], mk_cast(g, in[0], DT_i64), 0);
+  case RC_DO_conv2d: return conv(g, t, in);
+  case RC_DO_batchnorm: return batchnorm(g, t, in);
+  case RC_DO_layernorm: return layernorm(g, t, in);
+  case RC_DO_mse: return mse(g, t, in);
+  case RC_DO_cross_entropy: return cross_entropy(g, t, in);
+  case RC_DO_cross_entropy_logits: return cross_entropy_logits(g, t, in);
+  case RC_DO_bce: return bce(g, t, in);
+  case RC_DO_attention_weights: return attention(g, t, in);
+  case RC_DO_lstm: return lstm(g, t, in);
+  case RC_DO_gru: return gru(g, t, in);
+  default: return one(g, t, in);
+  }
+}

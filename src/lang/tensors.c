@@ -1,0 +1,409 @@
+/* tensors.c: built-in functions that make tensors, move them about and look at them. */
+#include "lang/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- shapes ---- */
+
+static u32 shape_of(Eval *ev, const Worth *d, i64 *dim) {
+  const BoxList *l = arg_array(ev, d);
+  if (l->n > MAX_RANK)
+    ARG_BAD(ev, "%s(): a tensor has at most %d dimensions", builtin_name(ev), MAX_RANK);
+  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
+  return (u32)l->n;
+}
+
+static bool is_nested(const BoxList *l) {
+  return l->n && l->at[0].kind == KD_array;
+}
+
+static Lazy *of_data(Eval *ev, const Worth *data, const Worth *shape) {
+  i64 dim[MAX_RANK];
+  const BoxList *l = arg_array(ev, data);
+  if (!shape && is_nested(l)) return lazy_of_array(ev, data);
+  u32 rank = 1;
+  dim[0] = (i64)l->n;
+  if (shape) rank = shape_of(ev, shape, dim);
+  Lazy *flat = is_nested(l) ? lazy_of_array(ev, data) : NULL;
+  u64 have = flat ? flat->n : l->n, n = dims_count(ev, dim, rank);
+  if (n != have)
+    ARG_BAD(ev, "%s() shape %s (total: %llu) does not match data length %llu", builtin_name(ev),
+            dims_text(ev, dim, rank), (unsigned long long)n, (unsigned long long)have);
+  Lazy *t = lazy_new(ev, dim, rank);
+  for (u64 i = 0; i < t->n; i++) t->data[i] = flat ? flat->data[i] : arg_number(ev, &l->at[i]);
+  lazy_drop(ev, flat);
+  return t;
+}
+
+void bi_tensor(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_lazy(of_data(ev, &arg[0], n > 1 ? &arg[1] : NULL));
+}
+
+void bi_tensor_from_array(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_tensor(ev, arg, n, out);
+}
+
+void bi_tensor_with_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_tensor(ev, arg, n, out);
+  out->u.lazy->tracked = true;
+}
+
+void bi_tensor_from_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_tensor(ev, arg, n, out);
+  out->u.lazy->tracked = worth_true(&arg[2]);
+}
+
+void bi_tensor_from_scalar(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const i64 one = 1;
+  Lazy *t = lazy_new(ev, &one, 1);
+  t->data[0] = arg_number(ev, &arg[0]);
+  t->raw = true;
+  *out = worth_lazy(t);
+  (void)n;
+}
+
+static Worth full(Eval *ev, const Worth *shape, double x) {
+  i64 dim[MAX_RANK];
+  u32 rank = shape_of(ev, shape, dim);
+  Lazy *t = lazy_new(ev, dim, rank);
+  for (u64 i = 0; x != 0 && i < t->n; i++) t->data[i] = x;
+  return worth_lazy(t);
+}
+
+void bi_tensor_zeros(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = full(ev, &arg[0], 0);
+  (void)n;
+}
+
+void bi_tensor_ones(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = full(ev, &arg[0], 1);
+  (void)n;
+}
+
+void bi_tensor_full(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = full(ev, &arg[0], arg_number(ev, &arg[1]));
+  (void)n;
+}
+
+void bi_tensor_eye(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  i64 k = arg_int(ev, &arg[0]);
+  const i64 dim[2] = {k, k};
+  Lazy *t = lazy_new(ev, dim, 2);
+  for (i64 i = 0; i < k; i++) t->data[i * k + i] = 1;
+  *out = worth_lazy(t);
+  (void)n;
+}
+
+void bi_tensor_zeros_like(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg->kind == KD_tensor) {
+    *out = worth_lazy(lazy_new(ev, arg->u.lazy->dim, arg->u.lazy->rank));
+    return;
+  }
+  *out = worth_list(ev, KD_array, arg_array(ev, arg)->n);
+  for (u64 i = 0; i < out->u.list->n; i++) out->u.list->at[i] = worth_float(0);
+}
+
+/* ---- facts ---- */
+
+void bi_tensor_shape(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const Lazy *t = arg_tensor(ev, &arg[0]);
+  *out = worth_list(ev, KD_array, t->rank);
+  for (u32 i = 0; i < t->rank; i++) out->u.list->at[i] = worth_int(t->dim[i]);
+  (void)n;
+}
+
+void bi_tensor_size(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_int((i64)arg_tensor(ev, &arg[0])->n);
+  (void)n;
+}
+
+void bi_tensor_print(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Text t = text_new(&ev->stack);
+  Mark mark = arena_mark(&ev->stack);
+  lazy_show_plain(ev, arg_tensor(ev, &arg[0]), &t);
+  text_puts(&t, "\n");
+  if (ev->o->write) ev->o->write(ev->o->user, t.at, t.n);
+  arena_rewind(&ev->stack, mark);
+  (void)n, (void)out;
+}
+
+static u64 place_of(Eval *ev, const Lazy *t, const Worth *index) {
+  const BoxList *l = arg_array(ev, index);
+  u64 at = 0;
+  if (l->n != t->rank)
+    ARG_BAD(ev, "%s(): %llu indices for a tensor of %u dimensions", builtin_name(ev),
+            (unsigned long long)l->n, t->rank);
+  for (u32 i = 0; i < t->rank; i++) {
+    i64 k = arg_int(ev, &l->at[i]);
+    if (k < 0 || k >= t->dim[i])
+      ARG_BAD(ev, "%s(): index %lld is out of bounds for shape %s", builtin_name(ev), (long long)k,
+              dims_text(ev, t->dim, t->rank));
+    at = at * (u64)t->dim[i] + (u64)k;
+  }
+  return at;
+}
+
+void bi_tensor_get(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  u64 at = place_of(ev, t, &arg[1]);
+  *out = worth_float(lazy_data(ev, t)[at]);
+  (void)n;
+}
+
+void bi_tensor_set(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  u64 at = place_of(ev, t, &arg[1]);
+  Lazy *copy = lazy_leaf_of(ev, t);
+  copy->data[at] = arg_number(ev, &arg[2]);
+  copy->raw = t->raw;
+  *out = worth_lazy(copy);
+  (void)n;
+}
+
+void bi_tensor_get_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const double *x = lazy_data(ev, t);
+  *out = worth_list(ev, KD_array, t->n);
+  for (u64 i = 0; i < t->n; i++) out->u.list->at[i] = worth_float(x[i]);
+  (void)n;
+}
+
+void bi_tensor_item(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  (void)n;
+  if (arg->kind == KD_tensor && arg->u.lazy->n != 1)
+    ARG_BAD(ev, "tensor_item() takes a tensor of one element, got shape %s",
+            dims_text(ev, arg->u.lazy->dim, arg->u.lazy->rank));
+  *out = worth_float(arg_number(ev, &arg[0]));
+}
+
+/* ---- element by element ---- */
+
+static void two(Eval *ev, Worth *arg, TensorOp op, Tok sign, Worth *out) {
+  if (arg[0].kind == KD_tensor && arg[1].kind == KD_tensor) {
+    Text t = text_new(&ev->c->scratch);
+    text_fmt(&t, "%s()", builtin_name(ev));
+    *out = worth_lazy(tensor_two(ev, op, arg[0].u.lazy, arg[1].u.lazy, text_cstr(&t)));
+  } else {
+    if (arg[0].kind != KD_tensor && arg[1].kind != KD_tensor)
+      ARG_BAD(ev, "%s() takes a tensor, got %s", builtin_name(ev), worth_kind(&arg[0]));
+    *out = tensor_binary(ev, ev->at, sign, &arg[0], &arg[1]);
+  }
+}
+
+void bi_tensor_add(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  two(ev, arg, RC_DO_add, TOK_add, out);
+  (void)n;
+}
+
+void bi_tensor_sub(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  two(ev, arg, RC_DO_sub, TOK_sub, out);
+  (void)n;
+}
+
+void bi_tensor_mul(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  two(ev, arg, RC_DO_mul, TOK_mul, out);
+  (void)n;
+}
+
+void bi_tensor_div(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  two(ev, arg, RC_DO_div, TOK_div, out);
+  (void)n;
+}
+
+static void one(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
+  Lazy *t = arg_tensor(ev, arg);
+  *out = worth_lazy(lazy_make(ev, op, &t, 1, NULL, 0, t->dim, t->rank));
+}
+
+void bi_tensor_abs(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  one(ev, arg, RC_DO_abs, out);
+  (void)n;
+}
+
+void bi_tensor_sqrt(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  one(ev, arg, RC_DO_sqrt, out);
+  (void)n;
+}
+
+void bi_tensor_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  one(ev, arg, RC_DO_exp, out);
+  (void)n;
+}
+
+void bi_tensor_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  one(ev, arg, RC_DO_log, out);
+  (void)n;
+}
+
+void bi_tensor_sin(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_sin(ev, arg, n, out);
+}
+
+void bi_tensor_cos(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_cos(ev, arg, n, out);
+}
+
+/* ---- other shapes ---- */
+
+static Worth reshaped(Eval *ev, Lazy *t, const i64 *dim, u32 rank) {
+  if (dims_count(ev, dim, rank) != t->n)
+    ARG_BAD(ev, "%s(): cannot reshape %s to %s", builtin_name(ev), dims_text(ev, t->dim, t->rank),
+            dims_text(ev, dim, rank));
+  return worth_lazy(lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, dim, rank));
+}
+
+void bi_tensor_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  i64 dim[MAX_RANK], known = 1, open = -1;
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  u32 rank = shape_of(ev, &arg[1], dim);
+  for (u32 i = 0; i < rank; i++) {
+    if (dim[i] == -1 && open < 0)
+      open = i;
+    else
+      known = dim[i] > 0 && known > 0 && known < (i64)1 << 30 ? known * dim[i] : dim[i] ? known : 0;
+  }
+  if (open >= 0 && known > 0 && t->n % (u64)known == 0) dim[open] = (i64)(t->n / (u64)known);
+  *out = reshaped(ev, t, dim, rank);
+  (void)n;
+}
+
+void bi_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_tensor_reshape(ev, arg, n, out);
+}
+
+void bi_flatten(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const i64 all = (i64)t->n;
+  *out = reshaped(ev, t, &all, 1);
+  (void)n;
+}
+
+void bi_tensor_transpose(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  i64 dim[MAX_RANK];
+  if (t->rank < 2)
+    ARG_BAD(ev, "%s() takes a matrix, got shape %s", builtin_name(ev),
+            dims_text(ev, t->dim, t->rank));
+  memcpy(dim, t->dim, sizeof dim);
+  dim[t->rank - 1] = t->dim[t->rank - 2];
+  dim[t->rank - 2] = t->dim[t->rank - 1];
+  *out = worth_lazy(lazy_make(ev, RC_DO_transpose, &t, 1, NULL, 0, dim, t->rank));
+  (void)n;
+}
+
+void bi_transpose(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_tensor_transpose(ev, arg, n, out);
+}
+
+void bi_tensor_concat(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  const BoxList *l = arg_array(ev, &arg[0]);
+  if (!l->n) ARG_BAD(ev, "tensor_concat() of no tensors");
+  const Lazy *first = arg_tensor(ev, &l->at[0]);
+  i64 axis = n > 1 ? arg_int(ev, &arg[1]) : 0, dim[MAX_RANK];
+  if (axis < 0) axis += first->rank;
+  if (axis < 0 || axis >= first->rank) ARG_BAD(ev, "tensor_concat(): there is no such dimension");
+  memcpy(dim, first->dim, sizeof dim);
+  dim[axis] = 0;
+  Mark mark = arena_mark(&ev->stack);
+  Lazy **in = arena_array(&ev->stack, l->n, sizeof *in);
+  for (u64 i = 0; i < l->n; i++) {
+    in[i] = arg_tensor(ev, &l->at[i]);
+    for (u32 k = 0; k < first->rank; k++)
+      if (in[i]->rank != first->rank || (k != axis && in[i]->dim[k] != dim[k]))
+        ARG_BAD(ev, "tensor_concat(): shape mismatch %s vs %s",
+                dims_text(ev, first->dim, first->rank), dims_text(ev, in[i]->dim, in[i]->rank));
+    dim[axis] += in[i]->dim[axis];
+  }
+  double attr = (double)axis;
+  *out = worth_lazy(lazy_make(ev, RC_DO_concat, in, (u32)l->n, &attr, 1, dim, first->rank));
+  arena_rewind(&ev->stack, mark);
+}
+
+/* ---- sums ---- */
+
+static double total(Eval *ev, Lazy *t) {
+  const double *x = lazy_data(ev, t);
+  double s = 0;
+  for (u64 i = 0; i < t->n; i++) s += x[i];
+  return s;
+}
+
+void bi_tensor_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_float(total(ev, arg_tensor(ev, &arg[0])));
+  (void)n;
+}
+
+void bi_tensor_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  *out = worth_float(total(ev, t) / (double)t->n);
+  (void)n;
+}
+
+/* A number; of a tensor that gradients go through a tensor of one element; along an axis a tensor.
+ */
+static void summed(Eval *ev, Worth *arg, u32 n, bool mean, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const i64 one = 1;
+  i64 dim[MAX_RANK], axis = n > 1 ? arg_int(ev, &arg[1]) : 0;
+  if (n == 1 && !t->tracked) {
+    *out = worth_float(mean ? total(ev, t) / (double)t->n : total(ev, t));
+    return;
+  }
+  if (n == 1) {
+    *out = worth_lazy(lazy_make(ev, mean ? RC_DO_mean : RC_DO_sum, &t, 1, NULL, 0, &one, 1));
+    return;
+  }
+  if (axis < 0) axis += t->rank;
+  if (axis < 0 || axis >= t->rank)
+    ARG_BAD(ev, "%s(): there is no such dimension", builtin_name(ev));
+  u32 rank = 0;
+  for (u32 i = 0; i < t->rank; i++)
+    if (i != axis) dim[rank++] = t->dim[i];
+  double attr = (double)axis;
+  *out = worth_lazy(
+      lazy_make(ev, mean ? RC_DO_mean_axis : RC_DO_sum_axis, &t, 1, &attr, 1, dim, rank));
+}
+
+void bi_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  summed(ev, arg, n, false, out);
+}
+
+void bi_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  summed(ev, arg, n, true, out);
+}
+
+void bi_tensor_max(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_max(ev, arg, n, out);
+}
+
+void bi_tensor_min(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  bi_min(ev, arg, n, out);
+}
+
+static i64 best(const double *x, i64 n, i64 step) {
+  i64 at = 0;
+  for (i64 i = 1; i < n; i++)
+    if (x[i * step] > x[at * step]) at = i;
+  return at;
+}
+
+/* Of all elements, or an array of those along the last axis. */
+void bi_argmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const double *x = lazy_data(ev, t);
+  if (!t->n) ARG_BAD(ev, "argmax() of an empty tensor");
+  if (n == 1) {
+    *out = worth_int(best(x, (i64)t->n, 1));
+    return;
+  }
+  i64 axis = arg_int(ev, &arg[1]);
+  if (axis < 0) axis += t->rank;
+  if (axis < 0 || axis >= t->rank) ARG_BAD(ev, "argmax(): there is no such dimension");
+  i64 inner = 1, extent = t->dim[axis];
+  for (u32 i = (u32)axis + 1; i < t->rank; i++) inner *= t->dim[i];
+  *out = worth_list(ev, KD_array, t->n / (u64)extent);
+  for (i64 i = 0; i < (i64)out->u.list->n; i++)
+    out->u.list->at[i] = worth_int(best(x + i / inner * inner * extent + i % inner, extent, inner));
+}

@@ -1,0 +1,76 @@
+/* thing.c: objects as values: what they are called, how they show, what they can do. */
+#include "lang/thing.h"
+
+#include <string.h>
+
+static const struct {
+  const char *kind, *show;
+} rows[THING_COUNT] = {
+#define THING(name, kind, show) {kind, show},
+#include "lang/things.def"
+#undef THING
+};
+
+Thing *thing_new(Eval *ev, ThingKind what) {
+  Thing *t = share_new(ev, KD_object, sizeof *t);
+  t->what = what;
+  return t;
+}
+
+Worth worth_thing(Thing *t) {
+  return (Worth){KD_object, {.thing = t}};
+}
+
+const char *thing_kind(const Thing *t) {
+  return rows[t->what].kind;
+}
+
+void thing_show(Eval *ev, const Thing *t, Text *out) {
+  (void)ev;
+  for (const char *s = rows[t->what].show; *s; s++) {
+    if (*s == '$')
+      show_number(out, t->num[*++s - '0']);
+    else
+      text_put(out, s, 1);
+  }
+}
+
+void thing_release(Eval *ev, Thing *t) {
+  for (u32 i = 0; i < t->nweight; i++) lazy_drop(ev, t->weight[i]);
+  for (u32 i = 0; i < t->nmoment; i++) {
+    lazy_drop(ev, t->moment[i].first);
+    lazy_drop(ev, t->moment[i].second);
+  }
+  for (u32 i = 0; i < t->npart; i++) share_drop(ev, &t->part[i]->box);
+  t->nweight = t->nmoment = t->npart = 0;
+}
+
+Thing *arg_thing(Eval *ev, const Worth *d, const char *what) {
+  if (d->kind == KD_object) return d->u.thing;
+  ARG_BAD(ev, "%s() takes %s here, got %s", builtin_name(ev), what, worth_kind(d));
+}
+
+Moment *thing_moment(Eval *ev, Thing *t, u64 line) {
+  enum { STEP = 16 };
+  for (u32 i = 0; i < t->nmoment; i++)
+    if (t->moment[i].line == line) return &t->moment[i];
+  if (t->nmoment % STEP == 0) {
+    Moment *more = NEWS(&ev->c->keep, Moment, t->nmoment + STEP);
+    if (t->nmoment) memcpy(more, t->moment, t->nmoment * sizeof *more);
+    t->moment = more;
+  }
+  t->moment[t->nmoment] = (Moment){.line = line};
+  return &t->moment[t->nmoment++];
+}
+
+Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n) {
+  ev->at = at;
+  if (on->kind == KD_object && n == 1 && !strcmp(name, "forward"))
+    return worth_lazy(layer_forward(ev, on->u.thing, arg_tensor(ev, &arg[0])));
+  eval_fail(ev, at->a, "%s has no function '%s' that takes %u arguments", worth_kind(on), name, n);
+}
+
+Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n) {
+  const Worth on = {KD_object, {.thing = t}};
+  return thing_method(ev, at, &on, "forward", arg, n);
+}

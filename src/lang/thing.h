@@ -1,0 +1,49 @@
+/* thing.h: layers, optimisers, models. Private to src/lang. */
+#ifndef INGOT_LANG_THING_H
+#define INGOT_LANG_THING_H
+
+#include "lang/tensor.h"
+
+typedef enum ThingKind {
+#define THING(name, kind, show) TH_##name,
+#include "lang/things.def"
+#undef THING
+  THING_COUNT
+} ThingKind;
+
+enum { THING_NUMBERS = 8 };
+
+/* What an optimiser keeps of a tensor. */
+typedef struct Moment {
+  u64 line; /* see Ident */
+  i64 steps;
+  Lazy *first, *second; /* NULL: not yet */
+} Moment;
+
+struct Thing {
+  Holder box;
+  ThingKind what;
+  double num[THING_NUMBERS]; /* by kind: see things.def */
+  u32 nweight;
+  Lazy *weight[8];
+  Moment *moment;
+  u32 nmoment;
+  u32 npart; /* of a model: its layers, in order */
+  Thing **part;
+  const Ast *ast; /* of a model */
+  Ingot *net;     /* of a network: its session, owned by the script */
+};
+
+/* thing.c */
+Thing *thing_new(Eval *ev, ThingKind what);
+Worth worth_thing(Thing *t); /* takes it */
+Thing *arg_thing(Eval *ev, const Worth *d, const char *what);
+Moment *thing_moment(Eval *ev, Thing *t, u64 line);
+Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n);
+Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n);
+
+/* layers.c */
+Lazy *layer_forward(Eval *ev, Thing *layer, Lazy *x);
+double fixed_weight(u64 i); /* what layers begin with, see layers.c */
+
+#endif
