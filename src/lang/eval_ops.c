@@ -178,10 +178,8 @@ static Worth slice(Eval *ev, const Ast *n, const BoxList *l, const BoxList *inde
     const Worth *a = &index->at[0], *b = &index->at[index->n - 1];
     if (a->kind != KD_int || b->kind != KD_int)
       eval_fail(ev, n->b, "Index must be an integer or range, got an array of %s", worth_kind(a));
-    from = a->u.i < 0 ? a->u.i + (i64)l->n : a->u.i;
-    to = b->u.i < 0 ? b->u.i + (i64)l->n : b->u.i;
-    to = to < (i64)l->n ? to + 1 : (i64)l->n;
-    from = from < 0 ? 0 : from;
+    from = a->u.i < 0 ? 0 : a->u.i;
+    to = b->u.i < (i64)l->n ? b->u.i + 1 : (i64)l->n;
   }
   u64 count = to > from ? (u64)(to - from) : 0;
   Worth d = worth_list(ev, KD_array, count);

@@ -28,8 +28,6 @@ void bi_tensor_requires_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- backward ---- */
 
-typedef VEC(Lazy *) Lazies;
-
 /* Leaves that gradients go to. */
 static void find_leaves(Eval *ev, Lazy *loss, Lazies *to) {
   Lazies todo = {0};

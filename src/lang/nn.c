@@ -197,7 +197,7 @@ void bi_positional_encoding(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = lazy_new(ev, dim, 2);
   for (i64 i = 0; i < dim[0]; i++)
     for (i64 j = 0; j < dim[1]; j++) {
-      double at = (double)i / pow(10000, (double)(j / 2 * 2) / (double)dim[1]);
+      double at = (double)i / pow(10000, (double)(j - j % 2) / (double)dim[1]);
       t->data[i * dim[1] + j] = j % 2 ? cos(at) : sin(at);
     }
   *out = worth_lazy(t);

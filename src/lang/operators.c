@@ -109,10 +109,8 @@ Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
     if (l->n) {
       from = arg_int(ev, &l->at[0]);
       to = arg_int(ev, &l->at[l->n - 1]);
-      from = from < 0 ? from + n : from;
-      to = to < 0 ? to + n : to;
-      to = to < n ? to + 1 : n;
       from = from < 0 ? 0 : from;
+      to = to < n ? to + 1 : n;
     }
     return worth_lazy(rows(ev, t, to > from ? from : 0, to > from ? to - from : 0, false));
   }

@@ -111,8 +111,6 @@ static Lazy *move(Eval *ev, Thing *t, Lazy *p) {
 
 /* ---- steps ---- */
 
-typedef VEC(Lazy *) Lazies;
-
 static void want(Eval *ev, Lazies *all, Lazy *t) {
   if (t && !t->data) *vec_push(&ev->stack, all) = t;
 }
@@ -256,8 +254,8 @@ void bi_tensor_clip_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_step_lr(Eval *ev, Worth *arg, u32 n, Worth *out) {
   i64 epoch = arg_int(ev, &arg[1]), size = arg_int(ev, &arg[2]);
   if (size < 1) ARG_BAD(ev, "step_lr(): the size of a step is %lld", (long long)size);
-  *out =
-      worth_float(arg_number(ev, &arg[0]) * pow(arg_number(ev, &arg[3]), (double)(epoch / size)));
+  i64 steps = epoch / size;
+  *out = worth_float(arg_number(ev, &arg[0]) * pow(arg_number(ev, &arg[3]), (double)steps));
   (void)n;
 }
 

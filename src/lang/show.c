@@ -26,7 +26,7 @@ static int digits_of(double x, char *to, int *power) {
     if (*s != '.') to[n++] = *s;
   while (n > 1 && to[n - 1] == '0') n--;
   to[n] = 0;
-  *power = atoi(e + 1);
+  *power = (int)strtol(e + 1, NULL, 10);
   return n;
 }
 

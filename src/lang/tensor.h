@@ -22,6 +22,8 @@ enum {
   LAZY_SIZE = 1500
 }; /* LAZY_SIZE: recipes that wait for each other, at most */
 
+typedef VEC(Lazy *) Lazies;
+
 /* What copies of a tensor share: its gradient, and what optimisers keep of it. */
 struct Ident {
   Holder box;

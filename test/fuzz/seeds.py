@@ -267,6 +267,20 @@ def json_words():
     return [b"null", b"true", b"false", b"NaN", b"Infinity", b"\\u", b"\\ud83d\\ude42", b'"a":', b"[[", b"]]", b"{}", b"1e9", b"-0", b"\xc3\xa9"]
 
 
+def programs():
+    folder = os.path.join(ROOT, "test", "lang")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".ch"):
+            with open(os.path.join(folder, name), "rb") as f:
+                yield name, f.read()
+
+
+def program_words():
+    with open(os.path.join(ROOT, "src", "front", "lang", "tokens.def"), encoding="utf-8") as f:
+        yield from (m[1].encode() for m in re.finditer(r'TOK\(\w+, "(.+)"\)', f.read()))
+    yield from (b"int32", b"float32", b"tensor", b"print", b"model", b"import", b"tensor_add(", b"argmax(", b"push(a, ")
+
+
 def ggufs():
     yield "small", containers.small_gguf()
     yield "no-tensor", containers.gguf([containers.ARCH])
@@ -374,6 +388,7 @@ def imports():
 SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_import": (imports, list),
         "fuzz_json": (jsons, json_words),
+        "fuzz_lang": (programs, program_words),
         "fuzz_gguf": (lambda: [*ggufs()], gguf_words),
         "fuzz_safetensors": (lambda: [*safes()], safe_words),
         "fuzz_vocab": (lambda: [*vocabularies(), *gguf_vocabularies()], vocabulary_words),

@@ -5,7 +5,7 @@ looks like the repository root (links to everything in it), one after the other,
 wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
 as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
 prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
-A block that opens with ```c and a comment with a file name is written to that file, for the commands behind it. One that opens
+A block that opens with ```c, or ```charl, and a comment with a file name is written to that file, for the commands behind it. One that opens
 with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
 import os
@@ -15,6 +15,7 @@ from lib.core import ROOT, Fail, Test, explain, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
+SCRIPT = re.compile(r"^```charl\n(// (\w+\.ch)\b.*?)^```$", re.M | re.S)
 QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
 RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir ")
@@ -43,7 +44,7 @@ def mirror(env, name):
     for entry in os.listdir(ROOT):
         if not entry.startswith("."):
             os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
-    for m in PROGRAM.finditer(read(name)):
+    for m in (*PROGRAM.finditer(read(name)), *SCRIPT.finditer(read(name))):
         with open(os.path.join(folder, m[2]), "w", encoding="utf-8") as f:
             f.write(m[1])
     return folder

@@ -40,7 +40,7 @@ void check_goes(Checker *k, Ast *n, const LangType *to, const char *what) {
     check_wrong(k, n, hint, "%s %s, found %s", what, want, lang_type_text(k->c, t));
     return;
   }
-  n->to = to->kind != KD_none && changes(t, to) ? to : NULL;
+  if (to->kind != KD_none && changes(t, to)) n->to = to;
 }
 
 /* ---- names and literals ---- */

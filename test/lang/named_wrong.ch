@@ -1,0 +1,9 @@
+// There is no argument of that name.
+fn f(a: int32, b: int32) -> int32 { a - b }
+print(f(1, c: 2))
+
+// error
+// named_wrong.ch:3:12: there is no argument 'c'
+// print(f(1, c: 2))
+// ^
+// hint: a b

@@ -1,0 +1,7 @@
+// return ends the program.
+print("one")
+return;
+print("two")
+
+// expect
+// one

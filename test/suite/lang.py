@@ -1,0 +1,94 @@
+"""Programs of the language, test/lang/*.ch. One file is one test: what it prints stands in comments at its end, behind `// expect`; behind
+`// error` parts of what stderr says, in order, and then it must fail with exit 4. Programs with tensors run on every engine; all of them are formatted:
+that changes nothing the second time, and the result prints the same."""
+import os
+import re
+from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
+from lib.tfile import same_text
+
+TOP = os.path.join(ROOT, "test", "lang")
+LIMIT = 60
+
+
+class Program:
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.text = f.read()
+        self.path = path
+        self.body, _, tail_ = self.text.partition("\n// expect")
+        want, _, errors = tail_.partition("\n// error\n")
+        if not tail_:
+            self.body, _, errors = self.text.partition("\n// error\n")
+        self.want = "".join(line[3:] + "\n" for line in want.splitlines() if line.startswith("//"))
+        self.errors = [line[3:] for line in errors.splitlines() if line.startswith("// ")]
+        self.tensors = re.search(r"tensor|nn_|forward", self.body) is not None
+
+
+def execute(env, p, path, engine):
+    got = run([env.need_ingot(), "run", path, "--engine", engine], LIMIT)
+    err = got.err.decode("utf-8", "replace")
+    if got.timed_out or got.rc != (4 if p.errors else 0):
+        raise Fail(f"{engine}: {explain(got)}: {tail(err)}")
+    same_text(got.out.decode(), p.want, f"engine {engine}")
+    at = 0
+    for part in p.errors:
+        k = err.find(part, at)
+        if k < 0:
+            raise Fail(f"engine {engine}: stderr lacks {part!r}: {err}")
+        at = k + len(part)
+
+
+def program(env, path):
+    p = Program(path)
+    if env.bless:
+        return bless(env, p)
+    engines = ENGINES if p.tensors else ("vm",)
+    for engine in engines:
+        execute(env, p, p.path, engine)
+    if "syntax" not in os.path.basename(path) and "number_too_large" not in path:
+        layout(env, p)
+
+
+def bless(env, p):
+    got = run([env.need_ingot(), "run", p.path], LIMIT)
+    text = p.body.rstrip("\n") + "\n"
+    if got.out:
+        text += "\n// expect\n" + "".join(f"// {line}".rstrip() + "\n" for line in got.out.decode().splitlines())
+    if got.rc:
+        lines = [re.sub(r"^ingot: \S*?([^/]*\.ch:)", r"\1", line).strip() for line in got.err.decode().splitlines()]
+        text += "\n// error\n" + "".join(f"// {line}\n" for line in lines if line)
+    with open(p.path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def layout(env, p):
+    once = os.path.join(env.scratch("lang"), os.path.basename(p.path))
+    first = run([env.ingot, "fmt", p.path, "-o", once], LIMIT)
+    if first.rc:
+        raise Fail(f"fmt: {explain(first)}: {tail(first.text())}")
+    second = run([env.ingot, "fmt", once], LIMIT)
+    with open(once, encoding="utf-8") as f:
+        same_text(second.out.decode(), f.read(), "formatted twice")
+    got = run([env.ingot, "run", once], LIMIT)
+    same_text(got.out.decode(), p.want, "formatted")
+
+
+def checks(env):
+    """check finds what run would, and runs nothing."""
+    for name, rc in (("hello", 0), ("add_kinds", 4)):
+        got = run([env.need_ingot(), "check", os.path.join(TOP, name + ".ch")], LIMIT)
+        if got.rc != rc or got.out:
+            raise Fail(f"check {name}: {explain(got)}, printed {got.out!r}")
+
+
+def compiled(env):
+    """Tensors of a program as C, compiled while it runs."""
+    for name in ("train_sgd", "matrices"):
+        p = Program(os.path.join(TOP, name + ".ch"))
+        execute(env, p, p.path, "c")
+
+
+def tests(env):
+    names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
+    found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/engine-c", lambda: compiled(env), cost=20)]
