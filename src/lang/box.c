@@ -54,6 +54,8 @@ static void release(Eval *ev, Holder *b, Holder **waiting) {
   } else if (b->kind == KD_fn) {
     BoxFn *f = (BoxFn *)b;
     for (u32 i = 0; i < f->n; i++) unchain(ev, &f->with[i], waiting);
+    Worth of = {KD_fn, {.fn = f->grad_of}};
+    if (f->grad_of) unchain(ev, &of, waiting);
   } else if (b->kind == KD_tensor) {
     lazy_release(ev, (Lazy *)b);
   } else if (b->kind == KD_object) {

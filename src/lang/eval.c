@@ -4,7 +4,7 @@
  * return are noted in `flow`, and whoever runs statements looks there after each. How deep nodes
  * may be inside each other, calls included, is bounded, so that no program exhausts the stack.
  */
-#include "lang/own.h"
+#include "lang/thing.h"
 
 #include <math.h>
 #include <string.h>
@@ -311,6 +311,8 @@ static Worth plain(Eval *ev, Ast *n) {
   case AST_block: return eval_block(ev, n);
   case AST_break: ev->flow = FLOW_break; return null;
   case AST_continue: ev->flow = FLOW_continue; return null;
+  case AST_model: return define(ev, n->slot, model_class(ev, n));
+  case AST_import: return define(ev, n->slot, net_import(ev, n));
   case AST_fn: return n->name ? define(ev, n->slot, eval_closure(ev, n)) : eval_closure(ev, n);
   default: eval_fail(ev, n, "this is not supported yet");
   }

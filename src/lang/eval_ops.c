@@ -268,16 +268,25 @@ static void becomes_list(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
   }
 }
 
+/* A tensor of one element is a number, but where a gradient is to go through it. */
+static void becomes_float(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+  if (d->kind == KD_int) {
+    *d = worth_float((double)d->u.i);
+  } else if (d->kind == KD_tensor && d->u.lazy->n == 1) {
+    if (ev->in_grad && d->u.lazy->tracked) return;
+    double x = lazy_data(ev, d->u.lazy)[0];
+    worth_drop(ev, d);
+    *d = worth_float(x);
+  } else if (d->kind != KD_float) {
+    unfit(ev, n, d, to);
+  }
+}
+
 void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
   switch (to->kind) {
   case KD_any:
   case KD_none: return;
-  case KD_float:
-    if (d->kind == KD_int)
-      *d = worth_float((double)d->u.i);
-    else if (d->kind != KD_float)
-      unfit(ev, n, d, to);
-    return;
+  case KD_float: becomes_float(ev, n, d, to); return;
   case KD_array:
   case KD_tuple: becomes_list(ev, n, d, to); return;
   case KD_tensor: becomes_tensor(ev, n, d, to); return;

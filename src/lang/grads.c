@@ -58,15 +58,31 @@ static void add_grad(Eval *ev, Ident *id, Lazy *g) {
   id->grad = g;
 }
 
-/* What was written down for the loss before is computed, if nobody has yet. */
-static void settle(Eval *ev) {
-  Lazies leaves = {0}, grads = {0};
-  Mark mark = arena_mark(&ev->stack);
+void grads_pending(Eval *ev, Lazies *to) {
+  Lazies leaves = {0};
   if (!ev->last_loss) return;
   find_leaves(ev, ev->last_loss, &leaves);
   for (u32 i = 0; i < leaves.n; i++)
     if (leaves.at[i]->id && leaves.at[i]->id->grad && !leaves.at[i]->id->grad->data)
-      *vec_push(&ev->stack, &grads) = leaves.at[i]->id->grad;
+      *vec_push(&ev->stack, to) = leaves.at[i]->id->grad;
+}
+
+void grads_done(Eval *ev) {
+  Lazy *loss = ev->last_loss;
+  if (!loss) return;
+  ev->last_loss = NULL;
+  if (loss->data) {
+    lazy_drop_recipe(ev, loss);
+    loss->tracked = false;
+  }
+  lazy_drop(ev, loss);
+}
+
+/* What was written down for the loss before is computed, if nobody has yet. */
+static void settle(Eval *ev) {
+  Lazies grads = {0};
+  Mark mark = arena_mark(&ev->stack);
+  grads_pending(ev, &grads);
   if (grads.n) lazy_force(ev, grads.at, grads.n);
   arena_rewind(&ev->stack, mark);
 }
@@ -170,12 +186,17 @@ static Lazy *leaf_of(Eval *ev, const Worth *d) {
   return t;
 }
 
-/* f(x) as a tensor, x a leaf; then the derivative, a number where x was one. */
-static Worth grad_at(Eval *ev, BoxFn *f, const Worth *x) {
-  const Ast *at = ev->at;
-  Lazy *leaf = leaf_of(ev, x);
-  Worth arg = worth_lazy(lazy_share(leaf));
-  Worth y = call_fn(ev, at, f, &arg, 1);
+/* f as a tensor, its first argument a leaf; then the derivative, a number where that was one. */
+Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
+  if (!n) eval_fail(ev, at, "the gradient of a function without arguments");
+  ev->at = at;
+  bool number = arg[0].kind == KD_int || arg[0].kind == KD_float;
+  Lazy *leaf = leaf_of(ev, &arg[0]);
+  worth_drop(ev, &arg[0]);
+  arg[0] = worth_lazy(lazy_share(leaf));
+  ev->in_grad++;
+  Worth y = call_fn(ev, at, f, arg, n);
+  ev->in_grad--;
   ev->at = at;
   if (y.kind != KD_tensor || !y.u.lazy->tracked)
     ARG_BAD(ev, "the function gives %s that does not depend on its argument", worth_kind(&y));
@@ -184,11 +205,21 @@ static Worth grad_at(Eval *ev, BoxFn *f, const Worth *x) {
   worth_drop(ev, &y);
   lazy_drop(ev, leaf);
   Worth out = worth_lazy(d);
-  if (x->kind == KD_int || x->kind == KD_float) {
+  if (number) {
     out = worth_float(d->data[0]);
     lazy_drop(ev, d);
   }
   return out;
+}
+
+void bi_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  if (arg->kind != KD_fn) ARG_BAD(ev, "grad() takes a function, got %s", worth_kind(arg));
+  BoxFn *g = share_new(ev, KD_fn, sizeof *g);
+  g->fn = arg->u.fn->fn;
+  g->grad_of = arg->u.fn;
+  g->grad_of->box.refs++;
+  *out = (Worth){KD_fn, {.fn = g}};
+  (void)n;
 }
 
 /* autograd(loss, [w, b]): what backward would add to each. */
@@ -206,10 +237,11 @@ static Worth grads_of(Eval *ev, Lazy *loss, const BoxList *l) {
 
 /* autograd(x): a leaf; autograd(f, x): the gradient of f there; autograd(loss, [w, ..]). */
 void bi_autograd(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Worth x;
   if (n == 1)
     *out = worth_lazy(leaf_of(ev, &arg[0]));
   else if (arg[0].kind == KD_fn)
-    *out = grad_at(ev, arg[0].u.fn, &arg[1]);
+    *out = (x = worth_share(&arg[1]), call_grad(ev, ev->at, arg[0].u.fn, &x, 1));
   else
     *out = grads_of(ev, arg_tensor(ev, &arg[0]), arg_array(ev, &arg[1]));
 }

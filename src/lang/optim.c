@@ -140,14 +140,15 @@ void optim_step(Eval *ev, Thing *opt, const BoxList *old, Worth *out) {
     Lazy *new = two(ev, RC_DO_sub, lazy_share(p), move(ev, opt, p));
     out->u.list->at[i] = worth_lazy(new);
     want(ev, &all, new);
-    want(ev, &all, p->id->grad);
     Moment *m = thing_moment(ev, opt, p->id->line);
     want(ev, &all, m->first);
     want(ev, &all, m->second);
   }
-  want(ev, &all, ev->last_loss);
+  if (ev->last_loss) want(ev, &all, ev->last_loss);
+  grads_pending(ev, &all);
   if (all.n) lazy_force(ev, all.at, all.n);
   settle(ev, opt, old, out->u.list);
+  grads_done(ev);
   arena_rewind(&ev->stack, mark);
 }
 

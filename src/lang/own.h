@@ -60,6 +60,7 @@ struct BoxList { /* KD_array, KD_tuple */
 struct BoxFn {
   Holder box;
   LangFn *fn;
+  BoxFn *grad_of; /* it is the gradient of that one; NULL: it is itself */
   u32 n;
   Worth with[]; /* by capture */
 };
@@ -94,6 +95,7 @@ struct Eval {
   Flow flow;
   Worth result; /* of the return under way */
   u32 depth;
+  u32 in_grad;     /* calls whose gradient is wanted */
   const Ast *at;   /* the call that a built-in works for */
   Recipes *made;   /* programs of tensors */
   u64 serial;      /* of the next tensor */
@@ -149,6 +151,8 @@ void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to);
 /* eval_call.c */
 Worth eval_call(Eval *ev, Ast *n);
 Worth eval_closure(Eval *ev, Ast *fn);
+/* The gradient of f with respect to its first argument, grads.c; takes the arguments. */
+Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
 
 /* arguments of built-ins; n counts from 0 */

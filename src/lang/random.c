@@ -5,7 +5,7 @@
  * that programs of this language have always had. Without: the same from a seed that goes on from
  * call to call, and begins with that of the run.
  */
-#include "lang/tensor.h"
+#include "lang/thing.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,22 +63,34 @@ static double uniform(ChaCha *r) {
   return (double)((high << 32 | low) >> 11) * 0x1p-53;
 }
 
-static Worth drawn(Eval *ev, const Worth *shape, u64 seed, bool normal) {
-  const BoxList *l = arg_array(ev, shape);
-  i64 dim[MAX_RANK];
-  if (l->n > MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
-  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
-  Lazy *t = lazy_new(ev, dim, (u32)l->n);
+static u64 next_seed(Eval *ev) {
+  return random_bits(ev->random, ev->serial);
+}
+
+static Lazy *draw(Eval *ev, const i64 *dim, u32 rank, u64 seed, bool normal) {
+  Lazy *t = lazy_new(ev, dim, rank);
   ChaCha r = start(seed);
   for (u64 i = 0; i < t->n; i++) {
     double u = uniform(&r);
     t->data[i] = normal ? sqrt(-2 * log(u)) * cos(2 * M_PI * uniform(&r)) : u;
   }
-  return worth_lazy(t);
+  return t;
 }
 
-static u64 next_seed(Eval *ev) {
-  return random_bits(ev->random, ev->serial);
+Lazy *random_tensor(Eval *ev, const i64 *dim, u32 rank) {
+  return draw(ev, dim, rank, next_seed(ev), true);
+}
+
+Lazy *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank) {
+  return draw(ev, dim, rank, next_seed(ev), false);
+}
+
+static Worth drawn(Eval *ev, const Worth *shape, u64 seed, bool normal) {
+  const BoxList *l = arg_array(ev, shape);
+  i64 dim[MAX_RANK];
+  if (l->n > MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
+  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
+  return worth_lazy(draw(ev, dim, (u32)l->n, seed, normal));
 }
 
 void bi_tensor_randn_seeded(Eval *ev, Worth *arg, u32 n, Worth *out) {

@@ -81,6 +81,11 @@ u32 lazy_mark(Eval *ev); /* one that no tensor has */
 Val recipe_build(Graph *g, const Lazy *t, const Val *in);
 extern const char *const recipe_name[RECIPE_COUNT];
 
+/* grads.c */
+void grads_pending(Eval *ev,
+                   Lazies *to); /* of the last loss, that nobody has computed; in ev->stack */
+void grads_done(Eval *ev);      /* behind a step: what the loss was made of is let go */
+
 /* thing.c */
 const char *thing_kind(const Thing *t);
 void thing_show(Eval *ev, const Thing *t, Text *out);

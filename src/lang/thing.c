@@ -26,7 +26,11 @@ const char *thing_kind(const Thing *t) {
 }
 
 void thing_show(Eval *ev, const Thing *t, Text *out) {
-  (void)ev;
+  if (t->what == TH_class || t->what == TH_model) {
+    model_show(ev, t, out);
+    return;
+  }
+  if (t->what == TH_net) text_fmt(out, "Network(%s)", t->path);
   for (const char *s = rows[t->what].show; *s; s++) {
     if (*s == '$')
       show_number(out, t->num[*++s - '0']);
@@ -64,13 +68,19 @@ Moment *thing_moment(Eval *ev, Thing *t, u64 line) {
 }
 
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n) {
+  Worth out = {.kind = KD_null};
   ev->at = at;
-  if (on->kind == KD_object && n == 1 && !strcmp(name, "forward"))
-    return worth_lazy(layer_forward(ev, on->u.thing, arg_tensor(ev, &arg[0])));
-  eval_fail(ev, at->a, "%s has no function '%s' that takes %u arguments", worth_kind(on), name, n);
+  if (on->kind != KD_object) eval_fail(ev, at->a, "%s has no functions of its own", worth_kind(on));
+  Thing *t = on->u.thing;
+  if (t->what == TH_model && model_method(ev, t, name, arg, n, &out)) return out;
+  if (t->what == TH_net && !strcmp(name, "forward")) return net_call(ev, t, arg, n);
+  if (n == 1 && t->what != TH_model && t->what != TH_class && !strcmp(name, "forward"))
+    return worth_lazy(layer_forward(ev, t, arg_tensor(ev, &arg[0])));
+  eval_fail(ev, at, "%s has no function '%s' that takes %u arguments", worth_kind(on), name, n);
 }
 
 Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n) {
   const Worth on = {KD_object, {.thing = t}};
+  if (t->what == TH_class && !n) return model_object(ev, t);
   return thing_method(ev, at, &on, "forward", arg, n);
 }

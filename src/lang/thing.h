@@ -30,8 +30,8 @@ struct Thing {
   u32 nmoment;
   u32 npart; /* of a model: its layers, in order */
   Thing **part;
-  const Ast *ast; /* of a model */
-  Ingot *net;     /* of a network: its session, owned by the script */
+  const Ast *ast;   /* of a model */
+  const char *path; /* of a network */
 };
 
 /* thing.c */
@@ -41,6 +41,25 @@ Thing *arg_thing(Eval *ev, const Worth *d, const char *what);
 Moment *thing_moment(Eval *ev, Thing *t, u64 line);
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n);
 Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n);
+
+/* model.c */
+Worth model_class(Eval *ev, const Ast *n);
+Worth model_object(Eval *ev, const Thing *class);
+Lazy *model_forward(Eval *ev, Thing *m, Lazy *x);
+bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n,
+                  Worth *out); /* false: there is none */
+void model_show(Eval *ev, const Thing *m, Text *out);
+
+/* net.c */
+Worth net_import(Eval *ev, const Ast *n);
+Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n);
+
+/* optim.c */
+void optim_step(Eval *ev, Thing *opt, const BoxList *old, Worth *out);
+
+/* random.c */
+Lazy *random_tensor(Eval *ev, const i64 *dim, u32 rank); /* normal */
+Lazy *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank);
 
 /* layers.c */
 Lazy *layer_forward(Eval *ev, Thing *layer, Lazy *x);

@@ -352,6 +352,16 @@ static const LangType *check_return(Checker *k, Ast *n) {
   return &type_none;
 }
 
+/* Sizes of layers are expressions, names of activations are not. */
+static void check_layers(Checker *k, Ast *n) {
+  for (u32 i = 0; i < n->nkid; i++) {
+    Ast *layer = n->kid[i];
+    bool word = str_is(k->c, layer->a->name, "activation");
+    for (u32 j = 0; !word && j < layer->nkid; j++)
+      if (layer->kid[j]->kind != AST_named) check_expr(k, layer->kid[j]);
+  }
+}
+
 const LangType *check_statement(Checker *k, Ast *n) {
   switch (n->kind) {
   case AST_let: return check_let(k, n);
@@ -361,7 +371,7 @@ const LangType *check_statement(Checker *k, Ast *n) {
     if (!n->name) return check_expr(k, n);
     bind_join(k, bind_of(k, n, n->slot), &fn_of(k, n)->self);
     return check_fn(k, n);
-  case AST_model:
+  case AST_model: check_layers(k, n); /* fall through */
   case AST_import: bind_join(k, bind_of(k, n, n->slot), &type_object); return &type_null;
   case AST_if: return check_if(k, n, false);
   case AST_while: check_expr(k, n->a); return check_loop(k, n);

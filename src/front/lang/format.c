@@ -54,7 +54,7 @@ static u32 indent(const Layouter *p, bool closing) {
 static bool wants_blank(const Layouter *p, const Token *t) {
   const Token *a = p->prev;
   if (p->unary || opens(a->kind)) return a->kind == TOK_lbrace && t->kind != TOK_rbrace;
-  if (a->kind == TOK_dot || t->kind == TOK_dot) return false;
+  if (a->kind == TOK_dot || t->kind == TOK_dot) return a->kind == TOK_int; /* else it is a float */
   if (a->kind == TOK_range || a->kind == TOK_upto || t->kind == TOK_range || t->kind == TOK_upto)
     return false;
   if (t->kind == TOK_rbrace) return true;
@@ -97,7 +97,7 @@ static void put_token(Layouter *p, const Token *t) {
 /* Comments end without blanks. */
 static void put_comment(Layouter *p, const Token *t) {
   u32 n = t->n;
-  while (n && strchr(" \t\r", p->s->at[t->at + n - 1])) n--;
+  while (n && strchr(" \t\r\n", p->s->at[t->at + n - 1])) n--;
   text_put(p->out, p->s->at + t->at, n);
   for (u32 i = 0; i < n; i++) p->line += p->s->at[t->at + i] == '\n';
 }

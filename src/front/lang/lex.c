@@ -187,7 +187,7 @@ Script *script_new(Ctx *c, Str file, const char *at, size_t n) {
   if (n > LANG_BYTES)
     fail(c, ERR_unsupported, LOC_NONE, "the program has %zu bytes, the limit is %d", n, LANG_BYTES);
   char *copy = arena_alloc(&c->work, n + 4); /* zeros behind it, which end every token */
-  memcpy(copy, at, n);
+  if (n) memcpy(copy, at, n);
   s->at = copy;
   s->n = (u32)n;
   if (!utf8_valid(copy, n)) script_error(s, 0, NULL, "the text is not UTF-8");

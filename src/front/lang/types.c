@@ -96,7 +96,7 @@ static bool shape_fits(const LangType *x, const LangType *y) {
 bool type_fits(const LangType *x, const LangType *y) {
   if (x->kind == KD_any || y->kind == KD_any || x->kind == KD_none || y->kind == KD_none)
     return true;
-  if (x->kind == KD_int && y->kind == KD_float) return true;
+  if ((x->kind == KD_int || x->kind == KD_tensor) && y->kind == KD_float) return true;
   if (x->kind == KD_array && y->kind == KD_tensor) return is_numeric(x);
   if (x->kind != y->kind) return false;
   if (x->kind == KD_array) return type_fits(x->elem, y->elem);

@@ -1,0 +1,135 @@
+/* net.c: networks from files, and arrays from files.
+ *
+ * In: the path of a model, from where the program lies; tensors. Out: what the network makes of
+ * them, computed at once: gradients do not go through it. A session is opened for each call, on the
+ * shapes it is given; numbers go in as the type that the network wants.
+ */
+#include "lang/thing.h"
+
+#include <string.h>
+
+Worth net_import(Eval *ev, const Ast *n) {
+  const char *file = str_text(ev->c, ev->s->file), *slash = strrchr(file, '/');
+  const char *path = str_text(ev->c, n->a->name);
+  Thing *t = thing_new(ev, TH_net);
+  if (slash && *path != '/')
+    path = str_text(ev->c, str_fmt(ev->c, "%.*s/%s", (int)(slash - file), file, path));
+  t->path = path;
+  t->ast = n;
+  return worth_thing(t);
+}
+
+typedef struct NetCall {
+  Eval *ev;
+  const Thing *net;
+  Worth *arg;
+  u32 n;
+  Ingot *m;
+} NetCall;
+
+/* The tensor as an array of the type of input i. */
+static void give(NetCall *k, u32 i) {
+  Lazy *t = k->arg[i].u.lazy;
+  Arena *a = &k->m->c->keep;
+  const DeclValue *in = k->m->model && i < k->m->model->ninput ? k->m->model->input[i] : NULL;
+  DType dt = in && in->type.dt != DT_none ? in->type.dt : DT_f32;
+  Tensor *x = tensor_new(a, dt, t->dim, t->rank);
+  for (u64 j = 0; j < t->n; j++)
+    tensor_set(x, j, scalar_cast(DT_f64, dt, (Scalar){.f = t->data[j]}, true));
+  IngotTensor in_ = {.name = in ? str_text(k->m->c, in->name) : "",
+                     .dtype = dtype_info[dt].name,
+                     .rank = t->rank,
+                     .dim = x->dim,
+                     .data = x->data,
+                     .bytes = tensor_bytes(x)};
+  if (ingot_input(k->m, &in_)) longjmp(*k->m->c->door, (int)k->m->status);
+}
+
+static Lazy *take(Eval *ev, const IngotTensor *t) {
+  DType dt = dtype_from_name(t->dtype, strlen(t->dtype));
+  if (!dtype_is_float(dt) && !dtype_is_int(dt) && dt != DT_bool)
+    ARG_BAD(ev, "the network gives %s, which is no tensor of numbers", t->dtype);
+  Lazy *y = lazy_new(ev, t->dim, t->rank);
+  for (u64 j = 0; j < y->n; j++) {
+    Scalar x = scalar_load(dt, (const u8 *)t->data + j * dtype_bytes(dt));
+    y->data[j] = scalar_cast(dt, DT_f64, x, true).f;
+  }
+  return y;
+}
+
+static IngotStatus call(NetCall *k) {
+  IngotStatus s = ingot_open(k->m, k->net->path);
+  const char *engine = k->ev->o->engine ? k->ev->o->engine : "vm";
+  for (u32 i = 0; !s && i < k->n; i++) {
+    Door door;
+    if (!api_enter(k->m, &door)) break;
+    if (!setjmp(door.here)) {
+      give(k, i);
+      door.passed = true;
+    }
+    s = api_leave(k->m, &door);
+  }
+  return s ? s : ingot_run(k->m, engine, 0);
+}
+
+static Worth results(Eval *ev, const Ingot *m) {
+  u32 n = ingot_output_count(m);
+  Worth out = worth_list(ev, KD_array, n);
+  for (u32 i = 0; i < n; i++) {
+    IngotTensor t = ingot_output(m, i);
+    out.u.list->at[i] = worth_lazy(take(ev, &t));
+  }
+  if (n != 1) return out;
+  Worth one = worth_share(&out.u.list->at[0]);
+  worth_drop(ev, &out);
+  return one;
+}
+
+Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
+  for (u32 i = 0; i < n; i++) lazy_data(ev, arg_tensor(ev, &arg[i]));
+  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
+  NetCall k = {.ev = ev, .net = t, .arg = arg, .n = n, .m = ingot_new(&alloc)};
+  if (!k.m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  k.m->c->guard = ev->c->guard;
+  IngotStatus s = call(&k);
+  Text why = text_new(&ev->c->keep);
+  if (s) text_puts(&why, k.m->c->diags ? diag_cause(k.m->c->diags) : "out of memory");
+  Worth out = {.kind = KD_null};
+  if (!s) out = results(ev, k.m);
+  ingot_free(k.m);
+  if (s) ARG_BAD(ev, "%s: %s", t->path, text_cstr(&why));
+  return out;
+}
+
+/* ---- arrays ---- */
+
+static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
+  for (u32 i = 0; name && i < all->n; i++)
+    if (str_len(ev->c, all->at[i].name) == name->u.text->n &&
+        !memcmp(str_text(ev->c, all->at[i].name), name->u.text->at, name->u.text->n))
+      return all->at[i].t;
+  if (!name && all->n == 1) return all->at[0].t;
+  ARG_BAD(ev, name ? "load_data(): the archive has no such array"
+                   : "load_data(): which array of the archive? its name is the second argument");
+}
+
+/* load_data("x.npy"), load_data("data.npz", "x") */
+void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Ctx *c = ev->c;
+  if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
+    ARG_BAD(ev, "load_data() takes the path of a file and the name of an array");
+  File f = file_read(c, arg[0].u.text->at);
+  Loc loc = {.file = str_of(c, arg[0].u.text->at), .index = -1};
+  const Tensor *t;
+  if (ends_with(arg[0].u.text->at, ".npz")) {
+    NamedVec all = data_read_npz(c, f.at, f.n, loc, &c->keep);
+    t = member(ev, &all, n > 1 ? &arg[1] : NULL);
+  } else {
+    t = data_read_npy(c, f.at, f.n, loc, &c->keep);
+  }
+  if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt) && t->dt != DT_bool)
+    ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);
+  Lazy *y = lazy_new(ev, t->dim, t->rank);
+  for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
+  *out = worth_lazy(y);
+}

@@ -1,0 +1,10 @@
+// A network from a file is called like a function.
+import "../../models/digits.onnx" as net
+let p = net(tensor_zeros([1, 1, 8, 8]))
+print(tensor_shape(p), argmax(p), abs(tensor_sum(p) - 1.0) < 0.00001, type(net))
+let x = load_data("docs/tour.npy")
+print(tensor_shape(x))
+
+// expect
+// [1, 10] 1 true network
+// [2, 1, 3, 3]
