@@ -568,6 +568,16 @@ typedef struct IngotScript {
   void *user;
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
+/* The program runs, then the function of that name becomes the open model, its tensors constants;
+ * NULL: the only one that takes only tensors of known shapes. */
+IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
+                              const IngotScript *o);
+/* A program line by line; what is printed, values and errors go to `write`. line: 1 if it is not
+ * complete, and is to come again with more behind it. NULL: no memory. Freed before m. */
+typedef struct IngotRepl IngotRepl;
+IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o);
+int ingot_repl_line(IngotRepl *r, const char *text);
+void ingot_repl_free(IngotRepl *r);
 IngotStatus ingot_script_check(Ingot *m, const char *path);
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
 

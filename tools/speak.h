@@ -79,3 +79,10 @@ int speak(Ingot *m, int argc, char **argv) {
   speak_player = &player;
   return player_main(argc, argv);
 }
+
+/* A line that a person types, for `ingot repl`. */
+char *speak_line(const char *prompt);
+char *speak_line(const char *prompt) {
+  static Edit edit;
+  return edit_line(&edit, prompt);
+}

@@ -82,6 +82,9 @@ static const Opt opts[] = {
          "gets"),
     TEXT("name", "f", name, "NAME",
          "prefix of all C names (default: from the output file, else model)"),
+    TEXT("function", NULL, function, "NAME",
+         "programs of the language: the function that is the model (default: the only one that "
+         "can)"),
     TEXT("weights", NULL, weights, "HOW",
          "inline (numbers or, when large, strings), literal, text, file: NAME.bin (the default "
          "above 8 MB), pointer: an argument"),

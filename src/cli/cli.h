@@ -27,7 +27,7 @@ struct Args {
   const void *bytes; /* of the model, where it is standard input and needed more than once */
   size_t nbytes;
   const char *engine, *data, *inputs, *output;
-  const char *name, *weights;
+  const char *name, *weights, *function;
   const char *optimize_for, *ram;
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
@@ -112,7 +112,9 @@ void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in 
 /* script.c */
 int is_script(const char *path); /* a program of the language, by its name */
 int run_script(const Args *a);
+IngotStatus open_script(Ingot *m, const Args *a); /* a function of it as the model */
 int verb_check(const Args *a);
+int verb_repl(const Args *a);
 int verb_fmt(const Args *a);
 
 /* build.c */
@@ -121,6 +123,7 @@ int verb_build(const Args *a);
 /* tools/speak.h: the program that talks, around the interpreter. Its exit code; below 0: the
  * messages of m say what failed. */
 int speak(Ingot *m, int argc, char **argv);
+char *speak_line(const char *prompt); /* that a person types; NULL: there are no more */
 
 /* play.c */
 int verb_play(const Args *a);

@@ -1,6 +1,7 @@
 /* script.c: programs of the language: run, check, fmt. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int is_script(const char *path) {
@@ -19,6 +20,33 @@ int run_script(const Args *a) {
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* what was printed stands in front of what went wrong */
   return finish(m, a, s);
+}
+
+/* What it prints on the way is no result of the verb. */
+IngotStatus open_script(Ingot *m, const Args *a) {
+  IngotScript o = {.seed = a->seed, .write = a->quiet ? NULL : write_out, .user = stderr};
+  return ingot_script_open(m, a->model, a->function, &o);
+}
+
+int verb_repl(const Args *a) {
+  enum { ROOM = 1 << 20 };
+  char *text = malloc(ROOM), *line;
+  Ingot *m = open_or_complain();
+  IngotScript o = {.engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout};
+  IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
+  size_t n = 0;
+  while (r && (line = speak_line(n ? "... " : "> "))) {
+    size_t more = strlen(line);
+    if (!n && !strcmp(line, ":quit")) break;
+    if (n + more + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
+    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", line);
+    if (ingot_repl_line(r, text) && *line) continue;
+    n = 0;
+    fflush(stdout);
+  }
+  ingot_repl_free(r);
+  free(text);
+  return m ? finish(m, a, INGOT_OK) : INGOT_SYSTEM;
 }
 
 int verb_check(const Args *a) {

@@ -113,7 +113,7 @@ static const char *shapes_program(const Args *a) {
 IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
-  if (!s && !a->bytes) s = ingot_open(m, a->model);
+  if (!s && !a->bytes) s = is_script(a->model) ? open_script(m, a) : ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
     return refuse_option(a, shapes_program(a),
                          "the file is bytecode, a program already made: say it to compile");
@@ -540,7 +540,8 @@ static int verb_vm(const Args *a) {
   return finish(m, a, s);
 }
 
-#define SHAPES "input-dim shapes max-shapes freeze grad train context chunk every-token cache"
+#define SHAPES \
+  "function input-dim shapes max-shapes freeze grad train context chunk every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
@@ -569,6 +570,7 @@ const Verb verb_table[] = {
      "threads-grain library name python seed state steps " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
+    {"repl", verb_repl, "engine seed", "[--engine NAME]", "run a program line by line", 0},
     {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
     {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "print a program, laid out anew", 1},
     {"verify", verb_verify,

@@ -37,8 +37,9 @@ typedef struct Needed {
   VEC(Lazy *) all; /* by serial, once it is sorted */
   Lazy *const *out;
   u32 nout;
-  bool deep; /* see above */
-  Ingot *m;  /* while it is built */
+  bool deep;          /* see above */
+  Ingot *m;           /* while it is built */
+  const TracedFn *fn; /* it is the graph of a function; NULL: what is known are parameters */
 } Needed;
 
 /* ---- what is needed ---- */
@@ -131,17 +132,38 @@ static Val build_grad(Graph *g, Needed *k, Val *val, const Lazy *t, u32 at) {
   return d;
 }
 
+/* What is known is a parameter; of a function only what it is given, the rest are constants. */
+static Val known(Graph *g, const Needed *k, const Lazy *t, u32 i) {
+  Ctx *c = g->c;
+  if (!k->fn) {
+    Type type = type_tensor(&c->work, DT_f64, t->dim, t->rank);
+    return graph_param(g, 1, type, str_fmt(c, "x%u", i));
+  }
+  Tensor *x = tensor_new(&c->work, k->fn->dt, t->dim, t->rank);
+  for (u64 j = 0; j < t->n; j++)
+    tensor_set(x, j, scalar_cast(DT_f64, k->fn->dt, (Scalar){.f = t->data[j]}, true));
+  return mk_const(g, x);
+}
+
+static void params(Graph *g, const Needed *k, Val *val) {
+  const TracedFn *f = k->fn;
+  for (u32 i = 0; f && i < f->n; i++) {
+    Type type = type_tensor(&g->c->work, f->dt, f->param[i]->dim, f->param[i]->rank);
+    Val v = graph_param(g, 1, type, f->name[i]);
+    if (f->param[i]->mark == k->ev->made->mark) val[f->param[i]->place] = v;
+  }
+}
+
 static void build(Ctx *c, void *arg) {
   Needed *k = arg;
   Graph *g = graph_new(c);
   Val *val = NEWS(&c->work, Val, k->all.n), in[MAX_RANK * 4];
   g->name = str_of(c, "tensors");
   g->loc = LOC_NONE;
+  params(g, k, val);
   for (u32 i = 0; i < k->all.n; i++) {
     const Lazy *t = k->all.at[i];
-    if (is_open(k, t)) continue;
-    Type type = type_tensor(&c->work, DT_f64, t->dim, t->rank);
-    val[i] = graph_param(g, 1, type, str_fmt(c, "x%u", i));
+    if (!is_open(k, t) && !val[i]) val[i] = known(g, k, t, i);
   }
   for (u32 i = 0; i < k->all.n; i++) {
     const Lazy *t = k->all.at[i];
@@ -154,10 +176,12 @@ static void build(Ctx *c, void *arg) {
     for (u32 j = 0; j < t->nin; j++) operand[j] = val[t->in[j]->place];
     val[i] = mk_reshape(g, recipe_build(g, t, operand), t->dim, t->rank);
   }
-  for (u32 i = 0; i < k->nout; i++) graph_result(g, val[k->out[i]->place], str_fmt(c, "y%u", i));
+  for (u32 i = 0; i < k->nout; i++)
+    graph_result(g, val[k->out[i]->place],
+                 k->nout == 1 ? str_of(c, "output") : str_fmt(c, "output%u", i));
   k->m->g = g;
   k->m->reader = &reader_table[0];
-  k->m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
+  if (!k->m->source.at) k->m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
   api_describe(k->m);
 }
 
@@ -275,6 +299,40 @@ static void finish(Needed *k, TensorProg *made) {
   }
 }
 
+/* Nothing that is needed may depend on what a function that is traced will be given. */
+static void refuse_holes(const Needed *k) {
+  for (u32 i = 0; i < k->all.n; i++) {
+    const Lazy *t = k->all.at[i];
+    bool given = false;
+    for (u32 j = 0; k->fn && j < k->fn->n; j++) given |= k->fn->param[j] == t;
+    if (!is_open(k, t) && !t->data && !given)
+      eval_fail(k->ev, k->ev->at,
+                "the function looks at what it is given: it cannot become a graph");
+  }
+}
+
+void lazy_graph(Eval *ev, const TracedFn *t) {
+  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = t->m, .fn = t};
+  recipes_of(ev);
+  list(&k, &ev->stack);
+  refuse_holes(&k);
+  build(ev->c, &k);
+}
+
+void lazy_show_graph(Eval *ev, Lazy *t, Text *out) {
+  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
+  Needed k = {.ev = ev, .out = &t, .nout = 1, .m = ingot_new(&alloc)};
+  if (!k.m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  recipes_of(ev);
+  list(&k, &ev->stack);
+  IngotStatus s = api_call(k.m, build, &k);
+  Text text = text_new(&ev->c->work);
+  if (!s) graph_print(k.m->g, &text, NULL);
+  ingot_free(k.m);
+  if (s) ARG_BAD(ev, "there is no graph of it");
+  text_put(out, text.at, text.n);
+}
+
 void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
   Mark mark = arena_mark(&ev->stack);
   Lazy **out = arena_array(&ev->stack, n + 1, sizeof *out);
@@ -284,6 +342,7 @@ void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
   if (k.nout) {
     Recipes *r = recipes_of(ev);
     list(&k, &ev->stack);
+    if (ev->tracing) refuse_holes(&k);
     Text key = key_of(&k, &ev->stack);
     const u32 *at = map_get_bytes(&r->by_key, key.at, key.n);
     TensorProg *made = at ? &r->made.at[*at - 1] : make(&k, &key);

@@ -60,6 +60,10 @@ Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
   return t;
 }
 
+Lazy *lazy_hole(Eval *ev, const i64 *dim, u32 rank) {
+  return blank(ev, dim, rank);
+}
+
 Lazy *lazy_scalar(Eval *ev, double x) {
   Lazy *t = lazy_new(ev, NULL, 0);
   t->data[0] = x;
@@ -81,7 +85,7 @@ Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *a
     t->tracked |= in[i]->tracked && op != RC_DO_grad;
     t->size += in[i]->data ? 0 : in[i]->size;
   }
-  if (t->size > LAZY_SIZE) lazy_force(ev, &t, 1);
+  if (t->size > LAZY_SIZE && !ev->tracing) lazy_force(ev, &t, 1);
   return t;
 }
 

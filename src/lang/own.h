@@ -95,6 +95,7 @@ struct Eval {
   Flow flow;
   Worth result; /* of the return under way */
   u32 depth;
+  bool tracing;    /* a function becomes a graph: see trace.c */
   u32 in_grad;     /* calls whose gradient is wanted */
   const Ast *at;   /* the call that a built-in works for */
   Recipes *made;   /* programs of tensors */
@@ -154,6 +155,9 @@ Worth eval_closure(Eval *ev, Ast *fn);
 /* The gradient of f with respect to its first argument, grads.c; takes the arguments. */
 Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
+
+/* trace.c */
+void script_trace(Eval *ev, Ingot *m, const char *name);
 
 /* arguments of built-ins; n counts from 0 */
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)

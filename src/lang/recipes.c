@@ -158,14 +158,14 @@ static Val step_of(Graph *g, Val x, i64 s) {
   return mk_squeeze(g, mk_slice_axis(g, x, 1, s, 1), 1);
 }
 
-static Val start(Graph *g, const Lazy *t) {
+static Val start(Graph *g, const Lazy *t, Val x) {
   const Dim shape[2] = {t->dim[0], t->dim[2]};
-  return mk_broadcast(g, mk_scalar(g, DT_f64, 0), shape, 2);
+  return mk_broadcast(g, mk_like(g, x, 0), shape, 2);
 }
 
 static Val lstm(Graph *g, const Lazy *t, const Val *in) {
   i64 h = t->dim[2], steps = t->dim[1];
-  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t), cell = hid;
+  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t, in[0]), cell = hid;
   for (i64 s = 0; s < steps; s++) {
     Val all = mk_add(
         g, mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), mk_matmul(g, hid, in[2])), in[3]);
@@ -181,7 +181,7 @@ static Val lstm(Graph *g, const Lazy *t, const Val *in) {
 /* gates r z n side by side; the reset gate is applied before the product */
 static Val gru(Graph *g, const Lazy *t, const Val *in) {
   i64 h = t->dim[2], steps = t->dim[1];
-  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t);
+  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t, in[0]);
   Val wn = mk_slice_axis(g, in[2], 1, (Dim)(2 * h), (Dim)h);
   for (i64 s = 0; s < steps; s++) {
     Val xi = mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), in[3]);

@@ -85,6 +85,39 @@ IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o) {
   API_CALL(m, run(m, path, o));
 }
 
+/* ---- a function as the model of the session ---- */
+
+typedef struct Traced {
+  Eval ev;
+  Ingot *m;
+  const char *function;
+} Traced;
+
+static void trace(Ctx *c, void *arg) {
+  Traced *t = arg;
+  walk(c, &t->ev);
+  script_trace(&t->ev, t->m, t->function);
+}
+
+static void open_function(Ingot *m, const char *path, const char *function, const IngotScript *o) {
+  Traced t = {.m = m, .function = function};
+  api_need(m->c, path, "the path of the program");
+  api_need(m->c, o, "what the program runs with");
+  if (m->source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
+  Script *s = read_script(m->c, path);
+  m->source = (Source){.at = (const u8 *)s->at, .n = s->n, .file = s->file};
+  check(s);
+  begin(&t.ev, s, o);
+  Err e = ctx_protect(m->c, trace, &t);
+  end(&t.ev);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
+                              const IngotScript *o) {
+  API_CALL(m, open_function(m, path, function, o));
+}
+
 /* ---- check and format ---- */
 
 IngotStatus ingot_script_check(Ingot *m, const char *path) {

@@ -71,7 +71,20 @@ const char *dims_text(Eval *ev, const i64 *dim, u32 rank); /* [2, 3]; in c->keep
 u64 dims_count(Eval *ev, const i64 *dim, u32 rank);        /* fails where that is too many */
 Lazy *lazy_of_array(Eval *ev, const Worth *array);         /* arrays in arrays */
 
+Lazy *lazy_hole(Eval *ev, const i64 *dim, u32 rank); /* a leaf that will never have data */
+
+/* A function as a graph of the session m. */
+typedef struct TracedFn {
+  Ingot *m;
+  DType dt;
+  Lazy **param, **out;
+  Str *name; /* of parameters */
+  u32 n, nout;
+} TracedFn;
+
 /* force.c */
+void lazy_graph(Eval *ev, const TracedFn *t);
+void lazy_show_graph(Eval *ev, Lazy *t, Text *out); /* of what is not computed yet */
 const double *lazy_data(Eval *ev, Lazy *t);
 void lazy_force(Eval *ev, Lazy *const *t, u32 n); /* in one program */
 void recipes_free(Eval *ev);

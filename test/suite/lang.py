@@ -81,6 +81,81 @@ def checks(env):
             raise Fail(f"check {name}: {explain(got)}, printed {got.out!r}")
 
 
+REPL = """let x = 3
+x * 2
+fn square(a: int32) -> int32 {
+  a * a
+}
+square(x) + 1
+foo
+1 / 0
+:type square
+:type [x, 1.5]
+let t = tensor([1.0, 2.0])
+:graph t * 2.0
+t * 2.0
+:what
+print(x); x
+"""
+SAID = """=> 6
+=> 10
+line:11:1: Undefined variable: foo
+    foo
+    ^
+line:11:3: Division by zero
+    1 / 0
+      ^
+fn(integer) -> integer
+[float]
+graph tensors
+(%1 "x0": f64[2], %2 "x1": f64[]) {
+  %3: f64[2] = mul(%1, %2)
+  return %3 "output"
+}
+=> AutogradTensor([2.0, 4.0], shape=[2])
+:type E, :graph E and :time E tell of an expression, :quit ends
+3
+=> 3
+"""
+
+
+def repl(env):
+    """Line by line: variables stay, errors end no session."""
+    got = run([env.need_ingot(), "repl"], LIMIT, stdin=REPL.encode())
+    if got.rc or got.err:
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+    same_text(got.out.decode(), SAID, "repl")
+    got = run([env.ingot, "repl"], LIMIT, stdin=b":time 1 + 1\n:quit\nprint(1)\n")
+    if not re.fullmatch(rb"[\d.]+ ms\n", got.out):
+        raise Fail(f":time and :quit print {got.out!r}")
+
+
+SHIP = """model Net { layers { dense(2, 8, activation: relu) dense(8, 2) } }
+let m = Net()
+print("runs first")
+fn other(a: int32) -> int32 { a }
+fn score(x: tensor<float32, [1, 2]>) -> tensor { softmax(m.forward(x)) }
+"""
+LOOKS = "fn f(x: tensor<float32, [2]>) -> tensor { if tensor_sum(x) > 0.0 { x } else { -x } }\n"
+
+
+def shipped(env):
+    """A function of a program is a model: the others are not, and one that looks at its argument is refused."""
+    folder = env.scratch("lang", "ship")
+    paths = [os.path.join(folder, n) for n in ("ship.ch", "looks.ch")]
+    for path, text in zip(paths, (SHIP, LOOKS)):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    got = run([env.need_ingot(), "verify", paths[0], "--engine", "c"], LIMIT)
+    if got.rc or b"output" not in got.out or b" ok" not in got.out or b"runs first" not in got.err:
+        raise Fail(f"{explain(got)}: {got.out!r} {tail(got.text())}")
+    for path, more, rc, text in ((paths[1], [], 4, "looks at what it is given"), (paths[0], ["--function", "other"], 4, "takes tensors"),
+                                 (paths[0], ["--function", "nothing"], 4, "no function 'nothing'")):
+        got = run([env.ingot, "compile", path, *more], LIMIT)
+        if got.rc != rc or got.out or text not in got.text():
+            raise Fail(f"compile {os.path.basename(path)} {more}: {explain(got)}: {tail(got.text())}")
+
+
 def compiled(env):
     """Tensors of a program as C, compiled while it runs."""
     for name in ("train_sgd", "matrices"):
@@ -91,4 +166,5 @@ def compiled(env):
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
-    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/engine-c", lambda: compiled(env), cost=20)]
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/repl", lambda: repl(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
+                    Test("lang/engine-c", lambda: compiled(env), cost=20)]

@@ -128,7 +128,7 @@ static void keep(Parser *p, Asts *list, Ast *n) {
 static void tensor_type(Parser *p, Ast *n) {
   Asts dims = {0};
   if (!parse_eat(p, TOK_lt)) return;
-  parse_type(p);
+  n->a = parse_type(p);
   n->i = 1;
   parse_want(p, TOK_comma, "between type and shape of a tensor");
   parse_want(p, TOK_lsq, "before the shape of a tensor");

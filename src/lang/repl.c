@@ -1,0 +1,172 @@
+/* repl.c: programs line by line.
+ *
+ * In: lines that a person types. Out: what they print, values of expressions behind "=> ", errors.
+ * The text of all lines that went well is kept, and checked anew with every line; only what is new
+ * runs. Variables keep their slots, since names are numbered in the order in which they come.
+ * Commands: ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has
+ * not been computed, ":time E" how long it takes.
+ */
+#include "lang/thing.h"
+
+#include <string.h>
+
+struct IngotRepl {
+  Ingot *m;
+  IngotScript o;
+  Eval ev;
+  Text text; /* of all lines that went well */
+  u32 done;  /* statements in it */
+  /* of the line under way */
+  const char *line;
+  char command; /* t, g, m: of the three; 0: none */
+  bool more;    /* it is not complete */
+};
+
+static void say(IngotRepl *r, const char *text, size_t n) {
+  if (r->o.write) r->o.write(r->o.user, text, n);
+}
+
+/* Are there more brackets open than closed? */
+static bool is_open(const Script *s) {
+  i64 open = 0;
+  for (u32 i = 0; i < s->token.n; i++) {
+    Tok k = s->token.at[i].kind;
+    open += k == TOK_lpar || k == TOK_lsq || k == TOK_lbrace;
+    open -= k == TOK_rpar || k == TOK_rsq || k == TOK_rbrace;
+  }
+  return open > 0;
+}
+
+/* Room for the variables of the text as it is now. */
+static void grow(Eval *ev, u32 nslot) {
+  Locals *old = ev->global;
+  u32 n = old ? old->n : 0;
+  if (!old || n < nslot) {
+    Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);
+    if (n) memcpy(l->at, old->at, n * sizeof *l->at);
+    l->n = nslot;
+    ev->global = l;
+  }
+  ev->local = ev->global;
+}
+
+static void show_type(IngotRepl *r, const Ast *n, Text *out) {
+  text_puts(out, n && n->type ? lang_type_text(r->ev.c, n->type) : "nothing");
+  text_puts(out, "\n");
+}
+
+/* The value of the last statement, if it is one to be looked at. */
+static void show_value(IngotRepl *r, const Ast *n, Worth *v, double start, Text *out) {
+  if (r->command == 'g' && v->kind == KD_tensor) {
+    lazy_show_graph(&r->ev, v->u.lazy, out);
+  } else if (r->command == 'm') {
+    if (v->kind == KD_tensor) lazy_data(&r->ev, v->u.lazy);
+    text_fmt(out, "%.3f ms\n", time_ms() - start);
+  } else if (r->command == 'g') {
+    text_fmt(out, "%s has no graph\n", worth_kind(v));
+  } else if (n->kind >= AST_name && v->kind != KD_null) {
+    text_puts(out, "=> ");
+    show_worth(&r->ev, v, out);
+    text_puts(out, "\n");
+  }
+}
+
+static void run(IngotRepl *r, Script *s, Text *out) {
+  Eval *ev = &r->ev;
+  Ast *root = s->root;
+  ev->s = s;
+  grow(ev, s->main->nslot);
+  for (u32 i = r->done; i < root->nkid; i++) {
+    Ast *n = root->kid[i];
+    double start = time_ms();
+    Worth v = eval_node(ev, n);
+    if (i + 1 == root->nkid) show_value(r, n, &v, start, out);
+    worth_drop(ev, &v);
+    ev->flow = FLOW_next;
+  }
+}
+
+static void line(Ctx *c, void *arg) {
+  IngotRepl *r = arg;
+  Text all = text_new(&c->work), out = text_new(&c->work);
+  text_put(&all, r->text.at, r->text.n);
+  text_fmt(&all, "%s\n", r->line);
+  Script *s = script_new(c, str_of(c, "line"), all.at, all.n);
+  r->more = is_open(s);
+  if (r->more) return;
+  script_parse(s);
+  diag_leave(c);
+  script_check(s);
+  diag_leave(c);
+  if (r->command == 't')
+    show_type(r, s->root->nkid > r->done ? s->root->kid[s->root->nkid - 1] : NULL, &out);
+  else
+    run(r, s, &out);
+  if (!r->command) {
+    text_fmt(&r->text, "%s\n;\n", r->line); /* the next line does not go on with it */
+    r->done = s->root->nkid;
+  }
+  say(r, out.at, out.n);
+}
+
+static void tell(IngotRepl *r, Diag *from) {
+  for (const Diag *d = from; d; d = d->next) {
+    say(r, d->text, strlen(d->text));
+    say(r, "\n", 1);
+  }
+}
+
+int ingot_repl_line(IngotRepl *r, const char *text) {
+  static const struct {
+    const char *word;
+    char command;
+  } known[] = {{":type ", 't'}, {":graph ", 'g'}, {":time ", 'm'}};
+  if (!r || !text) return 0;
+  Ctx *c = r->m->c;
+  Said said = diag_said(c);
+  r->line = text;
+  r->command = 0;
+  r->more = false;
+  for (u32 i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strncmp(text, known[i].word, strlen(known[i].word))) {
+      r->command = known[i].command;
+      r->line = text + strlen(known[i].word);
+    }
+  if (*text == ':' && !r->command) {
+    static const char help[] = ":type E, :graph E and :time E tell of an expression, :quit ends\n";
+    say(r, help, sizeof help - 1);
+    return 0;
+  }
+  Err e = ctx_protect(c, line, r);
+  if (e) tell(r, *said.end);
+  diag_unsay(c, said);
+  r->ev.flow = FLOW_next;
+  r->ev.depth = r->ev.in_grad = 0;
+  r->ev.local = r->ev.global;
+  arena_clear(&r->ev.stack);
+  arena_clear(&c->scratch);
+  return r->more;
+}
+
+IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o) {
+  if (!m || !o) return NULL;
+  Alloc *a = &m->c->alloc;
+  IngotRepl *r = a->resize(a->user, NULL, 0, sizeof *r);
+  if (!r) return NULL;
+  memset(r, 0, sizeof *r);
+  r->m = m;
+  r->o = *o;
+  r->text = text_new(&m->c->keep);
+  r->ev = (Eval){.c = m->c, .o = &r->o, .serial = 1, .random = o->seed};
+  r->ev.stack.c = m->c;
+  return r;
+}
+
+void ingot_repl_free(IngotRepl *r) {
+  if (!r) return;
+  Alloc a = r->m->c->alloc;
+  share_drop_all(&r->ev);
+  recipes_free(&r->ev);
+  arena_clear(&r->ev.stack);
+  a.resize(a.user, r, sizeof *r, 0);
+}
