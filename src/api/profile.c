@@ -2,10 +2,11 @@
  *
  * In: a model's text, a workload. Out: flags that make gcc or clang use the profile; functions of
  * the model that did not run. Method: an instrumented build runs the workload; gcc writes a file
- * for each object (.gcda), clang one that llvm-profdata merges. Profiles are kept in ~/.cache/ingot
- * under the hash of all they depend on: the text, the flags, the compiler, the workload. The first
- * file of one says of what build it is and which functions did not run, the others are what the
- * compiler reads. LTO and instrumentation do not go together: the profile is made without.
+ * for each object (.gcda), clang some that llvm-profdata merges. Profiles are kept in
+ * ~/.cache/ingot under the hash of all they depend on: the text, the flags, the compiler, the
+ * workload. The first file of one says of what build it is and which functions did not run, the
+ * others are what the compiler reads. LTO and instrumentation do not go together: the profile is
+ * made without.
  */
 #include "api/product.h"
 
@@ -107,52 +108,60 @@ static void ask_gcov(Ctx *c, RunProfile *p) {
   }
 }
 
-/* llvm-profdata: "  FILE.c:NAME:" and, among others, "    Block counts: [0, 12]". */
-static void read_profdata(Ctx *c, ProductBuild *b, const char *text) {
-  static const char mark[] = "\n    Block counts: [";
-  const char *own = str_text(c, str_fmt(c, "%s.c:", b->name)), *name = NULL;
-  size_t n = 0;
-  for (const char *at = text; at && *at; at = strchr(at + 1, '\n')) {
-    const char *line = at + (*at == '\n');
-    size_t length = strcspn(line, "\n");
-    if (length > 3 && !strncmp(line, "  ", 2) && line[2] != ' ' && line[length - 1] == ':') {
-      name = line + 2;
-      n = length - 3;
-    }
-    if (!name || strncmp(at, mark, sizeof mark - 1)) continue;
-    const char *last = memchr(name, ':', n);
-    bool is_own =
-        !strncmp(name, own, strlen(own)) ||
-        (!last && !strncmp(name, b->name, strlen(b->name)) && name[strlen(b->name)] == '_');
-    size_t skip = last ? (size_t)(last + 1 - name) : 0;
-    bool ran = strcspn(at + sizeof mark - 1, "123456789") < strcspn(at + sizeof mark - 1, "]");
-    b->nfunction += is_own;
-    if (is_own && !ran)
-      *vec_push(&c->keep, &b->idle) = str_text(c, str_intern(c, name + skip, n - skip));
-    name = NULL;
-  }
+/* Of a record, that it is of the model; *name becomes the name of the function. */
+static bool is_of_model(Ctx *c, const ProductBuild *b, const char *record, const char **name) {
+  size_t n = strcspn(record, "\n"), own = strlen(b->name);
+  const char *file = str_text(c, str_fmt(c, "%s.c:", b->name)), *colon = memchr(record, ':', n);
+  bool is_static = !strncmp(record, file, strlen(file));
+  size_t skip = is_static ? strlen(file) : 0;
+  *name = str_text(c, str_intern(c, record + skip, n - skip));
+  return is_static || (!colon && !strncmp(record, b->name, own) && record[own] == '_');
 }
 
-static void ask_profdata(Ctx *c, RunProfile *p) {
-  int status;
-  const char *said =
-      spawn_text(c, &p->b->folder, "llvm-profdata",
-                 (const char *const[]){p->b->chain.profdata, "show", "--all-functions", "--counts",
-                                       p->merged, NULL},
-                 &status);
-  if (!status) read_profdata(c, p->b, said);
+static bool has_run(const char *record, const char *end) {
+  static const char mark[] = "# Counter Values:\n";
+  const char *at = strstr(record, mark);
+  if (!at || at > end) return true;
+  at += sizeof mark - 1;
+  size_t zeros = strspn(at, "0\n");
+  return at + zeros < end && at[zeros] != '#';
+}
+
+/* The text of llvm-profdata: records apart by empty lines, a name first. clang takes a function
+ * whose counts are all zero for cold, and one without a record for one it knows nothing of, which
+ * is what a body for another CPU shall be. */
+static Text drop_idle(Ctx *c, ProductBuild *b, const char *text) {
+  Text out = text_new(&c->keep);
+  while (*text) {
+    const char *end = strstr(text, "\n\n"), *record = text, *name;
+    end = end ? end + 2 : text + strlen(text);
+    while (*record == '#' || *record == ':') { /* the first has the head of the file in front */
+      record += strcspn(record, "\n");
+      record += *record == '\n';
+    }
+    bool own = is_of_model(c, b, record, &name), ran = has_run(record, end);
+    b->nfunction += own;
+    text_put(&out, text, (size_t)(record - text));
+    if (!own || ran)
+      text_put(&out, record, (size_t)(end - record));
+    else
+      *vec_push(&c->keep, &b->idle) = name;
+    text = end;
+  }
+  return out;
 }
 
 /* ---- making ---- */
 
-/* clang's, as many as there were programs. */
+/* clang's, as many as there were programs: to text, and without what did not run back again. */
 static void merge(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
+  const char *plain = folder_file(c, &b->folder, "merged.txt");
   Words w = {0};
   DIR *d = opendir(b->folder.path);
   *vec_push(&c->keep, &w) = b->chain.profdata;
-  words_add(c, &w, "merge -o");
-  *vec_push(&c->keep, &w) = p->merged;
+  words_add(c, &w, "merge --text -o");
+  *vec_push(&c->keep, &w) = plain;
   u32 before = w.n;
   for (struct dirent *e; d && (e = readdir(d));)
     if (ends_with(e->d_name, ".profraw"))
@@ -162,6 +171,14 @@ static void merge(Ctx *c, RunProfile *p) {
     fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile");
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &b->folder, "llvm-profdata", w.at);
+  File f = file_read_own(c, plain);
+  Text text = text_new(&c->keep);
+  text_put(&text, f.at, f.n);
+  Text kept_text = drop_idle(c, b, text_cstr(&text));
+  const char *some = folder_file(c, &b->folder, "some.txt");
+  file_write(c, some, kept_text.at, kept_text.n);
+  const char *const argv[] = {b->chain.profdata, "merge", "-o", p->merged, some, NULL};
+  spawn_run(c, &b->folder, "llvm-profdata", argv);
 }
 
 static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
@@ -200,10 +217,7 @@ static void make(Ctx *c, RunProfile *p, const Variant *like) {
     if (stat(p->file.at[i], &st))
       fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile: %s",
            strerror(errno));
-  if (clang)
-    ask_profdata(c, p);
-  else
-    ask_gcov(c, p);
+  if (!clang) ask_gcov(c, p);
 }
 
 /* ---- keeping ---- */
