@@ -145,7 +145,8 @@ static Words measured_run(Ctx *c, ProductBuild *b) {
     return w;
   }
   *vec_push(&c->keep, &w) = "--prompt";
-  *vec_push(&c->keep, &w) = question;
+  /* a token may be a byte */
+  *vec_push(&c->keep, &w) = (u64)api_context(b->m) < 2 * sizeof question ? "hi" : question;
   words_add(c, &w, "--max-tokens 32 --temperature 0");
   if (!api_speech(b->m)->chat.open) words_add(c, &w, "--raw");
   return w;

@@ -6,6 +6,7 @@ import shutil
 
 from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+from suite.play import made
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 
@@ -51,8 +52,8 @@ class Work:
         os.chmod(path, 0o755)
         return path
 
-    def build(self, *args, code=0, has="", env=None):
-        got = run([self.env.ingot, "build", MODEL, "-d", "batch=1", "--quiet", "--seconds", "0.01", *args], 240, cwd=self.folder,
+    def build(self, *args, code=0, has="", env=None, model=(MODEL, "-d", "batch=1")):
+        got = run([self.env.ingot, "build", *model, "--quiet", "--seconds", "0.01", *args], 240, cwd=self.folder,
                   env={"XDG_CACHE_HOME": self.cache, **(env or {})})
         text = got.out.decode("utf-8", "replace") + got.text()
         if got.rc != code or got.timed_out or has not in text:
@@ -140,6 +141,22 @@ def workloads(env):
     w.refused("q", f"--pgo={MODEL}", code=2, has="expected FILE.npz or a folder")
     os.makedirs(w.path("empty"))
     w.refused("q", "--pgo=empty", code=4, has="has no .npz files")
+
+
+def prompts(env):
+    """A program that talks: prompts of a list, each once; the same answers as the baseline."""
+    w, model = Work(env, "prompts"), (made(env),)
+    with open(w.path("list.json"), "w") as f:
+        json.dump({"one": ["ab", "it's"], "two": [["cd"]]}, f)
+    text = w.build("--pgo=list.json", "--verbose", "--context", "128", "-o", "talk", model=model, has="--prompt it's --max-tokens")
+    if text.count(" --seed 1 --quiet") != 3 or "decode   pgo" not in text or "prefill  pgo" not in text:
+        raise Fail(text)
+    said = [run([w.path(name), "-p", "ab", "--max-tokens", "20", "--quiet"], 20) for name in ("talk", "talk.baseline")]
+    if said[0].rc or not said[0].out or said[0].out != said[1].out:
+        raise Fail(f"{said}")
+    with open(w.path("list.json"), "w") as f:
+        f.write("[1, 2]")
+    w.build("--pgo=list.json", "--context", "128", "-o", "none", model=model, code=4, has="has no prompts")
 
 
 def refusals(env):
@@ -246,7 +263,7 @@ def doctor(env):
 def tests(env):
     return [Test("tuned/presets", lambda: presets(env), cost=2), Test("tuned/gcc", lambda: steps(env, "gcc"), cost=15),
             Test("tuned/clang", lambda: steps(env, "clang"), cost=15), Test("tuned/libraries", lambda: libraries(env), cost=12),
-            Test("tuned/workloads", lambda: workloads(env), cost=8), Test("tuned/refusals", lambda: refusals(env), cost=2),
+            Test("tuned/workloads", lambda: workloads(env), cost=8), Test("tuned/prompts", lambda: prompts(env), cost=8), Test("tuned/refusals", lambda: refusals(env), cost=2),
             Test("tuned/bolt", lambda: bolt(env), cost=3), Test("tuned/broken", lambda: broken(env), cost=8), Test("tuned/foreign", lambda: foreign(env), cost=12),
             Test("tuned/relaxed-gcc", lambda: relaxed(env, "gcc"), cost=3), Test("tuned/relaxed-clang", lambda: relaxed(env, "clang"), cost=3),
             Test("tuned/features", lambda: features(env), cost=3), Test("tuned/doctor", lambda: doctor(env), cost=5)]
