@@ -68,6 +68,7 @@ typedef struct VmBuild {
   VmVal *bufreg; /* by buffer: its registers */
   bool *memory;  /* by buffer of registers: is memory here */
   u32 nbuf;
+  bool *fixed;      /* by buffer of the machine: a constant */
   Map constant;     /* bits and class -> register */
   VEC(VmInit) init; /* slot: a virtual register */
   Map same;         /* operations that are there: see pure */
@@ -81,7 +82,9 @@ typedef struct VmBuild {
   RowLoop row;
   struct {
     u32 key[8], n, reg;
-  } loaded[8]; /* what the body at hand has loaded since it last stored or could be jumped to */
+    bool constant;
+  } loaded[16]; /* what the body at hand has loaded since it last stored, constants apart, or could
+                   be jumped to */
   u32 nloaded;
   u32 *reads; /* by buffer of registers: loads in the kernel at hand */
 } VmBuild;
@@ -129,6 +132,9 @@ void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes);
 bool in_registers(VmBuild *b, BufId buf, const ExprId *idx, u32 *reg);
 bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* the operand o */
+
+/* vm_quant.c */
+bool vm_quantise(VmBuild *b, const Expr *e, VmVal *out); /* false: it is nothing of the kind */
 
 /* vm_row.c */
 bool vm_row_loop(VmBuild *b, const Stmt *s); /* false: nothing was written */

@@ -51,6 +51,24 @@ LANE_ORDER(double, lane_larger_d, >)
 LANE_ORDER(double, lane_smaller_d, <)
 #undef LANE_ORDER
 
+/* To the nearest, ties to even; where a CPU has an instruction for it, that. */
+static inline float lane_round(float x) {
+#if defined(__AVX2__)
+  return __builtin_rintf(x);
+#else
+  return im_rintf(x);
+#endif
+}
+
+/* The integer of quant: rounded, moved, cut at the ends of its type; of NaN 0. */
+static inline i32 lane_quant(float x, float zero, float lo, float hi) {
+  float r = lane_round(x) + zero;
+  r = r == r ? r : 0;
+  r = r > lo ? r : lo;
+  r = r < hi ? r : hi;
+  return (i32)r;
+}
+
 /* The sums of products of OP_dot4 and OP_dot2. */
 static inline i32 lane_dot4(u32 a, u32 b) {
   return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +

@@ -13,7 +13,7 @@
 #include "ir/mathlibd.h"
 #include "ir/mathlibs.h"
 
-/* Vectors of programs have 8 or 16 lanes, as registers of CPUs: these without a loop around them.
+/* Vectors of programs are as wide as registers of CPUs: these without a loop around them.
  */
 #define EACH(n, ...)                                                                               \
   do {                                                                                             \
@@ -28,26 +28,29 @@
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   }
+#define EACH_OR(few, n, ...)                                                                       \
+  do {                                                                                             \
+    if ((n) == (few))                                                                              \
+      EACH_OF(few, __VA_ARGS__)                                                                    \
+    else                                                                                           \
+      EACH(n, __VA_ARGS__);                                                                        \
+  } while (0)
+/* FEW: lanes of 4 bytes, WIDE: of 8. */
 #if defined(__AVX512F__)
 #define EACH_FEW(n, ...)                                                                           \
   do {                                                                                             \
     if ((n) == 16)                                                                                 \
       EACH_OF(16, __VA_ARGS__)                                                                     \
-    else if ((n) == 8)                                                                             \
-      EACH_OF(8, __VA_ARGS__)                                                                      \
     else                                                                                           \
-      EACH(n, __VA_ARGS__);                                                                        \
+      EACH_OR(8, n, __VA_ARGS__);                                                                  \
   } while (0)
+#define EACH_WIDE(n, ...) EACH_OR(8, n, __VA_ARGS__)
 #elif defined(__AVX2__)
-#define EACH_FEW(n, ...)                                                                           \
-  do {                                                                                             \
-    if ((n) == 8)                                                                                  \
-      EACH_OF(8, __VA_ARGS__)                                                                      \
-    else                                                                                           \
-      EACH(n, __VA_ARGS__);                                                                        \
-  } while (0)
+#define EACH_FEW(n, ...)  EACH_OR(8, n, __VA_ARGS__)
+#define EACH_WIDE(n, ...) EACH_OR(4, n, __VA_ARGS__)
 #else
-#define EACH_FEW EACH
+#define EACH_FEW  EACH
+#define EACH_WIDE EACH
 #endif
 
 /* ---- elements ---- */
@@ -236,6 +239,14 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 }
 #undef CLAMP
 #undef CONVERT
+
+/* The ends of an integer of 8 or 16 bits. */
+static void quant_range(u32 type, float *lo, float *hi) {
+  const bool wide = type == DT_i16 || type == DT_u16;
+  const float all = wide ? 65535 : 255;
+  *lo = type == DT_i8 || type == DT_i16 ? -((all + 1) / 2) : 0;
+  *hi = *lo + all;
+}
 
 static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
   DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff);

@@ -15,7 +15,7 @@
  *     file; lanes are at most VM_LANES;
  *   - a buffer is one of nbuf, and none that is only read where it is written, which is what an
  *     instruction does with its first operand; elements of it are aligned as their type wants;
- *   - a type has a class (vm_class), and is that of what it stands for;
+ *   - a type has a class (vm_class), and is that of what it stands for; that of quant is narrow;
  *   - an operation is a scalar one, takes as many operands, and `fun` has that function;
  *   - a jump leads to the first word of an instruction, and the last instruction is a stop or jmp;
  *   - a message is one of nmessage; lanes that pick chooses are below their number;
@@ -112,7 +112,8 @@ void vm_begin(Vm *m); /* clears the file and stores VmCode.init */
 /* vm_ops.c */
 VmClass vm_class(DType dt);
 u32 vm_class_bytes(VmClass c);
-u32 vm_words(u32 head); /* of the instruction, with its first; 0: there is none such */
+bool vm_is_narrow(DType dt); /* an integer of 8 or 16 bits */
+u32 vm_words(u32 head);      /* of the instruction, with its first; 0: there is none such */
 
 #ifndef VM_ALONE /* where there is nothing of ingot but the machine */
 

@@ -46,8 +46,16 @@ static bool keeps_loads(VmOp op) {
   return op != VM_rows && (*s == 'd' || *s == 'D');
 }
 
+/* A store leaves only what was loaded from constants. */
+static void forget_loads(VmBuild *b, VmOp op) {
+  u32 n = 0;
+  for (u32 i = 0; *vm_ops[op].operands == 'b' && i < b->nloaded; i++)
+    if (b->loaded[i].constant) b->loaded[n++] = b->loaded[i];
+  b->nloaded = n;
+}
+
 void effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
-  if (!keeps_loads(op)) b->nloaded = 0;
+  if (!keeps_loads(op)) forget_loads(b, op);
   Words32 *to = &b->level[b->cur].body;
   *vec_push(b->a, to) = (u32)op | lanes << 16;
   put_words(b, to, operand, n);
@@ -74,9 +82,10 @@ VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
     if (b->loaded[i].n == n && !memcmp(b->loaded[i].key, key, sizeof key))
       return (VmVal){b->loaded[i].reg, b->cur + 1, lanes};
   VmVal v = result(b, op, lanes, cls, operand, n);
-  if (b->nloaded == 8) b->nloaded = 0;
+  if (b->nloaded == sizeof b->loaded / sizeof *b->loaded) b->nloaded = 0;
   memcpy(b->loaded[b->nloaded].key, key, sizeof key);
   b->loaded[b->nloaded].n = n;
+  b->loaded[b->nloaded].constant = b->fixed[operand[0]];
   b->loaded[b->nloaded++].reg = v.reg;
   return v;
 }

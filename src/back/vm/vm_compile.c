@@ -215,14 +215,16 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   for (; k < 2; k++) {
     x = prog_expr(b->p, e->arg[k]);
     if (x->kind == EX_splat) x = prog_expr(b->p, x->arg[0]);
-    if (x->kind == EX_load && x->dt == DT_f32 && prog_buf(b->p, x->ref)->space != BS_reg) break;
+    if (x->kind == EX_op && x->op == OP_cast && x->lanes > 1) x = prog_expr(b->p, x->arg[0]);
+    bool fits = x->dt == DT_f32 || (x->lanes > 1 && vm_is_narrow(x->dt));
+    if (fits && x->kind == EX_load && prog_buf(b->p, x->ref)->space != BS_reg) break;
   }
   if (k == 2) return false;
-  bool one = x->lanes == 1;
+  VmOp op = x->dt != DT_f32 ? VM_vfmax_f : x->lanes == 1 ? VM_vfmab_f : VM_vfmam_f;
   VmPlace from = place(b, x->ref, x->arg);
   VmVal y = widen_val(b, compile(b, e->arg[1 - k]), VC_f, e->lanes);
-  u32 w[5] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg};
-  effect(b, one ? VM_vfmab_f : VM_vfmam_f, e->lanes, w, 5);
+  u32 w[6] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg, x->dt};
+  effect(b, op, e->lanes, w, op == VM_vfmax_f ? 6 : 5);
   return true;
 }
 
@@ -269,7 +271,9 @@ static void number_buffers(VmBuild *b) {
   for (BufId id = 1; id < b->p->buf.n; id++) {
     const Buf *buf = prog_buf(b->p, id);
     b->buf[id] = UINT32_MAX;
-    if (!buf->alias && buf->space != BS_reg) b->buf[id] = b->nbuf++;
+    if (buf->alias || buf->space == BS_reg) continue;
+    b->fixed[b->nbuf] = buf->space == BS_const;
+    b->buf[id] = b->nbuf++;
   }
 }
 
@@ -307,6 +311,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   b->nlabel = 1;
   know_vars(b, p->body);
   b->buf = NEWS(a, u32, p->buf.n);
+  b->fixed = NEWS(a, bool, p->buf.n);
   b->bufreg = NEWS(a, VmVal, p->buf.n);
   b->memory = NEWS(a, bool, p->buf.n);
   b->reads = NEWS(a, u32, p->buf.n);

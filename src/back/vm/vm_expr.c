@@ -175,7 +175,8 @@ VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
     Affine a;
     VmVal sym;
     if (!affine_of(b->p, idx[i], &a)) a = (Affine){.n = 1, .t = {{idx[i], 0, 1}}};
-    if (!is_series(b, &a)) {
+    if (!is_series(b, &a)) { /* what the axes before have put together is not needed */
+      to = (VmPlace){.buf = to.buf, .dt = to.dt};
       place_apart(b, &to, buf, idx);
       return to;
     }
@@ -212,6 +213,20 @@ VmPlace place_affine(VmBuild *b, BufId id, const Affine *a) {
   return to;
 }
 
+/* Instructions for elements that follow each other, of one type; 0: there is none. */
+typedef struct TypedAccess {
+  VmOp ld, vld, st, vst;
+} TypedAccess;
+static const TypedAccess typed[DT_COUNT] = {
+    [DT_f32] = {VM_ld_f32, VM_vld_f32, VM_st_f32, VM_vst_f32},
+    [DT_i32] = {VM_ld_i32, VM_vld_f32, VM_st_f32, VM_vst_f32},
+    [DT_f64] = {VM_ld_f64, VM_vld_f64, VM_st_f64, VM_vst_f64},
+    [DT_i64] = {VM_ld_i64, VM_vld_f64, VM_st_i64, VM_vst_f64},
+    [DT_u64] = {VM_ld_i64, VM_vld_f64, VM_st_i64, VM_vst_f64},
+    [DT_u8] = {0, VM_vld_u8, 0, VM_vst_8},
+    [DT_i8] = {0, VM_vld_i8, 0, VM_vst_8},
+};
+
 VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
@@ -222,16 +237,9 @@ VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
     return loaded(b, VM_loads, 0, cls, w, 5);
   }
   if (at->moves) lanes = 0;
-  if (lanes != 1 && at->dt == DT_f32) return loaded(b, VM_vld_f32, lanes, cls, w, 3);
-  if (lanes == 1) switch (at->dt) {
-    case DT_f32: return loaded(b, VM_ld_f32, 1, cls, w, 3);
-    case DT_f64: return loaded(b, VM_ld_f64, 1, cls, w, 3);
-    case DT_i32: return loaded(b, VM_ld_i32, 1, cls, w, 3);
-    case DT_i64:
-    case DT_u64: return loaded(b, VM_ld_i64, 1, cls, w, 3);
-    default: break;
-    }
-  return loaded(b, VM_load, lanes, cls, w, 4);
+  const TypedAccess *a = &typed[at->dt];
+  VmOp op = lanes == 1 ? a->ld : a->vld;
+  return op ? loaded(b, op, lanes, cls, w, 3) : loaded(b, VM_load, lanes, cls, w, 4);
 }
 
 void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
@@ -246,14 +254,8 @@ void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
     w[5] = at->dt;
     op = VM_stores;
     n = 6;
-  } else if (op == VM_store && at->dt == DT_f32) {
-    op = lanes == 1 ? VM_st_f32 : VM_vst_f32;
-    n = 4;
-  } else if (op == VM_store && lanes == 1 && at->dt == DT_f64) {
-    op = VM_st_f64;
-    n = 4;
-  } else if (op == VM_store && lanes == 1 && (at->dt == DT_i64 || at->dt == DT_u64)) {
-    op = VM_st_i64;
+  } else if (op == VM_store && (lanes == 1 ? typed[at->dt].st : typed[at->dt].vst)) {
+    op = lanes == 1 ? typed[at->dt].st : typed[at->dt].vst;
     n = 4;
   }
   effect(b, op, lanes, w, n);
@@ -371,8 +373,19 @@ static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 la
   return pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
 }
 
+/* Is every value of one held in a register as the same value of the other? */
+static bool holds(Op op, DType of, DType to) {
+  VmClass from = vm_class(of), cls = vm_class(to);
+  if (op == OP_bitcast)
+    return dtype_bytes(of) == dtype_bytes(to) && dtype_bytes(of) == vm_class_bytes(from) &&
+           dtype_bytes(to) == vm_class_bytes(cls);
+  bool byte = of == DT_u8 || of == DT_bool;
+  return of == to || (from == VC_w && to == DT_i32) || (byte && (to == DT_i16 || to == DT_u16)) ||
+         (of == DT_i8 && to == DT_i16);
+}
+
 static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
-  if (e->op == OP_cast && of == e->dt) return x;
+  if (holds(e->op, of, e->dt)) return x;
   u32 how = (u32)of | (u32)e->dt << 8 | (u32)e->sat << 16;
   return pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
               (u32[]){x.reg, how}, 2);
@@ -380,6 +393,7 @@ static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
 
 static VmVal compile_op(VmBuild *b, const Expr *e) {
   VmVal x[3] = {{0}};
+  if (vm_quantise(b, e, x)) return *x;
   DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
   u32 lanes = 1;
   for (u32 i = 0; i < e->narg; i++) {

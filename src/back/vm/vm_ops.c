@@ -26,6 +26,10 @@ u32 vm_class_bytes(VmClass c) {
   return c == VC_d || c == VC_l ? 8 : 4;
 }
 
+bool vm_is_narrow(DType dt) {
+  return dt == DT_u8 || dt == DT_i8 || dt == DT_u16 || dt == DT_i16;
+}
+
 u32 vm_words(u32 head) {
   u32 op = head & 0xffff, n = 1;
   if (op >= VM_COUNT) return 0;

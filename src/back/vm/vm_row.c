@@ -208,7 +208,8 @@ static bool variables_allow(RowLook *o) {
 /* to = op(to, x), lane by lane. */
 static void fold(VmBuild *b, VmVal to, const Expr *e, int acc) {
   VmClass cls = vm_class(e->dt);
-  bool exact = e->dt == DT_f32 || e->dt == DT_f64;
+  static const VmOp dot[] = {[VC_f] = VM_dot_f, [VC_d] = VM_dot_d, [VC_w] = VM_dot_w};
+  bool exact = e->dt == DT_f32 || e->dt == DT_f64 || e->dt == DT_i32;
   if (e->op == OP_fma) {
     VmVal x = widen_val(b, compile(b, e->arg[0]), cls, 0),
           y = widen_val(b, compile(b, e->arg[1]), cls, 0);
@@ -219,7 +220,7 @@ static void fold(VmBuild *b, VmVal to, const Expr *e, int acc) {
   if (exact && e->op == OP_add && x->kind == EX_op && x->op == OP_mul) {
     VmVal l = widen_val(b, compile(b, x->arg[0]), cls, 0),
           r = widen_val(b, compile(b, x->arg[1]), cls, 0);
-    effect(b, cls == VC_f ? VM_dot_f : VM_dot_d, 0, (u32[]){to.reg, l.reg, r.reg}, 3);
+    effect(b, dot[cls], 0, (u32[]){to.reg, l.reg, r.reg}, 3);
     return;
   }
   VmVal v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);

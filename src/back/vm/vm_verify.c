@@ -118,6 +118,8 @@ static bool check_types(Check *c, u32 op, u32 words) {
     if (!check_type(c, last)) return false;
     c->type = c->to = (DType)last;
     if (op == VM_random && !dtype_is_float(c->type)) return wrong(c, "random is of floats");
+    bool narrow = op == VM_quant || op == VM_quant_f || op == VM_vfmax_f;
+    if (narrow && !vm_is_narrow(c->type)) return wrong(c, "no integer of 8 or 16 bits");
     if (op == VM_quad && dtype_bytes(c->type) > 4) return wrong(c, "a quad has 4 bytes");
   }
   return true;
@@ -130,7 +132,10 @@ static u32 element_bytes(const Check *c, u32 op, u32 operand) {
     u32 kind = c->w[4];
     return kind == VP_dot4_b ? 1 : kind == VP_dot2_b ? 2 : 4;
   }
-  if (op == VM_ld_f64 || op == VM_ld_i64 || op == VM_st_f64 || op == VM_st_i64) return 8;
+  if (op == VM_ld_f64 || op == VM_ld_i64 || op == VM_st_f64 || op == VM_st_i64 ||
+      op == VM_vld_f64 || op == VM_vst_f64)
+    return 8;
+  if (op == VM_vld_u8 || op == VM_vld_i8 || op == VM_vst_8) return 1;
   return c->type ? dtype_bytes(c->type) : 4;
 }
 
