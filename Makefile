@@ -163,9 +163,6 @@ $(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS +
 # Sanitizers around hundreds of labels cost an optimiser minutes; and so the form with a switch is tested.
 $(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
 
-# The loops over rows are written to be vectorised.
-$(BUILD)/obj/src/back/interp/interp_kern.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,-O3)
-
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
 # ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-clang, ... ----

@@ -8,7 +8,7 @@
  *
  *   Ingot *m = ingot_new(NULL);
  *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m,
- * "interp", 0)) use(ingot_output(m, 0)); ingot_free(m);
+ * "vm", 0)) use(ingot_output(m, 0)); ingot_free(m);
  */
 #ifndef INGOT_H
 #define INGOT_H
@@ -396,7 +396,7 @@ typedef struct IngotKernel {
 typedef struct IngotBench {
   int n; /* runs measured */
   double min_ms, p50_ms, p90_ms, p99_ms;
-  double first_ms; /* to the first result: from the model in memory (interp), from the start of the
+  double first_ms; /* to the first result: from the model in memory (vm), from the start of the
                       program (c) */
   double build_ms; /* c: ingot and the C compiler */
   uint64_t rss_kb; /* peak memory of the process */
@@ -423,8 +423,8 @@ IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
-/* Engines: "interp" runs the passes (if not done) and walks the program, "watch" with a check of
- * every use of memory; "vm" runs it as bytecode; "c" compiles it, "jit" by LLVM in this process;
+/* Engines: "vm" runs the passes (if not done) and the program as bytecode; "c" compiles it, "jit"
+ * by LLVM in this process; "interp" walks it, slowly, "watch" with a check of every use of memory;
  * "ref" evaluates the graph as imported, "ref64" in double; "onnxruntime" has Python run the file.
  */
 enum {
@@ -434,7 +434,7 @@ enum {
   INGOT_NATIVE = 8,     /* compiles */
   INGOT_TIMED = 16,     /* ingot_bench measures it */
   INGOT_JUDGE = 32,     /* the one that others are compared with */
-  INGOT_PEER = 64,      /* compared with it unless one is named */
+  INGOT_PEER = 64,      /* compared with it, and measured if TIMED, unless one is named */
   INGOT_OPTIONAL = 128, /* needs a library that may not be there: runs if it is named */
   INGOT_HOST = 256      /* ingot_bench lowers for this machine; it needs no compiler */
 };

@@ -58,17 +58,18 @@ typedef struct TestRun {
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
-  u64 max_steps;   /* loops that end by their data may run for ever */
+  u64 fuel;        /* loops that end by their data may run for ever */
+  Arena once;      /* bytecode */
   const char *why; /* no self-test because of */
 } TestRun;
 
 /* What loops compute that stand in for vectors. */
-static void run_unfused(Ctx *c, TestRun *r, const InterpOptions *o) {
+static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   Prog *p = r->p;
   Tensor **out = NEWS(&c->keep, Tensor *, p->out.n + 1);
   r->unfused = prog_unfuse(p, &c->keep);
   if (!r->unfused.any) return;
-  interp_run(p, o, r->in, out, &c->keep);
+  vm_run(vm_compile(p, &r->once), o, r->in, out, &c->keep);
   r->st.loops_hash = selftest_hash(out, p->out.n);
 }
 
@@ -101,8 +102,8 @@ static void run_test(Ctx *c, void *arg) {
       return;
     }
   }
-  InterpOptions o = {.max_steps = r->max_steps};
-  interp_run(p, &o, r->in, r->out, &c->keep);
+  VmOptions o = {.fuel = r->fuel};
+  vm_run(vm_compile(p, &r->once), &o, r->in, r->out, &c->keep);
   u64 hash = selftest_hash(r->out, p->out.n);
   r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
   if (r->loops) run_unfused(c, r, &o);
@@ -112,10 +113,11 @@ static void run_test(Ctx *c, void *arg) {
 static void try_test(TestRun *r) {
   const char *why;
   Err e = ctx_try(r->m->c, run_test, r, &why);
+  arena_clear(&r->once);
   if (r->unfused.any) prog_fuse(r->p, &r->unfused);
   if (!e) return;
   r->st = (SelfTest){0};
-  if (e == ERR_unsupported && r->max_steps) /* the interpreter gave up */
+  if (e == ERR_unsupported && r->fuel) /* the machine gave up */
     r->why = "the model runs long; --selftest makes one";
   else
     r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses the data made for it: %s", why));
@@ -128,7 +130,8 @@ static bool is_long(Ingot *m, Prog *p) {
 
 static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .p = p, .loops = loops, .max_steps = wish ? 0 : (u64)SELFTEST_COST};
+  *r = (TestRun){.m = m, .p = p, .loops = loops, .once.c = m->c};
+  if (!wish) r->fuel = (u64)(SELFTEST_COST / 4);
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {

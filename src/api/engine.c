@@ -48,10 +48,10 @@ static void run_ref64(Ingot *m, u64 seed) {
 }
 
 static const Engine engines[] = {
-    {{"interp", INGOT_EXACT | INGOT_PEER | INGOT_TIMED}, run_interp, api_bench_interp},
     {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_HOST}, run_vm, api_bench_vm},
     {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE}, api_run_c, api_bench_c},
     {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL | INGOT_HOST}, api_run_jit, api_bench_jit},
+    {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, api_bench_interp},
     {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL},
     {{"ref64", INGOT_GRAPH}, run_ref64, NULL},
     {{"watch", INGOT_EXACT}, run_watch, NULL},

@@ -11,12 +11,10 @@ typedef struct InterpState {
 } InterpState;
 
 typedef struct InterpOptions {
-  u64 seed;   /* of random expressions */
-  bool plain; /* one iteration at a time, for comparison: the results are the same */
-  bool
-      watch; /* the same, and nothing is read from the arena but what its own buffer stored there */
+  u64 seed;           /* of random expressions */
+  bool watch;         /* nothing is read from the arena but what its own buffer stored there */
   InterpState *state; /* goes on from it and changes it; NULL: from the beginning, and forgotten */
-  u64 max_steps; /* iterations of loops, roughly; a run that needs more is refused; 0: no limit */
+  u64 max_steps;      /* iterations of loops; a run that needs more is refused; 0: no limit */
 } InterpOptions;
 
 /* interp.c: in: one tensor per p->in (dtype as declared; symbols are bound from their shapes);

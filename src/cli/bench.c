@@ -104,7 +104,7 @@ int verb_bench(const Args *given) {
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
     const char *engine = a->engine ? a->engine : e->name;
-    if (!a->engine && (!(e->flags & INGOT_TIMED) || e->flags & INGOT_OPTIONAL)) continue;
+    if (!a->engine && (~e->flags & (INGOT_TIMED | INGOT_PEER))) continue;
     Ingot *m = open_or_complain();
     if (!m) {
       result = INGOT_SYSTEM;

@@ -1,7 +1,7 @@
 /* verify: engines against each other, or against stored outputs.
  *
  * In: a model, and inputs or a seed to make them up. Out: per engine and output the largest
- * differences. The reference evaluator is the judge; interpreter and compiled C must agree with
+ * differences. The reference evaluator is the judge; bytecode and compiled C must agree with
  * each other to the bit. ONNX Runtime takes part when Python has it. Every engine works on its own
  * copy of the model, so that one that refuses does not end the others.
  */

@@ -1,6 +1,6 @@
 /* mathlib.h: the elementary functions of ingot, one source used twice.
  *
- * The compiler includes this file (eval.c, interp_kern.c) and pastes parts of it into the C it
+ * The compiler includes this file (eval.c, vm/rows.h) and pastes parts of it into the C it
  * writes (mathlib.c), so that every engine computes the same bits and none needs libm. In: float or
  * double. Out: results and special values as C99 Annex F has them, without errno and without
  * promises about exception flags or the bits of NaN. Method: argument reduction and minimax

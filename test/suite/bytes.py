@@ -1,4 +1,4 @@
-"""Quantised networks (test/make/mkbytes.py) for each target: C, interp and ref equal to the bit, ONNX Runtime within one step.
+"""Quantised networks (test/make/mkbytes.py) for each target: C, vm and ref equal to the bit, ONNX Runtime within one step.
 
 What stands between DequantizeLinear and QuantizeLinear is made of integers by the pass quant: there `ref` runs the graph behind that pass,
 and where floats are left in it, sums may have another order.
@@ -45,11 +45,11 @@ def check(env, net):
             continue
         if net in FLOATS:
             first = result(env, folder, net, "c", target)
-        for engine in ("interp", "c"):
+        for engine in ("vm", "c"):
             if result(env, folder, net, engine, target) != first:
                 raise Fail(f"{engine} for {target} differs in its bits")
     near = ["--rtol", "1e-5", "--atol", "1e-4"] if net in FLOATS else ["--rtol", "0", "--atol", "1"]
-    got = run([env.ingot, "verify", os.path.join(folder, net + ".onnx"), "--data", os.path.join(folder, net), "--engine", "interp",
+    got = run([env.ingot, "verify", os.path.join(folder, net + ".onnx"), "--data", os.path.join(folder, net), "--engine", "vm",
                "--march", "avx2", *near], 120)
     if got.rc:
         raise Fail(f"against ONNX Runtime: {explain(got)}: {tail(got.out.decode() + got.text(), 4)}")

@@ -144,7 +144,7 @@ def engines(c):
             want(f".B {name}\n" in page, f"docs/ingot.1 does not describe engine {name}")
             if name != "onnxruntime":  # needs Python
                 c.run(verb, *([] if verb == "demo" else [MODEL, *flags]), "--engine", name)
-    c.run("bench", MODEL, "--engine", "ref", code=2, text="there are interp, vm, c")
+    c.run("bench", MODEL, "--engine", "ref", code=2, text="there are vm, c")
     with open(c.path("unnamed.ing"), "w") as f:
         f.write("graph (%1: f32[4], %2: f32[4]) {\n  %3: f32[4] = add(%1, %2)\n  return %3\n}\n")
     c.run("bench", "unnamed.ing", "--engine", "c", "--seconds", "0.001")

@@ -51,7 +51,7 @@ def logits(env, folder, model, *args, cc=None):
 def check(env, folder, name, engine):
     want = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
     for model in (name + ".gguf", name):
-        for cache, near in (("f32", NEAR), ("f16", HALF)) if engine == "interp" else (("f32", NEAR),):
+        for cache, near in (("f32", NEAR), ("f16", HALF)) if engine == "vm" else (("f32", NEAR),):
             shape, have = logits(env, folder, model, "--engine", engine, "--cache", cache, cc=FAST)
             if tuple(shape) != tuple(want.shape):
                 raise Fail(f"{model}: logits are {list(shape)}, expected {list(want.shape)}")
@@ -74,7 +74,7 @@ def session(env, *args):
 
 def chunks(env, folder, march):
     """A text gives the same bits however it is cut into runs."""
-    got = session(env, "chunks", folder, "interp", march)
+    got = session(env, "chunks", folder, "vm", march)
     if got["wrong"] or not got["models"]:
         raise Fail("; ".join(got["wrong"][:4]) or "no models")
 
@@ -114,7 +114,7 @@ def perplexity(env, folder):
         row = y[i * width:(i + 1) * width]
         want += (log(sum(exp(x) for x in row)) - row[follows]) / (len(ids) - 1)
     model, text = os.path.join(folder, "qwen3.gguf"), " ".join(str(i) for i in ids)
-    how = ["perplexity", model, "--json", "--engine", "interp", "--cache", "f32"]
+    how = ["perplexity", model, "--json", "--engine", "vm", "--cache", "f32"]
     got = json.loads(ingot(env, *how, "--ids", text).out)
     if abs(got["nll"] - want) > 1e-5 or abs(got["perplexity"] - exp(want)) > 1e-3 or got["tokens"] != len(ids) - 1:
         raise Fail(f"{got}, expected nll {want} of {len(ids) - 1} tokens")
@@ -163,9 +163,10 @@ def tests(env):
         def say(e=e):
             raise e
         return [Test("decoders/setup", say)]
-    return [*(Test(f"decoders/{n}/{e}", lambda n=n, e=e: check(env, folder, n, e), 0.3) for n in table["names"] for e in ("interp", "vm", "c")),
+    return [*(Test(f"decoders/{n}/{e}", lambda n=n, e=e: check(env, folder, n, e), 0.3) for n in table["names"] for e in ("vm", "c")),
+            Test("decoders/interp", lambda: check(env, folder, table["names"][0], "interp"), 1),
             *(Test(f"decoders/chunks/{m}", lambda m=m: chunks(env, folder, m), 3) for m in ("scalar", "avx2", "avx512")),
-            *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "interp", "c")),
+            *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "vm", "c")),
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),
             Test("decoders/perplexity", lambda: perplexity(env, folder), 0.5),
             Test("decoders/fixed", lambda: fixed(env, folder), 0.1),

@@ -77,7 +77,7 @@ def check(env, case, table, results):
     args = tolerance(case["name"], table)
     random = args[1] == "1e38"
     refused = None
-    ways = [(engine, engine, []) for engine in ENGINES]
+    ways = [(engine, engine, []) for engine in ENGINES if engine != "interp" or case["kind"] != "light"]
     if case["kind"] != "light":  # the same program for vectors of 8 or of 16
         ways.append(("interp", "vectors", ["--march", "avx512" if len(case["name"]) % 2 else "avx2"]))
     if case["kind"] != "light" and env.coverage_doc and shutil.which("tcc"):  # else compiled.py runs it

@@ -66,9 +66,9 @@ class Work:
 def engines(w):
     rows = json.loads(w.run("verify", MODEL, "-d", "batch=2", "--json"))
     pairs = {(r["engine"], r["against"]) for r in rows["rows"]}
-    want({("interp", "ref"), ("c", "ref"), ("c", "interp")} <= pairs and rows["ok"], f"rows: {rows}")
-    exact = [r["output"] for r in rows["rows"] if (r["engine"], r["against"]) == ("c", "interp")]
-    want(exact and all(o["max_ulp"] == 0 for o in exact), f"C and the interpreter differ: {exact}")
+    want({("vm", "ref"), ("c", "ref"), ("c", "vm")} <= pairs and rows["ok"], f"rows: {rows}")
+    exact = [r["output"] for r in rows["rows"] if (r["engine"], r["against"]) == ("c", "vm")]
+    want(exact and all(o["max_ulp"] == 0 for o in exact), f"C and bytecode differ: {exact}")
     want("cosine" in w.run("verify", MODEL, "--engine", "interp"), "the table has no cosine")
     rows = json.loads(w.run("verify", MODEL, "-d", "batch=2", "--json", code=1, env=w.spoiler()))
     want(not rows["ok"], "a spoiled engine is not noticed")
@@ -141,8 +141,8 @@ def tolerances(w):
     judged = {(r["engine"], r["against"], r["output"]["name"]): r["output"] for r in both}
     want(all(judged["c", "ref", name]["ok"] for name in ("q", "scaled")), f"a step against ref: {both}")
     for name in ("q", "scaled"):
-        o = judged["c", "interp", name]
-        want(o["rtol"] == 0 and o["atol"] == 0 and not o["ok"], f"C and the interpreter may differ where a model quantises: {o}")
+        o = judged["c", "vm", name]
+        want(o["rtol"] == 0 and o["atol"] == 0 and not o["ok"], f"C and bytecode may differ where a model quantises: {o}")
 
 
 def outliers(w):
@@ -177,7 +177,7 @@ def state(w):
     npy.save(w.path("x.npy"), npy.Array("f32", (2,), [1.0, -2.0]))
     given = ["sum.ing", "--state", "h_in=h_out", "-i", "x=@x.npy"]
     rows = json.loads(w.run("verify", *given, "--steps", "5", "--json"))["rows"]
-    want({(r["engine"], r["against"]) for r in rows} >= {("interp", "ref"), ("c", "ref"), ("c", "interp")}, f"rows: {rows}")
+    want({(r["engine"], r["against"]) for r in rows} >= {("vm", "ref"), ("c", "ref"), ("c", "vm")}, f"rows: {rows}")
     want(all(r["output"]["name"] == "y" for r in rows), f"the state is an output: {rows}")
     want(abs(rows[0]["output"]["atol"] - 10 * 1e-4) < 1e-9, f"not the fifth step: {rows}")
     w.run("verify", *given, "--per-node")
@@ -187,11 +187,11 @@ def state(w):
 
 def bench(w):
     lines = json.loads(w.run("bench", MODEL, "--seconds", "0.05", "--json"))
-    want([line["engine"] for line in lines] == ["interp", "vm", "c"], f"engines: {lines}")
+    want([line["engine"] for line in lines] == ["vm", "c"], f"engines: {lines}")
     for line in lines:
         want(line["n"] >= 5 and 0 < line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"times: {line}")
         want(line["rss_kb"] > 100 and line["first_ms"] > 0, f"memory: {line}")
-    want(500 < lines[2]["text_bytes"] < 100000 and lines[2]["data_bytes"] > 10000, f"code: {lines[2]}")
+    want(500 < lines[1]["text_bytes"] < 100000 and lines[1]["data_bytes"] > 10000, f"code: {lines[1]}")
     want("P99" in w.run("bench", MODEL, "--seconds", "0.01", "--engine", "interp"), "no table")
     w.run("bench", MODEL, "--engine", "steam", code=2)
 

@@ -1,17 +1,56 @@
 /* interp.c: executes a program as it stands: the oracle for lowering and for every other engine.
  *
  * In: a checked program and one tensor per input. Out: one tensor per output.
- * Method: a walk over statements and expressions in which every operation is scalar_eval. Innermost
- * loops that interp_plan.c finds to be free of dependences between iterations go to interp_row.c,
- * which gives the same bits much faster; with InterpOptions.plain nothing does. Every index is
- * checked against the actual extents: a violation is a fault of the compiler and ends the run.
- * Flags of loops (parallel, unroll) mean nothing here.
+ * Method: a walk over statements and expressions in which every operation is scalar_eval. Every
+ * index is checked against the actual extents: a violation is a fault of the compiler and ends the
+ * run. Flags of loops (parallel, unroll) mean nothing here. It is slow and stays obvious; what runs
+ * a model fast is vm/.
  */
-#include "back/interp/interp.h"
+#include "back/back.h"
 
 #include <string.h>
-#include "ir/mathlib.h"
 #include "ir/prog_mem.h"
+
+typedef struct Run Run;   /* one execution of a program */
+typedef struct View View; /* a buffer while running */
+
+/* dim, stride, n and data hold while `ready`; those of a buffer whose dimensions depend on data are
+ * computed again at the first use after one of the symbols was set. */
+struct View {
+  u8 *data;
+  BufId root;  /* buffer whose memory this is */
+  BufId other; /* of a root: its last view; of a view: the one before; 0: none */
+  u32 input;   /* of one given by the caller: its place there */
+  bool fixed;  /* never changes while running */
+  u32 ready;   /* Run.set when it was made so; 0: it is not */
+  u32 size;    /* bytes of one element, all lanes */
+  u32 rank;
+  u64 n;             /* elements */
+  i64 *dim, *stride; /* rank entries; strides in elements */
+};
+
+typedef struct Mem {
+  u8 *data;
+  u64 cap; /* bytes */
+} Mem;
+
+struct Run {
+  Ctx *c;
+  Prog *p;
+  InterpOptions o;
+  Arena *a;    /* temporary memory of this run */
+  Arena *keep; /* results */
+  Tensor *const *in;
+  View *view;   /* by buffer */
+  Mem *mem;     /* by buffer; only roots have one */
+  Scalar **var; /* by variable: its lanes */
+  i64 *env;     /* by symbol */
+  u8 *base;     /* the arena of a planned program */
+  BufId *owner; /* by byte of it: root that was stored there last; NULL: nobody watches */
+  u64 steps;    /* iterations so far */
+  u32 set;      /* 1 + how often a symbol was set: views that depend on data are made anew */
+  Loc loc;      /* of the statement that runs, for messages */
+};
 
 /* ---- buffers ---- */
 
@@ -50,9 +89,10 @@ static void check_input(Run *r, BufId b) {
            (long long)v->dim[i]);
 }
 
-View *view_get(Run *r, BufId b) {
+/* The buffer, with its memory. */
+static View *view_get(Run *r, BufId b) {
   View *v = &r->view[b];
-  if (view_is_ready(r, v)) return v;
+  if (v->fixed ? v->ready != 0 : v->ready == r->set) return v;
   if (b != v->root) {
     View *root = view_get(r, v->root);
     shape(r, b);
@@ -112,7 +152,6 @@ static void add_state(Run *r) {
 /* One block for everything that has a place, filled with what no program should read. */
 static void add_arena(Run *r) {
   Prog *p = r->p;
-  Map at = map_new(r->a);
   r->base = arena_array(r->a, 1, p->arena_bytes ? p->arena_bytes : 1);
   if (r->o.watch) r->owner = NEWS(r->a, BufId, p->arena_bytes);
   memset(r->base, 0xAA, p->arena_bytes);
@@ -123,9 +162,6 @@ static void add_arena(Run *r) {
     if (!prog_is_planned(bp) || bp->space == BS_state) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
     r->mem[b] = (Mem){r->base + bp->offset, bytes};
-    u32 *same = map_put(&at, bp->offset);
-    if (!*same) *same = b;
-    r->view[b].place = *same;
   }
 }
 
@@ -136,7 +172,7 @@ static void add_views(Run *r, Tensor *const *in) {
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *bp = prog_buf(p, b);
     View *v = &r->view[b];
-    v->root = v->place = prog_root(p, b);
+    v->root = prog_root(p, b);
     v->rank = bp->rank;
     v->size = dtype_bytes(bp->dt) * bp->lanes;
     v->dim = NEWS(r->a, i64, 2 * bp->rank);
@@ -158,7 +194,6 @@ static void add_views(Run *r, Tensor *const *in) {
   }
   add_state(r);
   if (p->planned) add_arena(r);
-  for (BufId b = 1; b < p->buf.n; b++) r->view[b].place = r->view[r->view[b].root].place;
   for (BufId b = 1; b < p->buf.n; b++) {
     View *v = &r->view[b];
     if (!v->fixed) r->view[v->root].fixed = false;
@@ -185,7 +220,9 @@ static void add_vars(Run *r) {
 
 /* ---- expressions ---- */
 
-void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, i64 lanes) {
+static Scalar eval(Run *r, ExprId id); /* one lane */
+
+static _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, u32 lanes) {
   const Buf *bp = prog_buf(r->p, b);
   fail(r->c, ERR_system, r->loc,
        "interp: index %lld%s out of bounds: dimension %u of %s has extent %lld", (long long)index,
@@ -214,7 +251,7 @@ static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
 static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, bool store) {
   i64 at[MAX_RANK];
   u32 rank = r->view[b].rank;
-  for (u32 i = 0; i < rank; i++) at[i] = eval_int(r, idx[i]);
+  for (u32 i = 0; i < rank; i++) at[i] = eval(r, idx[i]).i;
   const View *v = view_get(r, b);
   i64 off = 0;
   for (u32 i = 0; i < rank; i++) {
@@ -233,31 +270,11 @@ static Scalar bitcast(DType from, DType to, Scalar x) {
   return scalar_load(to, raw);
 }
 
-Scalar apply(const Prog *p, Op op, DType from, DType to, bool sat, const Scalar *arg) {
-  if (op == OP_cast) return scalar_cast(from, to, arg[0], sat);
-  if (op == OP_bitcast) return bitcast(from, to, arg[0]);
-  return scalar_eval_as(p->math, op, from, arg);
-}
-
-static Scalar apply_expr(Prog *p, const Expr *e, const Scalar *arg) {
-  return apply(p, e->op, prog_expr(p, e->arg[e->narg - 1])->dt, e->dt, e->sat, arg);
-}
-
-/* What most vectors of a program are made of, without the detour of scalar_eval for each lane. */
-static bool eval_floats(Op op, u32 lanes, Scalar arg[3][MAX_LANES], Scalar *out) {
-#define EACH(expr)                                                                                 \
-  for (u32 i = 0; i < lanes; i++) {                                                                \
-    const float a = (float)arg[0][i].f, b = (float)arg[1][i].f;                                    \
-    out[i].f = (expr);                                                                             \
-  }                                                                                                \
-  return true;
-  switch (op) {
-  case OP_fma: EACH(im_fmaf(a, b, (float)arg[2][i].f))
-  case OP_add: EACH(a + b)
-  case OP_mul: EACH(a * b)
-  default: return false;
-  }
-#undef EACH
+static Scalar apply(Prog *p, const Expr *e, const Scalar *arg) {
+  DType from = prog_expr(p, e->arg[e->narg - 1])->dt;
+  if (e->op == OP_cast) return scalar_cast(from, e->dt, arg[0], e->sat);
+  if (e->op == OP_bitcast) return bitcast(from, e->dt, arg[0]);
+  return scalar_eval_as(p->math, e->op, from, arg);
 }
 
 static void eval_lanes(Run *r, ExprId id, Scalar *out) {
@@ -274,10 +291,9 @@ static void eval_lanes(Run *r, ExprId id, Scalar *out) {
     return;
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) eval_lanes(r, e->arg[k], arg[k]);
-    if (e->dt == DT_f32 && !r->o.plain && eval_floats(e->op, e->lanes, arg, out)) return;
     for (u32 i = 0; i < e->lanes; i++) {
       for (u32 k = 0; k < e->narg; k++) one[k] = arg[k][i];
-      out[i] = apply_expr(p, e, one);
+      out[i] = apply(p, e, one);
     }
     return;
   case EX_splat:
@@ -320,7 +336,7 @@ static Scalar quad(Run *r, const Expr *e) {
   return (Scalar){.i = (i32)all};
 }
 
-Scalar eval(Run *r, ExprId id) {
+static Scalar eval(Run *r, ExprId id) {
   const Expr *e = prog_expr(r->p, id);
   Scalar arg[3];
   switch (e->kind) {
@@ -329,7 +345,7 @@ Scalar eval(Run *r, ExprId id) {
   case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1, false));
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
-    return apply_expr(r->p, e, arg);
+    return apply(r->p, e, arg);
   case EX_hreduce: return reduce(r, e);
   case EX_quad: return quad(r, e);
   case EX_random:
@@ -338,25 +354,6 @@ Scalar eval(Run *r, ExprId id) {
     arg[2].f = random_unit(e->dt, (u64)arg[0].i, r->o.seed, (u64)arg[1].i);
     return arg[2];
   default: eval_lanes(r, id, arg); return arg[0]; /* splat and shuffle to one lane */
-  }
-}
-
-/* Bounds and indices are evaluated all the time: this is eval for i64, without the detours. */
-i64 eval_int(Run *r, ExprId id) {
-  const Expr *e = prog_expr(r->p, id);
-  if (e->kind == EX_const) return e->imm.i;
-  if (e->kind == EX_var) return r->var[e->ref]->i;
-  if (e->kind != EX_op || e->dt != DT_i64 || e->narg != 2 || r->o.plain) return eval(r, id).i;
-  Scalar arg[2];
-  i64 a = arg[0].i = eval_int(r, e->arg[0]), b = arg[1].i = eval_int(r, e->arg[1]);
-  switch (e->op) {
-  case OP_add: return (i64)((u64)a + (u64)b);
-  case OP_sub: return (i64)((u64)a - (u64)b);
-  case OP_mul: return (i64)((u64)a * (u64)b);
-  case OP_max: return a > b ? a : b;
-  case OP_min: return a < b ? a : b;
-  case OP_div: return b > 0 ? a / b : scalar_eval(OP_div, DT_i64, arg).i;
-  default: return scalar_eval(e->op, DT_i64, arg).i;
   }
 }
 
@@ -394,45 +391,17 @@ static void store(Run *r, const Stmt *s) {
 
 static void exec(Run *r, StmtId first);
 
-static i64 bound(Run *r, const Bound *b) {
-  if (b->op == OP_SCALARS) return eval_int(r, b->e);
-  i64 x = lin_at(&b->x[0], 0);
-  if (b->div[0] != 1) x /= b->div[0];
-  if (b->op == OP_add) return x;
-  i64 y = lin_at(&b->x[1], 0);
-  if (b->div[1] != 1) y /= b->div[1];
-  return (b->op == OP_max) == (x > y) ? x : y;
+static void count_step(Run *r) {
+  if (r->o.max_steps && r->steps++ == r->o.max_steps)
+    fail(r->c, ERR_unsupported, r->loc, "more than %llu steps", (unsigned long long)r->o.max_steps);
 }
 
-enum { WALK_STEPS = 16 }; /* an iteration walked counts as so many of a row: it takes as long */
-
-static void count_steps(Run *r, u64 n) {
-  u64 max = r->o.max_steps;
-  if (max && (n > max || r->steps > max - n))
-    fail(r->c, ERR_unsupported, r->loc, "more than %llu steps", (unsigned long long)max);
-  r->steps += n;
-}
-
-static void loop(Run *r, StmtId id) {
-  const Stmt *s = prog_stmt(r->p, id);
-  Plan *plan = NULL;
-  i64 lo, hi;
-  if (r->o.plain) {
-    lo = eval(r, s->a).i;
-    hi = eval(r, s->b).i;
-  } else {
-    if (!r->loop[id]) r->loop[id] = loop_new(r, id);
-    lo = bound(r, &r->loop[id]->lo);
-    hi = bound(r, &r->loop[id]->hi);
-    plan = r->loop[id]->plan;
-  }
+static void loop(Run *r, const Stmt *s) {
+  i64 lo = eval(r, s->a).i, hi = eval(r, s->b).i;
   if (lo >= hi) return;
-  u64 n = (u64)hi - (u64)lo;
-  if (s->step != 1) n = (n - 1) / (u64)s->step + 1;
-  count_steps(r, n);
-  if (plan && plan_run(r, plan, lo, n)) return;
+  u64 n = ((u64)hi - (u64)lo - 1) / (u64)s->step + 1;
   for (u64 k = 0; k < n; k++) {
-    count_steps(r, WALK_STEPS);
+    count_step(r);
     r->var[s->var]->i = (i64)((u64)lo + k * (u64)s->step);
     exec(r, s->body);
   }
@@ -444,9 +413,9 @@ static void exec(Run *r, StmtId first) {
     const Stmt *s = prog_stmt(r->p, id);
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) r->loc = s->loc;
     switch (s->kind) {
-    case ST_for: loop(r, id); break;
+    case ST_for: loop(r, s); break;
     case ST_while:
-      for (; eval(r, s->a).i; exec(r, s->body)) count_steps(r, WALK_STEPS);
+      for (; eval(r, s->a).i; exec(r, s->body)) count_step(r);
       break;
     case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
     case ST_let:
@@ -469,7 +438,6 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   Mark mark = arena_mark(&c->scratch);
   Run r = {.c = c, .p = p, .a = &c->scratch, .keep = a, .in = in, .loc = LOC_NONE, .set = 1};
   if (o) r.o = *o;
-  if (r.o.watch) r.o.plain = true;
   for (u32 i = 0; i < p->in.n; i++) {
     const Buf *b = prog_buf(p, p->in.at[i]);
     if (in[i]->dt != b->dt || in[i]->rank != b->rank)
@@ -480,7 +448,6 @@ void interp_run(Prog *p, const InterpOptions *o, Tensor *const *in, Tensor **out
   r.env = prog_bind(r.p, in, r.a);
   add_views(&r, in);
   add_vars(&r);
-  r.loop = NEWS(r.a, Loop *, p->stmt.n);
   exec(&r, p->body);
   for (u32 i = 0; i < p->out.n; i++) {
     BufId b = p->out.at[i];

@@ -147,7 +147,7 @@ static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   check_extents(o, in);
   if (end == VM_TIRED)
     fail(
-        o->c, ERR_input, LOC_NONE,
+        o->c, v->foreign ? ERR_input : ERR_unsupported, LOC_NONE,
         "vm: the run takes more than %llu jumps back and iterations of panels, the limit (word %u)",
         (unsigned long long)fuel, m.at);
   if (end == VM_BOUNDS)

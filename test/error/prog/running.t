@@ -1,5 +1,5 @@
 # an index that turns out to leave its buffer while running
-# run: run FILE
+# run: run FILE --engine interp
 # exit: 5
 # expect-stderr: interp: index 9 out of bounds: dimension 0 of y has extent 4
 prog p
