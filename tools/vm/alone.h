@@ -29,6 +29,7 @@ void *memset(void *to, int x, size_t n);
 #define vm_ops         ingot_vm_ops_
 #define vm_class       ingot_vm_class_
 #define vm_class_bytes ingot_vm_class_bytes_
+#define vm_is_narrow   ingot_vm_is_narrow_
 #define vm_words       ingot_vm_words_
 #define igb_tables     ingot_vm_tables_
 #define igb_sum        ingot_vm_sum_

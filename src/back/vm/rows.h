@@ -272,6 +272,39 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
     }                                                                                              \
     return true;
 
+#ifdef VM_SMALL
+static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
+  if ((what >> 16 & 0xff) != MP_f) return false;
+  for (u32 i = 0; i < n; i++) o[i] = eval_f32((Op)(what & 0xff), a[i], 0, 0);
+  return true;
+}
+
+static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
+  for (u32 i = 0; i < n; i++) o[i] = eval_f64((Op)(what & 0xff), a[i], 0, 0);
+  return true;
+}
+
+/* One loop for all operations of two doubles and their four forms, see vmops.def. */
+static void double_pair(u32 code, u64 *to, const vm_d *x, const vm_d *y, u32 n) {
+  static const u8 by[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min, OP_eq, OP_ne, OP_lt, OP_le};
+  const bool div = code >= VM_div_d && code <= VM_vdivr_d;
+  const u32 at = code - (div ? VM_div_d : VM_add_d), form = at % 4;
+  const Op op = div ? OP_div : (Op)by[at / 4];
+  if (!form) n = 1;
+  for (u32 i = 0; i < n; i++) {
+    const double a = x[form == 3 ? 0 : i], b = y[form == 2 ? 0 : i];
+    if (op_info[op].res == OR_pred)
+      ((vm_w *)(void *)to)[i] = compare_float(op, a, b);
+    else
+      ((vm_d *)(void *)to)[i] = eval_f64(op, a, b, 0);
+  }
+}
+
+/* at + n elements, of so many bytes, within the buffer? */
+static bool reaches(const VmMem *mem, i64 at, u32 size, u32 n) {
+  return at >= 0 && at < (i64)1 << 40 && (u64)(at + n) * size <= mem->bytes;
+}
+#else
 #define REAL float
 static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
   MathPart part = (MathPart)(what >> 16 & 0xff);
@@ -328,6 +361,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
   }
 }
 #undef REAL
+#endif
 #undef FUNCTION
 
 /* ---- folds, in order ---- */
@@ -344,6 +378,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     return;                                                                                        \
   }
 
+/* A small machine folds floats and 32 bits in loops of their own, the rest by eval.c. */
 static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
@@ -356,20 +391,21 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       default: break;
       }
       break;
+    case DT_i32:
+      switch (o & 0xff) {
+        FOLD(vm_uw, add, a + b)
+        FOLD(vm_w, max, a > b ? a : b)
+        FOLD(vm_w, min, a < b ? a : b)
+      default: break;
+      }
+      break;
+#ifndef VM_SMALL
     case DT_f64:
       switch (o & 0xff) {
         FOLD(vm_d, add, a + b)
         FOLD(vm_d, mul, a * b)
         FOLD(vm_d, max, lane_larger_d(a, b))
         FOLD(vm_d, min, lane_smaller_d(a, b))
-      default: break;
-      }
-      break;
-    case DT_i32:
-      switch (o & 0xff) {
-        FOLD(vm_uw, add, a + b)
-        FOLD(vm_w, max, a > b ? a : b)
-        FOLD(vm_w, min, a < b ? a : b)
       default: break;
       }
       break;
@@ -383,6 +419,7 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       default: break;
       }
       break;
+#endif
     default: break;
     }
   Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
