@@ -282,6 +282,9 @@ bench-engines: setup all
 	@$(PYTHON) bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
 	@$(PYTHON) bench/expression.py
 	@$(BUILD)/venv/bin/python bench/f64.py
+# Flash and RAM of models as bytecode and as C on a simulated Cortex-M4: docs/boards.md.
+boards: all
+	@$(PYTHON) bench/boards.py --write docs/boards.md
 bench-llm: setup all
 	@$(PYTHON) bench/llm.py --only '$(ONLY)' --threads $(THREADS) $(if $(QUICK),--rounds 1,--doc)
 	@$(PYTHON) bench/llm.py --prompts
@@ -340,6 +343,7 @@ help:
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make bench-engines interp, vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
+	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/boards.md' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
@@ -350,4 +354,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
-  bench bench-c bench-plan bench-engines bench-llm bench-tuned pgo run install clean distclean help
+  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help

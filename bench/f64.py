@@ -6,8 +6,9 @@
 Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns, with inputs of
 their own round by round so that no result is made twice, and outputs are added up. Prints the least time of each (of the
 processor, where there is one thread: other programs do not count), GB/s of what is read and
-written or GFLOP/s, the ratio, and for products the part of the multiply-add peak that a loop of fma in registers reaches between the
-turns. Runs on build/venv/bin/python.
+written or GFLOP/s, the ratio, and the part of what the machine allows, measured between the turns: for products the multiply-adds that a loop of fma in
+registers reaches, for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
+widths and numbers of vectors at a time, called in the same way. Runs on build/venv/bin/python.
 """
 import argparse
 import ctypes
@@ -66,6 +67,38 @@ double peak(void) {
   return 12.0 * 2 * (W / 8) * n / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
 }
 """
+# read_K_W_U: reads K arrays; move_K_W_U: and writes one; W bytes at a time, U of them side by side.
+BAND = r"""
+typedef long long Any;
+#define LOOP(W, U, K, name, each)                                                                   \
+  double name##_##K##_##W##_##U(const char *a, const char *b, const char *c, char *y, long n) {     \
+    typedef Any Vec __attribute__((vector_size(W), aligned(8), may_alias));                         \
+    Vec s[U];                                                                                       \
+    for (int i = 0; i < U; i++) s[i] = (Vec){0};                                                    \
+    for (long k = 0; k + W * U <= n; k += W * U) {                                                  \
+      _Pragma("GCC unroll 8") for (int i = 0; i < U; i++) {                                         \
+        const long at = k + i * W;                                                                  \
+        Vec x = *(const Vec *)(a + at);                                                             \
+        if (K > 1) x ^= *(const Vec *)(b + at);                                                     \
+        if (K > 2) x ^= *(const Vec *)(c + at);                                                     \
+        each;                                                                                       \
+      }                                                                                             \
+    }                                                                                               \
+    for (int i = 1; i < U; i++) s[0] ^= s[i];                                                       \
+    __asm__ volatile("" : : "m"(s[0]), "m"(*y) : "memory");                                         \
+    return 0;                                                                                       \
+  }
+#define BOTH(W, U)                                                                                  \
+  LOOP(W, U, 2, read, s[i] ^= x)                                                                    \
+  LOOP(W, U, 2, move, *(Vec *)(y + at) = x)                                                         \
+  LOOP(W, U, 3, move, *(Vec *)(y + at) = x)
+#define ALL(W) BOTH(W, 1) BOTH(W, 2) BOTH(W, 4) BOTH(W, 8)
+ALL(16) ALL(32)
+#if defined __AVX512F__
+ALL(64)
+#endif
+"""
+KINDS = {"vector_add": "move_2", "vector_mul": "move_2", "vector_fma": "move_3", "dot": "read_2"}
 
 
 def build(folder, name, march, threads):
@@ -93,7 +126,31 @@ def build_peak(folder):
     return f
 
 
-def measure(folder, name, o, peak):
+def build_band(folder):
+    """By name: loops that read and write."""
+    source, lib = os.path.join(folder, "band.c"), os.path.join(folder, "libband.so")
+    with open(source, "w") as f:
+        f.write(BAND)
+    subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", source, "-o", lib], check=True)
+    made = ctypes.CDLL(lib)
+    names = [f"{k}_{w}_{u}" for k in sorted(set(KINDS.values())) for w in (16, 32, 64) for u in (1, 2, 4, 8)]
+    return {n: getattr(made, n) for n in names if hasattr(made, n)}
+
+
+def bandwidth(band, name, feed, ours, count, clock, best):
+    """The least seconds of a loop of that kind over these arrays."""
+    words = [ctypes.c_void_p(a.ctypes.data) for a in (*feed, *[feed[0]] * (3 - len(feed)), ours)] + [ctypes.c_long(feed[0].nbytes)]
+    for kind, loop in band.items():
+        if not kind.startswith(KINDS[name] + "_"):
+            continue
+        start = clock()
+        for _ in range(count):
+            loop(*words)
+        best = min(best, (clock() - start) / count)
+    return best
+
+
+def measure(folder, name, o, peak, band):
     clock = time.thread_time if o.threads == 1 else time.perf_counter
     _, inputs, shape, numpy, moved, flops = CASES[name]
     run, arena = build(folder, name, o.march, o.threads)
@@ -104,7 +161,8 @@ def measure(folder, name, o, peak):
     ours, theirs = np.zeros(shape), np.zeros(shape)
     words = [ctypes.c_void_p(a.ctypes.data) for a in [*feed, ours]]
     count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
-    best, used, top = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0
+    best, used, top, limit = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0, 1e9
+    spare = np.zeros(max(ours.size, 1))
     for _ in range(o.rounds):
         feed[0].flat[0] = rng.random()
         for who in best:
@@ -120,9 +178,14 @@ def measure(folder, name, o, peak):
         if not np.allclose(ours, theirs, rtol=1e-12):
             sys.exit(f"f64: {name}: results differ")
         top = max(top, peak() * o.threads) if flops else 0
+        if not flops and o.threads == 1:
+            limit = bandwidth(band, name, feed, spare, max(1, count // 8), clock, limit)
     rate = (flops or moved) / best["ingot"] / 1e9
+    if limit < 1:
+        top = moved / limit / 1e9
     return {"case": name, "ingot_us": best["ingot"] * 1e6, "numpy_us": best["numpy"] * 1e6, "ratio": best["numpy"] / best["ingot"],
-            "rate": rate, "unit": "GFLOP/s" if flops else "GB/s", "percent_of_peak": 100 * rate / top if top else None}
+            "rate": rate, "unit": "GFLOP/s" if flops else "GB/s", "peak": top,
+            "percent_of_peak": 100 * rate / top if top else None}
 
 
 def main():
@@ -133,13 +196,13 @@ def main():
     p.add_argument("--json")
     o = p.parse_args()
     rows = []
-    print(f"{'kernel':12} {'ingot us':>10} {'numpy us':>10} {'ratio':>6} {'rate':>8} {'':8} {'of peak':>7}")
+    print(f"{'kernel':12} {'ingot us':>10} {'numpy us':>10} {'ratio':>6} {'rate':>8} {'':8} {'allowed':>8} {'of it':>6}")
     with tempfile.TemporaryDirectory() as folder:
-        peak = build_peak(folder)
+        peak, band = build_peak(folder), build_band(folder)
         for name in CASES:
-            r = measure(folder, name, o, peak)
+            r = measure(folder, name, o, peak, band)
             rows.append(r)
-            part = f"{r['percent_of_peak']:6.0f}%" if r["percent_of_peak"] else ""
+            part = f"{r['peak']:8.1f} {r['percent_of_peak']:5.0f}%" if r["percent_of_peak"] else ""
             print(f"{name:12} {r['ingot_us']:10.2f} {r['numpy_us']:10.2f} {r['ratio']:6.2f} {r['rate']:8.1f} {r['unit']:8} {part}", flush=True)
     if o.json:
         with open(o.json, "w") as f:
