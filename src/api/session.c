@@ -537,6 +537,7 @@ void api_need_body(const Ingot *m) {
 static void passes(Ingot *m, const IngotPipe *pipe) {
   api_need_one(m);
   api_passes(m, pipe);
+  m->rounds = m->rounds || (m->g && quantises(m->g)); /* a pass may round what the model does not */
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {

@@ -1,11 +1,14 @@
 """GGUF files to be quantised, and what `ingot quantize` must make of them; with the packages gguf and numpy.
 
 usage: mkquant.py make DIR               DIR/wide.gguf; DIR/parts-0000N-of-00002.gguf, the same in two files; DIR/nan.gguf, DIR/large.gguf
+       mkquant.py folder DIR VOCAB FILE  DIR is a tiny llama of safetensors with so many tokens, and FILE its tokeniser (tokenizer.json or tokenizer.model)
        mkquant.py check SOURCE OUT NAME  what is wrong with OUT, made of SOURCE by --to NAME, as lines
 
 Which type a tensor gets is written here from what llama.cpp does (bench/requant.py compares with it); the bytes of the simple types are those of
 the gguf package; of the others the error must be small.
 """
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -73,6 +76,21 @@ def make(out):
     write(out / "parts.gguf", split_max_tensors=30)
     write(out / "nan.gguf", put(np.nan))
     write(out / "large.gguf", put(1e9))
+
+
+def folder(out, vocab, tokenizer):
+    from safetensors.numpy import save_file
+    out, n = Path(out), 32
+    config = {"model_type": "llama", "vocab_size": vocab, "hidden_size": n, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
+              "intermediate_size": n, "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "tie_word_embeddings": True}
+    shapes = {"model.embed_tokens": (vocab, n), "model.norm": (n,), "model.layers.0.input_layernorm": (n,), "model.layers.0.post_attention_layernorm": (n,)}
+    shapes |= {f"model.layers.0.self_attn.{p}_proj": (rows, n) for p, rows in (("q", n), ("k", n // 2), ("v", n // 2), ("o", n))}
+    shapes |= {f"model.layers.0.mlp.{p}_proj": (n, n) for p in ("gate", "up", "down")}
+    r = np.random.default_rng(3)
+    save_file({name + ".weight": r.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}, out / "model.safetensors")
+    (out / "config.json").write_text(json.dumps(config))
+    (out / "tokenizer_config.json").write_text(json.dumps({"eos_token": "</s>", "bos_token": {"content": "<s>"}, "add_bos_token": False, "chat_template": "{{ messages[0].content }}"}))
+    shutil.copy(tokenizer, out / ("tokenizer.model" if tokenizer.endswith(".model") else "tokenizer.json"))
 
 
 def more(i):
@@ -149,6 +167,9 @@ def check(source, path, to):
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2])
+    elif sys.argv[1] == "folder":
+        for k in range(2, len(sys.argv), 3):
+            folder(sys.argv[k], int(sys.argv[k + 1]), sys.argv[k + 2])
     else:
         for path, to in zip(sys.argv[3::2], sys.argv[4::2]):
             for line in check(sys.argv[2], path, to):

@@ -125,11 +125,57 @@ def folder_case(env, name):
     want(tuple(have.shape) == tuple(expected.shape) and far <= NEAR, f"logits are off by {far:.3g}")
 
 
+# kinds of test/make/mktokens.py, and whether GGUF can say them
+TOKENISERS = {"gpt2": 0, "llama3": 0, "qwen2": 0, "smollm": 0, "gpt4o": 0, "added": 3, "spm-bpe": 0, "spm-user": 0, "gpt2-prefix": 3, "llama2": 3, "unigram": 3, "bert": 3,
+              "spm-unigram": 3}
+TEXTS = ("", " Hello  world", "don't 1234567 x", "naïve 北京 \U0001f642\n\n  x", "HELLO\tWorld's <s> <|end|>")
+
+
+def verified(env, path):
+    """Engines agree on quantised weights, which are products of bytes, and on floats."""
+    for how in ([], ["--precise"]):
+        rows = json.loads(ingot(env, "verify", path, "--input", "ids=[1,2,3,4,5]", "--engine", "interp", "--json", *how).out)["rows"]
+        want(rows and rows[0]["output"]["max_abs"] < 1e-3, f"{how}: {rows}")
+
+
+def tokenisers(env):
+    """A folder and the GGUF file made of it give the same ids; what GGUF cannot say is refused."""
+    from suite.tokens import cases
+    made, table = cases(env)
+    out, words = env.scratch("requant", "tokens"), []
+    for kind in TOKENISERS:
+        path = os.path.join(made, table[kind]["file"])
+        most = max((i for row in table[kind]["rows"] for i in row[1]), default=0)
+        if path.endswith(".json"):
+            with open(path) as f:
+                t = json.load(f)
+            vocab = t["model"]["vocab"]
+            most = max([most, len(vocab) - 1, *(vocab.values() if isinstance(vocab, dict) else []), *(a["id"] for a in t["added_tokens"])])
+        else:
+            most += 1000  # rows that no token has
+        os.makedirs(os.path.join(out, kind), exist_ok=True)
+        words += [os.path.join(out, kind), str(max(most + 3, 4096 if kind == "smollm" else 0)), path]
+    env.lm_script("mkquant.py", "folder", *words)
+    for kind, rc in TOKENISERS.items():
+        folder = os.path.join(out, kind)
+        got = ingot(env, "quantize", folder, "--to", "Q8_0", "-o", folder + ".gguf", rc=rc)
+        if rc:
+            want("the tokeniser" in got.text() and not os.path.exists(folder + ".gguf"), f"{kind}: {tail(got.text())}")
+            continue
+        if kind == "smollm":
+            verified(env, folder + ".gguf")
+        for text in TEXTS:
+            for how in ([], ["--special"]) if text == TEXTS[-1] else ([],):
+                a, b = (ingot(env, "tokenize", path, "--text", text, *how).out for path in (folder, folder + ".gguf"))
+                want(a == b, f"{kind}, {text!r}: {a} in the folder, {b} in the file")
+
+
 def tests(env):
     return [Test("requant/simple", lambda: mixtures(env, SIMPLE), 3),
             Test("requant/mixed", lambda: mixtures(env, MIXED), 4),
             Test("requant/parts", lambda: parts(env), 1),
             Test("requant/table", lambda: table(env), 1),
+            Test("requant/tokenisers", lambda: tokenisers(env), 2),
             *(Test(f"requant/refused/{r[0]}", lambda r=r: refused(env, r), 0.05) for r in REFUSED),
             *(Test(f"requant/folder/{n}", lambda n=n: folder_case(env, n), 0.2)
               for n in ("llama", "llama_tied_bias", "llama_head", "llama_linear", "llama_llama3", "llama_yarn", "mistral", "qwen2", "qwen3", "gemma", "gemma2",
