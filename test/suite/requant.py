@@ -170,11 +170,57 @@ def tokenisers(env):
                 want(a == b, f"{kind}, {text!r}: {a} in the folder, {b} in the file")
 
 
+def broken_folder(env):
+    """Of a folder whose files are wrong nothing is left: empty tensors, names without a place, shapes without heads, other scalings."""
+    folder, _ = decoders(env)
+    base, out = os.path.join(folder, "llama"), env.scratch("requant", "broken")
+    with open(os.path.join(base, "model.safetensors"), "rb") as f:
+        raw = f.read()
+    n = int.from_bytes(raw[:8], "little")
+    head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
+    q, norm = "model.layers.0.self_attn.q_proj.weight", "model.norm.weight"
+
+    def write(change, config):
+        h = json.loads(json.dumps(head))
+        change(h)
+        text = json.dumps(h).encode()
+        with open(os.path.join(out, "model.safetensors"), "wb") as f:
+            f.write(len(text).to_bytes(8, "little") + text + data)
+        with open(os.path.join(base, "config.json")) as f:
+            c = json.load(f)
+        with open(os.path.join(out, "config.json"), "w") as f:
+            json.dump({**c, **config}, f)
+
+    def empty(h):
+        h["model.layers.0.mlp.gate_proj.bias"] = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+
+    def scalar(h):
+        h["model.layers.0.mlp.up_proj.bias"] = {"dtype": "F32", "shape": [0, 1, 1, 1, 1], "data_offsets": [0, 0]}
+
+    def strange(h):
+        h["model.layers.0.strange.weight"] = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+
+    def turned(h):
+        h[q]["shape"] = [h[q]["shape"][0] * h[q]["shape"][1]]
+
+    def missing(h):
+        h["model.other"] = h.pop(norm)
+    cases = ((empty, {}, 4, "no elements"), (scalar, {}, 4, "no elements"), (strange, {}, 3, "no name in GGUF"), (turned, {}, 4, "no rows of 4 heads"), (missing, {}, 3, "no name in GGUF"),
+             (lambda h: None, {"hidden_act": "gelu"}, 3, "activation"), (lambda h: None, {"model_type": "gpt9"}, 3, "gpt9"),
+             (lambda h: None, {"quantization_config": {"quant_method": "gptq"}}, 3, "quantised already"))
+    for change, config, code, says in cases:
+        write(change, config)
+        got = ingot(env, "quantize", out, "--to", "Q8_0", "-o", os.path.join(out, "no.gguf"), rc=code)
+        want(says in got.text(), f"'{says}' is not in: {tail(got.text(), 3)}")
+        want(sorted(os.listdir(out)) == ["config.json", "model.safetensors"], f"{says}: it has left {os.listdir(out)}")
+
+
 def tests(env):
     return [Test("requant/simple", lambda: mixtures(env, SIMPLE), 3),
             Test("requant/mixed", lambda: mixtures(env, MIXED), 4),
             Test("requant/parts", lambda: parts(env), 1),
             Test("requant/table", lambda: table(env), 1),
+            Test("requant/broken", lambda: broken_folder(env), 0.5),
             Test("requant/tokenisers", lambda: tokenisers(env), 2),
             *(Test(f"requant/refused/{r[0]}", lambda r=r: refused(env, r), 0.05) for r in REFUSED),
             *(Test(f"requant/folder/{n}", lambda n=n: folder_case(env, n), 0.2)

@@ -192,6 +192,15 @@ static bool has_part(const LmShape *s, LmPart p) {
   return true;
 }
 
+/* A rank and sizes that GGUF can say. */
+static void check_shape(const ToGguf *g, const Stored *t) {
+  bool fits = t->rank >= 1 && t->rank <= GGUF_RANK;
+  for (u32 i = 0; fits && i < t->rank; i++) fits = t->dim[i] > 0;
+  if (!fits)
+    fail(g->f->c, ERR_input, g->f->loc, "tensor '%s' has no elements, or not 1 to %d axes",
+         show(g->f->c, t->name), GGUF_RANK);
+}
+
 static void put_part(ToGguf *g, LmPart p, u32 layer) {
   static const char *const ends[] = {".weight", ".bias"};
   Ctx *c = g->f->c;
@@ -201,6 +210,7 @@ static void put_part(ToGguf *g, LmPart p, u32 layer) {
     const char *from = lm_part_name(g->f, p, layer, ends[i]);
     const Stored *t = lm_tensor(g->f, from);
     if (!t) continue;
+    check_shape(g, t);
     LmMoved m = {.from = t, .name = str_of(c, lm_gguf_name(c, p, layer, ends[i]))};
     bool turned = s->arch->flags & LA_pairs && (p == LP_q || p == LP_k);
     i64 heads = p == LP_q ? s->heads : s->kv_heads;
