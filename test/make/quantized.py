@@ -8,16 +8,19 @@ import onnx
 import onnxruntime as ort
 
 
-def session(path):
+def session(path, plain=False):
     o = ort.SessionOptions()
+    if plain:
+        o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     o.add_session_config_entry("session.x64quantprecision", "1")
     o.intra_op_num_threads = 1
     o.log_severity_level = 3
     return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
 
 
-def outputs(path, data):
-    s = session(path)
+def outputs(path, data, plain=False):
+    """plain: as the file has it, without the runtime's own optimisations."""
+    s = session(path, plain)
     names = [i.name for i in s.get_inputs()]
     n = len(data[names[0]])
     return np.concatenate([s.run(None, {k: data[k][i:i + 1] for k in names})[0] for i in range(n)])

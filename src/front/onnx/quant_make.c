@@ -22,6 +22,7 @@ typedef struct QuantMake {
   Map taken;
   Map bytes;          /* Str x -> Str of its dequantised form, or of the result of Cast */
   Map scale, zero;    /* dynamic: Str x -> Str */
+  bool *stays;        /* by node of the job's graph: a layer to be skipped */
   const char *linear; /* domain of QuantizeLinear and DequantizeLinear */
 } QuantMake;
 
@@ -98,11 +99,8 @@ static bool moves_bytes(const QuantMake *k, const OnnxNode *n) {
 /* Who reads x in the main graph reads `by` instead, but layers that stay as they are. */
 static void redirect(QuantMake *k, Str x, Str by) {
   for (u32 i = 0; i < k->j->m->graph->nodes.n; i++) {
-    bool skip = false;
-    for (u32 l = 0; l < k->j->layer.n; l++)
-      skip |= k->j->layer.at[l].node == i && k->j->layer.at[l].skip;
     OnnxNode *n = &k->g->nodes.at[i];
-    for (u32 o = 0; !skip && o < n->in.n; o++)
+    for (u32 o = 0; !k->stays[i] && o < n->in.n; o++)
       if (n->in.at[o] == x) {
         n->in.at[o] = by;
         n->edited = true;
@@ -460,9 +458,11 @@ OnnxModel *quant_make(QuantJob *j) {
   if (how == QM_f16 || how == QM_bf16) need_version(&k, how == QM_f16 ? 6 : 13, "Cast");
   if (onnx_opset(c, k.m, "") < 13) k.linear = "com.microsoft"; /* those of ONNX know no axis */
   bool any = false;
+  k.stays = NEWS(&c->work, bool, k.g->nodes.n + 1);
   for (u32 i = 0; i < j->layer.n; i++) {
     QuantLayer *l = &j->layer.at[i];
     l->after = l->before;
+    k.stays[l->node] = l->skip;
     if (l->skip) continue;
     any = true;
     if (l->table && how <= QM_weights4) {
