@@ -101,6 +101,7 @@ void steps_check(Ingot *m, const IngotBuild *o) {
     fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
          o->pgo ? "--pgo" : "--bolt");
   if (o->pgo) workload_check(c, o->pgo);
+  if (o->pgo) cache_file(c, "", "--pgo"); /* where profiles are kept */
   folder_protect(c, &k.folder, find_tools, &k);
 }
 
