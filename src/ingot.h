@@ -563,6 +563,8 @@ IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
  * one. check: all errors, as messages. format: the text laid out anew; valid until ingot_free. */
 typedef struct IngotScript {
   const char *engine;
+  const char
+      *march; /* as ingot_set_target takes it; NULL: any machine, with the same bits on all */
   uint64_t seed;
   void (*write)(void *user, const char *text, size_t n);
   void *user;

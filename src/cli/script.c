@@ -16,7 +16,8 @@ static void write_out(void *user, const char *text, size_t n) {
 int run_script(const Args *a) {
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  IngotScript o = {.engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout};
+  IngotScript o = {
+      .engine = a->engine, .march = a->march, .seed = a->seed, .write = write_out, .user = stdout};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* what was printed stands in front of what went wrong */
   return finish(m, a, s);

@@ -236,6 +236,7 @@ static TensorProg *make(Needed *k, const Text *key) {
     fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   }
   made->m->c->guard = ev->c->guard;
+  if (ev->o->march) told(ev, made->m, ingot_set_target(made->m, ev->o->march));
   told(ev, made->m, api_call(made->m, build, k));
   made->nout = k->nout;
   for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);

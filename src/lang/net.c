@@ -113,7 +113,7 @@ static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
                    : "load_data(): which array of the archive? its name is the second argument");
 }
 
-/* load_data("x.npy"), load_data("data.npz", "x") */
+/* load_data("x.npy"), load_data("data.npz", "x"); of any other file its bytes, as numbers */
 void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Ctx *c = ev->c;
   if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
@@ -124,8 +124,10 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   if (ends_with(arg[0].u.text->at, ".npz")) {
     NamedVec all = data_read_npz(c, f.at, f.n, loc, &c->keep);
     t = member(ev, &all, n > 1 ? &arg[1] : NULL);
-  } else {
+  } else if (ends_with(arg[0].u.text->at, ".npy")) {
     t = data_read_npy(c, f.at, f.n, loc, &c->keep);
+  } else {
+    t = tensor_wrap(&c->keep, DT_u8, &(const i64){(i64)f.n}, 1, f.at);
   }
   if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt) && t->dt != DT_bool)
     ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);

@@ -93,6 +93,13 @@ static Lazy *rows(Eval *ev, Lazy *t, i64 from, i64 count, bool drop) {
   i64 dim[MAX_RANK];
   memcpy(dim, t->dim, sizeof dim);
   dim[0] = count;
+  if (t->data && !t->tracked) { /* copied at once: batches of known data have one structure */
+    Lazy *part = lazy_new(ev, drop ? dim + 1 : dim, t->rank - drop);
+    u64 row = t->dim[0] ? t->n / (u64)t->dim[0] : 0;
+    if (part->n) memcpy(part->data, t->data + (u64)from * row, (size_t)part->n * sizeof *t->data);
+    part->raw = t->raw;
+    return part;
+  }
   double attr[2] = {(double)from, (double)count};
   Lazy *r = lazy_make(ev, RC_DO_slice, &t, 1, attr, 2, drop ? dim + 1 : dim, t->rank - drop);
   r->raw = t->raw;

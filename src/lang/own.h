@@ -83,7 +83,7 @@ struct Locals {
 
 /* No array, tensor or string has more elements. */
 #define MOST_ELEMENTS ((u64)1 << 28)
-enum { EVAL_DEPTH = 10000 }; /* nodes of the tree inside each other, calls included */
+enum { EVAL_DEPTH = 6000 }; /* nodes of the tree inside each other, calls included */
 
 struct Eval {
   Ctx *c;

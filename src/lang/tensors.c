@@ -95,6 +95,23 @@ void bi_tensor_eye(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
 }
 
+/* [.., count]: 1 at the place that each number says */
+void bi_one_hot(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  Lazy *t = arg_tensor(ev, &arg[0]);
+  const double *x = lazy_data(ev, t);
+  i64 dim[MAX_RANK + 1], count = arg_int(ev, &arg[1]);
+  memcpy(dim, t->dim, sizeof t->dim);
+  dim[t->rank] = count;
+  Lazy *y = lazy_new(ev, dim, t->rank + 1);
+  for (u64 i = 0; i < t->n; i++) {
+    if (!(x[i] >= 0 && x[i] < (double)count))
+      ARG_BAD(ev, "one_hot(): %g is not from 0 to %lld", x[i], (long long)count - 1);
+    y->data[i * (u64)count + (u64)x[i]] = 1;
+  }
+  *out = worth_lazy(y);
+  (void)n;
+}
+
 void bi_tensor_zeros_like(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
   if (arg->kind == KD_tensor) {

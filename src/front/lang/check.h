@@ -82,6 +82,12 @@ const LangType *type_by_name(const char *name); /* NULL: there is none */
 const LangType *check_expr(Checker *k, Ast *n);
 /* The value of n goes where `to` is wanted: what it becomes there, or an error. */
 void check_goes(Checker *k, Ast *n, const LangType *to, const char *what);
+/* check_shape.c: tensors with their shapes, where they follow from the text */
+const LangType *shape_call(Checker *k, const Ast *n, const char *name);
+const LangType *shape_two(Checker *k, const Ast *n, const char *what, const LangType *x,
+                          const LangType *y);
+const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const LangType *x,
+                             const LangType *y);
 /* check_call.c */
 const LangType *check_call(Checker *k, Ast *n);
 

@@ -136,7 +136,7 @@ static const LangType *numbers(Checker *k, const Ast *n) {
 static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
   const LangType *first = n->nkid ? n->kid[0]->type : &type_none;
   switch (letter) {
-  case 'T': return &type_tensor_any;
+  case 'T': return shape_call(k, n, builtin_info[n->builtin - 1].name);
   case 'A': return type_array(k->a, &type_any);
   case 'I': return type_array(k->a, &type_int);
   case 'D': return type_array(k->a, &type_float);
@@ -189,6 +189,24 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
 
 /* ---- functions of the program ---- */
 
+/* What a symbol in the shapes of parameters stands for is one number in a call. */
+static void check_symbols(Checker *k, const Ast *n, const LangType *f) {
+  Map size = map_new(k->a);
+  for (u32 i = 0; i < n->nkid; i++) {
+    const LangType *want = f->item[i], *have = n->kid[i]->type;
+    if (want->kind != KD_tensor || !want->shaped || !want->name) continue;
+    if (have->kind != KD_tensor || !have->shaped || have->rank != want->rank) continue;
+    for (u32 d = 0; d < want->rank; d++) {
+      if (!want->name[d] || have->dim[d] < 0) continue;
+      u32 *slot = map_put(&size, want->name[d]);
+      if (*slot && *slot != 1 + (u32)have->dim[d])
+        check_wrong(k, n->kid[i], NULL, "%s is %u in this call, found %s",
+                    show(k->c, want->name[d]), *slot - 1, lang_type_text(k->c, have));
+      *slot = 1 + (u32)have->dim[d];
+    }
+  }
+}
+
 static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
   if (f->fn && k->tell) by_name(k, n, fn_args(k, f->fn));
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
@@ -200,6 +218,7 @@ static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
     check_goes(k, n->kid[i], f->item[i], "the parameter is");
     n->kid[i]->to = NULL; /* the call sees to it, where symbols of shapes have their meaning */
   }
+  check_symbols(k, n, f);
   return f->elem;
 }
 

@@ -45,6 +45,40 @@ void check_goes(Checker *k, Ast *n, const LangType *to, const char *what) {
 
 /* ---- names and literals ---- */
 
+/* Functions of Charl that are not there. */
+static bool refused(Checker *k, const Ast *n, const char *name) {
+  static const struct {
+    const char *begin, *what;
+  } table[] = {{"kg_", "knowledge graphs"},
+               {"entity_", "knowledge graphs"},
+               {"triple_", "knowledge graphs"},
+               {"gnn_", "graph networks"},
+               {"fol_", "logic"},
+               {"fuzzy_", "fuzzy logic"},
+               {"concept_", "concepts"},
+               {"cot_", "chains of thought"},
+               {"tot_", "trees of thought"},
+               {"causal_", "causal models"},
+               {"clip_", "multimodal models"},
+               {"scene_", "multimodal models"},
+               {"vqa_", "multimodal models"},
+               {"maml_", "meta-learning"},
+               {"episode_", "meta-learning"},
+               {"quantize_", "quantisation"},
+               {"mamba_", "state space layers"},
+               {"rwkv_", "sequence layers"}};
+  for (u32 i = 0; i < sizeof table / sizeof *table; i++) {
+    if (strncmp(table[i].begin, name, strlen(table[i].begin))) continue;
+    if (!k->tell) return true;
+    Text t = text_new(k->a);
+    text_fmt(&t, "%s is not supported: there are no %s", name, table[i].what);
+    k->s->nerror++;
+    diag(k->c, ERR_unsupported, LOC_NONE, "%s", script_place(k->s, n->at, text_cstr(&t), NULL));
+    return true;
+  }
+  return false;
+}
+
 static const LangType *check_name(Checker *k, Ast *n) {
   if (!n->name) return &type_any; /* an error that was told by the parser */
   if (!names_find(k, n, n->name)) {
@@ -56,6 +90,7 @@ static const LangType *check_name(Checker *k, Ast *n) {
                   "%s is a built-in function", show(k->c, n->name));
       return &type_any;
     }
+    if (refused(k, n, name)) return &type_any;
     const char *hint = near.name && strcmp(near.name, name) ? near.name : NULL;
     Text t = text_new(k->a);
     if (hint) text_fmt(&t, "did you mean '%s'?", hint);
@@ -123,7 +158,7 @@ static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const L
   bool tensors = x->kind == KD_tensor || y->kind == KD_tensor;
   if (tensors && n->op != TOK_mod && (x->kind == KD_tensor || is_number(x)) &&
       (y->kind == KD_tensor || is_number(y)))
-    return &type_tensor_any;
+    return n->op == TOK_at ? shape_matmul(k, n, "@", x, y) : shape_two(k, n, tok_text[n->op], x, y);
   if (n->op == TOK_at) return no_way(k, n, x, y);
   if (n->op == TOK_mod) return x->kind == KD_int && y->kind == KD_int ? x : no_way(k, n, x, y);
   if (is_number(x) && is_number(y)) return type_join(k->a, x, y);
