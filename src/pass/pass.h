@@ -96,6 +96,7 @@ Str group_label(Graph *g, const Node *root); /* of the kernel that computes it *
 /* A line for each group of a fused graph, `before` in front of it. */
 void group_list(Graph *g, Text *out, const char *before);
 void lower(Unit *u);     /* lower.c */
+void inplace(Prog *p);   /* inplace.c */
 void loop_fuse(Prog *p); /* loop_fuse.c */
 void narrow(Unit *u);    /* narrow.c */
 void order(Graph *g);    /* order.c */

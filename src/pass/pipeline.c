@@ -30,6 +30,7 @@ const Pass pass_table[] = {
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
   {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
   {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
+  {"inplace",  NULL,     inplace, NULL, PX_exact, "computes what a state holds next where it lies, instead of copying it there"},
   {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
   {"narrow",   NULL,     NULL, narrow, PX_exact, "stores constants in the narrowest type that holds them"},
   {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},

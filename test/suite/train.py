@@ -3,7 +3,7 @@ import math
 import os
 import random
 from lib import npy
-from lib.core import ENGINES, Fail, Test, explain, run, tail
+from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
 
 N, IN, HIDDEN, OUT = 6, 4, 5, 3
 RATE = 0.05
@@ -135,10 +135,33 @@ def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8)):
                 raise Fail(f"{engine}: the loss of step {k} is {found}, expected {want[k - 1]}")
 
 
+def network(env, target):
+    """Convolutions whose weights change: panels are made while the model runs. Engines agree to the bit, and with ref within rounding."""
+    env.need_ingot()
+    folder = env.scratch("train", "digits-" + target)
+    model = os.path.join(ROOT, "models", "digits.onnx")
+    words = [model, "-d", "batch=4", "--train", "loss=cross_entropy,optimizer=momentum", "--input", "rate=0.05", "--input", "label=[3,1,4,1]", "--march", target,
+             "--input", "image=rand", "--steps", "4"]
+    got = run([env.ingot, "verify", *words, "--engine", "vm"], 60)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.out.decode() + got.text())}")
+    bits = []
+    for engine in ("interp", "vm"):
+        out = os.path.join(folder, engine + ".npz")
+        got = run([env.ingot, "run", *words, "--engine", engine, "-o", out], 60)
+        if got.rc:
+            raise Fail(f"{engine}: {explain(got)}: {tail(got.text())}")
+        with open(out, "rb") as f:
+            bits.append(f.read())
+    if bits[0] != bits[1]:
+        raise Fail("interp and vm differ in their bits")
+
+
 def tests(env):
     some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
     out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
     out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
     out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))
     out.append(Test("train/c", lambda: check(env, "cross_entropy", "adam", OPTIMIZERS["adam"], ("c",), (3,)), cost=2))
+    out += [Test(f"train/digits-{t}", lambda t=t: network(env, t), cost=1) for t in ("sse2", "avx2", "avx512")]
     return out

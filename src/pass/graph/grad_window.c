@@ -7,9 +7,9 @@
  *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
- * so x gets a convolution of v' with the mirrored weights, and w one of x with v, in which batch
- * and channels have changed places and stride and dilation too. Where that would need a batch that
- * is not known, or the window has one cell, each cell of w is a contraction of its own.
+ * so x gets a convolution of v' with the mirrored weights. Each cell k of w is a contraction of v
+ * with what that cell of the window has read: a product of matrices that sums over batch and
+ * places.
  */
 #include "pass/graph/grad_own.h"
 
@@ -124,98 +124,96 @@ static Val grouped(Graph *g, Val x, i64 group) {
   return mk_reshape(g, x, dim, t.rank + 1);
 }
 
-/* [N, G C, ..] as [C, G N, ..] */
-static Val batch_to_channels(Graph *g, Val x, i64 group) {
+/* What the cell `at` of the window reads: [N, C, ..], in the shape of v. x has its padding. */
+static Val cell_of(Graph *g, const Glide *s, Val x, const Type *tv, const i64 *at) {
   Type t = *graph_type(g, x);
-  Dim dim[MAX_RANK] = {t.dim[1] / group, dim_mul(g->dims, group, t.dim[0])};
-  i64 perm[MAX_RANK + 1] = {2, 1, 0};
-  for (u32 i = 2; i < t.rank; i++) {
-    dim[i] = t.dim[i];
-    perm[1 + i] = 1 + i;
-  }
-  x = mk_transpose(g, grouped(g, x, group), perm);
-  return mk_reshape(g, x, dim, t.rank);
-}
-
-static Val swapped(Graph *g, Val x) {
-  i64 perm[MAX_RANK] = {1, 0};
-  for (u32 i = 2; i < MAX_RANK; i++) perm[i] = i;
-  return mk_transpose(g, x, perm);
-}
-
-/* A convolution of x with v. All extents are known. */
-static Val weights_by_conv(Graph *g, const Glide *s, i64 group, Val x, Val v) {
-  Type tx = *graph_type(g, x), tv = *graph_type(g, v);
-  Pads p;
-  i64 inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
-  for (u32 i = 0; i < s->n; i++) {
-    i64 reach = (s->size[i] - 1) * s->dilation[i] + (tv.dim[2 + i] - 1) * s->stride[i] + 1;
-    i64 have = spread_extent(g, s, i, tx.dim[2 + i]) + s->lo[i];
-    p.lo[i] = s->lo[i];
-    p.less[2 * i] = false;
-    p.hi[i] = unsigned_pad(reach - have, &p.less[2 * i + 1]);
-    inner[i] = s->spread[i] - 1;
-  }
-  x = stretched(g, batch_to_channels(g, x, group), s->n, inner, p.lo, p.hi, p.less, lo, hi);
-  return swapped(g, mk_conv(g, x, swapped(g, v), group, s->dilation, s->stride, lo, hi));
-}
-
-/* Of the cell `at` of the window: [M, C/group]. x has its padding. */
-static Val one_cell(Graph *g, const Glide *s, i64 group, Val x, Val v, const i64 *at) {
-  Type tx = *graph_type(g, x), tv = *graph_type(g, v);
-  Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tx.dim[0], tx.dim[1]};
+  Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {t.dim[0], t.dim[1]};
   i64 step[MAX_RANK] = {1, 1};
-  char axes[MAX_RANK] = "";
   for (u32 i = 0; i < s->n; i++) {
     start[2 + i] = at[i] * s->dilation[i];
     step[2 + i] = s->stride[i];
-    size[2 + i] = tv.dim[2 + i];
-    axes[i] = (char)('p' + i);
+    size[2 + i] = tv->dim[2 + i];
   }
-  x = mk_slice(g, x, start, size, step);
-  bool one = group == 1;
-  Str spec = one ? str_fmt(g->c, "nm%s,nc%s->mc", axes, axes)
-                 : str_fmt(g->c, "ngm%s,ngc%s->gmc", axes, axes);
-  Val r = mk_contract(g, one ? v : grouped(g, v, group), one ? x : grouped(g, x, group),
-                      str_text(g->c, spec));
-  Dim two[2] = {tv.dim[1], tx.dim[1] / group};
-  return mk_reshape(g, r, two, 2);
+  return mk_slice(g, x, start, size, step);
 }
 
-/* All cells side by side: [M, C/group, k..]. */
-static Val weights_by_cells(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
+/* The cells of the window, in order; returns their number. */
+static Val *all_cells(Graph *g, const Glide *s, Val x, Val v, u32 *n) {
+  Type tv = *graph_type(g, v);
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
-  i64 inner[MAX_RANK] = {0}, at[MAX_RANK] = {0}, cells = 1;
+  i64 inner[MAX_RANK] = {0}, at[MAX_RANK] = {0}, count = 1;
   for (u32 i = 0; i < s->n; i++) {
     lo[2 + i] = s->lo[i];
     hi[2 + i] = s->hi[i];
     inner[2 + i] = s->spread[i] - 1;
-    cells *= s->size[i];
+    count *= s->size[i];
   }
   x = mk_pad(g, x, mk_like(g, x, 0), lo, hi, inner);
-  Val *part = NEWS(&g->c->work, Val, (size_t)cells);
-  for (i64 k = 0; k < cells; k++) {
+  Val *cell = NEWS(&g->c->work, Val, (size_t)count);
+  for (i64 k = 0; k < count; k++) {
     i64 rest = k;
     for (u32 i = s->n; i-- > 0; rest /= s->size[i]) at[i] = rest % s->size[i];
-    part[k] = mk_unsqueeze(g, one_cell(g, s, group, x, v, at), 2);
+    cell[k] = cell_of(g, s, x, &tv, at);
   }
-  return mk_reshape(g, mk_concat(g, part, (u32)cells, 2), tw->dim, tw->rank);
+  *n = (u32)count;
+  return cell;
+}
+
+static const char *letters(u32 n, char *axes) {
+  for (u32 i = 0; i < n; i++) axes[i] = (char)('p' + i);
+  axes[n] = 0;
+  return axes;
+}
+
+/* Cell by cell: [M, C/group] each. */
+static Val weights_by_cells(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
+  u32 n;
+  char axes[MAX_RANK];
+  Val *cell = all_cells(g, s, x, v, &n);
+  letters(s->n, axes);
+  Str spec = group == 1 ? str_fmt(g->c, "nm%s,nc%s->mc", axes, axes)
+                        : str_fmt(g->c, "ngm%s,ngc%s->gmc", axes, axes);
+  Dim one[3] = {tw->dim[0], tw->dim[1], 1};
+  if (group > 1) v = grouped(g, v, group);
+  for (u32 k = 0; k < n; k++) {
+    Val y = group > 1 ? grouped(g, cell[k], group) : cell[k];
+    cell[k] = mk_reshape(g, mk_contract(g, v, y, str_text(g->c, spec)), one, 3);
+  }
+  return mk_reshape(g, mk_concat(g, cell, n, 2), tw->dim, tw->rank);
+}
+
+/* All cells at once, side by side as the last axis: where neither channels nor results would fill a
+ * vector. */
+static Val weights_by_patches(Graph *g, const Glide *s, Val x, Val v, const Type *tw) {
+  u32 n, rank = 2 + s->n;
+  char axes[MAX_RANK];
+  Val *cell = all_cells(g, s, x, v, &n);
+  i64 perm[MAX_RANK] = {0};
+  for (u32 i = 0; i < s->n; i++) perm[1 + i] = 2 + i;
+  perm[1 + s->n] = 1;
+  for (u32 k = 0; k < n; k++) cell[k] = mk_unsqueeze(g, mk_transpose(g, cell[k], perm), rank);
+  letters(s->n, axes);
+  Str spec = str_fmt(g->c, "nm%s,n%sck->mck", axes, axes);
+  Val y = mk_contract(g, v, mk_concat(g, cell, n, rank), str_text(g->c, spec));
+  return mk_reshape(g, y, tw->dim, tw->rank);
+}
+
+enum { FEW_CHANNELS = 4, FEW_RESULTS = 16 };
+
+static Val weights_back(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
+  bool few = group == 1 && tw->dim[1] <= FEW_CHANNELS && tw->dim[0] < FEW_RESULTS;
+  return few ? weights_by_patches(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);
 }
 
 void back_conv(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
-  Type tx = *graph_type(g, n->in[0]), tw = *graph_type(g, n->in[1]);
+  Type tw = *graph_type(g, n->in[1]);
   i64 group = node_int(n, AT_group, 1);
   Glide s = read_slide(n, tw.dim + 2);
   if (s.n + 3 > MAX_RANK) grad_refuse(g, n, "too many axes");
-  bool known = type_is_static(&tx) && dim_is_const(tx.dim[0]), many = false;
-  for (u32 i = 0; i < s.n; i++) many = many || s.size[i] > 1;
   if (grad_wants(d, n->in[0]))
     grad_give(d, n->in[0], input_back(g, &s, group, n->in[0], n->in[1], v));
-  if (grad_wants(d, n->in[1]))
-    grad_give(d, n->in[1],
-              known && many ? weights_by_conv(g, &s, group, n->in[0], v)
-                            : weights_by_cells(g, &s, group, n->in[0], v, &tw));
+  if (grad_wants(d, n->in[1])) grad_give(d, n->in[1], weights_back(g, &s, group, n->in[0], v, &tw));
 }
 
 /* ---- pools ---- */

@@ -460,6 +460,20 @@ static bool any_guard(const Form *f) {
   return false;
 }
 
+/* How often the panels of operand k are read: by every row; of a convolution, whose weights stay,
+ * by the rows of every image. */
+static double times_read(const Tile *t, u32 k) {
+  double n = 1;
+  const Layout *y = layout_of(t->l, t->f.out.buf);
+  if (!y || !y->block) return (double)t->f.axis[t->row].hi;
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (a->fold || i == t->lane || operand_moves(&t->f.in[k], i) || tile_is_batch(t, i)) continue;
+    n *= dim_is_const(a->hi) ? (double)(a->hi - a->lo) : 1;
+  }
+  return n;
+}
+
 static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   Prog *p = l->p;
   *t = tile_of(l, f);
@@ -502,8 +516,8 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
-    else if (t->row == FORM_AXES || (double)f->axis[t->row].hi < l->target->cost->pack_rows ||
-             t->split < FORM_AXES)
+    else if (t->row == FORM_AXES || times_read(t, k) < l->target->cost->pack_rows ||
+             (bytes && t->split < FORM_AXES))
       return false; /* read too few times to be moved first */
     else
       t->packed_at_run[k] = true;

@@ -286,7 +286,8 @@ void pack_sums(Tile *t, u32 k) {
 
 /* Copies the valid lanes of a panel and fills it up with zeros. idx: by place, and behind them the
  * panel. */
-static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, i64 valid) {
+static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, i64 valid,
+                       ExprId there) {
   Prog *p = t->p;
   for (u32 part = 0; part < 2; part++) {
     i64 lo = part ? valid : 0, hi = part ? (i64)t->lanes : valid;
@@ -299,11 +300,25 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
       ExprId base = ex_op2(p, OP_mul, ex_copy(p, idx[q->n]), ex_int(p, t->lanes));
       t->at.val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
       value = nest_load(&x, k);
+      if (there)
+        value =
+            ex_op3(p, OP_select, ex_copy(p, there), value, ex_const(p, t->f.acc, (Scalar){.f = 0}));
     }
     for (u32 i = 0; i + 1 < q->n; i++) to[i] = ex_copy(p, idx[i]);
     to[q->n - 1] = ex_var(p, lane);
     prog_store(p, &in, t->pack[k], to, q->n, value);
   }
+}
+
+/* The point of the folded axis that is split: of its block, whose number stands there, this one.
+ * Returns whether there is such a point, 0 where that is certain; else the last is meant. */
+static ExprId unsplit(Tile *t, ExprId within) {
+  Prog *p = t->p;
+  i64 n = whole(&t->f.axis[t->split]);
+  ExprId first = ex_op2(p, OP_mul, ex_copy(p, t->at.val[t->split]), ex_int(p, t->block));
+  ExprId at = ex_op2(p, OP_add, first, ex_copy(p, within));
+  t->at.val[t->split] = n % t->block ? ex_op2(p, OP_min, at, ex_int(p, n - 1)) : at;
+  return n % t->block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
 }
 
 void pack_run(Tile *t, Cursor at, u32 k) {
@@ -315,7 +330,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
   i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
   for (u32 part = 0; part < 2; part++) { /* panels that are full, and the last */
-    ExprId idx[FORM_AXES + 5];
+    ExprId idx[FORM_AXES + 5], there = 0;
     Cursor in = at;
     if (part ? !rest : !whole) continue;
     for (u32 i = 0; i + 1 < q.n; i++) {
@@ -325,10 +340,12 @@ void pack_run(Tile *t, Cursor at, u32 k) {
           ex_op2(p, OP_add, count_free(p, &in, count, "i"), ex_int(p, panel && part ? whole : 0));
       if (panel)
         idx[q.n] = idx[i];
+      else if (q.at[i].kind == PL_within)
+        there = unsplit(t, idx[i]);
       else
         t->at.val[q.at[i].axis] = idx[i];
     }
-    pack_lanes(t, in, k, &q, idx, part ? rest : (i64)t->lanes);
+    pack_lanes(t, in, k, &q, idx, part ? rest : (i64)t->lanes, there);
   }
   for (u32 i = 0; i < q.n; i++) t->at.val[q.at[i].axis] = 0;
 }

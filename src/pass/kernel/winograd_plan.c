@@ -94,8 +94,8 @@ static u32 first_whole(const Tensor *k) {
 static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
   Slide s[MAX_RANK];
   const Tensor *k = graph_const(u->g, n->in[1]);
-  if ((k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 || k->dim[0] < 16 ||
-      k->dim[1] < 16 || conv_slides(u->g, n, s) != 2)
+  if (!k || (k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 ||
+      k->dim[0] < 16 || k->dim[1] < 16 || conv_slides(u->g, n, s) != 2)
     return NULL;
   for (u32 i = 0; i < 2; i++)
     if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||

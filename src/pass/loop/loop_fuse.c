@@ -69,6 +69,11 @@ static bool writes(const Accesses *t, BufId root) {
   return use && use->write;
 }
 
+static bool is_element(Prog *p, BufId root) {
+  const Buf *b = prog_buf(p, root);
+  return dim_product(p->dims, b->dim, b->rank) == 1;
+}
+
 /* ---- merging two loops ---- */
 
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
@@ -76,10 +81,30 @@ static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
          ex_same(p, x->a, y->a) && ex_same(p, x->b, y->b);
 }
 
+static bool writes_state(const Accesses *t) {
+  for (u32 i = 0; i < t->root.n; i++)
+    if (t->root.at[i].write && prog_buf(t->p, t->root.at[i].root)->space == BS_state) return true;
+  return false;
+}
+
+/* Do both update states from the same slices of a temporary? Moments and weights, which have no
+ * other reason to meet. */
+static bool updates_alike(const Stmt *x, const Accesses *a, const Stmt *y, const Accesses *b) {
+  if (!writes_state(a) || !writes_state(b)) return false;
+  for (u32 i = 0; i < b->root.n; i++) {
+    const RootUse *second = &b->root.at[i], *first = access_root(a, second->root);
+    Dim size = INT64_MIN;
+    if (!first || prog_buf(a->p, second->root)->space != BS_temp || is_element(a->p, first->root))
+      continue;
+    if (sliced(a, first->root, x->var, &size) && sliced(b, first->root, y->var, &size)) return true;
+  }
+  return false;
+}
+
 /* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
  * with, what x makes? a, b: what their bodies touch. */
 static bool follows(const Stmt *x, const Accesses *a, const Stmt *y, const Accesses *b) {
-  bool flow = false;
+  bool flow = updates_alike(x, a, y, b);
   if (a->ordered || a->loops || b->ordered || b->loops || a->nstmts + b->nstmts > MERGE_STMTS)
     return false;
   for (u32 i = 0; i < b->root.n; i++) {
@@ -245,11 +270,6 @@ static u64 work(Prog *p, StmtId first) {
     sum += trips > ROW_WORK ? ROW_WORK + 1 : trips * body;
   }
   return sum;
-}
-
-static bool is_element(Prog *p, BufId root) {
-  const Buf *b = prog_buf(p, root);
-  return dim_product(p->dims, b->dim, b->rank) == 1;
 }
 
 /* Do both kernels go through one row, which one of them folds to an element? */

@@ -1,0 +1,122 @@
+/* inplace.c: next values of states are computed where the state lies.
+ *
+ * In: a program in which a temporary holds the next value of a state until, at the end of the run,
+ * a kernel copies it there. Out: the same program, without the copy where the kernel that computes
+ * the temporary may write the state at once: nothing behind it reads what the state held, and in it
+ * every element is read before its place is written (mem_in_place). Weights that a step of training
+ * updates are never in memory twice.
+ *
+ * needs: lowered program, no plan  keeps: all values  breaks: nothing
+ */
+#include "ir/prog_mem.h"
+#include "pass/loop/access.h"
+#include "pass/pass.h"
+
+typedef VEC(StmtId) TopList;
+
+typedef struct InPlace {
+  Prog *p;
+  TopList top;  /* statements of the program */
+  Accesses *at; /* what each does */
+  bool any;
+} InPlace;
+
+/* A kernel that does nothing but copy temp, whole, to state. */
+static bool is_copy(InPlace *s, u32 i, BufId *temp, BufId *state) {
+  Prog *p = s->p;
+  const Accesses *t = &s->at[i];
+  *temp = *state = 0;
+  if (prog_stmt(p, s->top.at[i])->kind != ST_kernel || t->root.n != 2) return false;
+  for (u32 k = 0; k < 2; k++) {
+    const RootUse *u = &t->root.at[k];
+    if (u->read == u->write) return false;
+    *(u->write ? state : temp) = u->root;
+  }
+  if (!*temp || !*state || prog_buf(p, *temp)->space != BS_temp) return false;
+  if (prog_buf(p, *state)->space != BS_state) return false;
+  const Stmt *x;
+  for (StmtWalk w = prog_walk_one(p, s->top.at[i]); (x = prog_next(&w));) {
+    if (x->kind == ST_kernel || x->kind == ST_for) continue;
+    const Expr *e = x->kind == ST_store ? prog_expr(p, x->a) : NULL;
+    if (!e || e->kind != EX_load || e->ref != *temp || x->buf != *state || e->narg != x->nidx)
+      return false;
+    for (u32 k = 0; k < x->nidx; k++)
+      if (!ex_same(p, e->arg[k], x->idx[k])) return false;
+  }
+  return true;
+}
+
+static bool same_shape(Prog *p, BufId a, BufId b) {
+  const Buf *x = prog_buf(p, a), *y = prog_buf(p, b);
+  bool same = x->dt == y->dt && x->rank == y->rank;
+  for (u32 i = 0; same && i < x->rank; i++) same = x->dim[i] == y->dim[i];
+  return same;
+}
+
+/* The one statement that writes temp, in front of copy c; top.n: there is none, or several. */
+static u32 maker_of(const InPlace *s, BufId temp, u32 c) {
+  u32 found = s->top.n;
+  for (u32 i = 0; i < s->top.n; i++) {
+    const RootUse *u = access_root(&s->at[i], temp);
+    if (!u || !u->write) continue;
+    if (found != s->top.n || i > c) return s->top.n;
+    found = i;
+  }
+  return found;
+}
+
+static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
+  u32 k = maker_of(s, temp, c);
+  if (k == s->top.n || prog_stmt(s->p, s->top.at[k])->kind != ST_kernel) return false;
+  if (!same_shape(s->p, temp, state)) return false;
+  for (u32 i = 0; i < s->top.n; i++) {
+    const RootUse *u = access_root(&s->at[i], state);
+    if (i != c && u && (u->write || i > k)) return false;
+  }
+  return mem_in_place(s->p, s->top.at[k], state, temp);
+}
+
+static void replace(Prog *p, BufId old, BufId by) {
+  for (ExprId e = 1; e < p->nexpr; e++) {
+    Expr *x = prog_expr(p, e);
+    if ((x->kind == EX_load) && x->ref == old) x->ref = by;
+  }
+  for (StmtId s = 1; s < p->stmt.n; s++)
+    if (prog_stmt(p, s)->buf == old) prog_stmt(p, s)->buf = by;
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->alias == old) prog_buf(p, b)->alias = by;
+}
+
+static void unlink_stmt(Prog *p, StmtId id) {
+  StmtId *at = &p->body;
+  while (*at != id) at = &prog_stmt(p, *at)->next;
+  *at = prog_stmt(p, id)->next;
+}
+
+/* Statement i of the list once more. */
+static void look(InPlace *s, u32 i) {
+  s->at[i] = accesses_one(s->p, s->top.at[i]);
+}
+
+void inplace(Prog *p) {
+  InPlace s = {.p = p};
+  Arena *a = &p->c->scratch;
+  bool state = false;
+  for (BufId b = 1; b < p->buf.n; b++) state = state || prog_buf(p, b)->space == BS_state;
+  if (!state) return;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) *vec_push(a, &s.top) = id;
+  s.at = NEWS(a, Accesses, s.top.n + 1);
+  for (u32 i = 0; i < s.top.n; i++) look(&s, i);
+  for (u32 c = 0; c < s.top.n; c++) {
+    BufId temp, mem;
+    if (!is_copy(&s, c, &temp, &mem) || !may_lie_there(&s, c, temp, mem)) continue;
+    replace(p, temp, mem);
+    unlink_stmt(p, s.top.at[c]);
+    for (u32 i = c; i + 1 < s.top.n; i++) s.top.at[i] = s.top.at[i + 1];
+    s.top.n--;
+    for (u32 i = 0; i < s.top.n; i++) look(&s, i);
+    s.any = true;
+    c--;
+  }
+  if (s.any) mem_sweep(p);
+}
