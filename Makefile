@@ -262,6 +262,9 @@ torch: all
 	  $(BUILD)/torch/bin/pip install --disable-pip-version-check --no-cache-dir --no-deps -q -r test/requirements-torch.txt && \
 	  cp test/requirements-torch.txt $(BUILD)/torch/requirements.txt; }
 	@$(BUILD)/torch/bin/python test/exporters.py --ingot $(BUILD)/ingot --only '$(ONLY)'
+# The same Python: losses of a few steps of training beside PyTorch.
+torch-train: all
+	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
 
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
@@ -336,6 +339,7 @@ help:
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
+	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
   'make backend       the test runner of onnx over python/ingot_backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
@@ -353,5 +357,4 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \
-  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help
+  .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \ bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo torch-train run install clean distclean help

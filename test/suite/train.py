@@ -2,7 +2,8 @@
 import math
 import os
 import random
-from lib import npy
+import re
+from lib import npy, onnxfile
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
 
 N, IN, HIDDEN, OUT = 6, 4, 5, 3
@@ -157,10 +158,39 @@ def network(env, target):
         raise Fail("interp and vm differ in their bits")
 
 
+def weights(env):
+    """What is trained: initializers, however small and whatever their shape is made into; not Constant nodes, not scalars, not what is frozen."""
+    env.need_ingot()
+    g = onnxfile.Graph()
+    x = g.input([2, 3], name="x")
+    w = g.node("Reshape", [g.const([3], [0.5, -1, 2], name="w"), g.ints(3, 1)])
+    c = g.node("Reshape", [g.node("Constant", [], value_float=0.5), g.ints(1)])
+    y = g.node("Add", [g.node("Mul", [g.node("MatMul", [x, w]), c]), g.const([1], [0.25], name="bias")])
+    g.output(g.node("Mul", [y, g.const([], [2.0], name="scale")], ["y"]), [2, 1])
+    path = os.path.join(env.scratch("train", "weights"), "net.onnx")
+    with open(path, "wb") as f:
+        f.write(onnxfile.model(g))
+    for more, want in (("", ["w", "bias"]), (",freeze=b*", ["w"])):
+        got = run([env.ingot, "opt", path, "--train", "loss=mse" + more, "--stop=none"], 20)
+        found = re.findall(r'"(\w+)\.next" next', got.out.decode())
+        if got.rc or found != want:
+            raise Fail(f"{more}: {explain(got)}: {found}, expected {want}: {tail(got.text())}")
+    losses = []
+    for steps in ("1", "9"):
+        out = path[:-5] + ".npz"
+        got = run([env.ingot, "run", path, "--train", "loss=mse", "--input", "x=[[1,2,3],[0,1,0]]", "--input", "label=[[1],[2]]", "--input", "rate=0.01", "--steps", steps, "-o", out], 20)
+        if got.rc:
+            raise Fail(f"{explain(got)}: {tail(got.text())}")
+        losses.append(npy.load_npz(out)["loss"].data[0])
+    if not losses[1] < 0.7 * losses[0]:
+        raise Fail(f"the loss does not fall: {losses}")
+
+
 def tests(env):
     some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
     out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
     out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
+    out.append(Test("train/weights", lambda: weights(env), cost=1))
     out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))
     out.append(Test("train/c", lambda: check(env, "cross_entropy", "adam", OPTIMIZERS["adam"], ("c",), (3,)), cost=2))
     out += [Test(f"train/digits-{t}", lambda t=t: network(env, t), cost=1) for t in ("sse2", "avx2", "avx512")]

@@ -30,9 +30,12 @@ static bool drifts(const Graph *g, Val v) {
   return false;
 }
 
+/* What a reader has marked; in a text, every constant that has a label. */
 static bool is_weight(Graph *g, const TrainOptions *o, const Node *n) {
-  if (n->op != OP_const || !graph_val(g, n->out[0])->name || drifts(g, n->out[0])) return false;
-  if (!dtype_is_float(graph_type(g, n->out[0])->dt) || !graph_const(g, n->out[0])->n) return false;
+  if (n->op != OP_const || (g->trains && !graph_val(g, n->out[0])->weight)) return false;
+  if (!graph_val(g, n->out[0])->name || drifts(g, n->out[0])) return false;
+  const Type *t = graph_type(g, n->out[0]);
+  if (!dtype_is_float(t->dt) || !t->rank || !graph_const(g, n->out[0])->n) return false;
   return !o->trains || o->trains(o->user, graph_val(g, n->out[0])->name);
 }
 
