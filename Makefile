@@ -357,4 +357,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-  .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch \ bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo torch-train run install clean distclean help
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
+  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help
