@@ -143,6 +143,19 @@ def old(path, opset=11):
     return lambda rng, count: {"x": rng.standard_normal((count, 3, 16, 16), np.float32)}
 
 
+def shared(path):
+    """Weights as Constant nodes, one of them read by two convolutions, with a normalisation behind each."""
+    n = Net(6)
+    w = n.rng.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
+    n.nodes.append(helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)))
+    n.nodes.append(helper.make_node("Constant", [], ["v"], value=numpy_helper.from_array(w[::-1].copy())))
+    stats = [n.tensor(a.astype(np.float32), "bn") for a in (np.ones(16), np.zeros(16), np.zeros(16), np.full(16, 2.0))]
+    x = n.op("Relu", n.op("Conv", n.op("Relu", n.op("Conv", "x", "w", pads=[1] * 4)), "w", pads=[1] * 4))
+    y = n.op("BatchNormalization", n.op("Conv", x, "v"), *stats)
+    n.write(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 8, 8])], y, [1, 16, 6, 6])
+    return lambda rng, count: {"x": rng.standard_normal((count, 16, 8, 8), np.float32)}
+
+
 def digits(path, root):
     with open(os.path.join(root, "models", "digits.onnx"), "rb") as f, open(path, "wb") as to:
         to.write(f.read())
@@ -163,7 +176,7 @@ class Reader(CalibrationDataReader):
 def main(out):
     os.makedirs(out, exist_ok=True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("old", old), ("digits", None)):
+    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("old", old), ("shared", shared), ("digits", None)):
         path = os.path.join(out, name)
         if make:
             gives = make(path + ".onnx") or (lambda rng, count: {"x": images(rng, count)})
@@ -172,7 +185,7 @@ def main(out):
             parts = digits(path + ".onnx", root)
         for part, end in zip(parts, ("", "_held")):
             np.savez(path + end, **part)
-        if name in ("dense", "old"):
+        if name in ("dense", "old", "shared"):
             continue
         quant_pre_process(path + ".onnx", path + "_pre.onnx", skip_symbolic_shape=True)
         quantize_static(path + "_pre.onnx", path + "_ort.onnx", Reader({k: v for k, v in parts[0].items() if k != "label"}), quant_format=QuantFormat.QDQ, per_channel=True,

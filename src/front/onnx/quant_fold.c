@@ -100,7 +100,7 @@ static bool fold_turn(QuantJob *j, OnnxNode *n) {
   return true;
 }
 
-/* Initializers that nobody reads any more. */
+/* Initializers that were read before, and by nobody any more. */
 static void drop_unread(QuantJob *j, Map *before) {
   OnnxGraph *g = j->m->graph;
   VEC(Str) gone = {0};
@@ -108,6 +108,19 @@ static void drop_unread(QuantJob *j, Map *before) {
     if (map_get(before, g->inits.at[i].name) && !readers_of(j, g->inits.at[i].name))
       *vec_push(&j->c->work, &gone) = g->inits.at[i].name;
   for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
+}
+
+/* The same of Constant nodes; others get another number. */
+static void drop_constants(QuantJob *j, Map *before) {
+  OnnxGraph *g = j->m->graph;
+  u32 k = 0;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    bool dead = is_op(j, n, "Constant") && n->out.n == 1 && map_get(before, n->out.at[0]) &&
+                !readers_of(j, n->out.at[0]);
+    if (!dead) g->nodes.at[k++] = *n;
+  }
+  g->nodes.n = k;
 }
 
 void quant_fold(QuantJob *j) {
@@ -126,6 +139,7 @@ void quant_fold(QuantJob *j) {
   if (!changed) return;
   quant_index(j);
   drop_unread(j, &read);
+  drop_constants(j, &read);
   quant_index(j);
 }
 
@@ -151,7 +165,7 @@ static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
   const OnnxNode *n = only_reader(j, l->y);
   if (n && is_op(j, n, "Relu")) n = only_reader(j, n->out.at[0]);
   QuantLayer *to = layer_at(j, n);
-  return to && n->in.at[0] == to->x && is_op(j, n, "Conv") ? to : NULL;
+  return n && to && n->in.at[0] == to->x && is_op(j, n, "Conv") ? to : NULL;
 }
 
 static i64 groups_of(const QuantJob *j, const QuantLayer *l) {
@@ -205,28 +219,44 @@ static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
 
 enum { EQUAL_ROUNDS = 8 }; /* a layer is in two pairs: ranges settle after a few */
 
+/* The layer behind layer i whose channels are its own; NULL: there is none. */
+static QuantLayer *pair_of(QuantJob *j, u32 i) {
+  const QuantLayer *l = &j->layer.at[i];
+  return is_op(j, &j->m->graph->nodes.at[l->node], "Conv") ? next_layer(j, l) : NULL;
+}
+
+/* Elements of its own, that can be changed. */
+static void own_weights(QuantJob *j, QuantLayer *l) {
+  OnnxNode *n = &j->m->graph->nodes.at[l->node];
+  l->weight = copy_of(j, l->weight);
+  give(j, n, 1, l->weight, "_equal");
+  l->w = n->in.at[1];
+  if (!l->bias) return;
+  l->bias = copy_of(j, l->bias);
+  give(j, n, 2, l->bias, "_equal");
+  l->b = n->in.at[2];
+}
+
 void quant_equalize(QuantJob *j) {
   Map read = map_copy(&j->c->work, &j->readers);
-  for (u32 i = 0; i < j->layer.n; i++) { /* elements that can be changed */
-    QuantLayer *l = &j->layer.at[i];
-    OnnxNode *n = &j->m->graph->nodes.at[l->node];
-    if (!is_op(j, n, "Conv")) continue;
-    l->weight = copy_of(j, l->weight);
-    give(j, n, 1, l->weight, "_equal");
-    l->w = n->in.at[1];
-    if (!l->bias) continue;
-    l->bias = copy_of(j, l->bias);
-    give(j, n, 2, l->bias, "_equal");
-    l->b = n->in.at[2];
+  bool *paired = NEWS(&j->c->work, bool, j->layer.n + 1);
+  for (u32 i = 0; i < j->layer.n; i++) {
+    const QuantLayer *to = pair_of(j, i);
+    if (to) paired[i] = paired[to - j->layer.at] = true;
   }
+  for (u32 i = 0; i < j->layer.n; i++)
+    if (paired[i]) own_weights(j, &j->layer.at[i]);
   for (u32 round = 0; round < EQUAL_ROUNDS; round++)
     for (u32 i = 0; i < j->layer.n; i++) {
-      QuantLayer *to = is_op(j, &j->m->graph->nodes.at[j->layer.at[i].node], "Conv")
-                           ? next_layer(j, &j->layer.at[i])
-                           : NULL;
+      QuantLayer *to = pair_of(j, i);
       if (to) equalize(j, &j->layer.at[i], to);
     }
   quant_index(j);
   drop_unread(j, &read);
+  drop_constants(j, &read);
   quant_index(j);
+  for (u32 i = 0; i < j->layer.n; i++) {
+    const u32 *by = map_get(&j->maker, j->layer.at[i].y);
+    if (by) j->layer.at[i].node = *by - 1;
+  }
 }

@@ -22,6 +22,7 @@ typedef struct QuantMake {
   Map taken;
   Map bytes;          /* Str x -> Str of its dequantised form, or of the result of Cast */
   Map scale, zero;    /* dynamic: Str x -> Str */
+  Map weights;        /* 2 * Str w + axis -> Str of their dequantised form: layers may share them */
   bool *stays;        /* by node of the job's graph: a layer to be skipped */
   const char *linear; /* domain of QuantizeLinear and DequantizeLinear */
 } QuantMake;
@@ -143,7 +144,15 @@ static Str put_zeros(QuantMake *k, const QuantLayer *l, const Coded *q, DType dt
 
 /* Weights behind DequantizeLinear. */
 static void make_weights(QuantMake *k, QuantLayer *l) {
+  u64 key = 2 * (u64)l->w + l->axis;
+  /* products of bytes have weights each: ONNX Runtime fails on those that two of them share */
+  u32 *there = k->j->wish.method == QM_static ? NULL : map_get(&k->weights, key);
+  if (there) {
+    set_in(k, l, 1, *there);
+    l->after = 0; /* counted with the first */
+  }
   const Coded *q = quant_code(k->j, l);
+  if (there) return;
   bool four = quant_bits(k->j, l) == 4;
   DType dt = four ? DT_i4 : DT_i8;
   Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
@@ -152,6 +161,7 @@ static void make_weights(QuantMake *k, QuantLayer *l) {
   Str d = fresh(k, l->w, "_dequantized");
   OnnxNode *n = put_node(k, "DequantizeLinear", k->linear, in, 3, d);
   if (q->per_row) onnx_set_int(k->c, n, "axis", l->axis);
+  *map_put(&k->weights, key) = d;
   set_in(k, l, 1, d);
   u64 scales = q->per_row ? (u64)l->weight->dim[l->axis] : 1;
   l->after = (four ? (l->weight->n + 1) / 2 : l->weight->n) + 4 * scales;
@@ -383,19 +393,26 @@ static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
   return y;
 }
 
+/* Whether a constant has become halves behind a Cast that makes its name. */
+static bool make_half(QuantMake *k, Str name, DType to) {
+  const Tensor *t = quant_constant(k->j, name), *h = NULL;
+  if (!t || t->n < LEAST_HALVES || !readers_of(k, name) || is_kept(k, name)) return false;
+  if (!(h = halves(k, t, to))) return false;
+  Str narrow = put_tensor(k, name, to == DT_f16 ? "_f16" : "_bf16", h);
+  onnx_drop_init(k->g, name);
+  OnnxNode *n = put_node(k, "Cast", "", &narrow, 1, name); /* sub-graphs read it too */
+  onnx_set_int(k->c, n, "to", 1);
+  for (u32 l = 0; l < k->j->layer.n; l++)
+    if (k->j->layer.at[l].w == name) k->j->layer.at[l].after = tensor_bytes(h);
+  return true;
+}
+
 static void make_halves(QuantMake *k, DType to) {
   const OnnxGraph *from = k->j->m->graph;
-  for (u32 i = 0; i < from->inits.n; i++) {
-    Str name = from->inits.at[i].name;
-    const Tensor *t = quant_constant(k->j, name), *h = NULL;
-    if (!t || t->n < LEAST_HALVES || !readers_of(k, name) || is_kept(k, name)) continue;
-    if (!(h = halves(k, t, to))) continue;
-    Str narrow = put_tensor(k, name, to == DT_f16 ? "_f16" : "_bf16", h);
-    onnx_drop_init(k->g, name);
-    OnnxNode *n = put_node(k, "Cast", "", &narrow, 1, name); /* sub-graphs read it too */
-    onnx_set_int(k->c, n, "to", 1);
-    for (u32 l = 0; l < k->j->layer.n; l++)
-      if (k->j->layer.at[l].w == name) k->j->layer.at[l].after = tensor_bytes(h);
+  for (u32 i = 0; i < from->inits.n; i++) make_half(k, from->inits.at[i].name, to);
+  for (u32 i = 0; i < from->nodes.n; i++) {
+    bool constant = str_is(k->c, from->nodes.at[i].op, "Constant") && from->nodes.at[i].out.n == 1;
+    if (constant && make_half(k, from->nodes.at[i].out.at[0], to)) k->g->nodes.at[i].out.n = 0;
   }
 }
 
@@ -430,7 +447,7 @@ static void drop_unread(QuantMake *k) {
     const OnnxNode *x = &g->nodes.at[i];
     bool dead = str_is(k->c, x->op, "Constant") && x->out.n == 1 && !map_get(&read, x->out.at[0]) &&
                 readers_of(k, x->out.at[0]);
-    if (!dead) g->nodes.at[n++] = *x;
+    if (!dead && x->out.n) g->nodes.at[n++] = *x;
   }
   g->nodes.n = n;
 }
@@ -453,6 +470,7 @@ OnnxModel *quant_make(QuantJob *j) {
   k.bytes = map_new(&c->work);
   k.scale = map_new(&c->work);
   k.zero = map_new(&c->work);
+  k.weights = map_new(&c->work);
   if (how == QM_static) need_version(&k, 10, "QLinearConv, which runtimes make of it,");
   if (how == QM_dynamic) need_version(&k, 11, "DynamicQuantizeLinear");
   if (how == QM_f16 || how == QM_bf16) need_version(&k, how == QM_f16 ? 6 : 13, "Cast");
