@@ -13,7 +13,19 @@ static void write_out(void *user, const char *text, size_t n) {
   fwrite(text, 1, n, user);
 }
 
+/* Said of models; a program has no inputs. */
+static int is_of_models(const Args *a) {
+  return a->ninput || a->inputs || a->data || a->text || a->output || a->keep_code || a->tuned ||
+         a->precise || a->optimize_for || a->ram || a->threads || a->threads_api ||
+         a->threads_grain || a->library || a->name || a->python || a->nstate || a->steps ||
+         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
+         a->chunk || a->every_token || a->cache;
+}
+
 int run_script(const Args *a) {
+  if (is_of_models(a))
+    return refuse(a,
+                  "a program takes --engine, --march and --seed; the other options are of models");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotScript o = {

@@ -157,6 +157,31 @@ def shipped(env):
             raise Fail(f"compile {os.path.basename(path)} {more}: {explain(got)}: {tail(got.text())}")
 
 
+def listed(env):
+    """docs/language.md has every built-in function, with its arguments, and a program of test/lang calls it."""
+    with open(os.path.join(ROOT, "src", "front", "lang", "builtins.def"), encoding="utf-8") as f:
+        rows = re.findall(r'^BI\((\w+), "(.*?):.*?", "(.*?)"\)$', f.read(), re.M)
+    with open(os.path.join(ROOT, "docs", "language.md"), encoding="utf-8") as f:
+        text = f.read().partition("\n## Built-in functions\n")[2]
+    programs = "".join(Program(os.path.join(TOP, n)).body for n in sorted(os.listdir(TOP)))
+    for name, sig, args in rows:
+        first = sig.find("?") if "?" in sig else 99
+        want = "values..." if "*" in sig else ", ".join(a + "?" * (i >= first) for i, a in enumerate(args.split()))
+        if f"`{name}({want})`" not in text:
+            raise Fail(f"docs/language.md lacks `{name}({want})`")
+    idle = [name for name, _, _ in rows if not re.search(rf"\b{name}\(", programs)]
+    if idle:
+        raise Fail("no program of test/lang calls " + " ".join(idle))
+
+
+def options(env):
+    """Options of models are refused, engines that do not exist are."""
+    for args in (["--input", "x=1"], ["-d", "batch=1"], ["--threads", "2"], ["--engine", "steam"]):
+        got = run([env.need_ingot(), "run", os.path.join(TOP, "hello.ch"), *args], LIMIT)
+        if got.rc != 2 or got.out:
+            raise Fail(f"run {' '.join(args)}: {explain(got)}, printed {got.out!r}")
+
+
 def compiled(env):
     """Tensors of a program as C, compiled while it runs."""
     for name in ("train_sgd", "matrices"):
@@ -167,5 +192,5 @@ def compiled(env):
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
-    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/repl", lambda: repl(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
                     Test("lang/engine-c", lambda: compiled(env), cost=20)]
