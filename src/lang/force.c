@@ -2,9 +2,9 @@
  *
  * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed in the
  * order in which it was made; that list, in bytes, is the key of a table. What is not in there
- * becomes a Graph, whose parameters are the tensors that are known. The first time the reference
- * evaluates it if it is small, for most structures never come again; from the second time on the
- * chosen engine runs the program that the passes make of it.
+ * becomes a Graph, whose parameters are the tensors that are known, and then a program. The first
+ * time the interpreter runs that if it is small, for most structures never come again; from the
+ * second time on the chosen engine does, with the same bits.
  *
  * A derivative needs the steps between its ends also where their results are known by now: then all
  * recipes that gradients go through are listed again.
@@ -17,7 +17,8 @@
 
 enum { MOST_MADE = 256 }; /* programs that are kept */
 #define SMALL_STEPS                                                                                \
-  300000.0 /* operations of a graph that is evaluated once before it is compiled */
+  300000.0 /* operations of a program that the interpreter runs the first time                     \
+            */
 
 typedef struct TensorProg {
   Ingot *m;
@@ -273,15 +274,12 @@ static void run(Ctx *c, void *arg) {
   m->run.nout = d->nout;
   bool once = !d->runs && m->g && graph_steps(m->g, &dear) < SMALL_STEPS;
   d->runs++;
-  if (once && !graph) {
-    ref_run(m->g, &(RefOptions){0}, d->in, d->out, &m->run.once);
-    return;
-  }
   m->stays = true;
-  if (!graph) {
+  if (!graph && !m->p) {
     if (e->info.flags & INGOT_NATIVE) api_here(m);
-    if (!m->p) api_passes(m, NULL);
+    api_passes(m, &(IngotPipe){.skip = "canon"}); /* which changes last bits */
   }
+  if (once && !graph) e = api_engine(c, "interp", 0); /* the same bits without making code */
   e->run(m, 0);
 }
 

@@ -15,6 +15,6 @@ print(tensor_grad(w))
 // expect
 // true AutogradTensor([1.0], shape=[1]) AutogradTensor([0.0], shape=[1])
 // LayerNorm(shape=[2], eps=0.00001) Dropout(p=0.25, training=true) SGD(lr=0.1, momentum=0, weight_decay=0) sgd_optimizer
-// false false
+// true true
 // 0.0625 true true
 // Tensor([1], [4.0])
