@@ -240,6 +240,74 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 #undef CLAMP
 #undef CONVERT
 
+/* Vectors of one width from elements of another are none that compilers find. */
+#if defined(__AVX512F__) && !defined(VM_NO_TILES)
+#include <immintrin.h>
+#define VM_MIXED 16
+static inline __m512i wide_u8(const u8 *p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline __m512i wide_i8(const u8 *p) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline __m512i wide_u16(const u8 *p) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+static inline __m512i wide_i16(const u8 *p) {
+  return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+static inline void mixed_put_u8(void *to, __m512i x) {
+  _mm_storeu_si128(to, _mm512_cvtepi32_epi8(x));
+}
+static inline void mixed_put_u16(void *to, __m512i x) {
+  _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(x));
+}
+#define MIXED_LOAD(o, T, p) _mm512_storeu_si512((void *)(o), wide_##T(p))
+#define MIXED_FMA(o, T, p, y)                                                                      \
+  _mm512_storeu_ps((void *)(o), _mm512_fmadd_ps(_mm512_cvtepi32_ps(wide_##T(p)),                   \
+                                                _mm512_loadu_ps((const void *)(y)),                \
+                                                _mm512_loadu_ps((const void *)(o))))
+#define MIXED_STORE(o, T, x) mixed_put_##T(o, _mm512_loadu_si512((const void *)(x)))
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(VM_NO_TILES)
+#include <immintrin.h>
+#define VM_MIXED            8
+static inline __m256i wide_u8(const u8 *p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+static inline __m256i wide_i8(const u8 *p) {
+  return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+static inline __m256i wide_u16(const u8 *p) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline __m256i wide_i16(const u8 *p) {
+  return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+/* The low halves of words that fit, in order. */
+static inline __m128i mixed_halves(__m256i x) {
+  const __m256i low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0xd8));
+}
+static inline void mixed_put_u8(void *to, __m256i x) {
+  const __m128i half = mixed_halves(_mm256_and_si256(x, _mm256_set1_epi32(0xff)));
+  _mm_storel_epi64(to, _mm_packus_epi16(half, half));
+}
+static inline void mixed_put_u16(void *to, __m256i x) {
+  _mm_storeu_si128(to, mixed_halves(x));
+}
+#define MIXED_LOAD(o, T, p) _mm256_storeu_si256((void *)(o), wide_##T(p))
+#define MIXED_FMA(o, T, p, y)                                                                      \
+  _mm256_storeu_ps((void *)(o), _mm256_fmadd_ps(_mm256_cvtepi32_ps(wide_##T(p)),                   \
+                                                _mm256_loadu_ps((const void *)(y)),                \
+                                                _mm256_loadu_ps((const void *)(o))))
+#define MIXED_STORE(o, T, x) mixed_put_##T(o, _mm256_loadu_si256((const void *)(x)))
+#else
+#define VM_MIXED 0 /* lanes: none */
+#define MIXED_LOAD(o, T, p)
+#define MIXED_FMA(o, T, p, y)
+#define MIXED_STORE(o, T, x)
+#endif
+
 /* The ends of an integer of 8 or 16 bits. */
 static void quant_range(u32 type, float *lo, float *hi) {
   const bool wide = type == DT_i16 || type == DT_u16;
