@@ -346,7 +346,7 @@ help:
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
-	  'make bench-engines interp, vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
+	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
 	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/boards.md' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \

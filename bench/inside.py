@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The engines inside ingot beside each other on the bench networks: interp, vm, jit and the C of gcc -O3, one thread.
+"""The engines inside ingot beside each other on the bench networks: vm, jit and the C of gcc -O3, one thread.
 
     bench/inside.py [--only NAME,..] [--seconds S] [--rounds N] [--json FILE]
 
 Engines take turns, round by round, each in a process of its own (`ingot bench NET --engine E --json`); of each the least time of a run counts,
-as other programs only make it worse. Prints milliseconds, how many times as fast as interp vm is, how many times as long as C vm and jit take, and
+as other programs only make it worse. Prints milliseconds, how many times as long as C vm and jit take, and
 the milliseconds from the file to the first result of jit and of ingot with gcc; at the end geometric means. Networks come from bench/nets.py, which
 `make bench` runs.
 """
@@ -17,7 +17,7 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETS = os.path.join(ROOT, "build", "bench", "nets")
-ENGINES = ("interp", "vm", "jit", "c")
+ENGINES = ("vm", "jit", "c")
 
 
 def measure(net, engine, seconds):
@@ -31,7 +31,7 @@ def row(net, o):
     best, first = {}, {}
     for _ in range(o.rounds):
         for e in ENGINES:
-            r = measure(net, e, 0.001 if e == "interp" else o.seconds)
+            r = measure(net, e, o.seconds)
             if r:
                 best[e] = min(best.get(e, 1e9), r["min_ms"])
                 first[e] = min(first.get(e, 1e9), r["first_ms"] + r["build_ms"])
@@ -54,14 +54,14 @@ def main():
     over = lambda r, a, b: r[a] / r[b] if r.get(a) and r.get(b) else None
     text = lambda x, form: format(x, form) if x else "-"
     rows = []
-    print(f"{'network':18} {'interp':>10} {'vm':>9} {'jit':>9} {'c':>9} {'interp/vm':>9} {'vm/c':>6} {'jit/c':>6} {'first: jit':>10} {'c':>7}")
+    print(f"{'network':18} {'vm':>9} {'jit':>9} {'c':>9} {'vm/c':>6} {'jit/c':>6} {'first: jit':>10} {'c':>7}")
     for net in nets:
         r = row(net, o)
         rows.append(r)
-        print(f"{net:18} {text(r.get('interp'), '10.2f'):>10} {text(r.get('vm'), '9.3f'):>9} {text(r.get('jit'), '9.3f'):>9} {text(r.get('c'), '9.3f'):>9} "
-              f"{text(over(r, 'interp', 'vm'), '9.1f'):>9} {text(over(r, 'vm', 'c'), '6.2f'):>6} {text(over(r, 'jit', 'c'), '6.2f'):>6} "
+        print(f"{net:18} {text(r.get('vm'), '9.3f'):>9} {text(r.get('jit'), '9.3f'):>9} {text(r.get('c'), '9.3f'):>9} "
+              f"{text(over(r, 'vm', 'c'), '6.2f'):>6} {text(over(r, 'jit', 'c'), '6.2f'):>6} "
               f"{text(r['first_jit'], '10.0f'):>10} {text(r['first_c'], '7.0f'):>7}", flush=True)
-    print(f"geometric means: interp/vm {mean([over(r, 'interp', 'vm') for r in rows]):.1f}, vm/c {mean([over(r, 'vm', 'c') for r in rows]):.2f}, "
+    print(f"geometric means: vm/c {mean([over(r, 'vm', 'c') for r in rows]):.2f}, "
           f"jit/c {mean([over(r, 'jit', 'c') for r in rows]):.3f}, first result jit/c {mean([over(r, 'first_jit', 'first_c') for r in rows]):.2f}")
     if o.json:
         with open(o.json, "w") as f:
