@@ -28,7 +28,7 @@ NOT = {"front": {"src/ir/prog.h"}, "front/compose": {"src/ir/prog.h"}, "front/on
 # arrays in the encoding of ONNX, and ONNX models that are written again.
 ALSO = {"text": {"src/ir/mathlib.h", "src/ir/mathlibd.h", "src/ir/mathlibf.h", "src/ir/mathlibq.h", "src/ir/mathlibs.h"}, "front/onnx": {"src/front/reader.h", "src/pass/graph/grad.h"}, "front/llm": {"src/front/reader.h", "src/front/tokens.h"}, "api": {"src/front/onnx/pb.h", "src/front/onnx/quantize.h"}, "lang": {"src/front/onnx/pb.h"}}
 # Libraries behind a switch of the Makefile (IMAGES), each in one place.
-OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {("src/back/vm/tile.c", "immintrin.h")}
+OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
         "strings", "sys/mman", "sys/resource", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/utsname", "sys/wait", "time", "unistd",
