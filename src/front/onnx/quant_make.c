@@ -137,15 +137,25 @@ static Str put_scales(QuantMake *k, const QuantLayer *l, const Coded *q) {
   return put_tensor(k, l->w, "_scale", t);
 }
 
-static Str put_zeros(QuantMake *k, const QuantLayer *l, const Coded *q, DType dt) {
+static Str put_zeros(QuantMake *k, const QuantLayer *l, const Coded *q, DType dt, i64 zero) {
   i64 n = l->weight->dim[l->axis];
-  return put_tensor(k, l->w, "_zero_point", new_tensor(k, dt, &n, q->per_row ? 1 : 0));
+  Tensor *t = new_tensor(k, dt, &n, q->per_row ? 1 : 0);
+  for (u64 i = 0; zero && i < t->n; i++) tensor_set(t, i, (Scalar){.i = zero});
+  return put_tensor(k, l->w, "_zero_point", t);
+}
+
+/* Codes as u8, with a zero point of 128. */
+static Tensor *raised(QuantMake *k, const Tensor *like, const i8 *code) {
+  Tensor *t = new_tensor(k, DT_u8, like->dim, like->rank);
+  for (u64 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.i = code[i] + 128});
+  return t;
 }
 
 /* Weights behind DequantizeLinear. */
 static void make_weights(QuantMake *k, QuantLayer *l) {
   u64 key = 2 * (u64)l->w + l->axis;
-  /* products of bytes have weights each: ONNX Runtime fails on those that two of them share */
+  /* Products of bytes have weights each: ONNX Runtime fails on those of s8 that two layers share.
+   */
   u32 *there = k->j->wish.method == QM_static ? NULL : map_get(&k->weights, key);
   if (there) {
     set_in(k, l, 1, *there);
@@ -154,10 +164,12 @@ static void make_weights(QuantMake *k, QuantLayer *l) {
   const Coded *q = quant_code(k->j, l);
   if (there) return;
   bool four = quant_bits(k->j, l) == 4;
-  DType dt = four ? DT_i4 : DT_i8;
+  bool shared = k->j->wish.method != QM_static && !four && readers_of(k, l->w) > 1;
+  DType dt = four ? DT_i4 : shared ? DT_u8 : DT_i8;
   Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
+  if (shared) codes = raised(k, codes, q->code);
   Str in[3] = {put_tensor(k, l->w, "_quantized", codes), put_scales(k, l, q),
-               put_zeros(k, l, q, dt)};
+               put_zeros(k, l, q, dt, shared ? 128 : 0)};
   Str d = fresh(k, l->w, "_dequantized");
   OnnxNode *n = put_node(k, "DequantizeLinear", k->linear, in, 3, d);
   if (q->per_row) onnx_set_int(k->c, n, "axis", l->axis);
