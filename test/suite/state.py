@@ -1,6 +1,6 @@
 """State carried from run to run: test/make/mkstate.py has written models, inputs of 100 steps, and what ONNX Runtime gives when each
 result that is a state is fed back. Here the library keeps it (--state auto): compiled, step by step (test/steps.py); and
-`ingot run --steps` on every engine, where interp, watch and c agree to the bit. The text of the program shows that nothing is
+`ingot run --steps` on every engine, where vm, watch and c agree to the bit. The text of the program shows that nothing is
 copied: what is appended is all that is written to a cache, and a ring turns without moving. And which names are taken for state.
 """
 import json
@@ -78,15 +78,15 @@ def way(env, case):
 def engines(env, case):
     env.need_ingot()
     work, found = env.scratch("state", case["name"]), {}
-    for e in ("ref", "interp", "watch", "c"):
+    for e in ("ref", "vm", "watch", "c"):
         out = os.path.join(work, e + ".npz")
         start([env.ingot, "run", *model(case), "--quiet", "--steps", "30", "--seed", "5", "--engine", e, "--output", out], e)
         found[e] = npy.load_npz_raw(out)
     for e in ("watch", "c"):
-        if found[e] != found["interp"]:
-            raise Fail(f"{e} and interp differ after 30 steps")
+        if found[e] != found["vm"]:
+            raise Fail(f"{e} and vm differ after 30 steps")
     for key, raw in found["ref"].items():
-        near(f"ref, {key}", found["interp"][key], raw)
+        near(f"ref, {key}", found["vm"][key], raw)
 
 
 def program(env, case):
@@ -189,7 +189,7 @@ def mask(env):
     with open(model, "w") as f:
         f.write(MASK)
     npy.save_npz(given, {k: npy.Array("f32", (1,), [2.0]) for k in ("mask", "x")})
-    for e in ("ref", "interp", "c"):
+    for e in ("ref", "vm", "c"):
         for n, code in (1, 0), (2, 4):
             got = run([env.ingot, "run", model, "--inputs", given, "--engine", e, "--steps", str(n)], LIMIT)
             if got.rc != code or (code and b"expected" not in got.err):
