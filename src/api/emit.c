@@ -1,6 +1,6 @@
 /* emit.c: the model as C text.
  *
- * In: a model and options. Out: source and header. Runs the interpreter once, on inputs made by a
+ * In: a model and options. Out: source and header. Runs it once as bytecode, on inputs made by a
  * formula, to learn what the self-test of the file shall find; models that would take long, or that
  * do not accept such inputs, get no self-test and the file says so.
  */
@@ -59,7 +59,6 @@ typedef struct TestRun {
   i64 *size;
   Tensor **in, **out;
   u64 fuel;        /* loops that end by their data may run for ever */
-  Arena once;      /* bytecode */
   const char *why; /* no self-test because of */
 } TestRun;
 
@@ -69,7 +68,7 @@ static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   Tensor **out = NEWS(&c->keep, Tensor *, p->out.n + 1);
   r->unfused = prog_unfuse(p, &c->keep);
   if (!r->unfused.any) return;
-  vm_run(vm_compile(p, &r->once), o, r->in, out, &c->keep);
+  vm_run(vm_compile(p, &r->m->run.once), o, r->in, out, &c->keep);
   r->st.loops_hash = selftest_hash(out, p->out.n);
 }
 
@@ -103,7 +102,7 @@ static void run_test(Ctx *c, void *arg) {
     }
   }
   VmOptions o = {.fuel = r->fuel};
-  vm_run(vm_compile(p, &r->once), &o, r->in, r->out, &c->keep);
+  vm_run(vm_compile(p, &r->m->run.once), &o, r->in, r->out, &c->keep);
   u64 hash = selftest_hash(r->out, p->out.n);
   r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
   if (r->loops) run_unfused(c, r, &o);
@@ -112,8 +111,10 @@ static void run_test(Ctx *c, void *arg) {
 /* Running out of memory leaves: the same model must not give another file on a smaller machine. */
 static void try_test(TestRun *r) {
   const char *why;
+  Arena *once = &r->m->run.once;
+  Mark before = arena_mark(once);
   Err e = ctx_try(r->m->c, run_test, r, &why);
-  arena_clear(&r->once);
+  arena_rewind(once, before);
   if (r->unfused.any) prog_fuse(r->p, &r->unfused);
   if (!e) return;
   r->st = (SelfTest){0};
@@ -130,7 +131,7 @@ static bool is_long(Ingot *m, Prog *p) {
 
 static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .p = p, .loops = loops, .once.c = m->c};
+  *r = (TestRun){.m = m, .p = p, .loops = loops};
   if (!wish) r->fuel = (u64)(SELFTEST_COST / 4);
   if (wish < 0) {
     r->why = "not wanted";

@@ -540,7 +540,7 @@ static int verb_vm(const Args *a) {
   return finish(m, a, s);
 }
 
-#define SHAPES \
+#define SHAPES                                                                                     \
   "function input-dim shapes max-shapes freeze grad train context chunk every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
