@@ -220,6 +220,25 @@ u32 lazy_mark(Eval *ev) {
   return ++recipes_of(ev)->mark;
 }
 
+typedef struct Making {
+  Needed *k;
+  TensorProg *made;
+} Making;
+
+/* All that may fail in the session of the program. */
+static void build_prog(Ctx *c, void *arg) {
+  Needed *k = ((Making *)arg)->k;
+  TensorProg *made = ((Making *)arg)->made;
+  build(c, k);
+  made->nout = k->nout;
+  for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);
+  made->in = NEWS(&c->keep, Tensor *, made->nin + 1);
+  made->out = NEWS(&c->keep, Tensor *, made->nout + 1);
+  for (u32 i = 0, n = 0; i < k->all.n; i++)
+    if (!is_open(k, k->all.at[i]))
+      made->in[n++] = tensor_wrap(&c->keep, DT_f64, k->all.at[i]->dim, k->all.at[i]->rank, NULL);
+}
+
 static TensorProg *make(Needed *k, const Text *key) {
   Eval *ev = k->ev;
   Recipes *r = ev->made;
@@ -238,15 +257,8 @@ static TensorProg *make(Needed *k, const Text *key) {
   }
   made->m->c->guard = ev->c->guard;
   if (ev->o->march) told(ev, made->m, ingot_set_target(made->m, ev->o->march));
-  told(ev, made->m, api_call(made->m, build, k));
-  made->nout = k->nout;
-  for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);
-  Arena *a = &made->m->c->keep;
-  made->in = NEWS(a, Tensor *, made->nin + 1);
-  made->out = NEWS(a, Tensor *, made->nout + 1);
-  for (u32 i = 0, n = 0; i < k->all.n; i++)
-    if (!is_open(k, k->all.at[i]))
-      made->in[n++] = tensor_wrap(a, DT_f64, k->all.at[i]->dim, k->all.at[i]->rank, NULL);
+  Making turn = {k, made};
+  told(ev, made->m, api_call(made->m, build_prog, &turn));
   *map_put_bytes(&r->by_key, key->at, key->n) = r->made.n;
   return made;
 }

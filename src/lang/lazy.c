@@ -30,16 +30,19 @@ static void inputs_free(Eval *ev, Lazy *t) {
   t->nin = 0;
 }
 
+/* Strides are bounded too: extents beside a 0 count as if it were not there. */
 u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
   u64 n = 1;
+  bool empty = false;
   for (u32 i = 0; i < rank; i++) {
     if (dim[i] < 0)
       ARG_BAD(ev, "%s(): an extent is negative: %s", builtin_name(ev), dims_text(ev, dim, rank));
-    if (!size_mul(n, (u64)dim[i], &n) || n > MOST_ELEMENTS)
+    empty |= !dim[i];
+    if (dim[i] && (!size_mul(n, (u64)dim[i], &n) || n > MOST_ELEMENTS))
       ARG_BAD(ev, "%s(): a tensor of shape %s has too many elements", builtin_name(ev),
               dims_text(ev, dim, rank));
   }
-  return n;
+  return empty ? 0 : n;
 }
 
 static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
