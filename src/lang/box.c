@@ -151,6 +151,10 @@ static bool same_lists(Eval *ev, const BoxList *x, const BoxList *y) {
 bool worth_equal(Eval *ev, const Worth *x, const Worth *y) {
   if (x->kind == KD_int && y->kind == KD_float) return (double)x->u.i == y->u.f;
   if (x->kind == KD_float && y->kind == KD_int) return x->u.f == (double)y->u.i;
+  if (x->kind == KD_tensor && (y->kind == KD_int || y->kind == KD_float))
+    return x->u.lazy->n == 1 && lazy_data(ev, x->u.lazy)[0] == arg_number(ev, y);
+  if (y->kind == KD_tensor && (x->kind == KD_int || x->kind == KD_float))
+    return worth_equal(ev, y, x);
   if (x->kind != y->kind) return false;
   switch (x->kind) {
   case KD_null: return true;

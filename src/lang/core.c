@@ -136,6 +136,13 @@ void bi_pow(Eval *ev, Worth *arg, u32 n, Worth *out) {
   lazy_drop(ev, q);
 }
 
+/* Two tensors are one again; beside a number, one that gradients go through. */
+static bool stays_tensor(const Worth *x, const Worth *y) {
+  if (x->kind == KD_tensor && y->kind == KD_tensor) return true;
+  return (x->kind == KD_tensor && x->u.lazy->tracked) ||
+         (y->kind == KD_tensor && y->u.lazy->tracked);
+}
+
 /* Of a tensor its largest or smallest element, of two numbers the one; of two tensors, element by
  * element. */
 static void pick(Eval *ev, Worth *arg, u32 n, bool largest, Worth *out) {
@@ -143,13 +150,16 @@ static void pick(Eval *ev, Worth *arg, u32 n, bool largest, Worth *out) {
     Lazy *t = arg_tensor(ev, arg);
     const double *x = lazy_data(ev, t);
     if (!t->n) ARG_BAD(ev, "%s() of an empty tensor", builtin_name(ev));
-    double best = x[0];
+    u64 best = 0;
     for (u64 i = 1; i < t->n; i++)
-      if (largest ? x[i] > best : x[i] < best) best = x[i];
-    *out = worth_float(best);
-  } else if (arg[0].kind == KD_tensor && arg[1].kind == KD_tensor) {
-    *out = worth_lazy(tensor_two(ev, largest ? RC_DO_max : RC_DO_min, arg[0].u.lazy, arg[1].u.lazy,
-                                 builtin_name(ev)));
+      if (largest ? x[i] > x[best] : x[i] < x[best]) best = i;
+    *out =
+        ev->in_grad && t->tracked ? worth_lazy(tensor_element(ev, t, best)) : worth_float(x[best]);
+  } else if (stays_tensor(&arg[0], &arg[1])) {
+    Lazy *p = tensor_of(ev, &arg[0]), *q = tensor_of(ev, &arg[1]);
+    *out = worth_lazy(tensor_two(ev, largest ? RC_DO_max : RC_DO_min, p, q, builtin_name(ev)));
+    lazy_drop(ev, p);
+    lazy_drop(ev, q);
   } else if (arg[0].kind == KD_int && arg[1].kind == KD_int) {
     bool first = largest ? arg[0].u.i >= arg[1].u.i : arg[0].u.i <= arg[1].u.i;
     *out = worth_int(arg[first ? 0 : 1].u.i);

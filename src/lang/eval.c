@@ -227,6 +227,11 @@ static Worth eval_repeat(Eval *ev, const Ast *n) {
 
 static bool fits(Eval *ev, const Ast *pattern, const Worth *v) {
   if (!pattern || pattern->kind == AST_name) return true;
+  Worth number; /* of a tensor of one element: a parameter is one while it is differentiated */
+  if (v->kind == KD_tensor && v->u.lazy->n == 1 && pattern->kind == AST_float) {
+    number = worth_float(lazy_data(ev, v->u.lazy)[0]);
+    v = &number;
+  }
   switch (pattern->kind) {
   case AST_int: return v->kind == KD_int && v->u.i == pattern->i;
   case AST_float: return v->kind == KD_float && fabs(v->u.f - pattern->f) < 0x1p-52;

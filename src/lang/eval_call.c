@@ -87,10 +87,21 @@ const char *builtin_name(const Eval *ev) {
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
 }
 
+void refuse_tracked(Eval *ev, const Lazy *t) {
+  if (t->tracked)
+    ARG_BAD(ev,
+            "%s(): no gradient goes through this argument; tensor_requires_grad(t, false) gives "
+            "the tensor without one",
+            builtin_name(ev));
+}
+
 double arg_number(Eval *ev, const Worth *d) {
   if (d->kind == KD_int) return (double)d->u.i;
   if (d->kind == KD_float) return d->u.f;
-  if (d->kind == KD_tensor && d->u.lazy->n == 1) return lazy_data(ev, d->u.lazy)[0];
+  if (d->kind == KD_tensor && d->u.lazy->n == 1) {
+    refuse_tracked(ev, d->u.lazy);
+    return lazy_data(ev, d->u.lazy)[0];
+  }
   ARG_BAD(ev, "%s() takes a number here, got %s", builtin_name(ev), worth_kind(d));
 }
 

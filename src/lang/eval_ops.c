@@ -130,6 +130,7 @@ Worth eval_cast(Eval *ev, const Ast *n) {
   char to = *str_text(ev->c, n->name);
   if (ev->flow != FLOW_next) return v;
   if (v.kind == KD_tensor && v.u.lazy->n == 1) {
+    if (to == 'f' && ev->in_grad && v.u.lazy->tracked) return v; /* gradients go on */
     double x = lazy_data(ev, v.u.lazy)[0];
     worth_drop(ev, &v);
     v = worth_float(x);

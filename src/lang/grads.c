@@ -177,7 +177,9 @@ static Lazy *leaf_of(Eval *ev, const Worth *d) {
   if (d->kind == KD_tensor) {
     t = lazy_leaf_of(ev, d->u.lazy);
   } else if (d->kind == KD_array) {
-    t = lazy_of_array(ev, d);
+    Lazy *of = lazy_of_array(ev, d);
+    t = lazy_leaf_of(ev, of);
+    lazy_drop(ev, of);
   } else {
     t = lazy_new(ev, &one, 1);
     t->data[0] = arg_number(ev, d);

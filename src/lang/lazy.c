@@ -238,6 +238,44 @@ static u64 fill(Eval *ev, const Worth *d, const i64 *dim, u32 rank, double *to) 
   return n;
 }
 
+/* Numbers and arrays of them, with one among them that gradients go through? */
+static bool is_tracked(const Worth *d) {
+  if (d->kind == KD_tensor) return d->u.lazy->tracked;
+  if (d->kind != KD_array) return false;
+  for (u64 i = 0; i < d->u.list->n; i++)
+    if (is_tracked(&d->u.list->at[i])) return true;
+  return false;
+}
+
+/* The numbers in a row, each a tensor of shape [1]. */
+static void gather(Eval *ev, const Worth *d, const i64 *dim, u32 rank, Lazies *to) {
+  const i64 one = 1;
+  if (rank) {
+    if (d->kind != KD_array || (i64)d->u.list->n != dim[0])
+      ARG_BAD(ev, "the rows of an array that becomes a tensor have different lengths");
+    for (u64 i = 0; i < d->u.list->n; i++) gather(ev, &d->u.list->at[i], dim + 1, rank - 1, to);
+    return;
+  }
+  if (d->kind == KD_tensor && d->u.lazy->n != 1) arg_number(ev, d); /* which fails */
+  Lazy *t = tensor_of(ev, d);
+  *vec_push(&ev->stack, to) = lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, &one, 1);
+  lazy_drop(ev, t);
+}
+
+static Lazy *joined(Eval *ev, const Worth *array, const i64 *dim, u32 rank) {
+  Mark mark = arena_mark(&ev->stack);
+  Lazies part = {0};
+  const double axis = 0;
+  gather(ev, array, dim, rank, &part);
+  const i64 all = part.n;
+  Lazy *flat = lazy_make(ev, RC_DO_concat, part.at, part.n, &axis, 1, &all, 1);
+  Lazy *t = lazy_make(ev, RC_DO_reshape, &flat, 1, NULL, 0, dim, rank);
+  for (u32 i = 0; i < part.n; i++) lazy_drop(ev, part.at[i]);
+  lazy_drop(ev, flat);
+  arena_rewind(&ev->stack, mark);
+  return t;
+}
+
 Lazy *lazy_of_array(Eval *ev, const Worth *array) {
   i64 dim[MAX_RANK];
   u32 rank = 0;
@@ -246,6 +284,7 @@ Lazy *lazy_of_array(Eval *ev, const Worth *array) {
     dim[rank++] = (i64)d->u.list->n;
     if (!d->u.list->n) break;
   }
+  if (is_tracked(array)) return joined(ev, array, dim, rank);
   Lazy *t = lazy_new(ev, dim, rank);
   fill(ev, array, dim, rank, t->data);
   return t;

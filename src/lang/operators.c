@@ -26,8 +26,7 @@ Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what) {
   return lazy_make(ev, op, in, 2, NULL, 0, dim, rank);
 }
 
-/* A share of the tensor, or the number as one. */
-static Lazy *as_tensor(Eval *ev, const Worth *d) {
+Lazy *tensor_of(Eval *ev, const Worth *d) {
   return d->kind == KD_tensor ? lazy_share(d->u.lazy) : lazy_scalar(ev, arg_number(ev, d));
 }
 
@@ -51,6 +50,11 @@ void bi_tensor_matmul(Eval *ev, Worth *arg, u32 n, Worth *out) {
   *out = worth_lazy(matmul(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])));
 }
 
+/* A comparison has no derivative, so it may look at what gradients go through. */
+static double seen(Eval *ev, const Worth *d) {
+  return d->kind == KD_tensor ? lazy_data(ev, d->u.lazy)[0] : arg_number(ev, d);
+}
+
 static bool compare(Eval *ev, const Ast *at, Tok op, const Worth *p, const Worth *q) {
   for (u32 i = 0; i < 2; i++) {
     const Worth *d = i ? q : p;
@@ -58,7 +62,7 @@ static bool compare(Eval *ev, const Ast *at, Tok op, const Worth *p, const Worth
       eval_fail(ev, at, "Cannot compare a tensor of shape %s",
                 dims_text(ev, d->u.lazy->dim, d->u.lazy->rank));
   }
-  double x = arg_number(ev, p), y = arg_number(ev, q);
+  double x = seen(ev, p), y = seen(ev, q);
   switch (op) {
   case TOK_lt: return x < y;
   case TOK_le: return x <= y;
@@ -77,7 +81,7 @@ Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth
   if (!of[op]) return worth_bool(compare(ev, at, op, x, y));
   if (op == TOK_div && y->kind != KD_tensor && arg_number(ev, y) == 0)
     eval_fail(ev, at, "Division by zero");
-  Lazy *p = as_tensor(ev, x), *q = as_tensor(ev, y);
+  Lazy *p = tensor_of(ev, x), *q = tensor_of(ev, y);
   Lazy *r = op == TOK_at ? matmul(ev, p, q) : tensor_two(ev, of[op], p, q, tok_text[op]);
   lazy_drop(ev, p);
   lazy_drop(ev, q);
@@ -103,6 +107,14 @@ static Lazy *rows(Eval *ev, Lazy *t, i64 from, i64 count, bool drop) {
   double attr[2] = {(double)from, (double)count};
   Lazy *r = lazy_make(ev, RC_DO_slice, &t, 1, attr, 2, drop ? dim + 1 : dim, t->rank - drop);
   r->raw = t->raw;
+  return r;
+}
+
+Lazy *tensor_element(Eval *ev, Lazy *t, u64 at) {
+  const i64 all = (i64)t->n;
+  Lazy *flat = lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, &all, 1);
+  Lazy *r = rows(ev, flat, (i64)at, 1, false);
+  lazy_drop(ev, flat);
   return r;
 }
 

@@ -110,5 +110,10 @@ Worth tensor_negate(Eval *ev, Lazy *t);
 Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what); /* shapes broadcast */
 Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index);
 Lazy *arg_tensor(Eval *ev, const Worth *d);
+Lazy *tensor_of(Eval *ev, const Worth *d);       /* a share of the tensor, or the number as one */
+Lazy *tensor_element(Eval *ev, Lazy *t, u64 at); /* shape [1] */
+
+/* eval_call.c: fails where a gradient would be cut in silence */
+void refuse_tracked(Eval *ev, const Lazy *t);
 
 #endif

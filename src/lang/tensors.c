@@ -25,15 +25,19 @@ static Lazy *of_data(Eval *ev, const Worth *data, const Worth *shape) {
   u32 rank = 1;
   dim[0] = (i64)l->n;
   if (shape) rank = shape_of(ev, shape, dim);
-  Lazy *flat = is_nested(l) ? lazy_of_array(ev, data) : NULL;
-  u64 have = flat ? flat->n : l->n, n = dims_count(ev, dim, rank);
+  Lazy *flat = lazy_of_array(ev, data);
+  u64 have = flat->n, n = dims_count(ev, dim, rank);
   if (n != have)
     ARG_BAD(ev, "%s() shape %s (total: %llu) does not match data length %llu", builtin_name(ev),
             dims_text(ev, dim, rank), (unsigned long long)n, (unsigned long long)have);
-  Lazy *t = lazy_new(ev, dim, rank);
-  for (u64 i = 0; i < t->n; i++) t->data[i] = flat ? flat->data[i] : arg_number(ev, &l->at[i]);
-  lazy_drop(ev, flat);
-  return t;
+  if (flat->tracked) {
+    Lazy *t = lazy_make(ev, RC_DO_reshape, &flat, 1, NULL, 0, dim, rank);
+    lazy_drop(ev, flat);
+    return t;
+  }
+  flat->rank = rank; /* nobody else has it yet */
+  memcpy(flat->dim, dim, rank * sizeof *dim);
+  return flat;
 }
 
 void bi_tensor(Eval *ev, Worth *arg, u32 n, Worth *out) {
@@ -56,8 +60,13 @@ void bi_tensor_from_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 void bi_tensor_from_scalar(Eval *ev, Worth *arg, u32 n, Worth *out) {
   const i64 one = 1;
-  Lazy *t = lazy_new(ev, &one, 1);
-  t->data[0] = arg_number(ev, &arg[0]);
+  Lazy *x = arg[0].kind == KD_tensor ? arg[0].u.lazy : NULL, *t;
+  if (x && x->n == 1 && x->tracked) {
+    t = lazy_make(ev, RC_DO_reshape, &x, 1, NULL, 0, &one, 1);
+  } else {
+    t = lazy_new(ev, &one, 1);
+    t->data[0] = arg_number(ev, &arg[0]);
+  }
   t->raw = true;
   *out = worth_lazy(t);
   (void)n;
@@ -82,8 +91,17 @@ void bi_tensor_ones(Eval *ev, Worth *arg, u32 n, Worth *out) {
 }
 
 void bi_tensor_full(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = full(ev, &arg[0], arg_number(ev, &arg[1]));
   (void)n;
+  Lazy *x = arg[1].kind == KD_tensor ? arg[1].u.lazy : NULL;
+  if (!x || x->n != 1 || !x->tracked) {
+    *out = full(ev, &arg[0], arg_number(ev, &arg[1]));
+    return;
+  }
+  Worth ones = full(ev, &arg[0], 1);
+  Lazy *one = lazy_make(ev, RC_DO_reshape, &x, 1, NULL, 0, NULL, 0);
+  *out = worth_lazy(tensor_two(ev, RC_DO_mul, ones.u.lazy, one, "tensor_full()"));
+  lazy_drop(ev, one);
+  worth_drop(ev, &ones);
 }
 
 void bi_tensor_eye(Eval *ev, Worth *arg, u32 n, Worth *out) {
@@ -165,13 +183,15 @@ static u64 place_of(Eval *ev, const Lazy *t, const Worth *index) {
 void bi_tensor_get(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   u64 at = place_of(ev, t, &arg[1]);
-  *out = worth_float(lazy_data(ev, t)[at]);
+  *out = ev->in_grad && t->tracked ? worth_lazy(tensor_element(ev, t, at))
+                                   : worth_float(lazy_data(ev, t)[at]);
   (void)n;
 }
 
 void bi_tensor_set(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   u64 at = place_of(ev, t, &arg[1]);
+  refuse_tracked(ev, t);
   Lazy *copy = lazy_leaf_of(ev, t);
   copy->data[at] = arg_number(ev, &arg[2]);
   copy->raw = t->raw;
@@ -181,6 +201,7 @@ void bi_tensor_set(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 void bi_tensor_get_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
+  if (ev->in_grad) refuse_tracked(ev, t);
   const double *x = lazy_data(ev, t);
   *out = worth_list(ev, KD_array, t->n);
   for (u64 i = 0; i < t->n; i++) out->u.list->at[i] = worth_float(x[i]);
@@ -192,7 +213,10 @@ void bi_tensor_item(Eval *ev, Worth *arg, u32 n, Worth *out) {
   if (arg->kind == KD_tensor && arg->u.lazy->n != 1)
     ARG_BAD(ev, "tensor_item() takes a tensor of one element, got shape %s",
             dims_text(ev, arg->u.lazy->dim, arg->u.lazy->rank));
-  *out = worth_float(arg_number(ev, &arg[0]));
+  if (arg->kind == KD_tensor && arg->u.lazy->tracked)
+    *out = ev->in_grad ? worth_share(arg) : worth_float(lazy_data(ev, arg->u.lazy)[0]);
+  else
+    *out = worth_float(arg_number(ev, arg));
 }
 
 /* ---- element by element ---- */
@@ -347,17 +371,6 @@ static double total(Eval *ev, Lazy *t) {
   return s;
 }
 
-void bi_tensor_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_float(total(ev, arg_tensor(ev, &arg[0])));
-  (void)n;
-}
-
-void bi_tensor_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *t = arg_tensor(ev, &arg[0]);
-  *out = worth_float(total(ev, t) / (double)t->n);
-  (void)n;
-}
-
 /* A number; of a tensor that gradients go through a tensor of one element; along an axis a tensor.
  */
 static void summed(Eval *ev, Worth *arg, u32 n, bool mean, Worth *out) {
@@ -388,6 +401,14 @@ void bi_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
 }
 
 void bi_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  summed(ev, arg, n, true, out);
+}
+
+void bi_tensor_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  summed(ev, arg, n, false, out);
+}
+
+void bi_tensor_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
   summed(ev, arg, n, true, out);
 }
 
