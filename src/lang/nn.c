@@ -89,7 +89,8 @@ void bi_nn_linear(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *in[3];
   for (u32 i = 0; i < 3; i++) in[i] = arg_tensor(ev, &arg[i]);
   const Lazy *x = in[0], *w = in[1], *b = in[2];
-  if (!x->rank || w->rank != 2 || x->dim[x->rank - 1] != w->dim[0] || b->n != (u64)w->dim[1])
+  if (!x->rank || w->rank != 2 || x->dim[x->rank - 1] != w->dim[0] || b->rank != 1 ||
+      b->dim[0] != w->dim[1])
     ARG_BAD(
         ev,
         "nn_linear(): shapes %s, %s and %s do not fit: x [.., in], weights [in, out], bias [out]",
@@ -157,10 +158,20 @@ void bi_nn_batchnorm(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- losses: a number, or a tensor of one element where gradients go through ---- */
 
+/* The same shape, but for a 1 in front or behind that one of them has more. */
+static bool same_shape(const Lazy *x, const Lazy *y) {
+  if (x->rank < y->rank) return same_shape(y, x);
+  size_t bytes = y->rank * sizeof *y->dim;
+  if (x->rank == y->rank) return !memcmp(x->dim, y->dim, bytes);
+  if (x->rank != y->rank + 1) return false;
+  return (x->dim[0] == 1 && !memcmp(x->dim + 1, y->dim, bytes)) ||
+         (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
+}
+
 static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
   Lazy *in[2] = {arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])};
   const i64 one = 1;
-  if (in[0]->n != in[1]->n)
+  if (!same_shape(in[0], in[1]))
     ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev),
             dims_text(ev, in[0]->dim, in[0]->rank), dims_text(ev, in[1]->dim, in[1]->rank));
   Lazy *same = lazy_make(ev, RC_DO_reshape, &in[1], 1, NULL, 0, in[0]->dim, in[0]->rank);

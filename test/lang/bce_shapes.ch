@@ -1,0 +1,7 @@
+// Of two dimensions against one.
+print(nn_binary_cross_entropy(tensor_full([2, 2], 0.5), tensor_full([4], 1.0)))
+
+// error
+// bce_shapes.ch:2:7: nn_binary_cross_entropy(): shape mismatch [2, 2] vs [4]
+// print(nn_binary_cross_entropy(tensor_full([2, 2], 0.5), tensor_full([4], 1.0)))
+// ^
