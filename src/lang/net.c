@@ -1,8 +1,9 @@
 /* net.c: networks from files, and arrays from files.
  *
  * In: the path of a model, from where the program lies; tensors. Out: what the network makes of
- * them, computed at once: gradients do not go through it. A session is opened for each call, on the
- * shapes it is given; numbers go in as the type that the network wants.
+ * them, computed at once: gradients do not go through it, so tensors that have one are refused. A
+ * session is opened for each call, on the shapes it is given; numbers go in as the type that the
+ * network wants.
  */
 #include "lang/thing.h"
 
@@ -86,7 +87,15 @@ static Worth results(Eval *ev, const Ingot *m) {
 }
 
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
-  for (u32 i = 0; i < n; i++) lazy_data(ev, arg_tensor(ev, &arg[i]));
+  for (u32 i = 0; i < n; i++) {
+    Lazy *x = arg_tensor(ev, &arg[i]);
+    if (x->tracked)
+      ARG_BAD(ev,
+              "%s: no gradient goes through an imported network; tensor_requires_grad(t, false) "
+              "gives the tensor without one",
+              t->path);
+    lazy_data(ev, x);
+  }
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
   NetCall k = {.ev = ev, .net = t, .arg = arg, .n = n, .m = ingot_new(&alloc)};
   if (!k.m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
