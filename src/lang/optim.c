@@ -8,6 +8,7 @@
 #include "lang/thing.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- making them ---- */
 
@@ -71,7 +72,11 @@ static void keep(Eval *ev, Lazy **slot, Lazy *x) {
 }
 
 static Lazy *sgd_move(Eval *ev, const Thing *t, Moment *m, Lazy *p, Lazy *g) {
-  if (t->num[2] != 0) g = two(ev, RC_DO_add, g, times(ev, lazy_share(p), t->num[2]));
+  if (t->num[2] != 0) {
+    Lazy *decay = times(ev, lazy_share(p), t->num[2]);
+    decay->tracked = false; /* else the moment would keep the recipes of all steps */
+    g = two(ev, RC_DO_add, g, decay);
+  }
   if (t->num[1] != 0) {
     if (m->first) g = two(ev, RC_DO_add, times(ev, lazy_share(m->first), t->num[1]), g);
     keep(ev, &m->first, g);
@@ -176,9 +181,15 @@ void bi_rmsprop_step(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- steps by hand ---- */
 
-/* A tensor, or an array of as many numbers as p has. */
+/* A tensor of the shape of p, or an array of as many numbers. */
 static Lazy *numbers(Eval *ev, const Worth *d, const Lazy *p) {
-  if (d->kind == KD_tensor) return lazy_share(d->u.lazy);
+  if (d->kind == KD_tensor) {
+    const Lazy *t = d->u.lazy;
+    if (t->rank != p->rank || memcmp(t->dim, p->dim, p->rank * sizeof *p->dim))
+      ARG_BAD(ev, "%s(): shape %s for a parameter of shape %s", builtin_name(ev),
+              dims_text(ev, t->dim, t->rank), dims_text(ev, p->dim, p->rank));
+    return lazy_share(d->u.lazy);
+  }
   const BoxList *l = arg_array(ev, d);
   if (l->n != p->n)
     ARG_BAD(ev, "%s(): %llu numbers for shape %s", builtin_name(ev), (unsigned long long)l->n,
