@@ -42,7 +42,9 @@ static void find_leaves(Eval *ev, Lazy *loss, Lazies *to) {
   }
 }
 
+/* It has no derivative itself: none is taken inside of a function that is differentiated. */
 static Lazy *derivative(Eval *ev, Lazy *y, Lazy *x) {
+  if (ev->in_grad) ARG_BAD(ev, "a gradient of a gradient: second derivatives are not supported");
   Lazy *in[2] = {y, x};
   return lazy_make(ev, RC_DO_grad, in, 2, NULL, 0, x->dim, x->rank);
 }
