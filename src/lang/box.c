@@ -125,7 +125,7 @@ Worth worth_text(Eval *ev, const char *at, size_t n) {
 Worth worth_list(Eval *ev, LangKind kind, u64 n) {
   too_many(ev, n);
   BoxList *l = share_new(ev, kind, sizeof *l + (size_t)n * sizeof *l->at);
-  l->n = n;
+  l->n = l->room = n;
   for (u64 i = 0; i < n; i++) l->at[i].kind = KD_null;
   return (Worth){kind, {.list = l}};
 }
@@ -138,6 +138,24 @@ BoxList *list_own(Eval *ev, Worth *d) {
   worth_drop(ev, d);
   *d = copy;
   return d->u.list;
+}
+
+void list_push(Eval *ev, Worth *d, Worth x) {
+  BoxList *l = d->u.list;
+  bool own = l->box.refs == 1;
+  if (!own || l->n == l->room) { /* half as much room again, so that n pushes move O(n) elements */
+    too_many(ev, l->n + 1);
+    u64 room = l->n + l->n / 2 + 4;
+    BoxList *more = share_new(ev, d->kind, sizeof *more + (size_t)room * sizeof *more->at);
+    more->n = l->n;
+    more->room = room;
+    for (u64 i = 0; i < l->n; i++) more->at[i] = own ? l->at[i] : worth_share(&l->at[i]);
+    if (own) l->n = 0; /* its elements have moved */
+    worth_drop(ev, d);
+    *d = (Worth){more->box.kind, {.list = more}};
+    l = more;
+  }
+  l->at[l->n++] = x;
 }
 
 static bool same_lists(Eval *ev, const BoxList *x, const BoxList *y) {

@@ -131,16 +131,14 @@ static Worth change(Eval *ev, Ast *n) {
   ev->at = n;
   BoxList *l = arg_array(ev, to);
   if (!pushes && !l->n) eval_fail(ev, n, "pop() of an empty array");
-  Worth d = worth_list(ev, KD_array, l->n + (pushes ? 1 : 0) - (pushes ? 0 : 1));
-  for (u64 i = 0; i < l->n && i < d.u.list->n; i++) d.u.list->at[i] = worth_share(&l->at[i]);
-  if (pushes)
-    d.u.list->at[l->n] = v;
-  else
-    v = worth_share(&l->at[l->n - 1]);
-  worth_drop(ev, to);
-  if (to == &own) return pushes ? d : (worth_drop(ev, &d), v);
-  *to = d;
-  return pushes ? worth_share(to) : v;
+  if (pushes) {
+    list_push(ev, to, v);
+    return to == &own ? own : worth_share(to);
+  }
+  l = list_own(ev, to);
+  v = l->at[--l->n];
+  if (to == &own) worth_drop(ev, to);
+  return v;
 }
 
 void bi_push(Eval *ev, Worth *arg, u32 n, Worth *out) {

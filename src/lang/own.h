@@ -53,7 +53,7 @@ struct BoxText {
 
 struct BoxList { /* KD_array, KD_tuple */
   Holder box;
-  u64 n;
+  u64 n, room; /* room: of elements, n at least */
   Worth at[];
 };
 
@@ -122,6 +122,7 @@ Worth worth_text(Eval *ev, const char *at, size_t n);
 Worth worth_list(Eval *ev, LangKind kind, u64 n); /* of nulls */
 /* The list by itself: copied if others hold it. d is changed. */
 BoxList *list_own(Eval *ev, Worth *d);
+void list_push(Eval *ev, Worth *d, Worth x); /* takes x; d is changed, alone */
 bool worth_equal(Eval *ev, const Worth *x, const Worth *y);
 bool worth_true(const Worth *d);
 const char *worth_kind(const Worth *d); /* as type() tells */
